@@ -27,7 +27,8 @@ func (a *args) guard(g Fence) {
 func (a *args) target(t Target) {
 	of := t.Terms
 	a.str(string(of.Kind))
-	a.num(of.Window, of.Cell, of.Tick, int64(of.Entitlement), int64(of.Burst), of.ClockMargin, flag(of.Recovered), int64(t.ExistsUntil))
+	a.num(of.Window, of.Cell, of.Tick, int64(of.Entitlement), int64(of.Burst), of.ClockMargin,
+		flag(of.Recovered), int64(t.ExistsUntil))
 }
 
 // about begins the arguments of a call about one bucket.
@@ -62,7 +63,8 @@ func (c Decide) Args() []any {
 func (c Lend) Args() []any {
 	a := about(c.Fence, c.Target)
 	a.str(c.Peer)
-	a.num(int64(c.Cell), int64(c.Returned), int64(c.Lent), int64(c.Kept), int64(c.Cap), int64(c.Burst), int64(c.KeptBurst), int64(c.CapBurst))
+	a.num(int64(c.Cell), int64(c.Returned), int64(c.Lent), int64(c.Kept), int64(c.Cap),
+		int64(c.Burst), int64(c.KeptBurst), int64(c.CapBurst))
 	return a
 }
 
@@ -70,7 +72,8 @@ func (c Lend) Args() []any {
 func (c Credit) Args() []any {
 	a := about(c.Fence, c.Target)
 	a.str(c.Peer)
-	a.num(int64(c.PeerGeneration), int64(c.Cell), int64(c.Lent), int64(c.Returned), int64(c.Most), int64(c.Burst), int64(c.MostBurst), int64(c.At))
+	a.num(int64(c.PeerGeneration), int64(c.Cell), int64(c.Lent), int64(c.Returned), int64(c.Most),
+		int64(c.Burst), int64(c.MostBurst), int64(c.At))
 	return a
 }
 
@@ -107,7 +110,8 @@ func (c Recall) Args() []any {
 // Args returns the script's ARGV.
 func (c Restore) Args() []any {
 	a := about(c.Fence, Target{Terms: c.Terms})
-	a.num(int64(c.LostAt), int64(c.Cap), int64(c.Most), int64(c.Use.Cell), int64(c.Use.Units), int64(c.Use.At))
+	a.num(int64(c.LostAt), int64(c.Cap), int64(c.Most), int64(c.Use.Cell), int64(c.Use.Units),
+		int64(c.Use.At))
 	for _, names := range [][]string{c.KnownPeers, c.UnknownPeers} {
 		a.num(int64(len(names)))
 		a.str(names...)

@@ -85,7 +85,8 @@ func (b *Batch) Add(cost quantity.Units) bool {
 		atThat++
 	}
 	above := b.costs + 1 - atThat
-	if b.costs > 0 && (b.costs >= MaxCosts || b.costs*b.load >= MaxCosts || above*b.retries > maxRetries) {
+	if b.costs > 0 && (b.costs >= MaxCosts || b.costs*b.load >= MaxCosts ||
+		above*b.retries > maxRetries) {
 		return false
 	}
 	b.costs, b.cheapest, b.atThat = b.costs+1, cheapest, atThat

@@ -74,11 +74,13 @@ type Lend struct {
 	Returned quantity.Units // value that Q[self->peer] should reach
 	Lent     quantity.Units // value that R[self->peer] should reach
 	Kept     quantity.Units // units of the cell that this region keeps, beyond those it has used
-	Cap      quantity.Units // most that all peers together may hold on loan from this region in the cell
+	// most that all peers together may hold on loan from this region in the cell
+	Cap quantity.Units
 
 	Burst     quantity.Units // token_bucket: value that Y[self->peer], the burst lent, should reach
 	KeptBurst quantity.Units // tokens this region keeps
-	CapBurst  quantity.Units // most burst tokens that all peers together may hold on loan in the cell
+	// most burst tokens that all peers together may hold on loan in the cell
+	CapBurst quantity.Units
 }
 
 // Credit tells the store which rows Peer says it wrote for this region in one cell.
@@ -184,9 +186,10 @@ type Open struct {
 	Generation uint64
 	Region     string
 	Epoch      string
-	Lost       bool               // whether the store may have lost data of an earlier generation
-	Seen       quantity.StoreTime // with Lost: the latest time that the store is known to have shown
-	Secret     string             // random; seals the receipts of this generation
+	Lost       bool // whether the store may have lost data of an earlier generation
+	// with Lost: the latest time that the store is known to have shown
+	Seen   quantity.StoreTime
+	Secret string // random; seals the receipts of this generation
 	// master_replid of the server; a copy of its data on another server has a different one
 	Replid string
 	Node   string // the asking node

@@ -11,7 +11,8 @@ import (
 
 func (h *history) recall(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Recall{Fence: h.guard, Target: algorithms.Target{Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key)}, Peer: h.peer(t),
+	c := algorithms.Recall{Fence: h.guard, Target: algorithms.Target{Key: key,
+		Terms: h.terms(t, key), ExistsUntil: h.known(t, key)}, Peer: h.peer(t),
 		PeerGeneration: rapid.SampledFrom([]uint64{3, 3, 3, 2, 4}).Draw(t, "peer generation")}
 	got := must[algorithms.Recalled](t)(c.Parse(h.eval(t, algorithms.RecallScript, c.Args(), key)))
 	same(t, "recall", c, got, h.twin.Recall(h.time(got.Now), c))
@@ -19,8 +20,10 @@ func (h *history) recall(t *rapid.T) {
 
 func (h *history) restore(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Restore{Fence: h.guard, Target: algorithms.Target{Key: key, Terms: h.terms(t, key)}, LostAt: h.lostAt[key], Cap: h.units(t, "cap"),
-		Use: algorithms.Use{Cell: h.cell(t, key), Units: h.units(t, "used"), At: h.now.Add(-rapid.Int64Range(-10, 2*window).Draw(t, "ago"))}}
+	c := algorithms.Restore{Fence: h.guard, Target: algorithms.Target{Key: key,
+		Terms: h.terms(t, key)}, LostAt: h.lostAt[key], Cap: h.units(t, "cap"),
+		Use: algorithms.Use{Cell: h.cell(t, key), Units: h.units(t, "used"),
+			At: h.now.Add(-rapid.Int64Range(-10, 2*window).Draw(t, "ago"))}}
 	if rapid.Bool().Draw(t, "not all told") {
 		c.Most = 1 + h.units(t, "most")
 	}
@@ -34,7 +37,8 @@ func (h *history) restore(t *rapid.T) {
 			c.UnknownPeers = append(c.UnknownPeers, peer)
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "rows") {
-			row := algorithms.RememberedRow{Peer: peer, Lent: h.units(t, "lent"), Returned: h.units(t, "returned")}
+			row := algorithms.RememberedRow{Peer: peer, Lent: h.units(t, "lent"),
+				Returned: h.units(t, "returned")}
 			row.Cell = h.cell(t, key)
 			c.Rows = append(c.Rows, row)
 		}
@@ -45,8 +49,10 @@ func (h *history) restore(t *rapid.T) {
 
 func (h *history) book(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Book{Fence: h.guard, Target: algorithms.Target{Key: key, Terms: h.terms(t, key)}, Node: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node"),
-		Window: quantity.Cell((h.now / window).Add(rapid.SampledFrom([]int64{0, 0, 0, -1, -2, 1}).Draw(t, "window"))), Units: h.units(t, "booked")}
+	c := algorithms.Book{Fence: h.guard, Target: algorithms.Target{Key: key,
+		Terms: h.terms(t, key)}, Node: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node"),
+		Window: quantity.Cell((h.now / window).Add(rapid.SampledFrom([]int64{0, 0, 0, -1, -2,
+			1}).Draw(t, "window"))), Units: h.units(t, "booked")}
 	if c.Terms.Kind.Bucket() && c.Terms.Burst == 0 {
 		c.Units = 0 // a region that is entitled to nothing admits nothing without its store
 	}

@@ -20,8 +20,10 @@ import (
 
 // starts are the functions that start the Redis servers on which every script is tested.
 var starts = map[string]func(*testing.T) *servers.Server{
-	"embedded": func(t *testing.T) *servers.Server { return fixtures.Started(t)(servers.StartEmbedded(t.Context())) },
-	"process":  func(t *testing.T) *servers.Server { return fixtures.Process(t) },
+	"embedded": func(t *testing.T) *servers.Server {
+		return fixtures.Started(t)(servers.StartEmbedded(t.Context()))
+	},
+	"process": func(t *testing.T) *servers.Server { return fixtures.Process(t) },
 }
 
 // lua runs the production scripts. With ownClock their TIME is the one that the test has set.
@@ -37,7 +39,8 @@ func newLua(t *testing.T, s *servers.Server) *lua {
 const token = "token"
 
 func (l *lua) setTime(t rapid.TB, now quantity.StoreTime) {
-	if err := l.client.HSet(context.Background(), "clock", "s", int64(now/1_000_000), "us", int64(now%1_000_000)).Err(); err != nil {
+	if err := l.client.HSet(context.Background(), "clock", "s", int64(now/1_000_000), "us",
+		int64(now%1_000_000)).Err(); err != nil {
 		t.Fatalf("set the clock: %v", err)
 	}
 }
@@ -45,11 +48,13 @@ func (l *lua) setTime(t rapid.TB, now quantity.StoreTime) {
 func (l *lua) eval(t rapid.TB, s algorithms.Script, args []any, keys ...string) any {
 	source := s.Source
 	if l.ownClock {
-		source = strings.ReplaceAll(source, "redis.call('TIME')", "redis.call('HMGET', 'clock', 's', 'us')")
+		source = strings.ReplaceAll(source, "redis.call('TIME')",
+			"redis.call('HMGET', 'clock', 's', 'us')")
 		// so that few entries make many pieces
 		source = strings.ReplaceAll(source, "local ENTRIES = 64", "local ENTRIES = 3")
 	}
-	reply, err := l.client.Eval(context.Background(), source, append([]string{token}, keys...), args...).Result()
+	reply, err := l.client.Eval(context.Background(), source, append([]string{token}, keys...),
+		args...).Result()
 	if err != nil {
 		t.Fatalf("script %s: %v", s.Name, err)
 	}
@@ -91,7 +96,8 @@ const window = 1000 // microseconds
 // drawTerms draws the terms of a bucket: every kind, cells as long as the window or shorter, ticks
 // that divide it or not.
 func drawTerms(t *rapid.T, entitlement quantity.Units) algorithms.Terms {
-	terms := algorithms.Terms{Kind: rapid.SampledFrom(algorithms.Kinds).Draw(t, "kind"), Window: window, Cell: window, Tick: 1,
+	terms := algorithms.Terms{Kind: rapid.SampledFrom(algorithms.Kinds).Draw(t, "kind"),
+		Window: window, Cell: window, Tick: 1,
 		Entitlement: entitlement}
 	terms.Recovered = !terms.Kind.Bucket() && rapid.Bool().Draw(t, "recovered")
 	switch {
@@ -129,7 +135,8 @@ func (h *history) known(t *rapid.T, key string) quantity.StoreTime {
 		return 0
 	}
 	h.touched[key] = h.now
-	return quantity.StoreTime(rapid.SampledFrom([]quantity.StoreTime{0, 0, h.now, h.now + 1}).Draw(t, "known"))
+	return quantity.StoreTime(rapid.SampledFrom([]quantity.StoreTime{0, 0, h.now,
+		h.now + 1}).Draw(t, "known"))
 }
 
 // lost notes when a bucket was lost, as a reply says.
@@ -148,7 +155,8 @@ func (h *history) peer(t *rapid.T) string {
 }
 
 func (h *history) cell(t *rapid.T, key string) quantity.Cell {
-	return quantity.Cell(int64(h.now)/h.buckets[key].Cell + rapid.SampledFrom([]int64{0, 0, 0, 0, 1, 1, 1, -1, 2}).Draw(t, "cell"))
+	return quantity.Cell(int64(h.now)/h.buckets[key].Cell + rapid.SampledFrom([]int64{0, 0, 0, 0, 1,
+		1, 1, -1, 2}).Draw(t, "cell"))
 }
 
 func (h *history) units(t *rapid.T, what string) quantity.Units {
@@ -158,16 +166,21 @@ func (h *history) units(t *rapid.T, what string) quantity.Units {
 func (h *history) decide(t *rapid.T) {
 	c := algorithms.Decide{Fence: h.guard, Commit: rapid.IntRange(0, 5).Draw(t, "commit") > 0}
 	for _, key := range rapid.SampledFrom([][]string{{"a"}, {"b"}, {"a", "b"}}).Draw(t, "buckets") {
-		c.Buckets = append(c.Buckets, algorithms.LimitTarget{Target: algorithms.Target{Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key)}, Shadow: rapid.IntRange(0, 4).Draw(t, "shadow") == 0})
+		c.Buckets = append(c.Buckets,
+			algorithms.LimitTarget{Target: algorithms.Target{Key: key, Terms: h.terms(t, key),
+				ExistsUntil: h.known(t, key)}, Shadow: rapid.IntRange(0, 4).Draw(t, "shadow") == 0})
 	}
-	cost := rapid.SampledFrom([]quantity.Units{1, 1, 1, 2, 3, 7, 11, algorithms.MaxUnits, algorithms.MaxUnits + 1, 0, -1})
+	cost := rapid.SampledFrom([]quantity.Units{1, 1, 1, 2, 3, 7, 11, algorithms.MaxUnits,
+		algorithms.MaxUnits + 1, 0, -1})
 	c.Costs = rapid.SliceOfN(cost, 1, 4).Draw(t, "costs")
-	if c.Once = rapid.SampledFrom([]string{"", "", "", "once-1", "once-2"}).Draw(t, "once"); c.Once != "" {
+	if c.Once = rapid.SampledFrom([]string{"", "", "", "once-1", "once-2"}).Draw(t,
+		"once"); c.Once != "" {
 		// as the caller does: another request is not remembered under the same key
 		c.Once += strings.Join(c.Keys()[:len(c.Buckets)], "+")
 		c.Costs, c.Repeats = c.Costs[:1], rapid.SampledFrom([]int64{0, 1, 1, 2}).Draw(t, "repeats")
 	}
-	got := must[algorithms.Decided](t)(c.Parse(h.eval(t, algorithms.DecideScript, c.Args(), c.Keys()...)))
+	got := must[algorithms.Decided](t)(c.Parse(h.eval(t, algorithms.DecideScript, c.Args(),
+		c.Keys()...)))
 	if got.Repeated && !h.ownClock {
 		h.time(h.now)
 		same(t, "decide", c, got, h.twin.Decide(h.now, c))
@@ -178,12 +191,15 @@ func (h *history) decide(t *rapid.T) {
 		h.lost(c.Buckets[0].Key, got.Status, got.LostAt)
 	}
 	if got.Status == algorithms.StatusOK && got.Answers[0].Admitted && c.Commit {
-		r := algorithms.Refund{Once: c.Once, Receipt: fmt.Sprintf("receipt-%d", len(h.receipts)), At: got.Now, Cost: c.Costs[0]}
+		r := algorithms.Refund{Once: c.Once, Receipt: fmt.Sprintf("receipt-%d", len(h.receipts)),
+			At: got.Now, Cost: c.Costs[0]}
 		for i, b := range c.Buckets {
 			if got.Answers[0].Verdicts[i].Retry != 0 {
 				continue // a shadow limit that would have denied
 			}
-			r.Charges = append(r.Charges, algorithms.Charge{Target: algorithms.Target{Key: b.Key, Terms: b.Terms, ExistsUntil: h.known(t, b.Key)}, Cell: got.Buckets[i].Cell})
+			r.Charges = append(r.Charges,
+				algorithms.Charge{Target: algorithms.Target{Key: b.Key, Terms: b.Terms,
+					ExistsUntil: h.known(t, b.Key)}, Cell: got.Buckets[i].Cell})
 		}
 		h.receipts = append(h.receipts, r)
 	}
@@ -199,7 +215,8 @@ func (h *history) refund(t *rapid.T) {
 		c.Charges = slices.Clone(c.Charges)
 		c.Charges[0].Terms = algorithms.Terms{}
 	}
-	got := must[algorithms.Refunded](t)(c.Parse(h.eval(t, algorithms.RefundScript, c.Args(), c.Keys()...)))
+	got := must[algorithms.Refunded](t)(c.Parse(h.eval(t, algorithms.RefundScript, c.Args(),
+		c.Keys()...)))
 	if got.Repeated && !h.ownClock {
 		same(t, "refund", c, got, h.twin.Refund(h.now, c))
 		return
@@ -209,16 +226,20 @@ func (h *history) refund(t *rapid.T) {
 
 func (h *history) reset(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Reset{Fence: h.guard, Target: algorithms.Target{Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key)}}
+	c := algorithms.Reset{Fence: h.guard, Target: algorithms.Target{Key: key,
+		Terms: h.terms(t, key), ExistsUntil: h.known(t, key)}}
 	got := must[algorithms.Cleared](t)(c.Parse(h.eval(t, algorithms.ResetScript, c.Args(), key)))
 	same(t, "reset", c, got, h.twin.Reset(h.time(got.Now), c))
 }
 
 func (h *history) lend(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Lend{Fence: h.guard, Target: algorithms.Target{Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key)}, Peer: h.peer(t), Cell: h.cell(t, key),
-		Returned: h.units(t, "returned"), Lent: h.units(t, "lent"), Kept: quantity.Units(rapid.Int64Range(0, 3).Draw(t, "kept")), Cap: h.units(t, "cap"),
-		Burst: h.units(t, "burst"), KeptBurst: quantity.Units(rapid.Int64Range(0, 3).Draw(t, "kept burst")), CapBurst: h.units(t, "cap burst")}
+	c := algorithms.Lend{Fence: h.guard, Target: algorithms.Target{Key: key, Terms: h.terms(t, key),
+		ExistsUntil: h.known(t, key)}, Peer: h.peer(t), Cell: h.cell(t, key),
+		Returned: h.units(t, "returned"), Lent: h.units(t, "lent"),
+		Kept: quantity.Units(rapid.Int64Range(0, 3).Draw(t, "kept")), Cap: h.units(t, "cap"),
+		Burst: h.units(t, "burst"), KeptBurst: quantity.Units(rapid.Int64Range(0, 3).Draw(t,
+			"kept burst")), CapBurst: h.units(t, "cap burst")}
 	got := must[algorithms.Given](t)(c.Parse(h.eval(t, algorithms.LendScript, c.Args(), key)))
 	same(t, "lend", c, got, h.twin.Lend(h.time(got.Now), c))
 	h.lost(key, got.Status, got.LostAt)
@@ -226,11 +247,15 @@ func (h *history) lend(t *rapid.T) {
 
 func (h *history) credit(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Credit{Fence: h.guard, Target: algorithms.Target{Key: key, Terms: h.terms(t, key), ExistsUntil: h.known(t, key)}, Peer: h.peer(t), Cell: h.cell(t, key),
+	c := algorithms.Credit{Fence: h.guard, Target: algorithms.Target{Key: key,
+		Terms: h.terms(t, key), ExistsUntil: h.known(t, key)}, Peer: h.peer(t),
+		Cell:           h.cell(t, key),
 		PeerGeneration: rapid.SampledFrom([]uint64{3, 3, 3, 3, 2, 4}).Draw(t, "peer generation"),
 		Lent:           h.units(t, "lent"), Returned: h.units(t, "returned"),
-		Most: 12 - h.units(t, "below the most")/4, Burst: h.units(t, "burst"), MostBurst: 12 - h.units(t, "below the most burst")/4,
-		At: quantity.StoreTime(rapid.SampledFrom([]int64{0, 1, time.Now().UnixMicro() - 100_000, time.Now().UnixMicro() + 10_000_000}).Draw(t, "at"))}
+		Most: 12 - h.units(t, "below the most")/4, Burst: h.units(t, "burst"),
+		MostBurst: 12 - h.units(t, "below the most burst")/4,
+		At: quantity.StoreTime(rapid.SampledFrom([]int64{0, 1,
+			time.Now().UnixMicro() - 100_000, time.Now().UnixMicro() + 10_000_000}).Draw(t, "at"))}
 	got := must[algorithms.Credited](t)(c.Parse(h.eval(t, algorithms.CreditScript, c.Args(), key)))
 	same(t, "credit", c, got, h.twin.Credit(h.time(got.Now), c))
 	h.lost(key, got.Status, got.LostAt)
@@ -238,8 +263,10 @@ func (h *history) credit(t *rapid.T) {
 
 func (h *history) inspect(t *rapid.T) {
 	key := h.key(t)
-	c := algorithms.Inspect{Fence: h.guard, Target: algorithms.Target{Key: key, Terms: h.terms(t, key)}}
-	got := must[algorithms.Inspected](t)(c.Parse(h.eval(t, algorithms.InspectScript, c.Args(), key)))
+	c := algorithms.Inspect{Fence: h.guard, Target: algorithms.Target{Key: key,
+		Terms: h.terms(t, key)}}
+	got := must[algorithms.Inspected](t)(c.Parse(h.eval(t, algorithms.InspectScript, c.Args(),
+		key)))
 	same(t, "inspect", c, got, h.twin.Inspect(h.time(got.Now), c))
 }
 
@@ -255,7 +282,8 @@ func (h *history) time(scripts quantity.StoreTime) quantity.StoreTime {
 }
 
 func (h *history) open(t *rapid.T, expected, generation uint64, lost bool) {
-	c := algorithms.Open{Expected: expected, Generation: generation, Region: "us-east", Epoch: h.guard.Epoch, Lost: lost,
+	c := algorithms.Open{Expected: expected, Generation: generation, Region: "us-east",
+		Epoch: h.guard.Epoch, Lost: lost,
 		Secret: "s", Replid: fmt.Sprint("r", generation)}
 	if lost {
 		c.Seen = h.now.Add(rapid.Int64Range(-3*window, 3*window).Draw(t, "seen"))
@@ -271,8 +299,10 @@ func begin(t *rapid.T, l *lua, lost bool) *history {
 	if err := l.client.FlushAll(context.Background()).Err(); err != nil {
 		t.Fatalf("flush: %v", err)
 	}
-	h := &history{lua: l, twin: &algorithms.Twin{}, now: 1_800_000_000_000_000, touched: map[string]quantity.StoreTime{}, lostAt: map[string]quantity.StoreTime{},
-		buckets: map[string]algorithms.Terms{"a": drawTerms(t, 10), "b": drawTerms(t, quantity.Units(rapid.Int64Range(0, 4).Draw(t, "small entitlement")))}}
+	h := &history{lua: l, twin: &algorithms.Twin{}, now: 1_800_000_000_000_000,
+		touched: map[string]quantity.StoreTime{}, lostAt: map[string]quantity.StoreTime{},
+		buckets: map[string]algorithms.Terms{"a": drawTerms(t, 10),
+			"b": drawTerms(t, quantity.Units(rapid.Int64Range(0, 4).Draw(t, "small entitlement")))}}
 	h.guard = algorithms.Fence{Epoch: "1-abc", Clock: h.now}
 	h.setTime(t, h.now)
 	h.open(t, 0, 1, lost)
@@ -281,8 +311,10 @@ func begin(t *rapid.T, l *lua, lost bool) *history {
 
 func (h *history) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
-		"decide": h.decide, "decide again": h.decide, "decide once more": h.decide, "lend": h.lend, "credit": h.credit,
-		"inspect": h.inspect, "refund": h.refund, "recall": h.recall, "restore": h.restore, "book": h.book, "delete": func(t *rapid.T) {
+		"decide": h.decide, "decide again": h.decide, "decide once more": h.decide, "lend": h.lend,
+		"credit":  h.credit,
+		"inspect": h.inspect, "refund": h.refund, "recall": h.recall, "restore": h.restore,
+		"book": h.book, "delete": func(t *rapid.T) {
 			if rapid.IntRange(0, 3).Draw(t, "rare") == 0 {
 				h.delete(t)
 			}
@@ -305,22 +337,28 @@ func TestLuaEqualsTwin(t *testing.T) {
 				h := begin(t, l, rapid.Bool().Draw(t, "lost"))
 				actions := h.actions()
 				actions["clock"] = func(t *rapid.T) {
-					h.now += quantity.StoreTime(rapid.SampledFrom([]int64{1, 10, 300, 999, 1000, 2500, -700, -5000, 3_700_000_000}).Draw(t, "step"))
-					h.guard.Clock = h.now.Add(rapid.SampledFrom([]int64{0, 0, 0, 0, 0, 0, 5000, 2 * algorithms.MaxClockStep}).Draw(t, "skew"))
+					h.now += quantity.StoreTime(rapid.SampledFrom([]int64{1, 10, 300, 999, 1000,
+						2500, -700, -5000, 3_700_000_000}).Draw(t, "step"))
+					h.guard.Clock = h.now.Add(rapid.SampledFrom([]int64{0, 0, 0, 0, 0, 0, 5000,
+						2 * algorithms.MaxClockStep}).Draw(t, "skew"))
 					h.setTime(t, h.now)
 				}
 				actions["guard"] = func(t *rapid.T) {
 					right := h.guard
 					h.guard.Generation += uint64(rapid.IntRange(0, 1).Draw(t, "generation"))
 					h.guard.Epoch = rapid.SampledFrom([]string{"1-abc", "2-def"}).Draw(t, "epoch")
-					h.guard.Seen = quantity.StoreTime(rapid.SampledFrom([]quantity.StoreTime{0, h.now - 1, h.now, h.now + 1, h.now + 2*window}).Draw(t, "seen"))
+					h.guard.Seen = quantity.StoreTime(rapid.SampledFrom([]quantity.StoreTime{0,
+						h.now - 1, h.now, h.now + 1, h.now + 2*window}).Draw(t, "seen"))
 					h.decide(t)
 					h.guard = right
 				}
 				actions["adopt"] = func(t *rapid.T) {
-					c := algorithms.Adopt{Generation: h.guard.Generation + uint64(rapid.IntRange(0, 1).Draw(t, "generation")),
-						Epoch: rapid.SampledFrom([]string{"1-abc", "1-def", "2-def", "10-abc", "0-old", "none"}).Draw(t, "epoch")}
-					got := must[algorithms.Adopted](t)(c.Parse(h.eval(t, algorithms.AdoptScript, c.Args())))
+					c := algorithms.Adopt{Generation: h.guard.Generation +
+						uint64(rapid.IntRange(0, 1).Draw(t, "generation")),
+						Epoch: rapid.SampledFrom([]string{"1-abc", "1-def", "2-def", "10-abc",
+							"0-old", "none"}).Draw(t, "epoch")}
+					got := must[algorithms.Adopted](t)(c.Parse(h.eval(t, algorithms.AdoptScript,
+						c.Args())))
 					same(t, "adopt", c, got, h.twin.Adopt(c))
 					if got.OK {
 						h.guard.Epoch = got.Epoch
@@ -340,9 +378,12 @@ func TestLuaEqualsTwin(t *testing.T) {
 					h.open(t, expected, h.guard.Generation+1, rapid.Bool().Draw(t, "lost"))
 				}
 				actions["note"] = func(t *rapid.T) {
-					c := algorithms.Note{Generation: h.guard.Generation + uint64(rapid.IntRange(0, 1).Draw(t, "generation")),
-						Node: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node"), Text: fmt.Sprint(h.now)}
-					same(t, "note", c, must[algorithms.Noted](t)(c.Parse(h.eval(t, algorithms.NoteScript, c.Args()))), h.twin.Note(c))
+					c := algorithms.Note{Generation: h.guard.Generation +
+						uint64(rapid.IntRange(0, 1).Draw(t, "generation")),
+						Node: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node"),
+						Text: fmt.Sprint(h.now)}
+					same(t, "note", c, must[algorithms.Noted](t)(c.Parse(h.eval(t,
+						algorithms.NoteScript, c.Args()))), h.twin.Note(c))
 				}
 				t.Repeat(actions)
 			})
@@ -371,17 +412,21 @@ func TestLuaEqualsTwinInRealTime(t *testing.T) {
 
 // TestScriptsUseOnlyWhatEveryStoreHas rejects functions that the embedded Redis or a cluster lacks.
 func TestScriptsUseOnlyWhatEveryStoreHas(t *testing.T) {
-	all := []algorithms.Script{algorithms.DecideScript, algorithms.LendScript, algorithms.CreditScript,
-		algorithms.InspectScript, algorithms.RefundScript, algorithms.ResetScript, algorithms.OpenScript, algorithms.AdoptScript, algorithms.NoteScript,
+	all := []algorithms.Script{algorithms.DecideScript, algorithms.LendScript,
+		algorithms.CreditScript,
+		algorithms.InspectScript, algorithms.RefundScript, algorithms.ResetScript,
+		algorithms.OpenScript, algorithms.AdoptScript, algorithms.NoteScript,
 		algorithms.RecallScript, algorithms.RestoreScript, algorithms.BookScript}
 	for _, s := range all {
-		for _, bad := range []string{"bit.", "struct.", "cmsgpack.", "math.random", "os.", "io.", "table.unpack"} {
+		for _, bad := range []string{"bit.", "struct.", "cmsgpack.", "math.random", "os.", "io.",
+			"table.unpack"} {
 			if strings.Contains(s.Source, bad) {
 				t.Errorf("script %s uses %s", s.Name, bad)
 			}
 		}
 		for call := range strings.SplitSeq(s.Source, "redis.call(") {
-			if fields := strings.Split(call, ","); len(fields) > 1 && strings.HasPrefix(fields[0], "'") {
+			if fields := strings.Split(call, ","); len(fields) > 1 && strings.HasPrefix(fields[0],
+				"'") {
 				if arg := strings.TrimSpace(fields[1]); strings.HasPrefix(arg, "'") {
 					t.Errorf("script %s touches the key %s that is not in KEYS", s.Name, arg)
 				}

@@ -23,8 +23,9 @@ func openWindow(h held) limiter {
 
 func (w *window) state() State {
 	share := w.rights(w.cell)
-	return State{Cell: w.cell, Entitlement: w.Entitlement, Share: share, NextShare: w.rights(w.cell + 1),
-		Used: w.used, Free: max(share-w.used, 0)}
+	return State{Cell: w.cell, Entitlement: w.Entitlement, Share: share,
+		NextShare: w.rights(w.cell + 1),
+		Used:      w.used, Free: max(share-w.used, 0)}
 }
 
 func (w *window) fits(cost quantity.Units) bool { return cost <= w.rights(w.cell)-w.used }
@@ -46,7 +47,9 @@ func (w *window) take(cost quantity.Units) int64 {
 	return 0
 }
 
-func (w *window) spare(kept quantity.Units) quantity.Units { return w.rights(w.cell) - w.used - kept }
+func (w *window) spare(kept quantity.Units) quantity.Units {
+	return w.rights(w.cell) - w.used - kept
+}
 
 func (w *window) room(cell quantity.Cell, _ string, kept quantity.Units) quantity.Units {
 	if cell == w.cell {
@@ -55,7 +58,8 @@ func (w *window) room(cell quantity.Cell, _ string, kept quantity.Units) quantit
 	return w.rights(cell) - kept
 }
 
-func (w *window) refund(_ quantity.StoreTime, cell quantity.Cell, units quantity.Units) (quantity.Units, Refusal) {
+func (w *window) refund(_ quantity.StoreTime, cell quantity.Cell,
+	units quantity.Units) (quantity.Units, Refusal) {
 	if cell != w.cell {
 		return 0, NoLongerWeighs
 	}

@@ -14,9 +14,10 @@ type queue struct {
 	unrestored
 	rate
 	backlog quantity.Units // work not done, as a numerator over ticks
-	at      int64          // tick from which work is not yet taken off the backlog: now, or the next tick
-	next    int64          // tick before which no further turn begins
-	dirty   bool
+	// tick from which work is not yet taken off the backlog: now, or the next tick
+	at    int64
+	next  int64 // tick before which no further turn begins
+	dirty bool
 }
 
 func openQueue(h held) limiter {
@@ -77,12 +78,14 @@ func (q *queue) longest() int64 { return q.fillTime() / q.Tick }
 func (q *queue) free() quantity.Units { return q.Burst - ceilDiv(q.backlog, q.ticks) }
 
 func (q *queue) state() State {
-	return State{Cell: q.cell, Entitlement: q.Entitlement, Share: q.share(q.cell), NextShare: q.share(q.cell + 1),
-		Used: ceilDiv(q.backlog, q.ticks), Free: max(q.free(), 0)}
+	return State{Cell: q.cell, Entitlement: q.Entitlement, Share: q.share(q.cell),
+		NextShare: q.share(q.cell + 1),
+		Used:      ceilDiv(q.backlog, q.ticks), Free: max(q.free(), 0)}
 }
 
 func (q *queue) fits(cost quantity.Units) bool {
-	return q.open(q.cell) && cost <= q.free() && q.turn()-q.tick <= q.longest() && q.after(q.at, q.backlog+cost*quantity.Units(q.ticks)) >= 0
+	return q.open(q.cell) && cost <= q.free() && q.turn()-q.tick <= q.longest() &&
+		q.after(q.at, q.backlog+cost*quantity.Units(q.ticks)) >= 0
 }
 
 // retry returns when enough of the backlog is done and the next turn is near enough.
@@ -119,7 +122,8 @@ func (q *queue) room(cell quantity.Cell, _ string, kept quantity.Units) quantity
 
 func (q *queue) settle(quantity.Units) { q.dirty = true }
 
-func (q *queue) refund(quantity.StoreTime, quantity.Cell, quantity.Units) (quantity.Units, Refusal) {
+func (q *queue) refund(quantity.StoreTime, quantity.Cell, quantity.Units) (quantity.Units,
+	Refusal) {
 	return 0, TurnPromised
 }
 

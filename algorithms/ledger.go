@@ -33,13 +33,15 @@ type bucket struct {
 	base, most quantity.Units
 	booked     map[booking]quantity.Units
 
-	cell         quantity.Cell
-	used, before quantity.Units                   // windows: units used in cell, and in the one before
-	entries      []entry                          // log
-	sums         map[quantity.Cell]quantity.Units // log: units by the cell in which they were admitted
-	written      quantity.Cell                    // log, buckets: cell in which keep last ran
-	tick         int64                            // buckets: length of a tick
-	known        bool                             // buckets: level, at and mark are valid
+	cell quantity.Cell
+	// windows: units used in cell, and in the one before
+	used, before quantity.Units
+	entries      []entry // log
+	// log: units by the cell in which they were admitted
+	sums    map[quantity.Cell]quantity.Units
+	written quantity.Cell // log, buckets: cell in which keep last ran
+	tick    int64         // buckets: length of a tick
+	known   bool          // buckets: level, at and mark are valid
 	// numerator over the ticks of a window, and the tick it belongs to
 	level quantity.Units
 	at    int64
@@ -60,7 +62,8 @@ type held struct {
 }
 
 func (b *bucket) hold(t Terms, now, lostAt quantity.StoreTime, call int64) held {
-	h := held{bucket: b, call: call, Terms: t, now: now, lostAt: max(lostAt, b.vanished), cell: CellAt(now, t.Cell)}
+	h := held{bucket: b, call: call, Terms: t, now: now, lostAt: max(lostAt, b.vanished),
+		cell: CellAt(now, t.Cell)}
 	h.loss = max(h.lostAt, b.whole)
 	if b.whole >= h.lostAt {
 		h.lostAt = 0
@@ -158,7 +161,8 @@ func (b *bucket) setRow(cell quantity.Cell, peer string, row Row) {
 
 // keep drops rows and losses that no longer weigh, and sets until when the hash must live.
 func (h held) keep() {
-	maps.DeleteFunc(h.rows, func(cell quantity.Cell, _ map[string]Row) bool { return h.Weighs(cell) <= h.now })
+	maps.DeleteFunc(h.rows,
+		func(cell quantity.Cell, _ map[string]Row) bool { return h.Weighs(cell) <= h.now })
 	if last := max(h.vanished, h.whole); last > 0 && h.Weighs(CellAt(last, h.Cell)+1) <= h.now {
 		h.bucket.vanished, h.bucket.whole, h.bucket.unknown, h.bucket.most = 0, 0, nil, 0
 	}
@@ -233,7 +237,8 @@ type limiter interface {
 	// went, if negative).
 	settle(tokens quantity.Units)
 	// refund takes back a charge made in a cell at a store time. It returns the units, or why not.
-	refund(at quantity.StoreTime, cell quantity.Cell, units quantity.Units) (quantity.Units, Refusal)
+	refund(at quantity.StoreTime, cell quantity.Cell, units quantity.Units) (quantity.Units,
+		Refusal)
 	// book charges units that were admitted without the store in a window, whether they fit or not.
 	// It returns false if the window has not begun here.
 	book(window quantity.Cell, units quantity.Units) bool

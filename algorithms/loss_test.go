@@ -30,8 +30,11 @@ func TestALossIsNotDatedBeforeWhatWasSeen(t *testing.T) {
 			terms := test.terms
 			terms.Window, terms.Tick, terms.Entitlement = 1000, 1, 400
 			decide := func(w *Twin, at quantity.StoreTime, cost quantity.Units) Decided {
-				return w.Decide(start+at, Decide{Fence: Fence{Generation: w.Generation, Epoch: "1-e", Clock: start + at}, Commit: true,
-					Costs: []quantity.Units{cost}, Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: terms}}}})
+				return w.Decide(start+at,
+					Decide{Fence: Fence{Generation: w.Generation, Epoch: "1-e", Clock: start + at},
+						Commit:  true,
+						Costs:   []quantity.Units{cost},
+						Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: terms}}}})
 			}
 			var w Twin
 			w.Open(start, Open{Generation: 1, Epoch: "1-e"})
@@ -43,7 +46,8 @@ func TestALossIsNotDatedBeforeWhatWasSeen(t *testing.T) {
 			w.Open(start-4500, Open{Generation: 2, Epoch: "1-e", Lost: true, Seen: seen.Now})
 			for at := quantity.StoreTime(-4500); at < test.opens; at += 50 {
 				if d := decide(&w, at, 1); d.Answers[0].Admitted {
-					t.Fatalf("at %d: admitted, although what was lost weighs until %d: %+v", at, test.opens, d)
+					t.Fatalf("at %d: admitted, although what was lost weighs until %d: %+v", at,
+						test.opens, d)
 				}
 			}
 			if test.refill > 0 {

@@ -20,7 +20,8 @@ type reader struct {
 func read(script string, reply any) *reader {
 	flat, ok := reply.([]any)
 	if !ok {
-		return &reader{script: script, err: fmt.Errorf("script %s: reply is %T, want a list", script, reply)}
+		return &reader{script: script, err: fmt.Errorf("script %s: reply is %T, want a list",
+			script, reply)}
 	}
 	return &reader{script: script, flat: flat}
 }
@@ -41,7 +42,8 @@ func (r *reader) num() int64 {
 	v := r.next()
 	n, ok := v.(int64)
 	if !ok && r.err == nil {
-		r.err = fmt.Errorf("script %s: value %d of the reply is %T, want a number", r.script, r.at, v)
+		r.err = fmt.Errorf("script %s: value %d of the reply is %T, want a number", r.script, r.at,
+			v)
 	}
 	return n
 }
@@ -50,7 +52,8 @@ func (r *reader) str() string {
 	v := r.next()
 	s, ok := v.(string)
 	if !ok && r.err == nil {
-		r.err = fmt.Errorf("script %s: value %d of the reply is %T, want a string", r.script, r.at, v)
+		r.err = fmt.Errorf("script %s: value %d of the reply is %T, want a string", r.script, r.at,
+			v)
 	}
 	return s
 }
@@ -70,7 +73,8 @@ func (c Decide) Parse(reply any) (Decided, error) {
 	r := read(DecideScript.Name, reply)
 	d := Decided{Head: Head{Status: Status(r.num())}}
 	if d.Status == StatusLost {
-		d.Now, d.LostAt, d.Lost = quantity.StoreTime(r.num()), quantity.StoreTime(r.num()), int(r.num())-1
+		d.Now, d.LostAt, d.Lost = quantity.StoreTime(r.num()), quantity.StoreTime(r.num()),
+			int(r.num())-1
 	}
 	if d.Status != StatusOK || r.err != nil {
 		return d, r.end()
@@ -86,9 +90,11 @@ func (c Decide) Parse(reply any) (Decided, error) {
 	verdicts := make([]Verdict, len(c.Costs)*len(c.Buckets))
 	for i := range d.Answers {
 		d.Answers[i].Admitted = r.num() == 1
-		d.Answers[i].Verdicts, verdicts = verdicts[:len(c.Buckets):len(c.Buckets)], verdicts[len(c.Buckets):]
+		d.Answers[i].Verdicts, verdicts = verdicts[:len(c.Buckets):len(c.Buckets)],
+			verdicts[len(c.Buckets):]
 		for b := range d.Answers[i].Verdicts {
-			d.Answers[i].Verdicts[b] = Verdict{Remaining: quantity.Units(r.num()), Retry: r.num(), Delay: r.num()}
+			d.Answers[i].Verdicts[b] = Verdict{Remaining: quantity.Units(r.num()), Retry: r.num(),
+				Delay: r.num()}
 		}
 	}
 	return d, r.end()
@@ -109,12 +115,18 @@ func (r *reader) head() (h Head, state State, ok bool) {
 }
 
 func (r *reader) state() State {
-	return State{Cell: quantity.Cell(r.num()), Entitlement: quantity.Units(r.num()), Share: quantity.Units(r.num()), NextShare: quantity.Units(r.num()), Used: quantity.Units(r.num()),
-		Fading: quantity.Units(r.num()), Free: quantity.Units(r.num()), ExistsUntil: quantity.StoreTime(r.num()), Doubt: quantity.StoreTime(r.num()), Shut: quantity.StoreTime(r.num())}
+	return State{Cell: quantity.Cell(r.num()), Entitlement: quantity.Units(r.num()),
+		Share: quantity.Units(r.num()), NextShare: quantity.Units(r.num()),
+		Used:   quantity.Units(r.num()),
+		Fading: quantity.Units(r.num()), Free: quantity.Units(r.num()),
+		ExistsUntil: quantity.StoreTime(r.num()), Doubt: quantity.StoreTime(r.num()),
+		Shut: quantity.StoreTime(r.num())}
 }
 
 func (r *reader) row() Row {
-	return Row{Lent: quantity.Units(r.num()), Returned: quantity.Units(r.num()), Borrowed: quantity.Units(r.num()), Regained: quantity.Units(r.num()), BurstLent: quantity.Units(r.num()), BurstBorrowed: quantity.Units(r.num())}
+	return Row{Lent: quantity.Units(r.num()), Returned: quantity.Units(r.num()),
+		Borrowed: quantity.Units(r.num()), Regained: quantity.Units(r.num()),
+		BurstLent: quantity.Units(r.num()), BurstBorrowed: quantity.Units(r.num())}
 }
 
 // Parse reads the reply to c.
@@ -169,7 +181,8 @@ func (c Recall) Parse(reply any) (Recalled, error) {
 	}
 	g.Now, g.LostAt = quantity.StoreTime(r.num()), quantity.StoreTime(r.num())
 	for r.more() {
-		g.Rows = append(g.Rows, HeardRow{Cell: quantity.Cell(r.num()), Borrowed: quantity.Units(r.num()), Regained: quantity.Units(r.num())})
+		g.Rows = append(g.Rows, HeardRow{Cell: quantity.Cell(r.num()),
+			Borrowed: quantity.Units(r.num()), Regained: quantity.Units(r.num())})
 	}
 	slices.SortFunc(g.Rows, func(a, b HeardRow) int { return cmp.Compare(a.Cell, b.Cell) })
 	return g, r.end()
@@ -207,7 +220,8 @@ func (c Refund) Parse(reply any) (Refunded, error) {
 	}
 	g.Now, g.Repeated = quantity.StoreTime(r.num()), r.num() == 1
 	for range c.Charges {
-		g.Charges = append(g.Charges, Back{Units: quantity.Units(r.num()), Refusal: Refusal(r.num())})
+		g.Charges = append(g.Charges, Back{Units: quantity.Units(r.num()),
+			Refusal: Refusal(r.num())})
 	}
 	return g, r.end()
 }
@@ -237,13 +251,16 @@ func (c Open) Parse(reply any) (Opened, error) {
 				"empty the Redis (FLUSHALL), it will be opened anew", t.text, t.is)
 		}
 	}
-	o.LostAt, o.Begun, o.Mark, o.Answered = quantity.StoreTime(times[0]), quantity.StoreTime(times[1]), quantity.StoreTime(times[2]), quantity.StoreTime(times[3])
+	o.LostAt, o.Begun, o.Mark, o.Answered = quantity.StoreTime(times[0]),
+		quantity.StoreTime(times[1]), quantity.StoreTime(times[2]), quantity.StoreTime(times[3])
 	var err error
 	if o.Since, err = strconv.ParseUint(since, 10, 64); err != nil {
-		return o, fmt.Errorf("the store's token names %q as its oldest generation, which is no number: empty the Redis (FLUSHALL), it will be opened anew", since)
+		return o, fmt.Errorf(
+			"the store's token names %q as its oldest generation, which is no number: empty the Redis (FLUSHALL), it will be opened anew", since)
 	}
 	if o.Generation, err = strconv.ParseUint(generation, 10, 64); err != nil {
-		return o, fmt.Errorf("the store's token names generation %q, which is no number: another program uses its keys; give quotad a database of its own", generation)
+		return o, fmt.Errorf(
+			"the store's token names generation %q, which is no number: another program uses its keys; give quotad a database of its own", generation)
 	}
 	return o, nil
 }

@@ -42,7 +42,8 @@ func replyOf(b []byte) any {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte{0x18})                               // a status alone
 	f.Add([]byte{0x10, 0x10, 0x08, 0xf5, 0x08, 0xf5}) // 0, 0, and rows of ones
-	f.Add([]byte{0x18, 0x0a, '1', 0x0a, '2', 0x0a, '3', 0x0a, '4', 0x0a, '5', 0x0a, '6', 0x0a, '7', 0x0a, '8'})
+	f.Add([]byte{0x18, 0x0a, '1', 0x0a, '2', 0x0a, '3', 0x0a, '4', 0x0a, '5', 0x0a, '6', 0x0a, '7',
+		0x0a, '8'})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		reply := replyOf(b)
 		decide := Decide{Buckets: make([]LimitTarget, 2), Costs: []quantity.Units{1, 2, 3}}
@@ -52,7 +53,8 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		refund := Refund{Charges: make([]Charge, 2)}
-		if r, err := refund.Parse(reply); err == nil && r.Status == StatusOK && len(r.Charges) != 2 {
+		if r, err := refund.Parse(reply); err == nil && r.Status == StatusOK &&
+			len(r.Charges) != 2 {
 			t.Errorf("%d charges", len(r.Charges))
 		}
 		_, _ = Lend{}.Parse(reply)

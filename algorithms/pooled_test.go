@@ -96,7 +96,9 @@ func (m *member) row(cell quantity.Cell, peer *member) Row {
 	return Row{}
 }
 
-func (p *pool) draw(t *rapid.T, who string) *member { return rapid.SampledFrom(p.members).Draw(t, who) }
+func (p *pool) draw(t *rapid.T, who string) *member {
+	return rapid.SampledFrom(p.members).Draw(t, who)
+}
 
 func (p *pool) pair(t *rapid.T) (*member, *member) {
 	both := rapid.Permutation(p.members).Draw(t, "from and to")
@@ -105,12 +107,14 @@ func (p *pool) pair(t *rapid.T) (*member, *member) {
 
 // admit makes a member decide costs.
 func (p *pool) admit(m *member, costs ...quantity.Units) (any bool) {
-	d := m.Decide(p.now, Decide{Fence: m.guard(), Commit: true, Costs: costs, Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: m.terms}}}})
+	d := m.Decide(p.now, Decide{Fence: m.guard(), Commit: true, Costs: costs,
+		Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: m.terms}}}})
 	for i, a := range d.Answers {
 		if a.Admitted {
 			at, turn := p.now, p.now.Add(a.Verdicts[0].Delay)
 			if p.kind.Bucket() {
-				at, turn = at.Add(-(int64(at) % m.terms.Tick)), turn.Add(-(int64(turn) % m.terms.Tick))
+				at, turn = at.Add(-(int64(at) % m.terms.Tick)),
+					turn.Add(-(int64(turn) % m.terms.Tick))
 			}
 			p.history = append(p.history, admission{at: at, turn: turn, cost: costs[i], member: m})
 			any = true
@@ -122,8 +126,10 @@ func (p *pool) admit(m *member, costs ...quantity.Units) (any bool) {
 // lend is a lend call, whose answer is announced whatever it is.
 func (p *pool) lend(from, to *member, cell quantity.Cell, change func(*Lend, Row)) rowSaid {
 	row := from.row(cell, to)
-	c := Lend{Fence: from.guard(), Target: Target{Key: "k", Terms: from.terms}, Peer: to.name, Cell: cell,
-		Lent: row.Lent, Returned: row.Returned, Burst: row.BurstLent, Cap: from.terms.Entitlement, CapBurst: from.terms.Burst}
+	c := Lend{Fence: from.guard(), Target: Target{Key: "k", Terms: from.terms}, Peer: to.name,
+		Cell: cell,
+		Lent: row.Lent, Returned: row.Returned, Burst: row.BurstLent, Cap: from.terms.Entitlement,
+		CapBurst: from.terms.Burst}
 	change(&c, row)
 	said := rowSaid{from: from, to: to, generation: from.Generation, cell: cell, at: p.now}
 	if g := from.Lend(p.now, c); g.Status == StatusOK {
@@ -134,7 +140,8 @@ func (p *pool) lend(from, to *member, cell quantity.Cell, change func(*Lend, Row
 }
 
 func (p *pool) deliver(s rowSaid) {
-	s.to.Credit(p.now, Credit{Fence: s.to.guard(), Target: Target{Key: "k", Terms: s.to.terms}, Peer: s.from.name, PeerGeneration: s.generation,
+	s.to.Credit(p.now, Credit{Fence: s.to.guard(), Target: Target{Key: "k", Terms: s.to.terms},
+		Peer: s.from.name, PeerGeneration: s.generation,
 		Cell: s.cell, Lent: s.row.Lent, Returned: s.row.Returned, Most: s.from.terms.Entitlement,
 		Burst: s.row.BurstLent, MostBurst: s.from.terms.Burst, At: s.at})
 }
@@ -158,13 +165,15 @@ func (p *pool) actions() map[string]func(*rapid.T) {
 		"give back": func(t *rapid.T) {
 			from, to := p.pair(t)
 			units := quantity.Units(rapid.Int64Range(1, 10).Draw(t, "units"))
-			p.lend(from, to, CellAt(p.now, from.terms.Cell), func(c *Lend, row Row) { c.Returned += units })
+			p.lend(from, to, CellAt(p.now, from.terms.Cell),
+				func(c *Lend, row Row) { c.Returned += units })
 		},
 		"wait":      p.wait,
 		"wait more": p.wait,
 		"to the end of a cell": func(t *rapid.T) {
 			length := p.members[0].terms.Cell
-			p.now = (CellAt(p.now, length) + 1).OpensAt(length).Add(-rapid.Int64Range(0, 1).Draw(t, "before"))
+			p.now = (CellAt(p.now, length) + 1).OpensAt(length).Add(-rapid.Int64Range(0, 1).Draw(t,
+				"before"))
 		},
 		"lose a store": func(t *rapid.T) {
 			if rapid.IntRange(0, 9).Draw(t, "rare") > 0 {
@@ -173,7 +182,8 @@ func (p *pool) actions() map[string]func(*rapid.T) {
 			m := p.draw(t, "region")
 			generation := m.Generation + 1
 			m.Flush()
-			m.Open(p.now, Open{Generation: generation, Region: m.name, Epoch: "1-e", Lost: true, Seen: p.now})
+			m.Open(p.now, Open{Generation: generation, Region: m.name, Epoch: "1-e", Lost: true,
+				Seen: p.now})
 		},
 		"": p.check,
 	}
@@ -193,8 +203,10 @@ func (p *pool) exhaust(m *member) {
 // drawLend moves rights and burst, mostly at once, as the protocol does when no message is lost.
 func (p *pool) drawLend(t *rapid.T) {
 	from, to := p.pair(t)
-	cell := CellAt(p.now, from.terms.Cell) + quantity.Cell(rapid.SampledFrom([]int64{0, 0, 1}).Draw(t, "cell"))
-	units, burst := quantity.Units(rapid.Int64Range(0, 10).Draw(t, "units")), quantity.Units(rapid.Int64Range(0, 4).Draw(t, "burst"))
+	cell := CellAt(p.now, from.terms.Cell) +
+		quantity.Cell(rapid.SampledFrom([]int64{0, 0, 1}).Draw(t, "cell"))
+	units, burst := quantity.Units(rapid.Int64Range(0, 10).Draw(t, "units")),
+		quantity.Units(rapid.Int64Range(0, 4).Draw(t, "burst"))
 	said := p.lend(from, to, cell, func(c *Lend, row Row) {
 		c.Lent += units
 		c.Burst += burst
@@ -212,7 +224,8 @@ func (p *pool) drawDelivery(t *rapid.T) {
 }
 
 func (p *pool) wait(t *rapid.T) {
-	p.now += quantity.StoreTime(rapid.SampledFrom([]int64{1, 1, 10, 50, 99, 100, 101, 333, 500, 999, 1000}).Draw(t, "us"))
+	p.now += quantity.StoreTime(rapid.SampledFrom([]int64{1, 1, 10, 50, 99, 100, 101, 333, 500, 999,
+		1000}).Draw(t, "us"))
 }
 
 // check asks the oracle of the kind.
@@ -249,7 +262,9 @@ func judgeEstimates(history []admission, _ quantity.StoreTime) string {
 	for _, a := range history {
 		cell := a.at / pooledWindow
 		used[int64(cell)] += a.cost
-		if e := used[int64(cell)]*pooledWindow + used[int64(cell-1)]*quantity.Units(((cell+1)*pooledWindow).Sub(a.at)); e > pooledLimit*pooledWindow {
+		if e := used[int64(cell)]*pooledWindow +
+			used[int64(cell-1)]*quantity.Units(((cell+1)*pooledWindow).Sub(a.at)); e >
+			pooledLimit*pooledWindow {
 			return fmt.Sprintf("an estimate of %d/%d", e, pooledWindow)
 		}
 	}
@@ -288,30 +303,36 @@ func judgeTokens(history []admission, _ quantity.StoreTime) string {
 // no faster than the limit. If one server served them, the work begun and not done would be at most
 // one request of each region, and a tick for each.
 func judgeQueue(history []admission, _ quantity.StoreTime) string {
-	if most := mostWaiting(history, func(a admission) quantity.StoreTime { return a.at }); most > pooledLimit*pooledWindow {
+	if most := mostWaiting(history,
+		func(a admission) quantity.StoreTime { return a.at }); most > pooledLimit*pooledWindow {
 		return fmt.Sprintf("%d/%d wait", most, pooledWindow)
 	}
 	inOrder := slices.Clone(history)
 	slices.SortStableFunc(inOrder, func(a, b admission) int { return int(a.turn.Sub(b.turn)) })
 	largest, waiting := map[*member]quantity.Units{}, quantity.Units(0)
 	for _, a := range history {
-		largest[a.member] = max(largest[a.member], a.cost*pooledWindow+quantity.Units(pooledLimit*a.member.terms.Tick))
+		largest[a.member] = max(largest[a.member],
+			a.cost*pooledWindow+quantity.Units(pooledLimit*a.member.terms.Tick))
 	}
 	for size := range maps.Values(largest) {
 		waiting += size
 	}
-	if most := mostWaiting(inOrder, func(a admission) quantity.StoreTime { return a.turn }); most > waiting {
-		return fmt.Sprintf("%d/%d are called before their time, of at most %d", most, pooledWindow, waiting)
+	if most := mostWaiting(inOrder,
+		func(a admission) quantity.StoreTime { return a.turn }); most > waiting {
+		return fmt.Sprintf("%d/%d are called before their time, of at most %d", most, pooledWindow,
+			waiting)
 	}
 	return ""
 }
 
 // mostWaiting returns the largest backlog that the admissions give one server at the given times.
-func mostWaiting(history []admission, comes func(admission) quantity.StoreTime) (most quantity.Units) {
+func mostWaiting(history []admission,
+	comes func(admission) quantity.StoreTime) (most quantity.Units) {
 	var backlog quantity.Units
 	var at quantity.StoreTime
 	for _, a := range history {
-		backlog = max(backlog-quantity.Units(pooledLimit*(comes(a).Sub(at))), 0) + a.cost*pooledWindow
+		backlog = max(backlog-quantity.Units(pooledLimit*(comes(a).Sub(at))), 0) +
+			a.cost*pooledWindow
 		at = comes(a)
 		most = max(most, backlog)
 	}

@@ -55,7 +55,8 @@ type losses struct {
 // TestRandomLosses: whichever regions lose their stores, whenever, and whichever others answer, no
 // more than the limit is admitted.
 func TestRandomLosses(t *testing.T) {
-	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter} {
+	for _, kind := range []algorithms.Kind{algorithms.FixedWindow,
+		algorithms.SlidingWindowCounter} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			lost := 0
@@ -77,10 +78,14 @@ func TestRandomLosses(t *testing.T) {
 }
 
 func newLosses(seed uint64, kind algorithms.Kind) *losses {
-	l := &losses{random: rand.New(rand.NewPCG(seed, 1)), now: quantity.StoreTime(1000*fragileWindow + fragileWindow/10), admitted: map[int64]quantity.Units{},
-		terms: algorithms.Terms{Kind: kind, Window: fragileWindow, Cell: fragileWindow, Tick: 1, Entitlement: fragileUnits, Recovered: true}}
+	l := &losses{random: rand.New(rand.NewPCG(seed, 1)),
+		now:      quantity.StoreTime(1000*fragileWindow + fragileWindow/10),
+		admitted: map[int64]quantity.Units{},
+		terms: algorithms.Terms{Kind: kind, Window: fragileWindow, Cell: fragileWindow, Tick: 1,
+			Entitlement: fragileUnits, Recovered: true}}
 	for _, name := range []string{"a", "b", "c"} {
-		r := &fragile{Twin: &algorithms.Twin{}, name: name, generation: 1, journaled: map[rowOf]algorithms.Row{}}
+		r := &fragile{Twin: &algorithms.Twin{}, name: name, generation: 1,
+			journaled: map[rowOf]algorithms.Row{}}
 		r.Open(l.now, algorithms.Open{Generation: 1, Region: name, Epoch: "1-e"})
 		l.all = append(l.all, r)
 	}
@@ -132,7 +137,8 @@ func (l *losses) spendAll() {
 
 // spend says whether units were admitted, and judges everything admitted so far.
 func (l *losses) spend(r *fragile, units quantity.Units) bool {
-	d := r.Decide(l.now, algorithms.Decide{Fence: l.guard(r), Commit: true, Costs: []quantity.Units{units},
+	d := r.Decide(l.now, algorithms.Decide{Fence: l.guard(r), Commit: true,
+		Costs:   []quantity.Units{units},
 		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: l.terms}}}})
 	if d.Status != algorithms.StatusOK {
 		return false
@@ -148,8 +154,10 @@ func (l *losses) spend(r *fragile, units quantity.Units) bool {
 	if l.terms.Kind == algorithms.SlidingWindowCounter {
 		weight += l.admitted[cell-1] * quantity.Units(fragileWindow-elapsed)
 	}
-	if limit := quantity.Units(fragileUnits * int64(len(l.all))); weight > limit*quantity.Units(fragileWindow) && l.wrong == "" {
-		l.wrong = fmt.Sprintf("cell %d, %d in: %d admitted, %d in the cell before, of %d", cell, elapsed, l.admitted[cell], l.admitted[cell-1], limit)
+	if limit := quantity.Units(fragileUnits *
+		int64(len(l.all))); weight > limit*quantity.Units(fragileWindow) && l.wrong == "" {
+		l.wrong = fmt.Sprintf("cell %d, %d in: %d admitted, %d in the cell before, of %d", cell,
+			elapsed, l.admitted[cell], l.admitted[cell-1], limit)
 	}
 	return true
 }
@@ -159,13 +167,16 @@ func (l *losses) spend(r *fragile, units quantity.Units) bool {
 func (l *losses) lend(r, peer *fragile, cell quantity.Cell) {
 	id := rowOf{peer.name, cell}
 	var row algorithms.Row
-	for _, one := range r.Inspect(l.now, algorithms.Inspect{Fence: l.guard(r), Target: algorithms.Target{Key: "k", Terms: l.terms}}).Rows {
+	for _, one := range r.Inspect(l.now, algorithms.Inspect{Fence: l.guard(r),
+		Target: algorithms.Target{Key: "k", Terms: l.terms}}).Rows {
 		if (rowOf{one.Peer, one.Cell}) == id {
 			row = one.Row
 		}
 	}
-	g := r.Lend(l.now, algorithms.Lend{Fence: l.guard(r), Target: algorithms.Target{Key: "k", Terms: l.terms}, Peer: peer.name, Cell: cell, Cap: fragileUnits,
-		Returned: row.Returned + quantity.Units(l.random.Int64N(8)), Lent: row.Lent + quantity.Units(l.random.Int64N(8))})
+	g := r.Lend(l.now, algorithms.Lend{Fence: l.guard(r), Target: algorithms.Target{Key: "k",
+		Terms: l.terms}, Peer: peer.name, Cell: cell, Cap: fragileUnits,
+		Returned: row.Returned + quantity.Units(l.random.Int64N(8)),
+		Lent:     row.Lent + quantity.Units(l.random.Int64N(8))})
 	if g.Status != algorithms.StatusOK {
 		return
 	}
@@ -182,9 +193,12 @@ func (l *losses) hear(s saying) {
 	if s.forGeneration != s.to.generation {
 		return
 	}
-	c := s.to.Credit(l.now, algorithms.Credit{Fence: l.guard(s.to), Target: algorithms.Target{Key: "k", Terms: l.terms}, Peer: s.from.name, PeerGeneration: s.generation,
-		Cell: s.cell, Lent: s.row.Lent, Returned: s.row.Returned, Most: fragileUnits})
-	l.note("%s hears %s of cell %d, %d lent, %d returned: %s", s.to.name, s.from.name, s.cell, s.row.Lent, s.row.Returned, c.Status)
+	c := s.to.Credit(l.now, algorithms.Credit{Fence: l.guard(s.to),
+		Target: algorithms.Target{Key: "k", Terms: l.terms}, Peer: s.from.name,
+		PeerGeneration: s.generation,
+		Cell:           s.cell, Lent: s.row.Lent, Returned: s.row.Returned, Most: fragileUnits})
+	l.note("%s hears %s of cell %d, %d lent, %d returned: %s", s.to.name, s.from.name, s.cell,
+		s.row.Lent, s.row.Returned, c.Status)
 }
 
 // lose empties a region's store, opens it anew and restores it.
@@ -192,14 +206,16 @@ func (l *losses) lose(r *fragile) {
 	l.now++
 	r.Twin = &algorithms.Twin{}
 	r.generation++
-	r.lostAt = r.Open(l.now, algorithms.Open{Generation: r.generation, Region: r.name, Epoch: "1-e", Lost: true, Seen: l.now}).LostAt
+	r.lostAt = r.Open(l.now, algorithms.Open{Generation: r.generation, Region: r.name, Epoch: "1-e",
+		Lost: true, Seen: l.now}).LostAt
 	l.note("%s loses everything", r.name)
 	l.restore(r)
 }
 
 // restore asks the peers, half of which answer.
 func (l *losses) restore(r *fragile) {
-	c := algorithms.Restore{Fence: l.guard(r), Target: algorithms.Target{Key: "k", Terms: l.terms}, LostAt: r.lostAt, Cap: fragileUnits, Use: r.use}
+	c := algorithms.Restore{Fence: l.guard(r), Target: algorithms.Target{Key: "k", Terms: l.terms},
+		LostAt: r.lostAt, Cap: fragileUnits, Use: r.use}
 	for _, peer := range l.all {
 		if peer == r {
 			continue
@@ -211,23 +227,29 @@ func (l *losses) restore(r *fragile) {
 		}
 	}
 	for id, row := range r.journaled {
-		c.Rows = append(c.Rows, algorithms.RememberedRow{Cell: id.cell, Peer: id.peer, Lent: row.Lent, Returned: row.Returned})
+		c.Rows = append(c.Rows, algorithms.RememberedRow{Cell: id.cell, Peer: id.peer,
+			Lent: row.Lent, Returned: row.Returned})
 	}
 	got := r.Restore(l.now, c)
 	r.unknown = c.UnknownPeers
-	l.note("%s is restored, %v known: share %d, used %d, rows %+v", r.name, c.KnownPeers, got.Share, got.Used, got.Rows)
+	l.note("%s is restored, %v known: share %d, used %d, rows %+v", r.name, c.KnownPeers, got.Share,
+		got.Used, got.Rows)
 }
 
 // recall returns what a peer has heard of a region's rows, and whether it still knows that for all
 // cells in doubt.
 func (l *losses) recall(r, peer *fragile) (rows []algorithms.RememberedRow, knows bool) {
-	g := peer.Recall(l.now, algorithms.Recall{Fence: l.guard(peer), Target: algorithms.Target{Key: "k", Terms: l.terms}, Peer: r.name, PeerGeneration: r.generation})
+	g := peer.Recall(l.now, algorithms.Recall{Fence: l.guard(peer),
+		Target: algorithms.Target{Key: "k", Terms: l.terms}, Peer: r.name,
+		PeerGeneration: r.generation})
 	from := quantity.Cell(int64(r.lostAt)/fragileWindow + 1)
 	for l.terms.Weighs(from-1) > r.lostAt {
 		from--
 	}
 	for _, row := range g.Rows {
-		rows = append(rows, algorithms.RememberedRow{Cell: row.Cell, Peer: peer.name, Lent: row.Borrowed, Returned: row.Regained})
+		rows = append(rows, algorithms.RememberedRow{Cell: row.Cell, Peer: peer.name,
+			Lent: row.Borrowed, Returned: row.Regained})
 	}
-	return rows, g.Status == algorithms.StatusOK && (g.LostAt == 0 || from > quantity.Cell(int64(g.LostAt)/fragileWindow+1))
+	return rows, g.Status == algorithms.StatusOK &&
+		(g.LostAt == 0 || from > quantity.Cell(int64(g.LostAt)/fragileWindow+1))
 }

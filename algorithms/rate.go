@@ -14,7 +14,8 @@ type rate struct {
 }
 
 func newRate(h held) rate {
-	r := rate{held: h, ticks: h.Terms.ticks(), cells: h.Cell / h.Tick, tick: int64(h.now) / h.Tick, last: h.lastRow()}
+	r := rate{held: h, ticks: h.Terms.ticks(), cells: h.Cell / h.Tick, tick: int64(h.now) / h.Tick,
+		last: h.lastRow()}
 	if h.lostAt > 0 {
 		r.last = max(r.last, CellAt(h.lostAt, h.Cell)+1)
 	}
@@ -24,7 +25,8 @@ func newRate(h held) rate {
 // written returns level, tick and mark as they were last written; ok is false if nothing useful was
 // written. A new limit may have changed the length of a tick. Then written converts all three,
 // rounding against the caller.
-func (r *rate) written(round func(a quantity.Units, b int64) quantity.Units) (level quantity.Units, at, mark int64, ok bool) {
+func (r *rate) written(round func(a quantity.Units, b int64) quantity.Units) (level quantity.Units,
+	at, mark int64, ok bool) {
 	b := r.bucket
 	level, at, mark = b.level, b.at, b.mark
 	switch {
@@ -35,7 +37,8 @@ func (r *rate) written(round func(a quantity.Units, b int64) quantity.Units) (le
 		level, at, mark = round(level, coarser), ceilDiv(at, coarser), ceilDiv(mark, coarser)
 	case b.tick > r.Tick:
 		finer := b.tick / r.Tick
-		level, at, mark = min(level, quantity.Units(MaxUnits/finer))*quantity.Units(finer), at*finer, mark*finer
+		level, at, mark = min(level, quantity.Units(MaxUnits/finer))*quantity.Units(finer),
+			at*finer, mark*finer
 	}
 	return level, at, mark, quantity.StoreTime(at*r.Tick) >= r.lostAt
 }
@@ -56,7 +59,8 @@ func (r *rate) share(cell quantity.Cell) quantity.Units { return max(r.rights(ce
 
 // walk calls do for each stretch of time with one rate, from tick from on, until do returns true.
 // The last stretch has no end: its to is negative.
-func (r *rate) walk(from int64, do func(cell quantity.Cell, from, to int64, share quantity.Units) (stop bool)) {
+func (r *rate) walk(from int64, do func(cell quantity.Cell, from, to int64,
+	share quantity.Units) (stop bool)) {
 	for {
 		cell := quantity.Cell(from / r.cells)
 		to := int64(cell+1) * r.cells

@@ -24,7 +24,8 @@ const (
 	StatusCrowded            // the bucket has no room for a row of one more peer
 )
 
-var statusNames = [...]string{"ok", "unknown store", "clock step", "finished cell", "fenced", "implausible", "recovering", "lost bucket", "too early", "crowded bucket"}
+var statusNames = [...]string{"ok", "unknown store", "clock step", "finished cell", "fenced",
+	"implausible", "recovering", "lost bucket", "too early", "crowded bucket"}
 
 func (s Status) String() string {
 	if s < 0 || int(s) >= len(statusNames) {
@@ -38,7 +39,8 @@ type Head struct {
 	Status Status
 	Now    quantity.StoreTime // store time; 0 if the answer does not say it
 	LostAt quantity.StoreTime // with StatusLost, and from Recall: when data was lost; 0: never
-	Lost   int                // with StatusLost: the place of the bucket in the call; Refund does not say it
+	// with StatusLost: the place of the bucket in the call; Refund does not say it
+	Lost int
 }
 
 // Answered returns the head itself, for callers that hold the answer as an interface.
@@ -49,12 +51,15 @@ func (h Head) Answered() Head { return h }
 type State struct {
 	Cell        quantity.Cell
 	Entitlement quantity.Units
-	Share       quantity.Units     // rights held of Cell, rounded down
-	NextShare   quantity.Units     // rights held of Cell+1, at its start
-	Used        quantity.Units     // units that count against the share, or a bucket's capacity; rounded up
-	Fading      quantity.Units     // about how many units of Used will no longer count when the cell ends
-	Free        quantity.Units     // units that fit now
-	ExistsUntil quantity.StoreTime // store time until which the bucket is known to exist; 0: not known here
+	Share       quantity.Units // rights held of Cell, rounded down
+	NextShare   quantity.Units // rights held of Cell+1, at its start
+	// units that count against the share, or a bucket's capacity; rounded up
+	Used quantity.Units
+	// about how many units of Used will no longer count when the cell ends
+	Fading quantity.Units
+	Free   quantity.Units // units that fit now
+	// store time until which the bucket is known to exist; 0: not known here
+	ExistsUntil quantity.StoreTime
 	// Doubt is the time of a loss before which some peers were lent, or some nodes used, an amount
 	// that is not known. 0: no doubt.
 	Doubt quantity.StoreTime
@@ -196,9 +201,10 @@ type Opened struct {
 	Secret     string             // seals the receipts of this generation
 	Replid     string             // master_replid of the server under which it was opened
 	Since      uint64             // generation since which nothing was lost
-	Begun      quantity.StoreTime // store time at which the generation began; not before any earlier answer
-	Mark       quantity.StoreTime // the latest store time that any script answered with
-	Answered   quantity.StoreTime // the latest time that the node was answered with; at least Begun
+	// store time at which the generation began; not before any earlier answer
+	Begun    quantity.StoreTime
+	Mark     quantity.StoreTime // the latest store time that any script answered with
+	Answered quantity.StoreTime // the latest time that the node was answered with; at least Begun
 }
 
 // Noted answers Note.

@@ -52,15 +52,18 @@ func (s *stores) open(c algorithms.Open) algorithms.Opened {
 func (s *stores) restore(c algorithms.Restore) algorithms.Restored {
 	s.t.Helper()
 	c.Fence, c.Key = s.guard(), "k"
-	got := must[algorithms.Restored](s.t)(c.Parse(s.lua.eval(s.t, algorithms.RestoreScript, c.Args(), "k")))
+	got := must[algorithms.Restored](s.t)(c.Parse(s.lua.eval(s.t, algorithms.RestoreScript,
+		c.Args(), "k")))
 	same(s.t, "restore", c, got, s.twin.Restore(s.now, c))
 	return got
 }
 
 func (s *stores) decide(terms algorithms.Terms, cost quantity.Units) algorithms.Decided {
 	s.t.Helper()
-	c := algorithms.Decide{Fence: s.guard(), Commit: true, Costs: []quantity.Units{cost}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: terms}}}}
-	got := must[algorithms.Decided](s.t)(c.Parse(s.lua.eval(s.t, algorithms.DecideScript, c.Args(), c.Keys()...)))
+	c := algorithms.Decide{Fence: s.guard(), Commit: true, Costs: []quantity.Units{cost},
+		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: terms}}}}
+	got := must[algorithms.Decided](s.t)(c.Parse(s.lua.eval(s.t, algorithms.DecideScript, c.Args(),
+		c.Keys()...)))
 	same(s.t, "decide", c, got, s.twin.Decide(s.now, c))
 	return got
 }
@@ -69,7 +72,8 @@ func (s *stores) decide(terms algorithms.Terms, cost quantity.Units) algorithms.
 // of 1 s.
 func restoring(t *testing.T) (s *stores, terms algorithms.Terms, lostAt, start quantity.StoreTime) {
 	start = 1_800_000_000_000_000
-	terms = algorithms.Terms{Kind: algorithms.SlidingWindowCounter, Window: 1_000_000, Cell: 1_000_000, Tick: 1, Entitlement: 100, Recovered: true}
+	terms = algorithms.Terms{Kind: algorithms.SlidingWindowCounter, Window: 1_000_000,
+		Cell: 1_000_000, Tick: 1, Entitlement: 100, Recovered: true}
 	s = newStores(t, start+900_000)
 	s.open(algorithms.Open{Generation: 1})
 	s.flush()
@@ -84,9 +88,11 @@ func TestACounterRestoredInTheNextCell(t *testing.T) {
 	s, terms, lostAt, start := restoring(t)
 	s.at(start + 1_250_000)
 	cell := quantity.Cell(int64(start) / terms.Cell)
-	got := s.restore(algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt, Use: algorithms.Use{Cell: cell, Units: 80, At: start + 800_000}})
+	got := s.restore(algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt,
+		Use: algorithms.Use{Cell: cell, Units: 80, At: start + 800_000}})
 	if got.Status != algorithms.StatusOK || got.Used != 60 || got.Free != 40 {
-		t.Errorf("a quarter into the next cell %d count and %d are free (%v), want 60 and 40", got.Used, got.Free, got.Status)
+		t.Errorf("a quarter into the next cell %d count and %d are free (%v), want 60 and 40",
+			got.Used, got.Free, got.Status)
 	}
 	s.at(start + 1_500_000)
 	if d := s.decide(terms, 61); d.Answers[0].Admitted {
@@ -103,11 +109,16 @@ func TestACounterRestoredInItsCell(t *testing.T) {
 	s, terms, lostAt, start := restoring(t)
 	s.at(start + 950_000)
 	cell := quantity.Cell(int64(start) / terms.Cell)
-	got := s.restore(algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt, Use: algorithms.Use{Cell: cell, Units: 80, At: start + 800_000}, UnknownPeers: []string{"eu"}})
+	got := s.restore(algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt,
+		Use:          algorithms.Use{Cell: cell, Units: 80, At: start + 800_000},
+		UnknownPeers: []string{"eu"}})
 	if got.Status != algorithms.StatusOK || got.Used != 80 || got.Free != 20 {
-		t.Errorf("in its cell %d count and %d are free (%v), want 80 and 20", got.Used, got.Free, got.Status)
+		t.Errorf("in its cell %d count and %d are free (%v), want 80 and 20", got.Used, got.Free,
+			got.Status)
 	}
-	got = s.restore(algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt, Use: algorithms.Use{Cell: cell, Units: 70, At: start + 700_000}, KnownPeers: []string{"eu"}})
+	got = s.restore(algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt,
+		Use:        algorithms.Use{Cell: cell, Units: 70, At: start + 700_000},
+		KnownPeers: []string{"eu"}})
 	if got.Used != 80 {
 		t.Errorf("a node that had seen less tells, and %d count, want 80", got.Used)
 	}
@@ -118,8 +129,10 @@ func TestACounterRestoredInItsCell(t *testing.T) {
 // know that time. Otherwise the cells in between would come again, each with its full share.
 func TestTheMarkOutlivesAnOpening(t *testing.T) {
 	const start = 1_800_000_000_000_000
-	terms := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 1_000_000, Cell: 1_000_000, Tick: 1, Entitlement: 100}
-	for name, lost := range map[string]bool{"nothing is lost": false, "something is, and its opener never saw it": true} {
+	terms := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 1_000_000, Cell: 1_000_000,
+		Tick: 1, Entitlement: 100}
+	for name, lost := range map[string]bool{"nothing is lost": false,
+		"something is, and its opener never saw it": true} {
 		t.Run(name, func(t *testing.T) {
 			s := newStores(t, start+5_500_000)
 			s.open(algorithms.Open{Generation: 1})
@@ -129,7 +142,8 @@ func TestTheMarkOutlivesAnOpening(t *testing.T) {
 			s.at(start + 1_500_000) // the clock is right again
 			o := s.open(algorithms.Open{Expected: 1, Generation: 2, Lost: lost, Seen: s.now})
 			if o.Begun != start+5_500_000 || lost && o.LostAt != o.Begun {
-				t.Errorf("begun at %d, lost at %d: the store had shown %d", o.Begun, o.LostAt, start+5_500_000)
+				t.Errorf("begun at %d, lost at %d: the store had shown %d", o.Begun, o.LostAt,
+					start+5_500_000)
 			}
 			for second := int64(1); second < 6; second++ {
 				s.at(quantity.StoreTime(start + second*1_000_000 + 500_000))
@@ -149,8 +163,10 @@ func TestUseToldLate(t *testing.T) {
 			s, terms, lostAt, start := restoring(t)
 			terms.Kind, terms.Cell = kind, algorithms.CellLength(kind, terms.Window)
 			s.at(start + 950_000)
-			use := algorithms.Use{Cell: quantity.Cell(int64(lostAt) / terms.Cell), Units: 10, At: start + 800_000}
-			c := algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt, Most: 300, Use: use}
+			use := algorithms.Use{Cell: quantity.Cell(int64(lostAt) / terms.Cell), Units: 10,
+				At: start + 800_000}
+			c := algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt,
+				Most: 300, Use: use}
 			if got := s.restore(c); got.Status != algorithms.StatusOK || got.Free != 0 {
 				t.Errorf("not all told, and %d are free (%v)", got.Free, got.Status)
 			}

@@ -22,7 +22,8 @@ type drawnRegion struct {
 // that divide it or not.
 func drawBucket(t *rapid.T, kind Kind) Terms {
 	terms := Terms{Kind: kind, Window: retryWindow, Cell: retryWindow, Tick: 1,
-		Entitlement: quantity.Units(rapid.SampledFrom([]int64{0, 1, 3, 10, 20}).Draw(t, "entitlement"))}
+		Entitlement: quantity.Units(rapid.SampledFrom([]int64{0, 1, 3, 10, 20}).Draw(t,
+			"entitlement"))}
 	switch {
 	case kind == SlidingWindowCounter:
 		terms.Tick = rapid.SampledFrom([]int64{1, 10, 300}).Draw(t, "tick")
@@ -42,7 +43,8 @@ func drawBucket(t *rapid.T, kind Kind) Terms {
 }
 
 func drawRegion(t *rapid.T, kind Kind) *drawnRegion {
-	r := &drawnRegion{terms: drawBucket(t, kind), now: quantity.StoreTime(rapid.Int64Range(1<<40, 1<<50).Draw(t, "now"))}
+	r := &drawnRegion{terms: drawBucket(t, kind),
+		now: quantity.StoreTime(rapid.Int64Range(1<<40, 1<<50).Draw(t, "now"))}
 	r.Open(r.now, Open{Generation: 1, Epoch: "1-e", Lost: rapid.IntRange(0, 3).Draw(t, "lost") == 0,
 		Seen: r.now.Add(rapid.Int64Range(-2*retryWindow, 2*retryWindow).Draw(t, "seen"))})
 	for range rapid.IntRange(0, 14).Draw(t, "acts") {
@@ -54,9 +56,11 @@ func drawRegion(t *rapid.T, kind Kind) *drawnRegion {
 func (r *drawnRegion) guard() Fence { return Fence{Generation: 1, Epoch: "1-e", Clock: r.now} }
 
 // asked says whether a cost would be admitted at a time; it charges nothing.
-func (r *drawnRegion) asked(at quantity.StoreTime, cost quantity.Units) (now quantity.StoreTime, a Answer) {
+func (r *drawnRegion) asked(at quantity.StoreTime, cost quantity.Units) (now quantity.StoreTime,
+	a Answer) {
 	r.now = at
-	d := r.Decide(at, Decide{Fence: r.guard(), Costs: []quantity.Units{cost}, Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: r.terms}}}})
+	d := r.Decide(at, Decide{Fence: r.guard(), Costs: []quantity.Units{cost},
+		Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: r.terms}}}})
 	return d.Now, d.Answers[0]
 }
 
@@ -66,18 +70,26 @@ func (r *drawnRegion) act(t *rapid.T) {
 	if rapid.IntRange(0, 9).Draw(t, "policy changed") == 0 {
 		terms.Entitlement += 2
 	}
-	units := func(what string) quantity.Units { return quantity.Units(rapid.Int64Range(0, 12).Draw(t, what)) }
-	cell := CellAt(max(r.now, r.mark), terms.Cell) + quantity.Cell(rapid.Int64Range(0, 1).Draw(t, "cell"))
+	units := func(what string) quantity.Units {
+		return quantity.Units(rapid.Int64Range(0, 12).Draw(t, what))
+	}
+	cell := CellAt(max(r.now, r.mark), terms.Cell) + quantity.Cell(rapid.Int64Range(0, 1).Draw(t,
+		"cell"))
 	peer := rapid.SampledFrom([]string{"p", "q"}).Draw(t, "peer")
-	switch rapid.SampledFrom([]string{"decide", "decide", "decide", "lend", "credit", "credit", "wait", "wait", "refund", "reset"}).Draw(t, "act") {
+	switch rapid.SampledFrom([]string{"decide", "decide", "decide", "lend", "credit", "credit",
+		"wait", "wait", "refund", "reset"}).Draw(t, "act") {
 	case "decide":
 		r.decide(terms, rapid.SliceOfN(drawUnits(1, 6), 1, 6).Draw(t, "costs"))
 	case "lend": // and give back
-		r.Lend(r.now, Lend{Fence: r.guard(), Target: Target{Key: "k", Terms: terms}, Peer: peer, Cell: cell, Lent: units("lent"), Returned: units("returned"),
-			Kept: units("kept") / 4, Cap: terms.Entitlement, Burst: units("burst lent"), CapBurst: terms.Burst})
+		r.Lend(r.now, Lend{Fence: r.guard(), Target: Target{Key: "k", Terms: terms}, Peer: peer,
+			Cell: cell, Lent: units("lent"), Returned: units("returned"),
+			Kept: units("kept") / 4, Cap: terms.Entitlement, Burst: units("burst lent"),
+			CapBurst: terms.Burst})
 	case "credit":
-		r.Credit(r.now, Credit{Fence: r.guard(), Target: Target{Key: "k", Terms: terms}, Peer: peer, PeerGeneration: 1, Cell: cell,
-			Lent: units("borrowed"), Returned: units("regained") / 4, Most: 20, Burst: units("burst borrowed"), MostBurst: 20})
+		r.Credit(r.now, Credit{Fence: r.guard(), Target: Target{Key: "k", Terms: terms}, Peer: peer,
+			PeerGeneration: 1, Cell: cell,
+			Lent: units("borrowed"), Returned: units("regained") / 4, Most: 20,
+			Burst: units("burst borrowed"), MostBurst: 20})
 	case "wait":
 		r.now += quantity.StoreTime(rapid.Int64Range(0, 2*retryWindow).Draw(t, "wait"))
 	case "refund":
@@ -94,12 +106,14 @@ func (r *drawnRegion) act(t *rapid.T) {
 }
 
 func (r *drawnRegion) decide(terms Terms, costs []quantity.Units) {
-	d := r.Decide(r.now, Decide{Fence: r.guard(), Commit: true, Costs: costs, Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: terms}}}})
+	d := r.Decide(r.now, Decide{Fence: r.guard(), Commit: true, Costs: costs,
+		Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: terms}}}})
 	for i, a := range d.Answers {
 		if a.Admitted {
 			receipt := string(rune('A' + len(r.receipts)))
 			r.receipts = append(r.receipts, Refund{Receipt: receipt, At: d.Now, Cost: costs[i],
-				Charges: []Charge{{Target: Target{Key: "k", Terms: terms}, Cell: d.Buckets[0].Cell}}})
+				Charges: []Charge{{Target: Target{Key: "k", Terms: terms},
+					Cell: d.Buckets[0].Cell}}})
 		}
 	}
 }
@@ -114,13 +128,15 @@ func everAllowed(t Terms) quantity.Units {
 
 // drawUnits draws so many units.
 func drawUnits(from, to int64) *rapid.Generator[quantity.Units] {
-	return rapid.Map(rapid.Int64Range(from, to), func(n int64) quantity.Units { return quantity.Units(n) })
+	return rapid.Map(rapid.Int64Range(from, to),
+		func(n int64) quantity.Units { return quantity.Units(n) })
 }
 
 // sampled draws moments from..to, in order.
 func sampled(t *rapid.T, from, to quantity.StoreTime) []quantity.StoreTime {
 	moments := rapid.SliceOfN(rapid.Map(rapid.Int64Range(int64(from), int64(to)),
-		func(n int64) quantity.StoreTime { return quantity.StoreTime(n) }), 20, 20).Draw(t, "moments")
+		func(n int64) quantity.StoreTime { return quantity.StoreTime(n) }), 20, 20).Draw(t,
+		"moments")
 	slices.Sort(moments)
 	return moments
 }
@@ -175,7 +191,8 @@ func (r *drawnRegion) admittedFirst(t *rapid.T, now, at quantity.StoreTime, cost
 	}
 	for _, early := range append(sampled(t, now, at-1), at-1) {
 		if _, a := r.asked(early, cost); a.Admitted {
-			t.Fatalf("admitted %d us before the retry time, %d us after the denial", at.Sub(early), early.Sub(now))
+			t.Fatalf("admitted %d us before the retry time, %d us after the denial", at.Sub(early),
+				early.Sub(now))
 		}
 	}
 	if _, a := r.asked(at, cost); !a.Admitted {

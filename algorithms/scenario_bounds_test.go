@@ -104,11 +104,13 @@ func TestAnotherTickConvertsTheLevel(t *testing.T) {
 			l.admits(18)
 			l.terms.Tick, l.terms.Entitlement, l.terms.Burst = ticks[1], 30, 30
 			if free := l.state().Free; free > 12 {
-				t.Errorf("%s, ticks of %d, then %d: %d free after 18", terms.Kind, ticks[0], ticks[1], free)
+				t.Errorf("%s, ticks of %d, then %d: %d free after 18", terms.Kind, ticks[0],
+					ticks[1], free)
 			}
 			at(1000)
 			if free := l.state().Free; free < 28 {
-				t.Errorf("%s, ticks of %d, then %d: %d free a window later", terms.Kind, ticks[0], ticks[1], free)
+				t.Errorf("%s, ticks of %d, then %d: %d free a window later", terms.Kind, ticks[0],
+					ticks[1], free)
 			}
 		}
 	}

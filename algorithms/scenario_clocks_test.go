@@ -8,7 +8,8 @@ import "testing"
 // borrower has the rights only from 900 of its own cell on. It has at once what was promised before
 // the cell began. In a fixed window nothing fades, so the clocks do not matter.
 func TestWhatIsGivenUpIsHadNoEarlier(t *testing.T) {
-	for kind, early := range map[Kind]Status{FixedWindow: StatusOK, SlidingWindowCounter: StatusEarly, SlidingWindowLog: StatusEarly,
+	for kind, early := range map[Kind]Status{FixedWindow: StatusOK,
+		SlidingWindowCounter: StatusEarly, SlidingWindowLog: StatusEarly,
 		TokenBucket: StatusEarly, LeakyBucket: StatusEarly} {
 		terms := tokened(50, 50)
 		if !kind.Bucket() {
@@ -18,11 +19,15 @@ func TestWhatIsGivenUpIsHadNoEarlier(t *testing.T) {
 		l, b, at := parties(t, terms, terms)
 		start := *l.now
 		at(100)
-		equal(t, string(kind)+": too early", b.hears(l, 0, Credit{Lent: 30, At: start + 900}).Status, early)
-		equal(t, string(kind)+": and of the next cell", b.hears(l, 1, Credit{Lent: 30, At: start + 1100}).Status, early)
-		equal(t, string(kind)+": promised", b.hears(l, 1, Credit{Lent: 30, At: start + 1000}).Status, StatusOK)
+		equal(t, string(kind)+": too early",
+			b.hears(l, 0, Credit{Lent: 30, At: start + 900}).Status, early)
+		equal(t, string(kind)+": and of the next cell",
+			b.hears(l, 1, Credit{Lent: 30, At: start + 1100}).Status, early)
+		equal(t, string(kind)+": promised",
+			b.hears(l, 1, Credit{Lent: 30, At: start + 1000}).Status, StatusOK)
 		at(900)
-		equal(t, string(kind)+": in time", b.hears(l, 0, Credit{Lent: 30, At: start + 900}).Status, StatusOK)
+		equal(t, string(kind)+": in time", b.hears(l, 0, Credit{Lent: 30, At: start + 900}).Status,
+			StatusOK)
 	}
 }
 

@@ -7,7 +7,8 @@ import (
 )
 
 func sliding(entitlement quantity.Units) Terms {
-	return Terms{Kind: SlidingWindowCounter, Window: 1000, Cell: 1000, Tick: 1, Entitlement: entitlement}
+	return Terms{Kind: SlidingWindowCounter, Window: 1000, Cell: 1000, Tick: 1,
+		Entitlement: entitlement}
 }
 
 // TestCounterShadow: what was lent still weighs in the next cell, for as long as the use it allowed

@@ -12,7 +12,8 @@ import (
 // terms.
 func (p *party) onBoth(second LimitTarget, costs ...quantity.Units) Decided {
 	p.Helper()
-	return p.Decide(*p.now, Decide{Fence: p.guard(), Commit: true, Costs: costs, Buckets: []LimitTarget{p.bucket(), second}})
+	return p.Decide(*p.now, Decide{Fence: p.guard(), Commit: true, Costs: costs,
+		Buckets: []LimitTarget{p.bucket(), second}})
 }
 
 // TestCostsOutOfRange: a cost is at least 1 and at most 2^51. If a list has any other cost, nothing
@@ -26,8 +27,10 @@ func TestCostsOutOfRange(t *testing.T) {
 			terms.Burst = 60
 		}
 		l, _, _ := parties(t, terms, terms)
-		for _, bad := range []quantity.Units{0, -1, -60, math.MinInt64, MaxUnits + 1, 2 * MaxUnits, math.MaxInt64} {
-			d := l.Decide(*l.now, Decide{Fence: l.guard(), Commit: true, Costs: []quantity.Units{7, bad, 7}, Buckets: []LimitTarget{l.bucket()}})
+		for _, bad := range []quantity.Units{0, -1, -60, math.MinInt64, MaxUnits + 1, 2 * MaxUnits,
+			math.MaxInt64} {
+			d := l.Decide(*l.now, Decide{Fence: l.guard(), Commit: true,
+				Costs: []quantity.Units{7, bad, 7}, Buckets: []LimitTarget{l.bucket()}})
 			if d.Status != StatusImplausible || len(d.Answers) > 0 {
 				t.Errorf("%s: cost %d: %+v", kind, bad, d)
 			}
@@ -35,7 +38,8 @@ func TestCostsOutOfRange(t *testing.T) {
 		l.denies(MaxUnits, -1)
 		equal(t, string(kind)+": free after all of it", l.state().Free, 60)
 	}
-	if args := (Decide{Costs: []quantity.Units{MaxUnits}}).Args(); args[len(args)-1] != "2251799813685248" {
+	if args := (Decide{Costs: []quantity.Units{MaxUnits}}).Args(); args[len(args)-1] !=
+		"2251799813685248" {
 		t.Errorf("the script is told a cost of 2^51 as %v", args[len(args)-1])
 	}
 }
@@ -55,7 +59,8 @@ func TestADenialSpendsNothingElsewhere(t *testing.T) {
 				first, second = wide, fixed(10)
 			}
 			l, _, _ := parties(t, first, fixed(0))
-			d := l.onBoth(LimitTarget{Target: Target{Key: "second", Terms: second}}, slices.Repeat([]quantity.Units{1}, 12)...)
+			d := l.onBoth(LimitTarget{Target: Target{Key: "second", Terms: second}},
+				slices.Repeat([]quantity.Units{1}, 12)...)
 			free := []quantity.Units{d.Buckets[0].Free, d.Buckets[1].Free}
 			slices.Sort(free)
 			equal(t, string(kind)+", "+order+": last admitted", d.Answers[11].Admitted, false)
@@ -70,7 +75,8 @@ func TestADenialSpendsNothingElsewhere(t *testing.T) {
 // 10 charged to the shadow bucket.
 func TestAShadowBucketNeverDenies(t *testing.T) {
 	l, _, _ := parties(t, fixed(11), fixed(0))
-	d := l.onBoth(LimitTarget{Target: Target{Key: "shadow", Terms: fixed(10)}, Shadow: true}, slices.Repeat([]quantity.Units{1}, 12)...)
+	d := l.onBoth(LimitTarget{Target: Target{Key: "shadow", Terms: fixed(10)}, Shadow: true},
+		slices.Repeat([]quantity.Units{1}, 12)...)
 	equal(t, "11th admitted", d.Answers[10].Admitted, true)
 	equal(t, "11th, in shadow", d.Answers[10].Verdicts[1].Retry, 1000)
 	equal(t, "12th admitted", d.Answers[11].Admitted, false)
@@ -82,7 +88,8 @@ func TestAShadowBucketNeverDenies(t *testing.T) {
 // as it was.
 func TestAShadowBucketIsNotChargedForDenials(t *testing.T) {
 	l, _, _ := parties(t, fixed(4), fixed(0))
-	d := l.onBoth(LimitTarget{Target: Target{Key: "shadow", Terms: fixed(10)}, Shadow: true}, 5, 5, 5)
+	d := l.onBoth(LimitTarget{Target: Target{Key: "shadow", Terms: fixed(10)}, Shadow: true}, 5, 5,
+		5)
 	equal(t, "used in shadow", d.Buckets[1].Used, 0)
 }
 
@@ -95,7 +102,8 @@ func TestAPeekChargesNothing(t *testing.T) {
 			terms.Burst = 60
 		}
 		l, _, _ := parties(t, terms, terms)
-		d := l.Decide(*l.now, Decide{Fence: l.guard(), Costs: []quantity.Units{40, 40, 20}, Buckets: []LimitTarget{l.bucket()}})
+		d := l.Decide(*l.now, Decide{Fence: l.guard(), Costs: []quantity.Units{40, 40, 20},
+			Buckets: []LimitTarget{l.bucket()}})
 		var admitted []bool
 		for _, a := range d.Answers {
 			admitted = append(admitted, a.Admitted)
@@ -113,7 +121,8 @@ func TestAPeekChargesNothing(t *testing.T) {
 func TestARequestIsChargedOnce(t *testing.T) {
 	l, b, at := parties(t, fixed(60), fixed(40))
 	once := func(key string, cost quantity.Units) Decided {
-		return l.Decide(*l.now, Decide{Fence: l.guard(), Commit: true, Once: key, Costs: []quantity.Units{cost}, Buckets: []LimitTarget{l.bucket()}})
+		return l.Decide(*l.now, Decide{Fence: l.guard(), Commit: true, Once: key,
+			Costs: []quantity.Units{cost}, Buckets: []LimitTarget{l.bucket()}})
 	}
 	first := once("r1", 40)
 	for i := range 3 {
@@ -141,7 +150,8 @@ func TestARequestIsChargedOnce(t *testing.T) {
 func TestARequestSentAgainTooOften(t *testing.T) {
 	for _, repeats := range []int64{0, 1, 7} {
 		l, _, _ := parties(t, fixed(60), fixed(40))
-		c := Decide{Fence: l.guard(), Commit: true, Once: "r", Repeats: repeats, Costs: []quantity.Units{1}, Buckets: []LimitTarget{l.bucket()}}
+		c := Decide{Fence: l.guard(), Commit: true, Once: "r", Repeats: repeats,
+			Costs: []quantity.Units{1}, Buckets: []LimitTarget{l.bucket()}}
 		want := repeats
 		if repeats == 0 {
 			want = DefaultRepeats
@@ -172,7 +182,8 @@ func TestARequestSentAgainTooOften(t *testing.T) {
 // TestPeeksCountAsNoRepeat: a call without commit does not use up a repeat.
 func TestPeeksCountAsNoRepeat(t *testing.T) {
 	l, _, _ := parties(t, fixed(60), fixed(40))
-	c := Decide{Fence: l.guard(), Commit: true, Once: "r", Repeats: 1, Costs: []quantity.Units{1}, Buckets: []LimitTarget{l.bucket()}}
+	c := Decide{Fence: l.guard(), Commit: true, Once: "r", Repeats: 1, Costs: []quantity.Units{1},
+		Buckets: []LimitTarget{l.bucket()}}
 	l.Decide(*l.now, c)
 	for range 5 {
 		peek := c

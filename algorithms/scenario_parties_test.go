@@ -28,22 +28,29 @@ func parties(t *testing.T, lender, borrower Terms) (l, b *party, at func(quantit
 	for _, p := range []*party{l, b} {
 		p.Open(now, Open{Generation: 1, Region: p.name, Epoch: "1-e"})
 	}
-	return l, b, func(after quantity.Cell) { now = quantity.StoreTime(int64(scenarioStart) + int64(after)) }
+	return l, b, func(after quantity.Cell) {
+		now = quantity.StoreTime(int64(scenarioStart) + int64(after))
+	}
 }
 
 func (p *party) guard() Fence { return Fence{Generation: 1, Epoch: "1-e", Clock: *p.now} }
 
 // cell returns the number of a cell counted from the start.
-func (p *party) cell(k quantity.Cell) quantity.Cell { return CellAt(scenarioStart, p.terms.Cell) + k }
+func (p *party) cell(k quantity.Cell) quantity.Cell {
+	return CellAt(scenarioStart, p.terms.Cell) + k
+}
 
-func (p *party) bucket() LimitTarget { return LimitTarget{Target: Target{Key: "k", Terms: p.terms}} }
+func (p *party) bucket() LimitTarget {
+	return LimitTarget{Target: Target{Key: "k", Terms: p.terms}}
+}
 
 func (p *party) after() int64 { return (*p.now).Sub(scenarioStart) }
 
 // asks decides one cost.
 func (p *party) asks(cost quantity.Units) (Verdict, bool) {
 	p.Helper()
-	d := p.Decide(*p.now, Decide{Fence: p.guard(), Commit: true, Costs: []quantity.Units{cost}, Buckets: []LimitTarget{p.bucket()}})
+	d := p.Decide(*p.now, Decide{Fence: p.guard(), Commit: true, Costs: []quantity.Units{cost},
+		Buckets: []LimitTarget{p.bucket()}})
 	if d.Status != StatusOK {
 		p.Fatalf("%s, at %d: cost %d: %s", p.name, p.after(), cost, d.Status)
 	}
@@ -86,7 +93,8 @@ func (p *party) state() State {
 func (p *party) has(share, free quantity.Units) {
 	p.Helper()
 	if s := p.state(); s.Share != share || s.Free != free {
-		p.Errorf("%s, at %d: share %d with %d free, want %d with %d", p.name, p.after(), s.Share, s.Free, share, free)
+		p.Errorf("%s, at %d: share %d with %d free, want %d with %d", p.name, p.after(), s.Share,
+			s.Free, share, free)
 	}
 }
 
@@ -114,7 +122,8 @@ func (p *party) lends(other *party, k quantity.Cell, lent quantity.Units) quanti
 // hears is a credit call with the other party's rows of cell k.
 func (p *party) hears(other *party, k quantity.Cell, c Credit) Credited {
 	p.Helper()
-	c.Fence, c.Key, c.Terms, c.Peer, c.PeerGeneration, c.Cell = p.guard(), "k", p.terms, other.name, 1, p.cell(k)
+	c.Fence, c.Key, c.Terms, c.Peer, c.PeerGeneration, c.Cell = p.guard(), "k", p.terms, other.name,
+		1, p.cell(k)
 	c.Most, c.MostBurst = other.terms.Entitlement, other.terms.Burst
 	return p.Credit(*p.now, c)
 }
@@ -126,8 +135,10 @@ func (p *party) borrows(lender *party, k quantity.Cell, units quantity.Units) {
 	if lent := lender.lends(p, k, units); lent != units {
 		p.Fatalf("%s, at %d: lent %d, want %d", lender.name, p.after(), lent, units)
 	}
-	if g := p.hears(lender, k, Credit{Lent: units}); g.Status != StatusOK || g.Row.Borrowed != units {
-		p.Fatalf("%s, at %d: credited %d, %s; want %d", p.name, p.after(), g.Row.Borrowed, g.Status, units)
+	if g := p.hears(lender, k, Credit{Lent: units}); g.Status != StatusOK ||
+		g.Row.Borrowed != units {
+		p.Fatalf("%s, at %d: credited %d, %s; want %d", p.name, p.after(), g.Row.Borrowed, g.Status,
+			units)
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 )
 
 func queued(entitlement quantity.Units) Terms {
-	return Terms{Kind: LeakyBucket, Window: 1000, Cell: 1000, Tick: 1, Entitlement: entitlement, Burst: 20}
+	return Terms{Kind: LeakyBucket, Window: 1000, Cell: 1000, Tick: 1, Entitlement: entitlement,
+		Burst: 20}
 }
 
 // turns admits requests of 1 and checks when their turns come, in microseconds after the start.
@@ -81,7 +82,8 @@ func TestPromisedTurnsKeepTheNextCell(t *testing.T) {
 	l, b, _ = parties(t, queued(10), queued(10))
 	b.borrows(l, 0, 10)
 	b.turns(0, 50, 100)
-	equal(t, "given back while turns are promised", b.gives(l, 0, Lend{Returned: 10}).Row.Returned, 0)
+	equal(t, "given back while turns are promised", b.gives(l, 0, Lend{Returned: 10}).Row.Returned,
+		0)
 }
 
 // TestTurnsNeverGoBack: a rising share does not bring promised turns forward, and no request

@@ -11,7 +11,8 @@ func (p *party) charged(receipt string, cost quantity.Units) Refund {
 	p.Helper()
 	p.admits(cost)
 	return Refund{Receipt: receipt, At: *p.now, Cost: cost,
-		Charges: []Charge{{Target: Target{Key: "k", Terms: p.terms}, Cell: CellAt(*p.now, p.terms.Cell)}}}
+		Charges: []Charge{{Target: Target{Key: "k", Terms: p.terms},
+			Cell: CellAt(*p.now, p.terms.Cell)}}}
 }
 
 // takesBack refunds a receipt and checks what became of it.
@@ -23,7 +24,8 @@ func (p *party) takesBack(c Refund, units quantity.Units, refusal Refusal) (repe
 		p.Fatalf("%s, at %d: refund: %s", p.name, p.after(), g.Status)
 	}
 	if got := g.Charges[0]; got.Units != units || got.Refusal != refusal {
-		p.Errorf("%s, at %d: %d units given back, refused because %q; want %d, %q", p.name, p.after(), got.Units, got.Refusal, units, refusal)
+		p.Errorf("%s, at %d: %d units given back, refused because %q; want %d, %q", p.name,
+			p.after(), got.Units, got.Refusal, units, refusal)
 	}
 	return g.Repeated
 }
@@ -174,6 +176,7 @@ func TestResetClearsUseAndNothingElse(t *testing.T) {
 		g := l.Reset(*l.now, Reset{Fence: l.guard(), Target: Target{Key: "k", Terms: terms}})
 		equal(t, string(terms.Kind)+": free before", g.Free, before-7)
 		l.has(40, before)
-		equal(t, string(terms.Kind)+": 7 and 4 of 10 in the other bucket", l.onBoth(other, 4).Answers[0].Admitted, false)
+		equal(t, string(terms.Kind)+": 7 and 4 of 10 in the other bucket",
+			l.onBoth(other, 4).Answers[0].Admitted, false)
 	}
 }

@@ -7,7 +7,8 @@ import (
 )
 
 func tokened(entitlement, burst quantity.Units) Terms {
-	return Terms{Kind: TokenBucket, Window: 1000, Cell: 1000, Tick: 1, Entitlement: entitlement, Burst: burst}
+	return Terms{Kind: TokenBucket, Window: 1000, Cell: 1000, Tick: 1, Entitlement: entitlement,
+		Burst: burst}
 }
 
 // TestTokenRightsAreARate: the lender's rate falls at the debit. The borrower's rises at the
@@ -82,7 +83,8 @@ func TestBurstRightsMoveTokens(t *testing.T) {
 func TestOnlyTokensThatAreThereAreLent(t *testing.T) {
 	l, b, _ := parties(t, tokened(10, 10), tokened(10, 10))
 	l.admits(7)
-	equal(t, "burst lent", l.gives(b, 0, Lend{Burst: 10, KeptBurst: 1, CapBurst: 10}).Row.BurstLent, 2)
+	equal(t, "burst lent", l.gives(b, 0, Lend{Burst: 10, KeptBurst: 1, CapBurst: 10}).Row.BurstLent,
+		2)
 	equal(t, "free", l.state().Free, 1)
 }
 
@@ -168,7 +170,8 @@ func TestLateBurstIsVoid(t *testing.T) {
 func TestRemaindersSurviveDenials(t *testing.T) {
 	const second = 1_000_000
 	for _, kind := range []Kind{TokenBucket, LeakyBucket} {
-		slow := Terms{Kind: kind, Window: 600 * second, Cell: second, Tick: 1, Entitlement: 2, Burst: 2}
+		slow := Terms{Kind: kind, Window: 600 * second, Cell: second, Tick: 1, Entitlement: 2,
+			Burst: 2}
 		l, _, at := parties(t, slow, slow)
 		l.admits(2)
 		for s := quantity.Cell(1); s <= 600; s++ {

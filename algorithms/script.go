@@ -96,7 +96,8 @@ var (
 
 // guarded puts a body behind the prelude and the fragments of all algorithms.
 func guarded(name, body string) Script {
-	return newScript(name, tokenLua, ledgerLua, fixedWindowLua, counterLua, logLua, rateLua, tokensLua, queueLua, body)
+	return newScript(name, tokenLua, ledgerLua, fixedWindowLua, counterLua, logLua, rateLua,
+		tokensLua, queueLua, body)
 }
 
 func newScript(name string, parts ...string) Script {

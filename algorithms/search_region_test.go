@@ -45,7 +45,8 @@ const (
 	hear
 )
 
-var actNames = [hear]string{"admits", "lends", "gives back", "promises", "gives back ahead", "ticks"}
+var actNames = [hear]string{"admits", "lends", "gives back", "promises", "gives back ahead",
+	"ticks"}
 
 // result is the moment that an act leads to, and the acts that it opens to the other region:
 // hearing the row that it announced. An act that is refused or changes nothing leads back to its
@@ -58,7 +59,8 @@ type result struct {
 
 func newRegion(s *space, self int) *region {
 	r := &region{space: s, self: self, ids: map[string]int32{}}
-	m := &moment{store: &Twin{}, now: s.ahead[self], admitted: make([]quantity.StoreTime, s.slot(s.end())+1)}
+	m := &moment{store: &Twin{}, now: s.ahead[self], admitted: make([]quantity.StoreTime,
+		s.slot(s.end())+1)}
 	m.store.Open(m.now, Open{Generation: 1, Region: regionNames[self], Epoch: "e"})
 	r.intern(m)
 	return r
@@ -108,7 +110,8 @@ func (r *region) finish(m *moment) {
 	for a := hear; a < r.beyond(); a++ {
 		said := r.heard(a)
 		row := m.rows[said.cell]
-		if said.cell < CellAt(m.now, r.cell) || said.lent <= row.Borrowed && said.returned <= row.Regained {
+		if said.cell < CellAt(m.now, r.cell) || said.lent <= row.Borrowed &&
+			said.returned <= row.Regained {
 			m.deaf |= a.alone()
 		}
 	}
@@ -128,7 +131,8 @@ func (r *region) key(m *moment) string {
 	for cell := range r.cells {
 		switch row := r.row(m, cell); {
 		case cell >= current:
-			put(quantity.StoreTime(row.Lent), quantity.StoreTime(row.Returned), quantity.StoreTime(row.Borrowed), quantity.StoreTime(row.Regained))
+			put(quantity.StoreTime(row.Lent), quantity.StoreTime(row.Returned),
+				quantity.StoreTime(row.Borrowed), quantity.StoreTime(row.Regained))
 		case r.over(cell) > m.now:
 			put(quantity.StoreTime(row.out()))
 		}
@@ -186,7 +190,8 @@ func (r *region) do(m *moment, a act) (opens acts, done bool) {
 }
 
 func (r *region) terms() Terms {
-	return Terms{Kind: r.kind, Window: r.window, Cell: r.cell, Tick: 1, Entitlement: entitlements[r.self], ClockMargin: r.guard}
+	return Terms{Kind: r.kind, Window: r.window, Cell: r.cell, Tick: 1,
+		Entitlement: entitlements[r.self], ClockMargin: r.guard}
 }
 
 var searchGuard = Fence{Generation: 1, Epoch: "e"}
@@ -204,7 +209,8 @@ func (r *region) admit(m *moment) bool {
 }
 
 // lend raises the row of a cell.
-func (r *region) lend(m *moment, cell quantity.Cell, lent, returned quantity.Units) (opens acts, done bool) {
+func (r *region) lend(m *moment, cell quantity.Cell, lent, returned quantity.Units) (opens acts,
+	done bool) {
 	row := r.row(m, cell)
 	if cell >= r.cells || row.Lent+lent > r.mostLent || row.Returned+returned > r.mostBack {
 		return 0, false
@@ -213,7 +219,8 @@ func (r *region) lend(m *moment, cell quantity.Cell, lent, returned quantity.Uni
 	if cell == CellAt(m.now, r.cell) {
 		restore = r.mutant.hide(m.bucket(), cell+1)
 	}
-	g := m.store.Lend(m.now, Lend{Fence: searchGuard, Target: Target{Key: "k", Terms: r.terms()}, Peer: r.peer(), Cell: cell,
+	g := m.store.Lend(m.now, Lend{Fence: searchGuard, Target: Target{Key: "k", Terms: r.terms()},
+		Peer: r.peer(), Cell: cell,
 		Lent: row.Lent + lent, Returned: row.Returned + returned, Cap: r.mutant.lendable(r.self)})
 	restore()
 	if g.Row.Lent == row.Lent && g.Row.Returned == row.Returned {
@@ -226,8 +233,11 @@ func (r *region) hear(m *moment, a announced) bool {
 	if hear := r.mutant.hear; hear != nil && hear(m.bucket(), r.peer(), CellAt(m.now, r.cell), a) {
 		return true
 	}
-	c := m.store.Credit(m.now, Credit{Fence: searchGuard, Target: Target{Key: "k", Terms: r.terms()}, Peer: r.peer(), PeerGeneration: 1,
-		Cell: a.cell, Lent: a.lent, Returned: a.returned, Most: r.mutant.lendable(1 - r.self)})
+	c := m.store.Credit(m.now,
+		Credit{Fence: searchGuard, Target: Target{Key: "k", Terms: r.terms()}, Peer: r.peer(),
+			PeerGeneration: 1,
+			Cell:           a.cell, Lent: a.lent, Returned: a.returned,
+			Most: r.mutant.lendable(1 - r.self)})
 	return c.Status == StatusOK
 }
 
@@ -237,7 +247,8 @@ func (r *region) tick(m *moment) bool {
 	}
 	m.now++
 	if r.mutant.forgets {
-		maps.DeleteFunc(m.bucket().rows, func(cell quantity.Cell, _ map[string]Row) bool { return cell < CellAt(m.now, r.cell) })
+		maps.DeleteFunc(m.bucket().rows,
+			func(cell quantity.Cell, _ map[string]Row) bool { return cell < CellAt(m.now, r.cell) })
 	}
 	return true
 }

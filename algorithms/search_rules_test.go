@@ -77,11 +77,13 @@ func (s *search) broken(w world) string {
 	case s.kind == FixedWindow:
 		for cell := quantity.Cell(max(s.since(a.now), s.since(b.now))); cell < s.cells; cell++ {
 			if a.admitted[cell]+b.admitted[cell] > searchLimit {
-				return fmt.Sprintf(overLimit+"cell %d has admitted %d + %d of %d units", cell, a.admitted[cell], b.admitted[cell], searchLimit)
+				return fmt.Sprintf(overLimit+"cell %d has admitted %d + %d of %d units", cell,
+					a.admitted[cell], b.admitted[cell], searchLimit)
 			}
 		}
 	case a.weight+b.weight > s.full():
-		return fmt.Sprintf(overLimit+"in the windows that end at a's tick %d and b's tick %d count %d/%d + %d/%[4]d of %[6]d units",
+		return fmt.Sprintf(overLimit+
+			"in the windows that end at a's tick %d and b's tick %d count %d/%d + %d/%[4]d of %[6]d units",
 			a.now, b.now, a.weight, s.full()/searchLimit, b.weight, searchLimit)
 	}
 	for cell := CellAt(max(a.now, b.now), s.cell); cell < s.cells; cell++ {
@@ -96,13 +98,16 @@ func (s *search) broken(w world) string {
 func (s *search) unsound(a, b Row) string {
 	switch {
 	case a.Borrowed > b.Lent || b.Borrowed > a.Lent:
-		return fmt.Sprintf("a borrowed %d of %d lent, b %d of %d", a.Borrowed, b.Lent, b.Borrowed, a.Lent)
+		return fmt.Sprintf("a borrowed %d of %d lent, b %d of %d", a.Borrowed, b.Lent, b.Borrowed,
+			a.Lent)
 	case a.Regained > b.Returned || b.Regained > a.Returned:
-		return fmt.Sprintf("a regained %d of %d returned, b %d of %d", a.Regained, b.Returned, b.Regained, a.Returned)
+		return fmt.Sprintf("a regained %d of %d returned, b %d of %d", a.Regained, b.Returned,
+			b.Regained, a.Returned)
 	case a.out() > s.mutant.lendable(0) || b.out() > s.mutant.lendable(1):
 		return fmt.Sprintf("a lent %d and b %d, more than their own", a.out(), b.out())
 	case a.net()+b.net() > 0:
-		return fmt.Sprintf("the shares are %d + %d of %d", entitlements[0]+a.net(), entitlements[1]+b.net(), searchLimit)
+		return fmt.Sprintf("the shares are %d + %d of %d", entitlements[0]+a.net(),
+			entitlements[1]+b.net(), searchLimit)
 	}
 	return ""
 }

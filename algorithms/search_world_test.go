@@ -44,12 +44,14 @@ type announced struct {
 
 // hears is the act of hearing a row. heard is the row of such an act.
 func (s *space) hears(a announced) act {
-	return hear + act((quantity.Units(int64(a.cell)*int64(s.mostLent+1))+a.lent)*(s.mostBack+1)+a.returned)
+	return hear + act((quantity.Units(int64(a.cell)*int64(s.mostLent+1))+a.lent)*(s.mostBack+1)+
+		a.returned)
 }
 
 func (s *space) heard(a act) announced {
 	n, lents, backs := int64(a-hear), s.mostLent+1, s.mostBack+1
-	return announced{quantity.Cell(n / int64(backs) / int64(lents)), quantity.Units(n / int64(backs) % int64(lents)), quantity.Units(n % int64(backs))}
+	return announced{quantity.Cell(n / int64(backs) / int64(lents)),
+		quantity.Units(n / int64(backs) % int64(lents)), quantity.Units(n % int64(backs))}
 }
 
 // beyond is the first number that is no act. A set of acts has room for 64.
@@ -149,7 +151,8 @@ func (s *search) next(all []visit, from int32) []visit {
 	for i := range s.regions {
 		for may := w.may[i]; may != 0; may &= may - 1 {
 			a := act(bits.TrailingZeros64(uint64(may)))
-			if a == tick && (s.drift == 0 || s.moment(w, i).now.Sub(s.moment(w, 1-i).now) == s.drift) {
+			if a == tick && (s.drift == 0 ||
+				s.moment(w, i).now.Sub(s.moment(w, 1-i).now) == s.drift) {
 				continue
 			}
 			if to, ok := s.step(w, i, a); ok {
@@ -195,5 +198,6 @@ func (s *search) tell(v visit) string {
 		return regionNames[v.by] + " " + actNames[v.act]
 	}
 	row := s.heard(v.act)
-	return fmt.Sprintf("%s hears (cell %d: lent %d, returned %d)", regionNames[v.by], row.cell, row.lent, row.returned)
+	return fmt.Sprintf("%s hears (cell %d: lent %d, returned %d)", regionNames[v.by], row.cell,
+		row.lent, row.returned)
 }

@@ -23,7 +23,8 @@ type counter struct {
 }
 
 func openCounter(h held) limiter {
-	c := &counter{held: h, ticks: h.Terms.ticks(), elapsed: (h.now.Sub(h.cell.OpensAt(h.Cell))) / h.Tick}
+	c := &counter{held: h, ticks: h.Terms.ticks(), elapsed: (h.now.Sub(h.cell.OpensAt(h.Cell))) /
+		h.Tick}
 	switch h.bucket.cell {
 	case h.cell:
 		c.used, c.before = h.bucket.used, h.bucket.before
@@ -51,7 +52,8 @@ func (c *counter) weight(lent, k quantity.Cell, e int64) int64 {
 
 // missing returns what a peer's loans take from S in cell k after e ticks, as a numerator over the
 // ticks of a window. It leaves out the rows of cell without.
-func (c *counter) missing(peer string, k quantity.Cell, e int64, without quantity.Cell) quantity.Units {
+func (c *counter) missing(peer string, k quantity.Cell, e int64,
+	without quantity.Cell) quantity.Units {
 	var most quantity.Units
 	for cell, rows := range c.rows {
 		if cell != without && cell <= k+1 {
@@ -135,10 +137,13 @@ func (c *counter) take(cost quantity.Units) int64 {
 // window.
 func (c *counter) slack(kept quantity.Units) quantity.Units {
 	kept = min(kept, c.Entitlement+c.in(c.cell))
-	return c.rights(c.cell, c.elapsed) - c.estimate(c.cell, c.elapsed) - kept*quantity.Units(c.ticks)
+	return c.rights(c.cell, c.elapsed) - c.estimate(c.cell, c.elapsed) -
+		kept*quantity.Units(c.ticks)
 }
 
-func (c *counter) spare(kept quantity.Units) quantity.Units { return floorDiv(c.slack(kept), c.ticks) }
+func (c *counter) spare(kept quantity.Units) quantity.Units {
+	return floorDiv(c.slack(kept), c.ticks)
+}
 
 // room: units that are missing because of the peer anyhow cost nothing to lend. Rights of the next
 // cell must be free in this cell too; kept then means units of the next cell.
@@ -148,16 +153,19 @@ func (c *counter) room(cell quantity.Cell, peer string, kept quantity.Units) qua
 	}
 	lent := c.rows[cell][peer].out()
 	more := func(k quantity.Cell, e int64, slack quantity.Units) quantity.Units {
-		return floorDiv(max(lent*quantity.Units(c.ticks), c.missing(peer, k, e, cell))+slack, c.ticks) - lent
+		return floorDiv(max(lent*quantity.Units(c.ticks), c.missing(peer, k, e, cell))+slack,
+			c.ticks) - lent
 	}
 	if cell == c.cell {
 		return more(cell, c.elapsed, c.slack(kept))
 	}
 	kept = min(kept, c.Entitlement+c.in(cell))
-	return min(more(c.cell, c.elapsed, c.slack(0)), more(cell, 0, c.rights(cell, 0)-kept*quantity.Units(c.ticks)))
+	return min(more(c.cell, c.elapsed, c.slack(0)),
+		more(cell, 0, c.rights(cell, 0)-kept*quantity.Units(c.ticks)))
 }
 
-func (c *counter) refund(_ quantity.StoreTime, cell quantity.Cell, units quantity.Units) (quantity.Units, Refusal) {
+func (c *counter) refund(_ quantity.StoreTime, cell quantity.Cell,
+	units quantity.Units) (quantity.Units, Refusal) {
 	from, hidden := &c.used, c.hidden
 	switch cell {
 	case c.cell:

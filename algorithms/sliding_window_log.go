@@ -68,8 +68,9 @@ func (l *log) opens(cell quantity.Cell) quantity.StoreTime { return cell.OpensAt
 
 func (l *log) state() State {
 	share := l.rights(l.now)
-	return State{Cell: l.cell, Entitlement: l.Entitlement, Share: share, NextShare: l.rights(l.opens(l.cell + 1)),
-		Used: l.used, Fading: max(l.used-l.staying(), 0), Free: max(share-l.used, 0)}
+	return State{Cell: l.cell, Entitlement: l.Entitlement, Share: share,
+		NextShare: l.rights(l.opens(l.cell + 1)),
+		Used:      l.used, Fading: max(l.used-l.staying(), 0), Free: max(share-l.used, 0)}
 }
 
 // staying returns the units that will still be in the window when the current cell ends: those of
@@ -163,7 +164,8 @@ func (l *log) room(cell quantity.Cell, peer string, kept quantity.Units) quantit
 	return min(now+l.spare(0), then+l.rights(opens)-kept)
 }
 
-func (l *log) refund(at quantity.StoreTime, cell quantity.Cell, units quantity.Units) (quantity.Units, Refusal) {
+func (l *log) refund(at quantity.StoreTime, cell quantity.Cell,
+	units quantity.Units) (quantity.Units, Refusal) {
 	if at.Add(l.Window) <= l.now {
 		return 0, NoLongerWeighs
 	}
@@ -191,7 +193,8 @@ func (l *log) book(_ quantity.Cell, units quantity.Units) bool {
 func (l *log) restore(u Use) {
 	at := min(u.At, l.now)
 	if u.Units > l.used && at.Add(l.Window) > l.now {
-		l.entries, l.sums, l.used, l.dirty = []entry{{at, u.Units}}, map[quantity.Cell]quantity.Units{u.Cell: u.Units}, u.Units, true
+		l.entries, l.sums, l.used, l.dirty = []entry{{at, u.Units}},
+			map[quantity.Cell]quantity.Units{u.Cell: u.Units}, u.Units, true
 	}
 }
 

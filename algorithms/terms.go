@@ -108,7 +108,8 @@ func (t Terms) ticks() int64 { return (t.Window + t.Tick - 1) / t.Tick }
 func (t Terms) Weighs(cell quantity.Cell) quantity.StoreTime {
 	switch t.Kind {
 	case SlidingWindowCounter:
-		return (cell + 2).OpensAt(t.Window).Add(t.ClockMargin).Add(2 * (t.Tick - 1)) // two roundings to a tick
+		// two roundings to a tick
+		return (cell + 2).OpensAt(t.Window).Add(t.ClockMargin).Add(2 * (t.Tick - 1))
 	case SlidingWindowLog:
 		return (cell + 1).OpensAt(t.Cell).Add(t.Window).Add(t.ClockMargin)
 	}
@@ -134,7 +135,8 @@ func (t Terms) fillTime() int64 {
 	if !t.Kind.Bucket() || t.Entitlement == 0 {
 		return 0
 	}
-	return min(ceilDiv(int64(t.Burst*quantity.Units(t.ticks())), int64(t.Entitlement)), MaxUnits/t.Tick) * t.Tick
+	return min(ceilDiv(int64(t.Burst*quantity.Units(t.ticks())), int64(t.Entitlement)),
+		MaxUnits/t.Tick) * t.Tick
 }
 
 // Useful returns the store time until which a bucket last written in a cell must be remembered.

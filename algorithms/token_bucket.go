@@ -70,7 +70,8 @@ func (t *tokens) refill(at int64) {
 func (t *tokens) rise(cell quantity.Cell, share quantity.Units, from, end int64) {
 	full, ticks := t.capacity(cell)*quantity.Units(t.ticks), end-from
 	// The bucket is full after lack ticks. A longer span could make the product inexact.
-	if lack := ceilDiv(int64(max(full-t.level, 0)), int64(max(share, 1))); share > 0 && ticks > lack {
+	if lack := ceilDiv(int64(max(full-t.level, 0)), int64(max(share, 1))); share > 0 &&
+		ticks > lack {
 		ticks = lack + 1
 	}
 	if t.level += share * quantity.Units(ticks); t.level > full {
@@ -89,8 +90,9 @@ func (t *tokens) fill(full quantity.Units) { t.level, t.at, t.mark = full, t.beg
 
 func (t *tokens) state() State {
 	free := t.free()
-	return State{Cell: t.cell, Entitlement: t.Entitlement, Share: t.share(t.cell), NextShare: t.share(t.cell + 1),
-		Used: t.capacity(t.cell) - free, Free: max(free, 0)}
+	return State{Cell: t.cell, Entitlement: t.Entitlement, Share: t.share(t.cell),
+		NextShare: t.share(t.cell + 1),
+		Used:      t.capacity(t.cell) - free, Free: max(free, 0)}
 }
 
 // free returns the whole tokens in the bucket; it may be negative after book.
@@ -145,7 +147,8 @@ func (t *tokens) settle(tokens quantity.Units) {
 	t.dirty = true
 }
 
-func (t *tokens) refund(at quantity.StoreTime, _ quantity.Cell, units quantity.Units) (quantity.Units, Refusal) {
+func (t *tokens) refund(at quantity.StoreTime, _ quantity.Cell,
+	units quantity.Units) (quantity.Units, Refusal) {
 	if !t.since || int64(at)/t.Tick < t.mark || !t.refundable(at) {
 		return 0, NoLongerWeighs
 	}

@@ -24,9 +24,10 @@ type Twin struct {
 	since      uint64
 	begun      quantity.StoreTime
 	notes      map[string]string
-	answered   map[string]quantity.StoreTime // by node: the latest store time that it was answered with
-	decided    map[string]remembered         // by Once
-	refunded   map[string]Refunded           // by receipt
+	// by node: the latest store time that it was answered with
+	answered map[string]quantity.StoreTime
+	decided  map[string]remembered // by Once
+	refunded map[string]Refunded   // by receipt
 }
 
 // Open answers the open script at store time t (us).
@@ -35,7 +36,8 @@ func (w *Twin) Open(t quantity.StoreTime, c Open) Opened {
 		if w.Generation == 0 {
 			w.since = c.Generation
 		}
-		w.Generation, w.Region, w.Epoch, w.secret, w.replid = c.Generation, c.Region, c.Epoch, c.Secret, c.Replid
+		w.Generation, w.Region, w.Epoch, w.secret, w.replid = c.Generation, c.Region, c.Epoch,
+			c.Secret, c.Replid
 		latest := max(t, w.mark)
 		if c.Lost {
 			latest = max(latest, c.Seen)
@@ -50,8 +52,10 @@ func (w *Twin) Open(t quantity.StoreTime, c Open) Opened {
 }
 
 func (w *Twin) opened(node string) Opened {
-	return Opened{Generation: w.Generation, Region: w.Region, Epoch: w.Epoch, LostAt: w.lostAt, Secret: w.secret,
-		Replid: w.replid, Since: w.since, Begun: w.begun, Mark: w.mark, Answered: max(w.answered[node], w.begun)}
+	return Opened{Generation: w.Generation, Region: w.Region, Epoch: w.Epoch, LostAt: w.lostAt,
+		Secret: w.secret,
+		Replid: w.replid, Since: w.since, Begun: w.begun, Mark: w.mark,
+		Answered: max(w.answered[node], w.begun)}
 }
 
 // Note answers the note script.
@@ -222,7 +226,8 @@ func (w *Twin) Lend(t quantity.StoreTime, c Lend) Given {
 }
 
 // change settles a bucket, stores a row, and opens the bucket again.
-func (h held) change(l limiter, cell quantity.Cell, peer string, row Row, tokens quantity.Units) limiter {
+func (h held) change(l limiter, cell quantity.Cell, peer string, row Row,
+	tokens quantity.Units) limiter {
 	l.settle(tokens)
 	l.save()
 	h.setRow(cell, peer, row)
@@ -380,7 +385,8 @@ func (w *Twin) Reset(t quantity.StoreTime, c Reset) Cleared {
 // enter checks the fence, raises the high-water mark of time, and returns the mark as Now.
 func (w *Twin) enter(t quantity.StoreTime, g Fence) Head {
 	switch {
-	case w.Generation == 0 || w.Generation != g.Generation || w.Epoch != g.Epoch || max(w.answered[g.Node], w.begun) < g.Seen:
+	case w.Generation == 0 || w.Generation != g.Generation || w.Epoch != g.Epoch ||
+		max(w.answered[g.Node], w.begun) < g.Seen:
 		return Head{Status: StatusUnknown}
 	case t.Sub(g.Clock) > MaxClockStep || g.Clock.Sub(t) > MaxClockStep:
 		return Head{Status: StatusClock}

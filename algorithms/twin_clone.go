@@ -8,7 +8,8 @@ import (
 // Clone returns a copy that shares nothing with the twin.
 func (w *Twin) Clone() *Twin {
 	c := *w
-	c.floors, c.notes, c.answered = maps.Clone(w.floors), maps.Clone(w.notes), maps.Clone(w.answered)
+	c.floors, c.notes, c.answered = maps.Clone(w.floors), maps.Clone(w.notes),
+		maps.Clone(w.answered)
 	c.buckets = cloneMap(w.buckets, (*bucket).clone)
 	c.decided = cloneMap(w.decided, func(r remembered) remembered {
 		r.Decided = r.Decided.clone()

@@ -100,8 +100,10 @@ func TestClone(t *testing.T) {
 func TestDeleteToken(t *testing.T) {
 	w, want := full(), full()
 	w.DeleteToken()
-	want.Generation, want.Region, want.Epoch, want.mark, want.lostAt, want.floors = 0, "", "", 0, 0, nil
-	want.secret, want.replid, want.since, want.begun, want.notes, want.answered = "", "", 0, 0, nil, nil
+	want.Generation, want.Region, want.Epoch, want.mark, want.lostAt, want.floors = 0, "", "", 0, 0,
+		nil
+	want.secret, want.replid, want.since, want.begun, want.notes, want.answered = "", "", 0, 0, nil,
+		nil
 	if !reflect.DeepEqual(w, want) {
 		t.Errorf("the token deleted, there is\n%+v, want\n%+v", w, want)
 	}

@@ -32,7 +32,8 @@ func (w *Twin) Recall(t quantity.StoreTime, c Recall) Recalled {
 	}
 	for _, cell := range slices.Sorted(maps.Keys(h.rows)) {
 		if row, ok := h.rows[cell][c.Peer]; ok && h.Weighs(cell) > now {
-			g.Rows = append(g.Rows, HeardRow{Cell: cell, Borrowed: row.Borrowed, Regained: row.Regained})
+			g.Rows = append(g.Rows, HeardRow{Cell: cell, Borrowed: row.Borrowed,
+				Regained: row.Regained})
 		}
 	}
 	return g
@@ -174,7 +175,9 @@ func (w *Twin) Book(t quantity.StoreTime, c Book) Booked {
 	if h.lost() {
 		return Booked{Head: h.lostHead()}
 	}
-	over := func(b booking) bool { return (b.window + 2).OpensAt(h.Window).Add(h.ClockMargin) <= now }
+	over := func(b booking) bool {
+		return (b.window + 2).OpensAt(h.Window).Add(h.ClockMargin) <= now
+	}
 	b := booking{c.Node, c.Window}
 	if over(b) || c.Units <= h.booked[b] {
 		return Booked{Head: head, Done: true}

@@ -10,7 +10,8 @@ import (
 // restoreUntold restores the bucket. A most above 0 says that not all nodes reported their use, and
 // that most may have been used.
 func (p *partlyKnown) restoreUntold(use algorithms.Use, most quantity.Units) algorithms.Restored {
-	return p.Restore(p.now, algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b", "c"},
+	return p.Restore(p.now, algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k",
+		Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b", "c"},
 		Use: use, Most: most})
 }
 
@@ -30,19 +31,22 @@ func TestUseThatNobodyToldOfCountsAsAll(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			p := newUntold(t, kind)
 			use := algorithms.Use{Cell: p.cell(), Units: 10, At: p.lostAt - 1}
-			if r := p.restoreUntold(use, 300); r.Status != algorithms.StatusOK || r.Free != 0 || r.Shut <= p.now || r.Doubt != p.lostAt {
+			if r := p.restoreUntold(use, 300); r.Status != algorithms.StatusOK || r.Free != 0 ||
+				r.Shut <= p.now || r.Doubt != p.lostAt {
 				t.Errorf("restored: %+v", r)
 			}
 			if d := p.spend(1); d.Status != algorithms.StatusOK || d.Answers[0].Admitted {
 				t.Errorf("while a node is not heard: %+v", d)
 			}
-			if r := p.restoreUntold(algorithms.Use{Cell: p.cell(), Units: 60, At: p.lostAt - 1}, 300); r.Free != 0 {
+			if r := p.restoreUntold(algorithms.Use{Cell: p.cell(), Units: 60, At: p.lostAt - 1},
+				300); r.Free != 0 {
 				t.Errorf("another node told, and one did not: %+v", r)
 			}
 			if c := p.hear("b", 50, 0); c.Free != 0 {
 				t.Errorf("%d are free of what was borrowed, which may have been used", c.Free)
 			}
-			if r := p.restoreUntold(algorithms.Use{Cell: p.cell(), Units: 60, At: p.lostAt - 1}, 0); r.Used != 60 || r.Free != 90 || r.Shut != 0 || r.Doubt != 0 {
+			if r := p.restoreUntold(algorithms.Use{Cell: p.cell(), Units: 60, At: p.lostAt - 1},
+				0); r.Used != 60 || r.Free != 90 || r.Shut != 0 || r.Doubt != 0 {
 				t.Errorf("all told: %+v", r)
 			}
 			if d := p.spend(90); !d.Answers[0].Admitted {
@@ -61,11 +65,14 @@ func TestBookedUseComesOnTopOfWhatIsTold(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			p := newUntold(t, kind)
 			p.restoreUntold(algorithms.Use{}, 300)
-			b := p.Book(p.now, algorithms.Book{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}, Node: "n1", Window: quantity.Cell(int64(p.now) / p.terms.Window), Units: 7})
+			b := p.Book(p.now, algorithms.Book{Fence: p.guard(), Target: algorithms.Target{Key: "k",
+				Terms: p.terms}, Node: "n1", Window: quantity.Cell(int64(p.now) / p.terms.Window),
+				Units: 7})
 			if b.Status != algorithms.StatusOK || !b.Done {
 				t.Fatalf("%+v", b)
 			}
-			if r := p.restoreUntold(algorithms.Use{Cell: p.cell(), Units: 60, At: p.lostAt - 1}, 0); r.Used != 67 {
+			if r := p.restoreUntold(algorithms.Use{Cell: p.cell(), Units: 60, At: p.lostAt - 1},
+				0); r.Used != 67 {
 				t.Errorf("used %d of 60 told and 7 booked", r.Used)
 			}
 		})
@@ -82,7 +89,8 @@ func TestWhatACopyKnewIsPartOfWhatIsTold(t *testing.T) {
 			}
 		})
 		p.restoreUntold(algorithms.Use{}, 300)
-		if r := p.restoreUntold(algorithms.Use{Cell: p.cell(), Units: told, At: p.lostAt - 1}, 0); r.Used != want {
+		if r := p.restoreUntold(algorithms.Use{Cell: p.cell(), Units: told, At: p.lostAt - 1},
+			0); r.Used != want {
 			t.Errorf("used %d, the copy knew of 4 and the nodes of %d", r.Used, told)
 		}
 	}
@@ -102,13 +110,15 @@ func TestUseThatNobodyToldOfEnds(t *testing.T) {
 			p := newUntold(t, kind)
 			lost := p.now
 			p.restoreUntold(algorithms.Use{}, 200)
-			for i, at := range []quantity.StoreTime{quantity.StoreTime((int64(lost)/day + 1) * day), quantity.StoreTime((int64(lost)/day+1)*day + day/4), lost.Add(day)} {
+			for i, at := range []quantity.StoreTime{quantity.StoreTime((int64(lost)/day + 1) * day),
+				quantity.StoreTime((int64(lost)/day+1)*day + day/4), lost.Add(day)} {
 				p.now = at
 				if d := p.spend(1); d.Answers[0].Admitted != (free[i] > 0) {
 					t.Errorf("step %d: %+v", i, d)
 				}
 			}
-			p.now = quantity.StoreTime((int64(lost)/day+1)*day + day*3/4 + 1) // 200 have faded to 50
+			// 200 have faded to 50
+			p.now = quantity.StoreTime((int64(lost)/day+1)*day + day*3/4 + 1)
 			if d := p.spend(1); !d.Answers[0].Admitted {
 				t.Errorf("when it has faded: %+v", d)
 			}
@@ -121,7 +131,8 @@ func TestResetForgetsUseThatNobodyToldOf(t *testing.T) {
 	for _, kind := range windowKinds {
 		p := newUntold(t, kind)
 		p.restoreUntold(algorithms.Use{}, 300)
-		p.Reset(p.now, algorithms.Reset{Fence: p.guard(), Target: algorithms.Target{Key: "k", Terms: p.terms}})
+		p.Reset(p.now, algorithms.Reset{Fence: p.guard(), Target: algorithms.Target{Key: "k",
+			Terms: p.terms}})
 		if d := p.spend(100); d.Status != algorithms.StatusOK || !d.Answers[0].Admitted {
 			t.Errorf("%s: %+v", kind, d)
 		}
@@ -134,7 +145,9 @@ func TestABucketThatNobodyUsedOpensAtOnce(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			p := newPartlyKnown(t, func(p *partlyKnown) {
-				p.terms = algorithms.Terms{Kind: kind, Window: 10_000_000, Cell: algorithms.CellLength(kind, 10_000_000), Tick: 1, Entitlement: 100, Recovered: true}
+				p.terms = algorithms.Terms{Kind: kind, Window: 10_000_000,
+					Cell: algorithms.CellLength(kind, 10_000_000), Tick: 1, Entitlement: 100,
+					Recovered: true}
 				if kind.Bucket() {
 					p.terms.Burst, p.terms.Recovered = 100, true
 				}
@@ -169,10 +182,12 @@ func TestALiveCopyIsNoticed(t *testing.T) {
 	p.now += 1000
 	guard := p.guard()
 	guard.Node, guard.Seen = "n1", seen
-	d := p.Decide(p.now, algorithms.Decide{Fence: guard, Commit: true, Costs: []quantity.Units{99}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: p.terms}}}})
+	d := p.Decide(p.now, algorithms.Decide{Fence: guard, Commit: true, Costs: []quantity.Units{99},
+		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: p.terms}}}})
 	if d.Status != algorithms.StatusUnknown {
 		t.Errorf("a copy that has shown nothing later than %d decides: %+v", seen-1000, d)
 	}
 }
 
-var windowKinds = []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog}
+var windowKinds = []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter,
+	algorithms.SlidingWindowLog}

@@ -13,7 +13,8 @@ import (
 // windows (sliding) it is half of that, rounded down. nodes, at least 1, is how many nodes the
 // region is configured with, not how many are alive. So all its nodes together admit no more than
 // the region keeps, whatever it has lent.
-func LocalPart(entitlement quantity.Units, lendingPPM quantity.PPM, nodes int64, sliding bool) quantity.Units {
+func LocalPart(entitlement quantity.Units, lendingPPM quantity.PPM, nodes int64,
+	sliding bool) quantity.Units {
 	part := (entitlement - Part(entitlement, lendingPPM)) / quantity.Units(nodes)
 	if sliding {
 		part /= 2
@@ -73,20 +74,23 @@ type Exposure struct {
 	Nodes int64 // n, how many nodes each region is configured with, at least 1
 	// Rate is r, the units a region admits in a second. 0: as many as the limit allows on average,
 	// at least 1.
-	Rate        quantity.Units
-	Lag         quantity.Units // units admitted or lent that a replica did not know when it was promoted
-	Clock       int64          // d, how far apart the clocks of two regions' stores are
-	ClockMargin int64          // g, the difference up to which the sliding kinds are exact
+	Rate quantity.Units
+	// units admitted or lent that a replica did not know when it was promoted
+	Lag         quantity.Units
+	Clock       int64 // d, how far apart the clocks of two regions' stores are
+	ClockMargin int64 // g, the difference up to which the sliding kinds are exact
 }
 
 // Bound is the most units that one mishap can admit above the limit.
 type Bound struct {
-	Cause   string           // the mishap, one word
-	When    string           // which case of the mishap, and how often the bound counts; at most 40 bytes
-	Formula string           // in the letters of Exposure and Holding; at most 44 bytes
-	Regions []quantity.Units // by region, for the key with the largest bound; nil: for all regions together
-	Most    quantity.Units   // the largest of Regions, or for all regions together; 0 to MaxExcess
-	None    bool             // there is no bound; the numbers mean nothing
+	Cause string // the mishap, one word
+	// which case of the mishap, and how often the bound counts; at most 40 bytes
+	When    string
+	Formula string // in the letters of Exposure and Holding; at most 44 bytes
+	// by region, for the key with the largest bound; nil: for all regions together
+	Regions []quantity.Units
+	Most    quantity.Units // the largest of Regions, or for all regions together; 0 to MaxExcess
+	None    bool           // there is no bound; the numbers mean nothing
 }
 
 // MaxExcess is the largest bound that is reported; a larger one is cut to it. Readers that hold
@@ -98,11 +102,13 @@ const MaxExcess = 1 << 53
 type Holding struct {
 	Entitlement quantity.Units // F, less Reserve
 	Reserve     quantity.Units // floor(v F), what the region keeps out of its store
-	Lends       quantity.Units // floor(l F), the most of it that the region may lend; 0 for a lone region
-	Rights      quantity.Units // S_max, the most it may hold: F + what it may borrow of others; up to L
-	Lent        quantity.Units // the most that others may lend it, whatever its own borrowing limit
-	Burst       quantity.Units // B, its part of the burst, less the reserve of it
-	MaxBurst    quantity.Units // B_max = B + the most that others may lend it of their burst
+	// floor(l F), the most of it that the region may lend; 0 for a lone region
+	Lends quantity.Units
+	// S_max, the most it may hold: F + what it may borrow of others; up to L
+	Rights   quantity.Units
+	Lent     quantity.Units // the most that others may lend it, whatever its own borrowing limit
+	Burst    quantity.Units // B, its part of the burst, less the reserve of it
+	MaxBurst quantity.Units // B_max = B + the most that others may lend it of their burst
 }
 
 // Holdings returns the holdings of each region. A region's part differs by key if the split leaves
@@ -112,7 +118,8 @@ func (e Exposure) Holdings() []Holding {
 	for _, s := range e.Splits {
 		for i, h := range e.holdings(s) {
 			m := &most[i]
-			m.Entitlement, m.Reserve, m.Lends = max(m.Entitlement, h.Entitlement), max(m.Reserve, h.Reserve), max(m.Lends, h.Lends)
+			m.Entitlement, m.Reserve, m.Lends = max(m.Entitlement, h.Entitlement),
+				max(m.Reserve, h.Reserve), max(m.Lends, h.Lends)
 			m.Rights, m.Lent = max(m.Rights, h.Rights), max(m.Lent, h.Lent)
 			m.Burst, m.MaxBurst = max(m.Burst, h.Burst), max(m.MaxBurst, h.MaxBurst)
 		}
@@ -160,12 +167,14 @@ func (e Exposure) lendsBurst(h Holding) quantity.Units {
 // can admit, always in the same order. Each bound is for one mishap: the bounds of two at once may
 // add up.
 func Bounds(e Exposure) []Bound {
-	return slices.Concat(e.storeLost(), e.staleReplica(), e.liveCopy(), e.keyDeleted(), e.local(), e.clocksApart(), e.set())
+	return slices.Concat(e.storeLost(), e.staleReplica(), e.liveCopy(), e.keyDeleted(), e.local(),
+		e.clocksApart(), e.set())
 }
 
 // each computes a bound for each region, for the key with the largest bound.
 func (e Exposure) each(cause, when, formula string, of func(Holding) quantity.Units) Bound {
-	b := Bound{Cause: cause, When: when, Formula: formula, Regions: make([]quantity.Units, len(e.Splits[0].Units))}
+	b := Bound{Cause: cause, When: when, Formula: formula, Regions: make([]quantity.Units,
+		len(e.Splits[0].Units))}
 	for _, s := range e.Splits {
 		for i, h := range e.holdings(s) {
 			b.Regions[i] = max(b.Regions[i], min(of(h), MaxExcess))
@@ -190,11 +199,13 @@ func (e Exposure) storeLost() []Bound {
 		return []Bound{together(cause, "any loss", "0: the cells it concerns are closed", 0)}
 	}
 	return []Bound{
-		together(cause, "the nodes that decided still run", "used - restored: 0, but answers in flight", 0),
+		together(cause, "the nodes that decided still run",
+			"used - restored: 0, but answers in flight", 0),
 		together(cause, "one of them is not heard", "0: until it is, all counts as used", 0),
-		e.each(cause, "they ended, too, and are back", "min(ceil(F / 100) + r, S_max)", func(h Holding) quantity.Units {
-			return min(mulDivUp(h.Entitlement, 1, 100)+e.rate(), h.Rights)
-		}),
+		e.each(cause, "they ended, too, and are back", "min(ceil(F / 100) + r, S_max)",
+			func(h Holding) quantity.Units {
+				return min(mulDivUp(h.Entitlement, 1, 100)+e.rate(), h.Rights)
+			}),
 	}
 }
 
@@ -216,19 +227,24 @@ func (e Exposure) staleReplica() []Bound {
 		span, each := e.span()
 		b := []Bound{
 			e.each(cause, "once, when it forks", "B - level + lag, at most B_max", mostBurst),
-			e.each(cause, each+", nothing borrowed", "F x time", func(h Holding) quantity.Units { return mulDivUp(h.Entitlement, span, e.Window) }),
+			e.each(cause, each+", nothing borrowed", "F x time",
+				func(h Holding) quantity.Units { return mulDivUp(h.Entitlement, span, e.Window) }),
 		}
 		// Others lend tokens again and again, but no more than the limit refills.
 		if e.Kind.Traits().LendsBurst {
 			all := min(mulDivUp(e.Limit, span, e.Window), MaxExcess) + e.burst()
-			return append(b, e.each(cause, each+" while both serve", "L x time + burst of all regions", func(Holding) quantity.Units { return all }))
+			return append(b, e.each(cause, each+" while both serve",
+				"L x time + burst of all regions", func(Holding) quantity.Units { return all }))
 		}
-		return append(b, e.each(cause, each+" while both serve", "S_max x time", func(h Holding) quantity.Units { return mulDivUp(h.Rights, span, e.Window) }))
+		return append(b, e.each(cause, each+" while both serve", "S_max x time",
+			func(h Holding) quantity.Units { return mulDivUp(h.Rights, span, e.Window) }))
 	}
 	return []Bound{
-		e.each(cause, "the window of the fork, S used up", "min(lag, S_max)", func(h Holding) quantity.Units { return min(e.Lag, h.Rights) }),
+		e.each(cause, "the window of the fork, S used up", "min(lag, S_max)",
+			func(h Holding) quantity.Units { return min(e.Lag, h.Rights) }),
 		e.each(cause, "the window of the fork", "S - used + lag, at most S_max", mostRights),
-		e.each(cause, "each later window, nothing borrowed", "F", func(h Holding) quantity.Units { return h.Entitlement }),
+		e.each(cause, "each later window, nothing borrowed", "F",
+			func(h Holding) quantity.Units { return h.Entitlement }),
 		e.each(cause, "each later window while both serve", "S_max", mostRights),
 	}
 }
@@ -250,13 +266,15 @@ func (e Exposure) span() (length int64, each string) {
 // older time for a loss of the store.
 func (e Exposure) liveCopy() []Bound {
 	const cause = "live-copy"
-	b := []Bound{together(cause, "a node that had a later time from it", "0: it is noticed, and a loss", 0)}
+	b := []Bound{together(cause, "a node that had a later time from it",
+		"0: it is noticed, and a loss", 0)}
 	if e.Nodes == 1 {
 		return b
 	}
-	return append(b, e.each(cause, "another node, until that one notices", "r for a second, at most S_max", func(h Holding) quantity.Units {
-		return min(e.rate(), max(h.Rights, h.MaxBurst))
-	}))
+	return append(b, e.each(cause, "another node, until that one notices",
+		"r for a second, at most S_max", func(h Holding) quantity.Units {
+			return min(e.rate(), max(h.Rights, h.MaxBurst))
+		}))
 }
 
 // keyDeleted returns the bounds for the deletion of one bucket's hash from the store. What the
@@ -265,15 +283,18 @@ func (e Exposure) liveCopy() []Bound {
 // starts full again, and its rows of two cells are gone.
 func (e Exposure) keyDeleted() []Bound {
 	const cause, unseen = "key-deleted", "that node has no note of it"
-	b := []Bound{together(cause, "the node asked first had used it then", "0: it is noticed, and closed or recovered", 0)}
+	b := []Bound{together(cause, "the node asked first had used it then",
+		"0: it is noticed, and closed or recovered", 0)}
 	if e.Kind.Bucket() {
-		return append(b, e.each(cause, unseen, "B_max + sum of l F x 2 cells / W", func(h Holding) quantity.Units {
-			return h.MaxBurst + min(mulDivUp(h.Lends+h.Lent, 2*e.Cell, e.Window), MaxExcess)
-		}))
+		return append(b, e.each(cause, unseen, "B_max + sum of l F x 2 cells / W",
+			func(h Holding) quantity.Units {
+				return h.MaxBurst + min(mulDivUp(h.Lends+h.Lent, 2*e.Cell, e.Window), MaxExcess)
+			}))
 	}
-	return append(b, e.each(cause, unseen, "used + lent, at most F + others' l F", func(h Holding) quantity.Units {
-		return min(h.Entitlement+h.Lent, e.Limit)
-	}))
+	return append(b, e.each(cause, unseen, "used + lent, at most F + others' l F",
+		func(h Holding) quantity.Units {
+			return min(h.Entitlement+h.Lent, e.Limit)
+		}))
 }
 
 // local returns the bounds for nodes that cannot reach the store and decide without it, while other
@@ -282,12 +303,15 @@ func (e Exposure) local() []Bound {
 	const cause = "local"
 	switch e.OnFailure {
 	case FailDeny:
-		return []Bound{together(cause, "any node cut off from its store", "0: on_store_failure is deny", 0)}
+		return []Bound{together(cause, "any node cut off from its store",
+			"0: on_store_failure is deny", 0)}
 	case FailAllow:
-		return []Bound{{Cause: cause, When: "any node cut off from its store", Formula: "none: on_store_failure is allow", None: true}}
+		return []Bound{{Cause: cause, When: "any node cut off from its store",
+			Formula: "none: on_store_failure is allow", None: true}}
 	}
 	if e.Reserve > 0 {
-		return []Bound{together(cause, "any nodes cut off from their store", "0: they spend floor(v F), kept out of it", 0)}
+		return []Bound{together(cause, "any nodes cut off from their store",
+			"0: they spend floor(v F), kept out of it", 0)}
 	}
 	formula := "floor((F - floor(l F)) / n)"
 	if e.Kind.Sliding() {
@@ -300,12 +324,14 @@ func (e Exposure) local() []Bound {
 	}
 	cutOff := func(nodes int64) func(Holding) quantity.Units {
 		return func(h Holding) quantity.Units {
-			return quantity.Units(windows*nodes) * LocalPart(h.Entitlement, e.Lending, e.Nodes, e.Kind.Sliding())
+			return quantity.Units(windows*nodes) * LocalPart(h.Entitlement, e.Lending, e.Nodes,
+				e.Kind.Sliding())
 		}
 	}
 	b := []Bound{e.each(cause, each, twice+formula, cutOff(1))}
 	if e.Nodes > 1 {
-		b = append(b, e.each(cause, "k of n nodes cut off, here all of them", twice+"k "+formula, cutOff(e.Nodes)))
+		b = append(b, e.each(cause, "k of n nodes cut off, here all of them", twice+"k "+formula,
+			cutOff(e.Nodes)))
 	}
 	return b
 }
@@ -317,18 +343,23 @@ func (e Exposure) local() []Bound {
 // borrower's use weighs.
 func (e Exposure) clocksApart() []Bound {
 	const cause = "clocks-apart"
-	back := together("clock-back", "over the end of a cell", "0: the store's time never goes back", 0)
+	back := together("clock-back", "over the end of a cell", "0: the store's time never goes back",
+		0)
 	regions := int64(len(e.Splits[0].Units))
 	switch {
 	case regions == 1:
-		return []Bound{together(cause, "by d, in real time", "0: one region has one clock", 0), back}
+		return []Bound{together(cause, "by d, in real time", "0: one region has one clock", 0),
+			back}
 	case regions == 2 && e.Clock >= 2*e.Cell && (e.Kind.Sliding() || e.Kind.Bucket()):
-		return []Bound{together(cause, "by d, in real time", "0: two cells apart they do not trade", 0), back}
+		return []Bound{together(cause, "by d, in real time", "0: two cells apart they do not trade",
+			0), back}
 	case e.Kind.Traits().LendsBurst:
-		return []Bound{together(cause, "by d, in real time, once", "ceil(2 min(d, 2 cells) (L - least F) / W)",
+		return []Bound{together(cause, "by d, in real time, once",
+			"ceil(2 min(d, 2 cells) (L - least F) / W)",
 			mulDivUp(e.ahead(entitled), 2*e.near(), e.Window)), back}
 	case e.Kind.Bucket():
-		return []Bound{together(cause, "by d, in real time, once", "ceil(min(d, 2 cells) (L - least F) / W)",
+		return []Bound{together(cause, "by d, in real time, once",
+			"ceil(min(d, 2 cells) (L - least F) / W)",
 			mulDivUp(e.ahead(entitled), e.near(), e.Window)), back}
 	case e.Kind.Sliding():
 		return []Bound{e.fadesApart(cause), back}
@@ -358,14 +389,16 @@ func (e Exposure) windowsApart(cause string, regions int64) Bound {
 // has faded more than by the other's. The log counts an entry whole or not at all.
 func (e Exposure) fadesApart(cause string) Bound {
 	const when = "by d, in any interval W of real time"
-	lent, beyond := e.ahead(func(h Holding) quantity.Units { return h.Lends }), max(e.Clock-e.ClockMargin, 0)
+	lent, beyond := e.ahead(func(h Holding) quantity.Units { return h.Lends }),
+		max(e.Clock-e.ClockMargin, 0)
 	if e.Kind.Traits().WholeEntries {
 		if beyond == 0 {
 			lent = 0
 		}
 		return together(cause, when, "d<=margin: 0, else sum of l F but the least", lent)
 	}
-	return together(cause, when, "sum of l F but the least x (d - margin) / W", mulDivUp(lent, min(beyond, e.Window), e.Window))
+	return together(cause, when, "sum of l F but the least x (d - margin) / W",
+		mulDivUp(lent, min(beyond, e.Window), e.Window))
 }
 
 func entitled(h Holding) quantity.Units { return h.Entitlement }
@@ -390,9 +423,11 @@ func (e Exposure) set() []Bound {
 	const reset, change = "reset", "policy-change"
 	const each, both = "each time, in its window", "each window under two documents"
 	if e.Kind.Bucket() {
-		return []Bound{e.each(reset, each, "B_max", mostBurst), together(change, both, "L + burst, as the old document has them", e.Limit+e.burst())}
+		return []Bound{e.each(reset, each, "B_max", mostBurst),
+			together(change, both, "L + burst, as the old document has them", e.Limit+e.burst())}
 	}
-	return []Bound{e.each(reset, each, "S_max", mostRights), together(change, both, "L, as the old document has it", e.Limit)}
+	return []Bound{e.each(reset, each, "S_max", mostRights),
+		together(change, both, "L, as the old document has it", e.Limit)}
 }
 
 // burst returns the burst of all regions together.

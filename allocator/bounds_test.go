@@ -33,7 +33,8 @@ func TestLocalPart(t *testing.T) {
 		{1 << 51, 500_000, 1, false, 1 << 50},
 	} {
 		if got := LocalPart(c.entitlement, c.lending, c.nodes, c.sliding); got != c.want {
-			t.Errorf("LocalPart(%d, %d, %d, %t) = %d, want %d", c.entitlement, c.lending, c.nodes, c.sliding, got, c.want)
+			t.Errorf("LocalPart(%d, %d, %d, %t) = %d, want %d", c.entitlement, c.lending, c.nodes,
+				c.sliding, got, c.want)
 		}
 	}
 }
@@ -58,7 +59,8 @@ const minute = 60 * Second
 // exposed is a limit of 1000 a minute over regions of 40, 40 and 20, of which 95 % may be lent;
 // buckets hold 100.
 func exposed(change func(*Exposure)) Exposure {
-	e := Exposure{Kind: algorithms.FixedWindow, Limit: 1000, Window: minute, Cell: minute, Lending: 950_000, Borrowing: -1,
+	e := Exposure{Kind: algorithms.FixedWindow, Limit: 1000, Window: minute, Cell: minute,
+		Lending: 950_000, Borrowing: -1,
 		Nodes: 3, Lag: 7, Clock: 5 * Second, ClockMargin: Second / 10}
 	if change != nil {
 		change(&e)
@@ -93,26 +95,49 @@ func TestBoundsOfEachAlgorithm(t *testing.T) {
 		want   map[string][]quantity.Units
 	}{
 		"fixed_window": {nil, map[string][]quantity.Units{
-			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {6, 18},
-			"live-copy": {0, 17}, "clocks-apart": {1000}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
-		"fixed_window of a day": {func(e *Exposure) { e.Window, e.Cell, e.Recovered = 1440*minute, 1440*minute, true }, map[string][]quantity.Units{
-			"store-lost": {0, 0, 5}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {6, 18},
-			"live-copy": {0, 1}, "clocks-apart": {1000}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
-		"sliding_window_counter": {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter }, map[string][]quantity.Units{
-			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {3, 9},
-			"live-copy": {0, 17}, "clocks-apart": {63}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
-		"sliding_window_log": {func(e *Exposure) { e.Kind, e.Cell, e.Clock = algorithms.SlidingWindowLog, 6*Second, Second/10 }, map[string][]quantity.Units{
-			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970}, "local": {3, 9},
-			"live-copy": {0, 17}, "clocks-apart": {0}, "clock-back": {0}, "reset": {970}, "policy-change": {1000}}},
-		"token_bucket": {func(e *Exposure) { e.Kind = algorithms.TokenBucket }, map[string][]quantity.Units{
-			"store-lost": {0}, "stale-replica": {97, 400, 1000 + 100}, "key-deleted": {0, 97 + 32}, "local": {12, 36},
-			"live-copy": {0, 17}, "clocks-apart": {54}, "clock-back": {0}, "reset": {97}, "policy-change": {1100}}},
-		"leaky_bucket": {func(e *Exposure) { e.Kind = algorithms.LeakyBucket }, map[string][]quantity.Units{
-			"store-lost": {0}, "stale-replica": {40, 400, 970}, "key-deleted": {0, 40 + 32}, "local": {12, 36},
-			"live-copy": {0, 17}, "clocks-apart": {27}, "clock-back": {0}, "reset": {40}, "policy-change": {1100}}},
-		"leaky_bucket of a tenth of a second": {func(e *Exposure) { e.Kind, e.Window = algorithms.LeakyBucket, Second/10 }, map[string][]quantity.Units{
-			"store-lost": {0}, "stale-replica": {40, 4000, 9700}, "key-deleted": {0, 40 + 19_000}, "local": {12, 36},
-			"live-copy": {0, 970}, "clocks-apart": {16_000}, "clock-back": {0}, "reset": {40}, "policy-change": {1100}}},
+			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970},
+			"local":     {6, 18},
+			"live-copy": {0, 17}, "clocks-apart": {1000}, "clock-back": {0}, "reset": {970},
+			"policy-change": {1000}}},
+		"fixed_window of a day": {func(e *Exposure) {
+			e.Window, e.Cell, e.Recovered = 1440*minute, 1440*minute, true
+		}, map[string][]quantity.Units{
+			"store-lost": {0, 0, 5}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970},
+			"local":     {6, 18},
+			"live-copy": {0, 1}, "clocks-apart": {1000}, "clock-back": {0}, "reset": {970},
+			"policy-change": {1000}}},
+		"sliding_window_counter": {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter },
+			map[string][]quantity.Units{
+				"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970},
+				"local":     {3, 9},
+				"live-copy": {0, 17}, "clocks-apart": {63}, "clock-back": {0}, "reset": {970},
+				"policy-change": {1000}}},
+		"sliding_window_log": {func(e *Exposure) {
+			e.Kind, e.Cell, e.Clock = algorithms.SlidingWindowLog, 6*Second, Second/10
+		}, map[string][]quantity.Units{
+			"store-lost": {0}, "stale-replica": {7, 970, 400, 970}, "key-deleted": {0, 970},
+			"local":     {3, 9},
+			"live-copy": {0, 17}, "clocks-apart": {0}, "clock-back": {0}, "reset": {970},
+			"policy-change": {1000}}},
+		"token_bucket": {func(e *Exposure) { e.Kind = algorithms.TokenBucket },
+			map[string][]quantity.Units{
+				"store-lost": {0}, "stale-replica": {97, 400, 1000 + 100},
+				"key-deleted": {0, 97 + 32}, "local": {12, 36},
+				"live-copy": {0, 17}, "clocks-apart": {54}, "clock-back": {0}, "reset": {97},
+				"policy-change": {1100}}},
+		"leaky_bucket": {func(e *Exposure) { e.Kind = algorithms.LeakyBucket },
+			map[string][]quantity.Units{
+				"store-lost": {0}, "stale-replica": {40, 400, 970}, "key-deleted": {0, 40 + 32},
+				"local":     {12, 36},
+				"live-copy": {0, 17}, "clocks-apart": {27}, "clock-back": {0}, "reset": {40},
+				"policy-change": {1100}}},
+		"leaky_bucket of a tenth of a second": {func(e *Exposure) {
+			e.Kind, e.Window = algorithms.LeakyBucket, Second/10
+		}, map[string][]quantity.Units{
+			"store-lost": {0}, "stale-replica": {40, 4000, 9700}, "key-deleted": {0, 40 + 19_000},
+			"local":     {12, 36},
+			"live-copy": {0, 970}, "clocks-apart": {16_000}, "clock-back": {0}, "reset": {40},
+			"policy-change": {1100}}},
 	} {
 		t.Run(name, func(t *testing.T) { holds(t, figures(exposed(c.change)), c.want) })
 	}
@@ -141,35 +166,89 @@ func TestBoundsOfCircumstances(t *testing.T) {
 		cause  string
 		want   []quantity.Units
 	}{
-		"a minute is short":                 {nil, "store-lost", []quantity.Units{0}},
-		"more is long":                      {func(e *Exposure) { long(e); e.Rate = 1 }, "store-lost", []quantity.Units{0, 0, 5}},
-		"a bucket is short":                 {func(e *Exposure) { long(e); e.Kind, e.Recovered = algorithms.LeakyBucket, false }, "store-lost", []quantity.Units{0}},
-		"more a second than a hundredth":    {func(e *Exposure) { long(e); e.Rate = 55 }, "store-lost", []quantity.Units{0, 0, 59}},
-		"more a second than may be held":    {func(e *Exposure) { long(e); e.Rate = 5000 }, "store-lost", []quantity.Units{0, 0, 970}},
-		"a limit's own rate":                {func(e *Exposure) { long(e); e.Window = 100 * Second }, "store-lost", []quantity.Units{0, 0, 14}},
-		"a hundredth is rounded up":         {func(e *Exposure) { long(e); e.Limit = 1001 }, "store-lost", []quantity.Units{0, 0, 6}},
-		"no lag":                            {func(e *Exposure) { e.Lag = 0 }, "stale-replica", []quantity.Units{0, 970, 400, 970}},
-		"lag beyond what can be held":       {func(e *Exposure) { e.Lag = 5000 }, "stale-replica", []quantity.Units{970, 970, 400, 970}},
-		"a borrowing limit":                 {func(e *Exposure) { e.Borrowing = 500_000 }, "stale-replica", []quantity.Units{7, 600, 400, 600}},
-		"nothing is lent":                   {func(e *Exposure) { e.Lending = 0 }, "stale-replica", []quantity.Units{7, 400, 400, 400}},
-		"what was given back comes again":   {func(e *Exposure) { e.Borrowing = 0 }, "key-deleted", []quantity.Units{0, 970}},
-		"deny":                              {func(e *Exposure) { e.OnFailure = FailDeny }, "local", []quantity.Units{0}},
-		"allow":                             {func(e *Exposure) { e.OnFailure = FailAllow }, "local", []quantity.Units{-1}},
-		"one node":                          {func(e *Exposure) { e.Nodes = 1 }, "local", []quantity.Units{20}},
-		"a reserve":                         {func(e *Exposure) { e.Reserve = 100_000 }, "local", []quantity.Units{0}},
-		"a reserve under deny":              {func(e *Exposure) { e.OnFailure, e.Reserve = FailDeny, 100_000 }, "local", []quantity.Units{0}},
-		"a store less a reserve":            {func(e *Exposure) { e.Reserve = 100_000 }, "stale-replica", []quantity.Units{7, 873, 360, 873}},
-		"a queue less a reserve":            {func(e *Exposure) { e.Kind, e.Reserve = algorithms.LeakyBucket, 100_000 }, "stale-replica", []quantity.Units{36, 360, 873}},
-		"all may be lent":                   {func(e *Exposure) { e.Lending = PPM }, "local", []quantity.Units{0, 0}},
-		"clocks within the margin":          {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter; e.Clock = e.ClockMargin }, "clocks-apart", []quantity.Units{0}},
-		"clocks beyond the margin":          {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter; e.Clock = e.ClockMargin + 1 }, "clocks-apart", []quantity.Units{1}},
-		"clocks beyond the margin: log":     {func(e *Exposure) { e.Kind = algorithms.SlidingWindowLog; e.Clock = e.ClockMargin + 1 }, "clocks-apart", []quantity.Units{760}},
-		"clocks a window beyond the margin": {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter; e.Clock = e.ClockMargin + 2*minute }, "clocks-apart", []quantity.Units{760}},
-		"clocks apart beyond the others":    {func(e *Exposure) { e.Clock = 4 * minute }, "clocks-apart", []quantity.Units{2 * 800}},
-		"clocks two windows apart":          {func(e *Exposure) { e.Clock = minute + 1 }, "clocks-apart", []quantity.Units{2000}},
-		"clocks together: fixed window":     {func(e *Exposure) { e.Clock = 0 }, "clocks-apart", []quantity.Units{0}},
-		"clocks together: bucket":           {func(e *Exposure) { e.Kind = algorithms.LeakyBucket; e.Clock = 0 }, "clocks-apart", []quantity.Units{0}},
-		"clocks a microsecond apart: rate":  {func(e *Exposure) { e.Kind = algorithms.LeakyBucket; e.Clock = 1 }, "clocks-apart", []quantity.Units{1}},
+		"a minute is short": {nil, "store-lost", []quantity.Units{0}},
+		"more is long": {func(e *Exposure) {
+			long(e)
+			e.Rate = 1
+		}, "store-lost", []quantity.Units{0, 0, 5}},
+		"a bucket is short": {func(e *Exposure) {
+			long(e)
+			e.Kind, e.Recovered = algorithms.LeakyBucket, false
+		}, "store-lost", []quantity.Units{0}},
+		"more a second than a hundredth": {func(e *Exposure) {
+			long(e)
+			e.Rate = 55
+		}, "store-lost", []quantity.Units{0, 0, 59}},
+		"more a second than may be held": {func(e *Exposure) {
+			long(e)
+			e.Rate = 5000
+		}, "store-lost", []quantity.Units{0, 0, 970}},
+		"a limit's own rate": {func(e *Exposure) {
+			long(e)
+			e.Window = 100 * Second
+		}, "store-lost", []quantity.Units{0, 0, 14}},
+		"a hundredth is rounded up": {func(e *Exposure) {
+			long(e)
+			e.Limit = 1001
+		}, "store-lost", []quantity.Units{0, 0, 6}},
+		"no lag": {func(e *Exposure) { e.Lag = 0 }, "stale-replica",
+			[]quantity.Units{0, 970, 400, 970}},
+		"lag beyond what can be held": {func(e *Exposure) { e.Lag = 5000 }, "stale-replica",
+			[]quantity.Units{970, 970, 400, 970}},
+		"a borrowing limit": {func(e *Exposure) { e.Borrowing = 500_000 },
+			"stale-replica", []quantity.Units{7, 600, 400, 600}},
+		"nothing is lent": {func(e *Exposure) { e.Lending = 0 }, "stale-replica",
+			[]quantity.Units{7, 400, 400, 400}},
+		"what was given back comes again": {func(e *Exposure) { e.Borrowing = 0 }, "key-deleted",
+			[]quantity.Units{0, 970}},
+		"deny": {func(e *Exposure) { e.OnFailure = FailDeny }, "local",
+			[]quantity.Units{0}},
+		"allow": {func(e *Exposure) { e.OnFailure = FailAllow },
+			"local", []quantity.Units{-1}},
+		"one node": {func(e *Exposure) { e.Nodes = 1 }, "local",
+			[]quantity.Units{20}},
+		"a reserve": {func(e *Exposure) { e.Reserve = 100_000 }, "local",
+			[]quantity.Units{0}},
+		"a reserve under deny": {func(e *Exposure) {
+			e.OnFailure, e.Reserve = FailDeny, 100_000
+		}, "local", []quantity.Units{0}},
+		"a store less a reserve": {func(e *Exposure) { e.Reserve = 100_000 },
+			"stale-replica", []quantity.Units{7, 873, 360, 873}},
+		"a queue less a reserve": {func(e *Exposure) {
+			e.Kind, e.Reserve = algorithms.LeakyBucket, 100_000
+		}, "stale-replica", []quantity.Units{36, 360, 873}},
+		"all may be lent": {func(e *Exposure) { e.Lending = PPM }, "local",
+			[]quantity.Units{0, 0}},
+		"clocks within the margin": {func(e *Exposure) {
+			e.Kind = algorithms.SlidingWindowCounter
+			e.Clock = e.ClockMargin
+		}, "clocks-apart", []quantity.Units{0}},
+		"clocks beyond the margin": {func(e *Exposure) {
+			e.Kind = algorithms.SlidingWindowCounter
+			e.Clock = e.ClockMargin + 1
+		}, "clocks-apart", []quantity.Units{1}},
+		"clocks beyond the margin: log": {func(e *Exposure) {
+			e.Kind = algorithms.SlidingWindowLog
+			e.Clock = e.ClockMargin + 1
+		}, "clocks-apart", []quantity.Units{760}},
+		"clocks a window beyond the margin": {func(e *Exposure) {
+			e.Kind = algorithms.SlidingWindowCounter
+			e.Clock = e.ClockMargin + 2*minute
+		}, "clocks-apart", []quantity.Units{760}},
+		"clocks apart beyond the others": {func(e *Exposure) { e.Clock = 4 * minute },
+			"clocks-apart", []quantity.Units{2 * 800}},
+		"clocks two windows apart": {func(e *Exposure) { e.Clock = minute + 1 },
+			"clocks-apart", []quantity.Units{2000}},
+		"clocks together: fixed window": {func(e *Exposure) { e.Clock = 0 }, "clocks-apart",
+			[]quantity.Units{0}},
+		"clocks together: bucket": {func(e *Exposure) {
+			e.Kind = algorithms.LeakyBucket
+			e.Clock = 0
+		}, "clocks-apart", []quantity.Units{0}},
+		"clocks a microsecond apart: rate": {func(e *Exposure) {
+			e.Kind = algorithms.LeakyBucket
+			e.Clock = 1
+		}, "clocks-apart", []quantity.Units{1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := figures(exposed(c.change))[c.cause]; !slices.Equal(got, c.want) {
@@ -182,7 +261,8 @@ func TestBoundsOfCircumstances(t *testing.T) {
 // TestBoundsByRegion: each region has its own number, for the key for which it is largest.
 func TestBoundsByRegion(t *testing.T) {
 	e := exposed(nil)
-	e.Splits = []Split{{Units: []quantity.Units{334, 333, 333}, Burst: make([]quantity.Units, 3)}, {Units: []quantity.Units{333, 334, 333}, Burst: make([]quantity.Units, 3)}}
+	e.Splits = []Split{{Units: []quantity.Units{334, 333, 333}, Burst: make([]quantity.Units, 3)},
+		{Units: []quantity.Units{333, 334, 333}, Burst: make([]quantity.Units, 3)}}
 	for _, b := range Bounds(e) {
 		if b.Formula == "F" && !slices.Equal(b.Regions, []quantity.Units{334, 334, 333}) {
 			t.Errorf("F by region: %d", b.Regions)
@@ -206,7 +286,8 @@ func TestHomeMode(t *testing.T) {
 	for rotation := range uint64(3) {
 		e.Splits = append(e.Splits, SplitOf(3, 0, []quantity.Units{40, 40, 20}, rotation, true))
 	}
-	holds(t, figures(e), map[string][]quantity.Units{"store-lost": {0}, "stale-replica": {3, 3, 3, 3}, "live-copy": {0, 1}, "key-deleted": {0, 3}, "local": {0, 0},
+	holds(t, figures(e), map[string][]quantity.Units{"store-lost": {0},
+		"stale-replica": {3, 3, 3, 3}, "live-copy": {0, 1}, "key-deleted": {0, 3}, "local": {0, 0},
 		"clocks-apart": {3}, "clock-back": {0}, "reset": {3}, "policy-change": {3}})
 }
 

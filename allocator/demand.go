@@ -83,7 +83,8 @@ const minSample = Interval / 2
 // Latest returns the estimate in milliunits per second, including what was asked since the last
 // sample. rate is the result of Rate. What came since counts only once half a tick has passed, and
 // only if it raises the estimate.
-func (d *Demand) Latest(rate quantity.MilliRate, admitted, denied quantity.Units, elapsed int64) quantity.MilliRate {
+func (d *Demand) Latest(rate quantity.MilliRate, admitted, denied quantity.Units,
+	elapsed int64) quantity.MilliRate {
 	if elapsed < minSample {
 		return rate
 	}

@@ -15,8 +15,10 @@ func TestChanged(t *testing.T) {
 		old, now quantity.MilliRate
 		want     bool
 	}{
-		{0, 0, false}, {0, 1, false}, {0, 100_000, true}, {100_000, 0, true}, {300_000, 300_000, false},
-		{300_000, 374_000, false}, {300_000, 400_000, true}, {10_000, 20_000, false}, {10_000, 60_000, true},
+		{0, 0, false}, {0, 1, false}, {0, 100_000, true}, {100_000, 0, true},
+		{300_000, 300_000, false},
+		{300_000, 374_000, false}, {300_000, 400_000, true}, {10_000, 20_000, false},
+		{10_000, 60_000, true},
 		{1 << 56, 1 << 56, false}, {0, 1 << 56, true}, {1 << 56, 1 << 55, true},
 	} {
 		if got := Changed(x.old, x.now); got != x.want {
@@ -35,8 +37,10 @@ func TestChangedIsByChance(t *testing.T) {
 		old, now := quantity.MilliRate(rate.Draw(r, "old")), quantity.MilliRate(rate.Draw(r, "now"))
 		apart := new(big.Rat).SetInt64(int64(max(old-now, now-old)))
 		two := big.NewRat(2*Interval, 1000*Second) // from milliunits a second to units in two ticks
-		units, counted := new(big.Rat).Mul(apart, two), new(big.Rat).Mul(big.NewRat(int64(max(old, now)), 1), two)
-		square, chance := new(big.Rat).Mul(units, units), new(big.Rat).Mul(big.NewRat(9, 1), counted)
+		units, counted := new(big.Rat).Mul(apart, two),
+			new(big.Rat).Mul(big.NewRat(int64(max(old, now)), 1), two)
+		square, chance := new(big.Rat).Mul(units, units), new(big.Rat).Mul(big.NewRat(9, 1),
+			counted)
 		want := apart.Cmp(big.NewRat(int64(old/4), 1)) > 0 && square.Cmp(chance) > 0
 		if got := Changed(old, now); got != want {
 			r.Fatalf("from %d to %d: changed %t, want %t", old, now, got, want)
@@ -61,7 +65,8 @@ func TestLikely(t *testing.T) {
 // TestSmoothed: the mean reaches a demand that lasts, from above and below, without passing it.
 func TestSmoothed(t *testing.T) {
 	for _, c := range []struct{ mean, rate, want quantity.MilliRate }{
-		{0, 900_000, 900_000}, {300_000, 340_000, 310_000}, {340_000, 300_000, 330_000}, {100, 103, 103}, {103, 100, 100},
+		{0, 900_000, 900_000}, {300_000, 340_000, 310_000}, {340_000, 300_000, 330_000},
+		{100, 103, 103}, {103, 100, 100},
 	} {
 		if got := Smoothed(c.mean, c.rate); got != c.want {
 			t.Errorf("from %d to %d: %d, want %d", c.mean, c.rate, got, c.want)
@@ -69,13 +74,15 @@ func TestSmoothed(t *testing.T) {
 	}
 	rapid.Check(t, func(r *rapid.T) {
 		rate := rapid.OneOf(rapid.Int64Range(0, 100_000), rapid.Int64Range(0, maxRate))
-		mean, to := quantity.MilliRate(rate.Draw(r, "mean")), quantity.MilliRate(rate.Draw(r, "rate"))
+		mean, to := quantity.MilliRate(rate.Draw(r, "mean")),
+			quantity.MilliRate(rate.Draw(r, "rate"))
 		next := mean
 		for n := 0; next != to; n++ {
 			was := next
 			next = Smoothed(next, to)
 			if next < min(was, to) || next > max(was, to) || next == was || n > 200 {
-				r.Fatalf("from %d to %d: after %d ticks at %d, before that at %d", mean, to, n, next, was)
+				r.Fatalf("from %d to %d: after %d ticks at %d, before that at %d", mean, to, n,
+					next, was)
 			}
 		}
 	})
@@ -91,16 +98,19 @@ func TestLatest(t *testing.T) {
 		elapsed  int64
 		want     quantity.MilliRate
 	}{
-		{1000, Interval/2 - 1, 100_000}, {20, Interval / 2, 200_000}, {0, Interval, 100_000}, {40, Interval, 200_000},
+		{1000, Interval/2 - 1, 100_000}, {20, Interval / 2, 200_000}, {0, Interval, 100_000},
+		{40, Interval, 200_000},
 	} {
 		if got := d.Latest(rate, c.admitted, 0, c.elapsed); got != c.want {
-			t.Errorf("%d units in %d us after 100 a second: %d, want %d", c.admitted, c.elapsed, got, c.want)
+			t.Errorf("%d units in %d us after 100 a second: %d, want %d", c.admitted, c.elapsed,
+				got, c.want)
 		}
 	}
 	var quick, slow Demand
 	quick.Sample(10, 0, 1)
 	slow.Sample(10, 0, Interval/2)
 	if quick != slow {
-		t.Errorf("a sample of a microsecond counts as %d, of half a tick as %d", quick.Rate(Second), slow.Rate(Second))
+		t.Errorf("a sample of a microsecond counts as %d, of half a tick as %d", quick.Rate(Second),
+			slow.Rate(Second))
 	}
 }

@@ -12,7 +12,8 @@ type Offer struct {
 	Peer  int            // the caller's number of the peer
 	Back  quantity.Units // rights we lent it that it may give back
 	Spare quantity.Units // what it may lend of its own
-	Some  bool           // it may have something although it is not thought to; used for the tail only
+	// it may have something although it is not thought to; used for the tail only
+	Some bool
 }
 
 // Offered returns how many units all peers together are thought to have.
@@ -54,7 +55,8 @@ type Portion struct {
 // If more is lacking than all peers are thought to have, each peer whose offer says Some is asked
 // for at least tail units. jitter (parts per million) decides which peers get the units left over
 // from rounding. The largest portion comes first.
-func (k *Scratch) Divide(units, tail quantity.Units, offers []Offer, jitter quantity.PPM, inNeed bool) []Portion {
+func (k *Scratch) Divide(units, tail quantity.Units, offers []Offer, jitter quantity.PPM,
+	inNeed bool) []Portion {
 	total := Offered(offers)
 	k.weights = sized(k.weights, len(offers))
 	weights := k.weights

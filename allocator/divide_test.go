@@ -12,7 +12,8 @@ import (
 // returned if together they are too small.
 func TestFewest(t *testing.T) {
 	offers := []Offer{{Peer: 0, Spare: 10}, {Peer: 1, Spare: 40}, {Peer: 2, Back: 5, Spare: 25}}
-	for units, want := range map[quantity.Units][]int{1: {1}, 27: {1}, 28: {1, 2}, 47: {1, 2}, 48: {1, 2, 0}, 1000: {1, 2, 0}} {
+	for units, want := range map[quantity.Units][]int{1: {1}, 27: {1}, 28: {1, 2}, 47: {1, 2},
+		48: {1, 2, 0}, 1000: {1, 2, 0}} {
 		var got []int
 		for _, o := range Fewest(slices.Clone(offers), units) {
 			got = append(got, o.Peer)
@@ -29,7 +30,9 @@ func TestFewestIsTheShortestHead(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var offers []Offer
 		for i := range rapid.IntRange(0, 8).Draw(r, "peers") {
-			offers = append(offers, Offer{Peer: i, Back: quantity.Units(rapid.Int64Range(0, 5).Draw(r, "back")), Spare: quantity.Units(rapid.Int64Range(0, 20).Draw(r, "spare"))})
+			offers = append(offers,
+				Offer{Peer: i, Back: quantity.Units(rapid.Int64Range(0, 5).Draw(r, "back")),
+					Spare: quantity.Units(rapid.Int64Range(0, 20).Draw(r, "spare"))})
 		}
 		units := quantity.Units(rapid.Int64Range(0, 60).Draw(r, "units"))
 		left, want, sum := slices.Clone(offers), []Offer(nil), quantity.Units(0)

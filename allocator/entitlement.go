@@ -12,11 +12,13 @@ import (
 // add up to the limit. Equal remainders are served in the order of the regions, beginning with the
 // region that rotation, a hash of the key, chooses: over many keys no region always gets nothing.
 // Weights are not negative, and not all zero; a region of weight 0 gets nothing.
-func Entitlements(limit quantity.Units, weights []quantity.Units, rotation uint64) []quantity.Units {
+func Entitlements(limit quantity.Units, weights []quantity.Units,
+	rotation uint64) []quantity.Units {
 	return new(Scratch).entitlements(limit, weights, rotation)
 }
 
-func (k *Scratch) entitlements(limit quantity.Units, weights []quantity.Units, rotation uint64) []quantity.Units {
+func (k *Scratch) entitlements(limit quantity.Units, weights []quantity.Units,
+	rotation uint64) []quantity.Units {
 	var total quantity.Units
 	for _, w := range weights {
 		total += w
@@ -89,9 +91,11 @@ type Split struct {
 //
 // In home mode, for amounts too small to be split, everything belongs to one region. The rotation,
 // a hash of the key, chooses it from those with a weight; the others borrow from it.
-func SplitOf(limit, burst quantity.Units, weights []quantity.Units, rotation uint64, home bool) Split {
+func SplitOf(limit, burst quantity.Units, weights []quantity.Units, rotation uint64,
+	home bool) Split {
 	if home {
-		return Split{Units: atHome(limit, weights, rotation), Burst: atHome(burst, weights, rotation)}
+		return Split{Units: atHome(limit, weights, rotation), Burst: atHome(burst, weights,
+			rotation)}
 	}
 	s := Split{Units: Entitlements(limit, weights, rotation)}
 	refilled := slices.Clone(weights)
@@ -145,7 +149,8 @@ type RegionPart struct {
 // RegionPartOf returns the part of a region with the given entitlement and burst. lending and
 // borrowing are parts per million of its entitlement; with a negative borrowing only the limit
 // bounds what it may borrow.
-func RegionPartOf(entitlement, burst, limit quantity.Units, lending, borrowing quantity.PPM) RegionPart {
+func RegionPartOf(entitlement, burst, limit quantity.Units, lending,
+	borrowing quantity.PPM) RegionPart {
 	p := RegionPart{Entitlement: entitlement, Burst: burst, Borrowable: limit,
 		Lendable: Part(entitlement, lending), LendableBurst: Part(burst, lending)}
 	if borrowing >= 0 {

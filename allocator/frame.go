@@ -42,7 +42,8 @@ func (f Frame) Faded(used quantity.Units) quantity.Units {
 // Roll returns the state that a store would show in a later cell if no request came in between, as
 // far as an older state tells. It keeps a bucket's level, because the plan adds the refill itself.
 // It assumes that this region's share of the cell after next is its entitlement.
-func (f Frame) Roll(seen algorithms.State, cell quantity.Cell, entitlement quantity.Units) algorithms.State {
+func (f Frame) Roll(seen algorithms.State, cell quantity.Cell,
+	entitlement quantity.Units) algorithms.State {
 	if cell <= seen.Cell {
 		return seen
 	}
@@ -69,13 +70,15 @@ func (f Frame) Roll(seen algorithms.State, cell quantity.Cell, entitlement quant
 //
 // For the next cell of a sliding kind, what counts when it opens is what counts now, less what
 // fades and plus what comes until then, but no more than can be admitted.
-func (f Frame) Outlook(s algorithms.State, cell quantity.Cell, at quantity.StoreTime, rate quantity.MilliRate) (o Outlook, opens int64) {
+func (f Frame) Outlook(s algorithms.State, cell quantity.Cell, at quantity.StoreTime,
+	rate quantity.MilliRate) (o Outlook, opens int64) {
 	if f.Bucket {
 		o = Outlook{Rate: rate, Ahead: f.Window, Steady: true, Stock: s.Free}
 		return o, max(cell.OpensAt(f.Cell).Sub(at), 0)
 	}
 	open := algorithms.CellAt(at, f.Cell)
-	o = Outlook{Used: s.Used, Fading: s.Fading, Rate: rate, Ahead: (open + 1).OpensAt(f.Cell).Sub(at)}
+	o = Outlook{Used: s.Used, Fading: s.Fading, Rate: rate,
+		Ahead: (open + 1).OpensAt(f.Cell).Sub(at)}
 	if cell <= open {
 		return o, 0
 	}

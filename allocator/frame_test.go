@@ -33,7 +33,8 @@ func TestFaded(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(r *rapid.T) {
-		f := frameOf(rapid.SampledFrom(algorithms.Kinds).Draw(r, "kind"), rapid.Int64Range(1, 366*86400*Second).Draw(r, "window"))
+		f := frameOf(rapid.SampledFrom(algorithms.Kinds).Draw(r, "kind"),
+			rapid.Int64Range(1, 366*86400*Second).Draw(r, "window"))
 		used := quantity.Units(rapid.Int64Range(0, algorithms.MaxUnits).Draw(r, "used"))
 		if got := f.Faded(used); got < 0 || got > used || got > 0 && !f.Sliding {
 			r.Fatalf("%+v: of %d fade %d", f, used, got)
@@ -42,7 +43,8 @@ func TestFaded(t *testing.T) {
 }
 
 func TestRoll(t *testing.T) {
-	seen := algorithms.State{Cell: 5, Used: 60, Fading: 20, Share: 90, NextShare: 70, Entitlement: 50, Free: 30, Shut: 9}
+	seen := algorithms.State{Cell: 5, Used: 60, Fading: 20, Share: 90, NextShare: 70,
+		Entitlement: 50, Free: 30, Shut: 9}
 	for name, c := range map[string]struct {
 		kind algorithms.Kind
 		cell quantity.Cell
@@ -51,19 +53,26 @@ func TestRoll(t *testing.T) {
 		"the cell it was seen in": {algorithms.FixedWindow, 5, seen},
 		"an earlier cell":         {algorithms.FixedWindow, 4, seen},
 		"fixed window, the next cell": {algorithms.FixedWindow, 6,
-			algorithms.State{Cell: 6, Entitlement: 40, Share: 70, NextShare: 40, Free: 70, Shut: 9}},
+			algorithms.State{Cell: 6, Entitlement: 40, Share: 70, NextShare: 40, Free: 70,
+				Shut: 9}},
 		"fixed window, the one after": {algorithms.FixedWindow, 7,
-			algorithms.State{Cell: 7, Entitlement: 40, Share: 40, NextShare: 40, Free: 40, Shut: 9}},
+			algorithms.State{Cell: 7, Entitlement: 40, Share: 40, NextShare: 40, Free: 40,
+				Shut: 9}},
 		"counter, the next cell": {algorithms.SlidingWindowCounter, 6,
-			algorithms.State{Cell: 6, Entitlement: 40, Used: 40, Fading: 40, Share: 70, NextShare: 40, Free: 30, Shut: 9}},
+			algorithms.State{Cell: 6, Entitlement: 40, Used: 40, Fading: 40, Share: 70,
+				NextShare: 40, Free: 30, Shut: 9}},
 		"log, the next cell": {algorithms.SlidingWindowLog, 6,
-			algorithms.State{Cell: 6, Entitlement: 40, Used: 40, Fading: 4, Share: 70, NextShare: 40, Free: 30, Shut: 9}},
+			algorithms.State{Cell: 6, Entitlement: 40, Used: 40, Fading: 4, Share: 70,
+				NextShare: 40, Free: 30, Shut: 9}},
 		"log, the one after": {algorithms.SlidingWindowLog, 7,
-			algorithms.State{Cell: 7, Entitlement: 40, Share: 40, NextShare: 40, Free: 40, Shut: 9}},
+			algorithms.State{Cell: 7, Entitlement: 40, Share: 40, NextShare: 40, Free: 40,
+				Shut: 9}},
 		"bucket, the next cell": {algorithms.TokenBucket, 6,
-			algorithms.State{Cell: 6, Entitlement: 40, Used: 60, Share: 70, NextShare: 40, Free: 30, Shut: 9}},
+			algorithms.State{Cell: 6, Entitlement: 40, Used: 60, Share: 70, NextShare: 40, Free: 30,
+				Shut: 9}},
 		"bucket, much later": {algorithms.LeakyBucket, 60,
-			algorithms.State{Cell: 60, Entitlement: 40, Used: 60, Share: 40, NextShare: 40, Free: 30, Shut: 9}},
+			algorithms.State{Cell: 60, Entitlement: 40, Used: 60, Share: 40, NextShare: 40,
+				Free: 30, Shut: 9}},
 	} {
 		if got := frameOf(c.kind, 10*Second).Roll(seen, c.cell, 40); got != c.want {
 			t.Errorf("%s:\n%+v, want\n%+v", name, got, c.want)
@@ -81,14 +90,19 @@ func TestOutlook(t *testing.T) {
 		want  Outlook
 		opens int64
 	}{
-		"the open cell": {algorithms.FixedWindow, 100, 100_250_000, 40_000, Outlook{Used: 60, Fading: 20, Rate: 40_000, Ahead: 750_000}, 0},
-		"the next cell": {algorithms.FixedWindow, 101, 100_250_000, 40_000, Outlook{Rate: 40_000, Ahead: Second}, 750_000},
+		"the open cell": {algorithms.FixedWindow, 100, 100_250_000, 40_000,
+			Outlook{Used: 60, Fading: 20, Rate: 40_000, Ahead: 750_000}, 0},
+		"the next cell": {algorithms.FixedWindow, 101, 100_250_000, 40_000,
+			Outlook{Rate: 40_000, Ahead: Second}, 750_000},
 		"counter, the next cell": {algorithms.SlidingWindowCounter, 101, 100_250_000, 20_000,
 			Outlook{Used: 55, Fading: 55, Rate: 20_000, Ahead: Second}, 750_000},
-		"counter, no more than the share is admitted": {algorithms.SlidingWindowCounter, 101, 100_250_000, 200_000,
+		"counter, no more than the share is admitted": {algorithms.SlidingWindowCounter, 101,
+			100_250_000, 200_000,
 			Outlook{Used: 70, Fading: 70, Rate: 200_000, Ahead: Second}, 750_000},
-		"bucket, the open cell": {algorithms.TokenBucket, 100, 100_250_000, 40_000, Outlook{Rate: 40_000, Ahead: Second, Steady: true, Stock: 10}, 0},
-		"bucket, the next cell": {algorithms.TokenBucket, 101, 100_250_000, 40_000, Outlook{Rate: 40_000, Ahead: Second, Steady: true, Stock: 10}, 750_000},
+		"bucket, the open cell": {algorithms.TokenBucket, 100, 100_250_000, 40_000,
+			Outlook{Rate: 40_000, Ahead: Second, Steady: true, Stock: 10}, 0},
+		"bucket, the next cell": {algorithms.TokenBucket, 101, 100_250_000, 40_000,
+			Outlook{Rate: 40_000, Ahead: Second, Steady: true, Stock: 10}, 750_000},
 	} {
 		got, opens := FrameOf(c.kind, Second, Second).Outlook(s, c.cell, c.at, c.rate)
 		if got != c.want || opens != c.opens {
@@ -103,13 +117,16 @@ func TestRollComesTrue(t *testing.T) {
 	for _, k := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter} {
 		rapid.Check(t, func(r *rapid.T) {
 			const window = 10 * Second
-			terms := algorithms.Terms{Kind: k, Window: window, Cell: window, Tick: algorithms.Tick(k, 100, window), Entitlement: 100}
+			terms := algorithms.Terms{Kind: k, Window: window, Cell: window,
+				Tick: algorithms.Tick(k, 100, window), Entitlement: 100}
 			at := quantity.StoreTime(1000*window + rapid.Int64Range(0, window-1).Draw(r, "at"))
 			w := &algorithms.Twin{}
 			w.Open(1, algorithms.Open{Generation: 1, Region: "us"})
-			seen := useTwin(r, w, terms, at, quantity.Units(rapid.Int64Range(1, 100).Draw(r, "used")))
+			seen := useTwin(r, w, terms, at,
+				quantity.Units(rapid.Int64Range(1, 100).Draw(r, "used")))
 			next := useTwin(r, w, terms, 1001*window, 0)
-			if got := frameOf(k, window).Roll(seen, 1001, 100); got.Used != next.Used || got.Fading != next.Fading ||
+			if got := frameOf(k, window).Roll(seen, 1001, 100); got.Used != next.Used ||
+				got.Fading != next.Fading ||
 				got.Share != next.Share || got.Free != next.Free {
 				r.Fatalf("%s: rolled %+v, the store shows %+v", k, got, next)
 			}
@@ -119,7 +136,8 @@ func TestRollComesTrue(t *testing.T) {
 
 // useTwin returns the state that a store shows at a time, after the given units of a bucket were
 // used.
-func useTwin(r *rapid.T, w *algorithms.Twin, terms algorithms.Terms, at quantity.StoreTime, units quantity.Units) algorithms.State {
+func useTwin(r *rapid.T, w *algorithms.Twin, terms algorithms.Terms, at quantity.StoreTime,
+	units quantity.Units) algorithms.State {
 	fence := algorithms.Fence{Generation: 1, Clock: at}
 	bucket := algorithms.Target{Key: "b", Terms: terms}
 	if units > 0 {
@@ -142,10 +160,13 @@ func TestPeerNeeds(t *testing.T) {
 		same bool
 		want quantity.Units
 	}{
-		{algorithms.FixedWindow, true, 77}, {algorithms.FixedWindow, false, 40}, {algorithms.SlidingWindowCounter, false, 77},
-		{algorithms.SlidingWindowLog, false, 77}, {algorithms.TokenBucket, true, 400}, {algorithms.LeakyBucket, false, 400},
+		{algorithms.FixedWindow, true, 77}, {algorithms.FixedWindow, false, 40},
+		{algorithms.SlidingWindowCounter, false, 77},
+		{algorithms.SlidingWindowLog, false, 77}, {algorithms.TokenBucket, true, 400},
+		{algorithms.LeakyBucket, false, 400},
 	} {
-		if got := FrameOf(c.kind, 100*Second, 10*Second).PeerNeeds(77, 4_000, c.same); got != c.want {
+		if got := FrameOf(c.kind, 100*Second, 10*Second).PeerNeeds(77, 4_000,
+			c.same); got != c.want {
 			t.Errorf("%s, same cell %t: %d, want %d", c.kind, c.same, got, c.want)
 		}
 	}

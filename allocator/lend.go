@@ -9,7 +9,8 @@ import (
 // count already. It keeps what it still expects to use of its entitlement; at least its demand
 // during grace, the time within which it could ask for the units back; and, for other peers whose
 // hints say that they want some, up to a twentieth of its entitlement.
-func Kept(o Outlook, counted, entitlement quantity.Units, grace int64, othersWant quantity.Units) quantity.Units {
+func Kept(o Outlook, counted, entitlement quantity.Units, grace int64,
+	othersWant quantity.Units) quantity.Units {
 	kept := max(min(entitlement, o.Total())-counted, 0)
 	if !o.Steady {
 		kept = max(kept, o.Until(grace)-counted)

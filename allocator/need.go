@@ -128,7 +128,8 @@ func EachOf(units quantity.Units, peers int) quantity.Units {
 // that it lends. lent is what the peer has borrowed from this region and may give back of this
 // cell. borrowable bounds all that this region has borrowed and asked for. pending is the part of
 // borrowed that was already asked of this peer, which this ask replaces.
-func SplitAsk(units, lent, borrowable, borrowed, pending quantity.Units) (back, lend quantity.Units) {
+func SplitAsk(units, lent, borrowable, borrowed, pending quantity.Units) (back,
+	lend quantity.Units) {
 	back = max(min(units, lent), 0)
 	return back, min(units-back, max(borrowable-borrowed+pending, 0))
 }

@@ -6,7 +6,8 @@ import "github.com/quotad/quotad/quantity"
 // rights of the cell. Where rights are a rate (Steady), they are units in a window, and the outlook
 // is the same at any moment.
 type Outlook struct {
-	Used   quantity.Units     // units that count now; before the cell opens, those that will count when it opens
+	// units that count now; before the cell opens, those that will count when it opens
+	Used   quantity.Units
 	Fading quantity.Units     // the part of Used that no longer counts when the cell ends
 	Rate   quantity.MilliRate // demand, milliunits per second
 	// Ahead is the microseconds until the cell ends, or its whole length before it opens. Steady:

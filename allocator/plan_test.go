@@ -32,14 +32,16 @@ func TestEntitlements(t *testing.T) {
 		{1 << 51, []quantity.Units{1_000_000, 1_000_000}, 0, []quantity.Units{1 << 50, 1 << 50}},
 	} {
 		if got := Entitlements(c.limit, c.weights, c.rotation); !slices.Equal(got, c.want) {
-			t.Errorf("Entitlements(%d, %v, %d) = %v, want %v", c.limit, c.weights, c.rotation, got, c.want)
+			t.Errorf("Entitlements(%d, %v, %d) = %v, want %v", c.limit, c.weights, c.rotation, got,
+				c.want)
 		}
 	}
 }
 
 // drawUnits draws so many units.
 func drawUnits(from, to int64) *rapid.Generator[quantity.Units] {
-	return rapid.Map(rapid.Int64Range(from, to), func(n int64) quantity.Units { return quantity.Units(n) })
+	return rapid.Map(rapid.Int64Range(from, to),
+		func(n int64) quantity.Units { return quantity.Units(n) })
 }
 
 func TestEntitlementsAddUpAndAreProportional(t *testing.T) {
@@ -56,7 +58,8 @@ func TestEntitlementsAddUpAndAreProportional(t *testing.T) {
 		for i, w := range weights {
 			exact, _ := mulDiv(limit, int64(w), int64(sum(weights)))
 			if split[i] < exact || split[i] > exact+1 || (w == 0 && split[i] != 0) {
-				t.Fatalf("region %d of weight %d got %d, its exact part is %d", i, w, split[i], exact)
+				t.Fatalf("region %d of weight %d got %d, its exact part is %d", i, w, split[i],
+					exact)
 			}
 		}
 	})
@@ -79,7 +82,8 @@ func fillByUnits(demanders []Demander) []quantity.Units {
 			if extra[i] >= min(c.Demand-c.Entitlement, c.Borrow) {
 				continue
 			}
-			if best < 0 || extra[i]*max(demanders[best].Entitlement, 1) < extra[best]*max(c.Entitlement, 1) {
+			if best < 0 || extra[i]*max(demanders[best].Entitlement,
+				1) < extra[best]*max(c.Entitlement, 1) {
 				best = i
 			}
 		}
@@ -103,12 +107,18 @@ func TestWaterFill(t *testing.T) {
 		demanders []Demander
 		want      []quantity.Units
 	}{
-		{"everybody within the split", []Demander{demander(400, 380), demander(400, 380), demander(200, 180)}, []quantity.Units{380, 380, 180}},
-		{"one borrows what others leave", []Demander{demander(400, 900), demander(400, 60), demander(200, 20)}, []quantity.Units{900, 60, 20}},
-		{"all want more: the split", []Demander{demander(400, 700), demander(400, 700), demander(200, 350)}, []quantity.Units{400, 400, 200}},
-		{"two borrow by weight", []Demander{demander(400, 900), demander(400, 0), demander(200, 900)}, []quantity.Units{667, 0, 333}},
-		{"borrowing limit", []Demander{{400, 900, 100, 400}, demander(400, 60), demander(200, 20)}, []quantity.Units{500, 60, 20}},
-		{"lending limit", []Demander{demander(400, 900), {400, 60, 1000, 10}, {200, 20, 1000, 0}}, []quantity.Units{410, 60, 20}},
+		{"everybody within the split", []Demander{demander(400, 380), demander(400, 380),
+			demander(200, 180)}, []quantity.Units{380, 380, 180}},
+		{"one borrows what others leave", []Demander{demander(400, 900), demander(400, 60),
+			demander(200, 20)}, []quantity.Units{900, 60, 20}},
+		{"all want more: the split", []Demander{demander(400, 700), demander(400, 700),
+			demander(200, 350)}, []quantity.Units{400, 400, 200}},
+		{"two borrow by weight", []Demander{demander(400, 900), demander(400, 0),
+			demander(200, 900)}, []quantity.Units{667, 0, 333}},
+		{"borrowing limit", []Demander{{400, 900, 100, 400}, demander(400, 60), demander(200, 20)},
+			[]quantity.Units{500, 60, 20}},
+		{"lending limit", []Demander{demander(400, 900), {400, 60, 1000, 10}, {200, 20, 1000, 0}},
+			[]quantity.Units{410, 60, 20}},
 		{"no entitlement", []Demander{demander(0, 5), demander(10, 2)}, []quantity.Units{5, 2}},
 	} {
 		if got := waterFill(c.demanders); !slices.Equal(got, c.want) {
@@ -123,17 +133,21 @@ func TestWaterFillEqualsHandingOutUnits(t *testing.T) {
 		demanders := make([]Demander, rapid.IntRange(1, 6).Draw(t, "regions"))
 		var total quantity.Units
 		for i := range demanders {
-			c := Demander{Entitlement: quantity.Units(units.Draw(t, "entitlement")), Demand: quantity.Units(units.Draw(t, "demand")), Borrow: quantity.Units(units.Draw(t, "borrow"))}
+			c := Demander{Entitlement: quantity.Units(units.Draw(t, "entitlement")),
+				Demand: quantity.Units(units.Draw(t, "demand")),
+				Borrow: quantity.Units(units.Draw(t, "borrow"))}
 			c.Lend = quantity.Units(rapid.Int64Range(0, int64(c.Entitlement)).Draw(t, "lend"))
 			total += c.Entitlement
 			demanders[i] = c
 		}
 		got, want := waterFill(demanders), fillByUnits(demanders)
 		if sum(got) != sum(want) || sum(got) > total {
-			t.Fatalf("%v: %v adds up to %d, unit by unit %v to %d", demanders, got, sum(got), want, sum(want))
+			t.Fatalf("%v: %v adds up to %d, unit by unit %v to %d", demanders, got, sum(got), want,
+				sum(want))
 		}
 		for i := range got {
-			if d := got[i] - want[i]; d < quantity.Units(-int64(len(demanders))) || d > quantity.Units(len(demanders)) {
+			if d := got[i] - want[i]; d < quantity.Units(-int64(len(demanders))) ||
+				d > quantity.Units(len(demanders)) {
 				t.Fatalf("%v: %v, unit by unit %v", demanders, got, want)
 			}
 		}
@@ -152,9 +166,12 @@ func TestKept(t *testing.T) {
 	}{
 		{"idle keeps nothing", Outlook{Ahead: second}, 400, 280_000, 0, 0},
 		{"idle keeps a reserve for others", Outlook{Ahead: second}, 400, 280_000, 500, 20},
-		{"its floor for the rest of the cell", Outlook{Used: 100, Rate: 60_000, Ahead: second / 2}, 400, 280_000, 0, 30},
-		{"never beyond its entitlement", Outlook{Used: 100, Rate: 9_000_000, Ahead: second}, 400, 0, 0, 300},
-		{"borrowed rights: what it needs until it could ask again", Outlook{Used: 500, Rate: 1_000_000, Ahead: second}, 400, 200_000, 0, 200},
+		{"its floor for the rest of the cell", Outlook{Used: 100, Rate: 60_000, Ahead: second / 2},
+			400, 280_000, 0, 30},
+		{"never beyond its entitlement", Outlook{Used: 100, Rate: 9_000_000, Ahead: second}, 400, 0,
+			0, 300},
+		{"borrowed rights: what it needs until it could ask again",
+			Outlook{Used: 500, Rate: 1_000_000, Ahead: second}, 400, 200_000, 0, 200},
 	} {
 		if got := Kept(c.o, c.o.Used, c.f, c.grace, c.othersIn); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
@@ -179,11 +196,14 @@ func TestShortAndMove(t *testing.T) {
 		inNeed         bool
 		want           quantity.Units
 	}{
-		{100, 2, PPM, true, 100}, {100, 2, PPM, false, 50}, {100, 2, PPM * 12 / 10, false, 60}, {100, 2, PPM * 8 / 10, false, 40},
-		{3, 10, PPM, false, 3}, {15, 10, PPM, false, 10}, {1, 10, PPM, false, 1}, {0, 1, PPM, true, 0},
+		{100, 2, PPM, true, 100}, {100, 2, PPM, false, 50}, {100, 2, PPM * 12 / 10, false, 60},
+		{100, 2, PPM * 8 / 10, false, 40},
+		{3, 10, PPM, false, 3}, {15, 10, PPM, false, 10}, {1, 10, PPM, false, 1},
+		{0, 1, PPM, true, 0},
 	} {
 		if got := Move(c.short, c.quantum, c.jitter, c.inNeed); got != c.want {
-			t.Errorf("Move(%d, %d, %d, %t) = %d, want %d", c.short, c.quantum, c.jitter, c.inNeed, got, c.want)
+			t.Errorf("Move(%d, %d, %d, %t) = %d, want %d", c.short, c.quantum, c.jitter, c.inNeed,
+				got, c.want)
 		}
 	}
 }
@@ -195,12 +215,14 @@ func TestDivide(t *testing.T) {
 		var total quantity.Units
 		var offers []Offer
 		for i := range rapid.IntRange(0, 8).Draw(t, "peers") {
-			o := Offer{Peer: i, Back: quantity.Units(rapid.Int64Range(0, 100).Draw(t, "back")), Spare: quantity.Units(rapid.Int64Range(0, 200).Draw(t, "spare"))}
+			o := Offer{Peer: i, Back: quantity.Units(rapid.Int64Range(0, 100).Draw(t, "back")),
+				Spare: quantity.Units(rapid.Int64Range(0, 200).Draw(t, "spare"))}
 			total += o.Back + o.Spare
 			offers = append(offers, o)
 		}
 		var asked quantity.Units
-		for _, p := range divide(units, 0, offers, quantity.PPM(rapid.Int64Range(800_000, 1_200_000).Draw(t, "jitter")), inNeed) {
+		for _, p := range divide(units, 0, offers,
+			quantity.PPM(rapid.Int64Range(800_000, 1_200_000).Draw(t, "jitter")), inNeed) {
 			has := offers[p.Peer].Back + offers[p.Peer].Spare
 			if p.Units <= 0 || has == 0 || (!inNeed && p.Units > has) {
 				t.Fatalf("peer %+v is asked for %d", offers[p.Peer], p.Units)
@@ -238,7 +260,8 @@ func TestDemand(t *testing.T) {
 	}
 	d.Sample(10, 100_000, tick)
 	if d.Rate(Second) != 150_000 {
-		t.Errorf("a storm of denials: %d, want them counted at twice what was admitted", d.Rate(Second))
+		t.Errorf("a storm of denials: %d, want them counted at twice what was admitted",
+			d.Rate(Second))
 	}
 	if got := d.Latest(d.Rate(Second), 0, 1_000_000, tick); got != 200_000 {
 		t.Errorf("a storm going on: %d, want twice what was counted before", got)

@@ -31,7 +31,8 @@ func TestReservePart(t *testing.T) {
 		{1 << 51, 0, 1, false, false, 1 << 51},
 	} {
 		if got := ReservePart(c.units, c.burst, c.nodes, c.sliding, c.bucket); got != c.want {
-			t.Errorf("ReservePart(%d, %d, %d, %t, %t) = %d, want %d", c.units, c.burst, c.nodes, c.sliding, c.bucket, got, c.want)
+			t.Errorf("ReservePart(%d, %d, %d, %t, %t) = %d, want %d", c.units, c.burst, c.nodes,
+				c.sliding, c.bucket, got, c.want)
 		}
 	}
 }
@@ -53,7 +54,8 @@ func TestStored(t *testing.T) {
 		{0, 0, 500_000, 0, 0},
 		{1 << 51, 1 << 51, 1, 1<<51 - 1<<51/PPM, 1<<51 - 1<<51/PPM},
 	} {
-		got := Split{Units: []quantity.Units{c.units}, Burst: []quantity.Units{c.burst}}.Stored(c.reserve)
+		got := Split{Units: []quantity.Units{c.units},
+			Burst: []quantity.Units{c.burst}}.Stored(c.reserve)
 		if got.Units[0] != c.wantUnits || got.Burst[0] != c.wantBurst {
 			t.Errorf("%+v: %+v", c, got)
 		}
@@ -82,11 +84,15 @@ func TestReservesFitBesideTheStores(t *testing.T) {
 			nodes := rapid.Int64Range(1, 10_000).Draw(t, "nodes")
 			kept, keptBurst := whole.Units[i]-stored.Units[i], whole.Burst[i]-stored.Burst[i]
 			part := ReservePart(kept, keptBurst, nodes, sliding, bucket)
-			if part < 0 || part*quantity.Units(nodes) > kept || sliding && 2*part*quantity.Units(nodes) > kept || bucket && 2*part*quantity.Units(nodes) > keptBurst {
-				t.Fatalf("region %d: %d for each of %d nodes, of %d units and %d of burst", i, part, nodes, kept, keptBurst)
+			if part < 0 || part*quantity.Units(nodes) > kept || sliding &&
+				2*part*quantity.Units(nodes) > kept || bucket &&
+				2*part*quantity.Units(nodes) > keptBurst {
+				t.Fatalf("region %d: %d for each of %d nodes, of %d units and %d of burst", i, part,
+					nodes, kept, keptBurst)
 			}
 			if stored.Units[i] < 0 || stored.Burst[i] > 0 && stored.Units[i] == 0 {
-				t.Fatalf("region %d: the store holds %d units and %d of burst", i, stored.Units[i], stored.Burst[i])
+				t.Fatalf("region %d: the store holds %d units and %d of burst", i, stored.Units[i],
+					stored.Burst[i])
 			}
 			all += stored.Units[i] + part*quantity.Units(nodes)
 			allBurst += stored.Burst[i] + keptBurst
@@ -101,8 +107,10 @@ func TestReservesFitBesideTheStores(t *testing.T) {
 // reserve's units and burst would admit them too.
 func TestReserveOfABucketIsABucket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		units, burst := quantity.Units(rapid.Int64Range(0, 50).Draw(t, "units")), quantity.Units(rapid.Int64Range(0, 50).Draw(t, "burst"))
-		nodes, window := rapid.Int64Range(1, 4).Draw(t, "nodes"), rapid.Int64Range(1, 20).Draw(t, "window")
+		units, burst := quantity.Units(rapid.Int64Range(0, 50).Draw(t, "units")),
+			quantity.Units(rapid.Int64Range(0, 50).Draw(t, "burst"))
+		nodes, window := rapid.Int64Range(1, 4).Draw(t, "nodes"), rapid.Int64Range(1, 20).Draw(t,
+			"window")
 		part := ReservePart(units, burst, nodes, false, true)
 		// A unit counts as many parts as the window has microseconds.
 		level, last, now := burst*quantity.Units(window), int64(0), int64(0)
@@ -115,9 +123,11 @@ func TestReserveOfABucketIsABucket(t *testing.T) {
 				continue
 			}
 			spent[at] += cost
-			level, last = min(level+units*quantity.Units(now-last), burst*quantity.Units(window))-cost*quantity.Units(window), now
+			level, last = min(level+units*quantity.Units(now-last), burst*quantity.Units(window))-
+				cost*quantity.Units(window), now
 			if level < 0 {
-				t.Fatalf("%d below zero at %d: a part of %d of %d units and a burst of %d", -level, now, part, units, burst)
+				t.Fatalf("%d below zero at %d: a part of %d of %d units and a burst of %d", -level,
+					now, part, units, burst)
 			}
 		}
 	})

@@ -7,7 +7,8 @@ import (
 )
 
 func TestRoot(t *testing.T) {
-	for n, want := range map[int64]int64{-1: 0, 0: 0, 1: 1, 3: 1, 4: 2, 8: 2, 9: 3, 1 << 62: 1 << 31, 1<<63 - 1: 3_037_000_499} {
+	for n, want := range map[int64]int64{-1: 0, 0: 0, 1: 1, 3: 1, 4: 2, 8: 2, 9: 3,
+		1 << 62: 1 << 31, 1<<63 - 1: 3_037_000_499} {
 		if got := root(n); got != want {
 			t.Errorf("root of %d: %d, want %d", n, got, want)
 		}

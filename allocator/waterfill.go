@@ -12,7 +12,8 @@ type Demander struct {
 
 // Demander returns the region's input to the water-fill of a cell for a demand in units.
 func (p RegionPart) Demander(demand quantity.Units) Demander {
-	return Demander{Entitlement: p.Entitlement, Demand: demand, Borrow: p.Borrowable, Lend: p.Lendable}
+	return Demander{Entitlement: p.Entitlement, Demand: demand, Borrow: p.Borrowable,
+		Lend: p.Lendable}
 }
 
 // floor returns what a region gets before anyone borrows.
@@ -75,7 +76,8 @@ func (k *Scratch) Target(demanders []Demander) quantity.Units {
 
 // pour divides spare once over the regions with unmet demand. It gives no region more than its
 // unmet demand.
-func (k *Scratch) pour(spare quantity.Units, demanders []Demander, unmet []quantity.Units) []quantity.Units {
+func (k *Scratch) pour(spare quantity.Units, demanders []Demander,
+	unmet []quantity.Units) []quantity.Units {
 	k.weights = sized(k.weights, len(demanders))
 	weights := k.weights
 	var total quantity.Units

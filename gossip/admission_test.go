@@ -22,10 +22,13 @@ func byRegion(m Member) (string, error) {
 }
 
 // invent sends packets that say that a node is alive.
-func invent(t *testing.T, from net.PacketConn, to *node, name string, at [4]byte, incarnation uint32) {
+func invent(t *testing.T, from net.PacketConn, to *node, name string, at [4]byte,
+	incarnation uint32) {
 	t.Helper()
-	b := append([]byte{frameAlive}, record(field{"Incarnation", num(incarnation)}, field{"Node", blob([]byte(name))},
-		field{"Addr", blob(at[:])}, field{"Port", num(7946)}, field{"Meta", blob([]byte("meta of " + name))},
+	b := append([]byte{frameAlive}, record(field{"Incarnation", num(incarnation)},
+		field{"Node", blob([]byte(name))},
+		field{"Addr", blob(at[:])}, field{"Port", num(7946)},
+		field{"Meta", blob([]byte("meta of " + name))},
 		field{"Vsn", blob([]byte{1, 5, 2, dialect, dialect, dialect})})...)
 	if _, err := from.WriteTo(b, net.UDPAddrFromAddrPort(to.cfg.Advertise)); err != nil {
 		t.Fatal(err)
@@ -57,20 +60,26 @@ func TestInventedMembersDoNotMatter(t *testing.T) {
 		}
 		var nodes []*node
 		for _, name := range []string{"a", "b", "c"} {
-			nodes = append(nodes, start(t, network, name, func(c *Config) { seeds(network, "a")(c); join(c) }))
+			nodes = append(nodes, start(t, network, name, func(c *Config) {
+				seeds(network, "a")(c)
+				join(c)
+			}))
 		}
 		names := []string{"us/a", "us/b", "eu/c"}
-		within(t, 15*time.Second, "the cluster to form", func() error { return sameView(nodes, names...) })
+		within(t, 15*time.Second, "the cluster to form",
+			func() error { return sameView(nodes, names...) })
 		time.Sleep(15 * time.Second) // all have been probed
 		a, packets := nodes[0], enemyOf(t, network)
 		for i := range 1285 {
-			invent(t, packets, a, fmt.Sprintf("us/invented-%d", i), [4]byte{10, 9, byte(i >> 8), byte(i)}, 1)
+			invent(t, packets, a, fmt.Sprintf("us/invented-%d", i),
+				[4]byte{10, 9, byte(i >> 8), byte(i)}, 1)
 			if i%20 == 0 {
 				time.Sleep(10 * time.Millisecond)
 			}
 		}
 		for i := range 700 {
-			invent(t, packets, a, fmt.Sprintf("\x1b[31mevil%d/n", i), [4]byte{10, 8, byte(i >> 8), byte(i)}, 1)
+			invent(t, packets, a, fmt.Sprintf("\x1b[31mevil%d/n", i),
+				[4]byte{10, 8, byte(i >> 8), byte(i)}, 1)
 		}
 		time.Sleep(time.Second)
 		for _, n := range nodes {
@@ -99,7 +108,8 @@ func TestInventedMembersDoNotMatter(t *testing.T) {
 				t.Errorf("%s is not remembered", n.cfg.Name)
 			}
 		}
-		within(t, 5*time.Minute, "the invented to be gone", func() error { return sameView(nodes, names...) })
+		within(t, 5*time.Minute, "the invented to be gone",
+			func() error { return sameView(nodes, names...) })
 	})
 }
 
@@ -150,7 +160,8 @@ func TestWhoAnsweredComesFirst(t *testing.T) {
 	if err := a.check(Member{Name: "us/true"}, false, now.Add(answerCounts-1)); err != nil {
 		t.Errorf("one that answered: %v", err)
 	}
-	if err := a.check(Member{Name: "us/true"}, false, now.Add(answerCounts)); !errors.Is(err, errGroupFull) {
+	if err := a.check(Member{Name: "us/true"}, false, now.Add(answerCounts)); !errors.Is(err,
+		errGroupFull) {
 		t.Errorf("one that answered long ago: %v", err)
 	}
 	for i := range most {
@@ -159,7 +170,8 @@ func TestWhoAnsweredComesFirst(t *testing.T) {
 	if n := len(a.answered["us"]); n != most || !a.answered["us"]["us/true"].IsZero() {
 		t.Errorf("%d are remembered: %v", n, a.answered["us"])
 	}
-	if a.check(Member{Name: "us/0"}, true, now) != nil || a.check(Member{Name: "nonsense"}, true, now) == nil {
+	if a.check(Member{Name: "us/0"}, true, now) != nil || a.check(Member{Name: "nonsense"}, true,
+		now) == nil {
 		t.Error("a member may say anew who it is, but not become nonsense")
 	}
 }

@@ -137,7 +137,8 @@ func (b *book) sorted() []*entry {
 		all = append(all, e)
 	}
 	slices.SortFunc(all, func(x, y *entry) int {
-		return cmp.Or(x.addr.Addr().Compare(y.addr.Addr()), cmp.Compare(x.addr.Port(), y.addr.Port()))
+		return cmp.Or(x.addr.Addr().Compare(y.addr.Addr()),
+			cmp.Compare(x.addr.Port(), y.addr.Port()))
 	})
 	return all
 }

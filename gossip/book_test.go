@@ -22,7 +22,8 @@ func TestBookKeepsOneEntryPerPeer(t *testing.T) {
 	b.note("b", peerAt(2), now)
 	b.note("a", peerAt(3), now) // moved
 	b.recall(peerAt(2))         // known already
-	if got, want := b.addrs(), []string{"10.0.0.2:7946", "10.0.0.3:7946"}; !slices.Equal(got, want) {
+	if got, want := b.addrs(), []string{"10.0.0.2:7946", "10.0.0.3:7946"}; !slices.Equal(got,
+		want) {
 		t.Errorf("holds %v, want %v", got, want)
 	}
 	b.forget("b")
@@ -36,7 +37,8 @@ func TestBookForgetsThoseNotSeenForLongest(t *testing.T) {
 	for i := range maxRemembered + 10 {
 		b.note(fmt.Sprint(i), peerAt(i), time.Unix(int64(i), 0))
 	}
-	if len(b.entries) != maxRemembered || b.entries[peerAt(9)] != nil || b.entries[peerAt(10)] == nil {
+	if len(b.entries) != maxRemembered || b.entries[peerAt(9)] != nil ||
+		b.entries[peerAt(10)] == nil {
 		t.Errorf("holds %d peers, want the %d seen last", len(b.entries), maxRemembered)
 	}
 }
@@ -48,7 +50,8 @@ func TestBookCallsTheLatestAlwaysAndAllInTurn(t *testing.T) {
 		n := rapid.IntRange(0, maxRemembered).Draw(t, "peers")
 		b, alive := newBook(), make(map[netip.AddrPort]bool)
 		for i := range n {
-			b.note(fmt.Sprint(i), peerAt(i), time.Unix(int64(rapid.IntRange(0, 50).Draw(t, "seen")), 0))
+			b.note(fmt.Sprint(i), peerAt(i), time.Unix(int64(rapid.IntRange(0, 50).Draw(t, "seen")),
+				0))
 			alive[peerAt(i)] = rapid.Bool().Draw(t, "alive")
 		}
 		var missing int
@@ -96,10 +99,13 @@ func TestBookKeepsWhoAnswered(t *testing.T) {
 	for i := range 2 * maxRemembered {
 		b.note(fmt.Sprint("invented", i), peerAt(100+i), now.Add(time.Hour))
 	}
-	if b.entries[peerAt(1)] == nil || b.entries[peerAt(2)] == nil || len(b.entries) != maxRemembered {
-		t.Errorf("%d entries: of who answered %v, of an earlier run %v", len(b.entries), b.entries[peerAt(1)], b.entries[peerAt(2)])
+	if b.entries[peerAt(1)] == nil || b.entries[peerAt(2)] == nil ||
+		len(b.entries) != maxRemembered {
+		t.Errorf("%d entries: of who answered %v, of an earlier run %v", len(b.entries),
+			b.entries[peerAt(1)], b.entries[peerAt(2)])
 	}
-	if calls := b.missing(nil, now); !slices.Contains(calls, peerAt(1)) || !slices.Contains(calls, peerAt(2)) {
+	if calls := b.missing(nil, now); !slices.Contains(calls, peerAt(1)) ||
+		!slices.Contains(calls, peerAt(2)) {
 		t.Errorf("calls %v", calls)
 	}
 	b.note("claims", peerAt(1), now.Add(time.Hour))

@@ -41,7 +41,8 @@ func TestThreeFindEachOtherByOneSeed(t *testing.T) {
 			t.Errorf("OnChange was last told of %d members, want 3", len(last))
 		}
 		if !a.log.has("level=INFO") || !a.log.has("member joined") || a.log.has("memberlist:") {
-			t.Errorf("want joins at info, and nothing else of memberlist's; the log has:\n%s", a.log.b.String())
+			t.Errorf("want joins at info, and nothing else of memberlist's; the log has:\n%s",
+				a.log.b.String())
 		}
 	})
 }
@@ -67,7 +68,8 @@ func TestBroadcastReachesAllSoon(t *testing.T) {
 			}
 			return nil
 		})
-		within(t, 15*time.Second, "changes to reach all", func() error { return sameState(nodes, want) })
+		within(t, 15*time.Second, "changes to reach all",
+			func() error { return sameState(nodes, want) })
 	})
 }
 
@@ -83,9 +85,11 @@ func TestLateJoinerGetsTheWholeState(t *testing.T) {
 		}
 		within(t, 15*time.Second, "a push/pull", func() error { return sameState(nodes, want) })
 		late := start(t, net, "late", seeds(net, "b"))
-		within(t, time.Second, "the late joiner", func() error { return sameState([]*node{late}, want) })
+		within(t, time.Second, "the late joiner",
+			func() error { return sameState([]*node{late}, want) })
 		time.Sleep(5 * time.Second)
-		if s := late.Stats(); s.StreamBytesIn == 0 || s.StreamBytesOut == 0 || s.PacketBytesIn == 0 || s.PacketBytesOut == 0 || s.RejoinsSucceeded == 0 {
+		if s := late.Stats(); s.StreamBytesIn == 0 || s.StreamBytesOut == 0 ||
+			s.PacketBytesIn == 0 || s.PacketBytesOut == 0 || s.RejoinsSucceeded == 0 {
 			t.Errorf("nothing was counted: %+v", s)
 		}
 	})
@@ -120,7 +124,8 @@ func TestNewcomerIsGreeted(t *testing.T) {
 // TestViewsHealAfterACut: memberlist alone would never rejoin the two sides. Here views and states
 // agree 15 s after the heal.
 func TestViewsHealAfterACut(t *testing.T) {
-	for _, cut := range []time.Duration{3 * time.Second, 30 * time.Second, 130 * time.Second, 5 * time.Minute, time.Hour} {
+	for _, cut := range []time.Duration{3 * time.Second, 30 * time.Second, 130 * time.Second,
+		5 * time.Minute, time.Hour} {
 		t.Run(cut.String(), func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				net := newNetwork(t)
@@ -142,7 +147,8 @@ func TestViewsHealAfterACut(t *testing.T) {
 					limit = WAN().StreamTimeout + 2*WAN().PushPullInterval + 5*time.Second
 				}
 				within(t, limit, "views and states to heal", func() error {
-					return both(sameView(nodes, "a", "b", "c"), sameState(nodes, map[string]int{"here": 1, "there": 2}))
+					return both(sameView(nodes, "a", "b", "c"),
+						sameState(nodes, map[string]int{"here": 1, "there": 2}))
 				})
 			})
 		})
@@ -176,7 +182,8 @@ func TestRegionsHealAfterACut(t *testing.T) {
 			want[n.cfg.Name] = i
 		}
 		time.Sleep(time.Until(healed))
-		within(t, 15*time.Second, "views to heal", func() error { return sameView(nodes, names...) })
+		within(t, 15*time.Second, "views to heal",
+			func() error { return sameView(nodes, names...) })
 		within(t, 15*time.Second, "states to heal", func() error { return sameState(nodes, want) })
 	})
 }
@@ -208,7 +215,8 @@ func TestRestartWithRememberedPeersOnly(t *testing.T) {
 		}
 		nodes[2].Close()
 		nodes[0].Close()
-		within(t, 15*time.Second, "the dead to be noticed", func() error { return sameView(nodes[1:2], "b") })
+		within(t, 15*time.Second, "the dead to be noticed",
+			func() error { return sameView(nodes[1:2], "b") })
 		c := start(t, net, "c", func(c *Config) {
 			c.Remembered = append(remembered, "nonsense", addr(net, "c").String())
 		})
@@ -233,7 +241,10 @@ func TestNameComesBackElsewhere(t *testing.T) {
 		})
 		within(t, 30*time.Second, "the moved node to be taken in", func() error {
 			for _, n := range nodes[:2] {
-				if i := slices.IndexFunc(n.Members(), func(m Member) bool { return m.Name == "c" && m.Addr == addr(net, "elsewhere") }); i < 0 {
+				if i := slices.IndexFunc(n.Members(),
+					func(m Member) bool {
+						return m.Name == "c" && m.Addr == addr(net, "elsewhere")
+					}); i < 0 {
 					return fmt.Errorf("%s sees %v", n.cfg.Name, n.Members())
 				}
 			}
@@ -274,7 +285,8 @@ func TestLeaveIsNoFailure(t *testing.T) {
 			t.Errorf("second time: %v", err)
 		}
 		nodes[2].Close()
-		within(t, time.Second, "the others to know", func() error { return sameView(nodes[:2], "a", "b") })
+		within(t, time.Second, "the others to know",
+			func() error { return sameView(nodes[:2], "a", "b") })
 		for _, n := range nodes[:2] {
 			if !n.log.has("member left") || n.log.has("member failed") {
 				t.Errorf("%s took leaving for a failure", n.cfg.Name)
@@ -288,7 +300,8 @@ func TestLeaveIsNoFailure(t *testing.T) {
 			return sameView([]*node{nodes[0], nodes[1], back}, "a", "b", "c")
 		})
 		back.Close()
-		within(t, 15*time.Second, "a failure to be noticed", func() error { return sameView(nodes[:2], "a", "b") })
+		within(t, 15*time.Second, "a failure to be noticed",
+			func() error { return sameView(nodes[:2], "a", "b") })
 		if !nodes[0].log.has("member failed") {
 			t.Error("a failure was not reported as one")
 		}
@@ -363,8 +376,10 @@ func TestRealSockets(t *testing.T) {
 		timing.ProbeInterval, timing.ProbeTimeout = 100*time.Millisecond, 50*time.Millisecond
 		met := make(chan struct{})
 		g, err := Start(Config{
-			Name: name, Packets: packets, Streams: streams, Dial: new(net.Dialer).DialContext, Advertise: at,
-			Seeds: seed, State: newMaxima(), Keys: [][]byte{make([]byte, 32)}, Label: "quotad", Timing: timing,
+			Name: name, Packets: packets, Streams: streams, Dial: new(net.Dialer).DialContext,
+			Advertise: at,
+			Seeds:     seed, State: newMaxima(), Keys: [][]byte{make([]byte, 32)}, Label: "quotad",
+			Timing: timing,
 			OnChange: func(members []Member) {
 				if len(members) == 2 {
 					signalOnce(met)

@@ -127,18 +127,23 @@ func (c Config) validate() error {
 		}
 	}
 	check(len(c.Name) >= 1 && len(c.Name) <= maxName,
-		"name %q has %d bytes, want 1 to %d: give every node a name of its own", c.Name, len(c.Name), maxName)
-	check(len(c.Meta) <= maxMeta, "meta data has %d bytes, at most %d fit a packet", len(c.Meta), maxMeta)
-	check(c.Packets != nil && c.Streams != nil && c.Dial != nil, "Packets, Streams and Dial must all be set")
+		"name %q has %d bytes, want 1 to %d: give every node a name of its own", c.Name,
+		len(c.Name), maxName)
+	check(len(c.Meta) <= maxMeta, "meta data has %d bytes, at most %d fit a packet", len(c.Meta),
+		maxMeta)
+	check(c.Packets != nil && c.Streams != nil && c.Dial != nil,
+		"Packets, Streams and Dial must all be set")
 	check(c.MaxGroup >= 0, "bound of %d members of a group is below 0", c.MaxGroup)
 	check(c.State != nil, "State must be set")
 	check(c.Advertise.IsValid() && !c.Advertise.Addr().IsUnspecified() && c.Advertise.Port() != 0,
-		"advertised address %v is not one that others can reach: give an address and a port", c.Advertise)
+		"advertised address %v is not one that others can reach: give an address and a port",
+		c.Advertise)
 	if err := checkKeys(c.Keys); err != nil {
 		check(false, "%w, or none for plain text", err)
 	}
 	check(len(c.Label) <= maxLabel, "label has %d bytes, want at most %d", len(c.Label), maxLabel)
-	check(c.RejoinEvery >= shortestRejoin, "rejoin interval %v is below %v", c.RejoinEvery, shortestRejoin)
+	check(c.RejoinEvery >= shortestRejoin, "rejoin interval %v is below %v", c.RejoinEvery,
+		shortestRejoin)
 	for _, s := range c.Seeds {
 		_, _, err := splitSeed(s)
 		check(err == nil, "seed %q is not host:port: %v", s, err)

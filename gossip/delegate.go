@@ -70,7 +70,8 @@ func (d *delegate) LocalState(bool) []byte {
 		d.log.Error("gossip: cannot marshal the state; this exchange goes without it", "err", err)
 		return nil
 	case len(b) > MaxState:
-		d.log.Error("gossip: the state is too large to be exchanged; make it smaller", "bytes", len(b), "limit", MaxState)
+		d.log.Error("gossip: the state is too large to be exchanged; make it smaller", "bytes",
+			len(b), "limit", MaxState)
 		return nil
 	}
 	return b

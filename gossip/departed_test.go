@@ -13,14 +13,17 @@ func TestASeedThatLeftIsCalledAgain(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		seed := start(t, net, "seed", func(*Config) {})
-		others := []*node{start(t, net, "a", seeds(net, "seed")), start(t, net, "b", seeds(net, "seed"))}
-		within(t, 5*time.Second, "all to meet", func() error { return sameView(append(others, seed), "a", "b", "seed") })
+		others := []*node{start(t, net, "a", seeds(net, "seed")),
+			start(t, net, "b", seeds(net, "seed"))}
+		within(t, 5*time.Second, "all to meet",
+			func() error { return sameView(append(others, seed), "a", "b", "seed") })
 		if err := seed.Leave(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		seed.Close()
 		time.Sleep(time.Second)
 		back := start(t, net, "seed", func(*Config) {})
-		within(t, 15*time.Second, "the seed to be seen", func() error { return sameView(append(others, back), "a", "b", "seed") })
+		within(t, 15*time.Second, "the seed to be seen",
+			func() error { return sameView(append(others, back), "a", "b", "seed") })
 	})
 }

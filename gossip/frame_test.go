@@ -20,7 +20,8 @@ func FuzzCheckPacket(f *testing.F) {
 	f.Add(killer())
 	f.Add(withChecksum(killer()))
 	f.Add([]byte{frameCompound, 2, 0, 1, 0, 2, frameUser, framePing, 0x80})
-	f.Add(append([]byte{frameAlive}, record(field{"Node", blob([]byte("us/n1"))}, field{"Incarnation", num(7)})...))
+	f.Add(append([]byte{frameAlive}, record(field{"Node", blob([]byte("us/n1"))},
+		field{"Incarnation", num(7)})...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		err := checkPacket(b)
 		if err == nil && len(b) == 0 {
@@ -35,14 +36,17 @@ func FuzzCheckPacket(f *testing.F) {
 // FuzzCheckStream: whatever a stream holds, it is read or refused, and never more of it than there
 // is.
 func FuzzCheckStream(f *testing.F) {
-	f.Add(append([]byte{framePushPull}, append(record(field{"Nodes", num(1)}, field{"UserStateLen", num(2)}), append(record(), 'x', 'y')...)...), false)
+	f.Add(append([]byte{framePushPull},
+		append(record(field{"Nodes", num(1)}, field{"UserStateLen", num(2)}),
+			append(record(), 'x', 'y')...)...), false)
 	f.Add(append([]byte{framePing}, record(field{"Node", blob([]byte("a"))})...), false)
 	f.Add(append([]byte{frameError}, record(field{"Error", blob([]byte("a"))})...), true)
 	f.Add([]byte{frameCompressed, 0x80}, true)
 	f.Fuzz(func(t *testing.T, b []byte, answer bool) {
 		s := &bytesSource{b}
 		err := checkStream(s, answer)
-		if err != nil && !errors.Is(err, errMalformed) && !errors.Is(err, errCompressed) && !errors.Is(err, errTooLarge) {
+		if err != nil && !errors.Is(err, errMalformed) && !errors.Is(err, errCompressed) &&
+			!errors.Is(err, errTooLarge) {
 			t.Errorf("refused with %v", err)
 		}
 		if read := len(b) - len(s.rest); err == nil && read == 0 {
@@ -84,7 +88,8 @@ func TestWhatNodesSendIsTaken(t *testing.T) {
 							c.Keys, c.Label = keys(key), label
 						}))
 					}
-					within(t, 15*time.Second, "the cluster to form", func() error { return sameView(nodes, "a", "b", "c") })
+					within(t, 15*time.Second, "the cluster to form",
+						func() error { return sameView(nodes, "a", "b", "c") })
 					nodes[0].spread(t, "x", 1)
 					time.Sleep(30 * time.Second)
 					if err := nodes[2].Leave(t.Context()); err != nil {
@@ -94,7 +99,8 @@ func TestWhatNodesSendIsTaken(t *testing.T) {
 					network.CutBoth("a", "b", 20*time.Second)
 					time.Sleep(time.Minute)
 					for _, n := range nodes[:2] {
-						if s := n.Stats(); s.Compressed+s.Malformed+s.TooLarge+s.Unsealed+s.Crowded+s.StreamsRefused != 0 {
+						if s := n.Stats(); s.Compressed+s.Malformed+s.TooLarge+s.Unsealed+s.Crowded+
+							s.StreamsRefused != 0 {
 							t.Errorf("%s refused something: %+v", n.cfg.Name, s)
 						}
 					}

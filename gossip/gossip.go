@@ -65,7 +65,8 @@ func Start(cfg Config) (*Gossip, error) {
 	}
 	g := &Gossip{cfg: cfg, roster: newRoster(cfg)}
 	g.outbox = newOutbox(cfg.Timing.RetransmitMult, g.roster.count)
-	g.delegate = &delegate{meta: cfg.Meta, state: cfg.State, outbox: g.outbox, roster: g.roster, log: cfg.Logger, panics: cfg.Recovered}
+	g.delegate = &delegate{meta: cfg.Meta, state: cfg.State, outbox: g.outbox, roster: g.roster,
+		log: cfg.Logger, panics: cfg.Recovered}
 	g.recall(cfg.Remembered)
 	var err error
 	if g.keys, err = newRing(cfg.Keys); err != nil {
@@ -77,7 +78,8 @@ func Start(cfg Config) (*Gossip, error) {
 	list, err := memberlist.Create(libraryConfig(cfg, g.keys, g.transport, g.delegate, g.roster))
 	if err != nil {
 		g.transport.Shutdown()
-		return nil, fmt.Errorf("gossip: cannot start node %q at %v: %w", cfg.Name, cfg.Advertise, err)
+		return nil, fmt.Errorf("gossip: cannot start node %q at %v: %w", cfg.Name, cfg.Advertise,
+			err)
 	}
 	g.list = list
 	g.caller = newCaller(cfg, g.roster, func(addr string) error {
@@ -111,7 +113,8 @@ func (g *Gossip) recall(peers []string) {
 	for _, p := range peers {
 		addr, err := netip.ParseAddrPort(p)
 		if err != nil {
-			g.cfg.Logger.Warn("gossip: remembered peer ignored: it is not ip:port", "peer", p, "err", err)
+			g.cfg.Logger.Warn("gossip: remembered peer ignored: it is not ip:port", "peer", p,
+				"err", err)
 			continue
 		}
 		if addr = unmap(addr); addr != g.cfg.Advertise {
@@ -212,7 +215,8 @@ func (g *Gossip) Leave(ctx context.Context) error {
 	case <-left:
 		return g.leftErr
 	case <-ctx.Done():
-		return fmt.Errorf("gossip: node %q may not have been heard leaving: %w", g.cfg.Name, ctx.Err())
+		return fmt.Errorf("gossip: node %q may not have been heard leaving: %w", g.cfg.Name,
+			ctx.Err())
 	}
 }
 

@@ -49,12 +49,14 @@ func TestStrangersAreNotAdmitted(t *testing.T) {
 				stranger.spread(t, "strange", 1)
 				time.Sleep(time.Minute)
 				if tc.admitted {
-					if err := both(sameView(append(nodes, stranger), "a", "b", "stranger"), sameState(nodes, map[string]int{"strange": 1})); err != nil {
+					if err := both(sameView(append(nodes, stranger), "a", "b", "stranger"),
+						sameState(nodes, map[string]int{"strange": 1})); err != nil {
 						t.Error(err)
 					}
 					return
 				}
-				if err := both(sameView(nodes, "a", "b"), sameView([]*node{stranger}, "stranger")); err != nil {
+				if err := both(sameView(nodes, "a", "b"),
+					sameView([]*node{stranger}, "stranger")); err != nil {
 					t.Error(err)
 				}
 				if err := sameState(nodes, nil); err != nil {
@@ -74,9 +76,13 @@ func TestNonsenseFromTheNetwork(t *testing.T) {
 				net := newNetwork(t)
 				nodes := []*node{}
 				for _, name := range []string{"a", "b"} {
-					nodes = append(nodes, start(t, net, name, func(c *Config) { seeds(net, "a")(c); c.Keys = keys(key) }))
+					nodes = append(nodes, start(t, net, name, func(c *Config) {
+						seeds(net, "a")(c)
+						c.Keys = keys(key)
+					}))
 				}
-				within(t, 5*time.Second, "the cluster to form", func() error { return sameView(nodes, "a", "b") })
+				within(t, 5*time.Second, "the cluster to form",
+					func() error { return sameView(nodes, "a", "b") })
 				shower(t, net.Host("enemy"), nodes[0])
 				if err := nodes[1].Broadcast("k", []byte("not what Merge wants")); err != nil {
 					t.Fatal(err)
@@ -139,15 +145,19 @@ func TestStreamsAreBounded(t *testing.T) {
 			synctest.Wait()
 		}
 		open("enemy")
-		if open, refused := a.openStreams(), a.Stats().StreamsRefused; open != maxStreamsFrom || refused != more {
-			t.Errorf("%d streams of one host are open and %d refused, want %d and %d", open, refused, maxStreamsFrom, more)
+		if open, refused := a.openStreams(), a.Stats().StreamsRefused; open != maxStreamsFrom ||
+			refused != more {
+			t.Errorf("%d streams of one host are open and %d refused, want %d and %d", open,
+				refused, maxStreamsFrom, more)
 		}
 		const hosts = maxStreams/maxStreamsFrom + 1
 		for i := range hosts - 1 {
 			open(fmt.Sprint("enemy ", i))
 		}
-		if open, refused := a.openStreams(), a.Stats().StreamsRefused; open != maxStreams || refused != maxStreamsFrom+hosts*more {
-			t.Errorf("%d streams open and %d refused, want %d and %d", open, refused, maxStreams, maxStreamsFrom+hosts*more)
+		if open, refused := a.openStreams(), a.Stats().StreamsRefused; open != maxStreams ||
+			refused != maxStreamsFrom+hosts*more {
+			t.Errorf("%d streams open and %d refused, want %d and %d", open, refused, maxStreams,
+				maxStreamsFrom+hosts*more)
 		}
 		b := start(t, net, "b", nil)
 		if err := a.caller.join(b.cfg.Advertise.String()); err != nil {
@@ -164,7 +174,8 @@ func TestStreamsAreBounded(t *testing.T) {
 }
 
 func TestDoorkeeper(t *testing.T) {
-	good := memberlist.Node{Name: "n", Addr: net.IPv4(10, 0, 0, 1).To4(), Port: 1, PMin: 1, PMax: 5, PCur: 2, DMin: 1, DMax: 1, DCur: 1}
+	good := memberlist.Node{Name: "n", Addr: net.IPv4(10, 0, 0, 1).To4(), Port: 1, PMin: 1, PMax: 5,
+		PCur: 2, DMin: 1, DMax: 1, DCur: 1}
 	for _, tc := range []struct {
 		name   string
 		ok     bool

@@ -45,7 +45,8 @@ func inflating() []byte {
 	w := lzw.NewWriter(&b, lzw.LSB, 8)
 	_, _ = w.Write(make([]byte, 40<<20))
 	_ = w.Close()
-	return append([]byte{frameCompressed}, record(field{"Algo", []byte{0}}, field{"Buf", blob(b.Bytes())})...)
+	return append([]byte{frameCompressed}, record(field{"Algo", []byte{0}},
+		field{"Buf", blob(b.Bytes())})...)
 }
 
 // sealed is a frame as a holder of the key sends it on a stream, or as a packet; without a key it
@@ -59,7 +60,8 @@ func sealed(key, plain []byte, packet bool) []byte {
 	nonce := make([]byte, nonceSize)
 	var head []byte
 	if !packet {
-		head = binary.BigEndian.AppendUint32([]byte{frameEncrypted}, uint32(1+nonceSize+len(plain)+gcm.Overhead()))
+		head = binary.BigEndian.AppendUint32([]byte{frameEncrypted},
+			uint32(1+nonceSize+len(plain)+gcm.Overhead()))
 	}
 	b := append(append(slices.Clone(head), sealVersion), nonce...)
 	return gcm.Seal(b, nonce, plain, head)
@@ -79,8 +81,10 @@ func pour(t *testing.T, from *network.Host, to *node, b []byte) {
 }
 
 // plainAndEncrypted runs a test in a cluster of one without keys, and of one with them.
-func plainAndEncrypted(t *testing.T, f func(t *testing.T, network *network.Network, a *node, key []byte)) {
-	for name, key := range map[string][]byte{"plain": nil, "encrypted, by a holder of the key": aKey(1)} {
+func plainAndEncrypted(t *testing.T, f func(t *testing.T, network *network.Network, a *node,
+	key []byte)) {
+	for name, key := range map[string][]byte{"plain": nil,
+		"encrypted, by a holder of the key": aKey(1)} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				network := newNetwork(t)
@@ -122,8 +126,10 @@ func TestCompressedPacketsAreRefused(t *testing.T) {
 	w := lzw.NewWriter(&small, lzw.LSB, 8)
 	_, _ = w.Write(make([]byte, 256<<10))
 	_ = w.Close()
-	frame := append([]byte{frameCompressed}, record(field{"Algo", []byte{0}}, field{"Buf", blob(small.Bytes())})...)
-	compound := append([]byte{frameCompound, 2, 0, 1}, binary.BigEndian.AppendUint16(nil, uint16(len(frame)))...)
+	frame := append([]byte{frameCompressed}, record(field{"Algo", []byte{0}},
+		field{"Buf", blob(small.Bytes())})...)
+	compound := append([]byte{frameCompound, 2, 0, 1}, binary.BigEndian.AppendUint16(nil,
+		uint16(len(frame)))...)
 	compound = append(append(compound, frameUser), frame...)
 	plainAndEncrypted(t, func(t *testing.T, network *network.Network, a *node, key []byte) {
 		packets, err := network.Host("enemy").ListenPacket(0)
@@ -145,21 +151,26 @@ func TestCompressedPacketsAreRefused(t *testing.T) {
 // comes, recurse into nested lists, or panic.
 func TestFramesThatNobodySends(t *testing.T) {
 	state := func(nodes, bytes uint32) []byte {
-		return append([]byte{framePushPull}, record(field{"Nodes", num(nodes)}, field{"UserStateLen", num(bytes)}, field{"Join", []byte{0xc3}})...)
+		return append([]byte{framePushPull}, record(field{"Nodes", num(nodes)},
+			field{"UserStateLen", num(bytes)}, field{"Join", []byte{0xc3}})...)
 	}
 	nested := append([]byte{framePing}, record(field{"X", bytes.Repeat([]byte{0x91}, 1<<20)})...)
 	for name, c := range map[string]struct {
 		frame []byte
 		count func(Stats) uint64
 	}{
-		"a million members announced":  {state(1<<20, 0), func(s Stats) uint64 { return s.TooLarge }},
-		"20 MB of state announced":     {state(0, 20<<20), func(s Stats) uint64 { return s.TooLarge }},
-		"a message of 20 MB announced": {append([]byte{frameUser}, record(field{"UserMsgLen", num(20 << 20)})...), malformed},
-		"lists within lists":           {nested, malformed},
-		"a name of 4 GB announced":     {append([]byte{framePing}, 0x81, 0xdb, 0xff, 0xff, 0xff, 0xff), malformed},
-		"a list instead of a record":   {append([]byte{framePushPull}, 0x93, 1, 1, 1), malformed},
-		"an answer nobody asked for":   {append([]byte{frameError}, record()...), malformed},
-		"nothing at all":               {nil, malformed},
+		"a million members announced": {state(1<<20, 0),
+			func(s Stats) uint64 { return s.TooLarge }},
+		"20 MB of state announced": {state(0, 20<<20),
+			func(s Stats) uint64 { return s.TooLarge }},
+		"a message of 20 MB announced": {append([]byte{frameUser},
+			record(field{"UserMsgLen", num(20 << 20)})...), malformed},
+		"lists within lists": {nested, malformed},
+		"a name of 4 GB announced": {append([]byte{framePing}, 0x81, 0xdb, 0xff, 0xff, 0xff,
+			0xff), malformed},
+		"a list instead of a record": {append([]byte{framePushPull}, 0x93, 1, 1, 1), malformed},
+		"an answer nobody asked for": {append([]byte{frameError}, record()...), malformed},
+		"nothing at all":             {nil, malformed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plainAndEncrypted(t, func(t *testing.T, network *network.Network, a *node, key []byte) {
@@ -169,7 +180,8 @@ func TestFramesThatNobodySends(t *testing.T) {
 				before := c.count(a.Stats())
 				pour(t, network.Host("enemy"), a, sealed(key, c.frame, false))
 				if c.count(a.Stats()) != before+1 || a.transport.handedOn.Load() != 0 {
-					t.Errorf("not refused: %+v, %d bytes handed on", a.Stats(), a.transport.handedOn.Load())
+					t.Errorf("not refused: %+v, %d bytes handed on", a.Stats(),
+						a.transport.handedOn.Load())
 				}
 			})
 		})
@@ -184,7 +196,8 @@ func TestStreamsHoldALimitedNumberOfBytes(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		network := newNetwork(t)
 		a := start(t, network, "a", nil)
-		b := append([]byte{framePushPull}, record(field{"Nodes", num(0)}, field{"UserStateLen", num(maxUserState)}, field{"Join", []byte{0xc3}})...)
+		b := append([]byte{framePushPull}, record(field{"Nodes", num(0)},
+			field{"UserStateLen", num(maxUserState)}, field{"Join", []byte{0xc3}})...)
 		b = append(b, make([]byte, maxUserState-1)...)
 		for _, host := range []string{"enemy", "foe"} {
 			for range 8 {
@@ -203,14 +216,17 @@ func TestStreamsHoldALimitedNumberOfBytes(t *testing.T) {
 			t.Errorf("up to %d bytes were held, want at most %d", most, maxHeld)
 		}
 		if a.Stats().Crowded == 0 || a.transport.handedOn.Load() != 0 {
-			t.Errorf("%d streams were refused, and %d bytes handed on", a.Stats().Crowded, a.transport.handedOn.Load())
+			t.Errorf("%d streams were refused, and %d bytes handed on", a.Stats().Crowded,
+				a.transport.handedOn.Load())
 		}
 		time.Sleep(time.Minute)
 		if open := a.openStreams(); open != 0 || a.transport.held != 0 {
-			t.Errorf("after a minute %d streams are open, and %d bytes held", open, a.transport.held)
+			t.Errorf("after a minute %d streams are open, and %d bytes held", open,
+				a.transport.held)
 		}
 		peer := start(t, network, "b", seeds(network, "a"))
-		within(t, 10*time.Second, "the cluster to form", func() error { return sameView([]*node{a, peer}, "a", "b") })
+		within(t, 10*time.Second, "the cluster to form",
+			func() error { return sameView([]*node{a, peer}, "a", "b") })
 	})
 }
 

@@ -13,8 +13,10 @@ import (
 const maxKeys = 8
 
 var (
-	errKeyless  = errors.New("gossip: no keys are given, and a node that encrypts cannot go over to plain text: restart it without keys")
-	errWasPlain = errors.New("gossip: the node runs in plain text and cannot begin to encrypt: restart it with keys")
+	errKeyless = errors.New(
+		"gossip: no keys are given, and a node that encrypts cannot go over to plain text: restart it without keys")
+	errWasPlain = errors.New(
+		"gossip: the node runs in plain text and cannot begin to encrypt: restart it with keys")
 )
 
 // SetKeys puts other keys in force, as Config.Keys does at the start: the first encrypts what is

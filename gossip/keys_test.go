@@ -116,7 +116,8 @@ func TestKeysAreRotated(t *testing.T) {
 				c.Keys = keys(old)
 			}))
 		}
-		within(t, 15*time.Second, "the cluster to form", func() error { return sameView(r.nodes, names...) })
+		within(t, 15*time.Second, "the cluster to form",
+			func() error { return sameView(r.nodes, names...) })
 
 		r.all(old, next)
 		r.all(next, old)
@@ -125,16 +126,22 @@ func TestKeysAreRotated(t *testing.T) {
 			return both(sameView(r.nodes, names...), sameState(r.nodes, r.want))
 		})
 		for _, n := range r.nodes {
-			if n.log.has("member failed") || n.log.has("member left") || strings.Count(n.log.b.String(), "member joined") != 2 {
+			if n.log.has("member failed") || n.log.has("member left") ||
+				strings.Count(n.log.b.String(), "member joined") != 2 {
 				t.Errorf("%s lost sight of another:\n%s", n.cfg.Name, n.log.b.String())
 			}
 		}
 		if by.plain.Load() != 0 || by.sent.Load() < 1000 {
-			t.Errorf("of %d packets and writes %d could be read by anyone", by.sent.Load(), by.plain.Load())
+			t.Errorf("of %d packets and writes %d could be read by anyone", by.sent.Load(),
+				by.plain.Load())
 		}
-		stranger := start(t, network, "stranger", func(c *Config) { seeds(network, names...)(c); c.Keys = keys(old) })
+		stranger := start(t, network, "stranger", func(c *Config) {
+			seeds(network, names...)(c)
+			c.Keys = keys(old)
+		})
 		time.Sleep(time.Minute)
-		if err := both(sameView(r.nodes, names...), sameView([]*node{stranger}, "stranger")); err != nil {
+		if err := both(sameView(r.nodes, names...),
+			sameView([]*node{stranger}, "stranger")); err != nil {
 			t.Errorf("the old key still opens: %v", err)
 		}
 	})
@@ -147,7 +154,8 @@ func TestTheEarHears(t *testing.T) {
 		network, by := newNetwork(t), &ear{}
 		a := start(t, network, "node-a", func(c *Config) { overheard(by, c) })
 		b := start(t, network, "node-b", seeds(network, "node-a"))
-		within(t, 15*time.Second, "two to meet", func() error { return sameView([]*node{a, b}, "node-a", "node-b") })
+		within(t, 15*time.Second, "two to meet",
+			func() error { return sameView([]*node{a, b}, "node-a", "node-b") })
 		if by.plain.Load() == 0 {
 			t.Error("nothing was heard in plain text")
 		}
@@ -171,8 +179,10 @@ func TestSetKeysRefuses(t *testing.T) {
 			{locked, [][]byte{aKey(1), []byte("short")}, "key 2 of 2 has 5 bytes"},
 			{locked, slices.Repeat(keys(aKey(2)), maxKeys+1), "at most 8"},
 		} {
-			if err := test.node.SetKeys(test.keys); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%s, %d keys: %v, want %q", test.node.cfg.Name, len(test.keys), err, test.want)
+			if err := test.node.SetKeys(test.keys); err == nil || !strings.Contains(err.Error(),
+				test.want) {
+				t.Errorf("%s, %d keys: %v, want %q", test.node.cfg.Name, len(test.keys), err,
+					test.want)
 			}
 		}
 		if got := locked.keys.GetKeys(); len(got) != 1 || !bytes.Equal(got[0], aKey(1)) {

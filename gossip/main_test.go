@@ -188,7 +188,8 @@ func cluster(t *testing.T, net *network.Network, names ...string) []*node {
 	for _, name := range names {
 		nodes = append(nodes, start(t, net, name, seeds(net, names[0])))
 	}
-	within(t, 15*time.Second, "the cluster to form", func() error { return sameView(nodes, names...) })
+	within(t, 15*time.Second, "the cluster to form",
+		func() error { return sameView(nodes, names...) })
 	return nodes
 }
 

@@ -18,7 +18,8 @@ func TestMergeLaws(t *testing.T) {
 			before := s.clone()
 			news, err := s.Merge(b)
 			if err != nil || news == maps.Equal(before, s.clone()) {
-				t.Fatalf("Merge says news=%v, %v; state was %v, is %v", news, err, before, s.clone())
+				t.Fatalf("Merge says news=%v, %v; state was %v, is %v", news, err, before,
+					s.clone())
 			}
 		}
 		return s.clone()

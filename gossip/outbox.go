@@ -20,7 +20,8 @@ type outbox struct {
 
 // newOutbox returns an empty outbox. members returns how many nodes there are.
 func newOutbox(retransmitMult int, members func() int) *outbox {
-	return &outbox{queue: memberlist.TransmitLimitedQueue{RetransmitMult: retransmitMult, NumNodes: members}}
+	return &outbox{queue: memberlist.TransmitLimitedQueue{RetransmitMult: retransmitMult,
+		NumNodes: members}}
 }
 
 // put queues an encoded change in place of an older one of the same key.

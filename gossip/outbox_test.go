@@ -73,7 +73,8 @@ func TestNewsIsPassedOn(t *testing.T) {
 	if !receive("k", `{"k":1}`) {
 		t.Error("news was not passed on")
 	}
-	if sent := d.GetBroadcasts(3, packetSize); len(sent) != 1 || !strings.HasSuffix(string(sent[0]), `{"k":1}`) {
+	if sent := d.GetBroadcasts(3, packetSize); len(sent) != 1 || !strings.HasSuffix(string(sent[0]),
+		`{"k":1}`) {
 		t.Errorf("passed on %q", sent)
 	}
 	if receive("k2", `{"k":1}`) {

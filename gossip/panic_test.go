@@ -25,7 +25,8 @@ func TestOnePacketEndsNoNode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := packets.WriteTo(killer(), net.UDPAddrFromAddrPort(nodes[0].cfg.Advertise)); err != nil {
+		if _, err := packets.WriteTo(killer(),
+			net.UDPAddrFromAddrPort(nodes[0].cfg.Advertise)); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -68,7 +69,8 @@ func TestPanicsEndNoNode(t *testing.T) {
 		})
 		b := start(t, network, "b", seeds(network, "a"))
 		nodes := []*node{a, b}
-		within(t, 5*time.Second, "the cluster to form", func() error { return sameView(nodes, "a", "b") })
+		within(t, 5*time.Second, "the cluster to form",
+			func() error { return sameView(nodes, "a", "b") })
 		before := counted.Load()
 		if before == 0 {
 			t.Error("OnChange did not panic")
@@ -89,7 +91,8 @@ func TestPanicsEndNoNode(t *testing.T) {
 		a.set("marshal", 14)
 		b.spread(t, "x", 1)
 		within(t, 15*time.Second, "the cluster to work", func() error {
-			return both(sameView(nodes, "a", "b"), sameState(nodes, map[string]int{"x": 1, "marshal": 14}))
+			return both(sameView(nodes, "a", "b"),
+				sameState(nodes, map[string]int{"x": 1, "marshal": 14}))
 		})
 	})
 }

@@ -167,7 +167,8 @@ func (c *caller) greet() {
 	if rand.IntN(members) >= greetShare*len(newcomers) {
 		return
 	}
-	rand.Shuffle(len(newcomers), func(i, j int) { newcomers[i], newcomers[j] = newcomers[j], newcomers[i] })
+	rand.Shuffle(len(newcomers),
+		func(i, j int) { newcomers[i], newcomers[j] = newcomers[j], newcomers[i] })
 	for _, addr := range newcomers[:min(greetFanout, len(newcomers))] {
 		c.exchange(addr)
 	}

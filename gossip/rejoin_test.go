@@ -37,7 +37,8 @@ func TestSeedsAreLookedUpAtEveryAttempt(t *testing.T) {
 		}
 		ip := net.Host("b").IP()
 		known.Store(&ip)
-		within(t, 7*time.Second, "the seed to be found", func() error { return sameView([]*node{a, b}, "a", "b") })
+		within(t, 7*time.Second, "the seed to be found",
+			func() error { return sameView([]*node{a, b}, "a", "b") })
 	})
 }
 
@@ -60,7 +61,8 @@ func TestCallsThatHangHoldNobodyUp(t *testing.T) {
 				return nil, ctx.Err()
 			}
 		})
-		within(t, time.Second, "the seed that answers", func() error { return sameView([]*node{a, b}, "a", "b") })
+		within(t, time.Second, "the seed that answers",
+			func() error { return sameView([]*node{a, b}, "a", "b") })
 		time.Sleep(time.Minute)
 		if got := a.callsUnderWay(); got > 2 {
 			t.Errorf("%d calls under way, want one for each who hangs", got)
@@ -75,8 +77,12 @@ func TestAnAddressThatIsNoMembersIsLeftInPeace(t *testing.T) {
 		var calls int
 		balancer := netip.MustParseAddrPort("10.1.1.1:7946")
 		log := slog.New(slog.DiscardHandler)
-		cfg := Config{Seeds: []string{balancer.String()}, Logger: log, Advertise: peerAt(1)}.withDefaults()
-		c := newCaller(cfg, newRoster(Config{Name: "a", Logger: log}), func(string) error { calls++; return nil })
+		cfg := Config{Seeds: []string{balancer.String()}, Logger: log,
+			Advertise: peerAt(1)}.withDefaults()
+		c := newCaller(cfg, newRoster(Config{Name: "a", Logger: log}), func(string) error {
+			calls++
+			return nil
+		})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		c.run(ctx)
@@ -129,7 +135,10 @@ func TestGreetingsStayFewInALargeCluster(t *testing.T) {
 		} {
 			calls := new(atomic.Int64)
 			r := newRoster(Config{Name: "a", Logger: log})
-			c := newCaller(Config{Logger: log}.withDefaults(), r, func(string) error { calls.Add(1); return nil })
+			c := newCaller(Config{Logger: log}.withDefaults(), r, func(string) error {
+				calls.Add(1)
+				return nil
+			})
 			for i := range members {
 				name := peerAt(i).String()
 				r.members[name] = Member{Name: name, Addr: peerAt(i)}
@@ -142,7 +151,8 @@ func TestGreetingsStayFewInALargeCluster(t *testing.T) {
 				c.tasks.Wait()
 			}
 			if got := int(calls.Load()); got < tc.least || got > tc.most {
-				t.Errorf("%d newcomers: %d greetings in %d trials, want %d to %d", tc.newcomers, got, trials, tc.least, tc.most)
+				t.Errorf("%d newcomers: %d greetings in %d trials, want %d to %d", tc.newcomers,
+					got, trials, tc.least, tc.most)
 			}
 		}
 	})

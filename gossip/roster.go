@@ -201,7 +201,8 @@ func (r *roster) close() {
 func (r *roster) list() []Member {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.SortedFunc(maps.Values(r.members), func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(maps.Values(r.members),
+		func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // count returns the number of members, at least 1.

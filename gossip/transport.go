@@ -136,7 +136,8 @@ func (t *transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, e
 }
 
 // DialAddressTimeout opens a stream; the name is not needed.
-func (t *transport) DialAddressTimeout(addr memberlist.Address, timeout time.Duration) (net.Conn, error) {
+func (t *transport) DialAddressTimeout(addr memberlist.Address, timeout time.Duration) (net.Conn,
+	error) {
 	return t.DialTimeout(addr.Addr, timeout)
 }
 
@@ -178,7 +179,8 @@ func (t *transport) readPackets() {
 		if !t.admits(buf[:n]) {
 			continue
 		}
-		p := &memberlist.Packet{Buf: append([]byte(nil), buf[:n]...), From: from, Timestamp: time.Now()}
+		p := &memberlist.Packet{Buf: append([]byte(nil), buf[:n]...), From: from,
+			Timestamp: time.Now()}
 		select {
 		case t.packetCh <- p:
 		case <-t.ctx.Done():

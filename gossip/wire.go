@@ -16,7 +16,8 @@ const MaxState = 4 << 20
 
 // ErrTooLarge is what Broadcast returns for a change beyond MaxBroadcast. The change still spreads
 // as part of the whole state.
-var ErrTooLarge = errors.New("gossip: change too large for a packet; it spreads with the whole state instead")
+var ErrTooLarge = errors.New(
+	"gossip: change too large for a packet; it spreads with the whole state instead")
 
 // maxKey is the longest key: its length travels in one byte.
 const maxKey = 255
@@ -34,7 +35,8 @@ func encodeChange(key string, b []byte) ([]byte, error) {
 		return nil, fmt.Errorf("gossip: key %q has %d bytes, want 1 to %d", key, len(key), maxKey)
 	}
 	if len(key)+len(b) > MaxBroadcast {
-		return nil, fmt.Errorf("%w: key %q and change have %d bytes, at most %d fit", ErrTooLarge, key, len(key)+len(b), MaxBroadcast)
+		return nil, fmt.Errorf("%w: key %q and change have %d bytes, at most %d fit", ErrTooLarge,
+			key, len(key)+len(b), MaxBroadcast)
 	}
 	m := make([]byte, 0, 2+len(key)+len(b))
 	m = append(m, kindChange, byte(len(key)))
@@ -66,7 +68,8 @@ func decode(b []byte) (message, error) {
 		end := 1 + int(b[0]) // as an int: in a byte, 255 + 1 would be 0
 		key, change := b[1:end], b[end:]
 		if len(key)+len(change) > MaxBroadcast {
-			return message{}, fmt.Errorf("change of %d bytes, at most %d are allowed", len(key)+len(change), MaxBroadcast)
+			return message{}, fmt.Errorf("change of %d bytes, at most %d are allowed",
+				len(key)+len(change), MaxBroadcast)
 		}
 		return message{kind, string(key), change}, nil
 	case kindGoodbye:

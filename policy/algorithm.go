@@ -23,7 +23,8 @@ const (
 // and lent. It is at most the window for all but the buckets, whose cells are a
 // second at least.
 func (l *Limit) Cell() time.Duration {
-	return time.Duration(algorithms.CellLength(l.Algorithm, l.Window.Microseconds())) * time.Microsecond
+	return time.Duration(algorithms.CellLength(l.Algorithm, l.Window.Microseconds())) *
+		time.Microsecond
 }
 
 // Home reports whether the limit is in home mode. That is so if several regions have a weight above

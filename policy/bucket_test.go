@@ -21,19 +21,24 @@ func TestBucketIDText(t *testing.T) {
 		id    string
 		hash  uint64
 	}{
-		"no conditions":  {nil, plain, 0xe89f61ee0b34ad1},
-		"one condition":  {[]Condition{{"plan", "free"}}, plain + "0:,4:plan,4:free,", 0xf58a93dca51bfd04},
-		"two conditions": {[]Condition{{"account", "42"}, {"plan", ""}}, plain + "0:,7:account,2:42,4:plan,0:,", 0x5450313e1d0f8059},
+		"no conditions": {nil, plain, 0xe89f61ee0b34ad1},
+		"one condition": {[]Condition{{"plan", "free"}}, plain + "0:,4:plan,4:free,",
+			0xf58a93dca51bfd04},
+		"two conditions": {[]Condition{{"account", "42"}, {"plan", ""}},
+			plain + "0:,7:account,2:42,4:plan,0:,", 0x5450313e1d0f8059},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &Limit{Domain: "api", Name: "account-minute", Key: []string{"account", "address"}, Match: c.match,
+			l := &Limit{Domain: "api", Name: "account-minute", Key: []string{"account", "address"},
+				Match:     c.match,
 				Algorithm: FixedWindow, Window: time.Minute}
-			id := l.Bucket(map[string]string{"account": "42", "address": "::1,", "plan": "unread", "unused": "x"})
+			id := l.Bucket(map[string]string{"account": "42", "address": "::1,", "plan": "unread",
+				"unused": "x"})
 			if string(id) != c.id {
 				t.Errorf("got  %s\nwant %s", id, c.id)
 			}
 			if got := id.Hash(); got != c.hash {
-				t.Errorf("hash %#x, want %#x: shards and remainders depend on it in every region", got, c.hash)
+				t.Errorf("hash %#x, want %#x: shards and remainders depend on it in every region",
+					got, c.hash)
 			}
 			ref, err := ParseBucketID(id)
 			want := BucketRef{"api", "account-minute", FixedWindow, time.Minute, key, c.match}
@@ -124,14 +129,19 @@ func drawRef(t *rapid.T, label string) BucketRef {
 		Domain:    name.Draw(t, label+" domain"),
 		Name:      name.Draw(t, label+" name"),
 		Algorithm: rapid.SampledFrom(algorithms.Kinds).Draw(t, label+" algorithm"),
-		Window:    MinWindow + time.Microsecond*time.Duration(rapid.Int64Range(0, 3).Draw(t, label+" window")),
+		Window: MinWindow + time.Microsecond*time.Duration(rapid.Int64Range(0, 3).Draw(t,
+			label+" window")),
 	}
-	value := rapid.OneOf(rapid.StringMatching(`[0-2:,a]{0,6}`), rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, MaxValueBytes), func(b []byte) string { return string(b) }))
-	keys := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-c.]{1,2}`), 1, MaxKeyNames, rapid.ID[string])
+	value := rapid.OneOf(rapid.StringMatching(`[0-2:,a]{0,6}`),
+		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, MaxValueBytes),
+			func(b []byte) string { return string(b) }))
+	keys := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-c.]{1,2}`), 1, MaxKeyNames,
+		rapid.ID[string])
 	for _, k := range keys.Draw(t, label+" key") {
 		ref.Key = append(ref.Key, KeyValue{k, value.Draw(t, label+" value")})
 	}
-	names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-c.]{1,2}`), 0, MaxConditions, rapid.ID[string]).Draw(t, label+" match")
+	names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-c.]{1,2}`), 0, MaxConditions,
+		rapid.ID[string]).Draw(t, label+" match")
 	slices.Sort(names)
 	for _, n := range names {
 		c := Condition{n, value.Draw(t, label+" condition")}
@@ -146,7 +156,8 @@ func drawRef(t *rapid.T, label string) BucketRef {
 func TestBucketIDRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ref := drawRef(t, "")
-		l := &Limit{Domain: ref.Domain, Name: ref.Name, Match: ref.Match, Algorithm: ref.Algorithm, Window: ref.Window}
+		l := &Limit{Domain: ref.Domain, Name: ref.Name, Match: ref.Match, Algorithm: ref.Algorithm,
+			Window: ref.Window}
 		descriptors := map[string]string{"unused": "x"}
 		for _, kv := range ref.Key {
 			l.Key = append(l.Key, kv.Name)
@@ -188,7 +199,8 @@ func TestBucketIDKeepsKeyAndConditionsApart(t *testing.T) {
 	pairs := []KeyValue{{"a", ""}, {"b", "0:,1:c,"}, {"c", "0:,"}, {"d", ""}, {"e", "1:f,0:,"}}
 	seen := make(map[BucketID]int)
 	for cut := 1; cut <= len(pairs); cut++ {
-		ref := BucketRef{Domain: "api", Name: "a", Algorithm: FixedWindow, Window: time.Minute, Key: pairs[:cut]}
+		ref := BucketRef{Domain: "api", Name: "a", Algorithm: FixedWindow, Window: time.Minute,
+			Key: pairs[:cut]}
 		for _, kv := range pairs[cut:] {
 			ref.Match = append(ref.Match, Condition(kv))
 		}
@@ -227,7 +239,8 @@ func FuzzParseBucketID(f *testing.F) {
 }
 
 func BenchmarkBucket(b *testing.B) {
-	l := &Limit{Domain: "api", Name: "account-minute", Key: []string{"account"}, Algorithm: FixedWindow, Window: time.Minute}
+	l := &Limit{Domain: "api", Name: "account-minute", Key: []string{"account"},
+		Algorithm: FixedWindow, Window: time.Minute}
 	descriptors := map[string]string{"account": "42"}
 	b.ReportAllocs()
 	for b.Loop() {

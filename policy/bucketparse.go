@@ -21,7 +21,9 @@ func ParseBucketID(id BucketID) (BucketRef, error) {
 	}
 	const head = 4
 	if len(fields) < head {
-		return BucketRef{}, badBucketID(id, fmt.Errorf("%d fields, where domain, name, algorithm, window and key are expected", len(fields)))
+		return BucketRef{}, badBucketID(id,
+			fmt.Errorf("%d fields, where domain, name, algorithm, window and key are expected",
+				len(fields)))
 	}
 	ref := BucketRef{Domain: fields[0], Name: fields[1], Algorithm: Algorithm(fields[2])}
 	if ref.Window, err = parseWindowField(fields[3]); err != nil {
@@ -52,8 +54,11 @@ func splitNetstrings(text string) ([]string, error) {
 func parseWindowField(digits string) (time.Duration, error) {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	window := time.Duration(n)
-	if err != nil || !isInteger(digits) || window < MinWindow || window > MaxWindow || window%time.Microsecond != 0 {
-		return 0, fmt.Errorf("window %.40q is not a whole number of microseconds from 10ms to 366d, in nanoseconds", digits)
+	if err != nil || !isInteger(digits) || window < MinWindow || window > MaxWindow ||
+		window%time.Microsecond != 0 {
+		return 0, fmt.Errorf(
+			"window %.40q is not a whole number of microseconds from 10ms to 366d, in nanoseconds",
+			digits)
 	}
 	return window, nil
 }
@@ -124,7 +129,8 @@ func (r BucketRef) checkMatch() error {
 		if len(c.Value) > MaxConditionText {
 			return fmt.Errorf("a condition on %s with %d bytes", c.Name, len(c.Value))
 		}
-		if slices.ContainsFunc(r.Key, func(kv KeyValue) bool { return kv.Name == c.Name && kv.Value != c.Value }) {
+		if slices.ContainsFunc(r.Key,
+			func(kv KeyValue) bool { return kv.Name == c.Name && kv.Value != c.Value }) {
 			return fmt.Errorf("the key has another %s than the condition on it", c.Name)
 		}
 	}
@@ -132,5 +138,6 @@ func (r BucketRef) checkMatch() error {
 }
 
 func badBucketID(id BucketID, err error) error {
-	return fmt.Errorf("bucket ID %.40q: %w; it was not made by Limit.Bucket of a compatible quotad", string(id), err)
+	return fmt.Errorf("bucket ID %.40q: %w; it was not made by Limit.Bucket of a compatible quotad",
+		string(id), err)
 }

@@ -12,7 +12,8 @@ import (
 
 // readCapacity reads how many units the limit has, in which window, and its burst.
 func readCapacity(o strictyaml.Object, l *Limit) {
-	if f, ok := o.Required("limit", "write how many units all regions together may admit in a window, such as 1000"); ok {
+	if f, ok := o.Required("limit",
+		"write how many units all regions together may admit in a window, such as 1000"); ok {
 		l.Limit = quantity.Units(f.Integer(1, MaxLimit))
 	}
 	if f, ok := o.Required("window", "write a duration such as 1m"); ok {
@@ -29,7 +30,8 @@ func readCapacity(o strictyaml.Object, l *Limit) {
 // readBurst reads the burst of an entry, which only buckets have.
 func readBurst(f strictyaml.Value, a Algorithm) quantity.Units {
 	if a != "" && !a.Bucket() {
-		f.Fail(fmt.Sprintf("burst belongs to %s and %s, not to %s", TokenBucket, LeakyBucket, a), "remove it")
+		f.Fail(fmt.Sprintf("burst belongs to %s and %s, not to %s", TokenBucket, LeakyBucket, a),
+			"remove it")
 		return 0
 	}
 	return quantity.Units(f.Integer(1, MaxBurst))
@@ -43,7 +45,8 @@ func checkCapacity(o strictyaml.Object, l *Limit) {
 	}
 	if l.Algorithm == SlidingWindowLog && l.Limit > MaxLogLimit {
 		o.At("limit").Fail(
-			fmt.Sprintf("%d is too large for %s, which remembers every admission", l.Limit, l.Algorithm),
+			fmt.Sprintf("%d is too large for %s, which remembers every admission", l.Limit,
+				l.Algorithm),
 			fmt.Sprintf("write at most %d, or use %s", MaxLogLimit, SlidingWindowCounter))
 	}
 	if f, ok := o.Field("limit"); ok {
@@ -54,7 +57,8 @@ func checkCapacity(o strictyaml.Object, l *Limit) {
 		return
 	}
 	if checkExact(f, l.Burst, l) && l.Limit > 0 && l.Algorithm.Bucket() && l.fillsLate() {
-		f.Fail(fmt.Sprintf("%d takes over ten years to fill with %d in %s", l.Burst, l.Limit, formatWindow(l.Window)), "write a smaller burst")
+		f.Fail(fmt.Sprintf("%d takes over ten years to fill with %d in %s", l.Burst, l.Limit,
+			formatWindow(l.Window)), "write a smaller burst")
 	}
 }
 
@@ -83,7 +87,8 @@ func checkExact(f strictyaml.Value, units quantity.Units, l *Limit) bool {
 	if shorterHolds(l.Algorithm, units, window) {
 		mend += ", or a shorter window"
 	}
-	f.Fail(fmt.Sprintf("%d is too large for its window of %s under %s", units, formatWindow(l.Window), l.Algorithm), mend)
+	f.Fail(fmt.Sprintf("%d is too large for its window of %s under %s", units,
+		formatWindow(l.Window), l.Algorithm), mend)
 	return false
 }
 

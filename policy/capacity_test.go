@@ -41,7 +41,8 @@ func TestBurst(t *testing.T) {
 	} {
 		l := mustParse(t, capacityDocument(c.algorithm, c.limit, c.given, time.Minute)).Limits[0]
 		if l.Limit != c.limit || l.Burst != c.burst {
-			t.Errorf("%s of %d with burst %d: limit %d and burst %d, want burst %d", c.algorithm, c.limit, c.given, l.Limit, l.Burst, c.burst)
+			t.Errorf("%s of %d with burst %d: limit %d and burst %d, want burst %d", c.algorithm,
+				c.limit, c.given, l.Limit, l.Burst, c.burst)
 		}
 	}
 }
@@ -74,7 +75,8 @@ func TestLargestUnits(t *testing.T) {
 		{LeakyBucket, MaxWindow, in(366 * 86_400)},
 	} {
 		accepted := func(limit, burst quantity.Units) bool {
-			_, err := Parse("limits.yaml", []byte(capacityDocument(c.algorithm, limit, burst, c.window)))
+			_, err := Parse("limits.yaml",
+				[]byte(capacityDocument(c.algorithm, limit, burst, c.window)))
 			return err == nil
 		}
 		if !accepted(c.most, 0) {
@@ -101,7 +103,8 @@ func TestLargestUnits(t *testing.T) {
 func TestCapacityRemedies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.SampledFrom(algorithms.Kinds).Draw(t, "algorithm")
-		window := time.Microsecond * time.Duration(rapid.Int64Range(MinWindow.Microseconds(), MaxWindow.Microseconds()).Draw(t, "window"))
+		window := time.Microsecond * time.Duration(rapid.Int64Range(MinWindow.Microseconds(),
+			MaxWindow.Microseconds()).Draw(t, "window"))
 		limit := quantity.Units(rapid.Int64Range(1, MaxLimit).Draw(t, "limit"))
 		parse := func(limit quantity.Units, window time.Duration) strictyaml.Errors {
 			_, err := Parse("limits.yaml", []byte(capacityDocument(a, limit, 0, window)))
@@ -114,7 +117,8 @@ func TestCapacityRemedies(t *testing.T) {
 			return
 		}
 		var most quantity.Units
-		if _, err := fmt.Sscanf(errs[0].Mend, "write at most %d", &most); err != nil || len(errs) != 1 || errs[0].Path != "limits[0].limit" {
+		if _, err := fmt.Sscanf(errs[0].Mend, "write at most %d", &most); err != nil ||
+			len(errs) != 1 || errs[0].Path != "limits[0].limit" {
 			t.Fatalf("%v names no number", errs)
 		}
 		if errs := parse(most, window); len(errs) > 0 {
@@ -126,7 +130,8 @@ func TestCapacityRemedies(t *testing.T) {
 		if strings.Contains(errs[0].Mend, "shorter window") {
 			return
 		}
-		shorter := time.Microsecond * time.Duration(rapid.Int64Range(MinWindow.Microseconds(), window.Microseconds()).Draw(t, "shorter"))
+		shorter := time.Microsecond * time.Duration(rapid.Int64Range(MinWindow.Microseconds(),
+			window.Microseconds()).Draw(t, "shorter"))
 		if len(parse(limit, shorter)) == 0 {
 			t.Fatalf("%v, but a window of %s is accepted", errs, shorter)
 		}
@@ -174,11 +179,13 @@ limits:
 // TestABucketFills: a burst that takes more than ten years to fill is refused.
 func TestABucketFills(t *testing.T) {
 	for _, a := range []Algorithm{TokenBucket, LeakyBucket} {
-		if _, err := Parse("limits.yaml", []byte(capacityDocument(a, 1, 10, MaxWindow))); err != nil {
+		if _, err := Parse("limits.yaml",
+			[]byte(capacityDocument(a, 1, 10, MaxWindow))); err != nil {
 			t.Errorf("%s: ten years: %v", a, err)
 		}
 		_, err := Parse("limits.yaml", []byte(capacityDocument(a, 1, 11, MaxWindow)))
-		if err == nil || !strings.Contains(err.Error(), "11 takes over ten years to fill with 1 in 366d; write a smaller burst") {
+		if err == nil || !strings.Contains(err.Error(),
+			"11 takes over ten years to fill with 1 in 366d; write a smaller burst") {
 			t.Errorf("%s: eleven years: %v", a, err)
 		}
 	}

@@ -42,7 +42,8 @@ var (
 	regionFields   = []string{"weight"}
 	limitFields    = []string{
 		"name", "domain", "key", "match", "algorithm", "limit", "window", "burst", "weights",
-		"borrowing_limit", "lending_limit", "on_exhausted", "on_store_failure", "local_reserve", "shadow",
+		"borrowing_limit", "lending_limit", "on_exhausted", "on_store_failure", "local_reserve",
+		"shadow",
 	}
 )
 
@@ -52,10 +53,12 @@ func readDocument(root strictyaml.Value) *Document {
 	if !ok {
 		return doc
 	}
-	if f, ok := o.Required("version", "number the document, from 1 upwards, and raise the number with every change"); ok {
+	if f, ok := o.Required("version",
+		"number the document, from 1 upwards, and raise the number with every change"); ok {
 		doc.Version = f.Integer(1, MaxVersion)
 	}
-	if f, ok := o.Required("regions", "name the regions with their weights: {us-east: {weight: 1}}"); ok {
+	if f, ok := o.Required("regions",
+		"name the regions with their weights: {us-east: {weight: 1}}"); ok {
 		doc.Regions = readRegions(f)
 	}
 	if f, ok := o.Required("limits", "list at least one limit"); ok {
@@ -174,7 +177,8 @@ func readBehaviour(o strictyaml.Object, l *Limit) {
 	}
 	l.OnStoreFailure = StoreFailureLocal
 	if f, ok := o.Field("on_store_failure"); ok {
-		l.OnStoreFailure = strictyaml.OneOf(f, StoreFailureLocal, StoreFailureAllow, StoreFailureDeny)
+		l.OnStoreFailure = strictyaml.OneOf(f, StoreFailureLocal, StoreFailureAllow,
+			StoreFailureDeny)
 	}
 	if f, ok := o.Field("local_reserve"); ok {
 		l.LocalReserve = readReserve(f, l.OnStoreFailure)
@@ -226,14 +230,16 @@ func readMatch(f strictyaml.Value) []Condition {
 		return nil
 	}
 	if len(entries) > MaxConditions {
-		f.Fail(fmt.Sprintf("%d conditions", len(entries)), fmt.Sprintf("use at most %d", MaxConditions))
+		f.Fail(fmt.Sprintf("%d conditions", len(entries)), fmt.Sprintf("use at most %d",
+			MaxConditions))
 	}
 	conditions := make([]Condition, 0, len(entries))
 	for _, e := range entries {
 		checkName(e.Key, e.Name, descriptorNames)
 		value, _ := e.Value.Text("write the value the descriptor must have")
 		if len(value) > MaxConditionText {
-			e.Value.Fail(fmt.Sprintf("%d bytes long", len(value)), fmt.Sprintf("match on a value of at most %d bytes", MaxConditionText))
+			e.Value.Fail(fmt.Sprintf("%d bytes long", len(value)),
+				fmt.Sprintf("match on a value of at most %d bytes", MaxConditionText))
 		}
 		conditions = append(conditions, Condition{e.Name, value})
 	}
@@ -243,7 +249,8 @@ func readMatch(f strictyaml.Value) []Condition {
 
 // readWeights reads the limit's own weights, parallel to regions.
 func readWeights(f strictyaml.Value, regions []Region) []quantity.Units {
-	entries, ok := f.Entries("write the weights as {us-east: 1}, or remove the field to use those of the regions")
+	entries, ok := f.Entries(
+		"write the weights as {us-east: 1}, or remove the field to use those of the regions")
 	if !ok || len(regions) == 0 {
 		return nil
 	}

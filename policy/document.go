@@ -160,10 +160,12 @@ func Load(path string) (*Document, error) {
 func readError(err error) error {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("read limits document: %w; check the path, or write the document there", err)
+		return fmt.Errorf("read limits document: %w; check the path, or write the document there",
+			err)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("read limits document: %w; let the user quotad runs as read it", err)
 	default:
-		return fmt.Errorf("read limits document: %w; check that the path names a readable file", err)
+		return fmt.Errorf("read limits document: %w; check that the path names a readable file",
+			err)
 	}
 }

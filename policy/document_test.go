@@ -162,7 +162,8 @@ func TestCarriageReturnsMoveNothing(t *testing.T) {
 
 // TestErrorsAreBounded reads a document with more problems than the report may have.
 func TestErrorsAreBounded(t *testing.T) {
-	src := "version: 1\nregions: {eu: {weight: 1}}\nlimits:\n" + strings.Repeat("  - x\n", 2*strictyaml.MaxErrors)
+	src := "version: 1\nregions: {eu: {weight: 1}}\nlimits:\n" + strings.Repeat("  - x\n",
+		2*strictyaml.MaxErrors)
 	_, err := Parse("limits.yaml", []byte(src))
 	var errs strictyaml.Errors
 	if !errors.As(err, &errs) || len(errs) != strictyaml.MaxErrors {
@@ -174,7 +175,9 @@ func TestErrorsAreBounded(t *testing.T) {
 // or keys only must be refused before they cost more than reading them.
 func TestLargestDocuments(t *testing.T) {
 	const head = "version: 1\nregions: {eu: {weight: 1}}\nlimits:\n"
-	fill := func(s string) string { return strings.Repeat(s, (MaxDocumentBytes-len(head)-1)/len(s)) }
+	fill := func(s string) string {
+		return strings.Repeat(s, (MaxDocumentBytes-len(head)-1)/len(s))
+	}
 	for name, src := range map[string]string{
 		"too large":       head + fill("#\n") + "####",
 		"open lists":      fill("["),
@@ -214,7 +217,9 @@ func TestSource(t *testing.T) {
 		t.Errorf("Source() = %q, want %q", got, text)
 	}
 	again := mustParse(t, string(doc.Source()))
-	if plain := mustParse(t, strings.TrimPrefix(text, "\ufeff# policy\r\n")); again.Epoch() != doc.Epoch() || plain.Epoch() != doc.Epoch() {
+	if plain := mustParse(t,
+		strings.TrimPrefix(text, "\ufeff# policy\r\n")); again.Epoch() != doc.Epoch() ||
+		plain.Epoch() != doc.Epoch() {
 		t.Errorf("epochs %s, %s and %s of one document", doc.Epoch(), again.Epoch(), plain.Epoch())
 	}
 }

@@ -16,11 +16,13 @@ func TestEntity(t *testing.T) {
 			t.Fatalf("the entity of %q is %q, want %q", ref.ID(), got, ref.Key[0].Value)
 		}
 	})
-	l := Limit{Domain: "api", Name: "a", Key: []string{"account", "path"}, Algorithm: FixedWindow, Window: time.Minute}
+	l := Limit{Domain: "api", Name: "a", Key: []string{"account", "path"}, Algorithm: FixedWindow,
+		Window: time.Minute}
 	if got := l.Bucket(map[string]string{"account": "42", "path": "/"}).Entity(); got != "42" {
 		t.Errorf("entity %q, want 42", got)
 	}
-	for _, id := range []BucketID{"", "x", "3:api,", "3:api,1:a,12:fixed_window,8:10000000,1:k", "3:api,1:a,12:fixed_window,8:10000000,1:k,9:v,"} {
+	for _, id := range []BucketID{"", "x", "3:api,", "3:api,1:a,12:fixed_window,8:10000000,1:k",
+		"3:api,1:a,12:fixed_window,8:10000000,1:k,9:v,"} {
 		if got := id.Entity(); got != "" {
 			t.Errorf("the entity of %q is %q", id, got)
 		}

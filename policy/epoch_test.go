@@ -87,14 +87,20 @@ func TestEpochCoversEveryField(t *testing.T) {
 			change(t, target(doc).Field(i))
 			same := doc.computeEpoch() == old
 			if want := strings.Contains(strings.Join(meaningless, " "), field.Name); same != want {
-				t.Errorf("%s.%s: another value gives the same epoch: %v, want %v", name, field.Name, same, want)
+				t.Errorf("%s.%s: another value gives the same epoch: %v, want %v", name, field.Name,
+					same, want)
 			}
 		}
 	}
 	check("Document", func(d *Document) reflect.Value { return reflect.ValueOf(d).Elem() })
-	check("Region", func(d *Document) reflect.Value { return reflect.ValueOf(&d.Regions[0]).Elem() })
-	check("Limit", func(d *Document) reflect.Value { return reflect.ValueOf(&d.Limits[0]).Elem() }, "Index", "Pos")
-	check("Condition", func(d *Document) reflect.Value { return reflect.ValueOf(&d.Limits[0].Match[0]).Elem() })
+	check("Region", func(d *Document) reflect.Value {
+		return reflect.ValueOf(&d.Regions[0]).Elem()
+	})
+	check("Limit", func(d *Document) reflect.Value { return reflect.ValueOf(&d.Limits[0]).Elem() },
+		"Index", "Pos")
+	check("Condition", func(d *Document) reflect.Value {
+		return reflect.ValueOf(&d.Limits[0].Match[0]).Elem()
+	})
 }
 
 // TestEpochDiffersByBurst expects one epoch if the burst is the default, written or not, and
@@ -102,7 +108,8 @@ func TestEpochCoversEveryField(t *testing.T) {
 func TestEpochDiffersByBurst(t *testing.T) {
 	parse := func(burst string) *Document {
 		return mustParse(t, "version: 1\nregions: {eu: {weight: 1}}\nlimits:\n"+
-			"- {name: a, domain: api, key: [k], algorithm: token_bucket, limit: 10, window: 1m"+burst+"}\n")
+			"- {name: a, domain: api, key: [k], algorithm: token_bucket, limit: 10, window: 1m"+
+			burst+"}\n")
 	}
 	plain, written, more := parse(""), parse(", burst: 10"), parse(", burst: 11")
 	if plain.Epoch() != written.Epoch() {

@@ -55,7 +55,8 @@ func checkDocument(t *testing.T, doc *Document) {
 	if n := len(doc.Regions); n < 1 || n > MaxRegions {
 		t.Errorf("%d regions", n)
 	}
-	if !slices.IsSortedFunc(doc.Regions, func(a, b Region) int { return strings.Compare(a.Name, b.Name) }) {
+	if !slices.IsSortedFunc(doc.Regions,
+		func(a, b Region) int { return strings.Compare(a.Name, b.Name) }) {
 		t.Errorf("regions %v are not sorted", doc.Regions)
 	}
 	m := doc.Compile()
@@ -65,7 +66,8 @@ func checkDocument(t *testing.T, doc *Document) {
 		for _, w := range l.Weights {
 			sum += w
 		}
-		if len(l.Weights) != len(doc.Regions) || sum < 1 || l.Limit < 1 || l.Limit > MaxLimit || l.Index != i {
+		if len(l.Weights) != len(doc.Regions) || sum < 1 || l.Limit < 1 || l.Limit > MaxLimit ||
+			l.Index != i {
 			t.Errorf("limits[%d] = %+v", i, l)
 		}
 		checkCounted(t, l)
@@ -98,7 +100,8 @@ func checkCounted(t *testing.T, l *Limit) {
 	}
 	exact := algorithms.Tick(l.Algorithm, max(l.Limit, l.Burst), l.Window.Microseconds()) > 0
 	remembered := l.Algorithm != SlidingWindowLog || l.Limit <= MaxLogLimit
-	if !slices.Contains(algorithms.Kinds, l.Algorithm) || !burst || !exact || !remembered || l.Cell() <= 0 {
+	if !slices.Contains(algorithms.Kinds, l.Algorithm) || !burst || !exact || !remembered ||
+		l.Cell() <= 0 {
 		t.Errorf("limits[%d] = %+v with cells of %s", l.Index, l, l.Cell())
 	}
 }

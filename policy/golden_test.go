@@ -11,7 +11,8 @@ import (
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
-var update = flag.Bool("update", false, "write the errors and warnings found into testdata; read the difference before you keep it")
+var update = flag.Bool("update", false,
+	"write the errors and warnings found into testdata; read the difference before you keep it")
 
 // TestInvalidDocuments compares the errors of every refused document of testdata/invalid with their
 // whole expected text: position, field, problem and remedy.

@@ -40,7 +40,8 @@ func TestImports(t *testing.T) {
 			}
 			standard := !strings.Contains(strings.SplitN(path, "/", 2)[0], ".")
 			if _, known := reasons[path]; !standard && !known {
-				t.Errorf("%s imports %s; policy imports the standard library and %v", name, path, reasons)
+				t.Errorf("%s imports %s; policy imports the standard library and %v", name, path,
+					reasons)
 			}
 		}
 	}

@@ -47,7 +47,8 @@ func (d *Document) Compile() *Matcher {
 		g.add(l)
 	}
 	for _, g := range m.names {
-		slices.SortStableFunc(g.tries, func(a, b trie) int { return cmp.Compare(len(b.names), len(a.names)) })
+		slices.SortStableFunc(g.tries,
+			func(a, b trie) int { return cmp.Compare(len(b.names), len(a.names)) })
 	}
 	return m
 }
@@ -66,7 +67,8 @@ func (g *group) add(l *Limit) {
 }
 
 func (t trie) isOn(match []Condition) bool {
-	return slices.EqualFunc(t.names, match, func(name string, c Condition) bool { return name == c.Name })
+	return slices.EqualFunc(t.names, match,
+		func(name string, c Condition) bool { return name == c.Name })
 }
 
 func (t trie) add(l *Limit) {
@@ -162,7 +164,8 @@ func (m *Matcher) Entry(ref BucketRef) (*Limit, bool) {
 	if !ok || ref.Algorithm != g.first.Algorithm || ref.Window != g.first.Window {
 		return nil, false
 	}
-	sameKey := slices.EqualFunc(ref.Key, g.first.Key, func(kv KeyValue, name string) bool { return kv.Name == name })
+	sameKey := slices.EqualFunc(ref.Key, g.first.Key,
+		func(kv KeyValue, name string) bool { return kv.Name == name })
 	if !sameKey {
 		return nil, false
 	}

@@ -35,17 +35,24 @@ func TestAppend(t *testing.T) {
 		descriptors descriptors
 		want        []quantity.Units // the limits of the entries, in order
 	}{
-		"key alone":             {"api", descriptors{"account": "1"}, []quantity.Units{100, 1000}},
-		"no key":                {"api", descriptors{"plan": "pro"}, nil},
-		"no descriptors":        {"api", nil, nil},
-		"part of a key":         {"api", descriptors{"address": "::1", "path": "/login"}, nil},
-		"another value":         {"api", descriptors{"account": "1", "plan": "free"}, []quantity.Units{100, 1000}},
-		"empty value":           {"api", descriptors{"account": "", "plan": ""}, []quantity.Units{100, 1000}},
-		"condition":             {"api", descriptors{"account": "1", "plan": "pro"}, []quantity.Units{1000, 500}},
-		"more conditions":       {"api", descriptors{"account": "42", "plan": "pro"}, []quantity.Units{1000, 900}},
-		"composite key":         {"api", descriptors{"account": "1", "address": "::1", "path": "/login"}, []quantity.Units{100, 5, 1000}},
-		"all":                   {"api", descriptors{"account": "42", "address": "::1", "path": "/login", "plan": "pro"}, []quantity.Units{5, 1000, 900}},
-		"other domain":          {"mail", descriptors{"account": "42", "plan": "pro"}, []quantity.Units{7}},
+		"key alone":      {"api", descriptors{"account": "1"}, []quantity.Units{100, 1000}},
+		"no key":         {"api", descriptors{"plan": "pro"}, nil},
+		"no descriptors": {"api", nil, nil},
+		"part of a key":  {"api", descriptors{"address": "::1", "path": "/login"}, nil},
+		"another value": {"api", descriptors{"account": "1", "plan": "free"},
+			[]quantity.Units{100, 1000}},
+		"empty value": {"api", descriptors{"account": "", "plan": ""},
+			[]quantity.Units{100, 1000}},
+		"condition": {"api", descriptors{"account": "1", "plan": "pro"},
+			[]quantity.Units{1000, 500}},
+		"more conditions": {"api", descriptors{"account": "42", "plan": "pro"},
+			[]quantity.Units{1000, 900}},
+		"composite key": {"api", descriptors{"account": "1", "address": "::1",
+			"path": "/login"}, []quantity.Units{100, 5, 1000}},
+		"all": {"api", descriptors{"account": "42", "address": "::1",
+			"path": "/login", "plan": "pro"}, []quantity.Units{5, 1000, 900}},
+		"other domain": {"mail", descriptors{"account": "42", "plan": "pro"},
+			[]quantity.Units{7}},
 		"no such domain":        {"web", descriptors{"account": "42"}, nil},
 		"domain is not a limit": {"minute", descriptors{"account": "42"}, nil},
 	} {
@@ -81,7 +88,8 @@ func TestAppendPointsIntoTheDocument(t *testing.T) {
 func TestEntry(t *testing.T) {
 	doc := mustParse(t, matchDocument)
 	m := doc.Compile()
-	minute := BucketRef{"api", "minute", FixedWindow, time.Minute, []KeyValue{{"account", "42"}}, nil}
+	minute := BucketRef{"api", "minute", FixedWindow, time.Minute, []KeyValue{{"account", "42"}},
+		nil}
 	with := func(change func(*BucketRef)) BucketRef {
 		ref := minute
 		change(&ref)
@@ -91,10 +99,12 @@ func TestEntry(t *testing.T) {
 		ref   BucketRef
 		index int
 	}{
-		"no conditions":  {minute, 0},
-		"another name":   {with(func(r *BucketRef) { r.Name, r.Window = "hour", time.Hour }), 2},
-		"one condition":  {with(func(r *BucketRef) { r.Match = []Condition{{"plan", "pro"}} }), 3},
-		"two conditions": {with(func(r *BucketRef) { r.Match = []Condition{{"account", "42"}, {"plan", "pro"}} }), 4},
+		"no conditions": {minute, 0},
+		"another name":  {with(func(r *BucketRef) { r.Name, r.Window = "hour", time.Hour }), 2},
+		"one condition": {with(func(r *BucketRef) { r.Match = []Condition{{"plan", "pro"}} }), 3},
+		"two conditions": {with(func(r *BucketRef) {
+			r.Match = []Condition{{"account", "42"}, {"plan", "pro"}}
+		}), 4},
 		"another domain": {with(func(r *BucketRef) { r.Domain = "mail" }), 5},
 	} {
 		if l, ok := m.Entry(c.ref); !ok || l != &doc.Limits[c.index] {
@@ -102,20 +112,30 @@ func TestEntry(t *testing.T) {
 		}
 	}
 	for name, ref := range map[string]BucketRef{
-		"domain":            with(func(r *BucketRef) { r.Domain = "web" }),
-		"name's key":        with(func(r *BucketRef) { r.Name = "login" }),
-		"name":              with(func(r *BucketRef) { r.Name = "day" }),
-		"algorithm":         with(func(r *BucketRef) { r.Algorithm = TokenBucket }),
-		"window":            with(func(r *BucketRef) { r.Window = time.Hour }),
-		"key":               with(func(r *BucketRef) { r.Key = []KeyValue{{"address", "7"}} }),
-		"longer key":        with(func(r *BucketRef) { r.Key = append(slices.Clone(r.Key), KeyValue{"address", "7"}) }),
-		"value to match":    with(func(r *BucketRef) { r.Match = []Condition{{"plan", "free"}} }),
-		"name to match":     with(func(r *BucketRef) { r.Match = []Condition{{"tier", "pro"}} }),
-		"half of a match":   with(func(r *BucketRef) { r.Match = []Condition{{"account", "42"}} }),
-		"domain's match":    with(func(r *BucketRef) { r.Domain, r.Match = "mail", []Condition{{"plan", "pro"}} }),
-		"order of match":    with(func(r *BucketRef) { r.Match = []Condition{{"plan", "pro"}, {"account", "42"}} }),
-		"longer match":      with(func(r *BucketRef) { r.Match = []Condition{{"account", "42"}, {"plan", "pro"}, {"zone", "x"}} }),
-		"entry, unmatching": with(func(r *BucketRef) { r.Name, r.Key = "login", []KeyValue{{"account", "42"}, {"address", "::1"}} }),
+		"domain":     with(func(r *BucketRef) { r.Domain = "web" }),
+		"name's key": with(func(r *BucketRef) { r.Name = "login" }),
+		"name":       with(func(r *BucketRef) { r.Name = "day" }),
+		"algorithm":  with(func(r *BucketRef) { r.Algorithm = TokenBucket }),
+		"window":     with(func(r *BucketRef) { r.Window = time.Hour }),
+		"key":        with(func(r *BucketRef) { r.Key = []KeyValue{{"address", "7"}} }),
+		"longer key": with(func(r *BucketRef) {
+			r.Key = append(slices.Clone(r.Key), KeyValue{"address", "7"})
+		}),
+		"value to match":  with(func(r *BucketRef) { r.Match = []Condition{{"plan", "free"}} }),
+		"name to match":   with(func(r *BucketRef) { r.Match = []Condition{{"tier", "pro"}} }),
+		"half of a match": with(func(r *BucketRef) { r.Match = []Condition{{"account", "42"}} }),
+		"domain's match": with(func(r *BucketRef) {
+			r.Domain, r.Match = "mail", []Condition{{"plan", "pro"}}
+		}),
+		"order of match": with(func(r *BucketRef) {
+			r.Match = []Condition{{"plan", "pro"}, {"account", "42"}}
+		}),
+		"longer match": with(func(r *BucketRef) {
+			r.Match = []Condition{{"account", "42"}, {"plan", "pro"}, {"zone", "x"}}
+		}),
+		"entry, unmatching": with(func(r *BucketRef) {
+			r.Name, r.Key = "login", []KeyValue{{"account", "42"}, {"address", "::1"}}
+		}),
 	} {
 		if l, ok := m.Entry(ref); ok {
 			t.Errorf("another %s: got limits[%d]", name, l.Index)
@@ -253,8 +273,9 @@ func TestMatcherAgainstTwin(t *testing.T) {
 		value := rapid.SampledFrom([]string{"1", "2"})
 		rules := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) rule {
 			return rule{
-				name:  rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"),
-				match: rapid.MapOfN(rapid.SampledFrom([]string{"k", "p", "q"}), value, 0, 3).Draw(t, "match"),
+				name: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"),
+				match: rapid.MapOfN(rapid.SampledFrom([]string{"k", "p", "q"}), value, 0, 3).Draw(t,
+					"match"),
 			}
 		}), 1, 6).Draw(t, "rules")
 
@@ -282,7 +303,8 @@ func TestMatcherAgainstTwin(t *testing.T) {
 				got = append(got, l.Index)
 				ref, err := ParseBucketID(l.Bucket(r))
 				if e, ok := m.Entry(ref); err != nil || !ok || e != l {
-					t.Fatalf("request %v: the bucket of limits[%d] is %+v, %v, and leads to %v, %v", r, l.Index, ref, err, e, ok)
+					t.Fatalf("request %v: the bucket of limits[%d] is %+v, %v, and leads to %v, %v",
+						r, l.Index, ref, err, e, ok)
 				}
 			}
 			if !reflect.DeepEqual(got, want[i]) {
@@ -306,7 +328,8 @@ func tenantDocument(n int) string {
 func TestAppendDoesNotAllocate(t *testing.T) {
 	m := mustParse(t, tenantDocument(500)).Compile()
 	dst := make([]*Limit, 0, 8)
-	descriptors := map[string]string{"account": "t77", "address": "::1", "path": "/login", "plan": "pro"}
+	descriptors := map[string]string{"account": "t77", "address": "::1", "path": "/login",
+		"plan": "pro"}
 	allocs := testing.AllocsPerRun(100, func() { dst = m.Append(dst[:0], "api", descriptors) })
 	if want := []quantity.Units{5, 1000, 500, 78}; !slices.Equal(limitsOf(dst), want) {
 		t.Errorf("limits %v, want %v", limitsOf(dst), want)
@@ -321,7 +344,8 @@ func BenchmarkAppend(b *testing.B) {
 		b.Run(fmt.Sprintf("tenants=%d", tenants), func(b *testing.B) {
 			m := mustParse(b, tenantDocument(tenants)).Compile()
 			dst := make([]*Limit, 0, 8)
-			descriptors := map[string]string{"account": "t77", "address": "::1", "path": "/login", "plan": "pro"}
+			descriptors := map[string]string{"account": "t77", "address": "::1", "path": "/login",
+				"plan": "pro"}
 			b.ReportAllocs()
 			for b.Loop() {
 				dst = m.Append(dst[:0], "api", descriptors)

@@ -82,7 +82,8 @@ func tieProblem(e, other source) string {
 	if len(e.Match) == 0 {
 		return fmt.Sprintf("%s has the same name and no conditions either, so neither goes before the other", other)
 	}
-	return fmt.Sprintf("%s has the same name and as many conditions, and a request can meet both", other)
+	return fmt.Sprintf("%s has the same name and as many conditions, and a request can meet both",
+		other)
 }
 
 // contradict reports whether no request can meet both lists of conditions,

@@ -14,13 +14,15 @@ import (
 // TestLongValuesAreShortened: a value of up to 64 bytes stands in an ID as it is, a longer one as a
 // digest that is the same in every region and version, and is read back as one.
 func TestLongValuesAreShortened(t *testing.T) {
-	l := &Limit{Domain: "api", Name: "a", Key: []string{"account", "path"}, Algorithm: FixedWindow, Window: time.Minute}
+	l := &Limit{Domain: "api", Name: "a", Key: []string{"account", "path"}, Algorithm: FixedWindow,
+		Window: time.Minute}
 	whole, long := strings.Repeat("v", MaxValueBytes), strings.Repeat("v", MaxValueBytes+1)
 	const digest = "#92eab854305e1dec64f0b0074e2b6a20718f9bff20a97fb301ba18025c18d205"
 	for value, want := range map[string]string{"": "", "42": "42", whole: whole, long: digest} {
 		id := l.Bucket(map[string]string{"account": value, "path": "/"})
 		ref, err := ParseBucketID(id)
-		if err != nil || ref.Key[0].Value != want || ref.Key[0].Shortened() != (value == long) || ref.Key[1].Value != "/" || ref.ID() != id {
+		if err != nil || ref.Key[0].Value != want || ref.Key[0].Shortened() != (value == long) ||
+			ref.Key[1].Value != "/" || ref.ID() != id {
 			t.Errorf("%d bytes: %+v, %v, want %q", len(value), ref, err, want)
 		}
 		if id.Entity() != want {
@@ -32,7 +34,8 @@ func TestLongValuesAreShortened(t *testing.T) {
 // TestNoValueLooksLikeADigest: a client that sends the digest of somebody else's value as its own
 // value has its own bucket.
 func TestNoValueLooksLikeADigest(t *testing.T) {
-	l := &Limit{Domain: "api", Name: "a", Key: []string{"account"}, Algorithm: FixedWindow, Window: time.Minute}
+	l := &Limit{Domain: "api", Name: "a", Key: []string{"account"}, Algorithm: FixedWindow,
+		Window: time.Minute}
 	of := func(value string) BucketID { return l.Bucket(map[string]string{"account": value}) }
 	victim := strings.Repeat("a long account ", 10)
 	seen := map[BucketID]string{}
@@ -48,16 +51,19 @@ func TestNoValueLooksLikeADigest(t *testing.T) {
 // TestLongValuesStayApart: buckets with different values have different IDs, however long the
 // values are and wherever they end, and no ID is longer than allowed.
 func TestLongValuesStayApart(t *testing.T) {
-	l := &Limit{Domain: "api", Name: "a", Key: []string{"k", "l"}, Algorithm: FixedWindow, Window: time.Minute}
+	l := &Limit{Domain: "api", Name: "a", Key: []string{"k", "l"}, Algorithm: FixedWindow,
+		Window: time.Minute}
 	rapid.Check(t, func(t *rapid.T) {
-		text := strings.Repeat(rapid.StringMatching(`[0-9:,#a]{1,3}`).Draw(t, "text"), rapid.IntRange(1, 4000).Draw(t, "times"))
+		text := strings.Repeat(rapid.StringMatching(`[0-9:,#a]{1,3}`).Draw(t, "text"),
+			rapid.IntRange(1, 4000).Draw(t, "times"))
 		cut := func(label string) (string, string) {
 			at := rapid.IntRange(0, len(text)).Draw(t, label)
 			return text[:at], text[at:]
 		}
 		a, b := cut("a")
 		c, d := cut("c")
-		one, other := l.Bucket(map[string]string{"k": a, "l": b}), l.Bucket(map[string]string{"k": c, "l": d})
+		one, other := l.Bucket(map[string]string{"k": a, "l": b}),
+			l.Bucket(map[string]string{"k": c, "l": d})
 		if (one == other) != (a == c) {
 			t.Fatalf("cut at %d and %d: IDs %q and %q", len(a), len(c), one, other)
 		}
@@ -78,7 +84,8 @@ func TestTheLongestID(t *testing.T) {
 		descriptors[name(i)] = strings.Repeat("v", 100_000)
 	}
 	for i := range MaxConditions {
-		l.Match = append(l.Match, Condition{name(i + MaxKeyNames), strings.Repeat("c", MaxConditionText)})
+		l.Match = append(l.Match, Condition{name(i + MaxKeyNames),
+			strings.Repeat("c", MaxConditionText)})
 	}
 	longest := 0
 	for _, l.Algorithm = range algorithms.Kinds {

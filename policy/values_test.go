@@ -41,7 +41,8 @@ func TestParseWindow(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "1", "m", "1 m", " 1m", "1m ", "-1m", "+1m", "1M", "1min", "1month", "1.m", ".5m", "1..5m", "1.5.5m",
+		"", "1", "m", "1 m", " 1m", "1m ", "-1m", "+1m", "1M", "1min", "1month", "1.m", ".5m",
+		"1..5m", "1.5.5m",
 		"1,5m", "1e3s", "1.5ns", "0.0000000001s", "1m1", "1_000s", "٣s",
 	} {
 		if got, ok := parseWindow(text); ok {
@@ -66,7 +67,8 @@ func TestParseWindowIsGo(t *testing.T) {
 
 func TestFormatWindow(t *testing.T) {
 	for want, d := range map[string]time.Duration{
-		"1m": time.Minute, "1m30s": 90 * time.Second, "1d": 24 * time.Hour, "7d": 7 * 24 * time.Hour,
+		"1m": time.Minute, "1m30s": 90 * time.Second, "1d": 24 * time.Hour,
+		"7d":   7 * 24 * time.Hour,
 		"10ms": 10 * time.Millisecond, "1s5us": time.Second + 5*time.Microsecond,
 	} {
 		if got := formatWindow(d); got != want {
@@ -77,7 +79,8 @@ func TestFormatWindow(t *testing.T) {
 
 func TestParsePPM(t *testing.T) {
 	for text, want := range map[string]PPM{
-		"0": 0, "0.0": 0, "1": PPMOne, "1.0": PPMOne, "0.5": 500_000, "0.95": 950_000, "0.000001": 1,
+		"0": 0, "0.0": 0, "1": PPMOne, "1.0": PPMOne, "0.5": 500_000, "0.95": 950_000,
+		"0.000001": 1,
 		"0.123456": 123_456, "12.5": 12_500_000, "1000000": MaxBorrowingLimit,
 		"9223372036854775807": math.MaxInt64, // saturates
 	} {
@@ -85,7 +88,8 @@ func TestParsePPM(t *testing.T) {
 			t.Errorf("parsePPM(%q) = %d, %v, want %d", text, got, ok, want)
 		}
 	}
-	for _, text := range []string{"", ".", ".5", "1.", "-1", "+1", "01", "00", "1e3", "0x1", "1_0", "0.1234567", "1.2.3", "50%", "½"} {
+	for _, text := range []string{"", ".", ".5", "1.", "-1", "+1", "01", "00", "1e3", "0x1", "1_0",
+		"0.1234567", "1.2.3", "50%", "½"} {
 		if got, ok := parsePPM(text); ok {
 			t.Errorf("parsePPM(%q) = %d, want a refusal", text, got)
 		}
@@ -94,7 +98,8 @@ func TestParsePPM(t *testing.T) {
 
 func TestPPMText(t *testing.T) {
 	for want, p := range map[string]PPM{
-		"0": 0, "1": PPMOne, "0.5": 500_000, "0.000001": 1, "0.95": DefaultLendingLimit, "2.25": 2_250_000,
+		"0": 0, "1": PPMOne, "0.5": 500_000, "0.000001": 1, "0.95": DefaultLendingLimit,
+		"2.25":      2_250_000,
 		"unlimited": Unlimited, "-0.5": -500_000,
 	} {
 		if got := p.String(); got != want {
@@ -112,7 +117,8 @@ func TestPPMText(t *testing.T) {
 func TestIsInteger(t *testing.T) {
 	for text, want := range map[string]bool{
 		"0": true, "7": true, "10": true, "-1": true, "99999999999999999999": true,
-		"": false, "-": false, "-0": false, "00": false, "01": false, "+1": false, "1.0": false, "1e3": false,
+		"": false, "-": false, "-0": false, "00": false, "01": false, "+1": false, "1.0": false,
+		"1e3": false,
 		"0x1": false, "1_0": false, " 1": false, "--1": false,
 	} {
 		if got := isInteger(text); got != want {

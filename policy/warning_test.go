@@ -23,15 +23,24 @@ func TestHome(t *testing.T) {
 		limit Limit
 		home  bool
 	}{
-		{"two for each", Limit{Algorithm: FixedWindow, Limit: 6, Weights: []quantity.Units{1, 5, 2}}, false},
-		{"one less", Limit{Algorithm: FixedWindow, Limit: 5, Weights: []quantity.Units{1, 5, 2}}, true},
-		{"a region without weight", Limit{Algorithm: SlidingWindowLog, Limit: 4, Weights: []quantity.Units{1, 0, 2}}, false},
-		{"one region with weight", Limit{Algorithm: TokenBucket, Limit: 1, Burst: 1, Weights: []quantity.Units{0, 7, 0}}, false},
-		{"burst of no bucket", Limit{Algorithm: SlidingWindowCounter, Limit: 4, Burst: 0, Weights: []quantity.Units{1, 1}}, false},
-		{"two of a burst for each", Limit{Algorithm: TokenBucket, Limit: 100, Burst: 4, Weights: []quantity.Units{1, 1}}, false},
-		{"one less of a burst", Limit{Algorithm: TokenBucket, Limit: 100, Burst: 3, Weights: []quantity.Units{1, 1}}, true},
-		{"one less in a queue", Limit{Algorithm: LeakyBucket, Limit: 100, Burst: 3, Weights: []quantity.Units{1, 1}}, true},
-		{"a burst above a small limit", Limit{Algorithm: LeakyBucket, Limit: 3, Burst: 100, Weights: []quantity.Units{1, 1}}, true},
+		{"two for each", Limit{Algorithm: FixedWindow, Limit: 6, Weights: []quantity.Units{1, 5,
+			2}}, false},
+		{"one less", Limit{Algorithm: FixedWindow, Limit: 5, Weights: []quantity.Units{1, 5, 2}},
+			true},
+		{"a region without weight", Limit{Algorithm: SlidingWindowLog, Limit: 4,
+			Weights: []quantity.Units{1, 0, 2}}, false},
+		{"one region with weight", Limit{Algorithm: TokenBucket, Limit: 1, Burst: 1,
+			Weights: []quantity.Units{0, 7, 0}}, false},
+		{"burst of no bucket", Limit{Algorithm: SlidingWindowCounter, Limit: 4, Burst: 0,
+			Weights: []quantity.Units{1, 1}}, false},
+		{"two of a burst for each", Limit{Algorithm: TokenBucket, Limit: 100, Burst: 4,
+			Weights: []quantity.Units{1, 1}}, false},
+		{"one less of a burst", Limit{Algorithm: TokenBucket, Limit: 100, Burst: 3,
+			Weights: []quantity.Units{1, 1}}, true},
+		{"one less in a queue", Limit{Algorithm: LeakyBucket, Limit: 100, Burst: 3,
+			Weights: []quantity.Units{1, 1}}, true},
+		{"a burst above a small limit", Limit{Algorithm: LeakyBucket, Limit: 3, Burst: 100,
+			Weights: []quantity.Units{1, 1}}, true},
 	} {
 		if got := c.limit.Home(); got != c.home {
 			t.Errorf("%s: %v, want %v", c.name, got, c.home)
@@ -61,7 +70,8 @@ func TestWarningsAreNoPartOfTheEpoch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if slices.Equal(doc.Warnings(), other.Warnings()) || doc.Epoch() != other.Epoch() {
-		t.Errorf("warnings %v and %v in epochs %s and %s", doc.Warnings(), other.Warnings(), doc.Epoch(), other.Epoch())
+		t.Errorf("warnings %v and %v in epochs %s and %s", doc.Warnings(), other.Warnings(),
+			doc.Epoch(), other.Epoch())
 	}
 }
 
@@ -76,8 +86,10 @@ func TestWarningsAreBounded(t *testing.T) {
 		}
 	}
 	warnings := mustParse(t, b.String()).Warnings()
-	if last := warnings[len(warnings)-1]; len(warnings) != strictyaml.MaxErrors || last.Pos.Line != 3+strictyaml.MaxErrors/2 {
-		t.Errorf("%d warnings, the last in line %d, want the first %d", len(warnings), last.Pos.Line, strictyaml.MaxErrors)
+	if last := warnings[len(warnings)-1]; len(warnings) != strictyaml.MaxErrors ||
+		last.Pos.Line != 3+strictyaml.MaxErrors/2 {
+		t.Errorf("%d warnings, the last in line %d, want the first %d", len(warnings),
+			last.Pos.Line, strictyaml.MaxErrors)
 	}
 }
 
@@ -88,10 +100,14 @@ func TestReserve(t *testing.T) {
 		want  PPM
 	}{
 		{"none", Limit{Algorithm: FixedWindow, Limit: 100, Weights: []quantity.Units{1, 1}}, 0},
-		{"some", Limit{Algorithm: FixedWindow, Limit: 4, Weights: []quantity.Units{1, 1}, LocalReserve: 250_000}, 250_000},
-		{"home mode", Limit{Algorithm: FixedWindow, Limit: 3, Weights: []quantity.Units{1, 1}, LocalReserve: 250_000}, 0},
-		{"home mode of a burst", Limit{Algorithm: TokenBucket, Limit: 100, Burst: 3, Weights: []quantity.Units{1, 1}, LocalReserve: PPMOne}, 0},
-		{"one region", Limit{Algorithm: FixedWindow, Limit: 1, Weights: []quantity.Units{1, 0}, LocalReserve: PPMOne}, PPMOne},
+		{"some", Limit{Algorithm: FixedWindow, Limit: 4, Weights: []quantity.Units{1, 1},
+			LocalReserve: 250_000}, 250_000},
+		{"home mode", Limit{Algorithm: FixedWindow, Limit: 3, Weights: []quantity.Units{1, 1},
+			LocalReserve: 250_000}, 0},
+		{"home mode of a burst", Limit{Algorithm: TokenBucket, Limit: 100, Burst: 3,
+			Weights: []quantity.Units{1, 1}, LocalReserve: PPMOne}, 0},
+		{"one region", Limit{Algorithm: FixedWindow, Limit: 1, Weights: []quantity.Units{1, 0},
+			LocalReserve: PPMOne}, PPMOne},
 	} {
 		if got := c.limit.Reserve(); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
@@ -104,11 +120,13 @@ func TestReserve(t *testing.T) {
 func TestReserveIsNoPartOfTheBucket(t *testing.T) {
 	parse := func(more string) *Document {
 		return mustParse(t, "version: 1\nregions: {eu: {weight: 1}}\nlimits:\n"+
-			"- {name: a, domain: api, key: [k], algorithm: fixed_window, limit: 100, window: 1m"+more+"}\n")
+			"- {name: a, domain: api, key: [k], algorithm: fixed_window, limit: 100, window: 1m"+
+			more+"}\n")
 	}
 	none, zero, some := parse(""), parse(", local_reserve: 0"), parse(", local_reserve: 0.1")
 	if none.Epoch() != zero.Epoch() || none.Epoch() == some.Epoch() {
-		t.Errorf("epochs %s, %s and %s of no reserve, none and some", none.Epoch(), zero.Epoch(), some.Epoch())
+		t.Errorf("epochs %s, %s and %s of no reserve, none and some", none.Epoch(), zero.Epoch(),
+			some.Epoch())
 	}
 	request := map[string]string{"k": "42"}
 	if one, two := none.Limits[0].Bucket(request), some.Limits[0].Bucket(request); one != two {

@@ -80,7 +80,8 @@ type watch struct {
 }
 
 // run reads the document again whenever it may have changed, until ctx ends.
-func (w *watch) run(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error, hup <-chan os.Signal) {
+func (w *watch) run(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error,
+	hup <-chan os.Signal) {
 	settle := time.NewTimer(settleTime)
 	settle.Stop()
 	defer settle.Stop()
@@ -151,13 +152,15 @@ func (w *watch) follow() error {
 	w.target = target
 	for _, dir := range []string{home, filepath.Dir(target)} {
 		if err := w.dirs.Add(dir); err != nil {
-			return fmt.Errorf("watch %s: directory %s: %w; put the directory back and send SIGHUP", w.path, dir, err)
+			return fmt.Errorf("watch %s: directory %s: %w; put the directory back and send SIGHUP",
+				w.path, dir, err)
 		}
 	}
 	if dir := filepath.Dir(old); old != "" && dir != home && dir != filepath.Dir(target) {
 		// The directory is often gone already, which ends its watch as well.
 		if err := w.dirs.Remove(dir); err != nil && !errors.Is(err, fsnotify.ErrNonExistentWatch) {
-			return fmt.Errorf("watch %s: stop watching %s: %w; harmless, changes are still noticed", w.path, dir, err)
+			return fmt.Errorf("watch %s: stop watching %s: %w; harmless, changes are still noticed",
+				w.path, dir, err)
 		}
 	}
 	return nil

@@ -50,7 +50,8 @@ type watching struct {
 
 // startWatch runs Watch on the real file system until the test ends.
 func startWatch(t *testing.T, path string, current *Document) *watching {
-	w := &watching{t: t, applied: make(chan int64, 100), reports: make(chan error, 100), hup: make(chan os.Signal)}
+	w := &watching{t: t, applied: make(chan int64, 100), reports: make(chan error, 100),
+		hup: make(chan os.Signal)}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
@@ -131,7 +132,8 @@ func TestWatchKeepsTheLastGoodDocument(t *testing.T) {
 
 	write(t, path, strings.Replace(versionText(2), "window: 1m", "window: 1 m", 1))
 	var errs strictyaml.Errors
-	if err := receive(t, w.reports, "report"); !errors.As(err, &errs) || !strings.Contains(err.Error(), "limits[0].window") {
+	if err := receive(t, w.reports, "report"); !errors.As(err, &errs) ||
+		!strings.Contains(err.Error(), "limits[0].window") {
 		t.Fatalf("reported %v, want the invalid window", err)
 	}
 	write(t, path, versionText(3))
@@ -155,7 +157,8 @@ func TestWatchAppliesADocumentOnce(t *testing.T) {
 	write(t, path, "# a comment\n"+versionText(1))
 	w.signal()
 	if len(w.applied) != 0 || len(w.reports) != 0 {
-		t.Errorf("%d documents applied and %d errors reported for a comment", len(w.applied), len(w.reports))
+		t.Errorf("%d documents applied and %d errors reported for a comment", len(w.applied),
+			len(w.reports))
 	}
 }
 
@@ -234,7 +237,8 @@ func simulate(t *testing.T, test func(t *testing.T, s *simulated)) {
 			events: make(chan fsnotify.Event), errs: make(chan error), hup: make(chan os.Signal),
 			started: time.Now(),
 		}
-		s.watch = &watch{path: path, target: path, dirs: noDirs{}, report: func(err error) { s.note("report %v", err) }}
+		s.watch = &watch{path: path, target: path, dirs: noDirs{},
+			report: func(err error) { s.note("report %v", err) }}
 		s.apply = func(d *Document) error { s.note("apply %d", d.Version); return nil }
 		s.current = mustParse(t, versionText(1))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -286,7 +290,8 @@ func TestWatchReadsAFileThatNeverSettles(t *testing.T) {
 func TestWatchIgnoresNeighbours(t *testing.T) {
 	simulate(t, func(t *testing.T, s *simulated) {
 		write(t, s.path, versionText(2))
-		neighbour := fsnotify.Event{Name: filepath.Join(filepath.Dir(s.path), "journal.db"), Op: fsnotify.Write}
+		neighbour := fsnotify.Event{Name: filepath.Join(filepath.Dir(s.path), "journal.db"),
+			Op: fsnotify.Write}
 		s.events <- neighbour
 		time.Sleep(time.Hour)
 		s.want(t)
@@ -322,7 +327,8 @@ func TestWatchTriesARefusedDocumentAgain(t *testing.T) {
 		write(t, s.path, versionText(2))
 		s.hup <- os.Interrupt
 		synctest.Wait()
-		if len(s.log) != 1 || !strings.Contains(s.log[0], "as epoch 2-") || !strings.Contains(s.log[0], "the version went back") {
+		if len(s.log) != 1 || !strings.Contains(s.log[0], "as epoch 2-") ||
+			!strings.Contains(s.log[0], "the version went back") {
 			t.Fatalf("got %q, want a report of the refusal", s.log)
 		}
 		s.log, s.apply = nil, accept
@@ -339,6 +345,7 @@ func TestWatchReadsAfterLostEvents(t *testing.T) {
 		write(t, s.path, versionText(2))
 		s.errs <- fsnotify.ErrEventOverflow
 		time.Sleep(time.Second)
-		s.want(t, fmt.Sprintf("0s report watch %s: %v; the file is read again", s.path, fsnotify.ErrEventOverflow), "100ms apply 2")
+		s.want(t, fmt.Sprintf("0s report watch %s: %v; the file is read again", s.path,
+			fsnotify.ErrEventOverflow), "100ms apply 2")
 	})
 }

@@ -28,7 +28,8 @@ func TestNobodyRidesOnAnId(t *testing.T) {
 		}
 		first := together(named("a", "x", 1), request("a"))
 		if !first[0].Allowed || !first[1].Allowed || n.used(t, "fixed-window", request("a")) != 2 {
-			t.Errorf("an id and a plain request: %+v, used %d", first, n.used(t, "fixed-window", request("a")))
+			t.Errorf("an id and a plain request: %+v, used %d", first,
+				n.used(t, "fixed-window", request("a")))
 		}
 		second := together(named("a", "x", 1), named("a", "", 1000))
 		if !second[0].Repeated || second[1].Allowed {
@@ -38,7 +39,8 @@ func TestNobodyRidesOnAnId(t *testing.T) {
 		if third[0].Allowed || !third[1].Allowed {
 			t.Errorf("an id denied, and a plain request: %+v", third)
 		}
-		if got := n.check(t, named("a", "y", 1000)); got.Allowed || got.Repeated || got.Reason != admit.Never {
+		if got := n.check(t, named("a", "y", 1000)); got.Allowed || got.Repeated ||
+			got.Reason != admit.Never {
 			t.Errorf("the id that was denied, again: %+v", got)
 		}
 	})
@@ -70,84 +72,94 @@ func TestAnIdIsForgottenWithItsRefund(t *testing.T) {
 // TestAbsurdCostsMakeNoDemand: a client that repeatedly asks for more than the limit causes no
 // borrowing. Nor does the region lend the units that are spent.
 func TestAbsurdCostsMakeNoDemand(t *testing.T) {
-	started(t, documents.Parse(t, 1, threeRegions, "name: m, limit: 1000, window: 1w"), []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
-		us, eu, ap := c.running["us/n1"], c.running["eu/n1"], c.running["ap/n1"]
-		var spent int64
-		take := func(n *running, units int) {
-			for range units {
-				if d := n.check(t, request("a")); !d.Allowed || d.Reason != admit.WithinLimit {
-					return
+	started(t, documents.Parse(t, 1, threeRegions, "name: m, limit: 1000, window: 1w"),
+		[]string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
+			us, eu, ap := c.running["us/n1"], c.running["eu/n1"], c.running["ap/n1"]
+			var spent int64
+			take := func(n *running, units int) {
+				for range units {
+					if d := n.check(t, request("a")); !d.Allowed || d.Reason != admit.WithinLimit {
+						return
+					}
+					spent++
 				}
-				spent++
 			}
-		}
-		take(us, 400)
-		for range 80 {
-			for range 10 {
-				us.check(t, cost("a", algorithms.MaxUnits))
+			take(us, 400)
+			for range 80 {
+				for range 10 {
+					us.check(t, cost("a", algorithms.MaxUnits))
+				}
+				take(eu, 30)
+				take(ap, 30)
+				time.Sleep(200 * time.Millisecond)
 			}
-			take(eu, 30)
-			take(ap, 30)
-			time.Sleep(200 * time.Millisecond)
-		}
-		if spent > 1000 || spent < 950 {
-			t.Errorf("%d of 1000 spent", spent)
-		}
-		if s := us.Status(); s.Exchange.UnitsBorrowed > 0 {
-			t.Errorf("us borrowed %d for requests that no region can ever admit", s.Exchange.UnitsBorrowed)
-		}
-	})
+			if spent > 1000 || spent < 950 {
+				t.Errorf("%d of 1000 spent", spent)
+			}
+			if s := us.Status(); s.Exchange.UnitsBorrowed > 0 {
+				t.Errorf("us borrowed %d for requests that no region can ever admit",
+					s.Exchange.UnitsBorrowed)
+			}
+		})
 }
 
 // TestALimitGoneIsNotRefunded: a receipt is refunded for the limits that are in force. A second
 // refund says the same after the document has changed.
 func TestALimitGoneIsNotRefunded(t *testing.T) {
 	hours := "name: h, limit: 100, window: 10h"
-	started(t, documents.Parse(t, 1, alone, "name: m, limit: 10, window: 1h", hours), []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
-		q := cost("a", 3)
-		q.Receipt = true
-		both, gone := n.check(t, q).Receipt, n.check(t, q).Receipt
-		refund := func(receipt string, repeated bool, want ...admit.RefundedCharge) {
-			t.Helper()
-			r, err := n.Refund(t.Context(), receipt)
-			if err != nil || r.Repeated != repeated || len(r.Charges) != 2 || r.Charges[0] != want[0] || r.Charges[1] != want[1] {
-				t.Errorf("refund: %+v, %v, want %+v", r, err, want)
+	started(t, documents.Parse(t, 1, alone, "name: m, limit: 10, window: 1h", hours),
+		[]string{"us/n1"}, func(t *testing.T, c *cluster) {
+			n := c.running["us/n1"]
+			q := cost("a", 3)
+			q.Receipt = true
+			both, gone := n.check(t, q).Receipt, n.check(t, q).Receipt
+			refund := func(receipt string, repeated bool, want ...admit.RefundedCharge) {
+				t.Helper()
+				r, err := n.Refund(t.Context(), receipt)
+				if err != nil || r.Repeated != repeated || len(r.Charges) != 2 ||
+					r.Charges[0] != want[0] || r.Charges[1] != want[1] {
+					t.Errorf("refund: %+v, %v, want %+v", r, err, want)
+				}
 			}
-		}
-		m, h := admit.RefundedCharge{Limit: "m", Units: 3}, admit.RefundedCharge{Limit: "h", Units: 3}
-		missing := admit.RefundedCharge{Limit: "m", Reason: "no such limit any more"}
-		refund(both, false, m, h)
-		if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, hours)); err != nil {
-			t.Fatal(err)
-		}
-		refund(both, true, m, h)
-		refund(gone, false, missing, h)
-		if err := n.Adopt(t.Context(), documents.Parse(t, 3, alone, "name: m, limit: 10, window: 1h", hours)); err != nil {
-			t.Fatal(err)
-		}
-		refund(gone, true, missing, h)
-	})
+			m, h := admit.RefundedCharge{Limit: "m", Units: 3}, admit.RefundedCharge{Limit: "h",
+				Units: 3}
+			missing := admit.RefundedCharge{Limit: "m", Reason: "no such limit any more"}
+			refund(both, false, m, h)
+			if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, hours)); err != nil {
+				t.Fatal(err)
+			}
+			refund(both, true, m, h)
+			refund(gone, false, missing, h)
+			if err := n.Adopt(t.Context(),
+				documents.Parse(t, 3, alone, "name: m, limit: 10, window: 1h", hours)); err != nil {
+				t.Fatal(err)
+			}
+			refund(gone, true, missing, h)
+		})
 }
 
 // TestRaisingALimitKeepsWhatWasTaken: 20,000 a day count in ticks of a microsecond, 30,000 in ticks
 // of ten. What was taken before stays taken, and refill goes on.
 func TestRaisingALimitKeepsWhatWasTaken(t *testing.T) {
-	started(t, documents.Parse(t, 1, alone, "name: m, algorithm: token_bucket, limit: 20000, window: 1h"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
-		if d := n.check(t, cost("a", 18000)); !d.Allowed {
-			t.Fatalf("18,000 of 20,000: %+v", d)
-		}
-		if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, "name: m, algorithm: token_bucket, limit: 30000, window: 1h")); err != nil {
-			t.Fatal(err)
-		}
-		d := n.check(t, cost("a", 19999))
-		if d.Allowed || d.RetryAfter <= 0 || d.RetryAfter > time.Hour {
-			t.Fatalf("19,999 more of 30,000: %+v", d)
-		}
-		time.Sleep(d.RetryAfter)
-		if d := n.check(t, cost("a", 19999)); !d.Allowed {
-			t.Errorf("at the retry time: %+v", d)
-		}
-	})
+	started(t, documents.Parse(t, 1, alone,
+		"name: m, algorithm: token_bucket, limit: 20000, window: 1h"), []string{"us/n1"},
+		func(t *testing.T, c *cluster) {
+			n := c.running["us/n1"]
+			if d := n.check(t, cost("a", 18000)); !d.Allowed {
+				t.Fatalf("18,000 of 20,000: %+v", d)
+			}
+			if err := n.Adopt(t.Context(),
+				documents.Parse(t, 2, alone,
+					"name: m, algorithm: token_bucket, limit: 30000, window: 1h")); err != nil {
+				t.Fatal(err)
+			}
+			d := n.check(t, cost("a", 19999))
+			if d.Allowed || d.RetryAfter <= 0 || d.RetryAfter > time.Hour {
+				t.Fatalf("19,999 more of 30,000: %+v", d)
+			}
+			time.Sleep(d.RetryAfter)
+			if d := n.check(t, cost("a", 19999)); !d.Allowed {
+				t.Errorf("at the retry time: %+v", d)
+			}
+		})
 }

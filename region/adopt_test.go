@@ -29,17 +29,22 @@ func TestAdoptRefuses(t *testing.T) {
 			limit   string
 			says    string
 		}{
-			"a lower version":                          {1, halves, "name: second, limit: 1000, window: 1s", "raise its version"},
-			"a lower version of the same contents":     {1, halves, second, "raise its version"},
-			"the same version of other contents":       {2, halves, "name: second, limit: 1000, window: 1s", "raise its version"},
-			"a higher version that has no such region": {3, []string{"eu: {weight: 1}"}, second, `has no region "us"`},
+			"a lower version": {1, halves,
+				"name: second, limit: 1000, window: 1s", "raise its version"},
+			"a lower version of the same contents": {1, halves, second, "raise its version"},
+			"the same version of other contents": {2, halves,
+				"name: second, limit: 1000, window: 1s", "raise its version"},
+			"a higher version that has no such region": {3, []string{"eu: {weight: 1}"}, second,
+				`has no region "us"`},
 		} {
 			refused := documents.Parse(t, tc.version, tc.regions, tc.limit)
 			err := n.Adopt(t.Context(), refused)
-			if err == nil || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), refused.Epoch().String()) {
+			if err == nil || !strings.Contains(err.Error(), tc.says) ||
+				!strings.Contains(err.Error(), refused.Epoch().String()) {
 				t.Errorf("%s: %v", name, err)
 			}
-			if got := n.check(t, request("a")); got.LimitUnits != 100 || n.Status().Epoch != d.Epoch().String() {
+			if got := n.check(t, request("a")); got.LimitUnits != 100 ||
+				n.Status().Epoch != d.Epoch().String() {
 				t.Errorf("%s: in force all the same: %+v", name, got)
 			}
 		}
@@ -50,82 +55,85 @@ func TestAdoptRefuses(t *testing.T) {
 }
 
 func TestAdoptChangesLimitsAtOnce(t *testing.T) {
-	started(t, documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
-		if got, _ := n.drain(t, request("a"), 200); got != 100 {
-			t.Fatalf("%d admitted, want 100", got)
-		}
-		for i, tc := range []struct {
-			limit string
-			// admitted further, in the same cell: raising or lowering a limit keeps the counts of
-			// its buckets
-			admitted int
-			units    quantity.Units
-		}{
-			{"limit: 150, window: 1m", 50, 150},
-			{"limit: 30, window: 1m", 0, 30},
-			{"limit: 160, window: 1m", 10, 160},
-			{"limit: 20, window: 1h", 20, 20}, // another window is another bucket
-		} {
-			d := documents.Parse(t, i+2, alone, "name: minute, "+tc.limit)
-			if err := n.Adopt(t.Context(), d); err != nil {
-				t.Fatal(err)
+	started(t, documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m"),
+		[]string{"us/n1"}, func(t *testing.T, c *cluster) {
+			n := c.running["us/n1"]
+			if got, _ := n.drain(t, request("a"), 200); got != 100 {
+				t.Fatalf("%d admitted, want 100", got)
 			}
-			got, last := n.drain(t, request("a"), 200)
-			if got != tc.admitted || last.LimitUnits != tc.units || last.Entitlement != tc.units || n.Status().Epoch != d.Epoch().String() {
-				t.Errorf("%s: %d admitted, want %d; then %+v", tc.limit, got, tc.admitted, last)
+			for i, tc := range []struct {
+				limit string
+				// admitted further, in the same cell: raising or lowering a limit keeps the counts of
+				// its buckets
+				admitted int
+				units    quantity.Units
+			}{
+				{"limit: 150, window: 1m", 50, 150},
+				{"limit: 30, window: 1m", 0, 30},
+				{"limit: 160, window: 1m", 10, 160},
+				{"limit: 20, window: 1h", 20, 20}, // another window is another bucket
+			} {
+				d := documents.Parse(t, i+2, alone, "name: minute, "+tc.limit)
+				if err := n.Adopt(t.Context(), d); err != nil {
+					t.Fatal(err)
+				}
+				got, last := n.drain(t, request("a"), 200)
+				if got != tc.admitted || last.LimitUnits != tc.units ||
+					last.Entitlement != tc.units || n.Status().Epoch != d.Epoch().String() {
+					t.Errorf("%s: %d admitted, want %d; then %+v", tc.limit, got, tc.admitted, last)
+				}
 			}
-		}
-	})
+		})
 }
 
 // Regions under different documents do not trade: each keeps to the split of its own. They go on
 // once both have it.
 func TestRegionsOnDifferentDocumentsDoNotTrade(t *testing.T) {
 	limit := "name: second, limit: 100, window: 1s"
-	started(t, documents.Parse(t, 1, halves, limit), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
-		us, eu := c.running["us/n1"], c.running["eu/n1"]
-		// gained is what us borrows within two seconds in which it wants three times its part.
-		gained := func() quantity.Units {
-			before := us.counter(t, "units_borrowed")
-			us.load(t, request("a"), 2, 2*time.Second)
-			return us.counter(t, "units_borrowed") - before
-		}
-		if gained() == 0 {
-			t.Fatal("nothing borrowed under one document")
-		}
-		raised := documents.Parse(t, 2, halves, "name: second, limit: 120, window: 1s")
-		if err := us.Adopt(t.Context(), raised); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(2 * time.Second) // what was promised under the old document is over
-		lent := eu.counter(t, "units_lent")
-		if got := gained(); got != 0 || eu.counter(t, "units_lent") != lent {
-			t.Errorf("%d borrowed from a region under another document", got)
-		}
-		if eu.counter(t, "asks_declined") == 0 {
-			t.Error("nothing was asked: the test shows nothing")
-		}
-		nextCell(time.Second)
-		if got, last := us.drain(t, request("a"), 200); got != 60 || last.LimitUnits != 120 {
-			t.Errorf("us: %d admitted, want 60; then %+v", got, last)
-		}
-		if got, last := eu.drain(t, request("a"), 200); got != 50 || last.LimitUnits != 100 {
-			t.Errorf("eu: %d admitted, want 50; then %+v", got, last)
-		}
-		for _, n := range c.running {
-			if s := n.Status(); s.Peers[0].Degraded {
-				t.Errorf("%s: degraded by a difference of documents: %+v", n.name, s)
+	started(t, documents.Parse(t, 1, halves, limit), []string{"us/n1", "eu/n1"},
+		func(t *testing.T, c *cluster) {
+			us, eu := c.running["us/n1"], c.running["eu/n1"]
+			// gained is what us borrows within two seconds in which it wants three times its part.
+			gained := func() quantity.Units {
+				before := us.counter(t, "units_borrowed")
+				us.load(t, request("a"), 2, 2*time.Second)
+				return us.counter(t, "units_borrowed") - before
 			}
-		}
-		if err := eu.Adopt(t.Context(), raised); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(2 * time.Second)
-		if gained() == 0 {
-			t.Error("nothing borrowed though both have the same document again")
-		}
-	})
+			if gained() == 0 {
+				t.Fatal("nothing borrowed under one document")
+			}
+			raised := documents.Parse(t, 2, halves, "name: second, limit: 120, window: 1s")
+			if err := us.Adopt(t.Context(), raised); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Second) // what was promised under the old document is over
+			lent := eu.counter(t, "units_lent")
+			if got := gained(); got != 0 || eu.counter(t, "units_lent") != lent {
+				t.Errorf("%d borrowed from a region under another document", got)
+			}
+			if eu.counter(t, "asks_declined") == 0 {
+				t.Error("nothing was asked: the test shows nothing")
+			}
+			nextCell(time.Second)
+			if got, last := us.drain(t, request("a"), 200); got != 60 || last.LimitUnits != 120 {
+				t.Errorf("us: %d admitted, want 60; then %+v", got, last)
+			}
+			if got, last := eu.drain(t, request("a"), 200); got != 50 || last.LimitUnits != 100 {
+				t.Errorf("eu: %d admitted, want 50; then %+v", got, last)
+			}
+			for _, n := range c.running {
+				if s := n.Status(); s.Peers[0].Degraded {
+					t.Errorf("%s: degraded by a difference of documents: %+v", n.name, s)
+				}
+			}
+			if err := eu.Adopt(t.Context(), raised); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Second)
+			if gained() == 0 {
+				t.Error("nothing borrowed though both have the same document again")
+			}
+		})
 }
 
 // The first node of a region that adopts a document does so for the region. A node that still has
@@ -133,32 +141,36 @@ func TestRegionsOnDifferentDocumentsDoNotTrade(t *testing.T) {
 // it has the new one.
 func TestMateWithTheOlderDocumentIsNotServed(t *testing.T) {
 	const limit = "name: hour, limit: 100, window: 1h, on_store_failure: deny"
-	lowered := documents.Parse(t, 2, alone, "name: hour, limit: 10, window: 1h, on_store_failure: deny")
-	started(t, documents.Parse(t, 1, alone, limit), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
-		n1, n2 := c.running["us/n1"], c.running["us/n2"]
-		if err := n1.Adopt(t.Context(), lowered); err != nil {
-			t.Fatal(err)
-		}
-		for range 20 {
-			if got := n2.check(t, request("a")); got.Allowed || got.Reason != admit.StoreFailure {
-				t.Fatalf("the mate decided by the older document: %+v", got)
+	lowered := documents.Parse(t, 2, alone,
+		"name: hour, limit: 10, window: 1h, on_store_failure: deny")
+	started(t, documents.Parse(t, 1, alone, limit), []string{"us/n1", "us/n2"},
+		func(t *testing.T, c *cluster) {
+			n1, n2 := c.running["us/n1"], c.running["us/n2"]
+			if err := n1.Adopt(t.Context(), lowered); err != nil {
+				t.Fatal(err)
 			}
-			// The node looks at the store again and finds the newer document there.
-			time.Sleep(100 * time.Millisecond)
-		}
-		if got := n1.check(t, request("a")); !got.Allowed || got.Remaining != 9 {
-			t.Errorf("the node with the newer document: %+v", got)
-		}
-		if err := n2.Adopt(t.Context(), documents.Parse(t, 2, alone, limit)); !errors.Is(err, store.ErrOlderPolicy) {
-			t.Errorf("the mate took another document of the same version: %v", err)
-		}
-		if err := n2.Adopt(t.Context(), lowered); err != nil {
-			t.Fatal(err)
-		}
-		if got := n2.check(t, request("a")); !got.Allowed || got.Remaining != 8 {
-			t.Errorf("the mate, with the newer document: %+v", got)
-		}
-	})
+			for range 20 {
+				if got := n2.check(t, request("a")); got.Allowed ||
+					got.Reason != admit.StoreFailure {
+					t.Fatalf("the mate decided by the older document: %+v", got)
+				}
+				// The node looks at the store again and finds the newer document there.
+				time.Sleep(100 * time.Millisecond)
+			}
+			if got := n1.check(t, request("a")); !got.Allowed || got.Remaining != 9 {
+				t.Errorf("the node with the newer document: %+v", got)
+			}
+			if err := n2.Adopt(t.Context(), documents.Parse(t, 2, alone, limit)); !errors.Is(err,
+				store.ErrOlderPolicy) {
+				t.Errorf("the mate took another document of the same version: %v", err)
+			}
+			if err := n2.Adopt(t.Context(), lowered); err != nil {
+				t.Fatal(err)
+			}
+			if got := n2.check(t, request("a")); !got.Allowed || got.Remaining != 8 {
+				t.Errorf("the mate, with the newer document: %+v", got)
+			}
+		})
 }
 
 // A request that was matched under the older document, but decided when the newer one is in force,
@@ -189,7 +201,8 @@ func TestNothingIsDecidedByAnOlderDocument(t *testing.T) {
 			t.Fatal(err)
 		}
 		if sent == 0 || trips.Load() != sent {
-			t.Fatalf("%d round trips, %d before the request: the test shows nothing", trips.Load(), sent)
+			t.Fatalf("%d round trips, %d before the request: the test shows nothing", trips.Load(),
+				sent)
 		}
 		close(adopted)
 		others.Wait()
@@ -205,7 +218,8 @@ func TestNothingIsDecidedByAnOlderDocument(t *testing.T) {
 // While the store cannot be used Adopt tries again, and the older document stays in force.
 func TestAdoptWithoutTheStore(t *testing.T) {
 	const limit = "name: second, limit: 100, window: 1s, on_store_failure: deny"
-	old, raised := documents.Parse(t, 1, alone, limit), documents.Parse(t, 2, alone, "name: second, limit: 120, window: 1s, on_store_failure: deny")
+	old, raised := documents.Parse(t, 1, alone, limit), documents.Parse(t, 2, alone,
+		"name: second, limit: 120, window: 1s, on_store_failure: deny")
 	t.Run("lost and opened anew", func(t *testing.T) {
 		started(t, old, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 			n := c.running["us/n1"]
@@ -239,7 +253,8 @@ func TestAdoptWithoutTheStore(t *testing.T) {
 
 // A store that was lost is opened anew by Adopt too, without any request.
 func TestAdoptOpensALostStore(t *testing.T) {
-	old, raised := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s"), documents.Parse(t, 2, alone, "name: second, limit: 120, window: 1s")
+	old, raised := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s"),
+		documents.Parse(t, 2, alone, "name: second, limit: 120, window: 1s")
 	started(t, old, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		c.flushAll("us")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -253,7 +268,8 @@ func TestAdoptOpensALostStore(t *testing.T) {
 // After a loss a mate opened the store under a newer document, so it cannot be opened under ours.
 // Only adopting the newer document helps, and it must.
 func TestAdoptOpensAStoreUnderItsNewerDocument(t *testing.T) {
-	old, raised := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s"), documents.Parse(t, 2, alone, "name: second, limit: 120, window: 1s")
+	old, raised := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s"),
+		documents.Parse(t, 2, alone, "name: second, limit: 120, window: 1s")
 	started(t, old, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		c.flushAll("us")
 		for _, name := range []string{"us/n1", "us/n2"} {
@@ -266,7 +282,8 @@ func TestAdoptOpensAStoreUnderItsNewerDocument(t *testing.T) {
 		// until nothing from before the loss counts
 		time.Sleep(3 * time.Second)
 		for _, name := range []string{"us/n1", "us/n2"} {
-			if got := c.running[name].check(t, request("a")); !got.Allowed || got.LimitUnits != 120 {
+			if got := c.running[name].check(t, request("a")); !got.Allowed ||
+				got.LimitUnits != 120 {
 				t.Errorf("%s: %+v", name, got)
 			}
 		}

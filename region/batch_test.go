@@ -20,7 +20,8 @@ func (n *running) batch(t *testing.T, all ...admit.Request) []admit.Decision {
 
 // For a request of a batch, too, lacking rights are borrowed, and a lost bucket is restored.
 func TestBatchBorrowsAndRecovers(t *testing.T) {
-	d := documents.Parse(t, 1, halves, "name: hour, on_exhausted: borrow, limit: 100, window: 1h, lending_limit: 1")
+	d := documents.Parse(t, 1, halves,
+		"name: hour, on_exhausted: borrow, limit: 100, window: 1h, lending_limit: 1")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		n.check(t, cost("lost", 20))

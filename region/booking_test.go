@@ -14,7 +14,8 @@ import (
 )
 
 // cutOff runs a test on the only node of a region, whose store can be cut off.
-func cutOff(t *testing.T, limit string, f func(t *testing.T, c *cluster, n *running, cut, reconnect func())) {
+func cutOff(t *testing.T, limit string, f func(t *testing.T, c *cluster, n *running, cut,
+	reconnect func())) {
 	t.Helper()
 	r := startRelay(t)
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -24,7 +25,8 @@ func cutOff(t *testing.T, limit string, f func(t *testing.T, c *cluster, n *runn
 		f(t, c, n, func() { r.lead("") }, func() {
 			back()
 			time.Sleep(2 * time.Second) // go-redis looks for a lost server once a second
-			if n := c.running["us/n1"]; n != nil && (n.limiter.OutOfReach()[store.Whole] || n.limiter.Local().Unbooked != 0) {
+			if n := c.running["us/n1"]; n != nil && (n.limiter.OutOfReach()[store.Whole] ||
+				n.limiter.Local().Unbooked != 0) {
 				t.Fatalf("the store is not told: %+v", n.limiter.Local())
 			}
 		})
@@ -49,7 +51,8 @@ func (n *running) spends(t *testing.T, q admit.Request, most int) (admitted quan
 }
 
 func local(kind algorithms.Kind, units int, window string) string {
-	return fmt.Sprintf("name: long, algorithm: %s, limit: %d, window: %s, lending_limit: 0.5", kind, units, window)
+	return fmt.Sprintf("name: long, algorithm: %s, limit: %d, window: %s, lending_limit: 0.5", kind,
+		units, window)
 }
 
 // What a node admits while its store is out of reach is charged there once, as soon as the store
@@ -57,7 +60,8 @@ func local(kind algorithms.Kind, units int, window string) string {
 func TestLocalSpendingIsBooked(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			cutOff(t, local(kind, 200, "10m"), func(t *testing.T, c *cluster, n *running, cut, reconnect func()) {
+			cutOff(t, local(kind, 200, "10m"), func(t *testing.T, c *cluster, n *running, cut,
+				reconnect func()) {
 				q := request("a")
 				for range 10 {
 					n.check(t, q)
@@ -101,7 +105,8 @@ func TestLocalSpendingIsBookedIntoItsWindow(t *testing.T) {
 	} {
 		for later, want := range want {
 			t.Run(fmt.Sprintf("%s, %d later", kind, later), func(t *testing.T) {
-				cutOff(t, local(kind, 100, "75s"), func(t *testing.T, c *cluster, n *running, cut, reconnect func()) {
+				cutOff(t, local(kind, 100, "75s"), func(t *testing.T, c *cluster, n *running, cut,
+					reconnect func()) {
 					cut()
 					nextCell(75 * time.Second)
 					if got := n.spends(t, request("a"), 20); got != 20 {
@@ -122,7 +127,8 @@ func TestLocalSpendingIsBookedIntoItsWindow(t *testing.T) {
 
 // The meter drops what it knows of a window that no longer counts, even without a store.
 func TestLocalSpendingOfFinishedWindowsIsDropped(t *testing.T) {
-	cutOff(t, local(algorithms.FixedWindow, 100, "75s"), func(t *testing.T, c *cluster, n *running, cut, reconnect func()) {
+	cutOff(t, local(algorithms.FixedWindow, 100, "75s"), func(t *testing.T, c *cluster, n *running,
+		cut, reconnect func()) {
 		cut()
 		n.spends(t, request("a"), 20)
 		time.Sleep(5 * time.Minute)
@@ -156,7 +162,8 @@ func TestLocalSpendingAfterALoss(t *testing.T) {
 				c.flushAll("us")
 				c.servers["us"] = behind
 				r.lead(direct)
-				c.within(3*time.Second, "the spending to be booked", func() bool { return n.limiter.Local().Unbooked == 0 })
+				c.within(3*time.Second, "the spending to be booked",
+					func() bool { return n.limiter.Local().Unbooked == 0 })
 				if got := n.state(t, q).Used; got != 40 {
 					t.Errorf("used %d, of which 10 through the store and 30 without it", got)
 				}
@@ -180,7 +187,8 @@ func TestLocalSpendingAfterALoss(t *testing.T) {
 // on top, at most its part of each window. It does not start again, nor spend its part anew, before
 // it reaches its store.
 func TestLocalSpendingEndsWithTheNode(t *testing.T) {
-	cutOff(t, local(algorithms.FixedWindow, 200, "10m"), func(t *testing.T, c *cluster, n *running, cut, reconnect func()) {
+	cutOff(t, local(algorithms.FixedWindow, 200, "10m"), func(t *testing.T, c *cluster, n *running,
+		cut, reconnect func()) {
 		q := request("a")
 		for range 10 {
 			n.check(t, q)
@@ -207,7 +215,8 @@ func TestLocalSpendingUnderANewDocument(t *testing.T) {
 	r := startRelay(t)
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		reconnect := c.behind(r, "us")
-		n := c.start("us/n1", documents.Parse(t, 1, alone, local(algorithms.FixedWindow, 200, "10m"), gone))
+		n := c.start("us/n1", documents.Parse(t, 1, alone, local(algorithms.FixedWindow, 200,
+			"10m"), gone))
 		q := request("a")
 		n.check(t, q)
 		generation := n.Status().Generation
@@ -216,11 +225,13 @@ func TestLocalSpendingUnderANewDocument(t *testing.T) {
 		n.spends(t, admit.Request{Domain: "gone", Descriptors: q.Descriptors, Cost: 1}, 10)
 		reconnect()
 		// Time stands still while a Redis is asked: no booking comes before the document.
-		if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, local(algorithms.FixedWindow, 300, "10m"))); err != nil {
+		if err := n.Adopt(t.Context(),
+			documents.Parse(t, 2, alone, local(algorithms.FixedWindow, 300, "10m"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
-		if got := n.state(t, q); got.Used != 31 || got.Entitlement != 300 || n.limiter.Local().Unbooked != 0 || n.Status().Generation != generation {
+		if got := n.state(t, q); got.Used != 31 || got.Entitlement != 300 ||
+			n.limiter.Local().Unbooked != 0 || n.Status().Generation != generation {
 			t.Errorf("state %+v, without the store %+v", got, n.limiter.Local())
 		}
 	})
@@ -233,7 +244,8 @@ func TestLocalSpendingOfADeletedBucket(t *testing.T) {
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		server := c.servers["us"]
 		reconnect := c.behind(r, "us")
-		n := c.start("us/n1", documents.Parse(t, 1, alone, local(algorithms.FixedWindow, 200, "10m")))
+		n := c.start("us/n1", documents.Parse(t, 1, alone, local(algorithms.FixedWindow, 200,
+			"10m")))
 		q := request("a")
 		for range 50 {
 			n.check(t, q)
@@ -243,7 +255,8 @@ func TestLocalSpendingOfADeletedBucket(t *testing.T) {
 		c.servers["us"] = server
 		c.delete("us", n, "long", q)
 		reconnect()
-		c.within(3*time.Second, "the spending to be booked", func() bool { return n.limiter.Local().Unbooked == 0 })
+		c.within(3*time.Second, "the spending to be booked",
+			func() bool { return n.limiter.Local().Unbooked == 0 })
 		if got := n.state(t, q).Used; got != 80 {
 			t.Errorf("used %d, of which 50 through the store and 30 without it", got)
 		}

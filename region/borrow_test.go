@@ -17,7 +17,8 @@ import (
 func TestBorrowWithinTheRequest(t *testing.T) {
 	const patience = 3 * oneWay
 	limit := "limit: 100, window: 1h, lending_limit: 1"
-	d := documents.Parse(t, 1, halves, "name: hour, on_exhausted: borrow, "+limit, "name: strict, domain: strict, "+limit,
+	d := documents.Parse(t, 1, halves, "name: hour, on_exhausted: borrow, "+limit,
+		"name: strict, domain: strict, "+limit,
 		"name: strict, key: [account, address], "+limit)
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
@@ -37,13 +38,15 @@ func TestBorrowWithinTheRequest(t *testing.T) {
 		if got, err := us.Peek(t.Context(), of("a", 30)); err != nil || got.Allowed {
 			t.Errorf("a peek borrowed: %+v, %v", got, err)
 		}
-		if got, took := timed(of("a", 30)); !got.Allowed || got.Share < 80 || took < 2*oneWay || took > patience {
+		if got, took := timed(of("a", 30)); !got.Allowed || got.Share < 80 || took < 2*oneWay ||
+			took > patience {
 			t.Errorf("beyond the share: %+v after %v", got, took)
 		}
 		if got, took := timed(of("b", 100)); !got.Allowed || took > patience {
 			t.Errorf("the whole limit: %+v after %v", got, took)
 		}
-		if got, took := timed(of("b", 1)); got.Allowed || got.Reason != admit.OverLimit || took > patience {
+		if got, took := timed(of("b", 1)); got.Allowed || got.Reason != admit.OverLimit ||
+			took > patience {
 			t.Errorf("nobody has any left: %+v after %v", got, took)
 		}
 		if got, took := timed(of("c", 101)); got.Allowed || got.Reason != admit.Never || took > 0 {
@@ -53,7 +56,8 @@ func TestBorrowWithinTheRequest(t *testing.T) {
 		if got, took := timed(strict); got.Allowed || took > 0 {
 			t.Errorf("a limit that denies at once: %+v after %v", got, took)
 		}
-		both := admit.Request{Domain: "api", Descriptors: map[string]string{"account": "e", "address": "x"}, Cost: 51}
+		both := admit.Request{Domain: "api", Descriptors: map[string]string{"account": "e",
+			"address": "x"}, Cost: 51}
 		if got, took := timed(both); got.Allowed || took > 0 {
 			t.Errorf("one of two limits denies at once: %+v after %v", got, took)
 		}
@@ -72,11 +76,13 @@ func TestBorrowDuringACut(t *testing.T) {
 		us.check(t, half)
 		synctest.Wait()
 		patience := us.Status().Peers[0].RoundTrip * 3 / 2
-		for _, want := range []struct{ after, took time.Duration }{{0, patience}, {5 * time.Second, 0}} {
+		for _, want := range []struct{ after, took time.Duration }{{0, patience},
+			{5 * time.Second, 0}} {
 			time.Sleep(want.after)
 			begun := time.Now()
 			got := us.check(t, request("a"))
-			if took := time.Since(begun); got.Allowed || got.Share != 50 || took.Round(time.Millisecond) != want.took.Round(time.Millisecond) {
+			if took := time.Since(begun); got.Allowed || got.Share != 50 ||
+				took.Round(time.Millisecond) != want.took.Round(time.Millisecond) {
 				t.Errorf("%v into the cut: %+v after %v, want %v", want.after, got, took, want.took)
 			}
 		}
@@ -86,7 +92,8 @@ func TestBorrowDuringACut(t *testing.T) {
 // Many requests that wait for one bucket ask for rights together. Whatever they get, it is not more
 // than there is.
 func TestBorrowTogether(t *testing.T) {
-	d := documents.Parse(t, 1, threeRegions, "name: hour, limit: 100, window: 1h, lending_limit: 1, on_exhausted: borrow")
+	d := documents.Parse(t, 1, threeRegions,
+		"name: hour, limit: 100, window: 1h, lending_limit: 1, on_exhausted: borrow")
 	started(t, d, []string{"us/n1", "us/n2", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		whole := request("a")
 		whole.Cost = 40 // all that us is entitled to
@@ -116,7 +123,8 @@ func TestBorrowInABurst(t *testing.T) {
 		us := c.running["us/n1"]
 		for i := range 60 {
 			if got := us.check(t, request("a")); !got.Allowed {
-				t.Fatalf("request %d is denied with %d asks sent: %+v", i+1, us.counter(t, "asks"), got)
+				t.Fatalf("request %d is denied with %d asks sent: %+v", i+1, us.counter(t, "asks"),
+					got)
 			}
 		}
 	})

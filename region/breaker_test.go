@@ -102,14 +102,17 @@ func TestBreaker(t *testing.T) {
 	r := startRelay(t)
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		reconnect := c.behind(r, "us")
-		n := c.start("us/n1", documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m, on_store_failure: deny"))
+		n := c.start("us/n1",
+			documents.Parse(t, 1, alone,
+				"name: minute, limit: 100, window: 1m, on_store_failure: deny"))
 		if d := n.check(t, request("a")); !d.Allowed || n.limiter.OutOfReach()[store.Whole] {
 			t.Fatalf("the store is there: %+v", d)
 		}
 		r.lead("")
 		for i := range 3 {
 			begun := time.Now()
-			if d := n.check(t, request("a")); d.Reason != admit.StoreFailure || time.Since(begun) != 0 {
+			if d := n.check(t, request("a")); d.Reason != admit.StoreFailure ||
+				time.Since(begun) != 0 {
 				t.Errorf("request %d, after %v: %+v", i, time.Since(begun), d)
 			}
 			if !n.limiter.OutOfReach()[store.Whole] || n.limiter.Load().Queued > 0 {
@@ -117,11 +120,13 @@ func TestBreaker(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second) // in which the store is tried many times
-		if d := n.check(t, request("a")); d.Reason != admit.StoreFailure || !n.limiter.OutOfReach()[store.Whole] {
+		if d := n.check(t, request("a")); d.Reason != admit.StoreFailure ||
+			!n.limiter.OutOfReach()[store.Whole] {
 			t.Errorf("no probe was answered: %+v", d)
 		}
 		reconnect()
-		c.within(2*time.Second, "a probe to be answered", func() bool { return !n.limiter.OutOfReach()[store.Whole] })
+		c.within(2*time.Second, "a probe to be answered",
+			func() bool { return !n.limiter.OutOfReach()[store.Whole] })
 		if d := n.check(t, request("a")); !d.Allowed || d.Remaining != 98 {
 			t.Errorf("the store is back: %+v", d)
 		}

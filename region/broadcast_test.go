@@ -52,7 +52,8 @@ func TestHintsOfLongKeysAreBroadcast(t *testing.T) {
 		}
 		time.Sleep(time.Second) // virtual
 		if n.Status().Exchange.HintsPublished == 0 || log.has("hint not sent") {
-			t.Errorf("%d hints published, the log says %s", n.Status().Exchange.HintsPublished, log.buf.String())
+			t.Errorf("%d hints published, the log says %s", n.Status().Exchange.HintsPublished,
+				log.buf.String())
 		}
 	})
 }

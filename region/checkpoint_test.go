@@ -38,8 +38,10 @@ func TestNodesAndStoreEndTogether(t *testing.T) {
 					c.start("us/n2", d)
 					c.meet() // until then a node cannot ask the other
 					n.check(t, q)
-					if lacking := admitted + 1 - n.state(t, q).Used; lacking < 0 || lacking > tc.excess {
-						t.Errorf("%d of %d used are not restored, at most %d may be", lacking, admitted, tc.excess)
+					if lacking := admitted + 1 - n.state(t, q).Used; lacking < 0 ||
+						lacking > tc.excess {
+						t.Errorf("%d of %d used are not restored, at most %d may be", lacking,
+							admitted, tc.excess)
 					}
 				})
 			})
@@ -53,7 +55,8 @@ func TestNodesAndStoreEndTogether(t *testing.T) {
 func TestRowsOfAJournal(t *testing.T) {
 	for _, old := range []bool{false, true} {
 		t.Run(fmt.Sprintf("an old copy: %v", old), func(t *testing.T) {
-			d := documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.9, borrowing_limit: 0.3"))
+			d := documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 2000,
+				", lending_limit: 0.9, borrowing_limit: 0.3"))
 			started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 				q := request("a")
 				c.stop("us/n1")
@@ -94,7 +97,8 @@ func TestRowsOfAJournal(t *testing.T) {
 
 // A short window needs no checkpoint: none is written.
 func TestShortWindowsAreNotWrittenDown(t *testing.T) {
-	d := documents.Parse(t, 1, alone, "name: minute, limit: 1000, window: 1m", long(algorithms.FixedWindow, 1000, ""))
+	d := documents.Parse(t, 1, alone, "name: minute, limit: 1000, window: 1m",
+		long(algorithms.FixedWindow, 1000, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		n.load(t, request("a"), 1, 500*time.Millisecond)
@@ -113,25 +117,27 @@ func TestShortWindowsAreNotWrittenDown(t *testing.T) {
 
 // If a node's journal can be neither read nor written, what the node saw is not lost.
 func TestUseIsKnownWithoutTheJournal(t *testing.T) {
-	started(t, documents.Parse(t, 1, alone, long(algorithms.FixedWindow, 100, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n, q := c.running["us/n1"], request("a")
-		for range 40 {
-			n.check(t, q)
-		}
-		generation := n.Status().Generation
-		_, b, err := n.tenure.Rules().Locate("long", q.Domain, q.Descriptors)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.delete("us", n, "long", q)
-		if err := n.journal.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := n.journal.Checkpoints(b.ID); err == nil {
-			t.Fatal("the journal can be read: the test shows nothing")
-		}
-		if d := n.check(t, q); !d.Allowed || d.Remaining != 59 || n.Status().Generation != generation {
-			t.Errorf("%+v", d)
-		}
-	})
+	started(t, documents.Parse(t, 1, alone, long(algorithms.FixedWindow, 100, "")),
+		[]string{"us/n1"}, func(t *testing.T, c *cluster) {
+			n, q := c.running["us/n1"], request("a")
+			for range 40 {
+				n.check(t, q)
+			}
+			generation := n.Status().Generation
+			_, b, err := n.tenure.Rules().Locate("long", q.Domain, q.Descriptors)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.delete("us", n, "long", q)
+			if err := n.journal.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := n.journal.Checkpoints(b.ID); err == nil {
+				t.Fatal("the journal can be read: the test shows nothing")
+			}
+			if d := n.check(t, q); !d.Allowed || d.Remaining != 59 ||
+				n.Status().Generation != generation {
+				t.Errorf("%+v", d)
+			}
+		})
 }

@@ -61,7 +61,8 @@ type running struct {
 // test.
 func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 	t.Helper()
-	c := &cluster{dir: fixtures.Folder(t), servers: map[string]*servers.Server{}, twins: map[string]*lab.Twin{}, sizes: map[string]int{}, running: map[string]*running{},
+	c := &cluster{dir: fixtures.Folder(t), servers: map[string]*servers.Server{},
+		twins: map[string]*lab.Twin{}, sizes: map[string]int{}, running: map[string]*running{},
 		bootstrap: true, deadline: storeTimeout}
 	for _, name := range nodes {
 		region, _, _ := strings.Cut(name, "/")
@@ -74,7 +75,9 @@ func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 		c.t, c.network = t, network.New()
 		for region := range c.servers {
 			if lab.OnTwins {
-				c.twins[region] = lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(time.Now().UnixMicro()) }, region)
+				c.twins[region] = lab.NewTwin(func() quantity.StoreTime {
+					return quantity.StoreTime(time.Now().UnixMicro())
+				}, region)
 			}
 		}
 		for _, name := range nodes {
@@ -122,15 +125,19 @@ func (c *cluster) config(name string, d *policy.Document) Config {
 	region, node, _ := strings.Cut(name, "/")
 	server, host := c.servers[region], c.network.Host(name)
 	var errs [5]error
-	cfg := Config{Region: region, Node: node, Nodes: c.sizes[region], Policy: d, Bootstrap: c.bootstrap,
-		PeerAdvertise: netip.AddrPortFrom(host.IP(), peerPort).String(), Advertise: c.gossipAddress(name),
-		Seeds: []string{c.seed}, Dial: host.DialContext, Log: slog.New(slog.DiscardHandler)}
+	cfg := Config{Region: region, Node: node, Nodes: c.sizes[region], Policy: d,
+		Bootstrap:     c.bootstrap,
+		PeerAdvertise: netip.AddrPortFrom(host.IP(), peerPort).String(),
+		Advertise:     c.gossipAddress(name),
+		Seeds:         []string{c.seed}, Dial: host.DialContext, Log: slog.New(slog.DiscardHandler)}
 	if twin := c.twins[region]; twin != nil {
 		cfg.Store, _ = twin.ConnectWithin(c.deadline, time.Now)
 	} else {
-		cfg.Store, errs[0] = store.Connect(store.Options{URL: server.URL, Timeout: c.deadline, Now: server.Now})
+		cfg.Store, errs[0] = store.Connect(store.Options{URL: server.URL, Timeout: c.deadline,
+			Now: server.Now})
 	}
-	cfg.Journal, errs[1] = journal.Open(filepath.Join(c.dir, region+"-"+node), journal.Options{Region: region, Node: node})
+	cfg.Journal, errs[1] = journal.Open(filepath.Join(c.dir, region+"-"+node),
+		journal.Options{Region: region, Node: node})
 	cfg.PeerListener, errs[2] = host.Listen(peerPort)
 	cfg.Packets, errs[3] = host.ListenPacket(gossipPort)
 	cfg.Streams, errs[4] = host.Listen(gossipPort)
@@ -147,7 +154,8 @@ func (c *cluster) tryStart(name string, d *policy.Document) (*running, error) {
 	n, err := Start(c.t.Context(), cfg)
 	if err != nil {
 		// Some of it may be closed already.
-		_ = errors.Join(cfg.Store.Close(), cfg.Journal.Close(), cfg.PeerListener.Close(), cfg.Packets.Close(), cfg.Streams.Close())
+		_ = errors.Join(cfg.Store.Close(), cfg.Journal.Close(), cfg.PeerListener.Close(),
+			cfg.Packets.Close(), cfg.Streams.Close())
 		return nil, err
 	}
 	c.running[name] = &running{Node: n, name: name, journal: cfg.Journal}
@@ -221,7 +229,9 @@ func (c *cluster) onRedis(region string) { delete(c.twins, region) }
 // onTwin has a region's nodes that start from now on use a twin in any case, which a test can take
 // out of reach and bring back at once.
 func (c *cluster) onTwin(region string) *lab.Twin {
-	twin := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(time.Now().UnixMicro()) }, region)
+	twin := lab.NewTwin(func() quantity.StoreTime {
+		return quantity.StoreTime(time.Now().UnixMicro())
+	}, region)
 	c.twins[region] = twin
 	return twin
 }
@@ -242,7 +252,10 @@ func (c *cluster) flushAll(region string) {
 		twin.Flush()
 		return
 	}
-	c.redis(region, func(ctx context.Context, client *redis.Client) error { return client.FlushAll(ctx).Err() })
+	c.redis(region, func(ctx context.Context,
+		client *redis.Client) error {
+		return client.FlushAll(ctx).Err()
+	})
 }
 
 // nextCell sleeps until a tenth into the next cell of a length.
@@ -262,7 +275,8 @@ func (n *running) check(t *testing.T, q admit.Request) admit.Decision {
 
 // drain makes requests of one unit until one is denied, and returns how many were admitted and the
 // denial.
-func (n *running) drain(t *testing.T, q admit.Request, most int) (admitted int, last admit.Decision) {
+func (n *running) drain(t *testing.T, q admit.Request, most int) (admitted int,
+	last admit.Decision) {
 	t.Helper()
 	for range most {
 		if last = n.check(t, q); !last.Allowed {
@@ -275,7 +289,8 @@ func (n *running) drain(t *testing.T, q admit.Request, most int) (admitted int, 
 }
 
 // load makes units of demand every 10 ms for a while and returns what was admitted, by cell.
-func (n *running) load(t *testing.T, q admit.Request, units int, d time.Duration) map[int64]quantity.Units {
+func (n *running) load(t *testing.T, q admit.Request, units int,
+	d time.Duration) map[int64]quantity.Units {
 	t.Helper()
 	admitted := map[int64]quantity.Units{}
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {

@@ -33,7 +33,8 @@ func (n *running) series(t *testing.T) map[string]float64 {
 				labels = append(labels, l.GetName()+"="+l.GetValue())
 			}
 			// Of the two one is not there and reads as 0.
-			all[f.GetName()+"{"+strings.Join(labels, ",")+"}"] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			all[f.GetName()+"{"+strings.Join(labels, ",")+"}"] = m.GetCounter().GetValue() +
+				m.GetGauge().GetValue()
 		}
 	}
 	return all
@@ -53,7 +54,8 @@ func (n *running) agrees(t *testing.T, region string) Peer {
 	if p.Degraded {
 		degraded = 1
 	}
-	if series["quotad_degraded{peer="+region+"}"] != degraded || series["quotad_peer_age_seconds{peer="+region+"}"] != p.Age.Seconds() {
+	if series["quotad_degraded{peer="+region+"}"] != degraded ||
+		series["quotad_peer_age_seconds{peer="+region+"}"] != p.Age.Seconds() {
 		t.Errorf("%s: status %+v, metrics %v", n.name, p, series)
 	}
 	if want := !p.Heard || p.Age > exchange.DegradedAfter*time.Microsecond; p.Degraded != want {
@@ -90,8 +92,10 @@ func TestDegraded(t *testing.T) {
 			}
 			// The node looks at ages when its engine steps, which the decision makes it do.
 			got := us.check(t, request("a"))
-			if after := us.agrees(t, "ap"); got.Degraded != p.Degraded && got.Degraded != after.Degraded {
-				t.Errorf("after %v: status %+v, then %+v, decision %+v", time.Since(cut), p, after, got)
+			if after := us.agrees(t, "ap"); got.Degraded != p.Degraded &&
+				got.Degraded != after.Degraded {
+				t.Errorf("after %v: status %+v, then %+v, decision %+v", time.Since(cut), p, after,
+					got)
 			}
 			if got := us.check(t, home); got.Degraded {
 				t.Errorf("a limit that the lost region has no part in: %+v", got)
@@ -109,22 +113,24 @@ func TestDegraded(t *testing.T) {
 
 // A region that never answered is degraded from the start, and no request waits for it.
 func TestServesWhileARegionWasNeverThere(t *testing.T) {
-	started(t, documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		us := c.running["us/n1"]
-		if p := us.agrees(t, "eu"); p.Heard || !p.Degraded || us.Ready() != nil {
-			t.Errorf("peer %+v, ready %v", p, us.Ready())
-		}
-		nextCell(time.Second)
-		begun := time.Now()
-		admitted, last := us.drain(t, request("a"), 200)
-		if admitted != 50 || !last.Degraded || time.Since(begun) > 0 {
-			t.Errorf("%d admitted, then %+v, after %v", admitted, last, time.Since(begun))
-		}
-	})
+	started(t, documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s"),
+		[]string{"us/n1"}, func(t *testing.T, c *cluster) {
+			us := c.running["us/n1"]
+			if p := us.agrees(t, "eu"); p.Heard || !p.Degraded || us.Ready() != nil {
+				t.Errorf("peer %+v, ready %v", p, us.Ready())
+			}
+			nextCell(time.Second)
+			begun := time.Now()
+			admitted, last := us.drain(t, request("a"), 200)
+			if admitted != 50 || !last.Degraded || time.Since(begun) > 0 {
+				t.Errorf("%d admitted, then %+v, after %v", admitted, last, time.Since(begun))
+			}
+		})
 }
 
 func TestStatusBucketAndMetricsAgree(t *testing.T) {
-	d := documents.Parse(t, 4, halves, "name: second, limit: 100, window: 1s", "name: watch, limit: 3, window: 1s, shadow: true",
+	d := documents.Parse(t, 4, halves, "name: second, limit: 100, window: 1s",
+		"name: watch, limit: 3, window: 1s, shadow: true",
 		"name: lost, domain: lost, limit: 10, window: 1s, on_store_failure: deny")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
@@ -135,7 +141,9 @@ func TestStatusBucketAndMetricsAgree(t *testing.T) {
 			last = us.check(t, request("a"))
 		}
 		b, err := us.Bucket(t.Context(), "second", "api", request("a").Descriptors)
-		if err != nil || b.Limit.Name != "second" || b.Terms.Entitlement != 50 || b.Inspected.Used != 5 || b.Inspected.Share != last.Share || b.Inspected.Cell != last.Cell {
+		if err != nil || b.Limit.Name != "second" || b.Terms.Entitlement != 50 ||
+			b.Inspected.Used != 5 || b.Inspected.Share != last.Share ||
+			b.Inspected.Cell != last.Cell {
 			t.Errorf("bucket %+v, %v; last decision %+v", b, err, last)
 		}
 		for _, row := range b.Inspected.Rows {
@@ -149,13 +157,17 @@ func TestStatusBucketAndMetricsAgree(t *testing.T) {
 
 		// Keys of requests, even odd ones, add no series.
 		before := us.series(t)
-		for _, account := range []string{"x", "y", "\xff", "new\nline", "\u202e", strings.Repeat("v", 256)} {
+		for _, account := range []string{"x", "y", "\xff", "new\nline", "\u202e",
+			strings.Repeat("v", 256)} {
 			us.check(t, request(account))
 		}
 		us.check(t, admit.Request{Domain: "secret", Descriptors: request("a").Descriptors, Cost: 1})
 		series := us.series(t)
 		extra := maps.Clone(series)
-		maps.DeleteFunc(extra, func(name string, _ float64) bool { _, old := before[name]; return old })
+		maps.DeleteFunc(extra, func(name string, _ float64) bool {
+			_, old := before[name]
+			return old
+		})
 		if want := map[string]float64{"quotad_decisions_total{limit=,reason=no_limit}": 1}; !maps.Equal(extra, want) {
 			t.Errorf("new series %v, want %v", extra, want)
 		}
@@ -165,7 +177,8 @@ func TestStatusBucketAndMetricsAgree(t *testing.T) {
 			t.Errorf("generation %v, status %d", got, s.Generation)
 		}
 		for _, counter := range s.Counters() {
-			if got, there := series["quotad_exchange_total{what="+counter.Name+"}"]; !there || got > float64(counter.Value) {
+			if got, there := series["quotad_exchange_total{what="+counter.Name+"}"]; !there ||
+				got > float64(counter.Value) {
 				t.Errorf("%s: metric %v (%v), status %d", counter.Name, got, there, counter.Value)
 			}
 		}
@@ -183,10 +196,14 @@ func TestStatusBucketAndMetricsAgree(t *testing.T) {
 		c.flushAll("us")
 		us.check(t, admit.Request{Domain: "lost", Descriptors: request("a").Descriptors, Cost: 1})
 		series = us.series(t)
-		if series["quotad_store_failures_total{}"] != 1 || series["quotad_decisions_total{limit=lost,reason=store_failure}"] != 1 {
+		if series["quotad_store_failures_total{}"] != 1 ||
+			series["quotad_decisions_total{limit=lost,reason=store_failure}"] != 1 {
 			t.Errorf("a request that the store did not decide: %v", series)
 		}
-		c.within(time.Second, "the store to be opened anew", func() bool { return us.series(t)["quotad_store_generation{}"] > float64(s.Generation) })
+		c.within(time.Second, "the store to be opened anew",
+			func() bool {
+				return us.series(t)["quotad_store_generation{}"] > float64(s.Generation)
+			})
 	})
 }
 
@@ -194,15 +211,19 @@ func TestBucketErrors(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
-		if _, err := us.Bucket(t.Context(), "minute", "api", request("a").Descriptors); !errors.Is(err, rules.ErrNoSuchBucket) {
+		if _, err := us.Bucket(t.Context(), "minute", "api",
+			request("a").Descriptors); !errors.Is(err, rules.ErrNoSuchBucket) {
 			t.Errorf("a limit that is not there: %v", err)
 		}
 		var field *admit.FieldError
-		if _, err := us.Bucket(t.Context(), "second", "", request("a").Descriptors); !errors.As(err, &field) || field.Field != "domain" {
+		if _, err := us.Bucket(t.Context(), "second", "", request("a").Descriptors); !errors.As(err,
+			&field) || field.Field != "domain" {
 			t.Errorf("no domain: %v", err)
 		}
-		b, err := us.Bucket(t.Context(), "second", "api", map[string]string{"account": "never seen"})
-		if err != nil || b.Inspected.Used != 0 || b.Inspected.Share != 100 || len(b.Inspected.Rows) != 0 {
+		b, err := us.Bucket(t.Context(), "second", "api",
+			map[string]string{"account": "never seen"})
+		if err != nil || b.Inspected.Used != 0 || b.Inspected.Share != 100 ||
+			len(b.Inspected.Rows) != 0 {
 			t.Errorf("a bucket nobody used: %+v, %v", b, err)
 		}
 		c.flushAll("us")

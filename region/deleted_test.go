@@ -18,26 +18,28 @@ import (
 // within the request.
 func TestSeveralBucketsOfARequestAreDeleted(t *testing.T) {
 	limits := []string{"name: hour, limit: 100, window: 1h", "name: day, limit: 100, window: 24h"}
-	for name, deleted := range map[string][]string{"the first": {"hour"}, "the second": {"day"}, "both": {"hour", "day"}} {
+	for name, deleted := range map[string][]string{"the first": {"hour"}, "the second": {"day"},
+		"both": {"hour", "day"}} {
 		t.Run(name, func(t *testing.T) {
-			started(t, documents.Parse(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
-				n, q := c.running["us/n1"], cost("a", 60)
-				if d := n.check(t, q); !d.Allowed {
-					t.Fatalf("%+v", d)
-				}
-				for _, limit := range deleted {
-					c.delete("us", n, limit, q)
-				}
-				q.Cost = 1
-				if d := n.check(t, q); d.Reason != admit.WithinLimit {
-					t.Errorf("%+v", d)
-				}
-				for _, limit := range []string{"hour", "day"} {
-					if used := n.used(t, limit, q); used != 61 {
-						t.Errorf("%s: %d used, want 61", limit, used)
+			started(t, documents.Parse(t, 1, alone, limits...), []string{"us/n1"},
+				func(t *testing.T, c *cluster) {
+					n, q := c.running["us/n1"], cost("a", 60)
+					if d := n.check(t, q); !d.Allowed {
+						t.Fatalf("%+v", d)
 					}
-				}
-			})
+					for _, limit := range deleted {
+						c.delete("us", n, limit, q)
+					}
+					q.Cost = 1
+					if d := n.check(t, q); d.Reason != admit.WithinLimit {
+						t.Errorf("%+v", d)
+					}
+					for _, limit := range []string{"hour", "day"} {
+						if used := n.used(t, limit, q); used != 61 {
+							t.Errorf("%s: %d used, want 61", limit, used)
+						}
+					}
+				})
 		})
 	}
 }
@@ -46,21 +48,23 @@ func TestSeveralBucketsOfARequestAreDeleted(t *testing.T) {
 // fills within hours, so it expires sooner. That is not a deletion, and the bucket is full then.
 func TestABucketThatExpiresSoonerWasNotDeleted(t *testing.T) {
 	tokens := "name: tokens, algorithm: token_bucket, window: 24h, burst: 100, on_store_failure: deny, limit: "
-	started(t, documents.Parse(t, 1, alone, tokens+"10"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n, q := c.running["us/n1"], cost("a", 100)
-		if d := n.check(t, q); !d.Allowed {
-			t.Fatalf("%+v", d)
-		}
-		if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, tokens+"1000000")); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Minute)
-		n.check(t, q)
-		time.Sleep(microseconds(algorithms.MaxClockStep) + time.Hour)
-		if d := n.check(t, q); !d.Allowed {
-			t.Errorf("hours later: %+v", d)
-		}
-	})
+	started(t, documents.Parse(t, 1, alone, tokens+"10"), []string{"us/n1"},
+		func(t *testing.T, c *cluster) {
+			n, q := c.running["us/n1"], cost("a", 100)
+			if d := n.check(t, q); !d.Allowed {
+				t.Fatalf("%+v", d)
+			}
+			if err := n.Adopt(t.Context(),
+				documents.Parse(t, 2, alone, tokens+"1000000")); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			n.check(t, q)
+			time.Sleep(microseconds(algorithms.MaxClockStep) + time.Hour)
+			if d := n.check(t, q); !d.Allowed {
+				t.Errorf("hours later: %+v", d)
+			}
+		})
 }
 
 // delete removes the hash of a bucket, as an operator or an eviction would.
@@ -116,8 +120,10 @@ func TestADeletedBucket(t *testing.T) {
 		if got := n.check(t, s); !got.Allowed || got.Remaining != 49 {
 			t.Errorf("the short one, two cells later: %+v", got)
 		}
-		if got := n.check(t, request("other")); !got.Allowed || got.Remaining != 79 || n.Status().Generation == generation {
-			t.Errorf("another bucket: %+v, generation %d, before the deletion %d", got, n.Status().Generation, generation)
+		if got := n.check(t, request("other")); !got.Allowed || got.Remaining != 79 ||
+			n.Status().Generation == generation {
+			t.Errorf("another bucket: %+v, generation %d, before the deletion %d", got,
+				n.Status().Generation, generation)
 		}
 
 		time.Sleep(time.Second)
@@ -134,33 +140,34 @@ func TestADeletedBucket(t *testing.T) {
 func TestADeletedBucketUnderTraffic(t *testing.T) {
 	for _, kind := range windows {
 		t.Run(string(kind), func(t *testing.T) {
-			started(t, documents.Parse(t, 1, halves, long(kind, 200, ", lending_limit: 1")), []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
-				q := request("a")
-				var mu sync.Mutex
-				var admitted quantity.Units
-				all := func(d time.Duration) {
-					var loads sync.WaitGroup
-					for _, n := range c.running {
-						loads.Go(func() {
-							units := sum(n.load(t, q, 1, d))
-							mu.Lock()
-							defer mu.Unlock()
-							admitted += units
-						})
+			started(t, documents.Parse(t, 1, halves, long(kind, 200, ", lending_limit: 1")),
+				[]string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+					q := request("a")
+					var mu sync.Mutex
+					var admitted quantity.Units
+					all := func(d time.Duration) {
+						var loads sync.WaitGroup
+						for _, n := range c.running {
+							loads.Go(func() {
+								units := sum(n.load(t, q, 1, d))
+								mu.Lock()
+								defer mu.Unlock()
+								admitted += units
+							})
+						}
+						loads.Wait()
 					}
-					loads.Wait()
-				}
-				for range 4 {
-					all(200 * time.Millisecond)
-					c.delete("us", c.running["us/n1"], "long", q)
-					all(100 * time.Millisecond)
-					c.delete("eu", c.running["eu/n1"], "long", q)
-				}
-				all(3 * time.Second)
-				if admitted > 200 || admitted < 195 {
-					t.Errorf("%d admitted of 200", admitted)
-				}
-			})
+					for range 4 {
+						all(200 * time.Millisecond)
+						c.delete("us", c.running["us/n1"], "long", q)
+						all(100 * time.Millisecond)
+						c.delete("eu", c.running["eu/n1"], "long", q)
+					}
+					all(3 * time.Second)
+					if admitted > 200 || admitted < 195 {
+						t.Errorf("%d admitted of 200", admitted)
+					}
+				})
 		})
 	}
 }

@@ -44,7 +44,8 @@ func TestDrain(t *testing.T) {
 			t.Errorf("in the journal: %+v, %v", all, err)
 		}
 		c.within(5*time.Second, "the others to miss it", func() bool {
-			return !slices.Contains(c.running["eu/n1"].Status().Members, "us/n1") && len(mate.Status().Mates) == 0
+			return !slices.Contains(c.running["eu/n1"].Status().Members, "us/n1") &&
+				len(mate.Status().Mates) == 0
 		})
 		c.stop("us/n1")
 	})
@@ -58,7 +59,8 @@ func TestDrainWithoutStore(t *testing.T) {
 		c.loseStore("us")
 		us.check(t, request("a"))
 		err := us.Drain(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "units that node n1 admitted without the store are not charged there: 1;") {
+		if err == nil || !strings.Contains(err.Error(),
+			"units that node n1 admitted without the store are not charged there: 1;") {
 			t.Errorf("the store is gone: %v", err)
 		}
 		if len(us.Members()) > 1 {

@@ -20,7 +20,8 @@ func TestEvictionIsWarnedOf(t *testing.T) {
 	var log bytes.Buffer
 	n.log = slog.New(slog.NewTextHandler(&log, nil))
 	var err error
-	if n.config.Store, err = store.Connect(store.Options{URL: server.URL, Timeout: 30 * time.Second}); err != nil {
+	if n.config.Store, err = store.Connect(store.Options{URL: server.URL,
+		Timeout: 30 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	defer n.config.Store.Close()
@@ -44,8 +45,10 @@ func TestEvictionIsWarnedOf(t *testing.T) {
 		}
 		now = now.Add(step.after)
 		n.watchEviction(t.Context(), now)
-		if got := n.memory.policy(); got != step.seen || strings.Count(log.String(), "set maxmemory-policy noeviction") != step.warns {
-			t.Errorf("step %d: %q, want %q and %d warnings\n%s", i, got, step.seen, step.warns, &log)
+		if got := n.memory.policy(); got != step.seen ||
+			strings.Count(log.String(), "set maxmemory-policy noeviction") != step.warns {
+			t.Errorf("step %d: %q, want %q and %d warnings\n%s", i, got, step.seen, step.warns,
+				&log)
 		}
 	}
 }

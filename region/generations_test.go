@@ -20,7 +20,8 @@ func TestAForgedRecallStopsNoLending(t *testing.T) {
 			n.check(t, request("a"))
 			for _, region := range []string{"us", "eu", "ap"} {
 				id := string(n.tenure.Rules().Document.Limits[0].Bucket(request("a").Descriptors))
-				all, err := n.rights.Answer(t.Context(), exchange.Question{From: region, Node: "forger", Generation: 1 << 51,
+				all, err := n.rights.Answer(t.Context(), exchange.Question{From: region,
+					Node: "forger", Generation: 1 << 51,
 					Buckets: []exchange.Doubt{{Bucket: id}}})
 				if err != nil || len(all.All) != 1 || !all.All[0].Refused {
 					t.Errorf("a question in the name of %s: %+v, %v", region, all, err)
@@ -34,8 +35,10 @@ func TestAForgedRecallStopsNoLending(t *testing.T) {
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		if s := us.Status().Exchange; admitted < 650 || s.UnitsBorrowed < 300 || s.GenerationsRefused != 3 || s.Fenced {
-			t.Errorf("%d of 900 admitted, %d borrowed, %d generations refused, fenced %t", admitted, s.UnitsBorrowed, s.GenerationsRefused, s.Fenced)
+		if s := us.Status().Exchange; admitted < 650 || s.UnitsBorrowed < 300 ||
+			s.GenerationsRefused != 3 || s.Fenced {
+			t.Errorf("%d of 900 admitted, %d borrowed, %d generations refused, fenced %t", admitted,
+				s.UnitsBorrowed, s.GenerationsRefused, s.Fenced)
 		}
 	})
 }

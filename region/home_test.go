@@ -38,7 +38,8 @@ func (c *cluster) homeOf(t *testing.T, q admit.Request) (home *running, away []*
 // homeKinds are the kinds whose few units other regions than the home can borrow, with the fewest
 // of three units that one region must get in six tries. Units of a log and a bucket may be lost on
 // the way, because they are borrowed for a cell of a second.
-var homeKinds = map[algorithms.Kind]int{algorithms.FixedWindow: 3, algorithms.SlidingWindowCounter: 2, algorithms.SlidingWindowLog: 1, algorithms.TokenBucket: 1}
+var homeKinds = map[algorithms.Kind]int{algorithms.FixedWindow: 3,
+	algorithms.SlidingWindowCounter: 2, algorithms.SlidingWindowLog: 1, algorithms.TokenBucket: 1}
 
 // TestHomeModeServes: a cluster serves a limit of fewer than two units for each region.
 func TestHomeModeServes(t *testing.T) {
@@ -69,7 +70,8 @@ func (c *cluster) servesWhoeverAsks(t *testing.T, least int) {
 			}
 		}
 		if admitted > 3 || admitted < least {
-			t.Errorf("account %d at home in %s: %d of 3 units were had in six tries at %s", account, home.name, admitted, away[0].name)
+			t.Errorf("account %d at home in %s: %d of 3 units were had in six tries at %s", account,
+				home.name, admitted, away[0].name)
 		}
 		for _, n := range c.running {
 			if n.check(t, q).Allowed {
@@ -115,7 +117,8 @@ func (c *cluster) servesAtHomeAlone(t *testing.T, q admit.Request) {
 	for _, after := range []time.Duration{0, 5 * time.Second} {
 		time.Sleep(after)
 		for _, n := range away {
-			if got := n.check(t, q); got.Allowed || got.Entitlement != 0 || got.Share != 0 || got.Degraded != (after > 0) {
+			if got := n.check(t, q); got.Allowed || got.Entitlement != 0 || got.Share != 0 ||
+				got.Degraded != (after > 0) {
 				t.Errorf("%s, %v after the cut: %+v", n.name, after, got)
 			}
 		}
@@ -128,14 +131,16 @@ func (c *cluster) servesAtHomeAlone(t *testing.T, q admit.Request) {
 // A limit of three over three regions: each asks for one, with time between them.
 func TestHomeModeOneByOne(t *testing.T) {
 	for _, kind := range algorithms.Kinds[:3] {
-		d := documents.Parse(t, 1, thirds, strings.Replace(limitOf(kind, 3, ", on_exhausted: borrow"), "10s", "1h", 1))
+		d := documents.Parse(t, 1, thirds,
+			strings.Replace(limitOf(kind, 3, ", on_exhausted: borrow"), "10s", "1h", 1))
 		started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 			for account := range 4 {
 				q := request(fmt.Sprint(account))
 				home, _ := c.homeOf(t, q)
 				for _, name := range []string{"us/n1", "eu/n1", "ap/n1"} {
 					if got := c.running[name].check(t, q); !got.Allowed {
-						t.Errorf("%s: account %d at home in %s: %s has none of three units", kind, account, home.name, name)
+						t.Errorf("%s: account %d at home in %s: %s has none of three units", kind,
+							account, home.name, name)
 					}
 					time.Sleep(15 * time.Second)
 				}

@@ -23,19 +23,23 @@ func burstOf(kind algorithms.Kind, units, burst int) string {
 // Requests that a leaky bucket admits get turns at its rate. A denial of a full one says when there
 // will be room.
 func TestTurnsOfALeakyBucket(t *testing.T) {
-	d := documents.Parse(t, 1, alone, burstOf(algorithms.LeakyBucket, 10, 5), "name: watch, algorithm: leaky_bucket, limit: 1, window: 10s, shadow: true")
+	d := documents.Parse(t, 1, alone, burstOf(algorithms.LeakyBucket, 10, 5),
+		"name: watch, algorithm: leaky_bucket, limit: 1, window: 10s, shadow: true")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		admitted := func(units quantity.Units, delay time.Duration, remaining quantity.Units) {
 			t.Helper()
 			got := n.check(t, cost("a", units))
-			if !got.Allowed || got.Delay != delay || got.Remaining != remaining || got.Algorithm != algorithms.LeakyBucket || got.RetryAfter != 0 {
-				t.Errorf("%d units: %+v; want a delay of %v and %d remaining", units, got, delay, remaining)
+			if !got.Allowed || got.Delay != delay || got.Remaining != remaining ||
+				got.Algorithm != algorithms.LeakyBucket || got.RetryAfter != 0 {
+				t.Errorf("%d units: %+v; want a delay of %v and %d remaining", units, got, delay,
+					remaining)
 			}
 		}
 		denied := func(units quantity.Units, retry time.Duration) {
 			t.Helper()
-			if got := n.check(t, cost("a", units)); got.Allowed || got.RetryAfter != retry || got.Delay != 0 {
+			if got := n.check(t, cost("a", units)); got.Allowed || got.RetryAfter != retry ||
+				got.Delay != 0 {
 				t.Errorf("%d units: %+v, want to be told to wait %v", units, got, retry)
 			}
 		}
@@ -80,16 +84,19 @@ func TestRetryAfterIsHonest(t *testing.T) {
 						continue
 					}
 					seen++
-					if got.Reason != admit.OverLimit || got.RetryAfter <= 0 || got.RetryAfter > 20*time.Second {
+					if got.Reason != admit.OverLimit || got.RetryAfter <= 0 ||
+						got.RetryAfter > 20*time.Second {
 						t.Fatalf("%d units: %+v", q.Cost, got)
 					}
 					time.Sleep(got.RetryAfter - time.Microsecond)
 					if peek(q) {
-						t.Errorf("%d units are admitted before the %v that the denial says", q.Cost, got.RetryAfter)
+						t.Errorf("%d units are admitted before the %v that the denial says", q.Cost,
+							got.RetryAfter)
 					}
 					time.Sleep(time.Microsecond)
 					if !peek(q) {
-						t.Errorf("%d units are not admitted after the %v that the denial says", q.Cost, got.RetryAfter)
+						t.Errorf("%d units are not admitted after the %v that the denial says",
+							q.Cost, got.RetryAfter)
 					}
 				}
 			})
@@ -106,30 +113,42 @@ func TestDecisionsOfEachKind(t *testing.T) {
 				whole = 200
 			}
 			part := whole * 2 / 5
-			started(t, documents.Parse(t, 1, threeRegions, burstOf(kind, 100, 200)), []string{"us/n1"}, func(t *testing.T, c *cluster) {
-				n := c.running["us/n1"]
-				for units, want := range map[quantity.Units]admit.Reason{1: admit.WithinLimit, part: admit.WithinLimit, part + 1: admit.ExceedsRegionCapacity,
-					whole: admit.ExceedsRegionCapacity, whole + 1: admit.Never, 1 << 51: admit.Never} {
-					got, err := n.Peek(t.Context(), cost("a", units))
-					if err != nil || got.Reason != want || got.Allowed != (want == admit.WithinLimit) || (got.RetryAfter < 0) != (want != admit.WithinLimit) {
-						t.Errorf("cost %d: %+v, %v; want %s", units, got, err, want)
+			started(t, documents.Parse(t, 1, threeRegions, burstOf(kind, 100, 200)),
+				[]string{"us/n1"}, func(t *testing.T, c *cluster) {
+					n := c.running["us/n1"]
+					for units, want := range map[quantity.Units]admit.Reason{1: admit.WithinLimit,
+						part: admit.WithinLimit, part + 1: admit.ExceedsRegionCapacity,
+						whole: admit.ExceedsRegionCapacity, whole + 1: admit.Never,
+						1 << 51: admit.Never} {
+						got, err := n.Peek(t.Context(), cost("a", units))
+						if err != nil || got.Reason != want ||
+							got.Allowed != (want == admit.WithinLimit) ||
+							(got.RetryAfter < 0) != (want != admit.WithinLimit) {
+							t.Errorf("cost %d: %+v, %v; want %s", units, got, err, want)
+						}
 					}
-				}
-				for _, units := range []quantity.Units{7, part - 7} {
-					before := n.used(t, nameOf(kind), request("a"))
-					got := n.check(t, cost("a", units))
-					if !got.Allowed || got.Remaining != part-before-units || got.Algorithm != kind || got.LimitUnits != 100 ||
-						got.Window != 10*time.Second || got.Entitlement != 40 || got.Share != 40 || got.At != quantity.StoreTime(time.Now().UnixMicro()) {
-						t.Errorf("cost %d: %+v", units, got)
+					for _, units := range []quantity.Units{7, part - 7} {
+						before := n.used(t, nameOf(kind), request("a"))
+						got := n.check(t, cost("a", units))
+						if !got.Allowed || got.Remaining != part-before-units ||
+							got.Algorithm != kind || got.LimitUnits != 100 ||
+							got.Window != 10*time.Second || got.Entitlement != 40 ||
+							got.Share != 40 || got.At !=
+							quantity.StoreTime(time.Now().UnixMicro()) {
+							t.Errorf("cost %d: %+v", units, got)
+						}
 					}
-				}
-				for units, want := range map[quantity.Units]admit.Reason{1: admit.OverLimit, part: admit.OverLimit, part + 1: admit.ExceedsRegionCapacity, whole + 1: admit.Never} {
-					got := n.check(t, cost("a", units))
-					if got.Allowed || got.Reason != want || (got.RetryAfter < 0) != (want != admit.OverLimit) || got.Remaining != 0 {
-						t.Errorf("cost %d of none left: %+v, want %s", units, got, want)
+					for units, want := range map[quantity.Units]admit.Reason{1: admit.OverLimit,
+						part: admit.OverLimit, part + 1: admit.ExceedsRegionCapacity,
+						whole + 1: admit.Never} {
+						got := n.check(t, cost("a", units))
+						if got.Allowed || got.Reason != want ||
+							(got.RetryAfter < 0) != (want != admit.OverLimit) ||
+							got.Remaining != 0 {
+							t.Errorf("cost %d of none left: %+v, want %s", units, got, want)
+						}
 					}
-				}
-			})
+				})
 		})
 	}
 }
@@ -147,34 +166,38 @@ func TestLimitsOfAllKindsOnOneRequest(t *testing.T) {
 				}
 				limits = append(limits, limitOf(kind, units, ""))
 			}
-			started(t, documents.Parse(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
-				n := c.running["us/n1"]
-				var spent quantity.Units
-				for _, step := range []struct {
-					units   quantity.Units
-					allowed bool
-				}{{2, true}, {4, false}, {1, true}, {3, false}, {2, true}, {1, false}, {1, false}} {
-					got := n.check(t, cost("a", step.units))
-					if got.Allowed != step.allowed || got.Limit != nameOf(narrow) || got.Algorithm != narrow {
-						t.Errorf("%d units after %d: %+v", step.units, spent, got)
-					}
-					if got.Allowed {
-						spent += step.units
-					}
-					for _, kind := range algorithms.Kinds {
-						if used := n.used(t, nameOf(kind), request("a")); used != spent {
-							t.Errorf("%s: %d used, want %d", kind, used, spent)
+			started(t, documents.Parse(t, 1, alone, limits...), []string{"us/n1"},
+				func(t *testing.T, c *cluster) {
+					n := c.running["us/n1"]
+					var spent quantity.Units
+					for _, step := range []struct {
+						units   quantity.Units
+						allowed bool
+					}{{2, true}, {4, false}, {1, true}, {3, false}, {2, true}, {1, false},
+						{1, false}} {
+						got := n.check(t, cost("a", step.units))
+						if got.Allowed != step.allowed || got.Limit != nameOf(narrow) ||
+							got.Algorithm != narrow {
+							t.Errorf("%d units after %d: %+v", step.units, spent, got)
+						}
+						if got.Allowed {
+							spent += step.units
+						}
+						for _, kind := range algorithms.Kinds {
+							if used := n.used(t, nameOf(kind), request("a")); used != spent {
+								t.Errorf("%s: %d used, want %d", kind, used, spent)
+							}
 						}
 					}
-				}
-				if got := n.check(t, cost("a", 6)); got.Reason != admit.Never || got.Limit != nameOf(narrow) {
-					t.Errorf("more than one of the limits: %+v", got)
-				}
-				time.Sleep(20 * time.Second)
-				if got := n.check(t, cost("a", 5)); !got.Allowed {
-					t.Errorf("two windows later: %+v", got)
-				}
-			})
+					if got := n.check(t, cost("a", 6)); got.Reason != admit.Never ||
+						got.Limit != nameOf(narrow) {
+						t.Errorf("more than one of the limits: %+v", got)
+					}
+					time.Sleep(20 * time.Second)
+					if got := n.check(t, cost("a", 5)); !got.Allowed {
+						t.Errorf("two windows later: %+v", got)
+					}
+				})
 		})
 	}
 }

@@ -14,25 +14,28 @@ import (
 // Every row that a borrower was told of is in the lender's journal, with that value or a higher
 // one.
 func TestLentRowsAreInTheJournal(t *testing.T) {
-	started(t, documents.Parse(t, 1, halves, "name: hour, limit: 100, window: 1h"), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
-		us, eu := c.running["us/n1"], c.running["eu/n1"]
-		us.load(t, request("a"), 1, time.Second)
-		heard, err := us.Bucket(t.Context(), "hour", "api", request("a").Descriptors)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var borrowed quantity.Units
-		for _, row := range heard.Inspected.Rows {
-			borrowed += row.Borrowed
-			i := slices.IndexFunc(rowsOf(t, eu.journal), func(r journal.Row) bool { return r.Cell == row.Cell && r.Peer == "us" })
-			if row.Borrowed > 0 && (i < 0 || rowsOf(t, eu.journal)[i].Lent < row.Borrowed) {
-				t.Errorf("us heard of %d units lent in cell %d; the journal of eu has %+v", row.Borrowed, row.Cell, rowsOf(t, eu.journal))
+	started(t, documents.Parse(t, 1, halves, "name: hour, limit: 100, window: 1h"),
+		[]string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+			us, eu := c.running["us/n1"], c.running["eu/n1"]
+			us.load(t, request("a"), 1, time.Second)
+			heard, err := us.Bucket(t.Context(), "hour", "api", request("a").Descriptors)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		if borrowed == 0 || us.counter(t, "units_borrowed") != borrowed {
-			t.Errorf("us borrowed %d, counts %d", borrowed, us.counter(t, "units_borrowed"))
-		}
-	})
+			var borrowed quantity.Units
+			for _, row := range heard.Inspected.Rows {
+				borrowed += row.Borrowed
+				i := slices.IndexFunc(rowsOf(t, eu.journal),
+					func(r journal.Row) bool { return r.Cell == row.Cell && r.Peer == "us" })
+				if row.Borrowed > 0 && (i < 0 || rowsOf(t, eu.journal)[i].Lent < row.Borrowed) {
+					t.Errorf("us heard of %d units lent in cell %d; the journal of eu has %+v",
+						row.Borrowed, row.Cell, rowsOf(t, eu.journal))
+				}
+			}
+			if borrowed == 0 || us.counter(t, "units_borrowed") != borrowed {
+				t.Errorf("us borrowed %d, counts %d", borrowed, us.counter(t, "units_borrowed"))
+			}
+		})
 }
 
 func rowsOf(t *testing.T, j *journal.Journal) (rows []journal.Row) {
@@ -78,7 +81,8 @@ func TestNothingIsLentWithoutAJournal(t *testing.T) {
 		if s := us.Status(); s.Peers[0].Degraded {
 			t.Errorf("eu still answers: %+v", s.Peers)
 		}
-		if here, there := eu.series(t)["quotad_journal_failed{}"], us.series(t)["quotad_journal_failed{}"]; here != 1 || there != 0 {
+		if here, there := eu.series(t)["quotad_journal_failed{}"],
+			us.series(t)["quotad_journal_failed{}"]; here != 1 || there != 0 {
 			t.Errorf("journal failed: %v at eu, %v at us", here, there)
 		}
 		nextCell(time.Second)
@@ -97,7 +101,8 @@ func TestRightsFollowTheDemand(t *testing.T) {
 		names := slices.Sorted(maps.Keys(c.running))
 		nextCell(time.Second)
 		for busy := range 4 {
-			for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(50 *
+				time.Millisecond) {
 				n := c.running[names[busy%len(names)]]
 				for range 5 {
 					if got := n.check(t, request("a")); got.Allowed {
@@ -107,7 +112,8 @@ func TestRightsFollowTheDemand(t *testing.T) {
 				}
 				var shares quantity.Units
 				for _, name := range names {
-					b, err := c.running[name].Bucket(t.Context(), "second", "api", request("a").Descriptors)
+					b, err := c.running[name].Bucket(t.Context(), "second", "api",
+						request("a").Descriptors)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -125,7 +131,8 @@ func TestRightsFollowTheDemand(t *testing.T) {
 		}
 		for i, name := range names {
 			if f := []quantity.Units{20, 40, 40}[i]; 2*most[name] < 3*f {
-				t.Errorf("%s, entitled to %d, never held more than %d though the others were idle", name, f, most[name])
+				t.Errorf("%s, entitled to %d, never held more than %d though the others were idle",
+					name, f, most[name])
 			}
 		}
 	})

@@ -25,24 +25,30 @@ func TestStoreLosesEverything(t *testing.T) {
 		"allow": {true, admit.StoreFailureAllowed},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
-			d := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s, lending_limit: 0.5, on_store_failure: "+behaviour)
+			d := documents.Parse(t, 1, alone,
+				"name: second, limit: 100, window: 1s, lending_limit: 0.5, on_store_failure: "+
+					behaviour)
 			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
 				nextCell(time.Second)
 				before, generation := n.check(t, request("a")), n.Status().Generation
 				c.flushAll("us")
-				if got := n.check(t, request("a")); got.Allowed != tc.allowed || got.Reason != tc.reason || got.Cell != 0 || got.Limit != "second" {
+				if got := n.check(t, request("a")); got.Allowed != tc.allowed ||
+					got.Reason != tc.reason || got.Cell != 0 || got.Limit != "second" {
 					t.Errorf("the store is lost: %+v", got)
 				}
 				c.within(time.Second, "the store to be opened anew", func() bool {
-					return n.Status().Generation > generation && n.journal.Generation() == n.Status().Generation
+					return n.Status().Generation > generation &&
+						n.journal.Generation() == n.Status().Generation
 				})
-				if got := n.journal.Generation(); got != n.Status().Generation || n.Ready() != nil || n.Status().Epoch != d.Epoch().String() {
+				if got := n.journal.Generation(); got != n.Status().Generation ||
+					n.Ready() != nil || n.Status().Epoch != d.Epoch().String() {
 					t.Errorf("the journal remembers generation %d, status %+v", got, n.Status())
 				}
 				for _, cell := range []quantity.Cell{before.Cell, before.Cell + 1} {
 					got := n.check(t, request("a"))
-					if got.Allowed || got.Reason != admit.Recovering || got.RetryAfter <= 0 || got.Share != 0 || got.Cell != cell {
+					if got.Allowed || got.Reason != admit.Recovering || got.RetryAfter <= 0 ||
+						got.Share != 0 || got.Cell != cell {
 						t.Errorf("cell %d, the loss was in %d: %+v", cell, before.Cell, got)
 					}
 					if got := n.check(t, request("b")); !got.Allowed || got.Cell != cell {
@@ -62,7 +68,8 @@ func TestStoreLosesEverything(t *testing.T) {
 // A node that does not notice a loss for want of requests loses nothing: the first request finds
 // out.
 func TestSeveralLossesCountOn(t *testing.T) {
-	d := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
+	d := documents.Parse(t, 1, alone,
+		"name: second, limit: 100, window: 1s, on_store_failure: deny")
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		for range 3 {
 			before := c.running["us/n1"].Status().Generation
@@ -79,7 +86,8 @@ func TestSeveralLossesCountOn(t *testing.T) {
 			c.within(time.Second, "both nodes to stand under one later generation", func() bool {
 				after := c.running["us/n2"].Status().Generation
 				for _, n := range c.running {
-					if after <= before || n.Status().Generation != after || n.journal.Generation() != after {
+					if after <= before || n.Status().Generation != after ||
+						n.journal.Generation() != after {
 						return false
 					}
 				}
@@ -98,14 +106,18 @@ func TestSeveralLossesCountOn(t *testing.T) {
 
 // Missing scripts say nothing about the data.
 func TestScriptFlushIsNoLoss(t *testing.T) {
-	d := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
+	d := documents.Parse(t, 1, alone,
+		"name: second, limit: 100, window: 1s, on_store_failure: deny")
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		c.onRedis("us")
 		n := c.start("us/n1", d)
 		nextCell(time.Second)
 		n.check(t, request("a"))
 		generation := n.Status().Generation
-		c.redis("us", func(ctx context.Context, client *redis.Client) error { return client.ScriptFlush(ctx).Err() })
+		c.redis("us", func(ctx context.Context,
+			client *redis.Client) error {
+			return client.ScriptFlush(ctx).Err()
+		})
 		if got := n.check(t, request("a")); !got.Allowed || got.Remaining != 98 {
 			t.Errorf("after SCRIPT FLUSH: %+v", got)
 		}
@@ -118,7 +130,8 @@ func TestScriptFlushIsNoLoss(t *testing.T) {
 // A region whose store lost everything takes part again, and together with its peers stays below
 // the limit.
 func TestLossBesideAPeer(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: second, limit: 100, window: 1s, on_store_failure: deny")
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"},
+		"name: second, limit: 100, window: 1s, on_store_failure: deny")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"]
 		nextCell(time.Second)
@@ -146,7 +159,8 @@ func TestLossBesideAPeer(t *testing.T) {
 			}
 		}
 		if got := eu.counter(t, "units_lent"); got == lent || eu.Status().Generation <= generation {
-			t.Errorf("eu lends no more: %d units before, %d after, generation %d", lent, got, eu.Status().Generation)
+			t.Errorf("eu lends no more: %d units before, %d after, generation %d", lent, got,
+				eu.Status().Generation)
 		}
 	})
 }
@@ -161,8 +175,10 @@ func TestStoreOutOfReach(t *testing.T) {
 		generation := n.Status().Generation
 		c.loseStore("us")
 		nextCell(time.Second)
-		for domain, want := range map[string]admit.Reason{"closed": admit.StoreFailure, "open": admit.StoreFailureAllowed} {
-			got := n.check(t, admit.Request{Domain: domain, Descriptors: request("a").Descriptors, Cost: 1})
+		for domain, want := range map[string]admit.Reason{"closed": admit.StoreFailure,
+			"open": admit.StoreFailureAllowed} {
+			got := n.check(t, admit.Request{Domain: domain, Descriptors: request("a").Descriptors,
+				Cost: 1})
 			if got.Reason != want || got.Allowed != (domain == "open") {
 				t.Errorf("%s: %+v", domain, got)
 			}
@@ -170,8 +186,10 @@ func TestStoreOutOfReach(t *testing.T) {
 		for range 2 {
 			for name, n := range c.running {
 				admitted, last := n.drain(t, request("a"), 50)
-				if admitted != 12 || last.Reason != admit.StoreFailureLocal || last.RetryAfter != last.ResetAfter || last.RetryAfter != 900*time.Millisecond {
-					t.Errorf("%s: %d admitted, want its floor((50 - 25) / 2); then %+v", name, admitted, last)
+				if admitted != 12 || last.Reason != admit.StoreFailureLocal ||
+					last.RetryAfter != last.ResetAfter || last.RetryAfter != 900*time.Millisecond {
+					t.Errorf("%s: %d admitted, want its floor((50 - 25) / 2); then %+v", name,
+						admitted, last)
 				}
 			}
 			nextCell(time.Second)
@@ -188,7 +206,8 @@ func TestStoreOutOfReach(t *testing.T) {
 
 // A node that comes back to its journal and its store goes on where it was.
 func TestRestart(t *testing.T) {
-	d := documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m, on_store_failure: deny")
+	d := documents.Parse(t, 1, alone,
+		"name: minute, limit: 100, window: 1m, on_store_failure: deny")
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		var generation uint64
 		for incarnation := range uint64(3) {
@@ -198,18 +217,23 @@ func TestRestart(t *testing.T) {
 			}
 			q := request("a")
 			q.Cost = 10
-			if got := n.check(t, q); !got.Allowed || got.Remaining != quantity.Units(90-10*incarnation) || got.Sequence != 1 {
+			if got := n.check(t, q); !got.Allowed ||
+				got.Remaining != quantity.Units(90-10*incarnation) || got.Sequence != 1 {
 				t.Errorf("start %d: %+v", incarnation, got)
 			}
-			if n.Status().Generation != generation || n.journal.Generation() != generation || n.journal.Incarnation() != incarnation+1 {
-				t.Errorf("start %d: generation %d, journal %d, incarnation %d", incarnation, n.Status().Generation, n.journal.Generation(), n.journal.Incarnation())
+			if n.Status().Generation != generation || n.journal.Generation() != generation ||
+				n.journal.Incarnation() != incarnation+1 {
+				t.Errorf("start %d: generation %d, journal %d, incarnation %d", incarnation,
+					n.Status().Generation, n.journal.Generation(), n.journal.Incarnation())
 			}
 			c.stop("us/n1")
 		}
 		c.flushAll("us")
 		n := c.start("us/n1", d) // told to bootstrap, but its journal knows better
-		if got := n.check(t, request("a")); got.Allowed || got.Share != 0 || n.Status().Generation <= generation {
-			t.Errorf("a store lost while the node was down: %+v, generation %d", got, n.Status().Generation)
+		if got := n.check(t, request("a")); got.Allowed || got.Share != 0 ||
+			n.Status().Generation <= generation {
+			t.Errorf("a store lost while the node was down: %+v, generation %d", got,
+				n.Status().Generation)
 		}
 		for range 2 {
 			nextCell(time.Minute)
@@ -226,7 +250,8 @@ const timeAhead = 3 * time.Second
 
 // A Redis restored from a copy older than the generation in the journal has lost what came since.
 func TestOldCopyOfTheStore(t *testing.T) {
-	d := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
+	d := documents.Parse(t, 1, alone,
+		"name: second, limit: 100, window: 1s, on_store_failure: deny")
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		later := c.start("us/n1", d).Status().Generation + 1000
 		if err := c.running["us/n1"].journal.SetGeneration(later); err != nil {
@@ -234,8 +259,10 @@ func TestOldCopyOfTheStore(t *testing.T) {
 		}
 		c.stop("us/n1")
 		n := c.start("us/n1", d)
-		if got := n.check(t, request("a")); got.Allowed || got.Share != 0 || n.Status().Generation <= later {
-			t.Errorf("an old copy serves under generation %d, the journal remembers %d: %+v", n.Status().Generation, later, got)
+		if got := n.check(t, request("a")); got.Allowed || got.Share != 0 ||
+			n.Status().Generation <= later {
+			t.Errorf("an old copy serves under generation %d, the journal remembers %d: %+v",
+				n.Status().Generation, later, got)
 		}
 		time.Sleep(timeAhead)
 		nextCell(time.Second)
@@ -249,13 +276,15 @@ func TestOldCopyOfTheStore(t *testing.T) {
 // Without a journal that remembers the region, only the operator can say that an empty store is a
 // first start.
 func TestFirstStart(t *testing.T) {
-	d := documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s, on_store_failure: deny")
+	d := documents.Parse(t, 1, alone,
+		"name: second, limit: 100, window: 1s, on_store_failure: deny")
 	for _, bootstrap := range []bool{true, false} {
 		t.Run(fmt.Sprintf("bootstrap %v", bootstrap), func(t *testing.T) {
 			inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				c.bootstrap = bootstrap
 				n := c.start("us/n1", d)
-				if got := n.check(t, request("a")); got.Allowed != bootstrap || n.Status().Generation == 0 {
+				if got := n.check(t, request("a")); got.Allowed != bootstrap ||
+					n.Status().Generation == 0 {
 					t.Errorf("first decision: %+v", got)
 				}
 				nextCell(time.Second)

@@ -26,13 +26,16 @@ var threeRegions = []string{"us: {weight: 40}", "eu: {weight: 40}", "ap: {weight
 // opened.
 func unstarted(t testing.TB, nodes int, d *policy.Document) *Node {
 	t.Helper()
-	way, _ := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(time.Now().UnixMicro()) }, "here").ConnectWithin(storeTimeout, time.Now)
+	way, _ := lab.NewTwin(func() quantity.StoreTime {
+		return quantity.StoreTime(time.Now().UnixMicro())
+	}, "here").ConnectWithin(storeTimeout, time.Now)
 	kept, _, err := journals.New("here", "n1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := New(Config{Region: "here", Node: "n1", Nodes: nodes, Policy: d, Store: way, Journal: kept,
-		Log: slog.New(slog.DiscardHandler)}, Stepping{})
+	n, err := New(Config{Region: "here", Node: "n1", Nodes: nodes, Policy: d, Store: way,
+		Journal: kept,
+		Log:     slog.New(slog.DiscardHandler)}, Stepping{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,8 @@ func memberOf(m gossip.Member) (member, error) {
 	}
 	is.address = meta.GetPeer()
 	if is.address != "" && !callable(is.address) {
-		return member{}, fmt.Errorf("%.80q is no host and port that it could be called at", is.address)
+		return member{}, fmt.Errorf("%.80q is no host and port that it could be called at",
+			is.address)
 	}
 	return is, nil
 }
@@ -94,7 +95,8 @@ func (n *Node) membersChanged(members []gossip.Member) {
 	nodes := map[string][]string{}
 	for _, m := range members {
 		is, err := memberOf(m)
-		if err != nil || is.address == "" || is.Region == n.config.Region && is.Node == n.config.Node {
+		if err != nil || is.address == "" || is.Region == n.config.Region &&
+			is.Node == n.config.Node {
 			continue
 		}
 		nodes[is.Region] = append(nodes[is.Region], is.address)

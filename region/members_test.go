@@ -37,21 +37,27 @@ func TestMembersOfAKnownFormOnly(t *testing.T) {
 		meta []byte
 		ok   bool
 	}{
-		"a node":                    {"there/n1", metaOf(t, "there", "n1", "10.0.0.1:8082"), true},
-		"a mate by name":            {"here/n2", metaOf(t, "here", "n2", "node.example:8082"), true},
-		"without an address":        {"there/n1", metaOf(t, "there", "n1", ""), true},
-		"of IPv6":                   {"there/n1", metaOf(t, "there", "n1", "[::1]:8082"), true},
-		"of another region":         {"elsewhere/n1", metaOf(t, "elsewhere", "n1", "10.0.0.1:8082"), false},
-		"without a region":          {"n1", metaOf(t, "", "n1", "10.0.0.1:8082"), false},
-		"of two slashes":            {"there/n1/n2", metaOf(t, "there", "n1/n2", "10.0.0.1:8082"), false},
-		"with escape codes":         {"there/\x1b[31mn1", metaOf(t, "there", "\x1b[31mn1", "10.0.0.1:8082"), false},
-		"of a long name":            {"there/" + long, metaOf(t, "there", long, "10.0.0.1:8082"), false},
-		"that says another name":    {"there/n1", metaOf(t, "there", "n2", "10.0.0.1:8082"), false},
-		"of nonsense":               {"there/n1", []byte{0xff}, false},
-		"that says nothing":         {"there/n1", nil, false},
-		"without a port":            {"there/n1", metaOf(t, "there", "n1", "10.0.0.1"), false},
-		"of port 0":                 {"there/n1", metaOf(t, "there", "n1", "10.0.0.1:0"), false},
-		"of a long address":         {"there/n1", metaOf(t, "there", "n1", strings.Repeat("a", maxAddressBytes)+":8082"), false},
+		"a node": {"there/n1", metaOf(t, "there", "n1", "10.0.0.1:8082"), true},
+		"a mate by name": {"here/n2", metaOf(t, "here", "n2", "node.example:8082"),
+			true},
+		"without an address": {"there/n1", metaOf(t, "there", "n1", ""), true},
+		"of IPv6":            {"there/n1", metaOf(t, "there", "n1", "[::1]:8082"), true},
+		"of another region": {"elsewhere/n1", metaOf(t, "elsewhere", "n1", "10.0.0.1:8082"),
+			false},
+		"without a region": {"n1", metaOf(t, "", "n1", "10.0.0.1:8082"), false},
+		"of two slashes": {"there/n1/n2", metaOf(t, "there", "n1/n2", "10.0.0.1:8082"),
+			false},
+		"with escape codes": {"there/\x1b[31mn1", metaOf(t, "there", "\x1b[31mn1",
+			"10.0.0.1:8082"), false},
+		"of a long name": {"there/" + long, metaOf(t, "there", long, "10.0.0.1:8082"),
+			false},
+		"that says another name": {"there/n1", metaOf(t, "there", "n2", "10.0.0.1:8082"), false},
+		"of nonsense":            {"there/n1", []byte{0xff}, false},
+		"that says nothing":      {"there/n1", nil, false},
+		"without a port":         {"there/n1", metaOf(t, "there", "n1", "10.0.0.1"), false},
+		"of port 0":              {"there/n1", metaOf(t, "there", "n1", "10.0.0.1:0"), false},
+		"of a long address": {"there/n1",
+			metaOf(t, "there", "n1", strings.Repeat("a", maxAddressBytes)+":8082"), false},
 		"with escapes in its place": {"there/n1", metaOf(t, "there", "n1", "\x1b[31m:8082"), false},
 	} {
 		if _, err := n.admit(gossip.Member{Name: c.name, Meta: c.meta}); (err == nil) != c.ok {
@@ -85,8 +91,9 @@ func (c *cluster) invented(region string, n int) {
 		c.network.Isolate(nowhere.Name(), time.Hour) // calls to it time out
 		g, err := gossip.Start(gossip.Config{Name: region + "/" + name,
 			Meta:    metaOf(c.t, region, name, netip.AddrPortFrom(nowhere.IP(), peerPort).String()),
-			Packets: packets, Streams: streams, Dial: host.DialContext, Advertise: netip.AddrPortFrom(host.IP(), gossipPort),
-			Seeds: []string{c.seed}, State: noState{}})
+			Packets: packets, Streams: streams, Dial: host.DialContext,
+			Advertise: netip.AddrPortFrom(host.IP(), gossipPort),
+			Seeds:     []string{c.seed}, State: noState{}})
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -103,7 +110,8 @@ func TestInventedNodesDegradeNobody(t *testing.T) {
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]
 		c.invented("eu", fewestMembers+6)
-		c.within(time.Minute, "the invented to be members", func() bool { return len(us.Members()) == fewestMembers+1 })
+		c.within(time.Minute, "the invented to be members",
+			func() bool { return len(us.Members()) == fewestMembers+1 })
 		if got := us.series(t)["quotad_gossip_refused_total{what=members}"]; got == 0 {
 			t.Error("nobody was refused")
 		}
@@ -122,7 +130,8 @@ func TestInventedNodesDegradeNobody(t *testing.T) {
 			t.Error("not degraded during the pause")
 		}
 		const soon = exchange.DegradedAfter * time.Microsecond
-		c.within(soon, "the true node to be called again", func() bool { return !us.agrees(t, "eu").Degraded })
+		c.within(soon, "the true node to be called again",
+			func() bool { return !us.agrees(t, "eu").Degraded })
 		for range 40 {
 			time.Sleep(100 * time.Millisecond)
 			if us.agrees(t, "eu").Degraded {
@@ -138,13 +147,15 @@ func TestNodesSaidToBeGoneAreStillCalled(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us, eu := c.running["us/n1"], c.running["eu/n1"].config.PeerAdvertise
-		us.membersChanged([]gossip.Member{{Name: "eu/evil", Meta: metaOf(t, "eu", "evil", "10.9.9.9:1")}})
+		us.membersChanged([]gossip.Member{{Name: "eu/evil", Meta: metaOf(t, "eu", "evil",
+			"10.9.9.9:1")}})
 		if got := us.peers.Lately("eu"); !slices.Equal(got, []string{eu}) {
 			t.Errorf("of eu %q answered lately, want %s", got, eu)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := us.peers.Exchange(ctx, "eu", exchange.Message{From: "us", Node: "n1", Epoch: d.Epoch().String()}); err != nil {
+		if _, err := us.peers.Exchange(ctx, "eu", exchange.Message{From: "us", Node: "n1",
+			Epoch: d.Epoch().String()}); err != nil {
 			t.Errorf("the true node is not called: %v", err)
 		}
 	})
@@ -163,10 +174,13 @@ func FuzzMember(f *testing.F) {
 			return
 		}
 		is, err := memberOf(gossip.Member{Name: name, Meta: meta})
-		if err != nil || is.Region != region || is.String() != name || len(name) > 2*63+1 || region != "here" && region != "there" {
+		if err != nil || is.Region != region || is.String() != name || len(name) > 2*63+1 ||
+			region != "here" && region != "there" {
 			t.Errorf("%q was admitted to %q as %+v, %v", name, region, is, err)
 		}
-		if strings.ContainsFunc(name+is.address, func(r rune) bool { return r <= ' ' || r >= 0x7f }) || len(is.address) > maxAddressBytes {
+		if strings.ContainsFunc(name+is.address,
+			func(r rune) bool { return r <= ' ' || r >= 0x7f }) ||
+			len(is.address) > maxAddressBytes {
 			t.Errorf("%q at %q was admitted", name, is.address)
 		}
 	})

@@ -10,8 +10,11 @@ type metrics struct {
 }
 
 func newMetrics(n *Node) *metrics {
-	m := &metrics{registry: prometheus.NewRegistry(), panics: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "quotad_recovered_panics_total", Help: "Panics that the node recovered from, by place: each is a fault of quotad."}, []string{"where"})}
+	m := &metrics{registry: prometheus.NewRegistry(),
+		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quotad_recovered_panics_total",
+			Help: "Panics that the node recovered from, by place: each is a fault of quotad."},
+			[]string{"where"})}
 	m.registry.MustRegister(m.panics)
 	m.registry.MustRegister(n.limiter.Collectors()...)
 	return m
@@ -37,9 +40,13 @@ type Counter struct {
 func (s Status) Counters() []Counter {
 	x := s.Exchange
 	return []Counter{
-		{"asks", x.Asks}, {"asks_refused", x.AsksRefused}, {"asks_dropped", x.Dropped}, {"asks_declined", x.Refusals},
-		{"calls_unanswered", x.Unanswered}, {"units_borrowed", int64(x.UnitsBorrowed)}, {"units_regained", int64(x.UnitsRegained)},
-		{"units_lent", int64(x.UnitsLent)}, {"units_returned", int64(x.UnitsReturned)}, {"hints_published", x.HintsPublished},
-		{"messages_implausible", x.Implausible}, {"events_dropped", s.Dropped}, {"hints_dropped", s.HintsLost},
+		{"asks", x.Asks}, {"asks_refused", x.AsksRefused}, {"asks_dropped", x.Dropped},
+		{"asks_declined", x.Refusals},
+		{"calls_unanswered", x.Unanswered}, {"units_borrowed", int64(x.UnitsBorrowed)},
+		{"units_regained", int64(x.UnitsRegained)},
+		{"units_lent", int64(x.UnitsLent)}, {"units_returned", int64(x.UnitsReturned)},
+		{"hints_published", x.HintsPublished},
+		{"messages_implausible", x.Implausible}, {"events_dropped", s.Dropped},
+		{"hints_dropped", s.HintsLost},
 	}
 }

@@ -30,7 +30,8 @@ const (
 )
 
 // readings are all readings, grouped by subject.
-var readings = [][]reading{storeReadings, peerReadings, exchangeReadings, journalReadings, gossipReadings, outsideReadings}
+var readings = [][]reading{storeReadings, peerReadings, exchangeReadings, journalReadings,
+	gossipReadings, outsideReadings}
 
 var storeReadings = []reading{
 	{gauge, "quotad_policy_version", "Version of the limits document in force.", nil,
@@ -39,76 +40,94 @@ var storeReadings = []reading{
 		func(_ *Node, s Status, is emit) { is(float64(s.Generation)) }},
 	{total, "quotad_store_losses_total", "Losses of the store's data that this node found.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Store.Losses)) }},
-	{gauge, "quotad_store_out_of_reach", "1 while requests of the shard are decided without the store, because its server does not answer.", []string{"shard"},
+	{gauge, "quotad_store_out_of_reach",
+		"1 while requests of the shard are decided without the store, because its server does not answer.", []string{"shard"},
 		func(n *Node, _ Status, is emit) {
 			for shard, out := range n.limiter.OutOfReach() {
 				is(one(out), shardName(shard))
 			}
 		}},
-	{total, "quotad_store_refusals_total", "Calls that the store's servers answered with an error, by kind: the error's first word.", []string{"kind"},
+	{total, "quotad_store_refusals_total",
+		"Calls that the store's servers answered with an error, by kind: the error's first word.",
+		[]string{"kind"},
 		func(n *Node, _ Status, is emit) {
 			all := n.tenure.Refused()
 			for _, kind := range store.Kinds() {
 				is(float64(all[kind]), kind)
 			}
 		}},
-	{gauge, "quotad_store_refusing", "1 if a call was refused with an error of the kind in the last 10 s.", []string{"kind"},
+	{gauge, "quotad_store_refusing",
+		"1 if a call was refused with an error of the kind in the last 10 s.", []string{"kind"},
 		func(_ *Node, s Status, is emit) {
 			for _, kind := range store.Kinds() {
-				is(one(slices.ContainsFunc(s.Store.Refusing, func(r tenure.Refusal) bool { return r.Kind == kind })), kind)
+				is(one(slices.ContainsFunc(s.Store.Refusing,
+					func(r tenure.Refusal) bool { return r.Kind == kind })), kind)
 			}
 		}},
-	{gauge, "quotad_store_may_evict", "1 if the store's maxmemory-policy is not noeviction, so that it may forget buckets; absent while it is not known.", nil,
+	{gauge, "quotad_store_may_evict",
+		"1 if the store's maxmemory-policy is not noeviction, so that it may forget buckets; absent while it is not known.", nil,
 		func(_ *Node, s Status, is emit) {
 			if s.Store.Eviction != "" {
 				is(one(s.Store.Eviction != store.NoEviction))
 			}
 		}},
-	{gauge, "quotad_store_keys", "Keys in the region's Redis, as read once a minute; absent while it is not known.", nil,
+	{gauge, "quotad_store_keys",
+		"Keys in the region's Redis, as read once a minute; absent while it is not known.", nil,
 		func(n *Node, _ Status, is emit) {
 			if size := n.memory.size.Load(); size != nil && size.Known {
 				is(float64(size.Keys))
 			}
 		}},
-	{gauge, "quotad_store_bytes", "Memory that the region's Redis uses, as read once a minute; absent while it is not known.", nil,
+	{gauge, "quotad_store_bytes",
+		"Memory that the region's Redis uses, as read once a minute; absent while it is not known.",
+		nil,
 		func(n *Node, _ Status, is emit) {
 			if size := n.memory.size.Load(); size != nil && size.Known {
 				is(float64(size.Bytes))
 			}
 		}},
-	{gauge, "quotad_store_clock_apart_seconds", "How far the store's clock is ahead of this node's, to some 10 ms; absent before the store told a time.", nil,
+	{gauge, "quotad_store_clock_apart_seconds",
+		"How far the store's clock is ahead of this node's, to some 10 ms; absent before the store told a time.", nil,
 		func(_ *Node, s Status, is emit) {
 			if s.Store.ClockKnown {
 				is(s.Store.ClockApart.Seconds())
 			}
 		}},
-	{gauge, "quotad_recovery_buckets", "Buckets that the store lost and that are not whole yet: waiting to be restored, or restored but for a region that did not tell.", []string{"state"},
+	{gauge, "quotad_recovery_buckets",
+		"Buckets that the store lost and that are not whole yet: waiting to be restored, or restored but for a region that did not tell.", []string{"state"},
 		func(_ *Node, s Status, is emit) {
 			is(float64(s.Exchange.Recovering-s.Exchange.PartlyKnown), "waiting")
 			is(float64(s.Exchange.PartlyKnown), "partly_known")
 		}},
 	{total, "quotad_recovered_buckets_total", "Buckets restored after a loss.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Exchange.Recovered)) }},
-	{gauge, "quotad_seen_buckets", "Buckets that the node remembers to have used (buckets), of long windows also how much (uses), and of these those whose use is not in the journal yet (unwritten).", []string{"what"},
+	{gauge, "quotad_seen_buckets",
+		"Buckets that the node remembers to have used (buckets), of long windows also how much (uses), and of these those whose use is not in the journal yet (unwritten).", []string{"what"},
 		func(n *Node, _ Status, is emit) {
 			seen := n.rights.Numbers().Seen
 			is(float64(seen.Buckets), "buckets")
 			is(float64(seen.Uses), "uses")
 			is(float64(seen.Unwritten), "unwritten")
 		}},
-	{total, "quotad_seen_untracked_total", "Calls on buckets that there was no room to remember: that one is deleted is not noticed, and after a loss it stays closed. Raise remember.buckets.", nil,
+	{total, "quotad_seen_untracked_total",
+		"Calls on buckets that there was no room to remember: that one is deleted is not noticed, and after a loss it stays closed. Raise remember.buckets.", nil,
 		func(n *Node, _ Status, is emit) { is(float64(n.rights.Numbers().Seen.Untracked)) }},
-	{gauge, "quotad_local_unbooked_units", "Units admitted without the store that it is not charged with yet.", nil,
+	{gauge, "quotad_local_unbooked_units",
+		"Units admitted without the store that it is not charged with yet.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Local.Unbooked)) }},
-	{gauge, "quotad_fallback_buckets", "Buckets and windows of which units were admitted without the store and count still.", nil,
+	{gauge, "quotad_fallback_buckets",
+		"Buckets and windows of which units were admitted without the store and count still.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Local.Buckets)) }},
 	{gauge, "quotad_fallback_bytes", "Memory that those take, about.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Local.Bytes)) }},
-	{total, "quotad_fallback_refused_total", "Requests denied without the store because there was no memory for their bucket.", nil,
+	{total, "quotad_fallback_refused_total",
+		"Requests denied without the store because there was no memory for their bucket.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Local.Refused)) }},
-	{total, "quotad_local_expired_units_total", "Units admitted without the store that counted no more before it could be charged with them.", nil,
+	{total, "quotad_local_expired_units_total",
+		"Units admitted without the store that counted no more before it could be charged with them.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Local.Expired)) }},
-	{gauge, "quotad_queue_length", "What waits: requests for the store, events for the exchange of rights.", []string{"queue"},
+	{gauge, "quotad_queue_length",
+		"What waits: requests for the store, events for the exchange of rights.", []string{"queue"},
 		func(n *Node, _ Status, is emit) {
 			is(float64(n.limiter.Load().Queued), "requests")
 			waiting := 0
@@ -117,7 +136,8 @@ var storeReadings = []reading{
 			}
 			is(float64(waiting), "events")
 		}},
-	{total, "quotad_queue_refused_total", "Requests answered queue_full, by why: no place in the queue (full), no time for them before their deadline, as they came (time) or while they waited (expired, waited); and script calls that a store which answered others answered too late (late).", []string{"why"},
+	{total, "quotad_queue_refused_total",
+		"Requests answered queue_full, by why: no place in the queue (full), no time for them before their deadline, as they came (time) or while they waited (expired, waited); and script calls that a store which answered others answered too late (late).", []string{"why"},
 		func(n *Node, _ Status, is emit) {
 			r := n.limiter.Load().Refused
 			is(float64(r.Full), "full")
@@ -126,34 +146,41 @@ var storeReadings = []reading{
 			is(float64(r.Waited), "waited")
 			is(float64(r.Late), "late")
 		}},
-	{gauge, "quotad_script_seconds", "Time that the store takes for one script call on one bucket, as measured from round trips, fading.", nil,
+	{gauge, "quotad_script_seconds",
+		"Time that the store takes for one script call on one bucket, as measured from round trips, fading.", nil,
 		func(n *Node, _ Status, is emit) { is(n.limiter.Load().Script.Seconds()) }},
-	{gauge, "quotad_pipeline_scripts", "The most script calls on one bucket that a round trip carries at that pace.", nil,
+	{gauge, "quotad_pipeline_scripts",
+		"The most script calls on one bucket that a round trip carries at that pace.", nil,
 		func(n *Node, _ Status, is emit) { is(float64(n.limiter.Load().Pipeline)) }},
 }
 
 var peerReadings = []reading{
 	{gauge, "quotad_degraded", "1 if the region's last answer is older than 3 s.", []string{"peer"},
 		eachPeer(func(p Peer, is emit) { is(one(p.Degraded), p.Region) })},
-	{gauge, "quotad_peer_age_seconds", "Time since the last answered call to the region was sent; absent before the first.", []string{"peer"},
+	{gauge, "quotad_peer_age_seconds",
+		"Time since the last answered call to the region was sent; absent before the first.",
+		[]string{"peer"},
 		eachPeer(func(p Peer, is emit) {
 			if p.Heard {
 				is(p.Age.Seconds(), p.Region)
 			}
 		})},
-	{gauge, "quotad_peer_round_trip_seconds", "Round trip to the region, smoothed; absent before the first answer.", []string{"peer"},
+	{gauge, "quotad_peer_round_trip_seconds",
+		"Round trip to the region, smoothed; absent before the first answer.", []string{"peer"},
 		eachPeer(func(p Peer, is emit) {
 			if p.Heard {
 				is(p.RoundTrip.Seconds(), p.Region)
 			}
 		})},
-	{gauge, "quotad_peer_clock_apart_seconds", "How far the region's store clock is ahead of ours, wrong by at most half a round trip; absent while no answer of the last minute told. Beyond 0.1 s the sliding kinds are not exact in real time.", []string{"peer"},
+	{gauge, "quotad_peer_clock_apart_seconds",
+		"How far the region's store clock is ahead of ours, wrong by at most half a round trip; absent while no answer of the last minute told. Beyond 0.1 s the sliding kinds are not exact in real time.", []string{"peer"},
 		eachPeer(func(p Peer, is emit) {
 			if p.ClockKnown {
 				is(p.ClockApart.Seconds(), p.Region)
 			}
 		})},
-	{total, "quotad_moved_units_total", "Rights moved by this node: lent to the region and regained from it, borrowed from it and returned to it; burst in tokens.", []string{"peer", "direction"},
+	{total, "quotad_moved_units_total",
+		"Rights moved by this node: lent to the region and regained from it, borrowed from it and returned to it; burst in tokens.", []string{"peer", "direction"},
 		eachPeer(func(p Peer, is emit) {
 			m := p.Moved
 			is(float64(m.Lent), p.Region, "lent")
@@ -163,7 +190,8 @@ var peerReadings = []reading{
 			is(float64(m.BurstLent), p.Region, "burst_lent")
 			is(float64(m.BurstBorrowed), p.Region, "burst_borrowed")
 		})},
-	{total, "quotad_peer_refused_total", "Calls of other regions that were refused, by reason.", []string{"reason"},
+	{total, "quotad_peer_refused_total", "Calls of other regions that were refused, by reason.",
+		[]string{"reason"},
 		func(n *Node, _ Status, is emit) {
 			refused := n.server.Refused()
 			is(float64(refused.Handshakes), "handshake")
@@ -172,7 +200,8 @@ var peerReadings = []reading{
 			is(float64(refused.TooManyAsks), "too_many_asks")
 			is(float64(refused.Cuts), "cut")
 		}},
-	{total, "quotad_peer_certificates_total", "Changes of the files of certificates for calls between regions, by what came of them: taken, or refused where the last good ones stayed; absent without TLS.", []string{"outcome"},
+	{total, "quotad_peer_certificates_total",
+		"Changes of the files of certificates for calls between regions, by what came of them: taken, or refused where the last good ones stayed; absent without TLS.", []string{"outcome"},
 		func(n *Node, _ Status, is emit) {
 			if t := n.config.PeerTLS; t != nil {
 				changes := t.Changes()
@@ -180,7 +209,8 @@ var peerReadings = []reading{
 				is(float64(changes.Refused), "refused")
 			}
 		}},
-	{gauge, "quotad_peer_certificate_end_seconds", "When this node's certificate for calls between regions ends, in seconds since 1970; absent without TLS.", nil,
+	{gauge, "quotad_peer_certificate_end_seconds",
+		"When this node's certificate for calls between regions ends, in seconds since 1970; absent without TLS.", nil,
 		func(n *Node, _ Status, is emit) {
 			if t := n.config.PeerTLS; t != nil {
 				is(float64(t.Expires().Unix()))
@@ -189,13 +219,15 @@ var peerReadings = []reading{
 }
 
 var exchangeReadings = []reading{
-	{total, "quotad_exchange_total", "What the exchange of rights has done, in units or asks, by name.", []string{"what"},
+	{total, "quotad_exchange_total",
+		"What the exchange of rights has done, in units or asks, by name.", []string{"what"},
 		func(_ *Node, s Status, is emit) {
 			for _, c := range s.Counters() {
 				is(float64(c.Value), c.Name)
 			}
 		}},
-	{total, "quotad_asks_declined_total", "Asks for rights that were not looked into, by reason and by whom: ours by peers, theirs here.", []string{"by", "reason"},
+	{total, "quotad_asks_declined_total",
+		"Asks for rights that were not looked into, by reason and by whom: ours by peers, theirs here.", []string{"by", "reason"},
 		func(_ *Node, s Status, is emit) {
 			for i := range s.Exchange.RefusedHere {
 				if why := exchange.Refusal(i); why != exchange.NotRefused {
@@ -204,30 +236,37 @@ var exchangeReadings = []reading{
 				}
 			}
 		}},
-	{total, "quotad_events_dropped_total", "Events for the exchange of rights that were dropped because too many waited, by what they were: asks and questions of other nodes, wants of this node's requests, hints.", []string{"what"},
+	{total, "quotad_events_dropped_total",
+		"Events for the exchange of rights that were dropped because too many waited, by what they were: asks and questions of other nodes, wants of this node's requests, hints.", []string{"what"},
 		func(n *Node, _ Status, is emit) {
 			for lane, events := range n.rights.Numbers().Dropped {
 				is(float64(events), lane)
 			}
 		}},
-	{total, "quotad_generations_refused_total", "Messages and rows of other nodes that name a generation further ahead of the store's clock than any can be: a forger's, or one of a clock that is wrong by more than an hour.", nil,
+	{total, "quotad_generations_refused_total",
+		"Messages and rows of other nodes that name a generation further ahead of the store's clock than any can be: a forger's, or one of a clock that is wrong by more than an hour.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Exchange.GenerationsRefused)) }},
-	{gauge, "quotad_exchange_fenced", "1 if this node lends nothing because another node of its region named a later generation than the store stands under.", nil,
+	{gauge, "quotad_exchange_fenced",
+		"1 if this node lends nothing because another node of its region named a later generation than the store stands under.", nil,
 		func(_ *Node, s Status, is emit) { is(one(s.Exchange.Fenced)) }},
-	{total, "quotad_rows_rejected_total", "Rows that peers announced and that were not credited, by reason.", []string{"reason"},
+	{total, "quotad_rows_rejected_total",
+		"Rows that peers announced and that were not credited, by reason.", []string{"reason"},
 		func(_ *Node, s Status, is emit) {
 			for _, why := range exchange.Rejections {
 				is(float64(s.Exchange.RowsRejected[why]), why.String())
 			}
 		}},
-	{total, "quotad_denied_with_spare_units_total", "Units denied here while other regions had said that they had spare ones of the cell, each time at most as many as they said: a sign of false denials, not their number.", nil,
+	{total, "quotad_denied_with_spare_units_total",
+		"Units denied here while other regions had said that they had spare ones of the cell, each time at most as many as they said: a sign of false denials, not their number.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Exchange.DeniedWithSpare)) }},
-	{gauge, "quotad_exchange_buckets", "Buckets that this node plans for; others keep to their entitlement.", nil,
+	{gauge, "quotad_exchange_buckets",
+		"Buckets that this node plans for; others keep to their entitlement.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Exchange.Buckets)) }},
 }
 
 var journalReadings = []reading{
-	{gauge, "quotad_journal_failed", "1 if the journal failed: nothing is lent until the node starts anew.", nil,
+	{gauge, "quotad_journal_failed",
+		"1 if the journal failed: nothing is lent until the node starts anew.", nil,
 		func(_ *Node, s Status, is emit) { is(one(s.Exchange.JournalFailed || s.Journal.Failed)) }},
 	{gauge, "quotad_journal_rows", "Rows of the ledger in the journal.", nil,
 		func(n *Node, _ Status, is emit) { is(float64(n.config.Journal.Stats().Rows)) }},
@@ -237,16 +276,20 @@ var journalReadings = []reading{
 		func(n *Node, _ Status, is emit) { is(float64(n.config.Journal.Stats().Waiting)) }},
 	{total, "quotad_journal_commits_total", "Commits of the journal, each with an fsync.", nil,
 		func(n *Node, _ Status, is emit) { is(float64(n.config.Journal.Stats().Commits)) }},
-	{total, "quotad_journal_commit_seconds_total", "Time that commits took; by commits it is the time of an fsync.", nil,
+	{total, "quotad_journal_commit_seconds_total",
+		"Time that commits took; by commits it is the time of an fsync.", nil,
 		func(n *Node, _ Status, is emit) { is(n.config.Journal.Stats().Committing.Seconds()) }},
-	{gauge, "quotad_journal_slowest_commit_seconds", "Time of the slowest commit since the node's start.", nil,
+	{gauge, "quotad_journal_slowest_commit_seconds",
+		"Time of the slowest commit since the node's start.", nil,
 		func(n *Node, _ Status, is emit) { is(n.config.Journal.Stats().SlowestCommit.Seconds()) }},
-	{total, "quotad_journal_calls_total", "Calls that commits carried; by commits it is how many share an fsync.", nil,
+	{total, "quotad_journal_calls_total",
+		"Calls that commits carried; by commits it is how many share an fsync.", nil,
 		func(n *Node, _ Status, is emit) { is(float64(n.config.Journal.Stats().Calls)) }},
 }
 
 var gossipReadings = []reading{
-	{gauge, "quotad_gossip_members", "Nodes of the region that gossip sees alive, this one included.", []string{"region"},
+	{gauge, "quotad_gossip_members",
+		"Nodes of the region that gossip sees alive, this one included.", []string{"region"},
 		func(n *Node, s Status, is emit) {
 			seen := map[string]int{}
 			for _, m := range s.Members {
@@ -258,7 +301,8 @@ var gossipReadings = []reading{
 				is(float64(seen[r.Name]), r.Name)
 			}
 		}},
-	{total, "quotad_gossip_bytes_total", "Bytes of gossip, by direction and by what carried them: packets, or streams of whole states.", []string{"direction", "over"},
+	{total, "quotad_gossip_bytes_total",
+		"Bytes of gossip, by direction and by what carried them: packets, or streams of whole states.", []string{"direction", "over"},
 		func(n *Node, _ Status, is emit) {
 			g := n.gossip.Stats()
 			is(float64(g.PacketBytesIn), "in", "packets")
@@ -268,14 +312,17 @@ var gossipReadings = []reading{
 		}},
 	{gauge, "quotad_gossip_queued", "Changes that wait to be gossiped.", nil,
 		func(n *Node, _ Status, is emit) { is(float64(n.gossip.Stats().BroadcastsQueued)) }},
-	{total, "quotad_gossip_dropped_total", "What gossip dropped: changes that did not fit the queue, messages and states that made no sense, streams beyond what may be open.", []string{"what"},
+	{total, "quotad_gossip_dropped_total",
+		"What gossip dropped: changes that did not fit the queue, messages and states that made no sense, streams beyond what may be open.", []string{"what"},
 		func(n *Node, _ Status, is emit) {
 			g := n.gossip.Stats()
 			is(float64(g.BroadcastsDropped), "changes")
 			is(float64(g.Rejected), "messages")
 			is(float64(g.StreamsRefused), "streams")
 		}},
-	{total, "quotad_gossip_rejoins_total", "Exchanges begun with missing and new nodes, and those of them that succeeded.", []string{"what"},
+	{total, "quotad_gossip_rejoins_total",
+		"Exchanges begun with missing and new nodes, and those of them that succeeded.",
+		[]string{"what"},
 		func(n *Node, _ Status, is emit) {
 			g := n.gossip.Stats()
 			is(float64(g.RejoinsAttempted), "attempted")

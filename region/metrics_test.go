@@ -28,8 +28,10 @@ func goldenSeries(t *testing.T, n *running) {
 	kinds := map[string]string{}
 	for _, f := range families {
 		kinds[f.GetName()] = strings.ToLower(f.GetType().String())
-		if counts := f.GetType().String() == "COUNTER"; counts != strings.HasSuffix(f.GetName(), "_total") {
-			t.Errorf("%s is a %s: only counters end in _total, and all of them do", f.GetName(), f.GetType())
+		if counts := f.GetType().String() == "COUNTER"; counts != strings.HasSuffix(f.GetName(),
+			"_total") {
+			t.Errorf("%s is a %s: only counters end in _total, and all of them do", f.GetName(),
+				f.GetType())
 		}
 	}
 	var got strings.Builder
@@ -48,7 +50,8 @@ func goldenSeries(t *testing.T, n *running) {
 		t.Fatal(err)
 	}
 	if got.String() != string(want) {
-		t.Errorf("series are not those of %s (go test -run StatusBucket -update writes it):\n%s", path, got.String())
+		t.Errorf("series are not those of %s (go test -run StatusBucket -update writes it):\n%s",
+			path, got.String())
 	}
 }
 
@@ -72,8 +75,10 @@ func TestMovedUnitsAreCounted(t *testing.T) {
 		synctest.Wait()
 		borrowed := us.series(t)["quotad_moved_units_total{direction=borrowed,peer=eu}"]
 		lent := eu.series(t)["quotad_moved_units_total{direction=lent,peer=us}"]
-		if borrowed == 0 || lent != borrowed || borrowed != float64(us.Status().Exchange.UnitsBorrowed) {
-			t.Errorf("us borrowed %v, eu lent %v, status %d", borrowed, lent, us.Status().Exchange.UnitsBorrowed)
+		if borrowed == 0 || lent != borrowed ||
+			borrowed != float64(us.Status().Exchange.UnitsBorrowed) {
+			t.Errorf("us borrowed %v, eu lent %v, status %d", borrowed, lent,
+				us.Status().Exchange.UnitsBorrowed)
 		}
 		last := us.check(t, request("a")).Sequence
 		if decisions, buckets := us.timed(t); decisions != last || buckets != 10 {
@@ -86,7 +91,8 @@ func TestMovedUnitsAreCounted(t *testing.T) {
 func (n *running) counters(t *testing.T) map[string]float64 {
 	t.Helper()
 	all := n.series(t)
-	maps.DeleteFunc(all, func(name string, _ float64) bool { return !strings.Contains(name, "_total{") })
+	maps.DeleteFunc(all,
+		func(name string, _ float64) bool { return !strings.Contains(name, "_total{") })
 	return all
 }
 
@@ -134,7 +140,8 @@ func TestDeniedWithSpareIsCounted(t *testing.T) {
 func TestDeclinedAsksAreCounted(t *testing.T) {
 	limit := "name: second, limit: 100, window: 1s"
 	inBubble(t, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
-		us, eu := c.start("us/n1", documents.Parse(t, 1, halves, limit)), c.start("eu/n1", documents.Parse(t, 2, halves, limit))
+		us, eu := c.start("us/n1", documents.Parse(t, 1, halves, limit)),
+			c.start("eu/n1", documents.Parse(t, 2, halves, limit))
 		c.meet()
 		us.load(t, request("a"), 2, 2*time.Second)
 		time.Sleep(time.Second)
@@ -156,16 +163,22 @@ func TestLocalUnitsAreCounted(t *testing.T) {
 		server.SetDown(true)
 		us.check(t, request("a"))
 		series := us.series(t)
-		if series["quotad_store_out_of_reach{shard=quotad}"] != 1 || series["quotad_local_admitted_units_total{}"] != 1 || series["quotad_local_unbooked_units{}"] != 1 {
+		if series["quotad_store_out_of_reach{shard=quotad}"] != 1 ||
+			series["quotad_local_admitted_units_total{}"] != 1 ||
+			series["quotad_local_unbooked_units{}"] != 1 {
 			t.Errorf("a unit was admitted without the store: %v", series)
 		}
-		if s := us.Status(); len(s.Store.OutOfReach) != 1 || s.Local != (admit.LocalStatus{Buckets: 1, Units: 1, Unbooked: 1, Bytes: s.Local.Bytes}) || s.Local.Bytes == 0 {
+		if s := us.Status(); len(s.Store.OutOfReach) != 1 ||
+			s.Local != (admit.LocalStatus{Buckets: 1, Units: 1, Unbooked: 1,
+				Bytes: s.Local.Bytes}) || s.Local.Bytes == 0 {
 			t.Errorf("status: store %+v, local %+v", s.Store, s.Local)
 		}
 		server.SetDown(false)
-		c.within(2*time.Second, "the store to be charged", func() bool { return us.Status().Local.Unbooked == 0 })
+		c.within(2*time.Second, "the store to be charged",
+			func() bool { return us.Status().Local.Unbooked == 0 })
 		series = us.series(t)
-		if series["quotad_store_out_of_reach{shard=quotad}"] != 0 || series["quotad_local_booked_units_total{}"] != 1 {
+		if series["quotad_store_out_of_reach{shard=quotad}"] != 0 ||
+			series["quotad_local_booked_units_total{}"] != 1 {
 			t.Errorf("the store was charged with a unit: %v", series)
 		}
 	})

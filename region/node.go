@@ -116,7 +116,8 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 func (n *Node) run() {
 	running, stop := context.WithCancel(context.Background())
 	n.life.stop = stop
-	for _, each := range []func(context.Context){n.limiter.Run, n.rights.Run, n.tenure.Watch, n.tenure.KeepTime,
+	for _, each := range []func(context.Context){n.limiter.Run, n.rights.Run, n.tenure.Watch,
+		n.tenure.KeepTime,
 		n.tenure.TryRefused, n.housekeep, n.keepBooks} {
 		n.life.done.Go(func() { each(running) })
 	}
@@ -144,19 +145,26 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		c.Now = time.Now
 	}
 	c.Exchange.Nodes = c.Nodes
-	n := &Node{config: c, log: c.Log, life: life{closed: make(chan struct{})}, peers: peer.NewClient(c.Dial, c.PeerTLS)}
+	n := &Node{config: c, log: c.Log, life: life{closed: make(chan struct{})},
+		peers: peer.NewClient(c.Dial, c.PeerTLS)}
 	n.panics = door.NewPanics(c.Log, "", n.CountPanic)
 	var err error
-	n.tenure, err = tenure.New(tenure.Config{Region: c.Region, Node: c.Node, Bootstrap: c.Bootstrap, Policy: c.Policy,
-		Store: c.Store, Journal: c.Journal, Now: c.Now, Log: c.Log, Changed: n.changed, Closed: n.life.closed})
+	n.tenure, err = tenure.New(tenure.Config{Region: c.Region, Node: c.Node, Bootstrap: c.Bootstrap,
+		Policy: c.Policy,
+		Store:  c.Store, Journal: c.Journal, Now: c.Now, Log: c.Log, Changed: n.changed,
+		Closed: n.life.closed})
 	if err != nil {
 		return nil, err
 	}
-	n.rights = rights.New(rights.Config{Region: c.Region, Node: c.Node, Options: c.Exchange, Memory: c.Memory, Store: c.Store,
-		Journal: c.Journal, Tenure: n.tenure, Peers: n.peers, Broadcast: n.broadcast, Taken: stepped.Taken, Failpoint: c.Failpoint,
+	n.rights = rights.New(rights.Config{Region: c.Region, Node: c.Node, Options: c.Exchange,
+		Memory: c.Memory, Store: c.Store,
+		Journal: c.Journal, Tenure: n.tenure, Peers: n.peers, Broadcast: n.broadcast,
+		Taken: stepped.Taken, Failpoint: c.Failpoint,
 		Now: c.Now, Log: c.Log, Closed: n.life.closed})
-	n.limiter = admit.New(admit.Config{Region: c.Region, Node: c.Node, Nodes: c.Nodes, Repeats: c.Repeats, Stepped: stepped.Taken != nil,
-		Store: c.Store, Journal: c.Journal, Tenure: n.tenure, Rights: n.rights, Now: c.Now, Log: c.Log, Closed: n.life.closed})
+	n.limiter = admit.New(admit.Config{Region: c.Region, Node: c.Node, Nodes: c.Nodes,
+		Repeats: c.Repeats, Stepped: stepped.Taken != nil,
+		Store: c.Store, Journal: c.Journal, Tenure: n.tenure, Rights: n.rights, Now: c.Now,
+		Log: c.Log, Closed: n.life.closed})
 	n.metrics = newMetrics(n)
 	return n, nil
 }
@@ -169,16 +177,19 @@ func (n *Node) changed(c tenure.Change) {
 
 // startGossip starts gossip and joins the other nodes.
 func (n *Node) startGossip() error {
-	meta, err := proto.Marshal(&hintv1.Node{Region: n.config.Region, Node: n.config.Node, Peer: n.config.PeerAdvertise})
+	meta, err := proto.Marshal(&hintv1.Node{Region: n.config.Region, Node: n.config.Node,
+		Peer: n.config.PeerAdvertise})
 	if err != nil {
 		return err
 	}
 	n.gossip, err = gossip.Start(gossip.Config{
 		Name: n.config.Region + "/" + n.config.Node, Meta: meta,
-		Packets: n.config.Packets, Streams: n.config.Streams, Dial: n.config.Dial, Advertise: n.config.Advertise,
-		Seeds: n.config.Seeds, Remembered: n.config.Journal.Peers(), Keys: n.config.GossipKeys,
+		Packets: n.config.Packets, Streams: n.config.Streams, Dial: n.config.Dial,
+		Advertise: n.config.Advertise,
+		Seeds:     n.config.Seeds, Remembered: n.config.Journal.Peers(), Keys: n.config.GossipKeys,
 		Admit: n.admit, MaxGroup: n.config.maxMembers(),
-		State: n.rights.Hints(), Logger: n.log, Recovered: n.panics.Recovered, OnChange: n.membersChanged,
+		State: n.rights.Hints(), Logger: n.log, Recovered: n.panics.Recovered,
+		OnChange: n.membersChanged,
 	})
 	return err
 }
@@ -287,7 +298,9 @@ func (n *Node) Members() []string {
 }
 
 // Adopt puts another limits document in force. See [tenure.Tenure.Adopt].
-func (n *Node) Adopt(ctx context.Context, d *policy.Document) error { return n.tenure.Adopt(ctx, d) }
+func (n *Node) Adopt(ctx context.Context, d *policy.Document) error {
+	return n.tenure.Adopt(ctx, d)
+}
 
 // Check decides a request. See [admit.Limiter.Check].
 func (n *Node) Check(ctx context.Context, q admit.Request) (admit.Decision, error) {
@@ -310,10 +323,13 @@ func (n *Node) Refund(ctx context.Context, receipt string) (admit.Refunded, erro
 }
 
 // Reset clears the use of one bucket. See [admit.Limiter.Reset].
-func (n *Node) Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (cleared quantity.Units, err error) {
+func (n *Node) Reset(ctx context.Context, limit, domain string,
+	descriptors map[string]string) (cleared quantity.Units, err error) {
 	return n.limiter.Reset(ctx, limit, domain, descriptors)
 }
 
 // Busy says whether so much of a caller's work waits that another batch of it should be refused
 // unread. See [admit.Limiter.Busy].
-func (n *Node) Busy(caller string) (retry time.Duration, busy bool) { return n.limiter.Busy(caller) }
+func (n *Node) Busy(caller string) (retry time.Duration, busy bool) {
+	return n.limiter.Busy(caller)
+}

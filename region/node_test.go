@@ -34,21 +34,28 @@ func TestNodeAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := n.Status()
-		if s.Region != "us" || s.Node != "n1" || s.Epoch != d.Epoch().String() || s.Generation == 0 || s.NotReady != nil ||
+		if s.Region != "us" || s.Node != "n1" || s.Epoch != d.Epoch().String() ||
+			s.Generation == 0 || s.NotReady != nil ||
 			len(s.Peers) != 0 || !slices.Equal(s.Members, []string{"us/n1"}) {
 			t.Errorf("status %+v", s)
 		}
 		nextCell(time.Second)
 		for i := range uint64(5) {
 			got := n.check(t, request("a"))
-			if !got.Allowed || got.Reason != admit.WithinLimit || got.Remaining != quantity.Units(4-i) || got.Sequence != i+1 || got.Limit != "second" ||
-				got.LimitUnits != 5 || got.Window != time.Second || got.ResetAfter != 900*time.Millisecond || got.RetryAfter != 0 ||
-				got.Node != "n1" || got.Region != "us" || got.Entitlement != 5 || got.Share != 5 || got.Degraded ||
-				got.At != quantity.StoreTime(time.Now().UnixMicro()) || got.Cell != quantity.Cell(time.Now().Unix()) {
+			if !got.Allowed || got.Reason != admit.WithinLimit ||
+				got.Remaining != quantity.Units(4-i) || got.Sequence != i+1 ||
+				got.Limit != "second" ||
+				got.LimitUnits != 5 || got.Window != time.Second ||
+				got.ResetAfter != 900*time.Millisecond || got.RetryAfter != 0 ||
+				got.Node != "n1" || got.Region != "us" || got.Entitlement != 5 || got.Share != 5 ||
+				got.Degraded ||
+				got.At != quantity.StoreTime(time.Now().UnixMicro()) ||
+				got.Cell != quantity.Cell(time.Now().Unix()) {
 				t.Fatalf("decision %d: %+v", i, got)
 			}
 		}
-		if got := n.check(t, request("a")); got.Allowed || got.Reason != admit.OverLimit || got.RetryAfter != 900*time.Millisecond || got.Remaining != 0 {
+		if got := n.check(t, request("a")); got.Allowed || got.Reason != admit.OverLimit ||
+			got.RetryAfter != 900*time.Millisecond || got.Remaining != 0 {
 			t.Errorf("the sixth: %+v", got)
 		}
 		if got := n.check(t, request("b")); !got.Allowed || got.Remaining != 4 {
@@ -69,12 +76,14 @@ func TestPeekChargesNothing(t *testing.T) {
 		q := request("a")
 		q.Cost = 3
 		for range 3 {
-			if got, err := n.Peek(t.Context(), q); err != nil || !got.Allowed || got.Remaining != 2 {
+			if got, err := n.Peek(t.Context(), q); err != nil || !got.Allowed ||
+				got.Remaining != 2 {
 				t.Errorf("peek: %+v, %v", got, err)
 			}
 		}
 		n.check(t, q)
-		if got, err := n.Peek(t.Context(), q); err != nil || got.Allowed || got.Remaining != 2 || got.Reason != admit.OverLimit {
+		if got, err := n.Peek(t.Context(), q); err != nil || got.Allowed || got.Remaining != 2 ||
+			got.Reason != admit.OverLimit {
 			t.Errorf("peek: %+v, %v", got, err)
 		}
 		if got := n.check(t, request("a")); !got.Allowed || got.Remaining != 1 {
@@ -84,17 +93,21 @@ func TestPeekChargesNothing(t *testing.T) {
 }
 
 func TestRequestsOfNoLimit(t *testing.T) {
-	d := documents.Parse(t, 1, alone, "name: second, limit: 5, window: 1s", "name: pro, limit: 5, window: 1s, match: {plan: pro}")
+	d := documents.Parse(t, 1, alone, "name: second, limit: 5, window: 1s",
+		"name: pro, limit: 5, window: 1s, match: {plan: pro}")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		for name, q := range map[string]admit.Request{
-			"another domain":   {Domain: "web", Descriptors: request("a").Descriptors, Cost: 1},
-			"another key":      {Domain: "api", Descriptors: map[string]string{"address": "a"}, Cost: 1},
-			"no descriptors":   {Domain: "api", Cost: 1 << 51},
-			"another key case": {Domain: "api", Descriptors: map[string]string{"Account": "a"}, Cost: 1},
+			"another domain": {Domain: "web", Descriptors: request("a").Descriptors, Cost: 1},
+			"another key": {Domain: "api", Descriptors: map[string]string{"address": "a"},
+				Cost: 1},
+			"no descriptors": {Domain: "api", Cost: 1 << 51},
+			"another key case": {Domain: "api", Descriptors: map[string]string{"Account": "a"},
+				Cost: 1},
 		} {
 			got := n.check(t, q)
-			if !got.Allowed || got.Reason != admit.NoLimit || got.Limit != "" || got.Sequence == 0 || got.Node != "n1" || got.Region != "us" || got.Cell != 0 {
+			if !got.Allowed || got.Reason != admit.NoLimit || got.Limit != "" ||
+				got.Sequence == 0 || got.Node != "n1" || got.Region != "us" || got.Cell != 0 {
 				t.Errorf("%s: %+v", name, got)
 			}
 		}
@@ -102,14 +115,18 @@ func TestRequestsOfNoLimit(t *testing.T) {
 }
 
 func TestCostsAboveTheEntitlement(t *testing.T) {
-	started(t, documents.Parse(t, 1, []string{"us: {weight: 40}", "eu: {weight: 60}"}, "name: second, limit: 100, window: 1s"), []string{"us/n1"},
+	started(t, documents.Parse(t, 1, []string{"us: {weight: 40}", "eu: {weight: 60}"},
+		"name: second, limit: 100, window: 1s"), []string{"us/n1"},
 		func(t *testing.T, c *cluster) {
 			n := c.running["us/n1"]
-			for cost, want := range map[quantity.Units]admit.Reason{40: admit.WithinLimit, 41: admit.ExceedsRegionCapacity, 100: admit.ExceedsRegionCapacity, 101: admit.Never, 1 << 51: admit.Never} {
+			for cost, want := range map[quantity.Units]admit.Reason{40: admit.WithinLimit,
+				41: admit.ExceedsRegionCapacity, 100: admit.ExceedsRegionCapacity, 101: admit.Never,
+				1 << 51: admit.Never} {
 				q := request("a")
 				q.Cost = cost
 				got, err := n.Peek(t.Context(), q)
-				if err != nil || got.Reason != want || got.Allowed != (cost == 40) || (got.RetryAfter < 0) != (cost > 40) {
+				if err != nil || got.Reason != want || got.Allowed != (cost == 40) ||
+					(got.RetryAfter < 0) != (cost > 40) {
 					t.Errorf("cost %d: %+v, %v", cost, got, err)
 				}
 			}
@@ -124,15 +141,18 @@ func TestCostsAboveTheEntitlement(t *testing.T) {
 
 // A denial spends nothing on the other limits of the request. Shadow limits deny nothing.
 func TestSeveralLimits(t *testing.T) {
-	d := documents.Parse(t, 1, alone, "name: wide, limit: 10, window: 1s", "name: narrow, key: [account, address], limit: 3, window: 1s",
+	d := documents.Parse(t, 1, alone, "name: wide, limit: 10, window: 1s",
+		"name: narrow, key: [account, address], limit: 3, window: 1s",
 		"name: watch, limit: 2, window: 1s, shadow: true")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		nextCell(time.Second)
-		both := admit.Request{Domain: "api", Descriptors: map[string]string{"account": "a", "address": "x"}, Cost: 1}
+		both := admit.Request{Domain: "api", Descriptors: map[string]string{"account": "a",
+			"address": "x"}, Cost: 1}
 		for i := range 6 {
 			got := n.check(t, both)
-			if got.Allowed != (i < 3) || got.Limit != "narrow" || (len(got.Shadowed) > 0) != (i >= 2) {
+			if got.Allowed != (i < 3) || got.Limit != "narrow" ||
+				(len(got.Shadowed) > 0) != (i >= 2) {
 				t.Errorf("request %d: %+v", i, got)
 			}
 		}
@@ -178,7 +198,8 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 			}
 		}
 		for _, stack := range bubbleGoroutines(t) {
-			if regexp.MustCompile(`quotad/region(/admit|/rights|/tenure)?\.\(\*\w+\)`).MatchString(stack) {
+			if regexp.MustCompile(
+				`quotad/region(/admit|/rights|/tenure)?\.\(\*\w+\)`).MatchString(stack) {
 				t.Errorf("a closed node still works:\n%s", stack)
 			}
 		}
@@ -202,12 +223,15 @@ func TestCheckOnAClosedNode(t *testing.T) {
 		if _, err := n.Peek(t.Context(), request("a")); !errors.Is(err, admit.ErrClosed) {
 			t.Errorf("peek: %v", err)
 		}
-		if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, "name: second, limit: 6, window: 1s")); !errors.Is(err, admit.ErrClosed) {
+		if err := n.Adopt(t.Context(),
+			documents.Parse(t, 2, alone, "name: second, limit: 6, window: 1s")); !errors.Is(err,
+			admit.ErrClosed) {
 			t.Errorf("adopt: %v", err)
 		}
 	})
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: second, limit: 5, window: 1s"))
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+			"name: second, limit: 5, window: 1s"))
 		waits := make(chan error)
 		go func() {
 			_, err := n.Check(t.Context(), request("a"))
@@ -236,7 +260,8 @@ func TestLeaveTellsTheOthers(t *testing.T) {
 
 // Two nodes with one Redis, each with its own journal, are one region.
 func TestTwoNodesOfOneRegionAdmitTheShare(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: hour, limit: 600, window: 1h")
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"},
+		"name: hour, limit: 600, window: 1h")
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		var admitted atomic.Int64
 		var callers sync.WaitGroup
@@ -257,7 +282,8 @@ func TestTwoNodesOfOneRegionAdmitTheShare(t *testing.T) {
 		}
 		for name, n := range c.running {
 			b, err := n.Bucket(t.Context(), "hour", "api", request("a").Descriptors)
-			if err != nil || b.Terms.Entitlement != 300 || b.Inspected.Used != 300 || b.Inspected.Share != 300 {
+			if err != nil || b.Terms.Entitlement != 300 || b.Inspected.Used != 300 ||
+				b.Inspected.Share != 300 {
 				t.Errorf("%s: bucket %+v, %v", name, b, err)
 			}
 		}
@@ -267,7 +293,8 @@ func TestTwoNodesOfOneRegionAdmitTheShare(t *testing.T) {
 // Both nodes of a region borrow for it, and both of the other lend: together never more than the
 // limit.
 func TestNodesOfARegionBorrowTogether(t *testing.T) {
-	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, "name: second, limit: 100, window: 1s")
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"},
+		"name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "us/n2", "eu/n1", "eu/n2"}, func(t *testing.T, c *cluster) {
 		nextCell(time.Second)
 		var mu sync.Mutex
@@ -280,7 +307,8 @@ func TestNodesOfARegionBorrowTogether(t *testing.T) {
 			}
 			callers.Go(func() {
 				// From the third second on the lenders want some back.
-				admitted := []map[int64]quantity.Units{n.load(t, request("a"), units, 3*time.Second), n.load(t, request("a"), 1, 3*time.Second)}
+				admitted := []map[int64]quantity.Units{n.load(t, request("a"), units,
+					3*time.Second), n.load(t, request("a"), 1, 3*time.Second)}
 				mu.Lock()
 				defer mu.Unlock()
 				for _, cells := range admitted {
@@ -315,7 +343,8 @@ func TestStartRefuses(t *testing.T) {
 		spoil func(c *cluster)
 		says  string
 	}{
-		"a region that the document does not have": {documents.Parse(t, 1, alone, "name: second, limit: 100, window: 1s"), nil, `has no region "eu"`},
+		"a region that the document does not have": {documents.Parse(t, 1, alone,
+			"name: second, limit: 100, window: 1s"), nil, `has no region "eu"`},
 		"the Redis of another region": {d, func(c *cluster) {
 			c.servers["eu"], c.twins["eu"] = c.servers["us"], c.twins["us"]
 			c.start("us/n1", d)
@@ -324,7 +353,8 @@ func TestStartRefuses(t *testing.T) {
 			c.loseStore("eu")
 		}, "check that it runs"},
 		"a document older than the node worked under": {d, func(c *cluster) {
-			if err := c.start("eu/n1", d).Adopt(c.t.Context(), documents.Parse(c.t, 2, threeRegions, second)); err != nil {
+			if err := c.start("eu/n1", d).Adopt(c.t.Context(), documents.Parse(c.t, 2, threeRegions,
+				second)); err != nil {
 				c.t.Fatal(err)
 			}
 			c.stop("eu/n1")
@@ -333,7 +363,8 @@ func TestStartRefuses(t *testing.T) {
 			c.start("eu/n2", documents.Parse(c.t, 2, threeRegions, second))
 		}, "one of a higher version"},
 		"another document of the version its region works under": {d, func(c *cluster) {
-			c.start("eu/n2", documents.Parse(c.t, 1, threeRegions, "name: second, limit: 10, window: 1s"))
+			c.start("eu/n2", documents.Parse(c.t, 1, threeRegions,
+				"name: second, limit: 10, window: 1s"))
 		}, "one of a higher version"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -341,7 +372,8 @@ func TestStartRefuses(t *testing.T) {
 				if tc.spoil != nil {
 					tc.spoil(c)
 				}
-				if _, err := c.tryStart("eu/n1", tc.d); err == nil || !strings.Contains(err.Error(), tc.says) {
+				if _, err := c.tryStart("eu/n1", tc.d); err == nil || !strings.Contains(err.Error(),
+					tc.says) {
 					t.Errorf("error %v, want %q", err, tc.says)
 				}
 			})
@@ -354,8 +386,10 @@ func TestStartRefuses(t *testing.T) {
 func TestNoStartWithoutRights(t *testing.T) {
 	server := fixtures.Process(t)
 	admin := fixtures.Operator(t, server)
-	c := &cluster{t: t, dir: t.TempDir(), network: network.New(), sizes: map[string]int{"here": 1}, running: map[string]*running{}, bootstrap: true, deadline: storeTimeout,
-		servers: map[string]*servers.Server{"here": {URL: strings.Replace(server.URL, "://", "://node:horse@", 1)}}}
+	c := &cluster{t: t, dir: t.TempDir(), network: network.New(), sizes: map[string]int{"here": 1},
+		running: map[string]*running{}, bootstrap: true, deadline: storeTimeout,
+		servers: map[string]*servers.Server{"here": {URL: strings.Replace(server.URL, "://",
+			"://node:horse@", 1)}}}
 	c.network.Host("here/n1")
 	c.seed = c.gossipAddress("here/n1").String()
 	defer c.close()
@@ -371,7 +405,8 @@ func TestNoStartWithoutRights(t *testing.T) {
 	}
 	for _, right := range []string{"+set", "+hdel", "+pexpireat", "+del"} {
 		rights(strings.Replace(store.MinimalACL, right+" ", "", 1))
-		if _, err := c.tryStart("here/n1", d); err == nil || !strings.Contains(err.Error(), "lacks the rights "+right) {
+		if _, err := c.tryStart("here/n1", d); err == nil || !strings.Contains(err.Error(),
+			"lacks the rights "+right) {
 			t.Fatalf("without %s: %v", right, err)
 		}
 		if keys := admin.Keys(t.Context(), "*:token").Val(); len(keys) != 0 {

@@ -15,14 +15,17 @@ import (
 // everywhere or nowhere. No limit is exceeded.
 func TestTwoRegionsOnRealServers(t *testing.T) {
 	three, one := fixtures.Started(t)(servers.StartCluster(t.Context(), 3)), fixtures.Process(t)
-	c := &cluster{t: t, dir: t.TempDir(), network: network.New(), servers: map[string]*servers.Server{"here": three, "there": one},
-		sizes: map[string]int{"here": 1, "there": 1}, running: map[string]*running{}, bootstrap: true, deadline: storeTimeout}
+	c := &cluster{t: t, dir: t.TempDir(), network: network.New(),
+		servers: map[string]*servers.Server{"here": three, "there": one},
+		sizes:   map[string]int{"here": 1, "there": 1}, running: map[string]*running{},
+		bootstrap: true, deadline: storeTimeout}
 	for _, name := range []string{"here/n1", "there/n1"} {
 		c.network.Host(name)
 	}
 	c.seed = c.gossipAddress("here/n1").String()
 	defer c.close()
-	d := documents.Parse(t, 1, hereAndThere, "name: per-account, limit: 100, window: 24h", "name: per-address, key: [address], limit: 1000, window: 24h")
+	d := documents.Parse(t, 1, hereAndThere, "name: per-account, limit: 100, window: 24h",
+		"name: per-address, key: [address], limit: 1000, window: 24h")
 	here, there := c.start("here/n1", d), c.start("there/n1", d)
 	c.meet()
 	if here.shardsOf(both(1)) != 2 || there.shardsOf(both(1)) != 1 {
@@ -42,7 +45,9 @@ func TestTwoRegionsOnRealServers(t *testing.T) {
 	if admitted > 100 {
 		t.Errorf("%d admitted of 100", admitted)
 	}
-	if account, address := here.used(t, "per-account", q), here.used(t, "per-address", q); account != address {
-		t.Errorf("%d charged to the account, %d to the address: a denial's charge stayed", account, address)
+	if account, address := here.used(t, "per-account", q), here.used(t, "per-address",
+		q); account != address {
+		t.Errorf("%d charged to the account, %d to the address: a denial's charge stayed", account,
+			address)
 	}
 }

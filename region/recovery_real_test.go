@@ -26,8 +26,10 @@ const day = "name: long, limit: 200, window: 24h, on_store_failure: deny"
 func inRealTime(t *testing.T, s *servers.Server, limits ...string) (c *cluster, r *relay) {
 	t.Helper()
 	r = startRelay(t)
-	c = &cluster{t: t, dir: t.TempDir(), network: network.New(), servers: map[string]*servers.Server{"us": {URL: r.url()}},
-		sizes: map[string]int{"us": 2}, running: map[string]*running{}, bootstrap: true, deadline: storeTimeout}
+	c = &cluster{t: t, dir: t.TempDir(), network: network.New(),
+		servers: map[string]*servers.Server{"us": {URL: r.url()}},
+		sizes:   map[string]int{"us": 2}, running: map[string]*running{}, bootstrap: true,
+		deadline: storeTimeout}
 	r.lead(s.URL)
 	for _, name := range []string{"us/n1", "us/n2"} {
 		c.network.Host(name)
@@ -83,7 +85,8 @@ var copies = map[string]func(t *testing.T, s *servers.Server) func() *servers.Se
 			from, to := fixtures.Operator(t, s), fixtures.Operator(t, other)
 			for _, key := range from.Keys(t.Context(), "*").Val() {
 				left := max(from.PTTL(t.Context(), key).Val(), 0)
-				if err := to.Restore(t.Context(), key, left, from.Dump(t.Context(), key).Val()).Err(); err != nil {
+				if err := to.Restore(t.Context(), key, left,
+					from.Dump(t.Context(), key).Val()).Err(); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -93,13 +96,15 @@ var copies = map[string]func(t *testing.T, s *servers.Server) func() *servers.Se
 	// A server without replicas changes its master_replid when the first replica connects, so the
 	// replica must be there before.
 	"a replica that is promoted": func(t *testing.T, s *servers.Server) func() *servers.Server {
-		replica := fixtures.Process(t, "--replicaof", strings.ReplaceAll(s.URL[len("redis://"):], ":", " "))
+		replica := fixtures.Process(t, "--replicaof", strings.ReplaceAll(s.URL[len("redis://"):],
+			":", " "))
 		at := fixtures.Operator(t, replica)
 		for !strings.Contains(at.Info(t.Context(), "replication").Val(), "master_link_status:up") {
 			time.Sleep(20 * time.Millisecond)
 		}
 		return func() *servers.Server {
-			if n, err := fixtures.Operator(t, s).Wait(t.Context(), 1, 5*time.Second).Result(); err != nil || n != 1 {
+			if n, err := fixtures.Operator(t, s).Wait(t.Context(), 1,
+				5*time.Second).Result(); err != nil || n != 1 {
 				t.Fatalf("%d replicas have everything: %v", n, err)
 			}
 			if err := at.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
@@ -120,7 +125,8 @@ func TestStaleCopy(t *testing.T) {
 			s := fixtures.Process(t)
 			copied := prepare(t, s)
 			c, r := inRealTime(t, s, day, short)
-			long, minute := request("a"), admit.Request{Domain: "short", Descriptors: request("a").Descriptors, Cost: 1}
+			long, minute := request("a"), admit.Request{Domain: "short",
+				Descriptors: request("a").Descriptors, Cost: 1}
 			c.admits(long, 10)
 			c.admits(minute, 2)
 			stale := copied()
@@ -137,7 +143,8 @@ func TestStaleCopy(t *testing.T) {
 					return n.Status().Generation > generation
 				})
 			}
-			if d := c.running["us/n1"].check(t, minute); d.Allowed || d.Reason != admit.Recovering || d.Share != 0 {
+			if d := c.running["us/n1"].check(t, minute); d.Allowed ||
+				d.Reason != admit.Recovering || d.Share != 0 {
 				t.Errorf("a short window of an old copy: %+v", d)
 			}
 			used := c.running["us/n1"].state(t, long).Used
@@ -206,7 +213,8 @@ func evict(ctx context.Context, t *testing.T, at *redis.Client) {
 			t.Fatal(err)
 		}
 	}
-	if err := at.Set(ctx, "anything", 1, 0).Err(); err == nil || !strings.Contains(err.Error(), "OOM") {
+	if err := at.Set(ctx, "anything", 1, 0).Err(); err == nil || !strings.Contains(err.Error(),
+		"OOM") {
 		t.Fatalf("there is memory left: %v", err)
 	}
 	if err := at.ConfigSet(ctx, "maxmemory", "0").Err(); err != nil {
@@ -235,11 +243,13 @@ func TestRedisThatStandsStill(t *testing.T) {
 			t.Errorf("request %d: %+v", i, d)
 		}
 	}
-	c.within(5*time.Second, "the breaker to trip", func() bool { return n.limiter.OutOfReach()[store.Whole] })
+	c.within(5*time.Second, "the breaker to trip",
+		func() bool { return n.limiter.OutOfReach()[store.Whole] })
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	c.within(10*time.Second, "a probe to be answered", func() bool { return !n.limiter.OutOfReach()[store.Whole] })
+	c.within(10*time.Second, "a probe to be answered",
+		func() bool { return !n.limiter.OutOfReach()[store.Whole] })
 	admitted := c.exhausts(q)
 	if admitted > 190 || admitted < 190-50 {
 		t.Errorf("%d admitted after 10 of 200", admitted)

@@ -16,7 +16,8 @@ import (
 )
 
 // windows are the kinds that a region recovers after a loss.
-var windows = []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog}
+var windows = []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter,
+	algorithms.SlidingWindowLog}
 
 // long is a limit of ten minutes, which is long compared to the virtual time of a test.
 func long(kind algorithms.Kind, units int, more string) string {
@@ -35,7 +36,8 @@ func (n *running) state(t *testing.T, q admit.Request) algorithms.State {
 
 // noticesLoss makes requests until the store decides one under a later generation. It returns how
 // many were admitted.
-func (c *cluster) noticesLoss(n *running, q admit.Request, before uint64) (admitted quantity.Units) {
+func (c *cluster) noticesLoss(n *running, q admit.Request,
+	before uint64) (admitted quantity.Units) {
 	c.t.Helper()
 	c.within(2*time.Second, n.name+" to open its store anew", func() bool {
 		d := n.check(c.t, q)
@@ -79,38 +81,44 @@ func TestLossOfALongWindow(t *testing.T) {
 	for _, kind := range windows {
 		for _, loser := range []string{"us", "eu"} {
 			t.Run(fmt.Sprintf("%s, %s", kind, loser), func(t *testing.T) {
-				started(t, documents.Parse(t, 1, halves, long(kind, 2000, ", lending_limit: 1, borrowing_limit: 0.3")), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
-					us, eu, lost, q := c.running["us/n1"], c.running["eu/n1"], c.running[loser+"/n1"], request("a")
-					admitted := us.borrows(t, "a")
-					before, generation, lent := lost.state(t, q), lost.Status().Generation, eu.counter(t, "units_lent")
-					c.flushAll(loser)
-					since := c.noticesLoss(lost, q, generation)
-					d := lost.check(t, q)
-					if d.Reason == admit.StoreFailure || loser == "eu" && !d.Allowed {
-						t.Errorf("the first request on the store opened anew: %+v", d)
-					}
-					if d.Allowed {
-						since++
-					}
-					admitted += since
-					after := lost.state(t, q)
-					if after.Used != before.Used+since {
-						t.Errorf("used %d, was %d before the loss, and %d since", after.Used, before.Used, since)
-					}
-					if loser == "eu" && after.Share != before.Share {
-						t.Errorf("share %d, was %d before the loss", after.Share, before.Share)
-					}
-					for range 12 {
-						admitted += sum(us.load(t, q, 4, 200*time.Millisecond)) + sum(eu.load(t, q, 9, 100*time.Millisecond))
-					}
-					if admitted != 2000 {
-						t.Errorf("%d admitted of 2000", admitted)
-					}
-					us.borrows(t, "b")
-					if got := eu.counter(t, "units_lent"); got <= lent {
-						t.Errorf("eu lent %d units in all, %d before the loss", got, lent)
-					}
-				})
+				started(t, documents.Parse(t, 1, halves,
+					long(kind, 2000, ", lending_limit: 1, borrowing_limit: 0.3")),
+					[]string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+						us, eu, lost, q := c.running["us/n1"], c.running["eu/n1"],
+							c.running[loser+"/n1"], request("a")
+						admitted := us.borrows(t, "a")
+						before, generation, lent := lost.state(t, q), lost.Status().Generation,
+							eu.counter(t, "units_lent")
+						c.flushAll(loser)
+						since := c.noticesLoss(lost, q, generation)
+						d := lost.check(t, q)
+						if d.Reason == admit.StoreFailure || loser == "eu" && !d.Allowed {
+							t.Errorf("the first request on the store opened anew: %+v", d)
+						}
+						if d.Allowed {
+							since++
+						}
+						admitted += since
+						after := lost.state(t, q)
+						if after.Used != before.Used+since {
+							t.Errorf("used %d, was %d before the loss, and %d since", after.Used,
+								before.Used, since)
+						}
+						if loser == "eu" && after.Share != before.Share {
+							t.Errorf("share %d, was %d before the loss", after.Share, before.Share)
+						}
+						for range 12 {
+							admitted += sum(us.load(t, q, 4, 200*time.Millisecond)) +
+								sum(eu.load(t, q, 9, 100*time.Millisecond))
+						}
+						if admitted != 2000 {
+							t.Errorf("%d admitted of 2000", admitted)
+						}
+						us.borrows(t, "b")
+						if got := eu.counter(t, "units_lent"); got <= lent {
+							t.Errorf("eu lent %d units in all, %d before the loss", got, lent)
+						}
+					})
 			})
 		}
 	}
@@ -131,7 +139,8 @@ func TestALossWithinTheDeadline(t *testing.T) {
 		}
 		c.delete("us", n, "long", q)
 		begun := time.Now()
-		if d := n.check(t, q); d.Reason != admit.StoreFailureLocal || !d.Allowed || time.Since(begun) != c.deadline {
+		if d := n.check(t, q); d.Reason != admit.StoreFailureLocal || !d.Allowed ||
+			time.Since(begun) != c.deadline {
 			t.Errorf("after %v: %+v", time.Since(begun), d)
 		}
 		time.Sleep(time.Second)
@@ -146,42 +155,45 @@ func TestALossWithinTheDeadline(t *testing.T) {
 func TestTwoNodesRecoverAtOnce(t *testing.T) {
 	for _, kind := range windows {
 		t.Run(string(kind), func(t *testing.T) {
-			started(t, documents.Parse(t, 1, alone, long(kind, 300, "")), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
-				q := request("a")
-				var mu sync.Mutex
-				var admitted quantity.Units
-				both := func(d time.Duration) {
-					var all sync.WaitGroup
-					for _, n := range c.running {
-						all.Go(func() {
-							units := sum(n.load(t, q, 1, d))
-							mu.Lock()
-							defer mu.Unlock()
-							admitted += units
-						})
+			started(t, documents.Parse(t, 1, alone, long(kind, 300, "")),
+				[]string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+					q := request("a")
+					var mu sync.Mutex
+					var admitted quantity.Units
+					both := func(d time.Duration) {
+						var all sync.WaitGroup
+						for _, n := range c.running {
+							all.Go(func() {
+								units := sum(n.load(t, q, 1, d))
+								mu.Lock()
+								defer mu.Unlock()
+								admitted += units
+							})
+						}
+						all.Wait()
 					}
-					all.Wait()
-				}
-				both(500 * time.Millisecond)
-				for range 2 {
-					c.flushAll("us")
-					both(400 * time.Millisecond)
-				}
-				c.stop("us/n2")
-				both(3 * time.Second)
-				if admitted != 300 {
-					t.Errorf("%d admitted of 300", admitted)
-				}
-			})
+					both(500 * time.Millisecond)
+					for range 2 {
+						c.flushAll("us")
+						both(400 * time.Millisecond)
+					}
+					c.stop("us/n2")
+					both(3 * time.Second)
+					if admitted != 300 {
+						t.Errorf("%d admitted of 300", admitted)
+					}
+				})
 		})
 	}
 }
 
 // The node that finds the loss need not be the one that knows what was used.
 func TestAMateKnowsWhatWasUsed(t *testing.T) {
-	for name, regions := range map[string][]string{"alone": alone, "beside a region that was never there": halves} {
+	for name, regions := range map[string][]string{"alone": alone,
+		"beside a region that was never there": halves} {
 		t.Run(name, func(t *testing.T) {
-			started(t, documents.Parse(t, 1, regions, long(algorithms.FixedWindow, 200, ", lending_limit: 0")), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+			started(t, documents.Parse(t, 1, regions, long(algorithms.FixedWindow, 200,
+				", lending_limit: 0")), []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 				n1, n2, q := c.running["us/n1"], c.running["us/n2"], request("a")
 				for range 60 {
 					n2.check(t, q)
@@ -213,7 +225,8 @@ func TestWhoKnowsWhatWasLent(t *testing.T) {
 		"the peer is cut off, a journal is new": {cut: true, fresh: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.9, borrowing_limit: 0.3"))
+			d := documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 2000,
+				", lending_limit: 0.9, borrowing_limit: 0.3"))
 			started(t, d, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
 				us, eu, q := c.running["us/n1"], c.running["eu/n1"], request("a")
 				admitted := eu.borrows(t, "a")
@@ -263,7 +276,8 @@ func TestWhoKnowsWhatWasLent(t *testing.T) {
 					t.Errorf("the peer is heard: share %d, it was %d", got, before.Share)
 				}
 				for range 10 {
-					admitted += sum(us.load(t, q, 4, 200*time.Millisecond)) + sum(eu.load(t, q, 4, 200*time.Millisecond))
+					admitted += sum(us.load(t, q, 4, 200*time.Millisecond)) +
+						sum(eu.load(t, q, 4, 200*time.Millisecond))
 				}
 				if admitted > 2000 || admitted < least {
 					t.Errorf("%d admitted of 2000", admitted)
@@ -277,33 +291,37 @@ func TestWhoKnowsWhatWasLent(t *testing.T) {
 func TestBothRegionsLoseTheirStores(t *testing.T) {
 	for _, down := range []bool{false, true} {
 		t.Run(fmt.Sprintf("a node down: %v", down), func(t *testing.T) {
-			started(t, documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.9, borrowing_limit: 0.3")), []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
-				us, eu, q := c.running["us/n1"], c.running["eu/n1"], request("a")
-				admitted := eu.borrows(t, "a")
-				want := us.state(t, q).Share
-				generations := [2]uint64{us.Status().Generation, eu.Status().Generation}
-				if down {
-					c.stop("us/n2")
-					want = 100
-				}
-				c.flushAll("us")
-				c.flushAll("eu")
-				admitted += c.noticesLoss(us, q, generations[0]) + c.noticesLoss(eu, q, generations[1])
-				for _, n := range []*running{us, eu} {
-					if n.check(t, q).Allowed {
-						admitted++
+			started(t, documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 2000,
+				", lending_limit: 0.9, borrowing_limit: 0.3")), []string{"us/n1", "us/n2", "eu/n1"},
+				func(t *testing.T, c *cluster) {
+					us, eu, q := c.running["us/n1"], c.running["eu/n1"], request("a")
+					admitted := eu.borrows(t, "a")
+					want := us.state(t, q).Share
+					generations := [2]uint64{us.Status().Generation, eu.Status().Generation}
+					if down {
+						c.stop("us/n2")
+						want = 100
 					}
-				}
-				if got := us.state(t, q).Share; got != want {
-					t.Errorf("share %d, want %d", got, want)
-				}
-				for range 10 {
-					admitted += sum(us.load(t, q, 4, 200*time.Millisecond)) + sum(eu.load(t, q, 4, 200*time.Millisecond))
-				}
-				if admitted > 2000 {
-					t.Errorf("%d admitted of 2000", admitted)
-				}
-			})
+					c.flushAll("us")
+					c.flushAll("eu")
+					admitted += c.noticesLoss(us, q, generations[0]) + c.noticesLoss(eu, q,
+						generations[1])
+					for _, n := range []*running{us, eu} {
+						if n.check(t, q).Allowed {
+							admitted++
+						}
+					}
+					if got := us.state(t, q).Share; got != want {
+						t.Errorf("share %d, want %d", got, want)
+					}
+					for range 10 {
+						admitted += sum(us.load(t, q, 4, 200*time.Millisecond)) +
+							sum(eu.load(t, q, 4, 200*time.Millisecond))
+					}
+					if admitted > 2000 {
+						t.Errorf("%d admitted of 2000", admitted)
+					}
+				})
 		})
 	}
 }
@@ -313,7 +331,9 @@ func TestBothRegionsLoseTheirStores(t *testing.T) {
 func TestTrafficMovesBetweenNodes(t *testing.T) {
 	for _, exhausted := range []policy.OnExhausted{policy.ExhaustedDeny, policy.ExhaustedBorrow} {
 		t.Run(string(exhausted), func(t *testing.T) {
-			d := documents.Parse(t, 1, threeRegions, "name: two, limit: 200, window: 2s, lending_limit: 1, on_exhausted: "+string(exhausted))
+			d := documents.Parse(t, 1, threeRegions,
+				"name: two, limit: 200, window: 2s, lending_limit: 1, on_exhausted: "+
+					string(exhausted))
 			nodes := []string{"us/n1", "us/n2", "eu/n1", "ap/n1", "ap/n2"}
 			started(t, d, nodes, func(t *testing.T, c *cluster) {
 				admitted := map[int64]quantity.Units{}
@@ -321,7 +341,8 @@ func TestTrafficMovesBetweenNodes(t *testing.T) {
 				first := c.running["us/n1"].check(t, request("b")).Cell + 1
 				time.Sleep(1800 * time.Millisecond)
 				for turn := range 40 { // 8 s, a third of a window at each node
-					for cell, units := range c.running[nodes[turn%len(nodes)]].load(t, request("a"), 3, 200*time.Millisecond) {
+					for cell, units := range c.running[nodes[turn%len(nodes)]].load(t, request("a"),
+						3, 200*time.Millisecond) {
 						admitted[cell] += units
 					}
 				}

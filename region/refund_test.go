@@ -37,7 +37,8 @@ func (n *running) charged(t *testing.T, q admit.Request) string {
 }
 
 // refunds fails the test unless a receipt can be refunded with this outcome, limit by limit.
-func (n *running) refunds(t *testing.T, receipt string, repeated bool, want ...admit.RefundedCharge) {
+func (n *running) refunds(t *testing.T, receipt string, repeated bool,
+	want ...admit.RefundedCharge) {
 	t.Helper()
 	got, err := n.Refund(t.Context(), receipt)
 	if err != nil || got.Repeated != repeated || !slices.Equal(got.Charges, want) {
@@ -57,7 +58,8 @@ func (n *running) used(t *testing.T, limit string, q admit.Request) quantity.Uni
 
 // limitOf is a limit of a kind, named by it.
 func limitOf(kind algorithms.Kind, units int, fields string) string {
-	return fmt.Sprintf("name: %s, algorithm: %s, limit: %d, window: 10s%s", strings.ReplaceAll(string(kind), "_", "-"), kind, units, fields)
+	return fmt.Sprintf("name: %s, algorithm: %s, limit: %d, window: 10s%s",
+		strings.ReplaceAll(string(kind), "_", "-"), kind, units, fields)
 }
 
 // nameOf is that name.
@@ -77,39 +79,44 @@ func TestRefundGivesBackOnce(t *testing.T) {
 			if kind == algorithms.LeakyBucket {
 				want.Units, want.Reason = 0, promised
 			}
-			started(t, documents.Parse(t, 1, alone, limitOf(kind, 10, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
-				n := c.running["us/n1"]
-				n.check(t, cost("a", 3))
-				receipt, other := n.charged(t, cost("a", 4)), n.charged(t, cost("b", 4))
-				n.refunds(t, receipt, false, want)
-				n.check(t, cost("a", 1))
-				for range 2 {
-					n.refunds(t, receipt, true, want)
-				}
-				if got := n.used(t, nameOf(kind), request("a")); got != 3+4-want.Units+1 {
-					t.Errorf("%d used after 3, 4, the refund of 4, and 1", got)
-				}
-				if got := n.used(t, nameOf(kind), request("b")); got != 4 {
-					t.Errorf("%d used by another account, want its 4", got)
-				}
-				var first atomic.Int64
-				var callers sync.WaitGroup
-				for range 10 {
-					callers.Go(func() {
-						if got, err := n.Refund(t.Context(), other); err == nil && !got.Repeated && got.Charges[0] == want {
-							first.Add(1)
-						}
-					})
-				}
-				callers.Wait()
-				if got := n.used(t, nameOf(kind), request("b")); first.Load() != 1 || got != 4-want.Units {
-					t.Errorf("%d of 10 refunds at once were the first, %d units stay used", first.Load(), got)
-				}
-				series := n.series(t)
-				if got := series["quotad_refunded_units_total{limit="+nameOf(kind)+"}"]; got != float64(2*want.Units) {
-					t.Errorf("%v units counted as refunded, want %d", got, 2*want.Units)
-				}
-			})
+			started(t, documents.Parse(t, 1, alone, limitOf(kind, 10, "")), []string{"us/n1"},
+				func(t *testing.T, c *cluster) {
+					n := c.running["us/n1"]
+					n.check(t, cost("a", 3))
+					receipt, other := n.charged(t, cost("a", 4)), n.charged(t, cost("b", 4))
+					n.refunds(t, receipt, false, want)
+					n.check(t, cost("a", 1))
+					for range 2 {
+						n.refunds(t, receipt, true, want)
+					}
+					if got := n.used(t, nameOf(kind), request("a")); got != 3+4-want.Units+1 {
+						t.Errorf("%d used after 3, 4, the refund of 4, and 1", got)
+					}
+					if got := n.used(t, nameOf(kind), request("b")); got != 4 {
+						t.Errorf("%d used by another account, want its 4", got)
+					}
+					var first atomic.Int64
+					var callers sync.WaitGroup
+					for range 10 {
+						callers.Go(func() {
+							if got, err := n.Refund(t.Context(), other); err == nil &&
+								!got.Repeated && got.Charges[0] == want {
+								first.Add(1)
+							}
+						})
+					}
+					callers.Wait()
+					if got := n.used(t, nameOf(kind), request("b")); first.Load() != 1 ||
+						got != 4-want.Units {
+						t.Errorf("%d of 10 refunds at once were the first, %d units stay used",
+							first.Load(), got)
+					}
+					series := n.series(t)
+					if got := series["quotad_refunded_units_total{limit="+nameOf(kind)+"}"]; got !=
+						float64(2*want.Units) {
+						t.Errorf("%v units counted as refunded, want %d", got, 2*want.Units)
+					}
+				})
 		})
 	}
 }
@@ -140,7 +147,8 @@ func TestRefundByAnotherNode(t *testing.T) {
 		}
 		eu := c.running["eu/n1"]
 		_, err := eu.Refund(t.Context(), receipts[3])
-		if refusal(t, err) != "receipt" || !strings.Contains(err.Error(), `of region "us", this is "eu"`) {
+		if refusal(t, err) != "receipt" || !strings.Contains(err.Error(),
+			`of region "us", this is "eu"`) {
 			t.Errorf("another region: %v", err)
 		}
 	})
@@ -148,18 +156,22 @@ func TestRefundByAnotherNode(t *testing.T) {
 
 // After a loss of the store all receipts are refused, because there is nothing left to give back.
 func TestRefundAfterALoss(t *testing.T) {
-	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ", on_store_failure: deny"))
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10,
+		", on_store_failure: deny"))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		receipt := n.charged(t, cost("a", 4))
 		generation := n.Status().Generation
 		c.flushAll("us")
 		// The node has not noticed the loss yet.
-		if _, err := n.Refund(t.Context(), receipt); err == nil || errors.Is(err, admit.ErrReceipt) {
+		if _, err := n.Refund(t.Context(), receipt); err == nil ||
+			errors.Is(err, admit.ErrReceipt) {
 			t.Errorf("by a store that is lost: %v", err)
 		}
-		c.within(time.Second, "the store to be opened anew", func() bool { return n.Status().Generation > generation })
-		if _, err := n.Refund(t.Context(), receipt); refusal(t, err) != "receipt" || !strings.Contains(err.Error(), "lost its data") {
+		c.within(time.Second, "the store to be opened anew",
+			func() bool { return n.Status().Generation > generation })
+		if _, err := n.Refund(t.Context(), receipt); refusal(t, err) != "receipt" ||
+			!strings.Contains(err.Error(), "lost its data") {
 			t.Errorf("after the loss: %v", err)
 		}
 		nextCell(10 * time.Second)
@@ -179,75 +191,85 @@ func TestRefundOfSeveralLimits(t *testing.T) {
 	var limits []string
 	var back []admit.RefundedCharge
 	// All kinds together are too many for one request.
-	kinds := slices.DeleteFunc(slices.Clone(algorithms.Kinds), func(k algorithms.Kind) bool { return k == algorithms.TokenBucket })
+	kinds := slices.DeleteFunc(slices.Clone(algorithms.Kinds),
+		func(k algorithms.Kind) bool { return k == algorithms.TokenBucket })
 	for _, kind := range kinds {
 		limits = append(limits, limitOf(kind, 100, ""))
 		back = append(back, admit.RefundedCharge{Limit: nameOf(kind), Units: 3})
 	}
-	back[slices.Index(kinds, algorithms.LeakyBucket)] = admit.RefundedCharge{Limit: "leaky-bucket", Reason: promised}
+	back[slices.Index(kinds, algorithms.LeakyBucket)] = admit.RefundedCharge{Limit: "leaky-bucket",
+		Reason: promised}
 	limits = append(limits, "name: watch, limit: 4, window: 10s, shadow: true")
 	watched := admit.RefundedCharge{Limit: "watch", Units: 3}
-	started(t, documents.Parse(t, 1, alone, limits...), []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
-		within, over := n.charged(t, cost("a", 3)), n.charged(t, cost("a", 3))
-		n.refunds(t, over, false, back...)
-		n.refunds(t, within, false, append(slices.Clone(back), watched)...)
-		for _, charge := range append(slices.Clone(back), watched) {
-			if got := n.used(t, charge.Limit, request("a")); got != 6-2*charge.Units && charge.Limit != "watch" || charge.Limit == "watch" && got != 0 {
-				t.Errorf("%s: %d used", charge.Limit, got)
+	started(t, documents.Parse(t, 1, alone, limits...), []string{"us/n1"},
+		func(t *testing.T, c *cluster) {
+			n := c.running["us/n1"]
+			within, over := n.charged(t, cost("a", 3)), n.charged(t, cost("a", 3))
+			n.refunds(t, over, false, back...)
+			n.refunds(t, within, false, append(slices.Clone(back), watched)...)
+			for _, charge := range append(slices.Clone(back), watched) {
+				if got := n.used(t, charge.Limit, request("a")); got != 6-2*charge.Units &&
+					charge.Limit != "watch" || charge.Limit == "watch" && got != 0 {
+					t.Errorf("%s: %d used", charge.Limit, got)
+				}
 			}
-		}
-		series := n.series(t)
-		for _, charge := range back {
-			if got := series["quotad_refunded_units_total{limit="+charge.Limit+"}"]; got != float64(2*charge.Units) {
-				t.Errorf("%s: %v units counted", charge.Limit, got)
+			series := n.series(t)
+			for _, charge := range back {
+				if got := series["quotad_refunded_units_total{limit="+charge.Limit+"}"]; got !=
+					float64(2*charge.Units) {
+					t.Errorf("%s: %v units counted", charge.Limit, got)
+				}
 			}
-		}
-		if got := series["quotad_refunded_units_total{limit=watch}"]; got != 3 {
-			t.Errorf("watch: %v units counted", got)
-		}
+			if got := series["quotad_refunded_units_total{limit=watch}"]; got != 3 {
+				t.Errorf("watch: %v units counted", got)
+			}
 
-		orphan, half := n.charged(t, cost("b", 3)), n.charged(t, cost("b", 3))
-		if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, limits[:2]...)); err != nil {
-			t.Fatal(err)
-		}
-		want := append(slices.Clone(back), watched)
-		for i := 2; i < len(want); i++ {
-			want[i].Units, want[i].Reason = 0, gone
-		}
-		n.refunds(t, orphan, false, want...)
-		n.refunds(t, orphan, true, want...)
-		if err := n.Adopt(t.Context(), documents.Parse(t, 3, alone, "name: other, limit: 5, window: 10s")); err != nil {
-			t.Fatal(err)
-		}
-		for i := range want {
-			want[i].Units, want[i].Reason = 0, gone
-		}
-		n.refunds(t, half, false, want[:4]...)
-		n.refunds(t, half, true, want[:4]...)
-	})
+			orphan, half := n.charged(t, cost("b", 3)), n.charged(t, cost("b", 3))
+			if err := n.Adopt(t.Context(),
+				documents.Parse(t, 2, alone, limits[:2]...)); err != nil {
+				t.Fatal(err)
+			}
+			want := append(slices.Clone(back), watched)
+			for i := 2; i < len(want); i++ {
+				want[i].Units, want[i].Reason = 0, gone
+			}
+			n.refunds(t, orphan, false, want...)
+			n.refunds(t, orphan, true, want...)
+			if err := n.Adopt(t.Context(),
+				documents.Parse(t, 3, alone, "name: other, limit: 5, window: 10s")); err != nil {
+				t.Fatal(err)
+			}
+			for i := range want {
+				want[i].Units, want[i].Reason = 0, gone
+			}
+			n.refunds(t, half, false, want[:4]...)
+			n.refunds(t, half, true, want[:4]...)
+		})
 }
 
 // A refund of the same receipt says the same again, also under a document with one limit fewer or
 // more.
 func TestRefundAgainUnderAnotherDocument(t *testing.T) {
-	window, log := limitOf(algorithms.FixedWindow, 10, ""), limitOf(algorithms.SlidingWindowLog, 10, "")
-	started(t, documents.Parse(t, 1, alone, window, log), []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		n := c.running["us/n1"]
-		both, part := n.charged(t, cost("a", 3)), n.charged(t, cost("a", 3))
-		back := []admit.RefundedCharge{{Limit: "fixed-window", Units: 3}, {Limit: "sliding-window-log", Units: 3}}
-		n.refunds(t, both, false, back...)
-		if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, log)); err != nil {
-			t.Fatal(err)
-		}
-		n.refunds(t, both, true, back...)
-		half := []admit.RefundedCharge{{Limit: "fixed-window", Reason: gone}, back[1]}
-		n.refunds(t, part, false, half...)
-		if err := n.Adopt(t.Context(), documents.Parse(t, 3, alone, window, log)); err != nil {
-			t.Fatal(err)
-		}
-		n.refunds(t, part, true, half...)
-	})
+	window, log := limitOf(algorithms.FixedWindow, 10, ""), limitOf(algorithms.SlidingWindowLog, 10,
+		"")
+	started(t, documents.Parse(t, 1, alone, window, log), []string{"us/n1"},
+		func(t *testing.T, c *cluster) {
+			n := c.running["us/n1"]
+			both, part := n.charged(t, cost("a", 3)), n.charged(t, cost("a", 3))
+			back := []admit.RefundedCharge{{Limit: "fixed-window", Units: 3},
+				{Limit: "sliding-window-log", Units: 3}}
+			n.refunds(t, both, false, back...)
+			if err := n.Adopt(t.Context(), documents.Parse(t, 2, alone, log)); err != nil {
+				t.Fatal(err)
+			}
+			n.refunds(t, both, true, back...)
+			half := []admit.RefundedCharge{{Limit: "fixed-window", Reason: gone}, back[1]}
+			n.refunds(t, part, false, half...)
+			if err := n.Adopt(t.Context(), documents.Parse(t, 3, alone, window, log)); err != nil {
+				t.Fatal(err)
+			}
+			n.refunds(t, part, true, half...)
+		})
 }
 
 // A charge is given back as long as it counts, by the time of its limit.
@@ -272,26 +294,29 @@ func TestRefundOfAnOldCharge(t *testing.T) {
 		{algorithms.LeakyBucket, time.Minute, 0, promised},
 	} {
 		t.Run(fmt.Sprint(tc.kind, " ", tc.after), func(t *testing.T) {
-			started(t, documents.Parse(t, 1, alone, limitOf(tc.kind, 10, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
-				n := c.running["us/n1"]
-				nextCell(10 * second)
-				receipt := n.charged(t, cost("a", 4))
-				time.Sleep(tc.after)
-				want := admit.RefundedCharge{Limit: nameOf(tc.kind), Units: tc.units, Reason: tc.reason}
-				n.refunds(t, receipt, false, want)
-				time.Sleep(time.Minute) // a window's receipt is forgotten with what it charged
-				if !tc.kind.Bucket() {
-					want.Units, want.Reason = 0, noLonger
-				}
-				n.refunds(t, receipt, tc.kind.Bucket(), want)
-			})
+			started(t, documents.Parse(t, 1, alone, limitOf(tc.kind, 10, "")), []string{"us/n1"},
+				func(t *testing.T, c *cluster) {
+					n := c.running["us/n1"]
+					nextCell(10 * second)
+					receipt := n.charged(t, cost("a", 4))
+					time.Sleep(tc.after)
+					want := admit.RefundedCharge{Limit: nameOf(tc.kind), Units: tc.units,
+						Reason: tc.reason}
+					n.refunds(t, receipt, false, want)
+					time.Sleep(time.Minute) // a window's receipt is forgotten with what it charged
+					if !tc.kind.Bucket() {
+						want.Units, want.Reason = 0, noLonger
+					}
+					n.refunds(t, receipt, tc.kind.Bucket(), want)
+				})
 		})
 	}
 }
 
 // Only a charge has a receipt.
 func TestNoReceiptWithoutACharge(t *testing.T) {
-	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""), "name: watch, domain: watched, limit: 1, window: 10s, shadow: true",
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""),
+		"name: watch, domain: watched, limit: 1, window: 10s, shadow: true",
 		"name: open, domain: open, limit: 10, window: 10s, on_store_failure: allow")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
@@ -342,16 +367,18 @@ func TestReceiptsAfterTheJournalIsLost(t *testing.T) {
 // If nothing is given back, the outcome has a reason.
 func TestNothingGivenBackHasAReason(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
-		started(t, documents.Parse(t, 1, alone, limitOf(kind, 10, "")), []string{"us/n1"}, func(t *testing.T, c *cluster) {
-			n := c.running["us/n1"]
-			receipt := n.charged(t, cost("a", 3))
-			if _, err := n.Reset(t.Context(), nameOf(kind), "api", request("a").Descriptors); err != nil {
-				t.Fatal(err)
-			}
-			got, err := n.Refund(t.Context(), receipt)
-			if err != nil || got.Charges[0].Units == 0 && got.Charges[0].Reason == "" {
-				t.Errorf("%s: after a reset: %+v, %v", kind, got, err)
-			}
-		})
+		started(t, documents.Parse(t, 1, alone, limitOf(kind, 10, "")), []string{"us/n1"},
+			func(t *testing.T, c *cluster) {
+				n := c.running["us/n1"]
+				receipt := n.charged(t, cost("a", 3))
+				if _, err := n.Reset(t.Context(), nameOf(kind), "api",
+					request("a").Descriptors); err != nil {
+					t.Fatal(err)
+				}
+				got, err := n.Refund(t.Context(), receipt)
+				if err != nil || got.Charges[0].Units == 0 && got.Charges[0].Reason == "" {
+					t.Errorf("%s: after a reset: %+v, %v", kind, got, err)
+				}
+			})
 	}
 }

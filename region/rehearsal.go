@@ -38,7 +38,8 @@ func (n *Node) cutOff(by peer.Caller, c peer.Cut) (peer.CutAnswer, error) {
 	if cutter == nil {
 		if unlogged, due := n.cuts.refused.Due(time.Now()); due {
 			n.log.Warn("refused a cut that was asked for over the peer port: this node was not started with chaos: true",
-				"by", by.String(), "region", c.Region, "direction", c.Direction, "for", c.For.String(), "unlogged", unlogged)
+				"by", by.String(), "region", c.Region, "direction", c.Direction, "for",
+				c.For.String(), "unlogged", unlogged)
 		}
 		return peer.CutAnswer{}, peer.ErrNoCuts
 	}
@@ -46,7 +47,8 @@ func (n *Node) cutOff(by peer.Caller, c peer.Cut) (peer.CutAnswer, error) {
 	if c.For == 0 {
 		what = "a heal of cuts is asked for over the peer port"
 	}
-	n.log.Warn(what, "by", by.String(), "region", c.Region, "direction", c.Direction, "for", c.For.String())
+	n.log.Warn(what, "by", by.String(), "region", c.Region, "direction", c.Direction, "for",
+		c.For.String())
 	all, err := (*cutter).Cut(c.Region, c.Direction, c.For)
 	return peer.CutAnswer{Addresses: all, PacketsLost: (*cutter).PacketsLost()}, err
 }

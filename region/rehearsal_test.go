@@ -60,14 +60,18 @@ func TestCutOverThePeerPort(t *testing.T) {
 		cut := func(region string) error {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
-			_, err := operator.Cut(ctx, "us", cfg.PeerAdvertise, peer.Cut{Region: region, Direction: "both", For: 30 * time.Second})
+			_, err := operator.Cut(ctx, "us", cfg.PeerAdvertise,
+				peer.Cut{Region: region, Direction: "both", For: 30 * time.Second})
 			return err
 		}
 
-		if err := cut("eu"); status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "start it with chaos: true") {
+		if err := cut("eu"); status.Code(err) != codes.PermissionDenied ||
+			!strings.Contains(err.Error(), "start it with chaos: true") {
 			t.Errorf("a node that makes no cuts: %v", err)
 		}
-		if text := said(); !strings.Contains(text, "refused a cut that was asked for over the peer port") || !strings.Contains(text, "region=eu") {
+		if text := said(); !strings.Contains(text,
+			"refused a cut that was asked for over the peer port") ||
+			!strings.Contains(text, "region=eu") {
 			t.Errorf("the refusal is not loud: %q", text)
 		}
 		if refused := us.series(t)["quotad_peer_refused_total{reason=cut}"]; refused != 1 {
@@ -78,7 +82,8 @@ func TestCutOverThePeerPort(t *testing.T) {
 		for range 2000 {
 			_ = cut("eu")
 		}
-		if lines := strings.Count(said(), "refused a cut"); lines > int(time.Since(first)/time.Minute)+1 {
+		if lines := strings.Count(said(), "refused a cut"); lines > int(time.Since(first)/
+			time.Minute)+1 {
 			t.Errorf("2,001 refused cuts in %s are %d lines of log", time.Since(first), lines)
 		}
 		if refused := us.series(t)["quotad_peer_refused_total{reason=cut}"]; refused != 2001 {
@@ -86,7 +91,8 @@ func TestCutOverThePeerPort(t *testing.T) {
 		}
 
 		us.AllowCuts(networkCutter{c, "us/n1", "eu/n1"})
-		if err := cut("ue"); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "region: has no node") {
+		if err := cut("ue"); status.Code(err) != codes.InvalidArgument ||
+			!strings.Contains(err.Error(), "region: has no node") {
 			t.Errorf("a cut of no region: %v", err)
 		}
 		if err := cut("eu"); err != nil {
@@ -96,8 +102,10 @@ func TestCutOverThePeerPort(t *testing.T) {
 		if !strings.Contains(said(), "a cut is asked for over the peer port") {
 			t.Errorf("the cut is not loud: %q", said())
 		}
-		c.within(5*time.Second, "us to be degraded", func() bool { return us.Status().Peers[0].Degraded })
-		c.within(time.Minute, "us to be in touch again", func() bool { return !us.Status().Peers[0].Degraded })
+		c.within(5*time.Second, "us to be degraded",
+			func() bool { return us.Status().Peers[0].Degraded })
+		c.within(time.Minute, "us to be in touch again",
+			func() bool { return !us.Status().Peers[0].Degraded })
 		if took := time.Since(begin); took < 30*time.Second || took > 36*time.Second {
 			t.Errorf("the cut of 30s lasted %v", took)
 		}

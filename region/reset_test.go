@@ -17,7 +17,8 @@ import (
 func TestReset(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			d := documents.Parse(t, 1, alone, limitOf(kind, 10, ""), "name: other, limit: 100, window: 10s")
+			d := documents.Parse(t, 1, alone, limitOf(kind, 10, ""),
+				"name: other, limit: 100, window: 10s")
 			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
 				if kind == algorithms.SlidingWindowCounter {
@@ -32,7 +33,8 @@ func TestReset(t *testing.T) {
 					used = 9 // nine tenths of 7, and 2
 				}
 				for _, want := range []quantity.Units{used, 0} {
-					if got, err := n.Reset(t.Context(), nameOf(kind), "api", request("a").Descriptors); err != nil || got != want {
+					if got, err := n.Reset(t.Context(), nameOf(kind), "api",
+						request("a").Descriptors); err != nil || got != want {
 						t.Errorf("%d cleared, %v; want %d", got, err, want)
 					}
 				}
@@ -42,7 +44,8 @@ func TestReset(t *testing.T) {
 				if got := n.used(t, "other", request("a")); got < 2 {
 					t.Errorf("another limit's use was cleared to %d", got)
 				}
-				if admitted, last := n.drain(t, request("a"), 20); admitted != 10 || last.Limit != nameOf(kind) {
+				if admitted, last := n.drain(t, request("a"), 20); admitted != 10 ||
+					last.Limit != nameOf(kind) {
 					t.Errorf("%d admitted after the reset, then %+v", admitted, last)
 				}
 				series := n.series(t)
@@ -75,12 +78,15 @@ func TestResetKeepsTheLedger(t *testing.T) {
 			return b.Inspected.Share, b.Inspected.Used, b.Inspected.Rows
 		}
 		share, _, before := rows(us)
-		if got, err := us.Reset(t.Context(), "hour", "api", request("a").Descriptors); err != nil || got != 70 {
+		if got, err := us.Reset(t.Context(), "hour", "api", request("a").Descriptors); err != nil ||
+			got != 70 {
 			t.Errorf("%d cleared, %v", got, err)
 		}
 		after, used, kept := rows(us)
-		if after != share || share < 70 || used != 0 || len(kept) == 0 || len(kept) != len(before) || kept[0] != before[0] {
-			t.Errorf("share %d with rows %+v, before %d with %+v; %d used", after, kept, share, before, used)
+		if after != share || share < 70 || used != 0 || len(kept) == 0 ||
+			len(kept) != len(before) || kept[0] != before[0] {
+			t.Errorf("share %d with rows %+v, before %d with %+v; %d used", after, kept, share,
+				before, used)
 		}
 		if _, used, _ := rows(eu); used != 10 {
 			t.Errorf("the other region has %d used", used)
@@ -93,26 +99,32 @@ func TestResetRefuses(t *testing.T) {
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		for _, name := range []string{"", "other"} {
-			if _, err := n.Reset(t.Context(), name, "api", request("a").Descriptors); !errors.Is(err, rules.ErrNoSuchBucket) {
+			if _, err := n.Reset(t.Context(), name, "api",
+				request("a").Descriptors); !errors.Is(err, rules.ErrNoSuchBucket) {
 				t.Errorf("limit %q: %v", name, err)
 			}
 		}
-		if _, err := n.Reset(t.Context(), "fixed-window", "api", map[string]string{"address": "x"}); !errors.Is(err, rules.ErrNoSuchBucket) {
+		if _, err := n.Reset(t.Context(), "fixed-window", "api",
+			map[string]string{"address": "x"}); !errors.Is(err, rules.ErrNoSuchBucket) {
 			t.Errorf("no such key: %v", err)
 		}
 		var field *admit.FieldError
-		if _, err := n.Reset(t.Context(), "fixed-window", "", request("a").Descriptors); !errors.As(err, &field) || field.Field != "domain" {
+		if _, err := n.Reset(t.Context(), "fixed-window", "",
+			request("a").Descriptors); !errors.As(err, &field) || field.Field != "domain" {
 			t.Errorf("no domain: %v", err)
 		}
-		if got, err := n.Reset(t.Context(), "fixed-window", "api", map[string]string{"account": "never seen"}); got != 0 || err != nil {
+		if got, err := n.Reset(t.Context(), "fixed-window", "api",
+			map[string]string{"account": "never seen"}); got != 0 || err != nil {
 			t.Errorf("a bucket nobody used: %d, %v", got, err)
 		}
 		generation := n.Status().Generation
 		c.flushAll("us")
-		if _, err := n.Reset(t.Context(), "fixed-window", "api", request("a").Descriptors); err == nil {
+		if _, err := n.Reset(t.Context(), "fixed-window", "api",
+			request("a").Descriptors); err == nil {
 			t.Error("a bucket was reset in a store that is lost")
 		}
-		c.within(time.Second, "the store to be opened anew", func() bool { return n.Status().Generation > generation })
+		c.within(time.Second, "the store to be opened anew",
+			func() bool { return n.Status().Generation > generation })
 		if got := n.series(t)["quotad_resets_total{limit=fixed-window}"]; got != 1 {
 			t.Errorf("%v resets counted, one was done", got)
 		}
@@ -128,8 +140,10 @@ func TestResetAfterALoss(t *testing.T) {
 			generation := n.Status().Generation
 			c.flushAll("us")
 			n.check(t, request("a"))
-			c.within(time.Second, "the store to be opened anew", func() bool { return n.Status().Generation > generation })
-			if _, err := n.Reset(t.Context(), nameOf(kind), "api", request("a").Descriptors); err != nil {
+			c.within(time.Second, "the store to be opened anew",
+				func() bool { return n.Status().Generation > generation })
+			if _, err := n.Reset(t.Context(), nameOf(kind), "api",
+				request("a").Descriptors); err != nil {
 				t.Errorf("%s: %v", kind, err)
 			}
 			if got := n.check(t, request("a")); got.Allowed {

@@ -14,7 +14,8 @@ import (
 func (c *cluster) asCluster(region string) {
 	c.onRedis(region)
 	s := c.servers[region]
-	c.servers[region] = &servers.Server{URL: strings.Replace(s.URL, "redis://", "redis+cluster://", 1), Now: s.Now}
+	c.servers[region] = &servers.Server{URL: strings.Replace(s.URL, "redis://", "redis+cluster://",
+		1), Now: s.Now}
 }
 
 // TestTransfersWithACluster: rights move between a region on a Cluster and one that is not, and the

@@ -20,32 +20,35 @@ func TestAnIdleNodeStandsWithItsMate(t *testing.T) {
 		before := n2.Status().Generation
 		c.flushAll("us")
 		c.noticesLoss(n1, q, before)
-		c.within(5*time.Second, "the idle node to stand anew", func() bool { return n2.Status().Generation == n1.Status().Generation })
+		c.within(5*time.Second, "the idle node to stand anew",
+			func() bool { return n2.Status().Generation == n1.Status().Generation })
 	})
 }
 
 // After the store was opened, nothing is restored before this node has told its peers under the new
 // generation: an answer to an earlier question would fence no node.
 func TestNothingIsRestoredBeforeTheNodeStands(t *testing.T) {
-	started(t, documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 100, "")), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
-		n, q := c.running["us/n1"], request("a")
-		n.check(t, q)
-		c.flushAll("us")
-		before := n.config.Store.Generation()
-		o, err := n.config.Store.Open(t.Context(), store.Opening{Region: "us", Epoch: n.tenure.Rules().Epoch, Known: before})
-		if err != nil || !o.Lost {
-			t.Fatalf("%+v, %v", o, err)
-		}
-		for range 10 {
-			if d := n.check(t, q); d.Reason == admit.WithinLimit {
-				t.Fatalf("decided under generation %d, restored by questions of generation %d: %+v", o.Generation, before, d)
+	started(t, documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 100, "")),
+		[]string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+			n, q := c.running["us/n1"], request("a")
+			n.check(t, q)
+			c.flushAll("us")
+			before := n.config.Store.Generation()
+			o, err := n.config.Store.Open(t.Context(),
+				store.Opening{Region: "us", Epoch: n.tenure.Rules().Epoch, Known: before})
+			if err != nil || !o.Lost {
+				t.Fatalf("%+v, %v", o, err)
 			}
-		}
-		if err := n.tenure.OpenOnce(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if d := n.check(t, q); d.Reason != admit.WithinLimit || n.state(t, q).Used != 2 {
-			t.Errorf("the node stands: %+v, used %d of 2", d, n.state(t, q).Used)
-		}
-	})
+			for range 10 {
+				if d := n.check(t, q); d.Reason == admit.WithinLimit {
+					t.Fatalf("decided under generation %d, restored by questions of generation %d: %+v", o.Generation, before, d)
+				}
+			}
+			if err := n.tenure.OpenOnce(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if d := n.check(t, q); d.Reason != admit.WithinLimit || n.state(t, q).Used != 2 {
+				t.Errorf("the node stands: %+v, used %d of 2", d, n.state(t, q).Used)
+			}
+		})
 }

@@ -88,11 +88,15 @@ type JournalStatus struct {
 func (n *Node) Status() Status {
 	ages, stats, dropped := n.rights.Snapshot()
 	r := n.tenure.Rules()
-	s := Status{Region: n.config.Region, Node: n.config.Node, Epoch: r.Epoch, Version: r.Document.Version,
-		Generation: n.tenure.Generation(), NotReady: n.Ready(), Members: n.Members(), Exchange: stats, Dropped: dropped,
-		HintsLost: n.rights.Hints().Lost(), Store: n.storeStatus(), Journal: journalStatus(n.config.Journal), Local: n.limiter.Local()}
+	s := Status{Region: n.config.Region, Node: n.config.Node, Epoch: r.Epoch,
+		Version:    r.Document.Version,
+		Generation: n.tenure.Generation(), NotReady: n.Ready(), Members: n.Members(),
+		Exchange: stats, Dropped: dropped,
+		HintsLost: n.rights.Hints().Lost(), Store: n.storeStatus(),
+		Journal: journalStatus(n.config.Journal), Local: n.limiter.Local()}
 	for _, m := range s.Members {
-		if region, node, _ := strings.Cut(m, "/"); region == n.config.Region && node != n.config.Node {
+		if region, node, _ := strings.Cut(m, "/"); region == n.config.Region &&
+			node != n.config.Node {
 			s.Mates = append(s.Mates, m)
 		}
 	}
@@ -106,7 +110,8 @@ func (n *Node) Status() Status {
 
 func (n *Node) storeStatus() StoreStatus {
 	at := n.config.Store.Address()
-	s := StoreStatus{Kind: at.Kind(), Address: at.String(), Data: n.config.Store.Data(), Losses: n.tenure.Losses(), Eviction: n.memory.policy(),
+	s := StoreStatus{Kind: at.Kind(), Address: at.String(), Data: n.config.Store.Data(),
+		Losses: n.tenure.Losses(), Eviction: n.memory.policy(),
 		Refusing: n.tenure.Refusing()}
 	if lost := n.tenure.LostAt(); lost != 0 {
 		s.LastLoss = time.UnixMicro(int64(lost))
@@ -126,8 +131,9 @@ func shardName(s store.Shard) string { return strings.Trim(string(s), "{}") }
 
 func journalStatus(j *journal.Journal) JournalStatus {
 	stats, since := j.Stats(), j.WholeSince()
-	s := JournalStatus{Incarnation: j.Incarnation(), Sequence: stats.Sequence, Rows: stats.Rows, Checkpoints: stats.Checkpoints,
-		Whole: since != math.MaxInt64, Failed: stats.Failed}
+	s := JournalStatus{Incarnation: j.Incarnation(), Sequence: stats.Sequence, Rows: stats.Rows,
+		Checkpoints: stats.Checkpoints,
+		Whole:       since != math.MaxInt64, Failed: stats.Failed}
 	if s.Whole && since != 0 {
 		s.WholeSince = time.UnixMicro(int64(since))
 	}
@@ -142,8 +148,10 @@ type Bucket struct {
 }
 
 // Bucket reads the ledger of the bucket of a limit and descriptors.
-func (n *Node) Bucket(ctx context.Context, limit, domain string, descriptors map[string]string) (Bucket, error) {
-	if err := (admit.Request{Domain: domain, Descriptors: descriptors, Cost: 1}).Validate(); err != nil {
+func (n *Node) Bucket(ctx context.Context, limit, domain string,
+	descriptors map[string]string) (Bucket, error) {
+	if err := (admit.Request{Domain: domain, Descriptors: descriptors,
+		Cost: 1}).Validate(); err != nil {
 		return Bucket{}, err
 	}
 	r := n.tenure.Rules()
@@ -152,7 +160,8 @@ func (n *Node) Bucket(ctx context.Context, limit, domain string, descriptors map
 		return Bucket{}, err
 	}
 	t := b.Terms(r.Region)
-	found, err := n.config.Store.Inspect(ctx, algorithms.Inspect{Fence: algorithms.Fence{Epoch: r.Epoch}, Target: r.Target(b, 0)})
+	found, err := n.config.Store.Inspect(ctx,
+		algorithms.Inspect{Fence: algorithms.Fence{Epoch: r.Epoch}, Target: r.Target(b, 0)})
 	return Bucket{Limit: l, Terms: t, Inspected: found}, err
 }
 

@@ -34,7 +34,8 @@ func (c *cluster) startWatched(name string, d *policy.Document, decides func()) 
 	cfg := c.config(name, d)
 	_ = cfg.Store.Close()
 	_, way := c.onTwin(cfg.Region).Connect(time.Now)
-	cfg.Store = store.New(store.Parts{Servers: &watched{way, decides}, Address: store.AddressOf("in memory"),
+	cfg.Store = store.New(store.Parts{Servers: &watched{way, decides},
+		Address: store.AddressOf("in memory"),
 		Timeout: time.Hour, Deadline: c.deadline, NewSecret: rand.Text})
 	n, err := Start(c.t.Context(), cfg)
 	if err != nil {

@@ -12,8 +12,10 @@ import (
 // long returns a bucket of 1000 units in a long window, and a machine of us that has heard both
 // peers.
 func long(window int64) (b *Bucket, m *Machine, now quantity.NodeTime) {
-	b = &Bucket{ID: "w", Epoch: epochForTests, Kind: algorithms.FixedWindow, Limit: 1000, Window: window, Cell: window, Tick: 1,
-		Entitlements: map[string]quantity.Units{"us": 400, "eu": 400, "ap": 200}, Lending: 950_000, Borrowing: -1}
+	b = &Bucket{ID: "w", Epoch: epochForTests, Kind: algorithms.FixedWindow, Limit: 1000,
+		Window: window, Cell: window, Tick: 1,
+		Entitlements: map[string]quantity.Units{"us": 400, "eu": 400, "ap": 200}, Lending: 950_000,
+		Borrowing: -1}
 	m, now = New("us", "n1", Options{}), allocator.Second
 	m.Step(now, TenureChanged{Generation: 7, Epoch: epochForTests, Peers: []string{"eu", "ap"}})
 	m.denyAll(now, m.Step(now, Tick{Jitter: allocator.PPM}))
@@ -23,7 +25,8 @@ func long(window int64) (b *Bucket, m *Machine, now quantity.NodeTime) {
 // denyAll answers all calls of a step with nothing.
 func (m *Machine) denyAll(now quantity.NodeTime, out Effects) {
 	for _, c := range out.Calls {
-		r := Reply{From: c.Peer, Generation: 9, ForGeneration: 7, Epoch: c.Message.Epoch, Grants: make([]Grant, len(c.Message.Asks))}
+		r := Reply{From: c.Peer, Generation: 9, ForGeneration: 7, Epoch: c.Message.Epoch,
+			Grants: make([]Grant, len(c.Message.Asks))}
 		for i, a := range c.Message.Asks {
 			r.Grants[i].Cell = a.Cell
 		}
@@ -34,14 +37,16 @@ func (m *Machine) denyAll(now quantity.NodeTime, out Effects) {
 // spent returns the report of us when it has used its entitlement and denies the given units.
 func spent(b *Bucket, now quantity.NodeTime, denied quantity.Units) Observed {
 	f := b.Entitlements["us"]
-	return Observed{Bucket: b, Denied: denied, Now: quantity.StoreTime(now), State: algorithms.State{Entitlement: f, Share: f, NextShare: f, Used: f}}
+	return Observed{Bucket: b, Denied: denied, Now: quantity.StoreTime(now),
+		State: algorithms.State{Entitlement: f, Share: f, NextShare: f, Used: f}}
 }
 
 // TestAStormOfDemandKeepsNothingNegative: a lender that has spent its part sees the largest demand
 // that can be expressed. The sum it keeps must not overflow: below zero it would lend what it has
 // spent.
 func TestAStormOfDemandKeepsNothingNegative(t *testing.T) {
-	for _, window := range []int64{allocator.Second, 7 * 86400 * allocator.Second, 366 * 86400 * allocator.Second} {
+	for _, window := range []int64{allocator.Second, 7 * 86400 * allocator.Second,
+		366 * 86400 * allocator.Second} {
 		b, m, now := long(window)
 		m.Step(now, Heard{Hint: Hint{Region: "ap", Bucket: "w", Total: 1 << 51, Rate: 1 << 51}})
 		for range 80 {
@@ -50,8 +55,10 @@ func TestAStormOfDemandKeepsNothingNegative(t *testing.T) {
 			m.Step(now, Heard{Hint: Hint{Region: "ap", Bucket: "w", Total: 1 << 51, Rate: 1 << 51}})
 			m.denyAll(now, m.Step(now, Tick{Jitter: allocator.PPM}))
 		}
-		out := m.Step(now, Asked{ID: 5, Message: Message{From: "eu", Generation: 9, Epoch: epochForTests,
-			Asks: []Ask{{Bucket: "w", Cell: algorithms.CellAt(quantity.StoreTime(now), window), Lent: 380}}}, Buckets: []*Bucket{b}})
+		out := m.Step(now, Asked{ID: 5, Message: Message{From: "eu", Generation: 9,
+			Epoch: epochForTests,
+			Asks: []Ask{{Bucket: "w", Cell: algorithms.CellAt(quantity.StoreTime(now), window),
+				Lent: 380}}}, Buckets: []*Bucket{b}})
 		if l := out.Lend[0]; l.Kept < 0 || l.KeptBurst < 0 || l.Cap != 380 {
 			t.Errorf("window of %d s: %+v", window/allocator.Second, l)
 		}
@@ -90,8 +97,10 @@ func TestManyBucketsInNeedAskTogether(t *testing.T) {
 	_, m, now := long(60 * allocator.Second)
 	var all Report
 	for i := range buckets {
-		b := &Bucket{ID: fmt.Sprint(i), Epoch: epochForTests, Kind: algorithms.FixedWindow, Limit: 800, Window: 60 * allocator.Second,
-			Cell: 60 * allocator.Second, Tick: 1, Entitlements: map[string]quantity.Units{"us": 400, "eu": 400}, Lending: 950_000, Borrowing: -1}
+		b := &Bucket{ID: fmt.Sprint(i), Epoch: epochForTests, Kind: algorithms.FixedWindow,
+			Limit: 800, Window: 60 * allocator.Second,
+			Cell: 60 * allocator.Second, Tick: 1, Entitlements: map[string]quantity.Units{"us": 400,
+				"eu": 400}, Lending: 950_000, Borrowing: -1}
 		all = append(all, spent(b, now, 400))
 	}
 	asked := map[string]bool{}

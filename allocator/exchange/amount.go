@@ -15,7 +15,8 @@ func (m *Machine) likely(now quantity.NodeTime, v *view) quantity.MilliRate {
 // need returns what allocator.Need wants to know to work out how much to ask for of a cell. opens
 // is the time in microseconds until the cell opens; wanted is the number of units that requests
 // wait for.
-func (m *Machine) need(now quantity.NodeTime, v *view, cell quantity.Cell, o allocator.Outlook, opens int64, wanted quantity.Units) allocator.Need {
+func (m *Machine) need(now quantity.NodeTime, v *view, cell quantity.Cell, o allocator.Outlook,
+	opens int64, wanted quantity.Units) allocator.Need {
 	n := allocator.Need{Frame: v.frame, Outlook: o, Opens: opens, Own: v.own, Share: v.share(cell),
 		Waiting: wanted, InNeed: v.inNeed(now), Home: v.Home, HomeWaits: v.wants(now)}
 	if wanted == 0 {
@@ -25,7 +26,8 @@ func (m *Machine) need(now quantity.NodeTime, v *view, cell quantity.Cell, o all
 }
 
 // target returns this region's target share of a cell, in units, if it wants total units of it.
-func (m *Machine) target(now quantity.NodeTime, v *view, cell quantity.Cell, total quantity.Units) quantity.Units {
+func (m *Machine) target(now quantity.NodeTime, v *view, cell quantity.Cell,
+	total quantity.Units) quantity.Units {
 	m.demanders = append(m.demanders[:0], v.own.Demander(total))
 	for i := range v.dealings {
 		d := &v.dealings[i]

@@ -26,7 +26,8 @@ func TestTraffic(t *testing.T) {
 		"one region, more, 10 s":      {10, []quantity.Units{900, 0, 0}, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newClusterOf(t, 1, algorithms.FixedWindow, x.window*allocator.Second, 400, 400, 200)
+			c := newClusterOf(t, 1, algorithms.FixedWindow, x.window*allocator.Second, 400, 400,
+				200)
 			c.demandFor(Options{}, x.window, x.rates...)
 			c.run(c.now + 5*allocator.Second)
 			messages := func() (sum int64) {
@@ -38,7 +39,8 @@ func TestTraffic(t *testing.T) {
 			got := (messages() - before) * 10 / 20
 			t.Logf("%d.%d messages a second", got/10, got%10)
 			if got > x.most {
-				t.Errorf("%d.%d messages a second, want at most %d.%d", got/10, got%10, x.most/10, x.most%10)
+				t.Errorf("%d.%d messages a second, want at most %d.%d", got/10, got%10, x.most/10,
+					x.most%10)
 			}
 		})
 	}

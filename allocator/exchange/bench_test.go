@@ -35,10 +35,14 @@ func newThrong(kind algorithms.Kind, buckets, regions int, hinted bool) *throng 
 	}
 	limit, window := quantity.Units(400*int64(regions)), int64(60*allocator.Second)
 	for i := range buckets {
-		s.buckets = append(s.buckets, &Bucket{ID: fmt.Sprintf("1:q,3:api,12:fixed_window,11:60000000000,7:account,5:%05d,", i),
-			Epoch: epochForTests, Kind: kind, Limit: limit, Window: window, Cell: algorithms.CellLength(kind, window),
-			Tick: algorithms.Tick(kind, limit, window), Entitlements: entitlements, Bursts: bursts,
-			Lending: 950_000, Borrowing: -1})
+		s.buckets = append(s.buckets,
+			&Bucket{ID: fmt.Sprintf("1:q,3:api,12:fixed_window,11:60000000000,7:account,5:%05d,",
+				i),
+				Epoch: epochForTests, Kind: kind, Limit: limit, Window: window,
+				Cell: algorithms.CellLength(kind, window),
+				Tick: algorithms.Tick(kind, limit, window), Entitlements: entitlements,
+				Bursts:  bursts,
+				Lending: 950_000, Borrowing: -1})
 	}
 	s.m.Step(s.now, TenureChanged{Generation: 7, Epoch: epochForTests, Peers: s.peers})
 	for range 4 {
@@ -56,7 +60,8 @@ func (s *throng) pass(hinted bool) {
 	for _, p := range s.peers {
 		for _, b := range s.buckets {
 			if hinted {
-				s.m.Step(s.now, Heard{Hint: Hint{Region: p, Node: "n1", Bucket: b.ID, Cell: quantity.Cell(int64(s.now) / b.Cell),
+				s.m.Step(s.now, Heard{Hint: Hint{Region: p, Node: "n1", Bucket: b.ID,
+					Cell: quantity.Cell(int64(s.now) / b.Cell),
 					Used: 300, Total: 600, Rate: 10_000, Share: 400}})
 			}
 		}
@@ -68,8 +73,9 @@ func (s *throng) pass(hinted bool) {
 func (s *throng) report(denied quantity.Units) Report {
 	all := make(Report, len(s.buckets))
 	for i, b := range s.buckets {
-		all[i] = Observed{Bucket: b, Admitted: 1, Denied: denied, Now: quantity.StoreTime(s.now), State: algorithms.State{Cell: quantity.Cell(int64(s.now) / b.Cell),
-			Entitlement: 400, Share: 400, NextShare: 400, Used: 400}}
+		all[i] = Observed{Bucket: b, Admitted: 1, Denied: denied, Now: quantity.StoreTime(s.now),
+			State: algorithms.State{Cell: quantity.Cell(int64(s.now) / b.Cell),
+				Entitlement: 400, Share: 400, NextShare: 400, Used: 400}}
 	}
 	return all
 }
@@ -80,7 +86,8 @@ func (s *throng) answer(out Effects) {
 		calls := out.Calls
 		out = Effects{}
 		for _, c := range calls {
-			r := Reply{From: c.Peer, Generation: 9, ForGeneration: 7, Epoch: c.Message.Epoch, Grants: make([]Grant, len(c.Message.Asks))}
+			r := Reply{From: c.Peer, Generation: 9, ForGeneration: 7, Epoch: c.Message.Epoch,
+				Grants: make([]Grant, len(c.Message.Asks))}
 			for i, a := range c.Message.Asks {
 				r.Grants[i] = Grant{Cell: a.Cell, Retry: Interval}
 			}
@@ -104,21 +111,22 @@ func eachThrong(b *testing.B, step func(*throng) Effects) {
 	for _, kind := range algorithms.Kinds {
 		for _, regions := range []int{3, 10} {
 			for _, hinted := range []bool{false, true} {
-				b.Run(fmt.Sprintf("%s/regions=%d/hinted=%t", kind, regions, hinted), func(b *testing.B) {
-					s := newThrong(kind, MaxBuckets, regions, hinted)
-					asks := s.m.Stats().Asks
-					b.ResetTimer()
-					for range b.N {
-						b.StopTimer()
-						s.pass(hinted)
-						b.StartTimer()
-						out := step(s)
-						b.StopTimer()
-						s.answer(out)
-						b.StartTimer()
-					}
-					b.ReportMetric(float64(s.m.Stats().Asks-asks)/float64(b.N), "asks/op")
-				})
+				b.Run(fmt.Sprintf("%s/regions=%d/hinted=%t", kind, regions, hinted),
+					func(b *testing.B) {
+						s := newThrong(kind, MaxBuckets, regions, hinted)
+						asks := s.m.Stats().Asks
+						b.ResetTimer()
+						for range b.N {
+							b.StopTimer()
+							s.pass(hinted)
+							b.StartTimer()
+							out := step(s)
+							b.StopTimer()
+							s.answer(out)
+							b.StartTimer()
+						}
+						b.ReportMetric(float64(s.m.Stats().Asks-asks)/float64(b.N), "asks/op")
+					})
 			}
 		}
 	}

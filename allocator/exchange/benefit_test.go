@@ -26,19 +26,23 @@ func (d denials) falsely() quantity.Units { return d.pooled - d.ours }
 // benefit plays the seeds with a feature and without it, with the same requests at the same times.
 // It fails if the false denials with the feature are more than the given per mille of what the
 // pooled limiter admits, or if they are not at least twice as many without it.
-func benefit(t *testing.T, seeds uint64, most int64, play func(seed uint64, draw *rand.Rand, off bool) *cluster) {
+func benefit(t *testing.T, seeds uint64, most int64, play func(seed uint64, draw *rand.Rand,
+	off bool) *cluster) {
 	t.Helper()
 	var with, without denials
 	for seed := range seeds {
 		with.add(play(seed, rand.New(rand.NewPCG(seed, 1)), false))
 		without.add(play(seed, rand.New(rand.NewPCG(seed, 1)), true))
 	}
-	t.Logf("false denials of %d units: %d with, %d without", with.pooled, with.falsely(), without.falsely())
+	t.Logf("false denials of %d units: %d with, %d without", with.pooled, with.falsely(),
+		without.falsely())
 	if with.falsely()*1000 > with.pooled*quantity.Units(most) {
-		t.Errorf("%d false denials of %d units: more than %d per mille", with.falsely(), with.pooled, most)
+		t.Errorf("%d false denials of %d units: more than %d per mille", with.falsely(),
+			with.pooled, most)
 	}
 	if without.falsely() < 2*max(with.falsely(), 1) {
-		t.Errorf("%d false denials of %d units with, %d without: it hardly matters", with.falsely(), with.pooled, without.falsely())
+		t.Errorf("%d false denials of %d units with, %d without: it hardly matters", with.falsely(),
+			with.pooled, without.falsely())
 	}
 }
 
@@ -68,7 +72,8 @@ func TestBenefitOfBurstRights(t *testing.T) {
 		c := newClusterOf(t, seed, algorithms.TokenBucket, 10*allocator.Second, 40, 40, 20)
 		c.quiet(Options{WithoutBurst: off}, false)
 		for range 10 {
-			c.spread(c.regions[c.names[draw.IntN(3)]], quantity.Units(45+draw.Int64N(50)), 300+draw.Int64N(500))
+			c.spread(c.regions[c.names[draw.IntN(3)]], quantity.Units(45+draw.Int64N(50)),
+				300+draw.Int64N(500))
 			c.run((c.now + 15*allocator.Second).Add(draw.Int64N(allocator.Second)))
 		}
 		return c
@@ -88,10 +93,12 @@ func TestBenefitOfBorrowing(t *testing.T) {
 		for _, limit := range []quantity.Units{20, 50} {
 			t.Run(fmt.Sprint(k.kind, " ", limit), func(t *testing.T) {
 				benefit(t, 8, k.most, func(seed uint64, draw *rand.Rand, off bool) *cluster {
-					c := newClusterOf(t, seed, k.kind, 10*allocator.Second, limit*2/5, limit*2/5, limit/5)
+					c := newClusterOf(t, seed, k.kind, 10*allocator.Second, limit*2/5, limit*2/5,
+						limit/5)
 					c.quiet(Options{}, !off)
 					for range 20 {
-						c.spread(c.regions[c.names[draw.IntN(3)]], limit/4+quantity.Units(draw.Int64N(int64(limit/2))), 50)
+						c.spread(c.regions[c.names[draw.IntN(3)]],
+							limit/4+quantity.Units(draw.Int64N(int64(limit/2))), 50)
 						c.run((c.now + 3*allocator.Second).Add(draw.Int64N(10 * allocator.Second)))
 					}
 					return c

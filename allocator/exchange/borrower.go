@@ -25,7 +25,8 @@ func (m *Machine) planInNeed(now quantity.NodeTime, v *view) {
 	s := m.storeTime(now)
 	cell := algorithms.CellAt(s, v.Cell)
 	v.roll(cell)
-	if o, _ := v.outlook(cell, s, m.rateNow(now, v)); v.inNeed(now) || allocator.RunsOut(o, m.farthest(), v.state.Share) {
+	if o, _ := v.outlook(cell, s, m.rateNow(now, v)); v.inNeed(now) ||
+		allocator.RunsOut(o, m.farthest(), v.state.Share) {
 		m.planCell(now, v, cell, allocator.PPM)
 		// Units that count now, or wait in a queue, still count when the next cell opens. So the
 		// next cell will be short too.
@@ -47,7 +48,8 @@ func (m *Machine) onWanted(now quantity.NodeTime, e Wanted) {
 	v.observe(e.State, e.Now)
 	cell := algorithms.CellAt(e.Now, v.Cell)
 	v.roll(cell)
-	v.wanted, v.wantedUntil, v.wantedGot, v.deniedAt = e.Units, now.Add(allocator.Patience(m.farthest())), false, now
+	v.wanted, v.wantedUntil, v.wantedGot, v.deniedAt = e.Units,
+		now.Add(allocator.Patience(m.farthest())), false, now
 	m.planCell(now, v, cell, allocator.PPM)
 	m.planBurst(now, v)
 	m.settle(v)
@@ -63,7 +65,8 @@ func (m *Machine) settle(v *view) {
 		if v.Home && come {
 			v.deniedAt = 0 // the region has what it needs: fetch no further unit
 		}
-		m.out.Settled = append(m.out.Settled, Settled{Bucket: v.ID, RetryHelps: come || v.wantedGot})
+		m.out.Settled = append(m.out.Settled, Settled{Bucket: v.ID, RetryHelps: come ||
+			v.wantedGot})
 	}
 }
 
@@ -73,16 +76,19 @@ func (m *Machine) settle(v *view) {
 // used up before the answer to a later ask could arrive: the later it asks, the better it knows its
 // need. For other buckets rights that arrive late are lost, so planCell asks for half of the gap at
 // each tick.
-func (m *Machine) planCell(now quantity.NodeTime, v *view, cell quantity.Cell, jitter quantity.PPM) {
+func (m *Machine) planCell(now quantity.NodeTime, v *view, cell quantity.Cell,
+	jitter quantity.PPM) {
 	s := m.storeTime(now)
 	share := v.share(cell)
 	o, opens := v.outlook(cell, s, m.rateNow(now, v))
 	// In home mode a region borrows unit by unit, so nothing ahead of a cell. Of a token bucket it
 	// borrows tokens (planBurst), not refill.
-	if v.isShut(max(s, cell.OpensAt(v.Cell))) || opens > v.frame.Lead(m.farthest()) || v.Home && (opens > 0 || o.Steady) {
+	if v.isShut(max(s, cell.OpensAt(v.Cell))) || opens > v.frame.Lead(m.farthest()) || v.Home &&
+		(opens > 0 || o.Steady) {
 		return
 	}
-	inNeed := v.inNeed(now) || allocator.Exhausted(o, allocator.AskWithin(m.farthest(), opens), share)
+	inNeed := v.inNeed(now) || allocator.Exhausted(o, allocator.AskWithin(m.farthest(), opens),
+		share)
 	var wanted quantity.Units
 	if opens == 0 && !o.Steady {
 		wanted = v.wanted
@@ -109,7 +115,8 @@ func (m *Machine) planCell(now quantity.NodeTime, v *view, cell quantity.Cell, j
 		m.gather(now, v, cell, short)
 		return
 	}
-	units := allocator.Move(allocator.WithRoom(short, room, offered)-pending, allocator.Quantum(v.Limit), jitter, inNeed)
+	units := allocator.Move(allocator.WithRoom(short, room, offered)-pending,
+		allocator.Quantum(v.Limit), jitter, inNeed)
 	if v.asksOnce() && wanted == 0 { // while requests wait there is no time to ask others later
 		offers = allocator.Fewest(offers, units)
 	}
@@ -121,7 +128,8 @@ func (m *Machine) planCell(now quantity.NodeTime, v *view, cell quantity.Cell, j
 }
 
 // askEach asks each peer for its portion, except peers that were already asked for as much.
-func (m *Machine) askEach(now quantity.NodeTime, v *view, cell quantity.Cell, portions []allocator.Portion) {
+func (m *Machine) askEach(now quantity.NodeTime, v *view, cell quantity.Cell,
+	portions []allocator.Portion) {
 	if len(portions) == 0 {
 		return
 	}
@@ -148,7 +156,8 @@ func (m *Machine) gather(now quantity.NodeTime, v *view, cell quantity.Cell, uni
 		_, heardAt := d.together(now)
 		more := v.wanted > 0 && units > pos.pending
 		due := now >= pos.refusedUntil && now.Sub(pos.askedAt) >= pos.pace || heardAt > pos.askedAt
-		if p.degraded(now) || !(more && now >= pos.refusedUntil || due && now.Sub(pos.askedAt) >= v.frame.Pause()) {
+		if p.degraded(now) || !(more && now >= pos.refusedUntil ||
+			due && now.Sub(pos.askedAt) >= v.frame.Pause()) {
 			continue
 		}
 		if !summed {
@@ -195,7 +204,8 @@ func (v *view) pendingBurst(cell quantity.Cell) quantity.Units {
 // offers returns what each peer may have for us: rights that it borrowed from us and may give back,
 // and spare rights of its own. It leaves out degraded peers. It leaves out peers that have not yet
 // answered an ask, unless anew is set.
-func (m *Machine) offers(now quantity.NodeTime, v *view, cell quantity.Cell, anew bool) []allocator.Offer {
+func (m *Machine) offers(now quantity.NodeTime, v *view, cell quantity.Cell,
+	anew bool) []allocator.Offer {
 	offers := m.offered[:0]
 	for i, p := range m.peers {
 		d := &v.dealings[i]
@@ -243,7 +253,8 @@ func (m *Machine) planBurst(now quantity.NodeTime, v *view) {
 	}
 	cell := algorithms.CellAt(s, v.Cell)
 	o, _ := v.outlook(cell, s, m.rateNow(now, v))
-	n := allocator.Need{Outlook: o, Share: v.state.Share, Waiting: v.wanted, Home: v.Home, HomeWaits: v.wants(now)}
+	n := allocator.Need{Outlook: o, Share: v.state.Share, Waiting: v.wanted, Home: v.Home,
+		HomeWaits: v.wants(now)}
 	lacking := n.ShortOfBurst((cell + 1).OpensAt(v.Cell).Sub(s))
 	if v.wanted == 0 {
 		lacking -= v.pendingBurst(cell)
@@ -252,7 +263,8 @@ func (m *Machine) planBurst(now quantity.NodeTime, v *view) {
 	for i, p := range m.peers {
 		d := &v.dealings[i]
 		pos := d.at(cell)
-		if p.degraded(now) || pos.burst.pending > 0 && v.wanted == 0 || now < pos.burst.refusedUntil {
+		if p.degraded(now) || pos.burst.pending > 0 && v.wanted == 0 ||
+			now < pos.burst.refusedUntil {
 			continue
 		}
 		offers = append(offers, allocator.Offer{Peer: i, Spare: v.spareBurstOf(d, cell, now)})
@@ -278,7 +290,8 @@ func (m *Machine) planBurst(now quantity.NodeTime, v *view) {
 // ask asks a peer for units of a cell: first for rights that the peer borrowed from us, then for
 // rights of its own. borrowed is what the bucket has borrowed of the cell (view.borrowed). ask
 // returns that sum as it is afterwards, so a caller that asks many peers adds it up once.
-func (m *Machine) ask(now quantity.NodeTime, v *view, p *peer, cell quantity.Cell, units, borrowed quantity.Units) quantity.Units {
+func (m *Machine) ask(now quantity.NodeTime, v *view, p *peer, cell quantity.Cell, units,
+	borrowed quantity.Units) quantity.Units {
 	d := &v.dealings[p.index]
 	pos := d.at(cell)
 	ours := quantity.Units(0) // rights of ours that the peer may give back

@@ -44,7 +44,8 @@ func spend(r *testRegion) {
 
 // need has a request wait for nearly all there is. Its caller is gone when the rights come.
 func need(r *testRegion) {
-	d := r.store.Inspect(quantity.StoreTime(r.time()), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})
+	d := r.store.Inspect(quantity.StoreTime(r.time()), algorithms.Inspect{Fence: r.guard(),
+		Target: algorithms.Target{Key: "b", Terms: r.terms()}})
 	r.step(Wanted{Bucket: r.bucket, Units: r.bucket.Limit * 19 / 20, State: d.State, Now: d.Now})
 }
 
@@ -52,28 +53,36 @@ func need(r *testRegion) {
 func apartCases() []apartCase {
 	const ms = time.Millisecond
 	hoard := func(from, rate, last time.Duration) []act {
-		return []act{{"us", 50 * ms, 100 * ms, need}, {"us", 970 * ms, 980 * ms, spend}, {"eu", 970 * ms, 980 * ms, spend},
+		return []act{{"us", 50 * ms, 100 * ms, need}, {"us", 970 * ms, 980 * ms, spend},
+			{"eu", 970 * ms, 980 * ms, spend},
 			{"us", from, rate, rush}, {"us", rate, last, spend}, {"eu", time.Second, last, spend}}
 	}
 	// A rate is borrowed only from the point of the cell on at which the lender gave it up, so it
 	// must have been promised before the cell.
 	promised := func(from time.Duration) []act {
-		return []act{{"us", -3000 * ms, 600 * ms, rush}, {"us", 600 * ms, 7000 * ms, spend}, {"eu", from, 8000 * ms, spend}}
+		return []act{{"us", -3000 * ms, 600 * ms, rush}, {"us", 600 * ms, 7000 * ms, spend},
+			{"eu", from, 8000 * ms, spend}}
 	}
 	return []apartCase{
-		{algorithms.FixedWindow, 0, 10 * time.Second, 5 * time.Second, []act{{"us", -9000 * ms, -8990 * ms, need},
-			{"us", -200 * ms, 2000 * ms, rush}, {"eu", 5000 * ms, 9700 * ms, rush}}},
-		{algorithms.SlidingWindowCounter, 0, 10 * time.Second, 5 * time.Second, []act{{"us", 500 * ms, 4000 * ms, rush}, {"us", 4000 * ms, 9900 * ms, spend},
-			{"eu", 9000 * ms, 10500 * ms, rush}}},
-		{algorithms.SlidingWindowLog, 0, time.Minute, 5 * time.Second, []act{{"us", 100 * ms, 200 * ms, need}, {"us", 5900 * ms, 5910 * ms, spend},
-			{"eu", 61200 * ms, 64000 * ms, spend}}},
+		{algorithms.FixedWindow, 0, 10 * time.Second, 5 * time.Second,
+			[]act{{"us", -9000 * ms, -8990 * ms, need},
+				{"us", -200 * ms, 2000 * ms, rush}, {"eu", 5000 * ms, 9700 * ms, rush}}},
+		{algorithms.SlidingWindowCounter, 0, 10 * time.Second, 5 * time.Second,
+			[]act{{"us", 500 * ms, 4000 * ms, rush}, {"us", 4000 * ms, 9900 * ms, spend},
+				{"eu", 9000 * ms, 10500 * ms, rush}}},
+		{algorithms.SlidingWindowLog, 0, time.Minute, 5 * time.Second,
+			[]act{{"us", 100 * ms, 200 * ms, need}, {"us", 5900 * ms, 5910 * ms, spend},
+				{"eu", 61200 * ms, 64000 * ms, spend}}},
 		{algorithms.TokenBucket, 20, time.Second, 200 * ms, promised(-1000 * ms)},
 		{algorithms.LeakyBucket, 20, time.Second, 500 * ms, promised(2500 * ms)},
 		// Five cells apart nothing can be borrowed, so nothing is exceeded.
-		{algorithms.FixedWindow, 0, time.Second, 5 * time.Second, []act{{"us", -900 * ms, 2000 * ms, rush}, {"eu", -900 * ms, 4000 * ms, rush}}},
-		{algorithms.TokenBucket, 1000, 10 * time.Second, 5 * time.Second, hoard(980*ms, 3400*ms, 9000*ms)},
-		{algorithms.LeakyBucket, 20, 10 * time.Second, 5 * time.Second, []act{{"us", -1000 * ms, 4300 * ms, rush}, {"us", 4300 * ms, 12000 * ms, spend},
-			{"eu", 3500 * ms, 12000 * ms, spend}}},
+		{algorithms.FixedWindow, 0, time.Second, 5 * time.Second,
+			[]act{{"us", -900 * ms, 2000 * ms, rush}, {"eu", -900 * ms, 4000 * ms, rush}}},
+		{algorithms.TokenBucket, 1000, 10 * time.Second, 5 * time.Second,
+			hoard(980*ms, 3400*ms, 9000*ms)},
+		{algorithms.LeakyBucket, 20, 10 * time.Second, 5 * time.Second,
+			[]act{{"us", -1000 * ms, 4300 * ms, rush}, {"us", 4300 * ms, 12000 * ms, spend},
+				{"eu", 3500 * ms, 12000 * ms, spend}}},
 	}
 }
 
@@ -100,9 +109,12 @@ func TestBoundsOfClocksAreMet(t *testing.T) {
 // printed returns the bound that is printed for clocks apart.
 func (x apartCase) printed(t *testing.T) quantity.Units {
 	window := x.window.Microseconds()
-	e := allocator.Exposure{Kind: x.kind, Limit: 1000, Window: window, Cell: algorithms.CellLength(x.kind, window),
-		Lending: 950_000, Borrowing: -1, Nodes: 1, Clock: x.ahead.Microseconds(), ClockMargin: algorithms.ClockMargin,
-		Splits: []allocator.Split{allocator.SplitOf(1000, x.burst, []quantity.Units{1, 1}, 0, false)}}
+	e := allocator.Exposure{Kind: x.kind, Limit: 1000, Window: window,
+		Cell:    algorithms.CellLength(x.kind, window),
+		Lending: 950_000, Borrowing: -1, Nodes: 1, Clock: x.ahead.Microseconds(),
+		ClockMargin: algorithms.ClockMargin,
+		Splits: []allocator.Split{allocator.SplitOf(1000, x.burst, []quantity.Units{1, 1}, 0,
+			false)}}
 	for _, b := range allocator.Bounds(e) {
 		if b.Cause == "clocks-apart" {
 			return b.Most
@@ -122,7 +134,8 @@ func (x apartCase) cluster(t *testing.T) *cluster {
 	c.judged()
 	c.setApart(0, x.ahead.Microseconds())
 	if x.kind == algorithms.FixedWindow {
-		c.limit = oracle.Limit{Limit: int64(2 * c.bucket.Limit), Window: x.window, Algorithm: string(algorithms.SlidingWindowLog)}
+		c.limit = oracle.Limit{Limit: int64(2 * c.bucket.Limit), Window: x.window,
+			Algorithm: string(algorithms.SlidingWindowLog)}
 		c.judge = oracle.New(c.limit)
 	}
 	return c
@@ -138,12 +151,14 @@ func (x apartCase) play(t *testing.T) (most quantity.Units) {
 	}
 	for ; c.now < quantity.NodeTime(zero+until); c.run(c.now + step) {
 		for _, a := range x.acts {
-			if at := c.now.Add(-zero); at >= quantity.NodeTime(a.from.Microseconds()) && at < quantity.NodeTime(a.to.Microseconds()) {
+			if at := c.now.Add(-zero); at >= quantity.NodeTime(a.from.Microseconds()) &&
+				at < quantity.NodeTime(a.to.Microseconds()) {
 				a.do(c.regions[a.region])
 			}
 		}
 		if x.kind == algorithms.SlidingWindowCounter {
-			most = max(most, (c.estimate()+quantity.Units(c.bucket.Window)-1)/quantity.Units(c.bucket.Window)-c.bucket.Limit)
+			most = max(most, (c.estimate()+quantity.Units(c.bucket.Window)-1)/
+				quantity.Units(c.bucket.Window)-c.bucket.Limit)
 		}
 	}
 	if c.judge != nil {
@@ -158,7 +173,8 @@ func (x apartCase) play(t *testing.T) (most quantity.Units) {
 // TestClockBackOverTheEndOfACell: the store's time never goes back, so no finished cell opens again
 // and nothing is above the limit, by the store times that decisions carry.
 func TestClockBackOverTheEndOfACell(t *testing.T) {
-	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog,
+	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter,
+		algorithms.SlidingWindowLog,
 		algorithms.TokenBucket, algorithms.LeakyBucket} {
 		t.Run(string(kind), func(t *testing.T) {
 			c := newClusterOf(t, 1, kind, 2*allocator.Second, 500, 500)

@@ -22,7 +22,8 @@ type gain struct{ units, burst quantity.Units }
 // for nothing until the caller raises a sum.
 func (v *view) ask(pos *position) Ask {
 	row := &pos.row
-	return Ask{Bucket: v.ID, Cell: pos.cell, Returned: row.Regained, Lent: row.Borrowed, Burst: row.BurstBorrowed}
+	return Ask{Bucket: v.ID, Cell: pos.cell, Returned: row.Regained, Lent: row.Borrowed,
+		Burst: row.BurstBorrowed}
 }
 
 // put adds an ask to this step's message to a peer. mayAsk must have allowed it.
@@ -55,8 +56,9 @@ func (m *Machine) call(now quantity.NodeTime, p *peer) int {
 		c.asks, c.gain = make([]Ask, 0, MaxAsks), make([]gain, 0, MaxAsks)
 	}
 	m.calls[m.lastCall] = c
-	m.out.Calls = append(m.out.Calls, Call{ID: m.lastCall, Peer: p.name, Timeout: p.timeout(), Message: Message{
-		From: m.region, Node: m.node, Generation: m.generation, Epoch: m.epoch}})
+	m.out.Calls = append(m.out.Calls, Call{ID: m.lastCall, Peer: p.name, Timeout: p.timeout(),
+		Message: Message{
+			From: m.region, Node: m.node, Generation: m.generation, Epoch: m.epoch}})
 	p.open = len(m.out.Calls) - 1
 	return p.open
 }
@@ -151,7 +153,8 @@ func (m *Machine) granted(now quantity.NodeTime, c *call, p *peer, i int, g Gran
 		return
 	}
 	pos := v.with(p).at(a.Cell)
-	if g.Refusal == NotRefused && (g.Cell != a.Cell || !plausible(g.Lent, g.Returned, g.Burst)) || r.At < 0 || r.At > maxTime {
+	if g.Refusal == NotRefused && (g.Cell != a.Cell || !plausible(g.Lent, g.Returned, g.Burst)) ||
+		r.At < 0 || r.At > maxTime {
 		m.reject(RejectedImplausible, 1)
 		return
 	}
@@ -197,9 +200,12 @@ func (m *Machine) granted(now quantity.NodeTime, c *call, p *peer, i int, g Gran
 	pos.pending += gained // until the store has credited it
 	pos.burst.pending += burst
 	pos.announced.raise(g.Lent, g.Returned, g.Burst)
-	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name, Generation: r.Generation,
-		ForGeneration: r.ForGeneration, Cell: a.Cell, Lent: g.Lent, Returned: g.Returned, Most: v.dealings[p.index].part.Lendable, Gain: gained,
-		Burst: g.Burst, MostBurst: v.dealings[p.index].part.LendableBurst, GainBurst: burst, At: r.At})
+	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name,
+		Generation:    r.Generation,
+		ForGeneration: r.ForGeneration, Cell: a.Cell, Lent: g.Lent, Returned: g.Returned,
+		Most: v.dealings[p.index].part.Lendable, Gain: gained,
+		Burst: g.Burst, MostBurst: v.dealings[p.index].part.LendableBurst, GainBurst: burst,
+		At: r.At})
 }
 
 // noteRefusal notes that the peer gives nothing more before the node time until: no units if of has
@@ -238,7 +244,8 @@ func (m *Machine) onCredited(now quantity.NodeTime, e Credited) {
 	v.observe(e.Result.State, e.Result.Now)
 	row := e.Result.Row
 	v.wantedGot = v.wantedGot || c.Cell == v.state.Cell
-	m.noteBorrowed(c.Peer, max(row.Borrowed-pos.row.Borrowed, 0), max(row.Regained-pos.row.Regained, 0),
+	m.noteBorrowed(c.Peer, max(row.Borrowed-pos.row.Borrowed, 0), max(row.Regained-pos.row.Regained,
+		0),
 		max(row.BurstBorrowed-pos.row.BurstBorrowed, 0))
 	pos.raise(row)
 	if row.Borrowed < c.Lent || row.Regained < c.Returned || row.BurstBorrowed < c.Burst {

@@ -13,14 +13,17 @@ import (
 // cells, and each region's cells follow its own clock. So for the counter the sum of the regions'
 // estimates at one moment, each by its own clock, must not exceed the limit.
 func TestClocksWithinTheGuard(t *testing.T) {
-	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {
+	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter,
+		algorithms.SlidingWindowLog} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			const seeds = 27
 			var sum tally
 			for seed := range seeds * *times {
 				c := hostileCluster(t, seed, kind, 1)
-				c.setApart(c.rand.Int64N(algorithms.ClockMargin+1), c.rand.Int64N(algorithms.ClockMargin+1), c.rand.Int64N(algorithms.ClockMargin+1))
+				c.setApart(c.rand.Int64N(algorithms.ClockMargin+1),
+					c.rand.Int64N(algorithms.ClockMargin+1),
+					c.rand.Int64N(algorithms.ClockMargin+1))
 				c.hostility(false)
 				c.survive(seed, 15*allocator.Second)
 				sum.add(c)

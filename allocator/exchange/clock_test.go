@@ -23,17 +23,22 @@ func TestClockTakesTheQuickestAnswer(t *testing.T) {
 		apart   int64
 		known   bool
 	}{
-		"none":                             {nil, s, 0, false},
-		"one":                              {[]answer{{100 * s, 80, 1000}}, 100 * s, 1040, true},
-		"behind":                           {[]answer{{100 * s, 80, -1000}}, 100 * s, -960, true},
-		"at once":                          {[]answer{{100 * s, 0, 1000}}, 100 * s, 1000, true},
-		"a slower one later":               {[]answer{{100 * s, 80, 1000}, {101 * s, 90, 2000}}, 101 * s, 1040, true},
-		"a quicker one later":              {[]answer{{100 * s, 80, 1000}, {101 * s, 60, 2000}}, 101 * s, 2030, true},
-		"as quick later":                   {[]answer{{100 * s, 80, 1000}, {101 * s, 80, 2000}}, 101 * s, 2040, true},
-		"half a minute ago, a slower now":  {[]answer{{100 * s, 80, 1000}, {131 * s, 90, 2000}}, 131 * s, 1040, true},
+		"none":    {nil, s, 0, false},
+		"one":     {[]answer{{100 * s, 80, 1000}}, 100 * s, 1040, true},
+		"behind":  {[]answer{{100 * s, 80, -1000}}, 100 * s, -960, true},
+		"at once": {[]answer{{100 * s, 0, 1000}}, 100 * s, 1000, true},
+		"a slower one later": {[]answer{{100 * s, 80, 1000}, {101 * s, 90, 2000}},
+			101 * s, 1040, true},
+		"a quicker one later": {[]answer{{100 * s, 80, 1000}, {101 * s, 60, 2000}},
+			101 * s, 2030, true},
+		"as quick later": {[]answer{{100 * s, 80, 1000}, {101 * s, 80, 2000}},
+			101 * s, 2040, true},
+		"half a minute ago, a slower now": {[]answer{{100 * s, 80, 1000}, {131 * s, 90, 2000}},
+			131 * s, 1040, true},
 		"half a minute ago, nothing since": {[]answer{{100 * s, 80, 1000}}, 131 * s, 1040, true},
-		"a minute ago, a slower since":     {[]answer{{100 * s, 80, 1000}, {131 * s, 90, 2000}, {162 * s, 95, 3000}}, 162 * s, 2045, true},
-		"a minute ago, nothing since":      {[]answer{{100 * s, 80, 1000}}, 161 * s, 0, false},
+		"a minute ago, a slower since": {[]answer{{100 * s, 80, 1000}, {131 * s, 90, 2000},
+			{162 * s, 95, 3000}}, 162 * s, 2045, true},
+		"a minute ago, nothing since": {[]answer{{100 * s, 80, 1000}}, 161 * s, 0, false},
 	} {
 		var c clock
 		for _, a := range x.answers {
@@ -64,7 +69,8 @@ func TestRegionsLearnHowFarTheirClocksAreApart(t *testing.T) {
 		for _, age := range c.regions[name].machine.Ages(c.now) {
 			want := c.regions[age.Peer].offset - c.regions[name].offset
 			if off := age.ClockApart - want; !age.ClockKnown || max(off, -off) > c.net.delay {
-				t.Errorf("%s takes %s to be %d us ahead (%t), it is %d", name, age.Peer, age.ClockApart, age.ClockKnown, want)
+				t.Errorf("%s takes %s to be %d us ahead (%t), it is %d", name, age.Peer,
+					age.ClockApart, age.ClockKnown, want)
 			}
 		}
 	}
@@ -77,14 +83,17 @@ func TestTimesThatCannotBeAreIgnored(t *testing.T) {
 		at    quantity.StoreTime
 		seen  bool
 		known bool
-	}{{0, true, false}, {-1, true, false}, {maxTime + 1, true, false}, {maxTime, true, true}, {5, true, true}, {5, false, false}} {
+	}{{0, true, false}, {-1, true, false}, {maxTime + 1, true, false}, {maxTime, true, true},
+		{5, true, true}, {5, false, false}} {
 		b, m, now := long(allocator.Second)
 		if x.seen {
-			m.Step(now, Observed{Bucket: b, Now: quantity.StoreTime(now), State: algorithms.State{Share: 400}})
+			m.Step(now, Observed{Bucket: b, Now: quantity.StoreTime(now),
+				State: algorithms.State{Share: 400}})
 		}
 		now += allocator.Second
 		for _, call := range m.Step(now, Tick{Jitter: allocator.PPM}).Calls {
-			m.Step(now, Answered{ID: call.ID, Reply: Reply{From: call.Peer, At: x.at, Grants: make([]Grant, len(call.Message.Asks))}})
+			m.Step(now, Answered{ID: call.ID, Reply: Reply{From: call.Peer, At: x.at,
+				Grants: make([]Grant, len(call.Message.Asks))}})
 		}
 		if got := m.Ages(now)[0].ClockKnown; got != x.known {
 			t.Errorf("a time of %d, our store seen %t: known %t", x.at, x.seen, got)
@@ -101,9 +110,11 @@ func TestAReplyIsNoEarlierThanItsDebits(t *testing.T) {
 		t.Fatalf("%+v", out)
 	}
 	debited := quantity.StoreTime(c.now + 2000)
-	given := algorithms.Given{Head: algorithms.Head{Now: debited}, Row: algorithms.Row{Lent: 10}, State: eu.machine.views["b"].state}
+	given := algorithms.Given{Head: algorithms.Head{Now: debited}, Row: algorithms.Row{Lent: 10},
+		State: eu.machine.views["b"].state}
 	eu.machine.Step(c.now, Lent{ID: 1, Given: []algorithms.Given{given}})
-	eu.machine.Step(c.now, Observed{Bucket: eu.bucket, Admitted: 1, State: given.State, Now: debited - 15_000})
+	eu.machine.Step(c.now, Observed{Bucket: eu.bucket, Admitted: 1, State: given.State,
+		Now: debited - 15_000})
 	replies := eu.machine.Step(c.now, Recorded{ID: 1, OK: true}).Replies
 	if len(replies) != 1 || replies[0].Reply.At < debited {
 		t.Errorf("debited at %d: %+v", debited, replies)

@@ -87,12 +87,17 @@ func newCluster(t testing.TB, seed uint64, window int64, entitlements ...quantit
 }
 
 // newClusterOf builds regions us, eu and ap with the given entitlements, and bursts as large.
-func newClusterOf(t testing.TB, seed uint64, kind algorithms.Kind, window int64, entitlements ...quantity.Units) *cluster {
-	c := &cluster{t: t, rand: rand.New(rand.NewPCG(seed, 0)), now: 1_000_000_000_000_000, regions: map[string]*testRegion{},
-		names: []string{"us", "eu", "ap", "sa", "af"}[:len(entitlements)], admit: map[int64]quantity.Units{},
-		net: network{delay: 40_000, hintDelay: 240_000, cut: map[[2]string]bool{}}}
-	c.bucket = &Bucket{ID: "b", Epoch: epochForTests, Kind: kind, Window: window, Cell: algorithms.CellLength(kind, window),
-		Entitlements: map[string]quantity.Units{}, Bursts: map[string]quantity.Units{}, Lending: 950_000, Borrowing: -1}
+func newClusterOf(t testing.TB, seed uint64, kind algorithms.Kind, window int64,
+	entitlements ...quantity.Units) *cluster {
+	c := &cluster{t: t, rand: rand.New(rand.NewPCG(seed, 0)), now: 1_000_000_000_000_000,
+		regions: map[string]*testRegion{},
+		names:   []string{"us", "eu", "ap", "sa", "af"}[:len(entitlements)],
+		admit:   map[int64]quantity.Units{},
+		net:     network{delay: 40_000, hintDelay: 240_000, cut: map[[2]string]bool{}}}
+	c.bucket = &Bucket{ID: "b", Epoch: epochForTests, Kind: kind, Window: window,
+		Cell:         algorithms.CellLength(kind, window),
+		Entitlements: map[string]quantity.Units{}, Bursts: map[string]quantity.Units{},
+		Lending: 950_000, Borrowing: -1}
 	for i, name := range c.names {
 		c.bucket.Entitlements[name] = entitlements[i]
 		c.bucket.Limit += entitlements[i]
@@ -105,9 +110,11 @@ func newClusterOf(t testing.TB, seed uint64, kind algorithms.Kind, window int64,
 		c.bucket.ClockMargin = algorithms.ClockMargin
 	}
 	for _, name := range c.names {
-		r := &testRegion{cluster: c, name: name, node: "n1", store: &algorithms.Twin{}, journal: map[string]Row{}, counted: map[int64]quantity.Units{}}
+		r := &testRegion{cluster: c, name: name, node: "n1", store: &algorithms.Twin{},
+			journal: map[string]Row{}, counted: map[int64]quantity.Units{}}
 		c.regions[name] = r
-		r.store.Open(quantity.StoreTime(c.now), algorithms.Open{Generation: 1, Region: name, Epoch: epochForTests})
+		r.store.Open(quantity.StoreTime(c.now), algorithms.Open{Generation: 1, Region: name,
+			Epoch: epochForTests})
 		r.start()
 		c.after(c.rand.Int64N(Interval), r.tick)
 	}
@@ -147,7 +154,8 @@ func (r *testRegion) peers() []string {
 func (r *testRegion) time() quantity.NodeTime { return r.now.Add(r.offset) }
 
 func (r *testRegion) guard() algorithms.Fence {
-	return algorithms.Fence{Generation: r.store.Generation, Epoch: epochForTests, Clock: quantity.StoreTime(r.time())}
+	return algorithms.Fence{Generation: r.store.Generation, Epoch: epochForTests,
+		Clock: quantity.StoreTime(r.time())}
 }
 
 func (r *testRegion) terms() algorithms.Terms { return r.bucket.Terms(r.name) }
@@ -186,15 +194,18 @@ func (r *testRegion) charge(units quantity.Units) (algorithms.Decided, quantity.
 	r.counted[int64(cell)] += admitted
 	r.tell(admitted, units-admitted, d)
 	r.checkAdmission(d)
-	r.step(Observed{Bucket: r.bucket, Admitted: admitted, Denied: units - admitted, State: d.Buckets[0], Now: d.Now})
+	r.step(Observed{Bucket: r.bucket, Admitted: admitted, Denied: units - admitted,
+		State: d.Buckets[0], Now: d.Now})
 	return d, units - admitted
 }
 
 // inUnits has a store decide units one by one and returns how many it admitted. After a denied unit
 // the store would deny the rest too. So of many units it offers only one more than fit.
-func inUnits(store *algorithms.Twin, now quantity.NodeTime, g algorithms.Fence, terms algorithms.Terms, units quantity.Units) (algorithms.Decided, quantity.Units) {
+func inUnits(store *algorithms.Twin, now quantity.NodeTime, g algorithms.Fence,
+	terms algorithms.Terms, units quantity.Units) (algorithms.Decided, quantity.Units) {
 	if units > 3 {
-		i := store.Inspect(quantity.StoreTime(now), algorithms.Inspect{Fence: g, Target: algorithms.Target{Key: "b", Terms: terms}})
+		i := store.Inspect(quantity.StoreTime(now),
+			algorithms.Inspect{Fence: g, Target: algorithms.Target{Key: "b", Terms: terms}})
 		units = min(units, i.Free+1)
 	}
 	var d algorithms.Decided
@@ -202,7 +213,9 @@ func inUnits(store *algorithms.Twin, now quantity.NodeTime, g algorithms.Fence, 
 	for first := true; first || units > 0; first = false {
 		part := slices.Repeat([]quantity.Units{1}, int(min(units, algorithms.MaxCosts)))
 		units -= quantity.Units(len(part))
-		d = store.Decide(quantity.StoreTime(now), algorithms.Decide{Fence: g, Commit: true, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: terms}}}, Costs: part})
+		d = store.Decide(quantity.StoreTime(now), algorithms.Decide{Fence: g, Commit: true,
+			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: terms}}},
+			Costs:   part})
 		for _, a := range d.Answers {
 			if a.Admitted {
 				admitted++
@@ -233,12 +246,14 @@ func (r *testRegion) load() {
 func (r *testRegion) lose() {
 	before := r.store.Generation
 	r.store.Flush()
-	r.store.Open(quantity.StoreTime(r.time()), algorithms.Open{Generation: before + 1, Region: r.name, Epoch: epochForTests, Lost: true, Seen: r.seen})
+	r.store.Open(quantity.StoreTime(r.time()), algorithms.Open{Generation: before + 1,
+		Region: r.name, Epoch: epochForTests, Lost: true, Seen: r.seen})
 	r.closed = int64(max(r.time(), quantity.NodeTime(r.seen)))/r.bucket.Cell + 1
 	r.losses++
 	r.moved = true
 	for _, n := range r.nodes(r.name) {
-		n.step(TenureChanged{Generation: r.store.Generation, Epoch: epochForTests, Peers: r.peers()})
+		n.step(TenureChanged{Generation: r.store.Generation, Epoch: epochForTests,
+			Peers: r.peers()})
 	}
 }
 
@@ -306,7 +321,8 @@ func (r *testRegion) lend(lends []Lend) {
 	r.moved = true
 	given := make([]algorithms.Given, len(lends))
 	for i, l := range lends {
-		given[i] = r.store.Lend(quantity.StoreTime(r.time()), algorithms.Lend{Fence: r.guard(), Target: algorithms.Target{Key: l.Bucket.ID, Terms: r.terms()}, Peer: l.Peer,
+		given[i] = r.store.Lend(quantity.StoreTime(r.time()), algorithms.Lend{Fence: r.guard(),
+			Target: algorithms.Target{Key: l.Bucket.ID, Terms: r.terms()}, Peer: l.Peer,
 			Cell: l.Cell, Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap,
 			Burst: l.Burst, KeptBurst: l.KeptBurst, CapBurst: l.CapBurst})
 	}
@@ -319,8 +335,10 @@ func (r *testRegion) credit(c Credit) {
 	r.moved = true
 	guard := r.guard()
 	guard.Generation = c.ForGeneration
-	result := r.store.Credit(quantity.StoreTime(r.time()), algorithms.Credit{Fence: guard, Target: algorithms.Target{Key: c.Bucket.ID, Terms: r.terms()}, Peer: c.Peer,
-		PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most,
+	result := r.store.Credit(quantity.StoreTime(r.time()), algorithms.Credit{Fence: guard,
+		Target: algorithms.Target{Key: c.Bucket.ID, Terms: r.terms()}, Peer: c.Peer,
+		PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent, Returned: c.Returned,
+		Most:  c.Most,
 		Burst: c.Burst, MostBurst: c.MostBurst, At: c.At})
 	if !r.dies() {
 		r.step(Credited{Credit: c, Result: result})

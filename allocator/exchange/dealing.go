@@ -20,7 +20,8 @@ type dealing struct {
 
 // part returns a region's part of a bucket.
 func (b *Bucket) part(region string) allocator.RegionPart {
-	return allocator.RegionPartOf(b.Entitlements[region], b.Bursts[region], b.Limit, b.Lending, b.Borrowing)
+	return allocator.RegionPartOf(b.Entitlements[region], b.Bursts[region], b.Limit, b.Lending,
+		b.Borrowing)
 }
 
 // setPeers gives a view one dealing for each of the peers, in their order. It keeps what was known
@@ -51,21 +52,24 @@ func (v *view) lookUpParts() {
 // position is the ledger row with one peer for one cell, as far as this node has seen it, and what
 // was asked of the peer lately. Times are node time.
 type position struct {
-	cell         quantity.Cell
-	pending      quantity.Units    // units asked for and not answered, or announced and not credited yet
+	cell quantity.Cell
+	// units asked for and not answered, or announced and not credited yet
+	pending      quantity.Units
 	refusedUntil quantity.NodeTime // the peer gives nothing before this time
 	spare        quantity.Units    // units the peer's last answer said it has left
 	spareAt      quantity.NodeTime // when it said so; 0: it has not
 	burst        burst
 	row          algorithms.Row // of the ledger as last seen; it only rises
 	announced    announced
-	pace         int64             // microseconds after which the peer may have more, by its last answer
-	askedAt      quantity.NodeTime // when it was asked last
+	// microseconds after which the peer may have more, by its last answer
+	pace    int64
+	askedAt quantity.NodeTime // when it was asked last
 }
 
 // burst is the part of a position that concerns burst rights.
 type burst struct {
-	pending      quantity.Units // tokens asked for and not answered, or announced and not credited yet
+	// tokens asked for and not answered, or announced and not credited yet
+	pending      quantity.Units
 	refusedUntil quantity.NodeTime
 }
 
@@ -74,7 +78,8 @@ type burst struct {
 type announced struct{ borrowed, regained, burst quantity.Units }
 
 func (a *announced) raise(borrowed, regained, burst quantity.Units) {
-	a.borrowed, a.regained, a.burst = max(a.borrowed, borrowed), max(a.regained, regained), max(a.burst, burst)
+	a.borrowed, a.regained, a.burst = max(a.borrowed, borrowed), max(a.regained, regained),
+		max(a.burst, burst)
 }
 
 // raise raises the row to what the store showed.
@@ -82,14 +87,16 @@ func (p *position) raise(seen algorithms.Row) {
 	r := &p.row
 	r.Lent, r.Returned = max(r.Lent, seen.Lent), max(r.Returned, seen.Returned)
 	r.Borrowed, r.Regained = max(r.Borrowed, seen.Borrowed), max(r.Regained, seen.Regained)
-	r.BurstLent, r.BurstBorrowed = max(r.BurstLent, seen.BurstLent), max(r.BurstBorrowed, seen.BurstBorrowed)
+	r.BurstLent, r.BurstBorrowed = max(r.BurstLent, seen.BurstLent), max(r.BurstBorrowed,
+		seen.BurstBorrowed)
 	p.announced.raise(seen.Borrowed, seen.Regained, seen.BurstBorrowed)
 }
 
 // forgetAnnounced forgets what the peer announced and our store has not credited. The next ask
 // makes the peer announce it again.
 func (p *position) forgetAnnounced() {
-	p.announced = announced{borrowed: p.row.Borrowed, regained: p.row.Regained, burst: p.row.BurstBorrowed}
+	p.announced = announced{borrowed: p.row.Borrowed, regained: p.row.Regained,
+		burst: p.row.BurstBorrowed}
 }
 
 // at returns the position of a cell. It keeps two cells: a newer one replaces the older of them.

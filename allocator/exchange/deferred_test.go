@@ -13,7 +13,8 @@ import (
 // before. It does not ask again, because eu would be ahead again.
 func TestEarlyCreditsAreHeldBack(t *testing.T) {
 	const second, ahead = allocator.Second, 300_000
-	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog, algorithms.TokenBucket, algorithms.LeakyBucket} {
+	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter,
+		algorithms.SlidingWindowLog, algorithms.TokenBucket, algorithms.LeakyBucket} {
 		t.Run(string(kind), func(t *testing.T) {
 			c := newClusterOf(t, 1, kind, 10*second, 500, 500)
 			c.regions["eu"].offset = ahead
@@ -30,7 +31,8 @@ func TestEarlyCreditsAreHeldBack(t *testing.T) {
 			for ; c.now < begun+second && came() == 0; c.run(c.now + 1000) {
 				rush(us)
 			}
-			if took := c.now.Sub(begun); came() == 0 || took < ahead || took > ahead+2*c.net.delay+Interval {
+			if took := c.now.Sub(begun); came() == 0 || took < ahead ||
+				took > ahead+2*c.net.delay+Interval {
 				t.Errorf("%d units after %d us", came(), took)
 			}
 			if n := us.machine.Stats().RowsRejected; n != [rejections]int64{} {
@@ -48,7 +50,9 @@ func TestWhatIsHeldBackIsBounded(t *testing.T) {
 	m.Step(now, spent(b, now, 300))
 	early := func(at quantity.StoreTime) Effects {
 		c := Credit{Bucket: b, Peer: "eu", Cell: 0, Gain: 5, At: at}
-		return m.Step(now, Credited{Credit: c, Result: algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusEarly, Now: quantity.StoreTime(now)}}})
+		return m.Step(now, Credited{Credit: c,
+			Result: algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusEarly,
+				Now: quantity.StoreTime(now)}}})
 	}
 	early(60 * allocator.Second) // the cell's end
 	if len(m.deferredCredits) > 0 {
@@ -63,7 +67,8 @@ func TestWhatIsHeldBackIsBounded(t *testing.T) {
 	if out := m.Step(now+49_999, Tick{Jitter: allocator.PPM}); len(out.Credits) > 0 {
 		t.Error("a credit came too early once more")
 	}
-	if out := m.Step(now+50_000, Tick{Jitter: allocator.PPM}); len(out.Credits) != MaxDeferred || len(m.deferredCredits) > 0 {
+	if out := m.Step(now+50_000, Tick{Jitter: allocator.PPM}); len(out.Credits) != MaxDeferred ||
+		len(m.deferredCredits) > 0 {
 		t.Errorf("%d credits came in time, %d are left", len(out.Credits), len(m.deferredCredits))
 	}
 	early(quantity.StoreTime(now + 50_000))
@@ -77,22 +82,27 @@ func TestWhatIsHeldBackIsBounded(t *testing.T) {
 // under way, so other peers are asked for it. eu itself is not asked until its time has come,
 // except where use fades.
 func TestOthersAreAskedWhileACreditIsHeldBack(t *testing.T) {
-	for kind, again := range map[algorithms.Kind]bool{algorithms.TokenBucket: false, algorithms.SlidingWindowLog: true} {
+	for kind, again := range map[algorithms.Kind]bool{algorithms.TokenBucket: false,
+		algorithms.SlidingWindowLog: true} {
 		b, m, now := long(60 * allocator.Second)
 		b.Kind = kind
 		m.Step(now, spent(b, now, 300))
 		v := m.views[b.ID]
 		pos := v.dealing("eu").at(0)
 		pos.pending, pos.burst.pending = 200, 20
-		m.Step(now, Credited{Credit: Credit{Bucket: b, Peer: "eu", Gain: 200, GainBurst: 20, At: quantity.StoreTime(now + 3*allocator.Second)},
-			Result: algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusEarly, Now: quantity.StoreTime(now)}}})
+		m.Step(now, Credited{Credit: Credit{Bucket: b, Peer: "eu", Gain: 200, GainBurst: 20,
+			At: quantity.StoreTime(now + 3*allocator.Second)},
+			Result: algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusEarly,
+				Now: quantity.StoreTime(now)}}})
 		if v.pending(0) > 0 || v.pendingBurst(0) > 0 {
-			t.Errorf("%s: %d units and %d tokens count as under way", kind, v.pending(0), v.pendingBurst(0))
+			t.Errorf("%s: %d units and %d tokens count as under way", kind, v.pending(0),
+				v.pendingBurst(0))
 		}
 		if refused := pos.refusedUntil > now && pos.burst.refusedUntil > now; refused == again {
 			t.Errorf("%s: eu is asked meanwhile: %t, want %t", kind, !refused, again)
 		}
-		if out := m.Step(now+3*allocator.Second, Tick{Jitter: allocator.PPM}); len(out.Credits) != 1 || out.Credits[0].At == 0 {
+		if out := m.Step(now+3*allocator.Second,
+			Tick{Jitter: allocator.PPM}); len(out.Credits) != 1 || out.Credits[0].At == 0 {
 			t.Errorf("%s: %+v when its time has come", kind, out.Credits)
 		}
 	}
@@ -108,8 +118,10 @@ func TestAnAnnouncedRowCountsOnce(t *testing.T) {
 		m.lastCall++
 		id, p := m.lastCall, m.peer("eu")
 		p.underway++
-		m.calls[id] = &call{peer: "eu", to: p, sent: now, asks: []Ask{{Bucket: b.ID, Lent: 100}}, gain: make([]gain, 1)}
-		return m.Step(now, Answered{ID: id, Reply: Reply{From: "eu", Generation: 9, ForGeneration: 7, Epoch: epochForTests,
+		m.calls[id] = &call{peer: "eu", to: p, sent: now, asks: []Ask{{Bucket: b.ID, Lent: 100}},
+			gain: make([]gain, 1)}
+		return m.Step(now, Answered{ID: id, Reply: Reply{From: "eu", Generation: 9,
+			ForGeneration: 7, Epoch: epochForTests,
 			Grants: []Grant{{Lent: 100}}}}).Credits
 	}
 	first := answer()

@@ -33,15 +33,18 @@ func newDoubting(t *testing.T) *doubting {
 }
 
 func (d *doubting) stand(generation uint64, epoch string) {
-	d.m.Step(d.now, TenureChanged{Generation: generation, Epoch: epoch, Peers: []string{"eu", "ap"}})
+	d.m.Step(d.now, TenureChanged{Generation: generation, Epoch: epoch,
+		Peers: []string{"eu", "ap"}})
 }
 
 func (d *doubting) store() quantity.StoreTime { return quantity.StoreTime(doubtStore + d.now) }
 
 // bucket returns a bucket of which each region is entitled to 100 units.
 func (d *doubting) bucket(id string) *Bucket {
-	return &Bucket{ID: id, Epoch: d.m.epoch, Kind: algorithms.FixedWindow, Limit: 300, Window: doubtDay, Cell: doubtDay, Tick: 1, Recovered: true,
-		Entitlements: map[string]quantity.Units{"us": 100, "eu": 100, "ap": 100}, Lending: allocator.PPM, Borrowing: -1}
+	return &Bucket{ID: id, Epoch: d.m.epoch, Kind: algorithms.FixedWindow, Limit: 300,
+		Window: doubtDay, Cell: doubtDay, Tick: 1, Recovered: true,
+		Entitlements: map[string]quantity.Units{"us": 100, "eu": 100, "ap": 100},
+		Lending:      allocator.PPM, Borrowing: -1}
 }
 
 // tick lets 200 ms pass.
@@ -50,7 +53,8 @@ func (d *doubting) tick() Effects {
 	out := d.m.Step(d.now, Tick{Jitter: allocator.PPM})
 	for _, c := range out.Calls {
 		if c.Peer == "eu" || d.back {
-			d.m.Step(d.now, Answered{ID: c.ID, Reply: Reply{From: c.Peer, Grants: make([]Grant, len(c.Message.Asks))}})
+			d.m.Step(d.now, Answered{ID: c.ID,
+				Reply: Reply{From: c.Peer, Grants: make([]Grant, len(c.Message.Asks))}})
 		} else {
 			d.m.Step(d.now, Unanswered{ID: c.ID})
 		}
@@ -73,7 +77,8 @@ func (d *doubting) tells(region string, questions ...Question) (out Effects) {
 	for _, q := range questions {
 		answer := Testimonies{From: region, Node: "n1", ForGeneration: q.Generation}
 		for _, one := range q.Buckets {
-			answer.All = append(answer.All, Testimony{Bucket: one.Bucket, Now: d.store(), WholeSince: math.MaxInt64})
+			answer.All = append(answer.All, Testimony{Bucket: one.Bucket, Now: d.store(),
+				WholeSince: math.MaxInt64})
 		}
 		out.Restores = append(out.Restores, d.m.Step(d.now, Testified{answer}).Restores...)
 	}
@@ -98,7 +103,9 @@ func (e Effects) questions(region string) (all []Question) {
 // restored has the store restore.
 func (d *doubting) restored(all []Restore) {
 	for _, r := range all {
-		d.m.Step(d.now, Restored{Restore: r, Result: algorithms.Restored{Head: algorithms.Head{Status: algorithms.StatusOK, Now: d.store()}}})
+		d.m.Step(d.now, Restored{Restore: r,
+			Result: algorithms.Restored{Head: algorithms.Head{Status: algorithms.StatusOK,
+				Now: d.store()}}})
 	}
 }
 
@@ -121,7 +128,8 @@ func (d *doubting) loseAllButAp(all ...*Bucket) {
 
 // observed has the node see a bucket about which the store is in doubt.
 func (d *doubting) observed(b *Bucket, lostAt quantity.StoreTime) Effects {
-	state := algorithms.State{Cell: quantity.Cell(d.store() / doubtDay), Entitlement: 100, NextShare: 100, Doubt: lostAt}
+	state := algorithms.State{Cell: quantity.Cell(d.store() / doubtDay), Entitlement: 100,
+		NextShare: 100, Doubt: lostAt}
 	return d.m.Step(d.now, Observed{Bucket: b, Admitted: 1, State: state, Now: d.store()})
 }
 
@@ -134,12 +142,14 @@ func TestADoubtOutlivesADocument(t *testing.T) {
 	d.stand(7, "2-y")
 	d.tick()
 	if s := d.m.Stats(); s.Recovering != 0 || s.PartlyKnown != 0 {
-		t.Errorf("under another document: %d recover, %d are partly known", s.Recovering, s.PartlyKnown)
+		t.Errorf("under another document: %d recover, %d are partly known", s.Recovering,
+			s.PartlyKnown)
 	}
 	out := d.observed(d.bucket("b"), lostAt)
 	d.tells("us", out.questions("us")...)
 	if s := d.m.Stats(); s.Recovering != 1 || s.PartlyKnown != 1 {
-		t.Fatalf("the bucket was used: %d recover, %d are partly known", s.Recovering, s.PartlyKnown)
+		t.Fatalf("the bucket was used: %d recover, %d are partly known", s.Recovering,
+			s.PartlyKnown)
 	}
 	d.back = true
 	var asked []Question
@@ -150,7 +160,8 @@ func TestADoubtOutlivesADocument(t *testing.T) {
 		t.Fatal("ap is back and is not asked")
 	}
 	out = d.tells("ap", asked[0])
-	if len(out.Restores) != 1 || !slices.Contains(out.Restores[0].KnownPeers, "ap") || out.Restores[0].LostAt != lostAt {
+	if len(out.Restores) != 1 || !slices.Contains(out.Restores[0].KnownPeers, "ap") ||
+		out.Restores[0].LostAt != lostAt {
 		t.Errorf("ap has told, to restore is %+v", out.Restores)
 	}
 }
@@ -165,7 +176,8 @@ func TestWhoHasToldIsNotAskedAgain(t *testing.T) {
 			t.Fatalf("eu is asked again: %+v", asked)
 		}
 	}
-	if asked := d.loses(d.bucket("other")).questions("eu"); len(asked) != 1 || len(asked[0].Buckets) != 1 || asked[0].Buckets[0].Bucket != "other" {
+	if asked := d.loses(d.bucket("other")).questions("eu"); len(asked) != 1 ||
+		len(asked[0].Buckets) != 1 || asked[0].Buckets[0].Bucket != "other" {
 		t.Errorf("of the other bucket eu is asked %+v", asked)
 	}
 }

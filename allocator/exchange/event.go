@@ -19,15 +19,17 @@ type Bucket struct {
 	Recovered    bool                      // see algorithms.Terms
 	Entitlements map[string]quantity.Units // by region
 	Bursts       map[string]quantity.Units // by region; token and leaky buckets only
-	Lending      quantity.PPM              // parts per million of its entitlement that a region may lend
-	Home         bool                      // one region is entitled to all; the others borrow unit by unit
+	// parts per million of its entitlement that a region may lend
+	Lending quantity.PPM
+	Home    bool // one region is entitled to all; the others borrow unit by unit
 	// The parts per million of its entitlement that a region may borrow; negative: no bound.
 	Borrowing quantity.PPM
 }
 
 // Terms returns the terms that a region's store needs to work on the bucket.
 func (b *Bucket) Terms(region string) algorithms.Terms {
-	return algorithms.Terms{Kind: b.Kind, Window: b.Window, Cell: b.Cell, Tick: b.Tick, ClockMargin: b.ClockMargin, Recovered: b.Recovered,
+	return algorithms.Terms{Kind: b.Kind, Window: b.Window, Cell: b.Cell, Tick: b.Tick,
+		ClockMargin: b.ClockMargin, Recovered: b.Recovered,
 		Entitlement: b.Entitlements[region], Burst: b.Bursts[region]}
 }
 

@@ -14,7 +14,8 @@ import (
 // after the step, the region that wants more holds 95 % of its demand. (The counter's estimate may
 // then still contain use from before the step.)
 func TestSlidingKindsFollowDemand(t *testing.T) {
-	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {
+	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter,
+		algorithms.SlidingWindowLog} {
 		for _, seconds := range []int64{1, 60} {
 			t.Run(fmt.Sprint(kind, " ", seconds, " s"), func(t *testing.T) {
 				t.Parallel()
@@ -24,7 +25,8 @@ func TestSlidingKindsFollowDemand(t *testing.T) {
 				}
 				t.Logf("at worst %.2f %% of the pooled limiter", float64(worst)*100/allocator.PPM)
 				if worst < 950_000 {
-					t.Errorf("at worst %.2f %% of the pooled limiter", float64(worst)*100/allocator.PPM)
+					t.Errorf("at worst %.2f %% of the pooled limiter",
+						float64(worst)*100/allocator.PPM)
 				}
 			})
 		}
@@ -52,7 +54,8 @@ func followed(t *testing.T, kind algorithms.Kind, window int64, seed uint64) (wo
 	}
 	us := c.regions["us"]
 	c.run(step.Add(window) + Interval)
-	if share, before := us.machine.views["b"].state.Share, us.machine.views["b"].state.Used; share*100 < min(855, before)*95 {
+	if share, before := us.machine.views["b"].state.Share,
+		us.machine.views["b"].state.Used; share*100 < min(855, before)*95 {
 		t.Errorf("seed %d: us holds %d, %d count", seed, share, before)
 	}
 	if v := c.judge.Verdict(); !v.Holds() {

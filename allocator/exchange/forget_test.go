@@ -13,8 +13,10 @@ import (
 // no longer needs them.
 func TestRightsAreNotStrandedByForgetting(t *testing.T) {
 	for name, forget := range map[string]func(*testRegion){
-		"a restart":         func(r *testRegion) { r.start() },
-		"a policy document": func(r *testRegion) { r.step(TenureChanged{Generation: 1, Epoch: epochForTests, Peers: r.peers()}) },
+		"a restart": func(r *testRegion) { r.start() },
+		"a policy document": func(r *testRegion) {
+			r.step(TenureChanged{Generation: 1, Epoch: epochForTests, Peers: r.peers()})
+		},
 	} {
 		c := newCluster(t, 1, 3600*allocator.Second, 4000, 4000, 2000)
 		us, eu := c.regions["us"], c.regions["eu"]
@@ -30,7 +32,8 @@ func TestRightsAreNotStrandedByForgetting(t *testing.T) {
 		c.run(c.now + 20*allocator.Second)
 		left := c.bucket.Limit - c.admitted()
 		if us.denied > 0 && left > c.bucket.Limit/20 {
-			t.Errorf("%s: us denied %d with %d of %d unspent; implausible: %d", name, us.denied, left, c.bucket.Limit, us.machine.Stats().Implausible)
+			t.Errorf("%s: us denied %d with %d of %d unspent; implausible: %d", name, us.denied,
+				left, c.bucket.Limit, us.machine.Stats().Implausible)
 		}
 	}
 }
@@ -50,13 +53,15 @@ func TestMovedRightsAreRemembered(t *testing.T) {
 	c.run(c.now + 2*idleAfter)
 	before := us.machine.stats
 	if before.UnitsBorrowed == 0 || us.machine.views["b"] == nil {
-		t.Fatalf("us borrowed %d and is idle: its view is %v", before.UnitsBorrowed, us.machine.views["b"])
+		t.Fatalf("us borrowed %d and is idle: its view is %v", before.UnitsBorrowed,
+			us.machine.views["b"])
 	}
 	us.decide(us.machine.views["b"].state.Free + 50)
 	c.run(c.now + allocator.Second)
 	after := us.machine.stats
 	if after.UnitsBorrowed == before.UnitsBorrowed || after.AsksRefused > before.AsksRefused {
-		t.Errorf("us borrowed %d more, %d asks got nothing", after.UnitsBorrowed-before.UnitsBorrowed, after.AsksRefused-before.AsksRefused)
+		t.Errorf("us borrowed %d more, %d asks got nothing",
+			after.UnitsBorrowed-before.UnitsBorrowed, after.AsksRefused-before.AsksRefused)
 	}
 	c.run(c.now + window)
 	if us.machine.views["b"] != nil {
@@ -74,7 +79,8 @@ func TestBorrowingLimit(t *testing.T) {
 	us := c.regions["us"]
 	for end := c.now + 5*allocator.Second; c.now < end; {
 		c.run(c.queue[0].at)
-		i := us.store.Inspect(quantity.StoreTime(us.time()), algorithms.Inspect{Fence: us.guard(), Target: algorithms.Target{Key: "b", Terms: us.terms()}})
+		i := us.store.Inspect(quantity.StoreTime(us.time()), algorithms.Inspect{Fence: us.guard(),
+			Target: algorithms.Target{Key: "b", Terms: us.terms()}})
 		borrowed := map[int64]quantity.Units{}
 		for _, row := range i.Rows {
 			borrowed[int64(row.Cell)] += row.Borrowed - row.Returned

@@ -30,7 +30,8 @@ type nodes []heardHint
 
 // hear takes in a hint. If maxNodes others are known, it forgets the one that was silent longest.
 func (n nodes) hear(h Hint, now quantity.NodeTime, life int64) nodes {
-	i, known := slices.BinarySearchFunc(n, h.Node, func(t heardHint, name string) int { return strings.Compare(t.Node, name) })
+	i, known := slices.BinarySearchFunc(n, h.Node,
+		func(t heardHint, name string) int { return strings.Compare(t.Node, name) })
 	if known {
 		n[i] = heardHint{h, now, life}
 		return n
@@ -129,7 +130,8 @@ func (n nodes) rate(now quantity.NodeTime) (sum quantity.MilliRate) {
 func (n nodes) together(now quantity.NodeTime) (h Hint, at quantity.NodeTime) {
 	for i := range n {
 		t := &n[i]
-		if t.fresh(now) && (at == 0 || cmp.Or(cmp.Compare(t.Cell, h.Cell), cmp.Compare(t.at, at)) > 0) {
+		if t.fresh(now) && (at == 0 || cmp.Or(cmp.Compare(t.Cell, h.Cell),
+			cmp.Compare(t.at, at)) > 0) {
 			h, at = t.Hint, t.at
 		}
 	}
@@ -147,7 +149,9 @@ func (m *Machine) onHeard(now quantity.NodeTime, h Hint) {
 	if h.Cell < 0 {
 		return
 	}
-	bound := func(units quantity.Units) quantity.Units { return min(max(units, 0), algorithms.MaxUnits) }
+	bound := func(units quantity.Units) quantity.Units {
+		return min(max(units, 0), algorithms.MaxUnits)
+	}
 	h.Used, h.Total, h.Share = bound(h.Used), bound(h.Total), bound(h.Share)
 	h.Spare, h.SpareBurst = bound(h.Spare), bound(h.SpareBurst)
 	h.Rate = min(max(h.Rate, 0), algorithms.MaxUnits)
@@ -182,7 +186,8 @@ func (m *Machine) lastCell(now quantity.NodeTime, v *view) quantity.Cell {
 func (m *Machine) noteMate(now quantity.NodeTime, h Hint) {
 	known := m.mates[h.Bucket]
 	v := m.views[h.Bucket]
-	if h.Node == m.node || known == nil && len(m.mates) >= MaxBuckets || v != nil && h.Cell > m.lastCell(now, v) {
+	if h.Node == m.node || known == nil && len(m.mates) >= MaxBuckets || v != nil &&
+		h.Cell > m.lastCell(now, v) {
 		return
 	}
 	if known == nil {
@@ -224,13 +229,16 @@ func (m *Machine) publish(now quantity.NodeTime, v *view) {
 	v.mean = allocator.Smoothed(v.mean, v.rate)
 	o, _ := v.outlook(cell, s, v.mean+v.mates.rate(now))
 	concerns := v.asked > 0 && now.Sub(v.asked) <= idleAfter
-	if m.noHints || !concerns && allocator.Unremarkable(o.Total(), int64(m.nodes), v.own, v.state.Free) {
+	if m.noHints || !concerns && allocator.Unremarkable(o.Total(), int64(m.nodes), v.own,
+		v.state.Free) {
 		return
 	}
-	h := Hint{Region: m.region, Node: m.node, Bucket: v.ID, Cell: cell, Used: o.Used, Total: o.Total(),
-		Rate: v.mean, Share: v.state.Share}
+	h := Hint{Region: m.region, Node: m.node, Bucket: v.ID, Cell: cell, Used: o.Used,
+		Total: o.Total(),
+		Rate:  v.mean, Share: v.state.Share}
 	h.Spare, h.SpareBurst = m.spares(now, v, o)
-	if v.asksOnce() && m.asAssumed(v, h) || now.Sub(v.shownAt) < allocator.HintEvery(v.Cell) && !differs(v.shown, h, v) {
+	if v.asksOnce() && m.asAssumed(v, h) || now.Sub(v.shownAt) < allocator.HintEvery(v.Cell) &&
+		!differs(v.shown, h, v) {
 		return
 	}
 	v.shown, v.shownAt = h, now
@@ -242,12 +250,14 @@ func (m *Machine) publish(now quantity.NodeTime, v *view) {
 // idle and has lent nothing. For a short cell it is enough that the region is idle: peers that care
 // learn from its answers what it has lent.
 func (m *Machine) asAssumed(v *view, h Hint) bool {
-	return h.Total == 0 && h.Rate == 0 && v.shown.Rate == 0 && (!v.frame.Long() || h.Spare == v.own.Lendable)
+	return h.Total == 0 && h.Rate == 0 && v.shown.Rate == 0 && (!v.frame.Long() ||
+		h.Spare == v.own.Lendable)
 }
 
 // spares returns how many units and tokens of the current cell this region would lend if it were
 // asked now.
-func (m *Machine) spares(now quantity.NodeTime, v *view, o allocator.Outlook) (units, burst quantity.Units) {
+func (m *Machine) spares(now quantity.NodeTime, v *view, o allocator.Outlook) (units,
+	burst quantity.Units) {
 	var out, outBurst quantity.Units
 	for i := range v.dealings {
 		row := &v.dealings[i].at(v.state.Cell).row
@@ -258,7 +268,8 @@ func (m *Machine) spares(now quantity.NodeTime, v *view, o allocator.Outlook) (u
 	counted := o.Used
 	o.Used += m.margin(now, v, v.state.Cell, o)
 	units = v.state.Share - counted - allocator.Kept(o, counted, v.entitlement(), m.grace(), 0)
-	return allocator.Spare(units, v.own.Lendable, out), allocator.Spare(burst, v.own.LendableBurst, outBurst)
+	return allocator.Spare(units, v.own.Lendable, out), allocator.Spare(burst, v.own.LendableBurst,
+		outBurst)
 }
 
 // differs says whether a hint must be sent before its time: the demand has plainly changed or, for

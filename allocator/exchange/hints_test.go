@@ -16,8 +16,10 @@ import (
 // TestNodesTogether: demand is the sum of the fresh hints; everything else comes from the newest
 // hint about the latest cell.
 func TestNodesTogether(t *testing.T) {
-	hint := func(node string, cell quantity.Cell, rate quantity.MilliRate, spare quantity.Units) Hint {
-		return Hint{Region: "us", Node: node, Bucket: "b", Cell: cell, Used: 10 * spare, Total: 20 * spare, Rate: rate, Share: 3, Spare: spare}
+	hint := func(node string, cell quantity.Cell, rate quantity.MilliRate,
+		spare quantity.Units) Hint {
+		return Hint{Region: "us", Node: node, Bucket: "b", Cell: cell, Used: 10 * spare,
+			Total: 20 * spare, Rate: rate, Share: 3, Spare: spare}
 	}
 	type word struct {
 		Hint
@@ -28,15 +30,23 @@ func TestNodesTogether(t *testing.T) {
 		want  Hint
 		at    quantity.NodeTime
 	}{
-		"nobody":                      {nil, Hint{}, 0},
-		"one":                         {[]word{{hint("a", 7, 5, 1), 100}}, hint("a", 7, 5, 1), 100},
-		"one that says another thing": {[]word{{hint("a", 7, 5, 1), 100}, {hint("a", 7, 6, 2), 200}}, hint("a", 7, 6, 2), 200},
-		"two":                         {[]word{{hint("a", 7, 5, 1), 100}, {hint("b", 7, 6, 2), 200}}, hint("b", 7, 11, 2), 200},
-		"two, the other first":        {[]word{{hint("b", 7, 5, 1), 100}, {hint("a", 7, 6, 2), 200}}, hint("a", 7, 11, 2), 200},
-		"the later on an older cell":  {[]word{{hint("a", 8, 5, 1), 100}, {hint("b", 7, 6, 2), 200}}, hint("a", 8, 11, 1), 100},
-		"one that is gone":            {[]word{{hint("a", 9, 5, 1), quantity.NodeTime(-allocator.HintLife(0) - 1)}, {hint("b", 7, 6, 2), 200}}, hint("b", 7, 6, 2), 200},
-		"all gone":                    {[]word{{hint("a", 9, 5, 1), quantity.NodeTime(-allocator.HintLife(0) - 1)}}, Hint{}, 0},
-		"more than can be counted": {[]word{{hint("a", 7, algorithms.MaxUnits, 1), 100}, {hint("b", 7, algorithms.MaxUnits, 2), 200}},
+		"nobody": {nil, Hint{}, 0},
+		"one":    {[]word{{hint("a", 7, 5, 1), 100}}, hint("a", 7, 5, 1), 100},
+		"one that says another thing": {[]word{{hint("a", 7, 5, 1), 100},
+			{hint("a", 7, 6, 2), 200}}, hint("a", 7, 6, 2), 200},
+		"two": {[]word{{hint("a", 7, 5, 1), 100}, {hint("b", 7, 6, 2), 200}},
+			hint("b", 7, 11, 2), 200},
+		"two, the other first": {[]word{{hint("b", 7, 5, 1), 100}, {hint("a", 7, 6, 2), 200}},
+			hint("a", 7, 11, 2), 200},
+		"the later on an older cell": {[]word{{hint("a", 8, 5, 1), 100}, {hint("b", 7, 6, 2), 200}},
+			hint("a", 8, 11, 1), 100},
+		"one that is gone": {[]word{{hint("a", 9, 5, 1),
+			quantity.NodeTime(-allocator.HintLife(0) - 1)}, {hint("b", 7, 6, 2), 200}},
+			hint("b", 7, 6, 2), 200},
+		"all gone": {[]word{{hint("a", 9, 5, 1), quantity.NodeTime(-allocator.HintLife(0) - 1)}},
+			Hint{}, 0},
+		"more than can be counted": {[]word{{hint("a", 7, algorithms.MaxUnits, 1), 100},
+			{hint("b", 7, algorithms.MaxUnits, 2), 200}},
 			hint("b", 7, algorithms.MaxUnits, 2), 200},
 	} {
 		var n nodes
@@ -65,7 +75,9 @@ func TestNodesAreBounded(t *testing.T) {
 					r.Fatalf("%s, one of the last that spoke, is forgotten: %v", s, n)
 				}
 			}
-			if len(n) != len(spoke) || !slices.IsSortedFunc(n, func(a, b heardHint) int { return strings.Compare(a.Node, b.Node) }) {
+			if len(n) != len(spoke) ||
+				!slices.IsSortedFunc(n,
+					func(a, b heardHint) int { return strings.Compare(a.Node, b.Node) }) {
 				r.Fatalf("%d of %d, or out of order: %v", len(n), len(spoke), n)
 			}
 		}

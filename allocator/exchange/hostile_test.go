@@ -36,7 +36,8 @@ func (c *cluster) disturb(r *testRegion, stepping bool) {
 	case 0:
 		r.rate = 0
 	case 1, 2:
-		r.rate, r.per = quantity.MilliRate(c.rand.Int64N(int64(3*c.bucket.Limit))), c.bucket.Window/allocator.Second
+		r.rate, r.per = quantity.MilliRate(c.rand.Int64N(int64(3*c.bucket.Limit))),
+			c.bucket.Window/allocator.Second
 	case 3:
 		if stepping {
 			r.offset += c.rand.Int64N(600_000) - 300_000
@@ -54,8 +55,11 @@ func (c *cluster) disturb(r *testRegion, stepping bool) {
 // lie gossips nonsense in the name of a region's node.
 func (c *cluster) lie(r *testRegion) {
 	any := func() quantity.Units { return quantity.Units(c.rand.Int64() - c.rand.Int64()) }
-	lie := Hint{Region: r.name, Node: "n1", Bucket: "b", Cell: quantity.Cell(int64(r.time())/c.bucket.Cell + c.rand.Int64N(3) - 1), Used: any(), Total: any(),
-		Rate: quantity.MilliRate(c.rand.Int64()), Share: quantity.Units(-c.rand.Int64()), Spare: quantity.Units(c.rand.Int64()), SpareBurst: any()}
+	lie := Hint{Region: r.name, Node: "n1", Bucket: "b",
+		Cell: quantity.Cell(int64(r.time())/c.bucket.Cell + c.rand.Int64N(3) - 1), Used: any(),
+		Total: any(),
+		Rate:  quantity.MilliRate(c.rand.Int64()), Share: quantity.Units(-c.rand.Int64()),
+		Spare: quantity.Units(c.rand.Int64()), SpareBurst: any()}
 	for _, peer := range r.peers() {
 		c.regions[peer].step(Heard{Hint: lie})
 	}
@@ -88,7 +92,8 @@ func (c *cluster) survive(seed uint64, length int64) {
 	for end := c.now.Add(length); len(c.queue) > 0 && c.now < end; {
 		c.run(c.queue[0].at)
 		if err := c.invariants(); err != nil {
-			c.t.Fatalf("seed %d, %.3f s: %v", seed, float64(c.now%(1000*allocator.Second))/allocator.Second, err)
+			c.t.Fatalf("seed %d, %.3f s: %v", seed, float64(c.now%(1000*allocator.Second))/
+				allocator.Second, err)
 		}
 	}
 	if c.judge == nil {
@@ -136,7 +141,8 @@ func hostileCluster(t *testing.T, seed uint64, kind algorithms.Kind, seconds int
 	c := newClusterOf(t, seed, kind, seconds*allocator.Second, split...)
 	if kind.Bucket() {
 		for i, name := range c.names {
-			c.bucket.Bursts[name] = [][]quantity.Units{{300, 20, 30}, {2, 1, 1}, {40, 40, 20}}[seed/3%3][i]
+			c.bucket.Bursts[name] = [][]quantity.Units{{300, 20, 30}, {2, 1, 1},
+				{40, 40, 20}}[seed/3%3][i]
 		}
 		c.bucket.Tick = algorithms.Tick(kind, max(c.bucket.Limit, c.burst()), c.bucket.Window)
 	}
@@ -150,7 +156,8 @@ func (sum *tally) mustBeHard(t *testing.T, kind algorithms.Kind, seeds quantity.
 	t.Logf("%d seeds: %d units borrowed, %d returned, %d tokens borrowed, %d crashes, %d losses",
 		seeds, sum.UnitsBorrowed, sum.UnitsReturned, sum.BurstBorrowed, sum.crashes, sum.losses)
 	tokens := kind == algorithms.TokenBucket
-	if sum.UnitsBorrowed < 50*seeds || sum.UnitsReturned < seeds/4 || tokens && sum.BurstBorrowed < seeds ||
+	if sum.UnitsBorrowed < 50*seeds || sum.UnitsReturned < seeds/4 || tokens &&
+		sum.BurstBorrowed < seeds ||
 		quantity.Units(min(sum.crashes, sum.losses)) < seeds/2 {
 		t.Fatal("the test was too easy")
 	}

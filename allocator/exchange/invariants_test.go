@@ -17,8 +17,10 @@ func (r *testRegion) checkAdmission(d algorithms.Decided) {
 		c.fault("cell %d admitted %d of %d", s.Cell, c.admit[int64(s.Cell)], c.bucket.Limit)
 	case c.bucket.Kind == algorithms.FixedWindow && s.Used > s.Share:
 		c.fault("%s used %d of a share of %d", r.name, s.Used, s.Share)
-	case c.bucket.Kind == algorithms.SlidingWindowCounter && c.estimate() > c.bucket.Limit*quantity.Units(c.bucket.Window):
-		c.fault("the estimates add up to %d units in microseconds of %d", c.estimate(), c.bucket.Limit*quantity.Units(c.bucket.Window))
+	case c.bucket.Kind == algorithms.SlidingWindowCounter &&
+		c.estimate() > c.bucket.Limit*quantity.Units(c.bucket.Window):
+		c.fault("the estimates add up to %d units in microseconds of %d", c.estimate(),
+			c.bucket.Limit*quantity.Units(c.bucket.Window))
 	}
 }
 
@@ -63,7 +65,8 @@ func (c *cluster) conserved() error {
 	var free quantity.Units
 	for _, name := range c.names {
 		r := c.regions[name]
-		i := r.store.Inspect(quantity.StoreTime(r.time()), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})
+		i := r.store.Inspect(quantity.StoreTime(r.time()), algorithms.Inspect{Fence: r.guard(),
+			Target: algorithms.Target{Key: "b", Terms: r.terms()}})
 		shares[int64(i.Cell)] += i.Share
 		shares[int64(i.Cell+1)] += i.NextShare
 		free += i.Free
@@ -99,10 +102,12 @@ func (r *testRegion) withinLendingLimit(l ledger) error {
 			burst += row.BurstLent
 		}
 		if most := allocator.Part(r.bucket.Entitlements[r.name], r.bucket.Lending); units > most {
-			return fmt.Errorf("%s lent %d of cell %d, above its lending limit of %d", r.name, units, cell, most)
+			return fmt.Errorf("%s lent %d of cell %d, above its lending limit of %d", r.name, units,
+				cell, most)
 		}
 		if most := allocator.Part(r.bucket.Bursts[r.name], r.bucket.Lending); burst > most {
-			return fmt.Errorf("%s lent a burst of %d in cell %d, above its lending limit of %d", r.name, burst, cell, most)
+			return fmt.Errorf("%s lent a burst of %d in cell %d, above its lending limit of %d",
+				r.name, burst, cell, most)
 		}
 	}
 	return nil
@@ -114,12 +119,15 @@ func (c *cluster) matched(ledgers map[string]ledger) error {
 		for cell, peers := range cells {
 			for peer, row := range peers {
 				theirs, known := ledgers[peer][cell]
-				if c.clocksApart() && !known || cell <= c.regions[peer].closed || cell <= c.regions[name].closed {
+				if c.clocksApart() && !known || cell <= c.regions[peer].closed ||
+					cell <= c.regions[name].closed {
 					continue // over, or not begun, there; or lost, and closed
 				}
 				given := theirs[name]
-				if row.Borrowed > given.Lent || row.Regained > given.Returned || row.BurstBorrowed > given.BurstLent {
-					return fmt.Errorf("cell %d: %s counts %+v of what %s has as %+v", cell, name, row, peer, given)
+				if row.Borrowed > given.Lent || row.Regained > given.Returned ||
+					row.BurstBorrowed > given.BurstLent {
+					return fmt.Errorf("cell %d: %s counts %+v of what %s has as %+v", cell, name,
+						row, peer, given)
 				}
 			}
 		}

@@ -34,7 +34,8 @@ func (c *cluster) burst() (sum quantity.Units) {
 // judged has the oracle judge the cluster from outside. The oracle has no rule for the counter
 // where clocks are apart; see estimate for that.
 func (c *cluster) judged() {
-	c.limit = oracle.Limit{Limit: int64(c.bucket.Limit), Burst: int64(c.burst()), Window: time.Duration(c.bucket.Window) * time.Microsecond,
+	c.limit = oracle.Limit{Limit: int64(c.bucket.Limit), Burst: int64(c.burst()),
+		Window:    time.Duration(c.bucket.Window) * time.Microsecond,
 		Algorithm: string(c.bucket.Kind)}
 	c.judge = oracle.New(c.limit)
 }
@@ -46,7 +47,8 @@ func (r *testRegion) tell(admitted, denied quantity.Units, d algorithms.Decided)
 	if c.judge == nil {
 		return
 	}
-	a := oracle.Answer{Bucket: "b", Region: r.name, Node: "n1", Cell: int64(d.Buckets[0].Cell), At: int64(d.Now), Share: int64(d.Buckets[0].Share)}
+	a := oracle.Answer{Bucket: "b", Region: r.name, Node: "n1", Cell: int64(d.Buckets[0].Cell),
+		At: int64(d.Now), Share: int64(d.Buckets[0].Share)}
 	if c.apart {
 		a.At = int64(c.now)
 		a.Cell = c.limit.CellOf(int64(c.now))

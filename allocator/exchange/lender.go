@@ -17,7 +17,8 @@ type serving struct {
 // onAsked refuses asks that cannot be right and has the store debit the others.
 func (m *Machine) onAsked(now quantity.NodeTime, e Asked) {
 	s := &serving{from: e.Message.From, buckets: e.Buckets, reply: Reply{
-		From: m.region, Generation: m.generation, ForGeneration: e.Message.Generation, Epoch: m.epoch,
+		From: m.region, Generation: m.generation, ForGeneration: e.Message.Generation,
+		Epoch:  m.epoch,
 		Grants: make([]Grant, len(e.Message.Asks)),
 	}}
 	from := m.peer(e.Message.From)
@@ -55,7 +56,8 @@ func (m *Machine) refuse(now quantity.NodeTime, e Asked, i int, believed bool) R
 		return RefusedEpoch
 	case from == nil || b == nil:
 		return RefusedUnknown
-	case !plausible(a.Lent, a.Returned, a.Burst) || a.Cell < 0 || a.Cell > quantity.Cell(maxTime/b.Cell):
+	case !plausible(a.Lent, a.Returned, a.Burst) || a.Cell < 0 ||
+		a.Cell > quantity.Cell(maxTime/b.Cell):
 		return RefusedImplausible
 	case !believed:
 		return RefusedImplausible
@@ -91,7 +93,8 @@ func plausible(units ...quantity.Units) bool {
 // peers.
 func (m *Machine) lend(now quantity.NodeTime, e Asked, i int) Lend {
 	b, a := e.Buckets[i], e.Message.Asks[i]
-	l := Lend{ID: e.ID, Bucket: b, Generation: m.generation, Peer: e.Message.From, Cell: a.Cell, Returned: a.Returned, Lent: a.Lent, Burst: a.Burst}
+	l := Lend{ID: e.ID, Bucket: b, Generation: m.generation, Peer: e.Message.From, Cell: a.Cell,
+		Returned: a.Returned, Lent: a.Lent, Burst: a.Burst}
 	v := m.view(now, b)
 	if v == nil { // no room to track its demand: keep everything
 		l.Kept, l.KeptBurst = b.Limit, algorithms.MaxUnits
@@ -110,7 +113,8 @@ func (m *Machine) lend(now quantity.NodeTime, e Asked, i int) Lend {
 		counted = 0 // nothing of the cell is used before it opens
 	}
 	o.Used += m.margin(now, v, a.Cell, o)
-	l.Kept = allocator.Kept(o, counted, v.entitlement(), m.grace(), m.reserved(now, v, a.Cell, o, e.Message.From))
+	l.Kept = allocator.Kept(o, counted, v.entitlement(), m.grace(), m.reserved(now, v, a.Cell, o,
+		e.Message.From))
 	if opens == 0 && !m.noTail && v.frame.TailLeft(o) {
 		l.Kept = 0
 	}
@@ -124,7 +128,8 @@ func (m *Machine) lend(now quantity.NodeTime, e Asked, i int) Lend {
 }
 
 // margin returns how many units of a cell this region keeps beyond what it expects to use.
-func (m *Machine) margin(now quantity.NodeTime, v *view, cell quantity.Cell, o allocator.Outlook) quantity.Units {
+func (m *Machine) margin(now quantity.NodeTime, v *view, cell quantity.Cell,
+	o allocator.Outlook) quantity.Units {
 	slack := v.Limit - o.Total()
 	for i := range v.dealings {
 		slack -= v.expects(&v.dealings[i], cell, now)
@@ -134,7 +139,8 @@ func (m *Machine) margin(now quantity.NodeTime, v *view, cell quantity.Cell, o a
 
 // reserved returns how many units of a cell regions other than the asker lack, by their hints. It
 // returns 0 if no time is left in the cell for them to ask.
-func (m *Machine) reserved(now quantity.NodeTime, v *view, cell quantity.Cell, o allocator.Outlook, asker string) quantity.Units {
+func (m *Machine) reserved(now quantity.NodeTime, v *view, cell quantity.Cell, o allocator.Outlook,
+	asker string) quantity.Units {
 	if !v.frame.KeepsForOthers(o) {
 		return 0
 	}
@@ -142,7 +148,8 @@ func (m *Machine) reserved(now quantity.NodeTime, v *view, cell quantity.Cell, o
 }
 
 // othersWant returns how many units of a cell regions other than the asker lack, by their hints.
-func (m *Machine) othersWant(now quantity.NodeTime, v *view, cell quantity.Cell, asker string) quantity.Units {
+func (m *Machine) othersWant(now quantity.NodeTime, v *view, cell quantity.Cell,
+	asker string) quantity.Units {
 	var want quantity.Units
 	for i, p := range m.peers {
 		d := &v.dealings[i]
@@ -183,8 +190,10 @@ func (m *Machine) onLent(now quantity.NodeTime, e Lent) {
 		m.noteLent(b, s.from, g, given)
 		g.Retry = m.retryAfter(now, b, g.Cell, given)
 		if g.Lent > 0 || g.Returned > 0 || g.Burst > 0 {
-			rows = append(rows, Row{Bucket: b.ID, Peer: s.from, Cell: g.Cell, Lent: g.Lent, Returned: g.Returned,
-				Burst: g.Burst, Generation: m.generation, Until: b.Terms(m.region).Weighs(g.Cell)})
+			rows = append(rows, Row{Bucket: b.ID, Peer: s.from, Cell: g.Cell, Lent: g.Lent,
+				Returned: g.Returned,
+				Burst:    g.Burst, Generation: m.generation,
+				Until: b.Terms(m.region).Weighs(g.Cell)})
 		}
 	}
 	if len(rows) > 0 {
@@ -196,9 +205,11 @@ func (m *Machine) onLent(now quantity.NodeTime, e Lent) {
 
 // retryAfter returns after how many microseconds it may help to ask this region again for a cell of
 // which it has just given all it would.
-func (m *Machine) retryAfter(now quantity.NodeTime, b *Bucket, cell quantity.Cell, given algorithms.Given) int64 {
+func (m *Machine) retryAfter(now quantity.NodeTime, b *Bucket, cell quantity.Cell,
+	given algorithms.Given) int64 {
 	v := m.views[b.ID]
-	e := allocator.Emptied{Limit: b.Limit, Left: (cell + 1).OpensAt(b.Cell).Sub(given.Now), Keeps: given.State.Free > 0}
+	e := allocator.Emptied{Limit: b.Limit, Left: (cell + 1).OpensAt(b.Cell).Sub(given.Now),
+		Keeps: given.State.Free > 0}
 	e.Unseen = v == nil || cell > v.state.Cell
 	if !e.Unseen {
 		e.Outlook, _ = v.outlook(cell, given.Now, m.rate(now, v))
@@ -215,7 +226,8 @@ func (m *Machine) noteLent(b *Bucket, peer string, g *Grant, given algorithms.Gi
 	v.observe(given.State, given.Now)
 	pos := v.dealing(peer).at(g.Cell)
 	row := pos.row
-	lent, returned, burst := max(g.Lent-row.Lent, 0), max(g.Returned-row.Returned, 0), max(g.Burst-row.BurstLent, 0)
+	lent, returned, burst := max(g.Lent-row.Lent, 0), max(g.Returned-row.Returned, 0),
+		max(g.Burst-row.BurstLent, 0)
 	m.stats.UnitsLent += lent
 	m.stats.UnitsReturned += returned
 	m.stats.BurstLent += burst
@@ -241,7 +253,8 @@ func (m *Machine) onRecorded(e Recorded) {
 			if s.reply.Grants[i].Refusal == NotRefused {
 				m.countRefusal(RefusedStore)
 			}
-			s.reply.Grants[i] = Grant{Refusal: RefusedStore, Cell: s.reply.Grants[i].Cell, Retry: allocator.MaxRetry}
+			s.reply.Grants[i] = Grant{Refusal: RefusedStore, Cell: s.reply.Grants[i].Cell,
+				Retry: allocator.MaxRetry}
 		}
 	}
 	m.reply(e.ID, s)

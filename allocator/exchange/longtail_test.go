@@ -15,7 +15,8 @@ import (
 func TestBenefitOfTheLongTail(t *testing.T) {
 	const part = 2000
 	benefit(t, 8, 1, func(seed uint64, draw *rand.Rand, off bool) *cluster {
-		c := newClusterOf(t, seed, algorithms.FixedWindow, 60*allocator.Second, part, part, part, part, part)
+		c := newClusterOf(t, seed, algorithms.FixedWindow, 60*allocator.Second, part, part, part,
+			part, part)
 		c.net.hintDelay = allocator.Second
 		c.run(quantity.NodeTime((int64(c.now)/c.bucket.Window + 1) * c.bucket.Window))
 		c.quiet(Options{WithoutTail: off}, false)

@@ -114,8 +114,10 @@ func New(region, node string, o Options) *Machine {
 	return &Machine{
 		region: region, node: node,
 		noHints: o.WithoutHints, noAdvance: o.WithoutAdvance, noLending: o.WithoutLending,
-		noBurst: o.WithoutBurst, noTail: o.WithoutTail, nodes: max(o.Nodes, 1), recoveries: map[string]*recovery{},
-		views: map[string]*view{}, mates: map[string]*voices{}, serving: map[uint64]*serving{}, calls: map[uint64]*call{},
+		noBurst: o.WithoutBurst, noTail: o.WithoutTail, nodes: max(o.Nodes, 1),
+		recoveries: map[string]*recovery{},
+		views:      map[string]*view{}, mates: map[string]*voices{}, serving: map[uint64]*serving{},
+		calls: map[uint64]*call{},
 	}
 }
 
@@ -160,7 +162,8 @@ type PeerAge struct {
 func (m *Machine) Ages(now quantity.NodeTime) []PeerAge {
 	ages := make([]PeerAge, len(m.peers))
 	for i, p := range m.peers {
-		ages[i] = PeerAge{Peer: p.name, Heard: p.heard, RoundTrip: p.roundTrip, Degraded: p.degraded(now), Moved: p.moved}
+		ages[i] = PeerAge{Peer: p.name, Heard: p.heard, RoundTrip: p.roundTrip,
+			Degraded: p.degraded(now), Moved: p.moved}
 		if p.heard {
 			ages[i].Age = now.Sub(p.answered)
 		}
@@ -241,7 +244,8 @@ func (m *Machine) onTick(now quantity.NodeTime, e Tick) {
 // rights still count, unless more than half of MaxBuckets are in view.
 func (m *Machine) forgetIdle(now quantity.NodeTime) {
 	m.order = slices.DeleteFunc(m.order, func(v *view) bool {
-		idle := now.Sub(v.active) > idleAfter && (len(m.views) > MaxBuckets/2 || !v.hasMoved(algorithms.CellAt(m.storeTime(now), v.Cell)))
+		idle := now.Sub(v.active) > idleAfter && (len(m.views) > MaxBuckets/2 ||
+			!v.hasMoved(algorithms.CellAt(m.storeTime(now), v.Cell)))
 		if idle {
 			delete(m.views, v.ID)
 		}
@@ -260,12 +264,14 @@ func (m *Machine) view(now quantity.NodeTime, b *Bucket) *view {
 		v = &view{Bucket: b, self: m.region, sampled: now, mates: m.mates[b.ID]}
 		v.setPeers(m.peers)
 		f := v.entitlement()
-		v.state = algorithms.State{Cell: algorithms.CellAt(m.storeTime(now), b.Cell), Entitlement: f, Share: f, NextShare: f, Free: f}
+		v.state = algorithms.State{Cell: algorithms.CellAt(m.storeTime(now), b.Cell),
+			Entitlement: f, Share: f, NextShare: f, Free: f}
 		if v.frame.Bucket {
 			v.state.Free = v.own.Burst
 		}
 		m.views[b.ID] = v
-		at, _ := slices.BinarySearchFunc(m.order, b.ID, func(v *view, id string) int { return strings.Compare(v.ID, id) })
+		at, _ := slices.BinarySearchFunc(m.order, b.ID,
+			func(v *view, id string) int { return strings.Compare(v.ID, id) })
 		m.order = slices.Insert(m.order, at, v)
 	}
 	old := v.Epoch

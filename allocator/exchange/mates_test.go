@@ -26,8 +26,9 @@ func (c *cluster) anyNode(name string) *testRegion {
 // mate adds a node to a region: it has the region's store, and a memory of its own.
 func (c *cluster) mate(name string) *testRegion {
 	first := c.regions[name]
-	n := &testRegion{cluster: c, name: name, node: fmt.Sprint("n", 2+len(c.mates[name])), options: first.options,
-		store: first.store, journal: first.journal, counted: first.counted, offset: first.offset}
+	n := &testRegion{cluster: c, name: name, node: fmt.Sprint("n", 2+len(c.mates[name])),
+		options: first.options,
+		store:   first.store, journal: first.journal, counted: first.counted, offset: first.offset}
 	if c.mates == nil {
 		c.mates = map[string][]*testRegion{}
 	}
@@ -71,7 +72,8 @@ func TestMatesBorrowAsOne(t *testing.T) {
 
 // admittedBy adds what each region admits in six seconds of steady demand that is spread over so
 // many nodes in each.
-func admittedBy(t *testing.T, seed uint64, kind algorithms.Kind, rates []int64, nodes int64, sum []quantity.Units) {
+func admittedBy(t *testing.T, seed uint64, kind algorithms.Kind, rates []int64, nodes int64,
+	sum []quantity.Units) {
 	c := newClusterOf(t, seed, kind, allocator.Second, 400, 400, 200)
 	for n, name := range c.names {
 		for range nodes - 1 {
@@ -121,7 +123,8 @@ func TestMatesUnderHostility(t *testing.T) {
 
 // vary changes a node's demand again and again; half of the time it has none.
 func (c *cluster) vary(r *testRegion) {
-	r.rate, r.per = quantity.MilliRate(max(quantity.Units(c.rand.Int64N(int64(2*c.bucket.Limit)))-c.bucket.Limit, 0)), c.bucket.Window/allocator.Second
+	r.rate, r.per = quantity.MilliRate(max(quantity.Units(c.rand.Int64N(int64(2*c.bucket.Limit)))-
+		c.bucket.Limit, 0)), c.bucket.Window/allocator.Second
 	c.after(c.rand.Int64N(2*allocator.Second), func() { c.vary(r) })
 }
 
@@ -130,8 +133,10 @@ func (c *cluster) vary(r *testRegion) {
 func TestALenderKeepsWhatItsMatesNeed(t *testing.T) {
 	b, m, now := long(allocator.Second)
 	kept := func() quantity.Units {
-		return m.Step(now, Asked{ID: 5, Message: Message{From: "eu", Generation: 9, Epoch: epochForTests,
-			Asks: []Ask{{Bucket: "w", Cell: algorithms.CellAt(quantity.StoreTime(now), b.Cell) + 1, Lent: 380}}}, Buckets: []*Bucket{b}}).Lend[0].Kept
+		return m.Step(now, Asked{ID: 5, Message: Message{From: "eu", Generation: 9,
+			Epoch: epochForTests,
+			Asks: []Ask{{Bucket: "w", Cell: algorithms.CellAt(quantity.StoreTime(now), b.Cell) + 1,
+				Lent: 380}}}, Buckets: []*Bucket{b}}).Lend[0].Kept
 	}
 	for _, node := range []string{"n2", "n3"} {
 		m.Step(now, Heard{Hint: Hint{Region: "us", Node: node, Bucket: "w", Rate: 100_000}})
@@ -168,7 +173,8 @@ func TestMatesPublishWhatTheyUseTogether(t *testing.T) {
 		}
 		c.run(c.now + 3*allocator.Second)
 		mate.step(Heard{Hint: Hint{Region: "us", Node: "n9", Bucket: "b", Rate: 1}})
-		before := [2]int64{c.regions["us"].machine.stats.HintsPublished, mate.machine.stats.HintsPublished}
+		before := [2]int64{c.regions["us"].machine.stats.HintsPublished,
+			mate.machine.stats.HintsPublished}
 		c.run(c.now + 2*allocator.Second)
 		for i, n := range c.nodes("us") {
 			if got := n.machine.stats.HintsPublished > before[i]; got != want {

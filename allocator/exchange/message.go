@@ -61,7 +61,8 @@ const (
 // refusals is the number of Refusal values, NotRefused included.
 const refusals = len(refusalNames)
 
-var refusalNames = [...]string{"none", "epoch", "unknown", "finished", "unheard", "implausible", "store"}
+var refusalNames = [...]string{"none", "epoch", "unknown", "finished", "unheard", "implausible",
+	"store"}
 
 func (r Refusal) String() string { return refusalNames[r.known()] }
 
@@ -80,11 +81,12 @@ type Hint struct {
 	Node   string
 	Bucket string
 	Cell   quantity.Cell
-	Used   quantity.Units     // units that count now
-	Total  quantity.Units     // the most that will count until the end of Cell, by all nodes it hears
-	Rate   quantity.MilliRate // demand on this node, milliunits per second
-	Share  quantity.Units     // the rights its region holds of Cell
-	Spare  quantity.Units     // what its region would lend of Cell
+	Used   quantity.Units // units that count now
+	// the most that will count until the end of Cell, by all nodes it hears
+	Total quantity.Units
+	Rate  quantity.MilliRate // demand on this node, milliunits per second
+	Share quantity.Units     // the rights its region holds of Cell
+	Spare quantity.Units     // what its region would lend of Cell
 
 	SpareBurst quantity.Units
 }

@@ -37,16 +37,21 @@ func TestAsksThatAreRefused(t *testing.T) {
 		change func(*Message)
 		want   Refusal
 	}{
-		"another epoch":            {good, func(m *Message) { m.Epoch = "2-other" }, RefusedEpoch},
-		"a region unknown":         {good, func(m *Message) { m.From = "mars" }, RefusedUnknown},
-		"ourselves":                {good, func(m *Message) { m.From = "eu" }, RefusedUnknown},
-		"a bucket unknown":         {Ask{Bucket: "x", Cell: eu.cell(), Lent: 10}, nil, RefusedUnknown},
-		"a negative amount":        {Ask{Bucket: "b", Cell: eu.cell(), Lent: -1}, nil, RefusedImplausible},
-		"a negative return":        {Ask{Bucket: "b", Cell: eu.cell(), Returned: -1}, nil, RefusedImplausible},
-		"more than can be counted": {Ask{Bucket: "b", Cell: eu.cell(), Lent: algorithms.MaxUnits + 1}, nil, RefusedImplausible},
+		"another epoch":    {good, func(m *Message) { m.Epoch = "2-other" }, RefusedEpoch},
+		"a region unknown": {good, func(m *Message) { m.From = "mars" }, RefusedUnknown},
+		"ourselves":        {good, func(m *Message) { m.From = "eu" }, RefusedUnknown},
+		"a bucket unknown": {Ask{Bucket: "x", Cell: eu.cell(), Lent: 10}, nil,
+			RefusedUnknown},
+		"a negative amount": {Ask{Bucket: "b", Cell: eu.cell(), Lent: -1}, nil,
+			RefusedImplausible},
+		"a negative return": {Ask{Bucket: "b", Cell: eu.cell(), Returned: -1}, nil,
+			RefusedImplausible},
+		"more than can be counted": {Ask{Bucket: "b", Cell: eu.cell(),
+			Lent: algorithms.MaxUnits + 1}, nil, RefusedImplausible},
 	} {
 		out := eu.asks(x.ask, x.change)
-		if len(out.Lend) != 0 || len(out.Replies) != 1 || out.Replies[0].Reply.Grants[0].Refusal != x.want {
+		if len(out.Lend) != 0 || len(out.Replies) != 1 ||
+			out.Replies[0].Reply.Grants[0].Refusal != x.want {
 			t.Errorf("%s: %+v, want refusal %s", name, out, x.want)
 		}
 	}
@@ -54,7 +59,8 @@ func TestAsksThatAreRefused(t *testing.T) {
 	for _, p := range eu.machine.peers {
 		p.answered -= DegradedAfter
 	}
-	if out := eu.asks(good, nil); len(out.Lend) != 0 || out.Replies[0].Reply.Grants[0].Refusal != RefusedUnheard {
+	if out := eu.asks(good, nil); len(out.Lend) != 0 ||
+		out.Replies[0].Reply.Grants[0].Refusal != RefusedUnheard {
 		t.Errorf("a region that does not hear us: %+v", out)
 	}
 }
@@ -68,7 +74,8 @@ func TestNoReplyBeforeTheRowIsDurable(t *testing.T) {
 		if len(out.Lend) != 1 || len(out.Replies) != 0 {
 			t.Fatalf("ask: %+v", out)
 		}
-		given := algorithms.Given{Head: algorithms.Head{Now: quantity.StoreTime(eu.time())}, State: algorithms.State{Cell: eu.cell(), Share: 390}, Row: algorithms.Row{Lent: 10}}
+		given := algorithms.Given{Head: algorithms.Head{Now: quantity.StoreTime(eu.time())},
+			State: algorithms.State{Cell: eu.cell(), Share: 390}, Row: algorithms.Row{Lent: 10}}
 		out = eu.machine.Step(eu.now, Lent{ID: 1, Given: []algorithms.Given{given}})
 		if len(out.Record) != 1 || len(out.Replies) != 0 {
 			t.Fatalf("lent: %+v", out)
@@ -86,11 +93,13 @@ func TestNoReplyBeforeTheRowIsDurable(t *testing.T) {
 func TestNothingIsLentAfterTheJournalFailed(t *testing.T) {
 	_, eu := met(t)
 	eu.asks(Ask{Bucket: "b", Cell: eu.cell(), Lent: 10}, nil)
-	given := algorithms.Given{Head: algorithms.Head{Now: quantity.StoreTime(eu.time())}, State: algorithms.State{Cell: eu.cell(), Share: 390}, Row: algorithms.Row{Lent: 10}}
+	given := algorithms.Given{Head: algorithms.Head{Now: quantity.StoreTime(eu.time())},
+		State: algorithms.State{Cell: eu.cell(), Share: 390}, Row: algorithms.Row{Lent: 10}}
 	eu.machine.Step(eu.now, Lent{ID: 1, Given: []algorithms.Given{given}})
 	eu.machine.Step(eu.now, Recorded{ID: 1})
 	out := eu.asks(Ask{Bucket: "b", Cell: eu.cell(), Lent: 20}, nil)
-	if len(out.Lend) != 0 || out.Replies[0].Reply.Grants[0].Refusal != RefusedStore || !eu.machine.Stats().JournalFailed {
+	if len(out.Lend) != 0 || out.Replies[0].Reply.Grants[0].Refusal != RefusedStore ||
+		!eu.machine.Stats().JournalFailed {
 		t.Errorf("after the journal failed: %+v", out)
 	}
 }
@@ -107,7 +116,8 @@ func TestTheStoreRefusesWhatNoLenderMayGive(t *testing.T) {
 		"more than the lending limit": {381, 0, algorithms.StatusImplausible},
 		"a return of nothing lent":    {10, 1, algorithms.StatusImplausible},
 	} {
-		got := eu.store.Credit(quantity.StoreTime(eu.time()), algorithms.Credit{Fence: eu.guard(), Target: algorithms.Target{Key: name, Terms: eu.terms()}, Peer: "us",
+		got := eu.store.Credit(quantity.StoreTime(eu.time()), algorithms.Credit{Fence: eu.guard(),
+			Target: algorithms.Target{Key: name, Terms: eu.terms()}, Peer: "us",
 			PeerGeneration: 1, Cell: eu.cell(), Lent: x.lent, Returned: x.returned, Most: 380})
 		if got.Status != x.want {
 			t.Errorf("%s: %s, want %s", name, got.Status, x.want)
@@ -119,13 +129,17 @@ func TestTheStoreRefusesWhatNoLenderMayGive(t *testing.T) {
 // of another region, for another cell, or of amounts that cannot be.
 func TestRepliesThatAreNotCredited(t *testing.T) {
 	for name, change := range map[string]func(*Reply){
-		"another generation of ours":     func(r *Reply) { r.ForGeneration = 2 },
-		"another epoch":                  func(r *Reply) { r.Epoch = "2-other" },
-		"another region":                 func(r *Reply) { r.From = "ap" },
-		"another cell":                   func(r *Reply) { r.Grants[0].Cell++ },
-		"more than can be counted":       func(r *Reply) { r.Grants[0].Lent = algorithms.MaxUnits + 1 },
-		"a negative amount":              func(r *Reply) { r.Grants[0].Lent = -1 },
-		"a grant too many":               func(r *Reply) { r.Grants = append(r.Grants, r.Grants[0]) },
+		"another generation of ours": func(r *Reply) { r.ForGeneration = 2 },
+		"another epoch":              func(r *Reply) { r.Epoch = "2-other" },
+		"another region":             func(r *Reply) { r.From = "ap" },
+		"another cell":               func(r *Reply) { r.Grants[0].Cell++ },
+		"more than can be counted": func(r *Reply) {
+			r.Grants[0].Lent = algorithms.MaxUnits + 1
+		},
+		"a negative amount": func(r *Reply) { r.Grants[0].Lent = -1 },
+		"a grant too many": func(r *Reply) {
+			r.Grants = append(r.Grants, r.Grants[0])
+		},
 		"nothing (what is sent is good)": func(*Reply) {},
 	} {
 		c := newCluster(t, 1, allocator.Second, 400, 400, 200)
@@ -145,10 +159,12 @@ func TestRepliesThatAreNotCredited(t *testing.T) {
 			}
 		}
 		ask := call.Message.Asks[0]
-		r := Reply{From: "eu", Generation: 1, ForGeneration: 1, Epoch: epochForTests, Grants: []Grant{{Cell: ask.Cell, Lent: ask.Lent}}}
+		r := Reply{From: "eu", Generation: 1, ForGeneration: 1, Epoch: epochForTests,
+			Grants: []Grant{{Cell: ask.Cell, Lent: ask.Lent}}}
 		change(&r)
 		out := us.machine.Step(us.now, Answered{ID: call.ID, Reply: r})
-		if credited := len(out.Credits) > 0; credited != (name == "nothing (what is sent is good)") {
+		if credited := len(out.Credits) > 0; credited !=
+			(name == "nothing (what is sent is good)") {
 			t.Errorf("%s: credited %t", name, credited)
 		}
 		if out := us.machine.Step(us.now, Answered{ID: call.ID, Reply: r}); len(out.Credits) > 0 {

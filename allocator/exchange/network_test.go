@@ -88,7 +88,8 @@ func (r *testRegion) gossip(h Hint) {
 	for _, name := range r.names {
 		for _, n := range r.nodes(name) {
 			if n != r {
-				r.transmit(r.name, name, r.net.hintDelay-r.net.delay, func() { n.step(Heard{Hint: h}) })
+				r.transmit(r.name, name, r.net.hintDelay-r.net.delay,
+					func() { n.step(Heard{Hint: h}) })
 			}
 		}
 	}

@@ -40,9 +40,12 @@ func TestUseOfAnOlderCellRaisesNothing(t *testing.T) {
 	d.tells("eu", out.questions("eu")...)
 	cell := quantity.Cell(d.store() / doubtDay)
 	mine := algorithms.Use{Cell: cell, Units: 3, At: d.store() - 1}
-	d.m.Step(d.now, Testified{Testimonies{From: "us", Node: "n9", ForGeneration: 7, All: []Testimony{
-		{Bucket: "b", WholeSince: math.MaxInt64, Use: algorithms.Use{Cell: cell - 1, Units: 500, At: d.store() - doubtDay}}}}})
-	restores := d.m.Step(d.now, Consulted{Consult: out.Consults[0], All: []Testimony{{Bucket: "b", WholeSince: math.MaxInt64, Use: mine}}}).Restores
+	d.m.Step(d.now, Testified{Testimonies{From: "us", Node: "n9", ForGeneration: 7,
+		All: []Testimony{
+			{Bucket: "b", WholeSince: math.MaxInt64, Use: algorithms.Use{Cell: cell - 1, Units: 500,
+				At: d.store() - doubtDay}}}}})
+	restores := d.m.Step(d.now, Consulted{Consult: out.Consults[0],
+		All: []Testimony{{Bucket: "b", WholeSince: math.MaxInt64, Use: mine}}}).Restores
 	for range 50 {
 		if len(restores) > 0 {
 			break
@@ -59,22 +62,28 @@ func TestUseOfAnOlderCellRaisesNothing(t *testing.T) {
 func TestExtremeTestimony(t *testing.T) {
 	for _, n := range []quantity.Units{math.MinInt64, math.MaxInt64, -1, algorithms.MaxUnits + 1} {
 		for what, of := range map[string]func(*Testimony){
-			"units":    func(x *Testimony) { x.Use.Units = n },
-			"cell":     func(x *Testimony) { x.Use.Cell = quantity.Cell(n) },
-			"time":     func(x *Testimony) { x.Use.At = quantity.StoreTime(n) },
-			"lent":     func(x *Testimony) { x.Rows = []algorithms.RememberedRow{{Peer: "eu", Cell: 20_000, Lent: n}} },
-			"returned": func(x *Testimony) { x.Rows = []algorithms.RememberedRow{{Peer: "eu", Cell: 20_000, Returned: n}} },
-			"now":      func(x *Testimony) { x.Now = quantity.StoreTime(n) },
-			"loss":     func(x *Testimony) { x.LostAt = quantity.StoreTime(n) },
+			"units": func(x *Testimony) { x.Use.Units = n },
+			"cell":  func(x *Testimony) { x.Use.Cell = quantity.Cell(n) },
+			"time":  func(x *Testimony) { x.Use.At = quantity.StoreTime(n) },
+			"lent": func(x *Testimony) {
+				x.Rows = []algorithms.RememberedRow{{Peer: "eu", Cell: 20_000, Lent: n}}
+			},
+			"returned": func(x *Testimony) {
+				x.Rows = []algorithms.RememberedRow{{Peer: "eu", Cell: 20_000, Returned: n}}
+			},
+			"now":  func(x *Testimony) { x.Now = quantity.StoreTime(n) },
+			"loss": func(x *Testimony) { x.LostAt = quantity.StoreTime(n) },
 		} {
 			d := newDoubting(t)
 			d.loses(d.bucket("b"))
 			before := d.m.Stats().Implausible
 			told := Testimony{Bucket: "b", WholeSince: math.MaxInt64}
 			of(&told)
-			d.m.Step(d.now, Testified{Testimonies{From: "us", Node: "n2", ForGeneration: 7, All: []Testimony{told}}})
+			d.m.Step(d.now, Testified{Testimonies{From: "us", Node: "n2", ForGeneration: 7,
+				All: []Testimony{told}}})
 			r := d.m.recoveries["b"]
-			if d.m.Stats().Implausible != before+1 || len(r.rows) > 0 || r.use != (algorithms.Use{}) || slices.Contains(r.nodesAnswered, "n2") {
+			if d.m.Stats().Implausible != before+1 || len(r.rows) > 0 ||
+				r.use != (algorithms.Use{}) || slices.Contains(r.nodesAnswered, "n2") {
 				t.Errorf("%s of %d is believed: %+v", what, n, r)
 			}
 		}

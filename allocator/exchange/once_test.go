@@ -14,19 +14,23 @@ import (
 // heldOnce compares each value that the machine computed once and keeps with the value as computed
 // now.
 func (m *Machine) heldOnce(now quantity.NodeTime) error {
-	if len(m.order) != len(m.views) || !slices.IsSortedFunc(m.order, func(a, b *view) int { return strings.Compare(a.ID, b.ID) }) {
+	if len(m.order) != len(m.views) || !slices.IsSortedFunc(m.order,
+		func(a, b *view) int { return strings.Compare(a.ID, b.ID) }) {
 		return fmt.Errorf("%d buckets in order, %d in view", len(m.order), len(m.views))
 	}
 	for _, v := range m.order {
-		if m.views[v.ID] != v || v.own != v.part(m.region) || v.frame != v.frameOf() || v.rate != v.demand.Rate(v.Cell) || len(v.dealings) != len(m.peers) {
-			return fmt.Errorf("bucket %s: part %+v, rate %d, %d dealings", v.ID, v.own, v.rate, len(v.dealings))
+		if m.views[v.ID] != v || v.own != v.part(m.region) || v.frame != v.frameOf() ||
+			v.rate != v.demand.Rate(v.Cell) || len(v.dealings) != len(m.peers) {
+			return fmt.Errorf("bucket %s: part %+v, rate %d, %d dealings", v.ID, v.own, v.rate,
+				len(v.dealings))
 		}
 		said := m.mates[v.ID]
 		if said != nil && said != v.mates || said == nil && v.mates.rate(now) != 0 {
 			return fmt.Errorf("bucket %s listens to other mates than the machine", v.ID)
 		}
 		if said != nil && said.rate(now) != said.nodes.rate(now) {
-			return fmt.Errorf("bucket %s: mates ask for %d, not %d", v.ID, said.rate(now), said.nodes.rate(now))
+			return fmt.Errorf("bucket %s: mates ask for %d, not %d", v.ID, said.rate(now),
+				said.nodes.rate(now))
 		}
 		for i, p := range m.peers {
 			d := &v.dealings[i]
@@ -39,7 +43,8 @@ func (m *Machine) heldOnce(now quantity.NodeTime) error {
 			said, at := d.together(now)
 			want, wantAt := d.nodes.together(now)
 			if *said != want || at != wantAt {
-				return fmt.Errorf("peer %s: %+v of %d, not %+v of %d", p.name, *said, at, want, wantAt)
+				return fmt.Errorf("peer %s: %+v of %d, not %+v of %d", p.name, *said, at, want,
+					wantAt)
 			}
 		}
 	}
@@ -80,7 +85,8 @@ func TestANewDocumentIsLookedUpAnew(t *testing.T) {
 	b, m, now := long(60 * allocator.Second)
 	m.Step(now, spent(b, now, 4))
 	two := *b
-	two.Epoch, two.Limit, two.Entitlements = "2-test", 900, map[string]quantity.Units{"us": 300, "sa": 300, "ap": 300}
+	two.Epoch, two.Limit, two.Entitlements = "2-test", 900, map[string]quantity.Units{"us": 300,
+		"sa": 300, "ap": 300}
 	m.Step(now, TenureChanged{Generation: 7, Epoch: "2-test", Peers: []string{"ap", "sa"}})
 	if err := m.heldOnce(now); err != nil {
 		t.Error(err)

@@ -11,7 +11,8 @@ import (
 // asks at the pace that its lenders name, not at the faster pace that suits lenders whose use
 // fades.
 func TestPaceOfAsksWhereUseFades(t *testing.T) {
-	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {
+	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter,
+		algorithms.SlidingWindowLog} {
 		t.Run(string(kind), func(t *testing.T) {
 			const seconds = 10
 			c := newClusterOf(t, 1, kind, allocator.Second, 400, 400, 200)

@@ -30,11 +30,12 @@ type peer struct {
 	roundTrip      int64             // smoothed, microseconds; 0: not measured
 	underway       int               // calls under way
 	queue          queue             // buckets that wait for room in calls to it
-	index          int               // in the machine's peers: the document's order without this region
-	open           int               // index in Effects.Calls of this step's call to it; see hasCall
-	away           bool              // this node was degraded towards it at the last tick
-	clock          clock
-	moved          Moved
+	// in the machine's peers: the document's order without this region
+	index int
+	open  int  // index in Effects.Calls of this step's call to it; see hasCall
+	away  bool // this node was degraded towards it at the last tick
+	clock clock
+	moved Moved
 }
 
 // Moved counts the units that this node has moved between its region and a peer since it first knew

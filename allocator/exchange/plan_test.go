@@ -42,7 +42,8 @@ func (c *cluster) demandFor(o Options, seconds int64, units ...quantity.Units) {
 // opens, because rights of that are asked for a cell ahead.
 func TestSharesFollowDemand(t *testing.T) {
 	const into = 100_000 // the step comes a tenth into a cell
-	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.TokenBucket, algorithms.LeakyBucket} {
+	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.TokenBucket,
+		algorithms.LeakyBucket} {
 		t.Run(string(kind), func(t *testing.T) {
 			for seed := range uint64(40) {
 				c := newClusterOf(t, seed, kind, allocator.Second, 400, 400, 200)
@@ -90,7 +91,8 @@ func (c *cluster) measure(seed uint64, wants func(cell quantity.Cell) quantity.U
 		}
 	}
 	roundTrip := 2 * c.net.delay
-	if c.bucket.Kind == algorithms.LeakyBucket && whole > 0 && int64(whole) <= int64((cell+1).OpensAt(c.bucket.Cell)+Interval/10) {
+	if c.bucket.Kind == algorithms.LeakyBucket && whole > 0 &&
+		int64(whole) <= int64((cell+1).OpensAt(c.bucket.Cell)+Interval/10) {
 		return
 	}
 	switch {
@@ -110,7 +112,8 @@ func TestUtilisation(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			worst := quantity.Units(100_000)
-			for _, rates := range [][]quantity.MilliRate{{900, 60, 20}, {900, 380, 20}, {700, 700, 350}, {500, 500, 100}, {0, 0, 940}, {1500, 0, 0}} {
+			for _, rates := range [][]quantity.MilliRate{{900, 60, 20}, {900, 380, 20},
+				{700, 700, 350}, {500, 500, 100}, {0, 0, 940}, {1500, 0, 0}} {
 				c := newClusterOf(t, 1, kind, allocator.Second, 400, 400, 200)
 				c.pooled = new(quantity.Units)
 				c.demand(Options{}, rates...)
@@ -120,7 +123,8 @@ func TestUtilisation(t *testing.T) {
 				got, want := c.admitted()-ours, *c.pooled-pooled
 				worst = min(worst, got*100_000/want)
 				if got*100 < want*95 {
-					t.Errorf("demand %v: %d admitted of %d that one pooled limiter would have", rates, got, want)
+					t.Errorf("demand %v: %d admitted of %d that one pooled limiter would have",
+						rates, got, want)
 				}
 			}
 			t.Logf("at worst %.1f %% of the pooled limiter", float64(worst)/1000)
@@ -171,7 +175,8 @@ func TestACutLeavesTheFixedSplit(t *testing.T) {
 	c.run(c.now + 4*allocator.Second)
 	for _, age := range c.regions["us"].machine.Ages(c.now) {
 		if !age.Degraded {
-			t.Errorf("us is not degraded towards %s, whose last answer is %d us old", age.Peer, age.Age)
+			t.Errorf("us is not degraded towards %s, whose last answer is %d us old", age.Peer,
+				age.Age)
 		}
 	}
 	for _, age := range c.regions["eu"].machine.Ages(c.now) {
@@ -200,10 +205,12 @@ func TestLendingIntoTheVoidStops(t *testing.T) {
 	eu := c.regions["eu"]
 	for range 20 {
 		c.run(c.now + allocator.Second/4)
-		i := eu.store.Inspect(quantity.StoreTime(eu.time()), algorithms.Inspect{Fence: eu.guard(), Target: algorithms.Target{Key: "b", Terms: eu.terms()}})
+		i := eu.store.Inspect(quantity.StoreTime(eu.time()), algorithms.Inspect{Fence: eu.guard(),
+			Target: algorithms.Target{Key: "b", Terms: eu.terms()}})
 		for _, row := range i.Rows {
 			if row.Peer == "us" && row.Lent > 0 {
-				t.Fatalf("eu lent %d units of cell %d that us will never hear of", row.Lent, row.Cell)
+				t.Fatalf("eu lent %d units of cell %d that us will never hear of", row.Lent,
+					row.Cell)
 			}
 		}
 	}

@@ -106,7 +106,8 @@ func (m *Machine) recoverDoubted(now quantity.NodeTime, b *Bucket, s algorithms.
 // or if there is no room.
 func (m *Machine) newRecovery(now quantity.NodeTime, l LostBucket) *recovery {
 	old := m.recoveries[l.Bucket.ID]
-	if l.Bucket.Epoch != m.epoch || old != nil && old.lostAt == l.At || old == nil && len(m.recoveries) >= MaxBuckets {
+	if l.Bucket.Epoch != m.epoch || old != nil && old.lostAt == l.At || old == nil &&
+		len(m.recoveries) >= MaxBuckets {
 		return nil
 	}
 	m.endRecovery(l.Bucket.ID)
@@ -146,25 +147,35 @@ func (m *Machine) askWhatIsKnown(now quantity.NodeTime, all []*recovery) {
 			r.from++
 		}
 	}
-	for q, buckets := range m.questions(all, func(r *recovery) bool { return !r.searched || !slices.Contains(r.nodesWhole, m.node) }) {
+	for q, buckets := range m.questions(all,
+		func(r *recovery) bool { return !r.searched || !slices.Contains(r.nodesWhole, m.node) }) {
 		m.out.Consults = append(m.out.Consults, Consult{Question: q, Buckets: buckets})
 	}
-	for q := range m.questions(all, func(r *recovery) bool { return min(len(r.nodesWhole), len(r.nodesAnswered)) < m.nodes && m.nodes > 1 }) {
-		m.out.Recalls = append(m.out.Recalls, Recall{Region: m.region, Question: q, Timeout: minTimeout})
+	for q := range m.questions(all,
+		func(r *recovery) bool {
+			return min(len(r.nodesWhole), len(r.nodesAnswered)) < m.nodes && m.nodes > 1
+		}) {
+		m.out.Recalls = append(m.out.Recalls, Recall{Region: m.region, Question: q,
+			Timeout: minTimeout})
 	}
 	for _, p := range m.peers {
 		if p.degraded(now) {
 			continue
 		}
-		for q := range m.questions(all, func(r *recovery) bool { return r.bucket.Recovered && !slices.Contains(r.peersAnswered, p.name) }) {
-			m.out.Recalls = append(m.out.Recalls, Recall{Region: p.name, Question: q, Timeout: p.timeout()})
+		for q := range m.questions(all,
+			func(r *recovery) bool {
+				return r.bucket.Recovered && !slices.Contains(r.peersAnswered, p.name)
+			}) {
+			m.out.Recalls = append(m.out.Recalls, Recall{Region: p.name, Question: q,
+				Timeout: p.timeout()})
 		}
 	}
 }
 
 // questions yields the questions about those of the recoveries for which asked is true, at most
 // MaxAsks buckets each, with their buckets.
-func (m *Machine) questions(all []*recovery, asked func(*recovery) bool) iter.Seq2[Question, []*Bucket] {
+func (m *Machine) questions(all []*recovery,
+	asked func(*recovery) bool) iter.Seq2[Question, []*Bucket] {
 	return func(yield func(Question, []*Bucket) bool) {
 		open := slices.DeleteFunc(slices.Clone(all), func(r *recovery) bool { return !asked(r) })
 		for part := range slices.Chunk(open, MaxAsks) {
@@ -210,8 +221,9 @@ func (m *Machine) onQuestioned(now quantity.NodeTime, e Questioned) {
 }
 
 func (m *Machine) testify(c Consult, all []Testimony) {
-	m.out.Testify = append(m.out.Testify, Testify{ID: c.ID, Testimonies: Testimonies{From: m.region, Node: m.node,
-		ForGeneration: c.Generation, All: all}})
+	m.out.Testify = append(m.out.Testify,
+		Testify{ID: c.ID, Testimonies: Testimonies{From: m.region, Node: m.node,
+			ForGeneration: c.Generation, All: all}})
 }
 
 // onConsulted sends what was found to the node that asked, or takes it in if the question was our
@@ -221,7 +233,8 @@ func (m *Machine) onConsulted(now quantity.NodeTime, e Consulted) {
 		m.testify(e.Consult, e.All)
 		return
 	}
-	m.onTestified(now, Testimonies{From: m.region, Node: m.node, ForGeneration: e.Consult.Generation, All: e.All})
+	m.onTestified(now, Testimonies{From: m.region, Node: m.node,
+		ForGeneration: e.Consult.Generation, All: e.All})
 }
 
 // onTestified takes in an answer. An answer to a question of another generation says nothing about
@@ -262,7 +275,8 @@ func (r *recovery) addTestimony(peer, node string, t Testimony, until quantity.S
 		}
 	}
 	if peer == "" {
-		if t.WholeSince <= (r.from-1).OpensAt(r.bucket.Cell) && !slices.Contains(r.nodesWhole, node) {
+		if t.WholeSince <= (r.from-1).OpensAt(r.bucket.Cell) && !slices.Contains(r.nodesWhole,
+			node) {
 			r.nodesWhole = append(r.nodesWhole, node)
 		}
 		return
@@ -281,7 +295,8 @@ func (m *Machine) addUse(r *recovery, node string, t Testimony) {
 	if all && !slices.Contains(r.nodesAnswered, node) {
 		r.nodesAnswered = append(r.nodesAnswered, node)
 	}
-	idle := all && t.Use == algorithms.Use{} && len(r.rows) == 0 && slices.Contains(r.nodesWhole, node)
+	idle := all && t.Use == algorithms.Use{} && len(r.rows) == 0 && slices.Contains(r.nodesWhole,
+		node)
 	if !r.bucket.Recovered && !idle && !r.used {
 		r.used = true
 		m.out.Settled = append(m.out.Settled, Settled{Bucket: r.bucket.ID})
@@ -304,7 +319,8 @@ func (m *Machine) restoreIfKnown(now quantity.NodeTime, r *recovery) {
 	all := useKnown && len(unknown) == 0
 	patience := 2*m.farthest() + Interval
 	switch {
-	case r.awaitingStore, !r.searched, r.restored && len(known) <= r.knownPeers && useKnown == r.useKnown:
+	case r.awaitingStore, !r.searched, r.restored && len(known) <= r.knownPeers &&
+		useKnown == r.useKnown:
 		return
 	case !r.bucket.Recovered && (r.used || !all):
 		return
@@ -316,8 +332,10 @@ func (m *Machine) restoreIfKnown(now quantity.NodeTime, r *recovery) {
 	if useKnown {
 		most = 0
 	}
-	m.out.Restores = append(m.out.Restores, Restore{Bucket: r.bucket, LostAt: r.lostAt, Generation: m.generation,
-		Cap: allocator.Part(r.bucket.Entitlements[m.region], r.bucket.Lending), Most: most, Use: r.use,
+	m.out.Restores = append(m.out.Restores, Restore{Bucket: r.bucket, LostAt: r.lostAt,
+		Generation: m.generation,
+		Cap:        allocator.Part(r.bucket.Entitlements[m.region], r.bucket.Lending), Most: most,
+		Use:        r.use,
 		KnownPeers: known, UnknownPeers: unknown, Rows: slices.Clone(r.rows)})
 }
 

@@ -82,7 +82,8 @@ func (s *recoverySearch) ownActs(w world, n int, found func(did, world)) {
 		s.restart(to, n)
 	})
 	waiting := s.machine(&w, n).recoveries["b"]
-	act("loses patience", waiting != nil && !waiting.restored && !waiting.awaitingStore && waiting.began == searchNow, func(to *world) {
+	act("loses patience", waiting != nil && !waiting.restored && !waiting.awaitingStore &&
+		waiting.began == searchNow, func(to *world) {
 		s.carry(to, n, s.step(to, n, stepKey{what: "patience"}, func(m *Machine) {
 			m.recoveries["b"].began = 0
 			m.out = Effects{}
@@ -94,31 +95,40 @@ func (s *recoverySearch) ownActs(w world, n int, found func(did, world)) {
 // flush empties a region's store, and opens it under the next generation.
 func (s *recoverySearch) flush(w *world, r int) {
 	next := s.store(w, r).Generation + 1
-	s.call(w, r, callKey{what: "flush"}, func(t *algorithms.Twin, at quantity.StoreTime, _ algorithms.Fence) any {
+	s.call(w, r, callKey{what: "flush"}, func(t *algorithms.Twin, at quantity.StoreTime,
+		_ algorithms.Fence) any {
 		t.Flush()
-		return t.Open(at, algorithms.Open{Generation: next, Region: searchRegions[r], Epoch: epochForTests, Lost: true})
+		return t.Open(at, algorithms.Open{Generation: next, Region: searchRegions[r],
+			Epoch: epochForTests, Lost: true})
 	})
 }
 
 // delete deletes region i's bucket, which a node that knew of it notices.
 func (s *recoverySearch) delete(w *world, n int) {
-	s.call(w, regionI, callKey{what: "delete", gen: s.store(w, regionI).Generation}, func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
-		t.Delete("b")
-		if !s.unruled.sameGeneration {
-			t.Open(at, algorithms.Open{Expected: g.Generation, Generation: g.Generation + 1, Region: "i", Epoch: epochForTests})
-			g.Generation++
-		}
-		return t.Decide(at, algorithms.Decide{Fence: g, Commit: true, Costs: []quantity.Units{1},
-			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: s.terms(regionI), ExistsUntil: at + 1}}}})
-	})
+	s.call(w, regionI, callKey{what: "delete", gen: s.store(w, regionI).Generation},
+		func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
+			t.Delete("b")
+			if !s.unruled.sameGeneration {
+				t.Open(at, algorithms.Open{Expected: g.Generation, Generation: g.Generation + 1,
+					Region: "i", Epoch: epochForTests})
+				g.Generation++
+			}
+			return t.Decide(at, algorithms.Decide{Fence: g, Commit: true,
+				Costs: []quantity.Units{1},
+				Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b",
+					Terms: s.terms(regionI), ExistsUntil: at + 1}}}})
+		})
 	s.stand(w, n)
 }
 
 // lost returns when the bucket was lost, if the node's own store says so.
 func (s *recoverySearch) lost(w *world, r int) (quantity.StoreTime, bool) {
-	answer, _ := s.call(&world{stores: w.stores, losses: w.losses}, r, callKey{what: "lost", gen: s.store(w, r).Generation},
+	answer, _ := s.call(&world{stores: w.stores, losses: w.losses}, r,
+		callKey{what: "lost", gen: s.store(w, r).Generation},
 		func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
-			return t.Decide(at, algorithms.Decide{Fence: g, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: s.terms(r)}}}})
+			return t.Decide(at, algorithms.Decide{Fence: g,
+				Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b",
+					Terms: s.terms(r)}}}})
 		})
 	d := answer.(algorithms.Decided)
 	return d.LostAt, d.Status == algorithms.StatusLost
@@ -136,7 +146,8 @@ func (s *recoverySearch) stand(w *world, n int) {
 	r := regionOf[n]
 	generation := s.store(w, r).Generation
 	s.step(w, n, stepKey{what: "stood", a: int32(generation)}, func(m *Machine) {
-		m.Step(searchNow, TenureChanged{Generation: generation, Epoch: epochForTests, Peers: []string{searchRegions[1-r]}})
+		m.Step(searchNow, TenureChanged{Generation: generation, Epoch: epochForTests,
+			Peers: []string{searchRegions[1-r]}})
 	})
 }
 
@@ -145,8 +156,10 @@ func (s *recoverySearch) recover(w *world, n int) {
 	r := regionOf[n]
 	if at, lost := s.lost(w, r); lost && w.left.recover[r] > 0 {
 		w.left.recover[r]--
-		s.carry(w, n, s.step(w, n, stepKey{what: "lost", a: int32(at - searchStart), b: int32(w.losses)}, func(m *Machine) {
-			m.Step(searchNow, Lost{Generation: m.generation, Buckets: []LostBucket{{s.bucket, at}}, Now: quantity.StoreTime(searchStart + int64(w.losses))})
+		s.carry(w, n, s.step(w, n, stepKey{what: "lost", a: int32(at - searchStart),
+			b: int32(w.losses)}, func(m *Machine) {
+			m.Step(searchNow, Lost{Generation: m.generation, Buckets: []LostBucket{{s.bucket, at}},
+				Now: quantity.StoreTime(searchStart + int64(w.losses))})
 		}))
 	}
 }
@@ -160,11 +173,13 @@ func (s *recoverySearch) restart(w *world, n int) {
 
 // admit charges a unit if the store lets it.
 func (s *recoverySearch) admit(w *world, r int) bool {
-	answer, _ := s.call(w, r, callKey{what: "admit", gen: s.store(w, r).Generation}, func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
-		d := t.Decide(at, algorithms.Decide{Fence: g, Commit: true, Costs: []quantity.Units{1},
-			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: s.terms(r)}}}})
-		return d.Status == algorithms.StatusOK && d.Answers[0].Admitted
-	})
+	answer, _ := s.call(w, r, callKey{what: "admit", gen: s.store(w, r).Generation},
+		func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
+			d := t.Decide(at, algorithms.Decide{Fence: g, Commit: true, Costs: []quantity.Units{1},
+				Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b",
+					Terms: s.terms(r)}}}})
+			return d.Status == algorithms.StatusOK && d.Answers[0].Admitted
+		})
 	if answer.(bool) {
 		w.used[r]++
 		w.left.admit[r]--
@@ -186,9 +201,10 @@ func (s *recoverySearch) deliver(w *world, n int, id int32, m message) string {
 		if s.unruled.anyBorrower {
 			reply.ForGeneration = s.machine(w, n).generation
 		}
-		s.carry(w, n, s.step(w, n, stepKey{what: "answered", a: id, b: int32(reply.ForGeneration)}, func(to *Machine) {
-			to.Step(searchNow, Answered{ID: m.call, Reply: reply})
-		}))
+		s.carry(w, n, s.step(w, n, stepKey{what: "answered", a: id, b: int32(reply.ForGeneration)},
+			func(to *Machine) {
+				to.Step(searchNow, Answered{ID: m.call, Reply: reply})
+			}))
 		return "hears"
 	case m.question != nil:
 		s.questioned(w, n, id, m)
@@ -205,22 +221,27 @@ func (s *recoverySearch) asked(w *world, n int, id int32, m message) {
 		w.left.asked = 1
 	}
 	out := s.step(w, n, stepKey{what: "asked", a: id}, func(to *Machine) {
-		to.Step(searchNow, Asked{ID: uint64(id) + 1, Message: *m.asks, Buckets: []*Bucket{s.bucket}})
+		to.Step(searchNow, Asked{ID: uint64(id) + 1, Message: *m.asks,
+			Buckets: []*Bucket{s.bucket}})
 	})
 	if len(out.Lend) == 0 {
 		return
 	}
 	l := out.Lend[0]
-	answer, given := s.call(w, r, callKey{what: fmt.Sprintf("lend %d %d %d", l.Lent, l.Returned, l.Kept), gen: s.machine(w, n).generation},
+	answer, given := s.call(w, r, callKey{what: fmt.Sprintf("lend %d %d %d", l.Lent, l.Returned,
+		l.Kept), gen: s.machine(w, n).generation},
 		func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
-			return t.Lend(at, algorithms.Lend{Fence: g, Target: algorithms.Target{Key: "b", Terms: s.terms(r)}, Peer: l.Peer, Cell: l.Cell,
+			return t.Lend(at, algorithms.Lend{Fence: g, Target: algorithms.Target{Key: "b",
+				Terms: s.terms(r)}, Peer: l.Peer, Cell: l.Cell,
 				Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap})
 		})
 	out = s.step(w, n, stepKey{what: "lent", a: id, b: given}, func(to *Machine) {
-		to.Step(searchNow, Lent{ID: uint64(id) + 1, Given: []algorithms.Given{answer.(algorithms.Given)}})
+		to.Step(searchNow, Lent{ID: uint64(id) + 1,
+			Given: []algorithms.Given{answer.(algorithms.Given)}})
 	})
 	for _, rec := range out.Record {
-		s.wait(w, n, effect{node: int8(n), record: &rec, reply: message{toRegion: -1, toNode: m.node, life: m.life, call: m.call}})
+		s.wait(w, n, effect{node: int8(n), record: &rec,
+			reply: message{toRegion: -1, toNode: m.node, life: m.life, call: m.call}})
 	}
 }
 
@@ -229,7 +250,8 @@ func (s *recoverySearch) questioned(w *world, n int, id int32, m message) {
 	ask := Questioned{ID: uint64(id) + 1, Question: *m.question, Buckets: []*Bucket{s.bucket}}
 	c := Consult{ID: ask.ID, Buckets: ask.Buckets, Question: ask.Question}
 	if mate := m.toRegion < 0; !mate || !s.unruled.noFloor {
-		c = s.step(w, n, stepKey{what: "questioned", a: id}, func(to *Machine) { to.Step(searchNow, ask) }).Consults[0]
+		c = s.step(w, n, stepKey{what: "questioned", a: id},
+			func(to *Machine) { to.Step(searchNow, ask) }).Consults[0]
 	}
 	var all []Testimony
 	if c.Peer == "" {
@@ -237,10 +259,12 @@ func (s *recoverySearch) questioned(w *world, n int, id int32, m message) {
 	} else {
 		all = s.heard(w, n, c, id)
 	}
-	out := s.step(w, n, stepKey{what: "testify", a: id, b: s.answers.id(any(all))}, func(to *Machine) {
-		to.Step(searchNow, Consulted{Consult: c, All: all})
-	})
-	s.send(w, message{toRegion: -1, toNode: m.node, life: m.life, answers: &out.Testify[0].Testimonies})
+	out := s.step(w, n, stepKey{what: "testify", a: id, b: s.answers.id(any(all))},
+		func(to *Machine) {
+			to.Step(searchNow, Consulted{Consult: c, All: all})
+		})
+	s.send(w, message{toRegion: -1, toNode: m.node, life: m.life,
+		answers: &out.Testify[0].Testimonies})
 }
 
 // done carries out an effect that waited, and returns which.
@@ -249,7 +273,8 @@ func (s *recoverySearch) done(w *world, n int, id int32, e effect) string {
 	switch {
 	case e.record != nil:
 		s.record(w, n, e.record.Rows)
-		out := s.step(w, n, stepKey{what: "recorded", a: id}, func(to *Machine) { to.Step(searchNow, Recorded{ID: e.record.ID, OK: true}) })
+		out := s.step(w, n, stepKey{what: "recorded", a: id},
+			func(to *Machine) { to.Step(searchNow, Recorded{ID: e.record.ID, OK: true}) })
 		for _, a := range out.Replies {
 			e.reply.reply = &a.Reply
 			s.send(w, e.reply)
@@ -264,21 +289,28 @@ func (s *recoverySearch) done(w *world, n int, id int32, e effect) string {
 		if s.unruled.lateCredit {
 			generation = s.machine(w, n).generation
 		}
-		answer, credited := s.call(w, r, callKey{what: fmt.Sprint("credit of generation ", c.Generation), a: id, gen: generation},
+		answer, credited := s.call(w, r,
+			callKey{what: fmt.Sprint("credit of generation ", c.Generation), a: id,
+				gen: generation},
 			func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
-				return t.Credit(at, algorithms.Credit{Fence: g, Target: algorithms.Target{Key: "b", Terms: s.terms(r)}, Peer: c.Peer, PeerGeneration: c.Generation,
+				return t.Credit(at, algorithms.Credit{Fence: g, Target: algorithms.Target{Key: "b",
+					Terms: s.terms(r)}, Peer: c.Peer, PeerGeneration: c.Generation,
 					Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most})
 			})
-		s.carry(w, n, s.step(w, n, stepKey{what: "credited", a: id, b: credited}, func(to *Machine) {
-			to.Step(searchNow, Credited{Credit: e.credit.Credit, Result: answer.(algorithms.Credited)})
-		}))
+		s.carry(w, n, s.step(w, n, stepKey{what: "credited", a: id, b: credited},
+			func(to *Machine) {
+				to.Step(searchNow, Credited{Credit: e.credit.Credit,
+					Result: answer.(algorithms.Credited)})
+			}))
 		return "credits"
 	}
 	c := e.restore.Restore
-	answer, restored := s.call(w, r, callKey{what: "restore", a: id, gen: c.Generation}, func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
-		return t.Restore(at, algorithms.Restore{Fence: g, Target: algorithms.Target{Key: "b", Terms: s.terms(r)}, LostAt: c.LostAt, Cap: c.Cap, Use: c.Use,
-			KnownPeers: c.KnownPeers, UnknownPeers: c.UnknownPeers, Rows: c.Rows})
-	})
+	answer, restored := s.call(w, r, callKey{what: "restore", a: id, gen: c.Generation},
+		func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
+			return t.Restore(at, algorithms.Restore{Fence: g, Target: algorithms.Target{Key: "b",
+				Terms: s.terms(r)}, LostAt: c.LostAt, Cap: c.Cap, Use: c.Use,
+				KnownPeers: c.KnownPeers, UnknownPeers: c.UnknownPeers, Rows: c.Rows})
+		})
 	s.carry(w, n, s.step(w, n, stepKey{what: "restored", a: id, b: restored}, func(to *Machine) {
 		to.Step(searchNow, Restored{Restore: c, Result: answer.(algorithms.Restored)})
 	}))
@@ -291,7 +323,8 @@ func (s *recoverySearch) record(w *world, n int, rows []Row) {
 	for _, row := range rows {
 		key := fmt.Sprint(row.Peer, row.Cell)
 		old := journal[key]
-		row.Lent, row.Returned, row.Generation = max(row.Lent, old.Lent), max(row.Returned, old.Returned), 0
+		row.Lent, row.Returned, row.Generation = max(row.Lent, old.Lent),
+			max(row.Returned, old.Returned), 0
 		journal[key] = row
 	}
 	w.nodes[n].journal = s.journals.id(journal)
@@ -317,9 +350,11 @@ func (s *recoverySearch) tell(d did) string {
 		m := s.messages.all[d.item]
 		switch {
 		case m.asks != nil:
-			return fmt.Sprintf("%s by %s for %d lent, %d returned", text, searchNodes[m.node], m.asks.Asks[0].Lent, m.asks.Asks[0].Returned)
+			return fmt.Sprintf("%s by %s for %d lent, %d returned", text, searchNodes[m.node],
+				m.asks.Asks[0].Lent, m.asks.Asks[0].Returned)
 		case m.reply != nil:
-			return fmt.Sprintf("%s that %d is lent, %d returned", text, m.reply.Grants[0].Lent, m.reply.Grants[0].Returned)
+			return fmt.Sprintf("%s that %d is lent, %d returned", text, m.reply.Grants[0].Lent,
+				m.reply.Grants[0].Returned)
 		case m.question != nil:
 			return fmt.Sprintf("%s by %s", text, searchNodes[m.node])
 		}
@@ -329,7 +364,8 @@ func (s *recoverySearch) tell(d did) string {
 		return fmt.Sprintf("%s %d lent, %d returned", text, c.Lent, c.Returned)
 	case "restores":
 		r := s.effects.all[d.item].restore
-		return fmt.Sprintf("%s: known %v, unknown %v, rows %v, used %d", text, r.KnownPeers, r.UnknownPeers, r.Rows, r.Use.Units)
+		return fmt.Sprintf("%s: known %v, unknown %v, rows %v, used %d", text, r.KnownPeers,
+			r.UnknownPeers, r.Rows, r.Use.Units)
 	case "records, and answers with":
 		row := s.effects.all[d.item].record.Rows[0]
 		return fmt.Sprintf("%s %d lent, %d returned", text, row.Lent, row.Returned)

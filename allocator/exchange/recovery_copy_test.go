@@ -17,7 +17,8 @@ import (
 
 // cloned returns a deep copy of what a pointer points to. Shared parts stay shared within the copy.
 func cloned[T any](p *T) *T {
-	return (*T)(clonePointer(reflect.ValueOf(p), map[unsafe.Pointer]reflect.Value{}).UnsafePointer())
+	return (*T)(clonePointer(reflect.ValueOf(p),
+		map[unsafe.Pointer]reflect.Value{}).UnsafePointer())
 }
 
 func clonePointer(p reflect.Value, seen map[unsafe.Pointer]reflect.Value) reflect.Value {
@@ -85,9 +86,12 @@ func open(field reflect.Value) reflect.Value {
 // unread are the fields that decide nothing here: they count what happened, or enter the plan
 // alone.
 var unread = map[string]bool{
-	"algorithms.Twin.calls": true, "algorithms.bucket.kept": true, "exchange.Machine.stats": true, "exchange.Machine.out": true,
-	"exchange.view.state": true, "exchange.view.stateAt": true, "exchange.view.demand": true, "exchange.view.wantedGot": true,
-	"exchange.position.refusedUntil": true, "exchange.position.spare": true, "exchange.position.spareAt": true,
+	"algorithms.Twin.calls": true, "algorithms.bucket.kept": true, "exchange.Machine.stats": true,
+	"exchange.Machine.out": true,
+	"exchange.view.state":  true, "exchange.view.stateAt": true, "exchange.view.demand": true,
+	"exchange.view.wantedGot":        true,
+	"exchange.position.refusedUntil": true, "exchange.position.spare": true,
+	"exchange.position.spareAt": true,
 	"exchange.position.askedAt": true, "exchange.peer.moved": true,
 }
 

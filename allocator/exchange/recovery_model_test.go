@@ -167,11 +167,15 @@ type callKey struct {
 type called struct{ store, answer int32 }
 
 func newRecoverySearch(space recoverySpace, without unruled) *recoverySearch {
-	s := &recoverySearch{unruled: without, waiting: space.waiting, cell: searchStart/searchWindow + space.ahead,
+	s := &recoverySearch{unruled: without, waiting: space.waiting, cell: searchStart/searchWindow +
+		space.ahead,
 		steps: map[stepKey]stepped{}, calls: map[callKey]called{}, seen: map[world]struct{}{}}
-	s.bucket = &Bucket{ID: "b", Epoch: epochForTests, Kind: algorithms.FixedWindow, Limit: searchI + searchJ,
-		Window: searchWindow, Cell: searchWindow, Tick: 1, Recovered: true, Lending: allocator.PPM, Borrowing: -1,
-		Entitlements: map[string]quantity.Units{"i": searchI, "j": searchJ}, Bursts: map[string]quantity.Units{}}
+	s.bucket = &Bucket{ID: "b", Epoch: epochForTests, Kind: algorithms.FixedWindow,
+		Limit:  searchI + searchJ,
+		Window: searchWindow, Cell: searchWindow, Tick: 1, Recovered: true, Lending: allocator.PPM,
+		Borrowing:    -1,
+		Entitlements: map[string]quantity.Units{"i": searchI, "j": searchJ},
+		Bursts:       map[string]quantity.Units{}}
 	w := world{left: space.budget, sent: s.sets.of(nil), due: s.sets.of(nil)}
 	for r, name := range searchRegions {
 		t := &algorithms.Twin{}
@@ -189,7 +193,8 @@ func newRecoverySearch(space recoverySpace, without unruled) *recoverySearch {
 func (s *recoverySearch) fresh(n int, generation uint64) int32 {
 	r := regionOf[n]
 	m := New(searchRegions[r], searchNodes[n], Options{Nodes: []int{2, 1}[r]})
-	m.Step(searchNow, TenureChanged{Generation: generation, Epoch: epochForTests, Peers: []string{searchRegions[1-r]}})
+	m.Step(searchNow, TenureChanged{Generation: generation, Epoch: epochForTests,
+		Peers: []string{searchRegions[1-r]}})
 	m.peers[0].answeredCall(searchNow, searchNow)
 	m.noteStoreTime(searchStart, searchNow)
 	return s.machines.id(m)
@@ -212,7 +217,8 @@ func (s *recoverySearch) step(w *world, n int, key stepKey, do func(m *Machine))
 }
 
 // call calls a region's store for a node.
-func (s *recoverySearch) call(w *world, r int, key callKey, do func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any) (any, int32) {
+func (s *recoverySearch) call(w *world, r int, key callKey,
+	do func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any) (any, int32) {
 	key.store, key.losses = w.stores[r], w.losses
 	got, ok := s.calls[key]
 	if !ok {
@@ -226,10 +232,14 @@ func (s *recoverySearch) call(w *world, r int, key callKey, do func(t *algorithm
 	return s.answers.all[got.answer], got.answer
 }
 
-func (s *recoverySearch) machine(w *world, n int) *Machine       { return s.machines.all[w.nodes[n].machine] }
-func (s *recoverySearch) store(w *world, r int) *algorithms.Twin { return s.stores.all[w.stores[r]] }
-func (s *recoverySearch) terms(r int) algorithms.Terms           { return s.bucket.Terms(searchRegions[r]) }
-func (s *recoverySearch) set(id int32) []int32                   { return s.sets.all[id] }
+func (s *recoverySearch) machine(w *world, n int) *Machine {
+	return s.machines.all[w.nodes[n].machine]
+}
+func (s *recoverySearch) store(w *world, r int) *algorithms.Twin {
+	return s.stores.all[w.stores[r]]
+}
+func (s *recoverySearch) terms(r int) algorithms.Terms { return s.bucket.Terms(searchRegions[r]) }
+func (s *recoverySearch) set(id int32) []int32         { return s.sets.all[id] }
 
 // with returns a set with an item added, without a set with it removed.
 func (s *recoverySearch) with(set, item int32) int32 {
@@ -264,7 +274,8 @@ func (s *recoverySearch) wait(w *world, n int, e effect) {
 func (s *recoverySearch) carry(w *world, n int, out *Effects) {
 	life := w.nodes[n].life
 	for _, c := range out.Calls {
-		s.send(w, message{toRegion: int8(1 - regionOf[n]), node: int8(n), life: life, call: c.ID, asks: &c.Message})
+		s.send(w, message{toRegion: int8(1 - regionOf[n]), node: int8(n), life: life, call: c.ID,
+			asks: &c.Message})
 	}
 	for _, c := range out.Credits {
 		s.wait(w, n, effect{node: int8(n), credit: &effectCredit{c}})
@@ -276,7 +287,8 @@ func (s *recoverySearch) carry(w *world, n int, out *Effects) {
 		s.wait(w, n, effect{node: int8(n), restore: &effectRestore{r}})
 	}
 	for _, r := range out.Recalls {
-		m := message{toRegion: -1, toNode: int8(nodeA + nodeB - n), node: int8(n), life: life, question: &r.Question}
+		m := message{toRegion: -1, toNode: int8(nodeA + nodeB - n), node: int8(n), life: life,
+			question: &r.Question}
 		if r.Region != searchRegions[regionOf[n]] {
 			m.toRegion, m.toNode = int8(1-regionOf[n]), 0
 		}
@@ -299,14 +311,16 @@ func (s *recoverySearch) remembers(w *world, n int, c Consult) []Testimony {
 	state := w.nodes[n]
 	for i, d := range c.Question.Buckets {
 		t := Testimony{Bucket: d.Bucket, Use: algorithms.Use{Cell: searchStart / searchWindow,
-			Units: quantity.Units(w.used[regionOf[n]]), At: quantity.StoreTime(searchStart + int64(w.losses))}}
+			Units: quantity.Units(w.used[regionOf[n]]),
+			At:    quantity.StoreTime(searchStart + int64(w.losses))}}
 		if state.broken && !s.unruled.nodeWhole {
 			t.WholeSince = math.MaxInt64
 		}
 		rows := s.journals.all[state.journal]
 		for _, key := range slices.Sorted(maps.Keys(rows)) {
 			if row := rows[key]; row.Cell >= d.From && row.Cell <= d.To {
-				t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: row.Peer, Cell: row.Cell, Lent: row.Lent, Returned: row.Returned})
+				t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: row.Peer, Cell: row.Cell,
+					Lent: row.Lent, Returned: row.Returned})
 			}
 		}
 		all[i] = t
@@ -319,15 +333,18 @@ func (s *recoverySearch) heard(w *world, n int, c Consult, question int32) []Tes
 	r := regionOf[n]
 	answer, _ := s.call(w, r, callKey{what: "recall", a: question, gen: s.machine(w, n).generation},
 		func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
-			return t.Recall(at, algorithms.Recall{Fence: g, Target: algorithms.Target{Key: "b", Terms: s.terms(r)}, Peer: c.Peer, PeerGeneration: c.Generation})
+			return t.Recall(at, algorithms.Recall{Fence: g, Target: algorithms.Target{Key: "b",
+				Terms: s.terms(r)}, Peer: c.Peer, PeerGeneration: c.Generation})
 		})
 	got := answer.(algorithms.Recalled)
-	t := Testimony{Bucket: "b", Refused: got.Status != algorithms.StatusOK, Now: got.Now, LostAt: got.LostAt}
+	t := Testimony{Bucket: "b", Refused: got.Status != algorithms.StatusOK, Now: got.Now,
+		LostAt: got.LostAt}
 	if s.unruled.peerWhole {
 		t.LostAt = 0
 	}
 	for _, row := range got.Rows {
-		t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: searchRegions[r], Cell: row.Cell, Lent: row.Borrowed, Returned: row.Regained})
+		t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: searchRegions[r], Cell: row.Cell,
+			Lent: row.Borrowed, Returned: row.Regained})
 	}
 	return []Testimony{t}
 }
@@ -336,9 +353,11 @@ func (s *recoverySearch) heard(w *world, n int, c Consult, question int32) []Tes
 func (s *recoverySearch) broken(w *world) bool {
 	var sum quantity.Units
 	for r := range searchRegions {
-		answer, _ := s.call(&world{stores: w.stores, losses: w.losses}, r, callKey{what: "inspect", gen: s.store(w, r).Generation},
+		answer, _ := s.call(&world{stores: w.stores, losses: w.losses}, r,
+			callKey{what: "inspect", gen: s.store(w, r).Generation},
 			func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
-				i := t.Inspect(at, algorithms.Inspect{Fence: g, Target: algorithms.Target{Key: "b", Terms: s.terms(r)}})
+				i := t.Inspect(at, algorithms.Inspect{Fence: g, Target: algorithms.Target{Key: "b",
+					Terms: s.terms(r)}})
 				return [2]quantity.Units{i.Free, i.NextShare}
 			})
 		rights := answer.([2]quantity.Units)
@@ -356,7 +375,8 @@ func (s *recoverySearch) broken(w *world) bool {
 // dropped first.
 func (s *recoverySearch) add(v visited) bool {
 	w := &v.world
-	w.sent = s.without(w.sent, func(id int32) bool { return s.void(w, s.messages.all[id]) || s.stale(w, id) })
+	w.sent = s.without(w.sent,
+		func(id int32) bool { return s.void(w, s.messages.all[id]) || s.stale(w, id) })
 	if _, ok := s.seen[*w]; ok {
 		return false
 	}
@@ -399,5 +419,6 @@ func (s *recoverySearch) stale(w *world, id int32) bool {
 }
 
 func (s *recoverySearch) testified(w *world, id int32, m message) *Effects {
-	return s.step(w, int(m.toNode), stepKey{what: "testified", a: id}, func(to *Machine) { to.Step(searchNow, Testified{*m.answers}) })
+	return s.step(w, int(m.toNode), stepKey{what: "testified", a: id},
+		func(to *Machine) { to.Step(searchNow, Testified{*m.answers}) })
 }

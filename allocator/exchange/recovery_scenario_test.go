@@ -23,10 +23,16 @@ var recoveryScenarios = map[string]struct {
 	"its store is an old copy": {known: true,
 		lose: func(s *scene) { s.lose("us", func(t *algorithms.Twin) { *t = *s.old }) }},
 	"a node is down": {known: true,
-		lose: func(s *scene) { s.down(s.mates["us"][0], true); s.lose("us", (*algorithms.Twin).Flush) },
+		lose: func(s *scene) {
+			s.down(s.mates["us"][0], true)
+			s.lose("us", (*algorithms.Twin).Flush)
+		},
 		mend: func(s *scene) { s.down(s.mates["us"][0], false) }},
 	"a journal is lost": {known: true,
-		lose: func(s *scene) { s.loseJournal(s.regions["us"]); s.lose("us", (*algorithms.Twin).Flush) }},
+		lose: func(s *scene) {
+			s.loseJournal(s.regions["us"])
+			s.lose("us", (*algorithms.Twin).Flush)
+		}},
 	"a peer is away": {known: true,
 		lose: func(s *scene) { s.isolate("eu", true); s.lose("us", (*algorithms.Twin).Flush) },
 		mend: func(s *scene) { s.isolate("eu", false) }},
@@ -45,7 +51,10 @@ var recoveryScenarios = map[string]struct {
 		},
 		mend: func(s *scene) { s.isolate("eu", false) }},
 	"the borrower's store lost everything as well": {known: true,
-		lose: func(s *scene) { s.lose("eu", (*algorithms.Twin).Flush); s.lose("us", (*algorithms.Twin).Flush) }},
+		lose: func(s *scene) {
+			s.lose("eu", (*algorithms.Twin).Flush)
+			s.lose("us", (*algorithms.Twin).Flush)
+		}},
 	"all stores lost everything, twice": {known: true,
 		lose: func(s *scene) {
 			for _, name := range s.names {
@@ -60,7 +69,8 @@ var recoveryScenarios = map[string]struct {
 // oracle judges all windows. What is not known counts as lent, until all are back within the same
 // window. At the end every region has its entitlement.
 func TestARecoveredRegionKeepsTheCeilingAndGetsItsRightsBack(t *testing.T) {
-	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {
+	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter,
+		algorithms.SlidingWindowLog} {
 		for name, scenario := range recoveryScenarios {
 			t.Run(string(kind)+", "+name, func(t *testing.T) {
 				t.Parallel()
@@ -81,7 +91,8 @@ func TestARecoveredRegionKeepsTheCeilingAndGetsItsRightsBack(t *testing.T) {
 					scenario.lose(s)
 					s.run(s.now + 10*allocator.Second)
 					if unknown := s.unknown("us"); unknown > 0 == scenario.known {
-						t.Errorf("seed %d: %d units count as lent to peers not known", seed, unknown)
+						t.Errorf("seed %d: %d units count as lent to peers not known", seed,
+							unknown)
 					}
 					s.mended(t, scenario.mend)
 					s.run(s.now + 2*sceneWindow)
@@ -96,7 +107,8 @@ func TestARecoveredRegionKeepsTheCeilingAndGetsItsRightsBack(t *testing.T) {
 func (s *scene) want(rates ...int64) {
 	for i, name := range s.names {
 		for _, n := range s.nodes(name) {
-			n.rate, n.per = quantity.MilliRate(rates[i]/int64(len(s.nodes(name)))), sceneWindow/allocator.Second
+			n.rate, n.per = quantity.MilliRate(rates[i]/int64(len(s.nodes(name)))),
+				sceneWindow/allocator.Second
 		}
 	}
 }
@@ -104,7 +116,9 @@ func (s *scene) want(rates ...int64) {
 // lent returns what a region has lent of the current cell.
 func (s *scene) lent(name string) (units quantity.Units) {
 	r := s.regions[name]
-	for _, row := range r.store.Inspect(quantity.StoreTime(r.time()), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}}).Rows {
+	for _, row := range r.store.Inspect(quantity.StoreTime(r.time()),
+		algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b",
+			Terms: r.terms()}}).Rows {
 		if row.Cell == r.cell() {
 			units += row.Lent - row.Regained
 		}
@@ -148,7 +162,8 @@ func (s *scene) converged(t *testing.T) {
 	s.run(s.now + 3*sceneWindow)
 	for _, name := range s.names {
 		r := s.regions[name]
-		i := r.store.Inspect(quantity.StoreTime(r.time()), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})
+		i := r.store.Inspect(quantity.StoreTime(r.time()), algorithms.Inspect{Fence: r.guard(),
+			Target: algorithms.Target{Key: "b", Terms: r.terms()}})
 		if i.Status != algorithms.StatusOK || i.Share != r.bucket.Entitlements[name] {
 			t.Errorf("%s has %d of %d: %s", name, i.Share, r.bucket.Entitlements[name], i.Status)
 		}

@@ -44,9 +44,11 @@ func newScene(c *cluster) *scene {
 
 // watch has a node notice a loss within 200 ms, as by a request.
 func (s *scene) watch(r *testRegion) {
-	d := r.store.Decide(quantity.StoreTime(r.time()), algorithms.Decide{Fence: r.guard(), Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: r.terms()}}}})
+	d := r.store.Decide(quantity.StoreTime(r.time()), algorithms.Decide{Fence: r.guard(),
+		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b", Terms: r.terms()}}}})
 	if d.Status == algorithms.StatusLost {
-		r.step(Lost{Generation: r.guard().Generation, Buckets: []LostBucket{{r.bucket, d.LostAt}}, Now: d.Now})
+		r.step(Lost{Generation: r.guard().Generation, Buckets: []LostBucket{{r.bucket, d.LostAt}},
+			Now: d.Now})
 	}
 	s.after(s.rand.Int64N(200_000), func() { s.watch(r) })
 }
@@ -55,11 +57,13 @@ func (s *scene) watch(r *testRegion) {
 // generation.
 func (s *scene) lose(name string, forget func(*algorithms.Twin)) {
 	r := s.regions[name]
-	i := r.store.Inspect(quantity.StoreTime(r.time()), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}})
+	i := r.store.Inspect(quantity.StoreTime(r.time()), algorithms.Inspect{Fence: r.guard(),
+		Target: algorithms.Target{Key: "b", Terms: r.terms()}})
 	s.use[name] = algorithms.Use{Cell: i.Cell, Units: i.Used, At: i.Now}
 	next := r.store.Generation + 1
 	forget(r.store)
-	r.store.Open(quantity.StoreTime(r.time()), algorithms.Open{Expected: r.store.Generation, Generation: next, Region: name, Epoch: epochForTests, Lost: true, Seen: r.seen})
+	r.store.Open(quantity.StoreTime(r.time()), algorithms.Open{Expected: r.store.Generation,
+		Generation: next, Region: name, Epoch: epochForTests, Lost: true, Seen: r.seen})
 	for _, n := range s.nodes(name) {
 		n.step(TenureChanged{Generation: next, Epoch: epochForTests, Peers: n.peers()})
 	}
@@ -119,10 +123,13 @@ func (s *scene) questioned(to *testRegion, q Question, answer func(Testimonies))
 func (s *scene) consult(r *testRegion, c Consult) []Testimony {
 	t := Testimony{Bucket: "b"}
 	if c.Peer != "" {
-		g := r.store.Recall(quantity.StoreTime(r.time()), algorithms.Recall{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}, Peer: c.Peer, PeerGeneration: c.Generation})
+		g := r.store.Recall(quantity.StoreTime(r.time()), algorithms.Recall{Fence: r.guard(),
+			Target: algorithms.Target{Key: "b", Terms: r.terms()}, Peer: c.Peer,
+			PeerGeneration: c.Generation})
 		t.Refused, t.Now, t.LostAt = g.Status != algorithms.StatusOK, g.Now, g.LostAt
 		for _, row := range g.Rows {
-			t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: r.name, Cell: row.Cell, Lent: row.Borrowed, Returned: row.Regained})
+			t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: r.name, Cell: row.Cell,
+				Lent: row.Borrowed, Returned: row.Regained})
 		}
 		return []Testimony{t}
 	}
@@ -133,7 +140,8 @@ func (s *scene) consult(r *testRegion, c Consult) []Testimony {
 	for _, key := range slices.Sorted(maps.Keys(r.journal)) {
 		row := r.journal[key]
 		if row.Cell >= c.Question.Buckets[0].From && row.Cell <= c.Question.Buckets[0].To {
-			t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: row.Peer, Cell: row.Cell, Lent: row.Lent, Returned: row.Returned})
+			t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: row.Peer, Cell: row.Cell,
+				Lent: row.Lent, Returned: row.Returned})
 		}
 	}
 	return []Testimony{t}
@@ -142,14 +150,18 @@ func (s *scene) consult(r *testRegion, c Consult) []Testimony {
 func (s *scene) restore(r *testRegion, c Restore) {
 	guard := r.guard()
 	guard.Generation = c.Generation
-	call := algorithms.Restore{Fence: guard, Target: algorithms.Target{Key: "b", Terms: r.terms()}, LostAt: c.LostAt, Cap: c.Cap, Use: c.Use, KnownPeers: c.KnownPeers, UnknownPeers: c.UnknownPeers, Rows: c.Rows}
+	call := algorithms.Restore{Fence: guard, Target: algorithms.Target{Key: "b", Terms: r.terms()},
+		LostAt: c.LostAt, Cap: c.Cap, Use: c.Use, KnownPeers: c.KnownPeers,
+		UnknownPeers: c.UnknownPeers, Rows: c.Rows}
 	r.step(Restored{Restore: c, Result: r.store.Restore(quantity.StoreTime(r.time()), call)})
 }
 
 // unknown returns the units, over all cells, that count as lent to peers that are not known.
 func (s *scene) unknown(name string) (units quantity.Units) {
 	r := s.regions[name]
-	for _, row := range r.store.Inspect(quantity.StoreTime(r.time()), algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b", Terms: r.terms()}}).Rows {
+	for _, row := range r.store.Inspect(quantity.StoreTime(r.time()),
+		algorithms.Inspect{Fence: r.guard(), Target: algorithms.Target{Key: "b",
+			Terms: r.terms()}}).Rows {
 		if strings.HasPrefix(row.Peer, "?") {
 			units += row.Lent
 		}

@@ -27,7 +27,8 @@ var recoverySpaces = map[string]recoverySpace{
 		asks: [2]int8{0, 2}, admit: [2]int8{1, 0}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0}}},
 	"a loss, of the next cell": {fewest: 10_000, ahead: 1, budget: budget{
 		asks: [2]int8{0, 2}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0}}},
-	"a loss, two recoveries at once": {fewest: 80_000, waiting: waiting{credits: true, restores: true}, budget: budget{
+	"a loss, two recoveries at once": {fewest: 80_000, waiting: waiting{credits: true,
+		restores: true}, budget: budget{
 		asks: [2]int8{0, 1}, admit: [2]int8{1, 0}, flush: [2]int8{1, 0}, recover: [2]int8{2, 0}}},
 	"two losses": {fewest: 140_000, budget: budget{
 		asks: [2]int8{0, 1}, flush: [2]int8{2, 0}, recover: [2]int8{2, 0}}},
@@ -38,13 +39,17 @@ var recoverySpaces = map[string]recoverySpace{
 	"both lose": {fewest: 25_000, waiting: waiting{credits: true}, budget: budget{
 		asks: [2]int8{0, 1}, admit: [2]int8{0, 2}, flush: [2]int8{1, 1}, recover: [2]int8{1, 1}}},
 	"a loss, a node dies": {fewest: 60_000, budget: budget{
-		asks: [2]int8{0, 2}, admit: [2]int8{1, 0}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0}, crash: [3]int8{1, 0, 0}}},
+		asks: [2]int8{0, 2}, admit: [2]int8{1, 0}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0},
+		crash: [3]int8{1, 0, 0}}},
 	"a loss, the borrower's node dies": {fewest: 60_000, budget: budget{
-		asks: [2]int8{0, 2}, admit: [2]int8{1, 0}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0}, crash: [3]int8{0, 0, 1}}},
+		asks: [2]int8{0, 2}, admit: [2]int8{1, 0}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0},
+		crash: [3]int8{0, 0, 1}}},
 	"a loss, a journal lost": {fewest: 80_000, budget: budget{
-		asks: [2]int8{0, 2}, admit: [2]int8{1, 0}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0}, journal: [3]int8{1, 0, 0}}},
-	"a bucket deleted": {fewest: 80_000, waiting: waiting{credits: true, restores: true}, budget: budget{
-		asks: [2]int8{0, 2}, admit: [2]int8{1, 0}, delete: 1, recover: [2]int8{1, 0}}},
+		asks: [2]int8{0, 2}, admit: [2]int8{1, 0}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0},
+		journal: [3]int8{1, 0, 0}}},
+	"a bucket deleted": {fewest: 80_000, waiting: waiting{credits: true, restores: true},
+		budget: budget{
+			asks: [2]int8{0, 2}, admit: [2]int8{1, 0}, delete: 1, recover: [2]int8{1, 0}}},
 }
 
 // explore goes through a space, breadth first, until a state is broken or too many were seen; way
@@ -53,7 +58,8 @@ func (s *recoverySearch) explore() (way string) {
 	for from := 0; from < len(s.visits) && len(s.visits) < maxRecoveryStates; from++ {
 		bad := -1
 		s.next(s.visits[from].world, func(d did, to world) {
-			if bad < 0 && s.add(visited{to, int32(from), d}) && s.broken(&s.visits[len(s.visits)-1].world) {
+			if bad < 0 && s.add(visited{to, int32(from), d}) &&
+				s.broken(&s.visits[len(s.visits)-1].world) {
 				bad = len(s.visits) - 1
 			}
 		})
@@ -74,13 +80,18 @@ func TestEveryRecoveryKeepsTheCeiling(t *testing.T) {
 			states := len(s.visits)
 			switch {
 			case way != "":
-				t.Fatalf("after %d states the regions have more than the limit; the way there: %s", states, way)
+				t.Fatalf("after %d states the regions have more than the limit; the way there: %s",
+					states, way)
 			case states < space.fewest || states >= maxRecoveryStates:
-				t.Fatalf("%d states: the search has not seen the whole of a space worth searching", states)
-			case s.most[regionI] < searchI || s.most[regionJ] < quantity.Units(min(searchJ+int64(space.asks[regionJ]), searchI+searchJ)):
+				t.Fatalf("%d states: the search has not seen the whole of a space worth searching",
+					states)
+			case s.most[regionI] < searchI ||
+				s.most[regionJ] < quantity.Units(min(searchJ+int64(space.asks[regionJ]),
+					searchI+searchJ)):
 				t.Fatalf("the regions never had more than %d units: nothing could be borrowed, or not all given back its rights", s.most)
 			}
-			t.Logf("%d states, of %d machines and %d stores", states, len(s.machines.all), len(s.stores.all))
+			t.Logf("%d states, of %d machines and %d stores", states, len(s.machines.all),
+				len(s.stores.all))
 		})
 	}
 }
@@ -92,14 +103,18 @@ func TestTheRecoverySearchFindsMissingRules(t *testing.T) {
 		space string
 		rule  unruled
 	}{
-		"who answered takes no older row":                   {"a loss", unruled{noFence: true}},
-		"a mate that answered announces no older row":       {"a loss", unruled{noFloor: true}},
-		"a reply is for the borrower's generation":          {"both lose", unruled{anyBorrower: true}},
-		"a credit is for the borrower's generation":         {"both lose", unruled{lateCredit: true}},
-		"a peer's word counts where its store lost nothing": {"both lose", unruled{peerWhole: true}},
-		"a journal's word counts where it holds every row":  {"a loss, a journal lost", unruled{nodeWhole: true}},
-		"who is not known was lent all":                     {"a loss", unruled{unknownNone: true}},
-		"a deleted bucket begins a generation":              {"a bucket deleted", unruled{sameGeneration: true}},
+		"who answered takes no older row":             {"a loss", unruled{noFence: true}},
+		"a mate that answered announces no older row": {"a loss", unruled{noFloor: true}},
+		"a reply is for the borrower's generation": {"both lose",
+			unruled{anyBorrower: true}},
+		"a credit is for the borrower's generation": {"both lose",
+			unruled{lateCredit: true}},
+		"a peer's word counts where its store lost nothing": {"both lose",
+			unruled{peerWhole: true}},
+		"a journal's word counts where it holds every row": {"a loss, a journal lost",
+			unruled{nodeWhole: true}},
+		"who is not known was lent all":        {"a loss", unruled{unknownNone: true}},
+		"a deleted bucket begins a generation": {"a bucket deleted", unruled{sameGeneration: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,7 +22,8 @@ const (
 )
 
 // Rejections are all reasons.
-var Rejections = []Rejection{RejectedRegion, RejectedEpoch, RejectedGeneration, RejectedFinished, RejectedImplausible}
+var Rejections = []Rejection{RejectedRegion, RejectedEpoch, RejectedGeneration, RejectedFinished,
+	RejectedImplausible}
 
 var rejectionNames = [rejections]string{"region", "epoch", "generation", "finished", "implausible"}
 

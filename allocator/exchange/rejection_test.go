@@ -17,25 +17,34 @@ func TestHostileAnswersAreRejectedAndCounted(t *testing.T) {
 		at     int64 // after the ask, in us
 		want   Rejection
 	}{
-		"more than it may lend":  {func(r *Reply) { r.Grants[0].Lent = 381 }, 0, RejectedImplausible},
-		"more than can be":       {func(r *Reply) { r.Grants[0].Lent = algorithms.MaxUnits + 1 }, 0, RejectedImplausible},
-		"below zero":             {func(r *Reply) { r.Grants[0].Returned = -1 }, 0, RejectedImplausible},
-		"given back, never lent": {func(r *Reply) { r.Grants[0].Returned = 5 }, 0, RejectedImplausible},
-		"another region's":       {func(r *Reply) { r.From = "ap" }, 0, RejectedRegion},
-		"more grants than asks":  {func(r *Reply) { r.Grants = append(r.Grants, r.Grants[0]) }, 0, RejectedRegion},
-		"another cell":           {func(r *Reply) { r.Grants[0].Cell++ }, 0, RejectedImplausible},
-		"a finished cell":        {func(*Reply) {}, 61 * allocator.Second, RejectedFinished},
-		"another document":       {func(r *Reply) { r.Epoch = "2-test" }, 0, RejectedEpoch},
-		"another generation":     {func(r *Reply) { r.ForGeneration-- }, 0, RejectedGeneration},
-		"a fenced generation":    {func(r *Reply) { r.Generation = 8 }, 0, RejectedGeneration},
+		"more than it may lend": {func(r *Reply) { r.Grants[0].Lent = 381 }, 0,
+			RejectedImplausible},
+		"more than can be": {func(r *Reply) { r.Grants[0].Lent = algorithms.MaxUnits + 1 }, 0,
+			RejectedImplausible},
+		"below zero": {func(r *Reply) { r.Grants[0].Returned = -1 }, 0,
+			RejectedImplausible},
+		"given back, never lent": {func(r *Reply) { r.Grants[0].Returned = 5 }, 0,
+			RejectedImplausible},
+		"another region's": {func(r *Reply) { r.From = "ap" }, 0, RejectedRegion},
+		"more grants than asks": {func(r *Reply) { r.Grants = append(r.Grants, r.Grants[0]) }, 0,
+			RejectedRegion},
+		"another cell":        {func(r *Reply) { r.Grants[0].Cell++ }, 0, RejectedImplausible},
+		"a finished cell":     {func(*Reply) {}, 61 * allocator.Second, RejectedFinished},
+		"another document":    {func(r *Reply) { r.Epoch = "2-test" }, 0, RejectedEpoch},
+		"another generation":  {func(r *Reply) { r.ForGeneration-- }, 0, RejectedGeneration},
+		"a fenced generation": {func(r *Reply) { r.Generation = 8 }, 0, RejectedGeneration},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			b, m, now := long(60 * allocator.Second)
 			var store algorithms.Twin
-			store.Open(quantity.StoreTime(now), algorithms.Open{Generation: 7, Region: "us", Epoch: epochForTests})
-			guard := algorithms.Fence{Generation: 7, Epoch: epochForTests, Clock: quantity.StoreTime(now)}
-			store.Recall(quantity.StoreTime(now), algorithms.Recall{Fence: guard, Target: algorithms.Target{Key: "w", Terms: b.Terms("us")}, Peer: "eu", PeerGeneration: 9})
+			store.Open(quantity.StoreTime(now), algorithms.Open{Generation: 7, Region: "us",
+				Epoch: epochForTests})
+			guard := algorithms.Fence{Generation: 7, Epoch: epochForTests,
+				Clock: quantity.StoreTime(now)}
+			store.Recall(quantity.StoreTime(now), algorithms.Recall{Fence: guard,
+				Target: algorithms.Target{Key: "w", Terms: b.Terms("us")}, Peer: "eu",
+				PeerGeneration: 9})
 
 			m.Step(now, spent(b, now, 300))
 			now += 150_000 // a demand is known
@@ -49,7 +58,8 @@ func TestHostileAnswersAreRejectedAndCounted(t *testing.T) {
 				t.Fatal("nothing was asked of eu")
 			}
 			a := call.Message.Asks[0]
-			r := Reply{From: "eu", Generation: 9, ForGeneration: 7, Epoch: epochForTests, Grants: []Grant{{Cell: a.Cell, Lent: 100}}}
+			r := Reply{From: "eu", Generation: 9, ForGeneration: 7, Epoch: epochForTests,
+				Grants: []Grant{{Cell: a.Cell, Lent: 100}}}
 			for range call.Message.Asks[1:] {
 				r.Grants = append(r.Grants, Grant{Refusal: RefusedUnknown})
 			}
@@ -57,9 +67,11 @@ func TestHostileAnswersAreRejectedAndCounted(t *testing.T) {
 			now += quantity.NodeTime(test.at)
 			guard.Clock = quantity.StoreTime(now)
 			for _, c := range m.Step(now, Answered{ID: call.ID, Reply: r}).Credits {
-				m.Step(now, Credited{Credit: c, Result: store.Credit(quantity.StoreTime(now), algorithms.Credit{Fence: guard, Target: algorithms.Target{Key: c.Bucket.ID,
-					Terms: c.Bucket.Terms("us")}, Peer: c.Peer, PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent,
-					Returned: c.Returned, Most: c.Most})})
+				m.Step(now, Credited{Credit: c, Result: store.Credit(quantity.StoreTime(now),
+					algorithms.Credit{Fence: guard, Target: algorithms.Target{Key: c.Bucket.ID,
+						Terms: c.Bucket.Terms("us")}, Peer: c.Peer, PeerGeneration: c.Generation,
+						Cell: c.Cell, Lent: c.Lent,
+						Returned: c.Returned, Most: c.Most})})
 			}
 			stats := m.Stats()
 			if stats.RowsRejected[test.want] == 0 || stats.UnitsBorrowed+stats.UnitsRegained > 0 {

@@ -15,9 +15,11 @@ func TestBenefitOfTheTail(t *testing.T) {
 	const window = 20 // seconds
 	var got [2]denials
 	for i, o := range []Options{{}, {WithoutTail: true}} {
-		for _, calm := range []quantity.Units{5, 15, 25} { // units of each of the others in a window
+		// units of each of the others in a window
+		for _, calm := range []quantity.Units{5, 15, 25} {
 			for seed := range uint64(8) {
-				c := newClusterOf(t, seed, algorithms.FixedWindow, window*allocator.Second, 40, 40, 40, 40, 40)
+				c := newClusterOf(t, seed, algorithms.FixedWindow, window*allocator.Second, 40, 40,
+					40, 40, 40)
 				c.bucket.Lending = allocator.PPM
 				c.pooled = new(quantity.Units)
 				c.run((c.now/(window*allocator.Second) + 1) * window * allocator.Second)

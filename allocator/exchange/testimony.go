@@ -39,7 +39,8 @@ type Testimony struct {
 	Now    quantity.StoreTime // peer: its store's time
 	LostAt quantity.StoreTime // peer: when its own store last lost the bucket; 0: never
 
-	WholeSince quantity.StoreTime // mate: store time since which its journal has every row it announced
+	// mate: store time since which its journal has every row it announced
+	WholeSince quantity.StoreTime
 	UseSince   quantity.StoreTime // mate: store time since which it knows everything it used
 	Use        algorithms.Use     // mate: the use that counted when it last saw the bucket
 	Rows       []algorithms.RememberedRow
@@ -50,7 +51,9 @@ type Testimony struct {
 // knows use in cells to come: such use would hide what others saw of this cell. latest is the last
 // cell that may have begun by the store's clock, length the length of a cell in microseconds.
 func (t *Testimony) sound(peer string, latest quantity.Cell, length int64) bool {
-	if !plausible(t.Use.Units, quantity.Units(t.Use.Cell), quantity.Units(t.Use.At), quantity.Units(t.Now), quantity.Units(t.LostAt)) || t.Use.Cell > latest || t.Use.At >= (latest+1).OpensAt(length) || t.UseSince < 0 {
+	if !plausible(t.Use.Units, quantity.Units(t.Use.Cell), quantity.Units(t.Use.At),
+		quantity.Units(t.Now), quantity.Units(t.LostAt)) || t.Use.Cell > latest ||
+		t.Use.At >= (latest+1).OpensAt(length) || t.UseSince < 0 {
 		return false
 	}
 	for _, r := range t.Rows {

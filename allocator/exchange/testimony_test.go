@@ -21,7 +21,8 @@ func TestNothingIsRestoredBeforeOnesOwnWord(t *testing.T) {
 		}
 	}
 	seen := algorithms.Use{Cell: quantity.Cell(d.store() / doubtDay), Units: 60, At: d.store()}
-	restores := d.m.Step(d.now, Consulted{Consult: out.Consults[0], All: []Testimony{{Bucket: "b", WholeSince: math.MaxInt64, Use: seen}}}).Restores
+	restores := d.m.Step(d.now, Consulted{Consult: out.Consults[0],
+		All: []Testimony{{Bucket: "b", WholeSince: math.MaxInt64, Use: seen}}}).Restores
 	if len(restores) != 1 || restores[0].Use != seen {
 		t.Errorf("the journal was read at last: %+v", restores)
 	}
@@ -35,10 +36,12 @@ func TestRowsThatNobodyAskedForAreNotKept(t *testing.T) {
 	r := d.m.recoveries["b"]
 	rows := make([]algorithms.RememberedRow, 10_000)
 	for i := range rows {
-		rows[i] = algorithms.RememberedRow{Peer: "eu", Cell: r.from - 10 + quantity.Cell(i), Lent: 1}
+		rows[i] = algorithms.RememberedRow{Peer: "eu", Cell: r.from - 10 + quantity.Cell(i),
+			Lent: 1}
 	}
 	told := Testimony{Bucket: "b", Now: d.store(), Rows: rows}
-	d.m.Step(d.now, Testified{Testimonies{From: "eu", ForGeneration: 7, All: []Testimony{told, told}}})
+	d.m.Step(d.now, Testified{Testimonies{From: "eu", ForGeneration: 7,
+		All: []Testimony{told, told}}})
 	if want := int(r.to - r.from + 1); len(r.rows) != want {
 		t.Errorf("%d rows kept, %d cells are in doubt", len(r.rows), want)
 	}
@@ -50,13 +53,17 @@ func TestAQuestionOfAnAbsurdGeneration(t *testing.T) {
 	for _, from := range []string{"us", "eu"} {
 		d := newDoubting(t)
 		b := d.bucket("b")
-		q := Question{From: from, Node: "n2", Generation: math.MaxUint64, Buckets: []Doubt{{Bucket: "b"}}}
+		q := Question{From: from, Node: "n2", Generation: math.MaxUint64,
+			Buckets: []Doubt{{Bucket: "b"}}}
 		out := d.m.Step(d.now, Questioned{ID: 1, Question: q, Buckets: []*Bucket{b}})
-		if len(out.Consults) > 0 || len(out.Testify) != 1 || !out.Testify[0].Testimonies.All[0].Refused || d.m.Stats().Implausible != 1 {
+		if len(out.Consults) > 0 || len(out.Testify) != 1 ||
+			!out.Testify[0].Testimonies.All[0].Refused || d.m.Stats().Implausible != 1 {
 			t.Errorf("asked by %s: %+v", from, out)
 		}
-		ask := Message{From: "eu", Generation: 3, Epoch: b.Epoch, Asks: []Ask{{Bucket: "b", Cell: quantity.Cell(d.store() / doubtDay), Lent: 50}}}
-		if out := d.m.Step(d.now, Asked{ID: 2, Message: ask, Buckets: []*Bucket{b}}); len(out.Lend) != 1 {
+		ask := Message{From: "eu", Generation: 3, Epoch: b.Epoch,
+			Asks: []Ask{{Bucket: "b", Cell: quantity.Cell(d.store() / doubtDay), Lent: 50}}}
+		if out := d.m.Step(d.now,
+			Asked{ID: 2, Message: ask, Buckets: []*Bucket{b}}); len(out.Lend) != 1 {
 			t.Errorf("asked by %s, the node lends nothing any more: %+v", from, out.Replies)
 		}
 	}
@@ -68,7 +75,8 @@ func TestARowUnderWayAsItsBucketIsDeleted(t *testing.T) {
 	d := newDoubting(t)
 	b := d.bucket("b")
 	cell := quantity.Cell(d.store() / doubtDay)
-	ask := Message{From: "eu", Generation: 3, Epoch: b.Epoch, Asks: []Ask{{Bucket: "b", Cell: cell, Lent: 50}}}
+	ask := Message{From: "eu", Generation: 3, Epoch: b.Epoch,
+		Asks: []Ask{{Bucket: "b", Cell: cell, Lent: 50}}}
 	d.m.Step(d.now, Asked{ID: 1, Message: ask, Buckets: []*Bucket{b}})
 	given := algorithms.Given{Head: algorithms.Head{Now: d.store()}, Row: algorithms.Row{Lent: 50}}
 	if out := d.m.Step(d.now, Lent{ID: 1, Given: []algorithms.Given{given}}); len(out.Record) != 1 {
@@ -101,7 +109,8 @@ func TestAnswersThatTellNothing(t *testing.T) {
 		d := newDoubting(t)
 		out := d.loses(d.bucket("b"))
 		d.tells("us", out.questions("us")...)
-		told := Testimonies{From: "eu", Node: "n1", ForGeneration: 7, All: []Testimony{{Bucket: "b", Now: d.store()}}}
+		told := Testimonies{From: "eu", Node: "n1", ForGeneration: 7,
+			All: []Testimony{{Bucket: "b", Now: d.store()}}}
 		of(d, &told)
 		restores := d.m.Step(d.now, Testified{told}).Restores
 		for range 20 {

@@ -10,16 +10,20 @@ import (
 
 // afterALoss plays a region of one node without peers, whose store has lost a bucket of a kind. It
 // returns what follows from the node's own testimony, at once and in the minute after.
-func afterALoss(kind algorithms.Kind, recovered bool, word func(lostAt quantity.StoreTime, b *Bucket) Testimony) (all Effects) {
+func afterALoss(kind algorithms.Kind, recovered bool, word func(lostAt quantity.StoreTime,
+	b *Bucket) Testimony) (all Effects) {
 	const hour int64 = 3600 * allocator.Second
-	b := &Bucket{ID: "b", Epoch: "1", Kind: kind, Limit: 100, Window: hour, Cell: algorithms.CellLength(kind, hour), Tick: 1,
+	b := &Bucket{ID: "b", Epoch: "1", Kind: kind, Limit: 100, Window: hour,
+		Cell: algorithms.CellLength(kind, hour), Tick: 1,
 		Entitlements: map[string]quantity.Units{"us": 100}, Borrowing: -1, Recovered: recovered}
 	m, now := New("us", "n1", Options{}), quantity.NodeTime(100*hour+hour/2)
 	m.Step(1, TenureChanged{Generation: 2, Epoch: "1"})
 	add := func(e Effects) {
-		all.Restores, all.Settled = append(all.Restores, e.Restores...), append(all.Settled, e.Settled...)
+		all.Restores, all.Settled = append(all.Restores, e.Restores...), append(all.Settled,
+			e.Settled...)
 	}
-	out := m.Step(now, Lost{Generation: 2, Now: quantity.StoreTime(now), Buckets: []LostBucket{{Bucket: b, At: quantity.StoreTime(now)}}})
+	out := m.Step(now, Lost{Generation: 2, Now: quantity.StoreTime(now),
+		Buckets: []LostBucket{{Bucket: b, At: quantity.StoreTime(now)}}})
 	for _, c := range out.Consults {
 		add(m.Step(now, Consulted{Consult: c, All: []Testimony{word(quantity.StoreTime(now), b)}}))
 	}
@@ -37,10 +41,14 @@ func TestUseIsKnownFromItsBeginning(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		for _, late := range []quantity.Units{0, 1} {
 			out := afterALoss(kind, true, func(lostAt quantity.StoreTime, b *Bucket) Testimony {
-				since := quantity.StoreTime(int64(max(b.Terms("us").CountsSince(lostAt), 0)) + int64(late))
-				return Testimony{Bucket: "b", UseSince: since, Use: algorithms.Use{Cell: quantity.Cell(int64(lostAt) / b.Cell), Units: 10, At: lostAt - 1}}
+				since := quantity.StoreTime(int64(max(b.Terms("us").CountsSince(lostAt), 0)) +
+					int64(late))
+				return Testimony{Bucket: "b", UseSince: since,
+					Use: algorithms.Use{Cell: quantity.Cell(int64(lostAt) / b.Cell), Units: 10,
+						At: lostAt - 1}}
 			})
-			if len(out.Restores) == 0 || out.Restores[0].Most != 100*late || out.Restores[0].Use.Units != 10 {
+			if len(out.Restores) == 0 || out.Restores[0].Most != 100*late ||
+				out.Restores[0].Use.Units != 10 {
 				t.Errorf("%s, known from %d µs after the beginning: %+v", kind, late, out.Restores)
 			}
 		}
@@ -56,17 +64,23 @@ func TestAUsedBucketStaysClosed(t *testing.T) {
 		word  Testimony
 		opens bool
 	}{
-		"nobody used it":                  {word: Testimony{}, opens: true},
-		"it was used":                     {word: Testimony{Use: algorithms.Use{Cell: 100, Units: 1, At: 1}}},
-		"it was lent of":                  {word: Testimony{Rows: []algorithms.RememberedRow{{Peer: "eu", Cell: 100, Lent: 1}}}},
-		"the memory of use begins late":   {word: Testimony{UseSince: quantity.StoreTime(101 * hour)}},
-		"the journal of rows begins late": {word: Testimony{WholeSince: quantity.StoreTime(101 * hour)}},
+		"nobody used it": {word: Testimony{}, opens: true},
+		"it was used": {word: Testimony{Use: algorithms.Use{Cell: 100, Units: 1,
+			At: 1}}},
+		"it was lent of": {word: Testimony{Rows: []algorithms.RememberedRow{{Peer: "eu", Cell: 100,
+			Lent: 1}}}},
+		"the memory of use begins late": {word: Testimony{UseSince: quantity.StoreTime(101 *
+			hour)}},
+		"the journal of rows begins late": {word: Testimony{WholeSince: quantity.StoreTime(101 *
+			hour)}},
 	} {
-		out := afterALoss(algorithms.FixedWindow, false, func(quantity.StoreTime, *Bucket) Testimony {
-			tc.word.Bucket = "b"
-			return tc.word
-		})
-		if opens := len(out.Restores) > 0; opens != tc.opens || !opens && (len(out.Settled) != 1 || out.Settled[0].RetryHelps) {
+		out := afterALoss(algorithms.FixedWindow, false,
+			func(quantity.StoreTime, *Bucket) Testimony {
+				tc.word.Bucket = "b"
+				return tc.word
+			})
+		if opens := len(out.Restores) > 0; opens != tc.opens || !opens && (len(out.Settled) != 1 ||
+			out.Settled[0].RetryHelps) {
 			t.Errorf("%s: %+v, %+v", name, out.Restores, out.Settled)
 		}
 	}

@@ -31,17 +31,18 @@ type view struct {
 	wanted   quantity.Units     // units of the current cell that waiting requests lack
 	// wantedUntil is when the last request that can be waiting gives up.
 	wantedUntil quantity.NodeTime
-	wantedGot   bool               // some of the wanted units have come
-	deniedAt    quantity.NodeTime  // when a request was last denied here; 0: never
-	active      quantity.NodeTime  // when it was last used here or asked about
-	asked       quantity.NodeTime  // when a peer last asked or hinted; 0: never
-	mean        quantity.MilliRate // this node's demand, smoothed over about a second, milliunits per second
-	shown       Hint               // the last hint published
-	shownAt     quantity.NodeTime
-	frame       allocator.Frame
-	own         allocator.RegionPart
-	dealings    []dealing // one for each peer, in the machine's order
-	mates       *voices   // what the other nodes of this region say; nil: nothing
+	wantedGot   bool              // some of the wanted units have come
+	deniedAt    quantity.NodeTime // when a request was last denied here; 0: never
+	active      quantity.NodeTime // when it was last used here or asked about
+	asked       quantity.NodeTime // when a peer last asked or hinted; 0: never
+	// this node's demand, smoothed over about a second, milliunits per second
+	mean     quantity.MilliRate
+	shown    Hint // the last hint published
+	shownAt  quantity.NodeTime
+	frame    allocator.Frame
+	own      allocator.RegionPart
+	dealings []dealing // one for each peer, in the machine's order
+	mates    *voices   // what the other nodes of this region say; nil: nothing
 }
 
 // frameOf returns the bucket's frame: how its kind divides time.
@@ -91,7 +92,8 @@ func (v *view) share(cell quantity.Cell) quantity.Units {
 
 // outlook returns what this region expects of the current or the next cell, and the microseconds
 // until that cell opens. at is a store time, rate a demand in milliunits per second.
-func (v *view) outlook(cell quantity.Cell, at quantity.StoreTime, rate quantity.MilliRate) (o allocator.Outlook, opens int64) {
+func (v *view) outlook(cell quantity.Cell, at quantity.StoreTime,
+	rate quantity.MilliRate) (o allocator.Outlook, opens int64) {
 	return v.frame.Outlook(v.state, cell, at, rate)
 }
 

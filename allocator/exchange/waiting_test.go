@@ -25,7 +25,8 @@ func (r *testRegion) wait(units quantity.Units, d algorithms.Decided) {
 	for _, w := range r.waiters {
 		all += w.units
 	}
-	r.step(Wanted{Bucket: r.bucket, Units: min(all, r.bucket.Limit), State: d.Buckets[0], Now: d.Now})
+	r.step(Wanted{Bucket: r.bucket, Units: min(all, r.bucket.Limit), State: d.Buckets[0],
+		Now: d.Now})
 }
 
 // wake ends the wait of all that wait.

@@ -20,15 +20,18 @@ type flow struct {
 // evenly is a workload of evenly spaced requests of one unit.
 func evenly(limit, window, length int64, regions int, flows ...flow) *workload.Workload {
 	w := &workload.Workload{
-		Name: "evenly", Regions: regions, Limit: limit, Window: window, Algorithm: "fixed_window", Length: length,
+		Name: "evenly", Regions: regions, Limit: limit, Window: window, Algorithm: "fixed_window",
+		Length:       length,
 		Entitlements: workload.Split(limit, slices.Repeat([]int64{1}, regions)),
 	}
 	for _, f := range flows {
 		for i := int64(0); f.from+i*second/f.rate < f.to; i++ {
-			w.Arrivals = append(w.Arrivals, workload.Arrival{At: f.from + i*second/f.rate, Region: f.region, Cost: 1})
+			w.Arrivals = append(w.Arrivals, workload.Arrival{At: f.from + i*second/f.rate,
+				Region: f.region, Cost: 1})
 		}
 	}
-	slices.SortStableFunc(w.Arrivals, func(a, b workload.Arrival) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(w.Arrivals,
+		func(a, b workload.Arrival) int { return cmp.Compare(a.At, b.At) })
 	return w
 }
 
@@ -43,7 +46,8 @@ func near(t *testing.T, what string, got, want, part float64) {
 // A region that is asked for d, by a limit that covers all demand, has F of it, and loses d - F in
 // every window.
 func TestStaticSplitLosesWhatIsAboveTheSplit(t *testing.T) {
-	w := evenly(1000, second, 10*second, 4, flow{0, 0, 10 * second, 700}, flow{1, 0, 10 * second, 200})
+	w := evenly(1000, second, 10*second, 4, flow{0, 0, 10 * second, 700},
+		flow{1, 0, 10 * second, 200})
 	f := Measure(w, StaticSplit{}.Run(w, Uniform(4, 40_000), 1), Uniform(4, 40_000))
 	if f.FalseDenials != 10*(700-250) || f.OvershootMax != 0 || f.Admitted != 10*(250+200) {
 		t.Errorf("%+v", f)
@@ -83,7 +87,8 @@ func logFactorial(k int64) float64 {
 
 // The central bucket is exact, and costs exactly one round trip to the host.
 func TestCentralBucketCostsOneRoundTrip(t *testing.T) {
-	w := evenly(100, second, 5*second, 3, flow{0, 0, 5 * second, 90}, flow{1, 0, 5 * second, 80}, flow{2, 0, 5 * second, 70})
+	w := evenly(100, second, 5*second, 3, flow{0, 0, 5 * second, 90}, flow{1, 0, 5 * second, 80},
+		flow{2, 0, 5 * second, 70})
 	n := Network{OneWay: [][]int64{{0, 10_000, 90_000}, {20_000, 0, 40_000}, {80_000, 30_000, 0}}}
 	r := CentralBucket{}.Run(w, n, 1)
 	const host = 1 // 30 + 70 ms, against 200 and 240
@@ -98,7 +103,8 @@ func TestCentralBucketCostsOneRoundTrip(t *testing.T) {
 		}
 	}
 	f := Measure(w, r, n)
-	if f.OvershootMax != 0 || f.FalseDenials != 0 || r.Messages != 2*remote || f.WaitP50 != 30_000 || f.WaitP99 != 70_000 {
+	if f.OvershootMax != 0 || f.FalseDenials != 0 || r.Messages != 2*remote ||
+		f.WaitP50 != 30_000 || f.WaitP99 != 70_000 {
 		t.Errorf("%+v, %d messages", f, r.Messages)
 	}
 }
@@ -106,7 +112,8 @@ func TestCentralBucketCostsOneRoundTrip(t *testing.T) {
 func TestPooledOracleLosesNothing(t *testing.T) {
 	w := evenly(100, second, 5*second, 3, flow{0, 0, 5 * second, 300})
 	f := Measure(w, PooledOracle{}.Run(w, Uniform(3, 40_000), 1), Uniform(3, 40_000))
-	if f.Admitted != 500 || f.FalseDenials != 0 || f.OvershootMax != 0 || f.Utilisation != million || f.RightlyDenied != 1000 {
+	if f.Admitted != 500 || f.FalseDenials != 0 || f.OvershootMax != 0 ||
+		f.Utilisation != million || f.RightlyDenied != 1000 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -132,7 +139,8 @@ func TestEventualCountersExceedByRateTimesAge(t *testing.T) {
 			r := EventualCounters{}.Run(w, n, seed)
 			excess := float64(excesses(w, r)[0])
 			if excess > most+float64(regions) {
-				t.Errorf("%d regions, seed %d: exceeded by %.0f, and by %.0f at most", regions, seed, excess, most)
+				t.Errorf("%d regions, seed %d: exceeded by %.0f, and by %.0f at most", regions,
+					seed, excess, most)
 			}
 			sum += excess
 		}
@@ -142,11 +150,13 @@ func TestEventualCountersExceedByRateTimesAge(t *testing.T) {
 
 // In windows shorter than the interval each region has the whole limit.
 func TestEventualCountersGiveEachRegionTheLimit(t *testing.T) {
-	w := evenly(100, second, 10*second, 4, flow{0, 0, 10 * second, 200}, flow{1, 0, 10 * second, 200}, flow{2, 0, 10 * second, 200}, flow{3, 0, 10 * second, 200})
+	w := evenly(100, second, 10*second, 4, flow{0, 0, 10 * second, 200},
+		flow{1, 0, 10 * second, 200}, flow{2, 0, 10 * second, 200}, flow{3, 0, 10 * second, 200})
 	n := Uniform(4, 40_000)
 	f := Measure(w, EventualCounters{}.Run(w, n, 3), n)
 	if f.OvershootMax != 3*million || f.FalseDenials != 0 {
-		t.Errorf("with 4 regions the limit was exceeded by %s, %d false denials", f.OvershootMax, f.FalseDenials)
+		t.Errorf("with 4 regions the limit was exceeded by %s, %d false denials", f.OvershootMax,
+			f.FalseDenials)
 	}
 }
 
@@ -154,7 +164,8 @@ func TestEventualCountersGiveEachRegionTheLimit(t *testing.T) {
 // then the region loses what it wants beyond its share.
 func TestCoordinatorFollowsAtTheNextReport(t *testing.T) {
 	const step = 12 * second
-	w := evenly(1000, second, 40*second, 2, flow{1, 0, 40 * second, 100}, flow{0, step, 40 * second, 800})
+	w := evenly(1000, second, 40*second, 2, flow{1, 0, 40 * second, 100},
+		flow{0, step, 40 * second, 800})
 	w.Entitlements = []int64{500, 500}
 	w.Step = &workload.Step{At: step, Region: 0}
 	n := Uniform(2, 40_000)
@@ -170,7 +181,8 @@ func TestCoordinatorFollowsAtTheNextReport(t *testing.T) {
 	began := int64(step + 450*second/800)
 	f := Measure(w, r, n)
 	if f.FirstUnit != granted-began || f.Rebalanced != granted-began {
-		t.Errorf("the share rose after %d µs, and was enough after %d, want %d", f.FirstUnit, f.Rebalanced, granted-began)
+		t.Errorf("the share rose after %d µs, and was enough after %d, want %d", f.FirstUnit,
+			f.Rebalanced, granted-began)
 	}
 	if want := 350 * ((granted - step) / second); f.FalseDenials != want {
 		t.Errorf("%d false denials, want %d", f.FalseDenials, want)
@@ -179,10 +191,12 @@ func TestCoordinatorFollowsAtTheNextReport(t *testing.T) {
 
 // A lowered grant that is below what was already used exceeds the limit by the difference.
 func TestCoordinatorExceedsWhenAUsedGrantFalls(t *testing.T) {
-	w := evenly(1000, 60*second, 60*second, 2, flow{0, 0, 5 * second, 100}, flow{1, 20 * second, 60 * second, 50})
+	w := evenly(1000, 60*second, 60*second, 2, flow{0, 0, 5 * second, 100},
+		flow{1, 20 * second, 60 * second, 50})
 	n := Uniform(2, 40_000)
 	f := Measure(w, Coordinator{}.Run(w, n, 1), n)
 	if f.OvershootMax != 500_000 {
-		t.Errorf("a region that used 500 and was left with 0 made the limit exceeded by %s", f.OvershootMax)
+		t.Errorf("a region that used 500 and was left with 0 made the limit exceeded by %s",
+			f.OvershootMax)
 	}
 }

@@ -64,7 +64,8 @@ func TestGlobalRandomDropNeedsFreshEstimates(t *testing.T) {
 	fast := Measure(w, GlobalRandomDrop{}.Run(w, n, 1), n)
 	slow := Measure(w, GlobalRandomDrop{Interval: second / 2}.Run(w, n, 1), n)
 	if fast.OvershootMax < 300_000 || slow.OvershootMax < 2*fast.OvershootMax*9/10 {
-		t.Errorf("a surge is exceeded by %s with estimates every 50 ms, and %s every 500 ms", fast.OvershootMax, slow.OvershootMax)
+		t.Errorf("a surge is exceeded by %s with estimates every 50 ms, and %s every 500 ms",
+			fast.OvershootMax, slow.OvershootMax)
 	}
 }
 
@@ -86,7 +87,8 @@ func TestFlowProportionalIsMaxMinFair(t *testing.T) {
 	}
 	f, drop := Measure(w, r, n), Measure(w, GlobalRandomDrop{}.Run(w, n, 1), n)
 	if f.OvershootMean > 15_000 || f.Fairness < 995_000 || drop.Fairness > 900_000 {
-		t.Errorf("over by %s in the mean, fairness %s, that of random drop %s", f.OvershootMean, f.Fairness, drop.Fairness)
+		t.Errorf("over by %s in the mean, fairness %s, that of random drop %s", f.OvershootMean,
+			f.Fairness, drop.Fairness)
 	}
 }
 
@@ -95,7 +97,8 @@ func TestFlowProportionalServesSkew(t *testing.T) {
 	for _, name := range []string{"even-80", "one-region", "zipf", "follow-the-sun"} {
 		w := made(t, name, 20*second)
 		n := Uniform(3, 40_000)
-		if f := Measure(w, FlowProportional{}.Run(w, n, 1), n); f.FalseRate > 20_000 || f.OvershootMean > 5_000 {
+		if f := Measure(w, FlowProportional{}.Run(w, n, 1), n); f.FalseRate > 20_000 ||
+			f.OvershootMean > 5_000 {
 			t.Errorf("%s: %s falsely denied, %s over", name, f.FalseRate, f.OvershootMean)
 		}
 	}

@@ -121,7 +121,8 @@ type NetworkFor func(*workload.Workload) Network
 
 // Compare runs every system on every workload, in their order. The same arguments give the same
 // figures.
-func Compare(suite []*workload.Workload, systems []System, network NetworkFor, seed uint64) []Figures {
+func Compare(suite []*workload.Workload, systems []System, network NetworkFor,
+	seed uint64) []Figures {
 	var rows []Figures
 	for _, w := range suite {
 		n := network(w)

@@ -37,7 +37,8 @@ func TestJain(t *testing.T) {
 }
 
 func TestMillionthsString(t *testing.T) {
-	for m, want := range map[Millionths]string{0: "0.00 %", 49: "0.00 %", 50: "0.01 %", 12_345: "1.23 %", million: "100.00 %", 9_999_950: "1000.00 %"} {
+	for m, want := range map[Millionths]string{0: "0.00 %", 49: "0.00 %", 50: "0.01 %",
+		12_345: "1.23 %", million: "100.00 %", 9_999_950: "1000.00 %"} {
 		if got := m.String(); got != want {
 			t.Errorf("%d millionths are %q, want %q", int64(m), got, want)
 		}
@@ -54,7 +55,9 @@ func stepped() (*workload.Workload, Network) {
 
 func TestTimeToRebalance(t *testing.T) {
 	denial := int64(second + 34*second/90)
-	at := func(after, share int64) Sample { return Sample{At: denial + after, Share: []int64{share, 0, 0}} }
+	at := func(after, share int64) Sample {
+		return Sample{At: denial + after, Share: []int64{share, 0, 0}}
+	}
 	start := Sample{At: 0, Share: []int64{34, 33, 33}}
 	tests := []struct {
 		name        string
@@ -64,7 +67,8 @@ func TestTimeToRebalance(t *testing.T) {
 		{"no shares", nil, None, None},
 		{"never", []Sample{start}, None, None},
 		{"one unit only", []Sample{start, at(90_000, 35)}, 90_000, None},
-		{"in two steps", []Sample{start, at(90_000, 60), at(240_000, 85), at(250_000, 86)}, 90_000, 250_000},
+		{"in two steps", []Sample{start, at(90_000, 60), at(240_000, 85), at(250_000, 86)}, 90_000,
+			250_000},
 		{"at once", []Sample{start, at(80_000, 90)}, 80_000, 80_000},
 		{"given back later", []Sample{start, at(80_000, 90), at(90_000, 10)}, 80_000, 80_000},
 		{"before the first denial", []Sample{start, at(-1, 90)}, None, 0},
@@ -75,7 +79,8 @@ func TestTimeToRebalance(t *testing.T) {
 		r.Shares = c.shares
 		f := Measure(w, r, n)
 		if f.FirstUnit != c.first || f.Rebalanced != c.full {
-			t.Errorf("%s: first unit after %d µs, 95 %% after %d µs, want %d and %d", c.name, f.FirstUnit, f.Rebalanced, c.first, c.full)
+			t.Errorf("%s: first unit after %d µs, 95 %% after %d µs, want %d and %d", c.name,
+				f.FirstUnit, f.Rebalanced, c.first, c.full)
 		}
 		if c.full == 250_000 && f.RoundTrips != 3125 {
 			t.Errorf("250 ms are %d thousandths of a round trip of 80 ms", f.RoundTrips)
@@ -94,7 +99,8 @@ func TestTimeToRebalance(t *testing.T) {
 func TestLateAndSplit(t *testing.T) {
 	w, n := stepped()
 	f := Measure(w, StaticSplit{}.Run(w, n, 1), n)
-	if f.FalseDenials != 3*(90-34) || f.Late != 8 || f.Split != f.FalseDenials-8 || f.RightlyDenied != 0 {
+	if f.FalseDenials != 3*(90-34) || f.Late != 8 || f.Split != f.FalseDenials-8 ||
+		f.RightlyDenied != 0 {
 		t.Errorf("%+v", f) // 90 a second are 8 in 80 ms, the first and the last included
 	}
 }
@@ -104,7 +110,8 @@ func few(t *testing.T) []Figures {
 	t.Helper()
 	suite := []*workload.Workload{made(t, "step", 3*second), made(t, "contention", 2*second)}
 	suite[1].Name = `odd <name> | "& more`
-	return Compare(suite, Systems(), func(w *workload.Workload) Network { return Uniform(w.Regions, 40_000) }, 5)
+	return Compare(suite, Systems(),
+		func(w *workload.Workload) Network { return Uniform(w.Regions, 40_000) }, 5)
 }
 
 func TestTableLinesUp(t *testing.T) {
@@ -142,8 +149,10 @@ func TestFiguresAreTheSameEverywhere(t *testing.T) {
 
 func TestTableIsFixed(t *testing.T) {
 	got := Table([]Figures{{
-		Workload: "step", System: "static split", OvershootMax: 0, FalseRate: 545_000, Late: 66, Split: 11_043, Utilisation: 455_000,
-		FirstUnit: None, Rebalanced: 250_001, RoundTrips: 3_125, Fairness: 868_432, BytesPerSecond: 18, WaitP99: 80_000,
+		Workload: "step", System: "static split", OvershootMax: 0, FalseRate: 545_000, Late: 66,
+		Split: 11_043, Utilisation: 455_000,
+		FirstUnit: None, Rebalanced: 250_001, RoundTrips: 3_125, Fairness: 868_432,
+		BytesPerSecond: 18, WaitP99: 80_000,
 	}})
 	const want = `| workload | system       | over, max | over, mean |   false | late | split |    used | first unit |   95 % | round trips |  fair | B/s | wait p50 | wait p99 |
 |----------|--------------|----------:|-----------:|--------:|-----:|------:|--------:|-----------:|-------:|------------:|------:|----:|---------:|---------:|
@@ -156,18 +165,22 @@ func TestTableIsFixed(t *testing.T) {
 
 func TestOverview(t *testing.T) {
 	all := Overview([]Figures{
-		{Workload: "a", System: "x", OvershootMax: 100, FalseRate: 30, Utilisation: million, WaitP99: 7},
+		{Workload: "a", System: "x", OvershootMax: 100, FalseRate: 30, Utilisation: million,
+			WaitP99: 7},
 		{Workload: "a", System: "y"},
-		{Workload: "b", System: "x", OvershootMax: 0, FalseRate: 50, Utilisation: million / 2, BytesPerSecond: 3},
+		{Workload: "b", System: "x", OvershootMax: 0, FalseRate: 50, Utilisation: million / 2,
+			BytesPerSecond: 3},
 	})
 	want := []Overall{
-		{System: "x", Workloads: 2, Worst: 100, WorstOn: "a", Exceeded: 1, Over: 50, False: 40, Used: 750_000, MostFalse: 50, MostFalseOn: "b", WaitP99: 7, BytesPerSecond: 3},
+		{System: "x", Workloads: 2, Worst: 100, WorstOn: "a", Exceeded: 1, Over: 50, False: 40,
+			Used: 750_000, MostFalse: 50, MostFalseOn: "b", WaitP99: 7, BytesPerSecond: 3},
 		{System: "y", Workloads: 1},
 	}
 	if !reflect.DeepEqual(all, want) {
 		t.Errorf("got %+v\nwant %+v", all, want)
 	}
-	if table := OverviewTable(all); !strings.Contains(table, "| x      |") || strings.Count(table, "\n") != 4 {
+	if table := OverviewTable(all); !strings.Contains(table, "| x      |") ||
+		strings.Count(table, "\n") != 4 {
 		t.Errorf("the table is\n%s", table)
 	}
 }
@@ -215,7 +228,8 @@ func TestPlotIsSelfContained(t *testing.T) {
 	if want := 3 * len(Systems()); marks != want {
 		t.Errorf("%d marks, want %d", marks, want)
 	}
-	if strings.Contains(strings.Replace(picture, `xmlns="http://www.w3.org/2000/svg"`, "", 1), "http") {
+	if strings.Contains(strings.Replace(picture, `xmlns="http://www.w3.org/2000/svg"`, "", 1),
+		"http") {
 		t.Error("it refers to something outside")
 	}
 	for _, s := range Systems() {

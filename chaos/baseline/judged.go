@@ -12,7 +12,8 @@ import (
 
 // limitOf returns the workload's limit for the oracle.
 func limitOf(w *workload.Workload) oracle.Limit {
-	return oracle.Limit{Limit: w.Limit, Burst: w.Burst, Window: time.Duration(w.Window) * time.Microsecond, Algorithm: w.Algorithm}
+	return oracle.Limit{Limit: w.Limit, Burst: w.Burst,
+		Window: time.Duration(w.Window) * time.Microsecond, Algorithm: w.Algorithm}
 }
 
 // judge has the oracle judge all answers, for the worst excess and the false denials.
@@ -61,7 +62,8 @@ func inOrder(w *workload.Workload, r Result) []int {
 		order[i] = i
 	}
 	if r.Decided != nil {
-		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(r.Decided[i], r.Decided[j]) })
+		slices.SortStableFunc(order,
+			func(i, j int) int { return cmp.Compare(r.Decided[i], r.Decided[j]) })
 	}
 	return order
 }

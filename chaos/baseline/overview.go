@@ -67,7 +67,9 @@ var overallColumns = []column[Overall]{
 	{"system", func(o Overall) string { return o.System }, true},
 	{"over, mean", func(o Overall) string { return o.Over.String() }, false},
 	{"over, worst", func(o Overall) string { return o.Worst.String() }, false},
-	{"exceeded on", func(o Overall) string { return fmt.Sprintf("%d of %d", o.Exceeded, o.Workloads) }, false},
+	{"exceeded on", func(o Overall) string {
+		return fmt.Sprintf("%d of %d", o.Exceeded, o.Workloads)
+	}, false},
 	{"false, mean", func(o Overall) string { return o.False.String() }, false},
 	{"false, worst", func(o Overall) string { return o.MostFalse.String() }, false},
 	{"used, mean", func(o Overall) string { return o.Used.String() }, false},

@@ -19,8 +19,10 @@ func Plot(rows []Figures) string {
 	for i, o := range all {
 		for _, f := range rows {
 			if f.System == o.System {
-				drawMark(&b, i, 3, "small", spot{falseScale.place(f.FalseRate), overScale.place(f.OvershootMax)},
-					fmt.Sprintf("%s, %s: %s over, %s falsely denied", f.System, f.Workload, f.OvershootMax, f.FalseRate))
+				drawMark(&b, i, 3, "small", spot{falseScale.place(f.FalseRate),
+					overScale.place(f.OvershootMax)},
+					fmt.Sprintf("%s, %s: %s over, %s falsely denied", f.System, f.Workload,
+						f.OvershootMax, f.FalseRate))
 			}
 		}
 	}
@@ -56,12 +58,16 @@ type scale struct {
 }
 
 var (
-	falseScale = scale{[]Millionths{0, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000}, left, right}
-	overScale  = scale{[]Millionths{0, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000}, floor, top}
+	falseScale = scale{[]Millionths{0, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000}, left,
+		right}
+	overScale = scale{[]Millionths{0, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000,
+		10_000_000}, floor, top}
 )
 
 // tick returns the position of a tick in tenths of a pixel.
-func (s scale) tick(i int) int64 { return 10*s.from + 10*(s.to-s.from)*int64(i)/int64(len(s.ticks)-1) }
+func (s scale) tick(i int) int64 {
+	return 10*s.from + 10*(s.to-s.from)*int64(i)/int64(len(s.ticks)-1)
+}
 
 // place returns the position of a part in tenths of a pixel. Parts beyond the last tick are at the
 // last tick.
@@ -102,7 +108,8 @@ func drawAxes(b *strings.Builder) {
 		y := overScale.tick(i)
 		fmt.Fprintf(b, `<line class="grid" x1="%d" y1="%s" x2="%d" y2="%s"/><text class="soft" x="%d" y="%s" text-anchor="end">%s</text>`+"\n", left, px(y), right, px(y), left-10, px(y+45), percent(t))
 	}
-	fmt.Fprintf(b, `<path class="axis" fill="none" d="M%d %dV%dH%d"/>`+"\n", left, top, floor, right)
+	fmt.Fprintf(b, `<path class="axis" fill="none" d="M%d %dV%dH%d"/>`+"\n", left, top, floor,
+		right)
 	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">false denials: units that one pooled limiter admits and the system did not</text>`+"\n", (left+right)/2, floor+46)
 	fmt.Fprintf(b, `<text transform="translate(22 %d) rotate(-90)" text-anchor="middle">overshoot of the worst window, of the limit</text>`+"\n", (top+floor)/2)
 }
@@ -118,7 +125,8 @@ func percent(m Millionths) string {
 // drawMark draws the mark of system number i with a radius in pixels.
 func drawMark(b *strings.Builder, i int, radius int64, class string, at spot, title string) {
 	r := 10 * radius
-	x, y := func(d int64) string { return px(at.x + d) }, func(d int64) string { return px(at.y + d) }
+	x, y := func(d int64) string { return px(at.x + d) },
+		func(d int64) string { return px(at.y + d) }
 	class = fmt.Sprintf("%s c%d", class, i%8)
 	switch i % 4 {
 	case 0:
@@ -126,11 +134,14 @@ func drawMark(b *strings.Builder, i int, radius int64, class string, at spot, ti
 		fmt.Fprintf(b, "<title>%s</title></circle>\n", escape(title))
 		return
 	case 1:
-		fmt.Fprintf(b, `<path class="%s" d="M%s %sH%sV%sH%sZ">`, class, x(-r), y(-r), x(r), y(r), x(-r))
+		fmt.Fprintf(b, `<path class="%s" d="M%s %sH%sV%sH%sZ">`, class, x(-r), y(-r), x(r), y(r),
+			x(-r))
 	case 2:
-		fmt.Fprintf(b, `<path class="%s" d="M%s %sL%s %sL%s %sZ">`, class, x(0), y(-r-r/4), x(r+r/4), y(r), x(-r-r/4), y(r))
+		fmt.Fprintf(b, `<path class="%s" d="M%s %sL%s %sL%s %sZ">`, class, x(0), y(-r-r/4),
+			x(r+r/4), y(r), x(-r-r/4), y(r))
 	case 3:
-		fmt.Fprintf(b, `<path class="%s" d="M%s %sL%s %sL%s %sL%s %sZ">`, class, x(0), y(-r-r/3), x(r+r/3), y(0), x(0), y(r+r/3), x(-r-r/3), y(0))
+		fmt.Fprintf(b, `<path class="%s" d="M%s %sL%s %sL%s %sL%s %sZ">`, class, x(0), y(-r-r/3),
+			x(r+r/3), y(0), x(0), y(r+r/3), x(-r-r/3), y(0))
 	}
 	fmt.Fprintf(b, "<title>%s</title></path>\n", escape(title))
 }
@@ -155,9 +166,13 @@ func drawMeans(b *strings.Builder, all []Overall) {
 			}
 		}
 		names = append(names, name)
-		fmt.Fprintf(b, `<line class="lead" x1="%s" y1="%s" x2="%s" y2="%s"/>`+"\n", px(at[i].x), px(at[i].y), px(name.x-20), px(name.y-40))
-		drawMark(b, i, 7, "large", at[i], fmt.Sprintf("%s: %s over and %s falsely denied in the mean", all[i].System, all[i].Over, all[i].False))
-		fmt.Fprintf(b, `<text class="name" x="%s" y="%s">%s</text>`+"\n", px(name.x), px(name.y), escape(caption(all[i])))
+		fmt.Fprintf(b, `<line class="lead" x1="%s" y1="%s" x2="%s" y2="%s"/>`+"\n", px(at[i].x),
+			px(at[i].y), px(name.x-20), px(name.y-40))
+		drawMark(b, i, 7, "large", at[i],
+			fmt.Sprintf("%s: %s over and %s falsely denied in the mean", all[i].System, all[i].Over,
+				all[i].False))
+		fmt.Fprintf(b, `<text class="name" x="%s" y="%s">%s</text>`+"\n", px(name.x), px(name.y),
+			escape(caption(all[i])))
 	}
 }
 

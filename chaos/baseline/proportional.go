@@ -56,7 +56,8 @@ func (p FlowProportional) Run(w *workload.Workload, n Network, seed uint64) Resu
 			rates[i].finish(w.Window, interval)
 			others := spread.others(i)
 			weight := spread.known[i][i].value
-			weight += (weigh(rates[i].rate, d.shares[i]*fraction/milli, w.Limit*fraction, others, flows[i]) - weight) / 10
+			weight += (weigh(rates[i].rate, d.shares[i]*fraction/milli, w.Limit*fraction, others,
+				flows[i]) - weight) / 10
 			spread.tell(i, weight)
 			d.give(c.now, i, mulDiv(fine.Limit, weight, weight+others))
 		})

@@ -57,7 +57,8 @@ func reached(samples []Sample, region int, since, units int64) int64 {
 	if shareAt(samples, region, since) >= units {
 		return 0
 	}
-	i := slices.IndexFunc(samples, func(s Sample) bool { return s.At > since && s.Share[region] >= units })
+	i := slices.IndexFunc(samples,
+		func(s Sample) bool { return s.At > since && s.Share[region] >= units })
 	if i < 0 {
 		return None
 	}

@@ -18,7 +18,8 @@ func (PooledOracle) Name() string { return "pooled oracle" }
 // Run admits whatever fits into the limit, in order of arrival.
 func (PooledOracle) Run(w *workload.Workload, _ Network, _ uint64) Result {
 	whole := newWhole(w)
-	return Result{Admitted: offer(w, &clock{}, func(a workload.Arrival) bool { return whole.admit(a.At, a.Cost) })}
+	return Result{Admitted: offer(w, &clock{},
+		func(a workload.Arrival) bool { return whole.admit(a.At, a.Cost) })}
 }
 
 // StaticSplit gives each region its entitlement and never moves a unit. It never exceeds the limit,
@@ -33,7 +34,8 @@ func (StaticSplit) Name() string { return "static split" }
 func (StaticSplit) Run(w *workload.Workload, _ Network, _ uint64) Result {
 	c, d := &clock{}, divide(w)
 	d.watch(c)
-	admitted := offer(w, c, func(a workload.Arrival) bool { return d.limiters[a.Region].admit(a.At, a.Cost) })
+	admitted := offer(w, c,
+		func(a workload.Arrival) bool { return d.limiters[a.Region].admit(a.At, a.Cost) })
 	return Result{Admitted: admitted, Shares: d.samples}
 }
 
@@ -50,7 +52,8 @@ func (CentralBucket) Name() string { return "central bucket" }
 func (CentralBucket) Run(w *workload.Workload, n Network, _ uint64) Result {
 	host, whole := n.centre(), newWhole(w)
 	count := len(w.Arrivals)
-	r := Result{Admitted: make([]bool, count), Waited: make([]int64, count), Decided: make([]int64, count)}
+	r := Result{Admitted: make([]bool, count), Waited: make([]int64, count),
+		Decided: make([]int64, count)}
 	order := make([]int, count)
 	for i, a := range w.Arrivals {
 		order[i] = i
@@ -61,7 +64,8 @@ func (CentralBucket) Run(w *workload.Workload, n Network, _ uint64) Result {
 			r.Bytes += 2*headers + key + 8 + 8 // a cost, and an answer
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(r.Decided[i], r.Decided[j]) })
+	slices.SortStableFunc(order,
+		func(i, j int) int { return cmp.Compare(r.Decided[i], r.Decided[j]) })
 	for _, i := range order {
 		r.Admitted[i] = whole.admit(r.Decided[i], w.Arrivals[i].Cost)
 	}

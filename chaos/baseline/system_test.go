@@ -18,7 +18,8 @@ func mixed(t *rapid.T) *workload.Workload {
 	s.Window = rapid.SampledFrom([]int64{workload.Second, 3 * workload.Second}).Draw(t, "window")
 	s.Length = 3 * s.Window
 	s.Algorithm = rapid.SampledFrom([]string{
-		"fixed_window", "sliding_window_counter", "sliding_window_log", "token_bucket", "leaky_bucket",
+		"fixed_window", "sliding_window_counter", "sliding_window_log", "token_bucket",
+		"leaky_bucket",
 	}).Draw(t, "algorithm")
 	if s.Algorithm == "token_bucket" || s.Algorithm == "leaky_bucket" {
 		s.Burst = max(1, s.Limit/rapid.Int64Range(1, 5).Draw(t, "burst"))
@@ -62,16 +63,19 @@ func TestSystemsOnRandomWorkloads(t *testing.T) {
 				worst = max(worst, units)
 			}
 			if partOf(worst, w.Limit) != f.OvershootMax {
-				t.Errorf("%s: the worst cell exceeds by %d units, by the oracle's account by %s", s.Name(), worst, f.OvershootMax)
+				t.Errorf("%s: the worst cell exceeds by %d units, by the oracle's account by %s",
+					s.Name(), worst, f.OvershootMax)
 			}
 			if slices.Contains(exact, s.Name()) && worst != 0 {
 				t.Errorf("%s exceeds by %d", s.Name(), worst)
 			}
-			if s.Name() == "pooled oracle" && (f.FalseDenials != 0 || f.Admitted != f.Pooled || f.Late+f.Split != 0) {
+			if s.Name() == "pooled oracle" && (f.FalseDenials != 0 || f.Admitted != f.Pooled ||
+				f.Late+f.Split != 0) {
 				t.Errorf("the pooled oracle loses something to itself: %+v", f)
 			}
 			if f.Late+f.Split != f.FalseDenials || f.Late < 0 || f.Split < 0 {
-				t.Errorf("%s: %d late and %d split are not the %d false denials", s.Name(), f.Late, f.Split, f.FalseDenials)
+				t.Errorf("%s: %d late and %d split are not the %d false denials", s.Name(), f.Late,
+					f.Split, f.FalseDenials)
 			}
 			checkShares(t, s, w, r)
 		}
@@ -107,7 +111,8 @@ func TestTheSameSeedGivesTheSameResult(t *testing.T) {
 func TestBadNetworksAreRefused(t *testing.T) {
 	for _, bad := range []Network{
 		{}, Uniform(2, 5), {OneWay: [][]int64{{0}, {0, 0}, {0, 0, 0}}},
-		{OneWay: [][]int64{{1, 0, 0}, {0, 0, 0}, {0, 0, 0}}}, {OneWay: [][]int64{{0, -1, 0}, {0, 0, 0}, {0, 0, 0}}},
+		{OneWay: [][]int64{{1, 0, 0}, {0, 0, 0}, {0, 0, 0}}},
+		{OneWay: [][]int64{{0, -1, 0}, {0, 0, 0}, {0, 0, 0}}},
 	} {
 		if bad.Validate(3) == nil {
 			t.Errorf("%v passed", bad)

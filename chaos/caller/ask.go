@@ -39,10 +39,12 @@ type decided struct {
 // A restarted node numbers its decisions anew, so each start has a name of its own, such as n1#2.
 // If Ask cannot tell which start answered, the answer gets a unique node name, so that its number
 // is not taken for a duplicate. A denial that no store decided gets the time at which it was sent.
-func (c *Caller) Ask(ctx context.Context, q Question, bucket string, limit oracle.Limit, life Life) (oracle.Answer, bool) {
+func (c *Caller) Ask(ctx context.Context, q Question, bucket string, limit oracle.Limit,
+	life Life) (oracle.Answer, bool) {
 	var sent atomic.Bool
 	start, known := life()
-	a := oracle.Answer{Bucket: bucket, Region: c.region, Node: fmt.Sprintf("%s#%d", c.node, start), Cost: q.Cost, Sent: time.Now()}
+	a := oracle.Answer{Bucket: bucket, Region: c.region, Node: fmt.Sprintf("%s#%d", c.node, start),
+		Cost: q.Cost, Sent: time.Now()}
 	ask := c.askHTTP
 	if q.GRPC {
 		ask = c.askGRPC
@@ -55,7 +57,8 @@ func (c *Caller) Ask(ctx context.Context, q Question, bucket string, limit oracl
 	if then, still := life(); !known || !still || then != start {
 		a.Node += fmt.Sprintf("|%d", a.Sent.UnixNano())
 	}
-	a.Sequence, a.Cell, a.At, a.Entitlement, a.Share, a.Degraded = d.sequence, d.cell, d.at, d.entitlement, d.share, d.degraded
+	a.Sequence, a.Cell, a.At, a.Entitlement, a.Share, a.Degraded = d.sequence, d.cell, d.at,
+		d.entitlement, d.share, d.degraded
 	switch {
 	case !d.allowed:
 		a.Outcome = oracle.Denied
@@ -76,7 +79,8 @@ func (c *Caller) askHTTP(ctx context.Context, q Question, sent *atomic.Bool) (de
 	if err != nil {
 		return decided{}, err
 	}
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
+	ctx = httptrace.WithClientTrace(ctx,
+		&httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
 	_, answer, err := c.exchange(ctx, "POST", "/v1/check", body)
 	if err != nil {
 		return decided{}, err
@@ -115,5 +119,6 @@ func (c *Caller) askGRPC(ctx context.Context, q Question, sent *atomic.Bool) (de
 		return decided{}, err
 	}
 	d := answer.GetDecision()
-	return decided{d.GetAllowed(), d.GetDegraded(), d.GetCell(), d.GetAtUs(), d.GetEntitlement(), d.GetShare(), d.GetSequence()}, nil
+	return decided{d.GetAllowed(), d.GetDegraded(), d.GetCell(), d.GetAtUs(), d.GetEntitlement(),
+		d.GetShare(), d.GetSequence()}, nil
 }

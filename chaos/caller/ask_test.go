@@ -60,9 +60,12 @@ func TestAsk(t *testing.T) {
 		want       string // cell, share, degraded, sequence
 	}{
 		{"admitted", `{"allowed":true,"cell":7,"at":"2026-01-01T00:00:07.000001Z","share":6,"entitlement":5,"sequence":9}`, oracle.Admitted, "7 6 false 9"},
-		{"admitted by a node that is degraded", `{"allowed":true,"cell":7,"at":"2026-01-01T00:00:07Z","share":5,"sequence":9,"degraded":true}`, oracle.Admitted, "7 5 true 9"},
-		{"denied", `{"allowed":false,"cell":7,"at":"2026-01-01T00:00:07Z","share":6,"sequence":9}`, oracle.Denied, "7 6 false 9"},
-		{"admitted without a store", `{"allowed":true,"sequence":9}`, oracle.Unknown, "0 0 false 9"},
+		{"admitted by a node that is degraded",
+			`{"allowed":true,"cell":7,"at":"2026-01-01T00:00:07Z","share":5,"sequence":9,"degraded":true}`, oracle.Admitted, "7 5 true 9"},
+		{"denied", `{"allowed":false,"cell":7,"at":"2026-01-01T00:00:07Z","share":6,"sequence":9}`,
+			oracle.Denied, "7 6 false 9"},
+		{"admitted without a store", `{"allowed":true,"sequence":9}`, oracle.Unknown,
+			"0 0 false 9"},
 		{"no decision", `{"at":"2026-01-01T00:00:07Z"}`, oracle.Unknown, "0 0 false 0"},
 		{"no time", `{"allowed":true,"at":"noon"}`, oracle.Unknown, "0 0 false 0"},
 		{"no JSON", `<html>`, oracle.Unknown, "0 0 false 0"},
@@ -71,10 +74,13 @@ func TestAsk(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, node := serve(t, c.body)
 			a, sent := node.Ask(t.Context(), question, "account", limit, first)
-			if got := fmt.Sprint(a.Cell, a.Share, a.Degraded, a.Sequence); !sent || a.Outcome != c.outcome || got != c.want {
-				t.Errorf("%v of %s, sent %v; want %v of %s", a.Outcome, got, sent, c.outcome, c.want)
+			if got := fmt.Sprint(a.Cell, a.Share, a.Degraded, a.Sequence); !sent ||
+				a.Outcome != c.outcome || got != c.want {
+				t.Errorf("%v of %s, sent %v; want %v of %s", a.Outcome, got, sent, c.outcome,
+					c.want)
 			}
-			if a.Node != "n1#1" || a.Region != "us" || a.Bucket != "account" || a.Cost != 3 || a.Sent.After(a.Seen) {
+			if a.Node != "n1#1" || a.Region != "us" || a.Bucket != "account" || a.Cost != 3 ||
+				a.Sent.After(a.Seen) {
 				t.Errorf("%+v", a)
 			}
 		})
@@ -85,7 +91,8 @@ func TestAsk(t *testing.T) {
 func TestDenialWithoutAStore(t *testing.T) {
 	_, node := serve(t, `{"allowed":false,"sequence":9}`)
 	a, sent := node.Ask(t.Context(), question, "account", limit, first)
-	if !sent || a.Outcome != oracle.Denied || a.At != a.Sent.UnixMicro() || a.Cell != limit.CellOf(a.At) {
+	if !sent || a.Outcome != oracle.Denied || a.At != a.Sent.UnixMicro() ||
+		a.Cell != limit.CellOf(a.At) {
 		t.Errorf("%+v, sent %v", a, sent)
 	}
 }
@@ -143,11 +150,13 @@ type rpcNode struct {
 	fail bool
 }
 
-func (n rpcNode) Check(_ context.Context, q *quotadv1.CheckRequest) (*quotadv1.CheckResponse, error) {
+func (n rpcNode) Check(_ context.Context, q *quotadv1.CheckRequest) (*quotadv1.CheckResponse,
+	error) {
 	if n.fail {
 		return nil, status.Error(codes.Unavailable, "ending")
 	}
-	return &quotadv1.CheckResponse{Decision: &quotadv1.Decision{Allowed: true, Cell: 7, AtUs: 7_000_001, Share: 6, Entitlement: q.GetCost(), Sequence: 9}}, nil
+	return &quotadv1.CheckResponse{Decision: &quotadv1.Decision{Allowed: true, Cell: 7,
+		AtUs: 7_000_001, Share: 6, Entitlement: q.GetCost(), Sequence: 9}}, nil
 }
 
 // TestAskGRPC: as TestAsk; a call that failed after it was sent has an unknown outcome.
@@ -169,7 +178,8 @@ func TestAskGRPC(t *testing.T) {
 			t.Error("it was not sent")
 		case fail && a.Outcome != oracle.Unknown:
 			t.Errorf("a call that failed: %+v", a)
-		case !fail && (a.Outcome != oracle.Admitted || a.At != 7_000_001 || a.Cell != 7 || a.Share != 6 || a.Entitlement != 3 || a.Sequence != 9):
+		case !fail && (a.Outcome != oracle.Admitted || a.At != 7_000_001 || a.Cell != 7 ||
+			a.Share != 6 || a.Entitlement != 3 || a.Sequence != 9):
 			t.Errorf("%+v", a)
 		}
 		s.Stop()
@@ -186,7 +196,8 @@ func TestStatus(t *testing.T) {
 	if err != nil || s.Region != "us" || s.Journal.Incarnation != 4 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	for regions, want := range map[int]string{1: "region eu is out of touch", 2: "1 of 2 other regions are known"} {
+	for regions, want := range map[int]string{1: "region eu is out of touch",
+		2: "1 of 2 other regions are known"} {
 		if err := s.InTouch(regions); err == nil || err.Error() != want {
 			t.Errorf("in touch with %d: %v, want %s", regions, err, want)
 		}
@@ -196,13 +207,15 @@ func TestStatus(t *testing.T) {
 		t.Error(err)
 	}
 	_, wrong := serve(t, "<html>")
-	if _, err := wrong.Status(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "read the status of quotad us/n1: ") {
+	if _, err := wrong.Status(t.Context()); err == nil || !strings.HasPrefix(err.Error(),
+		"read the status of quotad us/n1: ") {
 		t.Error(err)
 	}
 	refusing := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(refusing.Close)
 	_, err = newCaller(t, refusing.Listener.Addr().String(), "").Status(t.Context())
-	if err == nil || err.Error() != "GET /v1/status of quotad us/n1: Not Found: 404 page not found" {
+	if err == nil || err.Error() !=
+		"GET /v1/status of quotad us/n1: Not Found: 404 page not found" {
 		t.Error(err)
 	}
 }

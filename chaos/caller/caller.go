@@ -41,7 +41,8 @@ const (
 // Without a gRPC address it calls over HTTP only. New itself calls nothing.
 func New(region, node, httpAddress, grpcAddress string) (*Caller, error) {
 	c := &Caller{region: region, node: node, http: httpAddress}
-	c.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: mostIdle, DialContext: c.dial}}
+	c.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: mostIdle,
+		DialContext: c.dial}}
 	if grpcAddress == "" {
 		return c, nil
 	}
@@ -64,10 +65,13 @@ func (c *Caller) Dials() uint64 { return c.dials.Load() }
 
 // connect makes a gRPC connection that reconnects at once to a restarted node.
 func connect(address string) (*grpc.ClientConn, error) {
-	return grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+	return grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithStatsHandler(sendWatch{}), grpc.WithDisableServiceConfig(),
-		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second, Backoff: backoff.Config{
-			BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 250 * time.Millisecond}}))
+		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second,
+			Backoff: backoff.Config{
+				BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2,
+				MaxDelay: 250 * time.Millisecond}}))
 }
 
 // Close closes the connections. Afterwards the caller cannot be used over gRPC. Closing it again
@@ -97,7 +101,8 @@ func (c *Caller) Request(ctx context.Context, method, path string, body []byte) 
 // String names the node.
 func (c *Caller) String() string { return "quotad " + c.region + "/" + c.node }
 
-func (c *Caller) exchange(ctx context.Context, method, path string, body []byte) (code int, answer []byte, err error) {
+func (c *Caller) exchange(ctx context.Context, method, path string, body []byte) (code int,
+	answer []byte, err error) {
 	q, err := http.NewRequestWithContext(ctx, method, "http://"+c.http+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err

@@ -22,11 +22,16 @@ const second = int64(1_000_000)
 
 // modelled are the buckets: one of each kind, and one that is not restored after a loss.
 var modelled = []algorithms.Terms{
-	{Kind: algorithms.FixedWindow, Window: 100 * second, Cell: 100 * second, Tick: 1, Entitlement: 10, Recovered: true},
-	{Kind: algorithms.SlidingWindowCounter, Window: 100 * second, Cell: 100 * second, Tick: 1, Entitlement: 10, ClockMargin: second / 10, Recovered: true},
-	{Kind: algorithms.SlidingWindowLog, Window: 100 * second, Cell: 10 * second, Tick: 1, Entitlement: 10, ClockMargin: second / 10, Recovered: true},
-	{Kind: algorithms.TokenBucket, Window: 60 * second, Cell: second, Tick: 1, Entitlement: 30, Burst: 8},
-	{Kind: algorithms.LeakyBucket, Window: 60 * second, Cell: second, Tick: 1, Entitlement: 30, Burst: 8},
+	{Kind: algorithms.FixedWindow, Window: 100 * second, Cell: 100 * second, Tick: 1,
+		Entitlement: 10, Recovered: true},
+	{Kind: algorithms.SlidingWindowCounter, Window: 100 * second, Cell: 100 * second, Tick: 1,
+		Entitlement: 10, ClockMargin: second / 10, Recovered: true},
+	{Kind: algorithms.SlidingWindowLog, Window: 100 * second, Cell: 10 * second, Tick: 1,
+		Entitlement: 10, ClockMargin: second / 10, Recovered: true},
+	{Kind: algorithms.TokenBucket, Window: 60 * second, Cell: second, Tick: 1, Entitlement: 30,
+		Burst: 8},
+	{Kind: algorithms.LeakyBucket, Window: 60 * second, Cell: second, Tick: 1, Entitlement: 30,
+		Burst: 8},
 	{Kind: algorithms.FixedWindow, Window: second, Cell: second, Tick: 1, Entitlement: 10},
 }
 
@@ -50,17 +55,23 @@ type worlds struct {
 }
 
 // same runs a call of one node in both worlds and returns both results.
-func same[R any](t *rapid.T, w *worlds, i int, what any, call func(*store.Store) []store.Result[R]) []store.Result[R] {
+func same[R any](t *rapid.T, w *worlds, i int, what any,
+	call func(*store.Store) []store.Result[R]) []store.Result[R] {
 	stores, twins := call(w.stores[i]), call(w.twins[i])
 	for n := range twins {
-		if a, b := stores[n], twins[n]; !reflect.DeepEqual(a.Value, b.Value) || w.word(a.Err) != w.word(b.Err) {
-			t.Fatalf("node %d, %T %+v:\nstore %+v, %v\ntwin %+v, %v", i, what, what, a.Value, a.Err, b.Value, b.Err)
+		if a, b := stores[n], twins[n]; !reflect.DeepEqual(a.Value, b.Value) ||
+			w.word(a.Err) != w.word(b.Err) {
+			t.Fatalf("node %d, %T %+v:\nstore %+v, %v\ntwin %+v, %v", i, what, what, a.Value, a.Err,
+				b.Value, b.Err)
 		}
 	}
-	if s, m := w.stores[i], w.twins[i]; s.Generation() != m.Generation() || s.Begun(store.Whole) != m.Begun(store.Whole) ||
-		!slices.Equal(s.Data(), m.Data()) || s.Deadline() != m.Deadline() || s.Latest() != m.Latest() || (s.Secret() == "") != (m.Secret() == "") {
+	if s, m := w.stores[i], w.twins[i]; s.Generation() != m.Generation() ||
+		s.Begun(store.Whole) != m.Begun(store.Whole) ||
+		!slices.Equal(s.Data(), m.Data()) || s.Deadline() != m.Deadline() ||
+		s.Latest() != m.Latest() || (s.Secret() == "") != (m.Secret() == "") {
 		t.Fatalf("node %d after %T %+v: store %d %d %v %d  twin %d %d %v %d", i, what, what,
-			s.Generation(), s.Begun(store.Whole), s.Data(), s.Latest(), m.Generation(), m.Begun(store.Whole), m.Data(), m.Latest())
+			s.Generation(), s.Begun(store.Whole), s.Data(), s.Latest(), m.Generation(),
+			m.Begun(store.Whole), m.Data(), m.Latest())
 	}
 	return twins
 }
@@ -83,7 +94,8 @@ func (w *worlds) word(err error) string {
 }
 
 func begin(t *rapid.T, d *Driven) *worlds {
-	w := &worlds{driven: d, epoch: "1-a", known: map[int]quantity.StoreTime{}, lostAt: map[int]quantity.StoreTime{}}
+	w := &worlds{driven: d, epoch: "1-a", known: map[int]quantity.StoreTime{},
+		lostAt: map[int]quantity.StoreTime{}}
 	year := rapid.SampledFrom([]int{1975, 2026, 2150}).Draw(t, "year")
 	w.now = quantity.StoreTime(time.Date(year, 3, 1, 0, 0, 0, 0, time.UTC).UnixMicro())
 	d.outage = outage{}
@@ -104,13 +116,16 @@ func begin(t *rapid.T, d *Driven) *worlds {
 }
 
 func (w *worlds) guard(t *rapid.T) algorithms.Fence {
-	return algorithms.Fence{Epoch: rapid.SampledFrom([]string{w.epoch, w.epoch, w.epoch, w.epoch, w.epoch, "9-z"}).Draw(t, "epoch")}
+	return algorithms.Fence{Epoch: rapid.SampledFrom([]string{w.epoch, w.epoch, w.epoch, w.epoch,
+		w.epoch, "9-z"}).Draw(t, "epoch")}
 }
 
 // bucket draws a bucket, and until when its caller knows that it exists.
 func (w *worlds) bucket(t *rapid.T) (i int, key string, known quantity.StoreTime) {
 	i = rapid.IntRange(0, len(modelled)-1).Draw(t, "bucket")
-	return i, modelledKey(i), quantity.StoreTime(rapid.SampledFrom([]quantity.StoreTime{0, w.known[i], w.known[i]}).Draw(t, "known"))
+	return i, modelledKey(i),
+		quantity.StoreTime(rapid.SampledFrom([]quantity.StoreTime{0, w.known[i],
+			w.known[i]}).Draw(t, "known"))
 }
 
 func units(t *rapid.T, what string) quantity.Units {
@@ -118,7 +133,8 @@ func units(t *rapid.T, what string) quantity.Units {
 }
 
 func (w *worlds) cell(t *rapid.T, i int) quantity.Cell {
-	return quantity.Cell(int64(w.now)/modelled[i].Cell + rapid.SampledFrom([]int64{0, 0, 0, 1, 1, -1}).Draw(t, "cell"))
+	return quantity.Cell(int64(w.now)/modelled[i].Cell + rapid.SampledFrom([]int64{0, 0, 0, 1, 1,
+		-1}).Draw(t, "cell"))
 }
 
 var peers = []string{"us", "ap"}
@@ -133,10 +149,14 @@ func (w *worlds) saw(i int, s algorithms.State, lostAt quantity.StoreTime) {
 
 func (w *worlds) open(t *rapid.T, i int) {
 	held := w.twins[i].Generation()
-	o := store.Opening{Region: rapid.SampledFrom([]string{"eu", "eu", "eu", "eu", "eu", "eu", "us"}).Draw(t, "region"), Epoch: w.epoch,
+	o := store.Opening{Region: rapid.SampledFrom([]string{"eu", "eu", "eu", "eu", "eu", "eu",
+		"us"}).Draw(t, "region"), Epoch: w.epoch,
 		Known:     rapid.SampledFrom([]uint64{0, held, held, held, held + 1}).Draw(t, "known"),
-		Bootstrap: rapid.Bool().Draw(t, "bootstrap"), Ended: rapid.SampledFrom([]uint64{0, 0, 0, held}).Draw(t, "ended")}
-	same(t, w, i, o, func(s *store.Store) []store.Result[store.Opened] { return one(s.Open(context.Background(), o)) })
+		Bootstrap: rapid.Bool().Draw(t, "bootstrap"),
+		Ended:     rapid.SampledFrom([]uint64{0, 0, 0, held}).Draw(t, "ended")}
+	same(t, w, i, o, func(s *store.Store) []store.Result[store.Opened] {
+		return one(s.Open(context.Background(), o))
+	})
 }
 
 func (w *worlds) decide(t *rapid.T, i int) {
@@ -144,15 +164,22 @@ func (w *worlds) decide(t *rapid.T, i int) {
 	var of []int
 	for range rapid.IntRange(1, 2).Draw(t, "calls") {
 		n, key, known := w.bucket(t)
-		c := algorithms.Decide{Fence: w.guard(t), Commit: rapid.IntRange(0, 5).Draw(t, "commit") > 0,
-			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}}}, Costs: rapid.SliceOfN(rapid.Map(rapid.Int64Range(1, 4),
+		c := algorithms.Decide{Fence: w.guard(t), Commit: rapid.IntRange(0, 5).Draw(t,
+			"commit") > 0,
+			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key,
+				Terms: modelled[n], ExistsUntil: known}}},
+			Costs: rapid.SliceOfN(rapid.Map(rapid.Int64Range(1, 4),
 				func(n int64) quantity.Units { return quantity.Units(n) }), 1, 3).Draw(t, "costs")}
 		if rapid.IntRange(0, 3).Draw(t, "once") == 0 {
-			c.Once, c.Costs = store.OnceKey(store.Whole, fmt.Sprint(n, rapid.IntRange(0, 1).Draw(t, "request"))), c.Costs[:1]
+			c.Once, c.Costs = store.OnceKey(store.Whole,
+				fmt.Sprint(n, rapid.IntRange(0, 1).Draw(t, "request"))), c.Costs[:1]
 		}
 		calls, of = append(calls, c), append(of, n)
 	}
-	results := same(t, w, i, calls, func(s *store.Store) []store.Result[algorithms.Decided] { return s.Decide(context.Background(), calls) })
+	results := same(t, w, i, calls,
+		func(s *store.Store) []store.Result[algorithms.Decided] {
+			return s.Decide(context.Background(), calls)
+		})
 	for n, r := range results {
 		w.saw(of[n], algorithms.State{}, r.Value.LostAt)
 		if r.Err != nil {
@@ -161,33 +188,53 @@ func (w *worlds) decide(t *rapid.T, i int) {
 		w.saw(of[n], r.Value.Buckets[0], 0)
 		if r.Value.Answers[0].Admitted && calls[n].Commit {
 			w.names++
-			w.receipts = append(w.receipts, algorithms.Refund{Receipt: store.RefundKey(store.Whole, fmt.Sprint(w.names)), Once: store.OnceKey(store.Whole, fmt.Sprint(of[n], 0)),
-				At: r.Value.Now, Cost: calls[n].Costs[0], Charges: []algorithms.Charge{{Target: algorithms.Target{Key: calls[n].Buckets[0].Key, Terms: modelled[of[n]]}, Cell: r.Value.Buckets[0].Cell}}})
+			w.receipts = append(w.receipts,
+				algorithms.Refund{Receipt: store.RefundKey(store.Whole, fmt.Sprint(w.names)),
+					Once: store.OnceKey(store.Whole, fmt.Sprint(of[n], 0)),
+					At:   r.Value.Now, Cost: calls[n].Costs[0],
+					Charges: []algorithms.Charge{{Target: algorithms.Target{Key: calls[n].Buckets[0].Key, Terms: modelled[of[n]]}, Cell: r.Value.Buckets[0].Cell}}})
 		}
 	}
 }
 
 func (w *worlds) lend(t *rapid.T, i int) {
 	n, key, known := w.bucket(t)
-	c := []algorithms.Lend{{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}, Peer: rapid.SampledFrom(peers).Draw(t, "peer"), Cell: w.cell(t, n),
-		Returned: units(t, "returned"), Lent: units(t, "lent"), Kept: units(t, "kept") / 4, Cap: units(t, "cap"), Burst: units(t, "burst"), CapBurst: units(t, "cap burst")}}
-	r := same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Given] { return s.Lend(context.Background(), c) })
+	c := []algorithms.Lend{{Fence: w.guard(t), Target: algorithms.Target{Key: key,
+		Terms: modelled[n], ExistsUntil: known}, Peer: rapid.SampledFrom(peers).Draw(t, "peer"),
+		Cell:     w.cell(t, n),
+		Returned: units(t, "returned"), Lent: units(t, "lent"), Kept: units(t, "kept") / 4,
+		Cap: units(t, "cap"), Burst: units(t, "burst"), CapBurst: units(t, "cap burst")}}
+	r := same(t, w, i, c,
+		func(s *store.Store) []store.Result[algorithms.Given] {
+			return s.Lend(context.Background(), c)
+		})
 	w.saw(n, r[0].Value.State, r[0].Value.LostAt)
 }
 
 func (w *worlds) credit(t *rapid.T, i int) {
 	n, key, known := w.bucket(t)
-	c := []algorithms.Credit{{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}, Peer: rapid.SampledFrom(peers).Draw(t, "peer"), Cell: w.cell(t, n),
-		PeerGeneration: rapid.Uint64Range(1, 3).Draw(t, "peer generation"), Lent: units(t, "lent"), Returned: units(t, "returned") / 2, Most: 8, Burst: units(t, "burst"), MostBurst: 8,
-		At: quantity.StoreTime(rapid.SampledFrom([]quantity.StoreTime{0, w.now - 1, w.now, w.now + 1, w.now + 300_000}).Draw(t, "at"))}}
-	r := same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Credited] { return s.Credit(context.Background(), c) })
+	c := []algorithms.Credit{{Fence: w.guard(t), Target: algorithms.Target{Key: key,
+		Terms: modelled[n], ExistsUntil: known}, Peer: rapid.SampledFrom(peers).Draw(t, "peer"),
+		Cell:           w.cell(t, n),
+		PeerGeneration: rapid.Uint64Range(1, 3).Draw(t, "peer generation"), Lent: units(t, "lent"),
+		Returned: units(t, "returned") / 2, Most: 8, Burst: units(t, "burst"), MostBurst: 8,
+		At: quantity.StoreTime(rapid.SampledFrom([]quantity.StoreTime{0, w.now - 1, w.now,
+			w.now + 1, w.now + 300_000}).Draw(t, "at"))}}
+	r := same(t, w, i, c,
+		func(s *store.Store) []store.Result[algorithms.Credited] {
+			return s.Credit(context.Background(), c)
+		})
 	w.saw(n, r[0].Value.State, r[0].Value.LostAt)
 }
 
 func (w *worlds) recall(t *rapid.T, i int) {
 	n, key, known := w.bucket(t)
-	c := []algorithms.Recall{{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}, Peer: rapid.SampledFrom(peers).Draw(t, "peer"), PeerGeneration: rapid.Uint64Range(1, 3).Draw(t, "peer generation")}}
-	same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Recalled] { return s.Recall(context.Background(), c) })
+	c := []algorithms.Recall{{Fence: w.guard(t), Target: algorithms.Target{Key: key,
+		Terms: modelled[n], ExistsUntil: known}, Peer: rapid.SampledFrom(peers).Draw(t, "peer"),
+		PeerGeneration: rapid.Uint64Range(1, 3).Draw(t, "peer generation")}}
+	same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Recalled] {
+		return s.Recall(context.Background(), c)
+	})
 }
 
 func (w *worlds) restore(t *rapid.T, i int) {
@@ -196,10 +243,14 @@ func (w *worlds) restore(t *rapid.T, i int) {
 		n = rapid.SampledFrom(slices.Sorted(maps.Keys(w.lostAt))).Draw(t, "lost bucket")
 	}
 	split := rapid.IntRange(0, len(peers)).Draw(t, "known peers")
-	c := algorithms.Restore{Fence: w.guard(t), Target: algorithms.Target{Key: modelledKey(n), Terms: modelled[n]}, LostAt: w.lostAt[n], Cap: 8, KnownPeers: peers[:split], UnknownPeers: peers[split:],
-		Use: algorithms.Use{Cell: w.cell(t, n), Units: units(t, "used"), At: quantity.StoreTime(int64(w.now) - int64(units(t, "ago")*quantity.Units(second)))}}
+	c := algorithms.Restore{Fence: w.guard(t), Target: algorithms.Target{Key: modelledKey(n),
+		Terms: modelled[n]}, LostAt: w.lostAt[n], Cap: 8, KnownPeers: peers[:split],
+		UnknownPeers: peers[split:],
+		Use: algorithms.Use{Cell: w.cell(t, n), Units: units(t, "used"),
+			At: quantity.StoreTime(int64(w.now) - int64(units(t, "ago")*quantity.Units(second)))}}
 	for _, peer := range c.KnownPeers {
-		c.Rows = append(c.Rows, algorithms.RememberedRow{Cell: w.cell(t, n), Peer: peer, Lent: units(t, "lent"), Returned: units(t, "returned")})
+		c.Rows = append(c.Rows, algorithms.RememberedRow{Cell: w.cell(t, n), Peer: peer,
+			Lent: units(t, "lent"), Returned: units(t, "returned")})
 	}
 	same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Restored] {
 		return s.Restore(context.Background(), []algorithms.Restore{c})
@@ -208,9 +259,15 @@ func (w *worlds) restore(t *rapid.T, i int) {
 
 func (w *worlds) book(t *rapid.T, i int) {
 	n, key, known := w.bucket(t)
-	c := []algorithms.Book{{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}, Node: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node"),
-		Window: quantity.Cell(int64(w.now)/modelled[n].Window - rapid.Int64Range(0, 1).Draw(t, "windows ago")), Units: units(t, "units")}}
-	r := same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Booked] { return s.Book(context.Background(), c) })
+	c := []algorithms.Book{{Fence: w.guard(t), Target: algorithms.Target{Key: key,
+		Terms: modelled[n], ExistsUntil: known},
+		Node: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node"),
+		Window: quantity.Cell(int64(w.now)/modelled[n].Window - rapid.Int64Range(0, 1).Draw(t,
+			"windows ago")), Units: units(t, "units")}}
+	r := same(t, w, i, c,
+		func(s *store.Store) []store.Result[algorithms.Booked] {
+			return s.Book(context.Background(), c)
+		})
 	w.saw(n, algorithms.State{}, r[0].Value.LostAt)
 }
 
@@ -263,7 +320,8 @@ func (w *worlds) lose(t *rapid.T) {
 			w.copies = slices.Delete(w.copies, n, n+1)
 		}
 	default:
-		key := rapid.SampledFrom([]string{store.TokenKey(store.Whole), modelledKey(0), modelledKey(1), modelledKey(3), store.OnceKey(store.Whole, "00")}).Draw(t, "key")
+		key := rapid.SampledFrom([]string{store.TokenKey(store.Whole), modelledKey(0),
+			modelledKey(1), modelledKey(3), store.OnceKey(store.Whole, "00")}).Draw(t, "key")
 		w.driven.Delete(key)
 		w.server.Delete(key)
 	}
@@ -283,25 +341,36 @@ func (w *worlds) actions() map[string]func(*rapid.T) {
 		}
 	}
 	return map[string]func(*rapid.T){
-		"open": node(w.open), "open too": node(w.open), "decide": node(w.decide), "decide too": node(w.decide), "lend": node(w.lend), "credit": node(w.credit),
-		"recall": node(w.recall), "restore": node(w.restore), "book": node(w.book), "refund": node(w.refund), "lose": w.lose,
+		"open": node(w.open), "open too": node(w.open), "decide": node(w.decide),
+		"decide too": node(w.decide), "lend": node(w.lend), "credit": node(w.credit),
+		"recall": node(w.recall), "restore": node(w.restore), "book": node(w.book),
+		"refund": node(w.refund), "lose": w.lose,
 		"inspect": node(func(t *rapid.T, i int) {
 			n, key, _ := w.bucket(t)
-			c := algorithms.Inspect{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n]}}
-			same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Inspected] { return one(s.Inspect(ctx, c)) })
+			c := algorithms.Inspect{Fence: w.guard(t), Target: algorithms.Target{Key: key,
+				Terms: modelled[n]}}
+			same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Inspected] {
+				return one(s.Inspect(ctx, c))
+			})
 		}),
 		"reset": rarely(node(func(t *rapid.T, i int) {
 			n, key, known := w.bucket(t)
-			c := algorithms.Reset{Fence: w.guard(t), Target: algorithms.Target{Key: key, Terms: modelled[n], ExistsUntil: known}}
-			same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Cleared] { return one(s.Reset(ctx, c)) })
+			c := algorithms.Reset{Fence: w.guard(t), Target: algorithms.Target{Key: key,
+				Terms: modelled[n], ExistsUntil: known}}
+			same(t, w, i, c, func(s *store.Store) []store.Result[algorithms.Cleared] {
+				return one(s.Reset(ctx, c))
+			})
 		})),
 		"note": node(func(t *rapid.T, i int) {
 			text := fmt.Sprint(w.now)
-			same(t, w, i, text, func(s *store.Store) []store.Result[string] { return one(s.Note(ctx, "n1", text)) })
+			same(t, w, i, text, func(s *store.Store) []store.Result[string] {
+				return one(s.Note(ctx, "n1", text))
+			})
 		}),
 		"adopt": rarely(node(func(t *rapid.T, i int) {
 			epoch := rapid.SampledFrom([]string{"1-a", "1-b", "2-b", "3-c"}).Draw(t, "epoch")
-			r := same(t, w, i, epoch, func(s *store.Store) []store.Result[bool] { return one(true, s.Adopt(ctx, epoch)) })
+			r := same(t, w, i, epoch,
+				func(s *store.Store) []store.Result[bool] { return one(true, s.Adopt(ctx, epoch)) })
 			if r[0].Err == nil {
 				w.epoch = epoch
 			}

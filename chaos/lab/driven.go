@@ -60,7 +60,8 @@ func (f failing) Exec(ctx context.Context, calls []store.Call) (replies []store.
 }
 
 // Look implements store.Servers.
-func (f failing) Look(ctx context.Context, shard store.Shard, nothing algorithms.Open) (found store.Found, err error) {
+func (f failing) Look(ctx context.Context, shard store.Shard,
+	nothing algorithms.Open) (found store.Found, err error) {
 	runs, lost := f.of.trip()
 	if runs {
 		found, err = f.Servers.Look(ctx, shard, nothing)

@@ -34,7 +34,8 @@ func TestDriven(t *testing.T) {
 		ask := func() algorithms.Decided { return decide(t, s, c) }
 
 		begun := now
-		if d := ask(); d.Now != quantity.StoreTime(now.UnixMicro()) || d.Repeated || admitted(d) != 1 {
+		if d := ask(); d.Now != quantity.StoreTime(now.UnixMicro()) || d.Repeated ||
+			admitted(d) != 1 {
 			t.Errorf("%d: at %v: %+v", year, now, d)
 		}
 		const remembered = algorithms.RememberedFor * time.Millisecond
@@ -61,7 +62,8 @@ func TestDriven(t *testing.T) {
 		if ask().Status != algorithms.StatusUnknown {
 			t.Errorf("%d: a server that lost everything answers", year)
 		}
-		if again := mustOpen(t, s, store.Opening{Region: "eu", Epoch: epoch, Known: before.Generation}); !again.Lost || s.Data()[0] != "a.1" {
+		if again := mustOpen(t, s, store.Opening{Region: "eu", Epoch: epoch,
+			Known: before.Generation}); !again.Lost || s.Data()[0] != "a.1" {
 			t.Errorf("%d: opened %+v on the data of %v", year, again, s.Data())
 		}
 	}

@@ -17,7 +17,8 @@ var first = store.Opening{Region: "eu", Epoch: epoch, Bootstrap: true}
 const long = int64(1) << 50
 
 func terms(entitlement quantity.Units) algorithms.Terms {
-	return algorithms.Terms{Kind: algorithms.FixedWindow, Window: long, Cell: long, Tick: 1, Entitlement: entitlement}
+	return algorithms.Terms{Kind: algorithms.FixedWindow, Window: long, Cell: long, Tick: 1,
+		Entitlement: entitlement}
 }
 
 func key(id string) string { return store.BucketKey(store.Whole, id) }
@@ -28,7 +29,8 @@ func under(epoch string) algorithms.Fence { return algorithms.Fence{Epoch: epoch
 // charge is a call that charges costs to one bucket.
 func charge(id string, entitlement quantity.Units, costs ...quantity.Units) algorithms.Decide {
 	return algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs,
-		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key(id), Terms: terms(entitlement)}}}}
+		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key(id),
+			Terms: terms(entitlement)}}}}
 }
 
 // decide runs one call, which must reach the store.

@@ -29,8 +29,9 @@ type Twin struct {
 // ledger is the content of one shard.
 type ledger struct {
 	twin *algorithms.Twin
-	ends map[string]quantity.StoreTime // by key of a Once or a receipt: the server time at which it is forgotten
-	left int                           // how many keys remained when all were last checked
+	// by key of a Once or a receipt: the server time at which it is forgotten
+	ends map[string]quantity.StoreTime
+	left int // how many keys remained when all were last checked
 }
 
 // NewTwin returns an empty server of one shard. clock is its TIME, in µs, and replid its
@@ -153,7 +154,8 @@ func (s *Twin) Holds(key string) bool {
 func (s *Twin) Replica(replid string) *Twin {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	copied := &Twin{shards: s.shards, held: map[store.Shard]*ledger{}, clock: s.clock, replid: replid}
+	copied := &Twin{shards: s.shards, held: map[store.Shard]*ledger{}, clock: s.clock,
+		replid: replid}
 	for shard, l := range s.held {
 		copied.held[shard] = &ledger{twin: l.twin.Clone(), ends: maps.Clone(l.ends), left: l.left}
 	}
@@ -176,7 +178,8 @@ func (l *ledger) decide(now quantity.StoreTime, c algorithms.Decide) algorithms.
 	}
 	l.forget(c.Once, now)
 	d := l.twin.Decide(now, c)
-	if d.Status == algorithms.StatusOK && !d.Repeated && !d.TooOften && c.Commit && d.Answers[0].Admitted {
+	if d.Status == algorithms.StatusOK && !d.Repeated && !d.TooOften && c.Commit &&
+		d.Answers[0].Admitted {
 		l.remember(c.Once, now, d.Now/1000+algorithms.RememberedFor)
 	}
 	return d

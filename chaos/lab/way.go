@@ -32,7 +32,8 @@ func (s *Twin) Connect(now func() time.Time) (*store.Store, *Way) {
 // ConnectWithin is Connect with another deadline.
 func (s *Twin) ConnectWithin(deadline time.Duration, now func() time.Time) (*store.Store, *Way) {
 	w := &Way{server: s}
-	return store.New(store.Parts{Servers: w, Address: store.AddressOf(inMemory), Shards: s.shards, Now: now, Timeout: longest, Deadline: deadline,
+	return store.New(store.Parts{Servers: w, Address: store.AddressOf(inMemory), Shards: s.shards,
+		Now: now, Timeout: longest, Deadline: deadline,
 		NewSecret: func() string { return w.to().newSecret() }}), w
 }
 
@@ -60,7 +61,8 @@ func (w *Way) Close() error {
 
 // trip makes a round trip to the current server, which is locked while run is called. The error
 // says why no reply comes back.
-func (w *Way) trip(ctx context.Context, calls int, run func(s *Twin, now quantity.StoreTime)) error {
+func (w *Way) trip(ctx context.Context, calls int,
+	run func(s *Twin, now quantity.StoreTime)) error {
 	w.mu.Lock()
 	s, closed := w.server, w.closed
 	w.mu.Unlock()
@@ -101,7 +103,8 @@ func (w *Way) Exec(ctx context.Context, calls []store.Call) []store.Reply {
 }
 
 // execIn makes the round trip to one shard.
-func (w *Way) execIn(ctx context.Context, shard store.Shard, places []int, calls []store.Call, replies []store.Reply) {
+func (w *Way) execIn(ctx context.Context, shard store.Shard, places []int, calls []store.Call,
+	replies []store.Reply) {
 	lost := w.trip(ctx, len(places), func(s *Twin, now quantity.StoreTime) {
 		l := s.held[shard]
 		for _, i := range places {
@@ -117,7 +120,8 @@ func (w *Way) execIn(ctx context.Context, shard store.Shard, places []int, calls
 		return
 	}
 	for _, i := range places {
-		replies[i] = store.Reply{Err: store.Failed(inMemory, "script "+calls[i].Op.Script().Name, lost)}
+		replies[i] = store.Reply{Err: store.Failed(inMemory, "script "+calls[i].Op.Script().Name,
+			lost)}
 	}
 }
 
@@ -154,7 +158,8 @@ func (l *ledger) run(now quantity.StoreTime, op store.Operation) {
 }
 
 // visit makes a round trip that runs something other than calls.
-func (w *Way) visit(ctx context.Context, name string, run func(s *Twin, now quantity.StoreTime)) error {
+func (w *Way) visit(ctx context.Context, name string,
+	run func(s *Twin, now quantity.StoreTime)) error {
 	if lost := w.trip(ctx, 0, run); lost != nil {
 		return store.Failed(inMemory, name, lost)
 	}
@@ -162,10 +167,12 @@ func (w *Way) visit(ctx context.Context, name string, run func(s *Twin, now quan
 }
 
 // Look implements store.Servers.
-func (w *Way) Look(ctx context.Context, shard store.Shard, nothing algorithms.Open) (store.Found, error) {
+func (w *Way) Look(ctx context.Context, shard store.Shard, nothing algorithms.Open) (store.Found,
+	error) {
 	found := store.Found{Server: inMemory}
 	err := w.visit(ctx, "open the store", func(s *Twin, now quantity.StoreTime) {
-		found.Opened, found.Replid, found.Clock = s.held[shard].twin.Open(now, nothing), s.replid, time.UnixMicro(int64(now))
+		found.Opened, found.Replid, found.Clock = s.held[shard].twin.Open(now, nothing), s.replid,
+			time.UnixMicro(int64(now))
 	})
 	return found, err
 }

@@ -24,7 +24,8 @@ func atNoon(replid string) (now *quantity.StoreTime, server *Twin, node func() *
 
 func usedAt(t *testing.T, m *store.Store, id string) quantity.Units {
 	t.Helper()
-	r, err := m.Inspect(t.Context(), algorithms.Inspect{Fence: under(epoch), Target: algorithms.Target{Key: store.BucketKey(store.Whole, id), Terms: terms(10)}})
+	r, err := m.Inspect(t.Context(), algorithms.Inspect{Fence: under(epoch),
+		Target: algorithms.Target{Key: store.BucketKey(store.Whole, id), Terms: terms(10)}})
 	if err != nil {
 		t.Fatalf("inspect: %+v, %v", r, err)
 	}
@@ -43,11 +44,15 @@ func TestTwinFailsOver(t *testing.T) {
 		t.Fatalf("decide: %+v", charged)
 	}
 	way.SetServer(replica)
-	if r := m.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]; !errors.Is(r.Err, store.ErrUnknownStore) {
+	if r := m.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]; !errors.Is(r.Err,
+		store.ErrUnknownStore) {
 		t.Errorf("the replica's answer counts: %+v", r)
 	}
-	ran := replica.Ledger(store.Whole).Inspect(charged.Value.Now, algorithms.Inspect{Target: algorithms.Target{Key: store.BucketKey(store.Whole, "k"), Terms: terms(10)},
-		Fence: algorithms.Fence{Generation: opened.Generation, Epoch: epoch, Clock: charged.Value.Now}})
+	ran := replica.Ledger(store.Whole).Inspect(charged.Value.Now,
+		algorithms.Inspect{Target: algorithms.Target{Key: store.BucketKey(store.Whole, "k"),
+			Terms: terms(10)},
+			Fence: algorithms.Fence{Generation: opened.Generation, Epoch: epoch,
+				Clock: charged.Value.Now}})
 	if ran.Used != 1 {
 		t.Errorf("%d units are charged on the replica, want the one that does not count", ran.Used)
 	}
@@ -56,7 +61,8 @@ func TestTwinFailsOver(t *testing.T) {
 		t.Errorf("opened %+v after %+v: a loss is not noticed", again, opened)
 	}
 	if got := server.Ledger(store.Whole).Generation; got != opened.Generation {
-		t.Errorf("the old server is under generation %d: it shares what it holds with its replica", got)
+		t.Errorf("the old server is under generation %d: it shares what it holds with its replica",
+			got)
 	}
 }
 
@@ -80,7 +86,8 @@ func TestTwinUnreached(t *testing.T) {
 			c.fail(server)
 			var e *store.Error
 			r := m.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 3)})[0]
-			if !errors.As(r.Err, &e) || !store.Unreached(r.Err) || e.Ran != c.ran || admitted(r.Value) != 0 {
+			if !errors.As(r.Err, &e) || !store.Unreached(r.Err) || e.Ran != c.ran ||
+				admitted(r.Value) != 0 {
 				t.Errorf("%+v, want an error of which ran is %v", r, c.ran)
 			}
 			server.SetDown(false)
@@ -124,7 +131,8 @@ func TestTwinForgets(t *testing.T) {
 		if d := request(i); d.Repeated || admitted(d) != 1 {
 			t.Fatalf("request %d: %+v", i, d)
 		}
-		if i >= aMinutes && i%100 == 0 && (!request(i-aMinutes+1).Repeated || request(i-aMinutes).Repeated) {
+		if i >= aMinutes && i%100 == 0 && (!request(i-aMinutes+1).Repeated ||
+			request(i-aMinutes).Repeated) {
 			t.Fatalf("request %d: not those of the last minute are remembered", i)
 		}
 		if n := len(server.held[store.Whole].ends); n > 4*aMinutes+fewestRemembered {
@@ -141,7 +149,8 @@ func TestTwinRepeats(t *testing.T) {
 		opened := mustOpen(t, m, first)
 		secret := m.Secret()
 		server.Restart()
-		again := mustOpen(t, mate, store.Opening{Region: "eu", Epoch: epoch, Known: opened.Generation})
+		again := mustOpen(t, mate, store.Opening{Region: "eu", Epoch: epoch,
+			Known: opened.Generation})
 		if mate.Secret() == secret || server.Replid() == "a" {
 			t.Errorf("secret %q again, of a server %q", secret, server.Replid())
 		}
@@ -176,7 +185,8 @@ func TestTwinUnderLoad(t *testing.T) {
 	server.SetService(20*time.Millisecond, func() time.Duration { return elapsed })
 	call := []algorithms.Decide{charge("k", 10, 1)}
 	for n, late := range []bool{false, false, true} { // done after 20, 40 and 60 ms
-		if r := m.Decide(t.Context(), call)[0]; store.Late(r.Err) != late || (r.Err == nil) == late {
+		if r := m.Decide(t.Context(), call)[0]; store.Late(r.Err) != late ||
+			(r.Err == nil) == late {
 			t.Errorf("call %d: %v, want late %v", n, r.Err, late)
 		}
 	}

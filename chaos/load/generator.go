@@ -103,15 +103,23 @@ func NewGenerator(c Config) (*Generator, error) {
 	}
 	switch {
 	case c.Do == nil:
-		return nil, fmt.Errorf("load: the generator of region %q has nothing to do: set Do", c.Region)
+		return nil, fmt.Errorf("load: the generator of region %q has nothing to do: set Do",
+			c.Region)
 	case c.Rate < 0 || c.Rate > MaxRate:
-		return nil, fmt.Errorf("load: region %q has a rate of %d thousandths of a unit per second: give 0 to %d", c.Region, c.Rate, MaxRate)
+		return nil, fmt.Errorf(
+			"load: region %q has a rate of %d thousandths of a unit per second: give 0 to %d",
+			c.Region, c.Rate, MaxRate)
 	case c.Cost < 0 || c.Cost > MaxCost:
-		return nil, fmt.Errorf("load: region %q has a cost of %d units: give 1 to %d", c.Region, c.Cost, int64(MaxCost))
+		return nil, fmt.Errorf("load: region %q has a cost of %d units: give 1 to %d", c.Region,
+			c.Cost, int64(MaxCost))
 	case c.MaxInFlight < 0:
-		return nil, fmt.Errorf("load: region %q may have %d requests under way: give 1 or more, or 0 for %d", c.Region, c.MaxInFlight, DefaultMaxInFlight)
+		return nil, fmt.Errorf(
+			"load: region %q may have %d requests under way: give 1 or more, or 0 for %d", c.Region,
+			c.MaxInFlight, DefaultMaxInFlight)
 	case c.Burst < 0:
-		return nil, fmt.Errorf("load: region %q has a burst of %d: give 1 or more, or 0 for four times the pace", c.Region, c.Burst)
+		return nil, fmt.Errorf(
+			"load: region %q has a burst of %d: give 1 or more, or 0 for four times the pace",
+			c.Region, c.Burst)
 	}
 	return &Generator{
 		config:  c,
@@ -183,7 +191,8 @@ func (g *Generator) begin() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.start.IsZero() {
-		return errors.New("load: this generator of region " + g.config.Region + " was run before: make a new one for each run")
+		return errors.New("load: this generator of region " + g.config.Region +
+			" was run before: make a new one for each run")
 	}
 	g.start = time.Now()
 	g.pacer.setRate(0, g.config.Rate)

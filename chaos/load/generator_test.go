@@ -54,16 +54,19 @@ func TestEverySecondHoldsTheRate(t *testing.T) {
 		t.Run(fmt.Sprint(perSecond), func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				p := newTape()
-				g, stop := start(t, Config{Region: "eu", Seed: uint64(perSecond), Rate: PerSecond(perSecond), Do: p.do})
+				g, stop := start(t, Config{Region: "eu", Seed: uint64(perSecond),
+					Rate: PerSecond(perSecond), Do: p.do})
 				time.Sleep(5 * time.Second)
 				stop()
 				// The first quantum only collects what falls due in it.
 				for from := Quantum; from < 4*time.Second; from += 1_234_567 {
-					if n := within(p.made, from, from+time.Second); math.Abs(float64(n)-float64(perSecond)) > 1 {
+					if n := within(p.made, from, from+time.Second); math.Abs(float64(n)-
+						float64(perSecond)) > 1 {
 						t.Fatalf("%d requests in the second from %v", n, from)
 					}
 				}
-				if s := g.Stats(); s.Sent != int64(len(p.made)) || s.Due != s.Sent || s.Wakes > 5*min(perSecond, 200)+10 {
+				if s := g.Stats(); s.Sent != int64(len(p.made)) || s.Due != s.Sent ||
+					s.Wakes > 5*min(perSecond, 200)+10 {
 					t.Errorf("%d made, stats %+v", len(p.made), s)
 				}
 			})
@@ -75,14 +78,15 @@ func TestCostCountsTowardsTheRate(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var units int64
-		_, stop := start(t, Config{Region: "eu", Rate: PerSecond(100), Cost: 5, Do: func(_ context.Context, r Request) {
-			mu.Lock()
-			defer mu.Unlock()
-			if r.Region != "eu" {
-				t.Errorf("request for region %q", r.Region)
-			}
-			units += r.Cost
-		}})
+		_, stop := start(t, Config{Region: "eu", Rate: PerSecond(100), Cost: 5,
+			Do: func(_ context.Context, r Request) {
+				mu.Lock()
+				defer mu.Unlock()
+				if r.Region != "eu" {
+					t.Errorf("request for region %q", r.Region)
+				}
+				units += r.Cost
+			}})
 		time.Sleep(10 * time.Second)
 		stop()
 		if units < 995 || units > 1005 {
@@ -110,7 +114,8 @@ func TestChangeOfRateTakesEffectAtOnce(t *testing.T) {
 				if n := within(p.made, changed, changed+10*time.Millisecond); n < 4 || n > 11 {
 					t.Errorf("%d requests in the 10 ms after the change, want about 10 less a quantum", n)
 				}
-				if n := within(p.made, changed+10*time.Millisecond, still); math.Abs(float64(n)-1990) > 6 {
+				if n := within(p.made, changed+10*time.Millisecond,
+					still); math.Abs(float64(n)-1990) > 6 {
 					t.Errorf("%d requests in 1.99 s", n)
 				}
 				if n := within(p.made, still+10*time.Millisecond, never); n != 0 {
@@ -151,16 +156,17 @@ func TestStuckRequestsAreBoundedAndCounted(t *testing.T) {
 		release := make(chan struct{})
 		var mu sync.Mutex
 		var under, most int
-		g, stop := start(t, Config{Region: "eu", Rate: PerSecond(1000), MaxInFlight: 7, Do: func(context.Context, Request) {
-			mu.Lock()
-			under++
-			most = max(most, under)
-			mu.Unlock()
-			<-release
-			mu.Lock()
-			under--
-			mu.Unlock()
-		}})
+		g, stop := start(t, Config{Region: "eu", Rate: PerSecond(1000), MaxInFlight: 7,
+			Do: func(context.Context, Request) {
+				mu.Lock()
+				under++
+				most = max(most, under)
+				mu.Unlock()
+				<-release
+				mu.Lock()
+				under--
+				mu.Unlock()
+			}})
 		time.Sleep(time.Second)
 		s := g.Stats()
 		if s.InFlight != 7 || s.Sent != 7 || s.Shed < 980 || s.Due != s.Sent+s.Shed {
@@ -200,17 +206,18 @@ func TestStopWaitsOutTheGrace(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				var mu sync.Mutex
 				cut := 0
-				g, stop := start(t, Config{Region: "eu", Rate: PerSecond(10), Grace: tt.grace, Do: func(ctx context.Context, _ Request) {
-					over := time.NewTimer(tt.takes)
-					defer over.Stop()
-					select {
-					case <-over.C:
-					case <-ctx.Done():
-						mu.Lock()
-						cut++
-						mu.Unlock()
-					}
-				}})
+				g, stop := start(t, Config{Region: "eu", Rate: PerSecond(10), Grace: tt.grace,
+					Do: func(ctx context.Context, _ Request) {
+						over := time.NewTimer(tt.takes)
+						defer over.Stop()
+						select {
+						case <-over.C:
+						case <-ctx.Done():
+							mu.Lock()
+							cut++
+							mu.Unlock()
+						}
+					}})
 				time.Sleep(2 * time.Second)
 				before := time.Now()
 				stop()

@@ -27,9 +27,11 @@ func dues(seed uint64, cost int64, r Rate, n int) []time.Duration {
 // someRate and someTime draw evenly over the orders of magnitude that matter. A plain range would
 // nearly always give one order of magnitude.
 var (
-	someRate = rapid.SampledFrom([]Rate{1, 300, 2500, PerSecond(7), PerSecond(150), PerSecond(200), PerSecond(333), PerSecond(2000)})
+	someRate = rapid.SampledFrom([]Rate{1, 300, 2500, PerSecond(7), PerSecond(150), PerSecond(200),
+		PerSecond(333), PerSecond(2000)})
 	someTime = rapid.Custom(func(t *rapid.T) time.Duration {
-		unit := rapid.SampledFrom([]time.Duration{time.Microsecond, time.Millisecond, 30 * time.Millisecond}).Draw(t, "unit")
+		unit := rapid.SampledFrom([]time.Duration{time.Microsecond, time.Millisecond,
+			30 * time.Millisecond}).Draw(t, "unit")
 		return unit * time.Duration(rapid.IntRange(0, 60).Draw(t, "units"))
 	})
 )
@@ -48,7 +50,8 @@ func TestScheduleIsEvenAndJittered(t *testing.T) {
 		spacing := float64(time.Second) / float64(perSecond)
 		for i := 1; i < len(all); i++ {
 			if d := float64(all[i] - all[i-1]); math.Abs(d-spacing) > 0.06*spacing+2 {
-				t.Fatalf("request %d comes %v after the one before, spacing %v", i, time.Duration(d), time.Duration(spacing))
+				t.Fatalf("request %d comes %v after the one before, spacing %v", i,
+					time.Duration(d), time.Duration(spacing))
 			}
 		}
 		from := time.Duration(rapid.Int64Range(0, int64(1500*time.Millisecond)).Draw(t, "from"))
@@ -164,7 +167,8 @@ func TestPacerAfterHiccups(t *testing.T) {
 				t.Fatalf("%d sent and %d behind of %d due", sent, p.behind, due)
 			}
 			if perQuantum[int64(now/Quantum)] > bound {
-				t.Fatalf("%d sent in one quantum, the bound is %d", perQuantum[int64(now/Quantum)], bound)
+				t.Fatalf("%d sent in one quantum, the bound is %d", perQuantum[int64(now/Quantum)],
+					bound)
 			}
 		}
 		// Without changes, it catches up at four times the pace or more.
@@ -193,10 +197,13 @@ func TestPacerWakes(t *testing.T) {
 		behind int64
 		want   func(due time.Duration) time.Duration
 	}{
-		{"a slow pace at its exact time", PerSecond(200), 0, func(due time.Duration) time.Duration { return due }},
-		{"a fast pace at the quantum", PerSecond(201), 0, func(time.Duration) time.Duration { return Quantum }},
+		{"a slow pace at its exact time", PerSecond(200), 0,
+			func(due time.Duration) time.Duration { return due }},
+		{"a fast pace at the quantum", PerSecond(201), 0,
+			func(time.Duration) time.Duration { return Quantum }},
 		{"no pace never", 0, 0, func(time.Duration) time.Duration { return never }},
-		{"behind at the next quantum, even without a pace", 0, 3, func(time.Duration) time.Duration { return Quantum }},
+		{"behind at the next quantum, even without a pace", 0, 3,
+			func(time.Duration) time.Duration { return Quantum }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -95,7 +95,8 @@ func (l Limit) CellOf(at int64) int64 { return algorithms[l.Algorithm].cellOf(l,
 func (l Limit) Validate() error {
 	switch {
 	case l.Limit < 1 || l.Limit > MaxCost:
-		return fmt.Errorf("oracle: a limit of %d units cannot be judged: give 1 to %d", l.Limit, int64(MaxCost))
+		return fmt.Errorf("oracle: a limit of %d units cannot be judged: give 1 to %d", l.Limit,
+			int64(MaxCost))
 	case l.Window < time.Microsecond || l.Window%time.Microsecond != 0:
 		return fmt.Errorf("oracle: a window of %v cannot be judged: store times are whole microseconds, give a multiple of 1µs", l.Window)
 	case l.ClockSlack < 0:
@@ -106,9 +107,11 @@ func (l Limit) Validate() error {
 	rule, known := algorithms[l.Algorithm]
 	switch {
 	case !known:
-		return fmt.Errorf("oracle: there is no check for algorithm %q: it judges %s", l.Algorithm, knownAlgorithms())
+		return fmt.Errorf("oracle: there is no check for algorithm %q: it judges %s", l.Algorithm,
+			knownAlgorithms())
 	case rule.burst && (l.Burst < 1 || l.Burst > MaxCost):
-		return fmt.Errorf("oracle: a %s with a burst of %d units cannot be judged: give 1 to %d", l.Algorithm, l.Burst, int64(MaxCost))
+		return fmt.Errorf("oracle: a %s with a burst of %d units cannot be judged: give 1 to %d",
+			l.Algorithm, l.Burst, int64(MaxCost))
 	case !rule.burst && l.Burst != 0:
 		return fmt.Errorf("oracle: a burst of %d units means nothing to a %s: give 0, or judge a bucket", l.Burst, l.Algorithm)
 	}

@@ -89,7 +89,8 @@ func (w *windowCeiling) counted(t tally) (regions map[string]int64, unknown int6
 
 // windowExceeded describes a cell above the limit.
 func windowExceeded(l Limit, t tally, _ int64) string {
-	return fmt.Sprintf("%d units admitted on a limit of %d, %d too many", t.all, l.Limit, t.all-l.Limit)
+	return fmt.Sprintf("%d units admitted on a limit of %d, %d too many", t.all, l.Limit,
+		t.all-l.Limit)
 }
 
 // windowPool is the fixed window of one pooled limiter: units used by cell.

@@ -14,7 +14,8 @@ func sec(n float64) time.Time { return epoch.Add(time.Duration(n * float64(time.
 
 // fixed is a fixed window of one minute.
 func fixed(limit int64) Limit {
-	return Limit{Limit: limit, Window: time.Minute, Algorithm: "fixed_window", ClockSlack: 100 * time.Millisecond}
+	return Limit{Limit: limit, Window: time.Minute, Algorithm: "fixed_window",
+		ClockSlack: 100 * time.Millisecond}
 }
 
 // ofKind returns a limit of any algorithm in ten seconds, to be judged with exact clocks.
@@ -35,7 +36,8 @@ func (n *answers) at(region string, when time.Time, cost int64, o Outcome) Answe
 	n.next[region]++
 	return Answer{
 		Bucket: "orders/42", Region: region, Node: region + "-1", Sequence: n.next[region],
-		Cost: cost, Outcome: o, Cell: when.Unix() / 60, At: when.UnixMicro(), Sent: when, Seen: when,
+		Cost: cost, Outcome: o, Cell: when.Unix() / 60, At: when.UnixMicro(), Sent: when,
+		Seen: when,
 	}
 }
 
@@ -72,7 +74,8 @@ func drawHistory(t *rapid.T) []Answer {
 		region := rapid.SampledFrom([]string{"ap", "eu", "us"}).Draw(t, "region")
 		at := epoch.Add(time.Duration(rapid.IntRange(0, 180).Draw(t, "second")) * time.Second)
 		cost := rapid.Int64Range(0, 4).Draw(t, "cost")
-		a := n.at(region, at, cost, rapid.SampledFrom([]Outcome{Unknown, Admitted, Denied}).Draw(t, "outcome"))
+		a := n.at(region, at, cost, rapid.SampledFrom([]Outcome{Unknown, Admitted, Denied}).Draw(t,
+			"outcome"))
 		a.Bucket = rapid.SampledFrom([]string{"a", "b"}).Draw(t, "bucket")
 		before := time.Duration(rapid.IntRange(0, 2).Draw(t, "took")) * 400 * time.Millisecond
 		after := time.Duration(rapid.IntRange(0, 2).Draw(t, "returned")) * 400 * time.Millisecond

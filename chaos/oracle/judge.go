@@ -128,8 +128,10 @@ func (j *Judge) absurd(a Answer) string {
 		return "it does not say when it was sent and seen"
 	case a.Seen.Before(a.Sent):
 		return fmt.Sprintf("it was seen %v before it was sent", a.Sent.Sub(a.Seen))
-	case a.Outcome == Unknown && (a.Seen.Sub(a.Sent)+2*j.limit.ClockSlack)/j.limit.Window >= maxUnknownWindows:
-		return fmt.Sprintf("with an unknown outcome after %v it could lie in more than %d windows", a.Seen.Sub(a.Sent), maxUnknownWindows)
+	case a.Outcome == Unknown && (a.Seen.Sub(a.Sent)+2*j.limit.ClockSlack)/
+		j.limit.Window >= maxUnknownWindows:
+		return fmt.Sprintf("with an unknown outcome after %v it could lie in more than %d windows",
+			a.Seen.Sub(a.Sent), maxUnknownWindows)
 	}
 	return ""
 }
@@ -137,15 +139,18 @@ func (j *Judge) absurd(a Answer) string {
 // checkPlace compares the label with the store time, and the store time with the judge's own clock.
 func (j *Judge) checkPlace(a Answer) {
 	if want := j.limit.CellOf(a.At); a.Cell != want {
-		j.misplace(a, fmt.Sprintf("it claims cell %d, but its store time %d µs lies in cell %d", a.Cell, a.At, want))
+		j.misplace(a, fmt.Sprintf("it claims cell %d, but its store time %d µs lies in cell %d",
+			a.Cell, a.At, want))
 		return
 	}
 	from, to := a.Sent.UnixMicro()-j.slack, a.Seen.UnixMicro()+j.slack
 	switch {
 	case a.At < from:
-		j.misplace(a, fmt.Sprintf("its store time %d µs is %d µs before it can have been decided (sent less a slack of %v)", a.At, distance(a.At, from), j.limit.ClockSlack))
+		j.misplace(a, fmt.Sprintf(
+			"its store time %d µs is %d µs before it can have been decided (sent less a slack of %v)", a.At, distance(a.At, from), j.limit.ClockSlack))
 	case a.At > to:
-		j.misplace(a, fmt.Sprintf("its store time %d µs is %d µs after it can have been decided (seen plus a slack of %v)", a.At, distance(to, a.At), j.limit.ClockSlack))
+		j.misplace(a, fmt.Sprintf(
+			"its store time %d µs is %d µs after it can have been decided (seen plus a slack of %v)", a.At, distance(to, a.At), j.limit.ClockSlack))
 	}
 }
 
@@ -169,7 +174,8 @@ func (j *Judge) checkSequence(a Answer) {
 	switch s.add(a.Sequence) {
 	case seenTwice:
 		j.duplicates++
-		j.accuse(a, fmt.Sprintf("node %s of region %s used sequence number %d twice", a.Node, a.Region, a.Sequence))
+		j.accuse(a, fmt.Sprintf("node %s of region %s used sequence number %d twice", a.Node,
+			a.Region, a.Sequence))
 	case seenTooOld:
 		j.unchecked++
 	}
@@ -178,7 +184,8 @@ func (j *Judge) checkSequence(a Answer) {
 // misplace counts an answer whose label or store time cannot be true.
 func (j *Judge) misplace(a Answer, why string) {
 	j.misplaced++
-	j.accuse(a, fmt.Sprintf("answer %d of node %s of region %s is misplaced: %s", a.Sequence, a.Node, a.Region, why))
+	j.accuse(a, fmt.Sprintf("answer %d of node %s of region %s is misplaced: %s", a.Sequence,
+		a.Node, a.Region, why))
 }
 
 // accuse keeps the first violations of honesty.

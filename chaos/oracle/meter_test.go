@@ -22,11 +22,13 @@ type verdictCase struct {
 func (c verdictCase) run(t *testing.T) {
 	t.Run(c.name, func(t *testing.T) {
 		v := record(c.limit, c.history(&answers{}, c.limit)).Verdict()
-		if v.MaxAdmitted != c.max || v.CellsOver != c.over || v.Holds() != (c.over == 0) || v.Proven() != c.proven || v.Misplaced != 0 {
+		if v.MaxAdmitted != c.max || v.CellsOver != c.over || v.Holds() != (c.over == 0) ||
+			v.Proven() != c.proven || v.Misplaced != 0 {
 			t.Fatalf("want at most %d, %d cells over, proven %v; got holds %v, proven %v, %+v",
 				c.max, c.over, c.proven, v.Holds(), v.Proven(), v)
 		}
-		if c.over > 0 && (v.Violations[0].Excess != v.MaxExcess || v.Violations[0].Certain != c.proven) {
+		if c.over > 0 && (v.Violations[0].Excess != v.MaxExcess ||
+			v.Violations[0].Certain != c.proven) {
 			t.Errorf("violation %+v", v.Violations[0])
 		}
 		if c.says != "" && v.Violations[0].Text != c.says {
@@ -41,7 +43,8 @@ func steps(pairs ...int64) func(*answers, Limit) []Answer {
 	return func(n *answers, l Limit) []Answer {
 		var history []Answer
 		for i := 0; i < len(pairs); i += 2 {
-			history = append(history, n.under(l, []string{"eu", "us"}[i/2%2], pairs[i], pairs[i+1], Admitted))
+			history = append(history, n.under(l, []string{"eu", "us"}[i/2%2], pairs[i], pairs[i+1],
+				Admitted))
 		}
 		return history
 	}
@@ -60,26 +63,41 @@ func TestSlidingWindowCounterCeiling(t *testing.T) {
 	l := ofKind("sliding_window_counter", 10, 0)
 	tests := []verdictCase{
 		{name: "full to the last unit", history: steps(1*second, 4, 2*second, 6), max: 10},
-		{name: "one unit above", history: steps(1*second, 4, 2*second, 7), max: 11, over: 1, proven: true,
-			says: `bucket "orders/42", cell 180000000: the estimate reached 11 units on a limit of 10, 1 too many, at store time 1800000002000000 µs, with 11 units admitted in this cell and the one before (eu 4, us 7)`},
-		{name: "together in one microsecond", history: steps(3*second, 5, 3*second, 6), max: 11, over: 1, proven: true},
+		{name: "one unit above", history: steps(1*second, 4, 2*second, 7), max: 11, over: 1,
+			proven: true,
+			says:   `bucket "orders/42", cell 180000000: the estimate reached 11 units on a limit of 10, 1 too many, at store time 1800000002000000 µs, with 11 units admitted in this cell and the one before (eu 4, us 7)`},
+		{name: "together in one microsecond", history: steps(3*second, 5, 3*second, 6), max: 11,
+			over: 1, proven: true},
 		{name: "half of the cell before", history: steps(1*second, 10, 15*second, 5), max: 10},
-		{name: "a microsecond before that half", history: steps(1*second, 10, 15*second-1, 5), max: 11, over: 1, proven: true,
+		{name: "a microsecond before that half", history: steps(1*second, 10, 15*second-1, 5),
+			max: 11, over: 1, proven: true,
 			says: `bucket "orders/42", cell 180000001: the estimate reached 11 units on a limit of 10, 1 too many, at store time 1800000014999999 µs, with 15 units admitted in this cell and the one before (eu 10, us 5)`},
-		{name: "a unit more than half", history: steps(1*second, 10, 15*second, 6), max: 11, over: 1, proven: true},
-		{name: "all of the cell before, at the start of the next", history: steps(10*second-1, 10, 10*second, 1), max: 11, over: 1, proven: true},
-		{name: "the cell before still weighs at its last microsecond", history: steps(0, 10, 20*second-1, 10), max: 11, over: 1, proven: true},
+		{name: "a unit more than half", history: steps(1*second, 10, 15*second, 6), max: 11,
+			over: 1, proven: true},
+		{name: "all of the cell before, at the start of the next", history: steps(10*second-1, 10,
+			10*second, 1), max: 11, over: 1, proven: true},
+		{name: "the cell before still weighs at its last microsecond",
+			history: steps(0, 10, 20*second-1, 10), max: 11, over: 1, proven: true},
 		{name: "and no longer after it", history: steps(0, 10, 20*second, 10), max: 10},
-		{name: "two cells before weigh nothing", history: steps(9*second, 10, 25*second, 10), max: 10},
-		{name: "an admission later in the cell does not weigh before it", history: steps(1*second, 10, 19*second, 8, 11*second, 1), max: 10},
-		{name: "an unknown in either of two cells: in the later", history: doubted(1*second, 12*second, 5, 15*second, 6), max: 11, over: 1,
+		{name: "two cells before weigh nothing", history: steps(9*second, 10, 25*second, 10),
+			max: 10},
+		{name: "an admission later in the cell does not weigh before it",
+			history: steps(1*second, 10, 19*second, 8, 11*second, 1), max: 10},
+		{name: "an unknown in either of two cells: in the later",
+			history: doubted(1*second, 12*second, 5, 15*second, 6), max: 11, over: 1,
 			says: `bucket "orders/42", cell 180000001: the estimate reached 11 units on a limit of 10, 1 too many, at store time 1800000015000000 µs, with 11 units admitted in this cell and the one before, 5 of them of unknown outcome (ap 5, eu 6)`},
-		{name: "an unknown in either of two cells: in the earlier", history: doubted(9*second, 12*second, 5, 9*second, 6), max: 11, over: 1},
-		{name: "an unknown of the cell before", history: doubted(1*second, 12*second, 5, 25*second, 8), max: 11, over: 1},
-		{name: "an unknown of the cell before, with room", history: doubted(1*second, 12*second, 5, 25*second, 7), max: 10},
-		{name: "an unknown that has not begun", history: doubted(15*second, 16*second, 1, 14*second, 10), max: 11, over: 1},
-		{name: "an unknown of two cells before", history: doubted(1*second, 10*second-1, 10, 20*second, 10), max: 10},
-		{name: "large numbers, exact", limit: Limit{Algorithm: l.Algorithm, Limit: 1 << 51, Window: 366 * 24 * time.Hour}, history: func(n *answers, l Limit) []Answer {
+		{name: "an unknown in either of two cells: in the earlier",
+			history: doubted(9*second, 12*second, 5, 9*second, 6), max: 11, over: 1},
+		{name: "an unknown of the cell before", history: doubted(1*second, 12*second, 5, 25*second,
+			8), max: 11, over: 1},
+		{name: "an unknown of the cell before, with room", history: doubted(1*second, 12*second, 5,
+			25*second, 7), max: 10},
+		{name: "an unknown that has not begun", history: doubted(15*second, 16*second, 1, 14*second,
+			10), max: 11, over: 1},
+		{name: "an unknown of two cells before", history: doubted(1*second, 10*second-1, 10,
+			20*second, 10), max: 10},
+		{name: "large numbers, exact", limit: Limit{Algorithm: l.Algorithm, Limit: 1 << 51,
+			Window: 366 * 24 * time.Hour}, history: func(n *answers, l Limit) []Answer {
 			start := 57*l.Window.Microseconds() - epoch.UnixMicro()
 			return []Answer{
 				n.under(l, "eu", start-1, 1<<51, Admitted),
@@ -99,20 +117,31 @@ func TestSlidingWindowLogCeiling(t *testing.T) {
 	l := ofKind("sliding_window_log", 10, 0)
 	tests := []verdictCase{
 		{name: "full to the last unit", history: steps(1*second, 4, 2*second, 6), max: 10},
-		{name: "one unit above", history: steps(1*second, 4, 2*second, 7), max: 11, over: 1, proven: true,
-			says: `bucket "orders/42", cell 1800000002: 11 units admitted in the interval of 10s that ends at store time 1800000002000000 µs, on a limit of 10, 1 too many (eu 4, us 7)`},
-		{name: "together in one microsecond", history: steps(3*second, 5, 3*second, 6), max: 11, over: 1, proven: true},
-		{name: "the last microsecond of an interval", history: steps(3*second, 10, 13*second-1, 1), max: 11, over: 1, proven: true},
-		{name: "an admission leaves exactly a window later", history: steps(3*second, 10, 13*second, 10), max: 10},
-		{name: "only what is in the interval is named", history: steps(2*second, 3, 3*second, 7, 12*second, 4), max: 11, over: 1, proven: true,
+		{name: "one unit above", history: steps(1*second, 4, 2*second, 7), max: 11, over: 1,
+			proven: true,
+			says:   `bucket "orders/42", cell 1800000002: 11 units admitted in the interval of 10s that ends at store time 1800000002000000 µs, on a limit of 10, 1 too many (eu 4, us 7)`},
+		{name: "together in one microsecond", history: steps(3*second, 5, 3*second, 6), max: 11,
+			over: 1, proven: true},
+		{name: "the last microsecond of an interval", history: steps(3*second, 10, 13*second-1, 1),
+			max: 11, over: 1, proven: true},
+		{name: "an admission leaves exactly a window later", history: steps(3*second, 10, 13*second,
+			10), max: 10},
+		{name: "only what is in the interval is named", history: steps(2*second, 3, 3*second, 7,
+			12*second, 4), max: 11, over: 1, proven: true,
 			says: `bucket "orders/42", cell 1800000012: 11 units admitted in the interval of 10s that ends at store time 1800000012000000 µs, on a limit of 10, 1 too many (eu 4, us 7)`},
-		{name: "two cells of one interval are two violations", history: steps(3*second, 11, 4*second, 1), max: 12, over: 2, proven: true},
-		{name: "an unknown as late as can be", history: doubted(0, 20*second, 1, 30*second-1, 10), max: 11, over: 1,
+		{name: "two cells of one interval are two violations",
+			history: steps(3*second, 11, 4*second, 1), max: 12, over: 2, proven: true},
+		{name: "an unknown as late as can be", history: doubted(0, 20*second, 1, 30*second-1, 10),
+			max: 11, over: 1,
 			says: `bucket "orders/42", cell 1800000029: 11 units admitted in the interval of 10s that ends at store time 1800000029999999 µs, on a limit of 10, 1 too many, 1 of them of unknown outcome (ap 1, eu 10)`},
-		{name: "an unknown a window ago at least", history: doubted(0, 20*second, 1, 30*second, 10), max: 10},
-		{name: "an unknown as early as can be", history: doubted(15*second-1, 20*second, 1, 5*second, 10), max: 11, over: 1},
-		{name: "an unknown a window later at least", history: doubted(15*second, 20*second, 1, 5*second, 10), max: 10},
-		{name: "large numbers, exact", limit: Limit{Algorithm: l.Algorithm, Limit: 1 << 51, Window: 366 * 24 * time.Hour},
+		{name: "an unknown a window ago at least", history: doubted(0, 20*second, 1, 30*second, 10),
+			max: 10},
+		{name: "an unknown as early as can be", history: doubted(15*second-1, 20*second, 1,
+			5*second, 10), max: 11, over: 1},
+		{name: "an unknown a window later at least", history: doubted(15*second, 20*second, 1,
+			5*second, 10), max: 10},
+		{name: "large numbers, exact", limit: Limit{Algorithm: l.Algorithm, Limit: 1 << 51,
+			Window: 366 * 24 * time.Hour},
 			history: func(n *answers, l Limit) []Answer {
 				w := l.Window.Microseconds()
 				return steps(-w, 1<<51, 0, 1<<51, w-1, 1)(n, l)
@@ -130,31 +159,49 @@ func TestSlidingWindowLogCeiling(t *testing.T) {
 func TestBucketCeilings(t *testing.T) {
 	tests := []verdictCase{ // a unit a second and a burst of 3, unless it says otherwise
 		{name: "the whole burst", history: steps(1*second, 1, 1*second, 2), max: 3},
-		{name: "one unit above", history: steps(1*second, 1, 1*second, 3), max: 4, over: 1, proven: true,
-			says: `bucket "orders/42", cell 1800000001: the bucket of 3 tokens fell below zero by 1 at store time 1800000001000000 µs, after 4 units admitted since it was last full (eu 1, us 3)`},
+		{name: "one unit above", history: steps(1*second, 1, 1*second, 3), max: 4, over: 1,
+			proven: true,
+			says:   `bucket "orders/42", cell 1800000001: the bucket of 3 tokens fell below zero by 1 at store time 1800000001000000 µs, after 4 units admitted since it was last full (eu 1, us 3)`},
 		{name: "a unit comes back in a second", history: steps(0, 3, 1*second, 1), max: 3},
-		{name: "and no microsecond before", history: steps(0, 3, 1*second-1, 1), max: 4, over: 1, proven: true},
-		{name: "a microsecond's worth is one unit of excess", history: steps(0, 3, 2*second-1, 2), max: 4, over: 1, proven: true},
+		{name: "and no microsecond before", history: steps(0, 3, 1*second-1, 1), max: 4, over: 1,
+			proven: true},
+		{name: "a microsecond's worth is one unit of excess", history: steps(0, 3, 2*second-1, 2),
+			max: 4, over: 1, proven: true},
 		{name: "no more than the burst is ever saved", history: steps(0, 3, 100*second, 3), max: 3},
-		{name: "one more than ever is saved", history: steps(0, 3, 100*second, 4), max: 4, over: 1, proven: true,
-			says: `bucket "orders/42", cell 1800000100: the bucket of 3 tokens fell below zero by 1 at store time 1800000100000000 µs, after 4 units admitted since it was last full (us 4)`},
-		{name: "only what came since it was full is named", history: steps(0, 3, 100*second, 3, 101*second-1, 1), max: 4, over: 1, proven: true,
+		{name: "one more than ever is saved", history: steps(0, 3, 100*second, 4), max: 4, over: 1,
+			proven: true,
+			says:   `bucket "orders/42", cell 1800000100: the bucket of 3 tokens fell below zero by 1 at store time 1800000100000000 µs, after 4 units admitted since it was last full (us 4)`},
+		{name: "only what came since it was full is named", history: steps(0, 3, 100*second, 3,
+			101*second-1, 1), max: 4, over: 1, proven: true,
 			says: `bucket "orders/42", cell 1800000100: the bucket of 3 tokens fell below zero by 1 at store time 1800000100999999 µs, after 4 units admitted since it was last full (eu 1, us 3)`},
-		{name: "what is owed stays owed", history: steps(0, 5, 2*second, 1), max: 5, over: 2, proven: true},
-		{name: "until it is paid back", history: steps(0, 5, 3*second, 1), max: 5, over: 1, proven: true},
-		{name: "no remainder is lost", limit: ofKind("", 3, 3), history: steps(0, 3, 3_333_334, 1), max: 3},
-		{name: "nor found", limit: ofKind("", 3, 3), history: steps(0, 3, 3_333_333, 1), max: 4, over: 1, proven: true},
-		{name: "over many admissions", limit: ofKind("", 3, 2), history: steps(0, 2, 3_333_334, 1, 6_666_667, 1, 10*second, 1), max: 2},
-		{name: "over many admissions and less a microsecond", limit: ofKind("", 3, 2), history: steps(0, 2, 3_333_334, 1, 6_666_667, 1, 10*second-1, 1), max: 3, over: 1, proven: true},
-		{name: "a burst beyond the limit", limit: ofKind("", 10, 100), history: steps(0, 100, 40*second, 41), max: 101, over: 1, proven: true},
-		{name: "an unknown as late as can be", history: doubted(0, 10*second, 3, 11*second-1, 1), max: 4, over: 1,
+		{name: "what is owed stays owed", history: steps(0, 5, 2*second, 1), max: 5, over: 2,
+			proven: true},
+		{name: "until it is paid back", history: steps(0, 5, 3*second, 1), max: 5, over: 1,
+			proven: true},
+		{name: "no remainder is lost", limit: ofKind("", 3, 3), history: steps(0, 3, 3_333_334, 1),
+			max: 3},
+		{name: "nor found", limit: ofKind("", 3, 3), history: steps(0, 3, 3_333_333, 1), max: 4,
+			over: 1, proven: true},
+		{name: "over many admissions", limit: ofKind("", 3, 2), history: steps(0, 2, 3_333_334, 1,
+			6_666_667, 1, 10*second, 1), max: 2},
+		{name: "over many admissions and less a microsecond", limit: ofKind("", 3, 2),
+			history: steps(0, 2, 3_333_334, 1, 6_666_667, 1, 10*second-1, 1), max: 3, over: 1,
+			proven: true},
+		{name: "a burst beyond the limit", limit: ofKind("", 10, 100),
+			history: steps(0, 100, 40*second, 41), max: 101, over: 1, proven: true},
+		{name: "an unknown as late as can be", history: doubted(0, 10*second, 3, 11*second-1, 1),
+			max: 4, over: 1,
 			says: `bucket "orders/42", cell 1800000010: the bucket of 3 tokens fell below zero by 1 at store time 1800000010999999 µs, after 4 units admitted since it was last full, 3 of them of unknown outcome (ap 3, eu 1)`},
 		{name: "an unknown drained since", history: doubted(0, 10*second, 3, 11*second, 1), max: 3},
-		{name: "an unknown as early as can be", history: doubted(2*second-1, 9*second, 2, 0, 3), max: 4, over: 1},
-		{name: "an unknown when there is room at once", history: doubted(2*second, 9*second, 2, 0, 3), max: 3},
-		{name: "large numbers, exact", limit: Limit{Limit: 1 << 51, Burst: 1 << 52, Window: 366 * 24 * time.Hour},
+		{name: "an unknown as early as can be", history: doubted(2*second-1, 9*second, 2, 0, 3),
+			max: 4, over: 1},
+		{name: "an unknown when there is room at once", history: doubted(2*second, 9*second, 2, 0,
+			3), max: 3},
+		{name: "large numbers, exact", limit: Limit{Limit: 1 << 51, Burst: 1 << 52,
+			Window: 366 * 24 * time.Hour},
 			history: func(n *answers, l Limit) []Answer {
-				return steps(0, 1<<52, l.Window.Microseconds()/2, 1<<50, l.Window.Microseconds(), 1<<50, l.Window.Microseconds()+1, 72)(n, l)
+				return steps(0, 1<<52, l.Window.Microseconds()/2, 1<<50, l.Window.Microseconds(),
+					1<<50, l.Window.Microseconds()+1, 72)(n, l)
 			}, max: 1<<52 + 1, over: 1, proven: true}, // 71.2 units come back in a microsecond
 	}
 	for _, kind := range []string{"token_bucket", "leaky_bucket"} {
@@ -171,7 +218,8 @@ func TestBucketCeilings(t *testing.T) {
 		}
 	}
 	verdictCase{
-		name: "a queue's words", limit: ofKind("leaky_bucket", 10, 3), history: steps(0, 2, 1*second, 3), max: 4, over: 1, proven: true,
+		name: "a queue's words", limit: ofKind("leaky_bucket", 10, 3), history: steps(0, 2,
+			1*second, 3), max: 4, over: 1, proven: true,
 		says: `bucket "orders/42", cell 900000000: the queue held 4 units on a burst of 3, 1 too many, at store time 1800000001000000 µs, of 5 units admitted since it was last empty (eu 2, us 3)`,
 	}.run(t)
 }
@@ -203,14 +251,16 @@ func TestCellOf(t *testing.T) {
 	for _, tt := range tests {
 		l := Limit{Limit: 1, Window: tt.window, Algorithm: tt.kind}
 		if got := l.CellOf(tt.at); got != tt.want {
-			t.Errorf("%s of %v: %d µs lies in cell %d, want %d", tt.kind, tt.window, tt.at, got, tt.want)
+			t.Errorf("%s of %v: %d µs lies in cell %d, want %d", tt.kind, tt.window, tt.at, got,
+				tt.want)
 		}
 	}
 }
 
 // Nothing that a node may claim makes the judge fail.
 func TestClaimsBeyondAllTime(t *testing.T) {
-	for _, kind := range []string{"sliding_window_counter", "sliding_window_log", "token_bucket", "leaky_bucket"} {
+	for _, kind := range []string{"sliding_window_counter", "sliding_window_log", "token_bucket",
+		"leaky_bucket"} {
 		for _, window := range []time.Duration{time.Microsecond, math.MaxInt64 / 1000 * 1000} {
 			t.Run(fmt.Sprintf("%s/%v", kind, window), func(t *testing.T) {
 				l := Limit{Limit: 1, Window: window, Algorithm: kind}
@@ -219,7 +269,8 @@ func TestClaimsBeyondAllTime(t *testing.T) {
 				}
 				var n answers
 				j := New(l)
-				for _, at := range []int64{math.MinInt64, math.MaxInt64, 0, math.MinInt64, math.MaxInt64} {
+				for _, at := range []int64{math.MinInt64, math.MaxInt64, 0, math.MinInt64,
+					math.MaxInt64} {
 					a := n.under(l, "eu", 0, MaxCost, Admitted)
 					a.At, a.Cell = at, l.CellOf(at)
 					j.Record(a)
@@ -228,7 +279,8 @@ func TestClaimsBeyondAllTime(t *testing.T) {
 					j.Record(n.under(l, "us", 0, MaxCost, Admitted))
 				}
 				v := j.Verdict()
-				if v.Misplaced != 5 || v.MaxAdmitted != math.MaxInt64 || !strings.Contains(v.Violations[0].Text, "us 9223372036854775807") {
+				if v.Misplaced != 5 || v.MaxAdmitted != math.MaxInt64 ||
+					!strings.Contains(v.Violations[0].Text, "us 9223372036854775807") {
 					t.Errorf("%+v", v)
 				}
 				j.Summary() // must not fail

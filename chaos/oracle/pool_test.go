@@ -17,31 +17,41 @@ func TestPools(t *testing.T) {
 		limit  Limit
 		offers []offer
 	}{
-		{"counter: the cell before weighs in part", ofKind("sliding_window_counter", 10, 0), []offer{
-			{1 * second, 11, false}, {1 * second, 10, true}, {9 * second, 1, false},
-			{10 * second, 1, false}, {11*second - 1, 1, false}, {11 * second, 1, true}, {20 * second, 9, true}, {30 * second, 1, true},
-		}},
-		{"counter: a denial leaves nothing behind", ofKind("sliding_window_counter", 10, 0), []offer{
-			{1 * second, 6, true}, {2 * second, 5, false}, {3 * second, 4, true},
-		}},
-		{"counter: a late offer counts in the latest cell", ofKind("sliding_window_counter", 10, 0), []offer{
-			{10 * second, 5, true}, {9 * second, 5, true}, {11 * second, 1, false}, {20 * second, 1, false},
-		}},
+		{"counter: the cell before weighs in part", ofKind("sliding_window_counter", 10, 0),
+			[]offer{
+				{1 * second, 11, false}, {1 * second, 10, true}, {9 * second, 1, false},
+				{10 * second, 1, false}, {11*second - 1, 1, false}, {11 * second, 1, true},
+				{20 * second, 9, true}, {30 * second, 1, true},
+			}},
+		{"counter: a denial leaves nothing behind", ofKind("sliding_window_counter", 10, 0),
+			[]offer{
+				{1 * second, 6, true}, {2 * second, 5, false}, {3 * second, 4, true},
+			}},
+		{"counter: a late offer counts in the latest cell", ofKind("sliding_window_counter", 10, 0),
+			[]offer{
+				{10 * second, 5, true}, {9 * second, 5, true}, {11 * second, 1, false},
+				{20 * second, 1, false},
+			}},
 		{"log: an admission leaves a window later", ofKind("sliding_window_log", 10, 0), []offer{
 			{1 * second, 4, true}, {2 * second, 7, false}, {2 * second, 6, true},
-			{11*second - 1, 1, false}, {11 * second, 5, false}, {11 * second, 4, true}, {12 * second, 6, true},
+			{11*second - 1, 1, false}, {11 * second, 5, false}, {11 * second, 4, true},
+			{12 * second, 6, true},
 		}},
-		{"log: a late offer leaves a window after the latest", ofKind("sliding_window_log", 10, 0), []offer{
-			{10 * second, 1, true}, {1 * second, 9, true}, {11 * second, 1, false}, {20*second - 1, 1, false}, {20 * second, 10, true},
-		}},
+		{"log: a late offer leaves a window after the latest", ofKind("sliding_window_log", 10, 0),
+			[]offer{
+				{10 * second, 1, true}, {1 * second, 9, true}, {11 * second, 1, false},
+				{20*second - 1, 1, false}, {20 * second, 10, true},
+			}},
 		{"bucket: full at first, and refilled", ofKind("token_bucket", 10, 3), []offer{
-			{0, 4, false}, {0, 3, true}, {1*second - 1, 1, false}, {1 * second, 1, true}, {60 * second, 4, false}, {60 * second, 3, true},
+			{0, 4, false}, {0, 3, true}, {1*second - 1, 1, false}, {1 * second, 1, true},
+			{60 * second, 4, false}, {60 * second, 3, true},
 		}},
 		{"bucket: a late offer finds the latest level", ofKind("token_bucket", 10, 3), []offer{
 			{5 * second, 3, true}, {1 * second, 1, false}, {6 * second, 1, true},
 		}},
 		{"queue: drained", ofKind("leaky_bucket", 10, 3), []offer{
-			{0, 3, true}, {1*second - 1, 1, false}, {1 * second, 1, true}, {3 * second, 2, true}, {3 * second, 1, false},
+			{0, 3, true}, {1*second - 1, 1, false}, {1 * second, 1, true}, {3 * second, 2, true},
+			{3 * second, 1, false},
 		}},
 	}
 	for _, tt := range tests {
@@ -79,10 +89,14 @@ func TestFalseDenialsOfStateThatCarriesOver(t *testing.T) {
 		history []answer
 		want    lost
 	}{
-		{"log: made good in the same window, cells later", log, []answer{{"eu", 1 * second, 10, Denied}, {"us", 9 * second, 10, Admitted}}, lost{}},
-		{"log: made good across a window's end", log, []answer{{"eu", 9 * second, 10, Denied}, {"us", 11 * second, 10, Admitted}}, lost{}},
-		{"log: made good in part", log, []answer{{"eu", 9 * second, 10, Denied}, {"us", 11 * second, 4, Admitted}}, lost{"two/eu": 6}},
-		{"log: the room was there for both", log, []answer{{"eu", 9 * second, 10, Denied}, {"us", 19 * second, 10, Admitted}}, lost{"two/eu": 10}},
+		{"log: made good in the same window, cells later", log,
+			[]answer{{"eu", 1 * second, 10, Denied}, {"us", 9 * second, 10, Admitted}}, lost{}},
+		{"log: made good across a window's end", log, []answer{{"eu", 9 * second, 10, Denied},
+			{"us", 11 * second, 10, Admitted}}, lost{}},
+		{"log: made good in part", log, []answer{{"eu", 9 * second, 10, Denied},
+			{"us", 11 * second, 4, Admitted}}, lost{"two/eu": 6}},
+		{"log: the room was there for both", log, []answer{{"eu", 9 * second, 10, Denied},
+			{"us", 19 * second, 10, Admitted}}, lost{"two/eu": 10}},
 		{
 			"log: a delay of ours that goes on is no loss", log,
 			[]answer{
@@ -94,20 +108,28 @@ func TestFalseDenialsOfStateThatCarriesOver(t *testing.T) {
 		},
 		{
 			"log: what was made good does not hide a later denial", log,
-			[]answer{{"eu", 9 * second, 10, Denied}, {"eu", 11 * second, 10, Admitted}, {"us", 19 * second, 10, Denied}},
+			[]answer{{"eu", 9 * second, 10, Denied}, {"eu", 11 * second, 10, Admitted},
+				{"us", 19 * second, 10, Denied}},
 			lost{"two/us": 10},
 		},
 		{
 			"log: made good across a window's end, in the phase that made it good", log,
-			[]answer{{"eu", 1 * second, 4, Denied}, {"us", 7 * second, 6, Denied}, {"us", 10 * second, 5, Admitted}},
+			[]answer{{"eu", 1 * second, 4, Denied}, {"us", 7 * second, 6, Denied},
+				{"us", 10 * second, 5, Admitted}},
 			lost{"one/eu": 4, "two/us": 1},
 		},
-		{"counter: made good in the next cell", counter, []answer{{"eu", 1 * second, 10, Denied}, {"us", 12 * second, 8, Admitted}}, lost{"one/eu": 2}},
-		{"counter: the cell before weighs on", counter, []answer{{"eu", 1 * second, 10, Admitted}, {"us", 15 * second, 6, Denied}, {"us", 15 * second, 5, Denied}}, lost{"two/us": 5}},
-		{"bucket: made good while it fills", bucket, []answer{{"eu", 1 * second, 20, Denied}, {"us", 15 * second, 20, Admitted}}, lost{}},
-		{"bucket: made good across a period's end", bucket, []answer{{"eu", 15 * second, 20, Denied}, {"us", 25 * second, 20, Admitted}}, lost{}},
-		{"bucket: it had filled again", bucket, []answer{{"eu", 1 * second, 20, Denied}, {"us", 21 * second, 20, Admitted}}, lost{"one/eu": 20}},
-		{"queue: made good while it drains", queue, []answer{{"eu", 1 * second, 20, Denied}, {"us", 15 * second, 15, Admitted}}, lost{"one/eu": 5}},
+		{"counter: made good in the next cell", counter, []answer{{"eu", 1 * second, 10, Denied},
+			{"us", 12 * second, 8, Admitted}}, lost{"one/eu": 2}},
+		{"counter: the cell before weighs on", counter, []answer{{"eu", 1 * second, 10, Admitted},
+			{"us", 15 * second, 6, Denied}, {"us", 15 * second, 5, Denied}}, lost{"two/us": 5}},
+		{"bucket: made good while it fills", bucket, []answer{{"eu", 1 * second, 20, Denied},
+			{"us", 15 * second, 20, Admitted}}, lost{}},
+		{"bucket: made good across a period's end", bucket,
+			[]answer{{"eu", 15 * second, 20, Denied}, {"us", 25 * second, 20, Admitted}}, lost{}},
+		{"bucket: it had filled again", bucket, []answer{{"eu", 1 * second, 20, Denied},
+			{"us", 21 * second, 20, Admitted}}, lost{"one/eu": 20}},
+		{"queue: made good while it drains", queue, []answer{{"eu", 1 * second, 20, Denied},
+			{"us", 15 * second, 15, Admitted}}, lost{"one/eu": 5}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -141,9 +163,12 @@ func TestMakingGood(t *testing.T) {
 		carried map[int64]int64 // what remains lost if the state carries over
 		cells   map[int64]int64 // and if it does not
 	}{
-		{"its own period first", map[int64]int64{4: 3, 5: 3}, 2, map[int64]int64{4: 3, 5: 1}, map[int64]int64{4: 3, 5: 1}},
-		{"then the one before", map[int64]int64{4: 3, 5: 3}, 5, map[int64]int64{4: 1, 5: 0}, map[int64]int64{4: 3, 5: 0}},
-		{"and no more than that", map[int64]int64{3: 9, 4: 3, 6: 9}, 5, map[int64]int64{3: 9, 4: 0, 5: 0, 6: 9}, map[int64]int64{3: 9, 4: 3, 5: 0, 6: 9}},
+		{"its own period first", map[int64]int64{4: 3, 5: 3}, 2, map[int64]int64{4: 3, 5: 1},
+			map[int64]int64{4: 3, 5: 1}},
+		{"then the one before", map[int64]int64{4: 3, 5: 3}, 5, map[int64]int64{4: 1, 5: 0},
+			map[int64]int64{4: 3, 5: 0}},
+		{"and no more than that", map[int64]int64{3: 9, 4: 3, 6: 9}, 5,
+			map[int64]int64{3: 9, 4: 0, 5: 0, 6: 9}, map[int64]int64{3: 9, 4: 3, 5: 0, 6: 9}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -180,7 +205,8 @@ func TestDrainTime(t *testing.T) {
 	for _, tt := range tests {
 		l := Limit{Limit: tt.limit, Burst: tt.burst, Window: tt.window, Algorithm: "token_bucket"}
 		if got := drainTime(l); got != tt.want {
-			t.Errorf("%d in %v with a burst of %d: %d µs, want %d", tt.limit, tt.window, tt.burst, got, tt.want)
+			t.Errorf("%d in %v with a burst of %d: %d µs, want %d", tt.limit, tt.window, tt.burst,
+				got, tt.want)
 		}
 	}
 }

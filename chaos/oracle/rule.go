@@ -77,7 +77,8 @@ var algorithms = map[string]algorithm{
 		exceeded: windowExceeded, measured: "admitted on a limit of",
 	},
 	"sliding_window_counter": {
-		cellOf: windowOf, memory: windowLength, newCeiling: newCounterCeiling, newPool: newCounterPool,
+		cellOf: windowOf, memory: windowLength, newCeiling: newCounterCeiling,
+		newPool:  newCounterPool,
 		exceeded: counterExceeded, measured: "estimated on a limit of",
 	},
 	"sliding_window_log": {
@@ -85,11 +86,13 @@ var algorithms = map[string]algorithm{
 		exceeded: logExceeded, measured: "admitted in an interval on a limit of",
 	},
 	"token_bucket": {
-		cellOf: sliceOf, burst: true, memory: drainTime, newCeiling: newTokenCeiling, newPool: newTokenPool,
+		cellOf: sliceOf, burst: true, memory: drainTime, newCeiling: newTokenCeiling,
+		newPool:  newTokenPool,
 		exceeded: tokenExceeded, measured: "tokens missing from a bucket of",
 	},
 	"leaky_bucket": {
-		cellOf: queueCellOf, burst: true, memory: drainTime, newCeiling: newQueueCeiling, newPool: newQueuePool,
+		cellOf: queueCellOf, burst: true, memory: drainTime, newCeiling: newQueueCeiling,
+		newPool:  newQueuePool,
 		exceeded: queueExceeded, measured: "units waiting in a queue of",
 	},
 }

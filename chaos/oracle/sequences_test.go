@@ -11,7 +11,8 @@ func TestSequencesAgainstSet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s sequences
 		twin := map[uint64]bool{}
-		number := rapid.OneOf(rapid.Uint64Range(0, 40), rapid.Uint64Range(4090, 4100), rapid.Uint64Range(math.MaxUint64-10, math.MaxUint64))
+		number := rapid.OneOf(rapid.Uint64Range(0, 40), rapid.Uint64Range(4090, 4100),
+			rapid.Uint64Range(math.MaxUint64-10, math.MaxUint64))
 		for _, n := range rapid.SliceOfN(number, 0, 80).Draw(t, "numbers") {
 			want := seenFirst
 			if twin[n] {

@@ -71,7 +71,8 @@ func (j *Judge) Phase(name string, from time.Time) error {
 // phaseOf returns the index of the phase in which a request was sent. If two phases begin at the
 // same time, it is the later one.
 func (j *Judge) phaseOf(sent time.Time) int {
-	return max(0, sort.Search(len(j.phases), func(i int) bool { return j.phases[i].from.After(sent) })-1)
+	return max(0, sort.Search(len(j.phases),
+		func(i int) bool { return j.phases[i].from.After(sent) })-1)
 }
 
 // count adds one answer to its row.
@@ -134,7 +135,8 @@ func (j *Judge) layOut(rows map[slot]*Row) []Phase {
 		}
 	}
 	phases[0].From = j.first
-	slots := slices.SortedFunc(maps.Keys(rows), func(a, b slot) int { return strings.Compare(a.region, b.region) })
+	slots := slices.SortedFunc(maps.Keys(rows),
+		func(a, b slot) int { return strings.Compare(a.region, b.region) })
 	for _, s := range slots {
 		p := &phases[s.phase]
 		p.Regions = append(p.Regions, *rows[s])

@@ -20,12 +20,15 @@ func TestFalseDenialsAreAttributed(t *testing.T) {
 		want    lost
 	}{
 		{"nothing denied", []Answer{n.at("eu", sec(1), 10, Admitted)}, lost{}},
-		{"denied while the limit had room", []Answer{n.at("eu", sec(1), 4, Admitted), n.at("eu", sec(2), 3, Denied)}, lost{"one/eu": 3}},
-		{"denied because the limit was used up", []Answer{n.at("eu", sec(1), 10, Admitted), n.at("us", sec(2), 3, Denied)}, lost{}},
+		{"denied while the limit had room", []Answer{n.at("eu", sec(1), 4, Admitted),
+			n.at("eu", sec(2), 3, Denied)}, lost{"one/eu": 3}},
+		{"denied because the limit was used up", []Answer{n.at("eu", sec(1), 10, Admitted),
+			n.at("us", sec(2), 3, Denied)}, lost{}},
 		{"a cost that no limiter can admit", []Answer{n.at("eu", sec(1), 11, Denied)}, lost{}},
 		{
 			"denied in one region, made good in another",
-			[]Answer{n.at("eu", sec(1), 6, Denied), n.at("us", sec(2), 4, Admitted), n.at("us", sec(3), 5, Admitted)},
+			[]Answer{n.at("eu", sec(1), 6, Denied), n.at("us", sec(2), 4, Admitted),
+				n.at("us", sec(3), 5, Admitted)},
 			lost{"one/eu": 1},
 		},
 		{
@@ -38,27 +41,31 @@ func TestFalseDenialsAreAttributed(t *testing.T) {
 		},
 		{
 			"each phase has its own in a cell that straddles them",
-			[]Answer{n.at("eu", sec(10), 2, Denied), n.at("us", sec(40), 3, Denied), n.at("ap", sec(41), 1, Denied)},
+			[]Answer{n.at("eu", sec(10), 2, Denied), n.at("us", sec(40), 3, Denied),
+				n.at("ap", sec(41), 1, Denied)},
 			lost{"one/eu": 2, "two/us": 3, "two/ap": 1},
 		},
 		{
 			"what is made good is shared in proportion",
 			[]Answer{
-				n.at("ap", sec(10), 2, Denied), n.at("eu", sec(11), 2, Denied), n.at("us", sec(12), 6, Denied), n.at("sa", sec(13), 5, Admitted),
+				n.at("ap", sec(10), 2, Denied), n.at("eu", sec(11), 2, Denied), n.at("us", sec(12),
+					6, Denied), n.at("sa", sec(13), 5, Admitted),
 			},
 			lost{"one/ap": 1, "one/eu": 1, "one/us": 3},
 		},
 		{
 			"never below zero, and no credit for another cell",
 			[]Answer{
-				n.at("eu", sec(1), 9, Denied), n.at("us", sec(2), 5, Admitted), n.at("us", sec(3), 5, Admitted),
+				n.at("eu", sec(1), 9, Denied), n.at("us", sec(2), 5, Admitted),
+				n.at("us", sec(3), 5, Admitted),
 				n.at("eu", sec(61), 1, Denied),
 			},
 			lost{"two/eu": 1},
 		},
 		{
 			"an unknown outcome takes room in the pool and is no false denial",
-			[]Answer{n.at("eu", sec(1), 8, Unknown), n.at("us", sec(2), 3, Denied), n.at("us", sec(3), 2, Denied)},
+			[]Answer{n.at("eu", sec(1), 8, Unknown), n.at("us", sec(2), 3, Denied),
+				n.at("us", sec(3), 2, Denied)},
 			lost{"one/us": 2},
 		},
 	}
@@ -112,14 +119,17 @@ func TestSummaryByPhase(t *testing.T) {
 	j.Record(n.at("ap", sec(33), 2, Unknown))
 
 	want := []Phase{
-		{Name: "", From: sec(5), To: sec(10), Regions: []Row{{Region: "eu", Answers: 1, Offered: 2, Admitted: 2, PooledAdmits: 2}}},
+		{Name: "", From: sec(5), To: sec(10),
+			Regions: []Row{{Region: "eu", Answers: 1, Offered: 2, Admitted: 2, PooledAdmits: 2}}},
 		{Name: "calm", From: sec(10), To: sec(20)},
 		{Name: "empty", From: sec(20), To: sec(30), Regions: []Row{
-			{Region: "us", Answers: 2, Offered: 5, Admitted: 4, Denied: 1, PooledAdmits: 5, FalseDenials: 1, Entitlement: 5, Share: 7},
+			{Region: "us", Answers: 2, Offered: 5, Admitted: 4, Denied: 1, PooledAdmits: 5,
+				FalseDenials: 1, Entitlement: 5, Share: 7},
 		}},
 		{Name: "cut", From: sec(30), To: sec(33), Regions: []Row{
 			{Region: "ap", Answers: 1, Offered: 2, Unknown: 2, PooledAdmits: 2},
-			{Region: "us", Answers: 1, Offered: 1, Denied: 1, PooledAdmits: 1, FalseDenials: 1, Degraded: 1},
+			{Region: "us", Answers: 1, Offered: 1, Denied: 1, PooledAdmits: 1, FalseDenials: 1,
+				Degraded: 1},
 		}},
 	}
 	for i := range want {
@@ -137,14 +147,16 @@ func TestSummaryByPhase(t *testing.T) {
 	if rate := (Row{}).FalseDenialRate(); rate != 0 {
 		t.Errorf("rate of nothing is %v", rate)
 	}
-	if err := j.Phase("late", sec(29)); err == nil || !strings.Contains(err.Error(), `begins 1s before phase "cut"`) {
+	if err := j.Phase("late", sec(29)); err == nil || !strings.Contains(err.Error(),
+		`begins 1s before phase "cut"`) {
 		t.Errorf("phases out of order: %v", err)
 	}
 }
 
 // dumbSummary keeps everything, sorts it, and follows the rules of the package comment literally,
 // with fractions where production rounds.
-func dumbSummary(limit Limit, history []Answer, boundaries []time.Time) (pooled, lost map[slot]int64) {
+func dumbSummary(limit Limit, history []Answer, boundaries []time.Time) (pooled,
+	lost map[slot]int64) {
 	pooled, lost = map[slot]int64{}, map[slot]int64{}
 	phase := func(sent time.Time) int {
 		p := 0
@@ -164,7 +176,8 @@ func dumbSummary(limit Limit, history []Answer, boundaries []time.Time) (pooled,
 	sorted := slices.Clone(history)
 	slices.SortFunc(sorted, func(a, b Answer) int {
 		key := func(a Answer) offered {
-			return offered{at: when(a), cost: a.Cost, outcome: a.Outcome, node: a.Node, sequence: a.Sequence, slot: slot{phase(a.Sent), a.Region}}
+			return offered{at: when(a), cost: a.Cost, outcome: a.Outcome, node: a.Node,
+				sequence: a.Sequence, slot: slot{phase(a.Sent), a.Region}}
 		}
 		return compareOffered(key(a), key(b))
 	})
@@ -299,7 +312,8 @@ func compareWithTwin(t *rapid.T, j *Judge, limit Limit, history []Answer, bounda
 		for _, r := range p.Regions {
 			s := slot{phase, r.Region}
 			if r.PooledAdmits != pooled[s] || r.FalseDenials != lost[s] {
-				t.Fatalf("phase %q: %+v, twin: pool admits %d, lost %d", p.Name, r, pooled[s], lost[s])
+				t.Fatalf("phase %q: %+v, twin: pool admits %d, lost %d", p.Name, r, pooled[s],
+					lost[s])
 			}
 			delete(pooled, s)
 			delete(lost, s)

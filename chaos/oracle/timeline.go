@@ -78,7 +78,8 @@ func (t *timeline) merge() {
 
 // compareSpans orders spans. It returns 0 for spans that can be merged.
 func compareSpans(a, b span) int {
-	if c := cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), strings.Compare(a.region, b.region)); c != 0 || a.unknown == b.unknown {
+	if c := cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to),
+		strings.Compare(a.region, b.region)); c != 0 || a.unknown == b.unknown {
 		return c
 	}
 	if a.unknown {

@@ -9,7 +9,8 @@ import (
 )
 
 // metered are the kinds that have a meter.
-var metered = []string{"leaky_bucket", "sliding_window_counter", "sliding_window_log", "token_bucket"}
+var metered = []string{"leaky_bucket", "sliding_window_counter", "sliding_window_log",
+	"token_bucket"}
 
 // drawLimit draws a limit of a few microseconds, so that a twin can look at each of them.
 func drawLimit(t *rapid.T, kinds ...string) Limit {
@@ -35,11 +36,13 @@ func drawTiny(t *rapid.T, l Limit) []Answer {
 	at, cost := rapid.Int64Range(-12, 12), rapid.Int64Range(0, 4)
 	for range rapid.IntRange(0, 12).Draw(t, "known") {
 		o := rapid.SampledFrom([]Outcome{Admitted, Admitted, Denied}).Draw(t, "outcome")
-		history = append(history, n.under(l, region.Draw(t, "region"), at.Draw(t, "at"), cost.Draw(t, "cost"), o))
+		history = append(history, n.under(l, region.Draw(t, "region"), at.Draw(t, "at"),
+			cost.Draw(t, "cost"), o))
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "unknown") {
 		from := at.Draw(t, "from")
-		history = append(history, n.lost(region.Draw(t, "region"), from, from+rapid.Int64Range(0, 2).Draw(t, "took"), cost.Draw(t, "cost")))
+		history = append(history, n.lost(region.Draw(t, "region"), from,
+			from+rapid.Int64Range(0, 2).Draw(t, "took"), cost.Draw(t, "cost")))
 	}
 	return rapid.Permutation(history).Draw(t, "order")
 }
@@ -66,7 +69,8 @@ func dumbLevel(l Limit, uses []use, at int64) int64 {
 	case "fixed_window":
 		return used(start, at)
 	case "sliding_window_counter":
-		return (used(start, at)*window + used(start-window, start-1)*(window-rest) + window - 1) / window
+		return (used(start, at)*window + used(start-window, start-1)*(window-rest) + window - 1) /
+			window
 	case "sliding_window_log":
 		return used(at-window+1, at)
 	case "token_bucket":
@@ -93,7 +97,8 @@ func eachChoice(l Limit, unknown []Answer, uses []use, visit func([]use)) {
 	}
 	a, slack := unknown[0], l.ClockSlack.Microseconds()
 	eachChoice(l, unknown[1:], uses, visit)
-	for at := a.Sent.Sub(epoch).Microseconds() - slack; at <= a.Seen.Sub(epoch).Microseconds()+slack; at++ {
+	for at := a.Sent.Sub(epoch).Microseconds() - slack; at <= a.Seen.Sub(epoch).Microseconds()+
+		slack; at++ {
 		eachChoice(l, unknown[1:], append(uses[:len(uses):len(uses)], use{at, a.Cost}), visit)
 	}
 }
@@ -147,11 +152,15 @@ func TestCeilingsAgainstTwin(t *testing.T) {
 			}
 		}
 		v := record(l, history).Verdict()
-		if v.MaxAdmitted != most || v.MaxKnown != mostKnown || v.MaxExcess != max(0, most-bound) || v.Limit != bound {
-			t.Fatalf("at most %d, known %d, bound %d by the twin; verdict %+v", most, mostKnown, bound, v)
+		if v.MaxAdmitted != most || v.MaxKnown != mostKnown || v.MaxExcess != max(0, most-bound) ||
+			v.Limit != bound {
+			t.Fatalf("at most %d, known %d, bound %d by the twin; verdict %+v", most, mostKnown,
+				bound, v)
 		}
-		if v.CellsChecked != len(cells) || v.CellsOver != len(over) || v.CellsProvenOver != len(proven) {
-			t.Fatalf("%d cells, %d over, %d proven by the twin; verdict %+v", len(cells), len(over), len(proven), v)
+		if v.CellsChecked != len(cells) || v.CellsOver != len(over) ||
+			v.CellsProvenOver != len(proven) {
+			t.Fatalf("%d cells, %d over, %d proven by the twin; verdict %+v", len(cells), len(over),
+				len(proven), v)
 		}
 		if v.Holds() != (most <= bound) || v.Proven() != (mostKnown > bound) || v.Misplaced != 0 {
 			t.Fatalf("holds %v, proven %v: %+v", v.Holds(), v.Proven(), v)
@@ -213,7 +222,8 @@ func TestPoolsAgainstTwin(t *testing.T) {
 			a := n.under(l, "eu", at, rapid.Int64Range(0, 5).Draw(t, "cost"), o)
 			j.Record(a)
 			ours += admitted(a)
-			if with := append(uses[:len(uses):len(uses)], use{at, a.Cost}); dumbLevel(l, with, at) <= bound {
+			if with := append(uses[:len(uses):len(uses)], use{at, a.Cost}); dumbLevel(l, with,
+				at) <= bound {
 				uses = with
 				pooled += a.Cost
 				if o == Denied {
@@ -226,7 +236,8 @@ func TestPoolsAgainstTwin(t *testing.T) {
 			t.Fatalf("the pool admits %d, the twin %d", total.PooledAdmits, pooled)
 		}
 		if total.FalseDenials < max(0, pooled-ours) || total.FalseDenials > poolOnly {
-			t.Fatalf("%d false denials; the pool admits %d, ours %d, the pool alone %d", total.FalseDenials, pooled, ours, poolOnly)
+			t.Fatalf("%d false denials; the pool admits %d, ours %d, the pool alone %d",
+				total.FalseDenials, pooled, ours, poolOnly)
 		}
 	})
 }

@@ -94,7 +94,8 @@ func (v Verdict) String() string {
 		measured = rule.measured
 	}
 	return fmt.Sprintf("%s: %d cells checked, %d above the limit, at most %d %s %d; %d misplaced, %d duplicate",
-		word, v.CellsChecked, v.CellsOver, v.MaxAdmitted, measured, v.Limit, v.Misplaced, v.Duplicates)
+		word, v.CellsChecked, v.CellsOver, v.MaxAdmitted, measured, v.Limit, v.Misplaced,
+		v.Duplicates)
 }
 
 // excess is a tally above the bound.
@@ -126,11 +127,13 @@ func (j *Judge) Verdict() Verdict {
 			}
 		}
 	}
-	slices.SortStableFunc(over, func(a, b excess) int { return cmp.Compare(b.tally.all, a.tally.all) })
+	slices.SortStableFunc(over,
+		func(a, b excess) int { return cmp.Compare(b.tally.all, a.tally.all) })
 	for _, x := range over[:min(len(over), maxKept)] {
 		v.Violations = append(v.Violations, Violation{
-			Bucket: x.bucket, Cell: x.tally.cell, Excess: x.tally.all - v.Limit, Certain: x.tally.known > v.Limit,
-			Text: j.sentence(x),
+			Bucket: x.bucket, Cell: x.tally.cell, Excess: x.tally.all - v.Limit,
+			Certain: x.tally.known > v.Limit,
+			Text:    j.sentence(x),
 		})
 	}
 	v.Violations = append(v.Violations, j.dishonest...)
@@ -185,5 +188,6 @@ func (j *Judge) sentence(x excess) string {
 		doubt = fmt.Sprintf(", %d of them of unknown outcome", unknown)
 	}
 	return fmt.Sprintf("bucket %q, cell %d: %s%s (%s)",
-		x.bucket, x.tally.cell, j.rule.exceeded(j.limit, x.tally, units), doubt, strings.Join(by, ", "))
+		x.bucket, x.tally.cell, j.rule.exceeded(j.limit, x.tally, units), doubt,
+		strings.Join(by, ", "))
 }

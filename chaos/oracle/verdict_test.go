@@ -22,9 +22,10 @@ func TestVerdictOfOneCell(t *testing.T) {
 		first   string
 	}{
 		{
-			name:    "full to the last unit",
-			history: []Answer{n.at("eu", sec(1), 6, Admitted), n.at("us", sec(2), 4, Admitted), n.at("us", sec(3), 5, Denied)},
-			holds:   true, max: 10,
+			name: "full to the last unit",
+			history: []Answer{n.at("eu", sec(1), 6, Admitted), n.at("us", sec(2), 4, Admitted),
+				n.at("us", sec(3), 5, Denied)},
+			holds: true, max: 10,
 		},
 		{
 			name:    "one unit above, over two regions",
@@ -33,9 +34,10 @@ func TestVerdictOfOneCell(t *testing.T) {
 			first: `bucket "orders/42", cell 30000000: 11 units admitted on a limit of 10, 1 too many (eu 6, us 5)`,
 		},
 		{
-			name:    "the next cell has its own limit",
-			history: []Answer{n.at("us", sec(59.9), 10, Admitted), n.at("eu", sec(60), 10, Admitted)},
-			holds:   true, max: 10,
+			name: "the next cell has its own limit",
+			history: []Answer{n.at("us", sec(59.9), 10, Admitted),
+				n.at("eu", sec(60), 10, Admitted)},
+			holds: true, max: 10,
 		},
 		{
 			name:    "an unknown outcome counts as admitted, without certainty",
@@ -46,7 +48,8 @@ func TestVerdictOfOneCell(t *testing.T) {
 		{
 			name: "an unknown outcome near the edge counts in both cells",
 			history: []Answer{
-				n.at("us", sec(10), 10, Admitted), n.at("us", sec(70), 10, Admitted), n.at("eu", sec(59.95), 1, Unknown),
+				n.at("us", sec(10), 10, Admitted), n.at("us", sec(70), 10, Admitted),
+				n.at("eu", sec(59.95), 1, Unknown),
 			},
 			max: 11, over: 2,
 		},
@@ -59,7 +62,8 @@ func TestVerdictOfOneCell(t *testing.T) {
 				j.Record(a)
 			}
 			v := j.Verdict()
-			if v.Holds() != tt.holds || v.Proven() != tt.proven || v.MaxAdmitted != tt.max || v.CellsOver != tt.over {
+			if v.Holds() != tt.holds || v.Proven() != tt.proven || v.MaxAdmitted != tt.max ||
+				v.CellsOver != tt.over {
 				t.Errorf("holds %v, proven %v, verdict %+v", v.Holds(), v.Proven(), v)
 			}
 			if tt.first != "" && v.Violations[0].String() != tt.first {
@@ -78,19 +82,37 @@ func TestDishonestAnswersFailTheVerdict(t *testing.T) {
 		{"as it is", func(*Answer) {}, ""},
 		{"a clock ahead within the slack", func(a *Answer) { a.At = sec(30.1).UnixMicro() }, ""},
 		{"a clock behind within the slack", func(a *Answer) { a.At = sec(29.9).UnixMicro() }, ""},
-		{"decided any time while waiting", func(a *Answer) { a.Seen = sec(40); a.At = sec(39).UnixMicro() }, ""},
-		{"a clock ahead", func(a *Answer) { a.At = sec(30.2).UnixMicro() }, "100000 µs after it can have been decided"},
-		{"a clock behind", func(a *Answer) { a.At = sec(29.8).UnixMicro() }, "100000 µs before it can have been decided"},
+		{"decided any time while waiting", func(a *Answer) {
+			a.Seen = sec(40)
+			a.At = sec(39).UnixMicro()
+		}, ""},
+		{"a clock ahead", func(a *Answer) { a.At = sec(30.2).UnixMicro() },
+			"100000 µs after it can have been decided"},
+		{"a clock behind", func(a *Answer) { a.At = sec(29.8).UnixMicro() },
+			"100000 µs before it can have been decided"},
 		{"the next cell's label", func(a *Answer) { a.Cell++ }, "claims cell 30000001"},
-		{"label and time agree on a lie", func(a *Answer) { a.Cell++; a.At += 60_000_000 }, "after it can have been decided"},
-		{"time as small as can be", func(a *Answer) { a.At = math.MinInt64; a.Cell = windowOf(fixed(1), a.At) }, "9223372036854775807 µs before"},
-		{"a denial may not lie either", func(a *Answer) { a.Outcome = Denied; a.Cell-- }, "claims cell 29999999"},
+		{"label and time agree on a lie", func(a *Answer) {
+			a.Cell++
+			a.At += 60_000_000
+		}, "after it can have been decided"},
+		{"time as small as can be", func(a *Answer) {
+			a.At = math.MinInt64
+			a.Cell = windowOf(fixed(1), a.At)
+		}, "9223372036854775807 µs before"},
+		{"a denial may not lie either", func(a *Answer) {
+			a.Outcome = Denied
+			a.Cell--
+		}, "claims cell 29999999"},
 		{"a negative cost", func(a *Answer) { a.Cost = -5 }, "cost of -5"},
-		{"a cost beyond all numbers", func(a *Answer) { a.Cost = math.MaxInt64 }, "outside 0 to 4503599627370496"},
+		{"a cost beyond all numbers", func(a *Answer) { a.Cost = math.MaxInt64 },
+			"outside 0 to 4503599627370496"},
 		{"seen before sent", func(a *Answer) { a.Seen = sec(29) }, "seen 1s before it was sent"},
 		{"never seen", func(a *Answer) { a.Seen = time.Time{} }, "does not say when"},
 		{"no such outcome", func(a *Answer) { a.Outcome = 7 }, "outcome(7)"},
-		{"unknown for ever", func(a *Answer) { a.Outcome = Unknown; a.Seen = sec(1e7) }, "more than 65536 windows"},
+		{"unknown for ever", func(a *Answer) {
+			a.Outcome = Unknown
+			a.Seen = sec(1e7)
+		}, "more than 65536 windows"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -238,10 +260,13 @@ func TestVerdictAgainstTwin(t *testing.T) {
 			}
 		}
 		v := j.Verdict()
-		if v.CellsChecked != len(all) || v.MaxAdmitted != most || v.MaxKnown != mostKnown || v.CellsOver != over || v.CellsProvenOver != proven {
-			t.Fatalf("verdict %+v\ntwin: %d cells, most %d, known %d, %d over, %d proven", v, len(all), most, mostKnown, over, proven)
+		if v.CellsChecked != len(all) || v.MaxAdmitted != most || v.MaxKnown != mostKnown ||
+			v.CellsOver != over || v.CellsProvenOver != proven {
+			t.Fatalf("verdict %+v\ntwin: %d cells, most %d, known %d, %d over, %d proven", v,
+				len(all), most, mostKnown, over, proven)
 		}
-		if v.MaxExcess != max(0, most-limit.Limit) || v.Misplaced != 0 || v.Duplicates != 0 || v.Holds() != (over == 0) {
+		if v.MaxExcess != max(0, most-limit.Limit) || v.Misplaced != 0 || v.Duplicates != 0 ||
+			v.Holds() != (over == 0) {
 			t.Fatalf("verdict %+v", v)
 		}
 	})
@@ -255,7 +280,8 @@ func TestVerdictInOneLine(t *testing.T) {
 		{Verdict{}, "nothing to judge"},
 		{Verdict{CellsChecked: 1}, "ceiling held"},
 		{Verdict{CellsChecked: 1, CellsOver: 1}, "ceiling in doubt (unknown outcomes)"},
-		{Verdict{CellsChecked: 1, CellsOver: 1, CellsProvenOver: 1, Misplaced: 1}, "CEILING BROKEN"},
+		{Verdict{CellsChecked: 1, CellsOver: 1, CellsProvenOver: 1, Misplaced: 1},
+			"CEILING BROKEN"},
 		{Verdict{CellsChecked: 1, Duplicates: 1}, "ANSWERS NOT BELIEVABLE"},
 	}
 	for _, tt := range tests {
@@ -281,10 +307,14 @@ func TestLimitsThatCannotBeJudged(t *testing.T) {
 		{"part of a microsecond", func(l *Limit) { l.Window = 1500 }, "multiple of 1µs"},
 		{"negative slack", func(l *Limit) { l.ClockSlack = -1 }, "slack"},
 		{"negative settle time", func(l *Limit) { l.Settle = -1 }, "settle"},
-		{"a burst of no bucket", func(l *Limit) { l.Burst = 1 }, "a burst of 1 units means nothing to a fixed_window"},
-		{"a bucket without burst", func(l *Limit) { l.Algorithm = "token_bucket" }, "a token_bucket with a burst of 0 units"},
-		{"a queue beyond 2^52", func(l *Limit) { l.Algorithm, l.Burst = "leaky_bucket", MaxCost+1 }, "give 1 to 4503599627370496"},
-		{"algorithm", func(l *Limit) { l.Algorithm = "guess" }, `no check for algorithm "guess": it judges fixed_window, leaky_bucket, sliding`},
+		{"a burst of no bucket", func(l *Limit) { l.Burst = 1 },
+			"a burst of 1 units means nothing to a fixed_window"},
+		{"a bucket without burst", func(l *Limit) { l.Algorithm = "token_bucket" },
+			"a token_bucket with a burst of 0 units"},
+		{"a queue beyond 2^52", func(l *Limit) { l.Algorithm, l.Burst = "leaky_bucket", MaxCost+1 },
+			"give 1 to 4503599627370496"},
+		{"algorithm", func(l *Limit) { l.Algorithm = "guess" },
+			`no check for algorithm "guess": it judges fixed_window, leaky_bucket, sliding`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

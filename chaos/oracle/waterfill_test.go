@@ -14,19 +14,26 @@ func TestWaterFill(t *testing.T) {
 		demand, entitlement, want []int64
 	}{
 		{"nobody wants anything", 1000, []int64{0, 0}, []int64{500, 500}, []int64{0, 0}},
-		{"all demand in one region", 1000, []int64{5000, 0, 0}, []int64{400, 400, 200}, []int64{1000, 0, 0}},
-		{"everyone wants more", 1000, []int64{900, 900, 900}, []int64{400, 400, 200}, []int64{400, 400, 200}},
-		{"spare in proportion to weight", 1000, []int64{900, 100, 900}, []int64{400, 400, 200}, []int64{600, 100, 300}},
-		{"who is full steps aside", 1000, []int64{450, 100, 900}, []int64{400, 400, 200}, []int64{450, 100, 450}},
+		{"all demand in one region", 1000, []int64{5000, 0, 0}, []int64{400, 400, 200},
+			[]int64{1000, 0, 0}},
+		{"everyone wants more", 1000, []int64{900, 900, 900}, []int64{400, 400, 200},
+			[]int64{400, 400, 200}},
+		{"spare in proportion to weight", 1000, []int64{900, 100, 900}, []int64{400, 400, 200},
+			[]int64{600, 100, 300}},
+		{"who is full steps aside", 1000, []int64{450, 100, 900}, []int64{400, 400, 200},
+			[]int64{450, 100, 450}},
 		{"the last unit to the poorest", 10, []int64{9, 0, 9}, []int64{3, 4, 3}, []int64{5, 0, 5}},
 		{"odd units to the poorest", 10, []int64{9, 1, 9}, []int64{3, 4, 3}, []int64{5, 1, 4}},
-		{"home mode: others take what home leaves", 3, []int64{1, 1, 5}, []int64{3, 0, 0}, []int64{1, 1, 1}},
+		{"home mode: others take what home leaves", 3, []int64{1, 1, 5}, []int64{3, 0, 0},
+			[]int64{1, 1, 1}},
 		{"home mode: home comes first", 3, []int64{9, 9, 9}, []int64{3, 0, 0}, []int64{3, 0, 0}},
-		{"numbers near the edge", 1 << 52, []int64{1 << 52, 1 << 52}, []int64{1 << 51, 1 << 50}, []int64{3002399751580331, 1501199875790165}},
+		{"numbers near the edge", 1 << 52, []int64{1 << 52, 1 << 52}, []int64{1 << 51, 1 << 50},
+			[]int64{3002399751580331, 1501199875790165}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := WaterFill(tt.limit, tt.demand, tt.entitlement); !reflect.DeepEqual(got, tt.want) {
+			if got := WaterFill(tt.limit, tt.demand, tt.entitlement); !reflect.DeepEqual(got,
+				tt.want) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
@@ -60,7 +67,8 @@ func TestWaterFillAgainstUnitByUnit(t *testing.T) {
 
 		for i, s := range WaterFill(limit, demand, entitlement) {
 			if s < min(entitlement[i], demand[i]) || s > demand[i] {
-				t.Fatalf("region %d has %d of a demand of %d with entitlement %d", i, s, demand[i], entitlement[i])
+				t.Fatalf("region %d has %d of a demand of %d with entitlement %d", i, s, demand[i],
+					entitlement[i])
 			}
 			if d := s - twin[i]; d < -int64(n) || d > int64(n) {
 				t.Fatalf("region %d has %d, unit by unit %d", i, s, twin[i])

@@ -18,7 +18,8 @@ func TestWideAgainstBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.Int64Range(0, math.MaxInt64)
 		a, b := number.Draw(t, "a"), number.Draw(t, "b")
-		if got, want := toBig(product(a, b)), new(big.Int).Mul(big.NewInt(a), big.NewInt(b)); got.Cmp(want) != 0 {
+		if got, want := toBig(product(a, b)), new(big.Int).Mul(big.NewInt(a),
+			big.NewInt(b)); got.Cmp(want) != 0 {
 			t.Fatalf("%d * %d = %v, want %v", a, b, got, want)
 		}
 		x := wide{rapid.Uint64().Draw(t, "x.hi"), rapid.Uint64().Draw(t, "x.lo")}

@@ -12,6 +12,8 @@ type Question = caller.Question
 
 // Ask sends one request and returns what its caller saw of it, for the judge of that limit, as
 // caller.Caller.Ask does.
-func (n *Node) Ask(ctx context.Context, q Question, bucket string, limit oracle.Limit) (oracle.Answer, bool) {
-	return n.calls.Ask(ctx, q, bucket, limit, func() (uint64, bool) { return uint64(n.Starts()), true })
+func (n *Node) Ask(ctx context.Context, q Question, bucket string,
+	limit oracle.Limit) (oracle.Answer, bool) {
+	return n.calls.Ask(ctx, q, bucket, limit,
+		func() (uint64, bool) { return uint64(n.Starts()), true })
 }

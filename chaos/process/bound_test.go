@@ -40,7 +40,8 @@ type bounded struct {
 }
 
 func raiseBounded(t *testing.T) *bounded {
-	f := &bounded{t: t, Fleet: raise(t, Config{Limits: boundLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}}})}
+	f := &bounded{t: t, Fleet: raise(t,
+		Config{Limits: boundLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}}})}
 	us := f.Region("us")
 	f.n1, f.n2, f.eu = us.Nodes[0], us.Nodes[1], f.Region("eu").Nodes[0]
 	for i, n := range us.Nodes {
@@ -107,7 +108,8 @@ const checkpoint = 2500 * time.Millisecond
 // loses its data.
 func (f *bounded) storeLost(t *testing.T) {
 	const rate = 100
-	bound := printed(t, boundLimits, "open", "--nodes", "2", "--rate", "100").of(t, "us", "store-lost", "they ended, too, and are back")
+	bound := printed(t, boundLimits, "open", "--nodes", "2", "--rate", "100").of(t, "us",
+		"store-lost", "they ended, too, and are back")
 	us := f.Region("us")
 	for try := range 3 { // a checkpoint may come in between
 		b := f.bucket("open")
@@ -138,7 +140,8 @@ func (f *bounded) storeLost(t *testing.T) {
 // keyDeleted: a bucket is deleted that no running node has used.
 func (f *bounded) keyDeleted(t *testing.T) {
 	for _, name := range []string{"closed", "open"} {
-		bound := printed(t, boundLimits, name, "--nodes", "2").of(t, "us", "key-deleted", "that node has no note of it")
+		bound := printed(t, boundLimits, name, "--nodes", "2").of(t, "us", "key-deleted",
+			"that node has no note of it")
 		b := f.bucket(name)
 		b.drain(quiet, f.n1, f.n2)
 		for _, n := range []*Node{f.n1, f.n2} {
@@ -173,7 +176,8 @@ func (f *bounded) deleteBucket(b *bucket) {
 // local: nodes without their Redis admit their part of a bucket that was used up through the Redis.
 func (f *bounded) local(t *testing.T) {
 	terms := printed(t, boundLimits, "closed", "--nodes", "2")
-	for i, when := range []string{"one node cut off, each window", "k of n nodes cut off, here all of them"} {
+	for i, when := range []string{"one node cut off, each window",
+		"k of n nodes cut off, here all of them"} {
 		b := f.bucket("closed")
 		b.spend(f.n2, 1000)
 		b.spend(f.eu, 1000)
@@ -195,7 +199,8 @@ func (f *bounded) reset(t *testing.T) {
 	bound := printed(t, boundLimits, "open").of(t, "us", "reset", "each time, in its window")
 	b := f.bucket("open")
 	b.drain(quiet, f.n1, f.n2)
-	command(t, nil, "reset", b.name, "--domain", "api", b.name+"="+b.key, "--addr", "http://"+f.n1.HTTP, "--yes")
+	command(t, nil, "reset", b.name, "--domain", "api", b.name+"="+b.key, "--addr", "http://"+
+		f.n1.HTTP, "--yes")
 	b.drain(quiet, f.n1, f.n2, f.eu)
 	excess, _ := b.excess()
 	wantProvoked(t, "reset: of all that could be borrowed", bound, excess)
@@ -204,9 +209,11 @@ func (f *bounded) reset(t *testing.T) {
 // policyChange: eu works under another document, which entitles eu to what the old document
 // entitles us to.
 func (f *bounded) policyChange(t *testing.T) {
-	bound := printed(t, boundLimits, "skewed").of(t, "us", "policy-change", "each window under two documents")
+	bound := printed(t, boundLimits, "skewed").of(t, "us", "policy-change",
+		"each window under two documents")
 	path := filepath.Join(t.TempDir(), "limits.yaml")
-	swapped := strings.Replace(strings.Replace(boundLimits, "{us: 99, eu: 1}", "{us: 1, eu: 99}", 1), "version: 1", "version: 2", 1)
+	swapped := strings.Replace(strings.Replace(boundLimits, "{us: 99, eu: 1}", "{us: 1, eu: 99}",
+		1), "version: 1", "version: 2", 1)
 	must(t, os.WriteFile(path, []byte(swapped), 0o644))
 	f.eu.SetEnv("QUOTAD_POLICY=" + path)
 	f.eu.Kill()
@@ -232,7 +239,8 @@ func (f *bounded) staleReplica(t *testing.T) {
 	fork.drain(quiet, f.n2, f.n1, f.eu)
 	excess, _ := fork.excess()
 	wantProvoked(t, cause+": the window of the fork, nothing used before",
-		printed(t, boundLimits, fork.name, "--nodes", "2").of(t, "us", cause, "the window of the fork"), excess)
+		printed(t, boundLimits, fork.name, "--nodes", "2").of(t, "us", cause,
+			"the window of the fork"), excess)
 	for _, c := range []struct {
 		name, when string
 		nodes      []*Node
@@ -241,13 +249,15 @@ func (f *bounded) staleReplica(t *testing.T) {
 		{"quick", "each later window while both serve", []*Node{f.n1, f.n2}},
 	} {
 		b := f.bucket(c.name)
-		for end := time.Now().Add(8 * time.Second); time.Now().Before(end); pause(t, 20*time.Millisecond) {
+		for end := time.Now().Add(8 * time.Second); time.Now().Before(end); pause(t,
+			20*time.Millisecond) {
 			for _, n := range c.nodes {
 				b.spend(n, 200)
 			}
 		}
 		excess, _ := b.excess()
-		wantProvoked(t, cause+": "+c.when, printed(t, boundLimits, c.name, "--nodes", "2").of(t, "us", cause, c.when), excess)
+		wantProvoked(t, cause+": "+c.when, printed(t, boundLimits, c.name, "--nodes", "2").of(t,
+			"us", cause, c.when), excess)
 	}
 }
 

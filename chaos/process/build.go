@@ -11,7 +11,8 @@ import (
 // working directory must lie in quotad's module, as it does in its tests.
 func Build(ctx context.Context, dir string) (string, error) {
 	path := filepath.Join(dir, "quotad")
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/quotad/quotad/cmd/quotad").CombinedOutput()
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", path,
+		"github.com/quotad/quotad/cmd/quotad").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build quotad: %w: %s", err, out)
 	}

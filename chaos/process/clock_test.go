@@ -26,8 +26,10 @@ func TestScriptsReadAMovedClock(t *testing.T) {
 		if err := client.Ping(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		seconds, err := client.Eval(t.Context(), "redis.call('SET', 'k', 1) return tonumber(redis.call('TIME')[1])", nil).Int64()
-		if read := time.Unix(seconds, 0); err != nil || read.Before(before) || read.After(time.Now().Add(ahead)) {
+		seconds, err := client.Eval(t.Context(),
+			"redis.call('SET', 'k', 1) return tonumber(redis.call('TIME')[1])", nil).Int64()
+		if read := time.Unix(seconds, 0); err != nil || read.Before(before) ||
+			read.After(time.Now().Add(ahead)) {
 			t.Errorf("ahead by %v a script read %v, %v", ahead, read, err)
 		}
 	}

@@ -38,7 +38,8 @@ func cores(t testing.TB) halves {
 		}
 	}
 	t.Cleanup(func() { use(t, all) })
-	fmt.Printf("processors: %d for the node and its Redis, %d for their load\n", h.served.Count(), h.loading.Count())
+	fmt.Printf("processors: %d for the node and its Redis, %d for their load\n", h.served.Count(),
+		h.loading.Count())
 	return h
 }
 

@@ -70,7 +70,8 @@ func TestMultiRegionScriptFails(t *testing.T) {
 	}
 	temporary := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "../../deploy/multi-region/up.sh")
-	cmd.Env = append(os.Environ(), "QUOTAD=/does/not/exist", fmt.Sprintf("NET=127.%d", block), "TMPDIR="+temporary)
+	cmd.Env = append(os.Environ(), "QUOTAD=/does/not/exist", fmt.Sprintf("NET=127.%d", block),
+		"TMPDIR="+temporary)
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState.ExitCode() != 1 {
 		t.Errorf("%v\n%s", err, out)

@@ -75,8 +75,10 @@ func (d *Disk) Fail() error {
 	}
 	defer f.Close()
 	flags := uint32(noFlush)
-	if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), shutDown, uintptr(unsafe.Pointer(&flags))); e != 0 {
-		return fmt.Errorf("fail the disk at %s: %w; its ext4 must know how to be shut down", d.at, e)
+	if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), shutDown,
+		uintptr(unsafe.Pointer(&flags))); e != 0 {
+		return fmt.Errorf("fail the disk at %s: %w; its ext4 must know how to be shut down", d.at,
+			e)
 	}
 	if err := os.WriteFile(filepath.Join(d.at, "tried"), []byte("x"), 0o644); err == nil {
 		return fmt.Errorf("fail the disk at %s: it still takes what is written; its ext4 must know how to be shut down", d.at)

@@ -7,7 +7,8 @@ import "errors"
 // Disk would be a small file system for the journal of one node. This system has none.
 type Disk struct{}
 
-var errNoDisks = errors.New("a disk that fails is an ext4 of its own, which this system does not have: run it on Linux, as root")
+var errNoDisks = errors.New(
+	"a disk that fails is an ext4 of its own, which this system does not have: run it on Linux, as root")
 
 // DisksWork returns the reason why this machine cannot have disks that fail.
 func DisksWork() error { return errNoDisks }

@@ -22,13 +22,16 @@ func TestEnds(t *testing.T) {
 	}
 	gone := shell(t, "echo out of memory; exit 1")
 	<-gone.Exited()
-	if err := gone.End(); !errors.Is(err, ErrNotRunning) || !strings.Contains(err.Error(), "it had ended by itself\nout of memory") {
+	if err := gone.End(); !errors.Is(err, ErrNotRunning) || !strings.Contains(err.Error(),
+		"it had ended by itself\nout of memory") {
 		t.Errorf("killing what had ended: %v", err)
 	}
-	for code, want := range map[string]string{"0": "", "3": "sh was asked to end and did so with exit status 3"} {
+	for code, want := range map[string]string{"0": "",
+		"3": "sh was asked to end and did so with exit status 3"} {
 		p := shell(t, "trap 'exit "+code+"' TERM; echo ready; while :; do sleep 0.02; done")
 		eventually(t, "the trap is set", func() bool { return p.Output() != "" })
-		if err := p.Terminate(t.Context()); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+		if err := p.Terminate(t.Context()); (err == nil) != (want == "") || err != nil &&
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("asked to end with %s: %v", code, err)
 		}
 	}

@@ -45,15 +45,27 @@ func faults() []fault {
 		stopped = 5 * time.Second
 	}
 	return []fault{
-		{name: "one of two nodes killed", breaks: func(_ *testing.T, r *Region) { r.Nodes[1].Kill() }, lasts: time.Second,
+		{name: "one of two nodes killed",
+			breaks: func(_ *testing.T, r *Region) { r.Nodes[1].Kill() }, lasts: time.Second,
 			mends: func(t *testing.T, r *Region) { must(t, r.Nodes[1].Start(t.Context())) }},
-		{name: "Redis killed, empty when it is back", breaks: kill, lasts: time.Second, mends: restart, terms: [][2]string{lost, alone}},
-		{name: "Redis stopped for a while", breaks: func(t *testing.T, r *Region) { must(t, r.Redis.Pause()) }, lasts: stopped,
-			mends: func(t *testing.T, r *Region) { must(t, r.Redis.Resume()) }, terms: [][2]string{alone}},
-		{name: "FLUSHALL", breaks: func(t *testing.T, r *Region) { must(t, r.Redis.Client.FlushAll(t.Context()).Err()) }, mends: nothing,
+		{name: "Redis killed, empty when it is back", breaks: kill, lasts: time.Second,
+			mends: restart, terms: [][2]string{lost, alone}},
+		{name: "Redis stopped for a while",
+			breaks: func(t *testing.T, r *Region) { must(t, r.Redis.Pause()) }, lasts: stopped,
+			mends: func(t *testing.T, r *Region) { must(t, r.Redis.Resume()) },
+			terms: [][2]string{alone}},
+		{name: "FLUSHALL", breaks: func(t *testing.T,
+			r *Region) {
+			must(t, r.Redis.Client.FlushAll(t.Context()).Err())
+		}, mends: nothing,
 			terms: [][2]string{lost, alone}},
-		{name: "SCRIPT FLUSH", breaks: func(t *testing.T, r *Region) { must(t, r.Redis.Client.ScriptFlush(t.Context()).Err()) }, mends: nothing},
-		{name: "Redis killed, with its data when it is back", breaks: kill, lasts: time.Second, mends: restart, terms: [][2]string{lost, alone},
+		{name: "SCRIPT FLUSH",
+			breaks: func(t *testing.T,
+				r *Region) {
+				must(t, r.Redis.Client.ScriptFlush(t.Context()).Err())
+			}, mends: nothing},
+		{name: "Redis killed, with its data when it is back", breaks: kill, lasts: time.Second,
+			mends: restart, terms: [][2]string{lost, alone},
 			keepsOnDisk: true},
 	}
 }
@@ -63,9 +75,11 @@ func faults() []fault {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	regions := func(args ...string) Config {
-		return Config{Limits: faultLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2, RedisArgs: args}, {Name: "eu"}}}
+		return Config{Limits: faultLimits,
+			Regions: []RegionConfig{{Name: "us", Nodes: 2, RedisArgs: args}, {Name: "eu"}}}
 	}
-	memory, disk := raise(t, regions()), raise(t, regions("--appendonly", "yes", "--appendfsync", "always"))
+	memory, disk := raise(t, regions()), raise(t, regions("--appendonly", "yes", "--appendfsync",
+		"always"))
 	bounds := printed(t, faultLimits, "quick", "--nodes", "2")
 	for _, c := range faults() {
 		t.Run(c.name, func(t *testing.T) {
@@ -95,7 +109,8 @@ func (c fault) plays(t *testing.T, f *Fleet, bounds bounds) {
 		unanswered += b.unanswered.Load()
 		longest = max(longest, time.Duration(b.longest.Load()))
 	}
-	t.Logf("%-44s excess %2d (with %d unanswered), printed %2d; longest answer %v; back after %v", c.name,
+	t.Logf("%-44s excess %2d (with %d unanswered), printed %2d; longest answer %v; back after %v",
+		c.name,
 		excess, unanswered, most, longest.Round(time.Millisecond), back.Round(10*time.Millisecond))
 }
 
@@ -127,7 +142,10 @@ func (c fault) happens(t *testing.T, f *Fleet) (*bucket, time.Duration) {
 	admits := func(a oracle.Answer) bool { return a.Region == "us" && a.Outcome == oracle.Admitted }
 	b.await(t, "admitted by the Redis of us", admits)
 	// What is admitted without Redis shows only when what may be admitted with it is used up.
-	b.await(t, "denied by the Redis of us", func(a oracle.Answer) bool { return a.Region == "us" && a.Outcome == oracle.Denied && a.Share > 0 })
+	b.await(t, "denied by the Redis of us",
+		func(a oracle.Answer) bool {
+			return a.Region == "us" && a.Outcome == oracle.Denied && a.Share > 0
+		})
 	c.breaks(t, us)
 	pause(t, c.lasts)
 	c.mends(t, us)

@@ -154,7 +154,8 @@ func (p *paced) String() string {
 func checks(ctx context.Context, b *testing.B, to quotadv1.QuotaServiceClient, rate load.Rate,
 	request func(i uint64) *quotadv1.CheckRequest) *paced {
 	p := newPaced()
-	g, err := load.NewGenerator(load.Config{Rate: rate, Do: func(ctx context.Context, r load.Request) {
+	g, err := load.NewGenerator(load.Config{Rate: rate, Do: func(ctx context.Context,
+		r load.Request) {
 		q := request(r.Index)
 		begun := time.Now()
 		got, err := to.Check(ctx, q)

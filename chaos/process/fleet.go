@@ -133,9 +133,11 @@ func (f *Fleet) Region(name string) *Region {
 
 // prepare starts a region's Redis and makes its nodes, which do not run yet. All their addresses
 // begin with prefix.
-func (f *Fleet) prepare(ctx context.Context, scope Scope, rc RegionConfig, c Config, prefix [3]byte) (*Region, error) {
+func (f *Fleet) prepare(ctx context.Context, scope Scope, rc RegionConfig, c Config,
+	prefix [3]byte) (*Region, error) {
 	address := func(last byte, port uint16) string {
-		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{prefix[0], prefix[1], prefix[2], last}), port).String()
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{prefix[0], prefix[1], prefix[2], last}),
+			port).String()
 	}
 	r := &Region{Name: rc.Name}
 	var err error
@@ -147,7 +149,8 @@ func (f *Fleet) prepare(ctx context.Context, scope Scope, rc RegionConfig, c Con
 		}
 		store = r.Clock.URL
 	default:
-		if r.Redis, err = StartRedis(ctx, scope, RedisConfig{Address: address(1, redisPort), Args: rc.RedisArgs}); err != nil {
+		if r.Redis, err = StartRedis(ctx, scope, RedisConfig{Address: address(1, redisPort),
+			Args: rc.RedisArgs}); err != nil {
 			return nil, err
 		}
 		store = r.Redis.URL
@@ -161,11 +164,14 @@ func (f *Fleet) prepare(ctx context.Context, scope Scope, rc RegionConfig, c Con
 	nodes := max(rc.Nodes, 1)
 	for i := range nodes {
 		last := byte(11 + i)
-		n := &Node{Region: rc.Name, Name: fmt.Sprintf("n%d", i+1), HTTP: address(last, httpPort), GRPC: address(last, grpcPort), Peer: address(last, peerPort), quotad: f.quotad}
+		n := &Node{Region: rc.Name, Name: fmt.Sprintf("n%d", i+1), HTTP: address(last, httpPort),
+			GRPC: address(last, grpcPort), Peer: address(last, peerPort), quotad: f.quotad}
 		n.IP = netip.MustParseAddrPort(n.HTTP).Addr()
 		n.name, n.dir = "quotad "+n.Region+"/"+n.Name, scope.TempDir()
 		file := nodeFile{nodes: nodes, redis: store, limits: f.limits, peer: n.Peer,
-			gossip: address(last, gossipPort), seed: netip.AddrPortFrom(netip.AddrFrom4([4]byte{prefix[0], prefix[1], 0, 11}), gossipPort).String(),
+			gossip: address(last, gossipPort),
+			seed: netip.AddrPortFrom(netip.AddrFrom4([4]byte{prefix[0], prefix[1], 0, 11}),
+				gossipPort).String(),
 			settings: c.Settings}
 		if f.Lines != nil {
 			if err := f.stand(n, &file); err != nil {
@@ -230,14 +236,16 @@ func reserve(scope Scope) (byte, error) {
 	var last error
 	for range 100 {
 		block := byte(20 + rand.IntN(200))
-		l, err := net.Listen("tcp", netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, block, 255, 254}), lockPort).String())
+		l, err := net.Listen("tcp",
+			netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, block, 255, 254}), lockPort).String())
 		if err == nil {
 			scope.Cleanup(func() { _ = l.Close() })
 			return block, nil
 		}
 		last = err
 	}
-	return 0, fmt.Errorf("no addresses are free in 127.0.0.0/8: %w; on systems other than Linux give loopback aliases first", last)
+	return 0, fmt.Errorf(
+		"no addresses are free in 127.0.0.0/8: %w; on systems other than Linux give loopback aliases first", last)
 }
 
 // patience is the time that a node has to end.

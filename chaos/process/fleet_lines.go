@@ -18,7 +18,8 @@ func (f *Fleet) stand(n *Node, file *nodeFile) error {
 	}
 	seed := netip.MustParseAddrPort(file.seed)
 	file.seed = netip.AddrPortFrom(relayFor(seed.Addr()), gossipPort).String()
-	settings := []string{`advertise: {peer: "` + netip.AddrPortFrom(ip, peerPort).String() + `", gossip: "` +
+	settings := []string{`advertise: {peer: "` + netip.AddrPortFrom(ip, peerPort).String() +
+		`", gossip: "` +
 		netip.AddrPortFrom(ip, gossipPort).String() + `"}`, "chaos: true"}
 	for _, line := range file.settings {
 		if !strings.HasPrefix(line, "chaos:") {

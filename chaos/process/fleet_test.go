@@ -112,12 +112,14 @@ func admittedBy(n *Node) func(oracle.Answer) bool {
 
 // TestFleet kills, pauses, cuts and restarts real processes under load, and judges the answers.
 func TestFleet(t *testing.T) {
-	f, err := Start(t.Context(), t, Config{Quotad: binary(t), Limits: limits, Settings: []string{"chaos: true"},
-		Regions: []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}}})
+	f, err := Start(t.Context(), t, Config{Quotad: binary(t), Limits: limits,
+		Settings: []string{"chaos: true"},
+		Regions:  []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	limit := oracle.Limit{Limit: 100, Window: time.Second, Algorithm: "fixed_window", ClockSlack: 10 * time.Millisecond}
+	limit := oracle.Limit{Limit: 100, Window: time.Second, Algorithm: "fixed_window",
+		ClockSlack: 10 * time.Millisecond}
 	h := newHistory(limit)
 	ctx, stop := context.WithCancel(t.Context())
 	var flows sync.WaitGroup
@@ -125,7 +127,8 @@ func TestFleet(t *testing.T) {
 	defer stop()
 	offer := func(region string, rate int64, grpc bool) *Flow {
 		q := Question{Domain: "api", Descriptors: map[string]string{"account": "42"}, GRPC: grpc}
-		flow, err := f.Flow(FlowConfig{Region: region, Rate: load.PerSecond(rate), Question: q, Bucket: "account/42", Limit: limit, Record: h.record})
+		flow, err := f.Flow(FlowConfig{Region: region, Rate: load.PerSecond(rate), Question: q,
+			Bucket: "account/42", Limit: limit, Record: h.record})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +141,8 @@ func TestFleet(t *testing.T) {
 	}
 	us := offer("us", 110, false)
 	offer("eu", 15, true)
-	h.await(t, "admitted on rights that were borrowed", func(a oracle.Answer) bool { return a.Region == "us" && a.Share > a.Entitlement })
+	h.await(t, "admitted on rights that were borrowed",
+		func(a oracle.Answer) bool { return a.Region == "us" && a.Share > a.Entitlement })
 
 	n1, n2, eu := f.Region("us").Nodes[0], f.Region("us").Nodes[1], f.Region("eu").Nodes[0]
 	if n1.IP == n2.IP || n1.IP == eu.IP {
@@ -154,7 +158,8 @@ func TestFleet(t *testing.T) {
 	if err := n1.Pause(); err != nil {
 		t.Fatal(err)
 	}
-	h.await(t, "left without an answer", func(a oracle.Answer) bool { return a.Outcome == oracle.Unknown })
+	h.await(t, "left without an answer",
+		func(a oracle.Answer) bool { return a.Outcome == oracle.Unknown })
 	if err := n1.Resume(); err != nil {
 		t.Fatal(err)
 	}
@@ -163,8 +168,10 @@ func TestFleet(t *testing.T) {
 	if err := eu.Cut(t.Context(), "us", "both", time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	h.await(t, "degraded on both sides: us", func(a oracle.Answer) bool { return a.Region == "us" && a.Degraded })
-	h.await(t, "degraded on both sides: eu", func(a oracle.Answer) bool { return a.Region == "eu" && a.Degraded })
+	h.await(t, "degraded on both sides: us",
+		func(a oracle.Answer) bool { return a.Region == "us" && a.Degraded })
+	h.await(t, "degraded on both sides: eu",
+		func(a oracle.Answer) bool { return a.Region == "eu" && a.Degraded })
 	if err := eu.Cut(t.Context(), "us", "both", 0); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +181,8 @@ func TestFleet(t *testing.T) {
 	stop()
 	flows.Wait()
 
-	if keys, err := f.Region("us").Redis.Client.DBSize(t.Context()).Result(); err != nil || keys == 0 {
+	if keys, err := f.Region("us").Redis.Client.DBSize(t.Context()).Result(); err != nil ||
+		keys == 0 {
 		t.Errorf("the Redis of us has %d keys, %v", keys, err)
 	}
 	if err := n1.Stop(t.Context()); err != nil || n1.Running() {
@@ -191,7 +199,8 @@ func TestFleet(t *testing.T) {
 }
 
 func TestRedisIsReplicatedAndStartedAgain(t *testing.T) {
-	primary, err := StartRedis(t.Context(), t, RedisConfig{Args: []string{"--appendonly", "yes", "--appendfsync", "always"}})
+	primary, err := StartRedis(t.Context(), t,
+		RedisConfig{Args: []string{"--appendonly", "yes", "--appendfsync", "always"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +211,8 @@ func TestRedisIsReplicatedAndStartedAgain(t *testing.T) {
 	if err := primary.Client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	err = replica.await(t.Context(), "a copy", func(ctx context.Context) error { return replica.Client.Get(ctx, "k").Err() })
+	err = replica.await(t.Context(), "a copy",
+		func(ctx context.Context) error { return replica.Client.Get(ctx, "k").Err() })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +230,8 @@ func TestRedisIsReplicatedAndStartedAgain(t *testing.T) {
 
 func TestAProcessThatEndsTellsWhy(t *testing.T) {
 	_, err := StartRedis(t.Context(), t, RedisConfig{Args: []string{"--no-such-thing", "1"}})
-	if err == nil || !strings.Contains(err.Error(), "ended before it was answering") || !strings.Contains(err.Error(), "no-such-thing") {
+	if err == nil || !strings.Contains(err.Error(), "ended before it was answering") ||
+		!strings.Contains(err.Error(), "no-such-thing") {
 		t.Errorf("the error is %v", err)
 	}
 }

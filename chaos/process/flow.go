@@ -51,7 +51,8 @@ func (f *Fleet) Flow(c FlowConfig) (*Flow, error) {
 	c.Question.Cost = max(c.Question.Cost, 1)
 	flow := &Flow{nodes: r.Nodes, config: c}
 	var err error
-	flow.Generator, err = load.NewGenerator(load.Config{Region: c.Region, Seed: c.Seed, Rate: c.Rate, Cost: c.Question.Cost,
+	flow.Generator, err = load.NewGenerator(load.Config{Region: c.Region, Seed: c.Seed,
+		Rate: c.Rate, Cost: c.Question.Cost,
 		MaxInFlight: mostUnderWay, Grace: 2 * askTimeout, Do: flow.ask})
 	return flow, err
 }

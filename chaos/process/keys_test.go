@@ -222,7 +222,8 @@ func (k *keys) rests() {
 		}
 		time.Sleep(250 * time.Millisecond)
 	}
-	fmt.Printf("the journal had all of it %v later\n", time.Since(begun).Round(100*time.Millisecond))
+	fmt.Printf("the journal had all of it %v later\n",
+		time.Since(begun).Round(100*time.Millisecond))
 	time.Sleep(12 * time.Second) // work that is done every ten seconds is done
 }
 
@@ -331,7 +332,8 @@ func (k *keys) deletes() {
 func (k *keys) flushes() {
 	must(k.b, k.full.redis.Client.FlushAll(k.b.Context()).Err())
 	k.wantAtMost("FLUSHALL", "spent", k.spent, "store-lost", "the nodes that decided still run")
-	k.wantAtMost("FLUSHALL", "flood", sampleFlood(), "store-lost", "the nodes that decided still run")
+	k.wantAtMost("FLUSHALL", "flood", sampleFlood(), "store-lost",
+		"the nodes that decided still run")
 }
 
 // wantAtMost checks that no more of any bucket is admitted than the printed bound. If some requests

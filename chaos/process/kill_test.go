@@ -35,7 +35,9 @@ type killed struct {
 // rights move again.
 func TestKills(t *testing.T) {
 	t.Parallel()
-	f := &killed{t: t, Fleet: raise(t, Config{Limits: killLimits, Regions: []RegionConfig{{Name: "us"}, {Name: "eu"}, {Name: "ap"}}})}
+	f := &killed{t: t, Fleet: raise(t,
+		Config{Limits: killLimits, Regions: []RegionConfig{{Name: "us"}, {Name: "eu"},
+			{Name: "ap"}}})}
 	f.us, f.eu, f.ap = f.Region("us").Nodes[0], f.Region("eu").Nodes[0], f.Region("ap").Nodes[0]
 	f.brief = newBucket(t, "brief", "1", fixed(90, 2*time.Second))
 	stop := f.demand(f.brief, 80, 4)
@@ -58,7 +60,8 @@ func TestKills(t *testing.T) {
 		units += b.unanswered.Load()
 	}
 	t.Logf("%d deaths, %d windows of 10m and %d of 2s judged, %d and %d units without an answer",
-		f.deaths, len(f.longs), f.brief.judge.Verdict().CellsChecked, units, f.brief.unanswered.Load())
+		f.deaths, len(f.longs), f.brief.judge.Verdict().CellsChecked, units,
+		f.brief.unanswered.Load())
 }
 
 // run runs a part of the test.
@@ -217,6 +220,7 @@ func (f *killed) judged(b *bucket) {
 	v := b.judge.Verdict()
 	doubted, proven := b.excess()
 	if v.Proven() || proven > 0 || doubted > b.unanswered.Load() || v.CellsChecked == 0 {
-		f.t.Errorf("%s %s: %v, %d units without an answer\n%v", b.name, b.key, v, b.unanswered.Load(), v.Violations)
+		f.t.Errorf("%s %s: %v, %d units without an answer\n%v", b.name, b.key, v,
+			b.unanswered.Load(), v.Violations)
 	}
 }

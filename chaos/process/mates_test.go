@@ -21,7 +21,8 @@ limits:
 // TestMates moves traffic between regions, and between the two nodes of each. Together they admit
 // exactly the limit, and use nearly all of it.
 func TestMates(t *testing.T) {
-	f := raise(t, Config{Limits: matesLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu", Nodes: 2}, {Name: "ap", Nodes: 2}}})
+	f := raise(t, Config{Limits: matesLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2},
+		{Name: "eu", Nodes: 2}, {Name: "ap", Nodes: 2}}})
 	b := newBucket(t, "account", "1", fixed(200, time.Second))
 	nodes := nodesOf(f.Regions...)
 	flows := make([]*Flow, len(nodes))
@@ -68,12 +69,15 @@ func (b *bucket) wantNearlyAll(t *testing.T) {
 	for _, p := range b.judge.Summary() {
 		admitted += p.Total.Admitted
 		pooled += p.Total.PooledAdmits
-		t.Logf("%-10s %4d units admitted, %4d by one limiter for all", p.Name, p.Total.Admitted, p.Total.PooledAdmits)
+		t.Logf("%-10s %4d units admitted, %4d by one limiter for all", p.Name, p.Total.Admitted,
+			p.Total.PooledAdmits)
 		if p.Name == "everywhere" && 100*p.Total.Admitted < 97*p.Total.PooledAdmits {
-			t.Errorf("%s: %d units admitted, %d by one limiter for all", p.Name, p.Total.Admitted, p.Total.PooledAdmits)
+			t.Errorf("%s: %d units admitted, %d by one limiter for all", p.Name, p.Total.Admitted,
+				p.Total.PooledAdmits)
 		}
 	}
-	t.Logf("%v; %.1f %% of what one limiter for all would have admitted", b.judge.Verdict(), 100*float64(admitted)/float64(pooled))
+	t.Logf("%v; %.1f %% of what one limiter for all would have admitted", b.judge.Verdict(),
+		100*float64(admitted)/float64(pooled))
 	if 100*admitted < 85*pooled {
 		t.Errorf("%d units admitted, %d by one limiter for all", admitted, pooled)
 	}

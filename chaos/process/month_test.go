@@ -23,14 +23,18 @@ const monthRate = 60
 // from checkpoints, and rows from journals and from the other regions.
 func TestMonth(t *testing.T) {
 	t.Parallel()
-	f := raise(t, Config{Limits: monthLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}, {Name: "ap"}}})
-	bound := printed(t, monthLimits, "month", "--nodes", "2", "--rate", fmt.Sprint(monthRate)).of(t, "us", "store-lost", "they ended, too, and are back")
+	f := raise(t, Config{Limits: monthLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2},
+		{Name: "eu"}, {Name: "ap"}}})
+	bound := printed(t, monthLimits, "month", "--nodes", "2", "--rate", fmt.Sprint(monthRate)).of(t,
+		"us", "store-lost", "they ended, too, and are back")
 	for i := range timesOr(1) {
-		t.Run("all back at once", func(t *testing.T) { monthLost(t, f, "all back at once", i, bound, nil) })
+		t.Run("all back at once",
+			func(t *testing.T) { monthLost(t, f, "all back at once", i, bound, nil) })
 		t.Run("some back later", func(t *testing.T) {
 			// Without n2, nobody in us knows all that us has lent, and ap cannot tell what it was
 			// lent.
-			monthLost(t, f, "some back later", i, bound, []*Node{f.Region("us").Nodes[1], f.Region("ap").Nodes[0]})
+			monthLost(t, f, "some back later", i, bound, []*Node{f.Region("us").Nodes[1],
+				f.Region("ap").Nodes[0]})
 		})
 	}
 }
@@ -83,7 +87,8 @@ func monthLost(t *testing.T, f *Fleet, name string, round int, bound int64, late
 	if later != nil {
 		b.drain(quiet, us.Nodes[0], eu.Nodes[0])
 		apart, _ = b.excess()
-		t.Logf("%s: with ap and us/n2 away us has a share of %d and all together admit %d of 1000", name, first.Share, b.judge.Verdict().MaxAdmitted)
+		t.Logf("%s: with ap and us/n2 away us has a share of %d and all together admit %d of 1000",
+			name, first.Share, b.judge.Verdict().MaxAdmitted)
 		for _, n := range later {
 			must(t, n.Start(t.Context()))
 		}

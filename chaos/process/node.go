@@ -38,7 +38,8 @@ type nodeFile struct {
 func (n *Node) configure(f nodeFile) (err error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "region: %s\nnode: %s\nnodes: %d\ndata_dir: data\npolicy: %s\nredis: {url: %q}\n", n.Region, n.Name, f.nodes, f.limits, f.redis)
-	fmt.Fprintf(&b, "listen: {http: %q, grpc: %q, peer: %q, gossip: %q}\nseeds: [%q]\n", n.HTTP, n.GRPC, f.peer, f.gossip, f.seed)
+	fmt.Fprintf(&b, "listen: {http: %q, grpc: %q, peer: %q, gossip: %q}\nseeds: [%q]\n", n.HTTP,
+		n.GRPC, f.peer, f.gossip, f.seed)
 	for _, line := range f.settings {
 		b.WriteString(line + "\n")
 	}

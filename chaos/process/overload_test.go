@@ -49,12 +49,14 @@ func BenchmarkOverload(b *testing.B) {
 	fatal(b, err)
 	halves := cores(b)
 	use(b, halves.served) // child processes inherit it
-	f, err := Start(b.Context(), b, Config{Quotad: quotad, Limits: overloadLimits, Regions: []RegionConfig{{Name: "us"}}})
+	f, err := Start(b.Context(), b, Config{Quotad: quotad, Limits: overloadLimits,
+		Regions: []RegionConfig{{Name: "us"}}})
 	use(b, halves.loading)
 	fatal(b, err)
 	r := f.Region("us")
 	o := &overload{b: b, node: r.Nodes[0], redis: r.Redis}
-	fmt.Printf("%-34s %9s %9s %9s %9s  %22s %8s %9s %8s %6s\n", "attack", "offered/s", "decided/s", "refused/s", "unread/s", "victims in 50 ms", "p99",
+	fmt.Printf("%-34s %9s %9s %9s %9s  %22s %8s %9s %8s %6s\n", "attack", "offered/s", "decided/s",
+		"refused/s", "unread/s", "victims in 50 ms", "p99",
 		"failures", "RSS +MB", "conns")
 	best, most := 0.0, attack{}
 	for _, callers := range []int{1, 2, 6, 8, 12} { // callers that wait for their answers
@@ -86,7 +88,8 @@ func (o *overload) goodput(most, of attack) {
 	}
 	slices.Sort(best)
 	slices.Sort(decided)
-	fmt.Printf("goodput at %s: %.0f of %.0f checks a second, medians of 7 by turns: %.1f %%\n", of.name, decided[3], best[3], 100*decided[3]/best[3])
+	fmt.Printf("goodput at %s: %.0f of %.0f checks a second, medians of 7 by turns: %.1f %%\n",
+		of.name, decided[3], best[3], 100*decided[3]/best[3])
 }
 
 // overload is a node under attack.
@@ -116,7 +119,8 @@ func fatal(b *testing.B, err error) {
 }
 
 func (o *overload) dial() *grpc.ClientConn {
-	c, err := grpc.NewClient("passthrough:///"+o.node.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	c, err := grpc.NewClient("passthrough:///"+o.node.GRPC,
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	fatal(o.b, err)
 	o.b.Cleanup(func() { _ = c.Close() })
 	return c
@@ -143,7 +147,8 @@ func (o *overload) batches(a attack) (all []ready) {
 			if a.oneKey {
 				account = "hot"
 			}
-			m.Requests = append(m.Requests, &quotadv1.CheckRequest{Domain: domain, Descriptors: map[string]string{"account": account}})
+			m.Requests = append(m.Requests, &quotadv1.CheckRequest{Domain: domain,
+				Descriptors: map[string]string{"account": account}})
 		}
 		body, err := proto.Marshal(m)
 		fatal(o.b, err)
@@ -159,7 +164,8 @@ func (o *overload) plays(a attack) (decided float64) {
 	for i := range conns {
 		conns[i] = o.dial()
 		defer conns[i].Close()
-		if err := conns[i].Invoke(o.b.Context(), quotadv1.QuotaService_Status_FullMethodName, ready{}, nil, grpc.ForceCodec(ready{})); err != nil {
+		if err := conns[i].Invoke(o.b.Context(), quotadv1.QuotaService_Status_FullMethodName,
+			ready{}, nil, grpc.ForceCodec(ready{})); err != nil {
 			o.b.Fatal(err)
 		}
 	}
@@ -194,20 +200,25 @@ func (o *overload) plays(a attack) (decided float64) {
 		failures += of(limit, "store_failure", "store_failure_local", "store_failure_allowed")
 	}
 	decided = of(name, "within_limit", "over_limit") / seconds
-	fmt.Printf("%-34s %9.0f %9.0f %9.0f %9.0f  %22s %8v %9.0f %8d %6d\n", a.name, float64(sent.Load())/seconds, decided, of(name, "queue_full")/seconds,
-		(after["calls unread"]-before["calls unread"])/seconds, seen, seen.P99.Round(100*time.Microsecond), failures, (most-rest)>>20, o.accepted()-accepted)
-	if admitted := after["tight within_limit"] + after["tight store_failure_allowed"]; admitted > 10 {
+	fmt.Printf("%-34s %9.0f %9.0f %9.0f %9.0f  %22s %8v %9.0f %8d %6d\n", a.name,
+		float64(sent.Load())/seconds, decided, of(name, "queue_full")/seconds,
+		(after["calls unread"]-before["calls unread"])/seconds, seen,
+		seen.P99.Round(100*time.Microsecond), failures, (most-rest)>>20, o.accepted()-accepted)
+	if admitted := after["tight within_limit"] +
+		after["tight store_failure_allowed"]; admitted > 10 {
 		o.b.Errorf("%s: %v admitted of a limit of 10", a.name, admitted)
 	}
 	return decided
 }
 
 // attacks sends batches until ctx ends, and waits for those under way.
-func (o *overload) attacks(ctx context.Context, a attack, conns []*grpc.ClientConn, sent *atomic.Int64) {
+func (o *overload) attacks(ctx context.Context, a attack, conns []*grpc.ClientConn,
+	sent *atomic.Int64) {
 	bodies := o.batches(a)
 	batch := func(i uint64) {
 		sent.Add(inBatch)
-		_ = conns[i%uint64(len(conns))].Invoke(context.WithoutCancel(ctx), quotadv1.QuotaService_CheckBatch_FullMethodName,
+		_ = conns[i%uint64(len(conns))].Invoke(context.WithoutCancel(ctx),
+			quotadv1.QuotaService_CheckBatch_FullMethodName,
 			// The node counts the outcomes.
 			bodies[i%uint64(len(bodies))], nil, grpc.ForceCodec(ready{}))
 	}
@@ -225,7 +236,8 @@ func (o *overload) attacks(ctx context.Context, a attack, conns []*grpc.ClientCo
 		return
 	}
 	together := max(a.together, 1)
-	g, err := load.NewGenerator(load.Config{Region: "us", Rate: load.Rate(a.rate / inBatch / float64(together) * 1000), MaxInFlight: 512,
+	g, err := load.NewGenerator(load.Config{Region: "us",
+		Rate: load.Rate(a.rate / inBatch / float64(together) * 1000), MaxInFlight: 512,
 		Do: func(context.Context, load.Request) {
 			var burst sync.WaitGroup
 			for range together {
@@ -244,7 +256,8 @@ func (o *overload) attacks(ctx context.Context, a attack, conns []*grpc.ClientCo
 // shedLine describes the calls that were refused unread; most of them are batches of a hundred.
 var shedLine = regexp.MustCompile(`^quotad_calls_shed_total\{port="grpc"\} (\S+)$`)
 
-var decisionLine = regexp.MustCompile(`^quotad_decisions_total\{limit="(\w+)",reason="(\w+)"\} (\S+)$`)
+var decisionLine = regexp.MustCompile(
+	`^quotad_decisions_total\{limit="(\w+)",reason="(\w+)"\} (\S+)$`)
 
 // decisions reads the node's counts of decisions, by limit and reason.
 func (o *overload) decisions() map[string]float64 {

@@ -100,7 +100,8 @@ func (p *Process) Running() bool {
 func (p *Process) End() error {
 	running := p.Running()
 	if p.Kill(); !running || !p.Killed() {
-		return fmt.Errorf("kill %s: %w: it had ended by itself\n%s", p.name, ErrNotRunning, p.Output())
+		return fmt.Errorf("kill %s: %w: it had ended by itself\n%s", p.name, ErrNotRunning,
+			p.Output())
 	}
 	return nil
 }
@@ -176,7 +177,8 @@ func (p *Process) Terminate(ctx context.Context) error {
 		return p.orderly()
 	case <-ctx.Done():
 		p.Kill()
-		return fmt.Errorf("%s did not end when it was asked to and was killed: %w\n%s", p.name, ctx.Err(), p.Output())
+		return fmt.Errorf("%s did not end when it was asked to and was killed: %w\n%s", p.name,
+			ctx.Err(), p.Output())
 	}
 }
 
@@ -186,7 +188,8 @@ func (p *Process) orderly() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s := p.cmd.ProcessState; !s.Success() {
-		return fmt.Errorf("%s was asked to end and did so with %s\n%s", p.name, s, p.output.String())
+		return fmt.Errorf("%s was asked to end and did so with %s\n%s", p.name, s,
+			p.output.String())
 	}
 	return nil
 }

@@ -27,7 +27,8 @@ func StartProxy(scope Scope, to string) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{URL: "redis://" + l.Addr().String() + "/0", listener: l, to: to, open: map[net.Conn]struct{}{}}
+	p := &Proxy{URL: "redis://" + l.Addr().String() + "/0", listener: l, to: to,
+		open: map[net.Conn]struct{}{}}
 	p.work.Go(p.serve)
 	scope.Cleanup(p.end)
 	return p, nil

@@ -66,7 +66,8 @@ type packet struct {
 }
 
 func newLine(random *rand.Rand) *line {
-	return &line{packets: make(chan packet, mostPackets), random: random, changed: make(chan struct{})}
+	return &line{packets: make(chan packet, mostPackets), random: random,
+		changed: make(chan struct{})}
 }
 
 // set replaces the fault.

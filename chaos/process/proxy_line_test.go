@@ -100,12 +100,14 @@ func TestPackets(t *testing.T) {
 		send         int
 	}{
 		{name: "sound", least: 100, most: 100, send: 100},
-		{name: "slow", fault: Fault{Delay: time.Second}, least: 100, most: 100, after: time.Second, send: 100},
+		{name: "slow", fault: Fault{Delay: time.Second}, least: 100, most: 100, after: time.Second,
+			send: 100},
 		{name: "cut", fault: Fault{CutUDP: true}, lost: true, send: 100},
 		{name: "a stream's cut", fault: Fault{CutTCP: true}, least: 100, most: 100, send: 100},
 		{name: "some lost", fault: Fault{Loss: 30}, least: 50, most: 90, lost: true, send: 100},
 		{name: "all lost", fault: Fault{Loss: 100}, lost: true, send: 100},
-		{name: "more than the queue holds", fault: Fault{Delay: time.Second}, least: mostPackets, most: mostPackets + 1, after: time.Second, crowds: true, send: mostPackets + 10},
+		{name: "more than the queue holds", fault: Fault{Delay: time.Second}, least: mostPackets,
+			most: mostPackets + 1, after: time.Second, crowds: true, send: mostPackets + 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
@@ -164,7 +166,8 @@ func TestOpening(t *testing.T) {
 		}
 		there.set(Fault{Delay: 100 * time.Millisecond})
 		began = time.Now()
-		if !there.open(back, t.Context().Done(), never) || time.Since(began) != 100*time.Millisecond {
+		if !there.open(back, t.Context().Done(), never) ||
+			time.Since(began) != 100*time.Millisecond {
 			t.Errorf("open after %v, want a round trip", time.Since(began))
 		}
 		there.set(Fault{CutTCP: true})

@@ -25,7 +25,8 @@ type Lines struct {
 
 // startLines returns lines without relays.
 func startLines(scope Scope, seed uint64) *Lines {
-	l := &Lines{seed: seed, stop: make(chan struct{}), lines: map[[2]string]*line{}, relays: map[netip.Addr]*relay{}}
+	l := &Lines{seed: seed, stop: make(chan struct{}), lines: map[[2]string]*line{},
+		relays: map[netip.Addr]*relay{}}
 	scope.Cleanup(l.end)
 	return l
 }

@@ -38,14 +38,16 @@ type relay struct {
 
 // add starts a relay at ip for the node at another address. Both listen on the same ports.
 func (l *Lines) add(region string, ip, node netip.Addr) (err error) {
-	r := &relay{lines: l, region: region, ip: ip, gossip: netip.AddrPortFrom(node, gossipPort), conns: map[net.Conn]struct{}{}}
+	r := &relay{lines: l, region: region, ip: ip, gossip: netip.AddrPortFrom(node, gossipPort),
+		conns: map[net.Conn]struct{}{}}
 	defer func() {
 		if err != nil {
 			r.close()
 			err = fmt.Errorf("stand for the node at %s: %w", node, err)
 		}
 	}()
-	if r.packets, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, gossipPort))); err != nil {
+	if r.packets, err = net.ListenUDP("udp",
+		net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, gossipPort))); err != nil {
 		return err
 	}
 	for _, port := range []uint16{gossipPort, peerPort} {

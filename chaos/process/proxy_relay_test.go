@@ -27,7 +27,8 @@ func standIns(t *testing.T, regions ...string) (*Lines, []standIn) {
 		s := &all[i]
 		s.ip = netip.AddrFrom4([4]byte{127, block, byte(i), 11})
 		s.relay = relayFor(s.ip)
-		s.packets, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.ip, gossipPort)))
+		s.packets, err = net.ListenUDP("udp",
+			net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.ip, gossipPort)))
 		must(t, err)
 		t.Cleanup(func() { s.packets.Close() })
 		s.streams, err = net.Listen("tcp", netip.AddrPortFrom(s.ip, peerPort).String())

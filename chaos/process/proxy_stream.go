@@ -24,7 +24,8 @@ type chunk struct {
 // closed and the reader has ended too. The last chunk of the queue is the end of the stream. ended
 // is closed as soon as the sender has ended, which is long before the queue's end if the line is
 // slow or cut.
-func (l *line) take(from io.Reader, stop <-chan struct{}) (queue <-chan chunk, ended <-chan struct{}) {
+func (l *line) take(from io.Reader, stop <-chan struct{}) (queue <-chan chunk,
+	ended <-chan struct{}) {
 	chunks, over := make(chan chunk, mostChunks), make(chan struct{})
 	go func() {
 		defer close(chunks)

@@ -39,7 +39,8 @@ type Redis struct {
 }
 
 // ErrNoRedisServer says that redis-server is not installed on this machine.
-var ErrNoRedisServer = errors.New("redis-server is not installed: apt-get install redis-server (or brew install redis)")
+var ErrNoRedisServer = errors.New(
+	"redis-server is not installed: apt-get install redis-server (or brew install redis)")
 
 // Errors are returned by each command; go-redis would also print them.
 func init() { redis.SetLogger(silence{}) }
@@ -66,9 +67,11 @@ func StartRedis(ctx context.Context, scope Scope, c RedisConfig) (*Redis, error)
 		return nil, fmt.Errorf("address of a Redis: %w; give host:port", err)
 	}
 	r := &Redis{Address: c.Address, URL: "redis://" + c.Address + "/0", path: path,
-		Client: redis.NewClient(&redis.Options{Addr: c.Address, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})}
+		Client: redis.NewClient(&redis.Options{Addr: c.Address, MaxRetries: -1, DialerRetries: 1,
+			DisableIdentity: true})}
 	r.name, r.dir = "redis-server "+c.Address, scope.TempDir()
-	r.args = []string{"--port", port, "--bind", host, "--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction",
+	r.args = []string{"--port", port, "--bind", host, "--save", "", "--appendonly", "no",
+		"--maxmemory-policy", "noeviction",
 		"--repl-diskless-sync-delay", "0", "--dir", r.dir, "--daemonize", "no"}
 	if c.ReplicaOf != nil {
 		host, port, _ := net.SplitHostPort(c.ReplicaOf.Address)
@@ -89,7 +92,8 @@ func (r *Redis) Start(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	return r.await(ctx, "answering", func(ctx context.Context) error { return r.Client.Ping(ctx).Err() })
+	return r.await(ctx, "answering",
+		func(ctx context.Context) error { return r.Client.Ping(ctx).Err() })
 }
 
 // freeAddress returns an address with a port that is free now. Another process may take the port

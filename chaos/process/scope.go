@@ -19,7 +19,8 @@ type Ground struct {
 func NewGround() (*Ground, error) {
 	dir, err := os.MkdirTemp("", "quotad-chaos-")
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for the processes: %w; set TMPDIR to one that can be written", err)
+		return nil, fmt.Errorf(
+			"make a folder for the processes: %w; set TMPDIR to one that can be written", err)
 	}
 	return &Ground{dir: dir}, nil
 }

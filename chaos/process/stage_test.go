@@ -107,7 +107,8 @@ func printed(t testing.TB, document, limit string, flags ...string) bounds {
 	var b struct {
 		Limits []struct{ Excess bounds }
 	}
-	command(t, &b, append([]string{"limits", "bound", path, "--limit", limit, "-o", "json"}, flags...)...)
+	command(t, &b, append([]string{"limits", "bound", path, "--limit", limit, "-o", "json"},
+		flags...)...)
 	return b.Limits[0].Excess
 }
 
@@ -143,7 +144,8 @@ type bucket struct {
 
 // fixed returns a fixed window for the judge.
 func fixed(limit int64, window time.Duration) oracle.Limit {
-	return oracle.Limit{Limit: limit, Window: window, Algorithm: "fixed_window", ClockSlack: time.Millisecond}
+	return oracle.Limit{Limit: limit, Window: window, Algorithm: "fixed_window",
+		ClockSlack: time.Millisecond}
 }
 
 func newBucket(t *testing.T, name, key string, l oracle.Limit) *bucket {
@@ -162,14 +164,16 @@ func (b *bucket) note(a oracle.Answer) {
 		return
 	}
 	took := int64(a.Seen.Sub(a.Sent))
-	for old := b.longest.Load(); took > old && !b.longest.CompareAndSwap(old, took); old = b.longest.Load() {
+	for old := b.longest.Load(); took > old && !b.longest.CompareAndSwap(old,
+		took); old = b.longest.Load() {
 	}
 	if a.Outcome != oracle.Unknown {
 		return
 	}
 	b.local.Add(a.Cost)
 	slack := b.limit.ClockSlack
-	if b.limit.CellOf(a.Sent.Add(-slack).UnixMicro()) != b.limit.CellOf(a.Seen.Add(slack).UnixMicro()) {
+	if b.limit.CellOf(a.Sent.Add(-slack).UnixMicro()) !=
+		b.limit.CellOf(a.Seen.Add(slack).UnixMicro()) {
 		b.straddling.Add(a.Cost)
 	}
 }
@@ -241,7 +245,8 @@ func (b *bucket) excess() (doubted, proven int64) {
 // offer offers units a second to nodes in turn, until stop is called.
 func (b *bucket) offer(f *Fleet, rate int64, nodes ...*Node) (flow *Flow, stop func()) {
 	b.t.Helper()
-	flow, err := f.Flow(FlowConfig{Region: nodes[0].Region, Rate: load.PerSecond(rate), Question: b.question(), Bucket: b.name,
+	flow, err := f.Flow(FlowConfig{Region: nodes[0].Region, Rate: load.PerSecond(rate),
+		Question: b.question(), Bucket: b.name,
 		Limit: b.limit, Record: b.note})
 	must(b.t, err)
 	flow.nodes = nodes
@@ -275,7 +280,8 @@ func (b *bucket) ledger(n *Node) (l ledger) {
 	b.t.Helper()
 	var err error
 	for range 5 { // on a busy machine a node may be too late to look
-		if err = attempt(b.t, &l, "buckets", "show", b.name, "--domain", "api", b.name+"="+b.key, "--addr", "http://"+n.HTTP, "-o", "json"); err == nil {
+		if err = attempt(b.t, &l, "buckets", "show", b.name, "--domain", "api", b.name+"="+b.key,
+			"--addr", "http://"+n.HTTP, "-o", "json"); err == nil {
 			return l
 		}
 	}
@@ -291,25 +297,30 @@ func (b *bucket) wantNotMore(f *Fleet) {
 		from, to string
 		cell     int64
 	}
-	borrowed, regained, lent, returned := map[row]int64{}, map[row]int64{}, map[row]int64{}, map[row]int64{}
+	borrowed, regained, lent, returned := map[row]int64{}, map[row]int64{}, map[row]int64{},
+		map[row]int64{}
 	for _, r := range f.Regions {
 		for _, one := range b.ledger(r.Nodes[0]).Rights {
-			borrowed[row{one.Region, r.Name, one.Cell}], regained[row{one.Region, r.Name, one.Cell}] = one.Borrowed, one.Regained
+			borrowed[row{one.Region, r.Name, one.Cell}],
+				regained[row{one.Region, r.Name, one.Cell}] = one.Borrowed, one.Regained
 		}
 	}
 	for _, r := range f.Regions {
 		for _, one := range b.ledger(r.Nodes[0]).Rights {
-			lent[row{r.Name, one.Region, one.Cell}], returned[row{r.Name, one.Region, one.Cell}] = one.Lent, one.Returned
+			lent[row{r.Name, one.Region, one.Cell}],
+				returned[row{r.Name, one.Region, one.Cell}] = one.Lent, one.Returned
 		}
 	}
 	for at, units := range borrowed {
 		if there, known := lent[at]; known && units > there {
-			b.t.Errorf("%s %s: %s has borrowed %d of cell %d from %s, which has lent %d", b.name, b.key, at.to, units, at.cell, at.from, there)
+			b.t.Errorf("%s %s: %s has borrowed %d of cell %d from %s, which has lent %d", b.name,
+				b.key, at.to, units, at.cell, at.from, there)
 		}
 	}
 	for at, units := range regained {
 		if there, known := returned[at]; known && units > there {
-			b.t.Errorf("%s %s: %s has regained %d of cell %d from %s, which has returned %d", b.name, b.key, at.to, units, at.cell, at.from, there)
+			b.t.Errorf("%s %s: %s has regained %d of cell %d from %s, which has returned %d",
+				b.name, b.key, at.to, units, at.cell, at.from, there)
 		}
 	}
 }

@@ -15,7 +15,8 @@ import (
 // out. They recover by themselves when they get what they need, and do not fill their logs.
 func TestFaultsOfStarvedNodes(t *testing.T) {
 	t.Parallel()
-	f := raise(t, Config{Limits: faultLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}}})
+	f := raise(t, Config{Limits: faultLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2},
+		{Name: "eu"}}})
 	bounds := printed(t, faultLimits, "quick", "--nodes", "2")
 	var slow sync.WaitGroup
 	var fed chan struct{}

@@ -42,7 +42,8 @@ type seen struct {
 
 // String says how many requests the store decided in time.
 func (s seen) String() string {
-	return fmt.Sprintf("%d of %d (%.1f %%)", s.InTime, s.Asked, 100*float64(s.InTime)/float64(max(s.Asked, 1)))
+	return fmt.Sprintf("%d of %d (%.1f %%)", s.InTime, s.Asked,
+		100*float64(s.InTime)/float64(max(s.Asked, 1)))
 }
 
 // victims is a separate process that asks a node at an even pace, as remote callers would. So the
@@ -95,7 +96,8 @@ func beVictims(node, long string) error {
 	if err != nil {
 		return err
 	}
-	conn, err := grpc.NewClient("passthrough:///"+node, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:///"+node,
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err
 	}
@@ -130,17 +132,19 @@ type victim struct {
 // asks sends so many requests a second: of limit api for one key after the other, and of limit
 // tight for one key, for which nobody waits.
 func (v *victim) asks(ctx context.Context, domain string, rate int64) error {
-	g, err := load.NewGenerator(load.Config{Region: "us", Rate: load.PerSecond(rate), Do: func(ctx context.Context, r load.Request) {
-		q := &quotadv1.CheckRequest{Domain: domain, Descriptors: map[string]string{"account": "v"}}
-		if domain == "api" {
-			q.Descriptors["account"] = strconv.Itoa(int(r.Index % 50))
-		}
-		begun := time.Now()
-		got, err := v.client.Check(ctx, q)
-		if domain == "api" {
-			v.note(time.Since(begun), err == nil && got.Decision.AtUs != 0)
-		}
-	}})
+	g, err := load.NewGenerator(load.Config{Region: "us", Rate: load.PerSecond(rate),
+		Do: func(ctx context.Context, r load.Request) {
+			q := &quotadv1.CheckRequest{Domain: domain,
+				Descriptors: map[string]string{"account": "v"}}
+			if domain == "api" {
+				q.Descriptors["account"] = strconv.Itoa(int(r.Index % 50))
+			}
+			begun := time.Now()
+			got, err := v.client.Check(ctx, q)
+			if domain == "api" {
+				v.note(time.Since(begun), err == nil && got.Decision.AtUs != 0)
+			}
+		}})
 	if err != nil {
 		return err
 	}

@@ -69,17 +69,20 @@ func faults(l layout, r Run) template.HTML {
 		}
 	}
 	shown := rows[:min(len(rows), mostRows)]
-	d := drawing{plot: plot{layout: l, top: 4, height: bandRow*float64(len(shown)) + 4, length: r.Length}}
+	d := drawing{plot: plot{layout: l, top: 4, height: bandRow*float64(len(shown)) + 4,
+		length: r.Length}}
 	for i, row := range shown {
 		d.faultRow(r.Bands, row, d.top+bandRow*float64(i))
 	}
 	d.times()
-	return d.svg(24, fmt.Sprintf("Faults over time: %d stretches or instants of %d kinds.", len(r.Bands), len(rows)))
+	return d.svg(24, fmt.Sprintf("Faults over time: %d stretches or instants of %d kinds.",
+		len(r.Bands), len(rows)))
 }
 
 // faultRow draws the bands with one name, and the name above the first.
 func (d *drawing) faultRow(bands []Band, row string, y float64) {
-	bands = slices.DeleteFunc(slices.Clone(bands), func(b Band) bool { return b.Name != row || !d.shows(b) })
+	bands = slices.DeleteFunc(slices.Clone(bands),
+		func(b Band) bool { return b.Name != row || !d.shows(b) })
 	for i, b := range bands {
 		x, to := d.x(b.From), d.x(b.To)
 		if i == 0 {

@@ -105,7 +105,8 @@ func ceilings(lay layout, r Run, l Limit) (chart template.HTML, thinned bool) {
 	}
 	d.times()
 	d.labels(marginal)
-	return d.svg(24, fmt.Sprintf("%s At most %s, on a limit of %s.", ceilingTitle(l), count(l.Max), count(l.bound()))), thinned
+	return d.svg(24, fmt.Sprintf("%s At most %s, on a limit of %s.", ceilingTitle(l), count(l.Max),
+		count(l.bound()))), thinned
 }
 
 // stack draws the columns, by region, or in one colour if they show a level. It returns the labels
@@ -114,7 +115,8 @@ func (d *drawing) stack(r Run, l Limit, list []column) []label {
 	if l.weighed() {
 		var data strings.Builder
 		for _, c := range list {
-			data.WriteString(box(c.x, d.y(float64(c.most)), c.width, d.bottom()-d.y(float64(c.most))))
+			data.WriteString(box(c.x, d.y(float64(c.most)), c.width,
+				d.bottom()-d.y(float64(c.most))))
 		}
 		d.path("level", data.String())
 		return nil
@@ -153,7 +155,8 @@ func (d *drawing) regionLabels(r Run, amounts []int64, scale float64) []label {
 	for i, region := range r.Regions {
 		n := float64(at(amounts, i)) * scale
 		// The small term keeps the labels of empty parts in the order of the stack.
-		list = append(list, label{y: d.y(below+n/2) - float64(i)*1e-6, text: regionName(region), class: "name", swatch: fill(i)})
+		list = append(list, label{y: d.y(below+n/2) - float64(i)*1e-6, text: regionName(region),
+			class: "name", swatch: fill(i)})
 		below += n
 	}
 	return list
@@ -180,7 +183,8 @@ func (d *drawing) excess(l Limit, list []column) {
 func (d *drawing) limitLines(l Limit) []label {
 	y := d.y(float64(l.bound()))
 	d.line("limit", d.left, y, d.end(), y)
-	list := []label{{y: y, text: l.kind().bound + " " + short(float64(l.bound())), class: "limitname"}}
+	list := []label{{y: y, text: l.kind().bound + " " + short(float64(l.bound())),
+		class: "limitname"}}
 	if l.Allowed > 0 {
 		y := d.y(float64(total(l.bound(), l.Allowed)))
 		d.line("allowed", d.left, y, d.end(), y)

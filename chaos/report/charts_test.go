@@ -12,14 +12,17 @@ import (
 func TestThinningKeepsTheMaximum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amounts := rapid.SliceOfN(rapid.Int64Range(0, 100), 1, 3000).Draw(t, "amounts")
-		p := plot{layout: narrow, height: 100, length: time.Duration(len(amounts)) * time.Second, max: 100}
+		p := plot{layout: narrow, height: 100, length: time.Duration(len(amounts)) * time.Second,
+			max: 100}
 		var cells []Cell
 		for i, n := range amounts {
-			cells = append(cells, Cell{From: time.Duration(i) * time.Second, Length: time.Second, Admitted: []int64{n}})
+			cells = append(cells, Cell{From: time.Duration(i) * time.Second, Length: time.Second,
+				Admitted: []int64{n}})
 		}
 		list, thinned := p.columns(cells, false)
 		if room := int(p.inner() / narrowest); thinned != (len(cells) > room) || len(list) > room {
-			t.Fatalf("%d cells made %d columns, thinned %v, with room for %d", len(cells), len(list), thinned, room)
+			t.Fatalf("%d cells made %d columns, thinned %v, with room for %d", len(cells),
+				len(list), thinned, room)
 		}
 		most := int64(0)
 		for i, c := range list {
@@ -40,14 +43,16 @@ func TestMergedSlotsKeepEveryUnit(t *testing.T) {
 		p := plot{layout: narrow, length: time.Duration(len(amounts)) * time.Second}
 		var all []Slot
 		for i, n := range amounts {
-			all = append(all, Slot{At: time.Duration(i) * time.Second, Length: time.Second, Offered: []int64{n, 1}, Admitted: []int64{n / 2}})
+			all = append(all, Slot{At: time.Duration(i) * time.Second, Length: time.Second,
+				Offered: []int64{n, 1}, Admitted: []int64{n / 2}})
 		}
 		list, merged := p.slots(all)
 		var offered, admitted, want, half int64
 		var end time.Duration
 		for _, s := range list {
 			if s.At != end || s.Length > time.Duration(merged)*time.Second {
-				t.Fatalf("a slot begins at %v and is %v long, %v was expected of %d merged", s.At, s.Length, end, merged)
+				t.Fatalf("a slot begins at %v and is %v long, %v was expected of %d merged", s.At,
+					s.Length, end, merged)
 			}
 			end = s.At + s.Length
 			offered, admitted = offered+total(s.Offered...), admitted+total(s.Admitted...)
@@ -56,7 +61,8 @@ func TestMergedSlotsKeepEveryUnit(t *testing.T) {
 			want, half = want+n+1, half+n/2
 		}
 		if offered != want || admitted != half || end != p.length {
-			t.Fatalf("offered %d of %d, admitted %d of %d, end %v", offered, want, admitted, half, end)
+			t.Fatalf("offered %d of %d, admitted %d of %d, end %v", offered, want, admitted, half,
+				end)
 		}
 	})
 }
@@ -64,7 +70,8 @@ func TestMergedSlotsKeepEveryUnit(t *testing.T) {
 func TestThinnedSharesKeepTheirExtremes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amounts := rapid.SliceOfN(rapid.Int64Range(0, 1000), 1, 3000).Draw(t, "amounts")
-		d := drawing{plot: plot{layout: narrow, height: 60, length: time.Duration(len(amounts)) * time.Millisecond, max: 1000}}
+		d := drawing{plot: plot{layout: narrow, height: 60,
+			length: time.Duration(len(amounts)) * time.Millisecond, max: 1000}}
 		var list []Share
 		for i, n := range amounts {
 			list = append(list, Share{At: time.Duration(i) * time.Millisecond, Share: n})
@@ -74,7 +81,8 @@ func TestThinnedSharesKeepTheirExtremes(t *testing.T) {
 			t.Fatalf("%d of %d claims are left", len(kept), len(list))
 		}
 		compare := func(a, b Share) int { return int(a.Share - b.Share) }
-		if slices.MinFunc(kept, compare).Share != slices.Min(amounts) || slices.MaxFunc(kept, compare).Share != slices.Max(amounts) {
+		if slices.MinFunc(kept, compare).Share != slices.Min(amounts) ||
+			slices.MaxFunc(kept, compare).Share != slices.Max(amounts) {
 			t.Fatal("the lowest or the highest share is lost")
 		}
 		if kept[0] != list[0] || kept[len(kept)-1] != list[len(list)-1] {
@@ -93,9 +101,11 @@ func TestDegradedStretches(t *testing.T) {
 		want []Band
 	}{
 		{"never", []Share{share(0, false), share(5, false)}, nil},
-		{"once", []Share{share(0, false), share(2, true), share(3, true), share(5, false)}, []Band{{From: 2e9, To: 5e9}}},
+		{"once", []Share{share(0, false), share(2, true), share(3, true), share(5, false)},
+			[]Band{{From: 2e9, To: 5e9}}},
 		{"to the end", []Share{share(0, false), share(7, true)}, []Band{{From: 7e9, To: 10e9}}},
-		{"twice", []Share{share(1, true), share(2, false), share(3, true), share(4, false)}, []Band{{From: 1e9, To: 2e9}, {From: 3e9, To: 4e9}}},
+		{"twice", []Share{share(1, true), share(2, false), share(3, true), share(4, false)},
+			[]Band{{From: 1e9, To: 2e9}, {From: 3e9, To: 4e9}}},
 	} {
 		if got := (claims{list: c.list}).degraded(10 * time.Second); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
@@ -110,7 +120,8 @@ func TestWindowLongerThanTheRun(t *testing.T) {
 	if len(list) != 1 || math.Abs(list[0].width-p.inner()) > 1.1 {
 		t.Fatalf("one window around the run does not fill the chart: %+v", list)
 	}
-	if got, want := r.Limits[0].outside(r.Length), "The first began 14 d before the run, the last ends 17 d after it."; got != want {
+	if got, want := r.Limits[0].outside(r.Length),
+		"The first began 14 d before the run, the last ends 17 d after it."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

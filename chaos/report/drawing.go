@@ -29,11 +29,13 @@ func (d *drawing) rect(class string, x, y, w, h float64) {
 	if w <= 0 || h <= 0 {
 		return
 	}
-	fmt.Fprintf(&d.body, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, class, px(x), px(y), px(w), px(h))
+	fmt.Fprintf(&d.body, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, class, px(x),
+		px(y), px(w), px(h))
 }
 
 func (d *drawing) line(class string, x1, y1, x2, y2 float64) {
-	fmt.Fprintf(&d.body, `<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`, class, px(x1), px(y1), px(x2), px(y2))
+	fmt.Fprintf(&d.body, `<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`, class, px(x1),
+		px(y1), px(x2), px(y2))
 }
 
 func (d *drawing) path(class, data string) {
@@ -44,12 +46,14 @@ func (d *drawing) path(class, data string) {
 
 // text writes s with its base line at y.
 func (d *drawing) text(class string, x, y float64, s string) {
-	fmt.Fprintf(&d.body, `<text class="%s" x="%s" y="%s">%s</text>`, class, px(x), px(y), html.EscapeString(s))
+	fmt.Fprintf(&d.body, `<text class="%s" x="%s" y="%s">%s</text>`, class, px(x), px(y),
+		html.EscapeString(s))
 }
 
 // tip shows the values of a column under a pointer.
 func (d *drawing) tip(x, w float64, s string) {
-	fmt.Fprintf(&d.body, `<rect class="tip" x="%s" y="%s" width="%s" height="%s"><title>%s</title></rect>`,
+	fmt.Fprintf(&d.body,
+		`<rect class="tip" x="%s" y="%s" width="%s" height="%s"><title>%s</title></rect>`,
 		px(x), px(d.top), px(max(w, 1)), px(d.height), html.EscapeString(s))
 }
 
@@ -104,7 +108,8 @@ func (d *drawing) times() {
 func (d *drawing) svg(below float64, about string) template.HTML {
 	height := d.bottom() + below
 	// Every text above is escaped where it is written.
-	return template.HTML(fmt.Sprintf(`<svg class="%s" viewBox="0 0 %s %s" role="img" aria-label="%s">%s</svg>`,
+	return template.HTML(fmt.Sprintf(
+		`<svg class="%s" viewBox="0 0 %s %s" role="img" aria-label="%s">%s</svg>`,
 		d.class, px(d.width), px(height), html.EscapeString(about), d.body.String()))
 }
 

@@ -24,7 +24,8 @@ func flow(lay layout, r Run, l Limit) (chart template.HTML, merged int) {
 	marginal := d.outcomes(r, slots)
 	if paced {
 		d.line("pace", d.left, d.y(pace), d.end(), d.y(pace))
-		marginal = append(marginal, label{y: d.y(pace), text: "limit " + short(pace) + "/s", class: "limitname"})
+		marginal = append(marginal, label{y: d.y(pace), text: "limit " + short(pace) + "/s",
+			class: "limitname"})
 	}
 	if lay.tips {
 		for _, s := range slots {
@@ -109,7 +110,8 @@ func (d *drawing) outcomes(r Run, slots []Slot) []label {
 		if i == 0 {
 			pen = "M"
 		}
-		fmt.Fprintf(&offered, "%s%s %sh%s", pen, px(x), px(d.y(float64(total(s.Offered...))*rate)), px(w))
+		fmt.Fprintf(&offered, "%s%s %sh%s", pen, px(x), px(d.y(float64(total(s.Offered...))*rate)),
+			px(w))
 	}
 	for i := range parts {
 		d.path(fill(i), parts[i].String())
@@ -118,7 +120,8 @@ func (d *drawing) outcomes(r Run, slots []Slot) []label {
 	d.path("offered", offered.String())
 	last := slots[len(slots)-1]
 	list := d.regionLabels(r, last.Admitted, last.rate())
-	return append(list, label{y: d.y(float64(total(last.Offered...)) * last.rate()), text: "offered", class: "name"})
+	return append(list, label{y: d.y(float64(total(last.Offered...)) * last.rate()),
+		text: "offered", class: "name"})
 }
 
 // words describes the content of a slot.
@@ -129,7 +132,8 @@ func (s Slot) words(r Run) string {
 		lines = append(lines, "no answer: "+count(n))
 	}
 	for i, region := range r.Regions {
-		lines = append(lines, fmt.Sprintf("%s: %s of %s", regionName(region), count(at(s.Admitted, i)), count(at(s.Offered, i))))
+		lines = append(lines, fmt.Sprintf("%s: %s of %s", regionName(region),
+			count(at(s.Admitted, i)), count(at(s.Offered, i))))
 	}
 	return strings.Join(lines, "\n")
 }

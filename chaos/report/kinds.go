@@ -10,13 +10,16 @@ type kind struct {
 }
 
 var kinds = map[string]kind{
-	"fixed_window": {"Admitted in each window, all regions together", "Fullest window", "windows", "limit"},
+	"fixed_window": {"Admitted in each window, all regions together", "Fullest window", "windows",
+		"limit"},
 	"sliding_window_counter": {"Estimate of the sliding window, at the worst instant of each cell",
 		"Highest estimate", "cells", "limit"},
 	"sliding_window_log": {"Admitted in the worst interval of a window's length that ends in each cell",
 		"Fullest interval", "cells", "limit"},
-	"token_bucket": {"Tokens missing from the full bucket, at the worst instant of each cell", "Most tokens missing", "cells", "bucket"},
-	"leaky_bucket": {"Units waiting in the queue, at the worst instant of each cell", "Longest queue", "cells", "queue"},
+	"token_bucket": {"Tokens missing from the full bucket, at the worst instant of each cell",
+		"Most tokens missing", "cells", "bucket"},
+	"leaky_bucket": {"Units waiting in the queue, at the worst instant of each cell",
+		"Longest queue", "cells", "queue"},
 }
 
 // kind returns the texts for the limit's algorithm, or general ones for an unknown algorithm.

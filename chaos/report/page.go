@@ -57,8 +57,9 @@ type section struct {
 
 func newPage(r Run) page {
 	p := page{
-		Title: name(r.Title), About: prose(r.About), Command: visible(r.Command, longestProse), Verdict: prose(r.Verdict),
-		Word: "Failed", Mark: "✗", State: "bad",
+		Title: name(r.Title), About: prose(r.About), Command: visible(r.Command, longestProse),
+		Verdict: prose(r.Verdict),
+		Word:    "Failed", Mark: "✗", State: "bad",
 		Length: span(r.Length), Seed: strconv.FormatUint(r.Seed, 10), Version: name(r.Version),
 	}
 	if p.Title == "" {
@@ -72,14 +73,16 @@ func newPage(r Run) page {
 	}
 	met := 0
 	for _, e := range r.Expectations {
-		p.Expectations = append(p.Expectations, Expectation{prose(e.Text), prose(e.Want), prose(e.Got), e.OK})
+		p.Expectations = append(p.Expectations, Expectation{prose(e.Text), prose(e.Want),
+			prose(e.Got), e.OK})
 		if e.OK {
 			met++
 		}
 	}
 	p.Met = fmt.Sprintf("%d of %d met", met, len(r.Expectations))
 	if len(r.Bands) > 0 && r.Length > 0 {
-		p.Faults = &figure{Title: "What was broken, and when", Wide: faults(wide.holding(r.Regions), r), Narrow: faults(narrow.holding(r.Regions), r)}
+		p.Faults = &figure{Title: "What was broken, and when", Wide: faults(wide.holding(r.Regions),
+			r), Narrow: faults(narrow.holding(r.Regions), r)}
 	}
 	p.Explained = explained(r)
 	for _, s := range steps(r) {
@@ -111,8 +114,10 @@ func newSection(r Run, l Limit) section {
 	}
 	if r.Length > 0 && len(l.Shares) > 0 {
 		s.Figures = append(s.Figures, figure{
-			Title: "Share of each region", Note: "Line: the units a region may admit. Dashed: its fixed split. Striped: degraded, out of touch with another region.",
-			Wide: shares(wide.holding(r.Regions), r, l), Narrow: shares(narrow.holding(r.Regions), r, l),
+			Title: "Share of each region",
+			Note:  "Line: the units a region may admit. Dashed: its fixed split. Striped: degraded, out of touch with another region.",
+			Wide:  shares(wide.holding(r.Regions), r, l), Narrow: shares(narrow.holding(r.Regions),
+				r, l),
 		})
 	}
 	if len(l.Slots) > 0 {
@@ -130,7 +135,8 @@ func ceilingFigure(r Run, l Limit) figure {
 	var thinWide, thinNarrow bool
 	f.Wide, thinWide = ceilings(wide.holding(r.Regions), r, l)
 	f.Narrow, thinNarrow = ceilings(narrow.holding(r.Regions), r, l)
-	thinned := "There are more " + l.kind().cells + " than columns: each column shows the one that came to the most."
+	thinned := "There are more " + l.kind().cells +
+		" than columns: each column shows the one that came to the most."
 	if thinWide {
 		f.WideNote = thinned
 	}
@@ -155,7 +161,8 @@ func (l Limit) outside(length time.Duration) string {
 	before, after := -first.From, last.From+last.Length-length
 	switch {
 	case before > 0 && after > 0:
-		return fmt.Sprintf("The first began %s before the run, the last ends %s after it.", span(before), span(after))
+		return fmt.Sprintf("The first began %s before the run, the last ends %s after it.",
+			span(before), span(after))
 	case before > 0:
 		return fmt.Sprintf("The first began %s before the run.", span(before))
 	case after > 0:
@@ -189,7 +196,8 @@ func tiles(l Limit) []tile {
 		admitted = total(admitted, total(s.Admitted...))
 		unknown = total(unknown, total(s.Unknown...))
 	}
-	list := []tile{{Name: l.kind().tallest, Value: count(l.Max), Note: "of " + count(l.bound()) + ", " + percent(l.Max, l.bound())}}
+	list := []tile{{Name: l.kind().tallest, Value: count(l.Max), Note: "of " + count(l.bound()) +
+		", " + percent(l.Max, l.bound())}}
 	excess := tile{Name: "Above the limit", Value: count(l.Excess), Note: "none is allowed"}
 	if l.Allowed > 0 {
 		excess.Note = "printed bound " + count(l.Allowed)
@@ -202,7 +210,8 @@ func tiles(l Limit) []tile {
 	}
 	list = append(list, excess)
 	if len(l.Slots) > 0 {
-		t := tile{Name: "Admitted", Value: count(admitted), Note: "of " + count(offered) + " offered, " + percent(admitted, offered)}
+		t := tile{Name: "Admitted", Value: count(admitted), Note: "of " + count(offered) +
+			" offered, " + percent(admitted, offered)}
 		if unknown > 0 {
 			t.Note += "; " + count(unknown) + " unanswered"
 		}
@@ -210,7 +219,8 @@ func tiles(l Limit) []tile {
 	}
 	if l.Pooled > 0 {
 		list = append(list, tile{Name: "False denials", Value: percent(l.FalseDenials, l.Pooled),
-			Note: count(l.FalseDenials) + " of " + count(l.Pooled) + " that one limiter for all would admit"})
+			Note: count(l.FalseDenials) + " of " + count(l.Pooled) +
+				" that one limiter for all would admit"})
 	}
 	return list
 }
@@ -221,15 +231,19 @@ func regionRows(r Run, l Limit) []row {
 	for _, s := range l.Slots {
 		all = all.plus(s)
 	}
-	line := func(region string, swatch string, offered, admitted, denied, unknown int64, sum bool) row {
+	line := func(region string, swatch string, offered, admitted, denied, unknown int64,
+		sum bool) row {
 		return row{Swatch: swatch, Total: sum,
-			Cells: []string{region, count(offered), count(admitted), percent(admitted, offered), count(denied), count(unknown)}}
+			Cells: []string{region, count(offered), count(admitted), percent(admitted, offered),
+				count(denied), count(unknown)}}
 	}
 	var rows []row
 	for i, region := range r.Regions {
-		rows = append(rows, line(regionName(region), fill(i), at(all.Offered, i), at(all.Admitted, i), at(all.Denied, i), at(all.Unknown, i), false))
+		rows = append(rows, line(regionName(region), fill(i), at(all.Offered, i),
+			at(all.Admitted, i), at(all.Denied, i), at(all.Unknown, i), false))
 	}
-	return append(rows, line("all", "", total(all.Offered...), total(all.Admitted...), total(all.Denied...), total(all.Unknown...), true))
+	return append(rows, line("all", "", total(all.Offered...), total(all.Admitted...),
+		total(all.Denied...), total(all.Unknown...), true))
 }
 
 // fullest returns the cells that admitted most, or had the highest level.
@@ -249,7 +263,8 @@ func fullest(l Limit) []row {
 		if n := over(most(c), l.bound()); n > 0 {
 			above = count(n)
 		}
-		rows = append(rows, row{Cells: []string{between(c.From, c.Length), count(most(c)), percent(most(c), l.bound()), count(max(0, c.Unknown)), above}})
+		rows = append(rows, row{Cells: []string{between(c.From, c.Length), count(most(c)),
+			percent(most(c), l.bound()), count(max(0, c.Unknown)), above}})
 	}
 	return rows
 }

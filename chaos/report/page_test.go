@@ -28,7 +28,8 @@ func checkPage(t *testing.T, page string) {
 			t.Fatalf("the page holds the character %U, which nobody can see", r)
 		}
 	}
-	for _, word := range []string{"<script", "<link", "<img", "<iframe", " src=", " href=", "@import", "<svg onload"} {
+	for _, word := range []string{"<script", "<link", "<img", "<iframe", " src=", " href=",
+		"@import", "<svg onload"} {
 		if strings.Contains(page, word) {
 			t.Errorf("the page holds %q", word)
 		}
@@ -77,7 +78,8 @@ func TestTheVerdictComesFirst(t *testing.T) {
 		if !strings.Contains(page, "<title>"+c.word+": ") {
 			t.Errorf("the title of the page does not begin with %s", c.word)
 		}
-		order := []string{c.word + "</span>", c.run.Verdict, "<h2>Expectations", "What was broken", "<h2>Limit", "<h2>Steps", "<h2>How it was run"}
+		order := []string{c.word + "</span>", c.run.Verdict, "<h2>Expectations", "What was broken",
+			"<h2>Limit", "<h2>Steps", "<h2>How it was run"}
 		last := 0
 		for _, part := range order {
 			i := strings.Index(page[last:], part)
@@ -113,11 +115,13 @@ func TestNamesCannotBecomeMarkup(t *testing.T) {
 }
 
 func TestExcessIsDrawnOnlyWhereItIs(t *testing.T) {
-	if page := written(t, heldRun()); strings.Contains(page, `<path class="excess"`) || strings.Contains(page, `<path class="doubt"`) {
+	if page := written(t, heldRun()); strings.Contains(page, `<path class="excess"`) ||
+		strings.Contains(page, `<path class="doubt"`) {
 		t.Error("a run that held shows an excess")
 	}
 	page := written(t, brokenRun())
-	for _, class := range []string{`<path class="excess"`, `<path class="doubt"`, `<line class="allowed"`} {
+	for _, class := range []string{`<path class="excess"`, `<path class="doubt"`,
+		`<line class="allowed"`} {
 		if strings.Count(page, class) != 2 {
 			t.Errorf("%s is not drawn once in each width", class)
 		}
@@ -153,16 +157,22 @@ func FuzzWrite(f *testing.F) {
 		at, long := time.Duration(when), time.Duration(length)
 		list := []int64{amount, amount / 2, -amount}
 		r := Run{
-			Title: s, About: s, Command: s, Verdict: s, Version: s, Length: long, Regions: []string{s, "b" + s},
-			Bands:        []Band{{From: at, To: long, Name: s, About: s}, {From: at, To: at, Name: s + "2"}},
+			Title: s, About: s, Command: s, Verdict: s, Version: s, Length: long,
+			Regions: []string{s, "b" + s},
+			Bands: []Band{{From: at, To: long, Name: s, About: s},
+				{From: at, To: at, Name: s + "2"}},
 			Steps:        []Step{{At: at, Text: s, Outcome: s}},
 			Expectations: []Expectation{{Text: s, Want: s, Got: s}},
 			Notes:        []string{s}, Facts: []Fact{{s, s}},
 			Limits: []Limit{{
-				Name: s, Key: s, Algorithm: s, Units: amount, Burst: -amount, Window: at, Max: amount, Excess: -amount, Allowed: amount, Allowance: s, Pooled: amount,
-				Slots:  []Slot{{At: at, Length: long, Offered: list, Admitted: list[:1]}, {At: at, Length: 1, Unknown: list}},
-				Cells:  []Cell{{From: at, Length: long, Admitted: list, Unknown: amount}, {From: at / 2, Length: at, Level: amount / 3}},
-				Shares: []Share{{At: at, Region: int(amount), Share: amount}, {At: long, Region: 1, Share: -amount, Entitlement: amount, Degraded: true}},
+				Name: s, Key: s, Algorithm: s, Units: amount, Burst: -amount, Window: at,
+				Max: amount, Excess: -amount, Allowed: amount, Allowance: s, Pooled: amount,
+				Slots: []Slot{{At: at, Length: long, Offered: list, Admitted: list[:1]},
+					{At: at, Length: 1, Unknown: list}},
+				Cells: []Cell{{From: at, Length: long, Admitted: list, Unknown: amount},
+					{From: at / 2, Length: at, Level: amount / 3}},
+				Shares: []Share{{At: at, Region: int(amount), Share: amount},
+					{At: long, Region: 1, Share: -amount, Entitlement: amount, Degraded: true}},
 			}},
 		}
 		checkPage(t, written(t, r))

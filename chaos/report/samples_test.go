@@ -32,8 +32,10 @@ func samples() map[string]Run {
 
 // sampleRun makes a run with a fixed window of 10 s and some regions. demand returns what each
 // region offers in a second, and cut whether region 0 is cut off.
-func sampleRun(regions []string, limit int64, length time.Duration, demand func(region int, second int) int64, cut Band) Run {
-	l := Limit{Name: "requests-per-account", Key: "account-42", Algorithm: "fixed_window", Units: limit, Window: 10 * time.Second}
+func sampleRun(regions []string, limit int64, length time.Duration,
+	demand func(region int, second int) int64, cut Band) Run {
+	l := Limit{Name: "requests-per-account", Key: "account-42", Algorithm: "fixed_window",
+		Units: limit, Window: 10 * time.Second}
 	n := len(regions)
 	fixed := limit / int64(n)
 	seconds := int(length / time.Second)
@@ -48,7 +50,8 @@ func sampleRun(regions []string, limit int64, length time.Duration, demand func(
 			window = Cell{From: now, Length: 10 * time.Second, Admitted: make([]int64, n)}
 			clear(used)
 		}
-		slot := Slot{At: now, Length: time.Second, Offered: make([]int64, n), Admitted: make([]int64, n), Denied: make([]int64, n), Unknown: make([]int64, n)}
+		slot := Slot{At: now, Length: time.Second, Offered: make([]int64, n),
+			Admitted: make([]int64, n), Denied: make([]int64, n), Unknown: make([]int64, n)}
 		apart := now >= cut.From && now < cut.To
 		busy := int64(0)
 		for i := range n {
@@ -73,8 +76,11 @@ func sampleRun(regions []string, limit int64, length time.Duration, demand func(
 			slot.Admitted[i], slot.Denied[i] = admitted, offered-admitted
 			window.Admitted[i] += admitted
 			for tick := range 5 {
-				l.Shares = append(l.Shares, Share{At: now + time.Duration(tick)*200*time.Millisecond, Region: i, Share: share,
-					Entitlement: fixed, Degraded: now >= cut.From+3*time.Second && now < cut.To+time.Second})
+				l.Shares = append(l.Shares,
+					Share{At: now + time.Duration(tick)*200*time.Millisecond, Region: i,
+						Share:       share,
+						Entitlement: fixed, Degraded: now >= cut.From+3*time.Second &&
+							now < cut.To+time.Second})
 			}
 		}
 		l.Slots = append(l.Slots, slot)
@@ -87,9 +93,12 @@ func sampleRun(regions []string, limit int64, length time.Duration, demand func(
 	}
 	l.Excess = over(l.Max, limit)
 	return Run{
-		Began: time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC), Length: length, Seed: 7, Version: "v1.4.0",
+		Began: time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC), Length: length, Seed: 7,
+		Version: "v1.4.0",
 		Regions: regions, Limits: []Limit{l},
-		Facts: []Fact{{"Regions", fmt.Sprint(n)}, {"Nodes", fmt.Sprintf("%d, two in each region", 2*n)}, {"Redis", "7.0.15, one in each region"},
+		Facts: []Fact{{"Regions", fmt.Sprint(n)},
+			{"Nodes", fmt.Sprintf("%d, two in each region", 2*n)},
+			{"Redis", "7.0.15, one in each region"},
 			{"Machine", "linux/amd64, 2 cores"}, {"Go", "go1.26"}},
 	}
 }
@@ -106,23 +115,29 @@ func (l Limit) demandIn(c Cell) int64 {
 }
 
 func heldRun() Run {
-	cut := Band{From: 14 * time.Second, To: 24 * time.Second, Name: "eu cut off", About: "nothing passes between eu and the other regions"}
-	r := sampleRun([]string{"eu-west", "us-east", "ap-south"}, 1000, 40*time.Second, func(region, second int) int64 {
-		return []int64{70, 28, 9}[region] + int64(second*(region+3)%7) - 3
-	}, cut)
+	cut := Band{From: 14 * time.Second, To: 24 * time.Second, Name: "eu cut off",
+		About: "nothing passes between eu and the other regions"}
+	r := sampleRun([]string{"eu-west", "us-east", "ap-south"}, 1000, 40*time.Second,
+		func(region, second int) int64 {
+			return []int64{70, 28, 9}[region] + int64(second*(region+3)%7) - 3
+		}, cut)
 	r.Title = "Full split: one region cut off for ten seconds"
 	r.About = "All traffic between eu-west and the others is dropped for 10 s while eu-west needs more than its fixed split. The ceiling must hold throughout, every region falls back to its fixed split, and rights move again after the heal."
 	r.Command = "quotad chaos run full-split --seed 7 --report full-split.html"
-	r.OK, r.Verdict = true, "The ceiling held in every window, and rights moved again 0.6 s after the heal."
+	r.OK, r.Verdict = true,
+		"The ceiling held in every window, and rights moved again 0.6 s after the heal."
 	r.Bands = []Band{cut}
 	r.Steps = []Step{
 		{At: 0, Text: "load: eu-west 70/s, us-east 28/s, ap-south 9/s"},
 		{At: 14 * time.Second, Text: "cut eu-west from all other regions"},
-		{At: 24 * time.Second, Text: "heal", Outcome: "all regions saw each other again after 0.4 s"},
+		{At: 24 * time.Second, Text: "heal",
+			Outcome: "all regions saw each other again after 0.4 s"},
 	}
 	r.Expectations = []Expectation{
-		{"The ceiling holds in every window, unknown outcomes counted as admitted", "at most 1,000", fmt.Sprint(r.Limits[0].Max), true},
-		{"Admitted, of what one limiter for all regions would admit, before the cut", "at least 95 %", "97.3 %", true},
+		{"The ceiling holds in every window, unknown outcomes counted as admitted", "at most 1,000",
+			fmt.Sprint(r.Limits[0].Max), true},
+		{"Admitted, of what one limiter for all regions would admit, before the cut",
+			"at least 95 %", "97.3 %", true},
 		{"eu-west is at its fixed split during the cut", "333 from 20 s to 24 s", "333", true},
 		{"Degraded is seen in every region", "within 4 s of the cut", "3.1 s", true},
 		{"Rights move again after the heal", "within 2 s", "0.6 s", true},
@@ -137,9 +152,13 @@ func brokenRun() Run {
 	r := heldRun()
 	r.Title = "Stale failover: an old replica is promoted"
 	r.About = "The Redis of us-east fails over to a replica that lags 2 s behind, while the old primary goes on taking writes."
-	r.OK, r.Verdict = false, "The ceiling was broken: 1,214 units admitted in a window of 1,000, which is 94 above the printed bound."
-	r.Bands = []Band{{From: 12 * time.Second, To: 27 * time.Second, Name: "two primaries in us-east"}, {From: 12 * time.Second, To: 12 * time.Second, Name: "replica promoted"},
-		{From: 31 * time.Second, To: 31 * time.Second, Name: "kill -9 of us-east/b"}, {From: 31 * time.Second, To: 34 * time.Second, Name: "us-east/b away"}}
+	r.OK, r.Verdict = false,
+		"The ceiling was broken: 1,214 units admitted in a window of 1,000, which is 94 above the printed bound."
+	r.Bands = []Band{{From: 12 * time.Second, To: 27 * time.Second,
+		Name: "two primaries in us-east"}, {From: 12 * time.Second, To: 12 * time.Second,
+		Name: "replica promoted"},
+		{From: 31 * time.Second, To: 31 * time.Second, Name: "kill -9 of us-east/b"},
+		{From: 31 * time.Second, To: 34 * time.Second, Name: "us-east/b away"}}
 	r.Steps = nil
 	l := &r.Limits[0]
 	l.Cells[1].Admitted[1] += 448
@@ -148,7 +167,8 @@ func brokenRun() Run {
 	l.Max = total(total(l.Cells[1].Admitted...), l.Cells[1].Unknown)
 	l.Excess, l.Allowed = l.Max-1000, 120
 	l.Allowance = "share - used + lag in the cell of the fork = 333 - 273 + 60, for us-east."
-	r.Expectations[0] = Expectation{"The ceiling, with the printed bound for this fault", "at most 1,120", "1,214 in the window from 10 s to 20 s", false}
+	r.Expectations[0] = Expectation{"The ceiling, with the printed bound for this fault",
+		"at most 1,120", "1,214 in the window from 10 s to 20 s", false}
 	r.Expectations[5].OK, r.Expectations[5].Got = false, "1.9 s"
 	return r
 }
@@ -156,17 +176,22 @@ func brokenRun() Run {
 func wideRun() Run {
 	var regions []string
 	for i := range 10 {
-		regions = append(regions, []string{"eu-west-1", "eu-north-1", "us-east-1", "us-west-2", "ap-south-1", "ap-northeast-1", "sa-east-1", "af-south-1", "me-central-1", "ca-central-1"}[i])
+		regions = append(regions, []string{"eu-west-1", "eu-north-1", "us-east-1", "us-west-2",
+			"ap-south-1", "ap-northeast-1", "sa-east-1", "af-south-1", "me-central-1",
+			"ca-central-1"}[i])
 	}
 	r := sampleRun(regions, 12000, 130*time.Second, func(region, second int) int64 {
 		return int64(40 + 35*((region*7+second/20)%5))
 	}, Band{From: 40 * time.Second, To: 70 * time.Second})
 	for i := range 14 {
 		from := time.Duration(40+i*2) * time.Second
-		r.Bands = append(r.Bands, Band{From: from, To: from + time.Second, Name: "link eu-west-1 to us-east-1 flaps"})
+		r.Bands = append(r.Bands, Band{From: from, To: from + time.Second,
+			Name: "link eu-west-1 to us-east-1 flaps"})
 	}
-	r.Bands = append(r.Bands, Band{From: 60 * time.Second, To: 95 * time.Second, Name: "300 ms more from ap-south-1 to everybody else"})
-	r.Title, r.OK, r.Verdict = "Ten regions and a flapping link", true, "The ceiling held in every window; transfers stayed below 40 a minute."
+	r.Bands = append(r.Bands, Band{From: 60 * time.Second, To: 95 * time.Second,
+		Name: "300 ms more from ap-south-1 to everybody else"})
+	r.Title, r.OK, r.Verdict = "Ten regions and a flapping link", true,
+		"The ceiling held in every window; transfers stayed below 40 a minute."
 	r.Expectations = []Expectation{{"The ceiling holds", "at most 12,000", "11,998", true}}
 	return r
 }
@@ -187,9 +212,11 @@ func manyRun() Run {
 		at := time.Duration(i) * time.Second
 		parts := []int64{n / 2, n / 3, n - n/2 - n/3}
 		l.Cells = append(l.Cells, Cell{From: at, Length: time.Second, Admitted: parts})
-		l.Slots = append(l.Slots, Slot{At: at, Length: time.Second, Offered: []int64{n, n / 2, n / 4}, Admitted: parts})
+		l.Slots = append(l.Slots, Slot{At: at, Length: time.Second,
+			Offered: []int64{n, n / 2, n / 4}, Admitted: parts})
 		for region := range 3 {
-			l.Shares = append(l.Shares, Share{At: at, Region: region, Share: int64(10 + (i*(region+1))%13), Entitlement: 17})
+			l.Shares = append(l.Shares, Share{At: at, Region: region,
+				Share: int64(10 + (i*(region+1))%13), Entitlement: 17})
 		}
 	}
 	l.Max, l.Excess = 58, 8
@@ -207,10 +234,12 @@ func bucketRun() Run {
 	for i := range 20 {
 		level := min(int64(120+i*i*2%300), 400)
 		l.Max = max(l.Max, level)
-		l.Cells = append(l.Cells, Cell{From: time.Duration(2*i) * time.Second, Length: 2 * time.Second, Admitted: []int64{90, 70, 20}, Level: level})
+		l.Cells = append(l.Cells, Cell{From: time.Duration(2*i) * time.Second,
+			Length: 2 * time.Second, Admitted: []int64{90, 70, 20}, Level: level})
 	}
 	second := r.Limits[0]
-	second.Name, second.Key, second.Slots, second.Cells, second.Shares = "per-tenant", "tenant-7", nil, nil, nil
+	second.Name, second.Key, second.Slots, second.Cells, second.Shares = "per-tenant", "tenant-7",
+		nil, nil, nil
 	r.Limits = append(r.Limits, second)
 	return r
 }
@@ -221,7 +250,8 @@ func monthRun() Run {
 	r.Title = "A monthly quota through a restart"
 	l := &r.Limits[0]
 	l.Units, l.Window, l.Pooled = 5_000_000, 31*24*time.Hour, 0
-	l.Cells = []Cell{{From: -14 * 24 * time.Hour, Length: 31 * 24 * time.Hour, Admitted: []int64{2_100_000, 1_400_000, 310_000}, Unknown: 40}}
+	l.Cells = []Cell{{From: -14 * 24 * time.Hour, Length: 31 * 24 * time.Hour,
+		Admitted: []int64{2_100_000, 1_400_000, 310_000}, Unknown: 40}}
 	l.Max, l.Excess = 3_810_040, 0
 	return r
 }
@@ -255,7 +285,8 @@ func TestSamplesToLookAt(t *testing.T) {
 		if *pages == "" {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(*pages, title+".html"), []byte(page), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(*pages, title+".html"), []byte(page),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -40,10 +40,12 @@ func shares(lay layout, r Run, l Limit) template.HTML {
 	for _, s := range l.Shares {
 		most = max(most, float64(s.Share), float64(s.Entitlement))
 	}
-	whole := drawing{plot: plot{layout: lay, top: nameLane + 2, height: (rowHeight + gap) * float64(len(all)), length: r.Length}}
+	whole := drawing{plot: plot{layout: lay, top: nameLane + 2,
+		height: (rowHeight + gap) * float64(len(all)), length: r.Length}}
 	whole.shade(r.Bands)
 	for i, c := range all {
-		row := drawing{plot: plot{layout: lay, top: whole.top + gap + float64(i)*(rowHeight+gap), height: rowHeight, length: r.Length, max: most * 1.05}}
+		row := drawing{plot: plot{layout: lay, top: whole.top + gap + float64(i)*(rowHeight+gap),
+			height: rowHeight, length: r.Length, max: most * 1.05}}
 		row.claims(r, c)
 		whole.body.WriteString(row.body.String())
 	}
@@ -63,7 +65,8 @@ func (d *drawing) claims(r Run, c claims) {
 	list := d.thin(c.list)
 	held, split := d.stairs(list, r.Length)
 	first, last := px(d.x(list[0].At)), px(d.x(r.Length))
-	d.path(fill(c.region)+" wash", "M"+first+" "+px(d.bottom())+"L"+held+"L"+last+" "+px(d.bottom())+"z")
+	d.path(fill(c.region)+" wash", "M"+first+" "+px(d.bottom())+"L"+held+"L"+last+" "+
+		px(d.bottom())+"z")
 	d.path("split", "M"+split)
 	d.path("share s"+fill(c.region), "M"+held)
 	for _, b := range c.degraded(r.Length) {
@@ -71,9 +74,11 @@ func (d *drawing) claims(r Run, c claims) {
 		d.rect("degraded", x, d.bottom()-5, max(d.x(b.To)-x, 1.5), 5)
 	}
 	end := list[len(list)-1]
-	marginal := []label{{y: d.y(float64(end.Share)), text: short(float64(end.Share)), class: "name"}}
+	marginal := []label{{y: d.y(float64(end.Share)), text: short(float64(end.Share)),
+		class: "name"}}
 	if end.Share != end.Entitlement {
-		marginal = append(marginal, label{y: d.y(float64(end.Entitlement)), text: "split " + short(float64(end.Entitlement)), class: "limitname"})
+		marginal = append(marginal, label{y: d.y(float64(end.Entitlement)), text: "split " +
+			short(float64(end.Entitlement)), class: "limitname"})
 	} else {
 		marginal[0].text += " = split"
 	}

@@ -71,7 +71,10 @@ func (s *Scenario) PrintedBounds(ctx context.Context, quotad string) (map[string
 			return nil, err
 		}
 		for limit, more := range printed {
-			bounds[limit] = bounds[limit].with(more, func(region string) bool { of := s.region(region); return of != nil && of.Nodes == r.Nodes })
+			bounds[limit] = bounds[limit].with(more, func(region string) bool {
+				of := s.region(region)
+				return of != nil && of.Nodes == r.Nodes
+			})
 		}
 	}
 	return bounds, nil
@@ -81,7 +84,8 @@ func (s *Scenario) PrintedBounds(ctx context.Context, quotad string) (map[string
 func (b Bounds) with(more Bounds, theirs func(region string) bool) Bounds {
 	for _, one := range more {
 		maps.DeleteFunc(one.Regions, func(region string, _ int64) bool { return !theirs(region) })
-		at := slices.IndexFunc(b, func(o Bound) bool { return o.Cause == one.Cause && o.When == one.When })
+		at := slices.IndexFunc(b,
+			func(o Bound) bool { return o.Cause == one.Cause && o.When == one.When })
 		if at < 0 {
 			b = append(b, one)
 			continue
@@ -101,12 +105,15 @@ func (b Bounds) with(more Bounds, theirs func(region string) bool) Bounds {
 
 // printedFor returns what a quotad prints for the limits in a file and regions of so many nodes.
 func printedFor(ctx context.Context, quotad, file string, nodes int) (map[string]Bounds, error) {
-	cmd := exec.CommandContext(ctx, quotad, "limits", "bound", file, "--nodes", fmt.Sprint(nodes), "-o", "json")
+	cmd := exec.CommandContext(ctx, quotad, "limits", "bound", file, "--nodes", fmt.Sprint(nodes),
+		"-o", "json")
 	var wrong bytes.Buffer
 	cmd.Stderr = &wrong
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("ask %s for the bounds of the limits: %w%s; is it a binary of quotad?", quotad, err, quoted(wrong.String()))
+		return nil, fmt.Errorf(
+			"ask %s for the bounds of the limits: %w%s; is it a binary of quotad?", quotad, err,
+			quoted(wrong.String()))
 	}
 	var printed struct {
 		Limits []struct {
@@ -115,7 +122,8 @@ func printedFor(ctx context.Context, quotad, file string, nodes int) (map[string
 		}
 	}
 	if err := json.Unmarshal(out, &printed); err != nil {
-		return nil, fmt.Errorf("read what %s prints of bounds: %w; is it a binary of quotad?", quotad, err)
+		return nil, fmt.Errorf("read what %s prints of bounds: %w; is it a binary of quotad?",
+			quotad, err)
 	}
 	bounds := make(map[string]Bounds, len(printed.Limits))
 	for _, l := range printed.Limits {

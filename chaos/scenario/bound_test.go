@@ -10,7 +10,9 @@ import (
 // TestBoundsOfRegionsWithOtherNumbersOfNodes: how much one node of a region may admit alone depends
 // on the region's number of nodes.
 func TestBoundsOfRegionsWithOtherNumbersOfNodes(t *testing.T) {
-	s, err := Parse("judged.yaml", []byte(strings.NewReplacer("us: {weight: 60}", "us: {weight: 60, nodes: 2}", "EXPECT", "that: ceiling").Replace(judged)))
+	s, err := Parse("judged.yaml",
+		[]byte(strings.NewReplacer("us: {weight: 60}", "us: {weight: 60, nodes: 2}", "EXPECT",
+			"that: ceiling").Replace(judged)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +29,8 @@ esac
 	if err != nil {
 		t.Fatal(err)
 	}
-	for m, want := range map[Mishap]int64{{"local", "w", "us"}: 6, {"local", "w", "eu"}: 5, {"local", "w", "ap"}: 7} {
+	for m, want := range map[Mishap]int64{{"local", "w", "us"}: 6, {"local", "w", "eu"}: 5,
+		{"local", "w", "ap"}: 7} {
 		if got, err := bounds["account"].of(m); got != want || err != nil {
 			t.Errorf("%+v: %d, %v; want %d", m, got, err, want)
 		}

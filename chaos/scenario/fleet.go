@@ -35,8 +35,10 @@ type standing struct {
 
 // StartFleet starts the regions of a scenario with the binary quotad, and returns when all of them
 // are in touch. All processes end with the scope.
-func StartFleet(ctx context.Context, scope process.Scope, s *Scenario, quotad string, seed uint64) (*Fleet, error) {
-	c := process.Config{Quotad: quotad, Limits: s.Document(1, nil), Lines: true, Seed: seed, Settings: []string{"log_level: warn"}}
+func StartFleet(ctx context.Context, scope process.Scope, s *Scenario, quotad string,
+	seed uint64) (*Fleet, error) {
+	c := process.Config{Quotad: quotad, Limits: s.Document(1, nil), Lines: true, Seed: seed,
+		Settings: []string{"log_level: warn"}}
 	for _, r := range s.Regions {
 		rc := process.RegionConfig{Name: r.Name, Nodes: r.Nodes}
 		for _, step := range s.Steps {
@@ -66,10 +68,12 @@ func StartFleet(ctx context.Context, scope process.Scope, s *Scenario, quotad st
 }
 
 // Ask implements Stage.
-func (f *Fleet) Ask(ctx context.Context, region string, turn uint64, q Question) (oracle.Answer, bool) {
+func (f *Fleet) Ask(ctx context.Context, region string, turn uint64, q Question) (oracle.Answer,
+	bool) {
 	nodes := f.fleet.Region(region).Nodes
 	n := nodes[turn%uint64(len(nodes))]
-	return n.Ask(ctx, process.Question{Domain: q.Domain, Descriptors: q.Descriptors, Cost: q.Cost, GRPC: true}, q.Bucket, q.Limit)
+	return n.Ask(ctx, process.Question{Domain: q.Domain, Descriptors: q.Descriptors, Cost: q.Cost,
+		GRPC: true}, q.Bucket, q.Limit)
 }
 
 // Can implements Stage. A fleet can do every step. A nil fleet, not started yet, gives the same
@@ -84,7 +88,8 @@ func (f *Fleet) Do(ctx context.Context, s Step) (string, error) {
 	switch s.Do {
 	case "apply-policy":
 		return f.apply(ctx, s)
-	case "kill-redis", "start-redis", "flush-redis", "pause-redis", "continue-redis", "failover-redis":
+	case "kill-redis", "start-redis", "flush-redis", "pause-redis", "continue-redis",
+		"failover-redis":
 		return f.redis(ctx, s, f.fleet.Region(s.Region))
 	case "clock":
 		return fmt.Sprintf("it is %s ahead now", f.fleet.Region(s.Region).Clock.Move(s.By)), nil
@@ -101,13 +106,16 @@ func (f *Fleet) Facts() Facts {
 		if r.Clock != nil {
 			redis = "an embedded Redis with a clock of its own"
 		}
-		facts.Text = append(facts.Text, [2]string{"region " + r.Name, counted(len(r.Nodes), "node") + " and " + redis})
+		facts.Text = append(facts.Text, [2]string{"region " + r.Name,
+			counted(len(r.Nodes), "node") + " and " + redis})
 	}
 	facts.Text = append(facts.Text,
 		[2]string{"quotad", f.quotad},
-		[2]string{"machine", fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())},
-		[2]string{"between regions", fmt.Sprintf("%d packets lost, %d streams held up, %d packets and pieces of streams slowed down, %d turned away by full queues",
-			lines.Lost, lines.Stalled, lines.Delayed, lines.Crowded)})
+		[2]string{"machine", fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH,
+			runtime.NumCPU())},
+		[2]string{"between regions",
+			fmt.Sprintf("%d packets lost, %d streams held up, %d packets and pieces of streams slowed down, %d turned away by full queues",
+				lines.Lost, lines.Stalled, lines.Delayed, lines.Crowded)})
 	return facts
 }
 

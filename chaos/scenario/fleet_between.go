@@ -14,7 +14,8 @@ func (f *Fleet) Effect(s Step) int64 {
 	before := f.before[s.pos]
 	f.mu.Unlock()
 	now := f.fleet.StatsBetween(s.Between, s.And, s.OneWay)
-	lost, stalled, delayed := now.Lost-before.Lost, now.Stalled-before.Stalled, now.Delayed-before.Delayed
+	lost, stalled, delayed := now.Lost-before.Lost, now.Stalled-before.Stalled,
+		now.Delayed-before.Delayed
 	switch {
 	case s.Do == "delay":
 		return delayed
@@ -31,7 +32,10 @@ func (f *Fleet) between(ctx context.Context, s Step) error {
 	f.mu.Lock()
 	f.before[s.pos] = f.fleet.StatsBetween(s.Between, s.And, s.OneWay)
 	f.mu.Unlock()
-	change := func(oneWay bool, to func(*process.Fault)) { f.fleet.Change(s.Between, s.And, oneWay, to) }
+	change := func(oneWay bool,
+		to func(*process.Fault)) {
+		f.fleet.Change(s.Between, s.And, oneWay, to)
+	}
 	cut := func(on bool) func(*process.Fault) {
 		return func(fault *process.Fault) {
 			if s.Only != "tcp" {

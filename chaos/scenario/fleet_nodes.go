@@ -50,7 +50,8 @@ func (f *Fleet) node(ctx context.Context, s Step, n *process.Node) (string, erro
 		return "", f.start(ctx, n)
 	case "restart":
 		if !n.Running() {
-			return "", fmt.Errorf("restart %s/%s: %w: it had ended by itself\n%s", n.Region, n.Name, process.ErrNotRunning, n.Output())
+			return "", fmt.Errorf("restart %s/%s: %w: it had ended by itself\n%s", n.Region, n.Name,
+				process.ErrNotRunning, n.Output())
 		}
 		f.setDown(n, true)
 		return "", errors.Join(n.Stop(ctx), f.start(ctx, n))
@@ -116,11 +117,13 @@ func dieAt(ctx context.Context, n *process.Node, point string) error {
 		case <-n.Exited():
 		case <-ctx.Done():
 			n.Kill()
-			return fmt.Errorf("%s/%s did not come by %s: %w\n%s", n.Region, n.Name, point, ctx.Err(), n.Output())
+			return fmt.Errorf("%s/%s did not come by %s: %w\n%s", n.Region, n.Name, point,
+				ctx.Err(), n.Output())
 		}
 		if n.Killed() {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s/%s ended %d times before it came by %s\n%s", n.Region, n.Name, 1+mostEarlyEnds, point, n.Output())
+	return fmt.Errorf("%s/%s ended %d times before it came by %s\n%s", n.Region, n.Name,
+		1+mostEarlyEnds, point, n.Output())
 }

@@ -36,8 +36,10 @@ func (f *Fleet) redis(ctx context.Context, s Step, r *process.Region) (string, e
 
 // failover lets a replica fall behind, promotes it, and leads the nodes to it.
 func failover(ctx context.Context, s Step, r *process.Region) (string, error) {
-	if said, err := r.Replica.Client.Info(ctx, "replication").Result(); err != nil || !strings.Contains(said, "master_link_status:up") {
-		return "", errors.Join(fmt.Errorf("the copy of the Redis of %s is not in touch with it: it says %q", r.Name, said), err)
+	if said, err := r.Replica.Client.Info(ctx, "replication").Result(); err != nil ||
+		!strings.Contains(said, "master_link_status:up") {
+		return "", errors.Join(fmt.Errorf(
+			"the copy of the Redis of %s is not in touch with it: it says %q", r.Name, said), err)
 	}
 	if err := r.Replica.Client.Do(ctx, "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		return "", fmt.Errorf("promote the replica of %s: %w", r.Name, err)

@@ -46,7 +46,8 @@ func TestScenarioWithProcesses(t *testing.T) {
 }
 
 // perform plays a scenario on a fleet of its own, which ends with it.
-func perform(t *testing.T, ground *process.Ground, s *Scenario, quotad string, bounds map[string]Bounds) *Record {
+func perform(t *testing.T, ground *process.Ground, s *Scenario, quotad string,
+	bounds map[string]Bounds) *Record {
 	t.Helper()
 	defer func() {
 		if err := ground.Close(); err != nil {

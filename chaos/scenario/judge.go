@@ -23,8 +23,9 @@ func (s *Scenario) Judge(r *Record) []Result {
 	results := []Result{s.stepsDone(r)}
 	for _, e := range s.Expect {
 		judge := map[string]func(*Record, Expectation) Result{
-			"ceiling": s.ceiling, "admitted": s.admitted, "split": s.split, "degraded": s.degraded, "in-touch": s.inTouch,
-			"borrows": s.borrows, "answers": s.answers, "ready": s.ready, "alive": s.alive,
+			"ceiling": s.ceiling, "admitted": s.admitted, "split": s.split, "degraded": s.degraded,
+			"in-touch": s.inTouch,
+			"borrows":  s.borrows, "answers": s.answers, "ready": s.ready, "alive": s.alive,
 		}[e.That]
 		results = append(results, judge(r, e))
 	}
@@ -55,7 +56,8 @@ func (s *Scenario) stepsDone(r *Record) Result {
 		done++
 		effects += e.Effect
 		if e.Step.hasEffect() && e.Effect == 0 {
-			wrong = append(wrong, fmt.Sprintf("%s at %s: nothing that went between these regions was lost or held up by it", e.Step.Do, e.Step.At))
+			wrong = append(wrong,
+				fmt.Sprintf("%s at %s: nothing that went between these regions was lost or held up by it", e.Step.Do, e.Step.At))
 		}
 	}
 	out.Got = counted(done, "step")
@@ -72,7 +74,8 @@ func (s *Scenario) stepsDone(r *Record) Result {
 // buckets returns the buckets that an expectation concerns.
 func (e Expectation) buckets(watched []Bucket) (all []Bucket) {
 	for _, b := range watched {
-		if (e.Limit == "" || e.Limit == b.Limit) && (e.Key == nil || strings.Join(e.Key, ",") == b.Key) {
+		if (e.Limit == "" || e.Limit == b.Limit) &&
+			(e.Key == nil || strings.Join(e.Key, ",") == b.Key) {
 			all = append(all, b)
 		}
 	}

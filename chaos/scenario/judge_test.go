@@ -44,17 +44,21 @@ type seen struct {
 // record makes a record of a cut that was done and stalled something.
 func record(all ...seen) *Record {
 	r := &Record{Began: began, Length: 4 * time.Second, Unsent: map[string]int64{}}
-	r.Events = []Event{{Step: Step{At: time.Second, Do: "cut", Between: []string{"us"}, And: []string{"eu"}}, From: time.Second, To: time.Second, Effect: 3}}
+	r.Events = []Event{{Step: Step{At: time.Second, Do: "cut", Between: []string{"us"},
+		And: []string{"eu"}}, From: time.Second, To: time.Second, Effect: 3}}
 	alone := int64(2)
 	r.Bounds = map[string]Bounds{"account": {
-		{Cause: "local", When: "k of n nodes cut off, here all of them", AtMost: &alone, Regions: map[string]int64{"us": 2, "eu": 1}},
+		{Cause: "local", When: "k of n nodes cut off, here all of them", AtMost: &alone,
+			Regions: map[string]int64{"us": 2, "eu": 1}},
 		{Cause: "store-lost", When: "any loss", AtMost: &alone},
 		{Cause: "allowed", When: "always"},
 	}}
 	splits := map[string]int64{"us": 6, "eu": 4}
 	for i, s := range all {
-		a := oracle.Answer{Bucket: "account/42", Region: s.region, Node: "n1", Sequence: uint64(i + 1), Cost: max(s.cost, 1), Outcome: s.outcome,
-			Sent: began.Add(s.at), Seen: began.Add(s.at + max(s.took, time.Millisecond)), Entitlement: splits[s.region], Share: s.share, Degraded: s.degraded}
+		a := oracle.Answer{Bucket: "account/42", Region: s.region, Node: "n1",
+			Sequence: uint64(i + 1), Cost: max(s.cost, 1), Outcome: s.outcome,
+			Sent: began.Add(s.at), Seen: began.Add(s.at + max(s.took, time.Millisecond)),
+			Entitlement: splits[s.region], Share: s.share, Degraded: s.degraded}
 		switch {
 		case s.outcome != oracle.Unknown:
 			a.At = a.Sent.UnixMicro()
@@ -69,7 +73,8 @@ func record(all ...seen) *Record {
 
 // admitted returns an answer in the middle of a window.
 func admitted(second int, region string, cost int64) seen {
-	return seen{at: time.Duration(second)*time.Second + 500*time.Millisecond, region: region, cost: cost, outcome: oracle.Admitted}
+	return seen{at: time.Duration(second)*time.Second + 500*time.Millisecond, region: region,
+		cost: cost, outcome: oracle.Admitted}
 }
 
 func denied(second int, region string, cost int64) seen {
@@ -99,58 +104,106 @@ func TestJudge(t *testing.T) {
 		ok           bool
 		got          string // part of it
 	}{
-		{"at the ceiling", "that: ceiling", record(admitted(0, "us", 6), admitted(0, "eu", 4)), true, "10 of 10 in 1 cells"},
-		{"above it", "that: ceiling", record(admitted(0, "us", 6), admitted(0, "eu", 5)), false, "11 of 10"},
+		{"at the ceiling", "that: ceiling", record(admitted(0, "us", 6), admitted(0, "eu", 4)),
+			true, "10 of 10 in 1 cells"},
+		{"above it", "that: ceiling", record(admitted(0, "us", 6), admitted(0, "eu", 5)), false,
+			"11 of 10"},
 		{"nothing to judge", "that: ceiling", record(), false, "0 of 10 in 0 cells"},
-		{"nothing but silence", "that: ceiling", record(unknown(0, 1, false)), false, "0 of 10 in 0 cells"},
-		{"within above", "that: ceiling, above: 1", record(admitted(0, "us", 6), admitted(0, "eu", 5)), true, "11 of 10"},
-		{"within what is printed", "that: ceiling, despite: [{cause: store-lost, when: any loss, region: us}]", record(admitted(0, "us", 8), admitted(0, "eu", 4)), true, "12 of 10"},
-		{"above what is printed", "that: ceiling, despite: [{cause: store-lost, when: any loss, region: us}]", record(admitted(0, "us", 8), admitted(0, "eu", 5)), false, "13 of 10"},
-		{"not printed", "that: ceiling, despite: [{cause: fire, when: any, region: us}]", record(admitted(0, "us", 1)), false, "prints nothing of fire (any)"},
-		{"without a bound", "that: ceiling, despite: [{cause: allowed, when: always, region: us}]", record(admitted(0, "us", 1)), false, "allowed (always) has no bound"},
-		{"without an answer", "that: ceiling", record(admitted(0, "us", 10), unknown(0, 3, false)), true, "10 of 10 in 1 cells, 13 if all without an answer was admitted (3 units in the run)"},
-		{"decided alone, as printed", "that: ceiling", record(admitted(0, "us", 10), unknown(0, 2, true)), true, "12 for certain with what was admitted without a store"},
-		{"decided alone, more", "that: ceiling", record(admitted(0, "us", 10), unknown(0, 3, true)), false, "13 for certain"},
+		{"nothing but silence", "that: ceiling", record(unknown(0, 1, false)), false,
+			"0 of 10 in 0 cells"},
+		{"within above", "that: ceiling, above: 1",
+			record(admitted(0, "us", 6), admitted(0, "eu", 5)), true, "11 of 10"},
+		{"within what is printed",
+			"that: ceiling, despite: [{cause: store-lost, when: any loss, region: us}]",
+			record(admitted(0, "us", 8), admitted(0, "eu", 4)), true, "12 of 10"},
+		{"above what is printed",
+			"that: ceiling, despite: [{cause: store-lost, when: any loss, region: us}]",
+			record(admitted(0, "us", 8), admitted(0, "eu", 5)), false, "13 of 10"},
+		{"not printed", "that: ceiling, despite: [{cause: fire, when: any, region: us}]",
+			record(admitted(0, "us", 1)), false, "prints nothing of fire (any)"},
+		{"without a bound", "that: ceiling, despite: [{cause: allowed, when: always, region: us}]",
+			record(admitted(0, "us", 1)), false, "allowed (always) has no bound"},
+		{"without an answer", "that: ceiling", record(admitted(0, "us", 10), unknown(0, 3, false)),
+			true, "10 of 10 in 1 cells, 13 if all without an answer was admitted (3 units in the run)"},
+		{"decided alone, as printed", "that: ceiling", record(admitted(0, "us", 10),
+			unknown(0, 2, true)), true, "12 for certain with what was admitted without a store"},
+		{"decided alone, more", "that: ceiling", record(admitted(0, "us", 10), unknown(0, 3, true)),
+			false, "13 for certain"},
 
-		{"decided alone, more, beside what has no answer", "that: ceiling", record(admitted(0, "us", 10), unknown(0, 3, true), unknown(2, 5, false)), false, "13 for certain"},
+		{"decided alone, more, beside what has no answer", "that: ceiling",
+			record(admitted(0, "us", 10), unknown(0, 3, true), unknown(2, 5, false)), false,
+			"13 for certain"},
 
-		{"as much as one limiter", "that: admitted, at-least: 100%", record(admitted(0, "us", 10), denied(0, "us", 1)), true, "100.0%: 10 units, it admits 10"},
-		{"less than one limiter", "that: admitted, at-least: 90%", record(admitted(0, "us", 8), denied(0, "eu", 1), denied(0, "eu", 1)), false, "80.0%"},
-		{"less, before the span", "that: admitted, at-least: 90%, from: 1s", record(denied(0, "eu", 1), admitted(1, "us", 8)), true, "100.0%"},
-		{"without an answer it is not admitted", "that: admitted, at-least: 60%", record(admitted(0, "us", 5), unknown(0, 5, false)), false, "50.0%: 5 units, it admits 10"},
-		{"decided alone it is", "that: admitted, at-least: 100%", record(admitted(0, "us", 5), unknown(0, 5, true)), true, "100.0%: 10 units"},
-		{"nothing asked for", "that: admitted, at-least: 1%", record(), false, "nothing was asked for"},
+		{"as much as one limiter", "that: admitted, at-least: 100%", record(admitted(0, "us", 10),
+			denied(0, "us", 1)), true, "100.0%: 10 units, it admits 10"},
+		{"less than one limiter", "that: admitted, at-least: 90%",
+			record(admitted(0, "us", 8), denied(0, "eu", 1), denied(0, "eu", 1)), false, "80.0%"},
+		{"less, before the span", "that: admitted, at-least: 90%, from: 1s",
+			record(denied(0, "eu", 1), admitted(1, "us", 8)), true, "100.0%"},
+		{"without an answer it is not admitted", "that: admitted, at-least: 60%",
+			record(admitted(0, "us", 5), unknown(0, 5, false)), false,
+			"50.0%: 5 units, it admits 10"},
+		{"decided alone it is", "that: admitted, at-least: 100%",
+			record(admitted(0, "us", 5), unknown(0, 5, true)), true, "100.0%: 10 units"},
+		{"nothing asked for", "that: admitted, at-least: 1%", record(), false,
+			"nothing was asked for"},
 
-		{"at its split", "that: split, region: us, from: 1s, to: 3s", record(admitted(0, "us", 9), admitted(1, "us", 6), admitted(2, "us", 2)), true, "6 in the fullest of 2 windows, 66% on average"},
-		{"above its split", "that: split, region: us, from: 1s, to: 3s", record(admitted(1, "us", 7)), false, "7 in the fullest"},
-		{"below its split", "that: split, region: us, from: 1s, to: 3s, at-least: 90%", record(admitted(1, "us", 6), admitted(2, "us", 3)), false, "75% on average"},
-		{"nothing to hold to the split", "that: split, region: us, from: 1s, to: 3s", record(admitted(1, "eu", 2), unknown(1, 2, false)), false, "no decision"},
-		{"no whole window", "that: split, region: us, from: 1200ms, to: 1900ms", record(admitted(1, "us", 6)), false, "no whole window"},
+		{"at its split", "that: split, region: us, from: 1s, to: 3s",
+			record(admitted(0, "us", 9), admitted(1, "us", 6), admitted(2, "us", 2)), true,
+			"6 in the fullest of 2 windows, 66% on average"},
+		{"above its split", "that: split, region: us, from: 1s, to: 3s",
+			record(admitted(1, "us", 7)), false, "7 in the fullest"},
+		{"below its split", "that: split, region: us, from: 1s, to: 3s, at-least: 90%",
+			record(admitted(1, "us", 6), admitted(2, "us", 3)), false, "75% on average"},
+		{"nothing to hold to the split", "that: split, region: us, from: 1s, to: 3s",
+			record(admitted(1, "eu", 2), unknown(1, 2, false)), false, "no decision"},
+		{"no whole window", "that: split, region: us, from: 1200ms, to: 1900ms",
+			record(admitted(1, "us", 6)), false, "no whole window"},
 
-		{"out of touch", "that: degraded, region: us, from: 1s, to: 2s", record(outOfTouch), true, "1 of 1 decisions"},
-		{"not all of a region out of touch", "that: degraded, region: us", record(outOfTouch, admitted(2, "us", 1)), false, "1 of 2 decisions"},
-		{"some out of touch", "that: degraded", record(outOfTouch, admitted(2, "eu", 1)), true, "1 of 2 decisions"},
-		{"out of touch elsewhere", "that: degraded, region: eu", record(outOfTouch), false, "0 of 0 decisions"},
+		{"out of touch", "that: degraded, region: us, from: 1s, to: 2s", record(outOfTouch), true,
+			"1 of 1 decisions"},
+		{"not all of a region out of touch", "that: degraded, region: us",
+			record(outOfTouch, admitted(2, "us", 1)), false, "1 of 2 decisions"},
+		{"some out of touch", "that: degraded", record(outOfTouch, admitted(2, "eu", 1)), true,
+			"1 of 2 decisions"},
+		{"out of touch elsewhere", "that: degraded, region: eu", record(outOfTouch), false,
+			"0 of 0 decisions"},
 		{"out of touch later", "that: degraded, from: 2s", record(outOfTouch), false, "0 of 0"},
-		{"in touch", "that: in-touch, from: 2s", record(outOfTouch, admitted(2, "us", 1), admitted(2, "eu", 1)), true, "0 of 2"},
-		{"a region that decides nothing", "that: in-touch, from: 2s", record(admitted(2, "us", 1)), false, "0 of 1 decisions, none in eu"},
-		{"not in touch", "that: in-touch", record(outOfTouch, admitted(2, "us", 1)), false, "1 of 2"},
+		{"in touch", "that: in-touch, from: 2s", record(outOfTouch, admitted(2, "us", 1),
+			admitted(2, "eu", 1)), true, "0 of 2"},
+		{"a region that decides nothing", "that: in-touch, from: 2s", record(admitted(2, "us", 1)),
+			false, "0 of 1 decisions, none in eu"},
+		{"not in touch", "that: in-touch", record(outOfTouch, admitted(2, "us", 1)), false,
+			"1 of 2"},
 
-		{"borrows in time", "that: borrows, region: us, after: 1s, within: 2s", record(borrowed(500*time.Millisecond), borrowed(2*time.Second)), true, "after 1s"},
-		{"borrows late", "that: borrows, region: us, after: 1s, within: 500ms", record(borrowed(2 * time.Second)), false, "after 1s"},
-		{"never borrows", "that: borrows, region: us, after: 1s, within: 1s", record(admitted(2, "us", 1)), false, "never"},
+		{"borrows in time", "that: borrows, region: us, after: 1s, within: 2s",
+			record(borrowed(500*time.Millisecond), borrowed(2*time.Second)), true, "after 1s"},
+		{"borrows late", "that: borrows, region: us, after: 1s, within: 500ms",
+			record(borrowed(2 * time.Second)), false, "after 1s"},
+		{"never borrows", "that: borrows, region: us, after: 1s, within: 1s",
+			record(admitted(2, "us", 1)), false, "never"},
 
-		{"fast", "that: answers, within: 500ms", record(slow, admitted(0, "us", 1)), true, "400ms of 2"},
-		{"slow", "that: answers, within: 300ms", record(slow, admitted(0, "us", 1)), false, "400ms of 2"},
-		{"half of them fast", "that: answers, within: 300ms, percent: 50", record(slow, admitted(0, "us", 1)), true, "1ms of 2, the longest 400ms"},
-		{"some without an answer", "that: answers, within: 300ms", record(admitted(0, "us", 1), unknown(0, 1, false)), false, "no answer to 1 of 2"},
-		{"few without an answer", "that: answers, within: 300ms, percent: 50", record(admitted(0, "us", 1), unknown(0, 1, false)), true, "1ms of 2, the longest 1ms, no answer to 1"},
+		{"fast", "that: answers, within: 500ms", record(slow, admitted(0, "us", 1)), true,
+			"400ms of 2"},
+		{"slow", "that: answers, within: 300ms", record(slow, admitted(0, "us", 1)), false,
+			"400ms of 2"},
+		{"half of them fast", "that: answers, within: 300ms, percent: 50",
+			record(slow, admitted(0, "us", 1)), true, "1ms of 2, the longest 400ms"},
+		{"some without an answer", "that: answers, within: 300ms",
+			record(admitted(0, "us", 1), unknown(0, 1, false)), false, "no answer to 1 of 2"},
+		{"few without an answer", "that: answers, within: 300ms, percent: 50",
+			record(admitted(0, "us", 1), unknown(0, 1, false)), true,
+			"1ms of 2, the longest 1ms, no answer to 1"},
 		{"no answers", "that: answers, within: 1s", record(), false, "nothing was asked for"},
 
-		{"ready again", "that: ready, region: us, after: 1s, within: 1s", health(record(), false, true), true, "after 1s"},
-		{"ready late", "that: ready, region: us, after: 1s, within: 500ms", health(record(), false, true), false, "after 1s"},
-		{"ready all along", "that: ready, region: us, after: 1s, within: 1ms", health(record(), true, true), true, "after 0s"},
-		{"never ready", "that: ready, region: us, after: 1s, within: 3s", health(record(), false, false), false, "n1 never"},
+		{"ready again", "that: ready, region: us, after: 1s, within: 1s",
+			health(record(), false, true), true, "after 1s"},
+		{"ready late", "that: ready, region: us, after: 1s, within: 500ms",
+			health(record(), false, true), false, "after 1s"},
+		{"ready all along", "that: ready, region: us, after: 1s, within: 1ms",
+			health(record(), true, true), true, "after 0s"},
+		{"never ready", "that: ready, region: us, after: 1s, within: 3s",
+			health(record(), false, false), false, "n1 never"},
 		{"nobody looked", "that: alive", record(), false, "nobody looked"},
 		{"alive", "that: alive", health(record(), true), true, "0 ends"},
 		{"dead", "that: alive", ended(record()), false, "1 end; us/n1 at 1s: out of memory"},
@@ -165,7 +218,8 @@ func TestJudge(t *testing.T) {
 				t.Errorf("the step was done: %+v", first)
 			}
 			if got := results[1]; got.OK != c.ok || !strings.Contains(got.Got, c.got) {
-				t.Errorf("ok is %v, got %q (want %s); should be %v, %q", got.OK, got.Got, got.Want, c.ok, c.got)
+				t.Errorf("ok is %v, got %q (want %s); should be %v, %q", got.OK, got.Got, got.Want,
+					c.ok, c.got)
 			}
 			if OK(results) != c.ok {
 				t.Errorf("all is ok: %v", !c.ok)
@@ -177,13 +231,15 @@ func TestJudge(t *testing.T) {
 // health makes the node of us ready or not, at the beginning and after two seconds.
 func health(r *Record, ready ...bool) *Record {
 	for i, so := range ready {
-		r.Health = append(r.Health, Health{At: began.Add(time.Duration(2*i) * time.Second), Region: "us", Node: 1, Ready: so})
+		r.Health = append(r.Health, Health{At: began.Add(time.Duration(2*i) * time.Second),
+			Region: "us", Node: 1, Ready: so})
 	}
 	return r
 }
 
 func ended(r *Record) *Record {
-	r.Health = append(r.Health, Health{At: began.Add(time.Second), Region: "us", Node: 1, Ended: true, Why: "out of memory"})
+	r.Health = append(r.Health, Health{At: began.Add(time.Second), Region: "us", Node: 1,
+		Ended: true, Why: "out of memory"})
 	return r
 }
 
@@ -216,18 +272,22 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := record(admitted(0, "us", 6), admitted(0, "eu", 4), denied(1, "us", 2), unknown(2, 3, false), unknown(3, 2, true))
+	r := record(admitted(0, "us", 6), admitted(0, "eu", 4), denied(1, "us", 2),
+		unknown(2, 3, false), unknown(3, 2, true))
 	r.Unsent["eu"] = 5
 	run := s.Report(r, s.Judge(r), "quotad chaos run judged", "a build")
-	if len(run.Limits) != 1 || !run.OK || len(run.Steps) != 1 || len(run.Notes) != 1 || len(run.Expectations) != 2 {
+	if len(run.Limits) != 1 || !run.OK || len(run.Steps) != 1 || len(run.Notes) != 1 ||
+		len(run.Expectations) != 2 {
 		t.Fatalf("the page is filled with %+v", run)
 	}
 	l := run.Limits[0]
 	r.Shed = map[string]int64{"us": 4}
-	if again := s.Report(r, s.Judge(r), "", ""); len(again.Notes) != 2 || !strings.Contains(again.Notes[0], "4 requests to us fell due") {
+	if again := s.Report(r, s.Judge(r), "", ""); len(again.Notes) != 2 ||
+		!strings.Contains(again.Notes[0], "4 requests to us fell due") {
 		t.Errorf("the notes are %q", again.Notes)
 	}
-	if l.Slots[0].Admitted[0] != 6 || l.Slots[0].Admitted[1] != 4 || l.Slots[1].Denied[0] != 2 || l.Slots[2].Unknown[0] != 3 {
+	if l.Slots[0].Admitted[0] != 6 || l.Slots[0].Admitted[1] != 4 || l.Slots[1].Denied[0] != 2 ||
+		l.Slots[2].Unknown[0] != 3 {
 		t.Errorf("the slots are %+v", l.Slots)
 	}
 	if l.Cells[0].Admitted[0] != 6 || l.Cells[2].Unknown != 3 || l.Cells[3].Unknown != 0 || l.Cells[3].Admitted[0] != 2 || l.Max != 10 {

@@ -36,7 +36,8 @@ func (s *Scenario) Ceiling(r *Record, b Bucket) (c Ceiling) {
 		switch {
 		case local(a):
 			alone[a.Region] = true
-			if limit.CellOf(a.Sent.Add(-clockSlack).UnixMicro()) != limit.CellOf(a.Seen.Add(clockSlack).UnixMicro()) {
+			if limit.CellOf(a.Sent.Add(-clockSlack).UnixMicro()) !=
+				limit.CellOf(a.Seen.Add(clockSlack).UnixMicro()) {
 				c.Straddling += a.Cost
 			}
 		case !decided(a):
@@ -55,10 +56,12 @@ func (s *Scenario) Ceiling(r *Record, b Bucket) (c Ceiling) {
 
 // Allowed returns by how much the ceiling may be exceeded: the bounds printed for the mishaps of an
 // expectation, and for decisions without a store if there were any. why explains the number.
-func (s *Scenario) Allowed(r *Record, b Bucket, c Ceiling, despite []Mishap) (units int64, why string, err error) {
+func (s *Scenario) Allowed(r *Record, b Bucket, c Ceiling, despite []Mishap) (units int64,
+	why string, err error) {
 	mishaps := append([]Mishap(nil), despite...)
 	for _, region := range c.Local {
-		alone := Mishap{Cause: "local", When: "k of n nodes cut off, here all of them", Region: region}
+		alone := Mishap{Cause: "local", When: "k of n nodes cut off, here all of them",
+			Region: region}
 		known := false
 		for _, m := range despite {
 			known = known || m == alone
@@ -95,7 +98,8 @@ func (s *Scenario) ceiling(r *Record, e Expectation) Result {
 		}
 		allowed += e.Above
 		v := c.Verdict
-		if c.Cells == 0 || v.Misplaced+v.Duplicates > 0 || v.MaxKnown > v.Limit+allowed || c.Certain > v.Limit+allowed+c.Straddling {
+		if c.Cells == 0 || v.Misplaced+v.Duplicates > 0 || v.MaxKnown > v.Limit+allowed ||
+			c.Certain > v.Limit+allowed+c.Straddling {
 			out.OK = false
 		}
 		most := fmt.Sprintf("%s: at most %d", b.Name(), v.Limit+allowed)
@@ -117,10 +121,12 @@ func tell(b Bucket, c Ceiling) string {
 		text += fmt.Sprintf(", %d for certain with what was admitted without a store", c.Certain)
 	}
 	if c.Unanswered > 0 {
-		text += fmt.Sprintf(", %d if all without an answer was admitted (%d units in the run)", v.MaxAdmitted, c.Unanswered)
+		text += fmt.Sprintf(", %d if all without an answer was admitted (%d units in the run)",
+			v.MaxAdmitted, c.Unanswered)
 	}
 	if v.Misplaced+v.Duplicates > 0 {
-		text += fmt.Sprintf(", %d answers not believable: %s", v.Misplaced+v.Duplicates, v.Violations[len(v.Violations)-1])
+		text += fmt.Sprintf(", %d answers not believable: %s", v.Misplaced+v.Duplicates,
+			v.Violations[len(v.Violations)-1])
 	}
 	return text
 }
@@ -128,7 +134,8 @@ func tell(b Bucket, c Ceiling) string {
 // admitted compares what was admitted with one limiter for all regions.
 func (s *Scenario) admitted(r *Record, e Expectation) Result {
 	b := e.buckets(s.Watched())[0]
-	out := Result{Text: "of what one limiter for all regions admits, this is admitted" + e.span(s.Duration), Want: fmt.Sprintf("at least %d%%", e.AtLeast)}
+	out := Result{Text: "of what one limiter for all regions admits, this is admitted" +
+		e.span(s.Duration), Want: fmt.Sprintf("at least %d%%", e.AtLeast)}
 	judge := oracle.New(b.judged())
 	for _, phase := range []struct {
 		name string
@@ -146,7 +153,8 @@ func (s *Scenario) admitted(r *Record, e Expectation) Result {
 			continue
 		}
 		share := 100 * (1 - p.Total.FalseDenialRate())
-		out.Got = fmt.Sprintf("%.1f%%: %d units, it admits %d", share, p.Total.Admitted, p.Total.PooledAdmits)
+		out.Got = fmt.Sprintf("%.1f%%: %d units, it admits %d", share, p.Total.Admitted,
+			p.Total.PooledAdmits)
 		out.OK = share >= float64(e.AtLeast)
 		return out
 	}
@@ -174,7 +182,8 @@ func asSeen(a oracle.Answer, limit oracle.Limit) oracle.Answer {
 func (s *Scenario) split(r *Record, e Expectation) Result {
 	b := e.buckets(s.Watched())[0]
 	most, limit := b.Splits[e.Region], b.judged()
-	out := Result{Text: fmt.Sprintf("%s admits at most its fixed split of %s%s", e.Region, b.Name(), e.span(s.Duration)), Want: fmt.Sprintf("at most %d in each window", most)}
+	out := Result{Text: fmt.Sprintf("%s admits at most its fixed split of %s%s", e.Region, b.Name(),
+		e.span(s.Duration)), Want: fmt.Sprintf("at most %d in each window", most)}
 	if e.AtLeast > 0 {
 		out.Want += fmt.Sprintf(", at least %d%% of it on average", e.AtLeast)
 	}
@@ -211,7 +220,8 @@ func (s *Scenario) split(r *Record, e Expectation) Result {
 		largest, sum = max(largest, units), sum+units
 	}
 	full := most * int64(len(cells))
-	out.Got = fmt.Sprintf("%d in the fullest of %d windows, %d%% on average", largest, len(cells), 100*sum/max(full, 1))
+	out.Got = fmt.Sprintf("%d in the fullest of %d windows, %d%% on average", largest, len(cells),
+		100*sum/max(full, 1))
 	out.OK = largest <= most && 100*sum >= e.AtLeast*full
 	return out
 }

@@ -12,8 +12,9 @@ import (
 // If no region is named, one decision is enough.
 func (s *Scenario) degraded(r *Record, e Expectation) Result {
 	seen, all := r.outOfTouch(e)
-	out := Result{Text: "some region says that another is out of touch" + e.span(s.Duration), Want: "at least 1 decision",
-		Got: fmt.Sprintf("%d of %d decisions", seen, all), OK: seen > 0}
+	out := Result{Text: "some region says that another is out of touch" + e.span(s.Duration),
+		Want: "at least 1 decision",
+		Got:  fmt.Sprintf("%d of %d decisions", seen, all), OK: seen > 0}
 	if e.Region != "" {
 		out.Text = e.Region + " says that another region is out of touch" + e.span(s.Duration)
 		out.Want, out.OK = "every decision", seen > 0 && seen == all
@@ -28,7 +29,8 @@ func (s *Scenario) inTouch(r *Record, e Expectation) Result {
 	if e.Region != "" {
 		text = e.Region + " is in touch with all regions"
 	}
-	out := Result{Text: text + e.span(s.Duration), Want: "no decision that says otherwise", Got: fmt.Sprintf("%d of %d decisions", seen, all), OK: seen == 0 && all > 0}
+	out := Result{Text: text + e.span(s.Duration), Want: "no decision that says otherwise",
+		Got: fmt.Sprintf("%d of %d decisions", seen, all), OK: seen == 0 && all > 0}
 	for _, region := range s.regionNames() {
 		e.Region = region
 		if _, some := r.outOfTouch(e); some == 0 && s.loaded(e) {
@@ -41,7 +43,8 @@ func (s *Scenario) inTouch(r *Record, e Expectation) Result {
 // loaded reports whether a region is offered load in all of a span.
 func (s *Scenario) loaded(e Expectation) bool {
 	return slices.ContainsFunc(s.Load, func(l Load) bool {
-		changed := slices.ContainsFunc(s.Steps, func(step Step) bool { return step.Do == "load" && step.changes(l) })
+		changed := slices.ContainsFunc(s.Steps,
+			func(step Step) bool { return step.Do == "load" && step.changes(l) })
 		return l.Region == e.Region && l.Rate > 0 && !changed && l.From < e.To && l.To > e.From
 	})
 }
@@ -63,9 +66,11 @@ func (r *Record) outOfTouch(e Expectation) (seen, all int) {
 // borrows looks for the first admission by a region whose share was above its entitlement.
 func (s *Scenario) borrows(r *Record, e Expectation) Result {
 	b := e.buckets(s.Watched())[0]
-	out := Result{Text: fmt.Sprintf("%s admits with borrowed rights of %s after %s", e.Region, b.Name(), e.After), Want: "within " + e.Within.String(), Got: "never"}
+	out := Result{Text: fmt.Sprintf("%s admits with borrowed rights of %s after %s", e.Region,
+		b.Name(), e.After), Want: "within " + e.Within.String(), Got: "never"}
 	for _, a := range r.of(b.Name()) {
-		if a.Region == e.Region && a.Outcome == oracle.Admitted && a.Share > a.Entitlement && r.sent(a) >= e.After {
+		if a.Region == e.Region && a.Outcome == oracle.Admitted && a.Share > a.Entitlement &&
+			r.sent(a) >= e.After {
 			took := a.Seen.Sub(r.Began) - e.After
 			out.Got, out.OK = "after "+round(took), took <= e.Within
 			return out
@@ -128,7 +133,8 @@ func (s *Scenario) ready(r *Record, e Expectation) Result {
 		first, last = e.Node, e.Node
 		who = fmt.Sprintf("%s/n%d", e.Region, e.Node)
 	}
-	out := Result{Text: fmt.Sprintf("%s may be sent requests again after %s", who, e.After), Want: "within " + e.Within.String(), OK: true}
+	out := Result{Text: fmt.Sprintf("%s may be sent requests again after %s", who, e.After),
+		Want: "within " + e.Within.String(), OK: true}
 	longest := time.Duration(0)
 	for node := first; node <= last; node++ {
 		at, so := r.readyFrom(e.Region, node, e.After)
@@ -174,7 +180,8 @@ func (s *Scenario) alive(r *Record, _ Expectation) Result {
 		if h.Ended {
 			ends++
 			out.OK = false
-			out.Got += fmt.Sprintf("; %s/n%d at %s: %s", h.Region, h.Node, round(h.At.Sub(r.Began)), h.Why)
+			out.Got += fmt.Sprintf("; %s/n%d at %s: %s", h.Region, h.Node, round(h.At.Sub(r.Began)),
+				h.Why)
 		}
 	}
 	out.Got = counted(ends, "end") + out.Got

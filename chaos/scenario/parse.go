@@ -72,7 +72,8 @@ func (s *Scenario) read(root strictyaml.Value, src string) {
 	}
 	s.Name, _ = f.At("name").Plain("write a name like full-split")
 	if !nameForm.MatchString(s.Name) || len(s.Name) > 60 {
-		f.At("name").Fail(fmt.Sprintf("%.70q is no name of a scenario", s.Name), "write small letters, digits and dashes, like full-split")
+		f.At("name").Fail(fmt.Sprintf("%.70q is no name of a scenario", s.Name),
+			"write small letters, digits and dashes, like full-split")
 	}
 	s.About, _ = f.At("about").Plain("say in a sentence or two what happens and what is expected")
 	s.Duration = f.At("duration").Duration(time.Second, MaxDuration)
@@ -91,7 +92,8 @@ func (s *Scenario) read(root strictyaml.Value, src string) {
 		s.readSteps(given)
 	}
 	if n := s.mostRequests(); n > MaxRequests {
-		f.At("load").Fail(fmt.Sprintf("up to %d requests: more than %d cannot be kept", n, MaxRequests), "lower the rates, raise the costs, or shorten the scenario")
+		f.At("load").Fail(fmt.Sprintf("up to %d requests: more than %d cannot be kept", n,
+			MaxRequests), "lower the rates, raise the costs, or shorten the scenario")
 	}
 	s.readExpectations(f.At("expect"))
 }
@@ -129,7 +131,8 @@ func (s *Scenario) readLimits(f strictyaml.Object, src string) bool {
 		}
 		line := v.KeyPos().Line
 		block := blockAt(src, line)
-		document := strings.Repeat("\n", line-1) + strings.Replace(block, name+":", "limits:", 1) + s.head(1, nil)
+		document := strings.Repeat("\n", line-1) + strings.Replace(block, name+":", "limits:", 1) +
+			s.head(1, nil)
 		d, err := policy.Parse(file, []byte(document))
 		if problems := strictyaml.Errors(nil); errors.As(err, &problems) {
 			v.Add(problems)
@@ -143,7 +146,8 @@ func (s *Scenario) readLimits(f strictyaml.Object, src string) bool {
 	}
 	s.limits, s.added = text[0], text[1]
 	if _, err := policy.Parse(file, []byte(s.Document(2, nil))); err != nil {
-		f.At("added").Fail("together with limits it is no valid document: "+firstLine(err), "write both as lists with the same indentation, and no name twice")
+		f.At("added").Fail("together with limits it is no valid document: "+firstLine(err),
+			"write both as lists with the same indentation, and no name twice")
 		return false
 	}
 	return true
@@ -168,15 +172,19 @@ func firstLine(err error) string {
 func (s *Scenario) readLoad(v strictyaml.Value) {
 	items, ok := v.List("write a list of {region, limit, key, rate}")
 	if ok && len(items) == 0 {
-		v.Fail("nothing is asked for", "add at least {region: ..., limit: ..., key: ..., rate: ...}")
+		v.Fail("nothing is asked for",
+			"add at least {region: ..., limit: ..., key: ..., rate: ...}")
 	}
 	matcher := s.document.Compile()
 	for _, item := range items {
-		f, ok := fields(item, []string{"region", "limit", "key", "rate"}, []string{"cost", "from", "to"})
+		f, ok := fields(item, []string{"region", "limit", "key", "rate"},
+			[]string{"cost", "from", "to"})
 		if !ok {
 			continue
 		}
-		l := Load{Region: strictyaml.OneOf(f.At("region"), s.regionNames()...), Limit: strictyaml.OneOf(f.At("limit"), s.limitNames()...), Rate: f.At("rate").Integer(0, MaxRate), Cost: 1, To: s.Duration}
+		l := Load{Region: strictyaml.OneOf(f.At("region"), s.regionNames()...),
+			Limit: strictyaml.OneOf(f.At("limit"), s.limitNames()...), Rate: f.At("rate").Integer(0,
+				MaxRate), Cost: 1, To: s.Duration}
 		if c, given := f.Field("cost"); given {
 			l.Cost = c.Integer(1, maxCost)
 		}
@@ -193,8 +201,10 @@ func (s *Scenario) readLoad(v strictyaml.Value) {
 			continue
 		}
 		q := s.question(l)
-		if all := matcher.Append(nil, q.Domain, q.Descriptors); len(all) != 1 || all[0].Name != l.Limit {
-			item.Fail(fmt.Sprintf("this request meets %d limits", len(all)), "give each limit with load a domain or a key of its own: what is judged must be decided by one limit alone")
+		if all := matcher.Append(nil, q.Domain, q.Descriptors); len(all) != 1 ||
+			all[0].Name != l.Limit {
+			item.Fail(fmt.Sprintf("this request meets %d limits", len(all)),
+				"give each limit with load a domain or a key of its own: what is judged must be decided by one limit alone")
 		}
 		s.Load = append(s.Load, l)
 	}

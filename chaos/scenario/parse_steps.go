@@ -13,13 +13,15 @@ import (
 )
 
 // chosen reads the word of a step or an expectation, and its fields.
-func chosen(v strictyaml.Value, field string, table map[string]word, also ...string) (name string, f strictyaml.Object, ok bool) {
+func chosen(v strictyaml.Value, field string, table map[string]word, also ...string) (name string,
+	f strictyaml.Object, ok bool) {
 	words := slices.Sorted(maps.Keys(table))
 	at, given := v.Peek(field)
 	if !given {
 		_, isMapping := v.Entries(fmt.Sprintf("write it like {%s: ...}", field))
 		if isMapping {
-			v.Fail(field+" is missing", fmt.Sprintf("add %s: and one of %s", field, strings.Join(words, ", ")))
+			v.Fail(field+" is missing", fmt.Sprintf("add %s: and one of %s", field,
+				strings.Join(words, ", ")))
 		}
 		return "", f, false
 	}
@@ -57,8 +59,10 @@ func (s *Scenario) readSteps(v strictyaml.Value) {
 		}
 		step := Step{Do: do, pos: item.Pos(), At: f.At("at").Duration(0, s.Duration)}
 		s.readStep(&step, f)
-		if do == "load" && !slices.ContainsFunc(s.Load, func(l Load) bool { return step.changes(l) }) {
-			item.Fail("there is no such load to change", "add one to load, with rate: 0 if it is to begin here")
+		if do == "load" && !slices.ContainsFunc(s.Load,
+			func(l Load) bool { return step.changes(l) }) {
+			item.Fail("there is no such load to change",
+				"add one to load, with rate: 0 if it is to begin here")
 		}
 		s.Steps = append(s.Steps, step)
 	}
@@ -78,10 +82,14 @@ func (s *Scenario) checkRedis(v strictyaml.Value) {
 			continue
 		}
 		if embedded[step.Region] {
-			v.FailAt(step.pos, "the Redis of "+step.Region+" is an embedded one, for its clock is moved", "move the clock of another region, or let this one's Redis be")
+			v.FailAt(step.pos, "the Redis of "+step.Region+
+				" is an embedded one, for its clock is moved",
+				"move the clock of another region, or let this one's Redis be")
 		}
 		if over[step.Region] {
-			v.FailAt(step.pos, "the Redis of "+step.Region+" was failed over before, and only its copy is left", "let failover-redis be the last step about this Redis")
+			v.FailAt(step.pos, "the Redis of "+step.Region+
+				" was failed over before, and only its copy is left",
+				"let failover-redis be the last step about this Redis")
 		}
 		over[step.Region] = over[step.Region] || step.Do == "failover-redis"
 	}
@@ -89,7 +97,8 @@ func (s *Scenario) checkRedis(v strictyaml.Value) {
 
 // changes reports whether a step with the word load concerns a load.
 func (s Step) changes(l Load) bool {
-	return s.Region == l.Region && s.Limit == l.Limit && (s.Key == nil || slices.Equal(s.Key, l.Key))
+	return s.Region == l.Region && s.Limit == l.Limit &&
+		(s.Key == nil || slices.Equal(s.Key, l.Key))
 }
 
 // shortest is the minimum duration of anything that is done.
@@ -145,7 +154,9 @@ func (s *Scenario) readStep(step *Step, f strictyaml.Object) {
 	if step.between() {
 		step.complete(regions)
 		if !step.somewhere() {
-			f.At("do").Fail(fmt.Sprintf("there is no way between %s and %s", strings.Join(step.Between, ", "), cmp.Or(strings.Join(step.And, ", "), "no other region")), "name regions of which two are different")
+			f.At("do").Fail(fmt.Sprintf("there is no way between %s and %s",
+				strings.Join(step.Between, ", "), cmp.Or(strings.Join(step.And, ", "),
+					"no other region")), "name regions of which two are different")
 		}
 	}
 	if v, given := f.Field("every"); given && step.Every > step.For {
@@ -162,7 +173,8 @@ func (s *Step) complete(regions []string) {
 		s.Between, s.And = regions, regions
 	}
 	if s.And == nil {
-		s.And = slices.DeleteFunc(slices.Clone(regions), func(r string) bool { return slices.Contains(s.Between, r) })
+		s.And = slices.DeleteFunc(slices.Clone(regions),
+			func(r string) bool { return slices.Contains(s.Between, r) })
 	}
 }
 
@@ -215,12 +227,14 @@ func (s *Scenario) readExpectations(v strictyaml.Value) {
 
 func (s *Scenario) readExpectation(e *Expectation, f strictyaml.Object) {
 	read := map[string]func(v strictyaml.Value){
-		"limit":    func(v strictyaml.Value) { e.Limit = strictyaml.OneOf(v, s.limitNames()...) },
-		"region":   func(v strictyaml.Value) { e.Region = strictyaml.OneOf(v, s.regionNames()...) },
-		"from":     func(v strictyaml.Value) { e.From = v.Duration(0, s.Duration) },
-		"to":       func(v strictyaml.Value) { e.To = v.Duration(0, s.Duration) },
-		"after":    func(v strictyaml.Value) { e.After = v.Duration(0, s.Duration) },
-		"within":   func(v strictyaml.Value) { e.Within = v.Duration(time.Millisecond, s.Duration) },
+		"limit":  func(v strictyaml.Value) { e.Limit = strictyaml.OneOf(v, s.limitNames()...) },
+		"region": func(v strictyaml.Value) { e.Region = strictyaml.OneOf(v, s.regionNames()...) },
+		"from":   func(v strictyaml.Value) { e.From = v.Duration(0, s.Duration) },
+		"to":     func(v strictyaml.Value) { e.To = v.Duration(0, s.Duration) },
+		"after":  func(v strictyaml.Value) { e.After = v.Duration(0, s.Duration) },
+		"within": func(v strictyaml.Value) {
+			e.Within = v.Duration(time.Millisecond, s.Duration)
+		},
 		"at-least": func(v strictyaml.Value) { e.AtLeast = percentage(v) },
 		"percent":  func(v strictyaml.Value) { e.Percent = v.Integer(1, 100) },
 		"above":    func(v strictyaml.Value) { e.Above = v.Integer(1, policy.MaxLimit) },
@@ -242,7 +256,8 @@ func (s *Scenario) readExpectation(e *Expectation, f strictyaml.Object) {
 		e.Key = s.keyOf(v, e.Limit)
 	}
 	if e.To <= e.From {
-		f.At("that").Fail(fmt.Sprintf("the span from %s to %s is empty", e.From, e.To), "let it end after it begins")
+		f.At("that").Fail(fmt.Sprintf("the span from %s to %s is empty", e.From, e.To),
+			"let it end after it begins")
 	}
 }
 
@@ -294,7 +309,8 @@ func (s *Scenario) checkExpectation(v strictyaml.Value, e Expectation) {
 	case e.That == "split" && buckets[0].Units < 2*int64(len(s.Regions)):
 		v.Fail("the limit has no fixed split: it is less than two for each region, and all of it is entitled to one region", "choose a higher limit")
 	case e.That == "split" && buckets[0].Algorithm != "fixed_window":
-		v.Fail("only the windows of a fixed_window can be told apart", "choose a limit with algorithm: fixed_window")
+		v.Fail("only the windows of a fixed_window can be told apart",
+			"choose a limit with algorithm: fixed_window")
 	}
 	if e.That == "ceiling" && e.Above > 0 && len(e.Despite) > 0 {
 		v.Fail("above and despite both say how much is forgiven", "keep one of the two")

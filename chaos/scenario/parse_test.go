@@ -43,10 +43,12 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Name != "some-split" || s.Duration != 20*time.Second || len(s.Rows) != 2 || s.region("us").Nodes != 2 || s.region("eu").Nodes != 1 {
+	if s.Name != "some-split" || s.Duration != 20*time.Second || len(s.Rows) != 2 ||
+		s.region("us").Nodes != 2 || s.region("eu").Nodes != 1 {
 		t.Errorf("read as %+v", s)
 	}
-	if l := s.Load[1]; l.Cost != 2 || l.From != time.Second || l.To != 10*time.Second || strings.Join(l.Key, "|") != "x|1" {
+	if l := s.Load[1]; l.Cost != 2 || l.From != time.Second || l.To != 10*time.Second ||
+		strings.Join(l.Key, "|") != "x|1" {
 		t.Errorf("the second load is read as %+v", l)
 	}
 	cut, kill, heal := s.Steps[0], s.Steps[1], s.Steps[2]
@@ -56,13 +58,16 @@ func TestParse(t *testing.T) {
 	if kill.Node != 1 || kill.Times != 1 || len(heal.Between) != 2 || len(heal.And) != 2 {
 		t.Errorf("what is left out is read as %+v, %+v", kill, heal)
 	}
-	if e := s.Expect[1]; e.AtLeast != 90 || e.From != 2*time.Second || s.Expect[0].To != s.Duration {
+	if e := s.Expect[1]; e.AtLeast != 90 || e.From != 2*time.Second ||
+		s.Expect[0].To != s.Duration {
 		t.Errorf("the expectations are %+v", s.Expect)
 	}
 	first, second := s.Document(1, nil), s.Document(2, map[string]int64{"us": 7})
-	for text, want := range map[string][2]bool{"more": {false, true}, "us: {weight: 7}": {false, true}, "pair": {true, true}, "version: 2": {false, true}} {
+	for text, want := range map[string][2]bool{"more": {false, true},
+		"us: {weight: 7}": {false, true}, "pair": {true, true}, "version: 2": {false, true}} {
 		if strings.Contains(first, text) != want[0] || strings.Contains(second, text) != want[1] {
-			t.Errorf("%q: in version 1 %v, in version 2 %v", text, strings.Contains(first, text), strings.Contains(second, text))
+			t.Errorf("%q: in version 1 %v, in version 2 %v", text, strings.Contains(first, text),
+				strings.Contains(second, text))
 		}
 	}
 	if b := s.Watched(); len(b) != 2 || b[0].Splits["us"] != 80 || b[1].Name() != "pair/x,1" {
@@ -74,44 +79,70 @@ func TestParse(t *testing.T) {
 // to correct it.
 func TestInvalid(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
-		{"unknown field", "rows: [1, 8]", "row: [1, 8]", "f.yaml:3:1: row: no such field; did you mean rows?"},
-		{"a field of another word", "only: udp", "percent: 3", "f.yaml:18:38: steps[1].percent: no such field; use one of do, at, between, and, one-way, only"},
+		{"unknown field", "rows: [1, 8]", "row: [1, 8]",
+			"f.yaml:3:1: row: no such field; did you mean rows?"},
+		{"a field of another word", "only: udp", "percent: 3",
+			"f.yaml:18:38: steps[1].percent: no such field; use one of do, at, between, and, one-way, only"},
 		{"missing field", "duration: 20s\n", "", "f.yaml:1:1: duration: missing; add duration"},
-		{"unknown word", "do: heal", "do: mend", `steps[0].do: "mend" is not known here; did you mean mend-disk?`},
+		{"unknown word", "do: heal", "do: mend",
+			`steps[0].do: "mend" is not known here; did you mean mend-disk?`},
 		{"no word", "at: 9s, do: heal", "at: 9s", "steps[0]: do is missing; add do: and one of"},
 		{"not YAML", "rows: [1, 8]", "rows: [1, 8", "not valid YAML"},
-		{"no such region", "{region: us, limit: account", "{region: uk, limit: account", `f.yaml:14:14: load[0].region: "uk" is not known here; did you mean us?`},
+		{"no such region", "{region: us, limit: account", "{region: uk, limit: account",
+			`f.yaml:14:14: load[0].region: "uk" is not known here; did you mean us?`},
 		{"limit with a mistake", "limit: 200,", "limit: many,", "f.yaml:9:82: limits[0].limit:"},
 		{"added with a mistake", "limit: 5,", "limit: -5,", "f.yaml:12:76: limits[0].limit:"},
-		{"added twice", "name: more", "name: account", "together with limits it is no valid document"},
-		{"a key too short", `key: [x, "1"]`, "key: [x]", "1 values for a key of 2; give a value for a, b"},
+		{"added twice", "name: more", "name: account",
+			"together with limits it is no valid document"},
+		{"a key too short", `key: [x, "1"]`, "key: [x]",
+			"1 values for a key of 2; give a value for a, b"},
 		{"two limits at once", "key: [a, b]", "key: [account]", "this request meets"},
-		{"step after the end", "at: 9s", "at: 21s", `steps[0].at: "21s" is out of range; write a duration like 500ms or 10s, from 0s to 20s`},
-		{"no such node", "region: us, points", "region: us, node: 3, points", `steps[2].node: 3 is out of range; write a whole number from 1 to 2`},
-		{"no such point", "after-fsync", "after-all", `"after-all" is not known here; use one of before-debit`},
+		{"step after the end", "at: 9s", "at: 21s",
+			`steps[0].at: "21s" is out of range; write a duration like 500ms or 10s, from 0s to 20s`},
+		{"no such node", "region: us, points", "region: us, node: 3, points",
+			`steps[2].node: 3 is out of range; write a whole number from 1 to 2`},
+		{"no such point", "after-fsync", "after-all",
+			`"after-all" is not known here; use one of before-debit`},
 		{"empty span", "from: 2s, to: 9s", "from: 9s, to: 9s", "the span from 9s to 9s is empty"},
-		{"no load on it", "that: ceiling, limit: account,", `that: ceiling, limit: account, key: "43",`, "there is no load on this"},
-		{"on several", "that: split, limit: account", "that: split", "there is load on several limits or keys"},
-		{"no window to tell apart", "that: split, limit: account", "that: split, limit: pair", "only the windows of a fixed_window"},
-		{"forgiven twice", "that: ceiling, limit: account,", "that: ceiling, limit: account, above: 5,", "above and despite both say"},
+		{"no load on it", "that: ceiling, limit: account,",
+			`that: ceiling, limit: account, key: "43",`, "there is no load on this"},
+		{"on several", "that: split, limit: account", "that: split",
+			"there is load on several limits or keys"},
+		{"no window to tell apart", "that: split, limit: account", "that: split, limit: pair",
+			"only the windows of a fixed_window"},
+		{"forgiven twice", "that: ceiling, limit: account,",
+			"that: ceiling, limit: account, above: 5,", "above and despite both say"},
 		{"name", "name: some-split", "name: Some Split", "is no name of a scenario"},
 		{"percentage", "90%", "101%", `"101" is no percentage`},
 		{"and alone", "between: [us], only", "and: [us], only", "and is given without between"},
 		{"one region", "  eu: {weight: 60}\n", "", "1 regions; name 2 to 20"},
-		{"nothing expected", valid[strings.Index(valid, "expect:"):], "expect: []\n", "nothing is expected"},
+		{"nothing expected", valid[strings.Index(valid, "expect:"):], "expect: []\n",
+			"nothing is expected"},
 		{"empty", valid, "", "the file is empty"},
 		{"given twice", "rows: [1, 8]", "about: again", "given twice"},
-		{"load to change", "do: heal", "do: load, region: eu, limit: account, rate: 5", "there is no such load to change"},
-		{"no way to cut", "between: [us]", "between: [us, eu]", "there is no way between us, eu and no other region"},
-		{"a way to itself", "between: [us], only: udp", "between: [us], and: [us]", "there is no way between us and us"},
-		{"flaps for less than once", "do: heal", "do: flap, every: 3s, for: 1s", "every is longer than for"},
-		{"Redis after a failover", "do: heal", "do: kill-redis, region: us}\n  - {at: 5s, do: failover-redis, region: us", "the Redis of us was failed over before"},
-		{"Redis whose clock is moved", "do: heal", "do: flush-redis, region: us}\n  - {at: 10s, do: clock, region: us, by: -500ms", "the Redis of us is an embedded one, for its clock is moved"},
+		{"load to change", "do: heal", "do: load, region: eu, limit: account, rate: 5",
+			"there is no such load to change"},
+		{"no way to cut", "between: [us]", "between: [us, eu]",
+			"there is no way between us, eu and no other region"},
+		{"a way to itself", "between: [us], only: udp", "between: [us], and: [us]",
+			"there is no way between us and us"},
+		{"flaps for less than once", "do: heal", "do: flap, every: 3s, for: 1s",
+			"every is longer than for"},
+		{"Redis after a failover", "do: heal",
+			"do: kill-redis, region: us}\n  - {at: 5s, do: failover-redis, region: us",
+			"the Redis of us was failed over before"},
+		{"Redis whose clock is moved", "do: heal",
+			"do: flush-redis, region: us}\n  - {at: 10s, do: clock, region: us, by: -500ms",
+			"the Redis of us is an embedded one, for its clock is moved"},
 		{"clock that stays", "do: heal", "do: clock, region: us, by: 0s", "this moves no clock"},
-		{"clock too far", "do: heal", "do: clock, region: us, by: -2m", `"-2m" is out of range; write a duration like 500ms or 10s, from -1m0s to 1m0s`},
-		{"too much load", "rate: 300", "rate: 20000}\n  - {region: eu, limit: account, key: \"42\", rate: 20000}\n  - {region: us, limit: account, key: \"41\", rate: 20000, to: 10s", "requests: more than 1000000 cannot be kept"},
-		{"home mode", "limit: 200", "limit: 3", "has no fixed split: it is less than two for each region"},
-		{"times alone", "region: us, points: [after-fsync]", "region: us, times: 3", "times is for points"},
+		{"clock too far", "do: heal", "do: clock, region: us, by: -2m",
+			`"-2m" is out of range; write a duration like 500ms or 10s, from -1m0s to 1m0s`},
+		{"too much load", "rate: 300",
+			"rate: 20000}\n  - {region: eu, limit: account, key: \"42\", rate: 20000}\n  - {region: us, limit: account, key: \"41\", rate: 20000, to: 10s", "requests: more than 1000000 cannot be kept"},
+		{"home mode", "limit: 200", "limit: 3",
+			"has no fixed split: it is less than two for each region"},
+		{"times alone", "region: us, points: [after-fsync]", "region: us, times: 3",
+			"times is for points"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if !strings.Contains(valid, c.old) {

@@ -47,7 +47,8 @@ func (b *board) Do(ctx context.Context, s Step) (string, error) {
 	return "some outcome", nil
 }
 
-func (b *board) Ask(ctx context.Context, region string, turn uint64, q Question) (oracle.Answer, bool) {
+func (b *board) Ask(ctx context.Context, region string, turn uint64, q Question) (oracle.Answer,
+	bool) {
 	sleep(ctx, b.slow)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,7 +60,8 @@ func (b *board) Ask(ctx context.Context, region string, turn uint64, q Question)
 		return oracle.Answer{}, false // not sent
 	}
 	now := time.Now()
-	return oracle.Answer{Bucket: q.Bucket, Region: region, Sequence: turn + 1, Cost: q.Cost, Outcome: oracle.Denied, Sent: now, Seen: now,
+	return oracle.Answer{Bucket: q.Bucket, Region: region, Sequence: turn + 1, Cost: q.Cost,
+		Outcome: oracle.Denied, Sent: now, Seen: now,
 		At: now.UnixMicro(), Cell: q.Limit.CellOf(now.UnixMicro())}, true
 }
 
@@ -110,14 +112,16 @@ func TestPlay(t *testing.T) {
 			told = append(told, fmt.Sprintf(format, args...))
 		}
 		r, err := played(t).Play(t.Context(), b, Options{Seed: 1,
-			Began: func(s Step) { tell("begin %s", s.Do) }, Done: func(e Event) { tell("done %s %s", e.Step.Do, e.To) }})
+			Began: func(s Step) { tell("begin %s", s.Do) },
+			Done:  func(e Event) { tell("done %s %s", e.Step.Do, e.To) }})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if want := "begin load, done load 2s, begin cut, begin heal, done cut 6s, done heal 7s"; strings.Join(told, ", ") != want {
 			t.Errorf("told %v, want %s", told, want)
 		}
-		if len(r.Events) != 3 || r.Events[1].Outcome != "some outcome" || r.Events[1].Effect != 3 || r.Events[2].Effect != 0 || len(r.Health) != 1 {
+		if len(r.Events) != 3 || r.Events[1].Outcome != "some outcome" || r.Events[1].Effect != 3 ||
+			r.Events[2].Effect != 0 || len(r.Health) != 1 {
 			t.Errorf("recorded %+v, %+v, %+v", r.Events, r.Facts, r.Health)
 		}
 		var first, last time.Duration
@@ -130,7 +134,8 @@ func TestPlay(t *testing.T) {
 			last = max(last, r.sent(a))
 		}
 		// 20 units a second over 8 s, give or take one request; 10 over 2 s.
-		if units["us"] < 156 || units["us"] > 164 || units["eu"]+r.Unsent["eu"] < 19 || r.Unsent["eu"] != 1 {
+		if units["us"] < 156 || units["us"] > 164 || units["eu"]+r.Unsent["eu"] < 19 ||
+			r.Unsent["eu"] != 1 {
 			t.Errorf("asked for %v, and %v not sent", units, r.Unsent)
 		}
 		if first < 2*time.Second || last > 10*time.Second {
@@ -154,7 +159,8 @@ func TestPlayRecordsWhatFails(t *testing.T) {
 func TestPlayDoesNothingWhereAStepIsImpossible(t *testing.T) {
 	b := &board{impossible: "heal"}
 	_, err := played(t).Play(t.Context(), b, Options{})
-	if !errors.Is(err, ErrNotStarted) || !strings.Contains(err.Error(), "played.yaml:15:5: heal: between all regions: not possible against") {
+	if !errors.Is(err, ErrNotStarted) || !strings.Contains(err.Error(),
+		"played.yaml:15:5: heal: between all regions: not possible against") {
 		t.Errorf("the error is %v", err)
 	}
 	if len(b.done) > 0 || len(slices.Collect(maps.Keys(b.turns))) > 0 {
@@ -177,8 +183,10 @@ func TestPlayIsEndedEarly(t *testing.T) {
 // TestAMovedClockIsJudgedByItsOwnTime: store times may be as far from the judge's clock as steps
 // move them, but no further.
 func TestAMovedClockIsJudgedByItsOwnTime(t *testing.T) {
-	s, err := Parse("clock.yaml", []byte(strings.NewReplacer("do: cut, between: [us]", "do: clock, region: us, by: -3s}\n  - {at: 4s, do: clock, region: us, by: 5s",
-		"EXPECT", "that: alive").Replace(judged)))
+	s, err := Parse("clock.yaml",
+		[]byte(strings.NewReplacer("do: cut, between: [us]",
+			"do: clock, region: us, by: -3s}\n  - {at: 4s, do: clock, region: us, by: 5s",
+			"EXPECT", "that: alive").Replace(judged)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +199,9 @@ func TestAMovedClockIsJudgedByItsOwnTime(t *testing.T) {
 // waits for answers.
 func TestLoadThatDoesNotFit(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		s, err := Parse("shed.yaml", []byte(strings.NewReplacer("rate: 10}\n  - {region: eu", "rate: 1000}\n  - {region: eu", "EXPECT", "that: alive").Replace(judged)))
+		s, err := Parse("shed.yaml",
+			[]byte(strings.NewReplacer("rate: 10}\n  - {region: eu", "rate: 1000}\n  - {region: eu",
+				"EXPECT", "that: alive").Replace(judged)))
 		if err != nil {
 			t.Fatal(err)
 		}

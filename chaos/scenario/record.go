@@ -94,14 +94,17 @@ func (r *recorder) event(e Event) {
 func (r *recorder) done() *Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	slices.SortStableFunc(r.record.Answers, func(a, b oracle.Answer) int { return a.Seen.Compare(b.Seen) })
-	slices.SortStableFunc(r.record.Events, func(a, b Event) int { return cmp.Compare(a.From, b.From) })
+	slices.SortStableFunc(r.record.Answers,
+		func(a, b oracle.Answer) int { return a.Seen.Compare(b.Seen) })
+	slices.SortStableFunc(r.record.Events,
+		func(a, b Event) int { return cmp.Compare(a.From, b.From) })
 	return &r.record
 }
 
 // of returns the answers about one bucket.
 func (r *Record) of(bucket string) []oracle.Answer {
-	return slices.DeleteFunc(slices.Clone(r.Answers), func(a oracle.Answer) bool { return a.Bucket != bucket })
+	return slices.DeleteFunc(slices.Clone(r.Answers),
+		func(a oracle.Answer) bool { return a.Bucket != bucket })
 }
 
 // sent returns when a request was sent, since the load began.

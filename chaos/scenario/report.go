@@ -12,14 +12,17 @@ import (
 // Report returns the content of the page about a run. command is the command line that plays it
 // again, and version that of the quotad under test.
 func (s *Scenario) Report(r *Record, results []Result, command, version string) report.Run {
-	run := report.Run{Title: s.Name, About: s.About, Command: command, Began: r.Began, Length: r.Length, OK: OK(results),
-		Verdict: "All that was expected was met.", Seed: r.Seed, Version: version, Regions: s.regionNames(), Bands: r.bands()}
+	run := report.Run{Title: s.Name, About: s.About, Command: command, Began: r.Began,
+		Length: r.Length, OK: OK(results),
+		Verdict: "All that was expected was met.", Seed: r.Seed, Version: version,
+		Regions: s.regionNames(), Bands: r.bands()}
 	missed := 0
 	for _, one := range results {
 		if !one.OK {
 			missed++
 		}
-		run.Expectations = append(run.Expectations, report.Expectation{Text: one.Text, Want: one.Want, Got: one.Got, OK: one.OK})
+		run.Expectations = append(run.Expectations, report.Expectation{Text: one.Text,
+			Want: one.Want, Got: one.Got, OK: one.OK})
 	}
 	if missed > 0 {
 		run.Verdict = fmt.Sprintf("%d of %d expectations were not met.", missed, len(results))
@@ -39,13 +42,16 @@ func (s *Scenario) Report(r *Record, results []Result, command, version string) 
 	}
 	for _, region := range run.Regions {
 		if n := r.Unsent[region]; n > 0 {
-			run.Notes = append(run.Notes, fmt.Sprintf("%d requests to %s were never sent, because no node accepted the connection; they count for nothing.", n, region))
+			run.Notes = append(run.Notes,
+				fmt.Sprintf("%d requests to %s were never sent, because no node accepted the connection; they count for nothing.", n, region))
 		}
 		if n := r.Shed[region]; n > 0 {
-			run.Notes = append(run.Notes, fmt.Sprintf("%d requests to %s fell due while %d waited for an answer, and were not sent: so much less was asked for than the scenario says.", n, region, mostUnderWay))
+			run.Notes = append(run.Notes,
+				fmt.Sprintf("%d requests to %s fell due while %d waited for an answer, and were not sent: so much less was asked for than the scenario says.", n, region, mostUnderWay))
 		}
 		if n := r.Behind[region]; n > 0 {
-			run.Notes = append(run.Notes, fmt.Sprintf("%d requests to %s were not sent in time, because this machine was too slow.", n, region))
+			run.Notes = append(run.Notes,
+				fmt.Sprintf("%d requests to %s were not sent in time, because this machine was too slow.", n, region))
 		}
 	}
 	return run
@@ -54,10 +60,12 @@ func (s *Scenario) Report(r *Record, results []Result, command, version string) 
 // reportLimit returns the record of one bucket for the page.
 func (s *Scenario) reportLimit(r *Record, b Bucket) report.Limit {
 	c := s.Ceiling(r, b)
-	l := report.Limit{Name: b.Limit, Key: b.Key, Algorithm: b.Algorithm, Units: b.Units, Burst: b.Burst, Window: b.Window,
+	l := report.Limit{Name: b.Limit, Key: b.Key, Algorithm: b.Algorithm, Units: b.Units,
+		Burst: b.Burst, Window: b.Window,
 		Max: c.Certain, Excess: max(c.Certain-c.Verdict.Limit, 0)}
 	for _, e := range s.Expect {
-		if e.That != "ceiling" || !slices.ContainsFunc(e.buckets(s.Watched()), func(o Bucket) bool { return o.Name() == b.Name() }) {
+		if e.That != "ceiling" || !slices.ContainsFunc(e.buckets(s.Watched()),
+			func(o Bucket) bool { return o.Name() == b.Name() }) {
 			continue
 		}
 		if units, why, err := s.Allowed(r, b, c, e.Despite); err == nil && units > l.Allowed {
@@ -88,8 +96,10 @@ func (s *Scenario) slots(r *Record, answers []oracle.Answer) []report.Slot {
 	regions := s.regionNames()
 	all := make([]report.Slot, (r.Length+slotLength-1)/slotLength)
 	for i := range all {
-		all[i] = report.Slot{At: time.Duration(i) * slotLength, Length: slotLength, Offered: make([]int64, len(regions)),
-			Admitted: make([]int64, len(regions)), Denied: make([]int64, len(regions)), Unknown: make([]int64, len(regions))}
+		all[i] = report.Slot{At: time.Duration(i) * slotLength, Length: slotLength,
+			Offered:  make([]int64, len(regions)),
+			Admitted: make([]int64, len(regions)), Denied: make([]int64, len(regions)),
+			Unknown: make([]int64, len(regions))}
 	}
 	for _, a := range answers {
 		i, at := slices.Index(regions, a.Region), int(r.sent(a)/slotLength)
@@ -118,7 +128,8 @@ func (s *Scenario) shares(r *Record, answers []oracle.Answer) (all []report.Shar
 		if i < 0 || !decided(a) || local(a) || a.Entitlement == 0 && a.Share == 0 {
 			continue
 		}
-		now := report.Share{Region: i, Share: a.Share, Entitlement: a.Entitlement, Degraded: a.Degraded}
+		now := report.Share{Region: i, Share: a.Share, Entitlement: a.Entitlement,
+			Degraded: a.Degraded}
 		if before, known := last[a.Region]; known && before == now {
 			continue
 		}
@@ -132,7 +143,8 @@ func (s *Scenario) shares(r *Record, answers []oracle.Answer) (all []report.Shar
 // cells counts what windows admitted, by their labels.
 func (s *Scenario) cells(r *Record, b Bucket, answers []oracle.Answer) []report.Cell {
 	limit, regions := b.judged(), s.regionNames()
-	first, last := limit.CellOf(r.Began.UnixMicro()), limit.CellOf(r.Began.Add(r.Length).UnixMicro())
+	first, last := limit.CellOf(r.Began.UnixMicro()),
+		limit.CellOf(r.Began.Add(r.Length).UnixMicro())
 	all := make([]report.Cell, last-first+1)
 	for i := range all {
 		from := time.UnixMicro((first + int64(i)) * b.Window.Microseconds()).Sub(r.Began)
@@ -149,7 +161,8 @@ func (s *Scenario) cells(r *Record, b Bucket, answers []oracle.Answer) []report.
 			}
 			continue
 		}
-		from, to := limit.CellOf(a.Sent.Add(-clockSlack).UnixMicro()), limit.CellOf(a.Seen.Add(clockSlack).UnixMicro())
+		from, to := limit.CellOf(a.Sent.Add(-clockSlack).UnixMicro()),
+			limit.CellOf(a.Seen.Add(clockSlack).UnixMicro())
 		if local(a) && from == to && from >= first && to <= last {
 			all[from-first].Admitted[i] += a.Cost // certainly in this cell, though without a store
 			continue

@@ -50,7 +50,8 @@ func (s *Scenario) Play(ctx context.Context, stage Stage, o Options) (*Record, e
 		return nil, err
 	}
 	p := &play{Scenario: s, stage: stage, options: o}
-	p.recorder.record = Record{Seed: o.Seed, Unsent: map[string]int64{}, Length: s.Duration, Bounds: o.Bounds}
+	p.recorder.record = Record{Seed: o.Seed, Unsent: map[string]int64{}, Length: s.Duration,
+		Bounds: o.Bounds}
 	if err := p.prepare(); err != nil {
 		return nil, err
 	}
@@ -64,7 +65,8 @@ func (s *Scenario) Play(ctx context.Context, stage Stage, o Options) (*Record, e
 		return nil, fmt.Errorf("scenario %s was ended early: %w", s.Name, err)
 	}
 	r := p.recorder.done()
-	r.Shed, r.Behind = p.notSent(func(s load.Stats) int64 { return s.Shed }), p.notSent(func(s load.Stats) int64 { return s.Behind })
+	r.Shed, r.Behind = p.notSent(func(s load.Stats) int64 { return s.Shed }),
+		p.notSent(func(s load.Stats) int64 { return s.Behind })
 	r.Facts = stage.Facts()
 	for i, e := range r.Events {
 		if e.Step.hasEffect() {
@@ -87,8 +89,12 @@ type play struct {
 func (p *play) prepare() error {
 	for i, l := range p.Load {
 		q := p.question(l)
-		flow, err := load.NewGenerator(load.Config{Region: l.Region, Seed: p.options.Seed + uint64(i), Cost: l.Cost,
-			MaxInFlight: mostUnderWay, Grace: 2 * askTimeout, Do: func(ctx context.Context, r load.Request) { p.ask(ctx, r, q) }})
+		flow, err := load.NewGenerator(load.Config{Region: l.Region,
+			Seed: p.options.Seed + uint64(i), Cost: l.Cost,
+			MaxInFlight: mostUnderWay, Grace: 2 * askTimeout, Do: func(ctx context.Context,
+				r load.Request) {
+				p.ask(ctx, r, q)
+			}})
 		if err != nil {
 			return err
 		}
@@ -143,7 +149,8 @@ func (p *play) notSent(count func(load.Stats) int64) map[string]int64 {
 }
 
 // change sets the rate of a load at a time.
-func (p *play) change(ctx context.Context, began time.Time, at time.Duration, flow int, rate int64) {
+func (p *play) change(ctx context.Context, began time.Time, at time.Duration, flow int,
+	rate int64) {
 	if sleep(ctx, time.Until(began.Add(at))) {
 		p.flows[flow].SetRate(load.PerSecond(rate))
 	}

@@ -158,7 +158,8 @@ func (s *Scenario) Watched() []Bucket {
 			continue
 		}
 		entry := s.limit(l.Limit)
-		b.Algorithm, b.Units, b.Burst, b.Window = string(entry.Algorithm), int64(entry.Limit), int64(entry.Burst), entry.Window
+		b.Algorithm, b.Units, b.Burst, b.Window = string(entry.Algorithm), int64(entry.Limit),
+			int64(entry.Burst), entry.Window
 		b.Splits = map[string]int64{}
 		total := quantity.Units(0)
 		for _, w := range entry.Weights {
@@ -205,8 +206,9 @@ const clockSlack = 5 * time.Millisecond
 
 // judged returns the limit that the bucket is judged by.
 func (b Bucket) judged() oracle.Limit {
-	return oracle.Limit{Limit: b.Units, Burst: b.Burst, Window: b.Window, Algorithm: b.Algorithm, ClockSlack: clockSlack + b.Apart,
-		Settle: oracle.DefaultSettle + 2*b.Apart}
+	return oracle.Limit{Limit: b.Units, Burst: b.Burst, Window: b.Window, Algorithm: b.Algorithm,
+		ClockSlack: clockSlack + b.Apart,
+		Settle:     oracle.DefaultSettle + 2*b.Apart}
 }
 
 // question returns the request of a load.

@@ -11,11 +11,12 @@ type word struct {
 
 // steps are the words of steps, with their fields.
 var steps = map[string]word{
-	"load":           {required: []string{"region", "limit", "rate"}, optional: []string{"key"}},
-	"cut":            {optional: []string{"between", "and", "one-way", "only"}},
-	"heal":           {optional: []string{"between", "and"}},
-	"delay":          {required: []string{"by"}, optional: []string{"between", "and", "one-way"}},
-	"lose":           {required: []string{"percent"}, optional: []string{"between", "and", "one-way"}},
+	"load":  {required: []string{"region", "limit", "rate"}, optional: []string{"key"}},
+	"cut":   {optional: []string{"between", "and", "one-way", "only"}},
+	"heal":  {optional: []string{"between", "and"}},
+	"delay": {required: []string{"by"}, optional: []string{"between", "and", "one-way"}},
+	"lose": {required: []string{"percent"}, optional: []string{"between", "and",
+		"one-way"}},
 	"flap":           {required: []string{"every", "for"}, optional: []string{"between", "and"}},
 	"kill":           {required: []string{"region"}, optional: []string{"node", "points", "times"}},
 	"start":          {required: []string{"region"}, optional: []string{"node"}},
@@ -38,17 +39,21 @@ var steps = map[string]word{
 var expectations = map[string]word{
 	"ceiling":  {optional: []string{"limit", "key", "despite", "above"}},
 	"admitted": {required: []string{"at-least"}, optional: []string{"limit", "key", "from", "to"}},
-	"split":    {required: []string{"region"}, optional: []string{"limit", "key", "from", "to", "at-least"}},
+	"split": {required: []string{"region"}, optional: []string{"limit", "key", "from", "to",
+		"at-least"}},
 	"degraded": {optional: []string{"region", "from", "to"}},
 	"in-touch": {optional: []string{"region", "from", "to"}},
-	"borrows":  {required: []string{"region", "after", "within"}, optional: []string{"limit", "key"}},
-	"answers":  {required: []string{"within"}, optional: []string{"percent", "region", "from", "to"}},
-	"ready":    {required: []string{"region", "after", "within"}, optional: []string{"node"}},
-	"alive":    {},
+	"borrows": {required: []string{"region", "after", "within"},
+		optional: []string{"limit", "key"}},
+	"answers": {required: []string{"within"}, optional: []string{"percent", "region", "from",
+		"to"}},
+	"ready": {required: []string{"region", "after", "within"}, optional: []string{"node"}},
+	"alive": {},
 }
 
 // points are the points of a transfer at which a node can be told to kill itself.
-var points = []string{"before-debit", "after-debit", "after-fsync", "after-reply", "before-credit", "after-credit"}
+var points = []string{"before-debit", "after-debit", "after-fsync", "after-reply", "before-credit",
+	"after-credit"}
 
 // between reports whether a step concerns the traffic between regions.
 func (s Step) between() bool { return slices.Contains(steps[s.Do].optional, "between") }

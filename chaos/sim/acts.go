@@ -82,7 +82,8 @@ func (w *world) disturb(a Act) {
 	case CutHints:
 		begin, end = func(l *wire) { l.hintsCut++ }, func(l *wire) { l.hintsCut-- }
 	case Lossy:
-		begin, end = func(l *wire) { l.lossy = append(l.lossy, a.Amount) }, func(l *wire) { l.lossy = l.lossy[1:] }
+		begin, end = func(l *wire) { l.lossy = append(l.lossy, a.Amount) },
+			func(l *wire) { l.lossy = l.lossy[1:] }
 	case Slow:
 		begin, end = func(l *wire) { l.slow += a.Amount }, func(l *wire) { l.slow -= a.Amount }
 	}
@@ -175,7 +176,8 @@ func (w *world) change(a Act) {
 	n.die()
 	n.file = d
 	if err := n.start(false); err == nil {
-		w.breaks("documents", "%s serves under version 1 after it has under version %d", n.name, newer.Version)
+		w.breaks("documents", "%s serves under version 1 after it has under version %d", n.name,
+			newer.Version)
 	}
 	if n.live != nil {
 		n.die()

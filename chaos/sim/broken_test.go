@@ -7,8 +7,10 @@ var onceBroken = map[string]*Plan{
 	// A node had to open its store anew, and its document was older than the one in force there. It
 	// could neither open the store nor adopt the newer document.
 	"a store opened anew under a newer document": {
-		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 3, Nodes: 2}, {Name: "r1", Weight: 4, Nodes: 1}, {Name: "r2", Weight: 4, Nodes: 1}},
-		OneWay: [][]int64{{0, 20_000, 60_000}, {20_000, 0, 60_000}, {60_000, 60_000, 0}}, Keys: []string{"k0"},
+		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 3, Nodes: 2},
+			{Name: "r1", Weight: 4, Nodes: 1}, {Name: "r2", Weight: 4, Nodes: 1}},
+		OneWay: [][]int64{{0, 20_000, 60_000}, {20_000, 0, 60_000}, {60_000, 60_000, 0}},
+		Keys:   []string{"k0"},
 		Document: `
 regions: {r0: {weight: 3}, r1: {weight: 4}, r2: {weight: 4}}
 limits:
@@ -24,20 +26,23 @@ limits:
 	// Clocks are nearly a cell apart. A rate that was lent late in the lender's cell was borrowed
 	// from the beginning of the borrower's cell on, and so again in every cell.
 	"a rate had twice": {
-		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 5, Nodes: 1, Ahead: 922_000}, {Name: "r1", Weight: 4, Nodes: 1}},
+		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 5, Nodes: 1, Ahead: 922_000},
+			{Name: "r1", Weight: 4, Nodes: 1}},
 		OneWay: [][]int64{{0, 15_000}, {15_000, 0}}, Keys: []string{"k0"},
 		Document: `
 regions: {r0: {weight: 5}, r1: {weight: 4}}
 limits:
   - {name: l0, domain: api, key: [account], algorithm: token_bucket, limit: 300, window: 10s, on_store_failure: deny}
 `,
-		Acts: []Act{{ID: 1, At: 2_000_000, For: 30_000_000, Do: Steady, Region: 1, Amount: 10_000, Cost: 24}},
+		Acts: []Act{{ID: 1, At: 2_000_000, For: 30_000_000, Do: Steady, Region: 1, Amount: 10_000,
+			Cost: 24}},
 		Heal: 33_000_000, End: 45_000_000,
 	},
 	// Clocks are apart by a little more than a message takes. Units whose weight had faded by the
 	// lender's clock were lent, and still weighed by the borrower's clock.
 	"units that weigh here and had faded there": {
-		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 1, Nodes: 1, Ahead: 90_000}, {Name: "r1", Weight: 1, Nodes: 1}},
+		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 1, Nodes: 1, Ahead: 90_000},
+			{Name: "r1", Weight: 1, Nodes: 1}},
 		OneWay: [][]int64{{0, 15_000}, {15_000, 0}}, Keys: []string{"k0"},
 		Document: `
 regions: {r0: {weight: 1}, r1: {weight: 1}}
@@ -45,15 +50,18 @@ limits:
   - {name: l0, domain: api, key: [account], algorithm: sliding_window_counter, limit: 10000, window: 10s, on_store_failure: deny}
 `,
 		Acts: []Act{
-			{ID: 1, At: 2_000_000, For: 9_000_000, Do: Steady, Region: 0, Amount: 1_000_000, Cost: 50},
-			{ID: 2, At: 2_000_000, For: 30_000_000, Do: Steady, Region: 1, Amount: 4_000_000, Cost: 50},
+			{ID: 1, At: 2_000_000, For: 9_000_000, Do: Steady, Region: 0, Amount: 1_000_000,
+				Cost: 50},
+			{ID: 2, At: 2_000_000, For: 30_000_000, Do: Steady, Region: 1, Amount: 4_000_000,
+				Cost: 50},
 		},
 		Heal: 33_000_000, End: 45_000_000,
 	},
 	// A store is unreachable around the end of a window. Its node admitted its parts of both
 	// windows at once, while the printed bound was that of one part.
 	"two windows' parts of a bucket at once": {
-		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 1, Nodes: 1}, {Name: "r1", Weight: 1, Nodes: 1}},
+		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 1, Nodes: 1},
+			{Name: "r1", Weight: 1, Nodes: 1}},
 		OneWay: [][]int64{{0, 15_000}, {15_000, 0}}, Keys: []string{"k0"},
 		Document: `
 regions: {r0: {weight: 1}, r1: {weight: 1}}

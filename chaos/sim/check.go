@@ -68,8 +68,10 @@ func (w *world) checkLedger(b *bucket) {
 	}
 	w.checkShares(b, held, total)
 	w.checkGiven(b, held)
-	if b.limit.kind() == algorithms.TokenBucket && b.excused < 0 && w.back+w.plan.drifted() == 0 && free > bursts {
-		w.breaks("conservation", "limit %s key %d: regions have %d tokens of %d", b.limit.policy.Name, b.key, free, bursts)
+	if b.limit.kind() == algorithms.TokenBucket && b.excused < 0 && w.back+w.plan.drifted() == 0 &&
+		free > bursts {
+		w.breaks("conservation", "limit %s key %d: regions have %d tokens of %d",
+			b.limit.policy.Name, b.key, free, bursts)
 	}
 }
 
@@ -92,19 +94,23 @@ func (w *world) checkShares(b *bucket, held []holding, total quantity.Units) {
 				}
 			}
 			if sum > total {
-				w.breaks("conservation", "limit %s key %d: shares of cell %d add up to %d of %d", b.limit.policy.Name, b.key, cell, sum, total)
+				w.breaks("conservation", "limit %s key %d: shares of cell %d add up to %d of %d",
+					b.limit.policy.Name, b.key, cell, sum, total)
 			}
 		}
 		used := held[i].Used
-		if b.limit.kind() == algorithms.FixedWindow && used > held[i].Share && !b.spentAlone(w.regions[i]) && w.regions[i].losses == 0 && b.lost[i] == 0 {
-			w.breaks("local", "limit %s key %d: %s has used %d of a share of %d", b.limit.policy.Name, b.key, w.regions[i].name, used, held[i].Share)
+		if b.limit.kind() == algorithms.FixedWindow && used > held[i].Share &&
+			!b.spentAlone(w.regions[i]) && w.regions[i].losses == 0 && b.lost[i] == 0 {
+			w.breaks("local", "limit %s key %d: %s has used %d of a share of %d",
+				b.limit.policy.Name, b.key, w.regions[i].name, used, held[i].Share)
 		}
 	}
 }
 
 // checkLent checks that a region does not lend more of its own rights than it may.
 func (w *world) checkLent(b *bucket, r *region, h *holding) {
-	f, burst := allocator.Part(b.spec.Entitlements[r.name], b.spec.Lending), allocator.Part(b.spec.Bursts[r.name], b.spec.Lending)
+	f, burst := allocator.Part(b.spec.Entitlements[r.name], b.spec.Lending),
+		allocator.Part(b.spec.Bursts[r.name], b.spec.Lending)
 	for _, row := range h.Rows {
 		if n := len(h.out); n == 0 || h.out[n-1].cell != row.Cell {
 			h.out = append(h.out, lentOf{cell: row.Cell})
@@ -115,7 +121,8 @@ func (w *world) checkLent(b *bucket, r *region, h *holding) {
 		// After a loss not all returns are known: more counts as lent than was lent.
 		restored := row.Cell <= b.lost[r.index]
 		if (o.units > f || o.burst > burst) && !restored {
-			w.breaks("conservation", "limit %s key %d: %s lends %d units and %d of burst of cell %d, and may lend %d and %d: %+v",
+			w.breaks("conservation",
+				"limit %s key %d: %s lends %d units and %d of burst of cell %d, and may lend %d and %d: %+v",
 				b.limit.policy.Name, b.key, r.name, o.units, o.burst, row.Cell, f, burst, h.Rows)
 		}
 	}
@@ -133,9 +140,11 @@ func (w *world) checkRises(b *bucket, r *region, rows []algorithms.PeerRow) {
 		}
 		k := seenRow{r.index, row.Peer, row.Cell}
 		was := b.seen[k]
-		if row.Lent < was.Lent || row.Returned < was.Returned || row.Borrowed < was.Borrowed || row.Regained < was.Regained ||
+		if row.Lent < was.Lent || row.Returned < was.Returned || row.Borrowed < was.Borrowed ||
+			row.Regained < was.Regained ||
 			row.BurstLent < was.BurstLent || row.BurstBorrowed < was.BurstBorrowed {
-			w.breaks("rows", "limit %s key %d: %s had %+v with %s of cell %d, and has %+v", b.limit.policy.Name, b.key, r.name, was, row.Peer, row.Cell, row.Row)
+			w.breaks("rows", "limit %s key %d: %s had %+v with %s of cell %d, and has %+v",
+				b.limit.policy.Name, b.key, r.name, was, row.Peer, row.Cell, row.Row)
 		}
 		b.seen[k] = row.Row
 	}
@@ -148,12 +157,15 @@ func (w *world) checkGiven(b *bucket, held []holding) {
 	for i, r := range w.regions {
 		for _, row := range held[i].Rows {
 			j := w.indexOf(row.Peer)
-			if j < 0 || !held[j].known || row.Cell <= b.excused || row.Cell <= b.lost[i] || row.Cell <= b.lost[j] || row.Cell < held[j].Cell || row.Cell > held[j].Cell+1 {
+			if j < 0 || !held[j].known || row.Cell <= b.excused || row.Cell <= b.lost[i] ||
+				row.Cell <= b.lost[j] || row.Cell < held[j].Cell || row.Cell > held[j].Cell+1 {
 				continue
 			}
 			given := rowOf(held[j].Rows, row.Cell, r.name)
-			if row.Borrowed > given.Lent || row.Regained > given.Returned || row.BurstBorrowed > given.BurstLent {
-				w.breaks("conservation", "limit %s key %d, cell %d: %s counts %+v of what %s has as %+v",
+			if row.Borrowed > given.Lent || row.Regained > given.Returned ||
+				row.BurstBorrowed > given.BurstLent {
+				w.breaks("conservation",
+					"limit %s key %d, cell %d: %s counts %+v of what %s has as %+v",
 					b.limit.policy.Name, b.key, row.Cell, r.name, row.Row, row.Peer, given)
 			}
 		}
@@ -196,7 +208,8 @@ func (n *node) noteRecorded(r exchange.Recorded) {
 		if r.OK {
 			id := rowID{row.Bucket, row.Peer, row.Cell}
 			was := n.durable[id]
-			was.Lent, was.Returned, was.Burst = max(was.Lent, row.Lent), max(was.Returned, row.Returned), max(was.Burst, row.Burst)
+			was.Lent, was.Returned, was.Burst = max(was.Lent, row.Lent),
+				max(was.Returned, row.Returned), max(was.Burst, row.Burst)
 			n.durable[id] = was
 		}
 	}
@@ -221,10 +234,12 @@ func (n *node) checkAsked(e exchange.Lent) {
 		// One message may ask twice: for units, and for burst.
 		for _, other := range n.lending[e.ID] {
 			if other.Bucket.ID == l.Bucket.ID && other.Cell == l.Cell {
-				l.Lent, l.Returned, l.Burst = max(l.Lent, other.Lent), max(l.Returned, other.Returned), max(l.Burst, other.Burst)
+				l.Lent, l.Returned, l.Burst = max(l.Lent, other.Lent),
+					max(l.Returned, other.Returned), max(l.Burst, other.Burst)
 			}
 		}
-		if g.Row.Lent > max(l.Lent, was.Lent) || g.Row.Returned > max(l.Returned, was.Returned) || g.Row.BurstLent > max(l.Burst, was.BurstLent) {
+		if g.Row.Lent > max(l.Lent, was.Lent) || g.Row.Returned > max(l.Returned, was.Returned) ||
+			g.Row.BurstLent > max(l.Burst, was.BurstLent) {
 			n.w.breaks("asked", "limit %s key %d: %s was asked by %s to reach %d lent, %d returned and %d of burst, had %+v, and has %+v",
 				b.limit.policy.Name, b.key, n.name, l.Peer, l.Lent, l.Returned, l.Burst, was, g.Row)
 		}
@@ -239,8 +254,10 @@ func (n *node) checkDurable(m exchange.Message, r exchange.Reply) {
 		}
 		row := n.durable[rowID{m.Asks[i].Bucket, m.From, g.Cell}]
 		if g.Lent > row.Lent || g.Returned > row.Returned || g.Burst > row.Burst {
-			n.w.breaks("journal", "%s announces %d lent, %d returned, %d of burst to %s of cell %d, and its journal has %d, %d and %d",
-				n.name, g.Lent, g.Returned, g.Burst, m.From, g.Cell, row.Lent, row.Returned, row.Burst)
+			n.w.breaks("journal",
+				"%s announces %d lent, %d returned, %d of burst to %s of cell %d, and its journal has %d, %d and %d",
+				n.name, g.Lent, g.Returned, g.Burst, m.From, g.Cell, row.Lent, row.Returned,
+				row.Burst)
 		}
 	}
 }
@@ -279,7 +296,8 @@ func (n *node) checkHeard(l exchange.Lend) {
 	const long = exchange.DegradedAfter + allocator.Second/5
 	i := n.w.indexOf(l.Peer)
 	if i < 0 || n.w.now-max(n.heard[i], n.born, n.paused) > long {
-		n.w.breaks("void", "%s lends to %s, which has not answered for %d µs", n.name, l.Peer, n.w.now-n.heard[i])
+		n.w.breaks("void", "%s lends to %s, which has not answered for %d µs", n.name, l.Peer,
+			n.w.now-n.heard[i])
 	}
 }
 
@@ -297,8 +315,10 @@ func (n *node) checkSplit(b *bucket, d admit.Decision) {
 		return
 	}
 	f := b.spec.Entitlements[r.name]
-	if d.Share > f || b.limit.kind() == algorithms.FixedWindow && d.Share != f && r.losses == 0 && b.lost[r.index] == 0 {
-		w.breaks("fallback", "limit %s key %d: %s is cut off since %.3fs, and holds %d of cell %d, its fixed split being %d",
+	if d.Share > f || b.limit.kind() == algorithms.FixedWindow && d.Share != f && r.losses == 0 &&
+		b.lost[r.index] == 0 {
+		w.breaks("fallback",
+			"limit %s key %d: %s is cut off since %.3fs, and holds %d of cell %d, its fixed split being %d",
 			b.limit.policy.Name, b.key, r.name, float64(r.alone)/1e6, d.Share, d.Cell, f)
 	}
 }

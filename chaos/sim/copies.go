@@ -41,7 +41,8 @@ func (w *world) putBack(r *region, c copied) {
 // was dead when the copy was put back is in its next life by now.
 func (n *node) onACopy(b *bucket, units quantity.Units) {
 	r := n.r
-	if life, behind := r.behind[n]; r.stale && behind && n.life-life <= 1 && n.w.now-r.backAt <= beat {
+	if life, behind := r.behind[n]; r.stale && behind && n.life-life <= 1 &&
+		n.w.now-r.backAt <= beat {
 		b.allowUse(r, units, "node of "+r.name+" that knew nothing later than a copy")
 	}
 }

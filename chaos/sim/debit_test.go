@@ -10,7 +10,8 @@ import (
 // question of the generation under which a node already works must not fence it.
 func TestMatesLendSoonAfterALoss(t *testing.T) {
 	p := lending(pair(2, "algorithm: fixed_window, limit: 1000, window: 3600s", nil,
-		at(0, Stick, 40, on(1)), at(0, Steady, 40, of(1)), at(3, Steady, 1, of(0)), at(12, Flush, 0), at(12.5, Steady, 2, of(0))))
+		at(0, Stick, 40, on(1)), at(0, Steady, 40, of(1)), at(3, Steady, 1, of(0)),
+		at(12, Flush, 0), at(12.5, Steady, 2, of(0))))
 	for i := range p.Acts {
 		if p.Acts[i].Do == Steady {
 			p.Acts[i].Amount, p.Acts[i].Cost = 30_000, 1 // r1 has used its entitlement after 17 s
@@ -23,7 +24,8 @@ func TestMatesLendSoonAfterALoss(t *testing.T) {
 	lends := map[string]bool{}
 	for _, line := range strings.Split(o.Timeline, "\n") {
 		fields := strings.Fields(line)
-		if len(fields) < 4 || fields[2] != "debit" || fields[0] < "17" || len(fields[0]) != len("17.000000") {
+		if len(fields) < 4 || fields[2] != "debit" || fields[0] < "17" ||
+			len(fields[0]) != len("17.000000") {
 			continue
 		}
 		if !strings.Contains(line, ": ok, lent") {
@@ -40,7 +42,8 @@ func TestMatesLendSoonAfterALoss(t *testing.T) {
 // with which a generation began is deleted. The store's time must stay where it was, and so must
 // what was used.
 func TestTheTimeOfALongBucketDoesNotFall(t *testing.T) {
-	p := pair(1, "algorithm: fixed_window, limit: 1000, window: 600s", [][2]int64{{2, 10}, {20, 30}},
+	p := pair(1, "algorithm: fixed_window, limit: 1000, window: 600s",
+		[][2]int64{{2, 10}, {20, 30}},
 		at(12, ClockStep, 31, by(-1200)), at(15, Delete, 0))
 	o, err := Run(p)
 	if err != nil || o.Broken != nil {

@@ -29,9 +29,12 @@ func newDigest() *digest { return &digest{hash: sha256.New()} }
 // eventNumbers gives each type of event a number, which is written to the digest.
 var eventNumbers = func() map[reflect.Type]int {
 	numbers := map[reflect.Type]int{}
-	for i, e := range []exchange.Event{exchange.Tick{}, exchange.Observed{}, exchange.Report{}, exchange.Wanted{},
-		exchange.Asked{}, exchange.Lent{}, exchange.Recorded{}, exchange.Answered{}, exchange.Unanswered{},
-		exchange.Credited{}, exchange.Heard{}, exchange.TenureChanged{}, exchange.Lost{}, exchange.Questioned{},
+	for i, e := range []exchange.Event{exchange.Tick{}, exchange.Observed{}, exchange.Report{},
+		exchange.Wanted{},
+		exchange.Asked{}, exchange.Lent{}, exchange.Recorded{}, exchange.Answered{},
+		exchange.Unanswered{},
+		exchange.Credited{}, exchange.Heard{}, exchange.TenureChanged{}, exchange.Lost{},
+		exchange.Questioned{},
 		exchange.Testified{}, exchange.Consulted{}, exchange.Restored{}} {
 		numbers[reflect.TypeOf(e)] = i
 	}
@@ -117,7 +120,8 @@ func (d *digest) add(v reflect.Value) {
 		}
 	case reflect.Map:
 		keys := v.MapKeys()
-		slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		slices.SortFunc(keys,
+			func(a, b reflect.Value) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 		d.integer(int64(len(keys)))
 		for _, k := range keys {
 			d.add(k)

@@ -67,7 +67,8 @@ func Draw(seed uint64, c Config) *Plan {
 		p.Acts[i].ID = i
 	}
 	if c.Only != nil {
-		p.Acts = slices.DeleteFunc(p.Acts, func(a Act) bool { return !slices.Contains(c.Only, a.ID) })
+		p.Acts = slices.DeleteFunc(p.Acts,
+			func(a Act) bool { return !slices.Contains(c.Only, a.ID) })
 	}
 	slices.SortStableFunc(p.Acts, func(a, b Act) int { return cmp.Compare(a.At, b.At) })
 	return p
@@ -102,7 +103,8 @@ func (d *drawing) regions() {
 		apart = one(d, 40_000, 300_000, 1_000_000, 3_000_000)
 	}
 	for i := range n {
-		r := RegionPlan{Name: fmt.Sprintf("r%d", i), Weight: 1, Nodes: one(d, 1, 1, 1, 2), Newer: d.IntN(8) == 0}
+		r := RegionPlan{Name: fmt.Sprintf("r%d", i), Weight: 1, Nodes: one(d, 1, 1, 1, 2),
+			Newer: d.IntN(8) == 0}
 		if skewed {
 			r.Weight = d.within(1, 5)
 		}
@@ -119,7 +121,8 @@ func (d *drawing) regions() {
 		d.plan.OneWay = append(d.plan.OneWay, make([]int64, n))
 		for j := range n {
 			if i != j {
-				d.plan.OneWay[i][j] = one(d, d.within(1_000, 20_000), d.within(20_000, 90_000), d.within(20_000, 90_000), d.within(90_000, 300_000))
+				d.plan.OneWay[i][j] = one(d, d.within(1_000, 20_000), d.within(20_000, 90_000),
+					d.within(20_000, 90_000), d.within(90_000, 300_000))
 			}
 		}
 	}
@@ -162,7 +165,8 @@ func (d *drawing) limit(b *strings.Builder, i int, domain string) {
 	if kind == algorithms.SlidingWindowLog {
 		units = min(units, 300)
 	}
-	d.kinds, d.windows, d.limits = append(d.kinds, kind), append(d.windows, window), append(d.limits, units)
+	d.kinds, d.windows, d.limits = append(d.kinds, kind), append(d.windows, window),
+		append(d.limits, units)
 	d.refunds = kind == algorithms.FixedWindow && (i == 0 || d.refunds)
 	fmt.Fprintf(b, "  - {name: l%d, domain: %s, key: [account], algorithm: %s, limit: %d, window: %ds", i, domain, kind, units, window/allocator.Second)
 	if kind.Bucket() && d.IntN(2) == 0 {
@@ -193,7 +197,8 @@ func (d *drawing) window() int64 {
 	case d.Window > 0:
 		return d.Window
 	case d.theme == wider:
-		return one(d, int64(1), 2, 10, 30, 61, 61, 63, 70, 80, 90, 90, 300, 600, 3600, 86400) * allocator.Second
+		return one(d, int64(1), 2, 10, 30, 61, 61, 63, 70, 80, 90, 90, 300, 600, 3600,
+			86400) * allocator.Second
 	case d.theme == losses:
 		return one(d, int64(70), 90, 300, 3600) * allocator.Second
 	}
@@ -205,7 +210,8 @@ func (d *drawing) load() {
 	for l := range d.kinds {
 		perSecond := max(d.limits[l]*allocator.Second/d.windows[l], 1)
 		for range d.within(3, 6) {
-			a := Act{Do: one(d, Steady, Steady, Wave, Burst, Edge, Edge), Region: d.IntN(len(d.plan.Regions)), Limit: l, Key: one(d, 0, 0, 0, 1)}
+			a := Act{Do: one(d, Steady, Steady, Wave, Burst, Edge, Edge),
+				Region: d.IntN(len(d.plan.Regions)), Limit: l, Key: one(d, 0, 0, 0, 1)}
 			a.At = d.Int64N(d.plan.Heal)
 			a.For = min(d.within(allocator.Second, 20*allocator.Second), d.plan.Heal-a.At)
 			switch a.Do {
@@ -236,13 +242,16 @@ func (d *drawing) load() {
 // they do not use. A second region then uses all it has around the ends of these cells.
 func (d *drawing) ambush(l int, perSecond int64) {
 	cell := algorithms.CellLength(d.kinds[l], d.windows[l])
-	if length := max(4*cell, 3*allocator.Second); length < d.plan.Heal && (d.theme == calm || d.IntN(3) == 0) {
+	if length := max(4*cell, 3*allocator.Second); length < d.plan.Heal && (d.theme == calm ||
+		d.IntN(3) == 0) {
 		at := d.Int64N(d.plan.Heal - length)
 		eager := d.IntN(len(d.plan.Regions))
 		idle := (eager + 1 + d.IntN(len(d.plan.Regions)-1)) % len(d.plan.Regions)
 		amount := min(max(perSecond*1500, 1000), 20_000)
-		d.add(Act{Do: Steady, At: at, For: length, Region: eager, Limit: l, Amount: amount, Cost: quantity.Units(max(perSecond*3000/amount, 1))})
-		d.add(Act{Do: Edge, At: at, For: length, Region: idle, Limit: l, Amount: d.within(6, 14), Cost: quantity.Units(max(d.limits[l]/d.within(3, 12), 1))})
+		d.add(Act{Do: Steady, At: at, For: length, Region: eager, Limit: l, Amount: amount,
+			Cost: quantity.Units(max(perSecond*3000/amount, 1))})
+		d.add(Act{Do: Edge, At: at, For: length, Region: idle, Limit: l, Amount: d.within(6, 14),
+			Cost: quantity.Units(max(d.limits[l]/d.within(3, 12), 1))})
 	}
 }
 
@@ -250,12 +259,15 @@ func (d *drawing) add(a Act) { d.plan.Acts = append(d.plan.Acts, a) }
 
 // faults draws frequent faults of a few kinds: those of one seed come together.
 func (d *drawing) faults() {
-	all := []Deed{Cut, Cut, Cut, CutHints, Lossy, Slow, Crash, Leave, CrashPoints, CrashPoints, JournalFails, JournalLost, JournalOld, Flush, StoreAnew,
-		Failover, Delete, StoreDown, ReplyLost, Pause, ClockStep, StoreClock, Policy, OldFile, Lie, Forge}
+	all := []Deed{Cut, Cut, Cut, CutHints, Lossy, Slow, Crash, Leave, CrashPoints, CrashPoints,
+		JournalFails, JournalLost, JournalOld, Flush, StoreAnew,
+		Failover, Delete, StoreDown, ReplyLost, Pause, ClockStep, StoreClock, Policy, OldFile, Lie,
+		Forge}
 	least, most := int64(2), int64(12)
 	switch d.theme {
 	case losses:
-		all = []Deed{Flush, Flush, StoreAnew, Failover, Delete, JournalLost, JournalOld, Cut, Cut, Crash, CrashPoints, Slow, Lossy, Pause, StoreDown}
+		all = []Deed{Flush, Flush, StoreAnew, Failover, Delete, JournalLost, JournalOld, Cut, Cut,
+			Crash, CrashPoints, Slow, Lossy, Pause, StoreDown}
 		least, most = 6, 20
 	case calm:
 		least, most = 0, 2
@@ -279,9 +291,11 @@ func (d *drawing) faults() {
 
 func (d *drawing) fault(deed Deed) {
 	n := len(d.plan.Regions)
-	a := Act{Do: deed, At: d.Int64N(d.plan.Heal - allocator.Second), Region: d.IntN(n), Peer: -1, Node: d.IntN(2),
+	a := Act{Do: deed, At: d.Int64N(d.plan.Heal - allocator.Second), Region: d.IntN(n), Peer: -1,
+		Node:  d.IntN(2),
 		Limit: d.IntN(len(d.kinds)), Key: one(d, 0, 0, 0, 1)}
-	a.For = one(d, d.within(1_000, 500_000), d.within(allocator.Second, 5*allocator.Second), d.within(5*allocator.Second, 25*allocator.Second))
+	a.For = one(d, d.within(1_000, 500_000), d.within(allocator.Second, 5*allocator.Second),
+		d.within(5*allocator.Second, 25*allocator.Second))
 	other := (a.Region + 1 + d.IntN(n-1)) % n
 	switch deed {
 	case Cut, CutHints, Slow, Lossy:
@@ -289,7 +303,8 @@ func (d *drawing) fault(deed Deed) {
 		if d.IntN(2) == 0 {
 			a.Peer = other
 		}
-		a.Amount = map[Deed]int64{Lossy: one(d, int64(10), 300, 300, 900), Slow: d.within(50_000, 700_000)}[deed]
+		a.Amount = map[Deed]int64{Lossy: one(d, int64(10), 300, 300, 900),
+			Slow: d.within(50_000, 700_000)}[deed]
 	case CrashPoints:
 		a.Amount = one(d, int64(3), 20, 100)
 	case JournalFails, Crash, Leave:
@@ -297,9 +312,11 @@ func (d *drawing) fault(deed Deed) {
 	case Pause:
 		a.For = one(d, d.within(1_000, 500_000), d.within(allocator.Second, 8*allocator.Second))
 	case ClockStep:
-		a.Amount = one(d, d.within(-50_000, 50_000), d.within(-3_000_000, 3_000_000), one(d, int64(-1), 1)*d.within(600_000_000, 3_000_000_000))
+		a.Amount = one(d, d.within(-50_000, 50_000), d.within(-3_000_000, 3_000_000),
+			one(d, int64(-1), 1)*d.within(600_000_000, 3_000_000_000))
 	case StoreClock:
-		a.Amount = one(d, d.within(-3_000_000, 3_000_000), one(d, int64(-1), 1)*one(d, int64(7_200_000_000), 31_536_000_000_000))
+		a.Amount = one(d, d.within(-3_000_000, 3_000_000),
+			one(d, int64(-1), 1)*one(d, int64(7_200_000_000), 31_536_000_000_000))
 	case Policy:
 		a.For = d.within(0, 4*allocator.Second)
 	case Forge:

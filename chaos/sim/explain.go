@@ -22,7 +22,8 @@ func Explain(p *Plan) (*Failure, error) {
 		return nil, err
 	}
 	if o.Broken == nil {
-		return nil, fmt.Errorf("seed %d broke an invariant once and not again: the simulation is not deterministic, which is a mistake in it: report it", p.Seed)
+		return nil, fmt.Errorf(
+			"seed %d broke an invariant once and not again: the simulation is not deterministic, which is a mistake in it: report it", p.Seed)
 	}
 	return &Failure{Plan: least, Drawn: len(p.Acts), Broken: o.Broken, Timeline: o.Timeline}, nil
 }

@@ -79,8 +79,10 @@ func (p *probe) mayDemand() bool {
 	if l.kind().Sliding() {
 		windows = 8
 	}
-	return !w.lied && len(w.concern(l.policy.Domain, 0)) == 1 && !l.policy.Home() && l.policy.Window.Microseconds()*windows <= tail && units >= 10 &&
-		w.back == 0 && fits && l.kind() != algorithms.LeakyBucket && l.policy.Limit >= 20 && l.policy.Window.Microseconds() >= 10*w.plan.farthest()
+	return !w.lied && len(w.concern(l.policy.Domain, 0)) == 1 && !l.policy.Home() &&
+		l.policy.Window.Microseconds()*windows <= tail && units >= 10 &&
+		w.back == 0 && fits && l.kind() != algorithms.LeakyBucket && l.policy.Limit >= 20 &&
+		l.policy.Window.Microseconds() >= 10*w.plan.farthest()
 }
 
 // farthest returns the longest round trip between two regions, µs.
@@ -110,7 +112,8 @@ func (p *probe) ask(cost quantity.Units) {
 	for cost > 0 {
 		part := min(cost, p.part())
 		cost -= part
-		rq := &request{q: w.question(p.b.limit.policy.Domain, 0), buckets: w.concern(p.b.limit.policy.Domain, 0)}
+		rq := &request{q: w.question(p.b.limit.policy.Domain, 0),
+			buckets: w.concern(p.b.limit.policy.Domain, 0)}
 		rq.q.Cost = part
 		late := w.now > w.plan.End-(w.plan.End-w.plan.Heal)/3
 		rq.done = func(d admit.Decision) {
@@ -152,11 +155,13 @@ func (w *world) checkWell(n *node) {
 	}
 	for _, p := range n.live.Peers() {
 		if p.Degraded {
-			w.breaks("convergence", "%s does not hear %s, %v after the last fault", n.name, p.Peer, span(w.now-w.plan.Heal))
+			w.breaks("convergence", "%s does not hear %s, %v after the last fault", n.name, p.Peer,
+				span(w.now-w.plan.Heal))
 		}
 	}
 	if len(n.waiting) > 0 && w.now-n.waiting[0].sent > 5*allocator.Second {
-		w.breaks("convergence", "%s has %d requests that wait since %v", n.name, len(n.waiting), span(w.now-n.waiting[0].sent))
+		w.breaks("convergence", "%s has %d requests that wait since %v", n.name, len(n.waiting),
+			span(w.now-n.waiting[0].sent))
 	}
 }
 
@@ -165,10 +170,12 @@ func (w *world) checkProbe(p *probe) {
 	switch {
 	// Each node notices a loss only with its first requests.
 	case p.withoutStore > int64(2*len(p.r.nodes)) && w.clocksFit():
-		w.breaks("convergence", "limit %s: %s decides %d requests without its store, %v after the last fault",
+		w.breaks("convergence",
+			"limit %s: %s decides %d requests without its store, %v after the last fault",
 			p.b.limit.policy.Name, p.r.name, p.withoutStore, span(w.now-w.plan.Heal))
 	case p.demanding && p.admitted*10 < p.offered*7:
-		w.breaks("convergence", "limit %s (%s): %s is given %d of %d units, and could have them all",
+		w.breaks("convergence",
+			"limit %s (%s): %s is given %d of %d units, and could have them all",
 			p.b.limit.policy.Name, p.b.limit.kind(), p.r.name, p.admitted, p.offered)
 	}
 }
@@ -196,7 +203,8 @@ func (w *world) checkJudge(b *bucket) {
 				}
 			}
 			w.breaks("ceiling", "limit %s key %d (%s): cell %d is %d above the ceiling, %d of it allowed %v: %s",
-				b.limit.policy.Name, b.key, b.limit.kind(), cell, over[int64(cell)], allowed, causes, text)
+				b.limit.policy.Name, b.key, b.limit.kind(), cell, over[int64(cell)], allowed,
+				causes, text)
 			return
 		}
 	}

@@ -38,8 +38,10 @@ func (w *world) lie(a Act) {
 func (w *world) untrueHint(random *rand.Rand, r *region, a Act) []byte {
 	b := w.limits[a.Limit%len(w.limits)].buckets[a.Key]
 	amount := func() quantity.Units { return wild(random, b.limit.policy.Limit) }
-	h := &hintv1.Hint{Region: r.name, Node: fmt.Sprintf("n%d", 1+random.IntN(3)), Bucket: []byte(b.id), Incarnation: random.Uint64(),
-		Sequence: random.Uint64(), Cell: w.wall()/b.cell() + random.Int64N(3) - 1, Used: int64(amount()), RateMilli: int64(amount()), Share: int64(amount()),
+	h := &hintv1.Hint{Region: r.name, Node: fmt.Sprintf("n%d", 1+random.IntN(3)),
+		Bucket: []byte(b.id), Incarnation: random.Uint64(),
+		Sequence: random.Uint64(), Cell: w.wall()/b.cell() + random.Int64N(3) - 1,
+		Used: int64(amount()), RateMilli: int64(amount()), Share: int64(amount()),
 		Spare: int64(amount()), Total: int64(amount()), SpareBurst: int64(amount())}
 	// This lets true hints be believed again.
 	if random.IntN(2) == 0 {
@@ -74,7 +76,8 @@ func (w *world) forge(a Act) {
 	target := to.nodes[a.Node%len(to.nodes)]
 	for range 1 + random.IntN(4) {
 		b := w.limits[a.Limit%len(w.limits)].buckets[a.Key]
-		m := exchange.Message{From: from.name, Node: "n1", Generation: random.Uint64() >> uint(random.IntN(64)), Epoch: w.epochOf(target)}
+		m := exchange.Message{From: from.name, Node: "n1",
+			Generation: random.Uint64() >> uint(random.IntN(64)), Epoch: w.epochOf(target)}
 		switch random.IntN(6) {
 		case 0:
 			m.Epoch = "9-forged"
@@ -83,8 +86,11 @@ func (w *world) forge(a Act) {
 		}
 		for range 1 + random.IntN(3) {
 			limit := b.limit.policy.Limit
-			m.Asks = append(m.Asks, exchange.Ask{Bucket: b.id, Cell: quantity.Cell(w.wall()/b.cell() + random.Int64N(4) - 1), Returned: wild(random, limit),
-				Lent: wild(random, limit), Burst: wild(random, limit)})
+			m.Asks = append(m.Asks,
+				exchange.Ask{Bucket: b.id,
+					Cell:     quantity.Cell(w.wall()/b.cell() + random.Int64N(4) - 1),
+					Returned: wild(random, limit),
+					Lent:     wild(random, limit), Burst: wild(random, limit)})
 		}
 		bytes, err := peer.MarshalMessage(m)
 		w.must(err)

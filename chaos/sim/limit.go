@@ -22,13 +22,14 @@ type limit struct {
 
 // bucket is a limit applied to a key. It is judged from outside, by the answers to requests.
 type bucket struct {
-	limit   *limit
-	key     int
-	id      string
-	spec    *exchange.Bucket // nil until entitle has asked a node for it
-	judge   *oracle.Judge
-	moved   bool          // it is in world.moved
-	excused quantity.Cell // up to this cell a printed bound excuses mistakes in its ledger; -1: none
+	limit *limit
+	key   int
+	id    string
+	spec  *exchange.Bucket // nil until entitle has asked a node for it
+	judge *oracle.Judge
+	moved bool // it is in world.moved
+	// up to this cell a printed bound excuses mistakes in its ledger; -1: none
+	excused quantity.Cell
 	// labels is what each window admitted less refunds. A fixed window's excess shows there at
 	// once.
 	labels map[int64]quantity.Units
@@ -66,10 +67,15 @@ type seenRow struct {
 const clockSlack = 3 * time.Hour
 
 func newLimit(w *world, p *policy.Limit) *limit {
-	l := &limit{w: w, policy: p, rule: oracle.Limit{Limit: int64(max(p.Limit-w.plan.lowered, 1)), Burst: int64(p.Burst), Window: p.Window, Algorithm: string(p.Algorithm), ClockSlack: clockSlack}}
+	l := &limit{w: w, policy: p, rule: oracle.Limit{Limit: int64(max(p.Limit-w.plan.lowered, 1)),
+		Burst: int64(p.Burst), Window: p.Window, Algorithm: string(p.Algorithm),
+		ClockSlack: clockSlack}}
 	for k, key := range w.plan.Keys {
-		b := &bucket{limit: l, key: k, id: string(p.Bucket(w.plan.descriptors(key))), judge: oracle.New(l.rule), labels: map[int64]quantity.Units{},
-			lost: make([]quantity.Cell, len(w.plan.Regions)), local: map[spentAlone]bool{}, paces: make([]pace, len(w.plan.Regions)), excused: -1, gone: make([]map[*node]sighting, len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
+		b := &bucket{limit: l, key: k, id: string(p.Bucket(w.plan.descriptors(key))),
+			judge: oracle.New(l.rule), labels: map[int64]quantity.Units{},
+			lost: make([]quantity.Cell, len(w.plan.Regions)), local: map[spentAlone]bool{},
+			paces: make([]pace, len(w.plan.Regions)), excused: -1, gone: make([]map[*node]sighting,
+				len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
 		l.buckets = append(l.buckets, b)
 	}
 	return l
@@ -131,14 +137,18 @@ func (w *world) bucket(id string) *bucket {
 // exposure returns the numbers of the bucket's limit from which the bounds are computed.
 func (b *bucket) exposure(nodes int) allocator.Exposure {
 	p, k := b.limit.policy, b.limit.kind()
-	e := allocator.Exposure{Kind: k, Limit: p.Limit, Window: p.Window.Microseconds(), Cell: p.Cell().Microseconds(),
-		Recovered: algorithms.Recovers(k, p.Window.Microseconds()), Lending: quantity.PPM(p.LendingLimit), Borrowing: quantity.PPM(p.BorrowingLimit),
-		Reserve: quantity.PPM(p.Reserve()), Nodes: int64(nodes), ClockMargin: algorithms.ClockMargin}
+	e := allocator.Exposure{Kind: k, Limit: p.Limit, Window: p.Window.Microseconds(),
+		Cell:      p.Cell().Microseconds(),
+		Recovered: algorithms.Recovers(k, p.Window.Microseconds()),
+		Lending:   quantity.PPM(p.LendingLimit), Borrowing: quantity.PPM(p.BorrowingLimit),
+		Reserve: quantity.PPM(p.Reserve()), Nodes: int64(nodes),
+		ClockMargin: algorithms.ClockMargin}
 	if p.Home() {
 		e.Lending, e.Borrowing = allocator.PPM, quantity.PPM(policy.Unlimited)
 	}
 	for rotation := range len(p.Weights) {
-		e.Splits = append(e.Splits, allocator.SplitOf(p.Limit, p.Burst, p.Weights, uint64(rotation), p.Home()))
+		e.Splits = append(e.Splits, allocator.SplitOf(p.Limit, p.Burst, p.Weights, uint64(rotation),
+			p.Home()))
 	}
 	return e
 }

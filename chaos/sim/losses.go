@@ -72,7 +72,8 @@ func (b *bucket) loses(r *region) {
 			return
 		}
 		if at, ended := n.ended[b]; ended && n.w.now < at+b.memory() {
-			b.allow(r, b.uncounted(r), "loss of "+r.name+"'s store and of a node that had decided", false)
+			b.allow(r, b.uncounted(r), "loss of "+r.name+"'s store and of a node that had decided",
+				false)
 			return
 		}
 	}
@@ -88,7 +89,8 @@ func (b *bucket) recovers() bool {
 // has started again since, the store has told it which journal it had; then the region knows that
 // rows are missing and counts them as lent, and only use is in excess.
 func (b *bucket) losesBoth(r *region, n *node) {
-	units, cause := bound(b.exposure(len(r.nodes)), "reset"), "loss of "+r.name+"'s store and of a journal"
+	units, cause := bound(b.exposure(len(r.nodes)), "reset"), "loss of "+r.name+
+		"'s store and of a journal"
 	if n.live != nil && n.born > n.forgot && r.lostBefore < n.forgot {
 		b.allowUse(r, units, cause)
 		return
@@ -124,7 +126,8 @@ func (n *node) ends() {
 		case n.fails:
 			b.losesBoth(n.r, n)
 		default:
-			b.allow(n.r, b.uncounted(n.r), "end of a node of "+n.r.name+" after the loss of its store", false)
+			b.allow(n.r, b.uncounted(n.r), "end of a node of "+n.r.name+
+				" after the loss of its store", false)
 		}
 	}
 }
@@ -212,7 +215,8 @@ func (n *node) mayUse(b *bucket) {
 		return
 	}
 	if s := knew[n]; s.life != n.life || s.known <= n.r.clock().Add(n.r.storeAhead) {
-		b.allow(n.r, bound(b.exposure(len(n.r.nodes)), "key-deleted"), "bucket deleted in "+n.r.name, true)
+		b.allow(n.r, bound(b.exposure(len(n.r.nodes)), "key-deleted"), "bucket deleted in "+
+			n.r.name, true)
 	}
 }
 

@@ -29,8 +29,10 @@ func newLuaServer(r *region) (*luaServer, error) {
 	return s, err
 }
 
-func (s *luaServer) replid() string   { s.ids++; return fmt.Sprintf("%s-%d", s.r.name, s.ids) }
-func (s *luaServer) clock() time.Time { return time.UnixMicro(int64(s.r.clock().Add(s.r.storeAhead))) }
+func (s *luaServer) replid() string { s.ids++; return fmt.Sprintf("%s-%d", s.r.name, s.ids) }
+func (s *luaServer) clock() time.Time {
+	return time.UnixMicro(int64(s.r.clock().Add(s.r.storeAhead)))
+}
 
 // connect returns a store on the server. Whenever the node reads its own clock, which it does
 // before every script, the server's clock is set.
@@ -70,8 +72,9 @@ func (s *luaServer) inspect(b *bucket) (algorithms.Inspected, bool) {
 		if n.live == nil || n.way.Generation() == 0 {
 			continue
 		}
-		i, err := n.way.Inspect(context.Background(), algorithms.Inspect{Fence: algorithms.Fence{Epoch: n.live.Epoch()},
-			Target: algorithms.Target{Key: n.live.Key(b.id), Terms: b.spec.Terms(s.r.name)}})
+		i, err := n.way.Inspect(context.Background(),
+			algorithms.Inspect{Fence: algorithms.Fence{Epoch: n.live.Epoch()},
+				Target: algorithms.Target{Key: n.live.Key(b.id), Terms: b.spec.Terms(s.r.name)}})
 		if err == nil {
 			return i, true
 		}

@@ -13,7 +13,8 @@ func TestLuaDecidesAsTwins(t *testing.T) {
 		c := Config{For: 30_000_000}
 		steady := func() *Plan {
 			p := Draw(seed, c)
-			p.Acts = slices.DeleteFunc(p.Acts, func(a Act) bool { return a.Do == ClockStep || a.Do == StoreClock })
+			p.Acts = slices.DeleteFunc(p.Acts,
+				func(a Act) bool { return a.Do == ClockStep || a.Do == StoreClock })
 			return p
 		}
 		twins, err := Run(steady())
@@ -26,7 +27,8 @@ func TestLuaDecidesAsTwins(t *testing.T) {
 			t.Fatal(err)
 		}
 		a, b := twins.Counts, lua.Counts
-		if a.Events != b.Events || a.Admitted != b.Admitted || a.Denied != b.Denied || a.Messages != b.Messages || a.Bytes != b.Bytes || a.Hints != b.Hints {
+		if a.Events != b.Events || a.Admitted != b.Admitted || a.Denied != b.Denied ||
+			a.Messages != b.Messages || a.Bytes != b.Bytes || a.Hints != b.Hints {
 			t.Errorf("seed %d: by twins %+v, by Lua %+v", seed, a, b)
 		}
 	}

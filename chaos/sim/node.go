@@ -64,8 +64,10 @@ type rowID struct {
 }
 
 func newNode(r *region, i int, d *policy.Document) *node {
-	n := &node{w: r.w, r: r, index: i, name: fmt.Sprintf("%s/n%d", r.name, i+1), random: r.w.plan.random(forNodes, r.index<<8|i),
-		file: d, durable: map[rowID]exchange.Row{}, prefers: map[int]int{}, ended: map[*bucket]int64{}}
+	n := &node{w: r.w, r: r, index: i, name: fmt.Sprintf("%s/n%d", r.name, i+1),
+		random: r.w.plan.random(forNodes, r.index<<8|i),
+		file:   d, durable: map[rowID]exchange.Row{}, prefers: map[int]int{},
+		ended: map[*bucket]int64{}}
 	n.newJournal()
 	return n
 }
@@ -73,15 +75,18 @@ func newNode(r *region, i int, d *policy.Document) *node {
 // start begins a life with an empty memory, and with store and journal as they are.
 func (n *node) start(first bool) error {
 	n.way = n.r.store.connect(n)
-	live, err := stepped.New(quotad.Config{Region: n.r.name, Node: fmt.Sprintf("n%d", n.index+1), Nodes: len(n.r.nodes),
-		Policy: n.file, Bootstrap: first, Store: n.way, Journal: n.journal, Now: n.time, Log: n.w.quiet(), Memory: n.w.plan.Memory})
+	live, err := stepped.New(quotad.Config{Region: n.r.name, Node: fmt.Sprintf("n%d", n.index+1),
+		Nodes:  len(n.r.nodes),
+		Policy: n.file, Bootstrap: first, Store: n.way, Journal: n.journal, Now: n.time,
+		Log: n.w.quiet(), Memory: n.w.plan.Memory})
 	if err != nil {
 		return err
 	}
 	n.life++
 	n.lately, n.fails, n.mark = map[*bucket]usage{}, false, 0
 	n.live, n.born, n.title = live, n.w.now, fmt.Sprintf("n%d#%d", n.index+1, n.life)
-	n.calls, n.replies, n.testimonies = map[uint64]bool{}, map[uint64]func(exchange.Reply){}, map[uint64]func(exchange.Testimonies){}
+	n.calls, n.replies, n.testimonies = map[uint64]bool{}, map[uint64]func(exchange.Reply){},
+		map[uint64]func(exchange.Testimonies){}
 	n.waiting, n.reporting, n.paused, n.stalled = nil, false, 0, nil
 	n.lending = map[uint64][]exchange.Lend{}
 	n.serving, n.recording = map[uint64]exchange.Message{}, map[uint64][]exchange.Row{}
@@ -172,7 +177,8 @@ func (n *node) mono() quantity.NodeTime { return quantity.NodeTime(n.w.now - n.b
 
 func (n *node) tick() {
 	n.report()
-	n.hear(exchange.Tick{Jitter: quantity.PPM(allocator.PPM*8/10 + n.random.Int64N(allocator.PPM*4/10))})
+	n.hear(exchange.Tick{Jitter: quantity.PPM(allocator.PPM*8/10 +
+		n.random.Int64N(allocator.PPM*4/10))})
 	n.drain()
 }
 

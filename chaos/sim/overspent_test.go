@@ -11,7 +11,8 @@ import (
 // nodes. Both regions ask for all they are entitled to in each of the spans spent, in seconds.
 func pair(nodes int, limit string, spent [][2]int64, acts ...Act) *Plan {
 	p := &Plan{
-		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 1, Nodes: nodes}, {Name: "r1", Weight: 1, Nodes: 1}},
+		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 1, Nodes: nodes},
+			{Name: "r1", Weight: 1, Nodes: 1}},
 		OneWay: [][]int64{{0, 15_000}, {15_000, 0}}, Keys: []string{"k0"},
 		Document: "regions: {r0: {weight: 1}, r1: {weight: 1}}\nlimits:\n  - {name: l0, domain: api, key: [account], lending_limit: 0, on_store_failure: deny, " + limit + "}\n",
 		Acts:     acts,
@@ -19,7 +20,8 @@ func pair(nodes int, limit string, spent [][2]int64, acts ...Act) *Plan {
 	}
 	for _, s := range spent {
 		for r := range p.Regions {
-			p.Acts = append(p.Acts, Act{Do: Steady, At: s[0] * 1_000_000, For: (s[1] - s[0]) * 1_000_000, Region: r, Amount: 100_000, Cost: 1})
+			p.Acts = append(p.Acts, Act{Do: Steady, At: s[0] * 1_000_000,
+				For: (s[1] - s[0]) * 1_000_000, Region: r, Amount: 100_000, Cost: 1})
 		}
 	}
 	for i := range p.Acts {
@@ -93,81 +95,110 @@ var onceOverspent = map[string]*Plan{
 		at(0, Stick, 50, on(1)), at(12, Crash, 25, on(1)), at(13, Flush, 0)),
 	// The same, but the node is only cut off, for a few seconds.
 	"a mate that decided is cut off": pair(2, hourly, [][2]int64{{2, 10}, {15, 30}},
-		at(0, Stick, 14, on(1)), at(14.5, Stick, 35, on(0)), at(13, MatesCut, 4, on(1)), at(13.5, Flush, 0)),
+		at(0, Stick, 14, on(1)), at(14.5, Stick, 35, on(0)), at(13, MatesCut, 4, on(1)),
+		at(13.5, Flush, 0)),
 	"a mate that decided stands still": pair(2, hourly, [][2]int64{{2, 10}, {15, 30}},
-		at(0, Stick, 14, on(1)), at(14.5, Stick, 35, on(0)), at(13, Pause, 4, on(1)), at(13.5, Flush, 0)),
+		at(0, Stick, 14, on(1)), at(14.5, Stick, 35, on(0)), at(13, Pause, 4, on(1)),
+		at(13.5, Flush, 0)),
 	// Of three nodes the one that decided is dead. The two others hear each other.
 	"of three nodes the one that decided is dead": pair(3, hourly, [][2]int64{{2, 10}, {15, 30}},
 		at(0, Stick, 50, on(2)), at(12, Crash, 25, on(2)), at(13, Flush, 0)),
 	// The rows of a bucket are restored late: the node that decided dies long after the loss, and
 	// the bucket is first asked for after that.
-	"a mate that decided dies before the bucket is asked for": pair(2, hourly, [][2]int64{{2, 10}, {25, 35}},
+	"a mate that decided dies before the bucket is asked for": pair(2, hourly,
+		[][2]int64{{2, 10}, {25, 35}},
 		at(0, Stick, 50, on(1)), at(12, Flush, 0), at(20, Crash, 20, on(1))),
-	"a bucket is deleted while a mate that decided is dead": pair(2, hourly, [][2]int64{{2, 10}, {15, 30}},
-		at(0, Stick, 50, on(1)), at(2, Stick, 1, on(0)), at(12, Crash, 25, on(1)), at(13, Delete, 0)),
+	"a bucket is deleted while a mate that decided is dead": pair(2, hourly,
+		[][2]int64{{2, 10}, {15, 30}},
+		at(0, Stick, 50, on(1)), at(2, Stick, 1, on(0)), at(12, Crash, 25, on(1)),
+		at(13, Delete, 0)),
 	// A node's clock is two days ahead for ten seconds. The node forgot what it had seen and
 	// written.
 	"a node's clock is two days ahead": pair(1, daily, [][2]int64{{2, 10}, {30, 42}},
 		at(12, NodeClock, 13, by(2*86400)), at(27, Flush, 0)),
 	// A node's clock is 50 minutes ahead, which is believed. A bucket was deleted, and the node did
 	// not notice.
-	"a node's clock is ahead when a bucket is deleted": pair(1, "algorithm: fixed_window, limit: 1000, window: 600s", [][2]int64{{2, 10}, {30, 42}},
+	"a node's clock is ahead when a bucket is deleted": pair(1,
+		"algorithm: fixed_window, limit: 1000, window: 600s", [][2]int64{{2, 10}, {30, 42}},
 		at(12, NodeClock, 30, by(3000)), at(27, Delete, 0)),
 	// The store's clock was ahead, and is right when the store comes back empty.
-	"a store's clock was ahead before its machine was started anew": pair(1, shortly, [][2]int64{{2, 30}},
+	"a store's clock was ahead before its machine was started anew": pair(1, shortly,
+		[][2]int64{{2, 30}},
 		at(5, StoreClock, 10, by(5)), at(14.8, Reboot, 0.5)),
 	"an idle node opens a store whose clock was ahead": pair(2, shortly, [][2]int64{{2, 30}},
-		at(0, Stick, 15.1, on(1)), at(5, StoreClock, 10, by(5)), at(15.1, Stick, 20, on(0)), at(14.99, Flush, 0), at(14.9, Pause, 8, on(1))),
+		at(0, Stick, 15.1, on(1)), at(5, StoreClock, 10, by(5)), at(15.1, Stick, 20, on(0)),
+		at(14.99, Flush, 0), at(14.9, Pause, 8, on(1))),
 	"a node alone whose store's clock was ahead loses it": pair(1, shortly, [][2]int64{{2, 30}},
 		at(5, StoreClock, 10, by(5)), at(14.99, Flush, 0)),
 	"the store's clock was ahead over a node's restart": pair(1, shortly, [][2]int64{{2, 30}},
 		at(5, StoreClock, 10, by(5)), at(14.5, Crash, 0.6), at(14.99, Flush, 0)),
 	// Units used in the next window, by a clock that was ahead, were not restored for that window.
-	"a store's clock was ahead into the next window": into(70, pair(1, "algorithm: fixed_window, limit: 1000, window: 90s", [][2]int64{{4, 13}, {15, 17}, {22, 34}},
-		at(3, StoreClock, 11, by(25)), at(13.8, Reboot, 0.5))),
-	"a bucket of tokens, and its store's clock was ahead": pair(1, "algorithm: token_bucket, limit: 300, window: 70s, burst: 150", [][2]int64{{2, 10}, {20, 40}},
+	"a store's clock was ahead into the next window": into(70,
+		pair(1, "algorithm: fixed_window, limit: 1000, window: 90s", [][2]int64{{4, 13}, {15, 17},
+			{22, 34}},
+			at(3, StoreClock, 11, by(25)), at(13.8, Reboot, 0.5))),
+	"a bucket of tokens, and its store's clock was ahead": pair(1,
+		"algorithm: token_bucket, limit: 300, window: 70s, burst: 150", [][2]int64{{2, 10},
+			{20, 40}},
 		at(3, StoreClock, 11, by(20)), at(13.8, Reboot, 0.5)),
-	"all clocks of a region step back while a machine is started anew": pair(1, shortly, [][2]int64{{2, 40}},
+	"all clocks of a region step back while a machine is started anew": pair(1, shortly,
+		[][2]int64{{2, 40}},
 		at(1, ClockStep, 13, by(20)), at(13.8, Reboot, 0.5)),
 	"the token alone is lost": pair(1, shortly, [][2]int64{{2, 30}},
 		at(5, StoreClock, 10, by(5)), at(14.5, Crash, 0.6), at(14.99, TokenLost, 0)),
 	// A node forgot rows of its journal by a clock that nobody checked, and the journal counted as
 	// whole.
-	"a node's clock is two days ahead of what it lent": lending(pair(1, "algorithm: fixed_window, limit: 1000, window: 86400s", nil,
-		at(2, Steady, 6, of(1)), at(12, NodeClock, 13, by(2*86400)), at(26.5, Cut, 10, both), at(27, Flush, 0), at(28, Steady, 10, of(0)), at(28, Steady, 10, of(1)))),
-	"a node that has lost its journal is behind": lending(pair(1, "algorithm: fixed_window, limit: 1000, window: 600s", nil,
-		at(2, Steady, 6, of(1)), at(11.9, NodeClock, 30, by(-1800)), at(12, JournalLost, 0), at(18.5, Cut, 10, both), at(20, Flush, 0), at(22, Steady, 10, of(0)), at(22, Steady, 10, of(1)))),
+	"a node's clock is two days ahead of what it lent": lending(pair(1,
+		"algorithm: fixed_window, limit: 1000, window: 86400s", nil,
+		at(2, Steady, 6, of(1)), at(12, NodeClock, 13, by(2*86400)), at(26.5, Cut, 10, both),
+		at(27, Flush, 0), at(28, Steady, 10, of(0)), at(28, Steady, 10, of(1)))),
+	"a node that has lost its journal is behind": lending(pair(1,
+		"algorithm: fixed_window, limit: 1000, window: 600s", nil,
+		at(2, Steady, 6, of(1)), at(11.9, NodeClock, 30, by(-1800)), at(12, JournalLost, 0),
+		at(18.5, Cut, 10, both), at(20, Flush, 0), at(22, Steady, 10, of(0)),
+		at(22, Steady, 10, of(1)))),
 	// The part that a node admits in a window without its store is noted in its journal. The node
 	// forgot it by a wrong clock.
-	"a node's clock is ahead of its own part": local(pair(1, daily, [][2]int64{{1, 9}, {12, 20}, {35, 43}},
-		at(10, StoreDown, 22), at(20, NodeClock, 11, by(4*86400)), at(31.1, Crash, 1), at(34, StoreDown, 9.5))),
+	"a node's clock is ahead of its own part": local(pair(1, daily,
+		[][2]int64{{1, 9}, {12, 20}, {35, 43}},
+		at(10, StoreDown, 22), at(20, NodeClock, 11, by(4*86400)), at(31.1, Crash, 1),
+		at(34, StoreDown, 9.5))),
 	// A virtual machine with the store is restored to its state of some seconds ago.
 	"a snapshot of the store is put back": pair(1, hourly, [][2]int64{{2, 10}, {20, 30}},
 		at(3, Snapshot, 12)),
-	"a snapshot of the store is put back, of a short window": pair(1, "algorithm: fixed_window, limit: 60, window: 10s", [][2]int64{{2, 30}},
+	"a snapshot of the store is put back, of a short window": pair(1,
+		"algorithm: fixed_window, limit: 60, window: 10s", [][2]int64{{2, 30}},
 		at(10.1, Snapshot, 4)),
-	"a snapshot is put back and its node starts anew": pair(1, hourly, [][2]int64{{2, 10}, {20, 30}},
+	"a snapshot is put back and its node starts anew": pair(1, hourly,
+		[][2]int64{{2, 10}, {20, 30}},
 		at(3, Snapshot, 12), at(14.5, Crash, 1)),
 	"a snapshot is put back to two nodes": pair(2, hourly, [][2]int64{{2, 10}, {20, 30}},
 		at(0, Stick, 15, on(1)), at(3, Snapshot, 12), at(15, Stick, 15, on(0))),
 	// A bucket is deleted that its node had no room to remember. Nobody notices; a printed bound
 	// covers this.
-	"a bucket is deleted that there was no room to remember": crowded(pair(1, hourly, [][2]int64{{4, 12}, {16, 26}},
+	"a bucket is deleted that there was no room to remember": crowded(pair(1, hourly,
+		[][2]int64{{4, 12}, {16, 26}},
 		at(1, Steady, 2, aside(1)), at(14, Delete, 0))),
 	// A store is lost, and one node opens it anew while the other is paused. Then an older copy is
 	// put back, in which the paused node finds what it knew. That node decides with the copy until
 	// the first node notices at its next beat.
-	"a copy of an earlier generation is put back to a node that stood still": pair(2, hourly, [][2]int64{{2, 30}},
-		at(0, Stick, 9, on(1)), at(3.3, Pause, 5.75, on(0)), at(3.4, Snapshot, 5.6), at(3.5, Flush, 0), at(9, Stick, 1, on(0))),
+	"a copy of an earlier generation is put back to a node that stood still": pair(2, hourly,
+		[][2]int64{{2, 30}},
+		at(0, Stick, 9, on(1)), at(3.3, Pause, 5.75, on(0)), at(3.4, Snapshot, 5.6),
+		at(3.5, Flush, 0), at(9, Stick, 1, on(0))),
 	// A copy is put back, and a node that knew nothing later calls first. The copy's time goes on,
 	// so that the node that knew better did not notice.
 	"a copy is put back as a node starts": pair(2, hourly, [][2]int64{{2, 4}, {5, 10}, {20, 30}},
-		at(0, Stick, 15, on(1)), at(3.5, Crash, 7.52, on(0)), at(4.5, Snapshot, 6.51), at(15, Stick, 15, on(0))),
+		at(0, Stick, 15, on(1)), at(3.5, Crash, 7.52, on(0)), at(4.5, Snapshot, 6.51),
+		at(15, Stick, 15, on(0))),
 	"a copy is put back as a node wakes": pair(2, hourly, [][2]int64{{2, 4}, {5, 10}, {20, 30}},
-		at(0, Stick, 15, on(1)), at(3.5, Pause, 7.52, on(0)), at(4.5, Snapshot, 6.51), at(15, Stick, 15, on(0))),
+		at(0, Stick, 15, on(1)), at(3.5, Pause, 7.52, on(0)), at(4.5, Snapshot, 6.51),
+		at(15, Stick, 15, on(0))),
 	// The copy that is put back is younger than the last time that its first caller heard.
-	"a copy of a quarter of a second ago is put back to two nodes": pair(2, hourly, [][2]int64{{2, 5}, {20, 30}},
-		at(0, Stick, 15, on(1)), at(13, Steady, 1.75, each(100_000)), at(14.55, Snapshot, 0.25), at(16, Stick, 15, on(0))),
+	"a copy of a quarter of a second ago is put back to two nodes": pair(2, hourly,
+		[][2]int64{{2, 5}, {20, 30}},
+		at(0, Stick, 15, on(1)), at(13, Steady, 1.75, each(100_000)), at(14.55, Snapshot, 0.25),
+		at(16, Stick, 15, on(0))),
 }
 
 func TestPlansThatOnceOverspent(t *testing.T) {

@@ -99,8 +99,10 @@ const (
 )
 
 // Faults are all faults, in the order in which they are explained.
-var Faults = []Deed{Cut, CutHints, Lossy, Slow, Crash, CrashPoints, Leave, JournalFails, JournalLost, JournalOld, Flush, StoreAnew,
-	Failover, Delete, StoreDown, ReplyLost, Pause, ClockStep, StoreClock, Policy, OldFile, Lie, Forge,
+var Faults = []Deed{Cut, CutHints, Lossy, Slow, Crash, CrashPoints, Leave, JournalFails,
+	JournalLost, JournalOld, Flush, StoreAnew,
+	Failover, Delete, StoreDown, ReplyLost, Pause, ClockStep, StoreClock, Policy, OldFile, Lie,
+	Forge,
 	Stick, NodeClock, Reboot, Snapshot, TokenLost, MatesCut, StoreBusy}
 
 // Load reports whether a deed is a load. All others are faults.
@@ -133,7 +135,8 @@ func (a Act) String() string {
 	fmt.Fprintf(&b, "#%d %8.3fs %-13s r%d", a.ID, float64(a.At)/1e6, a.Do, a.Region)
 	switch {
 	case a.Do.Load():
-		fmt.Fprintf(&b, " limit %d key %d, %d up to %d units each", a.Limit, a.Key, a.Amount, a.Cost)
+		fmt.Fprintf(&b, " limit %d key %d, %d up to %d units each", a.Limit, a.Key, a.Amount,
+			a.Cost)
 	case a.Do == Cut || a.Do == CutHints || a.Do == Lossy || a.Do == Slow:
 		way := "->"
 		if a.Back {
@@ -144,7 +147,8 @@ func (a Act) String() string {
 			peer = fmt.Sprintf("r%d", a.Peer)
 		}
 		fmt.Fprintf(&b, " %s %s", way, peer)
-	case a.Do.ofNode() || a.Do == Crash || a.Do == CrashPoints || a.Do == Leave || a.Do == Pause || a.Do == JournalFails || a.Do == JournalLost || a.Do == JournalOld || a.Do == OldFile:
+	case a.Do.ofNode() || a.Do == Crash || a.Do == CrashPoints || a.Do == Leave || a.Do == Pause ||
+		a.Do == JournalFails || a.Do == JournalLost || a.Do == JournalOld || a.Do == OldFile:
 		fmt.Fprintf(&b, "/n%d", a.Node+1)
 	case a.Do == Delete:
 		fmt.Fprintf(&b, " limit %d key %d", a.Limit, a.Key)

@@ -10,32 +10,37 @@ import (
 
 // region is a region with its store and nodes.
 type region struct {
-	w          *world
-	index      int
-	name       string
-	store      server
-	nodes      []*node
-	ahead      int64                              // of its clocks, µs
-	drift      int64                              // of its clocks, parts per million
-	alone      int64                              // since when it is cut off from all others, µs; -1: it is not
-	losses     int                                // number of losses of its store's data
-	lost       int64                              // when its store last lost data, µs; 0: never
-	lostBefore int64                              // the loss before that one
-	down       int                                // number of acts that keep its store from answering
-	once       map[string]int64                   // when it admitted requests with a request_id
-	storeAhead int64                              // of its store's clock, µs, in addition to ahead
-	generation uint64                             // of its store, when a node last opened it
-	shown      map[store.Shard]quantity.StoreTime // the latest store time of a decision, µs since 1970
-	stale      bool                               // its store was put back, and no node has opened it since
-	each       int64                              // time its store takes for a call, µs
-	backAt     int64                              // when a copy of it was last put back, µs
-	behind     map[*node]int                      // nodes that knew nothing later at backAt, and their lives
-	sticks     map[int][]*node                    // by key: the nodes its requests go to; the last one counts
+	w     *world
+	index int
+	name  string
+	store server
+	nodes []*node
+	ahead int64 // of its clocks, µs
+	drift int64 // of its clocks, parts per million
+	// since when it is cut off from all others, µs; -1: it is not
+	alone      int64
+	losses     int   // number of losses of its store's data
+	lost       int64 // when its store last lost data, µs; 0: never
+	lostBefore int64 // the loss before that one
+	// number of acts that keep its store from answering
+	down       int
+	once       map[string]int64 // when it admitted requests with a request_id
+	storeAhead int64            // of its store's clock, µs, in addition to ahead
+	generation uint64           // of its store, when a node last opened it
+	// the latest store time of a decision, µs since 1970
+	shown  map[store.Shard]quantity.StoreTime
+	stale  bool            // its store was put back, and no node has opened it since
+	each   int64           // time its store takes for a call, µs
+	backAt int64           // when a copy of it was last put back, µs
+	behind map[*node]int   // nodes that knew nothing later at backAt, and their lives
+	sticks map[int][]*node // by key: the nodes its requests go to; the last one counts
 }
 
 func newRegion(w *world, i int, d *policy.Document) (*region, error) {
 	p := w.plan.Regions[i]
-	r := &region{w: w, index: i, name: p.Name, ahead: p.Ahead, drift: p.Drift, alone: -1, once: map[string]int64{}, sticks: map[int][]*node{}, shown: map[store.Shard]quantity.StoreTime{}}
+	r := &region{w: w, index: i, name: p.Name, ahead: p.Ahead, drift: p.Drift, alone: -1,
+		once: map[string]int64{}, sticks: map[int][]*node{},
+		shown: map[store.Shard]quantity.StoreTime{}}
 	var err error
 	if r.store, err = w.newServer(r); err != nil {
 		return nil, err

@@ -163,9 +163,12 @@ func (n *node) judge(rq *request, b *bucket, d admit.Decision) {
 	if at == 0 { // decided without the store, by the node's clock
 		at = n.r.clock()
 	}
-	a := oracle.Answer{Bucket: n.w.plan.Keys[b.key], Region: n.r.name, Node: n.title, Sequence: d.Sequence,
-		Cost: int64(rq.q.Cost), Outcome: oracle.Denied, At: int64(at), Cell: b.limit.rule.CellOf(int64(at)),
-		Sent: time.UnixMicro(began + n.w.plan.Into + rq.sent), Seen: n.w.judgeTime(), Entitlement: int64(d.Entitlement), Share: int64(d.Share), Degraded: d.Degraded}
+	a := oracle.Answer{Bucket: n.w.plan.Keys[b.key], Region: n.r.name, Node: n.title,
+		Sequence: d.Sequence,
+		Cost:     int64(rq.q.Cost), Outcome: oracle.Denied, At: int64(at),
+		Cell: b.limit.rule.CellOf(int64(at)),
+		Sent: time.UnixMicro(began + n.w.plan.Into + rq.sent), Seen: n.w.judgeTime(),
+		Entitlement: int64(d.Entitlement), Share: int64(d.Share), Degraded: d.Degraded}
 	decides := d.Limit == b.limit.policy.Name
 	if decides && d.At != 0 {
 		a.Cell = int64(d.Cell)
@@ -180,9 +183,12 @@ func (n *node) judge(rq *request, b *bucket, d admit.Decision) {
 	}
 	b.judge.Record(a)
 	if b.limit.kind() == algorithms.FixedWindow && b.labels[a.Cell] > b.limit.policy.Limit {
-		if allowed, causes := b.allowedIn(quantity.Cell(a.Cell)); b.labels[a.Cell] > b.limit.policy.Limit+allowed {
-			n.w.breaks("ceiling", "limit %s key %d: cell %d admitted %d of %d (%d allowed above it: %v)",
-				b.limit.policy.Name, b.key, a.Cell, b.labels[a.Cell], b.limit.policy.Limit, allowed, causes)
+		if allowed, causes := b.allowedIn(quantity.Cell(a.Cell)); b.labels[a.Cell] >
+			b.limit.policy.Limit+allowed {
+			n.w.breaks("ceiling",
+				"limit %s key %d: cell %d admitted %d of %d (%d allowed above it: %v)",
+				b.limit.policy.Name, b.key, a.Cell, b.labels[a.Cell], b.limit.policy.Limit, allowed,
+				causes)
 		}
 	}
 	if decides && d.At != 0 {
@@ -199,7 +205,8 @@ func (n *node) spentLocally(b *bucket) {
 	part, who := bound(b.exposure(len(n.r.nodes)), "local"), spentAlone{region: n.r.index}
 	// Each node has a part in each window, by the latest time that the node knows.
 	if !b.limit.kind().Bucket() {
-		who.node, who.window = n.index, max(n.mark, n.time().UnixMicro())/b.limit.policy.Window.Microseconds()
+		who.node, who.window = n.index, max(n.mark, n.time().UnixMicro())/
+			b.limit.policy.Window.Microseconds()
 		n.mark = max(n.mark, n.time().UnixMicro())
 		part /= quantity.Units(len(n.r.nodes))
 	}
@@ -223,8 +230,10 @@ func (n *node) repeated(rq *request, d admit.Decision) bool {
 	switch {
 	case d.Repeated:
 		return true
-	case known && d.Allowed && d.At != 0 && n.w.now-before+n.w.back < algorithms.RememberedFor*1000/2:
-		n.w.breaks("once", "%s: request %s was admitted before, and is charged again", n.name, rq.q.ID)
+	case known && d.Allowed && d.At != 0 && n.w.now-before+n.w.back < algorithms.RememberedFor*1000/
+		2:
+		n.w.breaks("once", "%s: request %s was admitted before, and is charged again", n.name,
+			rq.q.ID)
 	}
 	if d.Allowed && d.At != 0 {
 		n.r.once[rq.q.ID] = n.w.now
@@ -260,7 +269,8 @@ func (n *node) refund(rq *request, d admit.Decision, before refunded) {
 					continue
 				}
 				if before == surelyRefunded {
-					n.w.breaks("refund", "%s gives %d units back a second time", n.name, charge.Units)
+					n.w.breaks("refund", "%s gives %d units back a second time", n.name,
+						charge.Units)
 				}
 				b.givenBack(d, charge.Units)
 			}

@@ -34,7 +34,8 @@ const packetHeaders = 28
 // windows, at least two seconds, to get to know each other.
 func (q Quotad) Run(load *workload.Workload, n baseline.Network, seed uint64) baseline.Result {
 	warm := (2*allocator.Second + load.Window - 1) / load.Window * load.Window
-	p := &Plan{Seed: seed, Keys: []string{"key"}, OneWay: n.OneWay, End: warm + load.Length + allocator.Second, Document: q.document(load)}
+	p := &Plan{Seed: seed, Keys: []string{"key"}, OneWay: n.OneWay,
+		End: warm + load.Length + allocator.Second, Document: q.document(load)}
 	p.Heal = p.End
 	for i := range load.Regions {
 		p.Regions = append(p.Regions, RegionPlan{Name: fmt.Sprintf("r%d", i), Weight: 1, Nodes: 1})
@@ -45,13 +46,15 @@ func (q Quotad) Run(load *workload.Workload, n baseline.Network, seed uint64) ba
 		panic(fmt.Sprintf("workload %s: %v", load.Name, err))
 	}
 	w.counts.Deeds = map[Deed]int64{}
-	res := baseline.Result{Admitted: make([]bool, len(load.Arrivals)), Waited: make([]int64, len(load.Arrivals)), Decided: make([]int64, len(load.Arrivals))}
+	res := baseline.Result{Admitted: make([]bool, len(load.Arrivals)),
+		Waited: make([]int64, len(load.Arrivals)), Decided: make([]int64, len(load.Arrivals))}
 	for i, a := range load.Arrivals {
 		w.at(warm+a.At, func() {
 			rq := &request{q: w.question("api", 0), buckets: w.concern("api", 0)}
 			rq.q.Cost = quantity.Units(a.Cost)
 			rq.done = func(d admit.Decision) {
-				res.Admitted[i], res.Waited[i], res.Decided[i] = d.Allowed, w.now-warm-a.At, w.now-warm
+				res.Admitted[i], res.Waited[i], res.Decided[i] = d.Allowed, w.now-warm-a.At,
+					w.now-warm
 			}
 			w.ask(w.regions[a.Region].nodes[0], rq)
 		})

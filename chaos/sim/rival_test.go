@@ -20,20 +20,24 @@ func TestBudgets(t *testing.T) {
 		borrow    bool
 		most      baseline.Millionths // of false denials
 	}{
-		"even at 0.8 L":                     {"even-80", algorithms.FixedWindow, 1, false, 100},
-		"even at 0.95 L":                    {"even-95", algorithms.FixedWindow, 1, false, 5_000},
-		"all in one region":                 {"one-region", algorithms.FixedWindow, 1, false, 10_000},
-		"skewed":                            {"zipf", algorithms.FixedWindow, 1, false, 10_000},
-		"skewed, by a token bucket":         {"zipf", algorithms.TokenBucket, 1, false, 10_000},
-		"skewed, borrowing":                 {"zipf", algorithms.FixedWindow, 1, true, 5_000},
-		"a step of 15x":                     {"step", algorithms.FixedWindow, 1, false, 10_000},
-		"a step of 15x by a sliding window": {"step", algorithms.SlidingWindowCounter, 1, false, 15_000},
-		"even at 0.9 L, by a counter":       {"even-90", algorithms.SlidingWindowCounter, 1, false, 5_000},
-		"even at 0.9 L, by a log":           {"even-90", algorithms.SlidingWindowLog, 1, false, 15_000},
-		"skewed, by a counter":              {"zipf", algorithms.SlidingWindowCounter, 1, false, 25_000},
-		"all in one region, by a queue":     {"one-region", algorithms.LeakyBucket, 10, false, 50_000},
-		"skewed, by a long queue":           {"zipf", algorithms.LeakyBucket, 60, false, 30_000},
-		"skewed, by a log":                  {"zipf", algorithms.SlidingWindowLog, 1, false, 30_000},
+		"even at 0.8 L":  {"even-80", algorithms.FixedWindow, 1, false, 100},
+		"even at 0.95 L": {"even-95", algorithms.FixedWindow, 1, false, 5_000},
+		"all in one region": {"one-region", algorithms.FixedWindow, 1, false,
+			10_000},
+		"skewed":                    {"zipf", algorithms.FixedWindow, 1, false, 10_000},
+		"skewed, by a token bucket": {"zipf", algorithms.TokenBucket, 1, false, 10_000},
+		"skewed, borrowing":         {"zipf", algorithms.FixedWindow, 1, true, 5_000},
+		"a step of 15x":             {"step", algorithms.FixedWindow, 1, false, 10_000},
+		"a step of 15x by a sliding window": {"step", algorithms.SlidingWindowCounter, 1, false,
+			15_000},
+		"even at 0.9 L, by a counter": {"even-90", algorithms.SlidingWindowCounter, 1, false,
+			5_000},
+		"even at 0.9 L, by a log": {"even-90", algorithms.SlidingWindowLog, 1, false, 15_000},
+		"skewed, by a counter": {"zipf", algorithms.SlidingWindowCounter, 1, false,
+			25_000},
+		"all in one region, by a queue": {"one-region", algorithms.LeakyBucket, 10, false, 50_000},
+		"skewed, by a long queue":       {"zipf", algorithms.LeakyBucket, 60, false, 30_000},
+		"skewed, by a log":              {"zipf", algorithms.SlidingWindowLog, 1, false, 30_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,7 +55,8 @@ func TestBudgets(t *testing.T) {
 			q := Quotad{Borrow: c.borrow}
 			f := baseline.Measure(w, q.Run(w, n, 1), n)
 			if f.OvershootMax > 0 || f.FalseRate > c.most {
-				t.Errorf("%d ppm above the limit, %d ppm denied falsely; want 0 and at most %d", f.OvershootMax, f.FalseRate, c.most)
+				t.Errorf("%d ppm above the limit, %d ppm denied falsely; want 0 and at most %d",
+					f.OvershootMax, f.FalseRate, c.most)
 			}
 		})
 	}

@@ -14,8 +14,11 @@ func TestSameSeedSameBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if first.Digest != again.Digest || first.Digest == (Digest{}) || first.Timeline != again.Timeline || first.Counts.Events != again.Counts.Events || first.Counts.Bytes != again.Counts.Bytes || first.Counts.Rows != again.Counts.Rows {
-			t.Errorf("seed %d differs:\n%s\n%+v\n%s\n%+v", seed, first.Timeline, first.Counts, again.Timeline, again.Counts)
+		if first.Digest != again.Digest || first.Digest == (Digest{}) ||
+			first.Timeline != again.Timeline || first.Counts.Events != again.Counts.Events ||
+			first.Counts.Bytes != again.Counts.Bytes || first.Counts.Rows != again.Counts.Rows {
+			t.Errorf("seed %d differs:\n%s\n%+v\n%s\n%+v", seed, first.Timeline, first.Counts,
+				again.Timeline, again.Counts)
 		}
 	}
 }

@@ -103,11 +103,14 @@ func (s *twinServer) inspect(b *bucket) (algorithms.Inspected, bool) {
 	// This Open opens nothing and only looks. A copy that no node has opened yet admits nothing,
 	// whatever it holds.
 	const none = 1<<64 - 1
-	if o := t.Open(0, algorithms.Open{Expected: none, Generation: none}); o.Generation == 0 || o.Replid != s.primary.Replid() {
+	if o := t.Open(0, algorithms.Open{Expected: none, Generation: none}); o.Generation == 0 ||
+		o.Replid != s.primary.Replid() {
 		return algorithms.Inspected{}, false
 	}
 	// A node's clock too far from the store's is refused. Such a node must not find anything out.
-	i := t.Inspect(s.clock(), algorithms.Inspect{Fence: algorithms.Fence{Generation: t.Generation, Epoch: t.Epoch, Clock: s.r.clock()},
-		Target: algorithms.Target{Key: store.BucketKey(shard, b.id), Terms: b.spec.Terms(s.r.name)}})
+	i := t.Inspect(s.clock(), algorithms.Inspect{Fence: algorithms.Fence{Generation: t.Generation,
+		Epoch: t.Epoch, Clock: s.r.clock()},
+		Target: algorithms.Target{Key: store.BucketKey(shard, b.id),
+			Terms: b.spec.Terms(s.r.name)}})
 	return i, i.Status == algorithms.StatusOK
 }

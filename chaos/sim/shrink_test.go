@@ -39,7 +39,8 @@ func TestShrinkKeepsWhatBreaks(t *testing.T) {
 		c.Only = ids
 		again, err := Run(Draw(seed, c))
 		if err != nil || again.Broken == nil || *again.Broken != *f.Broken {
-			t.Errorf("acts %v alone: %v, %v; want %v", slices.Sorted(slices.Values(ids)), again, err, f.Broken)
+			t.Errorf("acts %v alone: %v, %v; want %v", slices.Sorted(slices.Values(ids)), again,
+				err, f.Broken)
 		}
 		return
 	}

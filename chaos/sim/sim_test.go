@@ -18,12 +18,14 @@ var (
 
 // TestSeedsHold: no seed breaks an invariant, and every simulated row of the fault matrix fires.
 func TestSeedsHold(t *testing.T) {
-	h := Hunt{Config: Config{For: *seconds * 1_000_000, Algorithm: algorithms.Kind(*kind)}, From: *from, Seeds: *seeds, LuaEvery: *luaEvery}
+	h := Hunt{Config: Config{For: *seconds * 1_000_000, Algorithm: algorithms.Kind(*kind)},
+		From: *from, Seeds: *seeds, LuaEvery: *luaEvery}
 	tally, err := h.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d seeds (%d by Lua), %v of virtual time in %v, %d events, rows %v", tally.Seeds, tally.Lua, tally.Virtual, tally.Took, tally.Counts.Events, tally.Counts.Rows)
+	t.Logf("%d seeds (%d by Lua), %v of virtual time in %v, %d events, rows %v", tally.Seeds,
+		tally.Lua, tally.Virtual, tally.Took, tally.Counts.Events, tally.Counts.Rows)
 	if tally.Broken != nil {
 		f, err := Explain(tally.Broken.Plan)
 		if err != nil {
@@ -40,12 +42,14 @@ func TestSeedsHold(t *testing.T) {
 
 // TestWiderSeedsHold: no seed of the wider draw breaks an invariant.
 func TestWiderSeedsHold(t *testing.T) {
-	h := Hunt{Config: Config{For: *seconds * 1_000_000, Algorithm: algorithms.Kind(*kind), Wider: true}, From: *from, Seeds: *widerTo, LuaEvery: *luaEvery}
+	h := Hunt{Config: Config{For: *seconds * 1_000_000, Algorithm: algorithms.Kind(*kind),
+		Wider: true}, From: *from, Seeds: *widerTo, LuaEvery: *luaEvery}
 	tally, err := h.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d seeds (%d by Lua), %v of virtual time in %v, faults %v", tally.Seeds, tally.Lua, tally.Virtual, tally.Took, tally.Counts.Deeds)
+	t.Logf("%d seeds (%d by Lua), %v of virtual time in %v, faults %v", tally.Seeds, tally.Lua,
+		tally.Virtual, tally.Took, tally.Counts.Deeds)
 	if tally.Broken != nil {
 		f, err := Explain(tally.Broken.Plan)
 		if err != nil {

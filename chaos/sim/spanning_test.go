@@ -12,7 +12,8 @@ var spanningTo = flag.Uint64("spanning", 60, "how many seeds TestSpanningSeedsHo
 // TestSpanningSeedsHold: no seed breaks an invariant whose requests span shards, or come several in
 // a call.
 func TestSpanningSeedsHold(t *testing.T) {
-	h := Hunt{Config: Config{For: *seconds * 1_000_000, Spanning: true}, From: *from, Seeds: *spanningTo, LuaEvery: *luaEvery}
+	h := Hunt{Config: Config{For: *seconds * 1_000_000, Spanning: true}, From: *from,
+		Seeds: *spanningTo, LuaEvery: *luaEvery}
 	tally, err := h.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -49,6 +50,7 @@ func TestSpanning(t *testing.T) {
 		w.close()
 	}
 	if spans < 5 || together < 25 {
-		t.Errorf("of 50 plans %d have requests that span shards, and %d calls of several requests", spans, together)
+		t.Errorf("of 50 plans %d have requests that span shards, and %d calls of several requests",
+			spans, together)
 	}
 }

@@ -48,7 +48,8 @@ func (t *trace) timeline(regions []RegionPlan, most int) string {
 	for _, l := range lines {
 		text := l.text
 		indent := max(l.region, 0) * (column + 1)
-		fmt.Fprintf(&b, "%12.6f  %s%s\n", time.Duration(l.at*1000).Seconds(), strings.Repeat(" ", indent), text)
+		fmt.Fprintf(&b, "%12.6f  %s%s\n", time.Duration(l.at*1000).Seconds(),
+			strings.Repeat(" ", indent), text)
 	}
 	return b.String()
 }
@@ -64,11 +65,14 @@ func (n *node) tellEvent(e exchange.Event) {
 	switch e := e.(type) {
 	case exchange.Lent:
 		for i, g := range e.Given {
-			n.w.tell(n.r, "%s: debit %d: %v, lent %d, returned %d, share %d", n.name, i, g.Status, g.Row.Lent, g.Row.Returned, g.Share)
+			n.w.tell(n.r, "%s: debit %d: %v, lent %d, returned %d, share %d", n.name, i, g.Status,
+				g.Row.Lent, g.Row.Returned, g.Share)
 		}
 	case exchange.Credited:
 		c := e.Credit
-		n.w.tell(n.r, "%s: credit from %s of cell %d: %v, borrowed %d, regained %d, share %d", n.name, c.Peer, c.Cell, e.Result.Status, e.Result.Row.Borrowed, e.Result.Row.Regained, e.Result.Share)
+		n.w.tell(n.r, "%s: credit from %s of cell %d: %v, borrowed %d, regained %d, share %d",
+			n.name, c.Peer, c.Cell, e.Result.Status, e.Result.Row.Borrowed, e.Result.Row.Regained,
+			e.Result.Share)
 	case exchange.Recorded:
 		if !e.OK {
 			n.w.tell(n.r, "%s: its journal takes no rows", n.name)
@@ -80,7 +84,9 @@ func (n *node) tellEvent(e exchange.Event) {
 			n.w.tell(n.r, "%s finds %s lost", n.name, n.w.nameOf(l.Bucket.ID))
 		}
 	case exchange.Restored:
-		n.w.tell(n.r, "%s restores %s: %v, use %d, known %v, unknown %v", n.name, n.w.nameOf(e.Restore.Bucket.ID), e.Result.Status, e.Restore.Use.Units, e.Restore.KnownPeers, e.Restore.UnknownPeers)
+		n.w.tell(n.r, "%s restores %s: %v, use %d, known %v, unknown %v", n.name,
+			n.w.nameOf(e.Restore.Bucket.ID), e.Result.Status, e.Restore.Use.Units,
+			e.Restore.KnownPeers, e.Restore.UnknownPeers)
 	}
 }
 
@@ -89,7 +95,8 @@ func (n *node) tellDecision(rq *request, d admit.Decision) {
 	if d.Allowed {
 		word = "admits"
 	}
-	n.w.tell(n.r, "%s %s %d of %s/%s: cell %d, share %d, %s", n.name, word, rq.q.Cost, d.Limit, rq.q.Descriptors["account"], d.Cell, d.Share, d.Reason)
+	n.w.tell(n.r, "%s %s %d of %s/%s: cell %d, share %d, %s", n.name, word, rq.q.Cost, d.Limit,
+		rq.q.Descriptors["account"], d.Cell, d.Share, d.Reason)
 }
 
 // nameOf names a bucket for humans.

@@ -73,12 +73,14 @@ func (d *drawing) crowd() {
 		requests := min(d.within(20, 60), units)
 		for r := range p.Regions {
 			if d.IntN(4) > 0 {
-				d.add(Act{Do: Steady, At: at, For: length, Region: r, Limit: l, Key: key, Amount: max(requests*1_000*allocator.Second/length, 1),
-					Cost: quantity.Units(max(units*3/2/requests, 1))})
+				d.add(Act{Do: Steady, At: at, For: length, Region: r, Limit: l, Key: key,
+					Amount: max(requests*1_000*allocator.Second/length, 1),
+					Cost:   quantity.Units(max(units*3/2/requests, 1))})
 			}
 		}
 		if d.IntN(2) == 0 {
-			d.add(Act{Do: Delete, At: at + length*d.within(30, 80)/100, Region: d.IntN(len(p.Regions)), Peer: -1, Limit: l, Key: key})
+			d.add(Act{Do: Delete, At: at + length*d.within(30, 80)/100,
+				Region: d.IntN(len(p.Regions)), Peer: -1, Limit: l, Key: key})
 		}
 	}
 }
@@ -87,8 +89,10 @@ func (d *drawing) crowd() {
 func (d *drawing) busy() {
 	for range d.within(1, 3) {
 		at := d.Int64N(d.plan.Heal - allocator.Second)
-		d.add(Act{Do: StoreBusy, At: at, For: min(d.within(allocator.Second, 10*allocator.Second), d.plan.Heal-at-1), Region: d.IntN(len(d.plan.Regions)),
-			Peer: -1, Amount: one(d, d.within(1_000, 10_000), d.within(10_000, 49_000), d.within(51_000, 200_000))})
+		d.add(Act{Do: StoreBusy, At: at, For: min(d.within(allocator.Second, 10*allocator.Second),
+			d.plan.Heal-at-1), Region: d.IntN(len(d.plan.Regions)),
+			Peer: -1, Amount: one(d, d.within(1_000, 10_000), d.within(10_000, 49_000),
+				d.within(51_000, 200_000))})
 	}
 }
 
@@ -114,9 +118,11 @@ type scene struct {
 func (d *drawing) scene(l int) {
 	p := d.plan
 	s := scene{drawing: d, limit: l, key: one(d, 0, 0, 0, 1), region: d.IntN(len(p.Regions))}
-	length := min(max(d.windows[l], 16*allocator.Second), p.Heal-allocator.Second) * d.within(40, 100) / 100
+	length := min(max(d.windows[l], 16*allocator.Second), p.Heal-allocator.Second) * d.within(40,
+		100) / 100
 	s.begin = d.Int64N(p.Heal - length)
-	if in := (p.Into + s.begin) % d.windows[l]; d.windows[l] <= length && d.IntN(4) > 0 && s.begin >= in {
+	if in := (p.Into + s.begin) % d.windows[l]; d.windows[l] <= length && d.IntN(4) > 0 &&
+		s.begin >= in {
 		// Begin early in a window.
 		s.begin += d.Int64N(d.windows[l]/8+1) - in
 	}

@@ -137,7 +137,8 @@ func (w *world) run(until int64) {
 // breaks records a violation. Only the first counts.
 func (w *world) breaks(invariant, format string, args ...any) {
 	if w.broken == nil {
-		w.broken = &Violation{At: time.Duration(w.now) * time.Microsecond, Invariant: invariant, Text: fmt.Sprintf(format, args...)}
+		w.broken = &Violation{At: time.Duration(w.now) * time.Microsecond, Invariant: invariant,
+			Text: fmt.Sprintf(format, args...)}
 	}
 }
 

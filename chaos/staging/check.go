@@ -23,7 +23,8 @@ func (s *Stage) Check(ctx context.Context, sc *scenario.Scenario) error {
 		case err != nil:
 			return err
 		case status.Region != p.region || status.Node != p.Name:
-			return fmt.Errorf("at %s is %s/%s, and not %s/%s; mend the nodes file", p.HTTP, status.Region, status.Node, p.region, p.Name)
+			return fmt.Errorf("at %s is %s/%s, and not %s/%s; mend the nodes file", p.HTTP,
+				status.Region, status.Node, p.region, p.Name)
 		case !status.Ready:
 			return fmt.Errorf("%s is not ready; see its /readyz", p.calls)
 		}
@@ -65,7 +66,8 @@ func (s *Stage) fits(sc *scenario.Scenario) error {
 		}
 	}
 	for _, r := range s.nodes.Regions {
-		if !slices.ContainsFunc(sc.Regions, func(o scenario.Region) bool { return o.Name == r.Name }) {
+		if !slices.ContainsFunc(sc.Regions,
+			func(o scenario.Region) bool { return o.Name == r.Name }) {
 			return fmt.Errorf("region %s of the nodes file is not in the scenario; a rehearsal is about all regions of a deployment", r.Name)
 		}
 	}
@@ -77,18 +79,21 @@ func (s *Stage) fits(sc *scenario.Scenario) error {
 func (p *place) decidesBy(ctx context.Context, sc *scenario.Scenario) error {
 	watched := sc.Watched()
 	for _, q := range sc.Questions() {
-		b := watched[slices.IndexFunc(watched, func(b scenario.Bucket) bool { return b.Name() == q.Bucket })]
+		b := watched[slices.IndexFunc(watched,
+			func(b scenario.Bucket) bool { return b.Name() == q.Bucket })]
 		got, err := p.calls.Peek(ctx, question(q))
 		switch {
 		case err != nil:
 			return err
 		case got.Limit != b.Limit || got.Algorithm != b.Algorithm || got.Units != b.Units:
 			return fmt.Errorf("%s decides %s by limit %q, %s of %d, and the scenario has %s, %s of %d; give the scenario the limits of the deployment",
-				p.calls, b.Name(), got.Limit, got.Algorithm, got.Units, b.Limit, b.Algorithm, b.Units)
+				p.calls, b.Name(), got.Limit, got.Algorithm, got.Units, b.Limit, b.Algorithm,
+				b.Units)
 		}
 		// In home mode, for very small limits, the fixed split differs.
 		split := b.Splits[p.region]
-		if small := b.Units < 2*int64(len(sc.Regions)); !small && (got.Entitlement > split || got.Entitlement < split-1) {
+		if small := b.Units < 2*int64(len(sc.Regions)); !small && (got.Entitlement > split ||
+			got.Entitlement < split-1) {
 			return fmt.Errorf("%s has a fixed split of %d of %s, and by the scenario's weights it is %d; give the scenario the weights of the deployment",
 				p.calls, got.Entitlement, b.Name(), split)
 		}

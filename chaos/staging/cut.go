@@ -30,7 +30,8 @@ func (s *Stage) Cut(ctx context.Context, from, to, direction string, d time.Dura
 	case from == to:
 		return fmt.Errorf("cut region %s off from itself: name two regions", from)
 	case !slices.Contains(directions, direction):
-		return fmt.Errorf("cut %s off from %s: %.70q is no direction; give %s", from, to, direction, strings.Join(directions, ", "))
+		return fmt.Errorf("cut %s off from %s: %.70q is no direction; give %s", from, to, direction,
+			strings.Join(directions, ", "))
 	case d < time.Millisecond || d > MostCut:
 		return fmt.Errorf("cut %s off from %s for %v: give at least 1ms and at most %v, so that it ends", from, to, d, MostCut)
 	}
@@ -44,7 +45,9 @@ func (s *Stage) Cut(ctx context.Context, from, to, direction string, d time.Dura
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTimeout)
 	defer cancel()
 	if s.heal(ctx, from, to) != nil {
-		err = errors.Join(err, fmt.Errorf("some nodes of %s may stay cut off from %s for %v; it ends by itself", from, to, d))
+		err = errors.Join(err,
+			fmt.Errorf("some nodes of %s may stay cut off from %s for %v; it ends by itself", from,
+				to, d))
 	}
 	return err
 }
@@ -110,5 +113,6 @@ func (s *Stage) cut(ctx context.Context, p *place, c peer.Cut) error {
 }
 
 func (s *Stage) noRegion(name string) error {
-	return fmt.Errorf("the nodes file has no region %.70q; it has %s", name, strings.Join(s.Regions(), ", "))
+	return fmt.Errorf("the nodes file has no region %.70q; it has %s", name,
+		strings.Join(s.Regions(), ", "))
 }

@@ -58,14 +58,16 @@ func ReadNodes(path string) (*Nodes, error) {
 
 // ParseNodes parses the content of a nodes file. Paths in it are relative to the file's folder.
 func ParseNodes(path string, src []byte) (*Nodes, error) {
-	n := &nodesFile{folder: filepath.Dir(path), nodes: Nodes{ClocksApart: usuallyApart}, at: map[string]string{}}
+	n := &nodesFile{folder: filepath.Dir(path), nodes: Nodes{ClocksApart: usuallyApart},
+		at: map[string]string{}}
 	root, err := strictyaml.Read(path, src, nodesKind)
 	if err == nil {
 		n.read(root)
 		err = root.Err()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the nodes file cannot be used: mend what is listed and try again\n%w", err)
+		return nil, fmt.Errorf(
+			"the nodes file cannot be used: mend what is listed and try again\n%w", err)
 	}
 	return &n.nodes, nil
 }

@@ -22,8 +22,9 @@ limits:
 // TestCutsRealNodes cuts real nodes off over their peer ports. Both regions are degraded, say so in
 // their decisions, and are in touch again once the cut has ended by itself.
 func TestCutsRealNodes(t *testing.T) {
-	fleet, err := process.Start(t.Context(), t, process.Config{Limits: limits, Settings: []string{"chaos: enabled"},
-		Regions: []process.RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}}})
+	fleet, err := process.Start(t.Context(), t, process.Config{Limits: limits,
+		Settings: []string{"chaos: enabled"},
+		Regions:  []process.RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,8 @@ func TestCutsRealNodes(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if err := s.Check(t.Context(), scenarioOf(t, "us: {weight: 60, nodes: 2}, eu: {weight: 40}")); err != nil {
+	if err := s.Check(t.Context(),
+		scenarioOf(t, "us: {weight: 60, nodes: 2}, eu: {weight: 40}")); err != nil {
 		t.Fatal(err)
 	}
 	const cut = 8 * time.Second
@@ -56,9 +58,11 @@ func TestCutsRealNodes(t *testing.T) {
 		awaitDegraded(t, s, region, true)
 	}
 	limit := oracle.Limit{Limit: 10, Window: time.Second, Algorithm: "fixed_window"}
-	q := scenario.Question{Domain: "api", Descriptors: map[string]string{"account": "42"}, Cost: 1, Bucket: "account", Limit: limit}
+	q := scenario.Question{Domain: "api", Descriptors: map[string]string{"account": "42"}, Cost: 1,
+		Bucket: "account", Limit: limit}
 	for turn := range uint64(2) {
-		if a, sent := s.Ask(t.Context(), "us", turn, q); !sent || a.Outcome != oracle.Admitted || !a.Degraded || a.Share != 6 {
+		if a, sent := s.Ask(t.Context(), "us", turn, q); !sent || a.Outcome != oracle.Admitted ||
+			!a.Degraded || a.Share != 6 {
 			t.Errorf("during the cut, on the fixed split: %+v, sent %v", a, sent)
 		}
 	}

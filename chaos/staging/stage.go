@@ -64,14 +64,16 @@ func Open(nodes *Nodes, length time.Duration) (*Stage, error) {
 			return nil, fmt.Errorf("tls of the nodes file: %w", err)
 		}
 	}
-	s := &Stage{nodes: nodes, length: length, client: peer.NewClient((&net.Dialer{}).DialContext, trust), places: map[string][]*place{}, cuts: map[[2]string]bool{}}
+	s := &Stage{nodes: nodes, length: length, client: peer.NewClient((&net.Dialer{}).DialContext,
+		trust), places: map[string][]*place{}, cuts: map[[2]string]bool{}}
 	for _, r := range nodes.Regions {
 		for _, n := range r.Nodes {
 			calls, err := caller.New(r.Name, n.Name, n.HTTP, "")
 			if err != nil {
 				return nil, errors.Join(err, s.client.Close())
 			}
-			s.places[r.Name] = append(s.places[r.Name], &place{Node: n, region: r.Name, calls: calls})
+			s.places[r.Name] = append(s.places[r.Name], &place{Node: n, region: r.Name,
+				calls: calls})
 		}
 	}
 	return s, nil
@@ -127,7 +129,8 @@ func (s *Stage) Status(ctx context.Context, region string) ([]caller.Status, err
 }
 
 // Ask implements scenario.Stage. It uses HTTP.
-func (s *Stage) Ask(ctx context.Context, region string, turn uint64, q scenario.Question) (oracle.Answer, bool) {
+func (s *Stage) Ask(ctx context.Context, region string, turn uint64,
+	q scenario.Question) (oracle.Answer, bool) {
 	places := s.places[region]
 	if len(places) == 0 {
 		return oracle.Answer{}, false

@@ -70,7 +70,8 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/v1/peek":
 		split := map[string]int{"us": 7, "eu": 3}[f.region]
-		fmt.Fprint(w, cmp.Or(f.peeked, fmt.Sprintf(`{"limit":"account","algorithm":"fixed_window","limit_units":10,"entitlement":%d}`, split)))
+		fmt.Fprint(w, cmp.Or(f.peeked,
+			fmt.Sprintf(`{"limit":"account","algorithm":"fixed_window","limit_units":10,"entitlement":%d}`, split)))
 		return
 	case "/v1/check":
 		f.sequence++
@@ -143,7 +144,8 @@ func deploy(t *testing.T) *deployed {
 			nodes.Regions = append(nodes.Regions, Region{Name: region})
 		}
 		r := &nodes.Regions[len(nodes.Regions)-1]
-		r.Nodes = append(r.Nodes, Node{Name: name, Peer: l.Addr().String(), HTTP: f.server.Listener.Addr().String()})
+		r.Nodes = append(r.Nodes, Node{Name: name, Peer: l.Addr().String(),
+			HTTP: f.server.Listener.Addr().String()})
 		return f
 	}
 	d := &deployed{us1: start("us", "n1"), us2: start("us", "n2"), eu1: start("eu", "n1")}
@@ -196,8 +198,10 @@ func TestCutFailsWhole(t *testing.T) {
 	d := deploy(t)
 	d.us2.set(func() { d.us2.refuse = peer.ErrNoCuts })
 	err := d.Cut(t.Context(), "us", "eu", "both", time.Minute)
-	if err == nil || !strings.Contains(err.Error(), d.nodes.Regions[0].Nodes[1].Peer) || !strings.Contains(err.Error(), "start it with chaos: true") ||
-		!strings.Contains(err.Error(), "some nodes of us may stay cut off from eu for 1m0s; it ends by itself") {
+	if err == nil || !strings.Contains(err.Error(), d.nodes.Regions[0].Nodes[1].Peer) ||
+		!strings.Contains(err.Error(), "start it with chaos: true") ||
+		!strings.Contains(err.Error(),
+			"some nodes of us may stay cut off from eu for 1m0s; it ends by itself") {
 		t.Error(err)
 	}
 	d.wantAsked(t, "eu both 1m0s, eu both 0s", "eu both 1m0s, eu both 0s", "")
@@ -222,7 +226,8 @@ func TestCutRefused(t *testing.T) {
 		{"us", "eu", "in", 0, "give at least 1ms and at most 10m0s, so that it ends"},
 		{"us", "eu", "in", MostCut + 1, "give at least 1ms and at most 10m0s, so that it ends"},
 	} {
-		if err := d.Cut(t.Context(), c.from, c.to, c.direction, c.d); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := d.Cut(t.Context(), c.from, c.to, c.direction, c.d); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -238,31 +243,47 @@ func TestCheck(t *testing.T) {
 		want   string
 	}{
 		{"all is well", func(*deployed) {}, ""},
-		{"another node", func(d *deployed) { d.us2.status = strings.Replace(well, "n2", "n3", 1) }, "is us/n3, and not us/n2; mend the nodes file"},
-		{"another region", func(d *deployed) { d.us2.status = strings.Replace(well, "us", "ap", 1) }, "is ap/n2, and not us/n2; mend the nodes file"},
-		{"not ready", func(d *deployed) { d.us2.status = strings.Replace(well, "true", "false", 1) }, "quotad us/n2 is not ready"},
-		{"alone", func(d *deployed) { d.us2.status = strings.Replace(well, `"heard":true`, `"heard":false`, 1) }, "quotad us/n2: region eu is out of touch"},
-		{"unheard of", func(d *deployed) { d.us2.status = `{"region":"us","node":"n2","ready":true}` }, "quotad us/n2: 0 of 1 other regions are known"},
-		{"no quotad", func(d *deployed) { d.us2.status = "<html>" }, "read the status of quotad us/n2"},
+		{"another node", func(d *deployed) { d.us2.status = strings.Replace(well, "n2", "n3", 1) },
+			"is us/n3, and not us/n2; mend the nodes file"},
+		{"another region", func(d *deployed) {
+			d.us2.status = strings.Replace(well, "us", "ap", 1)
+		}, "is ap/n2, and not us/n2; mend the nodes file"},
+		{"not ready", func(d *deployed) {
+			d.us2.status = strings.Replace(well, "true", "false", 1)
+		}, "quotad us/n2 is not ready"},
+		{"alone", func(d *deployed) {
+			d.us2.status = strings.Replace(well, `"heard":true`, `"heard":false`, 1)
+		}, "quotad us/n2: region eu is out of touch"},
+		{"unheard of", func(d *deployed) {
+			d.us2.status = `{"region":"us","node":"n2","ready":true}`
+		}, "quotad us/n2: 0 of 1 other regions are known"},
+		{"no quotad", func(d *deployed) { d.us2.status = "<html>" },
+			"read the status of quotad us/n2"},
 		{"another limit", func(d *deployed) {
 			d.us2.peeked = `{"limit":"account","algorithm":"fixed_window","limit_units":11,"entitlement":7}`
 		}, `decides account/42 by limit "account", fixed_window of 11, and the scenario has account, fixed_window of 10; give`},
-		{"no limit", func(d *deployed) { d.us2.peeked = `{}` }, `quotad us/n2 decides account/42 by limit "",  of 0, and`},
+		{"no limit", func(d *deployed) { d.us2.peeked = `{}` },
+			`quotad us/n2 decides account/42 by limit "",  of 0, and`},
 		{"other weights", func(d *deployed) {
 			d.us2.peeked = `{"limit":"account","algorithm":"fixed_window","limit_units":10,"entitlement":5}`
 		}, "quotad us/n2 has a fixed split of 5 of account/42, and by the scenario's weights it is 7; give"},
-		{"no cuts", func(d *deployed) { d.us2.refuse = peer.ErrNoCuts }, "start it with chaos: true"},
-		{"no cut of this", func(d *deployed) { d.us2.refuse = errors.New("region: cannot be cut off alone") }, "region: cannot be cut off alone"},
+		{"no cuts", func(d *deployed) { d.us2.refuse = peer.ErrNoCuts },
+			"start it with chaos: true"},
+		{"no cut of this", func(d *deployed) {
+			d.us2.refuse = errors.New("region: cannot be cut off alone")
+		}, "region: cannot be cut off alone"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := deploy(t)
 			c.change(d)
 			err := d.Check(t.Context(), rehearsed(t))
-			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(),
+				c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 			for _, n := range []*fake{d.us1, d.us2, d.eu1} {
-				if i := slices.IndexFunc(n.asked(), func(cut string) bool { return !strings.HasSuffix(cut, " both 0s") }); i >= 0 {
+				if i := slices.IndexFunc(n.asked(),
+					func(cut string) bool { return !strings.HasSuffix(cut, " both 0s") }); i >= 0 {
 					t.Error("something was cut")
 				}
 			}
@@ -276,14 +297,16 @@ func TestCheckNamesAllThatIsWrong(t *testing.T) {
 	d.us1.server.Close()
 	d.eu1.set(func() { d.eu1.refuse = peer.ErrNoCuts })
 	err := d.Check(t.Context(), rehearsed(t))
-	if err == nil || !strings.Contains(err.Error(), "GET /v1/status of quotad us/n1") || !strings.Contains(err.Error(), "start it with chaos: true") {
+	if err == nil || !strings.Contains(err.Error(), "GET /v1/status of quotad us/n1") ||
+		!strings.Contains(err.Error(), "start it with chaos: true") {
 		t.Error(err)
 	}
 	all, err := d.Status(t.Context(), "us")
 	if len(all) != 1 || all[0].Node != "n2" || err == nil {
 		t.Errorf("status of us: %+v, %v", all, err)
 	}
-	if _, err := d.Status(t.Context(), "ap"); err == nil || !strings.Contains(err.Error(), `no region "ap"`) {
+	if _, err := d.Status(t.Context(), "ap"); err == nil || !strings.Contains(err.Error(),
+		`no region "ap"`) {
 		t.Error(err)
 	}
 }
@@ -293,11 +316,13 @@ func TestCheckNamesAllThatIsWrong(t *testing.T) {
 func TestAsk(t *testing.T) {
 	d := deploy(t)
 	limit := oracle.Limit{Limit: 10, Window: time.Second, Algorithm: "fixed_window"}
-	q := scenario.Question{Domain: "api", Descriptors: map[string]string{"account": "42"}, Cost: 1, Bucket: "account", Limit: limit}
+	q := scenario.Question{Domain: "api", Descriptors: map[string]string{"account": "42"}, Cost: 1,
+		Bucket: "account", Limit: limit}
 	ask := func(turn uint64) oracle.Answer {
 		t.Helper()
 		a, sent := d.Ask(t.Context(), "us", turn, q)
-		if !sent || a.Outcome != oracle.Admitted || a.Cell != 1 || a.Share != 7 || a.Region != "us" || a.Bucket != "account" {
+		if !sent || a.Outcome != oracle.Admitted || a.Cell != 1 || a.Share != 7 ||
+			a.Region != "us" || a.Bucket != "account" {
 			t.Fatalf("%+v, sent %v", a, sent)
 		}
 		return a
@@ -319,7 +344,8 @@ func TestAsk(t *testing.T) {
 	d.us1.set(func() { d.us1.incarnation, d.us1.sequence = 2, 0 })
 	d.us1.server.CloseClientConnections() // as the node's end does
 	for range 5 {
-		if a, sent := d.Ask(t.Context(), "us", 0, q); sent && a.Node == "n1#1" && a.Outcome != oracle.Unknown {
+		if a, sent := d.Ask(t.Context(), "us", 0, q); sent && a.Node == "n1#1" &&
+			a.Outcome != oracle.Unknown {
 			t.Errorf("an answer of the second start has the name of the first: %+v", a)
 		}
 	}
@@ -341,7 +367,8 @@ func TestAsk(t *testing.T) {
 }
 
 func TestOpenNeedsItsCertificate(t *testing.T) {
-	_, err := Open(&Nodes{TLS: &peer.Files{Cert: "nowhere", Key: "nowhere", CA: "nowhere"}}, time.Minute)
+	_, err := Open(&Nodes{TLS: &peer.Files{Cert: "nowhere", Key: "nowhere", CA: "nowhere"}},
+		time.Minute)
 	if err == nil || !strings.Contains(err.Error(), "tls of the nodes file: read the certificate") {
 		t.Error(err)
 	}
@@ -350,8 +377,10 @@ func TestOpenNeedsItsCertificate(t *testing.T) {
 // TestImpossible: steps that need processes are refused by name before any node is asked.
 func TestImpossible(t *testing.T) {
 	d := deploy(t)
-	sc := rehearsed(t, "{at: 1s, do: cut, between: [us]}", "{at: 1s, do: kill, region: us}", "{at: 2s, do: flush-redis, region: eu}",
-		"{at: 2s, do: delay, by: 1s}", "{at: 2s, do: cut, only: udp}", "{at: 2s, do: flap, every: 1s, for: 2s}", "{at: 3s, do: heal}")
+	sc := rehearsed(t, "{at: 1s, do: cut, between: [us]}", "{at: 1s, do: kill, region: us}",
+		"{at: 2s, do: flush-redis, region: eu}",
+		"{at: 2s, do: delay, by: 1s}", "{at: 2s, do: cut, only: udp}",
+		"{at: 2s, do: flap, every: 1s, for: 2s}", "{at: 3s, do: heal}")
 	err := sc.Impossible(d)
 	for _, want := range []string{
 		"kill: us: not possible against a deployment that was not started here\n",
@@ -363,13 +392,15 @@ func TestImpossible(t *testing.T) {
 			t.Errorf("%v\ndoes not say: %s", err, want)
 		}
 	}
-	if _, played := sc.Play(t.Context(), d, scenario.Options{}); !errors.Is(played, scenario.ErrNotStarted) {
+	if _, played := sc.Play(t.Context(), d, scenario.Options{}); !errors.Is(played,
+		scenario.ErrNotStarted) {
 		t.Errorf("played: %v", played)
 	}
 	if n := strings.Count(fmt.Sprint(err), "\n") + 1; n != 4 {
 		t.Errorf("%d steps are refused, want 4: %v", n, err)
 	}
-	if _, err := d.Do(t.Context(), scenario.Step{Do: "kill", Region: "us"}); !errors.Is(err, scenario.ErrNotStarted) {
+	if _, err := d.Do(t.Context(), scenario.Step{Do: "kill", Region: "us"}); !errors.Is(err,
+		scenario.ErrNotStarted) {
 		t.Error(err)
 	}
 	d.wantAsked(t, "", "", "")
@@ -388,7 +419,8 @@ func TestFits(t *testing.T) {
 		}
 	}
 	d.nodes.Regions = append(d.nodes.Regions, Region{Name: "ap"})
-	if err := d.Check(t.Context(), rehearsed(t)); err == nil || !strings.HasPrefix(err.Error(), "region ap of the nodes file is not in the scenario; ") {
+	if err := d.Check(t.Context(), rehearsed(t)); err == nil || !strings.HasPrefix(err.Error(),
+		"region ap of the nodes file is not in the scenario; ") {
 		t.Error(err)
 	}
 }
@@ -422,11 +454,13 @@ func TestSteps(t *testing.T) {
 	}
 	do(scenario.Step{Do: "heal", Between: all, And: all})
 	d.wantAsked(t, "", "", "") // nothing is cut
-	do(scenario.Step{Do: "flap", Between: us, And: eu, Every: time.Millisecond, For: time.Millisecond})
+	do(scenario.Step{Do: "flap", Between: us, And: eu, Every: time.Millisecond,
+		For: time.Millisecond})
 	d.wantAsked(t, "eu both 5.001s, eu both 0s", "eu both 5.001s, eu both 0s", "")
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := d.Do(ended, scenario.Step{Do: "flap", Between: us, And: eu, Every: time.Hour, For: time.Hour}); err == nil || len(d.cuts) > 0 {
+	if _, err := d.Do(ended, scenario.Step{Do: "flap", Between: us, And: eu, Every: time.Hour,
+		For: time.Hour}); err == nil || len(d.cuts) > 0 {
 		t.Errorf("a flap that was ended early: %v, and %v is still cut", err, d.cuts)
 	}
 }
@@ -450,7 +484,8 @@ func TestFacts(t *testing.T) {
 	if !strings.Contains(fmt.Sprint(facts.Text), "37 packets lost by cuts") {
 		t.Errorf("%+v", facts)
 	}
-	if us, eu := d.Effect(scenario.Step{Between: []string{"us"}}), d.Effect(scenario.Step{Between: []string{"eu"}}); us != 37 || eu != 0 {
+	if us, eu := d.Effect(scenario.Step{Between: []string{"us"}}),
+		d.Effect(scenario.Step{Between: []string{"eu"}}); us != 37 || eu != 0 {
 		t.Errorf("cuts of us have lost %d, those of eu %d", us, eu)
 	}
 	if got := d.us1.asked(); !slices.Equal(got, []string{"eu both 0s"}) {
@@ -478,7 +513,8 @@ func TestWatch(t *testing.T) {
 	}()
 	want := func(ready, ended bool) {
 		t.Helper()
-		if h := <-seen; h.Ready != ready || h.Ended != ended || ended && h.Why != "it was started again: start 2" {
+		if h := <-seen; h.Ready != ready || h.Ended != ended ||
+			ended && h.Why != "it was started again: start 2" {
 			t.Errorf("%+v", h)
 		}
 	}
@@ -505,10 +541,12 @@ func TestPlaced(t *testing.T) {
 	} {
 		got := placed(oracle.Answer{At: sent.Add(c.at).UnixMicro(), Sent: sent, Seen: seen}, apart)
 		if !got.Sent.Equal(sent.Add(c.sent)) || !got.Seen.Equal(sent.Add(c.seen)) {
-			t.Errorf("a store's time of %v: sent %v, seen %v", c.at, got.Sent.Sub(sent), got.Seen.Sub(sent))
+			t.Errorf("a store's time of %v: sent %v, seen %v", c.at, got.Sent.Sub(sent),
+				got.Seen.Sub(sent))
 		}
 	}
-	if got := placed(oracle.Answer{Sent: sent, Seen: seen}, time.Hour); got.Sent != sent || got.Seen != seen {
+	if got := placed(oracle.Answer{Sent: sent, Seen: seen}, time.Hour); got.Sent != sent ||
+		got.Seen != seen {
 		t.Error("an answer without a store's time was moved")
 	}
 }

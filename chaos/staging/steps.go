@@ -11,8 +11,10 @@ import (
 )
 
 var (
-	errOnlyCuts = errors.New("not possible against a deployment that was not started here: its nodes can be cut off, and neither delay what they send nor lose a part of it")
-	errOnlyBoth = errors.New("not possible against a deployment that was not started here: a node cuts udp and tcp together; leave out only")
+	errOnlyCuts = errors.New(
+		"not possible against a deployment that was not started here: its nodes can be cut off, and neither delay what they send nor lose a part of it")
+	errOnlyBoth = errors.New(
+		"not possible against a deployment that was not started here: a node cuts udp and tcp together; leave out only")
 )
 
 // Can implements scenario.Stage. Only cut, heal and flap are possible.
@@ -154,9 +156,11 @@ func (s *Stage) Facts() scenario.Facts {
 			lost += p.hasLost()
 			at += " " + p.HTTP
 		}
-		facts.Text = append(facts.Text, [2]string{"region " + r.Name, fmt.Sprintf("%d nodes, at%s", len(r.Nodes), at)})
+		facts.Text = append(facts.Text, [2]string{"region " + r.Name, fmt.Sprintf("%d nodes, at%s",
+			len(r.Nodes), at)})
 	}
-	facts.Text = append(facts.Text, [2]string{"between regions", fmt.Sprintf("%d packets lost by cuts", lost)})
+	facts.Text = append(facts.Text,
+		[2]string{"between regions", fmt.Sprintf("%d packets lost by cuts", lost)})
 	if unheard != nil {
 		facts.Text = append(facts.Text, [2]string{"not healed by request", unheard.Error()})
 	}

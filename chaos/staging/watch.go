@@ -38,7 +38,8 @@ func (p *place) watch(ctx context.Context, number int, note func(scenario.Health
 		if ctx.Err() != nil {
 			return
 		}
-		h := scenario.Health{At: time.Now(), Region: p.region, Node: number, Ready: err == nil && status.Ready}
+		h := scenario.Health{At: time.Now(), Region: p.region, Node: number, Ready: err == nil &&
+			status.Ready}
 		if err == nil {
 			if h.Ended = start != 0 && status.Journal.Incarnation != start; h.Ended {
 				h.Why = fmt.Sprintf("it was started again: start %d", status.Journal.Incarnation)

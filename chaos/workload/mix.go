@@ -71,5 +71,6 @@ func crowd(s Setting, random *rand.Rand, from, to int64) []Piece {
 
 // awakening returns a demand of 0.3 to 1.2 L in one region.
 func awakening(s Setting, random *rand.Rand, from, to int64) []Piece {
-	return []Piece{{Region: random.IntN(s.Regions), From: from, To: to, Rate: s.rate(300 + random.Int64N(900))}}
+	return []Piece{{Region: random.IntN(s.Regions), From: from, To: to,
+		Rate: s.rate(300 + random.Int64N(900))}}
 }

@@ -44,7 +44,8 @@ func (p Piece) draw(arrivals []Arrival, random *rand.Rand, costs Costs) []Arriva
 		if at>>fine >= p.To-p.From {
 			return arrivals
 		}
-		arrivals = append(arrivals, Arrival{At: p.From + at>>fine, Region: p.Region, Cost: costs.draw(random)})
+		arrivals = append(arrivals, Arrival{At: p.From + at>>fine, Region: p.Region,
+			Cost: costs.draw(random)})
 	}
 }
 

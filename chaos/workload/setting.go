@@ -38,7 +38,8 @@ var algorithms = map[string]bool{
 // Usual returns the setting for comparisons that do not name another: a thousand units a second by
 // fixed_window over three regions, with a round trip of 80 ms, for 30 s.
 func Usual() Setting {
-	return Setting{Regions: 3, Limit: 1000, Window: Second, Algorithm: "fixed_window", RoundTrip: 80_000}
+	return Setting{Regions: 3, Limit: 1000, Window: Second, Algorithm: "fixed_window",
+		RoundTrip: 80_000}
 }
 
 // whole returns the setting with its defaults filled in.
@@ -64,14 +65,18 @@ func (s Setting) validate() error {
 	switch {
 	case s.Regions < 2 || s.Regions > 10:
 		return fmt.Errorf("workload: %d regions cannot share a limit here: give 2 to 10", s.Regions)
-	case len(s.Weights) != s.Regions || slices.Min(s.Weights) < 0 || weights < 1 || slices.Max(s.Weights) > billion:
+	case len(s.Weights) != s.Regions || slices.Min(s.Weights) < 0 || weights < 1 ||
+		slices.Max(s.Weights) > billion:
 		return fmt.Errorf("workload: weights %v do not split a limit over %d regions: give one for each, 0 to a billion, not all 0", s.Weights, s.Regions)
 	case s.Limit < 1 || s.Limit > billion:
-		return fmt.Errorf("workload: a limit of %d units is out of range: give 1 to a billion", s.Limit)
+		return fmt.Errorf("workload: a limit of %d units is out of range: give 1 to a billion",
+			s.Limit)
 	case s.Window < Second/1000 || s.Window > 60*minute:
-		return fmt.Errorf("workload: a window of %d µs is out of range: give 1 ms to an hour", s.Window)
+		return fmt.Errorf("workload: a window of %d µs is out of range: give 1 ms to an hour",
+			s.Window)
 	case !known:
-		return fmt.Errorf("workload: algorithm %q is unknown: give one that the policy names", s.Algorithm)
+		return fmt.Errorf("workload: algorithm %q is unknown: give one that the policy names",
+			s.Algorithm)
 	case burst && (s.Burst < 1 || s.Burst > billion) || !burst && s.Burst != 0:
 		return fmt.Errorf("workload: a burst of %d units does not fit %s: give 1 to a billion to a bucket, and 0 to others", s.Burst, s.Algorithm)
 	case max(s.Limit, s.Burst) >= (1<<51)/s.Window:
@@ -79,7 +84,8 @@ func (s Setting) validate() error {
 	case s.Length < Second/1000 || s.Length > 24*60*minute:
 		return fmt.Errorf("workload: a run of %d µs is out of range: give 1 ms to a day", s.Length)
 	case s.RoundTrip < 1:
-		return fmt.Errorf("workload: a round trip of %d µs is out of range: give 1 or more", s.RoundTrip)
+		return fmt.Errorf("workload: a round trip of %d µs is out of range: give 1 or more",
+			s.RoundTrip)
 	}
 	return nil
 }

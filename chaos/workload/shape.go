@@ -21,17 +21,25 @@ var shapes = []shape{
 	{name: "even-100", about: "every region asks for its F", pieces: even(1000)},
 	{name: "one-region", about: "all demand is in region 0: 0.95 L", pieces: oneRegion},
 	{name: "zipf", about: "0.95 L over the regions as 1, 1/2, 1/3, ...", pieces: zipf(950)},
-	{name: "contention", about: "1.5 L over the regions as 1, 1/2, 1/3, ...: more than there is", pieces: zipf(1500)},
-	{name: "follow-the-sun", about: "0.9 L whose peak goes round the regions once", pieces: followTheSun},
+	{name: "contention", about: "1.5 L over the regions as 1, 1/2, 1/3, ...: more than there is",
+		pieces: zipf(1500)},
+	{name: "follow-the-sun", about: "0.9 L whose peak goes round the regions once",
+		pieces: followTheSun},
 	{name: "step", about: "after a third of the run region 0 asks for 15 times as much, 0.9 L, the others for half as much, together 0.05 L", pieces: stepped, step: stepOf},
-	{name: "under-threshold", about: "every region asks for 1.9 F, so each for so little of L that a scheme which reports large users alone may hear of none", pieces: even(1900)},
-	{name: "anti-phase-0.5", about: "half the regions ask for 0.95 L in turns of half a round trip", pieces: antiPhase(500)},
-	{name: "anti-phase-1", about: "half the regions ask for 0.95 L in turns of one round trip", pieces: antiPhase(1000)},
-	{name: "anti-phase-2", about: "half the regions ask for 0.95 L in turns of two round trips", pieces: antiPhase(2000)},
-	{name: "anti-phase-4", about: "half the regions ask for 0.95 L in turns of four round trips", pieces: antiPhase(4000)},
+	{name: "under-threshold",
+		about: "every region asks for 1.9 F, so each for so little of L that a scheme which reports large users alone may hear of none", pieces: even(1900)},
+	{name: "anti-phase-0.5", about: "half the regions ask for 0.95 L in turns of half a round trip",
+		pieces: antiPhase(500)},
+	{name: "anti-phase-1", about: "half the regions ask for 0.95 L in turns of one round trip",
+		pieces: antiPhase(1000)},
+	{name: "anti-phase-2", about: "half the regions ask for 0.95 L in turns of two round trips",
+		pieces: antiPhase(2000)},
+	{name: "anti-phase-4", about: "half the regions ask for 0.95 L in turns of four round trips",
+		pieces: antiPhase(4000)},
 	{name: "cell-end", about: "0.3 L evenly, and 0.65 L from one region in the last twentieth of each window, another each time", pieces: cellEnd},
 	{name: "surge", about: "0.5 L evenly, but in the second third of the run 3 L, as 1, 1/2, 1/3, ...", pieces: surge},
-	{name: "heavy-tail", about: "0.9 L over the regions as 1, 1/2, 1/3, ..., with costs of 1, 2, 4, ... units of equal parts", heavy: true, pieces: zipf(900)},
+	{name: "heavy-tail",
+		about: "0.9 L over the regions as 1, 1/2, 1/3, ..., with costs of 1, 2, 4, ... units of equal parts", heavy: true, pieces: zipf(900)},
 }
 
 // Names lists the demands that Make knows, in a fixed order.
@@ -89,7 +97,8 @@ func (s Setting) quiet(name string) *Workload {
 		name += " (" + unusual + ")"
 	}
 	return &Workload{
-		Name: name, Regions: s.Regions, Limit: s.Limit, Burst: s.Burst, Window: s.Window, Algorithm: s.Algorithm,
+		Name: name, Regions: s.Regions, Limit: s.Limit, Burst: s.Burst, Window: s.Window,
+		Algorithm:    s.Algorithm,
 		Entitlements: Split(s.Limit, s.Weights), Length: s.Length,
 	}
 }
@@ -120,7 +129,9 @@ func even(parts int64) func(Setting) []Piece {
 // zipf returns a demand of parts thousandths of the limit, over the regions in proportion to
 // 1/rank.
 func zipf(parts int64) func(Setting) []Piece {
-	return func(s Setting) []Piece { return steady(0, s.Length, Split(s.rate(parts), ranks(s.Regions))) }
+	return func(s Setting) []Piece {
+		return steady(0, s.Length, Split(s.rate(parts), ranks(s.Regions)))
+	}
 }
 
 // ranks returns weights in proportion to 1, 1/2, 1/3, ...: 2520 is divisible by 1 to 10.
@@ -216,7 +227,8 @@ func cellEnd(s Setting) []Piece {
 // twentieth of window k.
 func edge(s Setting, k int64, region int, parts int64) Piece {
 	to := min((k+1)*s.Window, s.Length)
-	return Piece{Region: region, From: (k+1)*s.Window - s.Window/20, To: to, Rate: 20 * s.rate(parts)}
+	return Piece{Region: region, From: (k+1)*s.Window - s.Window/20, To: to,
+		Rate: 20 * s.rate(parts)}
 }
 
 func surge(s Setting) []Piece {

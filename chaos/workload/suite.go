@@ -66,5 +66,7 @@ var variants = []struct {
 	{"anti-phase-4", func(s *Setting) { s.Algorithm = "sliding_window_counter" }},
 	{"zipf", func(s *Setting) { s.Algorithm, s.Burst, s.Window = "token_bucket", 200, 60*Second }},
 	{"zipf", func(s *Setting) { s.Algorithm, s.Burst, s.Window = "leaky_bucket", 200, 60*Second }},
-	{"one-region", func(s *Setting) { s.Algorithm, s.Burst, s.Window = "leaky_bucket", 200, 10*Second }},
+	{"one-region", func(s *Setting) {
+		s.Algorithm, s.Burst, s.Window = "leaky_bucket", 200, 10*Second
+	}},
 }

@@ -78,21 +78,24 @@ func (w *Workload) Demand(from, to int64) []int64 {
 // Validate returns an error that says what is wrong with the workload, or nil. The package makes
 // only valid ones. Validate is for workloads made by hand.
 func (w *Workload) Validate() error {
-	s := Setting{Regions: w.Regions, Limit: w.Limit, Burst: w.Burst, Window: w.Window, Algorithm: w.Algorithm, Length: w.Length, RoundTrip: 1}
+	s := Setting{Regions: w.Regions, Limit: w.Limit, Burst: w.Burst, Window: w.Window,
+		Algorithm: w.Algorithm, Length: w.Length, RoundTrip: 1}
 	if err := s.validate(); err != nil {
 		return err
 	}
 	var sum int64
 	for _, f := range w.Entitlements {
 		if f < 0 {
-			return fmt.Errorf("workload %q: an entitlement of %d units is negative: give 0 or more", w.Name, f)
+			return fmt.Errorf("workload %q: an entitlement of %d units is negative: give 0 or more",
+				w.Name, f)
 		}
 		sum += f
 	}
 	if len(w.Entitlements) != w.Regions || sum != w.Limit {
 		return fmt.Errorf("workload %q: %d entitlements with a sum of %d do not split a limit of %d over %d regions: use Split", w.Name, len(w.Entitlements), sum, w.Limit, w.Regions)
 	}
-	if w.Step != nil && (w.Step.Region < 0 || w.Step.Region >= w.Regions || w.Step.At < 0 || w.Step.At >= w.Length) {
+	if w.Step != nil && (w.Step.Region < 0 || w.Step.Region >= w.Regions || w.Step.At < 0 ||
+		w.Step.At >= w.Length) {
 		return fmt.Errorf("workload %q: a step at %d µs in region %d lies outside the run of %d µs and %d regions", w.Name, w.Step.At, w.Step.Region, w.Length, w.Regions)
 	}
 	last := int64(0)

@@ -96,7 +96,8 @@ func TestEveryDemandOffersWhatItSays(t *testing.T) {
 		}
 		for i, want := range c.regions {
 			if away := got[i] - want; away < -30 || away > 30 {
-				t.Errorf("%s: region %d asks for %d units a window, want %d", c.name, i, got[i], want)
+				t.Errorf("%s: region %d asks for %d units a window, want %d", c.name, i, got[i],
+					want)
 			}
 		}
 		if About(c.name) == "" {
@@ -240,8 +241,10 @@ func second(_ *Workload, err error) error { return err }
 
 func TestBadWorkloadsAreRefused(t *testing.T) {
 	good := func() *Workload {
-		return &Workload{Name: "made by hand", Regions: 2, Limit: 3, Window: Second, Algorithm: "fixed_window",
-			Entitlements: []int64{2, 1}, Length: Second, Step: &Step{At: 5, Region: 1}, Arrivals: []Arrival{{1, 0, 1}, {1, 1, 2}}}
+		return &Workload{Name: "made by hand", Regions: 2, Limit: 3, Window: Second,
+			Algorithm:    "fixed_window",
+			Entitlements: []int64{2, 1}, Length: Second, Step: &Step{At: 5, Region: 1},
+			Arrivals: []Arrival{{1, 0, 1}, {1, 1, 2}}}
 	}
 	if err := good().Validate(); err != nil {
 		t.Fatal(err)
@@ -276,7 +279,8 @@ func TestSplit(t *testing.T) {
 		for i, part := range Split(units, weights) {
 			sum += part
 			if exact := mulDiv(units, weights[i], all); part < exact || part > exact+1 {
-				t.Fatalf("part %d of %d by %v is %d, exactly it is %d and a bit", i, units, weights, part, exact)
+				t.Fatalf("part %d of %d by %v is %d, exactly it is %d and a bit", i, units, weights,
+					part, exact)
 			}
 		}
 		if sum != units {

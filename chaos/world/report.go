@@ -57,8 +57,10 @@ type Ceiling struct {
 
 func (p *play) report() Report {
 	v := p.judge.Verdict()
-	r := Report{Limit: p.limit, Window: demoWindow.String(), Algorithm: p.Algorithm, Seed: p.Seed, Failures: []string{},
-		Ceiling: Ceiling{CellsChecked: v.CellsChecked, MaxAdmitted: v.MaxAdmitted, Limit: v.Limit, MaxExcess: v.MaxExcess,
+	r := Report{Limit: p.limit, Window: demoWindow.String(), Algorithm: p.Algorithm, Seed: p.Seed,
+		Failures: []string{},
+		Ceiling: Ceiling{CellsChecked: v.CellsChecked, MaxAdmitted: v.MaxAdmitted, Limit: v.Limit,
+			MaxExcess:   v.MaxExcess,
 			ExcessTerms: []string{}}}
 	for _, now := range p.watch.lastCell("", 0, time.Now()).Regions {
 		r.Regions = append(r.Regions, RegionReport{Name: now.Name, Entitlement: now.Entitlement})
@@ -83,7 +85,8 @@ func (p *play) report() Report {
 }
 
 func phaseReport(ph oracle.Phase, length time.Duration, s *stage) PhaseReport {
-	out := PhaseReport{Name: ph.Name, Seconds: length.Seconds(), Offered: map[string]int64{}, Admitted: map[string]int64{},
+	out := PhaseReport{Name: ph.Name, Seconds: length.Seconds(), Offered: map[string]int64{},
+		Admitted: map[string]int64{},
 		ShareEnd: map[string]int64{}, Degraded: map[string]float64{},
 		FalseDenials: ph.Total.FalseDenials, FalseDenialRate: ph.Total.FalseDenialRate()}
 	for _, row := range ph.Regions {
@@ -127,7 +130,8 @@ func (p *play) fell(entitlement int64) []string {
 	saved := entitlement * p.ceiling().Burst / p.limit
 	for i, cell := range cells {
 		if saved += entitlement - cell.Admitted; saved < 0 {
-			failures = append(failures, fmt.Sprintf("%s admitted %d in whole cell %d after it was cut off, above its fixed split of %d", cutRegion, cell.Admitted, i+1, entitlement))
+			failures = append(failures,
+				fmt.Sprintf("%s admitted %d in whole cell %d after it was cut off, above its fixed split of %d", cutRegion, cell.Admitted, i+1, entitlement))
 		}
 		saved = min(max(saved, 0), entitlement*p.ceiling().Burst/p.limit)
 	}
@@ -145,7 +149,8 @@ func (p *play) fell(entitlement int64) []string {
 			want += min(entitlement, cell.Offered)
 		}
 		if admitted*100 < want*least {
-			failures = append(failures, fmt.Sprintf("%s admitted only %d of %d that its fixed split of %d would have from whole cell %d after it was cut off, below %d %%", cutRegion, admitted, want, entitlement, from+1, least))
+			failures = append(failures,
+				fmt.Sprintf("%s admitted only %d of %d that its fixed split of %d would have from whole cell %d after it was cut off, below %d %%", cutRegion, admitted, want, entitlement, from+1, least))
 		}
 	}
 	return failures
@@ -164,7 +169,8 @@ func (p *play) cameBack() []string {
 		want += min(cell.Offered, heal.target)
 	}
 	if want == 0 || admitted*20 < want*19 {
-		return []string{fmt.Sprintf("shares did not come back: from %s after the heal on %s admitted %d, below 95 %% of the %d that one pooled limiter would have", healWithin, cutRegion, admitted, want)}
+		return []string{fmt.Sprintf(
+			"shares did not come back: from %s after the heal on %s admitted %d, below 95 %% of the %d that one pooled limiter would have", healWithin, cutRegion, admitted, want)}
 	}
 	return nil
 }

@@ -95,8 +95,10 @@ type play struct {
 // held is in the report.
 func Play(ctx context.Context, s Story) (Report, error) {
 	p := &play{Story: s, limit: s.scaled(demoLimit)}
-	w, err := Start(ctx, Config{Regions: demoRegions, Limit: p.limit, Window: demoWindow, Algorithm: s.Algorithm,
-		RoundTrip: s.RoundTrip, Redis: s.Redis, Inflate: s.Inflate, Exchange: s.Exchange, Log: s.Log})
+	w, err := Start(ctx, Config{Regions: demoRegions, Limit: p.limit, Window: demoWindow,
+		Algorithm: s.Algorithm,
+		RoundTrip: s.RoundTrip, Redis: s.Redis, Inflate: s.Inflate, Exchange: s.Exchange,
+		Log: s.Log})
 	if err != nil {
 		return Report{}, err
 	}
@@ -132,7 +134,8 @@ func (p *play) run(ctx context.Context) (Report, error) {
 	defer loads.Wait()
 	defer stop()
 	for i, r := range demoRegions {
-		g, err := load.NewGenerator(load.Config{Region: r.Name, Seed: p.Seed*uint64(len(demoRegions)) + uint64(i), Do: p.request})
+		g, err := load.NewGenerator(load.Config{Region: r.Name,
+			Seed: p.Seed*uint64(len(demoRegions)) + uint64(i), Do: p.request})
 		if err != nil {
 			return Report{}, err
 		}
@@ -142,7 +145,8 @@ func (p *play) run(ctx context.Context) (Report, error) {
 	}
 	// Every phase begins a tenth into a cell. Quota already lent for a cell stays lent during a
 	// cut, so the effect of a cut just before a cell would show one cell later.
-	if err := until(ctx, time.Now().Truncate(demoWindow).Add(demoWindow+demoWindow/10)); err != nil {
+	if err := until(ctx,
+		time.Now().Truncate(demoWindow).Add(demoWindow+demoWindow/10)); err != nil {
 		return Report{}, err
 	}
 	p.begun = time.Now()
@@ -160,7 +164,8 @@ func (p *play) run(ctx context.Context) (Report, error) {
 
 // ceiling returns the limit for the judge.
 func (p *play) ceiling() oracle.Limit {
-	l := oracle.Limit{Limit: p.limit, Window: demoWindow, Algorithm: p.Algorithm, ClockSlack: 100 * time.Millisecond}
+	l := oracle.Limit{Limit: p.limit, Window: demoWindow, Algorithm: p.Algorithm,
+		ClockSlack: 100 * time.Millisecond}
 	if policy.Algorithm(p.Algorithm).Bucket() {
 		l.Burst = p.limit // the document's default
 	}
@@ -213,8 +218,10 @@ func (p *play) request(ctx context.Context, r load.Request) {
 	sent := time.Now()
 	d, err := p.world.Node(r.Region).Check(ctx, admit.Request{Domain: "demo",
 		Descriptors: map[string]string{"account": account}, Cost: quantity.Units(r.Cost)})
-	a := oracle.Answer{Bucket: "demo/" + account, Region: r.Region, Node: "n1", Sequence: d.Sequence, Cost: r.Cost,
-		Cell: int64(d.Cell), At: int64(d.At), Sent: sent, Seen: time.Now(), Entitlement: int64(d.Entitlement), Share: int64(d.Share), Degraded: d.Degraded}
+	a := oracle.Answer{Bucket: "demo/" + account, Region: r.Region, Node: "n1",
+		Sequence: d.Sequence, Cost: r.Cost,
+		Cell: int64(d.Cell), At: int64(d.At), Sent: sent, Seen: time.Now(),
+		Entitlement: int64(d.Entitlement), Share: int64(d.Share), Degraded: d.Degraded}
 	switch {
 	case err != nil:
 		a.Outcome = oracle.Unknown

@@ -89,7 +89,8 @@ func TestStoryHolds(t *testing.T) {
 		if steady.FalseDenials != 0 {
 			t.Errorf("steady: %d false denials", steady.FalseDenials)
 		}
-		if first, whole := ms(t, skew.FirstUnitsMS), ms(t, skew.RebalanceMS); first > 280 || whole > 360 {
+		if first, whole := ms(t, skew.FirstUnitsMS), ms(t, skew.RebalanceMS); first > 280 ||
+			whole > 360 {
 			t.Errorf("seed %d: skew: first units after %.0f ms, 95 %% of the water-fill after %.0f ms", seed+1, first, whole)
 		}
 		if got, want := skew.Admitted[cutRegion], skew.Offered[cutRegion]; got*20 < want*19 {
@@ -99,15 +100,18 @@ func TestStoryHolds(t *testing.T) {
 			t.Errorf("seed %d: heal: shares back after %.0f ms", seed+1, back)
 		}
 		flood := phaseOf(t, p, "flood")
-		if others := flood.Admitted["eu-west"] + flood.Admitted["ap-south"]; others < int64(600*flood.Seconds)*95/100 {
+		if others := flood.Admitted["eu-west"] +
+			flood.Admitted["ap-south"]; others < int64(600*flood.Seconds)*95/100 {
 			t.Errorf("flood: eu-west and ap-south, who still reach each other, admitted %d together in %.0f s", others, flood.Seconds)
 		}
 		for _, r := range p.Regions {
 			if flood.Degraded[r.Name] < 0.99 || steady.Degraded[r.Name] > 0 {
-				t.Errorf("%s: degraded %v in steady, %v in the flood", r.Name, steady.Degraded, flood.Degraded)
+				t.Errorf("%s: degraded %v in steady, %v in the flood", r.Name, steady.Degraded,
+					flood.Degraded)
 			}
 			if flood.ShareEnd[r.Name] != r.Entitlement {
-				t.Errorf("flood: %s holds %d, its fixed split is %d", r.Name, flood.ShareEnd[r.Name], r.Entitlement)
+				t.Errorf("flood: %s holds %d, its fixed split is %d", r.Name,
+					flood.ShareEnd[r.Name], r.Entitlement)
 			}
 		}
 	}
@@ -133,14 +137,19 @@ func TestWithoutLendingSharesDoNotComeBack(t *testing.T) {
 func TestRightsForTheNextCellCarryLongRoundTrips(t *testing.T) {
 	far := func(s *Story) { s.Duration, s.RoundTrip = time.Minute, 600*time.Millisecond }
 	with := playStory(t, far)
-	without := playStory(t, func(s *Story) { far(s); s.Exchange = exchange.Options{WithoutAdvance: true} })
+	without := playStory(t, func(s *Story) {
+		far(s)
+		s.Exchange = exchange.Options{WithoutAdvance: true}
+	})
 	held(t, with)
 	held(t, without)
 	a, b := phaseOf(t, with, "heal"), phaseOf(t, without, "heal")
-	t.Logf("heal at 600 ms: %d false denials with rights for the next cell, %d without", a.FalseDenials, b.FalseDenials)
+	t.Logf("heal at 600 ms: %d false denials with rights for the next cell, %d without",
+		a.FalseDenials, b.FalseDenials)
 	// Both lose the first seconds after the heal.
 	if 2*b.FalseDenials < 3*a.FalseDenials || b.FalseDenialRate < 0.1 {
-		t.Errorf("heal at 600 ms: %d false denials with rights for the next cell, %d without", a.FalseDenials, b.FalseDenials)
+		t.Errorf("heal at 600 ms: %d false denials with rights for the next cell, %d without",
+			a.FalseDenials, b.FalseDenials)
 	}
 }
 
@@ -160,12 +169,15 @@ type liar struct{ told atomic.Uint64 }
 func (l *liar) MarshalBinary() ([]byte, error) {
 	n := l.told.Add(1)
 	all := &hintv1.Hints{}
-	bucket := policy.BucketRef{Domain: "demo", Name: "demo", Algorithm: policy.FixedWindow, Window: demoWindow,
-		Key: []policy.KeyValue{{Name: "account", Value: account}}}.ID()
+	bucket := policy.BucketRef{Domain: "demo", Name: "demo", Algorithm: policy.FixedWindow,
+		Window: demoWindow,
+		Key:    []policy.KeyValue{{Name: "account", Value: account}}}.ID()
 	for i, r := range demoRegions {
-		all.Hints = append(all.Hints, &hintv1.Hint{Region: r.Name, Node: "n1", Bucket: []byte(bucket), Incarnation: 1 << 60,
+		all.Hints = append(all.Hints, &hintv1.Hint{Region: r.Name, Node: "n1",
+			Bucket: []byte(bucket), Incarnation: 1 << 60,
 			Sequence: n, Cell: time.Now().UnixMicro() / demoWindow.Microseconds(),
-			Used: int64(n%3) << 50, RateMilli: -1 << uint(i*20), Share: 1 << 62, Spare: int64(n % 2 * 1 << 61)})
+			Used: int64(n%3) << 50, RateMilli: -1 << uint(i*20), Share: 1 << 62,
+			Spare: int64(n % 2 * 1 << 61)})
 	}
 	return proto.Marshal(all)
 }
@@ -187,7 +199,8 @@ func TestAdversarialHintsDoNotMoveTheCeiling(t *testing.T) {
 				return err
 			}
 			lies := &liar{}
-			mallory, err = gossip.Start(gossip.Config{Name: "mallory", Packets: packets, Streams: streams, Dial: host.DialContext,
+			mallory, err = gossip.Start(gossip.Config{Name: "mallory", Packets: packets,
+				Streams: streams, Dial: host.DialContext,
 				Advertise: w.address("mallory"), Seeds: []string{w.seed()}, State: lies})
 			if err != nil {
 				return err
@@ -217,8 +230,10 @@ func TestReportIsOneDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, field := range []string{`"limit":100`, `"window":"1s"`, `"algorithm":"fixed_window"`, `"name":"us-east","entitlement":40`,
-		`"rebalance_ms":`, `"false_denial_rate":`, `"cells_checked":`, `"excess_terms":[]`, `"ok":true`} {
+	for _, field := range []string{`"limit":100`, `"window":"1s"`, `"algorithm":"fixed_window"`,
+		`"name":"us-east","entitlement":40`,
+		`"rebalance_ms":`, `"false_denial_rate":`, `"cells_checked":`, `"excess_terms":[]`,
+		`"ok":true`} {
 		if !strings.Contains(string(b), field) {
 			t.Errorf("the report has no %s: %s", field, b)
 		}

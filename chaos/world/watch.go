@@ -31,7 +31,8 @@ type stage struct {
 }
 
 func newWatch(limit int64, window time.Duration) *watch {
-	return &watch{limit: limit, window: window.Microseconds(), cells: map[int64]map[string]*RegionProgress{}}
+	return &watch{limit: limit, window: window.Microseconds(),
+		cells: map[int64]map[string]*RegionProgress{}}
 }
 
 func (w *watch) phase(ph phase, from time.Time, target int64) {

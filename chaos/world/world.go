@@ -114,11 +114,14 @@ func (w *World) startRegion(ctx context.Context, r Region) error {
 			closeAll(c)
 		}
 	}()
-	c = region.Config{Region: r.Name, Node: "n1", Nodes: 1, Policy: w.Policy, Bootstrap: true, Exchange: w.config.Exchange, Log: w.config.Log}
-	if c.Store, err = store.Connect(store.Options{URL: server.URL, Timeout: storeTimeout, Now: server.Now}); err != nil {
+	c = region.Config{Region: r.Name, Node: "n1", Nodes: 1, Policy: w.Policy, Bootstrap: true,
+		Exchange: w.config.Exchange, Log: w.config.Log}
+	if c.Store, err = store.Connect(store.Options{URL: server.URL, Timeout: storeTimeout,
+		Now: server.Now}); err != nil {
 		return err
 	}
-	if c.Journal, err = journal.Open(filepath.Join(w.dir, r.Name, "journal.db"), journal.Options{Region: r.Name, Node: "n1"}); err != nil {
+	if c.Journal, err = journal.Open(filepath.Join(w.dir, r.Name, "journal.db"),
+		journal.Options{Region: r.Name, Node: "n1"}); err != nil {
 		return err
 	}
 	host := w.Network.Host(r.Name)

@@ -13,7 +13,8 @@ import (
 func outputFlag(cmd *cobra.Command, output *string) {
 	cmd.Flags().StringVarP(output, "output", "o", "table", "table or json")
 	_ = cmd.RegisterFlagCompletionFunc("output", // fails only for an unknown flag
-		cobra.FixedCompletions([]cobra.Completion{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+		cobra.FixedCompletions([]cobra.Completion{"table", "json"},
+			cobra.ShellCompDirectiveNoFileComp))
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if *output != "table" && *output != "json" {
 			return exit.Usage(fmt.Errorf("-o %q: choose table or json", *output))
@@ -24,7 +25,8 @@ func outputFlag(cmd *cobra.Command, output *string) {
 
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return exit.Usage(fmt.Errorf("unexpected argument %q; see %s --help", args[0], cmd.CommandPath()))
+		return exit.Usage(fmt.Errorf("unexpected argument %q; see %s --help", args[0],
+			cmd.CommandPath()))
 	}
 	return nil
 }
@@ -33,7 +35,8 @@ func noArguments(cmd *cobra.Command, args []string) error {
 func one(what, example string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return exit.Usage(fmt.Errorf("name one %s, as in %s %s", what, cmd.CommandPath(), example))
+			return exit.Usage(fmt.Errorf("name one %s, as in %s %s", what, cmd.CommandPath(),
+				example))
 		}
 		return nil
 	}
@@ -56,5 +59,6 @@ func aSubcommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		meant = fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
 	}
-	return exit.Usage(fmt.Errorf("unknown command %q%s; see %s --help", args[0], meant, cmd.CommandPath()))
+	return exit.Usage(fmt.Errorf("unknown command %q%s; see %s --help", args[0], meant,
+		cmd.CommandPath()))
 }

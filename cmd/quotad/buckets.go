@@ -32,12 +32,15 @@ func (b *bucketName) flags(cmd *cobra.Command) {
 func (b *bucketName) read(cmd *cobra.Command, args []string) (err error) {
 	switch {
 	case len(args) == 0:
-		return exit.Usage(fmt.Errorf("name a limit, as in %s account-minute --domain api account=42", cmd.CommandPath()))
+		return exit.Usage(fmt.Errorf(
+			"name a limit, as in %s account-minute --domain api account=42", cmd.CommandPath()))
 	case strings.Contains(args[0], "="):
-		return exit.Usage(fmt.Errorf("%q is a descriptor; name the limit before it, as in %s account-minute --domain api account=42",
+		return exit.Usage(fmt.Errorf(
+			"%q is a descriptor; name the limit before it, as in %s account-minute --domain api account=42",
 			args[0], cmd.CommandPath()))
 	case b.Domain == "":
-		return exit.Usage(errors.New("--domain is missing; name the domain of the limit, such as --domain api"))
+		return exit.Usage(errors.New(
+			"--domain is missing; name the domain of the limit, such as --domain api"))
 	}
 	b.Limit = args[0]
 	if b.Descriptors, err = readDescriptors(args[1:]); err != nil {
@@ -80,7 +83,8 @@ Exit codes: 0 shown, 1 no such bucket, 5 no node answers, 2 bad usage.`,
 				return err
 			}
 			if _, given := bucket.Descriptors["domain"]; given {
-				return exit.Usage(errors.New("a descriptor that is named domain cannot be asked for over HTTP, where it is the limit's domain; call Bucket over gRPC"))
+				return exit.Usage(errors.New(
+					"a descriptor that is named domain cannot be asked for over HTTP, where it is the limit's domain; call Bucket over gRPC"))
 			}
 			return showBucket(cmd, &node, bucket, output)
 		},
@@ -149,7 +153,8 @@ func (l ledger) printRights(w io.Writer) error {
 	}
 	fmt.Fprintln(t)
 	for _, r := range l.Rights {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d", show.Name(r.Region), r.Cell, r.Lent, r.Returned, r.Borrowed, r.Regained)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d", show.Name(r.Region), r.Cell, r.Lent, r.Returned,
+			r.Borrowed, r.Regained)
 		if lendsBurst {
 			fmt.Fprintf(t, "\t%d\t%d", orZero(r.BurstLent), orZero(r.BurstBorrowed))
 		}

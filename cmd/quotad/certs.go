@@ -74,7 +74,8 @@ new ones into use by itself.`,
 	return cmd
 }
 
-func completeFolders(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func completeFolders(*cobra.Command, []string, string) ([]cobra.Completion,
+	cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 

@@ -20,7 +20,8 @@ request and answer is recorded and judged from outside, against what the scenari
 }
 
 // completeScenario offers the scenarios in this binary, and files.
-func completeScenario(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func completeScenario(_ *cobra.Command, args []string, _ string) ([]cobra.Completion,
+	cobra.ShellCompDirective) {
 	files, err := fs.Glob(scenarios.Files, "*.yaml")
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -46,7 +46,8 @@ type listedScenario struct {
 func listedScenarios(all []*scenario.Scenario) []listedScenario {
 	listed := make([]listedScenario, len(all))
 	for i, s := range all {
-		listed[i] = listedScenario{Name: s.Name, Rows: append([]int{}, s.Rows...), Duration: show.Span(s.Duration), About: s.About}
+		listed[i] = listedScenario{Name: s.Name, Rows: append([]int{}, s.Rows...),
+			Duration: show.Span(s.Duration), About: s.About}
 	}
 	return listed
 }

@@ -52,7 +52,8 @@ was not met.`,
 	f := cmd.Flags()
 	f.StringVar(&r.Quotad, "quotad", "", "`path` of the binary under test (default: this one)")
 	f.Uint64Var(&r.Seed, "seed", 1, "seed of the load's jitter and of what the network loses")
-	f.StringVar(&r.Against, "against", "", "play it on the deployment whose nodes this `file` names, and start nothing")
+	f.StringVar(&r.Against, "against", "",
+		"play it on the deployment whose nodes this `file` names, and start nothing")
 	_ = cmd.MarkFlagFilename("against", yamlFiles...) // fails only for an unknown flag
 	f.StringVar(&r.ReportTo, "report", "", "write a page about the run to this `file`, HTML")
 	outputFlag(cmd, &r.Output)

@@ -46,13 +46,15 @@ Exit codes: 0 allowed, 4 denied, 5 no node answers, 2 bad usage.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if q.Domain == "" {
-				return exit.Usage(fmt.Errorf("--domain is missing; name the domain of the limits to check, such as --domain api"))
+				return exit.Usage(fmt.Errorf(
+					"--domain is missing; name the domain of the limits to check, such as --domain api"))
 			}
 			if q.Descriptors, err = readDescriptors(args); err != nil {
 				return exit.Usage(err)
 			}
 			if peek && (q.Receipt || q.RequestID != "") {
-				return exit.Usage(errors.New("--peek charges nothing, so there is nothing to remember or to refund: leave --request-id and --receipt out"))
+				return exit.Usage(errors.New(
+					"--peek charges nothing, so there is nothing to remember or to refund: leave --request-id and --receipt out"))
 			}
 			return check(cmd, &node, q, peek, output)
 		},
@@ -62,8 +64,10 @@ Exit codes: 0 allowed, 4 denied, 5 no node answers, 2 bad usage.`,
 	f.StringVar(&q.Domain, "domain", "", "domain of the limits to check")
 	f.Int64Var(&q.Cost, "cost", 1, "units to charge")
 	f.BoolVar(&peek, "peek", false, "say what would be decided, and charge nothing")
-	f.StringVar(&q.RequestID, "request-id", "", "name of the request, at most 128 bytes: sent again within a minute it is not charged again")
-	f.BoolVar(&q.Receipt, "receipt", false, "ask for a receipt, with which quotad refund gives the charge back")
+	f.StringVar(&q.RequestID, "request-id", "",
+		"name of the request, at most 128 bytes: sent again within a minute it is not charged again")
+	f.BoolVar(&q.Receipt, "receipt", false,
+		"ask for a receipt, with which quotad refund gives the charge back")
 	outputFlag(cmd, &output)
 	return cmd
 }
@@ -77,7 +81,8 @@ func readDescriptors(args []string) (map[string]string, error) {
 			return nil, fmt.Errorf("%q is not a descriptor; write it like account=42", arg)
 		}
 		if !utf8.ValidString(arg) { // JSON would turn different keys into the same one
-			return nil, fmt.Errorf("descriptor %q is not valid UTF-8; the HTTP API takes text only, so call gRPC's with a hash of it", arg)
+			return nil, fmt.Errorf(
+				"descriptor %q is not valid UTF-8; the HTTP API takes text only, so call gRPC's with a hash of it", arg)
 		}
 		if _, twice := descriptors[name]; twice {
 			return nil, fmt.Errorf("descriptor %s is given twice; keep one", name)
@@ -122,7 +127,8 @@ func (d decision) print(w io.Writer, asked bool) error {
 	}
 	row("decision", "%s (%s)", verdict, string(d.Reason))
 	if d.Limit != "" {
-		row("limit", "%s: %s over all regions", d.Limit, show.Counted(int(orZero(d.LimitUnits)), "unit"))
+		row("limit", "%s: %s over all regions", d.Limit, show.Counted(int(orZero(d.LimitUnits)),
+			"unit"))
 		row("algorithm", "%s", d.Algorithm)
 	}
 	if d.Delay != nil {

@@ -30,13 +30,17 @@ shell that runs; to keep it, write it where the shell looks at its start:
 bash needs its package bash-completion, zsh that compinit was run.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(shells, args[0]) {
-				return exit.Usage(fmt.Errorf("name one shell: %s; see %s --help", strings.Join(shells, ", "), cmd.CommandPath()))
+				return exit.Usage(fmt.Errorf("name one shell: %s; see %s --help",
+					strings.Join(shells, ", "), cmd.CommandPath()))
 			}
 			return nil
 		},
 		ValidArgs:             shells,
 		DisableFlagsInUseLine: true,
-		RunE:                  func(cmd *cobra.Command, args []string) error { return complete(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command,
+			args []string) error {
+			return complete(cmd, args[0])
+		},
 	}
 }
 

@@ -46,7 +46,8 @@ Exit codes: 0 cut or healed, 1 the node makes no cuts, 2 no such region or bad u
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch long := cmd.Flags().Changed("for"); {
 			case len(args) != 1:
-				return exit.Usage(fmt.Errorf("name one region, as in %s eu-west --for 30s", cmd.CommandPath()))
+				return exit.Usage(fmt.Errorf("name one region, as in %s eu-west --for 30s",
+					cmd.CommandPath()))
 			case long == q.Heal:
 				return exit.Usage(errors.New("give either --for, such as --for 30s, or --heal"))
 			case long:
@@ -77,7 +78,8 @@ func requestCut(cmd *cobra.Command, node *remote.Node, q cutRequest, output stri
 	if err := answer.Into(&done, func() bool { return done.For != nil }); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("cut off from %s for %s", show.Name(done.Region), show.Span(done.For.Rounded()))
+	line := fmt.Sprintf("cut off from %s for %s", show.Name(done.Region),
+		show.Span(done.For.Rounded()))
 	if q.Heal {
 		line = "healed: cut off no more from " + show.Name(done.Region)
 	}

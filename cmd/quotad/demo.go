@@ -33,13 +33,16 @@ Exit code 3: the ceiling broke, the cut region did not fall to its fixed split, 
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case story.Duration < world.Shortest:
-				return exit.Usage(fmt.Errorf("--duration %s is too short: at least %s are needed for the cut to show", story.Duration, world.Shortest))
+				return exit.Usage(fmt.Errorf(
+					"--duration %s is too short: at least %s are needed for the cut to show",
+					story.Duration, world.Shortest))
 			case story.Scale < 0.01 || story.Scale > 5:
 				return exit.Usage(fmt.Errorf("--scale %g is out of range: 0.01 to 5", story.Scale))
 			case redis != "embedded" && redis != "process":
 				return exit.Usage(fmt.Errorf("--redis %q: choose embedded or process", redis))
 			case !slices.Contains(algorithms.Kinds, algorithms.Kind(story.Algorithm)):
-				return exit.Usage(fmt.Errorf("--algorithm %q: choose %s", story.Algorithm, show.Listed(algorithms.Kinds)))
+				return exit.Usage(fmt.Errorf("--algorithm %q: choose %s", story.Algorithm,
+					show.Listed(algorithms.Kinds)))
 			}
 			story.Redis = servers.StartEmbedded
 			if redis == "process" {
@@ -49,11 +52,13 @@ Exit code 3: the ceiling broke, the cut region did not fall to its fixed split, 
 		},
 	}
 	f := cmd.Flags()
-	f.DurationVar(&story.Duration, "duration", time.Minute, "how long the story takes, at least 20s; phases are in proportion")
+	f.DurationVar(&story.Duration, "duration", time.Minute,
+		"how long the story takes, at least 20s; phases are in proportion")
 	f.Uint64Var(&story.Seed, "seed", 1, "seed of the load's jitter")
 	f.Float64Var(&story.Scale, "scale", 1, "multiplies limit and demand, 0.01 to 5")
 	f.StringVar(&redis, "redis", "embedded", "embedded, or process: one redis-server per region")
-	f.StringVar(&story.Algorithm, "algorithm", string(algorithms.FixedWindow), "algorithm of the limit: "+show.Listed(algorithms.Kinds))
+	f.StringVar(&story.Algorithm, "algorithm", string(algorithms.FixedWindow),
+		"algorithm of the limit: "+show.Listed(algorithms.Kinds))
 	outputFlag(cmd, &output)
 	return cmd
 }

@@ -55,7 +55,8 @@ func (s *screen) show(p world.Progress) {
 		if r.Degraded {
 			degraded = " degraded"
 		}
-		fmt.Fprintf(s.out, " %s %d/%d of share %d%s |", r.Name, r.Admitted, r.Offered, r.Share, degraded)
+		fmt.Fprintf(s.out, " %s %d/%d of share %d%s |", r.Name, r.Admitted, r.Offered, r.Share,
+			degraded)
 	}
 	fmt.Fprintf(s.out, " total %d of %d\n", total, p.Limit)
 }
@@ -79,11 +80,13 @@ func (s *screen) draw(p world.Progress) {
 		if r.Degraded {
 			state = paint("33", "degraded")
 		}
-		line("  %-10s %8d %8d %8d %12d  %s", r.Name, r.Offered, r.Admitted, r.Share, r.Entitlement, state)
+		line("  %-10s %8d %8d %8d %12d  %s", r.Name, r.Offered, r.Admitted, r.Share, r.Entitlement,
+			state)
 	}
 	filled := int(min(total*barWidth/max(p.Limit, 1), barWidth))
 	line("")
-	line("  total %5d of %d  [%s%s]", total, p.Limit, strings.Repeat("#", filled), strings.Repeat(".", barWidth-filled))
+	line("  total %5d of %d  [%s%s]", total, p.Limit, strings.Repeat("#", filled),
+		strings.Repeat(".", barWidth-filled))
 	text := b.String()
 	s.drawn = strings.Count(text, "\n")
 	fmt.Fprint(s.out, text)
@@ -91,7 +94,8 @@ func (s *screen) draw(p world.Progress) {
 
 // end prints the report.
 func (s *screen) end(r world.Report) {
-	fmt.Fprintf(s.out, "\n%-10s %4s  %-24s %-24s %-18s %9s %9s  %s\n", "phase", "s", "offered us/eu/ap", "admitted us/eu/ap", "share at end", "rebalance", "false", "degraded")
+	fmt.Fprintf(s.out, "\n%-10s %4s  %-24s %-24s %-18s %9s %9s  %s\n", "phase", "s",
+		"offered us/eu/ap", "admitted us/eu/ap", "share at end", "rebalance", "false", "degraded")
 	for _, p := range r.Phases {
 		rebalance := "-"
 		if p.RebalanceMS != nil {
@@ -103,16 +107,19 @@ func (s *screen) end(r world.Report) {
 				degraded = append(degraded, region.Name)
 			}
 		}
-		fmt.Fprintf(s.out, "%-10s %4.0f  %-24s %-24s %-18s %9s %8.2f%%  %s\n", p.Name, p.Seconds, row(r, p.Offered), row(r, p.Admitted),
+		fmt.Fprintf(s.out, "%-10s %4.0f  %-24s %-24s %-18s %9s %8.2f%%  %s\n", p.Name, p.Seconds,
+			row(r, p.Offered), row(r, p.Admitted),
 			row(r, p.ShareEnd), rebalance, 100*p.FalseDenialRate, strings.Join(degraded, " "))
 	}
 	c := r.Ceiling
-	fmt.Fprintf(s.out, "\nceiling: %d cells checked, at most %d admitted of %d, excess %d\n", c.CellsChecked, c.MaxAdmitted, c.Limit, c.MaxExcess)
+	fmt.Fprintf(s.out, "\nceiling: %d cells checked, at most %d admitted of %d, excess %d\n",
+		c.CellsChecked, c.MaxAdmitted, c.Limit, c.MaxExcess)
 	for _, f := range r.Failures {
 		fmt.Fprintf(s.out, "broken: %s\n", f)
 	}
 	if r.OK {
-		fmt.Fprintln(s.out, paintOn(s.live, "32", "ok")+": the ceiling held, the cut region fell to its fixed split, shares came back")
+		fmt.Fprintln(s.out, paintOn(s.live, "32", "ok")+
+			": the ceiling held, the cut region fell to its fixed split, shares came back")
 	} else {
 		fmt.Fprintln(s.out, paintOn(s.live, "31", "NOT OK"))
 	}

@@ -31,8 +31,10 @@ func TestDemoExitCodes(t *testing.T) {
 		{"without lending", 1, exchange.Options{WithoutLending: true}, exit.Broken},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			story := world.Story{Duration: world.Shortest, Seed: 1, Scale: 0.1, Algorithm: string(policy.FixedWindow),
-				RoundTrip: simulation.RoundTrip, Log: slog.New(slog.DiscardHandler), Inflate: c.inflate, Exchange: c.options}
+			story := world.Story{Duration: world.Shortest, Seed: 1, Scale: 0.1,
+				Algorithm: string(policy.FixedWindow),
+				RoundTrip: simulation.RoundTrip, Log: slog.New(slog.DiscardHandler),
+				Inflate: c.inflate, Exchange: c.options}
 			// The servers are outside the bubble, because waiting on their sockets would stop its
 			// time.
 			var all []*servers.Server
@@ -60,7 +62,8 @@ func TestDemoExitCodes(t *testing.T) {
 				}
 			})
 			var printed world.Report
-			if err := json.Unmarshal(out.Bytes(), &printed); err != nil || printed.OK != (c.want == exit.OK) {
+			if err := json.Unmarshal(out.Bytes(), &printed); err != nil ||
+				printed.OK != (c.want == exit.OK) {
 				t.Errorf("printed %s: %v", out.Bytes(), err)
 			}
 		})

@@ -92,11 +92,13 @@ func TestDeployedNodeFilesAndLimitsGoTogether(t *testing.T) {
 		if len(d.Regions) != len(deployedRegions) {
 			t.Errorf("the limits document has %d regions", len(d.Regions))
 		}
-		if trust, err := serving.LoadPeerTLS(c, slog.New(slog.DiscardHandler)); err != nil || trust == nil {
+		if trust, err := serving.LoadPeerTLS(c, slog.New(slog.DiscardHandler)); err != nil ||
+			trust == nil {
 			t.Errorf("%s has no certificate for calls between regions: %v", name, err)
 		}
 		if len(c.GossipKeys) != 1 || len(c.GossipKeys[0]) != gossipKeyBytes || c.Insecure {
-			t.Errorf("%s has %d keys of gossip, and is insecure: %v", name, len(c.GossipKeys), c.Insecure)
+			t.Errorf("%s has %d keys of gossip, and is insecure: %v", name, len(c.GossipKeys),
+				c.Insecure)
 		}
 	}
 }
@@ -117,7 +119,8 @@ func TestDeployedNodesFile(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		want := []staging.Node{{Name: c.Node, Peer: c.Listen.Peer.String(), HTTP: c.Listen.HTTP.String()}}
+		want := []staging.Node{{Name: c.Node, Peer: c.Listen.Peer.String(),
+			HTTP: c.Listen.HTTP.String()}}
 		if !slices.Equal(r.Nodes, want) || !c.Chaos {
 			t.Errorf("%s: %+v, want %+v, with chaos: %v", r.Name, r.Nodes, want, c.Chaos)
 		}
@@ -148,13 +151,16 @@ func TestDeployedRehearsal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range d.Regions {
-		if !slices.Contains(s.Regions, scenario.Region{Name: r.Name, Weight: r.Weight, Nodes: 1}) || len(s.Regions) != len(d.Regions) {
-			t.Errorf("the regions are %+v, and region %s has weight %d", s.Regions, r.Name, r.Weight)
+		if !slices.Contains(s.Regions, scenario.Region{Name: r.Name, Weight: r.Weight, Nodes: 1}) ||
+			len(s.Regions) != len(d.Regions) {
+			t.Errorf("the regions are %+v, and region %s has weight %d", s.Regions, r.Name,
+				r.Weight)
 		}
 	}
 	for _, b := range s.Watched() {
 		l := d.Limits[0]
-		if b.Limit != l.Name || quantity.Units(b.Units) != l.Limit || b.Window != l.Window || b.Algorithm != string(l.Algorithm) {
+		if b.Limit != l.Name || quantity.Units(b.Units) != l.Limit || b.Window != l.Window ||
+			b.Algorithm != string(l.Algorithm) {
 			t.Errorf("%+v is not the limit of the deployment, %+v", b, l)
 		}
 	}
@@ -163,7 +169,8 @@ func TestDeployedRehearsal(t *testing.T) {
 func TestDeployedRedisUserMayDoWhatQuotadDoes(t *testing.T) {
 	rules := strings.Fields(store.MinimalACL + " >change-me")
 	slices.Sort(rules)
-	for file, before := range map[string]string{"redis-users.acl": "user quotad ", "README.md": "ACL SETUSER quotad "} {
+	for file, before := range map[string]string{"redis-users.acl": "user quotad ",
+		"README.md": "ACL SETUSER quotad "} {
 		_, after, ok := strings.Cut(readDeployed(t, file), before)
 		line, _, _ := strings.Cut(after, "\n")
 		got := strings.Fields(line)
@@ -253,7 +260,8 @@ func TestDeployedContainers(t *testing.T) {
 		if _, insecure := set["QUOTAD_INSECURE"]; insecure {
 			t.Errorf("the node of %s is insecure", name)
 		}
-		c, err := configured(filepath.Join(dir, name+".yaml"), func(variable string) (string, bool) {
+		c, err := configured(filepath.Join(dir, name+".yaml"), func(variable string) (string,
+			bool) {
 			text, ok := set[variable]
 			return text, ok
 		})
@@ -261,11 +269,14 @@ func TestDeployedContainers(t *testing.T) {
 			t.Errorf("the node of %s: %v", name, err)
 			continue
 		}
-		if c.Redis.URL != "redis://quotad:change-me@"+name+"-redis:6379/0" || c.Advertise.Peer != name+":8082" || !slices.Contains(c.Seeds, c.Advertise.Gossip) {
-			t.Errorf("the node of %s has the Redis %s and is found at %s and %s", name, c.Redis.URL, c.Advertise.Peer, c.Advertise.Gossip)
+		if c.Redis.URL != "redis://quotad:change-me@"+name+"-redis:6379/0" ||
+			c.Advertise.Peer != name+":8082" || !slices.Contains(c.Seeds, c.Advertise.Gossip) {
+			t.Errorf("the node of %s has the Redis %s and is found at %s and %s", name, c.Redis.URL,
+				c.Advertise.Peer, c.Advertise.Gossip)
 		}
 		for variable := range set {
-			if !slices.ContainsFunc(nodeconfig.Settings(), func(s nodeconfig.Setting) bool { return s.Variable() == variable }) {
+			if !slices.ContainsFunc(nodeconfig.Settings(),
+				func(s nodeconfig.Setting) bool { return s.Variable() == variable }) {
 				t.Errorf("the node of %s sets %s, which is no setting", name, variable)
 			}
 		}
@@ -290,7 +301,8 @@ func TestDeployedReadmeNamesItsFiles(t *testing.T) {
 			readDeployed(t, strings.Trim(name, "`"))
 		}
 	}
-	for _, line := range regexp.MustCompile(`(?m)^ +(quotad (?:cut|certs|chaos|gossip-key).*)$`).FindAllStringSubmatch(table, -1) {
+	for _, line := range regexp.MustCompile(
+		`(?m)^ +(quotad (?:cut|certs|chaos|gossip-key).*)$`).FindAllStringSubmatch(table, -1) {
 		text, _, _ := strings.Cut(line[1], "#")
 		root := newRoot()
 		root.SetOut(io.Discard)

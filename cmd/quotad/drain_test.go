@@ -76,7 +76,8 @@ func postUntilRefused(url, body string, warm func()) (a callerAnswers) {
 		err = json.NewDecoder(response.Body).Decode(&d)
 		response.Body.Close()
 		if err != nil || d.Sequence == 0 {
-			a.err = fmt.Errorf("answer %d of a caller, %s, is no decision: %w", len(a.sequences)+1, response.Status, err)
+			a.err = fmt.Errorf("answer %d of a caller, %s, is no decision: %w", len(a.sequences)+1,
+				response.Status, err)
 			return a
 		}
 		if a.sequences = append(a.sequences, d.Sequence); len(a.sequences) == drainAnswers {

@@ -22,16 +22,23 @@ const hostile = "eu\n\x1b[31mok\tall is well\u202e\u009b"
 func TestHostileNames(t *testing.T) {
 	long := hostile + strings.Repeat("x", 10_000)
 	answers := map[string]any{
-		"/v1/status": map[string]any{"region": hostile, "node": long, "version": hostile, "epoch": hostile, "not_ready": hostile,
-			"store":   map[string]any{"kind": hostile, "address": hostile, "data": []string{hostile}, "out_of_reach": []string{hostile}, "maxmemory_policy": hostile},
+		"/v1/status": map[string]any{"region": hostile, "node": long, "version": hostile,
+			"epoch": hostile, "not_ready": hostile,
+			"store": map[string]any{"kind": hostile, "address": hostile,
+				"data": []string{hostile}, "out_of_reach": []string{hostile},
+				"maxmemory_policy": hostile},
 			"peers":   []map[string]any{{"region": hostile}, {"region": long, "heard": true}},
-			"members": []string{hostile, long}, "mates": []string{hostile}, "counters": map[string]int{hostile: 1}},
-		"/v1/check": map[string]any{"allowed": true, "reason": hostile, "limit": hostile, "algorithm": hostile, "node": hostile, "region": long,
+			"members": []string{hostile, long}, "mates": []string{hostile},
+			"counters": map[string]int{hostile: 1}},
+		"/v1/check": map[string]any{"allowed": true, "reason": hostile, "limit": hostile,
+			"algorithm": hostile, "node": hostile, "region": long,
 			"shadowed": []string{hostile}, "receipt": hostile},
-		"/v1/buckets/m": map[string]any{"limit": hostile, "algorithm": hostile, "rights": []map[string]any{{"region": hostile}, {"region": long}}},
-		"/v1/refund":    map[string]any{"refunded": []map[string]any{{"limit": hostile, "reason": long}}},
-		"/v1/cut":       map[string]any{"region": hostile, "for_ms": 1, "addresses": []string{hostile}},
-		"/v1/peek":      map[string]any{"status": 400, "detail": long},
+		"/v1/buckets/m": map[string]any{"limit": hostile, "algorithm": hostile,
+			"rights": []map[string]any{{"region": hostile}, {"region": long}}},
+		"/v1/refund": map[string]any{"refunded": []map[string]any{{"limit": hostile,
+			"reason": long}}},
+		"/v1/cut":  map[string]any{"region": hostile, "for_ms": 1, "addresses": []string{hostile}},
+		"/v1/peek": map[string]any{"status": 400, "detail": long},
 	}
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/peek" {
@@ -40,12 +47,15 @@ func TestHostileNames(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(answers[r.URL.Path])
 	}))
 	defer node.Close()
-	for _, args := range [][]string{{"status"}, {"check", "--domain", "api", "--receipt"}, {"check", "--domain", "api", "--peek"},
-		{"buckets", "show", "m", "--domain", "api"}, {"refund", "r"}, {"cut", "eu", "--for", "1s"}} {
+	for _, args := range [][]string{{"status"}, {"check", "--domain", "api", "--receipt"},
+		{"check", "--domain", "api", "--peek"},
+		{"buckets", "show", "m", "--domain", "api"}, {"refund", "r"}, {"cut", "eu", "--for",
+			"1s"}} {
 		var out, errs strings.Builder
 		run(t.Context(), append(args, "--addr", node.URL), &out, &errs)
 		text := out.String() + errs.String()
-		if strings.Contains(text, "\nok") || strings.Contains(text, "\n\x1b") || len(text) > 6000 || !strings.Contains(text, "eu") {
+		if strings.Contains(text, "\nok") || strings.Contains(text, "\n\x1b") || len(text) > 6000 ||
+			!strings.Contains(text, "eu") {
 			t.Errorf("%v shows %d bytes: %.3000q", args, len(text), text)
 		}
 		for _, c := range text {
@@ -64,13 +74,17 @@ func TestFilesThatAreNone(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	node := []string{"config", "check", "--region", "us", "--data-dir", t.TempDir(), "--redis-embedded", "--policy"}
+	node := []string{"config", "check", "--region", "us", "--data-dir", t.TempDir(),
+		"--redis-embedded", "--policy"}
 	for _, args := range [][]string{
-		{"limits", "validate", pipe}, {"limits", "list", pipe}, {"limits", "bound", pipe}, {"config", "check", "--config", pipe},
-		append(node, pipe), append(node, "x", "--gossip-keys", "file:"+pipe), {"chaos", "run", pipe},
+		{"limits", "validate", pipe}, {"limits", "list", pipe}, {"limits", "bound", pipe},
+		{"config", "check", "--config", pipe},
+		append(node, pipe), append(node, "x", "--gossip-keys", "file:"+pipe),
+		{"chaos", "run", pipe},
 	} {
 		var out, errs strings.Builder
-		if code := run(t.Context(), args, &out, &errs); code != exit.BadUsage || !strings.Contains(errs.String(), "is a pipe: not a regular file; ") {
+		if code := run(t.Context(), args, &out, &errs); code != exit.BadUsage ||
+			!strings.Contains(errs.String(), "is a pipe: not a regular file; ") {
 			t.Errorf("%v exits %d: %s", args, code, errs.String())
 		}
 	}
@@ -86,8 +100,10 @@ func TestNamesWriteNoEscapeCodes(t *testing.T) {
 			_, _ = w.Write([]byte(`{"detail": "` + evil + `"}`))
 			return
 		}
-		_, _ = w.Write([]byte(`{"region": "us", "node": "` + evil + `", "ready": false, "not_ready": "` + evil + `", "members": ["us/n1", "eu/` +
-			evil + `"], "mates": ["` + evil + `"], "peers": [{"region": "` + evil + `"}], "counters": {"` + evil + `": 1}, "store": {"address": "` + evil + `"}}`))
+		_, _ = w.Write([]byte(`{"region": "us", "node": "` + evil +
+			`", "ready": false, "not_ready": "` + evil + `", "members": ["us/n1", "eu/` +
+			evil + `"], "mates": ["` + evil + `"], "peers": [{"region": "` + evil +
+			`"}], "counters": {"` + evil + `": 1}, "store": {"address": "` + evil + `"}}`))
 	}))
 	defer node.Close()
 	for _, args := range [][]string{

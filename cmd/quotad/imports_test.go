@@ -22,65 +22,113 @@ var house = map[string]struct {
 	may []string
 	why string
 }{
-	"algorithms":          {nil, "pure: the Lua and its twin know nothing but themselves"},
-	"allocator":           {[]string{"algorithms"}, "pure: the plan is arithmetic on what stores show, by the traits of the kinds"},
-	"allocator/exchange":  {[]string{"algorithms", "allocator"}, "pure: the protocol must run in a simulator without the world"},
-	"gossip":              {nil, "spreads opaque bytes"},
-	"policy/files":        {nil, "reads what an operator names, whatever it is for"},
-	"policy/strictyaml":   {nil, "reads YAML, whatever it says"},
-	"policy":              {[]string{"algorithms", "policy/files", "policy/strictyaml"}, "the document means the same wherever it is read; its ranges are those of the arithmetic"},
-	"region/link":         {nil, "makes cuts on sockets, and knows nothing of what they carry"},
-	"region/journal/disk": {nil, "the seam below the journal, which what stands on either side imports"},
-	"region/journal":      {[]string{"region/journal/disk"}, "remembers what it is given"},
-	"region/repeat":       {nil, "does something again and again, whatever it is"},
-	"region/store":        {[]string{"algorithms"}, "runs scripts"},
-	"region/door":         {nil, "bounds what callers hold, whatever they call for"},
-	"region/peer":         {[]string{"algorithms", "allocator/exchange", "policy/files", "proto/peer/v1", "region/door"}, "carries messages"},
-	"region/rules":        {[]string{"algorithms", "allocator", "allocator/exchange", "policy", "region/store"}, "a document as one region applies it: whoever works with it may read it"},
-	"region/tenure":       {[]string{"allocator", "policy", "region/journal", "region/repeat", "region/rules", "region/store"}, "says on what terms the store is used, and neither decides nor moves anything"},
-	"region/rights":       {[]string{"algorithms", "allocator", "allocator/exchange", "policy", "proto/hint/v1", "region/journal", "region/peer", "region/rules", "region/store", "region/tenure"}, "carries out what the machine wants, and decides no request"},
-	"region/admit":        {[]string{"algorithms", "allocator", "allocator/exchange", "policy", "proto/receipt/v1", "region/journal", "region/repeat", "region/rights", "region/rules", "region/store", "region/tenure"}, "decides requests with the store, and asks for rights where they lack"},
-	"region": {[]string{"algorithms", "allocator/exchange", "gossip", "policy", "proto/hint/v1", "region/admit", "region/door", "region/journal", "region/peer", "region/repeat", "region/rights", "region/store",
+	"algorithms": {nil, "pure: the Lua and its twin know nothing but themselves"},
+	"allocator": {[]string{"algorithms"},
+		"pure: the plan is arithmetic on what stores show, by the traits of the kinds"},
+	"allocator/exchange": {[]string{"algorithms", "allocator"},
+		"pure: the protocol must run in a simulator without the world"},
+	"gossip":            {nil, "spreads opaque bytes"},
+	"policy/files":      {nil, "reads what an operator names, whatever it is for"},
+	"policy/strictyaml": {nil, "reads YAML, whatever it says"},
+	"policy": {[]string{"algorithms", "policy/files", "policy/strictyaml"},
+		"the document means the same wherever it is read; its ranges are those of the arithmetic"},
+	"region/link": {nil, "makes cuts on sockets, and knows nothing of what they carry"},
+	"region/journal/disk": {nil,
+		"the seam below the journal, which what stands on either side imports"},
+	"region/journal": {[]string{"region/journal/disk"}, "remembers what it is given"},
+	"region/repeat":  {nil, "does something again and again, whatever it is"},
+	"region/store":   {[]string{"algorithms"}, "runs scripts"},
+	"region/door":    {nil, "bounds what callers hold, whatever they call for"},
+	"region/peer": {[]string{"algorithms", "allocator/exchange", "policy/files", "proto/peer/v1",
+		"region/door"}, "carries messages"},
+	"region/rules": {[]string{"algorithms", "allocator", "allocator/exchange", "policy",
+		"region/store"}, "a document as one region applies it: whoever works with it may read it"},
+	"region/tenure": {[]string{"allocator", "policy", "region/journal", "region/repeat",
+		"region/rules", "region/store"},
+		"says on what terms the store is used, and neither decides nor moves anything"},
+	"region/rights": {[]string{"algorithms", "allocator", "allocator/exchange", "policy",
+		"proto/hint/v1", "region/journal", "region/peer", "region/rules", "region/store",
+		"region/tenure"}, "carries out what the machine wants, and decides no request"},
+	"region/admit": {[]string{"algorithms", "allocator", "allocator/exchange", "policy",
+		"proto/receipt/v1", "region/journal", "region/repeat", "region/rights", "region/rules",
+		"region/store", "region/tenure"},
+		"decides requests with the store, and asks for rights where they lack"},
+	"region": {[]string{"algorithms", "allocator/exchange", "gossip", "policy", "proto/hint/v1",
+		"region/admit", "region/door", "region/journal", "region/peer", "region/repeat",
+		"region/rights", "region/store",
 		"region/tenure"}, "puts a node together; fronts and networks are put before and under it from outside"},
-	"region/api":          {[]string{"algorithms", "policy", "proto/quotad/v1", "region", "region/admit", "region/door", "region/repeat", "region/rules", "region/store", "region/tenure"}, "a front of one node"},
-	"chaos/oracle":        {nil, "the judge must not believe the code that it judges"},
-	"chaos/bubble":        {nil, "virtual time, for tests"},
-	"chaos/lab/servers":   {[]string{"algorithms"}, "starts Redis servers, for whoever has none"},
-	"chaos/lab/fixtures":  {[]string{"chaos/lab/servers"}, "starts what tests need, and ends it with them"},
-	"chaos/lab":           {[]string{"algorithms", "chaos/lab/servers", "region/journal/disk", "region/store"}, "stands behind the seams of a node, and drives none"},
+	"region/api": {[]string{"algorithms", "policy", "proto/quotad/v1", "region",
+		"region/admit", "region/door", "region/repeat", "region/rules", "region/store",
+		"region/tenure"}, "a front of one node"},
+	"chaos/oracle":      {nil, "the judge must not believe the code that it judges"},
+	"chaos/bubble":      {nil, "virtual time, for tests"},
+	"chaos/lab/servers": {[]string{"algorithms"}, "starts Redis servers, for whoever has none"},
+	"chaos/lab/fixtures": {[]string{"chaos/lab/servers"},
+		"starts what tests need, and ends it with them"},
+	"chaos/lab": {[]string{"algorithms", "chaos/lab/servers", "region/journal/disk",
+		"region/store"}, "stands behind the seams of a node, and drives none"},
 	"chaos/lab/network":   {[]string{"region/link"}, "a network knows nothing of what it carries"},
 	"chaos/lab/documents": {[]string{"policy"}, "writes limits documents for tests"},
-	"chaos/lab/journals":  {[]string{"chaos/lab", "region/journal"}, "opens journals on disks in memory"},
-	"chaos/lab/node":      {[]string{"allocator/exchange", "policy", "region", "region/admit", "region/rights", "region/store", "region/tenure"}, "steps whole nodes by hand"},
-	"chaos/load":          {nil, "offers load to anything"},
-	"chaos/workload":      {nil, "demand as plain data"},
-	"chaos/baseline":      {[]string{"chaos/oracle", "chaos/workload"}, "rivals on the same requests"},
-	"chaos/sim": {[]string{"algorithms", "allocator", "allocator/exchange", "chaos/baseline", "chaos/lab", "chaos/lab/journals", "chaos/lab/node", "chaos/lab/servers", "chaos/oracle", "chaos/workload", "policy", "proto/hint/v1",
-		"region", "region/admit", "region/journal", "region/peer", "region/rights", "region/store"}, "plays whole regions in virtual time, and judges them from outside"},
-	"chaos/report":          {nil, "draws what it is given"},
-	"chaos/caller":          {[]string{"chaos/oracle", "proto/quotad/v1"}, "calls nodes as services do: it must believe none of their code"},
-	"chaos/staging":         {[]string{"chaos/caller", "chaos/oracle", "chaos/scenario", "policy/files", "policy/strictyaml", "region/peer"}, "calls a deployment that runs already, at its API and its peer port"},
-	"chaos/process":         {[]string{"chaos/caller", "chaos/load", "chaos/oracle"}, "starts real processes and judges them from outside: it must believe none of their code"},
-	"chaos/scenario":        {[]string{"chaos/load", "chaos/oracle", "chaos/process", "chaos/report", "policy", "policy/strictyaml"}, "judges a record that anybody may have filled: it must believe none of what runs"},
-	"chaos/scenarios":       {nil, "files"},
-	"chaos/mutants":         {nil, "patches of the source"},
-	"chaos/mutants/hunt":    {[]string{"chaos/mutants"}, "a command"},
-	"chaos/mutants/seeds":   {[]string{"algorithms", "chaos/baseline", "chaos/sim", "chaos/workload"}, "the simulator alone, which builds quickly"},
-	"chaos/world":           {[]string{"allocator/exchange", "chaos/lab/network", "chaos/lab/servers", "chaos/load", "chaos/oracle", "policy", "region", "region/admit", "region/journal", "region/store"}, "builds whole regions"},
-	"proto/hint/v1":         {nil, "generated"},
-	"proto/peer/v1":         {nil, "generated"},
-	"proto/quotad/v1":       {nil, "generated"},
-	"proto/receipt/v1":      {nil, "generated"},
-	"cmd/quotad/exit":       {[]string{"cmd/quotad/show", "policy/strictyaml"}, "errors with their codes, in the words of a command"},
-	"cmd/quotad/remote":     {[]string{"cmd/quotad/exit", "cmd/quotad/show"}, "calls a node as anybody may, and knows none of its code"},
-	"cmd/quotad/show":       {nil, "writes for people"},
-	"cmd/quotad/nodeconfig": {[]string{"cmd/quotad/show", "policy", "policy/files", "policy/strictyaml", "region", "region/door", "region/peer", "region/rights", "region/store"}, "settings, in the types of what is set"},
-	"cmd/quotad/build":      {nil, "what this binary is"},
-	"cmd/quotad/serving":    {[]string{"chaos/lab/servers", "cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/nodeconfig", "cmd/quotad/show", "policy", "policy/files", "region", "region/admit", "region/api", "region/door", "region/journal", "region/link", "region/peer", "region/rights", "region/store"}, "puts a node together"},
-	"cmd/quotad/authority":  {[]string{"cmd/quotad/exit", "cmd/quotad/show", "policy/files", "region/peer"}, "makes certificates that region/peer takes"},
-	"cmd/quotad/rehearsal":  {[]string{"chaos/process", "chaos/report", "chaos/scenario", "chaos/scenarios", "chaos/staging", "cmd/quotad/exit", "cmd/quotad/show", "policy/files"}, "plays scenarios"},
-	"cmd/quotad/simulation": {[]string{"algorithms", "chaos/baseline", "chaos/sim", "chaos/workload", "cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/show"}, "plays seeds"},
-	"cmd/quotad": {[]string{"algorithms", "allocator", "chaos/lab/servers", "chaos/scenario", "chaos/scenarios", "chaos/world", "cmd/quotad/authority", "cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/nodeconfig", "cmd/quotad/rehearsal", "cmd/quotad/remote", "cmd/quotad/serving", "cmd/quotad/show", "cmd/quotad/simulation", "policy", "region/api", "region/peer", "region/store"},
+	"chaos/lab/journals": {[]string{"chaos/lab", "region/journal"},
+		"opens journals on disks in memory"},
+	"chaos/lab/node": {[]string{"allocator/exchange", "policy", "region", "region/admit",
+		"region/rights", "region/store", "region/tenure"}, "steps whole nodes by hand"},
+	"chaos/load":     {nil, "offers load to anything"},
+	"chaos/workload": {nil, "demand as plain data"},
+	"chaos/baseline": {[]string{"chaos/oracle", "chaos/workload"}, "rivals on the same requests"},
+	"chaos/sim": {[]string{"algorithms", "allocator", "allocator/exchange", "chaos/baseline",
+		"chaos/lab", "chaos/lab/journals", "chaos/lab/node", "chaos/lab/servers", "chaos/oracle",
+		"chaos/workload", "policy", "proto/hint/v1",
+		"region", "region/admit", "region/journal", "region/peer", "region/rights", "region/store"},
+		"plays whole regions in virtual time, and judges them from outside"},
+	"chaos/report": {nil, "draws what it is given"},
+	"chaos/caller": {[]string{"chaos/oracle", "proto/quotad/v1"},
+		"calls nodes as services do: it must believe none of their code"},
+	"chaos/staging": {[]string{"chaos/caller", "chaos/oracle", "chaos/scenario",
+		"policy/files", "policy/strictyaml", "region/peer"},
+		"calls a deployment that runs already, at its API and its peer port"},
+	"chaos/process": {[]string{"chaos/caller", "chaos/load", "chaos/oracle"},
+		"starts real processes and judges them from outside: it must believe none of their code"},
+	"chaos/scenario": {[]string{"chaos/load", "chaos/oracle", "chaos/process",
+		"chaos/report", "policy", "policy/strictyaml"},
+		"judges a record that anybody may have filled: it must believe none of what runs"},
+	"chaos/scenarios":    {nil, "files"},
+	"chaos/mutants":      {nil, "patches of the source"},
+	"chaos/mutants/hunt": {[]string{"chaos/mutants"}, "a command"},
+	"chaos/mutants/seeds": {[]string{"algorithms", "chaos/baseline", "chaos/sim",
+		"chaos/workload"}, "the simulator alone, which builds quickly"},
+	"chaos/world": {[]string{"allocator/exchange", "chaos/lab/network",
+		"chaos/lab/servers", "chaos/load", "chaos/oracle", "policy", "region", "region/admit",
+		"region/journal", "region/store"}, "builds whole regions"},
+	"proto/hint/v1":    {nil, "generated"},
+	"proto/peer/v1":    {nil, "generated"},
+	"proto/quotad/v1":  {nil, "generated"},
+	"proto/receipt/v1": {nil, "generated"},
+	"cmd/quotad/exit": {[]string{"cmd/quotad/show", "policy/strictyaml"},
+		"errors with their codes, in the words of a command"},
+	"cmd/quotad/remote": {[]string{"cmd/quotad/exit", "cmd/quotad/show"},
+		"calls a node as anybody may, and knows none of its code"},
+	"cmd/quotad/show": {nil, "writes for people"},
+	"cmd/quotad/nodeconfig": {[]string{"cmd/quotad/show", "policy", "policy/files",
+		"policy/strictyaml", "region", "region/door", "region/peer", "region/rights",
+		"region/store"}, "settings, in the types of what is set"},
+	"cmd/quotad/build": {nil, "what this binary is"},
+	"cmd/quotad/serving": {[]string{"chaos/lab/servers", "cmd/quotad/build", "cmd/quotad/exit",
+		"cmd/quotad/nodeconfig", "cmd/quotad/show", "policy", "policy/files", "region",
+		"region/admit", "region/api", "region/door", "region/journal", "region/link", "region/peer",
+		"region/rights", "region/store"}, "puts a node together"},
+	"cmd/quotad/authority": {[]string{"cmd/quotad/exit", "cmd/quotad/show", "policy/files",
+		"region/peer"}, "makes certificates that region/peer takes"},
+	"cmd/quotad/rehearsal": {[]string{"chaos/process", "chaos/report", "chaos/scenario",
+		"chaos/scenarios", "chaos/staging", "cmd/quotad/exit", "cmd/quotad/show", "policy/files"},
+		"plays scenarios"},
+	"cmd/quotad/simulation": {[]string{"algorithms", "chaos/baseline", "chaos/sim",
+		"chaos/workload", "cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/show"}, "plays seeds"},
+	"cmd/quotad": {[]string{"algorithms", "allocator", "chaos/lab/servers", "chaos/scenario",
+		"chaos/scenarios", "chaos/world", "cmd/quotad/authority", "cmd/quotad/build",
+		"cmd/quotad/exit", "cmd/quotad/nodeconfig", "cmd/quotad/rehearsal", "cmd/quotad/remote",
+		"cmd/quotad/serving", "cmd/quotad/show", "cmd/quotad/simulation", "policy", "region/api",
+		"region/peer", "region/store"},
 		"commands"},
 }
 
@@ -88,7 +136,8 @@ var house = map[string]struct {
 // one in.
 var (
 	pure   = []string{"algorithms", "allocator", "allocator/exchange"}
-	impure = []string{"time", "math/rand", "math/rand/v2", "crypto/rand", "log", "log/slog", "os", "io", "net", "sync", "context"}
+	impure = []string{"time", "math/rand", "math/rand/v2", "crypto/rand", "log", "log/slog", "os",
+		"io", "net", "sync", "context"}
 )
 
 func TestImportsRunOneWay(t *testing.T) {
@@ -132,7 +181,8 @@ func TestImportsRunOneWay(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if ours, ok := strings.CutPrefix(name, modulePath); ok && !slices.Contains(rule.may, ours) {
+			if ours, ok := strings.CutPrefix(name, modulePath); ok && !slices.Contains(rule.may,
+				ours) {
 				t.Errorf("%s imports %s: %s", rel, ours, rule.why)
 			}
 			if slices.Contains(pure, pkg) && slices.Contains(impure, name) {
@@ -200,7 +250,8 @@ func TestNodesKnowNoImitation(t *testing.T) {
 		for _, imported := range parsed.Imports {
 			for _, imitation := range []string{"alicebob/miniredis", "yuin/gopher-lua"} {
 				if strings.Contains(imported.Path.Value, imitation) {
-					t.Errorf("%s imports %s: start it with chaos/lab/servers", file, imported.Path.Value)
+					t.Errorf("%s imports %s: start it with chaos/lab/servers", file,
+						imported.Path.Value)
 				}
 			}
 		}
@@ -236,15 +287,18 @@ func TestWhatServesKnowsNoLab(t *testing.T) {
 			ours, local := strings.CutPrefix(name, modulePath)
 			switch {
 			// These put a node together.
-			case slices.Contains([]string{"chaos/lab/node", "chaos/lab/journals", "chaos/lab/documents"}, pkg):
+			case slices.Contains([]string{"chaos/lab/node", "chaos/lab/journals",
+				"chaos/lab/documents"}, pkg):
 			case isUnder(pkg, "chaos/lab"):
 				if _, leaf := leaves[ours]; local && !leaf {
 					t.Errorf("%s imports %s, which is no leaf", file, ours)
 				}
-			case !slices.ContainsFunc(served, func(folder string) bool { return isUnder(pkg, folder) }):
+			case !slices.ContainsFunc(served,
+				func(folder string) bool { return isUnder(pkg, folder) }):
 			case local && (isUnder(ours, "chaos") || isUnder(ours, "cmd")):
 				t.Errorf("%s imports %s, and it serves", file, ours)
-			case strings.Contains(name, "alicebob/miniredis"), strings.Contains(name, "yuin/gopher-lua"):
+			case strings.Contains(name, "alicebob/miniredis"), strings.Contains(name,
+				"yuin/gopher-lua"):
 				t.Errorf("%s imports %s, and it serves", file, name)
 			}
 		}

@@ -81,9 +81,12 @@ type assumptions struct {
 }
 
 func (a *assumptions) flags(cmd *cobra.Command) {
-	cmd.Flags().Int64Var(&a.nodes, "nodes", 1, "how many nodes each region has, as in their node files")
-	cmd.Flags().Int64Var(&a.rate, "rate", 0, "`units` a second that one region admits of one key (default: the limit's own rate)")
-	cmd.Flags().DurationVar(&a.clock, "clock", 5*time.Second, "how far the clocks of two regions are apart")
+	cmd.Flags().Int64Var(&a.nodes, "nodes", 1,
+		"how many nodes each region has, as in their node files")
+	cmd.Flags().Int64Var(&a.rate, "rate", 0,
+		"`units` a second that one region admits of one key (default: the limit's own rate)")
+	cmd.Flags().DurationVar(&a.clock, "clock", 5*time.Second,
+		"how far the clocks of two regions are apart")
 	cmd.Flags().Int64Var(&a.lag, "lag", 0, "`units` that a promoted replica had not heard of")
 	for _, name := range []string{"limit", "nodes", "rate", "clock", "lag"} {
 		// This fails only for an unknown flag.
@@ -104,11 +107,14 @@ func (a *assumptions) check() error {
 		{"lag", a.lag, 0, policy.MaxLimit},
 	} {
 		if v.value < v.least || v.value > v.top {
-			return exit.Usage(fmt.Errorf("--%s %d is out of range; give a whole number from %d to %d", v.flag, v.value, v.least, v.top))
+			return exit.Usage(fmt.Errorf(
+				"--%s %d is out of range; give a whole number from %d to %d", v.flag, v.value,
+				v.least, v.top))
 		}
 	}
 	if a.clock < 0 || a.clock > mostApart {
-		return exit.Usage(fmt.Errorf("--clock %s is out of range; give a duration from 0s to %s", a.clock, show.Span(mostApart)))
+		return exit.Usage(fmt.Errorf("--clock %s is out of range; give a duration from 0s to %s",
+			a.clock, show.Span(mostApart)))
 	}
 	return nil
 }
@@ -127,7 +133,8 @@ func named(d *policy.Document, file, name string) ([]*policy.Limit, error) {
 		}
 	}
 	if len(limits) == 0 {
-		return nil, exit.Usage(fmt.Errorf("--limit: %s has no limit %q; choose one of %s", file, name, strings.Join(names, ", ")))
+		return nil, exit.Usage(fmt.Errorf("--limit: %s has no limit %q; choose one of %s", file,
+			name, strings.Join(names, ", ")))
 	}
 	return limits, nil
 }
@@ -170,16 +177,19 @@ type excess struct {
 }
 
 func bound(d *policy.Document, limits []*policy.Limit, a assumptions) bounds {
-	b := bounds{Version: d.Version, Epoch: d.Epoch().String(), Nodes: a.nodes, Clock: show.Span(a.clock), Rate: a.rate, Lag: a.lag}
+	b := bounds{Version: d.Version, Epoch: d.Epoch().String(), Nodes: a.nodes,
+		Clock: show.Span(a.clock), Rate: a.rate, Lag: a.lag}
 	for _, r := range d.Regions {
 		b.regions = append(b.regions, r.Name)
 	}
 	for _, l := range limits {
 		e := exposure(l, len(d.Regions), a)
-		limit := boundedLimit{listedLimit: listed(l, b.regions), Ceiling: ceiling(l), OnStoreFailure: l.OnStoreFailure,
-			Holdings: make(map[string]holding, len(b.regions)), holdings: e.Holdings()}
+		limit := boundedLimit{listedLimit: listed(l, b.regions), Ceiling: ceiling(l),
+			OnStoreFailure: l.OnStoreFailure,
+			Holdings:       make(map[string]holding, len(b.regions)), holdings: e.Holdings()}
 		for i, h := range limit.holdings {
-			limit.Holdings[b.regions[i]] = holding{Reserve: h.Reserve, Lends: h.Lends, Rights: h.Rights, MostBurst: h.MaxBurst}
+			limit.Holdings[b.regions[i]] = holding{Reserve: h.Reserve, Lends: h.Lends,
+				Rights: h.Rights, MostBurst: h.MaxBurst}
 		}
 		for _, of := range allocator.Bounds(e) {
 			limit.Excess = append(limit.Excess, excessOf(of, b.regions))
@@ -207,9 +217,13 @@ func excessOf(b allocator.Bound, regions []string) excess {
 // exposure converts a limit for package allocator. In home mode everything may be lent and
 // borrowed, whatever the document says.
 func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
-	e := allocator.Exposure{Kind: l.Algorithm, Limit: l.Limit, Window: l.Window.Microseconds(), Cell: l.Cell().Microseconds(),
-		Recovered: algorithms.Recovers(l.Algorithm, l.Window.Microseconds()), Lending: quantity.PPM(l.LendingLimit), Borrowing: quantity.PPM(l.BorrowingLimit),
-		Reserve: quantity.PPM(l.Reserve()), Nodes: a.nodes, Rate: quantity.Units(a.rate), Lag: quantity.Units(a.lag), Clock: a.clock.Microseconds(), ClockMargin: algorithms.ClockMargin}
+	e := allocator.Exposure{Kind: l.Algorithm, Limit: l.Limit, Window: l.Window.Microseconds(),
+		Cell:      l.Cell().Microseconds(),
+		Recovered: algorithms.Recovers(l.Algorithm, l.Window.Microseconds()),
+		Lending:   quantity.PPM(l.LendingLimit), Borrowing: quantity.PPM(l.BorrowingLimit),
+		Reserve: quantity.PPM(l.Reserve()), Nodes: a.nodes, Rate: quantity.Units(a.rate),
+		Lag: quantity.Units(a.lag), Clock: a.clock.Microseconds(),
+		ClockMargin: algorithms.ClockMargin}
 	if l.Home() {
 		e.Lending, e.Borrowing = allocator.PPM, quantity.PPM(policy.Unlimited)
 	}
@@ -220,7 +234,8 @@ func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
 		e.OnFailure = allocator.FailDeny
 	}
 	for rotation := range regions {
-		e.Splits = append(e.Splits, allocator.SplitOf(l.Limit, l.Burst, l.Weights, uint64(rotation), l.Home()))
+		e.Splits = append(e.Splits, allocator.SplitOf(l.Limit, l.Burst, l.Weights, uint64(rotation),
+			l.Home()))
 	}
 	return e
 }
@@ -234,7 +249,8 @@ func ceiling(l *policy.Limit) string {
 	case policy.SlidingWindowLog:
 		return fmt.Sprintf("at most %d in any %s", l.Limit, show.Span(l.Window))
 	case policy.TokenBucket:
-		return fmt.Sprintf("never more than one bucket of %d tokens, refilled with %s, admits", l.Burst, rate)
+		return fmt.Sprintf("never more than one bucket of %d tokens, refilled with %s, admits",
+			l.Burst, rate)
 	case policy.LeakyBucket:
 		return fmt.Sprintf("never more than %d wait, served at %s", l.Burst, rate)
 	}
@@ -243,7 +259,8 @@ func ceiling(l *policy.Limit) string {
 
 func (b bounds) print(w io.Writer, a assumptions) error {
 	for _, l := range b.Limits {
-		fmt.Fprintf(w, "%s: %s, %d per %s, domain %s, key %s, match %s\n", l.Name, l.Algorithm, l.Limit, l.Window, l.Domain,
+		fmt.Fprintf(w, "%s: %s, %d per %s, domain %s, key %s, match %s\n", l.Name, l.Algorithm,
+			l.Limit, l.Window, l.Domain,
 			strings.Join(l.Key, ","), conditions(l.Match))
 		fmt.Fprintf(w, "ceiling: %s\n", l.Ceiling)
 		if l.Home {
@@ -263,8 +280,10 @@ func (b bounds) print(w io.Writer, a assumptions) error {
 	if a.rate > 0 {
 		rate = fmt.Sprint(a.rate)
 	}
-	_, err := fmt.Fprintf(w, "with n = %d, r = %s, d = %s, lag = %d, margin = %s; quotad limits bound --help explains the letters\n",
-		a.nodes, rate, show.Span(a.clock), a.lag, show.Span(time.Duration(algorithms.ClockMargin)*time.Microsecond))
+	_, err := fmt.Fprintf(w,
+		"with n = %d, r = %s, d = %s, lag = %d, margin = %s; quotad limits bound --help explains the letters\n",
+		a.nodes, rate, show.Span(a.clock), a.lag,
+		show.Span(time.Duration(algorithms.ClockMargin)*time.Microsecond))
 	return err
 }
 

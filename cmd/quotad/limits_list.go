@@ -95,8 +95,10 @@ func list(d *policy.Document) listing {
 }
 
 func listed(l *policy.Limit, regions []string) listedLimit {
-	listed := listedLimit{Name: l.Name, Domain: l.Domain, Key: l.Key, Algorithm: l.Algorithm, Limit: l.Limit,
-		Window: show.Span(l.Window), Burst: l.Burst, Cell: show.Span(l.Cell()), Home: l.Home(), Shadow: l.Shadow}
+	listed := listedLimit{Name: l.Name, Domain: l.Domain, Key: l.Key, Algorithm: l.Algorithm,
+		Limit:  l.Limit,
+		Window: show.Span(l.Window), Burst: l.Burst, Cell: show.Span(l.Cell()), Home: l.Home(),
+		Shadow: l.Shadow}
 	if l.Reserve() > 0 {
 		listed.Reserve = json.Number(l.Reserve().String())
 	}
@@ -148,7 +150,8 @@ func (l listing) print(w io.Writer) error {
 		if limit.Shadow {
 			name += " (shadow)"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s", name, limit.Domain, strings.Join(limit.Key, ","), conditions(limit.Match),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s", name, limit.Domain,
+			strings.Join(limit.Key, ","), conditions(limit.Match),
 			limit.Algorithm, limit.Limit, limit.Window, limit.burst(), limit.Cell, limit.mode())
 		for _, r := range l.Regions {
 			fmt.Fprintf(t, "\t%s", limit.Entitlements[r])

@@ -29,7 +29,9 @@ Exit codes: 0 valid, with or without warnings, 2 invalid.`,
 				return exit.Invalid(args[0], err)
 			}
 			v := validated(args[0], d)
-			inWords := func(w io.Writer) error { return v.print(w, cmd.ErrOrStderr(), d.Warnings()) }
+			inWords := func(w io.Writer) error {
+				return v.print(w, cmd.ErrOrStderr(), d.Warnings())
+			}
 			return show.Result(cmd.OutOrStdout(), output, v, inWords)
 		},
 	}
@@ -57,7 +59,8 @@ type warning struct {
 }
 
 func validated(file string, d *policy.Document) validation {
-	v := validation{File: file, Version: d.Version, Epoch: d.Epoch().String(), Limits: len(d.Limits), Regions: len(d.Regions), Warnings: []warning{}}
+	v := validation{File: file, Version: d.Version, Epoch: d.Epoch().String(),
+		Limits: len(d.Limits), Regions: len(d.Regions), Warnings: []warning{}}
 	for _, w := range d.Warnings() {
 		v.Warnings = append(v.Warnings, warning{w.Pos.Line, w.Pos.Column, w.Path, w.Text, w.Mend})
 	}
@@ -67,11 +70,13 @@ func validated(file string, d *policy.Document) validation {
 // print says that the document is valid, and writes the warnings to stderr.
 func (v validation) print(stdout, stderr io.Writer, warnings []policy.Warning) error {
 	_, err := fmt.Fprintf(stdout, "%s: valid: version %d, epoch %s, %s, %s\n",
-		v.File, v.Version, v.Epoch, show.Counted(v.Limits, "limit"), show.Counted(v.Regions, "region"))
+		v.File, v.Version, v.Epoch, show.Counted(v.Limits, "limit"), show.Counted(v.Regions,
+			"region"))
 	if err != nil || len(warnings) == 0 {
 		return err
 	}
-	lines := []string{fmt.Sprintf("quotad: %s can be used, with %s", v.File, show.Counted(len(warnings), "warning"))}
+	lines := []string{fmt.Sprintf("quotad: %s can be used, with %s", v.File,
+		show.Counted(len(warnings), "warning"))}
 	for _, w := range warnings {
 		lines = append(lines, w.String())
 	}

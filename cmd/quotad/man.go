@@ -32,7 +32,8 @@ The same binary always writes the same pages: they carry no date, or the one of 
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pages, err := writeManPages(args[0])
 			if err == nil {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s to %s\n", show.Counted(pages, "man page"), args[0])
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s to %s\n",
+					show.Counted(pages, "man page"), args[0])
 			}
 			return err
 		},
@@ -80,7 +81,8 @@ func manDate() (*time.Time, error) {
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return nil, exit.Usage(fmt.Errorf("%s=%q is no time; write whole seconds since 1970, or unset it", sourceDateEpoch, text))
+		return nil, exit.Usage(fmt.Errorf(
+			"%s=%q is no time; write whole seconds since 1970, or unset it", sourceDateEpoch, text))
 	}
 	date := time.Unix(seconds, 0).UTC()
 	return &date, nil

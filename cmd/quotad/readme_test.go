@@ -25,7 +25,8 @@ func TestReadmeHasEverySetting(t *testing.T) {
 	table, _, _ := strings.Cut(after, "\n\n")
 	var want strings.Builder
 	for _, s := range nodeconfig.Settings() {
-		fmt.Fprintf(&want, "| `%s` | %s | %s |\n", s.Path, s.Default, strings.ReplaceAll(s.Usage, "|", "\\|"))
+		fmt.Fprintf(&want, "| `%s` | %s | %s |\n", s.Path, s.Default,
+			strings.ReplaceAll(s.Usage, "|", "\\|"))
 	}
 	if got := table + "\n"; got != want.String() {
 		t.Errorf("README.md's table of settings should be\n%s", want.String())
@@ -37,7 +38,8 @@ func TestTheExampleIsValid(t *testing.T) {
 	_, text, _ := strings.Cut(serveCommand().Long, "listen:\n\n")
 	text, _, _ = strings.Cut(text, "\n\n")
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "gossip.key"), []byte(strings.Repeat("AAAA", 8)+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "gossip.key"),
+		[]byte(strings.Repeat("AAAA", 8)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(folder, "node.yaml")
@@ -48,7 +50,8 @@ func TestTheExampleIsValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.GossipKeys) != 1 || len(c.GossipKeys[0]) != 24 || c.Region != "us-east" || len(c.Seeds) != 1 || filepath.Base(c.PeerTLS.CA) != "ca.pem" {
+	if len(c.GossipKeys) != 1 || len(c.GossipKeys[0]) != 24 || c.Region != "us-east" ||
+		len(c.Seeds) != 1 || filepath.Base(c.PeerTLS.CA) != "ca.pem" {
 		t.Errorf("region %s, seeds %s, keys %q, %+v", c.Region, c.Seeds, c.GossipKeys, c.PeerTLS)
 	}
 }

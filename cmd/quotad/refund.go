@@ -26,7 +26,10 @@ leaky_bucket, cannot be given back.
 Exit codes: 0 given back, now or before, 1 nothing was given back, 5 no node answers, 2 bad usage or no receipt.`,
 		Example: "  quotad refund \"$receipt\"\n  quotad refund --addr http://10.0.0.7:8080 -o json \"$receipt\"",
 		Args:    one("receipt of quotad check --receipt", `"$receipt"`),
-		RunE:    func(cmd *cobra.Command, args []string) error { return refund(cmd, &node, args[0], output) },
+		RunE: func(cmd *cobra.Command,
+			args []string) error {
+			return refund(cmd, &node, args[0], output)
+		},
 	}
 	node.Flags(cmd)
 	outputFlag(cmd, &output)
@@ -65,7 +68,8 @@ func (r refunded) print(w io.Writer) error {
 		if note == "" {
 			note = "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", show.Name(c.Limit), show.Counted(int(c.Units), "unit"), show.Name(note))
+		fmt.Fprintf(t, "%s\t%s\t%s\n", show.Name(c.Limit), show.Counted(int(c.Units), "unit"),
+			show.Name(note))
 	}
 	return t.Flush()
 }
@@ -77,7 +81,8 @@ func (r refunded) refusal() error {
 		if c.Units > 0 {
 			return nil
 		}
-		why = append(why, fmt.Sprintf("%s: %s", show.Name(c.Limit), show.Name(show.OrNone(c.Reason))))
+		why = append(why, fmt.Sprintf("%s: %s", show.Name(c.Limit),
+			show.Name(show.OrNone(c.Reason))))
 	}
 	if len(why) == 0 {
 		return errors.New("nothing was given back: the receipt has no charges; there is nothing to do")

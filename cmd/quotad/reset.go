@@ -33,8 +33,9 @@ Exit codes: 0 cleared, 1 no such bucket, 5 no node answers, 2 bad usage or no --
 				return err
 			}
 			if !yes {
-				return exit.Usage(fmt.Errorf("nothing was reset: reset breaks limit %s on purpose, for what is admitted after it comes on top of what was "+
-					"admitted before, in this region's window; look with quotad buckets show what would be forgotten, and give --yes if that is meant", bucket.Limit))
+				return exit.Usage(fmt.Errorf(
+					"nothing was reset: reset breaks limit %s on purpose, for what is admitted after it comes on top of what was "+
+						"admitted before, in this region's window; look with quotad buckets show what would be forgotten, and give --yes if that is meant", bucket.Limit))
 			}
 			return reset(cmd, &node, bucket, output)
 		},

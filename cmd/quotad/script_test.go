@@ -35,7 +35,8 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"ports": scriptPorts, "exits": scriptExits, "eventually": scriptEventually, "await": scriptAwait, "signal": scriptSignal,
+			"ports": scriptPorts, "exits": scriptExits, "eventually": scriptEventually,
+			"await": scriptAwait, "signal": scriptSignal,
 			"capture": scriptCapture, "drains": scriptDrains,
 		},
 	})
@@ -151,7 +152,8 @@ func scriptAwait(ts *testscript.TestScript, neg bool, args []string) {
 			return err
 		}
 		if response.StatusCode != http.StatusOK || !pattern.Match(body) {
-			return fmt.Errorf("%s %s: no match of %q in %s", args[0], response.Status, pattern, body)
+			return fmt.Errorf("%s %s: no match of %q in %s", args[0], response.Status, pattern,
+				body)
 		}
 		return nil
 	})

@@ -42,18 +42,27 @@ Exit codes: 0 everything held, 2 bad usage, 3 something did not.`,
 	f := cmd.Flags()
 	f.Uint64Var(&s.Hunt.Seeds, "seeds", 500, "how many seeds to run; 0: until interrupted")
 	f.Uint64Var(&s.Hunt.From, "from", 1, "the first seed")
-	f.DurationVar(&s.Length, "for", time.Minute, "virtual time of each, 30s to 24h, of which all faults are over 12 s before the end")
+	f.DurationVar(&s.Length, "for", time.Minute,
+		"virtual time of each, 30s to 24h, of which all faults are over 12 s before the end")
 	f.IntVar(&s.Hunt.Regions, "regions", 0, "2 to 10 regions; 0: the seed chooses 2 to 5")
 	f.IntVar(&s.Hunt.Nodes, "nodes", 0, "1 to 3 nodes in each region; 0: the seed chooses 1 or 2")
 	f.IntVar(&s.Hunt.Limits, "limits", 0, "1 to 3 limits; 0: the seed chooses")
-	f.StringVar(&s.Algorithm, "algorithm", "", "of all limits: "+show.Listed(algorithms.Kinds)+"; none: the seed chooses")
-	f.DurationVar(&s.Window, "window", 0, "of all limits, whole seconds to 24h; 0: the seed chooses")
-	f.StringSliceVar(&s.Faults, "faults", nil, "kinds of faults, of which there are then many: "+simulation.FaultNames()+"; none: the seed chooses")
-	f.Uint64Var(&s.Hunt.LuaEvery, "lua-every", 50, "one seed of so many is decided by the Lua scripts on an embedded Redis; 0: none")
-	f.BoolVar(&s.Hunt.Wider, "wider", false, "the wider draw, by random numbers of its own: sticky routing, clocks of single machines, up to three nodes, three windows and more")
-	f.BoolVar(&s.Hunt.Spanning, "spanning", false, "also requests that span several shards of a store, and several requests in one call, by random numbers of their own")
-	f.StringVar(&s.Only, "only", "", "numbers of the acts to keep of each seed, separated by commas: what a failure prints")
-	f.BoolVar(&s.Compares, "compare", false, "compare quotad with other ways of limiting; --from is the seed of the demands")
+	f.StringVar(&s.Algorithm, "algorithm", "", "of all limits: "+show.Listed(algorithms.Kinds)+
+		"; none: the seed chooses")
+	f.DurationVar(&s.Window, "window", 0,
+		"of all limits, whole seconds to 24h; 0: the seed chooses")
+	f.StringSliceVar(&s.Faults, "faults", nil, "kinds of faults, of which there are then many: "+
+		simulation.FaultNames()+"; none: the seed chooses")
+	f.Uint64Var(&s.Hunt.LuaEvery, "lua-every", 50,
+		"one seed of so many is decided by the Lua scripts on an embedded Redis; 0: none")
+	f.BoolVar(&s.Hunt.Wider, "wider", false,
+		"the wider draw, by random numbers of its own: sticky routing, clocks of single machines, up to three nodes, three windows and more")
+	f.BoolVar(&s.Hunt.Spanning, "spanning", false,
+		"also requests that span several shards of a store, and several requests in one call, by random numbers of their own")
+	f.StringVar(&s.Only, "only", "",
+		"numbers of the acts to keep of each seed, separated by commas: what a failure prints")
+	f.BoolVar(&s.Compares, "compare", false,
+		"compare quotad with other ways of limiting; --from is the seed of the demands")
 	f.StringVar(&s.Plot, "plot", "", "with --compare: write a plot there, an SVG")
 	_ = cmd.MarkFlagFilename("plot", "svg") // fails only for an unknown flag
 	outputFlag(cmd, &s.Output)

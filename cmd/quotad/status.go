@@ -42,7 +42,8 @@ func showStatus(cmd *cobra.Command, node *remote.Node, output string) error {
 	}
 	err = answer.Show(cmd.OutOrStdout(), output, s.print)
 	if err == nil && !s.Ready {
-		err = fmt.Errorf("node %s/%s is not ready: %s; see its log", show.Name(s.Region), show.Name(s.Node), show.Name(s.NotReady))
+		err = fmt.Errorf("node %s/%s is not ready: %s; see its log", show.Name(s.Region),
+			show.Name(s.Node), show.Name(s.NotReady))
 	}
 	return err
 }
@@ -55,7 +56,8 @@ func (s nodeStatus) print(w io.Writer) error {
 	t := show.Table(w)
 	// The texts are made safe to show by the callers.
 	row := func(name, text string) { fmt.Fprintf(t, "%s\t%s\n", name, text) }
-	row("node", fmt.Sprintf("%s/%s, version %s", show.Name(s.Region), show.Name(s.Node), show.Name(s.Version)))
+	row("node", fmt.Sprintf("%s/%s, version %s", show.Name(s.Region), show.Name(s.Node),
+		show.Name(s.Version)))
 	row("ready", ready)
 	row("policy", "epoch "+show.Name(s.Epoch))
 	row("store", storePlace(s.Store, s.Generation))

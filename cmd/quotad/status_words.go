@@ -26,10 +26,12 @@ func storePlace(s api.StoreStatus, generation uint64) string {
 func storeState(s api.StoreStatus) string {
 	var parts []string
 	if len(s.OutOfReach) > 0 {
-		parts = append(parts, "OUT OF REACH: "+strings.Join(show.Names(s.OutOfReach), " ")+", decided as on_store_failure says")
+		parts = append(parts, "OUT OF REACH: "+strings.Join(show.Names(s.OutOfReach), " ")+
+			", decided as on_store_failure says")
 	}
 	for _, r := range s.Refusing {
-		parts = append(parts, fmt.Sprintf("REFUSES CALLS: %s (%d so far; %s)", show.Name(r.Kind), r.Calls, show.Name(r.Advice)))
+		parts = append(parts, fmt.Sprintf("REFUSES CALLS: %s (%d so far; %s)", show.Name(r.Kind),
+			r.Calls, show.Name(r.Advice)))
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "in reach")
@@ -45,7 +47,8 @@ func storeState(s api.StoreStatus) string {
 	case store.NoEviction:
 		parts = append(parts, store.NoEviction)
 	default:
-		parts = append(parts, "MAY FORGET BUCKETS: set maxmemory-policy noeviction, it is "+show.Name(s.MaxmemoryPolicy))
+		parts = append(parts, "MAY FORGET BUCKETS: set maxmemory-policy noeviction, it is "+
+			show.Name(s.MaxmemoryPolicy))
 	}
 	if s.ClockApart != nil {
 		parts = append(parts, "clock "+ahead(*s.ClockApart))
@@ -71,7 +74,8 @@ func journalWords(j api.JournalStatus) string {
 	case j.WholeSince != nil:
 		whole = "whole since " + j.WholeSince.Format(time.RFC3339)
 	}
-	return fmt.Sprintf("%s, opened %s, commit %d, %s, %s", whole, show.Counted(int(j.Incarnation), "time"), j.Sequence,
+	return fmt.Sprintf("%s, opened %s, commit %d, %s, %s", whole, show.Counted(int(j.Incarnation),
+		"time"), j.Sequence,
 		show.Counted(int(j.Rows), "row"), show.Counted(int(j.Checkpoints), "checkpoint"))
 }
 
@@ -94,7 +98,8 @@ func peerRow(p api.PeerStatus) string {
 	if !p.Heard {
 		return show.Name(p.Region) + "\t" + state + "\tnever\t-\t" + clock
 	}
-	return fmt.Sprintf("%s\t%s\t%s ago\t%s\t%s", show.Name(p.Region), state, p.Age.Rounded(), p.RoundTrip.Rounded(), clock)
+	return fmt.Sprintf("%s\t%s\t%s ago\t%s\t%s", show.Name(p.Region), state, p.Age.Rounded(),
+		p.RoundTrip.Rounded(), clock)
 }
 
 // ahead says how far a clock is ahead of another, or behind it.

@@ -17,7 +17,10 @@ func versionCommand() *cobra.Command {
 		Short: "Print what this binary was built from",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			inWords := func(w io.Writer) error { _, err := fmt.Fprintln(w, build.This()); return err }
+			inWords := func(w io.Writer) error {
+				_, err := fmt.Fprintln(w, build.This())
+				return err
+			}
 			return show.Result(cmd.OutOrStdout(), output, build.This(), inWords)
 		},
 	}

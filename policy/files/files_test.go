@@ -16,7 +16,8 @@ import (
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	if err := errors.Join(os.WriteFile(at("file"), []byte("12345"), 0o600), os.Symlink("file", at("link")), os.Symlink("pipe", at("linked")),
+	if err := errors.Join(os.WriteFile(at("file"), []byte("12345"), 0o600),
+		os.Symlink("file", at("link")), os.Symlink("pipe", at("linked")),
 		syscall.Mkfifo(at("pipe"), 0o600), os.Symlink("loop", at("loop"))); err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +46,10 @@ func TestRead(t *testing.T) {
 		{at("loop"), 5, "", "too many levels of symbolic links"},
 	} {
 		got, err := Read(c.path, c.most)
-		if fails := c.says != "" || c.path == at("socket"); string(got) != c.want || (err != nil) != fails || !strings.Contains(fmt.Sprint(err), c.says) {
-			t.Errorf("%s, at most %d: %q, %v; want %q and %q", c.path, c.most, got, err, c.want, c.says)
+		if fails := c.says != "" || c.path == at("socket"); string(got) != c.want ||
+			(err != nil) != fails || !strings.Contains(fmt.Sprint(err), c.says) {
+			t.Errorf("%s, at most %d: %q, %v; want %q and %q", c.path, c.most, got, err, c.want,
+				c.says)
 		}
 	}
 }
@@ -62,7 +65,8 @@ func TestReadHandedOver(t *testing.T) {
 		_, _ = w.WriteString("12345")
 		_ = w.Close()
 	}()
-	if got, err := Read(fmt.Sprintf("/dev/fd/%d", r.Fd()), 5); err != nil || string(got) != "12345" {
+	if got, err := Read(fmt.Sprintf("/dev/fd/%d", r.Fd()), 5); err != nil ||
+		string(got) != "12345" {
 		t.Errorf("read %q, %v", got, err)
 	}
 }

@@ -86,7 +86,8 @@ func (s *shape) leavesEmpty(next *token.Token) bool {
 	case len(s.flow) > 0 && s.last.Type == token.MappingValueType:
 		return ends
 	case len(s.flow) > 0:
-		first := s.beforeLast.Type == token.MappingStartType || s.beforeLast.Type == token.CollectEntryType
+		first := s.beforeLast.Type == token.MappingStartType ||
+			s.beforeLast.Type == token.CollectEntryType
 		return ends && first && s.flow[len(s.flow)-1] == token.MappingStartType
 	case s.last.Type == token.SequenceEntryType:
 		return newLine && column <= s.last.Position.Column

@@ -60,32 +60,45 @@ func TestScalars(t *testing.T) {
 		want any
 		says string
 	}{
-		"text":             {text, `"8"`, "8", ""},
-		"a number as text": {text, "8", "", `f.yaml:1:4: a: 8 is not text in YAML; put it in quotes: "8"`},
-		"plain text":       {plain, "x", "x", ""},
-		"plain number":     {plain, "010", "010", ""},
-		"plain word":       {plain, "true", "true", ""},
-		"plain null":       {plain, "null", "", "a: null stands where a plain value is expected; write it"},
-		"plain nothing":    {plain, "", "", "f.yaml:1:1: a: an empty value stands where a plain value"},
-		"plain list":       {plain, "[x]", "", "f.yaml:1:4: a: a list stands where a plain value is"},
-		"integer":          {integer, "-3", int64(-3), ""},
-		"zero":             {integer, "0", int64(0), ""},
-		"too large":        {integer, "99999999999999999999", int64(0), "is out of range; write a whole number from -5 to 5"},
-		"below":            {integer, "-6", int64(0), "a: -6 is out of range; "},
-		"other digits":     {integer, "03", int64(0), "a: 03 is not a whole number in plain digits; "},
-		"minus nothing":    {integer, "-0", int64(0), "a: -0 is not a whole number in plain digits; "},
-		"plus":             {integer, "+1", int64(0), "a: +1 is not a whole number in plain digits; "},
-		"underscore":       {integer, "1_0", int64(0), "a: 1_0 is not a whole number in plain digits; "},
-		"quoted integer":   {integer, `"3"`, int64(0), `a: "3" in quotes is text; write a whole number`},
-		"duration":         {duration, "1m30s", 90 * time.Second, ""},
-		"no duration":      {duration, "1 m", time.Duration(0), `a: "1 m" is not a duration; write a duration like`},
-		"long duration":    {duration, "3m", time.Duration(0), `a: "3m" is out of range; write a duration like`},
-		"true":             {func(v Value) any { return v.Bool() }, "true", true, ""},
-		"True":             {func(v Value) any { return v.Bool() }, "True", false, "a: True is neither true nor false"},
-		"a word":           {word, "red", "red", ""},
-		"a word mistyped":  {word, "gren", "", `a: "gren" is not known here; did you mean green?`},
-		"another word":     {word, "b", "", `a: "b" is not known here; use one of red, green`},
-		"no word":          {word, "[]", "", "a: a list is not known here; use one of red, green"},
+		"text": {text, `"8"`, "8", ""},
+		"a number as text": {text, "8", "",
+			`f.yaml:1:4: a: 8 is not text in YAML; put it in quotes: "8"`},
+		"plain text":   {plain, "x", "x", ""},
+		"plain number": {plain, "010", "010", ""},
+		"plain word":   {plain, "true", "true", ""},
+		"plain null": {plain, "null", "",
+			"a: null stands where a plain value is expected; write it"},
+		"plain nothing": {plain, "", "",
+			"f.yaml:1:1: a: an empty value stands where a plain value"},
+		"plain list": {plain, "[x]", "",
+			"f.yaml:1:4: a: a list stands where a plain value is"},
+		"integer": {integer, "-3", int64(-3), ""},
+		"zero":    {integer, "0", int64(0), ""},
+		"too large": {integer, "99999999999999999999", int64(0),
+			"is out of range; write a whole number from -5 to 5"},
+		"below": {integer, "-6", int64(0), "a: -6 is out of range; "},
+		"other digits": {integer, "03", int64(0),
+			"a: 03 is not a whole number in plain digits; "},
+		"minus nothing": {integer, "-0", int64(0),
+			"a: -0 is not a whole number in plain digits; "},
+		"plus": {integer, "+1", int64(0),
+			"a: +1 is not a whole number in plain digits; "},
+		"underscore": {integer, "1_0", int64(0),
+			"a: 1_0 is not a whole number in plain digits; "},
+		"quoted integer": {integer, `"3"`, int64(0),
+			`a: "3" in quotes is text; write a whole number`},
+		"duration": {duration, "1m30s", 90 * time.Second, ""},
+		"no duration": {duration, "1 m", time.Duration(0),
+			`a: "1 m" is not a duration; write a duration like`},
+		"long duration": {duration, "3m", time.Duration(0),
+			`a: "3m" is out of range; write a duration like`},
+		"true": {func(v Value) any { return v.Bool() }, "true", true, ""},
+		"True": {func(v Value) any { return v.Bool() }, "True", false,
+			"a: True is neither true nor false"},
+		"a word":          {word, "red", "red", ""},
+		"a word mistyped": {word, "gren", "", `a: "gren" is not known here; did you mean green?`},
+		"another word":    {word, "b", "", `a: "b" is not known here; use one of red, green`},
+		"no word":         {word, "[]", "", "a: a list is not known here; use one of red, green"},
 	} {
 		v := field(t, c.src)
 		if got := c.read(v); got != c.want {
@@ -131,7 +144,8 @@ f.yaml:9:1: of somebody else; mend it`
 
 func TestPeek(t *testing.T) {
 	root := read(t, "do: x\nat: 1\n")
-	if at, ok := root.Peek("at"); !ok || at.Path() != "at" || at.Pos().Line != 2 || at.KeyPos().Column != 1 {
+	if at, ok := root.Peek("at"); !ok || at.Path() != "at" || at.Pos().Line != 2 ||
+		at.KeyPos().Column != 1 {
 		t.Errorf("at is %+v, %v", at, ok)
 	}
 	if _, ok := root.Peek("by"); ok {
@@ -145,7 +159,8 @@ func TestPeek(t *testing.T) {
 }
 
 func TestSuggest(t *testing.T) {
-	known := []string{"name", "key", "match", "algorithm", "limit", "window", "burst", "lending_limit",
+	known := []string{"name", "key", "match", "algorithm", "limit", "window", "burst",
+		"lending_limit",
 		"on_exhausted", "on_store_failure", "shadow"}
 	for word, want := range map[string]string{
 		"windows": "window", "Window": "window", "widnow": "window", "algo": "algorithm",
@@ -161,8 +176,10 @@ func TestSuggest(t *testing.T) {
 // FuzzRead looks for a file that breaks the reader, or whose problems are at places outside it. It
 // reads an accepted file down to its leaves, each as every type.
 func FuzzRead(f *testing.F) {
-	for _, seed := range []string{"a: [1, {b: x}]", "", "a:\n- \n? x", "region: &a x\nnode: *a", "<<: {}", "\t",
-		"\"\t\t\\1", "\"\r\n\"0", "\xff\xfe", "a: |\n  x", "a\n---\nb", "name: [\n&a *a", "? [a]\n: &b {<<: *b}", "- !!int x",
+	for _, seed := range []string{"a: [1, {b: x}]", "", "a:\n- \n? x", "region: &a x\nnode: *a",
+		"<<: {}", "\t",
+		"\"\t\t\\1", "\"\r\n\"0", "\xff\xfe", "a: |\n  x", "a\n---\nb", "name: [\n&a *a",
+		"? [a]\n: &b {<<: *b}", "- !!int x",
 		"region: x\nregion: y", "a: b: c", "%YAML 1.2\n---\n", ".inf: .nan", "a: ~\nb:"} {
 		f.Add([]byte(seed))
 	}
@@ -181,7 +198,8 @@ func FuzzRead(f *testing.F) {
 			if e.Problem == "" || e.Mend == "" || strings.Contains(e.Error(), "\n") {
 				t.Errorf("%q does not say on one line what is wrong and how to mend it", e.Error())
 			}
-			if l := e.Pos.Line; l < 1 || l > len(lines) || e.Pos.Column < 1 || e.Pos.Column > len([]rune(lines[l-1]))+1 {
+			if l := e.Pos.Line; l < 1 || l > len(lines) || e.Pos.Column < 1 ||
+				e.Pos.Column > len([]rune(lines[l-1]))+1 {
 				t.Errorf("%s is no place in the file", e.Pos)
 			}
 		}

@@ -64,7 +64,9 @@ const busyParts = 2
 // caller should be refused before it is read. retry is the time after which the caller should come
 // again. Single requests need not ask Busy: they cost little to read, and their limit may be one
 // for which nothing waits.
-func (l *Limiter) Busy(caller string) (retry time.Duration, busy bool) { return l.batcher.busy(caller) }
+func (l *Limiter) Busy(caller string) (retry time.Duration, busy bool) {
+	return l.batcher.busy(caller)
+}
 
 func (b *batcher) busy(caller string) (retry time.Duration, busy bool) {
 	b.mu.Lock()

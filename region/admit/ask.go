@@ -52,7 +52,8 @@ func (l *Limiter) withoutAsking(w waiting) (a answered, err error, done bool) {
 
 // await waits for the answer to a request that was enqueued, until late fires, ctx ends or the node
 // is closed.
-func (l *Limiter) await(ctx context.Context, w waiting, answer <-chan answered, late <-chan time.Time) (answered, error) {
+func (l *Limiter) await(ctx context.Context, w waiting, answer <-chan answered,
+	late <-chan time.Time) (answered, error) {
 	select {
 	case a := <-answer:
 		if isQueueFull(a.err) {
@@ -62,7 +63,8 @@ func (l *Limiter) await(ctx context.Context, w waiting, answer <-chan answered, 
 	case <-late:
 		w.gone.Store(true)
 		now := time.Now()
-		if l.breakers.answers(store.ShardOf(w.applied[0].Target.Key), w.until.Add(-l.deadline), now, l.deadline,
+		if l.breakers.answers(store.ShardOf(w.applied[0].Target.Key), w.until.Add(-l.deadline), now,
+			l.deadline,
 			l.batcher.wakes.starved(now, l.deadline)) {
 			return answered{}, l.batcher.outwaited()
 		}

@@ -13,7 +13,8 @@ import (
 // that of the first request in the list that has one. The requests enter the queue together. A
 // request gets a goroutine of its own only if it waits for more than the store, or spans shards.
 func (l *Limiter) CheckBatch(ctx context.Context, all []Request) ([]Decision, error) {
-	b := batch{limiter: l, begun: time.Now(), flows: make([]*Flow, len(all)), decisions: make([]Decision, len(all)), errs: make([]error, len(all))}
+	b := batch{limiter: l, begun: time.Now(), flows: make([]*Flow, len(all)),
+		decisions: make([]Decision, len(all)), errs: make([]error, len(all))}
 	for i, q := range all {
 		var err error
 		if b.flows[i], err = l.Begin(q, true); err != nil {

@@ -31,8 +31,10 @@ func TestBatchDecidesEachForItself(t *testing.T) {
 		n := c.running["us/n1"]
 		unlimited := request("a")
 		unlimited.Domain = "nobody's"
-		got := n.batch(t, cost("a", 6), cost("a", 6), unlimited, cost("b", 10), cost("a", 4), cost("c", 11), named("d", "x", 3), named("d", "x", 3))
-		want := []Reason{WithinLimit, OverLimit, NoLimit, WithinLimit, WithinLimit, Never, WithinLimit, WithinLimit}
+		got := n.batch(t, cost("a", 6), cost("a", 6), unlimited, cost("b", 10), cost("a", 4),
+			cost("c", 11), named("d", "x", 3), named("d", "x", 3))
+		want := []Reason{WithinLimit, OverLimit, NoLimit, WithinLimit, WithinLimit, Never,
+			WithinLimit, WithinLimit}
 		for i := range want {
 			if got[i].Reason != want[i] || got[i].Sequence == 0 || got[i].Repeated != (i == 7) {
 				t.Errorf("request %d: %+v, want %s", i, got[i], want[i])
@@ -44,7 +46,9 @@ func TestBatchDecidesEachForItself(t *testing.T) {
 		if got := n.batch(t); len(got) != 0 {
 			t.Errorf("an empty batch: %v", got)
 		}
-		if _, err := n.CheckBatch(t.Context(), []Request{request("z"), {Domain: "api"}}); err == nil || n.used(t, "fixed-window", request("z")) != 0 {
+		if _, err := n.CheckBatch(t.Context(),
+			[]Request{request("z"), {Domain: "api"}}); err == nil ||
+			n.used(t, "fixed-window", request("z")) != 0 {
 			t.Errorf("one wrong request: %v", err)
 		}
 	})
@@ -66,7 +70,8 @@ func TestBatchSpansShards(t *testing.T) {
 func TestBatchWithoutAStore(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		closed := make(chan struct{})
-		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5",
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+			"name: minute, limit: 100, window: 1m, lending_limit: 0.5",
 			"name: deny, domain: deny, limit: 100, window: 1m, on_store_failure: deny"))
 		n.config.Closed = closed
 		q := request("a")
@@ -95,7 +100,8 @@ type slowToOpen struct {
 }
 
 // Look implements store.Servers.
-func (s *slowToOpen) Look(ctx context.Context, shard store.Shard, nothing algorithms.Open) (store.Found, error) {
+func (s *slowToOpen) Look(ctx context.Context, shard store.Shard,
+	nothing algorithms.Open) (store.Found, error) {
 	time.Sleep(s.takes)
 	return s.Servers.Look(ctx, shard, nothing)
 }
@@ -110,7 +116,8 @@ func TestBatchHearsAllAnswersFirst(t *testing.T) {
 		parts := store.Parts{Servers: s, NewSecret: func() string { return "secret" },
 			Timeout: time.Minute, Deadline: store.DefaultTimeout}
 		n := on(t, store.New(parts), 1,
-			documents.Parse(t, 1, hereAndThere, "name: hour, limit: 1000, window: 1h, on_store_failure: local"))
+			documents.Parse(t, 1, hereAndThere,
+				"name: hour, limit: 1000, window: 1h, on_store_failure: local"))
 		n.opened(t)
 		all := []Request{request("deleted")}
 		for i := range 20 { // each of them could be heard in time by chance
@@ -125,7 +132,8 @@ func TestBatchHearsAllAnswersFirst(t *testing.T) {
 		s.takes = 2 * n.deadline
 		got, err := n.CheckBatch(t.Context(), all)
 		if err != nil || n.tenure.Generation() == generation {
-			t.Fatalf("the store was not opened anew, which shows nothing: generation %d, %v", n.tenure.Generation(), err)
+			t.Fatalf("the store was not opened anew, which shows nothing: generation %d, %v",
+				n.tenure.Generation(), err)
 		}
 		for i, d := range got[1:] {
 			if d.Reason != WithinLimit {

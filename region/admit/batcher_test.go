@@ -15,7 +15,8 @@ import (
 
 // numbered is a request on its way, told apart by its cost.
 func numbered(r *rules.Rules, q Request, number quantity.Units, commit bool) waiting {
-	return waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: number, commit: commit}
+	return waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: number,
+		commit: commit}
 }
 
 // once makes a request one that is charged once.
@@ -25,7 +26,8 @@ func once(w waiting) waiting {
 }
 
 func TestGroup(t *testing.T) {
-	limits := []string{"name: minute, limit: 100, window: 1m", "name: address, key: [account, address], limit: 10, window: 1s"}
+	limits := []string{"name: minute, limit: 100, window: 1m",
+		"name: address, key: [account, address], limit: 10, window: 1s"}
 	old, err := rules.New(documents.Parse(t, 1, hereAndThere, limits...), "here", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -42,20 +44,29 @@ func TestGroup(t *testing.T) {
 		want  [][]quantity.Units
 	}{
 		{"nothing", nil, nil},
-		{"one bucket, in order of arrival", []waiting{numbered(old, a, 3, true), numbered(old, a, 1, true), numbered(old, a, 2, true)},
+		{"one bucket, in order of arrival", []waiting{numbered(old, a, 3, true),
+			numbered(old, a, 1, true), numbered(old, a, 2, true)},
 			[][]quantity.Units{{3, 1, 2}}},
-		{"two buckets, interleaved", []waiting{numbered(old, a, 1, true), numbered(old, b, 2, true), numbered(old, a, 3, true), numbered(old, b, 4, true)},
+		{"two buckets, interleaved", []waiting{numbered(old, a, 1, true), numbered(old, b, 2, true),
+			numbered(old, a, 3, true), numbered(old, b, 4, true)},
 			[][]quantity.Units{{1, 3}, {2, 4}}},
-		{"one epoch after the other", []waiting{numbered(old, a, 1, true), numbered(newer, a, 2, true), numbered(old, a, 3, true)},
+		{"one epoch after the other", []waiting{numbered(old, a, 1, true),
+			numbered(newer, a, 2, true), numbered(old, a, 3, true)},
 			[][]quantity.Units{{1, 3}, {2}}},
-		{"a peek among checks", []waiting{numbered(old, a, 1, true), numbered(old, a, 2, false), numbered(old, a, 3, true)},
+		{"a peek among checks", []waiting{numbered(old, a, 1, true), numbered(old, a, 2, false),
+			numbered(old, a, 3, true)},
 			[][]quantity.Units{{1, 3}, {2}}},
-		{"who is charged once is decided alone", []waiting{numbered(old, a, 1, true), once(numbered(old, a, 2, true)), numbered(old, a, 3, true),
-			once(numbered(old, a, 4, true)), numbered(old, a, 5, true)}, [][]quantity.Units{{1, 3, 5}, {2}, {4}}},
-		{"and lends its place to nobody", []waiting{once(numbered(old, a, 1, true)), numbered(old, a, 2, true), numbered(old, a, 3, true)},
+		{"who is charged once is decided alone", []waiting{numbered(old, a, 1, true),
+			once(numbered(old, a, 2, true)), numbered(old, a, 3, true),
+			once(numbered(old, a, 4, true)), numbered(old, a, 5, true)},
+			[][]quantity.Units{{1, 3, 5}, {2}, {4}}},
+		{"and lends its place to nobody", []waiting{once(numbered(old, a, 1, true)),
+			numbered(old, a, 2, true), numbered(old, a, 3, true)},
 			[][]quantity.Units{{1}, {2, 3}}},
-		{"nor does a peek", []waiting{numbered(old, a, 1, false), numbered(old, a, 2, false), numbered(old, a, 3, true)}, [][]quantity.Units{{1}, {2}, {3}}},
-		{"more buckets than another", []waiting{numbered(old, a, 1, true), numbered(old, both, 2, true), numbered(old, both, 3, true)},
+		{"nor does a peek", []waiting{numbered(old, a, 1, false), numbered(old, a, 2, false),
+			numbered(old, a, 3, true)}, [][]quantity.Units{{1}, {2}, {3}}},
+		{"more buckets than another", []waiting{numbered(old, a, 1, true),
+			numbered(old, both, 2, true), numbered(old, both, 3, true)},
 			[][]quantity.Units{{1}, {2, 3}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -69,7 +80,8 @@ func TestGroup(t *testing.T) {
 				}
 				for n, w := range g {
 					if w.cost != tc.want[i][n] {
-						t.Errorf("group %d, place %d: request %d, want %d", i, n, w.cost, tc.want[i][n])
+						t.Errorf("group %d, place %d: request %d, want %d", i, n, w.cost,
+							tc.want[i][n])
 					}
 				}
 			}
@@ -112,7 +124,8 @@ func (b *batcher) first(t *testing.T) waiting {
 func (n *Limiter) fill(t *testing.T, q Request) {
 	t.Helper()
 	r := n.tenure.Rules()
-	w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: 1, commit: true, until: time.Now().Add(time.Minute)}
+	w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: 1, commit: true,
+		until: time.Now().Add(time.Minute)}
 	for range queueLength {
 		if err := n.batcher.enqueue(t.Context(), w); err != nil {
 			t.Fatal("the queue is shorter than queueLength")
@@ -121,16 +134,20 @@ func (n *Limiter) fill(t *testing.T, q Request) {
 }
 
 func TestQueueFull(t *testing.T) {
-	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
+	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+		"name: minute, limit: 100, window: 1m"))
 	n.fill(t, request("a"))
 	d, err := n.Check(t.Context(), request("a"))
-	if err != nil || d.Allowed || d.Reason != QueueFull || d.Limit != "minute" || d.Entitlement != 40 || d.Sequence != 1 {
+	if err != nil || d.Allowed || d.Reason != QueueFull || d.Limit != "minute" ||
+		d.Entitlement != 40 || d.Sequence != 1 {
 		t.Errorf("decision %+v, %v", d, err)
 	}
-	if l := n.batcher.load(); d.RetryAfter <= 0 || l.Queued != queueLength || l.Refused != (Refused{Full: 1}) {
+	if l := n.batcher.load(); d.RetryAfter <= 0 || l.Queued != queueLength ||
+		l.Refused != (Refused{Full: 1}) {
 		t.Errorf("retry after %v, %+v", d.RetryAfter, l)
 	}
-	if d, err = n.Check(t.Context(), Request{Domain: "other", Cost: 1}); err != nil || !d.Allowed || d.Reason != NoLimit {
+	if d, err = n.Check(t.Context(), Request{Domain: "other", Cost: 1}); err != nil || !d.Allowed ||
+		d.Reason != NoLimit {
 		t.Errorf("a request that needs no store: %+v, %v", d, err)
 	}
 	var field *FieldError
@@ -141,7 +158,8 @@ func TestQueueFull(t *testing.T) {
 
 func TestCheckEndsWithItsContext(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+			"name: minute, limit: 100, window: 1m"))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() {
@@ -168,12 +186,14 @@ func TestPeeksDoNotCountEachOther(t *testing.T) {
 		var batch []waiting
 		for i := range answers {
 			answers[i] = make(chan answered, 1)
-			batch = append(batch, waiting{rules: r, applied: r.Match(asked(request("a"))), cost: 4, answer: answers[i]})
+			batch = append(batch, waiting{rules: r, applied: r.Match(asked(request("a"))), cost: 4,
+				answer: answers[i]})
 		}
 		n.batcher.decide(t.Context(), batch)
 		for i := range answers {
 			if d := n.judge(4, batch[i].applied, <-answers[i]); !d.Allowed || d.Remaining != 1 {
-				t.Errorf("peek %d of 4 units of 5, nothing used: allowed %v, remaining %d", i, d.Allowed, d.Remaining)
+				t.Errorf("peek %d of 4 units of 5, nothing used: allowed %v, remaining %d", i,
+					d.Allowed, d.Remaining)
 			}
 		}
 	})
@@ -181,7 +201,8 @@ func TestPeeksDoNotCountEachOther(t *testing.T) {
 
 // A full queue denies nothing that only shadow limits apply to.
 func TestQueueFullOfAShadowLimit(t *testing.T) {
-	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: watch, limit: 10, window: 1s, shadow: true"))
+	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+		"name: watch, limit: 10, window: 1s, shadow: true"))
 	n.fill(t, request("a"))
 	if d, err := n.Check(t.Context(), request("a")); err != nil || !d.Allowed {
 		t.Errorf("%+v, %v", d, err)

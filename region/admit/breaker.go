@@ -53,7 +53,8 @@ func (b breakers) hear(s store.Shard, now time.Time) { b[s].heard.Store(int64(no
 // A process that lacks processor time may not have read the server's replies. It is taken to lack
 // processor time if starved says so, or if it notices the end of the deadline too late. Then an
 // answer within the last starvedDeadlines deadlines is enough.
-func (b breakers) answers(s store.Shard, sent, now time.Time, deadline time.Duration, starved bool) bool {
+func (b breakers) answers(s store.Shard, sent, now time.Time, deadline time.Duration,
+	starved bool) bool {
 	after := later(sent, now.Add(-deadline/2))
 	if starved || now.Sub(sent.Add(deadline)) > deadline/starvedPart {
 		after = now.Add(-starvedDeadlines * deadline)
@@ -85,12 +86,14 @@ func (l *Limiter) TryAgain(ctx context.Context, silent map[store.Shard]time.Time
 		err := l.store.Reach(ctx, shard)
 		if silent[shard].IsZero() {
 			silent[shard] = l.config.Now()
-			l.log.Warn("the store does not answer: requests are decided as on_store_failure says", "shard", shard, "err", err)
+			l.log.Warn("the store does not answer: requests are decided as on_store_failure says",
+				"shard", shard, "err", err)
 		}
 		if err == nil {
 			l.breakers.hear(shard, time.Now())
 			breaker.Store(false)
-			l.log.Info("the store answers again", "shard", shard, "after", l.config.Now().Sub(silent[shard]).Round(time.Millisecond))
+			l.log.Info("the store answers again", "shard", shard, "after",
+				l.config.Now().Sub(silent[shard]).Round(time.Millisecond))
 			delete(silent, shard)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 // spends no more, because it does not know how much it spent. Of a bucket and window of which it
 // spent nothing it spends the whole part.
 func TestALifeSpendsNoPartTwice(t *testing.T) {
-	for name, fields := range map[string]string{"local part": "lending_limit: 0.5", "reserve": "local_reserve: 0.5"} {
+	for name, fields := range map[string]string{"local part": "lending_limit: 0.5",
+		"reserve": "local_reserve: 0.5"} {
 		t.Run(name, func(t *testing.T) {
 			d := documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m, "+fields)
 			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {

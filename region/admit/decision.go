@@ -59,9 +59,11 @@ type Decision struct {
 	ResetAfter time.Duration // until the cell ends
 	// RetryAfter of a denied request is the time after which it is admitted if nothing else
 	// happens. Negative: the entitlement alone never admits it.
-	RetryAfter  time.Duration
-	Cell        quantity.Cell      // number of the cell in which it was decided; 0 if no store decided
-	At          quantity.StoreTime // the store's time, microseconds since 1970; 0 if no store decided
+	RetryAfter time.Duration
+	// number of the cell in which it was decided; 0 if no store decided
+	Cell quantity.Cell
+	// the store's time, microseconds since 1970; 0 if no store decided
+	At          quantity.StoreTime
 	Node        string
 	Region      string
 	Entitlement quantity.Units

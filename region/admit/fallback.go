@@ -58,7 +58,9 @@ type windowKey struct {
 // ends returns when nothing that was spent in the window counts any more, in microseconds since
 // 1970. The sliding kinds still count it in the next window, and until the end of that the store
 // may also charge it.
-func (k windowKey) ends() quantity.StoreTime { return (k.number + 2).OpensAt(k.length).Add(k.margin) }
+func (k windowKey) ends() quantity.StoreTime {
+	return (k.number + 2).OpensAt(k.length).Add(k.margin)
+}
 
 // spent is what was admitted of one bucket in one window, in units.
 type spent struct {
@@ -95,7 +97,8 @@ type claim func(c claiming) (before bool, err error)
 
 // newFallback returns a meter. A nil claim means that the node has no earlier life.
 func newFallback(nodes int, c claim) *fallback {
-	return &fallback{nodes: int64(nodes), claim: c, most: maxFallbackBytes, seed: maphash.MakeSeed(),
+	return &fallback{nodes: int64(nodes), claim: c, most: maxFallbackBytes,
+		seed:    maphash.MakeSeed(),
 		windows: map[windowKey]*windowSpending{}}
 }
 
@@ -111,11 +114,14 @@ func (f *fallback) part(a rules.Applied) quantity.Units {
 
 // take charges a cost to this node's part of a bucket if there is room. If it is not known how much
 // of a window was spent, all of it counts as spent.
-func (f *fallback) take(a rules.Applied, cost quantity.Units, commit bool, clock time.Time) metered {
+func (f *fallback) take(a rules.Applied, cost quantity.Units, commit bool,
+	clock time.Time) metered {
 	length, part := a.Target.Terms.Window, f.part(a)
 	k, fresh, full := f.look(a, clock)
 	m := metered{window: k.number, never: cost > part,
-		reset: microseconds((k.number + 1).OpensAt(length).Sub(max(quantity.StoreTime(clock.UnixMicro()), k.number.OpensAt(length))))}
+		reset: microseconds((k.number +
+			1).OpensAt(length).Sub(max(quantity.StoreTime(clock.UnixMicro()),
+			k.number.OpensAt(length))))}
 	if cost > part || full {
 		return m
 	}

@@ -33,20 +33,25 @@ func TestWithoutStorePartOfEachKind(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(kind, ", ", tc.fields, ", ", tc.nodes), func(t *testing.T) {
 				bubble.Test(t, func(t *testing.T) {
-					n := unstarted(t, tc.nodes, documents.Parse(t, 1, hereAndThere, fmt.Sprintf("name: part, algorithm: %s, window: 1m, %s", kind, tc.fields)))
+					n := unstarted(t, tc.nodes, documents.Parse(t, 1, hereAndThere,
+						fmt.Sprintf("name: part, algorithm: %s, window: 1m, %s", kind, tc.fields)))
 					for window := range 3 { // each begins with half of its time gone
 						time.Sleep(30 * time.Second)
 						got := 0
 						for account := range 2 {
-							if got = n.fits(t, request(fmt.Sprint(account)), tc.part+10); got != tc.part {
-								t.Errorf("window %d, account %d: %d admitted, want %d", window, account, got, tc.part)
+							if got = n.fits(t, request(fmt.Sprint(account)),
+								tc.part+10); got != tc.part {
+								t.Errorf("window %d, account %d: %d admitted, want %d", window,
+									account, got, tc.part)
 							}
 						}
 						d := n.askWithoutStore(request("0"), true)
-						if d.Allowed || d.Reason != StoreFailureLocal || d.Algorithm != kind || d.Remaining != 0 || d.ResetAfter != 30*time.Second {
+						if d.Allowed || d.Reason != StoreFailureLocal || d.Algorithm != kind ||
+							d.Remaining != 0 || d.ResetAfter != 30*time.Second {
 							t.Errorf("window %d: %+v", window, d)
 						}
-						if never := tc.part == 0; (d.RetryAfter < 0) != never || !never && d.RetryAfter != 30*time.Second {
+						if never := tc.part == 0; (d.RetryAfter < 0) != never || !never &&
+							d.RetryAfter != 30*time.Second {
 							t.Errorf("window %d: retry after %v", window, d.RetryAfter)
 						}
 						time.Sleep(30 * time.Second)
@@ -60,9 +65,12 @@ func TestWithoutStorePartOfEachKind(t *testing.T) {
 // The sliding kinds admit no more than one part in any time as long as a window, whenever it
 // begins.
 func TestWithoutStoreSlidingWindows(t *testing.T) {
-	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog} {
+	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter,
+		algorithms.SlidingWindowLog} {
 		bubble.Test(t, func(t *testing.T) {
-			n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, fmt.Sprintf("name: part, algorithm: %s, limit: 100, window: 1m, lending_limit: 0.5", kind)))
+			n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+				fmt.Sprintf("name: part, algorithm: %s, limit: 100, window: 1m, lending_limit: 0.5",
+					kind)))
 			var admitted []time.Time
 			for range 180 {
 				time.Sleep(time.Second)

@@ -29,7 +29,8 @@ func (n *Limiter) fits(t *testing.T, q Request, most int) (units int) {
 
 func TestWithoutStorePrecedence(t *testing.T) {
 	limit := func(name, behaviour string) string {
-		return fmt.Sprintf("name: %s, limit: 100, window: 1m, on_store_failure: %s", name, behaviour)
+		return fmt.Sprintf("name: %s, limit: 100, window: 1m, on_store_failure: %s", name,
+			behaviour)
 	}
 	deny, local, allow := limit("deny", "deny"), limit("local", "local"), limit("allow", "allow")
 	quiet := func(l string) string { return l + ", shadow: true" }
@@ -45,9 +46,11 @@ func TestWithoutStorePrecedence(t *testing.T) {
 		"deny before the others":       {[]string{allow, local, deny}, false, StoreFailure, "deny"},
 		"local before allow":           {[]string{allow, local}, true, StoreFailureLocal, "local"},
 		"local before allow, reversed": {[]string{local, allow}, true, StoreFailureLocal, "local"},
-		"shadow does not deny":         {[]string{quiet(deny), allow}, true, StoreFailureAllowed, "deny"},
-		"shadow is not metered":        {[]string{quiet(local), allow}, true, StoreFailureAllowed, "local"},
-		"shadow alone":                 {[]string{quiet(deny)}, true, StoreFailureAllowed, "deny"},
+		"shadow does not deny": {[]string{quiet(deny), allow}, true, StoreFailureAllowed,
+			"deny"},
+		"shadow is not metered": {[]string{quiet(local), allow}, true, StoreFailureAllowed,
+			"local"},
+		"shadow alone": {[]string{quiet(deny)}, true, StoreFailureAllowed, "deny"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, tc.limits...))
@@ -98,32 +101,37 @@ func TestWithoutStorePart(t *testing.T) {
 		{10_000, "0.95", 3, 66},       // 200 / 3
 		{10_000, "0.123456", 1, 3507}, // 4000 - 493
 	} {
-		t.Run(fmt.Sprintf("%d lending %s over %d", tc.limit, tc.lending, tc.nodes), func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				n := unstarted(t, tc.nodes, documents.Parse(t, 1, hereAndThere,
-					fmt.Sprintf("name: minute, limit: %d, window: 1m, lending_limit: %s", tc.limit, tc.lending)))
-				if got := n.fits(t, request("a"), tc.want+10); got != tc.want {
-					t.Errorf("admitted %d, want %d", got, tc.want)
-				}
+		t.Run(fmt.Sprintf("%d lending %s over %d", tc.limit, tc.lending, tc.nodes),
+			func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) {
+					n := unstarted(t, tc.nodes, documents.Parse(t, 1, hereAndThere,
+						fmt.Sprintf("name: minute, limit: %d, window: 1m, lending_limit: %s",
+							tc.limit, tc.lending)))
+					if got := n.fits(t, request("a"), tc.want+10); got != tc.want {
+						t.Errorf("admitted %d, want %d", got, tc.want)
+					}
+				})
 			})
-		})
 	}
 }
 
 func TestWithoutStoreCells(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 2, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5"))
+		n := unstarted(t, 2, documents.Parse(t, 1, hereAndThere,
+			"name: minute, limit: 100, window: 1m, lending_limit: 0.5"))
 		time.Sleep(50 * time.Second) // the bubble's time begins with a minute
 		q := request("a")
 		q.Cost = 4
 		if d := n.askWithoutStore(q, false); !d.Allowed || d.Remaining != 6 {
 			t.Errorf("peek: %+v", d)
 		}
-		if d := n.askWithoutStore(q, true); !d.Allowed || d.Remaining != 6 || d.ResetAfter != 10*time.Second || d.RetryAfter != 0 {
+		if d := n.askWithoutStore(q, true); !d.Allowed || d.Remaining != 6 ||
+			d.ResetAfter != 10*time.Second || d.RetryAfter != 0 {
 			t.Errorf("first: %+v", d)
 		}
 		q.Cost = 7
-		if d := n.askWithoutStore(q, true); d.Allowed || d.Remaining != 6 || d.RetryAfter != 10*time.Second {
+		if d := n.askWithoutStore(q, true); d.Allowed || d.Remaining != 6 ||
+			d.RetryAfter != 10*time.Second {
 			t.Errorf("one too many: %+v", d)
 		}
 		if got := n.fits(t, request("a"), 20); got != 6 {
@@ -133,7 +141,8 @@ func TestWithoutStoreCells(t *testing.T) {
 			t.Errorf("another account: %d admitted, want 10", got)
 		}
 		time.Sleep(10*time.Second - time.Microsecond)
-		if d := n.askWithoutStore(request("a"), true); d.Allowed || d.ResetAfter != time.Microsecond {
+		if d := n.askWithoutStore(request("a"), true); d.Allowed ||
+			d.ResetAfter != time.Microsecond {
 			t.Errorf("at the cell's end: %+v", d)
 		}
 		time.Sleep(time.Microsecond)
@@ -151,7 +160,8 @@ func TestWithoutStoreChargesAllOrNothing(t *testing.T) {
 			"name: odd, limit: 5, window: 1m, on_store_failure: allow",
 			"name: quiet, limit: 5, window: 1m, shadow: true",
 			"name: narrow, key: [account, address], limit: 10, window: 1h, lending_limit: 0"))
-		both := Request{Domain: "api", Descriptors: map[string]string{"account": "a", "address": "x"}, Cost: 1}
+		both := Request{Domain: "api", Descriptors: map[string]string{"account": "a",
+			"address": "x"}, Cost: 1}
 		if got := n.fits(t, both, 20); got != 4 {
 			t.Errorf("both limits: %d admitted, want 4", got)
 		}
@@ -207,7 +217,8 @@ func TestWithoutStoreConcurrently(t *testing.T) {
 func TestWithoutStoreIsBoundedAndForgets(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
-			"name: second, limit: 100, window: 1s, lending_limit: 0", "name: hour, domain: slow, limit: 100, window: 1h, lending_limit: 0"))
+			"name: second, limit: 100, window: 1s, lending_limit: 0",
+			"name: hour, domain: slow, limit: 100, window: 1h, lending_limit: 0"))
 		const buckets = 1000
 		slow := Request{Domain: "slow", Descriptors: map[string]string{"account": "a"}, Cost: 1}
 		n.askWithoutStore(request("a"), true)
@@ -230,15 +241,18 @@ func TestWithoutStoreIsBoundedAndForgets(t *testing.T) {
 			t.Errorf("a bucket within the bound: %+v", d)
 		}
 		n.fallback.forget(time.Now())
-		if got := n.fallback.status(); got.Buckets != buckets || got.Units != buckets+1 || got.Refused != buckets-1 || got.Bytes != n.fallback.most {
+		if got := n.fallback.status(); got.Buckets != buckets || got.Units != buckets+1 ||
+			got.Refused != buckets-1 || got.Bytes != n.fallback.most {
 			t.Errorf("%+v kept before their cells end, want %d buckets", got, buckets)
 		}
 		// one window, and the next in which the store may still be told of it
 		time.Sleep(2 * time.Second)
 		n.fallback.forget(time.Now())
-		if got := n.fallback.status(); got.Buckets != 1 || got.Units != 1 || got.Unbooked != 1 || got.Expired != buckets ||
+		if got := n.fallback.status(); got.Buckets != 1 || got.Units != 1 || got.Unbooked != 1 ||
+			got.Expired != buckets ||
 			len(n.fallback.windows) != 1 || len(n.fallback.order) != 1 {
-			t.Errorf("%+v kept in %d windows, want the bucket of an hour", got, len(n.fallback.windows))
+			t.Errorf("%+v kept in %d windows, want the bucket of an hour", got,
+				len(n.fallback.windows))
 		}
 		if d := n.askWithoutStore(slow, true); d.Remaining != 38 {
 			t.Errorf("a bucket whose cell goes on: %+v", d)
@@ -253,7 +267,8 @@ func TestWithoutStoreIsBoundedAndForgets(t *testing.T) {
 // housekeeping. A bucket that spent nothing takes no room.
 func TestWithoutStoreSpentWindowsMakeRoom(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0"))
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+			"name: second, limit: 100, window: 1s, lending_limit: 0"))
 		for _, costs := range []quantity.Units{41, 1} { // 41 never fit
 			q := request("idle")
 			q.Cost = costs
@@ -283,7 +298,8 @@ func TestWithoutStoreSpentWindowsMakeRoom(t *testing.T) {
 // charge does not keep the others waiting.
 func TestUnbookedTakesTurns(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0",
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+			"name: minute, limit: 100, window: 1m, lending_limit: 0",
 			"name: hour, domain: slow, limit: 100, window: 1h, lending_limit: 0"))
 		const accounts, turn = 50, 7
 		for i := range accounts {
@@ -299,7 +315,8 @@ func TestUnbookedTakesTurns(t *testing.T) {
 				t.Fatalf("%d at a time, at most %d may be", len(all), turn)
 			}
 			for _, b := range all {
-				if told[b.bucket]++; strings.Contains(b.bucket, ",1:0,") || strings.Contains(b.bucket, ",1:1,") {
+				if told[b.bucket]++; strings.Contains(b.bucket, ",1:0,") ||
+					strings.Contains(b.bucket, ",1:1,") {
 					continue // the store cannot charge it
 				}
 				if got := n.fallback.settled(b); got != 1 {
@@ -307,11 +324,13 @@ func TestUnbookedTakesTurns(t *testing.T) {
 				}
 			}
 		}
-		if got := n.fallback.status(); len(told) != 2*accounts || got.Unbooked != 4 || got.Units != 2*accounts {
+		if got := n.fallback.status(); len(told) != 2*accounts || got.Unbooked != 4 ||
+			got.Units != 2*accounts {
 			t.Errorf("told of %d of %d buckets, then %+v", len(told), 2*accounts, got)
 		}
 		n.fallback.settleAnew()
-		if got := n.fallback.status(); got.Unbooked != 2*accounts || len(n.fallback.unsettled(1000)) != 2*accounts {
+		if got := n.fallback.status(); got.Unbooked != 2*accounts ||
+			len(n.fallback.unsettled(1000)) != 2*accounts {
 			t.Errorf("after a loss %+v", got)
 		}
 	})
@@ -319,7 +338,8 @@ func TestUnbookedTakesTurns(t *testing.T) {
 
 // A cost is given back to the cell to which it was charged, which may be over.
 func TestGiveBackAfterTheCellEnded(t *testing.T) {
-	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0.5"))
+	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+		"name: second, limit: 100, window: 1s, lending_limit: 0.5"))
 	all := n.tenure.Rules().Match(asked(request("a")))
 	end := time.Unix(1000, 0)
 	// the first limit of a request that the second will deny
@@ -341,7 +361,8 @@ func TestGiveBackAfterTheCellEnded(t *testing.T) {
 
 // Without the store, too, the limit with least remaining decides.
 func TestWithoutStoreTheLeastRemainingDecides(t *testing.T) {
-	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: narrow, limit: 10, window: 1s, lending_limit: 0",
+	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+		"name: narrow, limit: 10, window: 1s, lending_limit: 0",
 		"name: wide, limit: 1000, window: 1s, lending_limit: 0"))
 	if d := n.askWithoutStore(request("a"), true); d.Limit != "narrow" || d.Remaining != 3 {
 		t.Errorf("%s with %d remaining; narrow has 3", d.Limit, d.Remaining)
@@ -350,7 +371,8 @@ func TestWithoutStoreTheLeastRemainingDecides(t *testing.T) {
 
 // Without the store a cost above the part has no time to come back at.
 func TestWithoutStoreACostThatNeverFits(t *testing.T) {
-	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0.5"))
+	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+		"name: second, limit: 100, window: 1s, lending_limit: 0.5"))
 	q := request("a")
 	q.Cost = 21
 	if d := n.askWithoutStore(q, true); d.Allowed || d.RetryAfter >= 0 {
@@ -361,13 +383,16 @@ func TestWithoutStoreACostThatNeverFits(t *testing.T) {
 // A clock that steps back over a cell end, after the housekeeping, does not give a finished cell's
 // part once more.
 func TestClockStepBackOpensNoCellTwice(t *testing.T) {
-	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: second, limit: 100, window: 1s, lending_limit: 0.5"))
+	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+		"name: second, limit: 100, window: 1s, lending_limit: 0.5"))
 	a := n.tenure.Rules().Match(asked(request("a")))[0]
 	now := time.Unix(1000, 0)
 	n.fallback.take(a, 20, true, now)
 	n.fallback.forget(now.Add(time.Second))
 	again := n.fallback.take(a, 20, true, now)
-	if again.window != quantity.Cell(now.Unix()+1) || n.fallback.take(a, 1, true, now.Add(time.Second)).room {
-		t.Errorf("charged to cell %d, which then has room for more than the part of 20", again.window)
+	if again.window != quantity.Cell(now.Unix()+1) ||
+		n.fallback.take(a, 1, true, now.Add(time.Second)).room {
+		t.Errorf("charged to cell %d, which then has room for more than the part of 20",
+			again.window)
 	}
 }

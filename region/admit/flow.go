@@ -74,7 +74,8 @@ func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 func (l *Limiter) prepare(q Request, commit bool) waiting {
 	r := l.tenure.Rules()
 	all := r.Match(q.Domain, q.Descriptors)
-	w := waiting{rules: r, applied: all, cost: q.Cost, commit: commit, caller: q.Caller, until: time.Now().Add(l.deadline)}
+	w := waiting{rules: r, applied: all, cost: q.Cost, commit: commit, caller: q.Caller,
+		until: time.Now().Add(l.deadline)}
 	if commit && q.ID != "" && len(all) > 0 {
 		w.once = onceKey(q, all)
 	}
@@ -265,7 +266,8 @@ func (l *Limiter) unused(w waiting, a answered) []exchange.LostBucket {
 		b, state := w.applied[i].Bucket, a.decided.Buckets[i]
 		closed := v.Retry != 0 && state.Shut > a.at(i) && state.Used == 0
 		if closed && !b.Recovered && !l.rights.UsedBefore(b.ID, generation) {
-			all = append(all, exchange.LostBucket{Bucket: b, At: l.store.LostAt(store.ShardOf(w.applied[i].Target.Key))})
+			all = append(all, exchange.LostBucket{Bucket: b,
+				At: l.store.LostAt(store.ShardOf(w.applied[i].Target.Key))})
 		}
 	}
 	return all
@@ -285,7 +287,8 @@ func (w waiting) lacking(a answered) (lacking []rights.Lack) {
 		case l.OnExhausted != policy.ExhaustedBorrow || w.cost > w.applied[i].Most():
 			return nil
 		}
-		lacking = append(lacking, rights.Lack{Bucket: w.applied[i].Bucket, State: a.decided.Buckets[i]})
+		lacking = append(lacking, rights.Lack{Bucket: w.applied[i].Bucket,
+			State: a.decided.Buckets[i]})
 	}
 	return lacking
 }

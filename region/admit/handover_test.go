@@ -18,7 +18,8 @@ func TestHandover(t *testing.T) {
 		n, s := busyNode(t)
 		s.stop(true)
 		begun, told := time.Now(), time.Duration(-1)
-		_, err := n.Check(OnHandover(t.Context(), func() { told = time.Since(begun) }), request("a"))
+		_, err := n.Check(OnHandover(t.Context(), func() { told = time.Since(begun) }),
+			request("a"))
 		if err != nil || told != 0 || time.Since(begun) == 0 {
 			t.Errorf("told after %v, answered after %v, %v", told, time.Since(begun), err)
 		}
@@ -71,7 +72,8 @@ func TestStarvedNode(t *testing.T) {
 		busy        bool
 	}{
 		{"its deadline was heard in time", 300 * time.Millisecond, deadline, false},
-		{"it was heard late, and so may replies be", 300 * time.Millisecond, deadline + 10*time.Millisecond, true},
+		{"it was heard late, and so may replies be", 300 * time.Millisecond,
+			deadline + 10*time.Millisecond, true},
 		{"it was heard very late", 1500 * time.Millisecond, time.Second, true},
 		{"nothing came for seconds", 3 * time.Second, time.Second, false},
 	} {
@@ -107,7 +109,8 @@ func TestWakes(t *testing.T) {
 		if w.due.Load() == 0 || w.starved(time.Now(), deadline) {
 			t.Error("a request was sent, and nobody is late")
 		}
-		if at := time.Now().Add(deadline/wakeParts + deadline/starvedPart + 1); !w.starved(at, deadline) {
+		if at := time.Now().Add(deadline/wakeParts + deadline/starvedPart + 1); !w.starved(at,
+			deadline) {
 			t.Error("it should have been woken")
 		}
 		time.Sleep(time.Second)
@@ -115,7 +118,8 @@ func TestWakes(t *testing.T) {
 			t.Error("nothing was sent for a second")
 		}
 		w.late.Store(int64(time.Since(since)))
-		if !w.starved(time.Now().Add(starvedLasts*deadline-1), deadline) || w.starved(time.Now().Add(starvedLasts*deadline), deadline) {
+		if !w.starved(time.Now().Add(starvedLasts*deadline-1), deadline) ||
+			w.starved(time.Now().Add(starvedLasts*deadline), deadline) {
 			t.Error("it was woken too late just now")
 		}
 		cancel()

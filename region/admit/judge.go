@@ -19,7 +19,8 @@ func (l *Limiter) sign(d Decision) Decision {
 
 // describe fills in the decision's fields about the limit that decided.
 func (l *Limiter) describe(d Decision, a rules.Applied) Decision {
-	d.Limit, d.Algorithm, d.LimitUnits, d.Window = a.Limit.Name, a.Limit.Algorithm, a.Limit.Limit, a.Limit.Window
+	d.Limit, d.Algorithm, d.LimitUnits, d.Window = a.Limit.Name, a.Limit.Algorithm, a.Limit.Limit,
+		a.Limit.Window
 	d.Entitlement = a.Entitlement()
 	d.Degraded = l.rights.Degraded(a.Bucket)
 	return d
@@ -48,9 +49,12 @@ func (l *Limiter) judge(cost quantity.Units, all []rules.Applied, a answered) De
 	}
 	state, verdict := a.decided.Buckets[decider], answer.Verdicts[decider]
 	length := all[decider].Target.Terms.Cell
-	d := l.describe(Decision{Allowed: answer.Admitted, Reason: WithinLimit, Remaining: verdict.Remaining,
-		ResetAfter: microseconds((state.Cell + 1).OpensAt(length).Sub(a.at(decider))), Cell: state.Cell, At: a.at(decider),
-		Share: max(state.Share, 0), Shadowed: shadowed, Delay: microseconds(delay), Repeated: a.decided.Repeated}, all[decider])
+	d := l.describe(Decision{Allowed: answer.Admitted, Reason: WithinLimit,
+		Remaining:  verdict.Remaining,
+		ResetAfter: microseconds((state.Cell + 1).OpensAt(length).Sub(a.at(decider))),
+		Cell:       state.Cell, At: a.at(decider),
+		Share: max(state.Share, 0), Shadowed: shadowed, Delay: microseconds(delay),
+		Repeated: a.decided.Repeated}, all[decider])
 	if !answer.Admitted {
 		d.Reason, d.RetryAfter = OverLimit, microseconds(verdict.Retry)
 		if state.Shut > a.at(decider) {

@@ -40,11 +40,14 @@ func (c judgedCase) judge(t testing.TB) Decision {
 	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, limits...))
 	all := n.tenure.Rules().Match(asked(request("a")))
 	// The answer to judge is the second of two, as in a batch.
-	other := algorithms.Answer{Admitted: !c.admitted, Verdicts: make([]algorithms.Verdict, len(all))}
-	d := algorithms.Decided{Head: algorithms.Head{Now: judgedAt}, Answers: []algorithms.Answer{other, {Admitted: c.admitted, Verdicts: c.verdicts}}}
+	other := algorithms.Answer{Admitted: !c.admitted, Verdicts: make([]algorithms.Verdict,
+		len(all))}
+	d := algorithms.Decided{Head: algorithms.Head{Now: judgedAt},
+		Answers: []algorithms.Answer{other, {Admitted: c.admitted, Verdicts: c.verdicts}}}
 	for _, a := range all {
-		d.Buckets = append(d.Buckets, algorithms.State{Cell: algorithms.CellAt(judgedAt, a.Target.Terms.Window),
-			Entitlement: a.Target.Terms.Entitlement, Share: a.Target.Terms.Entitlement + 1})
+		d.Buckets = append(d.Buckets,
+			algorithms.State{Cell: algorithms.CellAt(judgedAt, a.Target.Terms.Window),
+				Entitlement: a.Target.Terms.Entitlement, Share: a.Target.Terms.Entitlement + 1})
 	}
 	return n.judge(max(c.cost, 1), all, answered{decided: d, index: 1})
 }
@@ -53,10 +56,13 @@ func TestJudge(t *testing.T) {
 	type verdicts = []algorithms.Verdict
 	const us = int64(time.Second / time.Microsecond)
 	admitted := func(limit string, remaining quantity.Units, reset time.Duration) Decision {
-		return Decision{Allowed: true, Reason: WithinLimit, Limit: limit, Remaining: remaining, ResetAfter: reset}
+		return Decision{Allowed: true, Reason: WithinLimit, Limit: limit, Remaining: remaining,
+			ResetAfter: reset}
 	}
-	denied := func(limit string, reason Reason, remaining quantity.Units, retry, reset time.Duration) Decision {
-		return Decision{Reason: reason, Limit: limit, Remaining: remaining, RetryAfter: retry, ResetAfter: reset}
+	denied := func(limit string, reason Reason, remaining quantity.Units, retry,
+		reset time.Duration) Decision {
+		return Decision{Reason: reason, Limit: limit, Remaining: remaining, RetryAfter: retry,
+			ResetAfter: reset}
 	}
 	shadowed := func(d Decision, names ...string) Decision { d.Shadowed = names; return d }
 	// times until the cells end
@@ -65,38 +71,52 @@ func TestJudge(t *testing.T) {
 		judgedCase
 		want Decision
 	}{
-		"one limit": {judgedCase{[]string{"minute"}, true, verdicts{{Remaining: 7}}, 1}, admitted("minute", 7, minute)},
-		"the one with least remaining": {judgedCase{[]string{"minute", "hour"}, true, verdicts{{Remaining: 7}, {Remaining: 6}}, 1},
+		"one limit": {judgedCase{[]string{"minute"}, true, verdicts{{Remaining: 7}}, 1},
+			admitted("minute", 7, minute)},
+		"the one with least remaining": {judgedCase{[]string{"minute", "hour"}, true,
+			verdicts{{Remaining: 7}, {Remaining: 6}}, 1},
 			admitted("hour", 6, hour)},
-		"the first of two with as much": {judgedCase{[]string{"hour", "minute"}, true, verdicts{{Remaining: 7}, {Remaining: 7}}, 1},
+		"the first of two with as much": {judgedCase{[]string{"hour", "minute"}, true,
+			verdicts{{Remaining: 7}, {Remaining: 7}}, 1},
 			admitted("hour", 7, hour)},
-		"one denies": {judgedCase{[]string{"minute"}, false, verdicts{{Remaining: 2, Retry: 50 * us}}, 3},
+		"one denies": {judgedCase{[]string{"minute"}, false,
+			verdicts{{Remaining: 2, Retry: 50 * us}}, 3},
 			denied("minute", OverLimit, 2, minute, minute)},
 		"the one that denies, not the one with least remaining": {
-			judgedCase{[]string{"minute", "hour"}, false, verdicts{{Remaining: 0}, {Remaining: 5, Retry: 3530 * us}}, 6},
+			judgedCase{[]string{"minute", "hour"}, false,
+				verdicts{{Remaining: 0}, {Remaining: 5, Retry: 3530 * us}}, 6},
 			denied("hour", OverLimit, 5, 3530*time.Second, hour)},
-		"the one that denies, listed first": {judgedCase{[]string{"hour", "minute"}, false, verdicts{{Retry: 3530 * us}, {Remaining: 0}}, 1},
+		"the one that denies, listed first": {judgedCase{[]string{"hour", "minute"}, false,
+			verdicts{{Retry: 3530 * us}, {Remaining: 0}}, 1},
 			denied("hour", OverLimit, 0, 3530*time.Second, hour)},
 		"the one that denies longest": {
-			judgedCase{[]string{"minute", "hour"}, false, verdicts{{Retry: 50 * us}, {Retry: 3530 * us}}, 1},
+			judgedCase{[]string{"minute", "hour"}, false,
+				verdicts{{Retry: 50 * us}, {Retry: 3530 * us}}, 1},
 			denied("hour", OverLimit, 0, 3530*time.Second, hour)},
 		"the one that denies longest, listed first": {
-			judgedCase{[]string{"hour", "minute"}, false, verdicts{{Retry: 3530 * us}, {Retry: 50 * us}}, 1},
+			judgedCase{[]string{"hour", "minute"}, false,
+				verdicts{{Retry: 3530 * us}, {Retry: 50 * us}}, 1},
 			denied("hour", OverLimit, 0, 3530*time.Second, hour)},
-		"never on the entitlement alone": {judgedCase{[]string{"minute"}, false, verdicts{{Remaining: 40, Retry: -1}}, 41},
+		"never on the entitlement alone": {judgedCase{[]string{"minute"}, false,
+			verdicts{{Remaining: 40, Retry: -1}}, 41},
 			denied("minute", ExceedsRegionCapacity, 40, -1, minute)},
 		"a capacity exceeded outlasts any wait": {
-			judgedCase{[]string{"hour", "minute"}, false, verdicts{{Retry: 3530 * us}, {Remaining: 40, Retry: -1}}, 41},
+			judgedCase{[]string{"hour", "minute"}, false,
+				verdicts{{Retry: 3530 * us}, {Remaining: 40, Retry: -1}}, 41},
 			denied("minute", ExceedsRegionCapacity, 40, -1, minute)},
 		"a wait does not outlast a capacity exceeded": {
-			judgedCase{[]string{"minute", "hour"}, false, verdicts{{Remaining: 40, Retry: -1}, {Retry: 3530 * us}}, 41},
+			judgedCase{[]string{"minute", "hour"}, false, verdicts{{Remaining: 40, Retry: -1},
+				{Retry: 3530 * us}}, 41},
 			denied("minute", ExceedsRegionCapacity, 40, -1, minute)},
-		"the whole limit is no more than it": {judgedCase{[]string{"minute"}, false, verdicts{{Remaining: 40, Retry: -1}}, 100},
+		"the whole limit is no more than it": {judgedCase{[]string{"minute"}, false,
+			verdicts{{Remaining: 40, Retry: -1}}, 100},
 			denied("minute", ExceedsRegionCapacity, 40, -1, minute)},
-		"above the limit": {judgedCase{[]string{"minute"}, false, verdicts{{Remaining: 40, Retry: -1}}, 101},
+		"above the limit": {judgedCase{[]string{"minute"}, false,
+			verdicts{{Remaining: 40, Retry: -1}}, 101},
 			denied("minute", Never, 40, -1, minute)},
 		"shadow never decides beside a real one": {
-			judgedCase{[]string{"watch", "minute"}, true, verdicts{{Remaining: 0}, {Remaining: 7}}, 1}, admitted("minute", 7, minute)},
+			judgedCase{[]string{"watch", "minute"}, true, verdicts{{Remaining: 0}, {Remaining: 7}},
+				1}, admitted("minute", 7, minute)},
 		"shadow over its limit is named and does not deny": {
 			judgedCase{[]string{"watch", "minute"}, true, verdicts{{Retry: us}, {Remaining: 7}}, 1},
 			shadowed(admitted("minute", 7, minute), "watch")},
@@ -104,20 +124,26 @@ func TestJudge(t *testing.T) {
 			judgedCase{[]string{"minute", "watch"}, true, verdicts{{Remaining: 7}, {Retry: -1}}, 5},
 			shadowed(admitted("minute", 7, minute), "watch")},
 		"shadow over its limit while a real one denies": {
-			judgedCase{[]string{"watch", "minute", "spy"}, false, verdicts{{Retry: -1}, {Retry: 50 * us}, {Retry: us}}, 5},
+			judgedCase{[]string{"watch", "minute", "spy"}, false,
+				verdicts{{Retry: -1}, {Retry: 50 * us}, {Retry: us}}, 5},
 			shadowed(denied("minute", OverLimit, 0, minute, minute), "watch", "spy")},
-		"shadow alone": {judgedCase{[]string{"watch"}, true, verdicts{{Remaining: 3}}, 1}, admitted("watch", 3, second)},
-		"shadow alone and over its limit": {judgedCase{[]string{"watch"}, true, verdicts{{Retry: us}}, 1},
+		"shadow alone": {judgedCase{[]string{"watch"}, true, verdicts{{Remaining: 3}}, 1},
+			admitted("watch", 3, second)},
+		"shadow alone and over its limit": {judgedCase{[]string{"watch"}, true,
+			verdicts{{Retry: us}}, 1},
 			shadowed(admitted("watch", 0, second), "watch")},
-		"two shadows alone": {judgedCase{[]string{"watch", "spy"}, true, verdicts{{Remaining: 3}, {Remaining: 2}}, 1}, admitted("spy", 2, second)},
+		"two shadows alone": {judgedCase{[]string{"watch", "spy"}, true,
+			verdicts{{Remaining: 3}, {Remaining: 2}}, 1}, admitted("spy", 2, second)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := tc.judge(t)
 			if !slices.Equal(got.Shadowed, tc.want.Shadowed) {
 				t.Errorf("shadowed %v, want %v", got.Shadowed, tc.want.Shadowed)
 			}
-			if got.Allowed != tc.want.Allowed || got.Reason != tc.want.Reason || got.Limit != tc.want.Limit ||
-				got.Remaining != tc.want.Remaining || got.RetryAfter != tc.want.RetryAfter || got.ResetAfter != tc.want.ResetAfter {
+			if got.Allowed != tc.want.Allowed || got.Reason != tc.want.Reason ||
+				got.Limit != tc.want.Limit ||
+				got.Remaining != tc.want.Remaining || got.RetryAfter != tc.want.RetryAfter ||
+				got.ResetAfter != tc.want.ResetAfter {
 				t.Errorf("decision %+v\nwant     %+v", got, tc.want)
 			}
 		})
@@ -126,8 +152,10 @@ func TestJudge(t *testing.T) {
 
 // All that a decision says about a limit is about the same limit.
 func TestJudgeDescribesTheDecider(t *testing.T) {
-	d := judgedCase{[]string{"minute", "hour"}, true, []algorithms.Verdict{{Remaining: 7}, {Remaining: 6}}, 1}.judge(t)
-	if d.LimitUnits != 1000 || d.Window != time.Hour || d.Entitlement != 400 || d.Share != 401 || d.Cell != 2 || d.At != judgedAt {
+	d := judgedCase{[]string{"minute", "hour"}, true, []algorithms.Verdict{{Remaining: 7},
+		{Remaining: 6}}, 1}.judge(t)
+	if d.LimitUnits != 1000 || d.Window != time.Hour || d.Entitlement != 400 || d.Share != 401 ||
+		d.Cell != 2 || d.At != judgedAt {
 		t.Errorf("decision %+v", d)
 	}
 }
@@ -136,8 +164,10 @@ func TestJudgeDescribesTheDecider(t *testing.T) {
 // negative share.
 func TestJudgeShowsNoNegativeShare(t *testing.T) {
 	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, judged["minute"]))
-	d := n.judge(1, n.tenure.Rules().Match(asked(request("a"))), answered{decided: algorithms.Decided{Head: algorithms.Head{Now: judgedAt},
-		Buckets: []algorithms.State{{Share: -5}}, Answers: []algorithms.Answer{{Verdicts: []algorithms.Verdict{{Retry: 1}}}}}})
+	d := n.judge(1, n.tenure.Rules().Match(asked(request("a"))),
+		answered{decided: algorithms.Decided{Head: algorithms.Head{Now: judgedAt},
+			Buckets: []algorithms.State{{Share: -5}},
+			Answers: []algorithms.Answer{{Verdicts: []algorithms.Verdict{{Retry: 1}}}}}})
 	if d.Share != 0 {
 		t.Errorf("share %d", d.Share)
 	}
@@ -152,7 +182,8 @@ func TestJudgeProperties(t *testing.T) {
 		c := judgedCase{limits: limits, admitted: true, cost: 1}
 		var real []int
 		for i, name := range limits {
-			v := algorithms.Verdict{Remaining: quantity.Units(rapid.Int64Range(0, 3).Draw(r, "remaining")), Retry: rapid.Int64Range(-1, 2).Draw(r, "retry")}
+			v := algorithms.Verdict{Remaining: quantity.Units(rapid.Int64Range(0, 3).Draw(r,
+				"remaining")), Retry: rapid.Int64Range(-1, 2).Draw(r, "retry")}
 			c.verdicts = append(c.verdicts, v)
 			if !slices.Contains(shadows, name) {
 				real = append(real, i)
@@ -183,7 +214,8 @@ func TestJudgeProperties(t *testing.T) {
 			}
 		}
 		if d.Allowed != (d.RetryAfter == 0) || d.ResetAfter <= 0 {
-			r.Fatalf("allowed %v, retry after %v, reset after %v", d.Allowed, d.RetryAfter, d.ResetAfter)
+			r.Fatalf("allowed %v, retry after %v, reset after %v", d.Allowed, d.RetryAfter,
+				d.ResetAfter)
 		}
 	})
 }
@@ -193,7 +225,8 @@ func TestNeverWhateverTheOrder(t *testing.T) {
 	for _, limits := range [][]string{{"minute", "hour"}, {"hour", "minute"}} {
 		d := judgedCase{limits, false, []algorithms.Verdict{{Retry: -1}, {Retry: -1}}, 500}.judge(t)
 		if d.Reason != Never {
-			t.Errorf("cost 500 on minute (100) and hour (1000, here 400) as %v: %s", limits, d.Reason)
+			t.Errorf("cost 500 on minute (100) and hour (1000, here 400) as %v: %s", limits,
+				d.Reason)
 		}
 	}
 }

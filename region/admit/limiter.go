@@ -59,7 +59,8 @@ var ErrClosed = tenure.ErrClosed
 
 // New returns a limiter. It decides requests, but queued requests wait until Run is called.
 func New(c Config) *Limiter {
-	l := &Limiter{config: c, log: c.Log, store: c.Store, tenure: c.Tenure, rights: c.Rights, deadline: c.Store.Deadline(),
+	l := &Limiter{config: c, log: c.Log, store: c.Store, tenure: c.Tenure, rights: c.Rights,
+		deadline: c.Store.Deadline(),
 		breakers: newBreakers(c.Store.Shards()), metrics: newMetrics(), life: rand.Text()}
 	// writes is how long writing a claim may take.
 	writes := l.deadline

@@ -42,7 +42,8 @@ func (l *Limiter) withoutStore(q Request, all []rules.Applied, commit bool) Deci
 			charged = append(charged, charge{a, m.window})
 		}
 		if d.Reason != StoreFailureLocal || m.left < d.Remaining {
-			d = l.describe(Decision{Allowed: true, Reason: StoreFailureLocal, Remaining: m.left, ResetAfter: m.reset}, a)
+			d = l.describe(Decision{Allowed: true, Reason: StoreFailureLocal, Remaining: m.left,
+				ResetAfter: m.reset}, a)
 		}
 	}
 	l.metrics.local.Add(float64(q.Cost) * float64(len(charged)))
@@ -62,7 +63,8 @@ func inLocalPart(all []rules.Applied) (local []rules.Applied) {
 
 // deniedLocally returns the denial of a limit whose part has no room.
 func (l *Limiter) deniedLocally(a rules.Applied, m metered) Decision {
-	denied := Decision{Reason: StoreFailureLocal, Remaining: m.left, ResetAfter: m.reset, RetryAfter: m.reset}
+	denied := Decision{Reason: StoreFailureLocal, Remaining: m.left, ResetAfter: m.reset,
+		RetryAfter: m.reset}
 	if m.never {
 		denied.RetryAfter = -1
 	}

@@ -63,7 +63,8 @@ func wired(c Config, d *policy.Document, peers *peer.Client) (l *Limiter, err er
 		l.rights.Changed(to)
 	}
 	c.Tenure, err = tenure.New(tenure.Config{Region: c.Region, Node: c.Node, Bootstrap: true,
-		Policy: d, Store: c.Store, Journal: c.Journal, Now: c.Now, Log: c.Log, Changed: changed, Closed: c.Closed})
+		Policy: d, Store: c.Store, Journal: c.Journal, Now: c.Now, Log: c.Log, Changed: changed,
+		Closed: c.Closed})
 	if err != nil {
 		return nil, err
 	}

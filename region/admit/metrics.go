@@ -32,21 +32,31 @@ var decisionBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .0
 func newMetrics() *metrics {
 	m := &metrics{
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "quotad_decisions_total", Help: "Decisions, by the limit that decided and the reason."}, []string{"limit", "reason"}),
+			Name: "quotad_decisions_total",
+			Help: "Decisions, by the limit that decided and the reason."},
+			[]string{"limit", "reason"}),
 		time: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "quotad_decision_seconds", Help: "Time that decisions took inside the node, peeks apart.", Buckets: decisionBuckets}),
+			Name:    "quotad_decision_seconds",
+			Help:    "Time that decisions took inside the node, peeks apart.",
+			Buckets: decisionBuckets}),
 		storeFailures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "quotad_store_failures_total", Help: "Requests that the store did not decide."}),
 		local: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quotad_local_admitted_units_total", Help: "Units admitted without the store (on_store_failure: local), counted for each limit that they were charged to."}),
+			Name: "quotad_local_admitted_units_total",
+			Help: "Units admitted without the store (on_store_failure: local), counted for each limit that they were charged to."}),
 		booked: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quotad_local_booked_units_total", Help: "Units admitted without the store that it was charged with afterwards, or that no longer counted there; after a loss of the store again."}),
+			Name: "quotad_local_booked_units_total",
+			Help: "Units admitted without the store that it was charged with afterwards, or that no longer counted there; after a loss of the store again."}),
 		refunded: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "quotad_refunded_units_total", Help: "Units given back by refunds, by limit."}, []string{"limit"}),
+			Name: "quotad_refunded_units_total", Help: "Units given back by refunds, by limit."},
+			[]string{"limit"}),
 		resets: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "quotad_resets_total", Help: "Buckets reset, by limit: each breaks the limit for its window."}, []string{"limit"}),
+			Name: "quotad_resets_total",
+			Help: "Buckets reset, by limit: each breaks the limit for its window."},
+			[]string{"limit"}),
 		repeats: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "quotad_repeats_total", Help: "Admitted requests sent again by their request_id: answered as the first time and not charged (answered), or sent again too often and decided anew (decided_anew)."}, []string{"outcome"}),
+			Name: "quotad_repeats_total",
+			Help: "Admitted requests sent again by their request_id: answered as the first time and not charged (answered), or sent again too often and decided anew (decided_anew)."}, []string{"outcome"}),
 	}
 	for _, outcome := range []string{repeatAnswered, repeatDecidedAnew} {
 		m.repeats.WithLabelValues(outcome)
@@ -57,7 +67,8 @@ func newMetrics() *metrics {
 
 // all returns the metrics for a registry.
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.decisions, m.time, m.storeFailures, m.local, m.booked, m.refunded, m.resets, m.repeats}
+	return []prometheus.Collector{m.decisions, m.time, m.storeFailures, m.local, m.booked,
+		m.refunded, m.resets, m.repeats}
 }
 
 const (

@@ -40,7 +40,8 @@ func TestResolvedCounters(t *testing.T) {
 		}
 	}
 	for i := range 10 {
-		if got := counted[fmt.Sprintf("quotad_decisions_total{limit=%d,reason=over_limit}", i)]; got != callers*each/10 {
+		if got := counted[fmt.Sprintf("quotad_decisions_total{limit=%d,reason=over_limit}",
+			i)]; got != callers*each/10 {
 			t.Errorf("limit %d: %v decisions counted, want %d", i, got, callers*each/10)
 		}
 	}

@@ -55,7 +55,8 @@ func TestTheSameRequestAgain(t *testing.T) {
 					t.Errorf("%d used in another window by a request of this one", got)
 				}
 				time.Sleep(time.Millisecond)
-				if got := n1.check(t, q); got.Repeated || got.Remaining != 7 || got.At != quantity.StoreTime(time.Now().UnixMicro()) {
+				if got := n1.check(t, q); got.Repeated || got.Remaining != 7 ||
+					got.At != quantity.StoreTime(time.Now().UnixMicro()) {
 					t.Errorf("after its minute: %+v", got)
 				}
 			})
@@ -104,7 +105,8 @@ func (n *running) batched(t *testing.T, observed *rights.Engine, requests ...Req
 	batch := make([]waiting, len(requests))
 	for i, q := range requests {
 		answers[i] = make(chan answered, 1)
-		batch[i] = waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: q.Cost, commit: true, answer: answers[i]}
+		batch[i] = waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: q.Cost,
+			commit: true, answer: answers[i]}
 		if q.ID != "" {
 			batch[i].once = onceKey(q, batch[i].applied)
 		}
@@ -128,7 +130,8 @@ func TestTheSameRequestInABatch(t *testing.T) {
 		n := c.running["us/n1"]
 		n.batcher.repeats = 10
 		// Nothing runs in this engine, so that what it heard stays there.
-		hears := rights.New(rights.Config{Region: "us", Node: "n1", Store: n.store, Journal: n.journal, Tenure: n.tenure,
+		hears := rights.New(rights.Config{Region: "us", Node: "n1", Store: n.store,
+			Journal: n.journal, Tenure: n.tenure,
 			Now: time.Now, Log: n.log, Closed: n.config.Closed})
 		var counted quantity.Units
 		demand := func() quantity.Units {
@@ -148,14 +151,17 @@ func TestTheSameRequestInABatch(t *testing.T) {
 				}
 			}
 			if used := n.used(t, "fixed-window", plain); used != want || demand() != want {
-				t.Errorf("round %d: %d used and %d counted as demand, want %d", round, used, counted, want)
+				t.Errorf("round %d: %d used and %d counted as demand, want %d", round, used,
+					counted, want)
 			}
 		}
 		n.batched(t, hears, named("a", "z", 9), named("a", "z", 9))
 		if demand() != 10+18 {
-			t.Errorf("%d counted as demand after two denials of 9, which are two demands, want 28", counted)
+			t.Errorf("%d counted as demand after two denials of 9, which are two demands, want 28",
+				counted)
 		}
-		if got := n.batched(t, hears, x)[0]; !got.Repeated || got.Cell != quantity.Cell(time.Now().Unix()/10) {
+		if got := n.batched(t, hears, x)[0]; !got.Repeated ||
+			got.Cell != quantity.Cell(time.Now().Unix()/10) {
 			t.Errorf("alone in its batch: %+v", got)
 		}
 	})
@@ -168,7 +174,8 @@ func TestADenialIsNotRemembered(t *testing.T) {
 		n := c.running["us/n1"]
 		n.check(t, named("a", "before", 3))
 		for range 2 {
-			if got := n.check(t, named("a", "x", 3)); got.Allowed || got.Repeated || got.Reason != OverLimit || got.At != quantity.StoreTime(time.Now().UnixMicro()) {
+			if got := n.check(t, named("a", "x", 3)); got.Allowed || got.Repeated ||
+				got.Reason != OverLimit || got.At != quantity.StoreTime(time.Now().UnixMicro()) {
 				t.Errorf("no room: %+v", got)
 			}
 			time.Sleep(time.Second)
@@ -181,7 +188,8 @@ func TestADenialIsNotRemembered(t *testing.T) {
 		if got := n.check(t, named("a", "x", 3)); !got.sameAs(first) {
 			t.Errorf("again: %+v", got)
 		}
-		if got := n.check(t, named("a", "before", 3)); !got.Allowed || !got.Repeated || got.Cell != first.Cell-1 {
+		if got := n.check(t, named("a", "before", 3)); !got.Allowed || !got.Repeated ||
+			got.Cell != first.Cell-1 {
 			t.Errorf("admitted in the window before: %+v", got)
 		}
 	})
@@ -189,8 +197,10 @@ func TestADenialIsNotRemembered(t *testing.T) {
 
 // Two requests are the same only if their ids, costs and buckets are equal.
 func TestAnotherRequestByTheSameID(t *testing.T) {
-	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 100, ""), "name: both, key: [account, address], limit: 100, window: 10s",
-		"name: other, domain: other, limit: 100, window: 10s", "name: total, domain: other, key: [region], limit: 100, window: 10s")
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 100, ""),
+		"name: both, key: [account, address], limit: 100, window: 10s",
+		"name: other, domain: other, limit: 100, window: 10s",
+		"name: total, domain: other, key: [region], limit: 100, window: 10s")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		n.check(t, named("a", "x", 1))
@@ -200,8 +210,10 @@ func TestAnotherRequestByTheSameID(t *testing.T) {
 		more.Descriptors = map[string]string{"account": "a", "address": "1"}
 		unlimited := named("a", "x", 1)
 		unlimited.Domain = "nobody's"
-		for what, q := range map[string]Request{"another cost": named("a", "x", 2), "another account": named("b", "x", 1),
-			"another id": named("a", "y", 1), "an id like both": named("a", "x,1", 1), "no id": named("a", "", 1), "another domain": elsewhere, "a limit more": more,
+		for what, q := range map[string]Request{"another cost": named("a", "x", 2),
+			"another account": named("b", "x", 1),
+			"another id":      named("a", "y", 1), "an id like both": named("a", "x,1", 1),
+			"no id": named("a", "", 1), "another domain": elsewhere, "a limit more": more,
 			"no limit": unlimited} {
 			for i := range 2 {
 				got, again := n.check(t, q), i > 0 && q.ID != "" && q.Domain != "nobody's"
@@ -226,7 +238,8 @@ func TestPeeksHaveNoID(t *testing.T) {
 		n, q := c.running["us/n1"], named("a", "x", 3)
 		peek := func(allowed bool, remaining quantity.Units) {
 			t.Helper()
-			if got, err := n.Peek(t.Context(), q); err != nil || got.Allowed != allowed || got.Repeated || got.Remaining != remaining {
+			if got, err := n.Peek(t.Context(), q); err != nil || got.Allowed != allowed ||
+				got.Repeated || got.Remaining != remaining {
 				t.Errorf("peek: %+v, %v", got, err)
 			}
 		}

@@ -40,7 +40,8 @@ func (s *busyServer) Exec(ctx context.Context, calls []store.Call) []store.Reply
 	decides := false
 	for _, c := range calls {
 		if op, ok := c.Op.(*store.Op[algorithms.Decide, algorithms.Decided]); ok {
-			s.free = s.free.Add(s.script*time.Duration(len(op.Call.Buckets)) + s.join*time.Duration(len(op.Call.Costs)-1))
+			s.free = s.free.Add(s.script*time.Duration(len(op.Call.Buckets)) +
+				s.join*time.Duration(len(op.Call.Costs)-1))
 			decides = true
 		}
 	}
@@ -62,7 +63,8 @@ func (s *busyServer) Exec(ctx context.Context, calls []store.Call) []store.Reply
 	s.late.Add(1)
 	time.Sleep(time.Until(now.Add(store.DefaultTimeout)))
 	for i := range replies {
-		replies[i] = store.Reply{Err: store.Failed("busy", "script decide", context.DeadlineExceeded)}
+		replies[i] = store.Reply{Err: store.Failed("busy", "script decide",
+			context.DeadlineExceeded)}
 	}
 	return replies
 }
@@ -92,7 +94,8 @@ var overloadLimits = []string{
 func busyNode(t *testing.T) (*Limiter, *busyServer) {
 	t.Helper()
 	_, way := lab.NewTwin(now, "r").Connect(time.Now)
-	s := &busyServer{Servers: way, script: 300 * time.Microsecond, join: 35 * time.Microsecond, trip: 100 * time.Microsecond}
+	s := &busyServer{Servers: way, script: 300 * time.Microsecond, join: 35 * time.Microsecond,
+		trip: 100 * time.Microsecond}
 	n := on(t, store.New(store.Parts{Servers: s, NewSecret: func() string { return "secret" }}), 1,
 		documents.Parse(t, 1, []string{"here: {weight: 1}"}, overloadLimits...))
 	n.opened(t)
@@ -225,10 +228,12 @@ func TestOverloadTakesFromNobody(t *testing.T) {
 		{name: "one key", callers: 20, batch: 100, domain: "flood", key: hot},
 		{name: "one key of the same limit", callers: 20, batch: 100, domain: "api", key: hot},
 		{name: "batches of a thousand", callers: 2, batch: 1000, domain: "flood", key: distinct},
-		{name: "another caller, the same limit", callers: 8, batch: 100, domain: "api", caller: "elsewhere", key: distinct},
+		{name: "another caller, the same limit", callers: 8, batch: 100, domain: "api",
+			caller: "elsewhere", key: distinct},
 	}
 	for _, callers := range []int{2, 6, 8, 12} {
-		attacks = append(attacks, attack{name: fmt.Sprintf("%d callers", callers), callers: callers, batch: 100, domain: "flood", key: distinct})
+		attacks = append(attacks, attack{name: fmt.Sprintf("%d callers", callers), callers: callers,
+			batch: 100, domain: "flood", key: distinct})
 	}
 	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {
@@ -242,12 +247,15 @@ func TestOverloadTakesFromNobody(t *testing.T) {
 				all.Go(func() { tight = steady(t, n, "tight", 100, lasts) })
 				all.Go(func() { part = steady(t, n, "part", 100, lasts) })
 				all.Wait()
-				for name, c := range map[string]*tally{"victims": victims, "tight": tight, "part": part} {
+				for name, c := range map[string]*tally{"victims": victims, "tight": tight,
+					"part": part} {
 					if c.stored*100 < c.all*99 {
-						t.Errorf("%s: %d of %d decided by the store in time: %v", name, c.stored, c.all, c.reason)
+						t.Errorf("%s: %d of %d decided by the store in time: %v", name, c.stored,
+							c.all, c.reason)
 					}
 				}
-				for name, c := range map[string]*tally{"flood": flood, "victims": victims, "tight": tight, "part": part} {
+				for name, c := range map[string]*tally{"flood": flood, "victims": victims,
+					"tight": tight, "part": part} {
 					if c.storeFailures() > 0 {
 						t.Errorf("%s: %v", name, c.reason)
 					}
@@ -257,7 +265,8 @@ func TestOverloadTakesFromNobody(t *testing.T) {
 				}
 				l := n.batcher.load()
 				if s.late.Load() > 0 || l.Queued > 0 || l.Refused.Time == 0 {
-					t.Errorf("%d round trips were late, %+v; %d of %d decided", s.late.Load(), l, flood.stored, flood.all)
+					t.Errorf("%d round trips were late, %+v; %d of %d decided", s.late.Load(), l,
+						flood.stored, flood.all)
 				}
 			})
 		})
@@ -324,10 +333,13 @@ func TestLateWhileRepliesFlow(t *testing.T) {
 		busy        bool
 	}{
 		{"another was answered just now", time.Millisecond, 50 * time.Millisecond, late, true},
-		{"another was answered before it was sent", 51 * time.Millisecond, 50 * time.Millisecond, late, false},
-		{"nothing has come for more than half a deadline", 26 * time.Millisecond, 50 * time.Millisecond, late, false},
+		{"another was answered before it was sent", 51 * time.Millisecond, 50 * time.Millisecond,
+			late, false},
+		{"nothing has come for more than half a deadline", 26 * time.Millisecond,
+			50 * time.Millisecond, late, false},
 		{"nothing has ever come", 0, 50 * time.Millisecond, late, false},
-		{"it was refused", time.Millisecond, 50 * time.Millisecond, &store.Error{Err: context.Canceled}, false},
+		{"it was refused", time.Millisecond, 50 * time.Millisecond,
+			&store.Error{Err: context.Canceled}, false},
 	} {
 		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, overloadLimits...))
 		n.batcher.pace = newPace(50 * time.Millisecond)

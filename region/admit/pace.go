@@ -40,7 +40,8 @@ type pace struct {
 }
 
 func newPace(deadline time.Duration) pace {
-	return pace{deadline: deadline, base: 100 * time.Microsecond, took: float64(firstScript), work: scriptWork}
+	return pace{deadline: deadline, base: 100 * time.Microsecond, took: float64(firstScript),
+		work: scriptWork}
 }
 
 // done takes the measurement of a round trip.

@@ -12,10 +12,12 @@ import (
 // BenchmarkRefusal is what a request costs that is refused because it cannot be in time: alone, and
 // each of a batch.
 func BenchmarkRefusal(b *testing.B) {
-	n := unstarted(b, 1, documents.Parse(b, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
+	n := unstarted(b, 1, documents.Parse(b, 1, hereAndThere,
+		"name: minute, limit: 100, window: 1m"))
 	r := n.tenure.Rules()
 	for i := range 10_000 { // until no more may wait
-		w := waiting{rules: r, applied: r.Match(asked(request(strconv.Itoa(i)))), cost: 1, commit: true, until: time.Now().Add(24 * time.Hour)}
+		w := waiting{rules: r, applied: r.Match(asked(request(strconv.Itoa(i)))), cost: 1,
+			commit: true, until: time.Now().Add(24 * time.Hour)}
 		if err := n.batcher.enqueue(b.Context(), w); err != nil {
 			break
 		}
@@ -51,7 +53,9 @@ func BenchmarkQueue(b *testing.B) {
 	for name, of := range map[string]func(i int) waiting{
 		"one bucket":   func(i int) waiting { return queuedAs("", limit, "k", 1, 0) },
 		"many buckets": func(i int) waiting { return queuedAs("", limit, strconv.Itoa(i), 1, 0) },
-		"many callers": func(i int) waiting { return queuedAs(strconv.Itoa(i), limit, strconv.Itoa(i), 1, 0) },
+		"many callers": func(i int) waiting {
+			return queuedAs(strconv.Itoa(i), limit, strconv.Itoa(i), 1, 0)
+		},
 	} {
 		b.Run(name, func(b *testing.B) {
 			q := newFairQueue(queueLength)

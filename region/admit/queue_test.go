@@ -15,10 +15,14 @@ import (
 )
 
 // queuedAs is a request for the queue with the given number of buckets. Its cost identifies it.
-func queuedAs(caller string, limit *policy.Limit, key string, buckets int, number quantity.Units) waiting {
+func queuedAs(caller string, limit *policy.Limit, key string, buckets int,
+	number quantity.Units) waiting {
 	w := waiting{caller: caller, cost: number, commit: true, rules: sharedRules}
 	for i := range buckets {
-		w.applied = append(w.applied, rules.Applied{Limit: limit, Target: algorithms.LimitTarget{Target: algorithms.Target{Key: key + strconv.Itoa(i)}}})
+		w.applied = append(w.applied,
+			rules.Applied{Limit: limit,
+				Target: algorithms.LimitTarget{Target: algorithms.Target{Key: key +
+					strconv.Itoa(i)}}})
 	}
 	for _, c := range []byte(key) {
 		w.hash = w.hash*131 + uint64(c)
@@ -77,7 +81,8 @@ func (d *dumbQueue) pop(cost func(waiting) int64) waiting {
 	parent := dumbRoot
 	for _, id := range path(&w) {
 		if !slices.ContainsFunc(d.all, func(o waiting) bool { return below(&o, id) }) {
-			d.rounds[parent] = slices.DeleteFunc(d.rounds[parent], func(o flowID) bool { return o == id })
+			d.rounds[parent] = slices.DeleteFunc(d.rounds[parent],
+				func(o flowID) bool { return o == id })
 		}
 		parent = id
 	}
@@ -89,7 +94,8 @@ func (d *dumbQueue) pop(cost func(waiting) int64) waiting {
 func TestQueueIsItsTwin(t *testing.T) {
 	limits := []*policy.Limit{{Name: "a"}, {Name: "b"}}
 	rapid.Check(t, func(t *rapid.T) {
-		q, d := newFairQueue(1000), &dumbQueue{rounds: map[flowID][]flowID{}, credits: map[flowID]int64{}}
+		q, d := newFairQueue(1000), &dumbQueue{rounds: map[flowID][]flowID{},
+			credits: map[flowID]int64{}}
 		pop := func() {
 			q.trip++ // each request is a script call of its own
 			leaf := q.next()
@@ -100,7 +106,9 @@ func TestQueueIsItsTwin(t *testing.T) {
 				return
 			}
 			got := q.take(leaf)
-			if want := d.pop(func(w waiting) int64 { return scriptWork * int64(len(w.applied)) }); got.cost != want.cost {
+			if want := d.pop(func(w waiting) int64 {
+				return scriptWork * int64(len(w.applied))
+			}); got.cost != want.cost {
 				t.Fatalf("request %d is served, want %d", got.cost, want.cost)
 			}
 		}
@@ -109,8 +117,10 @@ func TestQueueIsItsTwin(t *testing.T) {
 				pop()
 				continue
 			}
-			w := queuedAs(rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "caller"), rapid.SampledFrom(limits).Draw(t, "limit"),
-				rapid.SampledFrom([]string{"1", "2", "3"}).Draw(t, "key"), rapid.IntRange(1, 4).Draw(t, "buckets"), number)
+			w := queuedAs(rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "caller"),
+				rapid.SampledFrom(limits).Draw(t, "limit"),
+				rapid.SampledFrom([]string{"1", "2", "3"}).Draw(t, "key"),
+				rapid.IntRange(1, 4).Draw(t, "buckets"), number)
 			d.push(w)
 			if _, full := q.push(w); full {
 				t.Fatal("full")
@@ -119,7 +129,8 @@ func TestQueueIsItsTwin(t *testing.T) {
 		for range len(d.all) + 1 {
 			pop()
 		}
-		if q.length != 0 || len(q.flows) != 0 || q.root.work != 0 || q.root.children != 0 || len(q.spare) > maxSpareFlows {
+		if q.length != 0 || len(q.flows) != 0 || q.root.work != 0 || q.root.children != 0 ||
+			len(q.spare) > maxSpareFlows {
 			t.Fatalf("left: %d requests, %d flows, %+v", q.length, len(q.flows), q.root)
 		}
 	})
@@ -131,7 +142,8 @@ func TestQueueShares(t *testing.T) {
 	limit := &policy.Limit{Name: "a"}
 	rapid.Check(t, func(t *rapid.T) {
 		q := newFairQueue(10_000)
-		callers := rapid.SliceOfNDistinct(rapid.StringMatching("[a-z]"), 2, 6, rapid.ID).Draw(t, "callers")
+		callers := rapid.SliceOfNDistinct(rapid.StringMatching("[a-z]"), 2, 6, rapid.ID).Draw(t,
+			"callers")
 		buckets := map[string]int{}
 		for i, c := range callers {
 			buckets[c] = rapid.IntRange(1, 6).Draw(t, "buckets")
@@ -152,7 +164,8 @@ func TestQueueShares(t *testing.T) {
 		for _, a := range callers {
 			for _, b := range callers {
 				if done[a] > done[b]+2*most {
-					t.Fatalf("%s had %d of work done and %s %d, while both had more waiting", a, done[a], b, done[b])
+					t.Fatalf("%s had %d of work done and %s %d, while both had more waiting", a,
+						done[a], b, done[b])
 				}
 			}
 		}
@@ -219,7 +232,8 @@ func TestQueueFullOfALongFlow(t *testing.T) {
 		q := full()
 		gone, was := q.push(tc.came)
 		if !was || gone.cost != tc.gone || q.length != 100 {
-			t.Errorf("%s: %d has to go (full %v, %d wait), want %d", tc.name, gone.cost, was, q.length, tc.gone)
+			t.Errorf("%s: %d has to go (full %v, %d wait), want %d", tc.name, gone.cost, was,
+				q.length, tc.gone)
 		}
 	}
 }
@@ -231,7 +245,8 @@ func TestQueueAhead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := newFairQueue(1000)
 		draw := func(number quantity.Units) waiting {
-			return queuedAs(rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "caller"), rapid.SampledFrom(limits).Draw(t, "limit"),
+			return queuedAs(rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "caller"),
+				rapid.SampledFrom(limits).Draw(t, "limit"),
 				rapid.SampledFrom([]string{"1", "2", "3", "4"}).Draw(t, "key"), 1, number)
 		}
 		for n := range quantity.Units(rapid.IntRange(0, 300).Draw(t, "waiting")) {
@@ -277,7 +292,8 @@ func TestPace(t *testing.T) {
 		t.Errorf("a script of 30 µs takes %v", got)
 	}
 	if got := p.pipelineWork() / scriptWork; got < 30 || got > 55 {
-		t.Errorf("a round trip carries %d scripts: all %d are to take a tenth of 50 ms", got, underWay)
+		t.Errorf("a round trip carries %d scripts: all %d are to take a tenth of 50 ms", got,
+			underWay)
 	}
 	before := script()
 	trip(1, 30*time.Microsecond, 45*time.Millisecond)

@@ -22,7 +22,8 @@ const bytesOfA = fallbackRecordBytes + len("7:account,1:a,")
 // of the memory, and each key has its own part, which it spends once.
 func TestRandomKeysInAnOutage(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0"))
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+			"name: minute, limit: 100, window: 1m, lending_limit: 0"))
 		n.askWithoutStore(request("old"), true)
 		const keys = 100_350
 		for i := range keys {
@@ -34,10 +35,12 @@ func TestRandomKeysInAnOutage(t *testing.T) {
 			t.Errorf("%d admitted of a new key, its part is 40", got)
 		}
 		if got := n.fits(t, request("old"), 100); got != 39 {
-			t.Errorf("%d more admitted of a key that was there before, 39 are left of its part", got)
+			t.Errorf("%d more admitted of a key that was there before, 39 are left of its part",
+				got)
 		}
 		s := n.fallback.status()
-		if s.Buckets != keys+2 || s.Units != keys+80 || s.Unbooked != keys+80 || s.Refused != 0 || s.Bytes > maxFallbackBytes/8 {
+		if s.Buckets != keys+2 || s.Units != keys+80 || s.Unbooked != keys+80 || s.Refused != 0 ||
+			s.Bytes > maxFallbackBytes/8 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -47,7 +50,8 @@ func TestRandomKeysInAnOutage(t *testing.T) {
 func TestFallbackAgainstAPlainMap(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		a := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 25, window: 1m, lending_limit: 0")).tenure.Rules().Match(asked(request("a")))[0]
+		a := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+			"name: minute, limit: 25, window: 1m, lending_limit: 0")).tenure.Rules().Match(asked(request("a")))[0]
 		f, plain, now := newFallback(1, nil), map[string]quantity.Units{}, time.Unix(6_000_000, 0)
 		for range 3000 {
 			now = now.Add(time.Duration(random.IntN(40)) * time.Millisecond)
@@ -82,7 +86,8 @@ func TestFallbackAgainstAPlainMap(t *testing.T) {
 		}
 		for key, units := range plain {
 			if told[key] != units {
-				t.Fatalf("seed %d: the store is told of %d units of %q, spent were %d", seed, told[key], key, units)
+				t.Fatalf("seed %d: the store is told of %d units of %q, spent were %d", seed,
+					told[key], key, units)
 			}
 		}
 	}
@@ -161,7 +166,8 @@ func TestWholeClaimsKeepThoseOfBefore(t *testing.T) {
 		}
 		n.fits(t, request("d"), 1)
 		if got := n.journal.Stats().Checkpoints; got > claims {
-			t.Errorf("%d claims in the journal, before %d: those that ended were not pruned", got, claims)
+			t.Errorf("%d claims in the journal, before %d: those that ended were not pruned", got,
+				claims)
 		}
 	})
 }
@@ -171,10 +177,12 @@ func TestWholeClaimsKeepThoseOfBefore(t *testing.T) {
 func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 	for _, with := range []string{"no journal", "a journal"} {
 		b.Run(with, func(b *testing.B) {
-			n := unstarted(b, 1, documents.Parse(b, 1, hereAndThere, "name: per-account, limit: 100, window: 1h, lending_limit: 0"))
+			n := unstarted(b, 1, documents.Parse(b, 1, hereAndThere,
+				"name: per-account, limit: 100, window: 1h, lending_limit: 0"))
 			var kept *journal.Journal
 			if with == "a journal" {
-				j, err := journal.Open(filepath.Join(b.TempDir(), "j"), journal.Options{Region: "here", Node: "n1"})
+				j, err := journal.Open(filepath.Join(b.TempDir(), "j"),
+					journal.Options{Region: "here", Node: "n1"})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -195,7 +203,8 @@ func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 					own := 0
 					for i := caller; i < b.N; i += 64 {
 						q := request(fmt.Sprintf("random-%010d", i))
-						if !n.withoutStore(q, current.Match(q.Domain, q.Descriptors), true).Allowed {
+						if !n.withoutStore(q, current.Match(q.Domain, q.Descriptors),
+							true).Allowed {
 							own++
 						}
 					}
@@ -227,14 +236,17 @@ func TestWhatIsDeniedTakesNoMemory(t *testing.T) {
 		n := c.running["us/n1"]
 		admitted := 0
 		for i := range 500 {
-			q := Request{Domain: "api", Cost: 1, Descriptors: map[string]string{"account": fmt.Sprint(i), "address": "one"}}
+			q := Request{Domain: "api", Cost: 1,
+				Descriptors: map[string]string{"account": fmt.Sprint(i), "address": "one"}}
 			if n.askWithoutStore(q, true).Allowed {
 				admitted++
 			}
 		}
 		s := n.fallback.status()
-		if claims := n.journal.Stats().Checkpoints; admitted != 2 || s.Buckets != 3 || s.Units != 4 || claims != 3 {
-			t.Errorf("%d admitted, %+v, %d claims; want 2, of 2 accounts and an address", admitted, s, claims)
+		if claims := n.journal.Stats().Checkpoints; admitted != 2 || s.Buckets != 3 ||
+			s.Units != 4 || claims != 3 {
+			t.Errorf("%d admitted, %+v, %d claims; want 2, of 2 accounts and an address", admitted,
+				s, claims)
 		}
 	})
 }

@@ -29,7 +29,8 @@ var ErrReceipt = errors.New("this region cannot refund the receipt")
 // sealed with a secret that the region's store keeps, so any node of the region can refund it, also
 // after a restart. It is empty if nothing was charged.
 func (l *Limiter) receipt(q Request, all []rules.Applied, a answered) string {
-	r := &receiptv1.Receipt{Region: l.config.Region, Generation: l.store.Generation(), AtUs: int64(a.decided.Now), Cost: int64(q.Cost),
+	r := &receiptv1.Receipt{Region: l.config.Region, Generation: l.store.Generation(),
+		AtUs: int64(a.decided.Now), Cost: int64(q.Cost),
 		Id: fmt.Sprintf("%s:%d", l.life, l.receipts.Add(1))}
 	if q.ID != "" && !a.decided.TooOften { // all repeats of a decision have the same receipt
 		r.Once = onceKey(q, all)
@@ -37,7 +38,8 @@ func (l *Limiter) receipt(q Request, all []rules.Applied, a answered) string {
 	}
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		if v.Retry == 0 {
-			r.Charges = append(r.Charges, &receiptv1.Charge{Bucket: []byte(all[i].Bucket.ID), Cell: int64(a.decided.Buckets[i].Cell), AtUs: int64(a.at(i))})
+			r.Charges = append(r.Charges, &receiptv1.Charge{Bucket: []byte(all[i].Bucket.ID),
+				Cell: int64(a.decided.Buckets[i].Cell), AtUs: int64(a.at(i))})
 		}
 	}
 	secret := l.store.Secret()
@@ -66,23 +68,29 @@ func seal(secret string, body []byte) []byte {
 // ErrReceipt.
 func (l *Limiter) open(receipt string) (*receiptv1.Receipt, error) {
 	if len(receipt) > maxReceiptBytes {
-		return nil, &FieldError{"receipt", "is longer than any receipt; send the receipt of a decision as it was given"}
+		return nil, &FieldError{"receipt",
+			"is longer than any receipt; send the receipt of a decision as it was given"}
 	}
 	sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(receipt, receiptPrefix))
 	if err != nil || len(sealed) < sha256.Size {
-		return nil, &FieldError{"receipt", "is none; send the receipt of a decision as it was given"}
+		return nil, &FieldError{"receipt",
+			"is none; send the receipt of a decision as it was given"}
 	}
 	body := sealed[sha256.Size:]
 	r := &receiptv1.Receipt{}
 	if proto.Unmarshal(body, r) != nil {
-		return nil, &FieldError{"receipt", "is none; send the receipt of a decision as it was given"}
+		return nil, &FieldError{"receipt",
+			"is none; send the receipt of a decision as it was given"}
 	}
 	secret := l.store.Secret()
 	switch {
 	case r.GetRegion() != l.config.Region:
-		return nil, fmt.Errorf("%w: it is of region %.64q, this is %q: send it there", ErrReceipt, r.GetRegion(), l.config.Region)
+		return nil, fmt.Errorf("%w: it is of region %.64q, this is %q: send it there", ErrReceipt,
+			r.GetRegion(), l.config.Region)
 	case secret == "" || r.GetGeneration() != l.store.Generation():
-		return nil, fmt.Errorf("%w: the region's store has lost its data since: there is nothing left to refund", ErrReceipt)
+		return nil, fmt.Errorf(
+			"%w: the region's store has lost its data since: there is nothing left to refund",
+			ErrReceipt)
 	case !hmac.Equal(sealed[:sha256.Size], seal(secret, body)):
 		return nil, fmt.Errorf("%w: it was not given by this region, or was changed", ErrReceipt)
 	}
@@ -146,23 +154,29 @@ type place struct {
 
 // refunds returns the calls that refund the charges of a receipt, one for each shard, and the
 // places of their charges.
-func refunds(current *rules.Rules, r *receiptv1.Receipt) (calls []algorithms.Refund, places [][]place, err error) {
+func refunds(current *rules.Rules, r *receiptv1.Receipt) (calls []algorithms.Refund,
+	places [][]place, err error) {
 	for i, charge := range r.GetCharges() {
 		id := string(charge.GetBucket())
 		ref, err := policy.ParseBucketID(policy.BucketID(id))
 		if err != nil {
 			return nil, nil, &FieldError{"receipt", "names a bucket that cannot be read"}
 		}
-		taken := algorithms.Charge{Target: algorithms.Target{Key: current.Key(id)}, Cell: quantity.Cell(charge.GetCell())}
+		taken := algorithms.Charge{Target: algorithms.Target{Key: current.Key(id)},
+			Cell: quantity.Cell(charge.GetCell())}
 		if b := current.Find(id); b != nil {
 			taken.Terms = b.Terms(current.Region)
 		}
 		shard := store.ShardOf(taken.Key)
-		n := slices.IndexFunc(calls, func(c algorithms.Refund) bool { return store.ShardOf(c.Receipt) == shard })
+		n := slices.IndexFunc(calls,
+			func(c algorithms.Refund) bool { return store.ShardOf(c.Receipt) == shard })
 		if n < 0 {
 			n = len(calls)
-			c := algorithms.Refund{Fence: algorithms.Fence{Epoch: current.Epoch}, Receipt: store.RefundKey(shard, r.GetId()),
-				Once: store.OnceKey(shard, "none"), At: quantity.StoreTime(cmp.Or(charge.GetAtUs(), r.GetAtUs())), Cost: quantity.Units(r.GetCost())}
+			c := algorithms.Refund{Fence: algorithms.Fence{Epoch: current.Epoch},
+				Receipt: store.RefundKey(shard, r.GetId()),
+				Once:    store.OnceKey(shard, "none"),
+				At:      quantity.StoreTime(cmp.Or(charge.GetAtUs(), r.GetAtUs())),
+				Cost:    quantity.Units(r.GetCost())}
 			if once := r.GetOnce(); once != "" {
 				c.Once = onceIn(shard, once)
 			}
@@ -188,7 +202,8 @@ func (l *Limiter) refunded(limit string, back algorithms.Back, repeated bool) Re
 // Reset clears the use of one bucket in this region and returns the units that counted as used.
 // Nothing else changes. What is admitted from then on comes on top of what was admitted before, so
 // the limit does not hold in this window. Reset is for operators.
-func (l *Limiter) Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (cleared quantity.Units, err error) {
+func (l *Limiter) Reset(ctx context.Context, limit, domain string,
+	descriptors map[string]string) (cleared quantity.Units, err error) {
 	if err := (Request{Domain: domain, Descriptors: descriptors, Cost: 1}).Validate(); err != nil {
 		return 0, err
 	}
@@ -197,12 +212,14 @@ func (l *Limiter) Reset(ctx context.Context, limit, domain string, descriptors m
 	if err != nil {
 		return 0, err
 	}
-	done, err := l.store.Reset(ctx, algorithms.Reset{Fence: algorithms.Fence{Epoch: r.Epoch}, Target: r.Target(b, l.rights.ExistsUntil(b.ID))})
+	done, err := l.store.Reset(ctx, algorithms.Reset{Fence: algorithms.Fence{Epoch: r.Epoch},
+		Target: r.Target(b, l.rights.ExistsUntil(b.ID))})
 	if err != nil {
 		l.rights.Lose(ctx, b, err)
 		return 0, err
 	}
 	l.metrics.resets.WithLabelValues(limited.Name).Inc()
-	l.log.Warn("a bucket was reset: its limit does not hold in this window", "limit", limited.Name, "units", done.Used)
+	l.log.Warn("a bucket was reset: its limit does not hold in this window", "limit", limited.Name,
+		"units", done.Used)
 	return done.Used, nil
 }

@@ -24,7 +24,8 @@ func sealing(t testing.TB) (*Limiter, *receiptv1.Receipt) {
 	if err := n.tenure.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return n, &receiptv1.Receipt{Region: "here", Generation: n.store.Generation(), Id: "n1:1:1", AtUs: 1, Cost: 1,
+	return n, &receiptv1.Receipt{Region: "here", Generation: n.store.Generation(), Id: "n1:1:1",
+		AtUs: 1, Cost: 1,
 		Charges: []*receiptv1.Charge{{Bucket: []byte(d.Limits[0].Bucket(map[string]string{"account": "a"})), Cell: 1}}}
 }
 
@@ -76,26 +77,40 @@ func TestOpenReceipt(t *testing.T) {
 		refused string
 		says    string
 	}{
-		"nothing":              {"", "field", "send the receipt of a decision"},
-		"the prefix alone":     {receiptPrefix, "field", "send the receipt of a decision"},
-		"words":                {"please", "field", "send the receipt of a decision"},
-		"no base64":            {receiptPrefix + "!!!!", "field", "send the receipt of a decision"},
-		"padded":               {good + "=", "field", "send the receipt of a decision"},
-		"the seal alone":       {sealed(n.store.Secret(), nil), "receipt", `region ""`},
-		"no message":           {sealed(n.store.Secret(), []byte{0xff}), "field", "send the receipt of a decision"},
-		"10 MB of letters":     {strings.Repeat("a", 10<<20), "field", "send the receipt of a decision"},
-		"10 MB in the message": {given(t, n, with(func(r *receiptv1.Receipt) { r.Region = strings.Repeat("h", 10<<20) })), "field", "longer than any receipt"},
-		"another region":       {given(t, n, with(func(r *receiptv1.Receipt) { r.Region = "there" })), "receipt", `it is of region "there", this is "here": send it there`},
-		"an earlier loss":      {given(t, n, with(func(r *receiptv1.Receipt) { r.Generation-- })), "receipt", "lost its data"},
-		"a later generation":   {given(t, n, with(func(r *receiptv1.Receipt) { r.Generation++ })), "receipt", "lost its data"},
-		"another secret":       {sealed("guessed", body), "receipt", "not given by this region, or was changed"},
-		"no secret":            {sealed("", body), "receipt", "not given by this region, or was changed"},
-		"another's seal":       {receiptPrefix + base64.RawURLEncoding.EncodeToString(append(seal(n.store.Secret(), []byte("x")), body...)), "receipt", "was changed"},
-		"a seal of zeros":      {receiptPrefix + base64.RawURLEncoding.EncodeToString(append(make([]byte, 32), body...)), "receipt", "was changed"},
+		"nothing":          {"", "field", "send the receipt of a decision"},
+		"the prefix alone": {receiptPrefix, "field", "send the receipt of a decision"},
+		"words":            {"please", "field", "send the receipt of a decision"},
+		"no base64":        {receiptPrefix + "!!!!", "field", "send the receipt of a decision"},
+		"padded":           {good + "=", "field", "send the receipt of a decision"},
+		"the seal alone":   {sealed(n.store.Secret(), nil), "receipt", `region ""`},
+		"no message": {sealed(n.store.Secret(), []byte{0xff}), "field",
+			"send the receipt of a decision"},
+		"10 MB of letters": {strings.Repeat("a", 10<<20), "field",
+			"send the receipt of a decision"},
+		"10 MB in the message": {given(t, n,
+			with(func(r *receiptv1.Receipt) { r.Region = strings.Repeat("h", 10<<20) })), "field",
+			"longer than any receipt"},
+		"another region": {given(t, n, with(func(r *receiptv1.Receipt) { r.Region = "there" })),
+			"receipt", `it is of region "there", this is "here": send it there`},
+		"an earlier loss": {given(t, n, with(func(r *receiptv1.Receipt) { r.Generation-- })),
+			"receipt", "lost its data"},
+		"a later generation": {given(t, n, with(func(r *receiptv1.Receipt) { r.Generation++ })),
+			"receipt", "lost its data"},
+		"another secret": {sealed("guessed", body), "receipt",
+			"not given by this region, or was changed"},
+		"no secret": {sealed("", body), "receipt",
+			"not given by this region, or was changed"},
+		"another's seal": {receiptPrefix +
+			base64.RawURLEncoding.EncodeToString(append(seal(n.store.Secret(), []byte("x")),
+				body...)), "receipt", "was changed"},
+		"a seal of zeros": {receiptPrefix +
+			base64.RawURLEncoding.EncodeToString(append(make([]byte, 32), body...)), "receipt",
+			"was changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := n.open(tc.receipt)
-			if got != nil || refusal(t, err) != tc.refused || !strings.Contains(err.Error(), tc.says) {
+			if got != nil || refusal(t, err) != tc.refused || !strings.Contains(err.Error(),
+				tc.says) {
 				t.Errorf("%v, %.300v; want %q", got, err, tc.says)
 			}
 		})
@@ -112,7 +127,8 @@ func TestChangedReceipts(t *testing.T) {
 	}
 	refused := func(what string, at int, b []byte) {
 		t.Helper()
-		if got, err := n.open(receiptPrefix + base64.RawURLEncoding.EncodeToString(b)); got != nil || refusal(t, err) == "" {
+		if got, err := n.open(receiptPrefix +
+			base64.RawURLEncoding.EncodeToString(b)); got != nil || refusal(t, err) == "" {
 			t.Errorf("%s byte %d: %v is taken", what, at, got)
 		}
 	}
@@ -131,7 +147,8 @@ func TestChangedReceipts(t *testing.T) {
 	for i := range good {
 		for _, letter := range "A-_z9= \n\x00\xff" {
 			spelt := good[:i] + string(letter) + good[i+1:]
-			if got, err := n.open(spelt); err == nil && !proto.Equal(got, r) || err != nil && refusal(t, err) == "" {
+			if got, err := n.open(spelt); err == nil && !proto.Equal(got, r) || err != nil &&
+				refusal(t, err) == "" {
 				t.Errorf("%q for letter %d: %v, %v", letter, i, got, err)
 			}
 		}
@@ -189,7 +206,8 @@ func TestAnUnsealedReceiptIsNotUnpacked(t *testing.T) {
 		t.Error("taken")
 	}
 	runtime.ReadMemStats(&after)
-	t.Logf("%d bytes of receipt, %d bytes of memory", len(receipt), after.TotalAlloc-before.TotalAlloc)
+	t.Logf("%d bytes of receipt, %d bytes of memory", len(receipt),
+		after.TotalAlloc-before.TotalAlloc)
 	if after.TotalAlloc-before.TotalAlloc > 3*uint64(len(receipt)) {
 		t.Error("it was unpacked")
 	}
@@ -201,7 +219,8 @@ func FuzzOpenReceipt(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, seed := range []string{"", receiptPrefix, given(f, n, r), string(body), strings.Repeat("\xff", 40), string(policy.BucketID("1:a,"))} {
+	for _, seed := range []string{"", receiptPrefix, given(f, n, r), string(body),
+		strings.Repeat("\xff", 40), string(policy.BucketID("1:a,"))} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -106,7 +106,8 @@ func (c *cluster) connect() *store.Store {
 func (c *cluster) start(name string, d *policy.Document) *running {
 	c.t.Helper()
 	region, node, _ := strings.Cut(name, "/")
-	kept, err := journal.Open(filepath.Join(c.dir, node), journal.Options{Region: region, Node: node})
+	kept, err := journal.Open(filepath.Join(c.dir, node), journal.Options{Region: region,
+		Node: node})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -253,7 +254,8 @@ func cost(account string, units quantity.Units) Request {
 
 // limitOf is a limit of a kind, named by it.
 func limitOf(kind algorithms.Kind, units int, fields string) string {
-	return fmt.Sprintf("name: %s, algorithm: %s, limit: %d, window: 10s%s", nameOf(kind), kind, units, fields)
+	return fmt.Sprintf("name: %s, algorithm: %s, limit: %d, window: 10s%s", nameOf(kind), kind,
+		units, fields)
 }
 
 // nameOf is that name.

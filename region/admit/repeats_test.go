@@ -58,13 +58,16 @@ func TestOneIDForAllRequests(t *testing.T) {
 			d := documents.Parse(t, 1, alone, limitOf(kind, 10, ""))
 			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 				n := c.running["us/n1"]
-				want := again{charged: 10, repeated: algorithms.DefaultRepeats, denied: 1000 - 10 - algorithms.DefaultRepeats}
+				want := again{charged: 10, repeated: algorithms.DefaultRepeats,
+					denied: 1000 - 10 - algorithms.DefaultRepeats}
 				if got := n.sends(t, named("a", "x", 1), 1000); got != want {
 					t.Errorf("%+v, want %+v", got, want)
 				}
 				by := n.repeats(t)
-				if answered, anew := by["outcome=answered"], by["outcome=decided_anew"]; answered != 3 || anew != 996 {
-					t.Errorf("counted %v answered and %v decided anew, want 3 and 996", answered, anew)
+				if answered, anew := by["outcome=answered"],
+					by["outcome=decided_anew"]; answered != 3 || anew != 996 {
+					t.Errorf("counted %v answered and %v decided anew, want 3 and 996", answered,
+						anew)
 				}
 				if got := n.sends(t, named("a", "y", 1), 1); got.denied != 1 {
 					t.Errorf("another id: %+v", got)
@@ -118,7 +121,8 @@ func TestSpanningSentTooOften(t *testing.T) {
 			q := both(1)
 			q.ID, q.Receipt = "r1", false
 			r := n.tenure.Rules()
-			w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: 1, commit: true, until: time.Now().Add(time.Minute)}
+			w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: 1, commit: true,
+				until: time.Now().Add(time.Minute)}
 			w.once = onceKey(q, w.applied)
 			for range 2 {
 				if a, err := n.ask(t.Context(), w.only(w.parts()[0])); err != nil || a.err != nil {

@@ -31,7 +31,8 @@ func TestReserveIsOutOfEveryStore(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		kind := rapid.SampledFrom(algorithms.Kinds).Draw(r, "kind")
 		weight := rapid.IntRange(1, 1000)
-		weights := []string{fmt.Sprintf("us: {weight: %d}", weight.Draw(r, "us")), fmt.Sprintf("eu: {weight: %d}", weight.Draw(r, "eu")),
+		weights := []string{fmt.Sprintf("us: {weight: %d}", weight.Draw(r, "us")),
+			fmt.Sprintf("eu: {weight: %d}", weight.Draw(r, "eu")),
 			fmt.Sprintf("ap: {weight: %d}", weight.Draw(r, "ap"))}
 		units := rapid.OneOf(rapid.Int64Range(1, 30), rapid.Int64Range(1, 100_000))
 		if kind == algorithms.SlidingWindowLog {
@@ -39,17 +40,21 @@ func TestReserveIsOutOfEveryStore(t *testing.T) {
 		}
 		limit, burst := quantity.Units(units.Draw(r, "limit")), quantity.Units(0)
 		part := policy.PPM(rapid.Int64Range(1, int64(policy.PPMOne)).Draw(r, "reserve"))
-		fields := fmt.Sprintf("name: kept, algorithm: %s, limit: %d, window: 1m, local_reserve: %s", kind, limit, part)
+		fields := fmt.Sprintf("name: kept, algorithm: %s, limit: %d, window: 1m, local_reserve: %s",
+			kind, limit, part)
 		if kind.Bucket() {
 			burst = quantity.Units(units.Draw(r, "burst"))
 			fields += fmt.Sprintf(", burst: %d", burst)
 		}
 		d := documents.Parse(t, 1, weights, fields)
-		q, nodes := request(rapid.String().Draw(r, "account")), rapid.IntRange(1, 5).Draw(r, "nodes")
+		q, nodes := request(rapid.String().Draw(r, "account")), rapid.IntRange(1, 5).Draw(r,
+			"nodes")
 		var all, entitled, bursts quantity.Units
 		for _, known := range d.Regions {
-			a, other := rulesOf(t, d, known.Name).Match(asked(q))[0], rulesOf(t, d, d.Regions[0].Name).Match(asked(q))[0]
-			if f := a.Target.Terms.Entitlement; f != a.Bucket.Entitlements[known.Name] || f != other.Bucket.Entitlements[known.Name] ||
+			a, other := rulesOf(t, d, known.Name).Match(asked(q))[0],
+				rulesOf(t, d, d.Regions[0].Name).Match(asked(q))[0]
+			if f := a.Target.Terms.Entitlement; f != a.Bucket.Entitlements[known.Name] ||
+				f != other.Bucket.Entitlements[known.Name] ||
 				a.Target.Terms.Burst != other.Bucket.Bursts[known.Name] {
 				r.Fatalf("regions differ over %s: %+v and %+v", known.Name, a.Bucket, other.Bucket)
 			}
@@ -63,11 +68,13 @@ func TestReserveIsOutOfEveryStore(t *testing.T) {
 				all, bursts = all+part*quantity.Units(nodes), bursts+a.Reserve.Burst
 			}
 			if a.Bucket.Limit != limit || a.Most() > max(limit, burst) {
-				r.Fatalf("limit %d, a cost of %d may be admitted, of %d and a burst of %d", a.Bucket.Limit, a.Most(), limit, burst)
+				r.Fatalf("limit %d, a cost of %d may be admitted, of %d and a burst of %d",
+					a.Bucket.Limit, a.Most(), limit, burst)
 			}
 		}
 		if all > limit || entitled != limit || bursts != burst {
-			r.Fatalf("%d units and a burst of %d are handed out, %d entitled to, of %d and %d", all, bursts, entitled, limit, burst)
+			r.Fatalf("%d units and a burst of %d are handed out, %d entitled to, of %d and %d", all,
+				bursts, entitled, limit, burst)
 		}
 	})
 }
@@ -96,7 +103,8 @@ func TestWithoutStoreReserveOfEachKind(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(kind, ", ", tc.fields, ", ", tc.nodes), func(t *testing.T) {
 				bubble.Test(t, func(t *testing.T) {
-					n := unstarted(t, tc.nodes, documents.Parse(t, 1, hereAndThere, fmt.Sprintf("name: part, algorithm: %s, window: 1m, %s", kind, tc.fields)))
+					n := unstarted(t, tc.nodes, documents.Parse(t, 1, hereAndThere,
+						fmt.Sprintf("name: part, algorithm: %s, window: 1m, %s", kind, tc.fields)))
 					for window := range 3 {
 						time.Sleep(time.Minute)
 						if got := n.fits(t, request("a"), tc.part+10); got != tc.part {
@@ -113,7 +121,8 @@ func TestWithoutStoreReserveOfEachKind(t *testing.T) {
 // nothing.
 func TestReserveOfOneUnit(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: few, limit: 4, window: 1m, local_reserve: 0.5"))
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+			"name: few, limit: 4, window: 1m, local_reserve: 0.5"))
 		time.Sleep(time.Minute)
 		seen := map[int64]int{}
 		for account := range 50 {
@@ -132,9 +141,12 @@ func TestReserveOfOneUnit(t *testing.T) {
 // Units spent of a reserve are never charged in the store. Units spent of the store's part always
 // are, whichever document was in force.
 func TestReserveIsNotBooked(t *testing.T) {
-	with := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m, local_reserve: 0.5")).tenure.Rules().Match(asked(request("a")))[0]
-	without := unstarted(t, 1, documents.Parse(t, 2, hereAndThere, "name: minute, limit: 100, window: 1m, lending_limit: 0.5")).tenure.Rules().Match(asked(request("a")))[0]
-	for name, order := range map[string][2]rules.Applied{"a reserve, then none": {with, without}, "none, then a reserve": {without, with}} {
+	with := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+		"name: minute, limit: 100, window: 1m, local_reserve: 0.5")).tenure.Rules().Match(asked(request("a")))[0]
+	without := unstarted(t, 1, documents.Parse(t, 2, hereAndThere,
+		"name: minute, limit: 100, window: 1m, lending_limit: 0.5")).tenure.Rules().Match(asked(request("a")))[0]
+	for name, order := range map[string][2]rules.Applied{"a reserve, then none": {with, without},
+		"none, then a reserve": {without, with}} {
 		f, now := newFallback(1, nil), time.Unix(6000, 0)
 		for _, a := range order {
 			if m := f.take(a, 3, true, now); !m.room {
@@ -143,7 +155,8 @@ func TestReserveIsNotBooked(t *testing.T) {
 		}
 		spare := f.take(order[1], 2, true, now)
 		f.giveBack(order[1], 2, spare.window)
-		if all := f.unsettled(9); len(all) != 1 || all[0].units != 3 || f.status() != (LocalStatus{Buckets: 1, Units: 6, Unbooked: 3, Bytes: bytesOfA}) {
+		if all := f.unsettled(9); len(all) != 1 || all[0].units != 3 ||
+			f.status() != (LocalStatus{Buckets: 1, Units: 6, Unbooked: 3, Bytes: bytesOfA}) {
 			t.Errorf("%s: to be booked %+v, status %+v", name, all, f.status())
 		}
 		if got := f.settled(f.unsettled(9)[0]); got != 3 || len(f.unsettled(9)) != 0 {
@@ -158,29 +171,31 @@ func TestReserveIsNotBooked(t *testing.T) {
 
 // A store that comes back is not charged with the reserve: its whole part is left.
 func TestReserveLeavesTheStoreAlone(t *testing.T) {
-	started(t, documents.Parse(t, 1, alone, "name: long, limit: 400, window: 1m, local_reserve: 0.2"), []string{"us/n1"}, func(t *testing.T, c *cluster) {
-		us := c.running["us/n1"]
-		nextCell(time.Minute)
-		us.check(t, request("a"))
-		time.Sleep(37 * time.Millisecond) // at no moment at which the store is tried again
-		us.breakers.trip(us.store.Shards()[0])
-		for range 3 {
-			if d := us.check(t, request("a")); !d.Allowed || d.Reason != StoreFailureLocal {
-				t.Errorf("without the store: %+v", d)
+	started(t, documents.Parse(t, 1, alone,
+		"name: long, limit: 400, window: 1m, local_reserve: 0.2"), []string{"us/n1"},
+		func(t *testing.T, c *cluster) {
+			us := c.running["us/n1"]
+			nextCell(time.Minute)
+			us.check(t, request("a"))
+			time.Sleep(37 * time.Millisecond) // at no moment at which the store is tried again
+			us.breakers.trip(us.store.Shards()[0])
+			for range 3 {
+				if d := us.check(t, request("a")); !d.Allowed || d.Reason != StoreFailureLocal {
+					t.Errorf("without the store: %+v", d)
+				}
 			}
-		}
-		if got := us.Local(); got != (LocalStatus{Buckets: 1, Units: 3, Bytes: bytesOfA}) {
-			t.Errorf("admitted without the store: %+v", got)
-		}
-		time.Sleep(5 * time.Second)
-		if d := us.check(t, request("a")); d.Reason != WithinLimit || d.Remaining != 318 {
-			t.Errorf("with the store again: %+v", d)
-		}
-		if err := us.SettleAll(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if got := us.inspect(t, "long", request("a")); got.Used != 2 || got.Entitlement != 320 {
-			t.Errorf("in the store: %+v", got)
-		}
-	})
+			if got := us.Local(); got != (LocalStatus{Buckets: 1, Units: 3, Bytes: bytesOfA}) {
+				t.Errorf("admitted without the store: %+v", got)
+			}
+			time.Sleep(5 * time.Second)
+			if d := us.check(t, request("a")); d.Reason != WithinLimit || d.Remaining != 318 {
+				t.Errorf("with the store again: %+v", d)
+			}
+			if err := us.SettleAll(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if got := us.inspect(t, "long", request("a")); got.Used != 2 || got.Entitlement != 320 {
+				t.Errorf("in the store: %+v", got)
+			}
+		})
 }

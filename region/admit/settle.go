@@ -26,8 +26,9 @@ func (l *Limiter) SettleLocal(ctx context.Context) {
 			continue
 		}
 		charged, buckets = append(charged, one), append(buckets, b)
-		calls = append(calls, algorithms.Book{Fence: algorithms.Fence{Epoch: b.Epoch}, Target: current.Target(b, l.rights.Exists(b)),
-			Node: l.config.Node, Window: one.window, Units: one.units})
+		calls = append(calls, algorithms.Book{Fence: algorithms.Fence{Epoch: b.Epoch},
+			Target: current.Target(b, l.rights.Exists(b)),
+			Node:   l.config.Node, Window: one.window, Units: one.units})
 	}
 	for i, res := range l.store.Book(ctx, calls) {
 		switch {

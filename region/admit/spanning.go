@@ -82,7 +82,8 @@ func onceIn(shard store.Shard, once string) string {
 func (l *Limiter) decideParts(ctx context.Context, w waiting, parts []part) (answered, error) {
 	whole := answered{decided: algorithms.Decided{Repeated: true,
 		Buckets: make([]algorithms.State, len(w.applied)),
-		Answers: []algorithms.Answer{{Admitted: true, Verdicts: make([]algorithms.Verdict, len(w.applied))}}},
+		Answers: []algorithms.Answer{{Admitted: true, Verdicts: make([]algorithms.Verdict,
+			len(w.applied))}}},
 		times: make([]quantity.StoreTime, len(w.applied))}
 	var charged []algorithms.Refund
 	undo := func() {
@@ -137,7 +138,8 @@ func (l *Limiter) decideAnew(ctx context.Context, w waiting, parts []part) (answ
 func (a *answered) add(p part, own answered) {
 	d, answer := &a.decided, own.decided.Answers[own.index]
 	for n, i := range p.of {
-		d.Buckets[i], d.Answers[0].Verdicts[i], a.times[i] = own.decided.Buckets[n], answer.Verdicts[n], own.decided.Now
+		d.Buckets[i], d.Answers[0].Verdicts[i], a.times[i] = own.decided.Buckets[n],
+			answer.Verdicts[n], own.decided.Now
 	}
 	d.Answers[0].Admitted = d.Answers[0].Admitted && answer.Admitted
 	d.Repeated = d.Repeated && own.decided.Repeated
@@ -156,12 +158,14 @@ func (a *answered) unheard(p part) {
 
 // chargeOf returns the refund call that takes back the charge of a part.
 func (l *Limiter) chargeOf(own waiting, shard store.Shard, a answered) algorithms.Refund {
-	c := algorithms.Refund{Fence: algorithms.Fence{Epoch: own.rules.Epoch}, At: a.decided.Now, Cost: own.cost,
+	c := algorithms.Refund{Fence: algorithms.Fence{Epoch: own.rules.Epoch}, At: a.decided.Now,
+		Cost:    own.cost,
 		Receipt: store.RefundKey(shard, fmt.Sprintf("%s:%d", l.life, l.receipts.Add(1))),
 		Once:    cmp.Or(own.once, store.OnceKey(shard, "none"))}
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		if v.Retry == 0 { // a shadow limit without room was not charged
-			charged, state := algorithms.Charge{Target: own.applied[i].Target.Target}, a.decided.Buckets[i]
+			charged, state := algorithms.Charge{Target: own.applied[i].Target.Target},
+				a.decided.Buckets[i]
 			charged.ExistsUntil, charged.Cell = state.ExistsUntil, state.Cell
 			c.Charges = append(c.Charges, charged)
 		}

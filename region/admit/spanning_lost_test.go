@@ -22,22 +22,23 @@ func (c *cluster) deletes(key string) {
 // TestSpanningRepeatedPartStays: an admitted request is sent again after one of its shards lost its
 // data. What the first attempt charged in the other shard stays charged.
 func TestSpanningRepeatedPartStays(t *testing.T) {
-	spanned(t, []string{perAccount, perAddress + ", on_store_failure: deny"}, func(t *testing.T, c *cluster, n *running) {
-		q := both(2)
-		q.ID = "r1"
-		if d := n.check(t, q); !d.Allowed {
-			t.Fatalf("%+v", d)
-		}
-		r := n.tenure.Rules()
-		parts := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors)}.parts()
-		c.deletes(store.TokenKey(parts[1].shard))
-		if d := n.check(t, q); d.Allowed {
-			t.Errorf("admitted while a shard is lost: %+v", d)
-		}
-		if used := n.used(t, "per-account", q); used != 2 {
-			t.Errorf("%d used of the first part, which had admitted 2", used)
-		}
-	})
+	spanned(t, []string{perAccount, perAddress + ", on_store_failure: deny"},
+		func(t *testing.T, c *cluster, n *running) {
+			q := both(2)
+			q.ID = "r1"
+			if d := n.check(t, q); !d.Allowed {
+				t.Fatalf("%+v", d)
+			}
+			r := n.tenure.Rules()
+			parts := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors)}.parts()
+			c.deletes(store.TokenKey(parts[1].shard))
+			if d := n.check(t, q); d.Allowed {
+				t.Errorf("admitted while a shard is lost: %+v", d)
+			}
+			if used := n.used(t, "per-account", q); used != 2 {
+				t.Errorf("%d used of the first part, which had admitted 2", used)
+			}
+		})
 }
 
 // TestSpanningTakesNothingBackOfADeletedBucket: a bucket of a charged part is deleted before
@@ -48,7 +49,8 @@ func TestSpanningTakesNothingBackOfADeletedBucket(t *testing.T) {
 		n.check(t, both(3))
 		q := both(2)
 		r := n.tenure.Rules()
-		w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: q.Cost, commit: true, until: time.Now().Add(time.Minute)}
+		w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: q.Cost,
+			commit: true, until: time.Now().Add(time.Minute)}
 		p := w.parts()[0]
 		own := w.only(p)
 		a, err := n.ask(t.Context(), own)

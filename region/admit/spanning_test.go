@@ -35,7 +35,8 @@ func spanned(t *testing.T, limits []string, f func(t *testing.T, c *cluster, n *
 
 // both is a request to which limits of an account and of an address apply, in two shards.
 func both(units quantity.Units) Request {
-	return Request{Domain: "api", Descriptors: map[string]string{"account": "42", "address": "10.0.0.1"}, Cost: units, Receipt: true}
+	return Request{Domain: "api", Descriptors: map[string]string{"account": "42",
+		"address": "10.0.0.1"}, Cost: units, Receipt: true}
 }
 
 const (
@@ -52,7 +53,8 @@ func (n *running) shardsOf(q Request) int {
 // wantUsed fails the test unless so much counts against both limits.
 func (n *running) wantUsed(t *testing.T, account, address quantity.Units) {
 	t.Helper()
-	if a, b := n.used(t, "per-account", both(1)), n.used(t, "per-address", both(1)); a != account || b != address {
+	if a, b := n.used(t, "per-account", both(1)), n.used(t, "per-address", both(1)); a != account ||
+		b != address {
 		t.Errorf("used %d and %d, want %d and %d", a, b, account, address)
 	}
 }
@@ -66,14 +68,17 @@ func TestSpanningDenialSpendsNothing(t *testing.T) {
 				t.Fatalf("the limits are in %d shards: this test proves nothing", got)
 			}
 			d := n.check(t, both(3))
-			if !d.Allowed || d.Limit != "per-address" || d.Remaining != 2 || d.At != quantity.StoreTime(time.Now().UnixMicro()) || d.ResetAfter != time.Hour {
+			if !d.Allowed || d.Limit != "per-address" || d.Remaining != 2 ||
+				d.At != quantity.StoreTime(time.Now().UnixMicro()) || d.ResetAfter != time.Hour {
 				t.Errorf("%+v, want 2 of per-address left", d)
 			}
-			if d, err := n.Peek(t.Context(), both(2)); err != nil || !d.Allowed || d.Remaining != 0 {
+			if d, err := n.Peek(t.Context(), both(2)); err != nil || !d.Allowed ||
+				d.Remaining != 0 {
 				t.Errorf("peeked %+v, %v", d, err)
 			}
 			n.wantUsed(t, 3, 3)
-			if d := n.check(t, both(3)); d.Allowed || d.Limit != "per-address" || d.Reason != OverLimit || d.RetryAfter != time.Hour {
+			if d := n.check(t, both(3)); d.Allowed || d.Limit != "per-address" ||
+				d.Reason != OverLimit || d.RetryAfter != time.Hour {
 				t.Errorf("%+v, want a denial by per-address", d)
 			}
 			n.wantUsed(t, 3, 3)
@@ -110,14 +115,16 @@ func TestSpanningRequestID(t *testing.T) {
 		q := both(2)
 		q.ID = "r1"
 		first, second := n.check(t, q), n.check(t, q)
-		if !first.Allowed || first.Repeated || !second.Allowed || !second.Repeated || second.Receipt != first.Receipt {
+		if !first.Allowed || first.Repeated || !second.Allowed || !second.Repeated ||
+			second.Receipt != first.Receipt {
 			t.Errorf("%+v, then %+v", first, second)
 		}
 		n.wantUsed(t, 2, 2)
 		r := n.tenure.Rules()
 		half := q
 		half.ID = "r2"
-		w := waiting{rules: r, applied: r.Match(asked(half)), cost: 2, commit: true, until: time.Now().Add(time.Minute)}
+		w := waiting{rules: r, applied: r.Match(asked(half)), cost: 2, commit: true,
+			until: time.Now().Add(time.Minute)}
 		w.once = onceKey(half, w.applied)
 		if a, err := n.ask(t.Context(), w.only(w.parts()[0])); err != nil || a.err != nil {
 			t.Fatalf("%+v, %v", a, err)
@@ -157,30 +164,34 @@ func TestSpanningQueuesComeLast(t *testing.T) {
 // TestSpanningFailure: where a shard fails after another was charged, that is given back, and the
 // request is decided without the store; the shard is opened anew by itself.
 func TestSpanningFailure(t *testing.T) {
-	spanned(t, []string{perAccount + ", on_store_failure: deny", perAddress}, func(t *testing.T, c *cluster, n *running) {
-		n.check(t, both(1))
-		r := n.tenure.Rules()
-		broken := waiting{rules: r, applied: r.Match(asked(both(1)))}.parts()[1].shard
-		del := redis.NewClient(&redis.Options{Addr: strings.TrimPrefix(c.server.URL, "redis://")})
-		defer del.Close()
-		if err := del.Del(t.Context(), store.TokenKey(broken)).Err(); err != nil {
-			t.Fatal(err)
-		}
-		known := n.tenure.Generation()
-		if d := n.check(t, both(1)); d.Allowed || d.Reason != StoreFailure {
-			t.Errorf("%+v, want %s", d, StoreFailure)
-		}
-		c.within(5*time.Second, "the store to be opened anew", func() bool { return n.tenure.Generation() > known })
-		if used := n.used(t, "per-account", both(1)); used != 1 {
-			t.Errorf("%d units used, want 1: a failure's charge was not given back", used)
-		}
-	})
+	spanned(t, []string{perAccount + ", on_store_failure: deny", perAddress},
+		func(t *testing.T, c *cluster, n *running) {
+			n.check(t, both(1))
+			r := n.tenure.Rules()
+			broken := waiting{rules: r, applied: r.Match(asked(both(1)))}.parts()[1].shard
+			del := redis.NewClient(&redis.Options{Addr: strings.TrimPrefix(c.server.URL,
+				"redis://")})
+			defer del.Close()
+			if err := del.Del(t.Context(), store.TokenKey(broken)).Err(); err != nil {
+				t.Fatal(err)
+			}
+			known := n.tenure.Generation()
+			if d := n.check(t, both(1)); d.Allowed || d.Reason != StoreFailure {
+				t.Errorf("%+v, want %s", d, StoreFailure)
+			}
+			c.within(5*time.Second, "the store to be opened anew",
+				func() bool { return n.tenure.Generation() > known })
+			if used := n.used(t, "per-account", both(1)); used != 1 {
+				t.Errorf("%d units used, want 1: a failure's charge was not given back", used)
+			}
+		})
 }
 
 // TestSpanningTogether: whatever many requests on overlapping limits are answered, what was
 // admitted is what is charged at the end, and no limit is exceeded.
 func TestSpanningTogether(t *testing.T) {
-	accounts, addresses := "name: per-account, limit: 60, window: 1h", "name: per-address, key: [address], algorithm: token_bucket, limit: 60, window: 24h"
+	accounts, addresses := "name: per-account, limit: 60, window: 1h",
+		"name: per-address, key: [address], algorithm: token_bucket, limit: 60, window: 24h"
 	spanned(t, []string{accounts, addresses}, func(t *testing.T, c *cluster, n *running) {
 		var admitted [2][4]atomic.Int64
 		var all sync.WaitGroup
@@ -189,8 +200,10 @@ func TestSpanningTogether(t *testing.T) {
 				random := rand.New(rand.NewPCG(uint64(worker), 7))
 				for range 60 {
 					a, b := random.IntN(4), random.IntN(4)
-					q := Request{Domain: "api", Cost: quantity.Units(1 + random.Int64N(3)), Descriptors: map[string]string{
-						"account": fmt.Sprint("account ", a), "address": fmt.Sprint("address ", b)}}
+					q := Request{Domain: "api", Cost: quantity.Units(1 + random.Int64N(3)),
+						Descriptors: map[string]string{
+							"account": fmt.Sprint("account ", a), "address": fmt.Sprint("address ",
+								b)}}
 					if d, err := n.Check(context.Background(), q); err != nil {
 						t.Error(err)
 					} else if d.Allowed {
@@ -202,9 +215,12 @@ func TestSpanningTogether(t *testing.T) {
 		}
 		all.Wait()
 		for i := range 4 {
-			q := Request{Domain: "api", Descriptors: map[string]string{"account": fmt.Sprint("account ", i), "address": fmt.Sprint("address ", i)}}
+			q := Request{Domain: "api",
+				Descriptors: map[string]string{"account": fmt.Sprint("account ", i),
+					"address": fmt.Sprint("address ", i)}}
 			for k, limit := range []string{"per-account", "per-address"} {
-				if got, used := quantity.Units(admitted[k][i].Load()), n.used(t, limit, q); got != used || got > 60 || got < 50 {
+				if got, used := quantity.Units(admitted[k][i].Load()),
+					n.used(t, limit, q); got != used || got > 60 || got < 50 {
 					t.Errorf("%s %d: %d admitted, %d charged of 60", limit, i, got, used)
 				}
 			}

@@ -18,7 +18,8 @@ import (
 func batchOf(n int) *quotadv1.CheckBatchRequest {
 	m := &quotadv1.CheckBatchRequest{}
 	for i := range n {
-		m.Requests = append(m.Requests, &quotadv1.CheckRequest{Domain: "api", Cost: proto.Int64(int64(i + 1))})
+		m.Requests = append(m.Requests, &quotadv1.CheckRequest{Domain: "api",
+			Cost: proto.Int64(int64(i + 1))})
 	}
 	return m
 }
@@ -39,7 +40,10 @@ func TestBatch(t *testing.T) {
 					return nil
 				},
 				decide: func(q admit.Request) (admit.Decision, error) {
-					return admit.Decision{Allowed: q.Cost%2 == 0, Reason: admit.OverLimit, Remaining: q.Cost, Repeated: q.ID == "again", Receipt: receipts[q.Receipt]}, nil
+					return admit.Decision{Allowed: q.Cost%2 == 0, Reason: admit.OverLimit,
+							Remaining: q.Cost, Repeated: q.ID == "again",
+							Receipt: receipts[q.Receipt]},
+						nil
 				},
 			}
 			m := batchOf(size)
@@ -54,7 +58,8 @@ func TestBatch(t *testing.T) {
 				t.Fatalf("%d decisions for %d requests", len(got.Decisions), size)
 			}
 			for i, d := range got.Decisions {
-				if cost := int64(i + 1); d.Remaining != cost || d.Allowed != (cost%2 == 0) || d.Repeated != (i%3 == 1) || d.Receipt != receipts[i%4 == 0] {
+				if cost := int64(i + 1); d.Remaining != cost || d.Allowed != (cost%2 == 0) ||
+					d.Repeated != (i%3 == 1) || d.Receipt != receipts[i%4 == 0] {
 					t.Errorf("decision %d is %v", i, d)
 				}
 			}
@@ -73,7 +78,8 @@ func TestBatchRefused(t *testing.T) {
 	m.Requests[3].Domain = ""
 	m.Requests[4].Descriptors = map[string]string{"\n": strings.Repeat("x", 257)}
 	_, err := client.CheckBatch(t.Context(), m)
-	wantViolations(t, err, "requests[1].cost", "requests[2].request_id", "requests[3].domain", `requests[4].descriptors["\n"]`)
+	wantViolations(t, err, "requests[1].cost", "requests[2].request_id", "requests[3].domain",
+		`requests[4].descriptors["\n"]`)
 	_, err = client.CheckBatch(t.Context(), batchOf(101))
 	wantViolations(t, err, "requests")
 	if checked, _ := node.asked(); checked != 0 {
@@ -87,7 +93,8 @@ func TestBatchOfTheLargestRequests(t *testing.T) {
 	for i, q := range m.Requests {
 		q.Domain, q.Descriptors = strings.Repeat("d", 63), map[string]string{}
 		for n := range admit.MaxDescriptors {
-			q.Descriptors[fmt.Sprintf("%0*d", admit.MaxNameBytes, n)] = strings.Repeat("v", admit.MaxValueBytes)
+			q.Descriptors[fmt.Sprintf("%0*d", admit.MaxNameBytes, n)] = strings.Repeat("v",
+				admit.MaxValueBytes)
 		}
 		q.Cost = proto.Int64(1<<51 - int64(i))
 		q.RequestId, q.Receipt = strings.Repeat("r", admit.MaxIDBytes), true
@@ -96,7 +103,8 @@ func TestBatchOfTheLargestRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Requests[0].Domain = strings.Repeat("d", maxMessageBytes)
-	if _, err := quota(t, &fakeNode{}).CheckBatch(t.Context(), m); status.Code(err) != codes.ResourceExhausted {
+	if _, err := quota(t, &fakeNode{}).CheckBatch(t.Context(),
+		m); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a larger message is %v, want ResourceExhausted", err)
 	}
 }
@@ -109,12 +117,14 @@ func TestBatchError(t *testing.T) {
 		}
 		return admit.Decision{Allowed: true}, nil
 	}}
-	if _, err := quota(t, node).CheckBatch(t.Context(), batchOf(5)); status.Code(err) != codes.DeadlineExceeded {
+	if _, err := quota(t, node).CheckBatch(t.Context(),
+		batchOf(5)); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("got %v, want DeadlineExceeded", err)
 	}
 }
 
 func checkOf(q admit.Request) *quotadv1.CheckRequest {
 	cost := int64(q.Cost)
-	return &quotadv1.CheckRequest{Domain: q.Domain, Descriptors: q.Descriptors, Cost: &cost, RequestId: q.ID, Receipt: q.Receipt}
+	return &quotadv1.CheckRequest{Domain: q.Domain, Descriptors: q.Descriptors, Cost: &cost,
+		RequestId: q.ID, Receipt: q.Receipt}
 }

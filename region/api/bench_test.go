@@ -37,9 +37,12 @@ func BenchmarkCheckGRPC(b *testing.B) {
 	check := func(ctx context.Context) error { return allowed(client.Check(ctx, m)) }
 	handle := func(ctx context.Context) error { return allowed(handler.Check(ctx, m)) }
 	for _, callers := range []int{1, 4} {
-		b.Run(fmt.Sprintf("check/callers=%d", callers), func(b *testing.B) { percentiles(b, callers, check) })
-		b.Run(fmt.Sprintf("handler/callers=%d", callers), func(b *testing.B) { percentiles(b, callers, handle) })
-		b.Run(fmt.Sprintf("evalsha/callers=%d", callers), func(b *testing.B) { percentiles(b, callers, bareScript(b, node)) })
+		b.Run(fmt.Sprintf("check/callers=%d", callers),
+			func(b *testing.B) { percentiles(b, callers, check) })
+		b.Run(fmt.Sprintf("handler/callers=%d", callers),
+			func(b *testing.B) { percentiles(b, callers, handle) })
+		b.Run(fmt.Sprintf("evalsha/callers=%d", callers),
+			func(b *testing.B) { percentiles(b, callers, bareScript(b, node)) })
 	}
 }
 
@@ -59,10 +62,14 @@ func bareScript(b *testing.B, node *realNode) func(context.Context) error {
 	})
 	limit := &node.policy.Limits[0]
 	bucket := store.BucketKey(store.Whole, string(limit.Bucket(map[string]string{"account": "42"})))
-	guard := algorithms.Fence{Generation: node.store.Generation(), Epoch: node.policy.Epoch().String()}
-	terms := algorithms.Terms{Kind: limit.Algorithm, Window: limit.Window.Microseconds(), Cell: limit.Cell().Microseconds(),
-		Tick: algorithms.Tick(limit.Algorithm, limit.Limit, limit.Window.Microseconds()), Entitlement: limit.Limit}
-	call := algorithms.Decide{Fence: guard, Commit: true, Costs: []quantity.Units{1}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: bucket, Terms: terms}}}}
+	guard := algorithms.Fence{Generation: node.store.Generation(),
+		Epoch: node.policy.Epoch().String()}
+	terms := algorithms.Terms{Kind: limit.Algorithm, Window: limit.Window.Microseconds(),
+		Cell:        limit.Cell().Microseconds(),
+		Tick:        algorithms.Tick(limit.Algorithm, limit.Limit, limit.Window.Microseconds()),
+		Entitlement: limit.Limit}
+	call := algorithms.Decide{Fence: guard, Commit: true, Costs: []quantity.Units{1},
+		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: bucket, Terms: terms}}}}
 	if err := client.ScriptLoad(b.Context(), algorithms.DecideScript.Source).Err(); err != nil {
 		b.Fatal(err)
 	}

@@ -39,14 +39,17 @@ type Rights struct {
 
 func newBucket(b region.Bucket) Bucket {
 	found := b.Inspected
-	a := Bucket{Limit: b.Limit.Name, LimitUnits: b.Limit.Limit, Algorithm: b.Terms.Kind, Entitlement: b.Terms.Entitlement,
-		Share: found.Share, NextShare: found.NextShare, Cell: found.Cell, Used: found.Used, Fading: found.Fading, Free: found.Free,
+	a := Bucket{Limit: b.Limit.Name, LimitUnits: b.Limit.Limit, Algorithm: b.Terms.Kind,
+		Entitlement: b.Terms.Entitlement,
+		Share:       found.Share, NextShare: found.NextShare, Cell: found.Cell, Used: found.Used,
+		Fading: found.Fading, Free: found.Free,
 		Rights: []Rights{}}
 	if b.Terms.Kind.Bucket() {
 		a.Burst = &b.Terms.Burst
 	}
 	for _, r := range found.Rows {
-		rights := Rights{Cell: r.Cell, Region: r.Peer, Lent: r.Lent, Returned: r.Returned, Borrowed: r.Borrowed, Regained: r.Regained}
+		rights := Rights{Cell: r.Cell, Region: r.Peer, Lent: r.Lent, Returned: r.Returned,
+			Borrowed: r.Borrowed, Regained: r.Regained}
 		if b.Terms.Kind == algorithms.TokenBucket {
 			rights.BurstLent, rights.BurstBorrowed = &r.BurstLent, &r.BurstBorrowed
 		}

@@ -17,12 +17,14 @@ func TestCaller(t *testing.T) {
 	node := &fakeNode{decision: admit.Decision{Allowed: true}}
 	s := newServer(t, node, quiet())
 	handler := &service{server: s, node: node}
-	ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP("10.0.0.7"), Port: 4000}})
+	ctx := peer.NewContext(t.Context(),
+		&peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP("10.0.0.7"), Port: 4000}})
 	m := &quotadv1.CheckRequest{Domain: "api"}
 	if _, err := handler.Check(ctx, m); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := handler.CheckBatch(ctx, &quotadv1.CheckBatchRequest{Requests: []*quotadv1.CheckRequest{m}}); err != nil {
+	if _, err := handler.CheckBatch(ctx,
+		&quotadv1.CheckBatchRequest{Requests: []*quotadv1.CheckRequest{m}}); err != nil {
 		t.Fatal(err)
 	}
 	r := httptest.NewRequest("POST", "/v1/check", strings.NewReader(`{"domain":"api"}`))

@@ -37,7 +37,8 @@ func (s *Server) cut(w http.ResponseWriter, r *http.Request) {
 	}
 	answer(w, r, decodeCut, func(q cutting) (any, error) {
 		cut, err := s.cutter.Cut(q.region, q.direction, q.d)
-		return cutAnswer{q.region, q.direction, Milliseconds(q.d), append([]netip.Addr{}, cut...)}, err
+		return cutAnswer{q.region, q.direction, Milliseconds(q.d), append([]netip.Addr{}, cut...)},
+			err
 	})
 }
 
@@ -82,17 +83,22 @@ func decodeCut(body []byte) (q cutting, err error) {
 	case err != nil:
 		return cutting{}, err
 	case q.region == "":
-		return cutting{}, &admit.FieldError{Field: "region", Problem: "is missing; name the region to cut off"}
+		return cutting{}, &admit.FieldError{Field: "region",
+			Problem: "is missing; name the region to cut off"}
 	case !slices.Contains(cutDirections, q.direction):
-		return cutting{}, &admit.FieldError{Field: "direction", Problem: "is " + quote(q.direction) + "; give " + strings.Join(cutDirections, ", ")}
+		return cutting{}, &admit.FieldError{Field: "direction", Problem: "is " +
+			quote(q.direction) + "; give " + strings.Join(cutDirections, ", ")}
 	case heal && length != "":
-		return cutting{}, &admit.FieldError{Field: "for", Problem: "means nothing to a heal; leave it or heal out"}
+		return cutting{}, &admit.FieldError{Field: "for",
+			Problem: "means nothing to a heal; leave it or heal out"}
 	case heal:
 		return q, nil
 	}
 	q.d, err = time.ParseDuration(length)
 	if err != nil || q.d <= 0 || q.d > maxCut {
-		return cutting{}, &admit.FieldError{Field: "for", Problem: fmt.Sprintf("is %s; give how long to cut, above 0 and at most 10m, such as 5s", quote(length))}
+		return cutting{}, &admit.FieldError{Field: "for",
+			Problem: fmt.Sprintf("is %s; give how long to cut, above 0 and at most 10m, such as 5s",
+				quote(length))}
 	}
 	return q, nil
 }

@@ -51,8 +51,10 @@ type Decision struct {
 const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
 
 func newDecision(d admit.Decision) *Decision {
-	j := &Decision{Allowed: d.Allowed, Reason: d.Reason, Limit: d.Limit, Algorithm: string(d.Algorithm), Node: d.Node, Region: d.Region,
-		Degraded: d.Degraded, Sequence: d.Sequence, Shadowed: d.Shadowed, Repeated: d.Repeated, Receipt: d.Receipt}
+	j := &Decision{Allowed: d.Allowed, Reason: d.Reason, Limit: d.Limit,
+		Algorithm: string(d.Algorithm), Node: d.Node, Region: d.Region,
+		Degraded: d.Degraded, Sequence: d.Sequence, Shadowed: d.Shadowed, Repeated: d.Repeated,
+		Receipt: d.Receipt}
 	if d.Limit != "" {
 		j.LimitUnits, j.Entitlement = &d.LimitUnits, &d.Entitlement
 	}
@@ -66,7 +68,8 @@ func newDecision(d admit.Decision) *Decision {
 		j.Delay = (*Milliseconds)(&d.Delay)
 	}
 	if d.At != 0 {
-		j.Cell, j.Share, j.At = &d.Cell, &d.Share, time.UnixMicro(int64(d.At)).UTC().Format(timeLayout)
+		j.Cell, j.Share, j.At = &d.Cell, &d.Share,
+			time.UnixMicro(int64(d.At)).UTC().Format(timeLayout)
 	}
 	return j
 }

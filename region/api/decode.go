@@ -26,7 +26,8 @@ func wellFormed(body []byte) error {
 	var syntax *json.SyntaxError
 	var value json.RawMessage
 	if err := json.Unmarshal(body, &value); errors.As(err, &syntax) {
-		return &admit.FieldError{Field: wholeBody, Problem: fmt.Sprintf("is not one JSON value: %v, at byte %d", syntax, syntax.Offset)}
+		return &admit.FieldError{Field: wholeBody,
+			Problem: fmt.Sprintf("is not one JSON value: %v, at byte %d", syntax, syntax.Offset)}
 	}
 	return nil
 }
@@ -103,7 +104,8 @@ func (d *decoder) text(field string) (string, error) {
 		return "", &admit.FieldError{Field: field, Problem: "is not valid UTF-8"}
 	}
 	if !wholeCharacters(raw) {
-		return "", &admit.FieldError{Field: field, Problem: `has half a character (a \u escape of a lone surrogate)`}
+		return "", &admit.FieldError{Field: field,
+			Problem: `has half a character (a \u escape of a lone surrogate)`}
 	}
 	return s, nil
 }
@@ -116,7 +118,8 @@ func (d *decoder) truth(field string) (bool, error) {
 	}
 	b, ok := t.(bool)
 	if !ok {
-		return false, &admit.FieldError{Field: field, Problem: "must be true or false, without quotes"}
+		return false, &admit.FieldError{Field: field,
+			Problem: "must be true or false, without quotes"}
 	}
 	return b, nil
 }

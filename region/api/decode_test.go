@@ -97,62 +97,98 @@ func TestDecodeRequest(t *testing.T) {
 	}{
 		{"no descriptors", `{"domain":"api"}`, nil, ""},
 		{"empty descriptors", `{"domain":"api","descriptors":{}}`, map[string]string{}, ""},
-		{"blanks", " {\n\t\"domain\" : \"api\" , \"descriptors\" : { \"account\" : \"42\" } }\r\n", account("42"), ""},
+		{"blanks", " {\n\t\"domain\" : \"api\" , \"descriptors\" : { \"account\" : \"42\" } }\r\n",
+			account("42"), ""},
 		{"odd characters", `{"domain":"api","descriptors":{"account":"}{*\u0000\r\n\u202e\\ud800"}}`, account("}{*\x00\r\n\u202e\\ud800"), ""},
-		{"an escaped pair", `{"domain":"api","descriptors":{"account":"\uD83D\ude00"}}`, account("😀"), ""},
-		{"the replacement character itself", `{"domain":"api","descriptors":{"account":"\ufffd�"}}`, account("��"), ""},
-		{"names escaped", `{"\u0064omain":"api","descriptors":{"\u0061ccount":"42"}}`, account("42"), ""},
-		{"composed is not decomposed", "{\"domain\":\"api\",\"descriptors\":{\"\u00e9\":\"1\",\"e\u0301\":\"2\"}}", map[string]string{"\u00e9": "1", "e\u0301": "2"}, ""},
+		{"an escaped pair", `{"domain":"api","descriptors":{"account":"\uD83D\ude00"}}`,
+			account("😀"), ""},
+		{"the replacement character itself", `{"domain":"api","descriptors":{"account":"\ufffd�"}}`,
+			account("��"), ""},
+		{"names escaped", `{"\u0064omain":"api","descriptors":{"\u0061ccount":"42"}}`,
+			account("42"), ""},
+		{"composed is not decomposed",
+			"{\"domain\":\"api\",\"descriptors\":{\"\u00e9\":\"1\",\"e\u0301\":\"2\"}}",
+			map[string]string{"\u00e9": "1", "e\u0301": "2"}, ""},
 
 		{"empty", ``, nil, "body: is not one JSON value: unexpected end"},
 		{"cut short", `{"domain":"api"`, nil, "body: is not one JSON value: unexpected end"},
-		{"trailing text", `{"domain":"api"} x`, nil, "body: is not one JSON value: invalid character 'x' after top-level value, at byte 18"},
-		{"two values", `{"domain":"api"}{}`, nil, "body: is not one JSON value: invalid character '{' after top-level value"},
+		{"trailing text", `{"domain":"api"} x`, nil,
+			"body: is not one JSON value: invalid character 'x' after top-level value, at byte 18"},
+		{"two values", `{"domain":"api"}{}`, nil,
+			"body: is not one JSON value: invalid character '{' after top-level value"},
 		{"trailing comma", `{"domain":"api",}`, nil, "body: is not one JSON value: "},
 		{"comment", `{"domain":"api"/**/}`, nil, "body: is not one JSON value: "},
 		{"byte order mark", "\ufeff{\"domain\":\"api\"}", nil, "body: is not one JSON value: "},
 		{"deep", strings.Repeat("[", 20000), nil, "body: is not one JSON value: "},
 		{"a list", `[{"domain":"api"}]`, nil, "body: must be a JSON object"},
 		{"null", `null`, nil, "body: must be a JSON object"},
-		{"unknown field", `{"domain":"api","hits\n":1}`, nil, `body: has the unknown field "hits\n"; there are`},
-		{"long unknown field", `{"domain":"api","` + strings.Repeat("é", 60) + `":1}`, nil, `body: has the unknown field "` + strings.Repeat(`\u00e9`, 32) + `"...;`},
+		{"unknown field", `{"domain":"api","hits\n":1}`, nil,
+			`body: has the unknown field "hits\n"; there are`},
+		{"long unknown field", `{"domain":"api","` + strings.Repeat("é", 60) + `":1}`, nil,
+			`body: has the unknown field "` + strings.Repeat(`\u00e9`, 32) + `"...;`},
 		{"field in capitals", `{"Domain":"api"}`, nil, `body: has the unknown field "Domain"`},
 		{"field twice", `{"domain":"api","domain":"api"}`, nil, `body: has "domain" twice`},
-		{"field twice by escape", `{"domain":"api","doma\u0069n":"other"}`, nil, `body: has "domain" twice`},
-		{"another's receipt", `{"domain":"api","receipt":"-Rc_9"}`, nil, "receipt: must be true or false, without quotes"},
-		{"receipt of a number", `{"domain":"api","receipt":1}`, nil, "receipt: must be true or false"},
+		{"field twice by escape", `{"domain":"api","doma\u0069n":"other"}`, nil,
+			`body: has "domain" twice`},
+		{"another's receipt", `{"domain":"api","receipt":"-Rc_9"}`, nil,
+			"receipt: must be true or false, without quotes"},
+		{"receipt of a number", `{"domain":"api","receipt":1}`, nil,
+			"receipt: must be true or false"},
 		{"receipt null", `{"domain":"api","receipt":null}`, nil, "receipt: must be true or false"},
-		{"request_id of a number", `{"domain":"api","request_id":7}`, nil, "request_id: must be a JSON string"},
-		{"request_id twice", `{"domain":"api","request_id":"a","request_id":"b"}`, nil, `body: has "request_id" twice`},
-		{"half a character in request_id", `{"domain":"api","request_id":"\ud800"}`, nil, "request_id: has half a character"},
-		{"long request_id", `{"domain":"api","request_id":"` + strings.Repeat("x", 129) + `"}`, nil, "request_id: is longer than 128 bytes"},
+		{"request_id of a number", `{"domain":"api","request_id":7}`, nil,
+			"request_id: must be a JSON string"},
+		{"request_id twice", `{"domain":"api","request_id":"a","request_id":"b"}`, nil,
+			`body: has "request_id" twice`},
+		{"half a character in request_id", `{"domain":"api","request_id":"\ud800"}`, nil,
+			"request_id: has half a character"},
+		{"long request_id", `{"domain":"api","request_id":"` + strings.Repeat("x", 129) + `"}`, nil,
+			"request_id: is longer than 128 bytes"},
 		{"no domain", `{"descriptors":{}}`, nil, "domain: is missing"},
 		{"domain of a number", `{"domain":1}`, nil, "domain: must be a JSON string"},
 		{"domain null", `{"domain":null}`, nil, "domain: must be a JSON string"},
-		{"descriptors a list", `{"domain":"api","descriptors":["account"]}`, nil, "descriptors: must be a JSON object"},
-		{"descriptors null", `{"domain":"api","descriptors":null}`, nil, "descriptors: must be a JSON object"},
-		{"descriptor of a number", `{"domain":"api","descriptors":{"account":42}}`, nil, "descriptors.account: must be a JSON string"},
-		{"descriptor of an object", `{"domain":"api","descriptors":{"account":{"id":"42"}}}`, nil, "descriptors.account: must be a JSON string"},
-		{"descriptor twice", `{"domain":"api","descriptors":{"account":"1","account":"2"}}`, nil, `descriptors: has "account" twice`},
-		{"descriptor without a name", `{"domain":"api","descriptors":{"":"1"}}`, nil, "descriptors: has a name that is empty"},
+		{"descriptors a list", `{"domain":"api","descriptors":["account"]}`, nil,
+			"descriptors: must be a JSON object"},
+		{"descriptors null", `{"domain":"api","descriptors":null}`, nil,
+			"descriptors: must be a JSON object"},
+		{"descriptor of a number", `{"domain":"api","descriptors":{"account":42}}`, nil,
+			"descriptors.account: must be a JSON string"},
+		{"descriptor of an object", `{"domain":"api","descriptors":{"account":{"id":"42"}}}`, nil,
+			"descriptors.account: must be a JSON string"},
+		{"descriptor twice", `{"domain":"api","descriptors":{"account":"1","account":"2"}}`, nil,
+			`descriptors: has "account" twice`},
+		{"descriptor without a name", `{"domain":"api","descriptors":{"":"1"}}`, nil,
+			"descriptors: has a name that is empty"},
 		{"too many descriptors", manyNames(17), nil, "descriptors: has too many entries"},
 		{"far too many descriptors", manyNames(5000), nil, "descriptors: has too many entries"},
-		{"long descriptor", `{"domain":"api","descriptors":{"account":"` + strings.Repeat("x", 257) + `"}}`, nil, "descriptors.account: is longer than 256 bytes"},
-		{"not UTF-8", "{\"domain\":\"api\",\"descriptors\":{\"account\":\"\xff\"}}", nil, "descriptors.account: is not valid UTF-8"},
-		{"a name that is not UTF-8", "{\"domain\":\"api\",\"descriptors\":{\"\xff\":\"1\"}}", nil, "descriptors: is not valid UTF-8"},
+		{"long descriptor", `{"domain":"api","descriptors":{"account":"` + strings.Repeat("x",
+			257) + `"}}`, nil, "descriptors.account: is longer than 256 bytes"},
+		{"not UTF-8", "{\"domain\":\"api\",\"descriptors\":{\"account\":\"\xff\"}}", nil,
+			"descriptors.account: is not valid UTF-8"},
+		{"a name that is not UTF-8", "{\"domain\":\"api\",\"descriptors\":{\"\xff\":\"1\"}}", nil,
+			"descriptors: is not valid UTF-8"},
 		{"a field that is not UTF-8", "{\"domain\xff\":\"api\"}", nil, "body: is not valid UTF-8"},
-		{"bytes that are not UTF-8 outside of texts", "{\"domain\":\"api\"\xff}", nil, "body: is not one JSON value: "},
-		{"a surrogate in UTF-8", "{\"domain\":\"\xed\xa0\x80\"}", nil, "domain: is not valid UTF-8"},
-		{"high surrogate alone", `{"domain":"api","descriptors":{"account":"\ud800"}}`, nil, "descriptors.account: has half a character"},
-		{"low surrogate alone", `{"domain":"api","descriptors":{"account":"\udc00"}}`, nil, "descriptors.account: has half a character"},
-		{"high surrogate before text", `{"domain":"api","descriptors":{"account":"\ud800x"}}`, nil, "descriptors.account: has half a character"},
-		{"surrogates the wrong way round", `{"domain":"api","descriptors":{"account":"\ude00\ud83d"}}`, nil, "descriptors.account: has half a character"},
-		{"two high surrogates", `{"domain":"api","descriptors":{"account":"\ud83d\ud83d\ude00"}}`, nil, "descriptors.account: has half a character"},
-		{"surrogate in a name", `{"domain":"api","descriptors":{"\ud800":"1"}}`, nil, "descriptors: has half a character"},
+		{"bytes that are not UTF-8 outside of texts", "{\"domain\":\"api\"\xff}", nil,
+			"body: is not one JSON value: "},
+		{"a surrogate in UTF-8", "{\"domain\":\"\xed\xa0\x80\"}", nil,
+			"domain: is not valid UTF-8"},
+		{"high surrogate alone", `{"domain":"api","descriptors":{"account":"\ud800"}}`, nil,
+			"descriptors.account: has half a character"},
+		{"low surrogate alone", `{"domain":"api","descriptors":{"account":"\udc00"}}`, nil,
+			"descriptors.account: has half a character"},
+		{"high surrogate before text", `{"domain":"api","descriptors":{"account":"\ud800x"}}`, nil,
+			"descriptors.account: has half a character"},
+		{"surrogates the wrong way round",
+			`{"domain":"api","descriptors":{"account":"\ude00\ud83d"}}`, nil,
+			"descriptors.account: has half a character"},
+		{"two high surrogates", `{"domain":"api","descriptors":{"account":"\ud83d\ud83d\ude00"}}`,
+			nil, "descriptors.account: has half a character"},
+		{"surrogate in a name", `{"domain":"api","descriptors":{"\ud800":"1"}}`, nil,
+			"descriptors: has half a character"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			q, err := decodeCheck([]byte(c.body))
-			wantDecoded(t, q, err, admit.Request{Domain: "api", Descriptors: c.descriptors, Cost: 1}, c.err)
+			wantDecoded(t, q, err, admit.Request{Domain: "api", Descriptors: c.descriptors,
+				Cost: 1}, c.err)
 		})
 	}
 }
@@ -178,18 +214,20 @@ func encode(q admit.Request) []byte {
 
 // same says whether two requests are equal. No descriptors equal an empty list of them.
 func same(a, b admit.Request) bool {
-	return a.Domain == b.Domain && a.Cost == b.Cost && a.ID == b.ID && a.Receipt == b.Receipt && maps.Equal(a.Descriptors, b.Descriptors)
+	return a.Domain == b.Domain && a.Cost == b.Cost && a.ID == b.ID && a.Receipt == b.Receipt &&
+		maps.Equal(a.Descriptors, b.Descriptors)
 }
 
 // TestDecodeEncoded: every valid request that a client encodes is decoded to the same request.
 func TestDecodeEncoded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := admit.Request{
-			Domain:      rapid.StringN(1, 15, 63).Draw(t, "domain"),
-			Descriptors: rapid.MapOfN(rapid.StringN(1, 30, 128), rapid.StringN(0, 60, 256), 0, 16).Draw(t, "descriptors"),
-			Cost:        quantity.Units(rapid.Int64Range(1, 1<<51).Draw(t, "cost")),
-			ID:          rapid.StringN(0, 30, 128).Draw(t, "id"),
-			Receipt:     rapid.Bool().Draw(t, "receipt"),
+			Domain: rapid.StringN(1, 15, 63).Draw(t, "domain"),
+			Descriptors: rapid.MapOfN(rapid.StringN(1, 30, 128), rapid.StringN(0, 60, 256), 0,
+				16).Draw(t, "descriptors"),
+			Cost:    quantity.Units(rapid.Int64Range(1, 1<<51).Draw(t, "cost")),
+			ID:      rapid.StringN(0, 30, 128).Draw(t, "id"),
+			Receipt: rapid.Bool().Draw(t, "receipt"),
 		}
 		got, err := decodeCheck(encode(q))
 		if err != nil || !same(got, q) {
@@ -201,9 +239,12 @@ func TestDecodeEncoded(t *testing.T) {
 // FuzzDecodeCheck: the decoder never panics. What it accepts is valid, encodes to the same request
 // again, and is what encoding/json reads, which is more lenient.
 func FuzzDecodeCheck(f *testing.F) {
-	for _, seed := range []string{aRequest, `{"domain":"api"}`, `{"domain":"\ud83d\ude00","cost":1}`, `{"domain":"api","domain":"b"}`,
-		`{"domain":"api","cost":1e3}`, `{"domain":"\ud800"}`, `{"domain":"api","descriptors":{"a":"1","\u0061":"2"}}`, "[]", "\"\\u", "{\"\xff\":1}",
-		`{"domain":"api","request_id":"r1","receipt":true}`, `{"domain":"api","request_id":"\ud800"}`, `{"domain":"api","receipt":"true"}`} {
+	for _, seed := range []string{aRequest, `{"domain":"api"}`,
+		`{"domain":"\ud83d\ude00","cost":1}`, `{"domain":"api","domain":"b"}`,
+		`{"domain":"api","cost":1e3}`, `{"domain":"\ud800"}`,
+		`{"domain":"api","descriptors":{"a":"1","\u0061":"2"}}`, "[]", "\"\\u", "{\"\xff\":1}",
+		`{"domain":"api","request_id":"r1","receipt":true}`,
+		`{"domain":"api","request_id":"\ud800"}`, `{"domain":"api","receipt":"true"}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -233,7 +274,8 @@ func FuzzDecodeCheck(f *testing.F) {
 			t.Fatalf("%q is accepted here and not by encoding/json: %v", body, err)
 		}
 		units, err := lenient.Cost.Int64()
-		read := admit.Request{Domain: lenient.Domain, Descriptors: lenient.Descriptors, Cost: quantity.Units(units), ID: lenient.RequestID, Receipt: lenient.Receipt}
+		read := admit.Request{Domain: lenient.Domain, Descriptors: lenient.Descriptors,
+			Cost: quantity.Units(units), ID: lenient.RequestID, Receipt: lenient.Receipt}
 		if err != nil || !same(q, read) {
 			t.Fatalf("%q is %+v here and %+v for encoding/json", body, q, lenient)
 		}

@@ -63,7 +63,8 @@ func (f *fakeNode) Check(ctx context.Context, q admit.Request) (admit.Decision, 
 
 // CheckBatch checks all requests at the same time, as a node does.
 func (f *fakeNode) CheckBatch(ctx context.Context, all []admit.Request) ([]admit.Decision, error) {
-	decisions, errs, panics := make([]admit.Decision, len(all)), make([]error, len(all)), make([]any, len(all))
+	decisions, errs, panics := make([]admit.Decision, len(all)), make([]error, len(all)),
+		make([]any, len(all))
 	var done sync.WaitGroup
 	for i, q := range all {
 		done.Go(func() {
@@ -105,11 +106,13 @@ func (f *fakeNode) answer(q admit.Request) (admit.Decision, error) {
 
 func (f *fakeNode) Status() region.Status { return f.status }
 
-func (f *fakeNode) Bucket(_ context.Context, limit, domain string, descriptors map[string]string) (region.Bucket, error) {
+func (f *fakeNode) Bucket(_ context.Context, limit, domain string,
+	descriptors map[string]string) (region.Bucket, error) {
 	if f.fault != nil {
 		panic(f.fault)
 	}
-	if err := (admit.Request{Domain: domain, Descriptors: descriptors, Cost: 1}).Validate(); err != nil {
+	if err := (admit.Request{Domain: domain, Descriptors: descriptors,
+		Cost: 1}).Validate(); err != nil {
 		return region.Bucket{}, err
 	}
 	if limit != "account-minute" {
@@ -129,12 +132,14 @@ func (f *fakeNode) Refund(_ context.Context, receipt string) (admit.Refunded, er
 	case f.fault != nil:
 		panic(f.fault)
 	case receipt != aReceipt:
-		return admit.Refunded{}, &admit.FieldError{Field: "receipt", Problem: "is none; send the receipt of a decision as it was given"}
+		return admit.Refunded{}, &admit.FieldError{Field: "receipt",
+			Problem: "is none; send the receipt of a decision as it was given"}
 	}
 	return f.refunded, f.err
 }
 
-func (f *fakeNode) Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (quantity.Units, error) {
+func (f *fakeNode) Reset(ctx context.Context, limit, domain string,
+	descriptors map[string]string) (quantity.Units, error) {
 	b, err := f.Bucket(ctx, limit, domain, descriptors)
 	if err != nil {
 		return 0, err
@@ -165,7 +170,8 @@ func (f *fakeNode) asked() (checked, peeked int) {
 
 func (f *fakeNode) Metrics() *prometheus.Registry {
 	r := prometheus.NewRegistry()
-	r.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "quotad_fake_total", Help: "A number of the node's."}))
+	r.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "quotad_fake_total",
+		Help: "A number of the node's."}))
 	return r
 }
 
@@ -177,9 +183,12 @@ func (f *fakeNode) CountPanic(where string) {
 
 // allowed is a decision of a limit that admits.
 func allowed() admit.Decision {
-	return admit.Decision{Allowed: true, Reason: admit.WithinLimit, Limit: "account-minute", Algorithm: algorithms.FixedWindow, LimitUnits: 1000,
-		Window: time.Minute, Remaining: 57, ResetAfter: 10*time.Second + 250*time.Microsecond, Cell: 29394720,
-		At: 1763683189999750, Node: "n1", Region: "us-east", Entitlement: 400, Share: 425, Sequence: 7}
+	return admit.Decision{Allowed: true, Reason: admit.WithinLimit, Limit: "account-minute",
+		Algorithm: algorithms.FixedWindow, LimitUnits: 1000,
+		Window: time.Minute, Remaining: 57, ResetAfter: 10*time.Second + 250*time.Microsecond,
+		Cell: 29394720,
+		At:   1763683189999750, Node: "n1", Region: "us-east", Entitlement: 400, Share: 425,
+		Sequence: 7}
 }
 
 // with changes a decision.
@@ -191,20 +200,26 @@ func with(d admit.Decision, change func(*admit.Decision)) admit.Decision {
 // denied is a decision of a limit that denies.
 func denied() admit.Decision {
 	return with(allowed(), func(d *admit.Decision) {
-		d.Allowed, d.Reason, d.Remaining, d.RetryAfter = false, admit.OverLimit, 0, 10*time.Second+250*time.Microsecond
+		d.Allowed, d.Reason, d.Remaining, d.RetryAfter = false, admit.OverLimit, 0,
+			10*time.Second+250*time.Microsecond
 	})
 }
 
 // undecided is a decision for which neither store nor node counted.
 func undecided(reason admit.Reason) admit.Decision {
-	return admit.Decision{Allowed: reason == admit.StoreFailureAllowed, Reason: reason, Limit: "account-minute", Algorithm: algorithms.FixedWindow,
-		LimitUnits: 1000, Window: time.Minute, Node: "n1", Region: "us-east", Entitlement: 400, Sequence: 8, Degraded: true}
+	return admit.Decision{Allowed: reason == admit.StoreFailureAllowed, Reason: reason,
+		Limit: "account-minute", Algorithm: algorithms.FixedWindow,
+		LimitUnits: 1000, Window: time.Minute, Node: "n1", Region: "us-east", Entitlement: 400,
+		Sequence: 8, Degraded: true}
 }
 
 func aBucket() region.Bucket {
-	return region.Bucket{Limit: &policy.Limit{Name: "account-minute", Limit: 1000}, Terms: algorithms.Terms{Kind: algorithms.FixedWindow, Entitlement: 400},
-		Inspected: algorithms.Inspected{State: algorithms.State{Cell: 5, Used: 31, Share: 425, NextShare: 400, Fading: 31, Free: 394}, Rows: []algorithms.PeerRow{
-			{Cell: 5, Peer: "ap-south", Row: algorithms.Row{Lent: 1, Returned: 2, Borrowed: 3, Regained: 4}},
+	return region.Bucket{Limit: &policy.Limit{Name: "account-minute", Limit: 1000},
+		Terms: algorithms.Terms{Kind: algorithms.FixedWindow, Entitlement: 400},
+		Inspected: algorithms.Inspected{State: algorithms.State{Cell: 5, Used: 31, Share: 425,
+			NextShare: 400, Fading: 31, Free: 394}, Rows: []algorithms.PeerRow{
+			{Cell: 5, Peer: "ap-south", Row: algorithms.Row{Lent: 1, Returned: 2, Borrowed: 3,
+				Regained: 4}},
 			{Cell: 5, Peer: "eu-west", Row: algorithms.Row{Borrowed: 23}}}}}
 }
 
@@ -213,18 +228,23 @@ func aTokenBucket() region.Bucket {
 	b := aBucket()
 	b.Terms.Kind, b.Terms.Burst = algorithms.TokenBucket, 80
 	b.Inspected.Fading = 0
-	b.Inspected.Rows = []algorithms.PeerRow{{Cell: 5, Peer: "eu-west", Row: algorithms.Row{BurstLent: 6, BurstBorrowed: 7}}}
+	b.Inspected.Rows = []algorithms.PeerRow{{Cell: 5, Peer: "eu-west",
+		Row: algorithms.Row{BurstLent: 6, BurstBorrowed: 7}}}
 	return b
 }
 
 func aStatus() region.Status {
 	return region.Status{Region: "us-east", Node: "n1", Epoch: "3:abc", Generation: 2,
-		Peers:   []region.Peer{{Region: "eu-west", Heard: true, Age: 120*time.Millisecond + 500*time.Microsecond, RoundTrip: 80 * time.Millisecond, Degraded: true, ClockKnown: true, ClockApart: -30 * time.Millisecond}},
+		Peers: []region.Peer{{Region: "eu-west", Heard: true,
+			Age: 120*time.Millisecond + 500*time.Microsecond, RoundTrip: 80 * time.Millisecond,
+			Degraded: true, ClockKnown: true, ClockApart: -30 * time.Millisecond}},
 		Members: []string{"eu-west/n1", "us-east/n1", "us-east/n2"}, Mates: []string{"us-east/n2"},
-		Store: region.StoreStatus{Kind: "sentinel", Address: "127.0.0.1:26379/main", Data: []string{"0123abcd"}, LastLoss: time.Unix(3600, 0),
+		Store: region.StoreStatus{Kind: "sentinel", Address: "127.0.0.1:26379/main",
+			Data: []string{"0123abcd"}, LastLoss: time.Unix(3600, 0),
 			Losses: 1, OutOfReach: []string{"quotad"}, Eviction: "noeviction",
 			Refusing: []tenure.Refusal{{Kind: "OOM", Calls: 7, Advice: "raise its maxmemory"}}},
-		Journal:  region.JournalStatus{Incarnation: 2, Sequence: 9, Rows: 4, Checkpoints: 3, Whole: true},
+		Journal: region.JournalStatus{Incarnation: 2, Sequence: 9, Rows: 4, Checkpoints: 3,
+			Whole: true},
 		Local:    admit.LocalStatus{Buckets: 1, Units: 7, Unbooked: 5},
 		Exchange: exchange.Stats{UnitsBorrowed: 26, Recovering: 5, PartlyKnown: 2, Recovered: 8}}
 }

@@ -17,7 +17,8 @@ import (
 
 // badMessage returns the error for a message that cannot be read.
 func badMessage(bad door.BadField) error {
-	return fieldErrors{safe(bad.Path, &admit.FieldError{Field: bad.Field, Problem: bad.Problem})}.status()
+	return fieldErrors{safe(bad.Path, &admit.FieldError{Field: bad.Field,
+		Problem: bad.Problem})}.status()
 }
 
 // toStatus converts an error of the node to one of gRPC. It returns nil for nil.
@@ -78,7 +79,8 @@ func safe(path string, e *admit.FieldError) admit.FieldError {
 // plain says whether a name can be shown without quotes.
 func plain(name string) bool {
 	for _, c := range []byte(name) {
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.') {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' ||
+			c == '-' || c == '.') {
 			return false
 		}
 	}

@@ -48,19 +48,22 @@ func (h *healthService) follow(ctx context.Context) {
 }
 
 // Check implements grpc.health.v1.Health.
-func (h *healthService) Check(ctx context.Context, q *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
+func (h *healthService) Check(ctx context.Context,
+	q *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
 	h.refresh()
 	return h.Server.Check(ctx, q)
 }
 
 // List implements grpc.health.v1.Health.
-func (h *healthService) List(ctx context.Context, q *healthv1.HealthListRequest) (*healthv1.HealthListResponse, error) {
+func (h *healthService) List(ctx context.Context,
+	q *healthv1.HealthListRequest) (*healthv1.HealthListResponse, error) {
 	h.refresh()
 	return h.Server.List(ctx, q)
 }
 
 // Watch implements grpc.health.v1.Health.
-func (h *healthService) Watch(q *healthv1.HealthCheckRequest, stream healthv1.Health_WatchServer) error {
+func (h *healthService) Watch(q *healthv1.HealthCheckRequest,
+	stream healthv1.Health_WatchServer) error {
 	h.refresh()
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()

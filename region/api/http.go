@@ -38,8 +38,10 @@ const (
 // handler returns the handler of all paths.
 func (s *Server) handler() http.Handler {
 	process := prometheus.NewRegistry()
-	process.MustRegister(s.work, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	metrics := promhttp.HandlerFor(prometheus.Gatherers{s.node.Metrics(), process}, promhttp.HandlerOpts{})
+	process.MustRegister(s.work, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics := promhttp.HandlerFor(prometheus.Gatherers{s.node.Metrics(), process},
+		promhttp.HandlerOpts{})
 
 	mux := http.NewServeMux()
 	mux.Handle("/v1/check", only(s.check, http.MethodPost))
@@ -106,7 +108,8 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) {
 	code := http.StatusOK
 	switch {
 	case d.Reason == admit.StoreFailure:
-		p := newProblem(http.StatusServiceUnavailable, "the region's store did not answer, and the limit says to deny then (on_store_failure: deny)")
+		p := newProblem(http.StatusServiceUnavailable,
+			"the region's store did not answer, and the limit says to deny then (on_store_failure: deny)")
 		p.Decision = newDecision(d)
 		writeProblem(w, p)
 		return
@@ -126,7 +129,8 @@ func (s *Server) peek(w http.ResponseWriter, r *http.Request) {
 }
 
 // decide reads a request and has it decided. If that fails it writes the answer and returns false.
-func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]byte) (admit.Request, error),
+func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]byte) (admit.Request,
+	error),
 	by func(context.Context, admit.Request) (admit.Decision, error)) (admit.Decision, bool) {
 	caller := hostOf(r.RemoteAddr)
 	var held *door.Held
@@ -162,7 +166,8 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]by
 }
 
 // readBody reads the JSON body of a request.
-func readBody[T any](w http.ResponseWriter, r *http.Request, decode func([]byte) (T, error)) (q T, err error) {
+func readBody[T any](w http.ResponseWriter, r *http.Request, decode func([]byte) (T, error)) (q T,
+	err error) {
 	if !isJSON(r.Header.Values("Content-Type")) {
 		return q, &refusal{http.StatusUnsupportedMediaType, wantJSON}
 	}
@@ -174,7 +179,8 @@ func readBody[T any](w http.ResponseWriter, r *http.Request, decode func([]byte)
 }
 
 // answer reads a request that comes as JSON, has it done, and writes what came of it as JSON.
-func answer[Q any](w http.ResponseWriter, r *http.Request, decode func([]byte) (Q, error), do func(Q) (any, error)) {
+func answer[Q any](w http.ResponseWriter, r *http.Request, decode func([]byte) (Q, error),
+	do func(Q) (any, error)) {
 	q, err := readBody(w, r, decode)
 	var done any
 	if err == nil {
@@ -194,7 +200,8 @@ func unreadable(err error) error {
 	if errors.As(err, &tooLarge) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Errorf("read the body: %w", err)
 	}
-	return &admit.FieldError{Field: wholeBody, Problem: "is not whole, or its chunks are malformed; send as many bytes as Content-Length says, or chunks as HTTP/1.1 has them"}
+	return &admit.FieldError{Field: wholeBody,
+		Problem: "is not whole, or its chunks are malformed; send as many bytes as Content-Length says, or chunks as HTTP/1.1 has them"}
 }
 
 // isJSON accepts application/json without a charset or in UTF-8. It refuses a missing content type,
@@ -205,7 +212,8 @@ func isJSON(values []string) bool {
 	}
 	kind, params, err := mime.ParseMediaType(values[0])
 	charset, given := params["charset"]
-	return err == nil && kind == "application/json" && (!given || strings.EqualFold(charset, "utf-8"))
+	return err == nil && kind == "application/json" &&
+		(!given || strings.EqualFold(charset, "utf-8"))
 }
 
 func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
@@ -229,7 +237,8 @@ func (s *Server) bucket(w http.ResponseWriter, r *http.Request) {
 func parseQuery(raw string) (domain string, descriptors map[string]string, err error) {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
-		return "", nil, &admit.FieldError{Field: "query", Problem: "is malformed; write it as ?domain=api&account=42, percent-encoded"}
+		return "", nil, &admit.FieldError{Field: "query",
+			Problem: "is malformed; write it as ?domain=api&account=42, percent-encoded"}
 	}
 	descriptors = map[string]string{}
 	for name, values := range query {

@@ -18,7 +18,8 @@ import (
 )
 
 // shown are the headers by which tests compare answers.
-var shown = []string{"Allow", "Content-Type", "Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+var shown = []string{"Allow", "Content-Type", "Retry-After", "X-RateLimit-Limit",
+	"X-RateLimit-Remaining", "X-RateLimit-Reset"}
 
 // exchangeHTTP sends one request to the handler, and writes the answer as a person would read it.
 func exchangeHTTP(s *Server, method, target, contentType, body string) string {
@@ -64,34 +65,61 @@ func TestDecisions(t *testing.T) {
 		{"denied", denied(),
 			"429\n" + isJSONed + "Retry-After: 11\n" + counts0 + deniedJSON,
 			"200\n" + isJSONed + counts0 + deniedJSON},
-		{"denied for less than a second", with(denied(), func(d *admit.Decision) { d.RetryAfter, d.ResetAfter = time.Microsecond, time.Microsecond }),
-			"429\n" + isJSONed + "Retry-After: 1\n" + limit + "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1\n" + strings.ReplaceAll(deniedJSON, "10000.25", "0.001"),
-			"200\n" + isJSONed + limit + "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1\n" + strings.ReplaceAll(deniedJSON, "10000.25", "0.001")},
-		{"never", with(denied(), func(d *admit.Decision) { d.Reason, d.RetryAfter = admit.Never, -1 }),
-			"429\n" + isJSONed + counts0 + strings.NewReplacer("over_limit", "never", `"retry_after_ms":10000.25,`, "").Replace(deniedJSON),
-			"200\n" + isJSONed + counts0 + strings.NewReplacer("over_limit", "never", `"retry_after_ms":10000.25,`, "").Replace(deniedJSON)},
-		{"beyond the region", with(denied(), func(d *admit.Decision) { d.Reason, d.RetryAfter = admit.ExceedsRegionCapacity, -1 }),
-			"429\n" + isJSONed + counts0 + strings.NewReplacer("over_limit", "exceeds_region_capacity", `"retry_after_ms":10000.25,`, "").Replace(deniedJSON),
-			"200\n" + isJSONed + counts0 + strings.NewReplacer("over_limit", "exceeds_region_capacity", `"retry_after_ms":10000.25,`, "").Replace(deniedJSON)},
-		{"no limit", admit.Decision{Allowed: true, Reason: admit.NoLimit, Node: "n1", Region: "us-east", Sequence: 9},
-			"200\n" + isJSONed + `{"allowed":true,"reason":"no_limit","node":"n1","region":"us-east","degraded":false,"sequence":9}`, ""},
-		{"shadow limits", with(allowed(), func(d *admit.Decision) { d.Shadowed = []string{"new-limit"} }),
-			"200\n" + isJSONed + counts57 + strings.TrimSuffix(allowedJSON, "}") + `,"shadowed":["new-limit"]}`, ""},
-		{"a turn in a queue", with(allowed(), func(d *admit.Decision) { d.Algorithm, d.Delay = algorithms.LeakyBucket, 1500*time.Microsecond }),
-			"200\n" + isJSONed + counts57 + strings.NewReplacer("fixed_window", "leaky_bucket", `"cell"`, `"delay_ms":1.5,"cell"`).Replace(allowedJSON), ""},
-		{"repeated, with a receipt", with(allowed(), func(d *admit.Decision) { d.Repeated, d.Receipt = true, aReceipt }),
-			"200\n" + isJSONed + counts57 + strings.TrimSuffix(allowedJSON, "}") + `,"repeated":true,"receipt":"-Rc_9"}`, ""},
+		{"denied for less than a second",
+			with(denied(), func(d *admit.Decision) {
+				d.RetryAfter, d.ResetAfter = time.Microsecond, time.Microsecond
+			}),
+			"429\n" + isJSONed + "Retry-After: 1\n" + limit +
+				"X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1\n" + strings.ReplaceAll(deniedJSON,
+				"10000.25", "0.001"),
+			"200\n" + isJSONed + limit + "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1\n" +
+				strings.ReplaceAll(deniedJSON, "10000.25", "0.001")},
+		{"never", with(denied(),
+			func(d *admit.Decision) { d.Reason, d.RetryAfter = admit.Never, -1 }),
+			"429\n" + isJSONed + counts0 + strings.NewReplacer("over_limit", "never",
+				`"retry_after_ms":10000.25,`, "").Replace(deniedJSON),
+			"200\n" + isJSONed + counts0 + strings.NewReplacer("over_limit", "never",
+				`"retry_after_ms":10000.25,`, "").Replace(deniedJSON)},
+		{"beyond the region",
+			with(denied(), func(d *admit.Decision) {
+				d.Reason, d.RetryAfter = admit.ExceedsRegionCapacity, -1
+			}),
+			"429\n" + isJSONed + counts0 + strings.NewReplacer("over_limit",
+				"exceeds_region_capacity", `"retry_after_ms":10000.25,`, "").Replace(deniedJSON),
+			"200\n" + isJSONed + counts0 + strings.NewReplacer("over_limit",
+				"exceeds_region_capacity", `"retry_after_ms":10000.25,`, "").Replace(deniedJSON)},
+		{"no limit", admit.Decision{Allowed: true, Reason: admit.NoLimit, Node: "n1",
+			Region: "us-east", Sequence: 9},
+			"200\n" + isJSONed +
+				`{"allowed":true,"reason":"no_limit","node":"n1","region":"us-east","degraded":false,"sequence":9}`, ""},
+		{"shadow limits", with(allowed(),
+			func(d *admit.Decision) { d.Shadowed = []string{"new-limit"} }),
+			"200\n" + isJSONed + counts57 + strings.TrimSuffix(allowedJSON, "}") +
+				`,"shadowed":["new-limit"]}`, ""},
+		{"a turn in a queue",
+			with(allowed(), func(d *admit.Decision) {
+				d.Algorithm, d.Delay = algorithms.LeakyBucket, 1500*time.Microsecond
+			}),
+			"200\n" + isJSONed + counts57 + strings.NewReplacer("fixed_window", "leaky_bucket",
+				`"cell"`, `"delay_ms":1.5,"cell"`).Replace(allowedJSON), ""},
+		{"repeated, with a receipt",
+			with(allowed(), func(d *admit.Decision) { d.Repeated, d.Receipt = true, aReceipt }),
+			"200\n" + isJSONed + counts57 + strings.TrimSuffix(allowedJSON, "}") +
+				`,"repeated":true,"receipt":"-Rc_9"}`, ""},
 		{"queue full", undecided(admit.QueueFull),
-			"429\n" + isJSONed + limit + "{" + uncounted(false, "queue_full"), "200\n" + isJSONed + limit + "{" + uncounted(false, "queue_full")},
+			"429\n" + isJSONed + limit + "{" + uncounted(false, "queue_full"), "200\n" +
+				isJSONed + limit + "{" + uncounted(false, "queue_full")},
 		{"store failure, deny", undecided(admit.StoreFailure),
-			"503\n" + isProb + limit + `{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"the region's store did not answer, and the limit says to deny then (on_store_failure: deny)",` + uncounted(false, "store_failure"),
+			"503\n" + isProb + limit +
+				`{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"the region's store did not answer, and the limit says to deny then (on_store_failure: deny)",` + uncounted(false, "store_failure"),
 			"200\n" + isJSONed + limit + "{" + uncounted(false, "store_failure")},
 		{"store failure, allow", undecided(admit.StoreFailureAllowed),
 			"200\n" + isJSONed + limit + "{" + uncounted(true, "store_failure_allowed"), ""},
 		{"store failure, local", with(undecided(admit.StoreFailureLocal), func(d *admit.Decision) {
 			d.Allowed, d.Remaining, d.ResetAfter = true, 0, 2*time.Second
 		}),
-			"200\n" + isJSONed + limit + "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 2\n" + `{"allowed":true,"reason":"store_failure_local","limit":"account-minute","algorithm":"fixed_window","limit_units":1000,"entitlement":400,"remaining":0,"reset_after_ms":2000,"node":"n1","region":"us-east","degraded":true,"sequence":8}`, ""},
+			"200\n" + isJSONed + limit + "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 2\n" +
+				`{"allowed":true,"reason":"store_failure_local","limit":"account-minute","algorithm":"fixed_window","limit_units":1000,"entitlement":400,"remaining":0,"reset_after_ms":2000,"node":"n1","region":"us-east","degraded":true,"sequence":8}`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			node := &fakeNode{decision: c.decision}
@@ -132,41 +160,61 @@ func TestRefusals(t *testing.T) {
 	const json415 = wantJSON
 	for _, c := range []struct{ name, method, target, contentType, body, want string }{
 		{"another method", "GET", "/v1/check", "", "", prob(405, "Allow: POST\n", "use POST", "")},
-		{"another method of peek", "PUT", "/v1/peek", "", aRequest, prob(405, "Allow: POST\n", "use POST", "")},
-		{"another method of status", "POST", "/v1/status", "", "", prob(405, "Allow: GET, HEAD\n", "use GET, HEAD", "")},
-		{"another method of buckets", "DELETE", "/v1/buckets/account-minute", "", "", prob(405, "Allow: GET, HEAD\n", "use GET, HEAD", "")},
-		{"another method of refund", "GET", "/v1/refund", "", "", prob(405, "Allow: POST\n", "use POST", "")},
-		{"another method of reset", "DELETE", "/v1/reset", "", "", prob(405, "Allow: POST\n", "use POST", "")},
+		{"another method of peek", "PUT", "/v1/peek", "", aRequest,
+			prob(405, "Allow: POST\n", "use POST", "")},
+		{"another method of status", "POST", "/v1/status", "", "", prob(405, "Allow: GET, HEAD\n",
+			"use GET, HEAD", "")},
+		{"another method of buckets", "DELETE", "/v1/buckets/account-minute", "", "",
+			prob(405, "Allow: GET, HEAD\n", "use GET, HEAD", "")},
+		{"another method of refund", "GET", "/v1/refund", "", "",
+			prob(405, "Allow: POST\n", "use POST", "")},
+		{"another method of reset", "DELETE", "/v1/reset", "", "",
+			prob(405, "Allow: POST\n", "use POST", "")},
 		{"another path", "GET", "/v2/check%0a", "", "", prob(404, "", noSuchPath, "")},
-		{"another content type", "POST", "/v1/check", "text/plain", aRequest, prob(415, "", json415, "")},
-		{"a form", "POST", "/v1/check", "application/x-www-form-urlencoded", aRequest, prob(415, "", json415, "")},
-		{"another charset", "POST", "/v1/check", "application/json; charset=latin1", aRequest, prob(415, "", json415, "")},
-		{"a malformed content type", "POST", "/v1/check", "application/json; charset", aRequest, prob(415, "", json415, "")},
-		{"too large", "POST", "/v1/check", "application/json", large, prob(413, "", "the body is larger than 65536 bytes", "")},
+		{"another content type", "POST", "/v1/check", "text/plain", aRequest,
+			prob(415, "", json415, "")},
+		{"a form", "POST", "/v1/check", "application/x-www-form-urlencoded", aRequest,
+			prob(415, "", json415, "")},
+		{"another charset", "POST", "/v1/check", "application/json; charset=latin1", aRequest,
+			prob(415, "", json415, "")},
+		{"a malformed content type", "POST", "/v1/check", "application/json; charset", aRequest,
+			prob(415, "", json415, "")},
+		{"too large", "POST", "/v1/check", "application/json", large,
+			prob(413, "", "the body is larger than 65536 bytes", "")},
 		{"just as large as may be", "POST", "/v1/check", "application/json", exact, allowedAs200},
 		{"no content type", "POST", "/v1/check", "", aRequest, prob(415, "", json415, "")},
-		{"with a charset", "POST", "/v1/check", `Application/JSON; charset="UTF-8"`, aRequest, allowedAs200},
+		{"with a charset", "POST", "/v1/check", `Application/JSON; charset="UTF-8"`, aRequest,
+			allowedAs200},
 		{"no cost", "POST", "/v1/check", "application/json", `{"domain":"api"}`, allowedAs200},
 		{"bad input of check", "POST", "/v1/check", "application/json", `{"domain":"api","cost":0}`,
-			prob(400, "", "cost: must be a whole number of units from 1 to 2251799813685248", `,"field":"cost"`)},
-		{"a name of the request", "POST", "/v1/check", "application/json", `{"domain":"api","request_id":"r1","receipt":true}`, allowedAs200},
-		{"a long name of the request", "POST", "/v1/check", "application/json", `{"domain":"api","request_id":"` + strings.Repeat("x", 129) + `"}`,
-			prob(400, "", "request_id: is longer than 128 bytes; send a hash of it", `,"field":"request_id"`)},
-		{"peek with a name of the request", "POST", "/v1/peek", "application/json", `{"domain":"api","request_id":"r1"}`,
+			prob(400, "", "cost: must be a whole number of units from 1 to 2251799813685248",
+				`,"field":"cost"`)},
+		{"a name of the request", "POST", "/v1/check", "application/json",
+			`{"domain":"api","request_id":"r1","receipt":true}`, allowedAs200},
+		{"a long name of the request", "POST", "/v1/check", "application/json",
+			`{"domain":"api","request_id":"` + strings.Repeat("x", 129) + `"}`,
+			prob(400, "", "request_id: is longer than 128 bytes; send a hash of it",
+				`,"field":"request_id"`)},
+		{"peek with a name of the request", "POST", "/v1/peek", "application/json",
+			`{"domain":"api","request_id":"r1"}`,
 			prob(400, "", `body: has the unknown field \"request_id\"; there are domain, descriptors and cost`, `,"field":"body"`)},
-		{"peek with a receipt", "POST", "/v1/peek", "application/json", `{"domain":"api","receipt":false}`,
+		{"peek with a receipt", "POST", "/v1/peek", "application/json",
+			`{"domain":"api","receipt":false}`,
 			prob(400, "", `body: has the unknown field \"receipt\"; there are domain, descriptors and cost`, `,"field":"body"`)},
 		{"bad input of peek", "POST", "/v1/peek", "application/json", `{}`,
-			prob(400, "", "domain: is missing; name the domain of the limits to check", `,"field":"domain"`)},
+			prob(400, "", "domain: is missing; name the domain of the limits to check",
+				`,"field":"domain"`)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newServer(t, &fakeNode{decision: admit.Decision{Allowed: true, Reason: admit.NoLimit}}, quiet())
+			s := newServer(t, &fakeNode{decision: admit.Decision{Allowed: true,
+				Reason: admit.NoLimit}}, quiet())
 			compare(t, exchangeHTTP(s, c.method, c.target, c.contentType, c.body), c.want)
 		})
 	}
 }
 
-const allowedAs200 = "200\n" + isJSONed + `{"allowed":true,"reason":"no_limit","node":"","region":"","degraded":false,"sequence":0}`
+const allowedAs200 = "200\n" + isJSONed +
+	`{"allowed":true,"reason":"no_limit","node":"","region":"","degraded":false,"sequence":0}`
 
 // TestNodeErrors shows the answers to errors of the node.
 func TestNodeErrors(t *testing.T) {
@@ -175,11 +223,16 @@ func TestNodeErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"the caller gave up", context.Canceled, prob(503, "", "the request ended before it was answered; a check, refund or reset may have been carried out", "")},
-		{"out of time", context.DeadlineExceeded, prob(503, "", "the request ended before it was answered; a check, refund or reset may have been carried out", "")},
-		{"anything else", errors.New("script decide: dial: refused"), prob(503, "", "script decide: dial: refused", "")},
-		{"a field that needs quotes", &admit.FieldError{Field: "descriptors.a\nb\u202e", Problem: "is longer than 256 bytes"},
-			prob(400, "", `descriptors[\"a\\nb\\u202e\"]: is longer than 256 bytes`, `,"field":"descriptors[\"a\\nb\\u202e\"]"`)},
+		{"the caller gave up", context.Canceled,
+			prob(503, "", "the request ended before it was answered; a check, refund or reset may have been carried out", "")},
+		{"out of time", context.DeadlineExceeded,
+			prob(503, "", "the request ended before it was answered; a check, refund or reset may have been carried out", "")},
+		{"anything else", errors.New("script decide: dial: refused"),
+			prob(503, "", "script decide: dial: refused", "")},
+		{"a field that needs quotes", &admit.FieldError{Field: "descriptors.a\nb\u202e",
+			Problem: "is longer than 256 bytes"},
+			prob(400, "", `descriptors[\"a\\nb\\u202e\"]: is longer than 256 bytes`,
+				`,"field":"descriptors[\"a\\nb\\u202e\"]"`)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newServer(t, &fakeNode{err: c.err}, quiet())
@@ -195,13 +248,23 @@ func TestBuckets(t *testing.T) {
 	for _, c := range []struct{ name, target, want string }{
 		{"found", "account-minute?domain=api&account=42", ok},
 		{"escaped", "account%2Dminute?domain=api&account=%7D%7B%00", ok},
-		{"unknown", "other?domain=api&account=42", prob(404, "", "no limit of this name and domain applies to these descriptors", "")},
-		{"no domain", "account-minute?account=42", prob(400, "", "domain: is missing; name the domain of the limits to check", `,"field":"domain"`)},
-		{"a descriptor twice", "account-minute?domain=api&account=42&account=42", prob(400, "", "descriptors.account: is given more than once", `,"field":"descriptors.account"`)},
-		{"domain twice", "account-minute?domain=api&domain=api", prob(400, "", "domain: is given more than once", `,"field":"domain"`)},
-		{"a semicolon", "account-minute?domain=api;account=42", prob(400, "", "query: is malformed; write it as ?domain=api\\u0026account=42, percent-encoded", `,"field":"query"`)},
-		{"a bad escape", "account-minute?domain=%zz", prob(400, "", "query: is malformed; write it as ?domain=api\\u0026account=42, percent-encoded", `,"field":"query"`)},
-		{"not UTF-8", "account-minute?domain=api&account=%ff", prob(400, "", "descriptors.account: is not valid UTF-8", `,"field":"descriptors.account"`)},
+		{"unknown", "other?domain=api&account=42",
+			prob(404, "", "no limit of this name and domain applies to these descriptors", "")},
+		{"no domain", "account-minute?account=42",
+			prob(400, "", "domain: is missing; name the domain of the limits to check",
+				`,"field":"domain"`)},
+		{"a descriptor twice", "account-minute?domain=api&account=42&account=42",
+			prob(400, "", "descriptors.account: is given more than once",
+				`,"field":"descriptors.account"`)},
+		{"domain twice", "account-minute?domain=api&domain=api",
+			prob(400, "", "domain: is given more than once", `,"field":"domain"`)},
+		{"a semicolon", "account-minute?domain=api;account=42",
+			prob(400, "", "query: is malformed; write it as ?domain=api\\u0026account=42, percent-encoded", `,"field":"query"`)},
+		{"a bad escape", "account-minute?domain=%zz",
+			prob(400, "", "query: is malformed; write it as ?domain=api\\u0026account=42, percent-encoded", `,"field":"query"`)},
+		{"not UTF-8", "account-minute?domain=api&account=%ff",
+			prob(400, "", "descriptors.account: is not valid UTF-8",
+				`,"field":"descriptors.account"`)},
 		{"a long name twice", "account-minute?domain=api&" + long + "=1&" + long + "=1",
 			prob(400, "", `descriptors[\"`+long[:64]+`\"...]: is given more than once`, `,"field":"descriptors[\"`+long[:64]+`\"...]"`)},
 	} {

@@ -79,13 +79,19 @@ func TestCallersInBrowsers(t *testing.T) {
 	}{
 		{"no content type", post + length, 415, "application/json"},
 		{"an empty content type", post + "Content-Type: \r\n" + length, 415, "application/json"},
-		{"a simple request of another site", post + "Origin: https://evil.example\r\nContent-Type: text/plain\r\n" + length, 403, "another site"},
-		{"another site, as JSON", post + "Origin: https://evil.example\r\n" + asJSON + length, 403, "another site"},
-		{"another site, said by the browser", post + "Sec-Fetch-Site: cross-site\r\n" + asJSON + length, 403, "another site"},
+		{"a simple request of another site",
+			post + "Origin: https://evil.example\r\nContent-Type: text/plain\r\n" + length, 403,
+			"another site"},
+		{"another site, as JSON", post + "Origin: https://evil.example\r\n" + asJSON + length, 403,
+			"another site"},
+		{"another site, said by the browser", post + "Sec-Fetch-Site: cross-site\r\n" +
+			asJSON + length, 403, "another site"},
 		{"a file", post + "Origin: null\r\n" + asJSON + length, 403, "another site"},
-		{"a page of the node's own host", post + "Origin: http://node:8080\r\n" + asJSON + length, 200, ""},
+		{"a page of the node's own host", post + "Origin: http://node:8080\r\n" + asJSON + length,
+			200, ""},
 		{"no browser", post + asJSON + length, 200, ""},
-		{"another site may look", "GET /livez HTTP/1.1\r\nHost: node\r\nOrigin: https://evil.example\r\n\r\n", 200, ""},
+		{"another site may look",
+			"GET /livez HTTP/1.1\r\nHost: node\r\nOrigin: https://evil.example\r\n\r\n", 200, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			node := &fakeNode{decision: allowed()}
@@ -94,7 +100,8 @@ func TestCallersInBrowsers(t *testing.T) {
 				if code != c.want || !strings.Contains(p.Detail, c.says) {
 					t.Errorf("answered %d %q, want %d that says %q", code, p.Detail, c.want, c.says)
 				}
-				if checked, _ := node.asked(); (checked > 0) != (c.want == 200 && strings.Contains(c.sent, "POST")) {
+				if checked, _ := node.asked(); (checked > 0) != (c.want == 200 &&
+					strings.Contains(c.sent, "POST")) {
 					t.Errorf("the node was asked %d times", checked)
 				}
 			})
@@ -133,11 +140,16 @@ func TestGRPCMalformed(t *testing.T) {
 		{"domain of a peek", "Peek", text(1, "\xff"), "domain"},
 		{"a surrogate", "Check", text(1, "\xed\xa0\x80"), "domain"},
 		{"a name", "Check", append(domain, descriptor("\xff", "1")...), "descriptors"},
-		{"a value", "Check", append(domain, descriptor("account", "\xff")...), "descriptors.account"},
-		{"a value under an odd name", "Check", append(domain, descriptor("a\nb", "\xff")...), `descriptors["a\nb"]`},
+		{"a value", "Check", append(domain, descriptor("account", "\xff")...),
+			"descriptors.account"},
+		{"a value under an odd name", "Check", append(domain, descriptor("a\nb", "\xff")...),
+			`descriptors["a\nb"]`},
 		{"request_id", "Check", append(domain, text(4, "\xc0\x80")...), "request_id"},
-		{"the second of a batch", "CheckBatch", append(text(1, string(domain)), text(1, string(text(1, "\xff")))...), "requests[1].domain"},
-		{"a value in a batch", "CheckBatch", text(1, string(append(domain, descriptor("account", "\xff")...))), "requests[0].descriptors.account"},
+		{"the second of a batch", "CheckBatch", append(text(1, string(domain)),
+			text(1, string(text(1, "\xff")))...), "requests[1].domain"},
+		{"a value in a batch", "CheckBatch",
+			text(1, string(append(domain, descriptor("account", "\xff")...))),
+			"requests[0].descriptors.account"},
 		{"a receipt", "Refund", text(1, "\xff"), "receipt"},
 		{"a limit", "Bucket", text(1, "\xff"), "limit"},
 		{"cut short", "Check", domain[:3], "message"},
@@ -146,7 +158,8 @@ func TestGRPCMalformed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			node := &fakeNode{decision: allowed()}
 			conn := dialed(t, newServer(t, node, quiet()))
-			err := conn.Invoke(t.Context(), "/"+quotaService+"/"+c.method, c.sent, nil, grpc.ForceCodecV2(rawCodec{}))
+			err := conn.Invoke(t.Context(), "/"+quotaService+"/"+c.method, c.sent, nil,
+				grpc.ForceCodecV2(rawCodec{}))
 			wantViolations(t, err, c.field)
 			if checked, peeked := node.asked(); checked+peeked != 0 {
 				t.Error("the node was asked")
@@ -166,17 +179,21 @@ func TestGRPCTooMuch(t *testing.T) {
 		sent         []byte
 	}{
 		{"10,000 descriptors", "Check", append(text(1, "api"), descriptors...)},
-		{"half a million requests", "CheckBatch", []byte(strings.Repeat(string(text(1, "")), maxMessageBytes/2))},
-		{"half a million unknown fields", "Check", []byte(strings.Repeat("\x38\x00", maxMessageBytes/2))},
+		{"half a million requests", "CheckBatch",
+			[]byte(strings.Repeat(string(text(1, "")), maxMessageBytes/2))},
+		{"half a million unknown fields", "Check",
+			[]byte(strings.Repeat("\x38\x00", maxMessageBytes/2))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conn := dialed(t, newServer(t, &fakeNode{decision: allowed()}, quiet()))
-			err := conn.Invoke(t.Context(), "/"+quotaService+"/"+c.method, c.sent, nil, grpc.ForceCodecV2(rawCodec{}))
+			err := conn.Invoke(t.Context(), "/"+quotaService+"/"+c.method, c.sent, nil,
+				grpc.ForceCodecV2(rawCodec{}))
 			wantViolations(t, err, "message")
 		})
 	}
 	conn := dialed(t, newServer(t, &fakeNode{decision: allowed()}, quiet()))
-	err := conn.Invoke(t.Context(), "/"+quotaService+"/Check", text(1, strings.Repeat("d", 10<<20)), nil, grpc.ForceCodecV2(rawCodec{}))
+	err := conn.Invoke(t.Context(), "/"+quotaService+"/Check", text(1, strings.Repeat("d", 10<<20)),
+		nil, grpc.ForceCodecV2(rawCodec{}))
 	if status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("10 MB of domain is %v, want ResourceExhausted", err)
 	}
@@ -185,13 +202,16 @@ func TestGRPCTooMuch(t *testing.T) {
 // TestKeysStayApart: keys that look alike stay different, and unusual ones reach the node
 // unchanged, over gRPC and HTTP.
 func TestKeysStayApart(t *testing.T) {
-	keys := []string{"a_b", "a", "}{", "{}", "\x00", "\r\n", "*", "\u00e9", "e\u0301", "\u202e", "", "-1", "NaN", "+5", " 5 "}
+	keys := []string{"a_b", "a", "}{", "{}", "\x00", "\r\n", "*", "\u00e9", "e\u0301", "\u202e", "",
+		"-1", "NaN", "+5", " 5 "}
 	node := &fakeNode{decision: allowed()}
 	s := newServer(t, node, quiet())
 	client := quota(t, node)
 	for _, key := range keys {
-		m := &admit.Request{Domain: "api", Descriptors: map[string]string{"account": key, "b_c": key}, Cost: 1}
-		if got := exchangeHTTP(s, "POST", "/v1/check", "application/json", string(encode(*m))); !strings.HasPrefix(got, "200") {
+		m := &admit.Request{Domain: "api", Descriptors: map[string]string{"account": key,
+			"b_c": key}, Cost: 1}
+		if got := exchangeHTTP(s, "POST", "/v1/check", "application/json",
+			string(encode(*m))); !strings.HasPrefix(got, "200") {
 			t.Errorf("%q over HTTP: %s", key, got)
 		}
 		if _, err := client.Check(t.Context(), checkOf(*m)); err != nil {

@@ -59,15 +59,19 @@ func ifPositive(d time.Duration) *durationpb.Duration {
 }
 
 func statusMessage(s region.Status, notReady error) *quotadv1.StatusResponse {
-	m := &quotadv1.StatusResponse{Region: s.Region, Node: s.Node, Version: version(), Epoch: s.Epoch,
+	m := &quotadv1.StatusResponse{Region: s.Region, Node: s.Node, Version: version(),
+		Epoch:      s.Epoch,
 		Generation: s.Generation, Ready: notReady == nil, Members: s.Members, Mates: s.Mates,
 		Store: storeMessage(s.Store), Journal: journalMessage(s.Journal),
 		Recovery: &quotadv1.RecoveryStatus{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown,
 			PartlyKnown: s.Exchange.PartlyKnown, Recovered: s.Exchange.Recovered},
-		Local: &quotadv1.LocalStatus{Buckets: int64(s.Local.Buckets), Units: int64(s.Local.Units), Unbooked: s.Local.Unbooked}}
+		Local: &quotadv1.LocalStatus{Buckets: int64(s.Local.Buckets), Units: int64(s.Local.Units),
+			Unbooked: s.Local.Unbooked}}
 	for _, p := range s.Peers {
-		m.Peers = append(m.Peers, &quotadv1.Peer{Region: p.Region, Heard: p.Heard, Age: durationpb.New(p.Age),
-			RoundTrip: durationpb.New(p.RoundTrip), Degraded: p.Degraded, ClockApart: ifKnown(p.ClockApart, p.ClockKnown)})
+		m.Peers = append(m.Peers, &quotadv1.Peer{Region: p.Region, Heard: p.Heard,
+			Age:       durationpb.New(p.Age),
+			RoundTrip: durationpb.New(p.RoundTrip), Degraded: p.Degraded,
+			ClockApart: ifKnown(p.ClockApart, p.ClockKnown)})
 	}
 	for _, c := range s.Counters() {
 		m.Counters = append(m.Counters, &quotadv1.Counter{Name: c.Name, Value: c.Value})
@@ -76,21 +80,25 @@ func statusMessage(s region.Status, notReady error) *quotadv1.StatusResponse {
 }
 
 func storeMessage(s region.StoreStatus) *quotadv1.StoreStatus {
-	return &quotadv1.StoreStatus{Kind: s.Kind, Address: s.Address, Data: s.Data, LastLoss: ifSet(s.LastLoss), Losses: s.Losses,
-		OutOfReach: s.OutOfReach, MaxmemoryPolicy: s.Eviction, ClockApart: ifKnown(s.ClockApart, s.ClockKnown),
+	return &quotadv1.StoreStatus{Kind: s.Kind, Address: s.Address, Data: s.Data,
+		LastLoss: ifSet(s.LastLoss), Losses: s.Losses,
+		OutOfReach: s.OutOfReach, MaxmemoryPolicy: s.Eviction, ClockApart: ifKnown(s.ClockApart,
+			s.ClockKnown),
 		Refusing: refusalMessages(s.Refusing)}
 }
 
 func refusalMessages(all []tenure.Refusal) (messages []*quotadv1.StoreRefusal) {
 	for _, r := range all {
-		messages = append(messages, &quotadv1.StoreRefusal{Kind: r.Kind, Calls: r.Calls, Advice: r.Advice})
+		messages = append(messages, &quotadv1.StoreRefusal{Kind: r.Kind, Calls: r.Calls,
+			Advice: r.Advice})
 	}
 	return messages
 }
 
 func journalMessage(j region.JournalStatus) *quotadv1.JournalStatus {
-	return &quotadv1.JournalStatus{Incarnation: j.Incarnation, Sequence: j.Sequence, Rows: j.Rows, Checkpoints: j.Checkpoints,
-		Whole: j.Whole, WholeSince: ifSet(j.WholeSince), Failed: j.Failed}
+	return &quotadv1.JournalStatus{Incarnation: j.Incarnation, Sequence: j.Sequence, Rows: j.Rows,
+		Checkpoints: j.Checkpoints,
+		Whole:       j.Whole, WholeSince: ifSet(j.WholeSince), Failed: j.Failed}
 }
 
 // ifKnown returns nil for a duration that is not known. The duration may be negative.
@@ -111,12 +119,16 @@ func ifSet(t time.Time) *timestamppb.Timestamp {
 
 func bucketMessage(b region.Bucket) *quotadv1.BucketResponse {
 	found := b.Inspected
-	m := &quotadv1.BucketResponse{Limit: b.Limit.Name, LimitUnits: int64(b.Limit.Limit), Entitlement: int64(b.Terms.Entitlement), Cell: int64(found.Cell),
-		Used: int64(found.Used), Share: int64(found.Share), NextShare: int64(found.NextShare), Algorithm: string(b.Terms.Kind), Free: int64(found.Free),
+	m := &quotadv1.BucketResponse{Limit: b.Limit.Name, LimitUnits: int64(b.Limit.Limit),
+		Entitlement: int64(b.Terms.Entitlement), Cell: int64(found.Cell),
+		Used: int64(found.Used), Share: int64(found.Share), NextShare: int64(found.NextShare),
+		Algorithm: string(b.Terms.Kind), Free: int64(found.Free),
 		Fading: int64(found.Fading), Burst: int64(b.Terms.Burst)}
 	for _, r := range found.Rows {
-		m.Rights = append(m.Rights, &quotadv1.Rights{Cell: int64(r.Cell), Region: r.Peer, Lent: int64(r.Lent), Returned: int64(r.Returned),
-			Borrowed: int64(r.Borrowed), Regained: int64(r.Regained), BurstLent: int64(r.BurstLent), BurstBorrowed: int64(r.BurstBorrowed)})
+		m.Rights = append(m.Rights, &quotadv1.Rights{Cell: int64(r.Cell), Region: r.Peer,
+			Lent: int64(r.Lent), Returned: int64(r.Returned),
+			Borrowed: int64(r.Borrowed), Regained: int64(r.Regained), BurstLent: int64(r.BurstLent),
+			BurstBorrowed: int64(r.BurstBorrowed)})
 	}
 	return m
 }
@@ -124,7 +136,8 @@ func bucketMessage(b region.Bucket) *quotadv1.BucketResponse {
 func refundMessage(r admit.Refunded) *quotadv1.RefundResponse {
 	m := &quotadv1.RefundResponse{Repeated: r.Repeated}
 	for _, c := range r.Charges {
-		m.Refunded = append(m.Refunded, &quotadv1.Refunded{Limit: c.Limit, Units: int64(c.Units), Reason: c.Reason})
+		m.Refunded = append(m.Refunded, &quotadv1.Refunded{Limit: c.Limit, Units: int64(c.Units),
+			Reason: c.Reason})
 	}
 	return m
 }

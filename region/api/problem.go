@@ -44,7 +44,8 @@ func toProblem(err error) problem {
 	case errors.As(err, &refused):
 		return newProblem(refused.code, refused.detail)
 	case errors.As(err, &tooLarge):
-		return newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
+		return newProblem(http.StatusRequestEntityTooLarge,
+			fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
 	case errors.As(err, &store):
 		return newProblem(http.StatusServiceUnavailable, err.Error())
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -54,7 +55,8 @@ func toProblem(err error) problem {
 	case errors.Is(err, admit.ErrReceipt):
 		return newProblem(http.StatusConflict, receiptRefused(err))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return newProblem(http.StatusServiceUnavailable, "the request ended before it was answered; a check, refund or reset may have been carried out")
+		return newProblem(http.StatusServiceUnavailable,
+			"the request ended before it was answered; a check, refund or reset may have been carried out")
 	}
 	return newProblem(http.StatusServiceUnavailable, err.Error())
 }

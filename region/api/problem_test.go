@@ -10,7 +10,8 @@ import (
 
 // TestASlowStoreIsNotASlowCaller: both errors are deadlines, but only one is the caller's fault.
 func TestASlowStoreIsNotASlowCaller(t *testing.T) {
-	slow := &store.Error{Server: "127.0.0.1:6379", Call: "inspect", Err: os.ErrDeadlineExceeded, Next: "check that it runs"}
+	slow := &store.Error{Server: "127.0.0.1:6379", Call: "inspect", Err: os.ErrDeadlineExceeded,
+		Next: "check that it runs"}
 	if p := toProblem(slow); p.Status != http.StatusServiceUnavailable {
 		t.Errorf("a store that does not answer: %+v", p)
 	}

@@ -15,9 +15,10 @@ type Refund struct {
 }
 
 type RefundedCharge struct {
-	Limit  string         `json:"limit"`
-	Units  quantity.Units `json:"units"`
-	Reason string         `json:"reason,omitempty"` // why nothing was given back; absent if something was
+	Limit string         `json:"limit"`
+	Units quantity.Units `json:"units"`
+	// why nothing was given back; absent if something was
+	Reason string `json:"reason,omitempty"`
 }
 
 func newRefund(r admit.Refunded) Refund {

@@ -90,7 +90,8 @@ func decode(body []byte, fields []string, member func(d *decoder, name string) e
 	d := newDecoder(body)
 	return d.object(wholeBody, func(name string) error {
 		if !slices.Contains(fields, name) {
-			return &admit.FieldError{Field: wholeBody, Problem: "has the unknown field " + quote(name) + "; " + thereAre(fields)}
+			return &admit.FieldError{Field: wholeBody, Problem: "has the unknown field " +
+				quote(name) + "; " + thereAre(fields)}
 		}
 		return member(d, name)
 	})

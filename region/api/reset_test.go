@@ -19,22 +19,31 @@ func TestReset(t *testing.T) {
 		err        error
 		want       string
 	}{
-		{"a bucket", `{"limit":"account-minute","domain":"api","descriptors":{"account":"42"}}`, nil, "200\n" + isJSONed + `{"cleared":31}`},
+		{"a bucket", `{"limit":"account-minute","domain":"api","descriptors":{"account":"42"}}`,
+			nil, "200\n" + isJSONed + `{"cleared":31}`},
 		{"of no such limit", `{"limit":"other","domain":"api","descriptors":{"account":"42"}}`, nil,
 			prob(404, "", "no limit of this name and domain applies to these descriptors", "")},
-		{"of no limit", `{"domain":"api"}`, nil, prob(404, "", "no limit of this name and domain applies to these descriptors", "")},
-		{"of no domain", `{"limit":"account-minute"}`, nil, prob(400, "", "domain: is missing; name the domain of the limits to check", `,"field":"domain"`)},
+		{"of no limit", `{"domain":"api"}`, nil,
+			prob(404, "", "no limit of this name and domain applies to these descriptors", "")},
+		{"of no domain", `{"limit":"account-minute"}`, nil,
+			prob(400, "", "domain: is missing; name the domain of the limits to check",
+				`,"field":"domain"`)},
 		{"with a cost", `{"limit":"account-minute","domain":"api","cost":1}`, nil,
 			prob(400, "", `body: has the unknown field \"cost\"; there are limit, domain and descriptors`, `,"field":"body"`)},
-		{"of a number", `{"limit":1}`, nil, prob(400, "", "limit: must be a JSON string", `,"field":"limit"`)},
-		{"too large", `{"limit":"` + strings.Repeat("a", maxBodyBytes) + `"}`, nil, prob(413, "", "the body is larger than 65536 bytes", "")},
-		{"of a store that fails", `{"limit":"account-minute","domain":"api"}`, errors.New("reset: unknown store"), prob(503, "", "reset: unknown store", "")},
-		{"that took too long", `{"limit":"account-minute","domain":"api"}`, context.DeadlineExceeded,
+		{"of a number", `{"limit":1}`, nil, prob(400, "", "limit: must be a JSON string",
+			`,"field":"limit"`)},
+		{"too large", `{"limit":"` + strings.Repeat("a", maxBodyBytes) + `"}`, nil,
+			prob(413, "", "the body is larger than 65536 bytes", "")},
+		{"of a store that fails", `{"limit":"account-minute","domain":"api"}`,
+			errors.New("reset: unknown store"), prob(503, "", "reset: unknown store", "")},
+		{"that took too long", `{"limit":"account-minute","domain":"api"}`,
+			context.DeadlineExceeded,
 			prob(503, "", "the request ended before it was answered; a check, refund or reset may have been carried out", "")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			node := &fakeNode{err: c.err}
-			compare(t, exchangeHTTP(newServer(t, node, quiet()), "POST", "/v1/reset", "application/json", c.body), c.want)
+			compare(t, exchangeHTTP(newServer(t, node, quiet()), "POST", "/v1/reset",
+				"application/json", c.body), c.want)
 			if done := len(node.reset) > 0; done != strings.HasPrefix(c.want, "200") {
 				t.Errorf("resets: %v", node.reset)
 			}
@@ -45,11 +54,14 @@ func TestReset(t *testing.T) {
 func TestGRPCReset(t *testing.T) {
 	node := &fakeNode{}
 	client := quota(t, node)
-	got, err := client.Reset(t.Context(), &quotadv1.ResetRequest{Limit: "account-minute", Domain: "api", Descriptors: map[string]string{"account": "42"}})
-	if err != nil || got.Cleared != 31 || len(node.reset) != 1 || !maps.Equal(node.reset[0], map[string]string{"account": "42"}) {
+	got, err := client.Reset(t.Context(), &quotadv1.ResetRequest{Limit: "account-minute",
+		Domain: "api", Descriptors: map[string]string{"account": "42"}})
+	if err != nil || got.Cleared != 31 || len(node.reset) != 1 ||
+		!maps.Equal(node.reset[0], map[string]string{"account": "42"}) {
 		t.Errorf("a reset of %v answers %v, %v", node.reset, got, err)
 	}
-	if _, err = client.Reset(t.Context(), &quotadv1.ResetRequest{Limit: "other", Domain: "api"}); status.Code(err) != codes.NotFound {
+	if _, err = client.Reset(t.Context(), &quotadv1.ResetRequest{Limit: "other",
+		Domain: "api"}); status.Code(err) != codes.NotFound {
 		t.Errorf("an unknown limit is %v, want NotFound", err)
 	}
 	_, err = client.Reset(t.Context(), &quotadv1.ResetRequest{Limit: "account-minute"})
@@ -60,7 +72,8 @@ func TestGRPCReset(t *testing.T) {
 // is more lenient.
 func FuzzDecodeReset(f *testing.F) {
 	for _, seed := range []string{`{"limit":"account-minute","domain":"api","descriptors":{"account":"42"}}`, `{}`, `{"limit":null}`,
-		`{"limit":"a","limit":"b"}`, `{"descriptors":{"a":"1","\u0061":"2"}}`, `{"domain":"\ud800"}`, `{"cost":1}`, `[]`} {
+		`{"limit":"a","limit":"b"}`, `{"descriptors":{"a":"1","\u0061":"2"}}`,
+		`{"domain":"\ud800"}`, `{"cost":1}`, `[]`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -70,7 +83,8 @@ func FuzzDecodeReset(f *testing.F) {
 			Descriptors   map[string]string
 		}
 		wantLenient(t, body, err, &lenient)
-		if err == nil && (got.limit != lenient.Limit || got.domain != lenient.Domain || !maps.Equal(got.descriptors, lenient.Descriptors)) {
+		if err == nil && (got.limit != lenient.Limit || got.domain != lenient.Domain ||
+			!maps.Equal(got.descriptors, lenient.Descriptors)) {
 			t.Fatalf("%q is %+v here and %+v for encoding/json", body, got, lenient)
 		}
 	})

@@ -46,7 +46,8 @@ var connections = keepalive.ServerParameters{
 }
 
 func (s *Server) newGRPCServer() *grpc.Server {
-	calls := door.NewCalls(door.Bounds{Streams: maxCalls, Message: maxMessageBytes, Records: maxRecords, Alive: connections,
+	calls := door.NewCalls(door.Bounds{Streams: maxCalls, Message: maxMessageBytes,
+		Records: maxRecords, Alive: connections,
 		MinPing: 10 * time.Second}, s.rpcPanics, badMessage)
 	calls.Admit(s.admit, shedding...)
 	g := grpc.NewServer(calls.Options()...)
@@ -94,7 +95,8 @@ func waiting(ctx context.Context) context.Context {
 }
 
 // Check implements quotad.v1.QuotaService.
-func (s *service) Check(ctx context.Context, m *quotadv1.CheckRequest) (*quotadv1.CheckResponse, error) {
+func (s *service) Check(ctx context.Context, m *quotadv1.CheckRequest) (*quotadv1.CheckResponse,
+	error) {
 	q := charge(m)
 	q.Caller = callerOf(ctx)
 	d, err := s.node.Check(waiting(ctx), q)
@@ -105,7 +107,8 @@ func (s *service) Check(ctx context.Context, m *quotadv1.CheckRequest) (*quotadv
 }
 
 // Peek implements quotad.v1.QuotaService.
-func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.PeekResponse, error) {
+func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.PeekResponse,
+	error) {
 	q := request(m, m.Cost)
 	q.Caller = callerOf(ctx)
 	d, err := s.node.Peek(waiting(ctx), q)
@@ -120,7 +123,8 @@ func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.
 // queue_full. One bad request refuses the batch before anything is charged. If the caller gives up,
 // some requests may have been charged. A batch that a busy node does not read is RESOURCE_EXHAUSTED
 // as a whole.
-func (s *service) CheckBatch(ctx context.Context, m *quotadv1.CheckBatchRequest) (*quotadv1.CheckBatchResponse, error) {
+func (s *service) CheckBatch(ctx context.Context,
+	m *quotadv1.CheckBatchRequest) (*quotadv1.CheckBatchResponse, error) {
 	if len(m.Requests) > maxInBatch {
 		return nil, toStatus(&admit.FieldError{Field: "requests",
 			Problem: fmt.Sprintf("has %d entries; send at most %d", len(m.Requests), maxInBatch)})
@@ -148,12 +152,14 @@ func (s *service) CheckBatch(ctx context.Context, m *quotadv1.CheckBatchRequest)
 }
 
 // Status implements quotad.v1.QuotaService.
-func (s *service) Status(context.Context, *quotadv1.StatusRequest) (*quotadv1.StatusResponse, error) {
+func (s *service) Status(context.Context, *quotadv1.StatusRequest) (*quotadv1.StatusResponse,
+	error) {
 	return statusMessage(s.node.Status(), s.server.ready()), nil
 }
 
 // Bucket implements quotad.v1.QuotaService.
-func (s *service) Bucket(ctx context.Context, m *quotadv1.BucketRequest) (*quotadv1.BucketResponse, error) {
+func (s *service) Bucket(ctx context.Context, m *quotadv1.BucketRequest) (*quotadv1.BucketResponse,
+	error) {
 	b, err := s.node.Bucket(ctx, m.GetLimit(), m.GetDomain(), m.GetDescriptors())
 	if err != nil {
 		return nil, toStatus(err)
@@ -162,7 +168,8 @@ func (s *service) Bucket(ctx context.Context, m *quotadv1.BucketRequest) (*quota
 }
 
 // Refund implements quotad.v1.QuotaService.
-func (s *service) Refund(ctx context.Context, m *quotadv1.RefundRequest) (*quotadv1.RefundResponse, error) {
+func (s *service) Refund(ctx context.Context, m *quotadv1.RefundRequest) (*quotadv1.RefundResponse,
+	error) {
 	done, err := s.node.Refund(ctx, m.GetReceipt())
 	if err != nil {
 		return nil, toStatus(err)
@@ -172,7 +179,8 @@ func (s *service) Refund(ctx context.Context, m *quotadv1.RefundRequest) (*quota
 
 // Reset implements quotad.v1.QuotaService. It breaks the limit for a window. Like /v1/reset it must
 // not be exposed to callers. See Server.reset.
-func (s *service) Reset(ctx context.Context, m *quotadv1.ResetRequest) (*quotadv1.ResetResponse, error) {
+func (s *service) Reset(ctx context.Context, m *quotadv1.ResetRequest) (*quotadv1.ResetResponse,
+	error) {
 	cleared, err := s.node.Reset(ctx, m.GetLimit(), m.GetDomain(), m.GetDescriptors())
 	if err != nil {
 		return nil, toStatus(err)

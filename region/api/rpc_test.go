@@ -41,8 +41,12 @@ func dialed(t testing.TB, s *Server) *grpc.ClientConn {
 			t.Error(err)
 		}
 	})
-	conn, err := grpc.NewClient("passthrough:///node", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
+	conn, err := grpc.NewClient("passthrough:///node",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn,
+			error) {
+			return l.DialContext(ctx)
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,12 +72,18 @@ func equal(t *testing.T, got, want proto.Message) {
 }
 
 func TestGRPCDecisions(t *testing.T) {
-	wantAllowed := &quotadv1.Decision{Allowed: true, Reason: quotadv1.Reason_REASON_WITHIN_LIMIT, Limit: "account-minute", Algorithm: "fixed_window",
-		LimitUnits: 1000, Remaining: 57, ResetAfter: durationpb.New(10*time.Second + 250*time.Microsecond), Cell: 29394720,
-		AtUs: 1763683189999750, Node: "n1", Region: "us-east", Entitlement: 400, Share: 425, Sequence: 7, Shadowed: []string{"new-limit"}}
-	wantDenied := &quotadv1.Decision{Reason: quotadv1.Reason_REASON_OVER_LIMIT, Limit: "account-minute", Algorithm: "fixed_window",
-		LimitUnits: 1000, ResetAfter: durationpb.New(10*time.Second + 250*time.Microsecond), RetryAfter: durationpb.New(10*time.Second + 250*time.Microsecond),
-		Cell: 29394720, AtUs: 1763683189999750, Node: "n1", Region: "us-east", Entitlement: 400, Share: 425, Sequence: 7}
+	wantAllowed := &quotadv1.Decision{Allowed: true, Reason: quotadv1.Reason_REASON_WITHIN_LIMIT,
+		Limit: "account-minute", Algorithm: "fixed_window",
+		LimitUnits: 1000, Remaining: 57,
+		ResetAfter: durationpb.New(10*time.Second + 250*time.Microsecond), Cell: 29394720,
+		AtUs: 1763683189999750, Node: "n1", Region: "us-east", Entitlement: 400, Share: 425,
+		Sequence: 7, Shadowed: []string{"new-limit"}}
+	wantDenied := &quotadv1.Decision{Reason: quotadv1.Reason_REASON_OVER_LIMIT,
+		Limit: "account-minute", Algorithm: "fixed_window",
+		LimitUnits: 1000, ResetAfter: durationpb.New(10*time.Second + 250*time.Microsecond),
+		RetryAfter: durationpb.New(10*time.Second + 250*time.Microsecond),
+		Cell:       29394720, AtUs: 1763683189999750, Node: "n1", Region: "us-east",
+		Entitlement: 400, Share: 425, Sequence: 7}
 	wantNever := proto.CloneOf(wantDenied)
 	wantNever.Reason, wantNever.RetryAfter = quotadv1.Reason_REASON_NEVER, nil
 	wantQueued := proto.CloneOf(wantAllowed)
@@ -85,17 +95,22 @@ func TestGRPCDecisions(t *testing.T) {
 		decision admit.Decision
 		want     *quotadv1.Decision
 	}{
-		{"allowed", with(allowed(), func(d *admit.Decision) { d.Shadowed = []string{"new-limit"} }), wantAllowed},
+		{"allowed", with(allowed(), func(d *admit.Decision) { d.Shadowed = []string{"new-limit"} }),
+			wantAllowed},
 		{"denied", denied(), wantDenied},
-		{"never", with(denied(), func(d *admit.Decision) { d.Reason, d.RetryAfter = admit.Never, -1 }), wantNever},
+		{"never", with(denied(),
+			func(d *admit.Decision) { d.Reason, d.RetryAfter = admit.Never, -1 }), wantNever},
 		{"a turn in a queue", with(allowed(), func(d *admit.Decision) {
-			d.Algorithm, d.Delay, d.Shadowed = algorithms.LeakyBucket, 1500*time.Microsecond, []string{"new-limit"}
+			d.Algorithm, d.Delay, d.Shadowed = algorithms.LeakyBucket, 1500*time.Microsecond,
+				[]string{"new-limit"}
 		}), wantQueued},
 		{"repeated, with a receipt", with(allowed(), func(d *admit.Decision) {
 			d.Repeated, d.Receipt, d.Shadowed = true, aReceipt, []string{"new-limit"}
 		}), wantRepeated},
-		{"store failure, deny", undecided(admit.StoreFailure), &quotadv1.Decision{Reason: quotadv1.Reason_REASON_STORE_FAILURE,
-			Limit: "account-minute", Algorithm: "fixed_window", LimitUnits: 1000, Node: "n1", Region: "us-east", Entitlement: 400, Degraded: true, Sequence: 8}},
+		{"store failure, deny", undecided(admit.StoreFailure),
+			&quotadv1.Decision{Reason: quotadv1.Reason_REASON_STORE_FAILURE,
+				Limit: "account-minute", Algorithm: "fixed_window", LimitUnits: 1000, Node: "n1",
+				Region: "us-east", Entitlement: 400, Degraded: true, Sequence: 8}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client := quota(t, &fakeNode{decision: c.decision})
@@ -116,7 +131,8 @@ func TestGRPCDecisions(t *testing.T) {
 // TestEveryReasonHasAMessage: every reason of a node has its own value in the API, and none is
 // unspecified.
 func TestEveryReasonHasAMessage(t *testing.T) {
-	all := []admit.Reason{admit.WithinLimit, admit.NoLimit, admit.OverLimit, admit.ExceedsRegionCapacity, admit.Never, admit.Recovering,
+	all := []admit.Reason{admit.WithinLimit, admit.NoLimit, admit.OverLimit,
+		admit.ExceedsRegionCapacity, admit.Never, admit.Recovering,
 		admit.QueueFull, admit.StoreFailure, admit.StoreFailureLocal, admit.StoreFailureAllowed}
 	for _, r := range all {
 		want := "REASON_" + strings.ToUpper(string(r))
@@ -125,7 +141,8 @@ func TestEveryReasonHasAMessage(t *testing.T) {
 		}
 	}
 	if known := len(quotadv1.Reason_name) - 1; known != len(all) || known != len(reasons) {
-		t.Errorf("the proto has %d reasons, the node %d, and %d are mapped", known, len(all), len(reasons))
+		t.Errorf("the proto has %d reasons, the node %d, and %d are mapped", known, len(all),
+			len(reasons))
 	}
 }
 
@@ -141,21 +158,26 @@ func TestGRPCRequest(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			node := &fakeNode{}
 			client := quota(t, node)
-			if _, err := client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api", Descriptors: descriptors, Cost: c.cost}); err != nil {
+			if _, err := client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api",
+				Descriptors: descriptors, Cost: c.cost}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := client.Peek(t.Context(), &quotadv1.PeekRequest{Domain: "api", Descriptors: descriptors, Cost: c.cost}); err != nil {
+			if _, err := client.Peek(t.Context(), &quotadv1.PeekRequest{Domain: "api",
+				Descriptors: descriptors, Cost: c.cost}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api", Cost: c.cost, RequestId: "r1", Receipt: true}); err != nil {
+			if _, err := client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api",
+				Cost: c.cost, RequestId: "r1", Receipt: true}); err != nil {
 				t.Fatal(err)
 			}
-			if named := (admit.Request{Domain: "api", Cost: c.want, ID: "r1", Receipt: true}); !same(node.checked[1], named) {
+			if named := (admit.Request{Domain: "api", Cost: c.want, ID: "r1",
+				Receipt: true}); !same(node.checked[1], named) {
 				t.Errorf("the node was asked %+v, want %+v", node.checked[1], named)
 			}
 			want := admit.Request{Domain: "api", Descriptors: descriptors, Cost: c.want}
 			if !same(node.checked[0], want) || !same(node.peeked[0], want) {
-				t.Errorf("the node was asked %+v and %+v, want %+v", node.checked, node.peeked, want)
+				t.Errorf("the node was asked %+v and %+v, want %+v", node.checked, node.peeked,
+					want)
 			}
 		})
 	}
@@ -197,16 +219,21 @@ func TestGRPCBadInput(t *testing.T) {
 		{"long domain", "domain", &quotadv1.CheckRequest{Domain: long}},
 		{"cost 0", "cost", &quotadv1.CheckRequest{Domain: "api", Cost: proto.Int64(0)}},
 		{"cost -1", "cost", &quotadv1.CheckRequest{Domain: "api", Cost: proto.Int64(-1)}},
-		{"cost 2^53+1", "cost", &quotadv1.CheckRequest{Domain: "api", Cost: proto.Int64(1<<53 + 1)}},
+		{"cost 2^53+1", "cost", &quotadv1.CheckRequest{Domain: "api",
+			Cost: proto.Int64(1<<53 + 1)}},
 		{"cost -2^63", "cost", &quotadv1.CheckRequest{Domain: "api", Cost: proto.Int64(-1 << 63)}},
-		{"no name", "descriptors", &quotadv1.CheckRequest{Domain: "api", Descriptors: map[string]string{"": "1"}}},
-		{"long value", "descriptors.account", &quotadv1.CheckRequest{Domain: "api", Descriptors: map[string]string{"account": long}}},
-		{"odd name", `descriptors["\r\n\u202e"]`, &quotadv1.CheckRequest{Domain: "api", Descriptors: map[string]string{"\r\n\u202e": long}}},
+		{"no name", "descriptors", &quotadv1.CheckRequest{Domain: "api",
+			Descriptors: map[string]string{"": "1"}}},
+		{"long value", "descriptors.account", &quotadv1.CheckRequest{Domain: "api",
+			Descriptors: map[string]string{"account": long}}},
+		{"odd name", `descriptors["\r\n\u202e"]`, &quotadv1.CheckRequest{Domain: "api",
+			Descriptors: map[string]string{"\r\n\u202e": long}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := client.Check(t.Context(), c.m)
 			wantViolations(t, err, c.field)
-			_, err = client.Peek(t.Context(), &quotadv1.PeekRequest{Domain: c.m.Domain, Descriptors: c.m.Descriptors, Cost: c.m.Cost})
+			_, err = client.Peek(t.Context(), &quotadv1.PeekRequest{Domain: c.m.Domain,
+				Descriptors: c.m.Descriptors, Cost: c.m.Cost})
 			wantViolations(t, err, c.field)
 		})
 	}
@@ -227,7 +254,8 @@ func TestGRPCErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client := quota(t, &fakeNode{err: c.err})
-			_, err := client.Bucket(t.Context(), &quotadv1.BucketRequest{Limit: "account-minute", Domain: "api"})
+			_, err := client.Bucket(t.Context(), &quotadv1.BucketRequest{Limit: "account-minute",
+				Domain: "api"})
 			if status.Code(err) != c.want {
 				t.Errorf("Bucket answers %v, want %v", err, c.want)
 			}
@@ -239,7 +267,8 @@ func TestGRPCErrors(t *testing.T) {
 			if status.Code(err) != c.want {
 				t.Errorf("Refund answers %v, want %v", err, c.want)
 			}
-			_, err = client.Reset(t.Context(), &quotadv1.ResetRequest{Limit: "account-minute", Domain: "api"})
+			_, err = client.Reset(t.Context(), &quotadv1.ResetRequest{Limit: "account-minute",
+				Domain: "api"})
 			if status.Code(err) != c.want {
 				t.Errorf("Reset answers %v, want %v", err, c.want)
 			}
@@ -256,16 +285,23 @@ func TestGRPCStatusAndBucket(t *testing.T) {
 	}
 	counters := got.Counters
 	got.Counters = nil
-	equal(t, got, &quotadv1.StatusResponse{Region: "us-east", Node: "n1", Version: version(), Epoch: "3:abc", Generation: 2, Ready: true,
-		Peers: []*quotadv1.Peer{{Region: "eu-west", Heard: true, Age: durationpb.New(120500 * time.Microsecond),
-			RoundTrip: durationpb.New(80 * time.Millisecond), Degraded: true, ClockApart: durationpb.New(-30 * time.Millisecond)}},
+	equal(t, got, &quotadv1.StatusResponse{Region: "us-east", Node: "n1", Version: version(),
+		Epoch: "3:abc", Generation: 2, Ready: true,
+		Peers: []*quotadv1.Peer{{Region: "eu-west", Heard: true,
+			Age:       durationpb.New(120500 * time.Microsecond),
+			RoundTrip: durationpb.New(80 * time.Millisecond), Degraded: true,
+			ClockApart: durationpb.New(-30 * time.Millisecond)}},
 		Members: []string{"eu-west/n1", "us-east/n1", "us-east/n2"}, Mates: []string{"us-east/n2"},
-		Store: &quotadv1.StoreStatus{Kind: "sentinel", Address: "127.0.0.1:26379/main", Data: []string{"0123abcd"},
-			LastLoss: timestamppb.New(time.Unix(3600, 0)), Losses: 1, OutOfReach: []string{"quotad"}, MaxmemoryPolicy: "noeviction",
-			Refusing: []*quotadv1.StoreRefusal{{Kind: "OOM", Calls: 7, Advice: "raise its maxmemory"}}},
+		Store: &quotadv1.StoreStatus{Kind: "sentinel", Address: "127.0.0.1:26379/main",
+			Data:     []string{"0123abcd"},
+			LastLoss: timestamppb.New(time.Unix(3600, 0)), Losses: 1,
+			OutOfReach: []string{"quotad"}, MaxmemoryPolicy: "noeviction",
+			Refusing: []*quotadv1.StoreRefusal{{Kind: "OOM", Calls: 7,
+				Advice: "raise its maxmemory"}}},
 		Recovery: &quotadv1.RecoveryStatus{Waiting: 3, PartlyKnown: 2, Recovered: 8},
-		Journal:  &quotadv1.JournalStatus{Incarnation: 2, Sequence: 9, Rows: 4, Checkpoints: 3, Whole: true},
-		Local:    &quotadv1.LocalStatus{Buckets: 1, Units: 7, Unbooked: 5}})
+		Journal: &quotadv1.JournalStatus{Incarnation: 2, Sequence: 9, Rows: 4, Checkpoints: 3,
+			Whole: true},
+		Local: &quotadv1.LocalStatus{Buckets: 1, Units: 7, Unbooked: 5}})
 	for i, c := range node.status.Counters() {
 		equal(t, counters[i], &quotadv1.Counter{Name: c.Name, Value: c.Value})
 	}
@@ -274,21 +310,29 @@ func TestGRPCStatusAndBucket(t *testing.T) {
 		t.Errorf("a node that is not ready says %v, %v", got, err)
 	}
 
-	bucket, err := client.Bucket(t.Context(), &quotadv1.BucketRequest{Limit: "account-minute", Domain: "api"})
+	bucket, err := client.Bucket(t.Context(), &quotadv1.BucketRequest{Limit: "account-minute",
+		Domain: "api"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, bucket, &quotadv1.BucketResponse{Limit: "account-minute", LimitUnits: 1000, Entitlement: 400, Cell: 5, Used: 31,
-		Share: 425, NextShare: 400, Algorithm: "fixed_window", Fading: 31, Free: 394, Rights: []*quotadv1.Rights{
-			{Cell: 5, Region: "ap-south", Lent: 1, Returned: 2, Borrowed: 3, Regained: 4}, {Cell: 5, Region: "eu-west", Borrowed: 23}}})
+	equal(t, bucket, &quotadv1.BucketResponse{Limit: "account-minute", LimitUnits: 1000,
+		Entitlement: 400, Cell: 5, Used: 31,
+		Share: 425, NextShare: 400, Algorithm: "fixed_window", Fading: 31, Free: 394,
+		Rights: []*quotadv1.Rights{
+			{Cell: 5, Region: "ap-south", Lent: 1, Returned: 2, Borrowed: 3, Regained: 4},
+			{Cell: 5, Region: "eu-west", Borrowed: 23}}})
 	node.bucket = func(map[string]string) (region.Bucket, error) { return aTokenBucket(), nil }
-	if bucket, err = client.Bucket(t.Context(), &quotadv1.BucketRequest{Limit: "account-minute", Domain: "api"}); err != nil {
+	if bucket, err = client.Bucket(t.Context(), &quotadv1.BucketRequest{Limit: "account-minute",
+		Domain: "api"}); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, bucket, &quotadv1.BucketResponse{Limit: "account-minute", LimitUnits: 1000, Entitlement: 400, Cell: 5, Used: 31,
-		Share: 425, NextShare: 400, Algorithm: "token_bucket", Free: 394, Burst: 80, Rights: []*quotadv1.Rights{
+	equal(t, bucket, &quotadv1.BucketResponse{Limit: "account-minute", LimitUnits: 1000,
+		Entitlement: 400, Cell: 5, Used: 31,
+		Share: 425, NextShare: 400, Algorithm: "token_bucket", Free: 394, Burst: 80,
+		Rights: []*quotadv1.Rights{
 			{Cell: 5, Region: "eu-west", BurstLent: 6, BurstBorrowed: 7}}})
-	if _, err = client.Bucket(t.Context(), &quotadv1.BucketRequest{Limit: "other", Domain: "api"}); status.Code(err) != codes.NotFound {
+	if _, err = client.Bucket(t.Context(), &quotadv1.BucketRequest{Limit: "other",
+		Domain: "api"}); status.Code(err) != codes.NotFound {
 		t.Errorf("an unknown limit is %v, want NotFound", err)
 	}
 	_, err = client.Bucket(t.Context(), &quotadv1.BucketRequest{Limit: "account-minute"})
@@ -299,17 +343,28 @@ func TestGRPCStatusAndBucket(t *testing.T) {
 func TestGRPCPanic(t *testing.T) {
 	var log bytes.Buffer
 	node := &fakeNode{fault: "boom"}
-	client := quotadv1.NewQuotaServiceClient(dialed(t, newServer(t, node, slog.New(slog.NewTextHandler(&log, nil)))))
+	client := quotadv1.NewQuotaServiceClient(dialed(t,
+		newServer(t, node, slog.New(slog.NewTextHandler(&log, nil)))))
 	calls := map[string]func() error{
-		"Check":  func() error { _, err := client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api"}); return err },
-		"Bucket": func() error { _, err := client.Bucket(t.Context(), &quotadv1.BucketRequest{Domain: "api"}); return err },
+		"Check": func() error {
+			_, err := client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api"})
+			return err
+		},
+		"Bucket": func() error {
+			_, err := client.Bucket(t.Context(), &quotadv1.BucketRequest{Domain: "api"})
+			return err
+		},
 		"Refund": func() error {
 			_, err := client.Refund(t.Context(), &quotadv1.RefundRequest{Receipt: aReceipt})
 			return err
 		},
-		"Reset": func() error { _, err := client.Reset(t.Context(), &quotadv1.ResetRequest{Domain: "api"}); return err },
+		"Reset": func() error {
+			_, err := client.Reset(t.Context(), &quotadv1.ResetRequest{Domain: "api"})
+			return err
+		},
 		"CheckBatch": func() error {
-			_, err := client.CheckBatch(t.Context(), &quotadv1.CheckBatchRequest{Requests: []*quotadv1.CheckRequest{{Domain: "api"}}})
+			_, err := client.CheckBatch(t.Context(),
+				&quotadv1.CheckBatchRequest{Requests: []*quotadv1.CheckRequest{{Domain: "api"}}})
 			return err
 		},
 	}
@@ -327,7 +382,8 @@ func TestGRPCPanic(t *testing.T) {
 
 // TestReflection: grpcurl and similar tools see the service.
 func TestReflection(t *testing.T) {
-	stream, err := reflectionv1.NewServerReflectionClient(dialed(t, newServer(t, &fakeNode{}, quiet()))).ServerReflectionInfo(t.Context())
+	stream, err := reflectionv1.NewServerReflectionClient(dialed(t,
+		newServer(t, &fakeNode{}, quiet()))).ServerReflectionInfo(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +394,8 @@ func TestReflection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(m.String(), "quotad.v1.QuotaService") || !strings.Contains(m.String(), "grpc.health.v1.Health") {
+	if !strings.Contains(m.String(), "quotad.v1.QuotaService") || !strings.Contains(m.String(),
+		"grpc.health.v1.Health") {
 		t.Errorf("reflection lists %v", m)
 	}
 }

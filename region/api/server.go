@@ -26,9 +26,11 @@ type Node interface {
 	CheckBatch(ctx context.Context, all []admit.Request) ([]admit.Decision, error)
 	Peek(ctx context.Context, q admit.Request) (admit.Decision, error)
 	Refund(ctx context.Context, receipt string) (admit.Refunded, error)
-	Reset(ctx context.Context, limit, domain string, descriptors map[string]string) (cleared quantity.Units, err error)
+	Reset(ctx context.Context, limit, domain string,
+		descriptors map[string]string) (cleared quantity.Units, err error)
 	Status() region.Status
-	Bucket(ctx context.Context, limit, domain string, descriptors map[string]string) (region.Bucket, error)
+	Bucket(ctx context.Context, limit, domain string, descriptors map[string]string) (region.Bucket,
+		error)
 	Ready() error
 	Metrics() *prometheus.Registry
 	// Busy says whether so much of a caller's work waits that another batch of it should not be
@@ -65,7 +67,8 @@ type Server struct {
 // these.
 func New(node Node, log *slog.Logger) *Server {
 	s := &Server{node: node, log: log, work: door.NewWork(),
-		rpcPanics: door.NewPanics(log, "grpc/", node.CountPanic), webPanics: door.NewPanics(log, "http", node.CountPanic)}
+		rpcPanics: door.NewPanics(log, "grpc/", node.CountPanic), webPanics: door.NewPanics(log,
+			"http", node.CountPanic)}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.health = newHealthService(s.ready, s.ending)
 	s.grpc = s.newGRPCServer()
@@ -125,7 +128,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	web.Wait()
 	if err := errors.Join(rpcErr, webErr); err != nil {
-		return errors.Join(fmt.Errorf("shut down: calls were still under way and have been cut off; allow more time: %w", err), s.http.Close())
+		return errors.Join(fmt.Errorf(
+			"shut down: calls were still under way and have been cut off; allow more time: %w",
+			err), s.http.Close())
 	}
 	return nil
 }

@@ -38,11 +38,13 @@ const (
 
 // shedding lists the methods whose calls a busy node refuses unread. Calls of other methods are
 // few, or show operators what the node does.
-var shedding = []string{quotadv1.QuotaService_Check_FullMethodName, quotadv1.QuotaService_CheckBatch_FullMethodName,
+var shedding = []string{quotadv1.QuotaService_Check_FullMethodName,
+	quotadv1.QuotaService_CheckBatch_FullMethodName,
 	quotadv1.QuotaService_Peek_FullMethodName}
 
 // admit takes a call of a gRPC client into processing before it is decoded, or refuses it.
-func (s *Server) admit(ctx context.Context, message []byte, waited time.Duration) (*door.Held, error) {
+func (s *Server) admit(ctx context.Context, message []byte, waited time.Duration) (*door.Held,
+	error) {
 	if s.work.Behind(waited) && len(message) >= largeCall {
 		s.work.Shed("grpc")
 		return nil, s.tell(ctx, shedRetry)
@@ -143,5 +145,6 @@ type shedProblem struct {
 func writeShed(w http.ResponseWriter, e *shed) {
 	setRetryAfter(w.Header(), admit.Decision{RetryAfter: e.retry})
 	write(w, "application/problem+json", http.StatusTooManyRequests, shedProblem{
-		problem: newProblem(http.StatusTooManyRequests, overloaded), Reason: admit.QueueFull, RetryAfter: Milliseconds(e.retry)})
+		problem: newProblem(http.StatusTooManyRequests, overloaded), Reason: admit.QueueFull,
+		RetryAfter: Milliseconds(e.retry)})
 }

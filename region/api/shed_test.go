@@ -25,7 +25,8 @@ import (
 func fullBatch() *quotadv1.CheckBatchRequest {
 	m := &quotadv1.CheckBatchRequest{}
 	for i := range maxInBatch {
-		m.Requests = append(m.Requests, &quotadv1.CheckRequest{Domain: "api", Descriptors: map[string]string{"account": strconv.Itoa(i)}})
+		m.Requests = append(m.Requests, &quotadv1.CheckRequest{Domain: "api",
+			Descriptors: map[string]string{"account": strconv.Itoa(i)}})
 	}
 	return m
 }
@@ -75,7 +76,8 @@ func TestCallsAreShed(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		victim := &quotadv1.CheckRequest{Domain: "api", Descriptors: map[string]string{"account": "victim"}}
+		victim := &quotadv1.CheckRequest{Domain: "api",
+			Descriptors: map[string]string{"account": "victim"}}
 		if _, err := client.Check(t.Context(), victim); err != nil {
 			t.Errorf("a small call: %v", err)
 		}
@@ -99,7 +101,8 @@ func TestCallsAreShed(t *testing.T) {
 			t.Errorf("the node was asked %d times, want %d", checked, want)
 		}
 		page := exchangeHTTP(s, http.MethodGet, "/metrics", "", "")
-		if want := fmt.Sprintf("quotad_calls_shed_total{port=\"grpc\"} %d\n", len(refused)); !strings.Contains(page, want) {
+		if want := fmt.Sprintf("quotad_calls_shed_total{port=\"grpc\"} %d\n",
+			len(refused)); !strings.Contains(page, want) {
 			t.Errorf("the metrics lack %s", want)
 		}
 	})
@@ -118,7 +121,8 @@ func TestBusyCallers(t *testing.T) {
 		t.Error(err)
 	}
 	s := newServer(t, n, quiet())
-	large := fmt.Sprintf(`{"domain": "api", "descriptors": {"account": %q}}`, strings.Repeat("a", largeCall))
+	large := fmt.Sprintf(`{"domain": "api", "descriptors": {"account": %q}}`,
+		strings.Repeat("a", largeCall))
 	want := `429
 Content-Type: application/problem+json
 Retry-After: 1
@@ -129,7 +133,8 @@ Retry-After: 1
 			t.Errorf("%s:\n%s", path, got)
 		}
 	}
-	if got := exchangeHTTP(s, http.MethodPost, "/v1/check", "application/json", `{"domain": "api"}`); !strings.HasPrefix(got, "200") {
+	if got := exchangeHTTP(s, http.MethodPost, "/v1/check", "application/json",
+		`{"domain": "api"}`); !strings.HasPrefix(got, "200") {
 		t.Error(got)
 	}
 	if s.work.Take("any", "any:1", 1) == nil {
@@ -159,7 +164,8 @@ func TestBehind(t *testing.T) {
 			t.Errorf("a small call: %v", err)
 		}
 		page := exchangeHTTP(s, http.MethodGet, "/metrics", "", "")
-		if want := fmt.Sprintf("quotad_calls_shed_total{port=\"grpc\"} %d\n", refused); !strings.Contains(page, want) {
+		if want := fmt.Sprintf("quotad_calls_shed_total{port=\"grpc\"} %d\n",
+			refused); !strings.Contains(page, want) {
 			t.Errorf("the metrics lack %s", want)
 		}
 	})
@@ -176,7 +182,8 @@ func BenchmarkShed(b *testing.B) {
 		b.SetParallelism(maxPaused)
 		b.RunParallel(func(p *testing.PB) {
 			for p.Next() {
-				if _, err := client.CheckBatch(b.Context(), m); status.Code(err) != codes.ResourceExhausted {
+				if _, err := client.CheckBatch(b.Context(),
+					m); status.Code(err) != codes.ResourceExhausted {
 					b.Error(err)
 				}
 			}

@@ -77,16 +77,22 @@ type PeerStatus struct {
 }
 
 func newStatus(s region.Status, notReady error) Status {
-	a := Status{Region: s.Region, Node: s.Node, Version: version(), Epoch: s.Epoch, Generation: s.Generation,
-		Ready: notReady == nil, Store: newStoreAnswer(s.Store), Journal: newJournalAnswer(s.Journal), Local: LocalStatus{s.Local.Buckets, s.Local.Units, s.Local.Unbooked},
-		Recovery: RecoveryStatus{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown, PartlyKnown: s.Exchange.PartlyKnown,
-			Recovered: s.Exchange.Recovered},
-		Peers: []PeerStatus{}, Members: listed(s.Members), Mates: listed(s.Mates), Counters: map[string]int64{}}
+	a := Status{Region: s.Region, Node: s.Node, Version: version(), Epoch: s.Epoch,
+		Generation: s.Generation,
+		Ready:      notReady == nil, Store: newStoreAnswer(s.Store),
+		Journal: newJournalAnswer(s.Journal), Local: LocalStatus{s.Local.Buckets, s.Local.Units,
+			s.Local.Unbooked},
+		Recovery: RecoveryStatus{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown,
+			PartlyKnown: s.Exchange.PartlyKnown,
+			Recovered:   s.Exchange.Recovered},
+		Peers: []PeerStatus{}, Members: listed(s.Members), Mates: listed(s.Mates),
+		Counters: map[string]int64{}}
 	if notReady != nil {
 		a.NotReady = notReady.Error()
 	}
 	for _, p := range s.Peers {
-		a.Peers = append(a.Peers, PeerStatus{p.Region, p.Heard, Milliseconds(p.Age), Milliseconds(p.RoundTrip), p.Degraded,
+		a.Peers = append(a.Peers, PeerStatus{p.Region, p.Heard, Milliseconds(p.Age),
+			Milliseconds(p.RoundTrip), p.Degraded,
 			apart(p.ClockApart, p.ClockKnown)})
 	}
 	for _, c := range s.Counters() {
@@ -100,13 +106,16 @@ func newStoreAnswer(s region.StoreStatus) StoreStatus {
 	for _, r := range s.Refusing {
 		refusing = append(refusing, StoreRefusal(r))
 	}
-	return StoreStatus{Kind: s.Kind, Address: s.Address, Data: listed(s.Data), LastLoss: moment(s.LastLoss), Losses: s.Losses,
-		OutOfReach: listed(s.OutOfReach), MaxmemoryPolicy: s.Eviction, ClockApart: apart(s.ClockApart, s.ClockKnown), Refusing: refusing}
+	return StoreStatus{Kind: s.Kind, Address: s.Address, Data: listed(s.Data),
+		LastLoss: moment(s.LastLoss), Losses: s.Losses,
+		OutOfReach: listed(s.OutOfReach), MaxmemoryPolicy: s.Eviction,
+		ClockApart: apart(s.ClockApart, s.ClockKnown), Refusing: refusing}
 }
 
 func newJournalAnswer(j region.JournalStatus) JournalStatus {
-	return JournalStatus{Incarnation: j.Incarnation, Sequence: j.Sequence, Rows: j.Rows, Checkpoints: j.Checkpoints,
-		Whole: j.Whole, WholeSince: moment(j.WholeSince), Failed: j.Failed}
+	return JournalStatus{Incarnation: j.Incarnation, Sequence: j.Sequence, Rows: j.Rows,
+		Checkpoints: j.Checkpoints,
+		Whole:       j.Whole, WholeSince: moment(j.WholeSince), Failed: j.Failed}
 }
 
 // listed returns an empty list for nil, so that JSON has [] and not null.

@@ -42,7 +42,8 @@ func TestAttackHalfSentMessages(t *testing.T) {
 		for id := uint32(1); id <= 11; id += 2 {
 			how, after, _ := r.endOf(id)
 			if how != "status 4" || after < ReceiveTimeout || after > ReceiveTimeout+time.Second {
-				t.Errorf("stream %d ended with %q after %v, want DEADLINE_EXCEEDED after %v", id, how, after, ReceiveTimeout)
+				t.Errorf("stream %d ended with %q after %v, want DEADLINE_EXCEEDED after %v", id,
+					how, after, ReceiveTimeout)
 			}
 		}
 		if _, _, gone := r.endOf(0); gone != 0 {
@@ -61,7 +62,8 @@ func TestAttackHalfSentMessages(t *testing.T) {
 // TestWatchersStay: the time limit for a message is not a limit for the call.
 func TestWatchersStay(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
-		watch, err := healthv1.NewHealthClient(h.client("client")).Watch(t.Context(), &healthv1.HealthCheckRequest{})
+		watch, err := healthv1.NewHealthClient(h.client("client")).Watch(t.Context(),
+			&healthv1.HealthCheckRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +72,8 @@ func TestWatchersStay(t *testing.T) {
 		}
 		rest(time.Hour)
 		h.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
-		if got, err := watch.Recv(); err != nil || got.Status != healthv1.HealthCheckResponse_NOT_SERVING {
+		if got, err := watch.Recv(); err != nil ||
+			got.Status != healthv1.HealthCheckResponse_NOT_SERVING {
 			t.Errorf("after an hour a watcher sees %v, %v", got, err)
 		}
 	})
@@ -83,7 +86,8 @@ func TestSlowHandlers(t *testing.T) {
 			time.Sleep(3 * ReceiveTimeout)
 			return &healthv1.HealthCheckResponse{}, nil
 		}
-		if _, err := healthv1.NewHealthClient(h.client("client")).Check(t.Context(), &healthv1.HealthCheckRequest{}); err != nil {
+		if _, err := healthv1.NewHealthClient(h.client("client")).Check(t.Context(),
+			&healthv1.HealthCheckRequest{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -93,7 +97,8 @@ func TestSlowHandlers(t *testing.T) {
 func TestReflectionEnds(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		start := time.Now()
-		stream, err := reflectionv1.NewServerReflectionClient(h.client("client")).ServerReflectionInfo(t.Context())
+		stream, err := reflectionv1.NewServerReflectionClient(h.client(
+			"client")).ServerReflectionInfo(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +109,8 @@ func TestReflectionEnds(t *testing.T) {
 		if _, err := stream.Recv(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err = stream.Recv(); status.Code(err) != codes.DeadlineExceeded || time.Since(start) > ReceiveTimeout+time.Second {
+		if _, err = stream.Recv(); status.Code(err) != codes.DeadlineExceeded ||
+			time.Since(start) > ReceiveTimeout+time.Second {
 			t.Errorf("ended with %v after %v", err, time.Since(start))
 		}
 	})
@@ -114,10 +120,12 @@ func TestReflectionEnds(t *testing.T) {
 // before they are kept.
 func TestAttackHeaders(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
-		large := headers(checkPath, hpack.HeaderField{Name: "x", Value: strings.Repeat("x", maxHeaderBytes)})
+		large := headers(checkPath,
+			hpack.HeaderField{Name: "x", Value: strings.Repeat("x", maxHeaderBytes)})
 		r := h.rude("client", 1<<16)
 		defer r.done()
-		if err := r.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: large, EndHeaders: true, EndStream: true}); err != nil {
+		if err := r.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: large,
+			EndHeaders: true, EndStream: true}); err != nil {
 			t.Fatal(err)
 		}
 		rest(time.Second)
@@ -126,7 +134,8 @@ func TestAttackHeaders(t *testing.T) {
 		}
 		endless := h.rude("client", 1<<16)
 		defer endless.done()
-		if err := endless.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: headers(checkPath)}); err != nil {
+		if err := endless.WriteHeaders(http2.HeadersFrameParam{StreamID: 1,
+			BlockFragment: headers(checkPath)}); err != nil {
 			t.Fatal(err)
 		}
 		field := hpack.AppendHuffmanString(nil, strings.Repeat("x", 12000))
@@ -164,11 +173,13 @@ func TestAttackIdleConnections(t *testing.T) {
 		defer idle.done()
 		rest(handshakeTimeout + time.Second)
 		if open := h.door.metric("quotad_connections", ""); open != 1 {
-			t.Errorf("%v connections are open, of which one has said nothing for %v", open, handshakeTimeout)
+			t.Errorf("%v connections are open, of which one has said nothing for %v", open,
+				handshakeTimeout)
 		}
 		rest(someBounds.Alive.MaxConnectionIdle + 10*time.Second)
 		if open := h.door.metric("quotad_connections", ""); open != 0 {
-			t.Errorf("%v connections are open after %v without a call", open, someBounds.Alive.MaxConnectionIdle)
+			t.Errorf("%v connections are open after %v without a call", open,
+				someBounds.Alive.MaxConnectionIdle)
 		}
 	})
 }
@@ -194,10 +205,12 @@ func TestAttackManyHalfSent(t *testing.T) {
 		rest(time.Second)
 		// Each may read once more while it holds little.
 		const slack = attackers * 2 * alwaysHeld
-		if held := h.door.metric("quotad_connections_held_bytes", ""); held > 2*maxHeldByAll+slack || held < maxHeldByAll {
+		if held := h.door.metric("quotad_connections_held_bytes", ""); held > 2*maxHeldByAll+
+			slack || held < maxHeldByAll {
 			t.Errorf("%v bytes are held, of which %d may be", held, 2*maxHeldByAll)
 		}
-		if _, err := healthv1.NewHealthClient(h.client("another")).Check(t.Context(), &healthv1.HealthCheckRequest{}); err != nil {
+		if _, err := healthv1.NewHealthClient(h.client("another")).Check(t.Context(),
+			&healthv1.HealthCheckRequest{}); err != nil {
 			t.Errorf("another client is answered %v", err)
 		}
 		rest(10 * ReceiveTimeout)
@@ -216,7 +229,8 @@ func TestAttackUnreadAnswers(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		h.check = func() (*healthv1.HealthCheckResponse, error) {
 			m := &healthv1.HealthCheckResponse{}
-			m.ProtoReflect().SetUnknown(append([]byte{0x7a, 0x80, 0x80, 0x08}, make([]byte, 1<<17)...))
+			m.ProtoReflect().SetUnknown(append([]byte{0x7a, 0x80, 0x80, 0x08},
+				make([]byte, 1<<17)...))
 			return m, nil
 		}
 		r := h.rude("attacker", 0)

@@ -74,10 +74,12 @@ type BadField struct {
 func NewCalls(b Bounds, p *Panics, refuse func(BadField) error) *Calls {
 	if refuse == nil {
 		refuse = func(bad BadField) error {
-			return status.Errorf(codes.InvalidArgument, "%s%s: %s", bad.Path, bad.Field, bad.Problem)
+			return status.Errorf(codes.InvalidArgument, "%s%s: %s", bad.Path, bad.Field,
+				bad.Problem)
 		}
 	}
-	return &Calls{bounds: b, panics: p, refuse: refuse, known: map[string]bool{}, admitted: map[string]bool{}}
+	return &Calls{bounds: b, panics: p, refuse: refuse, known: map[string]bool{},
+		admitted: map[string]bool{}}
 }
 
 // Options returns the options that the server needs for its bounds to hold.
@@ -90,7 +92,8 @@ func (c *Calls) Options() []grpc.ServerOption {
 		grpc.MaxConcurrentStreams(c.bounds.Streams),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(c.bounds.Alive),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: c.bounds.MinPing, PermitWithoutStream: true}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: c.bounds.MinPing,
+			PermitWithoutStream: true}),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
 		grpc.ReadBufferSize(readBuffer),
@@ -114,7 +117,8 @@ func (r Registrar) RegisterService(desc *grpc.ServiceDesc, service any) {
 	own.Streams = append([]grpc.StreamDesc{}, desc.Streams...)
 	for i, m := range own.Methods {
 		r.calls.known["/"+desc.ServiceName+"/"+m.MethodName] = true
-		own.Methods[i].Handler = r.calls.unary(m, r.calls.admitted["/"+desc.ServiceName+"/"+m.MethodName])
+		own.Methods[i].Handler = r.calls.unary(m,
+			r.calls.admitted["/"+desc.ServiceName+"/"+m.MethodName])
 	}
 	for i, m := range own.Streams {
 		r.calls.known["/"+desc.ServiceName+"/"+m.StreamName] = true
@@ -199,7 +203,8 @@ func connOf(ctx context.Context) *conn {
 
 // unary returns the handler of a method, with what Calls does before and after it.
 func (c *Calls) unary(m grpc.MethodDesc, admitted bool) grpc.MethodHandler {
-	return func(service any, ctx context.Context, receive func(any) error, between grpc.UnaryServerInterceptor) (answer any, err error) {
+	return func(service any, ctx context.Context, receive func(any) error,
+		between grpc.UnaryServerInterceptor) (answer any, err error) {
 		defer c.panics.Recover(m.MethodName, &err)
 		defer arrived(ctx)
 		on := connOf(ctx)
@@ -209,7 +214,9 @@ func (c *Calls) unary(m grpc.MethodDesc, admitted bool) grpc.MethodHandler {
 			ctx = context.WithValue(ctx, callKey{}, one)
 			defer one.done()
 		}
-		answer, err = m.Handler(service, ctx, func(into any) error { return c.receive(ctx, on, one, receive, into.(proto.Message)) }, between)
+		answer, err = m.Handler(service, ctx,
+			func(into any) error { return c.receive(ctx, on, one, receive, into.(proto.Message)) },
+			between)
 		if message, ok := answer.(proto.Message); ok && on != nil && err == nil {
 			on.answered(proto.Size(message))
 		}
@@ -218,7 +225,8 @@ func (c *Calls) unary(m grpc.MethodDesc, admitted bool) grpc.MethodHandler {
 }
 
 // receive receives and decodes the message of a call. one is nil if the call needs no admission.
-func (c *Calls) receive(ctx context.Context, on *conn, one *call, receive func(any) error, into proto.Message) error {
+func (c *Calls) receive(ctx context.Context, on *conn, one *call, receive func(any) error,
+	into proto.Message) error {
 	var b body
 	defer b.free()
 	if err := receive(&b); err != nil {

@@ -41,7 +41,8 @@ type Door struct {
 
 // New returns a door for a port. Its metrics have the port as a label.
 func New(port string, limits Limits) *Door {
-	return &Door{limits: limits, descs: newDescs(port), open: map[*conn]struct{}{}, addresses: map[netip.Addr]int{}}
+	return &Door{limits: limits, descs: newDescs(port), open: map[*conn]struct{}{},
+		addresses: map[netip.Addr]int{}}
 }
 
 // Listener returns a listener that hands over the connections for which the door has room. It
@@ -130,13 +131,15 @@ func newDescs(port string) descs {
 		refused: of("quotad_connections_refused_total",
 			"Connections that were closed because too many were open (listen.max_connections, listen.max_connections_per_address), or because for too long they held more than their part, by port and reason.",
 			"reason"),
-		late: of("quotad_calls_late_total", "gRPC calls that ended because their message did not arrive in time, by port."),
+		late: of("quotad_calls_late_total",
+			"gRPC calls that ended because their message did not arrive in time, by port."),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (d *Door) Describe(ch chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{d.descs.open, d.descs.held, d.descs.refused, d.descs.late} {
+	for _, desc := range []*prometheus.Desc{d.descs.open, d.descs.held, d.descs.refused,
+		d.descs.late} {
 		ch <- desc
 	}
 }
@@ -152,7 +155,9 @@ func (d *Door) Collect(ch chan<- prometheus.Metric) {
 	for reason, n := range map[string]*atomic.Uint64{
 		tooMany: &d.refused, tooManyOfAddress: &d.refusedOfAddress, stalledConnection: &d.stalled,
 	} {
-		ch <- prometheus.MustNewConstMetric(d.descs.refused, prometheus.CounterValue, float64(n.Load()), reason)
+		ch <- prometheus.MustNewConstMetric(d.descs.refused, prometheus.CounterValue,
+			float64(n.Load()), reason)
 	}
-	ch <- prometheus.MustNewConstMetric(d.descs.late, prometheus.CounterValue, float64(d.late.Load()))
+	ch <- prometheus.MustNewConstMetric(d.descs.late, prometheus.CounterValue,
+		float64(d.late.Load()))
 }

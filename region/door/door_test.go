@@ -48,7 +48,8 @@ func TestAttackConnections(t *testing.T) {
 		if open != "+++-++----" {
 			t.Errorf("connections are open as %s, want +++-++----", open)
 		}
-		for reason, want := range map[string]float64{tooMany: 4, tooManyOfAddress: 1, stalledConnection: 0} {
+		for reason, want := range map[string]float64{tooMany: 4, tooManyOfAddress: 1,
+			stalledConnection: 0} {
 			if got := h.door.metric("quotad_connections_refused_total", reason); got != want {
 				t.Errorf("%v refused because of %s, want %v", got, reason, want)
 			}
@@ -59,7 +60,8 @@ func TestAttackConnections(t *testing.T) {
 		if got := h.door.metric("quotad_connections", ""); got != 3 {
 			t.Errorf("%v are open, want 3", got)
 		}
-		if _, err := healthv1.NewHealthClient(h.client("a")).Check(t.Context(), &healthv1.HealthCheckRequest{}); err != nil {
+		if _, err := healthv1.NewHealthClient(h.client("a")).Check(t.Context(),
+			&healthv1.HealthCheckRequest{}); err != nil {
 			t.Errorf("there is room again, and a client is answered %v", err)
 		}
 	})
@@ -81,18 +83,22 @@ func TestPanics(t *testing.T) {
 		h.check = func() (*healthv1.HealthCheckResponse, error) { panic("boom\nforged") }
 		call := func(n int) {
 			for range n {
-				if _, err := client.Check(t.Context(), &healthv1.HealthCheckRequest{}); status.Code(err) != codes.Internal || strings.Contains(err.Error(), "boom") {
+				if _, err := client.Check(t.Context(),
+					&healthv1.HealthCheckRequest{}); status.Code(err) != codes.Internal ||
+					strings.Contains(err.Error(), "boom") {
 					t.Errorf("answered %v, want Internal without the cause", err)
 				}
 			}
 		}
 		call(100)
-		if lines := strings.Count(h.log.String(), "\n"); lines != 1 || !strings.Contains(h.log.String(), `panic="boom\nforged"`) {
+		if lines := strings.Count(h.log.String(), "\n"); lines != 1 ||
+			!strings.Contains(h.log.String(), `panic="boom\nforged"`) {
 			t.Errorf("100 panics are %d lines: %.500s", lines, h.log.String())
 		}
 		rest(logEvery)
 		call(1)
-		if lines := strings.Count(h.log.String(), "\n"); lines != 2 || !strings.Contains(h.log.String(), "unlogged=99") {
+		if lines := strings.Count(h.log.String(), "\n"); lines != 2 ||
+			!strings.Contains(h.log.String(), "unlogged=99") {
 			t.Errorf("after a minute there are %d lines, want 2, of which one says that 99 were not logged", lines)
 		}
 		if len(h.panics) != 101 || h.panics[0] != "grpc/Check" {
@@ -108,8 +114,10 @@ func FuzzDecode(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, seed := range [][]byte{nil, whole, whole[:len(whole)-1], {0x0a, 0x03, 0x0a, 0x01, 0xff}, {0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f}, {0x0b, 0x0c},
-		protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), strings.Repeat("\x0a\x00", countedFrom))} {
+	for _, seed := range [][]byte{nil, whole, whole[:len(whole)-1], {0x0a, 0x03, 0x0a, 0x01, 0xff},
+		{0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f}, {0x0b, 0x0c},
+		protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType),
+			strings.Repeat("\x0a\x00", countedFrom))} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -134,7 +142,8 @@ func TestSeldom(t *testing.T) {
 	var s Seldom
 	start := time.Unix(1000, 0)
 	var got []string
-	for _, after := range []time.Duration{0, time.Second, 59 * time.Second, time.Minute, 61 * time.Second, 2 * time.Minute, -time.Hour} {
+	for _, after := range []time.Duration{0, time.Second, 59 * time.Second, time.Minute,
+		61 * time.Second, 2 * time.Minute, -time.Hour} {
 		passed, due := s.Due(start.Add(after))
 		got = append(got, fmt.Sprintf("%d %v", passed, due))
 	}

@@ -32,7 +32,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // someBounds are small enough to be reached in a test.
 var someBounds = Bounds{Streams: 64, Message: 1 << 20, Records: 1000, MinPing: time.Second,
-	Alive: keepalive.ServerParameters{MaxConnectionIdle: 2 * time.Minute, Time: time.Minute, Timeout: 20 * time.Second}}
+	Alive: keepalive.ServerParameters{MaxConnectionIdle: 2 * time.Minute, Time: time.Minute,
+		Timeout: 20 * time.Second}}
 
 // service is a health service whose answers a test sets.
 type service struct {
@@ -40,7 +41,8 @@ type service struct {
 	check func() (*healthv1.HealthCheckResponse, error) // nil: SERVING
 }
 
-func (s *service) Check(ctx context.Context, q *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
+func (s *service) Check(ctx context.Context,
+	q *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
 	if s.check != nil {
 		return s.check()
 	}
@@ -62,7 +64,8 @@ type house struct {
 func in(t *testing.T, l Limits, f func(t *testing.T, h *house)) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
-		h := &house{T: t, net: network.New(), door: New("grpc", l), service: &service{Server: health.NewServer()}}
+		h := &house{T: t, net: network.New(), door: New("grpc", l),
+			service: &service{Server: health.NewServer()}}
 		defer h.net.Close()
 		host := h.net.Host("server")
 		listener, err := host.Listen(8081)
@@ -70,7 +73,8 @@ func in(t *testing.T, l Limits, f func(t *testing.T, h *house)) {
 			t.Fatal(err)
 		}
 		h.at = listener.Addr().String()
-		panics := NewPanics(slog.New(slog.NewTextHandler(&h.log, nil)), "grpc/", func(where string) { h.panics = append(h.panics, where) })
+		panics := NewPanics(slog.New(slog.NewTextHandler(&h.log, nil)), "grpc/",
+			func(where string) { h.panics = append(h.panics, where) })
 		calls := NewCalls(someBounds, panics, nil)
 		s := grpc.NewServer(calls.Options()...)
 		healthv1.RegisterHealthServer(calls.Of(s), h.service)
@@ -86,7 +90,8 @@ func in(t *testing.T, l Limits, f func(t *testing.T, h *house)) {
 // client returns a well-behaved client on a host.
 func (h *house) client(host string) *grpc.ClientConn {
 	h.T.Helper()
-	c, err := grpc.NewClient("passthrough:///"+h.at, grpc.WithTransportCredentials(insecure.NewCredentials()),
+	c, err := grpc.NewClient("passthrough:///"+h.at,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, a string) (net.Conn, error) {
 			return h.net.Host(host).DialContext(ctx, "tcp", a)
 		}))
@@ -123,7 +128,8 @@ func (h *house) rude(host string, window uint32) *rude {
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
 		h.T.Fatal(err)
 	}
-	if err := r.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: window}); err != nil {
+	if err := r.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize,
+		Val: window}); err != nil {
 		h.T.Fatal(err)
 	}
 	r.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
@@ -178,8 +184,10 @@ func (r *rude) endOf(id uint32) (how string, after, connection time.Duration) {
 func headers(path string, more ...hpack.HeaderField) []byte {
 	var b bytes.Buffer
 	e := hpack.NewEncoder(&b)
-	for _, f := range append([]hpack.HeaderField{{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: path},
-		{Name: ":authority", Value: "node"}, {Name: "content-type", Value: "application/grpc"}}, more...) {
+	for _, f := range append([]hpack.HeaderField{{Name: ":method", Value: "POST"},
+		{Name: ":scheme", Value: "http"}, {Name: ":path", Value: path},
+		{Name: ":authority", Value: "node"}, {Name: "content-type", Value: "application/grpc"}},
+		more...) {
 		_ = e.WriteField(f)
 	}
 	return b.Bytes()
@@ -190,12 +198,14 @@ const checkPath = "/grpc.health.v1.Health/Check"
 // begin begins a call. It ignores errors, because tests check whether and how the node closed the
 // connection.
 func (r *rude) begin(id uint32, path string) {
-	_ = r.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: headers(path), EndHeaders: true})
+	_ = r.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: headers(path),
+		EndHeaders: true})
 }
 
 // announce announces a message of a size, and sends the first bytes of it.
 func (r *rude) announce(id uint32, size, sent int) {
-	b := append([]byte{0, byte(size >> 24), byte(size >> 16), byte(size >> 8), byte(size)}, make([]byte, sent)...)
+	b := append([]byte{0, byte(size >> 24), byte(size >> 16), byte(size >> 8), byte(size)},
+		make([]byte, sent)...)
 	for len(b) > 0 {
 		n := min(len(b), 16<<10)
 		if err := r.WriteData(id, false, b[:n]); err != nil {
@@ -215,7 +225,8 @@ func (d *Door) metric(name, label string) (sum float64) {
 	}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			if f.GetName() == name && (label == "" || strings.Contains(fmt.Sprint(m.GetLabel()), `"`+label+`"`)) {
+			if f.GetName() == name && (label == "" || strings.Contains(fmt.Sprint(m.GetLabel()),
+				`"`+label+`"`)) {
 				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 			}
 		}

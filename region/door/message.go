@@ -71,7 +71,9 @@ func decode(raw []byte, into proto.Message, records int) *BadField {
 	if len(raw) > countedFrom {
 		left := records
 		if countRecords(raw, into.ProtoReflect().Descriptor(), maxNested, &left); left < 0 {
-			return &BadField{Field: WholeMessage, Problem: fmt.Sprintf("has more than %d fields and entries; send less in one call", records)}
+			return &BadField{Field: WholeMessage,
+				Problem: fmt.Sprintf("has more than %d fields and entries; send less in one call",
+					records)}
 		}
 	}
 	err := proto.Unmarshal(raw, into)
@@ -82,7 +84,8 @@ func decode(raw []byte, into proto.Message, records int) *BadField {
 	if bad := notText(raw, into.ProtoReflect().Descriptor(), "", maxNested); bad != nil {
 		return bad
 	}
-	return &BadField{Field: WholeMessage, Problem: fmt.Sprintf("is no %s in protobuf's encoding", into.ProtoReflect().Descriptor().Name())}
+	return &BadField{Field: WholeMessage, Problem: fmt.Sprintf("is no %s in protobuf's encoding",
+		into.ProtoReflect().Descriptor().Name())}
 }
 
 // countRecords subtracts the records of a message from left, including those of messages within it.
@@ -98,7 +101,8 @@ func countRecords(raw []byte, of protoreflect.MessageDescriptor, nested int, lef
 }
 
 // notText returns the first text in a message that is not valid UTF-8, or nil.
-func notText(raw []byte, of protoreflect.MessageDescriptor, path string, nested int) (bad *BadField) {
+func notText(raw []byte, of protoreflect.MessageDescriptor, path string,
+	nested int) (bad *BadField) {
 	index := map[protoreflect.FieldNumber]int{}
 	eachRecord(raw, of, func(field protoreflect.FieldDescriptor, value []byte) bool {
 		switch {
@@ -137,7 +141,8 @@ func entryNotText(raw []byte, of protoreflect.FieldDescriptor, path string) (bad
 	})
 	switch {
 	case !utf8.Valid(key):
-		return &BadField{Path: path, Field: string(of.Name()), Problem: "has a name that is not valid UTF-8; send text"}
+		return &BadField{Path: path, Field: string(of.Name()),
+			Problem: "has a name that is not valid UTF-8; send text"}
 	case !utf8.Valid(value):
 		return &BadField{Path: path, Field: string(of.Name()) + "." + string(key), Problem: notUTF8}
 	}
@@ -147,7 +152,8 @@ func entryNotText(raw []byte, of protoreflect.FieldDescriptor, path string) (bad
 // eachRecord calls f with each record of a message until f returns false. The field is nil if it is
 // unknown. The value is given if the record has a length. A record that cannot be read ends the
 // iteration.
-func eachRecord(raw []byte, of protoreflect.MessageDescriptor, f func(protoreflect.FieldDescriptor, []byte) bool) {
+func eachRecord(raw []byte, of protoreflect.MessageDescriptor, f func(protoreflect.FieldDescriptor,
+	[]byte) bool) {
 	for len(raw) > 0 {
 		number, kind, n := protowire.ConsumeTag(raw)
 		if n < 0 {
@@ -161,7 +167,8 @@ func eachRecord(raw []byte, of protoreflect.MessageDescriptor, f func(protorefle
 		var value []byte
 		if kind == protowire.BytesType {
 			value, _ = protowire.ConsumeBytes(raw)
-		} else if field != nil && (field.Message() != nil || field.Kind() == protoreflect.StringKind) {
+		} else if field != nil && (field.Message() != nil ||
+			field.Kind() == protoreflect.StringKind) {
 			// A field in another wire type is unknown, to the decoder as well.
 			field = nil
 		}

@@ -78,7 +78,8 @@ func (p *Panics) Recovered(place string, was any) {
 	}
 	p.mu.Unlock()
 	if since, due := seldom.Due(time.Now()); due {
-		p.log.Error("recovered from a panic; please report it", "where", where, "panic", cut(fmt.Sprint(was), largestValue), "unlogged", since,
+		p.log.Error("recovered from a panic; please report it", "where", where, "panic",
+			cut(fmt.Sprint(was), largestValue), "unlogged", since,
 			"stack", cut(string(debug.Stack()), largestStack))
 	}
 }

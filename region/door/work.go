@@ -52,7 +52,8 @@ type Work struct {
 
 // NewWork returns the bounds for a node that has all processors of the machine.
 func NewWork() *Work {
-	return &Work{most: max(leastInHand, inHandByProcessor*int64(min(runtime.NumCPU(), runtime.GOMAXPROCS(0)))),
+	return &Work{most: max(leastInHand,
+		inHandByProcessor*int64(min(runtime.NumCPU(), runtime.GOMAXPROCS(0)))),
 		callers: map[string]int64{}, conns: map[string]int64{},
 		shed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "quotad_calls_shed_total",
 			Help: "Calls that were refused before they were read, because the node had too much to do, by port."}, []string{"port"})}
@@ -84,7 +85,8 @@ func (w *Work) Take(caller, conn string, bytes int) *Held {
 	// This leaves room for another call of the same size.
 	free := w.most - w.used - 2*size
 	has := w.callers[caller]
-	if free < 0 || has > 0 && (has+2*size > callerParts*free || w.conns[conn]+2*size > connParts*free) {
+	if free < 0 || has > 0 && (has+2*size > callerParts*free ||
+		w.conns[conn]+2*size > connParts*free) {
 		return nil
 	}
 	w.used += size

@@ -49,7 +49,8 @@ func audit(d disk.Disk) (contents, error) {
 	}{
 		{disk.State, noteIncarnation, func(body *decoder) { c.incarnation = body.uvarint() }},
 		{disk.State, noteGeneration, func(body *decoder) { c.generation = body.uvarint() }},
-		{disk.State, noteWholeSince, func(body *decoder) { c.wholeSince = quantity.StoreTime(body.varint()) }},
+		{disk.State, noteWholeSince,
+			func(body *decoder) { c.wholeSince = quantity.StoreTime(body.varint()) }},
 		{disk.State, noteStoreTime, c.storeTime.read},
 		{disk.State, noteTotals, c.totals.read},
 		{disk.Saved, notePeers, func(body *decoder) { c.peers = readPeers(body) }},
@@ -102,7 +103,8 @@ func auditRecords(d disk.Disk, k kind, want tally,
 		return nil, nil
 	})
 	if err == nil && got != want {
-		err = fmt.Errorf("it holds %d %vs that are not the %d %vs written", got.count, k, want.count, k)
+		err = fmt.Errorf("it holds %d %vs that are not the %d %vs written", got.count, k,
+			want.count, k)
 	}
 	return ages, err
 }

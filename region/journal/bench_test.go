@@ -18,7 +18,8 @@ func BenchmarkRecord100(b *testing.B) {
 	j, _ := newJournal(b, us1)
 	rows := make([]Row, benchRecords)
 	for i := range rows {
-		rows[i] = Row{Bucket: benchBucket(i), Peer: "eu-west", Cell: 19_000, Generation: 1, Until: 1 << 50}
+		rows[i] = Row{Bucket: benchBucket(i), Peer: "eu-west", Cell: 19_000, Generation: 1,
+			Until: 1 << 50}
 	}
 	for b.Loop() {
 		for i := range rows {
@@ -32,7 +33,8 @@ func BenchmarkCheckpoint100(b *testing.B) {
 	j, _ := newJournal(b, us1)
 	checkpoints := make([]Checkpoint, benchRecords)
 	for i := range checkpoints {
-		checkpoints[i] = Checkpoint{Bucket: benchBucket(i), Cell: 19_000, Generation: 1, Until: 1 << 50}
+		checkpoints[i] = Checkpoint{Bucket: benchBucket(i), Cell: 19_000, Generation: 1,
+			Until: 1 << 50}
 	}
 	for b.Loop() {
 		for i := range checkpoints {
@@ -60,14 +62,16 @@ func BenchmarkQuestions(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("RowsOf/buckets=%d", buckets), func(b *testing.B) {
 			for b.Loop() {
-				if rows, err := j.RowsOf(benchBucket(7), 0, MaxCells-1); len(rows) != 10 || err != nil {
+				if rows, err := j.RowsOf(benchBucket(7), 0, MaxCells-1); len(rows) != 10 ||
+					err != nil {
 					b.Fatal(len(rows), err)
 				}
 			}
 		})
 		b.Run(fmt.Sprintf("Checkpoints/buckets=%d", buckets), func(b *testing.B) {
 			for b.Loop() {
-				if checkpoints, err := j.Checkpoints(benchBucket(7)); len(checkpoints) != 10 || err != nil {
+				if checkpoints, err := j.Checkpoints(benchBucket(7)); len(checkpoints) != 10 ||
+					err != nil {
 					b.Fatal(len(checkpoints), err)
 				}
 			}
@@ -89,7 +93,8 @@ func BenchmarkPrune(b *testing.B) {
 			rows := make([]Row, each)
 			for b.Loop() {
 				for i := range rows {
-					rows[i] = Row{Bucket: benchBucket(i), Peer: "eu-west", Cell: 1, Generation: 1, Until: 1}
+					rows[i] = Row{Bucket: benchBucket(i), Peer: "eu-west", Cell: 1, Generation: 1,
+						Until: 1}
 				}
 				mustRecord(b, j, rows...)
 				if n, err := j.Prune(2); n != each || err != nil {
@@ -105,7 +110,8 @@ func BenchmarkRecord100Unsynced(b *testing.B) {
 	j, _ := newJournal(b, unsynced())
 	rows := make([]Row, benchRecords)
 	for i := range rows {
-		rows[i] = Row{Bucket: benchBucket(i), Peer: "eu-west", Cell: 19_000, Generation: 1, Until: 1 << 50}
+		rows[i] = Row{Bucket: benchBucket(i), Peer: "eu-west", Cell: 19_000, Generation: 1,
+			Until: 1 << 50}
 	}
 	for b.Loop() {
 		for i := range rows {
@@ -121,7 +127,8 @@ func BenchmarkRecord1Unsynced(b *testing.B) {
 	for i := range 100 {
 		rows := make([]Row, benchRecords)
 		for k := range rows {
-			rows[k] = Row{Bucket: benchBucket(i*benchRecords + k), Peer: "eu-west", Cell: 19_000, Until: 1 << 50}
+			rows[k] = Row{Bucket: benchBucket(i*benchRecords + k), Peer: "eu-west", Cell: 19_000,
+				Until: 1 << 50}
 		}
 		mustRecord(b, j, rows...)
 	}

@@ -66,7 +66,8 @@ func (c Checkpoint) validate() error {
 // validateBucket returns ErrInvalid for an id that cannot be a bucket's.
 func validateBucket(id string) error {
 	if err := checkBucket(id); err != nil {
-		return fmt.Errorf("journal: checkpoints of a bucket: %w: %w: correct the caller", ErrInvalid, err)
+		return fmt.Errorf("journal: checkpoints of a bucket: %w: %w: correct the caller",
+			ErrInvalid, err)
 	}
 	return nil
 }

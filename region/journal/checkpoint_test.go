@@ -17,7 +17,8 @@ import (
 
 func TestCheckpointMergeLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a, b, c := drawCheckpoint.Draw(t, "a"), drawCheckpoint.Draw(t, "b"), drawCheckpoint.Draw(t, "c")
+		a, b, c := drawCheckpoint.Draw(t, "a"), drawCheckpoint.Draw(t, "b"), drawCheckpoint.Draw(t,
+			"c")
 		b.Bucket, b.Cell = a.Bucket, a.Cell
 		c.Bucket, c.Cell = a.Bucket, a.Cell
 		switch {
@@ -42,16 +43,24 @@ func TestNewestCheckpointIsKept(t *testing.T) {
 		name        string
 		other, want Checkpoint
 	}{
-		{"later, more", with(func(c *Checkpoint) { c.At, c.Used = 51, 120 }), with(func(c *Checkpoint) { c.At, c.Used = 51, 120 })},
-		{"later, less: refunded or reset", with(func(c *Checkpoint) { c.At, c.Used = 51, 0 }), with(func(c *Checkpoint) { c.At, c.Used = 51, 0 })},
-		{"earlier, more: since taken back", with(func(c *Checkpoint) { c.At, c.Used = 49, 120 }), base},
-		{"same time, more", with(func(c *Checkpoint) { c.Used = 101 }), with(func(c *Checkpoint) { c.Used = 101 })},
+		{"later, more", with(func(c *Checkpoint) { c.At, c.Used = 51, 120 }),
+			with(func(c *Checkpoint) { c.At, c.Used = 51, 120 })},
+		{"later, less: refunded or reset", with(func(c *Checkpoint) { c.At, c.Used = 51, 0 }),
+			with(func(c *Checkpoint) { c.At, c.Used = 51, 0 })},
+		{"earlier, more: since taken back", with(func(c *Checkpoint) { c.At, c.Used = 49, 120 }),
+			base},
+		{"same time, more", with(func(c *Checkpoint) { c.Used = 101 }),
+			with(func(c *Checkpoint) { c.Used = 101 })},
 		{"same time, less", with(func(c *Checkpoint) { c.Used = 99 }), base},
-		{"next generation, clock behind", with(func(c *Checkpoint) { c.Generation, c.At, c.Used = 3, 10, 7 }),
+		{"next generation, clock behind",
+			with(func(c *Checkpoint) { c.Generation, c.At, c.Used = 3, 10, 7 }),
 			with(func(c *Checkpoint) { c.Generation, c.At, c.Used = 3, 10, 7 })},
-		{"generation before, clock ahead", with(func(c *Checkpoint) { c.Generation, c.At, c.Used = 1, 99, 500 }), base},
-		{"newer, ends earlier", with(func(c *Checkpoint) { c.At, c.Until = 51, 800 }), with(func(c *Checkpoint) { c.At = 51 })},
-		{"older, ends later", with(func(c *Checkpoint) { c.At, c.Until = 49, 1000 }), with(func(c *Checkpoint) { c.Until = 1000 })},
+		{"generation before, clock ahead",
+			with(func(c *Checkpoint) { c.Generation, c.At, c.Used = 1, 99, 500 }), base},
+		{"newer, ends earlier", with(func(c *Checkpoint) { c.At, c.Until = 51, 800 }),
+			with(func(c *Checkpoint) { c.At = 51 })},
+		{"older, ends later", with(func(c *Checkpoint) { c.At, c.Until = 49, 1000 }),
+			with(func(c *Checkpoint) { c.Until = 1000 })},
 	} {
 		for order, calls := range map[string][][]Checkpoint{
 			"one call":            {{base, c.other}},
@@ -84,8 +93,10 @@ func TestCheckpointsShareACommitWithRows(t *testing.T) {
 		go func() { results <- j.Record(t.Context(), []Row{numbered(0)}) }()
 		go func() { results <- j.SetWholeSince(7) }()
 		synctest.Wait()
-		if s := j.Stats(); len(results) != 0 || s.Waiting != 3 || s.Checkpoints != 0 || j.WholeSince() == 7 {
-			t.Fatalf("while the first commit runs: %d results, %+v, whole since %d", len(results), s, j.WholeSince())
+		if s := j.Stats(); len(results) != 0 || s.Waiting != 3 || s.Checkpoints != 0 ||
+			j.WholeSince() == 7 {
+			t.Fatalf("while the first commit runs: %d results, %+v, whole since %d", len(results),
+				s, j.WholeSince())
 		}
 		sameCheckpoints(t, j, "b")
 		if rows, err := j.RowsOf("b0", 0, 0); len(rows) != 0 || err != nil {
@@ -102,7 +113,8 @@ func TestCheckpointsShareACommitWithRows(t *testing.T) {
 			t.Fatalf("stats %+v, want 4 calls in 2 commits", s)
 		}
 		sameCheckpoints(t, j, "b", seen, later)
-		if rows, err := j.RowsOf("b0", 0, 0); !slices.Equal(rows, []Row{numbered(0)}) || err != nil {
+		if rows, err := j.RowsOf("b0", 0, 0); !slices.Equal(rows, []Row{numbered(0)}) ||
+			err != nil {
 			t.Fatalf("RowsOf = %v, %v", rows, err)
 		}
 		mustClose(t, j)
@@ -153,14 +165,16 @@ func TestCheckpointNamesTheFaultyOne(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			j, _ := newJournal(t, unsynced())
 			err := j.Checkpoint(t.Context(), []Checkpoint{good, c.bad})
-			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "checkpoint 2 of 2") {
+			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.says) ||
+				!strings.Contains(err.Error(), "checkpoint 2 of 2") {
 				t.Fatalf("Checkpoint = %v, want ErrInvalid, checkpoint 2 of 2 and %q", err, c.says)
 			}
 			sameCheckpoints(t, j, "b")
 		})
 	}
 	j, _ := newJournal(t, unsynced())
-	if err := j.Checkpoint(t.Context(), make([]Checkpoint, MaxCheckpoints+1)); !errors.Is(err, ErrInvalid) {
+	if err := j.Checkpoint(t.Context(), make([]Checkpoint, MaxCheckpoints+1)); !errors.Is(err,
+		ErrInvalid) {
 		t.Fatalf("Checkpoint of %d = %v", MaxCheckpoints+1, err)
 	}
 }
@@ -178,7 +192,8 @@ func TestPruneTakesTheOldestOfBothKinds(t *testing.T) {
 				r := numbered(i)
 				r.Until = quantity.StoreTime(2 * i)
 				rows = append(rows, r)
-				checkpoints = append(checkpoints, Checkpoint{Bucket: "b", Cell: quantity.Cell(i), Until: quantity.StoreTime(2*i + 1)})
+				checkpoints = append(checkpoints, Checkpoint{Bucket: "b", Cell: quantity.Cell(i),
+					Until: quantity.StoreTime(2*i + 1)})
 			}
 			for chunk := range slices.Chunk(rows, MaxRecordRows) {
 				if err := j.Record(t.Context(), chunk); err != nil {
@@ -195,12 +210,14 @@ func TestPruneTakesTheOldestOfBothKinds(t *testing.T) {
 				t.Fatalf("Prune = %d, %v", n, err)
 			}
 			if s := j.Stats(); s.Rows != left || s.Checkpoints != left {
-				t.Fatalf("%d rows and %d checkpoints are left, want the youngest %d of each", s.Rows, s.Checkpoints, left)
+				t.Fatalf("%d rows and %d checkpoints are left, want the youngest %d of each",
+					s.Rows, s.Checkpoints, left)
 			}
 			if n, err := j.Prune(2*each - 1); n != 2*left-1 || err != nil {
 				t.Fatalf("Prune = %d, %v", n, err)
 			}
-			if got, err := j.Checkpoints("b"); !slices.Equal(got, checkpoints[each-1:]) || err != nil {
+			if got, err := j.Checkpoints("b"); !slices.Equal(got, checkpoints[each-1:]) ||
+				err != nil {
 				t.Fatalf("checkpoints are %v, %v, want the last", got, err)
 			}
 		})

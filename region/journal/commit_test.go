@@ -51,7 +51,8 @@ func TestConcurrentRecordsShareOneCommit(t *testing.T) {
 		}
 		synctest.Wait()
 		if s := j.Stats(); s.Waiting != calls || s.Commits != 0 || len(results) != 0 {
-			t.Fatalf("while the first commit runs: %+v and %d results, want %d waiting and none", s, len(results), calls)
+			t.Fatalf("while the first commit runs: %+v and %d results, want %d waiting and none", s,
+				len(results), calls)
 		}
 		g.leave <- struct{}{}
 		g.pass()
@@ -60,7 +61,8 @@ func TestConcurrentRecordsShareOneCommit(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if s := j.Stats(); s.Commits != 2 || s.Calls != calls+1 || s.Rows != calls+1 || s.Recorded != calls+1 {
+		if s := j.Stats(); s.Commits != 2 || s.Calls != calls+1 || s.Rows != calls+1 ||
+			s.Recorded != calls+1 {
 			t.Fatalf("stats %+v, want %d calls in 2 commits", s, calls+1)
 		}
 		mustClose(t, j)
@@ -114,7 +116,8 @@ func TestFullQueueHoldsCallersBack(t *testing.T) {
 		g.pass()
 		synctest.Wait()
 		if n := len(allRows(t, j.Rows())); n != queueCalls+1 {
-			t.Fatalf("%d rows, want those of the %d calls that were in the queue or the commit", n, queueCalls+1)
+			t.Fatalf("%d rows, want those of the %d calls that were in the queue or the commit", n,
+				queueCalls+1)
 		}
 		mustClose(t, j)
 	})
@@ -148,7 +151,8 @@ func TestCallerMayReuseRowsAfterCancel(t *testing.T) {
 }
 
 func TestDurableRowsCostNoCommit(t *testing.T) {
-	high := Row{Bucket: "b", Peer: "eu", Cell: 3, Lent: 10, Returned: 4, Burst: 7, Generation: 2, Until: 50}
+	high := Row{Bucket: "b", Peer: "eu", Cell: 3, Lent: 10, Returned: 4, Burst: 7, Generation: 2,
+		Until: 50}
 	lower := func(change func(*Row)) Row {
 		r := high
 		change(&r)
@@ -168,7 +172,10 @@ func TestDurableRowsCostNoCommit(t *testing.T) {
 		{"more lent", lower(func(r *Row) { r.Lent = 11 }), 1},
 		{"more returned", lower(func(r *Row) { r.Returned = 5 }), 1},
 		{"more burst", lower(func(r *Row) { r.Burst = 8 }), 1},
-		{"more burst, less of all else", lower(func(r *Row) { *r = Row{Bucket: r.Bucket, Peer: r.Peer, Cell: r.Cell, Burst: 8} }), 1},
+		{"more burst, less of all else",
+			lower(func(r *Row) {
+				*r = Row{Bucket: r.Bucket, Peer: r.Peer, Cell: r.Cell, Burst: 8}
+			}), 1},
 		{"newer generation", lower(func(r *Row) { r.Generation = 3 }), 1},
 		{"later end", lower(func(r *Row) { r.Until = 51 }), 1},
 		{"other cell", lower(func(r *Row) { r.Cell = 4 }), 1},
@@ -186,10 +193,13 @@ func TestDurableRowsCostNoCommit(t *testing.T) {
 				before := j.Stats()
 				mustRecord(t, j, c.row)
 				after := j.Stats()
-				if got := after.Commits - before.Commits; got != c.commits || got != after.Sequence-before.Sequence {
-					t.Fatalf("%d commits and sequence %d after %d, want %d commits", got, after.Sequence, before.Sequence, c.commits)
+				if got := after.Commits - before.Commits; got != c.commits ||
+					got != after.Sequence-before.Sequence {
+					t.Fatalf("%d commits and sequence %d after %d, want %d commits", got,
+						after.Sequence, before.Sequence, c.commits)
 				}
-				if covered := after.Covered > before.Covered; covered != (cached && c.commits == 0) {
+				if covered := after.Covered > before.Covered; covered != (cached &&
+					c.commits == 0) {
 					t.Fatalf("answered from memory: %v", covered)
 				}
 			})

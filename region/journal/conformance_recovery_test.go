@@ -13,10 +13,11 @@ import (
 
 var drawCheckpoint = rapid.Custom(func(t *rapid.T) Checkpoint {
 	return Checkpoint{
-		Bucket:     drawBucket.Draw(t, "bucket"),
-		Cell:       quantity.Cell(drawCell.Draw(t, "cell")),
-		Used:       quantity.Units(drawUnits.Draw(t, "used")),
-		At:         quantity.StoreTime(rapid.SampledFrom([]int64{math.MinInt64, 0, 1, 2, math.MaxInt64}).Draw(t, "at")),
+		Bucket: drawBucket.Draw(t, "bucket"),
+		Cell:   quantity.Cell(drawCell.Draw(t, "cell")),
+		Used:   quantity.Units(drawUnits.Draw(t, "used")),
+		At: quantity.StoreTime(rapid.SampledFrom([]int64{math.MinInt64, 0, 1, 2,
+			math.MaxInt64}).Draw(t, "at")),
 		Until:      quantity.StoreTime(drawUntil.Draw(t, "until")),
 		Generation: drawGeneration.Draw(t, "generation"),
 	}
@@ -29,7 +30,8 @@ func (w *twin) checkpoint(checkpoints []Checkpoint) {
 		if known {
 			until = max(until, old.Until)
 			newer := c.Generation > old.Generation ||
-				c.Generation == old.Generation && (c.At > old.At || c.At == old.At && c.Used > old.Used)
+				c.Generation == old.Generation && (c.At > old.At || c.At == old.At &&
+					c.Used > old.Used)
 			if !newer {
 				c = old
 			}
@@ -52,7 +54,8 @@ func (w *twin) recoverySteps(s subject) map[string]func(*rapid.T) {
 		},
 		"checkpoint again": func(t *rapid.T) {
 			before := s.journal().Sequence()
-			if err := s.journal().Checkpoint(ctx, slices.Collect(maps.Values(w.checkpoints))); err != nil {
+			if err := s.journal().Checkpoint(ctx,
+				slices.Collect(maps.Values(w.checkpoints))); err != nil {
 				t.Fatal(err)
 			}
 			if after := s.journal().Sequence(); after != before {
@@ -62,21 +65,24 @@ func (w *twin) recoverySteps(s subject) map[string]func(*rapid.T) {
 		"checkpoint cancelled": func(t *rapid.T) {
 			cancelled, cancel := context.WithCancel(ctx)
 			cancel()
-			if err := s.journal().Checkpoint(cancelled, []Checkpoint{drawCheckpoint.Draw(t, "checkpoint")}); err != context.Canceled {
+			if err := s.journal().Checkpoint(cancelled,
+				[]Checkpoint{drawCheckpoint.Draw(t, "checkpoint")}); err != context.Canceled {
 				t.Fatalf("Checkpoint with a cancelled context = %v", err)
 			}
 		},
 		"checkpoint invalid": func(t *rapid.T) {
 			bad := drawCheckpoint.Draw(t, "checkpoint")
 			bad.Used = quantity.Units(rapid.SampledFrom([]int64{-1, MaxUnits + 1}).Draw(t, "used"))
-			if err := s.journal().Checkpoint(ctx, []Checkpoint{drawCheckpoint.Draw(t, "checkpoint"), bad}); !errors.Is(err, ErrInvalid) {
+			if err := s.journal().Checkpoint(ctx, []Checkpoint{drawCheckpoint.Draw(t, "checkpoint"),
+				bad}); !errors.Is(err, ErrInvalid) {
 				t.Fatalf("Checkpoint of an invalid one = %v", err)
 			}
 		},
 		"checkpoint failing": func(t *rapid.T) {
 			s.failNext(errDisk)
 			fresh := Checkpoint{Bucket: "never seen"}
-			if err := s.journal().Checkpoint(ctx, []Checkpoint{fresh}); !errors.Is(err, ErrFailed) || !errors.Is(err, errDisk) {
+			if err := s.journal().Checkpoint(ctx, []Checkpoint{fresh}); !errors.Is(err,
+				ErrFailed) || !errors.Is(err, errDisk) {
 				t.Fatalf("Checkpoint on a failing disk = %v", err)
 			}
 			s.failNext(nil)
@@ -85,8 +91,10 @@ func (w *twin) recoverySteps(s subject) map[string]func(*rapid.T) {
 			w.incarnation++
 		},
 		"whole since": func(t *rapid.T) {
-			since := quantity.StoreTime(rapid.SampledFrom([]int64{0, 1, 17, math.MaxInt64, -1, math.MinInt64}).Draw(t, "since"))
-			if err := s.journal().SetWholeSince(since); since < 0 != errors.Is(err, ErrInvalid) || since >= 0 && err != nil {
+			since := quantity.StoreTime(rapid.SampledFrom([]int64{0, 1, 17, math.MaxInt64, -1,
+				math.MinInt64}).Draw(t, "since"))
+			if err := s.journal().SetWholeSince(since); since < 0 != errors.Is(err, ErrInvalid) ||
+				since >= 0 && err != nil {
 				t.Fatalf("SetWholeSince(%d) = %v", since, err)
 			}
 			if since >= 0 {
@@ -94,7 +102,8 @@ func (w *twin) recoverySteps(s subject) map[string]func(*rapid.T) {
 			}
 		},
 		"store time": func(t *rapid.T) {
-			seen, latest := quantity.StoreTime(rapid.Int64Range(0, 40).Draw(t, "seen")), quantity.StoreTime(rapid.Int64Range(0, 40).Draw(t, "latest"))
+			seen, latest := quantity.StoreTime(rapid.Int64Range(0, 40).Draw(t, "seen")),
+				quantity.StoreTime(rapid.Int64Range(0, 40).Draw(t, "latest"))
 			if err := s.journal().SetStoreTime(seen, latest); err != nil {
 				t.Fatalf("SetStoreTime(%d, %d) = %v", seen, latest, err)
 			}
@@ -106,8 +115,10 @@ func (w *twin) recoverySteps(s subject) map[string]func(*rapid.T) {
 
 func (w *twin) compareRowsOf(t *rapid.T, j *Journal) {
 	bucket := drawBucket.Draw(t, "bucket")
-	from := quantity.Cell(rapid.SampledFrom([]int64{math.MinInt64, -MaxCells, -1, 0, 1, math.MaxInt64 - MaxCells + 1, math.MaxInt64}).Draw(t, "from"))
-	more := quantity.Cell(rapid.SampledFrom([]int64{0, 1, 2, MaxCells - 1, MaxCells, math.MaxInt64, -1}).Draw(t, "more"))
+	from := quantity.Cell(rapid.SampledFrom([]int64{math.MinInt64, -MaxCells, -1, 0, 1,
+		math.MaxInt64 - MaxCells + 1, math.MaxInt64}).Draw(t, "from"))
+	more := quantity.Cell(rapid.SampledFrom([]int64{0, 1, 2, MaxCells - 1, MaxCells, math.MaxInt64,
+		-1}).Draw(t, "more"))
 	to := from + more // which may wrap around
 	got, err := j.RowsOf(bucket, from, to)
 	if to < from || more < 0 || more >= MaxCells {

@@ -131,7 +131,8 @@ func (w *twin) record(rows []Row) {
 		if _, ok := w.rows[r.id()]; !ok {
 			old.Until = math.MinInt64
 		}
-		r.Lent, r.Returned, r.Burst = max(r.Lent, old.Lent), max(r.Returned, old.Returned), max(r.Burst, old.Burst)
+		r.Lent, r.Returned, r.Burst = max(r.Lent, old.Lent), max(r.Returned, old.Returned),
+			max(r.Burst, old.Burst)
 		r.Generation, r.Until = max(r.Generation, old.Generation), max(r.Until, old.Until)
 		w.rows[r.id()] = r
 	}
@@ -154,14 +155,16 @@ func (w *twin) prune(before quantity.StoreTime) (n int) {
 }
 
 var (
-	someBuckets    = []string{"a", "a\x00", "\x00", "ab", string(bytes.Repeat([]byte("x"), MaxBucketBytes))}
+	someBuckets = []string{"a", "a\x00", "\x00", "ab",
+		string(bytes.Repeat([]byte("x"), MaxBucketBytes))}
 	drawBucket     = rapid.SampledFrom(someBuckets)
 	drawCell       = rapid.SampledFrom([]int64{math.MinInt64, -1, 0, 1, math.MaxInt64})
 	drawGeneration = rapid.OneOf(rapid.Uint64Range(0, 3), rapid.Just(uint64(math.MaxUint64)))
 
 	drawUnits = rapid.OneOf(rapid.Int64Range(0, 9), rapid.Just(int64(MaxUnits)))
-	drawUntil = rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(-3, 3), rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64}))
-	drawRow   = rapid.Custom(func(t *rapid.T) Row {
+	drawUntil = rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(-3, 3),
+		rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64}))
+	drawRow = rapid.Custom(func(t *rapid.T) Row {
 		return Row{
 			Bucket:     drawBucket.Draw(t, "bucket"),
 			Peer:       rapid.SampledFrom([]string{"b", "eu", "\x00b"}).Draw(t, "peer"),
@@ -179,7 +182,8 @@ var (
 // conform runs a subject against a twin by random steps.
 func conform(t *rapid.T, s subject) {
 	ctx := context.Background()
-	w := &twin{rows: make(map[rowID]Row), checkpoints: make(map[checkpointID]Checkpoint), wholeSince: math.MaxInt64, incarnation: 1}
+	w := &twin{rows: make(map[rowID]Row), checkpoints: make(map[checkpointID]Checkpoint),
+		wholeSince: math.MaxInt64, incarnation: 1}
 	check := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -202,14 +206,17 @@ func conform(t *rapid.T, s subject) {
 		"record cancelled": func(t *rapid.T) {
 			cancelled, cancel := context.WithCancel(ctx)
 			cancel()
-			if err := s.journal().Record(cancelled, []Row{drawRow.Draw(t, "row")}); err != context.Canceled {
+			if err := s.journal().Record(cancelled,
+				[]Row{drawRow.Draw(t, "row")}); err != context.Canceled {
 				t.Fatalf("Record with a cancelled context = %v", err)
 			}
 		},
 		"record invalid": func(t *rapid.T) {
 			bad := drawRow.Draw(t, "row")
-			*rapid.SampledFrom([]*quantity.Units{&bad.Lent, &bad.Returned, &bad.Burst}).Draw(t, "field") = rapid.SampledFrom([]quantity.Units{-1, MaxUnits + 1}).Draw(t, "value")
-			if err := s.journal().Record(ctx, []Row{drawRow.Draw(t, "row"), bad}); !errors.Is(err, ErrInvalid) {
+			*rapid.SampledFrom([]*quantity.Units{&bad.Lent, &bad.Returned, &bad.Burst}).Draw(t,
+				"field") = rapid.SampledFrom([]quantity.Units{-1, MaxUnits + 1}).Draw(t, "value")
+			if err := s.journal().Record(ctx, []Row{drawRow.Draw(t, "row"), bad}); !errors.Is(err,
+				ErrInvalid) {
 				t.Fatalf("Record of an invalid row = %v", err)
 			}
 		},
@@ -224,7 +231,8 @@ func conform(t *rapid.T, s subject) {
 		"generation": func(t *rapid.T) {
 			g := rapid.Uint64Range(0, 20).Draw(t, "g")
 			err := s.journal().SetGeneration(g)
-			if g < w.generation != errors.Is(err, ErrGeneration) || (g >= w.generation && err != nil) {
+			if g < w.generation != errors.Is(err, ErrGeneration) ||
+				(g >= w.generation && err != nil) {
 				t.Fatalf("SetGeneration(%d) after %d = %v", g, w.generation, err)
 			}
 			w.generation = max(w.generation, g)
@@ -234,7 +242,8 @@ func conform(t *rapid.T, s subject) {
 			check(s.journal().RememberPeers(w.peers))
 		},
 		"policy": func(t *rapid.T) {
-			w.version, w.source = rapid.Int64().Draw(t, "version"), rapid.SliceOfN(rapid.Byte(), 0, 9000).Draw(t, "source")
+			w.version, w.source = rapid.Int64().Draw(t, "version"), rapid.SliceOfN(rapid.Byte(), 0,
+				9000).Draw(t, "source")
 			w.saved = true
 			check(s.journal().SavePolicy(w.version, w.source))
 		},
@@ -249,7 +258,8 @@ func conform(t *rapid.T, s subject) {
 		"fail": func(t *rapid.T) {
 			s.failNext(errDisk)
 			fresh := Row{Bucket: "never seen", Peer: "eu"}
-			if err := s.journal().Record(ctx, []Row{fresh}); !errors.Is(err, ErrFailed) || !errors.Is(err, errDisk) {
+			if err := s.journal().Record(ctx, []Row{fresh}); !errors.Is(err, ErrFailed) ||
+				!errors.Is(err, errDisk) {
 				t.Fatalf("Record on a failing disk = %v", err)
 			}
 			s.failNext(nil)
@@ -297,23 +307,28 @@ func refuses(t *rapid.T, j *Journal, want error) {
 
 func (w *twin) compare(t *rapid.T, j *Journal) {
 	got := allRows(t, j.Rows())
-	want := slices.SortedFunc(maps.Values(w.rows), func(a, b Row) int { return a.id().compare(b.id()) })
+	want := slices.SortedFunc(maps.Values(w.rows),
+		func(a, b Row) int { return a.id().compare(b.id()) })
 	if !slices.Equal(got, want) {
 		t.Fatalf("rows are\n%v, want\n%v", got, want)
 	}
 	w.compareCheckpoints(t, j)
 	version, source, ok := j.Policy()
 	if ok != w.saved || version != w.version || !bytes.Equal(source, w.source) {
-		t.Fatalf("policy is %d %q %v, want %d %q %v", version, source, ok, w.version, w.source, w.saved)
+		t.Fatalf("policy is %d %q %v, want %d %q %v", version, source, ok, w.version, w.source,
+			w.saved)
 	}
 	if !slices.Equal(j.Peers(), w.peers) {
 		t.Fatalf("peers are %q, want %q", j.Peers(), w.peers)
 	}
 	if j.Generation() != w.generation || j.Incarnation() != w.incarnation {
-		t.Fatalf("generation %d and incarnation %d, want %d and %d", j.Generation(), j.Incarnation(), w.generation, w.incarnation)
+		t.Fatalf("generation %d and incarnation %d, want %d and %d", j.Generation(),
+			j.Incarnation(), w.generation, w.incarnation)
 	}
-	if s := j.Stats(); s.Rows != uint64(len(want)) || s.Checkpoints != uint64(len(w.checkpoints)) || s.Sequence != j.Sequence() || s.Sequence < w.sequence {
-		t.Fatalf("stats %+v, want %d rows, %d checkpoints and a sequence of at least %d", s, len(want), len(w.checkpoints), w.sequence)
+	if s := j.Stats(); s.Rows != uint64(len(want)) || s.Checkpoints != uint64(len(w.checkpoints)) ||
+		s.Sequence != j.Sequence() || s.Sequence < w.sequence {
+		t.Fatalf("stats %+v, want %d rows, %d checkpoints and a sequence of at least %d", s,
+			len(want), len(w.checkpoints), w.sequence)
 	}
 	w.sequence = j.Sequence()
 }

@@ -21,7 +21,8 @@ func (s sample) openDamaged(t *testing.T, path string, image []byte) (refused bo
 	mustWrite(t, path, image)
 	j, err := Open(path, unsynced())
 	if err != nil {
-		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "move the file aside") {
+		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), path) ||
+			!strings.Contains(err.Error(), "move the file aside") {
 			t.Fatalf("Open of a damaged file = %v", err)
 		}
 		return true
@@ -52,7 +53,8 @@ func TestFlippedBitsAreFoundOrHarmless(t *testing.T) {
 		for range rapid.IntRange(1, 3).Draw(rt, "flips") {
 			page := rapid.IntRange(0, len(image)/pageSize-1).Draw(rt, "page")
 			// Heads and elements are where a page's structure is.
-			offset := rapid.OneOf(rapid.IntRange(0, 127), rapid.IntRange(0, pageSize-1)).Draw(rt, "offset")
+			offset := rapid.OneOf(rapid.IntRange(0, 127), rapid.IntRange(0, pageSize-1)).Draw(rt,
+				"offset")
 			image[page*pageSize+offset] ^= 1 << rapid.IntRange(0, 7).Draw(rt, "bit")
 		}
 		if s.openDamaged(t, path, image) {
@@ -90,7 +92,8 @@ func TestTruncatedFilesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := int(m.pages) * pageSize
-	for _, size := range []int{0, 1, 100, 1023, 1024, pageSize - 1, pageSize, 2*pageSize - 1, 2 * pageSize, 3 * pageSize, used / 2, used - pageSize, used - 1} {
+	for _, size := range []int{0, 1, 100, 1023, 1024, pageSize - 1, pageSize, 2*pageSize - 1,
+		2 * pageSize, 3 * pageSize, used / 2, used - pageSize, used - 1} {
 		if !s.openDamaged(t, path, s.image[:size]) {
 			t.Fatalf("a file cut from %d to %d bytes was opened", used, size)
 		}
@@ -123,7 +126,8 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(other, us1); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "no journal") {
+	if _, err := Open(other, us1); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(),
+		"no journal") {
 		t.Fatalf("Open of another program's bbolt file = %v", err)
 	}
 }
@@ -140,19 +144,36 @@ func TestStructureThatWouldLeadBoltAstray(t *testing.T) {
 		alter func(page []byte, leaf uint64)
 		says  string
 	}{
-		{"child beyond the file", func(p []byte, _ uint64) { order.PutUint64(p[field(0, 2):], 1<<40) }, "the file has"},
-		{"child is a header", func(p []byte, _ uint64) { order.PutUint64(p[field(0, 2):], 0) }, "referred to twice"},
-		{"circle", func(p []byte, _ uint64) { order.PutUint64(p[field(0, 2):], branch) }, "referred to twice"},
-		{"child twice", func(p []byte, leaf uint64) { order.PutUint64(p[field(0, 2):], leaf) }, "keys do not fit"},
-		{"branch without children", func(p []byte, _ uint64) { order.PutUint16(p[10:], 0) }, "without children"},
-		{"more elements than room", func(p []byte, _ uint64) { order.PutUint16(p[10:], 65535) }, "no room"},
-		{"unknown type", func(p []byte, _ uint64) { order.PutUint16(p[8:], 0x40) }, "neither branch nor leaf"},
-		{"overflow beyond the file", func(p []byte, _ uint64) { order.PutUint32(p[12:], 1<<31) }, "beyond the end"},
+		{"child beyond the file",
+			func(p []byte, _ uint64) { order.PutUint64(p[field(0, 2):], 1<<40) }, "the file has"},
+		{"child is a header", func(p []byte, _ uint64) { order.PutUint64(p[field(0, 2):], 0) },
+			"referred to twice"},
+		{"circle", func(p []byte, _ uint64) { order.PutUint64(p[field(0, 2):], branch) },
+			"referred to twice"},
+		{"child twice", func(p []byte, leaf uint64) { order.PutUint64(p[field(0, 2):], leaf) },
+			"keys do not fit"},
+		{"branch without children", func(p []byte, _ uint64) { order.PutUint16(p[10:], 0) },
+			"without children"},
+		{"more elements than room", func(p []byte, _ uint64) { order.PutUint16(p[10:], 65535) },
+			"no room"},
+		{"unknown type", func(p []byte, _ uint64) { order.PutUint16(p[8:], 0x40) },
+			"neither branch nor leaf"},
+		{"overflow beyond the file", func(p []byte, _ uint64) { order.PutUint32(p[12:], 1<<31) },
+			"beyond the end"},
 		{"overflow over a used page", func(p []byte, _ uint64) { order.PutUint32(p[12:], 40) }, ""},
-		{"another page's number", func(p []byte, _ uint64) { order.PutUint64(p, branch+1) }, "another page's number"},
-		{"key beyond the page", func(p []byte, _ uint64) { order.PutUint32(p[field(1, 0):], 1<<30) }, "beyond the page"},
-		{"first key sorts right but differs", func(p []byte, _ uint64) { p[uint64(field(1, 0))+uint64(order.Uint32(p[field(1, 0):]))+orderBytes+1]-- }, "keys do not fit"},
-		{"keys out of order", func(p []byte, _ uint64) { copy(p[field(1, 0):field(1, 2)], p[field(0, 0):field(0, 2)]) }, ""},
+		{"another page's number", func(p []byte, _ uint64) { order.PutUint64(p, branch+1) },
+			"another page's number"},
+		{"key beyond the page",
+			func(p []byte, _ uint64) { order.PutUint32(p[field(1, 0):], 1<<30) },
+			"beyond the page"},
+		{"first key sorts right but differs",
+			func(p []byte, _ uint64) {
+				p[uint64(field(1, 0))+uint64(order.Uint32(p[field(1, 0):]))+orderBytes+1]--
+			}, "keys do not fit"},
+		{"keys out of order",
+			func(p []byte, _ uint64) {
+				copy(p[field(1, 0):field(1, 2)], p[field(0, 0):field(0, 2)])
+			}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			image := bytes.Clone(s.image)
@@ -201,14 +222,20 @@ func TestVanishedRecordsAreMissed(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(tx *bolt.Tx) error{
-		"row":             drop(disk.Rows),
-		"checkpoint":      drop(disk.Checkpoints),
-		"age":             drop(disk.Ages),
-		"saved note":      drop(disk.Saved),
-		"whole since":     func(tx *bolt.Tx) error { return tx.Bucket([]byte(disk.State)).Delete(noteWholeSince) },
-		"store time":      func(tx *bolt.Tx) error { return tx.Bucket([]byte(disk.State)).Delete(noteStoreTime) },
-		"ages":            func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(disk.Ages)) },
-		"all checkpoints": func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(disk.Checkpoints)) },
+		"row":        drop(disk.Rows),
+		"checkpoint": drop(disk.Checkpoints),
+		"age":        drop(disk.Ages),
+		"saved note": drop(disk.Saved),
+		"whole since": func(tx *bolt.Tx) error {
+			return tx.Bucket([]byte(disk.State)).Delete(noteWholeSince)
+		},
+		"store time": func(tx *bolt.Tx) error {
+			return tx.Bucket([]byte(disk.State)).Delete(noteStoreTime)
+		},
+		"ages": func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(disk.Ages)) },
+		"all checkpoints": func(tx *bolt.Tx) error {
+			return tx.DeleteBucket([]byte(disk.Checkpoints))
+		},
 		"older checkpoint": func(tx *bolt.Tx) error {
 			checkpoints := tx.Bucket([]byte(disk.Checkpoints))
 			key, sealed := checkpoints.Cursor().Last()

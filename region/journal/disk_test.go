@@ -44,7 +44,8 @@ func TestDisksAreAlike(t *testing.T) {
 		}
 		jump := drawKey.Draw(rt, "jump")
 		limit := rapid.IntRange(0, 20).Draw(rt, "limit")
-		if a, b := scanned(rt, f, part, from, jump, limit), scanned(rt, memory, part, from, jump, limit); !slices.Equal(a, b) {
+		if a, b := scanned(rt, f, part, from, jump, limit), scanned(rt, memory, part, from, jump,
+			limit); !slices.Equal(a, b) {
 			rt.Fatalf("Scan from %q over %q: file %q, memory %q", from, jump, a, b)
 		}
 	})
@@ -71,7 +72,8 @@ var drawKey = rapid.SliceOfN(rapid.ByteRange('a', 'c'), 1, 3)
 // drawChanges returns the changes of one commit: no two of a record.
 func drawChanges(t *rapid.T) []disk.Change {
 	drawChange := rapid.Custom(func(t *rapid.T) disk.Change {
-		c := disk.Change{Part: rapid.SampledFrom(disk.Parts()[:2]).Draw(t, "part"), Key: drawKey.Draw(t, "key")}
+		c := disk.Change{Part: rapid.SampledFrom(disk.Parts()[:2]).Draw(t, "part"),
+			Key: drawKey.Draw(t, "key")}
 		if rapid.IntRange(0, 3).Draw(t, "removes") > 0 {
 			c.Value = rapid.SliceOfN(rapid.Byte(), 1, 3).Draw(t, "value")
 		}
@@ -182,7 +184,8 @@ func TestCopyOfADiskSharesNothing(t *testing.T) {
 	before := j.Incarnation()
 	c := openDirect(t, d.Copy())
 	if c.Incarnation() != before+1 || j.Incarnation() != before || c.Generation() != 3 {
-		t.Fatalf("the copy is incarnation %d and generation %d, the original %d", c.Incarnation(), c.Generation(), j.Incarnation())
+		t.Fatalf("the copy is incarnation %d and generation %d, the original %d", c.Incarnation(),
+			c.Generation(), j.Incarnation())
 	}
 	raised := kept
 	raised.Lent++

@@ -19,7 +19,8 @@ func TestDurableRowsStayWithinBounds(t *testing.T) {
 			bytes += weight(id)
 		}
 		if bytes != d.bytes || bytes > limit || len(d.old) > limit/cacheEntryBytes {
-			t.Fatalf("after %d rows: %d bytes counted as %d, %d rows older", i, bytes, d.bytes, len(d.old))
+			t.Fatalf("after %d rows: %d bytes counted as %d, %d rows older", i, bytes, d.bytes,
+				len(d.old))
 		}
 	}
 	if d.covers([]Row{numbered(0)}) {

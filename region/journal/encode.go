@@ -38,8 +38,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 var (
 	errShort  = errors.New("the record is cut short")
 	errSeal   = errors.New("the record's checksum does not match")
-	errNumber = errors.New("the record holds a number that is cut short or not in its shortest form")
-	errRest   = errors.New("the record has bytes left over")
+	errNumber = errors.New(
+		"the record holds a number that is cut short or not in its shortest form")
+	errRest = errors.New("the record has bytes left over")
 )
 
 // seal returns body followed by the checksum of key and body.
@@ -174,7 +175,8 @@ func decodeRow(key, sealed []byte) (Row, error) {
 		return Row{}, fmt.Errorf("lent is %d, returned %d and burst %d, not 0 to %d",
 			lent, returned, burst, int64(MaxUnits))
 	}
-	r.Lent, r.Returned, r.Burst = quantity.Units(lent), quantity.Units(returned), quantity.Units(burst)
+	r.Lent, r.Returned, r.Burst = quantity.Units(lent), quantity.Units(returned),
+		quantity.Units(burst)
 	return r, r.validate()
 }
 

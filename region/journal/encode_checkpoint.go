@@ -32,7 +32,8 @@ func decodeCheckpointKey(key []byte) (checkpointID, error) {
 	case len(key) > cell+orderBytes:
 		return checkpointID{}, errRest
 	}
-	return checkpointID{bucket: string(name[:cell-2]), cell: quantity.Cell(ordered(key[cell:]))}, nil
+	return checkpointID{bucket: string(name[:cell-2]), cell: quantity.Cell(ordered(key[cell:]))},
+		nil
 }
 
 func checkpointBody(c Checkpoint) []byte {
@@ -57,7 +58,8 @@ func decodeCheckpoint(key, sealed []byte) (Checkpoint, error) {
 	}
 	c := Checkpoint{Bucket: id.bucket, Cell: id.cell}
 	used := d.uvarint()
-	c.At, c.Generation, c.Until = quantity.StoreTime(d.varint()), d.uvarint(), quantity.StoreTime(d.varint())
+	c.At, c.Generation, c.Until = quantity.StoreTime(d.varint()), d.uvarint(),
+		quantity.StoreTime(d.varint())
 	if err := d.finish(); err != nil {
 		return Checkpoint{}, err
 	}

@@ -24,10 +24,12 @@ func TestCheckpointsEncodeAndDecode(t *testing.T) {
 func TestCheckpointKeysOrderByBucket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawCheckpoint.Draw(t, "a"), drawCheckpoint.Draw(t, "b")
-		if got, want := bytes.Compare(checkpointKey(a.id()), checkpointKey(b.id())), a.id().compare(b.id()); got != want {
+		if got, want := bytes.Compare(checkpointKey(a.id()), checkpointKey(b.id())),
+			a.id().compare(b.id()); got != want {
 			t.Fatalf("keys compare as %d, checkpoints as %d", got, want)
 		}
-		if got := bytes.HasPrefix(checkpointKey(a.id()), bucketPrefix(b.Bucket)); got != (a.Bucket == b.Bucket) {
+		if got := bytes.HasPrefix(checkpointKey(a.id()),
+			bucketPrefix(b.Bucket)); got != (a.Bucket == b.Bucket) {
 			t.Fatalf("the key of %q has the prefix of %q: %v", a.Bucket, b.Bucket, got)
 		}
 	})
@@ -51,7 +53,8 @@ func TestCheckpointBodyHasEveryNumber(t *testing.T) {
 		"left over":                append(bytes.Clone(body), 0),
 		"format 2":                 slices.Concat([]byte{2}, body[1:]),
 	} {
-		if _, err := decodeCheckpoint(key, seal(key, forged)); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := decodeCheckpoint(key, seal(key, forged)); err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%v = %v, want %q", forged, err, says)
 		}
 	}
@@ -60,7 +63,8 @@ func TestCheckpointBodyHasEveryNumber(t *testing.T) {
 		"left over":  append(bytes.Clone(key), 0),
 		"has 0 byte": slices.Concat([]byte{0, 0}, key[3:]),
 	} {
-		if _, err := decodeCheckpoint(forged, seal(forged, body)); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := decodeCheckpoint(forged, seal(forged, body)); err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("key %v = %v, want %q", forged, err, says)
 		}
 	}
@@ -69,7 +73,8 @@ func TestCheckpointBodyHasEveryNumber(t *testing.T) {
 // FuzzDecodeCheckpoint feeds the decoder raw values, and bodies under a good
 // seal so that it is reached beyond the checksum.
 func FuzzDecodeCheckpoint(f *testing.F) {
-	for _, c := range []Checkpoint{{Bucket: "b", Cell: 3, Used: 1, At: 2, Until: -1, Generation: 4}, {Bucket: "\x00", Cell: -1, Used: MaxUnits, At: -1}} {
+	for _, c := range []Checkpoint{{Bucket: "b", Cell: 3, Used: 1, At: 2, Until: -1, Generation: 4},
+		{Bucket: "\x00", Cell: -1, Used: MaxUnits, At: -1}} {
 		f.Add(checkpointKey(c.id()), checkpointBody(c))
 	}
 	f.Add([]byte{}, []byte{})

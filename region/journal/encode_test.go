@@ -24,7 +24,8 @@ func TestRowsEncodeAndDecode(t *testing.T) {
 func TestKeysOrderAsRowsDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawRow.Draw(t, "a"), drawRow.Draw(t, "b")
-		if got, want := bytes.Compare(rowKey(a.id()), rowKey(b.id())), a.id().compare(b.id()); got != want {
+		if got, want := bytes.Compare(rowKey(a.id()), rowKey(b.id())),
+			a.id().compare(b.id()); got != want {
 			t.Fatalf("keys compare as %d, rows as %d", got, want)
 		}
 		got := bytes.Compare(ageKey(a.Until, kindRow, nil), ageKey(b.Until, kindRow, nil))
@@ -68,7 +69,8 @@ func TestMergeLaws(t *testing.T) {
 // FuzzDecodeRow feeds the decoder raw values, and bodies under a good seal so
 // that it is reached beyond the checksum.
 func FuzzDecodeRow(f *testing.F) {
-	for _, r := range []Row{kept, numbered(3), {Bucket: "\x00", Peer: "p", Cell: -1, Lent: MaxUnits, Returned: MaxUnits, Burst: MaxUnits, Until: -1}} {
+	for _, r := range []Row{kept, numbered(3), {Bucket: "\x00", Peer: "p", Cell: -1, Lent: MaxUnits,
+		Returned: MaxUnits, Burst: MaxUnits, Until: -1}} {
 		f.Add(rowKey(r.id()), rowBody(r))
 	}
 	f.Add([]byte{}, []byte{})
@@ -93,7 +95,8 @@ func FuzzDecodeRow(f *testing.F) {
 // TestRowBodyHasEveryNumber writes the encoding out: each number has its place, and none but these
 // is accepted.
 func TestRowBodyHasEveryNumber(t *testing.T) {
-	r := Row{Bucket: "b", Peer: "eu", Cell: 3, Lent: 1, Returned: 2, Burst: 3, Generation: 4, Until: -5}
+	r := Row{Bucket: "b", Peer: "eu", Cell: 3, Lent: 1, Returned: 2, Burst: 3, Generation: 4,
+		Until: -5}
 	body := rowBody(r)
 	if want := []byte{2, 1, 2, 3, 4, 9}; !bytes.Equal(body, want) {
 		t.Fatalf("body %v, want %v: format, lent, returned, burst, generation, until", body, want)
@@ -101,7 +104,8 @@ func TestRowBodyHasEveryNumber(t *testing.T) {
 	key, huge := rowKey(r.id()), []byte{0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x04} // 2^51 + 1
 	for place, name := range []string{"lent", "returned", "burst"} {
 		forged := slices.Concat(body[:1+place], huge, body[2+place:])
-		if _, err := decodeRow(key, seal(key, forged)); err == nil || !strings.Contains(err.Error(), name+" ") || !strings.Contains(err.Error(), "2251799813685249") {
+		if _, err := decodeRow(key, seal(key, forged)); err == nil || !strings.Contains(err.Error(),
+			name+" ") || !strings.Contains(err.Error(), "2251799813685249") {
 			t.Errorf("%s of 2^51 + 1: %v", name, err)
 		}
 		cut := slices.Concat(body[:1+place], body[2+place:])
@@ -111,7 +115,8 @@ func TestRowBodyHasEveryNumber(t *testing.T) {
 	}
 	// a row as written before there was burst
 	older := slices.Concat([]byte{1}, body[1:3], body[4:])
-	if _, err := decodeRow(key, seal(key, older)); err == nil || !strings.Contains(err.Error(), "format 1") {
+	if _, err := decodeRow(key, seal(key, older)); err == nil || !strings.Contains(err.Error(),
+		"format 1") {
 		t.Errorf("a row of format 1: %v", err)
 	}
 }

@@ -54,11 +54,13 @@ func TestFailedJournalIsNeverTrustedAgain(t *testing.T) {
 			mustRecord(t, j, kept)
 			c.hurt(t, j, path)
 			first := j.Record(t.Context(), []Row{numbered(0)})
-			if !errors.Is(first, ErrFailed) || !strings.Contains(first.Error(), c.says) || !strings.Contains(first.Error(), path) {
+			if !errors.Is(first, ErrFailed) || !strings.Contains(first.Error(), c.says) ||
+				!strings.Contains(first.Error(), path) {
 				t.Fatalf("Record = %v, want ErrFailed naming the file and %q", first, c.says)
 			}
 			hook = commitUnsynced
-			if again := j.Record(t.Context(), []Row{kept}); again == nil || again.Error() != first.Error() {
+			if again := j.Record(t.Context(), []Row{kept}); again == nil ||
+				again.Error() != first.Error() {
 				t.Fatalf("the next Record = %v, want the first error", again)
 			}
 			for _, err := range j.Rows() {
@@ -168,15 +170,19 @@ func TestRecordNamesTheFaultyRow(t *testing.T) {
 		{"no peer", Row{Bucket: "b"}, "peer's name has 0 bytes"},
 		{"long peer", Row{Bucket: "b", Peer: long[:MaxPeerBytes+1]}, "peer's name has 256 bytes"},
 		{"lent below", Row{Bucket: "b", Peer: "eu", Lent: -1}, "lent is -1"},
-		{"lent above", Row{Bucket: "b", Peer: "eu", Lent: MaxUnits + 1}, "lent is 2251799813685249"},
+		{"lent above", Row{Bucket: "b", Peer: "eu", Lent: MaxUnits + 1},
+			"lent is 2251799813685249"},
 		{"returned below", Row{Bucket: "b", Peer: "eu", Returned: -1}, "returned is -1"},
-		{"returned above", Row{Bucket: "b", Peer: "eu", Returned: MaxUnits + 1}, "returned is 2251799813685249"},
+		{"returned above", Row{Bucket: "b", Peer: "eu", Returned: MaxUnits + 1},
+			"returned is 2251799813685249"},
 		{"burst below", Row{Bucket: "b", Peer: "eu", Burst: -1}, "burst is -1"},
-		{"burst above", Row{Bucket: "b", Peer: "eu", Burst: MaxUnits + 1}, "burst is 2251799813685249"},
+		{"burst above", Row{Bucket: "b", Peer: "eu", Burst: MaxUnits + 1},
+			"burst is 2251799813685249"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := newDirect(t, lab.NewDisk()).Record(context.Background(), []Row{kept, c.row})
-			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "row 2 of 2") {
+			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.says) ||
+				!strings.Contains(err.Error(), "row 2 of 2") {
 				t.Fatalf("Record = %v, want ErrInvalid, row 2 of 2 and %q", err, c.says)
 			}
 		})

@@ -151,7 +151,8 @@ func sameRows(t testing.TB, j *Journal, want []Row) {
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) || i >= len(want) || got[i] != want[i] {
 			t.Fatalf("the journal holds %d rows, want %d; from row %d on %.300q, want %.300q",
-				len(got), len(want), i, fmt.Sprint(got[min(i, len(got)):]), fmt.Sprint(want[min(i, len(want)):]))
+				len(got), len(want), i, fmt.Sprint(got[min(i, len(got)):]),
+				fmt.Sprint(want[min(i, len(want)):]))
 		}
 	}
 }
@@ -185,16 +186,20 @@ type sample struct {
 func newSample(t testing.TB) sample {
 	t.Helper()
 	j, path := newJournal(t, unsynced())
-	s := sample{policy: bytes.Repeat([]byte("limits: []\n"), 1500), peers: []string{"10.0.0.1:7946", "10.0.0.2:7946"}}
+	s := sample{policy: bytes.Repeat([]byte("limits: []\n"), 1500), peers: []string{"10.0.0.1:7946",
+		"10.0.0.2:7946"}}
 	for i := range 400 {
 		s.rows = append(s.rows, Row{
-			Bucket: string(bytes.Repeat([]byte{byte(i)}, 1+i%97)), Peer: "eu", Cell: quantity.Cell(i / 7),
-			Lent: quantity.Units(i), Returned: quantity.Units(i / 2), Burst: quantity.Units(i / 3), Generation: 7, Until: quantity.StoreTime(1000 + i),
+			Bucket: string(bytes.Repeat([]byte{byte(i)}, 1+i%97)), Peer: "eu",
+			Cell: quantity.Cell(i / 7),
+			Lent: quantity.Units(i), Returned: quantity.Units(i / 2), Burst: quantity.Units(i / 3),
+			Generation: 7, Until: quantity.StoreTime(1000 + i),
 		})
 	}
 	for i := range 300 {
 		s.checkpoints = append(s.checkpoints, Checkpoint{
-			Bucket: fmt.Sprint(i, string(bytes.Repeat([]byte{byte(i)}, i%97))), Cell: quantity.Cell(i), Used: quantity.Units(i),
+			Bucket: fmt.Sprint(i, string(bytes.Repeat([]byte{byte(i)}, i%97))),
+			Cell:   quantity.Cell(i), Used: quantity.Units(i),
 			At: quantity.StoreTime(i), Until: quantity.StoreTime(2000 + i), Generation: 7,
 		})
 	}
@@ -204,7 +209,8 @@ func newSample(t testing.TB) sample {
 	}
 	mustCheckpoint(t, j, s.checkpoints...)
 	mustCheckpoint(t, j, Checkpoint{Bucket: "pruned", Until: 1000})
-	for _, err := range []error{j.SavePolicy(3, s.policy), j.RememberPeers(s.peers), j.SetGeneration(7), j.SetWholeSince(11)} {
+	for _, err := range []error{j.SavePolicy(3, s.policy), j.RememberPeers(s.peers),
+		j.SetGeneration(7), j.SetWholeSince(11)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,9 +236,11 @@ func (s sample) holds(t testing.TB, j *Journal) {
 	}
 	version, source, ok := j.Policy()
 	if version != 3 || !ok || !bytes.Equal(source, s.policy) {
-		t.Fatalf("the policy is version %d of %d bytes, want version 3 of %d", version, len(source), len(s.policy))
+		t.Fatalf("the policy is version %d of %d bytes, want version 3 of %d", version, len(source),
+			len(s.policy))
 	}
 	if !slices.Equal(j.Peers(), s.peers) || j.Generation() != 7 || j.WholeSince() != 11 {
-		t.Fatalf("peers %q, generation %d and whole since %d, want %q, 7 and 11", j.Peers(), j.Generation(), j.WholeSince(), s.peers)
+		t.Fatalf("peers %q, generation %d and whole since %d, want %q, 7 and 11", j.Peers(),
+			j.Generation(), j.WholeSince(), s.peers)
 	}
 }

@@ -14,7 +14,8 @@ import (
 // every step. It holds what these say, after a Prune(100) of one row and one checkpoint more.
 var (
 	goldenRows = []Row{
-		{Bucket: "a", Peer: "eu", Cell: -1, Lent: 1, Returned: 2, Burst: 3, Generation: 4, Until: 500},
+		{Bucket: "a", Peer: "eu", Cell: -1, Lent: 1, Returned: 2, Burst: 3, Generation: 4,
+			Until: 500},
 		{Bucket: "b", Peer: "ap", Cell: 7, Lent: MaxUnits, Generation: 5, Until: 501},
 		{Bucket: "b", Peer: "eu", Cell: 7, Returned: MaxUnits, Until: 502},
 	}
@@ -46,11 +47,13 @@ func TestFileOfTheVersionBeforeOpens(t *testing.T) {
 	j := mustOpen(t, path, us1)
 	sameRows(t, j, goldenRows)
 	sameCheckpoints(t, j, "a", goldenCheckpoints...)
-	if version, source, ok := j.Policy(); version != 12 || !bytes.Equal(source, goldenPolicy) || !ok {
+	if version, source, ok := j.Policy(); version != 12 || !bytes.Equal(source, goldenPolicy) ||
+		!ok {
 		t.Errorf("policy %d of %d bytes, %v", version, len(source), ok)
 	}
 	if !slices.Equal(j.Peers(), goldenPeers) || j.Generation() != 5 || j.WholeSince() != 13 {
-		t.Errorf("peers %q, generation %d, whole since %d", j.Peers(), j.Generation(), j.WholeSince())
+		t.Errorf("peers %q, generation %d, whole since %d", j.Peers(), j.Generation(),
+			j.WholeSince())
 	}
 	if seen, latest := j.StoreTime(); seen != 14 || latest != 15 {
 		t.Errorf("store time %d to %d", seen, latest)

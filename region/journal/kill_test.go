@@ -34,7 +34,8 @@ const childWriters = 4
 // announcedWith is the checkpoint that the child makes beside a row, newer with each row of its
 // cell. Now and then its use is less than that of an earlier one.
 func announcedWith(r Row) Checkpoint {
-	return Checkpoint{Bucket: r.Bucket, Cell: r.Cell, Used: r.Lent % 7, At: quantity.StoreTime(r.Lent), Until: r.Until, Generation: r.Generation}
+	return Checkpoint{Bucket: r.Bucket, Cell: r.Cell, Used: r.Lent % 7,
+		At: quantity.StoreTime(r.Lent), Until: r.Until, Generation: r.Generation}
 }
 
 // recordForEver records rows from several goroutines until the process is killed, and makes a
@@ -51,18 +52,24 @@ func recordForEver(path string) error {
 	for w := range childWriters {
 		go func() {
 			for i := quantity.StoreTime(0); ; i++ {
-				r := Row{Bucket: fmt.Sprint("bucket-", w), Peer: "eu", Cell: quantity.Cell(int64(first) + int64(i/2)), Lent: quantity.Units(i + 1), Returned: quantity.Units(i / 3), Burst: quantity.Units(i / 5), Generation: uint64(i), Until: 1 << 50}
-				passing := Row{Bucket: fmt.Sprint("passing-", w, strings.Repeat(".", 300)), Peer: "ap", Cell: quantity.Cell(int64(first) + int64(i)), Until: i}
+				r := Row{Bucket: fmt.Sprint("bucket-", w), Peer: "eu",
+					Cell: quantity.Cell(int64(first) + int64(i/2)), Lent: quantity.Units(i + 1),
+					Returned: quantity.Units(i / 3), Burst: quantity.Units(i / 5),
+					Generation: uint64(i), Until: 1 << 50}
+				passing := Row{Bucket: fmt.Sprint("passing-", w, strings.Repeat(".", 300)),
+					Peer: "ap", Cell: quantity.Cell(int64(first) + int64(i)), Until: i}
 				if err := j.Record(context.Background(), []Row{r, passing}); err != nil {
 					failed <- err
 					return
 				}
-				if err := j.Checkpoint(context.Background(), []Checkpoint{announcedWith(r)}); err != nil {
+				if err := j.Checkpoint(context.Background(),
+					[]Checkpoint{announcedWith(r)}); err != nil {
 					failed <- err
 					return
 				}
 				printing.Lock()
-				fmt.Printf("%s %d %d %d %d %d\n", r.Bucket, r.Cell, r.Lent, r.Returned, r.Burst, r.Generation)
+				fmt.Printf("%s %d %d %d %d %d\n", r.Bucket, r.Cell, r.Lent, r.Returned, r.Burst,
+					r.Generation)
 				printing.Unlock()
 				if i%16 == 0 && w == 0 {
 					if _, err := j.Prune(i); err != nil {
@@ -154,7 +161,8 @@ func killAfter(t *testing.T, path string, lines int, probe bool, printed map[row
 			t.Fatal(err)
 		}
 		r := Row{Peer: "eu", Until: 1 << 50}
-		if _, err := fmt.Sscan(line, &r.Bucket, &r.Cell, &r.Lent, &r.Returned, &r.Burst, &r.Generation); err != nil {
+		if _, err := fmt.Sscan(line, &r.Bucket, &r.Cell, &r.Lent, &r.Returned, &r.Burst,
+			&r.Generation); err != nil {
 			t.Fatalf("line %q: %v", line, err)
 		}
 		printed[r.id()] = r.raise(printed[r.id()])
@@ -172,7 +180,9 @@ func killAfter(t *testing.T, path string, lines int, probe bool, printed map[row
 
 func demandHeldBy(t *testing.T, path string, pid int) {
 	t.Helper()
-	if _, err := Open(path, us1); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprint("pid ", pid)) {
-		t.Fatalf("Open while the child has the journal open = %v, want ErrInUse naming pid %d", err, pid)
+	if _, err := Open(path, us1); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(),
+		fmt.Sprint("pid ", pid)) {
+		t.Fatalf("Open while the child has the journal open = %v, want ErrInUse naming pid %d", err,
+			pid)
 	}
 }

@@ -28,7 +28,8 @@ func TestOpenMakesFolderAndFileForTheOwnerOnly(t *testing.T) {
 	}
 	for name, want := range map[string]os.FileMode{
 		path: 0o600, path + ownerSuffix: 0o600,
-		filepath.Dir(path): os.ModeDir | 0o700, filepath.Dir(filepath.Dir(path)): os.ModeDir | 0o700,
+		filepath.Dir(path):               os.ModeDir | 0o700,
+		filepath.Dir(filepath.Dir(path)): os.ModeDir | 0o700,
 	} {
 		info, err := os.Stat(name)
 		if err != nil {
@@ -56,7 +57,8 @@ func TestOpenRefusesAJournalThatIsHeld(t *testing.T) {
 		if !errors.Is(err, ErrInUse) {
 			t.Fatalf("Open of a journal in use = %v", err)
 		}
-		for _, says := range []string{path, `region "us"`, `node "n1"`, fmt.Sprint("pid ", os.Getpid())} {
+		for _, says := range []string{path, `region "us"`, `node "n1"`,
+			fmt.Sprint("pid ", os.Getpid())} {
 			if !strings.Contains(err.Error(), says) {
 				t.Fatalf("%q does not name %s", err, says)
 			}
@@ -64,7 +66,8 @@ func TestOpenRefusesAJournalThatIsHeld(t *testing.T) {
 		if err := os.Remove(path + ownerSuffix); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(path, us1); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "no note") {
+		if _, err := Open(path, us1); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(),
+			"no note") {
 			t.Fatalf("Open of a journal in use without a note = %v", err)
 		}
 		mustClose(t, j)
@@ -79,7 +82,9 @@ func TestOpenRefusesWhatIsNotItsOwn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = db.Update(func(tx *bolt.Tx) error { return tx.Bucket([]byte(disk.State)).Put(key, seal(key, body)) })
+			err = db.Update(func(tx *bolt.Tx) error {
+				return tx.Bucket([]byte(disk.State)).Put(key, seal(key, body))
+			})
 			if err := errors.Join(err, db.Close()); err != nil {
 				t.Fatal(err)
 			}
@@ -93,15 +98,22 @@ func TestOpenRefusesWhatIsNotItsOwn(t *testing.T) {
 		want    error
 		says    string
 	}{
-		{"another region", Options{Region: "eu", Node: "n1"}, asIs, ErrForeign, `belongs to region "us", node "n1", this is region "eu"`},
-		{"another node", Options{Region: "us", Node: "n2"}, asIs, ErrForeign, `this is region "us", node "n2"`},
-		{"names joined otherwise", Options{Region: "usn", Node: "1"}, asIs, ErrForeign, "belongs to"},
+		{"another region", Options{Region: "eu", Node: "n1"}, asIs, ErrForeign,
+			`belongs to region "us", node "n1", this is region "eu"`},
+		{"another node", Options{Region: "us", Node: "n2"}, asIs, ErrForeign,
+			`this is region "us", node "n2"`},
+		{"names joined otherwise", Options{Region: "usn", Node: "1"}, asIs, ErrForeign,
+			"belongs to"},
 		{"no region", Options{Node: "n1"}, asIs, ErrInvalid, "0 bytes"},
 		{"no node", Options{Region: "us"}, asIs, ErrInvalid, "0 bytes"},
-		{"the schema without checkpoints", us1, rewrite(noteSchema, encodeNumber(1)), ErrSchema, "it is version 1 and this program knows 3; start the quotad release that wrote it, or move the file aside"},
-		{"a later schema", us1, rewrite(noteSchema, encodeNumber(7)), ErrSchema, "it is version 7 and this program knows 3; start the quotad release"},
-		{"a note left over", us1, rewrite(noteGeneration, []byte{1, 1}), ErrDamaged, `"generation"`},
-		{"a wrong total", us1, rewrite(noteTotals, encodeTotals(totals{rows: tally{count: 2}})), ErrDamaged, "are not the 2 rows written"},
+		{"the schema without checkpoints", us1, rewrite(noteSchema, encodeNumber(1)), ErrSchema,
+			"it is version 1 and this program knows 3; start the quotad release that wrote it, or move the file aside"},
+		{"a later schema", us1, rewrite(noteSchema, encodeNumber(7)), ErrSchema,
+			"it is version 7 and this program knows 3; start the quotad release"},
+		{"a note left over", us1, rewrite(noteGeneration, []byte{1, 1}), ErrDamaged,
+			`"generation"`},
+		{"a wrong total", us1, rewrite(noteTotals, encodeTotals(totals{rows: tally{count: 2}})),
+			ErrDamaged, "are not the 2 rows written"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j, path := newJournal(t, unsynced())
@@ -110,7 +122,8 @@ func TestOpenRefusesWhatIsNotItsOwn(t *testing.T) {
 			c.prepare(t, path)
 			before := mustRead(t, path)
 			_, err := Open(path, c.opts)
-			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path) {
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) ||
+				!strings.Contains(err.Error(), path) {
 				t.Fatalf("Open = %v, want %v, the file and %q", err, c.want, c.says)
 			}
 			if string(mustRead(t, path)) != string(before) {
@@ -171,9 +184,10 @@ func TestBoundsOfWhatIsSaved(t *testing.T) {
 		"as many peers as may be": {j.RememberPeers(full), true},
 		"one peer more":           {j.RememberPeers(append(full, "10.1.0.0:7946")), false},
 		"an empty address":        {j.RememberPeers([]string{""}), false},
-		"a long address":          {j.RememberPeers([]string{strings.Repeat("a", MaxAddressBytes+1)}), false},
-		"a policy at the limit":   {j.SavePolicy(1, make([]byte, MaxPolicyBytes)), true},
-		"a policy beyond":         {j.SavePolicy(2, make([]byte, MaxPolicyBytes+1)), false},
+		"a long address": {j.RememberPeers([]string{strings.Repeat("a",
+			MaxAddressBytes+1)}), false},
+		"a policy at the limit": {j.SavePolicy(1, make([]byte, MaxPolicyBytes)), true},
+		"a policy beyond":       {j.SavePolicy(2, make([]byte, MaxPolicyBytes+1)), false},
 	} {
 		if c.ok != (c.err == nil) || (!c.ok && !errors.Is(c.err, ErrInvalid)) {
 			t.Errorf("%s: %v", name, c.err)

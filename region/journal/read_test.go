@@ -25,21 +25,24 @@ func TestRowsOfAreThoseOfTheBucketAndCells(t *testing.T) {
 		var rows []Row
 		for range rapid.IntRange(0, 200).Draw(rt, "rows") {
 			rows = append(rows, Row{
-				Bucket: strings.Repeat(rapid.SampledFrom([]string{"a", "b", "\xff"}).Draw(rt, "letter"), rapid.SampledFrom([]int{1, 2, 300}).Draw(rt, "bytes")),
-				Peer:   rapid.SampledFrom([]string{"ap", "eu"}).Draw(rt, "peer"),
-				Cell:   quantity.Cell(drawNear.Draw(rt, "cell")), Lent: 1,
+				Bucket: strings.Repeat(rapid.SampledFrom([]string{"a", "b", "\xff"}).Draw(rt,
+					"letter"), rapid.SampledFrom([]int{1, 2, 300}).Draw(rt, "bytes")),
+				Peer: rapid.SampledFrom([]string{"ap", "eu"}).Draw(rt, "peer"),
+				Cell: quantity.Cell(drawNear.Draw(rt, "cell")), Lent: 1,
 			})
 		}
 		mustRecord(t, j, rows...)
 		for range 5 {
-			bucket := strings.Repeat(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "letter"), rapid.SampledFrom([]int{1, 2, 300}).Draw(rt, "bytes"))
+			bucket := strings.Repeat(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "letter"),
+				rapid.SampledFrom([]int{1, 2, 300}).Draw(rt, "bytes"))
 			from := quantity.Cell(drawNear.Draw(rt, "from"))
 			to := from + quantity.Cell(rapid.Int64Range(0, MaxCells-1).Draw(rt, "more"))
 			got, err := j.RowsOf(bucket, from, to)
 			if err != nil {
 				rt.Fatal(err)
 			}
-			want := slices.DeleteFunc(allRows(rt, j.Rows()), func(r Row) bool { return r.Bucket != bucket || r.Cell < from || r.Cell > to })
+			want := slices.DeleteFunc(allRows(rt, j.Rows()),
+				func(r Row) bool { return r.Bucket != bucket || r.Cell < from || r.Cell > to })
 			if !slices.Equal(got, want) {
 				rt.Fatalf("RowsOf(%.9q, %d, %d) is\n%v, want\n%v", bucket, from, to, got, want)
 			}
@@ -65,7 +68,8 @@ func TestQuestionsLeaveOtherBucketsAlone(t *testing.T) {
 			for cell := range quantity.Cell(10) {
 				for _, bucket := range []string{"a", "b", "c", "bb", "b\x00"} {
 					rows = append(rows, Row{Bucket: bucket, Peer: "eu", Cell: cell, Lent: 1})
-					checkpoints = append(checkpoints, Checkpoint{Bucket: bucket, Cell: cell, Used: 1})
+					checkpoints = append(checkpoints, Checkpoint{Bucket: bucket, Cell: cell,
+						Used: 1})
 				}
 			}
 			mustRecord(t, j, rows...)
@@ -75,7 +79,8 @@ func TestQuestionsLeaveOtherBucketsAlone(t *testing.T) {
 			if got, err := j.RowsOf("b", 0, 9); !slices.Equal(got, rows) || err != nil {
 				t.Fatalf("RowsOf = %v, %v", got, err)
 			}
-			checkpoints = slices.DeleteFunc(checkpoints, func(c Checkpoint) bool { return c.Bucket != "b" })
+			checkpoints = slices.DeleteFunc(checkpoints,
+				func(c Checkpoint) bool { return c.Bucket != "b" })
 			sameCheckpoints(t, j, "b", checkpoints...)
 			if err := ask(j); !errors.Is(err, ErrFailed) {
 				t.Fatalf("%s of a spoilt bucket = %v", other, err)
@@ -92,8 +97,14 @@ func spoil(t *testing.T, j *Journal, but string) {
 	t.Helper()
 	err := j.disk.(*file).db.Update(func(tx *bolt.Tx) error {
 		for name, of := range map[string]func(key []byte) (string, error){
-			string(disk.Rows):        func(key []byte) (string, error) { id, err := decodeRowKey(key); return id.bucket, err },
-			string(disk.Checkpoints): func(key []byte) (string, error) { id, err := decodeCheckpointKey(key); return id.bucket, err },
+			string(disk.Rows): func(key []byte) (string, error) {
+				id, err := decodeRowKey(key)
+				return id.bucket, err
+			},
+			string(disk.Checkpoints): func(key []byte) (string, error) {
+				id, err := decodeCheckpointKey(key)
+				return id.bucket, err
+			},
 		} {
 			b := tx.Bucket([]byte(name))
 			var keys [][]byte
@@ -141,12 +152,15 @@ func TestQuestionsOutOfRangeAreRefused(t *testing.T) {
 			{long, 0, 0, false},
 			{wrapping, 0, 0, false},
 		} {
-			if _, err := j.RowsOf(c.bucket, c.from, c.to); c.ok != (err == nil) || !c.ok && !errors.Is(err, ErrInvalid) {
+			if _, err := j.RowsOf(c.bucket, c.from, c.to); c.ok != (err == nil) ||
+				!c.ok && !errors.Is(err, ErrInvalid) {
 				t.Errorf("%s: RowsOf(%.9q, %d, %d) = %v", name, c.bucket, c.from, c.to, err)
 			}
 		}
-		for bucket, ok := range map[string]bool{"b": true, long[1:]: true, "": false, long: false, wrapping: false} {
-			if _, err := j.Checkpoints(bucket); ok != (err == nil) || !ok && !errors.Is(err, ErrInvalid) {
+		for bucket, ok := range map[string]bool{"b": true, long[1:]: true, "": false, long: false,
+			wrapping: false} {
+			if _, err := j.Checkpoints(bucket); ok != (err == nil) ||
+				!ok && !errors.Is(err, ErrInvalid) {
 				t.Errorf("%s: Checkpoints of %d bytes = %v", name, len(bucket), err)
 			}
 		}
@@ -174,7 +188,8 @@ func TestWholeSinceIsSetByNobodyElse(t *testing.T) {
 		}
 	}
 	err := j.SetWholeSince(-1)
-	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "-1 is before 1970") || j.WholeSince() != 5 {
+	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "-1 is before 1970") ||
+		j.WholeSince() != 5 {
 		t.Fatalf("SetWholeSince(-1) = %v, then whole since %d", err, j.WholeSince())
 	}
 }

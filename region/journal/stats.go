@@ -40,7 +40,8 @@ func (c *counts) recorded(covered bool) {
 
 // show copies the totals of a commit. The caller holds mu, or is the only user.
 func (c *counts) show(t totals) {
-	c.stats.Rows, c.stats.Checkpoints, c.stats.Sequence = t.rows.count, t.checkpoints.count, t.sequence
+	c.stats.Rows, c.stats.Checkpoints, c.stats.Sequence = t.rows.count, t.checkpoints.count,
+		t.sequence
 }
 
 func (c *counts) committed(t totals, calls int, took time.Duration) {

@@ -185,7 +185,8 @@ func (t *transaction) add(k kind, key []byte, r *record, sealed []byte, until qu
 }
 
 // replace writes a record in place of another, and moves its age.
-func (t *transaction) replace(k kind, key []byte, r *record, sealed []byte, was, until quantity.StoreTime) {
+func (t *transaction) replace(k kind, key []byte, r *record, sealed []byte, was,
+	until quantity.StoreTime) {
 	t.tally(k).seals += sealOf(sealed) - sealOf(r.sealed)
 	t.set(k.part(), key, r, sealed)
 	if was == until {

@@ -103,7 +103,8 @@ func readMeta(file io.ReaderAt, index int) (meta, error) {
 	case order.Uint32(b[8:]) != pageSize || order.Uint64(b[32:]) != noFreelist:
 		return meta{}, errors.New("it is not that of a journal: page size or free list differ")
 	}
-	return meta{root: order.Uint64(b[16:]), pages: order.Uint64(b[40:]), txid: order.Uint64(b[48:])}, nil
+	return meta{root: order.Uint64(b[16:]), pages: order.Uint64(b[40:]),
+		txid: order.Uint64(b[48:])}, nil
 }
 
 // walker visits each page of the tree once.

@@ -54,7 +54,8 @@ func randomRows(random *rand.Rand, n, width int) []Row {
 		for b := range id {
 			id[b] = byte(random.Uint32())
 		}
-		rows[i] = Row{Bucket: string(id), Peer: "eu", Cell: quantity.Cell(random.Int64N(50)), Lent: quantity.Units(random.Int64N(9)), Until: quantity.StoreTime(random.Int64N(1000))}
+		rows[i] = Row{Bucket: string(id), Peer: "eu", Cell: quantity.Cell(random.Int64N(50)),
+			Lent: quantity.Units(random.Int64N(9)), Until: quantity.StoreTime(random.Int64N(1000))}
 	}
 	return rows
 }
@@ -84,7 +85,8 @@ func smallImage(t testing.TB) []byte {
 	t.Helper()
 	j, path := newJournal(t, unsynced())
 	for i := range 16 {
-		mustRecord(t, j, Row{Bucket: string(bytes.Repeat([]byte{byte(i)}, 900)), Peer: "eu", Until: quantity.StoreTime(i)})
+		mustRecord(t, j, Row{Bucket: string(bytes.Repeat([]byte{byte(i)}, 900)), Peer: "eu",
+			Until: quantity.StoreTime(i)})
 	}
 	mustClose(t, j)
 	return mustRead(t, path)

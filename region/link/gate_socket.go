@@ -10,7 +10,8 @@ import (
 // Dialer returns a dial function. While the address is cut, it hangs until the cut or the context
 // ends, or the dialer's timeout passes. A dial needs both directions, so a cut of one direction
 // stops it as well.
-func (g *Gate) Dialer(d net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
+func (g *Gate) Dialer(d net.Dialer) func(ctx context.Context, network, address string) (net.Conn,
+	error) {
 	inner := d.ControlContext
 	// The dialer calls this for each address that a name resolves to, before it sends anything.
 	d.ControlContext = func(ctx context.Context, network, address string, c syscall.RawConn) error {
@@ -38,7 +39,8 @@ func (g *Gate) Dialer(d net.Dialer) func(ctx context.Context, network, address s
 		// If the address was cut meanwhile, the far end's answer would have been lost.
 		if err := g.await(ctx, c.ip); err != nil {
 			_ = c.Close()
-			return nil, &net.OpError{Op: "dial", Net: network, Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
+			return nil, &net.OpError{Op: "dial", Net: network, Source: c.LocalAddr(),
+				Addr: c.RemoteAddr(), Err: err}
 		}
 		return c, nil
 	}

@@ -27,8 +27,10 @@ func newAuthority(t *testing.T, name string) *authority {
 	t.Helper()
 	a := &authority{T: t, key: newKey(t)}
 	now := time.Now()
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign, NotBefore: now.Add(-48 * time.Hour), NotAfter: now.Add(10_000 * time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign, NotBefore: now.Add(-48 * time.Hour),
+		NotAfter: now.Add(10_000 * time.Hour)}
 	a.cert, a.pem = sign(t, template, template, &a.key.PublicKey, a.key)
 	return a
 }
@@ -42,7 +44,8 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-func sign(t *testing.T, template, parent *x509.Certificate, public *ecdsa.PublicKey, by *ecdsa.PrivateKey) (*x509.Certificate, []byte) {
+func sign(t *testing.T, template, parent *x509.Certificate, public *ecdsa.PublicKey,
+	by *ecdsa.PrivateKey) (*x509.Certificate, []byte) {
 	t.Helper()
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, by)
 	if err != nil {
@@ -76,7 +79,8 @@ func of(who Identity) *x509.Certificate { return template("quotad://" + who.Stri
 // write issues a certificate and writes it, its key, and the authorities to trust into a folder.
 func (a *authority) write(folder string, c *x509.Certificate, trusted ...*authority) Files {
 	a.Helper()
-	files := Files{Cert: filepath.Join(folder, "cert.pem"), Key: filepath.Join(folder, "key.pem"), CA: filepath.Join(folder, "ca.pem")}
+	files := Files{Cert: filepath.Join(folder, "cert.pem"), Key: filepath.Join(folder, "key.pem"),
+		CA: filepath.Join(folder, "ca.pem")}
 	key := newKey(a.T)
 	_, certPEM := sign(a.T, c, a.cert, &key.PublicKey, a.key)
 	der, err := x509.MarshalPKCS8PrivateKey(key)
@@ -108,7 +112,8 @@ func (a *authority) issue(who Identity, change func(*x509.Certificate), others .
 	if change != nil {
 		change(c)
 	}
-	t, err := LoadTLS(a.write(a.TempDir(), c, append(others, a)...), who, func(err error) { a.Errorf("%s: the files changed: %v", who, err) })
+	t, err := LoadTLS(a.write(a.TempDir(), c, append(others, a)...), who,
+		func(err error) { a.Errorf("%s: the files changed: %v", who, err) })
 	if err != nil {
 		a.Fatal(err)
 	}

@@ -31,7 +31,9 @@ func UnmarshalReply(b []byte) (exchange.Reply, error) {
 }
 
 // MarshalQuestion returns the bytes of a question.
-func MarshalQuestion(q exchange.Question) ([]byte, error) { return proto.Marshal(questionToProto(q)) }
+func MarshalQuestion(q exchange.Question) ([]byte, error) {
+	return proto.Marshal(questionToProto(q))
+}
 
 // UnmarshalQuestion reads the bytes of a question.
 func UnmarshalQuestion(b []byte) (exchange.Question, error) {

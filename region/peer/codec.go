@@ -7,41 +7,53 @@ import (
 )
 
 func messageToProto(m exchange.Message) *peerv1.ExchangeRequest {
-	p := &peerv1.ExchangeRequest{Region: m.From, Node: m.Node, Generation: m.Generation, Epoch: m.Epoch,
-		Asks: make([]*peerv1.Ask, len(m.Asks))}
+	p := &peerv1.ExchangeRequest{Region: m.From, Node: m.Node, Generation: m.Generation,
+		Epoch: m.Epoch,
+		Asks:  make([]*peerv1.Ask, len(m.Asks))}
 	for i, a := range m.Asks {
-		p.Asks[i] = &peerv1.Ask{Bucket: []byte(a.Bucket), Cell: int64(a.Cell), Returned: int64(a.Returned), Lent: int64(a.Lent),
+		p.Asks[i] = &peerv1.Ask{Bucket: []byte(a.Bucket), Cell: int64(a.Cell),
+			Returned: int64(a.Returned), Lent: int64(a.Lent),
 			Burst: int64(a.Burst)}
 	}
 	return p
 }
 
 func messageFromProto(p *peerv1.ExchangeRequest) exchange.Message {
-	m := exchange.Message{From: p.GetRegion(), Node: p.GetNode(), Generation: p.GetGeneration(), Epoch: p.GetEpoch(),
-		Asks: make([]exchange.Ask, len(p.GetAsks()))}
+	m := exchange.Message{From: p.GetRegion(), Node: p.GetNode(), Generation: p.GetGeneration(),
+		Epoch: p.GetEpoch(),
+		Asks:  make([]exchange.Ask, len(p.GetAsks()))}
 	for i, a := range p.GetAsks() {
 		m.Asks[i] = exchange.Ask{Bucket: string(a.GetBucket()), Cell: quantity.Cell(a.GetCell()),
-			Returned: quantity.Units(a.GetReturned()), Lent: quantity.Units(a.GetLent()), Burst: quantity.Units(a.GetBurst())}
+			Returned: quantity.Units(a.GetReturned()), Lent: quantity.Units(a.GetLent()),
+			Burst: quantity.Units(a.GetBurst())}
 	}
 	return m
 }
 
 func replyToProto(r exchange.Reply) *peerv1.ExchangeResponse {
-	p := &peerv1.ExchangeResponse{Region: r.From, Generation: r.Generation, ForGeneration: r.ForGeneration, Epoch: r.Epoch,
+	p := &peerv1.ExchangeResponse{Region: r.From, Generation: r.Generation,
+		ForGeneration: r.ForGeneration, Epoch: r.Epoch,
 		AtUs: int64(r.At), Grants: make([]*peerv1.Grant, len(r.Grants))}
 	for i, g := range r.Grants {
-		p.Grants[i] = &peerv1.Grant{Refusal: peerv1.Refusal(g.Refusal), Cell: int64(g.Cell), Returned: int64(g.Returned), Lent: int64(g.Lent),
-			Spare: int64(g.Spare), RetryUs: g.Retry, Burst: int64(g.Burst), SpareBurst: int64(g.SpareBurst)}
+		p.Grants[i] = &peerv1.Grant{Refusal: peerv1.Refusal(g.Refusal), Cell: int64(g.Cell),
+			Returned: int64(g.Returned), Lent: int64(g.Lent),
+			Spare: int64(g.Spare), RetryUs: g.Retry, Burst: int64(g.Burst),
+			SpareBurst: int64(g.SpareBurst)}
 	}
 	return p
 }
 
 func replyFromProto(p *peerv1.ExchangeResponse) exchange.Reply {
-	r := exchange.Reply{From: p.GetRegion(), Generation: p.GetGeneration(), ForGeneration: p.GetForGeneration(),
-		Epoch: p.GetEpoch(), At: quantity.StoreTime(p.GetAtUs()), Grants: make([]exchange.Grant, len(p.GetGrants()))}
+	r := exchange.Reply{From: p.GetRegion(), Generation: p.GetGeneration(),
+		ForGeneration: p.GetForGeneration(),
+		Epoch:         p.GetEpoch(), At: quantity.StoreTime(p.GetAtUs()),
+		Grants: make([]exchange.Grant, len(p.GetGrants()))}
 	for i, g := range p.GetGrants() {
-		r.Grants[i] = exchange.Grant{Refusal: refusalFromProto(g.GetRefusal()), Cell: quantity.Cell(g.GetCell()), Returned: quantity.Units(g.GetReturned()),
-			Lent: quantity.Units(g.GetLent()), Spare: quantity.Units(g.GetSpare()), Retry: g.GetRetryUs(), Burst: quantity.Units(g.GetBurst()), SpareBurst: quantity.Units(g.GetSpareBurst())}
+		r.Grants[i] = exchange.Grant{Refusal: refusalFromProto(g.GetRefusal()),
+			Cell: quantity.Cell(g.GetCell()), Returned: quantity.Units(g.GetReturned()),
+			Lent: quantity.Units(g.GetLent()), Spare: quantity.Units(g.GetSpare()),
+			Retry: g.GetRetryUs(), Burst: quantity.Units(g.GetBurst()),
+			SpareBurst: quantity.Units(g.GetSpareBurst())}
 	}
 	return r
 }

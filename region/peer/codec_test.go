@@ -76,7 +76,8 @@ func TestRefusalsHaveOneNumber(t *testing.T) {
 
 // TestUnknownRefusal: a refusal that this version does not know still is one.
 func TestUnknownRefusal(t *testing.T) {
-	for _, r := range []peerv1.Refusal{-1, peerv1.Refusal(exchange.RefusedStore) + 1, 256, 257, 1<<31 - 1, -1 << 31} {
+	for _, r := range []peerv1.Refusal{-1, peerv1.Refusal(exchange.RefusedStore) + 1, 256, 257,
+		1<<31 - 1, -1 << 31} {
 		var p peerv1.ExchangeResponse
 		onTheWire(t, &peerv1.ExchangeResponse{Grants: []*peerv1.Grant{{Refusal: r, Lent: 5}}}, &p)
 		if got := replyFromProto(&p).Grants[0].Refusal; got != exchange.RefusedStore {
@@ -89,7 +90,8 @@ func TestUnknownRefusal(t *testing.T) {
 // and asks for none.
 func TestBurstIsNotUnits(t *testing.T) {
 	ask := exchange.Ask{Bucket: "b", Cell: 1, Returned: 2, Lent: 3, Burst: 4}
-	grant := exchange.Grant{Cell: 1, Returned: 2, Lent: 3, Spare: 4, Retry: 5, Burst: 6, SpareBurst: 7}
+	grant := exchange.Grant{Cell: 1, Returned: 2, Lent: 3, Spare: 4, Retry: 5, Burst: 6,
+		SpareBurst: 7}
 	m := messageToProto(exchange.Message{Asks: []exchange.Ask{ask}})
 	r := replyToProto(exchange.Reply{Grants: []exchange.Grant{grant}})
 	m.Asks[0].Burst, r.Grants[0].Burst, r.Grants[0].SpareBurst = 0, 0, 0

@@ -43,7 +43,8 @@ func (c Caller) String() string {
 }
 
 // ErrNoCuts says that the node was not started with cuts allowed.
-var ErrNoCuts = errors.New("this node makes no cuts; for a rehearsal of faults start it with chaos: true in the node file, or --chaos")
+var ErrNoCuts = errors.New(
+	"this node makes no cuts; for a rehearsal of faults start it with chaos: true in the node file, or --chaos")
 
 // CutAnswer is the outcome of a cut.
 type CutAnswer struct {
@@ -61,8 +62,10 @@ type CutHandler func(by Caller, c Cut) (CutAnswer, error)
 func (s *Server) HandleCuts(handle CutHandler) { s.cut = handle }
 
 var (
-	toDirection   = map[peerv1.CutDirection]string{peerv1.CutDirection_CUT_DIRECTION_BOTH: "both", peerv1.CutDirection_CUT_DIRECTION_IN: "in", peerv1.CutDirection_CUT_DIRECTION_OUT: "out"}
-	fromDirection = map[string]peerv1.CutDirection{"both": peerv1.CutDirection_CUT_DIRECTION_BOTH, "in": peerv1.CutDirection_CUT_DIRECTION_IN, "out": peerv1.CutDirection_CUT_DIRECTION_OUT}
+	toDirection = map[peerv1.CutDirection]string{peerv1.CutDirection_CUT_DIRECTION_BOTH: "both",
+		peerv1.CutDirection_CUT_DIRECTION_IN: "in", peerv1.CutDirection_CUT_DIRECTION_OUT: "out"}
+	fromDirection = map[string]peerv1.CutDirection{"both": peerv1.CutDirection_CUT_DIRECTION_BOTH,
+		"in": peerv1.CutDirection_CUT_DIRECTION_IN, "out": peerv1.CutDirection_CUT_DIRECTION_OUT}
 )
 
 // Cut implements peerv1.PeerServiceServer.
@@ -73,13 +76,17 @@ func (s *Server) Cut(ctx context.Context, p *peerv1.CutRequest) (*peerv1.CutResp
 	direction, known := toDirection[p.GetDirection()]
 	switch ms := p.GetForMs(); {
 	case !nodeName.MatchString(p.GetRegion()):
-		return nil, status.Errorf(codes.InvalidArgument, "%.70q is no name of a region; name the one to cut off", p.GetRegion())
+		return nil, status.Errorf(codes.InvalidArgument,
+			"%.70q is no name of a region; name the one to cut off", p.GetRegion())
 	case !known:
-		return nil, status.Errorf(codes.InvalidArgument, "%d is no direction of a cut; give both, in or out", p.GetDirection())
+		return nil, status.Errorf(codes.InvalidArgument,
+			"%d is no direction of a cut; give both, in or out", p.GetDirection())
 	case ms < 0 || ms > MaxCut.Milliseconds():
-		return nil, status.Errorf(codes.InvalidArgument, "a cut of %d ms; give at most %d, or 0 to heal", ms, MaxCut.Milliseconds())
+		return nil, status.Errorf(codes.InvalidArgument,
+			"a cut of %d ms; give at most %d, or 0 to heal", ms, MaxCut.Milliseconds())
 	}
-	a, err := s.cut(callerOf(ctx), Cut{p.GetRegion(), direction, time.Duration(p.GetForMs()) * time.Millisecond})
+	a, err := s.cut(callerOf(ctx), Cut{p.GetRegion(), direction,
+		time.Duration(p.GetForMs()) * time.Millisecond})
 	switch {
 	case errors.Is(err, ErrNoCuts):
 		return nil, s.noCuts()
@@ -118,14 +125,16 @@ func callerOf(ctx context.Context) (by Caller) {
 // node makes no cuts, InvalidArgument if it cannot make this one.
 func (c *Client) Cut(ctx context.Context, region, address string, cut Cut) (CutAnswer, error) {
 	fail := func(err error) (CutAnswer, error) {
-		return CutAnswer{}, fmt.Errorf("cut the node of %s at %s off from %s: %w", region, address, cut.Region, err)
+		return CutAnswer{}, fmt.Errorf("cut the node of %s at %s off from %s: %w", region, address,
+			cut.Region, err)
 	}
 	conn, err := c.conn(node{region, address})
 	if err != nil {
 		return fail(err)
 	}
-	p, err := peerv1.NewPeerServiceClient(conn).Cut(ctx, &peerv1.CutRequest{Region: cut.Region, Direction: fromDirection[cut.Direction],
-		ForMs: cut.For.Milliseconds()})
+	p, err := peerv1.NewPeerServiceClient(conn).Cut(ctx, &peerv1.CutRequest{Region: cut.Region,
+		Direction: fromDirection[cut.Direction],
+		ForMs:     cut.For.Milliseconds()})
 	if err != nil {
 		return fail(err)
 	}

@@ -66,22 +66,34 @@ func TestCut(t *testing.T) {
 		code           codes.Code
 		want           string
 	}{
-		{"in plain text", nil, nil, Cut{"eu", "both", 30 * time.Second}, "127.0.0.1:", codes.OK, ""},
+		{"in plain text", nil, nil, Cut{"eu", "both", 30 * time.Second}, "127.0.0.1:", codes.OK,
+			""},
 		{"one way", nil, nil, Cut{"eu", "in", MaxCut}, "127.0.0.1:", codes.OK, ""},
 		{"the other way", nil, nil, Cut{"eu", "out", time.Millisecond}, "127.0.0.1:", codes.OK, ""},
 		{"a heal", nil, nil, Cut{"eu", "both", 0}, "127.0.0.1:", codes.OK, ""},
-		{"by an operator", a.issue(operator, nil), node, Cut{"eu", "both", time.Second}, "operators/alice at 127.0.0.1:", codes.OK, ""},
-		{"by a node", a.issue(eu1, nil), node, Cut{"eu", "both", time.Second}, "eu/n1 at 127.0.0.1:", codes.OK, ""},
-		{"by nobody known", other.issue(operator, nil, a), node, Cut{"eu", "both", time.Second}, "", codes.Unavailable, ""},
-		{"without a certificate", nil, node, Cut{"eu", "both", time.Second}, "", codes.Unavailable, ""},
-		{"of a node of another region", a.issue(operator, nil), a.issue(ap1, nil), Cut{"eu", "both", time.Second}, "", codes.Unavailable,
+		{"by an operator", a.issue(operator, nil), node, Cut{"eu", "both", time.Second},
+			"operators/alice at 127.0.0.1:", codes.OK, ""},
+		{"by a node", a.issue(eu1, nil), node, Cut{"eu", "both", time.Second},
+			"eu/n1 at 127.0.0.1:", codes.OK, ""},
+		{"by nobody known", other.issue(operator, nil, a), node, Cut{"eu", "both", time.Second}, "",
+			codes.Unavailable, ""},
+		{"without a certificate", nil, node, Cut{"eu", "both", time.Second}, "", codes.Unavailable,
+			""},
+		{"of a node of another region", a.issue(operator, nil), a.issue(ap1, nil),
+			Cut{"eu", "both", time.Second}, "", codes.Unavailable,
 			"the certificate is that of ap/n1, not of a node of region us"},
-		{"too long", nil, nil, Cut{"eu", "both", MaxCut + time.Millisecond}, "", codes.InvalidArgument, "a cut of 600001 ms; give at most 600000, or 0 to heal"},
-		{"for less than nothing", nil, nil, Cut{"eu", "both", -time.Second}, "", codes.InvalidArgument, "a cut of -1000 ms"},
-		{"sideways", nil, nil, Cut{"eu", "up", time.Second}, "", codes.InvalidArgument, "0 is no direction of a cut; give both, in or out"},
-		{"of nothing", nil, nil, Cut{"", "both", time.Second}, "", codes.InvalidArgument, `"" is no name of a region`},
-		{"of no name", nil, nil, Cut{"e\nu", "both", time.Second}, "", codes.InvalidArgument, `"e\nu" is no name of a region`},
-		{"of no region", nil, nil, Cut{"ue", "both", time.Second}, "127.0.0.1:", codes.InvalidArgument, "region: has no node"},
+		{"too long", nil, nil, Cut{"eu", "both", MaxCut + time.Millisecond}, "",
+			codes.InvalidArgument, "a cut of 600001 ms; give at most 600000, or 0 to heal"},
+		{"for less than nothing", nil, nil, Cut{"eu", "both", -time.Second}, "",
+			codes.InvalidArgument, "a cut of -1000 ms"},
+		{"sideways", nil, nil, Cut{"eu", "up", time.Second}, "", codes.InvalidArgument,
+			"0 is no direction of a cut; give both, in or out"},
+		{"of nothing", nil, nil, Cut{"", "both", time.Second}, "", codes.InvalidArgument,
+			`"" is no name of a region`},
+		{"of no name", nil, nil, Cut{"e\nu", "both", time.Second}, "", codes.InvalidArgument,
+			`"e\nu" is no name of a region`},
+		{"of no region", nil, nil, Cut{"ue", "both", time.Second}, "127.0.0.1:",
+			codes.InvalidArgument, "region: has no node"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var by atomic.Pointer[Caller]
@@ -95,10 +107,12 @@ func TestCut(t *testing.T) {
 				return CutAnswer{[]netip.Addr{away}, 7}, nil
 			})
 			cut, err := askCut(t, test.client, address, test.cut)
-			if status.Code(err) != test.code || err != nil && !strings.Contains(err.Error(), test.want) {
+			if status.Code(err) != test.code || err != nil && !strings.Contains(err.Error(),
+				test.want) {
 				t.Fatalf("%v, want %v: %s", err, test.code, test.want)
 			}
-			if err == nil && (len(cut.Addresses) != 1 || cut.Addresses[0] != away || cut.PacketsLost != 7) {
+			if err == nil && (len(cut.Addresses) != 1 || cut.Addresses[0] != away ||
+				cut.PacketsLost != 7) {
 				t.Errorf("the answer is %+v", cut)
 			}
 			switch {
@@ -119,14 +133,19 @@ func TestCut(t *testing.T) {
 // TestCutsAreRefused: a server without a handler refuses cuts, and so does one whose handler makes
 // none. Both count them and tell the caller how to have cuts made.
 func TestCutsAreRefused(t *testing.T) {
-	none := func(Caller, Cut) (CutAnswer, error) { return CutAnswer{}, fmt.Errorf("here: %w", ErrNoCuts) }
+	none := func(Caller, Cut) (CutAnswer,
+		error) {
+		return CutAnswer{}, fmt.Errorf("here: %w", ErrNoCuts)
+	}
 	for name, handle := range map[string]CutHandler{"no handler": nil, "none are made": none} {
 		t.Run(name, func(t *testing.T) {
 			s, address := cutting(t, nil, handle)
 			for range 2 {
 				_, err := askCut(t, nil, address, Cut{"eu", "both", time.Second})
-				if status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "start it with chaos: true") ||
-					!strings.Contains(err.Error(), "cut the node of us at "+address+" off from eu") {
+				if status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(),
+					"start it with chaos: true") ||
+					!strings.Contains(err.Error(), "cut the node of us at "+address+
+						" off from eu") {
 					t.Error(err)
 				}
 			}
@@ -148,8 +167,9 @@ func TestLoadCaller(t *testing.T) {
 	}
 	for name, wrong := range map[string]Files{
 		"issue one with: quotad certs issue": a.write(t.TempDir(), template(), a),
-		"give a certificate and its own key": {Cert: files.Cert, Key: a.write(t.TempDir(), of(operator), a).Key, CA: files.CA},
-		"read the certificate":               {Cert: files.Cert + "x", Key: files.Key, CA: files.CA},
+		"give a certificate and its own key": {Cert: files.Cert,
+			Key: a.write(t.TempDir(), of(operator), a).Key, CA: files.CA},
+		"read the certificate": {Cert: files.Cert + "x", Key: files.Key, CA: files.CA},
 	} {
 		if _, err := LoadCaller(wrong); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want %s", err, name)
@@ -185,7 +205,8 @@ func TestCutExpires(t *testing.T) {
 		operator := NewClient(p.net.Host("operator").DialContext, nil)
 		defer operator.Close()
 		begin := time.Now()
-		if _, err := operator.Cut(t.Context(), "us", at("us-1"), Cut{"eu", "both", 30 * time.Second}); err != nil {
+		if _, err := operator.Cut(t.Context(), "us", at("us-1"),
+			Cut{"eu", "both", 30 * time.Second}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := p.call(20 * time.Second); err == nil {
@@ -212,7 +233,8 @@ func FuzzCut(f *testing.F) {
 			}
 			return CutAnswer{}, nil
 		})
-		_, err := s.Cut(t.Context(), &peerv1.CutRequest{Region: region, Direction: peerv1.CutDirection(direction), ForMs: ms})
+		_, err := s.Cut(t.Context(), &peerv1.CutRequest{Region: region,
+			Direction: peerv1.CutDirection(direction), ForMs: ms})
 		if err != nil && status.Code(err) != codes.InvalidArgument {
 			t.Error(err)
 		}

@@ -20,9 +20,11 @@ import (
 func TestExchange(t *testing.T) {
 	inPlace(t, func(t *testing.T, p *place) {
 		sent := exchange.Message{From: "eu", Node: "eu-1", Generation: 1<<64 - 1, Epoch: "3-abc",
-			Asks: []exchange.Ask{{Bucket: "a\xff\x00", Cell: -1, Returned: 2, Lent: 3, Burst: 4}, {Bucket: "b", Lent: 5}}}
+			Asks: []exchange.Ask{{Bucket: "a\xff\x00", Cell: -1, Returned: 2, Lent: 3, Burst: 4},
+				{Bucket: "b", Lent: 5}}}
 		reply := exchange.Reply{From: "us", Generation: 7, ForGeneration: 1<<64 - 1, Epoch: "3-abc",
-			Grants: []exchange.Grant{{Cell: -1, Returned: 1, Lent: 3, Spare: 9, Retry: 250_000, Burst: 4, SpareBurst: 8}, {Refusal: exchange.RefusedFinished}}}
+			Grants: []exchange.Grant{{Cell: -1, Returned: 1, Lent: 3, Spare: 9, Retry: 250_000,
+				Burst: 4, SpareBurst: 8}, {Refusal: exchange.RefusedFinished}}}
 		p.serve("us", func(_ context.Context, m exchange.Message) (exchange.Reply, error) {
 			if !reflect.DeepEqual(m, sent) {
 				t.Errorf("heard %+v\nsaid  %+v", m, sent)
@@ -59,7 +61,8 @@ func TestMostAsks(t *testing.T) {
 			t.Errorf("%d grants, %v", len(r.Grants), err)
 		}
 		_, err = p.client.Exchange(t.Context(), "us", asks(exchange.MaxAsks+1))
-		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), fmt.Sprintf("at most %d", exchange.MaxAsks)) {
+		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(),
+			fmt.Sprintf("at most %d", exchange.MaxAsks)) {
 			t.Errorf("one ask too many: %v", err)
 		}
 		if heard != 1 {

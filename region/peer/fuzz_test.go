@@ -18,17 +18,24 @@ func FuzzMessages(f *testing.F) {
 		}
 		f.Add(b)
 	}
-	add(MarshalMessage(exchange.Message{From: "us", Node: "n1", Generation: 1, Epoch: "1", Asks: []exchange.Ask{{Bucket: "\xffb", Cell: -1, Lent: 1 << 62}}}))
-	add(MarshalReply(exchange.Reply{From: "us", Grants: []exchange.Grant{{Refusal: exchange.RefusedStore, Lent: -1}}}))
-	add(MarshalQuestion(exchange.Question{From: "us", Generation: 1 << 51, Buckets: []exchange.Doubt{{Bucket: "b", From: quantity.Cell(-1 << 63), To: 1<<63 - 1}}}))
-	add(MarshalTestimonies(exchange.Testimonies{From: "us", All: []exchange.Testimony{{Now: 1, Use: algorithms.Use{Units: 1},
-		Rows: []algorithms.RememberedRow{{Peer: "eu", Cell: 1, Lent: 2}}}}}))
+	add(MarshalMessage(exchange.Message{From: "us", Node: "n1", Generation: 1, Epoch: "1",
+		Asks: []exchange.Ask{{Bucket: "\xffb", Cell: -1, Lent: 1 << 62}}}))
+	add(MarshalReply(exchange.Reply{From: "us",
+		Grants: []exchange.Grant{{Refusal: exchange.RefusedStore, Lent: -1}}}))
+	add(MarshalQuestion(exchange.Question{From: "us", Generation: 1 << 51,
+		Buckets: []exchange.Doubt{{Bucket: "b", From: quantity.Cell(-1 << 63), To: 1<<63 - 1}}}))
+	add(MarshalTestimonies(exchange.Testimonies{From: "us",
+		All: []exchange.Testimony{{Now: 1, Use: algorithms.Use{Units: 1},
+			Rows: []algorithms.RememberedRow{{Peer: "eu", Cell: 1, Lent: 2}}}}}))
 	question := exchange.Question{Buckets: []exchange.Doubt{{Bucket: "a"}, {Bucket: "b"}}}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		again(t, b, MarshalMessage, UnmarshalMessage)
 		again(t, b, MarshalReply, UnmarshalReply)
 		again(t, b, MarshalQuestion, UnmarshalQuestion)
-		of := func(b []byte) (exchange.Testimonies, error) { return UnmarshalTestimonies(b, question) }
+		of := func(b []byte) (exchange.Testimonies,
+			error) {
+			return UnmarshalTestimonies(b, question)
+		}
 		again(t, b, MarshalTestimonies, of)
 		if a, _ := of(b); len(a.All) != len(question.Buckets) {
 			t.Errorf("%d testimonies of %d buckets", len(a.All), len(question.Buckets))
@@ -43,7 +50,8 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-func again[M any](t *testing.T, b []byte, write func(M) ([]byte, error), read func([]byte) (M, error)) {
+func again[M any](t *testing.T, b []byte, write func(M) ([]byte, error),
+	read func([]byte) (M, error)) {
 	t.Helper()
 	m, err := read(b)
 	if err != nil {

@@ -28,14 +28,17 @@ type caller struct {
 // config returns what both sides have in common. TLS sessions are not resumed, so that every
 // connection is made with the certificates and authorities in force now.
 func (p proof) config(m *material) *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{m.certificate}, SessionTicketsDisabled: true}
+	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{m.certificate},
+		SessionTicketsDisabled: true}
 }
 
 // ClientHandshake implements credentials.TransportCredentials.
-func (p proof) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (p proof) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn,
+	credentials.AuthInfo, error) {
 	m := p.tls.current()
 	if end := m.certificate.Leaf.NotAfter; time.Now().After(end) {
-		return nil, nil, fmt.Errorf("this node's own certificate has expired at %s; issue another", end.Format(time.RFC3339))
+		return nil, nil, fmt.Errorf("this node's own certificate has expired at %s; issue another",
+			end.Format(time.RFC3339))
 	}
 	c := p.config(m)
 	// The library would check the name of a host, which does not identify a node. VerifyConnection
@@ -50,13 +53,17 @@ func (p proof) ClientHandshake(ctx context.Context, authority string, raw net.Co
 			return err
 		}
 		if who.Region != p.region {
-			return fmt.Errorf("the certificate is that of %s, not of a node of region %s", who, p.region)
+			return fmt.Errorf("the certificate is that of %s, not of a node of region %s", who,
+				p.region)
 		}
 		return nil
 	}
 	// Send the certificate whichever authorities the server asks for. A server of another authority
 	// then says why it refuses, instead of missing a certificate.
-	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &m.certificate, nil }
+	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate,
+		error) {
+		return &m.certificate, nil
+	}
 	return p.finish(m)(credentials.NewTLS(c).ClientHandshake(ctx, authority, raw))
 }
 
@@ -76,8 +83,10 @@ var errNoTLS = errors.New("the handshake did not tell who the other side is")
 
 // finish notes the identity of the other end, which must be a node, and has the connection end when
 // the first of the two certificates expires.
-func (p proof) finish(m *material) func(net.Conn, credentials.AuthInfo, error) (net.Conn, credentials.AuthInfo, error) {
-	return func(conn net.Conn, info credentials.AuthInfo, err error) (net.Conn, credentials.AuthInfo, error) {
+func (p proof) finish(m *material) func(net.Conn, credentials.AuthInfo, error) (net.Conn,
+	credentials.AuthInfo, error) {
+	return func(conn net.Conn, info credentials.AuthInfo, err error) (net.Conn,
+		credentials.AuthInfo, error) {
 		if err != nil {
 			return nil, nil, err
 		}

@@ -31,17 +31,22 @@ func (i Identity) String() string { return i.Region + "/" + i.Node }
 func (i Identity) URI() (*url.URL, error) {
 	switch {
 	case !regionName.MatchString(i.Region):
-		return nil, fmt.Errorf("region %.70q cannot be named in a certificate: use 1 to 63 lower-case letters, digits and '-'", i.Region)
+		return nil, fmt.Errorf(
+			"region %.70q cannot be named in a certificate: use 1 to 63 lower-case letters, digits and '-'", i.Region)
 	case !nodeName.MatchString(i.Node):
-		return nil, fmt.Errorf("node %.70q cannot be named in a certificate: use 1 to 63 letters, digits, '.', '_' and '-'", i.Node)
+		return nil, fmt.Errorf(
+			"node %.70q cannot be named in a certificate: use 1 to 63 letters, digits, '.', '_' and '-'", i.Node)
 	}
 	return &url.URL{Scheme: scheme, Host: i.Region, Path: "/" + i.Node}, nil
 }
 
 var (
-	errNoIdentity  = errors.New("the certificate names no node: it has no URI quotad://<region>/<node> among its subject alternative names")
-	errTwoOfThem   = errors.New("the certificate names more than one node: one URI quotad://<region>/<node> is allowed")
-	errOddIdentity = errors.New("the certificate names no node: its URI must read quotad://<region>/<node> and no more")
+	errNoIdentity = errors.New(
+		"the certificate names no node: it has no URI quotad://<region>/<node> among its subject alternative names")
+	errTwoOfThem = errors.New(
+		"the certificate names more than one node: one URI quotad://<region>/<node> is allowed")
+	errOddIdentity = errors.New(
+		"the certificate names no node: its URI must read quotad://<region>/<node> and no more")
 )
 
 // IdentityOf returns the one identity that a certificate carries. It does not check whether the

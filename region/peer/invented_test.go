@@ -31,7 +31,8 @@ func TestInventedAddressesDoNotMatter(t *testing.T) {
 		p.mustCall("us-1")
 		invented := p.invented(1285)
 		p.client.SetNodes("us", append(slices.Clone(invented), at("us-1")))
-		if n := len(p.client.nodes["us"]); n != maxAddresses || p.client.AddressesRefused() != 1286-maxAddresses {
+		if n := len(p.client.nodes["us"]); n != maxAddresses ||
+			p.client.AddressesRefused() != 1286-maxAddresses {
 			t.Errorf("%d addresses are kept, %d were refused", n, p.client.AddressesRefused())
 		}
 		p.mustCall("us-1")
@@ -65,7 +66,8 @@ func TestLately(t *testing.T) {
 		for _, step := range []struct {
 			after time.Duration
 			want  []string
-		}{{0, []string{at("us-1")}}, {answersCount - time.Millisecond, []string{at("us-1")}}, {time.Millisecond, nil}} {
+		}{{0, []string{at("us-1")}}, {answersCount - time.Millisecond, []string{at("us-1")}},
+			{time.Millisecond, nil}} {
 			time.Sleep(step.after)
 			if got := p.client.Lately("us"); !slices.Equal(got, step.want) {
 				t.Errorf("%v later: %q, want %q", step.after, got, step.want)

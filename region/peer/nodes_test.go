@@ -77,9 +77,12 @@ func TestSetNodesKeepsTheCallersSlice(t *testing.T) {
 func TestFailed(t *testing.T) {
 	client := NewClient(nil, nil)
 	client.SetNodes("us", []string{"a", "b", "c"})
-	for i, c := range []struct{ address, want string }{{"a", "b c a"}, {"a", "b c a"}, {"c", "b c a"}, {"b", "c a b"}, {"x", "c a b"}} {
-		if client.failed("us", c.address); !slices.Equal(client.nodes["us"], strings.Fields(c.want)) {
-			t.Errorf("step %d: %q after %s failed, want %q", i, client.nodes["us"], c.address, c.want)
+	for i, c := range []struct{ address, want string }{{"a", "b c a"}, {"a", "b c a"},
+		{"c", "b c a"}, {"b", "c a b"}, {"x", "c a b"}} {
+		if client.failed("us", c.address); !slices.Equal(client.nodes["us"],
+			strings.Fields(c.want)) {
+			t.Errorf("step %d: %q after %s failed, want %q", i, client.nodes["us"], c.address,
+				c.want)
 		}
 	}
 	client.failed("ap", "a")

@@ -24,17 +24,21 @@ type RecallHandler func(ctx context.Context, q exchange.Question) (exchange.Test
 const maxCells = 1000
 
 // Recall implements peerv1.PeerServiceServer.
-func (s *Server) Recall(ctx context.Context, p *peerv1.RecallRequest) (*peerv1.RecallResponse, error) {
+func (s *Server) Recall(ctx context.Context, p *peerv1.RecallRequest) (*peerv1.RecallResponse,
+	error) {
 	if err := s.authenticate(ctx, Identity{p.GetRegion(), p.GetNode()}); err != nil {
 		return nil, err
 	}
 	if n := len(p.GetDoubts()); n > exchange.MaxAsks {
 		s.tooManyAsks.Add(1)
-		return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("%d doubts in one question, at most %d are answered", n, exchange.MaxAsks))
+		return nil, status.Error(codes.InvalidArgument,
+			fmt.Sprintf("%d doubts in one question, at most %d are answered", n, exchange.MaxAsks))
 	}
 	for _, d := range p.GetDoubts() {
 		if d.GetFrom() < 0 || d.GetTo() < d.GetFrom() || d.GetTo()-d.GetFrom() >= maxCells {
-			return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("a doubt about the cells %d to %d, at most %d are answered", d.GetFrom(), d.GetTo(), maxCells))
+			return nil, status.Error(codes.InvalidArgument,
+				fmt.Sprintf("a doubt about the cells %d to %d, at most %d are answered",
+					d.GetFrom(), d.GetTo(), maxCells))
 		}
 	}
 	all, err := s.recall(ctx, questionFromProto(p))
@@ -45,7 +49,8 @@ func (s *Server) Recall(ctx context.Context, p *peerv1.RecallRequest) (*peerv1.R
 }
 
 // Recall asks one node of a region. Its errors are those of Exchange.
-func (c *Client) Recall(ctx context.Context, region string, q exchange.Question) (exchange.Testimonies, error) {
+func (c *Client) Recall(ctx context.Context, region string,
+	q exchange.Question) (exchange.Testimonies, error) {
 	address, conn, err := c.pick(region)
 	if err != nil {
 		return exchange.Testimonies{}, fmt.Errorf("ask region %s: %w", region, err)
@@ -60,7 +65,8 @@ func (c *Client) Recall(ctx context.Context, region string, q exchange.Question)
 
 // RecallAll asks all nodes of a region at once. It passes each answer that comes to take, one at a
 // time.
-func (c *Client) RecallAll(ctx context.Context, region string, q exchange.Question, take func(exchange.Testimonies)) {
+func (c *Client) RecallAll(ctx context.Context, region string, q exchange.Question,
+	take func(exchange.Testimonies)) {
 	c.mu.Lock()
 	addresses := slices.Clone(c.nodes[region])
 	c.mu.Unlock()
@@ -88,7 +94,8 @@ func (c *Client) RecallAll(ctx context.Context, region string, q exchange.Questi
 func questionToProto(q exchange.Question) *peerv1.RecallRequest {
 	p := &peerv1.RecallRequest{Region: q.From, Node: q.Node, Generation: q.Generation}
 	for _, d := range q.Buckets {
-		p.Doubts = append(p.Doubts, &peerv1.Doubt{Bucket: []byte(d.Bucket), From: int64(d.From), To: int64(d.To)})
+		p.Doubts = append(p.Doubts, &peerv1.Doubt{Bucket: []byte(d.Bucket), From: int64(d.From),
+			To: int64(d.To)})
 	}
 	return p
 }
@@ -96,7 +103,8 @@ func questionToProto(q exchange.Question) *peerv1.RecallRequest {
 func questionFromProto(p *peerv1.RecallRequest) exchange.Question {
 	q := exchange.Question{From: p.GetRegion(), Node: p.GetNode(), Generation: p.GetGeneration()}
 	for _, d := range p.GetDoubts() {
-		q.Buckets = append(q.Buckets, exchange.Doubt{Bucket: string(d.GetBucket()), From: quantity.Cell(d.GetFrom()), To: quantity.Cell(d.GetTo())})
+		q.Buckets = append(q.Buckets, exchange.Doubt{Bucket: string(d.GetBucket()),
+			From: quantity.Cell(d.GetFrom()), To: quantity.Cell(d.GetTo())})
 	}
 	return q
 }
@@ -104,10 +112,13 @@ func questionFromProto(p *peerv1.RecallRequest) exchange.Question {
 func testimoniesToProto(a exchange.Testimonies) *peerv1.RecallResponse {
 	p := &peerv1.RecallResponse{Region: a.From, Node: a.Node, ForGeneration: a.ForGeneration}
 	for _, t := range a.All {
-		one := &peerv1.Testimony{Refused: t.Refused, NowUs: int64(t.Now), LostAtUs: int64(t.LostAt), WholeSinceUs: int64(t.WholeSince),
-			UseSinceUs: int64(t.UseSince), Used: int64(t.Use.Units), UsedCell: int64(t.Use.Cell), UsedAtUs: int64(t.Use.At)}
+		one := &peerv1.Testimony{Refused: t.Refused, NowUs: int64(t.Now), LostAtUs: int64(t.LostAt),
+			WholeSinceUs: int64(t.WholeSince),
+			UseSinceUs:   int64(t.UseSince), Used: int64(t.Use.Units), UsedCell: int64(t.Use.Cell),
+			UsedAtUs: int64(t.Use.At)}
 		for _, r := range t.Rows {
-			one.Rows = append(one.Rows, &peerv1.Remembered{Peer: r.Peer, Cell: int64(r.Cell), Lent: int64(r.Lent), Returned: int64(r.Returned)})
+			one.Rows = append(one.Rows, &peerv1.Remembered{Peer: r.Peer, Cell: int64(r.Cell),
+				Lent: int64(r.Lent), Returned: int64(r.Returned)})
 		}
 		p.Testimonies = append(p.Testimonies, one)
 	}
@@ -116,16 +127,24 @@ func testimoniesToProto(a exchange.Testimonies) *peerv1.RecallResponse {
 
 // testimoniesFromProto reads an answer. A testimony that is missing counts as refused.
 func testimoniesFromProto(p *peerv1.RecallResponse, q exchange.Question) exchange.Testimonies {
-	a := exchange.Testimonies{From: p.GetRegion(), Node: p.GetNode(), ForGeneration: p.GetForGeneration()}
+	a := exchange.Testimonies{From: p.GetRegion(), Node: p.GetNode(),
+		ForGeneration: p.GetForGeneration()}
 	for i, d := range q.Buckets {
 		t := exchange.Testimony{Bucket: d.Bucket, Refused: true}
 		if i < len(p.GetTestimonies()) {
 			one := p.GetTestimonies()[i]
-			t = exchange.Testimony{Bucket: d.Bucket, Refused: one.GetRefused(), Now: quantity.StoreTime(one.GetNowUs()), LostAt: quantity.StoreTime(one.GetLostAtUs()),
-				WholeSince: quantity.StoreTime(one.GetWholeSinceUs()), UseSince: quantity.StoreTime(one.GetUseSinceUs()),
-				Use: algorithms.Use{Units: quantity.Units(one.GetUsed()), Cell: quantity.Cell(one.GetUsedCell()), At: quantity.StoreTime(one.GetUsedAtUs())}}
+			t = exchange.Testimony{Bucket: d.Bucket, Refused: one.GetRefused(),
+				Now:        quantity.StoreTime(one.GetNowUs()),
+				LostAt:     quantity.StoreTime(one.GetLostAtUs()),
+				WholeSince: quantity.StoreTime(one.GetWholeSinceUs()),
+				UseSince:   quantity.StoreTime(one.GetUseSinceUs()),
+				Use: algorithms.Use{Units: quantity.Units(one.GetUsed()),
+					Cell: quantity.Cell(one.GetUsedCell()),
+					At:   quantity.StoreTime(one.GetUsedAtUs())}}
 			for _, r := range one.GetRows() {
-				t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: r.GetPeer(), Cell: quantity.Cell(r.GetCell()), Lent: quantity.Units(r.GetLent()), Returned: quantity.Units(r.GetReturned())})
+				t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: r.GetPeer(),
+					Cell: quantity.Cell(r.GetCell()), Lent: quantity.Units(r.GetLent()),
+					Returned: quantity.Units(r.GetReturned())})
 			}
 		}
 		a.All = append(a.All, t)

@@ -43,9 +43,11 @@ func TestCutHeals(t *testing.T) {
 		"back":  func(p *place, d time.Duration) { p.net.Cut("us", "eu", d) },
 	}
 	for name, cut := range cuts {
-		for _, d := range []time.Duration{5 * time.Second, 14 * time.Second, time.Minute, 61500 * time.Millisecond, 10 * time.Minute} {
+		for _, d := range []time.Duration{5 * time.Second, 14 * time.Second, time.Minute,
+			61500 * time.Millisecond, 10 * time.Minute} {
 			for _, calling := range []bool{true, false} {
-				t.Run(name+" "+d.String()+map[bool]string{true: " calling", false: " idle"}[calling], func(t *testing.T) {
+				t.Run(name+" "+d.String()+map[bool]string{true: " calling",
+					false: " idle"}[calling], func(t *testing.T) {
 					inPlace(t, func(t *testing.T, p *place) {
 						p.serve("us", named("us"))
 						p.client.SetNodes("us", []string{at("us")})
@@ -70,7 +72,8 @@ func TestCutHeals(t *testing.T) {
 // fails pings for a time, at the rate of package exchange, and wants no answer.
 func (p *place) fails(d time.Duration) {
 	p.Helper()
-	for end := time.Now().Add(d); time.Until(end) > 500*time.Millisecond; time.Sleep(250 * time.Millisecond) {
+	for end := time.Now().Add(d); time.Until(end) > 500*time.Millisecond; time.Sleep(250 *
+		time.Millisecond) {
 		if who, err := p.call(250 * time.Millisecond); err == nil {
 			p.Fatalf("%q answers, %v before it can", who, time.Until(end))
 		}

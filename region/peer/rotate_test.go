@@ -45,7 +45,8 @@ func load(a *authority, who Identity) *renewed {
 	r := &renewed{authority: a, who: who, folder: a.TempDir()}
 	r.renew()
 	var err error
-	r.TLS, err = LoadTLS(Files{Cert: r.folder + "/cert.pem", Key: r.folder + "/key.pem", CA: r.folder + "/ca.pem"}, who, func(err error) {
+	r.TLS, err = LoadTLS(Files{Cert: r.folder + "/cert.pem", Key: r.folder + "/key.pem",
+		CA: r.folder + "/ca.pem"}, who, func(err error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.reports = append(r.reports, fmt.Sprint(err))
@@ -146,8 +147,10 @@ func TestBrokenFilesAreNotTaken(t *testing.T) {
 			spoil func()
 			want  string
 		}{
-			{func() { put(t, us.files.Key, []byte("half a k")) }, "give a certificate and its own key"},
-			{func() { us.authority.write(us.folder, of(ap1), us.authority) }, "is that of ap/n1, and this node is us/n1"},
+			{func() { put(t, us.files.Key, []byte("half a k")) },
+				"give a certificate and its own key"},
+			{func() { us.authority.write(us.folder, of(ap1), us.authority) },
+				"is that of ap/n1, and this node is us/n1"},
 			{func() { us.authority.write(us.folder, expired, us.authority) }, "has expired"},
 		} {
 			broken.spoil()
@@ -198,7 +201,8 @@ func TestAuthorityIsRotated(t *testing.T) {
 		late := load(us.authority, Identity{"eu", "n2"})
 		straggler := p.another("eu-2", late.TLS)
 		ping := func() error {
-			_, err := straggler.Exchange(t.Context(), "us", exchange.Message{From: "eu", Node: "n2"})
+			_, err := straggler.Exchange(t.Context(), "us",
+				exchange.Message{From: "eu", Node: "n2"})
 			return err
 		}
 		old, next := us.authority, newAuthority(t, "next")
@@ -217,7 +221,8 @@ func TestAuthorityIsRotated(t *testing.T) {
 		}
 		us.renew()
 		eu.renew()
-		for shut := time.Now().Add(maxTrust*11/10 + trustGrace); time.Now().Before(shut); time.Sleep(20 * time.Second) {
+		for shut := time.Now().Add(maxTrust*11/10 +
+			trustGrace); time.Now().Before(shut); time.Sleep(20 * time.Second) {
 			p.mustCall("us")
 			_ = ping() // keeps the connection busy
 		}
@@ -242,7 +247,8 @@ func TestOneAddressOfTwoRegions(t *testing.T) {
 	trusting(t, func(t *testing.T, p *place, _, _ *renewed) {
 		p.client.SetNodes("ap", []string{at("us")})
 		_, err := p.client.Exchange(t.Context(), "ap", exchange.Message{From: "eu", Node: "n1"})
-		if err == nil || !strings.Contains(err.Error(), "the certificate is that of us/n1, not of a node of region ap") {
+		if err == nil || !strings.Contains(err.Error(),
+			"the certificate is that of us/n1, not of a node of region ap") {
 			t.Errorf("region ap is called at an address of us: %v", err)
 		}
 		p.mustCall("us")

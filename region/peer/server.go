@@ -67,14 +67,16 @@ const (
 // says it is from. With a nil t it passes all, in plain text.
 func NewServer(handle Handler, recall RecallHandler, t *TLS) *Server {
 	s := &Server{handle: handle, recall: recall, tls: t}
-	alive := keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionIdle: idleTimeout}
+	alive := keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout,
+		MaxConnectionIdle: idleTimeout}
 	trust := insecure.NewCredentials()
 	if t != nil {
 		alive.MaxConnectionAge, alive.MaxConnectionAgeGrace = maxTrust, trustGrace
 		trust = proof{tls: t, failed: func() { s.handshakes.Add(1) }}
 	}
 	s.panics = door.NewPanics(slog.New(slog.DiscardHandler), "peer/", func(string) {})
-	calls := door.NewCalls(door.Bounds{Streams: maxStreams, Message: maxMessageBytes, Records: maxRecords, Alive: alive,
+	calls := door.NewCalls(door.Bounds{Streams: maxStreams, Message: maxMessageBytes,
+		Records: maxRecords, Alive: alive,
 		MinPing: keepaliveTime / 2}, s.panics, nil)
 	s.grpc = grpc.NewServer(append(calls.Options(), grpc.Creds(trust))...)
 	peerv1.RegisterPeerServiceServer(calls.Of(s.grpc), s)
@@ -99,7 +101,8 @@ type Refusals struct {
 
 // Refused returns the counts of what the server refused.
 func (s *Server) Refused() Refusals {
-	return Refusals{Handshakes: s.handshakes.Load(), OtherRegion: s.otherRegion.Load(), OtherNode: s.otherNode.Load(),
+	return Refusals{Handshakes: s.handshakes.Load(), OtherRegion: s.otherRegion.Load(),
+		OtherNode:   s.otherNode.Load(),
 		TooManyAsks: s.tooManyAsks.Load(), Cuts: s.cuts.Load()}
 }
 
@@ -110,13 +113,15 @@ func (s *Server) Serve(l net.Listener) error { return s.grpc.Serve(l) }
 func (s *Server) Close() { s.grpc.Stop() }
 
 // Exchange implements peerv1.PeerServiceServer.
-func (s *Server) Exchange(ctx context.Context, p *peerv1.ExchangeRequest) (*peerv1.ExchangeResponse, error) {
+func (s *Server) Exchange(ctx context.Context, p *peerv1.ExchangeRequest) (*peerv1.ExchangeResponse,
+	error) {
 	if err := s.authenticate(ctx, Identity{p.GetRegion(), p.GetNode()}); err != nil {
 		return nil, err
 	}
 	if n := len(p.GetAsks()); n > exchange.MaxAsks {
 		s.tooManyAsks.Add(1)
-		return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("%d asks in one message, at most %d are served", n, exchange.MaxAsks))
+		return nil, status.Error(codes.InvalidArgument,
+			fmt.Sprintf("%d asks in one message, at most %d are served", n, exchange.MaxAsks))
 	}
 	r, err := s.handle(ctx, messageFromProto(p))
 	if err != nil {
@@ -135,10 +140,12 @@ func (s *Server) authenticate(ctx context.Context, says Identity) error {
 	switch {
 	case is == Identity{} || says.Region != is.Region:
 		s.otherRegion.Add(1)
-		return status.Errorf(codes.PermissionDenied, "the message is from region %.70q, and the certificate that of %s", says.Region, is)
+		return status.Errorf(codes.PermissionDenied,
+			"the message is from region %.70q, and the certificate that of %s", says.Region, is)
 	case says.Node != is.Node:
 		s.otherNode.Add(1)
-		return status.Errorf(codes.PermissionDenied, "the message is from node %.70q, and the certificate that of %s", says.Node, is)
+		return status.Errorf(codes.PermissionDenied,
+			"the message is from node %.70q, and the certificate that of %s", says.Node, is)
 	}
 	return nil
 }

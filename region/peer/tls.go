@@ -137,7 +137,8 @@ func (t *TLS) look() (_ *material, changed bool, err error) {
 		m, err = t.parse(found)
 	}
 	if err == nil && now.After(m.certificate.Leaf.NotAfter) {
-		err = fmt.Errorf("certificate %s has expired at %s; issue another", t.files.Cert, m.certificate.Leaf.NotAfter.Format(time.RFC3339))
+		err = fmt.Errorf("certificate %s has expired at %s; issue another", t.files.Cert,
+			m.certificate.Leaf.NotAfter.Format(time.RFC3339))
 	}
 	switch {
 	case err == nil:
@@ -156,9 +157,11 @@ func (f Files) read() (c contents, err error) {
 	for _, one := range []struct {
 		what, path string
 		into       *[]byte
-	}{{"certificate", f.Cert, &c.cert}, {"key of the certificate", f.Key, &c.key}, {"certificate of the authority", f.CA, &c.ca}} {
+	}{{"certificate", f.Cert, &c.cert}, {"key of the certificate", f.Key, &c.key},
+		{"certificate of the authority", f.CA, &c.ca}} {
 		if *one.into, err = files.Read(one.path, MaxFileBytes); err != nil {
-			return contents{}, fmt.Errorf("read the %s: %w; check the path, and that the user quotad runs as may read the file", one.what, err)
+			return contents{}, fmt.Errorf(
+				"read the %s: %w; check the path, and that the user quotad runs as may read the file", one.what, err)
 		}
 	}
 	return c, nil
@@ -184,17 +187,20 @@ func (t *TLS) parse(c contents) (*material, error) {
 	}
 	m := &material{certificate: certificate, roots: x509.NewCertPool()}
 	if !m.roots.AppendCertsFromPEM(c.ca) {
-		return nil, fmt.Errorf("%s holds no certificate; give that of the authority, as PEM", t.files.CA)
+		return nil, fmt.Errorf("%s holds no certificate; give that of the authority, as PEM",
+			t.files.CA)
 	}
 	who, err := IdentityOf(certificate.Leaf)
 	switch {
 	case err != nil:
 		return nil, t.files.unnamed(err)
 	case who != t.self:
-		return nil, fmt.Errorf("certificate %s is that of %s, and this node is %s; give it its own", t.files.Cert, who, t.self)
+		return nil, fmt.Errorf("certificate %s is that of %s, and this node is %s; give it its own",
+			t.files.Cert, who, t.self)
 	}
 	if err := m.checkOwn(); err != nil {
-		return nil, fmt.Errorf("certificate %s, by the authority of %s: %w; give a certificate for servers and clients, and the authority that issued it", t.files.Cert, t.files.CA, err)
+		return nil, fmt.Errorf(
+			"certificate %s, by the authority of %s: %w; give a certificate for servers and clients, and the authority that issued it", t.files.Cert, t.files.CA, err)
 	}
 	return m, nil
 }
@@ -232,6 +238,7 @@ func (m *material) verify(chain []*x509.Certificate, use x509.ExtKeyUsage, at ti
 	for _, c := range chain[1:] {
 		between.AddCert(c)
 	}
-	_, err := chain[0].Verify(x509.VerifyOptions{Roots: m.roots, Intermediates: between, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{use}})
+	_, err := chain[0].Verify(x509.VerifyOptions{Roots: m.roots, Intermediates: between,
+		CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{use}})
 	return err
 }

@@ -68,26 +68,40 @@ func TestMutualTLS(t *testing.T) {
 		refused        Refusals
 	}{
 		{"both are what they say", a.issue(eu1, nil), server, says, codes.OK, "", Refusals{}},
-		{"the message is another region's", a.issue(eu1, nil), server, exchange.Message{From: "ap", Node: "n1"}, codes.PermissionDenied,
-			`the message is from region "ap", and the certificate that of eu/n1`, Refusals{OtherRegion: 1}},
-		{"the message is nobody's", a.issue(eu1, nil), server, exchange.Message{}, codes.PermissionDenied, `from region ""`, Refusals{OtherRegion: 1}},
-		{"the message is another node's", a.issue(eu1, nil), server, exchange.Message{From: "eu", Node: "n2"}, codes.PermissionDenied,
-			`the message is from node "n2", and the certificate that of eu/n1`, Refusals{OtherNode: 1}},
-		{"too many asks", a.issue(eu1, nil), server, exchange.Message{From: "eu", Node: "n1", Asks: make([]exchange.Ask, exchange.MaxAsks+1)},
+		{"the message is another region's", a.issue(eu1, nil), server,
+			exchange.Message{From: "ap", Node: "n1"}, codes.PermissionDenied,
+			`the message is from region "ap", and the certificate that of eu/n1`,
+			Refusals{OtherRegion: 1}},
+		{"the message is nobody's", a.issue(eu1, nil), server, exchange.Message{},
+			codes.PermissionDenied, `from region ""`, Refusals{OtherRegion: 1}},
+		{"the message is another node's", a.issue(eu1, nil), server,
+			exchange.Message{From: "eu", Node: "n2"}, codes.PermissionDenied,
+			`the message is from node "n2", and the certificate that of eu/n1`,
+			Refusals{OtherNode: 1}},
+		{"too many asks", a.issue(eu1, nil), server, exchange.Message{From: "eu", Node: "n1",
+			Asks: make([]exchange.Ask, exchange.MaxAsks+1)},
 			codes.InvalidArgument, "at most", Refusals{TooManyAsks: 1}},
-		{"the server is of another region", a.issue(eu1, nil), a.issue(ap1, nil), says, codes.Unavailable,
-			"the certificate is that of ap/n1, not of a node of region us", Refusals{Handshakes: 1}},
-		{"the caller is of another authority", other.issue(eu1, nil, a), server, says, codes.Unavailable, "", Refusals{Handshakes: 1}},
-		{"the server is of another authority", a.issue(eu1, nil), other.issue(us1, nil, a), says, codes.Unavailable,
+		{"the server is of another region", a.issue(eu1, nil), a.issue(ap1, nil), says,
+			codes.Unavailable,
+			"the certificate is that of ap/n1, not of a node of region us",
+			Refusals{Handshakes: 1}},
+		{"the caller is of another authority", other.issue(eu1, nil, a), server, says,
+			codes.Unavailable, "", Refusals{Handshakes: 1}},
+		{"the server is of another authority", a.issue(eu1, nil), other.issue(us1, nil, a), says,
+			codes.Unavailable,
 			"certificate signed by unknown authority", Refusals{Handshakes: 1}},
-		{"the server's certificate has expired", a.issue(eu1, nil), a.issue(us1, past), says, codes.Unavailable, "certificate has expired", Refusals{Handshakes: 1}},
-		{"the caller speaks plain text", nil, server, says, codes.Unavailable, "", Refusals{Handshakes: 1}},
-		{"the server speaks plain text", a.issue(eu1, nil), nil, says, codes.Unavailable, "first record does not look like a TLS handshake", Refusals{}},
+		{"the server's certificate has expired", a.issue(eu1, nil), a.issue(us1, past), says,
+			codes.Unavailable, "certificate has expired", Refusals{Handshakes: 1}},
+		{"the caller speaks plain text", nil, server, says, codes.Unavailable, "",
+			Refusals{Handshakes: 1}},
+		{"the server speaks plain text", a.issue(eu1, nil), nil, says, codes.Unavailable,
+			"first record does not look like a TLS handshake", Refusals{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, address := onLoopback(t, test.server)
 			err := callOnce(t, test.client, address, test.message)
-			if status.Code(err) != test.code || err != nil && !strings.Contains(err.Error(), test.want) {
+			if status.Code(err) != test.code || err != nil && !strings.Contains(err.Error(),
+				test.want) {
 				t.Errorf("%v, want %v: %s", err, test.code, test.want)
 			}
 			s.Close() // and with it the handshakes under way
@@ -105,7 +119,8 @@ func TestOwnCertificateExpired(t *testing.T) {
 	a := newAuthority(t, "a")
 	_, address := onLoopback(t, a.issue(us1, nil))
 	err := callOnce(t, a.issue(eu1, past), address, exchange.Message{From: "eu", Node: "n1"})
-	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "this node's own certificate has expired") {
+	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(),
+		"this node's own certificate has expired") {
 		t.Error(err)
 	}
 }
@@ -135,11 +150,15 @@ func TestHandshakesRefused(t *testing.T) {
 		{"no certificate", &tls.Config{}, true},
 		{"an expired certificate", &tls.Config{Certificates: load(expired)}, true},
 		{"no identity", &tls.Config{Certificates: load(template())}, true},
-		{"the identity of something else", &tls.Config{Certificates: load(template("spiffe://eu/n1"))}, true},
-		{"two identities", &tls.Config{Certificates: load(template("quotad://eu/n1", "quotad://us/n1"))}, true},
-		{"more than an identity", &tls.Config{Certificates: load(template("quotad://eu/n1?region=us"))}, true},
+		{"the identity of something else",
+			&tls.Config{Certificates: load(template("spiffe://eu/n1"))}, true},
+		{"two identities", &tls.Config{Certificates: load(template("quotad://eu/n1",
+			"quotad://us/n1"))}, true},
+		{"more than an identity",
+			&tls.Config{Certificates: load(template("quotad://eu/n1?region=us"))}, true},
 		{"a certificate for servers only", &tls.Config{Certificates: load(forServers)}, true},
-		{"no HTTP/2", &tls.Config{Certificates: load(of(eu1)), NextProtos: []string{"http/1.1"}}, true},
+		{"no HTTP/2", &tls.Config{Certificates: load(of(eu1)), NextProtos: []string{"http/1.1"}},
+			true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, address := onLoopback(t, a.issue(us1, nil))
@@ -155,7 +174,8 @@ func TestHandshakesRefused(t *testing.T) {
 				_ = conn.Close()
 			}
 			s.Close() // and with it the handshakes under way
-			if (err != nil) != test.refused || s.Refused().Handshakes != map[bool]uint64{true: 1}[test.refused] {
+			if (err != nil) != test.refused ||
+				s.Refused().Handshakes != map[bool]uint64{true: 1}[test.refused] {
 				t.Errorf("%v, %+v; refused should be %v", err, s.Refused(), test.refused)
 			}
 		})
@@ -174,27 +194,33 @@ func TestLoadTLSRefuses(t *testing.T) {
 			f := a.write(folder, of(us1), a)
 			return Files{Cert: f.Cert, Key: f.Key + "x", CA: f.CA}
 		}},
-		{"no certificate", "give a certificate and its own key, both PEM", func(folder string) Files {
-			f := a.write(folder, of(us1), a)
-			put(t, f.Cert, []byte("none"))
-			return f
-		}},
+		{"no certificate", "give a certificate and its own key, both PEM",
+			func(folder string) Files {
+				f := a.write(folder, of(us1), a)
+				put(t, f.Cert, []byte("none"))
+				return f
+			}},
 		{"another's key", "private key does not match public key", func(folder string) Files {
 			f := a.write(folder, of(us1), a)
 			f.Key = a.write(t.TempDir(), of(us1), a).Key
 			return f
 		}},
-		{"no authority", "holds no certificate; give that of the authority", func(folder string) Files { return a.write(folder, of(us1)) }},
-		{"another authority", "signed by unknown authority", func(folder string) Files { return a.write(folder, of(us1), other) }},
-		{"another node", "is that of us/n2, and this node is us/n1", func(folder string) Files { return a.write(folder, of(Identity{"us", "n2"}), a) }},
-		{"no node", "names no node", func(folder string) Files { return a.write(folder, template("https://us/n1"), a) }},
+		{"no authority", "holds no certificate; give that of the authority",
+			func(folder string) Files { return a.write(folder, of(us1)) }},
+		{"another authority", "signed by unknown authority",
+			func(folder string) Files { return a.write(folder, of(us1), other) }},
+		{"another node", "is that of us/n2, and this node is us/n1",
+			func(folder string) Files { return a.write(folder, of(Identity{"us", "n2"}), a) }},
+		{"no node", "names no node",
+			func(folder string) Files { return a.write(folder, template("https://us/n1"), a) }},
 		{"for servers only", "incompatible key usage", func(folder string) Files {
 			c := of(us1)
 			c.ExtKeyUsage = c.ExtKeyUsage[:1]
 			return a.write(folder, c, a)
 		}},
 	} {
-		if _, err := LoadTLS(test.files(t.TempDir()), us1, nil); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := LoadTLS(test.files(t.TempDir()), us1, nil); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
 	}
@@ -232,8 +258,10 @@ func TestIdentity(t *testing.T) {
 		{us1, "quotad://us/n1"},
 		{Identity{"us-east-1", "Node_1.example"}, "quotad://us-east-1/Node_1.example"},
 		{Identity{"us", ".."}, "quotad://us/.."},
-		{Identity{"", "n1"}, ""}, {Identity{"us", ""}, ""}, {Identity{"US", "n1"}, ""}, {Identity{"us:1", "n1"}, ""}, {Identity{"a@us", "n1"}, ""},
-		{Identity{"us", "n/1"}, ""}, {Identity{"us", "n?1"}, ""}, {Identity{"us", "n%31"}, ""}, {Identity{strings.Repeat("u", 64), "n1"}, ""},
+		{Identity{"", "n1"}, ""}, {Identity{"us", ""}, ""}, {Identity{"US", "n1"}, ""},
+		{Identity{"us:1", "n1"}, ""}, {Identity{"a@us", "n1"}, ""},
+		{Identity{"us", "n/1"}, ""}, {Identity{"us", "n?1"}, ""}, {Identity{"us", "n%31"}, ""},
+		{Identity{strings.Repeat("u", 64), "n1"}, ""},
 	} {
 		u, err := test.URI()
 		if test.want == "" {
@@ -246,11 +274,13 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%q is given %v, %v; want %s", test.Identity, u, err, test.want)
 			continue
 		}
-		if got, err := IdentityOf(template(u.String())); err != nil || !reflect.DeepEqual(got, test.Identity) {
+		if got, err := IdentityOf(template(u.String())); err != nil ||
+			!reflect.DeepEqual(got, test.Identity) {
 			t.Errorf("%s is read as %q, %v", u, got, err)
 		}
 	}
-	for _, odd := range []string{"quotad://us", "quotad://us/", "quotad:us/n1", "quotad:///n1", "quotad://us/n1/", "quotad://us/n1#a", "quotad://u@us/n1",
+	for _, odd := range []string{"quotad://us", "quotad://us/", "quotad:us/n1", "quotad:///n1",
+		"quotad://us/n1/", "quotad://us/n1#a", "quotad://u@us/n1",
 		"quotad://us/n%31", "quotad://us/n1?", "quotad://us:1/n1"} {
 		if who, err := IdentityOf(template(odd)); err == nil {
 			t.Errorf("%s is read as %q", odd, who)

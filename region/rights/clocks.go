@@ -28,10 +28,12 @@ func (e *Engine) watchClocks(ages []exchange.PeerAge) {
 		case apart > algorithms.ClockMargin && !e.apart[a.Peer]:
 			e.apart[a.Peer] = true
 			e.config.Log.Warn("the clock of a peer region's store is further from ours than the clock margin: limits of the sliding kinds may be exceeded in real time; mend NTP there or here",
-				"region", a.Peer, "ahead", microseconds(a.ClockApart), "clock_margin", microseconds(algorithms.ClockMargin))
+				"region", a.Peer, "ahead", microseconds(a.ClockApart), "clock_margin",
+				microseconds(algorithms.ClockMargin))
 		case apart <= algorithms.ClockMargin/2 && e.apart[a.Peer]:
 			delete(e.apart, a.Peer)
-			e.config.Log.Info("the clock of a peer region's store is near ours again", "region", a.Peer, "ahead", microseconds(a.ClockApart))
+			e.config.Log.Info("the clock of a peer region's store is near ours again", "region",
+				a.Peer, "ahead", microseconds(a.ClockApart))
 		}
 	}
 }

@@ -13,7 +13,8 @@ import (
 // estimate moves.
 func TestClocksApartAreTold(t *testing.T) {
 	var lines strings.Builder
-	e := &Engine{config: Config{Log: slog.New(slog.NewTextHandler(&lines, nil))}, apart: map[string]bool{}}
+	e := &Engine{config: Config{Log: slog.New(slog.NewTextHandler(&lines, nil))},
+		apart: map[string]bool{}}
 	const margin = algorithms.ClockMargin
 	for i, tc := range []struct {
 		apart int64
@@ -32,7 +33,8 @@ func TestClocksApartAreTold(t *testing.T) {
 	} {
 		lines.Reset()
 		e.watchClocks([]exchange.PeerAge{{Peer: "eu", ClockApart: tc.apart, ClockKnown: tc.known}})
-		if got := lines.String(); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) || strings.Count(got, "\n") > 1 {
+		if got := lines.String(); (got == "") != (tc.want == "") ||
+			!strings.Contains(got, tc.want) || strings.Count(got, "\n") > 1 {
 			t.Errorf("step %d, %d us apart: %q, want %q", i, tc.apart, got, tc.want)
 		}
 	}

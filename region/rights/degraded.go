@@ -26,7 +26,8 @@ func (e *Engine) setDegraded(ages []exchange.PeerAge) {
 			if a.Degraded {
 				level = slog.LevelWarn
 			}
-			e.config.Log.Log(context.Background(), level, "peer region", "region", a.Peer, "degraded", a.Degraded)
+			e.config.Log.Log(context.Background(), level, "peer region", "region", a.Peer,
+				"degraded", a.Degraded)
 		}
 	}
 	e.degraded.Store(&now)

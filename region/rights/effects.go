@@ -15,8 +15,10 @@ func (e *Engine) Lend(ctx context.Context, lends []exchange.Lend) {
 	current := e.config.Tenure.Rules()
 	calls := make([]algorithms.Lend, len(lends))
 	for i, l := range lends {
-		calls[i] = algorithms.Lend{Fence: algorithms.Fence{Generation: l.Generation, Epoch: l.Bucket.Epoch},
-			Target: current.Target(l.Bucket, e.seen.begin(l.Bucket)), Peer: l.Peer, Cell: l.Cell, Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap,
+		calls[i] = algorithms.Lend{Fence: algorithms.Fence{Generation: l.Generation,
+			Epoch: l.Bucket.Epoch},
+			Target: current.Target(l.Bucket, e.seen.begin(l.Bucket)), Peer: l.Peer, Cell: l.Cell,
+			Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap,
 			Burst: l.Burst, KeptBurst: l.KeptBurst, CapBurst: l.CapBurst}
 	}
 	given := make([]algorithms.Given, len(lends))
@@ -24,12 +26,13 @@ func (e *Engine) Lend(ctx context.Context, lends []exchange.Lend) {
 	for i := range given {
 		given[i].Head = unanswered
 	}
-	inPieces(ctx, e.moves, calls, e.config.Store.Lend, func(from int, results []store.Result[algorithms.Given]) {
-		for i, res := range results {
-			e.noticed(ctx, lends[from+i].Bucket, res.Err, res.Value.State, res.Value.Now)
-			given[from+i] = told(res, given[from+i])
-		}
-	})
+	inPieces(ctx, e.moves, calls, e.config.Store.Lend,
+		func(from int, results []store.Result[algorithms.Given]) {
+			for i, res := range results {
+				e.noticed(ctx, lends[from+i].Bucket, res.Err, res.Value.State, res.Value.Now)
+				given[from+i] = told(res, given[from+i])
+			}
+		})
 	e.fails(AfterDebit)
 	e.deliver(exchange.Lent{ID: lends[0].ID, Given: given})
 }
@@ -66,19 +69,23 @@ func (e *Engine) Credit(ctx context.Context, credits []exchange.Credit) {
 	current := e.config.Tenure.Rules()
 	calls := make([]algorithms.Credit, len(credits))
 	for i, c := range credits {
-		calls[i] = algorithms.Credit{Fence: algorithms.Fence{Generation: c.ForGeneration, Epoch: c.Bucket.Epoch},
-			Target: current.Target(c.Bucket, e.seen.begin(c.Bucket)), Peer: c.Peer, PeerGeneration: c.Generation,
-			Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most, Burst: c.Burst, MostBurst: c.MostBurst, At: c.At}
+		calls[i] = algorithms.Credit{Fence: algorithms.Fence{Generation: c.ForGeneration,
+			Epoch: c.Bucket.Epoch},
+			Target: current.Target(c.Bucket, e.seen.begin(c.Bucket)), Peer: c.Peer,
+			PeerGeneration: c.Generation,
+			Cell:           c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most,
+			Burst: c.Burst, MostBurst: c.MostBurst, At: c.At}
 	}
 	e.fails(BeforeCredit)
-	inPieces(ctx, e.moves, calls, e.config.Store.Credit, func(from int, results []store.Result[algorithms.Credited]) {
-		for i, res := range results {
-			c := credits[from+i]
-			e.noticed(ctx, c.Bucket, res.Err, res.Value.State, res.Value.Now)
-			result := told(res, algorithms.Credited{Head: unanswered})
-			e.deliver(exchange.Credited{Credit: c, Result: result})
-		}
-	})
+	inPieces(ctx, e.moves, calls, e.config.Store.Credit,
+		func(from int, results []store.Result[algorithms.Credited]) {
+			for i, res := range results {
+				c := credits[from+i]
+				e.noticed(ctx, c.Bucket, res.Err, res.Value.State, res.Value.Now)
+				result := told(res, algorithms.Credited{Head: unanswered})
+				e.deliver(exchange.Credited{Credit: c, Result: result})
+			}
+		})
 	e.fails(AfterCredit)
 }
 

@@ -84,10 +84,12 @@ type Engine struct {
 // New returns an engine that does nothing before Run.
 func New(c Config) *Engine {
 	e := &Engine{config: c, machine: exchange.New(c.Region, c.Node, c.Options), begun: time.Now(),
-		events: newEvents(), drain: make(chan struct{}, 1), moves: make(chan struct{}, movesUnderWay),
+		events: newEvents(), drain: make(chan struct{}, 1), moves: make(chan struct{},
+			movesUnderWay),
 		seen:     newLastSeen(c.Region, c.Memory, c.Store.Latest, c.Store.Surely),
 		observed: map[string]*exchange.Observed{}, apart: map[string]bool{}}
-	e.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), c.Now, func(h exchange.Hint) { e.post(exchange.Heard{Hint: h}) })
+	e.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), c.Now,
+		func(h exchange.Hint) { e.post(exchange.Heard{Hint: h}) })
 	e.hints.inDocument = func(region string) bool {
 		_, known := c.Tenure.Rules().Document.RegionIndex(region)
 		return known
@@ -102,7 +104,8 @@ func (e *Engine) Changed(c tenure.Change) {
 		e.seen.since.Store(0)
 	}
 	e.seen.stand(c.Generation, c.Now, c.Anew)
-	e.deliver(exchange.TenureChanged{Generation: c.Generation, Epoch: c.Rules.Epoch, Peers: c.Rules.Peers, Clock: quantity.StoreTime(e.config.Now().UnixMicro())})
+	e.deliver(exchange.TenureChanged{Generation: c.Generation, Epoch: c.Rules.Epoch,
+		Peers: c.Rules.Peers, Clock: quantity.StoreTime(e.config.Now().UnixMicro())})
 }
 
 // now returns the machine's time: microseconds, above zero, of a clock that never goes back.
@@ -134,7 +137,8 @@ func (e *Engine) Run(ctx context.Context) {
 			drain = e.drain
 		case <-tick.C:
 			e.report(ctx)
-			e.step(ctx, exchange.Tick{Jitter: quantity.PPM(allocator.PPM*8/10 + rand.Int64N(allocator.PPM*4/10))})
+			e.step(ctx, exchange.Tick{Jitter: quantity.PPM(allocator.PPM*8/10 +
+				rand.Int64N(allocator.PPM*4/10))})
 		}
 	}
 }

@@ -68,7 +68,8 @@ type events struct {
 
 func newEvents() *events {
 	q := &events{more: make(chan struct{}, 1)}
-	for l, most := range map[lane]int{resultLane: maxResultsWaiting, askLane: maxAsksWaiting, wantLane: maxWantsWaiting} {
+	for l, most := range map[lane]int{resultLane: maxResultsWaiting, askLane: maxAsksWaiting,
+		wantLane: maxWantsWaiting} {
 		q.waiting[l] = make(chan exchange.Event, most)
 	}
 	return q

@@ -14,7 +14,8 @@ import (
 )
 
 func heardOf(node string, bucket int, sequence quantity.Units) exchange.Heard {
-	return exchange.Heard{Hint: exchange.Hint{Region: "eu", Node: node, Bucket: fmt.Sprint(bucket), Used: sequence}}
+	return exchange.Heard{Hint: exchange.Hint{Region: "eu", Node: node, Bucket: fmt.Sprint(bucket),
+		Used: sequence}}
 }
 
 // TestAFloodOfHintsDisplacesNoAsk: hints on more buckets than may wait, each repeated again and
@@ -29,7 +30,8 @@ func TestAFloodOfHintsDisplacesNoAsk(t *testing.T) {
 			}
 		}
 	}
-	for _, e := range []exchange.Event{exchange.Wanted{}, exchange.Asked{ID: 7}, exchange.Lent{ID: 8}} {
+	for _, e := range []exchange.Event{exchange.Wanted{}, exchange.Asked{ID: 7},
+		exchange.Lent{ID: 8}} {
 		if !q.post(e) {
 			t.Fatalf("%T was displaced by hints", e)
 		}
@@ -112,7 +114,8 @@ func TestAFullLaneIsCounted(t *testing.T) {
 	for range maxWantsWaiting + 2 {
 		q.post(exchange.Wanted{})
 	}
-	if asks, wants := q.dropped[askLane].Load(), q.dropped[wantLane].Load(); asks != 4 || wants != 2 || q.lost() != 6 {
+	if asks, wants := q.dropped[askLane].Load(), q.dropped[wantLane].Load(); asks != 4 ||
+		wants != 2 || q.lost() != 6 {
 		t.Errorf("%d asks and %d wants are counted as dropped", asks, wants)
 	}
 }
@@ -169,7 +172,10 @@ func TestMovesEndWithTheirNode(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	pieces := 0
-	inPieces(ctx, turns, make([]int, 3*maxMoved), func(context.Context, []int) []int { t.Error("done"); return nil }, func(_ int, came []int) {
+	inPieces(ctx, turns, make([]int, 3*maxMoved), func(context.Context, []int) []int {
+		t.Error("done")
+		return nil
+	}, func(_ int, came []int) {
 		pieces++
 		if len(came) != 0 {
 			t.Errorf("%d results", len(came))

@@ -84,8 +84,10 @@ type knownHint struct {
 	size int       // its bytes in a whole state
 }
 
-func newHints(region, node string, incarnation uint64, now func() time.Time, news func(exchange.Hint)) *Hints {
-	return &Hints{region: region, node: node, incarnation: incarnation, now: now, news: news, known: map[hintKey]*knownHint{}, sources: map[source]int{}}
+func newHints(region, node string, incarnation uint64, now func() time.Time,
+	news func(exchange.Hint)) *Hints {
+	return &Hints{region: region, node: node, incarnation: incarnation, now: now, news: news,
+		known: map[hintKey]*knownHint{}, sources: map[source]int{}}
 }
 
 // Publish takes in a hint of this node and returns it as a small change to broadcast.
@@ -93,8 +95,10 @@ func (s *Hints) Publish(h exchange.Hint) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sequence++
-	p := &hintv1.Hint{Region: s.region, Node: s.node, Bucket: []byte(h.Bucket), Incarnation: s.incarnation,
-		Sequence: s.sequence, Cell: int64(h.Cell), Used: int64(h.Used), RateMilli: int64(h.Rate), Share: int64(h.Share), Spare: int64(h.Spare),
+	p := &hintv1.Hint{Region: s.region, Node: s.node, Bucket: []byte(h.Bucket),
+		Incarnation: s.incarnation,
+		Sequence:    s.sequence, Cell: int64(h.Cell), Used: int64(h.Used), RateMilli: int64(h.Rate),
+		Share: int64(h.Share), Spare: int64(h.Spare),
 		Total: int64(h.Total), SpareBurst: int64(h.SpareBurst)}
 	s.take(p, s.now(), true)
 	return proto.Marshal(&hintv1.Hints{Hints: []*hintv1.Hint{p}})
@@ -135,7 +139,8 @@ func (s *Hints) MarshalBinary() ([]byte, error) {
 // it.
 func (s *Hints) Merge(b []byte) (bool, error) {
 	var scratch hintv1.Hint
-	if err := eachHint(b, func(raw []byte) error { return proto.Unmarshal(raw, &scratch) }); err != nil {
+	if err := eachHint(b,
+		func(raw []byte) error { return proto.Unmarshal(raw, &scratch) }); err != nil {
 		return false, err
 	}
 	fresh, err := s.takeAll(b)
@@ -144,8 +149,10 @@ func (s *Hints) Merge(b []byte) (bool, error) {
 	}
 	for _, h := range fresh {
 		if h.GetRegion() != s.region || h.GetNode() != s.node {
-			s.news(exchange.Hint{Region: h.GetRegion(), Node: h.GetNode(), Bucket: string(h.GetBucket()), Cell: quantity.Cell(h.GetCell()),
-				Used: quantity.Units(h.GetUsed()), Rate: quantity.MilliRate(h.GetRateMilli()), Share: quantity.Units(h.GetShare()), Spare: quantity.Units(h.GetSpare()),
+			s.news(exchange.Hint{Region: h.GetRegion(), Node: h.GetNode(),
+				Bucket: string(h.GetBucket()), Cell: quantity.Cell(h.GetCell()),
+				Used: quantity.Units(h.GetUsed()), Rate: quantity.MilliRate(h.GetRateMilli()),
+				Share: quantity.Units(h.GetShare()), Spare: quantity.Units(h.GetSpare()),
 				Total: quantity.Units(h.GetTotal()), SpareBurst: quantity.Units(h.GetSpareBurst())})
 		}
 	}
@@ -261,7 +268,8 @@ func (s *Hints) drop(key hintKey, k *knownHint) {
 
 // sayable says whether such a node may exist and may send a hint on such a bucket.
 func (s *Hints) sayable(k hintKey) bool {
-	return len(k.bucket) >= 1 && len(k.bucket) <= maxBucketBytes && plainName(k.region) && plainName(k.node) &&
+	return len(k.bucket) >= 1 && len(k.bucket) <= maxBucketBytes && plainName(k.region) &&
+		plainName(k.node) &&
 		(s.inDocument == nil || s.inDocument(k.region))
 }
 
@@ -272,7 +280,8 @@ func plainName(text string) bool {
 	}
 	for _, c := range []byte(text) {
 		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '.':
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_',
+			c == '.':
 		default:
 			return false
 		}

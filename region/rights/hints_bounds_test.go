@@ -25,7 +25,8 @@ func TestStateIsCutToWhatFits(t *testing.T) {
 	value := strings.Repeat("v", 1100)
 	for i := range buckets {
 		now = now.Add(100 * time.Microsecond)
-		if _, err := s.Publish(exchange.Hint{Bucket: fmt.Sprintf("%05d %s", i, value)}); err != nil {
+		if _, err := s.Publish(exchange.Hint{Bucket: fmt.Sprintf("%05d %s", i,
+			value)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -35,7 +36,8 @@ func TestStateIsCutToWhatFits(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent := len(all.GetHints())
-	if len(b) > maxStateBytes || len(b) < maxStateBytes-8*len(value) || maxStateBytes >= gossip.MaxState {
+	if len(b) > maxStateBytes || len(b) < maxStateBytes-8*len(value) ||
+		maxStateBytes >= gossip.MaxState {
 		t.Errorf("the state has %d bytes, want somewhat less than %d", len(b), maxStateBytes)
 	}
 	for _, h := range all.GetHints() {
@@ -74,7 +76,8 @@ func TestHintsNobodyMaySay(t *testing.T) {
 		s.inDocument = func(region string) bool { return region != "elsewhere" }
 		merge(t, s, encode(t, h, hintOf("there", "n1", "good", 1, 1)))
 		if s.Counts().Refused != 1 || len(s.known) != 1 || len(*heard) != 1 {
-			t.Errorf("%s: %d refused, %d known, %d heard", name, s.Counts().Refused, len(s.known), len(*heard))
+			t.Errorf("%s: %d refused, %d known, %d heard", name, s.Counts().Refused, len(s.known),
+				len(*heard))
 		}
 	}
 }
@@ -99,7 +102,8 @@ func TestHintsAreBoundedInBytesAndSources(t *testing.T) {
 			h := hintOf("here", "n1", fmt.Sprint(i), 9, sequence)
 			// Larger than before, by fields that this version does not know.
 			if sequence > 0 {
-				h.ProtoReflect().SetUnknown(append([]byte{0xfa, 0x3f, 0x80, 0x12}, make([]byte, 0x900)...))
+				h.ProtoReflect().SetUnknown(append([]byte{0xfa, 0x3f, 0x80, 0x12},
+					make([]byte, 0x900)...))
 			}
 			merge(t, s, encode(t, h))
 		}
@@ -107,7 +111,8 @@ func TestHintsAreBoundedInBytesAndSources(t *testing.T) {
 	if s.bytes > maxHintsBytes || s.bytes < maxHintsBytes/2 || s.Counts().Dropped == 10 {
 		t.Errorf("%d bytes are kept, %d hints dropped", s.bytes, s.Counts().Dropped)
 	}
-	if _, err := s.Publish(exchange.Hint{Bucket: "own"}); err != nil || s.known[hintKey{"here", "n1", "own"}] == nil {
+	if _, err := s.Publish(exchange.Hint{Bucket: "own"}); err != nil ||
+		s.known[hintKey{"here", "n1", "own"}] == nil {
 		t.Errorf("this node's own hint is not kept: %v", err)
 	}
 }
@@ -163,7 +168,8 @@ func TestOwnHintsAreForgottenSoon(t *testing.T) {
 func TestHintsOfNoBucketAreDropped(t *testing.T) {
 	s, heard := listening()
 	long := strings.Repeat("b", policy.MaxBucketIDBytes)
-	if news := merge(t, s, encode(t, hintOf("there", "n1", long, 1, 1), hintOf("there", "n1", long+"b", 1, 2))); !news || len(*heard) != 1 {
+	if news := merge(t, s, encode(t, hintOf("there", "n1", long, 1, 1),
+		hintOf("there", "n1", long+"b", 1, 2))); !news || len(*heard) != 1 {
 		t.Errorf("%d hints are heard", len(*heard))
 	}
 	if s.Counts().Refused != 1 || len(whole(t, s)) > 2*len(long) {

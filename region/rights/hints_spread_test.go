@@ -28,14 +28,17 @@ func spreads(t *testing.T, network *network.Network, region, seed string) *Engin
 	}
 	e := &Engine{config: Config{Region: region, Node: "n1", Log: slog.New(slog.DiscardHandler)},
 		hints: newHints(region, "n1", 1, time.Now, func(exchange.Hint) {})}
-	g, err := gossip.Start(gossip.Config{Name: region + "/n1", Packets: packets, Streams: streams, Dial: host.DialContext,
-		Advertise: netip.AddrPortFrom(host.IP(), port), Seeds: []string{netip.AddrPortFrom(network.Host(seed).IP(), port).String()},
-		State: e.hints})
+	g, err := gossip.Start(gossip.Config{Name: region + "/n1", Packets: packets, Streams: streams,
+		Dial:      host.DialContext,
+		Advertise: netip.AddrPortFrom(host.IP(), port),
+		Seeds:     []string{netip.AddrPortFrom(network.Host(seed).IP(), port).String()},
+		State:     e.hints})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = g.Close() })
-	for begun := time.Now(); region != seed && len(g.Members()) < 2; time.Sleep(20 * time.Millisecond) {
+	for begun := time.Now(); region != seed &&
+		len(g.Members()) < 2; time.Sleep(20 * time.Millisecond) {
 		if time.Since(begun) > 15*time.Second {
 			t.Fatalf("%s finds nobody", region)
 		}
@@ -63,7 +66,8 @@ func TestHintsOfOneBucketDoNotDisplaceEachOther(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		for round := range quantity.MilliRate(20) {
 			for _, e := range all {
-				e.broadcast(exchange.Hint{Region: e.config.Region, Node: "n1", Bucket: "b", Rate: round + 1})
+				e.broadcast(exchange.Hint{Region: e.config.Region, Node: "n1", Bucket: "b",
+					Rate: round + 1})
 				time.Sleep(30 * time.Millisecond)
 			}
 			// Not a multiple of the gossip interval; push/pull takes seconds.
@@ -72,7 +76,8 @@ func TestHintsOfOneBucketDoNotDisplaceEachOther(t *testing.T) {
 				e.hints.mu.Lock()
 				var heard []string
 				for key, kept := range e.hints.known {
-					if key.bucket == "b" && quantity.MilliRate(kept.hint.GetRateMilli()) == round+1 {
+					if key.bucket == "b" && quantity.MilliRate(kept.hint.GetRateMilli()) == round+
+						1 {
 						heard = append(heard, key.region)
 					}
 				}

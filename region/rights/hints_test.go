@@ -19,13 +19,16 @@ import (
 // listening returns hints of node here/n1 and what they report as news.
 func listening() (*Hints, *[]exchange.Hint) {
 	var heard []exchange.Hint
-	return newHints("here", "n1", 5, time.Now, func(h exchange.Hint) { heard = append(heard, h) }), &heard
+	return newHints("here", "n1", 5, time.Now, func(h exchange.Hint) { heard = append(heard, h) }),
+		&heard
 }
 
 // hintOf makes a hint whose contents follow from its version, as an honest node's do.
 func hintOf(region, node, bucket string, incarnation, sequence uint64) *hintv1.Hint {
-	return &hintv1.Hint{Region: region, Node: node, Bucket: []byte(bucket), Incarnation: incarnation, Sequence: sequence,
-		Cell: int64(sequence), Used: int64(incarnation), RateMilli: 3, Share: 4, Spare: 5, Total: 6, SpareBurst: 7}
+	return &hintv1.Hint{Region: region, Node: node, Bucket: []byte(bucket),
+		Incarnation: incarnation, Sequence: sequence,
+		Cell: int64(sequence), Used: int64(incarnation), RateMilli: 3, Share: 4, Spare: 5, Total: 6,
+		SpareBurst: 7}
 }
 
 func encode(t testing.TB, all ...*hintv1.Hint) []byte {
@@ -59,16 +62,19 @@ func whole(t testing.TB, s *Hints) []byte {
 func (s *Hints) versions() map[hintKey]string {
 	all := map[hintKey]string{}
 	for key, k := range s.known {
-		all[key] = fmt.Sprint(k.hint.GetIncarnation(), k.hint.GetSequence(), k.hint.GetCell(), k.hint.GetUsed())
+		all[key] = fmt.Sprint(k.hint.GetIncarnation(), k.hint.GetSequence(), k.hint.GetCell(),
+			k.hint.GetUsed())
 	}
 	return all
 }
 
 func TestHintsMergeLaws(t *testing.T) {
 	one := rapid.Custom(func(r *rapid.T) *hintv1.Hint {
-		return hintOf(rapid.SampledFrom([]string{"here", "there"}).Draw(r, "region"), rapid.SampledFrom([]string{"n1", "n2"}).Draw(r, "node"),
+		return hintOf(rapid.SampledFrom([]string{"here", "there"}).Draw(r, "region"),
+			rapid.SampledFrom([]string{"n1", "n2"}).Draw(r, "node"),
 			rapid.SampledFrom([]string{"a", "b", "\xff"}).Draw(r, "bucket"),
-			rapid.Uint64Range(0, 3).Draw(r, "incarnation"), rapid.Uint64Range(0, 3).Draw(r, "sequence"))
+			rapid.Uint64Range(0, 3).Draw(r, "incarnation"), rapid.Uint64Range(0, 3).Draw(r,
+				"sequence"))
 	})
 	state := func(parts ...[]byte) *Hints {
 		s, _ := listening()
@@ -78,7 +84,9 @@ func TestHintsMergeLaws(t *testing.T) {
 		return s
 	}
 	rapid.Check(t, func(r *rapid.T) {
-		draw := func(name string) []byte { return encode(t, rapid.SliceOfN(one, 0, 8).Draw(r, name)...) }
+		draw := func(name string) []byte {
+			return encode(t, rapid.SliceOfN(one, 0, 8).Draw(r, name)...)
+		}
 		a, b, c := draw("a"), draw("b"), draw("c")
 		if ab, ba := state(a, b), state(b, a); !maps.Equal(ab.versions(), ba.versions()) {
 			r.Fatalf("not commutative: %v and %v", ab.versions(), ba.versions())
@@ -113,7 +121,9 @@ func TestHintsTakeTheNewest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, heard := listening()
 			merge(t, s, encode(t, hintOf("there", "n1", "a", 2, 10)))
-			if got := merge(t, s, encode(t, hintOf("there", "n1", "a", tc.incarnation, tc.sequence))); got != tc.news {
+			if got := merge(t, s,
+				encode(t, hintOf("there", "n1", "a", tc.incarnation,
+					tc.sequence))); got != tc.news {
 				t.Errorf("news %v", got)
 			}
 			if want := map[bool]int{false: 1, true: 2}[tc.news]; len(*heard) != want {
@@ -130,12 +140,15 @@ func TestHintsReportOthersOnly(t *testing.T) {
 	if _, err := s.Publish(exchange.Hint{Bucket: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	if !merge(t, s, encode(t, hintOf("here", "n2", "a", 1, 1), hintOf("here", "n1", "b", 4, 9), hintOf("there", "n1", "\xff", 1, 2))) {
+	if !merge(t, s, encode(t, hintOf("here", "n2", "a", 1, 1), hintOf("here", "n1", "b", 4, 9),
+		hintOf("there", "n1", "\xff", 1, 2))) {
 		t.Error("no news")
 	}
 	want := []exchange.Hint{
-		{Region: "here", Node: "n2", Bucket: "a", Cell: 1, Used: 1, Rate: 3, Share: 4, Spare: 5, Total: 6, SpareBurst: 7},
-		{Region: "there", Node: "n1", Bucket: "\xff", Cell: 2, Used: 1, Rate: 3, Share: 4, Spare: 5, Total: 6, SpareBurst: 7},
+		{Region: "here", Node: "n2", Bucket: "a", Cell: 1, Used: 1, Rate: 3, Share: 4, Spare: 5,
+			Total: 6, SpareBurst: 7},
+		{Region: "there", Node: "n1", Bucket: "\xff", Cell: 2, Used: 1, Rate: 3, Share: 4, Spare: 5,
+			Total: 6, SpareBurst: 7},
 	}
 	if !slices.Equal(*heard, want) {
 		t.Errorf("heard %+v, want %+v", *heard, want)
@@ -149,7 +162,8 @@ func TestHintsPublish(t *testing.T) {
 	s, heard := listening()
 	other, otherHeard := listening()
 	other.node = "n2" // a mate
-	h := exchange.Hint{Region: "forged", Node: "forged", Bucket: "\xffa", Cell: 7, Used: 1, Rate: 2, Share: 3, Spare: 4, Total: 5, SpareBurst: 6}
+	h := exchange.Hint{Region: "forged", Node: "forged", Bucket: "\xffa", Cell: 7, Used: 1, Rate: 2,
+		Share: 3, Spare: 4, Total: 5, SpareBurst: 6}
 	for sequence := range uint64(3) {
 		b, err := s.Publish(h)
 		if err != nil {
@@ -167,7 +181,8 @@ func TestHintsPublish(t *testing.T) {
 	if len(*heard) != 0 || !slices.Equal(*otherHeard, []exchange.Hint{want, want, want}) {
 		t.Errorf("heard here %v, there %v, want %v three times", *heard, *otherHeard, want)
 	}
-	if got := s.known[hintKey{"here", "n1", "\xffa"}].hint; got.GetIncarnation() != 5 || got.GetSequence() != 3 {
+	if got := s.known[hintKey{"here", "n1", "\xffa"}].hint; got.GetIncarnation() != 5 ||
+		got.GetSequence() != 3 {
 		t.Errorf("version %d.%d, want 5.3", got.GetIncarnation(), got.GetSequence())
 	}
 }
@@ -281,7 +296,11 @@ func TestHintsConcurrently(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		heard := 0
-		s := newHints("here", "n1", 1, time.Now, func(exchange.Hint) { mu.Lock(); heard++; mu.Unlock() })
+		s := newHints("here", "n1", 1, time.Now, func(exchange.Hint) {
+			mu.Lock()
+			heard++
+			mu.Unlock()
+		})
 		var callers sync.WaitGroup
 		for i := range uint64(4) {
 			callers.Go(func() {

@@ -85,7 +85,8 @@ func newLastSeen(region string, limits Memory, now, surely func() quantity.Store
 	if limits.Uses == 0 {
 		limits.Uses = DefaultUses
 	}
-	s := &lastSeen{region: region, limits: limits, now: now, surely: surely, seed: maphash.MakeSeed(), parts: make([]seenPart, 1)}
+	s := &lastSeen{region: region, limits: limits, now: now, surely: surely,
+		seed: maphash.MakeSeed(), parts: make([]seenPart, 1)}
 	if min(limits.Buckets, limits.Uses) >= fewestDivided {
 		s.parts = make([]seenPart, seenParts)
 	}
@@ -122,7 +123,8 @@ func (s *lastSeen) begin(b *exchange.Bucket) (known quantity.StoreTime) {
 		return 0
 	}
 	t := b.Terms(s.region)
-	p.marks[h] = mark{until: t.Useful(algorithms.CellAt(now, t.Cell) + 1), generation: s.generation.Load()}
+	p.marks[h] = mark{until: t.Useful(algorithms.CellAt(now, t.Cell) + 1),
+		generation: s.generation.Load()}
 	return 0
 }
 
@@ -139,7 +141,8 @@ func (s *lastSeen) note(b *exchange.Bucket, state algorithms.State, at quantity.
 		m.until = max(m.until, t.Useful(state.Cell))
 		p.marks[h] = m
 	}
-	if b.Recovered && int64(state.Shut) <= int64(at) { // while it is shut, the state does not show what was used
+	// while it is shut, the state does not show what was used
+	if b.Recovered && int64(state.Shut) <= int64(at) {
 		p.uses.note(b.ID, t, algorithms.Use{Cell: state.Cell, Units: state.Used, At: at})
 	}
 }
@@ -235,7 +238,8 @@ func (s *lastSeen) forget() {
 	for i := range s.parts {
 		p := &s.parts[i]
 		p.mu.Lock()
-		maps.DeleteFunc(p.marks, func(_ uint64, m mark) bool { return max(m.known, m.until) <= now })
+		maps.DeleteFunc(p.marks,
+			func(_ uint64, m mark) bool { return max(m.known, m.until) <= now })
 		p.uses.forget(now)
 		p.mu.Unlock()
 		runtime.Gosched()
@@ -246,7 +250,8 @@ func (s *lastSeen) forget() {
 // much, and of how many of these the journal does not have the latest use.
 func (s *lastSeen) counts() (buckets, uses, unwritten int) {
 	for p := range s.locked {
-		buckets, uses, unwritten = buckets+len(p.marks), uses+len(p.uses.all), unwritten+len(p.uses.moved)
+		buckets, uses, unwritten = buckets+len(p.marks), uses+len(p.uses.all),
+			unwritten+len(p.uses.moved)
 	}
 	return buckets, uses, unwritten
 }

@@ -16,13 +16,15 @@ const second = 1_000_000 // microseconds
 
 // lasting is a bucket of ten minutes of which region "us" has 1,000 units: cell 0 begins at time 0.
 func lasting(id string) *exchange.Bucket {
-	return &exchange.Bucket{ID: id, Kind: algorithms.FixedWindow, Window: 600 * second, Cell: 600 * second, Tick: 1,
+	return &exchange.Bucket{ID: id, Kind: algorithms.FixedWindow, Window: 600 * second,
+		Cell: 600 * second, Tick: 1,
 		Entitlements: map[string]quantity.Units{"us": 1000}, Recovered: true}
 }
 
 // shown is a state of a cell, of a bucket known to be there until its end.
 func shown(cell quantity.Cell, used quantity.Units) algorithms.State {
-	return algorithms.State{Cell: cell, Used: used, ExistsUntil: quantity.StoreTime((cell + 1) * 600 * second)}
+	return algorithms.State{Cell: cell, Used: used,
+		ExistsUntil: quantity.StoreTime((cell + 1) * 600 * second)}
 }
 
 // atTime is a store whose time stands still.
@@ -49,11 +51,15 @@ func TestSeenKeepsTheLatest(t *testing.T) {
 		whichever string
 	}{
 		{shown(0, 10), 5, algorithms.Use{Units: 10, At: 5}, 600 * second, "the first"},
-		{shown(0, 9), 4, algorithms.Use{Units: 10, At: 5}, 600 * second, "an answer that comes late"},
+		{shown(0, 9), 4, algorithms.Use{Units: 10, At: 5}, 600 * second,
+			"an answer that comes late"},
 		{shown(0, 3), 6, algorithms.Use{Units: 3, At: 6}, 600 * second, "less, after a refund"},
-		{algorithms.State{Cell: 0, Used: 4}, 7, algorithms.Use{Units: 4, At: 7}, 600 * second, "an answer that cannot tell until when"},
-		{algorithms.State{Cell: 0, Used: 900, Shut: 600 * second}, 8, algorithms.Use{Units: 4, At: 7}, 600 * second, "use that nobody told of"},
-		{shown(1, 0), 600 * second, algorithms.Use{Cell: 1, At: 600 * second}, 1200 * second, "the next cell"},
+		{algorithms.State{Cell: 0, Used: 4}, 7, algorithms.Use{Units: 4, At: 7}, 600 * second,
+			"an answer that cannot tell until when"},
+		{algorithms.State{Cell: 0, Used: 900, Shut: 600 * second}, 8,
+			algorithms.Use{Units: 4, At: 7}, 600 * second, "use that nobody told of"},
+		{shown(1, 0), 600 * second, algorithms.Use{Cell: 1, At: 600 * second}, 1200 * second,
+			"the next cell"},
 	} {
 		s.note(b, step.state, step.at)
 		if got := s.use("a"); got != step.use || s.begin(b) != step.known {
@@ -78,7 +84,8 @@ func TestSeenForgetsByTheStoresTime(t *testing.T) {
 	}{{600*second - 1, 1, 1}, {600 * second, 1, 0}, {1800 * second, 0, 0}} {
 		now = step.now
 		s.forget()
-		if buckets, uses, _ := s.counts(); int64(buckets) != step.buckets || int64(uses) != step.uses {
+		if buckets, uses, _ := s.counts(); int64(buckets) != step.buckets ||
+			int64(uses) != step.uses {
 			t.Errorf("at %d: %d buckets, %d uses", now/second, buckets, uses)
 		}
 	}
@@ -92,7 +99,8 @@ func TestUseIsLeftToTheJournal(t *testing.T) {
 	for i := range many {
 		s.used(lasting(fmt.Sprint(i)), shown(0, quantity.Units(i+1)), 1)
 	}
-	if buckets, uses, unwritten := s.counts(); buckets != many || uses != many || unwritten != many {
+	if buckets, uses, unwritten := s.counts(); buckets != many || uses != many ||
+		unwritten != many {
 		t.Fatalf("%d buckets, %d uses, %d of them unwritten: nothing may be forgotten before it is written", buckets, uses, unwritten)
 	}
 	durable := map[string]quantity.Units{}
@@ -116,7 +124,8 @@ func TestUseIsLeftToTheJournal(t *testing.T) {
 	}
 	for i := range many {
 		id := fmt.Sprint(i)
-		if got := max(s.use(id).Units, durable[id]); got != quantity.Units(i+1) || !s.usedBefore(id, 1) {
+		if got := max(s.use(id).Units, durable[id]); got != quantity.Units(i+1) ||
+			!s.usedBefore(id, 1) {
 			t.Fatalf("bucket %s: %d remembered, used %v", id, got, s.usedBefore(id, 1))
 		}
 	}
@@ -126,15 +135,18 @@ func TestUseIsLeftToTheJournal(t *testing.T) {
 // of any bucket that it did not use it.
 func TestWhoHasNoRoomVouchesForNothing(t *testing.T) {
 	now := quantity.StoreTime(100)
-	s := newLastSeen("us", Memory{Buckets: seenParts}, func() quantity.StoreTime { return now }, atTime(0))
+	s := newLastSeen("us", Memory{Buckets: seenParts}, func() quantity.StoreTime { return now },
+		atTime(0))
 	s.stand(1, now, false)
 	now = 200
 	for i := range 10 * seenParts {
 		s.used(lasting(fmt.Sprint(i)), shown(0, 1), quantity.StoreTime(now))
 	}
 	buckets, _, _ := s.counts()
-	if buckets > seenParts || s.untracked.Load() != int64(10*seenParts-buckets) || s.since.Load() != 200 {
-		t.Errorf("%d buckets remembered of at most %d, %d untracked, all known since %d", buckets, seenParts, s.untracked.Load(), s.since.Load())
+	if buckets > seenParts || s.untracked.Load() != int64(10*seenParts-buckets) ||
+		s.since.Load() != 200 {
+		t.Errorf("%d buckets remembered of at most %d, %d untracked, all known since %d", buckets,
+			seenParts, s.untracked.Load(), s.since.Load())
 	}
 }
 
@@ -153,7 +165,8 @@ func TestUsedBeforeAGeneration(t *testing.T) {
 	}
 	s.begin(lasting("asked"))
 	if !s.usedBefore("before", 8) || s.usedBefore("asked", 8) || s.usedBefore("never", 8) {
-		t.Error("used before, asked for since and never: ", s.usedBefore("before", 8), s.usedBefore("asked", 8), s.usedBefore("never", 8))
+		t.Error("used before, asked for since and never: ", s.usedBefore("before", 8),
+			s.usedBefore("asked", 8), s.usedBefore("never", 8))
 	}
 }
 
@@ -194,7 +207,8 @@ func TestCheckpointsOfSeen(t *testing.T) {
 			if len(got) > 0 {
 				t.Errorf("%s: written %+v", step.what, got)
 			}
-		case len(got) != 1 || got[0].Bucket != "a" || got[0].Used != step.want || got[0].Cell != step.cell || int64(got[0].At) > int64(now) ||
+		case len(got) != 1 || got[0].Bucket != "a" || got[0].Used != step.want ||
+			got[0].Cell != step.cell || int64(got[0].At) > int64(now) ||
 			int64(got[0].Until) != int64((step.cell+1)*600*second) || got[0].Generation != 7:
 			t.Errorf("%s: written %+v, want %d", step.what, got, step.want)
 		}

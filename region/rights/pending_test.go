@@ -19,7 +19,8 @@ func TestPendingReplies(t *testing.T) {
 	d.hand(0, "nobody's")
 	d.hand(second+1, "nobody's yet")
 	if got := <-other; got != "b" || len(one) > 0 || len(other) > 0 {
-		t.Errorf("the second got %q; %d answers lie for the first, %d for the second", got, len(one), len(other))
+		t.Errorf("the second got %q; %d answers lie for the first, %d for the second", got,
+			len(one), len(other))
 	}
 	leaveFirst()
 	leaveFirst()

@@ -15,12 +15,14 @@ func (e *Engine) recall(ctx context.Context, r exchange.Recall) {
 	limited, cancel := context.WithTimeout(ctx, microseconds(r.Timeout))
 	defer cancel()
 	if r.Region == e.config.Region {
-		e.config.Peers.RecallAll(limited, r.Region, r.Question, func(t exchange.Testimonies) { e.deliver(exchange.Testified{Testimonies: t}) })
+		e.config.Peers.RecallAll(limited, r.Region, r.Question,
+			func(t exchange.Testimonies) { e.deliver(exchange.Testified{Testimonies: t}) })
 		return
 	}
 	all, err := e.config.Peers.Recall(limited, r.Region, r.Question)
 	if err != nil {
-		e.config.Log.Debug("peer region does not tell what it remembers", "region", r.Region, "err", err)
+		e.config.Log.Debug("peer region does not tell what it remembers", "region", r.Region, "err",
+			err)
 		return // the machine asks again
 	}
 	e.deliver(exchange.Testified{Testimonies: all})
@@ -48,14 +50,17 @@ func (e *Engine) Consult(ctx context.Context, c exchange.Consult) {
 // generation under which the question is asked. A bucket that the node surely did not use before is
 // not looked up in the journal. If the journal cannot be read, remember returns an error and a
 // testimony whose journal covers no time; it still has what the node itself saw.
-func (e *Engine) remember(d exchange.Doubt, b *exchange.Bucket, generation uint64) (exchange.Testimony, error) {
+func (e *Engine) remember(d exchange.Doubt, b *exchange.Bucket,
+	generation uint64) (exchange.Testimony, error) {
 	if b != nil && !e.seen.usedBefore(d.Bucket, generation) {
-		since, counts := quantity.StoreTime(e.seen.since.Load()), b.Terms(e.config.Region).CountsSince(d.From.OpensAt(b.Cell))
+		since, counts := quantity.StoreTime(e.seen.since.Load()),
+			b.Terms(e.config.Region).CountsSince(d.From.OpensAt(b.Cell))
 		if since <= min(counts, (d.From-1).OpensAt(b.Cell)) {
 			return exchange.Testimony{Bucket: d.Bucket, WholeSince: since, UseSince: since}, nil
 		}
 	}
-	t := exchange.Testimony{Bucket: d.Bucket, WholeSince: math.MaxInt64, UseSince: math.MaxInt64, Use: e.seen.use(d.Bucket)}
+	t := exchange.Testimony{Bucket: d.Bucket, WholeSince: math.MaxInt64, UseSince: math.MaxInt64,
+		Use: e.seen.use(d.Bucket)}
 	if t.Use != (algorithms.Use{}) { // what it saw includes all that was used since then
 		t.UseSince = quantity.StoreTime(e.seen.since.Load())
 	}
@@ -73,7 +78,8 @@ func (e *Engine) remember(d exchange.Doubt, b *exchange.Bucket, generation uint6
 		return t, err
 	}
 	for _, r := range rows {
-		t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: r.Peer, Cell: r.Cell, Lent: r.Lent, Returned: r.Returned})
+		t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: r.Peer, Cell: r.Cell, Lent: r.Lent,
+			Returned: r.Returned})
 	}
 	t.WholeSince = e.config.Journal.WholeSince()
 	if b == nil || b.Recovered { // of other buckets no use is written
@@ -92,18 +98,20 @@ func (e *Engine) recollect(ctx context.Context, c exchange.Consult) []exchange.T
 	for i, d := range c.Question.Buckets {
 		all[i] = exchange.Testimony{Bucket: d.Bucket, Refused: true}
 		if b := c.Buckets[i]; b != nil {
-			calls = append(calls, algorithms.Recall{Fence: algorithms.Fence{Epoch: b.Epoch}, Target: current.Target(b, e.seen.known(b.ID)),
-				Peer: c.Peer, PeerGeneration: c.Question.Generation})
+			calls = append(calls, algorithms.Recall{Fence: algorithms.Fence{Epoch: b.Epoch},
+				Target: current.Target(b, e.seen.known(b.ID)),
+				Peer:   c.Peer, PeerGeneration: c.Question.Generation})
 			places = append(places, i)
 		}
 	}
-	inPieces(ctx, e.moves, calls, e.config.Store.Recall, func(from int, results []store.Result[algorithms.Recalled]) {
-		for i, res := range results {
-			if res.Err == nil {
-				e.tell(&all[places[from+i]], res.Value)
+	inPieces(ctx, e.moves, calls, e.config.Store.Recall,
+		func(from int, results []store.Result[algorithms.Recalled]) {
+			for i, res := range results {
+				if res.Err == nil {
+					e.tell(&all[places[from+i]], res.Value)
+				}
 			}
-		}
-	})
+		})
 	return all
 }
 
@@ -113,21 +121,23 @@ func (e *Engine) Restore(ctx context.Context, all []exchange.Restore) {
 	for i, r := range all {
 		calls[i] = e.restoring(r)
 	}
-	inPieces(ctx, e.moves, calls, e.config.Store.Restore, func(from int, results []store.Result[algorithms.Restored]) {
-		for i, res := range results {
-			// Otherwise another node had restored the bucket, and this call did nothing.
-			if res.Err == nil && res.Value.ExistsUntil > 0 {
-				e.seen.note(all[from+i].Bucket, res.Value.State, res.Value.Now)
+	inPieces(ctx, e.moves, calls, e.config.Store.Restore,
+		func(from int, results []store.Result[algorithms.Restored]) {
+			for i, res := range results {
+				// Otherwise another node had restored the bucket, and this call did nothing.
+				if res.Err == nil && res.Value.ExistsUntil > 0 {
+					e.seen.note(all[from+i].Bucket, res.Value.State, res.Value.Now)
+				}
+				result := told(res, algorithms.Restored{Head: unanswered})
+				e.deliver(exchange.Restored{Restore: all[from+i], Result: result})
 			}
-			result := told(res, algorithms.Restored{Head: unanswered})
-			e.deliver(exchange.Restored{Restore: all[from+i], Result: result})
-		}
-	})
+		})
 }
 
 // restoring returns the script call that restores a bucket.
 func (e *Engine) restoring(r exchange.Restore) algorithms.Restore {
-	return algorithms.Restore{Fence: algorithms.Fence{Generation: r.Generation, Epoch: r.Bucket.Epoch},
+	return algorithms.Restore{Fence: algorithms.Fence{Generation: r.Generation,
+		Epoch: r.Bucket.Epoch},
 		Target: e.config.Tenure.Rules().Target(r.Bucket, 0), LostAt: r.LostAt,
 		Cap: r.Cap, Most: r.Most, Use: r.Use,
 		KnownPeers: r.KnownPeers, UnknownPeers: r.UnknownPeers, Rows: r.Rows}

@@ -14,7 +14,8 @@ func (e *Engine) Serve(ctx context.Context, m exchange.Message) (exchange.Reply,
 }
 
 // answered has the machine hear an event with a number, and waits for the answer to it.
-func answered[T any](ctx context.Context, e *Engine, to *pendingReplies[T], event func(id uint64) exchange.Event) (answer T, err error) {
+func answered[T any](ctx context.Context, e *Engine, to *pendingReplies[T],
+	event func(id uint64) exchange.Event) (answer T, err error) {
 	id, came, leave := to.wait()
 	defer leave()
 	if posted := e.post(event(id)); !posted {
@@ -41,7 +42,8 @@ func (e *Engine) Asked(id uint64, m exchange.Message) exchange.Asked {
 // Answer answers the question of a node that recovers, of this region or another. It fails if too
 // many questions wait, or if ctx ends.
 func (e *Engine) Answer(ctx context.Context, q exchange.Question) (exchange.Testimonies, error) {
-	return answered(ctx, e, &e.testimonies, func(id uint64) exchange.Event { return e.Questioned(id, q) })
+	return answered(ctx, e, &e.testimonies,
+		func(id uint64) exchange.Event { return e.Questioned(id, q) })
 }
 
 // Questioned returns the machine's event for a question.

@@ -87,7 +87,8 @@ func (u *uses) drop(one *usage) {
 
 // checkpoints appends to all what is worth writing (see lastSeen.checkpoints), or with last
 // everything that moved.
-func (u *uses) checkpoints(all []journal.Checkpoint, generation uint64, last bool) []journal.Checkpoint {
+func (u *uses) checkpoints(all []journal.Checkpoint, generation uint64,
+	last bool) []journal.Checkpoint {
 	for id := range u.moved {
 		one := u.all[id]
 		by := max(one.use.Units-one.durable.Units, one.durable.Units-one.use.Units)
@@ -95,7 +96,8 @@ func (u *uses) checkpoints(all []journal.Checkpoint, generation uint64, last boo
 		rests := one.looked == one.use
 		one.looked = one.use
 		if far || rests || last {
-			all = append(all, journal.Checkpoint{Bucket: id, Cell: one.use.Cell, Used: one.use.Units, At: one.use.At,
+			all = append(all, journal.Checkpoint{Bucket: id, Cell: one.use.Cell,
+				Used: one.use.Units, At: one.use.At,
 				Until: one.until, Generation: generation})
 		}
 	}

@@ -9,7 +9,9 @@ import (
 
 func TestWaiters(t *testing.T) {
 	var all waiters
-	lacking := func(cost quantity.Units) *waiter { return &waiter{cost: cost, woken: make(chan bool, 1)} }
+	lacking := func(cost quantity.Units) *waiter {
+		return &waiter{cost: cost, woken: make(chan bool, 1)}
+	}
 	a, b, other, huge := lacking(3), lacking(4), lacking(5), lacking(algorithms.MaxUnits)
 	for _, step := range []struct {
 		bucket string

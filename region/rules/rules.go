@@ -40,7 +40,8 @@ type split struct {
 // region may lend.
 type Reserve struct {
 	Units, Burst quantity.Units // 0 if the entitlement is too small
-	stored       quantity.Units // units, or burst of a bucket, that the stores of all regions hold together
+	// units, or burst of a bucket, that the stores of all regions hold together
+	stored quantity.Units
 }
 
 // ErrNoRegion says that a document does not have the region in which it is to be applied.
@@ -49,15 +50,18 @@ var ErrNoRegion = errors.New("has no region")
 // New returns the rules of a document for a region whose store has these shards. It fails with
 // ErrNoRegion if the document does not have the region.
 func New(d *policy.Document, region string, shards store.Shards) (*Rules, error) {
-	r := &Rules{Document: d, Epoch: d.Epoch().String(), Region: region, Shards: shards, matcher: d.Compile(),
-		splits: make(map[*policy.Limit][]split, len(d.Limits))}
+	r := &Rules{Document: d, Epoch: d.Epoch().String(), Region: region, Shards: shards,
+		matcher: d.Compile(),
+		splits:  make(map[*policy.Limit][]split, len(d.Limits))}
 	for _, known := range d.Regions {
 		if known.Name != region {
 			r.Peers = append(r.Peers, known.Name)
 		}
 	}
 	if len(r.Peers) == len(d.Regions) {
-		return nil, fmt.Errorf("policy %s %w %q: add it to the document's regions, or correct this node's region", r.Epoch, ErrNoRegion, region)
+		return nil, fmt.Errorf(
+			"policy %s %w %q: add it to the document's regions, or correct this node's region",
+			r.Epoch, ErrNoRegion, region)
 	}
 	for i := range d.Limits {
 		l := &d.Limits[i]
@@ -73,7 +77,8 @@ func (r *Rules) splitOf(l *policy.Limit, rotation uint64) split {
 	regions := r.Document.Regions
 	whole := allocator.SplitOf(l.Limit, l.Burst, l.Weights, rotation, l.Home())
 	stored := whole.Stored(quantity.PPM(l.Reserve()))
-	parts := split{units: make(map[string]quantity.Units, len(regions)), burst: make(map[string]quantity.Units, len(regions))}
+	parts := split{units: make(map[string]quantity.Units, len(regions)),
+		burst: make(map[string]quantity.Units, len(regions))}
 	if l.Reserve() > 0 {
 		parts.reserve = &Reserve{}
 	}
@@ -83,7 +88,8 @@ func (r *Rules) splitOf(l *policy.Limit, rotation uint64) split {
 			continue
 		}
 		if known.Name == r.Region {
-			parts.reserve.Units, parts.reserve.Burst = whole.Units[i]-stored.Units[i], whole.Burst[i]-stored.Burst[i]
+			parts.reserve.Units, parts.reserve.Burst = whole.Units[i]-stored.Units[i],
+				whole.Burst[i]-stored.Burst[i]
 		}
 		if l.Algorithm.Bucket() {
 			parts.reserve.stored += stored.Burst[i]
@@ -150,7 +156,8 @@ func (r *Rules) Find(id string) *exchange.Bucket {
 
 // Locate returns the limit of the given name that applies to the descriptors, and its bucket, or
 // ErrNoSuchBucket.
-func (r *Rules) Locate(name, domain string, descriptors map[string]string) (*policy.Limit, *exchange.Bucket, error) {
+func (r *Rules) Locate(name, domain string, descriptors map[string]string) (*policy.Limit,
+	*exchange.Bucket, error) {
 	for _, l := range r.matcher.Append(nil, domain, descriptors) {
 		if l.Name == name {
 			return l, r.bucket(l, l.Bucket(descriptors)), nil

@@ -29,7 +29,8 @@ func TestAlgorithmAndWindowArePartOfAKey(t *testing.T) {
 	if other := key("name: second, limit: 200, window: 1s"); other != base {
 		t.Errorf("another amount is another bucket: %q and %q", other, base)
 	}
-	for _, changed := range []string{"name: second, limit: 100, window: 2s", "name: second, limit: 100, window: 1s, algorithm: sliding_window_log"} {
+	for _, changed := range []string{"name: second, limit: 100, window: 2s",
+		"name: second, limit: 100, window: 1s, algorithm: sliding_window_log"} {
 		if key(changed) == base {
 			t.Errorf("%q works on %q, too", changed, base)
 		}
@@ -39,7 +40,8 @@ func TestAlgorithmAndWindowArePartOfAKey(t *testing.T) {
 // longAccounts are accounts of hundreds of bytes that differ in one byte at one end.
 func longAccounts() []string {
 	x := strings.Repeat("x", 250)
-	return []string{x, x + "y", "y" + x, strings.Repeat("x", policy.MaxValueBytes), strings.Repeat("x", policy.MaxValueBytes+1)}
+	return []string{x, x + "y", "y" + x, strings.Repeat("x", policy.MaxValueBytes),
+		strings.Repeat("x", policy.MaxValueBytes+1)}
 }
 
 // TestKeysOfLongValuesAreShort: a bucket's key in the store is short, however long its descriptors
@@ -50,7 +52,8 @@ func TestKeysOfLongValuesAreShort(t *testing.T) {
 	for i, account := range longAccounts() {
 		key := r.Match(of(account))[0].Target.Key
 		if len(key) > 160 || seen[key] {
-			t.Errorf("account %d: a key of %d bytes, which another account has: %t", i, len(key), seen[key])
+			t.Errorf("account %d: a key of %d bytes, which another account has: %t", i, len(key),
+				seen[key])
 		}
 		seen[key] = true
 	}
@@ -59,7 +62,8 @@ func TestKeysOfLongValuesAreShort(t *testing.T) {
 // TestAnEntityIsInOneShard: on a Redis Cluster all buckets of one account are in one shard, however
 // long its name is and whatever other values their keys have, so that one script decides on them.
 func TestAnEntityIsInOneShard(t *testing.T) {
-	r, err := rules.New(documents.Parse(t, 1, []string{"us: {weight: 1}"}, "name: m, limit: 100, window: 1h",
+	r, err := rules.New(documents.Parse(t, 1, []string{"us: {weight: 1}"},
+		"name: m, limit: 100, window: 1h",
 		"name: p, key: [account, path], limit: 100, window: 1h"), "us", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +76,8 @@ func TestAnEntityIsInOneShard(t *testing.T) {
 	for _, account := range append(longAccounts(), "a", "b", "c") {
 		for _, path := range []string{"/", strings.Repeat("/", 500)} {
 			all := r.Match("api", map[string]string{"account": account, "path": path})
-			if len(all) != 2 || store.ShardOf(all[0].Target.Key) != store.ShardOf(all[1].Target.Key) {
+			if len(all) != 2 || store.ShardOf(all[0].Target.Key) !=
+				store.ShardOf(all[1].Target.Key) {
 				t.Errorf("an account of %d bytes is in several shards: %+v", len(account), all)
 			}
 			used[store.ShardOf(all[0].Target.Key)] = true

@@ -21,7 +21,8 @@ func TestRulesOfARegionThatIsNotInTheDocument(t *testing.T) {
 	d := documents.Parse(t, 7, threeRegions, "name: minute, limit: 100, window: 1m")
 	for _, name := range []string{"", "mars", "US", "us "} {
 		_, err := rules.New(d, name, nil)
-		if err == nil || !strings.Contains(err.Error(), d.Epoch().String()) || !strings.Contains(err.Error(), "add it to the document's regions") {
+		if err == nil || !strings.Contains(err.Error(), d.Epoch().String()) ||
+			!strings.Contains(err.Error(), "add it to the document's regions") {
 			t.Errorf("region %q: %v", name, err)
 		}
 	}
@@ -34,7 +35,8 @@ func TestRulesOfARegionThatIsNotInTheDocument(t *testing.T) {
 // key to key.
 func TestEntitlementsRotateAndAddUp(t *testing.T) {
 	for _, limit := range []quantity.Units{6, 7, 8, 10, 100, 101, 1 << 51} {
-		d := documents.Parse(t, 1, []string{"a: {weight: 1}", "b: {weight: 1}", "c: {weight: 1}"}, fmt.Sprintf("name: minute, window: 1m, limit: %d", limit))
+		d := documents.Parse(t, 1, []string{"a: {weight: 1}", "b: {weight: 1}", "c: {weight: 1}"},
+			fmt.Sprintf("name: minute, window: 1m, limit: %d", limit))
 		at := map[string]*rules.Rules{}
 		for _, region := range d.Regions {
 			at[region.Name] = rulesOf(t, d, region.Name)
@@ -46,7 +48,8 @@ func TestEntitlementsRotateAndAddUp(t *testing.T) {
 			for name, its := range at {
 				a := its.Match(domain, descriptors)[0]
 				f := a.Target.Terms.Entitlement
-				if f != a.Bucket.Entitlements[name] || f != at["a"].Match(domain, descriptors)[0].Bucket.Entitlements[name] {
+				if f != a.Bucket.Entitlements[name] ||
+					f != at["a"].Match(domain, descriptors)[0].Bucket.Entitlements[name] {
 					r.Fatalf("region %s: regions differ over its entitlement", name)
 				}
 				if f < limit/3 || f > limit/3+1 {
@@ -69,8 +72,10 @@ func TestEntitlementsRotateAndAddUp(t *testing.T) {
 
 // Keys are equal only if their bytes are, and a key's parts do not run into each other.
 func TestBucketsOfAwkwardKeys(t *testing.T) {
-	r := rulesOf(t, documents.Parse(t, 1, hereAndThere, "name: pair, key: [account, address], limit: 100, window: 1m"), "here")
-	values := []string{"", "a", "a_b", "b_c", "c", "a:b", "}{", "{}", "\x00", "\r\n", "*", "\xff\xfe", "\xff", "\ufffd", "é", "e\u0301",
+	r := rulesOf(t, documents.Parse(t, 1, hereAndThere,
+		"name: pair, key: [account, address], limit: 100, window: 1m"), "here")
+	values := []string{"", "a", "a_b", "b_c", "c", "a:b", "}{", "{}", "\x00", "\r\n", "*",
+		"\xff\xfe", "\xff", "\ufffd", "é", "e\u0301",
 		"\u202e", "1:a,", ",1:a", strings.Repeat("v", 256)}
 	seen := map[string][2]string{}
 	for _, account := range values {
@@ -89,32 +94,40 @@ func TestBucketsOfAwkwardKeys(t *testing.T) {
 
 func TestFindRefusesWhatTheDocumentDoesNotHave(t *testing.T) {
 	d := documents.Parse(t, 1, threeRegions, "name: minute, limit: 100, window: 1m",
-		"name: minute, limit: 500, window: 1m, match: {plan: pro}", "name: minute, domain: other, limit: 7, window: 1m")
+		"name: minute, limit: 500, window: 1m, match: {plan: pro}",
+		"name: minute, domain: other, limit: 7, window: 1m")
 	r := rulesOf(t, d, "us")
-	good := policy.BucketRef{Domain: "api", Name: "minute", Algorithm: policy.FixedWindow, Window: d.Limits[0].Window,
-		Key: []policy.KeyValue{{Name: "account", Value: "a"}}}
+	good := policy.BucketRef{Domain: "api", Name: "minute", Algorithm: policy.FixedWindow,
+		Window: d.Limits[0].Window,
+		Key:    []policy.KeyValue{{Name: "account", Value: "a"}}}
 	with := func(change func(*policy.BucketRef)) string {
 		ref := good
 		ref.Key = append([]policy.KeyValue{}, good.Key...)
 		change(&ref)
 		return string(ref.ID())
 	}
-	on := func(match ...policy.Condition) string { return with(func(b *policy.BucketRef) { b.Match = match }) }
+	on := func(match ...policy.Condition) string {
+		return with(func(b *policy.BucketRef) { b.Match = match })
+	}
 	pro := policy.Condition{Name: "plan", Value: "pro"}
-	for id, limit := range map[string]quantity.Units{string(good.ID()): 100, on(pro): 500, with(func(b *policy.BucketRef) { b.Domain = "other" }): 7} {
+	for id, limit := range map[string]quantity.Units{string(good.ID()): 100, on(pro): 500,
+		with(func(b *policy.BucketRef) { b.Domain = "other" }): 7} {
 		b := r.Find(id)
-		if b == nil || b.ID != id || b.Limit != limit || b.Epoch != d.Epoch().String() || b.Window != 60_000_000 || b.Entitlements["us"] != (limit*2+2)/5 {
+		if b == nil || b.ID != id || b.Limit != limit || b.Epoch != d.Epoch().String() ||
+			b.Window != 60_000_000 || b.Entitlements["us"] != (limit*2+2)/5 {
 			t.Errorf("limit %d: %+v", limit, b)
 		}
 	}
 	id := string(good.ID())
 	for name, forged := range map[string]string{
-		"another domain":      with(func(b *policy.BucketRef) { b.Domain = "web" }),
-		"another name":        with(func(b *policy.BucketRef) { b.Name = "hour" }),
-		"another algorithm":   with(func(b *policy.BucketRef) { b.Algorithm = policy.TokenBucket }),
-		"another window":      with(func(b *policy.BucketRef) { b.Window *= 2 }),
-		"another key name":    with(func(b *policy.BucketRef) { b.Key[0].Name = "address" }),
-		"a longer key":        with(func(b *policy.BucketRef) { b.Key = append(b.Key, policy.KeyValue{Name: "address"}) }),
+		"another domain":    with(func(b *policy.BucketRef) { b.Domain = "web" }),
+		"another name":      with(func(b *policy.BucketRef) { b.Name = "hour" }),
+		"another algorithm": with(func(b *policy.BucketRef) { b.Algorithm = policy.TokenBucket }),
+		"another window":    with(func(b *policy.BucketRef) { b.Window *= 2 }),
+		"another key name":  with(func(b *policy.BucketRef) { b.Key[0].Name = "address" }),
+		"a longer key": with(func(b *policy.BucketRef) {
+			b.Key = append(b.Key, policy.KeyValue{Name: "address"})
+		}),
 		"another condition":   on(policy.Condition{Name: "plan", Value: "free"}),
 		"a condition more":    on(pro, policy.Condition{Name: "tier", Value: "gold"}),
 		"a condition twice":   on(pro, pro),
@@ -153,12 +166,14 @@ func FuzzFind(f *testing.F) {
 // TestHomeMode: a limit too small to be split belongs to one region for each key, to each of them
 // for some.
 func TestHomeMode(t *testing.T) {
-	d := documents.Parse(t, 1, threeRegions, "name: minute, limit: 5, window: 1m, borrowing_limit: 1")
+	d := documents.Parse(t, 1, threeRegions,
+		"name: minute, limit: 5, window: 1m, borrowing_limit: 1")
 	homes := map[string]bool{}
 	for account := range 64 {
 		b := rulesOf(t, d, "ap").Match(of(strconv.Itoa(account)))[0].Bucket
 		if b.Lending != allocator.PPM || b.Borrowing >= 0 {
-			t.Fatalf("lending %d, borrowing %d: the others could never have it all", b.Lending, b.Borrowing)
+			t.Fatalf("lending %d, borrowing %d: the others could never have it all", b.Lending,
+				b.Borrowing)
 		}
 		for name, units := range b.Entitlements {
 			switch units {
@@ -176,15 +191,20 @@ func TestHomeMode(t *testing.T) {
 }
 
 func TestMatchAndLocate(t *testing.T) {
-	d := documents.Parse(t, 1, threeRegions, "name: minute, limit: 100, window: 1m, lending_limit: 0.5, borrowing_limit: 2",
-		"name: watch, limit: 10, window: 1s, shadow: true", "name: pair, key: [account, address], limit: 10, window: 1s")
+	d := documents.Parse(t, 1, threeRegions,
+		"name: minute, limit: 100, window: 1m, lending_limit: 0.5, borrowing_limit: 2",
+		"name: watch, limit: 10, window: 1s, shadow: true",
+		"name: pair, key: [account, address], limit: 10, window: 1s")
 	r := rulesOf(t, d, "ap")
 	all := r.Match(of("a"))
-	if len(all) != 2 || all[0].Limit.Name != "minute" || all[1].Limit.Name != "watch" || all[0].Target.Shadow || !all[1].Target.Shadow {
+	if len(all) != 2 || all[0].Limit.Name != "minute" || all[1].Limit.Name != "watch" ||
+		all[0].Target.Shadow || !all[1].Target.Shadow {
 		t.Fatalf("matched %+v", all)
 	}
-	want := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 60_000_000, Cell: 60_000_000, Tick: 1, Entitlement: 20}
-	if b := all[0].Bucket; all[0].Target.Terms != want || b.Lending != 500_000 || b.Borrowing != 2_000_000 || b.Limit != 100 {
+	want := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 60_000_000, Cell: 60_000_000,
+		Tick: 1, Entitlement: 20}
+	if b := all[0].Bucket; all[0].Target.Terms != want || b.Lending != 500_000 ||
+		b.Borrowing != 2_000_000 || b.Limit != 100 {
 		t.Errorf("terms %+v of %+v", all[0].Target.Terms, b)
 	}
 	if all[1].Bucket.Borrowing >= 0 {
@@ -195,7 +215,8 @@ func TestMatchAndLocate(t *testing.T) {
 		t.Errorf("located %v, %v, %v", l, b, err)
 	}
 	for _, name := range []string{"pair", "none", ""} {
-		if _, _, err := r.Locate(name, "api", account("a")); !errors.Is(err, rules.ErrNoSuchBucket) {
+		if _, _, err := r.Locate(name, "api", account("a")); !errors.Is(err,
+			rules.ErrNoSuchBucket) {
 			t.Errorf("limit %q: %v", name, err)
 		}
 	}

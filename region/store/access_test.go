@@ -30,9 +30,12 @@ import (
 func issue(t *testing.T, dir, name string, parent *tls.Certificate) *tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	did(t, err)
-	about := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: parent == nil, BasicConstraintsValid: true,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
+	about := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()),
+		Subject:   pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: parent == nil, BasicConstraintsValid: true,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
 	signer, by := about, any(key)
 	if parent != nil {
 		signer, by = parent.Leaf, parent.PrivateKey
@@ -43,7 +46,8 @@ func issue(t *testing.T, dir, name string, parent *tls.Certificate) *tls.Certifi
 	did(t, err)
 	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
-	did(t, os.WriteFile(filepath.Join(dir, name+".crt"), certPEM, 0o600), os.WriteFile(filepath.Join(dir, name+".key"), keyPEM, 0o600))
+	did(t, os.WriteFile(filepath.Join(dir, name+".crt"), certPEM, 0o600),
+		os.WriteFile(filepath.Join(dir, name+".key"), keyPEM, 0o600))
 	made, err := tls.X509KeyPair(certPEM, keyPEM)
 	did(t, err)
 	return &made
@@ -58,24 +62,30 @@ func TestTLS(t *testing.T) {
 	own := issue(t, dir, "node", authority)
 	port, err := servers.FreePort()
 	did(t, err)
-	fixtures.Process(t, "--tls-port", strconv.Itoa(port), "--tls-cert-file", filepath.Join(dir, "redis.crt"),
-		"--tls-key-file", filepath.Join(dir, "redis.key"), "--tls-ca-cert-file", filepath.Join(dir, "ca.crt"))
+	fixtures.Process(t, "--tls-port", strconv.Itoa(port), "--tls-cert-file",
+		filepath.Join(dir, "redis.crt"),
+		"--tls-key-file", filepath.Join(dir, "redis.key"), "--tls-ca-cert-file",
+		filepath.Join(dir, "ca.crt"))
 	url := "rediss://127.0.0.1:" + strconv.Itoa(port)
 	pool := x509.NewCertPool()
 	pool.AddCert(authority.Leaf)
-	right := &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{*own}, MinVersion: tls.VersionTLS13}
+	right := &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{*own},
+		MinVersion: tls.VersionTLS13}
 	s := connect(t, Options{URL: url, TLS: right})
 	mustOpen(t, s, first)
 	serves(t, s, "k")
 	for name, config := range map[string]*tls.Config{
-		"no certificate": {RootCAs: pool, MinVersion: tls.VersionTLS13}, "another authority": {Certificates: right.Certificates, MinVersion: tls.VersionTLS13},
-		"nothing": nil,
+		"no certificate":    {RootCAs: pool, MinVersion: tls.VersionTLS13},
+		"another authority": {Certificates: right.Certificates, MinVersion: tls.VersionTLS13},
+		"nothing":           nil,
 	} {
-		if _, err := connect(t, Options{URL: url, TLS: config}).Open(t.Context(), first); err == nil || !strings.Contains(err.Error(), "redis.url") {
+		if _, err := connect(t, Options{URL: url, TLS: config}).Open(t.Context(),
+			first); err == nil || !strings.Contains(err.Error(), "redis.url") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Connect(Options{URL: strings.Replace(url, "rediss", "redis", 1), TLS: right}); err == nil || !strings.Contains(err.Error(), "rediss") {
+	if _, err := Connect(Options{URL: strings.Replace(url, "rediss", "redis", 1),
+		TLS: right}); err == nil || !strings.Contains(err.Error(), "rediss") {
 		t.Errorf("certificates without TLS: %v", err)
 	}
 }
@@ -102,7 +112,8 @@ func TestMinimalACL(t *testing.T) {
 					args = append(args, rule)
 				}
 				admin := admins[0]
-				did(t, admin.FlushAll(t.Context()).Err(), admin.ScriptFlush(t.Context()).Err(), admin.Do(t.Context(), args...).Err())
+				did(t, admin.FlushAll(t.Context()).Err(), admin.ScriptFlush(t.Context()).Err(),
+					admin.Do(t.Context(), args...).Err())
 				s := connect(t, Options{URL: url})
 				defer s.Close()
 				return exercise(t, s)
@@ -118,7 +129,8 @@ func TestMinimalACL(t *testing.T) {
 				err := try(less)
 				if err == nil {
 					t.Errorf("not needed: %s", rule)
-				} else if strings.HasPrefix(rule, "+") && rule != "+cluster|slots" && !strings.Contains(err.Error(), MinimalACL) {
+				} else if strings.HasPrefix(rule, "+") && rule != "+cluster|slots" &&
+					!strings.Contains(err.Error(), MinimalACL) {
 					t.Errorf("without %s: %q does not name the rights", rule, err)
 				}
 			}
@@ -137,23 +149,34 @@ func exercise(t *testing.T, s *Store) error {
 	for _, kind := range algorithms.Kinds {
 		of := perMinute(kind, 10)
 		key, once := BucketKey(shard, string(kind)), OnceKey(shard, string(kind))
-		c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{1}, Once: once, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key, Terms: of}}}}
+		c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{1},
+			Once: once, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key,
+				Terms: of}}}}
 		r := s.Decide(ctx, []algorithms.Decide{c, c})
 		if r[0].Err != nil {
 			return r[0].Err
 		}
 		cell := r[0].Value.Buckets[0].Cell
-		if r := s.Lend(ctx, []algorithms.Lend{{Fence: under(epoch), Target: algorithms.Target{Key: key, Terms: of}, Peer: "us", Cell: cell, Lent: 1, Cap: 10}}); r[0].Err != nil {
+		if r := s.Lend(ctx, []algorithms.Lend{{Fence: under(epoch),
+			Target: algorithms.Target{Key: key, Terms: of}, Peer: "us", Cell: cell, Lent: 1,
+			Cap: 10}}); r[0].Err != nil {
 			return r[0].Err
 		}
-		if r := s.Credit(ctx, []algorithms.Credit{{Fence: under(epoch), Target: algorithms.Target{Key: key, Terms: of}, Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10}}); r[0].Err != nil {
+		if r := s.Credit(ctx,
+			[]algorithms.Credit{{Fence: under(epoch), Target: algorithms.Target{Key: key,
+				Terms: of}, Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1,
+				Most: 10}}); r[0].Err != nil {
 			return r[0].Err
 		}
-		if _, err := s.Refund(ctx, algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(shard, string(kind)), Once: once,
-			At: r[0].Value.Now, Cost: 1, Charges: []algorithms.Charge{{Target: algorithms.Target{Key: key, Terms: of}, Cell: cell}}}); err != nil {
+		if _, err := s.Refund(ctx, algorithms.Refund{Fence: under(epoch),
+			Receipt: RefundKey(shard, string(kind)), Once: once,
+			At: r[0].Value.Now, Cost: 1,
+			Charges: []algorithms.Charge{{Target: algorithms.Target{Key: key, Terms: of},
+				Cell: cell}}}); err != nil {
 			return err
 		}
-		if _, err := s.Reset(ctx, algorithms.Reset{Fence: under(epoch), Target: algorithms.Target{Key: key, Terms: of}}); err != nil {
+		if _, err := s.Reset(ctx, algorithms.Reset{Fence: under(epoch),
+			Target: algorithms.Target{Key: key, Terms: of}}); err != nil {
 			return err
 		}
 	}
@@ -181,13 +204,19 @@ func recoveryOf(ctx context.Context, s *Store, shard Shard) error {
 	for _, kind := range algorithms.Kinds {
 		of := perMinute(kind, 10)
 		key := BucketKey(shard, string(kind))
-		if r := s.Recall(ctx, []algorithms.Recall{{Fence: g, Target: algorithms.Target{Key: key, Terms: of}, Peer: "us", PeerGeneration: 2}}); r[0].Err != nil {
+		if r := s.Recall(ctx,
+			[]algorithms.Recall{{Fence: g, Target: algorithms.Target{Key: key, Terms: of},
+				Peer: "us", PeerGeneration: 2}}); r[0].Err != nil {
 			return r[0].Err
 		}
-		if r := s.Book(ctx, []algorithms.Book{{Fence: g, Target: algorithms.Target{Key: key, Terms: of}, Node: "n1", Window: quantity.Cell(time.Now().UnixMicro() / of.Window), Units: 1}}); r[0].Err != nil {
+		if r := s.Book(ctx, []algorithms.Book{{Fence: g, Target: algorithms.Target{Key: key,
+			Terms: of}, Node: "n1", Window: quantity.Cell(time.Now().UnixMicro() / of.Window),
+			Units: 1}}); r[0].Err != nil {
 			return r[0].Err
 		}
-		if r := s.Restore(ctx, []algorithms.Restore{{Fence: g, Target: algorithms.Target{Key: key, Terms: of}, UnknownPeers: []string{"us"}}}); r[0].Err != nil {
+		if r := s.Restore(ctx,
+			[]algorithms.Restore{{Fence: g, Target: algorithms.Target{Key: key, Terms: of},
+				UnknownPeers: []string{"us"}}}); r[0].Err != nil {
 			return r[0].Err
 		}
 	}

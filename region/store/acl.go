@@ -4,7 +4,8 @@ import "strings"
 
 // scriptCommands are the commands that quotad's scripts call, in the words of an ACL. Each needs a
 // right of its own.
-var scriptCommands = []string{"time", "hget", "hset", "hmget", "hdel", "get", "set", "del", "pexpireat"}
+var scriptCommands = []string{"time", "hget", "hset", "hmget", "hdel", "get", "set", "del",
+	"pexpireat"}
 
 // MinimalACL is the list of rules for Redis' ACL SETUSER for the user that quotad logs in as. The
 // user also needs a password. Only a Redis Cluster is asked for its slots.

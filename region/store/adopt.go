@@ -19,11 +19,15 @@ func (s *session) Adopt(ctx context.Context, epoch string) error {
 }
 
 func (s *session) adopt(ctx context.Context, generation uint64, epoch string) error {
-	return s.each(func(_ int, shard Shard) error { return s.adoptIn(ctx, shard, generation, epoch) })
+	return s.each(func(_ int,
+		shard Shard) error {
+		return s.adoptIn(ctx, shard, generation, epoch)
+	})
 }
 
 func (s *session) adoptIn(ctx context.Context, shard Shard, generation uint64, epoch string) error {
-	switch a, err := token[algorithms.Adopt, algorithms.Adopted](ctx, s, s.timeout, shard, algorithms.Adopt{Generation: generation, Epoch: epoch}); {
+	switch a, err := token[algorithms.Adopt, algorithms.Adopted](ctx, s, s.timeout, shard,
+		algorithms.Adopt{Generation: generation, Epoch: epoch}); {
 	case err != nil:
 		return fmt.Errorf("put policy %s in force in the store: %w", epoch, err)
 	case a.OK:

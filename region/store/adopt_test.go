@@ -51,7 +51,8 @@ func TestAdoptRefused(t *testing.T) {
 				t.Errorf("%s: works under generation %d after a refusal", epoch, n)
 			}
 			for _, err := range []error{opening, owner.Adopt(t.Context(), epoch)} {
-				if !errors.Is(err, ErrOlderPolicy) || !strings.Contains(err.Error(), epoch) || !strings.Contains(err.Error(), "3-c") {
+				if !errors.Is(err, ErrOlderPolicy) || !strings.Contains(err.Error(), epoch) ||
+					!strings.Contains(err.Error(), "3-c") {
 					t.Errorf("%s: %v, want %v", epoch, err, ErrOlderPolicy)
 				}
 			}
@@ -68,7 +69,8 @@ func TestAdoptNotOpen(t *testing.T) {
 		server := kind.start(t)
 		stranger := connect(t, Options{URL: server.URL})
 		owner := node(t, server, first)
-		if err := stranger.Adopt(t.Context(), "2-b"); !errors.Is(err, ErrUnknownStore) || !strings.Contains(err.Error(), "2-b") {
+		if err := stranger.Adopt(t.Context(), "2-b"); !errors.Is(err, ErrUnknownStore) ||
+			!strings.Contains(err.Error(), "2-b") {
 			t.Errorf("before Open: %v, want %v", err, ErrUnknownStore)
 		}
 		allAre(t, owner, "k", algorithms.StatusOK)

@@ -21,14 +21,18 @@ func BenchmarkCost(b *testing.B) {
 	for _, l := range loads {
 		for _, kind := range algorithms.Kinds {
 			if l.suits(kind) {
-				b.Run(l.name+"/"+string(kind), func(b *testing.B) { t.note("us, "+l.name, kind, st.with(b).time(b, l, kind)) })
+				b.Run(l.name+"/"+string(kind),
+					func(b *testing.B) { t.note("us, "+l.name, kind, st.with(b).time(b, l, kind)) })
 			}
 		}
 	}
 	for _, s := range sizes {
 		for _, kind := range algorithms.Kinds {
 			if s.suits(kind) {
-				b.Run(s.name+"/"+string(kind), func(b *testing.B) { t.note("bytes, "+s.name, kind, st.with(b).size(b, s, kind)) })
+				b.Run(s.name+"/"+string(kind),
+					func(b *testing.B) {
+						t.note("bytes, "+s.name, kind, st.with(b).size(b, s, kind))
+					})
 			}
 		}
 	}

@@ -35,21 +35,33 @@ var logOnly = only{algorithms.SlidingWindowLog}
 
 // loads are what is measured of the scripts.
 var loads = []load{
-	{name: "bare EVALSHA", only: only{algorithms.FixedWindow}, limit: usual, calls: 200, units: 1, bring: used(1), call: bare},
+	{name: "bare EVALSHA", only: only{algorithms.FixedWindow}, limit: usual, calls: 200, units: 1,
+		bring: used(1), call: bare},
 	{name: "first", limit: usual, calls: 200, units: 1, call: admits(1)},
 	{name: "admitted", limit: usual, calls: 200, units: 1, bring: used(1), call: admits(1)},
 	{name: "denied", limit: usual, calls: 200, units: 1, bring: used(usual), call: denies(10, 1)},
-	{name: "admitted, rows of 2 cells", limit: usual, calls: 200, units: 1, bring: rows(1, false), call: admits(1)},
-	{name: "denied, rows of 2 cells", limit: usual, calls: 200, units: 1, bring: rows(usual, false), call: denies(100, 1)},
-	{name: "admitted, all rows", only: sliding, limit: usual, calls: 200, units: 1, bring: rows(1, true), call: admits(1)},
-	{name: "denied, all rows", only: sliding, limit: usual, calls: 100, units: 1, bring: rows(usual, true), call: denies(100, 1)},
-	{name: "each of 100 admitted", limit: usual, calls: 9, units: 100, bring: used(1), call: admits(100)},
-	{name: "each of 100 denied", limit: usual, calls: 9, units: 100, bring: used(usual), call: denies(10, 100)},
-	{name: "admitted after 1000", only: logOnly, limit: large, calls: 200, units: 1, bring: used(usual), call: admits(1)},
-	{name: "admitted after 10000", only: logOnly, limit: large, calls: 200, units: 1, bring: used(large / 2), call: admits(1)},
-	{name: "denied 1000 of 1000", only: logOnly, limit: usual, calls: 20, units: 1, bring: used(usual), call: denies(usual, 1)},
-	{name: "denied 10000 of 10000", only: logOnly, limit: large / 2, calls: 5, units: 1, bring: used(large / 2), call: denies(large/2, 1)},
-	{name: "refund after 10000", only: logOnly, limit: large, calls: 5, units: 1, bring: used(large / 2), call: refunds},
+	{name: "admitted, rows of 2 cells", limit: usual, calls: 200, units: 1, bring: rows(1, false),
+		call: admits(1)},
+	{name: "denied, rows of 2 cells", limit: usual, calls: 200, units: 1, bring: rows(usual, false),
+		call: denies(100, 1)},
+	{name: "admitted, all rows", only: sliding, limit: usual, calls: 200, units: 1,
+		bring: rows(1, true), call: admits(1)},
+	{name: "denied, all rows", only: sliding, limit: usual, calls: 100, units: 1,
+		bring: rows(usual, true), call: denies(100, 1)},
+	{name: "each of 100 admitted", limit: usual, calls: 9, units: 100, bring: used(1),
+		call: admits(100)},
+	{name: "each of 100 denied", limit: usual, calls: 9, units: 100, bring: used(usual),
+		call: denies(10, 100)},
+	{name: "admitted after 1000", only: logOnly, limit: large, calls: 200, units: 1,
+		bring: used(usual), call: admits(1)},
+	{name: "admitted after 10000", only: logOnly, limit: large, calls: 200, units: 1,
+		bring: used(large / 2), call: admits(1)},
+	{name: "denied 1000 of 1000", only: logOnly, limit: usual, calls: 20, units: 1,
+		bring: used(usual), call: denies(usual, 1)},
+	{name: "denied 10000 of 10000", only: logOnly, limit: large / 2, calls: 5, units: 1,
+		bring: used(large / 2), call: denies(large/2, 1)},
+	{name: "refund after 10000", only: logOnly, limit: large, calls: 5, units: 1,
+		bring: used(large / 2), call: refunds},
 	{name: "lend", limit: usual, calls: 200, units: 1, bring: moved(lends), call: lends},
 	{name: "credit", limit: usual, calls: 200, units: 1, bring: moved(credits), call: credits},
 }
@@ -84,7 +96,8 @@ func admits(requests int) func(*stage, bucket, quantity.Units) (quantity.Cell, b
 }
 
 // denies decides a number of requests of a cost that does not fit yet but later will.
-func denies(cost quantity.Units, requests int) func(*stage, bucket, quantity.Units) (quantity.Cell, bool) {
+func denies(cost quantity.Units, requests int) func(*stage, bucket, quantity.Units) (quantity.Cell,
+	bool) {
 	costs := slices.Repeat([]quantity.Units{cost}, requests)
 	return func(st *stage, on bucket, _ quantity.Units) (quantity.Cell, bool) {
 		d := st.decide(on, costs...)
@@ -95,14 +108,16 @@ func denies(cost quantity.Units, requests int) func(*stage, bucket, quantity.Uni
 // lends and credits move one unit more than the call before.
 func lends(st *stage, on bucket, n quantity.Units) (quantity.Cell, bool) {
 	cell := quantity.Cell(time.Now().UnixMicro() / on.terms.Cell)
-	g := lend(st.b, st.Store, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}, Peer: "us-east",
+	g := lend(st.b, st.Store, algorithms.Lend{Fence: under(epoch),
+		Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}, Peer: "us-east",
 		Cell: cell, Lent: n, Cap: usual})
 	return cell, g.Status == algorithms.StatusOK && g.Row.Lent == n
 }
 
 func credits(st *stage, on bucket, n quantity.Units) (quantity.Cell, bool) {
 	cell := quantity.Cell(time.Now().UnixMicro() / on.terms.Cell)
-	g := credit(st.b, st.Store, algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}, Peer: "us-east",
+	g := credit(st.b, st.Store, algorithms.Credit{Fence: under(epoch),
+		Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}, Peer: "us-east",
 		PeerGeneration: 1, Cell: cell, Lent: n, Most: usual})
 	return cell, g.Status == algorithms.StatusOK && g.Row.Borrowed == n
 }
@@ -112,8 +127,11 @@ func refunds(st *stage, on bucket, _ quantity.Units) (quantity.Cell, bool) {
 	now := quantity.StoreTime(time.Now().UnixMicro())
 	cell := quantity.Cell(int64(now) / on.terms.Cell)
 	st.named++
-	r, err := st.Refund(context.Background(), algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(Whole, strconv.Itoa(st.named)),
-		At: now, Cost: 1, Charges: []algorithms.Charge{{Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}, Cell: cell}}})
+	r, err := st.Refund(context.Background(), algorithms.Refund{Fence: under(epoch),
+		Receipt: RefundKey(Whole, strconv.Itoa(st.named)),
+		At:      now, Cost: 1,
+		Charges: []algorithms.Charge{{Target: algorithms.Target{Key: BucketKey(Whole, on.id),
+			Terms: on.terms}, Cell: cell}}})
 	if err != nil {
 		st.b.Fatal(err)
 	}
@@ -136,7 +154,8 @@ func (nothing) Parse(any) (algorithms.Decided, error) { return algorithms.Decide
 // bare runs a script that does nothing, with the arguments of a decision.
 func bare(st *stage, on bucket, _ quantity.Units) (quantity.Cell, bool) {
 	c := nothing{algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{1},
-		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}}}}}
+		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, on.id),
+			Terms: on.terms}}}}}
 	must(st.b, run[nothing, algorithms.Decided](context.Background(), st.Store, []nothing{c})[0])
 	return quantity.Cell(time.Now().UnixMicro() / on.terms.Cell), true
 }

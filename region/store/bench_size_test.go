@@ -30,11 +30,13 @@ var sizes = []size{
 func (st *stage) bytes(kind algorithms.Kind, bring func(*stage, bucket)) float64 {
 	on := st.bucket(kind, usual)
 	bring(st, on)
-	n, err := clientOf(st.Store).MemoryUsage(context.Background(), BucketKey(Whole, on.id), 0).Result()
+	n, err := clientOf(st.Store).MemoryUsage(context.Background(), BucketKey(Whole, on.id),
+		0).Result()
 	if err != nil {
 		st.b.Fatal(err)
 	}
-	if err := clientOf(st.Store).Del(context.Background(), BucketKey(Whole, on.id)).Err(); err != nil {
+	if err := clientOf(st.Store).Del(context.Background(),
+		BucketKey(Whole, on.id)).Err(); err != nil {
 		st.b.Fatal(err)
 	}
 	return float64(n)

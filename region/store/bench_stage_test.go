@@ -50,20 +50,23 @@ func perMinute(kind algorithms.Kind, limit quantity.Units) algorithms.Terms {
 // bucket names a bucket that there is not yet; its id is as long as those of a policy.
 func (st *stage) bucket(kind algorithms.Kind, limit quantity.Units) bucket {
 	st.named++
-	id := fmt.Sprintf("3:api,11:per-account,%d:%s,8:60000000,7:account,8:%08d,", len(kind), kind, st.named)
+	id := fmt.Sprintf("3:api,11:per-account,%d:%s,8:60000000,7:account,8:%08d,", len(kind), kind,
+		st.named)
 	return bucket{id, perMinute(kind, limit)}
 }
 
 // decide sends requests on one bucket as one call.
 func (st *stage) decide(on bucket, costs ...quantity.Units) algorithms.Decided {
 	return decide(st.b, st.Store, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs,
-		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}}}})
+		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, on.id),
+			Terms: on.terms}}}})
 }
 
 // singly charges the given units, each in a call of its own.
 func (st *stage) singly(on bucket, units int) {
 	c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{1},
-		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}}}}
+		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, on.id),
+			Terms: on.terms}}}}
 	for chunk := range slices.Chunk(slices.Repeat([]algorithms.Decide{c}, units), 500) {
 		for _, r := range st.Decide(context.Background(), chunk) {
 			must(st.b, r)
@@ -85,7 +88,8 @@ func (st *stage) layRows(on bucket, past bool) {
 	for cell := from; cell <= now.State.Cell+1; cell++ {
 		fmt.Fprintf(&text, "%d eu-central 0 0 40 0 0 0;%d us-east 40 0 0 0 0 0;", cell, cell)
 	}
-	if err := clientOf(st.Store).HSet(context.Background(), BucketKey(Whole, on.id), "rows", text.String()).Err(); err != nil {
+	if err := clientOf(st.Store).HSet(context.Background(), BucketKey(Whole, on.id), "rows",
+		text.String()).Err(); err != nil {
 		st.b.Fatal(err)
 	}
 	read := inspect(st.b, st.Store, on.id, on.terms)
@@ -94,14 +98,16 @@ func (st *stage) layRows(on bucket, past bool) {
 		return
 	}
 	if want := 2 * int(now.State.Cell+2-from); len(read.Rows) != want {
-		st.b.Fatalf("of %d rows laid the scripts read %d: is their field of another form now?", want, len(read.Rows))
+		st.b.Fatalf("of %d rows laid the scripts read %d: is their field of another form now?",
+			want, len(read.Rows))
 	}
 }
 
 // copied makes a copy of a bucket, over any earlier one.
 func (st *stage) copied(from bucket) bucket {
 	to := bucket{from.id + "'", from.terms}
-	if err := clientOf(st.Store).Copy(context.Background(), BucketKey(Whole, from.id), BucketKey(Whole, to.id), 0, true).Err(); err != nil {
+	if err := clientOf(st.Store).Copy(context.Background(), BucketKey(Whole, from.id),
+		BucketKey(Whole, to.id), 0, true).Err(); err != nil {
 		st.b.Fatal(err)
 	}
 	return to

@@ -31,7 +31,8 @@ func BenchmarkDecide(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if d := must(b, s.Decide(b.Context(), calls)[0]); admitted(d) != quantity.Units(requests) {
+				if d := must(b, s.Decide(b.Context(),
+					calls)[0]); admitted(d) != quantity.Units(requests) {
 					b.Fatalf("%+v", d)
 				}
 			}

@@ -34,7 +34,8 @@ func (s *subject) slice(st *stage) figures {
 		}
 		s.model = nil
 	}
-	st.b.Fatalf("%s, %s: in a hundred tries not one in which all calls ended as they should", s.name, s.kind)
+	st.b.Fatalf("%s, %s: in a hundred tries not one in which all calls ended as they should",
+		s.name, s.kind)
 	return figures{}
 }
 
@@ -65,13 +66,15 @@ func (s *subject) try(st *stage) (figures, bool) {
 
 // time measures a load on one algorithm, in turns with a fixed window.
 func (st *stage) time(b *testing.B, l load, kind algorithms.Kind) string {
-	subject, reference := &subject{load: l, kind: kind}, &subject{load: l, kind: algorithms.FixedWindow}
+	subject, reference := &subject{load: l, kind: kind},
+		&subject{load: l, kind: algorithms.FixedWindow}
 	subject.slice(st)
 	reference.slice(st)
 	var wall, script, ratio []float64
 	for b.Loop() {
 		f, r := subject.slice(st), reference.slice(st)
-		wall, script, ratio = append(wall, f.wall), append(script, f.script), append(ratio, f.script/r.script)
+		wall, script, ratio = append(wall, f.wall), append(script, f.script),
+			append(ratio, f.script/r.script)
 	}
 	b.ReportMetric(1000*median(wall), "ns/op")
 	b.ReportMetric(median(script), "script-us/op")

@@ -45,7 +45,8 @@ func TestNothingGrows(t *testing.T) {
 	s, client := node(t, server, first), fixtures.Operator(t, server)
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			of := algorithms.Terms{Kind: kind, Window: window, Cell: algorithms.CellLength(kind, window), Tick: algorithms.Tick(kind, units, window), Entitlement: units}
+			of := algorithms.Terms{Kind: kind, Window: window, Cell: algorithms.CellLength(kind,
+				window), Tick: algorithms.Tick(kind, units, window), Entitlement: units}
 			if kind.Bucket() {
 				of.Burst = units
 			}
@@ -56,7 +57,8 @@ func TestNothingGrows(t *testing.T) {
 			for i := range costs {
 				costs[i] = 1
 			}
-			key, random, admits := BucketKey(Whole, string(kind)), rand.New(rand.NewPCG(3, 4)), quantity.Units(0)
+			key, random, admits := BucketKey(Whole, string(kind)), rand.New(rand.NewPCG(3, 4)),
+				quantity.Units(0)
 			var maxFields, maxBytes [2]int // in the first windows, and later
 			for call := range calls {
 				now = now.Add(step)
@@ -65,20 +67,28 @@ func TestNothingGrows(t *testing.T) {
 				if call%2 == 0 {
 					fields, bytes := weight(t, client, key)
 					phase := min(call/(calls/4), 1) // the first quarter is three and a half windows
-					maxFields[phase], maxBytes[phase] = max(maxFields[phase], fields), max(maxBytes[phase], bytes)
+					maxFields[phase], maxBytes[phase] = max(maxFields[phase], fields),
+						max(maxBytes[phase], bytes)
 					continue
 				}
 				for _, peer := range []string{"us", "ap"} {
 					cell := d.Buckets[0].Cell + quantity.Cell(random.Int64N(2))
-					lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: key, Terms: of}, Peer: peer, Cell: cell, Lent: quantity.Units(1 + random.Int64N(3)), Cap: 20, Burst: quantity.Units(random.Int64N(3)), CapBurst: 9})
-					credit(t, s, algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: key, Terms: of}, Peer: peer, PeerGeneration: 1, Cell: cell, Lent: quantity.Units(1 + random.Int64N(3)), Most: 20, Burst: quantity.Units(random.Int64N(3)), MostBurst: 9})
+					lend(t, s, algorithms.Lend{Fence: under(epoch),
+						Target: algorithms.Target{Key: key, Terms: of}, Peer: peer, Cell: cell,
+						Lent: quantity.Units(1 + random.Int64N(3)), Cap: 20,
+						Burst: quantity.Units(random.Int64N(3)), CapBurst: 9})
+					credit(t, s, algorithms.Credit{Fence: under(epoch),
+						Target: algorithms.Target{Key: key, Terms: of}, Peer: peer,
+						PeerGeneration: 1, Cell: cell, Lent: quantity.Units(1 + random.Int64N(3)),
+						Most: 20, Burst: quantity.Units(random.Int64N(3)), MostBurst: 9})
 				}
 			}
 			if admits == 0 || admits == calls*each {
 				t.Errorf("%d of %d admitted: the test shows nothing", admits, calls*each)
 			}
 			if maxFields[1] > maxFields[0]+1 || maxBytes[1] > maxBytes[0]+maxBytes[0]/4 {
-				t.Errorf("it holds up to %d fields and %d bytes, in its first windows %d and %d", maxFields[1], maxBytes[1], maxFields[0], maxBytes[0])
+				t.Errorf("it holds up to %d fields and %d bytes, in its first windows %d and %d",
+					maxFields[1], maxBytes[1], maxFields[0], maxBytes[0])
 			}
 			if maxFields[1] > 10 || maxBytes[1] > 2000 {
 				t.Errorf("it holds up to %d fields and %d bytes", maxFields[1], maxBytes[1])
@@ -107,14 +117,16 @@ func TestTheLogIsBoundedByItsWindow(t *testing.T) {
 	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	server := fixtures.Started(t)(servers.StartDriven(func() time.Time { return now }))
 	s, client := node(t, server, first), fixtures.Operator(t, server)
-	of := algorithms.Terms{Kind: algorithms.SlidingWindowLog, Window: window, Cell: algorithms.CellLength(algorithms.SlidingWindowLog, window), Tick: 1,
+	of := algorithms.Terms{Kind: algorithms.SlidingWindowLog, Window: window,
+		Cell: algorithms.CellLength(algorithms.SlidingWindowLog, window), Tick: 1,
 		Entitlement: 1000, ClockMargin: algorithms.ClockMargin}
 	key := BucketKey(Whole, "k")
 	for _, phase := range []struct {
 		calls   int
 		every   time.Duration
 		entries int // in the window, at most
-	}{{400, 20 * time.Millisecond, 400}, {100, time.Second, 10}, {300, 25 * time.Millisecond, 310}, {1, time.Minute, 1}} {
+	}{{400, 20 * time.Millisecond, 400}, {100, time.Second, 10}, {300, 25 * time.Millisecond, 310},
+		{1, time.Minute, 1}} {
 		for range phase.calls {
 			now = now.Add(phase.every)
 			if d := decide(t, s, on("k", of, 1)); admitted(d) != 1 {
@@ -124,7 +136,8 @@ func TestTheLogIsBoundedByItsWindow(t *testing.T) {
 		fields, bytes := weight(t, client, key)
 		const entry, piece = 12, 64 * 12 // bytes
 		if bytes > 200+entry*phase.entries+piece || fields > 8+phase.entries*entry/piece+1 {
-			t.Errorf("%d decisions every %v: %d fields and %d bytes for %d entries", phase.calls, phase.every, fields, bytes, phase.entries)
+			t.Errorf("%d decisions every %v: %d fields and %d bytes for %d entries", phase.calls,
+				phase.every, fields, bytes, phase.entries)
 		}
 		all, err := client.HGetAll(t.Context(), key).Result()
 		if err != nil {
@@ -137,7 +150,8 @@ func TestTheLogIsBoundedByItsWindow(t *testing.T) {
 			}
 		}
 		if entries > phase.entries || entries == 0 {
-			t.Errorf("%d decisions every %v: %d entries are kept, %d are in the window", phase.calls, phase.every, entries, phase.entries)
+			t.Errorf("%d decisions every %v: %d entries are kept, %d are in the window",
+				phase.calls, phase.every, entries, phase.entries)
 		}
 	}
 }

@@ -15,7 +15,8 @@ func TestStartDriven(t *testing.T) {
 	now := time.UnixMicro(1_900_000_000_000_000)
 	server := fixtures.Started(t)(servers.StartDriven(func() time.Time { return now }))
 	s := node(t, server, first)
-	of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 60_000_000, Cell: 60_000_000, Tick: 1, Entitlement: 3}
+	of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: 60_000_000, Cell: 60_000_000,
+		Tick: 1, Entitlement: 3}
 	steps := []struct {
 		by    time.Duration
 		admit quantity.Units
@@ -30,9 +31,14 @@ func TestStartDriven(t *testing.T) {
 	begin := now.UnixMicro()
 	for i, step := range steps {
 		now = now.Add(step.by)
-		d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{1, 1, 1, 1}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: of}}}})
-		if d.Status != algorithms.StatusOK || d.Now != quantity.StoreTime(begin+step.now) || admitted(d) != step.admit {
-			t.Errorf("step %d: %+v at %d, want %d admitted at %d", i, d, d.Now.Add(-begin), step.admit, step.now)
+		d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true,
+			Costs: []quantity.Units{1, 1, 1, 1},
+			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, "k"),
+				Terms: of}}}})
+		if d.Status != algorithms.StatusOK || d.Now != quantity.StoreTime(begin+step.now) ||
+			admitted(d) != step.admit {
+			t.Errorf("step %d: %+v at %d, want %d admitted at %d", i, d, d.Now.Add(-begin),
+				step.admit, step.now)
 		}
 	}
 }

@@ -16,8 +16,10 @@ type nodes struct {
 func newNodes(a Address, base *redis.Options) *nodes {
 	n := &nodes{client: redis.NewClusterClient(&redis.ClusterOptions{Addrs: a.servers,
 		Username: base.Username, Password: base.Password, TLSConfig: base.TLSConfig,
-		MaxRetries: base.MaxRetries, MaxRedirects: -1, ContextTimeoutEnabled: base.ContextTimeoutEnabled,
-		DialTimeout: base.DialTimeout, ReadTimeout: base.ReadTimeout, WriteTimeout: base.WriteTimeout,
+		MaxRetries: base.MaxRetries, MaxRedirects: -1,
+		ContextTimeoutEnabled: base.ContextTimeoutEnabled,
+		DialTimeout:           base.DialTimeout, ReadTimeout: base.ReadTimeout,
+		WriteTimeout:  base.WriteTimeout,
 		DialerRetries: base.DialerRetries, DisableIdentity: base.DisableIdentity,
 		MaintNotificationsConfig: base.MaintNotificationsConfig})}
 	n.lookout = lookout{timeout: searchTimeouts * base.DialTimeout, search: n.search}

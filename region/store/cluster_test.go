@@ -32,12 +32,15 @@ func TestCluster(t *testing.T) {
 	var calls []algorithms.Decide
 	for i := range 200 {
 		shard := s.Shard(fmt.Sprint(i))
-		calls = append(calls, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{quantity.Units(i + 1)},
-			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(shard, fmt.Sprint(i)), Terms: terms(1000)}}}})
+		calls = append(calls, algorithms.Decide{Fence: under(epoch), Commit: true,
+			Costs: []quantity.Units{quantity.Units(i + 1)},
+			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(shard,
+				fmt.Sprint(i)), Terms: terms(1000)}}}})
 	}
 	for round := range 2 { // the first time the servers do not know the script
 		for i, r := range s.Decide(t.Context(), calls) {
-			if d := must(t, r); d.Status != algorithms.StatusOK || d.Buckets[0].Used != quantity.Units((round+1)*(i+1)) {
+			if d := must(t, r); d.Status != algorithms.StatusOK ||
+				d.Buckets[0].Used != quantity.Units((round+1)*(i+1)) {
 				t.Errorf("call %d: %+v", i, d)
 			}
 		}
@@ -108,7 +111,8 @@ func TestSlotMoves(t *testing.T) {
 	var shard Shard
 	var slot int
 	for _, shard = range nodes[0].Shards() { // one that the first master has
-		if slot = int(all[0].ClusterKeySlot(t.Context(), TokenKey(shard)).Val()); slot < servers.Slots/3 {
+		if slot = int(all[0].ClusterKeySlot(t.Context(),
+			TokenKey(shard)).Val()); slot < servers.Slots/3 {
 			break
 		}
 	}
@@ -178,7 +182,8 @@ func TestMasterOfAClusterDies(t *testing.T) {
 	dying := masters(t, server)[2]
 	held := map[Shard]bool{}
 	for _, shard := range s.Shards() {
-		held[shard] = int(dying.ClusterKeySlot(t.Context(), TokenKey(shard)).Val()) >= 2*servers.Slots/3
+		held[shard] = int(dying.ClusterKeySlot(t.Context(),
+			TokenKey(shard)).Val()) >= 2*servers.Slots/3
 	}
 	dying.ConfigSet(t.Context(), "cluster-require-full-coverage", "no")
 	for _, c := range masters(t, server)[:2] {

@@ -51,14 +51,16 @@ func Redis(o Options) (Parts, error) {
 		return Parts{}, err
 	}
 	if o.TLS != nil && !a.secure {
-		return Parts{}, errors.New("redis url: certificates are given for a connection without TLS; begin it with rediss, or drop them")
+		return Parts{}, errors.New(
+			"redis url: certificates are given for a connection without TLS; begin it with rediss, or drop them")
 	}
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
 	}
 	// Errors come back with each call. go-redis would also print them, bypassing the node's log.
 	redis.SetLogger(silence{})
-	return Parts{Servers: redisAt(a, o), Address: a, Shards: a.shards(), Now: o.Now, NewSecret: rand.Text, Timeout: o.Timeout}, nil
+	return Parts{Servers: redisAt(a, o), Address: a, Shards: a.shards(), Now: o.Now,
+		NewSecret: rand.Text, Timeout: o.Timeout}, nil
 }
 
 // redisAt returns the Redis servers of an address.
@@ -83,10 +85,12 @@ func (silence) Printf(context.Context, string, ...any) {}
 // clientOptions returns the options of a client of one server. go-redis must not retry, because a
 // script whose reply was lost would charge again; and it must respect deadlines.
 func clientOptions(a Address, o Options) *redis.Options {
-	opts := &redis.Options{Addr: a.servers[0], Username: a.login.user, Password: a.login.password, DB: a.database,
+	opts := &redis.Options{Addr: a.servers[0], Username: a.login.user, Password: a.login.password,
+		DB:         a.database,
 		MaxRetries: -1, ContextTimeoutEnabled: true,
 		DialTimeout: o.Timeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, DialerRetries: 1,
-		DisableIdentity: true, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}}
+		DisableIdentity:          true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}}
 	if a.secure {
 		opts.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 		if o.TLS != nil {

@@ -18,11 +18,13 @@ import (
 func TestDecidePipeline(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		s := node(t, kind.start(t), first)
-		calls := []algorithms.Decide{charge("a", 10, 1, 2), charge("b", 10, 7), charge("a", 10, 8, 3), charge("a", 10, 4), charge("b", 10, 4, 3)}
+		calls := []algorithms.Decide{charge("a", 10, 1, 2), charge("b", 10, 7),
+			charge("a", 10, 8, 3), charge("a", 10, 4), charge("b", 10, 4, 3)}
 		want := []struct {
 			used  quantity.Units
 			admit []bool
-		}{{3, []bool{true, true}}, {7, []bool{true}}, {6, []bool{false, true}}, {10, []bool{true}}, {10, []bool{false, true}}}
+		}{{3, []bool{true, true}}, {7, []bool{true}}, {6, []bool{false, true}}, {10, []bool{true}},
+			{10, []bool{false, true}}}
 		for i, r := range s.Decide(t.Context(), calls) {
 			d := must(t, r)
 			if d.Buckets[0].Used != want[i].used {
@@ -73,7 +75,9 @@ func TestDecideAllOrNothing(t *testing.T) {
 			{[]quantity.Units{1}, true, 0, 3, [2]quantity.Units{7, 0}},
 		}
 		for i, c := range steps {
-			d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: c.commit, Costs: c.costs, Buckets: []algorithms.LimitTarget{target("wide", 10), target("narrow", 3)}})
+			d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: c.commit,
+				Costs: c.costs, Buckets: []algorithms.LimitTarget{target("wide", 10),
+					target("narrow", 3)}})
 			if admitted(d) != c.admitted {
 				t.Errorf("step %d: %d admitted, want %d", i, admitted(d), c.admitted)
 			}
@@ -94,7 +98,8 @@ func TestDecideAllOrNothing(t *testing.T) {
 func TestCostsOutOfRange(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		s := node(t, kind.start(t), first)
-		for _, cost := range []quantity.Units{0, -1, math.MinInt64, algorithms.MaxUnits + 1, math.MaxInt64} {
+		for _, cost := range []quantity.Units{0, -1, math.MinInt64, algorithms.MaxUnits + 1,
+			math.MaxInt64} {
 			d := decide(t, s, charge("k", 10, 1, cost, 1))
 			if d.Status != algorithms.StatusImplausible || len(d.Answers) != 0 {
 				t.Errorf("cost %d: %+v, want %v", cost, d, algorithms.StatusImplausible)
@@ -103,7 +108,8 @@ func TestCostsOutOfRange(t *testing.T) {
 		if used := inspect(t, s, "k", terms(10)).Used; used != 0 {
 			t.Errorf("used %d by refused calls", used)
 		}
-		if d := decide(t, s, charge("k", algorithms.MaxUnits, algorithms.MaxUnits, 1)); admitted(d) != 1 || d.Buckets[0].Used != algorithms.MaxUnits {
+		if d := decide(t, s, charge("k", algorithms.MaxUnits, algorithms.MaxUnits,
+			1)); admitted(d) != 1 || d.Buckets[0].Used != algorithms.MaxUnits {
 			t.Errorf("the largest cost: %+v", d)
 		}
 	})
@@ -119,7 +125,8 @@ func TestDecideTogether(t *testing.T) {
 		for range goroutines {
 			all.Go(func() {
 				for range each / 2 {
-					for _, r := range s.Decide(context.Background(), []algorithms.Decide{charge("k", share, 1), charge("k", share, 1)}) {
+					for _, r := range s.Decide(context.Background(),
+						[]algorithms.Decide{charge("k", share, 1), charge("k", share, 1)}) {
 						if r.Err != nil {
 							t.Errorf("%+v", r)
 						}
@@ -144,21 +151,29 @@ func TestMoveRights(t *testing.T) {
 		cell := decide(t, lender, charge("k", 10, 4)).Buckets[0].Cell
 		for range 2 {
 			gave := lender.Lend(t.Context(), []algorithms.Lend{
-				{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}, Peer: "us", Cell: cell, Lent: 2, Cap: 10},
-				{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}, Peer: "us", Cell: cell, Lent: 9, Cap: 10},
+				{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, "k"),
+					Terms: terms(10)}, Peer: "us", Cell: cell, Lent: 2, Cap: 10},
+				{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, "k"),
+					Terms: terms(10)}, Peer: "us", Cell: cell, Lent: 9, Cap: 10},
 			})
-			if g := must(t, gave[1]); g.Status != algorithms.StatusOK || g.Row.Lent != 6 || g.Share != 4 || g.Used != 4 {
+			if g := must(t, gave[1]); g.Status != algorithms.StatusOK || g.Row.Lent != 6 ||
+				g.Share != 4 || g.Used != 4 {
 				t.Fatalf("lent %+v, want all of the 6 unspent", g)
 			}
 			credits := make([]algorithms.Credit, len(gave))
 			for i, g := range gave {
-				credits[i] = algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(5)}, Peer: "eu", PeerGeneration: 1, Cell: cell, Lent: must(t, g).Row.Lent, Most: 10}
+				credits[i] = algorithms.Credit{Fence: under(epoch),
+					Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(5)},
+					Peer:   "eu", PeerGeneration: 1, Cell: cell, Lent: must(t, g).Row.Lent,
+					Most: 10}
 			}
-			if c := must(t, borrower.Credit(t.Context(), credits)[1]); c.Status != algorithms.StatusOK || c.Share != 11 {
+			if c := must(t, borrower.Credit(t.Context(),
+				credits)[1]); c.Status != algorithms.StatusOK || c.Share != 11 {
 				t.Fatalf("credited %+v, want a share of 11", c)
 			}
 		}
-		if n := admitted(decide(t, lender, charge("k", 10, 1))) + admitted(decide(t, borrower, charge("k", 5, 11, 1))); n != 1 {
+		if n := admitted(decide(t, lender, charge("k", 10, 1))) +
+			admitted(decide(t, borrower, charge("k", 5, 11, 1))); n != 1 {
 			t.Errorf("%d requests admitted, want the borrower's first alone", n)
 		}
 		rows := inspect(t, borrower, "k", terms(5)).Rows
@@ -175,7 +190,8 @@ func TestClockApart(t *testing.T) {
 		server := kind.start(t)
 		s := node(t, server, first)
 		for _, by := range []time.Duration{-2 * time.Hour, 2 * time.Hour} {
-			apart := connect(t, Options{URL: server.URL, Now: func() time.Time { return time.Now().Add(by) }})
+			apart := connect(t, Options{URL: server.URL,
+				Now: func() time.Time { return time.Now().Add(by) }})
 			mustOpen(t, apart, first)
 			allAre(t, apart, "k", algorithms.StatusClock)
 		}
@@ -192,14 +208,18 @@ func TestClockApartBeginsNothing(t *testing.T) {
 		for _, by := range []time.Duration{-48 * time.Hour, 48 * time.Hour} {
 			for _, bootstrap := range []bool{true, false} {
 				server := kind.start(t)
-				apart := connect(t, Options{URL: server.URL, Now: func() time.Time { return time.Now().Add(by) }})
-				_, err := apart.Open(t.Context(), Opening{Region: "eu", Epoch: epoch, Bootstrap: bootstrap})
+				apart := connect(t, Options{URL: server.URL,
+					Now: func() time.Time { return time.Now().Add(by) }})
+				_, err := apart.Open(t.Context(), Opening{Region: "eu", Epoch: epoch,
+					Bootstrap: bootstrap})
 				if err == nil || !strings.Contains(err.Error(), "clock") {
-					t.Errorf("%v apart, bootstrap %v: %v, want an error about the clocks", by, bootstrap, err)
+					t.Errorf("%v apart, bootstrap %v: %v, want an error about the clocks", by,
+						bootstrap, err)
 				}
 				s := node(t, server, first)
 				if d := decide(t, s, charge("k", 10, 1)); admitted(d) != 1 {
-					t.Errorf("%v apart, bootstrap %v: a mate with the right time decides %+v", by, bootstrap, d)
+					t.Errorf("%v apart, bootstrap %v: a mate with the right time decides %+v", by,
+						bootstrap, d)
 				}
 			}
 		}

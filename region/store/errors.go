@@ -84,22 +84,26 @@ const (
 // faults are the errors that Redis answers with, by their first word. Unless ran is set, Redis
 // refuses the call before it runs, or at the first write of a script, before anything is changed.
 var faults = map[string]fault{
-	"NOSCRIPT":    {resend: loaded, next: "its scripts are flushed all the time: look for who calls SCRIPT FLUSH"},
+	"NOSCRIPT": {resend: loaded,
+		next: "its scripts are flushed all the time: look for who calls SCRIPT FLUSH"},
 	"MOVED":       {refresh: true, resend: elsewhere, next: nextCluster},
 	"ASK":         {resend: afterPause, next: "a slot is being moved: " + nextBusy},
 	"TRYAGAIN":    {resend: afterPause, next: "a slot is being moved: " + nextBusy},
 	"CLUSTERDOWN": {refresh: true, next: nextCluster},
 	"CROSSSLOT":   {next: "this is a mistake in quotad: report it"},
-	"READONLY":    {refresh: true, next: "it is a replica: a failover is under way, or redis.url names the wrong server"},
-	"MASTERDOWN":  {refresh: true, next: "it is a replica without a master: a failover is under way, or redis.url names the wrong server"},
-	"LOADING":     {refresh: true, next: "it reads its data after a start: " + nextBusy},
-	"BUSY":        {next: "another program's script runs there for long: SCRIPT KILL ends it; give quotad a Redis of its own"},
-	"OOM":         {next: "raise its maxmemory: under noeviction it takes no writes any more"},
-	"MISCONF":     {next: "it cannot save its data: free its disk, or set stop-writes-on-bgsave-error no"},
-	"NOREPLICAS":  {refresh: true, next: "fewer replicas follow it than min-replicas-to-write asks for"},
-	"NOAUTH":      {next: nextLogin},
-	"WRONGPASS":   {next: nextLogin},
-	"EXECABORT":   {next: "this is a mistake in quotad: report it"},
+	"READONLY": {refresh: true,
+		next: "it is a replica: a failover is under way, or redis.url names the wrong server"},
+	"MASTERDOWN": {refresh: true,
+		next: "it is a replica without a master: a failover is under way, or redis.url names the wrong server"},
+	"LOADING": {refresh: true, next: "it reads its data after a start: " + nextBusy},
+	"BUSY":    {next: "another program's script runs there for long: SCRIPT KILL ends it; give quotad a Redis of its own"},
+	"OOM":     {next: "raise its maxmemory: under noeviction it takes no writes any more"},
+	"MISCONF": {next: "it cannot save its data: free its disk, or set stop-writes-on-bgsave-error no"},
+	"NOREPLICAS": {refresh: true,
+		next: "fewer replicas follow it than min-replicas-to-write asks for"},
+	"NOAUTH":    {next: nextLogin},
+	"WRONGPASS": {next: nextLogin},
+	"EXECABORT": {next: "this is a mistake in quotad: report it"},
 	// A script may have charged other buckets before it reached the key of another type.
 	"WRONGTYPE": {ran: true, next: nextType},
 	// A missing right for one command of a script stops the script in the middle.
@@ -142,7 +146,8 @@ func faultOf(err error) fault {
 // keyDenied says whether a server refuses access to a key, not a command, to a client or inside a
 // script.
 func keyDenied(err error) bool {
-	for _, words := range []string{"permissions to access a key", "permissions to access one of the keys",
+	for _, words := range []string{"permissions to access a key",
+		"permissions to access one of the keys",
 		"can't access at least one of the keys"} {
 		if strings.Contains(err.Error(), words) {
 			return true

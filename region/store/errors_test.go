@@ -26,7 +26,10 @@ type provoked struct {
 
 // set returns a bring that changes a setting of the server.
 func set(name, value string) func(*testing.T, *redis.Client) {
-	return func(t *testing.T, c *redis.Client) { did(t, c.ConfigSet(t.Context(), name, value).Err()) }
+	return func(t *testing.T,
+		c *redis.Client) {
+		did(t, c.ConfigSet(t.Context(), name, value).Err())
+	}
 }
 
 func did(t testing.TB, errs ...error) {
@@ -46,7 +49,8 @@ var provocations = map[string]provoked{
 		did(t, c.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
 	}},
 	"MASTERDOWN": {next: "a failover is under way", bring: func(t *testing.T, c *redis.Client) {
-		did(t, c.ConfigSet(t.Context(), "replica-serve-stale-data", "no").Err(), c.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
+		did(t, c.ConfigSet(t.Context(), "replica-serve-stale-data", "no").Err(),
+			c.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
 	}},
 	"OOM":        {next: "raise its maxmemory", bring: set("maxmemory", "1")},
 	"NOREPLICAS": {next: "min-replicas-to-write", bring: set("min-replicas-to-write", "1")},
@@ -119,7 +123,8 @@ func wantError(t *testing.T, r Result[algorithms.Decided], word, server string, 
 	if !errors.As(r.Err, &e) {
 		t.Fatalf("%+v, want an Error", r)
 	}
-	said := strings.Contains(e.Err.Error(), word) || word == "NOAUTH" && strings.Contains(e.Err.Error(), "unauthenticated")
+	said := strings.Contains(e.Err.Error(), word) || word == "NOAUTH" &&
+		strings.Contains(e.Err.Error(), "unauthenticated")
 	if e.Kind != word || e.Ran != p.ran || e.Server != server || !said {
 		t.Errorf("%+v, want %s of %s, ran: %v", e, word, server, p.ran)
 	}
@@ -147,20 +152,27 @@ func TestErrorsOfACluster(t *testing.T) {
 		return s
 	}
 	call := []algorithms.Decide{charge("k", 10, 1)}
-	wantError(t, at(other).Decide(t.Context(), call)[0], "MOVED", other.Options().Addr, provoked{next: "CLUSTER INFO"})
+	wantError(t, at(other).Decide(t.Context(), call)[0], "MOVED", other.Options().Addr,
+		provoked{next: "CLUSTER INFO"})
 
 	s := connect(t, Options{URL: "redis://" + holds.Options().Addr})
 	mustOpen(t, s, first)
-	crossing := Call{Shard: Whole, Op: &Op[algorithms.Decide, algorithms.Decided]{Call: charge("k", 10, 1), keys: []string{"{other}"}}}
-	wantError(t, Result[algorithms.Decided]{Err: s.servers.Exec(t.Context(), []Call{crossing})[0].Err}, "CROSSSLOT", holds.Options().Addr, provoked{next: "report it"})
+	crossing := Call{Shard: Whole, Op: &Op[algorithms.Decide, algorithms.Decided]{Call: charge("k",
+		10, 1), keys: []string{"{other}"}}}
+	wantError(t, Result[algorithms.Decided]{Err: s.servers.Exec(t.Context(),
+		[]Call{crossing})[0].Err}, "CROSSSLOT", holds.Options().Addr, provoked{next: "report it"})
 
-	did(t, holds.Do(t.Context(), "CLUSTER", "SETSLOT", slot, "MIGRATING", other.Do(t.Context(), "CLUSTER", "MYID").Val()).Err())
-	wantError(t, s.Decide(t.Context(), call)[0], "TRYAGAIN", holds.Options().Addr, provoked{next: "a slot is being moved"})
+	did(t, holds.Do(t.Context(), "CLUSTER", "SETSLOT", slot, "MIGRATING",
+		other.Do(t.Context(), "CLUSTER", "MYID").Val()).Err())
+	wantError(t, s.Decide(t.Context(), call)[0], "TRYAGAIN", holds.Options().Addr,
+		provoked{next: "a slot is being moved"})
 	did(t, holds.Del(t.Context(), TokenKey(Whole)).Err())
-	wantError(t, s.Decide(t.Context(), call)[0], "ASK", holds.Options().Addr, provoked{next: "a slot is being moved"})
+	wantError(t, s.Decide(t.Context(), call)[0], "ASK", holds.Options().Addr,
+		provoked{next: "a slot is being moved"})
 
 	did(t, holds.ClusterDelSlots(t.Context(), slot).Err())
-	wantError(t, s.Decide(t.Context(), call)[0], "CLUSTERDOWN", holds.Options().Addr, provoked{next: "every slot needs a master"})
+	wantError(t, s.Decide(t.Context(), call)[0], "CLUSTERDOWN", holds.Options().Addr,
+		provoked{next: "every slot needs a master"})
 }
 
 // failing makes an embedded server answer everything in some pipelines with an error.
@@ -192,9 +204,10 @@ func TestResending(t *testing.T) {
 		again bool
 		ran   bool
 	}{
-		"MOVED":      {text: "MOVED 1 127.0.0.1:1", again: true},
-		"ASK":        {text: "ASK 1 127.0.0.1:1", again: true},
-		"TRYAGAIN":   {text: "TRYAGAIN Multiple keys request during rehashing of slot", again: true},
+		"MOVED": {text: "MOVED 1 127.0.0.1:1", again: true},
+		"ASK":   {text: "ASK 1 127.0.0.1:1", again: true},
+		"TRYAGAIN": {text: "TRYAGAIN Multiple keys request during rehashing of slot",
+			again: true},
 		"LOADING":    {text: "LOADING Redis is loading the dataset in memory"},
 		"MISCONF":    {text: "MISCONF Redis is configured to save RDB snapshots"},
 		"EXECABORT":  {text: "EXECABORT Transaction discarded because of previous errors."},
@@ -219,7 +232,8 @@ func TestResending(t *testing.T) {
 				switch {
 				case served && (r.Err != nil || admitted(r.Value) != 1):
 					t.Errorf("after %d errors: %+v", fails, r)
-				case !served && (!errors.As(r.Err, &e) || e.Ran != c.ran || e.Next == "" || !strings.Contains(r.Err.Error(), c.text)):
+				case !served && (!errors.As(r.Err, &e) || e.Ran != c.ran || e.Next == "" ||
+					!strings.Contains(r.Err.Error(), c.text)):
 					t.Errorf("after %d errors: %+v", fails, r)
 				}
 				if most := map[bool]int{false: 1, true: 2}[c.again && fails > 0]; f.sent != most {
@@ -239,11 +253,14 @@ func TestResending(t *testing.T) {
 
 // TestNobodyThere: a call for which no connection came about has not run.
 func TestNobodyThere(t *testing.T) {
-	for _, url := range []string{"redis://127.0.0.1:1", "redis+sentinel://127.0.0.1:1/m", "redis+cluster://127.0.0.1:1"} {
+	for _, url := range []string{"redis://127.0.0.1:1", "redis+sentinel://127.0.0.1:1/m",
+		"redis+cluster://127.0.0.1:1"} {
 		var e *Error
 		s := connect(t, Options{URL: url})
 		c := chargeIn(s.Shards()[0], "k")
-		if r := s.Decide(t.Context(), []algorithms.Decide{c})[0]; !errors.As(r.Err, &e) || e.Ran || !strings.Contains(e.Error(), "127.0.0.1:1") || !strings.Contains(e.Error(), "redis.url") {
+		if r := s.Decide(t.Context(), []algorithms.Decide{c})[0]; !errors.As(r.Err, &e) || e.Ran ||
+			!strings.Contains(e.Error(), "127.0.0.1:1") ||
+			!strings.Contains(e.Error(), "redis.url") {
 			t.Errorf("%s: %v, ran: %v", url, r.Err, e != nil && e.Ran)
 		}
 	}
@@ -256,7 +273,8 @@ func TestAWrongPassword(t *testing.T) {
 	calls := func(t *testing.T, err error, kind string) {
 		t.Helper()
 		var e *Error
-		if !errors.As(err, &e) || e.Kind != kind || e.Ran || !strings.Contains(err.Error(), nextLogin) {
+		if !errors.As(err, &e) || e.Kind != kind || e.Ran || !strings.Contains(err.Error(),
+			nextLogin) {
 			t.Errorf("%v: want an error of kind %s that says what to give", err, kind)
 		}
 	}
@@ -272,7 +290,8 @@ func TestAWrongPassword(t *testing.T) {
 		mustOpen(t, s, first)
 		did(t, admin.ConfigSet(t.Context(), "requirepass", "horse").Err())
 		calls(t, open(t, server.URL), "NOAUTH")
-		for _, login := range []string{":wrong@", "default:wrong@", "node:wrong@", "nobody:horse@"} {
+		for _, login := range []string{":wrong@", "default:wrong@", "node:wrong@",
+			"nobody:horse@"} {
 			calls(t, open(t, at(server.URL, login)), "WRONGPASS")
 		}
 		did(t, admin.Do(t.Context(), "ACL", "SETUSER", "node", "resetpass", ">camel").Err())
@@ -289,7 +308,8 @@ func TestAWrongPassword(t *testing.T) {
 	})
 	t.Run("behind Sentinels", func(t *testing.T) {
 		url, master, _ := watched(t)
-		did(t, fixtures.Operator(t, master).Do(t.Context(), "ACL", "SETUSER", "node", "on", ">horse", "~*", "+@all").Err())
+		did(t, fixtures.Operator(t, master).Do(t.Context(), "ACL", "SETUSER", "node", "on",
+			">horse", "~*", "+@all").Err())
 		calls(t, open(t, at(url, "node:wrong@")), "WRONGPASS")
 	})
 }

@@ -23,7 +23,8 @@ func TestKeysEndByTheMark(t *testing.T) {
 	s := connect(t, Options{URL: d.URL(), Now: func() time.Time { return now }})
 	mustOpen(t, s, first)
 	at := func(moment time.Time) { now = moment; d.Set(moment) }
-	of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: window.Microseconds(), Cell: window.Microseconds(), Tick: 1, Entitlement: 10}
+	of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: window.Microseconds(),
+		Cell: window.Microseconds(), Tick: 1, Entitlement: 10}
 	key, once, receipt := BucketKey(Whole, "k"), OnceKey(Whole, "once"), RefundKey(Whole, "r")
 
 	at(begin.Add(step))
@@ -46,10 +47,12 @@ func TestKeysEndByTheMark(t *testing.T) {
 			t.Fatalf("%v later the refund is forgotten, and can be had once more", after)
 		}
 	}
-	at(begin.Add(step + 2*window + time.Duration(algorithms.KeySlack)*time.Microsecond + time.Millisecond))
+	at(begin.Add(step + 2*window + time.Duration(algorithms.KeySlack)*time.Microsecond +
+		time.Millisecond))
 	for _, k := range []string{key, once, receipt} {
 		if d.Expire(); d.Holds(k) {
-			t.Errorf("%s outlives its use by more than %v", k, time.Duration(algorithms.KeySlack)*time.Microsecond)
+			t.Errorf("%s outlives its use by more than %v", k,
+				time.Duration(algorithms.KeySlack)*time.Microsecond)
 		}
 	}
 }

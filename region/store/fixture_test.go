@@ -20,7 +20,8 @@ import (
 // A pool whose server is gone tries to reach it once a second, and only then sees that it was
 // closed.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
 // server is one of the two kinds of Redis that everything here is tested on.
@@ -33,7 +34,9 @@ type server struct {
 
 var kinds = map[string]server{
 	"embedded": {
-		start: func(t *testing.T) *servers.Server { return fixtures.Started(t)(servers.StartEmbedded(t.Context())) },
+		start: func(t *testing.T) *servers.Server {
+			return fixtures.Started(t)(servers.StartEmbedded(t.Context()))
+		},
 		startAt: func(t *testing.T, address string) *servers.Server {
 			return fixtures.Started(t)(servers.StartEmbeddedAt(address, ""))
 		},
@@ -53,7 +56,8 @@ var kinds = map[string]server{
 		},
 		protected: func(t *testing.T, password string) *servers.Server {
 			s := fixtures.Process(t)
-			if err := fixtures.Operator(t, s).ConfigSet(t.Context(), "requirepass", password).Err(); err != nil {
+			if err := fixtures.Operator(t, s).ConfigSet(t.Context(), "requirepass",
+				password).Err(); err != nil {
 				t.Fatal(err)
 			}
 			return s
@@ -119,11 +123,13 @@ func (o Opened) took(generation uint64) bool { return o.Generation == generation
 const long = int64(1) << 50
 
 func terms(entitlement quantity.Units) algorithms.Terms {
-	return algorithms.Terms{Kind: algorithms.FixedWindow, Window: long, Cell: long, Tick: 1, Entitlement: entitlement}
+	return algorithms.Terms{Kind: algorithms.FixedWindow, Window: long, Cell: long, Tick: 1,
+		Entitlement: entitlement}
 }
 
 func target(id string, entitlement quantity.Units) algorithms.LimitTarget {
-	return algorithms.LimitTarget{Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(entitlement)}}
+	return algorithms.LimitTarget{Target: algorithms.Target{Key: BucketKey(Whole, id),
+		Terms: terms(entitlement)}}
 }
 
 // under is the guard of a call: the store fills in the rest.
@@ -131,7 +137,8 @@ func under(epoch string) algorithms.Fence { return algorithms.Fence{Epoch: epoch
 
 // charge is a call that charges costs to one bucket.
 func charge(id string, entitlement quantity.Units, costs ...quantity.Units) algorithms.Decide {
-	return algorithms.Decide{Fence: under(epoch), Commit: true, Buckets: []algorithms.LimitTarget{target(id, entitlement)}, Costs: costs}
+	return algorithms.Decide{Fence: under(epoch), Commit: true,
+		Buckets: []algorithms.LimitTarget{target(id, entitlement)}, Costs: costs}
 }
 
 // decide runs one call, which must reach the store.
@@ -160,7 +167,8 @@ func credit(t testing.TB, s *Store, c algorithms.Credit) algorithms.Credited {
 
 func inspect(t testing.TB, s *Store, id string, of algorithms.Terms) algorithms.Inspected {
 	t.Helper()
-	r, err := s.Inspect(context.Background(), algorithms.Inspect{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}})
+	r, err := s.Inspect(context.Background(), algorithms.Inspect{Fence: under(epoch),
+		Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}})
 	if !Answered(err) {
 		t.Fatal(err)
 	}
@@ -197,15 +205,20 @@ func allUnder(t testing.TB, s *Store, epoch, id string, want algorithms.Status) 
 	cell := quantity.Cell(time.Now().UnixMicro() / long)
 	c := charge(id, 10, 1)
 	c.Fence = under(epoch)
-	read, err := s.Inspect(context.Background(), algorithms.Inspect{Fence: c.Fence, Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)}})
+	read, err := s.Inspect(context.Background(), algorithms.Inspect{Fence: c.Fence,
+		Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)}})
 	if !Answered(err) {
 		t.Fatal(err)
 	}
 	for call, status := range map[string]algorithms.Status{
 		"inspect": read.Status,
 		"decide":  decide(t, s, c).Status,
-		"lend":    lend(t, s, algorithms.Lend{Fence: c.Fence, Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)}, Peer: "us", Cell: cell, Lent: 1, Cap: 10}).Status,
-		"credit":  credit(t, s, algorithms.Credit{Fence: c.Fence, Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)}, Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10}).Status,
+		"lend": lend(t, s, algorithms.Lend{Fence: c.Fence,
+			Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)}, Peer: "us",
+			Cell: cell, Lent: 1, Cap: 10}).Status,
+		"credit": credit(t, s, algorithms.Credit{Fence: c.Fence,
+			Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)}, Peer: "us",
+			PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10}).Status,
 	} {
 		if status != want {
 			t.Errorf("%s: %v, want %v", call, status, want)

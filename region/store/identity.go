@@ -16,9 +16,10 @@ type standing struct {
 	generation uint64
 	node       string
 	secret     string
-	replids    map[Shard]string             // master_replid of each shard's server; empty: the server has none
-	begun      map[Shard]quantity.StoreTime // store time at which each shard's generation began
-	lostAt     map[Shard]quantity.StoreTime // store time at which each shard last lost data, 0: never
+	// master_replid of each shard's server; empty: the server has none
+	replids map[Shard]string
+	begun   map[Shard]quantity.StoreTime // store time at which each shard's generation began
+	lostAt  map[Shard]quantity.StoreTime // store time at which each shard last lost data, 0: never
 }
 
 // counts says whether an answer about a shard counts, given that its server holds the data
@@ -47,7 +48,8 @@ func replid(info *redis.StringCmd) (string, error) {
 	if id := infoField(text, "master_replid"); id != "" {
 		return id, nil
 	}
-	return "", errors.New("read which data it holds: INFO replication names no master_replid; use Redis 7.0 or later")
+	return "", errors.New(
+		"read which data it holds: INFO replication names no master_replid; use Redis 7.0 or later")
 }
 
 // notSupported says whether an error is how the embedded Redis answers a section of INFO that it

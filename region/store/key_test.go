@@ -13,8 +13,10 @@ import (
 
 // awkward are bucket ids that a careless key, pattern or protocol would mix up.
 var awkward = []string{
-	"", "a", "a ", "A", "{", "}", "{}", "{a}", "a{b", "a}b", "}{", "a\x00", "a\x00b", "\x00", "a\r\nb", "\r\n", "a\nb",
-	"*", "a*", "?", "[a]", "$1", "token", "b:a", ":", "1:a:1:b", "\xff\xfe", "a\xc3", "\xc3\xa9", "e\u0301", "'\"\\",
+	"", "a", "a ", "A", "{", "}", "{}", "{a}", "a{b", "a}b", "}{", "a\x00", "a\x00b", "\x00",
+	"a\r\nb", "\r\n", "a\nb",
+	"*", "a*", "?", "[a]", "$1", "token", "b:a", ":", "1:a:1:b", "\xff\xfe", "a\xc3", "\xc3\xa9",
+	"e\u0301", "'\"\\",
 	strings.Repeat("x", 4096), strings.Repeat("x", 4095) + "y",
 }
 
@@ -26,17 +28,21 @@ func TestAwkwardKeys(t *testing.T) {
 		cell := decide(t, s, charge("a", 1000)).Buckets[0].Cell
 		for i, id := range awkward {
 			n := quantity.Units(i + 1)
-			if d := decide(t, s, charge(id, 1000, n)); d.Status != algorithms.StatusOK || admitted(d) != 1 || d.Buckets[0].Used != n {
+			if d := decide(t, s, charge(id, 1000, n)); d.Status != algorithms.StatusOK ||
+				admitted(d) != 1 || d.Buckets[0].Used != n {
 				t.Errorf("id %.20q: %+v, want %d used", id, d, n)
 			}
-			if g := lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(1000)}, Peer: "us", Cell: cell, Lent: 2 * n, Cap: 1000}); g.Row.Lent != 2*n {
+			if g := lend(t, s, algorithms.Lend{Fence: under(epoch),
+				Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(1000)},
+				Peer:   "us", Cell: cell, Lent: 2 * n, Cap: 1000}); g.Row.Lent != 2*n {
 				t.Errorf("id %.20q: lent %+v, want %d", id, g, 2*n)
 			}
 		}
 		want := []string{TokenKey(Whole)}
 		for i, id := range awkward {
 			n := quantity.Units(i + 1)
-			if got := inspect(t, s, id, terms(1000)); got.Used != n || len(got.Rows) != 1 || got.Rows[0].Lent != 2*n {
+			if got := inspect(t, s, id, terms(1000)); got.Used != n || len(got.Rows) != 1 ||
+				got.Rows[0].Lent != 2*n {
 				t.Errorf("id %.20q: %+v, want %d used", id, got, n)
 			}
 			want = append(want, BucketKey(Whole, id))
@@ -62,15 +68,22 @@ func TestAwkwardKeys(t *testing.T) {
 // whichever call wrote it first; the token lasts for ever.
 func TestKeysOutliveTheirUse(t *testing.T) {
 	const slack = algorithms.KeySlack / 1000 // milliseconds
-	writes := map[string]func(t *testing.T, s *Store, key string, of algorithms.Terms, cell quantity.Cell){
+	writes := map[string]func(t *testing.T, s *Store, key string, of algorithms.Terms,
+		cell quantity.Cell){
 		"decide": func(t *testing.T, s *Store, key string, of algorithms.Terms, _ quantity.Cell) {
-			decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{1}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key, Terms: of}}}})
+			decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true,
+				Costs: []quantity.Units{1},
+				Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: key,
+					Terms: of}}}})
 		},
 		"lend": func(t *testing.T, s *Store, key string, of algorithms.Terms, cell quantity.Cell) {
-			lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: key, Terms: of}, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 1})
+			lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: key,
+				Terms: of}, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 1})
 		},
-		"credit": func(t *testing.T, s *Store, key string, of algorithms.Terms, cell quantity.Cell) {
-			credit(t, s, algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: key, Terms: of}, Peer: "us", PeerGeneration: 1, Cell: cell + 1, Lent: 1, Most: 10})
+		"credit": func(t *testing.T, s *Store, key string, of algorithms.Terms,
+			cell quantity.Cell) {
+			credit(t, s, algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: key,
+				Terms: of}, Peer: "us", PeerGeneration: 1, Cell: cell + 1, Lent: 1, Most: 10})
 		},
 	}
 	onBoth(t, func(t *testing.T, kind server) {
@@ -78,7 +91,8 @@ func TestKeysOutliveTheirUse(t *testing.T) {
 		s, client := node(t, server, first), fixtures.Operator(t, server)
 		for name, write := range writes {
 			for _, window := range []int64{60_000_000, 3_600_000_000, 30 * 86_400_000_000} {
-				of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: window, Cell: window, Tick: 1, Entitlement: 10}
+				of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: window, Cell: window,
+					Tick: 1, Entitlement: 10}
 				id := name + strconv.FormatInt(window, 10)
 				before := inspect(t, s, id, of)
 				write(t, s, BucketKey(Whole, id), of, before.Cell)
@@ -88,10 +102,12 @@ func TestKeysOutliveTheirUse(t *testing.T) {
 				// still. A second is allowed for the server's clock moving on inside the script.
 				end := (before.Cell+2).OpensAt(window)/1000 + slack
 				if now.Add(left) < end-1000 {
-					t.Errorf("%s, window %d: the key ends at %d, want %d or later", name, window, now.Add(left), end)
+					t.Errorf("%s, window %d: the key ends at %d, want %d or later", name, window,
+						now.Add(left), end)
 				}
 				if most := 2*window/1000 + slack + 1; left > most {
-					t.Errorf("%s, window %d: the key lasts %d ms, want at most %d", name, window, left, most)
+					t.Errorf("%s, window %d: the key lasts %d ms, want at most %d", name, window,
+						left, most)
 				}
 			}
 		}

@@ -20,7 +20,8 @@ func termsOf(kind algorithms.Kind) algorithms.Terms {
 	if kind.Bucket() {
 		window, burst = 30*24*hourLong, 25
 	}
-	t := algorithms.Terms{Kind: kind, Window: window, Cell: algorithms.CellLength(kind, window), Tick: algorithms.Tick(kind, 25, window),
+	t := algorithms.Terms{Kind: kind, Window: window, Cell: algorithms.CellLength(kind, window),
+		Tick:        algorithms.Tick(kind, 25, window),
 		Entitlement: 10, Burst: burst}
 	if kind.Sliding() {
 		t.ClockMargin = algorithms.ClockMargin
@@ -39,7 +40,8 @@ func weighsUntil(t algorithms.Terms, at quantity.StoreTime) quantity.StoreTime {
 	case algorithms.SlidingWindowLog:
 		return at.Add(t.Window)
 	}
-	return quantity.StoreTime(int64(at) + int64(quantity.Units(t.Window)*t.Burst/t.Entitlement)) // an empty bucket is full, or a full queue empty
+	// an empty bucket is full, or a full queue empty
+	return quantity.StoreTime(int64(at) + int64(quantity.Units(t.Window)*t.Burst/t.Entitlement))
 }
 
 // refundableUntil returns until when a charge can be refunded: as long as it matters, but for a
@@ -53,14 +55,20 @@ func refundableUntil(t algorithms.Terms, at quantity.StoreTime) quantity.StoreTi
 
 // on is a call that decides costs on one bucket of any kind.
 func on(id string, of algorithms.Terms, costs ...quantity.Units) algorithms.Decide {
-	return algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}}}}
+	return algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs,
+		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, id),
+			Terms: of}}}}
 }
 
 // refundOf is a call that takes back what one decision charged.
-func refundOf(receipt string, d algorithms.Decided, cost quantity.Units, charged ...algorithms.LimitTarget) algorithms.Refund {
-	c := algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(Whole, receipt), Once: OnceKey(Whole, "none"), At: d.Now, Cost: cost}
+func refundOf(receipt string, d algorithms.Decided, cost quantity.Units,
+	charged ...algorithms.LimitTarget) algorithms.Refund {
+	c := algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(Whole, receipt),
+		Once: OnceKey(Whole, "none"), At: d.Now, Cost: cost}
 	for i, b := range charged {
-		c.Charges = append(c.Charges, algorithms.Charge{Target: algorithms.Target{Key: b.Key, Terms: b.Terms}, Cell: d.Buckets[i].Cell})
+		c.Charges = append(c.Charges,
+			algorithms.Charge{Target: algorithms.Target{Key: b.Key, Terms: b.Terms},
+				Cell: d.Buckets[i].Cell})
 	}
 	return c
 }
@@ -76,7 +84,8 @@ func refund(t testing.TB, s *Store, c algorithms.Refund) algorithms.Refunded {
 
 func reset(t testing.TB, s *Store, id string, of algorithms.Terms) algorithms.Cleared {
 	t.Helper()
-	r, err := s.Reset(t.Context(), algorithms.Reset{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}})
+	r, err := s.Reset(t.Context(), algorithms.Reset{Fence: under(epoch),
+		Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}})
 	if !Answered(err) {
 		t.Fatal(err)
 	}
@@ -99,7 +108,8 @@ func between(t testing.TB, what string, ends, least, most quantity.StoreTime) {
 	t.Helper()
 	const second = 1_000_000
 	if ends < least-second || ends > most+second {
-		t.Errorf("%s ends at %v, want %v to %v", what, time.UnixMicro(int64(ends)), time.UnixMicro(int64(least)), time.UnixMicro(int64(most)))
+		t.Errorf("%s ends at %v, want %v to %v", what, time.UnixMicro(int64(ends)),
+			time.UnixMicro(int64(least)), time.UnixMicro(int64(most)))
 	}
 }
 
@@ -111,17 +121,25 @@ const (
 // TestTTLOfEachKind: whichever call writes a bucket first, its hash lasts a second longer than
 // anything in it can matter, and not for ever.
 func TestTTLOfEachKind(t *testing.T) {
-	writes := map[string]func(t *testing.T, s *Store, id string, of algorithms.Terms, cell quantity.Cell){
+	writes := map[string]func(t *testing.T, s *Store, id string, of algorithms.Terms,
+		cell quantity.Cell){
 		"decide": func(t *testing.T, s *Store, id string, of algorithms.Terms, _ quantity.Cell) {
 			decide(t, s, on(id, of, 10))
 		},
 		"lend": func(t *testing.T, s *Store, id string, of algorithms.Terms, cell quantity.Cell) {
-			lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 10})
+			lend(t, s, algorithms.Lend{Fence: under(epoch),
+				Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}, Peer: "us",
+				Cell: cell + 1, Lent: 1, Cap: 10})
 		},
 		"credit": func(t *testing.T, s *Store, id string, of algorithms.Terms, cell quantity.Cell) {
-			credit(t, s, algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}, Peer: "us", PeerGeneration: 1, Cell: cell + 1, Lent: 1, Most: 10})
+			credit(t, s, algorithms.Credit{Fence: under(epoch),
+				Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}, Peer: "us",
+				PeerGeneration: 1, Cell: cell + 1, Lent: 1, Most: 10})
 		},
-		"reset": func(t *testing.T, s *Store, id string, of algorithms.Terms, _ quantity.Cell) { reset(t, s, id, of) },
+		"reset": func(t *testing.T, s *Store, id string, of algorithms.Terms,
+			_ quantity.Cell) {
+			reset(t, s, id, of)
+		},
 	}
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -136,9 +154,12 @@ func TestTTLOfEachKind(t *testing.T) {
 				if before.Cell != after.Cell && (name == "lend" || name == "credit") {
 					continue // the cell they wrote has come meanwhile: they may have been refused
 				}
-				least := max(weighsUntil(of, before.Now), of.Weighs(before.Cell+1)) + algorithms.KeySlack
-				most := (max(weighsUntil(of, after.Now), of.Weighs(after.Cell+1)) + algorithms.KeySlack).Add(2 * of.Cell).Add(of.ClockMargin)
-				between(t, fmt.Sprint(k, ", ", name), endsAt(t, client, BucketKey(Whole, id)), least, most)
+				least := max(weighsUntil(of, before.Now), of.Weighs(before.Cell+1)) +
+					algorithms.KeySlack
+				most := (max(weighsUntil(of, after.Now), of.Weighs(after.Cell+1)) +
+					algorithms.KeySlack).Add(2 * of.Cell).Add(of.ClockMargin)
+				between(t, fmt.Sprint(k, ", ", name), endsAt(t, client, BucketKey(Whole, id)),
+					least, most)
 			}
 		}
 	})
@@ -161,22 +182,26 @@ func TestRefundOnBoth(t *testing.T) {
 			}
 			c := refundOf(receipt, d, 4, on(id, of).Buckets...)
 			first := refund(t, s, c)
-			if first.Status != algorithms.StatusOK || first.Repeated || len(first.Charges) != 1 || first.Charges[0] != want {
+			if first.Status != algorithms.StatusOK || first.Repeated || len(first.Charges) != 1 ||
+				first.Charges[0] != want {
 				t.Errorf("%s: %+v, want %+v", k, first, want)
 			}
 			if err := client.ScriptFlush(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
-			if again := refund(t, s, c); !again.Repeated || again.Now != first.Now || again.Charges[0] != want {
+			if again := refund(t, s, c); !again.Repeated || again.Now != first.Now ||
+				again.Charges[0] != want {
 				t.Errorf("%s, again: %+v, want %+v", k, again, first)
 			}
 			if got := inspect(t, s, id, of).Used; got != 4-want.Units {
 				t.Errorf("%s: %d used", k, got)
 			}
 			least := refundableUntil(of, d.Now) + algorithms.KeySlack
-			between(t, "the memory of a refund of "+string(k), endsAt(t, client, RefundKey(Whole, receipt)), least, least.Add(of.Window))
+			between(t, "the memory of a refund of "+string(k),
+				endsAt(t, client, RefundKey(Whole, receipt)), least, least.Add(of.Window))
 			least = weighsUntil(of, d.Now) + algorithms.KeySlack
-			between(t, "the hash of "+string(k), endsAt(t, client, BucketKey(Whole, id)), least, least.Add(3*of.Window))
+			between(t, "the hash of "+string(k), endsAt(t, client, BucketKey(Whole, id)), least,
+				least.Add(3*of.Window))
 		}
 		holds(t, client, keys...)
 	})
@@ -212,15 +237,19 @@ func TestRefundOfSeveralBuckets(t *testing.T) {
 		s, client := node(t, server, first), fixtures.Operator(t, server)
 		all := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{3}}
 		for _, k := range algorithms.Kinds {
-			all.Buckets = append(all.Buckets, algorithms.LimitTarget{Target: algorithms.Target{Key: BucketKey(Whole, string(k)), Terms: termsOf(k)}})
+			all.Buckets = append(all.Buckets,
+				algorithms.LimitTarget{Target: algorithms.Target{Key: BucketKey(Whole, string(k)),
+					Terms: termsOf(k)}})
 		}
 		d := decide(t, s, all)
 		c := refundOf("all", d, 3, all.Buckets...)
 		c.Charges[0].Cell -= 1 // a cell that is over
-		want := []algorithms.Back{{Refusal: algorithms.NoLongerWeighs}, {Units: 3}, {Units: 3}, {Units: 3}, {Refusal: algorithms.TurnPromised}}
+		want := []algorithms.Back{{Refusal: algorithms.NoLongerWeighs}, {Units: 3}, {Units: 3},
+			{Units: 3}, {Refusal: algorithms.TurnPromised}}
 		for _, repeated := range []bool{false, true} {
 			got := refund(t, s, c)
-			if got.Status != algorithms.StatusOK || got.Repeated != repeated || fmt.Sprint(got.Charges) != fmt.Sprint(want) {
+			if got.Status != algorithms.StatusOK || got.Repeated != repeated ||
+				fmt.Sprint(got.Charges) != fmt.Sprint(want) {
 				t.Errorf("%+v, want %+v, repeated %v", got, want, repeated)
 			}
 		}
@@ -229,8 +258,10 @@ func TestRefundOfSeveralBuckets(t *testing.T) {
 				t.Errorf("%s: %d used", k, got)
 			}
 		}
-		least := refundableUntil(termsOf(algorithms.SlidingWindowCounter), d.Now) + algorithms.KeySlack
-		between(t, "the memory of a refund", endsAt(t, client, RefundKey(Whole, "all")), least, least.Add(2*long))
+		least := refundableUntil(termsOf(algorithms.SlidingWindowCounter), d.Now) +
+			algorithms.KeySlack
+		between(t, "the memory of a refund", endsAt(t, client, RefundKey(Whole, "all")), least,
+			least.Add(2*long))
 	})
 }
 
@@ -258,7 +289,8 @@ func TestRefundAndResetAreGuarded(t *testing.T) {
 		if got := inspect(t, s, "k", of).Used; got != 4 {
 			t.Errorf("%d used after refusals", got)
 		}
-		if got := reset(t, s, "k", of); got.Status != algorithms.StatusOK || got.Used != 4 || got.Free != 6 {
+		if got := reset(t, s, "k", of); got.Status != algorithms.StatusOK || got.Used != 4 ||
+			got.Free != 6 {
 			t.Errorf("reset: %+v", got)
 		}
 		if got := refund(t, s, c); got.Charges[0].Units != 0 {

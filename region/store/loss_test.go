@@ -21,7 +21,8 @@ func TestScriptFlush(t *testing.T) {
 		server := kind.start(t)
 		s, client := node(t, server, first), fixtures.Operator(t, server)
 		for i := range quantity.Units(4) {
-			r := s.Decide(t.Context(), []algorithms.Decide{charge("k", 100, 1), charge("k", 100, 1, 1)})
+			r := s.Decide(t.Context(), []algorithms.Decide{charge("k", 100, 1),
+				charge("k", 100, 1, 1)})
 			if used := must(t, r[0]).Buckets[0].Used; used != 3*i+1 {
 				t.Errorf("round %d: used %d, want %d", i, used, 3*i+1)
 			}
@@ -65,9 +66,12 @@ func TestScriptsChangeInsideAPipeline(t *testing.T) {
 		command redis.Cmder
 		used    []quantity.Units // after each call
 	}{
-		"forgotten":          {true, redis.NewStatusCmd(ctx, "script", "flush"), []quantity.Units{1, 2, 3, 4, 5, 6}},
-		"loaded by a mate":   {false, redis.NewStringCmd(ctx, "script", "load", algorithms.DecideScript.Source), []quantity.Units{4, 5, 6, 1, 2, 3}},
-		"another one loaded": {false, redis.NewStringCmd(ctx, "script", "load", algorithms.LendScript.Source), []quantity.Units{1, 2, 3, 4, 5, 6}},
+		"forgotten": {true, redis.NewStatusCmd(ctx, "script", "flush"),
+			[]quantity.Units{1, 2, 3, 4, 5, 6}},
+		"loaded by a mate": {false, redis.NewStringCmd(ctx, "script", "load",
+			algorithms.DecideScript.Source), []quantity.Units{4, 5, 6, 1, 2, 3}},
+		"another one loaded": {false, redis.NewStringCmd(ctx, "script", "load",
+			algorithms.LendScript.Source), []quantity.Units{1, 2, 3, 4, 5, 6}},
 	}
 	onBoth(t, func(t *testing.T, kind server) {
 		for name, c := range cases {
@@ -84,11 +88,13 @@ func TestScriptsChangeInsideAPipeline(t *testing.T) {
 				}
 				for i, r := range s.Decide(ctx, calls) {
 					d := must(t, r)
-					if d.Status != algorithms.StatusOK || admitted(d) != 1 || d.Buckets[0].Used != c.used[i] {
+					if d.Status != algorithms.StatusOK || admitted(d) != 1 ||
+						d.Buckets[0].Used != c.used[i] {
 						t.Errorf("call %d: %+v, want used %d", i, d, c.used[i])
 					}
 				}
-				if d := decide(t, s, charge("k", 6, 1)); admitted(d) != 0 || d.Buckets[0].Used != 6 {
+				if d := decide(t, s, charge("k", 6, 1)); admitted(d) != 0 ||
+					d.Buckets[0].Used != 6 {
 					t.Errorf("after six units of six: %+v", d)
 				}
 			})
@@ -108,7 +114,8 @@ func TestScriptFlushUnderLoad(t *testing.T) {
 		for range 4 {
 			all.Go(func() {
 				for range 50 {
-					r := s.Decide(context.Background(), []algorithms.Decide{charge("k", 1000, 1), charge("k", 1000, 1)})
+					r := s.Decide(context.Background(), []algorithms.Decide{charge("k", 1000, 1),
+						charge("k", 1000, 1)})
 					for _, r := range r {
 						if r.Err != nil && !strings.Contains(r.Err.Error(), "NOSCRIPT") {
 							t.Error(r.Err)
@@ -124,7 +131,8 @@ func TestScriptFlushUnderLoad(t *testing.T) {
 			}
 		}
 		all.Wait()
-		if used := inspect(t, s, "k", terms(1000)).Used; used != quantity.Units(got.Load()) || used == 0 {
+		if used := inspect(t, s, "k", terms(1000)).Used; used != quantity.Units(got.Load()) ||
+			used == 0 {
 			t.Errorf("%d admitted, %d charged", got.Load(), used)
 		}
 	})
@@ -135,12 +143,14 @@ func TestScriptFlushUnderLoad(t *testing.T) {
 func TestFlushAll(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t, server)
+		s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t,
+			server)
 		allAre(t, s, "k", algorithms.StatusOK)
 		if err := client.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if kept := client.ScriptExists(t.Context(), algorithms.DecideScript.SHA).Val(); len(kept) != 1 || !kept[0] {
+		if kept := client.ScriptExists(t.Context(),
+			algorithms.DecideScript.SHA).Val(); len(kept) != 1 || !kept[0] {
 			t.Fatalf("the script was not kept: this test proves nothing")
 		}
 		allAre(t, s, "k", algorithms.StatusUnknown)
@@ -159,7 +169,8 @@ func TestLossIsNotBackdated(t *testing.T) {
 		s, client := node(t, server, first), fixtures.Operator(t, server)
 		shown := decide(t, s, charge("k", 10, 1)).Now + 600_000_000
 		// as by a clock ten minutes ahead
-		if err := client.HSet(t.Context(), TokenKey(Whole), "mark", int64(shown)).Err(); err != nil {
+		if err := client.HSet(t.Context(), TokenKey(Whole), "mark",
+			int64(shown)).Err(); err != nil {
 			t.Fatal(err)
 		}
 		if d := decide(t, s, charge("k", 10, 1)); d.Now != shown {
@@ -177,7 +188,8 @@ func TestLossIsNotBackdated(t *testing.T) {
 func TestTokenDeleted(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t, server)
+		s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t,
+			server)
 		serves(t, s, "k")
 		before := client.HGetAll(t.Context(), BucketKey(Whole, "k")).Val()
 		if n := client.Del(t.Context(), TokenKey(Whole)).Val(); n != 1 {
@@ -185,7 +197,8 @@ func TestTokenDeleted(t *testing.T) {
 		}
 		allAre(t, s, "k", algorithms.StatusUnknown)
 		after := client.HGetAll(t.Context(), BucketKey(Whole, "k")).Val()
-		if n := client.DBSize(t.Context()).Val(); n != 1 || len(before) == 0 || len(before) != len(after) || before["u"] != after["u"] {
+		if n := client.DBSize(t.Context()).Val(); n != 1 || len(before) == 0 ||
+			len(before) != len(after) || before["u"] != after["u"] {
 			t.Errorf("%d keys, the bucket %v became %v", n, before, after)
 		}
 		reopened(t, s, mate)

@@ -37,7 +37,8 @@ const notePatience = time.Second
 // node's generation.
 func (s *session) Note(ctx context.Context, node, text string) (before string, err error) {
 	c := algorithms.Note{Generation: s.Generation(), Node: node, Text: text}
-	noted, err := token[algorithms.Note, algorithms.Noted](ctx, s, max(s.timeout, notePatience), s.shards[0], c)
+	noted, err := token[algorithms.Note, algorithms.Noted](ctx, s, max(s.timeout, notePatience),
+		s.shards[0], c)
 	if err == nil && !noted.OK {
 		err = ErrUnknownStore
 	}

@@ -12,9 +12,12 @@ import (
 
 // once is a call that is to be charged once, on buckets of all kinds together.
 func once(name string, cost quantity.Units) algorithms.Decide {
-	c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{cost}, Once: OnceKey(Whole, name)}
+	c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{cost},
+		Once: OnceKey(Whole, name)}
 	for _, k := range algorithms.Kinds {
-		c.Buckets = append(c.Buckets, algorithms.LimitTarget{Target: algorithms.Target{Key: BucketKey(Whole, string(k)), Terms: termsOf(k)}})
+		c.Buckets = append(c.Buckets,
+			algorithms.LimitTarget{Target: algorithms.Target{Key: BucketKey(Whole, string(k)),
+				Terms: termsOf(k)}})
 	}
 	c.Repeats = 15
 	return c
@@ -25,7 +28,8 @@ func once(name string, cost quantity.Units) algorithms.Decide {
 func TestDecideOnceSoOften(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t, server)
+		s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t,
+			server)
 		c := once("x", 1)
 		c.Repeats = 2
 		d := decide(t, s, c)
@@ -35,7 +39,8 @@ func TestDecideOnceSoOften(t *testing.T) {
 			used               quantity.Units
 		}{{true, false, 1}, {true, false, 1}, {false, true, 2}, {false, true, 3}} {
 			got := decide(t, []*Store{mate, s}[i%2], c)
-			if got.Repeated != want.repeated || got.TooOften != want.tooOften || admitted(got) != 1 || got.Buckets[0].Used != want.used {
+			if got.Repeated != want.repeated || got.TooOften != want.tooOften ||
+				admitted(got) != 1 || got.Buckets[0].Used != want.used {
 				t.Errorf("time %d: %+v, want %+v", i+2, got, want)
 			}
 			if got.Repeated && got.Now != d.Now {
@@ -51,15 +56,18 @@ func TestDecideOnceSoOften(t *testing.T) {
 func TestDecideOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t, server)
+		s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t,
+			server)
 		keys := []string{TokenKey(Whole)}
 		peek := once("peek", 1)
 		peek.Commit = false
 		for range 2 {
-			if d := decide(t, s, peek); d.Status != algorithms.StatusOK || admitted(d) != 1 || d.Repeated {
+			if d := decide(t, s, peek); d.Status != algorithms.StatusOK || admitted(d) != 1 ||
+				d.Repeated {
 				t.Errorf("a peek: %+v", d)
 			}
-			if d := decide(t, s, once("denied", 11)); d.Status != algorithms.StatusOK || admitted(d) != 0 || d.Repeated {
+			if d := decide(t, s, once("denied", 11)); d.Status != algorithms.StatusOK ||
+				admitted(d) != 0 || d.Repeated {
 				t.Errorf("a denial: %+v", d)
 			}
 		}
@@ -80,7 +88,8 @@ func TestDecideOnce(t *testing.T) {
 			}
 		}
 		between(t, "the memory, not prolonged,", endsAt(t, client, OnceKey(Whole, "x")), ends, ends)
-		if d := decide(t, s, once("y", 4)); d.Repeated || admitted(d) != 1 || d.Buckets[0].Used != 8 {
+		if d := decide(t, s, once("y", 4)); d.Repeated || admitted(d) != 1 ||
+			d.Buckets[0].Used != 8 {
 			t.Errorf("another call: %+v", d)
 		}
 		for _, k := range algorithms.Kinds {
@@ -101,7 +110,8 @@ func TestDecideOnceInAPipeline(t *testing.T) {
 		var all sync.WaitGroup
 		for range 5 {
 			all.Go(func() {
-				for _, r := range s.Decide(t.Context(), []algorithms.Decide{once("x", 2), once("x", 2), once("x", 2)}) {
+				for _, r := range s.Decide(t.Context(), []algorithms.Decide{once("x", 2),
+					once("x", 2), once("x", 2)}) {
 					if r.Err != nil || admitted(r.Value) != 1 || r.Value.Buckets[0].Used != 2 {
 						t.Errorf("%+v", r)
 					}
@@ -114,7 +124,8 @@ func TestDecideOnceInAPipeline(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if got := inspect(t, s, "fixed_window", termsOf(algorithms.FixedWindow)).Used; fresh != 1 || got != 2 {
+		if got := inspect(t, s, "fixed_window", termsOf(algorithms.FixedWindow)).Used; fresh != 1 ||
+			got != 2 {
 			t.Errorf("%d of 15 calls were the first, %d used", fresh, got)
 		}
 	})

@@ -84,14 +84,17 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 			if errors.Is(err, ErrUnknownStore) { // another node has opened it since the look
 				continue
 			}
-			return Opened{Generation: all[0].Generation, Since: all.since(), LostAt: all.lostAt(), Now: all.mark()}, err
+			return Opened{Generation: all[0].Generation, Since: all.since(), LostAt: all.lostAt(),
+				Now: all.mark()}, err
 		}
 		opened, err := s.begin(ctx, all, o, before)
 		if err != nil || opened.Generation != 0 {
 			return opened, err
 		}
 	}
-	return Opened{}, fmt.Errorf("open the Redis at %s: other nodes keep opening it; look for two clusters that share it", s.address)
+	return Opened{}, fmt.Errorf(
+		"open the Redis at %s: other nodes keep opening it; look for two clusters that share it",
+		s.address)
 }
 
 // times returns the latest time that each shard is known to have shown, in order of the shards, at
@@ -114,10 +117,13 @@ func (s *session) take(ctx context.Context, all looks, o Opening) error {
 }
 
 func (s *session) hold(all looks, node string, generation uint64, secret string) {
-	held := &standing{generation: generation, node: node, secret: secret, replids: make(map[Shard]string, len(all)),
-		begun: make(map[Shard]quantity.StoreTime, len(all)), lostAt: make(map[Shard]quantity.StoreTime, len(all))}
+	held := &standing{generation: generation, node: node, secret: secret,
+		replids: make(map[Shard]string, len(all)),
+		begun:   make(map[Shard]quantity.StoreTime, len(all)),
+		lostAt:  make(map[Shard]quantity.StoreTime, len(all))}
 	for _, l := range all {
-		held.replids[l.shard], held.begun[l.shard], held.lostAt[l.shard] = l.server, l.Begun, l.LostAt
+		held.replids[l.shard], held.begun[l.shard], held.lostAt[l.shard] = l.server, l.Begun,
+			l.LostAt
 	}
 	s.held.Store(held)
 }
@@ -129,7 +135,8 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 		if max(l.apart, -l.apart).Microseconds() > algorithms.MaxClockStep {
 			// A generation begun now would hold the store's time, and every cell with it, until the
 			// clock gets there.
-			return Opened{}, fmt.Errorf("the clock of the Redis at %s is %v from this node's: set both by NTP and start again", l.at, l.apart)
+			return Opened{}, fmt.Errorf(
+				"the clock of the Redis at %s is %v from this node's: set both by NTP and start again", l.at, l.apart)
 		}
 	}
 	if err := s.adoptFound(ctx, all, o.Epoch); err != nil {
@@ -142,8 +149,9 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 	if seen == 0 { // nor before its start: its own clock is all it has
 		seen = now
 	}
-	c := algorithms.Open{Region: o.Region, Node: o.Node, Epoch: o.Epoch, Generation: all.begun(o.Known, before),
-		Seen: seen, Secret: s.newSecret()}
+	c := algorithms.Open{Region: o.Region, Node: o.Node, Epoch: o.Epoch,
+		Generation: all.begun(o.Known, before),
+		Seen:       seen, Secret: s.newSecret()}
 	if c.Generation == 0 { // larger than any before, even if this node does not remember them
 		c.Generation = max(o.Known+1, all.latest()+1, uint64(now/1000))
 	}
@@ -157,7 +165,8 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 				return Opened{}, err
 			}
 			last := n == len(all)-1
-			if !stands.OK && (last || stands.Generation != c.Generation || stands.Replid != l.server) {
+			if !stands.OK && (last || stands.Generation != c.Generation ||
+				stands.Replid != l.server) {
 				return Opened{}, nil
 			}
 			l.Opened = stands
@@ -165,7 +174,8 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 		lost = lost || l.LostAt != 0 && l.Since == c.Generation
 	}
 	s.hold(all, o.Node, c.Generation, c.Secret)
-	return Opened{Generation: c.Generation, Lost: lost, Since: all.since(), LostAt: all.lostAt(), Now: all.mark()}, nil
+	return Opened{Generation: c.Generation, Lost: lost, Since: all.since(), LostAt: all.lostAt(),
+		Now: all.mark()}, nil
 }
 
 // lostAt returns the store time of the last loss that any shard knows of.
@@ -240,7 +250,9 @@ func (all looks) belong(region string) error {
 }
 
 // latest returns the highest generation of any shard.
-func (all looks) latest() uint64 { return highest(all, func(l look) uint64 { return l.Generation }) }
+func (all looks) latest() uint64 {
+	return highest(all, func(l look) uint64 { return l.Generation })
+}
 
 // stand says whether all shards stand under one generation, with nothing lost that this node knows
 // of.
@@ -285,5 +297,6 @@ func (all looks) lost(l *look, o Opening) bool {
 // an older copy, or another node opened it as if it had never held anything, or it has forgotten a
 // time it showed this node, or its server holds other data than those it was opened on.
 func (l *look) hidesLoss(known uint64) bool {
-	return l.Generation < known || known > 0 && l.Since > known && l.LostAt == 0 || l.Answered < l.seen || l.Replid != l.server
+	return l.Generation < known || known > 0 && l.Since > known && l.LostAt == 0 ||
+		l.Answered < l.seen || l.Replid != l.server
 }

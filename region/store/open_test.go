@@ -51,7 +51,8 @@ func TestOpenLost(t *testing.T) {
 				fixtures.Operator(t, server).FlushAll(t.Context())
 				s := connect(t, Options{URL: server.URL})
 				if got := mustOpen(t, s, opening); !got.Lost || got.Generation <= opening.Known {
-					t.Fatalf("opened %+v, want a loss and a generation above %d", got, opening.Known)
+					t.Fatalf("opened %+v, want a loss and a generation above %d", got,
+						opening.Known)
 				}
 				closedCells(t, s, epoch)
 			})
@@ -85,20 +86,28 @@ func closedCells(t *testing.T, s *Store, epoch string) {
 	c := charge("k", 10, 1)
 	c.Fence = under(epoch)
 	d := decide(t, s, c)
-	if d.Status != algorithms.StatusOK || admitted(d) != 0 || d.Buckets[0].Share != 0 || d.Buckets[0].NextShare != 0 {
+	if d.Status != algorithms.StatusOK || admitted(d) != 0 || d.Buckets[0].Share != 0 ||
+		d.Buckets[0].NextShare != 0 {
 		t.Fatalf("decide %+v, want a denial with no rights", d)
 	}
-	if got, want := quantity.Cell(int64(d.Now.Add(d.Answers[0].Verdicts[0].Retry))/long), d.Buckets[0].Cell+2; got != want {
+	if got, want := quantity.Cell(int64(d.Now.Add(d.Answers[0].Verdicts[0].Retry))/long),
+		d.Buckets[0].Cell+2; got != want {
 		t.Errorf("retry leads to cell %d, want %d", got, want)
 	}
 	for _, cell := range []quantity.Cell{d.Buckets[0].Cell, d.Buckets[0].Cell + 1} {
-		g := lend(t, s, algorithms.Lend{Fence: c.Fence, Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}, Peer: "us", Cell: cell, Lent: 1, Cap: 10})
-		r := credit(t, s, algorithms.Credit{Fence: c.Fence, Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}, Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10})
+		g := lend(t, s, algorithms.Lend{Fence: c.Fence,
+			Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}, Peer: "us",
+			Cell: cell, Lent: 1, Cap: 10})
+		r := credit(t, s, algorithms.Credit{Fence: c.Fence,
+			Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}, Peer: "us",
+			PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10})
 		if g.Status != algorithms.StatusRecovering || r.Status != algorithms.StatusRecovering {
-			t.Errorf("cell %d: lend %v, credit %v; want %v", cell, g.Status, r.Status, algorithms.StatusRecovering)
+			t.Errorf("cell %d: lend %v, credit %v; want %v", cell, g.Status, r.Status,
+				algorithms.StatusRecovering)
 		}
 	}
-	if got := inspect(t, s, "untouched", terms(10)); got.Status == algorithms.StatusOK && (got.Share != 0 || got.NextShare != 0) {
+	if got := inspect(t, s, "untouched", terms(10)); got.Status == algorithms.StatusOK &&
+		(got.Share != 0 || got.NextShare != 0) {
 		t.Errorf("another bucket has rights: %+v", got)
 	}
 }
@@ -106,19 +115,26 @@ func closedCells(t *testing.T, s *Store, epoch string) {
 // TestLostCellsPass: the second cell after the one of the loss serves, and none before it does.
 func TestLostCellsPass(t *testing.T) {
 	const window = 200_000
-	of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: window, Cell: window, Tick: 1, Entitlement: 1 << 40}
+	of := algorithms.Terms{Kind: algorithms.FixedWindow, Window: window, Cell: window, Tick: 1,
+		Entitlement: 1 << 40}
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
 		s := node(t, server, Opening{Region: "eu", Epoch: epoch})
-		lostAt, err := fixtures.Operator(t, server).HGet(t.Context(), TokenKey(Whole), "lost_at").Int64()
+		lostAt, err := fixtures.Operator(t, server).HGet(t.Context(), TokenKey(Whole),
+			"lost_at").Int64()
 		if err != nil {
 			t.Fatal(err)
 		}
 		opens := quantity.Cell(lostAt/window + 2)
 		for {
-			d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{1}, Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: of}}}})
+			d := decide(t, s, algorithms.Decide{Fence: under(epoch), Commit: true,
+				Costs: []quantity.Units{1},
+				Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole,
+					"k"), Terms: of}}}})
 			cell := d.Buckets[0].Cell
-			g := lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: of}, Peer: "us", Cell: cell + 1, Lent: 1, Cap: 1})
+			g := lend(t, s, algorithms.Lend{Fence: under(epoch),
+				Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: of}, Peer: "us",
+				Cell: cell + 1, Lent: 1, Cap: 1})
 			if served := admitted(d) == 1; served != (cell >= opens) {
 				t.Fatalf("cell %d, lost until %d: admitted %v", cell, opens, served)
 			}
@@ -140,7 +156,8 @@ func TestOpenStanding(t *testing.T) {
 		a := node(t, server, Opening{Region: "eu", Epoch: epoch, Known: 6})
 		for _, known := range []uint64{0, 3, 6, a.Generation()} {
 			b := connect(t, Options{URL: server.URL})
-			got := mustOpen(t, b, Opening{Region: "eu", Epoch: epoch, Known: known, Bootstrap: true})
+			got := mustOpen(t, b, Opening{Region: "eu", Epoch: epoch, Known: known,
+				Bootstrap: true})
 			if want := a.Generation(); !got.took(want) || b.Generation() != want {
 				t.Errorf("known %d: opened %+v, want %+v", known, got, want)
 			}
@@ -166,12 +183,14 @@ func TestOpenHiddenLoss(t *testing.T) {
 				}
 				s := connect(t, Options{URL: server.URL})
 				got := mustOpen(t, s, o)
-				if !got.Lost || got.Generation <= max(before, o.Known) || s.Generation() != got.Generation {
+				if !got.Lost || got.Generation <= max(before, o.Known) ||
+					s.Generation() != got.Generation {
 					t.Fatalf("opened %+v over generation %d, knowing of %d", got, before, o.Known)
 				}
 				closedCells(t, s, epoch)
 				allAre(t, mate, "k", algorithms.StatusUnknown)
-				if got := mustOpen(t, mate, Opening{Region: "eu", Epoch: epoch, Known: before}); got.Generation != s.Generation() || got.Lost {
+				if got := mustOpen(t, mate, Opening{Region: "eu", Epoch: epoch,
+					Known: before}); got.Generation != s.Generation() || got.Lost {
 					t.Errorf("the mate opened %+v, want generation %d", got, s.Generation())
 				}
 				closedCells(t, mate, epoch)
@@ -187,8 +206,10 @@ func TestOpenAnotherRegion(t *testing.T) {
 		owner := node(t, server, first)
 		for _, known := range []uint64{0, 1, owner.Generation(), owner.Generation() + 1} {
 			s := connect(t, Options{URL: server.URL})
-			_, err := s.Open(t.Context(), Opening{Region: "us", Epoch: "2-b", Known: known, Bootstrap: true})
-			for _, words := range []string{`region "eu"`, `of "us"`, "a Redis of its own", address(server)} {
+			_, err := s.Open(t.Context(), Opening{Region: "us", Epoch: "2-b", Known: known,
+				Bootstrap: true})
+			for _, words := range []string{`region "eu"`, `of "us"`, "a Redis of its own",
+				address(server)} {
 				if err == nil || !strings.Contains(err.Error(), words) {
 					t.Errorf("known %d: %v does not say %q", known, err, words)
 				}
@@ -212,7 +233,8 @@ func TestOpenTogether(t *testing.T) {
 		for i := range nodes {
 			nodes[i] = connect(t, Options{URL: server.URL})
 			all.Go(func() {
-				opened[i], errs[i] = nodes[i].Open(context.Background(), Opening{Region: "eu", Epoch: epoch, Known: 1})
+				opened[i], errs[i] = nodes[i].Open(context.Background(),
+					Opening{Region: "eu", Epoch: epoch, Known: 1})
 			})
 		}
 		all.Wait()

@@ -19,13 +19,19 @@ import (
 // everyCall runs every call of a store once and returns the errors.
 func everyCall(ctx context.Context, s *Store) map[string]error {
 	_, open := s.Open(ctx, first)
-	_, inspect := s.Inspect(ctx, algorithms.Inspect{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}})
+	_, inspect := s.Inspect(ctx, algorithms.Inspect{Fence: under(epoch),
+		Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}})
 	decides := s.Decide(ctx, []algorithms.Decide{charge("k", 10, 1), charge("k", 10, 1)})
 	return map[string]error{
-		"open": open, "inspect": inspect, "decide": decides[0].Err, "decide, second": decides[1].Err,
-		"adopt":  s.Adopt(ctx, "2-b"),
-		"lend":   s.Lend(ctx, []algorithms.Lend{{Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}}})[0].Err,
-		"credit": s.Credit(ctx, []algorithms.Credit{{Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}}})[0].Err,
+		"open": open, "inspect": inspect, "decide": decides[0].Err,
+		"decide, second": decides[1].Err,
+		"adopt":          s.Adopt(ctx, "2-b"),
+		"lend": s.Lend(ctx,
+			[]algorithms.Lend{{Target: algorithms.Target{Key: BucketKey(Whole, "k"),
+				Terms: terms(10)}}})[0].Err,
+		"credit": s.Credit(ctx,
+			[]algorithms.Credit{{Target: algorithms.Target{Key: BucketKey(Whole, "k"),
+				Terms: terms(10)}}})[0].Err,
 	}
 }
 
@@ -53,7 +59,8 @@ func TestDeadServer(t *testing.T) {
 		}
 		kind.startAt(t, address(server))
 		allAre(t, s, "k", algorithms.StatusUnknown)
-		if got := mustOpen(t, s, Opening{Region: "eu", Epoch: epoch, Known: known}); !got.Lost || got.Generation <= known {
+		if got := mustOpen(t, s, Opening{Region: "eu", Epoch: epoch, Known: known}); !got.Lost ||
+			got.Generation <= known {
 			t.Errorf("opened %+v, want a loss and a generation above %d", got, known)
 		}
 		closedCells(t, s, epoch)
@@ -137,7 +144,8 @@ func TestLostReplyChargesOnce(t *testing.T) {
 		serves(t, s, "k")
 		for i := range quantity.Units(3) {
 			r.sever.Store(true)
-			if got := s.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]; got.Err == nil {
+			if got := s.Decide(t.Context(),
+				[]algorithms.Decide{charge("k", 10, 1)})[0]; got.Err == nil {
 				t.Fatalf("an answer without a reply: %+v", got)
 			}
 			if used := inspect(t, direct, "k", terms(10)).Used; used != i*2+2 {
@@ -226,9 +234,12 @@ func TestPassword(t *testing.T) {
 // TestURLThatDoesNotParse: the message shows how to write it, and no password.
 func TestURLThatDoesNotParse(t *testing.T) {
 	for _, url := range []string{
-		"", "127.0.0.1:6379", "localhost", "http://127.0.0.1:6379", "redis://127.0.0.1:port/0", "redis://127.0.0.1/first",
-		"redis://:hunter2@127.0.0.1:port", "redis://user:hunt%zzer2@127.0.0.1:6379", "http://user:hunter2@127.0.0.1:6379",
-		"redis://:hunter2/x@127.0.0.1:6379", "redis://:hunter2@127.0.0.1:6379/first", "redis://127.0.0.1:6379?hunter=x",
+		"", "127.0.0.1:6379", "localhost", "http://127.0.0.1:6379", "redis://127.0.0.1:port/0",
+		"redis://127.0.0.1/first",
+		"redis://:hunter2@127.0.0.1:port", "redis://user:hunt%zzer2@127.0.0.1:6379",
+		"http://user:hunter2@127.0.0.1:6379",
+		"redis://:hunter2/x@127.0.0.1:6379", "redis://:hunter2@127.0.0.1:6379/first",
+		"redis://127.0.0.1:6379?hunter=x",
 	} {
 		_, err := Connect(Options{URL: url})
 		if err == nil {
@@ -238,7 +249,9 @@ func TestURLThatDoesNotParse(t *testing.T) {
 		if !strings.Contains(err.Error(), "redis://127.0.0.1:6379/0") {
 			t.Errorf("url %q: %q does not show how to write it", url, err)
 		}
-		if strings.Contains(url, "@") && strings.Contains(strings.ReplaceAll(err.Error(), "redis://127.0.0.1:6379/0", ""), "er2") {
+		if strings.Contains(url, "@") &&
+			strings.Contains(strings.ReplaceAll(err.Error(), "redis://127.0.0.1:6379/0", ""),
+				"er2") {
 			t.Errorf("url %q: %q tells the password", url, err)
 		}
 	}

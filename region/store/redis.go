@@ -81,7 +81,8 @@ func (b *batch) everywhere(ctx context.Context, chosen []int) (again []int) {
 		if !known {
 			var err error
 			if client, err = b.servers.master(ctx, shard); err != nil {
-				b.replies[i].Err = Failed(b.servers.address.String(), "script "+b.calls[i].Op.Script().Name, err)
+				b.replies[i].Err = Failed(b.servers.address.String(), "script "+
+					b.calls[i].Op.Script().Name, err)
 				continue
 			}
 			masters[shard] = client
@@ -128,7 +129,8 @@ func (b *batch) at(ctx context.Context, client *redis.Client, chosen []int) (aga
 // send sends calls as one pipeline. If a call asks for the identity of the server's data, the
 // pipeline ends with that question. send returns the calls whose script the server does not know,
 // and those that may be sent again.
-func (b *batch) send(ctx context.Context, client *redis.Client, chosen []int) (unknown, again []int) {
+func (b *batch) send(ctx context.Context, client *redis.Client, chosen []int) (unknown,
+	again []int) {
 	pipe := client.Pipeline()
 	cmds := make([]*redis.Cmd, len(chosen))
 	var identity *redis.StringCmd

@@ -33,13 +33,15 @@ func (r *redisServers) at(ctx context.Context, shard Shard, call string) (*redis
 const openCall = "open the store"
 
 // Look implements Servers.
-func (r *redisServers) Look(ctx context.Context, shard Shard, nothing algorithms.Open) (found Found, err error) {
+func (r *redisServers) Look(ctx context.Context, shard Shard, nothing algorithms.Open) (found Found,
+	err error) {
 	client, err := r.at(ctx, shard, openCall)
 	if err != nil {
 		return found, err
 	}
 	pipe := client.Pipeline()
-	token := pipe.Eval(ctx, algorithms.OpenScript.Source, []string{TokenKey(shard)}, nothing.Args()...)
+	token := pipe.Eval(ctx, algorithms.OpenScript.Source, []string{TokenKey(shard)},
+		nothing.Args()...)
 	info := pipe.Info(ctx, "replication")
 	clock := pipe.Time(ctx)
 	execute(ctx, pipe)
@@ -93,7 +95,8 @@ func (r *redisServers) Memory(ctx context.Context, shard Shard) (Memory, error) 
 	if err != nil {
 		return m, r.failedAt(client, memoryCall, err)
 	}
-	m.Known, m.Policy, m.Keys = true, infoField(text, "maxmemory_policy"), keysIn(keyspace.Val(), client.Options().DB)
+	m.Known, m.Policy, m.Keys = true, infoField(text, "maxmemory_policy"), keysIn(keyspace.Val(),
+		client.Options().DB)
 	if m.Bytes, err = strconv.ParseInt(infoField(text, "used_memory"), 10, 64); err != nil {
 		m.Bytes = -1
 	}
@@ -102,7 +105,8 @@ func (r *redisServers) Memory(ctx context.Context, shard Shard) (Memory, error) 
 
 // keysIn reads how many keys a database has. A database without keys is not listed, and has 0.
 func keysIn(keyspace string, db int) int64 {
-	keys, _, _ := strings.Cut(strings.TrimPrefix(infoField(keyspace, fmt.Sprintf("db%d", db)), "keys="), ",")
+	keys, _, _ := strings.Cut(strings.TrimPrefix(infoField(keyspace, fmt.Sprintf("db%d", db)),
+		"keys="), ",")
 	n, _ := strconv.ParseInt(keys, 10, 64)
 	return n
 }

@@ -18,13 +18,15 @@ func TestRefused(t *testing.T) {
 	for s := algorithms.StatusUnknown; s <= algorithms.StatusCrowded+1; s++ {
 		err := refused(of, algorithms.Head{Status: s, Now: 7_000_000, LostAt: 5_000_000, Lost: 2})
 		why, is := errors.AsType[*Refused](err)
-		if !is || why.Status != s || why.Call != of.Name || !Answered(err) || Unreached(err) || Late(err) {
+		if !is || why.Status != s || why.Call != of.Name || !Answered(err) || Unreached(err) ||
+			Late(err) {
 			t.Errorf("%v: %+v", s, err)
 		}
 		if errors.Is(err, ErrUnknownStore) != (s == algorithms.StatusUnknown) {
 			t.Errorf("%v is an unknown store: %v", s, err)
 		}
-		if _, said := whyRefused[s]; said == (s == algorithms.StatusLost || s > algorithms.StatusCrowded) {
+		if _, said := whyRefused[s]; said == (s == algorithms.StatusLost ||
+			s > algorithms.StatusCrowded) {
 			t.Errorf("%v: nothing, or too much, says why", s)
 		}
 		lost, is := errors.AsType[*LostBucket](err)

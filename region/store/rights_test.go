@@ -18,13 +18,17 @@ import (
 // and rights.lua tries every one of them.
 func TestScriptCommands(t *testing.T) {
 	called := map[string]bool{}
-	for _, s := range []algorithms.Script{algorithms.DecideScript, algorithms.LendScript, algorithms.CreditScript, algorithms.InspectScript,
-		algorithms.RefundScript, algorithms.ResetScript, algorithms.RecallScript, algorithms.RestoreScript, algorithms.BookScript,
+	for _, s := range []algorithms.Script{algorithms.DecideScript, algorithms.LendScript,
+		algorithms.CreditScript, algorithms.InspectScript,
+		algorithms.RefundScript, algorithms.ResetScript, algorithms.RecallScript,
+		algorithms.RestoreScript, algorithms.BookScript,
 		algorithms.OpenScript, algorithms.AdoptScript, algorithms.NoteScript} {
-		for _, m := range regexp.MustCompile(`redis\.p?call\('(\w+)'`).FindAllStringSubmatch(s.Source, -1) {
+		for _, m := range regexp.MustCompile(
+			`redis\.p?call\('(\w+)'`).FindAllStringSubmatch(s.Source, -1) {
 			called[strings.ToLower(m[1])] = true
 		}
-		if strings.Count(s.Source, "redis.") != len(regexp.MustCompile(`redis\.p?call\('`).FindAllString(s.Source, -1)) {
+		if strings.Count(s.Source,
+			"redis.") != len(regexp.MustCompile(`redis\.p?call\('`).FindAllString(s.Source, -1)) {
 			t.Errorf("script %s calls something whose name is not written there", s.Name)
 		}
 	}
@@ -32,7 +36,8 @@ func TestScriptCommands(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^try\('(\w+)'`).FindAllStringSubmatch(rightsLua, -1) {
 		tried[m[1]] = true
 	}
-	for name, of := range map[string]map[string]bool{"scripts call": called, "rights.lua tries": tried} {
+	for name, of := range map[string]map[string]bool{"scripts call": called,
+		"rights.lua tries": tried} {
 		for command := range of {
 			if !slices.Contains(scriptCommands, command) {
 				t.Errorf("%s %s, to which MinimalACL gives no right", name, command)
@@ -40,7 +45,8 @@ func TestScriptCommands(t *testing.T) {
 		}
 		for _, command := range scriptCommands {
 			if !of[command] {
-				t.Errorf("MinimalACL gives a right to %s, but not one of what %s is that", command, name)
+				t.Errorf("MinimalACL gives a right to %s, but not one of what %s is that", command,
+					name)
 			}
 		}
 	}
@@ -60,14 +66,17 @@ func TestTryRights(t *testing.T) {
 			case "cluster":
 				server := fixtures.Started(t)(servers.StartCluster(t.Context(), 2))
 				url, admin = server.URL, masters(t, server)[1] // rights are a server's own
-				did(t, masters(t, server)[0].Do(t.Context(), append([]any{"ACL", "SETUSER", "node", ">horse"}, all(MinimalACL)...)...).Err())
+				did(t, masters(t, server)[0].Do(t.Context(),
+					append([]any{"ACL", "SETUSER", "node", ">horse"}, all(MinimalACL)...)...).Err())
 			default:
 				at, master, _ := watched(t)
 				url, admin = at, fixtures.Operator(t, master)
 			}
 			url = strings.Replace(url, "://", "://node:horse@", 1)
 			try := func(rules []string) error {
-				did(t, admin.Do(t.Context(), append([]any{"ACL", "SETUSER", "node", "reset", ">horse"}, all(strings.Join(rules, " "))...)...).Err(),
+				did(t, admin.Do(t.Context(),
+					append([]any{"ACL", "SETUSER", "node", "reset", ">horse"},
+						all(strings.Join(rules, " "))...)...).Err(),
 					admin.ScriptFlush(t.Context()).Err())
 				return connect(t, Options{URL: url}).TryRights(t.Context())
 			}
@@ -79,16 +88,19 @@ func TestTryRights(t *testing.T) {
 				if rule == "on" || rule == "-@all" || rule == "+cluster|slots" {
 					continue
 				}
-				err := try(slices.DeleteFunc(slices.Clone(rules), func(r string) bool { return r == rule }))
+				err := try(slices.DeleteFunc(slices.Clone(rules),
+					func(r string) bool { return r == rule }))
 				var e *Error
-				if !errors.As(err, &e) || e.Kind != "NOPERM" || !strings.Contains(e.Err.Error(), rule) ||
+				if !errors.As(err, &e) || e.Kind != "NOPERM" || !strings.Contains(e.Err.Error(),
+					rule) ||
 					e.Server != admin.Options().Addr || !strings.Contains(err.Error(), MinimalACL) {
 					t.Errorf("without %s: %v", rule, err)
 				}
 				if Unreached(err) {
 					t.Errorf("without %s: taken for a server that does not answer", rule)
 				}
-				if e != nil && strings.HasPrefix(rule, "+") && e.Err.Error() != "NOPERM its user lacks the rights "+rule {
+				if e != nil && strings.HasPrefix(rule, "+") &&
+					e.Err.Error() != "NOPERM its user lacks the rights "+rule {
 					t.Errorf("without %s alone: %v", rule, e.Err)
 				}
 			}
@@ -118,7 +130,8 @@ func TestTryRightsSaysWhatElseIsRefused(t *testing.T) {
 			s, client := node(t, server, first), fixtures.Operator(t, server)
 			p.bring(t, client)
 			var e *Error
-			if err := s.TryRights(t.Context()); !errors.As(err, &e) || e.Kind != word || !strings.Contains(err.Error(), p.next) {
+			if err := s.TryRights(t.Context()); !errors.As(err, &e) || e.Kind != word ||
+				!strings.Contains(err.Error(), p.next) {
 				t.Errorf("%v, want %s", err, word)
 			}
 		})

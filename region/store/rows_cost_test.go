@@ -14,12 +14,15 @@ func TestRowsCostTheEmbeddedServerLittle(t *testing.T) {
 	s := node(t, server, first)
 	for _, kind := range algorithms.Kinds {
 		const window = 60_000_000
-		of := algorithms.Terms{Kind: kind, Window: 10 * window, Cell: algorithms.CellLength(kind, 10*window), Tick: 1, Entitlement: 100}
+		of := algorithms.Terms{Kind: kind, Window: 10 * window, Cell: algorithms.CellLength(kind,
+			10*window), Tick: 1, Entitlement: 100}
 		if kind.Bucket() {
 			of.Burst = 100
 		}
 		d := decide(t, s, on(string(kind), of, 1))
-		lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, string(kind)), Terms: of}, Peer: "us", Cell: d.Buckets[0].Cell, Lent: 1, Cap: 100})
+		lend(t, s, algorithms.Lend{Fence: under(epoch),
+			Target: algorithms.Target{Key: BucketKey(Whole, string(kind)), Terms: of}, Peer: "us",
+			Cell: d.Buckets[0].Cell, Lent: 1, Cap: 100})
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		decide(t, s, on(string(kind), of, 1))

@@ -26,7 +26,8 @@ func TestSecret(t *testing.T) {
 			var all sync.WaitGroup
 			for _, s := range mates { // all find it empty
 				all.Go(func() {
-					if _, err := s.Open(context.Background(), Opening{Region: "eu", Epoch: epoch, Known: s.Generation()}); err != nil {
+					if _, err := s.Open(context.Background(), Opening{Region: "eu", Epoch: epoch,
+						Known: s.Generation()}); err != nil {
 						t.Error(err)
 					}
 				})
@@ -36,7 +37,8 @@ func TestSecret(t *testing.T) {
 			late := node(t, server, first)
 			for _, s := range append(mates, late) {
 				if s.Secret() != secret || s.Generation() != mates[0].Generation() {
-					t.Errorf("round %d: secret %q of generation %d, another node has %q of %d", round, s.Secret(), s.Generation(), secret, mates[0].Generation())
+					t.Errorf("round %d: secret %q of generation %d, another node has %q of %d",
+						round, s.Secret(), s.Generation(), secret, mates[0].Generation())
 				}
 			}
 			if len(secret) < 20 || seen[secret] {

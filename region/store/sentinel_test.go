@@ -27,7 +27,8 @@ func watched(t *testing.T) (url string, master, replica *servers.Server) {
 	master = fixtures.Process(t)
 	host, port, _ := net.SplitHostPort(address(master))
 	replica = fixtures.Process(t, "--replicaof", host+" "+port)
-	for !strings.Contains(fixtures.Operator(t, replica).Info(t.Context(), "replication").Val(), "master_link_status:up") {
+	for !strings.Contains(fixtures.Operator(t, replica).Info(t.Context(), "replication").Val(),
+		"master_link_status:up") {
 		pauseFor(t)
 	}
 	own, err := servers.FreePort()
@@ -71,7 +72,8 @@ func pauseFor(t *testing.T) {
 // not told is therefore not admitted twice.
 func TestFailover(t *testing.T) {
 	url, master, replica := watched(t)
-	s, mate := connect(t, Options{URL: url, Timeout: time.Second}), connect(t, Options{URL: url, Timeout: time.Second})
+	s, mate := connect(t, Options{URL: url, Timeout: time.Second}),
+		connect(t, Options{URL: url, Timeout: time.Second})
 	mustOpen(t, s, first)
 	mustOpen(t, mate, first)
 	serves(t, s, "k")
@@ -101,14 +103,17 @@ func TestFailover(t *testing.T) {
 		t.Errorf("opened %+v after generation %d", opened, known)
 	}
 	closedCells(t, s, epoch)
-	for r := mate.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]; !Answered(r.Err); r = mate.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0] {
+	for r := mate.Decide(t.Context(),
+		[]algorithms.Decide{charge("k", 10, 1)})[0]; !Answered(r.Err); r = mate.Decide(t.Context(),
+		[]algorithms.Decide{charge("k", 10, 1)})[0] {
 		pauseFor(t)
 	}
 	if took := mustOpen(t, mate, o); !took.took(opened.Generation) {
 		t.Errorf("the mate opened %+v", took)
 	}
 	closedCells(t, mate, epoch)
-	if client, err := s.servers.(*redisServers).master(context.Background(), Whole); err != nil || client.Options().Addr != address(replica) {
+	if client, err := s.servers.(*redisServers).master(context.Background(), Whole); err != nil ||
+		client.Options().Addr != address(replica) {
 		t.Errorf("the master is %v, %v; want %s", client, err, address(replica))
 	}
 }
@@ -122,7 +127,8 @@ func TestSentinelsThatDoNotKnow(t *testing.T) {
 		"redis+sentinel://127.0.0.1:1/mymaster":      "127.0.0.1:1",
 	} {
 		_, err := connect(t, Options{URL: broken}).Open(t.Context(), first)
-		if err == nil || !strings.Contains(err.Error(), words) || !strings.Contains(err.Error(), "redis.url") {
+		if err == nil || !strings.Contains(err.Error(), words) || !strings.Contains(err.Error(),
+			"redis.url") {
 			t.Errorf("%s: %v", broken, err)
 		}
 	}

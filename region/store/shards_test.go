@@ -59,12 +59,14 @@ func TestShardsOf(t *testing.T) {
 		}
 	}
 	if got := all.Of("account-42"); got != "{quotad:3}" {
-		t.Errorf("account-42 is in %s: an entity's keys would be looked for where they are not", got)
+		t.Errorf("account-42 is in %s: an entity's keys would be looked for where they are not",
+			got)
 	}
 	if got := Shards(nil).Of("account-42"); got != Whole {
 		t.Errorf("a store that is not divided has the shard %s", got)
 	}
-	for key, want := range map[string]Shard{BucketKey(Whole, "}"): Whole, TokenKey("{quotad:7}"): "{quotad:7}", "quotad": "", "{quotad": "", "": ""} {
+	for key, want := range map[string]Shard{BucketKey(Whole, "}"): Whole,
+		TokenKey("{quotad:7}"): "{quotad:7}", "quotad": "", "{quotad": "", "": ""} {
 		if got := ShardOf(key); got != want {
 			t.Errorf("key %q is in shard %q, want %q", key, got, want)
 		}
@@ -79,8 +81,10 @@ func TestKeysInSeveralShards(t *testing.T) {
 	wrong, strange := chargeIn(s.shards[0], "k"), chargeIn(s.shards[0], "k")
 	wrong.Buckets = append(wrong.Buckets, chargeIn(s.shards[1], "k").Buckets...)
 	strange.Buckets[0].Key = "k"
-	r := s.Decide(t.Context(), []algorithms.Decide{chargeIn(s.shards[3], "k"), wrong, strange, chargeIn(s.shards[0], "k")})
-	for i, words := range map[int]string{1: "in the shards {quotad:0} and {quotad:1}", 2: "none of quotad's"} {
+	r := s.Decide(t.Context(), []algorithms.Decide{chargeIn(s.shards[3], "k"), wrong, strange,
+		chargeIn(s.shards[0], "k")})
+	for i, words := range map[int]string{1: "in the shards {quotad:0} and {quotad:1}",
+		2: "none of quotad's"} {
 		if r[i].Err == nil || !strings.Contains(r[i].Err.Error(), words) {
 			t.Errorf("%v does not say %q", r[i].Err, words)
 		}
@@ -114,10 +118,12 @@ func TestLossOfOneShard(t *testing.T) {
 			if !opened.Lost || opened.Generation <= known || s.Secret() == mate.Secret() {
 				t.Errorf("opened %+v after generation %d", opened, known)
 			}
-			if all, _ := statuses(t, mate, "k"); all[0] != algorithms.StatusUnknown || all[2] != algorithms.StatusUnknown {
+			if all, _ := statuses(t, mate, "k"); all[0] != algorithms.StatusUnknown ||
+				all[2] != algorithms.StatusUnknown {
 				t.Errorf("the mate works under a generation that is over: %v", all)
 			}
-			if took := mustOpen(t, mate, Opening{Region: "eu", Epoch: epoch, Known: known}); !took.took(opened.Generation) {
+			if took := mustOpen(t, mate, Opening{Region: "eu", Epoch: epoch,
+				Known: known}); !took.took(opened.Generation) {
 				t.Errorf("the mate opened %+v", took)
 			}
 			all, units := statuses(t, mate, "k")
@@ -156,11 +162,17 @@ func TestOpenInterrupted(t *testing.T) {
 		next   Opening
 		lost   bool
 	}{
-		"never served":                     {dies: first, next: first},
-		"never served, no flag":            {dies: first, next: Opening{Region: "eu", Epoch: epoch}, lost: true},
-		"lost, by one that knows":          {before: first, dies: Opening{Region: "eu", Epoch: epoch, Known: 7}, next: Opening{Region: "eu", Epoch: epoch, Known: 7}, lost: true},
-		"lost, by one that knows nothing":  {before: first, dies: Opening{Region: "eu", Epoch: epoch, Known: 7}, next: first, lost: true},
-		"lost, under another's newer file": {before: first, dies: Opening{Region: "eu", Epoch: "2-b", Known: 7}, next: Opening{Region: "eu", Epoch: "2-b", Known: 7}, lost: true},
+		"never served": {dies: first, next: first},
+		"never served, no flag": {dies: first, next: Opening{Region: "eu", Epoch: epoch},
+			lost: true},
+		"lost, by one that knows": {before: first,
+			dies: Opening{Region: "eu", Epoch: epoch, Known: 7}, next: Opening{Region: "eu",
+				Epoch: epoch, Known: 7}, lost: true},
+		"lost, by one that knows nothing": {before: first,
+			dies: Opening{Region: "eu", Epoch: epoch, Known: 7}, next: first, lost: true},
+		"lost, under another's newer file": {before: first,
+			dies: Opening{Region: "eu", Epoch: "2-b", Known: 7}, next: Opening{Region: "eu",
+				Epoch: "2-b", Known: 7}, lost: true},
 	}
 	onBoth(t, func(t *testing.T, kind server) {
 		for name, c := range cases {
@@ -182,12 +194,15 @@ func TestOpenInterrupted(t *testing.T) {
 					t.Fatal(err)
 				}
 				if err != nil && dying.Generation() != 0 {
-					t.Errorf("%s, %d steps: works under generation %d after %v", name, steps, dying.Generation(), err)
+					t.Errorf("%s, %d steps: works under generation %d after %v", name, steps,
+						dying.Generation(), err)
 				}
 				next, third := inShards(t, server, 3), inShards(t, server, 3)
 				opened := mustOpen(t, next, c.next)
-				if took := mustOpen(t, third, c.next); !took.took(opened.Generation) || third.Secret() != next.Secret() {
-					t.Errorf("%s, %d steps: the third opened %+v, the second %+v", name, steps, took, opened)
+				if took := mustOpen(t, third, c.next); !took.took(opened.Generation) ||
+					third.Secret() != next.Secret() {
+					t.Errorf("%s, %d steps: the third opened %+v, the second %+v", name, steps,
+						took, opened)
 				}
 				if c.lost && err != nil && !opened.Lost && next.Generation() == dying.Generation() {
 					t.Errorf("%s, %d steps: nobody says that data may be lost", name, steps)
@@ -195,7 +210,8 @@ func TestOpenInterrupted(t *testing.T) {
 				if c.next.Epoch == epoch {
 					all, units := statuses(t, third, "k")
 					total := units[0] + units[1] + units[2]
-					if all[0]+all[1]+all[2] != algorithms.StatusOK || (total == 3) == c.lost && err != nil && steps > 0 && steps < 3 {
+					if all[0]+all[1]+all[2] != algorithms.StatusOK || (total == 3) == c.lost &&
+						err != nil && steps > 0 && steps < 3 {
 						t.Errorf("%s, %d steps: %v, admitted %v", name, steps, all, units)
 					}
 				}
@@ -231,7 +247,8 @@ func TestOpenShardsTogether(t *testing.T) {
 			}
 			for _, s := range nodes {
 				all, units := statuses(t, s, "other")
-				if s.Generation() != nodes[0].Generation() || s.Secret() != nodes[0].Secret() || sum(all) != 0 {
+				if s.Generation() != nodes[0].Generation() || s.Secret() != nodes[0].Secret() ||
+					sum(all) != 0 {
 					t.Errorf("generation %d and %d, %v", s.Generation(), nodes[0].Generation(), all)
 				}
 				for _, n := range units {
@@ -259,11 +276,14 @@ func TestIdentity(t *testing.T) {
 	s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t, server)
 	serves(t, s, "k")
 	before := s.Generation()
-	if err := errors.Join(client.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(), client.ReplicaOf(t.Context(), "NO", "ONE").Err()); err != nil {
+	if err := errors.Join(client.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(),
+		client.ReplicaOf(t.Context(), "NO", "ONE").Err()); err != nil {
 		t.Fatal(err)
 	}
 	allAre(t, s, "k", algorithms.StatusUnknown)
-	if got, err := s.Refund(t.Context(), algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(Whole, "r"), Once: OnceKey(Whole, "none"), Cost: 1}); !errors.Is(err, ErrUnknownStore) {
+	if got, err := s.Refund(t.Context(), algorithms.Refund{Fence: under(epoch),
+		Receipt: RefundKey(Whole, "r"), Once: OnceKey(Whole, "none"), Cost: 1}); !errors.Is(err,
+		ErrUnknownStore) {
 		t.Errorf("refund: %+v, %v", got, err)
 	}
 	o := Opening{Region: "eu", Epoch: epoch, Known: before}

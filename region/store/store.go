@@ -42,8 +42,10 @@ func New(p Parts) *Store {
 	if len(p.Shards) == 0 {
 		p.Shards = Shards{Whole}
 	}
-	s := &Store{timeout: p.Timeout, deadline: p.Deadline, session: session{servers: p.Servers, address: p.Address,
-		shards: p.Shards, now: p.Now, newSecret: p.NewSecret, timeout: p.Timeout, seen: newSeen(p.Shards)}}
+	s := &Store{timeout: p.Timeout, deadline: p.Deadline, session: session{servers: p.Servers,
+		address: p.Address,
+		shards:  p.Shards, now: p.Now, newSecret: p.NewSecret, timeout: p.Timeout,
+		seen: newSeen(p.Shards)}}
 	return s
 }
 
@@ -68,7 +70,8 @@ type Result[R any] struct {
 // Decide runs decisions in one round trip, in order. Of the calls' fences only the epoch need be
 // set. The order can change in one case: if a server did not know the script at first, the calls
 // that it could not run follow behind the others.
-func (s *Store) Decide(ctx context.Context, calls []algorithms.Decide) []Result[algorithms.Decided] {
+func (s *Store) Decide(ctx context.Context,
+	calls []algorithms.Decide) []Result[algorithms.Decided] {
 	return run[algorithms.Decide, algorithms.Decided](ctx, s, calls)
 }
 
@@ -78,19 +81,22 @@ func (s *Store) Lend(ctx context.Context, calls []algorithms.Lend) []Result[algo
 }
 
 // Credit runs credits in one round trip, in order. Of the calls' fences only the epoch need be set.
-func (s *Store) Credit(ctx context.Context, calls []algorithms.Credit) []Result[algorithms.Credited] {
+func (s *Store) Credit(ctx context.Context,
+	calls []algorithms.Credit) []Result[algorithms.Credited] {
 	return run[algorithms.Credit, algorithms.Credited](ctx, s, calls)
 }
 
 // Recall reads what this region has heard of a peer's rows, and fences the peer's lower
 // generations. Of the calls' fences only the epoch need be set.
-func (s *Store) Recall(ctx context.Context, calls []algorithms.Recall) []Result[algorithms.Recalled] {
+func (s *Store) Recall(ctx context.Context,
+	calls []algorithms.Recall) []Result[algorithms.Recalled] {
 	return run[algorithms.Recall, algorithms.Recalled](ctx, s, calls)
 }
 
 // Restore gives lost buckets back what is known of them. Of the calls' fences only the epoch need
 // be set.
-func (s *Store) Restore(ctx context.Context, calls []algorithms.Restore) []Result[algorithms.Restored] {
+func (s *Store) Restore(ctx context.Context,
+	calls []algorithms.Restore) []Result[algorithms.Restored] {
 	return run[algorithms.Restore, algorithms.Restored](ctx, s, calls)
 }
 
@@ -133,7 +139,8 @@ func run[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store, calls 
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	held := s.standing()
-	results, ops, sent := make([]Result[R], len(calls)), make([]Op[C, R], len(calls)), make([]Call, 0, len(calls))
+	results, ops, sent := make([]Result[R], len(calls)), make([]Op[C, R], len(calls)),
+		make([]Call, 0, len(calls))
 	for i := range calls {
 		op := &ops[i]
 		op.Call, op.keys = calls[i], calls[i].Keys()

@@ -6,7 +6,8 @@ import (
 )
 
 // token runs a script that concerns only a shard's token, whatever data the server holds.
-func token[C call[R], R any](ctx context.Context, s *session, timeout time.Duration, shard Shard, c C) (R, error) {
+func token[C call[R], R any](ctx context.Context, s *session, timeout time.Duration, shard Shard,
+	c C) (R, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	op := &Op[C, R]{Call: c}
@@ -22,7 +23,8 @@ func (s *session) look(ctx context.Context, node string) (looks, error) {
 	return all, s.each(func(i int, shard Shard) error {
 		before := s.now()
 		found, err := s.servers.Look(ctx, shard, onlyLook(node))
-		all[i] = look{Opened: found.Opened, shard: shard, at: found.Server, server: found.Replid, apart: found.Clock.Sub(before)}
+		all[i] = look{Opened: found.Opened, shard: shard, at: found.Server, server: found.Replid,
+			apart: found.Clock.Sub(before)}
 		return err
 	})
 }

@@ -31,7 +31,8 @@ const (
 	cluster                // every node of the Cluster knows it
 )
 
-var schemes = map[string]kind{"redis": standalone, "redis+sentinel": sentinel, "redis+cluster": cluster}
+var schemes = map[string]kind{"redis": standalone, "redis+sentinel": sentinel,
+	"redis+cluster": cluster}
 
 // shards returns the shards of a store at this address.
 func (a Address) shards() Shards {
@@ -93,7 +94,8 @@ func parseURL(raw string) (Address, error) {
 		return Address{}, err
 	}
 	if a.kind == standalone && len(a.servers) > 1 {
-		return Address{}, errors.New("names several servers, which is for redis+sentinel and redis+cluster")
+		return Address{}, errors.New(
+			"names several servers, which is for redis+sentinel and redis+cluster")
 	}
 	return a, errors.Join(a.readPath(strings.Trim(u.Path, "/")), a.readQuery(u))
 }

@@ -46,14 +46,16 @@ end
 local function body()
 `
 	source = regexp.MustCompile(`redis\.call\(`).ReplaceAllString(source, "COUNTED(")
-	return prelude + source + "\nend\nlocal reply = body()\nreturn {reply[1], string.format('%.0f', steps)}"
+	return prelude + source +
+		"\nend\nlocal reply = body()\nreturn {reply[1], string.format('%.0f', steps)}"
 }
 
 // steps runs a script once and returns how many steps it took; over says that the cell of the call
 // had ended by then.
 func (st *stage) steps(script algorithms.Script, c scripted) (steps int, over bool) {
 	args, keys := st.written(c)
-	reply, err := clientOf(st.Store).Eval(context.Background(), counted(script.Source), keys, args...).Slice()
+	reply, err := clientOf(st.Store).Eval(context.Background(), counted(script.Source), keys,
+		args...).Slice()
 	if err == nil && fmt.Sprint(reply[0]) == fmt.Sprint(int64(algorithms.StatusFinished)) {
 		return 0, true
 	}

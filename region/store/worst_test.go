@@ -68,15 +68,19 @@ func crowd(st *stage, on bucket) {
 	var text strings.Builder
 	for cell := now.State.Cell - cells + 1; cell <= now.State.Cell+1; cell++ {
 		for p := range peers {
-			fmt.Fprintf(&text, "%d %s-%02d %d %d %d %d %d %d;", cell, strings.Repeat("x", 60), p, 40+(cell*7+quantity.Cell(p*p))%13, 11, 30+p, 5+p%3, 3, 2)
+			fmt.Fprintf(&text, "%d %s-%02d %d %d %d %d %d %d;", cell, strings.Repeat("x", 60), p,
+				40+(cell*7+quantity.Cell(p*p))%13, 11, 30+p, 5+p%3, 3, 2)
 		}
 	}
-	if err := clientOf(st.Store).HSet(context.Background(), BucketKey(Whole, on.id), "rows", text.String()).Err(); err != nil {
+	if err := clientOf(st.Store).HSet(context.Background(), BucketKey(Whole, on.id), "rows",
+		text.String()).Err(); err != nil {
 		st.b.Fatal(err)
 	}
 	// A call that writes rows sums them up.
-	credit(st.b, st.Store, algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms},
-		Peer: strings.Repeat("x", 60) + "-00", PeerGeneration: 1, Cell: now.State.Cell, Lent: 80, Returned: 11, Most: 100_000})
+	credit(st.b, st.Store, algorithms.Credit{Fence: under(epoch),
+		Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms},
+		Peer:   strings.Repeat("x", 60) + "-00", PeerGeneration: 1, Cell: now.State.Cell, Lent: 80,
+		Returned: 11, Most: 100_000})
 }
 
 func keyOf(on bucket) string { return BucketKey(Whole, on.id) }
@@ -128,57 +132,78 @@ func costsThatFit(of algorithms.Terms, buckets int64) (costs []quantity.Units) {
 func decideOn(on []bucket, costs []quantity.Units) algorithms.Decide {
 	c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs}
 	for _, b := range on {
-		c.Buckets = append(c.Buckets, algorithms.LimitTarget{Target: algorithms.Target{Key: keyOf(b), Terms: b.terms}})
+		c.Buckets = append(c.Buckets,
+			algorithms.LimitTarget{Target: algorithms.Target{Key: keyOf(b), Terms: b.terms}})
 	}
 	return c
 }
 
 var worsts = []worst{
-	{body: "decide, denied", script: algorithms.DecideScript, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
+	{body: "decide, denied", script: algorithms.DecideScript, call: func(st *stage, on []bucket,
+		_ quantity.Cell) scripted {
 		return decideOn(on, denials(on[0].terms, int64(len(on))))
 	}},
-	{body: "decide, admitted", script: algorithms.DecideScript, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
+	{body: "decide, admitted", script: algorithms.DecideScript, call: func(st *stage, on []bucket,
+		_ quantity.Cell) scripted {
 		return decideOn(on, costsThatFit(on[0].terms, int64(len(on))))
 	}},
-	{body: "decide, denied, many buckets", script: algorithms.DecideScript, more: true, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
-		return decideOn(on, denials(on[0].terms, int64(len(on))))
-	}},
-	{body: "decide, admitted, many buckets", script: algorithms.DecideScript, more: true, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
-		return decideOn(on, costsThatFit(on[0].terms, int64(len(on))))
-	}},
-	{body: "lend", script: algorithms.LendScript, call: func(st *stage, on []bucket, cell quantity.Cell) scripted {
-		return algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]), Terms: on[0].terms}, Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
+	{body: "decide, denied, many buckets", script: algorithms.DecideScript, more: true,
+		call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
+			return decideOn(on, denials(on[0].terms, int64(len(on))))
+		}},
+	{body: "decide, admitted, many buckets", script: algorithms.DecideScript, more: true,
+		call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
+			return decideOn(on, costsThatFit(on[0].terms, int64(len(on))))
+		}},
+	{body: "lend", script: algorithms.LendScript, call: func(st *stage, on []bucket,
+		cell quantity.Cell) scripted {
+		return algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]),
+			Terms: on[0].terms}, Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
 			Returned: 20, Lent: 90, Cap: on[0].terms.Entitlement, Burst: 9, CapBurst: 100_000}
 	}},
-	{body: "credit", script: algorithms.CreditScript, call: func(st *stage, on []bucket, cell quantity.Cell) scripted {
-		return algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]), Terms: on[0].terms}, Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
+	{body: "credit", script: algorithms.CreditScript, call: func(st *stage, on []bucket,
+		cell quantity.Cell) scripted {
+		return algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]),
+			Terms: on[0].terms}, Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
 			PeerGeneration: 1, Lent: 90, Most: 100_000, MostBurst: 100_000}
 	}},
-	{body: "inspect", script: algorithms.InspectScript, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
-		return algorithms.Inspect{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]), Terms: on[0].terms}}
+	{body: "inspect", script: algorithms.InspectScript, call: func(st *stage, on []bucket,
+		_ quantity.Cell) scripted {
+		return algorithms.Inspect{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]),
+			Terms: on[0].terms}}
 	}},
-	{body: "recall", script: algorithms.RecallScript, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
-		return algorithms.Recall{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]), Terms: on[0].terms}, Peer: strings.Repeat("x", 60) + "-03", PeerGeneration: 1}
+	{body: "recall", script: algorithms.RecallScript, call: func(st *stage, on []bucket,
+		_ quantity.Cell) scripted {
+		return algorithms.Recall{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]),
+			Terms: on[0].terms}, Peer: strings.Repeat("x", 60) + "-03", PeerGeneration: 1}
 	}},
-	{body: "reset", script: algorithms.ResetScript, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
-		return algorithms.Reset{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]), Terms: on[0].terms}}
+	{body: "reset", script: algorithms.ResetScript, call: func(st *stage, on []bucket,
+		_ quantity.Cell) scripted {
+		return algorithms.Reset{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]),
+			Terms: on[0].terms}}
 	}},
-	{body: "book", script: algorithms.BookScript, call: func(st *stage, on []bucket, cell quantity.Cell) scripted {
-		window := quantity.Cell(int64(inspect(st.b, st.Store, on[0].id, on[0].terms).Now) / on[0].terms.Window)
-		return algorithms.Book{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]), Terms: on[0].terms}, Node: "n1", Window: window, Units: 5}
+	{body: "book", script: algorithms.BookScript, call: func(st *stage, on []bucket,
+		cell quantity.Cell) scripted {
+		window := quantity.Cell(int64(inspect(st.b, st.Store, on[0].id, on[0].terms).Now) /
+			on[0].terms.Window)
+		return algorithms.Book{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]),
+			Terms: on[0].terms}, Node: "n1", Window: window, Units: 5}
 	}},
 	{body: "refund", script: algorithms.RefundScript, call: refundsMiddle},
-	{body: "refund, many buckets", script: algorithms.RefundScript, more: true, call: refundsMiddle},
+	{body: "refund, many buckets", script: algorithms.RefundScript, more: true,
+		call: refundsMiddle},
 }
 
 // refundsMiddle takes back a charge that lies in the middle of a log.
 func refundsMiddle(st *stage, on []bucket, cell quantity.Cell) scripted {
-	c := algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(Whole, on[0].id), Once: OnceKey(Whole, "none"), Cost: 1, At: st.middle}
+	c := algorithms.Refund{Fence: under(epoch), Receipt: RefundKey(Whole, on[0].id),
+		Once: OnceKey(Whole, "none"), Cost: 1, At: st.middle}
 	if c.At == 0 {
 		c.At = inspect(st.b, st.Store, on[0].id, on[0].terms).Now
 	}
 	for _, b := range on {
-		c.Charges = append(c.Charges, algorithms.Charge{Target: algorithms.Target{Key: keyOf(b), Terms: b.terms}, Cell: cell})
+		c.Charges = append(c.Charges,
+			algorithms.Charge{Target: algorithms.Target{Key: keyOf(b), Terms: b.terms}, Cell: cell})
 	}
 	return c
 }
@@ -198,7 +223,8 @@ func (w worst) each(st *stage, kind algorithms.Kind, times int, run func(scripte
 		var on []bucket
 		for i := range count {
 			to := bucket{fmt.Sprint(model.id, i), model.terms}
-			if err := client.Copy(context.Background(), keyOf(model), keyOf(to), 0, true).Err(); err != nil {
+			if err := client.Copy(context.Background(), keyOf(model), keyOf(to), 0,
+				true).Err(); err != nil {
 				st.b.Fatal(err)
 			}
 			if kind.Bucket() { // whose cells are of seconds
@@ -214,7 +240,8 @@ func (w worst) each(st *stage, kind algorithms.Kind, times int, run func(scripte
 // written returns a call's arguments and keys as the store sends them.
 func (st *stage) written(c scripted) (args []any, keys []string) {
 	if st.opened == nil {
-		st.opened = clientOf(st.Store).HMGet(context.Background(), TokenKey(Whole), "generation").Val()
+		st.opened = clientOf(st.Store).HMGet(context.Background(), TokenKey(Whole),
+			"generation").Val()
 	}
 	args = c.Args()
 	args[0] = st.opened[0]
@@ -229,7 +256,8 @@ func (st *stage) took(script algorithms.Script, c scripted) float64 {
 		st.b.Fatal(err)
 	}
 	_, before := st.scripts()
-	reply, err := clientOf(st.Store).EvalSha(context.Background(), script.SHA, keys, args...).Slice()
+	reply, err := clientOf(st.Store).EvalSha(context.Background(), script.SHA, keys,
+		args...).Slice()
 	if err != nil || fmt.Sprint(reply[0]) != "0" {
 		st.b.Fatalf("%s: %v, %v", script.Name, reply, err)
 	}
@@ -248,7 +276,8 @@ func BenchmarkWorst(b *testing.B) {
 			b.Run(w.body+"/"+string(kind), func(b *testing.B) {
 				if b.N == 1 {
 					least := math.Inf(1) // other load on the machine can only add to this
-					w.each(st.with(b), kind, 50, func(c scripted) { least = min(least, st.took(w.script, c)) })
+					w.each(st.with(b), kind, 50,
+						func(c scripted) { least = min(least, st.took(w.script, c)) })
 					t.note(w.body, kind, fmt.Sprint(least))
 				}
 			})

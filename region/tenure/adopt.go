@@ -34,7 +34,8 @@ var errNotNewer = errors.New("raise its version")
 func (t *Tenure) Adopt(ctx context.Context, d *policy.Document) error {
 	for {
 		err := t.AdoptOnce(ctx, d)
-		if err == nil || errors.Is(err, errNotNewer) || errors.Is(err, store.ErrOlderPolicy) || errors.Is(err, rules.ErrNoRegion) {
+		if err == nil || errors.Is(err, errNotNewer) || errors.Is(err, store.ErrOlderPolicy) ||
+			errors.Is(err, rules.ErrNoRegion) {
 			return err
 		}
 		select {
@@ -60,7 +61,8 @@ func (t *Tenure) AdoptOnce(ctx context.Context, d *policy.Document) error {
 	case r.Epoch == old.Epoch:
 		return nil
 	case r.Document.Version <= old.Document.Version:
-		return fmt.Errorf("policy %s is not newer than %s, which is in force: %w", r.Epoch, old.Epoch, errNotNewer)
+		return fmt.Errorf("policy %s is not newer than %s, which is in force: %w", r.Epoch,
+			old.Epoch, errNotNewer)
 	}
 	if err := t.putInForce(ctx, r); err != nil {
 		return err

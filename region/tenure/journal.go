@@ -18,7 +18,8 @@ const bootstrapped = 10 * time.Minute
 // served before may replace one that was lost. A journal that is behind what the store remembers of
 // it is an old copy. From the start on this node writes every row to its journal, whatever becomes
 // of the store. unused says that nothing was used before.
-func (t *Tenure) checkJournalWhole(ctx context.Context, opened store.Opened) (unused bool, err error) {
+func (t *Tenure) checkJournalWhole(ctx context.Context, opened store.Opened) (unused bool,
+	err error) {
 	journal := t.config.Journal
 	before, err := t.config.Store.Note(ctx, t.config.Node, t.journalAt())
 	if err != nil {

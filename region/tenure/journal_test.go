@@ -25,7 +25,9 @@ type vouching struct {
 func newVouching(t *testing.T) *vouching {
 	v := &vouching{t: t, now: time.Unix(1_800_000_000, 0), dir: t.TempDir(),
 		d: documents.Parse(t, 1, alone, "name: long, limit: 100, window: 10m")}
-	v.server = lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(v.now.UnixMicro()) }, "a")
+	v.server = lab.NewTwin(func() quantity.StoreTime {
+		return quantity.StoreTime(v.now.UnixMicro())
+	}, "a")
 	return v
 }
 
@@ -51,8 +53,11 @@ func (v *vouching) lives(node string) (since quantity.StoreTime, err error) {
 	if err := n.Open(v.t.Context()); err != nil {
 		return 0, err
 	}
-	if err := j.Record(v.t.Context(), []journal.Row{{Bucket: "b", Peer: "eu", Cell: quantity.Cell(j.Incarnation()), Lent: 1, Generation: n.Generation(),
-		Until: quantity.StoreTime(v.now.UnixMicro() + algorithms.MaxClockStep)}}); err != nil {
+	if err := j.Record(v.t.Context(),
+		[]journal.Row{{Bucket: "b", Peer: "eu", Cell: quantity.Cell(j.Incarnation()), Lent: 1,
+			Generation: n.Generation(),
+			Until:      quantity.StoreTime(v.now.UnixMicro() + algorithms.MaxClockStep)}}); err !=
+		nil {
 		v.t.Fatal(err)
 	}
 	n.NoteJournal(v.t.Context())
@@ -89,6 +94,7 @@ func TestBootstrapVouchesForTheFirstNodesAlone(t *testing.T) {
 	}
 	v.now = v.now.Add(bootstrapped + time.Minute)
 	if got, err := v.lives("n3"); err != nil || got < quantity.StoreTime(v.now.UnixMicro()) {
-		t.Errorf("later than the first nodes of a region: whole since %d, begun at %d; %v", got, v.now.UnixMicro(), err)
+		t.Errorf("later than the first nodes of a region: whole since %d, begun at %d; %v", got,
+			v.now.UnixMicro(), err)
 	}
 }

@@ -20,9 +20,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var alone = []string{"us: {weight: 1}"}
 
 // of returns a node's tenure of region "us" whose store is not open yet. now is the node's clock.
-func of(t *testing.T, node string, d *policy.Document, s *store.Store, j *journal.Journal, now func() time.Time) *Tenure {
+func of(t *testing.T, node string, d *policy.Document, s *store.Store, j *journal.Journal,
+	now func() time.Time) *Tenure {
 	t.Helper()
-	n, err := New(Config{Region: "us", Node: node, Bootstrap: true, Policy: d, Store: s, Journal: j, Now: now,
+	n, err := New(Config{Region: "us", Node: node, Bootstrap: true, Policy: d, Store: s, Journal: j,
+		Now: now,
 		Log: slog.New(slog.DiscardHandler), Changed: func(Change) {}})
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +35,8 @@ func of(t *testing.T, node string, d *policy.Document, s *store.Store, j *journa
 // decide asks the store to decide a request of one unit for an account, and returns the error.
 func (t *Tenure) decide(test *testing.T, account string) (algorithms.Decided, error) {
 	r := t.Rules()
-	call := algorithms.Decide{Fence: algorithms.Fence{Epoch: r.Epoch}, Commit: true, Costs: []quantity.Units{1}}
+	call := algorithms.Decide{Fence: algorithms.Fence{Epoch: r.Epoch}, Commit: true,
+		Costs: []quantity.Units{1}}
 	for _, a := range r.Match("api", map[string]string{"account": account}) {
 		call.Buckets = append(call.Buckets, a.Target)
 	}

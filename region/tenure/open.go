@@ -29,7 +29,8 @@ func (t *Tenure) Open(ctx context.Context) error {
 func (t *Tenure) openFirst(ctx context.Context) (err error) {
 	for range startTries {
 		var refused *store.Error
-		if err = t.open(ctx, t.config.Bootstrap); !errors.As(err, &refused) || !store.Unreached(err) || ctx.Err() != nil {
+		if err = t.open(ctx, t.config.Bootstrap); !errors.As(err, &refused) ||
+			!store.Unreached(err) || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -66,8 +67,10 @@ func (t *Tenure) EndGeneration(ctx context.Context, generation uint64) error {
 func (t *Tenure) openUnder(ctx context.Context, r *rules.Rules, bootstrap bool) error {
 	c := t.config
 	seen, latest := c.Journal.StoreTime()
-	opened, err := c.Store.Open(ctx, store.Opening{Region: c.Region, Node: c.Node, Epoch: r.Epoch, Bootstrap: bootstrap,
-		Known: max(c.Journal.Generation(), t.Generation()), Ended: t.ended, Seen: seen, Latest: latest, Reserve: t.times.reserve})
+	opened, err := c.Store.Open(ctx, store.Opening{Region: c.Region, Node: c.Node, Epoch: r.Epoch,
+		Bootstrap: bootstrap,
+		Known:     max(c.Journal.Generation(), t.Generation()), Ended: t.ended, Seen: seen,
+		Latest: latest, Reserve: t.times.reserve})
 	if err != nil {
 		return err
 	}
@@ -87,7 +90,8 @@ func (t *Tenure) openUnder(ctx context.Context, r *rules.Rules, bootstrap bool) 
 	anew := opened.Since > t.since
 	t.since = opened.Generation
 	t.rules.Store(r)
-	c.Changed(Change{Rules: r, Generation: opened.Generation, Now: opened.Now, Anew: anew, Unused: unused})
+	c.Changed(Change{Rules: r, Generation: opened.Generation, Now: opened.Now, Anew: anew,
+		Unused: unused})
 	return nil
 }
 

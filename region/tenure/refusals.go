@@ -88,7 +88,8 @@ func (r *refusals) done() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.all(); err != nil {
-		r.log.Info("the store takes calls again", "after", r.now().Sub(r.since).Round(time.Millisecond))
+		r.log.Info("the store takes calls again", "after",
+			r.now().Sub(r.since).Round(time.Millisecond))
 	}
 	r.any.Store(false)
 	r.since, r.calls = time.Time{}, 0

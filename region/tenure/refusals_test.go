@@ -38,8 +38,10 @@ func newRefusing(t *testing.T) *refusing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.Tenure, err = New(Config{Region: "us", Node: "n1", Bootstrap: true, Policy: documents.Parse(t, 1, alone, "name: hour, limit: 100, window: 1h"),
-		Store: st, Journal: kept, Now: func() time.Time { return n.clock }, Log: slog.New(slog.NewTextHandler(&n.log, nil)),
+	n.Tenure, err = New(Config{Region: "us", Node: "n1", Bootstrap: true,
+		Policy: documents.Parse(t, 1, alone, "name: hour, limit: 100, window: 1h"),
+		Store:  st, Journal: kept, Now: func() time.Time { return n.clock },
+		Log:     slog.New(slog.NewTextHandler(&n.log, nil)),
 		Changed: func(Change) {}})
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +72,10 @@ func (n *refusing) kinds() (all []string) {
 }
 
 func set(name, value string) func(context.Context, *redis.Client) error {
-	return func(ctx context.Context, c *redis.Client) error { return c.ConfigSet(ctx, name, value).Err() }
+	return func(ctx context.Context,
+		c *redis.Client) error {
+		return c.ConfigSet(ctx, name, value).Err()
+	}
 }
 
 func acl(rule string) func(context.Context, *redis.Client) error {
@@ -88,10 +93,17 @@ func TestWhatTheStoreRefusesIsSaid(t *testing.T) {
 		breaks, mends func(context.Context, *redis.Client) error
 		advice        string
 	}{
-		"OOM":        {set("maxmemory", "1"), set("maxmemory", "0"), "raise its maxmemory"},
-		"NOREPLICAS": {set("min-replicas-to-write", "1"), set("min-replicas-to-write", "0"), "min-replicas-to-write"},
-		"READONLY": {func(ctx context.Context, c *redis.Client) error { return c.ReplicaOf(ctx, "127.0.0.1", "1").Err() },
-			func(ctx context.Context, c *redis.Client) error { return c.ReplicaOf(ctx, "no", "one").Err() }, "it is a replica"},
+		"OOM": {set("maxmemory", "1"), set("maxmemory", "0"), "raise its maxmemory"},
+		"NOREPLICAS": {set("min-replicas-to-write", "1"), set("min-replicas-to-write", "0"),
+			"min-replicas-to-write"},
+		"READONLY": {func(ctx context.Context,
+			c *redis.Client) error {
+			return c.ReplicaOf(ctx, "127.0.0.1", "1").Err()
+		},
+			func(ctx context.Context,
+				c *redis.Client) error {
+				return c.ReplicaOf(ctx, "no", "one").Err()
+			}, "it is a replica"},
 		"NOPERM": {acl("-hset"), acl("+hset"), store.MinimalACL},
 	} {
 		t.Run(kind, func(t *testing.T) {
@@ -112,7 +124,8 @@ func TestWhatTheStoreRefusesIsSaid(t *testing.T) {
 				t.Errorf("not ready at the first refusals: %v", err)
 			}
 			n.clock = n.clock.Add(refusedFor)
-			if err := n.Ready(); err == nil || !strings.Contains(err.Error(), kind) || !strings.Contains(err.Error(), c.advice) {
+			if err := n.Ready(); err == nil || !strings.Contains(err.Error(), kind) ||
+				!strings.Contains(err.Error(), c.advice) {
 				t.Errorf("ready while everything is refused: %v", err)
 			}
 			if got := n.kinds(); len(got) != 1 || got[0] != kind || n.Refused()[kind] != calls {
@@ -137,7 +150,8 @@ func TestWhatTheStoreRefusesIsSaid(t *testing.T) {
 			n.clock = n.clock.Add(refusalLoggedEvery)
 			n.refusals.tellAll()
 			n.logged(t, 3, "calls=1 ") // the try
-			if got := n.kinds(); len(got) != 0 || !strings.Contains(n.log.String(), "the store takes calls again") {
+			if got := n.kinds(); len(got) != 0 || !strings.Contains(n.log.String(),
+				"the store takes calls again") {
 				t.Errorf("status %v\n%s", got, &n.log)
 			}
 		})

@@ -26,7 +26,8 @@ func TestTheStoresTimeOutlivesItAndItsNode(t *testing.T) {
 	start := func(first bool) *Tenure {
 		t.Helper()
 		way, _ := server.Connect(clock)
-		n := of(t, "n1", documents.Parse(t, 1, alone, "name: a, limit: 1000, window: 1s"), way, kept, clock)
+		n := of(t, "n1", documents.Parse(t, 1, alone, "name: a, limit: 1000, window: 1s"), way,
+			kept, clock)
 		n.config.Bootstrap = first
 		if err := n.Open(t.Context()); err != nil {
 			t.Fatal(err)
@@ -51,7 +52,8 @@ func TestTheStoresTimeOutlivesItAndItsNode(t *testing.T) {
 	ahead = 0
 	n = start(false)
 	if got := n.LostAt(); got < latest {
-		t.Errorf("lost at %d, and %d was given out: windows come %v earlier once more", got.Add(-began), latest.Add(-began), time.Duration(latest.Sub(got))*time.Microsecond)
+		t.Errorf("lost at %d, and %d was given out: windows come %v earlier once more",
+			got.Add(-began), latest.Add(-began), time.Duration(latest.Sub(got))*time.Microsecond)
 	}
 	if d, err := n.decide(t, "a"); err != nil || d.Answers[0].Admitted {
 		t.Errorf("in a window that was used: %+v, %v", d, err)

@@ -73,7 +73,8 @@ func New(c Config) (*Tenure, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tenure{config: c, refusals: newRefusals(c.Log, c.Now), due: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
+	t := &Tenure{config: c, refusals: newRefusals(c.Log, c.Now), due: make(chan struct{}, 1),
+		turn: make(chan struct{}, 1)}
 	t.times.journal, t.times.log = c.Journal, c.Log
 	t.rules.Store(r)
 	c.Store.Heed(t.heed)

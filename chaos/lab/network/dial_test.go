@@ -26,12 +26,14 @@ func TestDialTakesARoundTrip(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := c.RemoteAddr().(*net.TCPAddr).String(); got != l.Addr().(*net.TCPAddr).String() {
+				if got := c.RemoteAddr().(*net.TCPAddr).String(); got !=
+					l.Addr().(*net.TCPAddr).String() {
 					t.Errorf("remote address %s, want %s", got, l.Addr())
 				}
 				s, err := l.Accept()
 				if err != nil || s.RemoteAddr().String() != c.LocalAddr().String() {
-					t.Errorf("accepted %v, %v; want the connection from %v", s.RemoteAddr(), err, c.LocalAddr())
+					t.Errorf("accepted %v, %v; want the connection from %v", s.RemoteAddr(), err,
+						c.LocalAddr())
 				}
 			})
 		}
@@ -52,7 +54,8 @@ func TestDialHangsDuringACut(t *testing.T) {
 				wantTook(t, 2*time.Second, func() {
 					_, err := a.DialContext(ctx, "tcp", "b:80")
 					var ne net.Error
-					if !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &ne) || !ne.Timeout() {
+					if !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &ne) ||
+						!ne.Timeout() {
 						t.Errorf("dial: %v", err)
 					}
 				})
@@ -114,14 +117,32 @@ func TestDialErrors(t *testing.T) {
 			ctx                    context.Context
 			is                     func(error) bool
 		}{
-			{"refused", "tcp", "b:81", t.Context(), func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }},
-			{"backlog full", "tcp", full, t.Context(), func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }},
-			{"no such name", "tcp", "c:80", t.Context(), func(err error) bool { var e *net.DNSError; return errors.As(err, &e) && e.IsNotFound }},
-			{"no such address", "tcp", "10.77.9.9:80", t.Context(), func(err error) bool { var e *net.DNSError; return errors.As(err, &e) }},
-			{"no port", "tcp", "b", t.Context(), func(err error) bool { var e *net.AddrError; return errors.As(err, &e) }},
-			{"bad port", "tcp", "b:65536", t.Context(), func(err error) bool { var e *net.AddrError; return errors.As(err, &e) }},
-			{"bad network", "unix", "b:80", t.Context(), func(err error) bool { var e net.UnknownNetworkError; return errors.As(err, &e) }},
-			{"ended context", "tcp", "b:80", ended, func(err error) bool { return errors.Is(err, context.Canceled) }},
+			{"refused", "tcp", "b:81", t.Context(),
+				func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }},
+			{"backlog full", "tcp", full, t.Context(),
+				func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }},
+			{"no such name", "tcp", "c:80", t.Context(), func(err error) bool {
+				var e *net.DNSError
+				return errors.As(err, &e) && e.IsNotFound
+			}},
+			{"no such address", "tcp", "10.77.9.9:80", t.Context(), func(err error) bool {
+				var e *net.DNSError
+				return errors.As(err, &e)
+			}},
+			{"no port", "tcp", "b", t.Context(), func(err error) bool {
+				var e *net.AddrError
+				return errors.As(err, &e)
+			}},
+			{"bad port", "tcp", "b:65536", t.Context(), func(err error) bool {
+				var e *net.AddrError
+				return errors.As(err, &e)
+			}},
+			{"bad network", "unix", "b:80", t.Context(), func(err error) bool {
+				var e net.UnknownNetworkError
+				return errors.As(err, &e)
+			}},
+			{"ended context", "tcp", "b:80", ended,
+				func(err error) bool { return errors.Is(err, context.Canceled) }},
 		} {
 			_, err := a.DialContext(tc.ctx, tc.network, tc.address)
 			var op *net.OpError

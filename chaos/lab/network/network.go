@@ -52,7 +52,8 @@ func (n *Network) host(name string) *Host {
 	}
 	i := len(n.hosts) + 1
 	if i > maxHosts {
-		panic(fmt.Sprintf("network: no address left for host %q: a network has at most %d hosts", name, maxHosts))
+		panic(fmt.Sprintf("network: no address left for host %q: a network has at most %d hosts",
+			name, maxHosts))
 	}
 	h := &Host{
 		net:       n,

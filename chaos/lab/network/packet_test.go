@@ -27,7 +27,8 @@ func TestPacketTakesTheDelayOfItsDirection(t *testing.T) {
 					t.Fatal(err)
 				}
 				m, from, err := step.to.ReadFrom(buf)
-				if err != nil || string(buf[:m]) != "hello" || from.String() != step.from.LocalAddr().String() {
+				if err != nil || string(buf[:m]) != "hello" ||
+					from.String() != step.from.LocalAddr().String() {
 					t.Fatalf("read %q from %v, %v", buf[:m], from, err)
 				}
 			})
@@ -148,13 +149,15 @@ func TestPacketConnErrors(t *testing.T) {
 		if _, err := pb.WriteTo([]byte("x"), pa.LocalAddr()); err != nil {
 			t.Error(err)
 		}
-		if _, err := pa.WriteTo(make([]byte, maxPayload+1), pb.LocalAddr()); !errors.Is(err, syscall.EMSGSIZE) {
+		if _, err := pa.WriteTo(make([]byte, maxPayload+1), pb.LocalAddr()); !errors.Is(err,
+			syscall.EMSGSIZE) {
 			t.Errorf("oversized packet: %v", err)
 		}
 		if _, err := pa.WriteTo([]byte("x"), &net.TCPAddr{}); err == nil {
 			t.Error("a TCP address was taken as the destination of a packet")
 		}
-		if _, err := pa.WriteTo([]byte("x"), &net.UDPAddr{IP: b.IP().AsSlice(), Port: 9}); err != nil {
+		if _, err := pa.WriteTo([]byte("x"), &net.UDPAddr{IP: b.IP().AsSlice(),
+			Port: 9}); err != nil {
 			t.Errorf("nobody listening: %v", err)
 		}
 		if _, err := a.ListenPacket(1); !errors.Is(err, syscall.EADDRINUSE) {

@@ -53,8 +53,10 @@ func TestStreamIsHeldByACut(t *testing.T) {
 				end = time.Second + 10*ms
 			}
 			got, err := io.ReadAll(s)
-			if took := time.Since(start); err != nil || string(got) != "before during" || took != end+40*ms {
-				t.Errorf("read %q, %v after %v, want everything after %v", got, err, took, end+40*ms)
+			if took := time.Since(start); err != nil || string(got) != "before during" ||
+				took != end+40*ms {
+				t.Errorf("read %q, %v after %v, want everything after %v", got, err, took,
+					end+40*ms)
 			}
 			if got := n.Stats("a", "b").StreamBytes; got != 13 {
 				t.Errorf("%d stream bytes counted, want 13", got)

@@ -41,7 +41,8 @@ type Stepped struct {
 func New(c region.Config) (*Stepped, error) {
 	s := &Stepped{config: c, silent: map[store.Shard]time.Time{}}
 	var err error
-	s.node, err = region.New(c, region.Stepping{Taken: func(e exchange.Event) { s.events = append(s.events, e) }})
+	s.node, err = region.New(c,
+		region.Stepping{Taken: func(e exchange.Event) { s.events = append(s.events, e) }})
 	if err != nil {
 		return nil, err
 	}
@@ -66,12 +67,15 @@ func (s *Stepped) Step(now quantity.NodeTime, e exchange.Event) exchange.Effects
 // Report returns what was decided since the last report, for the machine; empty: nothing.
 func (s *Stepped) Report() exchange.Report {
 	all := s.rights.Observations()
-	slices.SortFunc(all, func(a, b exchange.Observed) int { return cmp.Compare(a.Bucket.ID, b.Bucket.ID) })
+	slices.SortFunc(all,
+		func(a, b exchange.Observed) int { return cmp.Compare(a.Bucket.ID, b.Bucket.ID) })
 	return all
 }
 
 // Asked returns the event for a peer's message. id is the number that the Answer will have.
-func (s *Stepped) Asked(id uint64, m exchange.Message) exchange.Asked { return s.rights.Asked(id, m) }
+func (s *Stepped) Asked(id uint64, m exchange.Message) exchange.Asked {
+	return s.rights.Asked(id, m)
+}
 
 // Questioned returns the event for the question of a recovering node. id is the number that the
 // Testify will have.
@@ -95,7 +99,9 @@ func (s *Stepped) Consult(c exchange.Consult) { s.rights.Consult(context.Backgro
 func (s *Stepped) Restore(all []exchange.Restore) { s.rights.Restore(context.Background(), all) }
 
 // PublishHint encodes a hint for gossip.
-func (s *Stepped) PublishHint(h exchange.Hint) ([]byte, error) { return s.rights.Hints().Publish(h) }
+func (s *Stepped) PublishHint(h exchange.Hint) ([]byte, error) {
+	return s.rights.Hints().Publish(h)
+}
 
 // MergeHints merges gossiped hints.
 func (s *Stepped) MergeHints(b []byte) error {
@@ -240,7 +246,8 @@ func (w *Waiting) Over() (helps, over bool) { return w.flow.Over() }
 // Again goes on with a request that waited. helps is as Over returned it. timedOut says that the
 // request's patience has run out. asked reports whether the store was asked again; if not, the
 // decision rests on the store's answer from before the wait.
-func (s *Stepped) Again(w *Waiting, helps, timedOut bool) (d admit.Decision, more *Waiting, asked bool, err error) {
+func (s *Stepped) Again(w *Waiting, helps, timedOut bool) (d admit.Decision, more *Waiting,
+	asked bool, err error) {
 	w.flow.Waited(helps, timedOut)
 	asked = w.flow.Next() == admit.Asks
 	d, more, err = s.goOn(w.flow)
@@ -254,7 +261,8 @@ func (s *Stepped) goOn(f *admit.Flow) (admit.Decision, *Waiting, error) {
 		f.Ask(context.Background())
 	}
 	if f.Next() == admit.Waits {
-		return admit.Decision{}, &Waiting{Buckets: f.Awaited(), Patience: f.Patience(), flow: f}, nil
+		return admit.Decision{}, &Waiting{Buckets: f.Awaited(), Patience: f.Patience(), flow: f},
+			nil
 	}
 	d, err := f.Decision()
 	return d, nil, err

@@ -38,7 +38,8 @@ func StartCluster(ctx context.Context, masters int) (_ *Server, err error) {
 		if err != nil {
 			return nil, err
 		}
-		s, err := StartProcessWith(ctx, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", "2000")
+		s, err := StartProcessWith(ctx, "--cluster-enabled", "yes", "--cluster-port",
+			strconv.Itoa(bus), "--cluster-node-timeout", "2000")
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +65,8 @@ func joinCluster(ctx context.Context, at, first string, bus, n, of int) error {
 		return err
 	}
 	defer own.Close()
-	if err := own.ClusterAddSlotsRange(ctx, n*Slots/of, (n+1)*Slots/of-1).Err(); err != nil || at == first {
+	if err := own.ClusterAddSlotsRange(ctx, n*Slots/of, (n+1)*Slots/of-1).Err(); err != nil ||
+		at == first {
 		return err
 	}
 	known, err := plainClient(first)
@@ -90,12 +92,14 @@ func clusterServes(ctx context.Context, at string, masters int) error {
 	defer client.Close()
 	for {
 		info, err := client.ClusterInfo(ctx).Result()
-		if err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_size:%d\r", masters)) {
+		if err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info,
+			fmt.Sprintf("cluster_size:%d\r", masters)) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the Redis Cluster at %s does not come up: %w\n%s", at, errors.Join(err, ctx.Err()), info)
+			return fmt.Errorf("the Redis Cluster at %s does not come up: %w\n%s", at,
+				errors.Join(err, ctx.Err()), info)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -50,8 +50,10 @@ func (d *Driven) loadScripts() error {
 		return err
 	}
 	defer client.Close()
-	for _, s := range []algorithms.Script{algorithms.DecideScript, algorithms.LendScript, algorithms.CreditScript, algorithms.InspectScript,
-		algorithms.RefundScript, algorithms.ResetScript, algorithms.RecallScript, algorithms.RestoreScript, algorithms.BookScript} {
+	for _, s := range []algorithms.Script{algorithms.DecideScript, algorithms.LendScript,
+		algorithms.CreditScript, algorithms.InspectScript,
+		algorithms.RefundScript, algorithms.ResetScript, algorithms.RecallScript,
+		algorithms.RestoreScript, algorithms.BookScript} {
 		if err := client.ScriptLoad(context.Background(), s.Source).Err(); err != nil {
 			return fmt.Errorf("load script %s into the embedded Redis: %w", s.Name, err)
 		}
@@ -68,7 +70,8 @@ func (d *Driven) URL() string { return d.server.URL }
 // identify answers INFO with the server's master_replid, which the embedded server does not know.
 func (d *Driven) identify(c *wire.Peer, command string, args ...string) bool {
 	replid := *d.replid.Load()
-	if replid == "" || command != "INFO" || len(args) != 1 || !strings.EqualFold(args[0], "replication") {
+	if replid == "" || command != "INFO" || len(args) != 1 ||
+		!strings.EqualFold(args[0], "replication") {
 		return false
 	}
 	c.WriteBulk("# Replication\r\nrole:master\r\nmaster_replid:" + replid + "\r\n")

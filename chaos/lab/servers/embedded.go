@@ -33,7 +33,10 @@ func startEmbedded(address, password string) (*miniredis.Miniredis, *Server, err
 	if err := m.StartAddr(address); err != nil {
 		return nil, nil, fmt.Errorf("start the embedded Redis: %w", err)
 	}
-	return m, &Server{URL: "redis://" + m.Addr(), close: func() error { m.Close(); return nil }}, nil
+	return m, &Server{URL: "redis://" + m.Addr(), close: func() error {
+		m.Close()
+		return nil
+	}}, nil
 }
 
 // StartDriven starts an embedded Redis for tests in virtual time, which must start it outside their

@@ -27,7 +27,8 @@ type Server struct {
 func (s *Server) Close() error { return s.close() }
 
 // ErrNoRedisServer says that redis-server is not installed on this machine.
-var ErrNoRedisServer = errors.New("redis-server is not installed: apt-get install redis-server (or brew install redis)")
+var ErrNoRedisServer = errors.New(
+	"redis-server is not installed: apt-get install redis-server (or brew install redis)")
 
 // StartProcess starts a redis-server on a free loopback port and waits until it answers.
 func StartProcess(ctx context.Context) (*Server, error) { return StartProcessWith(ctx) }
@@ -68,7 +69,8 @@ func startProcess(ctx context.Context, path string, port int, args ...string) (*
 		return nil, err
 	}
 	var out bytes.Buffer
-	cmd := exec.Command(path, append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+	cmd := exec.Command(path, append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1",
+		"--save", "", "--appendonly", "no",
 		"--dir", dir, "--maxmemory-policy", "noeviction", "--daemonize", "no"}, args...)...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {

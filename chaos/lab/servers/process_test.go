@@ -13,7 +13,8 @@ import (
 
 // TestServerCloses: Close may be repeated, and leaves neither a listener nor a file.
 func TestServerCloses(t *testing.T) {
-	for name, start := range map[string]func(context.Context) (*Server, error){"embedded": StartEmbedded, "process": StartProcess} {
+	for name, start := range map[string]func(context.Context) (*Server,
+		error){"embedded": StartEmbedded, "process": StartProcess} {
 		t.Run(name, func(t *testing.T) { closes(t, start) })
 	}
 }
@@ -25,7 +26,8 @@ func closes(t *testing.T, start func(context.Context) (*Server, error)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := redis.NewClient(&redis.Options{Addr: strings.TrimPrefix(server.URL, "redis://"), MaxRetries: -1})
+	client := redis.NewClient(&redis.Options{Addr: strings.TrimPrefix(server.URL, "redis://"),
+		MaxRetries: -1})
 	defer client.Close()
 	if err := client.Ping(t.Context()).Err(); err != nil {
 		t.Fatal(err)
@@ -54,7 +56,8 @@ func TestStartProcessRefuses(t *testing.T) {
 	t.Run("ends at once", func(t *testing.T) {
 		bin := t.TempDir()
 		script := "#!/bin/sh\necho 'FATAL CONFIG FILE ERROR'\nexit 1\n"
-		if err := os.WriteFile(filepath.Join(bin, "redis-server"), []byte(script), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(bin, "redis-server"), []byte(script),
+			0o755); err != nil {
 			t.Fatal(err)
 		}
 		t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))

@@ -47,7 +47,8 @@ func authorityKey(dir string) string  { return filepath.Join(dir, "ca.key") }
 func Make(dir string, valid time.Duration) (Written, error) {
 	for _, path := range []string{authorityCert(dir), authorityKey(dir)} {
 		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-			return Written{}, fmt.Errorf("%s is there already: certificates of the authority it belongs to would be worth nothing; choose another folder", path)
+			return Written{}, fmt.Errorf(
+				"%s is there already: certificates of the authority it belongs to would be worth nothing; choose another folder", path)
 		}
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -85,7 +86,9 @@ func readAuthority(dir string) (*authority, error) {
 	}
 	key, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok || !key.PublicKey.Equal(cert.PublicKey) || !cert.IsCA {
-		return nil, fmt.Errorf("%s and %s do not belong together as certificate and key of an authority; %s", authorityCert(dir), authorityKey(dir), mend)
+		return nil, fmt.Errorf(
+			"%s and %s do not belong together as certificate and key of an authority; %s",
+			authorityCert(dir), authorityKey(dir), mend)
 	}
 	return &authority{cert: cert, key: key}, nil
 }
@@ -97,7 +100,8 @@ func readPEM(path, kind string) ([]byte, error) {
 	}
 	block, _ := pem.Decode(b)
 	if block == nil || block.Type != kind {
-		return nil, fmt.Errorf("%s: it does not begin with a %s, as PEM", path, strings.ToLower(kind))
+		return nil, fmt.Errorf("%s: it does not begin with a %s, as PEM", path,
+			strings.ToLower(kind))
 	}
 	return block.Bytes, nil
 }
@@ -111,19 +115,22 @@ func Issue(dir string, who peer.Identity, valid time.Duration) (Written, error) 
 	}
 	uri, err := who.URI()
 	if err != nil {
-		return Written{}, exit.Usage(fmt.Errorf("%w; give --region and --node as in the node file", err))
+		return Written{}, exit.Usage(fmt.Errorf("%w; give --region and --node as in the node file",
+			err))
 	}
 	template, err := newTemplate(pkix.Name{CommonName: who.String()}, valid)
 	if err != nil {
 		return Written{}, err
 	}
 	if template.NotAfter.After(a.cert.NotAfter) {
-		return Written{}, exit.Usage(fmt.Errorf("--valid %s is longer than the authority is good for, until %s; give less, or make another authority",
+		return Written{}, exit.Usage(fmt.Errorf(
+			"--valid %s is longer than the authority is good for, until %s; give less, or make another authority",
 			show.Span(valid), a.cert.NotAfter.Format(time.RFC3339)))
 	}
 	template.URIs = []*url.URL{uri}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth,
+		x509.ExtKeyUsageClientAuth}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return Written{}, err
@@ -139,7 +146,8 @@ func newTemplate(subject pkix.Name, valid time.Duration) (*x509.Certificate, err
 		return nil, err
 	}
 	now := time.Now().UTC()
-	return &x509.Certificate{SerialNumber: serial, Subject: subject, NotBefore: now.Add(-backdated), NotAfter: now.Add(valid)}, nil
+	return &x509.Certificate{SerialNumber: serial, Subject: subject, NotBefore: now.Add(-backdated),
+		NotAfter: now.Add(valid)}, nil
 }
 
 // write signs a certificate and writes it and its key to files.

@@ -39,7 +39,10 @@ func (g given) configure(t *testing.T) (*Config, error) {
 		}
 	}
 	set := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	layers := AddFlags(set, func(name string) (string, bool) { text, ok := g.env[name]; return text, ok })
+	layers := AddFlags(set, func(name string) (string, bool) {
+		text, ok := g.env[name]
+		return text, ok
+	})
 	if err := set.Parse(append(slices.Clone(g.flags), "--config="+path)); err != nil {
 		t.Fatal(err)
 	}
@@ -54,47 +57,79 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 		// what each of the three is read as; empty: as it was written
 		want [3]string
 	}{
-		"region":                             {"a", "b", "c", func(c *Config) any { return c.Region }, [3]string{}},
-		"node":                               {"a", "b", "c", func(c *Config) any { return c.Node }, [3]string{}},
-		"nodes":                              {"2", "3", "4", func(c *Config) any { return c.Nodes }, [3]string{}},
-		"data_dir":                           {"/a", "/b", "/c", func(c *Config) any { return c.DataDir }, [3]string{}},
-		"policy":                             {"/a", "/b", "/c", func(c *Config) any { return c.Policy }, [3]string{}},
-		"redis.url":                          {"redis://" + a, "redis://" + b, "rediss://" + c, func(c *Config) any { return c.Redis.URL }, [3]string{}},
-		"redis.embedded":                     {"true", "true", "true", func(c *Config) any { return c.Redis.Embedded }, [3]string{}},
-		"listen.grpc":                        {a, b, c, func(c *Config) any { return c.Listen.GRPC }, [3]string{}},
-		"listen.http":                        {a, b, c, func(c *Config) any { return c.Listen.HTTP }, [3]string{}},
-		"listen.peer":                        {a, b, c, func(c *Config) any { return c.Listen.Peer }, [3]string{}},
-		"listen.gossip":                      {a, b, "localhost:3", func(c *Config) any { return c.Listen.Gossip }, [3]string{a, b, c}},
-		"listen.max_connections":             {"1", "2", "1000000", func(c *Config) any { return c.Limits.Connections }, [3]string{}},
-		"listen.max_connections_per_address": {"1", "2", "1000000", func(c *Config) any { return c.Limits.PerAddress }, [3]string{}},
-		"advertise.peer":                     {a, b, c, func(c *Config) any { return c.Advertise.Peer }, [3]string{}},
-		"advertise.gossip":                   {a, b, c, func(c *Config) any { return c.Advertise.Gossip }, [3]string{}},
+		"region": {"a", "b", "c",
+			func(c *Config) any { return c.Region }, [3]string{}},
+		"node": {"a", "b", "c", func(c *Config) any { return c.Node },
+			[3]string{}},
+		"nodes": {"2", "3", "4",
+			func(c *Config) any { return c.Nodes }, [3]string{}},
+		"data_dir": {"/a", "/b", "/c",
+			func(c *Config) any { return c.DataDir }, [3]string{}},
+		"policy": {"/a", "/b", "/c",
+			func(c *Config) any { return c.Policy }, [3]string{}},
+		"redis.url": {"redis://" + a, "redis://" + b, "rediss://" + c,
+			func(c *Config) any { return c.Redis.URL }, [3]string{}},
+		"redis.embedded": {"true", "true", "true",
+			func(c *Config) any { return c.Redis.Embedded }, [3]string{}},
+		"listen.grpc": {a, b, c,
+			func(c *Config) any { return c.Listen.GRPC }, [3]string{}},
+		"listen.http": {a, b, c,
+			func(c *Config) any { return c.Listen.HTTP }, [3]string{}},
+		"listen.peer": {a, b, c,
+			func(c *Config) any { return c.Listen.Peer }, [3]string{}},
+		"listen.gossip": {a, b, "localhost:3",
+			func(c *Config) any { return c.Listen.Gossip }, [3]string{a, b, c}},
+		"listen.max_connections": {"1", "2", "1000000",
+			func(c *Config) any { return c.Limits.Connections }, [3]string{}},
+		"listen.max_connections_per_address": {"1", "2", "1000000",
+			func(c *Config) any { return c.Limits.PerAddress }, [3]string{}},
+		"advertise.peer": {a, b, c, func(c *Config) any { return c.Advertise.Peer }, [3]string{}},
+		"advertise.gossip": {a, b, c, func(c *Config) any { return c.Advertise.Gossip },
+			[3]string{}},
 		"seeds": {"[x:1]", "x:1, y:2", "z:3", func(c *Config) any { return c.Seeds },
 			[3]string{"[x:1]", "[x:1 y:2]", "[z:3]"}},
-		"redis.timeout":  {"20ms", "30ms", "40ms", func(c *Config) any { return c.Redis.Timeout }, [3]string{}},
-		"redis.tls.ca":   {"/a", "/b", "/c", func(c *Config) any { return c.Redis.TLS.CA }, [3]string{}},
-		"redis.tls.cert": {"/a", "/b", "/c", func(c *Config) any { return c.Redis.TLS.Cert }, [3]string{}},
-		"redis.tls.key":  {"/a", "/b", "/c", func(c *Config) any { return c.Redis.TLS.Key }, [3]string{}},
-		"peer_tls.cert":  {"/a", "/b", "/c", func(c *Config) any { return c.PeerTLS.Cert }, [3]string{}},
-		"peer_tls.key":   {"/a", "/b", "/c", func(c *Config) any { return c.PeerTLS.Key }, [3]string{}},
-		"peer_tls.ca":    {"/a", "/b", "/c", func(c *Config) any { return c.PeerTLS.CA }, [3]string{}},
-		"gossip_keys": {"[" + key('A') + "]", key('B') + "," + key('A'), key('C'), func(c *Config) any { return string(bytes.Join(c.GossipKeys, []byte(" "))) },
-			[3]string{strings.Repeat("A", 16), strings.Repeat("B", 16) + " " + strings.Repeat("A", 16), strings.Repeat("C", 16)}},
-		"bootstrap":          {"true", "false", "true", func(c *Config) any { return c.Bootstrap }, [3]string{}},
-		"insecure":           {"true", "false", "true", func(c *Config) any { return c.Insecure }, [3]string{}},
-		"log_level":          {"debug", "warn", "error", func(c *Config) any { return c.LogLevel }, [3]string{"DEBUG", "WARN", "ERROR"}},
-		"request_id_repeats": {"1", "2", "100", func(c *Config) any { return c.Repeats }, [3]string{}},
-		"remember.buckets":   {"1000", "2000", "100000000", func(c *Config) any { return c.Memory.Buckets }, [3]string{}},
-		"remember.uses":      {"1000", "2000", "100000000", func(c *Config) any { return c.Memory.Uses }, [3]string{}},
-		"drain_timeout":      {"1s", "2s", "3s", func(c *Config) any { return c.DrainTimeout }, [3]string{}},
-		"chaos":              {"enabled", "disabled", "true", func(c *Config) any { return c.Chaos }, [3]string{"true", "false", "true"}},
+		"redis.timeout": {"20ms", "30ms", "40ms", func(c *Config) any { return c.Redis.Timeout },
+			[3]string{}},
+		"redis.tls.ca": {"/a", "/b", "/c", func(c *Config) any { return c.Redis.TLS.CA },
+			[3]string{}},
+		"redis.tls.cert": {"/a", "/b", "/c", func(c *Config) any { return c.Redis.TLS.Cert },
+			[3]string{}},
+		"redis.tls.key": {"/a", "/b", "/c", func(c *Config) any { return c.Redis.TLS.Key },
+			[3]string{}},
+		"peer_tls.cert": {"/a", "/b", "/c", func(c *Config) any { return c.PeerTLS.Cert },
+			[3]string{}},
+		"peer_tls.key": {"/a", "/b", "/c", func(c *Config) any { return c.PeerTLS.Key },
+			[3]string{}},
+		"peer_tls.ca": {"/a", "/b", "/c", func(c *Config) any { return c.PeerTLS.CA }, [3]string{}},
+		"gossip_keys": {"[" + key('A') + "]", key('B') + "," + key('A'), key('C'),
+			func(c *Config) any { return string(bytes.Join(c.GossipKeys, []byte(" "))) },
+			[3]string{strings.Repeat("A", 16), strings.Repeat("B", 16) + " " + strings.Repeat("A",
+				16), strings.Repeat("C", 16)}},
+		"bootstrap": {"true", "false", "true", func(c *Config) any { return c.Bootstrap },
+			[3]string{}},
+		"insecure": {"true", "false", "true", func(c *Config) any { return c.Insecure },
+			[3]string{}},
+		"log_level": {"debug", "warn", "error", func(c *Config) any { return c.LogLevel },
+			[3]string{"DEBUG", "WARN", "ERROR"}},
+		"request_id_repeats": {"1", "2", "100", func(c *Config) any { return c.Repeats },
+			[3]string{}},
+		"remember.buckets": {"1000", "2000", "100000000",
+			func(c *Config) any { return c.Memory.Buckets }, [3]string{}},
+		"remember.uses": {"1000", "2000", "100000000", func(c *Config) any { return c.Memory.Uses },
+			[3]string{}},
+		"drain_timeout": {"1s", "2s", "3s", func(c *Config) any { return c.DrainTimeout },
+			[3]string{}},
+		"chaos": {"enabled", "disabled", "true", func(c *Config) any { return c.Chaos },
+			[3]string{"true", "false", "true"}},
 	}
 	// The other settings without which a setting is useless.
 	also := map[string][]string{
-		"peer_tls.cert": {"--peer-tls-key=k", "--peer-tls-ca=a"}, "peer_tls.key": {"--peer-tls-cert=c", "--peer-tls-ca=a"},
+		"peer_tls.cert": {"--peer-tls-key=k", "--peer-tls-ca=a"},
+		"peer_tls.key":  {"--peer-tls-cert=c", "--peer-tls-ca=a"},
 		"peer_tls.ca":   {"--peer-tls-cert=c", "--peer-tls-key=k"},
 		"redis.timeout": {"--redis-url=redis://h"},
-		"redis.tls.ca":  {"--redis-url=rediss://h"}, "redis.tls.cert": {"--redis-url=rediss://h", "--redis-tls-key=k"},
+		"redis.tls.ca":  {"--redis-url=rediss://h"}, "redis.tls.cert": {"--redis-url=rediss://h",
+			"--redis-tls-key=k"},
 		"redis.tls.key": {"--redis-url=rediss://h", "--redis-tls-cert=c"},
 	}
 	for _, s := range Settings() {
@@ -178,7 +213,8 @@ func TestTheNodeIsNamedAfterItsHost(t *testing.T) {
 }
 
 func TestPathsOfFlagsStartFromTheWorkingDirectory(t *testing.T) {
-	c, err := given{file: required, flags: []string{"--policy", "p.yaml"}, env: map[string]string{"QUOTAD_DATA_DIR": "d"}}.configure(t)
+	c, err := given{file: required, flags: []string{"--policy", "p.yaml"},
+		env: map[string]string{"QUOTAD_DATA_DIR": "d"}}.configure(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,10 +232,15 @@ func TestRedisOfTheHigherLayerCounts(t *testing.T) {
 		problem  string
 	}{
 		{"flag over file", given{file: withURL, flags: []string{"--redis-embedded"}}, true, ""},
-		{"variable over file", given{file: required, env: map[string]string{"QUOTAD_REDIS_URL": "redis://127.0.0.1:1"}}, false, ""},
-		{"variable below flag", given{flags: []string{"--redis-url=redis://127.0.0.1:1"}, file: required,
-			env: map[string]string{"QUOTAD_REDIS_EMBEDDED": "true"}}, false, ""},
-		{"both in one place", given{file: strings.Replace(required, "embedded: true", `embedded: true, url: "redis://127.0.0.1:1"`, 1)},
+		{"variable over file",
+			given{file: required,
+				env: map[string]string{"QUOTAD_REDIS_URL": "redis://127.0.0.1:1"}}, false, ""},
+		{"variable below flag", given{flags: []string{"--redis-url=redis://127.0.0.1:1"},
+			file: required,
+			env:  map[string]string{"QUOTAD_REDIS_EMBEDDED": "true"}}, false, ""},
+		{"both in one place",
+			given{file: strings.Replace(required, "embedded: true",
+				`embedded: true, url: "redis://127.0.0.1:1"`, 1)},
 			false, "node.yaml:5:19: redis.embedded: redis.url is given as well; keep one of the two"},
 	} {
 		c, err := test.given.configure(t)
@@ -229,31 +270,46 @@ func TestBadValuesAreToldWithTheirPlace(t *testing.T) {
 		{"--data-dir=", "--data-dir: it is empty; write a path"},
 		{"--redis-url=127.0.0.1:6379", "--redis-url: this is not the URL of a Redis"},
 		{"--redis-url=redis://u:secret@[", "--redis-url: this is not the URL of a Redis"},
-		{"--redis-url=redis://u:secret@host/x", "--redis-url: this is not the URL of a Redis: the database is not a number"},
-		{"--redis-url=redis+sentinel://u:secret@h1:26379,h2", "does not say behind the Sentinels by which name they know the master"},
-		{"--redis-url=redis+cluster://u:secret@h1:7000,h2:x", "server 2 is not host:port; write it like redis://"},
-		{"--redis-tls-ca=ca.pem --redis-url=redis://h", "--redis-tls-ca: redis.url is one without TLS; begin it with rediss, or remove redis.tls"},
-		{"--redis-tls-key=k --redis-url=rediss://h", "--redis-tls-key: of no use without redis.tls.cert; set redis.tls.cert in the node file, or --redis-tls-cert"},
-		{"--peer-tls-key=k", "--peer-tls-key: of no use without peer_tls.cert and peer_tls.ca; set peer_tls.cert in the node file, or --peer-tls-cert"},
+		{"--redis-url=redis://u:secret@host/x",
+			"--redis-url: this is not the URL of a Redis: the database is not a number"},
+		{"--redis-url=redis+sentinel://u:secret@h1:26379,h2",
+			"does not say behind the Sentinels by which name they know the master"},
+		{"--redis-url=redis+cluster://u:secret@h1:7000,h2:x",
+			"server 2 is not host:port; write it like redis://"},
+		{"--redis-tls-ca=ca.pem --redis-url=redis://h",
+			"--redis-tls-ca: redis.url is one without TLS; begin it with rediss, or remove redis.tls"},
+		{"--redis-tls-key=k --redis-url=rediss://h",
+			"--redis-tls-key: of no use without redis.tls.cert; set redis.tls.cert in the node file, or --redis-tls-cert"},
+		{"--peer-tls-key=k",
+			"--peer-tls-key: of no use without peer_tls.cert and peer_tls.ca; set peer_tls.cert in the node file, or --peer-tls-cert"},
 		{"--listen-http=8080", `--listen-http: "8080" is not host:port`},
 		{"--listen-max-connections=0", `--listen-max-connections: "0" is no number of connections`},
-		{"--listen-max-connections=-1", `--listen-max-connections: "-1" is no number of connections`},
-		{"--listen-max-connections-per-address=1e3", `--listen-max-connections-per-address: "1e3" is no number of connections`},
+		{"--listen-max-connections=-1",
+			`--listen-max-connections: "-1" is no number of connections`},
+		{"--listen-max-connections-per-address=1e3",
+			`--listen-max-connections-per-address: "1e3" is no number of connections`},
 		{"--listen-http=127.0.0.1:http", `--listen-http: "http" is not a port`},
 		{"--advertise-peer=[::]:8082", "--advertise-peer: :: means every address of this machine"},
 		{"--advertise-gossip=h:0", `--advertise-gossip: "0" is not a port others can call`},
 		{"--seeds=a:1,b", `--seeds: "b" is not host:port`},
 		{"--gossip-keys=?", "--gossip-keys: the key is not base64; make one with: quotad gossip-key"},
-		{"--gossip-keys=" + key('A') + ",c2VjcmV0", "--gossip-keys: the key has 6 bytes, not 16, 24 or 32"},
-		{"--gossip-keys=file:nowhere", "--gossip-keys: open nowhere: no such file or directory; check the path"},
-		{"--gossip-keys=file:" + empty, "--gossip-keys: the file is empty; write one key on a line"},
-		{"--gossip-keys=file:/dev/null", "--gossip-keys: \"/dev/null\" is a device: not a regular file; check the path"},
-		{"--gossip-keys=" + strings.Repeat(key('A')+",", 8) + key('B'), "--gossip-keys: there are 9 keys, and at most 8 can be in force"},
+		{"--gossip-keys=" + key('A') + ",c2VjcmV0",
+			"--gossip-keys: the key has 6 bytes, not 16, 24 or 32"},
+		{"--gossip-keys=file:nowhere",
+			"--gossip-keys: open nowhere: no such file or directory; check the path"},
+		{"--gossip-keys=file:" + empty,
+			"--gossip-keys: the file is empty; write one key on a line"},
+		{"--gossip-keys=file:/dev/null",
+			"--gossip-keys: \"/dev/null\" is a device: not a regular file; check the path"},
+		{"--gossip-keys=" + strings.Repeat(key('A')+",", 8) + key('B'),
+			"--gossip-keys: there are 9 keys, and at most 8 can be in force"},
 		{"--bootstrap=maybe", `--bootstrap: "maybe" is neither true nor false`},
 		{"--log-level=loud", `--log-level: "loud" is not a log level`},
 		{"--drain-timeout=11m", `--drain-timeout: "11m" is not a duration from 0s to 10m`},
-		{"--listen-peer=10.0.0.1:8082", "--listen-peer: 10.0.0.1:8082 is not on loopback, and without peer_tls calls"},
-		{"--listen-gossip=10.0.0.1:7946", "--listen-gossip: 10.0.0.1:7946 is not on loopback, and without gossip_keys gossip"},
+		{"--listen-peer=10.0.0.1:8082",
+			"--listen-peer: 10.0.0.1:8082 is not on loopback, and without peer_tls calls"},
+		{"--listen-gossip=10.0.0.1:7946",
+			"--listen-gossip: 10.0.0.1:7946 is not on loopback, and without gossip_keys gossip"},
 	} {
 		_, err := given{file: required, flags: strings.Fields(test.flag)}.configure(t)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
@@ -267,7 +323,8 @@ func TestBadValuesAreToldWithTheirPlace(t *testing.T) {
 // TestGuardsOpenThePorts: with certificates calls between regions may come from anywhere, and with
 // keys gossip may. Protected ports cause no warning.
 func TestGuardsOpenThePorts(t *testing.T) {
-	tls := []string{"--listen-peer=10.0.0.1:8082", "--peer-tls-cert=c", "--peer-tls-key=k", "--peer-tls-ca=a"}
+	tls := []string{"--listen-peer=10.0.0.1:8082", "--peer-tls-cert=c", "--peer-tls-key=k",
+		"--peer-tls-ca=a"}
 	keys := []string{"--listen-gossip=10.0.0.1:7946", "--gossip-keys=" + key('A')}
 	for _, test := range []struct {
 		name     string
@@ -277,7 +334,8 @@ func TestGuardsOpenThePorts(t *testing.T) {
 		{"both", append(slices.Clone(tls), keys...), nil},
 		{"calls", tls, []string{"gossip is in plain text"}},
 		{"gossip", keys, nil},
-		{"neither", []string{"--insecure", "--listen-peer=10.0.0.1:8082"}, []string{"gossip is in plain text", "calls between regions are in plain text"}},
+		{"neither", []string{"--insecure", "--listen-peer=10.0.0.1:8082"},
+			[]string{"gossip is in plain text", "calls between regions are in plain text"}},
 	} {
 		c, err := given{file: required, flags: test.flags}.configure(t)
 		if err != nil {
@@ -285,8 +343,10 @@ func TestGuardsOpenThePorts(t *testing.T) {
 			continue
 		}
 		all := strings.Join(c.Warnings(), "\n")
-		for _, warning := range []string{"gossip is in plain text", "calls between regions are in plain text"} {
-			if got := strings.Contains(all, warning); got != slices.Contains(test.warnings, warning) {
+		for _, warning := range []string{"gossip is in plain text",
+			"calls between regions are in plain text"} {
+			if got := strings.Contains(all, warning); got != slices.Contains(test.warnings,
+				warning) {
 				t.Errorf("%s: warned that %s: %t", test.name, warning, got)
 			}
 		}
@@ -300,7 +360,8 @@ func TestGossipKeysOfAFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte(key('A')+"\n"+key('B')+"\n\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := given{file: required, flags: []string{"--gossip-keys=file:" + path, "--gossip-keys=" + key('C')}}.configure(t)
+	c, err := given{file: required, flags: []string{"--gossip-keys=file:" + path, "--gossip-keys=" +
+		key('C')}}.configure(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +378,8 @@ func TestGossipKeysOfAFile(t *testing.T) {
 func TestUnknownFieldsAreRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[a-z_]{1,12}`).Draw(t, "name") + "_"
-		group := rapid.SampledFrom([]string{"", "redis", "listen", "advertise", "peer_tls"}).Draw(t, "group")
+		group := rapid.SampledFrom([]string{"", "redis", "listen", "advertise", "peer_tls"}).Draw(t,
+			"group")
 		line, want := name+": 1\n", "node.yaml:2:1: "+name
 		if group != "" {
 			line, want = fmt.Sprintf("%s:\n  %s: 1\n", group, name), fmt.Sprintf("node.yaml:3:3: %s.%s", group, name)

@@ -146,7 +146,8 @@ func (l *Layers) Read() (*Config, error) {
 	}
 	if len(errs) > 0 {
 		slices.SortStableFunc(errs, asRead)
-		return nil, fmt.Errorf("the node cannot be started as configured: mend %s and try again\n%w",
+		return nil, fmt.Errorf(
+			"the node cannot be started as configured: mend %s and try again\n%w",
 			show.Counted(len(errs), "problem"), errors.Join(errs...))
 	}
 	return c, nil

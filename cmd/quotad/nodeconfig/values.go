@@ -229,7 +229,8 @@ func keys(into *[][]byte) reader {
 		}
 		if len(keys) > maxGossipKeys {
 			return all[0].fail(
-				fmt.Sprintf("there are %d keys, and at most %d can be in force", len(keys), maxGossipKeys),
+				fmt.Sprintf("there are %d keys, and at most %d can be in force", len(keys),
+					maxGossipKeys),
 				"drop those that no node encrypts with any more")
 		}
 		*into = keys
@@ -258,7 +259,8 @@ func keysAt(v value) ([][]byte, error) {
 			return nil, v.fail("the key is not base64", mend)
 		}
 		if !slices.Contains([]int{16, 24, 32}, len(key)) {
-			return nil, v.fail(fmt.Sprintf("the key has %d bytes, not 16, 24 or 32", len(key)), mend)
+			return nil, v.fail(fmt.Sprintf("the key has %d bytes, not 16, 24 or 32", len(key)),
+				mend)
 		}
 		keys[i] = key
 	}

@@ -13,7 +13,8 @@ import (
 )
 
 // onDeployment plays the scenario on a running deployment. file names its nodes.
-func (r *Rehearsal) onDeployment(ctx context.Context, file, quotad string, tell *teller) (_ *scenario.Record, err error) {
+func (r *Rehearsal) onDeployment(ctx context.Context, file, quotad string,
+	tell *teller) (_ *scenario.Record, err error) {
 	nodes, err := staging.ReadNodes(file)
 	if err != nil {
 		return nil, exit.Usage(err)
@@ -32,8 +33,11 @@ func (r *Rehearsal) onDeployment(ctx context.Context, file, quotad string, tell 
 	}
 	tell.line("%s: %s", r.Name, r.About)
 	if err := stage.Check(ctx, r.Scenario); err != nil {
-		return nil, fmt.Errorf("%s cannot be rehearsed on the deployment of %s:\n%w", r.Name, file, err)
+		return nil, fmt.Errorf("%s cannot be rehearsed on the deployment of %s:\n%w", r.Name, file,
+			err)
 	}
-	tell.line("the nodes of %s are ready and make cuts; %s of load begin", strings.Join(stage.Regions(), ", "), show.Span(r.Duration))
-	return r.Play(ctx, stage, scenario.Options{Seed: r.Seed, Bounds: bounds, Began: tell.step, Done: tell.done})
+	tell.line("the nodes of %s are ready and make cuts; %s of load begin",
+		strings.Join(stage.Regions(), ", "), show.Span(r.Duration))
+	return r.Play(ctx, stage, scenario.Options{Seed: r.Seed, Bounds: bounds, Began: tell.step,
+		Done: tell.done})
 }

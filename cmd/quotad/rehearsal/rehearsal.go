@@ -88,7 +88,8 @@ func (r *Rehearsal) checkPaths() error {
 }
 
 // stage starts the regions and plays the scenario on them, or plays it on a running deployment.
-func (r *Rehearsal) stage(ctx context.Context, scope process.Scope, tell *teller) (*scenario.Record, error) {
+func (r *Rehearsal) stage(ctx context.Context, scope process.Scope, tell *teller) (*scenario.Record,
+	error) {
 	quotad, err := filepath.Abs(r.Quotad)
 	if err != nil {
 		return nil, err
@@ -107,11 +108,13 @@ func (r *Rehearsal) stage(ctx context.Context, scope process.Scope, tell *teller
 	fleet, err := scenario.StartFleet(ctx, scope, r.Scenario, quotad, r.Seed)
 	// Half-started nodes report many errors, none of which is the cause.
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("scenario %s was ended before it began: %w", r.Name, context.Cause(ctx))
+		return nil, fmt.Errorf("scenario %s was ended before it began: %w", r.Name,
+			context.Cause(ctx))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("start the regions of %s: %w", r.Name, err)
 	}
 	tell.started(r)
-	return r.Play(ctx, fleet, scenario.Options{Seed: r.Seed, Bounds: bounds, Began: tell.step, Done: tell.done})
+	return r.Play(ctx, fleet, scenario.Options{Seed: r.Seed, Bounds: bounds, Began: tell.step,
+		Done: tell.done})
 }

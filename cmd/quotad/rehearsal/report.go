@@ -15,7 +15,8 @@ import (
 )
 
 // writeReport writes the page about a rehearsal.
-func (r *Rehearsal) writeReport(ctx context.Context, record *scenario.Record, results []scenario.Result) error {
+func (r *Rehearsal) writeReport(ctx context.Context, record *scenario.Record,
+	results []scenario.Result) error {
 	f, err := os.Create(r.ReportTo)
 	if err != nil {
 		return fmt.Errorf("write the report: %w; choose another file with --report", err)

@@ -34,7 +34,8 @@ func (t *teller) begin(r *Rehearsal) {
 }
 
 func (t *teller) started(r *Rehearsal) {
-	t.line("all regions are in touch after %s; %s of load begin", show.Span(time.Since(t.start).Round(100*time.Millisecond)), show.Span(r.Duration))
+	t.line("all regions are in touch after %s; %s of load begin",
+		show.Span(time.Since(t.start).Round(100*time.Millisecond)), show.Span(r.Duration))
 }
 
 func (t *teller) step(s scenario.Step) { t.line("%6.1fs  %s", s.At.Seconds(), s) }
@@ -71,7 +72,8 @@ type rehearsed struct {
 func (r *Rehearsal) tell(out io.Writer, record *scenario.Record, results []scenario.Result) error {
 	ok := scenario.OK(results)
 	if r.Output == "json" {
-		if err := show.JSON(out, rehearsed{r.Name, r.Seed, ok, len(record.Answers), record.Unsent, record.Shed, record.Behind, results}); err != nil {
+		if err := show.JSON(out, rehearsed{r.Name, r.Seed, ok, len(record.Answers), record.Unsent,
+			record.Shed, record.Behind, results}); err != nil {
 			return err
 		}
 	} else if err := r.tellTable(out, record, results, ok); err != nil {
@@ -83,8 +85,10 @@ func (r *Rehearsal) tell(out io.Writer, record *scenario.Record, results []scena
 	return nil
 }
 
-func (r *Rehearsal) tellTable(out io.Writer, record *scenario.Record, results []scenario.Result, ok bool) error {
-	fmt.Fprintf(out, "\n%d requests sent, %d that no node accepted\n", len(record.Answers), sum(record.Unsent))
+func (r *Rehearsal) tellTable(out io.Writer, record *scenario.Record, results []scenario.Result,
+	ok bool) error {
+	fmt.Fprintf(out, "\n%d requests sent, %d that no node accepted\n", len(record.Answers),
+		sum(record.Unsent))
 	if n := sum(record.Shed); n > 0 {
 		fmt.Fprintf(out, "%d more fell due while too many waited for an answer, and were not sent\n", n)
 	}

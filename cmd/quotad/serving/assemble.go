@@ -36,15 +36,18 @@ const (
 )
 
 // assemble opens everything that a node needs. If something fails it closes what it opened.
-func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document, log *slog.Logger) (_ *parts, err error) {
+func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document,
+	log *slog.Logger) (_ *parts, err error) {
 	p := &parts{journal: filepath.Join(c.DataDir, "journal.db"), doors: newDoors(c.Limits)}
 	defer func() {
 		if err != nil {
 			p.close()
 		}
 	}()
-	p.config = region.Config{Region: c.Region, Node: c.Node, Nodes: c.Nodes, Policy: d, Bootstrap: c.Bootstrap, Repeats: c.Repeats, Memory: c.Memory,
-		Seeds: c.Seeds, GossipKeys: c.GossipKeys, Dial: (&net.Dialer{Timeout: dialTimeout}).DialContext, Log: log}
+	p.config = region.Config{Region: c.Region, Node: c.Node, Nodes: c.Nodes, Policy: d,
+		Bootstrap: c.Bootstrap, Repeats: c.Repeats, Memory: c.Memory,
+		Seeds: c.Seeds, GossipKeys: c.GossipKeys,
+		Dial: (&net.Dialer{Timeout: dialTimeout}).DialContext, Log: log}
 	if p.config.PeerTLS, err = LoadPeerTLS(c, log); err != nil {
 		return nil, err
 	}
@@ -58,7 +61,8 @@ func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document, log
 	if p.sockets, err = openSockets(c); err != nil {
 		return nil, err
 	}
-	p.config.PeerListener, p.config.Streams, p.config.Packets = p.sockets.peer, p.sockets.gossip, p.sockets.packets
+	p.config.PeerListener, p.config.Streams, p.config.Packets = p.sockets.peer, p.sockets.gossip,
+		p.sockets.packets
 	at, err := lookUpAdvertised(ctx, c, listening(p.sockets.peer), listening(p.sockets.gossip))
 	if err != nil {
 		return nil, err
@@ -86,11 +90,13 @@ func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document, log
 func (p *parts) putGate(c *nodeconfig.Config) {
 	p.gate = link.NewGate()
 	dialer := net.Dialer{Timeout: dialTimeout}
-	if own, known := c.Listen.Gossip.Addr(), p.config.Advertise.Addr(); own == known || own.IsLoopback() && known.IsLoopback() {
+	if own, known := c.Listen.Gossip.Addr(), p.config.Advertise.Addr(); own == known ||
+		own.IsLoopback() && known.IsLoopback() {
 		dialer.LocalAddr = &net.TCPAddr{IP: own.AsSlice()}
 	}
 	p.config.Dial = p.gate.Dialer(dialer)
-	p.config.PeerListener, p.config.Streams = p.gate.Listener(p.sockets.peer), p.gate.Listener(p.sockets.gossip)
+	p.config.PeerListener, p.config.Streams = p.gate.Listener(p.sockets.peer),
+		p.gate.Listener(p.sockets.gossip)
 	p.config.Packets = p.gate.PacketConn(p.sockets.packets)
 }
 
@@ -101,7 +107,8 @@ func (p *parts) connect(ctx context.Context, c *nodeconfig.Config, trust *tls.Co
 		if p.embedded, err = servers.StartEmbedded(ctx); err != nil {
 			return fmt.Errorf("%w; set redis.url to use a Redis that runs already", err)
 		}
-		options = store.Options{URL: p.embedded.URL, Timeout: max(c.Redis.Timeout, embeddedTimeout), Now: p.embedded.Now}
+		options = store.Options{URL: p.embedded.URL, Timeout: max(c.Redis.Timeout, embeddedTimeout),
+			Now: p.embedded.Now}
 	}
 	s, err := store.Connect(options)
 	if err != nil {

@@ -19,13 +19,14 @@ func LoadPeerTLS(c *nodeconfig.Config, log *slog.Logger) (*peer.TLS, error) {
 	if c.PeerTLS == (peer.Files{}) {
 		return nil, nil
 	}
-	loaded, err := peer.LoadTLS(c.PeerTLS, peer.Identity{Region: c.Region, Node: c.Node}, func(err error) {
-		if err != nil {
-			log.Error("the new certificates for calls between regions are not in force; the last good ones stay", "err", err)
-			return
-		}
-		log.Info("other certificates are in force for calls between regions")
-	})
+	loaded, err := peer.LoadTLS(c.PeerTLS, peer.Identity{Region: c.Region, Node: c.Node},
+		func(err error) {
+			if err != nil {
+				log.Error("the new certificates for calls between regions are not in force; the last good ones stay", "err", err)
+				return
+			}
+			log.Info("other certificates are in force for calls between regions")
+		})
 	if err != nil {
 		return nil, exit.Usage(fmt.Errorf("peer_tls: %w", err))
 	}
@@ -44,7 +45,8 @@ func expiryWarning(t *peer.TLS) []string {
 	if time.Now().After(t.Expires()) {
 		word = "ended"
 	}
-	return []string{fmt.Sprintf("the certificate for calls between regions %s at %s, and calls with it; replace the file, no restart is needed",
+	return []string{fmt.Sprintf(
+		"the certificate for calls between regions %s at %s, and calls with it; replace the file, no restart is needed",
 		word, t.Expires().UTC().Format(time.RFC3339))}
 }
 
@@ -66,16 +68,19 @@ func loadRedisTLS(c *nodeconfig.Config) (*tls.Config, error) {
 	if c.Redis.TLS.CA != "" {
 		b, err := files.Read(c.Redis.TLS.CA, peer.MaxFileBytes)
 		if err != nil {
-			return nil, exit.Usage(c.Fail("redis.tls.ca", err.Error(), "check the path, and that the user quotad runs as may read the file"))
+			return nil, exit.Usage(c.Fail("redis.tls.ca", err.Error(),
+				"check the path, and that the user quotad runs as may read the file"))
 		}
 		if t.RootCAs = x509.NewCertPool(); !t.RootCAs.AppendCertsFromPEM(b) {
-			return nil, exit.Usage(c.Fail("redis.tls.ca", "the file holds no certificate", "give that of the authority, as PEM"))
+			return nil, exit.Usage(c.Fail("redis.tls.ca", "the file holds no certificate",
+				"give that of the authority, as PEM"))
 		}
 	}
 	if c.Redis.TLS.Cert != "" {
 		pair, err := loadPair(c.Redis.TLS.Cert, c.Redis.TLS.Key)
 		if err != nil {
-			return nil, exit.Usage(c.Fail("redis.tls.cert", err.Error(), "give a certificate and its own key, both PEM"))
+			return nil, exit.Usage(c.Fail("redis.tls.cert", err.Error(),
+				"give a certificate and its own key, both PEM"))
 		}
 		t.Certificates = []tls.Certificate{pair}
 	}

@@ -44,7 +44,8 @@ func Check(ctx context.Context, c *nodeconfig.Config, connect bool) (Sheet, erro
 	if _, err := failpoint(); err != nil {
 		return Sheet{}, err
 	}
-	at := placement{http: c.Listen.HTTP, grpc: c.Listen.GRPC, peer: c.Listen.Peer, gossip: c.Listen.Gossip}
+	at := placement{http: c.Listen.HTTP, grpc: c.Listen.GRPC, peer: c.Listen.Peer,
+		gossip: c.Listen.Gossip}
 	if at.journal, err = lookAtJournal(c); err != nil {
 		return Sheet{}, exit.Usage(err)
 	}
@@ -72,7 +73,8 @@ func lookAtJournal(c *nodeconfig.Config) (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return path + ", to be made with its folder", nil
 	case err != nil:
-		return "", c.Fail("data_dir", err.Error(), "check the path, and that the user quotad runs as may read it")
+		return "", c.Fail("data_dir", err.Error(),
+			"check the path, and that the user quotad runs as may read it")
 	case !folder.IsDir():
 		return "", c.Fail("data_dir", c.DataDir+" is not a folder", "write the path of a folder")
 	}
@@ -83,7 +85,8 @@ func lookAtJournal(c *nodeconfig.Config) (string, error) {
 	case err != nil:
 		return "", c.Fail("data_dir", err.Error(), "let the user quotad runs as read the folder")
 	case !file.Mode().IsRegular():
-		return "", c.Fail("data_dir", path+" is not a file", "move it away, or choose another folder")
+		return "", c.Fail("data_dir", path+" is not a file",
+			"move it away, or choose another folder")
 	}
 	return fmt.Sprintf("%s, there with %d KiB", path, file.Size()>>10), nil
 }
@@ -113,12 +116,14 @@ func askRedis(ctx context.Context, c *nodeconfig.Config, trust *tls.Config) (red
 	const mend = "start it, correct the address, user and password, or leave --connect out where it cannot be reached from here"
 	for _, shard := range s.Shards() {
 		if err := s.Reach(ctx, shard); err != nil {
-			return redisAnswer{}, c.Fail("redis.url", "the Redis does not answer: "+err.Error(), mend)
+			return redisAnswer{}, c.Fail("redis.url", "the Redis does not answer: "+err.Error(),
+				mend)
 		}
 	}
 	found := redisAnswer{shards: len(s.Shards())}
 	if found.eviction, err = s.Eviction(ctx); err != nil {
-		return found, c.Fail("redis.url", "the Redis does not tell its maxmemory-policy: "+err.Error(), "let the user run INFO")
+		return found, c.Fail("redis.url", "the Redis does not tell its maxmemory-policy: "+
+			err.Error(), "let the user run INFO")
 	}
 	return found, nil
 }
@@ -138,5 +143,6 @@ func (r redisAnswer) warnings() []string {
 	if r.eviction == "" || r.eviction == store.NoEviction {
 		return nil
 	}
-	return []string{fmt.Sprintf("the Redis has maxmemory-policy %s: it may forget buckets when its memory is full, and limits would not hold; set %s", r.eviction, store.NoEviction)}
+	return []string{fmt.Sprintf(
+		"the Redis has maxmemory-policy %s: it may forget buckets when its memory is full, and limits would not hold; set %s", r.eviction, store.NoEviction)}
 }

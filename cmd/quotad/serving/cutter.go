@@ -29,7 +29,8 @@ type cutter struct {
 	known map[string][]netip.Addr
 }
 
-func newCutter(own string, gate *link.Gate, where func() map[string][]netip.Addr, log *slog.Logger) *cutter {
+func newCutter(own string, gate *link.Gate, where func() map[string][]netip.Addr,
+	log *slog.Logger) *cutter {
 	return &cutter{own: own, gate: gate, where: where, log: log, known: map[string][]netip.Addr{}}
 }
 
@@ -40,7 +41,8 @@ func (c *cutter) Cut(name, direction string, d time.Duration) ([]netip.Addr, err
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if name == c.own {
-		return nil, &admit.FieldError{Field: "region", Problem: "is this node's own; name another region"}
+		return nil, &admit.FieldError{Field: "region",
+			Problem: "is this node's own; name another region"}
 	}
 	where := c.where()
 	for _, ip := range where[name] {
@@ -51,19 +53,22 @@ func (c *cutter) Cut(name, direction string, d time.Duration) ([]netip.Addr, err
 		}
 	}
 	// Addresses that have since become another region's are dropped.
-	ips := slices.DeleteFunc(c.known[name], func(ip netip.Addr) bool { return otherAt(where, name, ip) != "" })
+	ips := slices.DeleteFunc(c.known[name],
+		func(ip netip.Addr) bool { return otherAt(where, name, ip) != "" })
 	for _, ip := range where[name] {
 		if !slices.Contains(ips, ip) {
 			ips = append(ips, ip)
 		}
 	}
 	if len(ips) == 0 {
-		return nil, &admit.FieldError{Field: "region", Problem: "has no node that gossip knows; there are nodes of " + others(where, c.own)}
+		return nil, &admit.FieldError{Field: "region",
+			Problem: "has no node that gossip knows; there are nodes of " + others(where, c.own)}
 	}
 	c.known[name] = ips
 	c.gate.Cut(ips, directions[direction], d)
 	if d > 0 {
-		c.log.Warn("cut off on demand", "region", name, "direction", direction, "for", show.Span(d), "addresses", ips)
+		c.log.Warn("cut off on demand", "region", name, "direction", direction, "for", show.Span(d),
+			"addresses", ips)
 	} else {
 		c.log.Warn("cut healed on demand", "region", name, "direction", direction)
 	}
@@ -85,6 +90,7 @@ func otherAt(where map[string][]netip.Addr, name string, ip netip.Addr) string {
 
 // others lists the regions except own.
 func others(where map[string][]netip.Addr, own string) string {
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(where)), func(n string) bool { return n == own })
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(where)),
+		func(n string) bool { return n == own })
 	return show.OrNone(strings.Join(names, ", "))
 }

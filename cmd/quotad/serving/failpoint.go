@@ -32,7 +32,8 @@ func failpoint() (func(rights.Point), error) {
 		times, err = strconv.ParseInt(number, 10, 64)
 	}
 	if !slices.Contains(rights.Points, rights.Point(name)) || err != nil || times < 1 {
-		return nil, exit.Usage(fmt.Errorf("%s: %.70q is no failpoint; unset it, or write one of %s, and :N for the Nth time",
+		return nil, exit.Usage(fmt.Errorf(
+			"%s: %.70q is no failpoint; unset it, or write one of %s, and :N for the Nth time",
 			failpointVariable, text, joined(rights.Points)))
 	}
 	var passed atomic.Int64

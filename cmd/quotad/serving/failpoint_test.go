@@ -16,7 +16,8 @@ const failpointChild = "QUOTAD_TEST_FAILPOINT_CHILD"
 func TestFailpointIsRead(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": true, "after-fsync": true, "before-debit:1": true, "after-credit:50": true,
-		"nowhere": false, "after-fsync:": false, "after-fsync:0": false, "after-fsync:-1": false, "after-fsync:x": false, ":1": false, "After-Fsync": false,
+		"nowhere": false, "after-fsync:": false, "after-fsync:0": false, "after-fsync:-1": false,
+		"after-fsync:x": false, ":1": false, "After-Fsync": false,
 	} {
 		t.Run(text, func(t *testing.T) {
 			if text != "" {
@@ -26,7 +27,8 @@ func TestFailpointIsRead(t *testing.T) {
 			if (err == nil) != want {
 				t.Fatalf("%v", err)
 			}
-			if err != nil && (!strings.Contains(err.Error(), failpointVariable) || !strings.Contains(err.Error(), string(rights.AfterFsync))) {
+			if err != nil && (!strings.Contains(err.Error(), failpointVariable) ||
+				!strings.Contains(err.Error(), string(rights.AfterFsync))) {
 				t.Errorf("the error does not say where and what to write: %v", err)
 			}
 			if (f != nil) != (want && text != "") {
@@ -51,7 +53,8 @@ func TestFailpointDies(t *testing.T) {
 		cmd.Env = append(os.Environ(), failpointVariable+"="+c.text, failpointChild+"=yes")
 		out, err := cmd.Output()
 		status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
-		if !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL || string(out) != c.passed {
+		if !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL ||
+			string(out) != c.passed {
 			t.Errorf("%s: it passed %q and ended with %v", c.text, out, err)
 		}
 	}

@@ -65,7 +65,8 @@ func openSockets(c *nodeconfig.Config) (_ *sockets, err error) {
 }
 
 func cannotListen(setting string, err error) error {
-	return fmt.Errorf("%s: %w; stop what uses the port, or choose another with --%s", setting, err, nodeconfig.Setting{Path: setting}.Flag())
+	return fmt.Errorf("%s: %w; stop what uses the port, or choose another with --%s", setting, err,
+		nodeconfig.Setting{Path: setting}.Flag())
 }
 
 // close closes the sockets that are open. Closing a socket that the node has closed does nothing.

@@ -21,7 +21,8 @@ func TestHostileNamesInTheLog(t *testing.T) {
 		},
 	} {
 		var b strings.Builder
-		handler(&b).Info("member", "name", hostile, "err", errors.New(hostile), "long", strings.Repeat("x", 1<<20), "at", time.Second)
+		handler(&b).Info("member", "name", hostile, "err", errors.New(hostile), "long",
+			strings.Repeat("x", 1<<20), "at", time.Second)
 		text := strings.TrimSuffix(b.String(), "\n")
 		if len(text) > 2*maxLogged || !strings.Contains(text, "u202e") {
 			t.Errorf("%s has %d bytes: %.500q", name, len(text), text)

@@ -23,11 +23,14 @@ type rekeying struct {
 }
 
 // newRekeying returns the rekeying of a node. Its metrics join the node's.
-func newRekeying(node *region.Node, c *nodeconfig.Config, again func() (*nodeconfig.Config, error), log *slog.Logger) *rekeying {
-	r := &rekeying{node: node, encrypted: c.GossipKeys != nil, again: again, log: log, refusals: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "quotad_gossip_keys_refused_total",
-		Help: "Readings of gossip_keys that could not be put in force; the last good ones stayed."}),
-		inForce: prometheus.NewGauge(prometheus.GaugeOpts{Name: "quotad_gossip_keys", Help: "Gossip keys in force; 0: plain text."})}
+func newRekeying(node *region.Node, c *nodeconfig.Config, again func() (*nodeconfig.Config, error),
+	log *slog.Logger) *rekeying {
+	r := &rekeying{node: node, encrypted: c.GossipKeys != nil, again: again, log: log,
+		refusals: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quotad_gossip_keys_refused_total",
+			Help: "Readings of gossip_keys that could not be put in force; the last good ones stayed."}),
+		inForce: prometheus.NewGauge(prometheus.GaugeOpts{Name: "quotad_gossip_keys",
+			Help: "Gossip keys in force; 0: plain text."})}
 	r.inForce.Set(float64(len(c.GossipKeys)))
 	node.Metrics().MustRegister(r.refusals, r.inForce)
 	return r

@@ -26,9 +26,10 @@ type reload struct {
 // newReload returns the reload of a node, for which inForce is the document at its start. Its
 // metric joins the node's.
 func newReload(node *region.Node, inForce *policy.Document, log *slog.Logger) *reload {
-	r := &reload{node: node, inForce: inForce, log: log, refusals: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "quotad_policy_refused_total",
-		Help: "Readings of the limits document that could not be put in force; the last good one stayed."})}
+	r := &reload{node: node, inForce: inForce, log: log,
+		refusals: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quotad_policy_refused_total",
+			Help: "Readings of the limits document that could not be put in force; the last good one stayed."})}
 	node.Metrics().MustRegister(r.refusals)
 	return r
 }
@@ -54,5 +55,6 @@ func (r *reload) adopt(ctx context.Context, d *policy.Document) error {
 // refused logs and counts a document that was not put in force.
 func (r *reload) refused(err error) {
 	r.refusals.Inc()
-	r.log.Error("the limits document was not put in force; the last good one stays", "in_force", r.inForce.Epoch().String(), "err", err)
+	r.log.Error("the limits document was not put in force; the last good one stays", "in_force",
+		r.inForce.Epoch().String(), "err", err)
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // runNode serves with a started node until ctx ends or something fails, and then ends the node.
-func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.Node, hup <-chan os.Signal, log *slog.Logger) error {
+func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.Node,
+	hup <-chan os.Signal, log *slog.Logger) error {
 	p.doors.register(node.Metrics())
 	server := api.New(node, log)
 	if p.gate != nil {
@@ -36,7 +37,8 @@ func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.N
 	start(func() error { return server.ServeHTTP(p.doors.http.Listener(p.sockets.http)) })
 	r := newReload(node, p.config.Policy, log)
 	start(func() error { return r.watch(running, c.Policy, hup) })
-	log.Info("serving", "http", listening(p.sockets.http).String(), "grpc", listening(p.sockets.grpc).String())
+	log.Info("serving", "http", listening(p.sockets.http).String(), "grpc",
+		listening(p.sockets.grpc).String())
 
 	<-running.Done()
 	var failure error

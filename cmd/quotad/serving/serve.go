@@ -40,7 +40,8 @@ const startTimeout = 30 * time.Second
 var ballast = make([]byte, 64<<20)
 
 // Serve runs a node until ctx ends or the node fails. again reads the settings again.
-func Serve(ctx context.Context, c *nodeconfig.Config, again func() (*nodeconfig.Config, error), stderr io.Writer) error {
+func Serve(ctx context.Context, c *nodeconfig.Config, again func() (*nodeconfig.Config, error),
+	stderr io.Writer) error {
 	runTwoThreads()
 	defer runtime.KeepAlive(ballast)
 	hup, rekey := make(chan os.Signal, 1), make(chan os.Signal, 1)

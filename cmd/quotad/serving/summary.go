@@ -24,8 +24,9 @@ type Sheet struct {
 // summary describes an assembled node.
 func summary(c *nodeconfig.Config, p *parts) Sheet {
 	return describe(c, p.config.Policy, p.config.PeerTLS, placement{
-		journal: fmt.Sprintf("%s, opened %s", p.journal, show.Counted(int(p.config.Journal.Incarnation()), "time")),
-		http:    listening(p.sockets.http), grpc: listening(p.sockets.grpc),
+		journal: fmt.Sprintf("%s, opened %s", p.journal,
+			show.Counted(int(p.config.Journal.Incarnation()), "time")),
+		http: listening(p.sockets.http), grpc: listening(p.sockets.grpc),
 		peer: listening(p.sockets.peer), gossip: listening(p.sockets.gossip),
 		advertised: advertised{p.config.PeerAdvertise, p.config.Advertise}})
 }
@@ -39,20 +40,24 @@ type placement struct {
 
 // describe summarizes a node without its secrets.
 func describe(c *nodeconfig.Config, d *policy.Document, trust *peer.TLS, at placement) Sheet {
-	s := Sheet{title: build.This().String(), warnings: append(c.Warnings(), expiryWarning(trust)...)}
+	s := Sheet{title: build.This().String(), warnings: append(c.Warnings(),
+		expiryWarning(trust)...)}
 	row := func(name, format string, args ...any) {
 		s.rows = append(s.rows, [2]string{name, fmt.Sprintf(format, args...)})
 	}
 	row("region", "%s, with %s", c.Region, show.Counted(c.Nodes, "node"))
 	row("node", "%s", c.Node)
-	row("policy", "%s: epoch %s, %s, %s", c.Policy, d.Epoch(), show.Counted(len(d.Limits), "limit"), show.Counted(len(d.Regions), "region"))
+	row("policy", "%s: epoch %s, %s, %s", c.Policy, d.Epoch(), show.Counted(len(d.Limits), "limit"),
+		show.Counted(len(d.Regions), "region"))
 	row("store failure", "%s", storeFailure(d))
 	row("redis", "%s", redisInWords(c))
 	row("journal", "%s", at.journal)
 	row("http", "%s", at.http)
 	row("grpc", "%s", at.grpc)
-	row("peer", "%s%s, %s", at.peer, elsewhere(at.peer.String(), at.advertised.peer), peerTrust(trust))
-	row("gossip", "%s%s, %s", at.gossip, elsewhere(at.gossip.String(), at.advertised.gossip.String()), encryption(c))
+	row("peer", "%s%s, %s", at.peer, elsewhere(at.peer.String(), at.advertised.peer),
+		peerTrust(trust))
+	row("gossip", "%s%s, %s", at.gossip, elsewhere(at.gossip.String(),
+		at.advertised.gossip.String()), encryption(c))
 	row("seeds", "%s", show.OrNone(strings.Join(c.Seeds, ", ")))
 	if c.Bootstrap {
 		row("bootstrap", "an empty Redis is taken for a first start, not for a loss")
@@ -82,7 +87,8 @@ func storeFailure(d *policy.Document) string {
 		counts[l.OnStoreFailure]++
 	}
 	var all []string
-	for _, how := range []policy.OnStoreFailure{policy.StoreFailureLocal, policy.StoreFailureDeny, policy.StoreFailureAllow} {
+	for _, how := range []policy.OnStoreFailure{policy.StoreFailureLocal, policy.StoreFailureDeny,
+		policy.StoreFailureAllow} {
 		if n := counts[how]; n > 0 {
 			all = append(all, fmt.Sprintf("%s for %s", how, show.Counted(n, "limit")))
 		}

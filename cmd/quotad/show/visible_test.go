@@ -48,7 +48,8 @@ func FuzzVisibleJSON(f *testing.F) {
 
 // TestName: plain names are unchanged.
 func TestName(t *testing.T) {
-	for in, want := range map[string]string{"us-east/n1": "us-east/n1", "Zürich": "Zürich", "a\nb": `"a\nb"`, "\u202e": `"\u202e"`, "\xff": `"\xff"`,
+	for in, want := range map[string]string{"us-east/n1": "us-east/n1", "Zürich": "Zürich",
+		"a\nb": `"a\nb"`, "\u202e": `"\u202e"`, "\xff": `"\xff"`,
 		strings.Repeat("x", 200): strings.Repeat("x", 128) + "...", "": ""} {
 		if got := Name(in); got != want {
 			t.Errorf("%s", fmt.Sprintf("%q is shown as %s, want %s", in, got, want))

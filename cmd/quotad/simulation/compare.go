@@ -31,13 +31,15 @@ func (s *Simulation) compare(ctx context.Context, out io.Writer) error {
 	if s.Output == "json" {
 		return baseline.WriteJSON(out, rows)
 	}
-	_, err = fmt.Fprintf(out, "%s\n%s", baseline.OverviewTable(baseline.Overview(rows)), baseline.Table(rows))
+	_, err = fmt.Fprintf(out, "%s\n%s", baseline.OverviewTable(baseline.Overview(rows)),
+		baseline.Table(rows))
 	return err
 }
 
 // compareAll compares on all processors, workload by workload. The rows are in the order of the
 // suite.
-func compareAll(ctx context.Context, suite []*workload.Workload, systems []baseline.System, seed uint64) ([]baseline.Figures, error) {
+func compareAll(ctx context.Context, suite []*workload.Workload, systems []baseline.System,
+	seed uint64) ([]baseline.Figures, error) {
 	rows := make([][]baseline.Figures, len(suite))
 	next := make(chan int)
 	var workers sync.WaitGroup

@@ -38,8 +38,10 @@ type brokenSeed struct {
 }
 
 func (s *Simulation) document(t sim.Tally, f *sim.Failure) simulated {
-	d := simulated{OK: f == nil, Build: build.This(), Seeds: t.Seeds, Lua: t.Lua, Virtual: t.Virtual.Seconds(), Took: t.Took.Seconds(),
-		Events: t.Counts.Events, Requests: t.Counts.Requests, Admitted: t.Counts.Admitted, Faults: map[string]int64{}, Rows: map[int]int64{},
+	d := simulated{OK: f == nil, Build: build.This(), Seeds: t.Seeds, Lua: t.Lua,
+		Virtual: t.Virtual.Seconds(), Took: t.Took.Seconds(),
+		Events: t.Counts.Events, Requests: t.Counts.Requests, Admitted: t.Counts.Admitted,
+		Faults: map[string]int64{}, Rows: map[int]int64{},
 		Trace: hex.EncodeToString(t.Digest[:])}
 	for deed, n := range t.Counts.Deeds {
 		if !deed.Load() {
@@ -52,7 +54,8 @@ func (s *Simulation) document(t sim.Tally, f *sim.Failure) simulated {
 	if f == nil {
 		return d
 	}
-	d.Broken = &brokenSeed{Seed: f.Seed, Invariant: f.Broken.Invariant, Text: f.Broken.Text, At: f.Broken.At.Seconds(),
+	d.Broken = &brokenSeed{Seed: f.Seed, Invariant: f.Broken.Invariant, Text: f.Broken.Text,
+		At:       f.Broken.At.Seconds(),
 		Document: f.Document, Timeline: f.Timeline, Replay: s.replay(f)}
 	for _, a := range f.Acts {
 		d.Broken.Acts = append(d.Broken.Acts, a.String())

@@ -39,7 +39,8 @@ func (s *Simulation) complete() error {
 	case s.Length < 30*time.Second || s.Length > 24*time.Hour:
 		return fmt.Errorf("--for %s: give 30s to 24h", show.Span(s.Length))
 	case c.Regions != 0 && (c.Regions < 2 || c.Regions > 10):
-		return fmt.Errorf("--regions %d: give 2 to 10, or 0 for whatever the seed chooses", c.Regions)
+		return fmt.Errorf("--regions %d: give 2 to 10, or 0 for whatever the seed chooses",
+			c.Regions)
 	case c.Nodes < 0 || c.Nodes > 3:
 		return fmt.Errorf("--nodes %d: give 1 to 3, or 0 for whatever the seed chooses", c.Nodes)
 	case c.Limits < 0 || c.Limits > 3:
@@ -49,7 +50,8 @@ func (s *Simulation) complete() error {
 	case s.Algorithm != "" && !slices.Contains(algorithms.Kinds, algorithms.Kind(s.Algorithm)):
 		return fmt.Errorf("--algorithm %q: choose %s", s.Algorithm, show.Listed(algorithms.Kinds))
 	}
-	s.Hunt.For, s.Hunt.Algorithm, s.Hunt.Window = s.Length.Microseconds(), algorithms.Kind(s.Algorithm), s.Window.Microseconds()
+	s.Hunt.For, s.Hunt.Algorithm, s.Hunt.Window = s.Length.Microseconds(),
+		algorithms.Kind(s.Algorithm), s.Window.Microseconds()
 	for _, f := range s.Faults {
 		if !slices.Contains(sim.Faults, sim.Deed(f)) {
 			return fmt.Errorf("--faults %q: choose of %s", f, FaultNames())
@@ -65,7 +67,8 @@ func (s *Simulation) complete() error {
 	for id := range strings.SplitSeq(s.Only, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(id))
 		if err != nil || n < 0 {
-			return fmt.Errorf("--only %q: give numbers of acts separated by commas, such as 3,17", s.Only)
+			return fmt.Errorf("--only %q: give numbers of acts separated by commas, such as 3,17",
+				s.Only)
 		}
 		s.Hunt.Only = append(s.Hunt.Only, n)
 	}
@@ -105,7 +108,8 @@ func (s *Simulation) Run(ctx context.Context, out, errs io.Writer) error {
 
 // replay returns the command that runs a shrunk plan again.
 func (s *Simulation) replay(f *sim.Failure) string {
-	command := fmt.Sprintf("quotad simulate --from %d --seeds 1 --for %s", f.Seed, show.Span(s.Length))
+	command := fmt.Sprintf("quotad simulate --from %d --seeds 1 --for %s", f.Seed,
+		show.Span(s.Length))
 	if s.Hunt.Regions != 0 {
 		command += fmt.Sprintf(" --regions %d", s.Hunt.Regions)
 	}
@@ -166,7 +170,8 @@ func (s *Simulation) tell(w io.Writer, t sim.Tally, f *sim.Failure) error {
 		line("  %s", a)
 	}
 	for _, r := range f.Regions {
-		line("  region %s: weight %d, %s, clocks %s ahead, drifting %d ppm", r.Name, r.Weight, show.Counted(r.Nodes, "node"), time.Duration(r.Ahead)*time.Microsecond, r.Drift)
+		line("  region %s: weight %d, %s, clocks %s ahead, drifting %d ppm", r.Name, r.Weight,
+			show.Counted(r.Nodes, "node"), time.Duration(r.Ahead)*time.Microsecond, r.Drift)
 	}
 	line("\n%s\n%s\nreplay: %s", f.Document, f.Timeline, s.replay(f))
 	return errors.Join(errs...)
@@ -197,7 +202,8 @@ func progressLine(t sim.Tally) string {
 		}
 	}
 	return fmt.Sprintf("%d seeds (%d by Lua), %.0f a second, %s of virtual time, %.0f events a second, %d requests, %d of %d rows of faults fired",
-		t.Seeds, t.Lua, float64(t.Seeds)/seconds, show.Span(t.Virtual), float64(t.Counts.Events)/seconds, t.Counts.Requests, rows, len(sim.RowNames))
+		t.Seeds, t.Lua, float64(t.Seeds)/seconds, show.Span(t.Virtual),
+		float64(t.Counts.Events)/seconds, t.Counts.Requests, rows, len(sim.RowNames))
 }
 
 // deeds lists what was done, most frequent first.

@@ -201,7 +201,7 @@ func (e Exposure) storeLost() []Bound {
 	return []Bound{
 		together(cause, "the nodes that decided still run",
 			"used - restored: 0, but answers in flight", 0),
-		together(cause, "one of them is not heard", "0: until it is, all counts as used", 0),
+		together(cause, "one of them is not heard", "0: until then all counts as used", 0),
 		e.each(cause, "they ended, too, and are back", "min(ceil(F / 100) + r, S_max)",
 			func(h Holding) quantity.Units {
 				return min(mulDivUp(h.Entitlement, 1, 100)+e.rate(), h.Rights)

@@ -60,4 +60,4 @@ func checkValue(value string) error {
 	return fmt.Errorf("a value of %d bytes: %w", len(value), errLongValue)
 }
 
-var errLongValue = errors.New("longer ones than 64 bytes are given by their digest")
+var errLongValue = errors.New("a value of more than 64 bytes is given by its digest")

@@ -23,7 +23,7 @@ func (s *Stage) Check(ctx context.Context, sc *scenario.Scenario) error {
 		case err != nil:
 			return err
 		case status.Region != p.region || status.Node != p.Name:
-			return fmt.Errorf("at %s is %s/%s, and not %s/%s; mend the nodes file", p.HTTP,
+			return fmt.Errorf("at %s is %s/%s, and not %s/%s; correct the nodes file", p.HTTP,
 				status.Region, status.Node, p.region, p.Name)
 		case !status.Ready:
 			return fmt.Errorf("%s is not ready; see its /readyz", p.calls)

@@ -244,10 +244,10 @@ func TestCheck(t *testing.T) {
 	}{
 		{"all is well", func(*deployed) {}, ""},
 		{"another node", func(d *deployed) { d.us2.status = strings.Replace(well, "n2", "n3", 1) },
-			"is us/n3, and not us/n2; mend the nodes file"},
+			"is us/n3, and not us/n2; correct the nodes file"},
 		{"another region", func(d *deployed) {
 			d.us2.status = strings.Replace(well, "us", "ap", 1)
-		}, "is ap/n2, and not us/n2; mend the nodes file"},
+		}, "is ap/n2, and not us/n2; correct the nodes file"},
 		{"not ready", func(d *deployed) {
 			d.us2.status = strings.Replace(well, "true", "false", 1)
 		}, "quotad us/n2 is not ready"},

@@ -245,7 +245,7 @@ func ceiling(l *policy.Limit) string {
 	rate := fmt.Sprintf("%d per %s", l.Limit, show.Span(l.Window))
 	switch l.Algorithm {
 	case policy.SlidingWindowCounter:
-		return fmt.Sprintf("used in a window of %s + what still weighs of the one before is never above %d", show.Span(l.Window), l.Limit)
+		return fmt.Sprintf("used in a window of %s + what still counts of the one before is never above %d", show.Span(l.Window), l.Limit)
 	case policy.SlidingWindowLog:
 		return fmt.Sprintf("at most %d in any %s", l.Limit, show.Span(l.Window))
 	case policy.TokenBucket:

@@ -42,7 +42,7 @@ func TestStatusWords(t *testing.T) {
 			"FAILED: nothing is lent until the node starts anew, opened 2 times, commit 0, 0 rows, 0 checkpoints"},
 		{localWords(api.LocalStatus{Buckets: 2}), "nothing admitted without the store"},
 		{localWords(api.LocalStatus{Buckets: 1, Units: 5, Unbooked: 2}),
-			"5 units of 1 bucket admitted without the store, 2 not booked there yet"},
+			"5 units of 1 bucket admitted without the store, 2 not charged there yet"},
 		{peerRow(api.PeerStatus{Region: "eu", Degraded: true}), "eu\tdegraded\tnever\t-\t-"},
 		{peerRow(api.PeerStatus{Region: "eu", Heard: true,
 			Age:       api.Milliseconds(120 * time.Millisecond),

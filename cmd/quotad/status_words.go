@@ -83,7 +83,7 @@ func localWords(l api.LocalStatus) string {
 	if l.Units == 0 {
 		return "nothing admitted without the store"
 	}
-	return fmt.Sprintf("%s of %s admitted without the store, %d not booked there yet",
+	return fmt.Sprintf("%s of %s admitted without the store, %d not charged there yet",
 		show.Counted(int(l.Units), "unit"), show.Counted(l.Buckets, "bucket"), l.Unbooked)
 }
 

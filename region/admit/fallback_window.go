@@ -214,7 +214,7 @@ func (l *Limiter) tellFull(last fullLogged, now time.Time) fullLogged {
 	if refused == last.refused || !last.at.IsZero() && now.Sub(last.at) < fullLoggedEvery {
 		return last
 	}
-	l.log.Warn("too many buckets are spent of without the store: others are denied until windows end",
+	l.log.Warn("too many buckets are charged without the store: others are denied until windows end",
 		"requests", refused-last.refused, "megabytes", maxFallbackBytes>>20)
 	return fullLogged{now, refused}
 }

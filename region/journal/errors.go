@@ -14,7 +14,7 @@ var (
 	// failed, or a record turned out unreadable, while it was open.
 	ErrFailed = errors.New("the journal failed")
 	// ErrInUse is returned by Open while another process has the file open.
-	ErrInUse = errors.New("the journal is held")
+	ErrInUse = errors.New("the journal is in use")
 	// ErrForeign is returned by Open for the journal of another region or node.
 	ErrForeign = errors.New("the journal is another node's")
 	// ErrSchema is returned by Open for a file of an unknown schema version.

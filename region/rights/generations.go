@@ -31,6 +31,6 @@ func (e *Engine) watchGenerations(event exchange.Event) {
 	if _, ticks := event.(exchange.Tick); ticks && now.Sub(e.warnedOf) >= warnEvery {
 		e.warnedOf = now
 		e.config.Log.Warn("this node lends nothing: another node of its region named a later generation " +
-			"than the store stands under; if that stays, restart this node")
+			"than the store was opened under; if that stays, restart this node")
 	}
 }

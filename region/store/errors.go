@@ -96,7 +96,7 @@ var faults = map[string]fault{
 	"MASTERDOWN": {refresh: true,
 		next: "it is a replica without a master: a failover is under way, or redis.url names the wrong server"},
 	"LOADING": {refresh: true, next: "it reads its data after a start: " + nextBusy},
-	"BUSY":    {next: "another program's script runs there for long: SCRIPT KILL ends it; give quotad a Redis of its own"},
+	"BUSY":    {next: "a script of another program has been running there for long: SCRIPT KILL ends it; give quotad a Redis of its own"},
 	"OOM":     {next: "raise its maxmemory: under noeviction it takes no writes any more"},
 	"MISCONF": {next: "it cannot save its data: free its disk, or set stop-writes-on-bgsave-error no"},
 	"NOREPLICAS": {refresh: true,

@@ -110,7 +110,7 @@ func (s *sentinels) search(ctx context.Context) {
 // sentinelFault returns a clearer error for a Sentinel that does not know the master's name.
 func sentinelFault(err error) error {
 	if errors.Is(err, redis.Nil) {
-		return errors.New("knows no master of this name; correct what stands behind the Sentinels in redis.url")
+		return errors.New("knows no master of this name; correct the name after the Sentinels in redis.url")
 	}
 	return err
 }

@@ -170,7 +170,7 @@ func (a *Address) readQuery(u *url.URL) error {
 	for name, values := range query {
 		switch {
 		case a.kind != sentinel || len(values) != 1:
-			return fmt.Errorf("%.30q is no setting of it, or is given twice", name)
+			return fmt.Errorf("%.30q is not a setting of this URL, or is given twice", name)
 		case name == "db":
 			err = a.readDatabase(values[0])
 		case name == "sentinel_user":
@@ -178,7 +178,7 @@ func (a *Address) readQuery(u *url.URL) error {
 		case name == "sentinel_password":
 			a.sentinelsLogin.password = values[0]
 		default:
-			err = fmt.Errorf("%.30q is no setting of it: there are db, sentinel_user and sentinel_password", name)
+			err = fmt.Errorf("%.30q is not a setting of this URL: there are db, sentinel_user and sentinel_password", name)
 		}
 		if err != nil {
 			return err

@@ -112,7 +112,7 @@ func (a Answer) Refusal() error {
 		Detail string `json:"detail"`
 	}
 	if json.Unmarshal(a.Body, &problem) != nil || problem.Detail == "" {
-		return fmt.Errorf("%s answered %d %s, which is not quotad's way: "+
+		return fmt.Errorf("%s answered %d %s, which no quotad node answers: "+
 			"check that --addr is the HTTP address of a node (listen.http)",
 			a.from.addr, a.Code, http.StatusText(a.Code))
 	}

@@ -35,7 +35,7 @@ func (t *tokens) refund`}},
 	{
 		Name: "credit-catches-up", Hole: "bucket rights as a rate without catching up",
 		Rule: "a borrowed rate counts from its credit on, not from the cell's start",
-		Edits: []Edit{{"algorithms/twin.go",
+		Edits: []Edit{{"algorithms/twin_rights.go",
 			`l = h.change(l, c.Cell, c.Peer, heard, heard.BurstBorrowed-row.BurstBorrowed)`,
 			`tokens := heard.BurstBorrowed - row.BurstBorrowed
 		if h.Kind.Bucket() && heard.Borrowed > row.Borrowed && c.Cell == h.cell {

@@ -42,7 +42,7 @@ var ledger = []Mutant{
 	{
 		Name: "lends-borrowed-rights", Hole: "borrowed rights promised on",
 		Rule: "depth one: what a region lends of a cell stays within the lending limit of its own entitlement",
-		Edits: []Edit{{"algorithms/twin.go",
+		Edits: []Edit{{"algorithms/twin_rights.go",
 			`min(l.room(c.Cell, c.Peer, c.Kept), c.Cap-out), quantity.Units(0)`,
 			`min(l.room(c.Cell, c.Peer, c.Kept), MaxUnits-out), quantity.Units(0)`}},
 		Breaks: "conservation: no region lends more than its lending limit", Under: "none; three regions in need by turns",
@@ -52,10 +52,10 @@ var ledger = []Mutant{
 		Name: "lends-borrowed-rights-and-is-believed", Hole: "borrowed rights promised on",
 		Rule: "depth one, at the lender and at the borrower",
 		Edits: []Edit{
-			{"algorithms/twin.go",
+			{"algorithms/twin_rights.go",
 				`min(l.room(c.Cell, c.Peer, c.Kept), c.Cap-out), quantity.Units(0)`,
 				`min(l.room(c.Cell, c.Peer, c.Kept), MaxUnits-out), quantity.Units(0)`},
-			{"algorithms/twin.go", ` || c.Lent-row.Returned > c.Most || `, ` || `},
+			{"algorithms/twin_rights.go", ` || c.Lent-row.Returned > c.Most || `, ` || `},
 		},
 		Breaks: "conservation: no region lends more than its lending limit; ceiling for sliding counters", Under: "none; three regions in need by turns",
 		Within: 300,
@@ -63,7 +63,7 @@ var ledger = []Mutant{
 	{
 		Name: "returns-what-is-used", Hole: "returns without a shadow",
 		Rule: "rights are given back only as far as what was used, and still weighs, leaves them",
-		Edits: []Edit{{"algorithms/twin.go",
+		Edits: []Edit{{"algorithms/twin_rights.go",
 			`min(c.Returned-row.Returned, row.in(), l.spare(c.Kept))`,
 			`min(c.Returned-row.Returned, row.in())`}},
 		Breaks: "local: used above S at the borrower", Under: "none; a lender asks back what the borrower spent",
@@ -110,7 +110,7 @@ var ledger = []Mutant{
 	{
 		Name: "late-credit-counts-now", Hole: "late credit into a finished cell",
 		Rule: "rights of a cell mean nothing in a later one",
-		Edits: []Edit{{"algorithms/twin.go",
+		Edits: []Edit{{"algorithms/twin_rights.go",
 			`if c.PeerGeneration < w.floors[c.Peer] {
 		g.Status = StatusFenced`,
 			`if c.Cell < h.cell {
@@ -124,7 +124,7 @@ var ledger = []Mutant{
 	{
 		Name: "last-message-wins", Hole: "retried request debiting twice",
 		Rule: "a row is cumulative and the receiver keeps the maximum",
-		Edits: []Edit{{"algorithms/twin.go",
+		Edits: []Edit{{"algorithms/twin_rights.go",
 			`max(row.Borrowed, c.Lent), max(row.Regained, c.Returned)`,
 			`c.Lent, max(row.Regained, c.Returned)`}},
 		Breaks: "order: a row falls; local: used above S", Under: "replies overtaken by later ones",
@@ -134,7 +134,7 @@ var ledger = []Mutant{
 		Name: "retry-debits-again", Hole: "retried request debiting twice",
 		Rule: "an ask names the value that a row should reach, not what to add to it",
 		Edits: []Edit{
-			{"algorithms/twin.go", `max(min(c.Lent-row.Lent, room), 0)`, `max(min(c.Lent, room), 0)`},
+			{"algorithms/twin_rights.go", `max(min(c.Lent-row.Lent, room), 0)`, `max(min(c.Lent, room), 0)`},
 			{"allocator/exchange/call.go", `Returned: row.Regained, Lent: row.Borrowed,`, `Returned: row.Regained,`},
 		},
 		Breaks: "use: a region lends more than it was ever asked for", Under: "requests repeated, replies lost",
@@ -162,8 +162,8 @@ var ledger = []Mutant{
 		Rule: "every row that a reply announces is made durable by the node that announces it, also one that a mate raised",
 		Edits: []Edit{
 			{"algorithms/reply.go", "Row        Row\n\tSpare      quantity.Units", "Row        Row\n\tRaised     bool\n\tSpare      quantity.Units"},
-			{"algorithms/twin.go", "row.Returned += back\n", "row.Returned += back\n\t\t\tg.Raised = true\n"},
-			{"algorithms/twin.go", "row.Lent += more\n", "row.Lent += more\n\t\tg.Raised = true\n"},
+			{"algorithms/twin_rights.go", "row.Returned += back\n", "row.Returned += back\n\t\t\tg.Raised = true\n"},
+			{"algorithms/twin_rights.go", "row.Lent += more\n", "row.Lent += more\n\t\tg.Raised = true\n"},
 			{"allocator/exchange/lender.go", `if g.Lent > 0 || g.Returned > 0 || g.Burst > 0 {`, `if given.Raised {`},
 		},
 		Breaks: "conservation: credited above debited", Under: "a node killed before fsync, its mate asked again, the store lost, the peer away",
@@ -179,7 +179,7 @@ var ledger = []Mutant{
 	{
 		Name: "believes-any-amount", Hole: "forged or broken peer",
 		Rule: "a credit beyond what the lender may lend at all is refused",
-		Edits: []Edit{{"algorithms/twin.go",
+		Edits: []Edit{{"algorithms/twin_rights.go",
 			`if c.Returned > row.Lent || c.Lent-row.Returned > c.Most || c.Burst > c.MostBurst {`,
 			`if c.Returned < 0 {`}},
 		Breaks: "conservation: credited above debited, and above any lending limit", Under: "a peer that forges replies",

@@ -23,7 +23,7 @@ var recovery = []Mutant{
 	{
 		Name: "credits-of-unknown-peers", Hole: "writer's node down and peer away",
 		Rule: "a peer of which nobody knows what was returned to it is not credited",
-		Edits: []Edit{{"algorithms/twin.go",
+		Edits: []Edit{{"algorithms/twin_rights.go",
 			`if h.unknown[c.Peer] && h.unsure(c.Cell) {`,
 			`if h.unknown[c.Peer] && h.unsure(c.Cell) && c.Cell < 0 {`}},
 		Breaks: "conservation: credited again what had been returned", Under: "FLUSHALL at a borrower that gave back; the lender away for a while",
@@ -32,7 +32,7 @@ var recovery = []Mutant{
 	{
 		Name: "regains-what-it-may-not-have-lent", Hole: "writer's node down and peer away",
 		Rule: "while it is not known what peers were lent, nothing of it comes back",
-		Edits: []Edit{{"algorithms/twin.go",
+		Edits: []Edit{{"algorithms/twin_rights.go",
 			`heard.Regained = row.Regained
 	}`,
 			`heard.Regained = max(heard.Regained, row.Regained)
@@ -43,7 +43,7 @@ var recovery = []Mutant{
 	{
 		Name: "credit-below-the-floor", Hole: "row in flight during recovery",
 		Rule: "a row written under a lower generation than a peer has told of is refused",
-		Edits: []Edit{{"algorithms/twin.go",
+		Edits: []Edit{{"algorithms/twin_rights.go",
 			`if c.PeerGeneration < w.floors[c.Peer] {
 		g.Status = StatusFenced`,
 			`if c.PeerGeneration+1 < 1 {

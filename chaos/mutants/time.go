@@ -71,7 +71,7 @@ var clock = []Mutant{
 	{
 		Name: "rate-had-early", Hole: "clocks apart for credits",
 		Rule: "a rate is credited no earlier in its cell than it was given up",
-		Edits: []Edit{{"algorithms/twin.go",
+		Edits: []Edit{{"algorithms/twin_rights.go",
 			`if h.Kind != FixedWindow && c.At > c.Cell.OpensAt(h.Cell) && now < c.At {`,
 			`if h.Kind.Sliding() && c.At > c.Cell.OpensAt(h.Cell) && now < c.At {`}},
 		Breaks: "ceiling: above L W + B", Under: "clocks nearly a cell apart",
@@ -80,7 +80,7 @@ var clock = []Mutant{
 	{
 		Name: "weighs-here-faded-there", Hole: "clocks apart for credits",
 		Rule: "what faded by the lender's clock is credited when it has by the borrower's",
-		Edits: []Edit{{"algorithms/twin.go",
+		Edits: []Edit{{"algorithms/twin_rights.go",
 			`if h.Kind != FixedWindow && c.At > c.Cell.OpensAt(h.Cell) && now < c.At {`,
 			`if h.Kind.Bucket() && c.At > c.Cell.OpensAt(h.Cell) && now < c.At {`}},
 		Breaks: "ceiling: a label above L", Under: "clocks apart by more than a message takes",

@@ -1,0 +1,253 @@
+package allocator
+
+import "github.com/quotad/quotad/quantity"
+
+// storeLost returns the bounds for a store that comes back without its data. A bucket that is not
+// recovered is closed. The use of a recovered one is restored from what the nodes saw last and from
+// checkpoints, which lag by at most a hundredth of the entitlement and a second. Until all nodes
+// have told, as many units count as used as any region can have had.
+func (e Exposure) storeLost() []Bound {
+	const cause = "store-lost"
+	if !e.Recovered {
+		return []Bound{together(cause, "any loss", "0: the cells it concerns are closed", 0)}
+	}
+	return []Bound{
+		together(cause, "the nodes that decided still run",
+			"used - restored: 0, but answers in flight", 0),
+		together(cause, "one of them is not heard", "0: until then all counts as used", 0),
+		e.each(cause, "they ended, too, and are back", "min(ceil(F / 100) + r, S_max)",
+			func(h Holding) quantity.Units {
+				return min(mulDivUp(h.Entitlement, 1, 100)+e.rate(), h.Rights)
+			}),
+	}
+}
+
+// rate returns Rate, or in its place the units that the limit allows in a second on average, at
+// least 1.
+func (e Exposure) rate() quantity.Units {
+	if e.Rate > 0 {
+		return e.Rate
+	}
+	return max(mulDivUp(e.Limit, Second, e.Window), 1)
+}
+
+// staleReplica returns the bounds for two primaries that serve one region at the same time, each
+// with the region's whole share. A replica cannot lag by more than was used and lent, so the share
+// also bounds the cell of the fork.
+func (e Exposure) staleReplica() []Bound {
+	const cause = "stale-replica"
+	if e.Kind.Bucket() {
+		span, each := e.span()
+		b := []Bound{
+			e.each(cause, "once, when it forks", "B - level + lag, at most B_max", mostBurst),
+			e.each(cause, each+", nothing borrowed", "F x time",
+				func(h Holding) quantity.Units { return mulDivUp(h.Entitlement, span, e.Window) }),
+		}
+		// Others lend tokens again and again, but no more than the limit refills.
+		if e.Kind.Traits().LendsBurst {
+			all := min(mulDivUp(e.Limit, span, e.Window), MaxExcess) + e.burst()
+			return append(b, e.each(cause, each+" while both serve",
+				"L x time + burst of all regions", func(Holding) quantity.Units { return all }))
+		}
+		return append(b, e.each(cause, each+" while both serve", "S_max x time",
+			func(h Holding) quantity.Units { return mulDivUp(h.Rights, span, e.Window) }))
+	}
+	return []Bound{
+		e.each(cause, "the window of the fork, S used up", "min(lag, S_max)",
+			func(h Holding) quantity.Units { return min(e.Lag, h.Rights) }),
+		e.each(cause, "the window of the fork", "S - used + lag, at most S_max", mostRights),
+		e.each(cause, "each later window, nothing borrowed", "F",
+			func(h Holding) quantity.Units { return h.Entitlement }),
+		e.each(cause, "each later window while both serve", "S_max", mostRights),
+	}
+}
+
+func mostRights(h Holding) quantity.Units { return h.Rights }
+
+func mostBurst(h Holding) quantity.Units { return h.MaxBurst }
+
+// span returns the length of time for which the bounds of a bucket are stated, in microseconds, and
+// its name: a window, or a cell if that is longer.
+func (e Exposure) span() (length int64, each string) {
+	if e.Window < e.Cell {
+		return e.Cell, "each cell"
+	}
+	return e.Window, "each window"
+}
+
+// liveCopy returns the bounds for a running store that is replaced by an older copy with the same
+// identity. Each node knows the latest store time that it saw, at most a second ago. It takes an
+// older time for a loss of the store.
+func (e Exposure) liveCopy() []Bound {
+	const cause = "live-copy"
+	b := []Bound{together(cause, "a node that had a later time from it",
+		"0: it is noticed, and a loss", 0)}
+	if e.Nodes == 1 {
+		return b
+	}
+	return append(b, e.each(cause, "another node, until that one notices",
+		"r for a second, at most S_max", func(h Holding) quantity.Units {
+			return min(e.rate(), max(h.Rights, h.MaxBurst))
+		}))
+}
+
+// keyDeleted returns the bounds for the deletion of one bucket's hash from the store. What the
+// bucket had used and lent is forgotten, and rights that it gave back may be credited to it again.
+// All of that together was within what this region and others may hold. A token or leaky bucket
+// starts full again, and its rows of two cells are gone.
+func (e Exposure) keyDeleted() []Bound {
+	const cause, unseen = "key-deleted", "that node has no note of it"
+	b := []Bound{together(cause, "the node asked first had used it then",
+		"0: it is noticed, and closed or recovered", 0)}
+	if e.Kind.Bucket() {
+		return append(b, e.each(cause, unseen, "B_max + sum of l F x 2 cells / W",
+			func(h Holding) quantity.Units {
+				return h.MaxBurst + min(mulDivUp(h.Lends+h.Lent, 2*e.Cell, e.Window), MaxExcess)
+			}))
+	}
+	return append(b, e.each(cause, unseen, "used + lent, at most F + others' l F",
+		func(h Holding) quantity.Units {
+			return min(h.Entitlement+h.Lent, e.Limit)
+		}))
+}
+
+// local returns the bounds for nodes that cannot reach the store and decide without it, while other
+// nodes still spend through it.
+func (e Exposure) local() []Bound {
+	const cause = "local"
+	switch e.OnFailure {
+	case FailDeny:
+		return []Bound{together(cause, "any node cut off from its store",
+			"0: on_store_failure is deny", 0)}
+	case FailAllow:
+		return []Bound{{Cause: cause, When: "any node cut off from its store",
+			Formula: "none: on_store_failure is allow", None: true}}
+	}
+	if e.Reserve > 0 {
+		return []Bound{together(cause, "any nodes cut off from their store",
+			"0: they spend floor(v F), kept out of it", 0)}
+	}
+	formula := "floor((F - floor(l F)) / n)"
+	if e.Kind.Sliding() {
+		formula = "floor(floor((F - floor(l F)) / n) / 2)"
+	}
+	windows, twice, each := int64(1), "", "one node cut off, each window"
+	// The parts of two windows may be admitted at once, around the end of the first.
+	if e.Kind.Bucket() {
+		windows, twice, each = 2, "2 ", "one node cut off, each two windows"
+	}
+	cutOff := func(nodes int64) func(Holding) quantity.Units {
+		return func(h Holding) quantity.Units {
+			return quantity.Units(windows*nodes) * LocalPart(h.Entitlement, e.Lending, e.Nodes,
+				e.Kind.Sliding())
+		}
+	}
+	b := []Bound{e.each(cause, each, twice+formula, cutOff(1))}
+	if e.Nodes > 1 {
+		b = append(b, e.each(cause, "k of n nodes cut off, here all of them", twice+"k "+formula,
+			cutOff(e.Nodes)))
+	}
+	return b
+}
+
+// clocksApart returns the bounds for store clocks that differ, or that step back. Labelled windows
+// are exact under any clock; these bounds are about real time. Two regions trade only rights of
+// cells that both are in or next to, so they do not trade if their clocks are two cells apart. What
+// the region furthest behind lends does no harm: by its own clock it waits for longer than the
+// borrower's use weighs.
+func (e Exposure) clocksApart() []Bound {
+	const cause = "clocks-apart"
+	back := together("clock-back", "over the end of a cell", "0: the store's time never goes back",
+		0)
+	regions := int64(len(e.Splits[0].Units))
+	switch {
+	case regions == 1:
+		return []Bound{together(cause, "by d, in real time", "0: one region has one clock", 0),
+			back}
+	case regions == 2 && e.Clock >= 2*e.Cell && (e.Kind.Sliding() || e.Kind.Bucket()):
+		return []Bound{together(cause, "by d, in real time", "0: two cells apart they do not trade",
+			0), back}
+	case e.Kind.Traits().LendsBurst:
+		return []Bound{together(cause, "by d, in real time, once",
+			"ceil(2 min(d, 2 cells) (L - least F) / W)",
+			mulDivUp(e.ahead(entitled), 2*e.near(), e.Window)), back}
+	case e.Kind.Bucket():
+		return []Bound{together(cause, "by d, in real time, once",
+			"ceil(min(d, 2 cells) (L - least F) / W)",
+			mulDivUp(e.ahead(entitled), e.near(), e.Window)), back}
+	case e.Kind.Sliding():
+		return []Bound{e.fadesApart(cause), back}
+	}
+	return []Bound{e.windowsApart(cause, regions), back}
+}
+
+// near returns the largest difference, in microseconds, between the clocks of regions that trade
+// with each other.
+func (e Exposure) near() int64 { return min(e.Clock, 2*e.Cell) }
+
+// windowsApart returns the bound for fixed windows. An interval of real time sees parts of two
+// windows of each region. If clocks are apart, it sees as many more windows of all regions
+// together. If clocks are so far apart that a chain of trading regions cannot span the difference,
+// at least one region trades with nobody.
+func (e Exposure) windowsApart(cause string, regions int64) Bound {
+	const when = "by d, in any interval T of real time"
+	if 2*(regions-1) <= e.Clock/e.Window {
+		more, _ := mulDiv(e.ahead(entitled), 2*(regions-2), 1)
+		return together(cause, when, "2 (regions - 2) (L - least F); here T = W", more)
+	}
+	more, _ := mulDiv(mulDivUp(e.Clock, 1, e.Window), int64(e.Limit), 1)
+	return together(cause, when, "(ceil((T+d)/W)+1) L, less 2 L; here T = W", quantity.Units(more))
+}
+
+// fadesApart returns the bound for the sliding kinds. By one region's clock, use of what was lent
+// has faded more than by the other's. The log counts an entry whole or not at all.
+func (e Exposure) fadesApart(cause string) Bound {
+	const when = "by d, in any interval W of real time"
+	lent, beyond := e.ahead(func(h Holding) quantity.Units { return h.Lends }),
+		max(e.Clock-e.ClockMargin, 0)
+	if e.Kind.Traits().WholeEntries {
+		if beyond == 0 {
+			lent = 0
+		}
+		return together(cause, when, "d<=margin: 0, else sum of l F but the least", lent)
+	}
+	return together(cause, when, "sum of l F but the least x (d - margin) / W",
+		mulDivUp(lent, min(beyond, e.Window), e.Window))
+}
+
+func entitled(h Holding) quantity.Units { return h.Entitlement }
+
+// ahead returns the largest sum of a value over all regions but the one with the least of it. That
+// region may be the one whose clock is furthest behind.
+func (e Exposure) ahead(of func(Holding) quantity.Units) (most quantity.Units) {
+	for _, s := range e.Splits {
+		sum, least := quantity.Units(0), quantity.Units(maxInt64)
+		for _, h := range e.holdings(s) {
+			sum += of(h)
+			least = min(least, of(h))
+		}
+		most = max(most, sum-least)
+	}
+	return most
+}
+
+// set returns the bounds for what operators do on purpose: a reset, and a change of the policy
+// document.
+func (e Exposure) set() []Bound {
+	const reset, change = "reset", "policy-change"
+	const each, both = "each time, in its window", "each window under two documents"
+	if e.Kind.Bucket() {
+		return []Bound{e.each(reset, each, "B_max", mostBurst),
+			together(change, both, "L + burst, as the old document has them", e.Limit+e.burst())}
+	}
+	return []Bound{e.each(reset, each, "S_max", mostRights),
+		together(change, both, "L, as the old document has it", e.Limit)}
+}
+
+// burst returns the burst of all regions together.
+func (e Exposure) burst() (sum quantity.Units) {
+	for _, b := range e.Splits[0].Burst {
+		sum += b
+	}
+	return sum
+}

@@ -17,7 +17,7 @@ func (a *args) num(v ...int64) {
 	}
 }
 
-func (a *args) guard(g Fence) {
+func (a *args) fence(g Fence) {
 	a.str(strconv.FormatUint(g.Generation, 10), g.Epoch)
 	a.num(int64(g.Clock), MaxClockStep)
 	a.str(g.Node)
@@ -33,7 +33,7 @@ func (a *args) target(t Target) {
 
 // about begins the arguments of a call about one bucket.
 func about(f Fence, t Target) (a args) {
-	a.guard(f)
+	a.fence(f)
 	a.target(t)
 	return a
 }
@@ -41,7 +41,7 @@ func about(f Fence, t Target) (a args) {
 // Args returns the script's ARGV.
 func (c Decide) Args() []any {
 	var a args
-	a.guard(c.Fence)
+	a.fence(c.Fence)
 	a.num(flag(c.Commit))
 	if c.Once == "" {
 		a.num(0)
@@ -85,7 +85,7 @@ func (c Inspect) Args() []any {
 // Args returns the script's ARGV.
 func (c Refund) Args() []any {
 	var a args
-	a.guard(c.Fence)
+	a.fence(c.Fence)
 	a.num(int64(c.At), int64(c.Cost), int64(c.RememberedUntil()))
 	for _, charge := range c.Charges {
 		a.target(charge.Target)
@@ -162,7 +162,7 @@ func (c Adopt) Args() []any {
 // Args returns the script's ARGV; KEYS is the token's key alone.
 func (c Beat) Args() []any {
 	var a args
-	a.guard(c.Fence)
+	a.fence(c.Fence)
 	return a
 }
 

@@ -303,7 +303,7 @@ func judgeTokens(history []admission, _ quantity.StoreTime) string {
 // no faster than the limit. If one server served them, the work begun and not done would be at most
 // one request of each region, and a tick for each.
 func judgeQueue(history []admission, _ quantity.StoreTime) string {
-	if most := mostWaiting(history,
+	if most := maxWaiting(history,
 		func(a admission) quantity.StoreTime { return a.at }); most > pooledLimit*pooledWindow {
 		return fmt.Sprintf("%d/%d wait", most, pooledWindow)
 	}
@@ -317,7 +317,7 @@ func judgeQueue(history []admission, _ quantity.StoreTime) string {
 	for size := range maps.Values(largest) {
 		waiting += size
 	}
-	if most := mostWaiting(inOrder,
+	if most := maxWaiting(inOrder,
 		func(a admission) quantity.StoreTime { return a.turn }); most > waiting {
 		return fmt.Sprintf("%d/%d are called before their time, of at most %d", most, pooledWindow,
 			waiting)
@@ -325,8 +325,8 @@ func judgeQueue(history []admission, _ quantity.StoreTime) string {
 	return ""
 }
 
-// mostWaiting returns the largest backlog that the admissions give one server at the given times.
-func mostWaiting(history []admission,
+// maxWaiting returns the largest backlog that the admissions give one server at the given times.
+func maxWaiting(history []admission,
 	comes func(admission) quantity.StoreTime) (most quantity.Units) {
 	var backlog quantity.Units
 	var at quantity.StoreTime

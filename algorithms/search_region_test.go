@@ -212,7 +212,7 @@ func (r *region) admit(m *moment) bool {
 func (r *region) lend(m *moment, cell quantity.Cell, lent, returned quantity.Units) (opens acts,
 	done bool) {
 	row := r.row(m, cell)
-	if cell >= r.cells || row.Lent+lent > r.mostLent || row.Returned+returned > r.mostBack {
+	if cell >= r.cells || row.Lent+lent > r.maxLent || row.Returned+returned > r.maxBack {
 		return 0, false
 	}
 	restore := func() {}

@@ -21,37 +21,37 @@ var searched = map[string]struct {
 	space
 }{
 	"fixed window, clocks a cell apart": {200_000, space{kind: FixedWindow, window: 1, cell: 1,
-		cells: 3, mostLent: 2, mostBack: 1, drift: 1}},
+		cells: 3, maxLent: 2, maxBack: 1, drift: 1}},
 
 	"counter": {100_000, space{kind: SlidingWindowCounter, window: 2, cell: 2,
-		cells: 3, mostLent: 2, mostBack: 2}},
+		cells: 3, maxLent: 2, maxBack: 2}},
 	"counter of three ticks": {100_000, space{kind: SlidingWindowCounter, window: 3, cell: 3,
-		cells: 3, mostLent: 2, mostBack: 1}},
+		cells: 3, maxLent: 2, maxBack: 1}},
 	"counter, clocks a tick apart": {300_000, space{kind: SlidingWindowCounter, window: 2, cell: 2,
-		cells: 3, mostLent: 2, mostBack: 1, drift: 1, guard: 1}},
+		cells: 3, maxLent: 2, maxBack: 1, drift: 1, guard: 1}},
 	"counter of three ticks, clocks a tick apart": {400_000, space{kind: SlidingWindowCounter,
 		window: 3, cell: 3,
-		cells: 3, mostLent: 2, mostBack: 1, drift: 1, guard: 1}},
+		cells: 3, maxLent: 2, maxBack: 1, drift: 1, guard: 1}},
 
 	"log": {100_000, space{kind: SlidingWindowLog, window: 2, cell: 2,
-		cells: 3, mostLent: 2, mostBack: 2}},
+		cells: 3, maxLent: 2, maxBack: 2}},
 	"log, two cells in a window": {300_000, space{kind: SlidingWindowLog, window: 2, cell: 1,
-		cells: 5, mostLent: 2, mostBack: 1}},
+		cells: 5, maxLent: 2, maxBack: 1}},
 	"log, cells that do not divide the window": {100_000, space{kind: SlidingWindowLog, window: 3,
 		cell:  2,
-		cells: 3, mostLent: 2, mostBack: 1}},
+		cells: 3, maxLent: 2, maxBack: 1}},
 	// One tick apart, the log is exact without a guard: a unit admitted in the last tick of a cell
 	// leaves the window a tick before the cell's end does.
 	"log, a two ticks ahead": {200_000, space{kind: SlidingWindowLog, window: 3, cell: 3,
-		cells: 3, mostLent: 2, mostBack: 1, ahead: [2]quantity.StoreTime{2, 0}, guard: 2}},
+		cells: 3, maxLent: 2, maxBack: 1, ahead: [2]quantity.StoreTime{2, 0}, guard: 2}},
 	"log, b two ticks ahead": {200_000, space{kind: SlidingWindowLog, window: 3, cell: 3,
-		cells: 3, mostLent: 2, mostBack: 1, ahead: [2]quantity.StoreTime{0, 2}, guard: 2}},
+		cells: 3, maxLent: 2, maxBack: 1, ahead: [2]quantity.StoreTime{0, 2}, guard: 2}},
 	"log, two cells in a window, a a tick ahead": {100_000, space{kind: SlidingWindowLog, window: 2,
 		cell:  1,
-		cells: 4, mostLent: 2, mostBack: 1, ahead: [2]quantity.StoreTime{1, 0}, guard: 1}},
+		cells: 4, maxLent: 2, maxBack: 1, ahead: [2]quantity.StoreTime{1, 0}, guard: 1}},
 	"log, two cells in a window, b a tick ahead": {75_000, space{kind: SlidingWindowLog, window: 2,
 		cell:  1,
-		cells: 4, mostLent: 2, mostBack: 1, ahead: [2]quantity.StoreTime{0, 1}, guard: 1}},
+		cells: 4, maxLent: 2, maxBack: 1, ahead: [2]quantity.StoreTime{0, 1}, guard: 1}},
 }
 
 func TestEveryReachableStateKeepsTheCeiling(t *testing.T) {

@@ -23,7 +23,7 @@ type space struct {
 	cells               quantity.Cell // after which time ends
 	// most that a row may reach: rows are cumulative, so lending and giving back in turn would
 	// raise them for ever
-	mostLent, mostBack quantity.Units
+	maxLent, maxBack quantity.Units
 	// Clocks. Without a drift, the regions' clocks are ahead of real time by fixed amounts and tick
 	// together. With a drift, each clock ticks by itself, and they are never further apart than the
 	// drift.
@@ -36,7 +36,7 @@ type space struct {
 func (s *space) end() quantity.StoreTime { return s.cells.OpensAt(s.cell) - 1 }
 
 // announced is a row that left a region. It can be heard for ever after. Its numbers are at most
-// mostLent and mostBack.
+// maxLent and maxBack.
 type announced struct {
 	cell           quantity.Cell
 	lent, returned quantity.Units
@@ -44,12 +44,12 @@ type announced struct {
 
 // hears is the act of hearing a row. heard is the row of such an act.
 func (s *space) hears(a announced) act {
-	return hear + act((quantity.Units(int64(a.cell)*int64(s.mostLent+1))+a.lent)*(s.mostBack+1)+
+	return hear + act((quantity.Units(int64(a.cell)*int64(s.maxLent+1))+a.lent)*(s.maxBack+1)+
 		a.returned)
 }
 
 func (s *space) heard(a act) announced {
-	n, lents, backs := int64(a-hear), s.mostLent+1, s.mostBack+1
+	n, lents, backs := int64(a-hear), s.maxLent+1, s.maxBack+1
 	return announced{quantity.Cell(n / int64(backs) / int64(lents)),
 		quantity.Units(n / int64(backs) % int64(lents)), quantity.Units(n % int64(backs))}
 }

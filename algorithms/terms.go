@@ -48,8 +48,8 @@ const ClockMargin = second / 10
 
 const (
 	slice       = second // cell of token_bucket, and shortest cell of leaky_bucket
-	mostSlices  = 10     // slices in a cell of leaky_bucket
-	mostLogs    = 10     // cells in a window of the log
+	maxSlices   = 10     // slices in a cell of leaky_bucket
+	maxLogs     = 10     // cells in a window of the log
 	fewestTicks = 1000   // ticks in a window, if a tick is longer than a microsecond
 )
 
@@ -67,9 +67,9 @@ func CellLength(k Kind, window int64) int64 {
 	case k == TokenBucket:
 		return slice
 	case k == LeakyBucket:
-		return min(max(window/(5*slice), 1), mostSlices) * slice
+		return min(max(window/(5*slice), 1), maxSlices) * slice
 	case k == SlidingWindowLog:
-		cells := min(max(window/second, 1), mostLogs)
+		cells := min(max(window/second, 1), maxLogs)
 		return (window + cells - 1) / cells
 	}
 	return window

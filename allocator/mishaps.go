@@ -39,7 +39,7 @@ func (e Exposure) staleReplica() []Bound {
 	if e.Kind.Bucket() {
 		span, each := e.span()
 		b := []Bound{
-			e.each(cause, "once, when it forks", "B - level + lag, at most B_max", mostBurst),
+			e.each(cause, "once, when it forks", "B - level + lag, at most B_max", maxBurst),
 			e.each(cause, each+", nothing borrowed", "F x time",
 				func(h Holding) quantity.Units { return mulDivUp(h.Entitlement, span, e.Window) }),
 		}
@@ -55,16 +55,16 @@ func (e Exposure) staleReplica() []Bound {
 	return []Bound{
 		e.each(cause, "the window of the fork, S used up", "min(lag, S_max)",
 			func(h Holding) quantity.Units { return min(e.Lag, h.Rights) }),
-		e.each(cause, "the window of the fork", "S - used + lag, at most S_max", mostRights),
+		e.each(cause, "the window of the fork", "S - used + lag, at most S_max", maxRights),
 		e.each(cause, "each later window, nothing borrowed", "F",
 			func(h Holding) quantity.Units { return h.Entitlement }),
-		e.each(cause, "each later window while both serve", "S_max", mostRights),
+		e.each(cause, "each later window while both serve", "S_max", maxRights),
 	}
 }
 
-func mostRights(h Holding) quantity.Units { return h.Rights }
+func maxRights(h Holding) quantity.Units { return h.Rights }
 
-func mostBurst(h Holding) quantity.Units { return h.MaxBurst }
+func maxBurst(h Holding) quantity.Units { return h.MaxBurst }
 
 // span returns the length of time for which the bounds of a bucket are stated, in microseconds, and
 // its name: a window, or a cell if that is longer.
@@ -237,10 +237,10 @@ func (e Exposure) set() []Bound {
 	const reset, change = "reset", "policy-change"
 	const each, both = "each time, in its window", "each window under two documents"
 	if e.Kind.Bucket() {
-		return []Bound{e.each(reset, each, "B_max", mostBurst),
+		return []Bound{e.each(reset, each, "B_max", maxBurst),
 			together(change, both, "L + burst, as the old document has them", e.Limit+e.burst())}
 	}
-	return []Bound{e.each(reset, each, "S_max", mostRights),
+	return []Bound{e.each(reset, each, "S_max", maxRights),
 		together(change, both, "L, as the old document has it", e.Limit)}
 }
 

@@ -83,7 +83,7 @@ func checkExact(f strictyaml.Value, units quantity.Units, l *Limit) bool {
 	if algorithms.Tick(l.Algorithm, units, window) != 0 {
 		return true
 	}
-	mend := fmt.Sprintf("write at most %d", mostExact(l.Algorithm, window))
+	mend := fmt.Sprintf("write at most %d", maxExact(l.Algorithm, window))
 	if shorterHolds(l.Algorithm, units, window) {
 		mend += ", or a shorter window"
 	}
@@ -104,9 +104,9 @@ func shorterHolds(a Algorithm, units quantity.Units, window int64) bool {
 	return false
 }
 
-// mostExact returns the largest number of units that fits a window, given in microseconds. It
+// maxExact returns the largest number of units that fits a window, given in microseconds. It
 // searches for it, so that the bound is stated in one place only, algorithms.Tick.
-func mostExact(a Algorithm, window int64) quantity.Units {
+func maxExact(a Algorithm, window int64) quantity.Units {
 	fits, beyond := quantity.Units(1), quantity.Units(MaxLimit)
 	for beyond-fits > 1 {
 		middle := fits + (beyond-fits)/2

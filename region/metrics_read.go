@@ -74,7 +74,7 @@ var storeReadings = []reading{
 	{gauge, "quotad_store_keys",
 		"Keys in the region's Redis, as read once a minute; absent while it is not known.", nil,
 		func(n *Node, _ Status, is emit) {
-			if size := n.memory.size.Load(); size != nil && size.Known {
+			if size := n.memory.size.Load(); size != nil && size.Reported {
 				is(float64(size.Keys))
 			}
 		}},
@@ -82,7 +82,7 @@ var storeReadings = []reading{
 		"Memory that the region's Redis uses, as read once a minute; absent while it is not known.",
 		nil,
 		func(n *Node, _ Status, is emit) {
-			if size := n.memory.size.Load(); size != nil && size.Known {
+			if size := n.memory.size.Load(); size != nil && size.Reported {
 				is(float64(size.Bytes))
 			}
 		}},

@@ -29,19 +29,19 @@ type Caller struct {
 }
 
 const (
-	// mostIdle bounds the connections kept for later requests.
-	mostIdle = 256
+	// maxIdle bounds the connections kept for later requests.
+	maxIdle = 256
 	// requestTimeout bounds each call of Request.
 	requestTimeout = 5 * time.Second
-	// mostAnswer is the maximum number of bytes read of an answer.
-	mostAnswer = 1 << 20
+	// maxAnswer is the maximum number of bytes read of an answer.
+	maxAnswer = 1 << 20
 )
 
 // New returns a caller of a node, by region, name and the addresses of its APIs, both host:port.
 // Without a gRPC address it calls over HTTP only. New itself calls nothing.
 func New(region, node, httpAddress, grpcAddress string) (*Caller, error) {
 	c := &Caller{region: region, node: node, http: httpAddress}
-	c.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: mostIdle,
+	c.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxIdle,
 		DialContext: c.dial}}
 	if grpcAddress == "" {
 		return c, nil
@@ -115,6 +115,6 @@ func (c *Caller) exchange(ctx context.Context, method, path string, body []byte)
 		return 0, nil, err
 	}
 	defer response.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(response.Body, mostAnswer))
+	answer, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	return response.StatusCode, answer, err
 }

@@ -151,9 +151,9 @@ func (w *worlds) open(t *rapid.T, i int) {
 	held := w.twins[i].Generation()
 	o := store.Opening{Region: rapid.SampledFrom([]string{"eu", "eu", "eu", "eu", "eu", "eu",
 		"us"}).Draw(t, "region"), Epoch: w.epoch,
-		Known:     rapid.SampledFrom([]uint64{0, held, held, held, held + 1}).Draw(t, "known"),
-		Bootstrap: rapid.Bool().Draw(t, "bootstrap"),
-		Ended:     rapid.SampledFrom([]uint64{0, 0, 0, held}).Draw(t, "ended")}
+		LastGeneration: rapid.SampledFrom([]uint64{0, held, held, held, held + 1}).Draw(t, "known"),
+		Bootstrap:      rapid.Bool().Draw(t, "bootstrap"),
+		Ended:          rapid.SampledFrom([]uint64{0, 0, 0, held}).Draw(t, "ended")}
 	same(t, w, i, o, func(s *store.Store) []store.Result[store.Opened] {
 		return one(s.Open(context.Background(), o))
 	})
@@ -376,15 +376,20 @@ func (w *worlds) actions() map[string]func(*rapid.T) {
 			}
 		})),
 		"clock": func(t *rapid.T) {
-			w.step(rapid.SampledFrom([]int64{1, 1000, second, 7 * second, 50 * second, 100 * second, -20 * second, 30 * 86400 * second, 4 * 365 * 86400 * second}).Draw(t, "step"))
+			w.step(rapid.SampledFrom([]int64{1, 1000, second, 7 * second, 50 * second, 100 * second,
+				-20 * second, 30 * 86400 * second, 4 * 365 * 86400 * second}).Draw(t, "step"))
 		},
 		"skew": rarely(func(t *rapid.T) {
-			w.skew[rapid.IntRange(0, 1).Draw(t, "node")] = rapid.SampledFrom([]int64{0, 0, 5000, -20 * second, 7200 * second}).Draw(t, "skew")
+			w.skew[rapid.IntRange(0, 1).Draw(t, "node")] = rapid.SampledFrom([]int64{0, 0, 5000,
+				-20 * second, 7200 * second}).Draw(t, "skew")
 		}),
 		"out of reach": rarely(node(func(t *rapid.T, i int) {
 			w.driven.SetDown(true)
 			w.server.SetDown(true)
-			same(t, w, i, "reach", func(s *store.Store) []store.Result[bool] { return one(true, s.Reach(ctx, store.Whole)) })
+			same(t, w, i, "reach",
+				func(s *store.Store) []store.Result[bool] {
+					return one(true, s.Reach(ctx, store.Whole))
+				})
 			rapid.SampledFrom([]func(*rapid.T, int){w.open, w.decide, w.lend}).Draw(t, "call")(t, i)
 			w.driven.SetDown(false)
 			w.server.SetDown(false)
@@ -397,7 +402,8 @@ func (w *worlds) actions() map[string]func(*rapid.T) {
 				w.driven.FailNext(2)
 				w.server.FailNext(2)
 			}
-			rapid.SampledFrom([]func(*rapid.T, int){w.open, w.decide, w.lend, w.credit, w.book}).Draw(t, "call")(t, i)
+			rapid.SampledFrom([]func(*rapid.T,
+				int){w.open, w.decide, w.lend, w.credit, w.book}).Draw(t, "call")(t, i)
 			w.driven.outage, w.server.outage = outage{}, outage{}
 		})),
 	}

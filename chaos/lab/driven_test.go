@@ -63,7 +63,7 @@ func TestDriven(t *testing.T) {
 			t.Errorf("%d: a server that lost everything answers", year)
 		}
 		if again := mustOpen(t, s, store.Opening{Region: "eu", Epoch: epoch,
-			Known: before.Generation}); !again.Lost || s.Data()[0] != "a.1" {
+			LastGeneration: before.Generation}); !again.Lost || s.Data()[0] != "a.1" {
 			t.Errorf("%d: opened %+v on the data of %v", year, again, s.Data())
 		}
 	}

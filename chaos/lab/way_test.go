@@ -56,7 +56,8 @@ func TestTwinFailsOver(t *testing.T) {
 	if ran.Used != 1 {
 		t.Errorf("%d units are charged on the replica, want the one that does not count", ran.Used)
 	}
-	again := mustOpen(t, m, store.Opening{Region: "eu", Epoch: epoch, Known: opened.Generation})
+	again := mustOpen(t, m, store.Opening{Region: "eu", Epoch: epoch,
+		LastGeneration: opened.Generation})
 	if !again.Lost || again.Generation <= opened.Generation {
 		t.Errorf("opened %+v after %+v: a loss is not noticed", again, opened)
 	}
@@ -150,7 +151,7 @@ func TestTwinRepeats(t *testing.T) {
 		secret := m.Secret()
 		server.Restart()
 		again := mustOpen(t, mate, store.Opening{Region: "eu", Epoch: epoch,
-			Known: opened.Generation})
+			LastGeneration: opened.Generation})
 		if mate.Secret() == secret || server.Replid() == "a" {
 			t.Errorf("secret %q again, of a server %q", secret, server.Replid())
 		}

@@ -10,12 +10,12 @@ import (
 // admission at t has left the interval at t+W. Between admissions the sum only falls. Cells are
 // only labels here.
 
-// mostLogCells is the number of cells in the log's window, if each is then a second or longer.
-const mostLogCells = 10
+// maxLogCells is the number of cells in the log's window, if each is then a second or longer.
+const maxLogCells = 10
 
 // logCellOf returns the number of the log's cell that contains a store time (µs).
 func logCellOf(l Limit, at int64) int64 {
-	cells := min(max(int64(l.Window/time.Second), 1), mostLogCells)
+	cells := min(max(int64(l.Window/time.Second), 1), maxLogCells)
 	return floorDiv(at, (l.Window.Microseconds()+cells-1)/cells)
 }
 

@@ -139,11 +139,11 @@ func TestCeilingsAgainstTwin(t *testing.T) {
 		if l.Burst > 0 {
 			bound = l.Burst
 		}
-		var most, mostKnown int64
+		var most, maxKnown int64
 		over, proven := map[int64]bool{}, map[int64]bool{}
 		for i := range worst {
 			at := int64(i + first)
-			most, mostKnown = max(most, worst[i]), max(mostKnown, known[i])
+			most, maxKnown = max(most, worst[i]), max(maxKnown, known[i])
 			if cell := l.CellOf(epoch.UnixMicro() + at); begins[at] && worst[i] > bound {
 				over[cell] = true
 				if decided[at] && known[i] > bound {
@@ -152,9 +152,9 @@ func TestCeilingsAgainstTwin(t *testing.T) {
 			}
 		}
 		v := record(l, history).Verdict()
-		if v.MaxAdmitted != most || v.MaxKnown != mostKnown || v.MaxExcess != max(0, most-bound) ||
+		if v.MaxAdmitted != most || v.MaxKnown != maxKnown || v.MaxExcess != max(0, most-bound) ||
 			v.Limit != bound {
-			t.Fatalf("at most %d, known %d, bound %d by the twin; verdict %+v", most, mostKnown,
+			t.Fatalf("at most %d, known %d, bound %d by the twin; verdict %+v", most, maxKnown,
 				bound, v)
 		}
 		if v.CellsChecked != len(cells) || v.CellsOver != len(over) ||
@@ -162,7 +162,7 @@ func TestCeilingsAgainstTwin(t *testing.T) {
 			t.Fatalf("%d cells, %d over, %d proven by the twin; verdict %+v", len(cells), len(over),
 				len(proven), v)
 		}
-		if v.Holds() != (most <= bound) || v.Proven() != (mostKnown > bound) || v.Misplaced != 0 {
+		if v.Holds() != (most <= bound) || v.Proven() != (maxKnown > bound) || v.Misplaced != 0 {
 			t.Fatalf("holds %v, proven %v: %+v", v.Holds(), v.Proven(), v)
 		}
 	})

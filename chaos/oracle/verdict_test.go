@@ -248,10 +248,10 @@ func TestVerdictAgainstTwin(t *testing.T) {
 				all[place{a.Bucket, cell}] += a.Cost
 			}
 		}
-		var most, mostKnown int64
+		var most, maxKnown int64
 		over, proven := 0, 0
 		for p, n := range all {
-			most, mostKnown = max(most, n), max(mostKnown, known[p])
+			most, maxKnown = max(most, n), max(maxKnown, known[p])
 			if n > limit.Limit {
 				over++
 			}
@@ -260,10 +260,10 @@ func TestVerdictAgainstTwin(t *testing.T) {
 			}
 		}
 		v := j.Verdict()
-		if v.CellsChecked != len(all) || v.MaxAdmitted != most || v.MaxKnown != mostKnown ||
+		if v.CellsChecked != len(all) || v.MaxAdmitted != most || v.MaxKnown != maxKnown ||
 			v.CellsOver != over || v.CellsProvenOver != proven {
 			t.Fatalf("verdict %+v\ntwin: %d cells, most %d, known %d, %d over, %d proven", v,
-				len(all), most, mostKnown, over, proven)
+				len(all), most, maxKnown, over, proven)
 		}
 		if v.MaxExcess != max(0, most-limit.Limit) || v.Misplaced != 0 || v.Duplicates != 0 ||
 			v.Holds() != (over == 0) {

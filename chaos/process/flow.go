@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// mostUnderWay is the maximum number of requests of a flow that wait for an answer. Requests
+	// maxUnderWay is the maximum number of requests of a flow that wait for an answer. Requests
 	// that fall due beyond it are shed and counted.
-	mostUnderWay = 256
+	maxUnderWay = 256
 	// askTimeout bounds one request.
 	askTimeout = 2 * time.Second
 )
@@ -53,7 +53,7 @@ func (f *Fleet) Flow(c FlowConfig) (*Flow, error) {
 	var err error
 	flow.Generator, err = load.NewGenerator(load.Config{Region: c.Region, Seed: c.Seed,
 		Rate: c.Rate, Cost: c.Question.Cost,
-		MaxInFlight: mostUnderWay, Grace: 2 * askTimeout, Do: flow.ask})
+		MaxInFlight: maxUnderWay, Grace: 2 * askTimeout, Do: flow.ask})
 	return flow, err
 }
 

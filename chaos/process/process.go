@@ -214,8 +214,8 @@ func (p *Process) await(ctx context.Context, what string, try func(context.Conte
 	}
 }
 
-// mostOutput is the maximum number of bytes kept of a process's output.
-const mostOutput = 64 << 10
+// maxOutput is the maximum number of bytes kept of a process's output.
+const maxOutput = 64 << 10
 
 // tail keeps the end of what is written to it. Safe for concurrent use.
 type tail struct {
@@ -229,8 +229,8 @@ func (t *tail) Write(b []byte) (int, error) {
 	defer t.mu.Unlock()
 	t.bytes = append(t.bytes, b...)
 	// Moving rarely keeps the copying proportional to what is written.
-	if len(t.bytes) > 2*mostOutput {
-		t.bytes = append([]byte(nil), t.bytes[len(t.bytes)-mostOutput:]...)
+	if len(t.bytes) > 2*maxOutput {
+		t.bytes = append([]byte(nil), t.bytes[len(t.bytes)-maxOutput:]...)
 	}
 	return len(b), nil
 }
@@ -239,5 +239,5 @@ func (t *tail) Write(b []byte) (int, error) {
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return string(t.bytes[max(0, len(t.bytes)-mostOutput):])
+	return string(t.bytes[max(0, len(t.bytes)-maxOutput):])
 }

@@ -42,9 +42,9 @@ func (s *LineStats) plus(o LineStats) {
 	s.Delayed += o.Delayed
 }
 
-// mostPackets is the maximum number of packets under way on one line. Further packets are dropped
+// maxPackets is the maximum number of packets under way on one line. Further packets are dropped
 // and counted.
-const mostPackets = 1024
+const maxPackets = 1024
 
 // line is the way from one region to another. Safe for concurrent use.
 type line struct {
@@ -66,7 +66,7 @@ type packet struct {
 }
 
 func newLine(random *rand.Rand) *line {
-	return &line{packets: make(chan packet, mostPackets), random: random,
+	return &line{packets: make(chan packet, maxPackets), random: random,
 		changed: make(chan struct{})}
 }
 

@@ -106,8 +106,8 @@ func TestPackets(t *testing.T) {
 		{name: "a stream's cut", fault: Fault{CutTCP: true}, least: 100, most: 100, send: 100},
 		{name: "some lost", fault: Fault{Loss: 30}, least: 50, most: 90, lost: true, send: 100},
 		{name: "all lost", fault: Fault{Loss: 100}, lost: true, send: 100},
-		{name: "more than the queue holds", fault: Fault{Delay: time.Second}, least: mostPackets,
-			most: mostPackets + 1, after: time.Second, crowds: true, send: mostPackets + 10},
+		{name: "more than the queue holds", fault: Fault{Delay: time.Second}, least: maxPackets,
+			most: maxPackets + 1, after: time.Second, crowds: true, send: maxPackets + 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// mostStreams is the maximum number of connections of one relay. Further ones are closed at
+	// maxStreams is the maximum number of connections of one relay. Further ones are closed at
 	// once and counted.
-	mostStreams = 512
+	maxStreams = 512
 	// largestPacket is the maximum size of a UDP packet, in bytes.
 	largestPacket = 64 << 10
 	// relayDial is the time that a relay has to connect to its node.
@@ -120,7 +120,7 @@ func (r *relay) accept(l net.Listener, node netip.AddrPort) {
 			_ = c.Close() // the caller is not a node of this fleet
 			continue
 		}
-		if r.open.Add(1) > mostStreams {
+		if r.open.Add(1) > maxStreams {
 			r.open.Add(-1)
 			r.lines.line(caller.region, r.region).count(func(s *LineStats) { s.Crowded++ })
 			_ = c.Close()

@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// mostChunk is the maximum number of bytes of a stream that are read at once. mostChunks is the
+	// maxChunk is the maximum number of bytes of a stream that are read at once. maxChunks is the
 	// maximum number of such pieces under way: 2 MiB for each direction of a connection. Beyond it
 	// the sender waits.
-	mostChunk  = 32 << 10
-	mostChunks = 64
+	maxChunk  = 32 << 10
+	maxChunks = 64
 )
 
 // chunk is a piece of a stream under way. One without bytes is the end of the stream.
@@ -26,11 +26,11 @@ type chunk struct {
 // slow or cut.
 func (l *line) take(from io.Reader, stop <-chan struct{}) (queue <-chan chunk,
 	ended <-chan struct{}) {
-	chunks, over := make(chan chunk, mostChunks), make(chan struct{})
+	chunks, over := make(chan chunk, maxChunks), make(chan struct{})
 	go func() {
 		defer close(chunks)
 		defer close(over)
-		buffer := make([]byte, mostChunk)
+		buffer := make([]byte, maxChunk)
 		for {
 			n, err := from.Read(buffer)
 			if n > 0 && !l.put(chunks, chunk{bytes: bytes.Clone(buffer[:n])}, stop) {

@@ -11,7 +11,7 @@ import (
 // lane above a chart's plot that contains the names of bands.
 const (
 	bandRow  = 31.0
-	mostRows = 12
+	maxRows  = 12
 	nameLane = 18.0
 )
 
@@ -68,7 +68,7 @@ func faults(l layout, r Run) template.HTML {
 			rows = append(rows, b.Name)
 		}
 	}
-	shown := rows[:min(len(rows), mostRows)]
+	shown := rows[:min(len(rows), maxRows)]
 	d := drawing{plot: plot{layout: l, top: 4, height: bandRow*float64(len(shown)) + 4,
 		length: r.Length}}
 	for i, row := range shown {

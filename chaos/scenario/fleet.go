@@ -19,12 +19,12 @@ type Fleet struct {
 
 	mu      sync.Mutex
 	version int64
-	nodes   map[*process.Node]*standing
+	nodes   map[*process.Node]*nodeState
 	before  map[strictyaml.Position]process.LineStats // counts of a step's ways when the step began
 }
 
-// standing is the state of one node of a fleet.
-type standing struct {
+// nodeState is the state of one node of a fleet.
+type nodeState struct {
 	acting sync.Mutex // held during a step
 
 	// Guarded by the fleet's mutex.
@@ -53,7 +53,7 @@ func StartFleet(ctx context.Context, scope process.Scope, s *Scenario, quotad st
 		}
 		c.Regions = append(c.Regions, rc)
 	}
-	f := &Fleet{scenario: s, quotad: quotad, version: 1, nodes: map[*process.Node]*standing{},
+	f := &Fleet{scenario: s, quotad: quotad, version: 1, nodes: map[*process.Node]*nodeState{},
 		before: map[strictyaml.Position]process.LineStats{}}
 	var err error
 	if f.fleet, err = process.Start(ctx, scope, c); err != nil {
@@ -61,7 +61,7 @@ func StartFleet(ctx context.Context, scope process.Scope, s *Scenario, quotad st
 	}
 	for _, r := range f.fleet.Regions {
 		for _, n := range r.Nodes {
-			f.nodes[n] = &standing{}
+			f.nodes[n] = &nodeState{}
 		}
 	}
 	return f, nil

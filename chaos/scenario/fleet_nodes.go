@@ -101,15 +101,15 @@ func (f *Fleet) killAt(ctx context.Context, s Step, n *process.Node) (string, er
 	return counted(deaths, "death"), f.start(ctx, n)
 }
 
-// mostEarlyEnds is how often a node may end before it reaches a point because its Redis was slow.
+// maxEarlyEnds is how often a node may end before it reaches a point because its Redis was slow.
 // It is then restarted.
-const mostEarlyEnds = 3
+const maxEarlyEnds = 3
 
 // dieAt starts a node and waits until it has killed itself at a point.
 func dieAt(ctx context.Context, n *process.Node, point string) error {
 	ctx, cancel := context.WithTimeout(ctx, untilPoint)
 	defer cancel()
-	for range 1 + mostEarlyEnds {
+	for range 1 + maxEarlyEnds {
 		if err := n.Launch(); err != nil {
 			return err
 		}
@@ -125,5 +125,5 @@ func dieAt(ctx context.Context, n *process.Node, point string) error {
 		}
 	}
 	return fmt.Errorf("%s/%s ended %d times before it came by %s\n%s", n.Region, n.Name,
-		1+mostEarlyEnds, point, n.Output())
+		1+maxEarlyEnds, point, n.Output())
 }

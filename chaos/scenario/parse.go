@@ -91,7 +91,7 @@ func (s *Scenario) read(root strictyaml.Value, src string) {
 	if given, ok := f.Field("steps"); ok {
 		s.readSteps(given)
 	}
-	if n := s.mostRequests(); n > MaxRequests {
+	if n := s.maxRequests(); n > MaxRequests {
 		f.At("load").Fail(fmt.Sprintf("up to %d requests: more than %d cannot be kept", n,
 			MaxRequests), "lower the rates, raise the costs, or shorten the scenario")
 	}
@@ -210,8 +210,8 @@ func (s *Scenario) readLoad(v strictyaml.Value) {
 	}
 }
 
-// mostRequests returns the number of requests that all loads may send, each at its highest rate.
-func (s *Scenario) mostRequests() (n int64) {
+// maxRequests returns the number of requests that all loads may send, each at its highest rate.
+func (s *Scenario) maxRequests() (n int64) {
 	for _, l := range s.Load {
 		rate, to := l.Rate, l.To
 		for _, step := range s.Steps {

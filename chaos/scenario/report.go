@@ -47,7 +47,7 @@ func (s *Scenario) Report(r *Record, results []Result, command, version string) 
 		}
 		if n := r.Shed[region]; n > 0 {
 			run.Notes = append(run.Notes,
-				fmt.Sprintf("%d requests to %s fell due while %d waited for an answer, and were not sent: so much less was asked for than the scenario says.", n, region, mostUnderWay))
+				fmt.Sprintf("%d requests to %s fell due while %d waited for an answer, and were not sent: so much less was asked for than the scenario says.", n, region, maxUnderWay))
 		}
 		if n := r.Behind[region]; n > 0 {
 			run.Notes = append(run.Notes,

@@ -22,8 +22,8 @@ type Options struct {
 }
 
 const (
-	// mostUnderWay is the maximum number of requests of one load that wait for an answer.
-	mostUnderWay = 256
+	// maxUnderWay is the maximum number of requests of one load that wait for an answer.
+	maxUnderWay = 256
 	// askTimeout bounds one request. overtime is how long steps may go on after the load has ended.
 	askTimeout = 2 * time.Second
 	overtime   = 45 * time.Second
@@ -91,7 +91,7 @@ func (p *play) prepare() error {
 		q := p.question(l)
 		flow, err := load.NewGenerator(load.Config{Region: l.Region,
 			Seed: p.options.Seed + uint64(i), Cost: l.Cost,
-			MaxInFlight: mostUnderWay, Grace: 2 * askTimeout, Do: func(ctx context.Context,
+			MaxInFlight: maxUnderWay, Grace: 2 * askTimeout, Do: func(ctx context.Context,
 				r load.Request) {
 				p.ask(ctx, r, q)
 			}})

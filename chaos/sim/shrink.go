@@ -2,8 +2,8 @@ package sim
 
 import "slices"
 
-// mostRuns is the maximum number of runs for shrinking.
-const mostRuns = 400
+// maxRuns is the maximum number of runs for shrinking.
+const maxRuns = 400
 
 // Shrink returns the shortest plan it finds that breaks the same invariant. It leaves acts out by
 // delta debugging (Zeller and Hildebrandt): halves first, then ever smaller parts. If the plan
@@ -13,7 +13,7 @@ func Shrink(p *Plan) *Plan {
 	if err != nil || whole.Broken == nil {
 		return p
 	}
-	left := mostRuns
+	left := maxRuns
 	breaks := func(acts []Act) bool {
 		if left--; left < 0 {
 			return false

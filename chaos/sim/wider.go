@@ -34,7 +34,7 @@ func drawWider(p *Plan, c Config) {
 	for _, w := range d.windows {
 		longest = max(longest, w)
 	}
-	if d.For > 0 && longest <= mostTurned { // three windows, and the time in which they weigh
+	if d.For > 0 && longest <= maxTurned { // three windows, and the time in which they weigh
 		p.End = max(p.End, 7*longest/2+healing)
 	}
 	p.Heal = p.End - healing
@@ -98,8 +98,8 @@ func (d *drawing) busy() {
 
 const (
 	healing = 12 * allocator.Second
-	// mostTurned is the longest window for which a run is made to last three windows.
-	mostTurned = 90 * allocator.Second
+	// maxTurned is the longest window for which a run is made to last three windows.
+	maxTurned = 90 * allocator.Second
 )
 
 // scene is a loss in one region, with what happens to one bucket before and after it.

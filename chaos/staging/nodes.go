@@ -39,10 +39,10 @@ type Node struct {
 const (
 	// maxNodes bounds the nodes of a file, because all are called at once.
 	maxNodes = 250
-	// usuallyApart is a difference that clocks kept by NTP stay within. mostApart is far above it:
-	// windows shorter than mostApart could not be judged.
+	// usuallyApart is a difference that clocks kept by NTP stay within. maxApart is far above it:
+	// windows shorter than maxApart could not be judged.
 	usuallyApart = 100 * time.Millisecond
-	mostApart    = 10 * time.Second
+	maxApart     = 10 * time.Second
 )
 
 // ReadNodes reads a nodes file. It reports all errors of the file at once, each with its position,

@@ -49,7 +49,7 @@ func (n *nodesFile) read(root strictyaml.Value) {
 		n.tls(tls)
 	}
 	if apart, given := o.Field("clocks_apart"); given {
-		n.nodes.ClocksApart = apart.Duration(0, mostApart)
+		n.nodes.ClocksApart = apart.Duration(0, maxApart)
 	}
 }
 

@@ -94,8 +94,8 @@ func (a *assumptions) flags(cmd *cobra.Command) {
 	}
 }
 
-// mostApart is the largest difference of clocks for which bounds are computed.
-const mostApart = 366 * 24 * time.Hour
+// maxApart is the largest difference of clocks for which bounds are computed.
+const maxApart = 366 * 24 * time.Hour
 
 func (a *assumptions) check() error {
 	for _, v := range []struct {
@@ -112,9 +112,9 @@ func (a *assumptions) check() error {
 				v.least, v.top))
 		}
 	}
-	if a.clock < 0 || a.clock > mostApart {
+	if a.clock < 0 || a.clock > maxApart {
 		return exit.Usage(fmt.Errorf("--clock %s is out of range; give a duration from 0s to %s",
-			a.clock, show.Span(mostApart)))
+			a.clock, show.Span(maxApart)))
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func (e *Engine) Changed(c tenure.Change) {
 	if c.Unused {
 		e.seen.since.Store(0)
 	}
-	e.seen.stand(c.Generation, c.Now, c.Anew)
+	e.seen.noteTenure(c.Generation, c.Now, c.Anew)
 	e.deliver(exchange.TenureChanged{Generation: c.Generation, Epoch: c.Rules.Epoch,
 		Peers: c.Rules.Peers, Clock: quantity.StoreTime(e.config.Now().UnixMicro())})
 }

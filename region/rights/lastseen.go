@@ -178,10 +178,10 @@ func (s *lastSeen) known(id string) quantity.StoreTime {
 	return p.marks[h].known
 }
 
-// stand notes the generation of the store, at a store time. Use before the first such time may be
+// noteTenure notes the generation of the store, at a store time. Use before the first such time may be
 // this node's own in an earlier life. With anew, the store may be another one, so no bucket is
 // known to be in it.
-func (s *lastSeen) stand(generation uint64, now quantity.StoreTime, anew bool) {
+func (s *lastSeen) noteTenure(generation uint64, now quantity.StoreTime, anew bool) {
 	if s.since.Load() == math.MaxInt64 {
 		s.since.Store(int64(now))
 	}

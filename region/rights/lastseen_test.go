@@ -66,7 +66,7 @@ func TestSeenKeepsTheLatest(t *testing.T) {
 			t.Errorf("%s: use %+v, known until %d", step.whichever, got, s.begin(b))
 		}
 	}
-	s.stand(2, 600*second, true)
+	s.noteTenure(2, 600*second, true)
 	if s.begin(b) != 0 || s.use("a") != (algorithms.Use{Cell: 1, At: 600 * second}) {
 		t.Errorf("another generation: use %+v, known until %d", s.use("a"), s.begin(b))
 	}
@@ -137,7 +137,7 @@ func TestWhoHasNoRoomVouchesForNothing(t *testing.T) {
 	now := quantity.StoreTime(100)
 	s := newLastSeen("us", Memory{Buckets: seenParts}, func() quantity.StoreTime { return now },
 		atTime(0))
-	s.stand(1, now, false)
+	s.noteTenure(1, now, false)
 	now = 200
 	for i := range 10 * seenParts {
 		s.used(lasting(fmt.Sprint(i)), shown(0, 1), quantity.StoreTime(now))
@@ -154,9 +154,9 @@ func TestWhoHasNoRoomVouchesForNothing(t *testing.T) {
 // used before that generation.
 func TestUsedBeforeAGeneration(t *testing.T) {
 	s := newLastSeen("us", Memory{}, atTime(1), atTime(1))
-	s.stand(7, 1, false)
+	s.noteTenure(7, 1, false)
 	s.begin(lasting("before"))
-	s.stand(8, 1, true)
+	s.noteTenure(8, 1, true)
 	s.begin(lasting("before"))
 	s.begin(lasting("since"))
 	s.note(lasting("since"), shown(0, 0), 1)
@@ -272,7 +272,7 @@ func TestSeenConcurrently(t *testing.T) {
 				case 1:
 					s.forget()
 				case 2:
-					s.stand(uint64(i), quantity.StoreTime(i), true)
+					s.noteTenure(uint64(i), quantity.StoreTime(i), true)
 				}
 			}
 		})

@@ -159,11 +159,11 @@ func TestSlotMoves(t *testing.T) {
 		}
 	}
 	known := nodes[0].Generation()
-	opened := mustOpen(t, nodes[0], Opening{Region: "eu", Epoch: epoch, Known: known})
+	opened := mustOpen(t, nodes[0], Opening{Region: "eu", Epoch: epoch, LastGeneration: known})
 	if !opened.Lost {
 		t.Errorf("opened %+v", opened)
 	}
-	mustOpen(t, nodes[1], Opening{Region: "eu", Epoch: epoch, Known: known})
+	mustOpen(t, nodes[1], Opening{Region: "eu", Epoch: epoch, LastGeneration: known})
 	for _, s := range nodes {
 		all, units := statuses(t, s, "other")
 		for i, other := range s.Shards() {

@@ -21,7 +21,7 @@ const replidShown = 8
 // has none.
 func (s *session) Data() []string {
 	found := map[string]bool{}
-	for _, id := range s.standing().replids {
+	for _, id := range s.identity().replids {
 		if id != "" {
 			found[id[:min(len(id), replidShown)]] = true
 		}

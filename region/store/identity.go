@@ -11,8 +11,8 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// standing is what a node knows of the store that it opened. It never changes.
-type standing struct {
+// identity is what a node knows of the store that it opened. It never changes.
+type identity struct {
 	generation uint64
 	node       string
 	secret     string
@@ -24,7 +24,7 @@ type standing struct {
 
 // counts says whether an answer about a shard counts, given that its server holds the data
 // identified by found. If the shard was opened on a server without identity, every answer counts.
-func (held *standing) counts(shard Shard, found string) bool {
+func (held *identity) counts(shard Shard, found string) bool {
 	opened := held.replids[shard]
 	return opened == "" || opened == found
 }

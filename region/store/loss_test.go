@@ -177,7 +177,7 @@ func TestLossIsNotBackdated(t *testing.T) {
 			t.Fatalf("%+v, want the time %d", d, shown)
 		}
 		client.FlushAll(t.Context())
-		mustOpen(t, s, Opening{Region: "eu", Epoch: epoch, Known: s.Generation()})
+		mustOpen(t, s, Opening{Region: "eu", Epoch: epoch, LastGeneration: s.Generation()})
 		if d := decide(t, s, charge("k", 10, 1)); d.Now != shown || admitted(d) != 0 {
 			t.Errorf("after the loss %+v, want a denial at %d", d, shown)
 		}
@@ -210,7 +210,7 @@ func TestTokenDeleted(t *testing.T) {
 func reopened(t *testing.T, s, mate *Store) {
 	t.Helper()
 	known := s.Generation()
-	o := Opening{Region: "eu", Epoch: epoch, Known: known}
+	o := Opening{Region: "eu", Epoch: epoch, LastGeneration: known}
 	got := mustOpen(t, s, o)
 	if !got.Lost || got.Generation <= known {
 		t.Errorf("opened %+v, want a loss and a generation above %d", got, known)

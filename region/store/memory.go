@@ -34,7 +34,7 @@ func (s *Store) Eviction(ctx context.Context) (string, error) {
 	}
 	found := map[string]bool{}
 	for _, m := range all {
-		if m.Known {
+		if m.Reported {
 			found[m.Policy] = true
 		}
 	}
@@ -53,7 +53,7 @@ func (s *Store) Eviction(ctx context.Context) (string, error) {
 // of keys in the store's database.
 type Size struct {
 	Keys, Bytes int64
-	Known       bool // false: the servers do not say, as the embedded Redis does not
+	Reported    bool // false: the servers do not say, as the embedded Redis does not
 }
 
 // Size returns the sum over all servers that hold a shard.
@@ -61,7 +61,7 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 	all, err := s.memories(ctx)
 	var size Size
 	for _, m := range all {
-		if m.Known && m.Bytes >= 0 {
+		if m.Reported && m.Bytes >= 0 {
 			size = Size{size.Keys + m.Keys, size.Bytes + m.Bytes, true}
 		}
 	}

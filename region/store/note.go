@@ -13,7 +13,7 @@ import (
 // with ErrUnknownStore if the store is not open under this node's generation and the given epoch.
 func (s *session) Beat(ctx context.Context, epoch string) error {
 	return s.each(func(_ int, shard Shard) error {
-		c := algorithms.Beat{Fence: s.fence(shard, s.standing(), algorithms.Fence{Epoch: epoch})}
+		c := algorithms.Beat{Fence: s.fence(shard, s.identity(), algorithms.Fence{Epoch: epoch})}
 		b, err := token[algorithms.Beat, algorithms.Beaten](ctx, s, s.timeout, shard, c)
 		if err == nil {
 			err = refused(c.Script(), b.Head)

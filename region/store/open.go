@@ -12,11 +12,11 @@ import (
 
 // Opening says what a node knows when it opens its region's store.
 type Opening struct {
-	Region    string
-	Node      string
-	Epoch     string // of the node's policy document
-	Known     uint64 // the last generation that this node's journal remembers, 0: none
-	Bootstrap bool   // this region never served, so an empty store is no loss
+	Region         string
+	Node           string
+	Epoch          string // of the node's policy document
+	LastGeneration uint64 // the last generation that this node's journal remembers, 0: none
+	Bootstrap      bool   // this region never served, so an empty store is no loss
 	// Ended is a generation that must not be taken although it stands: another is begun, without
 	// loss.
 	Ended uint64
@@ -79,7 +79,7 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 		if round == 0 {
 			before = all.latest()
 		}
-		if all.stand(o.Known) && all[0].Generation != o.Ended {
+		if all.isWhole(o.LastGeneration) && all[0].Generation != o.Ended {
 			err := s.take(ctx, all, o)
 			if errors.Is(err, ErrUnknownStore) { // another node has opened it since the look
 				continue
@@ -117,7 +117,7 @@ func (s *session) take(ctx context.Context, all looks, o Opening) error {
 }
 
 func (s *session) hold(all looks, node string, generation uint64, secret string) {
-	held := &standing{generation: generation, node: node, secret: secret,
+	held := &identity{generation: generation, node: node, secret: secret,
 		replids: make(map[Shard]string, len(all)),
 		begun:   make(map[Shard]quantity.StoreTime, len(all)),
 		lostAt:  make(map[Shard]quantity.StoreTime, len(all))}
@@ -150,10 +150,10 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 		seen = now
 	}
 	c := algorithms.Open{Region: o.Region, Node: o.Node, Epoch: o.Epoch,
-		Generation: all.begun(o.Known, before),
+		Generation: all.begun(o.LastGeneration, before),
 		Seen:       seen, Secret: s.newSecret()}
 	if c.Generation == 0 { // larger than any before, even if this node does not remember them
-		c.Generation = max(o.Known+1, all.latest()+1, uint64(now/1000))
+		c.Generation = max(o.LastGeneration+1, all.latest()+1, uint64(now/1000))
 	}
 	lost := false
 	for n := range all {
@@ -254,9 +254,9 @@ func (all looks) latest() uint64 {
 	return highest(all, func(l look) uint64 { return l.Generation })
 }
 
-// stand says whether all shards stand under one generation, with nothing lost that this node knows
+// isWhole says whether all shards stand under one generation, with nothing lost that this node knows
 // of.
-func (all looks) stand(known uint64) bool {
+func (all looks) isWhole(known uint64) bool {
 	for _, l := range all {
 		if l.Generation == 0 || l.Generation != all[0].Generation || l.hidesLoss(known) {
 			return false
@@ -271,8 +271,8 @@ func (all looks) stand(known uint64) bool {
 func (all looks) begun(known, before uint64) uint64 {
 	g := all.latest()
 	first := &all[0]
-	standing := first.Generation != 0 && !first.hidesLoss(known)
-	if first.Generation == g || g <= known || !standing && g <= before {
+	whole := first.Generation != 0 && !first.hidesLoss(known)
+	if first.Generation == g || g <= known || !whole && g <= before {
 		return 0
 	}
 	for i := range all {
@@ -288,9 +288,9 @@ func (all looks) begun(known, before uint64) uint64 {
 // that shard was opened last.
 func (all looks) lost(l *look, o Opening) bool {
 	if l.Generation == 0 {
-		return o.Known > 0 || !o.Bootstrap || all[0].Generation != 0
+		return o.LastGeneration > 0 || !o.Bootstrap || all[0].Generation != 0
 	}
-	return l.hidesLoss(o.Known)
+	return l.hidesLoss(o.LastGeneration)
 }
 
 // hidesLoss says whether a shard that stands has lost something that this node knows of. Then it is

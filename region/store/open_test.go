@@ -38,11 +38,12 @@ func TestOpenEmpty(t *testing.T) {
 // with closed cells.
 func TestOpenLost(t *testing.T) {
 	openings := map[string]Opening{
-		"not bootstrapped":         {Region: "eu", Epoch: epoch},
-		"known":                    {Region: "eu", Epoch: epoch, Known: 4},
-		"known, and a stale flag":  {Region: "eu", Epoch: epoch, Known: 4, Bootstrap: true},
-		"known, beyond the clock":  {Region: "eu", Epoch: epoch, Known: 1 << 50},
-		"known, beyond a double's": {Region: "eu", Epoch: epoch, Known: 1<<53 + 1},
+		"not bootstrapped": {Region: "eu", Epoch: epoch},
+		"known":            {Region: "eu", Epoch: epoch, LastGeneration: 4},
+		"known, and a stale flag": {Region: "eu", Epoch: epoch, LastGeneration: 4,
+			Bootstrap: true},
+		"known, beyond the clock":  {Region: "eu", Epoch: epoch, LastGeneration: 1 << 50},
+		"known, beyond a double's": {Region: "eu", Epoch: epoch, LastGeneration: 1<<53 + 1},
 	}
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -50,9 +51,10 @@ func TestOpenLost(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				fixtures.Operator(t, server).FlushAll(t.Context())
 				s := connect(t, Options{URL: server.URL})
-				if got := mustOpen(t, s, opening); !got.Lost || got.Generation <= opening.Known {
+				if got := mustOpen(t, s, opening); !got.Lost ||
+					got.Generation <= opening.LastGeneration {
 					t.Fatalf("opened %+v, want a loss and a generation above %d", got,
-						opening.Known)
+						opening.LastGeneration)
 				}
 				closedCells(t, s, epoch)
 			})
@@ -153,10 +155,10 @@ func TestLostCellsPass(t *testing.T) {
 func TestOpenStanding(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
-		a := node(t, server, Opening{Region: "eu", Epoch: epoch, Known: 6})
+		a := node(t, server, Opening{Region: "eu", Epoch: epoch, LastGeneration: 6})
 		for _, known := range []uint64{0, 3, 6, a.Generation()} {
 			b := connect(t, Options{URL: server.URL})
-			got := mustOpen(t, b, Opening{Region: "eu", Epoch: epoch, Known: known,
+			got := mustOpen(t, b, Opening{Region: "eu", Epoch: epoch, LastGeneration: known,
 				Bootstrap: true})
 			if want := a.Generation(); !got.took(want) || b.Generation() != want {
 				t.Errorf("known %d: opened %+v, want %+v", known, got, want)
@@ -177,20 +179,21 @@ func TestOpenHiddenLoss(t *testing.T) {
 				mate := node(t, server, first)
 				serves(t, mate, "k")
 				before := mate.Generation()
-				o := Opening{Region: "eu", Epoch: epoch, Known: before + 1}
+				o := Opening{Region: "eu", Epoch: epoch, LastGeneration: before + 1}
 				if known == "bootstrapped by a mate" {
-					o.Known = before - 1
+					o.LastGeneration = before - 1
 				}
 				s := connect(t, Options{URL: server.URL})
 				got := mustOpen(t, s, o)
-				if !got.Lost || got.Generation <= max(before, o.Known) ||
+				if !got.Lost || got.Generation <= max(before, o.LastGeneration) ||
 					s.Generation() != got.Generation {
-					t.Fatalf("opened %+v over generation %d, knowing of %d", got, before, o.Known)
+					t.Fatalf("opened %+v over generation %d, knowing of %d", got, before,
+						o.LastGeneration)
 				}
 				closedCells(t, s, epoch)
 				allAre(t, mate, "k", algorithms.StatusUnknown)
 				if got := mustOpen(t, mate, Opening{Region: "eu", Epoch: epoch,
-					Known: before}); got.Generation != s.Generation() || got.Lost {
+					LastGeneration: before}); got.Generation != s.Generation() || got.Lost {
 					t.Errorf("the mate opened %+v, want generation %d", got, s.Generation())
 				}
 				closedCells(t, mate, epoch)
@@ -206,7 +209,7 @@ func TestOpenAnotherRegion(t *testing.T) {
 		owner := node(t, server, first)
 		for _, known := range []uint64{0, 1, owner.Generation(), owner.Generation() + 1} {
 			s := connect(t, Options{URL: server.URL})
-			_, err := s.Open(t.Context(), Opening{Region: "us", Epoch: "2-b", Known: known,
+			_, err := s.Open(t.Context(), Opening{Region: "us", Epoch: "2-b", LastGeneration: known,
 				Bootstrap: true})
 			for _, words := range []string{`region "eu"`, `of "us"`, "a Redis of its own",
 				address(server)} {
@@ -234,7 +237,7 @@ func TestOpenTogether(t *testing.T) {
 			nodes[i] = connect(t, Options{URL: server.URL})
 			all.Go(func() {
 				opened[i], errs[i] = nodes[i].Open(context.Background(),
-					Opening{Region: "eu", Epoch: epoch, Known: 1})
+					Opening{Region: "eu", Epoch: epoch, LastGeneration: 1})
 			})
 		}
 		all.Wait()

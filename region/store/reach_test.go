@@ -59,7 +59,8 @@ func TestDeadServer(t *testing.T) {
 		}
 		kind.startAt(t, address(server))
 		allAre(t, s, "k", algorithms.StatusUnknown)
-		if got := mustOpen(t, s, Opening{Region: "eu", Epoch: epoch, Known: known}); !got.Lost ||
+		if got := mustOpen(t, s, Opening{Region: "eu", Epoch: epoch,
+			LastGeneration: known}); !got.Lost ||
 			got.Generation <= known {
 			t.Errorf("opened %+v, want a loss and a generation above %d", got, known)
 		}

@@ -95,7 +95,7 @@ func (r *redisServers) Memory(ctx context.Context, shard Shard) (Memory, error) 
 	if err != nil {
 		return m, r.failedAt(client, memoryCall, err)
 	}
-	m.Known, m.Policy, m.Keys = true, infoField(text, "maxmemory_policy"), keysIn(keyspace.Val(),
+	m.Reported, m.Policy, m.Keys = true, infoField(text, "maxmemory_policy"), keysIn(keyspace.Val(),
 		client.Options().DB)
 	if m.Bytes, err = strconv.ParseInt(infoField(text, "used_memory"), 10, 64); err != nil {
 		m.Bytes = -1

@@ -27,7 +27,7 @@ func TestSecret(t *testing.T) {
 			for _, s := range mates { // all find it empty
 				all.Go(func() {
 					if _, err := s.Open(context.Background(), Opening{Region: "eu", Epoch: epoch,
-						Known: s.Generation()}); err != nil {
+						LastGeneration: s.Generation()}); err != nil {
 						t.Error(err)
 					}
 				})
@@ -65,11 +65,12 @@ func TestSecretOfAHiddenLoss(t *testing.T) {
 		server := kind.start(t)
 		mate := node(t, server, first)
 		before := mate.Secret()
-		s := node(t, server, Opening{Region: "eu", Epoch: epoch, Known: mate.Generation() + 1})
+		s := node(t, server, Opening{Region: "eu", Epoch: epoch, LastGeneration: mate.Generation() +
+			1})
 		if s.Secret() == before || s.Secret() == "" {
 			t.Errorf("secret %q, before the loss %q", s.Secret(), before)
 		}
-		mustOpen(t, mate, Opening{Region: "eu", Epoch: epoch, Known: mate.Generation()})
+		mustOpen(t, mate, Opening{Region: "eu", Epoch: epoch, LastGeneration: mate.Generation()})
 		if mate.Secret() != s.Secret() {
 			t.Errorf("the mate has %q, want %q", mate.Secret(), s.Secret())
 		}

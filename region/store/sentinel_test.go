@@ -97,7 +97,7 @@ func TestFailover(t *testing.T) {
 	if failures == 0 {
 		t.Error("a dead master answered")
 	}
-	o := Opening{Region: "eu", Epoch: epoch, Known: known}
+	o := Opening{Region: "eu", Epoch: epoch, LastGeneration: known}
 	opened := mustOpen(t, s, o)
 	if !opened.Lost || opened.Generation <= known {
 		t.Errorf("opened %+v after generation %d", opened, known)

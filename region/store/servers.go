@@ -60,9 +60,9 @@ type Found struct {
 
 // Memory is what a server reports of itself.
 type Memory struct {
-	Server string // host:port
-	Known  bool   // false: it reports nothing, like the embedded Redis
-	Policy string // its maxmemory-policy
+	Server   string // host:port
+	Reported bool   // false: it reports nothing, like the embedded Redis
+	Policy   string // its maxmemory-policy
 	// Keys are those of the store's database. Bytes is all memory in use, negative if not reported.
 	Keys, Bytes int64
 }

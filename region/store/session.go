@@ -20,7 +20,7 @@ type session struct {
 	now       func() time.Time         // the node's wall clock
 	newSecret func() string            // returns a new secret each time
 	timeout   time.Duration            // bounds each round trip
-	held      atomic.Pointer[standing] // nil: not open
+	held      atomic.Pointer[identity] // nil: not open
 	seen      map[Shard]*atomic.Int64  // the latest time that each shard's scripts answered with
 	reserve   atomic.Pointer[func(now quantity.StoreTime)]
 }
@@ -41,20 +41,20 @@ func (s *session) Shards() Shards { return s.shards }
 func (s *session) Shard(entity string) Shard { return s.shards.Of(entity) }
 
 // Generation returns the generation that scripts run under; 0 before Open.
-func (s *session) Generation() uint64 { return s.standing().generation }
+func (s *session) Generation() uint64 { return s.identity().generation }
 
 // Begun returns the store time at which a shard's generation began. It is not before any time that
 // the shard had shown; 0 before Open.
-func (s *session) Begun(shard Shard) quantity.StoreTime { return s.standing().begun[shard] }
+func (s *session) Begun(shard Shard) quantity.StoreTime { return s.identity().begun[shard] }
 
 // LostAt returns the store time at which a shard last lost data; 0: never that it knows.
-func (s *session) LostAt(shard Shard) quantity.StoreTime { return s.standing().lostAt[shard] }
+func (s *session) LostAt(shard Shard) quantity.StoreTime { return s.identity().lostAt[shard] }
 
 // Secret returns the secret that seals the receipts of this generation, the same for all nodes of
 // the region; empty before Open.
-func (s *session) Secret() string { return s.standing().secret }
+func (s *session) Secret() string { return s.identity().secret }
 
-func (s *session) standing() *standing {
+func (s *session) identity() *identity {
 	if held := s.held.Load(); held != nil {
 		return held
 	}
@@ -62,11 +62,11 @@ func (s *session) standing() *standing {
 }
 
 // notOpen is the standing of a store that was not opened.
-var notOpen standing
+var notOpen identity
 
 // fence fills in a call's fence, except for the epoch, which belongs to the terms of the call. If
 // the caller names a generation, the call is refused under any other.
-func (s *session) fence(shard Shard, held *standing, f algorithms.Fence) algorithms.Fence {
+func (s *session) fence(shard Shard, held *identity, f algorithms.Fence) algorithms.Fence {
 	if f.Generation == 0 {
 		f.Generation = held.generation
 	}

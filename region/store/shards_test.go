@@ -114,7 +114,7 @@ func TestLossOfOneShard(t *testing.T) {
 				}
 			}
 			known := s.Generation()
-			opened := mustOpen(t, s, Opening{Region: "eu", Epoch: epoch, Known: known})
+			opened := mustOpen(t, s, Opening{Region: "eu", Epoch: epoch, LastGeneration: known})
 			if !opened.Lost || opened.Generation <= known || s.Secret() == mate.Secret() {
 				t.Errorf("opened %+v after generation %d", opened, known)
 			}
@@ -123,7 +123,7 @@ func TestLossOfOneShard(t *testing.T) {
 				t.Errorf("the mate works under a generation that is over: %v", all)
 			}
 			if took := mustOpen(t, mate, Opening{Region: "eu", Epoch: epoch,
-				Known: known}); !took.took(opened.Generation) {
+				LastGeneration: known}); !took.took(opened.Generation) {
 				t.Errorf("the mate opened %+v", took)
 			}
 			all, units := statuses(t, mate, "k")
@@ -166,13 +166,15 @@ func TestOpenInterrupted(t *testing.T) {
 		"never served, no flag": {dies: first, next: Opening{Region: "eu", Epoch: epoch},
 			lost: true},
 		"lost, by one that knows": {before: first,
-			dies: Opening{Region: "eu", Epoch: epoch, Known: 7}, next: Opening{Region: "eu",
-				Epoch: epoch, Known: 7}, lost: true},
+			dies: Opening{Region: "eu", Epoch: epoch, LastGeneration: 7},
+			next: Opening{Region: "eu",
+				Epoch: epoch, LastGeneration: 7}, lost: true},
 		"lost, by one that knows nothing": {before: first,
-			dies: Opening{Region: "eu", Epoch: epoch, Known: 7}, next: first, lost: true},
+			dies: Opening{Region: "eu", Epoch: epoch, LastGeneration: 7}, next: first, lost: true},
 		"lost, under another's newer file": {before: first,
-			dies: Opening{Region: "eu", Epoch: "2-b", Known: 7}, next: Opening{Region: "eu",
-				Epoch: "2-b", Known: 7}, lost: true},
+			dies: Opening{Region: "eu", Epoch: "2-b", LastGeneration: 7},
+			next: Opening{Region: "eu",
+				Epoch: "2-b", LastGeneration: 7}, lost: true},
 	}
 	onBoth(t, func(t *testing.T, kind server) {
 		for name, c := range cases {
@@ -227,7 +229,7 @@ func TestOpenInterrupted(t *testing.T) {
 // secret.
 func TestOpenShardsTogether(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
-		for _, o := range []Opening{first, {Region: "eu", Epoch: epoch, Known: 1}} {
+		for _, o := range []Opening{first, {Region: "eu", Epoch: epoch, LastGeneration: 1}} {
 			server := kind.start(t)
 			nodes := make([]*Store, 6)
 			var all sync.WaitGroup
@@ -242,7 +244,8 @@ func TestOpenShardsTogether(t *testing.T) {
 			all.Wait()
 			for _, s := range nodes { // one that was overtaken is told so by its next call
 				for all, _ := statuses(t, s, "k"); sum(all) != 0; all, _ = statuses(t, s, "k") {
-					mustOpen(t, s, Opening{Region: "eu", Epoch: epoch, Known: s.Generation()})
+					mustOpen(t, s, Opening{Region: "eu", Epoch: epoch,
+						LastGeneration: s.Generation()})
 				}
 			}
 			for _, s := range nodes {
@@ -286,7 +289,7 @@ func TestIdentity(t *testing.T) {
 		ErrUnknownStore) {
 		t.Errorf("refund: %+v, %v", got, err)
 	}
-	o := Opening{Region: "eu", Epoch: epoch, Known: before}
+	o := Opening{Region: "eu", Epoch: epoch, LastGeneration: before}
 	opened := mustOpen(t, s, o)
 	if !opened.Lost || opened.Generation <= before {
 		t.Errorf("opened %+v after generation %d", opened, before)

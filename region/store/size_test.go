@@ -7,7 +7,7 @@ func TestSize(t *testing.T) {
 	server := kinds["process"].start(t)
 	s := node(t, server, first)
 	before, err := s.Size(t.Context())
-	if err != nil || !before.Known || before.Keys != 1 || before.Bytes <= 0 {
+	if err != nil || !before.Reported || before.Keys != 1 || before.Bytes <= 0 {
 		t.Fatalf("an opened store: %+v, %v", before, err)
 	}
 	for _, id := range []string{"a", "b", "c"} {
@@ -17,7 +17,7 @@ func TestSize(t *testing.T) {
 		t.Errorf("with three buckets: %+v, %v", after, err)
 	}
 	e := node(t, kinds["embedded"].start(t), first)
-	if got, err := e.Size(t.Context()); err != nil || got.Known && got.Bytes <= 0 {
+	if got, err := e.Size(t.Context()); err != nil || got.Reported && got.Bytes <= 0 {
 		t.Errorf("the embedded Redis: %+v, %v", got, err)
 	}
 }

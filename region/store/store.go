@@ -138,7 +138,7 @@ type answer interface{ Answered() algorithms.Head }
 func run[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store, calls []C) []Result[R] {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	held := s.standing()
+	held := s.identity()
 	results, ops, sent := make([]Result[R], len(calls)), make([]Op[C, R], len(calls)),
 		make([]Call, 0, len(calls))
 	for i := range calls {
@@ -170,7 +170,7 @@ func run[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store, calls 
 
 // countsFor turns a server's reply into the call's result for a node that opened the store as held.
 // A reply from other data reads as StatusUnknown. A status that is not OK becomes an error here.
-func countsFor[C call[R], R answer](op *Op[C, R], sent Call, r Reply, held *standing) Result[R] {
+func countsFor[C call[R], R answer](op *Op[C, R], sent Call, r Reply, held *identity) Result[R] {
 	var failure *Error
 	switch {
 	case errors.As(r.Err, &failure):

@@ -68,8 +68,8 @@ func (t *Tenure) openUnder(ctx context.Context, r *rules.Rules, bootstrap bool) 
 	c := t.config
 	seen, latest := c.Journal.StoreTime()
 	opened, err := c.Store.Open(ctx, store.Opening{Region: c.Region, Node: c.Node, Epoch: r.Epoch,
-		Bootstrap: bootstrap,
-		Known:     max(c.Journal.Generation(), t.Generation()), Ended: t.ended, Seen: seen,
+		Bootstrap:      bootstrap,
+		LastGeneration: max(c.Journal.Generation(), t.Generation()), Ended: t.ended, Seen: seen,
 		Latest: latest, Reserve: t.times.reserve})
 	if err != nil {
 		return err

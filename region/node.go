@@ -117,8 +117,7 @@ func (n *Node) run() {
 	running, stop := context.WithCancel(context.Background())
 	n.life.stop = stop
 	for _, each := range []func(context.Context){n.limiter.Run, n.rights.Run, n.tenure.Watch,
-		n.tenure.KeepTime,
-		n.tenure.TryRefused, n.housekeep, n.keepBooks} {
+		n.tenure.KeepTime, n.tenure.TryRefused, n.housekeep, n.keepBooks} {
 		n.life.done.Go(func() { each(running) })
 	}
 	// Serve ends when the server is closed.

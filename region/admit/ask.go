@@ -63,9 +63,8 @@ func (l *Limiter) await(ctx context.Context, w waiting, answer <-chan answered,
 	case <-late:
 		w.gone.Store(true)
 		now := time.Now()
-		if l.breakers.answers(store.ShardOf(w.applied[0].Target.Key), w.until.Add(-l.deadline), now,
-			l.deadline,
-			l.batcher.wakes.starved(now, l.deadline)) {
+		shard, starved := store.ShardOf(w.applied[0].Target.Key), l.batcher.wakes.starved(now, l.deadline)
+		if l.breakers.answers(shard, w.until.Add(-l.deadline), now, l.deadline, starved) {
 			return answered{}, l.batcher.outwaited()
 		}
 		return answered{err: errLate}, nil

@@ -29,7 +29,7 @@ func (v *view) ask(pos *position) Ask {
 // put adds an ask to this step's message to a peer. mayAsk must have allowed it.
 func (m *Machine) put(now quantity.NodeTime, p *peer, pos *position, a Ask, hoped gain) {
 	out := &m.out.Calls[m.call(now, p)]
-	c := p.latest
+	c := m.calls[out.ID]
 	c.asks, c.gain = append(c.asks, a), append(c.gain, hoped)
 	out.Message.Asks = c.asks
 	pos.pending += hoped.units
@@ -59,17 +59,23 @@ func (m *Machine) call(now quantity.NodeTime, p *peer) int {
 	m.out.Calls = append(m.out.Calls, Call{ID: m.lastCall, Peer: p.name, Timeout: p.timeout(),
 		Message: Message{
 			From: m.region, Node: m.node, Generation: m.generation, Epoch: m.epoch}})
-	p.latest, p.madeIn, p.open = c, m.step, len(m.out.Calls)-1
+	p.open = len(m.out.Calls) - 1
 	return p.open
 }
 
 // isOpen says whether this step has a call to the peer with room for an ask.
-func (m *Machine) isOpen(p *peer) bool { return m.hasCall(p) && len(p.latest.asks) < MaxAsks }
+func (m *Machine) isOpen(p *peer) bool {
+	return m.hasCall(p) && len(m.out.Calls[p.open].Message.Asks) < MaxAsks
+}
 
 // isFull says whether this step's call to the peer has no room for an ask.
-func (m *Machine) isFull(p *peer) bool { return m.hasCall(p) && len(p.latest.asks) >= MaxAsks }
+func (m *Machine) isFull(p *peer) bool {
+	return m.hasCall(p) && len(m.out.Calls[p.open].Message.Asks) >= MaxAsks
+}
 
-func (m *Machine) hasCall(p *peer) bool { return p.madeIn == m.step }
+func (m *Machine) hasCall(p *peer) bool {
+	return p.open < len(m.out.Calls) && m.out.Calls[p.open].Peer == p.name
+}
 
 // finish removes a call from the calls under way and returns it with its peer. It returns nil if
 // there is no such call, or if the document no longer names its peer.

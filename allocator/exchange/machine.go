@@ -33,7 +33,6 @@ type Machine struct {
 	calls           map[uint64]*call
 	deferredCredits []deferredCredit
 	lastCall        uint64
-	step            uint64 // how many steps it was told
 	nodes           int    // how many nodes this region has, by configuration
 	fence           uint64 // no row of a lower generation leaves this node
 	recoveries      map[string]*recovery
@@ -126,7 +125,6 @@ func New(region, node string, o Options) *Machine {
 // the event: microseconds above zero of a clock that never goes back.
 func (m *Machine) Step(now quantity.NodeTime, event Event) Effects {
 	m.out = Effects{}
-	m.step++
 	event.happen(m, now)
 	m.takeTurns(now)
 	m.creditDeferred(now)

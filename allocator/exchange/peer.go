@@ -31,13 +31,11 @@ type peer struct {
 	underway       int               // calls under way
 	queue          queue             // buckets that wait for room in calls to it
 	// in the machine's peers: the document's order without this region
-	index  int
-	latest *call  // the call to it that was made last
-	madeIn uint64 // number of the step that made that call
-	open   int    // index in Effects.Calls of that call, in that step
-	away   bool   // this node was degraded towards it at the last tick
-	clock  clock
-	moved  Moved
+	index int
+	open  int  // index in Effects.Calls of this step's call to it; see hasCall
+	away  bool // this node was degraded towards it at the last tick
+	clock clock
+	moved Moved
 }
 
 // Moved counts the units that this node has moved between its region and a peer since it first knew

@@ -15,7 +15,8 @@
 //	divide.go       of which peers it asks how much
 //	lend.go         how much the lender keeps, and what it says it can spare
 //	timing.go       when to ask, when to ask again, how long hints are believed
-//	bounds.go       how much above the limit a mishap can admit at most; mishaps.go has the formulas
+//	bounds.go       how much above the limit a mishap can admit at most
+//	mishaps.go      the formulas of that, mishap by mishap
 //
 // The five algorithms (kinds) differ in a few traits. One table holds them: algorithms.Traits.
 //

@@ -15,8 +15,8 @@
 //
 // script.go assembles the scripts. terms.go says what an algorithm must know of a bucket. call.go
 // and args.go hold the questions to the scripts, reply.go and parse.go the answers. twin.go is a
-// whole region's store in Go, with twin_rights.go for what is lent and credited. Property tests compare it with the Lua on an embedded and on a real
-// Redis, and the protocol's tests run on it.
+// whole region's store in Go, with twin_rights.go for what is lent and credited. Property tests
+// compare it with the Lua on an embedded and on a real Redis, and the protocol's tests run on it.
 //
 // The ledger, per bucket and cell k, in whole units, at region i with entitlement F:
 //

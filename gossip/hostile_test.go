@@ -163,6 +163,11 @@ func TestStreamsAreBounded(t *testing.T) {
 		if err := a.caller.join(b.cfg.Advertise.String()); err != nil {
 			t.Errorf("while others have all streams open, this node cannot open one: %v", err)
 		}
+		// The two nodes exchange their states over streams now and then: b ends, so that no such
+		// stream is open when the minute is over.
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
 		time.Sleep(time.Minute)
 		if open := a.openStreams(); open != 0 {
 			t.Errorf("%d streams are open after a minute", open)

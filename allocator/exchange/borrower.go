@@ -101,7 +101,7 @@ func (m *Machine) planCell(now quantity.NodeTime, v *view, cell quantity.Cell,
 	}
 	need := m.need(now, v, cell, o, opens, wanted)
 	short, room := need.Short()
-	if short+room <= 0 {
+	if short+room <= 0 || !v.asksOnce() && m.crowdedOut(now, v) {
 		return
 	}
 	pending := v.pending(cell)
@@ -258,6 +258,9 @@ func (m *Machine) planBurst(now quantity.NodeTime, v *view) {
 	lacking := n.ShortOfBurst((cell + 1).OpensAt(v.Cell).Sub(s))
 	if v.wanted == 0 {
 		lacking -= v.pendingBurst(cell)
+	}
+	if lacking <= 0 || m.crowdedOut(now, v) {
+		return
 	}
 	offers := m.offered[:0]
 	for i, p := range m.peers {

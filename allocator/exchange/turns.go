@@ -66,6 +66,21 @@ func (m *Machine) mayAsk(p *peer) bool {
 
 func (m *Machine) hasRoom(p *peer) bool { return p.underway < MaxCalls || m.isOpen(p) }
 
+// crowdedOut says whether no peer has room for an ask of the bucket now. The bucket then waits for
+// each of them, and asks nobody before its turn: it is planned again then, so its caller need not
+// work out what to ask for.
+func (m *Machine) crowdedOut(now quantity.NodeTime, v *view) bool {
+	if slices.ContainsFunc(m.peers, m.mayAsk) {
+		return false
+	}
+	for _, p := range m.peers {
+		if !p.degraded(now) {
+			m.wait(now, v, p)
+		}
+	}
+	return true
+}
+
 // wait puts a bucket behind those that wait for a peer, unless it waits there already for the same
 // or a more urgent reason.
 func (m *Machine) wait(now quantity.NodeTime, v *view, p *peer) {

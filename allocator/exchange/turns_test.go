@@ -11,9 +11,9 @@ import (
 // firstAsks plays a node with so many buckets in need at once, reported every 10 ms in the same
 // order. Its peers answer every call with nothing after a round trip. For each bucket that some
 // peer was asked for, it returns the round trips until the first ask.
-func firstAsks(buckets, trips int) map[string]int64 {
+func firstAsks(kind algorithms.Kind, buckets, trips int) map[string]int64 {
 	const roundTrip = allocator.Second / 10
-	s := newThrong(algorithms.FixedWindow, buckets, 3, false)
+	s := newThrong(kind, buckets, 3, false)
 	s.now += allocator.Second // what was refused before is over
 	type sent struct {
 		at   quantity.NodeTime
@@ -55,18 +55,25 @@ func firstAsks(buckets, trips int) map[string]int64 {
 // its turn, and none waits while others are asked for twice.
 func TestBusyBucketsTakeTurns(t *testing.T) {
 	const buckets, room = MaxBuckets, MaxCalls * MaxAsks
-	const turns = (buckets + room - 1) / room
-	first := firstAsks(buckets, 2*turns)
-	if len(first) != buckets {
-		t.Errorf("%d of %d buckets were asked for at all", len(first), buckets)
-	}
-	late := 0
-	for _, trips := range first {
-		if trips > turns {
-			late++
-		}
-	}
-	if late > 0 {
-		t.Errorf("%d buckets waited for more than %d round trips", late, turns)
+	// A fixed window asks once for what it lacks. A token bucket asks for refill of two cells and
+	// for tokens.
+	for kind, asks := range map[algorithms.Kind]int64{algorithms.FixedWindow: 1,
+		algorithms.TokenBucket: 3} {
+		t.Run(string(kind), func(t *testing.T) {
+			turns := (asks*buckets + room - 1) / room
+			first := firstAsks(kind, buckets, int(2*turns))
+			if len(first) != buckets {
+				t.Errorf("%d of %d buckets were asked for at all", len(first), buckets)
+			}
+			late := 0
+			for _, trips := range first {
+				if trips > turns {
+					late++
+				}
+			}
+			if late > 0 {
+				t.Errorf("%d buckets waited for more than %d round trips", late, turns)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -30,6 +31,7 @@ type Process struct {
 	starts int
 	env    []string
 	output tail
+	stdout io.Writer // of a Program; nil: output
 }
 
 // ErrNotRunning says that there is no process to signal.
@@ -52,6 +54,9 @@ func (p *Process) start(path string, args ...string) error {
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, &p.output, &p.output
+	if p.stdout != nil {
+		cmd.Stdout = p.stdout
+	}
 	cmd.Env = append(os.Environ(), p.env...)
 	cmd.WaitDelay = time.Second
 	dieWithParent(cmd)
@@ -122,6 +127,16 @@ func (p *Process) Starts() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.starts
+}
+
+// PID returns the process ID of the last started process, 0 before the first start.
+func (p *Process) PID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return 0
+	}
+	return p.cmd.Process.Pid
 }
 
 // Exited returns a channel that is closed when the last started process has ended. Before the first

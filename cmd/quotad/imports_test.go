@@ -128,11 +128,14 @@ var house = map[string]struct {
 		"plays scenarios"},
 	"cmd/quotad/simulation": {[]string{"algorithms", "chaos/baseline", "chaos/sim",
 		"chaos/workload", "cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/show"}, "plays seeds"},
+	"cmd/quotad/bench": {[]string{"algorithms", "chaos/process", "cmd/quotad/build",
+		"cmd/quotad/exit", "cmd/quotad/show", "proto/quotad/v1"},
+		"measures processes from outside, beside servers that share nothing with them"},
 	"cmd/quotad": {[]string{"algorithms", "allocator", "chaos/lab/servers", "chaos/scenario",
-		"chaos/scenarios", "chaos/world", "cmd/quotad/authority", "cmd/quotad/build",
-		"cmd/quotad/exit", "cmd/quotad/nodeconfig", "cmd/quotad/rehearsal", "cmd/quotad/remote",
-		"cmd/quotad/serving", "cmd/quotad/show", "cmd/quotad/simulation", "policy", "region/api",
-		"region/peer", "region/store"},
+		"chaos/scenarios", "chaos/world", "cmd/quotad/authority", "cmd/quotad/bench",
+		"cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/nodeconfig", "cmd/quotad/rehearsal",
+		"cmd/quotad/remote", "cmd/quotad/serving", "cmd/quotad/show", "cmd/quotad/simulation",
+		"policy", "region/api", "region/peer", "region/store"},
 		"commands"},
 }
 

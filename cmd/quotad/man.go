@@ -52,9 +52,13 @@ func writeManPages(dir string) (int, error) {
 	return writeManTree(dir, newRoot(), date)
 }
 
-// writeManTree writes the pages of a command and its subcommands.
+// writeManTree writes the pages of a command and its subcommands, except those that only quotad
+// itself runs.
 func writeManTree(dir string, cmd *cobra.Command, date *time.Time) (pages int, err error) {
 	for _, sub := range cmd.Commands() {
+		if sub.Hidden {
+			continue
+		}
 		n, err := writeManTree(dir, sub, date)
 		pages += n
 		if err != nil {

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/cmd/quotad/bench"
+	"github.com/quotad/quotad/cmd/quotad/show"
+)
+
+func benchCommand() *cobra.Command {
+	var b bench.Bench
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure what a decision costs, beside what it could cost at the least",
+		Long: `bench starts three servers on loopback, offers each the same load by turns, round by
+round, and prints the median of the rounds. A machine that is slow for a while slows down all three.
+
+  quotad  a node with one region and one limit that admits everything
+  floor   a gRPC server that gives the same answer to every request: no server can cost less
+  lean    the same, with one small script call (HMGET, HSET) in the same Redis for each decision
+
+Each caller makes its next call when the last one was answered. The calls of the first 300 ms of
+each round are not counted. Columns, and their names in -o json under subjects:
+
+  decisions/s    decisions_per_second
+  p50 us ...     p50_us, p99_us, p999_us: time of a call as its caller sees it, microseconds
+  server CPU us  server_cpu_us_per_decision: processor time of the server, as the system counts it
+  Redis CPU us   redis_cpu_us_per_decision: that of its redis-server
+  scripts        script_calls_per_decision: EVALSHA calls that the Redis counted
+  times floor    times_floor: processor time of server and Redis, divided by that of the floor
+  errors         errors: requests without an answer within 4 s, or with an error
+  denied         denials
+
+In -o json a subject also has name, decisions (of all rounds) and first_error; what is not known
+is null. Beside subjects there are ok, problems, build, os, arch, processors, redis_version,
+driven and driven_version (with --grpc), algorithm, callers, connections, keys, among, batch,
+rounds, round_seconds, and other_work_processors: how many processors other processes kept busy
+meanwhile. Above 0.1 that is told (busy): then only ratios mean something. Processor times need
+/proc.
+
+With --grpc a node that runs already takes the place of the first server, and --pid names the
+processes whose processor time is counted: those named redis-server as its Redis, all others as
+the server. The load is real. The node's document needs a limit that admits it all:
+
+  - {name: bench, domain: bench, key: [key], algorithm: fixed_window, limit: 1000000000, window: 1h}
+
+It needs a redis-server, and Linux or loopback aliases. All that was started ends with the
+command.
+
+Exit codes: 0 measured, 1 it could not be measured, or more than 1 % of a server's requests failed
+or were denied, 2 usage.`,
+		Example: `  quotad bench
+  quotad bench --algorithm token_bucket --keys zipf --callers 8 -o json
+  quotad bench --grpc 127.0.0.1:8081 --pid 4711,4712`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b.ChoosesAlgorithm = cmd.Flags().Changed("algorithm")
+			return b.Run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&b.Algorithm, "algorithm", string(algorithms.FixedWindow),
+		"algorithm of the limit: "+show.Listed(algorithms.Kinds))
+	f.IntVar(&b.Callers, "callers", 64, "callers of a server, 1 to 4096")
+	f.StringVar(&b.Keys, "keys", bench.Spreads[0],
+		"how requests spread over the keys: "+strings.Join(bench.Spreads, ", "))
+	f.IntVar(&b.Among, "among", 10_000, "number of keys, 1 to 1000000")
+	f.DurationVar(&b.Duration, "duration", 2*time.Second,
+		"how long each server is measured in a round, 50ms to 1m")
+	f.IntVar(&b.Rounds, "rounds", 5, "number of rounds, 1 to 50")
+	f.IntVar(&b.Batch, "batch", 1, "decisions in a call, 1 to 100; above 1 by CheckBatch")
+	f.StringVar(&b.GRPC, "grpc", "", "gRPC `host:port` of a node that runs already, on loopback")
+	f.IntSliceVar(&b.PIDs, "pid", nil, "with --grpc: `process` IDs whose processor time is counted")
+	outputFlag(cmd, &b.Output)
+	cmd.AddCommand(benchFloorCommand())
+	return cmd
+}
+
+// benchFloorCommand is the server of bench's floor, which bench starts itself.
+func benchFloorCommand() *cobra.Command {
+	var floor bench.Floor
+	cmd := &cobra.Command{
+		Use:    "floor",
+		Short:  "Give the same answer to every request",
+		Hidden: true,
+		Args:   noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return floor.Serve(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&floor.Answer, "answer", "", "`file` with the encoded CheckResponse")
+	f.StringVar(&floor.Redis, "redis", "",
+		"`host:port` of a Redis for a script call before each decision")
+	return cmd
+}

@@ -1,0 +1,223 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/process"
+	"github.com/quotad/quotad/cmd/quotad/show"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+)
+
+// The domain and the only descriptor of all requests.
+const (
+	domain     = "bench"
+	descriptor = "key"
+)
+
+// callTimeout bounds each call.
+const callTimeout = 4 * time.Second
+
+// subject is one of the servers that are measured.
+type subject struct {
+	name     string
+	conns    []*grpc.ClientConn
+	server   []int // processes of the server; none: not known
+	hasRedis bool
+	redis    []int         // processes of its Redis; none: it has none, or not known
+	scripts  *redis.Client // its Redis; nil: it has none, or not known
+	rounds   []round
+}
+
+// subjects are all servers of a run.
+type subjects struct {
+	all   []*subject // in the order in which they are measured
+	redis *process.Redis
+
+	ours         []int // all processes of the run, this one included
+	redisVersion string
+	algorithm    string
+	version      string // of a node that ran already
+}
+
+// start starts the servers. They end with the scope.
+func (b *Bench) start(ctx context.Context, scope process.Scope) (*subjects, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this binary: %w", err)
+	}
+	s := &subjects{ours: []int{os.Getpid()}}
+	quotad, err := b.startQuotad(ctx, scope, self, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.readVersion(ctx); err != nil {
+		return nil, err
+	}
+	answer, err := b.sample(ctx, quotad)
+	if err != nil {
+		return nil, err
+	}
+	s.algorithm = answer.Decision.Algorithm
+	path := filepath.Join(scope.TempDir(), "answer")
+	raw, err := proto.Marshal(answer)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		return nil, fmt.Errorf("write the answer of the floor: %w", err)
+	}
+	floor, err := b.startFloor(ctx, scope, s, "floor", self, "--answer", path)
+	if err != nil {
+		return nil, err
+	}
+	lean, err := b.startFloor(ctx, scope, s, "lean", self, "--answer", path,
+		"--redis", s.redis.Address)
+	if err != nil {
+		return nil, err
+	}
+	lean.hasRedis, lean.redis, lean.scripts = true, []int{s.redis.PID()}, s.redis.Client
+	s.all = []*subject{quotad, floor, lean}
+	return s, nil
+}
+
+// startQuotad starts a Redis and a node, or a Redis alone if a node runs already.
+func (b *Bench) startQuotad(ctx context.Context, scope process.Scope, self string,
+	s *subjects) (one *subject, err error) {
+	one = &subject{name: "quotad", hasRedis: true}
+	address := b.GRPC
+	if address != "" {
+		if s.redis, err = process.StartRedis(ctx, scope, process.RedisConfig{}); err != nil {
+			return nil, err
+		}
+		one.server, one.redis = split(b.PIDs)
+		s.ours = append(s.ours, b.PIDs...)
+	} else {
+		f, err := process.Start(ctx, scope, process.Config{Quotad: self, Limits: b.document(),
+			Regions: []process.RegionConfig{{Name: region}}})
+		if err != nil {
+			return nil, err
+		}
+		node := f.Regions[0].Nodes[0]
+		s.redis, address = f.Regions[0].Redis, node.GRPC
+		one.server, one.redis = []int{node.PID()}, []int{s.redis.PID()}
+		one.scripts = s.redis.Client
+		s.ours = append(s.ours, node.PID())
+	}
+	s.ours = append(s.ours, s.redis.PID())
+	if one.conns, err = b.connect(scope, address); err != nil || b.GRPC == "" {
+		return one, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	status, err := quotadv1.NewQuotaServiceClient(one.conns[0]).Status(ctx,
+		&quotadv1.StatusRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("ask the node at %s for its version: %w; "+
+			"check that --grpc is its gRPC address", address, err)
+	}
+	s.version = status.Version
+	return one, nil
+}
+
+// startFloor starts a server of this binary.
+func (b *Bench) startFloor(ctx context.Context, scope process.Scope, s *subjects, name, self string,
+	args ...string) (*subject, error) {
+	p, err := process.StartProgram(ctx, scope, name, self,
+		append([]string{"bench", "floor"}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	s.ours = append(s.ours, p.PID())
+	one := &subject{name: name, server: []int{p.PID()}}
+	one.conns, err = b.connect(scope, p.Address)
+	return one, err
+}
+
+// connect makes the connections to a server. Nothing is sent yet.
+func (b *Bench) connect(scope process.Scope, address string) ([]*grpc.ClientConn, error) {
+	var all []*grpc.ClientConn
+	for range b.connections() {
+		c, err := grpc.NewClient("passthrough:///"+address,
+			grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithDisableServiceConfig())
+		if err != nil {
+			return nil, fmt.Errorf("connect to %s: %w", address, err)
+		}
+		scope.Cleanup(func() { _ = c.Close() }) // its server may be gone already
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// redisServer begins the name of a Redis process.
+const redisServer = "redis-server"
+
+// split divides processes into those of a server and those of its Redis, by their names.
+func split(pids []int) (server, redis []int) {
+	for _, pid := range pids {
+		if strings.HasPrefix(procfs.name(pid), redisServer) {
+			redis = append(redis, pid)
+		} else {
+			server = append(server, pid)
+		}
+	}
+	return server, redis
+}
+
+const region = "local"
+
+// document returns the limits document of the node: one limit that no load reaches.
+func (b *Bench) document() string {
+	limit, window := int64(1_000_000_000), time.Hour
+	if algorithms.Kind(b.Algorithm) == algorithms.SlidingWindowLog {
+		// With its largest limit, and in so short a window, it admits 100,000 a second of one key.
+		limit, window = algorithms.MaxLog, 100*time.Millisecond
+	}
+	return fmt.Sprintf(`version: 1
+regions:
+  %s: {weight: 1}
+limits:
+  - {name: bench, domain: %s, key: [%s], algorithm: %s, limit: %d, window: %s}
+`, region, domain, descriptor, b.Algorithm, limit, window)
+}
+
+// sample asks for one decision, whose answer becomes that of the floor.
+func (b *Bench) sample(ctx context.Context, quotad *subject) (*quotadv1.CheckResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, err := quotadv1.NewQuotaServiceClient(quotad.conns[0]).Check(ctx, request(0))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("ask the node for a decision: %w", err)
+	case answer.Decision.GetLimit() == "":
+		return nil, fmt.Errorf("no limit of the node at %s applies to domain %s and descriptor "+
+			"%s: add one to its document, as quotad bench --help shows", b.GRPC, domain, descriptor)
+	case !answer.Decision.Allowed:
+		return nil, fmt.Errorf("the node denied the first request, by limit %s: "+
+			"give it a limit that all requests fit into", show.Name(answer.Decision.Limit))
+	}
+	// The first decisions of a node have shorter numbers than those that are measured.
+	answer.Decision.Sequence = max(answer.Decision.Sequence, usualSequence)
+	return answer, nil
+}
+
+// usualSequence is a number of decisions that a measured node soon reaches. In an answer it takes
+// three bytes.
+const usualSequence = 100_000
+
+// request returns a request with a key.
+func request(key int) *quotadv1.CheckRequest {
+	return &quotadv1.CheckRequest{Domain: domain,
+		Descriptors: map[string]string{descriptor: keyName(key)}}
+}

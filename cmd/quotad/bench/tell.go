@@ -1,0 +1,174 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotad/quotad/cmd/quotad/build"
+	"github.com/quotad/quotad/cmd/quotad/show"
+)
+
+const (
+	// maxFailed is the part of a subject's requests that may fail or be denied.
+	maxFailed = 0.01
+	// maxOthers is how many processors may be busy with other work.
+	maxOthers = 0.1
+)
+
+// report is the output of quotad bench -o json.
+type report struct {
+	OK         bool       `json:"ok"`
+	Build      build.Info `json:"build"`
+	OS         string     `json:"os"`
+	Arch       string     `json:"arch"`
+	Processors int        `json:"processors"`
+	Redis      string     `json:"redis_version"`
+	// Driven is the address of a node that ran already.
+	Driven        string    `json:"driven,omitempty"`
+	DrivenVersion string    `json:"driven_version,omitempty"`
+	Algorithm     string    `json:"algorithm"`
+	Callers       int       `json:"callers"`
+	Connections   int       `json:"connections"`
+	Keys          string    `json:"keys"`
+	Among         int       `json:"among"`
+	Batch         int       `json:"batch"`
+	Rounds        int       `json:"rounds"`
+	RoundSeconds  float64   `json:"round_seconds"`
+	Subjects      []figures `json:"subjects"`
+	// OtherWork is how many processors were busy with other work, on average; nil: not known.
+	OtherWork *float64 `json:"other_work_processors"`
+	Busy      bool     `json:"busy"` // OtherWork is above maxOthers
+	Problems  []string `json:"problems"`
+}
+
+func (b *Bench) report(s *subjects) *report {
+	r := &report{Build: build.This(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+		Processors: runtime.NumCPU(), Redis: s.redisVersion, Driven: b.GRPC,
+		DrivenVersion: s.version, Algorithm: s.algorithm, Callers: b.Callers,
+		Connections: b.connections(), Keys: b.Keys, Among: b.Among, Batch: b.Batch,
+		Rounds: b.Rounds, RoundSeconds: b.Duration.Seconds(), Problems: []string{}}
+	floor := s.named("floor").rounds
+	for _, one := range s.all {
+		f := figuresOf(one, floor)
+		r.Subjects = append(r.Subjects, f)
+		if problem := f.problem(); problem != "" {
+			r.Problems = append(r.Problems, problem)
+		}
+	}
+	r.OtherWork = otherWork(s.all)
+	r.Busy = r.OtherWork != nil && *r.OtherWork > maxOthers
+	r.OK = len(r.Problems) == 0
+	return r
+}
+
+func (s *subjects) named(name string) *subject {
+	for _, one := range s.all {
+		if one.name == name {
+			return one
+		}
+	}
+	return &subject{}
+}
+
+// otherWork returns how many processors were busy with other work in all rounds, on average.
+func otherWork(all []*subject) *float64 {
+	var others, lasted time.Duration
+	for _, s := range all {
+		for _, r := range s.rounds {
+			if r.others != nil {
+				others, lasted = others+*r.others, lasted+r.lasted
+			}
+		}
+	}
+	if lasted == 0 {
+		return nil
+	}
+	processors := others.Seconds() / lasted.Seconds()
+	return &processors
+}
+
+// problem says why the figures mean nothing, or returns an empty text.
+func (f *figures) problem() string {
+	bad := f.Failed + f.Denied
+	switch {
+	case f.Decided == 0 && bad == 0:
+		return f.Name + ": nothing was decided; give a longer --duration"
+	case f.asked == 0 || float64(bad) <= maxFailed*float64(f.asked):
+		return ""
+	}
+	text := fmt.Sprintf("%s: %.1f %% of %d requests failed (%d) or were denied (%d)", f.Name,
+		100*float64(bad)/float64(f.asked), f.asked, f.Failed, f.Denied)
+	if f.FirstError != "" {
+		text += ", the first with: " + show.Detail(f.FirstError)
+	}
+	return text + "; give fewer --callers or a smaller --batch, or with --grpc a larger limit"
+}
+
+// tell writes the report for people.
+func (r *report) tell(w io.Writer) error {
+	t := show.Table(w)
+	fmt.Fprintf(t, "%s, %s/%s, %s, Redis %s\n", r.Build, r.OS, r.Arch,
+		show.Counted(r.Processors, "processor"), r.Redis)
+	if r.Driven != "" {
+		fmt.Fprintf(t, "quotad runs at %s, version %s\n", r.Driven, show.Name(r.DrivenVersion))
+	}
+	fmt.Fprintf(t, "%s, %s on %s, %s, %s a call, %s of %s\n\n", show.Name(r.Algorithm),
+		show.Counted(r.Callers, "caller"), show.Counted(r.Connections, "connection"),
+		r.spread(), show.Counted(r.Batch, "decision"), show.Counted(r.Rounds, "round"),
+		show.Span(time.Duration(r.RoundSeconds*float64(time.Second))))
+	fmt.Fprint(t, "\tdecisions/s\tp50 us\tp99 us\tp99.9 us\tserver CPU us\tRedis CPU us",
+		"\tscripts\ttimes floor\terrors\tdenied\n")
+	for i := range r.Subjects {
+		f := &r.Subjects[i]
+		fmt.Fprintf(t, "%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", f.Name, f.PerSecond,
+			number(f.P50, 0), number(f.P99, 0), number(f.P999, 0), number(f.ServerCPU, 1),
+			number(f.RedisCPU, 1), number(f.Scripts, 3), number(f.TimesFloor, 2), f.Failed,
+			f.Denied)
+	}
+	for _, note := range r.notes() {
+		fmt.Fprintf(t, "\n%s\n", note)
+	}
+	return t.Flush()
+}
+
+// spread says how the requests were spread over keys.
+func (r *report) spread() string {
+	if r.Keys == oneKey {
+		return "1 key"
+	}
+	return fmt.Sprintf("%s, %s", show.Counted(r.Among, "key"), r.Keys)
+}
+
+// number writes a figure, or a dash if it is not known.
+func number(v *float64, decimals int) string {
+	if v == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*v, 'f', decimals, 64)
+}
+
+// notes returns what is to be said below the table.
+func (r *report) notes() (all []string) {
+	for i := range r.Subjects {
+		if f := &r.Subjects[i]; f.TimesFloor == nil && f.Decided > 0 {
+			why := "this system has no /proc"
+			if r.Driven != "" && procfs.known() {
+				why = "name the processes of the node and of its Redis with --pid"
+			}
+			all = append(all, fmt.Sprintf("not all processor times of %s are known: %s",
+				f.Name, why))
+		}
+	}
+	if r.Busy {
+		all = append(all, fmt.Sprintf("busy: other work kept %.2f processors busy meanwhile; "+
+			"only ratios mean something", *r.OtherWork))
+	}
+	if !r.OK {
+		all = append(all, "not ok: "+strings.Join(r.Problems, "\nnot ok: "))
+	}
+	return all
+}

@@ -2,7 +2,8 @@ package algorithms
 
 import "strconv"
 
-// args collects the arguments of a script. It writes numbers with all their digits.
+// args collects the arguments of a script. Numbers are int64, which a client writes with all their
+// digits.
 type args []any
 
 func (a *args) str(v ...string) {
@@ -13,7 +14,7 @@ func (a *args) str(v ...string) {
 
 func (a *args) num(v ...int64) {
 	for _, n := range v {
-		*a = append(*a, strconv.FormatInt(n, 10))
+		*a = append(*a, n)
 	}
 }
 
@@ -24,38 +25,21 @@ func (a *args) fence(g Fence) {
 	a.num(int64(g.Seen))
 }
 
-func (a *args) target(t Target) {
-	of := t.Terms
+func (a *args) terms(of Terms) {
 	a.str(string(of.Kind))
 	a.num(of.Window, of.Cell, of.Tick, int64(of.Entitlement), int64(of.Burst), of.ClockMargin,
-		flag(of.Recovered), int64(t.ExistsUntil))
+		flag(of.Recovered))
+}
+
+func (a *args) target(t Target) {
+	a.terms(t.Terms)
+	a.num(int64(t.ExistsUntil))
 }
 
 // about begins the arguments of a call about one bucket.
 func about(f Fence, t Target) (a args) {
 	a.fence(f)
 	a.target(t)
-	return a
-}
-
-// Args returns the script's ARGV.
-func (c Decide) Args() []any {
-	var a args
-	a.fence(c.Fence)
-	a.num(flag(c.Commit))
-	if c.Once == "" {
-		a.num(0)
-	} else {
-		a.num(RememberedFor)
-	}
-	a.num(c.repeats(), int64(len(c.Buckets)))
-	for _, b := range c.Buckets {
-		a.target(b.Target)
-		a.num(flag(b.Shadow))
-	}
-	for _, cost := range c.Costs {
-		a.num(int64(cost))
-	}
 	return a
 }
 

@@ -5,7 +5,7 @@
 -- charged, or counts no more.
 local now, lost_at = enter()
 if not now then return {lost_at} end
-local h = hold(KEYS[2], now, lost_at)
+local h = hold_one(KEYS[2], now, lost_at)
 local node, cell, units = arg(), num(), num()
 local s = open(h)
 if is_lost(h) then return {LOST, now, h.lost_at} end
@@ -20,8 +20,8 @@ for n, k, u in string.gmatch(redis.call('HGET', h.key, 'x') or '', '(%S+) (%d+) 
   end
 end
 if units <= before then return {OK, now, 1} end
-if not s.book(cell, units - before) then return {OK, now, 0} end
-s.save()
+if not s:book(cell, units - before) then return {OK, now, 0} end
+s:save()
 list[#list + 1] = node .. ' ' .. int(cell) .. ' ' .. int(units) .. ';'
 redis.call('HSET', h.key, 'x', table.concat(list))
 keep(h, false, (cell + 2) * h.window + h.guard)

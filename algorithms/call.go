@@ -212,19 +212,6 @@ type Adopt struct {
 	Epoch      string
 }
 
-// Keys returns the script's KEYS after the token's: the buckets in order, and Once unless it is
-// empty.
-func (c Decide) Keys() []string {
-	keys := make([]string, 0, len(c.Buckets)+1)
-	for _, b := range c.Buckets {
-		keys = append(keys, b.Key)
-	}
-	if c.Once != "" {
-		keys = append(keys, c.Once)
-	}
-	return keys
-}
-
 // Keys returns the script's KEYS after the token's: Receipt, Once, and the buckets of the charges
 // in order.
 func (c Refund) Keys() []string {

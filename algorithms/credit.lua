@@ -6,13 +6,13 @@
 -- Reply: LOST, now, when, where the bucket must be restored first; else OK, now, state, row (lent, returned, borrowed, regained, burst lent, burst borrowed).
 local now, lost_at = enter()
 if not now then return {lost_at} end
-local h = hold(KEYS[2], now, lost_at)
+local h = hold_one(KEYS[2], now, lost_at)
 local peer, generation, cell, to_borrow, returned, most = arg(), num(), num(), num(), num(), num()
 local burst, most_burst, at = num(), num(), num()
 local s = open(h)
 local function refuse(status)
   local reply = {status, now}
-  add_state(reply, h, s)
+  add_state(reply, #reply, h, s)
   return reply
 end
 local floor = tonumber(redis.call('HGET', KEYS[1], 'floor:' .. peer) or 0)
@@ -34,8 +34,8 @@ local b, g, z = math.max(row.b, to_borrow), math.max(row.g, returned), row.z
 if unsure(h, cell) then g = row.g end
 if cell == h.cell then z = math.max(row.z, burst) end
 if b > row.b or g > row.g or z > row.z then
-  s.settle(z - row.z)
-  s.save()
+  s:settle(z - row.z)
+  s:save()
   row.b, row.g, row.z = b, g, z
   local rows = rows_of(h)
   rows[cell] = rows[cell] or {}
@@ -44,6 +44,6 @@ if b > row.b or g > row.g or z > row.z then
   s = open(h)
 end
 local reply = {OK, now}
-add_state(reply, h, s)
+add_state(reply, #reply, h, s)
 for _, v in ipairs({row.l, row.r, row.b, row.g, row.y, row.z}) do reply[#reply + 1] = v end
 return reply

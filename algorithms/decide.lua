@@ -1,85 +1,187 @@
--- decide: a list of requests on the same buckets, in order. All buckets of a request are checked, then all are
--- charged; a denial spends nothing anywhere. A shadow bucket never denies. A request of its own may be remembered
--- under a key, so that it is charged once if it is sent again, so many times: beyond them it is decided as one
--- without a key, and what is remembered stays.
--- KEYS: token, buckets, the key to remember under. ARGV: guard, commit, ms to remember for (0: no such key), how often
--- to answer what is remembered, number of buckets, then per bucket: terms, shadow; then the costs.
--- Reply: LOST, now, when, and the place of a bucket that must be restored first; else OK, now, 1 if it is repeated or 2 if it was too often, per bucket its state, per request {admitted, per bucket {remaining, retry, delay}}; retry
--- is 0 where the bucket had room. Both count from what the clock shows, which after a step back is behind the mark.
-local COSTS = 64 -- requests of one call
+-- decide: items in order, each a list of requests on the same buckets, in order. All buckets of a request are checked,
+-- then all are charged; a denial spends nothing anywhere. A shadow limit never denies. A bucket stands once in the call,
+-- however many items are about it, and each finds what those before it left. Only when all is decided is anything
+-- written. An item that cannot be decided says why, and the others are decided all the same. An item with a request of its
+-- own may be remembered under a key, so that the request is charged once if it is sent again, so many times: beyond them it
+-- is decided as one without a key, and what is remembered stays.
+-- KEYS: token, buckets, the keys to remember items under, in the order of those. ARGV: guard, commit, ms to remember for,
+-- how often to answer what is remembered; number of limits, per limit: terms, shadow; number of buckets, per bucket: the
+-- place of its limit, until when it is known to be there; per item: 1 if it is to be remembered, number of buckets, their
+-- places, number of costs, costs.
+-- Redis serves nobody else meanwhile: when a call has done much work, the items that are left are not answered, and come
+-- with another call. Its first item always is.
+-- Reply: per item LOST, now, when, and the place in the item of a bucket that must be restored first; or UNREADABLE and what
+-- Redis says; or IMPLAUSIBLE; else OK, now, 1 if it is repeated or 2 if it was too often, per request {admitted,
+-- per bucket {remaining, retry, delay}}, per bucket its state; retry is 0 where the bucket had room. Both count from what the
+-- clock shows, which after a step back is behind the mark.
+local COSTS = 64 -- requests of one item
+-- WORK is after how much work an item is left for another call, in about the steps that a script takes: OPENING a bucket
+-- without rows, and for each 64 bytes of its rows again; FITTING a cost; FINDING when a denied one fits.
+local WORK, OPENING, FITTING, FINDING = 3500, 16, 6, 40
 local now, lost_at, lag = enter()
 if not now then return {lost_at} end
 local commit, remember, repeats = num() == 1, num(), num()
-local once = remember > 0 and KEYS[#KEYS]
-local fresh = 0
-if once then
-  local before = redis.call('GET', once)
-  if before then
-    local reply = {}
-    for v in string.gmatch(before, '%S+') do reply[#reply + 1] = tonumber(v) end
-    local times = reply[3] -- it is answered now, this time among them
-    if times <= repeats then
-      if commit then
-        redis.call('SET', once, (string.gsub(before, '^(%S+ %S+) %S+', '%1 ' .. int(times + 1))), 'KEEPTTL')
-      end
-      reply[3] = 1
-      return reply
-    end
-    remember, fresh = 0, 2
-  end
-end
-
-local held, buckets = {}, {}
+local limits, held, buckets = {}, {}, {}
 for i = 1, num() do
-  held[i] = hold(KEYS[i + 1], now, lost_at)
-  held[i].shadow = num() == 1
-  buckets[i] = open(held[i])
-  if is_lost(held[i]) then return {LOST, now, held[i].lost_at, i} end
+  limits[i] = limit(now, lost_at)
+  limits[i].shadow = num() == 1
+end
+for i = 1, num() do held[i] = hold(limits[num()], KEYS[i + 1], num()) end
+
+local reply, n, work = {}, 0, 0
+local function fail(status, why)
+  n = n + 1
+  reply[n] = status
+  if why then
+    n = n + 1
+    reply[n] = type(why) == 'table' and why.err or tostring(why)
+  end
 end
 
-if once and #ARGV - arg_at ~= 1 then return {IMPLAUSIBLE} end -- one answer cannot be that of several
-if #ARGV - arg_at > COSTS then return {IMPLAUSIBLE} end
-local admitted = false
-local answers, count, retries = {}, 0, {} -- retries of a bucket by cost, until something is charged to it
-for i in ipairs(buckets) do retries[i] = {} end
-while arg_at < #ARGV do
-  local cost = num()
-  if not (cost >= 1 and cost <= MAX and cost % 1 == 0) then return {IMPLAUSIBLE} end
-  local retry = {}
-  admitted = true
-  for i, s in ipairs(buckets) do
+-- remembered has by key what is remembered (false: nothing), writes what is to be.
+local remembered, writes = {}, {}
+
+-- repeated answers an item that is remembered, and says whether it did; again is whether it was so too often.
+local function repeated(key)
+  local before = remembered[key]
+  if before == nil then before = redis.call('GET', key) end
+  remembered[key] = before
+  if not before then return false, false end
+  local begins, times = n, 0
+  for v in string.gmatch(before, '%S+') do
+    n = n + 1
+    reply[n] = tonumber(v)
+  end
+  times = reply[begins + 3] -- it is answered now, this time among them
+  if times > repeats then
+    for i = begins + 1, n do reply[i] = nil end
+    n = begins
+    return false, true
+  end
+  if commit then
+    remembered[key] = string.gsub(before, '^(%S+ %S+) %S+', '%1 ' .. int(times + 1))
+    writes[key] = writes[key] or 'kept'
+  end
+  reply[begins + 3] = 1
+  return true
+end
+
+-- crowd returns how much work a bucket is, beside one without rows.
+local function crowd(h) return 1 + math.floor(#(h.text or '') / 64) end
+
+-- request decides one cost on the buckets of an item.
+local function request(places, cost)
+  local admitted, retry = true, {}
+  for i, place in ipairs(places) do
+    local s = buckets[place]
     retry[i] = 0
-    if not s.fits(cost) then
-      retries[i][cost] = retries[i][cost] or s.retry(cost)
-      retry[i] = retries[i][cost]
-      admitted = admitted and held[i].shadow
+    if not s:fits(cost) then
+      local known = s.retries or {} -- by cost, until something is charged
+      s.retries = known
+      if not known[cost] then
+        known[cost] = s:retry(cost)
+        work = work + FINDING * crowd(held[place])
+      end
+      retry[i] = known[cost]
+      admitted = admitted and held[place].shadow
     end
   end
-  count = count + 1
-  answers[count] = admitted and 1 or 0
-  for i, s in ipairs(buckets) do
-    local delay = 0
-    if admitted and retry[i] == 0 then
-      delay = s.take(cost)
-      retries[i] = {}
+  n = n + 1
+  reply[n], work = admitted and 1 or 0, work + FITTING * #places
+  for i, place in ipairs(places) do
+    local s, wait, delay = buckets[place], retry[i], 0
+    if admitted and wait == 0 then
+      delay = s:take(cost)
+      s.retries, held[place].charged = false, commit
     end
-    answers[count + 1] = s.free()
-    answers[count + 2] = retry[i] > 0 and retry[i] + lag or retry[i]
-    answers[count + 3] = delay > 0 and delay + lag or delay
-    count = count + 3
+    reply[n + 1] = s:free()
+    reply[n + 2] = wait > 0 and wait + lag or wait
+    reply[n + 3] = delay > 0 and delay + lag or delay
+    n = n + 3
+  end
+  return admitted
+end
+
+-- opened opens the buckets of an item, and says whether it can be decided.
+local function opened(places)
+  for i, place in ipairs(places) do
+    if not buckets[place] then
+      buckets[place] = open(held[place])
+      work = work + OPENING * crowd(held[place])
+    end
+    if is_lost(held[place]) then
+      reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = LOST, now, held[place].lost_at, i
+      n = n + 4
+      return false
+    end
+  end
+  return true
+end
+
+local function plausible(costs, key)
+  if key and #costs ~= 1 or #costs > COSTS then return false end -- one answer cannot be that of several
+  for _, cost in ipairs(costs) do
+    if not (cost >= 1 and cost <= MAX and cost % 1 == 0) then return false end
+  end
+  return true
+end
+
+-- item decides an item.
+local function item(key, places, costs)
+  local before, too_often = n, false
+  if key then
+    local done
+    done, too_often = repeated(key)
+    if done then return end
+  end
+  if not opened(places) then return end
+  if not plausible(costs, key) then return fail(IMPLAUSIBLE) end
+  reply[n + 1], reply[n + 2], reply[n + 3] = OK, now, too_often and 2 or 0
+  n = n + 3
+  local admitted = false
+  for _, cost in ipairs(costs) do admitted = request(places, cost) end
+  for _, place in ipairs(places) do n = add_state(reply, n, held[place], buckets[place]) end
+  if key and not too_often and commit and admitted then
+    local text = {}
+    for i = before + 1, n do text[#text + 1] = int(reply[i]) end
+    text[3] = '1'
+    remembered[key], writes[key] = table.concat(text, ' '), 'new'
   end
 end
 
-local reply = {OK, now, fresh}
-for i, s in ipairs(buckets) do
-  if commit then s.save() end
-  add_state(reply, held[i], s)
+-- decide reads the items one by one, decides them, and writes what they changed. (Not here: after a pcall that fails, the
+-- embedded Redis shows a chunk other values of its variables than the functions that it made.)
+local function decide()
+  local next_key = #held + 1
+  while arg_at < #ARGV and work < WORK do
+    local key, places, costs = nil, {}, {}
+    if num() == 1 then
+      next_key = next_key + 1
+      key = KEYS[next_key]
+    end
+    for i = 1, num() do places[i] = num() end
+    for i = 1, num() do costs[i] = num() end
+    local before = n
+    local fine, why = pcall(item, key, places, costs)
+    if not fine then
+      for i = before + 1, n do reply[i] = nil end
+      n = before
+      fail(UNREADABLE, why)
+    end
+  end
+  if commit then
+    for i = 1, #held do
+      if buckets[i] then buckets[i]:save() end
+    end
+  end
+  for key, how in pairs(writes) do
+    if how == 'new' then
+      redis.call('SET', key, remembered[key], 'PXAT', int(floor_div(now, 1000) + remember))
+    else
+      redis.call('SET', key, remembered[key], 'KEEPTTL')
+    end
+  end
+  return reply
 end
-for _, v in ipairs(answers) do reply[#reply + 1] = v end
-if remember > 0 and commit and admitted then
-  local text = {}
-  for i, v in ipairs(reply) do text[i] = int(v) end
-  text[3] = '1'
-  redis.call('SET', once, table.concat(text, ' '), 'PXAT', int(floor_div(now, 1000) + remember))
-end
-return reply
+
+return decide()

@@ -164,6 +164,32 @@ func (h *history) units(t *rapid.T, what string) quantity.Units {
 }
 
 func (h *history) decide(t *rapid.T) {
+	var c algorithms.Items
+	for range rapid.IntRange(1, 5).Draw(t, "items") {
+		if !c.Add(h.item(t)) {
+			break
+		}
+	}
+	got := must[algorithms.ItemsDecided](t)(c.Parse(h.eval(t, algorithms.DecideScript, c.Args(),
+		c.Keys()...)))
+	now := h.now
+	if !h.ownClock {
+		for _, d := range got.Each {
+			if !d.Repeated {
+				now = max(now, d.Now)
+			}
+		}
+	}
+	now = h.time(now)
+	same(t, "decide", c, got,
+		c.With(func(d algorithms.Decide) algorithms.Decided { return h.twin.Decide(now, d) }))
+	for i, d := range c.Each {
+		h.decided(t, d, got.Each[i])
+	}
+}
+
+// item draws a list of requests on the same buckets.
+func (h *history) item(t *rapid.T) algorithms.Decide {
 	c := algorithms.Decide{Fence: h.guard, Commit: rapid.IntRange(0, 5).Draw(t, "commit") > 0}
 	for _, key := range rapid.SampledFrom([][]string{{"a"}, {"b"}, {"a", "b"}}).Draw(t, "buckets") {
 		c.Buckets = append(c.Buckets,
@@ -176,17 +202,16 @@ func (h *history) decide(t *rapid.T) {
 	if c.Once = rapid.SampledFrom([]string{"", "", "", "once-1", "once-2"}).Draw(t,
 		"once"); c.Once != "" {
 		// as the caller does: another request is not remembered under the same key
-		c.Once += strings.Join(c.Keys()[:len(c.Buckets)], "+")
+		for _, b := range c.Buckets {
+			c.Once += b.Key
+		}
 		c.Costs, c.Repeats = c.Costs[:1], rapid.SampledFrom([]int64{0, 1, 1, 2}).Draw(t, "repeats")
 	}
-	got := must[algorithms.Decided](t)(c.Parse(h.eval(t, algorithms.DecideScript, c.Args(),
-		c.Keys()...)))
-	if got.Repeated && !h.ownClock {
-		h.time(h.now)
-		same(t, "decide", c, got, h.twin.Decide(h.now, c))
-		return
-	}
-	same(t, "decide", c, got, h.twin.Decide(h.time(got.Now), c))
+	return c
+}
+
+// decided notes what was lost, and what may be refunded later.
+func (h *history) decided(t *rapid.T, c algorithms.Decide, got algorithms.Decided) {
 	if len(c.Buckets) == 1 {
 		h.lost(c.Buckets[0].Key, got.Status, got.LostAt)
 	}

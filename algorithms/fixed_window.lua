@@ -1,23 +1,28 @@
 -- fixed_window: admit when used[k] + cost <= S[k]. Fields: c the cell that u counts, u units used in it.
-kinds.fixed_window = function(h)
-  local v = redis.call('HMGET', h.key, 'rows', 'c', 'u')
-  read_rows(h, v[1])
-  h.absent = not v[1] and not v[2]
-  h.kept = math.max(h.kept, tonumber(v[2] or -1))
-  local current = v[2] == int(h.cell)
-  local used, dirty = current and tonumber(v[3]) or 0, false
-  local hidden = untold_until(h) > h.now and untold(h) or 0
-  used = used + hidden
-  local share = rights(h, h.cell)
-  local s = {room_burst = zero, settle = zero}
+kinds.fixed_window = function()
+  local Window = {room_burst = zero, settle = zero}
+  Window.__index = Window
 
-  function s.state() return share, rights(h, h.cell + 1), used, 0 end
+  function Window.open(h)
+    local v = redis.call('HMGET', h.key, 'rows', 'c', 'u')
+    local counted = v[2]
+    read_rows(h, v[1])
+    h.absent = not v[1] and not counted
+    if counted then h.kept = math.max(h.kept, tonumber(counted)) end
+    local current = counted == h.cell_text
+    local hidden = untold_until(h) > h.now and untold(h) or 0
+    return setmetatable({h = h, share = rights(h, h.cell), used = (current and tonumber(v[3]) or 0) + hidden, hidden = hidden,
+      current = current, dirty = false, retries = false}, Window)
+  end
 
-  function s.free() return math.max(share - used, 0) end
+  function Window:state() return self.share, rights(self.h, self.h.cell + 1), self.used, 0 end
 
-  function s.fits(cost) return cost <= share - used end
+  function Window:free() return math.max(self.share - self.used, 0) end
 
-  function s.retry(cost)
+  function Window:fits(cost) return cost <= self.share - self.used end
+
+  function Window:retry(cost)
+    local h = self.h
     local cell = h.cell + 1
     while true do
       if is_open(h, cell) then
@@ -28,43 +33,43 @@ kinds.fixed_window = function(h)
     end
   end
 
-  function s.take(cost)
-    used, dirty = used + cost, true
+  function Window:take(cost)
+    self.used, self.dirty = self.used + cost, true
     return 0
   end
 
-  function s.spare(kept) return share - used - kept end
+  function Window:spare(kept) return self.share - self.used - kept end
 
-  function s.room(cell, _, kept)
-    if cell == h.cell then return s.spare(kept) end
-    return rights(h, cell) - kept
+  function Window:room(cell, _, kept)
+    if cell == self.h.cell then return self:spare(kept) end
+    return rights(self.h, cell) - kept
   end
 
-  function s.refund(_, cell, units)
-    if cell ~= h.cell then return 0, NO_LONGER_WEIGHS end
-    units = math.min(units, used - hidden)
-    used, dirty = used - units, true
+  function Window:refund(_, cell, units)
+    if cell ~= self.h.cell then return 0, NO_LONGER_WEIGHS end
+    units = math.min(units, self.used - self.hidden)
+    self.used, self.dirty = self.used - units, true
     return units, NOT_REFUSED
   end
 
-  function s.book(cell, units)
-    if cell == h.cell then used, dirty = used + units, true end
-    return cell <= h.cell
+  function Window:book(cell, units)
+    if cell == self.h.cell then self:take(units) end
+    return cell <= self.h.cell
   end
 
-  function s.restore(cell, units)
-    if cell == h.cell then used, dirty = math.max(used, units), true end
+  function Window:restore(cell, units)
+    if cell == self.h.cell then self.used, self.dirty = math.max(self.used, units), true end
   end
 
-  function s.known() return used - hidden end
+  function Window:known() return self.used - self.hidden end
 
-  function s.reset() used, hidden, dirty = 0, 0, true end
+  function Window:reset() self.used, self.hidden, self.dirty = 0, 0, true end
 
-  function s.save()
-    if not dirty then return end
-    redis.call('HSET', h.key, 'c', int(h.cell), 'u', int(used - hidden))
-    if not current then keep(h) end
+  function Window:save()
+    if not self.dirty then return end
+    redis.call('HSET', self.h.key, 'c', self.h.cell_text, 'u', int(self.used - self.hidden))
+    if not self.current then keep(self.h) end
   end
 
-  return s
+  return Window
 end

@@ -7,7 +7,7 @@
 -- Reply: LOST, now, when, where the bucket must be restored first; else OK, now, state, row (lent, returned, borrowed, regained, burst lent, burst borrowed), spare left, of burst.
 local now, lost_at = enter()
 if not now then return {lost_at} end
-local h = hold(KEYS[2], now, lost_at)
+local h = hold_one(KEYS[2], now, lost_at)
 local peer, cell, returned, to_lend, kept, cap = arg(), num(), num(), num(), num(), num()
 local to_burst, kept_burst, cap_burst = num(), num(), num()
 kept, kept_burst = math.max(kept, 0), math.max(kept_burst, 0) -- what is spent is spent
@@ -15,14 +15,14 @@ local s = open(h)
 if is_lost(h) then return {LOST, now, h.lost_at} end
 local reply = {movable(h, cell), now}
 if reply[1] ~= OK then
-  add_state(reply, h, s)
+  add_state(reply, #reply, h, s)
   return reply
 end
 
 local row = row_of(h, cell, peer)
 local function change(tokens)
-  s.settle(tokens)
-  s.save()
+  s:settle(tokens)
+  s:save()
   local rows = rows_of(h)
   rows[cell] = rows[cell] or {}
   rows[cell][peer] = row
@@ -31,15 +31,15 @@ local function change(tokens)
 end
 
 if cell == h.cell then
-  local back = math.min(returned - row.r, row.b - row.r, s.spare(kept))
+  local back = math.min(returned - row.r, row.b - row.r, s:spare(kept))
   if back > 0 then
     row.r = row.r + back
     change(0)
   end
 end
 local out, out_burst = lent(h, cell)
-local room, room_burst = math.min(s.room(cell, peer, kept), cap - out), 0
-if cell == h.cell then room_burst = math.min(s.room_burst(kept_burst), cap_burst - out_burst) end
+local room, room_burst = math.min(s:room(cell, peer, kept), cap - out), 0
+if cell == h.cell then room_burst = math.min(s:room_burst(kept_burst), cap_burst - out_burst) end
 if is_full(h, cell, peer) then room, room_burst = 0, 0 end
 local more = math.max(math.min(to_lend - row.l, room), 0)
 local burst = math.max(math.min(to_burst - row.y, room_burst), 0)
@@ -47,7 +47,7 @@ if more + burst > 0 then
   row.l, row.y = row.l + more, row.y + burst
   change(-burst)
 end
-add_state(reply, h, s)
+add_state(reply, #reply, h, s)
 for _, v in ipairs({row.l, row.r, row.b, row.g, row.y, row.z, math.max(room - more, 0), math.max(room_burst - burst, 0)}) do
   reply[#reply + 1] = v
 end

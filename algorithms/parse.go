@@ -68,38 +68,6 @@ func (r *reader) end() error {
 	return r.err
 }
 
-// Parse reads the reply to c.
-func (c Decide) Parse(reply any) (Decided, error) {
-	r := read(DecideScript.Name, reply)
-	d := Decided{Head: Head{Status: Status(r.num())}}
-	if d.Status == StatusLost {
-		d.Now, d.LostAt, d.Lost = quantity.StoreTime(r.num()), quantity.StoreTime(r.num()),
-			int(r.num())-1
-	}
-	if d.Status != StatusOK || r.err != nil {
-		return d, r.end()
-	}
-	d.Now = quantity.StoreTime(r.num())
-	again := r.num()
-	d.Repeated, d.TooOften = again == 1, again == 2
-	d.Buckets = make([]State, len(c.Buckets))
-	for i := range d.Buckets {
-		d.Buckets[i] = r.state()
-	}
-	d.Answers = make([]Answer, len(c.Costs))
-	verdicts := make([]Verdict, len(c.Costs)*len(c.Buckets))
-	for i := range d.Answers {
-		d.Answers[i].Admitted = r.num() == 1
-		d.Answers[i].Verdicts, verdicts = verdicts[:len(c.Buckets):len(c.Buckets)],
-			verdicts[len(c.Buckets):]
-		for b := range d.Answers[i].Verdicts {
-			d.Answers[i].Verdicts[b] = Verdict{Remaining: quantity.Units(r.num()), Retry: r.num(),
-				Delay: r.num()}
-		}
-	}
-	return d, r.end()
-}
-
 // head reads the common beginning of most guarded scripts' replies; ok says whether more follows.
 func (r *reader) head() (h Head, state State, ok bool) {
 	h.Status = Status(r.num())

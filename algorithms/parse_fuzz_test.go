@@ -46,10 +46,16 @@ func FuzzParse(f *testing.F) {
 		0x0a, '8'})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		reply := replyOf(b)
-		decide := Decide{Buckets: make([]LimitTarget, 2), Costs: []quantity.Units{1, 2, 3}}
-		if d, err := decide.Parse(reply); err == nil && d.Status == StatusOK {
-			if len(d.Buckets) != 2 || len(d.Answers) != 3 {
-				t.Errorf("%d buckets, %d answers", len(d.Buckets), len(d.Answers))
+		var decide Items
+		for range 2 {
+			decide.Add(Decide{Commit: true, Buckets: make([]LimitTarget, 2),
+				Costs: []quantity.Units{1, 2, 3}})
+		}
+		if all, err := decide.Parse(reply); err == nil {
+			for _, d := range all.Each {
+				if d.Status == StatusOK && (len(d.Buckets) != 2 || len(d.Answers) != 3) {
+					t.Errorf("%d buckets, %d answers", len(d.Buckets), len(d.Answers))
+				}
 			}
 		}
 		refund := Refund{Charges: make([]Charge, 2)}

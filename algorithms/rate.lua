@@ -3,28 +3,63 @@
 -- Fields of both: v the level, a the tick it is of, m a mark, t the length of a tick, w the cell of the last keep.
 local REFUNDABLE = 86400000000 -- us for which at most a charge of a bucket can be refunded
 
-local function rate_of(h)
-  local r = {tick = floor_div(h.now, h.tick), cells = floor_div(h.length, h.tick), last = h.last}
-  if h.lost_at > 0 then r.last = math.max(r.last, floor_div(h.lost_at, h.length) + 1) end
+-- rate_class returns a new class with what both share. Its objects have the held bucket h, level, at and mark as they
+-- are now, stood (the mark in the store if t and w are there as they would be written, else false), and dirty.
+local function rate_class()
+  local Rate = {}
+  Rate.__index = Rate
 
-  local shares = {} -- by cell
-  function r.share(cell)
-    shares[cell] = shares[cell] or math.max(rights(h, cell), 0)
-    return shares[cell]
+  -- count_ticks keeps on a limit what its terms and the time come to in ticks: the tick that has begun last, the first
+  -- that is still to begin or begins now, those of a cell, a full bucket, and the longest that a request may wait.
+  local function count_ticks(t)
+    t.this_tick, t.next_tick = floor_div(t.now, t.tick), ceil_div(t.now, t.tick)
+    t.cell_ticks, t.full = floor_div(t.length, t.tick), t.burst * t.ticks
+    t.longest = floor_div(fill(t), t.tick)
+    t.tick_text, t.tick_texts = int(t.tick), {}
+  end
+
+  -- last_of returns the last cell whose share may not be the entitlement, below 0 if there is none.
+  local function last_of(h)
+    if h.lost_at > 0 then return math.max(h.last, floor_div(h.lost_at, h.length) + 1) end
+    return h.last
+  end
+
+  local function share_of(h, cell, last)
+    if cell > last then return h.entitlement end
+    return math.max(rights(h, cell), 0)
+  end
+
+  function Rate:share(cell) return share_of(self.h, cell, last_of(self.h)) end
+
+  -- shares returns the shares of this cell and of the next.
+  function Rate:shares()
+    local h = self.h
+    if h.last < 0 and h.lost_at == 0 then return h.entitlement, h.entitlement end
+    return self:share(h.cell), self:share(h.cell + 1)
   end
 
   -- stretch returns the cell of a tick, where it ends (nil: it and all after it have one rate) and its share.
-  function r.stretch(from)
-    local cell = floor_div(from, r.cells)
+  function Rate:stretch(from)
+    local h = self.h
+    local last = last_of(h)
+    local cell = floor_div(from, h.cell_ticks)
     local to = nil
-    if cell <= r.last then to = (cell + 1) * r.cells end
-    return cell, to, r.share(cell)
+    if cell <= last then to = (cell + 1) * h.cell_ticks end
+    return cell, to, share_of(h, cell, last)
   end
 
   -- after returns the tick at which the work is done that begins at tick from, or -1 if it never is.
-  function r.after(from, work)
+  function Rate:after(from, work)
+    local h = self.h
+    if h.last < 0 and h.lost_at == 0 then -- one rate for ever
+      if work <= 0 then return from end
+      local share = h.entitlement
+      if share <= 0 then return -1 end
+      work = work + share - 1
+      return from + (work - work % share) / share
+    end
     while work > 0 do
-      local _, to, share = r.stretch(from)
+      local _, to, share = self:stretch(from)
       if share > 0 and (not to or work <= share * (to - from)) then return from + ceil_div(work, share) end
       if not to then return -1 end
       work, from = work - share * (to - from), to
@@ -33,30 +68,65 @@ local function rate_of(h)
   end
 
   -- wait returns after how many us a tick begins.
-  function r.wait(tick) return math.max(tick * h.tick - h.now, 0) end
-
-  -- read returns level, tick and mark as they were last written, nil if that says nothing. Another limit may have
-  -- changed the length of a tick: each is then converted, and rounded against the caller by the function given.
-  function r.read(round)
-    local v = redis.call('HMGET', h.key, 'v', 'a', 'm', 't', 'w')
-    h.absent = h.absent and not v[2]
-    h.kept = math.max(h.kept, tonumber(v[5] or -1))
-    if not v[2] then return nil end
-    local level, at, mark, tick = tonumber(v[1]), tonumber(v[2]), tonumber(v[3]), tonumber(v[4])
-    if tick < h.tick then
-      level, at, mark = round(level, h.tick / tick), ceil_div(at, h.tick / tick), ceil_div(mark, h.tick / tick)
-    elseif tick > h.tick then
-      local finer = tick / h.tick
-      level, at, mark = math.min(level, floor_div(MAX, finer)) * finer, at * finer, mark * finer
-    end
-    if at * h.tick < h.lost_at then return nil end
-    return level, at, mark
+  function Rate:wait(tick)
+    local wait = tick * self.h.tick - self.h.now
+    return wait > 0 and wait or 0
   end
 
-  function r.write(level, at, mark)
-    redis.call('HSET', h.key, 'v', int(level), 'a', int(at), 'm', int(mark), 't', int(h.tick), 'w', int(h.cell))
+  -- read returns level, tick and mark as they were last written, nil if that says nothing, and what stood is. Another
+  -- limit may have changed the length of a tick: each is then converted, and rounded against the caller by the
+  -- function given.
+  function Rate.read(h, round)
+    local v = redis.call('HMGET', h.key, 'rows', 'v', 'a', 'm', 't', 'w')
+    read_rows(h, v[1])
+    h.absent = not v[1] and not v[3]
+    if not h.this_tick then count_ticks(getmetatable(h)) end
+    if v[6] then
+      local kept = tonumber(v[6])
+      if kept > h.kept then h.kept = kept end
+    end
+    if not v[3] then return nil, nil, nil, false end
+    local level, at, mark, stood = tonumber(v[2]), tonumber(v[3]), tonumber(v[4]), false
+    if v[5] == h.tick_text then
+      if v[6] == h.cell_text then stood = mark end
+    else
+      local tick = tonumber(v[5])
+      if tick < h.tick then
+        level, at, mark = round(level, h.tick / tick), ceil_div(at, h.tick / tick), ceil_div(mark, h.tick / tick)
+      elseif tick > h.tick then
+        local finer = tick / h.tick
+        level, at, mark = math.min(level, floor_div(MAX, finer)) * finer, at * finer, mark * finer
+      end
+    end
+    if at * h.tick < h.lost_at then return nil, nil, nil, false end
+    return level, at, mark, stood
+  end
+
+  -- text_of writes a tick; that of now is written once a limit.
+  local function text_of(h, tick)
+    if tick ~= h.this_tick and tick ~= h.next_tick then return int(tick) end
+    local text = h.tick_texts[tick]
+    if not text then
+      text = int(tick)
+      h.tick_texts[tick] = text
+    end
+    return text
+  end
+
+  -- save writes what is not in the store as it is.
+  function Rate:save()
+    if not self.dirty then return end
+    local h = self.h
+    local level, at = int(self.level), text_of(h, self.at)
+    if self.stood == self.mark then
+      redis.call('HSET', h.key, 'v', level, 'a', at)
+    elseif self.stood then
+      redis.call('HSET', h.key, 'v', level, 'a', at, 'm', text_of(h, self.mark))
+    else
+      redis.call('HSET', h.key, 'v', level, 'a', at, 'm', text_of(h, self.mark), 't', h.tick_text, 'w', h.cell_text)
+    end
     if h.kept ~= h.cell then keep(h) end
   end
 
-  return r
+  return Rate
 end

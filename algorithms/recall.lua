@@ -5,7 +5,7 @@
 -- Reply: OK, now, time of the last loss here (0: none), then per row: cell, borrowed, regained.
 local now, lost_at = enter()
 if not now then return {lost_at} end
-local h = hold(KEYS[2], now, lost_at)
+local h = hold_one(KEYS[2], now, lost_at)
 local peer, generation = arg(), num()
 open(h)
 local floor = tonumber(redis.call('HGET', KEYS[1], 'floor:' .. peer) or 0)

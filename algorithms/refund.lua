@@ -20,7 +20,7 @@ for i = 4, #KEYS do
   if ARGV[arg_at + 1] == '' then
     arg_at = arg_at + 10
   else
-    local h = hold(KEYS[i], now, lost_at)
+    local h = hold_one(KEYS[i], now, lost_at)
     charges[i] = {s = open(h), cell = num()}
     if is_lost(h) then return {LOST, now, h.lost_at} end
   end
@@ -31,8 +31,8 @@ local text = {int(now)}
 for i = 4, #KEYS do
   local units, refusal = 0, NO_SUCH_LIMIT
   if charges[i] then
-    units, refusal = charges[i].s.refund(at, charges[i].cell, cost)
-    charges[i].s.save()
+    units, refusal = charges[i].s:refund(at, charges[i].cell, cost)
+    charges[i].s:save()
   end
   text[#text + 1], text[#text + 2] = int(units), int(refusal)
   reply[#reply + 1], reply[#reply + 2] = units, refusal

@@ -22,10 +22,13 @@ const (
 	StatusLost               // the bucket has lost its data and must be restored first
 	StatusEarly              // the peer gave up the rights at a later time: send them again then
 	StatusCrowded            // the bucket has no room for a row of one more peer
+	StatusUnreadable         // a key of the item holds something else than quotad's
+	StatusLater              // the call had done enough work before it came to the item
 )
 
 var statusNames = [...]string{"ok", "unknown store", "clock step", "finished cell", "fenced",
-	"implausible", "recovering", "lost bucket", "too early", "crowded bucket"}
+	"implausible", "recovering", "lost bucket", "too early", "crowded bucket",
+	"unreadable key", "left for another call"}
 
 func (s Status) String() string {
 	if s < 0 || int(s) >= len(statusNames) {
@@ -86,8 +89,9 @@ type Answer struct {
 // Decided answers Decide.
 type Decided struct {
 	Head
-	Repeated bool // it was decided before, under its Once; this is the answer given then
-	TooOften bool // its Once was answered as often as it may be; this is a new decision
+	Repeated bool   // it was decided before, under its Once; this is the answer given then
+	TooOften bool   // its Once was answered as often as it may be; this is a new decision
+	Why      string // with StatusUnreadable: what Redis says
 	Buckets  []State
 	Answers  []Answer
 }

@@ -4,13 +4,13 @@
 -- the state before.
 local now, lost_at = enter()
 if not now then return {lost_at} end
-local h = hold(KEYS[2], now, lost_at)
+local h = hold_one(KEYS[2], now, lost_at)
 local s = open(h)
 if is_lost(h) then return {LOST, now, h.lost_at} end
 local reply = {OK, now}
-add_state(reply, h, s)
-s.reset()
-s.save()
+add_state(reply, #reply, h, s)
+s:reset()
+s:save()
 if h.most then
   h.most = nil
   keep(h, true)

@@ -8,7 +8,7 @@
 -- Reply: OK, now, state, then as inspect.
 local now, lost_at = enter()
 if not now then return {lost_at} end
-local h = hold(KEYS[2], now, lost_at)
+local h = hold_one(KEYS[2], now, lost_at)
 local loss, cap, most, cell, units, at = num(), num(), num(), num(), num(), num()
 local function names()
   local set = {}
@@ -23,28 +23,28 @@ local changed, first = false, false
 local function hear()
   local of = floor_div(loss, h.length)
   if h.kind == 'sliding_window_log' then
-    if at + h.window > now then s.book(of, math.max(units - h.base, 0)) end
+    if at + h.window > now then s:book(of, math.max(units - h.base, 0)) end
   elseif cell < of then
-    s.restore(cell, units, at)
+    s:restore(cell, units, at)
   else
-    s.book(of, math.max(units - h.base, 0))
+    s:book(of, math.max(units - h.base, 0))
   end
-  s.save()
+  s:save()
   changed, h.most = true, nil
 end
 
 if closed(h) > now and h.lost_at == loss then
   changed, first = true, true
   h.whole, h.unknown = loss, unknown
-  if s.restore and most == 0 then s.restore(cell, units, at) end
-  if s.known and most > 0 then h.base, h.most = s.known(), most end
-  s.save()
+  if s.restore and most == 0 then s:restore(cell, units, at) end
+  if s.known and most > 0 then h.base, h.most = s:known(), most end
+  s:save()
 elseif h.lost_at == 0 and h.whole == loss and (next(h.unknown) or h.most) then
   if h.most and most == 0 then
     hear()
   elseif s.restore and not h.most then
-    s.restore(cell, units, at)
-    s.save()
+    s:restore(cell, units, at)
+    s:save()
   end
   for peer in pairs(known) do
     if not h.unknown[peer] then known[peer] = nil end
@@ -89,6 +89,6 @@ if changed then
   s = open(h)
 end
 local reply = {OK, now}
-add_state(reply, h, s)
+add_state(reply, #reply, h, s)
 add_rows(reply, h)
 return reply

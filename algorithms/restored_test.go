@@ -60,12 +60,15 @@ func (s *stores) restore(c algorithms.Restore) algorithms.Restored {
 
 func (s *stores) decide(terms algorithms.Terms, cost quantity.Units) algorithms.Decided {
 	s.t.Helper()
-	c := algorithms.Decide{Fence: s.guard(), Commit: true, Costs: []quantity.Units{cost},
-		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: terms}}}}
-	got := must[algorithms.Decided](s.t)(c.Parse(s.lua.eval(s.t, algorithms.DecideScript, c.Args(),
-		c.Keys()...)))
-	same(s.t, "decide", c, got, s.twin.Decide(s.now, c))
-	return got
+	var c algorithms.Items
+	c.Add(algorithms.Decide{Fence: s.guard(), Commit: true, Costs: []quantity.Units{cost},
+		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "k", Terms: terms}}}})
+	got := must[algorithms.ItemsDecided](s.t)(c.Parse(s.lua.eval(s.t, algorithms.DecideScript,
+		c.Args(), c.Keys()...)))
+	same(s.t, "decide", c, got, c.With(func(d algorithms.Decide) algorithms.Decided {
+		return s.twin.Decide(s.now, d)
+	}))
+	return got.Each[0]
 }
 
 // restoring is a store that lost its data at the end of cell 0, and its bucket of 100 units a cell

@@ -38,8 +38,9 @@ func TestCostsOutOfRange(t *testing.T) {
 		l.denies(MaxUnits, -1)
 		equal(t, string(kind)+": free after all of it", l.state().Free, 60)
 	}
-	if args := (Decide{Costs: []quantity.Units{MaxUnits}}).Args(); args[len(args)-1] !=
-		"2251799813685248" {
+	var c Items
+	c.Add(Decide{Costs: []quantity.Units{MaxUnits}})
+	if args := c.Args(); args[len(args)-1] != int64(2251799813685248) {
 		t.Errorf("the script is told a cost of 2^51 as %v", args[len(args)-1])
 	}
 }

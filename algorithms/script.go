@@ -13,6 +13,12 @@ var tokenLua string
 //go:embed ledger.lua
 var ledgerLua string
 
+//go:embed rows.lua
+var rowsLua string
+
+//go:embed bucket.lua
+var bucketLua string
+
 //go:embed fixed_window.lua
 var fixedWindowLua string
 
@@ -96,8 +102,8 @@ var (
 
 // guarded puts a body behind the prelude and the fragments of all algorithms.
 func guarded(name, body string) Script {
-	return newScript(name, tokenLua, ledgerLua, fixedWindowLua, counterLua, logLua, rateLua,
-		tokensLua, queueLua, body)
+	return newScript(name, tokenLua, ledgerLua, rowsLua, bucketLua, fixedWindowLua, counterLua,
+		logLua, rateLua, tokensLua, queueLua, body)
 }
 
 func newScript(name string, parts ...string) Script {
@@ -107,7 +113,7 @@ func newScript(name string, parts ...string) Script {
 }
 
 // Script returns the script that answers a call.
-func (Decide) Script() Script { return DecideScript }
+func (Items) Script() Script { return DecideScript }
 
 // Script returns the script that answers a call.
 func (Lend) Script() Script { return LendScript }

@@ -3,7 +3,7 @@
 -- epoch, the node's clock (us), the largest clock difference believed (us), the node, and the latest time that it had from
 -- this store (us). A script that finds another token changes nothing; nor does one that finds the node answered with less
 -- than it had: that store is an older copy of itself, whoever has asked it since.
-local OK, UNKNOWN, CLOCK, FINISHED, FENCED, IMPLAUSIBLE, RECOVERING, LOST, EARLY, CROWDED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+local OK, UNKNOWN, CLOCK, FINISHED, FENCED, IMPLAUSIBLE, RECOVERING, LOST, EARLY, CROWDED, UNREADABLE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 local MAX = 2251799813685248 -- 2^51, the largest unit count and time that arithmetic below 2^52 allows
 
 local arg_at = 0
@@ -15,9 +15,9 @@ local function num()
   return tonumber(arg())
 end
 
--- int writes a number with all its digits; '..' would keep 14 of them.
+-- int writes a whole number with all its digits; '..' would keep 14 of them.
 local function int(x)
-  return string.format('%.0f', x)
+  return string.format('%d', x)
 end
 
 -- enter checks the guard and returns the store's time in microseconds, held by its high-water mark so that

@@ -1,111 +1,148 @@
 -- token_bucket: admit when there are as many tokens as the cost. The level (a numerator over the ticks of a window) is
 -- settled cell by cell, each with that cell's own share and capacity. The mark is the tick at which refill was last
 -- lost to a full bucket.
-kinds.token_bucket = function(h)
-  local rows = redis.call('HGET', h.key, 'rows')
-  read_rows(h, rows)
-  h.absent = not rows
-  local ticks, r = h.ticks, rate_of(h)
-  local dirty, s = false, {}
+kinds.token_bucket = function()
+  local Tokens = rate_class()
 
-  local function capacity(cell)
+  function Tokens.open(h)
+    local level, at, mark, stood = Tokens.read(h, floor_div)
+    local since = at ~= nil -- the level follows from what was written before
+    local s = setmetatable({h = h, level = level, at = at, mark = mark, stood = stood, dirty = false,
+      since = since}, Tokens)
+    if not since then
+      if h.lost_at > 0 then -- what it held before the loss is not known: it begins empty
+        s.at = floor_div(closed(h), h.tick)
+        s.level, s.mark = 0, s.at
+      else
+        s:make_full(s:full(h.cell))
+      end
+    end
+    s:refill()
+    return s
+  end
+
+  function Tokens:capacity(cell)
+    local h = self.h
     local sum = h.cells[cell]
     return sum and h.burst + sum.z - sum.y or h.burst
   end
 
-  local level, at, mark = r.read(floor_div)
-  local since = at ~= nil -- the level follows from what was written before
+  -- full returns the level of a full bucket.
+  function Tokens:full(cell)
+    local h = self.h
+    if h.cells == nobody then return h.full end
+    return self:capacity(cell) * h.ticks
+  end
+
   -- make_full: from now on refill counts, which is not before the next tick if this one has begun.
-  local function make_full(full) level, at, mark = full, ceil_div(h.now, h.tick), r.tick end
-  local function clip(full)
-    if level > full then make_full(full) end
+  function Tokens:make_full(full)
+    self.level, self.at, self.mark = full, self.h.next_tick, self.h.this_tick
   end
-  if not since then
-    if h.lost_at > 0 then -- what it held before the loss is not known: it begins empty
-      at = floor_div(closed(h), h.tick)
-      level, mark = 0, at
-    else
-      make_full(capacity(h.cell) * ticks)
+
+  function Tokens:clip()
+    local full = self:full(self.h.cell)
+    if self.level > full then self:make_full(full) end
+    return full
+  end
+
+  -- refill brings the level up to now.
+  function Tokens:refill()
+    local h = self.h
+    local level, from, now, one_rate = self.level, self.at, h.this_tick, h.last < 0 and h.lost_at == 0
+    if from < now then
+      local mark = self.mark
+      while from < now do
+        local to, full, share = now, h.full, h.entitlement
+        if not one_rate then
+          local cell, ends
+          cell, ends, share = self:stretch(from)
+          if ends and ends < now then to = ends end
+          full = self:full(cell)
+        end
+        level = level + share * (to - from) -- which may not be exact only where it is more than full
+        if level > full then level, mark = full, to end
+        from = to
+      end
+      self.level, self.at, self.mark = level, now, mark
     end
+    local full = self:clip()
+    if level >= full and self.at < h.next_tick then self.at = h.next_tick end -- until now it was full
   end
-  local from = at
-  at = math.max(at, r.tick)
-  while from < r.tick do
-    local cell, to, share = r.stretch(from)
-    to = math.min(to or r.tick, r.tick)
-    local span, full = to - from, capacity(cell) * ticks
-    if share > 0 then -- a longer span is full anyhow, and the product might not be exact
-      level = level + share * math.min(span, ceil_div(math.max(full - level, 0), share) + 1)
-    end
-    if level > full then level, mark = full, to end
-    from = to
+
+  -- tokens returns the whole ones, below zero after a booking.
+  function Tokens:tokens()
+    local level, ticks = self.level, self.h.ticks
+    return (level - level % ticks) / ticks
   end
-  local full = capacity(h.cell) * ticks
-  clip(full)
-  if level == full then at = math.max(at, ceil_div(h.now, h.tick)) end -- until now it was full
 
-  local function free() return floor_div(level, ticks) end -- below zero after a booking
+  function Tokens:free()
+    local tokens = self:tokens()
+    return tokens > 0 and tokens or 0
+  end
 
-  function s.free() return math.max(free(), 0) end
+  function Tokens:state()
+    local share, next_share = self:shares()
+    return share, next_share, self:capacity(self.h.cell) - self:tokens(), 0
+  end
 
-  function s.state() return r.share(h.cell), r.share(h.cell + 1), capacity(h.cell) - free(), 0 end
-
-  function s.fits(cost) return is_open(h, h.cell) and cost <= free() end
+  function Tokens:fits(cost)
+    local h = self.h
+    return cost * h.ticks <= self.level and (h.lost_at == 0 or is_open(h, h.cell))
+  end
 
   -- retry follows the level until it is as high as the cost.
-  function s.retry(cost)
-    local have, from = level, at
+  function Tokens:retry(cost)
+    local h, have, from = self.h, self.level, self.at
     while true do
-      local cell, to, share = r.stretch(from)
-      local full = capacity(cell)
-      have = math.min(have, full * ticks)
+      local cell, to, share = self:stretch(from)
+      local full = self:capacity(cell)
+      have = math.min(have, full * h.ticks)
       if cost <= full and is_open(h, cell) then
-        local lack = math.max(cost * ticks - have, 0)
+        local lack = math.max(cost * h.ticks - have, 0)
         local found = from + ceil_div(lack, math.max(share, 1))
-        if (lack == 0 or share > 0) and (not to or found < to) then return r.wait(found) end
+        if (lack == 0 or share > 0) and (not to or found < to) then return self:wait(found) end
       end
       if not to then return -1 end
-      have, from = math.min(have + share * (to - from), full * ticks), to
+      have, from = math.min(have + share * (to - from), full * h.ticks), to
     end
   end
 
-  function s.take(cost)
-    level, dirty = level - cost * ticks, true
+  function Tokens:take(cost)
+    self.level, self.dirty = self.level - cost * self.h.ticks, true
     return 0
   end
 
-  function s.spare(kept) return r.share(h.cell) - kept end
+  function Tokens:spare(kept) return self:share(self.h.cell) - kept end
 
-  function s.room(cell, _, kept) return r.share(cell) - kept end
+  function Tokens:room(cell, _, kept) return self:share(cell) - kept end
 
-  function s.room_burst(kept)
-    if not is_open(h, h.cell) then return 0 end
-    return free() - kept
+  function Tokens:room_burst(kept)
+    if not is_open(self.h, self.h.cell) then return 0 end
+    return self:tokens() - kept
   end
 
-  function s.settle(tokens) level, dirty = level + tokens * ticks, true end
+  function Tokens:settle(tokens) self.level, self.dirty = self.level + tokens * self.h.ticks, true end
 
-  function s.refund(time, _, units)
-    if not since or floor_div(time, h.tick) < mark or h.now >= time + math.min(fill(h), REFUNDABLE) then return 0, NO_LONGER_WEIGHS end
-    local before = free()
-    level, dirty = level + units * ticks, true
-    clip(capacity(h.cell) * ticks)
-    return math.min(units, free() - before), NOT_REFUSED
+  function Tokens:refund(time, _, units)
+    local h = self.h
+    if not self.since or floor_div(time, h.tick) < self.mark or h.now >= time + math.min(fill(h), REFUNDABLE) then
+      return 0, NO_LONGER_WEIGHS
+    end
+    local before = self:tokens()
+    self.level, self.dirty = self.level + units * h.ticks, true
+    self:clip()
+    return math.min(units, self:tokens() - before), NOT_REFUSED
   end
 
-  function s.book(_, units)
-    s.take(units)
+  function Tokens:book(_, units)
+    self:take(units)
     return true
   end
 
-  function s.reset()
-    make_full(capacity(h.cell) * ticks)
-    dirty = true
+  function Tokens:reset()
+    self:make_full(self:full(self.h.cell))
+    self.dirty = true
   end
 
-  function s.save()
-    if dirty then r.write(level, at, mark) end
-  end
-
-  return s
+  return Tokens
 end

@@ -307,6 +307,7 @@ func (w *Twin) find(key string, t Terms, known, now quantity.StoreTime) held {
 	}
 	h.stored, h.vanished = true, now
 	h.keep()
+	h.bucket.kept = 0 // the caller knows better than this call until when it exists
 	return w.hold(key, t, now)
 }
 

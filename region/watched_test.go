@@ -19,7 +19,7 @@ type watched struct {
 // Exec implements store.Servers.
 func (w *watched) Exec(ctx context.Context, calls []store.Call) []store.Reply {
 	for _, c := range calls {
-		if _, decides := c.Op.(*store.Op[algorithms.Decide, algorithms.Decided]); decides {
+		if _, decides := c.Op.(*store.Op[algorithms.Items, algorithms.ItemsDecided]); decides {
 			w.decides()
 			break
 		}

@@ -105,7 +105,7 @@ func (w *Way) Exec(ctx context.Context, calls []store.Call) []store.Reply {
 // execIn makes the round trip to one shard.
 func (w *Way) execIn(ctx context.Context, shard store.Shard, places []int, calls []store.Call,
 	replies []store.Reply) {
-	lost := w.trip(ctx, len(places), func(s *Twin, now quantity.StoreTime) {
+	lost := w.trip(ctx, work(calls, places), func(s *Twin, now quantity.StoreTime) {
 		l := s.held[shard]
 		for _, i := range places {
 			replies[i].Replid = s.replid
@@ -125,11 +125,25 @@ func (w *Way) execIn(ctx context.Context, shard store.Shard, places []int, calls
 	}
 }
 
+// work returns how many calls a round trip counts as for the server: each Decide counts as one.
+func work(calls []store.Call, places []int) (sum int) {
+	for _, i := range places {
+		if o, items := calls[i].Op.(*store.Op[algorithms.Items, algorithms.ItemsDecided]); items {
+			sum += len(o.Call.Each)
+		} else {
+			sum++
+		}
+	}
+	return sum
+}
+
 // run has the twin answer a call.
 func (l *ledger) run(now quantity.StoreTime, op store.Operation) {
 	switch o := op.(type) {
-	case *store.Op[algorithms.Decide, algorithms.Decided]:
-		o.Answer = l.decide(now, o.Call)
+	case *store.Op[algorithms.Items, algorithms.ItemsDecided]:
+		o.Answer = o.Call.With(func(c algorithms.Decide) algorithms.Decided {
+			return l.decide(now, c)
+		})
 	case *store.Op[algorithms.Lend, algorithms.Given]:
 		o.Answer = l.twin.Lend(now, o.Call)
 	case *store.Op[algorithms.Credit, algorithms.Credited]:

@@ -33,6 +33,7 @@ var Holes = []Hole{
 	{Group: "arithmetic", Name: "NaN, negative, above 2^52"},
 	{Group: "arithmetic", Name: "rounding every share up to 1"},
 	{Group: "arithmetic", Name: "denied request spending another limit's units"},
+	{Group: "arithmetic", Name: "decisions that share a script call"},
 
 	{Group: "time", Name: "step back reopening a cell"},
 	{Group: "time", Name: "step forward expiring the ledger, then back"},

@@ -33,13 +33,13 @@ var untold = []Mutant{
 		Rule: "what a node tells late that it used is charged",
 		Edits: []Edit{
 			{"algorithms/restore.lua", `  else
-    s.book(of, math.max(units - h.base, 0))
+    s:book(of, math.max(units - h.base, 0))
   end
-  s.save()
+  s:save()
   changed`, `  else
-    s.book(of, 0)
+    s:book(of, 0)
   end
-  s.save()
+  s:save()
   changed`},
 			{"algorithms/twin_recovery.go", `max(u.Units-h.base, 0)`, `min(max(u.Units-h.base, 0), 0)`},
 		},
@@ -51,13 +51,13 @@ var untold = []Mutant{
 		Rule: "the same in the script alone",
 		Edits: []Edit{
 			{"algorithms/restore.lua", `  else
-    s.book(of, math.max(units - h.base, 0))
+    s:book(of, math.max(units - h.base, 0))
   end
-  s.save()
+  s:save()
   changed`, `  else
-    s.book(of, 0)
+    s:book(of, 0)
   end
-  s.save()
+  s:save()
   changed`},
 		},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL; the mate that decided is heard later",

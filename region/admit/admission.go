@@ -16,8 +16,11 @@ type queueFull struct {
 func (e *queueFull) Error() string { return "too many requests wait for the store" }
 
 func isQueueFull(err error) bool {
-	var full *queueFull
-	return errors.As(err, &full)
+	if err == nil {
+		return false
+	}
+	_, full := errors.AsType[*queueFull](err)
+	return full
 }
 
 // Refused counts the requests that were answered queue_full, by reason. Late counts script calls

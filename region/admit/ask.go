@@ -29,9 +29,22 @@ func (l *Limiter) ask(ctx context.Context, w waiting) (answered, error) {
 	if err := l.batcher.enqueue(ctx, w); err != nil {
 		return answered{}, err
 	}
+	select {
+	case a := <-answer: // the caller made the round trip itself
+		return received(a)
+	default:
+	}
 	late := time.NewTimer(time.Until(w.until))
 	defer late.Stop()
 	return l.await(ctx, w, answer, late.C)
+}
+
+// received takes the batcher's answer apart: the error is a *queueFull.
+func received(a answered) (answered, error) {
+	if isQueueFull(a.err) {
+		return answered{}, a.err
+	}
+	return a, nil
 }
 
 // withoutAsking returns the outcome of a request for which the store is not to be asked. done is
@@ -56,10 +69,7 @@ func (l *Limiter) await(ctx context.Context, w waiting, answer <-chan answered,
 	late <-chan time.Time) (answered, error) {
 	select {
 	case a := <-answer:
-		if isQueueFull(a.err) {
-			return answered{}, a.err
-		}
-		return a, nil
+		return received(a)
 	case <-late:
 		w.gone.Store(true)
 		now := time.Now()

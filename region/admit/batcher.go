@@ -5,8 +5,6 @@ import (
 	"errors"
 	"hash/maphash"
 	"math"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -198,20 +196,7 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 	if len(groups) == 0 {
 		return
 	}
-	var work int64
-	calls := make([]algorithms.Decide, len(groups))
-	for i, g := range groups {
-		calls[i] = algorithms.Decide{Fence: algorithms.Fence{Epoch: g[0].rules.Epoch}, Commit: g[0].commit, Once: g[0].once,
-			Repeats: b.repeats}
-		for _, a := range g[0].applied {
-			a.Target.ExistsUntil = b.rights.Exists(a.Bucket)
-			calls[i].Buckets = append(calls[i].Buckets, a.Target)
-		}
-		for _, w := range g {
-			calls[i].Costs = append(calls[i].Costs, w.cost)
-		}
-		work += int64(len(g[0].applied)) * int64(scriptWork+(len(g)-1)*joinWork)
-	}
+	calls, work := b.calls(groups)
 	b.wakes.uses()
 	begun := b.begin(work)
 	results := b.store.Decide(ctx, calls)
@@ -237,6 +222,31 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 		}
 	}
 	b.end(work, timed, begun, back)
+}
+
+// calls returns the Decide of each group, and the work of all.
+func (b *batcher) calls(groups [][]waiting) (calls []algorithms.Decide, work int64) {
+	requests, applied := 0, 0
+	for _, g := range groups {
+		requests, applied = requests+len(g), applied+len(g[0].applied)
+	}
+	calls = make([]algorithms.Decide, len(groups))
+	costs, buckets := make([]quantity.Units, 0, requests), make([]algorithms.LimitTarget, 0, applied)
+	for i, g := range groups {
+		first := &g[0]
+		for _, a := range first.applied {
+			a.Target.ExistsUntil = b.rights.Exists(a.Bucket)
+			buckets = append(buckets, a.Target)
+		}
+		for n := range g {
+			costs = append(costs, g[n].cost)
+		}
+		calls[i] = algorithms.Decide{Fence: algorithms.Fence{Epoch: first.rules.Epoch},
+			Commit: first.commit, Once: first.once, Repeats: b.repeats,
+			Buckets: buckets[len(buckets)-len(first.applied):], Costs: costs[len(costs)-len(g):]}
+		work += int64(len(first.applied)) * int64(scriptWork+(len(g)-1)*joinWork)
+	}
+	return calls, work
 }
 
 func shardOf(c algorithms.Decide) store.Shard { return store.ShardOf(c.Buckets[0].Key) }
@@ -299,40 +309,39 @@ func (b *batcher) withinReach(batch []waiting) []waiting {
 }
 
 // group puts requests on the same buckets and under the same limits together, in order of arrival.
-// A group that is full is followed by another.
+// A group that is full is followed by another. The groups use the batch's memory.
 func group(batch []waiting) [][]waiting {
-	if len(batch) == 1 && (batch[0].gone == nil || !batch[0].gone.Load()) {
-		return [][]waiting{batch}
+	groups, sizes := make([][]waiting, 0, len(batch)), make([]algorithms.Batch, 0, len(batch))
+	type on struct { // requests that differ in it share no item
+		rules *rules.Rules
+		hash  uint64
 	}
-	var groups [][]waiting
-	var sizes []algorithms.Batch
-	index := make(map[string]int, len(batch))
-	for _, w := range batch {
+	index := make(map[on]int, len(batch)) // the last group of each
+	for n := range batch {
+		w := &batch[n]
 		if w.gone != nil && w.gone.Load() {
 			continue
 		}
-		k := w.signature()
-		i, known := index[k]
-		alone := !w.joins()
-		known = known && !alone && sizes[i].Add(w.cost)
-		if !known {
-			i = len(groups)
-			if !alone {
-				index[k] = i
-			}
-			groups, sizes = append(groups, nil), append(sizes, w.batch())
+		its := on{w.rules, w.hash}
+		i, known := index[its]
+		if known && groups[i][0].shares(w) && sizes[i].Add(w.cost) {
+			groups[i] = append(groups[i], *w)
+			continue
 		}
-		groups[i] = append(groups[i], w)
+		if w.joins() {
+			index[its] = len(groups)
+		}
+		groups, sizes = append(groups, batch[n:n+1:n+1]), append(sizes, w.batch())
 	}
 	return groups
 }
 
-// joins says whether a request may share a script call. A peek may not, because it must not see the
+// joins says whether a request may share an item. A peek may not, because it must not see the
 // costs of other requests. A request with an id may not, because the store remembers its answer
 // alone.
 func (w *waiting) joins() bool { return w.commit && w.once == "" }
 
-// shares says whether two requests share a script call. Requests that do have the same signature.
+// shares says whether two requests share an item of a script call.
 func (w *waiting) shares(other *waiting) bool {
 	if !w.joins() || !other.joins() || w.hash != other.hash || w.rules != other.rules || len(w.applied) != len(other.applied) {
 		return false
@@ -345,24 +354,11 @@ func (w *waiting) shares(other *waiting) bool {
 	return true
 }
 
-// batch returns the load of a script call that has this request as its first.
-func (w waiting) batch() (b algorithms.Batch) {
+// batch returns the load of an item that has this request as its first.
+func (w *waiting) batch() (b algorithms.Batch) {
 	for _, a := range w.applied {
 		b.Counts(a.Target.Terms.Kind)
 	}
 	b.Add(w.cost)
 	return b
-}
-
-// signature returns a string that is equal for requests that may share a script call. A key
-// contains the lengths of its parts, so joined keys are unambiguous.
-func (w waiting) signature() string {
-	var s strings.Builder
-	s.WriteString(w.rules.Epoch)
-	s.WriteString(strconv.FormatBool(w.commit))
-	for _, a := range w.applied {
-		s.WriteString(strconv.Itoa(a.Limit.Index))
-		s.WriteString(a.Target.Key)
-	}
-	return s.String()
 }

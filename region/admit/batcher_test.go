@@ -3,6 +3,7 @@ package admit
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,9 +16,13 @@ import (
 
 // numbered is a request on its way, told apart by its cost.
 func numbered(r *rules.Rules, q Request, number quantity.Units, commit bool) waiting {
-	return waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: number,
+	w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: number,
 		commit: commit}
+	w.hash = (&batcher{seed: seedOfTests}).hashOf(&w)
+	return w
 }
+
+var seedOfTests = maphash.MakeSeed()
 
 // once makes a request one that is charged once.
 func once(w waiting) waiting {

@@ -39,9 +39,11 @@ func (s *busyServer) Exec(ctx context.Context, calls []store.Call) []store.Reply
 	}
 	decides := false
 	for _, c := range calls {
-		if op, ok := c.Op.(*store.Op[algorithms.Decide, algorithms.Decided]); ok {
-			s.free = s.free.Add(s.script*time.Duration(len(op.Call.Buckets)) +
-				s.join*time.Duration(len(op.Call.Costs)-1))
+		if op, ok := c.Op.(*store.Op[algorithms.Items, algorithms.ItemsDecided]); ok {
+			for _, item := range op.Call.Each {
+				s.free = s.free.Add(s.script*time.Duration(len(item.Buckets)) +
+					s.join*time.Duration(len(item.Costs)-1))
+			}
 			decides = true
 		}
 	}

@@ -68,8 +68,9 @@ func bareScript(b *testing.B, node *realNode) func(context.Context) error {
 		Cell:        limit.Cell().Microseconds(),
 		Tick:        algorithms.Tick(limit.Algorithm, limit.Limit, limit.Window.Microseconds()),
 		Entitlement: limit.Limit}
-	call := algorithms.Decide{Fence: guard, Commit: true, Costs: []quantity.Units{1},
-		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: bucket, Terms: terms}}}}
+	var call algorithms.Items
+	call.Add(algorithms.Decide{Fence: guard, Commit: true, Costs: []quantity.Units{1},
+		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: bucket, Terms: terms}}}})
 	if err := client.ScriptLoad(b.Context(), algorithms.DecideScript.Source).Err(); err != nil {
 		b.Fatal(err)
 	}
@@ -82,7 +83,8 @@ func bareScript(b *testing.B, node *realNode) func(context.Context) error {
 			return err
 		}
 		decided, err := c.Parse(reply)
-		if err == nil && (decided.Status != algorithms.StatusOK || !decided.Answers[0].Admitted) {
+		if err == nil && (decided.Status != algorithms.StatusOK ||
+			!decided.Each[0].Answers[0].Admitted) {
 			err = fmt.Errorf("answered %+v", decided)
 		}
 		return err

@@ -145,17 +145,21 @@ var idle = func() algorithms.Script {
 }()
 
 // nothing is a decision's call of a script that does nothing.
-type nothing struct{ algorithms.Decide }
+type nothing struct{ algorithms.Items }
 
 func (nothing) Script() algorithms.Script { return idle }
 
-func (nothing) Parse(any) (algorithms.Decided, error) { return algorithms.Decided{}, nil }
+func (nothing) Parse(any) (algorithms.ItemsDecided, error) {
+	return algorithms.ItemsDecided{}, nil
+}
 
 // bare runs a script that does nothing, with the arguments of a decision.
 func bare(st *stage, on bucket, _ quantity.Units) (quantity.Cell, bool) {
-	c := nothing{algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{1},
+	var c nothing
+	c.Add(algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{1},
 		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, on.id),
-			Terms: on.terms}}}}}
-	must(st.b, run[nothing, algorithms.Decided](context.Background(), st.Store, []nothing{c})[0])
+			Terms: on.terms}}}})
+	must(st.b, run[nothing, algorithms.ItemsDecided](context.Background(), st.Store,
+		[]nothing{c})[0])
 	return quantity.Cell(time.Now().UnixMicro() / on.terms.Cell), true
 }

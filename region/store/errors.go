@@ -34,8 +34,11 @@ func (e *Error) Unwrap() error { return e.Err }
 // Unreached says whether an error means that a server did not answer, in time or at all. A server
 // that refuses a call has answered.
 func Unreached(err error) bool {
-	var refusal redis.Error
-	return !Answered(err) && !errors.As(err, &refusal)
+	if Answered(err) {
+		return false
+	}
+	_, refused := errors.AsType[redis.Error](err)
+	return !refused
 }
 
 // resend says whether, and where, a call that failed is sent again. It is sent again at most once.

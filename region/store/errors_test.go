@@ -157,8 +157,10 @@ func TestErrorsOfACluster(t *testing.T) {
 
 	s := connect(t, Options{URL: "redis://" + holds.Options().Addr})
 	mustOpen(t, s, first)
-	crossing := Call{Shard: Whole, Op: &Op[algorithms.Decide, algorithms.Decided]{Call: charge("k",
-		10, 1), keys: []string{"{other}"}}}
+	var items algorithms.Items
+	items.Add(charge("k", 10, 1))
+	crossing := Call{Shard: Whole, Op: &Op[algorithms.Items, algorithms.ItemsDecided]{Call: items,
+		keys: []string{"{other}"}}}
 	wantError(t, Result[algorithms.Decided]{Err: s.servers.Exec(t.Context(),
 		[]Call{crossing})[0].Err}, "CROSSSLOT", holds.Options().Addr, provoked{next: "report it"})
 

@@ -62,8 +62,9 @@ func TokenKey(s Shard) string { return string(s) + ":token" }
 // so different buckets never share a key.
 func BucketKey(s Shard, id string) string { return string(s) + ":b:" + id }
 
-// OnceKey returns the key under which a request that must be charged only once is remembered.
-func OnceKey(s Shard, digest string) string { return string(s) + ":o:" + digest }
+// OnceKey returns the key under which a request that must be charged only once is remembered. (What
+// stands under :o: was written by versions of the script that put an answer in another order.)
+func OnceKey(s Shard, digest string) string { return string(s) + ":once:" + digest }
 
 // RefundKey returns the key under which the store remembers that a receipt was refunded.
 func RefundKey(s Shard, receipt string) string { return string(s) + ":r:" + receipt }

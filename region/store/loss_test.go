@@ -85,6 +85,8 @@ func TestScriptsChangeInsideAPipeline(t *testing.T) {
 				calls := make([]algorithms.Decide, 6)
 				for i := range calls {
 					calls[i] = charge("k", 6, 1)
+					// Another fence than its neighbours' makes it a script call of its own.
+					calls[i].Generation = uint64(i%2) * s.Generation()
 				}
 				for i, r := range s.Decide(ctx, calls) {
 					d := must(t, r)

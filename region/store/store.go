@@ -67,14 +67,6 @@ type Result[R any] struct {
 	Err   error
 }
 
-// Decide runs decisions in one round trip, in order. Of the calls' fences only the epoch need be
-// set. The order can change in one case: if a server did not know the script at first, the calls
-// that it could not run follow behind the others.
-func (s *Store) Decide(ctx context.Context,
-	calls []algorithms.Decide) []Result[algorithms.Decided] {
-	return run[algorithms.Decide, algorithms.Decided](ctx, s, calls)
-}
-
 // Lend runs debits in one round trip, in order. Of the calls' fences only the epoch need be set.
 func (s *Store) Lend(ctx context.Context, calls []algorithms.Lend) []Result[algorithms.Given] {
 	return run[algorithms.Lend, algorithms.Given](ctx, s, calls)
@@ -160,12 +152,16 @@ func run[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store, calls 
 		}
 		results[i] = countsFor(&ops[i], sent[0], replies[0], held)
 		s.saw(sent[0].Shard, results[i].Value.Answered().Now)
-		if s.heed != nil {
-			s.heed(results[i].Err)
-		}
+		s.heeds(results[i].Err)
 		sent, replies = sent[1:], replies[1:]
 	}
 	return results
+}
+
+func (s *Store) heeds(outcome error) {
+	if s.heed != nil {
+		s.heed(outcome)
+	}
 }
 
 // countsFor turns a server's reply into the call's result for a node that opened the store as held.

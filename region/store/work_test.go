@@ -20,7 +20,7 @@ var (
 	loops     = regexp.MustCompile(`(?m)\b(do|repeat)$`)
 	inline    = regexp.MustCompile(`(?m)^( *(?:for|while) .*?) do (.*)$`)
 	texts     = regexp.MustCompile(`(string\.\w+|table\.concat)\(`)
-	functions = regexp.MustCompile(`(?m)(function ?[\w.]*\([^()]*\))`)
+	functions = regexp.MustCompile(`(?m)(function ?[\w.:]*\([^()]*\))`)
 )
 
 // counted returns a script that counts its steps, and answers with their number.

@@ -19,6 +19,7 @@ type worst struct {
 	script algorithms.Script
 	call   func(st *stage, on []bucket, cell quantity.Cell) scripted
 	more   bool // as many buckets as a request may have
+	most   int  // so many buckets; 0: one, or more
 }
 
 // scripted is a call with the methods that package algorithms gives it.
@@ -129,13 +130,26 @@ func costsThatFit(of algorithms.Terms, buckets int64) (costs []quantity.Units) {
 	return costs
 }
 
-func decideOn(on []bucket, costs []quantity.Units) algorithms.Decide {
+// decideEach is as many requests as one call may have, each on buckets of its own and with three
+// costs.
+func decideEach(on []bucket, costs ...quantity.Units) (call algorithms.Items) {
+	for _, b := range on {
+		call.Add(algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs,
+			Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: keyOf(b),
+				Terms: b.terms}}}})
+	}
+	return call
+}
+
+func decideOn(on []bucket, costs []quantity.Units) algorithms.Items {
 	c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs}
 	for _, b := range on {
 		c.Buckets = append(c.Buckets,
 			algorithms.LimitTarget{Target: algorithms.Target{Key: keyOf(b), Terms: b.terms}})
 	}
-	return c
+	var call algorithms.Items
+	call.Add(c)
+	return call
 }
 
 var worsts = []worst{
@@ -154,6 +168,15 @@ var worsts = []worst{
 	{body: "decide, admitted, many buckets", script: algorithms.DecideScript, more: true,
 		call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
 			return decideOn(on, costsThatFit(on[0].terms, int64(len(on))))
+		}},
+	{body: "decide, denied, many items", script: algorithms.DecideScript,
+		most: algorithms.MaxItemsLoad, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
+			all := on[0].terms.Entitlement
+			return decideEach(on, all, all-1, all-2)
+		}},
+	{body: "decide, admitted, many items", script: algorithms.DecideScript,
+		most: algorithms.MaxItemsLoad, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
+			return decideEach(on, 1, 1, 1)
 		}},
 	{body: "lend", script: algorithms.LendScript, call: func(st *stage, on []bucket,
 		cell quantity.Cell) scripted {
@@ -218,6 +241,9 @@ func (w worst) each(st *stage, kind algorithms.Kind, times int, run func(scripte
 	count := 1
 	if w.more {
 		count = int(algorithms.MaxLoad / algorithms.LoadOf(kind))
+	}
+	if w.most > 0 {
+		count = w.most
 	}
 	for range times {
 		var on []bucket

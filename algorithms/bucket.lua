@@ -1,0 +1,163 @@
+-- A held bucket: until when it is kept, what a loss says of it, what rights it has, and what is answered of it.
+
+-- hold_one reads the only bucket of a call from the arguments.
+local function hold_one(key, now, lost_at)
+  know_rows()
+  local t = limit(now, lost_at)
+  return hold(t, key, num())
+end
+
+-- read_rows takes in the field rows, but for the rows themselves.
+local function read_rows(h, text)
+  if text then
+    know_rows()
+    return read_sums(h, text)
+  end
+  if h.cells == nobody then return end -- as it begins
+  h.vanished, h.whole, h.unknown, h.loss, h.base, h.most = 0, 0, nobody, h.lost_at, nil, nil
+  h.text, h.cells, h.rows, h.last = nil, nobody, nil, -1
+end
+
+-- keep drops the rows that weigh no more, writes the others if they changed (true, or the one cell whose did), and has
+-- the hash outlive its last useful moment, and the time least if that is later. Redis ends the hash at a time by its
+-- clock, which is never ahead of the mark for long: whoever comes then finds that all of it is over.
+local function keep(h, changed, least)
+  if changed or h.text then
+    know_rows()
+    write_rows(h, changed)
+  end
+  h.kept = h.cell
+  local ends = math.max(weighs(h, h.cell + 1) + fill(h), least or 0)
+  redis.call('PEXPIREAT', h.key, int(floor_div(ends, 1000) + 1 + SLACK))
+end
+
+-- closed returns the time until which this region holds no rights because its store lost data: what it had then may
+-- have concerned the cell of that moment and the next, and counts as fully lent and fully used as long as it weighs.
+local function closed(h)
+  if h.lost_at == 0 then return 0 end
+  return weighs(h, floor_div(h.lost_at, h.length) + 1)
+end
+
+-- is_lost says whether a bucket must be restored before it can be used.
+local function is_lost(h) return h.recovered and closed(h) > h.now end
+
+-- unsure says whether it is not known of a cell what some peers were lent before a loss.
+local function unsure(h, cell)
+  return next(h.unknown) ~= nil and cell <= floor_div(h.whole, h.length) + 1
+end
+
+-- untold returns what counts as used because not all nodes have told what they used before the loss, beyond what is known;
+-- until says until when use of before the loss weighs, 0 where all have told.
+local function untold(h)
+  if not h.most then return 0 end
+  return math.max(h.most - h.base, 0)
+end
+local function untold_until(h)
+  if not h.most then return 0 end
+  if h.kind == 'sliding_window_log' then return h.whole + h.window end
+  local cell = floor_div(h.whole, h.length)
+  if h.kind == 'sliding_window_counter' then cell = cell + 1 end
+  return (cell + 1) * h.length
+end
+
+-- shut returns the time until which a loss keeps the bucket closed, or use that nobody told of may fill it; 0: it does not.
+local function shut(h)
+  local till = math.max(closed(h), untold_until(h))
+  if till <= h.now then return 0 end
+  return till
+end
+
+-- is_open says whether rights of a cell are not closed by a loss.
+local function is_open(h, cell)
+  return cell * h.length >= closed(h)
+end
+
+-- borrowed returns the rights of a cell held from peers; lent those held with them, and the burst.
+local function borrowed(h, cell)
+  local sum = h.cells[cell]
+  return sum and sum.into or 0
+end
+local function lent(h, cell)
+  local sum = h.cells[cell]
+  if not sum then return 0, 0 end
+  return sum.out, sum.y
+end
+
+-- rights returns S of a cell as the rows of that cell alone have it.
+local function rights(h, cell)
+  if not is_open(h, cell) then return 0 end
+  return h.entitlement + borrowed(h, cell) - (lent(h, cell))
+end
+
+-- there returns the time until which the bucket is known to be in the store, 0 if this call cannot tell: kept is the
+-- cell of the last keep, as far as it was read or done; a bucket that was charged is kept when all is decided.
+local function there(h)
+  if h.kept ~= h.cell and not h.charged then return 0 end
+  return weighs(h, math.max(h.cell, h.last)) + fill(h)
+end
+
+-- doubt returns the time of a loss before which something happened that is not known and still may weigh: what peers were
+-- lent, or what nodes used; 0: none.
+local function doubt(h)
+  if unsure(h, h.cell) or untold_until(h) > h.now then return h.whole end
+  return 0
+end
+
+-- add_state writes a bucket's state behind the first n values of a reply, and returns how many there are then: cell,
+-- entitlement, share, next share, used, fading, free, there, doubt, shut.
+local function add_state(reply, n, h, s)
+  local share, next_share, used, fading = s:state()
+  reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = h.cell, h.entitlement, share, next_share
+  reply[n + 5], reply[n + 6], reply[n + 7], reply[n + 8] = used, fading, s:free(), there(h)
+  reply[n + 9], reply[n + 10] = doubt(h), shut(h)
+  return n + 10
+end
+
+-- movable says whether rows of a cell may still be moved: OK, or why not.
+local function movable(h, cell)
+  if cell ~= h.cell and cell ~= h.cell + 1 then return FINISHED end
+  if not is_open(h, cell) then return RECOVERING end
+  return OK
+end
+
+-- kinds has for each algorithm, by its name in the policy document, the function that opens a held bucket. What it
+-- returns has these functions:
+--   state()                 share, next share, used, fading
+--   free()                  units that fit now
+--   fits(cost)
+--   retry(cost)             after how many us the cost fits if nothing else happens; -1: never on the entitlement alone
+--   take(cost)              charges a cost that fits; returns after how many us its turn has come
+--   spare(kept)             rights of the current cell that may be given back, beyond kept units
+--   room(cell, peer, kept)  what more of a cell may be lent to a peer, beyond kept units
+--   room_burst(kept)        what more burst may be lent, beyond kept tokens
+--   settle(tokens)          fixes what has happened so far, before rows change, and adds tokens that came or went
+--   refund(at, cell, units) takes back a charge; returns the units, and why not
+--   book(cell, units)       charges what was admitted in a window without the store, whether it fits or not; false: the
+--                           window has not begun here
+--   restore(cell, units, at)  of windows: at least so much was used, as seen at a time in a cell
+--   known()                 of windows: what is known to be used that weighs since before the loss of untold
+--   reset(), save()
+-- It sets absent where there is nothing of the bucket in the store.
+local kinds = {}
+local NOT_REFUSED, NO_LONGER_WEIGHS, TURN_PROMISED, NO_SUCH_LIMIT = 0, 1, 2, 3
+local function zero() return 0 end
+
+-- open opens a bucket. One that is not there although this node knows that it still weighs was deleted, and is as lost
+-- as one of a store that lost everything.
+local classes = {}
+local function open(h)
+  local class = classes[h.kind]
+  if not class then
+    class = kinds[h.kind]()
+    classes[h.kind] = class
+  end
+  local lost_at = h.lost_at
+  local s = class.open(h)
+  if h.absent and h.known > h.now then
+    h.vanished = h.now
+    keep(h, true)
+    h.lost_at, h.kept = lost_at, -1 -- who asks knows better than this call until when it is there
+    s = class.open(h)
+  end
+  return s
+end

@@ -1,0 +1,267 @@
+package algorithms
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/quotad/quotad/quantity"
+)
+
+// MaxItemsLoad bounds the load of the Decides in one call of the decide script. Redis serves nobody
+// else meanwhile.
+const MaxItemsLoad = 64
+
+// Items is a call of the decide script: Decides in order, each decided for itself. The script opens
+// a bucket once, however many Decides are about it, and writes only when all are decided. If that
+// is much work it answers the last of them with StatusLater. Add fills it. The zero value is empty.
+type Items struct {
+	Fence
+	Each []Decide
+
+	commit  bool
+	repeats int64
+	load    int64
+	limits  []limitOf
+	buckets []bucketOf
+	places  map[string]int // of the buckets, by key
+	at      []int          // the places of each Decide's buckets, one after the other
+}
+
+// limitOf is a limit of the call: what its buckets have in common.
+type limitOf struct {
+	terms  Terms
+	shadow bool
+}
+
+// bucketOf is a bucket of the call.
+type bucketOf struct {
+	key         string
+	limit       int // its place in limits
+	existsUntil quantity.StoreTime
+}
+
+// Add adds a Decide if it may be in this call, and says whether it did. The first may. Another one
+// may not if its epoch or generation differs, if it or those before only ask, if a bucket has other
+// terms than before, if another number of Repeats is asked for, or if the call has enough to do.
+func (c *Items) Add(d Decide) bool {
+	load := d.load()
+	if len(c.Each) == 0 {
+		c.Fence, c.commit, c.places = d.Fence, d.Commit, make(map[string]int, len(d.Buckets))
+	} else if c.Fence != d.Fence || !c.commit || !d.Commit || c.load+load > MaxItemsLoad ||
+		!c.agrees(d) {
+		return false
+	}
+	if d.Once != "" {
+		c.repeats = d.repeats()
+	}
+	for i := range d.Buckets {
+		c.at = append(c.at, c.bucket(&d.Buckets[i]))
+	}
+	c.Each, c.load = append(c.Each, d), c.load+load
+	return true
+}
+
+// load returns the load of the Decide in a call. Eight further costs count as much as a bucket.
+func (c Decide) load() (sum int64) {
+	for _, b := range c.Buckets {
+		sum += LoadOf(b.Terms.Kind)
+	}
+	return sum * int64(7+len(c.Costs)) / 8
+}
+
+// agrees says whether a Decide has the terms that the call has of the same buckets, and is repeated
+// as often.
+func (c *Items) agrees(d Decide) bool {
+	if d.Once != "" && c.repeats != 0 && c.repeats != d.repeats() {
+		return false
+	}
+	for i := range d.Buckets {
+		b := &d.Buckets[i]
+		if place, known := c.places[b.Key]; known && c.limits[c.buckets[place].limit] != of(b) {
+			return false
+		}
+	}
+	return true
+}
+
+func of(b *LimitTarget) limitOf { return limitOf{terms: b.Terms, shadow: b.Shadow} }
+
+// bucket returns the place of a bucket in the call, and adds it if the call does not have it. It
+// exists as long as any of the Decides knows it to.
+func (c *Items) bucket(b *LimitTarget) (place int) {
+	if place, known := c.places[b.Key]; known {
+		c.buckets[place].existsUntil = max(c.buckets[place].existsUntil, b.ExistsUntil)
+		return place
+	}
+	limit := 0
+	for limit < len(c.limits) && c.limits[limit] != of(b) {
+		limit++
+	}
+	if limit == len(c.limits) {
+		c.limits = append(c.limits, of(b))
+	}
+	place = len(c.buckets)
+	c.places[b.Key] = place
+	c.buckets = append(c.buckets, bucketOf{b.Key, limit, b.ExistsUntil})
+	return place
+}
+
+// Keys returns the script's KEYS after the token's: the buckets, and then each Once.
+func (c Items) Keys() []string {
+	keys := make([]string, 0, len(c.buckets)+len(c.Each))
+	for _, b := range c.buckets {
+		keys = append(keys, b.key)
+	}
+	for _, d := range c.Each {
+		if d.Once != "" {
+			keys = append(keys, d.Once)
+		}
+	}
+	return keys
+}
+
+// Args returns the script's ARGV.
+func (c Items) Args() []any {
+	a := make(args, 0, 16+9*len(c.limits)+2*len(c.buckets)+5*len(c.Each))
+	a.fence(c.Fence)
+	a.num(flag(c.commit), RememberedFor, c.repeats, int64(len(c.limits)))
+	for _, l := range c.limits {
+		a.terms(l.terms)
+		a.num(flag(l.shadow))
+	}
+	a.num(int64(len(c.buckets)))
+	for _, b := range c.buckets {
+		a.num(int64(b.limit)+1, int64(b.existsUntil))
+	}
+	at := c.at
+	for _, d := range c.Each {
+		a.num(flag(d.Once != ""), int64(len(d.Buckets)))
+		for range d.Buckets {
+			a.num(int64(at[0]) + 1)
+			at = at[1:]
+		}
+		a.num(int64(len(d.Costs)))
+		for _, cost := range d.Costs {
+			a.num(int64(cost))
+		}
+	}
+	return a
+}
+
+// ItemsDecided answers Items. The Status of its Head is StatusOK unless the store let the script not
+// in; its Now is the latest of the answers.
+type ItemsDecided struct {
+	Head
+	Each []Decided // for each Decide
+}
+
+// Parse reads the reply to c.
+func (c Items) Parse(reply any) (ItemsDecided, error) {
+	r := read(DecideScript.Name, reply)
+	all := ItemsDecided{Each: make([]Decided, len(c.Each))}
+	if len(r.flat) == 1 && r.flat[0] != int64(StatusImplausible) { // it is about the whole call
+		h := Head{Status: Status(r.num())}
+		for i := range all.Each {
+			all.Each[i].Head = h
+			all.took(h)
+		}
+		return all, r.end()
+	}
+	room := c.room()
+	for i := range c.Each {
+		if i > 0 && !r.more() {
+			all.Each[i].Status = StatusLater
+			continue
+		}
+		all.Each[i] = r.decided(&c.Each[i], &room)
+		all.took(all.Each[i].Head)
+	}
+	return all, r.end()
+}
+
+// room is memory for the answers to a call, made at once.
+type room struct {
+	answers  []Answer
+	verdicts []Verdict
+	states   []State
+}
+
+func (c *Items) room() (r room) {
+	answers, verdicts := 0, 0
+	for i := range c.Each {
+		d := &c.Each[i]
+		answers, verdicts = answers+len(d.Costs), verdicts+len(d.Costs)*len(d.Buckets)
+	}
+	return room{make([]Answer, answers), make([]Verdict, verdicts), make([]State, len(c.at))}
+}
+
+// cut cuts n elements off a list.
+func cut[E any](all *[]E, n int) []E {
+	some := (*all)[:n:n]
+	*all = (*all)[n:]
+	return some
+}
+
+// decided reads the answer to a Decide into some of the room.
+func (r *reader) decided(c *Decide, room *room) Decided {
+	d := Decided{Head: Head{Status: Status(r.num())}}
+	switch d.Status {
+	case StatusLost:
+		d.Now, d.LostAt, d.Lost = quantity.StoreTime(r.num()), quantity.StoreTime(r.num()),
+			int(r.num())-1
+		return d
+	case StatusUnreadable:
+		d.Why = r.str()
+		return d
+	case StatusOK:
+	case StatusImplausible:
+		return d
+	default:
+		if r.err == nil {
+			r.err = fmt.Errorf("script %s: value %d of the reply says that an item is %v", r.script,
+				r.at, d.Status)
+		}
+		return d
+	}
+	d.Now = quantity.StoreTime(r.num())
+	again := r.num()
+	d.Repeated, d.TooOften = again == 1, again == 2
+	d.Answers = cut(&room.answers, len(c.Costs))
+	for i := range d.Answers {
+		d.Answers[i].Admitted = r.num() == 1
+		d.Answers[i].Verdicts = cut(&room.verdicts, len(c.Buckets))
+		for b := range d.Answers[i].Verdicts {
+			d.Answers[i].Verdicts[b] = Verdict{Remaining: quantity.Units(r.num()), Retry: r.num(),
+				Delay: r.num()}
+		}
+	}
+	d.Buckets = cut(&room.states, len(c.Buckets))
+	for i := range d.Buckets {
+		d.Buckets[i] = r.state()
+	}
+	return d
+}
+
+// With answers the call by deciding one Decide after the other, as the script does, for twins of a
+// store. Each has the call's fence.
+func (c Items) With(decide func(Decide) Decided) ItemsDecided {
+	all := ItemsDecided{Each: make([]Decided, len(c.Each))}
+	for i, d := range c.Each {
+		d.Fence, d.Buckets = c.Fence, slices.Clone(d.Buckets)
+		for n := range d.Buckets {
+			b := &d.Buckets[n]
+			b.ExistsUntil = c.buckets[c.places[b.Key]].existsUntil
+		}
+		all.Each[i] = decide(d)
+		all.took(all.Each[i].Head)
+	}
+	return all
+}
+
+// took notes the head of an answer. A store that lets no script in says so of the whole call.
+func (a *ItemsDecided) took(h Head) {
+	if h.Status == StatusUnknown || h.Status == StatusClock {
+		a.Status = h.Status
+	}
+	a.Now = max(a.Now, h.Now)
+}

@@ -1,0 +1,84 @@
+package mutants
+
+// sharing is the hole of the mutants here.
+const sharing = "decisions that share a script call"
+
+var together = []Mutant{
+	{
+		Name: "bucket-opened-for-each-item", Hole: sharing,
+		Rule: "a bucket stands once in a call, however many decisions are about it",
+		Edits: []Edit{
+			{"algorithms/decide.lua", `    if not buckets[place] then`, `    if place then`},
+		},
+		Breaks: "ceiling: a label above L", Under: "requests on common buckets at the same time",
+		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
+	},
+	{
+		Name: "last-bucket-is-not-written", Hole: sharing,
+		Rule: "whatever was charged in a call is written",
+		Edits: []Edit{
+			{"algorithms/decide.lua", `    for i = 1, #held do`, `    for i = 1, math.max(#held - 1, 1) do`},
+		},
+		Breaks: "ceiling: a label above L", Under: "several requests at the same time",
+		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
+	},
+	{
+		Name: "charged-in-spite-of-a-cost-out-of-range", Hole: sharing,
+		Rule: "an item that is refused has charged nothing that a later one finds",
+		Edits: []Edit{
+			{"algorithms/decide.lua", `  if not plausible(costs, key) then return fail(IMPLAUSIBLE) end`, `  if not plausible(costs, key) then
+    request(places, 1)
+    n = before
+    return fail(IMPLAUSIBLE)
+  end`},
+		},
+		Breaks: "conservation: used above what was admitted", Under: "a caller that sends an impossible cost",
+		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
+	},
+	{
+		Name: "unreadable-key-ends-the-call", Hole: sharing,
+		Rule: "a key that cannot be read fails the items that are about it, and no other",
+		Edits: []Edit{
+			{"algorithms/decide.lua", `pcall(item, key, places, costs)`, `true, item(key, places, costs)`},
+		},
+		Breaks: "progress: requests of others fail", Under: "another program's key where a bucket should be",
+		Test: Test{"./region/store", "TestAnItemFailsAlone"},
+	},
+	{
+		Name: "repetition-in-a-call-is-charged", Hole: sharing,
+		Rule: "two requests with one id see each other in a call",
+		Edits: []Edit{
+			{"algorithms/decide.lua", `  local before = remembered[key]
+  if before == nil then before = redis.call('GET', key) end`, `  local before = redis.call('GET', key)`},
+		},
+		Breaks: "conservation: a request is charged twice", Under: "a request sent again at once",
+		Test: Test{"./region/store", "TestDecideOnceInAPipeline"},
+	},
+	{
+		Name: "epochs-share-a-call", Hole: sharing,
+		Rule: "a call is of one epoch and generation",
+		Edits: []Edit{
+			{"algorithms/items.go", `} else if c.Fence != d.Fence || !c.commit`, `} else if !c.commit`},
+		},
+		Breaks: "documents: a request is decided under a document that is over", Under: "a document adopted while requests wait",
+		Test: Test{"./algorithms", "TestWhatSharesACall"},
+	},
+	{
+		Name: "question-shares-a-call", Hole: sharing,
+		Rule: "what only asks sees nothing of the others of a call, and they nothing of it",
+		Edits: []Edit{
+			{"algorithms/items.go", `!c.commit || !d.Commit ||`, `!d.Commit && c.load < 0 ||`},
+		},
+		Breaks: "conservation: what only asked was charged", Under: "peeks among requests",
+		Test: Test{"./algorithms", "TestWhatSharesACall"},
+	},
+	{
+		Name: "what-was-left-counts-as-decided", Hole: sharing,
+		Rule: "a decision that a call leaves comes with another one",
+		Edits: []Edit{
+			{"region/store/decide.go", `if r.Err == nil && r.Value.Each[k].Status == algorithms.StatusLater {`, `if r.Err == nil && r.Value.Each[k].Status > algorithms.StatusLater {`},
+		},
+		Breaks: "progress: requests are refused without a reason", Under: "many crowded buckets at the same time",
+		Test: Test{"./region/store", "TestCrowdedItemsAreLeftForAnotherCall"},
+	},
+}

@@ -3,7 +3,7 @@
 GO ?= go
 
 # The first two runs are without the race detector: what does one thing at a time, and what plays stories on the scripts, which
-# the race detector has nothing to look for in. The scripts on both stores, the exhaustive searches and 2,000 simulated
+# the race detector has nothing to look for in. The scripts on both stores, the exhaustive searches and 1,000 simulated
 # seeds are most of it. The third is of everything else with the race detector; package region is in both, there with
 # twins of the scripts. Many tests wait for servers or timers: three packages at a time keep two processors busy, and the
 # longest come first.

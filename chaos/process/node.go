@@ -31,13 +31,19 @@ type Node struct {
 type nodeFile struct {
 	nodes                             int
 	redis, limits, peer, gossip, seed string
+	timeout                           time.Duration // redis.timeout; 0: the default
 	settings                          []string
 }
 
 // configure writes the node file and prepares the callers of the API.
 func (n *Node) configure(f nodeFile) (err error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "region: %s\nnode: %s\nnodes: %d\ndata_dir: data\npolicy: %s\nredis: {url: %q}\n", n.Region, n.Name, f.nodes, f.limits, f.redis)
+	fmt.Fprintf(&b, "region: %s\nnode: %s\nnodes: %d\ndata_dir: data\npolicy: %s\n", n.Region, n.Name, f.nodes, f.limits)
+	timeout := ""
+	if f.timeout > 0 {
+		timeout = fmt.Sprintf(", timeout: %v", f.timeout)
+	}
+	fmt.Fprintf(&b, "redis: {url: %q%s}\n", f.redis, timeout)
 	fmt.Fprintf(&b, "listen: {http: %q, grpc: %q, peer: %q, gossip: %q}\nseeds: [%q]\n", n.HTTP,
 		n.GRPC, f.peer, f.gossip, f.seed)
 	for _, line := range f.settings {

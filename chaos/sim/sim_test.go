@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	seeds    = flag.Uint64("seeds", 2000, "how many seeds TestSeedsHold runs")
+	seeds    = flag.Uint64("seeds", 1000, "how many seeds TestSeedsHold runs")
 	from     = flag.Uint64("from", 1, "the first of them")
 	seconds  = flag.Int64("seconds", 30, "of virtual time, each")
 	luaEvery = flag.Uint64("lua-every", 500, "one seed of so many by the Lua scripts; 1: all")

@@ -30,6 +30,9 @@ const (
 	// maxCalls bounds the calls of one connection that are served at a time. A client has further
 	// calls wait.
 	maxCalls = 1024
+	// workers is how many goroutines wait for gRPC calls. For each call of its own goroutine the
+	// stack of that would grow to a decision's depth, which takes a fifth of a call.
+	workers = 256
 )
 
 // connections says when connections are ended.
@@ -46,7 +49,7 @@ var connections = keepalive.ServerParameters{
 }
 
 func (s *Server) newGRPCServer() *grpc.Server {
-	calls := door.NewCalls(door.Bounds{Streams: maxCalls, Message: maxMessageBytes,
+	calls := door.NewCalls(door.Bounds{Streams: maxCalls, Workers: workers, Message: maxMessageBytes,
 		Records: maxRecords, Alive: connections,
 		MinPing: 10 * time.Second}, s.rpcPanics, badMessage)
 	calls.Admit(s.admit, shedding...)

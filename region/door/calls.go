@@ -36,6 +36,9 @@ const (
 // Bounds are the bounds of one gRPC server that differ between servers.
 type Bounds struct {
 	Streams uint32 // calls of one connection served at a time; more are refused
+	// Workers is how many goroutines are kept for calls. A call that finds none idle gets one of its
+	// own, whose stack must grow first.
+	Workers uint32
 	// Message bounds the bytes of a message. A larger one is refused before it is received.
 	Message int
 	// Records bounds the fields and entries of a message, including those within nested messages.
@@ -90,6 +93,7 @@ func (c *Calls) Options() []grpc.ServerOption {
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.MaxRecvMsgSize(c.bounds.Message),
 		grpc.MaxConcurrentStreams(c.bounds.Streams),
+		grpc.NumStreamWorkers(c.bounds.Workers),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(c.bounds.Alive),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: c.bounds.MinPing,

@@ -120,8 +120,8 @@ local function movable(h, cell)
   return OK
 end
 
--- kinds has for each algorithm, by its name in the policy document, the function that opens a held bucket. What it
--- returns has these functions:
+-- kinds has for each algorithm, by its name in the policy document, the function that makes its class, when the first bucket
+-- of it is opened. The class has a function open, of a held bucket. What that returns has these methods:
 --   state()                 share, next share, used, fading
 --   free()                  units that fit now
 --   fits(cost)
@@ -136,15 +136,16 @@ end
 --                           window has not begun here
 --   restore(cell, units, at)  of windows: at least so much was used, as seen at a time in a cell
 --   known()                 of windows: what is known to be used that weighs since before the loss of untold
---   reset(), save()
--- It sets absent where there is nothing of the bucket in the store.
+--   reset()
+--   save()                  writes what changed; the last that is done with what open returned
+-- open sets absent where there is nothing of the bucket in the store.
 local kinds = {}
 local NOT_REFUSED, NO_LONGER_WEIGHS, TURN_PROMISED, NO_SUCH_LIMIT = 0, 1, 2, 3
 local function zero() return 0 end
+local classes = {} -- those that were made
 
 -- open opens a bucket. One that is not there although this node knows that it still weighs was deleted, and is as lost
 -- as one of a store that lost everything.
-local classes = {}
 local function open(h)
   local class = classes[h.kind]
   if not class then

@@ -85,6 +85,7 @@ end
 
 -- rights returns S of a cell as the rows of that cell alone have it.
 local function rights(h, cell)
+  if h.cells == nobody and h.lost_at == 0 then return h.entitlement end
   if not is_open(h, cell) then return 0 end
   return h.entitlement + borrowed(h, cell) - (lent(h, cell))
 end
@@ -93,7 +94,10 @@ end
 -- cell of the last keep, as far as it was read or done; a bucket that was charged is kept when all is decided.
 local function there(h)
   if h.kept ~= h.cell and not h.charged then return 0 end
-  return weighs(h, math.max(h.cell, h.last)) + fill(h)
+  if h.last >= 0 then return weighs(h, math.max(h.cell, h.last)) + fill(h) end
+  local t = getmetatable(h)
+  t.there = t.there or weighs(t, t.cell) + fill(t)
+  return t.there
 end
 
 -- doubt returns the time of a loss before which something happened that is not known and still may weigh: what peers were
@@ -109,7 +113,8 @@ local function add_state(reply, n, h, s)
   local share, next_share, used, fading = s:state()
   reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = h.cell, h.entitlement, share, next_share
   reply[n + 5], reply[n + 6], reply[n + 7], reply[n + 8] = used, fading, s:free(), there(h)
-  reply[n + 9], reply[n + 10] = doubt(h), shut(h)
+  reply[n + 9], reply[n + 10] = 0, 0
+  if h.loss > 0 then reply[n + 9], reply[n + 10] = doubt(h), shut(h) end
   return n + 10
 end
 

@@ -69,9 +69,10 @@ end
 -- crowd returns how much work a bucket is, beside one without rows.
 local function crowd(h) return 1 + math.floor(#(h.text or '') / 64) end
 
--- request decides one cost on the buckets of an item.
+-- request decides one cost on the buckets of an item; retry is used for each.
+local retry = {}
 local function request(places, cost)
-  local admitted, retry = true, {}
+  local admitted = true
   for i, place in ipairs(places) do
     local s = buckets[place]
     retry[i] = 0
@@ -149,18 +150,25 @@ local function item(key, places, costs)
   end
 end
 
+-- read_list reads a list from the arguments, into one that was used before.
+local function read_list(list)
+  local count = num()
+  for i = 1, count do list[i] = num() end
+  for i = #list, count + 1, -1 do list[i] = nil end
+end
+
 -- decide reads the items one by one, decides them, and writes what they changed. (Not here: after a pcall that fails, the
 -- embedded Redis shows a chunk other values of its variables than the functions that it made.)
 local function decide()
-  local next_key = #held + 1
+  local next_key, places, costs = #held + 1, {}, {}
   while arg_at < #ARGV and work < WORK do
-    local key, places, costs = nil, {}, {}
+    local key = nil
     if num() == 1 then
       next_key = next_key + 1
       key = KEYS[next_key]
     end
-    for i = 1, num() do places[i] = num() end
-    for i = 1, num() do costs[i] = num() end
+    read_list(places)
+    read_list(costs)
     local before = n
     local fine, why = pcall(item, key, places, costs)
     if not fine then

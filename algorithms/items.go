@@ -159,7 +159,8 @@ type ItemsDecided struct {
 func (c Items) Parse(reply any) (ItemsDecided, error) {
 	r := read(DecideScript.Name, reply)
 	all := ItemsDecided{Each: make([]Decided, len(c.Each))}
-	if len(r.flat) == 1 && r.flat[0] != int64(StatusImplausible) { // it is about the whole call
+	if len(r.flat) == 1 && (r.flat[0] == int64(StatusUnknown) ||
+		r.flat[0] == int64(StatusClock)) { // the store let the script not in
 		h := Head{Status: Status(r.num())}
 		for i := range all.Each {
 			all.Each[i].Head = h

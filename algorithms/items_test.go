@@ -49,6 +49,26 @@ func TestWhatSharesACall(t *testing.T) {
 	}
 }
 
+// TestAReplyOfOneStatus: only that a store lets no script in can be said of a whole call at once. Any
+// other status alone is no answer to two decisions.
+func TestAReplyOfOneStatus(t *testing.T) {
+	var c Items
+	c.Add(plain("a"))
+	c.Add(plain("b"))
+	for status := StatusOK; status <= StatusLater+1; status++ {
+		d, err := c.Parse([]any{int64(status)})
+		whole := status == StatusUnknown || status == StatusClock
+		if whole && (err != nil || d.Status != status || d.Each[1].Status != status) {
+			t.Errorf("%v: %+v, %v", status, d, err)
+		}
+		for i := range d.Each {
+			if err == nil && d.Each[i].Status == StatusOK {
+				t.Errorf("%v: decision %d counts as decided", status, i)
+			}
+		}
+	}
+}
+
 // TestACallIsBounded: a call takes no more than MaxItemsLoad, but always its first decision.
 func TestACallIsBounded(t *testing.T) {
 	var c Items

@@ -130,8 +130,7 @@ func costsThatFit(of algorithms.Terms, buckets int64) (costs []quantity.Units) {
 	return costs
 }
 
-// decideEach is as many requests as one call may have, each on buckets of its own and with three
-// costs.
+// decideEach is as many decisions as one call may have, each on a bucket of its own.
 func decideEach(on []bucket, costs ...quantity.Units) (call algorithms.Items) {
 	for _, b := range on {
 		call.Add(algorithms.Decide{Fence: under(epoch), Commit: true, Costs: costs,

@@ -192,7 +192,7 @@ func (w *Twin) Refund(t quantity.StoreTime, c Refund) Refunded {
 	if c.Cost < 1 || c.Cost > MaxUnits {
 		return Refunded{Head: Head{Status: StatusImplausible}}
 	}
-	if before, ok := w.refunded[c.Receipt]; ok {
+	if before, ok := w.refunded[c.Receipt]; ok && c.Receipt != "" {
 		before.Repeated = true
 		return before
 	}
@@ -217,6 +217,9 @@ func (w *Twin) Refund(t quantity.StoreTime, c Refund) Refunded {
 		units, refusal := l.refund(c.At, charge.Cell, c.Cost)
 		l.save()
 		g.Charges = append(g.Charges, Back{Units: units, Refusal: refusal})
+	}
+	if c.Receipt == "" {
+		return g
 	}
 	if w.refunded == nil {
 		w.refunded = map[string]Refunded{}

@@ -77,6 +77,10 @@ type Decision struct {
 	// Repeated says that this decision was made before, under the same Request.ID, and that nothing
 	// was charged now. A server that served the request the first time should not serve it again.
 	Repeated bool
+	// FromMemory says that the node decided without asking the store, by a denial that it remembers
+	// or units that the store was charged with beforehand. At is then what the store's clock should
+	// show, or a little less.
+	FromMemory bool
 }
 
 // FieldError says which field of a request is wrong, and how to correct it.

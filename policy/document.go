@@ -107,6 +107,8 @@ type Limit struct {
 	LocalReserve PPM
 	// Shadow says that decisions are made and reported but not enforced.
 	Shadow bool
+
+	id idText // made by Parse of the fields above
 }
 
 // Condition requires that a request carries a descriptor with exactly this value.

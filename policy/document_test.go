@@ -106,8 +106,8 @@ func TestParseFillsEveryField(t *testing.T) {
 		t.Fatalf("%d limits, want %d", len(doc.Limits), len(limits))
 	}
 	for i := range limits {
-		if !reflect.DeepEqual(doc.Limits[i], limits[i]) {
-			t.Errorf("limits[%d]\n got %+v\nwant %+v", i, doc.Limits[i], limits[i])
+		if !reflect.DeepEqual(&doc.Limits[i], parsed(limits[i])) {
+			t.Errorf("limits[%d]\n got %+v\nwant %+v", i, doc.Limits[i], *parsed(limits[i]))
 		}
 	}
 }

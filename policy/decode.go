@@ -32,6 +32,9 @@ func Parse(filename string, src []byte) (*Document, error) {
 	if err := root.Err(); err != nil {
 		return nil, err
 	}
+	for i := range doc.Limits {
+		doc.Limits[i].id = idTextOf(&doc.Limits[i])
+	}
 	doc.epoch = doc.computeEpoch()
 	doc.source = slices.Clone(src)
 	return doc, nil

@@ -109,6 +109,8 @@ type Limit struct {
 	Shadow bool
 	// Consistency is Prefetch only for a FixedWindow or SlidingWindowCounter that is no shadow.
 	Consistency Consistency
+
+	id idText // made by Parse of the fields above
 }
 
 // Condition requires that a request carries a descriptor with exactly this value.

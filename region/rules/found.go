@@ -73,10 +73,10 @@ func (r *Rules) Match(domain string, descriptors map[string]string) []*Applied {
 // Append appends to all the limits that apply to a request, in the order of the document. If they
 // were asked for lately, Append allocates only to grow all.
 func (r *Rules) Append(all []*Applied, domain string, descriptors map[string]string) []*Applied {
-	var few [8]*policy.Limit
+	var few [16]*policy.Limit
 	for _, l := range r.matcher.Append(few[:0], domain, descriptors) {
 		var room [usualIDBytes]byte
-		all = append(all, r.apply(l, append(room[:0], l.Bucket(descriptors)...)))
+		all = append(all, r.apply(l, l.AppendBucket(room[:0], descriptors)))
 	}
 	return all
 }

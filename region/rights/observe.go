@@ -13,6 +13,15 @@ import (
 // costs are the requests' costs in units, in the order of d.Answers. Observe runs on the request
 // path, so it does nothing else.
 func (e *Engine) Observe(applied []*rules.Applied, costs []quantity.Units, d algorithms.Decided) {
+	if len(applied[0].Bucket.Entitlements) > 1 { // a lone region has nobody to trade with
+		e.observe(applied, costs, d)
+	}
+	for i, a := range applied {
+		e.seen.note(a.Bucket, d.Buckets[i], d.Now)
+	}
+}
+
+func (e *Engine) observe(applied []*rules.Applied, costs []quantity.Units, d algorithms.Decided) {
 	e.mu.Lock()
 	for i, a := range applied {
 		o := e.observing(a.Bucket)
@@ -29,9 +38,6 @@ func (e *Engine) Observe(applied []*rules.Applied, costs []quantity.Units, d alg
 		}
 	}
 	e.mu.Unlock()
-	for i, a := range applied {
-		e.seen.note(a.Bucket, d.Buckets[i], d.Now)
-	}
 	e.drains()
 }
 
@@ -39,6 +45,9 @@ func (e *Engine) Observe(applied []*rules.Applied, costs []quantity.Units, d alg
 // remembers of the bucket: the state at a store time.
 func (e *Engine) ObserveDenied(b *exchange.Bucket, state algorithms.State, now quantity.StoreTime,
 	cost quantity.Units) {
+	if len(b.Entitlements) < 2 {
+		return
+	}
 	e.mu.Lock()
 	o := e.observing(b)
 	if o.Now == 0 { // else the store has answered since

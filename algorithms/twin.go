@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -112,7 +113,7 @@ func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
 			w.decided[c.Once] = before
 		}
 		before.Repeated = true
-		return before.Decided
+		return before.under(c.Buckets)
 	}
 	open, at := make([]limiter, len(c.Buckets)), make([]held, len(c.Buckets))
 	for i, b := range c.Buckets {
@@ -138,7 +139,11 @@ func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
 		if c.Commit {
 			l.save()
 		}
-		d.Buckets = append(d.Buckets, at[i].show(l))
+		s := at[i].show(l)
+		if s.Reset > 0 {
+			s.Reset += now.Sub(t)
+		}
+		d.Buckets = append(d.Buckets, s)
 	}
 	if c.Once != "" && !again && c.Commit && d.Answers[0].Admitted {
 		if w.decided == nil {
@@ -153,6 +158,15 @@ func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
 type remembered struct {
 	Decided
 	repeats int64 // how often it was given again
+}
+
+// under returns the answer with the entitlements of the terms that are asked under now.
+func (r remembered) under(targets []LimitTarget) Decided {
+	r.Buckets = slices.Clone(r.Buckets)
+	for i := range r.Buckets {
+		r.Buckets[i].Entitlement = targets[i].Terms.Entitlement
+	}
+	return r.Decided
 }
 
 // answer decides one cost on all buckets, and charges all or none. lag is how far the clock is

@@ -203,25 +203,27 @@ func (c Open) Parse(reply any) (Opened, error) {
 	o.Region, o.Epoch = r.str(), r.str()
 	lostAt := r.str()
 	o.Secret, o.Replid = r.str(), r.str()
-	since, begun, mark, answered := r.str(), r.str(), r.str(), r.str()
+	since, begun, mark, answered, layout := r.str(), r.str(), r.str(), r.str(), r.str()
 	if err := r.end(); err != nil || generation == "" {
 		return o, err
 	}
-	var times [4]int64
+	var numbers [5]int64
 	for i, t := range [...]struct{ text, is string }{
 		{lostAt, "the time of its last loss"},
 		{begun, "the time of its beginning"},
 		{mark, "the latest time it has shown"},
 		{answered, "the latest time that a node had from it"},
+		{layout, "the layout of what it holds"},
 	} {
 		var err error
-		if times[i], err = strconv.ParseInt(t.text, 10, 64); err != nil {
+		if numbers[i], err = strconv.ParseInt(t.text, 10, 64); err != nil {
 			return o, fmt.Errorf("the store's token names %q as %s, which is no number: "+
 				"empty the Redis (FLUSHALL), it will be opened anew", t.text, t.is)
 		}
 	}
-	o.LostAt, o.Begun, o.Mark, o.Answered = quantity.StoreTime(times[0]),
-		quantity.StoreTime(times[1]), quantity.StoreTime(times[2]), quantity.StoreTime(times[3])
+	o.LostAt, o.Begun, o.Mark = quantity.StoreTime(numbers[0]), quantity.StoreTime(numbers[1]),
+		quantity.StoreTime(numbers[2])
+	o.Answered, o.Layout = quantity.StoreTime(numbers[3]), numbers[4]
 	var err error
 	if o.Since, err = strconv.ParseUint(since, 10, 64); err != nil {
 		return o, fmt.Errorf(

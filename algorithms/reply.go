@@ -213,6 +213,7 @@ type Opened struct {
 	Begun    quantity.StoreTime
 	Mark     quantity.StoreTime // the latest store time that any script answered with
 	Answered quantity.StoreTime // the latest time that the node was answered with; at least Begun
+	Layout   int64              // the layout of what the store holds; see the constant
 }
 
 // Noted answers Note.

@@ -15,6 +15,7 @@ type Twin struct {
 	Generation uint64 // 0: no token
 	Region     string
 	Epoch      string
+	layout     int64
 	mark       quantity.StoreTime
 	calls      int64
 	lostAt     quantity.StoreTime
@@ -44,7 +45,7 @@ func (w *Twin) Open(t quantity.StoreTime, c Open) Opened {
 			latest = max(latest, c.Seen)
 			w.lostAt, w.since = latest, c.Generation
 		}
-		w.begun, w.mark = latest, latest
+		w.begun, w.mark, w.layout = latest, latest, c.Layout
 		o := w.opened(c.Node)
 		o.OK = true
 		return o
@@ -56,7 +57,7 @@ func (w *Twin) opened(node string) Opened {
 	return Opened{Generation: w.Generation, Region: w.Region, Epoch: w.Epoch, LostAt: w.lostAt,
 		Secret: w.secret,
 		Replid: w.replid, Since: w.since, Begun: w.begun, Mark: w.mark,
-		Answered: max(w.answered[node], w.begun)}
+		Answered: max(w.answered[node], w.begun), Layout: w.layout}
 }
 
 // Note answers the note script.

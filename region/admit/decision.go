@@ -56,7 +56,9 @@ type Decision struct {
 	LimitUnits quantity.Units
 	Window     time.Duration
 	Remaining  quantity.Units
-	ResetAfter time.Duration // until the cell ends
+	// ResetAfter is the time after which the bucket is whole again if nothing else happens: nothing
+	// used counts any more. 0: it is whole. Without the store, until the limit's window ends.
+	ResetAfter time.Duration
 	// RetryAfter of a denied request is the time after which it is admitted if nothing else
 	// happens. Negative: the entitlement alone never admits it.
 	RetryAfter time.Duration

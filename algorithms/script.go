@@ -19,6 +19,9 @@ var rowsLua string
 //go:embed bucket.lua
 var bucketLua string
 
+//go:embed plain.lua
+var plainLua string
+
 //go:embed fixed_window.lua
 var fixedWindowLua string
 
@@ -93,7 +96,7 @@ type Script struct {
 
 // The scripts. KEYS[1] of each is the store's token.
 var (
-	DecideScript  = guarded("decide", decideLua)
+	DecideScript  = newScript("decide", tokenLua, ledgerLua, plainLua, fragments, decideLua)
 	LendScript    = guarded("lend", lendLua)
 	CreditScript  = guarded("credit", creditLua)
 	InspectScript = guarded("inspect", inspectLua)
@@ -110,9 +113,12 @@ var (
 
 // guarded puts a body behind the prelude and the fragments of all algorithms.
 func guarded(name, body string) Script {
-	return newScript(name, tokenLua, ledgerLua, rowsLua, bucketLua, fixedWindowLua, counterLua,
-		logLua, rateLua, tokensLua, queueLua, body)
+	return newScript(name, tokenLua, ledgerLua, fragments, body)
 }
+
+// fragments is what works on a bucket: its rows, and all algorithms.
+var fragments = strings.Join([]string{rowsLua, bucketLua, fixedWindowLua, counterLua, logLua,
+	rateLua, tokensLua, queueLua}, "\n")
 
 func newScript(name string, parts ...string) Script {
 	source := strings.Join(parts, "\n")

@@ -2,6 +2,7 @@ package admit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -9,25 +10,31 @@ import (
 	"time"
 )
 
-// CheckBatch decides several requests at the same time, each by itself as Check does. The error is
-// that of the first request in the list that has one. The requests enter the queue together. A
-// request gets a goroutine of its own only if it waits for more than the store, or spans shards.
+// CheckBatch decides several requests at the same time, each by itself as Check does. A request
+// that is wrong is denied as InvalidRequest, and the others are decided all the same. The error is
+// that of the first request in the list that has one: ErrClosed, or that of ctx. The requests enter
+// the queue together, in their order. A request gets a goroutine of its own only if it waits for
+// more than the store, or spans shards.
 func (l *Limiter) CheckBatch(ctx context.Context, all []Request) ([]Decision, error) {
 	b := batch{limiter: l, begun: time.Now(), flows: make([]*Flow, len(all)),
 		decisions: make([]Decision, len(all)), errs: make([]error, len(all))}
 	for i, q := range all {
-		var err error
-		if b.flows[i], err = l.Begin(q, true); err != nil {
-			return nil, err
+		f, err := l.Begin(q, true)
+		if problem, wrong := errors.AsType[*FieldError](err); wrong {
+			f = nil
+			b.decisions[i] = l.sign(Decision{Reason: InvalidRequest, Problem: problem})
 		}
+		b.flows[i] = f
 	}
 	apart := l.AskTogether(ctx, b.flows)
 	for i, f := range b.flows {
-		if apart[i] || f.next == Waits {
+		switch {
+		case f == nil: // it is decided
+		case apart[i] || f.next == Waits:
 			b.apart(ctx, i)
-			continue
+		default:
+			b.decide(ctx, i)
 		}
-		b.decide(ctx, i)
 	}
 	b.others.Wait()
 	if p := b.panicked.Load(); p != nil {
@@ -42,15 +49,15 @@ func (l *Limiter) CheckBatch(ctx context.Context, all []Request) ([]Decision, er
 }
 
 // AskTogether asks the store about all requests whose next step is Asks, in as few round trips as
-// possible, and waits for the answers. It leaves out the requests that span shards: left is true
-// for these, and the caller asks about them one by one.
+// possible, and waits for the answers. A nil flow is no request. It leaves out the requests that
+// span shards: left is true for these, and the caller asks about them one by one.
 func (l *Limiter) AskTogether(ctx context.Context, all []*Flow) (left []bool) {
 	left = make([]bool, len(all))
 	asked, of := make([]waiting, 0, len(all)), make([]*Flow, 0, len(all))
 	answers := make([]chan answered, 0, len(all))
 	gone := make([]atomic.Bool, len(all))
 	for i, f := range all {
-		if f.next != Asks {
+		if f == nil || f.next != Asks {
 			continue
 		}
 		if left[i] = f.way.spans(); left[i] {
@@ -94,7 +101,7 @@ func (l *Limiter) AskTogether(ctx context.Context, all []*Flow) (left []bool) {
 type batch struct {
 	limiter   *Limiter
 	begun     time.Time
-	flows     []*Flow
+	flows     []*Flow // nil: the request is wrong, and its decision is made
 	decisions []Decision
 	errs      []error
 	others    sync.WaitGroup         // requests in goroutines of their own

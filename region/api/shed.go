@@ -40,6 +40,7 @@ const (
 // few, or show operators what the node does.
 var shedding = []string{quotadv1.QuotaService_Check_FullMethodName,
 	quotadv1.QuotaService_CheckBatch_FullMethodName,
+	quotadv1.QuotaService_CheckColumns_FullMethodName,
 	quotadv1.QuotaService_Peek_FullMethodName}
 
 // admit takes a call of a gRPC client into processing before it is decoded, or refuses it.

@@ -1,0 +1,63 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region/admit"
+)
+
+// maxInBatch bounds the requests of a CheckBatch and the rows of a CheckColumns, over gRPC and HTTP.
+// With more the call is refused as bad input, and nothing is charged. Each request has its own
+// place in the node's queue.
+const maxInBatch = 1000
+
+// batchSize returns a *admit.FieldError if a call may not have so many requests. field has them.
+func batchSize(field string, requests int) error {
+	switch {
+	case requests == 0:
+		return &admit.FieldError{Field: field,
+			Problem: fmt.Sprintf("has no requests; send 1 to %d", maxInBatch)}
+	case requests > maxInBatch:
+		return &admit.FieldError{Field: field,
+			Problem: fmt.Sprintf("has %d requests; send at most %d", requests, maxInBatch)}
+	}
+	return nil
+}
+
+// CheckBatch implements quotad.v1.QuotaService. The requests are decided together, so that they
+// share round trips to the store, and each by itself, so some may be queue_full. One that is wrong
+// is answered alone. If the caller gives up, some requests may have been charged. A batch that a
+// busy node does not read is RESOURCE_EXHAUSTED as a whole.
+func (s *service) CheckBatch(ctx context.Context,
+	m *quotadv1.CheckBatchRequest) (*quotadv1.CheckBatchResponse, error) {
+	if err := batchSize("requests", len(m.Requests)); err != nil {
+		return nil, toStatus(err)
+	}
+	all := make([]admit.Request, len(m.Requests))
+	caller := callerOf(ctx)
+	for i, one := range m.Requests {
+		all[i] = charge(one)
+		all[i].Caller = caller
+	}
+	decided, err := s.node.CheckBatch(ctx, all)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	decisions := make([]*quotadv1.Decision, len(decided))
+	for i, d := range decided {
+		decisions[i] = decisionMessage(d)
+	}
+	return &quotadv1.CheckBatchResponse{Decisions: decisions}, nil
+}
+
+// problemOf says what is wrong with a request that was answered as InvalidRequest. It is empty for
+// all others.
+func problemOf(d admit.Decision) string {
+	if d.Problem == nil {
+		return ""
+	}
+	shown := safe("", d.Problem)
+	return shown.Error()
+}

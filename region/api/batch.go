@@ -3,15 +3,21 @@ package api
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/door"
 )
 
-// maxInBatch bounds the requests of a CheckBatch and the rows of a CheckColumns, over gRPC and HTTP.
-// With more the call is refused as bad input, and nothing is charged. Each request has its own
-// place in the node's queue.
-const maxInBatch = 1000
+const (
+	// maxInBatch bounds the requests of a CheckBatch and the rows of a CheckColumns, over gRPC and
+	// HTTP. With more the call is refused as bad input, and nothing is charged. Each request has
+	// its own place in the node's queue.
+	maxInBatch = 1000
+	// maxBatchBytes bounds the body of a batch over HTTP.
+	maxBatchBytes = 1 << 20
+)
 
 // batchSize returns a *admit.FieldError if a call may not have so many requests. field has them.
 func batchSize(field string, requests int) error {
@@ -21,7 +27,8 @@ func batchSize(field string, requests int) error {
 			Problem: fmt.Sprintf("has no requests; send 1 to %d", maxInBatch)}
 	case requests > maxInBatch:
 		return &admit.FieldError{Field: field,
-			Problem: fmt.Sprintf("has %d requests; send at most %d", requests, maxInBatch)}
+			Problem: fmt.Sprintf("has more than %d requests; send at most as many in a call",
+				maxInBatch)}
 	}
 	return nil
 }
@@ -50,6 +57,38 @@ func (s *service) CheckBatch(ctx context.Context,
 		decisions[i] = decisionMessage(d)
 	}
 	return &quotadv1.CheckBatchResponse{Decisions: decisions}, nil
+}
+
+// decisions is the answer to a batch over HTTP.
+type decisions struct {
+	Decisions []*Decision `json:"decisions"` // in the order of the requests
+}
+
+// checkBatch answers 200 for every batch that was decided, whatever the decisions are.
+func (s *Server) checkBatch(w http.ResponseWriter, r *http.Request) {
+	caller := hostOf(r.RemoteAddr)
+	leave := s.batches.take(caller)
+	if leave == nil {
+		s.work.Shed("http")
+		s.shed(w, r, shedRetry)
+		return
+	}
+	defer leave()
+	decided, ok := inHand(s, w, r, maxBatchBytes, decodeBatch,
+		func(_ *door.Held, all []admit.Request) ([]admit.Decision, error) {
+			for i := range all {
+				all[i].Caller = caller
+			}
+			return s.node.CheckBatch(r.Context(), all)
+		})
+	if !ok {
+		return
+	}
+	answer := decisions{make([]*Decision, len(decided))}
+	for i, d := range decided {
+		answer.Decisions[i] = newDecision(d)
+	}
+	write(w, "application/json", http.StatusOK, answer)
 }
 
 // problemOf says what is wrong with a request that was answered as InvalidRequest. It is empty for

@@ -41,14 +41,16 @@ type QuotaServiceClient interface {
 	Check(ctx context.Context, in *CheckRequest, opts ...grpc.CallOption) (*CheckResponse, error)
 	// CheckBatch decides 1 to 1,000 requests, each for itself, in one call. A request that is wrong is answered alone, with
 	// REASON_INVALID_REQUEST; only a call that is itself wrong is INVALID_ARGUMENT: no requests, too many of them, or text
-	// that is not UTF-8. Requests that meet the same buckets are decided in their order in the call. If a call ends without
-	// an answer (CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE), any of its requests may have been charged.
+	// that is not UTF-8. Requests that meet the same buckets are decided in their order in the call, but for those with a
+	// request_id, which have a place of their own, and where the node sends a large call to its store in several round trips
+	// beside other work. If a call ends without an answer (CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE), any of its requests may
+	// have been charged.
 	// A node that has too much to do refuses a call before it reads it: RESOURCE_EXHAUSTED with a google.rpc.RetryInfo;
 	// nothing was charged. Check, CheckColumns and Peek, too.
 	CheckBatch(ctx context.Context, in *CheckBatchRequest, opts ...grpc.CallOption) (*CheckBatchResponse, error)
 	// CheckColumns decides 1 to 1,000 requests as CheckBatch does, of one domain and with the same names of descriptors. Call
 	// it where many decisions at a time are needed and little but allowed, remaining and retry_after of each: its messages
-	// are a fifth as long, and are read and written in a fraction of the time. Call CheckBatch where requests differ in
+	// are a quarter as long, and are read and written in a quarter of the time. Call CheckBatch where requests differ in
 	// shape, or for request ids, receipts, and what else a Decision has.
 	CheckColumns(ctx context.Context, in *CheckColumnsRequest, opts ...grpc.CallOption) (*CheckColumnsResponse, error)
 	// Peek says what Check would, and charges nothing.
@@ -162,14 +164,16 @@ type QuotaServiceServer interface {
 	Check(context.Context, *CheckRequest) (*CheckResponse, error)
 	// CheckBatch decides 1 to 1,000 requests, each for itself, in one call. A request that is wrong is answered alone, with
 	// REASON_INVALID_REQUEST; only a call that is itself wrong is INVALID_ARGUMENT: no requests, too many of them, or text
-	// that is not UTF-8. Requests that meet the same buckets are decided in their order in the call. If a call ends without
-	// an answer (CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE), any of its requests may have been charged.
+	// that is not UTF-8. Requests that meet the same buckets are decided in their order in the call, but for those with a
+	// request_id, which have a place of their own, and where the node sends a large call to its store in several round trips
+	// beside other work. If a call ends without an answer (CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE), any of its requests may
+	// have been charged.
 	// A node that has too much to do refuses a call before it reads it: RESOURCE_EXHAUSTED with a google.rpc.RetryInfo;
 	// nothing was charged. Check, CheckColumns and Peek, too.
 	CheckBatch(context.Context, *CheckBatchRequest) (*CheckBatchResponse, error)
 	// CheckColumns decides 1 to 1,000 requests as CheckBatch does, of one domain and with the same names of descriptors. Call
 	// it where many decisions at a time are needed and little but allowed, remaining and retry_after of each: its messages
-	// are a fifth as long, and are read and written in a fraction of the time. Call CheckBatch where requests differ in
+	// are a quarter as long, and are read and written in a quarter of the time. Call CheckBatch where requests differ in
 	// shape, or for request ids, receipts, and what else a Decision has.
 	CheckColumns(context.Context, *CheckColumnsRequest) (*CheckColumnsResponse, error)
 	// Peek says what Check would, and charges nothing.

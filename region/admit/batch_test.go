@@ -149,6 +149,49 @@ func TestBatchWithoutAStore(t *testing.T) {
 	})
 }
 
+// A batch that the store needs far longer for than a request may wait is decided in parts. If the
+// caller gives up, nothing of later parts is charged.
+func TestLargeBatchesAreDecidedInParts(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		n, s := busyNode(t)
+		var all []Request
+		for i := range 600 {
+			all = append(all, request(distinct(i)))
+		}
+		if work := time.Duration(len(all)) * s.script; work < 3*n.deadline {
+			t.Fatalf("the store needs only %v", work)
+		}
+		got, err := n.CheckBatch(t.Context(), all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, d := range got {
+			if d.Reason != WithinLimit {
+				t.Fatalf("request %d: %+v, want %s", i, d, WithinLimit)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), n.deadline)
+		defer cancel()
+		for i := range all {
+			all[i] = request("second-" + distinct(i))
+		}
+		if _, err := n.CheckBatch(ctx, all); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the caller gave up: %v", err)
+		}
+		time.Sleep(time.Second)
+		for _, q := range []struct {
+			request   Request
+			remaining quantity.Units
+		}{{all[0], 1000000 - 2}, {all[len(all)-1], 1000000 - 1}} {
+			d, err := n.Peek(t.Context(), q.request)
+			if err != nil || d.Remaining != q.remaining {
+				t.Errorf("after that a request on %v would leave %d, want %d: %v",
+					q.request.Descriptors, d.Remaining, q.remaining, err)
+			}
+		}
+	})
+}
+
 // slowToOpen is a store's servers that take virtual time to be opened.
 type slowToOpen struct {
 	store.Servers

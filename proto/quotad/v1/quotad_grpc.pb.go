@@ -42,9 +42,9 @@ type QuotaServiceClient interface {
 	// CheckBatch decides 1 to 1,000 requests, each for itself, in one call. A request that is wrong is answered alone, with
 	// REASON_INVALID_REQUEST; only a call that is itself wrong is INVALID_ARGUMENT: no requests, too many of them, or text
 	// that is not UTF-8. Requests that meet the same buckets are decided in their order in the call, but for those with a
-	// request_id, which have a place of their own, and where the node sends a large call to its store in several round trips
-	// beside other work. If a call ends without an answer (CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE), any of its requests may
-	// have been charged.
+	// request_id, which have a place of their own, and where the node makes several round trips to its store beside other
+	// work. A node decides 128 requests of a call at a time. If a call ends without an answer (CANCELLED, DEADLINE_EXCEEDED,
+	// UNAVAILABLE), any of its requests may have been charged.
 	// A node that has too much to do refuses a call before it reads it: RESOURCE_EXHAUSTED with a google.rpc.RetryInfo;
 	// nothing was charged. Check, CheckColumns and Peek, too.
 	CheckBatch(ctx context.Context, in *CheckBatchRequest, opts ...grpc.CallOption) (*CheckBatchResponse, error)
@@ -165,9 +165,9 @@ type QuotaServiceServer interface {
 	// CheckBatch decides 1 to 1,000 requests, each for itself, in one call. A request that is wrong is answered alone, with
 	// REASON_INVALID_REQUEST; only a call that is itself wrong is INVALID_ARGUMENT: no requests, too many of them, or text
 	// that is not UTF-8. Requests that meet the same buckets are decided in their order in the call, but for those with a
-	// request_id, which have a place of their own, and where the node sends a large call to its store in several round trips
-	// beside other work. If a call ends without an answer (CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE), any of its requests may
-	// have been charged.
+	// request_id, which have a place of their own, and where the node makes several round trips to its store beside other
+	// work. A node decides 128 requests of a call at a time. If a call ends without an answer (CANCELLED, DEADLINE_EXCEEDED,
+	// UNAVAILABLE), any of its requests may have been charged.
 	// A node that has too much to do refuses a call before it reads it: RESOURCE_EXHAUSTED with a google.rpc.RetryInfo;
 	// nothing was charged. Check, CheckColumns and Peek, too.
 	CheckBatch(context.Context, *CheckBatchRequest) (*CheckBatchResponse, error)

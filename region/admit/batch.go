@@ -11,8 +11,8 @@ import (
 )
 
 // maxTogether bounds the requests of a batch that queue at a time. The next ones follow when these
-// are answered. A round trip carries no more decisions than about that many, so a larger batch would
-// only fill the queue, be refused for want of time, and make others wait.
+// are answered. A round trip carries about as many decisions, so more of them would only fill the
+// queue, be refused for want of time, and make others wait.
 const maxTogether = 128
 
 // CheckBatch decides several requests, each by itself as Check does, in parts of maxTogether. A

@@ -21,8 +21,9 @@ func batchHTTP(s *Server, body string) string {
 // is wrong in any way is answered alone.
 func TestBatchHTTP(t *testing.T) {
 	node := &fakeNode{decide: func(q admit.Request) (admit.Decision, error) {
+		receipt := map[bool]string{true: aReceipt}[q.Receipt]
 		return admit.Decision{Allowed: q.Cost == 1, Reason: admit.OverLimit, Node: "n1",
-			Region: "us-east", Sequence: uint64(q.Cost), Receipt: map[bool]string{true: aReceipt}[q.Receipt]}, nil
+			Region: "us-east", Sequence: uint64(q.Cost), Receipt: receipt}, nil
 	}}
 	s := newServer(t, node, quiet())
 	const about = `"node":"n1","region":"us-east","degraded":false,"sequence":`

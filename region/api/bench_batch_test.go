@@ -25,9 +25,9 @@ func (n *decidesAtOnce) CheckBatch(_ context.Context, all []admit.Request) ([]ad
 	return n.decided[:len(all)], nil
 }
 
-// BenchmarkBatch measures calls of maxInBatch decisions on as many accounts: handled by a node on a
-// real redis-server, and by one that decides at once. Both decode the request and encode the answer.
-// The time is the wall clock's, so that of the node is not only the processor's.
+// BenchmarkBatch measures calls of maxInBatch decisions on as many accounts: handled by a node on
+// a real redis-server, and by one that decides at once. Both decode the request and encode the
+// answer. The time is the wall clock's, and with a Redis includes the wait for it.
 func BenchmarkBatch(b *testing.B) {
 	batch, columns := &quotadv1.CheckBatchRequest{}, &quotadv1.CheckColumnsRequest{Domain: "api",
 		Names: []string{"account"}}

@@ -63,8 +63,8 @@ func countRows(m *quotadv1.CheckColumnsRequest) (rows int, err error) {
 		rows = costs
 	case values%names != 0:
 		return 0, &admit.FieldError{Field: "values",
-			Problem: fmt.Sprintf("has %d entries, which do not make whole rows of %d; send as many for each row as there are names",
-				values, names)}
+			Problem: fmt.Sprintf("has %d entries, which do not make whole rows of %d; "+
+				"send as many for each row as there are names", values, names)}
 	default:
 		rows = values / names
 	}

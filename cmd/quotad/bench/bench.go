@@ -3,8 +3,9 @@
 //
 // [Bench] has the options, starts the subjects (subjects.go) and measures them by turns
 // (rounds.go). [Floor] is the server of the floor and of lean, a process of its own (floor.go,
-// lean.go, webfloor.go). load.go makes the calls, of the kinds in ask.go and web.go, keys.go chooses their keys, processor.go reads what the system
-// says about processes, figures.go computes the figures, and tell.go writes them.
+// webfloor.go, lean.go). load.go makes the calls, of the kinds in ask.go and web.go, keys.go
+// chooses their keys, processor.go reads what the system says about processes, figures.go computes
+// the figures, and tell.go writes them.
 package bench
 
 import (

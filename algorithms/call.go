@@ -1,6 +1,10 @@
 package algorithms
 
-import "github.com/quotad/quotad/quantity"
+import (
+	"cmp"
+
+	"github.com/quotad/quotad/quantity"
+)
 
 // Fence is what a node expects of its region's store. A script that finds another generation or
 // epoch, or a store that has forgotten Seen, changes nothing and answers StatusUnknown. If the
@@ -108,7 +112,9 @@ type Inspect struct {
 // Refund takes back what one decision charged, once.
 type Refund struct {
 	Fence
-	Receipt string // key under which the store remembers this refund
+	// key under which the store remembers this refund; empty: it does not, so that the caller must
+	// send it only once
+	Receipt string
 	// Once of the decision; the store forgets it, so that a repeated request is decided anew
 	Once    string
 	At      quantity.StoreTime // store time of the decision
@@ -193,6 +199,7 @@ type Open struct {
 	// master_replid of the server; a copy of its data on another server has a different one
 	Replid string
 	Node   string // the asking node
+	Layout int64  // the layout in which the opener's scripts write; see the constant
 }
 
 // Note stores a text for a node in the token. It stays until the store loses its data.
@@ -215,7 +222,7 @@ type Adopt struct {
 // Keys returns the script's KEYS after the token's: Receipt, Once, and the buckets of the charges
 // in order.
 func (c Refund) Keys() []string {
-	keys := append(make([]string, 0, len(c.Charges)+2), c.Receipt, c.Once)
+	keys := append(make([]string, 0, len(c.Charges)+2), cmp.Or(c.Receipt, c.Once), c.Once)
 	for _, charge := range c.Charges {
 		keys = append(keys, charge.Key)
 	}
@@ -246,8 +253,11 @@ func (c Book) Keys() []string { return []string{c.Key} }
 // RememberedUntil returns the store time, in milliseconds, until which the store remembers the
 // refund. For a window's charge that is until its cell no longer weighs. For a bucket's charge it
 // is refundableFor, the longest that it can be refunded at any rate, because the rate may change.
-// The same goes for a charge without a limit, because the limit may come back.
+// The same goes for a charge without a limit, because the limit may come back. 0: not at all.
 func (c Refund) RememberedUntil() quantity.StoreTime {
+	if c.Receipt == "" {
+		return 0
+	}
 	var until quantity.StoreTime
 	for _, charge := range c.Charges {
 		if t := charge.Terms; t.Kind == "" || t.Kind.Bucket() {

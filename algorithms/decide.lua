@@ -12,8 +12,8 @@
 -- with another call. Its first item always is.
 -- Reply: per item LOST, now, when, and the place in the item of a bucket that must be restored first; or UNREADABLE and what
 -- Redis says; or IMPLAUSIBLE; else OK, now, 1 if it is repeated or 2 if it was too often, per request {admitted,
--- per bucket {remaining, retry, delay}}, per bucket its state; retry is 0 where the bucket had room. Both count from what the
--- clock shows, which after a step back is behind the mark.
+-- per bucket {remaining, retry, delay}}, per bucket its state; retry is 0 where the bucket had room. Retry, delay and reset
+-- count from what the clock shows, which after a step back is behind the mark.
 local COSTS = 64 -- requests of one item
 -- WORK is after how much work an item is left for another call, in about the steps that a script takes: OPENING a bucket
 -- without rows, and for each 64 bytes of its rows again; FITTING a cost; FINDING when a denied one fits.
@@ -141,7 +141,11 @@ local function item(key, places, costs)
   n = n + 3
   local admitted = false
   for _, cost in ipairs(costs) do admitted = request(places, cost) end
-  for _, place in ipairs(places) do n = add_state(reply, n, held[place], buckets[place]) end
+  for _, place in ipairs(places) do
+    local reset = n + RESET
+    n = add_state(reply, n, held[place], buckets[place])
+    if lag > 0 and reply[reset] > 0 then reply[reset] = reply[reset] + lag end
+  end
   if key and not too_often and commit and admitted then
     local text = {}
     for i = before + 1, n do text[#text + 1] = int(reply[i]) end

@@ -218,6 +218,9 @@ func (h *history) decided(t *rapid.T, c algorithms.Decide, got algorithms.Decide
 	if got.Status == algorithms.StatusOK && got.Answers[0].Admitted && c.Commit {
 		r := algorithms.Refund{Once: c.Once, Receipt: fmt.Sprintf("receipt-%d", len(h.receipts)),
 			At: got.Now, Cost: c.Costs[0]}
+		if rapid.IntRange(0, 4).Draw(t, "refund is not remembered") == 0 {
+			r.Receipt = ""
+		}
 		for i, b := range c.Buckets {
 			if got.Answers[0].Verdicts[i].Retry != 0 {
 				continue // a shadow limit that would have denied
@@ -309,7 +312,8 @@ func (h *history) time(scripts quantity.StoreTime) quantity.StoreTime {
 func (h *history) open(t *rapid.T, expected, generation uint64, lost bool) {
 	c := algorithms.Open{Expected: expected, Generation: generation, Region: "us-east",
 		Epoch: h.guard.Epoch, Lost: lost,
-		Secret: "s", Replid: fmt.Sprint("r", generation)}
+		Secret: "s", Replid: fmt.Sprint("r", generation),
+		Layout: rapid.Int64Range(0, 2).Draw(t, "layout")}
 	if lost {
 		c.Seen = h.now.Add(rapid.Int64Range(-3*window, 3*window).Draw(t, "seen"))
 	}

@@ -238,7 +238,7 @@ func (r *reader) decided(c *Decide, room *room) Decided {
 	}
 	d.Buckets = cut(&room.states, len(c.Buckets))
 	for i := range d.Buckets {
-		d.Buckets[i] = r.state()
+		d.Buckets[i] = r.state(c.Buckets[i].Terms)
 	}
 	return d
 }

@@ -1,6 +1,6 @@
 -- refund: takes back what one decision charged, once. What was refunded is remembered for as long as it could weigh.
 -- KEYS: token, the key to remember the receipt under, the key under which the request is remembered, buckets. ARGV:
--- guard, store time of the decision, cost, ms of store time until which to remember, then per bucket: terms (kind '' where there is no limit any
+-- guard, store time of the decision, cost, ms of store time until which to remember (0: not at all), then per bucket: terms (kind '' where there is no limit any
 -- more), cell. A request that was refunded is forgotten: sent again, it is decided anew.
 -- Reply: LOST, now, when, where a bucket must be restored first; else OK, now, repeated, per bucket {units given back, why not}.
 local now, lost_at = enter()
@@ -8,7 +8,7 @@ if not now then return {lost_at} end
 local at, cost, remember = num(), num(), num()
 if not (cost >= 1 and cost <= MAX and cost % 1 == 0) then return {IMPLAUSIBLE} end
 local reply = {OK, now, 1}
-local before = redis.call('GET', KEYS[2])
+local before = remember > 0 and redis.call('GET', KEYS[2])
 if before then
   for v in string.gmatch(before, '%S+') do reply[#reply + 1] = tonumber(v) end
   reply[2] = table.remove(reply, 4)
@@ -37,5 +37,7 @@ for i = 4, #KEYS do
   text[#text + 1], text[#text + 2] = int(units), int(refusal)
   reply[#reply + 1], reply[#reply + 2] = units, refusal
 end
-redis.call('SET', KEYS[2], table.concat(text, ' '), 'PXAT', int(math.max(remember, floor_div(now, 1000) + SLACK)))
+if remember > 0 then
+  redis.call('SET', KEYS[2], table.concat(text, ' '), 'PXAT', int(math.max(remember, floor_div(now, 1000) + SLACK)))
+end
 return reply

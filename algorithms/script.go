@@ -76,6 +76,14 @@ var restoreLua string
 //go:embed book.lua
 var bookLua string
 
+// Layout is the number of the layout in which the scripts write: the fields of buckets and of the
+// token, and what is remembered of requests and receipts. Each store's token names it. A store of
+// another layout is opened as after a loss, because nobody can read what it holds. Who changes what
+// is written, so that scripts of before would read it wrong or those of now what was there before,
+// raises the number, and has package store put other marks into the keys: no script may meet a key
+// of another layout. Such keys expire.
+const Layout = 1
+
 // Script is a Lua script as Redis is given it.
 type Script struct {
 	Name   string // for errors and metrics

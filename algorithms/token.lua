@@ -1,5 +1,5 @@
--- Prelude of every script. KEYS[1] is the token of the store: who opened it, for which documents, the high-water mark of its
--- time, and for each node the latest time that it was answered with (seen:NODE). ARGV begins with the guard: generation,
+-- Prelude of every script. KEYS[1] is the token of the store: who opened it, for which documents, in which layout the scripts
+-- write, the high-water mark of its time, and for each node the latest time that it was answered with (seen:NODE). ARGV begins with the guard: generation,
 -- epoch, the node's clock (us), the largest clock difference believed (us), the node, and the latest time that it had from
 -- this store (us). A script that finds another token changes nothing; nor does one that finds the node answered with less
 -- than it had: that store is an older copy of itself, whoever has asked it since.

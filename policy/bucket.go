@@ -44,17 +44,38 @@ type KeyValue struct {
 // usualIDBytes is room for most IDs, so that building one allocates once.
 const usualIDBytes = 256
 
+// idText is the text that all IDs of an entry have in common.
+type idText struct {
+	before []string // for each name of the key, what stands before its value
+	after  string   // what stands after the last value
+}
+
+func idTextOf(l *Limit) idText {
+	text := idText{before: make([]string, len(l.Key)),
+		after: string(appendConditions(nil, l.Match))}
+	before := appendBucketHead(nil, l.Domain, l.Name, l.Algorithm, l.Window)
+	for i, name := range l.Key {
+		text.before[i] = string(appendNetstring(before, name))
+		before = nil // the head stands before the first name alone
+	}
+	return text
+}
+
 // Bucket returns the bucket of a request. The caller guarantees that the limit
 // applies to the descriptors, as it does for a limit that [Matcher.Append]
-// returned for them.
+// returned for them. The limit must be one of a parsed document.
 func (l *Limit) Bucket(descriptors map[string]string) BucketID {
-	buf := make([]byte, 0, usualIDBytes)
-	buf = appendBucketHead(buf, l.Domain, l.Name, l.Algorithm, l.Window)
-	for _, name := range l.Key {
-		buf = appendNetstring(buf, name)
-		buf = appendNetstring(buf, shortened(descriptors[name]))
+	return BucketID(l.AppendBucket(make([]byte, 0, usualIDBytes), descriptors))
+}
+
+// AppendBucket appends the bytes of [Limit.Bucket] to buf, at most MaxBucketIDBytes of them. If buf
+// has room for them it allocates nothing, unless a value is longer than 512 bytes.
+func (l *Limit) AppendBucket(buf []byte, descriptors map[string]string) []byte {
+	for i, name := range l.Key {
+		buf = append(buf, l.id.before[i]...)
+		buf = appendValue(buf, descriptors[name])
 	}
-	return BucketID(appendConditions(buf, l.Match))
+	return append(buf, l.id.after...)
 }
 
 // ID returns the ID that [ParseBucketID] reads as r. It writes the values as they are in r, where a
@@ -74,7 +95,7 @@ func appendBucketHead(buf []byte, domain, name string, a Algorithm, window time.
 	buf = appendNetstring(buf, domain)
 	buf = appendNetstring(buf, name)
 	buf = appendNetstring(buf, string(a))
-	return appendNetstring(buf, string(strconv.AppendInt(digits[:0], int64(window), 10)))
+	return appendNetstring(buf, strconv.AppendInt(digits[:0], int64(window), 10))
 }
 
 // conditionsMark stands between the key and the conditions, in place of the name of a further part

@@ -13,6 +13,12 @@ import (
 	"github.com/quotad/quotad/algorithms"
 )
 
+// parsed returns the entry as Parse would return it.
+func parsed(l Limit) *Limit {
+	l.id = idTextOf(&l)
+	return &l
+}
+
 func TestBucketIDText(t *testing.T) {
 	key := []KeyValue{{"account", "42"}, {"address", "::1,"}}
 	const plain = "3:api,14:account-minute,12:fixed_window,11:60000000000,7:account,2:42,7:address,4:::1,,"
@@ -28,9 +34,9 @@ func TestBucketIDText(t *testing.T) {
 			plain + "0:,7:account,2:42,4:plan,0:,", 0x5450313e1d0f8059},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &Limit{Domain: "api", Name: "account-minute", Key: []string{"account", "address"},
-				Match:     c.match,
-				Algorithm: FixedWindow, Window: time.Minute}
+			l := parsed(Limit{Domain: "api", Name: "account-minute",
+				Key: []string{"account", "address"}, Match: c.match, Algorithm: FixedWindow,
+				Window: time.Minute})
 			id := l.Bucket(map[string]string{"account": "42", "address": "::1,", "plan": "unread",
 				"unused": "x"})
 			if string(id) != c.id {
@@ -156,16 +162,21 @@ func drawRef(t *rapid.T, label string) BucketRef {
 func TestBucketIDRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ref := drawRef(t, "")
-		l := &Limit{Domain: ref.Domain, Name: ref.Name, Match: ref.Match, Algorithm: ref.Algorithm,
-			Window: ref.Window}
+		entry := Limit{Domain: ref.Domain, Name: ref.Name, Match: ref.Match,
+			Algorithm: ref.Algorithm, Window: ref.Window}
 		descriptors := map[string]string{"unused": "x"}
 		for _, kv := range ref.Key {
-			l.Key = append(l.Key, kv.Name)
+			entry.Key = append(entry.Key, kv.Name)
 			descriptors[kv.Name] = kv.Value
 		}
+		l := parsed(entry)
 		id := l.Bucket(descriptors)
 		if id != ref.ID() {
 			t.Fatalf("Limit.Bucket %q, BucketRef.ID %q", id, ref.ID())
+		}
+		before := []byte("before")
+		if got := l.AppendBucket(before, descriptors); string(got) != "before"+string(id) {
+			t.Fatalf("AppendBucket made %q of %q", got, before)
 		}
 		got, err := ParseBucketID(id)
 		if err != nil || !reflect.DeepEqual(got, ref) {
@@ -239,8 +250,8 @@ func FuzzParseBucketID(f *testing.F) {
 }
 
 func BenchmarkBucket(b *testing.B) {
-	l := &Limit{Domain: "api", Name: "account-minute", Key: []string{"account"},
-		Algorithm: FixedWindow, Window: time.Minute}
+	l := parsed(Limit{Domain: "api", Name: "account-minute", Key: []string{"account"},
+		Algorithm: FixedWindow, Window: time.Minute})
 	descriptors := map[string]string{"account": "42"}
 	b.ReportAllocs()
 	for b.Loop() {

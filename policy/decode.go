@@ -32,6 +32,9 @@ func Parse(filename string, src []byte) (*Document, error) {
 	if err := root.Err(); err != nil {
 		return nil, err
 	}
+	for i := range doc.Limits {
+		doc.Limits[i].id = idTextOf(&doc.Limits[i])
+	}
 	doc.epoch = doc.computeEpoch()
 	doc.source = slices.Clone(src)
 	return doc, nil
@@ -42,7 +45,7 @@ var (
 	regionFields   = []string{"weight"}
 	limitFields    = []string{
 		"name", "domain", "key", "match", "algorithm", "limit", "window", "burst", "weights",
-		"borrowing_limit", "lending_limit", "on_exhausted", "on_store_failure", "local_reserve",
+		"borrowing_limit", "lending_limit", "on_exhausted", "on_store_failure", "local_reserve", "consistency",
 		"shadow",
 	}
 )
@@ -186,6 +189,25 @@ func readBehaviour(o strictyaml.Object, l *Limit) {
 	if f, ok := o.Field("shadow"); ok {
 		l.Shadow = f.Bool()
 	}
+	l.Consistency = Exact
+	if f, ok := o.Field("consistency"); ok {
+		l.Consistency = readConsistency(f, l)
+	}
+}
+
+// readConsistency reads whether nodes may hold units. Where use does not count by cells alone, units
+// that are spent later than they were charged would count for too short.
+func readConsistency(f strictyaml.Value, l *Limit) Consistency {
+	c := strictyaml.OneOf(f, Exact, Prefetch)
+	switch {
+	case c != Prefetch:
+	case l.Algorithm != FixedWindow && l.Algorithm != SlidingWindowCounter:
+		f.Fail(fmt.Sprintf("a %s counts the moment of each admission, so units charged beforehand would count for too short", l.Algorithm),
+			fmt.Sprintf("write consistency: %s, or use a %s or %s", Exact, FixedWindow, SlidingWindowCounter))
+	case l.Shadow:
+		f.Fail("a shadow limit is judged by the store alone", fmt.Sprintf("write consistency: %s", Exact))
+	}
+	return c
 }
 
 // readReserve reads the reserve of an entry, which only on_store_failure: local uses. A behaviour

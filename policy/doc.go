@@ -27,7 +27,8 @@
 //
 //   - Its [Epoch] names it: the version that the operator gave, and a digest of what the document
 //     means, whatever its layout, comments and order of regions.
-//   - A [Matcher] finds the limits of a request without allocating.
+//   - A [Matcher] finds the limits of a request without allocating, and at a cost that depends on
+//     the limits that apply, not on how many others there are.
 //   - A [BucketID] names one entry applied to one key. It is built from the domain, name,
 //     algorithm, window, key and conditions, and from nothing else. So a bucket keeps its counts
 //     when its limit or burst is raised, while another window, key or condition starts a new one.

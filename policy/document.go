@@ -107,6 +107,10 @@ type Limit struct {
 	LocalReserve PPM
 	// Shadow says that decisions are made and reported but not enforced.
 	Shadow bool
+	// Consistency is Prefetch only for a FixedWindow or SlidingWindowCounter that is no shadow.
+	Consistency Consistency
+
+	id idText // made by Parse of the fields above
 }
 
 // Condition requires that a request carries a descriptor with exactly this value.
@@ -137,6 +141,19 @@ const (
 	StoreFailureAllow OnStoreFailure = "allow"
 	// StoreFailureDeny denies everything.
 	StoreFailureDeny OnStoreFailure = "deny"
+)
+
+// Consistency says how exactly a region's nodes share a bucket.
+type Consistency string
+
+// How exactly a region's nodes share a bucket.
+const (
+	// Exact: the store decides each request.
+	Exact Consistency = "exact"
+	// Prefetch: a node may hold a small part of the bucket's units, which the store was charged with
+	// beforehand. The limit holds as with Exact. What a node holds is not there for the others, so
+	// requests can be denied although some units are left.
+	Prefetch Consistency = "prefetch"
 )
 
 // RegionIndex returns the place of a region in Regions, and so in every

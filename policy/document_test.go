@@ -53,6 +53,7 @@ func TestParseFillsEveryField(t *testing.T) {
 		LendingLimit:   900_000,
 		OnExhausted:    ExhaustedBorrow,
 		OnStoreFailure: StoreFailureDeny,
+		Consistency:    Exact,
 		Shadow:         true,
 	}, {
 		Index:          1,
@@ -69,6 +70,7 @@ func TestParseFillsEveryField(t *testing.T) {
 		LendingLimit:   DefaultLendingLimit,
 		OnExhausted:    ExhaustedDeny,
 		OnStoreFailure: StoreFailureLocal,
+		Consistency:    Exact,
 		LocalReserve:   250_000,
 		Shadow:         false,
 	}, {
@@ -86,6 +88,7 @@ func TestParseFillsEveryField(t *testing.T) {
 		LendingLimit:   DefaultLendingLimit,
 		OnExhausted:    ExhaustedDeny,
 		OnStoreFailure: StoreFailureLocal,
+		Consistency:    Exact,
 	}, {
 		Index:          3,
 		Pos:            strictyaml.Position{File: path, Line: 36, Column: 5},
@@ -101,13 +104,14 @@ func TestParseFillsEveryField(t *testing.T) {
 		LendingLimit:   DefaultLendingLimit,
 		OnExhausted:    ExhaustedDeny,
 		OnStoreFailure: StoreFailureLocal,
+		Consistency:    Exact,
 	}}
 	if len(doc.Limits) != len(limits) {
 		t.Fatalf("%d limits, want %d", len(doc.Limits), len(limits))
 	}
 	for i := range limits {
-		if !reflect.DeepEqual(doc.Limits[i], limits[i]) {
-			t.Errorf("limits[%d]\n got %+v\nwant %+v", i, doc.Limits[i], limits[i])
+		if !reflect.DeepEqual(&doc.Limits[i], parsed(limits[i])) {
+			t.Errorf("limits[%d]\n got %+v\nwant %+v", i, doc.Limits[i], *parsed(limits[i]))
 		}
 	}
 }

@@ -16,8 +16,8 @@ func TestEntity(t *testing.T) {
 			t.Fatalf("the entity of %q is %q, want %q", ref.ID(), got, ref.Key[0].Value)
 		}
 	})
-	l := Limit{Domain: "api", Name: "a", Key: []string{"account", "path"}, Algorithm: FixedWindow,
-		Window: time.Minute}
+	l := parsed(Limit{Domain: "api", Name: "a", Key: []string{"account", "path"},
+		Algorithm: FixedWindow, Window: time.Minute})
 	if got := l.Bucket(map[string]string{"account": "42", "path": "/"}).Entity(); got != "42" {
 		t.Errorf("entity %q, want 42", got)
 	}

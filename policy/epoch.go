@@ -80,5 +80,9 @@ func (e *encoding) limit(l *Limit) {
 	e.text(string(l.OnExhausted))
 	e.text(string(l.OnStoreFailure))
 	e.integer(int64(l.LocalReserve))
-	e.text(strconv.FormatBool(l.Shadow))
+	last := strconv.FormatBool(l.Shadow)
+	if l.Consistency != Exact { // documents from before it existed keep their epoch
+		last += " " + string(l.Consistency)
+	}
+	e.text(last)
 }

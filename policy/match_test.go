@@ -1,17 +1,12 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
-	"github.com/quotad/quotad/policy/strictyaml"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -191,129 +186,6 @@ limits:
 	}
 }
 
-// rule is an entry of a random document, as simple as possible.
-type rule struct {
-	name  string
-	match map[string]string
-}
-
-func (r rule) matches(request map[string]string) bool {
-	if _, ok := request["k"]; !ok {
-		return false
-	}
-	for name, value := range r.match {
-		if got, ok := request[name]; !ok || got != value {
-			return false
-		}
-	}
-	return true
-}
-
-// winners is the simple twin of Append. For each name it returns the rules with the most
-// conditions, in the order of the rules. It reports a tie if the request meets two rules of one
-// name with equally many conditions, even if a third wins over both, because removing that one must
-// not make the document invalid.
-func winners(rules []rule, request map[string]string) (indexes []int, tie bool) {
-	for i, r := range rules {
-		if !r.matches(request) {
-			continue
-		}
-		best := true
-		for j, other := range rules {
-			if i == j || other.name != r.name || !other.matches(request) {
-				continue
-			}
-			best = best && len(other.match) <= len(r.match)
-			tie = tie || len(other.match) == len(r.match)
-		}
-		if best {
-			indexes = append(indexes, i)
-		}
-	}
-	return indexes, tie
-}
-
-// allRequests are all requests over three descriptors, two values and absence.
-func allRequests() []map[string]string {
-	requests := []map[string]string{{}, {"k": "1"}, {"k": "2"}}
-	for _, name := range []string{"p", "q"} {
-		for _, r := range slices.Clone(requests) {
-			for _, value := range []string{"1", "2"} {
-				with := map[string]string{name: value}
-				for k, v := range r {
-					with[k] = v
-				}
-				requests = append(requests, with)
-			}
-		}
-	}
-	return requests
-}
-
-func document(rules []rule) string {
-	var b strings.Builder
-	b.WriteString("version: 1\nregions: {eu: {weight: 1}}\nlimits:\n")
-	for i, r := range rules {
-		var match []string
-		for name, value := range r.match {
-			match = append(match, fmt.Sprintf("%s: %q", name, value))
-		}
-		fmt.Fprintf(&b, "- {name: %s, domain: d, key: [k], match: {%s}, algorithm: fixed_window, limit: %d, window: 1m}\n",
-			r.name, strings.Join(match, ", "), i+1)
-	}
-	return b.String()
-}
-
-// TestMatcherAgainstTwin compares loading and matching with exhaustive search. A document is
-// refused if and only if some request is a tie. An accepted one gives every request the winners of
-// the twin, and the bucket of a winner leads back to the winner.
-func TestMatcherAgainstTwin(t *testing.T) {
-	requests := allRequests()
-	rapid.Check(t, func(t *rapid.T) {
-		value := rapid.SampledFrom([]string{"1", "2"})
-		rules := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) rule {
-			return rule{
-				name: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"),
-				match: rapid.MapOfN(rapid.SampledFrom([]string{"k", "p", "q"}), value, 0, 3).Draw(t,
-					"match"),
-			}
-		}), 1, 6).Draw(t, "rules")
-
-		var want [][]int
-		ambiguous := false
-		for _, r := range requests {
-			indexes, tie := winners(rules, r)
-			want, ambiguous = append(want, indexes), ambiguous || tie
-		}
-		doc, err := Parse("limits.yaml", []byte(document(rules)))
-		if ambiguous {
-			var errs strictyaml.Errors
-			if !errors.As(err, &errs) {
-				t.Fatalf("a document with a tie gave %v", err)
-			}
-			return
-		}
-		if err != nil {
-			t.Fatalf("a document without a tie was refused: %v", err)
-		}
-		m := doc.Compile()
-		for i, r := range requests {
-			var got []int
-			for _, l := range m.Append(nil, "d", r) {
-				got = append(got, l.Index)
-				ref, err := ParseBucketID(l.Bucket(r))
-				if e, ok := m.Entry(ref); err != nil || !ok || e != l {
-					t.Fatalf("request %v: the bucket of limits[%d] is %+v, %v, and leads to %v, %v",
-						r, l.Index, ref, err, e, ok)
-				}
-			}
-			if !reflect.DeepEqual(got, want[i]) {
-				t.Fatalf("request %v: entries %v, want %v", r, got, want[i])
-			}
-		}
-	})
-}
-
 // tenantDocument has one limit with an entry for each of n tenants, and others
 // beside it.
 func tenantDocument(n int) string {
@@ -325,32 +197,39 @@ func tenantDocument(n int) string {
 	return b.String()
 }
 
-func TestAppendDoesNotAllocate(t *testing.T) {
-	m := mustParse(t, tenantDocument(500)).Compile()
-	dst := make([]*Limit, 0, 8)
-	descriptors := map[string]string{"account": "t77", "address": "::1", "path": "/login",
-		"plan": "pro"}
-	allocs := testing.AllocsPerRun(100, func() { dst = m.Append(dst[:0], "api", descriptors) })
-	if want := []quantity.Units{5, 1000, 500, 78}; !slices.Equal(limitsOf(dst), want) {
-		t.Errorf("limits %v, want %v", limitsOf(dst), want)
+// TestMatchingDoesNotAllocate: entries are found and the IDs of their buckets made in memory that
+// is given, for the largest requests and by a long value, too.
+func TestMatchingDoesNotAllocate(t *testing.T) {
+	descriptors := map[string]string{"account": "t77", "address": strings.Repeat("a", 256),
+		"path": "/login", "plan": "pro"}
+	for i := len(descriptors); i < 16; i++ {
+		descriptors[fmt.Sprintf("unused%d", i)] = "x"
 	}
-	if allocs != 0 {
-		t.Errorf("%v allocations a request, want none", allocs)
-	}
-}
-
-func BenchmarkAppend(b *testing.B) {
-	for _, tenants := range []int{0, 5000} {
-		b.Run(fmt.Sprintf("tenants=%d", tenants), func(b *testing.B) {
-			m := mustParse(b, tenantDocument(tenants)).Compile()
-			dst := make([]*Limit, 0, 8)
-			descriptors := map[string]string{"account": "t77", "address": "::1", "path": "/login",
-				"plan": "pro"}
-			b.ReportAllocs()
-			for b.Loop() {
-				dst = m.Append(dst[:0], "api", descriptors)
+	for name, c := range map[string]struct {
+		document, domain string
+		descriptors      map[string]string
+		want             []quantity.Units
+	}{
+		"many values": {tenantDocument(500), "api", descriptors,
+			[]quantity.Units{5, 1000, 500, 78}},
+		"many descriptors": {crowdDocument(5, 100), "d", crowdRequest,
+			[]quantity.Units{1, 1, 1, 1, 1}},
+	} {
+		m := mustParse(t, c.document).Compile()
+		found := make([]*Limit, 0, 8)
+		id := make([]byte, 0, MaxBucketIDBytes)
+		allocs := testing.AllocsPerRun(100, func() {
+			found = m.Append(found[:0], c.domain, c.descriptors)
+			for _, l := range found {
+				id = l.AppendBucket(id[:0], c.descriptors)
 			}
 		})
+		if !slices.Equal(limitsOf(found), c.want) {
+			t.Errorf("%s: limits %v, want %v", name, limitsOf(found), c.want)
+		}
+		if allocs != 0 {
+			t.Errorf("%s: %v allocations a request, want none", name, allocs)
+		}
 	}
 }
 

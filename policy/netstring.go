@@ -8,7 +8,7 @@ import (
 
 // appendNetstring appends s as "length:bytes,". Whatever bytes the strings hold, a sequence of
 // netstrings can be read in one way only: "a_b", "c" and "a", "b_c" never look alike.
-func appendNetstring(dst []byte, s string) []byte {
+func appendNetstring[S string | []byte](dst []byte, s S) []byte {
 	dst = strconv.AppendInt(dst, int64(len(s)), 10)
 	dst = append(dst, ':')
 	dst = append(dst, s...)

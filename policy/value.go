@@ -22,18 +22,27 @@ const (
 	MaxBucketIDBytes = 2400
 )
 
-// shortened returns a value of a key as it stands in a BucketID: itself, or the digest of a long
-// one. Different values never become the same, unless somebody finds two with one SHA-256. Each
-// value is shortened by itself, whatever else is in the ID, so that an entity has one name in the
-// IDs of all its buckets.
-func shortened(value string) string {
+// hashedText stands before a value whose digest is taken. No other digest of quotad's begins this
+// way.
+const hashedText = "quotad: value of a key\x00"
+
+// usualValueBytes is room for a value to be hashed: one longer than this is copied to the heap.
+const usualValueBytes = 512
+
+// appendValue appends a value of a key as it stands in a BucketID: a netstring of itself, or of the
+// digest of a long one. Different values never become the same, unless somebody finds two with one
+// SHA-256. Each value is shortened by itself, whatever else is in the ID, so that an entity has one
+// name in the IDs of all its buckets.
+func appendValue(dst []byte, value string) []byte {
 	if len(value) <= MaxValueBytes {
-		return value
+		return appendNetstring(dst, value)
 	}
-	h := sha256.New()
-	h.Write([]byte("quotad: value of a key\x00")) // no other digest of quotad's begins this way
-	h.Write([]byte(value))
-	return digestMark + hex.EncodeToString(h.Sum(nil))
+	var room [len(hashedText) + usualValueBytes]byte
+	digest := sha256.Sum256(append(append(room[:0], hashedText...), value...))
+	var text [digestBytes]byte
+	copy(text[:], digestMark)
+	hex.Encode(text[len(digestMark):], digest[:])
+	return appendNetstring(dst, text[:])
 }
 
 // Shortened says whether Value is a digest, because the value was too long for the ID. The value

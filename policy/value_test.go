@@ -14,8 +14,8 @@ import (
 // TestLongValuesAreShortened: a value of up to 64 bytes stands in an ID as it is, a longer one as a
 // digest that is the same in every region and version, and is read back as one.
 func TestLongValuesAreShortened(t *testing.T) {
-	l := &Limit{Domain: "api", Name: "a", Key: []string{"account", "path"}, Algorithm: FixedWindow,
-		Window: time.Minute}
+	l := parsed(Limit{Domain: "api", Name: "a", Key: []string{"account", "path"},
+		Algorithm: FixedWindow, Window: time.Minute})
 	whole, long := strings.Repeat("v", MaxValueBytes), strings.Repeat("v", MaxValueBytes+1)
 	const digest = "#92eab854305e1dec64f0b0074e2b6a20718f9bff20a97fb301ba18025c18d205"
 	for value, want := range map[string]string{"": "", "42": "42", whole: whole, long: digest} {
@@ -34,8 +34,8 @@ func TestLongValuesAreShortened(t *testing.T) {
 // TestNoValueLooksLikeADigest: a client that sends the digest of somebody else's value as its own
 // value has its own bucket.
 func TestNoValueLooksLikeADigest(t *testing.T) {
-	l := &Limit{Domain: "api", Name: "a", Key: []string{"account"}, Algorithm: FixedWindow,
-		Window: time.Minute}
+	l := parsed(Limit{Domain: "api", Name: "a", Key: []string{"account"}, Algorithm: FixedWindow,
+		Window: time.Minute})
 	of := func(value string) BucketID { return l.Bucket(map[string]string{"account": value}) }
 	victim := strings.Repeat("a long account ", 10)
 	seen := map[BucketID]string{}
@@ -51,8 +51,8 @@ func TestNoValueLooksLikeADigest(t *testing.T) {
 // TestLongValuesStayApart: buckets with different values have different IDs, however long the
 // values are and wherever they end, and no ID is longer than allowed.
 func TestLongValuesStayApart(t *testing.T) {
-	l := &Limit{Domain: "api", Name: "a", Key: []string{"k", "l"}, Algorithm: FixedWindow,
-		Window: time.Minute}
+	l := parsed(Limit{Domain: "api", Name: "a", Key: []string{"k", "l"}, Algorithm: FixedWindow,
+		Window: time.Minute})
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Repeat(rapid.StringMatching(`[0-9:,#a]{1,3}`).Draw(t, "text"),
 			rapid.IntRange(1, 4000).Draw(t, "times"))
@@ -89,7 +89,7 @@ func TestTheLongestID(t *testing.T) {
 	}
 	longest := 0
 	for _, l.Algorithm = range algorithms.Kinds {
-		id := l.Bucket(descriptors)
+		id := parsed(*l).Bucket(descriptors)
 		longest = max(longest, len(id))
 		if ref, err := ParseBucketID(id); err != nil || !reflect.DeepEqual(ref.Match, l.Match) {
 			t.Errorf("%s: %+v, %v", l.Algorithm, ref, err)

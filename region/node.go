@@ -59,7 +59,10 @@ type Config struct {
 	// Failpoint is called at points of the protocol where a test may end the node. nil: no calls.
 	Failpoint func(rights.Point)
 	Now       func() time.Time // the node's wall clock; nil: time.Now
-	Log       *slog.Logger
+	// Elapsed returns the time since any one moment by a clock that is never set. nil: this
+	// process's.
+	Elapsed func() time.Duration
+	Log     *slog.Logger
 }
 
 // Node is one running node. Safe for concurrent use.
@@ -163,7 +166,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 	n.limiter = admit.New(admit.Config{Region: c.Region, Node: c.Node, Nodes: c.Nodes,
 		Repeats: c.Repeats, Stepped: stepped.Taken != nil,
 		Store: c.Store, Journal: c.Journal, Tenure: n.tenure, Rights: n.rights, Now: c.Now,
-		Log: c.Log, Closed: n.life.closed})
+		Elapsed: c.Elapsed, Log: c.Log, Closed: n.life.closed})
 	n.metrics = newMetrics(n)
 	return n, nil
 }

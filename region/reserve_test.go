@@ -8,6 +8,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/held"
 )
 
 // All regions use up their stores and then, cut off from them, their reserves: together exactly the
@@ -37,6 +38,7 @@ func TestReserveAndStoresTogether(t *testing.T) {
 						t.Errorf("%d admitted by the stores, which hold 320", admitted)
 					}
 					c.cutOff(t)
+					time.Sleep(held.AskAgain) // until then the nodes go by the last denial
 					for _, name := range nodes {
 						got, last := c.running[name].drain(t, request("a"), 500)
 						if admitted += got; got != part || last.Reason != admit.StoreFailureLocal ||
@@ -70,6 +72,7 @@ func TestReserveIsNotLent(t *testing.T) {
 		got, _ := c.running["eu/n1"].drain(t, request("a"), 500)
 		admitted += quantity.Units(got)
 		c.cutOff(t)
+		time.Sleep(held.AskAgain) // until then the nodes go by the last denial
 		for _, name := range nodes {
 			got, _ := c.running[name].drain(t, request("a"), 500)
 			if admitted += quantity.Units(got); got != 40 {

@@ -1,5 +1,7 @@
 package sim
 
+import "github.com/quotad/quotad/region/admit"
+
 // rows is the number of rows of the fault matrix. They are numbered from 1.
 const rows = 34
 
@@ -9,23 +11,33 @@ type Counts struct {
 	Requests int64
 	Admitted int64
 	Denied   int64
-	Messages int64 // between regions, without hints
-	Traded   int64 // messages with asks or grants
-	Hinted   int64 // hints, counted for each receiving node
-	Bytes    int64 // of messages between regions, without pings and hints
-	Pings    int64 // bytes of pings
-	Hints    int64 // bytes of hints, counted for each receiving node
-	Deeds    map[Deed]int64
+	// Spent is the number of requests admitted from prefetched units, and Remembered of those denied
+	// by a denial that the node remembered.
+	Spent, Remembered int64
+	Messages          int64 // between regions, without hints
+	Traded            int64 // messages with asks or grants
+	Hinted            int64 // hints, counted for each receiving node
+	Bytes             int64 // of messages between regions, without pings and hints
+	Pings             int64 // bytes of pings
+	Hints             int64 // bytes of hints, counted for each receiving node
+	Deeds             map[Deed]int64
 	// Rows counts how often each row of the fault matrix fired, that is, changed a message, a
 	// durable write, or a clock that was read.
 	Rows [rows + 1]int64
 }
 
-func (c *Counts) decided(allowed bool) {
-	if allowed {
+func (c *Counts) decided(d admit.Decision) {
+	switch {
+	case d.Allowed:
 		c.Admitted++
-	} else {
+	default:
 		c.Denied++
+	}
+	switch {
+	case d.FromMemory && d.Allowed:
+		c.Spent++
+	case d.FromMemory:
+		c.Remembered++
 	}
 }
 
@@ -50,6 +62,8 @@ func (c *Counts) Add(o *Counts) {
 	c.Requests += o.Requests
 	c.Admitted += o.Admitted
 	c.Denied += o.Denied
+	c.Spent += o.Spent
+	c.Remembered += o.Remembered
 	c.Messages += o.Messages
 	c.Bytes += o.Bytes
 	c.Pings += o.Pings

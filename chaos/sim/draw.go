@@ -24,6 +24,7 @@ type Config struct {
 	Lua       bool            // see Plan.Lua
 	Wider     bool            // use the wider draw, see wider.go
 	Spanning  bool            // add requests over several shards and calls of several requests
+	Prefetch  bool            // have nodes hold units of limits, with loads that make them do so
 	Only      []int           // IDs of the acts to keep; nil: all
 
 	lowered quantity.Units // see Plan.lowered
@@ -59,6 +60,9 @@ func Draw(seed uint64, c Config) *Plan {
 		drawWider(p, c)
 	} else {
 		draw(p, c)
+	}
+	if c.Prefetch {
+		prefetch(p)
 	}
 	if c.Spanning {
 		spread(p)

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/allocator/exchange"
@@ -78,7 +79,8 @@ func (n *node) start(first bool) error {
 	live, err := stepped.New(quotad.Config{Region: n.r.name, Node: fmt.Sprintf("n%d", n.index+1),
 		Nodes:  len(n.r.nodes),
 		Policy: n.file, Bootstrap: first, Store: n.way, Journal: n.journal, Now: n.time,
-		Log: n.w.quiet(), Memory: n.w.plan.Memory})
+		Elapsed: func() time.Duration { return time.Duration(n.mono()) * time.Microsecond },
+		Log:     n.w.quiet(), Memory: n.w.plan.Memory})
 	if err != nil {
 		return err
 	}
@@ -189,6 +191,7 @@ func (n *node) keep() {
 		n.w.tell(n.r, "%s: %v", n.name, err)
 	}
 	n.live.SettleLocal()
+	n.live.ReturnChunks()
 	if n.w.now/bookEvery%5 == int64(n.index) {
 		n.live.Checkpoint()
 	}

@@ -128,7 +128,7 @@ func (n *node) decided(rq *request, d admit.Decision) {
 		n.w.breaks("answers", "%s decides on a cost of %d: %+v", n.name, rq.q.Cost, d)
 		return
 	}
-	n.w.counts.decided(d.Allowed)
+	n.w.counts.decided(d)
 	n.w.digest.decided(n, n.w.now, rq, d)
 	if rq.done != nil {
 		rq.done(d)
@@ -140,7 +140,7 @@ func (n *node) decided(rq *request, d admit.Decision) {
 		return
 	}
 	for _, b := range rq.buckets {
-		if !rq.old && d.At != 0 && d.Limit == b.limit.policy.Name {
+		if !rq.old && d.At != 0 && !d.FromMemory && d.Limit == b.limit.policy.Name {
 			n.checkTime(b, d.At)
 		}
 		switch {

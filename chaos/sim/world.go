@@ -64,6 +64,7 @@ const (
 	forMates
 	forWider
 	forSpanning
+	forPrefetch
 )
 
 // newWorld returns the world of a plan before anything has happened.

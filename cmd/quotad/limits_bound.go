@@ -16,6 +16,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/held"
 )
 
 func limitsBoundCommand() *cobra.Command {
@@ -268,6 +269,10 @@ func (b bounds) print(w io.Writer, a assumptions) error {
 		}
 		if l.Reserve != "" {
 			fmt.Fprintf(w, "local_reserve %s: of F each region keeps RESERVE out of its store; in formulas F and B are what is left in it\n", l.Reserve)
+		}
+		if l.Consistency == policy.Prefetch {
+			fmt.Fprintf(w, "consistency prefetch: nodes hold at most a quarter of what is free, for at most %s, charged beforehand: nothing is added to what is below; what a node holds when it crashes is not admitted in that cell\n",
+				show.Span(held.Life))
 		}
 		if l.Shadow {
 			fmt.Fprintln(w, "shadow: it denies nothing, so nothing below holds until shadow is false")

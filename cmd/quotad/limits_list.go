@@ -64,10 +64,11 @@ type listedLimit struct {
 	Cell  string         `json:"cell"`
 	Home  bool           `json:"home"`
 	// Reserve is the part of each region's entitlement. In home mode there is none.
-	Reserve      json.Number      `json:"local_reserve,omitempty"`
-	Shadow       bool             `json:"shadow"`
-	Entitlements map[string]units `json:"entitlements"`     // by region
-	Bursts       map[string]units `json:"bursts,omitempty"` // by region
+	Reserve      json.Number        `json:"local_reserve,omitempty"`
+	Shadow       bool               `json:"shadow"`
+	Consistency  policy.Consistency `json:"consistency"`
+	Entitlements map[string]units   `json:"entitlements"`     // by region
+	Bursts       map[string]units   `json:"bursts,omitempty"` // by region
 }
 
 // units is the range of a number of units over all keys.
@@ -98,7 +99,7 @@ func listed(l *policy.Limit, regions []string) listedLimit {
 	listed := listedLimit{Name: l.Name, Domain: l.Domain, Key: l.Key, Algorithm: l.Algorithm,
 		Limit:  l.Limit,
 		Window: show.Span(l.Window), Burst: l.Burst, Cell: show.Span(l.Cell()), Home: l.Home(),
-		Shadow: l.Shadow}
+		Shadow: l.Shadow, Consistency: l.Consistency}
 	if l.Reserve() > 0 {
 		listed.Reserve = json.Number(l.Reserve().String())
 	}

@@ -2,8 +2,9 @@ package admit
 
 import (
 	"errors"
-	"hash/maphash"
 	"time"
+
+	"github.com/quotad/quotad/region/rules"
 )
 
 // queueFull is the error of a request that may not wait for the store, because it could not be
@@ -37,7 +38,7 @@ type Refused struct {
 // time (pace.margin) is kept for what is not the store's work. The error is a *queueFull. The
 // caller holds the lock.
 func (b *batcher) wait(w waiting, now time.Time) error {
-	w.hash = b.hashOf(&w)
+	w.hash = hashOf(w.applied)
 	ahead := b.sent + b.queue.ahead(&w)
 	// The answers of one pipeline come back together.
 	together := min(b.pace.pipelineWork(), b.queue.root.work)
@@ -82,11 +83,10 @@ func (b *batcher) busy(caller string) (retry time.Duration, busy bool) {
 	return takes, takes > (b.pace.deadline-b.pace.margin())/busyParts
 }
 
-// hashOf returns a hash of the keys of a request's buckets.
-func (b *batcher) hashOf(w *waiting) uint64 {
-	var h uint64
-	for i := range w.applied {
-		h = h*31 + maphash.String(b.seed, w.applied[i].Target.Key)
+// hashOf returns a hash of buckets.
+func hashOf(all []*rules.Applied) (h uint64) {
+	for _, a := range all {
+		h = h*31 + a.Hash
 	}
 	return h
 }

@@ -58,6 +58,10 @@ func (l *Limiter) AskTogether(ctx context.Context, all []*Flow) (left []bool) {
 		if left[i] = f.way.spans(); left[i] {
 			continue
 		}
+		if a, denied := f.remembered(); denied {
+			f.answered(a, nil)
+			continue
+		}
 		if a, err, done := l.withoutAsking(f.way); done {
 			f.answered(a, err)
 			continue

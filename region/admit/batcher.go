@@ -3,7 +3,6 @@ package admit
 import (
 	"context"
 	"errors"
-	"hash/maphash"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -27,9 +26,10 @@ const (
 // waiting is a request on its way to the store.
 type waiting struct {
 	rules   *rules.Rules
-	applied []rules.Applied
+	applied []*rules.Applied
 	cost    quantity.Units
 	commit  bool
+	chunk   bool            // it asks for a chunk
 	once    string          // key under which it is charged once; empty: none
 	caller  string          // who sent it; empty: unknown
 	until   time.Time       // from then on it is decided without the store
@@ -49,8 +49,11 @@ type answered struct {
 	times []quantity.StoreTime
 	// part holds the limits that the answer is about if those are not all of the request's. nil:
 	// all.
-	part []rules.Applied
-	err  error
+	part []*rules.Applied
+	// fromMemory says that the node answered, by what it remembers of the store's answers.
+	fromMemory bool
+	of         heardOf
+	err        error
 }
 
 // at returns the store's time at which a bucket was decided, in microseconds since 1970.
@@ -84,8 +87,8 @@ type batcher struct {
 	// algorithms.DefaultRepeats.
 	repeats int64
 	more    chan struct{} // tells a run to carry what is queued
-	seed    maphash.Seed
 	wakes   wakes
+	elapsed func() time.Duration
 	stepped bool // the caller that asks makes the round trip, with all that waits
 
 	mu      sync.Mutex
@@ -98,7 +101,8 @@ type batcher struct {
 
 func newBatcher(s *store.Store, r *rights.Engine, b breakers, queued int, deadline time.Duration) *batcher {
 	return &batcher{store: s, rights: r, breakers: b, more: make(chan struct{}, underWay),
-		seed: maphash.MakeSeed(), wakes: wakes{begins: make(chan struct{}, 1)}, queue: newFairQueue(queued), trips: underWay, pace: newPace(deadline)}
+		wakes: wakes{begins: make(chan struct{}, 1)}, queue: newFairQueue(queued),
+		elapsed: elapsed, trips: underWay, pace: newPace(deadline)}
 }
 
 // enqueue hands a request over. The error is a *queueFull if the request may not wait. If another
@@ -198,10 +202,10 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 	}
 	calls, work := b.calls(groups)
 	b.wakes.uses()
-	begun := b.begin(work)
+	begun, asked, generation := b.begin(work), b.elapsed(), b.store.Generation()
 	results := b.store.Decide(ctx, calls)
-	back := time.Now()
-	timed := false
+	back, heard := time.Now(), b.elapsed()
+	of, timed := heardOf{generation, asked, heard}, false
 	// This comes before any result is judged: an answer to one call proves that the server answers.
 	for i := range results {
 		if !store.Unreached(results[i].Err) {
@@ -216,9 +220,10 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 		}
 		if r.Err == nil && calls[i].Commit && !r.Value.Repeated {
 			b.rights.Observe(groups[i][0].applied, calls[i].Costs, r.Value)
+			learn(groups[i], r.Value, of)
 		}
 		for n, w := range groups[i] {
-			w.answer <- answered{decided: r.Value, index: n, err: r.Err}
+			w.answer <- answered{decided: r.Value, index: n, of: of, err: r.Err}
 		}
 	}
 	b.end(work, timed, begun, back)
@@ -235,8 +240,9 @@ func (b *batcher) calls(groups [][]waiting) (calls []algorithms.Decide, work int
 	for i, g := range groups {
 		first := &g[0]
 		for _, a := range first.applied {
-			a.Target.ExistsUntil = b.rights.Exists(a.Bucket)
-			buckets = append(buckets, a.Target)
+			target := a.Target
+			target.ExistsUntil = b.rights.Exists(a.Bucket)
+			buckets = append(buckets, target)
 		}
 		for n := range g {
 			costs = append(costs, g[n].cost)
@@ -346,8 +352,9 @@ func (w *waiting) shares(other *waiting) bool {
 	if !w.joins() || !other.joins() || w.hash != other.hash || w.rules != other.rules || len(w.applied) != len(other.applied) {
 		return false
 	}
-	for i := range w.applied {
-		if w.applied[i].Limit != other.applied[i].Limit || w.applied[i].Target.Key != other.applied[i].Target.Key {
+	for i, a := range w.applied {
+		its := other.applied[i]
+		if a != its && (a.Limit != its.Limit || a.Target.Key != its.Target.Key) {
 			return false
 		}
 	}

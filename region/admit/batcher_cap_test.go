@@ -14,14 +14,14 @@ import (
 // TestGroupsAreCapped: what one script call carries is bounded, and nobody is left out or
 // overtaken.
 func TestGroupsAreCapped(t *testing.T) {
-	limit := rules.Applied{Target: algorithms.LimitTarget{Target: algorithms.Target{Key: "k",
+	limit := &rules.Applied{Target: algorithms.LimitTarget{Target: algorithms.Target{Key: "k",
 		Terms: algorithms.Terms{Kind: algorithms.SlidingWindowLog}}}}
 	limit.Limit = unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
 		"name: log, algorithm: sliding_window_log, limit: 100, window: 1m")).tenure.Rules().Match(asked(request("a")))[0].Limit
 	var batch []waiting
 	r := &rules.Rules{}
 	for i := range 1000 {
-		batch = append(batch, waiting{rules: r, applied: []rules.Applied{limit},
+		batch = append(batch, waiting{rules: r, applied: []*rules.Applied{limit},
 			commit: true, cost: quantity.Units(i%97 + 1)})
 	}
 	n := 0

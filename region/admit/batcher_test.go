@@ -3,7 +3,6 @@ package admit
 import (
 	"context"
 	"errors"
-	"hash/maphash"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,11 +17,9 @@ import (
 func numbered(r *rules.Rules, q Request, number quantity.Units, commit bool) waiting {
 	w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: number,
 		commit: commit}
-	w.hash = (&batcher{seed: seedOfTests}).hashOf(&w)
+	w.hash = hashOf(w.applied)
 	return w
 }
-
-var seedOfTests = maphash.MakeSeed()
 
 // once makes a request one that is charged once.
 func once(w waiting) waiting {

@@ -30,6 +30,11 @@ func (l *Limiter) Peek(ctx context.Context, q Request) (Decision, error) {
 }
 
 func (l *Limiter) check(ctx context.Context, q Request, commit bool) (Decision, error) {
+	if commit && q.Validate() == nil {
+		if d, paid := l.spendAtOnce(&q); paid {
+			return l.sign(d), nil
+		}
+	}
 	f, err := l.Begin(q, commit)
 	if err != nil {
 		return Decision{}, err
@@ -41,7 +46,7 @@ func (l *Limiter) check(ctx context.Context, q Request, commit bool) (Decision, 
 }
 
 // bounded returns a *FieldError if more limits apply to a request than one script call may decide.
-func bounded(all []rules.Applied) error {
+func bounded(all []*rules.Applied) error {
 	var b algorithms.Batch
 	for _, a := range all {
 		b.Counts(a.Target.Terms.Kind)
@@ -58,7 +63,7 @@ func bounded(all []rules.Applied) error {
 // onceKey returns the key under which the store remembers that a request was charged. The key
 // covers the id, the cost and the buckets: a request with the same id that differs in cost or
 // buckets is another request.
-func onceKey(q Request, all []rules.Applied) string {
+func onceKey(q Request, all []*rules.Applied) string {
 	h := sha256.New()
 	part := func(s string) { fmt.Fprintf(h, "%d:%s,", len(s), s) }
 	part(q.ID)
@@ -71,7 +76,7 @@ func onceKey(q Request, all []rules.Applied) string {
 
 // overflow returns the decision on a request for which the store has no time. The request is
 // denied, unless only shadow limits apply to it.
-func (l *Limiter) overflow(all []rules.Applied, retry time.Duration) Decision {
+func (l *Limiter) overflow(all []*rules.Applied, retry time.Duration) Decision {
 	for _, a := range all {
 		if !a.Limit.Shadow {
 			return l.describe(Decision{Reason: QueueFull, RetryAfter: retry}, a)

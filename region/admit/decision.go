@@ -61,7 +61,9 @@ type Decision struct {
 	LimitUnits quantity.Units
 	Window     time.Duration
 	Remaining  quantity.Units
-	ResetAfter time.Duration // until the cell ends
+	// ResetAfter is the time after which the bucket is whole again if nothing else happens: nothing
+	// used counts any more. 0: it is whole. Without the store, until the limit's window ends.
+	ResetAfter time.Duration
 	// RetryAfter of a denied request is the time after which it is admitted if nothing else
 	// happens. Negative: the entitlement alone never admits it.
 	RetryAfter time.Duration
@@ -84,6 +86,10 @@ type Decision struct {
 	Repeated bool
 	// Problem says what is wrong with the request if Reason is InvalidRequest; else nil.
 	Problem *FieldError
+	// FromMemory says that the node decided without asking the store, by a denial that it remembers
+	// or units that the store was charged with beforehand. At is then what the store's clock should
+	// show, or a little less.
+	FromMemory bool
 }
 
 // FieldError says which field of a request is wrong, and how to correct it.

@@ -103,7 +103,7 @@ func newFallback(nodes int, c claim) *fallback {
 }
 
 // part returns how many units this node may admit of a bucket in a window.
-func (f *fallback) part(a rules.Applied) quantity.Units {
+func (f *fallback) part(a *rules.Applied) quantity.Units {
 	t := a.Target.Terms
 	if a.Reserve == nil {
 		return allocator.LocalPart(t.Entitlement, a.Bucket.Lending, f.nodes, t.Kind.Sliding())
@@ -114,7 +114,7 @@ func (f *fallback) part(a rules.Applied) quantity.Units {
 
 // take charges a cost to this node's part of a bucket if there is room. If it is not known how much
 // of a window was spent, all of it counts as spent.
-func (f *fallback) take(a rules.Applied, cost quantity.Units, commit bool,
+func (f *fallback) take(a *rules.Applied, cost quantity.Units, commit bool,
 	clock time.Time) metered {
 	length, part := a.Target.Terms.Window, f.part(a)
 	k, fresh, full := f.look(a, clock)
@@ -161,7 +161,7 @@ func (f *fallback) at(length int64) quantity.Cell { return algorithms.CellAt(f.m
 
 // look returns the present window. fresh says that nothing of the bucket was metered in it yet.
 // full says that there is no memory to do so.
-func (f *fallback) look(a rules.Applied, clock time.Time) (k windowKey, fresh, full bool) {
+func (f *fallback) look(a *rules.Applied, clock time.Time) (k windowKey, fresh, full bool) {
 	length := a.Target.Terms.Window
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -188,7 +188,7 @@ func (f *fallback) room(k windowKey, id string) bool {
 }
 
 // giveBack subtracts a cost from the window to which it was charged.
-func (f *fallback) giveBack(a rules.Applied, cost quantity.Units, number quantity.Cell) {
+func (f *fallback) giveBack(a *rules.Applied, cost quantity.Units, number quantity.Cell) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	k := windowKey{headOf(a.Bucket.ID), a.Target.Terms.Window, a.Bucket.ClockMargin, number}

@@ -85,7 +85,7 @@ func (f *fallback) begin(k windowKey, id string) bool {
 }
 
 // add charges a cost to a bucket that has a record. A negative cost is given back.
-func (f *fallback) add(k windowKey, a rules.Applied, cost quantity.Units) {
+func (f *fallback) add(k windowKey, a *rules.Applied, cost quantity.Units) {
 	w, i := f.find(k, a.Bucket.ID)
 	s := *w.record(i)
 	s.units += cost

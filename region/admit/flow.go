@@ -8,6 +8,7 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/rights"
+	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -40,9 +41,14 @@ type Flow struct {
 	said answered // the store's last answer
 	err  error
 
+	paid *Decision // admitted from chunks; nil: the store is to be asked
+
+	room [4]*rules.Applied // for way.applied
+
 	waitsFor reason
 	wait     *rights.Wait
-	lost     int // how often the request waited for a lost bucket
+	asked    bool // of the store, or of what this node remembers
+	lost     int  // how often the request waited for a lost bucket
 	opened   bool
 	borrowed bool
 }
@@ -62,8 +68,13 @@ func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
-	f := &Flow{limiter: l, request: q, commit: commit, way: l.prepare(q, commit)}
+	f := &Flow{limiter: l, request: q, commit: commit}
+	f.way = l.prepare(q, commit, f.room[:0])
 	if len(f.way.applied) == 0 {
+		return f, nil
+	}
+	if d, paid := l.spend(&f.way, q.Receipt); paid {
+		f.paid = &d
 		return f, nil
 	}
 	f.next = Asks
@@ -71,9 +82,9 @@ func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 }
 
 // prepare finds the limits of a request and sets its deadline.
-func (l *Limiter) prepare(q Request, commit bool) waiting {
+func (l *Limiter) prepare(q Request, commit bool, room []*rules.Applied) waiting {
 	r := l.tenure.Rules()
-	all := r.Match(q.Domain, q.Descriptors)
+	all := r.Append(room, q.Domain, q.Descriptors)
 	w := waiting{rules: r, applied: all, cost: q.Cost, commit: commit, caller: q.Caller,
 		until: time.Now().Add(l.deadline)}
 	if commit && q.ID != "" && len(all) > 0 {
@@ -97,8 +108,14 @@ func (f *Flow) Buckets() []*exchange.Bucket {
 // Extend sets the time until which the request waits for the store before it is decided without it.
 func (f *Flow) Extend(until time.Time) { f.way.until = until }
 
-// Ask asks the store to decide and waits for the answer.
-func (f *Flow) Ask(ctx context.Context) { f.answered(f.limiter.decide(ctx, f.way)) }
+// Ask asks the store to decide and waits for the answer, unless the node remembers a denial.
+func (f *Flow) Ask(ctx context.Context) {
+	if a, denied := f.remembered(); denied {
+		f.answered(a, nil)
+		return
+	}
+	f.answered(f.limiter.decide(ctx, f.way))
+}
 
 // answered takes the store's answer and finds out what the request needs next.
 func (f *Flow) answered(a answered, err error) {
@@ -236,17 +253,23 @@ func (f *Flow) Decision() (Decision, error) {
 	if len(all) == 0 {
 		return l.sign(Decision{Allowed: true, Reason: NoLimit}), nil
 	}
-	var full *queueFull
+	if f.paid != nil {
+		return l.sign(*f.paid), nil
+	}
 	switch {
-	case errors.As(f.err, &full):
-		return l.sign(l.overflow(all, full.retry)), nil
 	case f.err != nil:
+		if full, is := errors.AsType[*queueFull](f.err); is {
+			return l.sign(l.overflow(all, full.retry)), nil
+		}
 		return Decision{}, f.err
 	case f.said.err != nil:
 		l.metrics.storeFailures.Inc()
 		return l.sign(l.withoutStore(f.request, all, f.commit)), nil
 	}
 	d := l.judge(f.request.Cost, all, f.said)
+	if f.commit && !d.FromMemory {
+		l.topUpAll(&f.way)
+	}
 	l.metrics.sentAgain(f.said.decided)
 	if f.commit && d.Allowed && f.request.Receipt {
 		d.Receipt = l.receipt(f.request, all, f.said)

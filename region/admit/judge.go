@@ -18,7 +18,7 @@ func (l *Limiter) sign(d Decision) Decision {
 }
 
 // describe fills in the decision's fields about the limit that decided.
-func (l *Limiter) describe(d Decision, a rules.Applied) Decision {
+func (l *Limiter) describe(d Decision, a *rules.Applied) Decision {
 	d.Limit, d.Algorithm, d.LimitUnits, d.Window = a.Limit.Name, a.Limit.Algorithm, a.Limit.Limit,
 		a.Limit.Window
 	d.Entitlement = a.Entitlement()
@@ -28,7 +28,7 @@ func (l *Limiter) describe(d Decision, a rules.Applied) Decision {
 
 // judge turns the store's answer into a decision. The limit that decides is the one with the
 // greatest weight. A shadow limit decides only if no other limit applies.
-func (l *Limiter) judge(cost quantity.Units, all []rules.Applied, a answered) Decision {
+func (l *Limiter) judge(cost quantity.Units, all []*rules.Applied, a answered) Decision {
 	answer := a.decided.Answers[a.index]
 	decider, best := 0, int64(math.MinInt64)
 	var shadowed []string
@@ -48,13 +48,12 @@ func (l *Limiter) judge(cost quantity.Units, all []rules.Applied, a answered) De
 		}
 	}
 	state, verdict := a.decided.Buckets[decider], answer.Verdicts[decider]
-	length := all[decider].Target.Terms.Cell
 	d := l.describe(Decision{Allowed: answer.Admitted, Reason: WithinLimit,
 		Remaining:  verdict.Remaining,
-		ResetAfter: microseconds((state.Cell + 1).OpensAt(length).Sub(a.at(decider))),
+		ResetAfter: microseconds(state.Reset),
 		Cell:       state.Cell, At: a.at(decider),
 		Share: max(state.Share, 0), Shadowed: shadowed, Delay: microseconds(delay),
-		Repeated: a.decided.Repeated}, all[decider])
+		Repeated: a.decided.Repeated, FromMemory: a.fromMemory}, all[decider])
 	if !answer.Admitted {
 		d.Reason, d.RetryAfter = OverLimit, microseconds(verdict.Retry)
 		if state.Shut > a.at(decider) {

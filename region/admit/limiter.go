@@ -32,6 +32,9 @@ type Config struct {
 	Tenure  *tenure.Tenure
 	Rights  *rights.Engine
 	Now     func() time.Time // the node's wall clock
+	// Elapsed returns the time since any one moment by a clock that is never set. nil: this
+	// process's.
+	Elapsed func() time.Duration
 	Log     *slog.Logger
 	Closed  <-chan struct{} // closed when the node ends
 }
@@ -44,15 +47,20 @@ type Limiter struct {
 	tenure   *tenure.Tenure
 	rights   *rights.Engine
 	deadline time.Duration // of a decision, without the wait for rights
+	elapsed  func() time.Duration
 	batcher  *batcher
 	breakers breakers
 	fallback *fallback
+	chunks   *chunks
 	metrics  *metrics
 	sequence atomic.Uint64
 	receipts atomic.Uint64
 	// life is random and tells this start of the node from all others.
 	life string
 }
+
+// elapsed is the time of this process's clock.
+func elapsed() time.Duration { return time.Since(since) }
 
 // ErrClosed is the error of requests to a node that has been closed.
 var ErrClosed = tenure.ErrClosed
@@ -61,7 +69,10 @@ var ErrClosed = tenure.ErrClosed
 func New(c Config) *Limiter {
 	l := &Limiter{config: c, log: c.Log, store: c.Store, tenure: c.Tenure, rights: c.Rights,
 		deadline: c.Store.Deadline(),
-		breakers: newBreakers(c.Store.Shards()), metrics: newMetrics(), life: rand.Text()}
+		breakers: newBreakers(c.Store.Shards()), metrics: newMetrics(), chunks: newChunks(), life: rand.Text()}
+	if l.elapsed = c.Elapsed; l.elapsed == nil {
+		l.elapsed = elapsed
+	}
 	// writes is how long writing a claim may take.
 	writes := l.deadline
 	if c.Stepped {
@@ -69,6 +80,7 @@ func New(c Config) *Limiter {
 	}
 	l.fallback = newFallback(max(c.Nodes, 1), newClaims(c.Journal, c.Now, writes, c.Log).claim)
 	l.batcher = newBatcher(c.Store, c.Rights, l.breakers, queueLength, l.deadline)
+	l.batcher.elapsed = l.elapsed
 	l.batcher.repeats = c.Repeats
 	if c.Stepped {
 		l.batcher.trips, l.batcher.stepped = 0, true
@@ -82,6 +94,10 @@ func (l *Limiter) Run(ctx context.Context) {
 	for range underWay {
 		all.Go(func() { l.batcher.run(ctx) })
 	}
+	for range fetchers {
+		all.Go(func() { l.fetchChunks(ctx) })
+	}
+	all.Go(func() { l.sweep(ctx) })
 	all.Go(func() { l.probe(ctx) })
 	all.Go(func() { l.batcher.wakes.watch(ctx, l.deadline) })
 	all.Go(func() { l.watchFallback(ctx) })

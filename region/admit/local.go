@@ -8,7 +8,7 @@ import (
 
 // withoutStore decides a request by the on_store_failure of its limits. If one limit says deny, the
 // request is denied. Otherwise every limit that says local must have room in this node's part.
-func (l *Limiter) withoutStore(q Request, all []rules.Applied, commit bool) Decision {
+func (l *Limiter) withoutStore(q Request, all []*rules.Applied, commit bool) Decision {
 	d := l.describe(Decision{Allowed: true, Reason: StoreFailureAllowed}, all[0])
 	for _, a := range all {
 		if !a.Limit.Shadow && a.Limit.OnStoreFailure == policy.StoreFailureDeny {
@@ -16,7 +16,7 @@ func (l *Limiter) withoutStore(q Request, all []rules.Applied, commit bool) Deci
 		}
 	}
 	type charge struct {
-		rules.Applied
+		*rules.Applied
 		window quantity.Cell
 	}
 	var charged []charge
@@ -52,7 +52,7 @@ func (l *Limiter) withoutStore(q Request, all []rules.Applied, commit bool) Deci
 
 // inLocalPart returns the limits of a request that say on_store_failure: local, without shadow
 // limits.
-func inLocalPart(all []rules.Applied) (local []rules.Applied) {
+func inLocalPart(all []*rules.Applied) (local []*rules.Applied) {
 	for _, a := range all {
 		if !a.Limit.Shadow && a.Limit.OnStoreFailure == policy.StoreFailureLocal {
 			local = append(local, a)
@@ -62,7 +62,7 @@ func inLocalPart(all []rules.Applied) (local []rules.Applied) {
 }
 
 // deniedLocally returns the denial of a limit whose part has no room.
-func (l *Limiter) deniedLocally(a rules.Applied, m metered) Decision {
+func (l *Limiter) deniedLocally(a *rules.Applied, m metered) Decision {
 	denied := Decision{Reason: StoreFailureLocal, Remaining: m.left, ResetAfter: m.reset,
 		RetryAfter: m.reset}
 	if m.never {

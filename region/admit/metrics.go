@@ -22,6 +22,10 @@ type metrics struct {
 	refunded      *prometheus.CounterVec
 	resets        *prometheus.CounterVec
 	repeats       *prometheus.CounterVec
+	// denials that were told from memory
+	rememberedDenials prometheus.Counter
+	// units of chunks: asked for, spent, given back, and charged though nobody can spend them
+	prefetchedUnits, spentUnits, returnedUnits, strandedUnits prometheus.Counter
 }
 
 // decisionBuckets are the bounds of the histogram of decision times, in seconds. A decision within
@@ -57,6 +61,21 @@ func newMetrics() *metrics {
 		repeats: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "quotad_repeats_total",
 			Help: "Admitted requests sent again by their request_id: answered as the first time and not charged (answered), or sent again too often and decided anew (decided_anew)."}, []string{"outcome"}),
+		rememberedDenials: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quotad_remembered_denials_total",
+			Help: "Requests denied by a denial that the node remembered, without asking the store."}),
+		prefetchedUnits: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quotad_prefetched_units_total",
+			Help: "Units that the store was charged with for requests to come (consistency: prefetch)."}),
+		spentUnits: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quotad_prefetched_spent_units_total",
+			Help: "Prefetched units that requests were admitted from, without asking the store."}),
+		returnedUnits: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quotad_prefetched_returned_units_total",
+			Help: "Prefetched units that were given back to the store."}),
+		strandedUnits: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quotad_prefetched_stranded_units_total",
+			Help: "Prefetched units that were neither spent nor given back: they count as used until their cell no longer counts."}),
 	}
 	for _, outcome := range []string{repeatAnswered, repeatDecidedAnew} {
 		m.repeats.WithLabelValues(outcome)
@@ -68,7 +87,8 @@ func newMetrics() *metrics {
 // all returns the metrics for a registry.
 func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.decisions, m.time, m.storeFailures, m.local, m.booked,
-		m.refunded, m.resets, m.repeats}
+		m.refunded, m.resets, m.repeats, m.rememberedDenials,
+		m.prefetchedUnits, m.spentUnits, m.returnedUnits, m.strandedUnits}
 }
 
 const (

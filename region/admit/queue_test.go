@@ -20,7 +20,7 @@ func queuedAs(caller string, limit *policy.Limit, key string, buckets int,
 	w := waiting{caller: caller, cost: number, commit: true, rules: sharedRules}
 	for i := range buckets {
 		w.applied = append(w.applied,
-			rules.Applied{Limit: limit,
+			&rules.Applied{Limit: limit,
 				Target: algorithms.LimitTarget{Target: algorithms.Target{Key: key +
 					strconv.Itoa(i)}}})
 	}

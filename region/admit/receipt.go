@@ -28,7 +28,7 @@ var ErrReceipt = errors.New("this region cannot refund the receipt")
 // receipt returns what a caller needs to have a decision refunded. It lists what was charged and is
 // sealed with a secret that the region's store keeps, so any node of the region can refund it, also
 // after a restart. It is empty if nothing was charged.
-func (l *Limiter) receipt(q Request, all []rules.Applied, a answered) string {
+func (l *Limiter) receipt(q Request, all []*rules.Applied, a answered) string {
 	r := &receiptv1.Receipt{Region: l.config.Region, Generation: l.store.Generation(),
 		AtUs: int64(a.decided.Now), Cost: int64(q.Cost),
 		Id: fmt.Sprintf("%s:%d", l.life, l.receipts.Add(1))}
@@ -129,6 +129,7 @@ func (l *Limiter) Refund(ctx context.Context, receipt string) (Refunded, error) 
 			c.Charges[k].ExistsUntil = l.rights.ExistsUntil(places[i][k].bucket)
 		}
 		done, err := l.store.Refund(ctx, c)
+		l.forgetDenials(current, places[i], done.Now)
 		if err != nil { // if the receipt is sent again, the refund goes on from here
 			for _, at := range places[i] {
 				if b := current.Find(at.bucket); b != nil {
@@ -143,6 +144,15 @@ func (l *Limiter) Refund(ctx context.Context, receipt string) (Refunded, error) 
 		}
 	}
 	return out, nil
+}
+
+// forgetDenials forgets what was denied of buckets before units of them came back.
+func (l *Limiter) forgetDenials(current *rules.Rules, all []place, at quantity.StoreTime) {
+	for _, p := range all {
+		if a := current.Found(p.bucket); a != nil {
+			a.Held.Forget(max(at, l.store.Latest()))
+		}
+	}
 }
 
 // place says where a charge is in its receipt.
@@ -217,6 +227,9 @@ func (l *Limiter) Reset(ctx context.Context, limit, domain string,
 	if err != nil {
 		l.rights.Lose(ctx, b, err)
 		return 0, err
+	}
+	if a := r.Found(b.ID); a != nil {
+		a.Held.Forget(done.Now)
 	}
 	l.metrics.resets.WithLabelValues(limited.Name).Inc()
 	l.log.Warn("a bucket was reset: its limit does not hold in this window", "limit", limited.Name,

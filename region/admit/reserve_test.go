@@ -145,7 +145,7 @@ func TestReserveIsNotBooked(t *testing.T) {
 		"name: minute, limit: 100, window: 1m, local_reserve: 0.5")).tenure.Rules().Match(asked(request("a")))[0]
 	without := unstarted(t, 1, documents.Parse(t, 2, hereAndThere,
 		"name: minute, limit: 100, window: 1m, lending_limit: 0.5")).tenure.Rules().Match(asked(request("a")))[0]
-	for name, order := range map[string][2]rules.Applied{"a reserve, then none": {with, without},
+	for name, order := range map[string][2]*rules.Applied{"a reserve, then none": {with, without},
 		"none, then a reserve": {without, with}} {
 		f, now := newFallback(1, nil), time.Unix(6000, 0)
 		for _, a := range order {

@@ -62,7 +62,7 @@ func order(p part) int {
 // only returns a part of a request as a request of its own.
 func (w waiting) only(p part) waiting {
 	own := w
-	own.applied = make([]rules.Applied, len(p.of))
+	own.applied = make([]*rules.Applied, len(p.of))
 	for n, i := range p.of {
 		own.applied[n] = w.applied[i]
 	}
@@ -89,6 +89,11 @@ func (l *Limiter) decideParts(ctx context.Context, w waiting, parts []part) (ans
 	undo := func() {
 		for _, c := range charged {
 			l.takeBack(ctx, c)
+		}
+		if len(charged) > 0 {
+			for _, a := range w.applied { // what was denied meanwhile may fit now
+				a.Held.Forget(l.store.Latest())
+			}
 		}
 		charged = nil
 	}

@@ -41,10 +41,12 @@
 //	GET  /metrics             Prometheus
 //
 // A decision of a limit also comes as headers: X-RateLimit-Limit, X-RateLimit-Remaining and
-// X-RateLimit-Reset (whole seconds, rounded up), the last two only if the store or the node
-// counted. A 429 has Retry-After (whole seconds, rounded up, at least 1) if the time is known. An
-// answer that is not a decision is application/problem+json (RFC 9457), with a "field" if the input
-// is at fault. The 503 of a failed store is both: a problem with the members of the decision.
+// X-RateLimit-Reset, the last two only if the store or the node counted. X-RateLimit-Reset says
+// after how many seconds, rounded up, the limit is whole again in this region if nothing else
+// happens: nothing used counts any more. A 429 has Retry-After (whole seconds, rounded up, at
+// least 1) if the time is known. An answer that is not a decision is application/problem+json (RFC
+// 9457), with a "field" if the input is at fault. The 503 of a failed store is both: a problem with
+// the members of the decision.
 //
 // A POST without Content-Type: application/json is answered 415. A POST that a browser sends for a
 // page of another site is answered 403. A body that cannot be read, and text that is not UTF-8, is

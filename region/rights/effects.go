@@ -81,6 +81,10 @@ func (e *Engine) Credit(ctx context.Context, credits []exchange.Credit) {
 		func(from int, results []store.Result[algorithms.Credited]) {
 			for i, res := range results {
 				c := credits[from+i]
+				// What was denied for want of rights may fit now.
+				if a := current.Found(c.Bucket.ID); a != nil {
+					a.Held.Forget(max(res.Value.Now, e.config.Store.Latest()))
+				}
 				e.noticed(ctx, c.Bucket, res.Err, res.Value.State, res.Value.Now)
 				result := told(res, algorithms.Credited{Head: unanswered})
 				e.deliver(exchange.Credited{Credit: c, Result: result})

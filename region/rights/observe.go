@@ -12,15 +12,20 @@ import (
 // Observe adds decisions on requests to the next report. All requests were for the same buckets.
 // costs are the requests' costs in units, in the order of d.Answers. Observe runs on the request
 // path, so it does nothing else.
-func (e *Engine) Observe(applied []rules.Applied, costs []quantity.Units, d algorithms.Decided) {
+func (e *Engine) Observe(applied []*rules.Applied, costs []quantity.Units, d algorithms.Decided) {
+	if len(applied[0].Bucket.Entitlements) > 1 { // a lone region has nobody to trade with
+		e.observe(applied, costs, d)
+	}
+	for i, a := range applied {
+		e.seen.note(a.Bucket, d.Buckets[i], d.Now)
+	}
+}
+
+func (e *Engine) observe(applied []*rules.Applied, costs []quantity.Units, d algorithms.Decided) {
 	e.mu.Lock()
 	for i, a := range applied {
-		o := e.observed[a.Bucket.ID]
-		if o == nil {
-			o = &exchange.Observed{}
-			e.observed[a.Bucket.ID] = o
-		}
-		o.Bucket, o.State, o.Now = a.Bucket, d.Buckets[i], d.Now
+		o := e.observing(a.Bucket)
+		o.State, o.Now = d.Buckets[i], d.Now
 		for n, cost := range costs {
 			switch answer := d.Answers[n]; {
 			// No region could ever admit it, so it is no demand.
@@ -33,9 +38,39 @@ func (e *Engine) Observe(applied []rules.Applied, costs []quantity.Units, d algo
 		}
 	}
 	e.mu.Unlock()
-	for i, a := range applied {
-		e.seen.note(a.Bucket, d.Buckets[i], d.Now)
+	e.drains()
+}
+
+// ObserveDenied adds a request of a cost to the next report that was denied by what the node
+// remembers of the bucket: the state at a store time.
+func (e *Engine) ObserveDenied(b *exchange.Bucket, state algorithms.State, now quantity.StoreTime,
+	cost quantity.Units) {
+	if len(b.Entitlements) < 2 {
+		return
 	}
+	e.mu.Lock()
+	o := e.observing(b)
+	if o.Now == 0 { // else the store has answered since
+		o.State, o.Now = state, now
+	}
+	o.Denied = min(o.Denied+cost, algorithms.MaxUnits)
+	e.mu.Unlock()
+	e.drains()
+}
+
+// observing returns what is to be reported of a bucket. The caller holds the lock.
+func (e *Engine) observing(b *exchange.Bucket) *exchange.Observed {
+	o := e.observed[b.ID]
+	if o == nil {
+		o = &exchange.Observed{}
+		e.observed[b.ID] = o
+	}
+	o.Bucket = b
+	return o
+}
+
+// drains has the report made.
+func (e *Engine) drains() {
 	select {
 	case e.drain <- struct{}{}:
 	default:

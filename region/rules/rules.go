@@ -23,16 +23,20 @@ type Rules struct {
 	Region   string
 	Peers    []string     // the other regions of the document
 	Shards   store.Shards // of the region's store
+	// Prefetches says that some limit says consistency: prefetch.
+	Prefetches bool
 
 	matcher *policy.Matcher
-	splits  map[*policy.Limit][]split // by rotation, which decides who gets remainders and homes
+	splits  [][]split // by index of the limit, and by rotation
+	found   found
 }
 
 // split is what each region's store holds of a limit: what the region is entitled to, less its
-// reserve.
+// reserve. A rotation decides who gets remainders and homes.
 type split struct {
-	units, burst map[string]quantity.Units // by region
-	reserve      *Reserve                  // of this region; nil: the limit keeps none
+	bucket  exchange.Bucket  // without an ID
+	terms   algorithms.Terms // of this region's store
+	reserve *Reserve         // of this region; nil: the limit keeps none
 }
 
 // Reserve is what a region keeps of a limit out of its store (local_reserve), for nodes that cannot
@@ -51,8 +55,7 @@ var ErrNoRegion = errors.New("has no region")
 // ErrNoRegion if the document does not have the region.
 func New(d *policy.Document, region string, shards store.Shards) (*Rules, error) {
 	r := &Rules{Document: d, Epoch: d.Epoch().String(), Region: region, Shards: shards,
-		matcher: d.Compile(),
-		splits:  make(map[*policy.Limit][]split, len(d.Limits))}
+		matcher: d.Compile(), splits: make([][]split, len(d.Limits))}
 	for _, known := range d.Regions {
 		if known.Name != region {
 			r.Peers = append(r.Peers, known.Name)
@@ -65,25 +68,26 @@ func New(d *policy.Document, region string, shards store.Shards) (*Rules, error)
 	}
 	for i := range d.Limits {
 		l := &d.Limits[i]
+		r.Prefetches = r.Prefetches || l.Consistency == policy.Prefetch
 		for rotation := range d.Regions {
-			r.splits[l] = append(r.splits[l], r.splitOf(l, uint64(rotation)))
+			r.splits[i] = append(r.splits[i], r.splitOf(l, uint64(rotation)))
 		}
 	}
 	return r, nil
 }
 
 // splitOf returns the split of a limit for keys of one rotation.
-func (r *Rules) splitOf(l *policy.Limit, rotation uint64) split {
+func (r *Rules) splitOf(l *policy.Limit, rotation uint64) (parts split) {
 	regions := r.Document.Regions
 	whole := allocator.SplitOf(l.Limit, l.Burst, l.Weights, rotation, l.Home())
 	stored := whole.Stored(quantity.PPM(l.Reserve()))
-	parts := split{units: make(map[string]quantity.Units, len(regions)),
-		burst: make(map[string]quantity.Units, len(regions))}
+	units, burst := make(map[string]quantity.Units, len(regions)),
+		make(map[string]quantity.Units, len(regions))
 	if l.Reserve() > 0 {
 		parts.reserve = &Reserve{}
 	}
 	for i, known := range regions {
-		parts.units[known.Name], parts.burst[known.Name] = stored.Units[i], stored.Burst[i]
+		units[known.Name], burst[known.Name] = stored.Units[i], stored.Burst[i]
 		if parts.reserve == nil {
 			continue
 		}
@@ -97,32 +101,37 @@ func (r *Rules) splitOf(l *policy.Limit, rotation uint64) split {
 			parts.reserve.stored += stored.Units[i]
 		}
 	}
+	parts.bucket = r.bucketOf(l, units, burst)
+	parts.terms = parts.bucket.Terms(r.Region)
 	return parts
 }
 
 // split returns the split of a limit for a key.
 func (r *Rules) split(l *policy.Limit, id policy.BucketID) *split {
-	return &r.splits[l][id.Hash()%uint64(len(r.splits[l]))]
+	all := r.splits[l.Index]
+	return &all[id.Hash()%uint64(len(all))]
 }
 
-// bucket returns what the exchange must know of a limit applied to a key. In home mode the home
+// bucket returns what the exchange must know of a limit applied to a key.
+func (r *Rules) bucket(l *policy.Limit, id policy.BucketID) *exchange.Bucket {
+	b := r.split(l, id).bucket
+	b.ID = string(id)
+	return &b
+}
+
+// bucketOf returns what the buckets of a limit and rotation have in common. In home mode the home
 // region may lend all it has. The other regions' entitlements are 0, so no borrowing limit applies:
 // it would be a part of nothing.
-func (r *Rules) bucket(l *policy.Limit, id policy.BucketID) *exchange.Bucket {
-	return r.bucketOf(l, id, r.split(l, id))
-}
-
-func (r *Rules) bucketOf(l *policy.Limit, id policy.BucketID, parts *split) *exchange.Bucket {
-	b := &exchange.Bucket{
-		ID:           string(id),
+func (r *Rules) bucketOf(l *policy.Limit, units, burst map[string]quantity.Units) exchange.Bucket {
+	b := exchange.Bucket{
 		Epoch:        r.Epoch,
 		Kind:         l.Algorithm,
 		Limit:        l.Limit,
 		Window:       l.Window.Microseconds(),
 		Cell:         l.Cell().Microseconds(),
 		Tick:         algorithms.Tick(l.Algorithm, max(l.Limit, l.Burst), l.Window.Microseconds()),
-		Entitlements: parts.units,
-		Bursts:       parts.burst,
+		Entitlements: units,
+		Bursts:       burst,
 		Lending:      quantity.PPM(l.LendingLimit),
 		Borrowing:    quantity.PPM(l.BorrowingLimit),
 		Recovered:    algorithms.Recovers(l.Algorithm, l.Window.Microseconds()),
@@ -169,53 +178,8 @@ func (r *Rules) Locate(name, domain string, descriptors map[string]string) (*pol
 // ErrNoSuchBucket says that no limit of the name applies to the descriptors.
 var ErrNoSuchBucket = errors.New("no limit of this name and domain applies to these descriptors")
 
-// Applied is one limit as it applies to one request.
-type Applied struct {
-	Limit   *policy.Limit
-	Bucket  *exchange.Bucket
-	Target  algorithms.LimitTarget
-	Reserve *Reserve // nil: the limit keeps none
-}
-
-// Entitlement returns this region's entitlement F. The region's store holds all of it but the
-// reserve.
-func (a Applied) Entitlement() quantity.Units {
-	f := a.Target.Terms.Entitlement
-	if a.Reserve != nil {
-		f += a.Reserve.Units
-	}
-	return f
-}
-
-// Most returns the largest cost that the limit can ever admit: what one store would hold if it had
-// all rights of all regions.
-func (a Applied) Most() quantity.Units {
-	switch {
-	case a.Reserve != nil:
-		return a.Reserve.stored
-	case a.Limit.Algorithm.Bucket():
-		return a.Limit.Burst
-	}
-	return a.Limit.Limit
-}
-
 // Target returns what a script call must know of a bucket. existsUntil is the store time until
 // which the bucket is known to be in the store.
 func (r *Rules) Target(b *exchange.Bucket, existsUntil quantity.StoreTime) algorithms.Target {
 	return algorithms.Target{Key: r.Key(b.ID), Terms: b.Terms(r.Region), ExistsUntil: existsUntil}
-}
-
-// Match returns the limits that apply to a request.
-func (r *Rules) Match(domain string, descriptors map[string]string) []Applied {
-	var found [8]*policy.Limit
-	limits := r.matcher.Append(found[:0], domain, descriptors)
-	all := make([]Applied, len(limits))
-	for i, l := range limits {
-		id := l.Bucket(descriptors)
-		parts := r.split(l, id)
-		b := r.bucketOf(l, id, parts)
-		all[i] = Applied{Limit: l, Bucket: b, Reserve: parts.reserve,
-			Target: algorithms.LimitTarget{Target: r.Target(b, 0), Shadow: l.Shadow}}
-	}
-	return all
 }

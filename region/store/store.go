@@ -106,8 +106,15 @@ func (s *Store) Inspect(ctx context.Context, c algorithms.Inspect) (algorithms.I
 
 // Refund takes back what one decision charged. Of the call's fence only the epoch need be set.
 func (s *Store) Refund(ctx context.Context, c algorithms.Refund) (algorithms.Refunded, error) {
-	r := run[algorithms.Refund, algorithms.Refunded](ctx, s, []algorithms.Refund{c})
+	r := s.Refunds(ctx, []algorithms.Refund{c})
 	return r[0].Value, r[0].Err
+}
+
+// Refunds takes back what several decisions charged, in one round trip. Of the calls' fences only
+// the epoch need be set.
+func (s *Store) Refunds(ctx context.Context,
+	calls []algorithms.Refund) []Result[algorithms.Refunded] {
+	return run[algorithms.Refund, algorithms.Refunded](ctx, s, calls)
 }
 
 // Reset clears the use of one bucket. Of the call's fence only the epoch need be set.

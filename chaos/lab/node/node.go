@@ -129,8 +129,12 @@ func (s *Stepped) TryAgain() { s.limiter.TryAgain(context.Background(), s.silent
 // SettleLocal charges to the store what was admitted without it.
 func (s *Stepped) SettleLocal() { s.limiter.SettleLocal(context.Background()) }
 
+// ReturnChunks gives prefetched units that are over back to the store.
+func (s *Stepped) ReturnChunks() { s.limiter.ReturnChunks(context.Background(), false) }
+
 // CloseBooks does the last work of a node that shuts down in order.
 func (s *Stepped) CloseBooks() error {
+	s.limiter.ReturnChunks(context.Background(), true)
 	err := s.limiter.SettleAll(context.Background())
 	s.rights.Checkpoint(context.Background(), true)
 	return err

@@ -131,6 +131,9 @@ func (s *Simulation) replay(f *sim.Failure) string {
 	if s.Hunt.Wider {
 		command += " --wider"
 	}
+	if s.Hunt.Prefetch {
+		command += " --prefetch"
+	}
 	if s.Hunt.Spanning {
 		command += " --spanning"
 	}
@@ -159,6 +162,8 @@ func (s *Simulation) tell(w io.Writer, t sim.Tally, f *sim.Failure) error {
 	line("%s", progressLine(t))
 	line("faults by kind: %s", deeds(t.Counts))
 	line("rows of the fault matrix that fired: %s", firedRows(t.Counts))
+	line("decided from a node's memory: %d admitted of prefetched units, %d denied",
+		t.Counts.Spent, t.Counts.Remembered)
 	if f == nil {
 		line("ok: nothing was broken in %s", show.Counted(int(t.Seeds), "seed"))
 		return errors.Join(errs...)

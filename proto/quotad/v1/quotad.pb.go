@@ -798,7 +798,10 @@ type Decision struct {
 	LimitUnits int64 `protobuf:"varint,4,opt,name=limit_units,json=limitUnits,proto3" json:"limit_units,omitempty"`
 	// Rights left in this region after the request.
 	Remaining int64 `protobuf:"varint,5,opt,name=remaining,proto3" json:"remaining,omitempty"`
-	// Until the cell ends.
+	// After this time the limit is whole again in this region if nothing else happens: nothing used counts any more.
+	// Absent: it is whole. A fixed window is whole when its cell ends, a sliding counter when the next one does, a log a
+	// window after its last unit, a token bucket when it is full, a queue when nobody waits. Of what a node decided without
+	// its store, until the window ends.
 	ResetAfter *durationpb.Duration `protobuf:"bytes,6,opt,name=reset_after,json=resetAfter,proto3" json:"reset_after,omitempty"`
 	// Denied only: after this time the request is admitted if nothing else happens. Absent: never on this region's
 	// entitlement alone.

@@ -1,0 +1,87 @@
+package admit
+
+import (
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/held"
+	"github.com/quotad/quotad/region/store"
+)
+
+// remembered answers a request that is to be charged by a denial that the node remembers of one of
+// its buckets, once. It never does for a request with an id, whose earlier decision only the store
+// knows, nor for one with shadow limits, which only the store can judge, nor for a cost that the
+// region can never admit, which the store says. While the store is out of reach the limits say what
+// becomes of the request. A denial that is told from memory counts as demand.
+func (f *Flow) remembered() (a answered, denied bool) {
+	if f.asked {
+		return answered{}, false
+	}
+	f.asked = true
+	if !f.commit || f.way.once != "" || !f.way.fits() {
+		return answered{}, false
+	}
+	l, generation, now := f.limiter, f.limiter.tenure.Generation(), f.limiter.elapsed()
+	for i, one := range f.way.applied {
+		if l.breakers.tripped(store.ShardOf(one.Target.Key)) {
+			return answered{}, false
+		}
+		if d, denies := one.Held.Deny(f.way.cost, generation, now); denies {
+			l.metrics.rememberedDenials.Inc()
+			l.rights.ObserveDenied(one.Bucket, d.State, d.Now, f.way.cost)
+			return told(len(f.way.applied), i, d), true
+		}
+	}
+	return answered{}, false
+}
+
+// fits says whether a request has no shadow limit, and no limit that can never admit its cost here.
+func (w *waiting) fits() bool {
+	for _, a := range w.applied {
+		if a.Limit.Shadow || w.cost > a.Capacity() {
+			return false
+		}
+	}
+	return true
+}
+
+// told returns the answer that one of a request's buckets has no room.
+func told(buckets, which int, d held.Denial) answered {
+	verdicts, states := make([]algorithms.Verdict, buckets), make([]algorithms.State, buckets)
+	verdicts[which], states[which] = d.Verdict, d.State
+	return answered{fromMemory: true, decided: algorithms.Decided{Head: algorithms.Head{Now: d.Now}, Buckets: states,
+		Answers: []algorithms.Answer{{Verdicts: verdicts}}}}
+}
+
+// heardOf says under which generation the store was asked, and when, by a clock that is never set.
+type heardOf struct {
+	generation   uint64
+	asked, heard time.Duration
+}
+
+// learn has the buckets' memory learn what the store answered to a group of requests.
+func learn(group []waiting, d algorithms.Decided, of heardOf) {
+	for i, a := range group[0].applied {
+		a.Held.Learn(answerOf(group, i, d, of))
+	}
+}
+
+// answerOf returns what the store answered about one of the buckets of a group of requests.
+func answerOf(group []waiting, place int, d algorithms.Decided, of heardOf) held.Answer {
+	a := held.Answer{Generation: of.generation, Now: d.Now, Asked: of.asked, Heard: of.heard,
+		State: d.Buckets[place]}
+	a.Ends = (a.State.Cell + 1).OpensAt(group[0].applied[place].Target.Terms.Cell)
+	for n := range group {
+		cost, v := group[n].cost, d.Answers[n].Verdicts[place]
+		switch {
+		case v.Retry == 0:
+			a.Fitted = max(a.Fitted, cost)
+			if d.Answers[n].Admitted && !group[n].chunk {
+				a.Charged += cost
+			}
+		case a.Denied == 0 || cost < a.Denied:
+			a.Denied, a.Verdict = cost, v
+		}
+	}
+	return a
+}

@@ -1,0 +1,160 @@
+package held
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
+)
+
+const (
+	// Smallest is the smallest chunk, in units. Where a chunk would be smaller, each request asks
+	// the store, so near the limit a bucket is exact.
+	Smallest = 8
+	// Life is the longest time for which a chunk is spent.
+	Life = time.Second
+	// nodeParts is how many chunks of each node the free units of a bucket are enough for, so that
+	// nodes do not starve one another.
+	nodeParts = 4
+	// lowPart says when a chunk is filled again: when less than 1/lowPart is left.
+	lowPart = 4
+)
+
+// Chunk is units that the store was charged with, for requests to come. Safe for concurrent use.
+type Chunk struct {
+	Answer              // what the store said when it was charged, to the State's cell
+	size   int64        // units
+	until  atomic.Int64 // on the node's clock: not spent from then on
+	left   atomic.Int64 // units
+	ended  atomic.Bool  // what is left was taken out
+}
+
+// Grant is what the store answered to a node that asked for a chunk, and granted it.
+type Grant struct {
+	Units quantity.Units
+	Answer
+}
+
+// Want returns the size of the chunk that the node should ask the store for now; 0: none. If it is
+// above 0, the caller asks and then calls Filled. nodes is the number of nodes in the region.
+func (m *Memory) Want(nodes int, now time.Duration) quantity.Units {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	units := min(m.pace.usual(now), m.free/quantity.Units(nodeParts*nodes))
+	if units < Smallest || !m.filling.CompareAndSwap(false, true) {
+		return 0
+	}
+	return units
+}
+
+// Filled ends what Want began. g is what was granted; nil: nothing. What is left of an old chunk of
+// the same cell goes into the new one. Another old chunk is returned, to be given back.
+func (m *Memory) Filled(g *Grant) (old *Chunk) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	defer m.filling.Store(false)
+	if g == nil {
+		return nil
+	}
+	old = m.chunk.Load()
+	c := &Chunk{Answer: g.Answer, size: int64(g.Units)}
+	cell := time.Duration(g.Ends.Sub(g.Now)) * time.Microsecond
+	c.until.Store(int64(g.Asked + min(Life, cell)))
+	if old != nil && old.State.Cell == c.State.Cell && old.Generation == c.Generation {
+		carried := old.End()
+		m.pace.add(quantity.Units(old.size)-carried, g.Asked)
+		c.size += int64(carried)
+		old = nil
+	}
+	c.left.Store(c.size)
+	m.chunk.Store(c)
+	return old
+}
+
+// Take spends units of the chunk. It returns nil if there is none of this generation, it is over, or
+// it has not so many units. low says that it should be filled again; then the caller calls Want.
+func (m *Memory) Take(cost quantity.Units, generation uint64, now time.Duration) (of *Chunk,
+	left quantity.Units, low bool) {
+	c := m.chunk.Load()
+	if c == nil || c.Generation != generation || c.over(now) {
+		return nil, 0, false
+	}
+	for {
+		had := c.left.Load()
+		if had < int64(cost) {
+			return nil, 0, false
+		}
+		if c.left.CompareAndSwap(had, had-int64(cost)) {
+			had -= int64(cost)
+			return c, quantity.Units(had), had*lowPart < c.size && !m.filling.Load()
+		}
+	}
+}
+
+// over says whether no more of the chunk is to be spent.
+func (c *Chunk) over(now time.Duration) bool { return int64(now) >= c.until.Load() }
+
+// PutBack undoes a Take. It returns the units that nobody else will give back, because the chunk
+// has ended meanwhile.
+func (c *Chunk) PutBack(cost quantity.Units) (orphaned quantity.Units) {
+	c.left.Add(int64(cost))
+	if c.ended.Load() {
+		return quantity.Units(c.left.Swap(0))
+	}
+	return 0
+}
+
+// End ends a chunk and returns the units that were left of it, once.
+func (c *Chunk) End() (left quantity.Units) {
+	c.ended.Store(true)
+	return quantity.Units(c.left.Swap(0))
+}
+
+// At returns the store's time at a time of the node's clock, or a little less, as far as the node can
+// tell: until the chunk is over a time in its cell.
+func (c *Chunk) At(now time.Duration) quantity.StoreTime { return c.at(now) }
+
+// Reset returns after how many us the bucket is whole if nothing else happens, at a time of the node's
+// clock.
+func (c *Chunk) Reset(now time.Duration) int64 { return c.reset(now) }
+
+// Over takes the chunk out of the memory if it is over or all is true, and returns it; else nil.
+// holds says whether there is still one.
+func (m *Memory) Over(now time.Duration, all bool) (over *Chunk, holds bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.chunk.Load()
+	if c == nil {
+		return nil, m.filling.Load()
+	}
+	if !c.over(now) && !all {
+		return nil, true
+	}
+	m.chunk.Store(nil)
+	return c, m.filling.Load()
+}
+
+// pace measures how much of a bucket a node uses.
+type pace struct {
+	since time.Duration // when used began to count
+	used  quantity.Units
+	last  quantity.Units // in the interval before, brought to the length of one
+}
+
+// paceEvery is the interval in which use is counted, and for which a chunk lasts.
+const paceEvery = 100 * time.Millisecond
+
+func (p *pace) add(units quantity.Units, now time.Duration) {
+	if passed := now - p.since; passed >= paceEvery {
+		p.last = quantity.Units(float64(p.used) * float64(paceEvery) / float64(passed))
+		p.used, p.since = 0, now
+	}
+	p.used = min(p.used+units, algorithms.MaxUnits)
+}
+
+// usual returns how many units the node uses in an interval.
+func (p *pace) usual(now time.Duration) quantity.Units {
+	p.add(0, now)
+	return max(p.last, p.used)
+}

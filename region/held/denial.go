@@ -1,0 +1,119 @@
+package held
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
+)
+
+// AskAgain is how often one request asks the store although a denial is remembered: other nodes may
+// have borrowed rights, refunded or reset.
+const AskAgain = 100 * time.Millisecond
+
+// Answer is what the store answered about a bucket, to one or several requests.
+type Answer struct {
+	Generation uint64             // of the store
+	Now        quantity.StoreTime // when it answered
+	Asked      time.Duration      // the node's monotonic clock before it was asked
+	Heard      time.Duration      // and when its answer was there
+	State      algorithms.State
+	Ends       quantity.StoreTime // when the State's cell ends
+	// Denied is the smallest cost that the bucket had no room for, 0: none. Verdict belongs to it.
+	Denied  quantity.Units
+	Verdict algorithms.Verdict
+	Fitted  quantity.Units // the largest cost that it had room for, 0: none
+	Charged quantity.Units // of all that was admitted
+}
+
+// at returns the store's time at a time of the node's clock, or a little less, as far as the node can
+// tell. It is before Ends as long as less time has passed since Asked than there was until Ends.
+func (a *Answer) at(now time.Duration) quantity.StoreTime {
+	return a.Now.Add(max(now-a.Heard, 0).Microseconds())
+}
+
+// reset returns after how many us the bucket is whole, at a time of the node's clock.
+func (a *Answer) reset(now time.Duration) int64 {
+	return max(a.State.Reset-(now-a.Heard).Microseconds(), 0)
+}
+
+// Denial is a denial that is remembered.
+type Denial struct {
+	Now     quantity.StoreTime // the store's time or a little less, as far as the node can tell
+	State   algorithms.State
+	Verdict algorithms.Verdict // its Retry has shrunk since the store answered
+}
+
+type denial struct {
+	Answer
+	again atomic.Int64 // when a request asks the store again, on the node's clock
+}
+
+// Learn takes in an answer of the store to requests that were to be charged. A chunk is over if the
+// region has fewer rights of the cell than when the store was charged with it.
+func (m *Memory) Learn(a Answer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.free = max(a.State.Free, 0)
+	m.pace.add(a.Charged, a.Asked)
+	if c := m.chunk.Load(); c != nil && c.State.Cell == a.State.Cell &&
+		a.State.Share < c.State.Share {
+		c.until.Store(0)
+	}
+	m.learnDenial(a)
+}
+
+// learnDenial remembers a denial, or forgets one that no longer holds.
+func (m *Memory) learnDenial(a Answer) {
+	old := m.denial.Load()
+	if a.Now <= m.changed || old != nil && old.Generation == a.Generation && a.Now < old.Now {
+		return // newer is known
+	}
+	if old != nil && (a.Fitted >= old.Denied || old.Generation != a.Generation || old.over(a.Asked)) {
+		old = nil
+		m.denial.Store(nil)
+	}
+	if a.Denied == 0 || a.Verdict.Retry <= 0 || a.State.Shut > a.Now ||
+		old != nil && old.Denied < a.Denied {
+		return
+	}
+	d := &denial{Answer: a}
+	d.again.Store(int64(a.Asked + AskAgain))
+	m.denial.Store(d)
+}
+
+// over says whether the retry time has come, or the next cell, in which the region may have other
+// rights.
+func (d *denial) over(now time.Duration) bool {
+	return (now - d.Asked).Microseconds() >= min(d.Verdict.Retry, d.Ends.Sub(d.Now))
+}
+
+// Forget forgets the denials that the store answered up to a time, because the bucket may have room
+// since.
+func (m *Memory) Forget(at quantity.StoreTime) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.changed = max(m.changed, at)
+	if d := m.denial.Load(); d != nil && d.Now <= at {
+		m.denial.Store(nil)
+	}
+}
+
+// Deny returns the denial of a request of this cost, if one is remembered of at most the cost and
+// of this generation, neither its retry time nor another cell has come, and it is not this request's
+// turn to ask again.
+func (m *Memory) Deny(cost quantity.Units, generation uint64, now time.Duration) (Denial, bool) {
+	d := m.denial.Load()
+	if d == nil || cost < d.Denied || generation != d.Generation || d.over(now) {
+		return Denial{}, false
+	}
+	if again := d.again.Load(); int64(now) >= again &&
+		d.again.CompareAndSwap(again, int64(now+AskAgain)) {
+		return Denial{}, false
+	}
+	told := Denial{Now: d.at(now), State: d.State, Verdict: d.Verdict}
+	told.Verdict.Retry -= (now - d.Asked).Microseconds()
+	told.State.Reset = d.reset(now)
+	return told, true
+}

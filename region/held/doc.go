@@ -1,0 +1,33 @@
+// Package held is what a node holds of a bucket in its own memory, so that not every request need
+// ask the region's store: a denial that the store answered ([Denial]), and units that the store was
+// charged with beforehand ([Chunk]).
+//
+// Neither loosens a limit. A denial admits nothing. The units of a chunk count as used in the store
+// from before the first of them is spent, are spent in the cell that they were charged to, and go
+// back once at most. What a node loses with its memory was charged and is not spent.
+//
+// Times come in as durations of the node's monotonic clock since any one moment, so that setting
+// the clock changes nothing. No method waits.
+package held
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/quotad/quotad/quantity"
+)
+
+// Memory is what a node holds of one bucket. The zero value holds nothing. Safe for concurrent use;
+// Deny and Take lock nothing.
+type Memory struct {
+	denial atomic.Pointer[denial]
+	chunk  atomic.Pointer[Chunk]
+	// filling is true while units for a chunk are asked for.
+	filling atomic.Bool
+
+	mu sync.Mutex // of what follows, and held while denial or chunk are replaced
+	// changed is the store time up to which answers may no longer hold: rights or units came back.
+	changed quantity.StoreTime
+	pace    pace
+	free    quantity.Units // as the store last said
+}

@@ -1,0 +1,54 @@
+package rules
+
+import (
+	"sync/atomic"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/held"
+)
+
+// Applied is one limit as it applies to one key: a bucket, and all that a node needs to decide
+// requests on it. Only Held changes.
+type Applied struct {
+	Limit   *policy.Limit
+	Bucket  *exchange.Bucket
+	Target  algorithms.LimitTarget
+	Reserve *Reserve // nil: the limit keeps none
+	Hash    uint64   // of the bucket's id: different in each process, so nobody can choose it
+	Held    held.Memory
+
+	recent atomic.Bool // found since a place for another bucket was last looked for
+}
+
+// Entitlement returns this region's entitlement F. The region's store holds all of it but the
+// reserve.
+func (a *Applied) Entitlement() quantity.Units {
+	f := a.Target.Terms.Entitlement
+	if a.Reserve != nil {
+		f += a.Reserve.Units
+	}
+	return f
+}
+
+// Capacity returns the largest cost that the region's store can admit on its own rights.
+func (a *Applied) Capacity() quantity.Units {
+	if a.Limit.Algorithm.Bucket() {
+		return a.Target.Terms.Burst
+	}
+	return a.Target.Terms.Entitlement
+}
+
+// Most returns the largest cost that the limit can ever admit: what one store would hold if it had
+// all rights of all regions.
+func (a *Applied) Most() quantity.Units {
+	switch {
+	case a.Reserve != nil:
+		return a.Reserve.stored
+	case a.Limit.Algorithm.Bucket():
+		return a.Limit.Burst
+	}
+	return a.Limit.Limit
+}

@@ -1,0 +1,118 @@
+package rules
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/policy"
+)
+
+// MaxFound bounds the buckets that a node holds in memory under one document, some 500 bytes each
+// with keys of 30 bytes. The next one displaces one that was not asked for lately; what was held of
+// it is made anew when it is asked for again.
+const MaxFound = foundSets * foundWays
+
+const (
+	foundSets = 1 << 13
+	foundWays = 4
+)
+
+// usualIDBytes is room for most bucket ids.
+const usualIDBytes = 256
+
+// found holds the buckets that were asked for lately, in sets chosen by the hash of the id. It is
+// read without locks. Of a bucket that two requests ask for first at the same time, two may be made,
+// and then only one of them is found later.
+type found struct {
+	made sync.Once
+	sets []set
+}
+
+type set [foundWays]atomic.Pointer[Applied]
+
+var seed = maphash.MakeSeed()
+
+// get returns the bucket with the id, or nil.
+func (s *set) get(id []byte, hash uint64) *Applied {
+	for i := range s {
+		a := s[i].Load()
+		if a == nil || a.Hash != hash || a.Bucket.ID != string(id) {
+			continue
+		}
+		if !a.recent.Load() {
+			a.recent.Store(true)
+		}
+		return a
+	}
+	return nil
+}
+
+// put gives a bucket the place of one that was not asked for lately.
+func (s *set) put(a *Applied) {
+	for i := range s {
+		if old := s[i].Load(); old == nil || !old.recent.Load() {
+			s[i].Store(a)
+			return
+		}
+	}
+	for i := range s {
+		if old := s[i].Load(); old != nil {
+			old.recent.Store(false)
+		}
+	}
+	s[a.Hash>>32%foundWays].Store(a)
+}
+
+// Match returns the limits that apply to a request.
+func (r *Rules) Match(domain string, descriptors map[string]string) []*Applied {
+	return r.Append(nil, domain, descriptors)
+}
+
+// Append appends to all the limits that apply to a request, in the order of the document. If they
+// were asked for lately, Append allocates only to grow all.
+func (r *Rules) Append(all []*Applied, domain string, descriptors map[string]string) []*Applied {
+	var few [16]*policy.Limit
+	for _, l := range r.matcher.Append(few[:0], domain, descriptors) {
+		var room [usualIDBytes]byte
+		all = append(all, r.apply(l, l.AppendBucket(room[:0], descriptors)))
+	}
+	return all
+}
+
+// Found returns the bucket with the id if it was asked for lately, or nil.
+func (r *Rules) Found(id string) *Applied {
+	hash := maphash.String(seed, id)
+	return r.set(hash).get([]byte(id), hash)
+}
+
+// set returns the set of a bucket with the hash.
+func (r *Rules) set(hash uint64) *set {
+	r.found.made.Do(func() { r.found.sets = make([]set, foundSets) })
+	return &r.found.sets[hash%foundSets]
+}
+
+// apply returns the limit's bucket with the id.
+func (r *Rules) apply(l *policy.Limit, id []byte) *Applied {
+	hash := maphash.Bytes(seed, id)
+	its := r.set(hash)
+	if a := its.get(id, hash); a != nil {
+		return a
+	}
+	a := r.newApplied(l, policy.BucketID(id))
+	a.Hash = hash
+	its.put(a)
+	return a
+}
+
+func (r *Rules) newApplied(l *policy.Limit, id policy.BucketID) *Applied {
+	parts := r.split(l, id)
+	// The id is a part of the key, so that the two take memory once.
+	key := r.Key(string(id))
+	b := parts.bucket
+	b.ID = key[len(key)-len(id):]
+	return &Applied{Limit: l, Bucket: &b, Reserve: parts.reserve,
+		Target: algorithms.LimitTarget{Target: algorithms.Target{Key: key, Terms: parts.terms},
+			Shadow: l.Shadow}}
+}

@@ -7,8 +7,12 @@
 // NotFound (no such bucket), FailedPrecondition (a receipt that this region cannot refund),
 // Unavailable (the store cannot be read), Canceled and DeadlineExceeded (the caller gave up; the
 // request may have been carried out), Internal (a fault of quotad), ResourceExhausted (the node had
-// too much to do to read the call, a CheckBatch as a whole: nothing was charged, and
-// google.rpc.RetryInfo says when to come again).
+// too much to do to read the call, a batch as a whole: nothing was charged, and google.rpc.RetryInfo
+// says when to come again). A request of a batch that is bad input is an answer too, with reason
+// invalid_request: the others of its batch are decided.
+//
+// CheckBatch has a message for each decision, CheckColumns a column for each of the few fields that
+// callers of many decisions need. Both decide alike.
 //
 // Over HTTP:
 //
@@ -17,6 +21,9 @@
 //	                          store failed; charges if allowed. With a request_id it is safe to
 //	                          send twice. "receipt": true asks for the receipt that
 //	                          /v1/refund takes
+//	POST /v1/check-batch      {"requests": [...]}, 1 to 1,000 of what /v1/check takes: 200 with
+//	                          {"decisions": [...]}; a bad request is answered alone, with reason
+//	                          invalid_request and a problem
 //	POST /v1/peek             200 with the decision that check would make, also with "allowed":
 //	                          false; charges nothing, and takes neither request_id nor receipt
 //	POST /v1/refund           {"receipt": ...}: gives back what a check charged, once; 409 if this

@@ -13,6 +13,11 @@ const (
 	statusFurther                                 // its answer follows behind the single ones
 )
 
+// decidesPlainly says whether plain.lua decides on plain buckets of the kind.
+func (k Kind) decidesPlainly() bool {
+	return k == FixedWindow || k == SlidingWindowCounter || k == TokenBucket
+}
+
 // single says whether a Decide is a single item: one cost on one bucket that no other Decide of the
 // call is about, to be charged and not to be remembered. at is where its buckets begin in Items.at.
 func (c *Items) single(d *Decide, at int) bool {

@@ -55,16 +55,16 @@ local function write_plain()
 end
 
 -- plain has for a kind the function that decides a cost on a bucket; known is until when the bucket is known to be there. It
--- returns nothing if the bucket is not plain, or if it takes more to say when the cost fits. Else it returns whether the
--- bucket is known to be there now, and two numbers as they are after that: of a fixed_window what is used in the cell, and
--- after how many us the cost fits, 0 if it was charged. The others were charged: of a sliding_window_counter what is used in
--- the cell, and was in the cell before; of a token_bucket the level and the tick that it is of.
+-- returns how many bytes of rows were read if the bucket is not plain, or nothing if it takes more to say when the cost fits.
+-- Else it returns whether the bucket is known to be there now, and two numbers as they are after that: of a fixed_window what
+-- is used in the cell, and after how many us the cost fits, 0 if it was charged. The others were charged: of a
+-- sliding_window_counter what is used in the cell, and was in the cell before; of a token_bucket the level and its tick.
 local plain = {}
 
 function plain.fixed_window(t, key, known, cost)
   local v = redis.pcall('HMGET', key, 'rows', 'c', 'u')
   local counted, used = v[2], 0
-  if v.err or v[1] or not counted and known > t.now then return end
+  if v.err or v[1] or not counted and known > t.now then return v[1] and #v[1] end
   local there = counted == t.cell_text
   if there then used = tonumber(v[3]) end
   if not used then return end
@@ -79,7 +79,7 @@ end
 function plain.sliding_window_counter(t, key, known, cost)
   local v = redis.pcall('HMGET', key, 'rows', 'c', 'u', 'p')
   local counted, used, before = v[2], 0, 0
-  if v.err or v[1] or not counted and known > t.now then return end
+  if v.err or v[1] or not counted and known > t.now then return v[1] and #v[1] end
   local there = counted == t.cell_text
   if there then
     used, before = tonumber(v[3]), tonumber(v[4])
@@ -100,7 +100,7 @@ end
 
 function plain.token_bucket(t, key, known, cost)
   local v = redis.pcall('HMGET', key, 'rows', 'v', 'a', 'm', 't', 'w')
-  if v.err or v[1] or not v[3] and known > t.now or t.entitlement <= 0 then return end
+  if v.err or v[1] or not v[3] and known > t.now or t.entitlement <= 0 then return v[1] and #v[1] end
   if not t.this_tick then count_ticks(t) end
   local full, now = t.full, t.this_tick
   local level, at, mark, stood = full, t.next_tick, now, false
@@ -137,14 +137,14 @@ local function decide_singles()
   for place = 1, singles do
     local t, key, known, cost = single(place)
     local decides, there, one, two = plain[t.kind]
-    if simply and decides and cost >= 1 and cost <= MAX and cost % 1 == 0 then
+    if simply and decides and work < WORK / 2 and cost >= 1 and cost <= MAX and cost % 1 == 0 then
       there, one, two = decides(t, key, known, cost)
     end
     if one then
       reply[n + 1], reply[n + 2], reply[n + 3] = there and PLAIN or UNSEEN, one, two
       n, work = n + 3, work + PLAINLY
     else
-      n = n + 1
+      n, work = n + 1, work + (tonumber(there) or 0) / 64
       reply[n], further[#further + 1] = FURTHER, place
     end
   end

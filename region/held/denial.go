@@ -61,11 +61,14 @@ func (m *Memory) Learn(a Answer) {
 
 // learnDenial remembers a denial, or forgets one that no longer holds.
 func (m *Memory) learnDenial(a Answer) {
-	old := m.denial.Load()
-	if a.Now <= m.changed || old != nil && old.Generation == a.Generation && a.Now < old.Now {
-		return // newer is known
+	if a.Now <= m.changed {
+		return
 	}
-	if old != nil && (a.Fitted >= old.Denied || old.Generation != a.Generation || old.over(a.Asked)) {
+	m.changed = a.Now - 1 // a reply to an earlier call may come later
+	old := m.denial.Load()
+	// A larger cost may have been denied now although there is room for the old one.
+	fits := max(a.Fitted, a.State.Free)
+	if old != nil && (fits >= old.Denied || old.Generation != a.Generation || old.over(a.Asked)) {
 		old = nil
 		m.denial.Store(nil)
 	}

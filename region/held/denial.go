@@ -100,17 +100,18 @@ func (m *Memory) Forget(at quantity.StoreTime) {
 
 // Deny returns the denial of a request of this cost, if one is remembered of at most the cost and
 // of this generation, neither its retry time nor another cell has come, and it is not this request's
-// turn to ask again.
-func (m *Memory) Deny(cost quantity.Units, generation uint64, now time.Duration) (Denial, bool) {
+// turn to ask again. turn says that it is: then the request asks the store.
+func (m *Memory) Deny(cost quantity.Units, generation uint64, now time.Duration) (told Denial,
+	denied, turn bool) {
 	d := m.denial.Load()
 	if d == nil || cost < d.Denied || generation != d.Generation || d.over(now) {
-		return Denial{}, false
+		return Denial{}, false, false
 	}
 	if again := d.again.Load(); int64(now) >= again &&
 		d.again.CompareAndSwap(again, int64(now+AskAgain)) {
-		return Denial{}, false
+		return Denial{}, false, true
 	}
-	told := Denial{Now: d.at(now), State: d.State, Verdict: d.Verdict}
+	told = Denial{Now: d.at(now), State: d.State, Verdict: d.Verdict}
 	told.Verdict.Retry -= (now - d.Asked).Microseconds()
-	return told, true
+	return told, true, false
 }

@@ -14,7 +14,7 @@ import (
 
 // denies says whether a request is denied from memory at a time, by a store of generation 1.
 func (m *Memory) denies(cost quantity.Units, now time.Duration) bool {
-	_, denied := m.Deny(cost, 1, now)
+	_, denied, _ := m.Deny(cost, 1, now)
 	return denied
 }
 
@@ -89,7 +89,7 @@ func TestDeny(t *testing.T) {
 	}
 	var m Memory
 	m.Learn(denied(at, 5, time.Minute))
-	if _, denies := m.Deny(5, 2, now); denies {
+	if _, denies, _ := m.Deny(5, 2, now); denies {
 		t.Error("denied under another generation")
 	}
 }
@@ -117,7 +117,7 @@ func TestWhatIsTold(t *testing.T) {
 	a := denied(time.Second, 5, 300*ms)
 	m.Learn(a)
 	for _, after := range []time.Duration{2 * ms, 50 * ms, 90 * ms} {
-		d, denies := m.Deny(5, 1, time.Second+after)
+		d, denies, _ := m.Deny(5, 1, time.Second+after)
 		if !denies || d.State != a.State {
 			t.Fatalf("after %v: %v, %+v", after, denies, d)
 		}
@@ -143,7 +143,11 @@ func TestOneAsksAgain(t *testing.T) {
 		var callers sync.WaitGroup
 		for range 4 {
 			callers.Go(func() {
-				if !m.denies(5, now) {
+				_, denied, turn := m.Deny(5, 1, now)
+				if denied == turn {
+					t.Errorf("at %v: denied %v, its turn %v", now, denied, turn)
+				}
+				if turn {
 					ask.Add(1)
 				}
 			})

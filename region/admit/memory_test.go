@@ -26,12 +26,13 @@ import (
 // a while.
 type countedServer struct {
 	store.Servers
-	items, refunds atomic.Int64
-	takes          atomic.Int64 // ns
+	trips, items, refunds atomic.Int64
+	takes                 atomic.Int64 // ns
 }
 
 // Exec implements store.Servers.
 func (s *countedServer) Exec(ctx context.Context, calls []store.Call) []store.Reply {
+	s.trips.Add(1)
 	for _, c := range calls {
 		switch op := c.Op.(type) {
 		case *store.Op[algorithms.Items, algorithms.ItemsDecided]:

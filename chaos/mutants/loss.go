@@ -123,7 +123,7 @@ var loss = []Mutant{
 		Name: "refunds-twice", Hole: "refund replayed after a loss",
 		Rule: "a receipt is refunded once",
 		Edits: []Edit{{"algorithms/twin.go",
-			`if before, ok := w.refunded[c.Receipt]; ok {`,
+			`if before, ok := w.refunded[c.Receipt]; ok && c.Receipt != "" {`,
 			`if before, ok := w.refunded[c.Receipt]; ok && c.Receipt == "" {`}},
 		Breaks: "ceiling: a label above L", Under: "receipts refunded again",
 		Within: 300,

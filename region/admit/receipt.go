@@ -123,7 +123,7 @@ func (l *Limiter) Refund(ctx context.Context, receipt string) (Refunded, error) 
 	if err != nil {
 		return Refunded{}, err
 	}
-	out := Refunded{Repeated: true, Charges: make([]RefundedCharge, len(r.GetCharges()))}
+	out, gives := Refunded{Charges: make([]RefundedCharge, len(r.GetCharges()))}, false
 	for i, c := range calls {
 		for k := range c.Charges {
 			c.Charges[k].ExistsUntil = l.rights.ExistsUntil(places[i][k].bucket)
@@ -140,11 +140,14 @@ func (l *Limiter) Refund(ctx context.Context, receipt string) (Refunded, error) 
 			}
 			return Refunded{}, err
 		}
-		out.Repeated = out.Repeated && done.Repeated
+		out.Repeated = out.Repeated || done.Repeated
 		for k, back := range done.Charges {
+			gives = gives || back.Units > 0 && !done.Repeated
 			out.Charges[places[i][k].index] = l.refunded(places[i][k].limit, back, done.Repeated)
 		}
 	}
+	// A shard of short windows forgets a refund before the others do. It gives nothing more then.
+	out.Repeated = out.Repeated && !gives
 	return out, nil
 }
 

@@ -126,6 +126,7 @@ func (c Open) Args() []any {
 	a.str(expected, strconv.FormatUint(c.Generation, 10), c.Region, c.Epoch)
 	a.num(flag(c.Lost), int64(c.Seen))
 	a.str(c.Secret, c.Replid, c.Node)
+	a.num(c.Layout)
 	return a
 }
 

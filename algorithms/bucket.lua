@@ -108,13 +108,18 @@ local function doubt(h)
 end
 
 -- add_state writes a bucket's state behind the first n values of a reply, and returns how many there are then: cell,
--- entitlement, share, next share, used, fading, free, there, doubt, shut.
+-- reset, share, next share, used, fading, free, there, doubt, shut. What a loss may hide counts as used.
+local RESET = 2 -- the place of reset among them
 local function add_state(reply, n, h, s)
-  local share, next_share, used, fading = s:state()
-  reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = h.cell, h.entitlement, share, next_share
+  local share, next_share, used, fading, reset = s:state()
+  reply[n + 1], reply[n + RESET], reply[n + 3], reply[n + 4] = h.cell, reset, share, next_share
   reply[n + 5], reply[n + 6], reply[n + 7], reply[n + 8] = used, fading, s:free(), there(h)
   reply[n + 9], reply[n + 10] = 0, 0
-  if h.loss > 0 then reply[n + 9], reply[n + 10] = doubt(h), shut(h) end
+  if h.loss > 0 then
+    local till = shut(h)
+    reply[n + 9], reply[n + 10] = doubt(h), till
+    if till - h.now > reset then reply[n + RESET] = till - h.now end
+  end
   return n + 10
 end
 
@@ -127,7 +132,8 @@ end
 
 -- kinds has for each algorithm, by its name in the policy document, the function that makes its class, when the first bucket
 -- of it is opened. The class has a function open, of a held bucket. What that returns has these methods:
---   state()                 share, next share, used, fading
+--   state()                 share, next share, used, fading, and reset: after how many us the bucket is whole, which is
+--                           that nothing used counts any more, if nothing else happens; 0: it is now
 --   free()                  units that fit now
 --   fits(cost)
 --   retry(cost)             after how many us the cost fits if nothing else happens; -1: never on the entitlement alone

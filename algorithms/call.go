@@ -199,6 +199,7 @@ type Open struct {
 	// master_replid of the server; a copy of its data on another server has a different one
 	Replid string
 	Node   string // the asking node
+	Layout int64  // the layout in which the opener's scripts write; see the constant
 }
 
 // Note stores a text for a node in the token. It stays until the store loses its data.

@@ -4,31 +4,23 @@
 -- written. An item that cannot be decided says why, and the others are decided all the same. An item with a request of its
 -- own may be remembered under a key, so that the request is charged once if it is sent again, so many times: beyond them it
 -- is decided as one without a key, and what is remembered stays.
--- KEYS: token, buckets, the keys to remember items under, in the order of those. ARGV: guard, commit, ms to remember for,
--- how often to answer what is remembered; number of limits, per limit: terms, shadow; number of buckets, per bucket: the
--- place of its limit, until when it is known to be there; per item: 1 if it is to be remembered, number of buckets, their
--- places, number of costs, costs.
+-- The items of one cost on one bucket that no other item is about come first: the single ones.
+-- KEYS: token, the buckets of the single items, the other buckets, the keys to remember items under, in the order of those.
+-- ARGV: guard, commit, ms to remember for, how often to answer what is remembered; number of limits, per limit: terms, shadow;
+-- number of single items, per item: the place of its limit, until when its bucket is known to be there, the cost; number of
+-- other buckets, per bucket: the place of its limit, until when it is known to be there; per item: 1 if it is to be remembered,
+-- number of buckets, their places, number of costs, costs.
 -- Redis serves nobody else meanwhile: when a call has done much work, the items that are left are not answered, and come
 -- with another call. Its first item always is.
--- Reply: per item LOST, now, when, and the place in the item of a bucket that must be restored first; or UNREADABLE and what
--- Redis says; or IMPLAUSIBLE; else OK, now, 1 if it is repeated or 2 if it was too often, per request {admitted,
--- per bucket {remaining, retry, delay}}, per bucket its state; retry is 0 where the bucket had room. Both count from what the
--- clock shows, which after a step back is behind the mark.
+-- Reply: now, how far the clock is behind it; per single item what plain.lua says; then per single item that it left, and per
+-- other item: LATER (the last such are left out); or LOST, now, when, and the place in the item of a bucket that must be restored
+-- first; or UNREADABLE and what Redis says; or IMPLAUSIBLE; else OK, now, 1 if it is repeated or 2 if it was too often, per
+-- request {admitted, per bucket {remaining, retry, delay}}, per bucket its state; retry is 0 where the bucket had room. Retry,
+-- delay and reset count from what the clock shows, which after a step back is behind the mark.
+-- plain.lua comes first: it reads the call's beginning and decides the single items on plain buckets.
 local COSTS = 64 -- requests of one item
--- WORK is after how much work an item is left for another call, in about the steps that a script takes: OPENING a bucket
--- without rows, and for each 64 bytes of its rows again; FITTING a cost; FINDING when a denied one fits.
-local WORK, OPENING, FITTING, FINDING = 3500, 16, 6, 40
-local now, lost_at, lag = enter()
-if not now then return {lost_at} end
-local commit, remember, repeats = num() == 1, num(), num()
-local limits, held, buckets = {}, {}, {}
-for i = 1, num() do
-  limits[i] = limit(now, lost_at)
-  limits[i].shadow = num() == 1
-end
-for i = 1, num() do held[i] = hold(limits[num()], KEYS[i + 1], num()) end
+for i = singles + 1, singles + several do held[i] = hold(limits[num()], KEYS[i + 1], num()) end
 
-local reply, n, work = {}, 0, 0
 local function fail(status, why)
   n = n + 1
   reply[n] = status
@@ -141,7 +133,11 @@ local function item(key, places, costs)
   n = n + 3
   local admitted = false
   for _, cost in ipairs(costs) do admitted = request(places, cost) end
-  for _, place in ipairs(places) do n = add_state(reply, n, held[place], buckets[place]) end
+  for _, place in ipairs(places) do
+    local reset = n + RESET
+    n = add_state(reply, n, held[place], buckets[place])
+    if lag > 0 and reply[reset] > 0 then reply[reset] = reply[reset] + lag end
+  end
   if key and not too_often and commit and admitted then
     local text = {}
     for i = before + 1, n do text[#text + 1] = int(reply[i]) end
@@ -157,10 +153,30 @@ local function read_list(list)
   for i = #list, count + 1, -1 do list[i] = nil end
 end
 
+-- guarded decides an item, or answers why it cannot be decided.
+local function guarded(key, places, costs)
+  local before = n
+  local fine, why = pcall(item, key, places, costs)
+  if not fine then
+    for i = before + 1, n do reply[i] = nil end
+    n = before
+    fail(UNREADABLE, why)
+  end
+end
+
 -- decide reads the items one by one, decides them, and writes what they changed. (Not here: after a pcall that fails, the
 -- embedded Redis shows a chunk other values of its variables than the functions that it made.)
 local function decide()
-  local next_key, places, costs = #held + 1, {}, {}
+  for _, place in ipairs(further) do
+    if work < WORK then
+      local t, key, known, cost = single(place)
+      held[place] = hold(t, key, known)
+      guarded(nil, {place}, {cost})
+    else
+      fail(LATER)
+    end
+  end
+  local next_key, places, costs = singles + several + 1, {}, {}
   while arg_at < #ARGV and work < WORK do
     local key = nil
     if num() == 1 then
@@ -169,16 +185,11 @@ local function decide()
     end
     read_list(places)
     read_list(costs)
-    local before = n
-    local fine, why = pcall(item, key, places, costs)
-    if not fine then
-      for i = before + 1, n do reply[i] = nil end
-      n = before
-      fail(UNREADABLE, why)
-    end
+    guarded(key, places, costs)
   end
   if commit then
-    for i = 1, #held do
+    write_plain()
+    for i = 1, singles + several do
       if buckets[i] then buckets[i]:save() end
     end
   end

@@ -312,7 +312,8 @@ func (h *history) time(scripts quantity.StoreTime) quantity.StoreTime {
 func (h *history) open(t *rapid.T, expected, generation uint64, lost bool) {
 	c := algorithms.Open{Expected: expected, Generation: generation, Region: "us-east",
 		Epoch: h.guard.Epoch, Lost: lost,
-		Secret: "s", Replid: fmt.Sprint("r", generation)}
+		Secret: "s", Replid: fmt.Sprint("r", generation),
+		Layout: rapid.Int64Range(0, 2).Draw(t, "layout")}
 	if lost {
 		c.Seen = h.now.Add(rapid.Int64Range(-3*window, 3*window).Draw(t, "seen"))
 	}

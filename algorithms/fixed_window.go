@@ -24,8 +24,16 @@ func openWindow(h held) limiter {
 func (w *window) state() State {
 	share := w.rights(w.cell)
 	return State{Cell: w.cell, Entitlement: w.Entitlement, Share: share,
-		NextShare: w.rights(w.cell + 1),
-		Used:      w.used, Free: max(share-w.used, 0)}
+		NextShare: w.rights(w.cell + 1), Reset: w.resetAfter(),
+		Used: w.used, Free: max(share-w.used, 0)}
+}
+
+// resetAfter returns when the cell ends, if anything was used in it.
+func (w *window) resetAfter() int64 {
+	if w.used <= 0 {
+		return 0
+	}
+	return (w.cell + 1).OpensAt(w.Cell).Sub(w.now)
 }
 
 func (w *window) fits(cost quantity.Units) bool { return cost <= w.rights(w.cell)-w.used }

@@ -15,7 +15,11 @@ kinds.fixed_window = function()
       current = current, dirty = false, retries = false}, Window)
   end
 
-  function Window:state() return self.share, rights(self.h, self.h.cell + 1), self.used, 0 end
+  -- Whole is the bucket when the cell ends.
+  function Window:state()
+    local h, used = self.h, self.used
+    return self.share, rights(h, h.cell + 1), used, 0, used > 0 and h.ends or 0
+  end
 
   function Window:free() return math.max(self.share - self.used, 0) end
 

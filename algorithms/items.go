@@ -38,6 +38,7 @@ type bucketOf struct {
 	key         string
 	limit       int // its place in limits
 	existsUntil quantity.StoreTime
+	items       int // that are about it
 }
 
 // Add adds a Decide if it may be in this call, and says whether it did. The first may. Another one
@@ -90,7 +91,8 @@ func of(b *LimitTarget) limitOf { return limitOf{terms: b.Terms, shadow: b.Shado
 // exists as long as any of the Decides knows it to.
 func (c *Items) bucket(b *LimitTarget) (place int) {
 	if place, known := c.places[b.Key]; known {
-		c.buckets[place].existsUntil = max(c.buckets[place].existsUntil, b.ExistsUntil)
+		known := &c.buckets[place]
+		known.existsUntil, known.items = max(known.existsUntil, b.ExistsUntil), known.items+1
 		return place
 	}
 	limit := 0
@@ -102,15 +104,16 @@ func (c *Items) bucket(b *LimitTarget) (place int) {
 	}
 	place = len(c.buckets)
 	c.places[b.Key] = place
-	c.buckets = append(c.buckets, bucketOf{b.Key, limit, b.ExistsUntil})
+	c.buckets = append(c.buckets, bucketOf{b.Key, limit, b.ExistsUntil, 1})
 	return place
 }
 
 // Keys returns the script's KEYS after the token's: the buckets, and then each Once.
 func (c Items) Keys() []string {
 	keys := make([]string, 0, len(c.buckets)+len(c.Each))
-	for _, b := range c.buckets {
-		keys = append(keys, b.key)
+	a := c.arrange()
+	for _, place := range a.order {
+		keys = append(keys, c.buckets[place].key)
 	}
 	for _, d := range c.Each {
 		if d.Once != "" {
@@ -129,16 +132,23 @@ func (c Items) Args() []any {
 		a.terms(l.terms)
 		a.num(flag(l.shadow))
 	}
-	a.num(int64(len(c.buckets)))
-	for _, b := range c.buckets {
+	how := c.arrange()
+	a.num(int64(len(how.singles)))
+	for n, i := range how.singles {
+		b := &c.buckets[how.order[n]]
+		a.num(int64(b.limit)+1, int64(b.existsUntil), int64(c.Each[i].Costs[0]))
+	}
+	several := how.order[len(how.singles):]
+	a.num(int64(len(several)))
+	for _, place := range several {
+		b := &c.buckets[place]
 		a.num(int64(b.limit)+1, int64(b.existsUntil))
 	}
-	at := c.at
-	for _, d := range c.Each {
+	for _, i := range how.others {
+		d := &c.Each[i]
 		a.num(flag(d.Once != ""), int64(len(d.Buckets)))
-		for range d.Buckets {
-			a.num(int64(at[0]) + 1)
-			at = at[1:]
+		for _, place := range c.at[how.starts[i]:][:len(d.Buckets)] {
+			a.num(int64(how.places[place]) + 1)
 		}
 		a.num(int64(len(d.Costs)))
 		for _, cost := range d.Costs {
@@ -168,14 +178,27 @@ func (c Items) Parse(reply any) (ItemsDecided, error) {
 		}
 		return all, r.end()
 	}
-	room := c.room()
-	for i := range c.Each {
-		if i > 0 && !r.more() {
+	now, lag := quantity.StoreTime(r.num()), r.num()
+	room, how := c.room(), c.arrange()
+	behind := make([]int, 0, len(c.Each))
+	for _, i := range how.singles {
+		status := Status(r.num())
+		if status == statusFurther {
+			behind = append(behind, i)
+			continue
+		}
+		all.Each[i] = r.plain(status, now, lag, &c.Each[i], &room)
+		all.took(all.Each[i].Head)
+	}
+	first := len(how.singles) == len(behind) // of all that is answered
+	for _, i := range append(behind, how.others...) {
+		if !first && !r.more() {
 			all.Each[i].Status = StatusLater
 			continue
 		}
 		all.Each[i] = r.decided(&c.Each[i], &room)
 		all.took(all.Each[i].Head)
+		first = false
 	}
 	return all, r.end()
 }
@@ -207,6 +230,8 @@ func cut[E any](all *[]E, n int) []E {
 func (r *reader) decided(c *Decide, room *room) Decided {
 	d := Decided{Head: Head{Status: Status(r.num())}}
 	switch d.Status {
+	case StatusLater:
+		return d
 	case StatusLost:
 		d.Now, d.LostAt, d.Lost = quantity.StoreTime(r.num()), quantity.StoreTime(r.num()),
 			int(r.num())-1
@@ -238,7 +263,7 @@ func (r *reader) decided(c *Decide, room *room) Decided {
 	}
 	d.Buckets = cut(&room.states, len(c.Buckets))
 	for i := range d.Buckets {
-		d.Buckets[i] = r.state()
+		d.Buckets[i] = r.state(c.Buckets[i].Terms)
 	}
 	return d
 }

@@ -79,8 +79,18 @@ func (q *queue) free() quantity.Units { return q.Burst - ceilDiv(q.backlog, q.ti
 
 func (q *queue) state() State {
 	return State{Cell: q.cell, Entitlement: q.Entitlement, Share: q.share(q.cell),
-		NextShare: q.share(q.cell + 1),
-		Used:      ceilDiv(q.backlog, q.ticks), Free: max(q.free(), 0)}
+		NextShare: q.share(q.cell + 1), Reset: q.resetAfter(),
+		Used: ceilDiv(q.backlog, q.ticks), Free: max(q.free(), 0)}
+}
+
+// resetAfter returns when the backlog is done and all promised turns are over: a request that comes
+// then is served at once.
+func (q *queue) resetAfter() int64 {
+	turn := q.turn()
+	if turn < 0 {
+		return q.forgotten()
+	}
+	return q.until(turn)
 }
 
 func (q *queue) fits(cost quantity.Units) bool {

@@ -63,7 +63,14 @@ kinds.leaky_bucket = function()
 
   function Queue:state()
     local share, next_share = self:shares()
-    return share, next_share, self:used(), 0
+    return share, next_share, self:used(), 0, self:reset_after()
+  end
+
+  -- reset_after returns when the backlog is done and all promised turns are over: who comes then is served at once.
+  function Queue:reset_after()
+    local turn = self:turn_of()
+    if turn < 0 then return self:forgotten() end
+    return self:wait(turn)
   end
 
   function Queue:free()

@@ -184,7 +184,7 @@ func (h held) show(l limiter) State {
 		s.Doubt = h.whole
 	}
 	if shut := max(h.closed(), h.untoldUntil()); shut > h.now {
-		s.Shut = shut
+		s.Shut, s.Reset = shut, max(s.Reset, shut.Sub(h.now))
 	}
 	return s
 }

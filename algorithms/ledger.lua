@@ -13,7 +13,8 @@
 -- this region were heard of what they used before the loss: besides base, which is known, most counts as used.
 -- A held bucket is a table with its limit (kind, window, length of a cell, tick, entitlement, burst, guard, and whether
 -- it is recovered after a loss), until when it is known to be there, key, now, lost_at (0: nothing is missing), loss (the
--- last, mended or not), the current cell, cells[cell] with what its rows come to, and rows[cell][peer] once they are read.
+-- last, mended or not), the current cell and after how many us it ends, cells[cell] with what its rows come to, and
+-- rows[cell][peer] once they are read.
 
 -- floor_div and ceil_div divide exactly by b > 0 and round down and up.
 local function floor_div(a, b)
@@ -35,6 +36,7 @@ local function limit(now, lost_at)
   assert(t.window > 0 and t.length > 0 and t.tick > 0, 'terms without a window, a cell or a tick')
   t.cell = floor_div(now, t.length)
   t.cell_text = int(t.cell)
+  t.ends = (t.cell + 1) * t.length - now
   t.ticks = ceil_div(t.window, t.tick)
   t.__index = t
   return t

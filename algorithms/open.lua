@@ -3,17 +3,17 @@
 -- The time of the loss is the latest time that anybody knows the store to have shown: its clock may have been set
 -- back, or be that of another machine. A store that lost nothing keeps what it knows of earlier losses.
 -- KEYS: token. ARGV: generation expected, generation, region, epoch, 1 if data may have been lost, latest time known, a
--- secret to seal receipts with, the server's master_replid, the node.
+-- secret to seal receipts with, the server's master_replid, the node, the layout in which the opener's scripts write.
 -- Reply: 1 if opened, else 0; and what stands there: generation, region, epoch, time of the last loss, secret,
 -- master_replid it was opened under, the generation since which nothing was lost, when this one began (not before any
--- time that a script was answered with), the mark: the latest time that a script was answered with, and the latest that the
--- node was.
+-- time that a script was answered with), the mark: the latest time that a script was answered with, the latest that the
+-- node was, and the layout. A token that names none is of a version before there was a number, which wrote layout 1.
 local found = redis.call('HMGET', KEYS[1], 'generation', 'region', 'epoch', 'lost_at', 'secret', 'replid', 'since', 'begun', 'mark',
-  'seen:' .. ARGV[9])
+  'seen:' .. ARGV[9], 'layout')
 local stands = found[1] or ''
 if stands ~= ARGV[1] then
   return {0, stands, found[2] or '', found[3] or '', found[4] or '0', found[5] or '', found[6] or '', found[7] or '0', found[8] or '0', found[9] or '0',
-    string.format('%.0f', math.max(tonumber(found[10] or 0), tonumber(found[8] or 0)))}
+    string.format('%.0f', math.max(tonumber(found[10] or 0), tonumber(found[8] or 0))), found[11] or '1'}
 end
 local t = redis.call('TIME')
 local latest = math.max(tonumber(t[1]) * 1000000 + tonumber(t[2]), tonumber(found[9] or 0))
@@ -24,5 +24,5 @@ if ARGV[5] == '1' then
 end
 local begun = string.format('%.0f', latest)
 redis.call('HSET', KEYS[1], 'generation', ARGV[2], 'region', ARGV[3], 'epoch', ARGV[4], 'secret', ARGV[7], 'replid', ARGV[8],
-  'lost_at', lost_at, 'since', since, 'begun', begun, 'mark', begun)
-return {1, ARGV[2], ARGV[3], ARGV[4], lost_at, ARGV[7], ARGV[8], since, begun, begun, begun}
+  'lost_at', lost_at, 'since', since, 'begun', begun, 'mark', begun, 'layout', ARGV[10])
+return {1, ARGV[2], ARGV[3], ARGV[4], lost_at, ARGV[7], ARGV[8], since, begun, begun, begun, ARGV[10]}

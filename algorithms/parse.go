@@ -69,7 +69,7 @@ func (r *reader) end() error {
 }
 
 // head reads the common beginning of most guarded scripts' replies; ok says whether more follows.
-func (r *reader) head() (h Head, state State, ok bool) {
+func (r *reader) head(of Terms) (h Head, state State, ok bool) {
 	h.Status = Status(r.num())
 	switch {
 	case !r.more():
@@ -78,12 +78,13 @@ func (r *reader) head() (h Head, state State, ok bool) {
 		h.Now, h.LostAt = quantity.StoreTime(r.num()), quantity.StoreTime(r.num())
 		return h, state, false
 	}
-	h.Now, state = quantity.StoreTime(r.num()), r.state()
+	h.Now, state = quantity.StoreTime(r.num()), r.state(of)
 	return h, state, h.Status == StatusOK && r.err == nil
 }
 
-func (r *reader) state() State {
-	return State{Cell: quantity.Cell(r.num()), Entitlement: quantity.Units(r.num()),
+// state reads a bucket's state. Its entitlement is that of the terms that the caller gave.
+func (r *reader) state(of Terms) State {
+	return State{Cell: quantity.Cell(r.num()), Entitlement: of.Entitlement, Reset: r.num(),
 		Share: quantity.Units(r.num()), NextShare: quantity.Units(r.num()),
 		Used:   quantity.Units(r.num()),
 		Fading: quantity.Units(r.num()), Free: quantity.Units(r.num()),
@@ -100,7 +101,7 @@ func (r *reader) row() Row {
 // Parse reads the reply to c.
 func (c Lend) Parse(reply any) (Given, error) {
 	r := read(LendScript.Name, reply)
-	h, state, ok := r.head()
+	h, state, ok := r.head(c.Terms)
 	g := Given{Head: h, State: state}
 	if ok {
 		g.Row = r.row()
@@ -112,7 +113,7 @@ func (c Lend) Parse(reply any) (Given, error) {
 // Parse reads the reply to c.
 func (c Credit) Parse(reply any) (Credited, error) {
 	r := read(CreditScript.Name, reply)
-	h, state, ok := r.head()
+	h, state, ok := r.head(c.Terms)
 	g := Credited{Head: h, State: state}
 	if ok {
 		g.Row = r.row()
@@ -122,16 +123,16 @@ func (c Credit) Parse(reply any) (Credited, error) {
 
 // Parse reads the reply to c.
 func (c Inspect) Parse(reply any) (Inspected, error) {
-	return parseInspected(read(InspectScript.Name, reply))
+	return parseInspected(read(InspectScript.Name, reply), c.Terms)
 }
 
 // Parse reads the reply to c.
 func (c Restore) Parse(reply any) (Restored, error) {
-	return parseInspected(read(RestoreScript.Name, reply))
+	return parseInspected(read(RestoreScript.Name, reply), c.Terms)
 }
 
-func parseInspected(r *reader) (Inspected, error) {
-	h, state, _ := r.head()
+func parseInspected(r *reader, of Terms) (Inspected, error) {
+	h, state, _ := r.head(of)
 	g := Inspected{Head: h, State: state}
 	for r.more() {
 		g.Rows = append(g.Rows, PeerRow{Cell: quantity.Cell(r.num()), Peer: r.str(), Row: r.row()})
@@ -172,7 +173,7 @@ func (c Book) Parse(reply any) (Booked, error) {
 // Parse reads the reply to c.
 func (c Reset) Parse(reply any) (Cleared, error) {
 	r := read(ResetScript.Name, reply)
-	h, state, _ := r.head()
+	h, state, _ := r.head(c.Terms)
 	return Cleared{Head: h, State: state}, r.end()
 }
 
@@ -202,25 +203,27 @@ func (c Open) Parse(reply any) (Opened, error) {
 	o.Region, o.Epoch = r.str(), r.str()
 	lostAt := r.str()
 	o.Secret, o.Replid = r.str(), r.str()
-	since, begun, mark, answered := r.str(), r.str(), r.str(), r.str()
+	since, begun, mark, answered, layout := r.str(), r.str(), r.str(), r.str(), r.str()
 	if err := r.end(); err != nil || generation == "" {
 		return o, err
 	}
-	var times [4]int64
+	var numbers [5]int64
 	for i, t := range [...]struct{ text, is string }{
 		{lostAt, "the time of its last loss"},
 		{begun, "the time of its beginning"},
 		{mark, "the latest time it has shown"},
 		{answered, "the latest time that a node had from it"},
+		{layout, "the layout of what it holds"},
 	} {
 		var err error
-		if times[i], err = strconv.ParseInt(t.text, 10, 64); err != nil {
+		if numbers[i], err = strconv.ParseInt(t.text, 10, 64); err != nil {
 			return o, fmt.Errorf("the store's token names %q as %s, which is no number: "+
 				"empty the Redis (FLUSHALL), it will be opened anew", t.text, t.is)
 		}
 	}
-	o.LostAt, o.Begun, o.Mark, o.Answered = quantity.StoreTime(times[0]),
-		quantity.StoreTime(times[1]), quantity.StoreTime(times[2]), quantity.StoreTime(times[3])
+	o.LostAt, o.Begun, o.Mark = quantity.StoreTime(numbers[0]), quantity.StoreTime(numbers[1]),
+		quantity.StoreTime(numbers[2])
+	o.Answered, o.Layout = quantity.StoreTime(numbers[3]), numbers[4]
 	var err error
 	if o.Since, err = strconv.ParseUint(since, 10, 64); err != nil {
 		return o, fmt.Errorf(

@@ -99,6 +99,17 @@ func (r *rate) begun() int64 { return int64(ceilDiv(r.now, r.Tick)) }
 // until returns how many us from now a tick begins, at least 0.
 func (r *rate) until(tick int64) int64 { return max(tick*r.Tick-int64(r.now), 0) }
 
+// forgotten returns after how many us the store has forgotten the bucket, and what was booked of
+// this window, at the latest. A bucket without a rate, whose entitlement became 0, becomes whole
+// only by that.
+func (r *rate) forgotten() int64 {
+	booked := (CellAt(r.now, r.Window) + 2).OpensAt(r.Window).Add(r.ClockMargin)
+	return max(r.Weighs(r.held.cell+1), booked).Add(KeySlack + millisecond).Sub(r.now)
+}
+
+// millisecond is the unit in which Redis ends keys; bucket.lua rounds up to it.
+const millisecond = second / 1000
+
 // refundableFor is the longest time, in microseconds, for which a bucket's charge can be refunded.
 const refundableFor = 24 * 3600 * second
 

@@ -73,6 +73,14 @@ local function rate_class()
     return wait > 0 and wait or 0
   end
 
+  -- forgotten returns after how many us the store has forgotten the bucket, and what was booked of this window, at the
+  -- latest. Only that makes a bucket whole which has no rate: its entitlement became 0.
+  function Rate:forgotten()
+    local h = self.h
+    local ends = math.max(weighs(h, h.cell + 1), (floor_div(h.now, h.window) + 2) * h.window + h.guard)
+    return ends + (SLACK + 1) * 1000 - h.now
+  end
+
   -- read returns level, tick and mark as they were last written, nil if that says nothing, and what stood is. Another
   -- limit may have changed the length of a tick: each is then converted, and rounded against the caller by the
   -- function given.

@@ -61,6 +61,10 @@ type State struct {
 	// about how many units of Used will no longer count when the cell ends
 	Fading quantity.Units
 	Free   quantity.Units // units that fit now
+	// Reset is after how many us the bucket is whole if nothing else happens: no use counts any
+	// more. 0: it is whole now. Rights lent to peers do not delay it. In the answer to a Decide it
+	// counts, as Verdict.Retry does, from what the store's clock shows; else from Now.
+	Reset int64
 	// store time until which the bucket is known to exist; 0: not known here
 	ExistsUntil quantity.StoreTime
 	// Doubt is the time of a loss before which some peers were lent, or some nodes used, an amount
@@ -209,6 +213,7 @@ type Opened struct {
 	Begun    quantity.StoreTime
 	Mark     quantity.StoreTime // the latest store time that any script answered with
 	Answered quantity.StoreTime // the latest time that the node was answered with; at least Begun
+	Layout   int64              // the layout of what the store holds; see the constant
 }
 
 // Noted answers Note.

@@ -19,6 +19,9 @@ var rowsLua string
 //go:embed bucket.lua
 var bucketLua string
 
+//go:embed plain.lua
+var plainLua string
+
 //go:embed fixed_window.lua
 var fixedWindowLua string
 
@@ -76,6 +79,14 @@ var restoreLua string
 //go:embed book.lua
 var bookLua string
 
+// Layout is the number of the layout in which the scripts write: the fields of buckets and of the
+// token, and what is remembered of requests and receipts. Each store's token names it. A store of
+// another layout is opened as after a loss, because nobody can read what it holds. Who changes what
+// is written, so that scripts of before would read it wrong or those of now what was there before,
+// raises the number, and has package store put other marks into the keys: no script may meet a key
+// of another layout. Such keys expire.
+const Layout = 1
+
 // Script is a Lua script as Redis is given it.
 type Script struct {
 	Name   string // for errors and metrics
@@ -85,7 +96,7 @@ type Script struct {
 
 // The scripts. KEYS[1] of each is the store's token.
 var (
-	DecideScript  = guarded("decide", decideLua)
+	DecideScript  = newScript("decide", tokenLua, ledgerLua, plainLua, fragments, decideLua)
 	LendScript    = guarded("lend", lendLua)
 	CreditScript  = guarded("credit", creditLua)
 	InspectScript = guarded("inspect", inspectLua)
@@ -102,9 +113,12 @@ var (
 
 // guarded puts a body behind the prelude and the fragments of all algorithms.
 func guarded(name, body string) Script {
-	return newScript(name, tokenLua, ledgerLua, rowsLua, bucketLua, fixedWindowLua, counterLua,
-		logLua, rateLua, tokensLua, queueLua, body)
+	return newScript(name, tokenLua, ledgerLua, fragments, body)
 }
+
+// fragments is what works on a bucket: its rows, and all algorithms.
+var fragments = strings.Join([]string{rowsLua, bucketLua, fixedWindowLua, counterLua, logLua,
+	rateLua, tokensLua, queueLua}, "\n")
 
 func newScript(name string, parts ...string) Script {
 	source := strings.Join(parts, "\n")

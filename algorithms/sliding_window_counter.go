@@ -95,10 +95,21 @@ func (c *counter) free(k quantity.Cell, e int64) quantity.Units {
 func (c *counter) state() State {
 	return State{Cell: c.cell, Entitlement: c.Entitlement,
 		Share:     floorDiv(c.rights(c.cell, c.elapsed), c.ticks),
-		NextShare: floorDiv(c.rights(c.cell+1, 0), c.ticks),
-		Used:      ceilDiv(c.estimate(c.cell, c.elapsed), c.ticks),
-		Fading:    c.before * quantity.Units(c.ticks-c.elapsed) / quantity.Units(c.ticks),
-		Free:      max(c.free(c.cell, c.elapsed), 0)}
+		NextShare: floorDiv(c.rights(c.cell+1, 0), c.ticks), Reset: c.resetAfter(),
+		Used:   ceilDiv(c.estimate(c.cell, c.elapsed), c.ticks),
+		Fading: c.before * quantity.Units(c.ticks-c.elapsed) / quantity.Units(c.ticks),
+		Free:   max(c.free(c.cell, c.elapsed), 0)}
+}
+
+// resetAfter returns when the cell after the last one with use ends: use counts until then.
+func (c *counter) resetAfter() int64 {
+	switch {
+	case c.used > 0:
+		return (c.cell + 2).OpensAt(c.Cell).Sub(c.now)
+	case c.before > 0:
+		return (c.cell + 1).OpensAt(c.Cell).Sub(c.now)
+	}
+	return 0
 }
 
 func (c *counter) fits(cost quantity.Units) bool { return cost <= c.free(c.cell, c.elapsed) }

@@ -150,12 +150,14 @@ kinds.sliding_window_counter = function()
   -- rest returns what is left of S in cell k after e ticks.
   function Counter:rest(k, e) return self:share(k, e) - self:estimate(k, e) end
 
+  -- What is used counts until the next cell ends, what was used in the cell before until this one does.
   function Counter:state()
-    local h, before, fading = self.h, self.before, 0
-    if before > 0 then fading = floor_div(before * (h.ticks - elapsed(h)), h.ticks) end
-    if not self.shares then return h.entitlement, h.entitlement, self.used + self.over, fading end
+    local h, before, fading, reset = self.h, self.before, 0, 0
+    if before > 0 then fading, reset = floor_div(before * (h.ticks - elapsed(h)), h.ticks), h.ends end
+    if self.used > 0 then reset = h.ends + h.length end
+    if not self.shares then return h.entitlement, h.entitlement, self.used + self.over, fading, reset end
     return floor_div(self:share(h.cell, elapsed(h)), h.ticks), floor_div(self:share(h.cell + 1, 0), h.ticks),
-      self.used + self.over, fading
+      self.used + self.over, fading, reset
   end
 
   function Counter:free()

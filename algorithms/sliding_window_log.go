@@ -69,8 +69,18 @@ func (l *log) opens(cell quantity.Cell) quantity.StoreTime { return cell.OpensAt
 func (l *log) state() State {
 	share := l.rights(l.now)
 	return State{Cell: l.cell, Entitlement: l.Entitlement, Share: share,
-		NextShare: l.rights(l.opens(l.cell + 1)),
-		Used:      l.used, Fading: max(l.used-l.staying(), 0), Free: max(share-l.used, 0)}
+		NextShare: l.rights(l.opens(l.cell + 1)), Reset: l.resetAfter(),
+		Used: l.used, Fading: max(l.used-l.staying(), 0), Free: max(share-l.used, 0)}
+}
+
+// resetAfter returns when the last entry leaves the window. An entry that was refunded has no units.
+func (l *log) resetAfter() int64 {
+	for _, e := range slices.Backward(l.entries) {
+		if e.units > 0 {
+			return e.at.Add(l.Window).Sub(l.now)
+		}
+	}
+	return 0
 }
 
 // staying returns the units that will still be in the window when the current cell ends: those of

@@ -131,6 +131,21 @@ kinds.sliding_window_log = function()
     return list
   end
 
+  -- newest returns the time of the last entry, of a log that has one.
+  function Queue:newest()
+    local piece, base, n = string.match(self.last, '^(%d+) (%d+) %d+ (%d+)')
+    local text
+    if n == '0' then -- what it held was refunded
+      local all = self:pieces()
+      local i = #all
+      while all[i].n == 0 do i = i - 1 end
+      base, text = all[i].base, self:load(all[i])
+    else
+      text = self.texts[tonumber(piece)] or redis.call('HGET', self.h.key, 'q' .. piece)
+    end
+    return base + string.match(text, '(%d+):%d+;$', -32)
+  end
+
   -- gone returns how many units will have left the window at time t, of those written.
   function Queue:gone(t)
     local all, window = self:pieces(), self.h.window
@@ -321,8 +336,16 @@ kinds.sliding_window_log = function()
     return staying
   end
 
+  -- reset_after returns after how many us the last entry leaves the window.
+  function Log:reset_after()
+    if self.taken > 0 then return self.h.window end
+    if self.used <= 0 then return 0 end
+    return self:pieces():newest() + self.h.window - self.h.now
+  end
+
   function Log:state()
-    return self.share, share_at(self.h, next_opens(self.h)), self.used, math.max(self.used - self:staying(), 0)
+    return self.share, share_at(self.h, next_opens(self.h)), self.used, math.max(self.used - self:staying(), 0),
+      self:reset_after()
   end
 
   function Log:free() return math.max(self.share - self.used, 0) end

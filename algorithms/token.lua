@@ -1,9 +1,10 @@
--- Prelude of every script. KEYS[1] is the token of the store: who opened it, for which documents, the high-water mark of its
--- time, and for each node the latest time that it was answered with (seen:NODE). ARGV begins with the guard: generation,
+-- Prelude of every script. KEYS[1] is the token of the store: who opened it, for which documents, in which layout the scripts
+-- write, the high-water mark of its time, and for each node the latest time that it was answered with (seen:NODE). ARGV begins with the guard: generation,
 -- epoch, the node's clock (us), the largest clock difference believed (us), the node, and the latest time that it had from
 -- this store (us). A script that finds another token changes nothing; nor does one that finds the node answered with less
 -- than it had: that store is an older copy of itself, whoever has asked it since.
 local OK, UNKNOWN, CLOCK, FINISHED, FENCED, IMPLAUSIBLE, RECOVERING, LOST, EARLY, CROWDED, UNREADABLE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+local LATER, PLAIN, UNSEEN, FURTHER = 11, 12, 13, 14 -- of the decide script alone
 local MAX = 2251799813685248 -- 2^51, the largest unit count and time that arithmetic below 2^52 allows
 
 local arg_at = 0

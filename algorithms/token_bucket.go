@@ -91,8 +91,37 @@ func (t *tokens) fill(full quantity.Units) { t.level, t.at, t.mark = full, t.beg
 func (t *tokens) state() State {
 	free := t.free()
 	return State{Cell: t.cell, Entitlement: t.Entitlement, Share: t.share(t.cell),
-		NextShare: t.share(t.cell + 1),
-		Used:      t.capacity(t.cell) - free, Free: max(free, 0)}
+		NextShare: t.share(t.cell + 1), Reset: t.resetAfter(),
+		Used: t.capacity(t.cell) - free, Free: max(free, 0)}
+}
+
+// resetAfter follows the level into the future until the bucket is full. Full means what the bucket
+// holds in the cell of that moment.
+func (t *tokens) resetAfter() int64 {
+	level, found := t.level, int64(-1)
+	if level >= t.capacity(t.cell)*quantity.Units(t.ticks) {
+		return 0
+	}
+	t.walk(max(t.at, t.tick), func(cell quantity.Cell, from, to int64, share quantity.Units) bool {
+		full := t.capacity(cell) * quantity.Units(t.ticks)
+		if level >= full {
+			found = from
+			return true
+		}
+		if share > 0 {
+			when := from + ceilDiv(int64(full-level), int64(share))
+			if to < 0 || when < to {
+				found = when
+				return true
+			}
+		}
+		level = min(level+share*quantity.Units(to-from), full)
+		return false
+	})
+	if found < 0 {
+		return t.forgotten()
+	}
+	return t.until(found)
 }
 
 // free returns the whole tokens in the bucket; it may be negative after book.

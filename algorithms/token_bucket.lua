@@ -82,7 +82,27 @@ kinds.token_bucket = function()
 
   function Tokens:state()
     local share, next_share = self:shares()
-    return share, next_share, self:capacity(self.h.cell) - self:tokens(), 0
+    return share, next_share, self:capacity(self.h.cell) - self:tokens(), 0, self:reset_after()
+  end
+
+  -- reset_after follows the level until the bucket is full, of what it holds in the cell of that moment.
+  function Tokens:reset_after()
+    local h, level, from = self.h, self.level, self.at
+    if level >= self:full(h.cell) then return 0 end
+    if h.last < 0 and h.lost_at == 0 and h.entitlement > 0 then -- one rate for ever
+      return self:wait(from + ceil_div(h.full - level, h.entitlement))
+    end
+    while true do
+      local cell, to, share = self:stretch(from)
+      local full = self:full(cell)
+      if level >= full then return self:wait(from) end
+      if share > 0 then
+        local found = from + ceil_div(full - level, share)
+        if not to or found < to then return self:wait(found) end
+      end
+      if not to then return self:forgotten() end
+      level, from = math.min(level + share * (to - from), full), to
+    end
   end
 
   function Tokens:fits(cost)

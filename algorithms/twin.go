@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ type Twin struct {
 	Generation uint64 // 0: no token
 	Region     string
 	Epoch      string
+	layout     int64
 	mark       quantity.StoreTime
 	calls      int64
 	lostAt     quantity.StoreTime
@@ -43,7 +45,7 @@ func (w *Twin) Open(t quantity.StoreTime, c Open) Opened {
 			latest = max(latest, c.Seen)
 			w.lostAt, w.since = latest, c.Generation
 		}
-		w.begun, w.mark = latest, latest
+		w.begun, w.mark, w.layout = latest, latest, c.Layout
 		o := w.opened(c.Node)
 		o.OK = true
 		return o
@@ -55,7 +57,7 @@ func (w *Twin) opened(node string) Opened {
 	return Opened{Generation: w.Generation, Region: w.Region, Epoch: w.Epoch, LostAt: w.lostAt,
 		Secret: w.secret,
 		Replid: w.replid, Since: w.since, Begun: w.begun, Mark: w.mark,
-		Answered: max(w.answered[node], w.begun)}
+		Answered: max(w.answered[node], w.begun), Layout: w.layout}
 }
 
 // Note answers the note script.
@@ -112,7 +114,7 @@ func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
 			w.decided[c.Once] = before
 		}
 		before.Repeated = true
-		return before.Decided
+		return before.under(c.Buckets)
 	}
 	open, at := make([]limiter, len(c.Buckets)), make([]held, len(c.Buckets))
 	for i, b := range c.Buckets {
@@ -138,7 +140,11 @@ func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
 		if c.Commit {
 			l.save()
 		}
-		d.Buckets = append(d.Buckets, at[i].show(l))
+		s := at[i].show(l)
+		if s.Reset > 0 {
+			s.Reset += now.Sub(t)
+		}
+		d.Buckets = append(d.Buckets, s)
 	}
 	if c.Once != "" && !again && c.Commit && d.Answers[0].Admitted {
 		if w.decided == nil {
@@ -153,6 +159,15 @@ func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
 type remembered struct {
 	Decided
 	repeats int64 // how often it was given again
+}
+
+// under returns the answer with the entitlements of the terms that are asked under now.
+func (r remembered) under(targets []LimitTarget) Decided {
+	r.Buckets = slices.Clone(r.Buckets)
+	for i := range r.Buckets {
+		r.Buckets[i].Entitlement = targets[i].Terms.Entitlement
+	}
+	return r.Decided
 }
 
 // answer decides one cost on all buckets, and charges all or none. lag is how far the clock is

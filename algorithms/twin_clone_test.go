@@ -102,8 +102,8 @@ func TestDeleteToken(t *testing.T) {
 	w.DeleteToken()
 	want.Generation, want.Region, want.Epoch, want.mark, want.lostAt, want.floors = 0, "", "", 0, 0,
 		nil
-	want.secret, want.replid, want.since, want.begun, want.notes, want.answered = "", "", 0, 0, nil,
-		nil
+	want.layout, want.secret, want.replid, want.since, want.begun = 0, "", "", 0, 0
+	want.notes, want.answered = nil, nil
 	if !reflect.DeepEqual(w, want) {
 		t.Errorf("the token deleted, there is\n%+v, want\n%+v", w, want)
 	}

@@ -1,6 +1,7 @@
 package region
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -18,7 +19,8 @@ func (n *running) batch(t *testing.T, all ...admit.Request) []admit.Decision {
 	return d
 }
 
-// For a request of a batch, too, lacking rights are borrowed, and a lost bucket is restored.
+// For a request of a batch, too, lacking rights are borrowed, at the same time wherever it stands,
+// and a lost bucket is restored.
 func TestBatchBorrowsAndRecovers(t *testing.T) {
 	d := documents.Parse(t, 1, halves,
 		"name: hour, on_exhausted: borrow, limit: 100, window: 1h, lending_limit: 1")
@@ -34,7 +36,11 @@ func TestBatchBorrowsAndRecovers(t *testing.T) {
 				}
 			}
 		}
-		admitted(n.batch(t, cost("a", 80), cost("b", 70), cost("c", 1)))
+		all := []admit.Request{cost("a", 80)}
+		for i := range 500 {
+			all = append(all, cost("c"+strconv.Itoa(i), 1))
+		}
+		admitted(n.batch(t, append(all, cost("b", 70))...))
 		if took := time.Since(begun); took < 2*oneWay || took > 3*oneWay {
 			t.Errorf("it took %v: they did not borrow at the same time", took)
 		}

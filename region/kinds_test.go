@@ -59,6 +59,42 @@ func TestTurnsOfALeakyBucket(t *testing.T) {
 	})
 }
 
+// A decision, a denial too, says after which time the whole limit may be used again.
+func TestResetAfterIsWhenTheLimitIsWhole(t *testing.T) {
+	for kind, want := range map[algorithms.Kind]time.Duration{
+		algorithms.FixedWindow: 9 * time.Second, algorithms.SlidingWindowCounter: 19 * time.Second,
+		algorithms.SlidingWindowLog: 10 * time.Second, algorithms.TokenBucket: 2 * time.Second,
+		algorithms.LeakyBucket: 2 * time.Second,
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			d := documents.Parse(t, 1, alone, burstOf(kind, 10, 10))
+			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+				n := c.running["us/n1"]
+				nextCell(10 * time.Second)
+				if got := n.check(t, cost("a", 2)); !got.Allowed || got.ResetAfter != want {
+					t.Errorf("admitted: %+v, want it whole after %v", got, want)
+				}
+				time.Sleep(time.Second)
+				if got := n.check(t, cost("a", 10)); got.Allowed ||
+					got.ResetAfter != want-time.Second {
+					t.Errorf("denied: %+v, want it whole after %v", got, want-time.Second)
+				}
+				for _, at := range []time.Duration{want - time.Second - time.Microsecond,
+					time.Microsecond} {
+					time.Sleep(at)
+					got, err := n.Peek(t.Context(), cost("a", 10))
+					if err != nil || got.Allowed != (at == time.Microsecond) {
+						t.Errorf("all of it: %+v, %v", got, err)
+					}
+				}
+				if got := n.check(t, cost("untouched", 11)); got.Allowed || got.ResetAfter != 0 {
+					t.Errorf("a key without use: %+v, want it whole now", got)
+				}
+			})
+		})
+	}
+}
+
 // A request that is sent again after the time that a denial says is admitted, if nothing else
 // happens, and not a microsecond earlier.
 func TestRetryAfterIsHonest(t *testing.T) {

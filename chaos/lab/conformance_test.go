@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
@@ -104,15 +105,23 @@ func begin(t *rapid.T, d *Driven) *worlds {
 	d.Rename(rapid.SampledFrom([]string{"r", "r", "r", ""}).Draw(t, "replid"))
 	w.server = NewTwin(func() quantity.StoreTime { return w.now }, d.Replid())
 	for i := range w.stores {
-		clock := func() time.Time { return time.UnixMicro(int64(w.now.Add(w.skew[i]))) }
-		s, err := d.Connect(clock)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.stores[i] = s
-		w.twins[i], w.ways[i] = w.server.Connect(clock)
+		w.start(t, i)
 	}
 	return w
+}
+
+// start starts a node in both worlds, or starts it again.
+func (w *worlds) start(t *rapid.T, i int) {
+	clock := func() time.Time { return time.UnixMicro(int64(w.now.Add(w.skew[i]))) }
+	s, err := w.driven.Connect(clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.stores[i] != nil {
+		_ = w.stores[i].Close()
+	}
+	w.stores[i] = s
+	w.twins[i], w.ways[i] = w.server.Connect(clock)
 }
 
 func (w *worlds) guard(t *rapid.T) algorithms.Fence {
@@ -327,6 +336,35 @@ func (w *worlds) lose(t *rapid.T) {
 	}
 }
 
+// another has a version of quotad that writes another layout open the servers, and then perhaps
+// starts nodes of this version again, which take them back.
+func (w *worlds) another(t *rapid.T) {
+	const none = 1<<64 - 1
+	ledger := w.server.Ledger(store.Whole)
+	stands := ledger.Open(w.now, algorithms.Open{Expected: none, Generation: none})
+	c := algorithms.Open{Expected: stands.Generation, Generation: stands.Generation + 1,
+		Region: "eu", Epoch: w.epoch, Secret: "another", Replid: w.server.Replid(),
+		Layout: rapid.SampledFrom([]int64{algorithms.Layout - 1, algorithms.Layout + 1}).Draw(t,
+			"layout")}
+	client := redis.NewClient(&redis.Options{Addr: strings.TrimPrefix(w.driven.URL(), "redis://")})
+	defer func() { _ = client.Close() }()
+	reply, err := client.Eval(context.Background(), algorithms.OpenScript.Source,
+		[]string{store.TokenKey(store.Whole)}, c.Args()...).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Parse(reply)
+	if want := ledger.Open(w.now, c); err != nil || got != want {
+		t.Fatalf("another version opened %+v, %v; twin %+v", got, err, want)
+	}
+	for i := range w.stores {
+		if rapid.Bool().Draw(t, "started again") {
+			w.start(t, i)
+			w.open(t, i)
+		}
+	}
+}
+
 // actions are the possible actions, by name. A node is drawn for each call.
 func (w *worlds) actions() map[string]func(*rapid.T) {
 	ctx := context.Background()
@@ -344,7 +382,7 @@ func (w *worlds) actions() map[string]func(*rapid.T) {
 		"open": node(w.open), "open too": node(w.open), "decide": node(w.decide),
 		"decide too": node(w.decide), "lend": node(w.lend), "credit": node(w.credit),
 		"recall": node(w.recall), "restore": node(w.restore), "book": node(w.book),
-		"refund": node(w.refund), "lose": w.lose,
+		"refund": node(w.refund), "lose": w.lose, "another version": rarely(w.another),
 		"inspect": node(func(t *rapid.T, i int) {
 			n, key, _ := w.bucket(t)
 			c := algorithms.Inspect{Fence: w.guard(t), Target: algorithms.Target{Key: key,

@@ -17,7 +17,9 @@ var together = []Mutant{
 		Name: "last-bucket-is-not-written", Hole: sharing,
 		Rule: "whatever was charged in a call is written",
 		Edits: []Edit{
-			{"algorithms/decide.lua", `    for i = 1, #held do`, `    for i = 1, math.max(#held - 1, 1) do`},
+			{"algorithms/decide.lua", `    for i = 1, singles + several do
+      if`, `    for i = 1, math.max(singles + several - 1, 1) do
+      if`},
 		},
 		Breaks: "ceiling: a label above L", Under: "several requests at the same time",
 		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
@@ -80,5 +82,58 @@ var together = []Mutant{
 		},
 		Breaks: "progress: requests are refused without a reason", Under: "many crowded buckets at the same time",
 		Test: Test{"./region/store", "TestCrowdedItemsAreLeftForAnotherCall"},
+	},
+	{
+		Name: "plain-in-spite-of-rows", Hole: sharing,
+		Rule: "a bucket of which rights were moved is not plain",
+		Edits: []Edit{
+			{"algorithms/plain.lua", `  local v = redis.pcall('HMGET', key, 'rows', 'c', 'u')
+  local counted, used = v[2], 0
+  if v.err or v[1] or`, `  local v = redis.pcall('HMGET', key, 'rows', 'c', 'u')
+  local counted, used = v[2], 0
+  if v.err or`},
+		},
+		Breaks: "ceiling: a label above L", Under: "rights that were lent",
+		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
+	},
+	{
+		Name: "plain-in-spite-of-a-loss", Hole: sharing,
+		Rule: "after a loss no bucket is plain",
+		Edits: []Edit{
+			{"algorithms/plain.lua", `commit and lost_at == 0`, `commit`},
+		},
+		Breaks: "ceiling: a label above L", Under: "a store that lost its data",
+		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
+	},
+	{
+		Name: "plain-in-spite-of-a-deletion", Hole: sharing,
+		Rule: "a bucket that is known to be there and is not is lost",
+		Edits: []Edit{
+			{"algorithms/plain.lua", `  local v = redis.pcall('HMGET', key, 'rows', 'c', 'u')
+  local counted, used = v[2], 0
+  if v.err or v[1] or not counted and known > t.now then return end`, `  local v = redis.pcall('HMGET', key, 'rows', 'c', 'u')
+  local counted, used = v[2], 0
+  if v.err or v[1] then return end`},
+		},
+		Breaks: "ceiling: a label above L", Under: "a deleted key",
+		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
+	},
+	{
+		Name: "single-item-on-a-shared-bucket", Hole: sharing,
+		Rule: "an item is single only if no other item is about its bucket",
+		Edits: []Edit{
+			{"algorithms/plain.go", `		c.buckets[c.at[at]].items == 1`, `		c.buckets[c.at[at]].items > 0`},
+		},
+		Breaks: "ceiling: a label above L", Under: "several requests at the same time",
+		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
+	},
+	{
+		Name: "plain-bucket-without-an-end", Hole: sharing,
+		Rule: "a key ends when its bucket counts no more",
+		Edits: []Edit{
+			{"algorithms/plain.lua", `      redis.call('PEXPIREAT', key, t.expires)`, `      redis.call('PEXPIREAT', key, t.expires + 1000)`},
+		},
+		Breaks: "memory: keys outlive their use", Under: "nothing",
+		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
 	},
 }

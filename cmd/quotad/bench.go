@@ -23,7 +23,8 @@ round, and prints the median of the rounds. A machine that is slow for a while s
   floor   a gRPC server that gives the same answer to every request: no server can cost less
   lean    the same, with one small script call (HMGET, HSET) in the same Redis for each decision
 
-Each caller makes its next call when the last one was answered. The calls of the first 300 ms of
+Each caller makes its next call when the last one was answered. A node takes only so many batches
+at a time and refuses others, so give large batches few callers. The calls of the first 300 ms of
 each round are not counted. Columns, and their names in -o json under subjects:
 
   decisions/s    decisions_per_second
@@ -31,6 +32,7 @@ each round are not counted. Columns, and their names in -o json under subjects:
   server CPU us  server_cpu_us_per_decision: processor time of the server, as the system counts it
   Redis CPU us   redis_cpu_us_per_decision: that of its redis-server
   scripts        script_calls_per_decision: EVALSHA calls that the Redis counted
+  allocations    allocations_per_decision: objects, by the node's go_memstats_mallocs_total
   times floor    times_floor: processor time of server and Redis, divided by that of the floor
   errors         errors: requests without an answer within 4 s, or with an error
   denied         denials
@@ -38,7 +40,7 @@ each round are not counted. Columns, and their names in -o json under subjects:
 In -o json a subject also has name, decisions (of all rounds) and first_error; what is not known
 is null. Beside subjects there are ok, problems, build, os, arch, processors, redis_version,
 driven and driven_version (with --grpc), algorithm, callers, connections, keys, among, batch,
-rounds, round_seconds, and other_work_processors: how many processors other processes kept busy
+columns, http, rounds, round_seconds, and other_work_processors: how many processors other processes kept busy
 meanwhile. Above 0.1 that is told (busy): then only ratios mean something. Processor times need
 /proc.
 
@@ -55,6 +57,7 @@ Exit codes: 0 measured, 1 it could not be measured, or more than 1 % of a server
 or were denied, 2 usage.`,
 		Example: `  quotad bench
   quotad bench --algorithm token_bucket --keys zipf --callers 8 -o json
+  quotad bench --callers 2 --batch 1000 --columns
   quotad bench --grpc 127.0.0.1:8081 --pid 4711,4712`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -72,7 +75,10 @@ or were denied, 2 usage.`,
 	f.DurationVar(&b.Duration, "duration", 2*time.Second,
 		"how long each server is measured in a round, 50ms to 1m")
 	f.IntVar(&b.Rounds, "rounds", 5, "number of rounds, 1 to 50")
-	f.IntVar(&b.Batch, "batch", 1, "decisions in a call, 1 to 100; above 1 by CheckBatch")
+	f.IntVar(&b.Batch, "batch", 1,
+		"decisions in a call, 1 to 1000; above 1 by CheckBatch, with --http by /v1/check-batch")
+	f.BoolVar(&b.Columns, "columns", false, "decisions in columns, by CheckColumns")
+	f.BoolVar(&b.HTTP, "http", false, "over HTTP with JSON in place of gRPC")
 	f.StringVar(&b.GRPC, "grpc", "", "gRPC `host:port` of a node that runs already, on loopback")
 	f.IntSliceVar(&b.PIDs, "pid", nil, "with --grpc: `process` IDs whose processor time is counted")
 	outputFlag(cmd, &b.Output)
@@ -93,7 +99,9 @@ func benchFloorCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&floor.Answer, "answer", "", "`file` with the encoded CheckResponse")
+	f.StringVar(&floor.Answer, "answer", "",
+		"`file` with the encoded CheckResponse, or with --http the JSON of a decision")
+	f.BoolVar(&floor.HTTP, "http", false, "serve HTTP in place of gRPC")
 	f.StringVar(&floor.Redis, "redis", "",
 		"`host:port` of a Redis for a script call before each decision")
 	return cmd

@@ -2,6 +2,7 @@ package admit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -9,25 +10,26 @@ import (
 	"time"
 )
 
-// CheckBatch decides several requests at the same time, each by itself as Check does. The error is
-// that of the first request in the list that has one. The requests enter the queue together. A
-// request gets a goroutine of its own only if it waits for more than the store, or spans shards.
+// maxTogether bounds the requests of a batch that queue at a time. The next ones follow when these
+// are answered. A round trip carries about as many decisions, so more of them would only fill the
+// queue, be refused for want of time, and make others wait.
+const maxTogether = 128
+
+// CheckBatch decides several requests, each by itself as Check does, in parts of maxTogether. A
+// request that is wrong is denied as InvalidRequest, and the others are decided all the same. The
+// error is that of the first request in the list that has one: ErrClosed, or that of ctx, after
+// which no further part is begun. The requests of a part enter the queue together, in their order,
+// and each has the whole time of a request from then on. A request gets a goroutine of its own only
+// if it waits for more than the store, or spans shards; later parts do not wait for it.
 func (l *Limiter) CheckBatch(ctx context.Context, all []Request) ([]Decision, error) {
-	b := batch{limiter: l, begun: time.Now(), flows: make([]*Flow, len(all)),
+	b := batch{limiter: l, begun: time.Now(), requests: all, flows: make([]*Flow, len(all)),
 		decisions: make([]Decision, len(all)), errs: make([]error, len(all))}
-	for i, q := range all {
-		var err error
-		if b.flows[i], err = l.Begin(q, true); err != nil {
-			return nil, err
+	for from := 0; from < len(all); from += maxTogether {
+		if err := ctx.Err(); err != nil {
+			b.errs[from] = err
+			break
 		}
-	}
-	apart := l.AskTogether(ctx, b.flows)
-	for i, f := range b.flows {
-		if apart[i] || f.next == Waits {
-			b.apart(ctx, i)
-			continue
-		}
-		b.decide(ctx, i)
+		b.part(ctx, from, min(from+maxTogether, len(all)))
 	}
 	b.others.Wait()
 	if p := b.panicked.Load(); p != nil {
@@ -42,15 +44,15 @@ func (l *Limiter) CheckBatch(ctx context.Context, all []Request) ([]Decision, er
 }
 
 // AskTogether asks the store about all requests whose next step is Asks, in as few round trips as
-// possible, and waits for the answers. It leaves out the requests that span shards: left is true
-// for these, and the caller asks about them one by one.
+// possible, and waits for the answers. A nil flow is no request. It leaves out the requests that
+// span shards: left is true for these, and the caller asks about them one by one.
 func (l *Limiter) AskTogether(ctx context.Context, all []*Flow) (left []bool) {
 	left = make([]bool, len(all))
 	asked, of := make([]waiting, 0, len(all)), make([]*Flow, 0, len(all))
 	answers := make([]chan answered, 0, len(all))
 	gone := make([]atomic.Bool, len(all))
 	for i, f := range all {
-		if f.next != Asks {
+		if f == nil || f.next != Asks {
 			continue
 		}
 		if left[i] = f.way.spans(); left[i] {
@@ -98,11 +100,36 @@ func (l *Limiter) AskTogether(ctx context.Context, all []*Flow) (left []bool) {
 type batch struct {
 	limiter   *Limiter
 	begun     time.Time
-	flows     []*Flow
+	requests  []Request
+	flows     []*Flow // nil: the request is wrong, and its decision is made
 	decisions []Decision
 	errs      []error
 	others    sync.WaitGroup         // requests in goroutines of their own
 	panicked  atomic.Pointer[string] // the panic of one of these, with its stack
+}
+
+// part decides the requests from one up to another, which is not of the part. Those that need a
+// goroutine of their own may not be decided yet when it returns.
+func (b *batch) part(ctx context.Context, from, to int) {
+	l := b.limiter
+	for i := from; i < to; i++ {
+		f, err := l.Begin(b.requests[i], true)
+		if problem, wrong := errors.AsType[*FieldError](err); wrong {
+			f = nil
+			b.decisions[i] = l.sign(Decision{Reason: InvalidRequest, Problem: problem})
+		}
+		b.flows[i] = f
+	}
+	apart := l.AskTogether(ctx, b.flows[from:to])
+	for i := from; i < to; i++ {
+		switch f := b.flows[i]; {
+		case f == nil: // it is decided
+		case apart[i-from] || f.next == Waits:
+			b.apart(ctx, i)
+		default:
+			b.decide(ctx, i)
+		}
+	}
 }
 
 func (b *batch) decide(ctx context.Context, i int) {

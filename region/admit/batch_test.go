@@ -3,6 +3,7 @@ package admit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -46,10 +48,64 @@ func TestBatchDecidesEachForItself(t *testing.T) {
 		if got := n.batch(t); len(got) != 0 {
 			t.Errorf("an empty batch: %v", got)
 		}
-		if _, err := n.CheckBatch(t.Context(),
-			[]Request{request("z"), {Domain: "api"}}); err == nil ||
-			n.used(t, "fixed-window", request("z")) != 0 {
-			t.Errorf("one wrong request: %v", err)
+	})
+}
+
+// A request that is wrong is answered alone: nothing is charged for it, and the others are decided.
+func TestBatchAnswersWrongRequestsAlone(t *testing.T) {
+	var limits []string
+	for i := range algorithms.MaxLoad + 1 { // more limits than one request may meet
+		limits = append(limits, fmt.Sprintf("name: many-%d, domain: many, limit: 10, window: 1m", i))
+	}
+	d := documents.Parse(t, 1, alone, append(limits, limitOf(algorithms.FixedWindow, 10, ""))...)
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		many, unread := request("a"), request("a")
+		many.Domain, unread.Unread = "many", &FieldError{"body", "must be a JSON object"}
+		got := n.batch(t, cost("a", 0), cost("a", 3), Request{Domain: "api"}, unread, many,
+			cost("a", 3))
+		for i, field := range []string{"cost", "", "cost", "body", "descriptors", ""} {
+			d := got[i]
+			if field == "" {
+				if !d.Allowed || d.Problem != nil {
+					t.Errorf("request %d beside wrong ones: %+v", i, d)
+				}
+				continue
+			}
+			if d.Allowed || d.Reason != InvalidRequest || d.Problem == nil ||
+				d.Problem.Field != field || d.Sequence == 0 || d.Node != "n1" {
+				t.Errorf("request %d, whose %s is wrong: %+v", i, field, d)
+			}
+		}
+		if used := n.used(t, "fixed-window", request("a")); used != 6 {
+			t.Errorf("%d used, want 6", used)
+		}
+		if got := n.batch(t, cost("a", 0)); got[0].Reason != InvalidRequest {
+			t.Errorf("a wrong request alone: %+v", got)
+		}
+	})
+}
+
+// A large batch is decided in the order of its requests, whatever lies between those of one bucket.
+func TestBatchDecidesInOrder(t *testing.T) {
+	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 5, ""))
+	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		n := c.running["us/n1"]
+		// 5 units. In another order other costs are admitted.
+		costs := []quantity.Units{3, 4, 1, 2, 1, 1}
+		admits := []bool{true, false, true, false, true, false}
+		const apart = 150
+		var all []Request
+		for _, units := range costs {
+			all = append(all, cost("ordered", units))
+			for i := range apart {
+				all = append(all, request(distinct(len(all)+i)))
+			}
+		}
+		for i, d := range n.batch(t, all...) {
+			if i%(apart+1) == 0 && d.Allowed != admits[i/(apart+1)] {
+				t.Errorf("cost %d, number %d on its bucket: %+v", all[i].Cost, i/(apart+1), d)
+			}
 		}
 	})
 }
@@ -89,6 +145,49 @@ func TestBatchWithoutAStore(t *testing.T) {
 		close(closed)
 		if _, err := n.CheckBatch(t.Context(), []Request{q}); !errors.Is(err, ErrClosed) {
 			t.Errorf("closed: %v", err)
+		}
+	})
+}
+
+// A batch that the store needs far longer for than a request may wait is decided in parts. If the
+// caller gives up, nothing of later parts is charged.
+func TestLargeBatchesAreDecidedInParts(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		n, s := busyNode(t)
+		var all []Request
+		for i := range 600 {
+			all = append(all, request(distinct(i)))
+		}
+		if work := time.Duration(len(all)) * s.script; work < 3*n.deadline {
+			t.Fatalf("the store needs only %v", work)
+		}
+		got, err := n.CheckBatch(t.Context(), all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, d := range got {
+			if d.Reason != WithinLimit {
+				t.Fatalf("request %d: %+v, want %s", i, d, WithinLimit)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), n.deadline)
+		defer cancel()
+		for i := range all {
+			all[i] = request("second-" + distinct(i))
+		}
+		if _, err := n.CheckBatch(ctx, all); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the caller gave up: %v", err)
+		}
+		time.Sleep(time.Second)
+		for _, q := range []struct {
+			request   Request
+			remaining quantity.Units
+		}{{all[0], 1000000 - 2}, {all[len(all)-1], 1000000 - 1}} {
+			d, err := n.Peek(t.Context(), q.request)
+			if err != nil || d.Remaining != q.remaining {
+				t.Errorf("after that a request on %v would leave %d, want %d: %v",
+					q.request.Descriptors, d.Remaining, q.remaining, err)
+			}
 		}
 	})
 }

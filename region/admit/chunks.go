@@ -171,9 +171,8 @@ const maxSpent = 8
 
 // admitted returns the decision on a request that was admitted from a chunk.
 func admitted(a *rules.Applied, c *held.Chunk, remaining quantity.Units, now time.Duration) Decision {
-	at := c.At(now)
 	return Decision{Allowed: true, Reason: WithinLimit, Limit: a.Limit.Name, Remaining: remaining,
-		ResetAfter: microseconds(c.Ends.Sub(at)), Cell: c.State.Cell, At: at,
+		ResetAfter: microseconds(c.Reset(now)), Cell: c.State.Cell, At: c.At(now),
 		Share: max(c.State.Share, 0), FromMemory: true}
 }
 

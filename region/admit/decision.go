@@ -21,6 +21,9 @@ type Request struct {
 	// Caller names the sender of the request, such as a host. When many requests wait for the
 	// store, all callers get equal turns.
 	Caller string
+	// Unread says why a request of a batch could not be read. Validate returns it. nil: it was
+	// read.
+	Unread *FieldError
 }
 
 // Reason says why a decision is as it is.
@@ -45,6 +48,8 @@ const (
 	StoreFailureLocal Reason = "store_failure_local"
 	// StoreFailureAllowed: the store did not answer and the limit says allow.
 	StoreFailureAllowed Reason = "store_failure_allowed"
+	// InvalidRequest: a request of a batch is wrong, as Decision.Problem says. Nothing was charged.
+	InvalidRequest Reason = "invalid_request"
 )
 
 // Decision answers a Request.
@@ -56,7 +61,9 @@ type Decision struct {
 	LimitUnits quantity.Units
 	Window     time.Duration
 	Remaining  quantity.Units
-	ResetAfter time.Duration // until the cell ends
+	// ResetAfter is the time after which the bucket is whole again if nothing else happens: nothing
+	// used counts any more. 0: it is whole. Without the store, until the limit's window ends.
+	ResetAfter time.Duration
 	// RetryAfter of a denied request is the time after which it is admitted if nothing else
 	// happens. Negative: the entitlement alone never admits it.
 	RetryAfter time.Duration
@@ -77,6 +84,8 @@ type Decision struct {
 	// Repeated says that this decision was made before, under the same Request.ID, and that nothing
 	// was charged now. A server that served the request the first time should not serve it again.
 	Repeated bool
+	// Problem says what is wrong with the request if Reason is InvalidRequest; else nil.
+	Problem *FieldError
 	// FromMemory says that the node decided without asking the store, by a denial that it remembers
 	// or units that the store was charged with beforehand. At is then what the store's clock should
 	// show, or a little less.
@@ -105,6 +114,8 @@ const (
 // Validate returns a *FieldError for the first problem of a request, nil if there is none.
 func (r Request) Validate() error {
 	switch {
+	case r.Unread != nil:
+		return r.Unread
 	case r.Domain == "":
 		return &FieldError{"domain", "is missing; name the domain of the limits to check"}
 	case len(r.Domain) > maxDomainBytes:

@@ -41,8 +41,7 @@ type Flow struct {
 	said answered // the store's last answer
 	err  error
 
-	paid  bool     // admitted from chunks
-	spent Decision // then
+	paid *Decision // admitted from chunks; nil: the store is to be asked
 
 	room [4]*rules.Applied // for way.applied
 
@@ -75,9 +74,11 @@ func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 		return f, nil
 	}
 	if f.way.spends(q.Receipt) {
-		f.spent, f.paid = l.spend(f.way.rules, f.way.applied, q.Cost)
+		if d, paid := l.spend(f.way.rules, f.way.applied, q.Cost); paid {
+			f.paid = &d
+		}
 	}
-	if f.paid {
+	if f.paid != nil {
 		return f, nil
 	}
 	f.next = Asks
@@ -256,14 +257,14 @@ func (f *Flow) Decision() (Decision, error) {
 	if len(all) == 0 {
 		return l.sign(Decision{Allowed: true, Reason: NoLimit}), nil
 	}
-	if f.paid {
-		return l.sign(f.spent), nil
+	if f.paid != nil {
+		return l.sign(*f.paid), nil
 	}
-	var full *queueFull
 	switch {
-	case errors.As(f.err, &full):
-		return l.sign(l.overflow(all, full.retry)), nil
 	case f.err != nil:
+		if full, is := errors.AsType[*queueFull](f.err); is {
+			return l.sign(l.overflow(all, full.retry)), nil
+		}
 		return Decision{}, f.err
 	case f.said.err != nil:
 		l.metrics.storeFailures.Inc()

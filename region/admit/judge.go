@@ -48,10 +48,9 @@ func (l *Limiter) judge(cost quantity.Units, all []*rules.Applied, a answered) D
 		}
 	}
 	state, verdict := a.decided.Buckets[decider], answer.Verdicts[decider]
-	length := all[decider].Target.Terms.Cell
 	d := l.describe(Decision{Allowed: answer.Admitted, Reason: WithinLimit,
 		Remaining:  verdict.Remaining,
-		ResetAfter: microseconds((state.Cell + 1).OpensAt(length).Sub(a.at(decider))),
+		ResetAfter: microseconds(state.Reset),
 		Cell:       state.Cell, At: a.at(decider),
 		Share: max(state.Share, 0), Shadowed: shadowed, Delay: microseconds(delay),
 		Repeated: a.decided.Repeated, FromMemory: a.fromMemory}, all[decider])

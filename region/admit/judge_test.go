@@ -47,7 +47,8 @@ func (c judgedCase) judge(t testing.TB) Decision {
 	for _, a := range all {
 		d.Buckets = append(d.Buckets,
 			algorithms.State{Cell: algorithms.CellAt(judgedAt, a.Target.Terms.Window),
-				Entitlement: a.Target.Terms.Entitlement, Share: a.Target.Terms.Entitlement + 1})
+				Entitlement: a.Target.Terms.Entitlement, Share: a.Target.Terms.Entitlement + 1,
+				Reset: 2 * a.Target.Terms.Window})
 	}
 	return n.judge(max(c.cost, 1), all, answered{decided: d, index: 1})
 }
@@ -65,8 +66,8 @@ func TestJudge(t *testing.T) {
 			ResetAfter: reset}
 	}
 	shadowed := func(d Decision, names ...string) Decision { d.Shadowed = names; return d }
-	// times until the cells end
-	const minute, hour, second = 50 * time.Second, 58*time.Minute + 50*time.Second, time.Second
+	// times after which the buckets are whole
+	const minute, hour, second = 2 * time.Minute, 2 * time.Hour, 2 * time.Second
 	for name, tc := range map[string]struct {
 		judgedCase
 		want Decision
@@ -81,7 +82,7 @@ func TestJudge(t *testing.T) {
 			admitted("hour", 7, hour)},
 		"one denies": {judgedCase{[]string{"minute"}, false,
 			verdicts{{Remaining: 2, Retry: 50 * us}}, 3},
-			denied("minute", OverLimit, 2, minute, minute)},
+			denied("minute", OverLimit, 2, 50*time.Second, minute)},
 		"the one that denies, not the one with least remaining": {
 			judgedCase{[]string{"minute", "hour"}, false,
 				verdicts{{Remaining: 0}, {Remaining: 5, Retry: 3530 * us}}, 6},
@@ -126,7 +127,7 @@ func TestJudge(t *testing.T) {
 		"shadow over its limit while a real one denies": {
 			judgedCase{[]string{"watch", "minute", "spy"}, false,
 				verdicts{{Retry: -1}, {Retry: 50 * us}, {Retry: us}}, 5},
-			shadowed(denied("minute", OverLimit, 0, minute, minute), "watch", "spy")},
+			shadowed(denied("minute", OverLimit, 0, 50*time.Second, minute), "watch", "spy")},
 		"shadow alone": {judgedCase{[]string{"watch"}, true, verdicts{{Remaining: 3}}, 1},
 			admitted("watch", 3, second)},
 		"shadow alone and over its limit": {judgedCase{[]string{"watch"}, true,

@@ -102,7 +102,7 @@ func counts(t *testing.T, c prometheus.Counter) int {
 // A flood on an exhausted bucket makes one call in 100 ms. All of it is denied, and counts as
 // demand; it is told to come again at the same time, which comes nearer.
 func TestAFloodOnAnExhaustedBucket(t *testing.T) {
-	counted(t, here, []string{"name: minute, limit: 100, window: 1m"},
+	counted(t, hereAndThere, []string{"name: minute, limit: 250, window: 1m"}, // 100 of it are here
 		func(t *testing.T, n *Limiter, s *countedServer) {
 			if !n.must(t, units("a", 100)).Allowed {
 				t.Fatal("denied")
@@ -213,10 +213,10 @@ func TestACheaperRequestAsks(t *testing.T) {
 // Of several limits that deny, the one that denies longest decides, also from memory.
 func TestTheLongestDenialIsTold(t *testing.T) {
 	for _, limits := range [][]string{
-		{"name: second, limit: 10, window: 1s", "name: hour, limit: 10, window: 1h"},
-		{"name: hour, limit: 10, window: 1h", "name: second, limit: 10, window: 1s"},
+		{"name: second, limit: 25, window: 1s", "name: hour, limit: 25, window: 1h"},
+		{"name: hour, limit: 25, window: 1h", "name: second, limit: 25, window: 1s"},
 	} {
-		counted(t, here, limits, func(t *testing.T, n *Limiter, s *countedServer) {
+		counted(t, hereAndThere, limits, func(t *testing.T, n *Limiter, s *countedServer) {
 			n.must(t, units("a", 10))
 			asked := n.must(t, request("a"))
 			time.Sleep(10 * time.Millisecond)
@@ -228,10 +228,14 @@ func TestTheLongestDenialIsTold(t *testing.T) {
 			}
 			n.rights.Observations()
 			n.must(t, request("a"))
-			for _, o := range n.rights.Observations() {
+			reported := n.rights.Observations()
+			for _, o := range reported {
 				if o.Denied != 1 {
 					t.Errorf("%s: %d denied units are reported", o.Bucket.ID, o.Denied)
 				}
+			}
+			if len(reported) != 2 {
+				t.Errorf("%d buckets are reported", len(reported))
 			}
 			before := s.items.Load()
 			for range 500 {

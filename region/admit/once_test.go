@@ -125,7 +125,9 @@ func (n *running) batched(t *testing.T, observed *rights.Engine, requests ...Req
 
 // Within one batch, too, a request is charged once, and demand is counted once.
 func TestTheSameRequestInABatch(t *testing.T) {
-	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
+	// Only a region that has somebody to trade with counts demand.
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"},
+		limitOf(algorithms.FixedWindow, 10, ", weights: {us: 1, eu: 0}"))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
 		n.batcher.repeats = 10

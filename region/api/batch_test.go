@@ -28,7 +28,7 @@ func batchOf(n int) *quotadv1.CheckBatchRequest {
 // and the answers are in the order of the requests.
 func TestBatch(t *testing.T) {
 	receipts := map[bool]string{true: aReceipt}
-	for _, size := range []int{0, 1, 100} {
+	for _, size := range []int{1, maxInBatch} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			var together sync.WaitGroup
 			together.Add(size)
@@ -67,29 +67,67 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestBatchRefused: one bad request refuses the batch before the node has seen any of it. The error
-// names all that is wrong.
-func TestBatchRefused(t *testing.T) {
-	node := &fakeNode{}
-	client := quota(t, node)
+// TestBatchOfWrongRequests: a wrong request is answered alone, and says what is wrong.
+func TestBatchOfWrongRequests(t *testing.T) {
+	node := &fakeNode{decision: allowed()}
 	m := batchOf(5)
 	m.Requests[1].Cost = proto.Int64(0)
 	m.Requests[2].RequestId = strings.Repeat("r", admit.MaxIDBytes+1)
 	m.Requests[3].Domain = ""
 	m.Requests[4].Descriptors = map[string]string{"\n": strings.Repeat("x", 257)}
-	_, err := client.CheckBatch(t.Context(), m)
-	wantViolations(t, err, "requests[1].cost", "requests[2].request_id", "requests[3].domain",
-		`requests[4].descriptors["\n"]`)
-	_, err = client.CheckBatch(t.Context(), batchOf(101))
-	wantViolations(t, err, "requests")
+	got, err := quota(t, node).CheckBatch(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, got.Decisions[0], decisionMessage(allowed()))
+	for i, field := range []string{"cost", "request_id", "domain", `descriptors["\n"]`} {
+		d := got.Decisions[i+1]
+		what, how, _ := strings.Cut(d.Problem, ": ")
+		if d.Allowed || d.Reason != quotadv1.Reason_REASON_INVALID_REQUEST || what != field ||
+			how == "" {
+			t.Errorf("a request with a wrong %s: %v", field, d)
+		}
+	}
+}
+
+// TestBatchSizes: a batch without requests, or with too many, reaches no node.
+func TestBatchSizes(t *testing.T) {
+	node := &fakeNode{}
+	client := quota(t, node)
+	for _, n := range []int{0, maxInBatch + 1} {
+		_, err := client.CheckBatch(t.Context(), batchOf(n))
+		wantViolations(t, err, "requests")
+	}
 	if checked, _ := node.asked(); checked != 0 {
 		t.Errorf("%d requests of refused batches reached the node", checked)
 	}
 }
 
-// TestBatchOfTheLargestRequests: the largest valid batch fits the bound on messages.
-func TestBatchOfTheLargestRequests(t *testing.T) {
-	m := batchOf(100)
+// padded is a batch of valid requests of the given size on the wire, to some bytes.
+func padded(requests, bytes int) *quotadv1.CheckBatchRequest {
+	m := batchOf(requests)
+	for _, q := range m.Requests {
+		q.Descriptors = map[string]string{}
+		for n := 0; proto.Size(q) < bytes-260; n++ {
+			q.Descriptors[fmt.Sprint(n)] = strings.Repeat("v", 240)
+		}
+		q.RequestId = strings.Repeat("r", min(admit.MaxIDBytes, bytes-proto.Size(q)-4))
+	}
+	return m
+}
+
+// TestLargestBatches: the largest batch, of requests of 1,000 bytes, fits the bound on messages. So
+// do a hundred of the largest requests.
+func TestLargestBatches(t *testing.T) {
+	client := quota(t, &fakeNode{})
+	m := padded(maxInBatch, 1000)
+	if size := proto.Size(m); size < maxInBatch*850 {
+		t.Fatalf("the batch has %d bytes, too few to show anything", size)
+	}
+	if _, err := client.CheckBatch(t.Context(), m); err != nil {
+		t.Error(err)
+	}
+	m = batchOf(100)
 	for i, q := range m.Requests {
 		q.Domain, q.Descriptors = strings.Repeat("d", 63), map[string]string{}
 		for n := range admit.MaxDescriptors {
@@ -99,13 +137,22 @@ func TestBatchOfTheLargestRequests(t *testing.T) {
 		q.Cost = proto.Int64(1<<51 - int64(i))
 		q.RequestId, q.Receipt = strings.Repeat("r", admit.MaxIDBytes), true
 	}
-	if _, err := quota(t, &fakeNode{}).CheckBatch(t.Context(), m); err != nil {
-		t.Fatal(err)
+	if _, err := client.CheckBatch(t.Context(), m); err != nil {
+		t.Error(err)
 	}
 	m.Requests[0].Domain = strings.Repeat("d", maxMessageBytes)
-	if _, err := quota(t, &fakeNode{}).CheckBatch(t.Context(),
-		m); status.Code(err) != codes.ResourceExhausted {
+	if _, err := client.CheckBatch(t.Context(), m); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a larger message is %v, want ResourceExhausted", err)
+	}
+	m = batchOf(maxInBatch)
+	for _, q := range m.Requests {
+		q.Descriptors, q.RequestId, q.Receipt = map[string]string{}, "r", true
+		for n := range admit.MaxDescriptors {
+			q.Descriptors[fmt.Sprint(n)] = "v"
+		}
+	}
+	if _, err := client.CheckBatch(t.Context(), m); err != nil {
+		t.Errorf("all that requests may have: %v", err)
 	}
 }
 

@@ -46,6 +46,8 @@ type Decision struct {
 	Repeated bool     `json:"repeated,omitempty"` // absent if not
 	// Receipt is absent if not asked for, and if no store charged anything.
 	Receipt string `json:"receipt,omitempty"`
+	// Problem says what is wrong with a request of a batch; absent if nothing is.
+	Problem string `json:"problem,omitempty"`
 }
 
 const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
@@ -54,7 +56,7 @@ func newDecision(d admit.Decision) *Decision {
 	j := &Decision{Allowed: d.Allowed, Reason: d.Reason, Limit: d.Limit,
 		Algorithm: string(d.Algorithm), Node: d.Node, Region: d.Region,
 		Degraded: d.Degraded, Sequence: d.Sequence, Shadowed: d.Shadowed, Repeated: d.Repeated,
-		Receipt: d.Receipt}
+		Receipt: d.Receipt, Problem: problemOf(d)}
 	if d.Limit != "" {
 		j.LimitUnits, j.Entitlement = &d.LimitUnits, &d.Entitlement
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -16,8 +17,10 @@ import (
 
 const (
 	costWords = "must be a whole number written with digits alone, without quotes, fraction or exponent: 1000, not 1e3"
-	// wholeBody is the field of an error that concerns no single field.
-	wholeBody = "body"
+	// wholeBody is the field of an error that concerns no single field, and wholeRequest that of one
+	// about a request of a batch.
+	wholeBody    = "body"
+	wholeRequest = "request"
 )
 
 // wellFormed checks that a body is one JSON value and nothing more. It does not check that strings
@@ -74,6 +77,42 @@ func (d *decoder) object(field string, member func(name string) error) error {
 		}
 		seen[name] = true
 		if err := member(name); err != nil {
+			return err
+		}
+	}
+	_, _, err = d.token()
+	return err
+}
+
+// fields reads an object that has only the given fields, and calls member for each. It is stricter
+// than encoding/json, because two readers of one text must not see different requests. Names are
+// spelled exactly, none is unknown or given twice, a string means the same bytes to every reader,
+// and a cost is never converted to a float.
+func (d *decoder) fields(whole string, fields []string, member func(name string) error) error {
+	return d.object(whole, func(name string) error {
+		if !slices.Contains(fields, name) {
+			return &admit.FieldError{Field: whole, Problem: "has the unknown field " +
+				quote(name) + "; " + thereAre(fields)}
+		}
+		return member(name)
+	})
+}
+
+// list reads a list, and calls element with the text of each value.
+func (d *decoder) list(field string, element func(text []byte) error) error {
+	t, _, err := d.token()
+	if err != nil {
+		return err
+	}
+	if t != json.Delim('[') {
+		return &admit.FieldError{Field: field, Problem: "must be a JSON list"}
+	}
+	for d.tokens.More() {
+		var text json.RawMessage
+		if err := d.tokens.Decode(&text); err != nil {
+			return &admit.FieldError{Field: wholeBody, Problem: "is not one JSON value"}
+		}
+		if err := element(text); err != nil {
 			return err
 		}
 	}

@@ -7,8 +7,12 @@
 // NotFound (no such bucket), FailedPrecondition (a receipt that this region cannot refund),
 // Unavailable (the store cannot be read), Canceled and DeadlineExceeded (the caller gave up; the
 // request may have been carried out), Internal (a fault of quotad), ResourceExhausted (the node had
-// too much to do to read the call, a CheckBatch as a whole: nothing was charged, and
-// google.rpc.RetryInfo says when to come again).
+// too much to do to read the call, a batch as a whole: nothing was charged, and google.rpc.RetryInfo
+// says when to come again). A request of a batch that is bad input is an answer too, with reason
+// invalid_request: the others of its batch are decided.
+//
+// CheckBatch has a message for each decision, CheckColumns a column for each of the few fields that
+// callers of many decisions need. Both decide alike.
 //
 // Over HTTP:
 //
@@ -17,6 +21,9 @@
 //	                          store failed; charges if allowed. With a request_id it is safe to
 //	                          send twice. "receipt": true asks for the receipt that
 //	                          /v1/refund takes
+//	POST /v1/check-batch      {"requests": [...]}, 1 to 1,000 of what /v1/check takes: 200 with
+//	                          {"decisions": [...]}; a bad request is answered alone, with reason
+//	                          invalid_request and a problem
 //	POST /v1/peek             200 with the decision that check would make, also with "allowed":
 //	                          false; charges nothing, and takes neither request_id nor receipt
 //	POST /v1/refund           {"receipt": ...}: gives back what a check charged, once; 409 if this
@@ -34,10 +41,12 @@
 //	GET  /metrics             Prometheus
 //
 // A decision of a limit also comes as headers: X-RateLimit-Limit, X-RateLimit-Remaining and
-// X-RateLimit-Reset (whole seconds, rounded up), the last two only if the store or the node
-// counted. A 429 has Retry-After (whole seconds, rounded up, at least 1) if the time is known. An
-// answer that is not a decision is application/problem+json (RFC 9457), with a "field" if the input
-// is at fault. The 503 of a failed store is both: a problem with the members of the decision.
+// X-RateLimit-Reset, the last two only if the store or the node counted. X-RateLimit-Reset says
+// after how many seconds, rounded up, the limit is whole again in this region if nothing else
+// happens: nothing used counts any more. A 429 has Retry-After (whole seconds, rounded up, at
+// least 1) if the time is known. An answer that is not a decision is application/problem+json (RFC
+// 9457), with a "field" if the input is at fault. The 503 of a failed store is both: a problem with
+// the members of the decision.
 //
 // A POST without Content-Type: application/json is answered 415. A POST that a browser sends for a
 // page of another site is answered 403. A body that cannot be read, and text that is not UTF-8, is

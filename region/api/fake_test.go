@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"testing"
@@ -61,7 +62,7 @@ func (f *fakeNode) Check(ctx context.Context, q admit.Request) (admit.Decision, 
 	return f.answer(q)
 }
 
-// CheckBatch checks all requests at the same time, as a node does.
+// CheckBatch checks all requests at the same time, and answers wrong ones alone, as a node does.
 func (f *fakeNode) CheckBatch(ctx context.Context, all []admit.Request) ([]admit.Decision, error) {
 	decisions, errs, panics := make([]admit.Decision, len(all)), make([]error, len(all)),
 		make([]any, len(all))
@@ -70,6 +71,11 @@ func (f *fakeNode) CheckBatch(ctx context.Context, all []admit.Request) ([]admit
 		done.Go(func() {
 			defer func() { panics[i] = recover() }()
 			decisions[i], errs[i] = f.Check(ctx, q)
+			if problem, wrong := errors.AsType[*admit.FieldError](errs[i]); wrong {
+				decisions[i] = admit.Decision{Reason: admit.InvalidRequest, Problem: problem,
+					Node: "n1", Region: "us-east"}
+				errs[i] = nil
+			}
 		})
 	}
 	done.Wait()

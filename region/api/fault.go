@@ -17,8 +17,7 @@ import (
 
 // badMessage returns the error for a message that cannot be read.
 func badMessage(bad door.BadField) error {
-	return fieldErrors{safe(bad.Path, &admit.FieldError{Field: bad.Field,
-		Problem: bad.Problem})}.status()
+	return fieldStatus(safe(bad.Path, &admit.FieldError{Field: bad.Field, Problem: bad.Problem}))
 }
 
 // toStatus converts an error of the node to one of gRPC. It returns nil for nil.
@@ -28,7 +27,7 @@ func toStatus(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &field):
-		return fieldErrors{safe("", field)}.status()
+		return fieldStatus(safe("", field))
 	case errors.Is(err, rules.ErrNoSuchBucket):
 		return status.Error(codes.NotFound, err.Error())
 	case errors.Is(err, admit.ErrReceipt):
@@ -39,28 +38,12 @@ func toStatus(err error) error {
 	return status.Error(codes.Unavailable, err.Error())
 }
 
-// fieldErrors holds all that is wrong with a request.
-type fieldErrors []admit.FieldError
-
-// add appends the error that Validate returned for the part of a request at path, if any.
-func (e *fieldErrors) add(path string, err error) {
-	var field *admit.FieldError
-	if errors.As(err, &field) {
-		*e = append(*e, safe(path, field))
-	}
-}
-
-// status returns InvalidArgument with a google.rpc.BadRequest.
-func (e fieldErrors) status() error {
-	var detail errdetails.BadRequest
-	lines := make([]string, len(e))
-	for i, one := range e {
-		lines[i] = one.Error()
-		detail.FieldViolations = append(detail.FieldViolations,
-			&errdetails.BadRequest_FieldViolation{Field: one.Field, Description: one.Problem})
-	}
-	bare := status.New(codes.InvalidArgument, strings.Join(lines, "; "))
-	if full, err := bare.WithDetails(&detail); err == nil {
+// fieldStatus returns InvalidArgument with a google.rpc.BadRequest. The error is fit to show.
+func fieldStatus(e admit.FieldError) error {
+	bare := status.New(codes.InvalidArgument, e.Error())
+	if full, err := bare.WithDetails(&errdetails.BadRequest{
+		FieldViolations: []*errdetails.BadRequest_FieldViolation{{Field: e.Field,
+			Description: e.Problem}}}); err == nil {
 		return full.Err()
 	}
 	return bare.Err()

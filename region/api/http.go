@@ -23,11 +23,11 @@ import (
 	"github.com/quotad/quotad/region/door"
 )
 
-// maxBodyBytes bounds the body of a request.
+// maxBodyBytes bounds the body of a request, but for a batch.
 const maxBodyBytes = 64 << 10
 
 const noSuchPath = "there is nothing at this path; " +
-	"see /v1/check, /v1/peek, /v1/refund, /v1/reset, /v1/cut, /v1/status, /v1/buckets/{limit}, /livez, /readyz and /metrics"
+	"see /v1/check, /v1/check-batch, /v1/peek, /v1/refund, /v1/reset, /v1/cut, /v1/status, /v1/buckets/{limit}, /livez, /readyz and /metrics"
 
 const (
 	wantJSON  = "send the request with Content-Type: application/json, in UTF-8"
@@ -45,6 +45,7 @@ func (s *Server) handler() http.Handler {
 
 	mux := http.NewServeMux()
 	mux.Handle("/v1/check", only(s.check, http.MethodPost))
+	mux.Handle("/v1/check-batch", only(s.checkBatch, http.MethodPost))
 	mux.Handle("/v1/peek", only(s.peek, http.MethodPost))
 	mux.Handle("/v1/refund", only(s.refund, http.MethodPost))
 	mux.Handle("/v1/reset", only(s.reset, http.MethodPost))
@@ -132,46 +133,56 @@ func (s *Server) peek(w http.ResponseWriter, r *http.Request) {
 func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]byte) (admit.Request,
 	error),
 	by func(context.Context, admit.Request) (admit.Decision, error)) (admit.Decision, bool) {
-	caller := hostOf(r.RemoteAddr)
+	d, ok := inHand(s, w, r, maxBodyBytes, decode,
+		func(held *door.Held, q admit.Request) (admit.Decision, error) {
+			q.Caller = hostOf(r.RemoteAddr)
+			return by(admit.OnHandover(r.Context(), held.Done), q)
+		})
+	if ok {
+		setHeaders(w.Header(), d)
+	}
+	return d, ok
+}
+
+// inHand reads a request with a body of at most the given bytes, takes it in hand, and has it
+// decided. It is in hand until do returns, or calls Done. If that fails inHand writes the answer
+// and returns false.
+func inHand[Q, D any](s *Server, w http.ResponseWriter, r *http.Request, most int64,
+	decode func([]byte) (Q, error), do func(*door.Held, Q) (D, error)) (d D, ok bool) {
 	var held *door.Held
 	defer func() {
 		if held != nil {
 			held.Done()
 		}
 	}()
-	q, err := readBody(w, r, func(body []byte) (admit.Request, error) {
+	q, err := readBody(w, r, most, func(body []byte) (q Q, err error) {
 		var retry time.Duration
-		if held, retry = s.take("http", caller, r.RemoteAddr, len(body)); held == nil {
-			return admit.Request{}, &shed{retry}
+		held, retry = s.take("http", hostOf(r.RemoteAddr), r.RemoteAddr, len(body))
+		if held == nil {
+			return q, &shed{retry}
 		}
 		return decode(body)
 	})
-	var d admit.Decision
 	if err == nil {
-		q.Caller = caller
-		d, err = by(admit.OnHandover(r.Context(), held.Done), q)
+		d, err = do(held, q)
 	}
 	var unread *shed
-	if errors.As(err, &unread) {
-		s.paused.pause(r.Context())
-		writeShed(w, unread)
-		return d, false
-	}
-	if err != nil {
+	switch {
+	case errors.As(err, &unread):
+		s.shed(w, r, unread.retry)
+	case err != nil:
 		writeProblem(w, toProblem(err))
-		return d, false
 	}
-	setHeaders(w.Header(), d)
-	return d, true
+	return d, err == nil
 }
 
-// readBody reads the JSON body of a request.
-func readBody[T any](w http.ResponseWriter, r *http.Request, decode func([]byte) (T, error)) (q T,
-	err error) {
+// readBody reads the JSON body of a request, of at most the given bytes.
+func readBody[T any](w http.ResponseWriter, r *http.Request, most int64,
+	decode func([]byte) (T, error)) (q T, err error) {
 	if !isJSON(r.Header.Values("Content-Type")) {
 		return q, &refusal{http.StatusUnsupportedMediaType, wantJSON}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	if err != nil {
 		return q, unreadable(err)
 	}
@@ -181,7 +192,7 @@ func readBody[T any](w http.ResponseWriter, r *http.Request, decode func([]byte)
 // answer reads a request that comes as JSON, has it done, and writes what came of it as JSON.
 func answer[Q any](w http.ResponseWriter, r *http.Request, decode func([]byte) (Q, error),
 	do func(Q) (any, error)) {
-	q, err := readBody(w, r, decode)
+	q, err := readBody(w, r, maxBodyBytes, decode)
 	var done any
 	if err == nil {
 		done, err = do(q)

@@ -150,6 +150,7 @@ func TestGRPCMalformed(t *testing.T) {
 		{"a value in a batch", "CheckBatch",
 			text(1, string(append(domain, descriptor("account", "\xff")...))),
 			"requests[0].descriptors.account"},
+		{"a value of columns", "CheckColumns", append(domain, text(3, "\xff")...), "values"},
 		{"a receipt", "Refund", text(1, "\xff"), "receipt"},
 		{"a limit", "Bucket", text(1, "\xff"), "limit"},
 		{"cut short", "Check", domain[:3], "message"},
@@ -171,16 +172,18 @@ func TestGRPCMalformed(t *testing.T) {
 // TestGRPCTooMuch: a message that would need much memory is refused before it is decoded.
 func TestGRPCTooMuch(t *testing.T) {
 	var descriptors []byte
-	for i := range 10_000 {
+	for i := range 40_000 {
 		descriptors = append(descriptors, descriptor(fmt.Sprint(i), "")...)
 	}
 	for _, c := range []struct {
 		name, method string
 		sent         []byte
 	}{
-		{"10,000 descriptors", "Check", append(text(1, "api"), descriptors...)},
+		{"40,000 descriptors", "Check", append(text(1, "api"), descriptors...)},
 		{"half a million requests", "CheckBatch",
 			[]byte(strings.Repeat(string(text(1, "")), maxMessageBytes/2))},
+		{"half a million values", "CheckColumns",
+			[]byte(strings.Repeat(string(text(3, "")), maxMessageBytes/2))},
 		{"half a million unknown fields", "Check",
 			[]byte(strings.Repeat("\x38\x00", maxMessageBytes/2))},
 	} {

@@ -23,6 +23,7 @@ var reasons = map[admit.Reason]quotadv1.Reason{
 	admit.StoreFailure:          quotadv1.Reason_REASON_STORE_FAILURE,
 	admit.StoreFailureLocal:     quotadv1.Reason_REASON_STORE_FAILURE_LOCAL,
 	admit.StoreFailureAllowed:   quotadv1.Reason_REASON_STORE_FAILURE_ALLOWED,
+	admit.InvalidRequest:        quotadv1.Reason_REASON_INVALID_REQUEST,
 }
 
 func decisionMessage(d admit.Decision) *quotadv1.Decision {
@@ -47,6 +48,7 @@ func decisionMessage(d admit.Decision) *quotadv1.Decision {
 		Receipt:     d.Receipt,
 		Repeated:    d.Repeated,
 		Algorithm:   string(d.Algorithm),
+		Problem:     problemOf(d),
 	}
 }
 

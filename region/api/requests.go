@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ var (
 	checkFields  = append(slices.Clone(peekFields), "request_id", "receipt")
 	refundFields = []string{"receipt"}
 	resetFields  = []string{"limit", "domain", "descriptors"}
+	batchFields  = []string{"requests"}
 )
 
 // decodeCheck reads and validates the JSON of a request that is to be charged. Every error is a
@@ -25,8 +27,21 @@ func decodeCheck(body []byte) (admit.Request, error) { return decodeRequest(body
 func decodePeek(body []byte) (admit.Request, error) { return decodeRequest(body, peekFields) }
 
 func decodeRequest(body []byte, fields []string) (admit.Request, error) {
+	if err := wellFormed(body); err != nil {
+		return admit.Request{}, err
+	}
+	q, err := readRequest(newDecoder(body), wholeBody, fields)
+	if err != nil {
+		return q, err
+	}
+	return q, q.Validate()
+}
+
+// readRequest reads a request, which is not validated. The field of an error that concerns all of
+// it is whole.
+func readRequest(d *decoder, whole string, fields []string) (admit.Request, error) {
 	q := admit.Request{Cost: 1}
-	err := decode(body, fields, func(d *decoder, name string) (err error) {
+	err := d.fields(whole, fields, func(name string) (err error) {
 		switch name {
 		case "domain":
 			q.Domain, err = d.text(name)
@@ -41,10 +56,26 @@ func decodeRequest(body []byte, fields []string) (admit.Request, error) {
 		}
 		return err
 	})
-	if err != nil {
-		return q, err
+	return q, err
+}
+
+// decodeBatch reads the JSON of a batch. Every error is a *admit.FieldError about the batch itself.
+// A request that is not as decodeCheck would have it says so in Unread.
+func decodeBatch(body []byte) (all []admit.Request, err error) {
+	err = decode(body, batchFields, func(d *decoder, name string) error {
+		return d.list(name, func(text []byte) error {
+			q, err := readRequest(newDecoder(text), wholeRequest, checkFields)
+			if problem, wrong := errors.AsType[*admit.FieldError](err); wrong {
+				q = admit.Request{Unread: problem}
+			}
+			all = append(all, q)
+			return batchSize(name, len(all))
+		})
+	})
+	if err == nil {
+		err = batchSize("requests", len(all))
 	}
-	return q, q.Validate()
+	return all, err
 }
 
 // decodeRefund reads the JSON of a refund and returns the receipt, which the node checks. Every
@@ -79,22 +110,13 @@ func decodeReset(body []byte) (p place, err error) {
 	return p, err
 }
 
-// decode reads a JSON object that has only the given fields, and calls member to read each. It is
-// stricter than encoding/json, because two readers of one text must not see different requests.
-// Names are spelled exactly, none is unknown or given twice, a string means the same bytes to every
-// reader, and a cost is never converted to a float.
+// decode reads a JSON object that has only the given fields, and calls member to read each.
 func decode(body []byte, fields []string, member func(d *decoder, name string) error) error {
 	if err := wellFormed(body); err != nil {
 		return err
 	}
 	d := newDecoder(body)
-	return d.object(wholeBody, func(name string) error {
-		if !slices.Contains(fields, name) {
-			return &admit.FieldError{Field: wholeBody, Problem: "has the unknown field " +
-				quote(name) + "; " + thereAre(fields)}
-		}
-		return member(d, name)
-	})
+	return d.fields(wholeBody, fields, func(name string) error { return member(d, name) })
 }
 
 // thereAre lists names: "there are a, b and c".

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -19,13 +18,11 @@ import (
 )
 
 const (
-	// maxInBatch bounds the requests of a CheckBatch. A larger one is INVALID_ARGUMENT and nothing
-	// is charged. Each request has its own place in the node's queue.
-	maxInBatch = 100
 	// maxMessageBytes bounds a message. A larger one is RESOURCE_EXHAUSTED before it is received.
-	// A batch of maxInBatch of the largest valid requests has some 700,000 bytes.
+	// It has room for maxInBatch requests of 1,000 bytes, or for some 150 of the largest.
 	maxMessageBytes = 1 << 20
-	// maxRecords bounds the fields and entries of a message: twice those of that batch.
+	// maxRecords bounds the fields and entries of a message: twice those of maxInBatch requests
+	// with all that a request may have.
 	maxRecords = 2 * maxInBatch * (1 + 5 + 3*admit.MaxDescriptors)
 	// maxCalls bounds the calls of one connection that are served at a time. A client has further
 	// calls wait.
@@ -119,39 +116,6 @@ func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.
 		return nil, toStatus(err)
 	}
 	return &quotadv1.PeekResponse{Decision: decisionMessage(d)}, nil
-}
-
-// CheckBatch implements quotad.v1.QuotaService. The requests are decided at the same time and in no
-// set order, so that they share round trips to the store. Each is decided by itself, so some may be
-// queue_full. One bad request refuses the batch before anything is charged. If the caller gives up,
-// some requests may have been charged. A batch that a busy node does not read is RESOURCE_EXHAUSTED
-// as a whole.
-func (s *service) CheckBatch(ctx context.Context,
-	m *quotadv1.CheckBatchRequest) (*quotadv1.CheckBatchResponse, error) {
-	if len(m.Requests) > maxInBatch {
-		return nil, toStatus(&admit.FieldError{Field: "requests",
-			Problem: fmt.Sprintf("has %d entries; send at most %d", len(m.Requests), maxInBatch)})
-	}
-	all := make([]admit.Request, len(m.Requests))
-	caller := callerOf(ctx)
-	var bad fieldErrors
-	for i, one := range m.Requests {
-		all[i] = charge(one)
-		all[i].Caller = caller
-		bad.add(fmt.Sprintf("requests[%d].", i), all[i].Validate())
-	}
-	if len(bad) > 0 {
-		return nil, bad.status()
-	}
-	decided, err := s.node.CheckBatch(ctx, all)
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	decisions := make([]*quotadv1.Decision, len(decided))
-	for i, d := range decided {
-		decisions[i] = decisionMessage(d)
-	}
-	return &quotadv1.CheckBatchResponse{Decisions: decisions}, nil
 }
 
 // Status implements quotad.v1.QuotaService.

@@ -133,7 +133,8 @@ func TestGRPCDecisions(t *testing.T) {
 func TestEveryReasonHasAMessage(t *testing.T) {
 	all := []admit.Reason{admit.WithinLimit, admit.NoLimit, admit.OverLimit,
 		admit.ExceedsRegionCapacity, admit.Never, admit.Recovering,
-		admit.QueueFull, admit.StoreFailure, admit.StoreFailureLocal, admit.StoreFailureAllowed}
+		admit.QueueFull, admit.StoreFailure, admit.StoreFailureLocal, admit.StoreFailureAllowed,
+		admit.InvalidRequest}
 	for _, r := range all {
 		want := "REASON_" + strings.ToUpper(string(r))
 		if got := decisionMessage(admit.Decision{Reason: r}).Reason.String(); got != want {
@@ -365,6 +366,11 @@ func TestGRPCPanic(t *testing.T) {
 		"CheckBatch": func() error {
 			_, err := client.CheckBatch(t.Context(),
 				&quotadv1.CheckBatchRequest{Requests: []*quotadv1.CheckRequest{{Domain: "api"}}})
+			return err
+		},
+		"CheckColumns": func() error {
+			_, err := client.CheckColumns(t.Context(),
+				&quotadv1.CheckColumnsRequest{Domain: "api", Costs: []int64{1}})
 			return err
 		},
 	}

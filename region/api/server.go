@@ -50,7 +50,9 @@ type Server struct {
 	http   *http.Server
 	work   *door.Work
 	paused pauses // delays the answers to calls that were not read
-	health *healthService
+	// batches holds those that are under way over HTTP.
+	batches places
+	health  *healthService
 
 	rpcPanics, webPanics *door.Panics
 
@@ -160,8 +162,8 @@ const (
 	readTimeout   = 10 * time.Second // for headers and body
 	writeTimeout  = 30 * time.Second // for reading the request and writing the answer together
 	idleTimeout   = 2 * time.Minute
-	// maxHeaderBytes bounds the headers. Larger ones are answered 431. maxBodyBytes bounds the
-	// body.
+	// maxHeaderBytes bounds the headers. Larger ones are answered 431. maxBodyBytes and
+	// maxBatchBytes bound the body.
 	maxHeaderBytes = 16 << 10
 )
 

@@ -33,6 +33,10 @@ const (
 	shedPause = 20 * time.Millisecond
 	maxPaused = 1024
 
+	// maxBatches bounds the batches over HTTP that are read, decided or answered at a time. Each
+	// may hold a body of maxBatchBytes and an answer as long.
+	maxBatches = 32
+
 	overloaded = "queue_full: the node has more to do than it can; nothing was charged; send fewer requests, or send them later"
 )
 
@@ -40,6 +44,7 @@ const (
 // few, or show operators what the node does.
 var shedding = []string{quotadv1.QuotaService_Check_FullMethodName,
 	quotadv1.QuotaService_CheckBatch_FullMethodName,
+	quotadv1.QuotaService_CheckColumns_FullMethodName,
 	quotadv1.QuotaService_Peek_FullMethodName}
 
 // admit takes a call of a gRPC client into processing before it is decoded, or refuses it.
@@ -118,6 +123,37 @@ func (s *Server) take(port, caller, conn string, size int) (held *door.Held, ret
 	return held, shedRetry
 }
 
+// places bounds the batches over HTTP that are under way. A caller with none finds room beside one
+// that takes all it can. The zero value is ready. Safe for concurrent use.
+type places struct {
+	mu      sync.Mutex
+	taken   int
+	callers map[string]int // of those that have any
+}
+
+// take takes a place for a batch of a caller, and returns the function that gives it back. It
+// returns nil if none is left, or the caller would have more of them than are free.
+func (p *places) take(caller string) (leave func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.callers[caller]+1 > maxBatches-p.taken {
+		return nil
+	}
+	if p.callers == nil {
+		p.callers = map[string]int{}
+	}
+	p.taken++
+	p.callers[caller]++
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.taken--
+		if p.callers[caller]--; p.callers[caller] == 0 {
+			delete(p.callers, caller)
+		}
+	}
+}
+
 // shedStatus returns the gRPC error of a call that was not read.
 func shedStatus(retry time.Duration) error {
 	bare := status.New(codes.ResourceExhausted, overloaded)
@@ -142,9 +178,15 @@ type shedProblem struct {
 	RetryAfter Milliseconds `json:"retry_after_ms"`
 }
 
-func writeShed(w http.ResponseWriter, e *shed) {
-	setRetryAfter(w.Header(), admit.Decision{RetryAfter: e.retry})
+// shed answers, after a pause, an HTTP request that was not read.
+func (s *Server) shed(w http.ResponseWriter, r *http.Request, retry time.Duration) {
+	s.paused.pause(r.Context())
+	writeShed(w, retry)
+}
+
+func writeShed(w http.ResponseWriter, retry time.Duration) {
+	setRetryAfter(w.Header(), admit.Decision{RetryAfter: retry})
 	write(w, "application/problem+json", http.StatusTooManyRequests, shedProblem{
 		problem: newProblem(http.StatusTooManyRequests, overloaded), Reason: admit.QueueFull,
-		RetryAfter: Milliseconds(e.retry)})
+		RetryAfter: Milliseconds(retry)})
 }

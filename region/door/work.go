@@ -12,7 +12,8 @@ import (
 
 const (
 	// inHandByProcessor bounds the work in hand for each processor, in bytes of the calls'
-	// messages: some two batches of a hundred requests, which take a processor 10 ms.
+	// messages: some four batches of a hundred requests, or one or two of a thousand, which take a
+	// processor 10 to 20 ms.
 	inHandByProcessor = 12 << 10
 	// leastInHand is the smallest bound of the work in hand, so that the heaviest call fits however
 	// few processors there are.
@@ -30,7 +31,7 @@ const (
 
 // Work bounds the calls that are in hand, which means that they are decoded, matched with limits
 // and sent to the store. That is processor time. A single check that waits for the store is not in
-// hand. A batch is until it is answered, because handling a hundred answers is most of its work. A
+// hand. A batch is until it is answered, because handling its many answers is most of its work. A
 // call that finds no room is refused before it is decoded. Otherwise a flooded node would spend its
 // time reading calls that it then refuses, and would read its store's replies too late.
 //

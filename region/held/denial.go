@@ -33,6 +33,11 @@ func (a *Answer) at(now time.Duration) quantity.StoreTime {
 	return a.Now.Add(max(now-a.Heard, 0).Microseconds())
 }
 
+// reset returns after how many us the bucket is whole, at a time of the node's clock.
+func (a *Answer) reset(now time.Duration) int64 {
+	return max(a.State.Reset-(now-a.Heard).Microseconds(), 0)
+}
+
 // Denial is a denial that is remembered.
 type Denial struct {
 	Now     quantity.StoreTime // the store's time or a little less, as far as the node can tell
@@ -113,5 +118,6 @@ func (m *Memory) Deny(cost quantity.Units, generation uint64, now time.Duration)
 	}
 	told = Denial{Now: d.at(now), State: d.State, Verdict: d.Verdict}
 	told.Verdict.Retry -= (now - d.Asked).Microseconds()
+	told.State.Reset = d.reset(now)
 	return told, true, false
 }

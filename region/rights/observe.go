@@ -13,6 +13,33 @@ import (
 // costs are the requests' costs in units, in the order of d.Answers. Observe runs on the request
 // path, so it does nothing else.
 func (e *Engine) Observe(applied []*rules.Applied, costs []quantity.Units, d algorithms.Decided) {
+	if e.matters(applied, d) {
+		e.observe(applied, costs, d)
+	}
+	for i, a := range applied {
+		e.seen.note(a.Bucket, d.Buckets[i], d.Now)
+	}
+}
+
+// aloneEvery is how often the machine of a lone region hears what was decided, in microseconds: it
+// has nobody to trade with, but tells how far the store's clock is ahead.
+const aloneEvery = 1_000_000
+
+// matters says whether the machine is to hear of decisions.
+func (e *Engine) matters(applied []*rules.Applied, d algorithms.Decided) bool {
+	if len(applied[0].Bucket.Entitlements) > 1 {
+		return true
+	}
+	for i := range d.Buckets {
+		if d.Buckets[i].Doubt > 0 { // it has the other nodes asked what they used
+			return true
+		}
+	}
+	told := e.toldAlone.Load()
+	return int64(d.Now) >= told+aloneEvery && e.toldAlone.CompareAndSwap(told, int64(d.Now))
+}
+
+func (e *Engine) observe(applied []*rules.Applied, costs []quantity.Units, d algorithms.Decided) {
 	e.mu.Lock()
 	for i, a := range applied {
 		o := e.observing(a.Bucket)
@@ -29,9 +56,6 @@ func (e *Engine) Observe(applied []*rules.Applied, costs []quantity.Units, d alg
 		}
 	}
 	e.mu.Unlock()
-	for i, a := range applied {
-		e.seen.note(a.Bucket, d.Buckets[i], d.Now)
-	}
 	e.drains()
 }
 
@@ -39,6 +63,9 @@ func (e *Engine) Observe(applied []*rules.Applied, costs []quantity.Units, d alg
 // remembers of the bucket: the state at a store time.
 func (e *Engine) ObserveDenied(b *exchange.Bucket, state algorithms.State, now quantity.StoreTime,
 	cost quantity.Units) {
+	if len(b.Entitlements) < 2 {
+		return
+	}
 	e.mu.Lock()
 	o := e.observing(b)
 	if o.Now == 0 { // else the store has answered since

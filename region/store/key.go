@@ -58,6 +58,8 @@ func ShardOf(key string) Shard {
 // TokenKey returns the key of a shard's token, KEYS[1] of every script.
 func TokenKey(s Shard) string { return string(s) + ":token" }
 
+// The marks below belong to algorithms.Layout 1. Whoever raises it gives the keys other marks.
+
 // BucketKey returns the key of a bucket's hash. A bucket id gives the length of each of its parts,
 // so different buckets never share a key.
 func BucketKey(s Shard, id string) string { return string(s) + ":b:" + id }

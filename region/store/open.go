@@ -36,10 +36,14 @@ type Opened struct {
 	Generation uint64
 	// Lost: this node began the generation, and data may have been lost. The cell of this moment
 	// and the next are closed.
-	Lost   bool
-	Since  uint64             // generation since which no shard has lost data
-	LostAt quantity.StoreTime // store time of the last loss that any shard knows of, 0: none
-	Now    quantity.StoreTime // store time; all answers from now on are at or after it
+	Lost bool
+	// Foreign: a version of another layout, FoundLayout, wrote what this node found, which counts
+	// as lost.
+	Foreign     bool
+	FoundLayout int64
+	Since       uint64             // generation since which no shard has lost data
+	LostAt      quantity.StoreTime // store time of the last loss that any shard knows of, 0: none
+	Now         quantity.StoreTime // store time; all answers from now on are at or after it
 }
 
 // rounds is how often Open looks again because other nodes open the store at the same time.
@@ -53,9 +57,14 @@ const rounds = 8
 //
 // Loss is determined for each shard. A shard that stood, with nothing lost, keeps what it knows. A
 // shard may have lost data if it is empty, holds another server's data, is from before the
-// generation that this node knows, was opened by a node that knew nothing of that generation, or
-// has forgotten a time that it showed this node. Then all rights of the current cell and the next
-// count as promised and spent. If the region never served, an empty shard is no loss.
+// generation that this node knows, was opened by a node that knew nothing of that generation, has
+// forgotten a time that it showed this node, or was written by a version of another layout. Then
+// all rights of the current cell and the next count as promised and spent. If the region never
+// served, an empty shard is no loss.
+//
+// Nodes of versions with different layouts cannot share a store: each would open it anew after the
+// other. So the one that came last has it. A node that worked with the store, and finds that a
+// version of another layout opened it since, gets an error from Open as long as that stands.
 //
 // The first shard is opened last. Until it has the generation of the others, no node works under
 // that generation, so any node may finish what another began.
@@ -74,6 +83,9 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 			all[i].seen = seen[i]
 		}
 		if err := all.belong(o.Region); err != nil {
+			return Opened{}, err
+		}
+		if err := all.givenUp(s.Generation()); err != nil {
 			return Opened{}, err
 		}
 		if round == 0 {
@@ -151,11 +163,12 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 	}
 	c := algorithms.Open{Region: o.Region, Node: o.Node, Epoch: o.Epoch,
 		Generation: all.begun(o.LastGeneration, before),
-		Seen:       seen, Secret: s.newSecret()}
+		Seen:       seen, Secret: s.newSecret(), Layout: algorithms.Layout}
 	if c.Generation == 0 { // larger than any before, even if this node does not remember them
 		c.Generation = max(o.LastGeneration+1, all.latest()+1, uint64(now/1000))
 	}
-	lost := false
+	opened := Opened{Generation: c.Generation}
+	opened.FoundLayout, opened.Foreign = all.foreignLayout()
 	for n := range all {
 		l := &all[(n+1)%len(all)]
 		if l.Generation != c.Generation {
@@ -166,16 +179,16 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 			}
 			last := n == len(all)-1
 			if !stands.OK && (last || stands.Generation != c.Generation ||
-				stands.Replid != l.server) {
+				stands.Replid != l.server || stands.Layout != c.Layout) {
 				return Opened{}, nil
 			}
 			l.Opened = stands
 		}
-		lost = lost || l.LostAt != 0 && l.Since == c.Generation
+		opened.Lost = opened.Lost || l.LostAt != 0 && l.Since == c.Generation
 	}
 	s.hold(all, o.Node, c.Generation, c.Secret)
-	return Opened{Generation: c.Generation, Lost: lost, Since: all.since(), LostAt: all.lostAt(),
-		Now: all.mark()}, nil
+	opened.Since, opened.LostAt, opened.Now = all.since(), all.lostAt(), all.mark()
+	return opened, nil
 }
 
 // lostAt returns the store time of the last loss that any shard knows of.
@@ -249,16 +262,41 @@ func (all looks) belong(region string) error {
 	return nil
 }
 
+// givenUp returns an error if a version of another layout opened a shard after this node worked
+// under a generation; 0: it did not work yet. An older copy of a shard is none that was opened since.
+func (all looks) givenUp(worked uint64) error {
+	for _, l := range all {
+		if worked != 0 && l.isForeign() && l.Generation > worked {
+			return fmt.Errorf(
+				"another version of quotad has opened the Redis at %s: it writes layout %d, this node %d: end one of them; this node takes the Redis back, as after a loss, when it is started again",
+				l.at, l.Layout, algorithms.Layout)
+		}
+	}
+	return nil
+}
+
+// foreignLayout returns the layout of a shard that a version of another layout wrote, if there is
+// one.
+func (all looks) foreignLayout() (layout int64, found bool) {
+	for _, l := range all {
+		if l.isForeign() {
+			return l.Layout, true
+		}
+	}
+	return 0, false
+}
+
 // latest returns the highest generation of any shard.
 func (all looks) latest() uint64 {
 	return highest(all, func(l look) uint64 { return l.Generation })
 }
 
-// isWhole says whether all shards stand under one generation, with nothing lost that this node knows
-// of.
+// isWhole says whether all shards stand under one generation, in the layout of this version, with
+// nothing lost that this node knows of.
 func (all looks) isWhole(known uint64) bool {
 	for _, l := range all {
-		if l.Generation == 0 || l.Generation != all[0].Generation || l.hidesLoss(known) {
+		if l.Generation == 0 || l.Generation != all[0].Generation || l.isForeign() ||
+			l.hidesLoss(known) {
 			return false
 		}
 	}
@@ -276,7 +314,7 @@ func (all looks) begun(known, before uint64) uint64 {
 		return 0
 	}
 	for i := range all {
-		if l := &all[i]; l.Generation == g && l.hidesLoss(known) {
+		if l := &all[i]; l.Generation == g && (l.isForeign() || l.hidesLoss(known)) {
 			return 0
 		}
 	}
@@ -290,7 +328,7 @@ func (all looks) lost(l *look, o Opening) bool {
 	if l.Generation == 0 {
 		return o.LastGeneration > 0 || !o.Bootstrap || all[0].Generation != 0
 	}
-	return l.hidesLoss(o.LastGeneration)
+	return l.isForeign() || l.hidesLoss(o.LastGeneration)
 }
 
 // hidesLoss says whether a shard that stands has lost something that this node knows of. Then it is
@@ -300,3 +338,6 @@ func (l *look) hidesLoss(known uint64) bool {
 	return l.Generation < known || known > 0 && l.Since > known && l.LostAt == 0 ||
 		l.Answered < l.seen || l.Replid != l.server
 }
+
+// isForeign says whether another version of quotad wrote what a shard holds, in another layout.
+func (l *look) isForeign() bool { return l.Generation != 0 && l.Layout != algorithms.Layout }

@@ -3,6 +3,7 @@ package tenure
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
@@ -97,11 +98,17 @@ func (t *Tenure) openUnder(ctx context.Context, r *rules.Rules, bootstrap bool) 
 
 func (t *Tenure) noteLoss(opened store.Opened) {
 	t.lostAt.Store(int64(opened.LostAt))
-	if opened.Lost {
-		t.losses.Add(1)
-		t.config.Log.Warn("the store lost data, or its master_replid is another: windows up to a minute are closed until "+
-			"nothing of before weighs, longer ones are restored", "generation", opened.Generation)
+	if !opened.Lost {
+		return
 	}
+	t.losses.Add(1)
+	why := "the store lost data, or its master_replid is another"
+	if opened.Foreign {
+		why = fmt.Sprintf("another version of quotad wrote what the store holds, in layout %d, "+
+			"which counts as lost", opened.FoundLayout)
+	}
+	t.config.Log.Warn(why+": windows up to a minute are closed until nothing of before weighs, "+
+		"longer ones are restored", "generation", opened.Generation)
 }
 
 // Deleted says whether a lost bucket was deleted from a store that lost nothing else. That is so if

@@ -3,8 +3,9 @@
 //
 // [Bench] has the options, starts the subjects (subjects.go) and measures them by turns
 // (rounds.go). [Floor] is the server of the floor and of lean, a process of its own (floor.go,
-// lean.go). load.go makes the calls, keys.go chooses their keys, processor.go reads what the system
-// says about processes, figures.go computes the figures, and tell.go writes them.
+// webfloor.go, lean.go). load.go makes the calls, of the kinds in ask.go and web.go, keys.go
+// chooses their keys, processor.go reads what the system says about processes, figures.go computes
+// the figures, and tell.go writes them.
 package bench
 
 import (
@@ -34,7 +35,7 @@ const (
 	maxAmong    = 1_000_000
 	maxPIDs     = 64
 	// maxBatch is as many requests as the API takes in one call.
-	maxBatch = 100
+	maxBatch = 1000
 	// maxConnections bounds the connections to each server.
 	maxConnections = 8
 )
@@ -48,6 +49,8 @@ type Bench struct {
 	Duration  time.Duration
 	Rounds    int
 	Batch     int    // decisions in each call
+	Columns   bool   // by CheckColumns
+	HTTP      bool   // over HTTP in place of gRPC
 	GRPC      string // host:port of a node that runs already; empty: start one
 	PIDs      []int  // processes of that node
 	Output    string // table or json
@@ -79,6 +82,12 @@ func (b *Bench) check() error {
 	}
 	within("rounds", b.Rounds, maxRounds)
 	within("batch", b.Batch, maxBatch)
+	if b.HTTP && b.Columns {
+		wrong("--columns is a call of gRPC: leave out --http, or --columns")
+	}
+	if b.HTTP && b.GRPC != "" {
+		wrong("--http: a node that runs already is called over gRPC: leave out --http, or --grpc")
+	}
 	if b.GRPC == "" && len(b.PIDs) > 0 {
 		wrong("--pid names processes of a node that runs already: add --grpc, or leave it out")
 	}
@@ -117,8 +126,13 @@ func onLoopback(address string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// connections returns the number of connections to each server.
-func (b *Bench) connections() int { return min(b.Callers, maxConnections) }
+// connections returns the number of connections to each server. Over HTTP each caller has one.
+func (b *Bench) connections() int {
+	if b.HTTP {
+		return b.Callers
+	}
+	return min(b.Callers, maxConnections)
+}
 
 // Run measures and writes the result. The error carries the exit code if too many calls failed.
 func (b *Bench) Run(ctx context.Context, out, errs io.Writer) error {

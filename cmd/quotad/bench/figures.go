@@ -18,6 +18,7 @@ type figures struct {
 	ServerCPU  *float64 `json:"server_cpu_us_per_decision"`
 	RedisCPU   *float64 `json:"redis_cpu_us_per_decision"`
 	Scripts    *float64 `json:"script_calls_per_decision"`
+	Mallocs    *float64 `json:"allocations_per_decision"`
 	TimesFloor *float64 `json:"times_floor"`
 	Failed     int64    `json:"errors"`
 	Denied     int64    `json:"denials"`
@@ -29,7 +30,7 @@ type figures struct {
 // figuresOf computes the figures of a subject. floor has the rounds of the floor.
 func figuresOf(s *subject, floor []round) figures {
 	f := figures{Name: s.name}
-	var perSecond, p50, p99, p999, server, redis, scripts, times []float64
+	var perSecond, p50, p99, p999, server, redis, scripts, mallocs, times []float64
 	for i, r := range s.rounds {
 		f.Decided += r.decided
 		f.asked, f.Failed, f.Denied = f.asked+r.asked, f.Failed+r.failed, f.Denied+r.denied
@@ -49,6 +50,9 @@ func figuresOf(s *subject, floor []round) figures {
 		if r.scripts != nil {
 			scripts = append(scripts, float64(*r.scripts)/float64(r.decided))
 		}
+		if r.mallocs != nil {
+			mallocs = append(mallocs, *r.mallocs/float64(r.decided))
+		}
 		if i < len(floor) {
 			times = r.compare(times, &floor[i], s.hasRedis)
 		}
@@ -58,7 +62,7 @@ func figuresOf(s *subject, floor []round) figures {
 	}
 	f.P50, f.P99, f.P999 = median(p50), median(p99), median(p999)
 	f.ServerCPU, f.RedisCPU, f.Scripts = median(server), median(redis), median(scripts)
-	f.TimesFloor = median(times)
+	f.Mallocs, f.TimesFloor = median(mallocs), median(times)
 	return f
 }
 

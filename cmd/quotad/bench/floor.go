@@ -22,8 +22,11 @@ import (
 // Floor is a gRPC server of the API that gives the same answer to every check. It does what no
 // server can leave out: it receives and decodes requests, and encodes and sends answers.
 type Floor struct {
-	// Answer is the path of an encoded CheckResponse, the answer to every check.
+	// Answer is the path of the answer to every check: an encoded CheckResponse, or with HTTP a
+	// decision as JSON.
 	Answer string
+	// HTTP says to serve HTTP in place of gRPC.
+	HTTP bool
 	// Redis is the host:port of a Redis. If it is given, one lean script call precedes each
 	// decision.
 	Redis string
@@ -46,7 +49,7 @@ func options() []grpc.ServerOption {
 
 // Serve prints the address at which it listens, and serves until ctx ends.
 func (f Floor) Serve(ctx context.Context, out io.Writer) error {
-	service, err := f.service(ctx)
+	server, err := f.server(ctx)
 	if err != nil {
 		return err
 	}
@@ -57,8 +60,6 @@ func (f Floor) Serve(ctx context.Context, out io.Writer) error {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))) // as quotad serve does
 	}
-	server := grpc.NewServer(options()...)
-	quotadv1.RegisterQuotaServiceServer(server, service)
 	defer context.AfterFunc(ctx, server.Stop)()
 	if _, err := fmt.Fprintln(out, l.Addr()); err != nil {
 		return errors.Join(err, l.Close())
@@ -69,20 +70,35 @@ func (f Floor) Serve(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-func (f Floor) service(ctx context.Context) (*constant, error) {
+// stopper is a server that serves until it is stopped.
+type stopper interface {
+	Serve(net.Listener) error
+	Stop()
+}
+
+// server returns the server, which serves nothing yet.
+func (f Floor) server(ctx context.Context) (stopper, error) {
 	raw, err := os.ReadFile(f.Answer)
 	if err != nil {
 		return nil, fmt.Errorf("read the answer to give: %w", err)
 	}
-	c := &constant{answer: &quotadv1.CheckResponse{}}
+	var l *lean
+	if f.Redis != "" {
+		if l, err = newLean(ctx, f.Redis); err != nil {
+			return nil, err
+		}
+	}
+	if f.HTTP {
+		return newWebFloor(raw, l), nil
+	}
+	c := &constant{answer: &quotadv1.CheckResponse{}, lean: l}
 	if err := proto.Unmarshal(raw, c.answer); err != nil || c.answer.Decision == nil {
 		return nil, fmt.Errorf("%s is not an encoded CheckResponse: %w", f.Answer,
 			errors.Join(err, errors.New("write one with quotad bench")))
 	}
-	if f.Redis != "" {
-		c.lean, err = newLean(ctx, f.Redis)
-	}
-	return c, err
+	server := grpc.NewServer(options()...)
+	quotadv1.RegisterQuotaServiceServer(server, c)
+	return server, nil
 }
 
 // constant is the service of a Floor.
@@ -119,4 +135,25 @@ func (c *constant) CheckBatch(ctx context.Context,
 		}
 	}
 	return &quotadv1.CheckBatchResponse{Decisions: decisions}, nil
+}
+
+// CheckColumns implements quotad.v1.QuotaService.
+func (c *constant) CheckColumns(ctx context.Context,
+	m *quotadv1.CheckColumnsRequest) (*quotadv1.CheckColumnsResponse, error) {
+	if c.lean != nil {
+		if err := c.lean.decide(ctx, m.Values); err != nil {
+			return nil, status.Error(codes.Unavailable, err.Error())
+		}
+	}
+	rows, d := len(m.Values), c.answer.Decision
+	answer := &quotadv1.CheckColumnsResponse{Allowed: make([]bool, rows),
+		Reasons: make([]quotadv1.Reason, rows), DecidedBy: make([]uint32, rows),
+		Remaining: make([]int64, rows), AtUs: []int64{d.AtUs}, Node: d.Node, Region: d.Region,
+		Limits: []*quotadv1.DecidingLimit{{Limit: d.Limit, Algorithm: d.Algorithm,
+			LimitUnits: d.LimitUnits, Entitlement: d.Entitlement}}}
+	for i := range rows {
+		answer.Allowed[i], answer.Reasons[i] = d.Allowed, d.Reason
+		answer.DecidedBy[i], answer.Remaining[i] = 1, d.Remaining
+	}
+	return answer, nil
 }

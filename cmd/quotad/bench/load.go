@@ -5,8 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
 // The phases of a load.
@@ -56,8 +54,7 @@ func (t *tally) add(o *tally) {
 // begin starts the callers. They end once the phase is over, or ctx ends.
 func (l *load) begin(ctx context.Context) {
 	for i := range l.Callers {
-		conn := l.subject.conns[i%len(l.subject.conns)]
-		l.callers.Go(func() { l.caller(ctx, quotadv1.NewQuotaServiceClient(conn), i) })
+		l.callers.Go(func() { l.caller(ctx, i) })
 	}
 }
 
@@ -67,13 +64,17 @@ func (l *load) wait() tally {
 	return l.tally
 }
 
-func (l *load) caller(ctx context.Context, client quotadv1.QuotaServiceClient, number int) {
+func (l *load) caller(ctx context.Context, number int) {
 	choose := chooser(l.Keys, l.Among, uint64(l.round), uint64(number))
+	prepare, keys := l.prepare(l.subject, number), make([]int, l.Batch)
 	var seen tally
 	for l.phase.Load() != over && ctx.Err() == nil {
-		ask := l.next(client, choose)
+		for i := range keys {
+			keys[i] = choose()
+		}
+		next := prepare(keys)
 		begun := time.Now()
-		denied, err := ask(ctx)
+		denied, err := timed(ctx, next)
 		took := time.Since(begun)
 		seen.note(l.phase.Load(), int64(l.Batch), took, denied, err)
 		if err != nil {
@@ -105,36 +106,9 @@ func (t *tally) note(phase int32, requests int64, took time.Duration, denied int
 	}
 }
 
-// next prepares the next call. The call returns how many of its requests were denied.
-func (l *load) next(client quotadv1.QuotaServiceClient,
-	choose func() int) func(context.Context) (int64, error) {
-	if l.Batch == 1 {
-		m := request(choose())
-		return func(ctx context.Context) (int64, error) {
-			ctx, cancel := context.WithTimeout(ctx, callTimeout)
-			defer cancel()
-			got, err := client.Check(ctx, m)
-			return denials(got.GetDecision()), err
-		}
-	}
-	m := &quotadv1.CheckBatchRequest{Requests: make([]*quotadv1.CheckRequest, l.Batch)}
-	for i := range m.Requests {
-		m.Requests[i] = request(choose())
-	}
-	return func(ctx context.Context) (int64, error) {
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
-		defer cancel()
-		got, err := client.CheckBatch(ctx, m)
-		return denials(got.GetDecisions()...), err
-	}
-}
-
-// denials counts the decisions that do not admit their request.
-func denials(all ...*quotadv1.Decision) (denied int64) {
-	for _, d := range all {
-		if !d.GetAllowed() {
-			denied++
-		}
-	}
-	return denied
+// timed makes a call, which ends after callTimeout at the latest.
+func timed(ctx context.Context, c call) (denied int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return c(ctx)
 }

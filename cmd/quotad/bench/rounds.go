@@ -21,6 +21,8 @@ type round struct {
 	// Processor time of the server and of its Redis; nil: not known, or it has none.
 	server, redis *time.Duration
 	scripts       *int64 // calls of scripts; nil: not known, or it has no Redis
+	// mallocs is how many objects the server allocated; nil: not known.
+	mallocs *float64
 	// others is the processor time of everything else on the machine; nil: not known.
 	others *time.Duration
 }
@@ -64,6 +66,7 @@ type reading struct {
 	machine   time.Duration   // busy time of all processors
 	judged    bool            // whether the work of others can be told from ours
 	scripts   *int64
+	mallocs   *float64
 }
 
 func (b *Bench) read(ctx context.Context, s *subjects, one *subject) (r reading, err error) {
@@ -84,6 +87,11 @@ func (b *Bench) read(ctx context.Context, s *subjects, one *subject) (r reading,
 		}
 		r.judged = b.GRPC == "" || len(b.PIDs) > 0
 	}
+	if one.tellsMallocs {
+		if r.mallocs, err = one.web.mallocs(ctx); err != nil {
+			return r, err
+		}
+	}
 	r.at = time.Now()
 	return r, nil
 }
@@ -94,6 +102,10 @@ func (r reading) until(end reading, one *subject) round {
 	if r.scripts != nil && end.scripts != nil {
 		calls := *end.scripts - *r.scripts
 		m.scripts = &calls
+	}
+	if r.mallocs != nil && end.mallocs != nil {
+		objects := *end.mallocs - *r.mallocs
+		m.mallocs = &objects
 	}
 	if r.processes == nil || end.processes == nil {
 		return m

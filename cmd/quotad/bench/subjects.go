@@ -35,8 +35,12 @@ const (
 
 // subject is one of the servers that are measured.
 type subject struct {
-	name     string
-	conns    []*grpc.ClientConn
+	name  string
+	conns []*grpc.ClientConn
+	web   *web // over HTTP; nil: it is called by gRPC, and tells no metrics
+	// tellsMallocs says that its metrics, over HTTP, tell its allocations.
+	tellsMallocs bool
+
 	server   []int // processes of the server; none: not known
 	hasRedis bool
 	redis    []int         // processes of its Redis; none: it has none, or not known
@@ -69,25 +73,24 @@ func (b *Bench) start(ctx context.Context, scope process.Scope) (*subjects, erro
 	if err := s.readVersion(ctx); err != nil {
 		return nil, err
 	}
-	answer, err := b.sample(ctx, quotad)
+	answer, err := b.sample(ctx, quotad, s)
 	if err != nil {
 		return nil, err
 	}
-	s.algorithm = answer.Decision.Algorithm
 	path := filepath.Join(scope.TempDir(), "answer")
-	raw, err := proto.Marshal(answer)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
+	if err := os.WriteFile(path, answer, 0o600); err != nil {
 		return nil, fmt.Errorf("write the answer of the floor: %w", err)
 	}
-	floor, err := b.startFloor(ctx, scope, s, "floor", self, "--answer", path)
+	args := []string{"--answer", path}
+	if b.HTTP {
+		args = append(args, "--http")
+	}
+	floor, err := b.startFloor(ctx, scope, s, "floor", self, args...)
 	if err != nil {
 		return nil, err
 	}
-	lean, err := b.startFloor(ctx, scope, s, "lean", self, "--answer", path,
-		"--redis", s.redis.Address)
+	lean, err := b.startFloor(ctx, scope, s, "lean", self, append(args, "--redis",
+		s.redis.Address)...)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +119,8 @@ func (b *Bench) startQuotad(ctx context.Context, scope process.Scope, self strin
 		node := f.Regions[0].Nodes[0]
 		s.redis, address = f.Regions[0].Redis, node.GRPC
 		one.server, one.redis = []int{node.PID()}, []int{s.redis.PID()}
-		one.scripts = s.redis.Client
+		one.scripts, one.web = s.redis.Client, newWeb(node.HTTP, b.Callers)
+		one.tellsMallocs = true
 		s.ours = append(s.ours, node.PID())
 	}
 	s.ours = append(s.ours, s.redis.PID())
@@ -145,6 +149,10 @@ func (b *Bench) startFloor(ctx context.Context, scope process.Scope, s *subjects
 	}
 	s.ours = append(s.ours, p.PID())
 	one := &subject{name: name, server: []int{p.PID()}}
+	if b.HTTP {
+		one.web = newWeb(p.Address, b.Callers)
+		return one, nil
+	}
 	one.conns, err = b.connect(scope, p.Address)
 	return one, err
 }
@@ -197,8 +205,9 @@ limits:
 `, region, domain, descriptor, b.Algorithm, limit, window)
 }
 
-// sample asks for one decision, whose answer becomes that of the floor.
-func (b *Bench) sample(ctx context.Context, quotad *subject) (*quotadv1.CheckResponse, error) {
+// sample asks for one decision, and returns the encoded answer, which becomes that of the floor:
+// JSON over HTTP, else a CheckResponse.
+func (b *Bench) sample(ctx context.Context, quotad *subject, s *subjects) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	answer, err := quotadv1.NewQuotaServiceClient(quotad.conns[0]).Check(ctx, request(0))
@@ -212,17 +221,15 @@ func (b *Bench) sample(ctx context.Context, quotad *subject) (*quotadv1.CheckRes
 		return nil, fmt.Errorf("the node denied the first request, by limit %s: "+
 			"give it a limit that all requests fit into", show.Name(answer.Decision.Limit))
 	}
+	s.algorithm = answer.Decision.Algorithm
+	if b.HTTP {
+		return quotad.web.sample(ctx)
+	}
 	// The first decisions of a node have shorter numbers than those that are measured.
 	answer.Decision.Sequence = max(answer.Decision.Sequence, usualSequence)
-	return answer, nil
+	return proto.Marshal(answer)
 }
 
 // usualSequence is a number of decisions that a measured node soon reaches. In an answer it takes
 // three bytes.
 const usualSequence = 100_000
-
-// request returns a request with a key.
-func request(key int) *quotadv1.CheckRequest {
-	return &quotadv1.CheckRequest{Domain: domain,
-		Descriptors: map[string]string{descriptor: keyName(key)}}
-}

@@ -36,6 +36,8 @@ type report struct {
 	Keys          string    `json:"keys"`
 	Among         int       `json:"among"`
 	Batch         int       `json:"batch"`
+	Columns       bool      `json:"columns"`
+	HTTP          bool      `json:"http"`
 	Rounds        int       `json:"rounds"`
 	RoundSeconds  float64   `json:"round_seconds"`
 	Subjects      []figures `json:"subjects"`
@@ -50,6 +52,7 @@ func (b *Bench) report(s *subjects) *report {
 		Processors: runtime.NumCPU(), Redis: s.redisVersion, Driven: b.GRPC,
 		DrivenVersion: s.version, Algorithm: s.algorithm, Callers: b.Callers,
 		Connections: b.connections(), Keys: b.Keys, Among: b.Among, Batch: b.Batch,
+		Columns: b.Columns, HTTP: b.HTTP,
 		Rounds: b.Rounds, RoundSeconds: b.Duration.Seconds(), Problems: []string{}}
 	floor := s.named("floor").rounds
 	for _, one := range s.all {
@@ -116,23 +119,34 @@ func (r *report) tell(w io.Writer) error {
 	if r.Driven != "" {
 		fmt.Fprintf(t, "quotad runs at %s, version %s\n", r.Driven, show.Name(r.DrivenVersion))
 	}
-	fmt.Fprintf(t, "%s, %s on %s, %s, %s a call, %s of %s\n\n", show.Name(r.Algorithm),
+	fmt.Fprintf(t, "%s, %s on %s, %s, %s a call%s, %s of %s\n\n", show.Name(r.Algorithm),
 		show.Counted(r.Callers, "caller"), show.Counted(r.Connections, "connection"),
-		r.spread(), show.Counted(r.Batch, "decision"), show.Counted(r.Rounds, "round"),
+		r.spread(), show.Counted(r.Batch, "decision"), r.way(), show.Counted(r.Rounds, "round"),
 		show.Span(time.Duration(r.RoundSeconds*float64(time.Second))))
 	fmt.Fprint(t, "\tdecisions/s\tp50 us\tp99 us\tp99.9 us\tserver CPU us\tRedis CPU us",
-		"\tscripts\ttimes floor\terrors\tdenied\n")
+		"\tscripts\tallocations\ttimes floor\terrors\tdenied\n")
 	for i := range r.Subjects {
 		f := &r.Subjects[i]
-		fmt.Fprintf(t, "%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", f.Name, f.PerSecond,
+		fmt.Fprintf(t, "%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", f.Name, f.PerSecond,
 			number(f.P50, 0), number(f.P99, 0), number(f.P999, 0), number(f.ServerCPU, 1),
-			number(f.RedisCPU, 1), number(f.Scripts, 3), number(f.TimesFloor, 2), f.Failed,
-			f.Denied)
+			number(f.RedisCPU, 1), number(f.Scripts, 3), number(f.Mallocs, 1),
+			number(f.TimesFloor, 2), f.Failed, f.Denied)
 	}
 	for _, note := range r.notes() {
 		fmt.Fprintf(t, "\n%s\n", note)
 	}
 	return t.Flush()
+}
+
+// way says how calls are made, if not one by one or by CheckBatch.
+func (r *report) way() string {
+	switch {
+	case r.HTTP:
+		return " over HTTP"
+	case r.Columns:
+		return " in columns"
+	}
+	return ""
 }
 
 // spread says how the requests were spread over keys.

@@ -46,6 +46,8 @@ const (
 	Reason_REASON_STORE_FAILURE_ALLOWED Reason = 9
 	// The region's store lost data, and what was used before is not known yet, or may still count.
 	Reason_REASON_RECOVERING Reason = 10
+	// Of CheckBatch and CheckColumns: this request is wrong, as problem says. Nothing was charged for it.
+	Reason_REASON_INVALID_REQUEST Reason = 11
 )
 
 // Enum value maps for Reason.
@@ -62,6 +64,7 @@ var (
 		8:  "REASON_STORE_FAILURE_LOCAL",
 		9:  "REASON_STORE_FAILURE_ALLOWED",
 		10: "REASON_RECOVERING",
+		11: "REASON_INVALID_REQUEST",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":             0,
@@ -75,6 +78,7 @@ var (
 		"REASON_STORE_FAILURE_LOCAL":     8,
 		"REASON_STORE_FAILURE_ALLOWED":   9,
 		"REASON_RECOVERING":              10,
+		"REASON_INVALID_REQUEST":         11,
 	}
 )
 
@@ -235,8 +239,9 @@ func (x *CheckResponse) GetDecision() *Decision {
 }
 
 type CheckBatchRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Requests      []*CheckRequest        `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 1,000, of 1 MiB at most: 1,000 bytes each, on average.
+	Requests      []*CheckRequest `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -323,6 +328,361 @@ func (x *CheckBatchResponse) GetDecisions() []*Decision {
 	return nil
 }
 
+// CheckColumnsRequest has a row for each request. What is wrong with the domain, the names or the number of values or costs
+// is wrong with the call: INVALID_ARGUMENT. A row whose value or cost is wrong is answered alone.
+type CheckColumnsRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	// Names of the descriptors of every row: at most 16, each once.
+	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
+	// Values of the descriptors, row after row: for each row as many as there are names, in their order.
+	Values []string `protobuf:"bytes,3,rep,name=values,proto3" json:"values,omitempty"`
+	// Units to charge, 1 to 2^51: one for each row, or none at all, which is 1 for each.
+	Costs         []int64 `protobuf:"varint,4,rep,packed,name=costs,proto3" json:"costs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckColumnsRequest) Reset() {
+	*x = CheckColumnsRequest{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckColumnsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckColumnsRequest) ProtoMessage() {}
+
+func (x *CheckColumnsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckColumnsRequest.ProtoReflect.Descriptor instead.
+func (*CheckColumnsRequest) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *CheckColumnsRequest) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *CheckColumnsRequest) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *CheckColumnsRequest) GetValues() []string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *CheckColumnsRequest) GetCosts() []int64 {
+	if x != nil {
+		return x.Costs
+	}
+	return nil
+}
+
+// CheckColumnsResponse has the decisions in the order of the rows. Each field that says "for each row" has one element for
+// each of them. What it leaves out of a Decision: reset_after, cell, share, sequence, shadowed.
+type CheckColumnsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// For each row.
+	Allowed []bool `protobuf:"varint,1,rep,packed,name=allowed,proto3" json:"allowed,omitempty"`
+	// For each row.
+	Reasons []Reason `protobuf:"varint,2,rep,packed,name=reasons,proto3,enum=quotad.v1.Reason" json:"reasons,omitempty"`
+	// For each row, the place of the limit that decided in limits, from 1; 0: no limit decided.
+	DecidedBy []uint32 `protobuf:"varint,3,rep,packed,name=decided_by,json=decidedBy,proto3" json:"decided_by,omitempty"`
+	// Rights left in this region after the request, for each row; 0 where nothing was counted.
+	Remaining []int64 `protobuf:"varint,4,rep,packed,name=remaining,proto3" json:"remaining,omitempty"`
+	// Denied rows only: microseconds after which the request is admitted if nothing else happens. For each row, 0 where it is
+	// allowed or the time is not known; or empty, if it is 0 for every row.
+	RetryAfterUs []int64 `protobuf:"varint,5,rep,packed,name=retry_after_us,json=retryAfterUs,proto3" json:"retry_after_us,omitempty"`
+	// Admitted by a leaky bucket: microseconds after which the request is to be served. For each row, or empty, if it is 0 for
+	// every row.
+	DelayUs []int64 `protobuf:"varint,6,rep,packed,name=delay_us,json=delayUs,proto3" json:"delay_us,omitempty"`
+	// The store's time of the decision, microseconds since 1970, 0 where no store decided. For each row; or one element, if
+	// it is the same for all.
+	AtUs []int64 `protobuf:"varint,7,rep,packed,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
+	// The limits that decided, each once.
+	Limits []*DecidingLimit `protobuf:"bytes,8,rep,name=limits,proto3" json:"limits,omitempty"`
+	// What is wrong with rows that are REASON_INVALID_REQUEST.
+	Problems      []*RowProblem `protobuf:"bytes,9,rep,name=problems,proto3" json:"problems,omitempty"`
+	Node          string        `protobuf:"bytes,10,opt,name=node,proto3" json:"node,omitempty"`
+	Region        string        `protobuf:"bytes,11,opt,name=region,proto3" json:"region,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckColumnsResponse) Reset() {
+	*x = CheckColumnsResponse{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckColumnsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckColumnsResponse) ProtoMessage() {}
+
+func (x *CheckColumnsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckColumnsResponse.ProtoReflect.Descriptor instead.
+func (*CheckColumnsResponse) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *CheckColumnsResponse) GetAllowed() []bool {
+	if x != nil {
+		return x.Allowed
+	}
+	return nil
+}
+
+func (x *CheckColumnsResponse) GetReasons() []Reason {
+	if x != nil {
+		return x.Reasons
+	}
+	return nil
+}
+
+func (x *CheckColumnsResponse) GetDecidedBy() []uint32 {
+	if x != nil {
+		return x.DecidedBy
+	}
+	return nil
+}
+
+func (x *CheckColumnsResponse) GetRemaining() []int64 {
+	if x != nil {
+		return x.Remaining
+	}
+	return nil
+}
+
+func (x *CheckColumnsResponse) GetRetryAfterUs() []int64 {
+	if x != nil {
+		return x.RetryAfterUs
+	}
+	return nil
+}
+
+func (x *CheckColumnsResponse) GetDelayUs() []int64 {
+	if x != nil {
+		return x.DelayUs
+	}
+	return nil
+}
+
+func (x *CheckColumnsResponse) GetAtUs() []int64 {
+	if x != nil {
+		return x.AtUs
+	}
+	return nil
+}
+
+func (x *CheckColumnsResponse) GetLimits() []*DecidingLimit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *CheckColumnsResponse) GetProblems() []*RowProblem {
+	if x != nil {
+		return x.Problems
+	}
+	return nil
+}
+
+func (x *CheckColumnsResponse) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *CheckColumnsResponse) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+// DecidingLimit is what the rows that a limit decided have in common. A limit stands here more than once if rows differ in
+// it, as they may in entitlement where a limit is small.
+type DecidingLimit struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Limit     string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	Algorithm string                 `protobuf:"bytes,2,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
+	// Units that this limit allows in a window, over all regions.
+	LimitUnits int64 `protobuf:"varint,3,opt,name=limit_units,json=limitUnits,proto3" json:"limit_units,omitempty"`
+	// This region's fixed split of the limit.
+	Entitlement int64                `protobuf:"varint,4,opt,name=entitlement,proto3" json:"entitlement,omitempty"`
+	Window      *durationpb.Duration `protobuf:"bytes,5,opt,name=window,proto3" json:"window,omitempty"`
+	// A region of the limit has not answered this node for over 3 s.
+	Degraded      bool `protobuf:"varint,6,opt,name=degraded,proto3" json:"degraded,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DecidingLimit) Reset() {
+	*x = DecidingLimit{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DecidingLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DecidingLimit) ProtoMessage() {}
+
+func (x *DecidingLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DecidingLimit.ProtoReflect.Descriptor instead.
+func (*DecidingLimit) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *DecidingLimit) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *DecidingLimit) GetAlgorithm() string {
+	if x != nil {
+		return x.Algorithm
+	}
+	return ""
+}
+
+func (x *DecidingLimit) GetLimitUnits() int64 {
+	if x != nil {
+		return x.LimitUnits
+	}
+	return 0
+}
+
+func (x *DecidingLimit) GetEntitlement() int64 {
+	if x != nil {
+		return x.Entitlement
+	}
+	return 0
+}
+
+func (x *DecidingLimit) GetWindow() *durationpb.Duration {
+	if x != nil {
+		return x.Window
+	}
+	return nil
+}
+
+func (x *DecidingLimit) GetDegraded() bool {
+	if x != nil {
+		return x.Degraded
+	}
+	return false
+}
+
+// RowProblem says what is wrong with one row.
+type RowProblem struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// From 0.
+	Row uint32 `protobuf:"varint,1,opt,name=row,proto3" json:"row,omitempty"`
+	// As Decision.problem.
+	Problem       string `protobuf:"bytes,2,opt,name=problem,proto3" json:"problem,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RowProblem) Reset() {
+	*x = RowProblem{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RowProblem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RowProblem) ProtoMessage() {}
+
+func (x *RowProblem) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RowProblem.ProtoReflect.Descriptor instead.
+func (*RowProblem) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RowProblem) GetRow() uint32 {
+	if x != nil {
+		return x.Row
+	}
+	return 0
+}
+
+func (x *RowProblem) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
 type PeekRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
@@ -334,7 +694,7 @@ type PeekRequest struct {
 
 func (x *PeekRequest) Reset() {
 	*x = PeekRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[4]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -346,7 +706,7 @@ func (x *PeekRequest) String() string {
 func (*PeekRequest) ProtoMessage() {}
 
 func (x *PeekRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[4]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -359,7 +719,7 @@ func (x *PeekRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekRequest.ProtoReflect.Descriptor instead.
 func (*PeekRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{4}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PeekRequest) GetDomain() string {
@@ -392,7 +752,7 @@ type PeekResponse struct {
 
 func (x *PeekResponse) Reset() {
 	*x = PeekResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[5]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -404,7 +764,7 @@ func (x *PeekResponse) String() string {
 func (*PeekResponse) ProtoMessage() {}
 
 func (x *PeekResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[5]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -417,7 +777,7 @@ func (x *PeekResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekResponse.ProtoReflect.Descriptor instead.
 func (*PeekResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{5}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PeekResponse) GetDecision() *Decision {
@@ -438,7 +798,10 @@ type Decision struct {
 	LimitUnits int64 `protobuf:"varint,4,opt,name=limit_units,json=limitUnits,proto3" json:"limit_units,omitempty"`
 	// Rights left in this region after the request.
 	Remaining int64 `protobuf:"varint,5,opt,name=remaining,proto3" json:"remaining,omitempty"`
-	// Until the cell ends.
+	// After this time the limit is whole again in this region if nothing else happens: nothing used counts any more.
+	// Absent: it is whole. A fixed window is whole when its cell ends, a sliding counter when the next one does, a log a
+	// window after its last unit, a token bucket when it is full, a queue when nobody waits. Of what a node decided without
+	// its store, until the window ends.
 	ResetAfter *durationpb.Duration `protobuf:"bytes,6,opt,name=reset_after,json=resetAfter,proto3" json:"reset_after,omitempty"`
 	// Denied only: after this time the request is admitted if nothing else happens. Absent: never on this region's
 	// entitlement alone.
@@ -467,14 +830,17 @@ type Decision struct {
 	// tells a caller that had no answer that the request was admitted: do not serve it again if it was served then.
 	Repeated bool `protobuf:"varint,19,opt,name=repeated,proto3" json:"repeated,omitempty"`
 	// Algorithm of the limit that decided.
-	Algorithm     string `protobuf:"bytes,20,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
+	Algorithm string `protobuf:"bytes,20,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
+	// REASON_INVALID_REQUEST only: the field that is wrong, what is wrong with it and what to do, such as
+	// "descriptors.account: is longer than 256 bytes; send a hash of it".
+	Problem       string `protobuf:"bytes,21,opt,name=problem,proto3" json:"problem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[6]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -486,7 +852,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[6]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -499,7 +865,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{6}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Decision) GetAllowed() bool {
@@ -642,6 +1008,13 @@ func (x *Decision) GetAlgorithm() string {
 	return ""
 }
 
+func (x *Decision) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -650,7 +1023,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[7]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -662,7 +1035,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[7]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -675,7 +1048,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{7}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{11}
 }
 
 type StatusResponse struct {
@@ -704,7 +1077,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[8]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -716,7 +1089,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[8]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -729,7 +1102,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{8}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StatusResponse) GetRegion() string {
@@ -857,7 +1230,7 @@ type StoreStatus struct {
 
 func (x *StoreStatus) Reset() {
 	*x = StoreStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +1242,7 @@ func (x *StoreStatus) String() string {
 func (*StoreStatus) ProtoMessage() {}
 
 func (x *StoreStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +1255,7 @@ func (x *StoreStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreStatus.ProtoReflect.Descriptor instead.
 func (*StoreStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{9}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StoreStatus) GetKind() string {
@@ -963,7 +1336,7 @@ type StoreRefusal struct {
 
 func (x *StoreRefusal) Reset() {
 	*x = StoreRefusal{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -975,7 +1348,7 @@ func (x *StoreRefusal) String() string {
 func (*StoreRefusal) ProtoMessage() {}
 
 func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -988,7 +1361,7 @@ func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRefusal.ProtoReflect.Descriptor instead.
 func (*StoreRefusal) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{10}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StoreRefusal) GetKind() string {
@@ -1027,7 +1400,7 @@ type RecoveryStatus struct {
 
 func (x *RecoveryStatus) Reset() {
 	*x = RecoveryStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1039,7 +1412,7 @@ func (x *RecoveryStatus) String() string {
 func (*RecoveryStatus) ProtoMessage() {}
 
 func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1052,7 +1425,7 @@ func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoveryStatus.ProtoReflect.Descriptor instead.
 func (*RecoveryStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{11}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RecoveryStatus) GetWaiting() int64 {
@@ -1096,7 +1469,7 @@ type JournalStatus struct {
 
 func (x *JournalStatus) Reset() {
 	*x = JournalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1481,7 @@ func (x *JournalStatus) String() string {
 func (*JournalStatus) ProtoMessage() {}
 
 func (x *JournalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1121,7 +1494,7 @@ func (x *JournalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JournalStatus.ProtoReflect.Descriptor instead.
 func (*JournalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{12}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *JournalStatus) GetIncarnation() uint64 {
@@ -1186,7 +1559,7 @@ type LocalStatus struct {
 
 func (x *LocalStatus) Reset() {
 	*x = LocalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1198,7 +1571,7 @@ func (x *LocalStatus) String() string {
 func (*LocalStatus) ProtoMessage() {}
 
 func (x *LocalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1211,7 +1584,7 @@ func (x *LocalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalStatus.ProtoReflect.Descriptor instead.
 func (*LocalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LocalStatus) GetBuckets() int64 {
@@ -1252,7 +1625,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1264,7 +1637,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1277,7 +1650,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Peer) GetRegion() string {
@@ -1333,7 +1706,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1345,7 +1718,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1358,7 +1731,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Counter) GetName() string {
@@ -1386,7 +1759,7 @@ type BucketRequest struct {
 
 func (x *BucketRequest) Reset() {
 	*x = BucketRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1398,7 +1771,7 @@ func (x *BucketRequest) String() string {
 func (*BucketRequest) ProtoMessage() {}
 
 func (x *BucketRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1411,7 +1784,7 @@ func (x *BucketRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRequest.ProtoReflect.Descriptor instead.
 func (*BucketRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BucketRequest) GetLimit() string {
@@ -1459,7 +1832,7 @@ type BucketResponse struct {
 
 func (x *BucketResponse) Reset() {
 	*x = BucketResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1471,7 +1844,7 @@ func (x *BucketResponse) String() string {
 func (*BucketResponse) ProtoMessage() {}
 
 func (x *BucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1484,7 +1857,7 @@ func (x *BucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketResponse.ProtoReflect.Descriptor instead.
 func (*BucketResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BucketResponse) GetLimit() string {
@@ -1589,7 +1962,7 @@ type Rights struct {
 
 func (x *Rights) Reset() {
 	*x = Rights{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1601,7 +1974,7 @@ func (x *Rights) String() string {
 func (*Rights) ProtoMessage() {}
 
 func (x *Rights) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1614,7 +1987,7 @@ func (x *Rights) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rights.ProtoReflect.Descriptor instead.
 func (*Rights) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Rights) GetCell() int64 {
@@ -1683,7 +2056,7 @@ type RefundRequest struct {
 
 func (x *RefundRequest) Reset() {
 	*x = RefundRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1695,7 +2068,7 @@ func (x *RefundRequest) String() string {
 func (*RefundRequest) ProtoMessage() {}
 
 func (x *RefundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1708,7 +2081,7 @@ func (x *RefundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
 func (*RefundRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RefundRequest) GetReceipt() string {
@@ -1730,7 +2103,7 @@ type RefundResponse struct {
 
 func (x *RefundResponse) Reset() {
 	*x = RefundResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1742,7 +2115,7 @@ func (x *RefundResponse) String() string {
 func (*RefundResponse) ProtoMessage() {}
 
 func (x *RefundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1755,7 +2128,7 @@ func (x *RefundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundResponse.ProtoReflect.Descriptor instead.
 func (*RefundResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RefundResponse) GetRefunded() []*Refunded {
@@ -1786,7 +2159,7 @@ type Refunded struct {
 
 func (x *Refunded) Reset() {
 	*x = Refunded{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1798,7 +2171,7 @@ func (x *Refunded) String() string {
 func (*Refunded) ProtoMessage() {}
 
 func (x *Refunded) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1811,7 +2184,7 @@ func (x *Refunded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refunded.ProtoReflect.Descriptor instead.
 func (*Refunded) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Refunded) GetLimit() string {
@@ -1846,7 +2219,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1858,7 +2231,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1871,7 +2244,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ResetRequest) GetLimit() string {
@@ -1905,7 +2278,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1917,7 +2290,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1930,7 +2303,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ResetResponse) GetCleared() int64 {
@@ -1961,7 +2334,38 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x11CheckBatchRequest\x123\n" +
 	"\brequests\x18\x01 \x03(\v2\x17.quotad.v1.CheckRequestR\brequests\"G\n" +
 	"\x12CheckBatchResponse\x121\n" +
-	"\tdecisions\x18\x01 \x03(\v2\x13.quotad.v1.DecisionR\tdecisions\"\xd2\x01\n" +
+	"\tdecisions\x18\x01 \x03(\v2\x13.quotad.v1.DecisionR\tdecisions\"q\n" +
+	"\x13CheckColumnsRequest\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x14\n" +
+	"\x05names\x18\x02 \x03(\tR\x05names\x12\x16\n" +
+	"\x06values\x18\x03 \x03(\tR\x06values\x12\x14\n" +
+	"\x05costs\x18\x04 \x03(\x03R\x05costs\"\x81\x03\n" +
+	"\x14CheckColumnsResponse\x12\x18\n" +
+	"\aallowed\x18\x01 \x03(\bR\aallowed\x12+\n" +
+	"\areasons\x18\x02 \x03(\x0e2\x11.quotad.v1.ReasonR\areasons\x12\x1d\n" +
+	"\n" +
+	"decided_by\x18\x03 \x03(\rR\tdecidedBy\x12\x1c\n" +
+	"\tremaining\x18\x04 \x03(\x03R\tremaining\x12$\n" +
+	"\x0eretry_after_us\x18\x05 \x03(\x03R\fretryAfterUs\x12\x19\n" +
+	"\bdelay_us\x18\x06 \x03(\x03R\adelayUs\x12\x13\n" +
+	"\x05at_us\x18\a \x03(\x03R\x04atUs\x120\n" +
+	"\x06limits\x18\b \x03(\v2\x18.quotad.v1.DecidingLimitR\x06limits\x121\n" +
+	"\bproblems\x18\t \x03(\v2\x15.quotad.v1.RowProblemR\bproblems\x12\x12\n" +
+	"\x04node\x18\n" +
+	" \x01(\tR\x04node\x12\x16\n" +
+	"\x06region\x18\v \x01(\tR\x06region\"\xd5\x01\n" +
+	"\rDecidingLimit\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x1c\n" +
+	"\talgorithm\x18\x02 \x01(\tR\talgorithm\x12\x1f\n" +
+	"\vlimit_units\x18\x03 \x01(\x03R\n" +
+	"limitUnits\x12 \n" +
+	"\ventitlement\x18\x04 \x01(\x03R\ventitlement\x121\n" +
+	"\x06window\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06window\x12\x1a\n" +
+	"\bdegraded\x18\x06 \x01(\bR\bdegraded\"8\n" +
+	"\n" +
+	"RowProblem\x12\x10\n" +
+	"\x03row\x18\x01 \x01(\rR\x03row\x12\x18\n" +
+	"\aproblem\x18\x02 \x01(\tR\aproblem\"\xd2\x01\n" +
 	"\vPeekRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12I\n" +
 	"\vdescriptors\x18\x02 \x03(\v2'.quotad.v1.PeekRequest.DescriptorsEntryR\vdescriptors\x12\x17\n" +
@@ -1971,7 +2375,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\a\n" +
 	"\x05_cost\"?\n" +
 	"\fPeekResponse\x12/\n" +
-	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\x82\x05\n" +
+	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\x9c\x05\n" +
 	"\bDecision\x12\x18\n" +
 	"\aallowed\x18\x01 \x01(\bR\aallowed\x12)\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x11.quotad.v1.ReasonR\x06reason\x12\x14\n" +
@@ -1996,7 +2400,8 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05delay\x18\x11 \x01(\v2\x19.google.protobuf.DurationR\x05delay\x12\x18\n" +
 	"\areceipt\x18\x12 \x01(\tR\areceipt\x12\x1a\n" +
 	"\brepeated\x18\x13 \x01(\bR\brepeated\x12\x1c\n" +
-	"\talgorithm\x18\x14 \x01(\tR\talgorithm\"\x0f\n" +
+	"\talgorithm\x18\x14 \x01(\tR\talgorithm\x12\x18\n" +
+	"\aproblem\x18\x15 \x01(\tR\aproblem\"\x0f\n" +
 	"\rStatusRequest\"\xf0\x03\n" +
 	"\x0eStatusResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
@@ -2111,7 +2516,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\")\n" +
 	"\rResetResponse\x12\x18\n" +
-	"\acleared\x18\x01 \x01(\x03R\acleared*\xa5\x02\n" +
+	"\acleared\x18\x01 \x01(\x03R\acleared*\xc1\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13REASON_WITHIN_LIMIT\x10\x01\x12\x13\n" +
@@ -2124,11 +2529,13 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x1aREASON_STORE_FAILURE_LOCAL\x10\b\x12 \n" +
 	"\x1cREASON_STORE_FAILURE_ALLOWED\x10\t\x12\x15\n" +
 	"\x11REASON_RECOVERING\x10\n" +
-	"2\xc7\x03\n" +
+	"\x12\x1a\n" +
+	"\x16REASON_INVALID_REQUEST\x10\v2\x98\x04\n" +
 	"\fQuotaService\x12:\n" +
 	"\x05Check\x12\x17.quotad.v1.CheckRequest\x1a\x18.quotad.v1.CheckResponse\x12I\n" +
 	"\n" +
-	"CheckBatch\x12\x1c.quotad.v1.CheckBatchRequest\x1a\x1d.quotad.v1.CheckBatchResponse\x127\n" +
+	"CheckBatch\x12\x1c.quotad.v1.CheckBatchRequest\x1a\x1d.quotad.v1.CheckBatchResponse\x12O\n" +
+	"\fCheckColumns\x12\x1e.quotad.v1.CheckColumnsRequest\x1a\x1f.quotad.v1.CheckColumnsResponse\x127\n" +
 	"\x04Peek\x12\x16.quotad.v1.PeekRequest\x1a\x17.quotad.v1.PeekResponse\x12=\n" +
 	"\x06Status\x12\x18.quotad.v1.StatusRequest\x1a\x19.quotad.v1.StatusResponse\x12=\n" +
 	"\x06Bucket\x12\x18.quotad.v1.BucketRequest\x1a\x19.quotad.v1.BucketResponse\x12=\n" +
@@ -2148,87 +2555,97 @@ func file_quotad_v1_quotad_proto_rawDescGZIP() []byte {
 }
 
 var file_quotad_v1_quotad_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_quotad_v1_quotad_proto_goTypes = []any{
 	(Reason)(0),                   // 0: quotad.v1.Reason
 	(*CheckRequest)(nil),          // 1: quotad.v1.CheckRequest
 	(*CheckResponse)(nil),         // 2: quotad.v1.CheckResponse
 	(*CheckBatchRequest)(nil),     // 3: quotad.v1.CheckBatchRequest
 	(*CheckBatchResponse)(nil),    // 4: quotad.v1.CheckBatchResponse
-	(*PeekRequest)(nil),           // 5: quotad.v1.PeekRequest
-	(*PeekResponse)(nil),          // 6: quotad.v1.PeekResponse
-	(*Decision)(nil),              // 7: quotad.v1.Decision
-	(*StatusRequest)(nil),         // 8: quotad.v1.StatusRequest
-	(*StatusResponse)(nil),        // 9: quotad.v1.StatusResponse
-	(*StoreStatus)(nil),           // 10: quotad.v1.StoreStatus
-	(*StoreRefusal)(nil),          // 11: quotad.v1.StoreRefusal
-	(*RecoveryStatus)(nil),        // 12: quotad.v1.RecoveryStatus
-	(*JournalStatus)(nil),         // 13: quotad.v1.JournalStatus
-	(*LocalStatus)(nil),           // 14: quotad.v1.LocalStatus
-	(*Peer)(nil),                  // 15: quotad.v1.Peer
-	(*Counter)(nil),               // 16: quotad.v1.Counter
-	(*BucketRequest)(nil),         // 17: quotad.v1.BucketRequest
-	(*BucketResponse)(nil),        // 18: quotad.v1.BucketResponse
-	(*Rights)(nil),                // 19: quotad.v1.Rights
-	(*RefundRequest)(nil),         // 20: quotad.v1.RefundRequest
-	(*RefundResponse)(nil),        // 21: quotad.v1.RefundResponse
-	(*Refunded)(nil),              // 22: quotad.v1.Refunded
-	(*ResetRequest)(nil),          // 23: quotad.v1.ResetRequest
-	(*ResetResponse)(nil),         // 24: quotad.v1.ResetResponse
-	nil,                           // 25: quotad.v1.CheckRequest.DescriptorsEntry
-	nil,                           // 26: quotad.v1.PeekRequest.DescriptorsEntry
-	nil,                           // 27: quotad.v1.BucketRequest.DescriptorsEntry
-	nil,                           // 28: quotad.v1.ResetRequest.DescriptorsEntry
-	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
+	(*CheckColumnsRequest)(nil),   // 5: quotad.v1.CheckColumnsRequest
+	(*CheckColumnsResponse)(nil),  // 6: quotad.v1.CheckColumnsResponse
+	(*DecidingLimit)(nil),         // 7: quotad.v1.DecidingLimit
+	(*RowProblem)(nil),            // 8: quotad.v1.RowProblem
+	(*PeekRequest)(nil),           // 9: quotad.v1.PeekRequest
+	(*PeekResponse)(nil),          // 10: quotad.v1.PeekResponse
+	(*Decision)(nil),              // 11: quotad.v1.Decision
+	(*StatusRequest)(nil),         // 12: quotad.v1.StatusRequest
+	(*StatusResponse)(nil),        // 13: quotad.v1.StatusResponse
+	(*StoreStatus)(nil),           // 14: quotad.v1.StoreStatus
+	(*StoreRefusal)(nil),          // 15: quotad.v1.StoreRefusal
+	(*RecoveryStatus)(nil),        // 16: quotad.v1.RecoveryStatus
+	(*JournalStatus)(nil),         // 17: quotad.v1.JournalStatus
+	(*LocalStatus)(nil),           // 18: quotad.v1.LocalStatus
+	(*Peer)(nil),                  // 19: quotad.v1.Peer
+	(*Counter)(nil),               // 20: quotad.v1.Counter
+	(*BucketRequest)(nil),         // 21: quotad.v1.BucketRequest
+	(*BucketResponse)(nil),        // 22: quotad.v1.BucketResponse
+	(*Rights)(nil),                // 23: quotad.v1.Rights
+	(*RefundRequest)(nil),         // 24: quotad.v1.RefundRequest
+	(*RefundResponse)(nil),        // 25: quotad.v1.RefundResponse
+	(*Refunded)(nil),              // 26: quotad.v1.Refunded
+	(*ResetRequest)(nil),          // 27: quotad.v1.ResetRequest
+	(*ResetResponse)(nil),         // 28: quotad.v1.ResetResponse
+	nil,                           // 29: quotad.v1.CheckRequest.DescriptorsEntry
+	nil,                           // 30: quotad.v1.PeekRequest.DescriptorsEntry
+	nil,                           // 31: quotad.v1.BucketRequest.DescriptorsEntry
+	nil,                           // 32: quotad.v1.ResetRequest.DescriptorsEntry
+	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
 }
 var file_quotad_v1_quotad_proto_depIdxs = []int32{
-	25, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
-	7,  // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
+	29, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
+	11, // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
 	1,  // 2: quotad.v1.CheckBatchRequest.requests:type_name -> quotad.v1.CheckRequest
-	7,  // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
-	26, // 4: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
-	7,  // 5: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
-	0,  // 6: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
-	29, // 7: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
-	29, // 8: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
-	29, // 9: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
-	15, // 10: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	16, // 11: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
-	10, // 12: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
-	12, // 13: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
-	13, // 14: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
-	14, // 15: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
-	30, // 16: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
-	29, // 17: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
-	11, // 18: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
-	30, // 19: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
-	29, // 20: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	29, // 21: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	29, // 22: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
-	27, // 23: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
-	19, // 24: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	22, // 25: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
-	28, // 26: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
-	1,  // 27: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 28: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	5,  // 29: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	8,  // 30: quotad.v1.QuotaService.Status:input_type -> quotad.v1.StatusRequest
-	17, // 31: quotad.v1.QuotaService.Bucket:input_type -> quotad.v1.BucketRequest
-	20, // 32: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
-	23, // 33: quotad.v1.QuotaService.Reset:input_type -> quotad.v1.ResetRequest
-	2,  // 34: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 35: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	6,  // 36: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	9,  // 37: quotad.v1.QuotaService.Status:output_type -> quotad.v1.StatusResponse
-	18, // 38: quotad.v1.QuotaService.Bucket:output_type -> quotad.v1.BucketResponse
-	21, // 39: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
-	24, // 40: quotad.v1.QuotaService.Reset:output_type -> quotad.v1.ResetResponse
-	34, // [34:41] is the sub-list for method output_type
-	27, // [27:34] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	11, // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
+	0,  // 4: quotad.v1.CheckColumnsResponse.reasons:type_name -> quotad.v1.Reason
+	7,  // 5: quotad.v1.CheckColumnsResponse.limits:type_name -> quotad.v1.DecidingLimit
+	8,  // 6: quotad.v1.CheckColumnsResponse.problems:type_name -> quotad.v1.RowProblem
+	33, // 7: quotad.v1.DecidingLimit.window:type_name -> google.protobuf.Duration
+	30, // 8: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
+	11, // 9: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
+	0,  // 10: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
+	33, // 11: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
+	33, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
+	33, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
+	19, // 14: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
+	20, // 15: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
+	14, // 16: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
+	16, // 17: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
+	17, // 18: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
+	18, // 19: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
+	34, // 20: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	33, // 21: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	15, // 22: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
+	34, // 23: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	33, // 24: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	33, // 25: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	33, // 26: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	31, // 27: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
+	23, // 28: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
+	26, // 29: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
+	32, // 30: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
+	1,  // 31: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 32: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	5,  // 33: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
+	9,  // 34: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	12, // 35: quotad.v1.QuotaService.Status:input_type -> quotad.v1.StatusRequest
+	21, // 36: quotad.v1.QuotaService.Bucket:input_type -> quotad.v1.BucketRequest
+	24, // 37: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
+	27, // 38: quotad.v1.QuotaService.Reset:input_type -> quotad.v1.ResetRequest
+	2,  // 39: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 40: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	6,  // 41: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
+	10, // 42: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	13, // 43: quotad.v1.QuotaService.Status:output_type -> quotad.v1.StatusResponse
+	22, // 44: quotad.v1.QuotaService.Bucket:output_type -> quotad.v1.BucketResponse
+	25, // 45: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
+	28, // 46: quotad.v1.QuotaService.Reset:output_type -> quotad.v1.ResetResponse
+	39, // [39:47] is the sub-list for method output_type
+	31, // [31:39] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }
@@ -2237,14 +2654,14 @@ func file_quotad_v1_quotad_proto_init() {
 		return
 	}
 	file_quotad_v1_quotad_proto_msgTypes[0].OneofWrappers = []any{}
-	file_quotad_v1_quotad_proto_msgTypes[4].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_quotad_proto_rawDesc), len(file_quotad_v1_quotad_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   28,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

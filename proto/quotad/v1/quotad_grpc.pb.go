@@ -21,13 +21,14 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	QuotaService_Check_FullMethodName      = "/quotad.v1.QuotaService/Check"
-	QuotaService_CheckBatch_FullMethodName = "/quotad.v1.QuotaService/CheckBatch"
-	QuotaService_Peek_FullMethodName       = "/quotad.v1.QuotaService/Peek"
-	QuotaService_Status_FullMethodName     = "/quotad.v1.QuotaService/Status"
-	QuotaService_Bucket_FullMethodName     = "/quotad.v1.QuotaService/Bucket"
-	QuotaService_Refund_FullMethodName     = "/quotad.v1.QuotaService/Refund"
-	QuotaService_Reset_FullMethodName      = "/quotad.v1.QuotaService/Reset"
+	QuotaService_Check_FullMethodName        = "/quotad.v1.QuotaService/Check"
+	QuotaService_CheckBatch_FullMethodName   = "/quotad.v1.QuotaService/CheckBatch"
+	QuotaService_CheckColumns_FullMethodName = "/quotad.v1.QuotaService/CheckColumns"
+	QuotaService_Peek_FullMethodName         = "/quotad.v1.QuotaService/Peek"
+	QuotaService_Status_FullMethodName       = "/quotad.v1.QuotaService/Status"
+	QuotaService_Bucket_FullMethodName       = "/quotad.v1.QuotaService/Bucket"
+	QuotaService_Refund_FullMethodName       = "/quotad.v1.QuotaService/Refund"
+	QuotaService_Reset_FullMethodName        = "/quotad.v1.QuotaService/Reset"
 )
 
 // QuotaServiceClient is the client API for QuotaService service.
@@ -38,9 +39,20 @@ const (
 type QuotaServiceClient interface {
 	// Check decides one request and charges it if it is admitted.
 	Check(ctx context.Context, in *CheckRequest, opts ...grpc.CallOption) (*CheckResponse, error)
-	// CheckBatch decides several requests, each for itself, in one call. A node that has too much to do refuses a call before
-	// it reads it: RESOURCE_EXHAUSTED with a google.rpc.RetryInfo; nothing was charged. Check and Peek, too.
+	// CheckBatch decides 1 to 1,000 requests, each for itself, in one call. A request that is wrong is answered alone, with
+	// REASON_INVALID_REQUEST; only a call that is itself wrong is INVALID_ARGUMENT: no requests, too many of them, or text
+	// that is not UTF-8. Requests that meet the same buckets are decided in their order in the call, but for those with a
+	// request_id, which have a place of their own, and where the node makes several round trips to its store beside other
+	// work. A node decides 128 requests of a call at a time. If a call ends without an answer (CANCELLED, DEADLINE_EXCEEDED,
+	// UNAVAILABLE), any of its requests may have been charged.
+	// A node that has too much to do refuses a call before it reads it: RESOURCE_EXHAUSTED with a google.rpc.RetryInfo;
+	// nothing was charged. Check, CheckColumns and Peek, too.
 	CheckBatch(ctx context.Context, in *CheckBatchRequest, opts ...grpc.CallOption) (*CheckBatchResponse, error)
+	// CheckColumns decides 1 to 1,000 requests as CheckBatch does, of one domain and with the same names of descriptors. Call
+	// it where many decisions at a time are needed and little but allowed, remaining and retry_after of each: its messages
+	// are a quarter as long, and are read and written in a quarter of the time. Call CheckBatch where requests differ in
+	// shape, or for request ids, receipts, and what else a Decision has.
+	CheckColumns(ctx context.Context, in *CheckColumnsRequest, opts ...grpc.CallOption) (*CheckColumnsResponse, error)
 	// Peek says what Check would, and charges nothing.
 	Peek(ctx context.Context, in *PeekRequest, opts ...grpc.CallOption) (*PeekResponse, error)
 	// Status describes the node and what it knows of the other regions.
@@ -76,6 +88,16 @@ func (c *quotaServiceClient) CheckBatch(ctx context.Context, in *CheckBatchReque
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CheckBatchResponse)
 	err := c.cc.Invoke(ctx, QuotaService_CheckBatch_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *quotaServiceClient) CheckColumns(ctx context.Context, in *CheckColumnsRequest, opts ...grpc.CallOption) (*CheckColumnsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CheckColumnsResponse)
+	err := c.cc.Invoke(ctx, QuotaService_CheckColumns_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -140,9 +162,20 @@ func (c *quotaServiceClient) Reset(ctx context.Context, in *ResetRequest, opts .
 type QuotaServiceServer interface {
 	// Check decides one request and charges it if it is admitted.
 	Check(context.Context, *CheckRequest) (*CheckResponse, error)
-	// CheckBatch decides several requests, each for itself, in one call. A node that has too much to do refuses a call before
-	// it reads it: RESOURCE_EXHAUSTED with a google.rpc.RetryInfo; nothing was charged. Check and Peek, too.
+	// CheckBatch decides 1 to 1,000 requests, each for itself, in one call. A request that is wrong is answered alone, with
+	// REASON_INVALID_REQUEST; only a call that is itself wrong is INVALID_ARGUMENT: no requests, too many of them, or text
+	// that is not UTF-8. Requests that meet the same buckets are decided in their order in the call, but for those with a
+	// request_id, which have a place of their own, and where the node makes several round trips to its store beside other
+	// work. A node decides 128 requests of a call at a time. If a call ends without an answer (CANCELLED, DEADLINE_EXCEEDED,
+	// UNAVAILABLE), any of its requests may have been charged.
+	// A node that has too much to do refuses a call before it reads it: RESOURCE_EXHAUSTED with a google.rpc.RetryInfo;
+	// nothing was charged. Check, CheckColumns and Peek, too.
 	CheckBatch(context.Context, *CheckBatchRequest) (*CheckBatchResponse, error)
+	// CheckColumns decides 1 to 1,000 requests as CheckBatch does, of one domain and with the same names of descriptors. Call
+	// it where many decisions at a time are needed and little but allowed, remaining and retry_after of each: its messages
+	// are a quarter as long, and are read and written in a quarter of the time. Call CheckBatch where requests differ in
+	// shape, or for request ids, receipts, and what else a Decision has.
+	CheckColumns(context.Context, *CheckColumnsRequest) (*CheckColumnsResponse, error)
 	// Peek says what Check would, and charges nothing.
 	Peek(context.Context, *PeekRequest) (*PeekResponse, error)
 	// Status describes the node and what it knows of the other regions.
@@ -169,6 +202,9 @@ func (UnimplementedQuotaServiceServer) Check(context.Context, *CheckRequest) (*C
 }
 func (UnimplementedQuotaServiceServer) CheckBatch(context.Context, *CheckBatchRequest) (*CheckBatchResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CheckBatch not implemented")
+}
+func (UnimplementedQuotaServiceServer) CheckColumns(context.Context, *CheckColumnsRequest) (*CheckColumnsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CheckColumns not implemented")
 }
 func (UnimplementedQuotaServiceServer) Peek(context.Context, *PeekRequest) (*PeekResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Peek not implemented")
@@ -238,6 +274,24 @@ func _QuotaService_CheckBatch_Handler(srv interface{}, ctx context.Context, dec 
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(QuotaServiceServer).CheckBatch(ctx, req.(*CheckBatchRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _QuotaService_CheckColumns_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckColumnsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QuotaServiceServer).CheckColumns(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: QuotaService_CheckColumns_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QuotaServiceServer).CheckColumns(ctx, req.(*CheckColumnsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -346,6 +400,10 @@ var QuotaService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CheckBatch",
 			Handler:    _QuotaService_CheckBatch_Handler,
+		},
+		{
+			MethodName: "CheckColumns",
+			Handler:    _QuotaService_CheckColumns_Handler,
 		},
 		{
 			MethodName: "Peek",

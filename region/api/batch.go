@@ -1,0 +1,102 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/door"
+)
+
+const (
+	// maxInBatch bounds the requests of a CheckBatch and the rows of a CheckColumns, over gRPC and
+	// HTTP. With more the call is refused as bad input, and nothing is charged. Each request has
+	// its own place in the node's queue.
+	maxInBatch = 1000
+	// maxBatchBytes bounds the body of a batch over HTTP.
+	maxBatchBytes = 1 << 20
+)
+
+// batchSize returns a *admit.FieldError if a call may not have so many requests. field has them.
+func batchSize(field string, requests int) error {
+	switch {
+	case requests == 0:
+		return &admit.FieldError{Field: field,
+			Problem: fmt.Sprintf("has no requests; send 1 to %d", maxInBatch)}
+	case requests > maxInBatch:
+		return &admit.FieldError{Field: field,
+			Problem: fmt.Sprintf("has more than %d requests; send at most as many in a call",
+				maxInBatch)}
+	}
+	return nil
+}
+
+// CheckBatch implements quotad.v1.QuotaService. The requests are decided together, so that they
+// share round trips to the store, and each by itself, so some may be queue_full. One that is wrong
+// is answered alone. If the caller gives up, some requests may have been charged. A batch that a
+// busy node does not read is RESOURCE_EXHAUSTED as a whole.
+func (s *service) CheckBatch(ctx context.Context,
+	m *quotadv1.CheckBatchRequest) (*quotadv1.CheckBatchResponse, error) {
+	if err := batchSize("requests", len(m.Requests)); err != nil {
+		return nil, toStatus(err)
+	}
+	all := make([]admit.Request, len(m.Requests))
+	caller := callerOf(ctx)
+	for i, one := range m.Requests {
+		all[i] = charge(one)
+		all[i].Caller = caller
+	}
+	decided, err := s.node.CheckBatch(ctx, all)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	decisions := make([]*quotadv1.Decision, len(decided))
+	for i, d := range decided {
+		decisions[i] = decisionMessage(d)
+	}
+	return &quotadv1.CheckBatchResponse{Decisions: decisions}, nil
+}
+
+// decisions is the answer to a batch over HTTP.
+type decisions struct {
+	Decisions []*Decision `json:"decisions"` // in the order of the requests
+}
+
+// checkBatch answers 200 for every batch that was decided, whatever the decisions are.
+func (s *Server) checkBatch(w http.ResponseWriter, r *http.Request) {
+	caller := hostOf(r.RemoteAddr)
+	leave := s.batches.take(caller)
+	if leave == nil {
+		s.work.Shed("http")
+		s.shed(w, r, shedRetry)
+		return
+	}
+	defer leave()
+	decided, ok := inHand(s, w, r, maxBatchBytes, decodeBatch,
+		func(_ *door.Held, all []admit.Request) ([]admit.Decision, error) {
+			for i := range all {
+				all[i].Caller = caller
+			}
+			return s.node.CheckBatch(r.Context(), all)
+		})
+	if !ok {
+		return
+	}
+	answer := decisions{make([]*Decision, len(decided))}
+	for i, d := range decided {
+		answer.Decisions[i] = newDecision(d)
+	}
+	write(w, "application/json", http.StatusOK, answer)
+}
+
+// problemOf says what is wrong with a request that was answered as InvalidRequest. It is empty for
+// all others.
+func problemOf(d admit.Decision) string {
+	if d.Problem == nil {
+		return ""
+	}
+	shown := safe("", d.Problem)
+	return shown.Error()
+}

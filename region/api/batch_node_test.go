@@ -1,0 +1,160 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quotad/quotad/chaos/lab/servers"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+)
+
+// ordered are costs on a limit of 5, and whether each is admitted if they are decided in this
+// order. In any other order of unlike costs, others are admitted. 0 is a wrong request.
+var ordered = []struct {
+	cost   int64
+	admits bool
+}{{3, true}, {4, false}, {0, false}, {1, true}, {2, false}, {1, true}, {1, false}}
+
+// filled is the number of requests of other accounts between two of the account in question, so
+// that all of them are maxInBatch at most.
+const filled = 160
+
+// orderedRows returns the accounts and costs of a call.
+func orderedRows(account string) (accounts []string, costs []int64) {
+	for _, one := range ordered {
+		accounts, costs = append(accounts, account), append(costs, one.cost)
+		if len(accounts) >= 6*filled { // the last two follow each other
+			continue
+		}
+		for n := range filled - 1 {
+			accounts = append(accounts, fmt.Sprintf("%s-%d-%d", account, len(accounts), n))
+			costs = append(costs, 1)
+		}
+	}
+	return accounts, costs
+}
+
+// wantOrdered compares what was admitted and why, row by row, with what orderedRows has.
+func wantOrdered(t *testing.T, what string, rows int, row func(i int) (allowed bool,
+	reason string)) {
+	t.Helper()
+	number := 0
+	_, costs := orderedRows("")
+	if rows != len(costs) {
+		t.Fatalf("%s: %d decisions for %d requests", what, rows, len(costs))
+	}
+	for i := range rows {
+		allowed, reason := row(i)
+		want, why := true, "within_limit"
+		if i%filled == 0 || i == rows-1 && number < len(ordered) {
+			want = ordered[number].admits
+			if !want {
+				why = "over_limit"
+			}
+			number++
+		}
+		if costs[i] == 0 {
+			why = "invalid_request"
+		}
+		if allowed != want || reason != why {
+			t.Errorf("%s: request %d, of cost %d: allowed %v, %s; want %v, %s", what, i, costs[i],
+				allowed, reason, want, why)
+		}
+	}
+	if number != len(ordered) {
+		t.Fatalf("%s: %d of %d requests on the account were judged", what, number, len(ordered))
+	}
+}
+
+func reasonOf(r quotadv1.Reason) string {
+	return strings.ToLower(strings.TrimPrefix(r.String(), "REASON_"))
+}
+
+// TestNodeBatches: a batch of many hundred requests, over gRPC, in columns and over HTTP, has those
+// on one bucket decided in their order, and a wrong one alone.
+func TestNodeBatches(t *testing.T) {
+	for name, start := range map[string]func(context.Context) (*servers.Server, error){
+		"embedded": servers.StartEmbedded, "process": servers.StartProcess,
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, err := start(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			node := startNode(t, server, accountLimit(5, roomyWindow()))
+			s := newServer(t, node, quiet())
+			client := quotadv1.NewQuotaServiceClient(dialed(t, s))
+			wantBatchInOrder(t, client)
+			wantColumnsInOrder(t, client)
+			wantBatchHTTPInOrder(t, listenHTTP(t, s))
+		})
+	}
+}
+
+func wantBatchInOrder(t *testing.T, client quotadv1.QuotaServiceClient) {
+	t.Helper()
+	m := &quotadv1.CheckBatchRequest{}
+	accounts, costs := orderedRows("grpc")
+	for i := range accounts {
+		m.Requests = append(m.Requests, &quotadv1.CheckRequest{Domain: "api",
+			Descriptors: map[string]string{"account": accounts[i]}, Cost: proto.Int64(costs[i])})
+	}
+	got, err := client.CheckBatch(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantOrdered(t, "CheckBatch", len(got.Decisions), func(i int) (bool, string) {
+		d := got.Decisions[i]
+		if (d.Problem != "") != (costs[i] == 0) {
+			t.Errorf("request %d has the problem %q", i, d.Problem)
+		}
+		return d.Allowed, reasonOf(d.Reason)
+	})
+}
+
+func wantColumnsInOrder(t *testing.T, client quotadv1.QuotaServiceClient) {
+	t.Helper()
+	accounts, costs := orderedRows("columns")
+	got, err := client.CheckColumns(t.Context(), &quotadv1.CheckColumnsRequest{Domain: "api",
+		Names: []string{"account"}, Values: accounts, Costs: costs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantOrdered(t, "CheckColumns", len(got.Allowed), func(i int) (bool, string) {
+		if denied := reasonOf(got.Reasons[i]) == "over_limit"; (got.RetryAfterUs[i] > 0) != denied {
+			t.Errorf("row %d may come again after %d us", i, got.RetryAfterUs[i])
+		}
+		return got.Allowed[i], reasonOf(got.Reasons[i])
+	})
+	if len(got.Limits) != 1 || got.Limits[0].Limit != "account" || got.Limits[0].LimitUnits != 5 ||
+		got.Remaining[0] != 2 || got.Remaining[1] != 4 || got.Node != "n1" ||
+		len(got.Problems) != 1 || costs[got.Problems[0].Row] != 0 {
+		t.Errorf("limits %v, the first remaining %v, node %s, problems %v", got.Limits,
+			got.Remaining[:2], got.Node, got.Problems)
+	}
+}
+
+func wantBatchHTTPInOrder(t *testing.T, at string) {
+	t.Helper()
+	var body strings.Builder
+	accounts, costs := orderedRows("http")
+	for i := range accounts {
+		fmt.Fprintf(&body, `,{"domain":"api","descriptors":{"account":%q},"cost":%d}`, accounts[i],
+			costs[i])
+	}
+	code, _, got := callHTTP(t, "POST", at+"/v1/check-batch",
+		`{"requests":[`+body.String()[1:]+`]}`)
+	all, _ := got["decisions"].([]any)
+	if code != 200 {
+		t.Fatalf("answered %d %v", code, got)
+	}
+	wantOrdered(t, "HTTP", len(all), func(i int) (bool, string) {
+		d, _ := all[i].(map[string]any)
+		allowed, _ := d["allowed"].(bool)
+		return allowed, fmt.Sprint(d["reason"])
+	})
+}

@@ -337,6 +337,7 @@ func TestManyChunksGoBackInPieces(t *testing.T) {
 				Generation: n.tenure.Generation(),
 				State:      algorithms.State{Cell: algorithms.CellAt(now(), a.Bucket.Cell)}}}, 10})
 		}
+		synctest.Wait() // for the chunks that are asked for
 		trips := s.trips.Load()
 		n.giveBack(t.Context(), all)
 		if got := s.trips.Load() - trips; got != 4 || s.refunds.Load() != many {

@@ -103,7 +103,7 @@ var chunks = []Mutant{
 	for i, r := range l.store.Refunds(ctx, calls) {`},
 		},
 		Breaks: "ceiling: a label above L", Under: "chunks that are over",
-		Test: Test{"./region/admit", "TestChunksGoBack"},
+		Flags: []string{"--prefetch"}, Within: 100,
 	},
 	{
 		Name: "chunk-returned-and-still-spent", Hole: twice,
@@ -123,7 +123,7 @@ var chunks = []Mutant{
 			{"region/held/chunk.go", `c.until.Store(int64(g.Asked + min(Life, cell)))`, `c.until.Store(int64(g.Asked + max(min(Life, cell), Life)))`},
 		},
 		Breaks: "cells: a decision at a time that is not of its cell", Under: "requests at the end of a cell",
-		Test: Test{"./region/held", "TestTake"},
+		Flags: []string{"--prefetch"}, Within: 50,
 	},
 	{
 		Name: "chunk-spent-under-another-generation", Hole: twice,

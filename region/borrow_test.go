@@ -158,8 +158,8 @@ func TestBorrowAfterARememberedDenial(t *testing.T) {
 				Verdict: algorithms.Verdict{Retry: time.Hour.Microseconds()}})
 			begun := time.Now()
 			got := us.check(t, request("a"))
-			if took := time.Since(begun); got.Allowed != tc.allowed || got.FromMemory == tc.allowed ||
-				(took >= 2*oneWay) != tc.allowed {
+			if took := time.Since(begun); got.Allowed != tc.allowed ||
+				got.FromMemory == tc.allowed || (took >= 2*oneWay) != tc.allowed {
 				t.Errorf("%q: %+v after %v", tc.fields, got, took)
 			}
 		})

@@ -28,14 +28,14 @@ func TestPrefetchSeedsHold(t *testing.T) {
 			t.Fatalf("seed %d: %v\n%v\n%s", f.Seed, f.Broken, f.Acts, f.Timeline)
 		}
 		if tally.Seeds > 1 && tally.Counts.Spent == 0 || tally.Counts.Remembered == 0 {
-			t.Errorf("%d requests admitted of units that nodes held, %d denied by what they remembered",
+			t.Errorf("%d requests admitted of units that nodes held, %d denied from memory",
 				tally.Counts.Spent, tally.Counts.Remembered)
 		}
 	}
 }
 
-// beyondDeleted is a seed in which a bucket expires while nodes deny by what they remember of it: it
-// is not used by that.
+// beyondDeleted is a seed in which a bucket expires while nodes deny by what they remember of it.
+// Such a denial does not use the bucket.
 const beyondDeleted = 870
 
 // TestPrefetch: the draw makes limits of which nodes hold units, of both kinds that allow it.

@@ -117,8 +117,8 @@ func (l *Limiter) spendAtOnce(q *Request) (Decision, bool) {
 	return l.spend(r, applied, q.Cost)
 }
 
-// spendable says whether chunks can admit a request with these limits. They cannot with a limit that
-// is exact.
+// spendable says whether chunks can admit a request with these limits. They cannot with a limit
+// that is exact.
 func spendable(applied []*rules.Applied) bool {
 	if len(applied) == 0 || len(applied) > maxSpent {
 		return false
@@ -136,8 +136,8 @@ func (w *waiting) spends(receipt bool) bool {
 	return w.commit && w.once == "" && !receipt && spendable(w.applied)
 }
 
-// spend admits a request whose limits are spendable from the chunks that the node holds, if it holds
-// enough of all its buckets.
+// spend admits a request whose limits are spendable from the chunks that the node holds, if it
+// holds enough of all its buckets.
 func (l *Limiter) spend(r *rules.Rules, applied []*rules.Applied, cost quantity.Units) (Decision,
 	bool) {
 	var taken [maxSpent]*held.Chunk
@@ -259,8 +259,9 @@ func (l *Limiter) ReturnChunks(ctx context.Context, all bool) {
 	l.giveBack(ctx, l.chunks.over(l.tenure.Rules(), l.elapsed(), all))
 }
 
-// ReturnAll gives every chunk back, before the node ends. From then on the node holds none. It waits
-// for chunks that it has asked for, until ctx ends, and not longer than for an answer of the store.
+// ReturnAll gives every chunk back, before the node ends. From then on the node holds none. It
+// waits for chunks that it has asked for, until ctx ends, and not longer than for an answer of the
+// store.
 func (l *Limiter) ReturnAll(ctx context.Context) {
 	l.chunks.end()
 	for end := time.Now().Add(l.deadline + returnEvery); ; time.Sleep(returnEvery) {

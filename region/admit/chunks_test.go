@@ -124,7 +124,8 @@ func TestPrefetchFollowsTraffic(t *testing.T) {
 				all.decided(t, n.Limiter, request("a"), time.Minute)
 			})
 			if got := all.admitted.Load(); got > 1000 || got < tc.least {
-				t.Errorf("%s: %d admitted of 1000, at least %d should be", tc.consistency, got, tc.least)
+				t.Errorf("%s: %d admitted of 1000, at least %d should be", tc.consistency, got,
+					tc.least)
 			}
 			if (all.spent.Load() > 0) != (tc.consistency == "prefetch") {
 				t.Errorf("%s: %d from memory", tc.consistency, all.spent.Load())
@@ -241,7 +242,8 @@ func TestChunksGoBack(t *testing.T) {
 	}{
 		{"after idling", func(*testing.T, *Limiter) { time.Sleep(held.Life + 2*sweepEvery) }},
 		{"with another document", func(t *testing.T, n *Limiter) {
-			d := documents.Parse(t, 2, here, prefetched, "name: new, domain: new, limit: 1, window: 1s")
+			d := documents.Parse(t, 2, here, prefetched,
+				"name: new, domain: new, limit: 1, window: 1s")
 			if err := n.tenure.Adopt(t.Context(), d); err != nil {
 				t.Error(err)
 			}
@@ -257,7 +259,8 @@ func TestChunksGoBack(t *testing.T) {
 		{"at the end", func(t *testing.T, n *Limiter) { n.ReturnAll(t.Context()) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			counted(t, here, []string{prefetched}, func(t *testing.T, n *Limiter, _ *countedServer) {
+			counted(t, here, []string{prefetched}, func(t *testing.T, n *Limiter,
+				_ *countedServer) {
 				admitted := warm(t, n, request("a"))
 				if stored := n.stored(t); stored <= admitted {
 					t.Fatalf("%d admitted, %d stored: nothing is held", admitted, stored)

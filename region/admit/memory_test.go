@@ -117,8 +117,8 @@ func TestAFloodOnAnExhaustedBucket(t *testing.T) {
 					for range each {
 						left := time.Until(time.Now().Truncate(time.Minute).Add(time.Minute))
 						d := n.must(t, request("a"))
-						if d.Allowed || d.Reason != OverLimit || d.Limit != "minute" || d.Share != 100 ||
-							d.RetryAfter > left || d.RetryAfter < left-time.Millisecond ||
+						if d.Allowed || d.Reason != OverLimit || d.Limit != "minute" ||
+							d.Share != 100 || d.RetryAfter > left || d.RetryAfter < left-time.Millisecond ||
 							d.ResetAfter != d.RetryAfter || d.At != now() {
 							t.Errorf("%v before the minute is over: %+v", left, d)
 							return
@@ -150,7 +150,7 @@ func TestAFloodOnAnExhaustedBucket(t *testing.T) {
 func TestWhoAsksAfterADenial(t *testing.T) {
 	limits := []string{"name: minute, limit: 100, window: 1m",
 		"name: shadowed, domain: shadowed, limit: 100, window: 1m",
-		"name: shadow, domain: shadowed, key: [account, shadow], limit: 100, window: 1m, shadow: true"}
+		"name: shadow, domain: shadowed, key: [account, shadow], limit: 9, window: 1m, shadow: true"}
 	again, shadowed, dear := request("a"), request("a"), units("a", 101)
 	again.ID = "x"
 	shadowed.Domain = "shadowed"
@@ -222,8 +222,8 @@ func TestTheLongestDenialIsTold(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			told := n.must(t, request("a"))
 			if asked.Limit != "hour" || !told.FromMemory || told.Limit != "hour" ||
-				told.RetryAfter != asked.RetryAfter-10*time.Millisecond || told.Cell != asked.Cell ||
-				told.ResetAfter != told.RetryAfter {
+				told.RetryAfter != asked.RetryAfter-10*time.Millisecond ||
+				told.Cell != asked.Cell || told.ResetAfter != told.RetryAfter {
 				t.Errorf("asked %+v\ntold %+v", asked, told)
 			}
 			n.rights.Observations()
@@ -264,7 +264,8 @@ func TestDenialsEndWithTheirReason(t *testing.T) {
 			}
 		}, true},
 		{"a reset", func(t *testing.T, n *Limiter, _ string) {
-			if _, err := n.Reset(t.Context(), "minute", "api", request("a").Descriptors); err != nil {
+			_, err := n.Reset(t.Context(), "minute", "api", request("a").Descriptors)
+			if err != nil {
 				t.Error(err)
 			}
 		}, true},
@@ -272,17 +273,20 @@ func TestDenialsEndWithTheirReason(t *testing.T) {
 			a := n.tenure.Rules().Match(asked(request("a")))[0]
 			cell := algorithms.CellAt(now(), a.Bucket.Cell)
 			n.rights.Credit(t.Context(), []exchange.Credit{{Bucket: a.Bucket, Peer: "there",
-				Generation: 1, ForGeneration: n.tenure.Generation(), Cell: cell, Lent: 10, Most: 60}})
+				Generation: 1, ForGeneration: n.tenure.Generation(), Cell: cell, Lent: 10,
+				Most: 60}})
 		}, true},
 		{"another document", func(t *testing.T, n *Limiter, _ string) {
 			more := "name: minute, limit: 200, window: 1m, lending_limit: 1"
-			if err := n.tenure.Adopt(t.Context(), documents.Parse(t, 2, hereAndThere, more)); err != nil {
+			d := documents.Parse(t, 2, hereAndThere, more)
+			if err := n.tenure.Adopt(t.Context(), d); err != nil {
 				t.Error(err)
 			}
 		}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			counted(t, hereAndThere, []string{limit}, func(t *testing.T, n *Limiter, _ *countedServer) {
+			counted(t, hereAndThere, []string{limit}, func(t *testing.T, n *Limiter,
+				_ *countedServer) {
 				paid := n.must(t, cost("a", 40)) // all that is here
 				if d := n.must(t, request("a")); !paid.Allowed || d.Allowed {
 					t.Fatalf("%+v", d)

@@ -301,20 +301,21 @@ func TestChunksEqualTheirTwin(t *testing.T) {
 		now := time.Second
 		for range rapid.IntRange(1, 100).Draw(r, "steps") {
 			now += time.Duration(rapid.IntRange(0, 1500).Draw(r, "passes")) * ms
-			switch rapid.SampledFrom([]string{"take", "take", "take", "undo", "fill", "sweep", "loss"}).
-				Draw(r, "what") {
+			what := []string{"take", "take", "take", "undo", "fill", "sweep", "loss"}
+			switch rapid.SampledFrom(what).Draw(r, "what") {
 			case "take":
 				cost := quantity.Units(rapid.IntRange(1, 40).Draw(r, "cost"))
 				may := twin != nil && twin.units >= cost && twin.generation == generation &&
 					now < twin.until
 				c, left, _ := m.Take(cost, generation, now)
 				if (c != nil) != may {
-					r.Fatalf("at %v: took %d: %v, of %+v under %d", now, cost, c != nil, twin, generation)
+					r.Fatalf("at %v: took %d: %v, of %+v under %d", now, cost, c != nil, twin,
+						generation)
 				}
 				if may {
 					twin.units -= cost
-					if at := c.At(now); left != twin.units || at >= c.Ends || c.State.Cell != twin.cell ||
-						at > storeAt(now) {
+					if at := c.At(now); left != twin.units || at >= c.Ends ||
+						c.State.Cell != twin.cell || at > storeAt(now) {
 						r.Fatalf("at %v: %d left, at %d: %+v", now, left, at, twin)
 					}
 				}

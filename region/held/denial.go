@@ -104,8 +104,8 @@ func (m *Memory) Forget(at quantity.StoreTime) {
 }
 
 // Deny returns the denial of a request of this cost, if one is remembered of at most the cost and
-// of this generation, neither its retry time nor another cell has come, and it is not this request's
-// turn to ask again. turn says that it is: then the request asks the store.
+// of this generation, neither its retry time nor another cell has come, and it is not this
+// request's turn to ask again. turn says that it is: then the request asks the store.
 func (m *Memory) Deny(cost quantity.Units, generation uint64, now time.Duration) (told Denial,
 	denied, turn bool) {
 	d := m.denial.Load()

@@ -57,7 +57,8 @@ func TestDeny(t *testing.T) {
 			denied(at+2*ms, 5, time.Minute)}, 0, true},
 		{"it was admitted after that", []Answer{denied(at, 5, time.Minute), fitted(at+ms, 5, 0)},
 			0, false},
-		{"it was admitted after that, as was heard before", []Answer{fitted(at, 5, 0), late}, 0, false},
+		{"it was admitted after that, as was heard before", []Answer{fitted(at, 5, 0), late}, 0,
+			false},
 		{"less was admitted after that", []Answer{denied(at, 5, time.Minute), fitted(at+ms, 4, 0)},
 			0, true},
 		{"it was admitted before, as is heard now", []Answer{denied(at, 5, time.Minute), early},
@@ -125,7 +126,8 @@ func TestWhatIsTold(t *testing.T) {
 		if !denies || d.State != want {
 			t.Fatalf("after %v: %v, %+v, want %+v", after, denies, d, want)
 		}
-		if real := storeAt(time.Second + after); d.Now > real || d.Now < real.Add(-(2*ms).Microseconds()) {
+		if real := storeAt(time.Second + after); d.Now > real ||
+			d.Now < real.Add(-(2*ms).Microseconds()) {
 			t.Errorf("after %v: the store's time is %d, told %d", after, real, d.Now)
 		}
 		left := (300*ms - after).Microseconds()
@@ -233,15 +235,16 @@ func TestDenialsHaveAReason(t *testing.T) {
 				hear(0)
 			}
 			cost := quantity.Units(rapid.IntRange(1, 8).Draw(r, "cost"))
-			switch rapid.SampledFrom([]string{"asks", "asks", "asks", "asks", "asks", "hears", "hears",
-				"lent", "elsewhere", "gone"}).Draw(r, "what") {
+			what := []string{"asks", "asks", "asks", "asks", "asks", "hears", "hears", "lent",
+				"elsewhere", "gone"}
+			switch rapid.SampledFrom(what).Draw(r, "what") {
 			case "asks":
 				if !m.denies(cost, now) {
 					ask(cost)
 					continue
 				}
 				if since, fits := b.since[cost]; fits && since < heard {
-					r.Fatalf("at %v: told that %d do not fit, which they do since %v: answered at %v",
+					r.Fatalf("at %v: told that %d do not fit, though they do since %v: heard of %v",
 						now, cost, since, heard)
 				}
 				if now-lastAsked > AskAgain {

@@ -23,8 +23,8 @@ const (
 // storeAt returns the store's time at a time of the node's clock.
 func storeAt(t time.Duration) quantity.StoreTime { return begun.Add(t.Microseconds()) }
 
-// answer returns what the store answered at a time, within a round trip of 2 ms, of a bucket with so
-// many units free.
+// answer returns what the store answered at a time, within a round trip of 2 ms, of a bucket with
+// so many units free.
 func answer(at time.Duration, free quantity.Units) Answer {
 	cell := int64(at / length)
 	return Answer{Generation: 1, Now: storeAt(at), Asked: at - ms, Heard: at + ms,

@@ -30,7 +30,8 @@ func TestABucketIsFoundAgain(t *testing.T) {
 			if again[n] != a || r.Found(a.Bucket.ID) != a {
 				t.Fatalf("account %d: limit %s is made anew", i, a.Limit.Name)
 			}
-			if b := r.Find(a.Bucket.ID); b == nil || b.ID != a.Bucket.ID || r.Key(b.ID) != a.Target.Key {
+			if b := r.Find(a.Bucket.ID); b == nil || b.ID != a.Bucket.ID ||
+				r.Key(b.ID) != a.Target.Key {
 				t.Fatalf("account %d: limit %s: %+v", i, a.Limit.Name, b)
 			}
 		}
@@ -51,7 +52,8 @@ func TestAnotherDocumentHasOtherBuckets(t *testing.T) {
 // However many keys there are, a node holds MaxFound buckets at most, and those that are asked for
 // again and again stay.
 func TestFoundIsBounded(t *testing.T) {
-	r := rulesOf(t, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m"), "here")
+	d := documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m")
+	r := rulesOf(t, d, "here")
 	const hot, each = 200, 50
 	kept := map[string]*rules.Applied{}
 	for i := range hot {

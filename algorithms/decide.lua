@@ -171,6 +171,7 @@ local function decide()
     if i == 1 or work < WORK then
       local t, key, known, cost = single(place)
       held[place] = hold(t, key, known)
+      held[place].read = read[place]
       guarded(nil, {place}, {cost})
     else
       fail(LATER)

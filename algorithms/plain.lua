@@ -19,16 +19,16 @@ local reply, n, work = {now, lag}, 2, 0
 
 -- charge notes what is to be written of a plain bucket when all is decided: the values of the kind's fields (of those that
 -- stay as they are false), and whether this is its first charge in the cell.
-local keys, of, firsts, fields = {}, {}, {}, {{}, {}, {}}
+local keys, of, firsts, values = {}, {}, {}, {{}, {}, {}}
 local function charge(t, key, first, one, two, three)
   local i = #keys + 1
   keys[i], of[i], firsts[i] = key, t, first
-  fields[1][i], fields[2][i], fields[3][i] = one, two, three
+  values[1][i], values[2][i], values[3][i] = one, two, three
 end
 
 -- write_plain writes what was charged.
 local function write_plain()
-  local ones, twos, threes = fields[1], fields[2], fields[3]
+  local ones, twos, threes = values[1], values[2], values[3]
   for i, key in ipairs(keys) do
     local t = of[i]
     if t.kind == 'token_bucket' then
@@ -55,7 +55,7 @@ local function write_plain()
 end
 
 -- plain has for a kind the function that decides a cost on a bucket; known is until when the bucket is known to be there. It
--- returns how many bytes of rows were read if the bucket is not plain, or nothing if it takes more to say when the cost fits.
+-- returns what it read if that has rows, so that the bucket is not plain, and nothing if it takes more to say when the cost fits.
 -- Else it returns whether the bucket is known to be there now, and two numbers as they are after that: of a fixed_window what
 -- is used in the cell, and after how many us the cost fits, 0 if it was charged. The others were charged: of a
 -- sliding_window_counter what is used in the cell, and was in the cell before; of a token_bucket the level and its tick.
@@ -64,7 +64,7 @@ local plain = {}
 function plain.fixed_window(t, key, known, cost)
   local v = redis.pcall('HMGET', key, 'rows', 'c', 'u')
   local counted, used = v[2], 0
-  if v.err or v[1] or not counted and known > t.now then return v[1] and #v[1] end
+  if v.err or v[1] or not counted and known > t.now then return v[1] and v end
   local there = counted == t.cell_text
   if there then used = tonumber(v[3]) end
   if not used then return end
@@ -79,7 +79,7 @@ end
 function plain.sliding_window_counter(t, key, known, cost)
   local v = redis.pcall('HMGET', key, 'rows', 'c', 'u', 'p')
   local counted, used, before = v[2], 0, 0
-  if v.err or v[1] or not counted and known > t.now then return v[1] and #v[1] end
+  if v.err or v[1] or not counted and known > t.now then return v[1] and v end
   local there = counted == t.cell_text
   if there then
     used, before = tonumber(v[3]), tonumber(v[4])
@@ -100,7 +100,7 @@ end
 
 function plain.token_bucket(t, key, known, cost)
   local v = redis.pcall('HMGET', key, 'rows', 'v', 'a', 'm', 't', 'w')
-  if v.err or v[1] or not v[3] and known > t.now or t.entitlement <= 0 then return v[1] and #v[1] end
+  if v.err or v[1] or not v[3] and known > t.now or t.entitlement <= 0 then return v[1] and v end
   if not t.this_tick then count_ticks(t) end
   local full, now = t.full, t.this_tick
   local level, at, mark, stood = full, t.next_tick, now, false
@@ -131,7 +131,8 @@ local function single(place)
   return limits[tonumber(ARGV[at - 2])], KEYS[place + 1], tonumber(ARGV[at - 1]), tonumber(ARGV[at])
 end
 
--- decide_singles decides what is plain, and returns the places of the others.
+-- decide_singles decides what is plain, and returns the places of the others. read has by place what was read of these.
+local read = {}
 local function decide_singles()
   local further, simply = {}, commit and lost_at == 0
   for place = 1, singles do
@@ -144,7 +145,10 @@ local function decide_singles()
       reply[n + 1], reply[n + 2], reply[n + 3] = there and PLAIN or UNSEEN, one, two
       n, work = n + 3, work + PLAINLY
     else
-      n, work = n + 1, work + (tonumber(there) or 0) / 64
+      if there then
+        work, read[place] = work + #there[1] / 64, there
+      end
+      n = n + 1
       reply[n], further[#further + 1] = FURTHER, place
     end
   end

@@ -76,7 +76,7 @@ local function rate_class()
   -- limit may have changed the length of a tick: each is then converted, and rounded against the caller by the
   -- function given.
   function Rate.read(h, round)
-    local v = redis.call('HMGET', h.key, 'rows', 'v', 'a', 'm', 't', 'w')
+    local v = fields(h, 'v', 'a', 'm', 't', 'w')
     read_rows(h, v[1])
     h.absent = not v[1] and not v[3]
     if not h.this_tick then count_ticks(getmetatable(h)) end

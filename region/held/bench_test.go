@@ -22,7 +22,7 @@ func BenchmarkDeny(b *testing.B) {
 	m.Learn(Answer{Generation: 1, Now: 1, Ends: far, Denied: 1,
 		Verdict: algorithms.Verdict{Retry: int64(far) / 2}})
 	each(b, func() bool {
-		_, denied := m.Deny(1, 1, time.Millisecond)
+		_, denied, _ := m.Deny(1, 1, time.Millisecond)
 		return denied
 	})
 }

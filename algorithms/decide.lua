@@ -4,20 +4,19 @@
 -- written. An item that cannot be decided says why, and the others are decided all the same. An item with a request of its
 -- own may be remembered under a key, so that the request is charged once if it is sent again, so many times: beyond them it
 -- is decided as one without a key, and what is remembered stays.
--- The items of one cost on one bucket that no other item is about come first: the single ones.
--- KEYS: token, the buckets of the single items, the other buckets, the keys to remember items under, in the order of those.
+-- The simple items come first: of one cost, on buckets that no other item is about.
+-- KEYS: token, the buckets of the simple items, the other buckets, the keys to remember items under, in the order of those.
 -- ARGV: guard, commit, ms to remember for, how often to answer what is remembered; number of limits, per limit: terms, shadow;
--- number of single items, per item: the place of its limit, until when its bucket is known to be there, the cost; number of
--- other buckets, per bucket: the place of its limit, until when it is known to be there; per item: 1 if it is to be remembered,
--- number of buckets, their places, number of costs, costs.
+-- number of simple items, and these as plain.lua says; number of other buckets, per bucket: the place of its limit, until when
+-- it is known to be there; per item: 1 if it is to be remembered, number of buckets, their places, number of costs, costs.
 -- Redis serves nobody else meanwhile: when a call has done much work, the items that are left are not answered, and come
 -- with another call. Its first item always is.
--- Reply: now, how far the clock is behind it; per single item what plain.lua says; then per single item that it left, and per
+-- Reply: now, how far the clock is behind it; per simple item what plain.lua says; then per simple item that it left, and per
 -- other item: LATER (the last such are left out); or LOST, now, when, and the place in the item of a bucket that must be restored
 -- first; or UNREADABLE and what Redis says; or IMPLAUSIBLE; else OK, now, 1 if it is repeated or 2 if it was too often, per
 -- request {admitted, per bucket {remaining, retry, delay}}, per bucket its state; retry is 0 where the bucket had room. Retry,
 -- delay and reset count from what the clock shows, which after a step back is behind the mark.
--- plain.lua comes first: it reads the call's beginning and decides the single items on plain buckets.
+-- plain.lua comes first: it reads the call's beginning and decides the simple items on plain buckets.
 local COSTS = 64 -- requests of one item
 for i = singles + 1, singles + several do held[i] = hold(limits[num()], KEYS[i + 1], num()) end
 
@@ -167,12 +166,17 @@ end
 -- decide reads the items one by one, decides them, and writes what they changed. (Not here: after a pcall that fails, the
 -- embedded Redis shows a chunk other values of its variables than the functions that it made.)
 local function decide()
-  for i, place in ipairs(further) do
+  for i, item_at in ipairs(further) do
     if i == 1 or work < WORK then
-      local t, key, known, cost = single(place)
-      held[place] = hold(t, key, known)
-      held[place].read = read[place]
-      guarded(nil, {place}, {cost})
+      local count, cost, at = next_item(item_at[1])
+      local places = {}
+      for i = 1, count do
+        local place = item_at[2] + i - 1
+        local t, known = bucket_at(at + 2 * i - 2)
+        held[place], places[i] = hold(t, KEYS[place + 1], known), place
+        held[place].read = read[place]
+      end
+      guarded(nil, places, {cost})
     else
       fail(LATER)
     end

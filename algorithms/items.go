@@ -63,12 +63,11 @@ func (c *Items) Add(d Decide) bool {
 }
 
 // load returns the load of the Decide in a call. Eight further costs count as much as a bucket. If
-// it is a single item on a bucket that is not plain after all, the script finds out how much work
+// it is a simple item on buckets that are not plain after all, the script finds out how much work
 // it is.
 func (c Decide) load() (sum int64) {
-	if len(c.Buckets) == 1 && len(c.Costs) == 1 && c.Once == "" &&
-		c.Buckets[0].Terms.Kind.decidesPlainly() {
-		return 1
+	if c.simple() {
+		return int64(len(c.Buckets))
 	}
 	for _, b := range c.Buckets {
 		sum += LoadOf(b.Terms.Kind)
@@ -139,12 +138,11 @@ func (c Items) Args() []any {
 		a.num(flag(l.shadow))
 	}
 	how := c.arrange()
-	a.num(int64(len(how.singles)))
-	for n, i := range how.singles {
-		b := &c.buckets[how.order[n]]
-		a.num(int64(b.limit)+1, int64(b.existsUntil), int64(c.Each[i].Costs[0]))
+	a.num(int64(len(how.simple)))
+	for _, i := range how.simple {
+		a.simple(&c, &c.Each[i], how.starts[i])
 	}
-	several := how.order[len(how.singles):]
+	several := how.order[how.first:]
 	a.num(int64(len(several)))
 	for _, place := range several {
 		b := &c.buckets[place]
@@ -187,7 +185,7 @@ func (c Items) Parse(reply any) (ItemsDecided, error) {
 	now, lag := quantity.StoreTime(r.num()), r.num()
 	room, how := c.room(), c.arrange()
 	behind := make([]int, 0, len(c.Each))
-	for _, i := range how.singles {
+	for _, i := range how.simple {
 		status := Status(r.num())
 		if status == statusFurther {
 			behind = append(behind, i)
@@ -196,7 +194,7 @@ func (c Items) Parse(reply any) (ItemsDecided, error) {
 		all.Each[i] = r.plain(status, now, lag, &c.Each[i], &room)
 		all.took(all.Each[i].Head)
 	}
-	first := len(how.singles) == len(behind) // of all that is answered
+	first := len(how.simple) == len(behind) // of all that is answered
 	for _, i := range append(behind, how.others...) {
 		if !first && !r.more() {
 			all.Each[i].Status = StatusLater

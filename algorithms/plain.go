@@ -6,11 +6,11 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// How the decide script answers a single item; see plain.lua.
+// How the decide script answers a simple item; see plain.lua.
 const (
 	statusPlain   Status = StatusLater + 1 + iota // plain, and known to be in the store
 	statusUnseen                                  // plain, and not known to be there
-	statusFurther                                 // its answer follows behind the single ones
+	statusFurther                                 // its answer follows behind the simple ones
 )
 
 // decidesPlainly says whether plain.lua decides on plain buckets of the kind.
@@ -18,20 +18,43 @@ func (k Kind) decidesPlainly() bool {
 	return k == FixedWindow || k == SlidingWindowCounter || k == TokenBucket
 }
 
-// single says whether a Decide is a single item: one cost on one bucket that no other Decide of the
-// call is about, to be charged and not to be remembered. at is where its buckets begin in Items.at.
-func (c *Items) single(d *Decide, at int) bool {
-	return c.commit && len(d.Buckets) == 1 && len(d.Costs) == 1 && d.Once == "" &&
-		c.buckets[c.at[at]].items == 1
+// simple says whether a Decide is a simple item: one cost on buckets that no other Decide of the
+// call is about, all of kinds that plain.lua decides, to be charged and not to be remembered. at is
+// where its buckets begin in Items.at. Of several limits none is a shadow limit.
+func (c *Items) simple(d *Decide, at int) bool {
+	if !c.commit || len(d.Buckets) == 0 || !d.simple() {
+		return false
+	}
+	for i := range d.Buckets {
+		if c.buckets[c.at[at+i]].items > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// simple says whether a Decide may be a simple item.
+func (c *Decide) simple() bool {
+	if len(c.Costs) != 1 || c.Once != "" {
+		return false
+	}
+	for i := range c.Buckets {
+		b := &c.Buckets[i]
+		if !b.Terms.Kind.decidesPlainly() || b.Shadow && len(c.Buckets) > 1 {
+			return false
+		}
+	}
+	return true
 }
 
 // arranged is the order in which the script is given the items and buckets of a call.
 type arranged struct {
-	singles []int // the single items, by their places in Each
-	others  []int // the other items
-	order   []int // the buckets, those of single items first, by their places in the call
-	places  []int // of each bucket, by its place in the call, that in order
-	starts  []int // where the buckets of each item begin in Items.at
+	simple []int // the simple items, by their places in Each
+	others []int // the other items
+	order  []int // the buckets, those of simple items first, by their places in the call
+	first  int   // how many buckets are those of simple items
+	places []int // of each bucket, by its place in the call, that in order
+	starts []int // where the buckets of each item begin in Items.at
 }
 
 func (c *Items) arrange() (a arranged) {
@@ -40,23 +63,27 @@ func (c *Items) arrange() (a arranged) {
 		memory = memory[:len(memory)+n]
 		return memory[len(memory)-n : len(memory) : len(memory)]
 	}
-	a.singles, a.others, a.starts = part(len(c.Each))[:0], part(len(c.Each))[:0],
+	a.simple, a.others, a.starts = part(len(c.Each))[:0], part(len(c.Each))[:0],
 		part(len(c.Each))[:0]
 	a.order, a.places = part(len(c.buckets))[:0], part(len(c.buckets))
 	at := 0
 	for i := range c.Each {
 		d := &c.Each[i]
 		a.starts = append(a.starts, at)
-		if c.single(d, at) {
-			a.places[c.at[at]] = len(a.order)
-			a.singles, a.order = append(a.singles, i), append(a.order, c.at[at])
+		if c.simple(d, at) {
+			a.simple = append(a.simple, i)
+			for _, place := range c.at[at:][:len(d.Buckets)] {
+				a.places[place] = len(a.order)
+				a.order = append(a.order, place)
+			}
 		} else {
 			a.others = append(a.others, i)
 		}
 		at += len(d.Buckets)
 	}
+	a.first = len(a.order)
 	for place := range c.buckets {
-		if next := len(a.order); !a.isSingle(place) {
+		if next := len(a.order); !a.isSimple(place) {
 			a.places[place] = next
 			a.order = append(a.order, place)
 		}
@@ -64,51 +91,74 @@ func (c *Items) arrange() (a arranged) {
 	return a
 }
 
-// isSingle says whether a bucket is that of a single item.
-func (a *arranged) isSingle(place int) bool {
+// isSimple says whether a bucket is of a simple item.
+func (a *arranged) isSimple(place int) bool {
 	at := a.places[place]
-	return at < len(a.singles) && a.order[at] == place
+	return at < a.first && a.order[at] == place
 }
 
-// plain reads the rest of the answer to a single item about a plain bucket. The script answered at
-// a time; its clock was behind that by lag, in microseconds.
+// simple writes the arguments of a simple item, whose buckets begin at a place of Items.at.
+func (a *args) simple(c *Items, d *Decide, at int) {
+	cost, places := int64(d.Costs[0]), c.at[at:][:len(d.Buckets)]
+	if len(places) == 1 {
+		b := &c.buckets[places[0]]
+		a.num(int64(b.limit)+1, int64(b.existsUntil), cost)
+		return
+	}
+	a.num(-int64(len(places)), cost)
+	for _, place := range places {
+		b := &c.buckets[place]
+		a.num(int64(b.limit)+1, int64(b.existsUntil))
+	}
+}
+
+// plain reads the answer to a simple item on plain buckets, of which the first number was read. The
+// script answered at a time; its clock was behind that by lag, in microseconds.
 func (r *reader) plain(status Status, now quantity.StoreTime, lag int64, c *Decide,
 	room *room) Decided {
-	d := Decided{Head: Head{Status: StatusOK, Now: now}}
-	if status != statusPlain && status != statusUnseen {
-		if r.err == nil {
-			r.err = fmt.Errorf("script %s: value %d of the reply says that a single item is %v",
+	d := Decided{Head: Head{Status: StatusOK, Now: now}, Answers: cut(&room.answers, 1),
+		Buckets: cut(&room.states, len(c.Buckets))}
+	verdicts := cut(&room.verdicts, len(c.Buckets))
+	admitted := true
+	for i := range c.Buckets {
+		if i > 0 {
+			status = Status(r.num())
+		}
+		if status != statusPlain && status != statusUnseen && r.err == nil {
+			r.err = fmt.Errorf("script %s: value %d of the reply says that a simple item is %v",
 				r.script, r.at, status)
 		}
-		return d
+		target := &c.Buckets[i]
+		d.Buckets[i], verdicts[i] = r.plainBucket(target.Terms, now, lag)
+		if status == statusPlain {
+			d.Buckets[i].ExistsUntil = target.Terms.Weighs(d.Buckets[i].Cell).
+				Add(target.Terms.fillTime())
+		}
+		admitted = admitted && (verdicts[i].Retry == 0 || target.Shadow)
 	}
-	target := &c.Buckets[0]
+	d.Answers[0] = Answer{Admitted: admitted, Verdicts: verdicts}
+	return d
+}
+
+// plainBucket reads what the script says of one plain bucket.
+func (r *reader) plainBucket(t Terms, now quantity.StoreTime, lag int64) (s State, v Verdict) {
 	one, two := quantity.Units(r.num()), r.num()
-	var s State
-	var v Verdict
-	switch target.Terms.Kind {
+	switch t.Kind {
 	case FixedWindow:
-		s = plainWindow(target.Terms, d.Now, one)
+		s = plainWindow(t, now, one)
 		if v.Retry = two; two > 0 {
 			v.Retry += lag
 		}
 	case SlidingWindowCounter:
-		s = plainCounter(target.Terms, d.Now, one, quantity.Units(two))
+		s = plainCounter(t, now, one, quantity.Units(two))
 	default:
-		s = plainTokens(target.Terms, d.Now, one, two)
+		s = plainTokens(t, now, one, two)
 	}
 	if s.Reset > 0 {
 		s.Reset += lag
 	}
-	if status == statusPlain {
-		s.ExistsUntil = target.Terms.Weighs(s.Cell).Add(target.Terms.fillTime())
-	}
 	v.Remaining = s.Free
-	d.Answers, d.Buckets = cut(&room.answers, 1), cut(&room.states, 1)
-	d.Buckets[0] = s
-	d.Answers[0] = Answer{Admitted: v.Retry == 0 || target.Shadow, Verdicts: cut(&room.verdicts, 1)}
-	d.Answers[0].Verdicts[0] = v
-	return d
+	return s, v
 }
 
 // plainState is what the state of all plain buckets has in common.

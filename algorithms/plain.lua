@@ -1,8 +1,9 @@
--- The beginning of decide (see decide.lua): most items are single ones (one cost on one bucket that no other item is about),
--- and most buckets are plain (nothing was lent of them, and the store lost nothing). These are decided here, without the
--- objects that others need; and where there are no others, without making the functions that those need.
--- Reply per single item: PLAIN and the two numbers that the functions in plain return; UNSEEN in place of PLAIN if the bucket is
--- not known to be in the store; FURTHER if it is decided behind.
+-- The beginning of decide (see decide.lua). Most items are simple ones: one cost, to be charged, on buckets that no other item is
+-- about. And most buckets are plain: nothing was lent of them, and the store lost nothing. Simple items on plain buckets that
+-- all have room are decided here, without the objects that others need; and where there are no others, without making the
+-- functions that those need.
+-- Reply per simple item: FURTHER if it is decided behind; else for each of its buckets PLAIN and the two numbers that the
+-- functions in plain return; UNSEEN in place of PLAIN if the bucket is not known to be in the store.
 
 -- WORK is after how much work an item is left for another call, in about the steps that a script takes: OPENING a bucket
 -- without rows, and for each 64 bytes of its rows again; FITTING a cost; FINDING when a denied one fits; or PLAINLY all of that.
@@ -17,13 +18,13 @@ for i = 1, num() do
 end
 local reply, n, work = {now, lag}, 2, 0
 
--- charge notes what is to be written of a plain bucket when all is decided: the values of the kind's fields (of those that
--- stay as they are false), and whether this is its first charge in the cell.
+-- charge notes what is to be written of a plain bucket when all is decided: the values of the kind's fields, and whether this
+-- is its first charge in the cell. A mark that stays as it is is false.
 local keys, of, firsts, values = {}, {}, {}, {{}, {}, {}}
-local function charge(t, key, first, one, two, three)
+local function charge(t, key, one, two, first, mark)
   local i = #keys + 1
   keys[i], of[i], firsts[i] = key, t, first
-  values[1][i], values[2][i], values[3][i] = one, two, three
+  values[1][i], values[2][i], values[3][i] = one, two, mark
 end
 
 -- write_plain writes what was charged.
@@ -56,9 +57,10 @@ end
 
 -- plain has for a kind the function that decides a cost on a bucket; known is until when the bucket is known to be there. It
 -- returns what it read if that has rows, so that the bucket is not plain, and nothing if it takes more to say when the cost fits.
--- Else it returns whether the bucket is known to be there now, and two numbers as they are after that: of a fixed_window what
--- is used in the cell, and after how many us the cost fits, 0 if it was charged. The others were charged: of a
--- sliding_window_counter what is used in the cell, and was in the cell before; of a token_bucket the level and its tick.
+-- Else it returns whether the bucket is known to be there now, and two numbers as they are when the cost is charged: of a
+-- fixed_window what is used in the cell, and 0, or after how many us the cost fits; of a sliding_window_counter what is used in
+-- the cell, and was in the cell before; of a token_bucket the level and its tick. If the cost fits it also returns whether it
+-- is the first charge in the cell, and the mark if that changes.
 local plain = {}
 
 function plain.fixed_window(t, key, known, cost)
@@ -68,11 +70,7 @@ function plain.fixed_window(t, key, known, cost)
   local there = counted == t.cell_text
   if there then used = tonumber(v[3]) end
   if not used then return end
-  if cost <= t.entitlement - used then
-    used = used + cost
-    charge(t, key, not there, used)
-    return true, used, 0
-  end
+  if cost <= t.entitlement - used then return true, used + cost, 0, not there end
   return there, used, cost <= t.entitlement and t.ends or -1
 end
 
@@ -93,9 +91,7 @@ function plain.sliding_window_counter(t, key, known, cost)
     left = floor_div(left * t.ticks - before * (t.ticks - e), t.ticks)
   end
   if cost > left - used then return end
-  used = used + cost
-  charge(t, key, not there, used, before)
-  return true, used, before
+  return true, used + cost, before, not there
 end
 
 function plain.token_bucket(t, key, known, cost)
@@ -118,44 +114,85 @@ function plain.token_bucket(t, key, known, cost)
   end
   level = level - cost * t.ticks
   if level < 0 then return end
-  charge(t, key, not stood, level, at, stood ~= mark and mark)
-  return true, level, at
+  return true, level, at, not stood, stood ~= mark and mark
 end
 
--- single returns the single item of a place: the limit, key, until when the key is known to be there, cost.
-local singles = num()
-local singles_at = arg_at
-arg_at = arg_at + 3 * singles
-local function single(place)
-  local at = singles_at + 3 * place
-  return limits[tonumber(ARGV[at - 2])], KEYS[place + 1], tonumber(ARGV[at - 1]), tonumber(ARGV[at])
+-- Arguments of a simple item: of one bucket the place of its limit, until when it is known to be there, the cost; of several
+-- buckets their number below zero, the cost, and per bucket the place of its limit and until when it is known to be there.
+local simple = num()
+local read = {} -- by place of a bucket what was read of it, where that has rows
+local further = {} -- of each item that is decided behind, where its arguments and its buckets begin
+
+-- next_item returns the number of buckets and the cost of the item whose arguments begin behind at, and where those of its
+-- first bucket are.
+local function next_item(at)
+  local count = tonumber(ARGV[at + 1])
+  if count > 0 then return 1, tonumber(ARGV[at + 3]), at + 1 end
+  return -count, tonumber(ARGV[at + 2]), at + 3
 end
 
--- decide_singles decides what is plain, and returns the places of the others. read has by place what was read of these.
-local read = {}
-local function decide_singles()
-  local further, simply = {}, commit and lost_at == 0
-  for place = 1, singles do
-    local t, key, known, cost = single(place)
-    local decides, there, one, two = plain[t.kind]
-    if simply and decides and work < WORK / 2 and cost >= 1 and cost <= MAX and cost % 1 == 0 then
-      there, one, two = decides(t, key, known, cost)
-    end
-    if one then
-      reply[n + 1], reply[n + 2], reply[n + 3] = there and PLAIN or UNSEEN, one, two
-      n, work = n + 3, work + PLAINLY
-    else
-      if there then
-        work, read[place] = work + #there[1] / 64, there
-      end
-      n = n + 1
-      reply[n], further[#further + 1] = FURTHER, place
-    end
+-- bucket_at returns the limit of a bucket and until when it is known to be there.
+local function bucket_at(at) return limits[tonumber(ARGV[at])], tonumber(ARGV[at + 1]) end
+
+-- decide_one decides an item on one bucket, and says whether it could.
+local function decide_one(place, at, cost)
+  local t, known = bucket_at(at)
+  local decides, key = plain[t.kind], KEYS[place + 1]
+  if not decides then return false end
+  local there, one, two, first, mark = decides(t, key, known, cost)
+  if not one then
+    read[place] = there
+    return false
   end
-  return further
+  if first ~= nil then charge(t, key, one, two, first, mark) end
+  reply[n + 1], reply[n + 2], reply[n + 3] = there and PLAIN or UNSEEN, one, two
+  n = n + 3
+  return true
 end
 
-local further = decide_singles()
+-- decide_several decides an item on several buckets, and says whether it could: if all have room.
+local function decide_several(place, at, count, cost)
+  local ones, twos, firsts, marks, ts = {}, {}, {}, {}, {}
+  for i = 1, count do
+    local t, known = bucket_at(at + 2 * i - 2)
+    local decides = plain[t.kind]
+    if not decides then return false end
+    local there, one, two, first, mark = decides(t, KEYS[place + i], known, cost)
+    if not one then read[place + i - 1] = there end
+    if first == nil then return false end
+    ts[i], ones[i], twos[i], firsts[i], marks[i] = t, one, two, first, mark
+  end
+  for i = 1, count do
+    charge(ts[i], KEYS[place + i], ones[i], twos[i], firsts[i], marks[i])
+    reply[n + 1], reply[n + 2], reply[n + 3] = PLAIN, ones[i], twos[i]
+    n = n + 3
+  end
+  return true
+end
+
+-- decide_simple decides the simple items on plain buckets, and returns how many buckets the simple items have.
+local function decide_simple()
+  local place, simply = 1, commit and lost_at == 0
+  for _ = 1, simple do
+    local count, cost, at = next_item(arg_at)
+    local done = false
+    if simply and work < WORK / 2 and cost >= 1 and cost <= MAX and cost % 1 == 0 then
+      if count == 1 then done = decide_one(place, at, cost) else done = decide_several(place, at, count, cost) end
+      work = work + PLAINLY * count
+      for i = place, place + count - 1 do
+        if read[i] then work = work + #read[i][1] / 64 end
+      end
+    end
+    if not done then
+      n = n + 1
+      reply[n], further[#further + 1] = FURTHER, {arg_at, place}
+    end
+    arg_at, place = arg_at + (count == 1 and 3 or 2 + 2 * count), place + count
+  end
+  return place - 1
+end
+
+local singles = decide_simple()
 local several = num()
 if several == 0 and #further == 0 then
   write_plain()

@@ -10,7 +10,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// TestPlainBucketsAreAnsweredInShort: single items on plain buckets come back as three numbers each,
+// TestPlainBucketsAreAnsweredInShort: simple items on plain buckets come back as three numbers each,
 // whatever their number; of a bucket with rows comes all that belongs to a decision.
 func TestPlainBucketsAreAnsweredInShort(t *testing.T) {
 	const token, buckets = "{x}token", 5

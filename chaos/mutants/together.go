@@ -119,10 +119,10 @@ var together = []Mutant{
 		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
 	},
 	{
-		Name: "single-item-on-a-shared-bucket", Hole: sharing,
-		Rule: "an item is single only if no other item is about its bucket",
+		Name: "simple-item-on-a-shared-bucket", Hole: sharing,
+		Rule: "an item is simple only if no other item is about its buckets",
 		Edits: []Edit{
-			{"algorithms/plain.go", `		c.buckets[c.at[at]].items == 1`, `		c.buckets[c.at[at]].items > 0`},
+			{"algorithms/plain.go", `		if c.buckets[c.at[at+i]].items > 1 {`, `		if c.buckets[c.at[at+i]].items < 1 {`},
 		},
 		Breaks: "ceiling: a label above L", Under: "several requests at the same time",
 		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
@@ -135,5 +135,17 @@ var together = []Mutant{
 		},
 		Breaks: "memory: keys outlive their use", Under: "nothing",
 		Test: Test{"./region/store", "TestTTLOfEachKind"},
+	},
+	{
+		Name: "several-plain-buckets-charged-one-by-one", Hole: sharing,
+		Rule: "a request that one limit denies spends nothing of the others",
+		Edits: []Edit{
+			{"algorithms/plain.lua", `    if first == nil then return false end
+    ts[i]`, `    if first == nil then return false end
+    if i < count then charge(t, KEYS[place + i], one, two, first, mark) end
+    ts[i]`},
+		},
+		Breaks: "conservation: used above what was admitted", Under: "a request with several limits",
+		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
 	},
 }

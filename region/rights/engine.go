@@ -58,10 +58,11 @@ type Engine struct {
 	seen    *lastSeen
 	hints   *Hints
 
-	mu       sync.Mutex
-	observed map[string]*exchange.Observed // since the last drain, by bucket id
-	ages     []exchange.PeerAge            // as of the last tick, answer or change of tenure
-	stats    exchange.Stats                // as of the last step
+	toldAlone atomic.Int64 // store time of the last report of a lone region
+	mu        sync.Mutex
+	observed  map[string]*exchange.Observed // since the last drain, by bucket id
+	ages      []exchange.PeerAge            // as of the last tick, answer or change of tenure
+	stats     exchange.Stats                // as of the last step
 
 	storeAhead int64 // store time less the machine's time, microseconds, as of the last step
 	storeTold  bool  // storeAhead is known

@@ -13,12 +13,30 @@ import (
 // costs are the requests' costs in units, in the order of d.Answers. Observe runs on the request
 // path, so it does nothing else.
 func (e *Engine) Observe(applied []*rules.Applied, costs []quantity.Units, d algorithms.Decided) {
-	if len(applied[0].Bucket.Entitlements) > 1 { // a lone region has nobody to trade with
+	if e.matters(applied, d) {
 		e.observe(applied, costs, d)
 	}
 	for i, a := range applied {
 		e.seen.note(a.Bucket, d.Buckets[i], d.Now)
 	}
+}
+
+// aloneEvery is how often the machine of a lone region hears what was decided, in microseconds: it
+// has nobody to trade with, but tells how far the store's clock is ahead.
+const aloneEvery = 1_000_000
+
+// matters says whether the machine is to hear of decisions.
+func (e *Engine) matters(applied []*rules.Applied, d algorithms.Decided) bool {
+	if len(applied[0].Bucket.Entitlements) > 1 {
+		return true
+	}
+	for i := range d.Buckets {
+		if d.Buckets[i].Doubt > 0 { // it has the other nodes asked what they used
+			return true
+		}
+	}
+	told := e.toldAlone.Load()
+	return int64(d.Now) >= told+aloneEvery && e.toldAlone.CompareAndSwap(told, int64(d.Now))
 }
 
 func (e *Engine) observe(applied []*rules.Applied, costs []quantity.Units, d algorithms.Decided) {

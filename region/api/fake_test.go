@@ -110,6 +110,24 @@ func (f *fakeNode) answer(q admit.Request) (admit.Decision, error) {
 	return f.decision, f.err
 }
 
+// Take grants what is asked for.
+func (f *fakeNode) Take(_ context.Context, t admit.Take) (admit.Taken, error) {
+	if f.fault != nil {
+		panic(f.fault)
+	}
+	if err := t.Validate(); err != nil {
+		return admit.Taken{}, err
+	}
+	return admit.Taken{Units: t.Units, Decision: f.decision, SpendWithin: time.Second,
+		Receipt: aReceipt}, f.err
+}
+
+// GiveBack has the outcome of a refund.
+func (f *fakeNode) GiveBack(ctx context.Context, receipt string,
+	_ quantity.Units) (admit.Refunded, error) {
+	return f.Refund(ctx, receipt)
+}
+
 func (f *fakeNode) Status() region.Status { return f.status }
 
 func (f *fakeNode) Bucket(_ context.Context, limit, domain string,

@@ -48,7 +48,7 @@ func TestClientsKeepTheLimit(t *testing.T) {
 }
 
 // wantSettled fails the test unless all that a closed client took is accounted for.
-func wantSettled(t *testing.T, c *client.Client) client.Stats {
+func wantSettled(t testing.TB, c *client.Client) client.Stats {
 	t.Helper()
 	s := c.Stats()
 	if s.Taken != s.Admitted+s.Returned+s.Lost {

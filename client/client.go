@@ -89,9 +89,10 @@ func (c *Client) Close() error {
 	c.working.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	if kept := c.sweep(ctx, true); kept > 0 {
-		return fmt.Errorf("quotad: close: %d units were not given back, and count as used until their windows end",
-			kept)
+	if untold := c.sweep(ctx, true); untold > 0 {
+		return fmt.Errorf(
+			"quotad: close: %d units were not given back: they count as used until their windows end",
+			untold)
 	}
 	return nil
 }

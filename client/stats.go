@@ -5,11 +5,13 @@ import "sync/atomic"
 // Stats are running totals since a client began, all but Holding. Units that were taken are
 // admitted, returned or lost, once the client holds them no more.
 type Stats struct {
-	Asked      int64 // calls of Check, also those that Allow made
-	Taken      int64 // units that nodes gave
-	Admitted   int64 // of these, units that requests were admitted from
-	Returned   int64 // and units given back
-	Lost       int64 // and units that could not be given back: they count until their windows end
+	Asked    int64 // calls of Check, also those that Allow made
+	Taken    int64 // units that nodes gave
+	Admitted int64 // of these, units that requests were admitted from
+	Returned int64 // and units given back
+	// Lost are units that were neither admitted nor returned: the call failed, and they count as used
+	// until their windows end, or these had ended.
+	Lost       int64
 	Denied     int64 // units denied from memory, as far as that was reported or failed to be
 	Unreported int64 // units admitted or denied from memory that no node was told of
 	Exact      int64 // calls for units that met an exact limit

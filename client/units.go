@@ -109,30 +109,32 @@ func (c *Client) take(ctx context.Context, b *Bucket,
 	return nil, err
 }
 
-// giveBack ends a chunk and gives back what is left of it. It returns the units that were left and
-// that the node did not take back.
-func (c *Client) giveBack(ctx context.Context, b *Bucket, chunk *held.Chunk) (kept int64) {
+// giveBack ends a chunk and gives back what is left of it. It returns the units that no node was told
+// of, which count as used until their windows end.
+func (c *Client) giveBack(ctx context.Context, b *Bucket, chunk *held.Chunk) (untold int64) {
 	g, left := chunk.Of.(*grant), int64(chunk.End())
 	b.admitted.Add(g.units - left)
 	c.counters.admitted.Add(g.units - left)
 	if left == 0 {
 		return 0
 	}
-	var back int64
-	if g.receipt != "" {
-		r, err := c.rpc.GiveBack(ctx, &quotadv1.GiveBackRequest{Receipt: g.receipt, Units: left})
-		if err != nil {
-			c.counters.failed.Add(1)
-		}
-		for i, charge := range r.GetRefunded() {
-			if i == 0 || charge.GetUnits() < back {
-				back = charge.GetUnits()
-			}
-		}
+	if g.receipt == "" { // the node could not seal one
+		c.counters.lost.Add(left)
+		return left
+	}
+	r, err := c.rpc.GiveBack(ctx, &quotadv1.GiveBackRequest{Receipt: g.receipt, Units: left})
+	if err != nil {
+		c.counters.failed.Add(1)
+		c.counters.lost.Add(left)
+		return left
+	}
+	back := left
+	for _, charge := range r.GetRefunded() {
+		back = min(back, charge.GetUnits())
 	}
 	c.counters.returned.Add(back)
-	c.counters.lost.Add(left - back)
-	return left - back
+	c.counters.lost.Add(left - back) // they no longer count as used
+	return 0
 }
 
 // sweepAll gives back units and reports denials now and then, until the client ends.
@@ -157,8 +159,8 @@ type due struct {
 }
 
 // sweep gives back what is left of chunks that are over, or with all of every chunk, and reports
-// what was denied. It returns the units that nodes did not take back.
-func (c *Client) sweep(ctx context.Context, all bool) (kept int64) {
+// what was denied. It returns the units that no node was told of.
+func (c *Client) sweep(ctx context.Context, all bool) (untold int64) {
 	var lost atomic.Int64
 	var calls sync.WaitGroup
 	free := make(chan struct{}, maxCalls)
@@ -173,17 +175,17 @@ func (c *Client) sweep(ctx context.Context, all bool) (kept int64) {
 	return lost.Load()
 }
 
-// settle does what is due for a bucket, and returns the units that a node did not take back.
-func (c *Client) settle(ctx context.Context, d due) (kept int64) {
+// settle does what is due for a bucket. It returns what giveBack does.
+func (c *Client) settle(ctx context.Context, d due) (untold int64) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if d.over != nil {
-		kept = c.giveBack(ctx, d.of, d.over)
+		untold = c.giveBack(ctx, d.of, d.over)
 	}
 	if d.reports {
 		_, _ = c.take(ctx, d.of, 0) // what could not be reported is counted
 	}
-	return kept
+	return untold
 }
 
 // due returns what is to be done now. Buckets that hold nothing and have nothing to report are no

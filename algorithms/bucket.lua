@@ -31,6 +31,14 @@ local function keep(h, changed, least)
   redis.call('PEXPIREAT', h.key, int(floor_div(ends, 1000) + 1 + SLACK))
 end
 
+-- fields returns what is asked for of the bucket's hash. What was read of it before its class was made is used once.
+local function fields(h, ...)
+  local v = h.read
+  if not v then return redis.call('HMGET', h.key, 'rows', ...) end
+  h.read = nil
+  return v
+end
+
 -- closed returns the time until which this region holds no rights because its store lost data: what it had then may
 -- have concerned the cell of that moment and the next, and counts as fully lent and fully used as long as it weighs.
 local function closed(h)

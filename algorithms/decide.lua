@@ -167,10 +167,11 @@ end
 -- decide reads the items one by one, decides them, and writes what they changed. (Not here: after a pcall that fails, the
 -- embedded Redis shows a chunk other values of its variables than the functions that it made.)
 local function decide()
-  for _, place in ipairs(further) do
-    if work < WORK then
+  for i, place in ipairs(further) do
+    if i == 1 or work < WORK then
       local t, key, known, cost = single(place)
       held[place] = hold(t, key, known)
+      held[place].read = read[place]
       guarded(nil, {place}, {cost})
     else
       fail(LATER)

@@ -4,7 +4,7 @@ kinds.fixed_window = function()
   Window.__index = Window
 
   function Window.open(h)
-    local v = redis.call('HMGET', h.key, 'rows', 'c', 'u')
+    local v = fields(h, 'c', 'u')
     local counted = v[2]
     read_rows(h, v[1])
     h.absent = not v[1] and not counted

@@ -9,7 +9,7 @@ import (
 
 // MaxItemsLoad bounds the load of the Decides in one call of the decide script. Redis serves nobody
 // else meanwhile.
-const MaxItemsLoad = 64
+const MaxItemsLoad = 128
 
 // Items is a call of the decide script: Decides in order, each decided for itself. The script opens
 // a bucket once, however many Decides are about it, and writes only when all are decided. If that
@@ -62,8 +62,14 @@ func (c *Items) Add(d Decide) bool {
 	return true
 }
 
-// load returns the load of the Decide in a call. Eight further costs count as much as a bucket.
+// load returns the load of the Decide in a call. Eight further costs count as much as a bucket. If
+// it is a single item on a bucket that is not plain after all, the script finds out how much work
+// it is.
 func (c Decide) load() (sum int64) {
+	if len(c.Buckets) == 1 && len(c.Costs) == 1 && c.Once == "" &&
+		c.Buckets[0].Terms.Kind.decidesPlainly() {
+		return 1
+	}
 	for _, b := range c.Buckets {
 		sum += LoadOf(b.Terms.Kind)
 	}

@@ -59,3 +59,12 @@ local function fill(h)
   if h.burst == 0 or h.entitlement == 0 then return 0 end
   return math.min(ceil_div(h.burst * h.ticks, h.entitlement), floor_div(MAX, h.tick)) * h.tick
 end
+
+-- count_ticks keeps on a limit of a kind with a rate what its terms and the time come to in ticks: the tick that has begun last, the
+-- first that is still to begin or begins now, those of a cell, a full bucket, and the longest that a request may wait.
+local function count_ticks(t)
+  t.this_tick, t.next_tick = floor_div(t.now, t.tick), ceil_div(t.now, t.tick)
+  t.cell_ticks, t.full = floor_div(t.length, t.tick), t.burst * t.ticks
+  t.longest = floor_div(fill(t), t.tick)
+  t.tick_text, t.tick_texts = int(t.tick), {}
+end

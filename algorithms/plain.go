@@ -13,6 +13,11 @@ const (
 	statusFurther                                 // its answer follows behind the single ones
 )
 
+// decidesPlainly says whether plain.lua decides on plain buckets of the kind.
+func (k Kind) decidesPlainly() bool {
+	return k == FixedWindow || k == SlidingWindowCounter || k == TokenBucket
+}
+
 // single says whether a Decide is a single item: one cost on one bucket that no other Decide of the
 // call is about, to be charged and not to be remembered. at is where its buckets begin in Items.at.
 func (c *Items) single(d *Decide, at int) bool {
@@ -78,23 +83,25 @@ func (r *reader) plain(status Status, now quantity.StoreTime, lag int64, c *Deci
 		return d
 	}
 	target := &c.Buckets[0]
-	used, more := quantity.Units(r.num()), r.num()
+	one, two := quantity.Units(r.num()), r.num()
 	var s State
 	var v Verdict
 	switch target.Terms.Kind {
 	case FixedWindow:
-		s = plainWindow(target.Terms, d.Now, used)
-		if v.Retry = more; more > 0 {
+		s = plainWindow(target.Terms, d.Now, one)
+		if v.Retry = two; two > 0 {
 			v.Retry += lag
 		}
+	case SlidingWindowCounter:
+		s = plainCounter(target.Terms, d.Now, one, quantity.Units(two))
 	default:
-		s = plainCounter(target.Terms, d.Now, used, quantity.Units(more))
+		s = plainTokens(target.Terms, d.Now, one, two)
 	}
 	if s.Reset > 0 {
 		s.Reset += lag
 	}
 	if status == statusPlain {
-		s.ExistsUntil = target.Terms.Weighs(s.Cell)
+		s.ExistsUntil = target.Terms.Weighs(s.Cell).Add(target.Terms.fillTime())
 	}
 	v.Remaining = s.Free
 	d.Answers, d.Buckets = cut(&room.answers, 1), cut(&room.states, 1)
@@ -133,6 +140,19 @@ func plainCounter(t Terms, now quantity.StoreTime, used, before quantity.Units) 
 		s.Reset = ends + t.Cell
 	case before > 0:
 		s.Reset = ends
+	}
+	return s
+}
+
+// plainTokens returns the state of a plain token_bucket; the level is that of a tick.
+func plainTokens(t Terms, now quantity.StoreTime, level quantity.Units, at int64) State {
+	ticks := t.ticks()
+	free, full := floorDiv(level, ticks), t.Burst*quantity.Units(ticks)
+	s := plainState(t, now, t.Burst-free)
+	s.Free = max(free, 0)
+	if level < full {
+		whole := at + ceilDiv(int64(full-level), int64(t.Entitlement))
+		s.Reset = max(whole*t.Tick-int64(now), 0)
 	}
 	return s
 }

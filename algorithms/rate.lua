@@ -9,15 +9,6 @@ local function rate_class()
   local Rate = {}
   Rate.__index = Rate
 
-  -- count_ticks keeps on a limit what its terms and the time come to in ticks: the tick that has begun last, the first
-  -- that is still to begin or begins now, those of a cell, a full bucket, and the longest that a request may wait.
-  local function count_ticks(t)
-    t.this_tick, t.next_tick = floor_div(t.now, t.tick), ceil_div(t.now, t.tick)
-    t.cell_ticks, t.full = floor_div(t.length, t.tick), t.burst * t.ticks
-    t.longest = floor_div(fill(t), t.tick)
-    t.tick_text, t.tick_texts = int(t.tick), {}
-  end
-
   -- last_of returns the last cell whose share may not be the entitlement, below 0 if there is none.
   local function last_of(h)
     if h.lost_at > 0 then return math.max(h.last, floor_div(h.lost_at, h.length) + 1) end
@@ -85,7 +76,7 @@ local function rate_class()
   -- limit may have changed the length of a tick: each is then converted, and rounded against the caller by the
   -- function given.
   function Rate.read(h, round)
-    local v = redis.call('HMGET', h.key, 'rows', 'v', 'a', 'm', 't', 'w')
+    local v = fields(h, 'v', 'a', 'm', 't', 'w')
     read_rows(h, v[1])
     h.absent = not v[1] and not v[3]
     if not h.this_tick then count_ticks(getmetatable(h)) end

@@ -20,7 +20,7 @@ kinds.sliding_window_counter = function()
 
   -- In units, over is what counts now of the cell before, rounded up, and left is what is left of S now; see count.
   function Counter.open(h)
-    local v = redis.call('HMGET', h.key, 'rows', 'c', 'u', 'p')
+    local v = fields(h, 'c', 'u', 'p')
     local counted, current, used, before = v[2], false, 0, 0
     read_rows(h, v[1])
     h.absent = not v[1] and not counted

@@ -92,7 +92,7 @@ func (b *Bucket) deny(cost int64, now time.Duration) (Decision, bool) {
 	if int64(now) < b.exactUntil.Load() {
 		return Decision{}, false
 	}
-	told, denied := b.held.Deny(quantity.Units(cost), generation, now)
+	told, denied, _ := b.held.Deny(quantity.Units(cost), generation, now)
 	if !denied {
 		return Decision{}, false
 	}

@@ -97,12 +97,13 @@ func (f *front) dial(t testing.TB) *grpc.ClientConn {
 	return conn
 }
 
-// eachRedis runs a test on an embedded Redis and on a redis-server.
+// eachRedis runs a test on an embedded Redis and on a redis-server, both at a time.
 func eachRedis(t *testing.T, f func(t *testing.T, s *servers.Server)) {
 	for name, start := range map[string]func(context.Context) (*servers.Server, error){
 		"embedded": servers.StartEmbedded, "process": servers.StartProcess,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s, err := start(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -160,4 +161,14 @@ func flood(t *testing.T, b *client.Bucket, callers, denials int) (admitted int64
 	}
 	all.Wait()
 	return admitted
+}
+
+// drain spends what is left of the account's bucket, also what the node itself holds of it, and
+// returns how much that was.
+func drain(t *testing.T, f *front) (admitted int64) {
+	t.Helper()
+	b := client.New(f.dial(t), client.Options{}).Bucket("api", account)
+	admitted = flood(t, b, 1, 1)
+	time.Sleep(1500 * time.Millisecond) // what the node asked for meanwhile goes back
+	return admitted + flood(t, b, 1, 1)
 }

@@ -7,9 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/held"
 )
 
 // If its limit says so, a request for which its region lacks rights waits for them once, and at
@@ -128,4 +130,38 @@ func TestBorrowInABurst(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A denial that the node remembers is no reason not to borrow, if the limit says so: the others may
+// have rights to lend by now.
+func TestBorrowAfterARememberedDenial(t *testing.T) {
+	limit := "limit: 100, window: 1h, lending_limit: 1"
+	for _, tc := range []struct {
+		fields  string
+		allowed bool
+	}{{", on_exhausted: borrow", true}, {"", false}} {
+		d := documents.Parse(t, 1, halves, "name: hour, "+limit+tc.fields)
+		started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+			us := c.running["us/n1"]
+			half := request("a")
+			half.Cost = 50
+			us.check(t, half)
+			a := us.tenure.Rules().Match(asked(request("a")))[0]
+			b, err := us.Bucket(t.Context(), "hour", "api", request("a").Descriptors)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const later = 100 * 365 * 24 * time.Hour // so it is nobody's turn to ask again
+			a.Held.Learn(held.Answer{Generation: us.tenure.Generation(), Now: b.Inspected.Now,
+				State: b.Inspected.State, Ends: b.Inspected.Now.Add(time.Hour.Microseconds()),
+				Asked: later, Heard: later, Denied: 1,
+				Verdict: algorithms.Verdict{Retry: time.Hour.Microseconds()}})
+			begun := time.Now()
+			got := us.check(t, request("a"))
+			if took := time.Since(begun); got.Allowed != tc.allowed ||
+				got.FromMemory == tc.allowed || (took >= 2*oneWay) != tc.allowed {
+				t.Errorf("%q: %+v after %v", tc.fields, got, took)
+			}
+		})
+	}
 }

@@ -19,7 +19,7 @@ func (n *Node) Drain(ctx context.Context) error {
 func (n *Node) closeBooks(ctx context.Context) error {
 	n.books.Lock()
 	defer n.books.Unlock()
-	n.limiter.ReturnChunks(ctx, true)
+	n.limiter.ReturnAll(ctx)
 	err := n.limiter.SettleAll(ctx)
 	n.rights.Checkpoint(ctx, true)
 	return err

@@ -70,10 +70,8 @@ var Holes = []Hole{
 	{Group: "documents", Name: "weights summed over who is alive"},
 
 	{Group: "local", Name: "store out of reach for some nodes only"},
-	{Group: "local", Name: "deny cache outliving a raised limit",
-		Unruled: "there is no deny cache: every denial is the store's"},
-	{Group: "local", Name: "chunks returned twice or spent after their cell",
-		Unruled: "there is no prefetch: a node holds no chunk"},
+	{Group: "local", Name: "deny cache outliving a raised limit"},
+	{Group: "local", Name: "chunks returned twice or spent after their cell"},
 
 	{Group: "dynamics", Name: "asking the poorest lender first"},
 	{Group: "dynamics", Name: "oscillation under anti-phase demand"},

@@ -111,9 +111,9 @@ var together = []Mutant{
 		Edits: []Edit{
 			{"algorithms/plain.lua", `  local v = redis.pcall('HMGET', key, 'rows', 'c', 'u')
   local counted, used = v[2], 0
-  if v.err or v[1] or not counted and known > t.now then return end`, `  local v = redis.pcall('HMGET', key, 'rows', 'c', 'u')
+  if v.err or v[1] or not counted and known > t.now then return v[1] and v end`, `  local v = redis.pcall('HMGET', key, 'rows', 'c', 'u')
   local counted, used = v[2], 0
-  if v.err or v[1] then return end`},
+  if v.err or v[1] then return v[1] and v end`},
 		},
 		Breaks: "ceiling: a label above L", Under: "a deleted key",
 		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
@@ -131,9 +131,9 @@ var together = []Mutant{
 		Name: "plain-bucket-without-an-end", Hole: sharing,
 		Rule: "a key ends when its bucket counts no more",
 		Edits: []Edit{
-			{"algorithms/plain.lua", `      redis.call('PEXPIREAT', key, t.expires)`, `      redis.call('PEXPIREAT', key, t.expires + 1000)`},
+			{"algorithms/plain.lua", `      redis.call('PEXPIREAT', key, t.expires)`, `      redis.call('PERSIST', key)`},
 		},
 		Breaks: "memory: keys outlive their use", Under: "nothing",
-		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
+		Test: Test{"./region/store", "TestTTLOfEachKind"},
 	},
 }

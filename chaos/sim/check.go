@@ -13,7 +13,7 @@ import (
 // rights. If the call reached the store, the node also learned whether the bucket still exists.
 func (n *node) touch(id string, generation uint64) {
 	b := n.w.bucket(id)
-	if b != nil && n.r.down == 0 && !n.r.refuses() && generation == n.r.generation {
+	if b != nil && n.r.down == 0 && !n.refused() && generation == n.r.generation {
 		n.uses(b)
 	}
 	n.w.moves(b)

@@ -200,6 +200,13 @@ func (r *region) refuses() bool {
 	return r.storeAhead > algorithms.MaxClockStep || r.storeAhead < -algorithms.MaxClockStep
 }
 
+// refused reports whether the store's clock is so far from the node's that its scripts refuse to
+// work for the node.
+func (n *node) refused() bool {
+	apart := n.r.storeAhead - n.ahead
+	return apart > algorithms.MaxClockStep || apart < -algorithms.MaxClockStep
+}
+
 // uses records that a node uses a bucket of its store. If the bucket was deleted, it is known to be
 // new from then on.
 func (n *node) uses(b *bucket) {

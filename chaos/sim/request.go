@@ -144,7 +144,9 @@ func (n *node) decided(rq *request, d admit.Decision) {
 			n.checkTime(b, d.At)
 		}
 		switch {
-		case rq.old:
+		case rq.old || d.FromMemory && !d.Allowed: // the store was not asked
+		case d.FromMemory: // it may have been asked for more units to hold
+			n.mayUse(b)
 		case d.At != 0:
 			n.uses(b)
 		case n.r.down == 0 && !n.r.refuses(): // the reply may have been lost

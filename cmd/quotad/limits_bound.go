@@ -271,7 +271,9 @@ func (b bounds) print(w io.Writer, a assumptions) error {
 			fmt.Fprintf(w, "local_reserve %s: of F each region keeps RESERVE out of its store; in formulas F and B are what is left in it\n", l.Reserve)
 		}
 		if l.Consistency == policy.Prefetch {
-			fmt.Fprintf(w, "consistency prefetch: nodes hold at most a quarter of what is free, for at most %s, charged beforehand: nothing is added to what is below; what a node holds when it crashes is not admitted in that cell\n",
+			fmt.Fprintf(w, "consistency prefetch: nodes hold at most a quarter of what is free, "+
+				"for at most %s, charged beforehand:\n  nothing is added to what is below; "+
+				"what a node holds when it crashes is not admitted in that cell\n",
 				show.Span(held.Life))
 		}
 		if l.Shadow {

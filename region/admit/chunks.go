@@ -31,6 +31,11 @@ const (
 	maxWanted = 256
 	// sweepEvery is how often the node looks for chunks that are over.
 	sweepEvery = 100 * time.Millisecond
+	// returnEvery is how often the node does so when it ends.
+	returnEvery = 5 * time.Millisecond
+	// maxReturned bounds the chunks that go back in one round trip. At some 30 us each, a decision
+	// behind it waits a millisecond or two.
+	maxReturned = 64
 )
 
 // chunks are the buckets of which a node holds chunks, or asks for one.
@@ -39,6 +44,7 @@ type chunks struct {
 
 	mu      sync.Mutex
 	holders map[*rules.Applied]*rules.Rules
+	ended   bool // there are to be none any more
 }
 
 func newChunks() *chunks {
@@ -56,11 +62,25 @@ type wanted struct {
 func (c *chunks) hold(r *rules.Rules, a *rules.Applied) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.holders[a]; !known && len(c.holders) >= maxHolders {
+	if _, known := c.holders[a]; c.ended || !known && len(c.holders) >= maxHolders {
 		return false
 	}
 	c.holders[a] = r
 	return true
+}
+
+// end has the node hold no more chunks.
+func (c *chunks) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+}
+
+// none says whether the node holds no chunk, and asks for none.
+func (c *chunks) none() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.holders) == 0
 }
 
 // over returns the chunks that are over at a time, those under other rules than the present ones,
@@ -86,36 +106,47 @@ func (c *chunks) over(present *rules.Rules, now time.Duration, all bool) (over [
 // spendAtOnce is spend for a request of its own. It allocates nothing.
 func (l *Limiter) spendAtOnce(q *Request) (Decision, bool) {
 	r := l.tenure.Rules()
-	if !r.Prefetches || q.ID != "" {
+	if !r.Prefetches || q.ID != "" || q.Receipt {
 		return Decision{}, false
 	}
 	var room [maxSpent]*rules.Applied
-	w := waiting{rules: r, applied: r.Append(room[:0], q.Domain, q.Descriptors), cost: q.Cost,
-		commit: true}
-	if len(w.applied) == 0 {
+	applied := r.Append(room[:0], q.Domain, q.Descriptors)
+	if !spendable(applied) {
 		return Decision{}, false
 	}
-	return l.spend(&w, q.Receipt)
+	return l.spend(r, applied, q.Cost)
 }
 
-// spend admits a request from the chunks that the node holds, if it holds enough of all its buckets.
-// It never does for a request with an id or a receipt, nor with a limit that is exact.
-func (l *Limiter) spend(w *waiting, receipt bool) (Decision, bool) {
-	if !w.commit || w.once != "" || receipt || len(w.applied) > maxSpent {
-		return Decision{}, false
+// spendable says whether chunks can admit a request with these limits. They cannot with a limit
+// that is exact.
+func spendable(applied []*rules.Applied) bool {
+	if len(applied) == 0 || len(applied) > maxSpent {
+		return false
 	}
-	for _, a := range w.applied {
+	for _, a := range applied {
 		if a.Limit.Consistency != policy.Prefetch {
-			return Decision{}, false
+			return false
 		}
 	}
+	return true
+}
+
+// spends says whether chunks can admit the request: not one with an id or a receipt.
+func (w *waiting) spends(receipt bool) bool {
+	return w.commit && w.once == "" && !receipt && spendable(w.applied)
+}
+
+// spend admits a request whose limits are spendable from the chunks that the node holds, if it
+// holds enough of all its buckets.
+func (l *Limiter) spend(r *rules.Rules, applied []*rules.Applied, cost quantity.Units) (Decision,
+	bool) {
 	var taken [maxSpent]*held.Chunk
 	generation, now := l.tenure.Generation(), l.elapsed()
 	var d Decision
-	for i, a := range w.applied {
-		chunk, left, low := a.Held.Take(w.cost, generation, now)
+	for i, a := range applied {
+		chunk, left, low := a.Held.Take(cost, generation, now)
 		if chunk == nil {
-			l.putBack(w, taken[:i])
+			l.putBack(taken[:i], cost)
 			return Decision{}, false
 		}
 		taken[i] = chunk
@@ -123,15 +154,15 @@ func (l *Limiter) spend(w *waiting, receipt bool) (Decision, bool) {
 			d = admitted(a, chunk, remaining, now)
 		}
 		if low {
-			l.topUp(w.rules, a)
+			l.topUp(r, a)
 		}
 	}
-	for _, a := range w.applied {
+	for _, a := range applied {
 		if a.Limit.Name == d.Limit {
 			d = l.describe(d, a)
 		}
 	}
-	l.metrics.spentUnits.Add(float64(w.cost) * float64(len(w.applied)))
+	l.metrics.spentUnits.Add(float64(cost) * float64(len(applied)))
 	return d, true
 }
 
@@ -146,19 +177,18 @@ func admitted(a *rules.Applied, c *held.Chunk, remaining quantity.Units, now tim
 }
 
 // putBack undoes what was taken of chunks for a request.
-func (l *Limiter) putBack(w *waiting, taken []*held.Chunk) {
+func (l *Limiter) putBack(taken []*held.Chunk, cost quantity.Units) {
 	for _, c := range taken {
 		// Units of a chunk that ended in this moment stay charged.
-		l.metrics.strandedUnits.Add(float64(c.PutBack(w.cost)))
+		l.metrics.strandedUnits.Add(float64(c.PutBack(cost)))
 	}
 }
 
-// topUpAll asks for chunks of the prefetched buckets of a request, after the store decided it.
+// topUpAll asks for chunks of all buckets of a request that chunks could have admitted, after the
+// store decided it.
 func (l *Limiter) topUpAll(w *waiting) {
 	for _, a := range w.applied {
-		if a.Limit.Consistency == policy.Prefetch {
-			l.topUp(w.rules, a)
-		}
+		l.topUp(w.rules, a)
 	}
 }
 
@@ -195,8 +225,12 @@ func (l *Limiter) fetchChunks(ctx context.Context) {
 	}
 }
 
-// fetch asks the store for a chunk.
+// fetch asks the store for a chunk, unless there is to be none any more.
 func (l *Limiter) fetch(ctx context.Context, w wanted) {
+	if !l.chunks.hold(w.rules, w.of) {
+		w.of.Held.Filled(nil)
+		return
+	}
 	deadline := l.deadline
 	if l.config.Stepped {
 		deadline = time.Hour // the wall clock does not measure a simulated store
@@ -225,6 +259,19 @@ func (l *Limiter) ReturnChunks(ctx context.Context, all bool) {
 	l.giveBack(ctx, l.chunks.over(l.tenure.Rules(), l.elapsed(), all))
 }
 
+// ReturnAll gives every chunk back, before the node ends. From then on the node holds none. It
+// waits for chunks that it has asked for, until ctx ends, and not longer than for an answer of the
+// store.
+func (l *Limiter) ReturnAll(ctx context.Context) {
+	l.chunks.end()
+	for end := time.Now().Add(l.deadline + returnEvery); ; time.Sleep(returnEvery) {
+		l.ReturnChunks(ctx, true)
+		if l.chunks.none() || ctx.Err() != nil || time.Now().After(end) {
+			return
+		}
+	}
+}
+
 // leftover is what was left of a chunk.
 type leftover struct {
 	of    *rules.Applied
@@ -237,6 +284,12 @@ type leftover struct {
 // counts.
 func (l *Limiter) giveBack(ctx context.Context, all []leftover) {
 	current := l.tenure.Rules()
+	for piece := range slices.Chunk(all, maxReturned) {
+		l.givePiece(ctx, current, piece)
+	}
+}
+
+func (l *Limiter) givePiece(ctx context.Context, current *rules.Rules, all []leftover) {
 	calls, of := make([]algorithms.Refund, 0, len(all)), make([]leftover, 0, len(all))
 	for _, left := range all {
 		b := current.Find(left.of.Bucket.ID)
@@ -262,7 +315,7 @@ func (l *Limiter) giveBack(ctx context.Context, all []leftover) {
 		var back quantity.Units
 		if r.Err == nil {
 			back = r.Value.Charges[0].Units
-			of[i].of.Held.Forget(r.Value.Now)
+			l.forgetDenials(current, of[i].of.Bucket.ID, r.Value.Now)
 		} else {
 			l.rights.Lose(ctx, of[i].of.Bucket, r.Err)
 		}

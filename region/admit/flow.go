@@ -73,8 +73,12 @@ func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 	if len(f.way.applied) == 0 {
 		return f, nil
 	}
-	if d, paid := l.spend(&f.way, q.Receipt); paid {
-		f.paid = &d
+	if f.way.spends(q.Receipt) {
+		if d, paid := l.spend(f.way.rules, f.way.applied, q.Cost); paid {
+			f.paid = &d
+		}
+	}
+	if f.paid != nil {
 		return f, nil
 	}
 	f.next = Asks
@@ -267,7 +271,7 @@ func (f *Flow) Decision() (Decision, error) {
 		return l.sign(l.withoutStore(f.request, all, f.commit)), nil
 	}
 	d := l.judge(f.request.Cost, all, f.said)
-	if f.commit && !d.FromMemory {
+	if !d.FromMemory && f.way.spends(f.request.Receipt) {
 		l.topUpAll(&f.way)
 	}
 	l.metrics.sentAgain(f.said.decided)

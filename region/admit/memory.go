@@ -4,15 +4,17 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/held"
 	"github.com/quotad/quotad/region/store"
 )
 
-// remembered answers a request that is to be charged by a denial that the node remembers of one of
-// its buckets, once. It never does for a request with an id, whose earlier decision only the store
-// knows, nor for one with shadow limits, which only the store can judge, nor for a cost that the
-// region can never admit, which the store says. While the store is out of reach the limits say what
-// becomes of the request. A denial that is told from memory counts as demand.
+// remembered answers a request that is to be charged by the denials that the node remembers of its
+// buckets, once, unless one of these is to be asked about again. It never does for a request with
+// an id, whose earlier decision only the store knows, nor for one with shadow limits, which only
+// the store can judge, nor for a cost that the region can never admit, which the store says. While
+// the store is out of reach the limits say what becomes of the request. A denial that is told from
+// memory counts as demand.
 func (f *Flow) remembered() (a answered, denied bool) {
 	if f.asked {
 		return answered{}, false
@@ -26,13 +28,24 @@ func (f *Flow) remembered() (a answered, denied bool) {
 		if l.breakers.tripped(store.ShardOf(one.Target.Key)) {
 			return answered{}, false
 		}
-		if d, denies := one.Held.Deny(f.way.cost, generation, now); denies {
-			l.metrics.rememberedDenials.Inc()
-			l.rights.ObserveDenied(one.Bucket, d.State, d.Now, f.way.cost)
-			return told(len(f.way.applied), i, d), true
+		d, denies, turn := one.Held.Deny(f.way.cost, generation, now)
+		if turn {
+			return answered{}, false
+		}
+		if denies {
+			a.tell(len(f.way.applied), i, d)
 		}
 	}
-	return answered{}, false
+	if !a.fromMemory {
+		return answered{}, false
+	}
+	l.metrics.rememberedDenials.Inc()
+	for i, at := range a.times {
+		if at != 0 {
+			l.rights.ObserveDenied(f.way.applied[i].Bucket, a.decided.Buckets[i], at, f.way.cost)
+		}
+	}
+	return a, true
 }
 
 // fits says whether a request has no shadow limit, and no limit that can never admit its cost here.
@@ -45,12 +58,15 @@ func (w *waiting) fits() bool {
 	return true
 }
 
-// told returns the answer that one of a request's buckets has no room.
-func told(buckets, which int, d held.Denial) answered {
-	verdicts, states := make([]algorithms.Verdict, buckets), make([]algorithms.State, buckets)
-	verdicts[which], states[which] = d.Verdict, d.State
-	return answered{fromMemory: true, decided: algorithms.Decided{Head: algorithms.Head{Now: d.Now}, Buckets: states,
-		Answers: []algorithms.Answer{{Verdicts: verdicts}}}}
+// tell adds to an answer from memory that one of a request's buckets has no room.
+func (a *answered) tell(buckets, which int, d held.Denial) {
+	if !a.fromMemory {
+		a.fromMemory, a.times = true, make([]quantity.StoreTime, buckets)
+		a.decided.Buckets = make([]algorithms.State, buckets)
+		a.decided.Answers = []algorithms.Answer{{Verdicts: make([]algorithms.Verdict, buckets)}}
+	}
+	a.times[which], a.decided.Now = d.Now, max(a.decided.Now, d.Now)
+	a.decided.Buckets[which], a.decided.Answers[0].Verdicts[which] = d.State, d.Verdict
 }
 
 // heardOf says under which generation the store was asked, and when, by a clock that is never set.

@@ -128,13 +128,15 @@ func (l *Limiter) refund(ctx context.Context, r *receiptv1.Receipt) (Refunded, e
 	if err != nil {
 		return Refunded{}, err
 	}
-	out := Refunded{Repeated: true, Charges: make([]RefundedCharge, len(r.GetCharges()))}
+	out, gives := Refunded{Charges: make([]RefundedCharge, len(r.GetCharges()))}, false
 	for i, c := range calls {
 		for k := range c.Charges {
 			c.Charges[k].ExistsUntil = l.rights.ExistsUntil(places[i][k].bucket)
 		}
 		done, err := l.store.Refund(ctx, c)
-		l.forgetDenials(current, places[i], done.Now)
+		for _, at := range places[i] {
+			l.forgetDenials(current, at.bucket, max(done.Now, l.store.Latest()))
+		}
 		if err != nil { // if the receipt is sent again, the refund goes on from here
 			for _, at := range places[i] {
 				if b := current.Find(at.bucket); b != nil {
@@ -143,20 +145,21 @@ func (l *Limiter) refund(ctx context.Context, r *receiptv1.Receipt) (Refunded, e
 			}
 			return Refunded{}, err
 		}
-		out.Repeated = out.Repeated && done.Repeated
+		out.Repeated = out.Repeated || done.Repeated
 		for k, back := range done.Charges {
+			gives = gives || back.Units > 0 && !done.Repeated
 			out.Charges[places[i][k].index] = l.refunded(places[i][k].limit, back, done.Repeated)
 		}
 	}
+	// A shard of short windows forgets a refund before the others do. It gives nothing more then.
+	out.Repeated = out.Repeated && !gives
 	return out, nil
 }
 
-// forgetDenials forgets what was denied of buckets before units of them came back.
-func (l *Limiter) forgetDenials(current *rules.Rules, all []place, at quantity.StoreTime) {
-	for _, p := range all {
-		if a := current.Found(p.bucket); a != nil {
-			a.Held.Forget(max(at, l.store.Latest()))
-		}
+// forgetDenials forgets what was denied of a bucket before units of it came back at a store time.
+func (l *Limiter) forgetDenials(current *rules.Rules, bucket string, at quantity.StoreTime) {
+	if a := current.Found(bucket); a != nil {
+		a.Held.Forget(at)
 	}
 }
 
@@ -233,9 +236,7 @@ func (l *Limiter) Reset(ctx context.Context, limit, domain string,
 		l.rights.Lose(ctx, b, err)
 		return 0, err
 	}
-	if a := r.Found(b.ID); a != nil {
-		a.Held.Forget(done.Now)
-	}
+	l.forgetDenials(r, b.ID, done.Now)
 	l.metrics.resets.WithLabelValues(limited.Name).Inc()
 	l.log.Warn("a bucket was reset: its limit does not hold in this window", "limit", limited.Name,
 		"units", done.Used)

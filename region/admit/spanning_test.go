@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
@@ -226,4 +227,21 @@ func TestSpanningTogether(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A refund that is sent again gives nothing more, also after the shard of the shorter window has
+// forgotten it: it is the same refund.
+func TestSpanningRefundIsRepeatedAfterAWindow(t *testing.T) {
+	spanned(t, []string{"name: per-account, limit: 10, window: 1h",
+		"name: per-address, key: [address], limit: 5, window: 1s"},
+		func(t *testing.T, c *cluster, n *running) {
+			receipt := n.charged(t, both(2))
+			n.refunds(t, receipt, false, RefundedCharge{"per-account", 2, ""},
+				RefundedCharge{"per-address", 2, ""})
+			n.refunds(t, receipt, true, RefundedCharge{"per-account", 2, ""},
+				RefundedCharge{"per-address", 2, ""})
+			time.Sleep(10 * time.Second)
+			n.refunds(t, receipt, true, RefundedCharge{"per-account", 2, ""},
+				RefundedCharge{"per-address", 0, algorithms.NoLongerWeighs.String()})
+		})
 }

@@ -70,7 +70,7 @@ func (l *Limiter) Take(ctx context.Context, t Take) (Taken, error) {
 		return Taken{}, err
 	}
 	w := l.prepare(t.request(max(t.Units, 1)), true, nil)
-	if err := prefetched(w.applied); err != nil {
+	if err := takeable(w.applied); err != nil {
 		return Taken{}, err
 	}
 	if err := bounded(w.applied); err != nil {
@@ -98,9 +98,9 @@ func (l *Limiter) Take(ctx context.Context, t Take) (Taken, error) {
 		Receipt:     l.receipt(t.request(w.cost), w.applied, said)}, nil
 }
 
-// prefetched returns an error that wraps ErrExact unless a limit applies, and all say consistency:
+// takeable returns an error that wraps ErrExact unless a limit applies, and all say consistency:
 // prefetch.
-func prefetched(all []*rules.Applied) error {
+func takeable(all []*rules.Applied) error {
 	if len(all) == 0 {
 		return fmt.Errorf("%w: no limit applies to the request; ask Check", ErrExact)
 	}

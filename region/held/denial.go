@@ -70,11 +70,14 @@ func (m *Memory) Learn(a Answer) {
 
 // learnDenial remembers a denial, or forgets one that no longer holds.
 func (m *Memory) learnDenial(a Answer) {
-	old := m.denial.Load()
-	if a.Now <= m.changed || old != nil && old.Generation == a.Generation && a.Now < old.Now {
-		return // newer is known
+	if a.Now <= m.changed {
+		return
 	}
-	if old != nil && (a.Fitted >= old.Denied || old.Generation != a.Generation || old.over(a.Asked)) {
+	m.changed = a.Now - 1 // a reply to an earlier call may come later
+	old := m.denial.Load()
+	// A larger cost may have been denied now although there is room for the old one.
+	fits := max(a.Fitted, a.State.Free)
+	if old != nil && (fits >= old.Denied || old.Generation != a.Generation || old.over(a.Asked)) {
 		old = nil
 		m.denial.Store(nil)
 	}
@@ -105,18 +108,19 @@ func (m *Memory) Forget(at quantity.StoreTime) {
 }
 
 // Deny returns the denial of a request of this cost, if one is remembered of at most the cost and
-// of this generation, neither its retry time nor another cell has come, and it is not this request's
-// turn to ask again.
-func (m *Memory) Deny(cost quantity.Units, generation uint64, now time.Duration) (Denial, bool) {
+// of this generation, neither its retry time nor another cell has come, and it is not this
+// request's turn to ask again. turn says that it is: then the request asks the store.
+func (m *Memory) Deny(cost quantity.Units, generation uint64, now time.Duration) (told Denial,
+	denied, turn bool) {
 	d := m.denial.Load()
 	if d == nil || cost < d.Denied || generation != d.Generation || d.over(now) {
-		return Denial{}, false
+		return Denial{}, false, false
 	}
 	if again := d.again.Load(); int64(now) >= again &&
 		d.again.CompareAndSwap(again, int64(now+AskAgain)) {
-		return Denial{}, false
+		return Denial{}, false, true
 	}
-	return d.told(now), true
+	return d.told(now), true, false
 }
 
 // Denies returns the denial that is remembered, of whatever cost, if it is of this generation and

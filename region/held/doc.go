@@ -26,7 +26,8 @@ type Memory struct {
 	filling atomic.Bool
 
 	mu sync.Mutex // of what follows, and held while denial or chunk are replaced
-	// changed is the store time up to which answers may no longer hold: rights or units came back.
+	// changed is the store time up to which answers may no longer hold: rights or units came back,
+	// or the store has answered since.
 	changed quantity.StoreTime
 	pace    pace
 	free    quantity.Units // as the store last said

@@ -49,18 +49,21 @@ func (s *set) get(id []byte, hash uint64) *Applied {
 	return nil
 }
 
-// put gives a bucket the place of one that was not asked for lately.
+// put gives a bucket an empty place, or else that of one that was not asked for lately.
 func (s *set) put(a *Applied) {
 	for i := range s {
-		if old := s[i].Load(); old == nil || !old.recent.Load() {
+		if s[i].CompareAndSwap(nil, a) {
+			return
+		}
+	}
+	for i := range s {
+		if !s[i].Load().recent.Load() {
 			s[i].Store(a)
 			return
 		}
 	}
 	for i := range s {
-		if old := s[i].Load(); old != nil {
-			old.recent.Store(false)
-		}
+		s[i].Load().recent.Store(false)
 	}
 	s[a.Hash>>32%foundWays].Store(a)
 }

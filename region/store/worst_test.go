@@ -177,6 +177,14 @@ var worsts = []worst{
 		most: algorithms.MaxItemsLoad, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
 			return decideEach(on, 1, 1, 1)
 		}},
+	{body: "decide, denied, many single items", script: algorithms.DecideScript,
+		most: algorithms.MaxItemsLoad, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
+			return decideEach(on, on[0].terms.Entitlement)
+		}},
+	{body: "decide, admitted, many single items", script: algorithms.DecideScript,
+		most: algorithms.MaxItemsLoad, call: func(st *stage, on []bucket, _ quantity.Cell) scripted {
+			return decideEach(on, 1)
+		}},
 	{body: "lend", script: algorithms.LendScript, call: func(st *stage, on []bucket,
 		cell quantity.Cell) scripted {
 		return algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]),

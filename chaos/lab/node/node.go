@@ -134,7 +134,7 @@ func (s *Stepped) ReturnChunks() { s.limiter.ReturnChunks(context.Background(), 
 
 // CloseBooks does the last work of a node that shuts down in order.
 func (s *Stepped) CloseBooks() error {
-	s.limiter.ReturnChunks(context.Background(), true)
+	s.limiter.ReturnAll(context.Background())
 	err := s.limiter.SettleAll(context.Background())
 	s.rights.Checkpoint(context.Background(), true)
 	return err

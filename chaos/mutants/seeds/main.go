@@ -46,6 +46,7 @@ func main() {
 	})
 	flag.Uint64Var(&h.LuaEvery, "lua-every", 0, "one seed of so many is decided by the Lua scripts; 0: none")
 	flag.BoolVar(&h.Wider, "wider", false, "the wider draw")
+	flag.BoolVar(&h.Prefetch, "prefetch", false, "nodes hold units of most limits that allow it")
 	demand := flag.String("demand", "", "a demand to run instead, by a seed of its own each time")
 	most := flag.Int64("most", 0, "with -demand, the most that may be denied falsely, parts per million of what one limiter admits")
 	flag.Parse()

@@ -39,6 +39,7 @@ type fakeNode struct {
 	notReady error
 	checked  []admit.Request
 	peeked   []admit.Request
+	taken    []admit.Take
 	reset    []map[string]string // the descriptors
 	panics   []string            // where
 	busy     map[string]bool     // callers
@@ -118,6 +119,9 @@ func (f *fakeNode) Take(_ context.Context, t admit.Take) (admit.Taken, error) {
 	if err := t.Validate(); err != nil {
 		return admit.Taken{}, err
 	}
+	f.mu.Lock()
+	f.taken = append(f.taken, t)
+	f.mu.Unlock()
 	return admit.Taken{Units: t.Units, Decision: f.decision, SpendWithin: time.Second,
 		Receipt: aReceipt}, f.err
 }

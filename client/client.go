@@ -91,7 +91,7 @@ func (c *Client) Close() error {
 	defer cancel()
 	if untold := c.sweep(ctx, true); untold > 0 {
 		return fmt.Errorf(
-			"quotad: close: %d units were not given back: they count as used until their windows end",
+			"quotad: close: %d units were not given back; they count as used until their windows end",
 			untold)
 	}
 	return nil

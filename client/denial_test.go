@@ -102,8 +102,8 @@ func TestImpossibleCosts(t *testing.T) {
 	})
 }
 
-// The buckets of which a client holds something are bounded. Of the others it asks, and each of them
-// finds a place when another one holds nothing any more.
+// The buckets of which a client holds something are bounded. About the others it asks, and each of
+// them finds a place when another one holds nothing any more.
 func TestHoldersAreBounded(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFake(0)

@@ -42,7 +42,8 @@ func newFake(units int64) *fakeNode {
 }
 
 // Invoke implements grpc.ClientConnInterface.
-func (f *fakeNode) Invoke(ctx context.Context, _ string, args, reply any, _ ...grpc.CallOption) error {
+func (f *fakeNode) Invoke(ctx context.Context, _ string, args, reply any,
+	_ ...grpc.CallOption) error {
 	var answer proto.Message
 	var err error
 	switch m := args.(type) {
@@ -100,7 +101,8 @@ func (f *fakeNode) waits(ctx context.Context) error {
 	}
 }
 
-func (f *fakeNode) take(ctx context.Context, m *quotadv1.TakeRequest) (*quotadv1.TakeResponse, error) {
+func (f *fakeNode) take(ctx context.Context, m *quotadv1.TakeRequest) (*quotadv1.TakeResponse,
+	error) {
 	f.mu.Lock()
 	f.takes, f.tookAt = append(f.takes, m), append(f.tookAt, time.Now())
 	units := min(m.Units, f.free/4)
@@ -117,7 +119,8 @@ func (f *fakeNode) take(ctx context.Context, m *quotadv1.TakeRequest) (*quotadv1
 	return r, f.waits(ctx)
 }
 
-func (f *fakeNode) giveBack(ctx context.Context, m *quotadv1.GiveBackRequest) (*quotadv1.GiveBackResponse, error) {
+func (f *fakeNode) giveBack(ctx context.Context,
+	m *quotadv1.GiveBackRequest) (*quotadv1.GiveBackResponse, error) {
 	if err := f.waits(ctx); err != nil {
 		return nil, err
 	}
@@ -126,10 +129,12 @@ func (f *fakeNode) giveBack(ctx context.Context, m *quotadv1.GiveBackRequest) (*
 	granted, known := f.granted[m.Receipt]
 	delete(f.granted, m.Receipt)
 	if !known || m.Units < 1 || m.Units > granted {
-		f.wrong = append(f.wrong, fmt.Errorf("%d units of receipt %q for %d", m.Units, m.Receipt, granted))
+		f.wrong = append(f.wrong, fmt.Errorf("%d units of receipt %q for %d", m.Units, m.Receipt,
+			granted))
 	}
 	f.free += m.Units
-	return &quotadv1.GiveBackResponse{Refunded: []*quotadv1.Refunded{{Limit: "account", Units: m.Units}}}, nil
+	return &quotadv1.GiveBackResponse{Refunded: []*quotadv1.Refunded{{Limit: "account",
+		Units: m.Units}}}, nil
 }
 
 func (f *fakeNode) count() (checks, takes int) {

@@ -177,14 +177,17 @@ func TestExactLimitsOfANode(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	rpc := quotadv1.NewQuotaServiceClient(node.dial(t))
-	for domain, says := range map[string]string{"api": "limit account is exact", "web": "no limit applies"} {
-		_, err := rpc.Take(t.Context(), &quotadv1.TakeRequest{Domain: domain, Descriptors: account, Units: 8})
+	for domain, says := range map[string]string{"api": "limit account is exact",
+		"web": "no limit applies"} {
+		_, err := rpc.Take(t.Context(), &quotadv1.TakeRequest{Domain: domain, Descriptors: account,
+			Units: 8})
 		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", domain, err)
 		}
 	}
-	for _, bad := range []*quotadv1.TakeRequest{{Domain: "api", Units: -1}, {Domain: "api", Units: 1<<51 + 1},
-		{Domain: "api", Denied: -1}, {Domain: "api", Admitted: 1 << 60}, {Units: 8}} {
+	for _, bad := range []*quotadv1.TakeRequest{{Domain: "api", Units: -1},
+		{Domain: "api", Units: 1<<51 + 1}, {Domain: "api", Denied: -1},
+		{Domain: "api", Admitted: 1 << 60}, {Units: 8}} {
 		if _, err := rpc.Take(t.Context(), bad); status.Code(err) != codes.InvalidArgument {
 			t.Errorf("%v: %v", bad, err)
 		}

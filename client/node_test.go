@@ -43,8 +43,10 @@ func startNode(t testing.TB, server *servers.Server, limits string) *front {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	c := region.Config{Region: "here", Node: "n1", Nodes: 1, Policy: document, Bootstrap: true, Log: log}
-	if c.Store, err = store.Connect(store.Options{URL: server.URL, Timeout: 10 * time.Second}); err != nil {
+	c := region.Config{Region: "here", Node: "n1", Nodes: 1, Policy: document, Bootstrap: true,
+		Log: log}
+	if c.Store, err = store.Connect(store.Options{URL: server.URL,
+		Timeout: 10 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	if c.Journal, err = journal.Open(filepath.Join(t.TempDir(), "journal.db"),
@@ -115,7 +117,8 @@ func eachRedis(t *testing.T, f func(t *testing.T, s *servers.Server)) {
 
 // limit is a limit of accounts in domain api.
 func limit(kind string, units int64, window time.Duration, fields string) string {
-	return fmt.Sprintf("  - {name: account, domain: api, key: [account], algorithm: %s, limit: %d, window: %dms%s}\n",
+	return fmt.Sprintf(
+		"  - {name: account, domain: api, key: [account], algorithm: %s, limit: %d, window: %dms%s}\n",
 		kind, units, window.Milliseconds(), fields)
 }
 

@@ -109,8 +109,8 @@ func (c *Client) take(ctx context.Context, b *Bucket,
 	return nil, err
 }
 
-// giveBack ends a chunk and gives back what is left of it. It returns the units that no node was told
-// of, which count as used until their windows end.
+// giveBack ends a chunk and gives back what is left of it. It returns the units that no node was
+// told of, which count as used until their windows end.
 func (c *Client) giveBack(ctx context.Context, b *Bucket, chunk *held.Chunk) (untold int64) {
 	g, left := chunk.Of.(*grant), int64(chunk.End())
 	b.admitted.Add(g.units - left)

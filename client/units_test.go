@@ -32,7 +32,8 @@ func holding(t testing.TB, c *client.Client, units int64) *client.Bucket {
 // at most, whatever the node says.
 func TestUnitsAreSpentInTime(t *testing.T) {
 	for name, tc := range map[string]struct{ delay, within, spent time.Duration }{
-		"a cell that ends":             {50 * time.Millisecond, 200 * time.Millisecond, 200 * time.Millisecond},
+		"a cell that ends": {50 * time.Millisecond, 200 * time.Millisecond,
+			200 * time.Millisecond},
 		"a long cell":                  {0, time.Second, time.Second},
 		"a slow answer":                {400 * time.Millisecond, time.Second, time.Second},
 		"a node that promises more":    {0, time.Hour, time.Second},
@@ -78,7 +79,8 @@ func TestIdleUnitsGoBack(t *testing.T) {
 			allow(t, b, 3)
 		}
 		time.Sleep(1200 * time.Millisecond)
-		if s := wantSettled(t, c); s.Taken != 1000 || s.Admitted != 30 || s.Returned != 970 || s.Holding != 0 {
+		if s := wantSettled(t, c); s.Taken != 1000 || s.Admitted != 30 || s.Returned != 970 ||
+			s.Holding != 0 {
 			t.Errorf("%+v", s)
 		}
 		if f.free != 1<<40-1030 || len(f.wrong) > 0 {
@@ -88,8 +90,8 @@ func TestIdleUnitsGoBack(t *testing.T) {
 	})
 }
 
-// Whatever requests and ends coincide, each unit is admitted once or goes back once: the node has at
-// the end what it had less what was admitted.
+// Whatever requests and ends coincide, each unit is admitted once or goes back once: the node has
+// at the end what it had less what was admitted.
 func TestEachUnitCountsOnce(t *testing.T) {
 	const units = 200_000
 	f := newFake(units)

@@ -106,7 +106,8 @@ func takeable(all []*rules.Applied) error {
 	}
 	for _, a := range all {
 		if a.Limit.Consistency != policy.Prefetch {
-			return fmt.Errorf("%w: limit %s is exact, for it does not say consistency: prefetch; ask Check",
+			return fmt.Errorf(
+				"%w: limit %s is exact, as it does not say consistency: prefetch; ask Check",
 				ErrExact, a.Limit.Name)
 		}
 	}

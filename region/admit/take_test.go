@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/quotad/quotad/quantity"
@@ -9,7 +10,8 @@ import (
 // What a client denied by itself is demand of the limits that the node, too, knows to deny, once.
 func TestDeniedUnitsAreDemand(t *testing.T) {
 	counted(t, hereAndThere, []string{
-		"name: minute, algorithm: fixed_window, limit: 250, window: 1m, consistency: prefetch", // 100 here
+		// 100 of it are here
+		"name: minute, algorithm: fixed_window, limit: 250, window: 1m, consistency: prefetch",
 		"name: hour, algorithm: fixed_window, limit: 10000, window: 1h, consistency: prefetch"},
 		func(t *testing.T, n *Limiter, s *countedServer) {
 			q := units("a", 100)
@@ -74,4 +76,33 @@ func TestTakesAreValidated(t *testing.T) {
 			t.Errorf("%s: %v", field, q.Validate())
 		}
 	}
+}
+
+// Units that are charged in several shards are bounded by the limit with least left, and go back in
+// all of them.
+func TestSpanningTake(t *testing.T) {
+	spanned(t, []string{
+		"name: per-account, algorithm: fixed_window, limit: 1000, window: 1h, consistency: prefetch",
+		"name: per-address, key: [address], algorithm: fixed_window, limit: 100, window: 1h" +
+			", consistency: prefetch",
+	}, func(t *testing.T, c *cluster, n *running) {
+		q := both(4)
+		if shards := n.shardsOf(q); shards != 2 {
+			t.Fatalf("%d shards: the test shows nothing", shards)
+		}
+		n.check(t, q)
+		got, err := n.Take(t.Context(), Take{Domain: q.Domain, Descriptors: q.Descriptors, Units: 500})
+		if err != nil || got.Units != 96/4 || got.Decision.Limit != "per-address" {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		n.wantUsed(t, 4+24, 4+24)
+		for _, repeated := range []bool{false, true} {
+			back, err := n.GiveBack(t.Context(), got.Receipt, 20)
+			want := []RefundedCharge{{Limit: "per-account", Units: 20}, {Limit: "per-address", Units: 20}}
+			if err != nil || back.Repeated != repeated || !slices.Equal(back.Charges, want) {
+				t.Errorf("%+v, %v", back, err)
+			}
+			n.wantUsed(t, 4+4, 4+4)
+		}
+	})
 }

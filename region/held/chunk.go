@@ -48,7 +48,8 @@ func (m *Memory) Want(nodes int, now time.Duration) quantity.Units {
 	return units
 }
 
-// Part returns the largest chunk that a caller may be given now, of what the store last said is free.
+// Part returns the largest chunk that a caller may be given now, of what the store last said is
+// free.
 func (m *Memory) Part(nodes int) quantity.Units {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,8 +62,8 @@ func part(free quantity.Units, nodes int) quantity.Units {
 }
 
 // Filled ends what Want began. g is what was granted; nil: nothing. What is left of an old chunk of
-// the same cell goes into the new one, if neither carries anything (Answer.Of). Another old chunk is
-// returned, to be given back.
+// the same cell goes into the new one, if neither carries anything (Answer.Of). Another old chunk
+// is returned, to be given back.
 func (m *Memory) Filled(g *Grant) (old *Chunk) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -56,10 +56,10 @@ mutants: ## every rule of the protocol left out, one by one: the simulator must 
 	$(GO) run ./chaos/mutants/hunt
 
 .PHONY: bench
-bench: redis-server ## one decision over gRPC beside its EVALSHA, what each algorithm costs a real Redis, matching, codecs
+bench: redis-server ## one decision over gRPC beside its EVALSHA, what each algorithm costs a real Redis, matching, codecs, batcher, memory
 	$(GO) test -run '^$$' -bench 'CheckGRPC|Decide' -benchtime 3s ./region/api ./region/store
-	$(GO) test -run '^$$' -bench Cost -benchtime 500ms ./region/store
-	$(GO) test -run '^$$' -bench 'Match|Codec' ./policy ./region/api
+	$(GO) test -run '^$$' -bench 'Cost|Items' -benchtime 500ms ./region/store
+	$(GO) test -run '^$$' -bench 'Match|Codec|Batcher|Deny|Take' ./policy ./region/api ./region/admit ./region/held
 
 .PHONY: scripts
 scripts: redis-server ## microseconds of every script at its worst input on a redis-server; least of 50 calls

@@ -157,6 +157,12 @@ func (d *drawing) document() {
 		d.limit(&b, i, domain)
 	}
 	d.plan.Document = b.String()
+	if together && !d.plan.light() { // no request may meet them all
+		for i := range many {
+			d.plan.Document = strings.Replace(d.plan.Document, "domain: api,",
+				fmt.Sprintf("domain: api%d,", i), 1)
+		}
+	}
 }
 
 func (d *drawing) limit(b *strings.Builder, i int, domain string) {

@@ -76,3 +76,19 @@ func TestPrefetchPlaysTheSameAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestNoRequestMeetsTooMuch: limits that one script call cannot decide together, such as three logs,
+// do not apply to the same requests. Seed 13388 draws three logs.
+func TestNoRequestMeetsTooMuch(t *testing.T) {
+	p := Draw(13388, Config{For: 60_000_000})
+	if p.light() {
+		t.Fatal("the seed draws other limits now: look for one with three logs together")
+	}
+	d, err := p.document(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Limits[0].Domain == d.Limits[1].Domain || d.Limits[1].Domain == d.Limits[2].Domain {
+		t.Errorf("three logs apply to one request:\n%s", p.Document)
+	}
+}

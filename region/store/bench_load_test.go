@@ -62,11 +62,17 @@ var loads = []load{
 		bring: used(large / 2), call: denies(large/2, 1)},
 	{name: "refund after 10000", only: logOnly, limit: large, calls: 5, units: 1,
 		bring: used(large / 2), call: refunds},
+	{name: "refund", only: refunding, limit: usual, calls: 200, units: 1, bring: used(usual / 2),
+		call: refunds},
 	{name: "lend", limit: usual, calls: 200, units: 1, bring: moved(lends), call: lends},
 	{name: "credit", limit: usual, calls: 200, units: 1, bring: moved(credits), call: credits},
 }
 
 var sliding = only{algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog}
+
+// refunding are the kinds whose charges can be refunded; a turn in a queue cannot.
+var refunding = only{algorithms.FixedWindow, algorithms.SlidingWindowCounter,
+	algorithms.SlidingWindowLog, algorithms.TokenBucket}
 
 // used brings a bucket to where the given units were admitted one by one.
 func used(units int) func(*stage, bucket) {
@@ -122,14 +128,14 @@ func credits(st *stage, on bucket, n quantity.Units) (quantity.Cell, bool) {
 	return cell, g.Status == algorithms.StatusOK && g.Row.Borrowed == n
 }
 
-// refunds takes back a unit that was charged just now, which a log looks for.
+// refunds takes back a unit that was charged not long ago, which a log looks for.
 func refunds(st *stage, on bucket, _ quantity.Units) (quantity.Cell, bool) {
 	now := quantity.StoreTime(time.Now().UnixMicro())
 	cell := quantity.Cell(int64(now) / on.terms.Cell)
 	st.named++
 	r, err := st.Refund(context.Background(), algorithms.Refund{Fence: under(epoch),
-		Receipt: RefundKey(Whole, strconv.Itoa(st.named)),
-		At:      now, Cost: 1,
+		Receipt: RefundKey(Whole, strconv.Itoa(st.named)), Once: OnceKey(Whole, "none"),
+		At: now, Cost: 1,
 		Charges: []algorithms.Charge{{Target: algorithms.Target{Key: BucketKey(Whole, on.id),
 			Terms: on.terms}, Cell: cell}}})
 	if err != nil {

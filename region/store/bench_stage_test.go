@@ -62,15 +62,10 @@ func (st *stage) decide(on bucket, costs ...quantity.Units) algorithms.Decided {
 			Terms: on.terms}}}})
 }
 
-// singly charges the given units, each in a call of its own.
+// singly charges the given units, each in a script call of its own, so at a time of its own.
 func (st *stage) singly(on bucket, units int) {
-	c := algorithms.Decide{Fence: under(epoch), Commit: true, Costs: []quantity.Units{1},
-		Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: BucketKey(Whole, on.id),
-			Terms: on.terms}}}}
-	for chunk := range slices.Chunk(slices.Repeat([]algorithms.Decide{c}, units), 500) {
-		for _, r := range st.Decide(context.Background(), chunk) {
-			must(st.b, r)
-		}
+	for range units {
+		st.decide(on, 1)
 	}
 }
 

@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
@@ -17,7 +19,11 @@ func (b *Bench) prepare(s *subject, caller int) prepare {
 	if b.HTTP {
 		return s.web.prepare
 	}
-	client := quotadv1.NewQuotaServiceClient(s.conns[caller%len(s.conns)])
+	conn := s.conns[caller%len(s.conns)]
+	if s.envoy != nil {
+		return s.envoy.prepare(ratelimit.NewRateLimitServiceClient(conn))
+	}
+	client := quotadv1.NewQuotaServiceClient(conn)
 	switch {
 	case b.Columns:
 		return columns(client)

@@ -27,9 +27,10 @@ type Floor struct {
 	Answer string
 	// HTTP says to serve HTTP in place of gRPC.
 	HTTP bool
-	// Redis is the host:port of a Redis. If it is given, one lean script call precedes each
-	// decision.
-	Redis string
+	// Redis is the host:port of a Redis. If it is given, one lean script call for each of Limits, 1
+	// to 64, precedes each decision.
+	Redis  string
+	Limits int
 }
 
 // options are those of the server of a node (region/api and region/door) that concern the
@@ -83,8 +84,11 @@ func (f Floor) server(ctx context.Context) (stopper, error) {
 		return nil, fmt.Errorf("read the answer to give: %w", err)
 	}
 	var l *lean
+	if f.Limits < 1 || f.Limits > maxLimits {
+		return nil, fmt.Errorf("--limits %d: give 1 to %d", f.Limits, maxLimits)
+	}
 	if f.Redis != "" {
-		if l, err = newLean(ctx, f.Redis); err != nil {
+		if l, err = newLean(ctx, f.Redis, f.Limits); err != nil {
 			return nil, err
 		}
 	}

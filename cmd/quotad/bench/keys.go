@@ -34,3 +34,12 @@ func chooser(spread string, among int, round, caller uint64) func() int {
 
 // keyName returns the value of the descriptor for a key. All have the same length.
 func keyName(number int) string { return "k" + strconv.Itoa(maxAmong+number) }
+
+// bucketName returns a name for a bucket of a key, of which the key has one for each of its limits:
+// for the first the key itself.
+func bucketName(key string, limit int) string {
+	if limit == 0 {
+		return key
+	}
+	return key + "/" + strconv.Itoa(limit+1)
+}

@@ -27,29 +27,34 @@ const (
 	leanLimit    = int64(1) << 50
 )
 
-// lean decides by leanScript: a call of the script for each decision, those of one request in one
-// round trip.
-type lean struct{ client *redis.Client }
+// lean decides by leanScript: a call of the script for each limit of each decision, those of one
+// request in one round trip.
+type lean struct {
+	client *redis.Client
+	limits int
+}
 
-func newLean(ctx context.Context, address string) (*lean, error) {
+func newLean(ctx context.Context, address string, limits int) (*lean, error) {
 	c := redis.NewClient(&redis.Options{Addr: address, DB: leanDatabase, MaxRetries: -1,
 		ReadTimeout: callTimeout, WriteTimeout: callTimeout, DisableIdentity: true})
 	if err := leanScript.Load(ctx, c).Err(); err != nil {
 		_ = c.Close()
 		return nil, fmt.Errorf("load the lean script: %w", err)
 	}
-	return &lean{c}, nil
+	return &lean{c, limits}, nil
 }
 
 // decide decides one request for each key, and fails if one of them is denied.
 func (l *lean) decide(ctx context.Context, keys []string) error {
-	if len(keys) == 1 {
+	if len(keys) == 1 && l.limits == 1 {
 		return admitted(l.call(ctx, l.client, keys[0]))
 	}
-	replies := make([]*redis.Cmd, len(keys))
+	replies := make([]*redis.Cmd, 0, len(keys)*l.limits)
 	_, err := l.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, key := range keys {
-			replies[i] = l.call(ctx, p, key)
+		for _, key := range keys {
+			for n := range l.limits {
+				replies = append(replies, l.call(ctx, p, bucketName(key, n)))
+			}
 		}
 		return nil
 	})

@@ -85,7 +85,8 @@ func (b *Bench) read(ctx context.Context, s *subjects, one *subject) (r reading,
 		if r.machine, err = procfs.machine(); err != nil {
 			return r, err
 		}
-		r.judged = b.GRPC == "" || len(b.PIDs) > 0
+		r.judged = (b.GRPC == "" || len(b.PIDs) > 0) &&
+			(b.Compare.Address == "" || len(b.Compare.PIDs) > 0)
 	}
 	if one.tellsMallocs {
 		if r.mallocs, err = one.web.mallocs(ctx); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,7 +38,8 @@ const (
 type subject struct {
 	name  string
 	conns []*grpc.ClientConn
-	web   *web // over HTTP; nil: it is called by gRPC, and tells no metrics
+	web   *web   // over HTTP; nil: it is called by gRPC, and tells no metrics
+	envoy *envoy // of an Envoy rate limit service; nil: it has quotad's API
 	// tellsMallocs says that its metrics, over HTTP, tell its allocations.
 	tellsMallocs bool
 
@@ -57,6 +59,7 @@ type subjects struct {
 	redisVersion string
 	algorithm    string
 	version      string // of a node that ran already
+	namesLimit   bool   // the answers of a compared server tell a limit
 }
 
 // start starts the servers. They end with the scope.
@@ -90,13 +93,16 @@ func (b *Bench) start(ctx context.Context, scope process.Scope) (*subjects, erro
 		return nil, err
 	}
 	lean, err := b.startFloor(ctx, scope, s, "lean", self, append(args, "--redis",
-		s.redis.Address)...)
+		s.redis.Address, "--limits", strconv.Itoa(b.Limits))...)
 	if err != nil {
 		return nil, err
 	}
 	lean.hasRedis, lean.redis, lean.scripts = true, []int{s.redis.PID()}, s.redis.Client
 	s.all = []*subject{quotad, floor, lean}
-	return s, nil
+	if b.Compare.Address != "" {
+		err = b.startCompare(ctx, scope, s)
+	}
+	return s, err
 }
 
 // startQuotad starts a Redis and a node, or a Redis alone if a node runs already.
@@ -190,19 +196,20 @@ func split(pids []int) (server, redis []int) {
 
 const region = "local"
 
-// document returns the limits document of the node: one limit that no load reaches.
+// document returns the limits document of the node: limits that no load reaches.
 func (b *Bench) document() string {
 	limit, window := int64(1_000_000_000), time.Hour
 	if algorithms.Kind(b.Algorithm) == algorithms.SlidingWindowLog {
 		// With its largest limit, and in so short a window, it admits 100,000 a second of one key.
 		limit, window = algorithms.MaxLog, 100*time.Millisecond
 	}
-	return fmt.Sprintf(`version: 1
-regions:
-  %s: {weight: 1}
-limits:
-  - {name: bench, domain: %s, key: [%s], algorithm: %s, limit: %d, window: %s}
-`, region, domain, descriptor, b.Algorithm, limit, window)
+	text := fmt.Sprintf("version: 1\nregions:\n  %s: {weight: 1}\nlimits:\n", region)
+	for n := range b.Limits {
+		text += fmt.Sprintf("  - {name: bench-%d, domain: %s, key: [%s], algorithm: %s, "+
+			"limit: %d, window: %s, consistency: %s}\n", n+1, domain, descriptor, b.Algorithm,
+			limit, window, b.Consistency)
+	}
+	return text
 }
 
 // sample asks for one decision, and returns the encoded answer, which becomes that of the floor:

@@ -28,23 +28,32 @@ type report struct {
 	Processors int        `json:"processors"`
 	Redis      string     `json:"redis_version"`
 	// Driven is the address of a node that ran already.
-	Driven        string    `json:"driven,omitempty"`
-	DrivenVersion string    `json:"driven_version,omitempty"`
-	Algorithm     string    `json:"algorithm"`
-	Callers       int       `json:"callers"`
-	Connections   int       `json:"connections"`
-	Keys          string    `json:"keys"`
-	Among         int       `json:"among"`
-	Batch         int       `json:"batch"`
-	Columns       bool      `json:"columns"`
-	HTTP          bool      `json:"http"`
-	Rounds        int       `json:"rounds"`
-	RoundSeconds  float64   `json:"round_seconds"`
-	Subjects      []figures `json:"subjects"`
+	Driven        string `json:"driven,omitempty"`
+	DrivenVersion string `json:"driven_version,omitempty"`
+	// Compared is the address of a compared server.
+	Compared string `json:"compared,omitempty"`
+	// ComparedTellsLimit says whether its answers tell a limit; nil: there is none.
+	ComparedTellsLimit *bool  `json:"compared_tells_limit,omitempty"`
+	Algorithm          string `json:"algorithm"`
+	// Consistency and Limits are those of the document; nil: a node that ran already has its own.
+	Consistency  *string   `json:"consistency"`
+	Limits       *int      `json:"limits"`
+	Callers      int       `json:"callers"`
+	Connections  int       `json:"connections"`
+	Keys         string    `json:"keys"`
+	Among        int       `json:"among"`
+	Batch        int       `json:"batch"`
+	Columns      bool      `json:"columns"`
+	HTTP         bool      `json:"http"`
+	Rounds       int       `json:"rounds"`
+	RoundSeconds float64   `json:"round_seconds"`
+	Subjects     []figures `json:"subjects"`
 	// OtherWork is how many processors were busy with other work, on average; nil: not known.
 	OtherWork *float64 `json:"other_work_processors"`
 	Busy      bool     `json:"busy"` // OtherWork is above maxOthers
 	Problems  []string `json:"problems"`
+
+	compare Compare
 }
 
 func (b *Bench) report(s *subjects) *report {
@@ -53,7 +62,14 @@ func (b *Bench) report(s *subjects) *report {
 		DrivenVersion: s.version, Algorithm: s.algorithm, Callers: b.Callers,
 		Connections: b.connections(), Keys: b.Keys, Among: b.Among, Batch: b.Batch,
 		Columns: b.Columns, HTTP: b.HTTP,
-		Rounds: b.Rounds, RoundSeconds: b.Duration.Seconds(), Problems: []string{}}
+		Rounds: b.Rounds, RoundSeconds: b.Duration.Seconds(), Problems: []string{},
+		Compared: b.Compare.Address, compare: b.Compare}
+	if b.GRPC == "" {
+		r.Consistency, r.Limits = &b.Consistency, &b.Limits
+	}
+	if b.Compare.Address != "" {
+		r.ComparedTellsLimit = &s.namesLimit
+	}
 	floor := s.named("floor").rounds
 	for _, one := range s.all {
 		f := figuresOf(one, floor)
@@ -108,7 +124,8 @@ func (f *figures) problem() string {
 	if f.FirstError != "" {
 		text += ", the first with: " + show.Detail(f.FirstError)
 	}
-	return text + "; give fewer --callers or a smaller --batch, or with --grpc a larger limit"
+	return text + "; give fewer --callers or a smaller --batch, or a server " +
+		"that runs already a larger limit"
 }
 
 // tell writes the report for people.
@@ -119,7 +136,10 @@ func (r *report) tell(w io.Writer) error {
 	if r.Driven != "" {
 		fmt.Fprintf(t, "quotad runs at %s, version %s\n", r.Driven, show.Name(r.DrivenVersion))
 	}
-	fmt.Fprintf(t, "%s, %s on %s, %s, %s a call%s, %s of %s\n\n", show.Name(r.Algorithm),
+	if r.Compared != "" {
+		fmt.Fprintf(t, "compared runs at %s\n", r.Compared)
+	}
+	fmt.Fprintf(t, "%s, %s on %s, %s, %s a call%s, %s of %s\n\n", r.limited(),
 		show.Counted(r.Callers, "caller"), show.Counted(r.Connections, "connection"),
 		r.spread(), show.Counted(r.Batch, "decision"), r.way(), show.Counted(r.Rounds, "round"),
 		show.Span(time.Duration(r.RoundSeconds*float64(time.Second))))
@@ -136,6 +156,18 @@ func (r *report) tell(w io.Writer) error {
 		fmt.Fprintf(t, "\n%s\n", note)
 	}
 	return t.Flush()
+}
+
+// limited says what limits the requests meet.
+func (r *report) limited() string {
+	text := show.Name(r.Algorithm)
+	if r.Consistency != nil && *r.Consistency != exact {
+		text += ", " + *r.Consistency
+	}
+	if r.Limits != nil && *r.Limits > 1 {
+		text += fmt.Sprintf(", %d limits on each request", *r.Limits)
+	}
+	return text
 }
 
 // way says how calls are made, if not one by one or by CheckBatch.
@@ -169,13 +201,12 @@ func number(v *float64, decimals int) string {
 func (r *report) notes() (all []string) {
 	for i := range r.Subjects {
 		if f := &r.Subjects[i]; f.TimesFloor == nil && f.Decided > 0 {
-			why := "this system has no /proc"
-			if r.Driven != "" && procfs.known() {
-				why = "name the processes of the node and of its Redis with --pid"
-			}
 			all = append(all, fmt.Sprintf("not all processor times of %s are known: %s",
-				f.Name, why))
+				f.Name, r.whyUnknown(f)))
 		}
+	}
+	if r.ComparedTellsLimit != nil && !*r.ComparedTellsLimit {
+		all = append(all, r.compare.note())
 	}
 	if r.Busy {
 		all = append(all, fmt.Sprintf("busy: other work kept %.2f processors busy meanwhile; "+
@@ -185,4 +216,17 @@ func (r *report) notes() (all []string) {
 		all = append(all, "not ok: "+strings.Join(r.Problems, "\nnot ok: "))
 	}
 	return all
+}
+
+// whyUnknown says why a subject's processor times are not all known.
+func (r *report) whyUnknown(f *figures) string {
+	switch {
+	case !procfs.known():
+		return "this system has no /proc"
+	case f.Name == compared:
+		return "name the processes of the server, and of its Redis if it has one, with --compare-pid"
+	case r.Driven != "":
+		return "name the processes of the node and of its Redis with --pid"
+	}
+	return "they did not run"
 }

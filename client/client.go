@@ -21,8 +21,8 @@ const (
 	// report. maxWanted is how many wait for the former; beyond it requests are asked about.
 	maxCalls  = 16
 	maxWanted = 256
-	// callTimeout is how long such a call may take, and closeTimeout all those of Close that give
-	// units back.
+	// callTimeout is how long such a call may take, and all those together that give units back at
+	// a time; closeTimeout is for those of Close.
 	callTimeout  = 500 * time.Millisecond
 	closeTimeout = 2 * time.Second
 	// sweepEvery is how often the client looks for units that are not to be spent any more, and
@@ -76,7 +76,7 @@ func (c *Client) Bucket(domain string, descriptors map[string]string) *Bucket {
 }
 
 // Close gives back all units that the client holds, within some three seconds. From then on Allow
-// asks a node about each request. The error says how many units were not given back.
+// asks a node about each request. The error says how many of the units did not go back.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	again := c.closed

@@ -146,7 +146,10 @@ func (c *Client) sweepAll() {
 		case <-c.ending.Done():
 			return
 		case <-every.C:
-			c.sweep(context.Background(), false)
+			// A node that does not answer keeps Close waiting no longer than for one call.
+			ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+			c.sweep(ctx, false)
+			cancel()
 		}
 	}
 }

@@ -221,37 +221,49 @@ func TestUnitsAreRefused(t *testing.T) {
 	}
 }
 
-// Close takes bounded time, and says what was not given back.
+// Close takes bounded time, and says what was not given back, also if the client was about to give
+// it back.
 func TestCloseIsBounded(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		f := newFake(1 << 40)
-		c := client.New(f, client.Options{Prefetch: true})
-		for range 100 {
-			holding(t, c, 1000)
-		}
-		synctest.Wait()
-		f.delay = time.Hour
-		late := c.Bucket("api", account)
-		allow(t, late, 1000) // its units are asked for, and no answer comes
-		synctest.Wait()
-		begun := time.Now()
-		err := c.Close()
-		if took := time.Since(begun); took > 3*time.Second {
-			t.Errorf("Close took %v", took)
-		}
-		if err == nil || !strings.Contains(err.Error(), "100000 units") {
-			t.Errorf("Close: %v", err)
-		}
-		if s := wantSettled(t, c); s.Lost != 100_000 {
-			t.Errorf("%+v", s)
-		}
-		if err := c.Close(); err != nil {
-			t.Errorf("the second Close: %v", err)
-		}
-		if d := allow(t, late, 1); d.FromMemory {
-			t.Error("decided from memory after Close")
-		}
-	})
+	for name, tc := range map[string]struct {
+		idle time.Duration // before Close
+		says string
+	}{
+		"at once":             {0, "100000 units"},
+		"while units go back": {1150 * time.Millisecond, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				f := newFake(1 << 40)
+				c := client.New(f, client.Options{Prefetch: true})
+				for range 100 {
+					holding(t, c, 1000)
+				}
+				synctest.Wait()
+				f.delay = time.Hour
+				time.Sleep(tc.idle)
+				late := c.Bucket("api", account)
+				allow(t, late, 1000) // its units are asked for, and no answer comes
+				synctest.Wait()
+				begun := time.Now()
+				err := c.Close()
+				if took := time.Since(begun); took > 3*time.Second {
+					t.Errorf("Close took %v", took)
+				}
+				if told := err != nil && strings.Contains(err.Error(), tc.says); told == (tc.says == "") {
+					t.Errorf("Close: %v", err)
+				}
+				if s := wantSettled(t, c); s.Lost != 100_000 {
+					t.Errorf("%+v", s)
+				}
+				if err := c.Close(); err != nil {
+					t.Errorf("the second Close: %v", err)
+				}
+				if d := allow(t, late, 1); d.FromMemory {
+					t.Error("decided from memory after Close")
+				}
+			})
+		})
+	}
 }
 
 // A cost that is none is for the node to refuse: it gives nothing back to the client's units.

@@ -90,11 +90,14 @@ func (f *fakeNode) check(cost int64) *quotadv1.CheckResponse {
 
 // waits takes the time of a call.
 func (f *fakeNode) waits(ctx context.Context) error {
-	if f.delay == 0 {
+	f.mu.Lock()
+	delay := f.delay
+	f.mu.Unlock()
+	if delay == 0 {
 		return nil
 	}
 	select {
-	case <-time.After(f.delay):
+	case <-time.After(delay):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -135,6 +138,13 @@ func (f *fakeNode) giveBack(ctx context.Context,
 	f.free += m.Units
 	return &quotadv1.GiveBackResponse{Refunded: []*quotadv1.Refunded{{Limit: "account",
 		Units: m.Units}}}, nil
+}
+
+// delays has the Takes and GiveBacks to come take so long.
+func (f *fakeNode) delays(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.delay = d
 }
 
 func (f *fakeNode) count() (checks, takes int) {

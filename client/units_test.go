@@ -239,7 +239,7 @@ func TestCloseIsBounded(t *testing.T) {
 					holding(t, c, 1000)
 				}
 				synctest.Wait()
-				f.delay = time.Hour
+				f.delays(time.Hour)
 				time.Sleep(tc.idle)
 				late := c.Bucket("api", account)
 				allow(t, late, 1000) // its units are asked for, and no answer comes

@@ -324,6 +324,17 @@ func (n *Node) Refund(ctx context.Context, receipt string) (admit.Refunded, erro
 	return n.limiter.Refund(ctx, receipt)
 }
 
+// Take charges units for a client to admit from by itself. See [admit.Limiter.Take].
+func (n *Node) Take(ctx context.Context, t admit.Take) (admit.Taken, error) {
+	return n.limiter.Take(ctx, t)
+}
+
+// GiveBack gives back units that a client took. See [admit.Limiter.GiveBack].
+func (n *Node) GiveBack(ctx context.Context, receipt string,
+	units quantity.Units) (admit.Refunded, error) {
+	return n.limiter.GiveBack(ctx, receipt, units)
+}
+
 // Reset clears the use of one bucket. See [admit.Limiter.Reset].
 func (n *Node) Reset(ctx context.Context, limit, domain string,
 	descriptors map[string]string) (cleared quantity.Units, err error) {

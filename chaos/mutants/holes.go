@@ -72,6 +72,7 @@ var Holes = []Hole{
 	{Group: "local", Name: "store out of reach for some nodes only"},
 	{Group: "local", Name: "deny cache outliving a raised limit"},
 	{Group: "local", Name: "chunks returned twice or spent after their cell"},
+	{Group: "local", Name: "units that a client holds given back twice or spent too late"},
 
 	{Group: "dynamics", Name: "asking the poorest lender first"},
 	{Group: "dynamics", Name: "oscillation under anti-phase demand"},

@@ -66,6 +66,8 @@ var house = map[string]struct {
 	"region/api": {[]string{"algorithms", "policy", "proto/quotad/v1", "region",
 		"region/admit", "region/door", "region/repeat", "region/rules", "region/store",
 		"region/tenure"}, "a front of one node"},
+	"client": {[]string{"algorithms", "proto/quotad/v1", "region/held"},
+		"in other people's processes: what it holds, it holds as a node does"},
 	"chaos/oracle":      {nil, "the judge must not believe the code that it judges"},
 	"chaos/bubble":      {nil, "virtual time, for tests"},
 	"chaos/lab/servers": {[]string{"algorithms"}, "starts Redis servers, for whoever has none"},
@@ -273,7 +275,7 @@ func TestNodesKnowNoImitation(t *testing.T) {
 
 // served are the folders of the packages that run in production. They import no test double, so no
 // fault and no change of the lab can affect them.
-var served = []string{"algorithms", "allocator", "gossip", "policy", "proto", "quantity", "region"}
+var served = []string{"algorithms", "allocator", "client", "gossip", "policy", "proto", "quantity", "region"}
 
 // leaves are what the doubles of chaos/lab may import: seams, and the packages in whose types a
 // seam is written. A double that imported what is above its seam would make an import cycle with

@@ -21,4 +21,7 @@
 // time (claims.go).
 //
 // A caller can give back what a decision charged with the decision's receipt (receipt.go).
+//
+// A node remembers denials (memory.go), and holds units of limits that say consistency: prefetch
+// (chunks.go). A client may take such units and decide by itself for a moment (take.go).
 package admit

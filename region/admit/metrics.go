@@ -26,6 +26,8 @@ type metrics struct {
 	rememberedDenials prometheus.Counter
 	// units of chunks: asked for, spent, given back, and charged though nobody can spend them
 	prefetchedUnits, spentUnits, returnedUnits, strandedUnits prometheus.Counter
+	// units that clients took, gave back, and said that they admitted and denied by themselves
+	takenUnits, givenBackUnits, clientAdmitted, clientDenied prometheus.Counter
 }
 
 // decisionBuckets are the bounds of the histogram of decision times, in seconds. A decision within
@@ -76,6 +78,18 @@ func newMetrics() *metrics {
 		strandedUnits: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "quotad_prefetched_stranded_units_total",
 			Help: "Prefetched units that were neither spent nor given back: they count as used until their cell no longer counts."}),
+		takenUnits: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quotad_client_taken_units_total",
+			Help: "Units that clients took to admit from by themselves (Take)."}),
+		givenBackUnits: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quotad_client_returned_units_total",
+			Help: "Units that clients gave back (GiveBack)."}),
+		clientAdmitted: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quotad_client_admitted_units_total",
+			Help: "Units that clients say they admitted from what they took."}),
+		clientDenied: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quotad_client_denied_units_total",
+			Help: "Units that clients say they denied without asking."}),
 	}
 	for _, outcome := range []string{repeatAnswered, repeatDecidedAnew} {
 		m.repeats.WithLabelValues(outcome)
@@ -88,7 +102,8 @@ func newMetrics() *metrics {
 func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.decisions, m.time, m.storeFailures, m.local, m.booked,
 		m.refunded, m.resets, m.repeats, m.rememberedDenials,
-		m.prefetchedUnits, m.spentUnits, m.returnedUnits, m.strandedUnits}
+		m.prefetchedUnits, m.spentUnits, m.returnedUnits, m.strandedUnits,
+		m.takenUnits, m.givenBackUnits, m.clientAdmitted, m.clientDenied}
 }
 
 const (

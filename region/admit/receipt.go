@@ -118,6 +118,11 @@ func (l *Limiter) Refund(ctx context.Context, receipt string) (Refunded, error) 
 	if err != nil {
 		return Refunded{}, err
 	}
+	return l.refund(ctx, r)
+}
+
+// refund gives back the cost of a receipt that was opened.
+func (l *Limiter) refund(ctx context.Context, r *receiptv1.Receipt) (Refunded, error) {
 	current := l.tenure.Rules()
 	calls, places, err := refunds(current, r)
 	if err != nil {

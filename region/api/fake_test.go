@@ -39,6 +39,7 @@ type fakeNode struct {
 	notReady error
 	checked  []admit.Request
 	peeked   []admit.Request
+	taken    []admit.Take
 	reset    []map[string]string // the descriptors
 	panics   []string            // where
 	busy     map[string]bool     // callers
@@ -108,6 +109,27 @@ func (f *fakeNode) answer(q admit.Request) (admit.Decision, error) {
 		return f.decide(q)
 	}
 	return f.decision, f.err
+}
+
+// Take grants what is asked for.
+func (f *fakeNode) Take(_ context.Context, t admit.Take) (admit.Taken, error) {
+	if f.fault != nil {
+		panic(f.fault)
+	}
+	if err := t.Validate(); err != nil {
+		return admit.Taken{}, err
+	}
+	f.mu.Lock()
+	f.taken = append(f.taken, t)
+	f.mu.Unlock()
+	return admit.Taken{Units: t.Units, Decision: f.decision, SpendWithin: time.Second,
+		Receipt: aReceipt}, f.err
+}
+
+// GiveBack has the outcome of a refund.
+func (f *fakeNode) GiveBack(ctx context.Context, receipt string,
+	_ quantity.Units) (admit.Refunded, error) {
+	return f.Refund(ctx, receipt)
 }
 
 func (f *fakeNode) Status() region.Status { return f.status }

@@ -32,6 +32,8 @@ func toStatus(err error) error {
 		return status.Error(codes.NotFound, err.Error())
 	case errors.Is(err, admit.ErrReceipt):
 		return status.Error(codes.FailedPrecondition, receiptRefused(err))
+	case errors.Is(err, admit.ErrExact):
+		return status.Error(codes.FailedPrecondition, err.Error())
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()
 	}

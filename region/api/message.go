@@ -143,3 +143,11 @@ func refundMessage(r admit.Refunded) *quotadv1.RefundResponse {
 	}
 	return m
 }
+
+func takenMessage(t admit.Taken) *quotadv1.TakeResponse {
+	if t.Units == 0 {
+		return &quotadv1.TakeResponse{}
+	}
+	return &quotadv1.TakeResponse{Units: int64(t.Units), Decision: decisionMessage(t.Decision),
+		SpendWithin: durationpb.New(t.SpendWithin), Receipt: t.Receipt}
+}

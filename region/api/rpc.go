@@ -144,6 +144,31 @@ func (s *service) Refund(ctx context.Context, m *quotadv1.RefundRequest) (*quota
 	return refundMessage(done), nil
 }
 
+// Take implements quotad.v1.QuotaService.
+func (s *service) Take(ctx context.Context, m *quotadv1.TakeRequest) (*quotadv1.TakeResponse,
+	error) {
+	taken, err := s.node.Take(waiting(ctx), admit.Take{Domain: m.GetDomain(),
+		Descriptors: m.GetDescriptors(), Units: quantity.Units(m.GetUnits()),
+		Admitted: quantity.Units(m.GetAdmitted()), Denied: quantity.Units(m.GetDenied()),
+		Caller: callerOf(ctx)})
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return takenMessage(taken), nil
+}
+
+// GiveBack implements quotad.v1.QuotaService.
+func (s *service) GiveBack(ctx context.Context,
+	m *quotadv1.GiveBackRequest) (*quotadv1.GiveBackResponse, error) {
+	done, err := s.node.GiveBack(ctx, m.GetReceipt(), quantity.Units(m.GetUnits()))
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	refund := refundMessage(done)
+	return &quotadv1.GiveBackResponse{Refunded: refund.GetRefunded(),
+		Repeated: refund.GetRepeated()}, nil
+}
+
 // Reset implements quotad.v1.QuotaService. It breaks the limit for a window. Like /v1/reset it must
 // not be exposed to callers. See Server.reset.
 func (s *service) Reset(ctx context.Context, m *quotadv1.ResetRequest) (*quotadv1.ResetResponse,

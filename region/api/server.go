@@ -26,6 +26,8 @@ type Node interface {
 	CheckBatch(ctx context.Context, all []admit.Request) ([]admit.Decision, error)
 	Peek(ctx context.Context, q admit.Request) (admit.Decision, error)
 	Refund(ctx context.Context, receipt string) (admit.Refunded, error)
+	Take(ctx context.Context, t admit.Take) (admit.Taken, error)
+	GiveBack(ctx context.Context, receipt string, units quantity.Units) (admit.Refunded, error)
 	Reset(ctx context.Context, limit, domain string,
 		descriptors map[string]string) (cleared quantity.Units, err error)
 	Status() region.Status

@@ -45,7 +45,8 @@ const (
 var shedding = []string{quotadv1.QuotaService_Check_FullMethodName,
 	quotadv1.QuotaService_CheckBatch_FullMethodName,
 	quotadv1.QuotaService_CheckColumns_FullMethodName,
-	quotadv1.QuotaService_Peek_FullMethodName}
+	quotadv1.QuotaService_Peek_FullMethodName,
+	quotadv1.QuotaService_Take_FullMethodName}
 
 // admit takes a call of a gRPC client into processing before it is decoded, or refuses it.
 func (s *Server) admit(ctx context.Context, message []byte, waited time.Duration) (*door.Held,

@@ -41,15 +41,29 @@ type Grant struct {
 func (m *Memory) Want(nodes int, now time.Duration) quantity.Units {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	units := min(m.pace.usual(now), m.free/quantity.Units(nodeParts*nodes))
+	units := min(m.pace.usual(now), part(m.free, nodes))
 	if units < Smallest || !m.filling.CompareAndSwap(false, true) {
 		return 0
 	}
 	return units
 }
 
+// Part returns the largest chunk that a caller may be given now, of what the store last said is
+// free.
+func (m *Memory) Part(nodes int) quantity.Units {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return part(m.free, nodes)
+}
+
+// part returns the largest chunk where so many units are free.
+func part(free quantity.Units, nodes int) quantity.Units {
+	return free / quantity.Units(nodeParts*nodes)
+}
+
 // Filled ends what Want began. g is what was granted; nil: nothing. What is left of an old chunk of
-// the same cell goes into the new one. Another old chunk is returned, to be given back.
+// the same cell goes into the new one, if neither carries anything (Answer.Of). Another old chunk
+// is returned, to be given back.
 func (m *Memory) Filled(g *Grant) (old *Chunk) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,10 +75,12 @@ func (m *Memory) Filled(g *Grant) (old *Chunk) {
 	c := &Chunk{Answer: g.Answer, size: int64(g.Units)}
 	cell := time.Duration(g.Ends.Sub(g.Now)) * time.Microsecond
 	c.until.Store(int64(g.Asked + min(Life, cell)))
-	if old != nil && old.State.Cell == c.State.Cell && old.Generation == c.Generation {
-		carried := old.End()
-		m.pace.add(quantity.Units(old.size)-carried, g.Asked)
-		c.size += int64(carried)
+	if old != nil {
+		m.count(old, g.Asked)
+	}
+	if old != nil && old.State.Cell == c.State.Cell && old.Generation == c.Generation &&
+		old.Of == nil && c.Of == nil {
+		c.size += int64(old.End())
 		old = nil
 	}
 	c.left.Store(c.size)
@@ -132,7 +148,15 @@ func (m *Memory) Over(now time.Duration, all bool) (over *Chunk, holds bool) {
 		return nil, true
 	}
 	m.chunk.Store(nil)
+	m.count(c, now)
 	return c, m.filling.Load()
+}
+
+// count adds what was spent of a chunk to the pace. Of one that lasted longer than an interval it
+// adds the part of one interval.
+func (m *Memory) count(c *Chunk, now time.Duration) {
+	spent, lasted := c.size-c.left.Load(), max(now-c.Asked, paceEvery)
+	m.pace.add(quantity.Units(float64(spent)*float64(paceEvery)/float64(lasted)), now)
 }
 
 // pace measures how much of a bucket a node uses.

@@ -25,6 +25,9 @@ type Answer struct {
 	Verdict algorithms.Verdict
 	Fitted  quantity.Units // the largest cost that it had room for, 0: none
 	Charged quantity.Units // of all that was admitted
+	// Of is what the caller keeps with the answer, nil: nothing. A chunk that carries something is
+	// given back by itself.
+	Of any
 }
 
 // at returns the store's time at a time of the node's clock, or a little less, as far as the node can
@@ -43,6 +46,7 @@ type Denial struct {
 	Now     quantity.StoreTime // the store's time or a little less, as far as the node can tell
 	State   algorithms.State
 	Verdict algorithms.Verdict // its Retry has shrunk since the store answered
+	Of      any                // the Answer's
 }
 
 type denial struct {
@@ -116,8 +120,23 @@ func (m *Memory) Deny(cost quantity.Units, generation uint64, now time.Duration)
 		d.again.CompareAndSwap(again, int64(now+AskAgain)) {
 		return Denial{}, false, true
 	}
-	told = Denial{Now: d.at(now), State: d.State, Verdict: d.Verdict}
+	return d.told(now), true, false
+}
+
+// Denies returns the denial that is remembered, of whatever cost, if it is of this generation and
+// neither its retry time nor another cell has come.
+func (m *Memory) Denies(generation uint64, now time.Duration) (Denial, bool) {
+	d := m.denial.Load()
+	if d == nil || generation != d.Generation || d.over(now) {
+		return Denial{}, false
+	}
+	return d.told(now), true
+}
+
+// told returns the denial as it is told at a time of the node's clock.
+func (d *denial) told(now time.Duration) Denial {
+	told := Denial{Now: d.at(now), State: d.State, Verdict: d.Verdict, Of: d.Of}
 	told.Verdict.Retry -= (now - d.Asked).Microseconds()
 	told.State.Reset = d.reset(now)
-	return told, true, false
+	return told
 }

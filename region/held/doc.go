@@ -6,6 +6,9 @@
 // from before the first of them is spent, are spent in the cell that they were charged to, and go
 // back once at most. What a node loses with its memory was charged and is not spent.
 //
+// A client that decides by itself for a moment holds the same of a bucket, with a node in the place
+// of the store (package client).
+//
 // Times come in as durations of the node's monotonic clock since any one moment, so that setting
 // the clock changes nothing. No method waits.
 package held

@@ -2208,6 +2208,270 @@ func (x *Refunded) GetReason() string {
 	return ""
 }
 
+type TakeRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	// Those of the requests that the client is to decide.
+	Descriptors map[string]string `protobuf:"bytes,2,rep,name=descriptors,proto3" json:"descriptors,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Units to charge at most, up to 2^51: what the client uses in 100 ms. 0: none, for a client that only reports.
+	Units int64 `protobuf:"varint,3,opt,name=units,proto3" json:"units,omitempty"`
+	// Units of what it took that the client admitted since its last call, up to 2^51. They were charged when it took them:
+	// the node adds them to a metric only.
+	Admitted int64 `protobuf:"varint,4,opt,name=admitted,proto3" json:"admitted,omitempty"`
+	// Units that the client denied by itself since its last call, up to 2^51. They count as demand of the limits that the
+	// node, too, knows to deny.
+	Denied        int64 `protobuf:"varint,5,opt,name=denied,proto3" json:"denied,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TakeRequest) Reset() {
+	*x = TakeRequest{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TakeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TakeRequest) ProtoMessage() {}
+
+func (x *TakeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TakeRequest.ProtoReflect.Descriptor instead.
+func (*TakeRequest) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *TakeRequest) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *TakeRequest) GetDescriptors() map[string]string {
+	if x != nil {
+		return x.Descriptors
+	}
+	return nil
+}
+
+func (x *TakeRequest) GetUnits() int64 {
+	if x != nil {
+		return x.Units
+	}
+	return 0
+}
+
+func (x *TakeRequest) GetAdmitted() int64 {
+	if x != nil {
+		return x.Admitted
+	}
+	return 0
+}
+
+func (x *TakeRequest) GetDenied() int64 {
+	if x != nil {
+		return x.Denied
+	}
+	return 0
+}
+
+type TakeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Units charged: at most those asked for, and of each limit a quarter of what is free divided by the region's nodes. Never
+	// 1 to 7. 0: nothing was charged; ask Check, and come again after 100 ms.
+	Units int64 `protobuf:"varint,1,opt,name=units,proto3" json:"units,omitempty"`
+	// The decision to charge them; absent if none were charged. Its receipt is below.
+	Decision *Decision `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
+	// How long the client may admit from the units: the rest of the cell, 1 s at most. It counts from the moment before it
+	// sent the call, by a clock that is never set.
+	SpendWithin *durationpb.Duration `protobuf:"bytes,3,opt,name=spend_within,json=spendWithin,proto3" json:"spend_within,omitempty"`
+	// What GiveBack takes.
+	Receipt       string `protobuf:"bytes,4,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TakeResponse) Reset() {
+	*x = TakeResponse{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TakeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TakeResponse) ProtoMessage() {}
+
+func (x *TakeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TakeResponse.ProtoReflect.Descriptor instead.
+func (*TakeResponse) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *TakeResponse) GetUnits() int64 {
+	if x != nil {
+		return x.Units
+	}
+	return 0
+}
+
+func (x *TakeResponse) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+func (x *TakeResponse) GetSpendWithin() *durationpb.Duration {
+	if x != nil {
+		return x.SpendWithin
+	}
+	return nil
+}
+
+func (x *TakeResponse) GetReceipt() string {
+	if x != nil {
+		return x.Receipt
+	}
+	return ""
+}
+
+type GiveBackRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of a Take.
+	Receipt string `protobuf:"bytes,1,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	// Units to give back, 1 to as many as were charged. The client must not admit from them any more.
+	Units         int64 `protobuf:"varint,2,opt,name=units,proto3" json:"units,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GiveBackRequest) Reset() {
+	*x = GiveBackRequest{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GiveBackRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GiveBackRequest) ProtoMessage() {}
+
+func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GiveBackRequest.ProtoReflect.Descriptor instead.
+func (*GiveBackRequest) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *GiveBackRequest) GetReceipt() string {
+	if x != nil {
+		return x.Receipt
+	}
+	return ""
+}
+
+func (x *GiveBackRequest) GetUnits() int64 {
+	if x != nil {
+		return x.Units
+	}
+	return 0
+}
+
+type GiveBackResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What became of the units in each limit that was charged.
+	Refunded []*Refunded `protobuf:"bytes,1,rep,name=refunded,proto3" json:"refunded,omitempty"`
+	// The receipt had been given back before: this is what became of it then, and nothing more was given back now.
+	Repeated      bool `protobuf:"varint,2,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GiveBackResponse) Reset() {
+	*x = GiveBackResponse{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GiveBackResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GiveBackResponse) ProtoMessage() {}
+
+func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GiveBackResponse.ProtoReflect.Descriptor instead.
+func (*GiveBackResponse) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *GiveBackResponse) GetRefunded() []*Refunded {
+	if x != nil {
+		return x.Refunded
+	}
+	return nil
+}
+
+func (x *GiveBackResponse) GetRepeated() bool {
+	if x != nil {
+		return x.Repeated
+	}
+	return false
+}
+
 type ResetRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Limit         string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -2219,7 +2483,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2231,7 +2495,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2244,7 +2508,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ResetRequest) GetLimit() string {
@@ -2278,7 +2542,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2290,7 +2554,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +2567,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ResetResponse) GetCleared() int64 {
@@ -2507,7 +2771,27 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\bRefunded\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x14\n" +
 	"\x05units\x18\x02 \x01(\x03R\x05units\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xc8\x01\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xfa\x01\n" +
+	"\vTakeRequest\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12I\n" +
+	"\vdescriptors\x18\x02 \x03(\v2'.quotad.v1.TakeRequest.DescriptorsEntryR\vdescriptors\x12\x14\n" +
+	"\x05units\x18\x03 \x01(\x03R\x05units\x12\x1a\n" +
+	"\badmitted\x18\x04 \x01(\x03R\badmitted\x12\x16\n" +
+	"\x06denied\x18\x05 \x01(\x03R\x06denied\x1a>\n" +
+	"\x10DescriptorsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xad\x01\n" +
+	"\fTakeResponse\x12\x14\n" +
+	"\x05units\x18\x01 \x01(\x03R\x05units\x12/\n" +
+	"\bdecision\x18\x02 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\x12<\n" +
+	"\fspend_within\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\vspendWithin\x12\x18\n" +
+	"\areceipt\x18\x04 \x01(\tR\areceipt\"A\n" +
+	"\x0fGiveBackRequest\x12\x18\n" +
+	"\areceipt\x18\x01 \x01(\tR\areceipt\x12\x14\n" +
+	"\x05units\x18\x02 \x01(\x03R\x05units\"_\n" +
+	"\x10GiveBackResponse\x12/\n" +
+	"\brefunded\x18\x01 \x03(\v2\x13.quotad.v1.RefundedR\brefunded\x12\x1a\n" +
+	"\brepeated\x18\x02 \x01(\bR\brepeated\"\xc8\x01\n" +
 	"\fResetRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12J\n" +
@@ -2530,7 +2814,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x1cREASON_STORE_FAILURE_ALLOWED\x10\t\x12\x15\n" +
 	"\x11REASON_RECOVERING\x10\n" +
 	"\x12\x1a\n" +
-	"\x16REASON_INVALID_REQUEST\x10\v2\x98\x04\n" +
+	"\x16REASON_INVALID_REQUEST\x10\v2\x96\x05\n" +
 	"\fQuotaService\x12:\n" +
 	"\x05Check\x12\x17.quotad.v1.CheckRequest\x1a\x18.quotad.v1.CheckResponse\x12I\n" +
 	"\n" +
@@ -2539,7 +2823,9 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x04Peek\x12\x16.quotad.v1.PeekRequest\x1a\x17.quotad.v1.PeekResponse\x12=\n" +
 	"\x06Status\x12\x18.quotad.v1.StatusRequest\x1a\x19.quotad.v1.StatusResponse\x12=\n" +
 	"\x06Bucket\x12\x18.quotad.v1.BucketRequest\x1a\x19.quotad.v1.BucketResponse\x12=\n" +
-	"\x06Refund\x12\x18.quotad.v1.RefundRequest\x1a\x19.quotad.v1.RefundResponse\x12:\n" +
+	"\x06Refund\x12\x18.quotad.v1.RefundRequest\x1a\x19.quotad.v1.RefundResponse\x127\n" +
+	"\x04Take\x12\x16.quotad.v1.TakeRequest\x1a\x17.quotad.v1.TakeResponse\x12C\n" +
+	"\bGiveBack\x12\x1a.quotad.v1.GiveBackRequest\x1a\x1b.quotad.v1.GiveBackResponse\x12:\n" +
 	"\x05Reset\x12\x17.quotad.v1.ResetRequest\x1a\x18.quotad.v1.ResetResponseB3Z1github.com/quotad/quotad/proto/quotad/v1;quotadv1b\x06proto3"
 
 var (
@@ -2555,7 +2841,7 @@ func file_quotad_v1_quotad_proto_rawDescGZIP() []byte {
 }
 
 var file_quotad_v1_quotad_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_quotad_v1_quotad_proto_goTypes = []any{
 	(Reason)(0),                   // 0: quotad.v1.Reason
 	(*CheckRequest)(nil),          // 1: quotad.v1.CheckRequest
@@ -2584,68 +2870,81 @@ var file_quotad_v1_quotad_proto_goTypes = []any{
 	(*RefundRequest)(nil),         // 24: quotad.v1.RefundRequest
 	(*RefundResponse)(nil),        // 25: quotad.v1.RefundResponse
 	(*Refunded)(nil),              // 26: quotad.v1.Refunded
-	(*ResetRequest)(nil),          // 27: quotad.v1.ResetRequest
-	(*ResetResponse)(nil),         // 28: quotad.v1.ResetResponse
-	nil,                           // 29: quotad.v1.CheckRequest.DescriptorsEntry
-	nil,                           // 30: quotad.v1.PeekRequest.DescriptorsEntry
-	nil,                           // 31: quotad.v1.BucketRequest.DescriptorsEntry
-	nil,                           // 32: quotad.v1.ResetRequest.DescriptorsEntry
-	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
+	(*TakeRequest)(nil),           // 27: quotad.v1.TakeRequest
+	(*TakeResponse)(nil),          // 28: quotad.v1.TakeResponse
+	(*GiveBackRequest)(nil),       // 29: quotad.v1.GiveBackRequest
+	(*GiveBackResponse)(nil),      // 30: quotad.v1.GiveBackResponse
+	(*ResetRequest)(nil),          // 31: quotad.v1.ResetRequest
+	(*ResetResponse)(nil),         // 32: quotad.v1.ResetResponse
+	nil,                           // 33: quotad.v1.CheckRequest.DescriptorsEntry
+	nil,                           // 34: quotad.v1.PeekRequest.DescriptorsEntry
+	nil,                           // 35: quotad.v1.BucketRequest.DescriptorsEntry
+	nil,                           // 36: quotad.v1.TakeRequest.DescriptorsEntry
+	nil,                           // 37: quotad.v1.ResetRequest.DescriptorsEntry
+	(*durationpb.Duration)(nil),   // 38: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
 }
 var file_quotad_v1_quotad_proto_depIdxs = []int32{
-	29, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
+	33, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
 	11, // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
 	1,  // 2: quotad.v1.CheckBatchRequest.requests:type_name -> quotad.v1.CheckRequest
 	11, // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
 	0,  // 4: quotad.v1.CheckColumnsResponse.reasons:type_name -> quotad.v1.Reason
 	7,  // 5: quotad.v1.CheckColumnsResponse.limits:type_name -> quotad.v1.DecidingLimit
 	8,  // 6: quotad.v1.CheckColumnsResponse.problems:type_name -> quotad.v1.RowProblem
-	33, // 7: quotad.v1.DecidingLimit.window:type_name -> google.protobuf.Duration
-	30, // 8: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
+	38, // 7: quotad.v1.DecidingLimit.window:type_name -> google.protobuf.Duration
+	34, // 8: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
 	11, // 9: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
 	0,  // 10: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
-	33, // 11: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
-	33, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
-	33, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
+	38, // 11: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
+	38, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
+	38, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
 	19, // 14: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
 	20, // 15: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
 	14, // 16: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
 	16, // 17: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
 	17, // 18: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
 	18, // 19: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
-	34, // 20: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
-	33, // 21: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	39, // 20: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	38, // 21: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
 	15, // 22: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
-	34, // 23: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
-	33, // 24: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	33, // 25: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	33, // 26: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
-	31, // 27: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
+	39, // 23: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	38, // 24: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	38, // 25: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	38, // 26: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	35, // 27: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
 	23, // 28: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
 	26, // 29: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
-	32, // 30: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
-	1,  // 31: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 32: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	5,  // 33: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
-	9,  // 34: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	12, // 35: quotad.v1.QuotaService.Status:input_type -> quotad.v1.StatusRequest
-	21, // 36: quotad.v1.QuotaService.Bucket:input_type -> quotad.v1.BucketRequest
-	24, // 37: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
-	27, // 38: quotad.v1.QuotaService.Reset:input_type -> quotad.v1.ResetRequest
-	2,  // 39: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 40: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	6,  // 41: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
-	10, // 42: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	13, // 43: quotad.v1.QuotaService.Status:output_type -> quotad.v1.StatusResponse
-	22, // 44: quotad.v1.QuotaService.Bucket:output_type -> quotad.v1.BucketResponse
-	25, // 45: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
-	28, // 46: quotad.v1.QuotaService.Reset:output_type -> quotad.v1.ResetResponse
-	39, // [39:47] is the sub-list for method output_type
-	31, // [31:39] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	36, // 30: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
+	11, // 31: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
+	38, // 32: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
+	26, // 33: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
+	37, // 34: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
+	1,  // 35: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 36: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	5,  // 37: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
+	9,  // 38: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	12, // 39: quotad.v1.QuotaService.Status:input_type -> quotad.v1.StatusRequest
+	21, // 40: quotad.v1.QuotaService.Bucket:input_type -> quotad.v1.BucketRequest
+	24, // 41: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
+	27, // 42: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
+	29, // 43: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
+	31, // 44: quotad.v1.QuotaService.Reset:input_type -> quotad.v1.ResetRequest
+	2,  // 45: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 46: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	6,  // 47: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
+	10, // 48: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	13, // 49: quotad.v1.QuotaService.Status:output_type -> quotad.v1.StatusResponse
+	22, // 50: quotad.v1.QuotaService.Bucket:output_type -> quotad.v1.BucketResponse
+	25, // 51: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
+	28, // 52: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
+	30, // 53: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
+	32, // 54: quotad.v1.QuotaService.Reset:output_type -> quotad.v1.ResetResponse
+	45, // [45:55] is the sub-list for method output_type
+	35, // [35:45] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }
@@ -2661,7 +2960,7 @@ func file_quotad_v1_quotad_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_quotad_proto_rawDesc), len(file_quotad_v1_quotad_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   32,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

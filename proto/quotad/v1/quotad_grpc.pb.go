@@ -28,6 +28,8 @@ const (
 	QuotaService_Status_FullMethodName       = "/quotad.v1.QuotaService/Status"
 	QuotaService_Bucket_FullMethodName       = "/quotad.v1.QuotaService/Bucket"
 	QuotaService_Refund_FullMethodName       = "/quotad.v1.QuotaService/Refund"
+	QuotaService_Take_FullMethodName         = "/quotad.v1.QuotaService/Take"
+	QuotaService_GiveBack_FullMethodName     = "/quotad.v1.QuotaService/GiveBack"
 	QuotaService_Reset_FullMethodName        = "/quotad.v1.QuotaService/Reset"
 )
 
@@ -46,7 +48,7 @@ type QuotaServiceClient interface {
 	// work. A node decides 128 requests of a call at a time. If a call ends without an answer (CANCELLED, DEADLINE_EXCEEDED,
 	// UNAVAILABLE), any of its requests may have been charged.
 	// A node that has too much to do refuses a call before it reads it: RESOURCE_EXHAUSTED with a google.rpc.RetryInfo;
-	// nothing was charged. Check, CheckColumns and Peek, too.
+	// nothing was charged. Check, CheckColumns, Peek and Take, too.
 	CheckBatch(ctx context.Context, in *CheckBatchRequest, opts ...grpc.CallOption) (*CheckBatchResponse, error)
 	// CheckColumns decides 1 to 1,000 requests as CheckBatch does, of one domain and with the same names of descriptors. Call
 	// it where many decisions at a time are needed and little but allowed, remaining and retry_after of each: its messages
@@ -61,6 +63,14 @@ type QuotaServiceClient interface {
 	Bucket(ctx context.Context, in *BucketRequest, opts ...grpc.CallOption) (*BucketResponse, error)
 	// Refund takes back what a decision charged. It is idempotent, and goes to the region that decided.
 	Refund(ctx context.Context, in *RefundRequest, opts ...grpc.CallOption) (*RefundResponse, error)
+	// Take charges units beforehand, for a client that decides by itself for a moment: it may admit requests of so many units
+	// until spend_within is over, without asking. All limits that apply must say consistency: prefetch, and at least one must
+	// apply; else FAILED_PRECONDITION: ask Check. A client that comes less often than once in some milliseconds should ask
+	// Check as well. A Take is not idempotent: what is charged and not answered is lost until the limits' cells end.
+	Take(ctx context.Context, in *TakeRequest, opts ...grpc.CallOption) (*TakeResponse, error)
+	// GiveBack gives back what is left of a Take. It is idempotent, and goes to the region of the Take. A receipt gives back
+	// once, by GiveBack or by Refund.
+	GiveBack(ctx context.Context, in *GiveBackRequest, opts ...grpc.CallOption) (*GiveBackResponse, error)
 	// Reset clears the use of one bucket in this region alone. What is admitted after it comes on top of what was
 	// admitted before: the limit does not hold for the window in which it is called.
 	Reset(ctx context.Context, in *ResetRequest, opts ...grpc.CallOption) (*ResetResponse, error)
@@ -144,6 +154,26 @@ func (c *quotaServiceClient) Refund(ctx context.Context, in *RefundRequest, opts
 	return out, nil
 }
 
+func (c *quotaServiceClient) Take(ctx context.Context, in *TakeRequest, opts ...grpc.CallOption) (*TakeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TakeResponse)
+	err := c.cc.Invoke(ctx, QuotaService_Take_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *quotaServiceClient) GiveBack(ctx context.Context, in *GiveBackRequest, opts ...grpc.CallOption) (*GiveBackResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GiveBackResponse)
+	err := c.cc.Invoke(ctx, QuotaService_GiveBack_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *quotaServiceClient) Reset(ctx context.Context, in *ResetRequest, opts ...grpc.CallOption) (*ResetResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ResetResponse)
@@ -169,7 +199,7 @@ type QuotaServiceServer interface {
 	// work. A node decides 128 requests of a call at a time. If a call ends without an answer (CANCELLED, DEADLINE_EXCEEDED,
 	// UNAVAILABLE), any of its requests may have been charged.
 	// A node that has too much to do refuses a call before it reads it: RESOURCE_EXHAUSTED with a google.rpc.RetryInfo;
-	// nothing was charged. Check, CheckColumns and Peek, too.
+	// nothing was charged. Check, CheckColumns, Peek and Take, too.
 	CheckBatch(context.Context, *CheckBatchRequest) (*CheckBatchResponse, error)
 	// CheckColumns decides 1 to 1,000 requests as CheckBatch does, of one domain and with the same names of descriptors. Call
 	// it where many decisions at a time are needed and little but allowed, remaining and retry_after of each: its messages
@@ -184,6 +214,14 @@ type QuotaServiceServer interface {
 	Bucket(context.Context, *BucketRequest) (*BucketResponse, error)
 	// Refund takes back what a decision charged. It is idempotent, and goes to the region that decided.
 	Refund(context.Context, *RefundRequest) (*RefundResponse, error)
+	// Take charges units beforehand, for a client that decides by itself for a moment: it may admit requests of so many units
+	// until spend_within is over, without asking. All limits that apply must say consistency: prefetch, and at least one must
+	// apply; else FAILED_PRECONDITION: ask Check. A client that comes less often than once in some milliseconds should ask
+	// Check as well. A Take is not idempotent: what is charged and not answered is lost until the limits' cells end.
+	Take(context.Context, *TakeRequest) (*TakeResponse, error)
+	// GiveBack gives back what is left of a Take. It is idempotent, and goes to the region of the Take. A receipt gives back
+	// once, by GiveBack or by Refund.
+	GiveBack(context.Context, *GiveBackRequest) (*GiveBackResponse, error)
 	// Reset clears the use of one bucket in this region alone. What is admitted after it comes on top of what was
 	// admitted before: the limit does not hold for the window in which it is called.
 	Reset(context.Context, *ResetRequest) (*ResetResponse, error)
@@ -217,6 +255,12 @@ func (UnimplementedQuotaServiceServer) Bucket(context.Context, *BucketRequest) (
 }
 func (UnimplementedQuotaServiceServer) Refund(context.Context, *RefundRequest) (*RefundResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Refund not implemented")
+}
+func (UnimplementedQuotaServiceServer) Take(context.Context, *TakeRequest) (*TakeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Take not implemented")
+}
+func (UnimplementedQuotaServiceServer) GiveBack(context.Context, *GiveBackRequest) (*GiveBackResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GiveBack not implemented")
 }
 func (UnimplementedQuotaServiceServer) Reset(context.Context, *ResetRequest) (*ResetResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Reset not implemented")
@@ -368,6 +412,42 @@ func _QuotaService_Refund_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _QuotaService_Take_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TakeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QuotaServiceServer).Take(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: QuotaService_Take_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QuotaServiceServer).Take(ctx, req.(*TakeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _QuotaService_GiveBack_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GiveBackRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QuotaServiceServer).GiveBack(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: QuotaService_GiveBack_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QuotaServiceServer).GiveBack(ctx, req.(*GiveBackRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _QuotaService_Reset_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ResetRequest)
 	if err := dec(in); err != nil {
@@ -420,6 +500,14 @@ var QuotaService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Refund",
 			Handler:    _QuotaService_Refund_Handler,
+		},
+		{
+			MethodName: "Take",
+			Handler:    _QuotaService_Take_Handler,
+		},
+		{
+			MethodName: "GiveBack",
+			Handler:    _QuotaService_GiveBack_Handler,
 		},
 		{
 			MethodName: "Reset",

@@ -1,0 +1,77 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+)
+
+// Request asks whether a unit of work may be served.
+type Request struct {
+	Domain      string
+	Descriptors map[string]string
+	Cost        int64 // units, 1 to 2^51; 0 counts as 1
+	// ID names the request, for a caller that may send it twice. Sent again within a minute after
+	// it was admitted, it is answered as the first time and not charged again. The party that is
+	// limited must not choose it.
+	ID      string
+	Receipt bool // whether the decision should carry a receipt, for a refund of the charge
+}
+
+// Decision answers a request.
+type Decision struct {
+	Allowed    bool
+	Reason     quotadv1.Reason
+	Limit      string // the limit that decided; empty if none applies
+	LimitUnits int64  // of that limit, over all regions
+	// Remaining is the units left in the region after the request. FromMemory: of what the client
+	// knows.
+	Remaining  int64
+	ResetAfter time.Duration // until the limit is whole again, if nothing else happens
+	// RetryAfter of a denied request is when it is admitted, if nothing else happens. 0: never, or
+	// not known.
+	RetryAfter  time.Duration
+	Delay       time.Duration // admitted by a leaky bucket: serve the request after this time
+	Cell        int64         // number of the cell that the request was decided in
+	AtUs        int64         // the store's time, us since 1970. FromMemory: or a little less
+	Entitlement int64         // the region's fixed split of the limit, in units
+	Share       int64         // units of the cell that the region holds
+	Node        string        // that decided. FromMemory: that the client knows it from
+	Region      string
+	Degraded    bool     // a region of the limit has not answered that node for over 3 s
+	Shadowed    []string // shadow limits that would have denied; not to be changed
+	Receipt     string   // for Refund, if it was asked for
+	Repeated    bool     // decided before, under the same Request.ID; not charged now
+	FromMemory  bool     // the client decided by itself
+}
+
+// Check asks a node about a request. The error is a gRPC status, wrapped.
+func (c *Client) Check(ctx context.Context, q Request) (Decision, error) {
+	m := &quotadv1.CheckRequest{Domain: q.Domain, Descriptors: q.Descriptors, RequestId: q.ID,
+		Receipt: q.Receipt}
+	if q.Cost != 0 {
+		m.Cost = &q.Cost
+	}
+	return c.check(ctx, m)
+}
+
+func (c *Client) check(ctx context.Context, m *quotadv1.CheckRequest) (Decision, error) {
+	c.counters.asked.Add(1)
+	r, err := c.rpc.Check(ctx, m)
+	if err != nil {
+		return Decision{}, fmt.Errorf("quotad: check: %w", err)
+	}
+	return decisionOf(r.GetDecision()), nil
+}
+
+func decisionOf(m *quotadv1.Decision) Decision {
+	return Decision{Allowed: m.GetAllowed(), Reason: m.GetReason(), Limit: m.GetLimit(),
+		LimitUnits: m.GetLimitUnits(), Remaining: m.GetRemaining(),
+		ResetAfter: m.GetResetAfter().AsDuration(), RetryAfter: m.GetRetryAfter().AsDuration(),
+		Delay: m.GetDelay().AsDuration(), Cell: m.GetCell(), AtUs: m.GetAtUs(),
+		Entitlement: m.GetEntitlement(), Share: m.GetShare(), Node: m.GetNode(),
+		Region: m.GetRegion(), Degraded: m.GetDegraded(), Shadowed: m.GetShadowed(),
+		Receipt: m.GetReceipt(), Repeated: m.GetRepeated()}
+}

@@ -1,0 +1,116 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+)
+
+const (
+	// MaxHolders bounds the buckets of which a client holds units, or denials to report, at a time.
+	// Of all further buckets it asks about each request. Stats.Crowded counts how often that
+	// happened.
+	MaxHolders = 4096
+	// maxCalls is how many calls for units are made at a time, and as many that give units back or
+	// report. maxWanted is how many wait for the former; beyond it requests are asked about.
+	maxCalls  = 16
+	maxWanted = 256
+	// callTimeout is how long such a call may take, and all those together that give units back at
+	// a time; closeTimeout is for those of Close.
+	callTimeout  = 500 * time.Millisecond
+	closeTimeout = 2 * time.Second
+	// sweepEvery is how often the client looks for units that are not to be spent any more, and
+	// reportEvery how often it reports what it denied of a bucket.
+	sweepEvery  = 100 * time.Millisecond
+	reportEvery = 200 * time.Millisecond
+)
+
+// Options say how a client decides. The zero value asks a node about each request.
+type Options struct {
+	// Prefetch lets buckets decide from memory where the limits allow it. See the package comment.
+	Prefetch bool
+}
+
+// Client asks the nodes behind one connection, which all must be of one region. Safe for concurrent
+// use.
+type Client struct {
+	rpc      quotadv1.QuotaServiceClient
+	prefetch bool
+	since    time.Time
+	counters counters
+	wanted   chan wanted
+	ending   context.Context // over when Close begins
+	end      context.CancelFunc
+	working  sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	holders map[*Bucket]struct{}
+}
+
+// New returns a client of a connection, which stays the caller's: Close does not close it. The
+// caller calls Close before it closes the connection.
+func New(conn grpc.ClientConnInterface, o Options) *Client {
+	c := &Client{rpc: quotadv1.NewQuotaServiceClient(conn), prefetch: o.Prefetch, since: time.Now(),
+		wanted: make(chan wanted, maxWanted), holders: map[*Bucket]struct{}{}}
+	c.ending, c.end = context.WithCancel(context.Background())
+	if c.prefetch {
+		for range maxCalls {
+			c.working.Go(c.fillWanted)
+		}
+		c.working.Go(c.sweepAll)
+	}
+	return c
+}
+
+// Bucket returns a handle for requests of a domain with these descriptors. Keep it: each handle
+// holds units of its own. It needs no end.
+func (c *Client) Bucket(domain string, descriptors map[string]string) *Bucket {
+	return &Bucket{client: c, domain: domain, descriptors: maps.Clone(descriptors)}
+}
+
+// Close gives back all units that the client holds, within some three seconds. From then on Allow
+// asks a node about each request. The error says how many of the units did not go back.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	again := c.closed
+	c.closed = true
+	c.mu.Unlock()
+	if again {
+		return nil
+	}
+	c.end()
+	c.working.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if untold := c.sweep(ctx, true); untold > 0 {
+		return fmt.Errorf(
+			"quotad: close: %d units were not given back; they count as used until their windows end",
+			untold)
+	}
+	return nil
+}
+
+// elapsed is the time by a clock that is never set.
+func (c *Client) elapsed() time.Duration { return time.Since(c.since) }
+
+// hold notes that a bucket may hold units, or has denials to report. It says whether it may.
+func (c *Client) hold(b *Bucket) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	if _, known := c.holders[b]; !known && len(c.holders) >= MaxHolders {
+		c.counters.crowded.Add(1)
+		return false
+	}
+	c.holders[b] = struct{}{}
+	return true
+}

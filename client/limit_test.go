@@ -1,0 +1,195 @@
+package client_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/client"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+)
+
+// Clients that flood a bucket and prefetch from it never admit more than the limit together. What
+// they give back when they close can be admitted.
+func TestClientsKeepTheLimit(t *testing.T) {
+	const units = 1000
+	for _, kind := range []string{"fixed_window", "sliding_window_counter"} {
+		t.Run(kind, func(t *testing.T) {
+			eachRedis(t, func(t *testing.T, s *servers.Server) {
+				node := startNode(t, s, limit(kind, units, roomyWindow(), prefetched))
+				var admitted, fromMemory atomic.Int64
+				var all sync.WaitGroup
+				for range 8 {
+					all.Go(func() {
+						c := client.New(node.dial(t), client.Options{Prefetch: true})
+						admitted.Add(flood(t, c.Bucket("api", account), 2, 20))
+						if err := c.Close(); err != nil {
+							t.Error(err)
+						}
+						fromMemory.Add(wantSettled(t, c).Admitted)
+					})
+				}
+				all.Wait()
+				if admitted.Load() > units {
+					t.Errorf("%d of %d units admitted", admitted.Load(), units)
+				}
+				if fromMemory.Load() == 0 {
+					t.Error("nothing was admitted from memory: the test shows nothing")
+				}
+				t.Logf("%d admitted, %d of them from memory", admitted.Load(), fromMemory.Load())
+				admitted.Add(drain(t, node))
+				if got := admitted.Load(); got > units || got < 990 {
+					t.Errorf("%d of %d units admitted in all, want 990 at least", got, units)
+				}
+			})
+		})
+	}
+}
+
+// wantSettled fails the test unless all that a closed client took is accounted for.
+func wantSettled(t testing.TB, c *client.Client) client.Stats {
+	t.Helper()
+	s := c.Stats()
+	if s.Taken != s.Admitted+s.Returned+s.Lost {
+		t.Errorf("a closed client took %d, admitted %d, returned %d and lost %d", s.Taken, s.Admitted,
+			s.Returned, s.Lost)
+	}
+	return s
+}
+
+// In windows that end while clients hold units, none admits more than the limit: each decision
+// belongs to the cell that it names, and so does each unit that it spent.
+func TestClientsKeepTheLimitAtTheEdges(t *testing.T) {
+	const units, window = 200, 300 * time.Millisecond
+	for _, kind := range []string{"fixed_window", "sliding_window_counter"} {
+		t.Run(kind, func(t *testing.T) {
+			eachRedis(t, func(t *testing.T, s *servers.Server) {
+				node := startNode(t, s, limit(kind, units, window, prefetched))
+				// Until enough was seen; the time is for a machine that is busy.
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				var mu sync.Mutex
+				cells, fromMemory := map[int64]int64{}, 0
+				var all sync.WaitGroup
+				for range 4 {
+					all.Go(func() {
+						c := client.New(node.dial(t), client.Options{Prefetch: true})
+						b := c.Bucket("api", account)
+						for ctx.Err() == nil {
+							d, err := b.Allow(t.Context(), 1)
+							if err != nil {
+								t.Error(err)
+								break
+							}
+							mu.Lock()
+							if d.Allowed {
+								cells[d.Cell]++
+							}
+							if d.Allowed && d.FromMemory {
+								fromMemory++
+							}
+							if len(cells) > 6 && fromMemory > units/4 {
+								cancel()
+							}
+							mu.Unlock()
+							if d.Allowed && d.Cell != d.AtUs/window.Microseconds() {
+								t.Errorf("admitted at %d, in cell %d", d.AtUs, d.Cell)
+							}
+						}
+						closed(t, c)
+					})
+				}
+				all.Wait()
+				for cell, admitted := range cells {
+					if admitted > units {
+						t.Errorf("cell %d: %d of %d units admitted", cell, admitted, units)
+					}
+				}
+				if len(cells) < 6 || fromMemory == 0 {
+					t.Errorf("%d cells, %d admitted from memory: the test shows nothing", len(cells), fromMemory)
+				}
+				t.Logf("%d cells, %d admitted from memory: %v", len(cells), fromMemory, cells)
+			})
+		})
+	}
+}
+
+// A client that ends without Close loses what it held, and no more.
+func TestAKilledClientLosesWhatItHeld(t *testing.T) {
+	const units = 1000
+	eachRedis(t, func(t *testing.T, s *servers.Server) {
+		node := startNode(t, s, limit("fixed_window", units, roomyWindow(), prefetched))
+		conn := node.dial(t)
+		killed := client.New(conn, client.Options{Prefetch: true})
+		b := killed.Bucket("api", account)
+		if d := allow(t, b, 100); !d.Allowed {
+			t.Fatalf("%+v", d)
+		}
+		admitted, spent := int64(100), int64(0)
+		for spent < 5 { // of the units that it takes now
+			d := allow(t, b, 1)
+			if !d.Allowed {
+				t.Fatalf("%+v", d)
+			}
+			if d.FromMemory {
+				spent++
+			}
+			admitted++
+			time.Sleep(time.Millisecond)
+		}
+		if err := conn.Close(); err != nil { // nothing that it says from now on is heard
+			t.Error(err)
+		}
+		if err := killed.Close(); err == nil {
+			t.Error("units were given back over a closed connection")
+		}
+		lost := killed.Stats().Lost
+		if lost == 0 || lost > 250 {
+			t.Errorf("%d units lost, want a fourth of 1,000 at most", lost)
+		}
+		admitted += drain(t, node)
+		if got := admitted + lost; got > units || got < 990 {
+			t.Errorf("%d admitted and %d lost of %d", admitted, lost, units)
+		}
+	})
+}
+
+// Where a limit is exact, and where none applies, a node refuses to give units, and each request is
+// asked about.
+func TestExactLimitsOfANode(t *testing.T) {
+	s, err := servers.StartEmbedded(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := startNode(t, s, limit("fixed_window", 1000, roomyWindow(), ""))
+	c := client.New(node.dial(t), client.Options{Prefetch: true})
+	if got := flood(t, c.Bucket("api", account), 2, 10); got != 1000 {
+		t.Errorf("%d admitted", got)
+	}
+	if s := closed(t, c); s.Exact == 0 || s.Taken != 0 {
+		t.Errorf("%+v", s)
+	}
+	rpc := quotadv1.NewQuotaServiceClient(node.dial(t))
+	for domain, says := range map[string]string{"api": "limit account is exact",
+		"web": "no limit applies"} {
+		_, err := rpc.Take(t.Context(), &quotadv1.TakeRequest{Domain: domain, Descriptors: account,
+			Units: 8})
+		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", domain, err)
+		}
+	}
+	for _, bad := range []*quotadv1.TakeRequest{{Domain: "api", Units: -1},
+		{Domain: "api", Units: 1<<51 + 1}, {Domain: "api", Denied: -1},
+		{Domain: "api", Admitted: 1 << 60}, {Units: 8}} {
+		if _, err := rpc.Take(t.Context(), bad); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%v: %v", bad, err)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/quotad/quotad/chaos/lab/network"
+	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/client"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/api"
+	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// front is a node of a region, the document's only one, that serves gRPC.
+type front struct {
+	*region.Node
+	at string
+}
+
+// startNode runs a node on a Redis until the end of the test. limits are those of a document.
+func startNode(t testing.TB, server *servers.Server, limits string) *front {
+	t.Helper()
+	document, err := policy.Parse("limits.yaml",
+		[]byte("version: 1\nregions:\n  here: {weight: 1}\nlimits:\n"+limits))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	c := region.Config{Region: "here", Node: "n1", Nodes: 1, Policy: document, Bootstrap: true,
+		Log: log}
+	if c.Store, err = store.Connect(store.Options{URL: server.URL,
+		Timeout: 10 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	if c.Journal, err = journal.Open(filepath.Join(t.TempDir(), "journal.db"),
+		journal.Options{Region: "here", Node: "n1"}); err != nil {
+		t.Fatal(err)
+	}
+	wires := network.New()
+	host := wires.Host("here")
+	var errs [4]error
+	c.PeerListener, errs[0] = host.Listen(8082)
+	c.Packets, errs[1] = host.ListenPacket(7946)
+	c.Streams, errs[2] = host.Listen(7946)
+	c.PeerAdvertise = netip.AddrPortFrom(host.IP(), 8082).String()
+	c.Advertise = netip.AddrPortFrom(host.IP(), 7946)
+	c.Dial = host.DialContext
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	errs[3] = err
+	if err := errors.Join(errs[:]...); err != nil {
+		t.Fatal(err)
+	}
+	n, err := region.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := api.New(n, log)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := s.ServeGRPC(l); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		err := s.Close()
+		serving.Wait()
+		if err := errors.Join(err, n.Close(), wires.Close(), server.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return &front{Node: n, at: l.Addr().String()}
+}
+
+// dial returns a connection to the node, which ends with the test at the latest.
+func (f *front) dial(t testing.TB) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(f.at, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// eachRedis runs a test on an embedded Redis and on a redis-server, both at a time.
+func eachRedis(t *testing.T, f func(t *testing.T, s *servers.Server)) {
+	for name, start := range map[string]func(context.Context) (*servers.Server, error){
+		"embedded": servers.StartEmbedded, "process": servers.StartProcess,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := start(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			f(t, s)
+		})
+	}
+}
+
+// limit is a limit of accounts in domain api.
+func limit(kind string, units int64, window time.Duration, fields string) string {
+	return fmt.Sprintf(
+		"  - {name: account, domain: api, key: [account], algorithm: %s, limit: %d, window: %dms%s}\n",
+		kind, units, window.Milliseconds(), fields)
+}
+
+const prefetched = ", consistency: prefetch"
+
+// roomyWindow returns a window whose present cell lasts for another ten minutes.
+func roomyWindow() time.Duration {
+	const room = 10 * time.Minute
+	w := time.Hour
+	for now := time.Now().UnixMicro(); now%w.Microseconds() > (w - room).Microseconds(); {
+		w += time.Minute
+	}
+	return w
+}
+
+var account = map[string]string{"account": "42"}
+
+// flood has callers spend a bucket until each was denied so many times, and returns what was
+// admitted.
+func flood(t *testing.T, b *client.Bucket, callers, denials int) (admitted int64) {
+	t.Helper()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for range callers {
+		all.Go(func() {
+			own, denied := int64(0), 0
+			for denied < denials {
+				d, err := b.Allow(t.Context(), 1)
+				if err != nil {
+					t.Error(err)
+					break
+				}
+				if d.Allowed {
+					own++
+				} else {
+					denied++
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			admitted += own
+		})
+	}
+	all.Wait()
+	return admitted
+}
+
+// drain spends what is left of the account's bucket, also what the node itself holds of it, and
+// returns how much that was.
+func drain(t *testing.T, f *front) (admitted int64) {
+	t.Helper()
+	b := client.New(f.dial(t), client.Options{}).Bucket("api", account)
+	admitted = flood(t, b, 1, 1)
+	time.Sleep(1500 * time.Millisecond) // what the node asked for meanwhile goes back
+	return admitted + flood(t, b, 1, 1)
+}

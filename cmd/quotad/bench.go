@@ -28,8 +28,8 @@ at a time and refuses others, so give large batches few callers. With --limits e
 so many limits of the node, each with a bucket for the key, and lean makes a script call for each:
 up to 11 of fixed_window or token_bucket, 5 of leaky_bucket, 3 of sliding_window_counter, 2 of
 sliding_window_log. With --consistency prefetch the node holds units of keys that are asked for
-80 times a second or more, and decides the others exactly: use few keys, and up to 8 limits. The
-calls of the first 300 ms of each round are not counted. Columns, and their names in -o json under subjects:
+80 times a second or more, and decides the others exactly: use few keys. The calls of the first
+300 ms of each round are not counted. Columns, and their names in -o json under subjects:
 
   decisions/s    decisions_per_second
   p50 us ...     p50_us, p99_us, p999_us: time of a call as its caller sees it, microseconds

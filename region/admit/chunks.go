@@ -166,8 +166,9 @@ func (l *Limiter) spend(r *rules.Rules, applied []*rules.Applied, cost quantity.
 	return d, true
 }
 
-// maxSpent is the most limits that a request has which is admitted from chunks.
-const maxSpent = 8
+// maxSpent is the most limits that a request has which is admitted from chunks: all that may apply
+// to one.
+const maxSpent = algorithms.MaxLoad
 
 // admitted returns the decision on a request that was admitted from a chunk.
 func admitted(a *rules.Applied, c *held.Chunk, remaining quantity.Units, now time.Duration) Decision {

@@ -48,6 +48,8 @@ type Decision struct {
 	Receipt string `json:"receipt,omitempty"`
 	// Problem says what is wrong with a request of a batch; absent if nothing is.
 	Problem string `json:"problem,omitempty"`
+	// FromMemory says that the node decided without asking the store; absent if it asked.
+	FromMemory bool `json:"from_memory,omitempty"`
 }
 
 const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
@@ -56,7 +58,8 @@ func newDecision(d admit.Decision) *Decision {
 	j := &Decision{Allowed: d.Allowed, Reason: d.Reason, Limit: d.Limit,
 		Algorithm: string(d.Algorithm), Node: d.Node, Region: d.Region,
 		Degraded: d.Degraded, Sequence: d.Sequence, Shadowed: d.Shadowed, Repeated: d.Repeated,
-		Receipt: d.Receipt, Problem: problemOf(d)}
+		Receipt: d.Receipt, Problem: problemOf(d),
+		FromMemory: d.FromMemory}
 	if d.Limit != "" {
 		j.LimitUnits, j.Entitlement = &d.LimitUnits, &d.Entitlement
 	}

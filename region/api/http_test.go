@@ -106,6 +106,9 @@ func TestDecisions(t *testing.T) {
 			with(allowed(), func(d *admit.Decision) { d.Repeated, d.Receipt = true, aReceipt }),
 			"200\n" + isJSONed + counts57 + strings.TrimSuffix(allowedJSON, "}") +
 				`,"repeated":true,"receipt":"-Rc_9"}`, ""},
+		{"from memory", with(allowed(), func(d *admit.Decision) { d.FromMemory = true }),
+			"200\n" + isJSONed + counts57 + strings.TrimSuffix(allowedJSON, "}") +
+				`,"from_memory":true}`, ""},
 		{"queue full", undecided(admit.QueueFull),
 			"429\n" + isJSONed + limit + "{" + uncounted(false, "queue_full"), "200\n" +
 				isJSONed + limit + "{" + uncounted(false, "queue_full")},

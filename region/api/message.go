@@ -49,6 +49,7 @@ func decisionMessage(d admit.Decision) *quotadv1.Decision {
 		Repeated:    d.Repeated,
 		Algorithm:   string(d.Algorithm),
 		Problem:     problemOf(d),
+		FromMemory:  d.FromMemory,
 	}
 }
 

@@ -90,6 +90,8 @@ func TestGRPCDecisions(t *testing.T) {
 	wantQueued.Algorithm, wantQueued.Delay = "leaky_bucket", durationpb.New(1500*time.Microsecond)
 	wantRepeated := proto.CloneOf(wantAllowed)
 	wantRepeated.Repeated, wantRepeated.Receipt = true, aReceipt
+	wantFromMemory := proto.CloneOf(wantAllowed)
+	wantFromMemory.FromMemory = true
 	for _, c := range []struct {
 		name     string
 		decision admit.Decision
@@ -107,6 +109,9 @@ func TestGRPCDecisions(t *testing.T) {
 		{"repeated, with a receipt", with(allowed(), func(d *admit.Decision) {
 			d.Repeated, d.Receipt, d.Shadowed = true, aReceipt, []string{"new-limit"}
 		}), wantRepeated},
+		{"from memory", with(allowed(), func(d *admit.Decision) {
+			d.FromMemory, d.Shadowed = true, []string{"new-limit"}
+		}), wantFromMemory},
 		{"store failure, deny", undecided(admit.StoreFailure),
 			&quotadv1.Decision{Reason: quotadv1.Reason_REASON_STORE_FAILURE,
 				Limit: "account-minute", Algorithm: "fixed_window", LimitUnits: 1000, Node: "n1",

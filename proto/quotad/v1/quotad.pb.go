@@ -833,7 +833,10 @@ type Decision struct {
 	Algorithm string `protobuf:"bytes,20,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
 	// REASON_INVALID_REQUEST only: the field that is wrong, what is wrong with it and what to do, such as
 	// "descriptors.account: is longer than 256 bytes; send a hash of it".
-	Problem       string `protobuf:"bytes,21,opt,name=problem,proto3" json:"problem,omitempty"`
+	Problem string `protobuf:"bytes,21,opt,name=problem,proto3" json:"problem,omitempty"`
+	// The node decided without asking the region's store: by a denial that it remembers, or from units that the store was
+	// charged with beforehand. at_us is then what the store's clock should show, or a little less.
+	FromMemory    bool `protobuf:"varint,22,opt,name=from_memory,json=fromMemory,proto3" json:"from_memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1013,6 +1016,13 @@ func (x *Decision) GetProblem() string {
 		return x.Problem
 	}
 	return ""
+}
+
+func (x *Decision) GetFromMemory() bool {
+	if x != nil {
+		return x.FromMemory
+	}
+	return false
 }
 
 type StatusRequest struct {
@@ -2639,7 +2649,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\a\n" +
 	"\x05_cost\"?\n" +
 	"\fPeekResponse\x12/\n" +
-	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\x9c\x05\n" +
+	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\xbd\x05\n" +
 	"\bDecision\x12\x18\n" +
 	"\aallowed\x18\x01 \x01(\bR\aallowed\x12)\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x11.quotad.v1.ReasonR\x06reason\x12\x14\n" +
@@ -2665,7 +2675,9 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\areceipt\x18\x12 \x01(\tR\areceipt\x12\x1a\n" +
 	"\brepeated\x18\x13 \x01(\bR\brepeated\x12\x1c\n" +
 	"\talgorithm\x18\x14 \x01(\tR\talgorithm\x12\x18\n" +
-	"\aproblem\x18\x15 \x01(\tR\aproblem\"\x0f\n" +
+	"\aproblem\x18\x15 \x01(\tR\aproblem\x12\x1f\n" +
+	"\vfrom_memory\x18\x16 \x01(\bR\n" +
+	"fromMemory\"\x0f\n" +
 	"\rStatusRequest\"\xf0\x03\n" +
 	"\x0eStatusResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +

@@ -38,7 +38,8 @@ type decided struct {
 //
 // A restarted node numbers its decisions anew, so each start has a name of its own, such as n1#2.
 // If Ask cannot tell which start answered, the answer gets a unique node name, so that its number
-// is not taken for a duplicate. A denial that no store decided gets the time at which it was sent.
+// is not taken for a duplicate. A denial that no store decided, or that the node told from memory,
+// gets the time at which the request was sent.
 func (c *Caller) Ask(ctx context.Context, q Question, bucket string, limit oracle.Limit,
 	life Life) (oracle.Answer, bool) {
 	var sent atomic.Bool
@@ -93,12 +94,13 @@ func (c *Caller) askHTTP(ctx context.Context, q Question, sent *atomic.Bool) (de
 		Share       int64
 		Sequence    uint64
 		Degraded    bool
+		FromMemory  bool `json:"from_memory"`
 	}
 	if err := json.Unmarshal(answer, &d); err != nil || d.Allowed == nil {
 		return decided{}, fmt.Errorf("%s answered %q, which is no decision", c, answer)
 	}
 	out := decided{*d.Allowed, d.Degraded, d.Cell, 0, d.Entitlement, d.Share, d.Sequence}
-	if d.At != "" {
+	if d.At != "" && (*d.Allowed || !d.FromMemory) {
 		at, err := time.Parse(time.RFC3339Nano, d.At)
 		if err != nil {
 			return decided{}, err
@@ -119,6 +121,10 @@ func (c *Caller) askGRPC(ctx context.Context, q Question, sent *atomic.Bool) (de
 		return decided{}, err
 	}
 	d := answer.GetDecision()
-	return decided{d.GetAllowed(), d.GetDegraded(), d.GetCell(), d.GetAtUs(), d.GetEntitlement(),
-		d.GetShare(), d.GetSequence()}, nil
+	out := decided{d.GetAllowed(), d.GetDegraded(), d.GetCell(), d.GetAtUs(), d.GetEntitlement(),
+		d.GetShare(), d.GetSequence()}
+	if !out.allowed && d.GetFromMemory() {
+		out.at = 0
+	}
+	return out, nil
 }

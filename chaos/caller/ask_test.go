@@ -87,13 +87,17 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestDenialWithoutAStore: it gets the time at which it was sent.
+// TestDenialWithoutAStore: it gets the time at which it was sent, also if the node says what time it
+// remembers.
 func TestDenialWithoutAStore(t *testing.T) {
-	_, node := serve(t, `{"allowed":false,"sequence":9}`)
-	a, sent := node.Ask(t.Context(), question, "account", limit, first)
-	if !sent || a.Outcome != oracle.Denied || a.At != a.Sent.UnixMicro() ||
-		a.Cell != limit.CellOf(a.At) {
-		t.Errorf("%+v, sent %v", a, sent)
+	for _, body := range []string{`{"allowed":false,"sequence":9}`,
+		`{"allowed":false,"from_memory":true,"cell":7,"at":"2026-01-01T00:00:07Z","sequence":9}`} {
+		_, node := serve(t, body)
+		a, sent := node.Ask(t.Context(), question, "account", limit, first)
+		if !sent || a.Outcome != oracle.Denied || a.At != a.Sent.UnixMicro() ||
+			a.Cell != limit.CellOf(a.At) {
+			t.Errorf("%s: %+v, sent %v", body, a, sent)
+		}
 	}
 }
 

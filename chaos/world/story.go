@@ -229,7 +229,7 @@ func (p *play) request(ctx context.Context, r load.Request) {
 		a.Outcome = oracle.Admitted
 	default:
 		a.Outcome = oracle.Denied
-		if d.At == 0 { // denied before any store was asked
+		if d.At == 0 || d.FromMemory { // no store was asked
 			a.At = sent.UnixMicro()
 			a.Cell = p.ceiling().CellOf(a.At)
 		}

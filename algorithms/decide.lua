@@ -18,7 +18,7 @@
 -- delay and reset count from what the clock shows, which after a step back is behind the mark.
 -- plain.lua comes first: it reads the call's beginning and decides the simple items on plain buckets.
 local COSTS = 64 -- requests of one item
-for i = singles + 1, singles + several do held[i] = hold(limits[num()], KEYS[i + 1], num()) end
+for i = simple_buckets + 1, simple_buckets + several do held[i] = hold(limits[num()], KEYS[i + 1], num()) end
 
 local function fail(status, why)
   n = n + 1
@@ -181,7 +181,7 @@ local function decide()
       fail(LATER)
     end
   end
-  local next_key, places, costs = singles + several + 1, {}, {}
+  local next_key, places, costs = simple_buckets + several + 1, {}, {}
   while arg_at < #ARGV and work < WORK do
     local key = nil
     if num() == 1 then
@@ -194,7 +194,7 @@ local function decide()
   end
   if commit then
     write_plain()
-    for i = 1, singles + several do
+    for i = 1, simple_buckets + several do
       if buckets[i] then buckets[i]:save() end
     end
   end

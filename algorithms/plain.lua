@@ -192,7 +192,7 @@ local function decide_simple()
   return place - 1
 end
 
-local singles = decide_simple()
+local simple_buckets = decide_simple()
 local several = num()
 if several == 0 and #further == 0 then
   write_plain()

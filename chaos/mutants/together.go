@@ -17,8 +17,8 @@ var together = []Mutant{
 		Name: "last-bucket-is-not-written", Hole: sharing,
 		Rule: "whatever was charged in a call is written",
 		Edits: []Edit{
-			{"algorithms/decide.lua", `    for i = 1, singles + several do
-      if`, `    for i = 1, math.max(singles + several - 1, 1) do
+			{"algorithms/decide.lua", `    for i = 1, simple_buckets + several do
+      if`, `    for i = 1, math.max(simple_buckets + several - 1, 1) do
       if`},
 		},
 		Breaks: "ceiling: a label above L", Under: "several requests at the same time",

@@ -140,6 +140,9 @@ func (w *waiting) spends(receipt bool) bool {
 // holds enough of all its buckets.
 func (l *Limiter) spend(r *rules.Rules, applied []*rules.Applied, cost quantity.Units) (Decision,
 	bool) {
+	if isClosed(l.config.Closed) {
+		return Decision{}, false
+	}
 	var taken [maxSpent]*held.Chunk
 	generation, now := l.tenure.Generation(), l.elapsed()
 	var d Decision

@@ -20,7 +20,7 @@ func (f *Flow) remembered() (a answered, denied bool) {
 		return answered{}, false
 	}
 	f.asked = true
-	if !f.commit || f.way.once != "" || !f.way.fits() {
+	if !f.commit || f.way.once != "" || isClosed(f.limiter.config.Closed) || !f.way.fits() {
 		return answered{}, false
 	}
 	l, generation, now := f.limiter, f.limiter.tenure.Generation(), f.limiter.elapsed()

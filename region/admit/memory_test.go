@@ -2,6 +2,7 @@ package admit
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -359,4 +360,33 @@ func TestARecoveringBucketIsAsked(t *testing.T) {
 				t.Error("the bucket did not recover, which shows nothing")
 			}
 		})
+}
+
+// A node that ends decides nothing any more, neither by a denial that it remembers nor from a chunk.
+func TestAClosedNodeRemembersNothing(t *testing.T) {
+	for name, limit := range map[string]string{
+		"a denial": "name: minute, limit: 1, window: 1m",
+		"a chunk":  prefetched,
+	} {
+		t.Run(name, func(t *testing.T) {
+			counted(t, here, []string{limit}, func(t *testing.T, n *Limiter, _ *countedServer) {
+				fromMemory := func() bool {
+					d, err := n.Check(t.Context(), request("a"))
+					return err == nil && d.FromMemory
+				}
+				for try := 0; !fromMemory(); try++ {
+					if try == 1000 {
+						t.Fatal("the node remembers nothing while it runs")
+					}
+					time.Sleep(time.Millisecond)
+				}
+				closed := make(chan struct{})
+				close(closed)
+				n.config.Closed = closed
+				if d, err := n.Check(t.Context(), request("a")); !errors.Is(err, ErrClosed) {
+					t.Errorf("%+v, %v", d, err)
+				}
+			})
+		})
+	}
 }

@@ -100,16 +100,19 @@ func (b *batcher) outwaited() *queueFull {
 	return &queueFull{retry: b.pace.takes(b.sent + b.queue.root.work)}
 }
 
-// take returns the requests for the next round trip: at least one, then as many as the work of a
-// pipeline and maximum batch size allow. It refuses requests that can no longer be decided in time.
-// If no request is left it returns none and ends the round trip.
-func (b *batcher) take() []waiting {
+// take returns the requests for the next round trip: the first ones, then as many of the queue as
+// the work of a pipeline and maximum batch size allow, and at least one. It refuses requests that
+// can no longer be decided in time. If no request is left it returns none and ends the round trip.
+func (b *batcher) take(first ...waiting) []waiting {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := b.queue
 	q.trip++
 	now, most, work := time.Now(), b.pipelineWork(), int64(0)
-	batch := make([]waiting, 0, min(q.length, maxBatched))
+	batch := append(make([]waiting, 0, min(len(first)+q.length, maxBatched)), first...)
+	for _, w := range first {
+		work += scriptWork * int64(len(w.applied))
+	}
 	for len(batch) < maxBatched {
 		leaf := q.next()
 		if leaf == nil {

@@ -20,10 +20,10 @@ const (
 	// maxBase bounds the assumed time of a round trip without work, to 1/maxBase of the deadline.
 	maxBase = 40
 	// underWayParts bounds the work of all round trips under way together to 1/underWayParts of the
-	// deadline. Every new request waits for that work, however short the queue is. With 5, one
-	// processor for a node and its Redis decided 4 % more under overload, and other callers waited
-	// up to 40 ms instead of 25.
-	underWayParts = 10
+	// deadline. Every new request waits for that work, however short the queue is. With four round
+	// trips and 5 instead of 10, one processor for a node and its Redis decided 4 % more under
+	// overload, and other callers waited up to 40 ms instead of 25.
+	underWayParts = 20
 	// marginParts keeps 1/marginParts of the deadline for what is not the store's work.
 	marginParts = 5
 )

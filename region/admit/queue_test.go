@@ -292,7 +292,7 @@ func TestPace(t *testing.T) {
 		t.Errorf("a script of 30 µs takes %v", got)
 	}
 	if got := p.pipelineWork() / scriptWork; got < 30 || got > 55 {
-		t.Errorf("a round trip carries %d scripts: all %d are to take a tenth of 50 ms", got,
+		t.Errorf("a round trip carries %d scripts: all %d are to take a twentieth of 50 ms", got,
 			underWay)
 	}
 	before := script()

@@ -107,6 +107,7 @@ func (e *Engine) Changed(c tenure.Change) {
 	e.seen.noteTenure(c.Generation, c.Now, c.Anew)
 	e.deliver(exchange.TenureChanged{Generation: c.Generation, Epoch: c.Rules.Epoch,
 		Peers: c.Rules.Peers, Clock: quantity.StoreTime(e.config.Now().UnixMicro())})
+	e.Settle(exchange.Settled{Bucket: Reopened, RetryHelps: true})
 }
 
 // now returns the machine's time: microseconds, above zero, of a clock that never goes back.

@@ -6,6 +6,7 @@ import (
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/barrier"
 )
 
 // act carries out one act of the plan.
@@ -155,7 +156,10 @@ func (w *world) change(a Act) {
 		d, err := w.plan.document(w.adopted)
 		w.must(err)
 		random := w.plan.random(forActs, a.ID)
-		for _, r := range w.regions {
+		for i, r := range w.regions {
+			if a.Amount != 0 && a.Amount&(1<<i) == 0 { // it learns of it from others
+				continue
+			}
 			w.in(random.Int64N(a.For+1), func() {
 				for _, n := range r.nodes {
 					n.receive(d)
@@ -202,7 +206,7 @@ func (n *node) adopt(d *policy.Document) {
 		return
 	}
 	n.w.fired(rowDocument)
-	if err := n.live.Adopt(d); err != nil {
+	if err := n.live.Adopt(d); err != nil && !errors.Is(err, barrier.ErrOlder) {
 		n.in(allocator.Second/4, func() { n.adopt(d) })
 	}
 	n.drain()

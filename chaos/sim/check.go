@@ -53,12 +53,11 @@ type lentOf struct {
 // lends more than it may, no region counts rights that it was not given, and no row falls.
 func (w *world) checkLedger(b *bucket) {
 	held := make([]holding, len(w.regions))
-	var total, bursts, free quantity.Units
+	var bursts, free quantity.Units
 	for i, r := range w.regions {
 		if b.gone[i] == nil && !r.stale {
 			held[i].Inspected, held[i].known = r.store.inspect(b)
 		}
-		total += b.spec.Entitlements[r.name]
 		bursts += b.spec.Bursts[r.name]
 		if held[i].known {
 			free += held[i].Free
@@ -66,9 +65,9 @@ func (w *world) checkLedger(b *bucket) {
 			w.checkRises(b, r, held[i].Rows)
 		}
 	}
-	w.checkShares(b, held, total)
+	w.checkShares(b, held, b.most())
 	w.checkGiven(b, held)
-	if b.limit.kind() == algorithms.TokenBucket && b.excused < 0 && w.back+w.plan.drifted() == 0 &&
+	if b.limit.kind() == algorithms.TokenBucket && b.excused < 0 && len(w.plan.Versions) == 0 && w.back+w.plan.drifted() == 0 &&
 		free > bursts {
 		w.breaks("conservation", "limit %s key %d: regions have %d tokens of %d",
 			b.limit.policy.Name, b.key, free, bursts)
@@ -88,9 +87,9 @@ func (w *world) checkShares(b *bucket, held []holding, total quantity.Units) {
 				switch {
 				case !held[j].known:
 				case held[j].Cell == cell:
-					sum += held[j].Share
+					sum += max(held[j].Share, 0)
 				case held[j].Cell+1 == cell:
-					sum += held[j].NextShare
+					sum += max(held[j].NextShare, 0)
 				}
 			}
 			if sum > total {
@@ -99,7 +98,7 @@ func (w *world) checkShares(b *bucket, held []holding, total quantity.Units) {
 			}
 		}
 		used := held[i].Used
-		if b.limit.kind() == algorithms.FixedWindow && used > held[i].Share &&
+		if b.limit.kind() == algorithms.FixedWindow && used > held[i].Share && len(w.plan.Versions) == 0 &&
 			!b.spentAlone(w.regions[i]) && w.regions[i].losses == 0 && b.lost[i] == 0 {
 			w.breaks("local", "limit %s key %d: %s has used %d of a share of %d",
 				b.limit.policy.Name, b.key, w.regions[i].name, used, held[i].Share)
@@ -109,8 +108,8 @@ func (w *world) checkShares(b *bucket, held []holding, total quantity.Units) {
 
 // checkLent checks that a region does not lend more of its own rights than it may.
 func (w *world) checkLent(b *bucket, r *region, h *holding) {
-	f, burst := allocator.Part(b.spec.Entitlements[r.name], b.spec.Lending),
-		allocator.Part(b.spec.Bursts[r.name], b.spec.Lending)
+	f, burst := b.entitled(r.index)
+	f, burst = allocator.Part(f, b.lending()), allocator.Part(burst, b.lending())
 	for _, row := range h.Rows {
 		if n := len(h.out); n == 0 || h.out[n-1].cell != row.Cell {
 			h.out = append(h.out, lentOf{cell: row.Cell})
@@ -307,7 +306,7 @@ func (n *node) checkSplit(b *bucket, d admit.Decision) {
 	// Messages that left before the cut have arrived after this time.
 	const underway = lateBy + 3*allocator.Second
 	r, w := n.r, n.w
-	if r.alone < 0 || b.spec == nil || w.back > 0 {
+	if r.alone < 0 || b.spec == nil || w.back > 0 || len(w.plan.Versions) > 0 {
 		return
 	}
 	opened := w.now - d.At.Sub(d.Cell.OpensAt(b.cell()))

@@ -25,6 +25,7 @@ type Config struct {
 	Wider     bool            // use the wider draw, see wider.go
 	Spanning  bool            // add requests over several shards and calls of several requests
 	Prefetch  bool            // have nodes hold units of limits, with loads that make them do so
+	Documents bool            // change the limits document in substance, again and again
 	Only      []int           // IDs of the acts to keep; nil: all
 
 	lowered quantity.Units // see Plan.lowered
@@ -66,6 +67,9 @@ func Draw(seed uint64, c Config) *Plan {
 	}
 	if c.Spanning {
 		spread(p)
+	}
+	if c.Documents {
+		changes(p)
 	}
 	for i := range p.Acts {
 		p.Acts[i].ID = i

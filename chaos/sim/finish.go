@@ -51,7 +51,7 @@ func (w *world) probeAll() {
 
 // demand returns what a probe asks for: units in per µs, 80 % of the most that the region may hold.
 func (p *probe) demand() (units quantity.Units, per int64) {
-	e := p.b.exposure(1)
+	e := p.b.exposure(p.b.limit.policy, 1)
 	f := p.b.spec.Entitlements[p.r.name]
 	most := f
 	for _, other := range p.r.w.regions {
@@ -79,7 +79,7 @@ func (p *probe) mayDemand() bool {
 	if l.kind().Sliding() {
 		windows = 8
 	}
-	return !w.lied && len(w.concern(l.policy.Domain, 0)) == 1 && !l.policy.Home() &&
+	return !w.lied && len(w.plan.Versions) == 0 && len(w.concern(l.policy.Domain, 0)) == 1 && !l.policy.Home() &&
 		l.policy.Window.Microseconds()*windows <= tail && units >= 10 &&
 		w.back == 0 && fits && l.kind() != algorithms.LeakyBucket && l.policy.Limit >= 20 &&
 		l.policy.Window.Microseconds() >= 10*w.plan.farthest()
@@ -158,6 +158,10 @@ func (w *world) checkWell(n *node) {
 			w.breaks("convergence", "%s does not hear %s, %v after the last fault", n.name, p.Peer,
 				span(w.now-w.plan.Heal))
 		}
+	}
+	if n.live.Version() < w.adopted && len(w.plan.Versions) > 0 {
+		w.breaks("convergence", "%s works under version %d, %v after the last fault, and version %d was given to some region", n.name,
+			n.live.Version(), span(w.now-w.plan.Heal), w.adopted)
 	}
 	if len(n.waiting) > 0 && w.now-n.waiting[0].sent > 5*allocator.Second {
 		w.breaks("convergence", "%s has %d requests that wait since %v", n.name, len(n.waiting),

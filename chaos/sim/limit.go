@@ -14,10 +14,12 @@ import (
 
 // limit is one entry of the document.
 type limit struct {
-	w       *world
-	policy  *policy.Limit
-	rule    oracle.Limit
-	buckets []*bucket // by key
+	w      *world
+	policy *policy.Limit // in the first document
+	// versions holds the entry in every document, by version.
+	versions []*policy.Limit
+	rule     oracle.Limit
+	buckets  []*bucket // by key
 }
 
 // bucket is a limit applied to a key. It is judged from outside, by the answers to requests.
@@ -66,10 +68,16 @@ type seenRow struct {
 // refuse made-up labels.
 const clockSlack = 3 * time.Hour
 
-func newLimit(w *world, p *policy.Limit) *limit {
-	l := &limit{w: w, policy: p, rule: oracle.Limit{Limit: int64(max(p.Limit-w.plan.lowered, 1)),
-		Burst: int64(p.Burst), Window: p.Window, Algorithm: string(p.Algorithm),
-		ClockSlack: clockSlack}}
+func newLimit(w *world, versions []*policy.Limit) *limit {
+	p := versions[0]
+	var most, burst quantity.Units
+	for _, v := range versions {
+		most, burst = max(most, v.Limit), max(burst, v.Burst)
+	}
+	l := &limit{w: w, policy: p, versions: versions,
+		rule: oracle.Limit{Limit: int64(max(most-w.plan.lowered, 1)),
+			Burst: int64(burst), Window: p.Window, Algorithm: string(p.Algorithm),
+			ClockSlack: clockSlack}}
 	for k, key := range w.plan.Keys {
 		b := &bucket{limit: l, key: k, id: string(p.Bucket(w.plan.descriptors(key))),
 			judge: oracle.New(l.rule), labels: map[int64]quantity.Units{},
@@ -134,9 +142,85 @@ func (w *world) bucket(id string) *bucket {
 	return nil
 }
 
-// exposure returns the numbers of the bucket's limit from which the bounds are computed.
-func (b *bucket) exposure(nodes int) allocator.Exposure {
-	p, k := b.limit.policy, b.limit.kind()
+// versions returns a limit's entry in every document of the plan.
+func (p *Plan) versions(limit int) (all []*policy.Limit, err error) {
+	for version := range len(p.Versions) + 1 {
+		d, err := p.document(int64(version + 1))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, &d.Limits[limit])
+	}
+	return all, nil
+}
+
+// stored returns what a document has the regions' stores hold of the bucket.
+func (b *bucket) stored(l *policy.Limit) allocator.Split {
+	rotation := policy.BucketID(b.id).Hash() % uint64(len(l.Weights))
+	return allocator.SplitOf(l.Limit, l.Burst, l.Weights, rotation,
+		l.Home()).Stored(quantity.PPM(l.Reserve()))
+}
+
+// entitled returns the most that a region's store holds by any document, in units and in burst.
+func (b *bucket) entitled(region int) (units, burst quantity.Units) {
+	for _, l := range b.limit.versions {
+		s := b.stored(l)
+		units, burst = max(units, s.Units[region]), max(burst, s.Burst[region])
+	}
+	return units, burst
+}
+
+// most returns the most units that all regions' stores hold together by any document.
+func (b *bucket) most() (most quantity.Units) {
+	for _, l := range b.limit.versions {
+		var sum quantity.Units
+		for _, units := range b.stored(l).Units {
+			sum += units
+		}
+		most = max(most, sum)
+	}
+	return most
+}
+
+// lending returns the highest lending limit of any document.
+func (b *bucket) lending() (most quantity.PPM) {
+	for _, l := range b.limit.versions {
+		most = max(most, quantity.PPM(l.LendingLimit))
+		if l.Home() {
+			most = allocator.PPM
+		}
+	}
+	return most
+}
+
+// terms returns the terms on which a region's store works on the bucket while documents of an epoch
+// are open there: those of a node that knows them. known is false if no node lives that does.
+func (b *bucket) terms(r *region, epoch string) (t algorithms.Terms, known bool) {
+	if len(r.w.plan.Versions) == 0 {
+		return b.spec.Terms(r.name), true
+	}
+	for _, n := range r.nodes {
+		if n.live == nil || n.live.Epoch() != epoch {
+			continue
+		}
+		if spec := n.live.Find(b.id); spec != nil {
+			return spec.Terms(r.name), true
+		}
+	}
+	return t, false
+}
+
+// exposures returns the numbers of the bucket's limit, by every document, from which the bounds are
+// computed.
+func (b *bucket) exposures(nodes int) (all []allocator.Exposure) {
+	for _, p := range b.limit.versions {
+		all = append(all, b.exposure(p, nodes))
+	}
+	return all
+}
+
+func (b *bucket) exposure(p *policy.Limit, nodes int) allocator.Exposure {
+	k := b.limit.kind()
 	e := allocator.Exposure{Kind: k, Limit: p.Limit, Window: p.Window.Microseconds(),
 		Cell:      p.Cell().Microseconds(),
 		Recovered: algorithms.Recovers(k, p.Window.Microseconds()),
@@ -154,10 +238,12 @@ func (b *bucket) exposure(nodes int) allocator.Exposure {
 }
 
 // bound returns the largest of the printed bounds for a cause, in units.
-func bound(e allocator.Exposure, cause string) (most quantity.Units) {
-	for _, b := range allocator.Bounds(e) {
-		if b.Cause == cause {
-			most = max(most, b.Most)
+func bound(exposures []allocator.Exposure, cause string) (most quantity.Units) {
+	for _, e := range exposures {
+		for _, b := range allocator.Bounds(e) {
+			if b.Cause == cause {
+				most = max(most, b.Most)
+			}
 		}
 	}
 	return most

@@ -89,7 +89,7 @@ func (b *bucket) recovers() bool {
 // has started again since, the store has told it which journal it had; then the region knows that
 // rows are missing and counts them as lent, and only use is in excess.
 func (b *bucket) losesBoth(r *region, n *node) {
-	units, cause := bound(b.exposure(len(r.nodes)), "reset"), "loss of "+r.name+
+	units, cause := bound(b.exposures(len(r.nodes)), "reset"), "loss of "+r.name+
 		"'s store and of a journal"
 	if n.live != nil && n.born > n.forgot && r.lostBefore < n.forgot {
 		b.allowUse(r, units, cause)
@@ -138,9 +138,11 @@ func (b *bucket) memory() int64 { return 3 * b.limit.policy.Window.Microseconds(
 // uncounted returns the most units that checkpoints of a bucket may miss of what a region used: the
 // printed bound, at the rate of the busiest second of this window and the one before.
 func (b *bucket) uncounted(r *region) quantity.Units {
-	e := b.exposure(len(r.nodes))
-	e.Rate = b.paces[r.index].fastest(int64(r.latest()) / e.Window)
-	return bound(e, "store-lost")
+	all := b.exposures(len(r.nodes))
+	for i := range all {
+		all[i].Rate = b.paces[r.index].fastest(int64(r.latest()) / all[i].Window)
+	}
+	return bound(all, "store-lost")
 }
 
 // cell returns the length of a cell, µs.
@@ -222,7 +224,7 @@ func (n *node) mayUse(b *bucket) {
 		return
 	}
 	if s := knew[n]; s.life != n.life || s.known <= n.r.clock().Add(n.r.storeAhead) {
-		b.allow(n.r, bound(b.exposure(len(n.r.nodes)), "key-deleted"), "bucket deleted in "+
+		b.allow(n.r, bound(b.exposures(len(n.r.nodes)), "key-deleted"), "bucket deleted in "+
 			n.r.name, true)
 	}
 }
@@ -252,11 +254,15 @@ func (b *bucket) clocks(apart int64) {
 		return
 	}
 	b.clocked = apart
-	e := b.exposure(1)
-	e.Clock = apart
-	more := bound(e, "clocks-apart")
-	e.Clock = min(apart, 2*e.Cell-1) // they may have been nearer when they traded
-	more = max(more, bound(e, "clocks-apart"))
+	all := b.exposures(1)
+	for i := range all {
+		all[i].Clock = apart
+	}
+	more := bound(all, "clocks-apart")
+	for i := range all { // they may have been nearer when they traded
+		all[i].Clock = min(apart, 2*all[i].Cell-1)
+	}
+	more = max(more, bound(all, "clocks-apart"))
 	b.forClocks = max(b.forClocks, more)
 }
 

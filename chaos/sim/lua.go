@@ -72,9 +72,13 @@ func (s *luaServer) inspect(b *bucket) (algorithms.Inspected, bool) {
 		if n.live == nil || n.way.Generation() == 0 {
 			continue
 		}
+		terms, known := b.terms(s.r, n.live.Epoch())
+		if !known {
+			continue
+		}
 		i, err := n.way.Inspect(context.Background(),
 			algorithms.Inspect{Fence: algorithms.Fence{Epoch: n.live.Epoch()},
-				Target: algorithms.Target{Key: n.live.Key(b.id), Terms: b.spec.Terms(s.r.name)}})
+				Target: algorithms.Target{Key: n.live.Key(b.id), Terms: terms}})
 		if err == nil {
 			return i, true
 		}

@@ -18,6 +18,7 @@ type Plan struct {
 	// OneWay[i][j] is how long a message takes from Regions[i] to Regions[j], µs.
 	OneWay   [][]int64
 	Document string   // text of the limits document
+	Versions []string // texts of its later versions, from 2 on; none: all are the same
 	Keys     []string // values of the descriptor that the limits are keyed by
 	Acts     []Act    // in the order of time
 	// Refunds has some requests refunded. Then all limits are fixed windows, and each is judged by
@@ -164,5 +165,9 @@ func (a Act) String() string {
 
 // document parses the plan's limits document with the given version.
 func (p *Plan) document(version int64) (*policy.Document, error) {
-	return policy.Parse("limits.yaml", fmt.Appendf(nil, "version: %d\n%s", version, p.Document))
+	text := p.Document
+	if n := int(version) - 2; n >= 0 && n < len(p.Versions) {
+		text = p.Versions[n]
+	}
+	return policy.Parse("limits.yaml", fmt.Appendf(nil, "version: %d\n%s", version, text))
 }

@@ -184,13 +184,13 @@ func (n *node) judge(rq *request, b *bucket, d admit.Decision) {
 		n.admits(b, d, quantity.Units(a.Cost))
 	}
 	b.judge.Record(a)
-	if b.limit.kind() == algorithms.FixedWindow && b.labels[a.Cell] > b.limit.policy.Limit {
+	if ceiling := b.ceiling(quantity.Cell(a.Cell)); b.limit.kind() == algorithms.FixedWindow &&
+		b.labels[a.Cell] > ceiling {
 		if allowed, causes := b.allowedIn(quantity.Cell(a.Cell)); b.labels[a.Cell] >
-			b.limit.policy.Limit+allowed {
+			ceiling+allowed {
 			n.w.breaks("ceiling",
 				"limit %s key %d: cell %d admitted %d of %d (%d allowed above it: %v)",
-				b.limit.policy.Name, b.key, a.Cell, b.labels[a.Cell], b.limit.policy.Limit, allowed,
-				causes)
+				b.limit.policy.Name, b.key, a.Cell, b.labels[a.Cell], ceiling, allowed, causes)
 		}
 	}
 	if decides && d.At != 0 {
@@ -204,7 +204,7 @@ func (n *node) spentLocally(b *bucket) {
 	if b.limit.policy.OnStoreFailure != policy.StoreFailureLocal {
 		return
 	}
-	part, who := bound(b.exposure(len(n.r.nodes)), "local"), spentAlone{region: n.r.index}
+	part, who := bound(b.exposures(len(n.r.nodes)), "local"), spentAlone{region: n.r.index}
 	// Each node has a part in each window, by the latest time that the node knows.
 	if !b.limit.kind().Bucket() {
 		who.node, who.window = n.index, max(n.mark, n.time().UnixMicro())/

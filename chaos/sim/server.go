@@ -107,10 +107,14 @@ func (s *twinServer) inspect(b *bucket) (algorithms.Inspected, bool) {
 		o.Replid != s.primary.Replid() {
 		return algorithms.Inspected{}, false
 	}
+	terms, known := b.terms(s.r, t.Epoch)
+	if !known {
+		return algorithms.Inspected{}, false
+	}
 	// A node's clock too far from the store's is refused. Such a node must not find anything out.
 	i := t.Inspect(s.clock(), algorithms.Inspect{Fence: algorithms.Fence{Generation: t.Generation,
 		Epoch: t.Epoch, Clock: s.r.clock()},
 		Target: algorithms.Target{Key: store.BucketKey(shard, b.id),
-			Terms: b.spec.Terms(s.r.name)}})
+			Terms: terms}})
 	return i, i.Status == algorithms.StatusOK
 }

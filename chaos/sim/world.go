@@ -33,6 +33,7 @@ type world struct {
 	trace   *trace // nil: nothing is recorded
 	digest  *digest
 	adopted int64 // version of the newest document that any region was given
+	inForce []inForce
 	// The farthest that a region's clocks were ahead, the farthest they were behind, and the
 	// difference between the two, µs.
 	ahead, behind, back int64
@@ -65,6 +66,7 @@ const (
 	forWider
 	forSpanning
 	forPrefetch
+	forChanges
 )
 
 // newWorld returns the world of a plan before anything has happened.
@@ -80,7 +82,11 @@ func newWorld(p *Plan, t *trace, d *digest) (*world, error) {
 	}
 	w.wires = p.wires()
 	for i := range first.Limits {
-		w.limits = append(w.limits, newLimit(w, &first.Limits[i]))
+		versions, err := p.versions(i)
+		if err != nil {
+			return nil, fmt.Errorf("a later document of the plan: %w", err)
+		}
+		w.limits = append(w.limits, newLimit(w, versions))
 	}
 	for i := range p.Regions {
 		r, err := newRegion(w, i, first)
@@ -128,6 +134,7 @@ func (w *world) run(until int64) {
 		w.now = o.at
 		o.do()
 		w.counts.Events++
+		w.noteDocuments()
 		if len(w.moved) > 0 {
 			w.checkMoved()
 		}

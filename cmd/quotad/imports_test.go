@@ -88,7 +88,7 @@ var house = map[string]struct {
 	"chaos/baseline": {[]string{"chaos/oracle", "chaos/workload"}, "rivals on the same requests"},
 	"chaos/sim": {[]string{"algorithms", "allocator", "allocator/exchange", "chaos/baseline",
 		"chaos/lab", "chaos/lab/journals", "chaos/lab/node", "chaos/lab/servers", "chaos/oracle",
-		"chaos/workload", "policy", "proto/hint/v1",
+		"chaos/workload", "policy", "policy/barrier", "proto/hint/v1",
 		"region", "region/admit", "region/journal", "region/peer", "region/rights", "region/store"},
 		"plays whole regions in virtual time, and judges them from outside"},
 	"chaos/report": {nil, "draws what it is given"},

@@ -59,6 +59,8 @@ Exit codes: 0 everything held, 2 bad usage, 3 something did not.`,
 		"the wider draw, by random numbers of its own: sticky routing, clocks of single machines, up to three nodes, three windows and more")
 	f.BoolVar(&s.Hunt.Spanning, "spanning", false,
 		"also requests that span several shards of a store, and several requests in one call, by random numbers of their own")
+	f.BoolVar(&s.Hunt.Documents, "documents", false,
+		"change the limits document in substance, again and again and in some regions first, by random numbers of their own")
 	f.BoolVar(&s.Hunt.Prefetch, "prefetch", false,
 		"nodes hold units of most limits that allow it (consistency: prefetch), by random numbers of their own")
 	f.StringVar(&s.Only, "only", "",

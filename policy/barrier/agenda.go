@@ -12,7 +12,7 @@ import (
 
 // MaxOpen bounds the documents that are open at a time. A region takes no further document until
 // one of them is in force everywhere.
-const MaxOpen = 8
+const MaxOpen = 32
 
 // Agenda is the documents that are open in one region: the base, which is in force whole, and newer
 // ones. It does not change once made. The zero Agenda has no document.

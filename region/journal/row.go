@@ -18,7 +18,7 @@ const (
 	MaxAddresses    = 1024    // addresses RememberPeers takes
 	MaxAddressBytes = 512     // of one such address
 	MaxPolicyBytes  = 4 << 20 // of the source of one document
-	MaxDocuments    = 16      // that SaveDocuments takes
+	MaxDocuments    = 64      // that SaveDocuments takes
 )
 
 // Row is what this region said to one peer region about one bucket and cell. Its numbers are

@@ -58,7 +58,7 @@ func replyFromProto(p *peerv1.ExchangeResponse) exchange.Reply {
 }
 
 // MaxDocuments bounds the documents that are read of one message.
-const MaxDocuments = 16
+const MaxDocuments = 64
 
 func documentsToProto(all []exchange.Acknowledged) []*peerv1.Acknowledged {
 	p := make([]*peerv1.Acknowledged, len(all))

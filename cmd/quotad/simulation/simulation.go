@@ -137,6 +137,9 @@ func (s *Simulation) replay(f *sim.Failure) string {
 	if s.Hunt.Spanning {
 		command += " --spanning"
 	}
+	if s.Hunt.Documents {
+		command += " --documents"
+	}
 	if f.Lua {
 		command += " --lua-every 1"
 	} else {

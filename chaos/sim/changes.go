@@ -1,0 +1,130 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
+)
+
+// changes adds documents that differ in substance to a plan: limits go up and down, bursts and
+// reserves change, weights move from region to region, regions leave a limit and come back. Each is
+// given to some of the regions; the others learn of it from these. It has a random stream of its own,
+// so that seeds keep their meaning without it.
+func changes(p *Plan) {
+	random := p.random(forChanges, 0)
+	given := 0
+	for i := range p.Acts {
+		if p.Acts[i].Do == Policy {
+			given++
+			p.Acts[i].Amount = someRegions(random, len(p.Regions))
+		}
+	}
+	for range 1 + random.IntN(5) {
+		given++
+		a := Act{Do: Policy, Region: random.IntN(len(p.Regions)), Peer: -1,
+			Amount: someRegions(random, len(p.Regions)),
+			For:    []int64{0, allocator.Second / 10, 4 * allocator.Second}[random.IntN(3)]}
+		a.At = random.Int64N(max(p.Heal-a.For-allocator.Second, 1))
+		p.Acts = append(p.Acts, a)
+	}
+	for range given {
+		p.Versions = append(p.Versions, changed(random, p))
+	}
+}
+
+// someRegions returns a set of regions, at least one of them, as bits.
+func someRegions(random *rand.Rand, regions int) int64 {
+	all := int64(1)<<regions - 1
+	if random.IntN(3) == 0 {
+		return all
+	}
+	return 1 + random.Int64N(all)
+}
+
+// changed returns another version of a plan's document.
+func changed(random *rand.Rand, p *Plan) string {
+	lines := strings.Split(p.Document, "\n")
+	for i, line := range lines {
+		if !strings.Contains(line, "algorithm: ") || random.IntN(4) == 0 {
+			continue
+		}
+		line = limitUnits.ReplaceAllStringFunc(line, func(units string) string {
+			var n int64
+			_, _ = fmt.Sscanf(units, ", limit: %d,", &n)
+			return fmt.Sprintf(", limit: %d,", max(n*(1+random.Int64N(5))/2, 1))
+		})
+		if random.IntN(2) == 0 && !strings.Contains(line, "weights:") {
+			line = strings.Replace(line, "}", ", weights: {"+weightsFor(random, p)+"}}", 1)
+		}
+		lines[i] = line
+	}
+	return strings.Join(lines, "\n")
+}
+
+// weightsFor returns weights of a limit's own, some of them zero.
+func weightsFor(random *rand.Rand, p *Plan) string {
+	weights := make([]string, len(p.Regions))
+	heaviest := random.IntN(len(p.Regions))
+	for i, r := range p.Regions {
+		weight := []int64{0, 1, 1, 5}[random.IntN(4)]
+		if i == heaviest {
+			weight = 9
+		}
+		weights[i] = fmt.Sprintf("%s: %d", r.Name, weight)
+	}
+	return strings.Join(weights, ", ")
+}
+
+// inForce is a time during which all regions worked under one version alone.
+type inForce struct {
+	version  int64
+	from, to quantity.StoreTime // by every region's clock; to is 0 while it lasts
+}
+
+// noteDocuments notes since when one version alone is in force in every region, and that this ends as
+// soon as a node knows another.
+func (w *world) noteDocuments() {
+	if len(w.plan.Versions) == 0 {
+		return
+	}
+	alone, same := "", true
+	latest, earliest := quantity.StoreTime(0), quantity.StoreTime(algorithms.MaxUnits)
+	for _, r := range w.regions {
+		latest = max(latest, r.latest())
+		earliest = min(earliest, r.clock().Add(min(r.storeAhead, 0)))
+		for _, n := range r.nodes {
+			if n.live == nil {
+				same = false
+				continue
+			}
+			if alone == "" {
+				alone = n.live.Epoch()
+			}
+			same = same && n.live.Epoch() == alone && !strings.Contains(alone, "+")
+		}
+	}
+	last := len(w.inForce) - 1
+	var version int64
+	_, _ = fmt.Sscanf(alone, "%d-", &version)
+	switch {
+	case last >= 0 && w.inForce[last].to == 0 && (!same || version != w.inForce[last].version):
+		w.inForce[last].to = earliest
+	case same && (last < 0 || w.inForce[last].to != 0):
+		w.inForce = append(w.inForce, inForce{version: version, from: latest})
+	}
+}
+
+// ceiling returns the most that a cell of a fixed window may admit: what the only version says that
+// was in force in every region for all of the cell, else the most that any says.
+func (b *bucket) ceiling(cell quantity.Cell) quantity.Units {
+	for _, f := range b.limit.w.inForce {
+		if f.from <= cell.OpensAt(b.cell()) && (f.to == 0 || (cell+1).OpensAt(b.cell()) <= f.to) {
+			return b.limit.versions[f.version-1].Limit
+		}
+	}
+	return quantity.Units(b.limit.rule.Limit)
+}

@@ -24,7 +24,10 @@ type Bucket struct {
 	Bursts       map[string]quantity.Units // by region; token and leaky buckets only
 	// parts per million of its entitlement that a region may lend
 	Lending quantity.PPM
-	Home    bool // one region is entitled to all; the others borrow unit by unit
+	// LentBefore is the most of a cell that this region may have lent by a document that no longer
+	// binds alone; 0: no more than Lending says.
+	LentBefore quantity.Units
+	Home       bool // one region is entitled to all; the others borrow unit by unit
 	// The parts per million of its entitlement that a region may borrow; negative: no bound.
 	Borrowing quantity.PPM
 }

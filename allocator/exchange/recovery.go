@@ -334,7 +334,8 @@ func (m *Machine) restoreIfKnown(now quantity.NodeTime, r *recovery) {
 	}
 	m.out.Restores = append(m.out.Restores, Restore{Bucket: r.bucket, LostAt: r.lostAt,
 		Generation: m.generation,
-		Cap:        allocator.Part(r.bucket.Entitlements[m.region], r.bucket.Lending), Most: most,
+		Cap: max(allocator.Part(r.bucket.Entitlements[m.region], r.bucket.Lending),
+			r.bucket.LentBefore), Most: most,
 		Use:        r.use,
 		KnownPeers: known, UnknownPeers: unknown, Rows: slices.Clone(r.rows)})
 }

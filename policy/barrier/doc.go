@@ -19,7 +19,8 @@
 //     time to fill once. Rows of the next cell may have been lent just before T.
 //
 // A limit whose terms do not change is not open, whatever else a document changes. The terms are
-// the numbers on which the split depends: limit, burst, regions, weights, reserve. Algorithm,
+// the numbers on which the split depends, limit, burst, regions, weights, reserve, and the lending
+// limit, by which a store that lost its data knows how much of its part may be lent. Algorithm,
 // window, key, name and conditions belong to the name of a bucket: where they change, one limit is
 // removed and another added. Both are charged until the old one weighs no more ([View.Leftover]).
 //

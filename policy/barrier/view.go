@@ -183,14 +183,14 @@ func shrinking(a *policy.Document, older *policy.Limit, b *policy.Document,
 	return regions
 }
 
-// part is what a region gets of one key: in its store, and as its reserve. Each is used by itself,
-// so none may grow while what it grows by may still be used as the other.
-type part struct{ units, burst, reserve, reserveBurst quantity.Units }
+// part is what a region gets of one key: in its store, and as its reserve, and what of it it may lend.
+// Each is used by itself, so none may grow while what it grows by may still be used as another.
+type part struct{ units, burst, reserve, reserveBurst, lendable quantity.Units }
 
 // less says whether something of one part is less than in another.
 func less(a, b part) bool {
 	return a.units < b.units || a.burst < b.burst || a.reserve < b.reserve ||
-		a.reserveBurst < b.reserveBurst
+		a.reserveBurst < b.reserveBurst || a.lendable < b.lendable
 }
 
 // anyLess says whether some rotation's part becomes less.
@@ -210,7 +210,7 @@ func lowest(all []part) (p part) {
 			p = one
 		}
 		p = part{min(p.units, one.units), min(p.burst, one.burst), min(p.reserve, one.reserve),
-			min(p.reserveBurst, one.reserveBurst)}
+			min(p.reserveBurst, one.reserveBurst), min(p.lendable, one.lendable)}
 	}
 	return p
 }
@@ -218,7 +218,7 @@ func lowest(all []part) (p part) {
 func highest(all []part) (p part) {
 	for _, one := range all {
 		p = part{max(p.units, one.units), max(p.burst, one.burst), max(p.reserve, one.reserve),
-			max(p.reserveBurst, one.reserveBurst)}
+			max(p.reserveBurst, one.reserveBurst), max(p.lendable, one.lendable)}
 	}
 	return p
 }
@@ -232,10 +232,19 @@ func spread(d *policy.Document, l *policy.Limit) map[string][]part {
 		for i, r := range d.Regions {
 			units, burst := stored.Units[i], stored.Burst[i]
 			parts[r.Name] = append(parts[r.Name], part{units, burst, whole.Units[i] - units,
-				whole.Burst[i] - burst})
+				whole.Burst[i] - burst, allocator.Part(units, Lending(l))})
 		}
 	}
 	return parts
+}
+
+// Lending returns the parts per million of its entitlement that a region may lend: all of it in home
+// mode.
+func Lending(l *policy.Limit) quantity.PPM {
+	if l.Home() {
+		return allocator.PPM
+	}
+	return quantity.PPM(l.LendingLimit)
 }
 
 // over returns the store time from which on nothing weighs that was used or lent by a time: the

@@ -60,6 +60,13 @@ func (r *Rules) splitOf(binding []barrier.Entry, hash uint64) (parts split) {
 		parts.reserve = &reserves
 	}
 	parts.bucket = r.bucketOf(binding, units, burst)
+	if len(binding) > 1 {
+		for _, e := range binding {
+			held := partsIn(e, hash)[r.Region].units
+			parts.bucket.LentBefore = max(parts.bucket.LentBefore,
+				allocator.Part(held, barrier.Lending(e.Limit)))
+		}
+	}
 	parts.terms = parts.bucket.Terms(r.Region)
 	return parts
 }

@@ -25,6 +25,7 @@ type Config struct {
 	Wider     bool            // use the wider draw, see wider.go
 	Spanning  bool            // add requests over several shards and calls of several requests
 	Prefetch  bool            // have nodes hold units of limits, with loads that make them do so
+	Calendar  bool            // have fixed windows count by the calendar of a time zone
 	Only      []int           // IDs of the acts to keep; nil: all
 
 	lowered quantity.Units // see Plan.lowered
@@ -63,6 +64,9 @@ func Draw(seed uint64, c Config) *Plan {
 	}
 	if c.Prefetch {
 		prefetch(p)
+	}
+	if c.Calendar {
+		calendars(p)
 	}
 	if c.Spanning {
 		spread(p)

@@ -69,7 +69,7 @@ const clockSlack = 3 * time.Hour
 func newLimit(w *world, p *policy.Limit) *limit {
 	l := &limit{w: w, policy: p, rule: oracle.Limit{Limit: int64(max(p.Limit-w.plan.lowered, 1)),
 		Burst: int64(p.Burst), Window: p.Window, Algorithm: string(p.Algorithm),
-		ClockSlack: clockSlack}}
+		Calendar: judgedBy(p), ClockSlack: clockSlack}}
 	for k, key := range w.plan.Keys {
 		b := &bucket{limit: l, key: k, id: string(p.Bucket(w.plan.descriptors(key))),
 			judge: oracle.New(l.rule), labels: map[int64]quantity.Units{},

@@ -47,7 +47,7 @@ func (r *region) stands(generation uint64, by *node) {
 		r.w.showed(r.ahead + by.ahead)
 	}
 	for _, b := range r.w.buckets() {
-		b.lost[r.index] = quantity.Cell(int64(r.latest())/b.cell() + 1)
+		b.lost[r.index] = b.cells().At(r.latest()) + 1
 	}
 }
 
@@ -56,7 +56,7 @@ func (r *region) stands(generation uint64, by *node) {
 // for them. Of a node that has ended since, the region knows only what its journal's last
 // checkpoint says, and nothing if the journal is lost too.
 func (b *bucket) loses(r *region) {
-	b.lost[r.index] = quantity.Cell(int64(r.latest())/b.cell() + 1)
+	b.lost[r.index] = b.cells().At(r.latest()) + 1
 	r.lost = b.limit.w.now
 	for k := range b.seen {
 		if k.region == r.index {
@@ -139,7 +139,7 @@ func (b *bucket) memory() int64 { return 3 * b.limit.policy.Window.Microseconds(
 // printed bound, at the rate of the busiest second of this window and the one before.
 func (b *bucket) uncounted(r *region) quantity.Units {
 	e := b.exposure(len(r.nodes))
-	e.Rate = b.paces[r.index].fastest(int64(r.latest()) / e.Window)
+	e.Rate = b.paces[r.index].fastest(b.windowAt(r.latest()))
 	return bound(e, "store-lost")
 }
 

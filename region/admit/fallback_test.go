@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 )
@@ -164,11 +165,8 @@ func TestWithoutStoreCalendarWindows(t *testing.T) {
 			d.Remaining != 9 {
 			t.Errorf("first: %+v", d)
 		}
-		again, err := rules.New(documents.Parse(t, 2, hereAndThere, limit), n.config.Region,
-			n.tenure.Rules().Shards)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := rules.New(barrier.Only(documents.Parse(t, 2, hereAndThere, limit),
+			n.config.Region), n.tenure.Rules().Shards)
 		all := again.Match("api", request("a").Descriptors)
 		if m := n.fallback.take(all[0], 1, false, time.Now()); m.left != 8 || m.reset != left {
 			t.Errorf("under the next document: %+v", m)

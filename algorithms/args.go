@@ -1,6 +1,10 @@
 package algorithms
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/quotad/quotad/quantity"
+)
 
 // args collects the arguments of a script. Numbers are int64, which a client writes with all their
 // digits.
@@ -25,21 +29,55 @@ func (a *args) fence(g Fence) {
 	a.num(int64(g.Seen))
 }
 
-func (a *args) terms(of Terms) {
+// terms writes the terms of a call with a fence. A cell of length 0 says that a calendar follows.
+func (a *args) terms(f Fence, of Terms) {
 	a.str(string(of.Kind))
-	a.num(of.Window, of.Cell, of.Tick, int64(of.Entitlement), int64(of.Burst), of.ClockMargin,
+	length := of.Cell
+	if of.Calendar != nil {
+		length = 0
+	}
+	a.num(of.Window, length, of.Tick, int64(of.Entitlement), int64(of.Burst), of.ClockMargin,
 		flag(of.Recovered))
+	if of.Calendar == nil {
+		return
+	}
+	first := f.period(of.Calendar) - periodsBefore
+	a.num(int64(first))
+	for i := range quantity.Cell(periodBegins) {
+		a.num(min(int64(of.Calendar.Opens(first+i)), MaxUnits))
+	}
 }
 
-func (a *args) target(t Target) {
-	a.terms(t.Terms)
+// Scripts have no calendar. A call names the period in which the store's time should be, some before
+// and some after it, by when they begin: it has periodBegins beginnings, periodsBefore of them
+// before that of the period. The store's time may also be in the period before or after. Rows and
+// losses that a script works with concern its own period and three around it.
+const (
+	periodBegins  = 7
+	periodsBefore = 2
+)
+
+// period returns the period of a calendar in which the store's time should be.
+func (f Fence) period(c Calendar) quantity.Cell { return c.At(max(f.Clock, f.Seen)) }
+
+// names says whether a call names the periods that a script needs at a store time.
+func (f Fence) names(t Terms, now quantity.StoreTime) bool {
+	if t.Calendar == nil {
+		return true
+	}
+	apart := t.Calendar.At(now) - f.period(t.Calendar)
+	return -1 <= apart && apart <= 1
+}
+
+func (a *args) target(f Fence, t Target) {
+	a.terms(f, t.Terms)
 	a.num(int64(t.ExistsUntil))
 }
 
 // about begins the arguments of a call about one bucket.
 func about(f Fence, t Target) (a args) {
 	a.fence(f)
-	a.target(t)
+	a.target(f, t)
 	return a
 }
 
@@ -72,7 +110,7 @@ func (c Refund) Args() []any {
 	a.fence(c.Fence)
 	a.num(int64(c.At), int64(c.Cost), int64(c.RememberedUntil()))
 	for _, charge := range c.Charges {
-		a.target(charge.Target)
+		a.target(c.Fence, charge.Target)
 		a.num(int64(charge.Cell))
 	}
 	return a

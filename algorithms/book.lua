@@ -6,10 +6,12 @@
 local now, lost_at = enter()
 if not now then return {lost_at} end
 local h = hold_one(KEYS[2], now, lost_at)
+if not h then return {CALENDAR, now} end
 local node, cell, units = arg(), num(), num()
 local s = open(h)
 if is_lost(h) then return {LOST, now, h.lost_at} end
-local function counts(k) return (k + 2) * h.window + h.guard > now end
+local function ends(k) return (h.begins and opens(h, k + 2) or (k + 2) * h.window) + h.guard end
+local function counts(k) return ends(k) > now end
 if not counts(cell) then return {OK, now, 1} end
 local before, list = 0, {}
 for n, k, u in string.gmatch(redis.call('HGET', h.key, 'x') or '', '(%S+) (%d+) (%d+);') do
@@ -24,5 +26,5 @@ if not s:book(cell, units - before) then return {OK, now, 0} end
 s:save()
 list[#list + 1] = node .. ' ' .. int(cell) .. ' ' .. int(units) .. ';'
 redis.call('HSET', h.key, 'x', table.concat(list))
-keep(h, false, (cell + 2) * h.window + h.guard)
+keep(h, false, ends(cell))
 return {OK, now, 1}

@@ -1,10 +1,10 @@
 -- A held bucket: until when it is kept, what a loss says of it, what rights it has, and what is answered of it.
 
--- hold_one reads the only bucket of a call from the arguments.
+-- hold_one reads the only bucket of a call from the arguments; nothing if limit returns nothing.
 local function hold_one(key, now, lost_at)
   know_rows()
   local t = limit(now, lost_at)
-  return hold(t, key, num())
+  if t then return hold(t, key, num()) end
 end
 
 -- read_rows takes in the field rows, but for the rows themselves.
@@ -26,6 +26,10 @@ local function keep(h, changed, least)
     know_rows()
     write_rows(h, changed)
   end
+  if h.moves then -- a calendar's: nobody may take a cell whose rows are gone for the current one, see Window.open
+    redis.call('HSET', h.key, 'c', h.cell_text, 'u', 0)
+    h.moves = false
+  end
   h.kept = h.cell
   local ends = math.max(weighs(h, h.cell + 1) + fill(h), least or 0)
   redis.call('PEXPIREAT', h.key, int(floor_div(ends, 1000) + 1 + SLACK))
@@ -39,11 +43,21 @@ local function fields(h, ...)
   return v
 end
 
+-- cell_at returns the cell that holds a time which is not after now.
+function cell_at(h, at)
+  local begins = h.begins
+  if not begins then return floor_div(at, h.length) end
+  for i = BEGINS, 1, -1 do
+    if begins[i] <= at then return h.first + i - 1 end
+  end
+  return h.first - 1
+end
+
 -- closed returns the time until which this region holds no rights because its store lost data: what it had then may
 -- have concerned the cell of that moment and the next, and counts as fully lent and fully used as long as it weighs.
 local function closed(h)
   if h.lost_at == 0 then return 0 end
-  return weighs(h, floor_div(h.lost_at, h.length) + 1)
+  return weighs(h, cell_at(h, h.lost_at) + 1)
 end
 
 -- is_lost says whether a bucket must be restored before it can be used.
@@ -51,7 +65,7 @@ local function is_lost(h) return h.recovered and closed(h) > h.now end
 
 -- unsure says whether it is not known of a cell what some peers were lent before a loss.
 local function unsure(h, cell)
-  return next(h.unknown) ~= nil and cell <= floor_div(h.whole, h.length) + 1
+  return next(h.unknown) ~= nil and cell <= cell_at(h, h.whole) + 1
 end
 
 -- untold returns what counts as used because not all nodes have told what they used before the loss, beyond what is known;
@@ -63,9 +77,9 @@ end
 local function untold_until(h)
   if not h.most then return 0 end
   if h.kind == 'sliding_window_log' then return h.whole + h.window end
-  local cell = floor_div(h.whole, h.length)
+  local cell = cell_at(h, h.whole)
   if h.kind == 'sliding_window_counter' then cell = cell + 1 end
-  return (cell + 1) * h.length
+  return opens(h, cell + 1)
 end
 
 -- shut returns the time until which a loss keeps the bucket closed, or use that nobody told of may fill it; 0: it does not.
@@ -77,7 +91,7 @@ end
 
 -- is_open says whether rights of a cell are not closed by a loss.
 local function is_open(h, cell)
-  return cell * h.length >= closed(h)
+  return opens(h, cell) >= closed(h)
 end
 
 -- borrowed returns the rights of a cell held from peers; lent those held with them, and the burst.
@@ -102,7 +116,7 @@ end
 -- cell of the last keep, as far as it was read or done; a bucket that was charged is kept when all is decided.
 local function there(h)
   if h.kept ~= h.cell and not h.charged then return 0 end
-  if h.last >= 0 then return weighs(h, math.max(h.cell, h.last)) + fill(h) end
+  if h.last >= 0 or h.begins then return weighs(h, math.max(h.cell, h.last)) + fill(h) end
   local t = getmetatable(h)
   t.there = t.there or weighs(t, t.cell) + fill(t)
   return t.there

@@ -7,6 +7,7 @@
 local now, lost_at = enter()
 if not now then return {lost_at} end
 local h = hold_one(KEYS[2], now, lost_at)
+if not h then return {CALENDAR, now} end
 local peer, generation, cell, to_borrow, returned, most = arg(), num(), num(), num(), num(), num()
 local burst, most_burst, at = num(), num(), num()
 local s = open(h)

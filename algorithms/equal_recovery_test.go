@@ -51,8 +51,8 @@ func (h *history) book(t *rapid.T) {
 	key := h.key(t)
 	c := algorithms.Book{Fence: h.guard, Target: algorithms.Target{Key: key,
 		Terms: h.terms(t, key)}, Node: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node"),
-		Window: quantity.Cell((h.now / window).Add(rapid.SampledFrom([]int64{0, 0, 0, -1, -2,
-			1}).Draw(t, "window"))), Units: h.units(t, "booked")}
+		Window: h.buckets[key].Windows().At(h.now) + quantity.Cell(rapid.SampledFrom([]int64{0, 0,
+			0, -1, -2, 1}).Draw(t, "window")), Units: h.units(t, "booked")}
 	if c.Terms.Kind.Bucket() && c.Terms.Burst == 0 {
 		c.Units = 0 // a region that is entitled to nothing admits nothing without its store
 	}

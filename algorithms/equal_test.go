@@ -101,6 +101,8 @@ func drawTerms(t *rapid.T, entitlement quantity.Units) algorithms.Terms {
 		Entitlement: entitlement}
 	terms.Recovered = !terms.Kind.Bucket() && rapid.Bool().Draw(t, "recovered")
 	switch {
+	case terms.Kind == algorithms.FixedWindow && rapid.Bool().Draw(t, "calendar"):
+		terms.Calendar = uneven{}
 	case terms.Kind.Sliding():
 		terms.ClockMargin = rapid.SampledFrom([]int64{0, 0, 150, 2500}).Draw(t, "guard")
 		if terms.Kind == algorithms.SlidingWindowLog {
@@ -118,6 +120,39 @@ func drawTerms(t *rapid.T, entitlement quantity.Units) algorithms.Terms {
 	return terms
 }
 
+// uneven is a calendar whose periods take turns in having these lengths, in microseconds. One is
+// empty. Nodes with other rules see them begin at other times.
+type uneven struct{ shift int64 }
+
+var unevenLengths = []int64{window, 1300, 0, 700, window}
+
+const unevenRound, firstUneven = 4 * window, 100_000
+
+func (u uneven) At(t quantity.StoreTime) quantity.Cell {
+	since := int64(t) - u.shift
+	cell, left := since/unevenRound*int64(len(unevenLengths)), since%unevenRound
+	for i, length := range unevenLengths {
+		if left < length {
+			return quantity.Cell(firstUneven + cell + int64(i))
+		}
+		left -= length
+	}
+	panic("the lengths add up to a round")
+}
+
+func (u uneven) Opens(cell quantity.Cell) quantity.StoreTime {
+	n := int64(cell) - firstUneven
+	rounds, rest := n/int64(len(unevenLengths)), n%int64(len(unevenLengths))
+	if rest < 0 {
+		rounds, rest = rounds-1, rest+int64(len(unevenLengths))
+	}
+	opens := rounds*unevenRound + u.shift
+	for _, length := range unevenLengths[:rest] {
+		opens += length
+	}
+	return quantity.StoreTime(opens)
+}
+
 func (h *history) terms(t *rapid.T, key string) algorithms.Terms {
 	terms := h.buckets[key]
 	if h.touched[key] == 0 {
@@ -125,6 +160,9 @@ func (h *history) terms(t *rapid.T, key string) algorithms.Terms {
 	}
 	if rapid.IntRange(0, 19).Draw(t, "policy changed") == 0 {
 		terms.Entitlement += 2
+	}
+	if terms.Calendar != nil && rapid.IntRange(0, 4).Draw(t, "other rules") == 0 {
+		terms.Calendar = uneven{shift: rapid.SampledFrom([]int64{-300, 300}).Draw(t, "shift")}
 	}
 	return terms
 }
@@ -155,7 +193,7 @@ func (h *history) peer(t *rapid.T) string {
 }
 
 func (h *history) cell(t *rapid.T, key string) quantity.Cell {
-	return quantity.Cell(int64(h.now)/h.buckets[key].Cell + rapid.SampledFrom([]int64{0, 0, 0, 0, 1,
+	return h.buckets[key].CellAt(h.now) + quantity.Cell(rapid.SampledFrom([]int64{0, 0, 0, 0, 1,
 		1, 1, -1, 2}).Draw(t, "cell"))
 }
 
@@ -182,7 +220,7 @@ func (h *history) decide(t *rapid.T) {
 	}
 	now = h.time(now)
 	same(t, "decide", c, got,
-		c.With(func(d algorithms.Decide) algorithms.Decided { return h.twin.Decide(now, d) }))
+		h.twin.DecideItems(now, c))
 	for i, d := range c.Each {
 		h.decided(t, d, got.Each[i])
 	}

@@ -33,7 +33,7 @@ func (w *window) resetAfter() int64 {
 	if w.used <= 0 {
 		return 0
 	}
-	return (w.cell + 1).OpensAt(w.Cell).Sub(w.now)
+	return w.Opens(w.cell + 1).Sub(w.now)
 }
 
 func (w *window) fits(cost quantity.Units) bool { return cost <= w.rights(w.cell)-w.used }
@@ -41,7 +41,7 @@ func (w *window) fits(cost quantity.Units) bool { return cost <= w.rights(w.cell
 func (w *window) retry(cost quantity.Units) int64 {
 	for cell := w.cell + 1; ; cell++ {
 		if w.open(cell) && cost <= w.rights(cell) {
-			return cell.OpensAt(w.Cell).Sub(w.now)
+			return w.Opens(cell).Sub(w.now)
 		}
 		if w.open(cell) && cell > w.lastRow() {
 			return -1

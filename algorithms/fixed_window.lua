@@ -6,6 +6,12 @@ kinds.fixed_window = function()
   function Window.open(h)
     local v = fields(h, 'c', 'u')
     local counted = v[2]
+    if h.begins then
+      -- A node with other rules of the time zone may have begun the next period already: c only rises.
+      local c = tonumber(counted or -1)
+      if c == h.cell + 1 then h.cell, h.cell_text, h.ends = c, counted, opens(h, c + 1) - h.now end
+      h.moves = c < h.cell
+    end
     read_rows(h, v[1])
     h.absent = not v[1] and not counted
     if counted then h.kept = math.max(h.kept, tonumber(counted)) end
@@ -30,7 +36,7 @@ kinds.fixed_window = function()
     local cell = h.cell + 1
     while true do
       if is_open(h, cell) then
-        if cost <= rights(h, cell) then return cell * h.length - h.now end
+        if cost <= rights(h, cell) then return opens(h, cell) - h.now end
         if cell > h.last then return -1 end
       end
       cell = cell + 1
@@ -72,6 +78,7 @@ kinds.fixed_window = function()
   function Window:save()
     if not self.dirty then return end
     redis.call('HSET', self.h.key, 'c', self.h.cell_text, 'u', int(self.used - self.hidden))
+    self.h.moves = false
     if not self.current then keep(self.h) end
   end
 

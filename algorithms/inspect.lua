@@ -4,6 +4,7 @@
 local now, lost_at = enter()
 if not now then return {lost_at} end
 local h = hold_one(KEYS[2], now, lost_at)
+if not h then return {CALENDAR, now} end
 local reply = {OK, now}
 add_state(reply, #reply, h, open(h))
 add_rows(reply, h)

@@ -134,7 +134,7 @@ func (c Items) Args() []any {
 	a.fence(c.Fence)
 	a.num(flag(c.commit), RememberedFor, c.repeats, int64(len(c.limits)))
 	for _, l := range c.limits {
-		a.terms(l.terms)
+		a.terms(c.Fence, l.terms)
 		a.num(flag(l.shadow))
 	}
 	how := c.arrange()
@@ -173,9 +173,7 @@ type ItemsDecided struct {
 func (c Items) Parse(reply any) (ItemsDecided, error) {
 	r := read(DecideScript.Name, reply)
 	all := ItemsDecided{Each: make([]Decided, len(c.Each))}
-	if len(r.flat) == 1 && (r.flat[0] == int64(StatusUnknown) ||
-		r.flat[0] == int64(StatusClock)) { // the store let the script not in
-		h := Head{Status: Status(r.num())}
+	if h, refused := r.refused(); refused {
 		for i := range all.Each {
 			all.Each[i].Head = h
 			all.took(h)
@@ -205,6 +203,18 @@ func (c Items) Parse(reply any) (ItemsDecided, error) {
 		first = false
 	}
 	return all, r.end()
+}
+
+// refused reads the reply to a call in which nothing was decided: the store let the script not in, or
+// its time is in none of the periods that the call names.
+func (r *reader) refused() (h Head, refused bool) {
+	switch {
+	case len(r.flat) == 1 && (r.flat[0] == int64(StatusUnknown) || r.flat[0] == int64(StatusClock)):
+		return Head{Status: Status(r.num())}, true
+	case len(r.flat) == 2 && r.flat[0] == int64(StatusCalendar):
+		return Head{Status: Status(r.num()), Now: quantity.StoreTime(r.num())}, true
+	}
+	return h, false
 }
 
 // room is memory for the answers to a call, made at once.
@@ -288,9 +298,9 @@ func (c Items) With(decide func(Decide) Decided) ItemsDecided {
 	return all
 }
 
-// took notes the head of an answer. A store that lets no script in says so of the whole call.
+// took notes the head of an answer. What refused reads is about the whole call.
 func (a *ItemsDecided) took(h Head) {
-	if h.Status == StatusUnknown || h.Status == StatusClock {
+	if h.Status == StatusUnknown || h.Status == StatusClock || h.Status == StatusCalendar {
 		a.Status = h.Status
 	}
 	a.Now = max(a.Now, h.Now)

@@ -63,7 +63,10 @@ type held struct {
 
 func (b *bucket) hold(t Terms, now, lostAt quantity.StoreTime, call int64) held {
 	h := held{bucket: b, call: call, Terms: t, now: now, lostAt: max(lostAt, b.vanished),
-		cell: CellAt(now, t.Cell)}
+		cell: t.CellAt(now)}
+	if t.Calendar != nil && b.cell == h.cell+1 {
+		h.cell = b.cell // a node with other rules of the time zone says that it has begun
+	}
 	h.loss = max(h.lostAt, b.whole)
 	if b.whole >= h.lostAt {
 		h.lostAt = 0
@@ -84,11 +87,11 @@ func (h held) closed() quantity.StoreTime {
 	if h.lostAt == 0 {
 		return 0
 	}
-	return h.Weighs(CellAt(h.lostAt, h.Cell) + 1)
+	return h.Weighs(h.CellAt(h.lostAt) + 1)
 }
 
 // open says whether no loss closes the rights of a cell.
-func (h held) open(cell quantity.Cell) bool { return cell.OpensAt(h.Cell) >= h.closed() }
+func (h held) open(cell quantity.Cell) bool { return h.Opens(cell) >= h.closed() }
 
 // rights returns S of a cell, counting the rows of that cell alone; 0 if a loss closes the cell.
 func (h held) rights(cell quantity.Cell) quantity.Units {
@@ -163,10 +166,15 @@ func (b *bucket) setRow(cell quantity.Cell, peer string, row Row) {
 func (h held) keep() {
 	maps.DeleteFunc(h.rows,
 		func(cell quantity.Cell, _ map[string]Row) bool { return h.Weighs(cell) <= h.now })
-	if last := max(h.vanished, h.whole); last > 0 && h.Weighs(CellAt(last, h.Cell)+1) <= h.now {
+	if last := max(h.vanished, h.whole); last > 0 && h.Weighs(h.CellAt(last)+1) <= h.now {
 		h.bucket.vanished, h.bucket.whole, h.bucket.unknown, h.bucket.most = 0, 0, nil, 0
 	}
 	h.expires, h.kept = h.Useful(h.cell), h.call
+	if h.Calendar != nil && h.bucket.cell < h.cell {
+		// The rows of cells before are gone. So nobody may take one of them for the current cell, not
+		// even a node with other rules of the time zone.
+		h.bucket.cell, h.bucket.used, h.bucket.stored = h.cell, 0, true
+	}
 }
 
 // show returns the bucket's state.
@@ -191,7 +199,7 @@ func (h held) show(l limiter) State {
 
 // unsure says whether a cell may hold loans from before a loss that are not known.
 func (h held) unsure(cell quantity.Cell) bool {
-	return h.lostAt == 0 && len(h.unknown) > 0 && cell <= CellAt(h.whole, h.Cell)+1
+	return h.lostAt == 0 && len(h.unknown) > 0 && cell <= h.CellAt(h.whole)+1
 }
 
 // untold returns the units that count as used because not all nodes have reported what they used
@@ -214,7 +222,7 @@ func (h held) untoldUntil() quantity.StoreTime {
 	case h.Kind == SlidingWindowCounter:
 		return (CellAt(h.whole, h.Cell) + 2).OpensAt(h.Cell)
 	}
-	return (CellAt(h.whole, h.Cell) + 1).OpensAt(h.Cell)
+	return h.Opens(h.CellAt(h.whole) + 1)
 }
 
 // limiter is one algorithm, working on one bucket at one moment.

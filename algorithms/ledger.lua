@@ -11,6 +11,8 @@
 -- of the loss after which it was restored, and the peers ("j,j" or "-") of which it is not known what they were lent;
 -- that counts as lent, in each cell to a peer of its own ("?cell"). Among the peers, "*base:most" says that not all nodes of
 -- this region were heard of what they used before the loss: besides base, which is known, most counts as used.
+-- The cells of a bucket are of one length, or periods of a calendar: begins has when some of them begin, from the one before the
+-- one before the node's on. Those before that have long begun; those after it are far off.
 -- A held bucket is a table with its limit (kind, window, length of a cell, tick, entitlement, burst, guard, and whether
 -- it is recovered after a loss), until when it is known to be there, key, now, lost_at (0: nothing is missing), loss (the
 -- last, mended or not), the current cell and after how many us it ends, cells[cell] with what its rows come to, and
@@ -27,16 +29,36 @@ end
 local nobody = {}
 local SLACK = 1000 -- ms by which a key outlives its use, as KeySlack says
 
+-- opens returns when a cell begins.
+local function opens(h, cell)
+  local begins = h.begins
+  if not begins then return cell * h.length end
+  return begins[cell - h.first + 1] or (cell < h.first and 0 or MAX)
+end
+
 -- limit reads the terms of a limit from the arguments. What a bucket of it does not have itself it has from here: as
--- many buckets are of one limit, what follows from the terms and the time is worked out once.
+-- many buckets are of one limit, what follows from the terms and the time is worked out once. It returns nothing if
+-- the cells are periods of a calendar and the time is in none of the three in the midst of those that the call names.
+local BEGINS = 7
 local function limit(now, lost_at)
   local t = {now = now, lost_at = lost_at, kind = arg(), window = num(), length = num(), tick = num(), entitlement = num(),
     burst = num(), guard = num(), recovered = num() == 1,
     loss = lost_at, vanished = 0, whole = 0, unknown = nobody, cells = nobody, last = -1}
-  assert(t.window > 0 and t.length > 0 and t.tick > 0, 'terms without a window, a cell or a tick')
-  t.cell = floor_div(now, t.length)
+  assert(t.window > 0 and t.tick > 0, 'terms without a window or a tick')
+  if t.length > 0 then
+    t.cell = floor_div(now, t.length)
+  else
+    local begins, at = {}, 0
+    t.first, t.begins = num(), begins
+    for i = 1, BEGINS do
+      begins[i] = num()
+      if begins[i] <= now then at = i end
+    end
+    if at < 2 or at > 4 then return end
+    t.cell = t.first + at - 1
+  end
   t.cell_text = int(t.cell)
-  t.ends = (t.cell + 1) * t.length - now
+  t.ends = opens(t, t.cell + 1) - now
   t.ticks = ceil_div(t.window, t.tick)
   t.__index = t
   return t
@@ -51,7 +73,7 @@ end
 local function weighs(h, cell)
   if h.kind == 'sliding_window_counter' then return (cell + 2) * h.window + h.guard + 2 * (h.tick - 1) end
   if h.kind == 'sliding_window_log' then return (cell + 1) * h.length + h.window + h.guard end
-  return (cell + 1) * h.length
+  return opens(h, cell + 1)
 end
 
 -- fill returns how long an empty bucket takes to fill at the entitlement, 0 for the other kinds.

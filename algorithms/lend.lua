@@ -8,6 +8,7 @@
 local now, lost_at = enter()
 if not now then return {lost_at} end
 local h = hold_one(KEYS[2], now, lost_at)
+if not h then return {CALENDAR, now} end
 local peer, cell, returned, to_lend, kept, cap = arg(), num(), num(), num(), num(), num()
 local to_burst, kept_burst, cap_burst = num(), num(), num()
 kept, kept_burst = math.max(kept, 0), math.max(kept_burst, 0) -- what is spent is spent

@@ -77,6 +77,9 @@ func (r *reader) head(of Terms) (h Head, state State, ok bool) {
 	case h.Status == StatusLost:
 		h.Now, h.LostAt = quantity.StoreTime(r.num()), quantity.StoreTime(r.num())
 		return h, state, false
+	case h.Status == StatusCalendar:
+		h.Now = quantity.StoreTime(r.num())
+		return h, state, false
 	}
 	h.Now, state = quantity.StoreTime(r.num()), r.state(of)
 	return h, state, h.Status == StatusOK && r.err == nil
@@ -145,6 +148,9 @@ func parseInspected(r *reader, of Terms) (Inspected, error) {
 func (c Recall) Parse(reply any) (Recalled, error) {
 	r := read(RecallScript.Name, reply)
 	g := Recalled{Head: Head{Status: Status(r.num())}}
+	if g.Status == StatusCalendar {
+		g.Now = quantity.StoreTime(r.num())
+	}
 	if g.Status != StatusOK || r.err != nil {
 		return g, r.end()
 	}
@@ -166,6 +172,8 @@ func (c Book) Parse(reply any) (Booked, error) {
 		b.Now, b.Done = quantity.StoreTime(r.num()), r.num() == 1
 	case StatusLost:
 		b.Now, b.LostAt = quantity.StoreTime(r.num()), quantity.StoreTime(r.num())
+	case StatusCalendar:
+		b.Now = quantity.StoreTime(r.num())
 	}
 	return b, r.end()
 }
@@ -181,8 +189,11 @@ func (c Reset) Parse(reply any) (Cleared, error) {
 func (c Refund) Parse(reply any) (Refunded, error) {
 	r := read(RefundScript.Name, reply)
 	g := Refunded{Head: Head{Status: Status(r.num())}}
-	if g.Status == StatusLost {
+	switch g.Status {
+	case StatusLost:
 		g.Now, g.LostAt = quantity.StoreTime(r.num()), quantity.StoreTime(r.num())
+	case StatusCalendar:
+		g.Now = quantity.StoreTime(r.num())
 	}
 	if g.Status != StatusOK || r.err != nil {
 		return g, r.end()

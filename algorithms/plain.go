@@ -8,9 +8,9 @@ import (
 
 // How the decide script answers a simple item; see plain.lua.
 const (
-	statusPlain   Status = StatusLater + 1 + iota // plain, and known to be in the store
-	statusUnseen                                  // plain, and not known to be there
-	statusFurther                                 // its answer follows behind the simple ones
+	statusPlain   Status = StatusCalendar + 1 + iota // plain, and known to be in the store
+	statusUnseen                                     // plain, and not known to be there
+	statusFurther                                    // its answer follows behind the simple ones
 )
 
 // decidesPlainly says whether plain.lua decides on plain buckets of the kind.
@@ -163,7 +163,7 @@ func (r *reader) plainBucket(t Terms, now quantity.StoreTime, lag int64) (s Stat
 
 // plainState is what the state of all plain buckets has in common.
 func plainState(t Terms, now quantity.StoreTime, used quantity.Units) State {
-	return State{Cell: CellAt(now, t.Cell), Entitlement: t.Entitlement, Share: t.Entitlement,
+	return State{Cell: t.CellAt(now), Entitlement: t.Entitlement, Share: t.Entitlement,
 		NextShare: t.Entitlement, Used: used}
 }
 
@@ -172,7 +172,7 @@ func plainWindow(t Terms, now quantity.StoreTime, used quantity.Units) State {
 	s := plainState(t, now, used)
 	s.Free = max(t.Entitlement-used, 0)
 	if used > 0 {
-		s.Reset = (s.Cell + 1).OpensAt(t.Cell).Sub(now)
+		s.Reset = t.Opens(s.Cell + 1).Sub(now)
 	}
 	return s
 }

@@ -14,6 +14,7 @@ local commit, remember, repeats = num() == 1, num(), num()
 local limits, held, buckets = {}, {}, {}
 for i = 1, num() do
   limits[i] = limit(now, lost_at)
+  if not limits[i] then return {CALENDAR, now} end
   limits[i].shadow = num() == 1
 end
 local reply, n, work = {now, lag}, 2, 0
@@ -69,7 +70,7 @@ function plain.fixed_window(t, key, known, cost)
   if v.err or v[1] or not counted and known > t.now then return v[1] and v end
   local there = counted == t.cell_text
   if there then used = tonumber(v[3]) end
-  if not used then return end
+  if not used or t.begins and counted and tonumber(counted) > t.cell then return end
   if cost <= t.entitlement - used then return true, used + cost, 0, not there end
   return there, used, cost <= t.entitlement and t.ends or -1
 end

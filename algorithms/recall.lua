@@ -6,13 +6,14 @@
 local now, lost_at = enter()
 if not now then return {lost_at} end
 local h = hold_one(KEYS[2], now, lost_at)
+if not h then return {CALENDAR, now} end
 local peer, generation = arg(), num()
 open(h)
 local floor = tonumber(redis.call('HGET', KEYS[1], 'floor:' .. peer) or 0)
 if generation < floor then return {FENCED} end
 if generation > floor then redis.call('HSET', KEYS[1], 'floor:' .. peer, int(generation)) end
 local loss = h.loss
-if loss > 0 and weighs(h, floor_div(loss, h.length) + 1) <= now then loss = 0 end
+if loss > 0 and weighs(h, cell_at(h, loss) + 1) <= now then loss = 0 end
 local reply = {OK, now, loss}
 for cell, rows in pairs(rows_of(h)) do
   local row = rows[peer]

@@ -21,6 +21,7 @@ for i = 4, #KEYS do
     arg_at = arg_at + 10
   else
     local h = hold_one(KEYS[i], now, lost_at)
+    if not h then return {CALENDAR, now} end
     charges[i] = {s = open(h), cell = num()}
     if is_lost(h) then return {LOST, now, h.lost_at} end
   end

@@ -24,11 +24,12 @@ const (
 	StatusCrowded            // the bucket has no room for a row of one more peer
 	StatusUnreadable         // a key of the item holds something else than quotad's
 	StatusLater              // the call had done enough work before it came to the item
+	StatusCalendar           // the store's time is in none of the periods that the call names
 )
 
 var statusNames = [...]string{"ok", "unknown store", "clock step", "finished cell", "fenced",
 	"implausible", "recovering", "lost bucket", "too early", "crowded bucket",
-	"unreadable key", "left for another call"}
+	"unreadable key", "left for another call", "other periods"}
 
 func (s Status) String() string {
 	if s < 0 || int(s) >= len(statusNames) {

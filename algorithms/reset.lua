@@ -5,6 +5,7 @@
 local now, lost_at = enter()
 if not now then return {lost_at} end
 local h = hold_one(KEYS[2], now, lost_at)
+if not h then return {CALENDAR, now} end
 local s = open(h)
 if is_lost(h) then return {LOST, now, h.lost_at} end
 local reply = {OK, now}

@@ -9,6 +9,7 @@
 local now, lost_at = enter()
 if not now then return {lost_at} end
 local h = hold_one(KEYS[2], now, lost_at)
+if not h then return {CALENDAR, now} end
 local loss, cap, most, cell, units, at = num(), num(), num(), num(), num(), num()
 local function names()
   local set = {}
@@ -21,7 +22,7 @@ local changed, first = false, false
 
 -- hear takes in what all nodes together used. Nothing was admitted since the loss but what was booked, which comes on top.
 local function hear()
-  local of = floor_div(loss, h.length)
+  local of = cell_at(h, loss)
   if h.kind == 'sliding_window_log' then
     if at + h.window > now then s:book(of, math.max(units - h.base, 0)) end
   elseif cell < of then
@@ -53,7 +54,7 @@ elseif h.lost_at == 0 and h.whole == loss and (next(h.unknown) or h.most) then
 end
 
 if changed then
-  local last = floor_div(loss, h.length) + 1
+  local last = cell_at(h, loss) + 1
   for k, rows in pairs(rows_of(h)) do
     for peer, row in pairs(rows) do -- an old copy: what it borrowed may have been given back since
       if k <= last and h.unknown[peer] then row.b = row.r end

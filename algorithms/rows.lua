@@ -2,7 +2,7 @@
 
 -- What only buckets with rows need is made when the first of a call comes: most calls have none, and to make a function
 -- takes as long as to use it.
-local read_sums, rows_of, row_of, is_full, order, write_rows, add_rows
+local read_sums, rows_of, row_of, is_full, order, write_rows, add_rows, cell_at
 local function know_rows()
   if read_sums then return end
   -- read_marks takes in what stands before the rows, and returns where they begin.
@@ -73,7 +73,7 @@ local function know_rows()
   -- marks returns what stands before the rows, as long as the loss that it is about weighs.
   local function marks(h)
     local last = math.max(h.vanished, h.whole)
-    if last == 0 or weighs(h, floor_div(last, h.length) + 1) <= h.now then return '' end
+    if last == 0 or weighs(h, cell_at(h, last) + 1) <= h.now then return '' end
     local unknown = {}
     if h.most then unknown[1] = '*' .. int(h.base) .. ':' .. int(h.most) end
     for peer in pairs(h.unknown) do unknown[#unknown + 1] = peer end

@@ -27,6 +27,7 @@ type Terms struct {
 	Kind        Kind
 	Window      int64          // W, at least 1
 	Cell        int64          // length of a cell; see CellLength
+	Calendar    Calendar       // where cells begin instead; nil: every Cell us since 1970
 	Tick        int64          // unit of time of sliding_window_counter and the buckets; see Tick
 	Entitlement quantity.Units // F of this region, units in a window
 	// C of this region: tokens a token_bucket holds, units that wait in a leaky_bucket; else 0
@@ -37,6 +38,49 @@ type Terms struct {
 	// stay closed.
 	Recovered bool
 }
+
+// Calendar divides time into periods of different lengths, which are the cells of a fixed_window.
+// Window and Cell are then the usual length of a period, for whatever needs no exact one. Calendars
+// are compared with ==.
+type Calendar interface {
+	At(t quantity.StoreTime) quantity.Cell
+	// Opens returns when a period begins; a later one never begins earlier.
+	Opens(period quantity.Cell) quantity.StoreTime
+}
+
+// Cells says how time is divided into cells, or into windows.
+type Cells struct {
+	Length   int64    // of each, in microseconds
+	Calendar Calendar // which begins them instead; nil: none
+}
+
+// At returns the number of the cell that holds a store time.
+func (c Cells) At(t quantity.StoreTime) quantity.Cell {
+	if c.Calendar != nil {
+		return c.Calendar.At(t)
+	}
+	return CellAt(t, c.Length)
+}
+
+// Opens returns when a cell begins.
+func (c Cells) Opens(cell quantity.Cell) quantity.StoreTime {
+	if c.Calendar != nil {
+		return c.Calendar.Opens(cell)
+	}
+	return cell.OpensAt(c.Length)
+}
+
+// Cells returns how the bucket's time is divided into cells.
+func (t Terms) Cells() Cells { return Cells{t.Cell, t.Calendar} }
+
+// Windows returns how the bucket's time is divided into windows.
+func (t Terms) Windows() Cells { return Cells{t.Window, t.Calendar} }
+
+// CellAt returns the number of the cell that holds a store time.
+func (t Terms) CellAt(at quantity.StoreTime) quantity.Cell { return t.Cells().At(at) }
+
+// Opens returns when a cell begins.
+func (t Terms) Opens(cell quantity.Cell) quantity.StoreTime { return t.Cells().Opens(cell) }
 
 // Recovers says whether a lost bucket is worth recovering: windows longer than a minute are. The
 // cells of other limits are over before it could matter.
@@ -113,7 +157,7 @@ func (t Terms) Weighs(cell quantity.Cell) quantity.StoreTime {
 	case SlidingWindowLog:
 		return (cell + 1).OpensAt(t.Cell).Add(t.Window).Add(t.ClockMargin)
 	}
-	return (cell + 1).OpensAt(t.Cell)
+	return t.Opens(cell + 1)
 }
 
 // CountsSince returns the earliest store time at which use can still count at store time at.
@@ -126,7 +170,7 @@ func (t Terms) CountsSince(at quantity.StoreTime) quantity.StoreTime {
 	case t.Kind.Bucket():
 		return at.Add(-t.FillTime()).Add(-t.Cell)
 	}
-	return CellAt(at, t.Cell).OpensAt(t.Cell)
+	return t.Opens(t.CellAt(at))
 }
 
 // FillTime returns how many us an empty bucket takes to fill at the entitlement, 0 for the other

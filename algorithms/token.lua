@@ -4,7 +4,7 @@
 -- this store (us). A script that finds another token changes nothing; nor does one that finds the node answered with less
 -- than it had: that store is an older copy of itself, whoever has asked it since.
 local OK, UNKNOWN, CLOCK, FINISHED, FENCED, IMPLAUSIBLE, RECOVERING, LOST, EARLY, CROWDED, UNREADABLE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
-local LATER, PLAIN, UNSEEN, FURTHER = 11, 12, 13, 14 -- of the decide script alone
+local LATER, CALENDAR, PLAIN, UNSEEN, FURTHER = 11, 12, 13, 14, 15 -- all but CALENDAR of the decide script alone
 local MAX = 2251799813685248 -- 2^51, the largest unit count and time that arithmetic below 2^52 allows
 
 local arg_at = 0

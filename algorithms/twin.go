@@ -96,9 +96,23 @@ func (w *Twin) Adopt(c Adopt) Adopted {
 // Flush loses everything, as FLUSHALL does.
 func (w *Twin) Flush() { *w = Twin{} }
 
-// Decide answers the decide script at store time t.
+// DecideItems answers the decide script at store time t.
+func (w *Twin) DecideItems(t quantity.StoreTime, c Items) ItemsDecided {
+	for _, l := range c.limits {
+		if head := w.enter(t, c.Fence, l.terms); head.Status == StatusCalendar {
+			return c.With(func(Decide) Decided { return Decided{Head: head} })
+		}
+	}
+	return c.With(func(d Decide) Decided { return w.Decide(t, d) })
+}
+
+// Decide answers the decide script about one item at store time t.
 func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
-	head := w.enter(t, c.Fence)
+	terms := make([]Terms, len(c.Buckets))
+	for i, b := range c.Buckets {
+		terms[i] = b.Terms
+	}
+	head := w.enter(t, c.Fence, terms...)
 	if head.Status != StatusOK {
 		return Decided{Head: head}
 	}
@@ -212,6 +226,9 @@ func (w *Twin) Refund(t quantity.StoreTime, c Refund) Refunded {
 		if charge.Terms.Kind == "" {
 			continue
 		}
+		if !c.names(charge.Terms, now) {
+			return Refunded{Head: Head{Status: StatusCalendar, Now: now}}
+		}
 		if h := w.find(charge.Key, charge.Terms, charge.ExistsUntil, now); h.lost() {
 			return Refunded{Head: h.lostHead()}
 		}
@@ -241,7 +258,7 @@ func (w *Twin) Refund(t quantity.StoreTime, c Refund) Refunded {
 
 // Reset answers the reset script at store time t.
 func (w *Twin) Reset(t quantity.StoreTime, c Reset) Cleared {
-	head := w.enter(t, c.Fence)
+	head := w.enter(t, c.Fence, c.Terms)
 	if head.Status != StatusOK {
 		return Cleared{Head: head}
 	}
@@ -261,8 +278,9 @@ func (w *Twin) Reset(t quantity.StoreTime, c Reset) Cleared {
 	return g
 }
 
-// enter checks the fence, raises the high-water mark of time, and returns the mark as Now.
-func (w *Twin) enter(t quantity.StoreTime, g Fence) Head {
+// enter checks the fence, raises the high-water mark of time, and returns the mark as Now. It also
+// checks that the call names the periods that the terms need at that time.
+func (w *Twin) enter(t quantity.StoreTime, g Fence, terms ...Terms) Head {
 	switch {
 	case w.Generation == 0 || w.Generation != g.Generation || w.Epoch != g.Epoch ||
 		max(w.answered[g.Node], w.begun) < g.Seen:
@@ -277,6 +295,11 @@ func (w *Twin) enter(t quantity.StoreTime, g Fence) Head {
 	}
 	w.answered[g.Node] = max(w.answered[g.Node], w.mark)
 	w.Expire(w.mark)
+	for _, of := range terms {
+		if !g.names(of, w.mark) {
+			return Head{Status: StatusCalendar, Now: w.mark}
+		}
+	}
 	return Head{Now: w.mark}
 }
 

@@ -16,7 +16,7 @@ type booking struct {
 
 // Recall answers the recall script at store time t.
 func (w *Twin) Recall(t quantity.StoreTime, c Recall) Recalled {
-	head := w.enter(t, c.Fence)
+	head := w.enter(t, c.Fence, c.Terms)
 	if head.Status != StatusOK {
 		return Recalled{Head: head}
 	}
@@ -27,7 +27,7 @@ func (w *Twin) Recall(t quantity.StoreTime, c Recall) Recalled {
 	}
 	w.raiseFloor(c.Peer, c.PeerGeneration)
 	g := Recalled{Head: Head{Now: now, LostAt: h.loss}}
-	if g.LostAt > 0 && h.Weighs(CellAt(g.LostAt, h.Cell)+1) <= now {
+	if g.LostAt > 0 && h.Weighs(h.CellAt(g.LostAt)+1) <= now {
 		g.LostAt = 0
 	}
 	for _, cell := range slices.Sorted(maps.Keys(h.rows)) {
@@ -48,7 +48,7 @@ func (w *Twin) raiseFloor(peer string, generation uint64) {
 
 // Restore answers the restore script at store time t.
 func (w *Twin) Restore(t quantity.StoreTime, c Restore) Restored {
-	head := w.enter(t, c.Fence)
+	head := w.enter(t, c.Fence, c.Terms)
 	if head.Status != StatusOK {
 		return Restored{Head: head}
 	}
@@ -101,7 +101,7 @@ func (w *Twin) Restore(t quantity.StoreTime, c Restore) Restored {
 // hear takes in what all nodes together used before the loss. Since the loss nothing was admitted,
 // only booked, so the use from before comes on top.
 func (h held) hear(u Use) {
-	l, of, more := h.limiter(), CellAt(h.whole, h.Cell), max(u.Units-h.base, 0)
+	l, of, more := h.limiter(), h.CellAt(h.whole), max(u.Units-h.base, 0)
 	switch {
 	case h.Kind == SlidingWindowLog:
 		if u.At.Add(h.Window) > h.now {
@@ -123,7 +123,7 @@ func (h held) hear(u Use) {
 // have confirmed: borrowed rights may have been returned since the copy was made. Loans that were
 // written into the copy before anybody noticed were never announced.
 func (h held) restoreRows(c Restore, known map[string]bool, first bool) {
-	last := CellAt(c.LostAt, h.Cell) + 1
+	last := h.CellAt(c.LostAt) + 1
 	for cell, rows := range h.rows {
 		for peer, row := range rows {
 			switch {
@@ -166,7 +166,7 @@ func (h held) restoreRows(c Restore, known map[string]bool, first bool) {
 
 // Book answers the book script at store time t.
 func (w *Twin) Book(t quantity.StoreTime, c Book) Booked {
-	head := w.enter(t, c.Fence)
+	head := w.enter(t, c.Fence, c.Terms)
 	if head.Status != StatusOK {
 		return Booked{Head: head}
 	}
@@ -176,7 +176,7 @@ func (w *Twin) Book(t quantity.StoreTime, c Book) Booked {
 		return Booked{Head: h.lostHead()}
 	}
 	over := func(b booking) bool {
-		return (b.window + 2).OpensAt(h.Window).Add(h.ClockMargin) <= now
+		return h.Windows().Opens(b.window+2).Add(h.ClockMargin) <= now
 	}
 	b := booking{c.Node, c.Window}
 	if over(b) || c.Units <= h.booked[b] {
@@ -193,6 +193,6 @@ func (w *Twin) Book(t quantity.StoreTime, c Book) Booked {
 	maps.DeleteFunc(h.bucket.booked, func(b booking, _ quantity.Units) bool { return over(b) })
 	h.bucket.booked[b] = c.Units
 	h.keep()
-	h.expires = max(h.expires, (b.window + 2).OpensAt(h.Window).Add(h.ClockMargin))
+	h.expires = max(h.expires, h.Windows().Opens(b.window+2).Add(h.ClockMargin))
 	return Booked{Head: head, Done: true}
 }

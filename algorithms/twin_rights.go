@@ -4,7 +4,7 @@ import "github.com/quotad/quotad/quantity"
 
 // Lend answers the lend script at store time t.
 func (w *Twin) Lend(t quantity.StoreTime, c Lend) Given {
-	head := w.enter(t, c.Fence)
+	head := w.enter(t, c.Fence, c.Terms)
 	if head.Status != StatusOK {
 		return Given{Head: head}
 	}
@@ -57,7 +57,7 @@ func (h held) change(l limiter, cell quantity.Cell, peer string, row Row,
 
 // Credit answers the credit script at store time t.
 func (w *Twin) Credit(t quantity.StoreTime, c Credit) Credited {
-	head := w.enter(t, c.Fence)
+	head := w.enter(t, c.Fence, c.Terms)
 	if head.Status != StatusOK {
 		return Credited{Head: head}
 	}
@@ -115,7 +115,7 @@ func (w *Twin) Credit(t quantity.StoreTime, c Credit) Credited {
 
 // Inspect answers the inspect script at store time t.
 func (w *Twin) Inspect(t quantity.StoreTime, c Inspect) Inspected {
-	head := w.enter(t, c.Fence)
+	head := w.enter(t, c.Fence, c.Terms)
 	if head.Status != StatusOK {
 		return Inspected{Head: head}
 	}

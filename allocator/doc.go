@@ -30,7 +30,8 @@
 //	mate         another node of the same region
 //	weight       decides a region's part in the fixed split of a limit
 //	entitlement  F, a region's fixed split of the limit, in units; all regions' add up to the limit
-//	cell         a numbered slice of time. For fixed windows and sliding counters it is the window.
+//	cell         a numbered slice of time. For fixed windows and sliding counters it is the window,
+//	             which may be a day, week, month or year of a calendar.
 //	             For logs it is a tenth of the window or a second, whichever is longer, but no
 //	             longer than the window. For token buckets it is a second; for leaky buckets a
 //	             fifth of the window, in whole seconds from one to ten (algorithms.CellLength).

@@ -9,13 +9,19 @@ import (
 // for the plan. Lengths are microseconds, at least 1.
 type Frame struct {
 	*algorithms.Traits
-	Window int64
-	Cell   int64 // length of a cell; see algorithms.CellLength
+	Window   int64
+	Cell     int64               // length of a cell; see algorithms.CellLength
+	Calendar algorithms.Calendar // where cells begin instead; nil: every Cell
 }
 
 // FrameOf returns the frame of buckets of a kind.
 func FrameOf(kind algorithms.Kind, window, cell int64) Frame {
 	return Frame{Traits: kind.Traits(), Window: window, Cell: cell}
+}
+
+// Cells returns how time is divided into cells.
+func (f Frame) Cells() algorithms.Cells {
+	return algorithms.Cells{Length: f.Cell, Calendar: f.Calendar}
 }
 
 // LongCell is the length in microseconds from which on a cell's tail matters: its last units are
@@ -74,11 +80,12 @@ func (f Frame) Outlook(s algorithms.State, cell quantity.Cell, at quantity.Store
 	rate quantity.MilliRate) (o Outlook, opens int64) {
 	if f.Bucket {
 		o = Outlook{Rate: rate, Ahead: f.Window, Steady: true, Stock: s.Free}
-		return o, max(cell.OpensAt(f.Cell).Sub(at), 0)
+		return o, max(f.Cells().Opens(cell).Sub(at), 0)
 	}
-	open := algorithms.CellAt(at, f.Cell)
+	cells := f.Cells()
+	open := cells.At(at)
 	o = Outlook{Used: s.Used, Fading: s.Fading, Rate: rate,
-		Ahead: (open + 1).OpensAt(f.Cell).Sub(at)}
+		Ahead: cells.Opens(open + 1).Sub(at)}
 	if cell <= open {
 		return o, 0
 	}
@@ -88,7 +95,7 @@ func (f Frame) Outlook(s algorithms.State, cell quantity.Cell, at quantity.Store
 		next.Used = max(min(comes, max(o.Used, s.Share)), 0)
 		next.Fading = f.Faded(next.Used)
 	}
-	return next, cell.OpensAt(f.Cell).Sub(at)
+	return next, cells.Opens(cell).Sub(at)
 }
 
 // PeerNeeds returns the most units that a peer will need of a cell, by its hint: the total that it

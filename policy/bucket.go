@@ -10,8 +10,8 @@ import (
 // BucketID names a bucket: one entry of the document applied to one key. It is the same in every
 // region and process, and different buckets never have the same ID.
 //
-// It is a sequence of netstrings: domain, name, algorithm, window in nanoseconds, the name and
-// value of each part of the key and, if the entry has conditions, an empty string and the name and
+// It is a sequence of netstrings: domain, name, algorithm, window in nanoseconds or the text of its
+// Period, the name and value of each part of the key and, if the entry has conditions, an empty string and the name and
 // value of each condition. No name is empty, so the empty string marks where the key ends.
 //
 // The conditions belong to the ID because entries of one name may have different limits: rights
@@ -27,7 +27,8 @@ type BucketRef struct {
 	Domain    string
 	Name      string
 	Algorithm Algorithm
-	Window    time.Duration
+	Window    time.Duration // 0 if there is a Period
+	Period    Period
 	// Key holds the parts of the key in the order of the document.
 	Key []KeyValue
 	// Match holds the conditions of the entry, sorted by name, each name once, at
@@ -53,7 +54,7 @@ type idText struct {
 func idTextOf(l *Limit) idText {
 	text := idText{before: make([]string, len(l.Key)),
 		after: string(appendConditions(nil, l.Match))}
-	before := appendBucketHead(nil, l.Domain, l.Name, l.Algorithm, l.Window)
+	before := appendBucketHead(nil, l.Domain, l.Name, l.Algorithm, windowText(l.Window, l.Period))
 	for i, name := range l.Key {
 		text.before[i] = string(appendNetstring(before, name))
 		before = nil // the head stands before the first name alone
@@ -82,7 +83,7 @@ func (l *Limit) AppendBucket(buf []byte, descriptors map[string]string) []byte {
 // long value is a digest already.
 func (r BucketRef) ID() BucketID {
 	buf := make([]byte, 0, usualIDBytes)
-	buf = appendBucketHead(buf, r.Domain, r.Name, r.Algorithm, r.Window)
+	buf = appendBucketHead(buf, r.Domain, r.Name, r.Algorithm, windowText(r.Window, r.Period))
 	for _, kv := range r.Key {
 		buf = appendNetstring(buf, kv.Name)
 		buf = appendNetstring(buf, kv.Value)
@@ -90,12 +91,19 @@ func (r BucketRef) ID() BucketID {
 	return BucketID(appendConditions(buf, r.Match))
 }
 
-func appendBucketHead(buf []byte, domain, name string, a Algorithm, window time.Duration) []byte {
-	var digits [20]byte
+// windowText returns what stands in an ID for the windows.
+func windowText(window time.Duration, p Period) string {
+	if p != "" {
+		return string(p)
+	}
+	return strconv.FormatInt(int64(window), 10)
+}
+
+func appendBucketHead(buf []byte, domain, name string, a Algorithm, window string) []byte {
 	buf = appendNetstring(buf, domain)
 	buf = appendNetstring(buf, name)
 	buf = appendNetstring(buf, string(a))
-	return appendNetstring(buf, strconv.AppendInt(digits[:0], int64(window), 10))
+	return appendNetstring(buf, window)
 }
 
 // conditionsMark stands between the key and the conditions, in place of the name of a further part

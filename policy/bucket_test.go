@@ -47,7 +47,7 @@ func TestBucketIDText(t *testing.T) {
 					got, c.hash)
 			}
 			ref, err := ParseBucketID(id)
-			want := BucketRef{"api", "account-minute", FixedWindow, time.Minute, key, c.match}
+			want := BucketRef{"api", "account-minute", FixedWindow, time.Minute, "", key, c.match}
 			if err != nil || !reflect.DeepEqual(ref, want) {
 				t.Errorf("ParseBucketID = %+v, %v, want %+v", ref, err, want)
 			}
@@ -233,6 +233,9 @@ func FuzzParseBucketID(f *testing.F) {
 	f.Add("3:api,1:a,12:fixed_window,8:10000000,1:k,0:,0:,1:p,2:0:,")
 	f.Add("3:api,1:a,12:fixed_window,8:10000000,1:k,65:#" + strings.Repeat("0f", 32) + ",")
 	f.Add("3:api,1:a,12:fixed_window,8:10000000,1:k,65:" + strings.Repeat("v", 65) + ",")
+	f.Add("3:api,1:a,12:fixed_window,22:month 15 Europe/Berlin,1:k,1:v,")
+	f.Add("3:api,1:a,12:fixed_window,14:year 04-06 UTC,1:k,1:v,")
+	f.Add("3:api,1:a,12:fixed_window,15:month 015 UTC,,1:k,1:v,")
 	f.Add("03:api,")
 	f.Add("9223372036854775807:")
 	f.Fuzz(func(t *testing.T, text string) {

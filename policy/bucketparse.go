@@ -26,11 +26,16 @@ func ParseBucketID(id BucketID) (BucketRef, error) {
 				len(fields)))
 	}
 	ref := BucketRef{Domain: fields[0], Name: fields[1], Algorithm: Algorithm(fields[2])}
-	if ref.Window, err = parseWindowField(fields[3]); err != nil {
+	if _, _, _, ok := Period(fields[3]).parts(); ok {
+		ref.Period = Period(fields[3])
+	} else if ref.Window, err = parseWindowField(fields[3]); err != nil {
 		return BucketRef{}, badBucketID(id, err)
 	}
 	if ref.Key, ref.Match, err = parsePairs(fields[head:]); err != nil {
 		return BucketRef{}, badBucketID(id, err)
+	}
+	if ref.Period != "" && ref.Algorithm != FixedWindow {
+		return BucketRef{}, badBucketID(id, fmt.Errorf("a %.40q with windows of the calendar", ref.Algorithm))
 	}
 	if err := ref.check(); err != nil {
 		return BucketRef{}, badBucketID(id, err)
@@ -57,7 +62,7 @@ func parseWindowField(digits string) (time.Duration, error) {
 	if err != nil || !isInteger(digits) || window < MinWindow || window > MaxWindow ||
 		window%time.Microsecond != 0 {
 		return 0, fmt.Errorf(
-			"window %.40q is not a whole number of microseconds from 10ms to 366d, in nanoseconds",
+			"window %.40q is neither a period of a calendar nor a whole number of microseconds from 10ms to 366d, in nanoseconds",
 			digits)
 	}
 	return window, nil

@@ -16,9 +16,7 @@ func readCapacity(o strictyaml.Object, l *Limit) {
 		"write how many units all regions together may admit in a window, such as 1000"); ok {
 		l.Limit = quantity.Units(f.Integer(1, MaxLimit))
 	}
-	if f, ok := o.Required("window", "write a duration such as 1m"); ok {
-		l.Window = readWindow(f)
-	}
+	readWindowOrPeriod(o, l)
 	if f, ok := o.Field("burst"); ok {
 		l.Burst = readBurst(f, l.Algorithm)
 	} else if l.Algorithm.Bucket() {

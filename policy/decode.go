@@ -44,7 +44,7 @@ var (
 	documentFields = []string{"version", "regions", "fenced", "limits"}
 	regionFields   = []string{"weight"}
 	limitFields    = []string{
-		"name", "domain", "key", "match", "algorithm", "limit", "window", "burst", "weights",
+		"name", "domain", "key", "match", "algorithm", "limit", "window", "timezone", "starts", "burst", "weights",
 		"borrowing_limit", "lending_limit", "on_exhausted", "on_store_failure", "local_reserve", "consistency",
 		"shadow",
 	}

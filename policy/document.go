@@ -86,8 +86,12 @@ type Limit struct {
 	// Limit is the number of units that all regions together may admit in a window, 1 to MaxLimit.
 	// For token_bucket and leaky_bucket it is a rate, in units a window.
 	Limit quantity.Units
-	// Window is a whole number of microseconds, MinWindow to MaxWindow.
+	// Window is a whole number of microseconds, MinWindow to MaxWindow. Of a Period it is the usual
+	// length.
 	Window time.Duration
+	// Period says which windows a FixedWindow has that counts by the calendar. Empty: windows of one
+	// length, Window, counted from 1970.
+	Period Period
 	// Burst is a number over all regions, 1 to MaxBurst: the tokens that a token_bucket holds, or
 	// the units that may wait or be in service in a leaky_bucket. It is Limit if the entry gives
 	// none, and 0 for the other algorithms.

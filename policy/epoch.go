@@ -74,7 +74,11 @@ func (e *encoding) limit(l *Limit) {
 	}
 	e.text(string(l.Algorithm))
 	e.integer(int64(l.Limit))
-	e.integer(int64(l.Window))
+	if l.Period != "" { // documents from before it existed keep their epoch
+		e.text(string(l.Period))
+	} else {
+		e.integer(int64(l.Window))
+	}
 	e.integer(int64(l.Burst))
 	for _, w := range l.Weights { // one for each region
 		e.integer(int64(w))

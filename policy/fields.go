@@ -73,7 +73,7 @@ func readWindow(v strictyaml.Value) time.Duration {
 	window, ok := parseWindow(text)
 	switch {
 	case !ok:
-		v.Fail(v.Describe()+" is not a duration", "write it like 500ms, 10s, 1m, 1h or 24h")
+		v.Fail(v.Describe()+" is not a duration", "write it like 500ms, 10s, 1m, 1h or 24h, or write day, week, month or year")
 	case window < MinWindow || window > MaxWindow:
 		v.Fail(v.Describe()+" is out of range", "write a duration from 10ms to 366d")
 	case window%time.Microsecond != 0:

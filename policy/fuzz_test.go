@@ -27,6 +27,11 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(capacityDocument(a, MaxLimit, 0, MaxWindow)))
 	}
 	f.Add([]byte(warnedDocument))
+	for _, fields := range []string{"window: day", "window: week, starts: saturday",
+		"window: month, starts: 31, timezone: Pacific/Apia", "window: year, starts: 02-29",
+		"window: month, timezone: Nowhere/Else", "window: 1h, starts: 5"} {
+		f.Add([]byte(calendarDocument(fields)))
+	}
 	f.Add([]byte("\xff\xfe"))
 	f.Add([]byte("\"\t\t\\1"))
 	f.Add([]byte("version: 1\rregions:\r"))
@@ -99,6 +104,9 @@ func checkCounted(t *testing.T, l *Limit) {
 		burst = l.Burst >= 1 && l.Burst <= MaxBurst
 	}
 	exact := algorithms.Tick(l.Algorithm, max(l.Limit, l.Burst), l.Window.Microseconds()) > 0
+	if _, ok := l.Calendar(); ok != (l.Period != "") || ok && l.Algorithm != FixedWindow {
+		t.Errorf("limits[%d] = %+v with a calendar: %v", l.Index, l, ok)
+	}
 	remembered := l.Algorithm != SlidingWindowLog || l.Limit <= MaxLogLimit
 	if !slices.Contains(algorithms.Kinds, l.Algorithm) || !burst || !exact || !remembered ||
 		l.Cell() <= 0 {

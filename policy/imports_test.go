@@ -17,6 +17,8 @@ func TestImports(t *testing.T) {
 		"github.com/cespare/xxhash/v2": "BucketID.Hash",
 
 		"github.com/quotad/quotad/algorithms":        "the algorithms' names, cells and bounds",
+		"github.com/quotad/quotad/calendar":          "windows that people count by",
+		"github.com/quotad/quotad/policy/zones":      "the rules of their time zones",
 		"github.com/quotad/quotad/quantity":          "units",
 		"github.com/quotad/quotad/policy/files":      "reading no more than a document, and no pipe",
 		"github.com/quotad/quotad/policy/strictyaml": "YAML, positions of values",

@@ -83,7 +83,7 @@ func TestAppendPointsIntoTheDocument(t *testing.T) {
 func TestEntry(t *testing.T) {
 	doc := mustParse(t, matchDocument)
 	m := doc.Compile()
-	minute := BucketRef{"api", "minute", FixedWindow, time.Minute, []KeyValue{{"account", "42"}},
+	minute := BucketRef{"api", "minute", FixedWindow, time.Minute, "", []KeyValue{{"account", "42"}},
 		nil}
 	with := func(change func(*BucketRef)) BucketRef {
 		ref := minute

@@ -54,10 +54,18 @@ func checkAgreement(group []source) {
 		if e.Algorithm != first.Algorithm {
 			differ(e, "algorithm", string(e.Algorithm), string(first.Algorithm))
 		}
-		if e.Window != first.Window {
-			differ(e, "window", formatWindow(e.Window), formatWindow(first.Window))
+		if e.Window != first.Window || e.Period != first.Period {
+			differ(e, "window", e.windowWords(), first.windowWords())
 		}
 	}
+}
+
+// windowWords names the windows in an error.
+func (s source) windowWords() string {
+	if s.Period != "" {
+		return s.Period.Words()
+	}
+	return formatWindow(s.Window)
 }
 
 func formatKey(names []string) string { return "[" + strings.Join(names, ", ") + "]" }

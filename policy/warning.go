@@ -44,7 +44,8 @@ func (d *Document) warn(entries []source) {
 
 func (s source) warnings() []Warning {
 	var found []Warning
-	for _, check := range []func(source) []Warning{homeMode, unbounded, reserved, neverBorrows, shortCells} {
+	for _, check := range []func(source) []Warning{homeMode, unbounded, reserved, neverBorrows, shortCells,
+		meantPeriod} {
 		found = append(found, check(s)...)
 	}
 	return found

@@ -9,7 +9,8 @@ package quantity
 type Units int64
 
 // Cell is the number of a cell, the stretch of time for which rights are counted: cell n of a
-// bucket begins n cell lengths after 1970 by the store's clock.
+// bucket begins n cell lengths after 1970 by the store's clock. Where cells are periods of a
+// calendar, package calendar says what their numbers are.
 type Cell int64
 
 // OpensAt returns when the cell begins, where cells are that many microseconds long.

@@ -10,7 +10,7 @@ import (
 // per million.
 func (m *Machine) plan(now quantity.NodeTime, v *view, jitter quantity.PPM) {
 	s := m.storeTime(now)
-	cell := algorithms.CellAt(s, v.Cell)
+	cell := v.Cells().At(s)
 	v.roll(cell)
 	m.planCell(now, v, cell, jitter)
 	if !m.noAdvance {
@@ -23,7 +23,7 @@ func (m *Machine) plan(now quantity.NodeTime, v *view, jitter quantity.PPM) {
 // or expects to deny soon.
 func (m *Machine) planInNeed(now quantity.NodeTime, v *view) {
 	s := m.storeTime(now)
-	cell := algorithms.CellAt(s, v.Cell)
+	cell := v.Cells().At(s)
 	v.roll(cell)
 	if o, _ := v.outlook(cell, s, m.rateNow(now, v)); v.inNeed(now) ||
 		allocator.RunsOut(o, m.farthest(), v.state.Share) {
@@ -46,7 +46,7 @@ func (m *Machine) onWanted(now quantity.NodeTime, e Wanted) {
 	}
 	m.noteStoreTime(e.Now, now)
 	v.observe(e.State, e.Now)
-	cell := algorithms.CellAt(e.Now, v.Cell)
+	cell := v.Cells().At(e.Now)
 	v.roll(cell)
 	v.wanted, v.wantedUntil, v.wantedGot, v.deniedAt = e.Units,
 		now.Add(allocator.Patience(m.farthest())), false, now
@@ -83,7 +83,7 @@ func (m *Machine) planCell(now quantity.NodeTime, v *view, cell quantity.Cell,
 	o, opens := v.outlook(cell, s, m.rateNow(now, v))
 	// In home mode a region borrows unit by unit, so nothing ahead of a cell. Of a token bucket it
 	// borrows tokens (planBurst), not refill.
-	if v.isShut(max(s, cell.OpensAt(v.Cell))) || opens > v.frame.Lead(m.farthest()) || v.Home &&
+	if v.isShut(max(s, v.Cells().Opens(cell))) || opens > v.frame.Lead(m.farthest()) || v.Home &&
 		(opens > 0 || o.Steady) {
 		return
 	}
@@ -251,11 +251,11 @@ func (m *Machine) planBurst(now quantity.NodeTime, v *view) {
 	if v.isShut(s) {
 		return
 	}
-	cell := algorithms.CellAt(s, v.Cell)
+	cell := v.Cells().At(s)
 	o, _ := v.outlook(cell, s, m.rateNow(now, v))
 	n := allocator.Need{Outlook: o, Share: v.state.Share, Waiting: v.wanted, Home: v.Home,
 		HomeWaits: v.wants(now)}
-	lacking := n.ShortOfBurst((cell + 1).OpensAt(v.Cell).Sub(s))
+	lacking := n.ShortOfBurst(v.Cells().Opens(cell + 1).Sub(s))
 	if v.wanted == 0 {
 		lacking -= v.pendingBurst(cell)
 	}

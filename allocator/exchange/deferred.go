@@ -27,7 +27,7 @@ type deferredCredit struct {
 // deferCredit returns false, and keeps nothing, if there is no room or if the peer's time is after
 // the end of the credit's cell.
 func (m *Machine) deferCredit(now quantity.NodeTime, v *view, c Credit, s quantity.StoreTime) bool {
-	if c.At >= (c.Cell+1).OpensAt(c.Bucket.Cell) || len(m.deferredCredits) == MaxDeferred {
+	if c.At >= c.Bucket.Cells().Opens(c.Cell+1) || len(m.deferredCredits) == MaxDeferred {
 		return false
 	}
 	until := now.Add(max(c.At.Sub(s), minDeferral))

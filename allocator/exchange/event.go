@@ -16,8 +16,9 @@ type Bucket struct {
 	Kind         algorithms.Kind
 	Limit        quantity.Units
 	Window       int64
-	Cell         int64 // the length of a cell
-	Tick         int64 // see algorithms.Terms
+	Cell         int64               // the length of a cell
+	Calendar     algorithms.Calendar // see algorithms.Terms
+	Tick         int64               // see algorithms.Terms
 	ClockMargin  int64
 	Recovered    bool                      // see algorithms.Terms
 	Entitlements map[string]quantity.Units // by region
@@ -35,8 +36,13 @@ type Bucket struct {
 // Terms returns the terms that a region's store needs to work on the bucket.
 func (b *Bucket) Terms(region string) algorithms.Terms {
 	return algorithms.Terms{Kind: b.Kind, Window: b.Window, Cell: b.Cell, Tick: b.Tick,
-		ClockMargin: b.ClockMargin, Recovered: b.Recovered,
+		Calendar: b.Calendar, ClockMargin: b.ClockMargin, Recovered: b.Recovered,
 		Entitlement: b.Entitlements[region], Burst: b.Bursts[region]}
+}
+
+// Cells returns how the bucket's time is divided into cells.
+func (b *Bucket) Cells() algorithms.Cells {
+	return algorithms.Cells{Length: b.Cell, Calendar: b.Calendar}
 }
 
 // Event is something that happened to a node. The events are the types below.

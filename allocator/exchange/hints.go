@@ -177,7 +177,7 @@ func (m *Machine) onHeard(now quantity.NodeTime, h Hint) {
 // cell must be refused: it would count as the newest of its region until it expires, whatever the
 // region's other nodes say.
 func (m *Machine) lastCell(now quantity.NodeTime, v *view) quantity.Cell {
-	return algorithms.CellAt(m.storeTime(now)+algorithms.MaxClockStep, v.Cell)
+	return v.Cells().At(m.storeTime(now) + algorithms.MaxClockStep)
 }
 
 // noteMate notes a hint of another node of this region. If the bucket is not in view, the hint is
@@ -224,7 +224,7 @@ func (m *Machine) rateNow(now quantity.NodeTime, v *view) quantity.MilliRate {
 // asks once, a node does not send a hint that says only what others assume anyway.
 func (m *Machine) publish(now quantity.NodeTime, v *view) {
 	s := m.storeTime(now)
-	cell := algorithms.CellAt(s, v.Cell)
+	cell := v.Cells().At(s)
 	v.roll(cell)
 	v.mean = allocator.Smoothed(v.mean, v.rate)
 	o, _ := v.outlook(cell, s, v.mean+v.mates.rate(now))

@@ -59,7 +59,7 @@ func (m *Machine) refuse(now quantity.NodeTime, e Asked, i int, believed bool) R
 	case a.Agreed != b.Agreed:
 		return RefusedTerms
 	case !plausible(a.Lent, a.Returned, a.Burst) || a.Cell < 0 ||
-		a.Cell > quantity.Cell(maxTime/b.Cell):
+		a.Cell > b.Cells().At(maxTime):
 		return RefusedImplausible
 	case !believed:
 		return RefusedImplausible
@@ -104,7 +104,7 @@ func (m *Machine) lend(now quantity.NodeTime, e Asked, i int) Lend {
 	}
 	v.asked = now
 	s := m.storeTime(now)
-	v.roll(algorithms.CellAt(s, b.Cell))
+	v.roll(b.Cells().At(s))
 	rate := m.rate(now, v)
 	if v.frame.Sliding { // margin covers what may come beyond the mean
 		rate = m.likely(now, v)
@@ -210,7 +210,7 @@ func (m *Machine) onLent(now quantity.NodeTime, e Lent) {
 func (m *Machine) retryAfter(now quantity.NodeTime, b *Bucket, cell quantity.Cell,
 	given algorithms.Given) int64 {
 	v := m.views[b.ID]
-	e := allocator.Emptied{Limit: b.Limit, Left: (cell + 1).OpensAt(b.Cell).Sub(given.Now),
+	e := allocator.Emptied{Limit: b.Limit, Left: b.Cells().Opens(cell + 1).Sub(given.Now),
 		Keeps: given.State.Free > 0}
 	e.Unseen = v == nil || cell > v.state.Cell
 	if !e.Unseen {

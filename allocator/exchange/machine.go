@@ -245,7 +245,7 @@ func (m *Machine) onTick(now quantity.NodeTime, e Tick) {
 func (m *Machine) forgetIdle(now quantity.NodeTime) {
 	m.order = slices.DeleteFunc(m.order, func(v *view) bool {
 		idle := now.Sub(v.active) > idleAfter && (len(m.views) > MaxBuckets/2 ||
-			!v.hasMoved(algorithms.CellAt(m.storeTime(now), v.Cell)))
+			!v.hasMoved(v.Cells().At(m.storeTime(now))))
 		if idle {
 			delete(m.views, v.ID)
 		}
@@ -264,7 +264,7 @@ func (m *Machine) view(now quantity.NodeTime, b *Bucket) *view {
 		v = &view{Bucket: b, self: m.region, sampled: now, mates: m.mates[b.ID]}
 		v.setPeers(m.peers)
 		f := v.entitlement()
-		v.state = algorithms.State{Cell: algorithms.CellAt(m.storeTime(now), b.Cell),
+		v.state = algorithms.State{Cell: b.Cells().At(m.storeTime(now)),
 			Entitlement: f, Share: f, NextShare: f, Free: f}
 		if v.frame.Bucket {
 			v.state.Free = v.own.Burst

@@ -112,7 +112,7 @@ func (m *Machine) newRecovery(now quantity.NodeTime, l LostBucket) *recovery {
 	}
 	m.endRecovery(l.Bucket.ID)
 	r := &recovery{bucket: l.Bucket, lostAt: l.At, began: now, pause: askAgain / 2}
-	r.to = algorithms.CellAt(l.At, l.Bucket.Cell) + 1
+	r.to = l.Bucket.Cells().At(l.At) + 1
 	for r.from = r.to; m.weighs(r.bucket, r.from-1) > m.storeTime(now); r.from-- {
 	}
 	return r
@@ -252,7 +252,7 @@ func (m *Machine) onTestified(now quantity.NodeTime, e Testimonies) {
 		if r == nil || t.Refused {
 			continue
 		}
-		if !t.sound(peer, algorithms.CellAt(m.storeTime(now), r.bucket.Cell)+1, r.bucket.Cell) {
+		if !t.sound(peer, r.bucket.Cells().At(m.storeTime(now))+1, r.bucket.Cells()) {
 			m.stats.Implausible++
 			continue
 		}
@@ -275,13 +275,13 @@ func (r *recovery) addTestimony(peer, node string, t Testimony, until quantity.S
 		}
 	}
 	if peer == "" {
-		if t.WholeSince <= (r.from-1).OpensAt(r.bucket.Cell) && !slices.Contains(r.nodesWhole,
+		if t.WholeSince <= r.bucket.Cells().Opens(r.from-1) && !slices.Contains(r.nodesWhole,
 			node) {
 			r.nodesWhole = append(r.nodesWhole, node)
 		}
 		return
 	}
-	lost := t.LostAt > 0 && r.from <= algorithms.CellAt(t.LostAt, r.bucket.Cell)+1
+	lost := t.LostAt > 0 && r.from <= r.bucket.Cells().At(t.LostAt)+1
 	if !lost && t.Now < until && !slices.Contains(r.peersAnswered, peer) {
 		r.peersAnswered = append(r.peersAnswered, peer)
 	}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 	"unsafe"
+
+	"github.com/quotad/quotad/algorithms"
 )
 
 // A search keeps many states of machines and of stores, and the latter are another package's. So
@@ -70,7 +72,11 @@ func deepen(v reflect.Value, seen map[unsafe.Pointer]reflect.Value) {
 			to.SetMapIndex(key, held)
 		}
 		v.Set(to)
-	case reflect.Interface, reflect.Func, reflect.Chan:
+	case reflect.Interface:
+		if !v.IsNil() && v.Type() != reflect.TypeFor[algorithms.Calendar]() { // which never changes
+			panic("search: cannot copy a " + v.Type().String())
+		}
+	case reflect.Func, reflect.Chan:
 		panic("search: cannot copy a " + v.Type().String())
 	}
 }

@@ -49,11 +49,11 @@ type Testimony struct {
 // sound says whether a testimony can be computed with and claims nothing that its author cannot
 // know. A peer (named by peer; empty: a node of our region) knows nothing of other peers. Nobody
 // knows use in cells to come: such use would hide what others saw of this cell. latest is the last
-// cell that may have begun by the store's clock, length the length of a cell in microseconds.
-func (t *Testimony) sound(peer string, latest quantity.Cell, length int64) bool {
+// of the cells that may have begun by the store's clock.
+func (t *Testimony) sound(peer string, latest quantity.Cell, cells algorithms.Cells) bool {
 	if !plausible(t.Use.Units, quantity.Units(t.Use.Cell), quantity.Units(t.Use.At),
 		quantity.Units(t.Now), quantity.Units(t.LostAt)) || t.Use.Cell > latest ||
-		t.Use.At >= (latest+1).OpensAt(length) || t.UseSince < 0 {
+		t.Use.At >= cells.Opens(latest+1) || t.UseSince < 0 {
 		return false
 	}
 	for _, r := range t.Rows {

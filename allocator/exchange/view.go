@@ -47,7 +47,9 @@ type view struct {
 
 // frameOf returns the bucket's frame: how its kind divides time.
 func (b *Bucket) frameOf() allocator.Frame {
-	return allocator.FrameOf(b.Kind, b.Window, b.Cell)
+	f := allocator.FrameOf(b.Kind, b.Window, b.Cell)
+	f.Calendar = b.Calendar
+	return f
 }
 
 // asksOnce says whether the bucket asks at once for everything that it lacks of a cell, as late as

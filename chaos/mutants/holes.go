@@ -38,6 +38,7 @@ var Holes = []Hole{
 	{Group: "time", Name: "step back reopening a cell"},
 	{Group: "time", Name: "step forward expiring the ledger, then back"},
 	{Group: "time", Name: "mark poisoned by a far future"},
+	{Group: "time", Name: "periods of a calendar that begin elsewhere"},
 	{Group: "time", Name: "clocks apart for the sliding kinds"},
 	{Group: "time", Name: "clocks apart for credits"},
 	{Group: "time", Name: "clock of a single node"},

@@ -207,7 +207,7 @@ var ledger = []Mutant{
 		Name: "believes-use-to-come", Hole: "forged or broken peer",
 		Rule: "a node of the region that says it saw use in a cell to come is not heard",
 		Edits: []Edit{{"allocator/exchange/testimony.go", `t.Use.Cell > latest ||
-		t.Use.At >= (latest+1).OpensAt(length) || t.UseSince < 0`, `t.UseSince < 0`}},
+		t.Use.At >= cells.Opens(latest+1) || t.UseSince < 0`, `t.UseSince < 0`}},
 		Breaks: "ceiling: used again after a loss", Under: "a forged answer in the name of a node of the region",
 		Test: Test{"./allocator/exchange", "TestUseOfCellsToComeHidesNothing"},
 	},

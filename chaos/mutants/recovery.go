@@ -187,7 +187,7 @@ var recovery = []Mutant{
 		Name: "any-journal-is-whole", Hole: "journal restored from an old copy",
 		Rule: "a journal speaks only of the time since which it holds every row",
 		Edits: []Edit{{"allocator/exchange/recovery.go",
-			`if t.WholeSince <= (r.from-1).OpensAt(r.bucket.Cell) && `,
+			`if t.WholeSince <= r.bucket.Cells().Opens(r.from-1) && `,
 			`if t.WholeSince >= 0 && `}},
 		Breaks: "conservation: credited above debited; ceiling", Under: "journal lost or restored from an old copy, then FLUSHALL with the peer away",
 		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},

@@ -76,6 +76,9 @@ type Limit struct {
 	Burst int64
 	// Window is the window of the limit, a whole number of microseconds.
 	Window time.Duration
+	// Calendar divides time into the windows of a fixed_window in place of Window, which is then
+	// about their length. nil: none.
+	Calendar *Calendar
 	// Algorithm is the limit's algorithm as the policy names it: fixed_window,
 	// sliding_window_counter, sliding_window_log, token_bucket or leaky_bucket.
 	Algorithm string
@@ -104,8 +107,16 @@ func (l Limit) Validate() error {
 	case l.Settle < 0:
 		return fmt.Errorf("oracle: a settle time of %v is negative: give 0 for %v, or more than the callers' timeout", l.Settle, DefaultSettle)
 	}
+	if l.Calendar != nil {
+		if err := l.Calendar.validate(); err != nil {
+			return err
+		}
+	}
 	rule, known := algorithms[l.Algorithm]
 	switch {
+	case l.Calendar != nil && l.Algorithm != "fixed_window":
+		return fmt.Errorf("oracle: a %s does not count by the calendar: give a window alone",
+			l.Algorithm)
 	case !known:
 		return fmt.Errorf("oracle: there is no check for algorithm %q: it judges %s", l.Algorithm,
 			knownAlgorithms())

@@ -20,6 +20,8 @@
 //	                        with L in W, gives without falling below zero
 //	leaky_bucket            what keeps one queue, drained by L in W, at B or below
 //
+// Cells of a fixed window may be the periods of a [Calendar] instead.
+//
 // Only the fixed window is summed up by label. The others compare the store times of all regions as
 // they are, without an allowance for clocks that are apart. So a limiter that is exact by its own
 // clocks may exceed the limit here, by what its regions admit in the time by which their clocks

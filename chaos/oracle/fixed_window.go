@@ -9,6 +9,9 @@ import (
 
 // windowOf returns the number of the window that contains a store time (µs).
 func windowOf(l Limit, at int64) int64 {
+	if l.Calendar != nil {
+		return l.Calendar.cellOf(at)
+	}
 	return floorDiv(at, l.Window.Microseconds())
 }
 

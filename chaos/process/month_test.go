@@ -3,6 +3,9 @@ package process
 import (
 	"fmt"
 	"testing"
+	"time"
+
+	"github.com/quotad/quotad/chaos/oracle"
 )
 
 const monthLimits = `
@@ -13,6 +16,7 @@ regions:
   ap: {weight: 20}
 limits:
   - {name: month, domain: api, key: [month], algorithm: fixed_window, limit: 1000, window: 720h}
+  - {name: year, domain: api, key: [year], algorithm: fixed_window, limit: 1000, window: year, timezone: Asia/Tokyo, starts: 04-01}
 `
 
 // monthRate is the load in us, in units a second, after us has lent some units. It is that low
@@ -29,21 +33,28 @@ func TestMonth(t *testing.T) {
 		"us", "store-lost", "they ended, too, and are back")
 	for i := range timesOr(1) {
 		t.Run("all back at once",
-			func(t *testing.T) { monthLost(t, f, "all back at once", i, bound, nil) })
+			func(t *testing.T) { monthLost(t, f, "month", "all back at once", i, bound, nil) })
+		t.Run("a calendar's year, all back at once",
+			func(t *testing.T) { monthLost(t, f, "year", "all back at once", i, bound, nil) })
 		t.Run("some back later", func(t *testing.T) {
 			// Without n2, nobody in us knows all that us has lent, and ap cannot tell what it was
 			// lent.
-			monthLost(t, f, "some back later", i, bound, []*Node{f.Region("us").Nodes[1],
+			monthLost(t, f, "month", "some back later", i, bound, []*Node{f.Region("us").Nodes[1],
 				f.Region("ap").Nodes[0]})
 		})
 	}
 }
 
-// monthLost spends part of a month, loses everything except the journals and the Redis of the other
+// monthLost spends part of the window of a limit, loses everything except the journals and the Redis of the other
 // regions, and spends the rest.
-func monthLost(t *testing.T, f *Fleet, name string, round int, bound int64, later []*Node) {
+func monthLost(t *testing.T, f *Fleet, limit, name string, round int, bound int64, later []*Node) {
 	us, eu, ap := f.Region("us"), f.Region("eu"), f.Region("ap")
-	b := newBucket(t, "month", name+string(rune('a'+round)), fixed(1000, month))
+	judged := fixed(1000, month)
+	if limit == "year" {
+		judged.Calendar = &oracle.Calendar{Unit: "year", Zone: time.FixedZone("Asia/Tokyo", 9*3600),
+			Month: time.April, Day: 1}
+	}
+	b := newBucket(t, limit, name+string(rune('a'+round)), judged)
 	eventually(t, "us has lent some to ap", func() bool {
 		b.spend(ap.Nodes[0], 20)
 		return b.ledger(us.Nodes[0]).lent("ap") > 0

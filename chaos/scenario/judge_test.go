@@ -266,6 +266,31 @@ func TestStepsThatWereNotDone(t *testing.T) {
 	}
 }
 
+// A limit that counts by the calendar is judged and drawn by its days.
+func TestACalendarIsJudgedByItsDays(t *testing.T) {
+	text := strings.Replace(strings.Replace(judged, "window: 1s",
+		"window: day, timezone: America/New_York", 1), "EXPECT", "that: ceiling", 1)
+	s, err := Parse("judged.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := record(admitted(0, "us", 6), admitted(3, "eu", 4))
+	r.Began = time.Date(2026, 11, 1, 3, 59, 58, 0, time.UTC) // midnight in New York comes in between
+	for i := range r.Answers {
+		a := &r.Answers[i]
+		a.Sent = a.Sent.Add(r.Began.Sub(began))
+		a.Seen, a.At, a.Cell = a.Sent.Add(time.Millisecond), a.Sent.UnixMicro(), int64(739_920+i)
+	}
+	if all := s.Judge(r); !OK(all) {
+		t.Errorf("%+v", all)
+	}
+	cells := s.Report(r, s.Judge(r), "", "").Limits[0].Cells
+	if len(cells) != 2 || cells[0].From != 2*time.Second-24*time.Hour || cells[0].Length != 24*time.Hour ||
+		cells[1].Length != 25*time.Hour || cells[1].Admitted[1] != 4 {
+		t.Errorf("the windows are %+v", cells)
+	}
+}
+
 // TestReport fills a page from a record.
 func TestReport(t *testing.T) {
 	s, err := Parse("judged.yaml", []byte(strings.Replace(judged, "EXPECT", "that: ceiling", 1)))

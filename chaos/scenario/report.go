@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/oracle"
 	"github.com/quotad/quotad/chaos/report"
+	"github.com/quotad/quotad/quantity"
 )
 
 // Report returns the content of the page about a run. command is the command line that plays it
@@ -140,6 +141,14 @@ func (s *Scenario) shares(r *Record, answers []oracle.Answer) (all []report.Shar
 	return all
 }
 
+// opens returns when a window of a bucket begins.
+func (s *Scenario) opens(b Bucket, cell int64) time.Time {
+	if c, ok := s.limit(b.Limit).Calendar(); ok {
+		return time.UnixMicro(int64(c.Opens(quantity.Cell(cell))))
+	}
+	return time.UnixMicro(cell * b.Window.Microseconds())
+}
+
 // cells counts what windows admitted, by their labels.
 func (s *Scenario) cells(r *Record, b Bucket, answers []oracle.Answer) []report.Cell {
 	limit, regions := b.judged(), s.regionNames()
@@ -147,8 +156,9 @@ func (s *Scenario) cells(r *Record, b Bucket, answers []oracle.Answer) []report.
 		limit.CellOf(r.Began.Add(r.Length).UnixMicro())
 	all := make([]report.Cell, last-first+1)
 	for i := range all {
-		from := time.UnixMicro((first + int64(i)) * b.Window.Microseconds()).Sub(r.Began)
-		all[i] = report.Cell{From: from, Length: b.Window, Admitted: make([]int64, len(regions))}
+		from, to := s.opens(b, first+int64(i)), s.opens(b, first+int64(i)+1)
+		all[i] = report.Cell{From: from.Sub(r.Began), Length: to.Sub(from),
+			Admitted: make([]int64, len(regions))}
 	}
 	for _, a := range answers {
 		i := slices.Index(regions, a.Region)

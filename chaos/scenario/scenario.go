@@ -160,6 +160,10 @@ func (s *Scenario) Watched() []Bucket {
 		entry := s.limit(l.Limit)
 		b.Algorithm, b.Units, b.Burst, b.Window = string(entry.Algorithm), int64(entry.Limit),
 			int64(entry.Burst), entry.Window
+		if c, ok := entry.Calendar(); ok {
+			b.Calendar = &oracle.Calendar{Unit: string(c.Unit), Zone: c.Zone, Weekday: c.Weekday,
+				Month: c.Month, Day: c.Day}
+		}
 		b.Splits = map[string]int64{}
 		total := quantity.Units(0)
 		for _, w := range entry.Weights {
@@ -191,6 +195,7 @@ type Bucket struct {
 	Algorithm    string
 	Units, Burst int64
 	Window       time.Duration
+	Calendar     *oracle.Calendar // of windows that count by one; nil: of the others
 	// Splits are the fixed splits of the regions, rounded up.
 	Splits map[string]int64
 	// Apart is how far steps move the clock of a region's store.
@@ -207,8 +212,8 @@ const clockSlack = 5 * time.Millisecond
 // judged returns the limit that the bucket is judged by.
 func (b Bucket) judged() oracle.Limit {
 	return oracle.Limit{Limit: b.Units, Burst: b.Burst, Window: b.Window, Algorithm: b.Algorithm,
-		ClockSlack: clockSlack + b.Apart,
-		Settle:     oracle.DefaultSettle + 2*b.Apart}
+		Calendar: b.Calendar, ClockSlack: clockSlack + b.Apart,
+		Settle: oracle.DefaultSettle + 2*b.Apart}
 }
 
 // question returns the request of a load.

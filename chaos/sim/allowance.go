@@ -30,7 +30,7 @@ func (b *bucket) allow(r *region, units quantity.Units, cause string, rights boo
 	case rights:
 		to += quantity.StoreTime(b.cell())
 	}
-	b.excused = max(b.excused, quantity.Cell(int64(to)/b.cell()+1))
+	b.excused = max(b.excused, b.cells().At(to)+1)
 	b.allowFor(from, to, units, cause)
 }
 
@@ -54,7 +54,7 @@ func (b *bucket) allowedIn(cell quantity.Cell) (units quantity.Units, causes []s
 		causes = append(causes, "clocks apart")
 	}
 	for _, a := range b.allowances {
-		if a.from < (cell+1).OpensAt(b.cell()) && cell.OpensAt(b.cell()) <= a.to {
+		if a.from < b.cells().Opens(cell+1) && b.cells().Opens(cell) <= a.to {
 			units += a.units
 			causes = append(causes, a.cause)
 		}
@@ -92,7 +92,7 @@ func (n *node) admits(b *bucket, d admit.Decision, units quantity.Units) {
 	}
 	n.lately[b] = usage{n.w.now, d.At, n.r.losses}
 	n.onACopy(b, units)
-	b.paces[n.r.index].add(n.w.now, int64(d.At)/b.limit.policy.Window.Microseconds(), units)
+	b.paces[n.r.index].add(n.w.now, b.windowAt(d.At), units)
 }
 
 // knows returns the store time until which a node knows that a bucket is in its store: the end of
@@ -102,7 +102,7 @@ func (n *node) knows(b *bucket) quantity.StoreTime {
 	if !used || u.losses != n.r.losses {
 		return 0
 	}
-	return quantity.StoreTime((int64(u.at)/b.cell() + 1) * b.cell())
+	return b.cells().Opens(b.cells().At(u.at) + 1)
 }
 
 // pace measures how fast a region admits units of one bucket.

@@ -122,7 +122,7 @@ func (w *world) noteDocuments() {
 // was in force in every region for all of the cell, else the most that any says.
 func (b *bucket) ceiling(cell quantity.Cell) quantity.Units {
 	for _, f := range b.limit.w.inForce {
-		if f.from <= cell.OpensAt(b.cell()) && (f.to == 0 || (cell+1).OpensAt(b.cell()) <= f.to) {
+		if f.from <= b.cells().Opens(cell) && (f.to == 0 || b.cells().Opens(cell+1) <= f.to) {
 			return b.limit.versions[f.version-1].Limit
 		}
 	}

@@ -309,7 +309,7 @@ func (n *node) checkSplit(b *bucket, d admit.Decision) {
 	if r.alone < 0 || b.spec == nil || w.back > 0 || len(w.plan.Versions) > 0 {
 		return
 	}
-	opened := w.now - d.At.Sub(d.Cell.OpensAt(b.cell()))
+	opened := w.now - d.At.Sub(b.cells().Opens(d.Cell))
 	if opened < r.alone+underway+b.cell() {
 		return
 	}

@@ -26,6 +26,7 @@ type Config struct {
 	Spanning  bool            // add requests over several shards and calls of several requests
 	Prefetch  bool            // have nodes hold units of limits, with loads that make them do so
 	Documents bool            // change the limits document in substance, again and again
+	Calendar  bool            // have fixed windows count by the calendar of a time zone
 	Only      []int           // IDs of the acts to keep; nil: all
 
 	lowered quantity.Units // see Plan.lowered
@@ -64,6 +65,9 @@ func Draw(seed uint64, c Config) *Plan {
 	}
 	if c.Prefetch {
 		prefetch(p)
+	}
+	if c.Calendar {
+		calendars(p)
 	}
 	if c.Spanning {
 		spread(p)

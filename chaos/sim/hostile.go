@@ -40,7 +40,7 @@ func (w *world) untrueHint(random *rand.Rand, r *region, a Act) []byte {
 	amount := func() quantity.Units { return wild(random, b.limit.policy.Limit) }
 	h := &hintv1.Hint{Region: r.name, Node: fmt.Sprintf("n%d", 1+random.IntN(3)),
 		Bucket: []byte(b.id), Incarnation: random.Uint64(),
-		Sequence: random.Uint64(), Cell: w.wall()/b.cell() + random.Int64N(3) - 1,
+		Sequence: random.Uint64(), Cell: int64(b.cells().At(quantity.StoreTime(w.wall()))) + random.Int64N(3) - 1,
 		Used: int64(amount()), RateMilli: int64(amount()), Share: int64(amount()),
 		Spare: int64(amount()), Total: int64(amount()), SpareBurst: int64(amount())}
 	// This lets true hints be believed again.
@@ -89,7 +89,8 @@ func (w *world) forge(a Act) {
 			limit := b.limit.policy.Limit
 			m.Asks = append(m.Asks,
 				exchange.Ask{Bucket: b.id, Agreed: agreed,
-					Cell:     quantity.Cell(w.wall()/b.cell() + random.Int64N(4) - 1),
+					Cell: b.cells().At(quantity.StoreTime(w.wall())) +
+						quantity.Cell(random.Int64N(4)-1),
 					Returned: wild(random, limit),
 					Lent:     wild(random, limit), Burst: wild(random, limit)})
 		}

@@ -67,8 +67,8 @@ func (w *world) wave(a Act) int64 {
 func (o *offering) edge() {
 	w, r := o.w, o.w.regions[o.act.Region]
 	l := w.limits[o.act.Limit%len(w.limits)]
-	cell := l.policy.Cell().Microseconds()
-	left := cell - int64(r.clock())%cell
+	cells := l.buckets[0].cells()
+	left := cells.Opens(cells.At(r.clock()) + 1).Sub(r.clock())
 	if w.now+left >= o.until {
 		return
 	}
@@ -76,7 +76,7 @@ func (o *offering) edge() {
 		before := []int64{1, 1000, 20_000, 100_000, -1, -1000, -20_000, 0}[o.random.IntN(8)]
 		w.in(max(left-before+i, 0), o.send)
 	}
-	w.in(left+cell/2, o.edge)
+	w.in(left+cells.Length/2, o.edge)
 }
 
 // send makes one call, usually with one request.

@@ -47,7 +47,7 @@ func (r *region) stands(generation uint64, by *node) {
 		r.w.showed(r.ahead + by.ahead)
 	}
 	for _, b := range r.w.buckets() {
-		b.lost[r.index] = quantity.Cell(int64(r.latest())/b.cell() + 1)
+		b.lost[r.index] = b.cells().At(r.latest()) + 1
 	}
 }
 
@@ -56,7 +56,7 @@ func (r *region) stands(generation uint64, by *node) {
 // for them. Of a node that has ended since, the region knows only what its journal's last
 // checkpoint says, and nothing if the journal is lost too.
 func (b *bucket) loses(r *region) {
-	b.lost[r.index] = quantity.Cell(int64(r.latest())/b.cell() + 1)
+	b.lost[r.index] = b.cells().At(r.latest()) + 1
 	r.lost = b.limit.w.now
 	for k := range b.seen {
 		if k.region == r.index {
@@ -140,7 +140,7 @@ func (b *bucket) memory() int64 { return 3 * b.limit.policy.Window.Microseconds(
 func (b *bucket) uncounted(r *region) quantity.Units {
 	all := b.exposures(len(r.nodes))
 	for i := range all {
-		all[i].Rate = b.paces[r.index].fastest(int64(r.latest()) / all[i].Window)
+		all[i].Rate = b.paces[r.index].fastest(b.windowAt(r.latest()))
 	}
 	return bound(all, "store-lost")
 }

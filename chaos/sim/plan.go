@@ -24,6 +24,8 @@ type Plan struct {
 	// Refunds has some requests refunded. Then all limits are fixed windows, and each is judged by
 	// what it admitted less what it gave back.
 	Refunds bool
+	// Began is the wall clock's time at the start, before Into, µs since 1970; 0: that of every run.
+	Began int64
 	// Into is how far into an hour the regions' clocks begin, µs.
 	Into int64
 	// Memory bounds what nodes remember of the buckets they used; zero: as in production, which no

@@ -169,7 +169,7 @@ func (n *node) judge(rq *request, b *bucket, d admit.Decision) {
 		Sequence: d.Sequence,
 		Cost:     int64(rq.q.Cost), Outcome: oracle.Denied, At: int64(at),
 		Cell: b.limit.rule.CellOf(int64(at)),
-		Sent: time.UnixMicro(began + n.w.plan.Into + rq.sent), Seen: n.w.judgeTime(),
+		Sent: time.UnixMicro(n.w.plan.starts() + n.w.plan.Into + rq.sent), Seen: n.w.judgeTime(),
 		Entitlement: int64(d.Entitlement), Share: int64(d.Share), Degraded: d.Degraded}
 	decides := d.Limit == b.limit.policy.Name
 	if decides && d.At != 0 {
@@ -207,8 +207,8 @@ func (n *node) spentLocally(b *bucket) {
 	part, who := bound(b.exposures(len(n.r.nodes)), "local"), spentAlone{region: n.r.index}
 	// Each node has a part in each window, by the latest time that the node knows.
 	if !b.limit.kind().Bucket() {
-		who.node, who.window = n.index, max(n.mark, n.time().UnixMicro())/
-			b.limit.policy.Window.Microseconds()
+		who.node, who.window = n.index,
+			b.windowAt(quantity.StoreTime(max(n.mark, n.time().UnixMicro())))
 		n.mark = max(n.mark, n.time().UnixMicro())
 		part /= quantity.Units(len(n.r.nodes))
 	}

@@ -67,6 +67,7 @@ const (
 	forSpanning
 	forPrefetch
 	forChanges
+	forCalendar
 )
 
 // newWorld returns the world of a plan before anything has happened.
@@ -118,7 +119,7 @@ func newWorld(p *Plan, t *trace, d *digest) (*world, error) {
 // at runs do at a time, in after a delay (µs).
 func (w *world) at(t int64, do func()) { w.agenda.put(t, do) }
 func (w *world) in(d int64, do func()) { w.agenda.put(w.now+d, do) }
-func (w *world) wall() int64           { return began + w.plan.Into + w.now }
+func (w *world) wall() int64           { return w.plan.starts() + w.plan.Into + w.now }
 func (w *world) judgeTime() time.Time  { return time.UnixMicro(w.wall()) }
 func (w *world) fired(row int)         { w.counts.Rows[row]++ }
 func (w *world) found(a Act, row int)  { w.counts.Deeds[a.Do]++; w.fired(row) }

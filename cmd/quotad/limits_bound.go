@@ -219,7 +219,7 @@ func excessOf(b allocator.Bound, regions []string) excess {
 // exposure converts a limit for package allocator. In home mode everything may be lent and
 // borrowed, whatever the document says.
 func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
-	e := allocator.Exposure{Kind: l.Algorithm, Limit: l.Limit, Window: l.Window.Microseconds(),
+	e := allocator.Exposure{Kind: l.Algorithm, Limit: l.Limit, Window: l.ShortestWindow().Microseconds(),
 		Cell:      l.Cell().Microseconds(),
 		Recovered: algorithms.Recovers(l.Algorithm, l.Window.Microseconds()),
 		Lending:   quantity.PPM(l.LendingLimit), Borrowing: quantity.PPM(l.BorrowingLimit),
@@ -228,6 +228,9 @@ func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
 		ClockMargin: algorithms.ClockMargin}
 	if l.Home() {
 		e.Lending, e.Borrowing = allocator.PPM, quantity.PPM(policy.Unlimited)
+	}
+	if l.Period != "" {
+		e.Cell = e.Window
 	}
 	switch l.OnStoreFailure {
 	case policy.StoreFailureAllow:
@@ -255,6 +258,9 @@ func ceiling(l *policy.Limit) string {
 			l.Burst, rate)
 	case policy.LeakyBucket:
 		return fmt.Sprintf("never more than %d wait, served at %s", l.Burst, rate)
+	}
+	if l.Period != "" {
+		return fmt.Sprintf("at most %d in each calendar %s", l.Limit, l.Period.Words())
 	}
 	return fmt.Sprintf("at most %d in each window floor(t / %s)", l.Limit, show.Span(l.Window))
 }

@@ -98,7 +98,7 @@ func list(d *policy.Document) listing {
 func listed(l *policy.Limit, regions []string) listedLimit {
 	listed := listedLimit{Name: l.Name, Domain: l.Domain, Key: l.Key, Algorithm: l.Algorithm,
 		Limit:  l.Limit,
-		Window: show.Span(l.Window), Burst: l.Burst, Cell: show.Span(l.Cell()), Home: l.Home(),
+		Window: windowWords(l), Burst: l.Burst, Cell: cellWords(l), Home: l.Home(),
 		Shadow: l.Shadow, Consistency: l.Consistency}
 	if l.Reserve() > 0 {
 		listed.Reserve = json.Number(l.Reserve().String())
@@ -111,6 +111,22 @@ func listed(l *policy.Limit, regions []string) listedLimit {
 		listed.Match[c.Name] = c.Value
 	}
 	return listed
+}
+
+// windowWords says how long the windows of a limit are, or which period of the calendar each is.
+func windowWords(l *policy.Limit) string {
+	if l.Period != "" {
+		return l.Period.Words()
+	}
+	return show.Span(l.Window)
+}
+
+// cellWords says how long its cells are.
+func cellWords(l *policy.Limit) string {
+	if c, ok := l.Calendar(); ok {
+		return string(c.Unit)
+	}
+	return show.Span(l.Cell())
 }
 
 // split fills in what each region is entitled to, over all rotations of remainders and homes.

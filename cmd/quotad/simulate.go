@@ -63,6 +63,8 @@ Exit codes: 0 everything held, 2 bad usage, 3 something did not.`,
 		"change the limits document in substance, again and again and in some regions first, by random numbers of their own")
 	f.BoolVar(&s.Hunt.Prefetch, "prefetch", false,
 		"nodes hold units of most limits that allow it (consistency: prefetch), by random numbers of their own")
+	f.BoolVar(&s.Hunt.Calendar, "calendar", false,
+		"fixed windows count by the calendar of a time zone, about the end of a month, a year or a day on which clocks are set, by random numbers of their own")
 	f.StringVar(&s.Only, "only", "",
 		"numbers of the acts to keep of each seed, separated by commas: what a failure prints")
 	f.BoolVar(&s.Compares, "compare", false,

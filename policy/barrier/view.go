@@ -251,7 +251,7 @@ func Lending(l *policy.Limit) quantity.PPM {
 // cell of that time and the next are over and weigh no more.
 func over(l *policy.Limit, at quantity.StoreTime) quantity.StoreTime {
 	terms := termsOf(l)
-	return terms.Weighs(algorithms.CellAt(at, terms.Cell) + 1)
+	return terms.Weighs(terms.CellAt(at) + 1)
 }
 
 // termsOf returns what the ends of cells depend on.
@@ -259,6 +259,9 @@ func termsOf(l *policy.Limit) algorithms.Terms {
 	window := l.Window.Microseconds()
 	t := algorithms.Terms{Kind: l.Algorithm, Window: window, Cell: l.Cell().Microseconds(),
 		Tick: algorithms.Tick(l.Algorithm, max(l.Limit, l.Burst), window)}
+	if c, ok := l.Calendar(); ok {
+		t.Calendar = c
+	}
 	if l.Algorithm.Sliding() {
 		t.ClockMargin = algorithms.ClockMargin
 	}

@@ -49,17 +49,17 @@ type fallback struct {
 
 // windowKey names a window of a limit.
 type windowKey struct {
-	head   string // the common beginning of the ids of the limit's buckets
-	length int64
-	margin int64 // of clocks
-	number quantity.Cell
+	head    string // the common beginning of the ids of the limit's buckets
+	windows algorithms.Cells
+	margin  int64 // of clocks
+	number  quantity.Cell
 }
 
 // ends returns when nothing that was spent in the window counts any more, in microseconds since
 // 1970. The sliding kinds still count it in the next window, and until the end of that the store
 // may also charge it.
 func (k windowKey) ends() quantity.StoreTime {
-	return (k.number + 2).OpensAt(k.length).Add(k.margin)
+	return k.windows.Opens(k.number + 2).Add(k.margin)
 }
 
 // spent is what was admitted of one bucket in one window, in units.
@@ -116,12 +116,11 @@ func (f *fallback) part(a *rules.Applied) quantity.Units {
 // of a window was spent, all of it counts as spent.
 func (f *fallback) take(a *rules.Applied, cost quantity.Units, commit bool,
 	clock time.Time) metered {
-	length, part := a.Target.Terms.Window, f.part(a)
+	windows, part := a.Target.Terms.Windows(), f.part(a)
 	k, fresh, full := f.look(a, clock)
 	m := metered{window: k.number, never: cost > part,
-		reset: microseconds((k.number +
-			1).OpensAt(length).Sub(max(quantity.StoreTime(clock.UnixMicro()),
-			k.number.OpensAt(length))))}
+		reset: microseconds(windows.Opens(k.number + 1).Sub(
+			max(quantity.StoreTime(clock.UnixMicro()), windows.Opens(k.number))))}
 	if cost > part || full {
 		return m
 	}
@@ -133,7 +132,7 @@ func (f *fallback) take(a *rules.Applied, cost quantity.Units, commit bool,
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	// The window may have ended while the journal was waited for.
-	if f.at(length) != k.number {
+	if windows.At(f.mark) != k.number {
 		return m
 	}
 	var s spent
@@ -156,17 +155,14 @@ func (f *fallback) take(a *rules.Applied, cost quantity.Units, commit bool,
 	return m
 }
 
-// at returns the number of the present window.
-func (f *fallback) at(length int64) quantity.Cell { return algorithms.CellAt(f.mark, length) }
-
 // look returns the present window. fresh says that nothing of the bucket was metered in it yet.
 // full says that there is no memory to do so.
 func (f *fallback) look(a *rules.Applied, clock time.Time) (k windowKey, fresh, full bool) {
-	length := a.Target.Terms.Window
+	windows := a.Target.Terms.Windows()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mark = max(f.mark, quantity.StoreTime(clock.UnixMicro()))
-	k = windowKey{headOf(a.Bucket.ID), length, a.Bucket.ClockMargin, f.at(length)}
+	k = windowKey{headOf(a.Bucket.ID), windows, a.Bucket.ClockMargin, windows.At(f.mark)}
 	if w, _ := f.find(k, a.Bucket.ID); w != nil {
 		return k, false, false
 	}
@@ -191,7 +187,7 @@ func (f *fallback) room(k windowKey, id string) bool {
 func (f *fallback) giveBack(a *rules.Applied, cost quantity.Units, number quantity.Cell) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	k := windowKey{headOf(a.Bucket.ID), a.Target.Terms.Window, a.Bucket.ClockMargin, number}
+	k := windowKey{headOf(a.Bucket.ID), a.Target.Terms.Windows(), a.Bucket.ClockMargin, number}
 	if w, _ := f.find(k, a.Bucket.ID); w != nil {
 		f.add(k, a, -cost)
 	}

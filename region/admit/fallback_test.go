@@ -10,7 +10,9 @@ import (
 
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/rules"
 )
 
 // askWithoutStore has a node decide as when its store does not answer.
@@ -148,6 +150,38 @@ func TestWithoutStoreCells(t *testing.T) {
 		time.Sleep(time.Microsecond)
 		if got := n.fits(t, request("a"), 20); got != 10 {
 			t.Errorf("next cell: %d admitted, want 10", got)
+		}
+	})
+}
+
+// Windows of the calendar begin when they do in their time zone, and a document that says the same
+// once more gives no part twice.
+func TestWithoutStoreCalendarWindows(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) { // its time begins on 1 January 2000, 00:00 UTC
+		const limit = "name: month, limit: 100, window: month, timezone: Europe/Berlin, lending_limit: 0.5"
+		n := unstarted(t, 2, documents.Parse(t, 1, hereAndThere, limit))
+		const left = 31*24*time.Hour - time.Hour // in Berlin it is 01:00
+		if d := n.askWithoutStore(request("a"), true); !d.Allowed || d.ResetAfter != left ||
+			d.Remaining != 9 {
+			t.Errorf("first: %+v", d)
+		}
+		again := rules.New(barrier.Only(documents.Parse(t, 2, hereAndThere, limit),
+			n.config.Region), n.tenure.Rules().Shards)
+		all := again.Match("api", request("a").Descriptors)
+		if m := n.fallback.take(all[0], 1, false, time.Now()); m.left != 8 || m.reset != left {
+			t.Errorf("under the next document: %+v", m)
+		}
+		if got := n.fits(t, request("a"), 20); got != 9 {
+			t.Errorf("admitted %d more, want 9", got)
+		}
+		time.Sleep(left - time.Microsecond)
+		if d := n.askWithoutStore(request("a"), true); d.Allowed || d.RetryAfter != time.Microsecond {
+			t.Errorf("at the month's end: %+v", d)
+		}
+		time.Sleep(time.Microsecond)
+		if d := n.askWithoutStore(request("a"), true); !d.Allowed ||
+			d.ResetAfter != 29*24*time.Hour {
+			t.Errorf("February: %+v", d)
 		}
 	})
 }

@@ -21,6 +21,9 @@ func (l *Limiter) sign(d Decision) Decision {
 func (l *Limiter) describe(d Decision, a *rules.Applied) Decision {
 	d.Limit, d.Algorithm, d.LimitUnits, d.Window = a.Limit.Name, a.Limit.Algorithm, a.Limit.Limit,
 		a.Limit.Window
+	if c := a.Target.Terms.Calendar; c != nil && d.Cell > 0 {
+		d.Window = microseconds(c.Opens(d.Cell + 1).Sub(c.Opens(d.Cell)))
+	}
 	d.Entitlement = a.Entitlement()
 	d.Degraded = l.rights.Degraded(a.Bucket)
 	return d

@@ -86,7 +86,7 @@ func learn(group []waiting, d algorithms.Decided, of heardOf) {
 func answerOf(group []waiting, place int, d algorithms.Decided, of heardOf) held.Answer {
 	a := held.Answer{Generation: of.generation, Now: d.Now, Asked: of.asked, Heard: of.heard,
 		State: d.Buckets[place]}
-	a.Ends = (a.State.Cell + 1).OpensAt(group[0].applied[place].Target.Terms.Cell)
+	a.Ends = group[0].applied[place].Target.Terms.Opens(a.State.Cell + 1)
 	for n := range group {
 		cost, v := group[n].cost, d.Answers[n].Verdicts[place]
 		switch {

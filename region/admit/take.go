@@ -143,7 +143,7 @@ func (l *Limiter) part(asked quantity.Units, all []*rules.Applied) quantity.Unit
 func spendWithin(all []*rules.Applied, a answered) time.Duration {
 	within := held.Life
 	for i, one := range all {
-		ends := (a.decided.Buckets[i].Cell + 1).OpensAt(one.Target.Terms.Cell)
+		ends := one.Target.Terms.Opens(a.decided.Buckets[i].Cell + 1)
 		within = min(within, microseconds(ends.Sub(a.at(i))))
 	}
 	return within

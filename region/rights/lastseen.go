@@ -123,7 +123,7 @@ func (s *lastSeen) begin(b *exchange.Bucket) (known quantity.StoreTime) {
 		return 0
 	}
 	t := b.Terms(s.region)
-	p.marks[h] = mark{until: t.Useful(algorithms.CellAt(now, t.Cell) + 1),
+	p.marks[h] = mark{until: t.Useful(t.CellAt(now) + 1),
 		generation: s.generation.Load()}
 	return 0
 }

@@ -54,8 +54,8 @@ func (e *Engine) remember(d exchange.Doubt, b *exchange.Bucket,
 	generation uint64) (exchange.Testimony, error) {
 	if b != nil && !e.seen.usedBefore(d.Bucket, generation) {
 		since, counts := quantity.StoreTime(e.seen.since.Load()),
-			b.Terms(e.config.Region).CountsSince(d.From.OpensAt(b.Cell))
-		if since <= min(counts, (d.From-1).OpensAt(b.Cell)) {
+			b.Terms(e.config.Region).CountsSince(b.Cells().Opens(d.From))
+		if since <= min(counts, b.Cells().Opens(d.From-1)) {
 			return exchange.Testimony{Bucket: d.Bucket, WholeSince: since, UseSince: since}, nil
 		}
 	}

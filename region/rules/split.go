@@ -121,6 +121,9 @@ func (r *Rules) bucketOf(binding []barrier.Entry,
 		Borrowing:    quantity.PPM(policy.Unlimited),
 		Recovered:    algorithms.Recovers(l.Algorithm, window),
 	}
+	if c, ok := l.Calendar(); ok {
+		b.Calendar = c
+	}
 	if l.Algorithm.Sliding() {
 		b.ClockMargin = algorithms.ClockMargin
 	}

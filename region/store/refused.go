@@ -45,6 +45,8 @@ var whyRefused = map[algorithms.Status]struct{ why, next string }{
 		"the exchange goes on with the next cell"},
 	algorithms.StatusEarly: {"the peer gave units up later in the cell than it is here",
 		"the store is told again when it is as late"},
+	algorithms.StatusCalendar: {"its time is in a day, week, month or year that the call did not name",
+		"the node knows its time now: try again"},
 	algorithms.StatusCrowded: {"the bucket has rows with as many peers as it can hold",
 		"it takes others when the rows' cells are over"},
 }

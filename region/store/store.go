@@ -133,10 +133,22 @@ type fenced[C any] interface {
 type answer interface{ Answered() algorithms.Head }
 
 // run completes the fences of calls of a guarded script and runs them. An answer from a server with
-// other data than the store was opened on becomes StatusUnknown.
+// other data than the store was opened on becomes StatusUnknown. Calls that did not name the periods
+// of a calendar that are there at the store's time are sent once more, now that the time is known.
 func run[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store, calls []C) []Result[R] {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
+	results := runOnce[C, R, P](ctx, s, calls)
+	for i := range results {
+		if results[i].Value.Answered().Status == algorithms.StatusCalendar {
+			results[i] = runOnce[C, R, P](ctx, s, calls[i:i+1])[0]
+		}
+	}
+	return results
+}
+
+func runOnce[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store,
+	calls []C) []Result[R] {
 	held := s.identity()
 	results, ops, sent := make([]Result[R], len(calls)), make([]Op[C, R], len(calls)),
 		make([]Call, 0, len(calls))

@@ -63,8 +63,8 @@ func (st *stage) steps(script algorithms.Script, c scripted) (steps int, over bo
 		return 0, true
 	}
 	if err == nil && script.Name == algorithms.DecideScript.Name {
-		reply = reply[2:] // the time comes first; 12 to 14: a single item, see plain.lua
-		if status := fmt.Sprint(reply[0]); slices.Contains([]string{"12", "13", "14"}, status) {
+		reply = reply[2:] // the time comes first; 13 to 15: a single item, see plain.lua
+		if status := fmt.Sprint(reply[0]); slices.Contains([]string{"13", "14", "15"}, status) {
 			reply[0] = 0
 		}
 	}

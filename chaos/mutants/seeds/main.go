@@ -47,6 +47,7 @@ func main() {
 	flag.Uint64Var(&h.LuaEvery, "lua-every", 0, "one seed of so many is decided by the Lua scripts; 0: none")
 	flag.BoolVar(&h.Wider, "wider", false, "the wider draw")
 	flag.BoolVar(&h.Prefetch, "prefetch", false, "nodes hold units of most limits that allow it")
+	flag.BoolVar(&h.Calendar, "calendar", false, "fixed windows count by the calendar")
 	demand := flag.String("demand", "", "a demand to run instead, by a seed of its own each time")
 	most := flag.Int64("most", 0, "with -demand, the most that may be denied falsely, parts per million of what one limiter admits")
 	flag.Parse()

@@ -4,6 +4,8 @@ package build
 import (
 	"fmt"
 	"runtime/debug"
+
+	"github.com/quotad/quotad/policy/zones"
 )
 
 // Info is what this binary was built from.
@@ -12,11 +14,13 @@ type Info struct {
 	Commit   string `json:"commit"`  // empty if it was not built from a repository
 	Modified bool   `json:"modified"`
 	Go       string `json:"go"`
+	// TimeZones is the release of the IANA time zone database that it has.
+	TimeZones string `json:"time_zones"`
 }
 
 // This returns the build of the running binary.
 func This() Info {
-	b := Info{Version: "(unknown)"}
+	b := Info{Version: "(unknown)", TimeZones: zones.Version}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b

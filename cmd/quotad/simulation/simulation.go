@@ -134,6 +134,9 @@ func (s *Simulation) replay(f *sim.Failure) string {
 	if s.Hunt.Prefetch {
 		command += " --prefetch"
 	}
+	if s.Hunt.Calendar {
+		command += " --calendar"
+	}
 	if s.Hunt.Spanning {
 		command += " --spanning"
 	}

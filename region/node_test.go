@@ -369,6 +369,7 @@ func TestStartRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, []string{"us/n1", "eu/n1", "eu/n2"}, func(t *testing.T, c *cluster) {
+				c.alone = true // the first seed is not there
 				if tc.spoil != nil {
 					tc.spoil(c)
 				}

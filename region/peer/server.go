@@ -28,7 +28,8 @@ type Server struct {
 	grpc   *grpc.Server
 	handle Handler
 	recall RecallHandler
-	cut    CutHandler // nil: no cuts are made
+	cut    CutHandler   // nil: no cuts are made
+	store  StoreHandler // nil: nobody says which store this node decides with
 	tls    *TLS
 
 	panics *door.Panics

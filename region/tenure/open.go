@@ -67,11 +67,14 @@ func (t *Tenure) EndGeneration(ctx context.Context, generation uint64) error {
 // turn.
 func (t *Tenure) openUnder(ctx context.Context, r *rules.Rules, bootstrap bool) error {
 	c := t.config
+	if stopped := t.Stopped(); stopped != nil {
+		return stopped
+	}
 	seen, latest := c.Journal.StoreTime()
 	opened, err := c.Store.Open(ctx, store.Opening{Region: c.Region, Node: c.Node, Epoch: r.Epoch,
 		Bootstrap:      bootstrap,
 		LastGeneration: max(c.Journal.Generation(), t.Generation()), Ended: t.ended, Seen: seen,
-		Latest: latest, Reserve: t.times.reserve})
+		Latest: latest, Reserve: t.times.reserve, MayBegin: c.MayBegin})
 	if err != nil {
 		return err
 	}

@@ -216,8 +216,11 @@ func (t *Tenure) tryOnceMore(ctx context.Context) {
 	}
 }
 
-// Ready returns an error while the store is not open or refuses everything.
+// Ready returns an error while the store is not open or not used, or refuses everything.
 func (t *Tenure) Ready() error {
+	if stopped := t.Stopped(); stopped != nil {
+		return stopped
+	}
 	if t.Generation() == 0 {
 		return store.ErrUnknownStore
 	}

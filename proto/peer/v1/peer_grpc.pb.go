@@ -23,6 +23,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	PeerService_Exchange_FullMethodName = "/peer.v1.PeerService/Exchange"
 	PeerService_Recall_FullMethodName   = "/peer.v1.PeerService/Recall"
+	PeerService_Store_FullMethodName    = "/peer.v1.PeerService/Store"
 	PeerService_Cut_FullMethodName      = "/peer.v1.PeerService/Cut"
 )
 
@@ -37,6 +38,9 @@ type PeerServiceClient interface {
 	// Recall asks for what is remembered of buckets that the asker's region has lost. To answer is to fence: from then on
 	// rows of the asker's region that were written under a lower generation are neither taken nor announced.
 	Recall(ctx context.Context, in *RecallRequest, opts ...grpc.CallOption) (*RecallResponse, error)
+	// Store asks a node which store it decides with, or, if it is of another region, what it knows of the asker's store. A
+	// node of the asker's region has its store answer before it says that it decides with it.
+	Store(ctx context.Context, in *StoreRequest, opts ...grpc.CallOption) (*StoreResponse, error)
 	// Cut has the node lose what goes to the nodes of another region or comes from them, for a rehearsal of a partition. A
 	// node that was not started with chaos: true refuses. The caller need not be a node.
 	Cut(ctx context.Context, in *CutRequest, opts ...grpc.CallOption) (*CutResponse, error)
@@ -70,6 +74,16 @@ func (c *peerServiceClient) Recall(ctx context.Context, in *RecallRequest, opts 
 	return out, nil
 }
 
+func (c *peerServiceClient) Store(ctx context.Context, in *StoreRequest, opts ...grpc.CallOption) (*StoreResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StoreResponse)
+	err := c.cc.Invoke(ctx, PeerService_Store_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *peerServiceClient) Cut(ctx context.Context, in *CutRequest, opts ...grpc.CallOption) (*CutResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CutResponse)
@@ -91,6 +105,9 @@ type PeerServiceServer interface {
 	// Recall asks for what is remembered of buckets that the asker's region has lost. To answer is to fence: from then on
 	// rows of the asker's region that were written under a lower generation are neither taken nor announced.
 	Recall(context.Context, *RecallRequest) (*RecallResponse, error)
+	// Store asks a node which store it decides with, or, if it is of another region, what it knows of the asker's store. A
+	// node of the asker's region has its store answer before it says that it decides with it.
+	Store(context.Context, *StoreRequest) (*StoreResponse, error)
 	// Cut has the node lose what goes to the nodes of another region or comes from them, for a rehearsal of a partition. A
 	// node that was not started with chaos: true refuses. The caller need not be a node.
 	Cut(context.Context, *CutRequest) (*CutResponse, error)
@@ -109,6 +126,9 @@ func (UnimplementedPeerServiceServer) Exchange(context.Context, *ExchangeRequest
 }
 func (UnimplementedPeerServiceServer) Recall(context.Context, *RecallRequest) (*RecallResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Recall not implemented")
+}
+func (UnimplementedPeerServiceServer) Store(context.Context, *StoreRequest) (*StoreResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Store not implemented")
 }
 func (UnimplementedPeerServiceServer) Cut(context.Context, *CutRequest) (*CutResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Cut not implemented")
@@ -170,6 +190,24 @@ func _PeerService_Recall_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PeerService_Store_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(StoreRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServiceServer).Store(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PeerService_Store_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServiceServer).Store(ctx, req.(*StoreRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PeerService_Cut_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CutRequest)
 	if err := dec(in); err != nil {
@@ -202,6 +240,10 @@ var PeerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Recall",
 			Handler:    _PeerService_Recall_Handler,
+		},
+		{
+			MethodName: "Store",
+			Handler:    _PeerService_Store_Handler,
 		},
 		{
 			MethodName: "Cut",

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
@@ -209,6 +210,53 @@ func TestASecondStoreStops(t *testing.T) {
 		nextCell(time.Second)
 		if d := n2.check(t, request("a")); n2.Ready() != nil || !d.Allowed {
 			t.Errorf("with the older store: %v, %+v", n2.Ready(), d)
+		}
+	})
+}
+
+// hearsayStops is how long gossip alone may stop a node.
+const hearsayStops = time.Minute
+
+// TestASecondStoreLeavesNoTrace: a second store that was opened as after a loss asks the other
+// region, which then takes no rows of earlier generations. When it has stopped, the older store
+// lends as before.
+func TestASecondStoreLeavesNoTrace(t *testing.T) {
+	d := documents.Parse(t, 1, halves, long(algorithms.FixedWindow, 2000, ", lending_limit: 0.5"))
+	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+		c.onTwin("us")
+		n1, eu := c.start("us/n1", d), c.start("eu/n1", d)
+		c.meet()
+		c.twins["us"] = lab.NewTwin(func() quantity.StoreTime {
+			return quantity.StoreTime(time.Now().UnixMicro())
+		}, "us-2")
+		c.network.CutBoth("us/n2", "us/n1", 3*time.Minute)
+		c.seed, c.bootstrap = c.gossipAddress("eu/n1").String(), false
+		n2 := c.start("us/n2", d)
+		// Gossip shows us/n1 by way of eu. That alone stops us/n2 for a minute, and not for longer.
+		if err := n2.Ready(); err == nil || !strings.Contains(err.Error(), "as gossip alone says") {
+			t.Errorf("not stopped by gossip: %v", err)
+		}
+		c.within(hearsayStops+time.Second, "us/n2 to go on", func() bool { return n2.Ready() == nil })
+		for range 100 { // it recovers the bucket, and so asks eu
+			n2.check(t, request("a"))
+			time.Sleep(100 * time.Millisecond)
+		}
+		if n2.Status().Exchange.Recovered == 0 {
+			t.Fatal("the second store has recovered nothing: the test shows nothing")
+		}
+		if s := n2.Status(); s.NotReady != nil || len(s.Store.Rivals) != 1 ||
+			!s.Store.Rivals[0].Hearsay {
+			t.Errorf("us/n2 shows %v, %+v", s.NotReady, s.Store.Rivals)
+		}
+		c.within(4*time.Minute, "us/n2 to stop", func() bool { return n2.Ready() != nil })
+		time.Sleep(5 * time.Second)
+		if s := n1.Status(); s.Exchange.Fenced || s.NotReady != nil ||
+			s.Generation <= n2.Status().Generation {
+			t.Errorf("us/n1 of generation %d lends nothing: %+v, %v; us/n2 has %d", s.Generation,
+				s.Exchange.Fenced, s.NotReady, n2.Status().Generation)
+		}
+		if got := eu.borrows(t, "a"); got <= 1000 {
+			t.Errorf("eu was admitted %d: us lends it nothing", got)
 		}
 	})
 }

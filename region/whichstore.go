@@ -2,6 +2,7 @@ package region
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -18,15 +19,18 @@ func (n *Node) newRivals() *rivals.Watch {
 	self := peer.Identity{Region: n.config.Region, Node: n.config.Node}
 	return rivals.New(rivals.Config{Self: self.String(), Tenure: n.tenure, Alone: n.config.Alone,
 		Own: n.config.Store.Origin, Known: n.config.Journal.Generation, Log: n.log,
-		Verify: func(ctx context.Context) bool {
-			return n.config.Store.Beat(ctx, n.tenure.Rules().Epoch) == nil
-		},
+		Verify: n.verify, Renew: n.tenure.EndGeneration,
 		Mates: func(ctx context.Context) []peer.StoreAnswer {
 			answers, _ := n.peers.AskStore(ctx, self.Region, self)
 			return answers
 		},
 		Everyone: n.askEveryone, Hearsay: n.hearsay, Join: n.join,
 		Tell: n.tellStore})
+}
+
+// verify says whether the store answers this node now, under the generation that it knows.
+func (n *Node) verify(ctx context.Context) bool {
+	return n.config.Store.Beat(ctx, n.tenure.Rules().Epoch) == nil
 }
 
 // askEveryone asks the nodes of all other regions of the document what they know of this region's
@@ -124,11 +128,15 @@ func (n *Node) awaitOpen(ctx context.Context) error {
 	}
 }
 
-// served answers a peer's message, once the store is open. It notes which generation of its store
-// the peer's region has.
+// served answers a peer's message, once the store is open and while it is used. So peers turn to
+// another node of this region if this one has stopped. It notes which generation of its store the
+// peer's region has.
 func (n *Node) served(ctx context.Context, m exchange.Message) (exchange.Reply, error) {
 	if err := n.awaitOpen(ctx); err != nil {
 		return exchange.Reply{}, err
+	}
+	if stopped := n.tenure.Stopped(); stopped != nil {
+		return exchange.Reply{}, stopped
 	}
 	if m.From != n.config.Region && n.inDocument(m.From) {
 		n.rivals.Heard(m.From, m.Generation)
@@ -136,10 +144,23 @@ func (n *Node) served(ctx context.Context, m exchange.Message) (exchange.Reply, 
 	return n.rights.Serve(ctx, m)
 }
 
-// recalled answers the question of a node that recovers, once the store is open.
+// errSecond is why a node is not told what this one knows.
+var errSecond = errors.New("the asker recovers another store of this region than the one that this " +
+	"node decides with: give both the same redis.url")
+
+// recalled answers the question of a node that recovers, once the store is open. To answer a node
+// of this region that has a later generation is to lend nothing any more under this one's. That is
+// right if the asker opened this node's store anew. It is wrong if it opened a second one: then
+// this node's store still answers it.
 func (n *Node) recalled(ctx context.Context, q exchange.Question) (exchange.Testimonies, error) {
 	if err := n.awaitOpen(ctx); err != nil {
 		return exchange.Testimonies{}, err
+	}
+	own := n.config.Store.Origin()
+	if q.From == n.config.Region && q.Generation > own.Generation && own.ID != "" &&
+		n.tenure.Stopped() == nil && n.verify(ctx) && n.config.Store.Origin() == own {
+		n.rivals.Look()
+		return exchange.Testimonies{}, errSecond
 	}
 	return n.rights.Answer(ctx, q)
 }

@@ -26,6 +26,11 @@
 // store for 10 s. The nodes of the older store remember the IDs of stores that stopped, and say
 // them: so a node that stopped and was started anew stops again.
 //
+// A second store that was opened as after a loss has asked other nodes what they know of the
+// region's rows. Whoever answers takes no rows of an earlier generation any more. So a node whose
+// own store answers it tells such an asker nothing, and the older store begins a later generation,
+// of which nothing was lost, when it has found the younger.
+//
 // # What gossip alone may do
 //
 // The answers at the peer port decide, and with peer_tls only a node of the region can give them.

@@ -39,6 +39,9 @@ type Config struct {
 	// Own returns the store that this node opened. Verify says whether it answers this node now.
 	Own    func() store.Origin
 	Verify func(context.Context) bool
+	// Renew has this node begin another generation of its store, of which nothing was lost, unless
+	// the store has another than the given one already.
+	Renew func(ctx context.Context, generation uint64) error
 	// Known is the highest generation of this region's store that this node's journal knows.
 	Known func() uint64
 	// Alone says that --bootstrap asks nobody.
@@ -164,6 +167,25 @@ func (w *Watch) Ask(ctx context.Context) {
 	w.rivals, w.outlasted = rivals, slices.Clone(w.judge.outlasted)
 	w.mu.Unlock()
 	w.carryOut(own, before, rivals)
+	w.renew(ctx, own, rivals)
+}
+
+// renew begins another generation of this node's store if it goes on beside one of a later
+// generation: the nodes of that one may have asked other nodes what they know, and whoever answered
+// takes no rows of an earlier generation any more.
+func (w *Watch) renew(ctx context.Context, own store.Origin, rivals []Rival) {
+	for _, r := range rivals {
+		later := !r.Hearsay && r.Origin.Generation > own.Generation
+		if w.judge.stopped() || !later || !w.mayTell("renewed "+r.Origin.ID) {
+			continue
+		}
+		if err := w.config.Renew(ctx, own.Generation); err != nil {
+			w.config.Log.Error("the store's generation cannot be renewed: other regions may take "+
+				"none of its rights, because they heard of a second store; restart this node",
+				"err", err)
+		}
+		return
+	}
 }
 
 // unanswered returns what gossip shows of nodes that did not answer.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
@@ -170,6 +171,9 @@ func TestASecondStoreStops(t *testing.T) {
 		}
 		if d := n2.check(t, request("a")); d.Allowed || d.Reason != admit.StoreFailure {
 			t.Errorf("us/n2 decides with its store: %+v", d)
+		}
+		if _, err := n2.served(t.Context(), exchange.Message{From: "eu"}); err == nil {
+			t.Error("us/n2 serves the other region, which would not turn to us/n1")
 		}
 		time.Sleep(20 * time.Second)
 		if s := n1.Status().Store; len(s.Rivals) != 1 || !s.Rivals[0].Stopped ||

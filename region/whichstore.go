@@ -2,7 +2,6 @@ package region
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -144,23 +143,10 @@ func (n *Node) served(ctx context.Context, m exchange.Message) (exchange.Reply, 
 	return n.rights.Serve(ctx, m)
 }
 
-// errSecond is why a node is not told what this one knows.
-var errSecond = errors.New("the asker recovers another store of this region than the one that this " +
-	"node decides with: give both the same redis.url")
-
-// recalled answers the question of a node that recovers, once the store is open. To answer a node
-// of this region that has a later generation is to lend nothing any more under this one's. That is
-// right if the asker opened this node's store anew. It is wrong if it opened a second one: then
-// this node's store still answers it.
+// recalled answers the question of a node that recovers, once the store is open.
 func (n *Node) recalled(ctx context.Context, q exchange.Question) (exchange.Testimonies, error) {
 	if err := n.awaitOpen(ctx); err != nil {
 		return exchange.Testimonies{}, err
-	}
-	own := n.config.Store.Origin()
-	if q.From == n.config.Region && q.Generation > own.Generation && own.ID != "" &&
-		n.tenure.Stopped() == nil && n.verify(ctx) && n.config.Store.Origin() == own {
-		n.rivals.Look()
-		return exchange.Testimonies{}, errSecond
 	}
 	return n.rights.Answer(ctx, q)
 }

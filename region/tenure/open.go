@@ -67,9 +67,6 @@ func (t *Tenure) EndGeneration(ctx context.Context, generation uint64) error {
 // turn.
 func (t *Tenure) openUnder(ctx context.Context, r *rules.Rules, bootstrap bool) error {
 	c := t.config
-	if stopped := t.Stopped(); stopped != nil {
-		return stopped
-	}
 	seen, latest := c.Journal.StoreTime()
 	opened, err := c.Store.Open(ctx, store.Opening{Region: c.Region, Node: c.Node, Epoch: r.Epoch,
 		Bootstrap:      bootstrap,

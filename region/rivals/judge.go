@@ -24,6 +24,7 @@ type judge struct {
 	confirmed time.Time // when it last answered that it decides with its store
 	outlasted []string  // IDs of stores that stopped in favour of this node's
 	had       []string  // IDs of stores that this node had, the present one among them
+	before    uint64    // the latest generation that this node had before it started
 
 	hearsayUntil time.Time // gossip alone may stop the node until then
 	hearsayFrom  time.Time // and again from then on
@@ -72,12 +73,12 @@ func others(own store.Origin, said []peer.StoreAnswer, hearsay bool) (all []Riva
 	return all
 }
 
-// news drops what gossip says of stores that this node had itself. They were lost, or this node
-// would have them still. The node that gossip shows with one may have ended, or not have noticed
-// yet: only its own answer would count.
+// news drops what gossip says of stores that this node had itself, also before it started. They
+// were lost, or this node would have them still. The node that gossip shows with one may have
+// ended, or not have noticed yet: only its own answer would count.
 func (j *judge) news(hearsay []peer.StoreAnswer) []peer.StoreAnswer {
 	return slices.DeleteFunc(slices.Clone(hearsay), func(a peer.StoreAnswer) bool {
-		return slices.Contains(j.had, a.Origin.ID)
+		return slices.Contains(j.had, a.Origin.ID) || a.Origin.Generation <= j.before
 	})
 }
 

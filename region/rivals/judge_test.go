@@ -93,6 +93,11 @@ func TestGossipOfAStoreThatWasLost(t *testing.T) {
 	if j.stopped() || len(rivals) > 0 {
 		t.Errorf("stopped %v, rivals %v", j.stopped(), rivals)
 	}
+	// So it is after a restart, by what the journal knows.
+	again := judge{before: older.Generation}
+	if again.verdict(mine, nil, says(older, peer.StoreDecides), begun); again.stopped() {
+		t.Error("stopped by gossip of a store that it had before it started")
+	}
 	// The old primary still serves that node: it says so itself.
 	if j.verdict(mine, says(older, peer.StoreDecides), nil, begun); !j.stopped() {
 		t.Error("goes on beside a store that is older and answers")

@@ -81,10 +81,10 @@ type Watch struct {
 	verified  verification
 }
 
-// New returns a watch that asks nobody yet.
+// New returns a watch that asks nobody yet. Call it before the store is opened.
 func New(c Config) *Watch {
 	return &Watch{config: c, due: make(chan struct{}, 1), said: map[string]time.Time{},
-		known: map[string]uint64{}}
+		known: map[string]uint64{}, judge: judge{before: c.Known()}}
 }
 
 // Look has Run ask the other nodes at once if gossip shows one with another store. Call it when

@@ -133,14 +133,16 @@ func (c Open) Args() []any {
 // Args returns the script's ARGV; KEYS is the token's key alone.
 func (c Note) Args() []any {
 	var a args
-	a.str(strconv.FormatUint(c.Generation, 10), c.Node, c.Text)
+	a.str(strconv.FormatUint(c.Generation, 10), c.Name, c.Text)
 	return a
 }
 
 // Args returns the script's ARGV; KEYS is the token's key alone.
 func (c Adopt) Args() []any {
 	var a args
-	a.str(strconv.FormatUint(c.Generation, 10), c.Epoch)
+	a.str(strconv.FormatUint(c.Generation, 10), c.Expected, c.Epoch)
+	a.num(int64(len(c.Forgotten)))
+	a.str(c.Forgotten...)
 	return a
 }
 

@@ -202,21 +202,29 @@ type Open struct {
 	Layout int64  // the layout in which the opener's scripts write; see the constant
 }
 
-// Note stores a text for a node in the token. It stays until the store loses its data.
+// Note stores a text in the token under a name, or only asks for it. It stays until the store loses
+// its data.
 type Note struct {
-	Generation uint64
-	Node       string
-	Text       string
+	Generation uint64 // under which Text is stored; any, if nothing is
+	Name       string // made by NodeNote or DocumentNote
+	Text       string // empty: nothing is stored
 }
+
+// NodeNote returns the name of a node's note.
+func NodeNote(node string) string { return "node:" + node }
+
+// DocumentNote returns the name under which the text of a limits document of an epoch is kept.
+func DocumentNote(epoch string) string { return "document:" + epoch }
 
 // Beat makes the store show its time.
 type Beat struct{ Fence }
 
-// Adopt puts a newer policy epoch in force. An epoch begins with the version of its document and a
-// dash.
+// Adopt puts other open documents in force, if those expected stand in the token.
 type Adopt struct {
 	Generation uint64
+	Expected   string
 	Epoch      string
+	Forgotten  []string // names of notes that are of no use any more
 }
 
 // Keys returns the script's KEYS after the token's: Receipt, Once, and the buckets of the charges

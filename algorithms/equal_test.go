@@ -409,7 +409,7 @@ func TestLuaEqualsTwin(t *testing.T) {
 				actions["note"] = func(t *rapid.T) {
 					c := algorithms.Note{Generation: h.guard.Generation +
 						uint64(rapid.IntRange(0, 1).Draw(t, "generation")),
-						Node: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node"),
+						Name: rapid.SampledFrom([]string{"node:n1", "document:1-a"}).Draw(t, "name"),
 						Text: fmt.Sprint(h.now)}
 					same(t, "note", c, must[algorithms.Noted](t)(c.Parse(h.eval(t,
 						algorithms.NoteScript, c.Args()))), h.twin.Note(c))

@@ -73,7 +73,7 @@ func (q *queue) turn() int64 {
 }
 
 // longest returns the most ticks that a request may wait.
-func (q *queue) longest() int64 { return q.fillTime() / q.Tick }
+func (q *queue) longest() int64 { return q.FillTime() / q.Tick }
 
 func (q *queue) free() quantity.Units { return q.Burst - ceilDiv(q.backlog, q.ticks) }
 

@@ -178,7 +178,7 @@ func (h held) show(l limiter) State {
 	}
 	// A later cell was written before the token was deleted: the mark of time has gone back since.
 	if last == h.cell || h.kept == h.call && last < h.cell {
-		s.ExistsUntil = h.Weighs(max(h.cell, h.lastRow())).Add(h.fillTime())
+		s.ExistsUntil = h.Weighs(max(h.cell, h.lastRow())).Add(h.FillTime())
 	}
 	if h.unsure(h.cell) || h.untoldUntil() > h.now {
 		s.Doubt = h.whole

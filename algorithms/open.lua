@@ -1,4 +1,5 @@
--- open: begins a generation of this store, by compare-and-set on the generation found ('' where there is none).
+-- open: begins a generation of this store, by compare-and-set on the generation found ('' where there is none) and, where
+-- there is one, on the epoch: documents that another node has just opened must not be forgotten.
 -- A store that lost its data notes when: cells it may have promised or spent before count as fully lent and used.
 -- The time of the loss is the latest time that anybody knows the store to have shown: its clock may have been set
 -- back, or be that of another machine. A store that lost nothing keeps what it knows of earlier losses.
@@ -11,7 +12,7 @@
 local found = redis.call('HMGET', KEYS[1], 'generation', 'region', 'epoch', 'lost_at', 'secret', 'replid', 'since', 'begun', 'mark',
   'seen:' .. ARGV[9], 'layout')
 local stands = found[1] or ''
-if stands ~= ARGV[1] then
+if stands ~= ARGV[1] or stands ~= '' and found[3] ~= ARGV[4] then
   return {0, stands, found[2] or '', found[3] or '', found[4] or '0', found[5] or '', found[6] or '', found[7] or '0', found[8] or '0', found[9] or '0',
     string.format('%.0f', math.max(tonumber(found[10] or 0), tonumber(found[8] or 0))), found[11] or '1'}
 end

@@ -240,6 +240,7 @@ func (c Open) Parse(reply any) (Opened, error) {
 func (c Adopt) Parse(reply any) (Adopted, error) {
 	r := read(AdoptScript.Name, reply)
 	a := Adopted{OK: r.num() == 1, Epoch: r.str()}
+	a.Mark = quantity.StoreTime(r.num())
 	return a, r.end()
 }
 

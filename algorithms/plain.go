@@ -132,7 +132,7 @@ func (r *reader) plain(status Status, now quantity.StoreTime, lag int64, c *Deci
 		d.Buckets[i], verdicts[i] = r.plainBucket(target.Terms, now, lag)
 		if status == statusPlain {
 			d.Buckets[i].ExistsUntil = target.Terms.Weighs(d.Buckets[i].Cell).
-				Add(target.Terms.fillTime())
+				Add(target.Terms.FillTime())
 		}
 		admitted = admitted && (verdicts[i].Retry == 0 || target.Shadow)
 	}

@@ -116,5 +116,5 @@ const refundableFor = 24 * 3600 * second
 // refundable says whether a charge made at store time at can still be told apart from refill that a
 // full bucket lost.
 func (r *rate) refundable(at quantity.StoreTime) bool {
-	return r.now < at.Add(min(r.fillTime(), refundableFor))
+	return r.now < at.Add(min(r.FillTime(), refundableFor))
 }

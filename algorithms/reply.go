@@ -231,4 +231,6 @@ type Beaten struct {
 type Adopted struct {
 	OK    bool
 	Epoch string // in force now; empty: the store is not of the caller's generation
+	// the latest store time that any script answered with: the last under other documents, if OK
+	Mark quantity.StoreTime
 }

@@ -124,14 +124,14 @@ func (t Terms) CountsSince(at quantity.StoreTime) quantity.StoreTime {
 	case t.Kind == SlidingWindowLog:
 		return at.Add(-t.Window)
 	case t.Kind.Bucket():
-		return at.Add(-t.fillTime()).Add(-t.Cell)
+		return at.Add(-t.FillTime()).Add(-t.Cell)
 	}
 	return CellAt(at, t.Cell).OpensAt(t.Cell)
 }
 
-// fillTime returns how many us an empty bucket takes to fill at the entitlement, 0 for the other
+// FillTime returns how many us an empty bucket takes to fill at the entitlement, 0 for the other
 // kinds.
-func (t Terms) fillTime() int64 {
+func (t Terms) FillTime() int64 {
 	if !t.Kind.Bucket() || t.Entitlement == 0 {
 		return 0
 	}
@@ -141,7 +141,7 @@ func (t Terms) fillTime() int64 {
 
 // Useful returns the store time until which a bucket last written in a cell must be remembered.
 func (t Terms) Useful(cell quantity.Cell) quantity.StoreTime {
-	return t.Weighs(cell + 1).Add(t.fillTime())
+	return t.Weighs(cell + 1).Add(t.FillTime())
 }
 
 // floorDiv divides by b > 0 and rounds down, ceilDiv rounds up; a may be negative.

@@ -3,8 +3,6 @@ package algorithms
 import (
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/quotad/quotad/quantity"
 )
@@ -34,7 +32,7 @@ type Twin struct {
 
 // Open answers the open script at store time t (us).
 func (w *Twin) Open(t quantity.StoreTime, c Open) Opened {
-	if w.Generation == c.Expected {
+	if w.Generation == c.Expected && (w.Generation == 0 || w.Epoch == c.Epoch) {
 		if w.Generation == 0 {
 			w.since = c.Generation
 		}
@@ -62,14 +60,16 @@ func (w *Twin) opened(node string) Opened {
 
 // Note answers the note script.
 func (w *Twin) Note(c Note) Noted {
-	if w.Generation == 0 || w.Generation != c.Generation {
+	if c.Text != "" && (w.Generation == 0 || w.Generation != c.Generation) {
 		return Noted{}
 	}
-	before := w.notes[c.Node]
+	before := w.notes[c.Name]
 	if w.notes == nil {
 		w.notes = map[string]string{}
 	}
-	w.notes[c.Node] = c.Text
+	if c.Text != "" {
+		w.notes[c.Name] = c.Text
+	}
 	return Noted{OK: true, Before: before}
 }
 
@@ -82,19 +82,15 @@ func (w *Twin) Beat(t quantity.StoreTime, c Beat) Beaten {
 func (w *Twin) Adopt(c Adopt) Adopted {
 	switch {
 	case w.Generation == 0 || w.Generation != c.Generation:
-		return Adopted{}
-	case w.Epoch != c.Epoch && version(c.Epoch) <= version(w.Epoch):
-		return Adopted{Epoch: w.Epoch}
+		return Adopted{Mark: w.mark}
+	case w.Epoch != c.Epoch && w.Epoch != c.Expected:
+		return Adopted{Epoch: w.Epoch, Mark: w.mark}
 	}
 	w.Epoch = c.Epoch
-	return Adopted{OK: true, Epoch: w.Epoch}
-}
-
-// version returns the number at the beginning of an epoch, 0 if it has none.
-func version(epoch string) int64 {
-	digits, _, _ := strings.Cut(epoch, "-")
-	n, _ := strconv.ParseInt(digits, 10, 64)
-	return n
+	for _, name := range c.Forgotten {
+		delete(w.notes, name)
+	}
+	return Adopted{OK: true, Epoch: w.Epoch, Mark: w.mark}
 }
 
 // Flush loses everything, as FLUSHALL does.

@@ -252,17 +252,22 @@ func (e Exposure) ahead(of func(Holding) quantity.Units) (most quantity.Units) {
 	return most
 }
 
-// set returns the bounds for what operators do on purpose: a reset, and a change of the policy
-// document.
+// set returns the bounds for what operators do on purpose: a reset, a change of the policy document,
+// and a fence. The others use what a fenced region was entitled to, whether it runs or not.
 func (e Exposure) set() []Bound {
-	const reset, change = "reset", "policy-change"
-	const each, both = "each time, in its window", "each window under two documents"
+	const reset, fence = "reset", "fenced-alive"
+	const each, runs = "each time, in its window", "each window while it runs, cut off"
+	change := together("policy-change", "regions under different documents",
+		"0: each uses the least of what they give it", 0)
 	if e.Kind.Bucket() {
-		return []Bound{e.each(reset, each, "B_max", maxBurst),
-			together(change, both, "L + burst, as the old document has them", e.Limit+e.burst())}
+		span, _ := e.span()
+		return []Bound{e.each(reset, each, "B_max", maxBurst), change,
+			e.each(fence, runs, "B_max + S_max x time", func(h Holding) quantity.Units {
+				return h.MaxBurst + min(mulDivUp(h.Rights, span, e.Window), MaxExcess)
+			})}
 	}
-	return []Bound{e.each(reset, each, "S_max", maxRights),
-		together(change, both, "L, as the old document has it", e.Limit)}
+	return []Bound{e.each(reset, each, "S_max", maxRights), change,
+		e.each(fence, runs, "S_max", maxRights)}
 }
 
 // burst returns the burst of all regions together.

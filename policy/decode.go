@@ -41,7 +41,7 @@ func Parse(filename string, src []byte) (*Document, error) {
 }
 
 var (
-	documentFields = []string{"version", "regions", "limits"}
+	documentFields = []string{"version", "regions", "fenced", "limits"}
 	regionFields   = []string{"weight"}
 	limitFields    = []string{
 		"name", "domain", "key", "match", "algorithm", "limit", "window", "burst", "weights",
@@ -63,6 +63,9 @@ func readDocument(root strictyaml.Value) *Document {
 	if f, ok := o.Required("regions",
 		"name the regions with their weights: {us-east: {weight: 1}}"); ok {
 		doc.Regions = readRegions(f)
+	}
+	if f, ok := o.Field("fenced"); ok {
+		doc.Fenced = readFenced(f, doc.Regions)
 	}
 	if f, ok := o.Required("limits", "list at least one limit"); ok {
 		readLimits(f, doc)
@@ -147,21 +150,22 @@ func readLimit(f strictyaml.Value, l *Limit, doc *Document) strictyaml.Object {
 		l.Algorithm = strictyaml.OneOf(f, algorithms.Kinds...)
 	}
 	readCapacity(o, l)
-	readSharing(o, l, doc.Regions)
+	readSharing(o, l, doc)
 	readBehaviour(o, l)
 	return o
 }
 
 // readSharing reads how regions share the limit.
-func readSharing(o strictyaml.Object, l *Limit, regions []Region) {
+func readSharing(o strictyaml.Object, l *Limit, doc *Document) {
 	if f, ok := o.Field("weights"); ok {
-		l.Weights = readWeights(f, regions)
+		l.Weights = readWeights(f, doc.Regions)
 	} else {
-		l.Weights = make([]quantity.Units, len(regions))
-		for i, r := range regions {
+		l.Weights = make([]quantity.Units, len(doc.Regions))
+		for i, r := range doc.Regions {
 			l.Weights[i] = quantity.Units(r.Weight)
 		}
 	}
+	passOverFenced(o, l, doc)
 	l.BorrowingLimit = Unlimited
 	if f, ok := o.Field("borrowing_limit"); ok {
 		l.BorrowingLimit = readFraction(f, MaxBorrowingLimit)

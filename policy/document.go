@@ -41,6 +41,8 @@ type Document struct {
 	Version int64
 	// Regions holds 1 to MaxRegions regions, sorted by name.
 	Regions []Region
+	// Fenced holds the regions that an operator has declared stopped, sorted; see [Document.Fences].
+	Fenced []string
 	// Limits holds the entries in the order of the file, at least one.
 	Limits []Limit
 
@@ -90,8 +92,8 @@ type Limit struct {
 	// the units that may wait or be in service in a leaky_bucket. It is Limit if the entry gives
 	// none, and 0 for the other algorithms.
 	Burst quantity.Units
-	// Weights is parallel to Document.Regions: the limit's own weights, or else
-	// those of the regions. At least one is above zero.
+	// Weights is parallel to Document.Regions: the limit's own weights, or else those of the
+	// regions, and 0 for a fenced region. At least one is above zero.
 	Weights []quantity.Units
 	// BorrowingLimit is the most that a region may borrow in a cell, as a fraction of its own
 	// entitlement, or Unlimited.

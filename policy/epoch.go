@@ -47,6 +47,10 @@ func (d *Document) canonical() []byte {
 	for i := range d.Limits {
 		e.limit(&d.Limits[i])
 	}
+	for _, name := range d.Fenced { // documents without any keep their epoch
+		e.text("fenced")
+		e.text(name)
+	}
 	return e
 }
 

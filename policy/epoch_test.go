@@ -154,6 +154,10 @@ func change(t *testing.T, v reflect.Value) {
 	case reflect.Bool:
 		v.SetBool(!v.Bool())
 	case reflect.Slice:
+		if v.Len() == 0 {
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+			return
+		}
 		v.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, 2), v.Slice(0, v.Len()-1)))
 	case reflect.Struct:
 		change(t, v.Field(0))

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/store"
 )
 
 var halves = []string{"us: {weight: 1}", "eu: {weight: 1}"}
@@ -33,9 +33,7 @@ func TestAdoptRefuses(t *testing.T) {
 				"name: second, limit: 1000, window: 1s", "raise its version"},
 			"a lower version of the same contents": {1, halves, second, "raise its version"},
 			"the same version of other contents": {2, halves,
-				"name: second, limit: 1000, window: 1s", "raise its version"},
-			"a higher version that has no such region": {3, []string{"eu: {weight: 1}"}, second,
-				`has no region "us"`},
+				"name: second, limit: 1000, window: 1s", "a higher version"},
 		} {
 			refused := documents.Parse(t, tc.version, tc.regions, tc.limit)
 			err := n.Adopt(t.Context(), refused)
@@ -54,6 +52,7 @@ func TestAdoptRefuses(t *testing.T) {
 	})
 }
 
+// A region that is alone has nobody to wait for.
 func TestAdoptChangesLimitsAtOnce(t *testing.T) {
 	started(t, documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m"),
 		[]string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -71,75 +70,91 @@ func TestAdoptChangesLimitsAtOnce(t *testing.T) {
 				{"limit: 150, window: 1m", 50, 150},
 				{"limit: 30, window: 1m", 0, 30},
 				{"limit: 160, window: 1m", 10, 160},
-				{"limit: 20, window: 1h", 20, 20}, // another window is another bucket
+				// Another window is another bucket, beside which the old one is charged until what it
+				// counts is over.
+				{"limit: 20, window: 1h", 0, 160},
 			} {
 				d := documents.Parse(t, i+2, alone, "name: minute, "+tc.limit)
 				if err := n.Adopt(t.Context(), d); err != nil {
 					t.Fatal(err)
 				}
 				got, last := n.drain(t, request("a"), 200)
-				if got != tc.admitted || last.LimitUnits != tc.units ||
-					last.Entitlement != tc.units || n.Status().Epoch != d.Epoch().String() {
+				if got != tc.admitted || last.LimitUnits != tc.units {
 					t.Errorf("%s: %d admitted, want %d; then %+v", tc.limit, got, tc.admitted, last)
 				}
+			}
+			time.Sleep(3 * time.Minute) // the minute of the change and the next are over
+			if got, last := n.drain(t, request("a"), 200); got != 20 || last.LimitUnits != 20 {
+				t.Errorf("later: %d admitted, want 20; then %+v", got, last)
+			}
+			if got := n.Status().Epoch; strings.Contains(got, "+") || !strings.HasPrefix(got, "5-") {
+				t.Errorf("open at last: %s", got)
 			}
 		})
 }
 
-// Regions under different documents do not trade: each keeps to the split of its own. They go on
-// once both have it.
-func TestRegionsOnDifferentDocumentsDoNotTrade(t *testing.T) {
+// A document that one region is given reaches the other. Until then the regions do not trade the
+// limit that it changes, and each uses the lesser of what the two documents give it.
+func TestADocumentReachesTheOtherRegion(t *testing.T) {
 	limit := "name: second, limit: 100, window: 1s"
 	started(t, documents.Parse(t, 1, halves, limit), []string{"us/n1", "eu/n1"},
 		func(t *testing.T, c *cluster) {
 			us, eu := c.running["us/n1"], c.running["eu/n1"]
-			// gained is what us borrows within two seconds in which it wants three times its part.
-			gained := func() quantity.Units {
-				before := us.counter(t, "units_borrowed")
-				us.load(t, request("a"), 2, 2*time.Second)
-				return us.counter(t, "units_borrowed") - before
-			}
-			if gained() == 0 {
-				t.Fatal("nothing borrowed under one document")
-			}
 			raised := documents.Parse(t, 2, halves, "name: second, limit: 120, window: 1s")
 			if err := us.Adopt(t.Context(), raised); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(2 * time.Second) // what was promised under the old document is over
-			lent := eu.counter(t, "units_lent")
-			if got := gained(); got != 0 || eu.counter(t, "units_lent") != lent {
-				t.Errorf("%d borrowed from a region under another document", got)
-			}
-			if eu.counter(t, "asks_declined") == 0 {
-				t.Error("nothing was asked: the test shows nothing")
-			}
-			nextCell(time.Second)
-			if got, last := us.drain(t, request("a"), 200); got != 60 || last.LimitUnits != 120 {
-				t.Errorf("us: %d admitted, want 60; then %+v", got, last)
-			}
-			if got, last := eu.drain(t, request("a"), 200); got != 50 || last.LimitUnits != 100 {
-				t.Errorf("eu: %d admitted, want 50; then %+v", got, last)
-			}
-			for _, n := range c.running {
-				if s := n.Status(); s.Peers[0].Degraded {
-					t.Errorf("%s: degraded by a difference of documents: %+v", n.name, s)
-				}
-			}
-			if err := eu.Adopt(t.Context(), raised); err != nil {
-				t.Fatal(err)
+			if got, last := us.drain(t, request("a"), 200); got != 50 || last.LimitUnits != 120 {
+				t.Errorf("us, at once: %d admitted, want 50; then %+v", got, last)
 			}
 			time.Sleep(2 * time.Second)
-			if gained() == 0 {
-				t.Error("nothing borrowed though both have the same document again")
+			for _, n := range c.running {
+				if s := n.Status(); s.Epoch != raised.Epoch().String() || s.Peers[0].Degraded {
+					t.Errorf("%s: %+v", n.name, s)
+				}
+			}
+			nextCell(time.Second)
+			for _, n := range []*running{us, eu} {
+				if got, last := n.drain(t, request("a"), 200); got != 60 || last.LimitUnits != 120 {
+					t.Errorf("%s: %d admitted, want 60; then %+v", n.name, got, last)
+				}
+			}
+			before := us.counter(t, "units_borrowed")
+			us.load(t, request("a"), 2, 2*time.Second) // three times its part
+			if us.counter(t, "units_borrowed") == before {
+				t.Error("nothing borrowed though both have the same document")
 			}
 		})
 }
 
-// The first node of a region that adopts a document does so for the region. A node that still has
-// the older document decides nothing by it and does not bring it back. It serves again as soon as
-// it has the new one.
-func TestMateWithTheOlderDocumentIsNotServed(t *testing.T) {
+// A region that a document leaves out serves nothing, and says so.
+func TestARegionThatLeftTheDocument(t *testing.T) {
+	limit := "name: second, limit: 100, window: 1s"
+	started(t, documents.Parse(t, 1, halves, limit), []string{"us/n1", "eu/n1"},
+		func(t *testing.T, c *cluster) {
+			us, eu := c.running["us/n1"], c.running["eu/n1"]
+			without := documents.Parse(t, 2, []string{"eu: {weight: 1}"}, limit)
+			if err := eu.Adopt(t.Context(), without); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(4 * time.Second)
+			nextCell(time.Second)
+			if got, last := us.drain(t, request("a"), 10); got != 0 {
+				t.Errorf("us: %d admitted; then %+v", got, last)
+			}
+			if err := us.Ready(); err == nil || !strings.Contains(err.Error(), `has no region "us"`) {
+				t.Errorf("us is ready: %v", err)
+			}
+			if got, last := eu.drain(t, request("a"), 200); got != 100 {
+				t.Errorf("eu: %d admitted, want 100; then %+v", got, last)
+			}
+		})
+}
+
+// The first node of a region that adopts a document does so for the region. A node that has the
+// older one decides nothing by it: it finds the newer one in the store, and then decides the request
+// that showed it.
+func TestAMateFindsTheDocumentInTheStore(t *testing.T) {
 	const limit = "name: hour, limit: 100, window: 1h, on_store_failure: deny"
 	lowered := documents.Parse(t, 2, alone,
 		"name: hour, limit: 10, window: 1h, on_store_failure: deny")
@@ -149,32 +164,21 @@ func TestMateWithTheOlderDocumentIsNotServed(t *testing.T) {
 			if err := n1.Adopt(t.Context(), lowered); err != nil {
 				t.Fatal(err)
 			}
-			for range 20 {
-				if got := n2.check(t, request("a")); got.Allowed ||
-					got.Reason != admit.StoreFailure {
-					t.Fatalf("the mate decided by the older document: %+v", got)
-				}
-				// The node looks at the store again and finds the newer document there.
-				time.Sleep(100 * time.Millisecond)
-			}
-			if got := n1.check(t, request("a")); !got.Allowed || got.Remaining != 9 {
-				t.Errorf("the node with the newer document: %+v", got)
+			if got := n2.check(t, request("a")); !got.Allowed || got.Remaining != 9 {
+				t.Errorf("the mate, with the newer document: %+v", got)
 			}
 			if err := n2.Adopt(t.Context(), documents.Parse(t, 2, alone, limit)); !errors.Is(err,
-				store.ErrOlderPolicy) {
+				barrier.ErrConflict) {
 				t.Errorf("the mate took another document of the same version: %v", err)
 			}
 			if err := n2.Adopt(t.Context(), lowered); err != nil {
 				t.Fatal(err)
 			}
-			if got := n2.check(t, request("a")); !got.Allowed || got.Remaining != 8 {
-				t.Errorf("the mate, with the newer document: %+v", got)
-			}
 		})
 }
 
 // A request that was matched under the older document, but decided when the newer one is in force,
-// is not admitted by the older one's numbers.
+// is decided by the newer one's numbers.
 func TestNothingIsDecidedByAnOlderDocument(t *testing.T) {
 	const limit = "name: hour, window: 1h, on_store_failure: deny, limit: "
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
@@ -206,7 +210,7 @@ func TestNothingIsDecidedByAnOlderDocument(t *testing.T) {
 		}
 		close(adopted)
 		others.Wait()
-		if d := <-decided; d.Allowed || d.Reason != admit.StoreFailure || d.LimitUnits != 100 {
+		if d := <-decided; d.Allowed || d.Reason != admit.Never || d.LimitUnits != 10 {
 			t.Errorf("decided: %+v", d)
 		}
 		if used := n.used(t, "hour", request("a")); used != 0 {

@@ -88,8 +88,7 @@ func (n *Node) admit(m gossip.Member) (region string, err error) {
 }
 
 func (n *Node) inDocument(region string) bool {
-	_, known := n.tenure.Rules().Document.RegionIndex(region)
-	return known
+	return region == n.config.Region || slices.Contains(n.tenure.Rules().Peers, region)
 }
 
 // membersChanged keeps the addresses of other nodes, by region. If no node of a region is seen, the

@@ -1,6 +1,7 @@
 package region
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -135,20 +137,24 @@ func TestDeniedWithSpareIsCounted(t *testing.T) {
 	})
 }
 
-// Declined asks are counted on both sides with the reason: regions under different documents do not
-// trade.
-func TestDeclinedAsksAreCounted(t *testing.T) {
-	limit := "name: second, limit: 100, window: 1s"
+// Regions that were given different documents of one version take neither's from each other, say so,
+// and do not trade. Declined asks are counted on both sides with the reason.
+func TestTwoDocumentsOfOneVersion(t *testing.T) {
 	inBubble(t, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
-		us, eu := c.start("us/n1", documents.Parse(t, 1, halves, limit)),
-			c.start("eu/n1", documents.Parse(t, 2, halves, limit))
+		us := c.start("us/n1", documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s"))
+		eu := c.start("eu/n1", documents.Parse(t, 1, halves, "name: second, limit: 120, window: 1s"))
 		c.meet()
 		us.load(t, request("a"), 2, 2*time.Second)
 		time.Sleep(time.Second)
-		asked := us.series(t)["quotad_asks_declined_total{by=peers,reason=epoch}"]
-		declined := eu.series(t)["quotad_asks_declined_total{by=here,reason=epoch}"]
+		asked := us.series(t)["quotad_asks_declined_total{by=peers,reason=terms}"]
+		declined := eu.series(t)["quotad_asks_declined_total{by=here,reason=terms}"]
 		if asked == 0 || asked != declined {
 			t.Errorf("us had %v asks declined, eu declined %v", asked, declined)
+		}
+		for n, other := range map[*running]string{us: "eu", eu: "us"} {
+			if err := n.tenure.Told()[other].Refused; !errors.Is(err, barrier.ErrConflict) {
+				t.Errorf("%s says of %s: %v", n.name, other, err)
+			}
 		}
 	})
 }

@@ -55,6 +55,8 @@ type Config struct {
 	Exchange exchange.Options
 	// Memory bounds what the node remembers of buckets. The zero value stands for the defaults.
 	Memory rights.Memory
+	// Fetch returns the text of a limits document that another region has. nil: the node asks it.
+	Fetch func(ctx context.Context, region string, e policy.Epoch) ([]byte, error)
 	// Failpoint is called at points of the protocol where a test may end the node. nil: no calls.
 	Failpoint func(rights.Point)
 	Now       func() time.Time // the node's wall clock; nil: time.Now
@@ -103,6 +105,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n.server = peer.NewServer(n.served, n.recalled, c.PeerTLS)
 	n.server.HandleCuts(n.cutOff)
 	n.server.HandleStore(n.whichStore)
+	n.server.HandleDocuments(n.tenure.Source)
 	n.server.TellPanics(n.log, n.CountPanic)
 	n.metrics.watch(n)
 	if err := n.tenure.TryRights(ctx); err != nil {
@@ -174,10 +177,13 @@ func New(c Config, stepped Stepping) (*Node, error) {
 	n := &Node{config: c, log: c.Log, life: life{closed: make(chan struct{}), opened: make(chan struct{})},
 		peers: peer.NewClient(c.Dial, c.PeerTLS)}
 	n.panics = door.NewPanics(c.Log, "", n.CountPanic)
+	if c.Fetch == nil {
+		c.Fetch = n.fetch
+	}
 	var err error
 	n.tenure, err = tenure.New(tenure.Config{Region: c.Region, Node: c.Node, Bootstrap: c.Bootstrap,
-		Policy: c.Policy,
-		Store:  c.Store, Journal: c.Journal, Now: c.Now, Log: c.Log, Changed: n.changed,
+		Policy: c.Policy, Fetch: c.Fetch,
+		Store: c.Store, Journal: c.Journal, Now: c.Now, Log: c.Log, Changed: n.changed,
 		MayBegin: n.mayBegin, Closed: n.life.closed})
 	if err != nil {
 		return nil, err
@@ -220,6 +226,17 @@ func (n *Node) startGossip() error {
 	})
 	return err
 }
+
+// fetch asks another region for a limits document.
+func (n *Node) fetch(ctx context.Context, region string, e policy.Epoch) ([]byte, error) {
+	limited, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	return n.peers.Document(limited, region,
+		peer.Identity{Region: n.config.Region, Node: n.config.Node}, e.Digest)
+}
+
+// fetchTimeout bounds the wait for another region's document.
+const fetchTimeout = 5 * time.Second
 
 // broadcast gossips a hint.
 func (n *Node) broadcast(name string, hint []byte) error { return n.gossip.Broadcast(name, hint) }

@@ -352,20 +352,6 @@ func TestStartRefuses(t *testing.T) {
 		"a Redis that is not there": {d, func(c *cluster) {
 			c.loseStore("eu")
 		}, "check that it runs"},
-		"a document older than the node worked under": {d, func(c *cluster) {
-			if err := c.start("eu/n1", d).Adopt(c.t.Context(), documents.Parse(c.t, 2, threeRegions,
-				second)); err != nil {
-				c.t.Fatal(err)
-			}
-			c.stop("eu/n1")
-		}, "is older than version 2"},
-		"a document older than its region works under": {d, func(c *cluster) {
-			c.start("eu/n2", documents.Parse(c.t, 2, threeRegions, second))
-		}, "one of a higher version"},
-		"another document of the version its region works under": {d, func(c *cluster) {
-			c.start("eu/n2", documents.Parse(c.t, 1, threeRegions,
-				"name: second, limit: 10, window: 1s"))
-		}, "one of a higher version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, []string{"us/n1", "eu/n1", "eu/n2"}, func(t *testing.T, c *cluster) {
@@ -376,6 +362,46 @@ func TestStartRefuses(t *testing.T) {
 				if _, err := c.tryStart("eu/n1", tc.d); err == nil || !strings.Contains(err.Error(),
 					tc.says) {
 					t.Errorf("error %v, want %q", err, tc.says)
+				}
+			})
+		})
+	}
+}
+
+// A node with an old file does not bring it back, and one whose file contradicts what is open in its
+// region passes over the file.
+func TestStartPassesOverTheFile(t *testing.T) {
+	const second, lesser = "name: second, limit: 100, window: 1s", "name: second, limit: 10, window: 1s"
+	old := documents.Parse(t, 1, threeRegions, second)
+	for name, before := range map[string]func(c *cluster) *policy.Document{
+		"a document older than the node worked under": func(c *cluster) *policy.Document {
+			newer := documents.Parse(c.t, 2, threeRegions, second)
+			if err := c.start("eu/n1", old).Adopt(c.t.Context(), newer); err != nil {
+				c.t.Fatal(err)
+			}
+			c.stop("eu/n1")
+			return newer
+		},
+		"a document older than its region works under": func(c *cluster) *policy.Document {
+			newer := documents.Parse(c.t, 2, threeRegions, second)
+			c.start("eu/n2", newer)
+			return newer
+		},
+		"another document of the version its region works under": func(c *cluster) *policy.Document {
+			other := documents.Parse(c.t, 1, threeRegions, lesser)
+			c.start("eu/n2", other)
+			return other
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, []string{"us/n1", "eu/n1", "eu/n2"}, func(t *testing.T, c *cluster) {
+				open := before(c)
+				n, err := c.tryStart("eu/n1", old)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := n.Status().Epoch; got != open.Epoch().String() {
+					t.Errorf("works under %s, want %s", got, open.Epoch())
 				}
 			})
 		})

@@ -147,6 +147,7 @@ func TestStaleCopy(t *testing.T) {
 				d.Reason != admit.Recovering || d.Share != 0 {
 				t.Errorf("a short window of an old copy: %+v", d)
 			}
+			c.running["us/n1"].check(t, long) // has the bucket restored
 			used := c.running["us/n1"].state(t, long).Used
 			if used < 40 || used > 45 {
 				t.Errorf("used %d, of which 40 were admitted before", used)

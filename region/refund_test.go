@@ -236,7 +236,7 @@ func TestRefundOfSeveralLimits(t *testing.T) {
 			n.refunds(t, orphan, false, want...)
 			n.refunds(t, orphan, true, want...)
 			if err := n.Adopt(t.Context(),
-				documents.Parse(t, 3, alone, "name: other, limit: 5, window: 10s")); err != nil {
+				documents.Parse(t, 3, alone, "name: other, domain: elsewhere, limit: 5, window: 10s")); err != nil {
 				t.Fatal(err)
 			}
 			for i := range want {

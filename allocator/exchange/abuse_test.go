@@ -25,7 +25,7 @@ func long(window int64) (b *Bucket, m *Machine, now quantity.NodeTime) {
 // denyAll answers all calls of a step with nothing.
 func (m *Machine) denyAll(now quantity.NodeTime, out Effects) {
 	for _, c := range out.Calls {
-		r := Reply{From: c.Peer, Generation: 9, ForGeneration: 7, Epoch: c.Message.Epoch,
+		r := Reply{From: c.Peer, Generation: 9, ForGeneration: 7,
 			Grants: make([]Grant, len(c.Message.Asks))}
 		for i, a := range c.Message.Asks {
 			r.Grants[i].Cell = a.Cell
@@ -56,7 +56,6 @@ func TestAStormOfDemandKeepsNothingNegative(t *testing.T) {
 			m.denyAll(now, m.Step(now, Tick{Jitter: allocator.PPM}))
 		}
 		out := m.Step(now, Asked{ID: 5, Message: Message{From: "eu", Generation: 9,
-			Epoch: epochForTests,
 			Asks: []Ask{{Bucket: "w", Cell: algorithms.CellAt(quantity.StoreTime(now), window),
 				Lent: 380}}}, Buckets: []*Bucket{b}})
 		if l := out.Lend[0]; l.Kept < 0 || l.KeptBurst < 0 || l.Cap != 380 {

@@ -86,7 +86,7 @@ func (s *throng) answer(out Effects) {
 		calls := out.Calls
 		out = Effects{}
 		for _, c := range calls {
-			r := Reply{From: c.Peer, Generation: 9, ForGeneration: 7, Epoch: c.Message.Epoch,
+			r := Reply{From: c.Peer, Generation: 9, ForGeneration: 7,
 				Grants: make([]Grant, len(c.Message.Asks))}
 			for i, a := range c.Message.Asks {
 				r.Grants[i] = Grant{Cell: a.Cell, Retry: Interval}

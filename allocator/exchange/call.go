@@ -22,7 +22,7 @@ type gain struct{ units, burst quantity.Units }
 // for nothing until the caller raises a sum.
 func (v *view) ask(pos *position) Ask {
 	row := &pos.row
-	return Ask{Bucket: v.ID, Cell: pos.cell, Returned: row.Regained, Lent: row.Borrowed,
+	return Ask{Bucket: v.ID, Agreed: v.Agreed, Cell: pos.cell, Returned: row.Regained, Lent: row.Borrowed,
 		Burst: row.BurstBorrowed}
 }
 
@@ -58,7 +58,7 @@ func (m *Machine) call(now quantity.NodeTime, p *peer) int {
 	m.calls[m.lastCall] = c
 	m.out.Calls = append(m.out.Calls, Call{ID: m.lastCall, Peer: p.name, Timeout: p.timeout(),
 		Message: Message{
-			From: m.region, Node: m.node, Generation: m.generation, Epoch: m.epoch}})
+			From: m.region, Node: m.node, Generation: m.generation}})
 	p.open = len(m.out.Calls) - 1
 	return p.open
 }
@@ -127,6 +127,7 @@ func (m *Machine) onAnswered(now quantity.NodeTime, e Answered) {
 		m.reject(RejectedRegion, len(e.Reply.Grants))
 		return
 	}
+	m.told(c.peer, e.Reply.Documents)
 	p.answeredCall(c.sent, now)
 	if m.clockKnown && e.Reply.At > 0 && e.Reply.At <= maxTime {
 		p.clock.add(e.Reply.At, m.storeTime(now), c.sent, now)
@@ -142,8 +143,15 @@ func (m *Machine) onAnswered(now quantity.NodeTime, e Answered) {
 	}
 }
 
+// told passes on what a region says of its limits documents.
+func (m *Machine) told(region string, documents []Acknowledged) {
+	if len(documents) > 0 {
+		m.out.Told = append(m.out.Told, Told{Region: region, Documents: documents})
+	}
+}
+
 // granted credits what a grant announces beyond what is known. It rejects a row that was written
-// for another generation of our store, under another document, for another cell than asked about,
+// for another generation of our store, under other terms, for another cell than asked about,
 // or by a generation of the lender that is not believed. The store checks that the row is no more
 // than the lender may lend (Credit.Most).
 func (m *Machine) granted(now quantity.NodeTime, c *call, p *peer, i int, g Grant, r Reply) {
@@ -193,8 +201,8 @@ func (m *Machine) granted(now quantity.NodeTime, c *call, p *peer, i int, g Gran
 	case !p.believes(m, now, r.Generation):
 		m.reject(RejectedGeneration, 1)
 		return
-	case r.Epoch != m.epoch:
-		m.reject(RejectedEpoch, 1)
+	case a.Agreed != v.Agreed:
+		m.reject(RejectedTerms, 1)
 		return
 	}
 	pos.pending += gained // until the store has credited it

@@ -76,7 +76,7 @@ func TestRecoveryCounts(t *testing.T) {
 // as that.
 func TestRefusalsAreCountedByReason(t *testing.T) {
 	for _, c := range []struct{ says, counted Refusal }{
-		{RefusedEpoch, RefusedEpoch}, {RefusedStore, RefusedStore},
+		{RefusedTerms, RefusedTerms}, {RefusedStore, RefusedStore},
 		{RefusedStore + 1, RefusedUnknown}, {255, RefusedUnknown},
 	} {
 		if got := c.says.known(); got != c.counted || c.says.String() != c.counted.String() {

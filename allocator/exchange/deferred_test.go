@@ -121,8 +121,8 @@ func TestAnAnnouncedRowCountsOnce(t *testing.T) {
 		m.calls[id] = &call{peer: "eu", to: p, sent: now, asks: []Ask{{Bucket: b.ID, Lent: 100}},
 			gain: make([]gain, 1)}
 		return m.Step(now, Answered{ID: id, Reply: Reply{From: "eu", Generation: 9,
-			ForGeneration: 7, Epoch: epochForTests,
-			Grants: []Grant{{Lent: 100}}}}).Credits
+			ForGeneration: 7,
+			Grants:        []Grant{{Lent: 100}}}}).Credits
 	}
 	first := answer()
 	if len(first) != 1 || first[0].Gain != 100 {

@@ -5,11 +5,14 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// Bucket is what the policy document says about one bucket. It is the same in every region. Limit,
-// Entitlements and Bursts are units, times are microseconds.
+// Bucket is what the open policy documents say about one bucket. Limit, Entitlements and Bursts are
+// units, times are microseconds.
 type Bucket struct {
-	ID           string
-	Epoch        string // of the document
+	ID    string
+	Epoch string // of the open documents
+	// Agreed is a digest of what two regions must agree on to trade: the parts of all regions, and
+	// what they may lend and borrow. Regions whose documents differ elsewhere have the same.
+	Agreed       uint64
 	Kind         algorithms.Kind
 	Limit        quantity.Units
 	Window       int64
@@ -146,11 +149,18 @@ type Effects struct {
 	Credits []Credit  // in our store; answer each with Credited
 	Hints   []Hint    // to gossip
 	Settled []Settled // the end of a wait that Wanted or Lost began
+	Told    []Told    // what regions say of their limits documents
 
 	Recalls  []Recall  // to peers and to our region's other nodes; report each reply as Testified
 	Consults []Consult // of our store, or of our journal and memory; answer each with Consulted
 	Testify  []Testify // to the node that asked
 	Restores []Restore // in our store; answer each with Restored
+}
+
+// Told is what a region says of its limits documents, with a message or a reply of its own.
+type Told struct {
+	Region    string
+	Documents []Acknowledged
 }
 
 // Settled ends the wait of requests for rights of a bucket's current cell, or for the recovery of a

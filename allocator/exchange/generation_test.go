@@ -34,7 +34,7 @@ func standing() (b *Bucket, m *Machine, now quantity.NodeTime) {
 	for _, c := range m.Step(now, Tick{Jitter: allocator.PPM, Clock: storeNow}).Calls {
 		m.Step(now, Answered{ID: c.ID,
 			Reply: Reply{From: c.Peer, Generation: generationAt(storeNow) - 500,
-				ForGeneration: c.Message.Generation, Epoch: epochForTests, Grants: make([]Grant,
+				ForGeneration: c.Message.Generation, Grants: make([]Grant,
 					len(c.Message.Asks))}})
 	}
 	return b, m, now
@@ -50,8 +50,7 @@ func state(b *Bucket, at quantity.StoreTime, used quantity.Units) algorithms.Sta
 // lends reports whether a machine has its store debit for an ask of a peer under a generation.
 func lends(m *Machine, now quantity.NodeTime, b *Bucket, generation uint64) bool {
 	out := m.Step(now, Asked{ID: 5, Message: Message{From: "eu", Generation: generation,
-		Epoch: epochForTests,
-		Asks:  []Ask{{Bucket: b.ID, Cell: quantity.Cell(storeNow / b.Cell), Lent: 10}}},
+		Asks: []Ask{{Bucket: b.ID, Cell: quantity.Cell(storeNow / b.Cell), Lent: 10}}},
 		Buckets: []*Bucket{b}})
 	return len(out.Lend) == 1
 }
@@ -106,8 +105,7 @@ func creditsOf(generation uint64) (credits int) {
 		at := quantity.StoreTime(storeNow + now - allocator.Second)
 		out := m.Step(now, Observed{Bucket: b, Denied: 10, Now: at, State: state(b, at, 400)})
 		for _, c := range out.Calls {
-			r := Reply{From: c.Peer, Generation: generation, ForGeneration: c.Message.Generation,
-				Epoch: epochForTests}
+			r := Reply{From: c.Peer, Generation: generation, ForGeneration: c.Message.Generation}
 			for _, a := range c.Message.Asks {
 				r.Grants = append(r.Grants, Grant{Cell: a.Cell, Lent: 1})
 			}
@@ -221,7 +219,7 @@ func TestExtremesFromPeers(t *testing.T) {
 				{Returned: quantity.Units(x)}, {Burst: quantity.Units(x)}} {
 				a.Bucket = b.ID
 				out := m.Step(now+1,
-					Asked{ID: 5, Message: Message{From: "eu", Generation: 7, Epoch: epochForTests,
+					Asked{ID: 5, Message: Message{From: "eu", Generation: 7,
 						Asks: []Ask{a}}, Buckets: []*Bucket{b}})
 				for _, l := range out.Lend {
 					if !plausible(l.Lent, l.Returned, l.Burst, l.Kept, l.Cap) ||
@@ -248,8 +246,7 @@ func extremeReplies(t *testing.T, x quantity.Cell) {
 				now += Interval
 				for _, c := range m.Step(now, Observed{Bucket: b, Denied: 10, Now: storeNow,
 					State: state(b, storeNow, 400)}).Calls {
-					r := Reply{From: c.Peer, Generation: 9, ForGeneration: c.Message.Generation,
-						Epoch: epochForTests, At: quantity.StoreTime(at)}
+					r := Reply{From: c.Peer, Generation: 9, ForGeneration: c.Message.Generation, At: quantity.StoreTime(at)}
 					for _, a := range c.Message.Asks {
 						if i > 0 {
 							g.Cell = a.Cell

@@ -16,9 +16,9 @@ type serving struct {
 
 // onAsked refuses asks that cannot be right and has the store debit the others.
 func (m *Machine) onAsked(now quantity.NodeTime, e Asked) {
+	m.told(e.Message.From, e.Message.Documents)
 	s := &serving{from: e.Message.From, buckets: e.Buckets, reply: Reply{
 		From: m.region, Generation: m.generation, ForGeneration: e.Message.Generation,
-		Epoch:  m.epoch,
 		Grants: make([]Grant, len(e.Message.Asks)),
 	}}
 	from := m.peer(e.Message.From)
@@ -52,10 +52,12 @@ func (m *Machine) onAsked(now quantity.NodeTime, e Asked) {
 func (m *Machine) refuse(now quantity.NodeTime, e Asked, i int, believed bool) Refusal {
 	from, b, a := m.peer(e.Message.From), e.Buckets[i], e.Message.Asks[i]
 	switch {
-	case m.epoch == "" || e.Message.Epoch != m.epoch:
-		return RefusedEpoch
+	case m.epoch == "":
+		return RefusedTerms
 	case from == nil || b == nil:
 		return RefusedUnknown
+	case a.Agreed != b.Agreed:
+		return RefusedTerms
 	case !plausible(a.Lent, a.Returned, a.Burst) || a.Cell < 0 ||
 		a.Cell > quantity.Cell(maxTime/b.Cell):
 		return RefusedImplausible
@@ -63,8 +65,8 @@ func (m *Machine) refuse(now quantity.NodeTime, e Asked, i int, believed bool) R
 		return RefusedImplausible
 	case m.journalFailed || m.fence > m.generation:
 		return RefusedStore
-	case b.Epoch != m.epoch:
-		return RefusedEpoch
+	case b.Epoch != m.epoch: // found before the documents changed
+		return RefusedTerms
 	case m.noLending || from.degraded(now):
 		// The peer does not answer our pings, so it may not hear our reply either. Rights lent now
 		// would be lost to both regions.

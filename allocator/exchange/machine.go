@@ -274,8 +274,8 @@ func (m *Machine) view(now quantity.NodeTime, b *Bucket) *view {
 			func(v *view, id string) int { return strings.Compare(v.ID, id) })
 		m.order = slices.Insert(m.order, at, v)
 	}
-	old := v.Epoch
-	if v.Bucket = b; old != b.Epoch {
+	old := v.Bucket
+	if v.Bucket = b; old.Epoch != b.Epoch || old.Agreed != b.Agreed {
 		v.lookUpParts()
 	}
 	v.active = now

@@ -134,7 +134,6 @@ func TestALenderKeepsWhatItsMatesNeed(t *testing.T) {
 	b, m, now := long(allocator.Second)
 	kept := func() quantity.Units {
 		return m.Step(now, Asked{ID: 5, Message: Message{From: "eu", Generation: 9,
-			Epoch: epochForTests,
 			Asks: []Ask{{Bucket: "w", Cell: algorithms.CellAt(quantity.StoreTime(now), b.Cell) + 1,
 				Lent: 380}}}, Buckets: []*Bucket{b}}).Lend[0].Kept
 	}

@@ -7,14 +7,24 @@ type Message struct {
 	From       string // the asking region
 	Node       string
 	Generation uint64 // of the asking region's store
-	Epoch      string // the policy epoch that the asking node works under
+	Documents  []Acknowledged
 	Asks       []Ask
+}
+
+// Acknowledged is a limits document that is open in the sender's region: from a time of its store
+// on, no node of the region decides without it. Every message and reply lists all of them, the
+// oldest first. The machine passes them on unread.
+type Acknowledged struct {
+	Version int64
+	Digest  [32]byte
+	At      quantity.StoreTime // microseconds
 }
 
 // Ask names the sums that the rows of one bucket and cell should reach. So a repeated ask gives
 // nothing twice.
 type Ask struct {
 	Bucket   string
+	Agreed   uint64 // see Bucket.Agreed
 	Cell     quantity.Cell
 	Returned quantity.Units // rights the asker had lent and wants back
 	Lent     quantity.Units // rights of the lender's own entitlement
@@ -26,7 +36,7 @@ type Reply struct {
 	From          string
 	Generation    uint64 // of the lender's store when it wrote the rows
 	ForGeneration uint64 // the asker's generation, as the message named it
-	Epoch         string
+	Documents     []Acknowledged
 	Grants        []Grant
 	At            quantity.StoreTime // the lender's store time, microseconds; 0: not known
 }
@@ -50,7 +60,7 @@ type Refusal uint8
 
 const (
 	NotRefused         Refusal = iota
-	RefusedEpoch               // the two regions work under different policy documents
+	RefusedTerms               // the two regions work under different terms of the limit
 	RefusedUnknown             // the lender's document has no such bucket or no such peer
 	RefusedFinished            // the cell is over, or too far ahead
 	RefusedUnheard             // the asker does not answer the lender's pings
@@ -61,7 +71,7 @@ const (
 // refusals is the number of Refusal values, NotRefused included.
 const refusals = len(refusalNames)
 
-var refusalNames = [...]string{"none", "epoch", "unknown", "finished", "unheard", "implausible",
+var refusalNames = [...]string{"none", "terms", "unknown", "finished", "unheard", "implausible",
 	"store"}
 
 func (r Refusal) String() string { return refusalNames[r.known()] }

@@ -18,7 +18,7 @@ func met(t *testing.T) (c *cluster, eu *testRegion) {
 func (r *testRegion) cell() quantity.Cell { return quantity.Cell(int64(r.time()) / r.bucket.Cell) }
 
 func (r *testRegion) asks(a Ask, change func(*Message)) Effects {
-	m := Message{From: "us", Node: "n1", Generation: 1, Epoch: epochForTests, Asks: []Ask{a}}
+	m := Message{From: "us", Node: "n1", Generation: 1, Asks: []Ask{a}}
 	if change != nil {
 		change(&m)
 	}
@@ -37,7 +37,7 @@ func TestAsksThatAreRefused(t *testing.T) {
 		change func(*Message)
 		want   Refusal
 	}{
-		"another epoch":    {good, func(m *Message) { m.Epoch = "2-other" }, RefusedEpoch},
+		"other terms":      {good, func(m *Message) { m.Asks[0].Agreed++ }, RefusedTerms},
 		"a region unknown": {good, func(m *Message) { m.From = "mars" }, RefusedUnknown},
 		"ourselves":        {good, func(m *Message) { m.From = "eu" }, RefusedUnknown},
 		"a bucket unknown": {Ask{Bucket: "x", Cell: eu.cell(), Lent: 10}, nil,
@@ -125,12 +125,10 @@ func TestTheStoreRefusesWhatNoLenderMayGive(t *testing.T) {
 	}
 }
 
-// TestRepliesThatAreNotCredited: written for another generation of our store, under another epoch,
-// of another region, for another cell, or of amounts that cannot be.
+// TestRepliesThatAreNotCredited: written for another generation of our store, of another region, for another cell, or of amounts that cannot be.
 func TestRepliesThatAreNotCredited(t *testing.T) {
 	for name, change := range map[string]func(*Reply){
 		"another generation of ours": func(r *Reply) { r.ForGeneration = 2 },
-		"another epoch":              func(r *Reply) { r.Epoch = "2-other" },
 		"another region":             func(r *Reply) { r.From = "ap" },
 		"another cell":               func(r *Reply) { r.Grants[0].Cell++ },
 		"more than can be counted": func(r *Reply) {
@@ -159,7 +157,7 @@ func TestRepliesThatAreNotCredited(t *testing.T) {
 			}
 		}
 		ask := call.Message.Asks[0]
-		r := Reply{From: "eu", Generation: 1, ForGeneration: 1, Epoch: epochForTests,
+		r := Reply{From: "eu", Generation: 1, ForGeneration: 1,
 			Grants: []Grant{{Cell: ask.Cell, Lent: ask.Lent}}}
 		change(&r)
 		out := us.machine.Step(us.now, Answered{ID: call.ID, Reply: r})

@@ -9,8 +9,8 @@ type Rejection uint8
 const (
 	// The reply came from another region than the one called, or has the wrong number of grants.
 	RejectedRegion Rejection = iota
-	// The row was written under another policy document.
-	RejectedEpoch
+	// The terms of the limit have changed since the row was asked for.
+	RejectedTerms
 	// The row was written for another generation of our store, or under one that is fenced or not
 	// believed.
 	RejectedGeneration
@@ -22,10 +22,10 @@ const (
 )
 
 // Rejections are all reasons.
-var Rejections = []Rejection{RejectedRegion, RejectedEpoch, RejectedGeneration, RejectedFinished,
+var Rejections = []Rejection{RejectedRegion, RejectedTerms, RejectedGeneration, RejectedFinished,
 	RejectedImplausible}
 
-var rejectionNames = [rejections]string{"region", "epoch", "generation", "finished", "implausible"}
+var rejectionNames = [rejections]string{"region", "terms", "generation", "finished", "implausible"}
 
 func (r Rejection) String() string {
 	if r >= rejections {

@@ -30,7 +30,7 @@ func TestHostileAnswersAreRejectedAndCounted(t *testing.T) {
 			RejectedRegion},
 		"another cell":        {func(r *Reply) { r.Grants[0].Cell++ }, 0, RejectedImplausible},
 		"a finished cell":     {func(*Reply) {}, 61 * allocator.Second, RejectedFinished},
-		"another document":    {func(r *Reply) { r.Epoch = "2-test" }, 0, RejectedEpoch},
+		"other terms since":   {func(*Reply) {}, 0, RejectedTerms},
 		"another generation":  {func(r *Reply) { r.ForGeneration-- }, 0, RejectedGeneration},
 		"a fenced generation": {func(r *Reply) { r.Generation = 8 }, 0, RejectedGeneration},
 	}
@@ -58,12 +58,15 @@ func TestHostileAnswersAreRejectedAndCounted(t *testing.T) {
 				t.Fatal("nothing was asked of eu")
 			}
 			a := call.Message.Asks[0]
-			r := Reply{From: "eu", Generation: 9, ForGeneration: 7, Epoch: epochForTests,
+			r := Reply{From: "eu", Generation: 9, ForGeneration: 7,
 				Grants: []Grant{{Cell: a.Cell, Lent: 100}}}
 			for range call.Message.Asks[1:] {
 				r.Grants = append(r.Grants, Grant{Refusal: RefusedUnknown})
 			}
 			test.answer(&r)
+			if test.want == RejectedTerms {
+				b.Agreed++
+			}
 			now += quantity.NodeTime(test.at)
 			guard.Clock = quantity.StoreTime(now)
 			for _, c := range m.Step(now, Answered{ID: call.ID, Reply: r}).Credits {

@@ -60,7 +60,7 @@ func TestAQuestionOfAnAbsurdGeneration(t *testing.T) {
 			!out.Testify[0].Testimonies.All[0].Refused || d.m.Stats().Implausible != 1 {
 			t.Errorf("asked by %s: %+v", from, out)
 		}
-		ask := Message{From: "eu", Generation: 3, Epoch: b.Epoch,
+		ask := Message{From: "eu", Generation: 3,
 			Asks: []Ask{{Bucket: "b", Cell: quantity.Cell(d.store() / doubtDay), Lent: 50}}}
 		if out := d.m.Step(d.now,
 			Asked{ID: 2, Message: ask, Buckets: []*Bucket{b}}); len(out.Lend) != 1 {
@@ -75,7 +75,7 @@ func TestARowUnderWayAsItsBucketIsDeleted(t *testing.T) {
 	d := newDoubting(t)
 	b := d.bucket("b")
 	cell := quantity.Cell(d.store() / doubtDay)
-	ask := Message{From: "eu", Generation: 3, Epoch: b.Epoch,
+	ask := Message{From: "eu", Generation: 3,
 		Asks: []Ask{{Bucket: "b", Cell: cell, Lent: 50}}}
 	d.m.Step(d.now, Asked{ID: 1, Message: ask, Buckets: []*Bucket{b}})
 	given := algorithms.Given{Head: algorithms.Head{Now: d.store()}, Row: algorithms.Row{Lent: 50}}

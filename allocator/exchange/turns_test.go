@@ -35,7 +35,7 @@ func firstAsks(kind algorithms.Kind, buckets, trips int) map[string]int64 {
 		for len(underway) > 0 && underway[0].at+roundTrip <= s.now {
 			c := underway[0].call
 			underway = underway[1:]
-			r := Reply{From: c.Peer, Generation: 9, ForGeneration: 7, Epoch: epochForTests,
+			r := Reply{From: c.Peer, Generation: 9, ForGeneration: 7,
 				Grants: make([]Grant, len(c.Message.Asks))}
 			for i, a := range c.Message.Asks {
 				r.Grants[i] = Grant{Cell: a.Cell, Retry: Interval / 2} // and then it is asked again

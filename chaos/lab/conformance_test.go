@@ -408,7 +408,7 @@ func (w *worlds) actions() map[string]func(*rapid.T) {
 		"adopt": rarely(node(func(t *rapid.T, i int) {
 			epoch := rapid.SampledFrom([]string{"1-a", "1-b", "2-b", "3-c"}).Draw(t, "epoch")
 			r := same(t, w, i, epoch,
-				func(s *store.Store) []store.Result[bool] { return one(true, s.Adopt(ctx, epoch)) })
+				func(s *store.Store) []store.Result[quantity.StoreTime] { return one(s.Adopt(ctx, epoch)) })
 			if r[0].Err == nil {
 				w.epoch = epoch
 			}

@@ -12,10 +12,10 @@ var documents = []Mutant{
 	},
 	{
 		Name: "trades-under-two-documents", Hole: "one version with two contents",
-		Rule: "regions trade only under one document",
+		Rule: "regions trade only what they give each other the same of",
 		Edits: []Edit{
-			{"allocator/exchange/lender.go", `case m.epoch == "" || e.Message.Epoch != m.epoch:`, `case m.epoch == "":`},
-			{"allocator/exchange/call.go", `case r.Epoch != m.epoch:`, `case r.Epoch == "":`},
+			{"allocator/exchange/lender.go", `case a.Agreed != b.Agreed:`, `case b.Epoch == "":`},
+			{"allocator/exchange/call.go", `case a.Agreed != v.Agreed:`, `case v.Epoch == "":`},
 		},
 		Breaks: "conservation: lent above the lending limit of either document", Under: "documents changed while regions trade",
 		Test: Test{"./allocator/exchange", "TestAsksThatAreRefused"},
@@ -24,10 +24,8 @@ var documents = []Mutant{
 		Name: "goes-back-to-an-old-document", Hole: "restarted node on an old file",
 		Rule: "a node starts with no document older than it worked under, and a store takes none",
 		Edits: []Edit{
-			{"region/tenure/adopt.go", `known && version > d.Version {`, `known && version < 0 {`},
-			{"algorithms/twin.go",
-				`case w.Epoch != c.Epoch && version(c.Epoch) <= version(w.Epoch):`,
-				`case w.Epoch != c.Epoch && version(c.Epoch) < 0:`},
+			{"region/tenure/open.go", `	return barrier.Union(known...), nil`, `	return barrier.Of(c.Policy), nil`},
+			{"region/store/adopt.go", `case guess || algorithms.MergeEpochs(a.Epoch, epoch) != epoch:`, `case guess:`},
 		},
 		Breaks: "order: epochs never decrease", Under: "a node started again with the document before the last",
 		Within: 300,

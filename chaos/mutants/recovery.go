@@ -150,8 +150,8 @@ var recovery = []Mutant{
 		Name: "opens-without-comparing", Hole: "two recoveries at once",
 		Rule: "a generation is begun by compare-and-set",
 		Edits: []Edit{
-			{"algorithms/open.lua", `if stands ~= ARGV[1] then`, `if stands ~= ARGV[1] and #ARGV[1] > 16 then -- who only looks expects a longer one`},
-			{"algorithms/twin.go", `if w.Generation == c.Expected {`, `if w.Generation == c.Expected || c.Expected < uint64(MaxUnits) {`},
+			{"algorithms/open.lua", `if stands ~= ARGV[1] or stands ~= '' and found[3] ~= ARGV[4] then`, `if stands ~= ARGV[1] and #ARGV[1] > 16 then -- who only looks expects a longer one`},
+			{"algorithms/twin.go", `if w.Generation == c.Expected && (w.Generation == 0 || w.Epoch == c.Epoch) {`, `if w.Generation == c.Expected || c.Expected < uint64(MaxUnits) {`},
 		},
 		Breaks: "order: a generation begins twice, under two secrets", Under: "FLUSHALL; two nodes that open the store at once",
 		Test: Test{"./region/store", "TestOpenTogether"},

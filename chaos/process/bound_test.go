@@ -212,7 +212,7 @@ func (f *bounded) reset(t *testing.T) {
 // entitles us to.
 func (f *bounded) policyChange(t *testing.T) {
 	bound := printed(t, boundLimits, "skewed").of(t, "us", "policy-change",
-		"each window under two documents")
+		"regions under different documents")
 	path := filepath.Join(t.TempDir(), "limits.yaml")
 	swapped := strings.Replace(strings.Replace(boundLimits, "{us: 99, eu: 1}", "{us: 1, eu: 99}",
 		1), "version: 1", "version: 2", 1)

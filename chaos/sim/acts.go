@@ -172,12 +172,12 @@ func (w *world) change(a Act) {
 		return
 	}
 	w.found(a, rowDocument)
-	newer := n.file
+	newer, before := n.file, n.live.Version()
 	n.die()
 	n.file = d
-	if err := n.start(false); err == nil {
-		w.breaks("documents", "%s serves under version 1 after it has under version %d", n.name,
-			newer.Version)
+	if err := n.start(false); err == nil && n.live.Version() < before {
+		w.breaks("documents", "%s serves under version %d after it has under version %d", n.name,
+			n.live.Version(), before)
 	}
 	if n.live != nil {
 		n.die()

@@ -77,17 +77,18 @@ func (w *world) forge(a Act) {
 	for range 1 + random.IntN(4) {
 		b := w.limits[a.Limit%len(w.limits)].buckets[a.Key]
 		m := exchange.Message{From: from.name, Node: "n1",
-			Generation: random.Uint64() >> uint(random.IntN(64)), Epoch: w.epochOf(target)}
+			Generation: random.Uint64() >> uint(random.IntN(64))}
+		agreed := target.agreed(b.id)
 		switch random.IntN(6) {
 		case 0:
-			m.Epoch = "9-forged"
+			agreed++
 		case 1:
 			m.From = "nowhere"
 		}
 		for range 1 + random.IntN(3) {
 			limit := b.limit.policy.Limit
 			m.Asks = append(m.Asks,
-				exchange.Ask{Bucket: b.id,
+				exchange.Ask{Bucket: b.id, Agreed: agreed,
 					Cell:     quantity.Cell(w.wall()/b.cell() + random.Int64N(4) - 1),
 					Returned: wild(random, limit),
 					Lent:     wild(random, limit), Burst: wild(random, limit)})
@@ -99,8 +100,16 @@ func (w *world) forge(a Act) {
 	}
 }
 
-// epochOf returns the epoch of the document in a node's file.
-func (w *world) epochOf(n *node) string { return n.file.Epoch().String() }
+// agreed returns the digest of the terms under which a node works on a bucket.
+func (n *node) agreed(id string) uint64 {
+	if n.live == nil {
+		return 0
+	}
+	if b := n.live.Find(id); b != nil {
+		return b.Agreed
+	}
+	return 0
+}
 
 // must panics on an error that only a mistake of the simulation itself can cause.
 func (w *world) must(err error) {

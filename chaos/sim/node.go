@@ -80,7 +80,7 @@ func (n *node) start(first bool) error {
 		Nodes:  len(n.r.nodes),
 		Policy: n.file, Bootstrap: first, Store: n.way, Journal: n.journal, Now: n.time,
 		Elapsed: func() time.Duration { return time.Duration(n.mono()) * time.Microsecond },
-		Log:     n.w.quiet(), Memory: n.w.plan.Memory})
+		Fetch:   n.fetch, Log: n.w.quiet(), Memory: n.w.plan.Memory})
 	if err != nil {
 		return err
 	}
@@ -190,6 +190,7 @@ func (n *node) keep() {
 	if err := n.live.Reopen(); err != nil {
 		n.w.tell(n.r, "%s: %v", n.name, err)
 	}
+	n.live.Review()
 	n.live.SettleLocal()
 	n.live.ReturnChunks()
 	if n.w.now/bookEvery%5 == int64(n.index) {

@@ -42,7 +42,8 @@ every bucket that it uses, up to remember.buckets of its node file.
   clocks-apart   the clocks of two regions' Redis differ: labelled windows stay exact, real time does not
   clock-back     the clock of a Redis steps back
   reset          quotad reset was called
-  policy-change  regions worked under different documents for a while; take the values of the older one
+  policy-change  regions worked under different documents for a while
+  fenced-alive   a region was fenced by an operator's word and runs all the same; take the values before the fence
 
   L limit  W window  F entitlement  l lending_limit  B a region's part of the burst  S the rights it holds now
   S_max    the most it may hold: F and what others may lend it within its borrowing_limit, never above L

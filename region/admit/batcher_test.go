@@ -30,14 +30,8 @@ func once(w waiting) waiting {
 func TestGroup(t *testing.T) {
 	limits := []string{"name: minute, limit: 100, window: 1m",
 		"name: address, key: [account, address], limit: 10, window: 1s"}
-	old, err := rules.New(documents.Parse(t, 1, hereAndThere, limits...), "here", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	newer, err := rules.New(documents.Parse(t, 2, hereAndThere, limits...), "here", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := rulesOf(t, documents.Parse(t, 1, hereAndThere, limits...), "here")
+	newer := rulesOf(t, documents.Parse(t, 2, hereAndThere, limits...), "here")
 	a, b := request("a"), request("b")
 	both := Request{Domain: "api", Descriptors: map[string]string{"account": "a", "address": "x"}}
 	for _, tc := range []struct {
@@ -94,12 +88,9 @@ func TestGroup(t *testing.T) {
 // Entries of one name differ in their limits: each counts in buckets of its own, and in script
 // calls of its own.
 func TestGroupSeparatesEntriesOfOneName(t *testing.T) {
-	r, err := rules.New(documents.Parse(t, 1, hereAndThere,
+	r := rulesOf(t, documents.Parse(t, 1, hereAndThere,
 		"name: minute, limit: 100, window: 1m",
-		"name: minute, limit: 1000, window: 1m, match: {plan: pro}"), "here", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+		"name: minute, limit: 1000, window: 1m, match: {plan: pro}"), "here")
 	pro := Request{Domain: "api", Descriptors: map[string]string{"account": "a", "plan": "pro"}}
 	plain, paid := numbered(r, request("a"), 1, true), numbered(r, pro, 2, true)
 	if plain.applied[0].Target.Key == paid.applied[0].Target.Key {

@@ -26,7 +26,8 @@ const (
 // A node blocks in between (Limiter.Check). A simulator lets other things happen. Not safe for
 // concurrent use.
 //
-// The store may have lost a bucket: then the request waits until the bucket is restored, and asks
+// Other limits documents may be open by now: then the request waits until this node knows them, and
+// is matched anew. The store may have lost a bucket: then the request waits until the bucket is restored, and asks
 // again. The store may have closed a bucket after a loss although no node had used it: then the
 // request waits until the bucket is opened. This region may lack rights: then the request waits for
 // other regions to lend some, if the limit says so. If the store denies the request after that, the
@@ -49,6 +50,7 @@ type Flow struct {
 	wait     *rights.Wait
 	asked    bool // of the store, or of what this node remembers
 	lost     int  // how often the request waited for a lost bucket
+	reasked  int  // how often it was matched anew, because the store was opened again
 	opened   bool
 	borrowed bool
 }
@@ -60,7 +62,12 @@ const (
 	restored   reason = iota // a lost bucket to be restored
 	opened                   // closed buckets that no node used to be opened
 	rightsLent               // other regions to lend rights
+	reopened                 // the store to be opened again, under other documents perhaps
 )
+
+// reasks bounds how often one request is matched anew. Two documents may be opened in a row, and the
+// older of them closed.
+const reasks = 3
 
 // Begin returns the flow of a request. With commit, admission charges it. The error is a
 // *FieldError.
@@ -125,11 +132,39 @@ func (f *Flow) Ask(ctx context.Context) {
 func (f *Flow) answered(a answered, err error) {
 	f.said, f.err, f.next = a, err, Decided
 	switch {
-	case err != nil || f.borrowed:
+	case err != nil:
+	case f.waitReopened():
+	case f.borrowed:
 	case a.lost() != nil:
 		f.waitRestored()
 	case !f.waitOpened():
 		f.borrow()
+	}
+}
+
+// waitReopened makes a request wait until the store is opened again, if it is no longer as this node
+// opened it. If other documents are open then, the request is matched anew. It returns false if the
+// request need not wait, or did so too often.
+func (f *Flow) waitReopened() bool {
+	if !errors.Is(f.said.err, store.ErrUnknownStore) || f.reasked == reasks {
+		return false
+	}
+	f.reasked++
+	wait := f.limiter.rights.Wait(0, rights.Reopened)
+	f.waits(reopened, wait)
+	if f.limiter.tenure.Rules() != f.way.rules { // it is open again already
+		f.Waited(true, false)
+	}
+	return true
+}
+
+// matchAnew has the request decided by the documents that are open now.
+func (f *Flow) matchAnew() {
+	until := f.way.until
+	f.way = f.limiter.prepare(f.request, f.commit, f.room[:0])
+	f.way.until = until
+	if f.next = Asks; len(f.way.applied) == 0 {
+		f.next = Decided
 	}
 }
 
@@ -218,6 +253,11 @@ func (f *Flow) Waited(helps, timedOut bool) {
 		f.next = Asks
 		f.way.until = time.Now().Add(f.limiter.deadline)
 	case f.waitsFor == rightsLent:
+	case f.waitsFor == reopened:
+		// If the documents are the same, the store has lost data: then it has not decided.
+		if helps && f.limiter.tenure.Rules().Epoch != f.way.rules.Epoch {
+			f.matchAnew()
+		}
 	case helps:
 		f.next = Asks
 	case f.waitsFor == opened:

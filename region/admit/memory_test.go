@@ -21,6 +21,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/held"
 	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/tenure"
 )
 
 // countedServer is a store's server that counts the requests that reach it, and that answers after
@@ -283,6 +284,8 @@ func TestDenialsEndWithTheirReason(t *testing.T) {
 			if err := n.tenure.Adopt(t.Context(), d); err != nil {
 				t.Error(err)
 			}
+			n.tenure.Hear("there", []tenure.Told{{Epoch: d.Epoch()}})
+			n.tenure.Review(t.Context())
 		}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

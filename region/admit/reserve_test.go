@@ -11,17 +11,14 @@ import (
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 )
 
 func rulesOf(t testing.TB, d *policy.Document, region string) *rules.Rules {
 	t.Helper()
-	r, err := rules.New(d, region, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return rules.New(barrier.Only(d, region), nil)
 }
 
 // Every region computes the same split for every store. What the stores hold and what the nodes may

@@ -54,7 +54,7 @@ func audit(d disk.Disk) (contents, error) {
 		{disk.State, noteStoreTime, c.storeTime.read},
 		{disk.State, noteTotals, c.totals.read},
 		{disk.Saved, notePeers, func(body *decoder) { c.peers = readPeers(body) }},
-		{disk.Saved, notePolicy, c.policy.read},
+		{disk.Saved, notePolicy, c.documents.read},
 	} {
 		if err := readNote(d, note.part, note.key, note.read); err != nil {
 			return c, err

@@ -120,9 +120,7 @@ type twin struct {
 	incarnation uint64
 	sequence    uint64 // a lower bound
 	peers       []string
-	version     int64
-	source      []byte
-	saved       bool
+	documents   []Document
 }
 
 func (w *twin) record(rows []Row) {
@@ -242,10 +240,11 @@ func conform(t *rapid.T, s subject) {
 			check(s.journal().RememberPeers(w.peers))
 		},
 		"policy": func(t *rapid.T) {
-			w.version, w.source = rapid.Int64().Draw(t, "version"), rapid.SliceOfN(rapid.Byte(), 0,
-				9000).Draw(t, "source")
-			w.saved = true
-			check(s.journal().SavePolicy(w.version, w.source))
+			w.documents = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Document {
+				return Document{rapid.Int64().Draw(t, "version"), rapid.SliceOfN(rapid.Byte(), 0,
+					9000).Draw(t, "source")}
+			}), 0, 3).Draw(t, "documents")
+			check(s.journal().SaveDocuments(w.documents))
 		},
 		"crash":  func(t *rapid.T) { s.crash(); w.incarnation++ },
 		"reopen": func(t *rapid.T) { check(s.reopen()); w.incarnation++ },
@@ -286,7 +285,6 @@ func refuses(t *rapid.T, j *Journal, want error) {
 	}
 	_, rowsOf := j.RowsOf("a", 0, 0)
 	_, checkpoints := j.Checkpoints("a")
-	version, source, _ := j.Policy()
 	for call, err := range map[string]error{
 		"Record":        j.Record(context.Background(), nil),
 		"Checkpoint":    j.Checkpoint(context.Background(), nil),
@@ -297,12 +295,16 @@ func refuses(t *rapid.T, j *Journal, want error) {
 		"SetGeneration": j.SetGeneration(j.Generation()),
 		"SetWholeSince": j.SetWholeSince(j.WholeSince()),
 		"RememberPeers": j.RememberPeers(j.Peers()),
-		"SavePolicy":    j.SavePolicy(version, source),
+		"SaveDocuments": j.SaveDocuments(j.Documents()),
 	} {
 		if !errors.Is(err, want) {
 			t.Fatalf("%s = %v, want %v", call, err, want)
 		}
 	}
+}
+
+func sameDocument(a, b Document) bool {
+	return a.Version == b.Version && bytes.Equal(a.Source, b.Source)
 }
 
 func (w *twin) compare(t *rapid.T, j *Journal) {
@@ -313,10 +315,8 @@ func (w *twin) compare(t *rapid.T, j *Journal) {
 		t.Fatalf("rows are\n%v, want\n%v", got, want)
 	}
 	w.compareCheckpoints(t, j)
-	version, source, ok := j.Policy()
-	if ok != w.saved || version != w.version || !bytes.Equal(source, w.source) {
-		t.Fatalf("policy is %d %q %v, want %d %q %v", version, source, ok, w.version, w.source,
-			w.saved)
+	if !slices.EqualFunc(j.Documents(), w.documents, sameDocument) {
+		t.Fatalf("documents are %v, want %v", j.Documents(), w.documents)
 	}
 	if !slices.Equal(j.Peers(), w.peers) {
 		t.Fatalf("peers are %q, want %q", j.Peers(), w.peers)

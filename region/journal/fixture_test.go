@@ -209,7 +209,7 @@ func newSample(t testing.TB) sample {
 	}
 	mustCheckpoint(t, j, s.checkpoints...)
 	mustCheckpoint(t, j, Checkpoint{Bucket: "pruned", Until: 1000})
-	for _, err := range []error{j.SavePolicy(3, s.policy), j.RememberPeers(s.peers),
+	for _, err := range []error{j.SaveDocuments(s.documents()), j.RememberPeers(s.peers),
 		j.SetGeneration(7), j.SetWholeSince(11)} {
 		if err != nil {
 			t.Fatal(err)
@@ -224,6 +224,11 @@ func newSample(t testing.TB) sample {
 	return s
 }
 
+// documents returns the sample's limits documents.
+func (s sample) documents() []Document {
+	return []Document{{3, s.policy}, {4, s.policy[:11]}}
+}
+
 // holds fails the test unless the journal holds exactly the sample.
 func (s sample) holds(t testing.TB, j *Journal) {
 	t.Helper()
@@ -234,10 +239,8 @@ func (s sample) holds(t testing.TB, j *Journal) {
 	for _, c := range s.checkpoints {
 		sameCheckpoints(t, j, c.Bucket, c)
 	}
-	version, source, ok := j.Policy()
-	if version != 3 || !ok || !bytes.Equal(source, s.policy) {
-		t.Fatalf("the policy is version %d of %d bytes, want version 3 of %d", version, len(source),
-			len(s.policy))
+	if !slices.EqualFunc(j.Documents(), s.documents(), sameDocument) {
+		t.Fatalf("the documents are %v, want %v", j.Documents(), s.documents())
 	}
 	if !slices.Equal(j.Peers(), s.peers) || j.Generation() != 7 || j.WholeSince() != 11 {
 		t.Fatalf("peers %q, generation %d and whole since %d, want %q, 7 and 11", j.Peers(),

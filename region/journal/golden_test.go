@@ -47,9 +47,8 @@ func TestFileOfTheVersionBeforeOpens(t *testing.T) {
 	j := mustOpen(t, path, us1)
 	sameRows(t, j, goldenRows)
 	sameCheckpoints(t, j, "a", goldenCheckpoints...)
-	if version, source, ok := j.Policy(); version != 12 || !bytes.Equal(source, goldenPolicy) ||
-		!ok {
-		t.Errorf("policy %d of %d bytes, %v", version, len(source), ok)
+	if all := j.Documents(); len(all) != 1 || !sameDocument(all[0], Document{12, goldenPolicy}) {
+		t.Errorf("documents %v", all)
 	}
 	if !slices.Equal(j.Peers(), goldenPeers) || j.Generation() != 5 || j.WholeSince() != 13 {
 		t.Errorf("peers %q, generation %d, whole since %d", j.Peers(), j.Generation(),

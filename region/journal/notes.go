@@ -23,7 +23,7 @@ var (
 	noteStoreTime   = []byte("store time")  // in disk.State
 	noteTotals      = []byte("totals")      // in disk.State
 	notePeers       = []byte("peers")       // in disk.Saved
-	notePolicy      = []byte("policy")      // in disk.Saved
+	notePolicy      = []byte("policy")      // in disk.Saved: the open documents
 )
 
 // tally describes all records of a kind together. If records vanish from the file while every page
@@ -40,11 +40,13 @@ type totals struct {
 	sequence    uint64 // number of the commit
 }
 
-// policy is the document in force; saved is false until there is one.
-type policy struct {
-	saved   bool
-	version int64
-	source  []byte
+// documents are the limits documents that are open, the oldest first; none until there is one.
+type documents []Document
+
+// Document is a limits document: its version, and its text byte for byte.
+type Document struct {
+	Version int64
+	Source  []byte
 }
 
 // storeTime is what is known of the store's time: every shard has shown a time at
@@ -83,7 +85,7 @@ func format(d disk.Disk, owner identity) error {
 	t.note(disk.State, noteStoreTime, storeTime{}.encode())
 	t.note(disk.State, noteTotals, encodeTotals(totals{}))
 	t.note(disk.Saved, notePeers, encodePeers(nil))
-	t.note(disk.Saved, notePolicy, encodePolicy(policy{}))
+	t.note(disk.Saved, notePolicy, documents(nil).encode())
 	return d.Commit(t.changes)
 }
 
@@ -151,17 +153,16 @@ func readPeers(d *decoder) []string {
 	return addresses
 }
 
-func encodePolicy(p policy) []byte {
-	if !p.saved {
-		return nil
+func (all documents) encode() (b []byte) {
+	for _, d := range all {
+		b = appendBytes(binary.AppendVarint(b, d.Version), d.Source)
 	}
-	return appendBytes(binary.AppendVarint(nil, p.version), p.source)
+	return b
 }
 
-func (p *policy) read(d *decoder) {
-	if len(d.rest) == 0 {
-		return
+func (all *documents) read(d *decoder) {
+	for len(d.rest) > 0 && d.err == nil {
+		// The source is copied because it outlives what d reads from.
+		*all = append(*all, Document{d.varint(), append([]byte(nil), d.bytes()...)})
 	}
-	// The source is copied because it outlives what d reads from.
-	p.saved, p.version, p.source = true, d.varint(), append([]byte(nil), d.bytes()...)
 }

@@ -23,8 +23,8 @@ func TestOpenMakesFolderAndFileForTheOwnerOnly(t *testing.T) {
 		t.Fatalf("a new journal has incarnation %d, generation %d, sequence %d, peers %q",
 			j.Incarnation(), j.Generation(), j.Sequence(), j.Peers())
 	}
-	if _, _, ok := j.Policy(); ok {
-		t.Fatal("a new journal has a policy")
+	if len(j.Documents()) > 0 {
+		t.Fatal("a new journal has a limits document")
 	}
 	for name, want := range map[string]os.FileMode{
 		path: 0o600, path + ownerSuffix: 0o600,
@@ -186,8 +186,12 @@ func TestBoundsOfWhatIsSaved(t *testing.T) {
 		"an empty address":        {j.RememberPeers([]string{""}), false},
 		"a long address": {j.RememberPeers([]string{strings.Repeat("a",
 			MaxAddressBytes+1)}), false},
-		"a policy at the limit": {j.SavePolicy(1, make([]byte, MaxPolicyBytes)), true},
-		"a policy beyond":       {j.SavePolicy(2, make([]byte, MaxPolicyBytes+1)), false},
+		"a document at the limit": {j.SaveDocuments([]Document{{1, make([]byte, MaxPolicyBytes)}}),
+			true},
+		"a document beyond": {j.SaveDocuments([]Document{{2, make([]byte, MaxPolicyBytes+1)}}),
+			false},
+		"as many documents as may be": {j.SaveDocuments(make([]Document, MaxDocuments)), true},
+		"one document more":           {j.SaveDocuments(make([]Document, MaxDocuments+1)), false},
 	} {
 		if c.ok != (c.err == nil) || (!c.ok && !errors.Is(c.err, ErrInvalid)) {
 			t.Errorf("%s: %v", name, c.err)

@@ -17,7 +17,8 @@ const (
 	PruneLimit      = 10_000  // records that one call of Prune removes at most
 	MaxAddresses    = 1024    // addresses RememberPeers takes
 	MaxAddressBytes = 512     // of one such address
-	MaxPolicyBytes  = 4 << 20 // of the source SavePolicy takes
+	MaxPolicyBytes  = 4 << 20 // of the source of one document
+	MaxDocuments    = 16      // that SaveDocuments takes
 )
 
 // Row is what this region said to one peer region about one bucket and cell. Its numbers are
@@ -132,12 +133,18 @@ func validateAddresses(addresses []string) error {
 	return nil
 }
 
-// validatePolicy refuses a document that no journal takes.
-func validatePolicy(version int64, source []byte) error {
-	if len(source) > MaxPolicyBytes {
-		return fmt.Errorf("journal: save policy: %w: version %d has %d bytes, more than %d: "+
-			"split the document",
-			ErrInvalid, version, len(source), MaxPolicyBytes)
+// validateDocuments refuses documents that no journal takes.
+func validateDocuments(all []Document) error {
+	if len(all) > MaxDocuments {
+		return fmt.Errorf("journal: save documents: %w: %d of them, more than %d", ErrInvalid,
+			len(all), MaxDocuments)
+	}
+	for _, d := range all {
+		if len(d.Source) > MaxPolicyBytes {
+			return fmt.Errorf("journal: save documents: %w: version %d has %d bytes, more than %d: "+
+				"split the document",
+				ErrInvalid, d.Version, len(d.Source), MaxPolicyBytes)
+		}
 	}
 	return nil
 }

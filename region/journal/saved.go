@@ -26,7 +26,7 @@ type noted struct {
 	wholeSince quantity.StoreTime
 	storeTime  storeTime
 	peers      []string
-	policy     policy
+	documents  documents
 }
 
 // now returns what is saved at present.
@@ -111,25 +111,31 @@ func (j *Journal) RememberPeers(addresses []string) error {
 		func() { j.saved.peers = addresses })
 }
 
-// Policy returns the document last saved, byte for byte, and its version; ok is
-// false if there is none.
-func (j *Journal) Policy() (version int64, source []byte, ok bool) {
-	p := j.saved.now().policy
-	return p.version, bytes.Clone(p.source), p.saved
-}
+// Documents returns the limits documents last saved, in their order; none at first.
+func (j *Journal) Documents() []Document { return copies(j.saved.now().documents) }
 
-// SavePolicy replaces the document in force durably. The journal does not look
-// into it, nor compare versions. More than MaxPolicyBytes is ErrInvalid.
-func (j *Journal) SavePolicy(version int64, source []byte) error {
-	if err := validatePolicy(version, source); err != nil {
+// SaveDocuments replaces the open limits documents durably. The journal does not look into them, nor
+// compare versions. More than MaxDocuments, or a source of more than MaxPolicyBytes, is ErrInvalid.
+func (j *Journal) SaveDocuments(all []Document) error {
+	if err := validateDocuments(all); err != nil {
 		return err
 	}
 	j.saved.setting.Lock()
 	defer j.saved.setting.Unlock()
-	p := policy{saved: true, version: version, source: bytes.Clone(source)}
-	old := j.saved.now().policy
-	same := old.saved && old.version == version && bytes.Equal(old.source, source)
-	return j.save(same, disk.Saved, notePolicy, encodePolicy(p), func() { j.saved.policy = p })
+	next := documents(copies(all))
+	same := slices.EqualFunc(j.saved.now().documents, next, func(a, b Document) bool {
+		return a.Version == b.Version && bytes.Equal(a.Source, b.Source)
+	})
+	return j.save(same, disk.Saved, notePolicy, next.encode(),
+		func() { j.saved.documents = next })
+}
+
+func copies(all []Document) []Document {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Source = bytes.Clone(all[i].Source)
+	}
+	return all
 }
 
 // save commits a note and then lets readers see it; a note that is the same

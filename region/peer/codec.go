@@ -8,31 +8,30 @@ import (
 
 func messageToProto(m exchange.Message) *peerv1.ExchangeRequest {
 	p := &peerv1.ExchangeRequest{Region: m.From, Node: m.Node, Generation: m.Generation,
-		Epoch: m.Epoch,
-		Asks:  make([]*peerv1.Ask, len(m.Asks))}
+		Documents: documentsToProto(m.Documents), Asks: make([]*peerv1.Ask, len(m.Asks))}
 	for i, a := range m.Asks {
 		p.Asks[i] = &peerv1.Ask{Bucket: []byte(a.Bucket), Cell: int64(a.Cell),
 			Returned: int64(a.Returned), Lent: int64(a.Lent),
-			Burst: int64(a.Burst)}
+			Burst: int64(a.Burst), Agreed: a.Agreed}
 	}
 	return p
 }
 
 func messageFromProto(p *peerv1.ExchangeRequest) exchange.Message {
 	m := exchange.Message{From: p.GetRegion(), Node: p.GetNode(), Generation: p.GetGeneration(),
-		Epoch: p.GetEpoch(),
-		Asks:  make([]exchange.Ask, len(p.GetAsks()))}
+		Documents: documentsFromProto(p.GetDocuments()),
+		Asks:      make([]exchange.Ask, len(p.GetAsks()))}
 	for i, a := range p.GetAsks() {
 		m.Asks[i] = exchange.Ask{Bucket: string(a.GetBucket()), Cell: quantity.Cell(a.GetCell()),
 			Returned: quantity.Units(a.GetReturned()), Lent: quantity.Units(a.GetLent()),
-			Burst: quantity.Units(a.GetBurst())}
+			Burst: quantity.Units(a.GetBurst()), Agreed: a.GetAgreed()}
 	}
 	return m
 }
 
 func replyToProto(r exchange.Reply) *peerv1.ExchangeResponse {
 	p := &peerv1.ExchangeResponse{Region: r.From, Generation: r.Generation,
-		ForGeneration: r.ForGeneration, Epoch: r.Epoch,
+		ForGeneration: r.ForGeneration, Documents: documentsToProto(r.Documents),
 		AtUs: int64(r.At), Grants: make([]*peerv1.Grant, len(r.Grants))}
 	for i, g := range r.Grants {
 		p.Grants[i] = &peerv1.Grant{Refusal: peerv1.Refusal(g.Refusal), Cell: int64(g.Cell),
@@ -46,7 +45,7 @@ func replyToProto(r exchange.Reply) *peerv1.ExchangeResponse {
 func replyFromProto(p *peerv1.ExchangeResponse) exchange.Reply {
 	r := exchange.Reply{From: p.GetRegion(), Generation: p.GetGeneration(),
 		ForGeneration: p.GetForGeneration(),
-		Epoch:         p.GetEpoch(), At: quantity.StoreTime(p.GetAtUs()),
+		Documents:     documentsFromProto(p.GetDocuments()), At: quantity.StoreTime(p.GetAtUs()),
 		Grants: make([]exchange.Grant, len(p.GetGrants()))}
 	for i, g := range p.GetGrants() {
 		r.Grants[i] = exchange.Grant{Refusal: refusalFromProto(g.GetRefusal()),
@@ -56,6 +55,29 @@ func replyFromProto(p *peerv1.ExchangeResponse) exchange.Reply {
 			SpareBurst: quantity.Units(g.GetSpareBurst())}
 	}
 	return r
+}
+
+// MaxDocuments bounds the documents that are read of one message.
+const MaxDocuments = 16
+
+func documentsToProto(all []exchange.Acknowledged) []*peerv1.Acknowledged {
+	p := make([]*peerv1.Acknowledged, len(all))
+	for i, d := range all {
+		p[i] = &peerv1.Acknowledged{Version: d.Version, Digest: d.Digest[:], AtUs: int64(d.At)}
+	}
+	return p
+}
+
+// documentsFromProto reads which documents are open in a region. It passes over what cannot be one.
+func documentsFromProto(p []*peerv1.Acknowledged) (all []exchange.Acknowledged) {
+	for _, d := range p[:min(len(p), MaxDocuments)] {
+		if len(d.GetDigest()) == len(exchange.Acknowledged{}.Digest) && d.GetVersion() > 0 &&
+			d.GetAtUs() >= 0 {
+			all = append(all, exchange.Acknowledged{Version: d.GetVersion(),
+				Digest: [32]byte(d.GetDigest()), At: quantity.StoreTime(d.GetAtUs())})
+		}
+	}
+	return all
 }
 
 // refusalFromProto returns a refusal. A value that this version does not know counts as

@@ -29,6 +29,7 @@ func TestMessageRoundTrip(t *testing.T) {
 	messages := rapid.Make[exchange.Message]()
 	rapid.Check(t, func(t *rapid.T) {
 		want := messages.Draw(t, "message")
+		want.Documents = drawDocuments(t)
 		if want.Asks == nil {
 			want.Asks = []exchange.Ask{}
 		}
@@ -43,11 +44,46 @@ func TestMessageRoundTrip(t *testing.T) {
 	})
 }
 
+// drawDocuments draws documents as a region may tell them, nil for none.
+func drawDocuments(t *rapid.T) (all []exchange.Acknowledged) {
+	for range rapid.IntRange(0, MaxDocuments).Draw(t, "documents") {
+		d := rapid.Make[exchange.Acknowledged]().Draw(t, "document")
+		d.Version, d.At = max(d.Version&(1<<51-1), 1), d.At&(1<<51-1)
+		all = append(all, d)
+	}
+	return all
+}
+
+// TestWhatCannotBeADocumentIsPassedOver: a peer can neither have more documents read than are open at
+// a time, nor ones without a version, a whole digest or a time.
+func TestWhatCannotBeADocumentIsPassedOver(t *testing.T) {
+	digest := make([]byte, 32)
+	good := &peerv1.Acknowledged{Version: 1, Digest: digest, AtUs: 0}
+	for name, bad := range map[string]*peerv1.Acknowledged{
+		"nothing":        nil,
+		"no version":     {Digest: digest},
+		"a short digest": {Version: 1, Digest: digest[:31]},
+		"before 1970":    {Version: 1, Digest: digest, AtUs: -1},
+	} {
+		if got := documentsFromProto([]*peerv1.Acknowledged{bad, good}); len(got) != 1 {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	many := make([]*peerv1.Acknowledged, MaxDocuments+1)
+	for i := range many {
+		many[i] = good
+	}
+	if got := documentsFromProto(many); len(got) != MaxDocuments {
+		t.Errorf("%d documents of %d were read", len(got), len(many))
+	}
+}
+
 // TestReplyRoundTrip: every field of a reply arrives.
 func TestReplyRoundTrip(t *testing.T) {
 	replies := rapid.Make[exchange.Reply]()
 	rapid.Check(t, func(t *rapid.T) {
 		want := replies.Draw(t, "reply")
+		want.Documents = drawDocuments(t)
 		if want.Grants == nil {
 			want.Grants = []exchange.Grant{}
 		}

@@ -19,10 +19,12 @@ import (
 // TestExchange: a message and its reply arrive whole.
 func TestExchange(t *testing.T) {
 	inPlace(t, func(t *testing.T, p *place) {
-		sent := exchange.Message{From: "eu", Node: "eu-1", Generation: 1<<64 - 1, Epoch: "3-abc",
-			Asks: []exchange.Ask{{Bucket: "a\xff\x00", Cell: -1, Returned: 2, Lent: 3, Burst: 4},
+		open := []exchange.Acknowledged{{Version: 1, Digest: [32]byte{1}, At: 5},
+			{Version: 1 << 51, Digest: [32]byte{31: 1}}}
+		sent := exchange.Message{From: "eu", Node: "eu-1", Generation: 1<<64 - 1, Documents: open,
+			Asks: []exchange.Ask{{Bucket: "a\xff\x00", Agreed: 1<<64 - 1, Cell: -1, Returned: 2, Lent: 3, Burst: 4},
 				{Bucket: "b", Lent: 5}}}
-		reply := exchange.Reply{From: "us", Generation: 7, ForGeneration: 1<<64 - 1, Epoch: "3-abc",
+		reply := exchange.Reply{From: "us", Generation: 7, ForGeneration: 1<<64 - 1, Documents: open,
 			Grants: []exchange.Grant{{Cell: -1, Returned: 1, Lent: 3, Spare: 9, Retry: 250_000,
 				Burst: 4, SpareBurst: 8}, {Refusal: exchange.RefusedFinished}}}
 		p.serve("us", func(_ context.Context, m exchange.Message) (exchange.Reply, error) {

@@ -18,8 +18,9 @@ func FuzzMessages(f *testing.F) {
 		}
 		f.Add(b)
 	}
-	add(MarshalMessage(exchange.Message{From: "us", Node: "n1", Generation: 1, Epoch: "1",
-		Asks: []exchange.Ask{{Bucket: "\xffb", Cell: -1, Lent: 1 << 62}}}))
+	add(MarshalMessage(exchange.Message{From: "us", Node: "n1", Generation: 1,
+		Documents: []exchange.Acknowledged{{Version: 3, Digest: [32]byte{1}, At: 1 << 50}},
+		Asks:      []exchange.Ask{{Bucket: "\xffb", Agreed: 7, Cell: -1, Lent: 1 << 62}}}))
 	add(MarshalReply(exchange.Reply{From: "us",
 		Grants: []exchange.Grant{{Refusal: exchange.RefusedStore, Lent: -1}}}))
 	add(MarshalQuestion(exchange.Question{From: "us", Generation: 1 << 51,

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"net"
@@ -30,7 +31,9 @@ type Server struct {
 	recall RecallHandler
 	cut    CutHandler   // nil: no cuts are made
 	store  StoreHandler // nil: nobody says which store this node decides with
-	tls    *TLS
+	// document finds the documents that are given away. It is set before Serve.
+	document DocumentHandler
+	tls      *TLS
 
 	panics *door.Panics
 
@@ -67,7 +70,8 @@ const (
 // TLS it passes only those whose caller's certificate names the region and node that the message
 // says it is from. With a nil t it passes all, in plain text.
 func NewServer(handle Handler, recall RecallHandler, t *TLS) *Server {
-	s := &Server{handle: handle, recall: recall, tls: t}
+	s := &Server{handle: handle, recall: recall, tls: t,
+		document: func([sha256.Size]byte) []byte { return nil }}
 	alive := keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout,
 		MaxConnectionIdle: idleTimeout}
 	trust := insecure.NewCredentials()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,8 +93,7 @@ func New(c Config) *Engine {
 	e.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), c.Now,
 		func(h exchange.Hint) { e.post(exchange.Heard{Hint: h}) })
 	e.hints.inDocument = func(region string) bool {
-		_, known := c.Tenure.Rules().Document.RegionIndex(region)
-		return known
+		return region == c.Region || slices.Contains(c.Tenure.Rules().Peers, region)
 	}
 	e.degraded.Store(&map[string]bool{})
 	return e
@@ -107,6 +107,7 @@ func (e *Engine) Changed(c tenure.Change) {
 	e.seen.noteTenure(c.Generation, c.Now, c.Anew)
 	e.deliver(exchange.TenureChanged{Generation: c.Generation, Epoch: c.Rules.Epoch,
 		Peers: c.Rules.Peers, Clock: quantity.StoreTime(e.config.Now().UnixMicro())})
+	e.Settle(exchange.Settled{Bucket: Reopened, RetryHelps: true})
 }
 
 // now returns the machine's time: microseconds, above zero, of a clock that never goes back.
@@ -184,6 +185,8 @@ func (e *Engine) Hear(now quantity.NodeTime, event exchange.Event) exchange.Effe
 		event = tick
 	}
 	out := e.machine.Step(now, event)
+	e.hearDocuments(out)
+	e.tellDocuments(out)
 	e.mu.Lock()
 	e.stats = e.machine.Stats()
 	e.storeAhead, e.storeTold = e.machine.StoreClock()

@@ -94,6 +94,10 @@ type Wait struct {
 	told   int       // how many, from the first on, were told that it may help
 }
 
+// Reopened stands among the ids of buckets for the store: a request that waits for it is told when
+// the store is open again. No bucket has this id.
+const Reopened = ""
+
 // Wait makes a request of the given cost wait for the buckets with these ids, until Leave. From now
 // on it is told of every end of a wait for one of them.
 func (e *Engine) Wait(cost quantity.Units, ids ...string) *Wait {

@@ -73,13 +73,29 @@ func (r *Rules) Match(domain string, descriptors map[string]string) []*Applied {
 	return r.Append(nil, domain, descriptors)
 }
 
-// Append appends to all the limits that apply to a request, in the order of the document. If they
-// were asked for lately, Append allocates only to grow all.
+// Append appends to all the limits that apply to a request, in the order of the newest document, and
+// behind them those of older documents that are charged still. If they were asked for lately, Append allocates only to grow all.
 func (r *Rules) Append(all []*Applied, domain string, descriptors map[string]string) []*Applied {
 	var few [16]*policy.Limit
 	for _, l := range r.matcher.Append(few[:0], domain, descriptors) {
 		var room [usualIDBytes]byte
 		all = append(all, r.apply(l, l.AppendBucket(room[:0], descriptors)))
+	}
+	if r.leftover != nil {
+		all = r.appendLeftover(all, domain, descriptors)
+	}
+	return all
+}
+
+// appendLeftover appends to all what older documents still have a request charged.
+func (r *Rules) appendLeftover(all []*Applied, domain string,
+	descriptors map[string]string) []*Applied {
+	for _, older := range r.leftover {
+		for _, l := range older.matcher.Append(nil, domain, descriptors) {
+			if older.limits[l] {
+				all = append(all, r.apply(l, []byte(l.Bucket(descriptors))))
+			}
+		}
 	}
 	return all
 }

@@ -6,6 +6,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -19,11 +20,7 @@ var threeRegions = []string{"us: {weight: 40}", "eu: {weight: 40}", "ap: {weight
 // rulesOf returns the rules of a document in a region.
 func rulesOf(t testing.TB, d *policy.Document, region string) *rules.Rules {
 	t.Helper()
-	r, err := rules.New(d, region, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return rules.New(barrier.Only(d, region), nil)
 }
 
 // account are the descriptors of an account.

@@ -1,5 +1,5 @@
-// Package rules makes one limits document ready for one region. It decides which limits apply to a
-// request, what the region's store holds of each limit (the region's entitlement, less its
+// Package rules makes the open limits documents ready for one region. It decides which limits apply
+// to a request, what the region's store holds of each limit (the region's entitlement, less its
 // reserve), and what the exchange and the scripts must know of a bucket. Rules do not change once
 // made, and are safe for concurrent use.
 package rules
@@ -7,107 +7,116 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
-// Rules is one limits document as one region applies it.
+// Rules is the limits documents that are open in a region, as it applies them. The newest one matches
+// requests. Package policy/barrier says which others still bind.
 type Rules struct {
-	Document *policy.Document
-	Epoch    string // version and digest of the document
+	Document *policy.Document // the newest
+	View     *barrier.View    // by which these rules were made
+	Epoch    string           // names the open documents, as the store's token does
 	Region   string
-	Peers    []string     // the other regions of the document
+	Peers    []string     // the other regions of the open documents, sorted
 	Shards   store.Shards // of the region's store
 	// Prefetches says that some limit says consistency: prefetch.
 	Prefetches bool
 
+	matcher  *policy.Matcher
+	splits   [][]split // by index of the limit, and by rotation; nil for a limit of binding
+	binding  map[*policy.Limit][]barrier.Entry
+	leftover []leftover
+	found    found
+}
+
+// leftover is what is still charged of an older document.
+type leftover struct {
 	matcher *policy.Matcher
-	splits  [][]split // by index of the limit, and by rotation
-	found   found
-}
-
-// split is what each region's store holds of a limit: what the region is entitled to, less its
-// reserve. A rotation decides who gets remainders and homes.
-type split struct {
-	bucket  exchange.Bucket  // without an ID
-	terms   algorithms.Terms // of this region's store
-	reserve *Reserve         // of this region; nil: the limit keeps none
-}
-
-// Reserve is what a region keeps of a limit out of its store (local_reserve), for nodes that cannot
-// reach the store. Every region can compute every other region's reserve, and so knows what that
-// region may lend.
-type Reserve struct {
-	Units, Burst quantity.Units // 0 if the entitlement is too small
-	// units, or burst of a bucket, that the stores of all regions hold together
-	stored quantity.Units
+	limits  map[*policy.Limit]bool
 }
 
 // ErrNoRegion says that a document does not have the region in which it is to be applied.
 var ErrNoRegion = errors.New("has no region")
 
-// New returns the rules of a document for a region whose store has these shards. It fails with
-// ErrNoRegion if the document does not have the region.
-func New(d *policy.Document, region string, shards store.Shards) (*Rules, error) {
-	r := &Rules{Document: d, Epoch: d.Epoch().String(), Region: region, Shards: shards,
-		matcher: d.Compile(), splits: make([][]split, len(d.Limits))}
-	for _, known := range d.Regions {
-		if known.Name != region {
-			r.Peers = append(r.Peers, known.Name)
-		}
-	}
-	if len(r.Peers) == len(d.Regions) {
-		return nil, fmt.Errorf(
-			"policy %s %w %q: add it to the document's regions, or correct this node's region",
-			r.Epoch, ErrNoRegion, region)
-	}
-	for i := range d.Limits {
-		l := &d.Limits[i]
+// New returns the rules of the documents that are open in a region whose store has these shards.
+func New(v *barrier.View, shards store.Shards) *Rules {
+	newest := v.Agenda.Newest()
+	r := &Rules{Document: newest, View: v, Epoch: v.Agenda.String(), Region: v.Region,
+		Shards: shards, Peers: peersIn(v), matcher: newest.Compile(),
+		splits:  make([][]split, len(newest.Limits)),
+		binding: map[*policy.Limit][]barrier.Entry{}}
+	for i := range newest.Limits {
+		l := &newest.Limits[i]
 		r.Prefetches = r.Prefetches || l.Consistency == policy.Prefetch
-		for rotation := range d.Regions {
-			r.splits[i] = append(r.splits[i], r.splitOf(l, uint64(rotation)))
-		}
-	}
-	return r, nil
-}
-
-// splitOf returns the split of a limit for keys of one rotation.
-func (r *Rules) splitOf(l *policy.Limit, rotation uint64) (parts split) {
-	regions := r.Document.Regions
-	whole := allocator.SplitOf(l.Limit, l.Burst, l.Weights, rotation, l.Home())
-	stored := whole.Stored(quantity.PPM(l.Reserve()))
-	units, burst := make(map[string]quantity.Units, len(regions)),
-		make(map[string]quantity.Units, len(regions))
-	if l.Reserve() > 0 {
-		parts.reserve = &Reserve{}
-	}
-	for i, known := range regions {
-		units[known.Name], burst[known.Name] = stored.Units[i], stored.Burst[i]
-		if parts.reserve == nil {
+		s := v.Standing(l)
+		if s.Open() {
+			r.binding[l] = s.Binding
 			continue
 		}
-		if known.Name == r.Region {
-			parts.reserve.Units, parts.reserve.Burst = whole.Units[i]-stored.Units[i],
-				whole.Burst[i]-stored.Burst[i]
-		}
-		if l.Algorithm.Bucket() {
-			parts.reserve.stored += stored.Burst[i]
-		} else {
-			parts.reserve.stored += stored.Units[i]
+		for rotation := range newest.Regions {
+			r.splits[i] = append(r.splits[i], r.splitOf(s.Binding, uint64(rotation)))
 		}
 	}
-	parts.bucket = r.bucketOf(l, units, burst)
-	parts.terms = parts.bucket.Terms(r.Region)
-	return parts
+	r.keepLeftovers()
+	return r
+}
+
+// keepLeftovers has the rules match what is still charged of older documents.
+func (r *Rules) keepLeftovers() {
+	of := map[*policy.Document]leftover{}
+	for _, l := range r.View.Leftovers() {
+		r.binding[l.Limit] = l.Standing.Binding
+		its, ok := of[l.Document]
+		if !ok {
+			its = leftover{l.Document.Compile(), map[*policy.Limit]bool{}}
+			of[l.Document] = its
+			r.leftover = append(r.leftover, its)
+		}
+		its.limits[l.Limit] = true
+	}
+}
+
+// peersIn returns the other regions of the open documents.
+func peersIn(v *barrier.View) (peers []string) {
+	for _, d := range v.Agenda.Documents() {
+		for _, known := range d.Regions {
+			if known.Name != v.Region && !slices.Contains(peers, known.Name) {
+				peers = append(peers, known.Name)
+			}
+		}
+	}
+	slices.Sort(peers)
+	return peers
+}
+
+// Serves returns why this region gets nothing of any limit, or nil.
+func (r *Rules) Serves() error {
+	switch _, known := r.Document.RegionIndex(r.Region); {
+	case !known:
+		return fmt.Errorf("policy %s %w %q, which serves nothing: stop it, or add it in a document of a higher version",
+			r.Document.Epoch(), ErrNoRegion, r.Region)
+	case r.Document.Fences(r.Region):
+		return fmt.Errorf("policy %s fences region %q, which serves nothing: stop it, or take it from fenced in a document of a higher version",
+			r.Document.Epoch(), r.Region)
+	case r.View.Unsure:
+		return fmt.Errorf("region %q lost its store and a journal, and serves nothing until every other region has told its documents: make them reachable", r.Region)
+	}
+	return nil
 }
 
 // split returns the split of a limit for a key.
 func (r *Rules) split(l *policy.Limit, id policy.BucketID) *split {
+	if binding, ok := r.binding[l]; ok {
+		parts := r.splitOf(binding, id.Hash())
+		return &parts
+	}
 	all := r.splits[l.Index]
 	return &all[id.Hash()%uint64(len(all))]
 }
@@ -119,48 +128,27 @@ func (r *Rules) bucket(l *policy.Limit, id policy.BucketID) *exchange.Bucket {
 	return &b
 }
 
-// bucketOf returns what the buckets of a limit and rotation have in common. In home mode the home
-// region may lend all it has. The other regions' entitlements are 0, so no borrowing limit applies:
-// it would be a part of nothing.
-func (r *Rules) bucketOf(l *policy.Limit, units, burst map[string]quantity.Units) exchange.Bucket {
-	b := exchange.Bucket{
-		Epoch:        r.Epoch,
-		Kind:         l.Algorithm,
-		Limit:        l.Limit,
-		Window:       l.Window.Microseconds(),
-		Cell:         l.Cell().Microseconds(),
-		Tick:         algorithms.Tick(l.Algorithm, max(l.Limit, l.Burst), l.Window.Microseconds()),
-		Entitlements: units,
-		Bursts:       burst,
-		Lending:      quantity.PPM(l.LendingLimit),
-		Borrowing:    quantity.PPM(l.BorrowingLimit),
-		Recovered:    algorithms.Recovers(l.Algorithm, l.Window.Microseconds()),
-	}
-	if l.Algorithm.Sliding() {
-		b.ClockMargin = algorithms.ClockMargin
-	}
-	if l.Home() {
-		b.Home, b.Lending, b.Borrowing = true, allocator.PPM, quantity.PPM(policy.Unlimited)
-	}
-	return b
-}
-
 // Key returns the key of a bucket in the region's store.
 func (r *Rules) Key(id string) string {
 	return store.BucketKey(r.Shards.Of(policy.BucketID(id).Entity()), id)
 }
 
-// Find returns the bucket with the id that a peer sent, or nil if this document has no such bucket.
+// Find returns the bucket with the id that a peer sent, or nil if no document that binds has such a
+// bucket.
 func (r *Rules) Find(id string) *exchange.Bucket {
 	ref, err := policy.ParseBucketID(policy.BucketID(id))
 	if err != nil {
 		return nil
 	}
-	l, ok := r.matcher.Entry(ref)
-	if !ok {
-		return nil
+	if l, ok := r.matcher.Entry(ref); ok {
+		return r.bucket(l, policy.BucketID(id))
 	}
-	return r.bucket(l, policy.BucketID(id))
+	for _, older := range r.leftover {
+		if l, ok := older.matcher.Entry(ref); ok && older.limits[l] {
+			return r.bucket(l, policy.BucketID(id))
+		}
+	}
+	return nil
 }
 
 // Locate returns the limit of the given name that applies to the descriptors, and its bucket, or

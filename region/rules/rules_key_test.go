@@ -7,7 +7,6 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -15,10 +14,7 @@ import (
 // beside the old buckets. A limit whose amount changes goes on with the buckets that it has.
 func TestAlgorithmAndWindowArePartOfAKey(t *testing.T) {
 	key := func(limit string) string {
-		r, err := rules.New(documents.Parse(t, 1, hereAndThere, limit), "here", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := rulesOf(t, documents.Parse(t, 1, hereAndThere, limit), "here")
 		found := r.Match(of("a"))
 		if len(found) != 1 {
 			t.Fatalf("%d buckets for %q", len(found), limit)
@@ -62,12 +58,9 @@ func TestKeysOfLongValuesAreShort(t *testing.T) {
 // TestAnEntityIsInOneShard: on a Redis Cluster all buckets of one account are in one shard, however
 // long its name is and whatever other values their keys have, so that one script decides on them.
 func TestAnEntityIsInOneShard(t *testing.T) {
-	r, err := rules.New(documents.Parse(t, 1, []string{"us: {weight: 1}"},
+	r := rulesOf(t, documents.Parse(t, 1, []string{"us: {weight: 1}"},
 		"name: m, limit: 100, window: 1h",
-		"name: p, key: [account, path], limit: 100, window: 1h"), "us", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+		"name: p, key: [account, path], limit: 100, window: 1h"), "us")
 	r.Shards = make(store.Shards, 32)
 	for i := range r.Shards {
 		r.Shards[i] = store.Shard(fmt.Sprintf("{quotad:%d}", i))

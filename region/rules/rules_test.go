@@ -20,10 +20,14 @@ import (
 func TestRulesOfARegionThatIsNotInTheDocument(t *testing.T) {
 	d := documents.Parse(t, 7, threeRegions, "name: minute, limit: 100, window: 1m")
 	for _, name := range []string{"", "mars", "US", "us "} {
-		_, err := rules.New(d, name, nil)
+		r := rulesOf(t, d, name)
+		err := r.Serves()
 		if err == nil || !strings.Contains(err.Error(), d.Epoch().String()) ||
-			!strings.Contains(err.Error(), "add it to the document's regions") {
+			!strings.Contains(err.Error(), "stop it, or add it") {
 			t.Errorf("region %q: %v", name, err)
+		}
+		if a := r.Match(of("a"))[0]; a.Entitlement() != 0 || len(r.Peers) != 3 {
+			t.Errorf("region %q is entitled to %d, peers %v", name, a.Entitlement(), r.Peers)
 		}
 	}
 	if r := rulesOf(t, d, "ap"); strings.Join(r.Peers, " ") != "eu us" {

@@ -192,7 +192,7 @@ func exercise(t *testing.T, s *Store) error {
 	if err := s.Reach(ctx, shard); err != nil {
 		return err
 	}
-	if err := s.Adopt(ctx, "2-b"); err != nil {
+	if _, err := s.Adopt(ctx, "2-b"); err != nil {
 		return err
 	}
 	return recoveryOf(ctx, s, shard)

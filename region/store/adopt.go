@@ -4,37 +4,100 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
-// ErrOlderPolicy says that the region already works under a newer policy document.
-var ErrOlderPolicy = errors.New("the region's store has a newer policy document in force")
+// ErrOtherDocuments says that documents are open in the region that the caller does not name. The
+// error is an *OtherDocuments.
+var ErrOtherDocuments = errors.New("other limits documents are open in the region's store")
 
-// Adopt puts a newer policy epoch in force in the region's store, shard by shard. From then on a
-// call under another epoch is answered with StatusUnknown, from whichever node. After an error some
+// OtherDocuments says which documents are open in a shard.
+type OtherDocuments struct {
+	Named, Found string // epochs, as a token has them
+}
+
+func (e *OtherDocuments) Error() string {
+	return fmt.Sprintf("put policy %s in force: %s, %s: give this node that document, or one of a higher version",
+		e.Named, ErrOtherDocuments.Error(), e.Found)
+}
+
+// Is says that the error is ErrOtherDocuments.
+func (e *OtherDocuments) Is(target error) bool { return target == ErrOtherDocuments }
+
+// Adopt puts an epoch in force in the region's store, shard by shard, which names the documents that
+// are open. From then on a call under another epoch is answered with StatusUnknown, from whichever
+// node. It returns the latest store time at which any script can have run under another one.
+//
+// A shard in which a document is open that the epoch does not name, and that is not older than the
+// first that it names, keeps its epoch, and Adopt fails with ErrOtherDocuments. After an error some
 // shards may have the new epoch already; calling Adopt again brings it to the others.
-func (s *session) Adopt(ctx context.Context, epoch string) error {
-	return s.adopt(ctx, s.Generation(), epoch)
+func (s *session) Adopt(ctx context.Context, epoch string) (last quantity.StoreTime, err error) {
+	return s.adopt(ctx, s.Generation(), epoch, false)
 }
 
-func (s *session) adopt(ctx context.Context, generation uint64, epoch string) error {
-	return s.each(func(_ int,
-		shard Shard) error {
-		return s.adoptIn(ctx, shard, generation, epoch)
+func (s *session) adopt(ctx context.Context, generation uint64, epoch string,
+	guess bool) (quantity.StoreTime, error) {
+	var last atomic.Int64
+	err := s.each(func(_ int, shard Shard) error {
+		mark, err := s.adoptIn(ctx, shard, generation, epoch, guess)
+		for {
+			before := last.Load()
+			if before >= int64(mark) || last.CompareAndSwap(before, int64(mark)) {
+				return err
+			}
+		}
 	})
+	return max(quantity.StoreTime(last.Load()), s.Latest()), err
 }
 
-func (s *session) adoptIn(ctx context.Context, shard Shard, generation uint64, epoch string) error {
-	switch a, err := token[algorithms.Adopt, algorithms.Adopted](ctx, s, s.timeout, shard,
-		algorithms.Adopt{Generation: generation, Epoch: epoch}); {
-	case err != nil:
-		return fmt.Errorf("put policy %s in force in the store: %w", epoch, err)
-	case a.OK:
-		return nil
-	case a.Epoch == "":
-		return fmt.Errorf("put policy %s in force in the store: %w", epoch, ErrUnknownStore)
-	default:
-		return fmt.Errorf("put policy %s in force: %w, %s: give this node that document, or one of a higher version", epoch, ErrOlderPolicy, a.Epoch)
+// adoptIn puts an epoch in force in one shard. One that is a guess replaces no other.
+func (s *session) adoptIn(ctx context.Context, shard Shard, generation uint64, epoch string,
+	guess bool) (quantity.StoreTime, error) {
+	c := algorithms.Adopt{Generation: generation, Expected: epoch, Epoch: epoch}
+	for range rounds {
+		a, err := token[algorithms.Adopt, algorithms.Adopted](ctx, s, s.timeout, shard, c)
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("put policy %s in force in the store: %w", epoch, err)
+		case a.OK:
+			return a.Mark, nil
+		case a.Epoch == "":
+			return 0, fmt.Errorf("put policy %s in force in the store: %w", epoch, ErrUnknownStore)
+		case guess || algorithms.MergeEpochs(a.Epoch, epoch) != epoch:
+			return 0, &OtherDocuments{Named: epoch, Found: a.Epoch}
+		}
+		c.Expected, c.Forgotten = a.Epoch, forgotten(a.Epoch, epoch)
 	}
+	return 0, fmt.Errorf(
+		"put policy %s in force in the store: other nodes keep putting others in force: look for two clusters that share it", epoch)
+}
+
+// forgotten returns the names of the notes with documents that one epoch names and another does not.
+func forgotten(old, epoch string) (notes []string) {
+	open := map[string]bool{}
+	for _, name := range algorithms.SplitEpochs(epoch) {
+		open[name] = true
+	}
+	for _, name := range algorithms.SplitEpochs(old) {
+		if !open[name] {
+			notes = append(notes, algorithms.DocumentNote(name))
+		}
+	}
+	return notes
+}
+
+// Document returns the text of a document that some node of the region kept in the store by its
+// epoch; empty: none did. The store need not be open.
+func (s *session) Document(ctx context.Context, epoch string) (string, error) {
+	return s.note(ctx, 0, algorithms.DocumentNote(epoch), "")
+}
+
+// KeepDocument keeps the text of a document in the store by its epoch, for other nodes of the region.
+// It stays until the document is open no longer, or the store loses its data.
+func (s *session) KeepDocument(ctx context.Context, epoch, text string) error {
+	_, err := s.note(ctx, s.Generation(), algorithms.DocumentNote(epoch), text)
+	return err
 }

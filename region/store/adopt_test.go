@@ -17,16 +17,16 @@ func TestAdopt(t *testing.T) {
 		server := kind.start(t)
 		a, b := node(t, server, first), node(t, server, first)
 		serves(t, b, "k")
-		if err := a.Adopt(ctx, "2-b"); err != nil {
+		if _, err := a.Adopt(ctx, "2-b"); err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range []*Store{a, b} {
 			allAre(t, s, "k", algorithms.StatusUnknown)
-			if err := s.Adopt(ctx, "2-b"); err != nil {
+			if _, err := s.Adopt(ctx, "2-b"); err != nil {
 				t.Errorf("an epoch that is in force already: %v", err)
 			}
 		}
-		if err := b.Adopt(ctx, "10-c"); err != nil { // versions are numbers, not words
+		if _, err := b.Adopt(ctx, "10-c"); err != nil { // versions are numbers, not words
 			t.Error(err)
 		}
 		allUnder(t, a, "2-b", "k", algorithms.StatusUnknown)
@@ -50,10 +50,11 @@ func TestAdoptRefused(t *testing.T) {
 			if n := s.Generation(); n != 0 {
 				t.Errorf("%s: works under generation %d after a refusal", epoch, n)
 			}
-			for _, err := range []error{opening, owner.Adopt(t.Context(), epoch)} {
-				if !errors.Is(err, ErrOlderPolicy) || !strings.Contains(err.Error(), epoch) ||
+			_, adopting := owner.Adopt(t.Context(), epoch)
+			for _, err := range []error{opening, adopting} {
+				if !errors.Is(err, ErrOtherDocuments) || !strings.Contains(err.Error(), epoch) ||
 					!strings.Contains(err.Error(), "3-c") {
-					t.Errorf("%s: %v, want %v", epoch, err, ErrOlderPolicy)
+					t.Errorf("%s: %v, want %v", epoch, err, ErrOtherDocuments)
 				}
 			}
 			allUnder(t, owner, epoch, epoch, algorithms.StatusUnknown)
@@ -69,13 +70,13 @@ func TestAdoptNotOpen(t *testing.T) {
 		server := kind.start(t)
 		stranger := connect(t, Options{URL: server.URL})
 		owner := node(t, server, first)
-		if err := stranger.Adopt(t.Context(), "2-b"); !errors.Is(err, ErrUnknownStore) ||
+		if _, err := stranger.Adopt(t.Context(), "2-b"); !errors.Is(err, ErrUnknownStore) ||
 			!strings.Contains(err.Error(), "2-b") {
 			t.Errorf("before Open: %v, want %v", err, ErrUnknownStore)
 		}
 		allAre(t, owner, "k", algorithms.StatusOK)
 		fixtures.Operator(t, server).FlushAll(t.Context())
-		if err := owner.Adopt(t.Context(), "2-b"); !errors.Is(err, ErrUnknownStore) {
+		if _, err := owner.Adopt(t.Context(), "2-b"); !errors.Is(err, ErrUnknownStore) {
 			t.Errorf("after a loss: %v, want %v", err, ErrUnknownStore)
 		}
 		if n := fixtures.Operator(t, server).DBSize(t.Context()).Val(); n != 0 {

@@ -53,7 +53,7 @@ func TestCluster(t *testing.T) {
 	if s.Generation() != mate.Generation() || s.Secret() != mate.Secret() {
 		t.Error("two nodes are under two generations")
 	}
-	if err := s.Adopt(t.Context(), "2-b"); err != nil {
+	if _, err := s.Adopt(t.Context(), "2-b"); err != nil {
 		t.Fatal(err)
 	}
 	for _, shard := range s.Shards() {

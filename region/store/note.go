@@ -36,14 +36,21 @@ const notePatience = time.Second
 // before, empty if there was none. It fails with ErrUnknownStore if the store is not open under this
 // node's generation.
 func (s *session) Note(ctx context.Context, node, text string) (before string, err error) {
-	c := algorithms.Note{Generation: s.Generation(), Node: node, Text: text}
+	return s.note(ctx, s.Generation(), algorithms.NodeNote(node), text)
+}
+
+// note has the first shard remember a text under a name, unless it is empty, and returns the text
+// before.
+func (s *session) note(ctx context.Context, generation uint64, name,
+	text string) (before string, err error) {
+	c := algorithms.Note{Generation: generation, Name: name, Text: text}
 	noted, err := token[algorithms.Note, algorithms.Noted](ctx, s, max(s.timeout, notePatience),
 		s.shards[0], c)
 	if err == nil && !noted.OK {
 		err = ErrUnknownStore
 	}
 	if err != nil {
-		return "", fmt.Errorf("have the store remember node %s: %w", node, err)
+		return "", fmt.Errorf("have the store remember %s: %w", name, err)
 	}
 	return noted.Before, nil
 }

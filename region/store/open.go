@@ -12,9 +12,12 @@ import (
 
 // Opening says what a node knows when it opens its region's store.
 type Opening struct {
-	Region         string
-	Node           string
-	Epoch          string // of the node's policy document
+	Region string
+	Node   string
+	Epoch  string // names the documents that are open, as the node knows
+	// Guess says that the node knows only the document of its file, and not whether it is in force
+	// anywhere. If others stand in the store, Open fails with ErrOtherDocuments.
+	Guess          bool
 	LastGeneration uint64 // the last generation that this node's journal remembers, 0: none
 	Bootstrap      bool   // this region never served, so an empty store is no loss
 	// Ended is a generation that must not be taken although it stands: another is begun, without
@@ -103,12 +106,12 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 			before = all.latest()
 		}
 		if all.isWhole(o.LastGeneration) && all[0].Generation != o.Ended {
-			err := s.take(ctx, all, o)
+			last, err := s.take(ctx, all, o)
 			if errors.Is(err, ErrUnknownStore) { // another node has opened it since the look
 				continue
 			}
 			return Opened{Generation: all[0].Generation, Since: all.since(), LostAt: all.lostAt(),
-				Now: all.mark()}, err
+				Now: max(all.mark(), last)}, err
 		}
 		if changed, err := s.askFirst(ctx, all, o); err != nil {
 			return Opened{}, err
@@ -135,13 +138,14 @@ func (s *session) times(least quantity.StoreTime) []quantity.StoreTime {
 	return all
 }
 
-// take works with a store as it stands.
-func (s *session) take(ctx context.Context, all looks, o Opening) error {
-	if err := s.adopt(ctx, all[0].Generation, o.Epoch); err != nil {
-		return err
+// take works with a store as it stands. It returns the latest time at which any script can have run
+// under another epoch.
+func (s *session) take(ctx context.Context, all looks, o Opening) (quantity.StoreTime, error) {
+	last, err := s.adopt(ctx, all[0].Generation, o.Epoch, o.Guess)
+	if err == nil {
+		s.hold(all, o.Node, all[0].Generation, all[0].Secret)
 	}
-	s.hold(all, o.Node, all[0].Generation, all[0].Secret)
-	return nil
+	return last, err
 }
 
 func (s *session) hold(all looks, node string, generation uint64, secret string) {
@@ -169,7 +173,7 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 				"the clock of the Redis at %s is %v from this node's: set both by NTP and start again", l.at, l.apart)
 		}
 	}
-	if err := s.adoptFound(ctx, all, o.Epoch); err != nil {
+	if err := s.adoptFound(ctx, all, o); err != nil {
 		return Opened{}, err
 	}
 	now, seen := quantity.StoreTime(s.now().UnixMicro()), max(s.Latest(), all.lastSeen())
@@ -260,14 +264,14 @@ func highest[N ~int64 | ~uint64](all looks, number func(look) N) (n N) {
 	return n
 }
 
-// adoptFound puts an epoch in force in the shards that stand. Otherwise a newer epoch would be
-// forgotten with the old generation.
-func (s *session) adoptFound(ctx context.Context, all looks, epoch string) error {
+// adoptFound puts an epoch in force in the shards that stand. Otherwise a document that is open there
+// would be forgotten with the old generation.
+func (s *session) adoptFound(ctx context.Context, all looks, o Opening) error {
 	return s.each(func(i int, shard Shard) error {
 		if all[i].Generation == 0 {
 			return nil
 		}
-		err := s.adoptIn(ctx, shard, all[i].Generation, epoch)
+		_, err := s.adoptIn(ctx, shard, all[i].Generation, o.Epoch, o.Guess)
 		// another node has opened it since; the open script finds out
 		if errors.Is(err, ErrUnknownStore) {
 			return nil

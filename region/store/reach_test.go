@@ -21,11 +21,12 @@ func everyCall(ctx context.Context, s *Store) map[string]error {
 	_, open := s.Open(ctx, first)
 	_, inspect := s.Inspect(ctx, algorithms.Inspect{Fence: under(epoch),
 		Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}})
+	_, adopt := s.Adopt(ctx, "2-b")
 	decides := s.Decide(ctx, []algorithms.Decide{charge("k", 10, 1), charge("k", 10, 1)})
 	return map[string]error{
 		"open": open, "inspect": inspect, "decide": decides[0].Err,
 		"decide, second": decides[1].Err,
-		"adopt":          s.Adopt(ctx, "2-b"),
+		"adopt":          adopt,
 		"lend": s.Lend(ctx,
 			[]algorithms.Lend{{Target: algorithms.Target{Key: BucketKey(Whole, "k"),
 				Terms: terms(10)}}})[0].Err,

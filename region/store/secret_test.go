@@ -45,7 +45,7 @@ func TestSecret(t *testing.T) {
 				t.Errorf("round %d: secret %q", round, secret)
 			}
 			seen[secret] = true
-			if err := late.Adopt(t.Context(), epoch); err != nil || late.Secret() != secret {
+			if _, err := late.Adopt(t.Context(), epoch); err != nil || late.Secret() != secret {
 				t.Errorf("a policy changes the secret to %q, %v", late.Secret(), err)
 			}
 			if err := client.FlushAll(t.Context()).Err(); err != nil {

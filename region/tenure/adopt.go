@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
@@ -14,28 +15,17 @@ import (
 // ErrClosed says that the node has been closed.
 var ErrClosed = errors.New("the node is closed")
 
-// checkPolicy fails if the document is older than the one under which this node worked before.
-func (t *Tenure) checkPolicy(d *policy.Document) error {
-	if version, _, known := t.config.Journal.Policy(); known && version > d.Version {
-		return fmt.Errorf("policy %s is older than version %d, which this node worked under before: give it that document, "+
-			"or one of a higher version", d.Epoch(), version)
-	}
-	return nil
-}
-
 // adoptPause is the time between the tries of Adopt while the store is out of reach.
 const adoptPause = 250 * time.Millisecond
 
-var errNotNewer = errors.New("raise its version")
-
-// Adopt puts another limits document in force. It refuses a document of a lower version, and one of
-// the same version with other contents. While the store is out of reach it tries again until ctx
-// ends.
+// Adopt opens another limits document in this region, and so, by and by, in the others. It refuses
+// one that is older than the newest that is open, and one of the same version with other contents.
+// While the store is out of reach it tries again until ctx ends.
 func (t *Tenure) Adopt(ctx context.Context, d *policy.Document) error {
 	for {
 		err := t.AdoptOnce(ctx, d)
-		if err == nil || errors.Is(err, errNotNewer) || errors.Is(err, store.ErrOlderPolicy) ||
-			errors.Is(err, rules.ErrNoRegion) {
+		if err == nil || errors.Is(err, barrier.ErrOlder) || errors.Is(err, barrier.ErrConflict) ||
+			errors.Is(err, barrier.ErrTooMany) {
 			return err
 		}
 		select {
@@ -48,43 +38,151 @@ func (t *Tenure) Adopt(ctx context.Context, d *policy.Document) error {
 	}
 }
 
-// AdoptOnce tries once to put another limits document in force.
+// AdoptOnce tries once to open another limits document.
 func (t *Tenure) AdoptOnce(ctx context.Context, d *policy.Document) error {
-	r, err := rules.New(d, t.config.Region, t.config.Store.Shards())
-	if err != nil {
-		return err
+	if newest := t.Rules().Document; d.Version < newest.Version {
+		return fmt.Errorf("document %s is not taken, %s is open: %w", d.Epoch(), newest.Epoch(),
+			barrier.ErrOlder)
 	}
+	return t.learn(ctx, d)
+}
+
+// learn opens a document, which another region may have opened before.
+func (t *Tenure) learn(ctx context.Context, d *policy.Document) error {
 	t.begin()
 	defer t.end()
-	old := t.Rules()
-	switch {
-	case r.Epoch == old.Epoch:
-		return nil
-	case r.Document.Version <= old.Document.Version:
-		return fmt.Errorf("policy %s is not newer than %s, which is in force: %w", r.Epoch,
-			old.Epoch, errNotNewer)
-	}
-	if err := t.putInForce(ctx, r); err != nil {
+	agenda, err := t.agenda().Learn(d)
+	if err != nil || agenda.String() == t.agenda().String() {
 		return err
 	}
-	t.config.Log.Info("policy in force", "epoch", r.Epoch)
-	if err := t.config.Journal.SavePolicy(r.Document.Version, r.Document.Source()); err != nil {
-		t.config.Log.Error("the policy in force is not remembered for the next start", "err", err)
+	if err := t.putInForce(ctx, t.binding(agenda)); err != nil {
+		return err
 	}
+	t.config.Log.Info("limits document open", "epoch", d.Epoch().String(), "open", t.Rules().Epoch)
 	return nil
 }
 
-// putInForce puts a document in force in the store and then in this node.
-func (t *Tenure) putInForce(ctx context.Context, r *rules.Rules) error {
-	err := t.config.Store.Adopt(ctx, r.Epoch)
-	// The store may be closed to our document because a newer one is in force there.
-	if errors.Is(err, store.ErrUnknownStore) {
-		return t.openUnder(ctx, r, false)
+// agenda returns the documents that are open.
+func (t *Tenure) agenda() barrier.Agenda { return t.Rules().View.Agenda }
+
+// binding returns an agenda without the documents that bind no limit any more.
+func (t *Tenure) binding(a barrier.Agenda) barrier.Agenda {
+	return a.From(t.known.view(a, t.config.Store.Surely()).Settled())
+}
+
+// merges bounds how often putInForce and openUnder take in documents that other nodes of the region
+// opened meanwhile.
+const merges = 4
+
+// putInForce opens documents in the store and then in this node. The caller has the turn.
+func (t *Tenure) putInForce(ctx context.Context, a barrier.Agenda) error {
+	for range merges {
+		if err := t.keepDocuments(ctx, a); err != nil && !errors.Is(err, store.ErrUnknownStore) {
+			return err
+		}
+		last, err := t.config.Store.Adopt(ctx, a.String())
+		var other *store.OtherDocuments
+		switch {
+		case err == nil:
+			t.save(a)
+			t.known.acknowledge(a, last)
+			t.known.again()
+			t.apply(rules.New(t.known.view(a, t.config.Store.Surely()),
+				t.config.Store.Shards()))
+			return nil
+		// The store may have been lost, or be closed to the documents that this node knew.
+		case errors.Is(err, store.ErrUnknownStore):
+			return t.openUnder(ctx, a, false)
+		case !errors.As(err, &other):
+			return err
+		}
+		if a, err = t.merged(ctx, a, other); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
+	return errMerging
+}
+
+var errMerging = errors.New("other nodes of the region keep opening limits documents")
+
+// apply has the node work by other rules.
+func (t *Tenure) apply(r *rules.Rules) {
 	t.rules.Store(r)
 	t.config.Changed(Change{Rules: r, Generation: t.Generation(), Now: t.config.Store.Latest()})
+}
+
+// merged returns an agenda with the documents that another node of the region opened in the store.
+func (t *Tenure) merged(ctx context.Context, a barrier.Agenda,
+	other *store.OtherDocuments) (barrier.Agenda, error) {
+	if t.guess {
+		return t.joined(ctx, other)
+	}
+	return t.found(ctx, a, barrier.Merged(a, other.Found), other)
+}
+
+// joined returns the documents that stand in the store, and behind them that of the node's file,
+// which is the only one that the node knows.
+func (t *Tenure) joined(ctx context.Context, other *store.OtherDocuments) (barrier.Agenda, error) {
+	filed := t.config.Policy
+	a, err := t.found(ctx, barrier.Of(filed), barrier.Names(other.Found), other)
+	if err != nil {
+		return a, err
+	}
+	t.guess = false
+	return t.behind(a, filed), nil
+}
+
+// found returns the agenda of documents by their names. Those that the node does not know it reads
+// from the store.
+func (t *Tenure) found(ctx context.Context, a barrier.Agenda, names []string,
+	other *store.OtherDocuments) (barrier.Agenda, error) {
+	var all []*policy.Document
+	for _, name := range names {
+		d, known := a.Find(name)
+		if !known {
+			var err error
+			if d, err = t.kept(ctx, name, other); err != nil {
+				return a, err
+			}
+		}
+		all = append(all, d)
+	}
+	return barrier.Union(all...), nil
+}
+
+// kept returns a document that the store keeps.
+func (t *Tenure) kept(ctx context.Context, name string,
+	other *store.OtherDocuments) (*policy.Document, error) {
+	source, err := t.config.Store.Document(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if source == "" {
+		return nil, other
+	}
+	d, err := policy.Parse(name, []byte(source))
+	if err != nil {
+		return nil, fmt.Errorf("document %s, which the store keeps: %w", name, err)
+	}
+	if d.Epoch().String() != name {
+		return nil, fmt.Errorf("what the store keeps as document %s is %s: %w", name, d.Epoch(),
+			other)
+	}
+	return d, nil
+}
+
+// keepDocuments keeps in the store the documents that it does not have yet, so that every node of
+// the region finds them there.
+func (t *Tenure) keepDocuments(ctx context.Context, a barrier.Agenda) error {
+	for _, d := range a.Documents() {
+		name := d.Epoch().String()
+		kept, err := t.config.Store.Document(ctx, name)
+		if err == nil && kept == "" {
+			err = t.config.Store.KeepDocument(ctx, name, string(d.Source()))
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }

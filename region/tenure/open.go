@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
@@ -13,21 +15,47 @@ import (
 // startTries is how often a starting node tries a store whose server is slow to answer.
 const startTries = 3
 
-// Open opens the store at the node's start, under the document of the configuration, and remembers
-// that document in the journal. It fails if the document is older than the one under which the node
-// worked before.
-func (t *Tenure) Open(ctx context.Context) error {
-	document := t.config.Policy
-	if err := t.checkPolicy(document); err != nil {
-		return err
+// firstAgenda returns the documents under which a node starts: those that were open when it last
+// ran, or else that of its file.
+func firstAgenda(c Config) (a barrier.Agenda, err error) {
+	var known []*policy.Document
+	for _, saved := range c.Journal.Documents() {
+		d, err := policy.Parse("the document in the journal", saved.Source)
+		if err != nil {
+			return a, fmt.Errorf("version %d, under which this node worked before: %w", saved.Version,
+				err)
+		}
+		known = append(known, d)
 	}
-	if err := t.openFirst(ctx); err != nil {
-		return err
+	if len(known) == 0 {
+		if _, has := c.Policy.RegionIndex(c.Region); !has {
+			return a, fmt.Errorf(
+				"policy %s %w %q: add it to the document's regions, or correct this node's region",
+				c.Policy.Epoch(), rules.ErrNoRegion, c.Region)
+		}
+		return barrier.Of(c.Policy), nil
 	}
-	return t.config.Journal.SavePolicy(document.Version, document.Source())
+	return barrier.Union(known...), nil
 }
 
-func (t *Tenure) openFirst(ctx context.Context) (err error) {
+// behind returns an agenda with the document of the node's file, unless that is older or contradicts
+// it: a node with an old file must not bring it back.
+func (t *Tenure) behind(a barrier.Agenda, filed *policy.Document) barrier.Agenda {
+	var err error
+	if newest := a.Newest().Epoch(); filed.Version < newest.Version {
+		err = fmt.Errorf("%s is open: %w", newest, barrier.ErrOlder)
+	} else {
+		a, err = a.Learn(filed)
+	}
+	if err != nil {
+		t.config.Log.Warn("the limits document in the node's file is passed over", "epoch",
+			filed.Epoch().String(), "err", err)
+	}
+	return a
+}
+
+// Open opens the store at the node's start.
+func (t *Tenure) Open(ctx context.Context) (err error) {
 	for range startTries {
 		var refused *store.Error
 		if err = t.open(ctx, t.config.Bootstrap); !errors.As(err, &refused) ||
@@ -44,7 +72,7 @@ func (t *Tenure) OpenOnce(ctx context.Context) error { return t.open(ctx, false)
 func (t *Tenure) open(ctx context.Context, bootstrap bool) error {
 	t.begin()
 	defer t.end()
-	return t.openUnder(ctx, t.Rules(), bootstrap)
+	return t.openUnder(ctx, t.agenda(), bootstrap)
 }
 
 var errChanging = errors.New("the store is being opened")
@@ -60,26 +88,47 @@ func (t *Tenure) EndGeneration(ctx context.Context, generation uint64) error {
 		return nil
 	}
 	t.ended = generation
-	return t.openUnder(ctx, t.Rules(), false)
+	return t.openUnder(ctx, t.agenda(), false)
 }
 
-// openUnder opens the store under a document, which is in force afterwards. The caller has the
-// turn.
-func (t *Tenure) openUnder(ctx context.Context, r *rules.Rules, bootstrap bool) error {
+// openUnder opens the store under documents, which are open afterwards beside those that other nodes
+// of the region opened. The caller has the turn.
+func (t *Tenure) openUnder(ctx context.Context, a barrier.Agenda, bootstrap bool) error {
+	for range merges {
+		opened, err := t.openStore(ctx, a, bootstrap)
+		if err == nil {
+			return t.takeOver(ctx, a, opened)
+		}
+		var other *store.OtherDocuments
+		if !errors.As(err, &other) {
+			return err
+		}
+		if a, err = t.merged(ctx, a, other); err != nil {
+			return err
+		}
+	}
+	return errMerging
+}
+
+// openStore opens the store under documents, and no others.
+func (t *Tenure) openStore(ctx context.Context, a barrier.Agenda,
+	bootstrap bool) (store.Opened, error) {
 	c := t.config
 	seen, latest := c.Journal.StoreTime()
-	opened, err := c.Store.Open(ctx, store.Opening{Region: c.Region, Node: c.Node, Epoch: r.Epoch,
-		Bootstrap:      bootstrap,
+	return c.Store.Open(ctx, store.Opening{Region: c.Region, Node: c.Node, Epoch: a.String(),
+		Guess: t.guess, Bootstrap: bootstrap,
 		LastGeneration: max(c.Journal.Generation(), t.Generation()), Ended: t.ended, Seen: seen,
 		Latest: latest, Reserve: t.times.reserve, MayBegin: c.MayBegin})
-	if err != nil {
-		return err
-	}
+}
+
+// takeOver has the node work with the store that it has opened.
+func (t *Tenure) takeOver(ctx context.Context, a barrier.Agenda, opened store.Opened) error {
+	c := t.config
 	if err := c.Journal.SetGeneration(opened.Generation); err != nil {
 		return err
 	}
 	t.noteLoss(opened)
-	if err := c.Store.Beat(ctx, r.Epoch); err != nil {
+	if err := c.Store.Beat(ctx, a.String()); err != nil {
 		return err
 	}
 	opened.Now = max(opened.Now, c.Store.Latest())
@@ -87,9 +136,19 @@ func (t *Tenure) openUnder(ctx context.Context, r *rules.Rules, bootstrap bool) 
 	if err != nil {
 		return err
 	}
+	if err := t.keepDocuments(ctx, a); err != nil {
+		return err
+	}
+	if err := t.learnWhetherSure(ctx, a, opened); err != nil {
+		return err
+	}
 	// If this is false, all that this node knows of the store still holds.
 	anew := opened.Since > t.since
-	t.since = opened.Generation
+	t.since, t.guess = opened.Generation, false
+	t.save(a)
+	t.known.acknowledge(a, opened.Now)
+	t.known.again()
+	r := rules.New(t.known.view(a, c.Store.Surely()), c.Store.Shards())
 	t.rules.Store(r)
 	c.Changed(Change{Rules: r, Generation: opened.Generation, Now: opened.Now, Anew: anew,
 		Unused: unused})

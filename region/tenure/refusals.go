@@ -216,13 +216,17 @@ func (t *Tenure) tryOnceMore(ctx context.Context) {
 	}
 }
 
-// Ready returns an error while the store is not open or not used, or refuses everything.
+// Ready returns an error while the store is not open or not used, or refuses everything, and while
+// the documents give the region nothing.
 func (t *Tenure) Ready() error {
 	if stopped := t.Stopped(); stopped != nil {
 		return stopped
 	}
 	if t.Generation() == 0 {
 		return store.ErrUnknownStore
+	}
+	if err := t.Rules().Serves(); err != nil {
+		return err
 	}
 	return t.refusals.ready()
 }

@@ -80,4 +80,5 @@ func (t *Tenure) Beat(ctx context.Context) {
 	if now := s.Latest(); now > 0 {
 		t.times.extend(s.Surely(), now)
 	}
+	t.Review(ctx)
 }

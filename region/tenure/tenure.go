@@ -20,11 +20,13 @@ type Config struct {
 	Region, Node string
 	// Bootstrap says that the region never served before, so that an empty store is not a loss.
 	Bootstrap bool
-	Policy    *policy.Document
-	Store     *store.Store
-	Journal   *journal.Journal
-	Now       func() time.Time // the node's wall clock
-	Log       *slog.Logger
+	Policy    *policy.Document // the document in the node's file
+	// Fetch returns the text of a limits document that another region has.
+	Fetch   func(ctx context.Context, region string, e policy.Epoch) ([]byte, error)
+	Store   *store.Store
+	Journal *journal.Journal
+	Now     func() time.Time // the node's wall clock
+	Log     *slog.Logger
 	// Changed is called whenever the generation or the document has changed, one call at a time. No
 	// function given to During runs at the same time.
 	Changed func(Change)
@@ -51,9 +53,11 @@ type Change struct {
 type Tenure struct {
 	config   Config
 	rules    atomic.Pointer[rules.Rules]
+	known    *knowledge
 	refusals *refusals
 	times    storeTimes
 	due      chan struct{} // holds a value while the store is to be opened again
+	heard    chan struct{} // holds a value while something was heard of documents
 
 	turn chan struct{} // holds a value while the terms change
 
@@ -63,6 +67,7 @@ type Tenure struct {
 	// Only the goroutine that has the turn uses these.
 	since uint64 // the generation that this node last joined
 	ended uint64 // the generation that is to end although the store lost nothing
+	guess bool   // the journal knew no document, and the store is not open yet
 
 	stopped atomic.Pointer[Stopped] // nil: this node uses the store
 
@@ -71,22 +76,28 @@ type Tenure struct {
 	lostAt atomic.Int64
 }
 
-// New returns the tenure of a node whose store is not open yet. It fails if the document does not
-// have the region.
+// New returns the tenure of a node whose store is not open yet. It works under the documents that
+// its journal says were open, and that of its file. It fails if these cannot be read, or if the
+// journal has none and the file's does not have the region.
 func New(c Config) (*Tenure, error) {
-	r, err := rules.New(c.Policy, c.Region, c.Store.Shards())
+	a, err := firstAgenda(c)
 	if err != nil {
 		return nil, err
 	}
 	t := &Tenure{config: c, refusals: newRefusals(c.Log, c.Now), due: make(chan struct{}, 1),
+		heard: make(chan struct{}, 1), known: newKnowledge(c.Region, c.Log, c.Now),
 		turn: make(chan struct{}, 1)}
 	t.times.journal, t.times.log = c.Journal, c.Log
-	t.rules.Store(r)
+	t.guess = len(c.Journal.Documents()) == 0
+	if !t.guess {
+		a = t.behind(a, c.Policy)
+	}
+	t.rules.Store(rules.New(t.known.view(a, 0), c.Store.Shards()))
 	c.Store.Heed(t.heed)
 	return t, nil
 }
 
-// Rules returns the document in force.
+// Rules returns the rules by which the node decides.
 func (t *Tenure) Rules() *rules.Rules { return t.rules.Load() }
 
 // Generation returns the store's generation, 0 while the store is not open.
@@ -160,12 +171,16 @@ func (t *Tenure) Reopen() {
 // from it. A caller that steps the node by hand may do so instead.
 func (t *Tenure) Due() <-chan struct{} { return t.due }
 
-// Watch opens the store again whenever that is due, until ctx ends.
+// Watch opens the store again whenever that is due, and reviews the documents whenever something was
+// heard of them, until ctx ends.
 func (t *Tenure) Watch(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-t.heard:
+			t.Review(ctx)
+			continue
 		case <-t.due:
 		}
 		err := t.openAgain(ctx)

@@ -149,7 +149,16 @@ func (s *Stepped) Checkpoint() {
 // Forget drops what no longer weighs from memory and journal.
 func (s *Stepped) Forget() { s.node.Forget(s.config.Now()) }
 
-// Adopt tries once to put another limits document in force.
+// Review takes in what was heard of limits documents.
+func (s *Stepped) Review() { s.tenure.Review(context.Background()) }
+
+// Source returns the text of a limits document that is open in the node's region, or nil.
+func (s *Stepped) Source(digest [32]byte) []byte { return s.tenure.Source(digest) }
+
+// Find returns the bucket with an id under the documents that are open, or nil.
+func (s *Stepped) Find(id string) *exchange.Bucket { return s.tenure.Rules().Find(id) }
+
+// Adopt tries once to open another limits document.
 func (s *Stepped) Adopt(d *policy.Document) error {
 	return s.tenure.AdoptOnce(context.Background(), d)
 }
@@ -189,6 +198,9 @@ func (s *Stepped) ExistsUntil(id string) quantity.StoreTime { return s.rights.Ex
 
 // Epoch returns the epoch of the document this node works under.
 func (s *Stepped) Epoch() string { return s.tenure.Rules().Epoch }
+
+// Version returns the version of the newest document that is open.
+func (s *Stepped) Version() int64 { return s.tenure.Rules().Document.Version }
 
 // Generation returns the generation of the store that this node works under.
 func (s *Stepped) Generation() uint64 { return s.tenure.Generation() }

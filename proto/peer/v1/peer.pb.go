@@ -29,8 +29,8 @@ type Refusal int32
 const (
 	// The lender looked; it may still have given nothing.
 	Refusal_REFUSAL_UNSPECIFIED Refusal = 0
-	// The two regions work under different policy documents.
-	Refusal_REFUSAL_EPOCH Refusal = 1
+	// The two regions work under different terms of the limit.
+	Refusal_REFUSAL_TERMS Refusal = 1
 	// No such bucket under the lender's document.
 	Refusal_REFUSAL_UNKNOWN Refusal = 2
 	// The cell is over, or too far ahead.
@@ -47,7 +47,7 @@ const (
 var (
 	Refusal_name = map[int32]string{
 		0: "REFUSAL_UNSPECIFIED",
-		1: "REFUSAL_EPOCH",
+		1: "REFUSAL_TERMS",
 		2: "REFUSAL_UNKNOWN",
 		3: "REFUSAL_FINISHED",
 		4: "REFUSAL_UNHEARD",
@@ -56,7 +56,7 @@ var (
 	}
 	Refusal_value = map[string]int32{
 		"REFUSAL_UNSPECIFIED": 0,
-		"REFUSAL_EPOCH":       1,
+		"REFUSAL_TERMS":       1,
 		"REFUSAL_UNKNOWN":     2,
 		"REFUSAL_FINISHED":    3,
 		"REFUSAL_UNHEARD":     4,
@@ -209,9 +209,9 @@ type ExchangeRequest struct {
 	Node   string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// Generation of the asking region's store; a grant counts only for this one.
 	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
-	// Policy epoch the asker works under.
-	Epoch         string `protobuf:"bytes,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Asks          []*Ask `protobuf:"bytes,5,rep,name=asks,proto3" json:"asks,omitempty"`
+	Asks       []*Ask `protobuf:"bytes,5,rep,name=asks,proto3" json:"asks,omitempty"`
+	// Limits documents that are open in the asker's region, the oldest first.
+	Documents     []*Acknowledged `protobuf:"bytes,6,rep,name=documents,proto3" json:"documents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -267,18 +267,82 @@ func (x *ExchangeRequest) GetGeneration() uint64 {
 	return 0
 }
 
-func (x *ExchangeRequest) GetEpoch() string {
-	if x != nil {
-		return x.Epoch
-	}
-	return ""
-}
-
 func (x *ExchangeRequest) GetAsks() []*Ask {
 	if x != nil {
 		return x.Asks
 	}
 	return nil
+}
+
+func (x *ExchangeRequest) GetDocuments() []*Acknowledged {
+	if x != nil {
+		return x.Documents
+	}
+	return nil
+}
+
+// Acknowledged is a limits document that is open in the sender's region: from a time of its store on, no node of the
+// region decides without it.
+type Acknowledged struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Version int64                  `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// SHA-256 of what the document means.
+	Digest []byte `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	// Time of the sender's store, in microseconds since 1970.
+	AtUs          int64 `protobuf:"varint,3,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Acknowledged) Reset() {
+	*x = Acknowledged{}
+	mi := &file_peer_v1_peer_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Acknowledged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Acknowledged) ProtoMessage() {}
+
+func (x *Acknowledged) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Acknowledged.ProtoReflect.Descriptor instead.
+func (*Acknowledged) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Acknowledged) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Acknowledged) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
+func (x *Acknowledged) GetAtUs() int64 {
+	if x != nil {
+		return x.AtUs
+	}
+	return 0
 }
 
 // Ask names the values that the lender's rows for one bucket and cell should reach.
@@ -292,14 +356,16 @@ type Ask struct {
 	// R[lender->asker].
 	Lent int64 `protobuf:"varint,4,opt,name=lent,proto3" json:"lent,omitempty"`
 	// Y[lender->asker]: burst rights of a token bucket.
-	Burst         int64 `protobuf:"varint,5,opt,name=burst,proto3" json:"burst,omitempty"`
+	Burst int64 `protobuf:"varint,5,opt,name=burst,proto3" json:"burst,omitempty"`
+	// Digest of the terms of the limit that the asker works under.
+	Agreed        uint64 `protobuf:"fixed64,6,opt,name=agreed,proto3" json:"agreed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Ask) Reset() {
 	*x = Ask{}
-	mi := &file_peer_v1_peer_proto_msgTypes[1]
+	mi := &file_peer_v1_peer_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -311,7 +377,7 @@ func (x *Ask) String() string {
 func (*Ask) ProtoMessage() {}
 
 func (x *Ask) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[1]
+	mi := &file_peer_v1_peer_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -324,7 +390,7 @@ func (x *Ask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ask.ProtoReflect.Descriptor instead.
 func (*Ask) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{1}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Ask) GetBucket() []byte {
@@ -362,6 +428,13 @@ func (x *Ask) GetBurst() int64 {
 	return 0
 }
 
+func (x *Ask) GetAgreed() uint64 {
+	if x != nil {
+		return x.Agreed
+	}
+	return 0
+}
+
 // ExchangeResponse answers an ExchangeRequest, grant by ask.
 type ExchangeResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -370,17 +443,18 @@ type ExchangeResponse struct {
 	Generation uint64 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
 	// The asker's generation, as the request said.
 	ForGeneration uint64   `protobuf:"varint,3,opt,name=for_generation,json=forGeneration,proto3" json:"for_generation,omitempty"`
-	Epoch         string   `protobuf:"bytes,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Grants        []*Grant `protobuf:"bytes,5,rep,name=grants,proto3" json:"grants,omitempty"`
 	// The lender's store time when it answered, in microseconds since 1970; 0: it does not know it.
-	AtUs          int64 `protobuf:"varint,6,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
+	AtUs int64 `protobuf:"varint,6,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
+	// Limits documents that are open in the lender's region, the oldest first.
+	Documents     []*Acknowledged `protobuf:"bytes,7,rep,name=documents,proto3" json:"documents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExchangeResponse) Reset() {
 	*x = ExchangeResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[2]
+	mi := &file_peer_v1_peer_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -392,7 +466,7 @@ func (x *ExchangeResponse) String() string {
 func (*ExchangeResponse) ProtoMessage() {}
 
 func (x *ExchangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[2]
+	mi := &file_peer_v1_peer_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -405,7 +479,7 @@ func (x *ExchangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeResponse.ProtoReflect.Descriptor instead.
 func (*ExchangeResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{2}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ExchangeResponse) GetRegion() string {
@@ -429,13 +503,6 @@ func (x *ExchangeResponse) GetForGeneration() uint64 {
 	return 0
 }
 
-func (x *ExchangeResponse) GetEpoch() string {
-	if x != nil {
-		return x.Epoch
-	}
-	return ""
-}
-
 func (x *ExchangeResponse) GetGrants() []*Grant {
 	if x != nil {
 		return x.Grants
@@ -448,6 +515,13 @@ func (x *ExchangeResponse) GetAtUs() int64 {
 		return x.AtUs
 	}
 	return 0
+}
+
+func (x *ExchangeResponse) GetDocuments() []*Acknowledged {
+	if x != nil {
+		return x.Documents
+	}
+	return nil
 }
 
 // Grant says how the rows of one bucket and cell stand.
@@ -470,7 +544,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_peer_v1_peer_proto_msgTypes[3]
+	mi := &file_peer_v1_peer_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -482,7 +556,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[3]
+	mi := &file_peer_v1_peer_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -495,7 +569,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{3}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Grant) GetRefusal() Refusal {
@@ -570,7 +644,7 @@ type RecallRequest struct {
 
 func (x *RecallRequest) Reset() {
 	*x = RecallRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[4]
+	mi := &file_peer_v1_peer_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -582,7 +656,7 @@ func (x *RecallRequest) String() string {
 func (*RecallRequest) ProtoMessage() {}
 
 func (x *RecallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[4]
+	mi := &file_peer_v1_peer_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -595,7 +669,7 @@ func (x *RecallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecallRequest.ProtoReflect.Descriptor instead.
 func (*RecallRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{4}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *RecallRequest) GetRegion() string {
@@ -639,7 +713,7 @@ type Doubt struct {
 
 func (x *Doubt) Reset() {
 	*x = Doubt{}
-	mi := &file_peer_v1_peer_proto_msgTypes[5]
+	mi := &file_peer_v1_peer_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -651,7 +725,7 @@ func (x *Doubt) String() string {
 func (*Doubt) ProtoMessage() {}
 
 func (x *Doubt) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[5]
+	mi := &file_peer_v1_peer_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -664,7 +738,7 @@ func (x *Doubt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Doubt.ProtoReflect.Descriptor instead.
 func (*Doubt) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{5}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Doubt) GetBucket() []byte {
@@ -702,7 +776,7 @@ type RecallResponse struct {
 
 func (x *RecallResponse) Reset() {
 	*x = RecallResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_peer_v1_peer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -714,7 +788,7 @@ func (x *RecallResponse) String() string {
 func (*RecallResponse) ProtoMessage() {}
 
 func (x *RecallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_peer_v1_peer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -727,7 +801,7 @@ func (x *RecallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecallResponse.ProtoReflect.Descriptor instead.
 func (*RecallResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{6}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RecallResponse) GetRegion() string {
@@ -781,7 +855,7 @@ type Testimony struct {
 
 func (x *Testimony) Reset() {
 	*x = Testimony{}
-	mi := &file_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_peer_v1_peer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -793,7 +867,7 @@ func (x *Testimony) String() string {
 func (*Testimony) ProtoMessage() {}
 
 func (x *Testimony) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_peer_v1_peer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -806,7 +880,7 @@ func (x *Testimony) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Testimony.ProtoReflect.Descriptor instead.
 func (*Testimony) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{7}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Testimony) GetRefused() bool {
@@ -886,7 +960,7 @@ type Remembered struct {
 
 func (x *Remembered) Reset() {
 	*x = Remembered{}
-	mi := &file_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_peer_v1_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -898,7 +972,7 @@ func (x *Remembered) String() string {
 func (*Remembered) ProtoMessage() {}
 
 func (x *Remembered) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_peer_v1_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -911,7 +985,7 @@ func (x *Remembered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remembered.ProtoReflect.Descriptor instead.
 func (*Remembered) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Remembered) GetPeer() string {
@@ -954,7 +1028,7 @@ type StoreRequest struct {
 
 func (x *StoreRequest) Reset() {
 	*x = StoreRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_peer_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -966,7 +1040,7 @@ func (x *StoreRequest) String() string {
 func (*StoreRequest) ProtoMessage() {}
 
 func (x *StoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_peer_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -979,7 +1053,7 @@ func (x *StoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRequest.ProtoReflect.Descriptor instead.
 func (*StoreRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StoreRequest) GetRegion() string {
@@ -1014,7 +1088,7 @@ type StoreResponse struct {
 
 func (x *StoreResponse) Reset() {
 	*x = StoreResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_peer_v1_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1026,7 +1100,7 @@ func (x *StoreResponse) String() string {
 func (*StoreResponse) ProtoMessage() {}
 
 func (x *StoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_peer_v1_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1039,7 +1113,7 @@ func (x *StoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreResponse.ProtoReflect.Descriptor instead.
 func (*StoreResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{10}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StoreResponse) GetRegion() string {
@@ -1098,7 +1172,7 @@ type StoreOrigin struct {
 
 func (x *StoreOrigin) Reset() {
 	*x = StoreOrigin{}
-	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1110,7 +1184,7 @@ func (x *StoreOrigin) String() string {
 func (*StoreOrigin) ProtoMessage() {}
 
 func (x *StoreOrigin) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1123,7 +1197,7 @@ func (x *StoreOrigin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreOrigin.ProtoReflect.Descriptor instead.
 func (*StoreOrigin) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StoreOrigin) GetId() string {
@@ -1147,6 +1221,115 @@ func (x *StoreOrigin) GetGeneration() uint64 {
 	return 0
 }
 
+// DocumentRequest asks for a limits document.
+type DocumentRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Region that asks.
+	Region string `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
+	Node   string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// SHA-256 of what the document means.
+	Digest        []byte `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DocumentRequest) Reset() {
+	*x = DocumentRequest{}
+	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DocumentRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DocumentRequest) ProtoMessage() {}
+
+func (x *DocumentRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DocumentRequest.ProtoReflect.Descriptor instead.
+func (*DocumentRequest) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *DocumentRequest) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *DocumentRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *DocumentRequest) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
+// DocumentResponse carries a limits document.
+type DocumentResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Text of the document; empty: the region does not have it.
+	Text          []byte `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DocumentResponse) Reset() {
+	*x = DocumentResponse{}
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DocumentResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DocumentResponse) ProtoMessage() {}
+
+func (x *DocumentResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DocumentResponse.ProtoReflect.Descriptor instead.
+func (*DocumentResponse) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *DocumentResponse) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
 // CutRequest asks a node to cut itself off from another region, in place of what it cut there in that direction before.
 type CutRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1161,7 +1344,7 @@ type CutRequest struct {
 
 func (x *CutRequest) Reset() {
 	*x = CutRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1173,7 +1356,7 @@ func (x *CutRequest) String() string {
 func (*CutRequest) ProtoMessage() {}
 
 func (x *CutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1186,7 +1369,7 @@ func (x *CutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutRequest.ProtoReflect.Descriptor instead.
 func (*CutRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CutRequest) GetRegion() string {
@@ -1223,7 +1406,7 @@ type CutResponse struct {
 
 func (x *CutResponse) Reset() {
 	*x = CutResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1235,7 +1418,7 @@ func (x *CutResponse) String() string {
 func (*CutResponse) ProtoMessage() {}
 
 func (x *CutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1248,7 +1431,7 @@ func (x *CutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutResponse.ProtoReflect.Descriptor instead.
 func (*CutResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CutResponse) GetAddresses() []string {
@@ -1269,30 +1452,35 @@ var File_peer_v1_peer_proto protoreflect.FileDescriptor
 
 const file_peer_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x12peer/v1/peer.proto\x12\apeer.v1\"\x95\x01\n" +
+	"\x12peer/v1/peer.proto\x12\apeer.v1\"\xba\x01\n" +
 	"\x0fExchangeRequest\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x03 \x01(\x04R\n" +
-	"generation\x12\x14\n" +
-	"\x05epoch\x18\x04 \x01(\tR\x05epoch\x12 \n" +
-	"\x04asks\x18\x05 \x03(\v2\f.peer.v1.AskR\x04asks\"w\n" +
+	"generation\x12 \n" +
+	"\x04asks\x18\x05 \x03(\v2\f.peer.v1.AskR\x04asks\x123\n" +
+	"\tdocuments\x18\x06 \x03(\v2\x15.peer.v1.AcknowledgedR\tdocumentsJ\x04\b\x04\x10\x05\"U\n" +
+	"\fAcknowledged\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x03R\aversion\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\fR\x06digest\x12\x13\n" +
+	"\x05at_us\x18\x03 \x01(\x03R\x04atUs\"\x8f\x01\n" +
 	"\x03Ask\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\fR\x06bucket\x12\x12\n" +
 	"\x04cell\x18\x02 \x01(\x03R\x04cell\x12\x1a\n" +
 	"\breturned\x18\x03 \x01(\x03R\breturned\x12\x12\n" +
 	"\x04lent\x18\x04 \x01(\x03R\x04lent\x12\x14\n" +
-	"\x05burst\x18\x05 \x01(\x03R\x05burst\"\xc4\x01\n" +
+	"\x05burst\x18\x05 \x01(\x03R\x05burst\x12\x16\n" +
+	"\x06agreed\x18\x06 \x01(\x06R\x06agreed\"\xe9\x01\n" +
 	"\x10ExchangeResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x04R\n" +
 	"generation\x12%\n" +
-	"\x0efor_generation\x18\x03 \x01(\x04R\rforGeneration\x12\x14\n" +
-	"\x05epoch\x18\x04 \x01(\tR\x05epoch\x12&\n" +
+	"\x0efor_generation\x18\x03 \x01(\x04R\rforGeneration\x12&\n" +
 	"\x06grants\x18\x05 \x03(\v2\x0e.peer.v1.GrantR\x06grants\x12\x13\n" +
-	"\x05at_us\x18\x06 \x01(\x03R\x04atUs\"\xdf\x01\n" +
+	"\x05at_us\x18\x06 \x01(\x03R\x04atUs\x123\n" +
+	"\tdocuments\x18\a \x03(\v2\x15.peer.v1.AcknowledgedR\tdocumentsJ\x04\b\x04\x10\x05\"\xdf\x01\n" +
 	"\x05Grant\x12*\n" +
 	"\arefusal\x18\x01 \x01(\x0e2\x10.peer.v1.RefusalR\arefusal\x12\x12\n" +
 	"\x04cell\x18\x02 \x01(\x03R\x04cell\x12\x1a\n" +
@@ -1353,7 +1541,13 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x05since\x18\x02 \x01(\x04R\x05since\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x03 \x01(\x04R\n" +
-	"generation\"p\n" +
+	"generation\"U\n" +
+	"\x0fDocumentRequest\x12\x16\n" +
+	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
+	"\x06digest\x18\x03 \x01(\fR\x06digest\"&\n" +
+	"\x10DocumentResponse\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\fR\x04text\"p\n" +
 	"\n" +
 	"CutRequest\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x123\n" +
@@ -1364,7 +1558,7 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\fpackets_lost\x18\x02 \x01(\x04R\vpacketsLost*\xa1\x01\n" +
 	"\aRefusal\x12\x17\n" +
 	"\x13REFUSAL_UNSPECIFIED\x10\x00\x12\x11\n" +
-	"\rREFUSAL_EPOCH\x10\x01\x12\x13\n" +
+	"\rREFUSAL_TERMS\x10\x01\x12\x13\n" +
 	"\x0fREFUSAL_UNKNOWN\x10\x02\x12\x14\n" +
 	"\x10REFUSAL_FINISHED\x10\x03\x12\x13\n" +
 	"\x0fREFUSAL_UNHEARD\x10\x04\x12\x17\n" +
@@ -1378,11 +1572,12 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x19CUT_DIRECTION_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12CUT_DIRECTION_BOTH\x10\x01\x12\x14\n" +
 	"\x10CUT_DIRECTION_IN\x10\x02\x12\x15\n" +
-	"\x11CUT_DIRECTION_OUT\x10\x032\xf3\x01\n" +
+	"\x11CUT_DIRECTION_OUT\x10\x032\xb4\x02\n" +
 	"\vPeerService\x12?\n" +
 	"\bExchange\x12\x18.peer.v1.ExchangeRequest\x1a\x19.peer.v1.ExchangeResponse\x129\n" +
 	"\x06Recall\x12\x16.peer.v1.RecallRequest\x1a\x17.peer.v1.RecallResponse\x126\n" +
-	"\x05Store\x12\x15.peer.v1.StoreRequest\x1a\x16.peer.v1.StoreResponse\x120\n" +
+	"\x05Store\x12\x15.peer.v1.StoreRequest\x1a\x16.peer.v1.StoreResponse\x12?\n" +
+	"\bDocument\x12\x18.peer.v1.DocumentRequest\x1a\x19.peer.v1.DocumentResponse\x120\n" +
 	"\x03Cut\x12\x13.peer.v1.CutRequest\x1a\x14.peer.v1.CutResponseB/Z-github.com/quotad/quotad/proto/peer/v1;peerv1b\x06proto3"
 
 var (
@@ -1398,49 +1593,56 @@ func file_peer_v1_peer_proto_rawDescGZIP() []byte {
 }
 
 var file_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_peer_v1_peer_proto_goTypes = []any{
 	(Refusal)(0),             // 0: peer.v1.Refusal
 	(StoreUse)(0),            // 1: peer.v1.StoreUse
 	(CutDirection)(0),        // 2: peer.v1.CutDirection
 	(*ExchangeRequest)(nil),  // 3: peer.v1.ExchangeRequest
-	(*Ask)(nil),              // 4: peer.v1.Ask
-	(*ExchangeResponse)(nil), // 5: peer.v1.ExchangeResponse
-	(*Grant)(nil),            // 6: peer.v1.Grant
-	(*RecallRequest)(nil),    // 7: peer.v1.RecallRequest
-	(*Doubt)(nil),            // 8: peer.v1.Doubt
-	(*RecallResponse)(nil),   // 9: peer.v1.RecallResponse
-	(*Testimony)(nil),        // 10: peer.v1.Testimony
-	(*Remembered)(nil),       // 11: peer.v1.Remembered
-	(*StoreRequest)(nil),     // 12: peer.v1.StoreRequest
-	(*StoreResponse)(nil),    // 13: peer.v1.StoreResponse
-	(*StoreOrigin)(nil),      // 14: peer.v1.StoreOrigin
-	(*CutRequest)(nil),       // 15: peer.v1.CutRequest
-	(*CutResponse)(nil),      // 16: peer.v1.CutResponse
+	(*Acknowledged)(nil),     // 4: peer.v1.Acknowledged
+	(*Ask)(nil),              // 5: peer.v1.Ask
+	(*ExchangeResponse)(nil), // 6: peer.v1.ExchangeResponse
+	(*Grant)(nil),            // 7: peer.v1.Grant
+	(*RecallRequest)(nil),    // 8: peer.v1.RecallRequest
+	(*Doubt)(nil),            // 9: peer.v1.Doubt
+	(*RecallResponse)(nil),   // 10: peer.v1.RecallResponse
+	(*Testimony)(nil),        // 11: peer.v1.Testimony
+	(*Remembered)(nil),       // 12: peer.v1.Remembered
+	(*StoreRequest)(nil),     // 13: peer.v1.StoreRequest
+	(*StoreResponse)(nil),    // 14: peer.v1.StoreResponse
+	(*StoreOrigin)(nil),      // 15: peer.v1.StoreOrigin
+	(*DocumentRequest)(nil),  // 16: peer.v1.DocumentRequest
+	(*DocumentResponse)(nil), // 17: peer.v1.DocumentResponse
+	(*CutRequest)(nil),       // 18: peer.v1.CutRequest
+	(*CutResponse)(nil),      // 19: peer.v1.CutResponse
 }
 var file_peer_v1_peer_proto_depIdxs = []int32{
-	4,  // 0: peer.v1.ExchangeRequest.asks:type_name -> peer.v1.Ask
-	6,  // 1: peer.v1.ExchangeResponse.grants:type_name -> peer.v1.Grant
-	0,  // 2: peer.v1.Grant.refusal:type_name -> peer.v1.Refusal
-	8,  // 3: peer.v1.RecallRequest.doubts:type_name -> peer.v1.Doubt
-	10, // 4: peer.v1.RecallResponse.testimonies:type_name -> peer.v1.Testimony
-	11, // 5: peer.v1.Testimony.rows:type_name -> peer.v1.Remembered
-	14, // 6: peer.v1.StoreResponse.store:type_name -> peer.v1.StoreOrigin
-	1,  // 7: peer.v1.StoreResponse.use:type_name -> peer.v1.StoreUse
-	2,  // 8: peer.v1.CutRequest.direction:type_name -> peer.v1.CutDirection
-	3,  // 9: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
-	7,  // 10: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
-	12, // 11: peer.v1.PeerService.Store:input_type -> peer.v1.StoreRequest
-	15, // 12: peer.v1.PeerService.Cut:input_type -> peer.v1.CutRequest
-	5,  // 13: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
-	9,  // 14: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
-	13, // 15: peer.v1.PeerService.Store:output_type -> peer.v1.StoreResponse
-	16, // 16: peer.v1.PeerService.Cut:output_type -> peer.v1.CutResponse
-	13, // [13:17] is the sub-list for method output_type
-	9,  // [9:13] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	5,  // 0: peer.v1.ExchangeRequest.asks:type_name -> peer.v1.Ask
+	4,  // 1: peer.v1.ExchangeRequest.documents:type_name -> peer.v1.Acknowledged
+	7,  // 2: peer.v1.ExchangeResponse.grants:type_name -> peer.v1.Grant
+	4,  // 3: peer.v1.ExchangeResponse.documents:type_name -> peer.v1.Acknowledged
+	0,  // 4: peer.v1.Grant.refusal:type_name -> peer.v1.Refusal
+	9,  // 5: peer.v1.RecallRequest.doubts:type_name -> peer.v1.Doubt
+	11, // 6: peer.v1.RecallResponse.testimonies:type_name -> peer.v1.Testimony
+	12, // 7: peer.v1.Testimony.rows:type_name -> peer.v1.Remembered
+	15, // 8: peer.v1.StoreResponse.store:type_name -> peer.v1.StoreOrigin
+	1,  // 9: peer.v1.StoreResponse.use:type_name -> peer.v1.StoreUse
+	2,  // 10: peer.v1.CutRequest.direction:type_name -> peer.v1.CutDirection
+	3,  // 11: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
+	8,  // 12: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
+	13, // 13: peer.v1.PeerService.Store:input_type -> peer.v1.StoreRequest
+	16, // 14: peer.v1.PeerService.Document:input_type -> peer.v1.DocumentRequest
+	18, // 15: peer.v1.PeerService.Cut:input_type -> peer.v1.CutRequest
+	6,  // 16: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
+	10, // 17: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
+	14, // 18: peer.v1.PeerService.Store:output_type -> peer.v1.StoreResponse
+	17, // 19: peer.v1.PeerService.Document:output_type -> peer.v1.DocumentResponse
+	19, // 20: peer.v1.PeerService.Cut:output_type -> peer.v1.CutResponse
+	16, // [16:21] is the sub-list for method output_type
+	11, // [11:16] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_peer_v1_peer_proto_init() }
@@ -1454,7 +1656,7 @@ func file_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_v1_peer_proto_rawDesc), len(file_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   14,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,6 +24,7 @@ const (
 	PeerService_Exchange_FullMethodName = "/peer.v1.PeerService/Exchange"
 	PeerService_Recall_FullMethodName   = "/peer.v1.PeerService/Recall"
 	PeerService_Store_FullMethodName    = "/peer.v1.PeerService/Store"
+	PeerService_Document_FullMethodName = "/peer.v1.PeerService/Document"
 	PeerService_Cut_FullMethodName      = "/peer.v1.PeerService/Cut"
 )
 
@@ -41,6 +42,8 @@ type PeerServiceClient interface {
 	// Store asks a node which store it decides with, or, if it is of another region, what it knows of the asker's store. A
 	// node of the asker's region has its store answer before it says that it decides with it.
 	Store(ctx context.Context, in *StoreRequest, opts ...grpc.CallOption) (*StoreResponse, error)
+	// Document returns a limits document that is open in the region, byte for byte.
+	Document(ctx context.Context, in *DocumentRequest, opts ...grpc.CallOption) (*DocumentResponse, error)
 	// Cut has the node lose what goes to the nodes of another region or comes from them, for a rehearsal of a partition. A
 	// node that was not started with chaos: true refuses. The caller need not be a node.
 	Cut(ctx context.Context, in *CutRequest, opts ...grpc.CallOption) (*CutResponse, error)
@@ -84,6 +87,16 @@ func (c *peerServiceClient) Store(ctx context.Context, in *StoreRequest, opts ..
 	return out, nil
 }
 
+func (c *peerServiceClient) Document(ctx context.Context, in *DocumentRequest, opts ...grpc.CallOption) (*DocumentResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DocumentResponse)
+	err := c.cc.Invoke(ctx, PeerService_Document_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *peerServiceClient) Cut(ctx context.Context, in *CutRequest, opts ...grpc.CallOption) (*CutResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CutResponse)
@@ -108,6 +121,8 @@ type PeerServiceServer interface {
 	// Store asks a node which store it decides with, or, if it is of another region, what it knows of the asker's store. A
 	// node of the asker's region has its store answer before it says that it decides with it.
 	Store(context.Context, *StoreRequest) (*StoreResponse, error)
+	// Document returns a limits document that is open in the region, byte for byte.
+	Document(context.Context, *DocumentRequest) (*DocumentResponse, error)
 	// Cut has the node lose what goes to the nodes of another region or comes from them, for a rehearsal of a partition. A
 	// node that was not started with chaos: true refuses. The caller need not be a node.
 	Cut(context.Context, *CutRequest) (*CutResponse, error)
@@ -129,6 +144,9 @@ func (UnimplementedPeerServiceServer) Recall(context.Context, *RecallRequest) (*
 }
 func (UnimplementedPeerServiceServer) Store(context.Context, *StoreRequest) (*StoreResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Store not implemented")
+}
+func (UnimplementedPeerServiceServer) Document(context.Context, *DocumentRequest) (*DocumentResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Document not implemented")
 }
 func (UnimplementedPeerServiceServer) Cut(context.Context, *CutRequest) (*CutResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Cut not implemented")
@@ -208,6 +226,24 @@ func _PeerService_Store_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PeerService_Document_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DocumentRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServiceServer).Document(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PeerService_Document_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServiceServer).Document(ctx, req.(*DocumentRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PeerService_Cut_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CutRequest)
 	if err := dec(in); err != nil {
@@ -244,6 +280,10 @@ var PeerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Store",
 			Handler:    _PeerService_Store_Handler,
+		},
+		{
+			MethodName: "Document",
+			Handler:    _PeerService_Document_Handler,
 		},
 		{
 			MethodName: "Cut",

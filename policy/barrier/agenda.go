@@ -1,0 +1,125 @@
+package barrier
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/policy"
+)
+
+// MaxOpen bounds the documents that are open at a time. A region takes no further document until
+// one of them is in force everywhere.
+const MaxOpen = 8
+
+// Agenda is the documents that are open in one region: the base, which is in force whole, and newer
+// ones. It does not change once made. The zero Agenda has no document.
+type Agenda struct {
+	documents []*policy.Document // by version, then by name; the first is the base
+	changed   map[policy.BucketID][]*policy.Limit
+	leftover  []leftover
+}
+
+// Of returns the agenda of one document.
+func Of(d *policy.Document) Agenda { return newAgenda([]*policy.Document{d}) }
+
+// Union returns the agenda of documents found in several places, such as a journal and a store.
+func Union(documents ...*policy.Document) Agenda {
+	slices.SortFunc(documents, func(a, b *policy.Document) int { return byAge(a.Epoch(), b.Epoch()) })
+	return newAgenda(slices.CompactFunc(documents, same))
+}
+
+// Documents returns the open documents, the base first. The caller must not modify the slice.
+func (a Agenda) Documents() []*policy.Document { return a.documents }
+
+// Base returns the oldest document.
+func (a Agenda) Base() *policy.Document { return a.documents[0] }
+
+// Newest returns the newest document, which matches requests.
+func (a Agenda) Newest() *policy.Document { return a.documents[len(a.documents)-1] }
+
+// String returns the text by which a store's token names the agenda: the epochs of the documents,
+// the base first, as in "3-1a2b3c4d5e6f+4-a1b2c3d4e5f6".
+func (a Agenda) String() string {
+	names := make([]string, len(a.documents))
+	for i, d := range a.documents {
+		names[i] = d.Epoch().String()
+	}
+	return algorithms.JoinEpochs(names)
+}
+
+// Names returns the names of the documents in the text of an agenda.
+func Names(text string) []string { return algorithms.SplitEpochs(text) }
+
+// Merged returns the names of the documents that must be open where an agenda meets the text of
+// another.
+func Merged(a Agenda, text string) []string {
+	return algorithms.SplitEpochs(algorithms.MergeEpochs(a.String(), text))
+}
+
+// Find returns the open document of an epoch, given as [policy.Epoch.String] writes it.
+func (a Agenda) Find(epoch string) (*policy.Document, bool) {
+	for _, d := range a.documents {
+		if d.Epoch().String() == epoch {
+			return d, true
+		}
+	}
+	return nil, false
+}
+
+// Has says whether a document is open.
+func (a Agenda) Has(e policy.Epoch) bool {
+	return slices.ContainsFunc(a.documents, func(d *policy.Document) bool { return d.Epoch() == e })
+}
+
+var (
+	// ErrOlder says that a document is older than the base, which is in force everywhere.
+	ErrOlder = errors.New("a newer document is in force: raise its version")
+	// ErrConflict says that another document of the same version is open.
+	ErrConflict = errors.New("two documents have one version: give one of them, or a third that says what both should, a higher version, everywhere")
+	// ErrTooMany says that MaxOpen documents are open.
+	ErrTooMany = fmt.Errorf("%d documents are open, and wait for regions to acknowledge them: see quotad limits status", MaxOpen)
+)
+
+// Check says whether [Agenda.Learn] would take a document of an epoch, which need not be at hand
+// yet: it fails with ErrOlder, ErrConflict or ErrTooMany.
+func (a Agenda) Check(e policy.Epoch) error {
+	if a.Has(e) {
+		return nil
+	}
+	newest := a.Newest().Epoch()
+	switch {
+	case e.Version < a.Base().Version:
+		return ErrOlder
+	case e.Version == newest.Version:
+		return ErrConflict
+	case len(a.documents) >= MaxOpen:
+		return ErrTooMany
+	}
+	return nil
+}
+
+// Learn returns the agenda with one document more. A document that is older than the newest one is
+// taken too: some region may still decide under it. Of two documents of one version, the second
+// is taken only when a newer one is open, which settles the matter.
+func (a Agenda) Learn(d *policy.Document) (Agenda, error) {
+	if err := a.Check(d.Epoch()); err != nil {
+		return a, fmt.Errorf("document %s is not taken, %s is open: %w", d.Epoch(), a, err)
+	}
+	if a.Has(d.Epoch()) {
+		return a, nil
+	}
+	return Union(append(slices.Clone(a.documents), d)...), nil
+}
+
+// From returns the agenda without the documents that are older than the one at place n.
+func (a Agenda) From(n int) Agenda { return newAgenda(a.documents[n:]) }
+
+func same(a, b *policy.Document) bool { return a.Epoch() == b.Epoch() }
+
+// byAge orders epochs by version. Two of one version are ordered by their names.
+func byAge(a, b policy.Epoch) int {
+	return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.String(), b.String()))
+}

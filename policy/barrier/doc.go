@@ -1,0 +1,34 @@
+// Package barrier says which limits documents bind a region while a document takes effect, and
+// from when on a newer one alone does.
+//
+// A region never drops what it promised under one document before every other region knows the
+// next. So several documents can be open at a time: the base, and every newer one that the region
+// has heard of ([Agenda]). Of each limit a region may use the least of what the open documents give
+// it. All regions together then stay within the limit of any document that is open in all of them.
+//
+// A region acknowledges a document when its store and its journal hold it: from then on no node of
+// the region decides without it. The acknowledgement names the store's time. It goes to the other
+// regions with every message between them, and names exactly one document, by its digest.
+//
+// A newer document counts alone, for one limit, when ([View.Standing])
+//   - every region to which it gives less than an older one has acknowledged it;
+//   - a majority of the regions of the base has acknowledged it, and a majority of its own, so that
+//     of two documents that do not know of each other at most one gets there;
+//   - all that was promised before weighs no more: with T the latest time of those
+//     acknowledgements, the cell of T and the next are over and weigh no more, and a bucket had the
+//     time to fill once. Rows of the next cell may have been lent just before T.
+//
+// A limit whose terms do not change is not open, whatever else a document changes. The terms are
+// the numbers on which the split depends: limit, burst, regions, weights, reserve. Algorithm,
+// window, key, name and conditions belong to the name of a bucket: where they change, one limit is
+// removed and another added. Both are charged until the old one weighs no more ([View.Leftover]).
+//
+// Why a majority, where a document that only raises limits takes nothing from anybody: of two
+// regions with 500 of 1,000 each, one is given version 3, which raises it to 1,000 of 1,500, and the
+// other, cut off, another version 3, which raises that one to 1,000 of 1,500. Both would take
+// effect, and the regions would admit 2,000 of 1,500. The same happens with versions 3 and 4 if
+// neither region hears of the other's. Two majorities have a region in common. It takes one version
+// 3 only, and its acknowledgement of version 4 names version 3, so the other side learns of it.
+//
+// The package is pure: no clock, no goroutine, no I/O.
+package barrier

@@ -1,0 +1,265 @@
+package barrier
+
+import (
+	"slices"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
+)
+
+// Heard holds the acknowledgements that a region knows of, its own among them: by region, and by
+// document, the time of that region's store. An acknowledgement holds for ever.
+type Heard map[string]map[policy.Epoch]quantity.StoreTime
+
+// Add notes an acknowledgement, and says whether it is new. Of several times the earliest counts:
+// each of them is a time from which on the region did not decide without the document.
+func (h Heard) Add(region string, e policy.Epoch, at quantity.StoreTime) bool {
+	if h[region] == nil {
+		h[region] = map[policy.Epoch]quantity.StoreTime{}
+	}
+	before, known := h[region][e]
+	if known && before <= at {
+		return false
+	}
+	h[region][e] = at
+	return true
+}
+
+// View is what one region makes of its agenda at a time of its store. It does not change once made,
+// unless Heard does.
+type View struct {
+	Agenda Agenda
+	Region string // whose view it is
+	Heard  Heard
+	Now    quantity.StoreTime // a time that every shard of the region's store has shown
+	// Unsure says that the region may have worked under newer documents than it remembers, because it
+	// lost its store and a journal. It uses nothing until the other regions have told.
+	Unsure bool
+}
+
+// Only returns the view of a region that knows one document.
+func Only(d *policy.Document, region string) *View {
+	return &View{Agenda: Of(d), Region: region}
+}
+
+// Entry is an entry of a limit in one of the documents that bind.
+type Entry struct {
+	Document *policy.Document
+	Limit    *policy.Limit
+}
+
+// Standing says what is in force of one limit.
+type Standing struct {
+	// Binding holds the entries of all documents that bind, the oldest first. A region may use the
+	// least of what they give it.
+	Binding []Entry
+	// From is the place in the agenda of the oldest document that binds.
+	From int
+	// Opens is the store time from which on fewer documents bind; 0: none is known.
+	Opens quantity.StoreTime
+	// Waiting holds the regions whose acknowledgement of the newest document is waited for.
+	Waiting []string
+}
+
+// Open says whether more than one document binds.
+func (s Standing) Open() bool { return len(s.Binding) > 1 }
+
+// Changed says whether the open documents give a limit of the newest one different terms.
+func (v *View) Changed(l *policy.Limit) bool { return v.Agenda.changed[l.Bucket(nil)] != nil }
+
+// Standing returns what is in force of a limit of the newest document.
+func (v *View) Standing(l *policy.Limit) Standing {
+	last := len(v.Agenda.documents) - 1
+	entries := v.Agenda.changed[l.Bucket(nil)]
+	if entries == nil {
+		return Standing{Binding: []Entry{{v.Agenda.Newest(), l}}, From: last}
+	}
+	var s Standing
+	for j := 1; j <= last; j++ {
+		if entries[j] == nil {
+			continue
+		}
+		opens, waiting := v.complete(entries, s.From, j)
+		s.Waiting = waiting
+		switch {
+		case waiting != nil:
+		case opens <= v.Now:
+			s.From, s.Opens = j, 0
+		case s.Opens == 0:
+			s.Opens = opens
+		}
+	}
+	s.Binding = v.entries(entries, s.From)
+	return s
+}
+
+// entries returns the entries of the documents from a place on.
+func (v *View) entries(all []*policy.Limit, from int) (some []Entry) {
+	for i := from; i < len(all); i++ {
+		if all[i] != nil {
+			some = append(some, Entry{v.Agenda.documents[i], all[i]})
+		}
+	}
+	return some
+}
+
+// complete says from when on the document at place j counts without those from base on, or whose
+// acknowledgement is waited for.
+func (v *View) complete(entries []*policy.Limit, base, j int) (opens quantity.StoreTime,
+	waiting []string) {
+	newer, d := entries[j], v.Agenda.documents[j]
+	var latest quantity.StoreTime
+	differs, shrinks, fill := false, false, int64(0)
+	for i := base; i < j; i++ {
+		older := entries[i]
+		if older == nil || sameTerms(v.Agenda.documents[i], older, d, newer) {
+			continue
+		}
+		differs, fill = true, max(fill, fillOf(older), fillOf(newer))
+		for _, region := range shrinking(v.Agenda.documents[i], older, d, newer) {
+			at, known := v.acknowledged(region, d)
+			if !known {
+				waiting = append(waiting, region)
+				continue
+			}
+			shrinks, latest = true, max(latest, at)
+		}
+	}
+	if !differs {
+		return 0, nil
+	}
+	waiting = append(waiting, v.majority(v.Agenda.documents[base], d)...)
+	if waiting != nil {
+		slices.Sort(waiting)
+		return 0, slices.Compact(waiting)
+	}
+	if !shrinks {
+		return 0, nil
+	}
+	return over(newer, latest).Add(fill), nil
+}
+
+// acknowledged returns when a region acknowledged a document. A region that the document fences
+// has, by the operator's word, when this region did.
+func (v *View) acknowledged(region string, d *policy.Document) (quantity.StoreTime, bool) {
+	if d.Fences(region) {
+		region = v.Region
+	}
+	at, known := v.Heard[region][d.Epoch()]
+	return at, known
+}
+
+// majority returns whose acknowledgement of a newer document is waited for because a majority of
+// the regions of either document is needed; nil if both have it.
+func (v *View) majority(base, newer *policy.Document) (waiting []string) {
+	for _, of := range []*policy.Document{base, newer} {
+		var missing []string
+		for _, r := range of.Regions {
+			if _, known := v.acknowledged(r.Name, newer); !known {
+				missing = append(missing, r.Name)
+			}
+		}
+		if 2*len(missing) >= len(of.Regions) {
+			waiting = append(waiting, missing...)
+		}
+	}
+	return waiting
+}
+
+// shrinking returns the regions to which a newer document gives less of some key than an older one.
+func shrinking(a *policy.Document, older *policy.Limit, b *policy.Document,
+	newer *policy.Limit) (regions []string) {
+	most, least := spread(a, older), spread(b, newer)
+	aligned := slices.EqualFunc(a.Regions, b.Regions,
+		func(a, b policy.Region) bool { return a.Name == b.Name })
+	for _, r := range a.Regions {
+		if aligned && anyLess(most[r.Name], least[r.Name]) ||
+			!aligned && less(lowest(least[r.Name]), highest(most[r.Name])) {
+			regions = append(regions, r.Name)
+		}
+	}
+	return regions
+}
+
+// part is what a region gets of one key: in its store, and as its reserve. Each is used by itself,
+// so none may grow while what it grows by may still be used as the other.
+type part struct{ units, burst, reserve, reserveBurst quantity.Units }
+
+// less says whether something of one part is less than in another.
+func less(a, b part) bool {
+	return a.units < b.units || a.burst < b.burst || a.reserve < b.reserve ||
+		a.reserveBurst < b.reserveBurst
+}
+
+// anyLess says whether some rotation's part becomes less.
+func anyLess(older, newer []part) bool {
+	for i := range older {
+		if less(newer[i], older[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// lowest and highest return the extremes over all keys. A region that gets nothing has no parts.
+func lowest(all []part) (p part) {
+	for i, one := range all {
+		if i == 0 {
+			p = one
+		}
+		p = part{min(p.units, one.units), min(p.burst, one.burst), min(p.reserve, one.reserve),
+			min(p.reserveBurst, one.reserveBurst)}
+	}
+	return p
+}
+
+func highest(all []part) (p part) {
+	for _, one := range all {
+		p = part{max(p.units, one.units), max(p.burst, one.burst), max(p.reserve, one.reserve),
+			max(p.reserveBurst, one.reserveBurst)}
+	}
+	return p
+}
+
+// spread returns what each region gets of a limit, by rotation.
+func spread(d *policy.Document, l *policy.Limit) map[string][]part {
+	parts := make(map[string][]part, len(d.Regions))
+	for rotation := range d.Regions {
+		whole := allocator.SplitOf(l.Limit, l.Burst, l.Weights, uint64(rotation), l.Home())
+		stored := whole.Stored(quantity.PPM(l.Reserve()))
+		for i, r := range d.Regions {
+			units, burst := stored.Units[i], stored.Burst[i]
+			parts[r.Name] = append(parts[r.Name], part{units, burst, whole.Units[i] - units,
+				whole.Burst[i] - burst})
+		}
+	}
+	return parts
+}
+
+// over returns the store time from which on nothing weighs that was used or lent by a time: the
+// cell of that time and the next are over and weigh no more.
+func over(l *policy.Limit, at quantity.StoreTime) quantity.StoreTime {
+	terms := termsOf(l)
+	return terms.Weighs(algorithms.CellAt(at, terms.Cell) + 1)
+}
+
+// termsOf returns what the ends of cells depend on.
+func termsOf(l *policy.Limit) algorithms.Terms {
+	window := l.Window.Microseconds()
+	t := algorithms.Terms{Kind: l.Algorithm, Window: window, Cell: l.Cell().Microseconds(),
+		Tick: algorithms.Tick(l.Algorithm, max(l.Limit, l.Burst), window)}
+	if l.Algorithm.Sliding() {
+		t.ClockMargin = algorithms.ClockMargin
+	}
+	return t
+}
+
+// fillOf returns how long an empty bucket of the whole limit takes to fill, in microseconds; 0 for
+// windows.
+func fillOf(l *policy.Limit) int64 {
+	t := termsOf(l)
+	t.Entitlement, t.Burst = l.Limit, l.Burst
+	return t.FillTime()
+}

@@ -1,0 +1,41 @@
+package rights
+
+import (
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/tenure"
+)
+
+// hearDocuments passes on what other regions say of their limits documents, with every message and
+// reply.
+func (e *Engine) hearDocuments(out exchange.Effects) {
+	for _, told := range out.Told {
+		e.config.Tenure.Hear(told.Region, toldOf(told.Documents))
+	}
+}
+
+// tellDocuments adds what this region has to say of its limits documents to messages and replies.
+func (e *Engine) tellDocuments(out exchange.Effects) {
+	if len(out.Calls) == 0 && len(out.Replies) == 0 {
+		return
+	}
+	var all []exchange.Acknowledged
+	for _, d := range e.config.Tenure.Statement() {
+		all = append(all, exchange.Acknowledged{Version: d.Epoch.Version, Digest: d.Epoch.Digest,
+			At: d.At})
+	}
+	for i := range out.Calls {
+		out.Calls[i].Message.Documents = all
+	}
+	for i := range out.Replies {
+		out.Replies[i].Reply.Documents = all
+	}
+}
+
+func toldOf(documents []exchange.Acknowledged) []tenure.Told {
+	all := make([]tenure.Told, len(documents))
+	for i, d := range documents {
+		all[i] = tenure.Told{Epoch: policy.Epoch{Version: d.Version, Digest: d.Digest}, At: d.At}
+	}
+	return all
+}

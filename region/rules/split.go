@@ -1,0 +1,169 @@
+package rules
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/policy/barrier"
+	"github.com/quotad/quotad/quantity"
+
+	"github.com/quotad/quotad/policy"
+)
+
+// split is what each region's store holds of a limit: what the region is entitled to, less its
+// reserve. A rotation decides who gets remainders and homes.
+type split struct {
+	bucket  exchange.Bucket  // without an ID
+	terms   algorithms.Terms // of this region's store
+	reserve *Reserve         // of this region; nil: the limit keeps none
+}
+
+// Reserve is what a region keeps of a limit out of its store (local_reserve), for nodes that cannot
+// reach the store. Every region can compute every other region's reserve, and so knows what that
+// region may lend.
+type Reserve struct {
+	Units, Burst quantity.Units // 0 if the entitlement is too small
+	// units, or burst of a bucket, that the stores of all regions hold together
+	stored quantity.Units
+}
+
+// part is what a region gets of a bucket: in its store, and as its reserve.
+type part struct{ units, burst, reserve, reserveBurst quantity.Units }
+
+// splitOf returns the split of a limit for keys of a hash, by the documents that bind: of each
+// region the least of what they give it.
+func (r *Rules) splitOf(binding []barrier.Entry, hash uint64) (parts split) {
+	least := partsIn(binding[0], hash)
+	for _, more := range binding[1:] {
+		least = atMost(least, partsIn(more, hash))
+	}
+	if r.View.Unsure {
+		least[r.Region] = part{}
+	}
+	units, burst := make(map[string]quantity.Units, len(least)),
+		make(map[string]quantity.Units, len(least))
+	reserves := Reserve{Units: least[r.Region].reserve, Burst: least[r.Region].reserveBurst}
+	for region, p := range least {
+		units[region], burst[region] = p.units, p.burst
+		if binding[0].Limit.Algorithm.Bucket() {
+			reserves.stored += p.burst
+		} else {
+			reserves.stored += p.units
+		}
+	}
+	if slices.ContainsFunc(binding, func(e barrier.Entry) bool { return e.Limit.Reserve() > 0 }) {
+		parts.reserve = &reserves
+	}
+	parts.bucket = r.bucketOf(binding, units, burst)
+	parts.terms = parts.bucket.Terms(r.Region)
+	return parts
+}
+
+// partsIn returns what one document gives each region.
+func partsIn(e barrier.Entry, hash uint64) map[string]part {
+	regions, l := e.Document.Regions, e.Limit
+	whole := allocator.SplitOf(l.Limit, l.Burst, l.Weights, hash%uint64(len(regions)), l.Home())
+	stored := whole.Stored(quantity.PPM(l.Reserve()))
+	parts := make(map[string]part, len(regions))
+	for i, known := range regions {
+		parts[known.Name] = part{stored.Units[i], stored.Burst[i], whole.Units[i] - stored.Units[i],
+			whole.Burst[i] - stored.Burst[i]}
+	}
+	return parts
+}
+
+// atMost returns the least of what two documents give each region. One that is in one of them only
+// gets nothing.
+func atMost(a, b map[string]part) map[string]part {
+	least := make(map[string]part, max(len(a), len(b)))
+	for region, p := range a {
+		q := b[region]
+		least[region] = part{min(p.units, q.units), min(p.burst, q.burst),
+			min(p.reserve, q.reserve), min(p.reserveBurst, q.reserveBurst)}
+	}
+	for region := range b {
+		if _, known := a[region]; !known {
+			least[region] = part{}
+		}
+	}
+	return least
+}
+
+// bucketOf returns what the buckets of a limit have in common. In home mode the home region may lend
+// all it has. The other regions' entitlements are 0, so no borrowing limit applies: it would be a
+// part of nothing.
+func (r *Rules) bucketOf(binding []barrier.Entry,
+	units, burst map[string]quantity.Units) exchange.Bucket {
+	l := binding[0].Limit
+	window := l.Window.Microseconds()
+	b := exchange.Bucket{
+		Epoch:        r.Epoch,
+		Kind:         l.Algorithm,
+		Limit:        l.Limit,
+		Window:       window,
+		Cell:         l.Cell().Microseconds(),
+		Entitlements: units,
+		Bursts:       burst,
+		Home:         true,
+		Lending:      allocator.PPM,
+		Borrowing:    quantity.PPM(policy.Unlimited),
+		Recovered:    algorithms.Recovers(l.Algorithm, window),
+	}
+	if l.Algorithm.Sliding() {
+		b.ClockMargin = algorithms.ClockMargin
+	}
+	most := quantity.Units(0)
+	for _, e := range binding {
+		most, b.Limit = max(most, e.Limit.Limit, e.Limit.Burst), min(b.Limit, e.Limit.Limit)
+		if !e.Limit.Home() {
+			b.Home = false
+			b.Lending = min(b.Lending, quantity.PPM(e.Limit.LendingLimit))
+			b.Borrowing = leastBound(b.Borrowing, quantity.PPM(e.Limit.BorrowingLimit))
+		}
+	}
+	b.Tick = algorithms.Tick(l.Algorithm, most, window)
+	b.Agreed = digestOf(&b)
+	return b
+}
+
+// leastBound returns the lower of two borrowing limits, of which a negative one is no bound.
+func leastBound(a, b quantity.PPM) quantity.PPM {
+	if a < 0 || b >= 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// digestOf returns a digest of all that two regions must agree on to trade a bucket.
+func digestOf(b *exchange.Bucket) uint64 {
+	var text []byte
+	number := func(n int64) { text = binary.AppendVarint(text, n) }
+	number(int64(b.Limit))
+	number(int64(b.Lending))
+	number(int64(b.Borrowing))
+	if b.Home {
+		number(1)
+	}
+	for _, region := range sortedRegions(b.Entitlements) {
+		if b.Entitlements[region] > 0 || b.Bursts[region] > 0 {
+			text = append(append(text, region...), 0)
+			number(int64(b.Entitlements[region]))
+			number(int64(b.Bursts[region]))
+		}
+	}
+	return xxhash.Sum64(text)
+}
+
+func sortedRegions(parts map[string]quantity.Units) []string {
+	regions := make([]string, 0, len(parts))
+	for region := range parts {
+		regions = append(regions, region)
+	}
+	slices.Sort(regions)
+	return regions
+}

@@ -1,0 +1,260 @@
+package tenure
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/barrier"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/rules"
+)
+
+// Told is a document that a region says is open there, since a time of its store.
+type Told struct {
+	Epoch policy.Epoch
+	At    quantity.StoreTime
+}
+
+// knowledge is what a node knows of the limits documents of all regions. Safe for concurrent use.
+type knowledge struct {
+	region string
+	log    *slog.Logger
+	now    func() time.Time
+
+	mu     sync.Mutex
+	heard  barrier.Heard
+	news   bool                    // something was heard since the rules were made
+	told   map[string]RegionTold   // what each other region said last
+	wanted map[policy.Epoch]string // documents to be fetched, and a region that has each
+	unsure map[string]bool         // regions that must tell before this one serves; nil: none
+	saved  bool                    // the journal has all that is open
+}
+
+// RegionTold is what a region said last of its documents.
+type RegionTold struct {
+	Open []Told // the oldest first
+	At   time.Time
+	// Refused says why a document of that region is not taken here, nil if all are.
+	Refused error
+}
+
+func newKnowledge(region string, log *slog.Logger, now func() time.Time) *knowledge {
+	return &knowledge{region: region, log: log, now: now, heard: barrier.Heard{},
+		told: map[string]RegionTold{}, wanted: map[policy.Epoch]string{}}
+}
+
+// view returns what this region makes of an agenda.
+func (k *knowledge) view(a barrier.Agenda, now quantity.StoreTime) *barrier.View {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	heard := make(barrier.Heard, len(k.heard))
+	for region, all := range k.heard {
+		heard[region] = maps.Clone(all)
+	}
+	return &barrier.View{Agenda: a, Region: k.region, Heard: heard, Now: now,
+		Unsure: len(k.unsure) > 0}
+}
+
+// acknowledge notes that the store decides without none of the documents since a time.
+func (k *knowledge) acknowledge(a barrier.Agenda, at quantity.StoreTime) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, one := range a.Documents() {
+		if _, known := k.heard[k.region][one.Epoch()]; !known {
+			k.heard.Add(k.region, one.Epoch(), at)
+		}
+	}
+}
+
+// hear takes in which documents are open in another region. An acknowledgement counts only if all
+// documents of that region are known here: one of them may give it more than those that are.
+func (k *knowledge) hear(a barrier.Agenda, region string, open []Told) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	told, known := RegionTold{Open: open, At: k.now()}, true
+	for _, one := range open {
+		switch err := a.Check(one.Epoch); {
+		case a.Has(one.Epoch):
+		case err == nil:
+			known, k.wanted[one.Epoch] = false, region
+		case one.Epoch.Version >= a.Base().Version:
+			known = false
+			told.Refused = fmt.Errorf("document %s of region %s is not taken, %s is open: %w",
+				one.Epoch, region, a, err)
+			if before := k.told[region].Refused; before == nil || before.Error() != told.Refused.Error() {
+				k.log.Error("limits document refused", "err", told.Refused)
+			}
+		}
+	}
+	k.told[region] = told
+	if k.unsure[region] && known {
+		delete(k.unsure, region)
+		k.news = true
+	}
+	for _, one := range open {
+		if known && k.heard.Add(region, one.Epoch, one.At) {
+			k.news = true
+		}
+	}
+}
+
+// forget drops what concerns documents that are open no longer.
+func (k *knowledge) forget(a barrier.Agenda) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, all := range k.heard {
+		maps.DeleteFunc(all, func(e policy.Epoch, _ quantity.StoreTime) bool { return !a.Has(e) })
+	}
+}
+
+// take returns the documents to be fetched, whether anything else was heard since the last call, and
+// whether the journal has all that is open.
+func (k *knowledge) take() (wanted map[policy.Epoch]string, news, saved bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	wanted, news = k.wanted, k.news
+	k.wanted, k.news = map[policy.Epoch]string{}, false
+	return wanted, news, k.saved
+}
+
+// statement returns the documents of an agenda that this region has acknowledged, or nothing while
+// the journal does not have them.
+func (k *knowledge) statement(a barrier.Agenda) (all []Told) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, one := range a.Documents() {
+		if at, known := k.heard[k.region][one.Epoch()]; known && k.saved {
+			all = append(all, Told{one.Epoch(), at})
+		}
+	}
+	return all
+}
+
+// Hear takes in which documents another region says are open there.
+func (t *Tenure) Hear(region string, open []Told) {
+	if region == t.config.Region || len(open) == 0 || !slices.Contains(t.Rules().Peers, region) {
+		return
+	}
+	t.known.hear(t.agenda(), region, open)
+	select {
+	case t.heard <- struct{}{}:
+	default:
+	}
+}
+
+// Statement returns the documents that are open in this region, the oldest first, as it tells the
+// others.
+func (t *Tenure) Statement() []Told {
+	if t.Generation() == 0 {
+		return nil
+	}
+	return t.known.statement(t.agenda())
+}
+
+// Told returns what the other regions said last of their documents.
+func (t *Tenure) Told() map[string]RegionTold {
+	t.known.mu.Lock()
+	defer t.known.mu.Unlock()
+	return maps.Clone(t.known.told)
+}
+
+// Source returns the text of an open document by its digest, or nil.
+func (t *Tenure) Source(digest [32]byte) []byte {
+	for _, d := range t.agenda().Documents() {
+		if d.Epoch().Digest == digest {
+			return d.Source()
+		}
+	}
+	return nil
+}
+
+// save writes documents to the journal, before they are acknowledged.
+func (t *Tenure) save(a barrier.Agenda) {
+	var all []journal.Document
+	for _, d := range a.Documents() {
+		all = append(all, journal.Document{Version: d.Version, Source: d.Source()})
+	}
+	err := t.config.Journal.SaveDocuments(all)
+	if err != nil {
+		t.config.Log.Error("the journal cannot keep the open limits documents: other regions wait until it can", "err", err)
+	}
+	t.known.mu.Lock()
+	t.known.saved = err == nil
+	t.known.mu.Unlock()
+}
+
+// Review fetches documents that other regions have and this one does not know, and applies what the
+// other regions acknowledged. It does nothing if nothing was heard and no document takes effect.
+func (t *Tenure) Review(ctx context.Context) {
+	if t.Generation() == 0 {
+		return
+	}
+	wanted, news, saved := t.known.take()
+	if !saved {
+		t.save(t.agenda())
+	}
+	for e, region := range wanted {
+		if err := t.fetch(ctx, region, e); err != nil {
+			t.config.Log.Warn("a limits document of another region is not open here yet", "epoch",
+				e.String(), "region", region, "err", err)
+		}
+	}
+	v := t.Rules().View
+	next := v.Next()
+	if news || next > 0 && next <= t.config.Store.Surely() {
+		if err := t.review(ctx); err != nil {
+			t.known.again()
+			t.config.Log.Debug("documents in force are not put into the store yet", "err", err)
+		}
+	}
+}
+
+// again has the next Review look at what was heard once more.
+func (k *knowledge) again() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.news = true
+}
+
+// review makes new rules of what is known of the documents, and closes those that bind no longer.
+func (t *Tenure) review(ctx context.Context) error {
+	t.begin()
+	defer t.end()
+	old := t.agenda()
+	a := t.binding(old)
+	if a.String() != old.String() {
+		if err := t.putInForce(ctx, a); err != nil {
+			return err
+		}
+		t.known.forget(t.agenda())
+		t.config.Log.Info("limits document in force", "epoch", t.agenda().Base().Epoch().String(), "open",
+			t.Rules().Epoch)
+		return nil
+	}
+	t.apply(rules.New(t.known.view(a, t.config.Store.Surely()), t.config.Store.Shards()))
+	return t.noteSure(ctx)
+}
+
+// fetch opens a document that another region has.
+func (t *Tenure) fetch(ctx context.Context, region string, e policy.Epoch) error {
+	source, err := t.config.Fetch(ctx, region, e)
+	if err != nil {
+		return err
+	}
+	d, err := policy.Parse(fmt.Sprintf("document %s of region %s", e, region), source)
+	if err != nil {
+		return err
+	}
+	if d.Epoch() != e {
+		return fmt.Errorf("region %s calls %s document %s: run one version of quotad in both",
+			region, d.Epoch(), e)
+	}
+	return t.learn(ctx, d)
+}

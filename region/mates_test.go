@@ -5,14 +5,15 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 // TestMatesAreCounted: a number of nodes that is not the configured one is warned of once, of too
 // few only after a while.
 func TestMatesAreCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		var m mates
 		const more, fewer = "sees more nodes", "sees fewer nodes"

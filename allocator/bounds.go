@@ -167,8 +167,8 @@ func (e Exposure) lendsBurst(h Holding) quantity.Units {
 // can admit, always in the same order. Each bound is for one mishap: the bounds of two at once may
 // add up.
 func Bounds(e Exposure) []Bound {
-	return slices.Concat(e.storeLost(), e.staleReplica(), e.liveCopy(), e.keyDeleted(), e.local(),
-		e.clocksApart(), e.set())
+	return slices.Concat(e.storeLost(), e.staleReplica(), e.secondStore(), e.liveCopy(),
+		e.keyDeleted(), e.local(), e.clocksApart(), e.set())
 }
 
 // each computes a bound for each region, for the key with the largest bound.

@@ -37,29 +37,50 @@ func (e Exposure) rate() quantity.Units {
 func (e Exposure) staleReplica() []Bound {
 	const cause = "stale-replica"
 	if e.Kind.Bucket() {
-		span, each := e.span()
-		b := []Bound{
-			e.each(cause, "once, when it forks", "B - level + lag, at most B_max", maxBurst),
-			e.each(cause, each+", nothing borrowed", "F x time",
-				func(h Holding) quantity.Units { return mulDivUp(h.Entitlement, span, e.Window) }),
-		}
-		// Others lend tokens again and again, but no more than the limit refills.
-		if e.Kind.Traits().LendsBurst {
-			all := min(mulDivUp(e.Limit, span, e.Window), MaxExcess) + e.burst()
-			return append(b, e.each(cause, each+" while both serve",
-				"L x time + burst of all regions", func(Holding) quantity.Units { return all }))
-		}
-		return append(b, e.each(cause, each+" while both serve", "S_max x time",
-			func(h Holding) quantity.Units { return mulDivUp(h.Rights, span, e.Window) }))
+		once := e.each(cause, "once, when it forks", "B - level + lag, at most B_max", maxBurst)
+		return append([]Bound{once}, e.servedTwice(cause, "")...)
 	}
-	return []Bound{
+	return append([]Bound{
 		e.each(cause, "the window of the fork, S used up", "min(lag, S_max)",
 			func(h Holding) quantity.Units { return min(e.Lag, h.Rights) }),
 		e.each(cause, "the window of the fork", "S - used + lag, at most S_max", maxRights),
-		e.each(cause, "each later window, nothing borrowed", "F",
-			func(h Holding) quantity.Units { return h.Entitlement }),
-		e.each(cause, "each later window while both serve", "S_max", maxRights),
+	}, e.servedTwice(cause, "later ")...)
+}
+
+// secondStore returns the bounds for two stores that serve one region at the same time, each with
+// the region's whole share, of which the second began with nothing used. Nodes that can ask each
+// other find out before the second serves.
+func (e Exposure) secondStore() []Bound {
+	const cause = "second-store"
+	b := []Bound{together(cause, "nodes that can ask each other",
+		"0: it is not begun, or its nodes stop", 0)}
+	if e.Kind.Bucket() {
+		b = append(b, e.each(cause, "once, when the second begins", "B_max", maxBurst))
 	}
+	return append(b, e.servedTwice(cause, "")...)
+}
+
+// servedTwice returns the bounds for each window in which two stores serve one region. later says
+// which windows, where the first is another matter.
+func (e Exposure) servedTwice(cause, later string) []Bound {
+	if !e.Kind.Bucket() {
+		return []Bound{
+			e.each(cause, "each "+later+"window, nothing borrowed", "F",
+				func(h Holding) quantity.Units { return h.Entitlement }),
+			e.each(cause, "each "+later+"window while both serve", "S_max", maxRights),
+		}
+	}
+	span, each := e.span()
+	b := []Bound{e.each(cause, each+", nothing borrowed", "F x time",
+		func(h Holding) quantity.Units { return mulDivUp(h.Entitlement, span, e.Window) })}
+	// Others lend tokens again and again, but no more than the limit refills.
+	if e.Kind.Traits().LendsBurst {
+		all := min(mulDivUp(e.Limit, span, e.Window), MaxExcess) + e.burst()
+		return append(b, e.each(cause, each+" while both serve",
+			"L x time + burst of all regions", func(Holding) quantity.Units { return all }))
+	}
+	return append(b, e.each(cause, each+" while both serve", "S_max x time",
+		func(h Holding) quantity.Units { return mulDivUp(h.Rights, span, e.Window) }))
 }
 
 func maxRights(h Holding) quantity.Units { return h.Rights }

@@ -10,7 +10,7 @@ import (
 // memberlist calls it from goroutines of its own, in which a panic would end the process, so every
 // method recovers.
 type delegate struct {
-	meta   []byte
+	meta   atomic.Pointer[[]byte]
 	state  State
 	outbox *outbox
 	roster *roster
@@ -31,7 +31,7 @@ func (d *delegate) close() {
 }
 
 // NodeMeta returns what the other nodes are told about this one.
-func (d *delegate) NodeMeta(int) []byte { return d.meta }
+func (d *delegate) NodeMeta(int) []byte { return *d.meta.Load() }
 
 // NotifyMsg takes in a message, and passes a change on if it was news.
 func (d *delegate) NotifyMsg(b []byte) {

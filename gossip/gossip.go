@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -13,6 +14,9 @@ import (
 
 // leaveLimit bounds how long Leave waits for its goodbye to be sent.
 const leaveLimit = 3 * time.Second
+
+// metaPatience is how long SetMeta lets memberlist wait for its broadcast: it need not.
+const metaPatience = time.Millisecond
 
 // Gossip is one node of a cluster. Its methods are safe for concurrent use.
 type Gossip struct {
@@ -65,8 +69,9 @@ func Start(cfg Config) (*Gossip, error) {
 	}
 	g := &Gossip{cfg: cfg, roster: newRoster(cfg)}
 	g.outbox = newOutbox(cfg.Timing.RetransmitMult, g.roster.count)
-	g.delegate = &delegate{meta: cfg.Meta, state: cfg.State, outbox: g.outbox, roster: g.roster,
+	g.delegate = &delegate{state: cfg.State, outbox: g.outbox, roster: g.roster,
 		log: cfg.Logger, panics: cfg.Recovered}
+	g.delegate.meta.Store(&cfg.Meta)
 	g.recall(cfg.Remembered)
 	var err error
 	if g.keys, err = newRing(cfg.Keys); err != nil {
@@ -155,6 +160,24 @@ func (g *Gossip) Broadcast(key string, b []byte) error {
 	g.outbox.put(key, encoded)
 	return nil
 }
+
+// SetMeta replaces what the other nodes are told about this one, at most 512 bytes. They hear of it
+// within a few gossip intervals. SetMeta does not wait for that.
+func (g *Gossip) SetMeta(meta []byte) error {
+	if len(meta) > maxMeta {
+		return fmt.Errorf("gossip: meta data has %d bytes, at most %d fit a packet", len(meta),
+			maxMeta)
+	}
+	meta = bytes.Clone(meta)
+	g.delegate.meta.Store(&meta)
+	// Its only other failure is that the wait for its broadcast has timed out, which is no failure.
+	_ = g.list.UpdateNode(metaPatience)
+	return nil
+}
+
+// FirstCalls waits until each seed and remembered peer was called once, or ctx ends. It says
+// whether there are any besides this node.
+func (g *Gossip) FirstCalls(ctx context.Context) (any bool) { return g.caller.firstRound(ctx) }
 
 // Members returns the nodes that are alive in this node's view, itself included, sorted by name.
 func (g *Gossip) Members() []Member { return g.roster.list() }

@@ -43,6 +43,8 @@ type caller struct {
 
 	attempted, succeeded atomic.Uint64
 
+	first firstRound
+
 	tasks sync.WaitGroup
 
 	mu       sync.Mutex
@@ -60,6 +62,7 @@ func newCaller(c Config, r *roster, join func(addr string) error) *caller {
 		unknown:  make(map[string]bool),
 		calls:    make(map[netip.AddrPort]bool),
 		answered: make(map[netip.AddrPort]time.Time),
+		first:    firstRound{over: make(chan struct{})},
 	}
 }
 
@@ -76,6 +79,7 @@ func (c *caller) run(ctx context.Context) {
 			return
 		case <-round.C:
 			c.callMissing(ctx)
+			c.first.begun()
 			round.Reset(jitter(c.every))
 		case <-c.roster.arrived:
 			if greeting == nil {
@@ -121,7 +125,9 @@ func (c *caller) callSeed(ctx context.Context, seed string) {
 		return
 	}
 	c.lookups[seed] = true
+	ended := c.first.calls()
 	c.tasks.Go(func() {
+		defer ended()
 		ctx, cancel := context.WithTimeout(ctx, c.timeout)
 		defer cancel()
 		ips, err := c.resolve(ctx, host)
@@ -183,7 +189,9 @@ func (c *caller) exchange(addr netip.AddrPort) {
 		return
 	}
 	c.calls[addr] = true
+	ended := c.first.calls()
 	c.tasks.Go(func() {
+		defer ended()
 		c.attempted.Add(1)
 		err := c.join(addr.String())
 		c.ended(addr, err)

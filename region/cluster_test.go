@@ -45,6 +45,7 @@ type cluster struct {
 	running map[string]*running
 
 	bootstrap bool          // what nodes are told at their start
+	alone     bool          // and whether that holds although nobody can be asked
 	deadline  time.Duration // of their stores
 }
 
@@ -126,7 +127,7 @@ func (c *cluster) config(name string, d *policy.Document) Config {
 	server, host := c.servers[region], c.network.Host(name)
 	var errs [5]error
 	cfg := Config{Region: region, Node: node, Nodes: c.sizes[region], Policy: d,
-		Bootstrap:     c.bootstrap,
+		Bootstrap: c.bootstrap, Alone: c.alone,
 		PeerAdvertise: netip.AddrPortFrom(host.IP(), peerPort).String(),
 		Advertise:     c.gossipAddress(name),
 		Seeds:         []string{c.seed}, Dial: host.DialContext, Log: slog.New(slog.DiscardHandler)}

@@ -32,6 +32,8 @@ func (c Config) maxMembers() int { return max(fewestMembers, membersPerNode*c.No
 type member struct {
 	peer.Identity
 	address string // host:port of its PeerService; empty: it has none
+	// store is what the member says of its region's store. Its Use is Unsure if it has none.
+	store peer.StoreAnswer
 }
 
 // memberOf reads what a member says about itself. It fails if that is not in the form that nodes
@@ -54,6 +56,10 @@ func memberOf(m gossip.Member) (member, error) {
 		return member{}, fmt.Errorf("%.80q is no host and port that it could be called at",
 			is.address)
 	}
+	if len(meta.GetStore().GetId()) > peer.MaxStoreID {
+		return member{}, errors.New("it names a store by an id that no store has")
+	}
+	is.store = storeOf(m.Name, meta.GetStore())
 	return is, nil
 }
 
@@ -103,18 +109,6 @@ func (n *Node) membersChanged(members []gossip.Member) {
 	for region, all := range nodes {
 		n.peers.SetNodes(region, slices.Concat(n.peers.Lately(region), all))
 	}
-	n.countMates(len(nodes[n.config.Region]))
-}
-
-// countMates warns if the region has more nodes than its configuration says: after a loss of the
-// store this node would not wait for what the surplus nodes used. It warns again if that ends and
-// comes back.
-func (n *Node) countMates(mates int) {
-	tooMany := mates+1 > max(n.config.Nodes, 1)
-	already := n.crowded.Swap(tooMany)
-	if tooMany && !already {
-		n.log.Warn("gossip sees more nodes of this region than its configuration says: what they used "+
-			"may be had again after a loss of the store; set nodes to what the region has, on all of them",
-			"nodes", n.config.Nodes, "seen", mates+1)
-	}
+	n.mates.saw(len(nodes[n.config.Region])+1, n.config.Nodes, n.log)
+	n.rivals.Look()
 }

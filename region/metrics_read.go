@@ -40,6 +40,16 @@ var storeReadings = []reading{
 		func(_ *Node, s Status, is emit) { is(float64(s.Generation)) }},
 	{total, "quotad_store_losses_total", "Losses of the store's data that this node found.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Store.Losses)) }},
+	{gauge, "quotad_store_rivals",
+		"Nodes of this region that have another store than this node: deciding with it, stopped " +
+			"in favour of an older one, or as gossip alone says. Any is a mistake: one region has " +
+			"one store.", []string{"what"}, readRivals},
+	{gauge, "quotad_store_stopped",
+		"1 while this node does not use its store, because the region has an older one.", nil,
+		func(_ *Node, s Status, is emit) { is(one(s.Store.Stopped != nil)) }},
+	{total, "quotad_store_stops_total",
+		"How often this node stopped using its store, because the region has an older one.", nil,
+		func(_ *Node, s Status, is emit) { is(float64(s.Store.Stops)) }},
 	{gauge, "quotad_store_out_of_reach",
 		"1 while requests of the shard are decided without the store, because its server does not answer.", []string{"shard"},
 		func(n *Node, _ Status, is emit) {
@@ -287,7 +297,31 @@ var journalReadings = []reading{
 		func(n *Node, _ Status, is emit) { is(float64(n.config.Journal.Stats().Calls)) }},
 }
 
+func readRivals(_ *Node, s Status, is emit) {
+	var deciding, stopped, hearsay float64
+	for _, r := range s.Store.Rivals {
+		switch {
+		case r.Hearsay:
+			hearsay++
+		case r.Stopped:
+			stopped++
+		default:
+			deciding++
+		}
+	}
+	is(deciding, "deciding")
+	is(stopped, "stopped")
+	is(hearsay, "hearsay")
+}
+
 var gossipReadings = []reading{
+	{gauge, "quotad_region_nodes",
+		"Nodes of this region by configuration (configured), and as gossip sees them (seen): they " +
+			"should be as many.", []string{"what"},
+		func(n *Node, s Status, is emit) {
+			is(float64(s.Store.Nodes), "configured")
+			is(float64(n.mates.count()), "seen")
+		}},
 	{gauge, "quotad_gossip_members",
 		"Nodes of the region that gossip sees alive, this one included.", []string{"region"},
 		func(n *Node, s Status, is emit) {

@@ -8,15 +8,11 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/gossip"
 	"github.com/quotad/quotad/policy"
-	hintv1 "github.com/quotad/quotad/proto/hint/v1"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/door"
@@ -24,6 +20,7 @@ import (
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/rights"
+	"github.com/quotad/quotad/region/rivals"
 	"github.com/quotad/quotad/region/store"
 	"github.com/quotad/quotad/region/tenure"
 )
@@ -36,6 +33,8 @@ type Config struct {
 	Nodes     int    // the region's number of nodes by configuration, at least 1
 	Policy    *policy.Document
 	Bootstrap bool // the region never served before: an empty store is not a loss
+	// Alone says that nobody need be asked before Bootstrap is believed.
+	Alone bool
 	// Repeats is how often a decision is repeated for a request sent again with its id. 0:
 	// algorithms.DefaultRepeats.
 	Repeats int64
@@ -74,6 +73,7 @@ type Node struct {
 	tenure  *tenure.Tenure
 	rights  *rights.Engine
 	limiter *admit.Limiter
+	rivals  *rivals.Watch
 	gossip  *gossip.Gossip
 	peers   *peer.Client
 	server  *peer.Server
@@ -81,53 +81,77 @@ type Node struct {
 	memory  storeMemory
 	metrics *metrics
 	panics  *door.Panics
-	books   sync.Mutex  // held while use is written to the journal or charged
-	crowded atomic.Bool // gossip sees more nodes of this region than are configured
+	books   sync.Mutex // held while use is written to the journal or charged
+	mates   mates
 	life    life
 }
 
 // life is what ends a node.
 type life struct {
+	opened  chan struct{} // closed once the store was opened
 	closed  chan struct{} // closed as soon as the node is to end
 	stop    context.CancelFunc
 	done    sync.WaitGroup // the node's goroutines
 	closing sync.Once
 }
 
-// Start opens the store and begins to serve. ctx bounds only the start.
+// Start opens the store and begins to serve. Gossip and the peer port are open before that, so that
+// other nodes can be asked whether this region has another store. ctx bounds only the start.
 func Start(ctx context.Context, c Config) (*Node, error) {
 	n, err := New(c, Stepping{})
 	if err != nil {
 		return nil, err
 	}
-	n.server = peer.NewServer(n.rights.Serve, n.rights.Answer, c.PeerTLS)
+	n.server = peer.NewServer(n.served, n.recalled, c.PeerTLS)
 	n.server.HandleCuts(n.cutOff)
+	n.server.HandleStore(n.whichStore)
 	n.server.HandleDocuments(n.tenure.Source)
 	n.server.TellPanics(n.log, n.CountPanic)
 	n.metrics.watch(n)
 	if err := n.tenure.TryRights(ctx); err != nil {
 		return nil, errors.Join(err, n.peers.Close())
 	}
-	if err := n.tenure.Open(ctx); err != nil {
-		return nil, errors.Join(err, n.peers.Close())
-	}
 	if err := n.startGossip(); err != nil {
 		return nil, errors.Join(err, n.peers.Close())
+	}
+	// Serve ends when the server is closed.
+	n.life.done.Go(func() { _ = n.server.Serve(c.PeerListener) })
+	if err := n.open(ctx); err != nil {
+		n.server.Close()
+		err = errors.Join(err, n.gossip.Close(), n.peers.Close())
+		n.life.done.Wait()
+		return nil, err
 	}
 	n.run()
 	return n, nil
 }
+
+// open opens the store, once gossip has called whom it is to call. Then it asks the other nodes of
+// the region whether they have another store, before this node serves.
+func (n *Node) open(ctx context.Context) error {
+	joining, cancel := context.WithTimeout(ctx, firstCallsPatience)
+	n.join(joining, false)
+	cancel()
+	if err := n.tenure.Open(ctx); err != nil {
+		return err
+	}
+	close(n.life.opened)
+	n.rivals.Ask(ctx)
+	return ctx.Err()
+}
+
+// firstCallsPatience bounds the wait for gossip at the start. A node that can reach nobody starts
+// all the same.
+const firstCallsPatience = 2 * time.Second
 
 // run starts the goroutines that run until the node is closed.
 func (n *Node) run() {
 	running, stop := context.WithCancel(context.Background())
 	n.life.stop = stop
 	for _, each := range []func(context.Context){n.limiter.Run, n.rights.Run, n.tenure.Watch,
-		n.tenure.KeepTime, n.tenure.TryRefused, n.housekeep, n.keepBooks} {
+		n.tenure.KeepTime, n.tenure.TryRefused, n.housekeep, n.keepBooks, n.rivals.Run} {
 		n.life.done.Go(func() { each(running) })
 	}
-	// Serve ends when the server is closed.
-	n.life.done.Go(func() { _ = n.server.Serve(n.config.PeerListener) })
 }
 
 // Stepping says how a node is stepped by hand. The zero value is for a node that runs by itself.
@@ -150,7 +174,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		c.Now = time.Now
 	}
 	c.Exchange.Nodes = c.Nodes
-	n := &Node{config: c, log: c.Log, life: life{closed: make(chan struct{})},
+	n := &Node{config: c, log: c.Log, life: life{closed: make(chan struct{}), opened: make(chan struct{})},
 		peers: peer.NewClient(c.Dial, c.PeerTLS)}
 	n.panics = door.NewPanics(c.Log, "", n.CountPanic)
 	if c.Fetch == nil {
@@ -160,10 +184,11 @@ func New(c Config, stepped Stepping) (*Node, error) {
 	n.tenure, err = tenure.New(tenure.Config{Region: c.Region, Node: c.Node, Bootstrap: c.Bootstrap,
 		Policy: c.Policy, Fetch: c.Fetch,
 		Store: c.Store, Journal: c.Journal, Now: c.Now, Log: c.Log, Changed: n.changed,
-		Closed: n.life.closed})
+		MayBegin: n.mayBegin, Closed: n.life.closed})
 	if err != nil {
 		return nil, err
 	}
+	n.rivals = n.newRivals()
 	n.rights = rights.New(rights.Config{Region: c.Region, Node: c.Node, Options: c.Exchange,
 		Memory: c.Memory, Store: c.Store,
 		Journal: c.Journal, Tenure: n.tenure, Peers: n.peers, Broadcast: n.broadcast,
@@ -181,12 +206,12 @@ func New(c Config, stepped Stepping) (*Node, error) {
 func (n *Node) changed(c tenure.Change) {
 	n.limiter.Changed(c)
 	n.rights.Changed(c)
+	n.rivals.Look()
 }
 
 // startGossip starts gossip and joins the other nodes.
 func (n *Node) startGossip() error {
-	meta, err := proto.Marshal(&hintv1.Node{Region: n.config.Region, Node: n.config.Node,
-		Peer: n.config.PeerAdvertise})
+	meta, err := n.meta()
 	if err != nil {
 		return err
 	}

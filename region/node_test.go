@@ -355,6 +355,7 @@ func TestStartRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, []string{"us/n1", "eu/n1", "eu/n2"}, func(t *testing.T, c *cluster) {
+				c.alone = true // the first seed is not there
 				if tc.spoil != nil {
 					tc.spoil(c)
 				}
@@ -394,6 +395,7 @@ func TestStartPassesOverTheFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, []string{"us/n1", "eu/n1", "eu/n2"}, func(t *testing.T, c *cluster) {
+				c.alone = true // the first seed is not there
 				open := before(c)
 				n, err := c.tryStart("eu/n1", old)
 				if err != nil {

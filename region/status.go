@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/rivals"
 	"github.com/quotad/quotad/region/store"
 	"github.com/quotad/quotad/region/tenure"
 )
@@ -68,9 +69,13 @@ type StoreStatus struct {
 	ClockKnown bool
 	// ClockApart is how far the store's clock is ahead of this node's, to some 10 ms. It is valid
 	// if ClockKnown is true.
-	// ClockApart is how far the store's clock is ahead of this node's, to some 10 ms. It is valid
-	// if ClockKnown is true.
 	ClockApart time.Duration
+	ID         string // which store it is: see store.Origin; empty: not opened
+	// Stopped is why this node stopped using the store; nil: it uses it.
+	Stopped error
+	Rivals  []rivals.Rival // nodes of this region with another store
+	Stops   int64          // how often this node stopped using the store since its start
+	Nodes   int            // the region's number of nodes by configuration
 }
 
 // JournalStatus describes the node's journal.
@@ -113,6 +118,12 @@ func (n *Node) storeStatus() StoreStatus {
 	s := StoreStatus{Kind: at.Kind(), Address: at.String(), Data: n.config.Store.Data(),
 		Losses: n.tenure.Losses(), Eviction: n.memory.policy(),
 		Refusing: n.tenure.Refusing()}
+	s.ID, s.Nodes = n.config.Store.Origin().ID, max(n.config.Nodes, 1)
+	if stopped := n.tenure.Stopped(); stopped != nil {
+		s.Stopped = stopped
+	}
+	found := n.rivals.Status()
+	s.Rivals, s.Stops = found.Rivals, found.Stops
 	if lost := n.tenure.LostAt(); lost != 0 {
 		s.LastLoss = time.UnixMicro(int64(lost))
 	}

@@ -59,6 +59,7 @@ var Holes = []Hole{
 	{Group: "loss", Name: "copy of a store that runs on"},
 	{Group: "loss", Name: "closed bucket that a node used"},
 	{Group: "loss", Name: "memory of a node is full"},
+	{Group: "loss", Name: "second store of a region"},
 	{Group: "loss", Name: "store that another version wrote"},
 
 	{Group: "documents", Name: "barrier completing inside a cell",

@@ -39,9 +39,11 @@ type bounded struct {
 	mishaps    int
 }
 
-func raiseBounded(t *testing.T) *bounded {
-	f := &bounded{t: t, Fleet: raise(t,
-		Config{Limits: boundLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}}})}
+// raiseBounded starts the fleet. With forks, the Redis of us has a replica, and nodes can be cut off
+// from each other.
+func raiseBounded(t *testing.T, forks bool) *bounded {
+	f := &bounded{t: t, Fleet: raise(t, Config{Limits: boundLimits, Lines: forks,
+		Regions: []RegionConfig{{Name: "us", Nodes: 2, Replica: forks}, {Name: "eu"}}})}
 	us := f.Region("us")
 	f.n1, f.n2, f.eu = us.Nodes[0], us.Nodes[1], f.Region("eu").Nodes[0]
 	for i, n := range us.Nodes {
@@ -74,7 +76,7 @@ const quiet = 1500 * time.Millisecond
 // allocator/exchange, where clocks can be set.
 func TestBoundsAreMet(t *testing.T) {
 	t.Parallel()
-	f := raiseBounded(t)
+	f := raiseBounded(t, false)
 	for _, c := range []struct {
 		name    string
 		provoke func(*bounded, *testing.T)
@@ -98,7 +100,7 @@ func TestBoundsAreMet(t *testing.T) {
 // TestStaleReplica covers the remaining bound, separately because it leaves two primaries behind.
 func TestStaleReplica(t *testing.T) {
 	t.Parallel()
-	raiseBounded(t).staleReplica(t)
+	raiseBounded(t, true).staleReplica(t)
 }
 
 // checkpoint is the interval of checkpoints, plus some time for writing them.
@@ -225,15 +227,16 @@ func (f *bounded) policyChange(t *testing.T) {
 }
 
 // staleReplica: a replica is promoted and serves one node of us, while the old primary serves the
-// other. Both credit the rights that eu lends.
+// other. Both credit the rights that eu lends. Two nodes that can ask each other find out, so they
+// are cut off from each other once the first one has told what it has seen. What gossip tells them
+// by way of eu stops neither: n2 had the store of n1 itself, and that of n2 is the younger.
 func (f *bounded) staleReplica(t *testing.T) {
-	f.promote(t)
 	const cause = "stale-replica"
 	fork := f.bucket("forked")
-	// n2 begins another generation, and n1 does so when it hears of that. Each asks the other what
-	// it has seen, but only once.
+	f.promote(t)
 	fork.waitForStore(f.n2)
-	pause(t, quiet)
+	f.Lines.Set("us", "us", Fault{CutUDP: true, CutTCP: true})
+	f.ways[0].Lead(f.Region("us").Redis.Address)
 	fork.waitForStore(f.n1)
 	fork.waitForStore(f.n2)
 	fork.drain(quiet, f.n2, f.n1, f.eu)
@@ -261,14 +264,15 @@ func (f *bounded) staleReplica(t *testing.T) {
 	}
 }
 
-// promote makes a replica of the Redis of us a primary, which serves n2 from then on.
+// promote makes the replica of the Redis of us a primary, which serves n2 from then on, and takes
+// n1 off the old one.
 func (f *bounded) promote(t *testing.T) {
-	replica, err := StartRedis(t.Context(), t, RedisConfig{ReplicaOf: f.Region("us").Redis})
-	must(t, err)
+	replica := f.Region("us").Replica
 	eventually(t, "a replica that is up to date", func() bool {
 		info, err := replica.Client.Info(t.Context(), "replication").Result()
 		return err == nil && strings.Contains(info, "master_link_status:up")
 	})
+	f.ways[0].Lead("")
 	must(t, replica.Client.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
 	f.ways[1].Lead(replica.Address)
 }

@@ -32,7 +32,10 @@ regions. Each bound is for one mishap: two at once may add up. A node notes
 every bucket that it uses, up to remember.buckets of its node file.
 
   store-lost     the Redis of a region lost its data: FLUSHALL, or a restart without it
-  stale-replica  a replica was promoted and the old primary of the region still serves some of its nodes
+  stale-replica  a replica was promoted and the old primary of the region still serves some of its nodes,
+                 which do not reach the others' peer ports
+  second-store   a region's nodes decide with two Redis, and hear each other neither at their peer ports nor, but for a
+                 minute an hour, by gossip
   live-copy      an older copy of a Redis was put back while it ran, as from a snapshot of its machine
   key-deleted    one bucket was deleted (DEL) or evicted, or ended while its Redis' clock was ahead
   local          nodes cannot reach the Redis of their region and decide alone, while others still reach it

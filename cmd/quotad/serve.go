@@ -28,7 +28,12 @@ A node file, with the defaults of listen:
   seeds: ["eu.example.com:7946"]
   peer_tls: {cert: n1.pem, key: n1.key, ca: ca.pem}   # see quotad certs; of the certificate: quotad://us-east/n1
   gossip_keys: [file:gossip.key]                      # the first encrypts, all decrypt
-  bootstrap: false
+  bootstrap: false            # true the first time the region is started; alone for the very first node of all
+
+--bootstrap says that the region has no data to lose. The node then asks all nodes that seeds lead to, for 15 s at most, and
+does not start if one knows the region to have a store, or if none answers. --bootstrap=alone asks nobody but nodes of the
+region itself. All nodes of a region have one Redis: the nodes of a younger second one stop using it as soon as they hear of
+the older, and are not ready.
 
 The limits document is read again when it changes and on SIGHUP; while it is invalid the last good one stays in force.
 On SIGHUP gossip_keys are read again, too: to change a key, give all nodes [old, new], then [new, old], then [new]. The

@@ -43,7 +43,7 @@ func showStatus(cmd *cobra.Command, node *remote.Node, output string) error {
 	err = answer.Show(cmd.OutOrStdout(), output, s.print)
 	if err == nil && !s.Ready {
 		err = fmt.Errorf("node %s/%s is not ready: %s; see its log", show.Name(s.Region),
-			show.Name(s.Node), show.Name(s.NotReady))
+			show.Name(s.Node), show.Detail(s.NotReady))
 	}
 	return err
 }
@@ -51,7 +51,7 @@ func showStatus(cmd *cobra.Command, node *remote.Node, output string) error {
 func (s nodeStatus) print(w io.Writer) error {
 	ready := "yes"
 	if !s.Ready {
-		ready = "no: " + show.Name(s.NotReady)
+		ready = "no: " + show.Detail(s.NotReady)
 	}
 	t := show.Table(w)
 	// The texts are made safe to show by the callers.
@@ -66,7 +66,7 @@ func (s nodeStatus) print(w io.Writer) error {
 	row("journal", journalWords(s.Journal))
 	row("local", localWords(s.Local))
 	row("members", strings.Join(show.Names(s.Members), ", "))
-	row("mates", show.OrNone(strings.Join(show.Names(s.Mates), ", ")))
+	row("mates", matesWords(s.Mates, s.Store.Nodes))
 	if err := t.Flush(); err != nil {
 		return err
 	}

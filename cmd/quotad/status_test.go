@@ -28,6 +28,15 @@ func TestStatusWords(t *testing.T) {
 			{Kind: "WRONGTYPE", Calls: 1, Advice: "delete that key"}}}),
 			"REFUSES CALLS: OOM (7 so far; raise its maxmemory), REFUSES CALLS: WRONGTYPE (1 so far; delete that key), " +
 				"no loss known, maxmemory-policy not known"},
+		{storeState(api.StoreStatus{Stopped: "two stores: mend it", Rivals: []api.StoreRival{
+			{Node: "us/n2", ID: "ab12"}, {Node: "us/n3", ID: "ab12", Stopped: true},
+			{Node: "us/n4", ID: "ab12", Hearsay: true}}}),
+			"NOT USED: two stores: mend it, A SECOND STORE: us/n2 has store ab12 and decides with it, " +
+				"A SECOND STORE: us/n3 has store ab12 and has stopped using it, A SECOND STORE: us/n4 " +
+				"has store ab12 and decides with it as gossip says, and does not answer at its peer " +
+				"port, no loss known, maxmemory-policy not known"},
+		{matesWords([]string{"us/n2"}, 2), "us/n2"},
+		{matesWords([]string{"us/n2"}, 3), "us/n2; nodes says 3, gossip sees 2"},
 		{storeState(api.StoreStatus{}), "in reach, no loss known, maxmemory-policy not known"},
 		{recoveryWords(api.RecoveryStatus{}), "nothing to restore"},
 		{recoveryWords(api.RecoveryStatus{Waiting: 3, PartlyKnown: 1, Recovered: 9}),

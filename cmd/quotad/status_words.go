@@ -16,6 +16,9 @@ type nodeStatus api.Status
 // storePlace says which store it is.
 func storePlace(s api.StoreStatus, generation uint64) string {
 	text := fmt.Sprintf("%s %s, generation %d", show.Name(s.Kind), show.Name(s.Address), generation)
+	if s.ID != "" {
+		text += ", id " + show.Name(s.ID)
+	}
 	if len(s.Data) > 0 {
 		text += ", data " + strings.Join(show.Names(s.Data), " ")
 	}
@@ -25,6 +28,12 @@ func storePlace(s api.StoreStatus, generation uint64) string {
 // storeState says in words how the store is.
 func storeState(s api.StoreStatus) string {
 	var parts []string
+	if s.Stopped != "" {
+		parts = append(parts, "NOT USED: "+show.Detail(s.Stopped))
+	}
+	for _, r := range s.Rivals {
+		parts = append(parts, rivalWords(r))
+	}
 	if len(s.OutOfReach) > 0 {
 		parts = append(parts, "OUT OF REACH: "+strings.Join(show.Names(s.OutOfReach), " ")+
 			", decided as on_store_failure says")
@@ -54,6 +63,28 @@ func storeState(s api.StoreStatus) string {
 		parts = append(parts, "clock "+ahead(*s.ClockApart))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// rivalWords says which other store a node of the region has.
+func rivalWords(r api.StoreRival) string {
+	does := "decides with it"
+	switch {
+	case r.Hearsay:
+		does += " as gossip says, and does not answer at its peer port"
+	case r.Stopped:
+		does = "has stopped using it"
+	}
+	return fmt.Sprintf("A SECOND STORE: %s has store %s and %s", show.Name(r.Node), show.Name(r.ID),
+		does)
+}
+
+// matesWords names the other nodes of the region, and says if they are not as many as configured.
+func matesWords(mates []string, nodes int) string {
+	text := show.OrNone(strings.Join(show.Names(mates), ", "))
+	if nodes > 0 && len(mates)+1 != nodes {
+		text += fmt.Sprintf("; nodes says %d, gossip sees %d", nodes, len(mates)+1)
+	}
+	return text
 }
 
 func recoveryWords(r api.RecoveryStatus) string {

@@ -140,7 +140,7 @@ func (w *waiting) spends(receipt bool) bool {
 // holds enough of all its buckets.
 func (l *Limiter) spend(r *rules.Rules, applied []*rules.Applied, cost quantity.Units) (Decision,
 	bool) {
-	if isClosed(l.config.Closed) {
+	if isClosed(l.config.Closed) || l.tenure.Stopped() != nil {
 		return Decision{}, false
 	}
 	var taken [maxSpent]*held.Chunk

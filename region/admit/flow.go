@@ -144,9 +144,10 @@ func (f *Flow) answered(a answered, err error) {
 
 // waitReopened makes a request wait until the store is opened again, if it is no longer as this node
 // opened it. If other documents are open then, the request is matched anew. It returns false if the
-// request need not wait, or did so too often.
+// request need not wait, did so too often, or this node has stopped using its store.
 func (f *Flow) waitReopened() bool {
-	if !errors.Is(f.said.err, store.ErrUnknownStore) || f.reasked == reasks {
+	if !errors.Is(f.said.err, store.ErrUnknownStore) || f.reasked == reasks ||
+		f.limiter.tenure.Stopped() != nil {
 		return false
 	}
 	f.reasked++

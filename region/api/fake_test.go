@@ -17,7 +17,9 @@ import (
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/rivals"
 	"github.com/quotad/quotad/region/rules"
+	"github.com/quotad/quotad/region/store"
 	"github.com/quotad/quotad/region/tenure"
 )
 
@@ -270,7 +272,10 @@ func aStatus() region.Status {
 		Store: region.StoreStatus{Kind: "sentinel", Address: "127.0.0.1:26379/main",
 			Data: []string{"0123abcd"}, LastLoss: time.Unix(3600, 0),
 			Losses: 1, OutOfReach: []string{"quotad"}, Eviction: "noeviction",
-			Refusing: []tenure.Refusal{{Kind: "OOM", Calls: 7, Advice: "raise its maxmemory"}}},
+			Refusing: []tenure.Refusal{{Kind: "OOM", Calls: 7, Advice: "raise its maxmemory"}},
+			ID:       "ab12", Nodes: 2, Stopped: &tenure.Stopped{Why: "two stores", Next: "mend it"},
+			Rivals: []rivals.Rival{{Node: "us-east/n2", Origin: store.Origin{ID: "cd34", Since: 1},
+				Hearsay: true}}},
 		Journal: region.JournalStatus{Incarnation: 2, Sequence: 9, Rows: 4, Checkpoints: 3,
 			Whole: true},
 		Local:    admit.LocalStatus{Buckets: 1, Units: 7, Unbooked: 5},

@@ -301,7 +301,9 @@ func TestStatusPage(t *testing.T) {
 	s := newServer(t, node, quiet())
 	want := "200\n" + isJSONed + `{"region":"us-east","node":"n1","version":"` + version() + `","epoch":"3:abc","generation":2,"ready":true,` +
 		`"store":{"kind":"sentinel","address":"127.0.0.1:26379/main","data":["0123abcd"],"last_loss":"1970-01-01T01:00:00Z","losses":1,"out_of_reach":["quotad"],"maxmemory_policy":"noeviction",` +
-		`"refusing":[{"kind":"OOM","calls":7,"advice":"raise its maxmemory"}]},` +
+		`"refusing":[{"kind":"OOM","calls":7,"advice":"raise its maxmemory"}],` +
+		`"id":"ab12","stopped":"two stores: mend it","rivals":[{"node":"us-east/n2","id":"cd34",` +
+		`"stopped":false,"hearsay":true}],"nodes":2},` +
 		`"recovery":{"waiting":3,"partly_known":2,"recovered":8},"journal":{"incarnation":2,"sequence":9,"rows":4,"checkpoints":3,"whole":true,"failed":false},` +
 		`"local":{"buckets":1,"units":7,"unbooked":5},` +
 		`"peers":[{"region":"eu-west","heard":true,"age_ms":120.5,"round_trip_ms":80,"degraded":true,"clock_apart_ms":-30}],` +

@@ -83,7 +83,13 @@ func statusMessage(s region.Status, notReady error) *quotadv1.StatusResponse {
 }
 
 func storeMessage(s region.StoreStatus) *quotadv1.StoreStatus {
-	return &quotadv1.StoreStatus{Kind: s.Kind, Address: s.Address, Data: s.Data,
+	var others []*quotadv1.StoreRival
+	for _, r := range s.Rivals {
+		others = append(others, &quotadv1.StoreRival{Node: r.Node, Id: r.Origin.ID,
+			Stopped: r.Stopped, Hearsay: r.Hearsay})
+	}
+	return &quotadv1.StoreStatus{Id: s.ID, Stopped: stoppedText(s), Rivals: others,
+		Nodes: int64(s.Nodes), Kind: s.Kind, Address: s.Address, Data: s.Data,
 		LastLoss: ifSet(s.LastLoss), Losses: s.Losses,
 		OutOfReach: s.OutOfReach, MaxmemoryPolicy: s.Eviction, ClockApart: ifKnown(s.ClockApart,
 			s.ClockKnown),

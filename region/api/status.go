@@ -36,6 +36,18 @@ type StoreStatus struct {
 	MaxmemoryPolicy string         `json:"maxmemory_policy,omitempty"` // absent: not known
 	ClockApart      *Milliseconds  `json:"clock_apart_ms,omitempty"`   // absent: not known
 	Refusing        []StoreRefusal `json:"refusing"`
+	ID              string         `json:"id"`
+	Stopped         string         `json:"stopped,omitempty"` // why the node stopped using it
+	Rivals          []StoreRival   `json:"rivals"`
+	Nodes           int            `json:"nodes"` // of the region, by configuration
+}
+
+// StoreRival is a node of this region with another store.
+type StoreRival struct {
+	Node    string `json:"node"`
+	ID      string `json:"id"`
+	Stopped bool   `json:"stopped"` // it stopped using it
+	Hearsay bool   `json:"hearsay"` // gossip alone says so
 }
 
 // StoreRefusal is one kind of call that the store's servers refuse.
@@ -106,10 +118,23 @@ func newStoreAnswer(s region.StoreStatus) StoreStatus {
 	for _, r := range s.Refusing {
 		refusing = append(refusing, StoreRefusal(r))
 	}
-	return StoreStatus{Kind: s.Kind, Address: s.Address, Data: listed(s.Data),
+	others := []StoreRival{}
+	for _, r := range s.Rivals {
+		others = append(others, StoreRival{r.Node, r.Origin.ID, r.Stopped, r.Hearsay})
+	}
+	return StoreStatus{ID: s.ID, Stopped: stoppedText(s), Rivals: others, Nodes: s.Nodes,
+		Kind: s.Kind, Address: s.Address, Data: listed(s.Data),
 		LastLoss: moment(s.LastLoss), Losses: s.Losses,
 		OutOfReach: listed(s.OutOfReach), MaxmemoryPolicy: s.Eviction,
 		ClockApart: apart(s.ClockApart, s.ClockKnown), Refusing: refusing}
+}
+
+// stoppedText says why the node stopped using its store; empty: it uses it.
+func stoppedText(s region.StoreStatus) string {
+	if s.Stopped == nil {
+		return ""
+	}
+	return s.Stopped.Error()
 }
 
 func newJournalAnswer(j region.JournalStatus) JournalStatus {

@@ -29,7 +29,8 @@ type Server struct {
 	grpc   *grpc.Server
 	handle Handler
 	recall RecallHandler
-	cut    CutHandler // nil: no cuts are made
+	cut    CutHandler   // nil: no cuts are made
+	store  StoreHandler // nil: nobody says which store this node decides with
 	// document finds the documents that are given away. It is set before Serve.
 	document DocumentHandler
 	tls      *TLS

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,12 +16,43 @@ import (
 // identity is what a node knows of the store that it opened. It never changes.
 type identity struct {
 	generation uint64
+	origin     Origin
 	node       string
 	secret     string
 	// master_replid of each shard's server; empty: the server has none
 	replids map[Shard]string
 	begun   map[Shard]quantity.StoreTime // store time at which each shard's generation began
 	lostAt  map[Shard]quantity.StoreTime // store time at which each shard last lost data, 0: never
+}
+
+// Origin tells one store of a region from another. Nodes compare it to find out that their region
+// has two stores.
+type Origin struct {
+	// ID is a digest of the secret that the store was opened with and of its first server's
+	// master_replid. So each opening has an ID of its own, and a replica that was promoted has
+	// another one than the primary that it was copied from. Empty: no store.
+	ID string
+	// Since is the generation since which the store lost nothing.
+	Since      uint64
+	Generation uint64
+}
+
+// OlderThan says whether the data of a store reach back further than those of another. It is never
+// true both ways for two stores.
+func (o Origin) OlderThan(other Origin) bool {
+	return o.Since < other.Since || o.Since == other.Since && o.ID < other.ID
+}
+
+// originBytes is how much of a digest an ID has.
+const originBytes = 16
+
+// originID returns the ID of a store that was opened with a secret on a server.
+func originID(secret, replid string) string {
+	if secret == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte("quotad store\n" + replid + "\n" + secret))
+	return hex.EncodeToString(sum[:originBytes])
 }
 
 // counts says whether an answer about a shard counts, given that its server holds the data

@@ -32,6 +32,17 @@ type Opening struct {
 	// Reserve is called with a store time that is later than any before, before the answer with
 	// that time is given out. It must be quick if nothing is to be done. Nil: it is not called.
 	Reserve func(now quantity.StoreTime)
+	// MayBegin is asked before a generation is begun, unless the store lost nothing. If it returns
+	// an error, Open fails with that. Nil: it is not asked.
+	MayBegin func(context.Context, Beginning) error
+}
+
+// Beginning is a generation that Open is about to begin.
+type Beginning struct {
+	// Found is the ID of the Origin of the store as it stands; empty: none stands.
+	Found string
+	// First says that the region is taken to have no data to lose, as Opening.Bootstrap says.
+	First bool
 }
 
 // Opened says how Open found the store.
@@ -102,6 +113,11 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 			return Opened{Generation: all[0].Generation, Since: all.since(), LostAt: all.lostAt(),
 				Now: max(all.mark(), last)}, err
 		}
+		if changed, err := s.askFirst(ctx, all, o); err != nil {
+			return Opened{}, err
+		} else if changed {
+			continue
+		}
 		opened, err := s.begin(ctx, all, o, before)
 		if err != nil || opened.Generation != 0 {
 			return opened, err
@@ -134,6 +150,8 @@ func (s *session) take(ctx context.Context, all looks, o Opening) (quantity.Stor
 
 func (s *session) hold(all looks, node string, generation uint64, secret string) {
 	held := &identity{generation: generation, node: node, secret: secret,
+		origin: Origin{ID: originID(secret, all[0].server), Since: all.since(),
+			Generation: generation},
 		replids: make(map[Shard]string, len(all)),
 		begun:   make(map[Shard]quantity.StoreTime, len(all)),
 		lostAt:  make(map[Shard]quantity.StoreTime, len(all))}
@@ -193,6 +211,31 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 	s.hold(all, o.Node, c.Generation, c.Secret)
 	opened.Since, opened.LostAt, opened.Now = all.since(), all.lostAt(), all.mark()
 	return opened, nil
+}
+
+// askFirst asks whether a generation may be begun, and returns why not. Meanwhile another node may
+// have opened the store, and that may be the reason for a no: then changed is true.
+func (s *session) askFirst(ctx context.Context, all looks, o Opening) (changed bool, err error) {
+	if o.MayBegin == nil || all.isWhole(o.LastGeneration) {
+		return false, nil
+	}
+	b := all.beginning(o)
+	refusal := o.MayBegin(ctx, b)
+	if refusal == nil {
+		return false, nil
+	}
+	again, err := s.look(ctx, o.Node)
+	if err == nil && again.beginning(o).Found != b.Found {
+		return true, nil
+	}
+	return false, refusal
+}
+
+// beginning describes the generation that would be begun.
+func (all looks) beginning(o Opening) Beginning {
+	first := &all[0]
+	return Beginning{Found: originID(first.Secret, first.server),
+		First: first.Generation == 0 && !all.lost(first, o)}
 }
 
 // lostAt returns the store time of the last loss that any shard knows of.

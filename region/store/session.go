@@ -23,6 +23,7 @@ type session struct {
 	held      atomic.Pointer[identity] // nil: not open
 	seen      map[Shard]*atomic.Int64  // the latest time that each shard's scripts answered with
 	reserve   atomic.Pointer[func(now quantity.StoreTime)]
+	withheld  atomic.Bool // see Withhold
 }
 
 // newSeen returns a zero time for each shard: none has shown a time yet.
@@ -42,6 +43,13 @@ func (s *session) Shard(entity string) Shard { return s.shards.Of(entity) }
 
 // Generation returns the generation that scripts run under; 0 before Open.
 func (s *session) Generation() uint64 { return s.identity().generation }
+
+// Origin returns which store was opened; zero before Open.
+func (s *session) Origin() Origin { return s.identity().origin }
+
+// Withhold sets whether scripts are kept from the store. While they are, each guarded call ends at
+// once, as if the store did not know this node. Open works as usual.
+func (s *session) Withhold(on bool) { s.withheld.Store(on) }
 
 // Begun returns the store time at which a shard's generation began. It is not before any time that
 // the shard had shown; 0 before Open.

@@ -149,13 +149,16 @@ func run[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store, calls 
 
 func runOnce[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store,
 	calls []C) []Result[R] {
-	held := s.identity()
+	held, withheld := s.identity(), s.withheld.Load()
 	results, ops, sent := make([]Result[R], len(calls)), make([]Op[C, R], len(calls)),
 		make([]Call, 0, len(calls))
 	for i := range calls {
 		op := &ops[i]
 		op.Call, op.keys = calls[i], calls[i].Keys()
 		shard, err := shardOf(op.Script(), op.keys)
+		if err == nil && withheld {
+			err = &Refused{Call: op.Script().Name, Status: algorithms.StatusUnknown}
+		}
 		if err != nil {
 			results[i].Err = err
 			continue
@@ -164,7 +167,10 @@ func runOnce[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store,
 		*fence = s.fence(shard, held, *fence)
 		sent = append(sent, Call{Shard: shard, Op: op, Identify: held.replids[shard] != ""})
 	}
-	replies := s.servers.Exec(ctx, sent)
+	var replies []Reply
+	if len(sent) > 0 {
+		replies = s.servers.Exec(ctx, sent)
+	}
 	for i := range results {
 		if results[i].Err != nil {
 			continue

@@ -118,7 +118,7 @@ func (t *Tenure) openStore(ctx context.Context, a barrier.Agenda,
 	return c.Store.Open(ctx, store.Opening{Region: c.Region, Node: c.Node, Epoch: a.String(),
 		Guess: t.guess, Bootstrap: bootstrap,
 		LastGeneration: max(c.Journal.Generation(), t.Generation()), Ended: t.ended, Seen: seen,
-		Latest: latest, Reserve: t.times.reserve})
+		Latest: latest, Reserve: t.times.reserve, MayBegin: c.MayBegin})
 }
 
 // takeOver has the node work with the store that it has opened.

@@ -216,9 +216,12 @@ func (t *Tenure) tryOnceMore(ctx context.Context) {
 	}
 }
 
-// Ready returns an error while the store is not open or refuses everything, and while the documents
-// give the region nothing.
+// Ready returns an error while the store is not open or not used, or refuses everything, and while
+// the documents give the region nothing.
 func (t *Tenure) Ready() error {
+	if stopped := t.Stopped(); stopped != nil {
+		return stopped
+	}
 	if t.Generation() == 0 {
 		return store.ErrUnknownStore
 	}

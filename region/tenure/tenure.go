@@ -30,6 +30,9 @@ type Config struct {
 	// Changed is called whenever the generation or the document has changed, one call at a time. No
 	// function given to During runs at the same time.
 	Changed func(Change)
+	// MayBegin is asked before this node begins a generation of the store. See
+	// store.Opening.MayBegin. It may be nil.
+	MayBegin func(context.Context, store.Beginning) error
 	// Closed is closed when the node ends.
 	Closed <-chan struct{}
 }
@@ -65,6 +68,8 @@ type Tenure struct {
 	since uint64 // the generation that this node last joined
 	ended uint64 // the generation that is to end although the store lost nothing
 	guess bool   // the journal knew no document, and the store is not open yet
+
+	stopped atomic.Pointer[Stopped] // nil: this node uses the store
 
 	noted  atomic.Value // what the store remembers of this node's journal, a string
 	losses atomic.Int64
@@ -182,7 +187,8 @@ func (t *Tenure) Watch(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
-		if !isRefusal(err) { // refusals are logged apart, once a minute for each kind
+		// Refusals are logged apart, once a minute for each kind, and so is why a node stopped.
+		if !isRefusal(err) && t.Stopped() == nil {
 			t.config.Log.Error("the store cannot be opened", "err", err)
 		}
 		select {

@@ -27,19 +27,29 @@ type Config struct {
 	// Limits are the same for each of three ports: the gRPC API, the HTTP API and other regions.
 	Limits door.Limits
 	// Advertise holds host:port of both. Empty: where the node listens.
-	Advertise           struct{ Peer, Gossip string }
-	Seeds               []string
-	PeerTLS             peer.Files // empty: plain text
-	GossipKeys          [][]byte   // none: plain text
-	Bootstrap, Insecure bool
-	LogLevel            slog.Level
-	Repeats             int64
-	Memory              rights.Memory
-	DrainTimeout        time.Duration
-	Chaos               bool
+	Advertise    struct{ Peer, Gossip string }
+	Seeds        []string
+	PeerTLS      peer.Files // empty: plain text
+	GossipKeys   [][]byte   // none: plain text
+	Bootstrap    Bootstrap
+	Insecure     bool
+	LogLevel     slog.Level
+	Repeats      int64
+	Memory       rights.Memory
+	DrainTimeout time.Duration
+	Chaos        bool
 
 	given map[string]place // where each setting was given, by path
 }
+
+// Bootstrap says whether the region is taken to have no data to lose. The zero value says no.
+type Bootstrap int
+
+// Whether the region is taken to have no data to lose.
+const (
+	BootstrapAsks  Bootstrap = iota + 1 // yes, unless another node knows better
+	BootstrapAlone                      // yes, and nobody is asked
+)
 
 // Setting is one setting of a node. It can be given as a field of the node file, an environment
 // variable or a flag. Their names are derived from Path.
@@ -140,8 +150,10 @@ func (c *Config) trustSettings() []Setting {
 		{"gossip_keys", "key", "", keys(&c.GossipKeys),
 			"base64 of 16, 24 or 32 bytes, or file:PATH of a file with one on a line; the first " +
 				"encrypts, all decrypt"},
-		{"bootstrap", "bool", "", one(&c.Bootstrap, boolean),
-			"this region never served before, so an empty Redis is no loss of data"},
+		{"bootstrap", "bool", "", one(&c.Bootstrap, bootstrap),
+			"this region never served before, so an empty Redis is no loss of data: true asks all " +
+				"nodes that seeds lead to, and is refused if one knows the region to have a store, " +
+				"or none answers; alone asks nobody, for the very first node of all"},
 		{"insecure", "bool", "", one(&c.Insecure, boolean),
 			"let peer listen beyond loopback without peer_tls, and gossip without gossip_keys: a " +
 				"private network only"},

@@ -124,6 +124,16 @@ func boolean(v value) (bool, error) {
 	return v.text == "true", nil
 }
 
+func bootstrap(v value) (Bootstrap, error) {
+	settings := map[string]Bootstrap{"false": 0, "true": BootstrapAsks, "alone": BootstrapAlone}
+	b, ok := settings[v.text]
+	if !ok {
+		return 0, v.fail(fmt.Sprintf("%.40q is none of true, false and alone", v.text),
+			"write true, or alone for the very first node of all")
+	}
+	return b, nil
+}
+
 // switched reads a boolean that may also be written as enabled or disabled.
 func switched(v value) (bool, error) {
 	switch v.text {

@@ -59,8 +59,12 @@ func describe(c *nodeconfig.Config, d *policy.Document, trust *peer.TLS, at plac
 	row("gossip", "%s%s, %s", at.gossip, elsewhere(at.gossip.String(),
 		at.advertised.gossip.String()), encryption(c))
 	row("seeds", "%s", show.OrNone(strings.Join(c.Seeds, ", ")))
-	if c.Bootstrap {
-		row("bootstrap", "an empty Redis is taken for a first start, not for a loss")
+	switch c.Bootstrap {
+	case nodeconfig.BootstrapAsks:
+		row("bootstrap", "an empty Redis is taken for a first start, not for a loss, "+
+			"unless another node knows better")
+	case nodeconfig.BootstrapAlone:
+		row("bootstrap", "an empty Redis is taken for a first start, not for a loss: nobody is asked")
 	}
 	return s
 }

@@ -215,7 +215,9 @@ type Node struct {
 	Region string                 `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
 	Node   string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// host:port of its PeerService.
-	Peer          string `protobuf:"bytes,3,opt,name=peer,proto3" json:"peer,omitempty"`
+	Peer string `protobuf:"bytes,3,opt,name=peer,proto3" json:"peer,omitempty"`
+	// The store that it opened; absent: none yet.
+	Store         *Store `protobuf:"bytes,4,opt,name=store,proto3" json:"store,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -271,6 +273,84 @@ func (x *Node) GetPeer() string {
 	return ""
 }
 
+func (x *Node) GetStore() *Store {
+	if x != nil {
+		return x.Store
+	}
+	return nil
+}
+
+// Store is what a node says of its region's store.
+type Store struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which store it is: a digest, the generation since which it lost nothing, and its present one.
+	Id         string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Since      uint64 `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"`
+	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	// The node stopped using it, because the region has an older store.
+	Stopped       bool `protobuf:"varint,4,opt,name=stopped,proto3" json:"stopped,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Store) Reset() {
+	*x = Store{}
+	mi := &file_hint_v1_hint_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Store) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Store) ProtoMessage() {}
+
+func (x *Store) ProtoReflect() protoreflect.Message {
+	mi := &file_hint_v1_hint_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Store.ProtoReflect.Descriptor instead.
+func (*Store) Descriptor() ([]byte, []int) {
+	return file_hint_v1_hint_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Store) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Store) GetSince() uint64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *Store) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Store) GetStopped() bool {
+	if x != nil {
+		return x.Stopped
+	}
+	return false
+}
+
 var File_hint_v1_hint_proto protoreflect.FileDescriptor
 
 const file_hint_v1_hint_proto_rawDesc = "" +
@@ -293,11 +373,19 @@ const file_hint_v1_hint_proto_rawDesc = "" +
 	" \x01(\x03R\x05spare\x12\x14\n" +
 	"\x05total\x18\v \x01(\x03R\x05total\x12\x1f\n" +
 	"\vspare_burst\x18\f \x01(\x03R\n" +
-	"spareBurst\"F\n" +
+	"spareBurst\"l\n" +
 	"\x04Node\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
-	"\x04peer\x18\x03 \x01(\tR\x04peerB/Z-github.com/quotad/quotad/proto/hint/v1;hintv1b\x06proto3"
+	"\x04peer\x18\x03 \x01(\tR\x04peer\x12$\n" +
+	"\x05store\x18\x04 \x01(\v2\x0e.hint.v1.StoreR\x05store\"g\n" +
+	"\x05Store\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05since\x18\x02 \x01(\x04R\x05since\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x04R\n" +
+	"generation\x12\x18\n" +
+	"\astopped\x18\x04 \x01(\bR\astoppedB/Z-github.com/quotad/quotad/proto/hint/v1;hintv1b\x06proto3"
 
 var (
 	file_hint_v1_hint_proto_rawDescOnce sync.Once
@@ -311,19 +399,21 @@ func file_hint_v1_hint_proto_rawDescGZIP() []byte {
 	return file_hint_v1_hint_proto_rawDescData
 }
 
-var file_hint_v1_hint_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_hint_v1_hint_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_hint_v1_hint_proto_goTypes = []any{
 	(*Hints)(nil), // 0: hint.v1.Hints
 	(*Hint)(nil),  // 1: hint.v1.Hint
 	(*Node)(nil),  // 2: hint.v1.Node
+	(*Store)(nil), // 3: hint.v1.Store
 }
 var file_hint_v1_hint_proto_depIdxs = []int32{
 	1, // 0: hint.v1.Hints.hints:type_name -> hint.v1.Hint
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	3, // 1: hint.v1.Node.store:type_name -> hint.v1.Store
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_hint_v1_hint_proto_init() }
@@ -337,7 +427,7 @@ func file_hint_v1_hint_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hint_v1_hint_proto_rawDesc), len(file_hint_v1_hint_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -92,6 +92,59 @@ func (Refusal) EnumDescriptor() ([]byte, []int) {
 	return file_peer_v1_peer_proto_rawDescGZIP(), []int{0}
 }
 
+// StoreUse says what a node does with its store.
+type StoreUse int32
+
+const (
+	// It does not know: the store does not answer, or does not know the node.
+	StoreUse_STORE_USE_UNSPECIFIED StoreUse = 0
+	// It decides with it, and the store has just answered.
+	StoreUse_STORE_USE_DECIDES StoreUse = 1
+	// It stopped, because the region has an older store.
+	StoreUse_STORE_USE_STOPPED StoreUse = 2
+)
+
+// Enum value maps for StoreUse.
+var (
+	StoreUse_name = map[int32]string{
+		0: "STORE_USE_UNSPECIFIED",
+		1: "STORE_USE_DECIDES",
+		2: "STORE_USE_STOPPED",
+	}
+	StoreUse_value = map[string]int32{
+		"STORE_USE_UNSPECIFIED": 0,
+		"STORE_USE_DECIDES":     1,
+		"STORE_USE_STOPPED":     2,
+	}
+)
+
+func (x StoreUse) Enum() *StoreUse {
+	p := new(StoreUse)
+	*p = x
+	return p
+}
+
+func (x StoreUse) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (StoreUse) Descriptor() protoreflect.EnumDescriptor {
+	return file_peer_v1_peer_proto_enumTypes[1].Descriptor()
+}
+
+func (StoreUse) Type() protoreflect.EnumType {
+	return &file_peer_v1_peer_proto_enumTypes[1]
+}
+
+func (x StoreUse) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use StoreUse.Descriptor instead.
+func (StoreUse) EnumDescriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{1}
+}
+
 // CutDirection is as seen from the node that is asked.
 type CutDirection int32
 
@@ -132,11 +185,11 @@ func (x CutDirection) String() string {
 }
 
 func (CutDirection) Descriptor() protoreflect.EnumDescriptor {
-	return file_peer_v1_peer_proto_enumTypes[1].Descriptor()
+	return file_peer_v1_peer_proto_enumTypes[2].Descriptor()
 }
 
 func (CutDirection) Type() protoreflect.EnumType {
-	return &file_peer_v1_peer_proto_enumTypes[1]
+	return &file_peer_v1_peer_proto_enumTypes[2]
 }
 
 func (x CutDirection) Number() protoreflect.EnumNumber {
@@ -145,7 +198,7 @@ func (x CutDirection) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CutDirection.Descriptor instead.
 func (CutDirection) EnumDescriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{1}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{2}
 }
 
 // ExchangeRequest is what one region asks of another.
@@ -963,6 +1016,211 @@ func (x *Remembered) GetReturned() int64 {
 	return 0
 }
 
+// StoreRequest is from a node that wants to know which stores its region has.
+type StoreRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Region that asks.
+	Region        string `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
+	Node          string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreRequest) Reset() {
+	*x = StoreRequest{}
+	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreRequest) ProtoMessage() {}
+
+func (x *StoreRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreRequest.ProtoReflect.Descriptor instead.
+func (*StoreRequest) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *StoreRequest) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *StoreRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+// StoreResponse says which store the node that is asked decides with.
+type StoreResponse struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Region string                 `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
+	Node   string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// The asker's own region's: the store that the node opened; absent: none yet.
+	Store *StoreOrigin `protobuf:"bytes,3,opt,name=store,proto3" json:"store,omitempty"`
+	Use   StoreUse     `protobuf:"varint,4,opt,name=use,proto3,enum=peer.v1.StoreUse" json:"use,omitempty"`
+	// The highest generation of the asker's store that the node knows of; 0: it knows of none.
+	KnownGeneration uint64 `protobuf:"varint,5,opt,name=known_generation,json=knownGeneration,proto3" json:"known_generation,omitempty"`
+	// The asker's own region's: ids of stores whose nodes stopped in favour of this node's store.
+	Outlasted     []string `protobuf:"bytes,6,rep,name=outlasted,proto3" json:"outlasted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreResponse) Reset() {
+	*x = StoreResponse{}
+	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreResponse) ProtoMessage() {}
+
+func (x *StoreResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreResponse.ProtoReflect.Descriptor instead.
+func (*StoreResponse) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *StoreResponse) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *StoreResponse) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *StoreResponse) GetStore() *StoreOrigin {
+	if x != nil {
+		return x.Store
+	}
+	return nil
+}
+
+func (x *StoreResponse) GetUse() StoreUse {
+	if x != nil {
+		return x.Use
+	}
+	return StoreUse_STORE_USE_UNSPECIFIED
+}
+
+func (x *StoreResponse) GetKnownGeneration() uint64 {
+	if x != nil {
+		return x.KnownGeneration
+	}
+	return 0
+}
+
+func (x *StoreResponse) GetOutlasted() []string {
+	if x != nil {
+		return x.Outlasted
+	}
+	return nil
+}
+
+// StoreOrigin tells one store of a region from another.
+type StoreOrigin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the data: a digest. Another one for each opening of a store, and for each copy of its data.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Generation since which it lost nothing, and its present one.
+	Since         uint64 `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"`
+	Generation    uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreOrigin) Reset() {
+	*x = StoreOrigin{}
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreOrigin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreOrigin) ProtoMessage() {}
+
+func (x *StoreOrigin) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreOrigin.ProtoReflect.Descriptor instead.
+func (*StoreOrigin) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *StoreOrigin) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *StoreOrigin) GetSince() uint64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *StoreOrigin) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
 // DocumentRequest asks for a limits document.
 type DocumentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -977,7 +1235,7 @@ type DocumentRequest struct {
 
 func (x *DocumentRequest) Reset() {
 	*x = DocumentRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_peer_v1_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -989,7 +1247,7 @@ func (x *DocumentRequest) String() string {
 func (*DocumentRequest) ProtoMessage() {}
 
 func (x *DocumentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_peer_v1_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1002,7 +1260,7 @@ func (x *DocumentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentRequest.ProtoReflect.Descriptor instead.
 func (*DocumentRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{10}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DocumentRequest) GetRegion() string {
@@ -1037,7 +1295,7 @@ type DocumentResponse struct {
 
 func (x *DocumentResponse) Reset() {
 	*x = DocumentResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1049,7 +1307,7 @@ func (x *DocumentResponse) String() string {
 func (*DocumentResponse) ProtoMessage() {}
 
 func (x *DocumentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1062,7 +1320,7 @@ func (x *DocumentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentResponse.ProtoReflect.Descriptor instead.
 func (*DocumentResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DocumentResponse) GetText() []byte {
@@ -1086,7 +1344,7 @@ type CutRequest struct {
 
 func (x *CutRequest) Reset() {
 	*x = CutRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1098,7 +1356,7 @@ func (x *CutRequest) String() string {
 func (*CutRequest) ProtoMessage() {}
 
 func (x *CutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1111,7 +1369,7 @@ func (x *CutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutRequest.ProtoReflect.Descriptor instead.
 func (*CutRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CutRequest) GetRegion() string {
@@ -1148,7 +1406,7 @@ type CutResponse struct {
 
 func (x *CutResponse) Reset() {
 	*x = CutResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1160,7 +1418,7 @@ func (x *CutResponse) String() string {
 func (*CutResponse) ProtoMessage() {}
 
 func (x *CutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1173,7 +1431,7 @@ func (x *CutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutResponse.ProtoReflect.Descriptor instead.
 func (*CutResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CutResponse) GetAddresses() []string {
@@ -1267,7 +1525,23 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x04peer\x18\x01 \x01(\tR\x04peer\x12\x12\n" +
 	"\x04cell\x18\x02 \x01(\x03R\x04cell\x12\x12\n" +
 	"\x04lent\x18\x03 \x01(\x03R\x04lent\x12\x1a\n" +
-	"\breturned\x18\x04 \x01(\x03R\breturned\"U\n" +
+	"\breturned\x18\x04 \x01(\x03R\breturned\":\n" +
+	"\fStoreRequest\x12\x16\n" +
+	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\"\xd5\x01\n" +
+	"\rStoreResponse\x12\x16\n" +
+	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12*\n" +
+	"\x05store\x18\x03 \x01(\v2\x14.peer.v1.StoreOriginR\x05store\x12#\n" +
+	"\x03use\x18\x04 \x01(\x0e2\x11.peer.v1.StoreUseR\x03use\x12)\n" +
+	"\x10known_generation\x18\x05 \x01(\x04R\x0fknownGeneration\x12\x1c\n" +
+	"\toutlasted\x18\x06 \x03(\tR\toutlasted\"S\n" +
+	"\vStoreOrigin\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05since\x18\x02 \x01(\x04R\x05since\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x04R\n" +
+	"generation\"U\n" +
 	"\x0fDocumentRequest\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
@@ -1289,15 +1563,20 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x10REFUSAL_FINISHED\x10\x03\x12\x13\n" +
 	"\x0fREFUSAL_UNHEARD\x10\x04\x12\x17\n" +
 	"\x13REFUSAL_IMPLAUSIBLE\x10\x05\x12\x11\n" +
-	"\rREFUSAL_STORE\x10\x06*r\n" +
+	"\rREFUSAL_STORE\x10\x06*S\n" +
+	"\bStoreUse\x12\x19\n" +
+	"\x15STORE_USE_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11STORE_USE_DECIDES\x10\x01\x12\x15\n" +
+	"\x11STORE_USE_STOPPED\x10\x02*r\n" +
 	"\fCutDirection\x12\x1d\n" +
 	"\x19CUT_DIRECTION_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12CUT_DIRECTION_BOTH\x10\x01\x12\x14\n" +
 	"\x10CUT_DIRECTION_IN\x10\x02\x12\x15\n" +
-	"\x11CUT_DIRECTION_OUT\x10\x032\xfc\x01\n" +
+	"\x11CUT_DIRECTION_OUT\x10\x032\xb4\x02\n" +
 	"\vPeerService\x12?\n" +
 	"\bExchange\x12\x18.peer.v1.ExchangeRequest\x1a\x19.peer.v1.ExchangeResponse\x129\n" +
-	"\x06Recall\x12\x16.peer.v1.RecallRequest\x1a\x17.peer.v1.RecallResponse\x12?\n" +
+	"\x06Recall\x12\x16.peer.v1.RecallRequest\x1a\x17.peer.v1.RecallResponse\x126\n" +
+	"\x05Store\x12\x15.peer.v1.StoreRequest\x1a\x16.peer.v1.StoreResponse\x12?\n" +
 	"\bDocument\x12\x18.peer.v1.DocumentRequest\x1a\x19.peer.v1.DocumentResponse\x120\n" +
 	"\x03Cut\x12\x13.peer.v1.CutRequest\x1a\x14.peer.v1.CutResponseB/Z-github.com/quotad/quotad/proto/peer/v1;peerv1b\x06proto3"
 
@@ -1313,49 +1592,57 @@ func file_peer_v1_peer_proto_rawDescGZIP() []byte {
 	return file_peer_v1_peer_proto_rawDescData
 }
 
-var file_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_peer_v1_peer_proto_goTypes = []any{
 	(Refusal)(0),             // 0: peer.v1.Refusal
-	(CutDirection)(0),        // 1: peer.v1.CutDirection
-	(*ExchangeRequest)(nil),  // 2: peer.v1.ExchangeRequest
-	(*Acknowledged)(nil),     // 3: peer.v1.Acknowledged
-	(*Ask)(nil),              // 4: peer.v1.Ask
-	(*ExchangeResponse)(nil), // 5: peer.v1.ExchangeResponse
-	(*Grant)(nil),            // 6: peer.v1.Grant
-	(*RecallRequest)(nil),    // 7: peer.v1.RecallRequest
-	(*Doubt)(nil),            // 8: peer.v1.Doubt
-	(*RecallResponse)(nil),   // 9: peer.v1.RecallResponse
-	(*Testimony)(nil),        // 10: peer.v1.Testimony
-	(*Remembered)(nil),       // 11: peer.v1.Remembered
-	(*DocumentRequest)(nil),  // 12: peer.v1.DocumentRequest
-	(*DocumentResponse)(nil), // 13: peer.v1.DocumentResponse
-	(*CutRequest)(nil),       // 14: peer.v1.CutRequest
-	(*CutResponse)(nil),      // 15: peer.v1.CutResponse
+	(StoreUse)(0),            // 1: peer.v1.StoreUse
+	(CutDirection)(0),        // 2: peer.v1.CutDirection
+	(*ExchangeRequest)(nil),  // 3: peer.v1.ExchangeRequest
+	(*Acknowledged)(nil),     // 4: peer.v1.Acknowledged
+	(*Ask)(nil),              // 5: peer.v1.Ask
+	(*ExchangeResponse)(nil), // 6: peer.v1.ExchangeResponse
+	(*Grant)(nil),            // 7: peer.v1.Grant
+	(*RecallRequest)(nil),    // 8: peer.v1.RecallRequest
+	(*Doubt)(nil),            // 9: peer.v1.Doubt
+	(*RecallResponse)(nil),   // 10: peer.v1.RecallResponse
+	(*Testimony)(nil),        // 11: peer.v1.Testimony
+	(*Remembered)(nil),       // 12: peer.v1.Remembered
+	(*StoreRequest)(nil),     // 13: peer.v1.StoreRequest
+	(*StoreResponse)(nil),    // 14: peer.v1.StoreResponse
+	(*StoreOrigin)(nil),      // 15: peer.v1.StoreOrigin
+	(*DocumentRequest)(nil),  // 16: peer.v1.DocumentRequest
+	(*DocumentResponse)(nil), // 17: peer.v1.DocumentResponse
+	(*CutRequest)(nil),       // 18: peer.v1.CutRequest
+	(*CutResponse)(nil),      // 19: peer.v1.CutResponse
 }
 var file_peer_v1_peer_proto_depIdxs = []int32{
-	4,  // 0: peer.v1.ExchangeRequest.asks:type_name -> peer.v1.Ask
-	3,  // 1: peer.v1.ExchangeRequest.documents:type_name -> peer.v1.Acknowledged
-	6,  // 2: peer.v1.ExchangeResponse.grants:type_name -> peer.v1.Grant
-	3,  // 3: peer.v1.ExchangeResponse.documents:type_name -> peer.v1.Acknowledged
+	5,  // 0: peer.v1.ExchangeRequest.asks:type_name -> peer.v1.Ask
+	4,  // 1: peer.v1.ExchangeRequest.documents:type_name -> peer.v1.Acknowledged
+	7,  // 2: peer.v1.ExchangeResponse.grants:type_name -> peer.v1.Grant
+	4,  // 3: peer.v1.ExchangeResponse.documents:type_name -> peer.v1.Acknowledged
 	0,  // 4: peer.v1.Grant.refusal:type_name -> peer.v1.Refusal
-	8,  // 5: peer.v1.RecallRequest.doubts:type_name -> peer.v1.Doubt
-	10, // 6: peer.v1.RecallResponse.testimonies:type_name -> peer.v1.Testimony
-	11, // 7: peer.v1.Testimony.rows:type_name -> peer.v1.Remembered
-	1,  // 8: peer.v1.CutRequest.direction:type_name -> peer.v1.CutDirection
-	2,  // 9: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
-	7,  // 10: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
-	12, // 11: peer.v1.PeerService.Document:input_type -> peer.v1.DocumentRequest
-	14, // 12: peer.v1.PeerService.Cut:input_type -> peer.v1.CutRequest
-	5,  // 13: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
-	9,  // 14: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
-	13, // 15: peer.v1.PeerService.Document:output_type -> peer.v1.DocumentResponse
-	15, // 16: peer.v1.PeerService.Cut:output_type -> peer.v1.CutResponse
-	13, // [13:17] is the sub-list for method output_type
-	9,  // [9:13] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	9,  // 5: peer.v1.RecallRequest.doubts:type_name -> peer.v1.Doubt
+	11, // 6: peer.v1.RecallResponse.testimonies:type_name -> peer.v1.Testimony
+	12, // 7: peer.v1.Testimony.rows:type_name -> peer.v1.Remembered
+	15, // 8: peer.v1.StoreResponse.store:type_name -> peer.v1.StoreOrigin
+	1,  // 9: peer.v1.StoreResponse.use:type_name -> peer.v1.StoreUse
+	2,  // 10: peer.v1.CutRequest.direction:type_name -> peer.v1.CutDirection
+	3,  // 11: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
+	8,  // 12: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
+	13, // 13: peer.v1.PeerService.Store:input_type -> peer.v1.StoreRequest
+	16, // 14: peer.v1.PeerService.Document:input_type -> peer.v1.DocumentRequest
+	18, // 15: peer.v1.PeerService.Cut:input_type -> peer.v1.CutRequest
+	6,  // 16: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
+	10, // 17: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
+	14, // 18: peer.v1.PeerService.Store:output_type -> peer.v1.StoreResponse
+	17, // 19: peer.v1.PeerService.Document:output_type -> peer.v1.DocumentResponse
+	19, // 20: peer.v1.PeerService.Cut:output_type -> peer.v1.CutResponse
+	16, // [16:21] is the sub-list for method output_type
+	11, // [11:16] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_peer_v1_peer_proto_init() }
@@ -1368,8 +1655,8 @@ func file_peer_v1_peer_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_v1_peer_proto_rawDesc), len(file_peer_v1_peer_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   14,
+			NumEnums:      3,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

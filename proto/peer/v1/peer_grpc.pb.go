@@ -23,6 +23,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	PeerService_Exchange_FullMethodName = "/peer.v1.PeerService/Exchange"
 	PeerService_Recall_FullMethodName   = "/peer.v1.PeerService/Recall"
+	PeerService_Store_FullMethodName    = "/peer.v1.PeerService/Store"
 	PeerService_Document_FullMethodName = "/peer.v1.PeerService/Document"
 	PeerService_Cut_FullMethodName      = "/peer.v1.PeerService/Cut"
 )
@@ -38,6 +39,9 @@ type PeerServiceClient interface {
 	// Recall asks for what is remembered of buckets that the asker's region has lost. To answer is to fence: from then on
 	// rows of the asker's region that were written under a lower generation are neither taken nor announced.
 	Recall(ctx context.Context, in *RecallRequest, opts ...grpc.CallOption) (*RecallResponse, error)
+	// Store asks a node which store it decides with, or, if it is of another region, what it knows of the asker's store. A
+	// node of the asker's region has its store answer before it says that it decides with it.
+	Store(ctx context.Context, in *StoreRequest, opts ...grpc.CallOption) (*StoreResponse, error)
 	// Document returns a limits document that is open in the region, byte for byte.
 	Document(ctx context.Context, in *DocumentRequest, opts ...grpc.CallOption) (*DocumentResponse, error)
 	// Cut has the node lose what goes to the nodes of another region or comes from them, for a rehearsal of a partition. A
@@ -67,6 +71,16 @@ func (c *peerServiceClient) Recall(ctx context.Context, in *RecallRequest, opts 
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RecallResponse)
 	err := c.cc.Invoke(ctx, PeerService_Recall_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *peerServiceClient) Store(ctx context.Context, in *StoreRequest, opts ...grpc.CallOption) (*StoreResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StoreResponse)
+	err := c.cc.Invoke(ctx, PeerService_Store_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +118,9 @@ type PeerServiceServer interface {
 	// Recall asks for what is remembered of buckets that the asker's region has lost. To answer is to fence: from then on
 	// rows of the asker's region that were written under a lower generation are neither taken nor announced.
 	Recall(context.Context, *RecallRequest) (*RecallResponse, error)
+	// Store asks a node which store it decides with, or, if it is of another region, what it knows of the asker's store. A
+	// node of the asker's region has its store answer before it says that it decides with it.
+	Store(context.Context, *StoreRequest) (*StoreResponse, error)
 	// Document returns a limits document that is open in the region, byte for byte.
 	Document(context.Context, *DocumentRequest) (*DocumentResponse, error)
 	// Cut has the node lose what goes to the nodes of another region or comes from them, for a rehearsal of a partition. A
@@ -124,6 +141,9 @@ func (UnimplementedPeerServiceServer) Exchange(context.Context, *ExchangeRequest
 }
 func (UnimplementedPeerServiceServer) Recall(context.Context, *RecallRequest) (*RecallResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Recall not implemented")
+}
+func (UnimplementedPeerServiceServer) Store(context.Context, *StoreRequest) (*StoreResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Store not implemented")
 }
 func (UnimplementedPeerServiceServer) Document(context.Context, *DocumentRequest) (*DocumentResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Document not implemented")
@@ -188,6 +208,24 @@ func _PeerService_Recall_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PeerService_Store_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(StoreRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServiceServer).Store(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PeerService_Store_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServiceServer).Store(ctx, req.(*StoreRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PeerService_Document_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DocumentRequest)
 	if err := dec(in); err != nil {
@@ -238,6 +276,10 @@ var PeerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Recall",
 			Handler:    _PeerService_Recall_Handler,
+		},
+		{
+			MethodName: "Store",
+			Handler:    _PeerService_Store_Handler,
 		},
 		{
 			MethodName: "Document",

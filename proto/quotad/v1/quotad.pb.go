@@ -1233,7 +1233,15 @@ type StoreStatus struct {
 	// How far its clock is ahead of this node's, to some 10 ms; absent: not known.
 	ClockApart *durationpb.Duration `protobuf:"bytes,8,opt,name=clock_apart,json=clockApart,proto3" json:"clock_apart,omitempty"`
 	// Kinds of calls that its servers refused in the last 10 s: they answer, but do not do what they are asked for.
-	Refusing      []*StoreRefusal `protobuf:"bytes,9,rep,name=refusing,proto3" json:"refusing,omitempty"`
+	Refusing []*StoreRefusal `protobuf:"bytes,9,rep,name=refusing,proto3" json:"refusing,omitempty"`
+	// Which store it is: all nodes of a region must show the same. Empty: the node has not opened it.
+	Id string `protobuf:"bytes,10,opt,name=id,proto3" json:"id,omitempty"`
+	// Why the node stopped using it: the region has an older store. Empty: it uses it.
+	Stopped string `protobuf:"bytes,11,opt,name=stopped,proto3" json:"stopped,omitempty"`
+	// Nodes of this region with another store.
+	Rivals []*StoreRival `protobuf:"bytes,12,rep,name=rivals,proto3" json:"rivals,omitempty"`
+	// How many nodes the region has by this node's configuration.
+	Nodes         int64 `protobuf:"varint,13,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1331,6 +1339,106 @@ func (x *StoreStatus) GetRefusing() []*StoreRefusal {
 	return nil
 }
 
+func (x *StoreStatus) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *StoreStatus) GetStopped() string {
+	if x != nil {
+		return x.Stopped
+	}
+	return ""
+}
+
+func (x *StoreStatus) GetRivals() []*StoreRival {
+	if x != nil {
+		return x.Rivals
+	}
+	return nil
+}
+
+func (x *StoreStatus) GetNodes() int64 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+// StoreRival is a node of this region with another store than this node's.
+type StoreRival struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Node  string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// Which store it has.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// It stopped using it.
+	Stopped bool `protobuf:"varint,3,opt,name=stopped,proto3" json:"stopped,omitempty"`
+	// Gossip alone says so: the node does not answer at its peer port.
+	Hearsay       bool `protobuf:"varint,4,opt,name=hearsay,proto3" json:"hearsay,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreRival) Reset() {
+	*x = StoreRival{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreRival) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreRival) ProtoMessage() {}
+
+func (x *StoreRival) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreRival.ProtoReflect.Descriptor instead.
+func (*StoreRival) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *StoreRival) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *StoreRival) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *StoreRival) GetStopped() bool {
+	if x != nil {
+		return x.Stopped
+	}
+	return false
+}
+
+func (x *StoreRival) GetHearsay() bool {
+	if x != nil {
+		return x.Hearsay
+	}
+	return false
+}
+
 // StoreRefusal is one kind of what the store refuses.
 type StoreRefusal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1346,7 +1454,7 @@ type StoreRefusal struct {
 
 func (x *StoreRefusal) Reset() {
 	*x = StoreRefusal{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1358,7 +1466,7 @@ func (x *StoreRefusal) String() string {
 func (*StoreRefusal) ProtoMessage() {}
 
 func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1371,7 +1479,7 @@ func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRefusal.ProtoReflect.Descriptor instead.
 func (*StoreRefusal) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StoreRefusal) GetKind() string {
@@ -1410,7 +1518,7 @@ type RecoveryStatus struct {
 
 func (x *RecoveryStatus) Reset() {
 	*x = RecoveryStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1422,7 +1530,7 @@ func (x *RecoveryStatus) String() string {
 func (*RecoveryStatus) ProtoMessage() {}
 
 func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1435,7 +1543,7 @@ func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoveryStatus.ProtoReflect.Descriptor instead.
 func (*RecoveryStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RecoveryStatus) GetWaiting() int64 {
@@ -1479,7 +1587,7 @@ type JournalStatus struct {
 
 func (x *JournalStatus) Reset() {
 	*x = JournalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1599,7 @@ func (x *JournalStatus) String() string {
 func (*JournalStatus) ProtoMessage() {}
 
 func (x *JournalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1612,7 @@ func (x *JournalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JournalStatus.ProtoReflect.Descriptor instead.
 func (*JournalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *JournalStatus) GetIncarnation() uint64 {
@@ -1569,7 +1677,7 @@ type LocalStatus struct {
 
 func (x *LocalStatus) Reset() {
 	*x = LocalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1581,7 +1689,7 @@ func (x *LocalStatus) String() string {
 func (*LocalStatus) ProtoMessage() {}
 
 func (x *LocalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1594,7 +1702,7 @@ func (x *LocalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalStatus.ProtoReflect.Descriptor instead.
 func (*LocalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LocalStatus) GetBuckets() int64 {
@@ -1635,7 +1743,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1755,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1768,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Peer) GetRegion() string {
@@ -1716,7 +1824,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1836,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1849,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Counter) GetName() string {
@@ -1769,7 +1877,7 @@ type BucketRequest struct {
 
 func (x *BucketRequest) Reset() {
 	*x = BucketRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1781,7 +1889,7 @@ func (x *BucketRequest) String() string {
 func (*BucketRequest) ProtoMessage() {}
 
 func (x *BucketRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1794,7 +1902,7 @@ func (x *BucketRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRequest.ProtoReflect.Descriptor instead.
 func (*BucketRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BucketRequest) GetLimit() string {
@@ -1842,7 +1950,7 @@ type BucketResponse struct {
 
 func (x *BucketResponse) Reset() {
 	*x = BucketResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1854,7 +1962,7 @@ func (x *BucketResponse) String() string {
 func (*BucketResponse) ProtoMessage() {}
 
 func (x *BucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1867,7 +1975,7 @@ func (x *BucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketResponse.ProtoReflect.Descriptor instead.
 func (*BucketResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BucketResponse) GetLimit() string {
@@ -1972,7 +2080,7 @@ type Rights struct {
 
 func (x *Rights) Reset() {
 	*x = Rights{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1984,7 +2092,7 @@ func (x *Rights) String() string {
 func (*Rights) ProtoMessage() {}
 
 func (x *Rights) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1997,7 +2105,7 @@ func (x *Rights) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rights.ProtoReflect.Descriptor instead.
 func (*Rights) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Rights) GetCell() int64 {
@@ -2066,7 +2174,7 @@ type RefundRequest struct {
 
 func (x *RefundRequest) Reset() {
 	*x = RefundRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2078,7 +2186,7 @@ func (x *RefundRequest) String() string {
 func (*RefundRequest) ProtoMessage() {}
 
 func (x *RefundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2091,7 +2199,7 @@ func (x *RefundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
 func (*RefundRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RefundRequest) GetReceipt() string {
@@ -2113,7 +2221,7 @@ type RefundResponse struct {
 
 func (x *RefundResponse) Reset() {
 	*x = RefundResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2125,7 +2233,7 @@ func (x *RefundResponse) String() string {
 func (*RefundResponse) ProtoMessage() {}
 
 func (x *RefundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2138,7 +2246,7 @@ func (x *RefundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundResponse.ProtoReflect.Descriptor instead.
 func (*RefundResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RefundResponse) GetRefunded() []*Refunded {
@@ -2169,7 +2277,7 @@ type Refunded struct {
 
 func (x *Refunded) Reset() {
 	*x = Refunded{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2181,7 +2289,7 @@ func (x *Refunded) String() string {
 func (*Refunded) ProtoMessage() {}
 
 func (x *Refunded) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2194,7 +2302,7 @@ func (x *Refunded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refunded.ProtoReflect.Descriptor instead.
 func (*Refunded) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Refunded) GetLimit() string {
@@ -2237,7 +2345,7 @@ type TakeRequest struct {
 
 func (x *TakeRequest) Reset() {
 	*x = TakeRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2249,7 +2357,7 @@ func (x *TakeRequest) String() string {
 func (*TakeRequest) ProtoMessage() {}
 
 func (x *TakeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2262,7 +2370,7 @@ func (x *TakeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeRequest.ProtoReflect.Descriptor instead.
 func (*TakeRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TakeRequest) GetDomain() string {
@@ -2318,7 +2426,7 @@ type TakeResponse struct {
 
 func (x *TakeResponse) Reset() {
 	*x = TakeResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2330,7 +2438,7 @@ func (x *TakeResponse) String() string {
 func (*TakeResponse) ProtoMessage() {}
 
 func (x *TakeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2343,7 +2451,7 @@ func (x *TakeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeResponse.ProtoReflect.Descriptor instead.
 func (*TakeResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TakeResponse) GetUnits() int64 {
@@ -2386,7 +2494,7 @@ type GiveBackRequest struct {
 
 func (x *GiveBackRequest) Reset() {
 	*x = GiveBackRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2398,7 +2506,7 @@ func (x *GiveBackRequest) String() string {
 func (*GiveBackRequest) ProtoMessage() {}
 
 func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2411,7 +2519,7 @@ func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackRequest.ProtoReflect.Descriptor instead.
 func (*GiveBackRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GiveBackRequest) GetReceipt() string {
@@ -2440,7 +2548,7 @@ type GiveBackResponse struct {
 
 func (x *GiveBackResponse) Reset() {
 	*x = GiveBackResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2452,7 +2560,7 @@ func (x *GiveBackResponse) String() string {
 func (*GiveBackResponse) ProtoMessage() {}
 
 func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2465,7 +2573,7 @@ func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackResponse.ProtoReflect.Descriptor instead.
 func (*GiveBackResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GiveBackResponse) GetRefunded() []*Refunded {
@@ -2493,7 +2601,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2505,7 +2613,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2518,7 +2626,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ResetRequest) GetLimit() string {
@@ -2552,7 +2660,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2564,7 +2672,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2577,7 +2685,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ResetResponse) GetCleared() int64 {
@@ -2696,7 +2804,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05store\x18\v \x01(\v2\x16.quotad.v1.StoreStatusR\x05store\x125\n" +
 	"\brecovery\x18\f \x01(\v2\x19.quotad.v1.RecoveryStatusR\brecovery\x122\n" +
 	"\ajournal\x18\r \x01(\v2\x18.quotad.v1.JournalStatusR\ajournal\x12,\n" +
-	"\x05local\x18\x0e \x01(\v2\x16.quotad.v1.LocalStatusR\x05local\"\xde\x02\n" +
+	"\x05local\x18\x0e \x01(\v2\x16.quotad.v1.LocalStatusR\x05local\"\xcd\x03\n" +
 	"\vStoreStatus\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -2708,7 +2816,18 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x10maxmemory_policy\x18\a \x01(\tR\x0fmaxmemoryPolicy\x12:\n" +
 	"\vclock_apart\x18\b \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"clockApart\x123\n" +
-	"\brefusing\x18\t \x03(\v2\x17.quotad.v1.StoreRefusalR\brefusing\"P\n" +
+	"\brefusing\x18\t \x03(\v2\x17.quotad.v1.StoreRefusalR\brefusing\x12\x0e\n" +
+	"\x02id\x18\n" +
+	" \x01(\tR\x02id\x12\x18\n" +
+	"\astopped\x18\v \x01(\tR\astopped\x12-\n" +
+	"\x06rivals\x18\f \x03(\v2\x15.quotad.v1.StoreRivalR\x06rivals\x12\x14\n" +
+	"\x05nodes\x18\r \x01(\x03R\x05nodes\"d\n" +
+	"\n" +
+	"StoreRival\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
+	"\astopped\x18\x03 \x01(\bR\astopped\x12\x18\n" +
+	"\ahearsay\x18\x04 \x01(\bR\ahearsay\"P\n" +
 	"\fStoreRefusal\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05calls\x18\x02 \x01(\x03R\x05calls\x12\x16\n" +
@@ -2853,7 +2972,7 @@ func file_quotad_v1_quotad_proto_rawDescGZIP() []byte {
 }
 
 var file_quotad_v1_quotad_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_quotad_v1_quotad_proto_goTypes = []any{
 	(Reason)(0),                   // 0: quotad.v1.Reason
 	(*CheckRequest)(nil),          // 1: quotad.v1.CheckRequest
@@ -2870,93 +2989,95 @@ var file_quotad_v1_quotad_proto_goTypes = []any{
 	(*StatusRequest)(nil),         // 12: quotad.v1.StatusRequest
 	(*StatusResponse)(nil),        // 13: quotad.v1.StatusResponse
 	(*StoreStatus)(nil),           // 14: quotad.v1.StoreStatus
-	(*StoreRefusal)(nil),          // 15: quotad.v1.StoreRefusal
-	(*RecoveryStatus)(nil),        // 16: quotad.v1.RecoveryStatus
-	(*JournalStatus)(nil),         // 17: quotad.v1.JournalStatus
-	(*LocalStatus)(nil),           // 18: quotad.v1.LocalStatus
-	(*Peer)(nil),                  // 19: quotad.v1.Peer
-	(*Counter)(nil),               // 20: quotad.v1.Counter
-	(*BucketRequest)(nil),         // 21: quotad.v1.BucketRequest
-	(*BucketResponse)(nil),        // 22: quotad.v1.BucketResponse
-	(*Rights)(nil),                // 23: quotad.v1.Rights
-	(*RefundRequest)(nil),         // 24: quotad.v1.RefundRequest
-	(*RefundResponse)(nil),        // 25: quotad.v1.RefundResponse
-	(*Refunded)(nil),              // 26: quotad.v1.Refunded
-	(*TakeRequest)(nil),           // 27: quotad.v1.TakeRequest
-	(*TakeResponse)(nil),          // 28: quotad.v1.TakeResponse
-	(*GiveBackRequest)(nil),       // 29: quotad.v1.GiveBackRequest
-	(*GiveBackResponse)(nil),      // 30: quotad.v1.GiveBackResponse
-	(*ResetRequest)(nil),          // 31: quotad.v1.ResetRequest
-	(*ResetResponse)(nil),         // 32: quotad.v1.ResetResponse
-	nil,                           // 33: quotad.v1.CheckRequest.DescriptorsEntry
-	nil,                           // 34: quotad.v1.PeekRequest.DescriptorsEntry
-	nil,                           // 35: quotad.v1.BucketRequest.DescriptorsEntry
-	nil,                           // 36: quotad.v1.TakeRequest.DescriptorsEntry
-	nil,                           // 37: quotad.v1.ResetRequest.DescriptorsEntry
-	(*durationpb.Duration)(nil),   // 38: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
+	(*StoreRival)(nil),            // 15: quotad.v1.StoreRival
+	(*StoreRefusal)(nil),          // 16: quotad.v1.StoreRefusal
+	(*RecoveryStatus)(nil),        // 17: quotad.v1.RecoveryStatus
+	(*JournalStatus)(nil),         // 18: quotad.v1.JournalStatus
+	(*LocalStatus)(nil),           // 19: quotad.v1.LocalStatus
+	(*Peer)(nil),                  // 20: quotad.v1.Peer
+	(*Counter)(nil),               // 21: quotad.v1.Counter
+	(*BucketRequest)(nil),         // 22: quotad.v1.BucketRequest
+	(*BucketResponse)(nil),        // 23: quotad.v1.BucketResponse
+	(*Rights)(nil),                // 24: quotad.v1.Rights
+	(*RefundRequest)(nil),         // 25: quotad.v1.RefundRequest
+	(*RefundResponse)(nil),        // 26: quotad.v1.RefundResponse
+	(*Refunded)(nil),              // 27: quotad.v1.Refunded
+	(*TakeRequest)(nil),           // 28: quotad.v1.TakeRequest
+	(*TakeResponse)(nil),          // 29: quotad.v1.TakeResponse
+	(*GiveBackRequest)(nil),       // 30: quotad.v1.GiveBackRequest
+	(*GiveBackResponse)(nil),      // 31: quotad.v1.GiveBackResponse
+	(*ResetRequest)(nil),          // 32: quotad.v1.ResetRequest
+	(*ResetResponse)(nil),         // 33: quotad.v1.ResetResponse
+	nil,                           // 34: quotad.v1.CheckRequest.DescriptorsEntry
+	nil,                           // 35: quotad.v1.PeekRequest.DescriptorsEntry
+	nil,                           // 36: quotad.v1.BucketRequest.DescriptorsEntry
+	nil,                           // 37: quotad.v1.TakeRequest.DescriptorsEntry
+	nil,                           // 38: quotad.v1.ResetRequest.DescriptorsEntry
+	(*durationpb.Duration)(nil),   // 39: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 40: google.protobuf.Timestamp
 }
 var file_quotad_v1_quotad_proto_depIdxs = []int32{
-	33, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
+	34, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
 	11, // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
 	1,  // 2: quotad.v1.CheckBatchRequest.requests:type_name -> quotad.v1.CheckRequest
 	11, // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
 	0,  // 4: quotad.v1.CheckColumnsResponse.reasons:type_name -> quotad.v1.Reason
 	7,  // 5: quotad.v1.CheckColumnsResponse.limits:type_name -> quotad.v1.DecidingLimit
 	8,  // 6: quotad.v1.CheckColumnsResponse.problems:type_name -> quotad.v1.RowProblem
-	38, // 7: quotad.v1.DecidingLimit.window:type_name -> google.protobuf.Duration
-	34, // 8: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
+	39, // 7: quotad.v1.DecidingLimit.window:type_name -> google.protobuf.Duration
+	35, // 8: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
 	11, // 9: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
 	0,  // 10: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
-	38, // 11: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
-	38, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
-	38, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
-	19, // 14: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	20, // 15: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
+	39, // 11: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
+	39, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
+	39, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
+	20, // 14: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
+	21, // 15: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
 	14, // 16: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
-	16, // 17: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
-	17, // 18: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
-	18, // 19: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
-	39, // 20: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
-	38, // 21: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
-	15, // 22: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
-	39, // 23: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
-	38, // 24: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	38, // 25: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	38, // 26: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
-	35, // 27: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
-	23, // 28: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	26, // 29: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
-	36, // 30: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
-	11, // 31: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
-	38, // 32: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
-	26, // 33: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
-	37, // 34: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
-	1,  // 35: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 36: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	5,  // 37: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
-	9,  // 38: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	12, // 39: quotad.v1.QuotaService.Status:input_type -> quotad.v1.StatusRequest
-	21, // 40: quotad.v1.QuotaService.Bucket:input_type -> quotad.v1.BucketRequest
-	24, // 41: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
-	27, // 42: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
-	29, // 43: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
-	31, // 44: quotad.v1.QuotaService.Reset:input_type -> quotad.v1.ResetRequest
-	2,  // 45: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 46: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	6,  // 47: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
-	10, // 48: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	13, // 49: quotad.v1.QuotaService.Status:output_type -> quotad.v1.StatusResponse
-	22, // 50: quotad.v1.QuotaService.Bucket:output_type -> quotad.v1.BucketResponse
-	25, // 51: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
-	28, // 52: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
-	30, // 53: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
-	32, // 54: quotad.v1.QuotaService.Reset:output_type -> quotad.v1.ResetResponse
-	45, // [45:55] is the sub-list for method output_type
-	35, // [35:45] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	17, // 17: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
+	18, // 18: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
+	19, // 19: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
+	40, // 20: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	39, // 21: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	16, // 22: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
+	15, // 23: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
+	40, // 24: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	39, // 25: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	39, // 26: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	39, // 27: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	36, // 28: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
+	24, // 29: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
+	27, // 30: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
+	37, // 31: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
+	11, // 32: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
+	39, // 33: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
+	27, // 34: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
+	38, // 35: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
+	1,  // 36: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 37: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	5,  // 38: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
+	9,  // 39: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	12, // 40: quotad.v1.QuotaService.Status:input_type -> quotad.v1.StatusRequest
+	22, // 41: quotad.v1.QuotaService.Bucket:input_type -> quotad.v1.BucketRequest
+	25, // 42: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
+	28, // 43: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
+	30, // 44: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
+	32, // 45: quotad.v1.QuotaService.Reset:input_type -> quotad.v1.ResetRequest
+	2,  // 46: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 47: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	6,  // 48: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
+	10, // 49: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	13, // 50: quotad.v1.QuotaService.Status:output_type -> quotad.v1.StatusResponse
+	23, // 51: quotad.v1.QuotaService.Bucket:output_type -> quotad.v1.BucketResponse
+	26, // 52: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
+	29, // 53: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
+	31, // 54: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
+	33, // 55: quotad.v1.QuotaService.Reset:output_type -> quotad.v1.ResetResponse
+	46, // [46:56] is the sub-list for method output_type
+	36, // [36:46] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }
@@ -2972,7 +3093,7 @@ func file_quotad_v1_quotad_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_quotad_proto_rawDesc), len(file_quotad_v1_quotad_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,95 @@
+package process
+
+import (
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// storeOf is the part of a node's status that says which store it decides with.
+type storeOf struct {
+	Ready bool `json:"ready"`
+	Store struct {
+		ID      string `json:"id"`
+		Stopped string `json:"stopped"`
+		Rivals  []struct {
+			Node    string `json:"node"`
+			Stopped bool   `json:"stopped"`
+		} `json:"rivals"`
+	} `json:"store"`
+}
+
+func storeAt(t *testing.T, n *Node) (s storeOf) {
+	t.Helper()
+	answer, err := n.calls.Request(t.Context(), http.MethodGet, "/v1/status", nil)
+	if err == nil {
+		err = json.Unmarshal(answer, &s)
+	}
+	must(t, err)
+	return s
+}
+
+// TestSecondStore: a node of us is started on a Redis of its own, as if the region were new. While
+// it can hear the others it is refused. If it cannot, because its gossip key is another, it serves:
+// that is the bound. Once it hears them it stops before it has served.
+func TestSecondStore(t *testing.T) {
+	t.Parallel()
+	f := raiseBounded(t, false)
+	second, err := StartRedis(t.Context(), t, RedisConfig{})
+	must(t, err)
+	f.n2.Kill()
+	env := []string{"QUOTAD_REDIS_URL=" + second.URL,
+		"QUOTAD_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
+	f.n2.SetEnv(append(env, "QUOTAD_BOOTSTRAP=true")...)
+
+	// It hears the others: it ends, and says why. Nothing is admitted above the limit.
+	must(t, f.n2.Launch())
+	eventually(t, "the second store to be refused", func() bool { return !f.n2.Running() })
+	if said := f.n2.Output(); !strings.Contains(said, "us/n1 decides with another store of this region") ||
+		!strings.Contains(said, "redis.url") {
+		t.Errorf("it ended without saying why:\n%s", said)
+	}
+	if n, err := second.Client.DBSize(t.Context()).Result(); err != nil || n != 0 {
+		t.Errorf("it left %d keys in the second store, %v", n, err)
+	}
+
+	// It hears nobody: both stores serve.
+	f.n2.SetEnv(append(env, "QUOTAD_BOOTSTRAP=alone",
+		"QUOTAD_GOSSIP_KEYS=MDEyMzQ1Njc4OWFiY2RlZg==")...)
+	must(t, f.n2.Start(t.Context()))
+	windows := func(name string, nodes ...*Node) *bucket {
+		b := f.bucket(name)
+		for end := time.Now().Add(6 * time.Second); time.Now().Before(end); pause(t,
+			20*time.Millisecond) {
+			for _, n := range nodes {
+				b.spend(n, 200)
+			}
+		}
+		return b
+	}
+	const cause, when = "second-store", "each window, nothing borrowed"
+	excess, _ := windows("split", f.n1, f.n2, f.eu).excess()
+	wantProvoked(t, cause+": "+when, printed(t, boundLimits, "split", "--nodes", "2").of(t, "us",
+		cause, when), excess)
+
+	// It hears the others again: it has stopped before it serves.
+	f.n2.Kill()
+	f.n2.SetEnv(env...)
+	must(t, f.n2.Launch())
+	eventually(t, "n2 to answer", func() bool {
+		_, err := f.n2.Status(t.Context())
+		return err == nil
+	})
+	if s := storeAt(t, f.n2); s.Ready || !strings.Contains(s.Store.Stopped, "us/n1 decides with store") {
+		t.Errorf("n2 serves with the second store: %+v", s)
+	}
+	if excess, _ := windows("split", f.n1, f.n2, f.eu).excess(); excess > 0 {
+		t.Errorf("%d admitted above the limit after n2 stopped", excess)
+	}
+	if s := storeAt(t, f.n1); !s.Ready || len(s.Store.Rivals) != 1 || !s.Store.Rivals[0].Stopped {
+		t.Errorf("n1 shows %+v", s)
+	}
+}

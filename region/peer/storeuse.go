@@ -1,0 +1,126 @@
+package peer
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	peerv1 "github.com/quotad/quotad/proto/peer/v1"
+	"github.com/quotad/quotad/region/store"
+)
+
+// StoreUse says what a node does with its store.
+type StoreUse int
+
+// What a node does with its store.
+const (
+	StoreUnsure  StoreUse = iota // it does not answer, or does not know the node, or there is none
+	StoreDecides                 // it has just answered the node
+	StoreStopped                 // the node does not use it, because the region has an older one
+)
+
+// StoreAnswer is what a node says of its region's store.
+type StoreAnswer struct {
+	Node string // REGION/NODE
+	// Origin is the store that the node opened. It is zero if the node is of another region than
+	// the asker.
+	Origin store.Origin
+	Use    StoreUse
+	// Known is the highest generation of the asker's store that the node knows of; 0: none.
+	Known uint64
+	// Outlasted has the IDs of stores whose nodes stopped in favour of this one, at most
+	// MaxOutlasted.
+	Outlasted []string
+}
+
+const (
+	// MaxOutlasted bounds the stores that a node says to have outlasted.
+	MaxOutlasted = 16
+	// MaxStoreID bounds the ID of a store. An honest one has 32 bytes.
+	MaxStoreID = 64
+)
+
+// StoreHandler answers a node that asks which store this node decides with.
+type StoreHandler func(ctx context.Context, from Identity) StoreAnswer
+
+// HandleStore makes a server pass every such question to handle. Call it before Serve.
+func (s *Server) HandleStore(handle StoreHandler) { s.store = handle }
+
+var (
+	toUse = map[peerv1.StoreUse]StoreUse{
+		peerv1.StoreUse_STORE_USE_DECIDES: StoreDecides,
+		peerv1.StoreUse_STORE_USE_STOPPED: StoreStopped}
+	fromUse = map[StoreUse]peerv1.StoreUse{
+		StoreDecides: peerv1.StoreUse_STORE_USE_DECIDES,
+		StoreStopped: peerv1.StoreUse_STORE_USE_STOPPED}
+)
+
+// Store implements peerv1.PeerServiceServer.
+func (s *Server) Store(ctx context.Context, p *peerv1.StoreRequest) (*peerv1.StoreResponse, error) {
+	from := Identity{p.GetRegion(), p.GetNode()}
+	if err := s.authenticate(ctx, from); err != nil {
+		return nil, err
+	}
+	if s.store == nil {
+		return s.UnimplementedPeerServiceServer.Store(ctx, p)
+	}
+	a := s.store(ctx, from)
+	region, node, _ := strings.Cut(a.Node, "/")
+	answer := &peerv1.StoreResponse{Region: region, Node: node, Use: fromUse[a.Use],
+		KnownGeneration: a.Known, Outlasted: a.Outlasted}
+	if o := a.Origin; o.ID != "" {
+		answer.Store = &peerv1.StoreOrigin{Id: o.ID, Since: o.Since, Generation: o.Generation}
+	}
+	return answer, nil
+}
+
+// AskStore asks all nodes of a region that are known which store they decide with, at once, and
+// returns the answers that come before ctx ends, and how many nodes were asked. An answer in the
+// name of another region, or not in the form that nodes use, is dropped.
+func (c *Client) AskStore(ctx context.Context, region string, self Identity) (all []StoreAnswer,
+	asked int) {
+	c.mu.Lock()
+	addresses := slices.Clone(c.nodes[region])
+	c.mu.Unlock()
+	var mu sync.Mutex
+	var calls sync.WaitGroup
+	for _, address := range addresses {
+		calls.Go(func() {
+			conn, err := c.conn(node{region, address})
+			if err != nil {
+				return
+			}
+			p, err := peerv1.NewPeerServiceClient(conn).Store(ctx,
+				&peerv1.StoreRequest{Region: self.Region, Node: self.Node})
+			if err != nil {
+				return
+			}
+			if a, ok := storeAnswer(p, region); ok {
+				mu.Lock()
+				defer mu.Unlock()
+				all = append(all, a)
+			}
+		})
+	}
+	calls.Wait()
+	return all, len(addresses)
+}
+
+// storeAnswer reads an answer. It says whether that is in the form that nodes use.
+func storeAnswer(p *peerv1.StoreResponse, region string) (a StoreAnswer, ok bool) {
+	is := Identity{p.GetRegion(), p.GetNode()}
+	if _, err := is.URI(); err != nil || is.Region != region ||
+		len(p.GetStore().GetId()) > MaxStoreID {
+		return a, false
+	}
+	a = StoreAnswer{Node: is.String(), Use: toUse[p.GetUse()], Known: p.GetKnownGeneration(),
+		Origin: store.Origin{ID: p.GetStore().GetId(), Since: p.GetStore().GetSince(),
+			Generation: p.GetStore().GetGeneration()}}
+	for _, id := range p.GetOutlasted() {
+		if len(id) <= MaxStoreID && len(a.Outlasted) < MaxOutlasted {
+			a.Outlasted = append(a.Outlasted, id)
+		}
+	}
+	return a, true
+}

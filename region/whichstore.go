@@ -1,0 +1,173 @@
+package region
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quotad/quotad/allocator/exchange"
+	hintv1 "github.com/quotad/quotad/proto/hint/v1"
+	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/rivals"
+	"github.com/quotad/quotad/region/store"
+)
+
+// newRivals returns the watch that finds out that this region has two stores.
+func (n *Node) newRivals() *rivals.Watch {
+	self := peer.Identity{Region: n.config.Region, Node: n.config.Node}
+	return rivals.New(rivals.Config{Self: self.String(), Tenure: n.tenure, Alone: n.config.Alone,
+		Own: n.config.Store.Origin, Known: n.config.Journal.Generation, Log: n.log,
+		Verify: n.verify, Renew: n.tenure.EndGeneration,
+		Mates: func(ctx context.Context) []peer.StoreAnswer {
+			answers, _ := n.peers.AskStore(ctx, self.Region, self)
+			return answers
+		},
+		Everyone: n.askEveryone, Hearsay: n.hearsay, Join: n.join,
+		Tell: n.tellStore})
+}
+
+// verify says whether the store answers this node now, under the generation that it knows.
+func (n *Node) verify(ctx context.Context) bool {
+	return n.config.Store.Beat(ctx, n.tenure.Rules().Epoch) == nil
+}
+
+// askEveryone asks the nodes of all other regions of the document what they know of this region's
+// store. It returns their answers, and how many nodes were asked.
+func (n *Node) askEveryone(ctx context.Context) (all []peer.StoreAnswer, asked int) {
+	self := peer.Identity{Region: n.config.Region, Node: n.config.Node}
+	type told struct {
+		answers []peer.StoreAnswer
+		asked   int
+	}
+	peers := n.tenure.Rules().Peers
+	tell := make(chan told, len(peers))
+	for _, region := range peers {
+		go func() {
+			answers, asked := n.peers.AskStore(ctx, region, self)
+			tell <- told{answers, asked}
+		}()
+	}
+	for range peers {
+		t := <-tell
+		all, asked = append(all, t.answers...), asked+t.asked
+	}
+	return all, asked
+}
+
+// hearsay returns what gossip shows of the stores of the other nodes of this region.
+func (n *Node) hearsay() (all []peer.StoreAnswer) {
+	if n.gossip == nil {
+		return nil
+	}
+	for _, m := range n.gossip.Members() {
+		is, err := memberOf(m)
+		if err == nil && is.Region == n.config.Region && is.Node != n.config.Node {
+			all = append(all, is.store)
+		}
+	}
+	return all
+}
+
+// storeOf returns what a member says of its region's store.
+func storeOf(name string, s *hintv1.Store) peer.StoreAnswer {
+	a := peer.StoreAnswer{Node: name, Origin: store.Origin{ID: s.GetId(), Since: s.GetSince(),
+		Generation: s.GetGeneration()}}
+	switch {
+	case s == nil:
+	case s.GetStopped():
+		a.Use = peer.StoreStopped
+	default:
+		a.Use = peer.StoreDecides
+	}
+	return a
+}
+
+// joinPoll is how often join looks whether gossip has found another node.
+const joinPoll = 50 * time.Millisecond
+
+// join waits until gossip has called all seeds and remembered peers once, and with wait until it has
+// found another node, or ctx ends. It says whether there is anybody to call.
+func (n *Node) join(ctx context.Context, wait bool) (any bool) {
+	if n.gossip == nil {
+		return false
+	}
+	any = n.gossip.FirstCalls(ctx)
+	for wait && any && len(n.gossip.Members()) < 2 && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(joinPoll):
+		}
+	}
+	n.membersChanged(n.gossip.Members())
+	return any
+}
+
+// mayBegin asks the other nodes before this node begins a generation of its store. A node that is
+// stepped by hand has no gossip and asks nobody.
+func (n *Node) mayBegin(ctx context.Context, b store.Beginning) error {
+	if n.gossip == nil {
+		return nil
+	}
+	return n.rivals.MayBegin(ctx, b)
+}
+
+// whichStore answers a node that asks which store this node decides with.
+func (n *Node) whichStore(ctx context.Context, from peer.Identity) peer.StoreAnswer {
+	return n.rivals.Serve(ctx, from.Region, from.Region == n.config.Region)
+}
+
+// awaitOpen waits until the store is open, or ctx ends.
+func (n *Node) awaitOpen(ctx context.Context) error {
+	select {
+	case <-n.life.opened:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// served answers a peer's message, once the store is open and while it is used. So peers turn to
+// another node of this region if this one has stopped. It notes which generation of its store the
+// peer's region has.
+func (n *Node) served(ctx context.Context, m exchange.Message) (exchange.Reply, error) {
+	if err := n.awaitOpen(ctx); err != nil {
+		return exchange.Reply{}, err
+	}
+	if stopped := n.tenure.Stopped(); stopped != nil {
+		return exchange.Reply{}, stopped
+	}
+	if m.From != n.config.Region && n.inDocument(m.From) {
+		n.rivals.Heard(m.From, m.Generation)
+	}
+	return n.rights.Serve(ctx, m)
+}
+
+// recalled answers the question of a node that recovers, once the store is open.
+func (n *Node) recalled(ctx context.Context, q exchange.Question) (exchange.Testimonies, error) {
+	if err := n.awaitOpen(ctx); err != nil {
+		return exchange.Testimonies{}, err
+	}
+	return n.rights.Answer(ctx, q)
+}
+
+// meta returns what this node tells all others of itself.
+func (n *Node) meta() ([]byte, error) {
+	is := &hintv1.Node{Region: n.config.Region, Node: n.config.Node, Peer: n.config.PeerAdvertise}
+	if o := n.config.Store.Origin(); o.ID != "" {
+		is.Store = &hintv1.Store{Id: o.ID, Since: o.Since, Generation: o.Generation,
+			Stopped: n.tenure.Stopped() != nil}
+	}
+	return proto.Marshal(is)
+}
+
+// tellStore tells the other nodes by gossip which store this node has, if that has changed.
+func (n *Node) tellStore() {
+	meta, err := n.meta()
+	if err == nil {
+		err = n.gossip.SetMeta(meta)
+	}
+	if err != nil {
+		n.log.Error("the other nodes are not told which store this node has", "err", err)
+	}
+}

@@ -127,6 +127,37 @@ func TestADocumentReachesTheOtherRegion(t *testing.T) {
 		})
 }
 
+// A region that is new has nothing until those that shrink for it have acknowledged its document, even
+// if it was the only one to be given that.
+func TestANewRegionWaitsForTheOthers(t *testing.T) {
+	limit := "name: second, limit: 100, window: 1s"
+	three := []string{"us: {weight: 1}", "eu: {weight: 1}", "ap: {weight: 2}"}
+	inBubble(t, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
+		old, newer := documents.Parse(t, 1, halves, limit), documents.Parse(t, 2, three, limit)
+		us, eu := c.start("us/n1", old), c.start("eu/n1", old)
+		c.meet()
+		c.network.Isolate("eu/n1", 30*time.Second) // it does not hear of the newer one
+		if err := us.Adopt(t.Context(), newer); err != nil {
+			t.Fatal(err)
+		}
+		c.bootstrap = true
+		ap := c.start("ap/n1", newer)
+		time.Sleep(5 * time.Second)
+		for n, most := range map[*running]int{us: 25, eu: 50, ap: 0} {
+			nextCell(time.Second)
+			if got, last := n.drain(t, request("a"), 200); got != most {
+				t.Errorf("%s, while eu is cut off: %d admitted, want %d; then %+v", n.name, got, most, last)
+			}
+		}
+		time.Sleep(40 * time.Second)
+		for n, units := range map[*running]quantity.Units{us: 25, eu: 25, ap: 50} {
+			if got := n.check(t, request("a")); got.Entitlement != units {
+				t.Errorf("%s, at last: %+v, want an entitlement of %d", n.name, got, units)
+			}
+		}
+	})
+}
+
 // A region that a document leaves out serves nothing, and says so.
 func TestARegionThatLeftTheDocument(t *testing.T) {
 	limit := "name: second, limit: 100, window: 1s"

@@ -2,15 +2,21 @@ package region
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/barrier"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/rivals"
 	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/tenure"
 )
 
 // newRivals returns the watch that finds out that this region has two stores.
@@ -109,12 +115,52 @@ func (n *Node) mayBegin(ctx context.Context, b store.Beginning) error {
 	if n.gossip == nil {
 		return nil
 	}
-	return n.rivals.MayBegin(ctx, b)
+	err := n.rivals.MayBegin(ctx, b)
+	if err != nil || !b.First || n.config.Alone {
+		return err
+	}
+	return n.learnElsewhere(ctx)
+}
+
+// learnElsewhere finds out, before this region's first generation, which limits documents are open in
+// other regions. A region that is new has nothing until those that shrink for it have acknowledged
+// its document, and may be the only one to whom that was given so far.
+func (n *Node) learnElsewhere(ctx context.Context) error {
+	answers, _ := n.askEveryone(ctx)
+	var older tenure.Elsewhere
+	for _, answer := range answers {
+		region, _, _ := strings.Cut(answer.Node, "/")
+		for _, d := range answer.Documents {
+			e := policy.Epoch{Version: d.Version, Digest: d.Digest}
+			a := n.tenure.Rules().View.Agenda
+			if a.Has(e) || older.Has(e) {
+				continue
+			}
+			if err := a.Check(e); errors.Is(err, barrier.ErrConflict) {
+				return fmt.Errorf("--bootstrap is refused, for document %s is open in region %s, and %s here: %w",
+					e, region, a, err)
+			}
+			source, err := n.fetch(ctx, region, e)
+			if err != nil {
+				return fmt.Errorf("--bootstrap is refused, for document %s, which is open in region %s, cannot be fetched there: %w",
+					e, region, err)
+			}
+			if err := older.Add(e, source); err != nil {
+				return err
+			}
+		}
+	}
+	if len(older.Documents) > 0 {
+		return &older
+	}
+	return nil
 }
 
 // whichStore answers a node that asks which store this node decides with.
 func (n *Node) whichStore(ctx context.Context, from peer.Identity) peer.StoreAnswer {
-	return n.rivals.Serve(ctx, from.Region, from.Region == n.config.Region)
+	a := n.rivals.Serve(ctx, from.Region, from.Region == n.config.Region)
+	a.Documents = n.rights.Documents()
+	return a
 }
 
 // awaitOpen waits until the store is open, or ctx ends.

@@ -66,7 +66,7 @@ var house = map[string]struct {
 		"proto/receipt/v1", "region/held", "region/journal", "region/repeat", "region/rights",
 		"region/rules", "region/store", "region/tenure"},
 		"decides requests with the store, and asks for rights where they lack"},
-	"region": {[]string{"algorithms", "allocator/exchange", "gossip", "policy", "proto/hint/v1",
+	"region": {[]string{"algorithms", "allocator/exchange", "gossip", "policy", "policy/barrier", "proto/hint/v1",
 		"region/admit", "region/door", "region/journal", "region/peer", "region/repeat",
 		"region/rights", "region/rivals", "region/store",
 		"region/tenure"}, "puts a node together; fronts and networks are put before and under it from outside"},

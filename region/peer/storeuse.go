@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/quotad/quotad/allocator/exchange"
 	peerv1 "github.com/quotad/quotad/proto/peer/v1"
 	"github.com/quotad/quotad/region/store"
 )
@@ -32,6 +33,8 @@ type StoreAnswer struct {
 	// Outlasted has the IDs of stores whose nodes stopped in favour of this one, at most
 	// MaxOutlasted.
 	Outlasted []string
+	// Documents are the limits documents that are open in the node's region; none before it serves.
+	Documents []exchange.Acknowledged
 }
 
 const (
@@ -68,7 +71,8 @@ func (s *Server) Store(ctx context.Context, p *peerv1.StoreRequest) (*peerv1.Sto
 	a := s.store(ctx, from)
 	region, node, _ := strings.Cut(a.Node, "/")
 	answer := &peerv1.StoreResponse{Region: region, Node: node, Use: fromUse[a.Use],
-		KnownGeneration: a.Known, Outlasted: a.Outlasted}
+		KnownGeneration: a.Known, Outlasted: a.Outlasted,
+		Documents: documentsToProto(a.Documents)}
 	if o := a.Origin; o.ID != "" {
 		answer.Store = &peerv1.StoreOrigin{Id: o.ID, Since: o.Since, Generation: o.Generation}
 	}
@@ -117,6 +121,7 @@ func storeAnswer(p *peerv1.StoreResponse, region string) (a StoreAnswer, ok bool
 	a = StoreAnswer{Node: is.String(), Use: toUse[p.GetUse()], Known: p.GetKnownGeneration(),
 		Origin: store.Origin{ID: p.GetStore().GetId(), Since: p.GetStore().GetSince(),
 			Generation: p.GetStore().GetGeneration()}}
+	a.Documents = documentsFromProto(p.GetDocuments())
 	for _, id := range p.GetOutlasted() {
 		if len(id) <= MaxStoreID && len(a.Outlasted) < MaxOutlasted {
 			a.Outlasted = append(a.Outlasted, id)

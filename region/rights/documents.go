@@ -19,17 +19,22 @@ func (e *Engine) tellDocuments(out exchange.Effects) {
 	if len(out.Calls) == 0 && len(out.Replies) == 0 {
 		return
 	}
-	var all []exchange.Acknowledged
-	for _, d := range e.config.Tenure.Statement() {
-		all = append(all, exchange.Acknowledged{Version: d.Epoch.Version, Digest: d.Epoch.Digest,
-			At: d.At})
-	}
+	all := e.Documents()
 	for i := range out.Calls {
 		out.Calls[i].Message.Documents = all
 	}
 	for i := range out.Replies {
 		out.Replies[i].Reply.Documents = all
 	}
+}
+
+// Documents returns what this region has to say of its limits documents.
+func (e *Engine) Documents() (all []exchange.Acknowledged) {
+	for _, d := range e.config.Tenure.Statement() {
+		all = append(all, exchange.Acknowledged{Version: d.Epoch.Version, Digest: d.Epoch.Digest,
+			At: d.At})
+	}
+	return all
 }
 
 func toldOf(documents []exchange.Acknowledged) []tenure.Told {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/barrier"
@@ -100,11 +101,17 @@ func (t *Tenure) openUnder(ctx context.Context, a barrier.Agenda, bootstrap bool
 			return t.takeOver(ctx, a, opened)
 		}
 		var other *store.OtherDocuments
-		if !errors.As(err, &other) {
+		var elsewhere *Elsewhere
+		switch {
+		case errors.As(err, &elsewhere):
+			a = barrier.Union(slices.Concat(a.Documents(), elsewhere.Documents)...)
+			t.rules.Store(rules.New(t.known.view(a, 0), t.config.Store.Shards()))
+		case !errors.As(err, &other):
 			return err
-		}
-		if a, err = t.merged(ctx, a, other); err != nil {
-			return err
+		default:
+			if a, err = t.merged(ctx, a, other); err != nil {
+				return err
+			}
 		}
 	}
 	return errMerging

@@ -1081,7 +1081,9 @@ type StoreResponse struct {
 	// The highest generation of the asker's store that the node knows of; 0: it knows of none.
 	KnownGeneration uint64 `protobuf:"varint,5,opt,name=known_generation,json=knownGeneration,proto3" json:"known_generation,omitempty"`
 	// The asker's own region's: ids of stores whose nodes stopped in favour of this node's store.
-	Outlasted     []string `protobuf:"bytes,6,rep,name=outlasted,proto3" json:"outlasted,omitempty"`
+	Outlasted []string `protobuf:"bytes,6,rep,name=outlasted,proto3" json:"outlasted,omitempty"`
+	// Limits documents that are open in the answering node's region, the oldest first; none before it serves.
+	Documents     []*Acknowledged `protobuf:"bytes,7,rep,name=documents,proto3" json:"documents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1154,6 +1156,13 @@ func (x *StoreResponse) GetKnownGeneration() uint64 {
 func (x *StoreResponse) GetOutlasted() []string {
 	if x != nil {
 		return x.Outlasted
+	}
+	return nil
+}
+
+func (x *StoreResponse) GetDocuments() []*Acknowledged {
+	if x != nil {
+		return x.Documents
 	}
 	return nil
 }
@@ -1528,14 +1537,15 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\breturned\x18\x04 \x01(\x03R\breturned\":\n" +
 	"\fStoreRequest\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\"\xd5\x01\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\"\x8a\x02\n" +
 	"\rStoreResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12*\n" +
 	"\x05store\x18\x03 \x01(\v2\x14.peer.v1.StoreOriginR\x05store\x12#\n" +
 	"\x03use\x18\x04 \x01(\x0e2\x11.peer.v1.StoreUseR\x03use\x12)\n" +
 	"\x10known_generation\x18\x05 \x01(\x04R\x0fknownGeneration\x12\x1c\n" +
-	"\toutlasted\x18\x06 \x03(\tR\toutlasted\"S\n" +
+	"\toutlasted\x18\x06 \x03(\tR\toutlasted\x123\n" +
+	"\tdocuments\x18\a \x03(\v2\x15.peer.v1.AcknowledgedR\tdocuments\"S\n" +
 	"\vStoreOrigin\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x04R\x05since\x12\x1e\n" +
@@ -1627,22 +1637,23 @@ var file_peer_v1_peer_proto_depIdxs = []int32{
 	12, // 7: peer.v1.Testimony.rows:type_name -> peer.v1.Remembered
 	15, // 8: peer.v1.StoreResponse.store:type_name -> peer.v1.StoreOrigin
 	1,  // 9: peer.v1.StoreResponse.use:type_name -> peer.v1.StoreUse
-	2,  // 10: peer.v1.CutRequest.direction:type_name -> peer.v1.CutDirection
-	3,  // 11: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
-	8,  // 12: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
-	13, // 13: peer.v1.PeerService.Store:input_type -> peer.v1.StoreRequest
-	16, // 14: peer.v1.PeerService.Document:input_type -> peer.v1.DocumentRequest
-	18, // 15: peer.v1.PeerService.Cut:input_type -> peer.v1.CutRequest
-	6,  // 16: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
-	10, // 17: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
-	14, // 18: peer.v1.PeerService.Store:output_type -> peer.v1.StoreResponse
-	17, // 19: peer.v1.PeerService.Document:output_type -> peer.v1.DocumentResponse
-	19, // 20: peer.v1.PeerService.Cut:output_type -> peer.v1.CutResponse
-	16, // [16:21] is the sub-list for method output_type
-	11, // [11:16] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	4,  // 10: peer.v1.StoreResponse.documents:type_name -> peer.v1.Acknowledged
+	2,  // 11: peer.v1.CutRequest.direction:type_name -> peer.v1.CutDirection
+	3,  // 12: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
+	8,  // 13: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
+	13, // 14: peer.v1.PeerService.Store:input_type -> peer.v1.StoreRequest
+	16, // 15: peer.v1.PeerService.Document:input_type -> peer.v1.DocumentRequest
+	18, // 16: peer.v1.PeerService.Cut:input_type -> peer.v1.CutRequest
+	6,  // 17: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
+	10, // 18: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
+	14, // 19: peer.v1.PeerService.Store:output_type -> peer.v1.StoreResponse
+	17, // 20: peer.v1.PeerService.Document:output_type -> peer.v1.DocumentResponse
+	19, // 21: peer.v1.PeerService.Cut:output_type -> peer.v1.CutResponse
+	17, // [17:22] is the sub-list for method output_type
+	12, // [12:17] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_peer_v1_peer_proto_init() }

@@ -158,6 +158,24 @@ func TestANewRegionWaitsForTheOthers(t *testing.T) {
 	})
 }
 
+// A node that knows its file alone, as a new one does, joins what is open in its region. It opens its
+// file's document behind that.
+func TestANewNodeJoinsWhatIsOpen(t *testing.T) {
+	old := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s")
+	newer := documents.Parse(t, 2, halves, "name: second, limit: 100, window: 1s, weights: {us: 9, eu: 1}")
+	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+		c.start("us/n1", old)
+		n2 := c.start("us/n2", newer) // eu does not run
+		want := old.Epoch().String() + "+" + newer.Epoch().String()
+		if got := n2.tenure.Rules().Epoch; got != want {
+			t.Errorf("open: %s, want %s", got, want)
+		}
+		if got := n2.check(t, request("a")); got.Entitlement != 50 {
+			t.Errorf("%+v, want an entitlement of 50", got)
+		}
+	})
+}
+
 // A region that a document leaves out serves nothing, and says so.
 func TestARegionThatLeftTheDocument(t *testing.T) {
 	limit := "name: second, limit: 100, window: 1s"

@@ -62,10 +62,9 @@ var Holes = []Hole{
 	{Group: "loss", Name: "second store of a region"},
 	{Group: "loss", Name: "store that another version wrote"},
 
-	{Group: "documents", Name: "barrier completing inside a cell",
-		Unruled: "there is no barrier: a change of a limit is charged to the printed bound policy-change"},
-	{Group: "documents", Name: "acknowledgement of a later epoch taken for an earlier",
-		Unruled: "there is no acknowledgement between regions, for there is no barrier"},
+	{Group: "documents", Name: "regions under different documents"},
+	{Group: "documents", Name: "barrier completing inside a cell"},
+	{Group: "documents", Name: "acknowledgement of a later epoch taken for an earlier"},
 	{Group: "documents", Name: "one version with two contents"},
 	{Group: "documents", Name: "restarted node on an old file"},
 	{Group: "documents", Name: "changed window or algorithm under the same name"},

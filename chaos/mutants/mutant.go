@@ -46,7 +46,7 @@ type Edit struct {
 }
 
 // All are the mutants, by hole.
-var All = slices.Concat(ledger, arithmetic, clock, loss, recovery, untold, copies, documents, local, dynamics, outside, together, layouts,
+var All = slices.Concat(ledger, arithmetic, clock, loss, recovery, untold, copies, documents, barriers, local, dynamics, outside, together, layouts,
 	stores, remembered, chunks, clients, periods)
 
 // ErrStale says that an edit no longer fits the source.

@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 )
@@ -223,5 +224,23 @@ func TestMatchAndLocate(t *testing.T) {
 			rules.ErrNoSuchBucket) {
 			t.Errorf("limit %q: %v", name, err)
 		}
+	}
+}
+
+// TestWhatMayHaveBeenLentUnderAnyDocument: while documents are open, a loss of the store counts as
+// lent what any of them allowed, and all else is the least of what they give.
+func TestWhatMayHaveBeenLentUnderAnyDocument(t *testing.T) {
+	const limit = "name: minute, limit: 1000, window: 1m, "
+	old := documents.Parse(t, 1, hereAndThere, limit+"weights: {here: 1, there: 1}, lending_limit: 1")
+	newer := documents.Parse(t, 2, hereAndThere, limit+"weights: {here: 1, there: 4}, lending_limit: 0.5")
+	r := rules.New(&barrier.View{Agenda: barrier.Union(old, newer), Region: "here"}, nil)
+	b := r.Match(of("a"))[0].Bucket
+	if b.LentBefore != 500 || b.Lending != 500_000 || b.Entitlements["here"] != 200 ||
+		b.Entitlements["there"] != 500 || r.Epoch != old.Epoch().String()+"+"+newer.Epoch().String() {
+		t.Errorf("%+v under %s", b, r.Epoch)
+	}
+	if one := rules.New(barrier.Only(newer, "here"), nil).Match(of("a"))[0].Bucket; one.LentBefore != 0 ||
+		one.Agreed == b.Agreed {
+		t.Errorf("alone: %+v", one)
 	}
 }

@@ -1,0 +1,213 @@
+package barrier_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/barrier"
+	"github.com/quotad/quotad/quantity"
+)
+
+var abc = []string{"a: {weight: 1}", "b: {weight: 1}", "c: {weight: 1}"}
+
+const limit = "name: l, limit: 900, window: 1s, weights: "
+
+// told returns what was heard of documents: the time of every region that acknowledged each.
+func told(acks map[string]map[*policy.Document]quantity.StoreTime) barrier.Heard {
+	h := barrier.Heard{}
+	for region, all := range acks {
+		for d, at := range all {
+			h.Add(region, d.Epoch(), at)
+		}
+	}
+	return h
+}
+
+// standing returns the standing of the newest document's first limit, by those who acknowledged that
+// document: by region, at a time.
+func standing(now quantity.StoreTime, heard barrier.Heard, all ...*policy.Document) barrier.Standing {
+	v := &barrier.View{Agenda: barrier.Union(all...), Region: "a", Heard: heard, Now: now}
+	return v.Standing(&v.Agenda.Newest().Limits[0])
+}
+
+// TestWhoIsWaitedFor: a share moves from a to b, and c keeps its own. a is waited for, and one of the
+// others, for a majority.
+func TestWhoIsWaitedFor(t *testing.T) {
+	old := documents.Parse(t, 1, abc, limit+"{a: 4, b: 2, c: 3}")
+	newer := documents.Parse(t, 2, abc, limit+"{a: 2, b: 4, c: 3}")
+	for name, tc := range map[string]struct {
+		acknowledged map[string]quantity.StoreTime
+		waiting      string
+		opens        quantity.StoreTime
+	}{
+		"nobody":     {nil, "a b c", 0},
+		"b and c":    {map[string]quantity.StoreTime{"b": 1, "c": 1}, "a", 0},
+		"a alone":    {map[string]quantity.StoreTime{"a": 1}, "b c", 0},
+		"a and b":    {map[string]quantity.StoreTime{"a": 500_000, "b": 7_000_000}, "", 2_000_000},
+		"a, in time": {map[string]quantity.StoreTime{"a": 1_999_999, "c": 0}, "", 3_000_000},
+		"a, later":   {map[string]quantity.StoreTime{"a": 2_000_000, "c": 0}, "", 4_000_000},
+	} {
+		h := barrier.Heard{}
+		for region, at := range tc.acknowledged {
+			h.Add(region, newer.Epoch(), at)
+		}
+		s := standing(1, h, old, newer)
+		if got := strings.Join(s.Waiting, " "); got != tc.waiting || s.Opens != tc.opens || !s.Open() {
+			t.Errorf("%s: waits for %q, opens at %d, open: %v; want %q, %d", name, got, s.Opens, s.Open(),
+				tc.waiting, tc.opens)
+		}
+		if tc.opens == 0 {
+			continue
+		}
+		if s := standing(tc.opens-1, h, old, newer); !s.Open() {
+			t.Errorf("%s: counts alone too early", name)
+		}
+		if s := standing(tc.opens, h, old, newer); s.Open() {
+			t.Errorf("%s: %+v at %d", name, s, tc.opens)
+		}
+	}
+}
+
+// TestARaiseWaitsForAMajority and for nothing else: it takes effect at once.
+func TestARaiseWaitsForAMajority(t *testing.T) {
+	old := documents.Parse(t, 1, abc, limit+"{a: 1, b: 1, c: 1}")
+	raised := documents.Parse(t, 2, abc, strings.Replace(limit, "900", "1200", 1)+"{a: 1, b: 1, c: 1}")
+	all := map[string]map[*policy.Document]quantity.StoreTime{"a": {raised: 5}}
+	if s := standing(5, told(all), old, raised); !s.Open() || strings.Join(s.Waiting, " ") != "b c" {
+		t.Errorf("one of three: %+v", s)
+	}
+	all["c"] = map[*policy.Document]quantity.StoreTime{raised: 5}
+	if s := standing(5, told(all), old, raised); s.Open() || s.Waiting != nil {
+		t.Errorf("two of three: %+v", s)
+	}
+}
+
+// TestAnAcknowledgementIsForOneDocument: a region that skipped a version is not bound by it.
+func TestAnAcknowledgementIsForOneDocument(t *testing.T) {
+	first := documents.Parse(t, 1, abc, limit+"{a: 4, b: 2, c: 3}")
+	second := documents.Parse(t, 2, abc, limit+"{a: 2, b: 4, c: 3}")
+	third := documents.Parse(t, 3, abc, limit+"{a: 3, b: 2, c: 4}")
+	every := map[*policy.Document]quantity.StoreTime{third: 5}
+	v := &barrier.View{Agenda: barrier.Union(first, second), Region: "b", Now: 1 << 40,
+		Heard: told(map[string]map[*policy.Document]quantity.StoreTime{"a": every, "b": every, "c": every})}
+	if s := v.Standing(&second.Limits[0]); !s.Open() || len(s.Waiting) != 3 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestOtherEditsOpenNothing: what does not change the terms of a limit does not open it.
+func TestOtherEditsOpenNothing(t *testing.T) {
+	const other = "name: other, limit: 5, window: 1m"
+	old := documents.Parse(t, 1, abc, limit+"{a: 1, b: 1, c: 1}", other)
+	for name, d := range map[string]*policy.Document{
+		"another limit changes": documents.Parse(t, 2, abc, limit+"{a: 1, b: 1, c: 1}", "name: other, limit: 7, window: 1m"),
+		"a failure mode":        documents.Parse(t, 2, abc, limit+"{a: 1, b: 1, c: 1}, on_store_failure: deny", other),
+		"a shadow":              documents.Parse(t, 2, abc, limit+"{a: 1, b: 1, c: 1}, shadow: true", other),
+		"nothing":               documents.Parse(t, 2, abc, limit+"{a: 1, b: 1, c: 1}", other),
+	} {
+		if s := standing(0, nil, old, d); s.Open() || s.Waiting != nil || s.Opens != 0 {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// TestAFencedRegionIsNotWaitedFor, and gets nothing.
+func TestAFencedRegionIsNotWaitedFor(t *testing.T) {
+	old := documents.Parse(t, 1, abc, limit+"{a: 1, b: 1, c: 7}")
+	fenced, err := policy.Parse("limits.yaml", []byte("version: 2\nfenced: [c]\nregions: {"+
+		strings.Join(abc, ", ")+"}\nlimits:\n  - {"+limit+"{a: 1, b: 1, c: 7}, domain: api, key: [account], algorithm: fixed_window}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := fenced.Limits[0].Weights; !slices.Equal(w, []quantity.Units{1, 1, 0}) {
+		t.Errorf("weights %v", w)
+	}
+	h := barrier.Heard{}
+	h.Add("a", fenced.Epoch(), 3_200_000)
+	if s := standing(4_000_000, h, old, fenced); !s.Open() || s.Opens != 5_000_000 || s.Waiting != nil {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestAnotherWindowIsChargedBeside what took its place, until it weighs no more; a limit that goes
+// without another in its place is not.
+func TestAnotherWindowIsChargedBeside(t *testing.T) {
+	minute := documents.Parse(t, 1, abc, "name: l, limit: 900, window: 1m")
+	hour := documents.Parse(t, 2, abc, "name: l, limit: 900, window: 1h")
+	gone := documents.Parse(t, 2, abc, "name: other, domain: elsewhere, limit: 900, window: 1h")
+	at := quantity.StoreTime(90 * time.Second.Microseconds())
+	for _, tc := range []struct {
+		newer *policy.Document
+		acks  []string
+		now   time.Duration
+		left  int
+	}{
+		{hour, []string{"a", "b"}, time.Hour, 1}, {hour, []string{"a", "b", "c"}, 2 * time.Minute, 1},
+		{hour, []string{"a", "b", "c"}, 3*time.Minute - time.Microsecond, 1},
+		{hour, []string{"a", "b", "c"}, 3 * time.Minute, 0}, {gone, nil, 0, 0},
+	} {
+		h := barrier.Heard{}
+		for _, region := range tc.acks {
+			h.Add(region, tc.newer.Epoch(), at)
+		}
+		v := &barrier.View{Agenda: barrier.Union(minute, tc.newer), Region: "a", Heard: h,
+			Now: quantity.StoreTime(tc.now.Microseconds())}
+		if left := v.Leftovers(); len(left) != tc.left {
+			t.Errorf("%v acknowledged, after %v: %d are charged beside, want %d", tc.acks, tc.now,
+				len(left), tc.left)
+		}
+		if settled := v.Settled(); settled != 1-tc.left {
+			t.Errorf("%v acknowledged, after %v: settled at %d", tc.acks, tc.now, settled)
+		}
+	}
+}
+
+// TestABucketHasTheTimeToFill: a share of a bucket moves only when all of it could have filled again.
+func TestABucketHasTheTimeToFill(t *testing.T) {
+	const bucket = "name: l, algorithm: token_bucket, limit: 60, window: 1m, burst: 600, weights: "
+	old := documents.Parse(t, 1, abc, bucket+"{a: 4, b: 2, c: 3}")
+	newer := documents.Parse(t, 2, abc, bucket+"{a: 2, b: 4, c: 3}")
+	h := barrier.Heard{}
+	h.Add("a", newer.Epoch(), 500_000)
+	h.Add("b", newer.Epoch(), 500_000)
+	want := quantity.StoreTime((2*time.Second + 600*time.Second).Microseconds())
+	if s := standing(1, h, old, newer); s.Opens != want {
+		t.Errorf("opens at %d, want %d", s.Opens, want)
+	}
+}
+
+// TestLearn: what an agenda takes, and in what order.
+func TestLearn(t *testing.T) {
+	one, two, other, three := documents.Parse(t, 1, abc, limit+"{a: 1, b: 1, c: 1}"),
+		documents.Parse(t, 2, abc, limit+"{a: 1, b: 1, c: 1}"),
+		documents.Parse(t, 2, abc, limit+"{a: 1, b: 1, c: 7}"),
+		documents.Parse(t, 3, abc, limit+"{a: 1, b: 1, c: 1}")
+	a, err := barrier.Of(one).Learn(two)
+	if err != nil || a.String() != one.Epoch().String()+"+"+two.Epoch().String() {
+		t.Fatalf("%v, %v", a, err)
+	}
+	if _, err := a.Learn(other); !errors.Is(err, barrier.ErrConflict) {
+		t.Errorf("another of the newest version: %v", err)
+	}
+	if b, err := a.Learn(three); err != nil {
+		t.Error(err)
+	} else if c, err := b.Learn(other); err != nil || len(c.Documents()) != 4 || c.Newest() != three {
+		t.Errorf("another of a version between: %v, %v", c, err)
+	} else if _, err := c.From(2).Learn(one); !errors.Is(err, barrier.ErrOlder) {
+		t.Errorf("older than the base: %v", err)
+	}
+	for n := range barrier.MaxOpen {
+		if a, err = a.Learn(documents.Parse(t, n+10, abc, limit+"{a: 1, b: 1, c: 1}")); err != nil {
+			if len(a.Documents()) != barrier.MaxOpen || !errors.Is(err, barrier.ErrTooMany) {
+				t.Errorf("after %d: %v", len(a.Documents()), err)
+			}
+			return
+		}
+	}
+	t.Errorf("%d documents are open", len(a.Documents()))
+}

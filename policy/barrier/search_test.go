@@ -1,0 +1,270 @@
+package barrier_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/barrier"
+	"github.com/quotad/quotad/quantity"
+)
+
+// second is the length of a cell of the limits that are searched.
+const second = 1_000_000
+
+// place is one region in a search: the documents that are open there, what it heard, and the most
+// that it could use in the present cell.
+type place struct {
+	agenda barrier.Agenda
+	heard  barrier.Heard
+	held   quantity.Units
+}
+
+// state is a state of the world: all regions at one time, in cells.
+type state struct {
+	now    int64
+	places []place
+}
+
+// search looks at every order in which regions are given documents, tell each other what they know,
+// forget what they heard, and time goes on.
+type search struct {
+	t         *testing.T
+	regions   []string
+	documents []*policy.Document
+	given     map[int][]int // which documents a region may be given by its operator
+	cells     int64
+	forgets   bool // regions may lose their memory, but not their documents
+	states    int
+}
+
+// run looks at all states, and returns the first in which the regions could use more together in one
+// cell than any document allows.
+func (s *search) run() (way string) {
+	first := state{places: make([]place, len(s.regions))}
+	for i := range first.places {
+		p := &first.places[i]
+		p.agenda, p.heard = barrier.Of(s.documents[0]), barrier.Heard{}
+		p.heard.Add(s.regions[i], s.documents[0].Epoch(), 0)
+	}
+	s.hold(&first)
+	type found struct {
+		state state
+		way   string
+	}
+	queue, seen := []found{{first, ""}}, map[string]bool{s.key(first): true}
+	for len(queue) > 0 {
+		f := queue[0]
+		queue = queue[1:]
+		s.states++
+		if s.excess(f.state) {
+			return f.way
+		}
+		for what, next := range s.steps(f.state) {
+			if key := s.key(next); !seen[key] {
+				seen[key] = true
+				queue = append(queue, found{next, f.way + "; " + what})
+			}
+		}
+	}
+	return ""
+}
+
+// steps returns the states that can come next.
+func (s *search) steps(from state) map[string]state {
+	all := map[string]state{}
+	if from.now < s.cells {
+		next := from.clone()
+		next.now++
+		for i := range next.places {
+			next.places[i].held = 0
+		}
+		s.hold(&next)
+		all["the next cell"] = next
+	}
+	for i, region := range s.regions {
+		for _, n := range s.given[i] {
+			next := from.clone()
+			if s.learn(&next, i, s.documents[n]) {
+				all[fmt.Sprintf("%s is given version %d", region, s.documents[n].Version)] = next
+			}
+		}
+		for j, other := range s.regions {
+			if i != j {
+				next := from.clone()
+				s.tell(&next, i, j)
+				all[region+" tells "+other] = next
+			}
+		}
+		if s.forgets {
+			next := from.clone()
+			p := &next.places[i]
+			p.heard = barrier.Heard{}
+			for _, d := range p.agenda.Documents() {
+				p.heard.Add(region, d.Epoch(), quantity.StoreTime(next.now*second))
+			}
+			s.hold(&next)
+			all[region+" forgets what it heard"] = next
+		}
+	}
+	return all
+}
+
+// learn gives a region a document.
+func (s *search) learn(to *state, i int, d *policy.Document) bool {
+	p := &to.places[i]
+	if p.agenda.Has(d.Epoch()) || p.agenda.Check(d.Epoch()) != nil {
+		return false
+	}
+	p.agenda, _ = p.agenda.Learn(d)
+	p.heard.Add(s.regions[i], d.Epoch(), quantity.StoreTime(to.now*second))
+	s.hold(to)
+	return true
+}
+
+// tell has a region tell another all that it says with a message: the other learns the documents
+// that it does not know, and then counts the acknowledgements.
+func (s *search) tell(to *state, i, j int) {
+	from := to.places[i]
+	for _, d := range from.agenda.Documents() {
+		s.learn(to, j, d)
+	}
+	p := &to.places[j]
+	for _, d := range from.agenda.Documents() {
+		if !p.agenda.Has(d.Epoch()) && d.Version >= p.agenda.Base().Version {
+			return // not all of them are known here
+		}
+	}
+	for _, d := range from.agenda.Documents() {
+		p.heard.Add(s.regions[i], d.Epoch(), from.heard[s.regions[i]][d.Epoch()])
+	}
+	s.hold(to)
+}
+
+func (s *search) view(from state, i int) *barrier.View {
+	p := from.places[i]
+	return &barrier.View{Agenda: p.agenda, Region: s.regions[i], Heard: p.heard,
+		Now: quantity.StoreTime(from.now * second)}
+}
+
+// hold closes the documents that bind no longer, and notes the most that each region can use.
+func (s *search) hold(of *state) {
+	for i := range of.places {
+		v := s.view(*of, i)
+		of.places[i].agenda = v.Agenda.From(v.Settled())
+		of.places[i].held = max(of.places[i].held, part(s.view(*of, i)))
+	}
+}
+
+// part returns the least that the binding documents give a region of their only limit.
+func part(v *barrier.View) quantity.Units {
+	least := quantity.Units(1 << 40)
+	for _, e := range v.Standing(&v.Agenda.Newest().Limits[0]).Binding {
+		least = min(least, given(e.Document, v.Region))
+	}
+	return least
+}
+
+// given returns what a document gives a region, whose weights divide the limit without remainder.
+func given(d *policy.Document, region string) quantity.Units {
+	l := d.Limits[0]
+	var sum quantity.Units
+	for _, w := range l.Weights {
+		sum += w
+	}
+	i, ok := d.RegionIndex(region)
+	if !ok {
+		return 0
+	}
+	return l.Limit * l.Weights[i] / sum
+}
+
+// excess says whether all regions together could use more of the present cell than any document
+// allows.
+func (s *search) excess(at state) bool {
+	var sum, most quantity.Units
+	for _, p := range at.places {
+		sum += p.held
+	}
+	for _, d := range s.documents {
+		most = max(most, d.Limits[0].Limit)
+	}
+	return sum > most
+}
+
+func (s *search) key(of state) string {
+	var b strings.Builder
+	fmt.Fprint(&b, of.now)
+	for _, p := range of.places {
+		fmt.Fprint(&b, "|", p.agenda, p.held)
+		for _, region := range s.regions {
+			for _, d := range s.documents {
+				at, known := p.heard[region][d.Epoch()]
+				if p.agenda.Has(d.Epoch()) {
+					fmt.Fprint(&b, ",", known, at)
+				}
+			}
+		}
+	}
+	return b.String()
+}
+
+func (of state) clone() state {
+	of.places = slices.Clone(of.places)
+	for i, p := range of.places {
+		of.places[i].heard = barrier.Heard{}
+		for region, all := range p.heard {
+			for e, at := range all {
+				of.places[i].heard.Add(region, e, at)
+			}
+		}
+	}
+	return of
+}
+
+// TestEveryOrderKeepsTheCeiling looks at every order of events: of two and three regions, with
+// documents that move shares, raise and lower, versions that some regions never see, and two
+// documents of one version.
+func TestEveryOrderKeepsTheCeiling(t *testing.T) {
+	two := func(version, limit, a, b int) *policy.Document {
+		return documents.Parse(t, version, []string{"a: {weight: 1}", "b: {weight: 1}"},
+			fmt.Sprintf("name: l, limit: %d, window: 1s, weights: {a: %d, b: %d}", limit, a, b))
+	}
+	three := func(version, limit, a, b, c int) *policy.Document {
+		return documents.Parse(t, version, []string{"a: {weight: 1}", "b: {weight: 1}", "c: {weight: 1}"},
+			fmt.Sprintf("name: l, limit: %d, window: 1s, weights: {a: %d, b: %d, c: %d}", limit, a, b, c))
+	}
+	both := map[int][]int{0: {1, 2}, 1: {1, 2}}
+	for name, s := range map[string]*search{
+		"a share moves, and regions forget": {regions: []string{"a", "b"}, cells: 4, given: map[int][]int{0: {1}, 1: {1}}, forgets: true,
+			documents: []*policy.Document{two(1, 100, 1, 1), two(2, 100, 1, 9)}},
+		"a share moves there and back": {regions: []string{"a", "b"}, cells: 3, given: both,
+			documents: []*policy.Document{two(1, 100, 1, 1), two(2, 100, 1, 9), two(3, 100, 1, 1)}},
+		"lowered, then raised": {regions: []string{"a", "b"}, cells: 4, given: both,
+			documents: []*policy.Document{two(1, 100, 1, 1), two(2, 50, 1, 1), two(3, 200, 3, 1)}},
+		"two of one version": {regions: []string{"a", "b"}, cells: 3, given: map[int][]int{0: {1}, 1: {2}},
+			documents: []*policy.Document{two(1, 100, 1, 1), two(2, 200, 3, 1), two(2, 200, 1, 3)}},
+		"a raise that one region never sees": {regions: []string{"a", "b"}, cells: 3,
+			given:     map[int][]int{0: {1}, 1: {2}},
+			documents: []*policy.Document{two(1, 100, 1, 1), two(2, 200, 3, 1), two(3, 200, 1, 3)}},
+		"three regions": {regions: []string{"a", "b", "c"}, cells: 2, given: map[int][]int{0: {1}},
+			documents: []*policy.Document{three(1, 100, 5, 3, 2), three(2, 100, 3, 5, 2)}},
+		"three regions, a raise skipped": {regions: []string{"a", "b", "c"}, cells: 0,
+			given:     map[int][]int{0: {1}, 2: {2}},
+			documents: []*policy.Document{three(1, 100, 2, 2, 1), three(2, 200, 3, 1, 1), three(3, 200, 1, 1, 3)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.t = t
+			if way := s.run(); way != "" {
+				t.Errorf("after %d states the regions could use more than any document allows%s", s.states, way)
+			}
+			t.Logf("%d states", s.states)
+			if s.states < 100 {
+				t.Error("hardly any: the search shows nothing")
+			}
+		})
+	}
+}

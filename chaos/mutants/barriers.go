@@ -13,7 +13,7 @@ var barriers = []Mutant{
 			`at, known := v.Heard[region][d.Epoch()]`,
 			`at, known := v.Heard[v.Region][d.Epoch()]`}},
 		Breaks: "ceiling: the parts of two documents add up", Under: "a region that has not heard of the newer document",
-		Flags: []string{"-documents"}, Within: 200,
+		Test: searched,
 	},
 	{
 		Name: "counts-an-acknowledgement-of-a-later-document", Hole: "acknowledgement of a later epoch taken for an earlier",
@@ -89,7 +89,7 @@ var barriers = []Mutant{
 		Rule: "while several documents are open the least of what they give counts",
 		Edits: []Edit{{"region/rules/split.go",
 			`least = atMost(least, partsIn(more, hash))`,
-			`least = atMost(least, least)`}},
+			`least, _ = atMost(least, least), more`}},
 		Breaks: "ceiling: who shrinks goes on with what it had", Under: "a document that moves shares",
 		Flags: []string{"-documents"}, Within: 200,
 	},
@@ -109,7 +109,7 @@ var barriers = []Mutant{
 			`	return t.openUnder(ctx, t.agenda(), bootstrap)`,
 			`	return t.openUnder(ctx, barrier.Of(t.agenda().Base()), bootstrap)`}},
 		Breaks: "ceiling: a region that acknowledged goes back", Under: "a loss while documents are open",
-		Flags: []string{"-documents"}, Within: 400,
+		Test: Test{"./region/tenure", "TestALossKeepsWhatIsOpen"},
 	},
 	{
 		Name: "counts-what-it-does-not-know", Hole: documentsDiffer,
@@ -132,7 +132,7 @@ var barriers = []Mutant{
 		}
 `}},
 		Breaks: "ceiling: who left the document goes on", Under: "a document without a region",
-		Test: Test{"./region", "TestARegionThatLeftTheDocument"},
+		Test: Test{"./region/rules", "TestARegionThatIsNotInADocumentGetsNothing"},
 	},
 	{
 		Name: "charges-the-new-window-only", Hole: documentsDiffer,

@@ -244,3 +244,19 @@ func TestWhatMayHaveBeenLentUnderAnyDocument(t *testing.T) {
 		t.Errorf("alone: %+v", one)
 	}
 }
+
+// TestARegionThatIsNotInADocumentGetsNothing, as soon as that is open, and tells the others so.
+func TestARegionThatIsNotInADocumentGetsNothing(t *testing.T) {
+	const limit = "name: minute, limit: 1000, window: 1m"
+	both := documents.Parse(t, 1, hereAndThere, limit)
+	there := documents.Parse(t, 2, []string{"there: {weight: 1}"}, limit)
+	for region, want := range map[string]quantity.Units{"here": 0, "there": 600} {
+		r := rules.New(&barrier.View{Agenda: barrier.Union(both, there), Region: region}, nil)
+		if a := r.Match(of("a"))[0]; a.Entitlement() != want || len(r.Peers) != 1 {
+			t.Errorf("%s is entitled to %d, want %d; peers %v", region, a.Entitlement(), want, r.Peers)
+		}
+		if err := r.Serves(); (err == nil) != (region == "there") {
+			t.Errorf("%s: %v", region, err)
+		}
+	}
+}

@@ -5,8 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/journals"
 	"github.com/quotad/quotad/policy/barrier"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestAnAcknowledgementWaitsForTheDocumentsBeside: a region that works under a document that is not
@@ -29,5 +32,47 @@ func TestAnAcknowledgementWaitsForTheDocumentsBeside(t *testing.T) {
 	k.hear(barrier.Union(one, two, three), "eu", []Told{{two.Epoch(), 2}, {three.Epoch(), 3}})
 	if at, known := k.heard["eu"][three.Epoch()]; !known || at != 3 {
 		t.Errorf("not counted: %v", k.heard)
+	}
+}
+
+// TestALossKeepsWhatIsOpen: a store that lost its data is opened under all documents that were open
+// in it, whether the node ran meanwhile or was started anew with the oldest in its file.
+func TestALossKeepsWhatIsOpen(t *testing.T) {
+	regions := []string{"us: {weight: 1}", "eu: {weight: 1}"}
+	one := documents.Parse(t, 1, regions, "name: l, window: 1s, limit: 100")
+	two := documents.Parse(t, 2, regions, "name: l, window: 1s, limit: 200, weights: {us: 1, eu: 9}")
+	now := time.Unix(1_800_000_000, 0)
+	clock := func() time.Time { return now }
+	server := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(now.UnixMicro()) }, "a")
+	kept, disk, err := journals.New("us", "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	way, _ := server.Connect(clock)
+	n := of(t, "n1", one, way, kept, clock)
+	if err := n.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Adopt(t.Context(), two); err != nil {
+		t.Fatal(err)
+	}
+	want := one.Epoch().String() + "+" + two.Epoch().String()
+	if got := n.Rules().Epoch; got != want || len(n.Statement()) != 2 {
+		t.Fatalf("open: %s, told: %v", got, n.Statement())
+	}
+	server.Restart()
+	now = now.Add(time.Second)
+	if err := n.OpenOnce(t.Context()); err != nil || n.Losses() != 1 || n.Rules().Epoch != want {
+		t.Errorf("after a loss: %s, %v", n.Rules().Epoch, err)
+	}
+	if kept, err = journals.Open(disk, "us", "n1"); err != nil {
+		t.Fatal(err)
+	}
+	server.Restart()
+	way, _ = server.Connect(clock)
+	again := of(t, "n1", one, way, kept, clock)
+	again.config.Bootstrap = false
+	if err := again.Open(t.Context()); err != nil || again.Rules().Epoch != want {
+		t.Errorf("after a loss, and started anew: %s, %v", again.Rules().Epoch, err)
 	}
 }

@@ -34,8 +34,21 @@ var readings = [][]reading{storeReadings, peerReadings, exchangeReadings, journa
 	gossipReadings, outsideReadings}
 
 var storeReadings = []reading{
-	{gauge, "quotad_policy_version", "Version of the limits document in force.", nil,
+	{gauge, "quotad_policy_version", "Version of the newest limits document that is open.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Version)) }},
+	{gauge, "quotad_policy_documents",
+		"Limits documents that are open; more than 1: a document has not taken effect whole yet.", nil,
+		func(n *Node, _ Status, is emit) {
+			is(float64(len(n.tenure.Rules().View.Agenda.Documents())))
+		}},
+	{gauge, "quotad_policy_open_seconds",
+		"For how long limits have waited for a region to acknowledge a limits document; 0: none does.",
+		[]string{"waiting_for"}, func(n *Node, _ Status, is emit) {
+			waiting := n.tenure.Waiting()
+			for _, r := range append([]string{n.config.Region}, n.tenure.Rules().Peers...) {
+				is(waiting[r].Seconds(), r)
+			}
+		}},
 	{gauge, "quotad_store_generation", "Generation of the region's store.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Generation)) }},
 	{total, "quotad_store_losses_total", "Losses of the store's data that this node found.", nil,

@@ -65,6 +65,24 @@ func (v *View) Settled() int {
 	return oldest
 }
 
+// Waiting returns the regions whose acknowledgement of the newest document some limit waits for, with
+// the number of such limits.
+func (v *View) Waiting() map[string]int {
+	all := map[string]int{}
+	count := func(s Standing) {
+		for _, region := range s.Waiting {
+			all[region]++
+		}
+	}
+	for _, entries := range v.Agenda.changed {
+		count(v.Standing(entries[len(entries)-1]))
+	}
+	for _, l := range v.Leftovers() {
+		count(l.Standing)
+	}
+	return all
+}
+
 // Next returns the earliest store time at which fewer documents will bind some limit, as far as
 // acknowledgements are known; 0: none.
 func (v *View) Next() (at quantity.StoreTime) {

@@ -108,6 +108,7 @@ var errMerging = errors.New("other nodes of the region keep opening limits docum
 // apply has the node work by other rules.
 func (t *Tenure) apply(r *rules.Rules) {
 	t.rules.Store(r)
+	t.known.wait(r.View)
 	t.config.Changed(Change{Rules: r, Generation: t.Generation(), Now: t.config.Store.Latest()})
 }
 

@@ -35,6 +35,8 @@ type knowledge struct {
 	wanted map[policy.Epoch]string // documents to be fetched, and a region that has each
 	unsure map[string]bool         // regions that must tell before this one serves; nil: none
 	saved  bool                    // the journal has all that is open
+	// regions whose acknowledgement some limit waits for, and since when by the node's clock
+	waiting map[string]time.Time
 }
 
 // RegionTold is what a region said last of its documents.
@@ -214,6 +216,40 @@ func (t *Tenure) Review(ctx context.Context) {
 			t.config.Log.Debug("documents in force are not put into the store yet", "err", err)
 		}
 	}
+}
+
+// wait notes for whom the limits wait, and logs it if that has changed.
+func (k *knowledge) wait(v *barrier.View) {
+	limits := v.Waiting()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	before := len(k.waiting)
+	maps.DeleteFunc(k.waiting, func(region string, _ time.Time) bool { return limits[region] == 0 })
+	changed := len(k.waiting) != before
+	for region := range limits {
+		if _, known := k.waiting[region]; !known {
+			if k.waiting == nil {
+				k.waiting = map[string]time.Time{}
+			}
+			k.waiting[region], changed = k.now(), true
+		}
+	}
+	if changed {
+		k.log.Info("limits wait for regions to acknowledge a limits document, and have the lesser split meanwhile",
+			"limits_by_region", limits, "open", v.Agenda.String())
+	}
+}
+
+// Waiting returns for how long an acknowledgement of each region has been waited for, of those for
+// which any limit waits.
+func (t *Tenure) Waiting() map[string]time.Duration {
+	t.known.mu.Lock()
+	defer t.known.mu.Unlock()
+	all := make(map[string]time.Duration, len(t.known.waiting))
+	for region, since := range t.known.waiting {
+		all[region] = t.config.Now().Sub(since)
+	}
+	return all
 }
 
 // again has the next Review look at what was heard once more.

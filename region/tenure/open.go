@@ -157,6 +157,7 @@ func (t *Tenure) takeOver(ctx context.Context, a barrier.Agenda, opened store.Op
 	t.known.again()
 	r := rules.New(t.known.view(a, c.Store.Surely()), c.Store.Shards())
 	t.rules.Store(r)
+	t.known.wait(r.View)
 	c.Changed(Change{Rules: r, Generation: opened.Generation, Now: opened.Now, Anew: anew,
 		Unused: unused})
 	return nil

@@ -142,7 +142,12 @@ func TestDeniedWithSpareIsCounted(t *testing.T) {
 func TestTwoDocumentsOfOneVersion(t *testing.T) {
 	inBubble(t, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us := c.start("us/n1", documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s"))
-		eu := c.start("eu/n1", documents.Parse(t, 1, halves, "name: second, limit: 120, window: 1s"))
+		other := documents.Parse(t, 1, halves, "name: second, limit: 120, window: 1s")
+		if _, err := c.tryStart("eu/n1", other); !errors.Is(err, barrier.ErrConflict) {
+			t.Errorf("a first start beside another document of one version: %v", err)
+		}
+		c.alone = true
+		eu := c.start("eu/n1", other)
 		c.meet()
 		us.load(t, request("a"), 2, 2*time.Second)
 		time.Sleep(time.Second)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -223,4 +224,20 @@ func reopened(t *testing.T, s, mate *Store) {
 	}
 	closedCells(t, s, epoch)
 	closedCells(t, mate, epoch)
+}
+
+// TestBeatOfOtherData: a server whose data may be others than those that the store was opened on
+// gives this node no beat, although the token is the same. So no node says of a store that it has
+// just answered if it must be opened anew first.
+func TestBeatOfOtherData(t *testing.T) {
+	server := fixtures.Process(t)
+	s, mate, admin := node(t, server, first), node(t, server, first), fixtures.Operator(t, server)
+	did(t, s.Beat(t.Context(), first.Epoch))
+	did(t, admin.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(),
+		admin.ReplicaOf(t.Context(), "NO", "ONE").Err())
+	if err := s.Beat(t.Context(), first.Epoch); !errors.Is(err, ErrUnknownStore) {
+		t.Errorf("with another master_replid: %v, want %v", err, ErrUnknownStore)
+	}
+	reopened(t, s, mate)
+	did(t, s.Beat(t.Context(), first.Epoch))
 }

@@ -10,22 +10,27 @@ import (
 )
 
 // Beat makes every shard show its time, so that a node without requests learns it too. It fails
-// with ErrUnknownStore if the store is not open under this node's generation and the given epoch.
+// with ErrUnknownStore if the store is not open under this node's generation and the given epoch,
+// or the server's data may not be those that the store was opened on.
 func (s *session) Beat(ctx context.Context, epoch string) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	held := s.identity()
 	return s.each(func(_ int, shard Shard) error {
-		c := algorithms.Beat{Fence: s.fence(shard, s.identity(), algorithms.Fence{Epoch: epoch})}
-		b, err := token[algorithms.Beat, algorithms.Beaten](ctx, s, s.timeout, shard, c)
-		if err == nil {
-			err = refused(c.Script(), b.Head)
-		}
-		switch {
+		c := algorithms.Beat{Fence: s.fence(shard, held, algorithms.Fence{Epoch: epoch})}
+		op := &Op[algorithms.Beat, algorithms.Beaten]{Call: c}
+		sent := Call{Shard: shard, Op: op, Identify: held.replids[shard] != ""}
+		beat := countsFor(op, sent, s.servers.Exec(ctx, []Call{sent})[0], held)
+		switch err := beat.Err; {
 		case err == nil:
-			s.saw(shard, b.Now)
+			s.saw(shard, beat.Value.Now)
+			return nil
 		// Its clock is wrong, which decisions meet too.
 		case Answered(err) && !errors.Is(err, ErrUnknownStore):
 			return nil
+		default:
+			return err
 		}
-		return err
 	})
 }
 

@@ -155,7 +155,9 @@ func TestAKilledClientLosesWhatItHeld(t *testing.T) {
 			t.Errorf("%d units lost, want a fourth of 1,000 at most", lost)
 		}
 		admitted += drain(t, node)
-		if got := admitted + lost; got > units || got < 990 {
+		// What was on its way back when the connection was closed is lost to the client, and may be
+		// admitted again.
+		if admitted > units || admitted+lost < 990 {
 			t.Errorf("%d admitted and %d lost of %d", admitted, lost, units)
 		}
 	})

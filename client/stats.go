@@ -9,8 +9,8 @@ type Stats struct {
 	Taken    int64 // units that nodes gave
 	Admitted int64 // of these, units that requests were admitted from
 	Returned int64 // and units given back
-	// Lost are units that were neither admitted nor returned: the call failed, and they count as
-	// used until their windows end, or these had ended.
+	// Lost are units that were neither admitted nor returned. The call failed, and unless the node
+	// did it all the same, they count as used until their windows end; or these had ended.
 	Lost       int64
 	Denied     int64 // units denied from memory, as far as that was reported or failed to be
 	Unreported int64 // units admitted or denied from memory that no node was told of

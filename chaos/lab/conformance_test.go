@@ -354,7 +354,11 @@ func (w *worlds) another(t *rapid.T) {
 		t.Fatal(err)
 	}
 	got, err := c.Parse(reply)
-	if want := ledger.Open(w.now, c); err != nil || got != want {
+	want := ledger.Open(w.now, c)
+	if !want.OK { // what stands was opened by nodes, each of which made up a secret
+		got.Secret, want.Secret = "", ""
+	}
+	if err != nil || got != want {
 		t.Fatalf("another version opened %+v, %v; twin %+v", got, err, want)
 	}
 	for i := range w.stores {

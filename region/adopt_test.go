@@ -143,10 +143,13 @@ func TestANewRegionWaitsForTheOthers(t *testing.T) {
 		c.bootstrap = true
 		ap := c.start("ap/n1", newer)
 		time.Sleep(5 * time.Second)
-		for n, most := range map[*running]int{us: 25, eu: 50, ap: 0} {
+		for _, tc := range []struct {
+			*running
+			most int
+		}{{us, 25}, {eu, 50}, {ap, 0}} { // ap is the last: when it was asked, us lends to it
 			nextCell(time.Second)
-			if got, last := n.drain(t, request("a"), 200); got != most {
-				t.Errorf("%s, while eu is cut off: %d admitted, want %d; then %+v", n.name, got, most, last)
+			if got, last := tc.drain(t, request("a"), 200); got != tc.most {
+				t.Errorf("%s, while eu is cut off: %d admitted, want %d; then %+v", tc.name, got, tc.most, last)
 			}
 		}
 		time.Sleep(40 * time.Second)

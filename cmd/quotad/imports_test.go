@@ -146,7 +146,7 @@ var house = map[string]struct {
 		"chaos/scenarios", "chaos/world", "cmd/quotad/authority", "cmd/quotad/bench",
 		"cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/nodeconfig", "cmd/quotad/rehearsal",
 		"cmd/quotad/remote", "cmd/quotad/serving", "cmd/quotad/show", "cmd/quotad/simulation",
-		"policy", "region/api", "region/held", "region/peer", "region/store"},
+		"policy", "policy/barrier", "region/api", "region/held", "region/peer", "region/store"},
 		"commands"},
 }
 

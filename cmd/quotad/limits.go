@@ -8,7 +8,7 @@ func limitsCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "limits",
 		Short: "Check and show a limits document",
-	}, limitsValidateCommand(), limitsListCommand(), limitsBoundCommand())
+	}, limitsValidateCommand(), limitsListCommand(), limitsBoundCommand(), limitsDiffCommand())
 }
 
 // yamlFiles are the endings of files that completion offers.

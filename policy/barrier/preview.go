@@ -1,0 +1,103 @@
+package barrier
+
+import (
+	"slices"
+
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
+)
+
+// Change is what a newer document does to one limit.
+type Change struct {
+	// Older and Newer are the limit's entries. Older is nil if the limit is added, Newer if it is
+	// removed.
+	Older, Newer *policy.Limit
+	// Open says that both documents bind the limit for a while: regions have the least that either
+	// gives them, or, of a removed limit, it is charged along with what took its place.
+	Open bool
+	// Waiting holds the regions without whose acknowledgement that does not end. A majority of the
+	// regions must acknowledge in any case, unless the limit is removed.
+	Waiting []string
+	// Until is when the newer document counts alone if all of them acknowledge it at the time of the
+	// preview.
+	Until quantity.StoreTime
+}
+
+// Preview returns what a newer document does to the limits of both, those of the newer first, if it
+// follows an older one that is in force everywhere, and all regions acknowledge it at a time of
+// their stores. It fails with ErrOlder or ErrConflict if the newer document is not the newer one.
+func Preview(older, newer *policy.Document, at quantity.StoreTime) ([]Change, error) {
+	agenda, err := Of(older).Learn(newer)
+	if err != nil {
+		return nil, err
+	}
+	p := preview{at: at, nobody: View{Agenda: agenda, Region: newer.Regions[0].Name, Now: at}}
+	p.all = p.nobody
+	p.all.Heard = Heard{}
+	for _, d := range agenda.Documents() {
+		for _, r := range d.Regions {
+			p.all.Heard.Add(r.Name, newer.Epoch(), at)
+		}
+	}
+	entries := entriesOf([]*policy.Document{older, newer})
+	var changes []Change
+	for i := range newer.Limits {
+		l := &newer.Limits[i]
+		changes = append(changes, p.kept(entries[l.Bucket(nil)][0], l))
+	}
+	for i := range older.Limits {
+		l := &older.Limits[i]
+		if entries[l.Bucket(nil)][1] == nil {
+			changes = append(changes, p.removed(l))
+		}
+	}
+	return changes, nil
+}
+
+// preview is how a region sees two documents that nobody, or everybody, has acknowledged.
+type preview struct {
+	at          quantity.StoreTime
+	nobody, all View
+}
+
+// kept returns the change of a limit that the newer document has.
+func (p *preview) kept(older, newer *policy.Limit) Change {
+	c := Change{Older: older, Newer: newer, Until: p.at}
+	if !p.nobody.Standing(newer).Open() {
+		return c
+	}
+	of, by := p.nobody.Agenda.Base(), p.nobody.Agenda.Newest()
+	waiting := shrinking(of, older, by, newer)
+	for _, d := range []*policy.Document{of, by} {
+		if len(d.Regions) <= 2 { // each of them is needed for a majority
+			for _, r := range d.Regions {
+				waiting = append(waiting, r.Name)
+			}
+		}
+	}
+	c.Open, c.Waiting = true, p.running(waiting)
+	c.Until = max(p.at, p.all.Standing(newer).Opens)
+	return c
+}
+
+// removed returns the change of a limit that the newer document does not have.
+func (p *preview) removed(older *policy.Limit) Change {
+	c := Change{Older: older, Until: p.at}
+	is := func(l Leftover) bool { return l.Limit == older }
+	before, after := p.nobody.Leftovers(), p.all.Leftovers()
+	if i := slices.IndexFunc(before, is); i >= 0 {
+		c.Open, c.Waiting = true, p.running(before[i].Standing.Waiting)
+	}
+	if i := slices.IndexFunc(after, is); i >= 0 {
+		c.Until = max(p.at, after[i].Standing.Opens)
+	}
+	return c
+}
+
+// running returns the regions, sorted, that the newer document does not fence: nobody waits for
+// those.
+func (p *preview) running(waiting []string) []string {
+	waiting = slices.DeleteFunc(slices.Clone(waiting), p.nobody.Agenda.Newest().Fences)
+	slices.Sort(waiting)
+	return slices.Compact(waiting)
+}

@@ -71,7 +71,7 @@ func startNode(t testing.TB, server *servers.Server, limits string) *front {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := api.New(n, log)
+	s := api.New(n, log, api.Options{})
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := s.ServeGRPC(l); err != nil {

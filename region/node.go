@@ -366,6 +366,11 @@ func (n *Node) Refund(ctx context.Context, receipt string) (admit.Refunded, erro
 	return n.limiter.Refund(ctx, receipt)
 }
 
+// Receipt returns the buckets that a receipt is about. See [admit.Limiter.Receipt].
+func (n *Node) Receipt(receipt string) ([]policy.BucketRef, error) {
+	return n.limiter.Receipt(receipt)
+}
+
 // Take charges units for a client to admit from by itself. See [admit.Limiter.Take].
 func (n *Node) Take(ctx context.Context, t admit.Take) (admit.Taken, error) {
 	return n.limiter.Take(ctx, t)

@@ -14,8 +14,9 @@ import (
 type Cutter interface {
 	// Cut loses what goes to the nodes of a region ("out"), comes from them ("in"), or "both", for
 	// d. It replaces an earlier cut in the same direction. A d of 0 heals. Cut returns the
-	// addresses of the nodes. A *FieldError says that there are none to cut.
-	Cut(region, direction string, d time.Duration) ([]netip.Addr, error)
+	// addresses of the nodes. A *FieldError says that there are none to cut, another error that the
+	// caller may not cut.
+	Cut(by peer.Caller, region, direction string, d time.Duration) ([]netip.Addr, error)
 	// PacketsLost returns how many packets cuts have lost.
 	PacketsLost() uint64
 }
@@ -49,6 +50,6 @@ func (n *Node) cutOff(by peer.Caller, c peer.Cut) (peer.CutAnswer, error) {
 	}
 	n.log.Warn(what, "by", by.String(), "region", c.Region, "direction", c.Direction, "for",
 		c.For.String())
-	all, err := (*cutter).Cut(c.Region, c.Direction, c.For)
+	all, err := (*cutter).Cut(by, c.Region, c.Direction, c.For)
 	return peer.CutAnswer{Addresses: all, PacketsLost: (*cutter).PacketsLost()}, err
 }

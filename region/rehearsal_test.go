@@ -24,7 +24,7 @@ type networkCutter struct {
 	from, to string // nodes
 }
 
-func (n networkCutter) Cut(region, _ string, d time.Duration) ([]netip.Addr, error) {
+func (n networkCutter) Cut(_ peer.Caller, region, _ string, d time.Duration) ([]netip.Addr, error) {
 	if !strings.HasPrefix(n.to, region+"/") {
 		return nil, &admit.FieldError{Field: "region", Problem: "has no node"}
 	}

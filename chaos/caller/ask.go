@@ -82,7 +82,7 @@ func (c *Caller) askHTTP(ctx context.Context, q Question, sent *atomic.Bool) (de
 	}
 	ctx = httptrace.WithClientTrace(ctx,
 		&httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
-	_, answer, err := c.exchange(ctx, "POST", "/v1/check", body)
+	_, answer, err := c.exchange(ctx, c.http, "POST", "/v1/check", body)
 	if err != nil {
 		return decided{}, err
 	}

@@ -41,7 +41,7 @@ func serve(t *testing.T, body string) (*httptest.Server, *Caller) {
 
 func newCaller(t *testing.T, httpAddress, grpcAddress string) *Caller {
 	t.Helper()
-	c, err := New("us", "n1", httpAddress, grpcAddress)
+	c, err := New("us", "n1", httpAddress, httpAddress, grpcAddress)
 	if err != nil {
 		t.Fatal(err)
 	}

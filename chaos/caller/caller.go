@@ -21,7 +21,7 @@ import (
 // Caller calls one node. Safe for concurrent use.
 type Caller struct {
 	region, node string
-	http         string // host:port
+	http, admin  string // host:port of the API and of the admin listener
 	client       *http.Client
 	dials        atomic.Uint64    // HTTP connections that it tried to make
 	conn         *grpc.ClientConn // nil: over HTTP only
@@ -37,10 +37,11 @@ const (
 	maxAnswer = 1 << 20
 )
 
-// New returns a caller of a node, by region, name and the addresses of its APIs, both host:port.
-// Without a gRPC address it calls over HTTP only. New itself calls nothing.
-func New(region, node, httpAddress, grpcAddress string) (*Caller, error) {
-	c := &Caller{region: region, node: node, http: httpAddress}
+// New returns a caller of a node, by region, name and the addresses of its API and its admin
+// listener, all host:port. Without a gRPC address it calls over HTTP only. New itself calls
+// nothing.
+func New(region, node, httpAddress, adminAddress, grpcAddress string) (*Caller, error) {
+	c := &Caller{region: region, node: node, http: httpAddress, admin: adminAddress}
 	c.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxIdle,
 		DialContext: c.dial}}
 	if grpcAddress == "" {
@@ -83,12 +84,18 @@ func (c *Caller) Close() {
 	}
 }
 
-// Request calls the HTTP API as an operator, for at most 5 s, and returns the answer. If its code
+// Request calls the admin listener as an operator, for at most 5 s, and returns the answer. If its code
 // is not 200, the error names the node and quotes the answer.
 func (c *Caller) Request(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	return c.request(ctx, c.admin, method, path, body)
+}
+
+// request is Request at one of the node's addresses.
+func (c *Caller) request(ctx context.Context, address, method, path string,
+	body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	code, answer, err := c.exchange(ctx, method, path, body)
+	code, answer, err := c.exchange(ctx, address, method, path, body)
 	if err == nil && code != http.StatusOK {
 		err = errors.New(http.StatusText(code) + ": " + string(bytes.TrimSpace(answer)))
 	}
@@ -101,9 +108,9 @@ func (c *Caller) Request(ctx context.Context, method, path string, body []byte) 
 // String names the node.
 func (c *Caller) String() string { return "quotad " + c.region + "/" + c.node }
 
-func (c *Caller) exchange(ctx context.Context, method, path string, body []byte) (code int,
-	answer []byte, err error) {
-	q, err := http.NewRequestWithContext(ctx, method, "http://"+c.http+path, bytes.NewReader(body))
+func (c *Caller) exchange(ctx context.Context, address, method, path string,
+	body []byte) (code int, answer []byte, err error) {
+	q, err := http.NewRequestWithContext(ctx, method, "http://"+address+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}

@@ -202,7 +202,7 @@ func (f *bounded) reset(t *testing.T) {
 	b := f.bucket("open")
 	b.drain(quiet, f.n1, f.n2)
 	command(t, nil, "reset", b.name, "--domain", "api", b.name+"="+b.key, "--addr", "http://"+
-		f.n1.HTTP, "--yes")
+		f.n1.Admin, "--yes")
 	b.drain(quiet, f.n1, f.n2, f.eu)
 	excess, _ := b.excess()
 	wantProvoked(t, "reset: of all that could be borrowed", bound, excess)

@@ -51,7 +51,7 @@ func TestMultiRegionScript(t *testing.T) {
 func wantNobody(t *testing.T, block byte) {
 	t.Helper()
 	for region := range 3 {
-		for _, port := range []int{6379, 7946, 8080, 8081, 8082} {
+		for _, port := range []int{6379, 7946, 8080, 8081, 8082, 8083} {
 			at := fmt.Sprintf("127.%d.%d.11:%d", block, region, port)
 			if c, err := net.Dial("tcp", at); err == nil {
 				_ = c.Close()

@@ -27,7 +27,7 @@ type scraped map[string]float64
 
 func scrape(t testing.TB, n *Node) scraped {
 	t.Helper()
-	answer, err := http.Get("http://" + n.HTTP + "/metrics")
+	answer, err := http.Get("http://" + n.Admin + "/metrics")
 	must(t, err)
 	defer answer.Body.Close()
 	all := scraped{}

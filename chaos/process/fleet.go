@@ -77,6 +77,7 @@ const (
 	httpPort   = 18080
 	grpcPort   = 18081
 	peerPort   = 18082
+	adminPort  = 18083
 	gossipPort = 17946
 )
 
@@ -167,7 +168,7 @@ func (f *Fleet) prepare(ctx context.Context, scope Scope, rc RegionConfig, c Con
 	for i := range nodes {
 		last := byte(11 + i)
 		n := &Node{Region: rc.Name, Name: fmt.Sprintf("n%d", i+1), HTTP: address(last, httpPort),
-			GRPC: address(last, grpcPort), Peer: address(last, peerPort), quotad: f.quotad}
+			GRPC: address(last, grpcPort), Admin: address(last, adminPort), Peer: address(last, peerPort), quotad: f.quotad}
 		n.IP = netip.MustParseAddrPort(n.HTTP).Addr()
 		n.name, n.dir = "quotad "+n.Region+"/"+n.Name, scope.TempDir()
 		file := nodeFile{nodes: nodes, redis: store, limits: f.limits, peer: n.Peer,

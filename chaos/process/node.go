@@ -20,6 +20,7 @@ type Node struct {
 	Region, Name string
 	IP           netip.Addr
 	HTTP, GRPC   string // host:port of its API
+	Admin        string // host:port of its admin listener
 	Peer         string // host:port of its peer port
 	Disk         *Disk  // of its journal; nil without RegionConfig.Disks
 
@@ -44,15 +45,15 @@ func (n *Node) configure(f nodeFile) (err error) {
 		timeout = fmt.Sprintf(", timeout: %v", f.timeout)
 	}
 	fmt.Fprintf(&b, "redis: {url: %q%s}\n", f.redis, timeout)
-	fmt.Fprintf(&b, "listen: {http: %q, grpc: %q, peer: %q, gossip: %q}\nseeds: [%q]\n", n.HTTP,
-		n.GRPC, f.peer, f.gossip, f.seed)
+	fmt.Fprintf(&b, "listen: {http: %q, grpc: %q, admin: %q, peer: %q, gossip: %q}\nseeds: [%q]\n",
+		n.HTTP, n.GRPC, n.Admin, f.peer, f.gossip, f.seed)
 	for _, line := range f.settings {
 		b.WriteString(line + "\n")
 	}
 	if err := os.WriteFile(n.file(), []byte(b.String()), 0o644); err != nil {
 		return err
 	}
-	n.calls, err = caller.New(n.Region, n.Name, n.HTTP, n.GRPC)
+	n.calls, err = caller.New(n.Region, n.Name, n.HTTP, n.Admin, n.GRPC)
 	return err
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/chaos/load"
@@ -164,7 +165,7 @@ func (o *overload) plays(a attack) (decided float64) {
 	for i := range conns {
 		conns[i] = o.dial()
 		defer conns[i].Close()
-		if err := conns[i].Invoke(o.b.Context(), quotadv1.QuotaService_Status_FullMethodName,
+		if err := conns[i].Invoke(o.b.Context(), healthv1.Health_Check_FullMethodName,
 			ready{}, nil, grpc.ForceCodec(ready{})); err != nil {
 			o.b.Fatal(err)
 		}
@@ -261,7 +262,7 @@ var decisionLine = regexp.MustCompile(
 
 // decisions reads the node's counts of decisions, by limit and reason.
 func (o *overload) decisions() map[string]float64 {
-	answer, err := http.Get("http://" + o.node.HTTP + "/metrics")
+	answer, err := http.Get("http://" + o.node.Admin + "/metrics")
 	fatal(o.b, err)
 	defer answer.Body.Close()
 	all := map[string]float64{}

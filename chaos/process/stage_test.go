@@ -281,7 +281,7 @@ func (b *bucket) ledger(n *Node) (l ledger) {
 	var err error
 	for range 5 { // on a busy machine a node may be too late to look
 		if err = attempt(b.t, &l, "buckets", "show", b.name, "--domain", "api", b.name+"="+b.key,
-			"--addr", "http://"+n.HTTP, "-o", "json"); err == nil {
+			"--addr", "http://"+n.Admin, "-o", "json"); err == nil {
 			return l
 		}
 	}

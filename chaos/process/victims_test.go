@@ -17,6 +17,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/quotad/quotad/chaos/load"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
@@ -103,7 +104,8 @@ func beVictims(node, long string) error {
 	}
 	defer conn.Close()
 	v := &victim{client: quotadv1.NewQuotaServiceClient(conn)}
-	if _, err := v.client.Status(context.Background(), &quotadv1.StatusRequest{}); err != nil {
+	if _, err := healthv1.NewHealthClient(conn).Check(context.Background(),
+		&healthv1.HealthCheckRequest{}); err != nil {
 		return err
 	}
 	fmt.Println("asking")

@@ -29,11 +29,12 @@ type Region struct {
 	Nodes []Node // at least one
 }
 
-// Node is the name and the addresses of a node. Both addresses are host:port.
+// Node is the name and the addresses of a node. All addresses are host:port.
 type Node struct {
-	Name string // as in the node file
-	Peer string // its peer port, listen.peer
-	HTTP string // its HTTP API, listen.http
+	Name  string // as in the node file
+	Peer  string // its peer port, listen.peer
+	HTTP  string // its HTTP API, listen.http
+	Admin string // its admin listener, listen.admin
 }
 
 const (

@@ -18,11 +18,12 @@ clocks_apart: 20ms
 tls: {cert: certs/alice.pem, key: /keys/alice.key, ca: certs/ca.pem}
 regions:
   us-east:
-    - {name: n1, peer: "192.0.2.1:8082", http: "192.0.2.1:8080"}
+    - {name: n1, peer: "192.0.2.1:8082", http: "192.0.2.1:8080", admin: "192.0.2.1:8083"}
     - name: 2
       peer: us2.example.com:8082
       http: us2.example.com:8080
-  eu-west: [{name: n1, peer: "[2001:db8::1]:8082", http: "[2001:db8::1]:8080"}]
+      admin: us2.example.com:8083
+  eu-west: [{name: n1, peer: "[2001:db8::1]:8082", http: "[2001:db8::1]:8080", admin: "[2001:db8::1]:8083"}]
 `
 
 func TestReadNodes(t *testing.T) {
@@ -40,9 +41,11 @@ func TestReadNodes(t *testing.T) {
 		TLS: &peer.Files{Cert: filepath.Join(certs, "alice.pem"), Key: "/keys/alice.key",
 			CA: filepath.Join(certs, "ca.pem")},
 		Regions: []Region{
-			{"us-east", []Node{{"n1", "192.0.2.1:8082", "192.0.2.1:8080"},
-				{"2", "us2.example.com:8082", "us2.example.com:8080"}}},
-			{"eu-west", []Node{{"n1", "[2001:db8::1]:8082", "[2001:db8::1]:8080"}}},
+			{"us-east", []Node{{"n1", "192.0.2.1:8082", "192.0.2.1:8080", "192.0.2.1:8083"},
+				{"2", "us2.example.com:8082", "us2.example.com:8080",
+					"us2.example.com:8083"}}},
+			{"eu-west", []Node{{"n1", "[2001:db8::1]:8082", "[2001:db8::1]:8080",
+				"[2001:db8::1]:8083"}}},
 		},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -63,13 +66,13 @@ func TestNodesRefused(t *testing.T) {
 			`nodes.yaml:1:1: "us" stands where a mapping is expected; write regions and their nodes`},
 		{"no regions", "tls: {cert: a, key: b, ca: c}",
 			"nodes.yaml:1:1: regions: missing; write it like us-east: "},
-		{"other fields", "regions:\n  us: [{name: n, peer: h:1, http: h:2}]\nload: 1",
+		{"other fields", "regions:\n  us: [{name: n, peer: h:1, http: h:2, admin: a:1}]\nload: 1",
 			"nodes.yaml:3:1: load: no such field; use one of regions, tls, clocks_apart"},
 		{"empty regions", "regions: {}",
 			"nodes.yaml:1:10: regions: empty; write it like us-east: "},
 		{"a list of regions", "regions: [us]",
 			"nodes.yaml:1:10: regions: a list stands where a mapping is expected; write it like us-east: "},
-		{"the name of a region", "regions:\n  u s: [{name: n, peer: h:1, http: h:2}]",
+		{"the name of a region", "regions:\n  u s: [{name: n, peer: h:1, http: h:2, admin: a:2}]",
 			`nodes.yaml:2:3: regions."u s": "u s" is no name of a region; `},
 		{"a region without nodes", "regions: {us: []}",
 			"nodes.yaml:1:15: regions.us: empty; write it like us-east: "},
@@ -77,50 +80,52 @@ func TestNodesRefused(t *testing.T) {
 			"nodes.yaml:1:15: regions.us: a mapping stands where a list is expected; write it like us-east: "},
 		{"no node", "regions: {us: [n1]}",
 			`nodes.yaml:1:16: regions.us[0]: "n1" stands where a mapping is expected; write it like {name: n1, `},
-		{"no name", node("peer: h:1, http: h:2"),
+		{"no name", node("peer: h:1, http: h:2, admin: a:3"),
 			"nodes.yaml:2:8: regions.us[0].name: missing; write it like {name: n1, "},
-		{"no peer", node("name: n, http: h:2"),
+		{"no peer", node("name: n, http: h:2, admin: a:4"),
 			"nodes.yaml:2:8: regions.us[0].peer: missing; write it like {name: n1, "},
 		{"no http", node("name: n, peer: h:1"),
 			"nodes.yaml:2:8: regions.us[0].http: missing; write it like {name: n1, "},
-		{"an empty name", node(`name: "", peer: h:1, http: h:2`),
+		{"no admin", node("name: n, peer: h:1, http: h:2"),
+			"nodes.yaml:2:8: regions.us[0].admin: missing; write it like {name: n1, "},
+		{"an empty name", node(`name: "", peer: h:1, http: h:2, admin: a:5`),
 			"nodes.yaml:2:15: regions.us[0].name: empty; write it like {name: n1, "},
-		{"a null", node(`name: , peer: h:1, http: h:2`),
+		{"a null", node(`name: , peer: h:1, http: h:2, admin: a:6`),
 			"nodes.yaml:2:9: regions.us[0].name: an empty value stands where a plain value is expected; "},
-		{"a bad name", node("name: a b, peer: h:1, http: h:2"),
+		{"a bad name", node("name: a b, peer: h:1, http: h:2, admin: a:7"),
 			`nodes.yaml:2:15: regions.us[0].name: "a b" is no name of a node; `},
-		{"more of a node", node("name: n, peer: h:1, http: h:2, grpc: h:3"),
-			"nodes.yaml:2:40: regions.us[0].grpc: no such field; use one of name, peer, http"},
-		{"a URL", node(`name: n, peer: h:1, http: "http://h:2"`),
+		{"more of a node", node("name: n, peer: h:1, http: h:2, admin: a:8, grpc: h:3"),
+			"regions.us[0].grpc: no such field; use one of name, peer, http, admin"},
+		{"a URL", node(`name: n, peer: h:1, http: "http://h:2", admin: a:9`),
 			`regions.us[0].http: "http://h:2" is not host:port; `},
-		{"no port", node("name: n, peer: h, http: h:2"),
+		{"no port", node("name: n, peer: h, http: h:2, admin: a:10"),
 			`regions.us[0].peer: "h" is not host:port; `},
-		{"port 0", node(`name: n, peer: "h:0", http: h:2`),
+		{"port 0", node(`name: n, peer: "h:0", http: h:2, admin: a:11`),
 			`regions.us[0].peer: "h:0" is not host:port; `},
-		{"no host", node(`name: n, peer: ":1", http: h:2`),
+		{"no host", node(`name: n, peer: ":1", http: h:2, admin: a:12`),
 			`regions.us[0].peer: ":1" is not host:port; `},
-		{"a value of values", node("name: [n], peer: h:1, http: h:2"),
+		{"a value of values", node("name: [n], peer: h:1, http: h:2, admin: a:13"),
 			"nodes.yaml:2:15: regions.us[0].name: a list stands where a plain value is expected; "},
-		{"one address twice", node("name: n, peer: h:1, http: h:1"),
+		{"one address twice", node("name: n, peer: h:1, http: h:1, admin: a:14"),
 			`regions.us[0].http: "h:1" is given at regions.us[0].peer, too; `},
 		{"a node's address",
-			"regions:\n  us: [{name: n, peer: h:1, http: h:2}]\n  eu: [{name: n, peer: h:1, http: h:3}]",
+			"regions:\n  us: [{name: n, peer: h:1, http: h:2, admin: a:15}]\n  eu: [{name: n, peer: h:1, http: h:3, admin: a:16}]",
 			`nodes.yaml:3:24: regions.eu[0].peer: "h:1" is given at regions.us[0].peer, too; `},
-		{"one name twice", "regions:\n  us: [{name: n, peer: h:1, http: h:2}, {name: n, peer: h:3, http: h:4}]",
-			`nodes.yaml:2:48: regions.us[1].name: "n" is the name of another node of the region, too; `},
-		{"half a tls", "regions:\n  us: [{name: n, peer: h:1, http: h:2}]\ntls: {cert: a, ca: c}",
+		{"one name twice", "regions:\n  us: [{name: n, peer: h:1, http: h:2, admin: a:17}, {name: n, peer: h:3, http: h:4, admin: a:18}]",
+			`regions.us[1].name: "n" is the name of another node of the region, too; `},
+		{"half a tls", "regions:\n  us: [{name: n, peer: h:1, http: h:2, admin: a:19}]\ntls: {cert: a, ca: c}",
 			"nodes.yaml:3:6: tls.key: missing; write it like {cert: "},
-		{"no tls", "regions:\n  us: [{name: n, peer: h:1, http: h:2}]\ntls: true",
+		{"no tls", "regions:\n  us: [{name: n, peer: h:1, http: h:2, admin: a:20}]\ntls: true",
 			"nodes.yaml:3:6: tls: true stands where a mapping is expected; "},
-		{"no time", "clocks_apart: 1\nregions:\n  us: [{name: n, peer: h:1, http: h:2}]",
+		{"no time", "clocks_apart: 1\nregions:\n  us: [{name: n, peer: h:1, http: h:2, admin: a:21}]",
 			`nodes.yaml:1:15: clocks_apart: 1 is not a duration; `},
-		{"too long a time", "clocks_apart: 11s\nregions:\n  us: [{name: n, peer: h:1, http: h:2}]",
+		{"too long a time", "clocks_apart: 11s\nregions:\n  us: [{name: n, peer: h:1, http: h:2, admin: a:22}]",
 			`clocks_apart: "11s" is out of range; `},
-		{"a region twice", "regions:\n  us: [{name: n, peer: h:1, http: h:2}]\n  us: [{name: m, peer: h:3, http: h:4}]", "nodes.yaml:3:3: regions.us: given twice, first at nodes.yaml:2:3; keep one of the two"},
+		{"a region twice", "regions:\n  us: [{name: n, peer: h:1, http: h:2, admin: a:23}]\n  us: [{name: m, peer: h:3, http: h:4, admin: a:24}]", "nodes.yaml:3:3: regions.us: given twice, first at nodes.yaml:2:3; keep one of the two"},
 		{"no YAML", "regions: [", "not valid YAML: "},
 		{"two documents", good + "---\n" + good,
 			"a second document starts here; keep one document in a file"},
-		{"an alias", "regions:\n  us: &a [{name: n, peer: h:1, http: h:2}]\n  eu: *a",
+		{"an alias", "regions:\n  us: &a [{name: n, peer: h:1, http: h:2, admin: a:25}]\n  eu: *a",
 			"nodes.yaml:3:7: aliases (*name) are not allowed; "},
 		{"too long", strings.Repeat("#\n", nodesKind.MaxBytes),
 			"nodes.yaml:1:1: the file is larger than 32 KiB; "},
@@ -147,9 +152,10 @@ func TestNodesRefused(t *testing.T) {
 // TestNodesReportsEverything: all mistakes are reported at once, or the first of very many.
 func TestNodesReportsEverything(t *testing.T) {
 	_, err := ParseNodes("nodes.yaml",
-		[]byte("regions:\n  us: [{name: n, peer: h, http: h}, {name: n}]\n"+strings.Repeat("x: 1\n",
+		[]byte("regions:\n  us: [{name: n, peer: h, http: h, admin: h}, {name: n}]\n"+strings.Repeat("x: 1\n",
 			1)))
-	for _, want := range []string{"us[0].peer", "us[0].http", "us[1].peer", "us[1].http",
+	for _, want := range []string{"us[0].peer", "us[0].http", "us[0].admin", "us[1].peer",
+		"us[1].http", "us[1].admin",
 		"3:1: x: no such field"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is missing in %v", want, err)

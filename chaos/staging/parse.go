@@ -19,10 +19,12 @@ var nodesKind = strictyaml.Kind{
 }
 
 const (
-	mendFile   = "write regions and their nodes"
-	mendNode   = `write it like {name: n1, peer: "192.0.2.7:8082", http: "192.0.2.7:8080"}`
-	mendRegion = `write it like us-east: [{name: n1, peer: "192.0.2.7:8082", http: "192.0.2.7:8080"}]`
-	mendTLS    = "write it like {cert: certs/operators/alice.pem, key: certs/operators/alice.key, " +
+	mendFile = "write regions and their nodes"
+	mendNode = `write it like {name: n1, peer: "192.0.2.7:8082", http: "192.0.2.7:8080", ` +
+		`admin: "192.0.2.7:8083"}`
+	mendRegion = `write it like us-east: [{name: n1, peer: "192.0.2.7:8082", http: "192.0.2.7:8080", ` +
+		`admin: "192.0.2.7:8083"}]`
+	mendTLS = "write it like {cert: certs/operators/alice.pem, key: certs/operators/alice.key, " +
 		"ca: certs/ca.pem}"
 )
 
@@ -81,12 +83,13 @@ func (n *nodesFile) regions(v strictyaml.Value) {
 // node reads one node of a region.
 func (n *nodesFile) node(item strictyaml.Value, r Region) (node Node, ok bool) {
 	before := item.Failures()
-	names := []string{"name", "peer", "http"}
-	o, ok := texts(item, mendNode, names, &node.Name, &node.Peer, &node.HTTP)
+	names := []string{"name", "peer", "http", "admin"}
+	o, ok := texts(item, mendNode, names, &node.Name, &node.Peer, &node.HTTP, &node.Admin)
 	if ok {
 		checkName(o.At("name"), node, r)
 		n.address(o.At("peer"), node.Peer)
 		n.address(o.At("http"), node.HTTP)
+		n.address(o.At("admin"), node.Admin)
 	}
 	if n.count++; n.count == maxNodes+1 {
 		item.Fail(fmt.Sprintf("there are more than %d nodes", maxNodes),

@@ -32,7 +32,8 @@ func TestCutsRealNodes(t *testing.T) {
 	for _, r := range fleet.Regions {
 		region := Region{Name: r.Name}
 		for _, n := range r.Nodes {
-			region.Nodes = append(region.Nodes, Node{Name: n.Name, Peer: n.Peer, HTTP: n.HTTP})
+			region.Nodes = append(region.Nodes, Node{Name: n.Name, Peer: n.Peer, HTTP: n.HTTP,
+				Admin: n.Admin})
 		}
 		nodes.Regions = append(nodes.Regions, region)
 	}

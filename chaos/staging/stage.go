@@ -68,7 +68,7 @@ func Open(nodes *Nodes, length time.Duration) (*Stage, error) {
 		trust), places: map[string][]*place{}, cuts: map[[2]string]bool{}}
 	for _, r := range nodes.Regions {
 		for _, n := range r.Nodes {
-			calls, err := caller.New(r.Name, n.Name, n.HTTP, "")
+			calls, err := caller.New(r.Name, n.Name, n.HTTP, n.Admin, "")
 			if err != nil {
 				return nil, errors.Join(err, s.client.Close())
 			}

@@ -145,7 +145,7 @@ func deploy(t *testing.T) *deployed {
 		}
 		r := &nodes.Regions[len(nodes.Regions)-1]
 		r.Nodes = append(r.Nodes, Node{Name: name, Peer: l.Addr().String(),
-			HTTP: f.server.Listener.Addr().String()})
+			HTTP: f.server.Listener.Addr().String(), Admin: f.server.Listener.Addr().String()})
 		return f
 	}
 	d := &deployed{us1: start("us", "n1"), us2: start("us", "n2"), eu1: start("eu", "n1")}

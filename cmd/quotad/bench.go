@@ -43,7 +43,7 @@ sliding_window_log. With --consistency prefetch the node holds units of keys tha
 
 In -o json a subject also has name, decisions (of all rounds) and first_error; what is not known
 is null. Beside subjects there are ok, problems, build, os, arch, processors, redis_version,
-driven and driven_version (with --grpc), compared and compared_tells_limit (with --compare),
+driven (with --grpc), compared and compared_tells_limit (with --compare),
 algorithm, consistency, limits, callers, connections, keys, among, batch, columns, http, rounds,
 round_seconds, and other_work_processors: how many processors other processes kept busy meanwhile.
 Above 0.1 that is told (busy): then only ratios mean something. Processor times need /proc.

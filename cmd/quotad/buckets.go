@@ -89,7 +89,7 @@ Exit codes: 0 shown, 1 no such bucket, 5 no node answers, 2 bad usage.`,
 			return showBucket(cmd, &node, bucket, output)
 		},
 	}
-	node.Flags(cmd)
+	node.OperatorFlags(cmd)
 	bucket.flags(cmd)
 	outputFlag(cmd, &output)
 	return cmd

@@ -59,7 +59,7 @@ Exit codes: 0 allowed, 4 denied, 5 no node answers, 2 bad usage.`,
 			return check(cmd, &node, q, peek, output)
 		},
 	}
-	node.Flags(cmd)
+	node.CallerFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&q.Domain, "domain", "", "domain of the limits to check")
 	f.Int64Var(&q.Cost, "cost", 1, "units to charge")

@@ -57,7 +57,7 @@ Exit codes: 0 cut or healed, 1 the node makes no cuts, 2 no such region or bad u
 			return requestCut(cmd, &node, q, output)
 		},
 	}
-	node.Flags(cmd)
+	node.OperatorFlags(cmd)
 	cmd.Flags().DurationVar(&length, "for", 0, "how long to cut, at most 10m")
 	cmd.Flags().StringVar(&q.Direction, "direction", "both", "what to drop: in, out or both")
 	cmd.Flags().BoolVar(&q.Heal, "heal", false, "end the cut now")

@@ -96,7 +96,7 @@ func TestDeployedNodeFilesAndLimitsGoTogether(t *testing.T) {
 			trust == nil {
 			t.Errorf("%s has no certificate for calls between regions: %v", name, err)
 		}
-		if len(c.GossipKeys) != 1 || len(c.GossipKeys[0]) != gossipKeyBytes || c.Insecure {
+		if len(c.GossipKeys) != 1 || len(c.GossipKeys[0]) != gossipKeyBytes || c.Insecure != (nodeconfig.Insecure{}) {
 			t.Errorf("%s has %d keys of gossip, and is insecure: %v", name, len(c.GossipKeys),
 				c.Insecure)
 		}
@@ -120,7 +120,7 @@ func TestDeployedNodesFile(t *testing.T) {
 			continue
 		}
 		want := []staging.Node{{Name: c.Node, Peer: c.Listen.Peer.String(),
-			HTTP: c.Listen.HTTP.String()}}
+			HTTP: c.Listen.HTTP.String(), Admin: c.Listen.Admin.String()}}
 		if !slices.Equal(r.Nodes, want) || !c.Chaos {
 			t.Errorf("%s: %+v, want %+v, with chaos: %v", r.Name, r.Nodes, want, c.Chaos)
 		}
@@ -257,9 +257,6 @@ func TestDeployedContainers(t *testing.T) {
 	dir := keyed(t)
 	for _, name := range deployedRegions {
 		set := compose.Services[name].Environment
-		if _, insecure := set["QUOTAD_INSECURE"]; insecure {
-			t.Errorf("the node of %s is insecure", name)
-		}
 		c, err := configured(filepath.Join(dir, name+".yaml"), func(variable string) (string,
 			bool) {
 			text, ok := set[variable]
@@ -268,6 +265,11 @@ func TestDeployedContainers(t *testing.T) {
 		if err != nil {
 			t.Errorf("the node of %s: %v", name, err)
 			continue
+		}
+		// The network of the containers is private, and its ports are published on loopback alone.
+		if c.Insecure != (nodeconfig.Insecure{API: true}) || !c.Listen.Admin.Addr().IsLoopback() {
+			t.Errorf("the node of %s is insecure: %+v, with its admin listener at %s", name,
+				c.Insecure, c.Listen.Admin)
 		}
 		if c.Redis.URL != "redis://quotad:change-me@"+name+"-redis:6379/0" ||
 			c.Advertise.Peer != name+":8082" || !slices.Contains(c.Seeds, c.Advertise.Gossip) {

@@ -31,7 +31,7 @@ Exit codes: 0 given back, now or before, 1 nothing was given back, 5 no node ans
 			return refund(cmd, &node, args[0], output)
 		},
 	}
-	node.Flags(cmd)
+	node.CallerFlags(cmd)
 	outputFlag(cmd, &output)
 	return cmd
 }

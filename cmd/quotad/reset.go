@@ -40,7 +40,7 @@ Exit codes: 0 cleared, 1 no such bucket, 5 no node answers, 2 bad usage or no --
 			return reset(cmd, &node, bucket, output)
 		},
 	}
-	node.Flags(cmd)
+	node.OperatorFlags(cmd)
 	bucket.flags(cmd)
 	cmd.Flags().BoolVar(&yes, "yes", false, "break the limit for this window")
 	outputFlag(cmd, &output)

@@ -23,7 +23,8 @@ A node file, with the defaults of listen:
   data_dir: /var/lib/quotad   # the journal goes there
   policy: limits.yaml         # paths are relative to this file
   redis: {url: "redis://127.0.0.1:6379/0"}
-  listen: {grpc: "127.0.0.1:8081", http: "127.0.0.1:8080", peer: "127.0.0.1:8082", gossip: "127.0.0.1:7946"}
+  listen: {grpc: "127.0.0.1:8081", http: "127.0.0.1:8080", admin: "127.0.0.1:8083",
+           peer: "127.0.0.1:8082", gossip: "127.0.0.1:7946"}
   advertise: {peer: "us.example.com:8082", gossip: "192.0.2.7:7946"}
   seeds: ["eu.example.com:7946"]
   peer_tls: {cert: n1.pem, key: n1.key, ca: ca.pem}   # see quotad certs; of the certificate: quotad://us-east/n1

@@ -26,7 +26,7 @@ Exit codes: 0 ready, 1 not ready, 5 no node answers.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return showStatus(cmd, &node, output) },
 	}
-	node.Flags(cmd)
+	node.OperatorFlags(cmd)
 	outputFlag(cmd, &output)
 	return cmd
 }

@@ -56,6 +56,7 @@ address() { # of a region
 quotad() { "$QUOTAD" "$@"; }
 
 at() { echo "http://$(address "$1"):8080"; }
+admin_at() { echo "http://$(address "$1"):8083"; }
 
 # until_true runs a command again and again until it succeeds; it gives up after so many seconds.
 until_true() { # seconds, what is waited for, command...
@@ -72,7 +73,7 @@ listens() { (exec 3<>"/dev/tcp/$1/$2"); }
 # in_touch says that a node is ready and degraded towards none of the two others.
 in_touch() {
   local status
-  status=$(quotad status -o json --addr "$(at "$1")") || return 1
+  status=$(quotad status -o json --addr "$(admin_at "$1")") || return 1
   [[ $(grep -c '"heard": true' <<<"$status") == 2 ]] && ! grep -q '"degraded": true' <<<"$status"
 }
 
@@ -91,7 +92,7 @@ started() { # index of its region
 }
 
 # figure prints a number of the ledger of the account's bucket in a region: entitlement, share, used.
-figure() { quotad buckets show account --domain api account=42 --addr "$(at "$1")" | awk -v name="$2" '$1 == name { print $2 + 0 }'; }
+figure() { quotad buckets show account --domain api account=42 --addr "$(admin_at "$1")" | awk -v name="$2" '$1 == name { print $2 + 0 }'; }
 
 has_more() { (($(figure "$1" share) > $(figure "$1" entitlement))); }
 has_its_split() { (($(figure "$1" share) == $(figure "$1" entitlement))); }
@@ -168,8 +169,8 @@ say skew 'us-east wants more than its part, the others want less:'
 sleep 2
 show
 
-quotad cut eu-west --for 1m --addr "$(at us-east)" >/dev/null
-quotad cut ap-south --for 1m --addr "$(at us-east)" >/dev/null
+quotad cut eu-west --for 1m --addr "$(admin_at us-east)" >/dev/null
+quotad cut ap-south --for 1m --addr "$(admin_at us-east)" >/dev/null
 until_true 15 'us-east is degraded' is_degraded us-east
 until_true 10 'us-east falls to its fixed split' has_its_split us-east
 sleep 3
@@ -177,8 +178,8 @@ has_its_split us-east || fail 'us-east does not stay on its fixed split'
 say cut 'us-east is cut off from the others: degraded, and on its fixed split'
 show
 
-quotad cut eu-west --heal --addr "$(at us-east)" >/dev/null
-quotad cut ap-south --heal --addr "$(at us-east)" >/dev/null
+quotad cut eu-west --heal --addr "$(admin_at us-east)" >/dev/null
+quotad cut ap-south --heal --addr "$(admin_at us-east)" >/dev/null
 until_true 15 'us-east hears the others again' in_touch us-east
 until_true 15 'the share of us-east comes back' has_more us-east
 sleep 2

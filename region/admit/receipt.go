@@ -97,6 +97,22 @@ func (l *Limiter) open(receipt string) (*receiptv1.Receipt, error) {
 	return r, nil
 }
 
+// Receipt returns the buckets that a receipt is about, which are all of one domain. The error is a
+// *FieldError, or wraps ErrReceipt.
+func (l *Limiter) Receipt(receipt string) ([]policy.BucketRef, error) {
+	r, err := l.open(receipt)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]policy.BucketRef, len(r.GetCharges()))
+	for i, charge := range r.GetCharges() {
+		if all[i], err = policy.ParseBucketID(policy.BucketID(charge.GetBucket())); err != nil {
+			return nil, &FieldError{"receipt", "names a bucket that cannot be read"}
+		}
+	}
+	return all, nil
+}
+
 // Refunded is the outcome of a refund, charge by charge.
 type Refunded struct {
 	Charges  []RefundedCharge

@@ -48,6 +48,7 @@ func (s *service) CheckBatch(ctx context.Context,
 		all[i] = charge(one)
 		all[i].Caller = caller
 	}
+	s.server.refuseForeign(ctx, all)
 	decided, err := s.node.CheckBatch(ctx, all)
 	if err != nil {
 		return nil, toStatus(err)
@@ -79,6 +80,7 @@ func (s *Server) checkBatch(w http.ResponseWriter, r *http.Request) {
 			for i := range all {
 				all[i].Caller = caller
 			}
+			s.refuseForeign(r.Context(), all)
 			return s.node.CheckBatch(r.Context(), all)
 		})
 	if !ok {

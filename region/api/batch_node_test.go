@@ -90,7 +90,7 @@ func TestNodeBatches(t *testing.T) {
 			client := quotadv1.NewQuotaServiceClient(dialed(t, s))
 			wantBatchInOrder(t, client)
 			wantColumnsInOrder(t, client)
-			wantBatchHTTPInOrder(t, listenHTTP(t, s))
+			wantBatchHTTPInOrder(t, listenHTTP(t, s, s.ServeHTTP))
 		})
 	}
 }

@@ -16,6 +16,9 @@ import (
 // CheckColumns implements quotad.v1.QuotaService. Each row is decided as a request of CheckBatch.
 func (s *service) CheckColumns(ctx context.Context,
 	m *quotadv1.CheckColumnsRequest) (*quotadv1.CheckColumnsResponse, error) {
+	if err := s.server.mayName(ctx, m.GetDomain()); err != nil {
+		return nil, toStatus(err)
+	}
 	all, err := rowRequests(m, callerOf(ctx))
 	if err != nil {
 		return nil, toStatus(err)

@@ -22,7 +22,7 @@ import (
 // TestColumnsAsked: the node is asked what CheckBatch would have asked it, row by row.
 func TestColumnsAsked(t *testing.T) {
 	node := &fakeNode{}
-	handler := &service{node: node}
+	handler := &service{server: newServer(t, node, quiet()), node: node}
 	for _, m := range []*quotadv1.CheckColumnsRequest{
 		{Domain: "api", Names: []string{"plan", "account"},
 			Values: []string{"free", "1", "pro", "2"}, Costs: []int64{7, 1 << 51}},

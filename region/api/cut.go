@@ -20,8 +20,8 @@ type Cutter interface {
 	Cut(region, direction string, d time.Duration) ([]netip.Addr, error)
 }
 
-// AllowCuts allows everybody who reaches the HTTP API to cut the node off from other regions. Call
-// it before the server serves.
+// AllowCuts allows whoever may operate the node to cut it off from other regions. Call it before the
+// server serves.
 func (s *Server) AllowCuts(c Cutter) { s.cutter = c }
 
 // maxCut bounds the time of a cut, so that a forgotten cut ends.
@@ -36,7 +36,7 @@ func (s *Server) cut(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer(w, r, decodeCut, func(q cutting) (any, error) {
-		cut, err := s.cutter.Cut(q.region, q.direction, q.d)
+		cut, err := s.cutOff(withAct(r), q)
 		return cutAnswer{q.region, q.direction, Milliseconds(q.d), append([]netip.Addr{}, cut...)},
 			err
 	})

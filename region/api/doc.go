@@ -1,5 +1,7 @@
-// Package api serves one node's decisions over gRPC (quotad.v1.QuotaService, with health and
-// reflection) and over HTTP with JSON. It decides nothing itself. See region.Node.Check.
+// Package api serves one node over gRPC and over HTTP with JSON, on two ports. The API is for
+// callers: quotad.v1.QuotaService with health and reflection, and the paths of check, peek and
+// refund. The admin listener is for operators: quotad.v1.AdminService and all other paths, over one
+// port. The package decides nothing itself. See region.Node.Check.
 //
 // A Decision is an answer, not an error. Over gRPC every decision comes with status OK, also a
 // denial because the store failed: the caller reads allowed and reason. Errors are for requests
@@ -14,7 +16,13 @@
 // CheckBatch has a message for each decision, CheckColumns a column for each of the few fields that
 // callers of many decisions need. Both decide alike.
 //
-// Over HTTP:
+// Who may make which call, package access says. Without a guard everybody may. A caller who is not
+// known is answered 401 or Unauthenticated, one who may not make the call or name the domain 403 or
+// PermissionDenied, before the body or message is read. A request of a batch about a domain that
+// its caller may not name is answered alone, as a request that is wrong. What can exceed or cut a
+// limit is written to the audit log (acts.go).
+//
+// The API over HTTP:
 //
 //	POST /v1/check            200 allowed, 429 denied (a problem with reason queue_full if the
 //	                          node had too much to do to read it), 503 denied because the
@@ -28,6 +36,10 @@
 //	                          false; charges nothing, and takes neither request_id nor receipt
 //	POST /v1/refund           {"receipt": ...}: gives back what a check charged, once; 409 if this
 //	                          region cannot
+//	GET  /livez, /readyz      the process runs; it may be sent requests
+//
+// The admin listener over HTTP, /livez and /readyz as well:
+//
 //	POST /v1/reset            {"limit", "domain", "descriptors"}: clears the use of a bucket in
 //	                          this region
 //	POST /v1/cut              {"region", "for"}: drops all traffic between the node and a region
@@ -37,8 +49,8 @@
 //	GET  /v1/buckets/{limit}  the ledger of a bucket in this region; ?domain=api&account=42: every
 //	                          parameter but domain is a descriptor (a descriptor that is itself
 //	                          named domain needs gRPC)
-//	GET  /livez, /readyz      the process runs; it may be sent requests
 //	GET  /metrics             Prometheus
+//	GET  /debug/pprof/        profiles of the process, of a minute at most
 //
 // A decision of a limit also comes as headers: X-RateLimit-Limit, X-RateLimit-Remaining and
 // X-RateLimit-Reset, the last two only if the store or the node counted. X-RateLimit-Reset says
@@ -56,8 +68,7 @@
 // package door, and the constants beside the servers here.
 //
 // Reset breaks a limit on purpose: what is admitted after it comes on top of what was admitted
-// before. Only operators should call it. This version has no authentication, so Reset is on the
-// same listener as everything else and must not be exposed to callers.
+// before.
 //
 // Nothing is logged for each request. Input is repeated only quoted and cut.
 package api

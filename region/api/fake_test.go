@@ -168,6 +168,16 @@ func (f *fakeNode) Refund(_ context.Context, receipt string) (admit.Refunded, er
 	return f.refunded, f.err
 }
 
+// Receipt knows aReceipt, which is about one bucket.
+func (f *fakeNode) Receipt(receipt string) ([]policy.BucketRef, error) {
+	if receipt != aReceipt {
+		return nil, &admit.FieldError{Field: "receipt",
+			Problem: "is none; send the receipt of a decision as it was given"}
+	}
+	return []policy.BucketRef{{Domain: "api", Name: "account-minute",
+		Key: []policy.KeyValue{{Name: "account", Value: "42"}}}}, nil
+}
+
 func (f *fakeNode) Reset(ctx context.Context, limit, domain string,
 	descriptors map[string]string) (quantity.Units, error) {
 	b, err := f.Bucket(ctx, limit, domain, descriptors)
@@ -288,7 +298,7 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 // newServer returns a server that is closed at the end of the test.
 func newServer(t testing.TB, n Node, log *slog.Logger) *Server {
 	t.Helper()
-	s := New(n, log)
+	s := New(n, log, Options{})
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)

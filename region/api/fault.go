@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quotad/quotad/region/access"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/door"
 	"github.com/quotad/quotad/region/rules"
@@ -23,9 +24,12 @@ func badMessage(bad door.BadField) error {
 // toStatus converts an error of the node to one of gRPC. It returns nil for nil.
 func toStatus(err error) error {
 	var field *admit.FieldError
+	var refused *access.Refusal
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &refused):
+		return refusalStatus(refused)
 	case errors.As(err, &field):
 		return fieldStatus(safe("", field))
 	case errors.Is(err, rules.ErrNoSuchBucket):

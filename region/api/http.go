@@ -14,10 +14,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/door"
@@ -26,8 +22,9 @@ import (
 // maxBodyBytes bounds the body of a request, but for a batch.
 const maxBodyBytes = 64 << 10
 
-const noSuchPath = "there is nothing at this path; " +
-	"see /v1/check, /v1/check-batch, /v1/peek, /v1/refund, /v1/reset, /v1/cut, /v1/status, /v1/buckets/{limit}, /livez, /readyz and /metrics"
+const noSuchPath = "there is nothing at this path of the API; " +
+	"see /v1/check, /v1/check-batch, /v1/peek, /v1/refund, /livez and /readyz; " +
+	"the admin listener (listen.admin) has the others"
 
 const (
 	wantJSON  = "send the request with Content-Type: application/json, in UTF-8"
@@ -35,30 +32,19 @@ const (
 		"call it from a service, not from a page"
 )
 
-// handler returns the handler of all paths.
-func (s *Server) handler() http.Handler {
-	process := prometheus.NewRegistry()
-	process.MustRegister(s.work, collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	metrics := promhttp.HandlerFor(prometheus.Gatherers{s.node.Metrics(), process},
-		promhttp.HandlerOpts{})
+// handler returns the handler of the API's paths.
+func (s *Server) handler() http.Handler { return s.recovering(sameSite(s.routes().mux)) }
 
-	mux := http.NewServeMux()
-	mux.Handle("/v1/check", only(s.check, http.MethodPost))
-	mux.Handle("/v1/check-batch", only(s.checkBatch, http.MethodPost))
-	mux.Handle("/v1/peek", only(s.peek, http.MethodPost))
-	mux.Handle("/v1/refund", only(s.refund, http.MethodPost))
-	mux.Handle("/v1/reset", only(s.reset, http.MethodPost))
-	mux.Handle("/v1/cut", only(s.cut, http.MethodPost))
-	mux.Handle("/v1/status", only(s.status, http.MethodGet, http.MethodHead))
-	mux.Handle("/v1/buckets/{limit}", only(s.bucket, http.MethodGet, http.MethodHead))
-	mux.Handle("/livez", only(livez, http.MethodGet, http.MethodHead))
-	mux.Handle("/readyz", only(s.readyz, http.MethodGet, http.MethodHead))
-	mux.Handle("/metrics", only(metrics.ServeHTTP, http.MethodGet, http.MethodHead))
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		writeProblem(w, newProblem(http.StatusNotFound, noSuchPath))
-	})
-	return s.recovering(sameSite(mux))
+// routes returns the paths of the API.
+func (s *Server) routes() *routes {
+	p := newRoutes(s.options.API.Guard, noSuchPath)
+	p.handle("/v1/check", s.check, http.MethodPost)
+	p.handle("/v1/check-batch", s.checkBatch, http.MethodPost)
+	p.handle("/v1/peek", s.peek, http.MethodPost)
+	p.handle("/v1/refund", s.refund, http.MethodPost)
+	p.handle("/livez", livez, http.MethodGet, http.MethodHead)
+	p.handle("/readyz", s.readyz, http.MethodGet, http.MethodHead)
+	return p
 }
 
 // sameSite refuses requests that a page of another site makes its visitor's browser send, unless
@@ -135,6 +121,9 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]by
 	by func(context.Context, admit.Request) (admit.Decision, error)) (admit.Decision, bool) {
 	d, ok := inHand(s, w, r, maxBodyBytes, decode,
 		func(held *door.Held, q admit.Request) (admit.Decision, error) {
+			if err := s.mayName(r.Context(), q.Domain); err != nil {
+				return admit.Decision{}, err
+			}
 			q.Caller = hostOf(r.RemoteAddr)
 			return by(admit.OnHandover(r.Context(), held.Done), q)
 		})
@@ -228,12 +217,19 @@ func isJSON(values []string) bool {
 }
 
 func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
-	write(w, "application/json", http.StatusOK, newStatus(s.node.Status(), s.ready()))
+	answer := newStatus(s.node.Status(), s.ready())
+	if book := s.options.Roles; book != nil {
+		answer.Roles = &RolesStatus{Callers: book.Callers().Count(), Refused: book.Fault()}
+	}
+	write(w, "application/json", http.StatusOK, answer)
 }
 
 func (s *Server) bucket(w http.ResponseWriter, r *http.Request) {
 	domain, descriptors, err := parseQuery(r.URL.RawQuery)
 	var b region.Bucket
+	if err == nil {
+		err = s.mayNameAdmin(r.Context(), domain)
+	}
 	if err == nil {
 		b, err = s.node.Bucket(r.Context(), r.PathValue("limit"), domain, descriptors)
 	}
@@ -271,16 +267,23 @@ func parseQuery(raw string) (domain string, descriptors map[string]string, err e
 	return domain, descriptors, nil
 }
 
+// errSeeStatus stands for why a node is not ready, where not everybody may know.
+var errSeeStatus = errors.New("see its status, on the admin listener")
+
 func livez(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, "ok\n")
 }
 
+// readyz says why the node is not ready only where everybody may know: others see it in the status.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	if err := s.ready(); err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
+		if s.options.API.Guard != nil {
+			err = errSeeStatus
+		}
 		_, _ = fmt.Fprintf(w, "not ready: %v\n", err)
 		return
 	}

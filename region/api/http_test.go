@@ -21,6 +21,17 @@ import (
 var shown = []string{"Allow", "Content-Type", "Retry-After", "X-RateLimit-Limit",
 	"X-RateLimit-Remaining", "X-RateLimit-Reset"}
 
+// handlerOf returns the handler of the port that serves a path.
+func handlerOf(s *Server, path string) http.Handler {
+	for _, prefix := range []string{"/v1/status", "/v1/buckets/", "/v1/reset", "/v1/cut", "/metrics",
+		"/debug/"} {
+		if strings.HasPrefix(path, prefix) {
+			return s.admin.Handler
+		}
+	}
+	return s.http.Handler
+}
+
 // exchangeHTTP sends one request to the handler, and writes the answer as a person would read it.
 func exchangeHTTP(s *Server, method, target, contentType, body string) string {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
@@ -28,7 +39,7 @@ func exchangeHTTP(s *Server, method, target, contentType, body string) string {
 		r.Header.Set("Content-Type", contentType)
 	}
 	w := httptest.NewRecorder()
-	s.http.Handler.ServeHTTP(w, r)
+	handlerOf(s, r.URL.Path).ServeHTTP(w, r)
 	var out strings.Builder
 	fmt.Fprintln(&out, w.Code)
 	for _, name := range shown {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/admit"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -158,8 +159,12 @@ func TestGRPCMalformed(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			node := &fakeNode{decision: allowed()}
-			conn := dialed(t, newServer(t, node, quiet()))
-			err := conn.Invoke(t.Context(), "/"+quotaService+"/"+c.method, c.sent, nil,
+			s, service := newServer(t, node, quiet()), quotaService
+			conn := dialed(t, s)
+			if c.method == "Bucket" {
+				conn, service = dialedAdmin(t, s), quotadv1.AdminService_ServiceDesc.ServiceName
+			}
+			err := conn.Invoke(t.Context(), "/"+service+"/"+c.method, c.sent, nil,
 				grpc.ForceCodecV2(rawCodec{}))
 			wantViolations(t, err, c.field)
 			if checked, peeked := node.asked(); checked+peeked != 0 {

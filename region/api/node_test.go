@@ -107,24 +107,25 @@ func TestNode(t *testing.T) {
 			node := startNode(t, server, accountLimit(3, roomyWindow()))
 			s := newServer(t, node, quiet())
 			client := dialed(t, s)
-			at := listenHTTP(t, s)
+			at, admin := listenHTTP(t, s, s.ServeHTTP), listenHTTP(t, s, s.ServeAdmin)
 			wantFilled(t, at)
 			wantSharedCount(t, quotadv1.NewQuotaServiceClient(client))
-			wantLedger(t, at)
-			wantChargedOnce(t, at, quotadv1.NewQuotaServiceClient(client))
-			wantReset(t, at, quotadv1.NewQuotaServiceClient(client))
+			wantLedger(t, admin)
+			wantChargedOnce(t, at, admin, quotadv1.NewQuotaServiceClient(client))
+			wantReset(t, at, admin, quotadv1.NewAdminServiceClient(dialedAdmin(t, s)))
 			if got, err := healthv1.NewHealthClient(client).Check(t.Context(),
 				&healthv1.HealthCheckRequest{}); err != nil ||
 				got.Status != healthv1.HealthCheckResponse_SERVING {
 				t.Errorf("health is %v, %v", got, err)
 			}
-			wantDeniedWithoutStore(t, server, at, quotadv1.NewQuotaServiceClient(client))
+			wantDeniedWithoutStore(t, server, at, admin, quotadv1.NewQuotaServiceClient(client))
 		})
 	}
 }
 
-// listenHTTP serves HTTP on a loopback port until the end of the test, and returns its URL.
-func listenHTTP(t *testing.T, s *Server) string {
+// listenHTTP serves one of the server's ports on a loopback port until the end of the test, and
+// returns its URL.
+func listenHTTP(t *testing.T, s *Server, serve func(net.Listener) error) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -132,7 +133,7 @@ func listenHTTP(t *testing.T, s *Server) string {
 	}
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := s.ServeHTTP(l); err != nil {
+		if err := serve(l); err != nil {
 			t.Error(err)
 		}
 	})
@@ -266,7 +267,7 @@ func wantLedger(t *testing.T, at string) {
 
 // wantChargedOnce sends a request of account 45 with one id over gRPC and HTTP, and wants it
 // charged once and refunded once.
-func wantChargedOnce(t *testing.T, at string, client quotadv1.QuotaServiceClient) {
+func wantChargedOnce(t *testing.T, at, admin string, client quotadv1.QuotaServiceClient) {
 	t.Helper()
 	const body = `{"domain":"api","descriptors":{"account":"45"},"cost":2,"request_id":"r1","receipt":true}`
 	code, _, first := callHTTP(t, "POST", at+"/v1/check", body)
@@ -301,7 +302,7 @@ func wantChargedOnce(t *testing.T, at string, client quotadv1.QuotaServiceClient
 	if err != nil || !got.Repeated || len(got.Refunded) != 1 || got.Refunded[0].Units != 2 {
 		t.Errorf("refund over gRPC: %v, %v", got, err)
 	}
-	if code, _, got := callHTTP(t, "GET", at+"/v1/buckets/account?domain=api&account=45",
+	if code, _, got := callHTTP(t, "GET", admin+"/v1/buckets/account?domain=api&account=45",
 		""); code != 200 || got["used"] != 0.0 || got["free"] != 3.0 {
 		t.Errorf("after its refund the bucket is %d %v", code, got)
 	}
@@ -319,10 +320,10 @@ func wantChargedOnce(t *testing.T, at string, client quotadv1.QuotaServiceClient
 }
 
 // wantReset clears the use of account 42, over gRPC and HTTP.
-func wantReset(t *testing.T, at string, client quotadv1.QuotaServiceClient) {
+func wantReset(t *testing.T, at, admin string, client quotadv1.AdminServiceClient) {
 	t.Helper()
 	const body = `{"limit":"account","domain":"api","descriptors":{"account":"42"}}`
-	if code, _, got := callHTTP(t, "POST", at+"/v1/reset", body); code != 200 ||
+	if code, _, got := callHTTP(t, "POST", admin+"/v1/reset", body); code != 200 ||
 		got["cleared"] != 3.0 {
 		t.Errorf("reset: %d %v", code, got)
 	}
@@ -335,7 +336,7 @@ func wantReset(t *testing.T, at string, client quotadv1.QuotaServiceClient) {
 	if err != nil || got.Cleared != 1 {
 		t.Errorf("reset over gRPC: %v, %v", got, err)
 	}
-	if code, _, got := callHTTP(t, "POST", at+"/v1/reset",
+	if code, _, got := callHTTP(t, "POST", admin+"/v1/reset",
 		`{"limit":"account","domain":"other"}`); code != 404 {
 		t.Errorf("reset of a bucket that is not: %d %v", code, got)
 	}
@@ -343,7 +344,7 @@ func wantReset(t *testing.T, at string, client quotadv1.QuotaServiceClient) {
 
 // wantDeniedWithoutStore ends the store. A limit that says deny then denies, with 503 over HTTP and
 // a decision over gRPC.
-func wantDeniedWithoutStore(t *testing.T, server *servers.Server, at string,
+func wantDeniedWithoutStore(t *testing.T, server *servers.Server, at, admin string,
 	client quotadv1.QuotaServiceClient) {
 	t.Helper()
 	if err := server.Close(); err != nil {
@@ -363,11 +364,11 @@ func wantDeniedWithoutStore(t *testing.T, server *servers.Server, at string,
 		d.Decision.Reason != quotadv1.Reason_REASON_STORE_FAILURE {
 		t.Errorf("without its store over gRPC: %v, %v", d, err)
 	}
-	if code, _, got := callHTTP(t, "GET", at+"/v1/buckets/account?domain=api&account=42",
+	if code, _, got := callHTTP(t, "GET", admin+"/v1/buckets/account?domain=api&account=42",
 		""); code != 503 {
 		t.Errorf("a bucket without its store: %d %v", code, got)
 	}
-	if code, _, got := callHTTP(t, "POST", at+"/v1/reset",
+	if code, _, got := callHTTP(t, "POST", admin+"/v1/reset",
 		`{"limit":"account","domain":"api","descriptors":{"account":"42"}}`); code != 503 {
 		t.Errorf("a reset without its store: %d %v", code, got)
 	}

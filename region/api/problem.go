@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/quotad/quotad/region/access"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
@@ -33,6 +34,7 @@ func newProblem(code int, detail string) problem {
 func toProblem(err error) problem {
 	var field *admit.FieldError
 	var refused *refusal
+	var forbidden *access.Refusal
 	var tooLarge *http.MaxBytesError
 	var store *store.Error
 	switch {
@@ -41,6 +43,9 @@ func toProblem(err error) problem {
 		p := newProblem(http.StatusBadRequest, shown.Error())
 		p.Field = shown.Field
 		return p
+	case errors.As(err, &forbidden):
+		code, _ := refusalCode(forbidden)
+		return newProblem(code, forbidden.Error())
 	case errors.As(err, &refused):
 		return newProblem(refused.code, refused.detail)
 	case errors.As(err, &tooLarge):
@@ -70,6 +75,9 @@ type refusal struct {
 func (r *refusal) Error() string { return r.detail }
 
 func writeProblem(w http.ResponseWriter, p problem) {
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="quotad"`)
+	}
 	write(w, "application/problem+json", p.Status, p)
 }
 

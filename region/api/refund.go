@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/audit"
 )
 
 // Refund is admit.Refunded as JSON.
@@ -31,7 +32,9 @@ func newRefund(r admit.Refunded) Refund {
 
 func (s *Server) refund(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, decodeRefund, func(receipt string) (any, error) {
-		done, err := s.node.Refund(r.Context(), receipt)
+		done, err := s.refunded(withAct(r), audit.Refund, receipt, func() (admit.Refunded, error) {
+			return s.node.Refund(r.Context(), receipt)
+		})
 		return newRefund(done), err
 	})
 }

@@ -53,7 +53,7 @@ func TestReset(t *testing.T) {
 
 func TestGRPCReset(t *testing.T) {
 	node := &fakeNode{}
-	client := quota(t, node)
+	_, client := quotaAndAdmin(t, node, quiet())
 	got, err := client.Reset(t.Context(), &quotadv1.ResetRequest{Limit: "account-minute",
 		Domain: "api", Descriptors: map[string]string{"account": "42"}})
 	if err != nil || got.Cleared != 31 || len(node.reset) != 1 ||

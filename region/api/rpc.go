@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
@@ -14,6 +15,7 @@ import (
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/audit"
 	"github.com/quotad/quotad/region/door"
 )
 
@@ -50,7 +52,14 @@ func (s *Server) newGRPCServer() *grpc.Server {
 		Records: maxRecords, Alive: connections,
 		MinPing: 10 * time.Second}, s.rpcPanics, badMessage)
 	calls.Admit(s.admit, shedding...)
-	g := grpc.NewServer(calls.Options()...)
+	if guard := s.options.API.Guard; guard != nil {
+		calls.Guard(guardRPC(guard))
+	}
+	options := calls.Options()
+	if trust := s.options.API.TLS; trust != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(trust("h2"))))
+	}
+	g := grpc.NewServer(options...)
 	services := calls.Of(g)
 	quotadv1.RegisterQuotaServiceServer(services, &service{server: s, node: s.node})
 	healthv1.RegisterHealthServer(services, s.health)
@@ -98,6 +107,9 @@ func waiting(ctx context.Context) context.Context {
 func (s *service) Check(ctx context.Context, m *quotadv1.CheckRequest) (*quotadv1.CheckResponse,
 	error) {
 	q := charge(m)
+	if err := s.server.mayName(ctx, q.Domain); err != nil {
+		return nil, toStatus(err)
+	}
 	q.Caller = callerOf(ctx)
 	d, err := s.node.Check(waiting(ctx), q)
 	if err != nil {
@@ -110,6 +122,9 @@ func (s *service) Check(ctx context.Context, m *quotadv1.CheckRequest) (*quotadv
 func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.PeekResponse,
 	error) {
 	q := request(m, m.Cost)
+	if err := s.server.mayName(ctx, q.Domain); err != nil {
+		return nil, toStatus(err)
+	}
 	q.Caller = callerOf(ctx)
 	d, err := s.node.Peek(waiting(ctx), q)
 	if err != nil {
@@ -118,26 +133,13 @@ func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.
 	return &quotadv1.PeekResponse{Decision: decisionMessage(d)}, nil
 }
 
-// Status implements quotad.v1.QuotaService.
-func (s *service) Status(context.Context, *quotadv1.StatusRequest) (*quotadv1.StatusResponse,
-	error) {
-	return statusMessage(s.node.Status(), s.server.ready()), nil
-}
-
-// Bucket implements quotad.v1.QuotaService.
-func (s *service) Bucket(ctx context.Context, m *quotadv1.BucketRequest) (*quotadv1.BucketResponse,
-	error) {
-	b, err := s.node.Bucket(ctx, m.GetLimit(), m.GetDomain(), m.GetDescriptors())
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	return bucketMessage(b), nil
-}
-
 // Refund implements quotad.v1.QuotaService.
 func (s *service) Refund(ctx context.Context, m *quotadv1.RefundRequest) (*quotadv1.RefundResponse,
 	error) {
-	done, err := s.node.Refund(ctx, m.GetReceipt())
+	done, err := s.server.refunded(ctx, audit.Refund, m.GetReceipt(), func() (admit.Refunded,
+		error) {
+		return s.node.Refund(ctx, m.GetReceipt())
+	})
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -147,6 +149,9 @@ func (s *service) Refund(ctx context.Context, m *quotadv1.RefundRequest) (*quota
 // Take implements quotad.v1.QuotaService.
 func (s *service) Take(ctx context.Context, m *quotadv1.TakeRequest) (*quotadv1.TakeResponse,
 	error) {
+	if err := s.server.mayName(ctx, m.GetDomain()); err != nil {
+		return nil, toStatus(err)
+	}
 	taken, err := s.node.Take(waiting(ctx), admit.Take{Domain: m.GetDomain(),
 		Descriptors: m.GetDescriptors(), Units: quantity.Units(m.GetUnits()),
 		Admitted: quantity.Units(m.GetAdmitted()), Denied: quantity.Units(m.GetDenied()),
@@ -160,24 +165,16 @@ func (s *service) Take(ctx context.Context, m *quotadv1.TakeRequest) (*quotadv1.
 // GiveBack implements quotad.v1.QuotaService.
 func (s *service) GiveBack(ctx context.Context,
 	m *quotadv1.GiveBackRequest) (*quotadv1.GiveBackResponse, error) {
-	done, err := s.node.GiveBack(ctx, m.GetReceipt(), quantity.Units(m.GetUnits()))
+	done, err := s.server.refunded(ctx, audit.GiveBack, m.GetReceipt(), func() (admit.Refunded,
+		error) {
+		return s.node.GiveBack(ctx, m.GetReceipt(), quantity.Units(m.GetUnits()))
+	})
 	if err != nil {
 		return nil, toStatus(err)
 	}
 	refund := refundMessage(done)
 	return &quotadv1.GiveBackResponse{Refunded: refund.GetRefunded(),
 		Repeated: refund.GetRepeated()}, nil
-}
-
-// Reset implements quotad.v1.QuotaService. It breaks the limit for a window. Like /v1/reset it must
-// not be exposed to callers. See Server.reset.
-func (s *service) Reset(ctx context.Context, m *quotadv1.ResetRequest) (*quotadv1.ResetResponse,
-	error) {
-	cleared, err := s.node.Reset(ctx, m.GetLimit(), m.GetDomain(), m.GetDescriptors())
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	return &quotadv1.ResetResponse{Cleared: int64(cleared)}, nil
 }
 
 // version returns the version of the build: a release's tag, "(devel)", or "unknown" if the build

@@ -34,10 +34,16 @@ import (
 // dialed serves a server's gRPC in memory and connects to it, both until the end of the test.
 func dialed(t testing.TB, s *Server) *grpc.ClientConn {
 	t.Helper()
+	return dialedAt(t, s, s.ServeGRPC)
+}
+
+// dialedAt is dialed for the port that serve serves.
+func dialedAt(t testing.TB, s *Server, serve func(net.Listener) error) *grpc.ClientConn {
+	t.Helper()
 	l := bufconn.Listen(1 << 20)
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := s.ServeGRPC(l); err != nil {
+		if err := serve(l); err != nil {
 			t.Error(err)
 		}
 	})
@@ -57,6 +63,21 @@ func dialed(t testing.TB, s *Server) *grpc.ClientConn {
 		serving.Wait()
 	})
 	return conn
+}
+
+// dialedAdmin returns a connection to the admin listener of a server.
+func dialedAdmin(t testing.TB, s *Server) *grpc.ClientConn {
+	t.Helper()
+	return dialedAt(t, s, s.ServeAdmin)
+}
+
+// quotaAndAdmin returns clients of both services of one server.
+func quotaAndAdmin(t testing.TB, n Node,
+	log *slog.Logger) (quotadv1.QuotaServiceClient, quotadv1.AdminServiceClient) {
+	t.Helper()
+	s := newServer(t, n, log)
+	return quotadv1.NewQuotaServiceClient(dialed(t, s)),
+		quotadv1.NewAdminServiceClient(dialedAdmin(t, s))
 }
 
 func quota(t testing.TB, n Node) quotadv1.QuotaServiceClient {
@@ -259,8 +280,8 @@ func TestGRPCErrors(t *testing.T) {
 		{"anything else", errors.New("script inspect: connection refused"), codes.Unavailable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			client := quota(t, &fakeNode{err: c.err})
-			_, err := client.Bucket(t.Context(), &quotadv1.BucketRequest{Limit: "account-minute",
+			client, admin := quotaAndAdmin(t, &fakeNode{err: c.err}, quiet())
+			_, err := admin.Bucket(t.Context(), &quotadv1.BucketRequest{Limit: "account-minute",
 				Domain: "api"})
 			if status.Code(err) != c.want {
 				t.Errorf("Bucket answers %v, want %v", err, c.want)
@@ -273,7 +294,7 @@ func TestGRPCErrors(t *testing.T) {
 			if status.Code(err) != c.want {
 				t.Errorf("Refund answers %v, want %v", err, c.want)
 			}
-			_, err = client.Reset(t.Context(), &quotadv1.ResetRequest{Limit: "account-minute",
+			_, err = admin.Reset(t.Context(), &quotadv1.ResetRequest{Limit: "account-minute",
 				Domain: "api"})
 			if status.Code(err) != c.want {
 				t.Errorf("Reset answers %v, want %v", err, c.want)
@@ -284,7 +305,7 @@ func TestGRPCErrors(t *testing.T) {
 
 func TestGRPCStatusAndBucket(t *testing.T) {
 	node := &fakeNode{status: aStatus()}
-	client := quota(t, node)
+	_, client := quotaAndAdmin(t, node, quiet())
 	got, err := client.Status(t.Context(), &quotadv1.StatusRequest{})
 	if err != nil {
 		t.Fatal(err)
@@ -351,15 +372,14 @@ func TestGRPCStatusAndBucket(t *testing.T) {
 func TestGRPCPanic(t *testing.T) {
 	var log bytes.Buffer
 	node := &fakeNode{fault: "boom"}
-	client := quotadv1.NewQuotaServiceClient(dialed(t,
-		newServer(t, node, slog.New(slog.NewTextHandler(&log, nil)))))
+	client, admin := quotaAndAdmin(t, node, slog.New(slog.NewTextHandler(&log, nil)))
 	calls := map[string]func() error{
 		"Check": func() error {
 			_, err := client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api"})
 			return err
 		},
 		"Bucket": func() error {
-			_, err := client.Bucket(t.Context(), &quotadv1.BucketRequest{Domain: "api"})
+			_, err := admin.Bucket(t.Context(), &quotadv1.BucketRequest{Domain: "api"})
 			return err
 		},
 		"Refund": func() error {
@@ -367,7 +387,7 @@ func TestGRPCPanic(t *testing.T) {
 			return err
 		},
 		"Reset": func() error {
-			_, err := client.Reset(t.Context(), &quotadv1.ResetRequest{Domain: "api"})
+			_, err := admin.Reset(t.Context(), &quotadv1.ResetRequest{Domain: "api"})
 			return err
 		},
 		"CheckBatch": func() error {

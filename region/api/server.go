@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,9 +15,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/access"
 	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/audit"
 	"github.com/quotad/quotad/region/door"
 )
 
@@ -26,6 +30,7 @@ type Node interface {
 	CheckBatch(ctx context.Context, all []admit.Request) ([]admit.Decision, error)
 	Peek(ctx context.Context, q admit.Request) (admit.Decision, error)
 	Refund(ctx context.Context, receipt string) (admit.Refunded, error)
+	Receipt(receipt string) ([]policy.BucketRef, error)
 	Take(ctx context.Context, t admit.Take) (admit.Taken, error)
 	GiveBack(ctx context.Context, receipt string, units quantity.Units) (admit.Refunded, error)
 	Reset(ctx context.Context, limit, domain string,
@@ -44,14 +49,33 @@ type Node interface {
 
 var _ Node = (*region.Node)(nil)
 
+// Port is how one of the two ports is protected: the API, which is for callers, and the admin
+// listener, which is for operators. The zero value lets everybody do everything in plain text.
+type Port struct {
+	// TLS returns the configuration for these application protocols; nil: plain text.
+	TLS   func(protocols ...string) *tls.Config
+	Guard *access.Guard
+}
+
+// Options are how a server is protected.
+type Options struct {
+	API, Admin Port
+	Audit      *audit.Log   // nil: acts are written down nowhere
+	Roles      *access.Book // nil: there are no roles
+}
+
 // Server serves one node over gRPC and HTTP. It does not own the node. Safe for concurrent use.
 type Server struct {
-	node   Node
-	log    *slog.Logger
-	grpc   *grpc.Server
-	http   *http.Server
-	work   *door.Work
-	paused pauses // delays the answers to calls that were not read
+	node    Node
+	log     *slog.Logger
+	options Options
+	grpc    *grpc.Server
+	http    *http.Server
+	// admin serves operators over HTTP, and passes gRPC calls on to adminRPC.
+	admin    *http.Server
+	adminRPC *grpc.Server
+	work     *door.Work
+	paused   pauses // delays the answers to calls that were not read
 	// batches holds those that are under way over HTTP.
 	batches places
 	health  *healthService
@@ -66,17 +90,23 @@ type Server struct {
 	end    context.CancelFunc
 }
 
-// New returns a server, which serves once it is given listeners. /metrics has the node's registry
+// New returns a server, which serves once it is given listeners: those of the API for callers, and
+// one for operators. /metrics has the node's registry
 // and the collectors of the Go runtime and of the process. So the node's registry must not have
 // these.
-func New(node Node, log *slog.Logger) *Server {
-	s := &Server{node: node, log: log, work: door.NewWork(),
+func New(node Node, log *slog.Logger, o Options) *Server {
+	s := &Server{node: node, log: log, options: o, work: door.NewWork(),
 		rpcPanics: door.NewPanics(log, "grpc/", node.CountPanic), webPanics: door.NewPanics(log,
 			"http", node.CountPanic)}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.health = newHealthService(s.ready, s.ending)
 	s.grpc = s.newGRPCServer()
 	s.http = newHTTPServer(s.handler(), log)
+	s.http.Protocols = protocols(false)
+	s.adminRPC = s.newAdminGRPC()
+	s.admin = newHTTPServer(s.adminHandler(), log)
+	s.admin.Protocols = protocols(true)
+	s.admin.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: maxAdminCalls}
 	return s
 }
 
@@ -95,7 +125,24 @@ func (s *Server) ServeGRPC(l net.Listener) error {
 
 // ServeHTTP serves HTTP on l until Shutdown or Close, and then returns nil. It closes l.
 func (s *Server) ServeHTTP(l net.Listener) error {
-	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	return serveWeb(s.http, l, s.options.API.TLS, "http/1.1")
+}
+
+// ServeAdmin serves operators on l, over HTTP and gRPC, until Shutdown or Close, and then returns
+// nil. It closes l.
+func (s *Server) ServeAdmin(l net.Listener) error {
+	return serveWeb(s.admin, l, s.options.Admin.TLS, "h2", "http/1.1")
+}
+
+func serveWeb(server *http.Server, l net.Listener, trust func(...string) *tls.Config,
+	protocols ...string) (err error) {
+	if trust != nil {
+		server.TLSConfig = trust(protocols...)
+		err = server.ServeTLS(l, "", "")
+	} else {
+		err = server.Serve(l)
+	}
+	if !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve HTTP on %s: %w", l.Addr(), err)
 	}
 	return nil
@@ -115,8 +162,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
 	s.end()
 	var web sync.WaitGroup
-	var webErr error
+	var webErr, adminErr error
 	web.Go(func() { webErr = s.http.Shutdown(ctx) })
+	web.Go(func() { adminErr = s.admin.Shutdown(ctx) })
 	stopped := make(chan struct{})
 	go func() {
 		s.grpc.GracefulStop()
@@ -131,10 +179,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		<-stopped
 	}
 	web.Wait()
-	if err := errors.Join(rpcErr, webErr); err != nil {
+	s.adminRPC.Stop() // its calls came through s.admin, which has ended
+	if err := errors.Join(rpcErr, webErr, adminErr); err != nil {
 		return errors.Join(fmt.Errorf(
 			"shut down: calls were still under way and have been cut off; allow more time: %w",
-			err), s.http.Close())
+			err), s.http.Close(), s.admin.Close())
 	}
 	return nil
 }
@@ -144,7 +193,9 @@ func (s *Server) Close() error {
 	s.Drain()
 	s.end()
 	s.grpc.Stop()
-	return s.http.Close()
+	err := errors.Join(s.http.Close(), s.admin.Close())
+	s.adminRPC.Stop()
+	return err
 }
 
 var errDraining = errors.New("the server is shutting down")
@@ -168,6 +219,16 @@ const (
 	// maxBatchBytes bound the body.
 	maxHeaderBytes = 16 << 10
 )
+
+// protocols returns what a port speaks. The API has HTTP/1.1 alone, of which each connection has one
+// request at a time, so bounds on connections are bounds on requests. gRPC needs HTTP/2.
+func protocols(rpc bool) *http.Protocols {
+	p := &http.Protocols{}
+	p.SetHTTP1(true)
+	p.SetHTTP2(rpc)
+	p.SetUnencryptedHTTP2(rpc)
+	return p
+}
 
 // newHTTPServer bounds what a client can occupy: slow headers, slow bodies, answers that it does
 // not read, idle connections and endless headers.

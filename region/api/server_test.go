@@ -41,7 +41,7 @@ func served(t *testing.T, node *fakeNode, f func(t *testing.T, s *front)) {
 		network := network.New()
 		defer network.Close()
 		server, client := network.Host("server"), network.Host("client")
-		s := &front{Server: New(node, quiet()), client: client}
+		s := &front{Server: New(node, quiet(), Options{}), client: client}
 		var serving sync.WaitGroup
 		defer serving.Wait()
 		for port, serve := range map[int]func(net.Listener) error{8081: s.ServeGRPC, 8080: s.ServeHTTP} {

@@ -81,7 +81,8 @@ func TestCallsAreShed(t *testing.T) {
 		if _, err := client.Check(t.Context(), victim); err != nil {
 			t.Errorf("a small call: %v", err)
 		}
-		if _, err := client.Status(t.Context(), &quotadv1.StatusRequest{}); err != nil {
+		admin := quotadv1.NewAdminServiceClient(dialedAdmin(t, s))
+		if _, err := admin.Status(t.Context(), &quotadv1.StatusRequest{}); err != nil {
 			t.Errorf("status: %v", err)
 		}
 		hold.Done()

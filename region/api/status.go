@@ -24,6 +24,13 @@ type Status struct {
 	Members    []string         `json:"members"`
 	Mates      []string         `json:"mates"`
 	Counters   map[string]int64 `json:"counters"`
+	Roles      *RolesStatus     `json:"roles,omitempty"` // absent: there are none
+}
+
+// RolesStatus is what the node knows of who may do what.
+type RolesStatus struct {
+	Callers int    `json:"callers"`           // in force
+	Refused string `json:"refused,omitempty"` // why the roles file is not in force as it is now
 }
 
 type StoreStatus struct {

@@ -60,10 +60,18 @@ type Calls struct {
 	// serves.
 	known map[string]bool
 
+	guard Guard // nil: every call passes
 	admit Admission
 	// admitted has the full names of the methods whose calls pass admit.
 	admitted map[string]bool
 }
+
+// Guard says whether a call may be made, before its message is decoded. It returns the context of the
+// call's handler, or the error with which the call is refused.
+type Guard func(ctx context.Context, method string) (context.Context, error)
+
+// Guard makes all calls pass a Guard first. Call it before services are registered.
+func (c *Calls) Guard(by Guard) { c.guard = by }
 
 // BadField says what is wrong with a message, and where.
 type BadField struct {
@@ -121,12 +129,11 @@ func (r Registrar) RegisterService(desc *grpc.ServiceDesc, service any) {
 	own.Streams = append([]grpc.StreamDesc{}, desc.Streams...)
 	for i, m := range own.Methods {
 		r.calls.known["/"+desc.ServiceName+"/"+m.MethodName] = true
-		own.Methods[i].Handler = r.calls.unary(m,
-			r.calls.admitted["/"+desc.ServiceName+"/"+m.MethodName])
+		own.Methods[i].Handler = r.calls.unary(m, "/"+desc.ServiceName+"/"+m.MethodName)
 	}
 	for i, m := range own.Streams {
 		r.calls.known["/"+desc.ServiceName+"/"+m.StreamName] = true
-		own.Streams[i].Handler = r.calls.stream(m)
+		own.Streams[i].Handler = r.calls.stream(m, "/"+desc.ServiceName+"/"+m.StreamName)
 	}
 	r.Server.RegisterService(&own, service)
 }
@@ -206,12 +213,21 @@ func connOf(ctx context.Context) *conn {
 }
 
 // unary returns the handler of a method, with what Calls does before and after it.
-func (c *Calls) unary(m grpc.MethodDesc, admitted bool) grpc.MethodHandler {
+func (c *Calls) unary(m grpc.MethodDesc, full string) grpc.MethodHandler {
+	admitted := c.admitted[full]
 	return func(service any, ctx context.Context, receive func(any) error,
 		between grpc.UnaryServerInterceptor) (answer any, err error) {
 		defer c.panics.Recover(m.MethodName, &err)
 		defer arrived(ctx)
 		on := connOf(ctx)
+		if c.guard != nil {
+			passed, err := c.guard(ctx, full)
+			if err != nil {
+				discard(ctx, on, receive)
+				return nil, err
+			}
+			ctx = passed
+		}
 		var one *call
 		if admitted {
 			one = &call{waited: waited(ctx)}
@@ -253,12 +269,31 @@ func (c *Calls) receive(ctx context.Context, on *conn, one *call, receive func(a
 	return nil
 }
 
+// discard receives the message of a refused call and forgets it, so that the connection does not
+// count as holding it.
+func discard(ctx context.Context, on *conn, receive func(any) error) {
+	var b body
+	defer b.free()
+	if receive(&b) != nil {
+		return
+	}
+	arrived(ctx)
+	if on != nil {
+		on.delivered(len(b.bytes()) + callOverhead)
+	}
+}
+
 // stream returns the handler of a method of several messages, with what Calls does before and after
 // it.
-func (c *Calls) stream(m grpc.StreamDesc) grpc.StreamHandler {
+func (c *Calls) stream(m grpc.StreamDesc, full string) grpc.StreamHandler {
 	return func(service any, s grpc.ServerStream) (err error) {
 		defer c.panics.Recover(m.StreamName, &err)
 		defer arrived(s.Context())
+		if c.guard != nil {
+			if _, err := c.guard(s.Context(), full); err != nil {
+				return err
+			}
+		}
 		if !m.ClientStreams {
 			s = oneMessage{s}
 		}

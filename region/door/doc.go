@@ -18,6 +18,7 @@
 //     error names the field.
 //   - The records of a large message are counted before it is decoded, because 2 bytes on the wire
 //     may be 100 in memory.
+//   - A call that its caller may not make is refused before it is decoded ([Guard]).
 //   - A call for which the node has no time is refused before it is decoded ([Work]).
 //   - A panic ends the call with INTERNAL, is counted, and is logged at most once a minute for each
 //     place ([Panics]).

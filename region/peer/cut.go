@@ -46,14 +46,17 @@ func (c Caller) String() string {
 var ErrNoCuts = errors.New(
 	"this node makes no cuts; for a rehearsal of faults start it with chaos: true in the node file, or --chaos")
 
+// ErrForbidden says that the caller may not have the node cut off.
+var ErrForbidden = errors.New("the caller may not cut a node off")
+
 // CutAnswer is the outcome of a cut.
 type CutAnswer struct {
 	Addresses   []netip.Addr // that the node is now cut off from, or after a heal no longer
 	PacketsLost uint64       // by all cuts since the node started
 }
 
-// CutHandler makes a cut. It fails with ErrNoCuts if the node makes none, and otherwise with what
-// is wrong with the cut.
+// CutHandler makes a cut. It fails with ErrNoCuts if the node makes none, with ErrForbidden if the
+// caller may not ask for one, and otherwise with what is wrong with the cut.
 type CutHandler func(by Caller, c Cut) (CutAnswer, error)
 
 // HandleCuts makes a server pass every cut that it is asked for to handle. With TLS any caller with
@@ -90,6 +93,8 @@ func (s *Server) Cut(ctx context.Context, p *peerv1.CutRequest) (*peerv1.CutResp
 	switch {
 	case errors.Is(err, ErrNoCuts):
 		return nil, s.noCuts()
+	case errors.Is(err, ErrForbidden):
+		return nil, status.Error(codes.PermissionDenied, err.Error())
 	case err != nil:
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}

@@ -17,7 +17,8 @@ type Files struct {
 	// Cert: the node's certificate, followed by those between it and the authority's, if any.
 	Cert string
 	Key  string // the key of the certificate
-	// CA: the certificates of the authorities to trust, two while one replaces the other.
+	// CA: the certificates of the authorities to trust, two while one replaces the other. A server
+	// of LoadServer may have none.
 	CA string
 }
 
@@ -25,7 +26,7 @@ type Files struct {
 // authority on both sides. It is safe for concurrent use.
 type TLS struct {
 	files  Files
-	self   Identity
+	self   Identity // zero: a server that is no node to its callers, see LoadServer
 	report func(error)
 
 	mu      sync.Mutex
@@ -48,7 +49,7 @@ type contents struct{ cert, key, ca []byte }
 // material is what connections are made with.
 type material struct {
 	certificate tls.Certificate
-	roots       *x509.CertPool
+	roots       *x509.CertPool // nil: nobody is trusted
 }
 
 // MaxFileBytes bounds each file: some hundred certificates as PEM.
@@ -159,6 +160,9 @@ func (f Files) read() (c contents, err error) {
 		into       *[]byte
 	}{{"certificate", f.Cert, &c.cert}, {"key of the certificate", f.Key, &c.key},
 		{"certificate of the authority", f.CA, &c.ca}} {
+		if one.path == "" {
+			continue
+		}
 		if *one.into, err = files.Read(one.path, MaxFileBytes); err != nil {
 			return contents{}, fmt.Errorf(
 				"read the %s: %w; check the path, and that the user quotad runs as may read the file", one.what, err)
@@ -185,10 +189,17 @@ func (t *TLS) parse(c contents) (*material, error) {
 	if err != nil {
 		return nil, t.files.notAPair(err)
 	}
-	m := &material{certificate: certificate, roots: x509.NewCertPool()}
+	m := &material{certificate: certificate}
+	if t.files.CA == "" {
+		return m, nil
+	}
+	m.roots = x509.NewCertPool()
 	if !m.roots.AppendCertsFromPEM(c.ca) {
 		return nil, fmt.Errorf("%s holds no certificate; give that of the authority, as PEM",
 			t.files.CA)
+	}
+	if t.self == (Identity{}) {
+		return m, nil
 	}
 	who, err := IdentityOf(certificate.Leaf)
 	switch {

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/algorithms"
@@ -58,8 +59,7 @@ type subjects struct {
 	ours         []int // all processes of the run, this one included
 	redisVersion string
 	algorithm    string
-	version      string // of a node that ran already
-	namesLimit   bool   // the answers of a compared server tell a limit
+	namesLimit   bool // the answers of a compared server tell a limit
 }
 
 // start starts the servers. They end with the scope.
@@ -126,6 +126,7 @@ func (b *Bench) startQuotad(ctx context.Context, scope process.Scope, self strin
 		s.redis, address = f.Regions[0].Redis, node.GRPC
 		one.server, one.redis = []int{node.PID()}, []int{s.redis.PID()}
 		one.scripts, one.web = s.redis.Client, newWeb(node.HTTP, b.Callers)
+		one.web.admin = "http://" + node.Admin
 		one.tellsMallocs = true
 		s.ours = append(s.ours, node.PID())
 	}
@@ -135,13 +136,11 @@ func (b *Bench) startQuotad(ctx context.Context, scope process.Scope, self strin
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	status, err := quotadv1.NewQuotaServiceClient(one.conns[0]).Status(ctx,
-		&quotadv1.StatusRequest{})
-	if err != nil {
-		return nil, fmt.Errorf("ask the node at %s for its version: %w; "+
+	if _, err := healthv1.NewHealthClient(one.conns[0]).Check(ctx,
+		&healthv1.HealthCheckRequest{}); err != nil {
+		return nil, fmt.Errorf("ask the node at %s whether it is ready: %w; "+
 			"check that --grpc is its gRPC address", address, err)
 	}
-	s.version = status.Version
 	return one, nil
 }
 

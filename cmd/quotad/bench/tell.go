@@ -28,8 +28,7 @@ type report struct {
 	Processors int        `json:"processors"`
 	Redis      string     `json:"redis_version"`
 	// Driven is the address of a node that ran already.
-	Driven        string `json:"driven,omitempty"`
-	DrivenVersion string `json:"driven_version,omitempty"`
+	Driven string `json:"driven,omitempty"`
 	// Compared is the address of a compared server.
 	Compared string `json:"compared,omitempty"`
 	// ComparedTellsLimit says whether its answers tell a limit; nil: there is none.
@@ -59,7 +58,7 @@ type report struct {
 func (b *Bench) report(s *subjects) *report {
 	r := &report{Build: build.This(), OS: runtime.GOOS, Arch: runtime.GOARCH,
 		Processors: runtime.NumCPU(), Redis: s.redisVersion, Driven: b.GRPC,
-		DrivenVersion: s.version, Algorithm: s.algorithm, Callers: b.Callers,
+		Algorithm: s.algorithm, Callers: b.Callers,
 		Connections: b.connections(), Keys: b.Keys, Among: b.Among, Batch: b.Batch,
 		Columns: b.Columns, HTTP: b.HTTP,
 		Rounds: b.Rounds, RoundSeconds: b.Duration.Seconds(), Problems: []string{},
@@ -134,7 +133,7 @@ func (r *report) tell(w io.Writer) error {
 	fmt.Fprintf(t, "%s, %s/%s, %s, Redis %s\n", r.Build, r.OS, r.Arch,
 		show.Counted(r.Processors, "processor"), r.Redis)
 	if r.Driven != "" {
-		fmt.Fprintf(t, "quotad runs at %s, version %s\n", r.Driven, show.Name(r.DrivenVersion))
+		fmt.Fprintf(t, "quotad runs at %s\n", r.Driven)
 	}
 	if r.Compared != "" {
 		fmt.Fprintf(t, "compared runs at %s\n", r.Compared)

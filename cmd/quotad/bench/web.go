@@ -18,6 +18,7 @@ import (
 type web struct {
 	client *http.Client
 	at     string // http://host:port
+	admin  string // of the admin listener of a node, or empty
 }
 
 func newWeb(address string, callers int) *web {
@@ -132,7 +133,7 @@ func (w *web) sample(ctx context.Context) ([]byte, error) {
 
 // mallocs returns how many objects a node of quotad has allocated since its start, by its metrics.
 func (w *web) mallocs(ctx context.Context) (*float64, error) {
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, w.at+"/metrics", nil)
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, w.admin+"/metrics", nil)
 	if err != nil {
 		return nil, err
 	}

@@ -23,21 +23,25 @@ type Config struct {
 		Timeout  time.Duration
 		TLS      peer.Files // for calls to the Redis
 	}
-	Listen struct{ GRPC, HTTP, Peer, Gossip netip.AddrPort }
-	// Limits are the same for each of three ports: the gRPC API, the HTTP API and other regions.
+	Listen struct{ GRPC, HTTP, Admin, Peer, Gossip netip.AddrPort }
+	// Limits are the same for each of four ports: the gRPC API, the HTTP API, the admin listener and
+	// other regions.
 	Limits door.Limits
 	// Advertise holds host:port of both. Empty: where the node listens.
-	Advertise    struct{ Peer, Gossip string }
-	Seeds        []string
-	PeerTLS      peer.Files // empty: plain text
-	GossipKeys   [][]byte   // none: plain text
-	Bootstrap    Bootstrap
-	Insecure     bool
-	LogLevel     slog.Level
-	Repeats      int64
-	Memory       rights.Memory
-	DrainTimeout time.Duration
-	Chaos        bool
+	Advertise        struct{ Peer, Gossip string }
+	Seeds            []string
+	PeerTLS          peer.Files // empty: plain text
+	GossipKeys       [][]byte   // none: plain text
+	APITLS, AdminTLS peer.Files // empty: plain text; without CA nobody shows a certificate
+	Roles            string     // path of the roles file; empty: there are no roles
+	Audit            string     // path of the audit log, AuditStderr, or empty: see AuditFile
+	Bootstrap        Bootstrap
+	Insecure         Insecure
+	LogLevel         slog.Level
+	Repeats          int64
+	Memory           rights.Memory
+	DrainTimeout     time.Duration
+	Chaos            bool
 
 	given map[string]place // where each setting was given, by path
 }
@@ -117,13 +121,15 @@ func (c *Config) networkSettings() []Setting {
 			"where the gRPC API listens"},
 		{"listen.http", "host:port", "127.0.0.1:8080", one(&c.Listen.HTTP, listener),
 			"where the HTTP API listens"},
+		{"listen.admin", "host:port", "127.0.0.1:8083", one(&c.Listen.Admin, listener),
+			"where operators are served, over HTTP and gRPC: status, metrics, reset, cuts"},
 		{"listen.peer", "host:port", "127.0.0.1:8082", one(&c.Listen.Peer, listener),
 			"where other regions' nodes are served"},
 		{"listen.gossip", "host:port", "127.0.0.1:7946", one(&c.Listen.Gossip, listener),
 			"where gossip listens, TCP and UDP"},
 		{"listen.max_connections", "number", "2048",
 			one(&c.Limits.Connections, number("connections", 1, maxConnections)),
-			"how many connections each of grpc, http and peer may have open; more are closed at " +
+			"how many connections each of grpc, http, admin and peer may have open; more are closed at " +
 				"once"},
 		{"listen.max_connections_per_address", "number", "1024",
 			one(&c.Limits.PerAddress, number("connections", 1, maxConnections)),
@@ -150,13 +156,34 @@ func (c *Config) trustSettings() []Setting {
 		{"gossip_keys", "key", "", keys(&c.GossipKeys),
 			"base64 of 16, 24 or 32 bytes, or file:PATH of a file with one on a line; the first " +
 				"encrypts, all decrypt"},
+		{"api_tls.cert", "file", "", one(&c.APITLS.Cert, filePath),
+			"certificate that listen.grpc and listen.http show to callers"},
+		{"api_tls.key", "file", "", one(&c.APITLS.Key, filePath),
+			"key of api_tls.cert"},
+		{"api_tls.ca", "file", "", one(&c.APITLS.CA, filePath),
+			"certificates of the authorities that callers' certificates may be of; never the one " +
+				"of peer_tls (default: callers show none)"},
+		{"admin_tls.cert", "file", "", one(&c.AdminTLS.Cert, filePath),
+			"certificate that listen.admin shows to operators"},
+		{"admin_tls.key", "file", "", one(&c.AdminTLS.Key, filePath),
+			"key of admin_tls.cert"},
+		{"admin_tls.ca", "file", "", one(&c.AdminTLS.CA, filePath),
+			"certificates of the authorities that operators' certificates may be of (default: " +
+				"they show none)"},
+		{"roles", "file", "", one(&c.Roles, filePath),
+			"who may do what, by token or certificate (default: who may call a port may do all " +
+				"that it serves)"},
+		{"audit", "file", "", one(&c.Audit, auditPath),
+			"where acts are written that can exceed or cut a limit, as JSON; or stderr (default: " +
+				"audit.jsonl in data_dir)"},
 		{"bootstrap", "bool", "", one(&c.Bootstrap, bootstrap),
 			"this region never served before, so an empty Redis is no loss of data: true asks all " +
 				"nodes that seeds lead to, and is refused if one knows the region to have a store, " +
 				"or none answers; alone asks nobody, for the very first node of all"},
-		{"insecure", "bool", "", one(&c.Insecure, boolean),
-			"let peer listen beyond loopback without peer_tls, and gossip without gossip_keys: a " +
-				"private network only"},
+		{"insecure", "listeners", "", one(&c.Insecure, insecure),
+			"api, admin, peer, gossip, several of them with commas, or true for all: listeners " +
+				"that may be reached beyond loopback although nobody is asked who calls: a private " +
+				"network only"},
 	}
 }
 
@@ -180,7 +207,7 @@ func (c *Config) runningSettings() []Setting {
 		{"drain_timeout", "duration", "10s", one(&c.DrainTimeout, duration(0, maxDrain, "10s")),
 			"how long requests under way are waited for at the end"},
 		{"chaos", "bool", "", one(&c.Chaos, switched),
-			"let whoever reaches the HTTP API or the peer port cut this node off from other " +
+			"let whoever may operate this node, or reaches the peer port, cut it off from other " +
 				"regions, to rehearse faults: not for production"},
 	}
 }

@@ -75,6 +75,8 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 			func(c *Config) any { return c.Listen.GRPC }, [3]string{}},
 		"listen.http": {a, b, c,
 			func(c *Config) any { return c.Listen.HTTP }, [3]string{}},
+		"listen.admin": {a, b, c,
+			func(c *Config) any { return c.Listen.Admin }, [3]string{}},
 		"listen.peer": {a, b, c,
 			func(c *Config) any { return c.Listen.Peer }, [3]string{}},
 		"listen.gossip": {a, b, "localhost:3",
@@ -105,10 +107,26 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 			func(c *Config) any { return string(bytes.Join(c.GossipKeys, []byte(" "))) },
 			[3]string{strings.Repeat("A", 16), strings.Repeat("B", 16) + " " + strings.Repeat("A",
 				16), strings.Repeat("C", 16)}},
+		"api_tls.cert": {"/a", "/b", "/c", func(c *Config) any { return c.APITLS.Cert },
+			[3]string{}},
+		"api_tls.key": {"/a", "/b", "/c", func(c *Config) any { return c.APITLS.Key },
+			[3]string{}},
+		"api_tls.ca": {"/a", "/b", "/c", func(c *Config) any { return c.APITLS.CA },
+			[3]string{}},
+		"admin_tls.cert": {"/a", "/b", "/c", func(c *Config) any { return c.AdminTLS.Cert },
+			[3]string{}},
+		"admin_tls.key": {"/a", "/b", "/c", func(c *Config) any { return c.AdminTLS.Key },
+			[3]string{}},
+		"admin_tls.ca": {"/a", "/b", "/c", func(c *Config) any { return c.AdminTLS.CA },
+			[3]string{}},
+		"roles": {"/a", "/b", "/c", func(c *Config) any { return c.Roles }, [3]string{}},
+		"audit": {"/a", "stderr", "/c", func(c *Config) any { return c.AuditFile() },
+			[3]string{}},
 		"bootstrap": {"true", "false", "alone", func(c *Config) any { return int(c.Bootstrap) },
 			[3]string{"1", "0", "2"}},
-		"insecure": {"true", "false", "true", func(c *Config) any { return c.Insecure },
-			[3]string{}},
+		"insecure": {"true", "false", "api, gossip",
+			func(c *Config) any { return c.Insecure }, [3]string{"{true true true true}",
+				"{false false false false}", "{true false false true}"}},
 		"log_level": {"debug", "warn", "error", func(c *Config) any { return c.LogLevel },
 			[3]string{"DEBUG", "WARN", "ERROR"}},
 		"request_id_repeats": {"1", "2", "100", func(c *Config) any { return c.Repeats },
@@ -127,6 +145,10 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 		"peer_tls.cert": {"--peer-tls-key=k", "--peer-tls-ca=a"},
 		"peer_tls.key":  {"--peer-tls-cert=c", "--peer-tls-ca=a"},
 		"peer_tls.ca":   {"--peer-tls-cert=c", "--peer-tls-key=k"},
+		"api_tls.cert":  {"--api-tls-key=k"}, "api_tls.key": {"--api-tls-cert=c"},
+		"api_tls.ca":     {"--api-tls-cert=c", "--api-tls-key=k"},
+		"admin_tls.cert": {"--admin-tls-key=k"}, "admin_tls.key": {"--admin-tls-cert=c"},
+		"admin_tls.ca":  {"--admin-tls-cert=c", "--admin-tls-key=k"},
 		"redis.timeout": {"--redis-url=redis://h"},
 		"redis.tls.ca":  {"--redis-url=rediss://h"}, "redis.tls.cert": {"--redis-url=rediss://h",
 			"--redis-tls-key=k"},
@@ -310,12 +332,55 @@ func TestBadValuesAreToldWithTheirPlace(t *testing.T) {
 			"--listen-peer: 10.0.0.1:8082 is not on loopback, and without peer_tls calls"},
 		{"--listen-gossip=10.0.0.1:7946",
 			"--listen-gossip: 10.0.0.1:7946 is not on loopback, and without gossip_keys gossip"},
+		{"--listen-http=10.0.0.1:80",
+			"--listen-http: 10.0.0.1:80 is not on loopback, and without api_tls and roles anybody " +
+				"may call it; set api_tls and roles, listen on 127.0.0.1, or give --insecure=api"},
+		{"--listen-grpc=10.0.0.1:80 --api-tls-cert=c --api-tls-key=k",
+			"--listen-grpc: 10.0.0.1:80 is not on loopback, and without api_tls and roles anybody"},
+		{"--listen-grpc=10.0.0.1:80 --roles=r",
+			"--listen-grpc: 10.0.0.1:80 is not on loopback, and without api_tls tokens, decisions " +
+				"and keys go in plain text"},
+		{"--listen-admin=:80 --insecure=api,peer,gossip",
+			"--listen-admin: [::]:80 is not on loopback, and without admin_tls and roles anybody"},
+		{"--listen-admin=10.0.0.1:80 --api-tls-cert=c --api-tls-key=k --roles=r",
+			"--listen-admin: 10.0.0.1:80 is not on loopback, and without admin_tls tokens"},
+		{"--listen-peer=10.0.0.1:8082 --insecure=api,admin,gossip",
+			"give --insecure=peer if only quotad can reach it"},
+		{"--insecure=http", `--insecure: "http" is no listener; write api, admin, peer or gossip`},
+		{"--api-tls-ca=a", "--api-tls-ca: of no use without api_tls.cert"},
+		{"--admin-tls-key=a", "--admin-tls-key: of no use without admin_tls.cert"},
 	} {
 		_, err := given{file: required, flags: strings.Fields(test.flag)}.configure(t)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", test.flag, err, test.want)
 		} else if strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: the error tells a password: %v", test.flag, err)
+		}
+	}
+}
+
+// TestCallersPorts: the API and the admin listener open beyond loopback with TLS and a way to ask who
+// calls, or where the operator says that they may be insecure, which is warned of.
+func TestCallersPorts(t *testing.T) {
+	for _, test := range []struct{ flags, warning string }{
+		{"--listen-http=10.0.0.1:80 --api-tls-cert=c --api-tls-key=k --api-tls-ca=a", ""},
+		{"--listen-grpc=10.0.0.1:80 --api-tls-cert=c --api-tls-key=k --roles=r", ""},
+		{"--listen-admin=10.0.0.1:80 --admin-tls-cert=c --admin-tls-key=k --roles=r", ""},
+		{"--listen-admin=10.0.0.1:80 --admin-tls-cert=c --admin-tls-key=k --roles=r --insecure", ""},
+		{"--listen-http=10.0.0.1:80 --insecure=api", "the API is insecure: whoever reaches 10.0.0.1:80"},
+		{"--listen-admin=10.0.0.1:80 --insecure=admin",
+			"the admin listener is insecure: whoever reaches 10.0.0.1:80"},
+		{"--insecure", ""},
+	} {
+		c, err := given{file: required, flags: strings.Fields(test.flags)}.configure(t)
+		if err != nil {
+			t.Errorf("%s: %v", test.flags, err)
+			continue
+		}
+		all := strings.Join(c.Warnings(), "\n")
+		if strings.Contains(all, "is insecure") != (test.warning != "") ||
+			!strings.Contains(all, test.warning) {
+			t.Errorf("%s: warned that %s, want %q", test.flags, all, test.warning)
 		}
 	}
 }

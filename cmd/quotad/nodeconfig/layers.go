@@ -107,7 +107,7 @@ func AddFlags(flags *pflag.FlagSet, environment func(name string) (string, bool)
 		l.flags[s.Path] = v
 		f := flags.VarPF(v, s.Flag(), "", s.Usage)
 		f.DefValue = s.Default
-		if s.Kind == "bool" {
+		if s.Kind == "bool" || s.Path == "insecure" {
 			f.NoOptDefVal = "true"
 		}
 	}

@@ -21,10 +21,15 @@ func (c *Config) Validate() []error {
 		c.together("peer_tls.cert", "peer_tls.key", "peer_tls.ca"),
 		c.together("redis.tls.cert", "redis.tls.key"),
 		c.checkRedisTLS(),
-		c.checkListener("listen.peer", c.Listen.Peer, c.PeerTLS != (peer.Files{}),
-			"peer_tls", "calls between regions are neither encrypted nor authenticated"),
-		c.checkListener("listen.gossip", c.Listen.Gossip, c.GossipKeys != nil,
-			"gossip_keys", "gossip can be answered by anyone"),
+		c.together("api_tls.cert", "api_tls.key"), c.needs("api_tls.ca", "api_tls.cert"),
+		c.together("admin_tls.cert", "admin_tls.key"), c.needs("admin_tls.ca", "admin_tls.cert"),
+		c.checkListener("listen.peer", c.Listen.Peer, c.PeerTLS != (peer.Files{}) || c.Insecure.Peer,
+			"peer_tls", "calls between regions are neither encrypted nor authenticated", "peer"),
+		c.checkListener("listen.gossip", c.Listen.Gossip, c.GossipKeys != nil || c.Insecure.Gossip,
+			"gossip_keys", "gossip can be answered by anyone", "gossip"),
+		c.checkCallers("listen.grpc", c.Listen.GRPC, c.APITLS, c.Insecure.API, "api"),
+		c.checkCallers("listen.http", c.Listen.HTTP, c.APITLS, c.Insecure.API, "api"),
+		c.checkCallers("listen.admin", c.Listen.Admin, c.AdminTLS, c.Insecure.Admin, "admin"),
 		c.checkAdvertised("peer", c.Listen.Peer, c.Advertise.Peer),
 		c.checkAdvertised("gossip", c.Listen.Gossip, c.Advertise.Gossip),
 	}
@@ -85,6 +90,15 @@ func (c *Config) together(paths ...string) error {
 		anywhere(missing[0]))
 }
 
+// needs returns an error if a setting is given without one that it is of no use without.
+func (c *Config) needs(path, other string) error {
+	_, given := c.given[path]
+	if _, has := c.given[other]; !given || has {
+		return nil
+	}
+	return c.Fail(path, "of no use without "+other, anywhere(other))
+}
+
 // checkRedisTLS returns an error if certificates for Redis are given and its URL has no TLS.
 func (c *Config) checkRedisTLS() error {
 	at, err := store.ParseURL(c.Redis.URL)
@@ -100,18 +114,35 @@ func (c *Config) checkRedisTLS() error {
 	return nil
 }
 
-// checkListener returns an error if others could reach the listener unprotected, unless the
-// operator allows that (insecure).
+// checkListener returns an error if others could reach the listener unprotected. guarded says that
+// they cannot, or that the operator allows it (insecure).
 func (c *Config) checkListener(
-	path string, at netip.AddrPort, guarded bool, guard, danger string,
+	path string, at netip.AddrPort, guarded bool, guard, danger, name string,
 ) error {
-	if guarded || c.Insecure || at.Addr().IsLoopback() {
+	if guarded || at.Addr().IsLoopback() {
 		return nil
 	}
 	return c.Fail(path,
 		fmt.Sprintf("%s is not on loopback, and without %s %s", at, guard, danger),
-		fmt.Sprintf("set %s, listen on 127.0.0.1, or give --insecure if only quotad can reach it, "+
-			"as on a private network", guard))
+		fmt.Sprintf("set %s, listen on 127.0.0.1, or give --insecure=%s if only quotad can reach it, "+
+			"as on a private network", guard, name))
+}
+
+// checkCallers returns an error if callers beyond loopback could reach a listener that does not ask
+// who they are, or to which they would send tokens in plain text.
+func (c *Config) checkCallers(
+	path string, at netip.AddrPort, tls peer.Files, allowed bool, name string,
+) error {
+	if c.asks(tls) || allowed || at.Addr().IsLoopback() {
+		return nil
+	}
+	missing, danger := name+"_tls", "tokens, decisions and keys go in plain text"
+	if c.Roles == "" {
+		missing, danger = fmt.Sprintf("%s_tls and roles", name), "anybody may call it"
+	}
+	return c.Fail(path, fmt.Sprintf("%s is not on loopback, and without %s %s", at, missing, danger),
+		fmt.Sprintf("set %s, listen on 127.0.0.1, or give --insecure=%s if only your own services "+
+			"can reach it, as on a private network", missing, name))
 }
 
 // checkAdvertised requires an address that others can call if the node listens on all addresses.
@@ -138,6 +169,11 @@ func (c *Config) CheckRegion(d *policy.Document) error {
 		"correct the name, or add the region to the document")
 }
 
+// asks says whether a port with these certificates asks over TLS who calls.
+func (c *Config) asks(tls peer.Files) bool {
+	return tls.Cert != "" && (c.Roles != "" || tls.CA != "")
+}
+
 // Warnings returns what an operator should know before the node serves.
 func (c *Config) Warnings() []string {
 	var all []string
@@ -154,11 +190,18 @@ func (c *Config) Warnings() []string {
 		"calls between regions are in plain text and trusted; set peer_tls, or let only quotad reach "+
 			c.Listen.Peer.String())
 	for _, api := range []netip.AddrPort{c.Listen.GRPC, c.Listen.HTTP} {
-		warn(!api.Addr().IsLoopback(), "the API has neither TLS nor authentication; "+
-			"let only your services reach "+api.String())
+		warn(c.Insecure.API && !api.Addr().IsLoopback() && !c.asks(c.APITLS),
+			"the API is insecure: whoever reaches "+api.String()+
+				" may spend every key's units, unless a proxy asks who calls; set api_tls and roles")
 	}
-	warn(c.Chaos, "chaos is on: whoever reaches the HTTP API or the peer port can cut this node off "+
-		"from other regions; not for production")
+	warn(c.Insecure.Admin && !c.Listen.Admin.Addr().IsLoopback() && !c.asks(c.AdminTLS),
+		"the admin listener is insecure: whoever reaches "+c.Listen.Admin.String()+
+			" may reset limits; set admin_tls and roles")
+	warn(c.APITLS.CA != "" && c.APITLS.CA == c.PeerTLS.CA,
+		"api_tls.ca is that of peer_tls: a caller with a certificate that names a node could pass for "+
+			"that node; give callers an authority of their own")
+	warn(c.Chaos, "chaos is on: whoever may operate this node, or reaches the peer port, can cut it "+
+		"off from other regions; not for production")
 	warn(len(c.Seeds) == 0, "no seeds: the node waits to be found by others; "+
 		"set seeds unless it is the first")
 	return all

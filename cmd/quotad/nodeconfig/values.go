@@ -134,6 +134,49 @@ func bootstrap(v value) (Bootstrap, error) {
 	return b, nil
 }
 
+// Insecure says which listeners may be reached beyond loopback unprotected.
+type Insecure struct{ API, Admin, Peer, Gossip bool }
+
+// insecure reads the names of listeners, or true for all and false for none.
+func insecure(v value) (i Insecure, err error) {
+	names := map[string]*bool{"api": &i.API, "admin": &i.Admin, "peer": &i.Peer,
+		"gossip": &i.Gossip}
+	switch v.text {
+	case "true":
+		return Insecure{true, true, true, true}, nil
+	case "false":
+		return i, nil
+	}
+	for word := range strings.SplitSeq(v.text, ",") {
+		listener, known := names[strings.TrimSpace(word)]
+		if !known {
+			return Insecure{}, v.fail(fmt.Sprintf("%.40q is no listener", word),
+				"write api, admin, peer or gossip, several with commas, or true for all of them")
+		}
+		*listener = true
+	}
+	return i, nil
+}
+
+// AuditStderr is the audit setting that writes to the standard error stream.
+const AuditStderr = "stderr"
+
+// auditPath reads where the audit log goes.
+func auditPath(v value) (string, error) {
+	if v.text == AuditStderr {
+		return AuditStderr, nil
+	}
+	return filePath(v)
+}
+
+// AuditFile returns where the audit log goes.
+func (c *Config) AuditFile() string {
+	if c.Audit == "" {
+		return filepath.Join(c.DataDir, "audit.jsonl")
+	}
+	return c.Audit
+}
+
 // switched reads a boolean that may also be written as enabled or disabled.
 func switched(v value) (bool, error) {
 	switch v.text {

@@ -1,5 +1,5 @@
-// Package remote calls a node over its HTTP API, for the commands about a running node. Its errors
-// say what to do, and carry their exit code.
+// Package remote calls a node over HTTP, for the commands about a running node: its API as a caller,
+// or its admin listener as an operator. Its errors say what to do, and carry their exit code.
 package remote
 
 import (
@@ -20,15 +20,34 @@ import (
 
 // Node is a node that a command calls.
 type Node struct {
-	addr    string
-	timeout time.Duration
+	listener  string // the setting of the listener that is called
+	addr      string
+	timeout   time.Duration
+	tokenFile string
+	trust     trust
 }
 
-// Flags adds the flags for the node's address and the timeout.
-func (n *Node) Flags(cmd *cobra.Command) {
+// CallerFlags adds the flags of a command that calls the API of a node.
+func (n *Node) CallerFlags(cmd *cobra.Command) {
+	n.flags(cmd, "listen.http", "http://127.0.0.1:8080", "HTTP address of a node's API")
+}
+
+// OperatorFlags adds the flags of a command that calls the admin listener of a node.
+func (n *Node) OperatorFlags(cmd *cobra.Command) {
+	n.flags(cmd, "listen.admin", "http://127.0.0.1:8083", "address of a node's admin listener")
+}
+
+func (n *Node) flags(cmd *cobra.Command, listener, addr, what string) {
+	n.listener = listener
 	f := cmd.Flags()
-	f.StringVar(&n.addr, "addr", "http://127.0.0.1:8080", "HTTP address of a node")
+	f.StringVar(&n.addr, "addr", addr, what+" ("+listener+"); https for TLS")
 	f.DurationVar(&n.timeout, "timeout", 5*time.Second, "how long to wait for the answer")
+	f.StringVar(&n.tokenFile, "token-file", "",
+		"file of the token that says who calls (default: the variable QUOTAD_TOKEN)")
+	f.StringVar(&n.trust.ca, "ca", "",
+		"certificates of the authorities that the node's may be of (default: those of the system)")
+	f.StringVar(&n.trust.cert, "cert", "", "certificate that says who calls")
+	f.StringVar(&n.trust.key, "key", "", "key of --cert")
 }
 
 // Answer is the answer of a node.
@@ -80,21 +99,25 @@ func (n *Node) call(
 	if body != nil {
 		q.Header.Set("Content-Type", "application/json")
 	}
-	response, err := http.DefaultClient.Do(q)
+	client, err := n.authorize(q)
 	if err != nil {
-		return Answer{}, unreachable(err)
+		return Answer{}, exit.Usage(err)
+	}
+	response, err := client.Do(q)
+	if err != nil {
+		return Answer{}, n.unreachable(err)
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
 	if err != nil {
-		return Answer{}, unreachable(err)
+		return Answer{}, n.unreachable(err)
 	}
 	return Answer{Code: response.StatusCode, Body: answer, from: n}, nil
 }
 
-func unreachable(err error) error {
+func (n *Node) unreachable(err error) error {
 	return exit.Unreachable(fmt.Errorf("no answer from the node: %w; "+
-		"check that it runs and that --addr is its HTTP address (listen.http)", err))
+		"check that it runs and that --addr is its %s, with https if it has TLS", err, n.listener))
 }
 
 // Into decodes the answer. It fails if the node did not do what was asked, or the decoded answer is
@@ -113,13 +136,15 @@ func (a Answer) Refusal() error {
 	}
 	if json.Unmarshal(a.Body, &problem) != nil || problem.Detail == "" {
 		return fmt.Errorf("%s answered %d %s, which no quotad node answers: "+
-			"check that --addr is the HTTP address of a node (listen.http)",
-			a.from.addr, a.Code, http.StatusText(a.Code))
+			"check that --addr is the address of a node (%s)",
+			a.from.addr, a.Code, http.StatusText(a.Code), a.from.listener)
 	}
 	err := fmt.Errorf("the node answered %d: %s", a.Code, show.Detail(problem.Detail))
 	switch {
 	case a.Code == http.StatusServiceUnavailable:
 		return exit.Unreachable(fmt.Errorf("%w; try again, and see quotad status", err))
+	case a.Code == http.StatusUnauthorized:
+		return fmt.Errorf("%w; give --token-file, QUOTAD_TOKEN or --cert", err)
 	case a.Code == http.StatusConflict, a.Code == http.StatusForbidden:
 		return err // the request is right but cannot be met
 	case a.Code >= 400 && a.Code < 500 && a.Code != http.StatusNotFound:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -20,12 +21,13 @@ import (
 
 // parts are the opened parts of a node that has not started yet.
 type parts struct {
-	config   region.Config
-	sockets  *sockets
-	doors    doors
-	embedded *servers.Server // nil: the Redis is elsewhere
-	journal  string          // path of the file
-	gate     *link.Gate      // nil: the node makes no cuts
+	config     region.Config
+	sockets    *sockets
+	doors      doors
+	protection *protection
+	embedded   *servers.Server // nil: the Redis is elsewhere
+	journal    string          // path of the file
+	gate       *link.Gate      // nil: the node makes no cuts
 }
 
 const (
@@ -36,7 +38,7 @@ const (
 )
 
 // assemble opens everything that a node needs. If something fails it closes what it opened.
-func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document,
+func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document, stderr io.Writer,
 	log *slog.Logger) (_ *parts, err error) {
 	p := &parts{journal: filepath.Join(c.DataDir, "journal.db"), doors: newDoors(c.Limits)}
 	defer func() {
@@ -49,6 +51,9 @@ func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document,
 		Repeats: c.Repeats, Memory: c.Memory, Seeds: c.Seeds, GossipKeys: c.GossipKeys,
 		Dial: (&net.Dialer{Timeout: dialTimeout}).DialContext, Log: log}
 	if p.config.PeerTLS, err = LoadPeerTLS(c, log); err != nil {
+		return nil, err
+	}
+	if p.protection, err = loadProtection(c, log); err != nil {
 		return nil, err
 	}
 	redisTrust, err := loadRedisTLS(c)
@@ -77,6 +82,10 @@ func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document,
 		return nil, err
 	}
 	p.config.Journal = j
+	// It comes after the journal, which makes the folder and lets one process have it.
+	if err = p.protection.openAudit(c, stderr, log); err != nil {
+		return nil, err
+	}
 	if err = p.connect(ctx, c, redisTrust); err != nil {
 		return nil, err
 	}
@@ -132,6 +141,9 @@ func (p *parts) close() {
 	}
 	if p.config.Store != nil {
 		_ = p.config.Store.Close()
+	}
+	if p.protection != nil {
+		_ = p.protection.audit.Close()
 	}
 	if p.embedded != nil {
 		_ = p.embedded.Close()

@@ -9,7 +9,9 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy/files"
+	"github.com/quotad/quotad/region/access"
 	"github.com/quotad/quotad/region/peer"
 )
 
@@ -37,7 +39,7 @@ func LoadPeerTLS(c *nodeconfig.Config, log *slog.Logger) (*peer.TLS, error) {
 const earlyWarning = 7 * 24 * time.Hour
 
 // expiryWarning returns a warning if a certificate ends soon.
-func expiryWarning(t *peer.TLS) []string {
+func expiryWarning(of string, t *peer.TLS) []string {
 	if t == nil || time.Until(t.Expires()) > earlyWarning {
 		return nil
 	}
@@ -46,8 +48,8 @@ func expiryWarning(t *peer.TLS) []string {
 		word = "ended"
 	}
 	return []string{fmt.Sprintf(
-		"the certificate for calls between regions %s at %s, and calls with it; replace the file, no restart is needed",
-		word, t.Expires().UTC().Format(time.RFC3339))}
+		"the certificate %s %s at %s, and calls with it; replace the file, no restart is needed",
+		of, word, t.Expires().UTC().Format(time.RFC3339))}
 }
 
 // peerTrust says how calls between regions are protected.
@@ -56,6 +58,23 @@ func peerTrust(t *peer.TLS) string {
 		return "plain text"
 	}
 	return "TLS, certificate until " + t.Expires().UTC().Format(time.RFC3339)
+}
+
+// portTrust says how a port for callers or operators is protected.
+func portTrust(t *peer.TLS, guard *access.Guard) string {
+	how := peerTrust(t)
+	if guard == nil {
+		return how + ", for everybody who reaches it"
+	}
+	return how
+}
+
+// rolesInWords says who may do what.
+func rolesInWords(c *nodeconfig.Config, p *protection) string {
+	if p.roles == nil {
+		return "none: who may call a port may do all that it serves"
+	}
+	return fmt.Sprintf("%s: %s", c.Roles, show.Counted(p.roles.Callers().Count(), "caller"))
 }
 
 // loadRedisTLS reads the certificates for the region's Redis, and returns nil if none are

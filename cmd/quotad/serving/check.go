@@ -37,6 +37,10 @@ func Check(ctx context.Context, c *nodeconfig.Config, connect bool) (Sheet, erro
 	if err != nil {
 		return Sheet{}, err
 	}
+	protected, err := loadProtection(c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return Sheet{}, err
+	}
 	redisTrust, err := loadRedisTLS(c)
 	if err != nil {
 		return Sheet{}, err
@@ -44,15 +48,15 @@ func Check(ctx context.Context, c *nodeconfig.Config, connect bool) (Sheet, erro
 	if _, err := failpoint(); err != nil {
 		return Sheet{}, err
 	}
-	at := placement{http: c.Listen.HTTP, grpc: c.Listen.GRPC, peer: c.Listen.Peer,
-		gossip: c.Listen.Gossip}
+	at := placement{http: c.Listen.HTTP, grpc: c.Listen.GRPC, admin: c.Listen.Admin,
+		peer: c.Listen.Peer, gossip: c.Listen.Gossip}
 	if at.journal, err = lookAtJournal(c); err != nil {
 		return Sheet{}, exit.Usage(err)
 	}
 	if at.advertised, err = lookUpAdvertised(ctx, c, at.peer, at.gossip); err != nil {
 		return Sheet{}, err
 	}
-	s := describe(c, document, trust, at)
+	s := describe(c, document, trust, protected, at)
 	s.warnings = append(s.warnings, documentWarnings(document)...)
 	if connect && !c.Redis.Embedded {
 		found, err := askRedis(ctx, c, redisTrust)

@@ -19,20 +19,21 @@ import (
 
 // sockets are the open listeners of a node.
 type sockets struct {
-	grpc, http, peer net.Listener
-	gossip           net.Listener
-	packets          net.PacketConn // on gossip's port
+	grpc, http, admin, peer net.Listener
+	gossip                  net.Listener
+	packets                 net.PacketConn // on gossip's port
 }
 
 // doors bound what callers of each port may hold. Gossip has its own bounds.
-type doors struct{ grpc, http, peer *door.Door }
+type doors struct{ grpc, http, admin, peer *door.Door }
 
 func newDoors(l door.Limits) doors {
-	return doors{grpc: door.New("grpc", l), http: door.New("http", l), peer: door.New("peer", l)}
+	return doors{grpc: door.New("grpc", l), http: door.New("http", l), admin: door.New("admin", l),
+		peer: door.New("peer", l)}
 }
 
 // register adds the doors' metrics to the node's.
-func (d doors) register(r *prometheus.Registry) { r.MustRegister(d.grpc, d.http, d.peer) }
+func (d doors) register(r *prometheus.Registry) { r.MustRegister(d.grpc, d.http, d.admin, d.peer) }
 
 // openSockets opens all listeners, or none.
 func openSockets(c *nodeconfig.Config) (_ *sockets, err error) {
@@ -49,6 +50,7 @@ func openSockets(c *nodeconfig.Config) (_ *sockets, err error) {
 	}{
 		{"listen.grpc", c.Listen.GRPC, &s.grpc},
 		{"listen.http", c.Listen.HTTP, &s.http},
+		{"listen.admin", c.Listen.Admin, &s.admin},
 		{"listen.peer", c.Listen.Peer, &s.peer},
 		{"listen.gossip", c.Listen.Gossip, &s.gossip},
 	} {
@@ -71,7 +73,7 @@ func cannotListen(setting string, err error) error {
 
 // close closes the sockets that are open. Closing a socket that the node has closed does nothing.
 func (s *sockets) close() {
-	for _, l := range []net.Listener{s.grpc, s.http, s.peer, s.gossip} {
+	for _, l := range []net.Listener{s.grpc, s.http, s.admin, s.peer, s.gossip} {
 		if l != nil {
 			_ = l.Close()
 		}

@@ -2,6 +2,7 @@ package serving
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/audit"
 )
 
 // adoptTimeout bounds the time to put a document in force.
@@ -18,15 +20,18 @@ const adoptTimeout = 10 * time.Second
 // reload puts new limits documents in force while a node serves.
 type reload struct {
 	node     *region.Node
+	path     string
 	inForce  *policy.Document
+	audit    *audit.Log
 	log      *slog.Logger
 	refusals prometheus.Counter
 }
 
 // newReload returns the reload of a node, for which inForce is the document at its start. Its
 // metric joins the node's.
-func newReload(node *region.Node, inForce *policy.Document, log *slog.Logger) *reload {
-	r := &reload{node: node, inForce: inForce, log: log,
+func newReload(node *region.Node, path string, inForce *policy.Document, audited *audit.Log,
+	log *slog.Logger) *reload {
+	r := &reload{node: node, path: path, inForce: inForce, audit: audited, log: log,
 		refusals: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "quotad_policy_refused_total",
 			Help: "Readings of the limits document that could not be put in force; the last good one stayed."})}
@@ -45,11 +50,16 @@ func (r *reload) watch(ctx context.Context, path string, hup <-chan os.Signal) e
 func (r *reload) adopt(ctx context.Context, d *policy.Document) error {
 	ctx, cancel := context.WithTimeout(ctx, adoptTimeout)
 	defer cancel()
-	if err := r.node.Adopt(ctx, d); err != nil {
-		return err
+	e := audit.Event{Act: audit.Document, Who: byFile, From: r.path, Outcome: audit.Done,
+		Detail: fmt.Sprintf("epoch %s to %s", r.inForce.Epoch(), d.Epoch())}
+	err := r.node.Adopt(ctx, d)
+	if err == nil {
+		r.inForce = d
+	} else {
+		e.Outcome, e.Why = audit.Failed, err.Error()
 	}
-	r.inForce = d
-	return nil
+	r.audit.Write(e)
+	return err
 }
 
 // refused logs and counts a document that was not put in force.

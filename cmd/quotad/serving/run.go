@@ -18,11 +18,13 @@ import (
 func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.Node,
 	hup <-chan os.Signal, log *slog.Logger) error {
 	p.doors.register(node.Metrics())
-	server := api.New(node, log)
+	p.protection.register(node.Metrics())
+	p.protection.began(c, p.config.Policy)
+	server := api.New(node, log, p.protection.options())
 	if p.gate != nil {
 		cutter := newCutter(c.Region, p.gate, node.NodeAddresses, log)
 		server.AllowCuts(cutter)
-		node.AllowCuts(cutter)
+		node.AllowCuts(peerCuts{cutter, p.protection})
 	}
 	running, fail := context.WithCancelCause(ctx)
 	var tasks sync.WaitGroup
@@ -35,10 +37,14 @@ func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.N
 	}
 	start(func() error { return server.ServeGRPC(p.doors.grpc.Listener(p.sockets.grpc)) })
 	start(func() error { return server.ServeHTTP(p.doors.http.Listener(p.sockets.http)) })
-	r := newReload(node, p.config.Policy, log)
+	start(func() error { return server.ServeAdmin(p.doors.admin.Listener(p.sockets.admin)) })
+	if book := p.protection.roles; book != nil {
+		tasks.Go(func() { book.Follow(running) })
+	}
+	r := newReload(node, c.Policy, p.config.Policy, p.protection.audit, log)
 	start(func() error { return r.watch(running, c.Policy, hup) })
 	log.Info("serving", "http", listening(p.sockets.http).String(), "grpc",
-		listening(p.sockets.grpc).String())
+		listening(p.sockets.grpc).String(), "admin", listening(p.sockets.admin).String())
 
 	<-running.Done()
 	var failure error

@@ -59,7 +59,7 @@ func Serve(ctx context.Context, c *nodeconfig.Config, again func() (*nodeconfig.
 		return exit.Usage(err)
 	}
 	log := newLog(stderr, c.LogLevel)
-	p, err := assemble(ctx, c, document, log)
+	p, err := assemble(ctx, c, document, stderr, log)
 	if err != nil {
 		return err
 	}

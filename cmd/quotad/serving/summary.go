@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/quotad/quotad/cmd/quotad/build"
@@ -23,25 +24,28 @@ type Sheet struct {
 
 // summary describes an assembled node.
 func summary(c *nodeconfig.Config, p *parts) Sheet {
-	return describe(c, p.config.Policy, p.config.PeerTLS, placement{
+	return describe(c, p.config.Policy, p.config.PeerTLS, p.protection, placement{
 		journal: fmt.Sprintf("%s, opened %s", p.journal,
 			show.Counted(int(p.config.Journal.Incarnation()), "time")),
 		http: listening(p.sockets.http), grpc: listening(p.sockets.grpc),
-		peer: listening(p.sockets.peer), gossip: listening(p.sockets.gossip),
+		admin: listening(p.sockets.admin), peer: listening(p.sockets.peer), gossip: listening(p.sockets.gossip),
 		advertised: advertised{p.config.PeerAdvertise, p.config.Advertise}})
 }
 
 // placement holds the addresses of a node and the place of its journal.
 type placement struct {
-	journal                  string // in words
-	http, grpc, peer, gossip netip.AddrPort
-	advertised               advertised
+	journal                         string // in words
+	http, grpc, admin, peer, gossip netip.AddrPort
+	advertised                      advertised
 }
 
 // describe summarizes a node without its secrets.
-func describe(c *nodeconfig.Config, d *policy.Document, trust *peer.TLS, at placement) Sheet {
-	s := Sheet{title: build.This().String(), warnings: append(c.Warnings(),
-		expiryWarning(trust)...)}
+func describe(c *nodeconfig.Config, d *policy.Document, trust *peer.TLS, protected *protection,
+	at placement) Sheet {
+	s := Sheet{title: build.This().String(), warnings: slices.Concat(c.Warnings(),
+		expiryWarning("for calls between regions", trust),
+		expiryWarning("of the API", protected.api),
+		expiryWarning("of the admin listener", protected.admin))}
 	row := func(name, format string, args ...any) {
 		s.rows = append(s.rows, [2]string{name, fmt.Sprintf(format, args...)})
 	}
@@ -52,12 +56,15 @@ func describe(c *nodeconfig.Config, d *policy.Document, trust *peer.TLS, at plac
 	row("store failure", "%s", storeFailure(d))
 	row("redis", "%s", redisInWords(c))
 	row("journal", "%s", at.journal)
-	row("http", "%s", at.http)
-	row("grpc", "%s", at.grpc)
+	row("http", "%s, %s", at.http, portTrust(protected.api, protected.apiGuard))
+	row("grpc", "%s, %s", at.grpc, portTrust(protected.api, protected.apiGuard))
+	row("admin", "%s, %s", at.admin, portTrust(protected.admin, protected.adminGuard))
 	row("peer", "%s%s, %s", at.peer, elsewhere(at.peer.String(), at.advertised.peer),
 		peerTrust(trust))
 	row("gossip", "%s%s, %s", at.gossip, elsewhere(at.gossip.String(),
 		at.advertised.gossip.String()), encryption(c))
+	row("roles", "%s", rolesInWords(c, protected))
+	row("audit", "%s", c.AuditFile())
 	row("seeds", "%s", show.OrNone(strings.Join(c.Seeds, ", ")))
 	switch c.Bootstrap {
 	case nodeconfig.BootstrapAsks:

@@ -2945,19 +2945,16 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x1cREASON_STORE_FAILURE_ALLOWED\x10\t\x12\x15\n" +
 	"\x11REASON_RECOVERING\x10\n" +
 	"\x12\x1a\n" +
-	"\x16REASON_INVALID_REQUEST\x10\v2\x96\x05\n" +
+	"\x16REASON_INVALID_REQUEST\x10\v2\xdc\x03\n" +
 	"\fQuotaService\x12:\n" +
 	"\x05Check\x12\x17.quotad.v1.CheckRequest\x1a\x18.quotad.v1.CheckResponse\x12I\n" +
 	"\n" +
 	"CheckBatch\x12\x1c.quotad.v1.CheckBatchRequest\x1a\x1d.quotad.v1.CheckBatchResponse\x12O\n" +
 	"\fCheckColumns\x12\x1e.quotad.v1.CheckColumnsRequest\x1a\x1f.quotad.v1.CheckColumnsResponse\x127\n" +
 	"\x04Peek\x12\x16.quotad.v1.PeekRequest\x1a\x17.quotad.v1.PeekResponse\x12=\n" +
-	"\x06Status\x12\x18.quotad.v1.StatusRequest\x1a\x19.quotad.v1.StatusResponse\x12=\n" +
-	"\x06Bucket\x12\x18.quotad.v1.BucketRequest\x1a\x19.quotad.v1.BucketResponse\x12=\n" +
 	"\x06Refund\x12\x18.quotad.v1.RefundRequest\x1a\x19.quotad.v1.RefundResponse\x127\n" +
 	"\x04Take\x12\x16.quotad.v1.TakeRequest\x1a\x17.quotad.v1.TakeResponse\x12C\n" +
-	"\bGiveBack\x12\x1a.quotad.v1.GiveBackRequest\x1a\x1b.quotad.v1.GiveBackResponse\x12:\n" +
-	"\x05Reset\x12\x17.quotad.v1.ResetRequest\x1a\x18.quotad.v1.ResetResponseB3Z1github.com/quotad/quotad/proto/quotad/v1;quotadv1b\x06proto3"
+	"\bGiveBack\x12\x1a.quotad.v1.GiveBackRequest\x1a\x1b.quotad.v1.GiveBackResponseB3Z1github.com/quotad/quotad/proto/quotad/v1;quotadv1b\x06proto3"
 
 var (
 	file_quotad_v1_quotad_proto_rawDescOnce sync.Once
@@ -3057,24 +3054,18 @@ var file_quotad_v1_quotad_proto_depIdxs = []int32{
 	3,  // 37: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
 	5,  // 38: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
 	9,  // 39: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	12, // 40: quotad.v1.QuotaService.Status:input_type -> quotad.v1.StatusRequest
-	22, // 41: quotad.v1.QuotaService.Bucket:input_type -> quotad.v1.BucketRequest
-	25, // 42: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
-	28, // 43: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
-	30, // 44: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
-	32, // 45: quotad.v1.QuotaService.Reset:input_type -> quotad.v1.ResetRequest
-	2,  // 46: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 47: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	6,  // 48: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
-	10, // 49: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	13, // 50: quotad.v1.QuotaService.Status:output_type -> quotad.v1.StatusResponse
-	23, // 51: quotad.v1.QuotaService.Bucket:output_type -> quotad.v1.BucketResponse
-	26, // 52: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
-	29, // 53: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
-	31, // 54: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
-	33, // 55: quotad.v1.QuotaService.Reset:output_type -> quotad.v1.ResetResponse
-	46, // [46:56] is the sub-list for method output_type
-	36, // [36:46] is the sub-list for method input_type
+	25, // 40: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
+	28, // 41: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
+	30, // 42: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
+	2,  // 43: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 44: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	6,  // 45: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
+	10, // 46: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	26, // 47: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
+	29, // 48: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
+	31, // 49: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
+	43, // [43:50] is the sub-list for method output_type
+	36, // [36:43] is the sub-list for method input_type
 	36, // [36:36] is the sub-list for extension type_name
 	36, // [36:36] is the sub-list for extension extendee
 	0,  // [0:36] is the sub-list for field type_name

@@ -25,19 +25,16 @@ const (
 	QuotaService_CheckBatch_FullMethodName   = "/quotad.v1.QuotaService/CheckBatch"
 	QuotaService_CheckColumns_FullMethodName = "/quotad.v1.QuotaService/CheckColumns"
 	QuotaService_Peek_FullMethodName         = "/quotad.v1.QuotaService/Peek"
-	QuotaService_Status_FullMethodName       = "/quotad.v1.QuotaService/Status"
-	QuotaService_Bucket_FullMethodName       = "/quotad.v1.QuotaService/Bucket"
 	QuotaService_Refund_FullMethodName       = "/quotad.v1.QuotaService/Refund"
 	QuotaService_Take_FullMethodName         = "/quotad.v1.QuotaService/Take"
 	QuotaService_GiveBack_FullMethodName     = "/quotad.v1.QuotaService/GiveBack"
-	QuotaService_Reset_FullMethodName        = "/quotad.v1.QuotaService/Reset"
 )
 
 // QuotaServiceClient is the client API for QuotaService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// QuotaService decides requests against limits that hold over all regions.
+// QuotaService decides requests against limits that hold over all regions. It is for callers; AdminService is for operators.
 type QuotaServiceClient interface {
 	// Check decides one request and charges it if it is admitted.
 	Check(ctx context.Context, in *CheckRequest, opts ...grpc.CallOption) (*CheckResponse, error)
@@ -57,10 +54,6 @@ type QuotaServiceClient interface {
 	CheckColumns(ctx context.Context, in *CheckColumnsRequest, opts ...grpc.CallOption) (*CheckColumnsResponse, error)
 	// Peek says what Check would, and charges nothing.
 	Peek(ctx context.Context, in *PeekRequest, opts ...grpc.CallOption) (*PeekResponse, error)
-	// Status describes the node and what it knows of the other regions.
-	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
-	// Bucket shows the ledger of one bucket in this region.
-	Bucket(ctx context.Context, in *BucketRequest, opts ...grpc.CallOption) (*BucketResponse, error)
 	// Refund takes back what a decision charged. It is idempotent, and goes to the region that decided.
 	Refund(ctx context.Context, in *RefundRequest, opts ...grpc.CallOption) (*RefundResponse, error)
 	// Take charges units beforehand, for a client that decides by itself for a moment: it may admit requests of so many units
@@ -71,9 +64,6 @@ type QuotaServiceClient interface {
 	// GiveBack gives back what is left of a Take. It is idempotent, and goes to the region of the Take. A receipt gives back
 	// once, by GiveBack or by Refund.
 	GiveBack(ctx context.Context, in *GiveBackRequest, opts ...grpc.CallOption) (*GiveBackResponse, error)
-	// Reset clears the use of one bucket in this region alone. What is admitted after it comes on top of what was
-	// admitted before: the limit does not hold for the window in which it is called.
-	Reset(ctx context.Context, in *ResetRequest, opts ...grpc.CallOption) (*ResetResponse, error)
 }
 
 type quotaServiceClient struct {
@@ -124,26 +114,6 @@ func (c *quotaServiceClient) Peek(ctx context.Context, in *PeekRequest, opts ...
 	return out, nil
 }
 
-func (c *quotaServiceClient) Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(StatusResponse)
-	err := c.cc.Invoke(ctx, QuotaService_Status_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *quotaServiceClient) Bucket(ctx context.Context, in *BucketRequest, opts ...grpc.CallOption) (*BucketResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(BucketResponse)
-	err := c.cc.Invoke(ctx, QuotaService_Bucket_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
 func (c *quotaServiceClient) Refund(ctx context.Context, in *RefundRequest, opts ...grpc.CallOption) (*RefundResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RefundResponse)
@@ -174,21 +144,11 @@ func (c *quotaServiceClient) GiveBack(ctx context.Context, in *GiveBackRequest, 
 	return out, nil
 }
 
-func (c *quotaServiceClient) Reset(ctx context.Context, in *ResetRequest, opts ...grpc.CallOption) (*ResetResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ResetResponse)
-	err := c.cc.Invoke(ctx, QuotaService_Reset_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
 // QuotaServiceServer is the server API for QuotaService service.
 // All implementations must embed UnimplementedQuotaServiceServer
 // for forward compatibility.
 //
-// QuotaService decides requests against limits that hold over all regions.
+// QuotaService decides requests against limits that hold over all regions. It is for callers; AdminService is for operators.
 type QuotaServiceServer interface {
 	// Check decides one request and charges it if it is admitted.
 	Check(context.Context, *CheckRequest) (*CheckResponse, error)
@@ -208,10 +168,6 @@ type QuotaServiceServer interface {
 	CheckColumns(context.Context, *CheckColumnsRequest) (*CheckColumnsResponse, error)
 	// Peek says what Check would, and charges nothing.
 	Peek(context.Context, *PeekRequest) (*PeekResponse, error)
-	// Status describes the node and what it knows of the other regions.
-	Status(context.Context, *StatusRequest) (*StatusResponse, error)
-	// Bucket shows the ledger of one bucket in this region.
-	Bucket(context.Context, *BucketRequest) (*BucketResponse, error)
 	// Refund takes back what a decision charged. It is idempotent, and goes to the region that decided.
 	Refund(context.Context, *RefundRequest) (*RefundResponse, error)
 	// Take charges units beforehand, for a client that decides by itself for a moment: it may admit requests of so many units
@@ -222,9 +178,6 @@ type QuotaServiceServer interface {
 	// GiveBack gives back what is left of a Take. It is idempotent, and goes to the region of the Take. A receipt gives back
 	// once, by GiveBack or by Refund.
 	GiveBack(context.Context, *GiveBackRequest) (*GiveBackResponse, error)
-	// Reset clears the use of one bucket in this region alone. What is admitted after it comes on top of what was
-	// admitted before: the limit does not hold for the window in which it is called.
-	Reset(context.Context, *ResetRequest) (*ResetResponse, error)
 	mustEmbedUnimplementedQuotaServiceServer()
 }
 
@@ -247,12 +200,6 @@ func (UnimplementedQuotaServiceServer) CheckColumns(context.Context, *CheckColum
 func (UnimplementedQuotaServiceServer) Peek(context.Context, *PeekRequest) (*PeekResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Peek not implemented")
 }
-func (UnimplementedQuotaServiceServer) Status(context.Context, *StatusRequest) (*StatusResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Status not implemented")
-}
-func (UnimplementedQuotaServiceServer) Bucket(context.Context, *BucketRequest) (*BucketResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Bucket not implemented")
-}
 func (UnimplementedQuotaServiceServer) Refund(context.Context, *RefundRequest) (*RefundResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Refund not implemented")
 }
@@ -261,9 +208,6 @@ func (UnimplementedQuotaServiceServer) Take(context.Context, *TakeRequest) (*Tak
 }
 func (UnimplementedQuotaServiceServer) GiveBack(context.Context, *GiveBackRequest) (*GiveBackResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GiveBack not implemented")
-}
-func (UnimplementedQuotaServiceServer) Reset(context.Context, *ResetRequest) (*ResetResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Reset not implemented")
 }
 func (UnimplementedQuotaServiceServer) mustEmbedUnimplementedQuotaServiceServer() {}
 func (UnimplementedQuotaServiceServer) testEmbeddedByValue()                      {}
@@ -358,42 +302,6 @@ func _QuotaService_Peek_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
-func _QuotaService_Status_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(StatusRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(QuotaServiceServer).Status(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: QuotaService_Status_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(QuotaServiceServer).Status(ctx, req.(*StatusRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _QuotaService_Bucket_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(BucketRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(QuotaServiceServer).Bucket(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: QuotaService_Bucket_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(QuotaServiceServer).Bucket(ctx, req.(*BucketRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 func _QuotaService_Refund_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RefundRequest)
 	if err := dec(in); err != nil {
@@ -448,24 +356,6 @@ func _QuotaService_GiveBack_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
-func _QuotaService_Reset_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ResetRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(QuotaServiceServer).Reset(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: QuotaService_Reset_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(QuotaServiceServer).Reset(ctx, req.(*ResetRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 // QuotaService_ServiceDesc is the grpc.ServiceDesc for QuotaService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -490,14 +380,6 @@ var QuotaService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _QuotaService_Peek_Handler,
 		},
 		{
-			MethodName: "Status",
-			Handler:    _QuotaService_Status_Handler,
-		},
-		{
-			MethodName: "Bucket",
-			Handler:    _QuotaService_Bucket_Handler,
-		},
-		{
 			MethodName: "Refund",
 			Handler:    _QuotaService_Refund_Handler,
 		},
@@ -508,10 +390,6 @@ var QuotaService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GiveBack",
 			Handler:    _QuotaService_GiveBack_Handler,
-		},
-		{
-			MethodName: "Reset",
-			Handler:    _QuotaService_Reset_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/region/access"
+)
+
+func tokenCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "token",
+		Short: "Make tokens that say who calls a node",
+		Long: `token makes the tokens that callers and operators send as Authorization: Bearer TOKEN. A node knows their hashes alone, by
+the file that its setting roles names:
+
+  callers:
+    - name: shop
+      roles: [check]              # check, read, operate, admin; operate includes read, and admin operate
+      domains: [api]              # the domains of limits that it may name; default: all
+      tokens: ["sha256:..."]      # two while one replaces the other
+    - name: alice
+      roles: [operate]
+      certificates: ["spiffe://example.org/alice"]   # a URI of a certificate, or dns:NAME`,
+	}, tokenNewCommand())
+}
+
+func tokenNewCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "new",
+		Short: "Make a token, and its hash for the roles file",
+		Long: `new prints a new token on standard output, and its hash on standard error. The token is a secret: give it to the caller,
+and write the hash alone into the roles file.`,
+		Example: "  quotad token new > shop.token",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			token, hashed := access.NewToken()
+			if _, err := fmt.Fprintln(cmd.OutOrStdout(), token); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(cmd.ErrOrStderr(), hashed)
+			return err
+		},
+	}
+}

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+	"strconv"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region/door"
+)
+
+// maxAdminCalls bounds the gRPC calls of one connection of the admin listener that are served at a
+// time.
+const maxAdminCalls = 16
+
+// maxProfile bounds how long a profile of the process takes, in seconds.
+const maxProfile = 60
+
+const noSuchAdminPath = "there is nothing at this path of the admin listener; " +
+	"see /v1/status, /v1/buckets/{limit}, /v1/reset, /v1/cut, /metrics, /debug/pprof/, /livez and " +
+	"/readyz; the API (listen.http) has the others"
+
+// adminHandler returns the handler of the admin listener.
+func (s *Server) adminHandler() http.Handler {
+	process := prometheus.NewRegistry()
+	process.MustRegister(s.work, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics := promhttp.HandlerFor(prometheus.Gatherers{s.node.Metrics(), process},
+		promhttp.HandlerOpts{})
+
+	paths := s.adminRoutes(metrics)
+	web := s.recovering(sameSite(paths.mux))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+			s.adminRPC.ServeHTTP(w, r)
+			return
+		}
+		web.ServeHTTP(w, r)
+	})
+}
+
+// adminRoutes returns the paths of the admin listener. pprof's page of the command line is left
+// out, because flags may have secrets.
+func (s *Server) adminRoutes(metrics http.Handler) *routes {
+	get, post := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
+	p := newRoutes(s.options.Admin.Guard, noSuchAdminPath)
+	p.handle("/v1/status", s.status, get...)
+	p.handle("/v1/buckets/{limit}", s.bucket, get...)
+	p.handle("/v1/reset", s.reset, post...)
+	p.handle("/v1/cut", s.cut, post...)
+	p.handle("/metrics", metrics.ServeHTTP, get...)
+	p.handle("/debug/pprof/", bounded(pprof.Index), get...)
+	p.handle("/debug/pprof/profile", bounded(pprof.Profile), get...)
+	p.handle("/debug/pprof/trace", bounded(pprof.Trace), get...)
+	p.handle("/livez", livez, get...)
+	p.handle("/readyz", s.readyz, get...)
+	return p
+}
+
+// bounded refuses profiles that would take longer than maxProfile.
+func bounded(profile http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		seconds := r.URL.Query()["seconds"]
+		if len(seconds) > 0 {
+			n, err := strconv.Atoi(seconds[0])
+			if err != nil || n < 1 || n > maxProfile {
+				writeProblem(w, newProblem(http.StatusBadRequest, fmt.Sprintf(
+					"seconds: must be a whole number from 1 to %d", maxProfile)))
+				return
+			}
+		}
+		profile(w, r)
+	}
+}
+
+// newAdminGRPC returns the gRPC server behind the admin listener. The HTTP server before it bounds
+// connections and time.
+func (s *Server) newAdminGRPC() *grpc.Server {
+	calls := door.NewCalls(door.Bounds{Streams: maxAdminCalls, Message: maxBodyBytes,
+		Records: maxRecords, Alive: keepalive.ServerParameters{}}, s.rpcPanics, badMessage)
+	if guard := s.options.Admin.Guard; guard != nil {
+		calls.Guard(guardRPC(guard))
+	}
+	g := grpc.NewServer(calls.Options()...)
+	services := calls.Of(g)
+	quotadv1.RegisterAdminServiceServer(services, &adminService{server: s, node: s.node})
+	reflection.Register(services)
+	return g
+}
+
+// adminService is quotad.v1.AdminService.
+type adminService struct {
+	quotadv1.UnimplementedAdminServiceServer
+	server *Server
+	node   Node
+}
+
+// Status implements quotad.v1.AdminService.
+func (s *adminService) Status(context.Context, *quotadv1.StatusRequest) (*quotadv1.StatusResponse,
+	error) {
+	return statusMessage(s.node.Status(), s.server.ready()), nil
+}
+
+// Bucket implements quotad.v1.AdminService.
+func (s *adminService) Bucket(ctx context.Context,
+	m *quotadv1.BucketRequest) (*quotadv1.BucketResponse, error) {
+	if err := s.server.mayNameAdmin(ctx, m.GetDomain()); err != nil {
+		return nil, toStatus(err)
+	}
+	b, err := s.node.Bucket(ctx, m.GetLimit(), m.GetDomain(), m.GetDescriptors())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return bucketMessage(b), nil
+}
+
+// Reset implements quotad.v1.AdminService. It breaks the limit for a window. See Server.reset.
+func (s *adminService) Reset(ctx context.Context,
+	m *quotadv1.ResetRequest) (*quotadv1.ResetResponse, error) {
+	cleared, err := s.server.clear(ctx, place{m.GetLimit(), m.GetDomain(), m.GetDescriptors()})
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &quotadv1.ResetResponse{Cleared: int64(cleared)}, nil
+}

@@ -18,10 +18,10 @@ import (
 func certsCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "certs",
-		Short: "Make the certificates for calls between regions",
-		Long: `certs makes an authority and certificates of nodes, for the setting peer_tls. A node's certificate names its region and
-itself in a URI, quotad://REGION/NODE; certificates of any other authority do as well, if they carry that URI and are for
-servers and clients.`,
+		Short: "Make the certificates of nodes",
+		Long: `certs makes an authority and certificates of nodes, for the setting peer_tls, and with --host for api_tls and admin_tls
+as well. A node's certificate names its region and itself in a URI, quotad://REGION/NODE; certificates of any other
+authority do as well for peer_tls, if they carry that URI and are for servers and clients.`,
 	}, certsInitCommand(), certsIssueCommand())
 }
 
@@ -50,17 +50,20 @@ of any region: keep it where no node runs.`,
 func certsIssueCommand() *cobra.Command {
 	valid := days(90 * day)
 	var who peer.Identity
+	var hosts []string
 	cmd := &cobra.Command{
 		Use:   "issue DIR --region REGION --node NODE",
 		Short: "Make a node's certificate and key, in the place of those that it has",
 		Long: `issue makes DIR/REGION/NODE.pem and NODE.key with the authority in DIR. A node that runs with files of these names takes
-new ones into use by itself.`,
+new ones into use by itself. With --host the certificate is also good for api_tls and admin_tls: callers and operators
+know a node by the host that they call, and trust the authority by its ca.pem.`,
 		Example: `  quotad certs issue certs --region us-east --node n1
+  quotad certs issue certs --region us-east --node n1 --host quota.us-east.example.org,10.0.0.7
   quotad certs issue certs --region operators --node alice    # of no region that has limits: to rehearse faults`,
 		Args:              one("folder", "certs"),
 		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			done, err := authority.Issue(args[0], who, time.Duration(valid))
+			done, err := authority.Issue(args[0], who, hosts, time.Duration(valid))
 			if err != nil {
 				return err
 			}
@@ -70,6 +73,7 @@ new ones into use by itself.`,
 	f := cmd.Flags()
 	f.StringVar(&who.Region, "region", "", "region of the node")
 	f.StringVar(&who.Node, "node", "", "name of the node")
+	f.StringSliceVar(&hosts, "host", nil, "`hosts`, names or IP addresses, by which callers and operators reach the node")
 	f.Var(&valid, "valid", "how long the certificate is good for, in days or hours")
 	return cmd
 }

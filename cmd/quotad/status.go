@@ -67,6 +67,7 @@ func (s nodeStatus) print(w io.Writer) error {
 	row("local", localWords(s.Local))
 	row("members", strings.Join(show.Names(s.Members), ", "))
 	row("mates", matesWords(s.Mates, s.Store.Nodes))
+	row("roles", rolesWords(s.Roles))
 	if err := t.Flush(); err != nil {
 		return err
 	}

@@ -87,6 +87,18 @@ func matesWords(mates []string, nodes int) string {
 	return text
 }
 
+// rolesWords says whether callers are asked who they are.
+func rolesWords(r *api.RolesStatus) string {
+	if r == nil {
+		return "none"
+	}
+	text := show.Counted(r.Callers, "caller")
+	if r.Refused != "" {
+		text += "; THE FILE AS IT IS NOW IS NOT IN FORCE: " + show.Detail(r.Refused)
+	}
+	return text
+}
+
 func recoveryWords(r api.RecoveryStatus) string {
 	if r == (api.RecoveryStatus{}) {
 		return "nothing to restore"

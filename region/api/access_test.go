@@ -577,8 +577,9 @@ func TestAdminShutsDown(t *testing.T) {
 	s := startSecured(t, "tls")
 	conn, ctx, end := s.dial(t, proof{token: s.tokens["read"]}, "admin")
 	defer end()
-	if _, err := quotadv1.NewAdminServiceClient(conn).Status(ctx, &quotadv1.StatusRequest{}); err != nil {
-		t.Fatal(err)
+	got, err := quotadv1.NewAdminServiceClient(conn).Status(ctx, &quotadv1.StatusRequest{})
+	if err != nil || got.GetRoles().GetCallers() != 5 {
+		t.Fatalf("%v, %v", got, err)
 	}
 	if err := s.Shutdown(ctx); err != nil {
 		t.Error(err)

@@ -109,7 +109,11 @@ type adminService struct {
 // Status implements quotad.v1.AdminService.
 func (s *adminService) Status(context.Context, *quotadv1.StatusRequest) (*quotadv1.StatusResponse,
 	error) {
-	return statusMessage(s.node.Status(), s.server.ready()), nil
+	m := statusMessage(s.node.Status(), s.server.ready())
+	if r := s.server.roles(); r != nil {
+		m.Roles = &quotadv1.RolesStatus{Callers: int64(r.Callers), Refused: r.Refused}
+	}
+	return m, nil
 }
 
 // Bucket implements quotad.v1.AdminService.

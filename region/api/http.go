@@ -218,10 +218,17 @@ func isJSON(values []string) bool {
 
 func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
 	answer := newStatus(s.node.Status(), s.ready())
-	if book := s.options.Roles; book != nil {
-		answer.Roles = &RolesStatus{Callers: book.Callers().Count(), Refused: book.Fault()}
-	}
+	answer.Roles = s.roles()
 	write(w, "application/json", http.StatusOK, answer)
+}
+
+// roles returns what the node knows of who may do what, nil if there are no roles.
+func (s *Server) roles() *RolesStatus {
+	book := s.options.Roles
+	if book == nil {
+		return nil
+	}
+	return &RolesStatus{Callers: book.Callers().Count(), Refused: book.Fault()}
 }
 
 func (s *Server) bucket(w http.ResponseWriter, r *http.Request) {

@@ -1,5 +1,5 @@
-// Package authority makes certificates for calls between regions: an authority in a folder, and the
-// nodes' certificates in folders of their regions below it.
+// Package authority makes the certificates of nodes: an authority in a folder, and the nodes'
+// certificates in folders of their regions below it.
 package authority
 
 import (
@@ -12,9 +12,11 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -107,8 +109,9 @@ func readPEM(path, kind string) ([]byte, error) {
 }
 
 // Issue makes a node's certificate and key, below the authority's folder in the folder of the
-// region.
-func Issue(dir string, who peer.Identity, valid time.Duration) (Written, error) {
+// region. With hosts, names or IP addresses, it serves callers of the API and operators, too: they
+// know a node by the host that they call.
+func Issue(dir string, who peer.Identity, hosts []string, valid time.Duration) (Written, error) {
 	a, err := readAuthority(dir)
 	if err != nil {
 		return Written{}, err
@@ -128,6 +131,9 @@ func Issue(dir string, who peer.Identity, valid time.Duration) (Written, error) 
 			show.Span(valid), a.cert.NotAfter.Format(time.RFC3339)))
 	}
 	template.URIs = []*url.URL{uri}
+	if err := addHosts(template, hosts); err != nil {
+		return Written{}, exit.Usage(err)
+	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth,
 		x509.ExtKeyUsageClientAuth}
@@ -137,6 +143,26 @@ func Issue(dir string, who peer.Identity, valid time.Duration) (Written, error) 
 	}
 	base := filepath.Join(dir, who.Region, who.Node)
 	return a.write(template, key, base+".pem", base+".key")
+}
+
+// hostName is a host's name as certificates have it, perhaps for all hosts of a domain.
+var hostName = regexp.MustCompile(`^(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-9])?$`)
+
+// addHosts makes a certificate good for a server of these hosts.
+func addHosts(template *x509.Certificate, hosts []string) error {
+	for _, host := range hosts {
+		ip := net.ParseIP(host)
+		switch {
+		case ip != nil:
+			template.IPAddresses = append(template.IPAddresses, ip)
+		case hostName.MatchString(host):
+			template.DNSNames = append(template.DNSNames, host)
+		default:
+			return fmt.Errorf("--host %.40q is neither a host's name nor an IP address; write it like "+
+				"quota.example.org or 10.0.0.7, without a port", host)
+		}
+	}
+	return nil
 }
 
 // newTemplate returns a certificate with the fields that all certificates have.

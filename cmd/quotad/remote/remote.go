@@ -136,7 +136,7 @@ func (a Answer) Refusal() error {
 	}
 	if json.Unmarshal(a.Body, &problem) != nil || problem.Detail == "" {
 		return fmt.Errorf("%s answered %d %s, which no quotad node answers: "+
-			"check that --addr is the address of a node (%s)",
+			"check that --addr is the address of a node (%s), with https if it has TLS",
 			a.from.addr, a.Code, http.StatusText(a.Code), a.from.listener)
 	}
 	err := fmt.Errorf("the node answered %d: %s", a.Code, show.Detail(problem.Detail))

@@ -1076,11 +1076,13 @@ type StatusResponse struct {
 	Members  []string   `protobuf:"bytes,8,rep,name=members,proto3" json:"members,omitempty"`
 	Counters []*Counter `protobuf:"bytes,9,rep,name=counters,proto3" json:"counters,omitempty"`
 	// Of the members, the other nodes of this region.
-	Mates         []string        `protobuf:"bytes,10,rep,name=mates,proto3" json:"mates,omitempty"`
-	Store         *StoreStatus    `protobuf:"bytes,11,opt,name=store,proto3" json:"store,omitempty"`
-	Recovery      *RecoveryStatus `protobuf:"bytes,12,opt,name=recovery,proto3" json:"recovery,omitempty"`
-	Journal       *JournalStatus  `protobuf:"bytes,13,opt,name=journal,proto3" json:"journal,omitempty"`
-	Local         *LocalStatus    `protobuf:"bytes,14,opt,name=local,proto3" json:"local,omitempty"`
+	Mates    []string        `protobuf:"bytes,10,rep,name=mates,proto3" json:"mates,omitempty"`
+	Store    *StoreStatus    `protobuf:"bytes,11,opt,name=store,proto3" json:"store,omitempty"`
+	Recovery *RecoveryStatus `protobuf:"bytes,12,opt,name=recovery,proto3" json:"recovery,omitempty"`
+	Journal  *JournalStatus  `protobuf:"bytes,13,opt,name=journal,proto3" json:"journal,omitempty"`
+	Local    *LocalStatus    `protobuf:"bytes,14,opt,name=local,proto3" json:"local,omitempty"`
+	// Absent: callers are not asked who they are.
+	Roles         *RolesStatus `protobuf:"bytes,15,opt,name=roles,proto3" json:"roles,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1213,6 +1215,68 @@ func (x *StatusResponse) GetLocal() *LocalStatus {
 	return nil
 }
 
+func (x *StatusResponse) GetRoles() *RolesStatus {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+// RolesStatus is what the node knows of who may do what.
+type RolesStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Callers in force.
+	Callers int64 `protobuf:"varint,1,opt,name=callers,proto3" json:"callers,omitempty"`
+	// Why the roles file is not in force as it is now. Empty: it is.
+	Refused       string `protobuf:"bytes,2,opt,name=refused,proto3" json:"refused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RolesStatus) Reset() {
+	*x = RolesStatus{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RolesStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RolesStatus) ProtoMessage() {}
+
+func (x *RolesStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RolesStatus.ProtoReflect.Descriptor instead.
+func (*RolesStatus) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *RolesStatus) GetCallers() int64 {
+	if x != nil {
+		return x.Callers
+	}
+	return 0
+}
+
+func (x *RolesStatus) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
 // StoreStatus is the region's store as this node sees it.
 type StoreStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1248,7 +1312,7 @@ type StoreStatus struct {
 
 func (x *StoreStatus) Reset() {
 	*x = StoreStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1260,7 +1324,7 @@ func (x *StoreStatus) String() string {
 func (*StoreStatus) ProtoMessage() {}
 
 func (x *StoreStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1273,7 +1337,7 @@ func (x *StoreStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreStatus.ProtoReflect.Descriptor instead.
 func (*StoreStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StoreStatus) GetKind() string {
@@ -1383,7 +1447,7 @@ type StoreRival struct {
 
 func (x *StoreRival) Reset() {
 	*x = StoreRival{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1395,7 +1459,7 @@ func (x *StoreRival) String() string {
 func (*StoreRival) ProtoMessage() {}
 
 func (x *StoreRival) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1408,7 +1472,7 @@ func (x *StoreRival) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRival.ProtoReflect.Descriptor instead.
 func (*StoreRival) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StoreRival) GetNode() string {
@@ -1454,7 +1518,7 @@ type StoreRefusal struct {
 
 func (x *StoreRefusal) Reset() {
 	*x = StoreRefusal{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1466,7 +1530,7 @@ func (x *StoreRefusal) String() string {
 func (*StoreRefusal) ProtoMessage() {}
 
 func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1479,7 +1543,7 @@ func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRefusal.ProtoReflect.Descriptor instead.
 func (*StoreRefusal) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StoreRefusal) GetKind() string {
@@ -1518,7 +1582,7 @@ type RecoveryStatus struct {
 
 func (x *RecoveryStatus) Reset() {
 	*x = RecoveryStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1530,7 +1594,7 @@ func (x *RecoveryStatus) String() string {
 func (*RecoveryStatus) ProtoMessage() {}
 
 func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1543,7 +1607,7 @@ func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoveryStatus.ProtoReflect.Descriptor instead.
 func (*RecoveryStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RecoveryStatus) GetWaiting() int64 {
@@ -1587,7 +1651,7 @@ type JournalStatus struct {
 
 func (x *JournalStatus) Reset() {
 	*x = JournalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1599,7 +1663,7 @@ func (x *JournalStatus) String() string {
 func (*JournalStatus) ProtoMessage() {}
 
 func (x *JournalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1612,7 +1676,7 @@ func (x *JournalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JournalStatus.ProtoReflect.Descriptor instead.
 func (*JournalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *JournalStatus) GetIncarnation() uint64 {
@@ -1677,7 +1741,7 @@ type LocalStatus struct {
 
 func (x *LocalStatus) Reset() {
 	*x = LocalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1689,7 +1753,7 @@ func (x *LocalStatus) String() string {
 func (*LocalStatus) ProtoMessage() {}
 
 func (x *LocalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1702,7 +1766,7 @@ func (x *LocalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalStatus.ProtoReflect.Descriptor instead.
 func (*LocalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LocalStatus) GetBuckets() int64 {
@@ -1743,7 +1807,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1755,7 +1819,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1768,7 +1832,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Peer) GetRegion() string {
@@ -1824,7 +1888,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +1900,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +1913,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Counter) GetName() string {
@@ -1877,7 +1941,7 @@ type BucketRequest struct {
 
 func (x *BucketRequest) Reset() {
 	*x = BucketRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1889,7 +1953,7 @@ func (x *BucketRequest) String() string {
 func (*BucketRequest) ProtoMessage() {}
 
 func (x *BucketRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1902,7 +1966,7 @@ func (x *BucketRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRequest.ProtoReflect.Descriptor instead.
 func (*BucketRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BucketRequest) GetLimit() string {
@@ -1950,7 +2014,7 @@ type BucketResponse struct {
 
 func (x *BucketResponse) Reset() {
 	*x = BucketResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1962,7 +2026,7 @@ func (x *BucketResponse) String() string {
 func (*BucketResponse) ProtoMessage() {}
 
 func (x *BucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1975,7 +2039,7 @@ func (x *BucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketResponse.ProtoReflect.Descriptor instead.
 func (*BucketResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BucketResponse) GetLimit() string {
@@ -2080,7 +2144,7 @@ type Rights struct {
 
 func (x *Rights) Reset() {
 	*x = Rights{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2092,7 +2156,7 @@ func (x *Rights) String() string {
 func (*Rights) ProtoMessage() {}
 
 func (x *Rights) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2105,7 +2169,7 @@ func (x *Rights) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rights.ProtoReflect.Descriptor instead.
 func (*Rights) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Rights) GetCell() int64 {
@@ -2174,7 +2238,7 @@ type RefundRequest struct {
 
 func (x *RefundRequest) Reset() {
 	*x = RefundRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2186,7 +2250,7 @@ func (x *RefundRequest) String() string {
 func (*RefundRequest) ProtoMessage() {}
 
 func (x *RefundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2199,7 +2263,7 @@ func (x *RefundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
 func (*RefundRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RefundRequest) GetReceipt() string {
@@ -2221,7 +2285,7 @@ type RefundResponse struct {
 
 func (x *RefundResponse) Reset() {
 	*x = RefundResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2233,7 +2297,7 @@ func (x *RefundResponse) String() string {
 func (*RefundResponse) ProtoMessage() {}
 
 func (x *RefundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2246,7 +2310,7 @@ func (x *RefundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundResponse.ProtoReflect.Descriptor instead.
 func (*RefundResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RefundResponse) GetRefunded() []*Refunded {
@@ -2277,7 +2341,7 @@ type Refunded struct {
 
 func (x *Refunded) Reset() {
 	*x = Refunded{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2289,7 +2353,7 @@ func (x *Refunded) String() string {
 func (*Refunded) ProtoMessage() {}
 
 func (x *Refunded) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2302,7 +2366,7 @@ func (x *Refunded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refunded.ProtoReflect.Descriptor instead.
 func (*Refunded) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Refunded) GetLimit() string {
@@ -2345,7 +2409,7 @@ type TakeRequest struct {
 
 func (x *TakeRequest) Reset() {
 	*x = TakeRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2357,7 +2421,7 @@ func (x *TakeRequest) String() string {
 func (*TakeRequest) ProtoMessage() {}
 
 func (x *TakeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2370,7 +2434,7 @@ func (x *TakeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeRequest.ProtoReflect.Descriptor instead.
 func (*TakeRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TakeRequest) GetDomain() string {
@@ -2426,7 +2490,7 @@ type TakeResponse struct {
 
 func (x *TakeResponse) Reset() {
 	*x = TakeResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2438,7 +2502,7 @@ func (x *TakeResponse) String() string {
 func (*TakeResponse) ProtoMessage() {}
 
 func (x *TakeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2451,7 +2515,7 @@ func (x *TakeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeResponse.ProtoReflect.Descriptor instead.
 func (*TakeResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TakeResponse) GetUnits() int64 {
@@ -2494,7 +2558,7 @@ type GiveBackRequest struct {
 
 func (x *GiveBackRequest) Reset() {
 	*x = GiveBackRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2506,7 +2570,7 @@ func (x *GiveBackRequest) String() string {
 func (*GiveBackRequest) ProtoMessage() {}
 
 func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2519,7 +2583,7 @@ func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackRequest.ProtoReflect.Descriptor instead.
 func (*GiveBackRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GiveBackRequest) GetReceipt() string {
@@ -2548,7 +2612,7 @@ type GiveBackResponse struct {
 
 func (x *GiveBackResponse) Reset() {
 	*x = GiveBackResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2560,7 +2624,7 @@ func (x *GiveBackResponse) String() string {
 func (*GiveBackResponse) ProtoMessage() {}
 
 func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2573,7 +2637,7 @@ func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackResponse.ProtoReflect.Descriptor instead.
 func (*GiveBackResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GiveBackResponse) GetRefunded() []*Refunded {
@@ -2601,7 +2665,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2613,7 +2677,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2626,7 +2690,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ResetRequest) GetLimit() string {
@@ -2660,7 +2724,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2672,7 +2736,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2685,7 +2749,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ResetResponse) GetCleared() int64 {
@@ -2786,7 +2850,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\aproblem\x18\x15 \x01(\tR\aproblem\x12\x1f\n" +
 	"\vfrom_memory\x18\x16 \x01(\bR\n" +
 	"fromMemory\"\x0f\n" +
-	"\rStatusRequest\"\xf0\x03\n" +
+	"\rStatusRequest\"\x9e\x04\n" +
 	"\x0eStatusResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
@@ -2804,7 +2868,11 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05store\x18\v \x01(\v2\x16.quotad.v1.StoreStatusR\x05store\x125\n" +
 	"\brecovery\x18\f \x01(\v2\x19.quotad.v1.RecoveryStatusR\brecovery\x122\n" +
 	"\ajournal\x18\r \x01(\v2\x18.quotad.v1.JournalStatusR\ajournal\x12,\n" +
-	"\x05local\x18\x0e \x01(\v2\x16.quotad.v1.LocalStatusR\x05local\"\xcd\x03\n" +
+	"\x05local\x18\x0e \x01(\v2\x16.quotad.v1.LocalStatusR\x05local\x12,\n" +
+	"\x05roles\x18\x0f \x01(\v2\x16.quotad.v1.RolesStatusR\x05roles\"A\n" +
+	"\vRolesStatus\x12\x18\n" +
+	"\acallers\x18\x01 \x01(\x03R\acallers\x12\x18\n" +
+	"\arefused\x18\x02 \x01(\tR\arefused\"\xcd\x03\n" +
 	"\vStoreStatus\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -2969,7 +3037,7 @@ func file_quotad_v1_quotad_proto_rawDescGZIP() []byte {
 }
 
 var file_quotad_v1_quotad_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_quotad_v1_quotad_proto_goTypes = []any{
 	(Reason)(0),                   // 0: quotad.v1.Reason
 	(*CheckRequest)(nil),          // 1: quotad.v1.CheckRequest
@@ -2985,90 +3053,92 @@ var file_quotad_v1_quotad_proto_goTypes = []any{
 	(*Decision)(nil),              // 11: quotad.v1.Decision
 	(*StatusRequest)(nil),         // 12: quotad.v1.StatusRequest
 	(*StatusResponse)(nil),        // 13: quotad.v1.StatusResponse
-	(*StoreStatus)(nil),           // 14: quotad.v1.StoreStatus
-	(*StoreRival)(nil),            // 15: quotad.v1.StoreRival
-	(*StoreRefusal)(nil),          // 16: quotad.v1.StoreRefusal
-	(*RecoveryStatus)(nil),        // 17: quotad.v1.RecoveryStatus
-	(*JournalStatus)(nil),         // 18: quotad.v1.JournalStatus
-	(*LocalStatus)(nil),           // 19: quotad.v1.LocalStatus
-	(*Peer)(nil),                  // 20: quotad.v1.Peer
-	(*Counter)(nil),               // 21: quotad.v1.Counter
-	(*BucketRequest)(nil),         // 22: quotad.v1.BucketRequest
-	(*BucketResponse)(nil),        // 23: quotad.v1.BucketResponse
-	(*Rights)(nil),                // 24: quotad.v1.Rights
-	(*RefundRequest)(nil),         // 25: quotad.v1.RefundRequest
-	(*RefundResponse)(nil),        // 26: quotad.v1.RefundResponse
-	(*Refunded)(nil),              // 27: quotad.v1.Refunded
-	(*TakeRequest)(nil),           // 28: quotad.v1.TakeRequest
-	(*TakeResponse)(nil),          // 29: quotad.v1.TakeResponse
-	(*GiveBackRequest)(nil),       // 30: quotad.v1.GiveBackRequest
-	(*GiveBackResponse)(nil),      // 31: quotad.v1.GiveBackResponse
-	(*ResetRequest)(nil),          // 32: quotad.v1.ResetRequest
-	(*ResetResponse)(nil),         // 33: quotad.v1.ResetResponse
-	nil,                           // 34: quotad.v1.CheckRequest.DescriptorsEntry
-	nil,                           // 35: quotad.v1.PeekRequest.DescriptorsEntry
-	nil,                           // 36: quotad.v1.BucketRequest.DescriptorsEntry
-	nil,                           // 37: quotad.v1.TakeRequest.DescriptorsEntry
-	nil,                           // 38: quotad.v1.ResetRequest.DescriptorsEntry
-	(*durationpb.Duration)(nil),   // 39: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 40: google.protobuf.Timestamp
+	(*RolesStatus)(nil),           // 14: quotad.v1.RolesStatus
+	(*StoreStatus)(nil),           // 15: quotad.v1.StoreStatus
+	(*StoreRival)(nil),            // 16: quotad.v1.StoreRival
+	(*StoreRefusal)(nil),          // 17: quotad.v1.StoreRefusal
+	(*RecoveryStatus)(nil),        // 18: quotad.v1.RecoveryStatus
+	(*JournalStatus)(nil),         // 19: quotad.v1.JournalStatus
+	(*LocalStatus)(nil),           // 20: quotad.v1.LocalStatus
+	(*Peer)(nil),                  // 21: quotad.v1.Peer
+	(*Counter)(nil),               // 22: quotad.v1.Counter
+	(*BucketRequest)(nil),         // 23: quotad.v1.BucketRequest
+	(*BucketResponse)(nil),        // 24: quotad.v1.BucketResponse
+	(*Rights)(nil),                // 25: quotad.v1.Rights
+	(*RefundRequest)(nil),         // 26: quotad.v1.RefundRequest
+	(*RefundResponse)(nil),        // 27: quotad.v1.RefundResponse
+	(*Refunded)(nil),              // 28: quotad.v1.Refunded
+	(*TakeRequest)(nil),           // 29: quotad.v1.TakeRequest
+	(*TakeResponse)(nil),          // 30: quotad.v1.TakeResponse
+	(*GiveBackRequest)(nil),       // 31: quotad.v1.GiveBackRequest
+	(*GiveBackResponse)(nil),      // 32: quotad.v1.GiveBackResponse
+	(*ResetRequest)(nil),          // 33: quotad.v1.ResetRequest
+	(*ResetResponse)(nil),         // 34: quotad.v1.ResetResponse
+	nil,                           // 35: quotad.v1.CheckRequest.DescriptorsEntry
+	nil,                           // 36: quotad.v1.PeekRequest.DescriptorsEntry
+	nil,                           // 37: quotad.v1.BucketRequest.DescriptorsEntry
+	nil,                           // 38: quotad.v1.TakeRequest.DescriptorsEntry
+	nil,                           // 39: quotad.v1.ResetRequest.DescriptorsEntry
+	(*durationpb.Duration)(nil),   // 40: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 41: google.protobuf.Timestamp
 }
 var file_quotad_v1_quotad_proto_depIdxs = []int32{
-	34, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
+	35, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
 	11, // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
 	1,  // 2: quotad.v1.CheckBatchRequest.requests:type_name -> quotad.v1.CheckRequest
 	11, // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
 	0,  // 4: quotad.v1.CheckColumnsResponse.reasons:type_name -> quotad.v1.Reason
 	7,  // 5: quotad.v1.CheckColumnsResponse.limits:type_name -> quotad.v1.DecidingLimit
 	8,  // 6: quotad.v1.CheckColumnsResponse.problems:type_name -> quotad.v1.RowProblem
-	39, // 7: quotad.v1.DecidingLimit.window:type_name -> google.protobuf.Duration
-	35, // 8: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
+	40, // 7: quotad.v1.DecidingLimit.window:type_name -> google.protobuf.Duration
+	36, // 8: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
 	11, // 9: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
 	0,  // 10: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
-	39, // 11: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
-	39, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
-	39, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
-	20, // 14: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	21, // 15: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
-	14, // 16: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
-	17, // 17: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
-	18, // 18: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
-	19, // 19: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
-	40, // 20: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
-	39, // 21: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
-	16, // 22: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
-	15, // 23: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
-	40, // 24: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
-	39, // 25: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	39, // 26: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	39, // 27: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
-	36, // 28: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
-	24, // 29: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	27, // 30: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
-	37, // 31: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
-	11, // 32: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
-	39, // 33: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
-	27, // 34: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
-	38, // 35: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
-	1,  // 36: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 37: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	5,  // 38: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
-	9,  // 39: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	25, // 40: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
-	28, // 41: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
-	30, // 42: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
-	2,  // 43: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 44: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	6,  // 45: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
-	10, // 46: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	26, // 47: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
-	29, // 48: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
-	31, // 49: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
-	43, // [43:50] is the sub-list for method output_type
-	36, // [36:43] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	40, // 11: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
+	40, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
+	40, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
+	21, // 14: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
+	22, // 15: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
+	15, // 16: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
+	18, // 17: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
+	19, // 18: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
+	20, // 19: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
+	14, // 20: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
+	41, // 21: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	40, // 22: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	17, // 23: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
+	16, // 24: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
+	41, // 25: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	40, // 26: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	40, // 27: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	40, // 28: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	37, // 29: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
+	25, // 30: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
+	28, // 31: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
+	38, // 32: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
+	11, // 33: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
+	40, // 34: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
+	28, // 35: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
+	39, // 36: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
+	1,  // 37: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 38: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	5,  // 39: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
+	9,  // 40: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	26, // 41: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
+	29, // 42: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
+	31, // 43: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
+	2,  // 44: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 45: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	6,  // 46: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
+	10, // 47: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	27, // 48: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
+	30, // 49: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
+	32, // 50: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
+	44, // [44:51] is the sub-list for method output_type
+	37, // [37:44] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }
@@ -3084,7 +3154,7 @@ func file_quotad_v1_quotad_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_quotad_proto_rawDesc), len(file_quotad_v1_quotad_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   38,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -44,7 +44,6 @@ func previewed(t *testing.T, older, newer *policy.Document, at quantity.StoreTim
 }
 
 func TestPreview(t *testing.T) {
-	const cell = 1_000_000
 	two, ab := abc[:2], "name: l, limit: 900, window: 1s, weights: {a: 1, b: 1, c: 1}"
 	for name, c := range map[string]struct {
 		older, newer *policy.Document

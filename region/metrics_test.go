@@ -157,7 +157,8 @@ func TestTwoDocumentsOfOneVersion(t *testing.T) {
 			t.Errorf("us had %v asks declined, eu declined %v", asked, declined)
 		}
 		for n, other := range map[*running]string{us: "eu", eu: "us"} {
-			if err := n.tenure.Told()[other].Refused; !errors.Is(err, barrier.ErrConflict) {
+			heard := n.Status().Documents.Regions
+			if err := heard[0].Refused; heard[0].Region != other || !errors.Is(err, barrier.ErrConflict) {
 				t.Errorf("%s says of %s: %v", n.name, other, err)
 			}
 		}

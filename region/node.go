@@ -341,11 +341,6 @@ func (n *Node) Members() []string {
 	return names
 }
 
-// Adopt puts another limits document in force. See [tenure.Tenure.Adopt].
-func (n *Node) Adopt(ctx context.Context, d *policy.Document) error {
-	return n.tenure.Adopt(ctx, d)
-}
-
 // Check decides a request. See [admit.Limiter.Check].
 func (n *Node) Check(ctx context.Context, q admit.Request) (admit.Decision, error) {
 	return n.limiter.Check(ctx, q)

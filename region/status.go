@@ -31,6 +31,7 @@ type Status struct {
 	Store      StoreStatus
 	Journal    JournalStatus
 	Local      admit.LocalStatus
+	Documents  tenure.Documents
 	// Exchange counts the exchange of rights. Its Recovering and PartlyKnown show how far a
 	// recovery is.
 	Exchange  exchange.Stats
@@ -98,7 +99,8 @@ func (n *Node) Status() Status {
 		Generation: n.tenure.Generation(), NotReady: n.Ready(), Members: n.Members(),
 		Exchange: stats, Dropped: dropped,
 		HintsLost: n.rights.Hints().Lost(), Store: n.storeStatus(),
-		Journal: journalStatus(n.config.Journal), Local: n.limiter.Local()}
+		Journal: journalStatus(n.config.Journal), Local: n.limiter.Local(),
+		Documents: n.tenure.Documents()}
 	for _, m := range s.Members {
 		if region, node, _ := strings.Cut(m, "/"); region == n.config.Region &&
 			node != n.config.Node {

@@ -159,7 +159,7 @@ func (n *Node) learnElsewhere(ctx context.Context) error {
 // whichStore answers a node that asks which store this node decides with.
 func (n *Node) whichStore(ctx context.Context, from peer.Identity) peer.StoreAnswer {
 	a := n.rivals.Serve(ctx, from.Region, from.Region == n.config.Region)
-	a.Documents = n.rights.Documents()
+	a.Documents, a.File = n.rights.Documents(), n.fileRefused()
 	return a
 }
 

@@ -142,8 +142,8 @@ func (f *bounded) storeLost(t *testing.T) {
 // keyDeleted: a bucket is deleted that no running node has used.
 func (f *bounded) keyDeleted(t *testing.T) {
 	for _, name := range []string{"closed", "open"} {
-		bound := printed(t, boundLimits, name, "--nodes", "2").of(t, "us", "key-deleted",
-			"that node has no note of it")
+		terms := printed(t, boundLimits, name, "--nodes", "2")
+		bound := terms.of(t, "us", "key-deleted", "that node has no note of it")
 		b := f.bucket(name)
 		b.drain(quiet, f.n1, f.n2)
 		for _, n := range []*Node{f.n1, f.n2} {
@@ -154,7 +154,10 @@ func (f *bounded) keyDeleted(t *testing.T) {
 		f.deleteBucket(b)
 		b.drain(quiet, f.n1, f.n2, f.eu)
 		excess, _ := b.excess()
-		wantProvoked(t, "key-deleted: used up, then deleted, "+name, bound, excess)
+		if b.local.Load() > 0 { // the Redis of a busy machine is out of reach for moments
+			bound += terms.of(t, "us", alone[0], alone[1])
+		}
+		wantProvoked(t, "key-deleted: used up, then deleted, "+name, bound+b.doubt(), excess)
 	}
 }
 

@@ -50,7 +50,7 @@ var house = map[string]struct {
 	"region/door":    {nil, "bounds what callers hold, whatever they call for"},
 	"region/access": {[]string{"policy/files", "policy/strictyaml", "region/door", "region/repeat"},
 		"says who may do what, and knows nothing of what it is"},
-	"region/audit": {[]string{"region/door"}, "writes down what it is told"},
+	"region/audit": {[]string{"policy", "region/door"}, "writes down what it is told"},
 	"region/peer": {[]string{"algorithms", "allocator/exchange", "policy/files", "proto/peer/v1",
 		"region/door", "region/store"}, "carries messages"},
 	"region/rivals": {[]string{"region/peer", "region/store", "region/tenure"},

@@ -53,6 +53,9 @@ var needs = map[string]Role{
 	// The admin listener: what operators need.
 	"/v1/status":                     Read,
 	"/v1/buckets/{limit}":            Read,
+	"/v1/document":                   Read,
+	"/v1/documents":                  Read,
+	"/v1/apply":                      Admin,
 	"/metrics":                       Read,
 	"/v1/reset":                      Operate,
 	"/v1/cut":                        Operate,

@@ -62,6 +62,9 @@ var allowedTo = map[string]struct {
 
 	"/v1/status":                     {"admin", "read operate admin"},
 	"/v1/buckets/{limit}":            {"admin", "read operate admin"},
+	"/v1/document":                   {"admin", "read operate admin"},
+	"/v1/documents":                  {"admin", "read operate admin"},
+	"/v1/apply":                      {"admin", "admin"},
 	"/metrics":                       {"admin", "read operate admin"},
 	"/v1/reset":                      {"admin", "operate admin"},
 	"/v1/cut":                        {"admin", "operate admin"},
@@ -295,7 +298,7 @@ func (s *secured) try(t *testing.T, p proof, port, call string) string {
 		at = s.at["api/web"]
 	}
 	method := http.MethodGet
-	if slices.Contains([]string{"/v1/check", "/v1/check-batch", "/v1/peek", "/v1/refund", "/v1/reset", "/v1/cut"}, call) {
+	if slices.Contains([]string{"/v1/check", "/v1/check-batch", "/v1/peek", "/v1/refund", "/v1/reset", "/v1/cut", "/v1/apply"}, call) {
 		method = http.MethodPost
 	}
 	// Profiles that would take too long are refused at once.

@@ -28,7 +28,7 @@ const maxAdminCalls = 16
 const maxProfile = 60
 
 const noSuchAdminPath = "there is nothing at this path of the admin listener; " +
-	"see /v1/status, /v1/buckets/{limit}, /v1/reset, /v1/cut, /metrics, /debug/pprof/, /livez and " +
+	"see /v1/status, /v1/buckets/{limit}, /v1/document, /v1/documents, /v1/apply, /v1/reset, /v1/cut, /metrics, /debug/pprof/, /livez and " +
 	"/readyz; the API (listen.http) has the others"
 
 // adminHandler returns the handler of the admin listener.
@@ -57,6 +57,9 @@ func (s *Server) adminRoutes(metrics http.Handler) *routes {
 	p := newRoutes(s.options.Admin.Guard, noSuchAdminPath)
 	p.handle("/v1/status", s.status, get...)
 	p.handle("/v1/buckets/{limit}", s.bucket, get...)
+	p.handle("/v1/document", s.document, get...)
+	p.handle("/v1/documents", s.documents, get...)
+	p.handle("/v1/apply", s.apply, post...)
 	p.handle("/v1/reset", s.reset, post...)
 	p.handle("/v1/cut", s.cut, post...)
 	p.handle("/metrics", metrics.ServeHTTP, get...)

@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/admit"
@@ -45,6 +46,43 @@ type fakeNode struct {
 	reset    []map[string]string // the descriptors
 	panics   []string            // where
 	busy     map[string]bool     // callers
+	open     *policy.Document    // nil: that of aDocument
+}
+
+// aDocument is the document that is open in a fakeNode.
+const aDocument = "version: 3\nregions: {us-east: {weight: 1}, eu-west: {weight: 1}}\nlimits:\n" +
+	"  - {name: a, domain: api, key: [account], algorithm: fixed_window, limit: 100, window: 1m}\n"
+
+func (f *fakeNode) Document() *policy.Document {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open == nil {
+		d, err := policy.Parse("limits.yaml", []byte(aDocument))
+		if err != nil {
+			panic(err)
+		}
+		f.open = d
+	}
+	return f.open
+}
+
+// Adopt opens a document as a node does that is alone.
+func (f *fakeNode) Adopt(_ context.Context, d *policy.Document) error {
+	if f.err != nil {
+		return f.err
+	}
+	_, err := barrier.Of(f.Document()).Learn(d)
+	if err == nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.open = d
+	}
+	return err
+}
+
+func (f *fakeNode) AskDocuments(context.Context) []region.NodeDocuments {
+	return []region.NodeDocuments{{Node: "eu-west/n1", File: "passed over"},
+		{Node: "us-east/n1", Open: []policy.Epoch{f.Document().Epoch()}}}
 }
 
 func (f *fakeNode) Busy(caller string) (time.Duration, bool) {

@@ -319,7 +319,7 @@ func TestStatusPage(t *testing.T) {
 		`"local":{"buckets":1,"units":7,"unbooked":5},` +
 		`"peers":[{"region":"eu-west","heard":true,"age_ms":120.5,"round_trip_ms":80,"degraded":true,"clock_apart_ms":-30}],` +
 		`"members":["eu-west/n1","us-east/n1","us-east/n2"],"mates":["us-east/n2"],` +
-		`"counters":{"asks":0,"asks_declined":0,"asks_dropped":0,"asks_refused":0,"calls_unanswered":0,"events_dropped":0,"hints_dropped":0,"hints_published":0,"messages_implausible":0,"units_borrowed":26,"units_lent":0,"units_regained":0,"units_returned":0}}`
+		`"counters":{"asks":0,"asks_declined":0,"asks_dropped":0,"asks_refused":0,"calls_unanswered":0,"events_dropped":0,"hints_dropped":0,"hints_published":0,"messages_implausible":0,"units_borrowed":26,"units_lent":0,"units_regained":0,"units_returned":0},"documents":{"open":[],"regions":[],"limits":[],"held":0}}`
 	compare(t, exchangeHTTP(s, "GET", "/v1/status", "", ""), want)
 	node.setReady(errors.New("the store is not open"))
 	got := exchangeHTTP(s, "GET", "/v1/status", "", "")

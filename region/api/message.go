@@ -69,7 +69,8 @@ func statusMessage(s region.Status, notReady error) *quotadv1.StatusResponse {
 		Recovery: &quotadv1.RecoveryStatus{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown,
 			PartlyKnown: s.Exchange.PartlyKnown, Recovered: s.Exchange.Recovered},
 		Local: &quotadv1.LocalStatus{Buckets: int64(s.Local.Buckets), Units: int64(s.Local.Units),
-			Unbooked: s.Local.Unbooked}}
+			Unbooked: s.Local.Unbooked},
+		Documents: documentsMessage(s.Documents)}
 	for _, p := range s.Peers {
 		m.Peers = append(m.Peers, &quotadv1.Peer{Region: p.Region, Heard: p.Heard,
 			Age:       durationpb.New(p.Age),
@@ -88,7 +89,7 @@ func storeMessage(s region.StoreStatus) *quotadv1.StoreStatus {
 		others = append(others, &quotadv1.StoreRival{Node: r.Node, Id: r.Origin.ID,
 			Stopped: r.Stopped, Hearsay: r.Hearsay})
 	}
-	return &quotadv1.StoreStatus{Id: s.ID, Stopped: stoppedText(s), Rivals: others,
+	return &quotadv1.StoreStatus{Id: s.ID, Stopped: textOf(s.Stopped), Rivals: others,
 		Nodes: int64(s.Nodes), Kind: s.Kind, Address: s.Address, Data: s.Data,
 		LastLoss: ifSet(s.LastLoss), Losses: s.Losses,
 		OutOfReach: s.OutOfReach, MaxmemoryPolicy: s.Eviction, ClockApart: ifKnown(s.ClockApart,

@@ -330,7 +330,8 @@ func TestGRPCStatusAndBucket(t *testing.T) {
 		Recovery: &quotadv1.RecoveryStatus{Waiting: 3, PartlyKnown: 2, Recovered: 8},
 		Journal: &quotadv1.JournalStatus{Incarnation: 2, Sequence: 9, Rows: 4, Checkpoints: 3,
 			Whole: true},
-		Local: &quotadv1.LocalStatus{Buckets: 1, Units: 7, Unbooked: 5}})
+		Local:     &quotadv1.LocalStatus{Buckets: 1, Units: 7, Unbooked: 5},
+		Documents: &quotadv1.DocumentsStatus{}})
 	for i, c := range node.status.Counters() {
 		equal(t, counters[i], &quotadv1.Counter{Name: c.Name, Value: c.Value})
 	}

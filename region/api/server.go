@@ -35,6 +35,9 @@ type Node interface {
 	GiveBack(ctx context.Context, receipt string, units quantity.Units) (admit.Refunded, error)
 	Reset(ctx context.Context, limit, domain string,
 		descriptors map[string]string) (cleared quantity.Units, err error)
+	Adopt(ctx context.Context, d *policy.Document) error
+	Document() *policy.Document
+	AskDocuments(ctx context.Context) []region.NodeDocuments
 	Status() region.Status
 	Bucket(ctx context.Context, limit, domain string, descriptors map[string]string) (region.Bucket,
 		error)

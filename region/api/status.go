@@ -25,6 +25,7 @@ type Status struct {
 	Mates      []string         `json:"mates"`
 	Counters   map[string]int64 `json:"counters"`
 	Roles      *RolesStatus     `json:"roles,omitempty"` // absent: there are none
+	Documents  DocumentsStatus  `json:"documents"`
 }
 
 // RolesStatus is what the node knows of who may do what.
@@ -105,7 +106,7 @@ func newStatus(s region.Status, notReady error) Status {
 			PartlyKnown: s.Exchange.PartlyKnown,
 			Recovered:   s.Exchange.Recovered},
 		Peers: []PeerStatus{}, Members: listed(s.Members), Mates: listed(s.Mates),
-		Counters: map[string]int64{}}
+		Counters: map[string]int64{}, Documents: newDocuments(s.Documents)}
 	if notReady != nil {
 		a.NotReady = notReady.Error()
 	}
@@ -129,19 +130,11 @@ func newStoreAnswer(s region.StoreStatus) StoreStatus {
 	for _, r := range s.Rivals {
 		others = append(others, StoreRival{r.Node, r.Origin.ID, r.Stopped, r.Hearsay})
 	}
-	return StoreStatus{ID: s.ID, Stopped: stoppedText(s), Rivals: others, Nodes: s.Nodes,
+	return StoreStatus{ID: s.ID, Stopped: textOf(s.Stopped), Rivals: others, Nodes: s.Nodes,
 		Kind: s.Kind, Address: s.Address, Data: listed(s.Data),
 		LastLoss: moment(s.LastLoss), Losses: s.Losses,
 		OutOfReach: listed(s.OutOfReach), MaxmemoryPolicy: s.Eviction,
 		ClockApart: apart(s.ClockApart, s.ClockKnown), Refusing: refusing}
-}
-
-// stoppedText says why the node stopped using its store; empty: it uses it.
-func stoppedText(s region.StoreStatus) string {
-	if s.Stopped == nil {
-		return ""
-	}
-	return s.Stopped.Error()
 }
 
 func newJournalAnswer(j region.JournalStatus) JournalStatus {

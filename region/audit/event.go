@@ -19,6 +19,7 @@ const (
 	Cut       Act = "cut"
 	Heal      Act = "heal"
 	Document  Act = "document"
+	Fence     Act = "fence" // a document that fences a region
 	Bootstrap Act = "bootstrap"
 	Roles     Act = "roles"
 )
@@ -39,7 +40,7 @@ type Event struct {
 	From string `json:"from"` // an address, or the file or setting that the node was given
 
 	// What the act was about.
-	Region  string   `json:"region,omitempty"` // of a cut
+	Region  string   `json:"region,omitempty"` // of a cut, a fence or a first start
 	Buckets []Bucket `json:"buckets,omitempty"`
 	Detail  string   `json:"detail,omitempty"`
 

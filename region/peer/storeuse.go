@@ -35,9 +35,14 @@ type StoreAnswer struct {
 	Outlasted []string
 	// Documents are the limits documents that are open in the node's region; none before it serves.
 	Documents []exchange.Acknowledged
+	// File is why the document in the node's file is not open, at most MaxFileRefused bytes; empty:
+	// it is.
+	File string
 }
 
 const (
+	// MaxFileRefused bounds what a node says of its file.
+	MaxFileRefused = 512
 	// MaxOutlasted bounds the stores that a node says to have outlasted.
 	MaxOutlasted = 16
 	// MaxStoreID bounds the ID of a store. An honest one has 32 bytes.
@@ -72,7 +77,7 @@ func (s *Server) Store(ctx context.Context, p *peerv1.StoreRequest) (*peerv1.Sto
 	region, node, _ := strings.Cut(a.Node, "/")
 	answer := &peerv1.StoreResponse{Region: region, Node: node, Use: fromUse[a.Use],
 		KnownGeneration: a.Known, Outlasted: a.Outlasted,
-		Documents: documentsToProto(a.Documents)}
+		Documents: documentsToProto(a.Documents), FileRefused: short(a.File)}
 	if o := a.Origin; o.ID != "" {
 		answer.Store = &peerv1.StoreOrigin{Id: o.ID, Since: o.Since, Generation: o.Generation}
 	}
@@ -121,11 +126,19 @@ func storeAnswer(p *peerv1.StoreResponse, region string) (a StoreAnswer, ok bool
 	a = StoreAnswer{Node: is.String(), Use: toUse[p.GetUse()], Known: p.GetKnownGeneration(),
 		Origin: store.Origin{ID: p.GetStore().GetId(), Since: p.GetStore().GetSince(),
 			Generation: p.GetStore().GetGeneration()}}
-	a.Documents = documentsFromProto(p.GetDocuments())
+	a.Documents, a.File = documentsFromProto(p.GetDocuments()), short(p.GetFileRefused())
 	for _, id := range p.GetOutlasted() {
 		if len(id) <= MaxStoreID && len(a.Outlasted) < MaxOutlasted {
 			a.Outlasted = append(a.Outlasted, id)
 		}
 	}
 	return a, true
+}
+
+// short cuts a text to MaxFileRefused bytes.
+func short(text string) string {
+	if len(text) > MaxFileRefused {
+		text = text[:MaxFileRefused]
+	}
+	return strings.ToValidUTF8(text, "")
 }

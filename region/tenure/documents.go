@@ -35,6 +35,7 @@ type knowledge struct {
 	wanted map[policy.Epoch]string // documents to be fetched, and a region that has each
 	unsure map[string]bool         // regions that must tell before this one serves; nil: none
 	saved  bool                    // the journal has all that is open
+	file   error                   // why the document of the node's file is not open
 	// regions whose acknowledgement some limit waits for, and since when by the node's clock
 	waiting map[string]time.Time
 }
@@ -158,13 +159,6 @@ func (t *Tenure) Statement() []Told {
 		return nil
 	}
 	return t.known.statement(t.agenda())
-}
-
-// Told returns what the other regions said last of their documents.
-func (t *Tenure) Told() map[string]RegionTold {
-	t.known.mu.Lock()
-	defer t.known.mu.Unlock()
-	return maps.Clone(t.known.told)
 }
 
 // Source returns the text of an open document by its digest, or nil.

@@ -52,6 +52,7 @@ func (t *Tenure) behind(a barrier.Agenda, filed *policy.Document) barrier.Agenda
 		t.config.Log.Warn("the limits document in the node's file is passed over", "epoch",
 			filed.Epoch().String(), "err", err)
 	}
+	t.NoteFile(err)
 	return a
 }
 

@@ -2,7 +2,6 @@ package serving
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"time"
@@ -50,11 +49,12 @@ func (r *reload) watch(ctx context.Context, path string, hup <-chan os.Signal) e
 func (r *reload) adopt(ctx context.Context, d *policy.Document) error {
 	ctx, cancel := context.WithTimeout(ctx, adoptTimeout)
 	defer cancel()
-	e := audit.Event{Act: audit.Document, Who: byFile, From: r.path, Outcome: audit.Done,
-		Detail: fmt.Sprintf("epoch %s to %s", r.inForce.Epoch(), d.Epoch())}
+	e := audit.OfDocument(r.node.Document(), d)
+	e.Who, e.From, e.Outcome = byFile, r.path, audit.Done
 	err := r.node.Adopt(ctx, d)
 	if err == nil {
 		r.inForce = d
+		r.node.NoteFile(nil)
 	} else {
 		e.Outcome, e.Why = audit.Failed, err.Error()
 	}
@@ -65,6 +65,7 @@ func (r *reload) adopt(ctx context.Context, d *policy.Document) error {
 // refused logs and counts a document that was not put in force.
 func (r *reload) refused(err error) {
 	r.refusals.Inc()
+	r.node.NoteFile(err)
 	r.log.Error("the limits document was not put in force; the last good one stays", "in_force",
 		r.inForce.Epoch().String(), "err", err)
 }

@@ -447,7 +447,9 @@ type ExchangeResponse struct {
 	// The lender's store time when it answered, in microseconds since 1970; 0: it does not know it.
 	AtUs int64 `protobuf:"varint,6,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
 	// Limits documents that are open in the lender's region, the oldest first.
-	Documents     []*Acknowledged `protobuf:"bytes,7,rep,name=documents,proto3" json:"documents,omitempty"`
+	Documents []*Acknowledged `protobuf:"bytes,7,rep,name=documents,proto3" json:"documents,omitempty"`
+	// Why the limits document in the answering node's file is not open; empty: it is.
+	FileRefused   string `protobuf:"bytes,8,opt,name=file_refused,json=fileRefused,proto3" json:"file_refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -522,6 +524,13 @@ func (x *ExchangeResponse) GetDocuments() []*Acknowledged {
 		return x.Documents
 	}
 	return nil
+}
+
+func (x *ExchangeResponse) GetFileRefused() string {
+	if x != nil {
+		return x.FileRefused
+	}
+	return ""
 }
 
 // Grant says how the rows of one bucket and cell stand.
@@ -1083,7 +1092,9 @@ type StoreResponse struct {
 	// The asker's own region's: ids of stores whose nodes stopped in favour of this node's store.
 	Outlasted []string `protobuf:"bytes,6,rep,name=outlasted,proto3" json:"outlasted,omitempty"`
 	// Limits documents that are open in the answering node's region, the oldest first; none before it serves.
-	Documents     []*Acknowledged `protobuf:"bytes,7,rep,name=documents,proto3" json:"documents,omitempty"`
+	Documents []*Acknowledged `protobuf:"bytes,7,rep,name=documents,proto3" json:"documents,omitempty"`
+	// Why the limits document in the answering node's file is not open; empty: it is.
+	FileRefused   string `protobuf:"bytes,8,opt,name=file_refused,json=fileRefused,proto3" json:"file_refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1165,6 +1176,13 @@ func (x *StoreResponse) GetDocuments() []*Acknowledged {
 		return x.Documents
 	}
 	return nil
+}
+
+func (x *StoreResponse) GetFileRefused() string {
+	if x != nil {
+		return x.FileRefused
+	}
+	return ""
 }
 
 // StoreOrigin tells one store of a region from another.
@@ -1480,7 +1498,7 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\breturned\x18\x03 \x01(\x03R\breturned\x12\x12\n" +
 	"\x04lent\x18\x04 \x01(\x03R\x04lent\x12\x14\n" +
 	"\x05burst\x18\x05 \x01(\x03R\x05burst\x12\x16\n" +
-	"\x06agreed\x18\x06 \x01(\x06R\x06agreed\"\xe9\x01\n" +
+	"\x06agreed\x18\x06 \x01(\x06R\x06agreed\"\x8c\x02\n" +
 	"\x10ExchangeResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x1e\n" +
 	"\n" +
@@ -1489,7 +1507,8 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x0efor_generation\x18\x03 \x01(\x04R\rforGeneration\x12&\n" +
 	"\x06grants\x18\x05 \x03(\v2\x0e.peer.v1.GrantR\x06grants\x12\x13\n" +
 	"\x05at_us\x18\x06 \x01(\x03R\x04atUs\x123\n" +
-	"\tdocuments\x18\a \x03(\v2\x15.peer.v1.AcknowledgedR\tdocumentsJ\x04\b\x04\x10\x05\"\xdf\x01\n" +
+	"\tdocuments\x18\a \x03(\v2\x15.peer.v1.AcknowledgedR\tdocuments\x12!\n" +
+	"\ffile_refused\x18\b \x01(\tR\vfileRefusedJ\x04\b\x04\x10\x05\"\xdf\x01\n" +
 	"\x05Grant\x12*\n" +
 	"\arefusal\x18\x01 \x01(\x0e2\x10.peer.v1.RefusalR\arefusal\x12\x12\n" +
 	"\x04cell\x18\x02 \x01(\x03R\x04cell\x12\x1a\n" +
@@ -1537,7 +1556,7 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\breturned\x18\x04 \x01(\x03R\breturned\":\n" +
 	"\fStoreRequest\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\"\x8a\x02\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\"\xad\x02\n" +
 	"\rStoreResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12*\n" +
@@ -1545,7 +1564,8 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x03use\x18\x04 \x01(\x0e2\x11.peer.v1.StoreUseR\x03use\x12)\n" +
 	"\x10known_generation\x18\x05 \x01(\x04R\x0fknownGeneration\x12\x1c\n" +
 	"\toutlasted\x18\x06 \x03(\tR\toutlasted\x123\n" +
-	"\tdocuments\x18\a \x03(\v2\x15.peer.v1.AcknowledgedR\tdocuments\"S\n" +
+	"\tdocuments\x18\a \x03(\v2\x15.peer.v1.AcknowledgedR\tdocuments\x12!\n" +
+	"\ffile_refused\x18\b \x01(\tR\vfileRefused\"S\n" +
 	"\vStoreOrigin\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x04R\x05since\x12\x1e\n" +

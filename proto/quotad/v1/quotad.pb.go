@@ -1082,7 +1082,8 @@ type StatusResponse struct {
 	Journal  *JournalStatus  `protobuf:"bytes,13,opt,name=journal,proto3" json:"journal,omitempty"`
 	Local    *LocalStatus    `protobuf:"bytes,14,opt,name=local,proto3" json:"local,omitempty"`
 	// Absent: callers are not asked who they are.
-	Roles         *RolesStatus `protobuf:"bytes,15,opt,name=roles,proto3" json:"roles,omitempty"`
+	Roles         *RolesStatus     `protobuf:"bytes,15,opt,name=roles,proto3" json:"roles,omitempty"`
+	Documents     *DocumentsStatus `protobuf:"bytes,16,opt,name=documents,proto3" json:"documents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1222,6 +1223,158 @@ func (x *StatusResponse) GetRoles() *RolesStatus {
 	return nil
 }
 
+func (x *StatusResponse) GetDocuments() *DocumentsStatus {
+	if x != nil {
+		return x.Documents
+	}
+	return nil
+}
+
+// DocumentsStatus is what the node knows of the limits documents of all regions.
+type DocumentsStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Epochs of those that are open in its region, the oldest first.
+	Open []string `protobuf:"bytes,1,rep,name=open,proto3" json:"open,omitempty"`
+	// Why the document of the node's file is not open; empty: it is, or was.
+	FileRefused string `protobuf:"bytes,2,opt,name=file_refused,json=fileRefused,proto3" json:"file_refused,omitempty"`
+	// The other regions.
+	Regions []*RegionDocuments `protobuf:"bytes,3,rep,name=regions,proto3" json:"regions,omitempty"`
+	// Limits of which the region uses the least of what several documents give it.
+	HeldLimits    int64 `protobuf:"varint,4,opt,name=held_limits,json=heldLimits,proto3" json:"held_limits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DocumentsStatus) Reset() {
+	*x = DocumentsStatus{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DocumentsStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DocumentsStatus) ProtoMessage() {}
+
+func (x *DocumentsStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DocumentsStatus.ProtoReflect.Descriptor instead.
+func (*DocumentsStatus) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *DocumentsStatus) GetOpen() []string {
+	if x != nil {
+		return x.Open
+	}
+	return nil
+}
+
+func (x *DocumentsStatus) GetFileRefused() string {
+	if x != nil {
+		return x.FileRefused
+	}
+	return ""
+}
+
+func (x *DocumentsStatus) GetRegions() []*RegionDocuments {
+	if x != nil {
+		return x.Regions
+	}
+	return nil
+}
+
+func (x *DocumentsStatus) GetHeldLimits() int64 {
+	if x != nil {
+		return x.HeldLimits
+	}
+	return 0
+}
+
+// RegionDocuments is what the node heard of another region.
+type RegionDocuments struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Region string                 `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
+	// Epochs; none: nothing was heard.
+	Open []string `protobuf:"bytes,2,rep,name=open,proto3" json:"open,omitempty"`
+	// Why a document of that region is not taken here; empty: all are.
+	Refused string `protobuf:"bytes,3,opt,name=refused,proto3" json:"refused,omitempty"`
+	// For how long limits have waited for its acknowledgement; absent: none waits.
+	Waited        *durationpb.Duration `protobuf:"bytes,4,opt,name=waited,proto3" json:"waited,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RegionDocuments) Reset() {
+	*x = RegionDocuments{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RegionDocuments) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RegionDocuments) ProtoMessage() {}
+
+func (x *RegionDocuments) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RegionDocuments.ProtoReflect.Descriptor instead.
+func (*RegionDocuments) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *RegionDocuments) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *RegionDocuments) GetOpen() []string {
+	if x != nil {
+		return x.Open
+	}
+	return nil
+}
+
+func (x *RegionDocuments) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
+func (x *RegionDocuments) GetWaited() *durationpb.Duration {
+	if x != nil {
+		return x.Waited
+	}
+	return nil
+}
+
 // RolesStatus is what the node knows of who may do what.
 type RolesStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1235,7 +1388,7 @@ type RolesStatus struct {
 
 func (x *RolesStatus) Reset() {
 	*x = RolesStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1400,7 @@ func (x *RolesStatus) String() string {
 func (*RolesStatus) ProtoMessage() {}
 
 func (x *RolesStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1413,7 @@ func (x *RolesStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesStatus.ProtoReflect.Descriptor instead.
 func (*RolesStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RolesStatus) GetCallers() int64 {
@@ -1312,7 +1465,7 @@ type StoreStatus struct {
 
 func (x *StoreStatus) Reset() {
 	*x = StoreStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1324,7 +1477,7 @@ func (x *StoreStatus) String() string {
 func (*StoreStatus) ProtoMessage() {}
 
 func (x *StoreStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1337,7 +1490,7 @@ func (x *StoreStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreStatus.ProtoReflect.Descriptor instead.
 func (*StoreStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StoreStatus) GetKind() string {
@@ -1447,7 +1600,7 @@ type StoreRival struct {
 
 func (x *StoreRival) Reset() {
 	*x = StoreRival{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1612,7 @@ func (x *StoreRival) String() string {
 func (*StoreRival) ProtoMessage() {}
 
 func (x *StoreRival) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1625,7 @@ func (x *StoreRival) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRival.ProtoReflect.Descriptor instead.
 func (*StoreRival) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *StoreRival) GetNode() string {
@@ -1518,7 +1671,7 @@ type StoreRefusal struct {
 
 func (x *StoreRefusal) Reset() {
 	*x = StoreRefusal{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1530,7 +1683,7 @@ func (x *StoreRefusal) String() string {
 func (*StoreRefusal) ProtoMessage() {}
 
 func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1543,7 +1696,7 @@ func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRefusal.ProtoReflect.Descriptor instead.
 func (*StoreRefusal) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StoreRefusal) GetKind() string {
@@ -1582,7 +1735,7 @@ type RecoveryStatus struct {
 
 func (x *RecoveryStatus) Reset() {
 	*x = RecoveryStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1594,7 +1747,7 @@ func (x *RecoveryStatus) String() string {
 func (*RecoveryStatus) ProtoMessage() {}
 
 func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1607,7 +1760,7 @@ func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoveryStatus.ProtoReflect.Descriptor instead.
 func (*RecoveryStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RecoveryStatus) GetWaiting() int64 {
@@ -1651,7 +1804,7 @@ type JournalStatus struct {
 
 func (x *JournalStatus) Reset() {
 	*x = JournalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1663,7 +1816,7 @@ func (x *JournalStatus) String() string {
 func (*JournalStatus) ProtoMessage() {}
 
 func (x *JournalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1676,7 +1829,7 @@ func (x *JournalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JournalStatus.ProtoReflect.Descriptor instead.
 func (*JournalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *JournalStatus) GetIncarnation() uint64 {
@@ -1741,7 +1894,7 @@ type LocalStatus struct {
 
 func (x *LocalStatus) Reset() {
 	*x = LocalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1753,7 +1906,7 @@ func (x *LocalStatus) String() string {
 func (*LocalStatus) ProtoMessage() {}
 
 func (x *LocalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1766,7 +1919,7 @@ func (x *LocalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalStatus.ProtoReflect.Descriptor instead.
 func (*LocalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LocalStatus) GetBuckets() int64 {
@@ -1807,7 +1960,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1819,7 +1972,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1832,7 +1985,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Peer) GetRegion() string {
@@ -1888,7 +2041,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1900,7 +2053,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1913,7 +2066,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Counter) GetName() string {
@@ -1941,7 +2094,7 @@ type BucketRequest struct {
 
 func (x *BucketRequest) Reset() {
 	*x = BucketRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1953,7 +2106,7 @@ func (x *BucketRequest) String() string {
 func (*BucketRequest) ProtoMessage() {}
 
 func (x *BucketRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1966,7 +2119,7 @@ func (x *BucketRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRequest.ProtoReflect.Descriptor instead.
 func (*BucketRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BucketRequest) GetLimit() string {
@@ -2014,7 +2167,7 @@ type BucketResponse struct {
 
 func (x *BucketResponse) Reset() {
 	*x = BucketResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2026,7 +2179,7 @@ func (x *BucketResponse) String() string {
 func (*BucketResponse) ProtoMessage() {}
 
 func (x *BucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2039,7 +2192,7 @@ func (x *BucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketResponse.ProtoReflect.Descriptor instead.
 func (*BucketResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BucketResponse) GetLimit() string {
@@ -2144,7 +2297,7 @@ type Rights struct {
 
 func (x *Rights) Reset() {
 	*x = Rights{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2156,7 +2309,7 @@ func (x *Rights) String() string {
 func (*Rights) ProtoMessage() {}
 
 func (x *Rights) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2169,7 +2322,7 @@ func (x *Rights) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rights.ProtoReflect.Descriptor instead.
 func (*Rights) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Rights) GetCell() int64 {
@@ -2238,7 +2391,7 @@ type RefundRequest struct {
 
 func (x *RefundRequest) Reset() {
 	*x = RefundRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2250,7 +2403,7 @@ func (x *RefundRequest) String() string {
 func (*RefundRequest) ProtoMessage() {}
 
 func (x *RefundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2263,7 +2416,7 @@ func (x *RefundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
 func (*RefundRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RefundRequest) GetReceipt() string {
@@ -2285,7 +2438,7 @@ type RefundResponse struct {
 
 func (x *RefundResponse) Reset() {
 	*x = RefundResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2297,7 +2450,7 @@ func (x *RefundResponse) String() string {
 func (*RefundResponse) ProtoMessage() {}
 
 func (x *RefundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2310,7 +2463,7 @@ func (x *RefundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundResponse.ProtoReflect.Descriptor instead.
 func (*RefundResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RefundResponse) GetRefunded() []*Refunded {
@@ -2341,7 +2494,7 @@ type Refunded struct {
 
 func (x *Refunded) Reset() {
 	*x = Refunded{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2353,7 +2506,7 @@ func (x *Refunded) String() string {
 func (*Refunded) ProtoMessage() {}
 
 func (x *Refunded) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2366,7 +2519,7 @@ func (x *Refunded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refunded.ProtoReflect.Descriptor instead.
 func (*Refunded) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Refunded) GetLimit() string {
@@ -2409,7 +2562,7 @@ type TakeRequest struct {
 
 func (x *TakeRequest) Reset() {
 	*x = TakeRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2421,7 +2574,7 @@ func (x *TakeRequest) String() string {
 func (*TakeRequest) ProtoMessage() {}
 
 func (x *TakeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2434,7 +2587,7 @@ func (x *TakeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeRequest.ProtoReflect.Descriptor instead.
 func (*TakeRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TakeRequest) GetDomain() string {
@@ -2490,7 +2643,7 @@ type TakeResponse struct {
 
 func (x *TakeResponse) Reset() {
 	*x = TakeResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2502,7 +2655,7 @@ func (x *TakeResponse) String() string {
 func (*TakeResponse) ProtoMessage() {}
 
 func (x *TakeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2515,7 +2668,7 @@ func (x *TakeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeResponse.ProtoReflect.Descriptor instead.
 func (*TakeResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TakeResponse) GetUnits() int64 {
@@ -2558,7 +2711,7 @@ type GiveBackRequest struct {
 
 func (x *GiveBackRequest) Reset() {
 	*x = GiveBackRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2570,7 +2723,7 @@ func (x *GiveBackRequest) String() string {
 func (*GiveBackRequest) ProtoMessage() {}
 
 func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2583,7 +2736,7 @@ func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackRequest.ProtoReflect.Descriptor instead.
 func (*GiveBackRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GiveBackRequest) GetReceipt() string {
@@ -2612,7 +2765,7 @@ type GiveBackResponse struct {
 
 func (x *GiveBackResponse) Reset() {
 	*x = GiveBackResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2624,7 +2777,7 @@ func (x *GiveBackResponse) String() string {
 func (*GiveBackResponse) ProtoMessage() {}
 
 func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2637,7 +2790,7 @@ func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackResponse.ProtoReflect.Descriptor instead.
 func (*GiveBackResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GiveBackResponse) GetRefunded() []*Refunded {
@@ -2665,7 +2818,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2677,7 +2830,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2690,7 +2843,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ResetRequest) GetLimit() string {
@@ -2724,7 +2877,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2736,7 +2889,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2749,7 +2902,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{33}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ResetResponse) GetCleared() int64 {
@@ -2850,7 +3003,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\aproblem\x18\x15 \x01(\tR\aproblem\x12\x1f\n" +
 	"\vfrom_memory\x18\x16 \x01(\bR\n" +
 	"fromMemory\"\x0f\n" +
-	"\rStatusRequest\"\x9e\x04\n" +
+	"\rStatusRequest\"\xd8\x04\n" +
 	"\x0eStatusResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
@@ -2869,7 +3022,19 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\brecovery\x18\f \x01(\v2\x19.quotad.v1.RecoveryStatusR\brecovery\x122\n" +
 	"\ajournal\x18\r \x01(\v2\x18.quotad.v1.JournalStatusR\ajournal\x12,\n" +
 	"\x05local\x18\x0e \x01(\v2\x16.quotad.v1.LocalStatusR\x05local\x12,\n" +
-	"\x05roles\x18\x0f \x01(\v2\x16.quotad.v1.RolesStatusR\x05roles\"A\n" +
+	"\x05roles\x18\x0f \x01(\v2\x16.quotad.v1.RolesStatusR\x05roles\x128\n" +
+	"\tdocuments\x18\x10 \x01(\v2\x1a.quotad.v1.DocumentsStatusR\tdocuments\"\x9f\x01\n" +
+	"\x0fDocumentsStatus\x12\x12\n" +
+	"\x04open\x18\x01 \x03(\tR\x04open\x12!\n" +
+	"\ffile_refused\x18\x02 \x01(\tR\vfileRefused\x124\n" +
+	"\aregions\x18\x03 \x03(\v2\x1a.quotad.v1.RegionDocumentsR\aregions\x12\x1f\n" +
+	"\vheld_limits\x18\x04 \x01(\x03R\n" +
+	"heldLimits\"\x8a\x01\n" +
+	"\x0fRegionDocuments\x12\x16\n" +
+	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
+	"\x04open\x18\x02 \x03(\tR\x04open\x12\x18\n" +
+	"\arefused\x18\x03 \x01(\tR\arefused\x121\n" +
+	"\x06waited\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06waited\"A\n" +
 	"\vRolesStatus\x12\x18\n" +
 	"\acallers\x18\x01 \x01(\x03R\acallers\x12\x18\n" +
 	"\arefused\x18\x02 \x01(\tR\arefused\"\xcd\x03\n" +
@@ -3037,7 +3202,7 @@ func file_quotad_v1_quotad_proto_rawDescGZIP() []byte {
 }
 
 var file_quotad_v1_quotad_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_quotad_v1_quotad_proto_goTypes = []any{
 	(Reason)(0),                   // 0: quotad.v1.Reason
 	(*CheckRequest)(nil),          // 1: quotad.v1.CheckRequest
@@ -3053,92 +3218,97 @@ var file_quotad_v1_quotad_proto_goTypes = []any{
 	(*Decision)(nil),              // 11: quotad.v1.Decision
 	(*StatusRequest)(nil),         // 12: quotad.v1.StatusRequest
 	(*StatusResponse)(nil),        // 13: quotad.v1.StatusResponse
-	(*RolesStatus)(nil),           // 14: quotad.v1.RolesStatus
-	(*StoreStatus)(nil),           // 15: quotad.v1.StoreStatus
-	(*StoreRival)(nil),            // 16: quotad.v1.StoreRival
-	(*StoreRefusal)(nil),          // 17: quotad.v1.StoreRefusal
-	(*RecoveryStatus)(nil),        // 18: quotad.v1.RecoveryStatus
-	(*JournalStatus)(nil),         // 19: quotad.v1.JournalStatus
-	(*LocalStatus)(nil),           // 20: quotad.v1.LocalStatus
-	(*Peer)(nil),                  // 21: quotad.v1.Peer
-	(*Counter)(nil),               // 22: quotad.v1.Counter
-	(*BucketRequest)(nil),         // 23: quotad.v1.BucketRequest
-	(*BucketResponse)(nil),        // 24: quotad.v1.BucketResponse
-	(*Rights)(nil),                // 25: quotad.v1.Rights
-	(*RefundRequest)(nil),         // 26: quotad.v1.RefundRequest
-	(*RefundResponse)(nil),        // 27: quotad.v1.RefundResponse
-	(*Refunded)(nil),              // 28: quotad.v1.Refunded
-	(*TakeRequest)(nil),           // 29: quotad.v1.TakeRequest
-	(*TakeResponse)(nil),          // 30: quotad.v1.TakeResponse
-	(*GiveBackRequest)(nil),       // 31: quotad.v1.GiveBackRequest
-	(*GiveBackResponse)(nil),      // 32: quotad.v1.GiveBackResponse
-	(*ResetRequest)(nil),          // 33: quotad.v1.ResetRequest
-	(*ResetResponse)(nil),         // 34: quotad.v1.ResetResponse
-	nil,                           // 35: quotad.v1.CheckRequest.DescriptorsEntry
-	nil,                           // 36: quotad.v1.PeekRequest.DescriptorsEntry
-	nil,                           // 37: quotad.v1.BucketRequest.DescriptorsEntry
-	nil,                           // 38: quotad.v1.TakeRequest.DescriptorsEntry
-	nil,                           // 39: quotad.v1.ResetRequest.DescriptorsEntry
-	(*durationpb.Duration)(nil),   // 40: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 41: google.protobuf.Timestamp
+	(*DocumentsStatus)(nil),       // 14: quotad.v1.DocumentsStatus
+	(*RegionDocuments)(nil),       // 15: quotad.v1.RegionDocuments
+	(*RolesStatus)(nil),           // 16: quotad.v1.RolesStatus
+	(*StoreStatus)(nil),           // 17: quotad.v1.StoreStatus
+	(*StoreRival)(nil),            // 18: quotad.v1.StoreRival
+	(*StoreRefusal)(nil),          // 19: quotad.v1.StoreRefusal
+	(*RecoveryStatus)(nil),        // 20: quotad.v1.RecoveryStatus
+	(*JournalStatus)(nil),         // 21: quotad.v1.JournalStatus
+	(*LocalStatus)(nil),           // 22: quotad.v1.LocalStatus
+	(*Peer)(nil),                  // 23: quotad.v1.Peer
+	(*Counter)(nil),               // 24: quotad.v1.Counter
+	(*BucketRequest)(nil),         // 25: quotad.v1.BucketRequest
+	(*BucketResponse)(nil),        // 26: quotad.v1.BucketResponse
+	(*Rights)(nil),                // 27: quotad.v1.Rights
+	(*RefundRequest)(nil),         // 28: quotad.v1.RefundRequest
+	(*RefundResponse)(nil),        // 29: quotad.v1.RefundResponse
+	(*Refunded)(nil),              // 30: quotad.v1.Refunded
+	(*TakeRequest)(nil),           // 31: quotad.v1.TakeRequest
+	(*TakeResponse)(nil),          // 32: quotad.v1.TakeResponse
+	(*GiveBackRequest)(nil),       // 33: quotad.v1.GiveBackRequest
+	(*GiveBackResponse)(nil),      // 34: quotad.v1.GiveBackResponse
+	(*ResetRequest)(nil),          // 35: quotad.v1.ResetRequest
+	(*ResetResponse)(nil),         // 36: quotad.v1.ResetResponse
+	nil,                           // 37: quotad.v1.CheckRequest.DescriptorsEntry
+	nil,                           // 38: quotad.v1.PeekRequest.DescriptorsEntry
+	nil,                           // 39: quotad.v1.BucketRequest.DescriptorsEntry
+	nil,                           // 40: quotad.v1.TakeRequest.DescriptorsEntry
+	nil,                           // 41: quotad.v1.ResetRequest.DescriptorsEntry
+	(*durationpb.Duration)(nil),   // 42: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 43: google.protobuf.Timestamp
 }
 var file_quotad_v1_quotad_proto_depIdxs = []int32{
-	35, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
+	37, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
 	11, // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
 	1,  // 2: quotad.v1.CheckBatchRequest.requests:type_name -> quotad.v1.CheckRequest
 	11, // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
 	0,  // 4: quotad.v1.CheckColumnsResponse.reasons:type_name -> quotad.v1.Reason
 	7,  // 5: quotad.v1.CheckColumnsResponse.limits:type_name -> quotad.v1.DecidingLimit
 	8,  // 6: quotad.v1.CheckColumnsResponse.problems:type_name -> quotad.v1.RowProblem
-	40, // 7: quotad.v1.DecidingLimit.window:type_name -> google.protobuf.Duration
-	36, // 8: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
+	42, // 7: quotad.v1.DecidingLimit.window:type_name -> google.protobuf.Duration
+	38, // 8: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
 	11, // 9: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
 	0,  // 10: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
-	40, // 11: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
-	40, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
-	40, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
-	21, // 14: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	22, // 15: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
-	15, // 16: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
-	18, // 17: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
-	19, // 18: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
-	20, // 19: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
-	14, // 20: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
-	41, // 21: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
-	40, // 22: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
-	17, // 23: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
-	16, // 24: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
-	41, // 25: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
-	40, // 26: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	40, // 27: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	40, // 28: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
-	37, // 29: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
-	25, // 30: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	28, // 31: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
-	38, // 32: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
-	11, // 33: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
-	40, // 34: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
-	28, // 35: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
-	39, // 36: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
-	1,  // 37: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 38: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	5,  // 39: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
-	9,  // 40: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	26, // 41: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
-	29, // 42: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
-	31, // 43: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
-	2,  // 44: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 45: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	6,  // 46: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
-	10, // 47: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	27, // 48: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
-	30, // 49: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
-	32, // 50: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
-	44, // [44:51] is the sub-list for method output_type
-	37, // [37:44] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	42, // 11: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
+	42, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
+	42, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
+	23, // 14: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
+	24, // 15: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
+	17, // 16: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
+	20, // 17: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
+	21, // 18: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
+	22, // 19: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
+	16, // 20: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
+	14, // 21: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
+	15, // 22: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
+	42, // 23: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
+	43, // 24: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	42, // 25: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	19, // 26: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
+	18, // 27: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
+	43, // 28: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	42, // 29: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	42, // 30: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	42, // 31: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	39, // 32: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
+	27, // 33: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
+	30, // 34: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
+	40, // 35: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
+	11, // 36: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
+	42, // 37: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
+	30, // 38: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
+	41, // 39: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
+	1,  // 40: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 41: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	5,  // 42: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
+	9,  // 43: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	28, // 44: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
+	31, // 45: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
+	33, // 46: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
+	2,  // 47: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 48: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	6,  // 49: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
+	10, // 50: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	29, // 51: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
+	32, // 52: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
+	34, // 53: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
+	47, // [47:54] is the sub-list for method output_type
+	40, // [40:47] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }
@@ -3154,7 +3324,7 @@ func file_quotad_v1_quotad_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_quotad_proto_rawDesc), len(file_quotad_v1_quotad_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   39,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

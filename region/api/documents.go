@@ -1,0 +1,129 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/barrier"
+	"github.com/quotad/quotad/region/audit"
+)
+
+const (
+	// adoptTimeout bounds the time to open a document in this region.
+	adoptTimeout = 10 * time.Second
+	// askTimeout bounds the wait for other nodes' answers.
+	askTimeout = time.Second
+)
+
+// document answers with the text of the newest document that is open here.
+func (s *Server) document(w http.ResponseWriter, _ *http.Request) {
+	d := s.node.Document()
+	w.Header().Set("Content-Type", "application/yaml")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("ETag", `"`+d.Epoch().String()+`"`)
+	_, _ = w.Write(d.Source()) // if the write fails, the caller has gone
+}
+
+// documents answers which documents are open where. It asks all nodes of all regions.
+func (s *Server) documents(w http.ResponseWriter, r *http.Request) {
+	answer := newDocuments(s.node.Status().Documents)
+	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
+	defer cancel()
+	for _, n := range s.node.AskDocuments(ctx) {
+		answer.Nodes = append(answer.Nodes, NodeDocuments{n.Node, epochTexts(n.Open), n.File})
+	}
+	write(w, "application/json", http.StatusOK, answer)
+}
+
+// Applied is the outcome of a document that was applied.
+type Applied struct {
+	Before string `json:"before"` // epoch of the newest document that was open
+	Epoch  string `json:"epoch"`  // of the one that was applied
+}
+
+// apply opens a limits document in this region, from which the others fetch it.
+func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
+	source, err := io.ReadAll(http.MaxBytesReader(w, r.Body, policy.MaxDocumentBytes))
+	if err == nil && !strings.HasPrefix(r.Header.Get("Content-Type"), "application/yaml") {
+		err = &refusal{http.StatusUnsupportedMediaType,
+			"send the document with Content-Type: application/yaml"}
+	}
+	var d *policy.Document
+	if err == nil {
+		if d, err = policy.Parse("document", source); err != nil {
+			err = &refusal{http.StatusBadRequest, err.Error()}
+		}
+	}
+	if err != nil {
+		writeProblem(w, toProblem(err))
+		return
+	}
+	ctx, cancel := context.WithTimeout(withAct(r), adoptTimeout)
+	defer cancel()
+	before := s.node.Document()
+	err = s.node.Adopt(ctx, d)
+	s.done(ctx, audit.OfDocument(before, d), err)
+	if errors.Is(err, barrier.ErrOlder) || errors.Is(err, barrier.ErrConflict) ||
+		errors.Is(err, barrier.ErrTooMany) {
+		err = &refusal{http.StatusConflict, err.Error()}
+	}
+	if err != nil {
+		writeProblem(w, toProblem(err))
+		return
+	}
+	write(w, "application/json", http.StatusOK, Applied{before.Epoch().String(), d.Epoch().String()})
+}
+
+// DocumentsStatus is what a node knows of the limits documents of all regions.
+type DocumentsStatus struct {
+	Open []OpenDocument `json:"open"` // in this region, the oldest first
+	// FileRefused is why the document of the node's file is not open; absent: it is, or was.
+	FileRefused string            `json:"file_refused,omitempty"`
+	Regions     []RegionDocuments `json:"regions"` // the others
+	// Limits are those of which this region uses the least of what several documents give it, some
+	// of Held.
+	Limits []HeldLimit `json:"limits"`
+	Held   int         `json:"held"`
+	// Nodes are those that answered; absent in the status of a node, which asks nobody.
+	Nodes []NodeDocuments `json:"nodes,omitempty"`
+}
+
+// OpenDocument is a document that is open in a region.
+type OpenDocument struct {
+	Epoch string `json:"epoch"`
+	// Acknowledged is when the region's store held it, by its clock; absent: not yet.
+	Acknowledged *time.Time `json:"acknowledged,omitempty"`
+}
+
+// RegionDocuments is what a node heard of another region.
+type RegionDocuments struct {
+	Region  string         `json:"region"`
+	Heard   bool           `json:"heard"`
+	Open    []OpenDocument `json:"open"`
+	Refused string         `json:"refused,omitempty"` // why a document of that region is not taken here
+	// Waited is how long limits have waited for its acknowledgement; absent: none waits.
+	Waited Milliseconds `json:"waited_ms,omitempty"`
+}
+
+// HeldLimit is a limit that more than one document binds.
+type HeldLimit struct {
+	Domain  string            `json:"domain"`
+	Limit   string            `json:"limit"`
+	Match   map[string]string `json:"match,omitempty"`
+	Removed bool              `json:"removed,omitempty"` // charged beside what took its place
+	Since   *time.Time        `json:"since,omitempty"`
+	Waiting []string          `json:"waiting"`         // regions that must acknowledge
+	Until   *time.Time        `json:"until,omitempty"` // absent: not known yet
+}
+
+// NodeDocuments is what one node says.
+type NodeDocuments struct {
+	Node        string   `json:"node"`
+	Open        []string `json:"open"` // epochs; none: it does not serve
+	FileRefused string   `json:"file_refused,omitempty"`
+}

@@ -73,7 +73,7 @@ var house = map[string]struct {
 		"region/admit", "region/door", "region/journal", "region/peer", "region/repeat",
 		"region/rights", "region/rivals", "region/store",
 		"region/tenure"}, "puts a node together; fronts and networks are put before and under it from outside"},
-	"region/api": {[]string{"algorithms", "policy", "proto/quotad/v1", "region",
+	"region/api": {[]string{"algorithms", "policy", "policy/barrier", "proto/quotad/v1", "region",
 		"region/access", "region/admit", "region/audit", "region/door", "region/repeat",
 		"region/rules", "region/store", "region/tenure"}, "a front of one node"},
 	"client": {[]string{"algorithms", "proto/quotad/v1", "region/held"},

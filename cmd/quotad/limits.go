@@ -7,8 +7,9 @@ import (
 func limitsCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "limits",
-		Short: "Check and show a limits document",
-	}, limitsValidateCommand(), limitsListCommand(), limitsBoundCommand(), limitsDiffCommand())
+		Short: "Check, show, compare and apply limits documents",
+	}, limitsValidateCommand(), limitsListCommand(), limitsBoundCommand(), limitsDiffCommand(),
+		limitsApplyCommand(), limitsStatusCommand())
 }
 
 // yamlFiles are the endings of files that completion offers.

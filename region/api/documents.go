@@ -31,7 +31,9 @@ func (s *Server) document(w http.ResponseWriter, _ *http.Request) {
 
 // documents answers which documents are open where. It asks all nodes of all regions.
 func (s *Server) documents(w http.ResponseWriter, r *http.Request) {
-	answer := newDocuments(s.node.Status().Documents)
+	known := s.node.Status()
+	answer := DocumentsAnswer{Region: known.Region, DocumentsStatus: newDocuments(known.Documents),
+		Nodes: []NodeDocuments{}}
 	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
 	defer cancel()
 	for _, n := range s.node.AskDocuments(ctx) {
@@ -89,8 +91,13 @@ type DocumentsStatus struct {
 	// of Held.
 	Limits []HeldLimit `json:"limits"`
 	Held   int         `json:"held"`
-	// Nodes are those that answered; absent in the status of a node, which asks nobody.
-	Nodes []NodeDocuments `json:"nodes,omitempty"`
+}
+
+// DocumentsAnswer is what a node found out about documents by asking all others.
+type DocumentsAnswer struct {
+	Region string `json:"region"` // of the node that was asked
+	DocumentsStatus
+	Nodes []NodeDocuments `json:"nodes"` // that answered
 }
 
 // OpenDocument is a document that is open in a region.

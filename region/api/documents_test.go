@@ -107,6 +107,7 @@ func TestDocumentsAreShown(t *testing.T) {
 		t.Errorf("%v %s", w.Header(), w.Body)
 	}
 	at := quantity.StoreTime(1_800_000_000_000_000)
+	a.node.status.Region = "us-east"
 	a.node.status.Documents = tenure.Documents{Open: []tenure.Told{{Epoch: d.Epoch(), At: at}},
 		File: errors.New("an older file"), Held: 70,
 		Limits: []tenure.HeldLimit{{Limit: &d.Limits[0], Since: at, Waiting: []string{"eu-west"}},
@@ -122,7 +123,7 @@ func TestDocumentsAreShown(t *testing.T) {
 	if got := get("/v1/status").Body.String(); !strings.Contains(got, `"documents":{`+known+`}`) {
 		t.Errorf("the status shows %s", got)
 	}
-	if got := strings.TrimSpace(get("/v1/documents").Body.String()); got != "{"+known+`,"nodes":[{"node":"eu-west/n1","open":[],`+
+	if got := strings.TrimSpace(get("/v1/documents").Body.String()); got != `{"region":"us-east",`+known+`,"nodes":[{"node":"eu-west/n1","open":[],`+
 		`"file_refused":"passed over"},{"node":"us-east/n1","open":["`+epoch+`"]}]}` {
 		t.Errorf("the documents are %s", got)
 	}

@@ -228,7 +228,10 @@ func (k *knowledge) wait(v *barrier.View) {
 			k.waiting[region], changed = k.now(), true
 		}
 	}
-	if changed {
+	switch {
+	case changed && len(k.waiting) == 0:
+		k.log.Info("limits wait for no region any more", "open", v.Agenda.String())
+	case changed:
 		k.log.Info("limits wait for regions to acknowledge a limits document, and have the lesser split meanwhile",
 			"limits_by_region", limits, "open", v.Agenda.String())
 	}

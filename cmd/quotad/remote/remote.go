@@ -63,7 +63,7 @@ const maxAnswerBytes = 4 << 20
 
 // Get sends a GET request for a path.
 func (n *Node) Get(ctx context.Context, path string, query url.Values) (Answer, error) {
-	return n.call(ctx, http.MethodGet, path, query, nil)
+	return n.call(ctx, http.MethodGet, path, query, "", nil)
 }
 
 // Post sends a POST request with a body in JSON.
@@ -72,12 +72,17 @@ func (n *Node) Post(ctx context.Context, path string, request any) (Answer, erro
 	if err != nil {
 		return Answer{}, err
 	}
-	return n.call(ctx, http.MethodPost, path, nil, body)
+	return n.call(ctx, http.MethodPost, path, nil, "application/json", body)
+}
+
+// PostYAML sends a POST request with a body in YAML.
+func (n *Node) PostYAML(ctx context.Context, path string, body []byte) (Answer, error) {
+	return n.call(ctx, http.MethodPost, path, nil, "application/yaml", body)
 }
 
 // call sends a request. The error says that there is no answer.
 func (n *Node) call(
-	ctx context.Context, method, path string, query url.Values, body []byte,
+	ctx context.Context, method, path string, query url.Values, kind string, body []byte,
 ) (Answer, error) {
 	u, err := url.Parse(n.addr)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -97,12 +102,13 @@ func (n *Node) call(
 		return Answer{}, exit.Usage(err)
 	}
 	if body != nil {
-		q.Header.Set("Content-Type", "application/json")
+		q.Header.Set("Content-Type", kind)
 	}
 	client, err := n.authorize(q)
 	if err != nil {
 		return Answer{}, exit.Usage(err)
 	}
+	defer client.CloseIdleConnections()
 	response, err := client.Do(q)
 	if err != nil {
 		return Answer{}, n.unreachable(err)

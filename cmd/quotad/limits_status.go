@@ -48,7 +48,7 @@ type documentsStatus api.DocumentsAnswer
 func (d documentsStatus) print(w io.Writer) error {
 	t := show.Table(w)
 	fmt.Fprint(t, "REGION\tOPEN\tACKNOWLEDGED\tWAITED FOR\n")
-	own := api.RegionDocuments{Region: d.Region, Heard: true, Open: d.Open}
+	own := api.RegionDocuments{Region: d.Region, Open: d.Open}
 	for _, r := range append([]api.RegionDocuments{own}, d.Regions...) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", show.Name(r.Region), openWords(r), acknowledgedWords(r.Open),
 			waitedWords(time.Duration(r.Waited)))
@@ -81,14 +81,14 @@ func (d documentsStatus) print(w io.Writer) error {
 }
 
 func openWords(r api.RegionDocuments) string {
-	if !r.Heard {
+	if len(r.Open) == 0 {
 		return "NOT HEARD"
 	}
 	var all []string
 	for _, o := range r.Open {
 		all = append(all, show.Name(o.Epoch))
 	}
-	return show.OrNone(strings.Join(all, " + "))
+	return strings.Join(all, " + ")
 }
 
 // acknowledgedWords says when the newest of some documents was acknowledged.

@@ -110,8 +110,7 @@ type OpenDocument struct {
 // RegionDocuments is what a node heard of another region.
 type RegionDocuments struct {
 	Region  string         `json:"region"`
-	Heard   bool           `json:"heard"`
-	Open    []OpenDocument `json:"open"`
+	Open    []OpenDocument `json:"open"`              // none: nothing was heard
 	Refused string         `json:"refused,omitempty"` // why a document of that region is not taken here
 	// Waited is how long limits have waited for its acknowledgement; absent: none waits.
 	Waited Milliseconds `json:"waited_ms,omitempty"`

@@ -16,7 +16,7 @@ func newDocuments(d tenure.Documents) DocumentsStatus {
 	a := DocumentsStatus{Open: openDocuments(d.Open), Held: d.Held, Regions: []RegionDocuments{},
 		Limits: []HeldLimit{}, FileRefused: textOf(d.File)}
 	for _, r := range d.Regions {
-		a.Regions = append(a.Regions, RegionDocuments{Region: r.Region, Heard: r.Heard,
+		a.Regions = append(a.Regions, RegionDocuments{Region: r.Region,
 			Open: openDocuments(r.Open), Refused: textOf(r.Refused), Waited: Milliseconds(r.Waited)})
 	}
 	for _, l := range d.Limits {

@@ -23,9 +23,8 @@ type Documents struct {
 
 // RegionDocuments is what a node heard of another region's documents.
 type RegionDocuments struct {
-	Region string
-	Heard  bool
-	RegionTold
+	Region     string
+	RegionTold // no document: nothing was heard
 	// Waited is how long limits have waited for the region to acknowledge a document; 0: none waits.
 	Waited time.Duration
 }
@@ -87,8 +86,7 @@ func (k *knowledge) regions(a barrier.Agenda) (all []RegionDocuments, file error
 				continue
 			}
 			seen[r.Name] = true
-			told, heard := k.told[r.Name]
-			one := RegionDocuments{Region: r.Name, Heard: heard, RegionTold: told}
+			one := RegionDocuments{Region: r.Name, RegionTold: k.told[r.Name]}
 			if since, waiting := k.waiting[r.Name]; waiting {
 				one.Waited = max(k.now().Sub(since), 1)
 			}

@@ -245,9 +245,16 @@ func (b *bucket) excess() (doubted, proven int64) {
 // offer offers units a second to nodes in turn, until stop is called.
 func (b *bucket) offer(f *Fleet, rate int64, nodes ...*Node) (flow *Flow, stop func()) {
 	b.t.Helper()
+	return b.offerTo(f, rate, b.note, nodes...)
+}
+
+// offerTo offers units as offer does, and has another record the answers.
+func (b *bucket) offerTo(f *Fleet, rate int64, record func(oracle.Answer), nodes ...*Node) (flow *Flow,
+	stop func()) {
+	b.t.Helper()
 	flow, err := f.Flow(FlowConfig{Region: nodes[0].Region, Rate: load.PerSecond(rate),
 		Question: b.question(), Bucket: b.name,
-		Limit: b.limit, Record: b.note})
+		Limit: b.limit, Record: record})
 	must(b.t, err)
 	flow.nodes = nodes
 	ctx, cancel := context.WithCancel(b.t.Context())

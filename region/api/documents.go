@@ -102,7 +102,7 @@ type DocumentsAnswer struct {
 
 // OpenDocument is a document that is open in a region.
 type OpenDocument struct {
-	Epoch string `json:"epoch"`
+	Epoch string `json:"document"`
 	// Acknowledged is when the region's store held it, by its clock; absent: not yet.
 	Acknowledged *time.Time `json:"acknowledged,omitempty"`
 }

@@ -115,9 +115,9 @@ func TestDocumentsAreShown(t *testing.T) {
 		Regions: []tenure.RegionDocuments{{Region: "ap"}, {Region: "eu-west", Waited: time.Second,
 			RegionTold: tenure.RegionTold{Open: []tenure.Told{{Epoch: d.Epoch(), At: at}}, Refused: errors.New("another of the version")}}}}
 	epoch, moment := d.Epoch().String(), "2027-01-15T08:00:00Z"
-	known := `"open":[{"epoch":"` + epoch + `","acknowledged":"` + moment + `"}],"file_refused":"an older file",` +
+	known := `"open":[{"document":"` + epoch + `","acknowledged":"` + moment + `"}],"file_refused":"an older file",` +
 		`"regions":[{"region":"ap","open":[]},` +
-		`{"region":"eu-west","open":[{"epoch":"` + epoch + `","acknowledged":"` + moment + `"}],"refused":"another of the version","waited_ms":1000}],` +
+		`{"region":"eu-west","open":[{"document":"` + epoch + `","acknowledged":"` + moment + `"}],"refused":"another of the version","waited_ms":1000}],` +
 		`"limits":[{"domain":"api","limit":"a","since":"` + moment + `","waiting":["eu-west"]},` +
 		`{"domain":"api","limit":"a","removed":true,"waiting":[],"until":"` + moment + `"}],"held":70`
 	if got := get("/v1/status").Body.String(); !strings.Contains(got, `"documents":{`+known+`}`) {

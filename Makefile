@@ -77,6 +77,11 @@ faults: redis-server ## TIMES times (5): killed, stopped and flushed Redis, node
 	$(GO) test -count 1 -timeout 60m -v -parallel 1 -run 'Faults|Mates|Month|BoundsAreMet|StaleReplica' ./chaos/process -times $(TIMES)
 	$(GO) test -count 1 -v -run 'BoundsOfClocks' ./allocator/exchange
 
+.PHONY: changes
+changes: TIMES = 1
+changes: redis-server ## TIMES times (1, two minutes): the document of three real regions changes in every way under load; prints how long each takes
+	$(GO) test -count 1 -timeout 60m -v -run 'Changes' ./chaos/process -times $(TIMES)
+
 .PHONY: scenarios
 scenarios: TIMES = 1
 scenarios: redis-server build ## TIMES times (1): every scenario that quotad brings along, with real processes; a page about each in bin/scenarios

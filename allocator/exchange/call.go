@@ -243,7 +243,7 @@ func (m *Machine) onCredited(now quantity.NodeTime, e Credited) {
 	}
 	if e.Result.Status != algorithms.StatusOK {
 		pos.forgetAnnounced()
-		pos.noteRefusal(gain{units: c.Gain, burst: c.GainBurst}, now+allocator.MaxRetry)
+		pos.noteRefusal(gain{units: c.Gain, burst: c.GainBurst}, now.Add(pauseAfter(e.Result.Status)))
 		m.rejectedBy(e.Result.Status)
 		m.settle(v)
 		return

@@ -27,10 +27,7 @@ func (m *Machine) onAsked(now quantity.NodeTime, e Asked) {
 		g := &s.reply.Grants[i]
 		g.Cell = a.Cell
 		if g.Refusal = m.refuse(now, e, i, believed); g.Refusal != NotRefused {
-			g.Retry = allocator.MaxRetry
-			if g.Refusal == RefusedUnheard {
-				g.Retry = Interval // the answer to our next ping may end the refusal
-			}
+			g.Retry = m.pause(g.Refusal, e.Buckets[i], e.Message.Asks[i])
 			m.countRefusal(g.Refusal)
 			if g.Refusal == RefusedImplausible {
 				m.stats.Implausible++
@@ -73,6 +70,29 @@ func (m *Machine) refuse(now quantity.NodeTime, e Asked, i int, believed bool) R
 		return RefusedUnheard
 	}
 	return NotRefused
+}
+
+// soon is after how long to try again what was refused because documents have just been opened.
+const soon = Interval / 4
+
+// pause returns after how long it may help to ask again.
+func (m *Machine) pause(why Refusal, b *Bucket, a Ask) int64 {
+	switch {
+	case why == RefusedUnheard:
+		return Interval // the answer to our next ping may end the refusal
+	case why == RefusedTerms && b != nil && a.Agreed == b.Agreed:
+		return soon
+	}
+	return allocator.MaxRetry
+}
+
+// pauseAfter returns after how long what the store refused may be tried again. A store that was opened
+// under other documents, or anew, is known soon.
+func pauseAfter(s algorithms.Status) int64 {
+	if s == algorithms.StatusUnknown {
+		return soon
+	}
+	return allocator.MaxRetry
 }
 
 // countRefusal counts an ask that was refused.
@@ -181,7 +201,7 @@ func (m *Machine) onLent(now quantity.NodeTime, e Lent) {
 		i := s.lends[n]
 		g, b := &s.reply.Grants[i], s.buckets[i]
 		if given.Status != algorithms.StatusOK {
-			g.Refusal, g.Retry = refusalOf(given.Status), allocator.MaxRetry
+			g.Refusal, g.Retry = refusalOf(given.Status), pauseAfter(given.Status)
 			m.countRefusal(g.Refusal)
 			continue
 		}

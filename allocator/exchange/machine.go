@@ -184,6 +184,7 @@ func (m *Machine) onTenureChanged(now quantity.NodeTime, e TenureChanged) {
 		for _, p := range m.peers {
 			p.queue = queue{}
 		}
+		clear(m.serving)
 	}
 	m.generation, m.epoch = e.Generation, e.Epoch
 	m.noteClock(now, e.Clock)
@@ -199,7 +200,6 @@ func (m *Machine) onTenureChanged(now quantity.NodeTime, e TenureChanged) {
 		p.index = i
 	}
 	m.peers = peers
-	clear(m.serving)
 	for _, v := range m.views {
 		v.setPeers(m.peers)
 	}

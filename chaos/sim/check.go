@@ -57,6 +57,7 @@ func (w *world) checkLedger(b *bucket) {
 	for i, r := range w.regions {
 		if b.gone[i] == nil && !r.stale {
 			held[i].Inspected, held[i].known = r.store.inspect(b)
+			b.unseen[i] = !held[i].known
 		}
 		bursts += b.spec.Bursts[r.name]
 		if held[i].known {
@@ -226,7 +227,8 @@ func (n *node) checkAsked(e exchange.Lent) {
 	for i, l := range n.lending[e.ID] {
 		b, g := n.w.bucket(l.Bucket.ID), e.Given[i]
 		// Rows of a restored cell were not seen before.
-		if b == nil || g.Status != algorithms.StatusOK || l.Cell <= b.lost[n.r.index] {
+		if b == nil || g.Status != algorithms.StatusOK || l.Cell <= b.lost[n.r.index] ||
+			b.unseen[n.r.index] {
 			continue
 		}
 		was := b.seen[seenRow{n.r.index, l.Peer, l.Cell}]

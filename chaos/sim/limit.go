@@ -46,7 +46,10 @@ type bucket struct {
 	lost []quantity.Cell
 	// gone is set, by region, from the deletion of the bucket until somebody asks for it again. It
 	// says which nodes knew of the bucket.
-	gone     []map[*node]sighting
+	gone []map[*node]sighting
+	// unseen says, by region, that its ledger could not be read when rights may have moved, because no
+	// node lived that knows its documents. Then seen lacks rows.
+	unseen   []bool
 	local    map[spentAlone]bool // who has admitted without the store
 	seen     map[seenRow]algorithms.Row
 	refunded bool
@@ -82,7 +85,7 @@ func newLimit(w *world, versions []*policy.Limit) *limit {
 		b := &bucket{limit: l, key: k, id: string(p.Bucket(w.plan.descriptors(key))),
 			judge: oracle.New(l.rule), labels: map[int64]quantity.Units{},
 			lost: make([]quantity.Cell, len(w.plan.Regions)), local: map[spentAlone]bool{},
-			paces: make([]pace, len(w.plan.Regions)), excused: -1, gone: make([]map[*node]sighting,
+			paces: make([]pace, len(w.plan.Regions)), excused: -1, unseen: make([]bool, len(w.plan.Regions)), gone: make([]map[*node]sighting,
 				len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
 		l.buckets = append(l.buckets, b)
 	}

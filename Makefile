@@ -7,7 +7,7 @@ GO ?= go
 # seeds are most of it. The third is of everything else with the race detector; package region is in both, there with
 # twins of the scripts. Many tests wait for servers or timers: three packages at a time keep two processors busy, and the
 # longest come first.
-SINGLE = /algorithms /allocator /chaos/sim /chaos/baseline /chaos/workload /chaos/mutants /chaos/world /chaos/lab
+SINGLE = /algorithms /allocator /calendar /policy/barrier /chaos/sim /chaos/baseline /chaos/workload /chaos/mutants /chaos/world /chaos/lab
 # Tests of one goroutine with much to do, in packages that are tested with the race detector else.
 ALONE = TestLargestDocuments|TestSmallHintsTakeLittle|TestHintsAreBounded|TestScriptsAreBounded|TestNothingGrows|TestTheLogIsBoundedByItsWindow
 .PHONY: test

@@ -59,7 +59,7 @@ func (s nodeStatus) print(w io.Writer) error {
 	row("node", fmt.Sprintf("%s/%s, version %s", show.Name(s.Region), show.Name(s.Node),
 		show.Name(s.Version)))
 	row("ready", ready)
-	row("policy", "epoch "+show.Name(s.Epoch))
+	row("policy", "epoch "+show.Name(s.Epoch)+documentsWords(s.Documents))
 	row("store", storePlace(s.Store, s.Generation))
 	row("store state", storeState(s.Store))
 	row("recovery", recoveryWords(s.Recovery))

@@ -87,6 +87,26 @@ func matesWords(mates []string, nodes int) string {
 	return text
 }
 
+// documentsWords says what is noteworthy of the limits documents; quotad limits status has the rest.
+func documentsWords(d api.DocumentsStatus) (text string) {
+	if d.Held > 0 {
+		text = "; " + show.Counted(d.Held, "limit") + " with the lesser split"
+	}
+	for _, r := range d.Regions {
+		if r.Waited > 0 {
+			text += fmt.Sprintf(", WAITS FOR %s, for %s", show.Name(r.Region),
+				show.Span(time.Duration(r.Waited).Round(100*time.Millisecond)))
+		}
+		if r.Refused != "" {
+			text += "; NOT TAKEN: " + show.Detail(r.Refused)
+		}
+	}
+	if d.FileRefused != "" {
+		text += "; ITS FILE IS PASSED OVER: " + show.Detail(d.FileRefused)
+	}
+	return text
+}
+
 // rolesWords says whether callers are asked who they are.
 func rolesWords(r *api.RolesStatus) string {
 	if r == nil {

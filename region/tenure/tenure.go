@@ -174,6 +174,8 @@ func (t *Tenure) Due() <-chan struct{} { return t.due }
 // Watch opens the store again whenever that is due, and reviews the documents whenever something was
 // heard of them, until ctx ends.
 func (t *Tenure) Watch(ctx context.Context) {
+	var said string // why the store could not be opened, when that was last logged
+	var saidAt time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -185,10 +187,13 @@ func (t *Tenure) Watch(ctx context.Context) {
 		}
 		err := t.openAgain(ctx)
 		if err == nil || ctx.Err() != nil {
+			said = ""
 			continue
 		}
 		// Refusals are logged apart, once a minute for each kind, and so is why a node stopped.
-		if !isRefusal(err) && t.Stopped() == nil {
+		again := err.Error() == said && time.Since(saidAt) < sayAgain
+		if !isRefusal(err) && t.Stopped() == nil && !again {
+			said, saidAt = err.Error(), time.Now()
 			t.config.Log.Error("the store cannot be opened", "err", err)
 		}
 		select {
@@ -199,8 +204,12 @@ func (t *Tenure) Watch(ctx context.Context) {
 	}
 }
 
-// openPause is how long Watch waits after a store could not be opened.
-const openPause = time.Second
+const (
+	// openPause is how long Watch waits after a store could not be opened.
+	openPause = time.Second
+	// sayAgain is how long the same reason is not logged again.
+	sayAgain = time.Minute
+)
 
 // openAgain opens the store. It tries the rights first, because another server with other rights
 // may have taken the place of the first.

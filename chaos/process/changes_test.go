@@ -1,7 +1,6 @@
 package process
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -198,20 +197,26 @@ func (c *changes) next(which int, regions ...string) string {
 // apply gives a node the next document.
 func (c *changes) apply(n *Node, which int, regions ...string) { c.post(n, c.next(which, regions...)) }
 
-// post gives a node a document.
+// post gives a node a document. Of two at once the older may come second, and be refused.
 func (c *changes) post(n *Node, document string) {
-	q, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, "http://"+n.Admin+"/v1/apply", strings.NewReader(document))
-	must(c.t, err)
+	code, answer := post(c.t, n, document)
+	if code != http.StatusOK && !strings.Contains(answer, "a newer document is in force") {
+		c.t.Errorf("%s: %d %s", n.name, code, answer)
+	}
+}
+
+// post gives a node a document, and returns its answer.
+func post(t *testing.T, n *Node, document string) (code int, answer string) {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+n.Admin+"/v1/apply", strings.NewReader(document))
+	must(t, err)
 	q.Header.Set("Content-Type", "application/yaml")
 	r, err := http.DefaultClient.Do(q)
-	must(c.t, err)
+	must(t, err)
 	defer r.Body.Close()
-	answer, err := io.ReadAll(r.Body)
-	must(c.t, err)
-	// Of two at once the older may come second.
-	if older := bytes.Contains(answer, []byte("a newer document is in force")); r.StatusCode != http.StatusOK && !older {
-		c.t.Errorf("%s: %d %s", n.name, r.StatusCode, answer)
-	}
+	body, err := io.ReadAll(r.Body)
+	must(t, err)
+	return r.StatusCode, string(body)
 }
 
 func (c *changes) unsettled() {

@@ -191,7 +191,7 @@ func (t *Tenure) Watch(ctx context.Context) {
 			continue
 		}
 		// Refusals are logged apart, once a minute for each kind, and so is why a node stopped.
-		again := err.Error() == said && time.Since(saidAt) < sayAgain
+		again := err.Error() == said && time.Since(saidAt) < refusalLoggedEvery
 		if !isRefusal(err) && t.Stopped() == nil && !again {
 			said, saidAt = err.Error(), time.Now()
 			t.config.Log.Error("the store cannot be opened", "err", err)
@@ -204,12 +204,8 @@ func (t *Tenure) Watch(ctx context.Context) {
 	}
 }
 
-const (
-	// openPause is how long Watch waits after a store could not be opened.
-	openPause = time.Second
-	// sayAgain is how long the same reason is not logged again.
-	sayAgain = time.Minute
-)
+// openPause is how long Watch waits after a store could not be opened.
+const openPause = time.Second
 
 // openAgain opens the store. It tries the rights first, because another server with other rights
 // may have taken the place of the first.

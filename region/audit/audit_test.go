@@ -81,10 +81,13 @@ func TestFilesAreSetAside(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.most = 1000
+		l.operators.most, l.callers.most = 1000, 1000
 		for range 4 {
 			n++
 			l.Write(Event{Act: Reset, Units: int64(n), Outcome: Done})
+		}
+		for range 40 { // callers' acts have no operator's act set aside
+			l.Write(Event{Act: Refund, Outcome: Done})
 		}
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
@@ -97,6 +100,12 @@ func TestFilesAreSetAside(t *testing.T) {
 			t.Fatalf("%s: %d bytes, %v", old, len(b), err)
 		}
 		all = append(all, b...)
+	}
+	if strings.Contains(string(all), string(Refund)) {
+		t.Error("refunds stand among the acts of operators")
+	}
+	if b, err := os.ReadFile(path + callersSuffix); err != nil || strings.Count(string(b), `"refund"`) == 0 || len(b) > 1000 {
+		t.Errorf("%d bytes of refunds, %v", len(b), err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(all)), "\n")
 	for i, text := range lines {

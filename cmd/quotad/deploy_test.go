@@ -21,6 +21,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/serving"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/access"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -123,6 +124,19 @@ func TestDeployedNodesFile(t *testing.T) {
 			HTTP: c.Listen.HTTP.String(), Admin: c.Listen.Admin.String()}}
 		if !slices.Equal(r.Nodes, want) || !c.Chaos {
 			t.Errorf("%s: %+v, want %+v, with chaos: %v", r.Name, r.Nodes, want, c.Chaos)
+		}
+	}
+}
+
+// TestDeployedRoles: the example has a caller of each role, and is of no use to whoever reads it.
+func TestDeployedRoles(t *testing.T) {
+	callers, err := access.Load(filepath.Join(deployed, "roles.yaml"))
+	if err != nil || callers.Count() != len(access.Roles()) {
+		t.Errorf("%v, %v", callers, err)
+	}
+	for _, role := range access.Roles() {
+		if !strings.Contains(readDeployed(t, "roles.yaml"), "roles: ["+string(role)+"]") {
+			t.Errorf("nobody has the role %s", role)
 		}
 	}
 }

@@ -225,8 +225,12 @@ func (f *bounded) policyChange(t *testing.T) {
 	must(t, f.eu.Start(t.Context()))
 	b := f.bucket("skewed")
 	b.drain(quiet, f.n1, f.n2, f.eu)
-	excess, _ := b.excess()
-	wantProvoked(t, "policy-change: each region under another document", bound, excess)
+	excess, proven := b.excess()
+	wantProvoked(t, "policy-change: each region under another document", bound, proven)
+	// The Redis of a busy machine is out of reach for moments.
+	if alone := b.local.Load(); excess-proven > alone {
+		t.Errorf("%d units above the limit, of which %d were admitted without a store", excess, alone)
+	}
 }
 
 // staleReplica: a replica is promoted and serves one node of us, while the old primary serves the

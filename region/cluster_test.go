@@ -28,7 +28,8 @@ const (
 	oneWay     = 40 * time.Millisecond // between regions
 	peerPort   = 8082
 	gossipPort = 7946
-	// storeTimeout is virtual time, which stands still during a call of a Redis.
+	// storeTimeout is virtual time, which stands still during a call of a Redis, and the real time
+	// that a socket waits.
 	storeTimeout = time.Second
 )
 

@@ -49,6 +49,9 @@
 //	GET  /v1/buckets/{limit}  the ledger of a bucket in this region; ?domain=api&account=42: every
 //	                          parameter but domain is a descriptor (a descriptor that is itself
 //	                          named domain needs gRPC)
+//	GET  /v1/document         the document in force, as text
+//	GET  /v1/documents        which documents are open, and what each region uses of them
+//	POST /v1/apply            the text of a document, as application/yaml
 //	GET  /metrics             Prometheus
 //	GET  /debug/pprof/        profiles of the process, of a minute at most
 //
@@ -60,7 +63,8 @@
 // 9457), with a "field" if the input is at fault. The 503 of a failed store is both: a problem with
 // the members of the decision.
 //
-// A POST without Content-Type: application/json is answered 415. A POST that a browser sends for a
+// A POST without Content-Type: application/json is answered 415, that of a document without
+// application/yaml. A POST that a browser sends for a
 // page of another site is answered 403. A body that cannot be read, and text that is not UTF-8, is
 // answered 400, as all bad input.
 //

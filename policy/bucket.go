@@ -73,8 +73,27 @@ func (l *Limit) Bucket(descriptors map[string]string) BucketID {
 // has room for them it allocates nothing, unless a value is longer than 512 bytes.
 func (l *Limit) AppendBucket(buf []byte, descriptors map[string]string) []byte {
 	for i, name := range l.Key {
+		value, known := descriptors[name]
+		if known && l.Entries != nil {
+			value = l.Entries[l.keyPlaces[i]].counted(value)
+		}
 		buf = append(buf, l.id.before[i]...)
-		buf = appendValue(buf, descriptors[name])
+		buf = appendValue(buf, value)
+	}
+	return append(buf, l.id.after...)
+}
+
+// AppendBucketOf is AppendBucket for a limit that [Matcher.AppendList] returned for the list.
+func (l *Limit) AppendBucketOf(buf []byte, list []KeyValue) []byte {
+	for i, name := range l.Key {
+		buf = append(buf, l.id.before[i]...)
+		if l.Entries != nil {
+			place := l.keyPlaces[i]
+			buf = appendValue(buf, l.Entries[place].counted(list[place].Value))
+			continue
+		}
+		value, _ := valueIn(list, name)
+		buf = appendValue(buf, value)
 	}
 	return append(buf, l.id.after...)
 }

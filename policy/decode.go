@@ -41,12 +41,12 @@ func Parse(filename string, src []byte) (*Document, error) {
 }
 
 var (
-	documentFields = []string{"version", "regions", "fenced", "limits"}
+	documentFields = []string{"version", "regions", "fenced", "on_no_limit", "domains", "limits", "exempt"}
 	regionFields   = []string{"weight"}
 	limitFields    = []string{
-		"name", "domain", "key", "match", "algorithm", "limit", "window", "timezone", "starts", "burst", "weights",
+		"name", "alias", "domain", "key", "match", "entries", "replaces", "algorithm", "limit", "window", "timezone", "starts", "burst", "weights",
 		"borrowing_limit", "lending_limit", "on_exhausted", "on_store_failure", "local_reserve", "consistency",
-		"shadow",
+		"shadow", "alternative",
 	}
 )
 
@@ -66,6 +66,16 @@ func readDocument(root strictyaml.Value) *Document {
 	}
 	if f, ok := o.Field("fenced"); ok {
 		doc.Fenced = readFenced(f, doc.Regions)
+	}
+	doc.OnNoLimit = NoLimitAllow
+	if f, ok := o.Field("on_no_limit"); ok {
+		doc.OnNoLimit = readOnNoLimit(f)
+	}
+	if f, ok := o.Field("domains"); ok {
+		doc.Domains = readDomains(f, doc.OnNoLimit)
+	}
+	if f, ok := o.Field("exempt"); ok {
+		doc.Exempt = readExemptions(f)
 	}
 	if f, ok := o.Required("limits", "list at least one limit"); ok {
 		readLimits(f, doc)
@@ -124,6 +134,7 @@ func readLimits(f strictyaml.Value, doc *Document) {
 		}
 	}
 	checkNames(valid)
+	checkPaths(valid, doc.Exempt)
 	doc.warn(valid)
 }
 
@@ -140,12 +151,7 @@ func readLimit(f strictyaml.Value, l *Limit, doc *Document) strictyaml.Object {
 	if f, ok := o.Required("domain", "name the domain whose requests it limits, such as api"); ok {
 		l.Domain, _ = readName(f, limitNames)
 	}
-	if f, ok := o.Required("key", "list the descriptors that make the key, such as [account]"); ok {
-		l.Key = readKey(f)
-	}
-	if f, ok := o.Field("match"); ok {
-		l.Match = readMatch(f)
-	}
+	readMatching(o, l)
 	if f, ok := o.Required("algorithm", "write how units are counted, such as fixed_window"); ok {
 		l.Algorithm = strictyaml.OneOf(f, algorithms.Kinds...)
 	}
@@ -153,6 +159,66 @@ func readLimit(f strictyaml.Value, l *Limit, doc *Document) strictyaml.Object {
 	readSharing(o, l, doc)
 	readBehaviour(o, l)
 	return o
+}
+
+// readMatching reads to which requests the limit applies, and what else it is called.
+func readMatching(o strictyaml.Object, l *Limit) {
+	if f, ok := o.Field("entries"); ok {
+		l.setEntries(readEntries(f))
+		for _, other := range []string{"key", "match"} {
+			if f, ok := o.Field(other); ok {
+				f.Fail("entries say it already", "remove it, or entries")
+			}
+		}
+	} else {
+		if f, ok := o.Required("key", "list the descriptors that make the key, such as [account]"); ok {
+			l.Key = readKey(f)
+		}
+		if f, ok := o.Field("match"); ok {
+			l.Match = readMatch(f)
+		}
+	}
+	l.Alias = l.Name
+	if f, ok := o.Field("alias"); ok {
+		l.Alias = readAlias(f)
+	}
+	if f, ok := o.Field("replaces"); ok {
+		l.Replaces = readReplaces(f, l)
+	}
+}
+
+// MaxReplaces bounds the aliases that one limit replaces.
+const MaxReplaces = 16
+
+func readAlias(f strictyaml.Value) string {
+	text, ok := f.Text("write the name by which Envoy is to be told of the limit")
+	if ok && (text == "" || len(text) > MaxAliasBytes) {
+		f.Fail(fmt.Sprintf("%d bytes long", len(text)), fmt.Sprintf("write 1 to %d bytes", MaxAliasBytes))
+	}
+	return text
+}
+
+// readReplaces reads the aliases of the limits that do not apply where this one does.
+func readReplaces(f strictyaml.Value, l *Limit) []string {
+	items, ok := f.List("list the aliases of limits, such as [per-user]")
+	if !ok {
+		return nil
+	}
+	if len(items) == 0 || len(items) > MaxReplaces {
+		f.Fail(fmt.Sprintf("%d aliases", len(items)), fmt.Sprintf("name 1 to %d", MaxReplaces))
+	}
+	var all []string
+	for _, item := range items {
+		alias := readAlias(item)
+		switch {
+		case alias == l.Alias:
+			item.Fail("a limit cannot replace itself", "name another one")
+		case slices.Contains(all, alias):
+			item.Fail(fmt.Sprintf("%q is named twice", alias), "remove one")
+		}
+		all = append(all, alias)
+	}
+	return all
 }
 
 // readSharing reads how regions share the limit.
@@ -193,6 +259,11 @@ func readBehaviour(o strictyaml.Object, l *Limit) {
 	if f, ok := o.Field("shadow"); ok {
 		l.Shadow = f.Bool()
 	}
+	if f, ok := o.Field("alternative"); ok {
+		if l.Alternative = f.Bool(); l.Alternative && l.Shadow {
+			f.Fail("a shadow limit never denies", "remove alternative, or shadow")
+		}
+	}
 	l.Consistency = Exact
 	if f, ok := o.Field("consistency"); ok {
 		l.Consistency = readConsistency(f, l)
@@ -208,6 +279,8 @@ func readConsistency(f strictyaml.Value, l *Limit) Consistency {
 	case l.Algorithm != FixedWindow && l.Algorithm != SlidingWindowCounter:
 		f.Fail(fmt.Sprintf("a %s counts the moment of each admission, so units charged beforehand would count for too short", l.Algorithm),
 			fmt.Sprintf("write consistency: %s, or use a %s or %s", Exact, FixedWindow, SlidingWindowCounter))
+	case l.Alternative:
+		f.Fail("an alternative limit is judged by the store alone", fmt.Sprintf("write consistency: %s", Exact))
 	case l.Shadow:
 		f.Fail("a shadow limit is judged by the store alone", fmt.Sprintf("write consistency: %s", Exact))
 	}

@@ -17,6 +17,14 @@
 // The algorithm is one of those in package algorithms. token_bucket and leaky_bucket also have a
 // burst, which is the limit unless the entry says otherwise.
 //
+// Requests of Envoy have lists of descriptors. A limit may say which list it is for, entry by entry
+// in their order, in place of key and match:
+//
+//	    entries: [{key: database, value: users}, {key: user}]
+//
+// A list walks the entries of its domain as a tree (paths.go). exempt lists what no such limit
+// applies to. on_no_limit says what becomes of requests to which no limit applies (domains.go).
+//
 // [Parse] is strict. It refuses unknown fields, values of another type, numbers in any form but
 // plain digits, anchors and aliases. It refuses a document with one error as a whole, because a
 // document read in half would be a limit that nobody wrote. Every problem is an [*strictyaml.Error]

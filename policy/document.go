@@ -23,6 +23,7 @@ const (
 	MaxRegions       = 64
 	MaxWeight        = 1_000_000
 	MaxNameBytes     = 63
+	MaxAliasBytes    = 128
 	MaxKeyNames      = 8
 	MaxConditions    = 8
 	MaxConditionText = 64 // bytes of a condition's value, see MaxBucketIDBytes
@@ -45,6 +46,12 @@ type Document struct {
 	Fenced []string
 	// Limits holds the entries in the order of the file, at least one.
 	Limits []Limit
+	// Exempt holds what no limit with entries applies to.
+	Exempt []Exemption
+	// OnNoLimit is for domains for which Domains has no other.
+	OnNoLimit OnNoLimit
+	// Domains holds the rules of single domains, sorted by name; see [Document.Domain].
+	Domains []DomainRules
 
 	epoch    Epoch
 	source   []byte
@@ -81,7 +88,11 @@ type Limit struct {
 	// MaxKeyNames different names, in the order of the file.
 	Key []string
 	// Match holds the conditions, sorted by name, at most MaxConditions.
-	Match     []Condition
+	Match []Condition
+	// Entries is the path of a limit that applies to descriptors of exactly these entries, in their
+	// order: at most MaxEntries. Key and Match follow from it. It is nil for a limit that applies to
+	// requests that have its key and meet its conditions, whatever else they have.
+	Entries   []Entry
 	Algorithm Algorithm
 	// Limit is the number of units that all regions together may admit in a window, 1 to MaxLimit.
 	// For token_bucket and leaky_bucket it is a rate, in units a window.
@@ -113,10 +124,20 @@ type Limit struct {
 	LocalReserve PPM
 	// Shadow says that decisions are made and reported but not enforced.
 	Shadow bool
+	// Alias is the name by which Envoy is told of the limit, and by which Replaces names it. Several
+	// limits may have one. It is Name if the entry gives none.
+	Alias string
+	// Replaces holds the aliases of limits that do not apply to a request to which this one does.
+	Replaces []string
+	// Alternative says that the limit denies a request only if all alternative limits do that apply
+	// to it.
+	Alternative bool
 	// Consistency is Prefetch only for a FixedWindow or SlidingWindowCounter that is no shadow.
 	Consistency Consistency
 
 	id idText // made by Parse of the fields above
+	// keyPlaces holds the place in Entries of each name of Key.
+	keyPlaces []int
 }
 
 // Condition requires that a request carries a descriptor with exactly this value.

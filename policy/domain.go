@@ -11,6 +11,7 @@ type domain struct {
 	descriptors []*descriptor
 	byName      map[string]*descriptor
 	root        node
+	paths       *paths // nil: the domain has no limits with entries, and no exemptions
 }
 
 // requirement is what an entry requires of one descriptor. A condition requires a value. A name of
@@ -41,6 +42,7 @@ type node struct {
 func newDomain(limits []*Limit) *domain {
 	d := &domain{byName: make(map[string]*descriptor)}
 	numbers := make(map[requirement]int32)
+	limits = d.addPaths(limits)
 	for i, r := range rarestFirst(limits) {
 		numbers[r] = int32(i + 1)
 		d.require(r, numbers[r])
@@ -49,6 +51,26 @@ func newDomain(limits []*Limit) *domain {
 		d.root.add(w)
 	}
 	return d
+}
+
+// addPaths adds the limits with entries, and returns the others.
+func (d *domain) addPaths(limits []*Limit) (others []*Limit) {
+	for _, l := range limits {
+		if l.Entries == nil {
+			others = append(others, l)
+		} else {
+			d.add(l.Entries).limit = l
+		}
+	}
+	return others
+}
+
+// add adds a path and returns the step at its end.
+func (d *domain) add(path []Entry) *step {
+	if d.paths == nil {
+		d.paths = &paths{}
+	}
+	return d.paths.add(path)
 }
 
 // rarestFirst returns the requirements of the entries, those that few entries have first.
@@ -141,6 +163,19 @@ const usualMet = 2 * 16
 func (d *domain) appendMatching(dst []*Limit, descriptors map[string]string) []*Limit {
 	var room [usualMet]int32
 	return d.root.appendMatching(dst, d.appendMet(room[:0], descriptors))
+}
+
+// appendMatchingList is appendMatching for a list of descriptors.
+func (d *domain) appendMatchingList(dst []*Limit, list []KeyValue) []*Limit {
+	var room [usualMet]int32
+	met := room[:0]
+	for i, kv := range list {
+		if on, ok := d.byName[nameIn(list, i)]; ok {
+			met = on.appendMet(met, kv.Value)
+		}
+	}
+	slices.Sort(met)
+	return d.root.appendMatching(dst, met)
 }
 
 // appendMet appends to met the numbers of the requirements that a request meets, in ascending

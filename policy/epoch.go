@@ -51,6 +51,7 @@ func (d *Document) canonical() []byte {
 		e.text("fenced")
 		e.text(name)
 	}
+	e.domains(d) // and so do those without any of these
 	return e
 }
 
@@ -92,5 +93,56 @@ func (e *encoding) limit(l *Limit) {
 	if l.Consistency != Exact { // documents from before it existed keep their epoch
 		last += " " + string(l.Consistency)
 	}
+	if more := l.further(); len(more) > 0 {
+		last += "|" + string(more)
+	}
 	e.text(last)
+}
+
+// further encodes what limits of before did not have. It is empty for those that do not have it.
+func (l *Limit) further() (e encoding) {
+	if l.Entries != nil {
+		e.path(l.Entries)
+	}
+	if l.Alias != l.Name {
+		e.text("alias")
+		e.text(l.Alias)
+	}
+	for _, alias := range l.Replaces {
+		e.text("replaces")
+		e.text(alias)
+	}
+	if l.Alternative {
+		e.text("alternative")
+	}
+	return e
+}
+
+// domains encodes what holds for domains as a whole.
+func (e *encoding) domains(d *Document) {
+	if d.OnNoLimit != NoLimitAllow {
+		e.text("on_no_limit")
+		e.text(string(d.OnNoLimit))
+	}
+	for _, r := range d.Domains {
+		e.text("domain")
+		e.text(r.Name)
+		e.text(string(r.OnNoLimit))
+		e.text(string(r.Descriptors))
+	}
+	for _, x := range d.Exempt {
+		e.text("exempt")
+		e.text(x.Domain)
+		e.text(strconv.FormatBool(x.Unlimited))
+		e.path(x.Entries)
+	}
+}
+
+func (e *encoding) path(all []Entry) {
+	e.text("entries")
+	e.integer(int64(len(all)))
+	for _, x := range all {
+		e.text(x.String())
+		e.text(strconv.FormatBool(x.Shared))
+	}
 }

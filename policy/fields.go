@@ -19,8 +19,8 @@ var (
 		"use lower-case letters, digits and '-', at most 63 bytes"}
 	limitNames = charset{regexp.MustCompile(`^[a-z0-9._-]+$`),
 		"use lower-case letters, digits, '.', '_' and '-', at most 63 bytes"}
-	descriptorNames = charset{regexp.MustCompile(`^[A-Za-z0-9._-]+$`),
-		"use letters, digits, '.', '_' and '-', at most 63 bytes"}
+	descriptorNames = charset{regexp.MustCompile(`^[A-Za-z0-9._:/@-]+$`),
+		"use letters, digits and . _ : / @ -, at most 63 bytes"}
 )
 
 func (c charset) holds(name string) bool {

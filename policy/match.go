@@ -35,6 +35,13 @@ func (d *Document) Compile() *Matcher {
 	for name, limits := range domains {
 		m.domains[name] = newDomain(limits)
 	}
+	for i := range d.Exempt {
+		e := &d.Exempt[i]
+		if m.domains[e.Domain] == nil {
+			m.domains[e.Domain] = newDomain(nil)
+		}
+		m.domains[e.Domain].add(e.Entries).exempt = e
+	}
 	return m
 }
 
@@ -53,7 +60,58 @@ func (m *Matcher) Append(dst []*Limit, domain string, descriptors map[string]str
 	}
 	start := len(dst)
 	dst = d.appendMatching(dst, descriptors)
+	if d.paths != nil {
+		for _, end := range d.paths.walkMap(descriptors) {
+			if end.limit != nil {
+				dst = append(dst, end.limit)
+			}
+		}
+	}
 	return dst[:start+m.keepInForce(dst[start:])]
+}
+
+// AppendList appends to dst the limits that apply to a list of descriptors, in the order of the
+// document. A limit with entries applies as [Limit.Entries] says, any other as it would to a map in
+// which each descriptor of the list has the name that [Occurrence] gives it. exempt is the exemption
+// that the list meets, or nil.
+func (m *Matcher) AppendList(dst []*Limit, domain string, list []KeyValue) (all []*Limit,
+	exempt *Exemption) {
+	d, ok := m.domains[domain]
+	if !ok {
+		return dst, nil
+	}
+	start := len(dst)
+	dst = d.appendMatchingList(dst, list)
+	if d.paths != nil {
+		if end := d.paths.walk(list); end != nil {
+			exempt = end.exempt
+			if end.limit != nil {
+				dst = append(dst, end.limit)
+			}
+		}
+	}
+	return dst[:start+m.keepInForce(dst[start:])], exempt
+}
+
+// nameIn returns the name that the i-th descriptor of a list has; see [Occurrence].
+func nameIn(list []KeyValue, i int) string {
+	n := 1
+	for _, before := range list[:i] {
+		if before.Name == list[i].Name {
+			n++
+		}
+	}
+	return Occurrence(list[i].Name, n)
+}
+
+// valueIn returns the value of the descriptor of a list that has a name.
+func valueIn(list []KeyValue, name string) (value string, ok bool) {
+	for i, d := range list {
+		if nameIn(list, i) == name {
+			return d.Value, true
+		}
+	}
+	return "", false
 }
 
 // keepInForce reduces the entries that a request matches to the one in force of each name, sorts

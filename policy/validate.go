@@ -26,6 +26,9 @@ func checkNames(entries []source) {
 	var order []limitName
 	groups := make(map[limitName][]source)
 	for _, e := range entries {
+		if e.Entries != nil { // see checkPaths
+			continue
+		}
 		id := limitName{e.Domain, e.Name}
 		if _, ok := groups[id]; !ok {
 			order = append(order, id)

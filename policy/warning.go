@@ -44,8 +44,8 @@ func (d *Document) warn(entries []source) {
 
 func (s source) warnings() []Warning {
 	var found []Warning
-	for _, check := range []func(source) []Warning{homeMode, unbounded, reserved, neverBorrows, shortCells,
-		meantPeriod} {
+	for _, check := range []func(source) []Warning{homeMode, unbounded, reserved, neverBorrows, impatient,
+		shortCells, meantPeriod} {
 		found = append(found, check(s)...)
 	}
 	return found
@@ -145,6 +145,16 @@ func neverBorrows(s source) []Warning {
 		never("lending_limit", "lend any")
 	}
 	return found
+}
+
+// impatient warns of requests by Envoy that wait for another region.
+func impatient(s source) []Warning {
+	if s.Entries == nil || s.OnExhausted != ExhaustedBorrow {
+		return nil
+	}
+	return s.warning("on_exhausted",
+		"Envoy waits 20ms for an answer by default, and gives up before a round trip between regions is over: what it then lets pass may have been charged or not",
+		"write on_exhausted: deny, or give the filter in Envoy a timeout of two round trips between regions")
 }
 
 // usualClockDifference is a difference that the clocks of regions are not expected to exceed.

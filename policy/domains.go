@@ -1,0 +1,106 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/quotad/quotad/policy/strictyaml"
+)
+
+// MaxDomainRules bounds the domains for which a document has rules.
+const MaxDomainRules = 1000
+
+// OnNoLimit says what is done with a request to which no limit applies.
+type OnNoLimit string
+
+// What to do with a request to which no limit applies.
+const (
+	NoLimitAllow OnNoLimit = "allow"
+	// NoLimitWarn allows it and says so in the log, once a minute for each domain.
+	NoLimitWarn OnNoLimit = "warn"
+	NoLimitDeny OnNoLimit = "deny"
+)
+
+// Together says whether several descriptors of one request are one decision.
+type Together string
+
+// How several descriptors of one request are decided.
+const (
+	// DecideTogether charges all limits of all descriptors, or none.
+	DecideTogether Together = "together"
+	// DecideApart decides each descriptor as a request of its own, as envoyproxy/ratelimit does:
+	// what one of them denies the others are charged for all the same.
+	DecideApart Together = "apart"
+)
+
+// DomainRules is what holds for all requests of one domain.
+type DomainRules struct {
+	Name        string
+	OnNoLimit   OnNoLimit
+	Descriptors Together
+}
+
+// Domain returns the rules of a domain: those that the document gives it, or else those of all.
+func (d *Document) Domain(name string) DomainRules {
+	if i, found := slices.BinarySearchFunc(d.Domains, name, compareDomain); found {
+		return d.Domains[i]
+	}
+	return DomainRules{name, d.OnNoLimit, DecideTogether}
+}
+
+// HasDomain says whether the document has limits, exemptions or rules for a domain.
+func (d *Document) HasDomain(name string) bool {
+	_, found := slices.BinarySearchFunc(d.Domains, name, compareDomain)
+	return found || slices.ContainsFunc(d.Limits, func(l Limit) bool { return l.Domain == name }) ||
+		slices.ContainsFunc(d.Exempt, func(e Exemption) bool { return e.Domain == name })
+}
+
+func compareDomain(r DomainRules, name string) int {
+	switch {
+	case r.Name < name:
+		return -1
+	case r.Name > name:
+		return 1
+	}
+	return 0
+}
+
+var domainFields = []string{"name", "on_no_limit", "descriptors"}
+
+// readDomains reads the rules of domains, sorted by name.
+func readDomains(f strictyaml.Value, usual OnNoLimit) []DomainRules {
+	items, ok := f.List("list domains with their rules, such as {name: api, on_no_limit: deny}")
+	if !ok {
+		return nil
+	}
+	if len(items) > MaxDomainRules {
+		f.Fail(fmt.Sprintf("%d domains", len(items)), fmt.Sprintf("name at most %d", MaxDomainRules))
+	}
+	var all []DomainRules
+	for _, item := range items {
+		r := DomainRules{OnNoLimit: usual, Descriptors: DecideTogether}
+		o, ok := item.Object("write name, and on_no_limit or descriptors", domainFields)
+		if !ok {
+			continue
+		}
+		if f, ok := o.Required("name", "name the domain, such as api"); ok {
+			r.Name, _ = readName(f, limitNames)
+			if slices.ContainsFunc(all, func(o DomainRules) bool { return o.Name == r.Name }) {
+				f.Fail(fmt.Sprintf("%q is named twice", r.Name), "write its rules in one place")
+			}
+		}
+		if f, ok := o.Field("on_no_limit"); ok {
+			r.OnNoLimit = readOnNoLimit(f)
+		}
+		if f, ok := o.Field("descriptors"); ok {
+			r.Descriptors = strictyaml.OneOf(f, DecideTogether, DecideApart)
+		}
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b DomainRules) int { return compareDomain(a, b.Name) })
+	return all
+}
+
+func readOnNoLimit(f strictyaml.Value) OnNoLimit {
+	return strictyaml.OneOf(f, NoLimitAllow, NoLimitWarn, NoLimitDeny)
+}

@@ -1,0 +1,239 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/quotad/quotad/policy/strictyaml"
+)
+
+// MaxEntries bounds the entries of one path.
+const MaxEntries = MaxKeyNames
+
+// Entry is one step of a path: what a limit with entries requires of the entry of a request's
+// descriptor that stands at the same place. See [Limit.Entries].
+type Entry struct {
+	Name string
+	// Value is the value that is required. It is the beginning of it if Prefix is set, and empty if
+	// AnyValue is.
+	Value    string
+	AnyValue bool
+	Prefix   bool
+	// Shared says that all values with the prefix share one count. It needs Prefix.
+	Shared bool
+}
+
+// String returns the entry as name, name=value, or name=beginning*.
+func (e Entry) String() string {
+	if e.AnyValue {
+		return e.Name
+	}
+	return e.Name + "=" + e.pattern()
+}
+
+// pattern returns the value as it is written in a document.
+func (e Entry) pattern() string {
+	if e.Prefix {
+		return e.Value + "*"
+	}
+	return e.Value
+}
+
+// fits says whether a value is as the entry requires.
+func (e Entry) fits(value string) bool {
+	return e.AnyValue || value == e.Value || e.Prefix && strings.HasPrefix(value, e.Value)
+}
+
+// fixed says whether all requests that meet the entry count together as far as it goes.
+func (e Entry) fixed() bool { return !e.AnyValue && (!e.Prefix || e.Shared) }
+
+// counted returns what stands in a bucket's ID for a value that fits.
+func (e Entry) counted(value string) string {
+	if e.Shared {
+		return e.pattern()
+	}
+	return value
+}
+
+// formatEntries returns a path as a person would write it.
+func formatEntries(all []Entry) string {
+	words := make([]string, len(all))
+	for i, e := range all {
+		words[i] = e.String()
+	}
+	return strings.Join(words, " > ")
+}
+
+// Occurrence returns the name of the n-th descriptor of a name in one list, counted from 1: the name
+// itself, then name/2, name/3 and so on. So each descriptor of a list has a name of its own.
+func Occurrence(name string, n int) string {
+	if n < 2 {
+		return name
+	}
+	return name + "/" + strconv.Itoa(n)
+}
+
+// occurrences returns the names that the entries of a path have in buckets.
+func occurrences(all []Entry) []string {
+	names := make([]string, len(all))
+	for i, e := range all {
+		n := 1
+		for _, before := range all[:i] {
+			if before.Name == e.Name {
+				n++
+			}
+		}
+		names[i] = Occurrence(e.Name, n)
+	}
+	return names
+}
+
+// setEntries gives a limit its path, and the key and conditions that follow from it. What requests
+// share counts together, and is a condition. The other values make the key. A path of which
+// everything is shared has its first entry as the key, too, for a key has at least one name.
+func (l *Limit) setEntries(all []Entry) {
+	l.Entries = all
+	names := occurrences(all)
+	for i, e := range all {
+		if e.fixed() {
+			l.Match = append(l.Match, Condition{names[i], e.pattern()})
+		} else {
+			l.Key, l.keyPlaces = append(l.Key, names[i]), append(l.keyPlaces, i)
+		}
+	}
+	if len(l.Key) == 0 {
+		l.Key, l.keyPlaces = names[:1], []int{0}
+	}
+	slices.SortFunc(l.Match, func(a, b Condition) int { return strings.Compare(a.Name, b.Name) })
+}
+
+const mendEntries = "list the entries of the descriptor in their order, such as [{key: database, value: users}, {key: user}]"
+
+var entryFields = []string{"key", "value", "shared"}
+
+// readEntries reads a path.
+func readEntries(f strictyaml.Value) []Entry {
+	items, ok := f.List(mendEntries)
+	if !ok {
+		return nil
+	}
+	if len(items) == 0 {
+		f.Fail("empty", mendEntries)
+	}
+	if len(items) > MaxEntries {
+		f.Fail(fmt.Sprintf("%d entries", len(items)), fmt.Sprintf("use at most %d", MaxEntries))
+	}
+	all := make([]Entry, 0, len(items))
+	for _, item := range items {
+		all = append(all, readEntry(item))
+	}
+	names := occurrences(all)
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			items[i].Fail(fmt.Sprintf("%s is also the name of a repeated entry", name),
+				"give one of the two another name")
+		}
+	}
+	return all
+}
+
+func readEntry(f strictyaml.Value) Entry {
+	e := Entry{AnyValue: true}
+	o, ok := f.Object("write {key: NAME}, or {key: NAME, value: VALUE}", entryFields)
+	if !ok {
+		return e
+	}
+	if f, ok := o.Required("key", "name the descriptor, as requests have it"); ok {
+		e.Name, _ = readName(f, descriptorNames)
+	}
+	if f, ok := o.Field("value"); ok {
+		text, _ := f.Text("write the value that the descriptor must have, or its beginning and a *")
+		if len(text) > MaxConditionText {
+			f.Fail(fmt.Sprintf("%d bytes long", len(text)),
+				fmt.Sprintf("match on a value of at most %d bytes", MaxConditionText))
+		}
+		e.Value, e.Prefix = strings.CutSuffix(text, "*")
+		e.AnyValue = false
+	}
+	if f, ok := o.Field("shared"); ok {
+		if e.Shared = f.Bool(); e.Shared && !e.Prefix {
+			f.Fail("only values with a common beginning can share a count",
+				"write a value that ends with *, or remove shared")
+		}
+	}
+	return e
+}
+
+// Exemption says that no limit with entries applies to a request's descriptor of a path.
+type Exemption struct {
+	Domain  string
+	Entries []Entry
+	// Unlimited says so to callers: that there is no limit, on purpose. Otherwise they are told that
+	// no limit was found.
+	Unlimited bool
+}
+
+var exemptionFields = []string{"domain", "entries", "unlimited"}
+
+func readExemptions(f strictyaml.Value) []Exemption {
+	items, ok := f.List("list what is exempt, such as {domain: api, entries: [{key: plan, value: internal}]}")
+	if !ok {
+		return nil
+	}
+	all, paths := make([]Exemption, len(items)), map[string]bool{}
+	for i, item := range items {
+		o, ok := item.Object("write domain and entries", exemptionFields)
+		if !ok {
+			continue
+		}
+		if f, ok := o.Required("domain", "name the domain of the requests"); ok {
+			all[i].Domain, _ = readName(f, limitNames)
+		}
+		if f, ok := o.Required("entries", mendEntries); ok {
+			all[i].Entries = readEntries(f)
+		}
+		if f, ok := o.Field("unlimited"); ok {
+			all[i].Unlimited = f.Bool()
+		}
+		if path := all[i].path(); paths[path] {
+			item.Fail(path+" is exempt already", "remove one")
+		} else {
+			paths[path] = true
+		}
+	}
+	return all
+}
+
+func (e Exemption) path() string { return e.Domain + ": " + formatEntries(e.Entries) }
+
+// checkPaths refuses two paths that are the same, and a name that a limit with entries shares with
+// another.
+func checkPaths(entries []source, exempt []Exemption) {
+	paths, names := map[string]string{}, map[limitName]bool{}
+	for _, e := range exempt {
+		paths[e.path()] = "an exemption"
+	}
+	for _, e := range entries {
+		id := limitName{e.Domain, e.Name}
+		if e.Entries == nil {
+			continue
+		}
+		if names[id] {
+			e.object.At("name").Fail("another limit with entries has this name", "give each a name of its own")
+		}
+		names[id] = true
+		path := e.Domain + ": " + formatEntries(e.Entries)
+		if other := paths[path]; other != "" {
+			e.object.At("entries").Fail(fmt.Sprintf("%s has the same path", other),
+				"remove one of them, or change its entries")
+		}
+		paths[path] = e.String()
+	}
+	for _, e := range entries {
+		if e.Entries == nil && names[limitName{e.Domain, e.Name}] {
+			e.object.At("name").Fail("a limit with entries has this name", "give each a name of its own")
+		}
+	}
+}

@@ -20,7 +20,7 @@
 // Requests of Envoy have lists of descriptors. A limit may say which list it is for, entry by entry
 // in their order, in place of key and match:
 //
-//	    entries: [{key: database, value: users}, {key: user}]
+//	entries: [{key: database, value: users}, {key: user}]
 //
 // A list walks the entries of its domain as a tree (paths.go). exempt lists what no such limit
 // applies to. on_no_limit says what becomes of requests to which no limit applies (domains.go).

@@ -35,14 +35,23 @@ type Target struct {
 type LimitTarget struct {
 	Target
 	Shadow bool // the limit is evaluated but never denies
+	// Alternative says that the limit denies only if all alternative limits of the request do. It
+	// is not a shadow limit.
+	Alternative bool
 }
+
+// alone returns whether the limit takes part in a denial by itself.
+func (t *LimitTarget) alone() bool { return !t.Shadow && !t.Alternative }
 
 // Decide is a list of requests on the same buckets, decided in order and atomically.
 type Decide struct {
 	Fence
 	Commit  bool // false: say what would be decided, and charge nothing
 	Buckets []LimitTarget
-	Costs   []quantity.Units // each 1..MaxUnits
+	Costs   []quantity.Units // of each request, 1..MaxUnits
+	// PerBucket says that Costs are those of one request: one for each of Buckets. Such a call has no
+	// Once.
+	PerBucket bool
 	// Once is the key under which the store remembers the request for RememberedFor, if it is
 	// admitted. A repeated call gets the first answer and is not charged. A call with Once carries
 	// exactly one cost. Empty: nothing is remembered.
@@ -50,6 +59,22 @@ type Decide struct {
 	// Repeats is how often the remembered answer is given again. After that, the call is decided as
 	// if it had no Once, and the remembered answer stays. 0: DefaultRepeats.
 	Repeats int64
+}
+
+// Cost returns what a request costs of a bucket, by their places.
+func (c *Decide) Cost(request, bucket int) quantity.Units {
+	if c.PerBucket {
+		return c.Costs[bucket]
+	}
+	return c.Costs[request]
+}
+
+// requests returns how many requests are decided.
+func (c *Decide) requests() int {
+	if c.PerBucket {
+		return 1
+	}
+	return len(c.Costs)
 }
 
 // DefaultRepeats is how often a request may be sent again under its Once. A caller without an

@@ -1,14 +1,16 @@
 -- decide: items in order, each a list of requests on the same buckets, in order. All buckets of a request are checked,
--- then all are charged; a denial spends nothing anywhere. A shadow limit never denies. A bucket stands once in the call,
+-- then all are charged; a denial spends nothing anywhere. A shadow limit never denies; an
+-- alternative limit does if all alternative limits of the request do. A bucket stands once in the call,
 -- however many items are about it, and each finds what those before it left. Only when all is decided is anything
 -- written. An item that cannot be decided says why, and the others are decided all the same. An item with a request of its
 -- own may be remembered under a key, so that the request is charged once if it is sent again, so many times: beyond them it
 -- is decided as one without a key, and what is remembered stays.
 -- The simple items come first: of one cost, on buckets that no other item is about.
 -- KEYS: token, the buckets of the simple items, the other buckets, the keys to remember items under, in the order of those.
--- ARGV: guard, commit, ms to remember for, how often to answer what is remembered; number of limits, per limit: terms, shadow;
+-- ARGV: guard, commit, ms to remember for, how often to answer what is remembered; number of limits, per limit: terms, MODE;
 -- number of simple items, and these as plain.lua says; number of other buckets, per bucket: the place of its limit, until when
--- it is known to be there; per item: 1 if it is to be remembered, number of buckets, their places, number of costs, costs.
+-- it is known to be there; per item: 1 if it is to be remembered, number of buckets, their places, number of costs, costs;
+-- the number of costs is 0 of one request with a cost for each of its buckets.
 -- Redis serves nobody else meanwhile: when a call has done much work, the items that are left are not answered, and come
 -- with another call. Its first item always is.
 -- Reply: now, how far the clock is behind it; per simple item what plain.lua says; then per simple item that it left, and per
@@ -18,6 +20,7 @@
 -- delay and reset count from what the clock shows, which after a step back is behind the mark.
 -- plain.lua comes first: it reads the call's beginning and decides the simple items on plain buckets.
 local COSTS = 64 -- requests of one item
+local SHADOW, ALTERNATIVE = 1, 2 -- modes of limits; of the others it is 0
 for i = simple_buckets + 1, simple_buckets + several do held[i] = hold(limits[num()], KEYS[i + 1], num()) end
 
 local function fail(status, why)
@@ -60,13 +63,15 @@ end
 -- crowd returns how much work a bucket is, beside one without rows.
 local function crowd(h) return 1 + math.floor(#(h.text or '') / 64) end
 
--- request decides one cost on the buckets of an item; retry is used for each.
+-- request decides one cost on the buckets of an item, or one for each of them; retry is used for each.
 local retry = {}
-local function request(places, cost)
-  local admitted = true
+local function request(places, cost, each)
+  local admitted, alternatives, left = true, 0, 0
   for i, place in ipairs(places) do
-    local s = buckets[place]
+    local s, mode = buckets[place], held[place].mode
+    if each then cost = each[i] end
     retry[i] = 0
+    if mode == ALTERNATIVE then alternatives, left = alternatives + 1, left + 1 end
     if not s:fits(cost) then
       local known = s.retries or {} -- by cost, until something is charged
       s.retries = known
@@ -75,13 +80,15 @@ local function request(places, cost)
         work = work + FINDING * crowd(held[place])
       end
       retry[i] = known[cost]
-      admitted = admitted and held[place].shadow
+      if mode == ALTERNATIVE then left = left - 1 else admitted = admitted and mode == SHADOW end
     end
   end
+  if alternatives > 0 and left == 0 then admitted = false end
   n = n + 1
   reply[n], work = admitted and 1 or 0, work + FITTING * #places
   for i, place in ipairs(places) do
     local s, wait, delay = buckets[place], retry[i], 0
+    if each then cost = each[i] end
     if admitted and wait == 0 then
       delay = s:take(cost)
       s.retries, held[place].charged = false, commit
@@ -110,16 +117,16 @@ local function opened(places)
   return true
 end
 
-local function plausible(costs, key)
-  if key and #costs ~= 1 or #costs > COSTS then return false end -- one answer cannot be that of several
+local function plausible(costs, key, each)
+  if key and (each or #costs ~= 1) or #costs > COSTS then return false end -- one answer cannot be that of several
   for _, cost in ipairs(costs) do
     if not (cost >= 1 and cost <= MAX and cost % 1 == 0) then return false end
   end
   return true
 end
 
--- item decides an item.
-local function item(key, places, costs)
+-- item decides an item. each says that the costs are those of one request on its buckets.
+local function item(key, places, costs, each)
   local before, too_often = n, false
   if key then
     local done
@@ -127,11 +134,15 @@ local function item(key, places, costs)
     if done then return end
   end
   if not opened(places) then return end
-  if not plausible(costs, key) then return fail(IMPLAUSIBLE) end
+  if not plausible(costs, key, each) then return fail(IMPLAUSIBLE) end
   reply[n + 1], reply[n + 2], reply[n + 3] = OK, now, too_often and 2 or 0
   n = n + 3
   local admitted = false
-  for _, cost in ipairs(costs) do admitted = request(places, cost) end
+  if each then
+    request(places, nil, costs)
+  else
+    for _, cost in ipairs(costs) do admitted = request(places, cost) end
+  end
   for _, place in ipairs(places) do
     local reset = n + RESET
     n = add_state(reply, n, held[place], buckets[place])
@@ -145,17 +156,16 @@ local function item(key, places, costs)
   end
 end
 
--- read_list reads a list from the arguments, into one that was used before.
-local function read_list(list)
-  local count = num()
+-- read_list reads a list of so many numbers from the arguments, into one that was used before.
+local function read_list(list, count)
   for i = 1, count do list[i] = num() end
   for i = #list, count + 1, -1 do list[i] = nil end
 end
 
 -- guarded decides an item, or answers why it cannot be decided.
-local function guarded(key, places, costs)
+local function guarded(key, places, costs, each)
   local before = n
-  local fine, why = pcall(item, key, places, costs)
+  local fine, why = pcall(item, key, places, costs, each)
   if not fine then
     for i = before + 1, n do reply[i] = nil end
     n = before
@@ -188,9 +198,10 @@ local function decide()
       next_key = next_key + 1
       key = KEYS[next_key]
     end
-    read_list(places)
-    read_list(costs)
-    guarded(key, places, costs)
+    read_list(places, num())
+    local requests = num()
+    read_list(costs, requests > 0 and requests or #places)
+    guarded(key, places, costs, requests == 0)
   end
   if commit then
     write_plain()

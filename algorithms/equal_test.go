@@ -230,20 +230,28 @@ func (h *history) decide(t *rapid.T) {
 func (h *history) item(t *rapid.T) algorithms.Decide {
 	c := algorithms.Decide{Fence: h.guard, Commit: rapid.IntRange(0, 5).Draw(t, "commit") > 0}
 	for _, key := range rapid.SampledFrom([][]string{{"a"}, {"b"}, {"a", "b"}}).Draw(t, "buckets") {
+		mode := rapid.IntRange(0, 6).Draw(t, "mode")
 		c.Buckets = append(c.Buckets,
 			algorithms.LimitTarget{Target: algorithms.Target{Key: key, Terms: h.terms(t, key),
-				ExistsUntil: h.known(t, key)}, Shadow: rapid.IntRange(0, 4).Draw(t, "shadow") == 0})
+				ExistsUntil: h.known(t, key)}, Shadow: mode == 0, Alternative: mode > 4})
 	}
 	cost := rapid.SampledFrom([]quantity.Units{1, 1, 1, 2, 3, 7, 11, algorithms.MaxUnits,
 		algorithms.MaxUnits + 1, 0, -1})
 	c.Costs = rapid.SliceOfN(cost, 1, 4).Draw(t, "costs")
+	if rapid.IntRange(0, 4).Draw(t, "per bucket") == 0 {
+		c.PerBucket = true
+		c.Costs = rapid.SliceOfN(cost, len(c.Buckets), len(c.Buckets)).Draw(t, "costs of buckets")
+	}
 	if c.Once = rapid.SampledFrom([]string{"", "", "", "once-1", "once-2"}).Draw(t,
 		"once"); c.Once != "" {
 		// as the caller does: another request is not remembered under the same key
 		for _, b := range c.Buckets {
 			c.Once += b.Key
 		}
-		c.Costs, c.Repeats = c.Costs[:1], rapid.SampledFrom([]int64{0, 1, 1, 2}).Draw(t, "repeats")
+		if !c.PerBucket {
+			c.Costs = c.Costs[:1]
+		}
+		c.Repeats = rapid.SampledFrom([]int64{0, 1, 1, 2}).Draw(t, "repeats")
 	}
 	return c
 }
@@ -260,8 +268,8 @@ func (h *history) decided(t *rapid.T, c algorithms.Decide, got algorithms.Decide
 			r.Receipt = ""
 		}
 		for i, b := range c.Buckets {
-			if got.Answers[0].Verdicts[i].Retry != 0 {
-				continue // a shadow limit that would have denied
+			if got.Answers[0].Verdicts[i].Retry != 0 || c.Cost(0, i) != r.Cost {
+				continue // a limit that would have denied, or is another refund's
 			}
 			r.Charges = append(r.Charges,
 				algorithms.Charge{Target: algorithms.Target{Key: b.Key, Terms: b.Terms,

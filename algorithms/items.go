@@ -29,8 +29,25 @@ type Items struct {
 
 // limitOf is a limit of the call: what its buckets have in common.
 type limitOf struct {
-	terms  Terms
-	shadow bool
+	terms               Terms
+	shadow, alternative bool
+}
+
+// How a limit takes part in a decision, as the script is told.
+const (
+	modeDenies int64 = iota
+	modeShadow
+	modeAlternative
+)
+
+func (l limitOf) mode() int64 {
+	switch {
+	case l.shadow:
+		return modeShadow
+	case l.alternative:
+		return modeAlternative
+	}
+	return modeDenies
 }
 
 // bucketOf is a bucket of the call.
@@ -72,7 +89,7 @@ func (c Decide) load() (sum int64) {
 	for _, b := range c.Buckets {
 		sum += LoadOf(b.Terms.Kind)
 	}
-	return sum * int64(7+len(c.Costs)) / 8
+	return sum * int64(7+c.requests()) / 8
 }
 
 // agrees says whether a Decide has the terms that the call has of the same buckets, and is repeated
@@ -90,7 +107,7 @@ func (c *Items) agrees(d Decide) bool {
 	return true
 }
 
-func of(b *LimitTarget) limitOf { return limitOf{terms: b.Terms, shadow: b.Shadow} }
+func of(b *LimitTarget) limitOf { return limitOf{b.Terms, b.Shadow, b.Alternative} }
 
 // bucket returns the place of a bucket in the call, and adds it if the call does not have it. It
 // exists as long as any of the Decides knows it to.
@@ -135,7 +152,7 @@ func (c Items) Args() []any {
 	a.num(flag(c.commit), RememberedFor, c.repeats, int64(len(c.limits)))
 	for _, l := range c.limits {
 		a.terms(c.Fence, l.terms)
-		a.num(flag(l.shadow))
+		a.num(l.mode())
 	}
 	how := c.arrange()
 	a.num(int64(len(how.simple)))
@@ -154,7 +171,11 @@ func (c Items) Args() []any {
 		for _, place := range c.at[how.starts[i]:][:len(d.Buckets)] {
 			a.num(int64(how.places[place]) + 1)
 		}
-		a.num(int64(len(d.Costs)))
+		if d.PerBucket {
+			a.num(0)
+		} else {
+			a.num(int64(len(d.Costs)))
+		}
 		for _, cost := range d.Costs {
 			a.num(int64(cost))
 		}
@@ -228,7 +249,8 @@ func (c *Items) room() (r room) {
 	answers, verdicts := 0, 0
 	for i := range c.Each {
 		d := &c.Each[i]
-		answers, verdicts = answers+len(d.Costs), verdicts+len(d.Costs)*len(d.Buckets)
+		answers += d.requests()
+		verdicts += d.requests() * len(d.Buckets)
 	}
 	return room{make([]Answer, answers), make([]Verdict, verdicts), make([]State, len(c.at))}
 }
@@ -266,7 +288,7 @@ func (r *reader) decided(c *Decide, room *room) Decided {
 	d.Now = quantity.StoreTime(r.num())
 	again := r.num()
 	d.Repeated, d.TooOften = again == 1, again == 2
-	d.Answers = cut(&room.answers, len(c.Costs))
+	d.Answers = cut(&room.answers, c.requests())
 	for i := range d.Answers {
 		d.Answers[i].Admitted = r.num() == 1
 		d.Answers[i].Verdicts = cut(&room.verdicts, len(c.Buckets))

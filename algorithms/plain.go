@@ -20,7 +20,7 @@ func (k Kind) decidesPlainly() bool {
 
 // simple says whether a Decide is a simple item: one cost on buckets that no other Decide of the
 // call is about, all of kinds that plain.lua decides, to be charged and not to be remembered. at is
-// where its buckets begin in Items.at. Of several limits none is a shadow limit.
+// where its buckets begin in Items.at. Of several limits each denies by itself.
 func (c *Items) simple(d *Decide, at int) bool {
 	if !c.commit || len(d.Buckets) == 0 || !d.simple() {
 		return false
@@ -35,12 +35,12 @@ func (c *Items) simple(d *Decide, at int) bool {
 
 // simple says whether a Decide may be a simple item.
 func (c *Decide) simple() bool {
-	if len(c.Costs) != 1 || c.Once != "" {
+	if c.PerBucket || len(c.Costs) != 1 || c.Once != "" {
 		return false
 	}
 	for i := range c.Buckets {
 		b := &c.Buckets[i]
-		if !b.Terms.Kind.decidesPlainly() || b.Shadow && len(c.Buckets) > 1 {
+		if !b.Terms.Kind.decidesPlainly() || !b.alone() && len(c.Buckets) > 1 {
 			return false
 		}
 	}

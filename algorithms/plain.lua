@@ -15,7 +15,7 @@ local limits, held, buckets = {}, {}, {}
 for i = 1, num() do
   limits[i] = limit(now, lost_at)
   if not limits[i] then return {CALENDAR, now} end
-  limits[i].shadow = num() == 1
+  limits[i].mode = num()
 end
 local reply, n, work = {now, lag}, 2, 0
 

@@ -94,6 +94,38 @@ func TestAShadowBucketIsNotChargedForDenials(t *testing.T) {
 	equal(t, "used in shadow", d.Buckets[1].Used, 0)
 }
 
+// TestAlternativesDenyTogether: of two alternative limits of 3 and 5 the first is full after 3
+// requests and the second after 5: the sixth is denied, and what was full was not charged.
+func TestAlternativesDenyTogether(t *testing.T) {
+	l, _, _ := parties(t, fixed(100), fixed(0))
+	few := LimitTarget{Target: Target{Key: "few", Terms: fixed(3)}, Alternative: true}
+	more := LimitTarget{Target: Target{Key: "more", Terms: fixed(5)}, Alternative: true}
+	for n := range 7 {
+		d := l.Decide(*l.now, Decide{Fence: l.guard(), Commit: true, Costs: []quantity.Units{1},
+			Buckets: []LimitTarget{l.bucket(), few, more}})
+		i := quantity.Units(n + 1)
+		equal(t, "admitted", d.Answers[0].Admitted, n < 5)
+		equal(t, "used", d.Buckets[0].Used, min(i, 5))
+		equal(t, "used of the few", d.Buckets[1].Used, min(i, 3))
+		equal(t, "used of more", d.Buckets[2].Used, min(i, 5))
+	}
+}
+
+// TestACostForEachBucket: a request of 2 of one bucket and 7 of another is charged so on both, or on
+// none: 20 of the other have room for two of them.
+func TestACostForEachBucket(t *testing.T) {
+	l, _, _ := parties(t, fixed(100), fixed(0))
+	other := LimitTarget{Target: Target{Key: "other", Terms: fixed(20)}}
+	for n := range 3 {
+		d := l.Decide(*l.now, Decide{Fence: l.guard(), Commit: true, PerBucket: true,
+			Costs: []quantity.Units{2, 7}, Buckets: []LimitTarget{l.bucket(), other}})
+		equal(t, "answers", len(d.Answers), 1)
+		equal(t, "admitted", d.Answers[0].Admitted, n < 2)
+		equal(t, "used", d.Buckets[0].Used, 2*min(quantity.Units(n+1), 2))
+		equal(t, "used of the other", d.Buckets[1].Used, 7*min(quantity.Units(n+1), 2))
+	}
+}
+
 // TestAPeekChargesNothing: without commit, a list is decided as usual, with 60 of it admitted, but
 // nothing is charged.
 func TestAPeekChargesNothing(t *testing.T) {

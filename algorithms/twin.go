@@ -136,15 +136,16 @@ func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
 		}
 		open[i], at[i] = h.limiter(), h
 	}
-	if c.Once != "" && len(c.Costs) != 1 || len(c.Costs) > MaxCosts {
+	if c.Once != "" && (c.PerBucket || len(c.Costs) != 1) || len(c.Costs) > MaxCosts {
 		return Decided{Head: Head{Status: StatusImplausible}}
 	}
 	d := Decided{Head: head, TooOften: again}
-	for _, cost := range c.Costs {
-		if cost < 1 || cost > MaxUnits {
-			return Decided{Head: Head{Status: StatusImplausible}}
-		}
-		d.Answers = append(d.Answers, answer(open, c.Buckets, cost, now.Sub(t)))
+	if slices.ContainsFunc(c.Costs,
+		func(cost quantity.Units) bool { return cost < 1 || cost > MaxUnits }) {
+		return Decided{Head: Head{Status: StatusImplausible}}
+	}
+	for n := range c.requests() {
+		d.Answers = append(d.Answers, answer(open, &c, n, now.Sub(t)))
 	}
 	for i, l := range open {
 		if c.Commit {
@@ -180,20 +181,31 @@ func (r remembered) under(targets []LimitTarget) Decided {
 	return r.Decided
 }
 
-// answer decides one cost on all buckets, and charges all or none. lag is how far the clock is
+// answer decides one request on all buckets, and charges all or none. lag is how far the clock is
 // behind the mark, in microseconds. Retry and Delay count from the clock, so answer adds the lag to
 // both.
-func answer(open []limiter, targets []LimitTarget, cost quantity.Units, lag int64) Answer {
+func answer(open []limiter, c *Decide, request int, lag int64) Answer {
 	a := Answer{Admitted: true, Verdicts: make([]Verdict, len(open))}
+	alternatives, full := 0, 0
 	for i, l := range open {
-		if !l.fits(cost) {
-			a.Verdicts[i].Retry = l.retry(cost)
-			a.Admitted = a.Admitted && targets[i].Shadow
+		target := &c.Buckets[i]
+		if target.Alternative {
+			alternatives++
 		}
+		if cost := c.Cost(request, i); !l.fits(cost) {
+			a.Verdicts[i].Retry = l.retry(cost)
+			a.Admitted = a.Admitted && !target.alone()
+			if target.Alternative {
+				full++
+			}
+		}
+	}
+	if alternatives > 0 && full == alternatives {
+		a.Admitted = false
 	}
 	for i, l := range open {
 		if a.Admitted && a.Verdicts[i].Retry == 0 {
-			a.Verdicts[i].Delay = l.take(cost)
+			a.Verdicts[i].Delay = l.take(c.Cost(request, i))
 		}
 		v := &a.Verdicts[i]
 		v.Remaining = l.state().Free

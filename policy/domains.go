@@ -40,6 +40,9 @@ type DomainRules struct {
 	Descriptors Together
 }
 
+// Apart says whether each descriptor of a request is decided alone.
+func (r DomainRules) Apart() bool { return r.Descriptors == DecideApart }
+
 // Domain returns the rules of a domain: those that the document gives it, or else those of all.
 func (d *Document) Domain(name string) DomainRules {
 	if i, found := slices.BinarySearchFunc(d.Domains, name, compareDomain); found {

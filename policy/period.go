@@ -111,6 +111,12 @@ func (p Period) calendar() (calendar.Calendar, error) {
 	return c, err
 }
 
+// Unit returns what kind of period it is, or an empty text.
+func (p Period) Unit() calendar.Unit {
+	unit, _, _, _ := p.parts()
+	return unit
+}
+
 // Words returns the period as a person would name it, such as "month from day 15, Europe/Berlin".
 func (p Period) Words() string {
 	unit, starts, zone, _ := p.parts()

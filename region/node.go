@@ -356,6 +356,22 @@ func (n *Node) Peek(ctx context.Context, q admit.Request) (admit.Decision, error
 	return n.limiter.Peek(ctx, q)
 }
 
+// CheckLists decides a request with lists of descriptors. See [admit.Limiter.CheckLists].
+func (n *Node) CheckLists(ctx context.Context, q admit.Request) ([]admit.Decision, error) {
+	return n.limiter.CheckLists(ctx, q)
+}
+
+// RefundLast gives back what was charged last. See [admit.Limiter.RefundLast].
+func (n *Node) RefundLast(ctx context.Context, domain string,
+	list admit.List) (admit.Refunded, error) {
+	return n.limiter.RefundLast(ctx, domain, list)
+}
+
+// Buckets returns the buckets that a list meets. See [admit.Limiter.Buckets].
+func (n *Node) Buckets(domain string, list admit.List) []policy.BucketRef {
+	return n.limiter.Buckets(domain, list)
+}
+
 // Refund gives back what a decision charged. See [admit.Limiter.Refund].
 func (n *Node) Refund(ctx context.Context, receipt string) (admit.Refunded, error) {
 	return n.limiter.Refund(ctx, receipt)

@@ -49,6 +49,8 @@ var needs = map[string]Role{
 	"/quotad.v1.QuotaService/Take":         Check,
 	"/quotad.v1.QuotaService/GiveBack":     Check,
 	"/quotad.v1.QuotaService/Refund":       Check,
+	"/json":                                Check,
+	"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit": Check,
 
 	// The admin listener: what operators need.
 	"/v1/status":                     Read,

@@ -16,6 +16,8 @@ type Request struct {
 	// Lists holds lists of descriptors, in place of Descriptors and Cost. Such a request has neither
 	// an ID nor a receipt.
 	Lists []List
+	// replaced holds aliases of limits that do not apply, because of the lists with which these came.
+	replaced []string
 	// ID names the request, for a caller that may send it twice. For a minute after it was
 	// admitted, the same request gets the same decision and is not charged again. That happens
 	// Config.Repeats times at most. After that it is decided as a request without an id. The party
@@ -115,6 +117,10 @@ const (
 	MaxNameBytes       = 128
 	MaxValueBytes      = 256
 	MaxIDBytes         = 128
+	// MaxListedBytes bounds a value in a list. It may be longer than that of a map, because proxies
+	// make lists of what their clients send, and let pass what is answered with an error. A bucket
+	// has the digest of a long value.
+	MaxListedBytes = 64 << 10
 	maxDomainBytes     = 63
 	costRange          = "must be a whole number of units from 1 to 2251799813685248"
 	descriptorsTooMany = "has too many entries; send at most 16"
@@ -177,8 +183,8 @@ func (r Request) validateLists() error {
 			if e.Name == "" || len(e.Name) > MaxNameBytes {
 				return &FieldError{field + ".key", "is empty or longer than 128 bytes"}
 			}
-			if len(e.Value) > MaxValueBytes {
-				return &FieldError{field + ".value", "is longer than 256 bytes; send a hash of it"}
+			if len(e.Value) > MaxListedBytes {
+				return &FieldError{field + ".value", "is longer than 65536 bytes"}
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func (w *waiting) apart() bool { return w.lists != nil && w.lists.costs != nil }
 
 // matchLists finds the limits that apply to the lists of a request, and what it costs of each.
 func (w *waiting) matchLists(q Request, room []*rules.Applied) {
-	w.lists, w.applied = &listed{met: make([]Met, len(q.Lists))}, room
+	w.lists, w.applied = &listed{met: make([]Met, len(q.Lists)), replaced: q.replaced}, room
 	costs := make([]quantity.Units, 0, len(q.Lists))
 	for n, list := range q.Lists {
 		var some [4]*rules.Applied

@@ -19,6 +19,8 @@ type LimitState struct {
 	Period     policy.Period  // of a limit that counts by the calendar; else empty
 	Cost       quantity.Units // of the request
 	Shadow     bool           // it never denies
+	// Alternative says that it denies only together with all others of which this is true.
+	Alternative bool
 	// Admits says that the limit had room for the request.
 	Admits bool
 	// Counted says that the store or the node counted, and that the following is known.
@@ -40,8 +42,9 @@ func (l *Limiter) state(w *waiting, i int) LimitState {
 	a := w.applied[i]
 	return LimitState{Limit: a.Limit.Name, Alias: a.Limit.Alias, Algorithm: a.Limit.Algorithm,
 		LimitUnits: a.Limit.Limit, Window: a.Limit.Window, Period: a.Limit.Period,
-		Cost: w.costOf(i), Shadow: a.Limit.Shadow, Entitlement: a.Entitlement(),
-		Degraded: l.rights.Degraded(a.Bucket), Admits: true}
+		Cost: w.costOf(i), Shadow: a.Limit.Shadow, Alternative: a.Limit.Alternative,
+		Entitlement: a.Entitlement(),
+		Degraded:    l.rights.Degraded(a.Bucket), Admits: true}
 }
 
 // states returns what the store said of each limit of a request. An answer from memory knows the

@@ -52,6 +52,8 @@ var allowedTo = map[string]struct {
 	"/v1/check-batch":                      {"api", "check"},
 	"/v1/peek":                             {"api", "check"},
 	"/v1/refund":                           {"api", "check"},
+	"/json":                                {"api", "check"},
+	"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit": {"api", "check"},
 	"/quotad.v1.QuotaService/Check":        {"api", "check"},
 	"/quotad.v1.QuotaService/CheckBatch":   {"api", "check"},
 	"/quotad.v1.QuotaService/CheckColumns": {"api", "check"},
@@ -298,7 +300,7 @@ func (s *secured) try(t *testing.T, p proof, port, call string) string {
 		at = s.at["api/web"]
 	}
 	method := http.MethodGet
-	if slices.Contains([]string{"/v1/check", "/v1/check-batch", "/v1/peek", "/v1/refund", "/v1/reset", "/v1/cut", "/v1/apply"}, call) {
+	if slices.Contains([]string{"/v1/check", "/v1/check-batch", "/v1/peek", "/v1/refund", "/json", "/v1/reset", "/v1/cut", "/v1/apply"}, call) {
 		method = http.MethodPost
 	}
 	// Profiles that would take too long are refused at once.

@@ -344,3 +344,17 @@ func newServer(t testing.TB, n Node, log *slog.Logger) *Server {
 	})
 	return s
 }
+
+// CheckLists decides a request with lists as one.
+func (f *fakeNode) CheckLists(ctx context.Context, q admit.Request) ([]admit.Decision, error) {
+	d, err := f.Check(ctx, q)
+	return []admit.Decision{d}, err
+}
+
+func (f *fakeNode) RefundLast(context.Context, string, admit.List) (admit.Refunded, error) {
+	return f.refunded, f.err
+}
+
+func (f *fakeNode) Buckets(domain string, list admit.List) []policy.BucketRef {
+	return []policy.BucketRef{{Domain: domain, Name: "account-minute", Key: list.Entries}}
+}

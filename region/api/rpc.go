@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	envoy "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
@@ -62,6 +63,7 @@ func (s *Server) newGRPCServer() *grpc.Server {
 	g := grpc.NewServer(options...)
 	services := calls.Of(g)
 	quotadv1.RegisterQuotaServiceServer(services, &service{server: s, node: s.node})
+	envoy.RegisterRateLimitServiceServer(services, s.rls)
 	healthv1.RegisterHealthServer(services, s.health)
 	reflection.Register(services)
 	return g

@@ -31,6 +31,9 @@ type Node interface {
 	Peek(ctx context.Context, q admit.Request) (admit.Decision, error)
 	Refund(ctx context.Context, receipt string) (admit.Refunded, error)
 	Receipt(receipt string) ([]policy.BucketRef, error)
+	CheckLists(ctx context.Context, q admit.Request) ([]admit.Decision, error)
+	RefundLast(ctx context.Context, domain string, list admit.List) (admit.Refunded, error)
+	Buckets(domain string, list admit.List) []policy.BucketRef
 	Take(ctx context.Context, t admit.Take) (admit.Taken, error)
 	GiveBack(ctx context.Context, receipt string, units quantity.Units) (admit.Refunded, error)
 	Reset(ctx context.Context, limit, domain string,
@@ -82,6 +85,7 @@ type Server struct {
 	// batches holds those that are under way over HTTP.
 	batches places
 	health  *healthService
+	rls     *rls
 
 	rpcPanics, webPanics *door.Panics
 
@@ -103,6 +107,7 @@ func New(node Node, log *slog.Logger, o Options) *Server {
 			"http", node.CountPanic)}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.health = newHealthService(s.ready, s.ending)
+	s.rls = newRLS(s)
 	s.grpc = s.newGRPCServer()
 	s.http = newHTTPServer(s.handler(), log)
 	s.http.Protocols = protocols(false)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	envoy "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
@@ -46,7 +47,8 @@ var shedding = []string{quotadv1.QuotaService_Check_FullMethodName,
 	quotadv1.QuotaService_CheckBatch_FullMethodName,
 	quotadv1.QuotaService_CheckColumns_FullMethodName,
 	quotadv1.QuotaService_Peek_FullMethodName,
-	quotadv1.QuotaService_Take_FullMethodName}
+	quotadv1.QuotaService_Take_FullMethodName,
+	envoy.RateLimitService_ShouldRateLimit_FullMethodName}
 
 // admit takes a call of a gRPC client into processing before it is decoded, or refuses it.
 func (s *Server) admit(ctx context.Context, message []byte, waited time.Duration) (*door.Held,

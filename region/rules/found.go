@@ -158,5 +158,5 @@ func (r *Rules) newApplied(l *policy.Limit, id policy.BucketID) *Applied {
 	b.ID = key[len(key)-len(id):]
 	return &Applied{Limit: l, Bucket: &b, Reserve: parts.reserve,
 		Target: algorithms.LimitTarget{Target: algorithms.Target{Key: key, Terms: parts.terms},
-			Shadow: l.Shadow}}
+			Shadow: l.Shadow, Alternative: l.Alternative}}
 }

@@ -1,0 +1,193 @@
+package api
+
+import (
+	"context"
+	"math"
+
+	envoy "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/audit"
+)
+
+// rls is envoy.service.ratelimit.v3.RateLimitService, which Envoy and the gateways built on it ask.
+// Each descriptor of a request is a list of entries (policy.Limit.Entries). All descriptors are one
+// decision, or each is one of its own: policy.DomainRules.Descriptors.
+//
+// A descriptor of no hits is asked about and charged nothing. One with is_negative_hits gives back
+// what was charged last. A limit that comes with a descriptor is ignored and counted: limits are in
+// the limits document alone, or a client could choose its own.
+type rls struct {
+	envoy.UnimplementedRateLimitServiceServer
+	server *Server
+	node   Node
+	// ignored counts limits that came with descriptors.
+	ignored prometheus.Counter
+}
+
+func newRLS(s *Server) *rls {
+	return &rls{server: s, node: s.node, ignored: prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "quotad_rls_ignored_limits_total",
+		Help: "Limits that came with descriptors of Envoy's requests, and were ignored."})}
+}
+
+// ShouldRateLimit implements envoy.service.ratelimit.v3.RateLimitService.
+func (s *rls) ShouldRateLimit(ctx context.Context,
+	m *envoy.RateLimitRequest) (*envoy.RateLimitResponse, error) {
+	r, err := s.limit(waiting(ctx), m, callerOf(ctx))
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return r, nil
+}
+
+// limit decides a request of a caller. The error is a *admit.FieldError, a *access.Refusal, or that
+// of the node.
+func (s *rls) limit(ctx context.Context, m *envoy.RateLimitRequest,
+	caller string) (*envoy.RateLimitResponse, error) {
+	if err := s.server.mayName(ctx, m.GetDomain()); err != nil {
+		return nil, err
+	}
+	h := readHits(m)
+	s.ignored.Add(float64(h.limits))
+	a := newRLSReply(len(m.GetDescriptors()))
+	q := admit.Request{Domain: m.GetDomain(), Caller: caller, Lists: h.lists}
+	if err := q.Validate(); err != nil { // also of lists that are not charged
+		return nil, err
+	}
+	for _, i := range h.asked {
+		if err := s.ask(ctx, q, i, a); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.charge(ctx, q, h.charged, a); err != nil {
+		return nil, err
+	}
+	for _, i := range h.refunded {
+		if err := s.giveBack(ctx, q, i, a); err != nil {
+			return nil, err
+		}
+	}
+	return a.response, nil
+}
+
+// hits says what is to be done about each descriptor of a request, by its place.
+type hits struct {
+	lists                    []admit.List
+	charged, asked, refunded []int
+	limits                   int // that come with descriptors
+}
+
+func readHits(m *envoy.RateLimitRequest) (h hits) {
+	h.lists = make([]admit.List, 0, len(m.GetDescriptors()))
+	for i, d := range m.GetDescriptors() {
+		units := uint64(max(m.GetHitsAddend(), 1))
+		if own := d.GetHitsAddend(); own != nil {
+			units = own.GetValue()
+		}
+		// More than any limit is as much as that: it is denied, and no error that Envoy lets pass.
+		list := admit.List{Cost: quantity.Units(min(max(units, 1), 1<<51)),
+			Entries: make([]policy.KeyValue, len(d.GetEntries()))}
+		for n, e := range d.GetEntries() {
+			list.Entries[n] = policy.KeyValue{Name: e.GetKey(), Value: e.GetValue()}
+		}
+		switch {
+		case units == 0:
+			h.asked = append(h.asked, i)
+		case d.GetIsNegativeHits():
+			h.refunded = append(h.refunded, i)
+		default:
+			h.charged = append(h.charged, i)
+		}
+		if d.GetLimit() != nil {
+			h.limits++
+		}
+		h.lists = append(h.lists, list)
+	}
+	return h
+}
+
+// charge decides the descriptors that are to be charged. If one that is only asked about has no room,
+// nothing is charged.
+func (s *rls) charge(ctx context.Context, q admit.Request, places []int, a *rlsReply) error {
+	if len(places) == 0 {
+		return nil
+	}
+	all := q.Lists
+	q.Lists = make([]admit.List, len(places))
+	for n, i := range places {
+		q.Lists[n] = all[i]
+	}
+	var decided []admit.Decision
+	var err error
+	if a.denied() {
+		var d admit.Decision
+		d, err = s.peek(ctx, q)
+		decided = []admit.Decision{d}
+	} else {
+		decided, err = s.node.CheckLists(ctx, q)
+	}
+	if err != nil {
+		return err
+	}
+	if len(decided) == 1 {
+		a.take(places, decided[0])
+		return nil
+	}
+	a.takeApart(places, decided)
+	return nil
+}
+
+// peek returns what a request would be answered, with what is left as nothing is charged.
+func (s *rls) peek(ctx context.Context, q admit.Request) (admit.Decision, error) {
+	d, err := s.node.Peek(ctx, q)
+	for i := range d.Limits {
+		if l := &d.Limits[i]; d.Allowed && l.Admits && l.Counted {
+			l.Remaining += l.Cost
+		}
+	}
+	return d, err
+}
+
+// ask says what one descriptor would be answered, and charges nothing.
+func (s *rls) ask(ctx context.Context, q admit.Request, place int, a *rlsReply) error {
+	q.Lists = q.Lists[place : place+1]
+	d, err := s.peek(ctx, q)
+	if err == nil {
+		a.take([]int{place}, d)
+	}
+	return err
+}
+
+// giveBack gives back the hits of one descriptor, and answers what is left then.
+func (s *rls) giveBack(ctx context.Context, q admit.Request, place int, a *rlsReply) error {
+	list := q.Lists[place]
+	back, err := s.node.RefundLast(ctx, q.Domain, list)
+	e := audit.Event{Act: audit.Refund, Detail: "negative hits",
+		Buckets: audited(s.node.Buckets(q.Domain, list))}
+	for _, c := range back.Charges {
+		e.Units = max(e.Units, int64(c.Units))
+	}
+	if len(e.Buckets) > 0 {
+		s.server.done(ctx, e, err)
+	}
+	if err != nil {
+		return err
+	}
+	q.Lists = []admit.List{{Entries: list.Entries, Cost: 1}}
+	d, err := s.peek(ctx, q)
+	if err != nil {
+		return err
+	}
+	a.take([]int{place}, d)
+	a.passes(place)
+	return nil
+}
+
+// maxCount is the largest number that Envoy can be told.
+const maxCount = math.MaxUint32
+
+func count(units quantity.Units) uint32 { return uint32(min(max(units, 0), maxCount)) }

@@ -1,0 +1,195 @@
+package api
+
+import (
+	"time"
+
+	envoy "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/quotad/quotad/calendar"
+	"github.com/quotad/quotad/region/admit"
+)
+
+type (
+	descriptorStatus = envoy.RateLimitResponse_DescriptorStatus
+	rateLimit        = envoy.RateLimitResponse_RateLimit
+	rateLimitUnit    = envoy.RateLimitResponse_RateLimit_Unit
+)
+
+const (
+	passed    = envoy.RateLimitResponse_OK
+	overLimit = envoy.RateLimitResponse_OVER_LIMIT
+)
+
+// rlsReply is an answer to Envoy in the making: a status for each descriptor, and the code of all.
+type rlsReply struct {
+	response *envoy.RateLimitResponse
+	// decisions are those that the answer is made of.
+	decisions []admit.Decision
+}
+
+func newRLSReply(descriptors int) *rlsReply {
+	r := &envoy.RateLimitResponse{OverallCode: passed,
+		Statuses: make([]*descriptorStatus, descriptors)}
+	for i := range r.Statuses {
+		r.Statuses[i] = &descriptorStatus{Code: passed}
+	}
+	return &rlsReply{response: r}
+}
+
+// denied says whether the request is denied by what was decided so far.
+func (a *rlsReply) denied() bool { return a.response.OverallCode == overLimit }
+
+// passes says that a descriptor was not asked about in order to be admitted.
+func (a *rlsReply) passes(place int) {
+	a.response.Statuses[place].Code, a.response.OverallCode = passed, passed
+	for _, s := range a.response.Statuses {
+		if s.Code == overLimit {
+			a.response.OverallCode = overLimit
+		}
+	}
+}
+
+// take takes in one decision on the descriptors at some places.
+func (a *rlsReply) take(places []int, d admit.Decision) {
+	a.decisions = append(a.decisions, d)
+	if !d.Allowed {
+		a.response.OverallCode = overLimit
+	}
+	for n, i := range places {
+		if n < len(d.Met) {
+			a.response.Statuses[i] = statusOf(d, d.Met[n])
+		}
+	}
+}
+
+// takeApart takes in a decision for each of the descriptors at some places. Those that only
+// alternative limits deny make up a denial together.
+func (a *rlsReply) takeApart(places []int, all []admit.Decision) {
+	alternatives, full := 0, 0
+	for n, d := range all {
+		before := a.response.OverallCode
+		a.take(places[n:n+1], d)
+		if alternative(d) {
+			alternatives++
+			if !d.Allowed {
+				full++
+				a.response.OverallCode = before
+			}
+		}
+	}
+	if alternatives > 0 && full == alternatives {
+		a.response.OverallCode = overLimit
+	}
+}
+
+// alternative says whether the limits of a decision deny only together with others.
+func alternative(d admit.Decision) bool {
+	for _, s := range d.Limits {
+		if !s.Alternative {
+			return false
+		}
+	}
+	return len(d.Limits) > 0
+}
+
+// statusOf returns the status of one descriptor.
+func statusOf(d admit.Decision, met admit.Met) *descriptorStatus {
+	if met.Unlimited {
+		return &descriptorStatus{Code: passed, LimitRemaining: maxCount}
+	}
+	s, found := speaks(d.Limits, met.Limits)
+	if !found {
+		code := passed
+		if d.Reason == admit.NoLimit && !d.Allowed && !met.Exempt {
+			code = overLimit
+		}
+		return &descriptorStatus{Code: code}
+	}
+	status := &descriptorStatus{Code: passed}
+	if !s.Admits && !s.Shadow {
+		status.Code = overLimit
+	}
+	if s.Counted || status.Code == overLimit {
+		status.CurrentLimit = limitOf(s)
+		status.LimitRemaining = count(s.Remaining)
+		status.DurationUntilReset = durationpb.New(resetOf(s))
+	}
+	return status
+}
+
+// speaks returns the limit that says most about a descriptor: of those that deny it the one that
+// does longest, else the one with least left. Shadow limits speak only if there are no others.
+func speaks(all []admit.LimitState, places []int) (s admit.LimitState, found bool) {
+	for _, i := range places {
+		if i < len(all) && (!found || saysMore(all[i], s)) {
+			s, found = all[i], true
+		}
+	}
+	return s, found
+}
+
+func saysMore(a, b admit.LimitState) bool {
+	switch {
+	case a.Shadow != b.Shadow:
+		return b.Shadow
+	case a.Admits != b.Admits:
+		return !a.Admits
+	case !a.Admits:
+		return b.RetryAfter >= 0 && (a.RetryAfter < 0 || a.RetryAfter > b.RetryAfter)
+	case a.Counted != b.Counted:
+		return a.Counted
+	}
+	return a.Remaining < b.Remaining
+}
+
+// resetOf returns when a denied request may come again, and of an admitted one when the limit is
+// whole.
+func resetOf(s admit.LimitState) time.Duration {
+	if !s.Admits && s.RetryAfter > 0 {
+		return s.RetryAfter
+	}
+	return max(s.ResetAfter, 0)
+}
+
+// units are what Envoy can be told of the length of a window, the longest first.
+var units = []struct {
+	unit   rateLimitUnit
+	length time.Duration
+}{
+	{envoy.RateLimitResponse_RateLimit_YEAR, 365 * 24 * time.Hour},
+	{envoy.RateLimitResponse_RateLimit_MONTH, 30 * 24 * time.Hour},
+	{envoy.RateLimitResponse_RateLimit_WEEK, 7 * 24 * time.Hour},
+	{envoy.RateLimitResponse_RateLimit_DAY, 24 * time.Hour},
+	{envoy.RateLimitResponse_RateLimit_HOUR, time.Hour},
+	{envoy.RateLimitResponse_RateLimit_MINUTE, time.Minute},
+	{envoy.RateLimitResponse_RateLimit_SECOND, time.Second},
+}
+
+// periods are the units of windows by the calendar.
+var periods = map[calendar.Unit]rateLimitUnit{
+	calendar.Day:   envoy.RateLimitResponse_RateLimit_DAY,
+	calendar.Week:  envoy.RateLimitResponse_RateLimit_WEEK,
+	calendar.Month: envoy.RateLimitResponse_RateLimit_MONTH,
+	calendar.Year:  envoy.RateLimitResponse_RateLimit_YEAR,
+}
+
+// limitOf returns a limit as Envoy can be told of it. A window that is no number of whole seconds has
+// the unit UNKNOWN.
+func limitOf(s admit.LimitState) *rateLimit {
+	l := &rateLimit{Name: s.Alias, RequestsPerUnit: count(s.LimitUnits)}
+	if s.Period != "" {
+		l.Unit = periods[s.Period.Unit()]
+		return l
+	}
+	for _, u := range units {
+		if n := s.Window / u.length; n > 0 && s.Window%u.length == 0 {
+			if l.Unit = u.unit; n > 1 {
+				l.UnitMultiplier = wrapperspb.UInt32(uint32(n))
+			}
+			break
+		}
+	}
+	return l
+}

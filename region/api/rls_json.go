@@ -1,0 +1,73 @@
+package api
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	envoy "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/door"
+)
+
+// rlsJSON answers a request of Envoy's protocol that comes as JSON: 200 or 429 with the answer as
+// JSON, as envoyproxy/ratelimit does at /json. It asks for no content type, since its callers send
+// none.
+func (s *Server) rlsJSON(w http.ResponseWriter, r *http.Request) {
+	var held *door.Held
+	defer func() {
+		if held != nil {
+			held.Done()
+		}
+	}()
+	m, answer := &envoy.RateLimitRequest{}, (*envoy.RateLimitResponse)(nil)
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+	if err != nil {
+		err = unreadable(err)
+	} else {
+		var retry time.Duration
+		held, retry = s.take("http", hostOf(r.RemoteAddr), r.RemoteAddr, len(body))
+		if held == nil {
+			s.shed(w, r, retry)
+			return
+		}
+		err = decodeRLS(body, m)
+	}
+	if err == nil {
+		ctx := admit.OnHandover(r.Context(), held.Done)
+		answer, err = s.rls.limit(ctx, m, hostOf(r.RemoteAddr))
+	}
+	if err != nil {
+		writeProblem(w, toProblem(err))
+		return
+	}
+	code := http.StatusOK
+	if answer.GetOverallCode() == overLimit {
+		code = http.StatusTooManyRequests
+	}
+	text, err := protojson.Marshal(answer)
+	if err != nil {
+		writeProblem(w, toProblem(err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	_, _ = w.Write(text) // if the write fails, the caller has gone
+}
+
+// decodeRLS reads the JSON of a request. Every error is a *admit.FieldError.
+func decodeRLS(body []byte, m *envoy.RateLimitRequest) error {
+	err := protojson.Unmarshal(body, m)
+	if err == nil {
+		return nil
+	}
+	// The library begins its texts with one of two kinds of space, so that nobody compares them.
+	text := strings.TrimSpace(strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto:"))
+	return &admit.FieldError{Field: wholeBody,
+		Problem: fmt.Sprintf("is no RateLimitRequest of envoy.service.ratelimit.v3 as JSON: %s", quote(text))}
+}

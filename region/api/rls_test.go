@@ -1,0 +1,238 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+
+	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	envoy "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/quotad/quotad/chaos/lab/servers"
+)
+
+// envoyLimits are limits for Envoy of windows of so many minutes.
+func envoyLimits(minutes int64) string {
+	return strings.ReplaceAll(`
+  - {name: account, alias: per account, domain: envoy, entries: [{key: account}], algorithm: fixed_window, limit: 5, window: Wm}
+  - {name: path, domain: envoy, entries: [{key: account}, {key: path, value: /login*, shared: true}], algorithm: fixed_window, limit: 3, window: Wm}
+  - {name: big, domain: envoy, entries: [{key: big}], algorithm: fixed_window, limit: 5000000000, window: Wm}
+  - {name: shadow, domain: envoy, entries: [{key: shadow}], algorithm: fixed_window, limit: 1, window: Wm, shadow: true}
+  - {name: one, domain: envoy, entries: [{key: one}], algorithm: fixed_window, limit: 1, window: Wm, alternative: true}
+  - {name: two, domain: envoy, entries: [{key: two}], algorithm: fixed_window, limit: 2, window: Wm, alternative: true}
+  - {name: general, domain: envoy, entries: [{key: general}], algorithm: fixed_window, limit: 1, window: Wm}
+  - {name: special, domain: envoy, entries: [{key: special}], replaces: [general], algorithm: fixed_window, limit: 9, window: Wm}
+  - {name: queue, domain: envoy, entries: [{key: queue}], algorithm: leaky_bucket, limit: 100, burst: 100, window: Wm}
+  - {name: log, domain: envoy, entries: [{key: log}], algorithm: sliding_window_log, limit: 4, window: Wm}
+  - {name: account, domain: apart, entries: [{key: account}], algorithm: fixed_window, limit: 2, window: Wm}
+  - {name: path, domain: apart, entries: [{key: path}], algorithm: fixed_window, limit: 4, window: Wm}
+  - {name: known, domain: strict, key: [account], algorithm: fixed_window, limit: 2, window: Wm}
+domains:
+  - {name: apart, descriptors: apart}
+  - {name: strict, on_no_limit: deny}
+exempt:
+  - {domain: envoy, entries: [{key: account, value: internal}], unlimited: true}
+  - {domain: envoy, entries: [{key: account, value: none}]}
+`, "Wm", fmt.Sprintf("%dm", minutes))
+}
+
+// described makes "account=7 path=/login 3" a descriptor with hits of its own; the words before the
+// number are its entries.
+func described(text string) *commonv3.RateLimitDescriptor {
+	d := &commonv3.RateLimitDescriptor{}
+	for word := range strings.FieldsSeq(text) {
+		name, value, pair := strings.Cut(word, "=")
+		if pair {
+			d.Entries = append(d.Entries, &commonv3.RateLimitDescriptor_Entry{Key: name, Value: value})
+			continue
+		}
+		var hits int64
+		if _, err := fmt.Sscan(word, &hits); err != nil {
+			panic(err)
+		}
+		d.IsNegativeHits = hits < 0
+		d.HitsAddend = wrapperspb.UInt64(uint64(max(hits, -hits)))
+	}
+	return d
+}
+
+// asking makes "envoy: account=7 | path=/x 3" a request of the domain.
+func asking(text string) *envoy.RateLimitRequest {
+	domain, rest, _ := strings.Cut(text, ":")
+	m := &envoy.RateLimitRequest{Domain: domain}
+	for part := range strings.SplitSeq(rest, "|") {
+		m.Descriptors = append(m.Descriptors, described(part))
+	}
+	return m
+}
+
+// words writes an answer as "OVER_LIMIT: per account 5/60m 0 over | -".
+func words(r *envoy.RateLimitResponse) string {
+	var parts []string
+	for _, s := range r.GetStatuses() {
+		text := "-"
+		if l := s.GetCurrentLimit(); l != nil {
+			text = fmt.Sprintf("%s %d left %d", l.GetName(), l.GetRequestsPerUnit(), s.GetLimitRemaining())
+			if s.GetDurationUntilReset().AsDuration() <= 0 && s.GetLimitRemaining() < l.GetRequestsPerUnit() {
+				text += " without a reset"
+			}
+		} else if s.GetLimitRemaining() == math.MaxUint32 {
+			text = "unlimited"
+		}
+		if s.GetCode() == overLimit {
+			text += " over"
+		}
+		parts = append(parts, text)
+	}
+	return r.GetOverallCode().String() + ": " + strings.Join(parts, " | ")
+}
+
+// TestEnvoyIsAnswered plays requests of Envoy in order, on both kinds of store.
+func TestEnvoyIsAnswered(t *testing.T) {
+	steps := []struct{ ask, want string }{
+		{"envoy: account=7", "OK: per account 5 left 4"},
+		{"envoy: account=7 | account=7 path=/login/a", "OK: per account 5 left 3 | path 3 left 2"},
+		{"envoy: account=7 1 | account=7 path=/login/b 2", "OK: per account 5 left 2 | path 3 left 0"},
+		// All or nothing: the first has room, and is not charged.
+		{"envoy: account=7 | account=7 path=/login", "OVER_LIMIT: per account 5 left 2 | path 3 left 0 over"},
+		{"envoy: account=7 0 | account=7 path=/login 0", "OVER_LIMIT: per account 5 left 2 | path 3 left 0 over"},
+		{"envoy: account=7 3", "OVER_LIMIT: per account 5 left 2 over"},
+		{"envoy: account=7 99999999999999999", "OVER_LIMIT: per account 5 left 2 over"},
+		// One bucket twice is charged once, the most that it is charged.
+		{"envoy: account=8 | account=8 2", "OK: per account 5 left 3 | per account 5 left 3"},
+		{"envoy: account=7 -1", "OK: per account 5 left 3"},
+		{"envoy: account=7 -100", "OK: per account 5 left 5"},
+		{"envoy: log=1 | log=1 2", "OK: log 4 left 2 | log 4 left 2"},
+		{"envoy: log=1 -1", "OK: log 4 left 3"},
+		{"envoy: queue=1 -1", "OK: queue 100 left 100"},
+		{"envoy: other=7", "OK: -"},
+		{"envoy: account=7 other=1", "OK: -"},
+		{"envoy: account=internal | account=none | account=9", "OK: unlimited | - | per account 5 left 4"},
+		{"envoy: big=1", "OK: big 4294967295 left 4294967295"},
+		{"envoy: shadow=1", "OK: shadow 1 left 0"},
+		{"envoy: shadow=1", "OK: shadow 1 left 0"},
+		{"envoy: one=1 | two=1", "OK: one 1 left 0 | two 2 left 1"},
+		{"envoy: one=1 | two=1", "OK: one 1 left 0 over | two 2 left 0"},
+		{"envoy: one=1 | two=1", "OVER_LIMIT: one 1 left 0 over | two 2 left 0 over"},
+		{"envoy: special=1 | general=1", "OK: special 9 left 8 | -"},
+		{"envoy: general=1", "OK: general 1 left 0"},
+		{"envoy: special=1 | general=1", "OK: special 9 left 7 | -"},
+		{"apart: account=1 | path=/x", "OK: account 2 left 1 | path 4 left 3"},
+		{"apart: account=1 | path=/x", "OK: account 2 left 0 | path 4 left 2"},
+		// Each is charged for itself, the denied one is not.
+		{"apart: account=1 | path=/x", "OVER_LIMIT: account 2 left 0 over | path 4 left 1"},
+		{"apart: account=1 | path=/x", "OVER_LIMIT: account 2 left 0 over | path 4 left 0"},
+		{"strict: account=1 user=7", "OK: known 2 left 1"},
+		{"strict: user=7 account=1", "OK: known 2 left 0"},
+		{"strict: acount=1", "OVER_LIMIT: - over"},
+		{"nowhere: account=1", "OK: -"},
+	}
+	for name, start := range map[string]func(context.Context) (*servers.Server, error){
+		"embedded": servers.StartEmbedded, "process": servers.StartProcess,
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, err := start(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			node := startNode(t, server, envoyLimits(int64(roomyWindow().Minutes())))
+			client := envoy.NewRateLimitServiceClient(dialed(t, newServer(t, node, quiet())))
+			for i, step := range steps {
+				r, err := client.ShouldRateLimit(t.Context(), asking(step.ask))
+				if err != nil {
+					t.Fatalf("step %d, %s: %v", i, step.ask, err)
+				}
+				if got := words(r); got != step.want {
+					t.Errorf("step %d, %s:\ngot  %s\nwant %s", i, step.ask, got, step.want)
+				}
+			}
+		})
+	}
+}
+
+func TestEnvoyIsToldWhatIsWrong(t *testing.T) {
+	s := newServer(t, &fakeNode{}, quiet())
+	client := envoy.NewRateLimitServiceClient(dialed(t, s))
+	for text, want := range map[string]*envoy.RateLimitRequest{
+		"domain: is missing":                asking(": account=1"),
+		"domain: is longer than 63 bytes":   asking(strings.Repeat("d", 64) + ": account=1"),
+		"descriptors: is empty":             {Domain: "envoy"},
+		"descriptors[1]: has no entries":    {Domain: "envoy", Descriptors: []*commonv3.RateLimitDescriptor{described("a=1"), {}}},
+		"descriptors: has 17 descriptors":   asking("envoy: " + strings.Repeat("a=1 | ", 16) + "a=1"),
+		"descriptors[0]: has too many":      asking("envoy: " + strings.Repeat("a=1 ", 17)),
+		"descriptors[0].entries[0].key: is": asking("envoy: =1"),
+		"entries[0].value: is longer":       asking("envoy: a=" + strings.Repeat("v", 64<<10+1)),
+	} {
+		_, err := client.ShouldRateLimit(t.Context(), want)
+		if status.Code(err) != codes.InvalidArgument || !strings.Contains(fmt.Sprint(err), text) {
+			t.Errorf("want %q: %v", text, err)
+		}
+	}
+}
+
+// A limit that comes with a descriptor is none, and a long value is one like any other.
+func TestEnvoyCannotBringALimit(t *testing.T) {
+	server, err := servers.StartEmbedded(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := startNode(t, server, envoyLimits(int64(roomyWindow().Minutes())))
+	s := newServer(t, node, quiet())
+	client := envoy.NewRateLimitServiceClient(dialed(t, s))
+	for i := range 7 {
+		m := asking("envoy: account=" + strings.Repeat("v", 5000))
+		m.Descriptors[0].Limit = &commonv3.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 1000,
+			Unit: typev3.RateLimitUnit_HOUR}
+		r, err := client.ShouldRateLimit(t.Context(), m)
+		if err != nil || (r.GetOverallCode() == overLimit) != (i >= 5) {
+			t.Errorf("request %d: %v, %v", i, r, err)
+		}
+	}
+	at := listenHTTP(t, s, s.ServeAdmin)
+	r, err := http.Get(at + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r.Body)
+	_ = r.Body.Close()
+	if err != nil || !strings.Contains(string(text), "quotad_rls_ignored_limits_total 7\n") {
+		t.Errorf("the limits that came are not counted: %v", err)
+	}
+}
+
+func TestEnvoysRequestsAsJSON(t *testing.T) {
+	server, err := servers.StartEmbedded(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := startNode(t, server, envoyLimits(int64(roomyWindow().Minutes())))
+	s := newServer(t, node, quiet())
+	for _, step := range []struct {
+		body string
+		code int
+		want string
+	}{
+		{`{"domain":"envoy","descriptors":[{"entries":[{"key":"account","value":"7"}]}],"hitsAddend":5}`, 200, `"overallCode":"OK"`},
+		{`{"domain":"envoy","descriptors":[{"entries":[{"key":"account","value":"7"}]}]}`, 429, `"overallCode":"OVER_LIMIT"`},
+		{`{"domain":"envoy","descriptors":[{"entries":[{"key":"account","value":"7\",\"x\":\"8"}]}]}`, 200, `"name":"per account"`},
+		{`{"domain":"envoy","descriptors":[]}`, 400, "descriptors: is empty"},
+		{`{"domain":"envoy","descripters":[]}`, 400, "descripters"},
+		{`nonsense`, 400, "RateLimitRequest"},
+		{``, 400, "RateLimitRequest"},
+		{strings.Repeat("x", maxBodyBytes+1), 413, ""},
+	} {
+		got := exchangeHTTP(s, http.MethodPost, "/json", "application/x-www-form-urlencoded", step.body)
+		if plain := strings.ReplaceAll(got, ": ", ":"); !strings.HasPrefix(got, fmt.Sprintln(step.code)) ||
+			!strings.Contains(plain, strings.ReplaceAll(step.want, ": ", ":")) {
+			t.Errorf("%.60s: %s; want %d %s", step.body, got, step.code, step.want)
+		}
+	}
+}

@@ -39,6 +39,8 @@ var house = map[string]struct {
 	"policy": {[]string{"algorithms", "calendar", "policy/files", "policy/strictyaml",
 		"policy/zones"},
 		"the document means the same wherever it is read; its ranges are those of the arithmetic"},
+	"policy/envoyimport": {[]string{"policy", "policy/strictyaml"},
+		"pure: files in, a document out"},
 	"policy/barrier": {[]string{"algorithms", "allocator", "policy"},
 		"pure: when a document takes effect must be played in a simulator, and searched"},
 	"region/link": {nil, "makes cuts on sockets, and knows nothing of what they carry"},
@@ -149,8 +151,8 @@ var house = map[string]struct {
 		"chaos/scenarios", "chaos/world", "cmd/quotad/authority", "cmd/quotad/bench",
 		"cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/nodeconfig", "cmd/quotad/rehearsal",
 		"cmd/quotad/remote", "cmd/quotad/serving", "cmd/quotad/show", "cmd/quotad/simulation",
-		"policy", "policy/barrier", "region/access", "region/api", "region/held", "region/peer",
-		"region/store"},
+		"policy", "policy/barrier", "policy/envoyimport", "policy/files", "policy/zones",
+		"region/access", "region/api", "region/held", "region/peer", "region/store"},
 		"commands"},
 }
 

@@ -183,7 +183,7 @@ func readMatching(o strictyaml.Object, l *Limit) {
 		l.Alias = readAlias(f)
 	}
 	if f, ok := o.Field("replaces"); ok {
-		l.Replaces = readReplaces(f, l)
+		l.Replaces = readReplaces(f, l.Alias)
 	}
 }
 
@@ -198,8 +198,9 @@ func readAlias(f strictyaml.Value) string {
 	return text
 }
 
-// readReplaces reads the aliases of the limits that do not apply where this one does.
-func readReplaces(f strictyaml.Value, l *Limit) []string {
+// readReplaces reads the aliases of the limits that do not apply where the one that is called own
+// does, or an exemption.
+func readReplaces(f strictyaml.Value, own string) []string {
 	items, ok := f.List("list the aliases of limits, such as [per-user]")
 	if !ok {
 		return nil
@@ -211,7 +212,7 @@ func readReplaces(f strictyaml.Value, l *Limit) []string {
 	for _, item := range items {
 		alias := readAlias(item)
 		switch {
-		case alias == l.Alias:
+		case alias == own && own != "":
 			item.Fail("a limit cannot replace itself", "name another one")
 		case slices.Contains(all, alias):
 			item.Fail(fmt.Sprintf("%q is named twice", alias), "remove one")

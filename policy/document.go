@@ -58,6 +58,12 @@ type Document struct {
 	warnings []Warning
 }
 
+// Replaces says whether some limit or exemption replaces limits.
+func (d *Document) Replaces() bool {
+	return slices.ContainsFunc(d.Limits, func(l Limit) bool { return len(l.Replaces) > 0 }) ||
+		slices.ContainsFunc(d.Exempt, func(e Exemption) bool { return len(e.Replaces) > 0 })
+}
+
 // Source returns the text the document was parsed from, byte for byte. Parsing it again gives a
 // document of the same epoch. The text itself is not part of the epoch. The caller must not modify
 // it.

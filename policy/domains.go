@@ -48,13 +48,6 @@ func (d *Document) Domain(name string) DomainRules {
 	return DomainRules{name, d.OnNoLimit, DecideTogether}
 }
 
-// HasDomain says whether the document has limits, exemptions or rules for a domain.
-func (d *Document) HasDomain(name string) bool {
-	_, found := slices.BinarySearchFunc(d.Domains, name, compareDomain)
-	return found || slices.ContainsFunc(d.Limits, func(l Limit) bool { return l.Domain == name }) ||
-		slices.ContainsFunc(d.Exempt, func(e Exemption) bool { return e.Domain == name })
-}
-
 func compareDomain(r DomainRules, name string) int {
 	switch {
 	case r.Name < name:

@@ -173,9 +173,11 @@ type Exemption struct {
 	// Unlimited says so to callers: that there is no limit, on purpose. Otherwise they are told that
 	// no limit was found.
 	Unlimited bool
+	// Replaces is as [Limit.Replaces].
+	Replaces []string
 }
 
-var exemptionFields = []string{"domain", "entries", "unlimited"}
+var exemptionFields = []string{"domain", "entries", "unlimited", "replaces"}
 
 func readExemptions(f strictyaml.Value) []Exemption {
 	items, ok := f.List("list what is exempt, such as {domain: api, entries: [{key: plan, value: internal}]}")
@@ -196,6 +198,9 @@ func readExemptions(f strictyaml.Value) []Exemption {
 		}
 		if f, ok := o.Field("unlimited"); ok {
 			all[i].Unlimited = f.Bool()
+		}
+		if f, ok := o.Field("replaces"); ok {
+			all[i].Replaces = readReplaces(f, "")
 		}
 		if path := all[i].path(); paths[path] {
 			item.Fail(path+" is exempt already", "remove one")

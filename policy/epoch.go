@@ -135,6 +135,10 @@ func (e *encoding) domains(d *Document) {
 		e.text(x.Domain)
 		e.text(strconv.FormatBool(x.Unlimited))
 		e.path(x.Entries)
+		for _, alias := range x.Replaces {
+			e.text("replaces")
+			e.text(alias)
+		}
 	}
 }
 

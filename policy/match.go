@@ -14,12 +14,16 @@ type Matcher struct {
 	// first has, for each entry by its Limit.Index, the index of the first entry of the same name
 	// and domain.
 	first []int
+	// rules has the domains that the document knows, and others what holds for those it does not.
+	rules  map[string]DomainRules
+	others DomainRules
 }
 
 // Compile returns a matcher for the document. Its results point into d.Limits.
 func (d *Document) Compile() *Matcher {
 	m := &Matcher{domains: make(map[string]*domain), entries: make(map[BucketID]*Limit),
-		first: make([]int, len(d.Limits))}
+		first: make([]int, len(d.Limits)), rules: make(map[string]DomainRules),
+		others: d.Domain("")}
 	names := make(map[limitName]int)
 	domains := make(map[string][]*Limit)
 	for i := range d.Limits {
@@ -42,7 +46,24 @@ func (d *Document) Compile() *Matcher {
 		}
 		m.domains[e.Domain].add(e.Entries).exempt = e
 	}
+	for name := range m.domains {
+		m.rules[name] = d.Domain(name)
+	}
+	for _, r := range d.Domains {
+		m.rules[r.Name] = r
+	}
 	return m
+}
+
+// Domain returns the rules of a domain, and whether the document has limits, exemptions or rules for
+// it.
+func (m *Matcher) Domain(name string) (r DomainRules, known bool) {
+	if r, known = m.rules[name]; known {
+		return r, true
+	}
+	r = m.others
+	r.Name = name
+	return r, false
 }
 
 // Append appends to dst the limits that apply to a request, in the order of the document. A limit

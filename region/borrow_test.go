@@ -1,6 +1,7 @@
 package region
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -164,4 +165,27 @@ func TestBorrowAfterARememberedDenial(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A request whose caller waits for less than a round trip between regions is denied before that
+// caller gives up.
+func TestABorrowNobodyWaitsFor(t *testing.T) {
+	d := documents.Parse(t, 1, halves,
+		"name: hour, on_exhausted: borrow, limit: 100, window: 1h, lending_limit: 1")
+	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+		us, q := c.running["us/n1"], request("a")
+		q.Cost = 51
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		begun := time.Now()
+		got, err := us.Check(ctx, q)
+		if took := time.Since(begun); err != nil || got.Allowed || got.Share != 50 || took != 15*time.Millisecond {
+			t.Errorf("%+v after %v, %v", got, took, err)
+		}
+		synctest.Wait()
+		time.Sleep(4 * oneWay)
+		if got := us.check(t, q); !got.Allowed {
+			t.Errorf("what was asked for has not come: %+v", got)
+		}
+	})
 }

@@ -35,15 +35,19 @@ type Refused struct {
 }
 
 // wait puts a request into the queue if it can be decided there before its deadline. A part of the
-// time (pace.margin) is kept for what is not the store's work. The error is a *queueFull. The
-// caller holds the lock.
+// time (pace.margin) is kept for what is not the store's work; of a hurried request it is kept
+// already. The error is a *queueFull. The caller holds the lock.
 func (b *batcher) wait(w waiting, now time.Time) error {
 	w.hash = hashOf(w.applied)
 	ahead := b.sent + b.queue.ahead(&w)
 	// The answers of one pipeline come back together.
 	together := min(b.pace.pipelineWork(), b.queue.root.work)
 	takes := b.pace.base + b.pace.takes(ahead+together)
-	if w.until.Sub(now) < takes+b.pace.margin() {
+	left := w.until.Sub(now)
+	if !w.hurried {
+		left -= b.pace.margin()
+	}
+	if left < takes {
 		b.refused.Time++
 		return &queueFull{retry: takes}
 	}

@@ -74,7 +74,7 @@ func (l *Limiter) await(ctx context.Context, w waiting, answer <-chan answered,
 		w.gone.Store(true)
 		now := time.Now()
 		shard, starved := store.ShardOf(w.applied[0].Target.Key), l.batcher.wakes.starved(now, l.deadline)
-		if l.breakers.answers(shard, w.until.Add(-l.deadline), now, l.deadline, starved) {
+		if l.breakers.answers(shard, w.until.Add(-w.waits), now, l.deadline, starved) {
 			return answered{}, l.batcher.outwaited()
 		}
 		return answered{err: errLate}, nil

@@ -118,6 +118,9 @@ func (b *batch) part(ctx context.Context, from, to int) {
 			f = nil
 			b.decisions[i] = l.sign(Decision{Reason: InvalidRequest, Problem: problem})
 		}
+		if f != nil {
+			f.answerWithin(ctx)
+		}
 		b.flows[i] = f
 	}
 	apart := l.AskTogether(ctx, b.flows[from:to])

@@ -149,8 +149,8 @@ func TestBatchWithoutAStore(t *testing.T) {
 	})
 }
 
-// A batch that the store needs far longer for than a request may wait is decided in parts. If the
-// caller gives up, nothing of later parts is charged.
+// A batch that the store needs far longer for than a request may wait is decided in parts. For a
+// caller who waits for less time than that, later parts are refused and not charged.
 func TestLargeBatchesAreDecidedInParts(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n, s := busyNode(t)
@@ -175,8 +175,10 @@ func TestLargeBatchesAreDecidedInParts(t *testing.T) {
 		for i := range all {
 			all[i] = request("second-" + distinct(i))
 		}
-		if _, err := n.CheckBatch(ctx, all); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the caller gave up: %v", err)
+		second, err := n.CheckBatch(ctx, all)
+		if err != nil || ctx.Err() != nil || second[0].Reason != WithinLimit ||
+			second[len(all)-1].Reason != QueueFull {
+			t.Errorf("before the caller gives up: %v, %v", err, ctx.Err())
 		}
 		time.Sleep(time.Second)
 		for _, q := range []struct {

@@ -35,10 +35,13 @@ type waiting struct {
 	applied []*rules.Applied
 	cost    quantity.Units
 	commit  bool
+	lists   *listed         // nil: the request has none
 	chunk   bool            // it asks for a chunk
 	once    string          // key under which it is charged once; empty: none
 	caller  string          // who sent it; empty: unknown
 	until   time.Time       // from then on it is decided without the store
+	waits   time.Duration   // how long it may wait until then
+	hurried bool            // its caller gives up before the store would be given up
 	gone    *atomic.Bool    // true: nobody waits for the answer any more; nil: somebody does
 	answer  chan<- answered // buffered, so that an answer to a caller that has gone blocks nobody
 
@@ -114,39 +117,50 @@ func newBatcher(s *store.Store, r *rights.Engine, b breakers, queued int, deadli
 
 // enqueue hands a request over. The error is a *queueFull if the request may not wait. If another
 // round trip may begin, the caller makes it before enqueue returns: that takes as long as the store
-// does, even if ctx ends.
+// does, even if ctx ends. For a hurried request a goroutine of its own makes it.
 func (b *batcher) enqueue(ctx context.Context, w waiting) error {
 	b.mu.Lock()
 	if b.queue.length == 0 && b.trips < underWay {
 		b.trips++
 		b.mu.Unlock()
 		w.hash = hashOf(w.applied)
-		b.carry(context.WithoutCancel(ctx), w)
+		b.begins(ctx, w.hurried, w)
 		return nil
 	}
 	err := b.wait(w, time.Now())
 	begins := b.mayBegin()
 	b.mu.Unlock()
 	if begins {
-		b.carry(context.WithoutCancel(ctx))
+		b.begins(ctx, w.hurried)
 	}
 	return err
+}
+
+// begins makes a round trip, in a goroutine of its own if the caller cannot wait for it.
+func (b *batcher) begins(ctx context.Context, hurried bool, first ...waiting) {
+	ctx = context.WithoutCancel(ctx)
+	if hurried {
+		go b.carry(ctx, first...)
+		return
+	}
+	b.carry(ctx, first...)
 }
 
 // enqueueAll hands over several requests, each as enqueue does. It calls refused for each request
 // that may not wait, with its index.
 func (b *batcher) enqueueAll(ctx context.Context, all []waiting, refused func(place int, err error)) {
 	b.mu.Lock()
-	now := time.Now()
+	now, hurried := time.Now(), false
 	for i, w := range all {
 		if err := b.wait(w, now); err != nil {
 			refused(i, err)
 		}
+		hurried = hurried || w.hurried
 	}
 	begins := b.mayBegin()
 	b.mu.Unlock()
 	if begins {
-		b.carry(context.WithoutCancel(ctx))
+		b.begins(ctx, hurried)
 	}
 }
 
@@ -240,7 +254,7 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 			timed = timed || isQueueFull(r.Err)
 		}
 		if r.Err == nil && calls[i].Commit && !r.Value.Repeated {
-			b.rights.Observe(groups[i][0].applied, calls[i].Costs, r.Value)
+			b.rights.Observe(groups[i][0].applied, &calls[i], r.Value)
 			learn(groups[i], r.Value, of)
 		}
 		for n, w := range groups[i] {
@@ -257,7 +271,7 @@ func (b *batcher) calls(groups [][]waiting) (calls []algorithms.Decide, work int
 		requests, applied = requests+len(g), applied+len(g[0].applied)
 	}
 	calls = make([]algorithms.Decide, len(groups))
-	costs, buckets := make([]quantity.Units, 0, requests), make([]algorithms.LimitTarget, 0, applied)
+	costs, buckets := make([]quantity.Units, 0, requests+applied), make([]algorithms.LimitTarget, 0, applied)
 	for i, g := range groups {
 		first := &g[0]
 		for _, a := range first.applied {
@@ -265,12 +279,18 @@ func (b *batcher) calls(groups [][]waiting) (calls []algorithms.Decide, work int
 			target.ExistsUntil = b.rights.Exists(a.Bucket)
 			buckets = append(buckets, target)
 		}
-		for n := range g {
-			costs = append(costs, g[n].cost)
+		before := len(costs)
+		if first.apart() {
+			costs = append(costs, first.lists.costs...)
+		} else {
+			for n := range g {
+				costs = append(costs, g[n].cost)
+			}
 		}
 		calls[i] = algorithms.Decide{Fence: algorithms.Fence{Epoch: first.rules.Epoch},
 			Commit: first.commit, Once: first.once, Repeats: b.repeats,
-			Buckets: buckets[len(buckets)-len(first.applied):], Costs: costs[len(costs)-len(g):]}
+			Buckets: buckets[len(buckets)-len(first.applied):], Costs: costs[before:],
+			PerBucket: first.apart()}
 		work += int64(len(first.applied)) * int64(scriptWork+(len(g)-1)*joinWork)
 	}
 	return calls, work
@@ -365,8 +385,8 @@ func group(batch []waiting) [][]waiting {
 
 // joins says whether a request may share an item. A peek may not, because it must not see the
 // costs of other requests. A request with an id may not, because the store remembers its answer
-// alone.
-func (w *waiting) joins() bool { return w.commit && w.once == "" }
+// alone, nor one with a cost for each limit.
+func (w *waiting) joins() bool { return w.commit && w.once == "" && !w.apart() }
 
 // shares says whether two requests share an item of a script call.
 func (w *waiting) shares(other *waiting) bool {

@@ -184,7 +184,7 @@ func TestPeeksDoNotCountEachOther(t *testing.T) {
 		}
 		n.batcher.decide(t.Context(), batch)
 		for i := range answers {
-			if d := n.judge(4, batch[i].applied, <-answers[i]); !d.Allowed || d.Remaining != 1 {
+			if d := n.judge(&batch[i], <-answers[i]); !d.Allowed || d.Remaining != 1 {
 				t.Errorf("peek %d of 4 units of 5, nothing used: allowed %v, remaining %d", i,
 					d.Allowed, d.Remaining)
 			}

@@ -39,6 +39,7 @@ func (l *Limiter) check(ctx context.Context, q Request, commit bool) (Decision, 
 	if err != nil {
 		return Decision{}, err
 	}
+	f.answerWithin(ctx)
 	if f.next == Asks {
 		handedOver(ctx)
 	}

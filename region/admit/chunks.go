@@ -106,7 +106,7 @@ func (c *chunks) over(present *rules.Rules, now time.Duration, all bool) (over [
 // spendAtOnce is spend for a request of its own. It allocates nothing.
 func (l *Limiter) spendAtOnce(q *Request) (Decision, bool) {
 	r := l.tenure.Rules()
-	if !r.Prefetches || q.ID != "" || q.Receipt {
+	if !r.Prefetches || r.Replaces || q.ID != "" || q.Receipt || q.Lists != nil {
 		return Decision{}, false
 	}
 	var room [maxSpent]*rules.Applied
@@ -131,9 +131,10 @@ func spendable(applied []*rules.Applied) bool {
 	return true
 }
 
-// spends says whether chunks can admit the request: not one with an id or a receipt.
+// spends says whether chunks can admit the request: not one with an id or a receipt, or with a cost
+// for each limit.
 func (w *waiting) spends(receipt bool) bool {
-	return w.commit && w.once == "" && !receipt && spendable(w.applied)
+	return w.commit && w.once == "" && !receipt && !w.apart() && spendable(w.applied)
 }
 
 // spend admits a request whose limits are spendable from the chunks that the node holds, if it

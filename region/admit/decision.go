@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
@@ -12,6 +13,9 @@ type Request struct {
 	Domain      string
 	Descriptors map[string]string
 	Cost        quantity.Units // units, 1 to 2^51
+	// Lists holds lists of descriptors, in place of Descriptors and Cost. Such a request has neither
+	// an ID nor a receipt.
+	Lists []List
 	// ID names the request, for a caller that may send it twice. For a minute after it was
 	// admitted, the same request gets the same decision and is not charged again. That happens
 	// Config.Repeats times at most. After that it is decided as a request without an id. The party
@@ -78,6 +82,11 @@ type Decision struct {
 	Degraded    bool
 	Sequence    uint64   // number of the decision at this node since its start, from 1
 	Shadowed    []string // shadow limits that would have denied
+	Epoch       string   // of the limits document that was in force
+	// Limits holds every limit that applied, if there are several or the request has Lists.
+	Limits []LimitState
+	// Met holds what each of the request's Lists met.
+	Met []Met
 
 	Delay   time.Duration // admitted by a leaky_bucket: serve the request after this time
 	Receipt string        // for Limiter.Refund; empty if not asked for or nothing was charged
@@ -120,6 +129,8 @@ func (r Request) Validate() error {
 		return &FieldError{"domain", "is missing; name the domain of the limits to check"}
 	case len(r.Domain) > maxDomainBytes:
 		return &FieldError{"domain", "is longer than 63 bytes"}
+	case r.Lists != nil:
+		return r.validateLists()
 	case r.Cost < 1 || r.Cost > 1<<51:
 		return &FieldError{"cost", costRange}
 	case len(r.Descriptors) > MaxDescriptors:
@@ -134,6 +145,41 @@ func (r Request) Validate() error {
 		}
 		if len(value) > MaxValueBytes {
 			return &FieldError{"descriptors." + name, "is longer than 256 bytes; send a hash of it"}
+		}
+	}
+	return nil
+}
+
+// validateLists returns a *FieldError for the first problem of a request with lists, nil if there is
+// none.
+func (r Request) validateLists() error {
+	switch {
+	case len(r.Lists) == 0:
+		return &FieldError{"descriptors", "is empty; send at least one"}
+	case len(r.Lists) > MaxLists:
+		return &FieldError{"descriptors", fmt.Sprintf("has %d descriptors; send at most %d",
+			len(r.Lists), MaxLists)}
+	case r.Descriptors != nil || r.ID != "" || r.Receipt:
+		return &FieldError{"descriptors", "come as lists, for which there are no request ids and no receipts"}
+	}
+	for i, list := range r.Lists {
+		field := fmt.Sprintf("descriptors[%d]", i)
+		switch {
+		case len(list.Entries) == 0:
+			return &FieldError{field, "has no entries; send at least one"}
+		case len(list.Entries) > MaxDescriptors:
+			return &FieldError{field, descriptorsTooMany}
+		case list.Cost < 1 || list.Cost > 1<<51:
+			return &FieldError{field + ".hits_addend", costRange}
+		}
+		for n, e := range list.Entries {
+			field := fmt.Sprintf("%s.entries[%d]", field, n)
+			if e.Name == "" || len(e.Name) > MaxNameBytes {
+				return &FieldError{field + ".key", "is empty or longer than 128 bytes"}
+			}
+			if len(e.Value) > MaxValueBytes {
+				return &FieldError{field + ".value", "is longer than 256 bytes; send a hash of it"}
+			}
 		}
 	}
 	return nil

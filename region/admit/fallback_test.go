@@ -17,7 +17,8 @@ import (
 
 // askWithoutStore has a node decide as when its store does not answer.
 func (n *Limiter) askWithoutStore(q Request, commit bool) Decision {
-	return n.withoutStore(q, n.tenure.Rules().Match(q.Domain, q.Descriptors), commit)
+	w := n.prepare(q, commit, nil)
+	return n.withoutStore(&w)
 }
 
 // fits says how many single units of one account a node without a store admits.

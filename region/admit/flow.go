@@ -42,6 +42,8 @@ type Flow struct {
 	said answered // the store's last answer
 	err  error
 
+	expires time.Time // before its caller stops waiting; zero: that is not known
+
 	paid *Decision // admitted from chunks; nil: the store is to be asked
 
 	room [4]*rules.Applied // for way.applied
@@ -81,7 +83,7 @@ func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 		return f, nil
 	}
 	if f.way.spends(q.Receipt) {
-		if d, paid := l.spend(f.way.rules, f.way.applied, q.Cost); paid {
+		if d, paid := l.spend(f.way.rules, f.way.applied, f.way.cost); paid {
 			f.paid = &d
 		}
 	}
@@ -95,11 +97,18 @@ func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 // prepare finds the limits of a request and sets its deadline.
 func (l *Limiter) prepare(q Request, commit bool, room []*rules.Applied) waiting {
 	r := l.tenure.Rules()
-	all := r.Append(room, q.Domain, q.Descriptors)
-	w := waiting{rules: r, applied: all, cost: q.Cost, commit: commit, caller: q.Caller,
-		until: time.Now().Add(l.deadline)}
-	if commit && q.ID != "" && len(all) > 0 {
-		w.once = onceKey(q, all)
+	w := waiting{rules: r, cost: q.Cost, commit: commit, caller: q.Caller,
+		until: time.Now().Add(l.deadline), waits: l.deadline}
+	if q.Lists != nil {
+		w.matchLists(q, room)
+		return w
+	}
+	w.applied = r.Append(room, q.Domain, q.Descriptors)
+	if r.Replaces {
+		w.applied = withoutReplaced(w.applied)
+	}
+	if commit && q.ID != "" && len(w.applied) > 0 {
+		w.once = onceKey(q, w.applied)
 	}
 	return w
 }
@@ -161,9 +170,9 @@ func (f *Flow) waitReopened() bool {
 
 // matchAnew has the request decided by the documents that are open now.
 func (f *Flow) matchAnew() {
-	until := f.way.until
+	until, waits := f.way.until, f.way.waits
 	f.way = f.limiter.prepare(f.request, f.commit, f.room[:0])
-	f.way.until = until
+	f.way.until, f.way.waits = until, waits
 	if f.next = Asks; len(f.way.applied) == 0 {
 		f.next = Decided
 	}
@@ -217,7 +226,7 @@ func (f *Flow) borrow() {
 	if !f.commit || len(lacking) == 0 {
 		return
 	}
-	if wait := f.limiter.rights.Borrow(lacking, f.request.Cost, f.said.decided.Now); wait != nil {
+	if wait := f.limiter.rights.Borrow(lacking, f.way.cost, f.said.decided.Now); wait != nil {
 		f.borrowed = true
 		f.waits(rightsLent, wait)
 	}
@@ -250,9 +259,9 @@ func (f *Flow) Waited(helps, timedOut bool) {
 	f.wait.Leave()
 	f.wait, f.next = nil, Decided
 	switch {
-	case f.waitsFor == rightsLent && (helps || timedOut):
+	case f.waitsFor == rightsLent && (helps || timedOut) && !f.expired():
 		f.next = Asks
-		f.way.until = time.Now().Add(f.limiter.deadline)
+		f.extend()
 	case f.waitsFor == rightsLent:
 	case f.waitsFor == reopened:
 		// If the documents are the same, the store has lost data: then it has not decided.
@@ -271,6 +280,8 @@ func (f *Flow) pause(ctx context.Context) {
 	patience := f.Patience()
 	if f.waitsFor != rightsLent {
 		patience = time.Until(f.way.until)
+	} else if !f.expires.IsZero() {
+		patience = min(patience, time.Until(f.expires))
 	}
 	over := time.NewTimer(patience)
 	defer over.Stop()
@@ -294,24 +305,52 @@ func (f *Flow) finish(ctx context.Context) (Decision, error) {
 // Decision returns the decision, made by the store's last answer or without the store. The error is
 // that of the context, or ErrClosed.
 func (f *Flow) Decision() (Decision, error) {
+	d, err := f.decision()
+	if err != nil {
+		return d, err
+	}
+	d.Epoch = f.way.rules.Newest
+	if f.way.lists != nil {
+		d.Met = f.way.lists.met
+	}
+	return f.limiter.sign(d), nil
+}
+
+// decision returns the decision without what all decisions have.
+func (f *Flow) decision() (Decision, error) {
 	l, all := f.limiter, f.way.applied
 	if len(all) == 0 {
-		return l.sign(Decision{Allowed: true, Reason: NoLimit}), nil
+		return l.noLimit(&f.way, f.request), nil
 	}
 	if f.paid != nil {
-		return l.sign(*f.paid), nil
-	}
-	switch {
-	case f.err != nil:
-		if full, is := errors.AsType[*queueFull](f.err); is {
-			return l.sign(l.overflow(all, full.retry)), nil
+		d := *f.paid
+		if f.way.wantsStates() {
+			d.Limits = l.uncounted(&f.way, d)
 		}
-		return Decision{}, f.err
-	case f.said.err != nil:
-		l.metrics.storeFailures.Inc()
-		return l.sign(l.withoutStore(f.request, all, f.commit)), nil
+		return d, nil
 	}
-	d := l.judge(f.request.Cost, all, f.said)
+	if f.err == nil && f.said.err == nil {
+		return f.counted(), nil
+	}
+	var d Decision
+	if f.err == nil {
+		l.metrics.storeFailures.Inc()
+		d = l.withoutStore(&f.way)
+	} else if full, is := errors.AsType[*queueFull](f.err); is {
+		d = l.overflow(all, full.retry)
+	} else {
+		return d, f.err
+	}
+	if f.way.wantsStates() {
+		d.Limits = l.uncounted(&f.way, d)
+	}
+	return d, nil
+}
+
+// counted returns the decision by the store's answer.
+func (f *Flow) counted() Decision {
+	l, all := f.limiter, f.way.applied
+	d := l.judge(&f.way, f.said)
 	if !d.FromMemory && f.way.spends(f.request.Receipt) {
 		l.topUpAll(&f.way)
 	}
@@ -319,7 +358,7 @@ func (f *Flow) Decision() (Decision, error) {
 	if f.commit && d.Allowed && f.request.Receipt {
 		d.Receipt = l.receipt(f.request, all, f.said)
 	}
-	return l.sign(d), nil
+	return d
 }
 
 // unused returns the buckets that denied a request only because they are closed since the store
@@ -350,13 +389,23 @@ func (w waiting) lacking(a answered) (lacking []rights.Lack) {
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		l := w.applied[i].Limit
 		switch {
-		case v.Retry == 0 || l.Shadow:
+		case v.Retry == 0 || l.Shadow || l.Alternative && !w.allFull(a):
 			continue
-		case l.OnExhausted != policy.ExhaustedBorrow || w.cost > w.applied[i].Most():
+		case l.OnExhausted != policy.ExhaustedBorrow || w.costOf(i) > w.applied[i].Most():
 			return nil
 		}
 		lacking = append(lacking, rights.Lack{Bucket: w.applied[i].Bucket,
 			State: a.decided.Buckets[i]})
 	}
 	return lacking
+}
+
+// allFull says whether all alternative limits of a request had no room.
+func (w *waiting) allFull(a answered) bool {
+	for i, v := range a.decided.Answers[a.index].Verdicts {
+		if w.applied[i].Limit.Alternative && v.Retry == 0 {
+			return false
+		}
+	}
+	return true
 }

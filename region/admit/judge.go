@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -20,34 +19,37 @@ func (l *Limiter) sign(d Decision) Decision {
 // describe fills in the decision's fields about the limit that decided.
 func (l *Limiter) describe(d Decision, a *rules.Applied) Decision {
 	d.Limit, d.Algorithm, d.LimitUnits, d.Window = a.Limit.Name, a.Limit.Algorithm, a.Limit.Limit,
-		a.Limit.Window
-	if c := a.Target.Terms.Calendar; c != nil && d.Cell > 0 {
-		d.Window = microseconds(c.Opens(d.Cell + 1).Sub(c.Opens(d.Cell)))
-	}
+		lengthOf(a, d.Cell)
 	d.Entitlement = a.Entitlement()
 	d.Degraded = l.rights.Degraded(a.Bucket)
 	return d
 }
 
 // judge turns the store's answer into a decision. The limit that decides is the one with the
-// greatest weight. A shadow limit decides only if no other limit applies.
-func (l *Limiter) judge(cost quantity.Units, all []*rules.Applied, a answered) Decision {
-	answer := a.decided.Answers[a.index]
+// greatest weight. A shadow limit decides only if no other limit applies, and so does an alternative
+// limit that did not deny although it had no room.
+func (l *Limiter) judge(w *waiting, a answered) Decision {
+	answer, all := a.decided.Answers[a.index], w.applied
 	decider, best := 0, int64(math.MinInt64)
 	var shadowed []string
 	var delay int64
+	spared := !w.allFull(a)
+	harmless := func(i int) bool {
+		return all[i].Limit.Shadow ||
+			spared && all[i].Limit.Alternative && answer.Verdicts[i].Retry != 0
+	}
 	for i, v := range answer.Verdicts {
-		shadow := all[i].Limit.Shadow
+		shadow := harmless(i)
 		if !shadow {
 			delay = max(delay, v.Delay)
 		}
-		if shadow && v.Retry != 0 {
+		if all[i].Limit.Shadow && v.Retry != 0 {
 			shadowed = append(shadowed, all[i].Limit.Name)
 		}
-		w := weight(answer.Admitted, v, cost > all[i].Most())
-		first := i == 0 || all[decider].Limit.Shadow && !shadow
-		if first || shadow == all[decider].Limit.Shadow && w > best {
-			decider, best = i, w
+		weighs := weight(answer.Admitted, v, w.costOf(i) > all[i].Most())
+		first := i == 0 || harmless(decider) && !shadow
+		if first || shadow == harmless(decider) && weighs > best {
+			decider, best = i, weighs
 		}
 	}
 	state, verdict := a.decided.Buckets[decider], answer.Verdicts[decider]
@@ -57,6 +59,9 @@ func (l *Limiter) judge(cost quantity.Units, all []*rules.Applied, a answered) D
 		Cell:       state.Cell, At: a.at(decider),
 		Share: max(state.Share, 0), Shadowed: shadowed, Delay: microseconds(delay),
 		Repeated: a.decided.Repeated, FromMemory: a.fromMemory}, all[decider])
+	if w.wantsStates() {
+		d.Limits = l.states(w, a)
+	}
 	if !answer.Admitted {
 		d.Reason, d.RetryAfter = OverLimit, microseconds(verdict.Retry)
 		if state.Shut > a.at(decider) {
@@ -65,7 +70,7 @@ func (l *Limiter) judge(cost quantity.Units, all []*rules.Applied, a answered) D
 		if verdict.Retry < 0 {
 			d.Reason, d.RetryAfter = ExceedsRegionCapacity, -1
 		}
-		if cost > all[decider].Most() {
+		if w.costOf(decider) > all[decider].Most() {
 			d.Reason = Never
 		}
 	}

@@ -53,8 +53,10 @@ type Limiter struct {
 	fallback *fallback
 	chunks   *chunks
 	metrics  *metrics
-	sequence atomic.Uint64
-	receipts atomic.Uint64
+	// unmatched is for requests to which no limit applies.
+	unmatched unmatched
+	sequence  atomic.Uint64
+	receipts  atomic.Uint64
 	// life is random and tells this start of the node from all others.
 	life string
 }

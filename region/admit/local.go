@@ -7,8 +7,10 @@ import (
 )
 
 // withoutStore decides a request by the on_store_failure of its limits. If one limit says deny, the
-// request is denied. Otherwise every limit that says local must have room in this node's part.
-func (l *Limiter) withoutStore(q Request, all []*rules.Applied, commit bool) Decision {
+// request is denied. Otherwise every limit that says local must have room in this node's part, also
+// an alternative one.
+func (l *Limiter) withoutStore(w *waiting) Decision {
+	all, commit := w.applied, w.commit
 	d := l.describe(Decision{Allowed: true, Reason: StoreFailureAllowed}, all[0])
 	for _, a := range all {
 		if !a.Limit.Shadow && a.Limit.OnStoreFailure == policy.StoreFailureDeny {
@@ -17,45 +19,48 @@ func (l *Limiter) withoutStore(q Request, all []*rules.Applied, commit bool) Dec
 	}
 	type charge struct {
 		*rules.Applied
+		cost   quantity.Units
 		window quantity.Cell
 	}
 	var charged []charge
-	now, local := l.config.Now(), inLocalPart(all)
+	var units quantity.Units
+	now, local := l.config.Now(), w.inLocalPart()
 	// All limits are checked before any is charged, so that a denial leaves no record and no claim
 	// of the limits that had room.
 	if commit && len(local) > 1 {
-		for _, a := range local {
-			if m := l.fallback.take(a, q.Cost, false, now); !m.room {
-				return l.deniedLocally(a, m)
+		for _, i := range local {
+			if m := l.fallback.take(all[i], w.costOf(i), false, now); !m.room {
+				return l.deniedLocally(all[i], m)
 			}
 		}
 	}
-	for _, a := range local {
-		m := l.fallback.take(a, q.Cost, commit, now)
+	for _, i := range local {
+		a, cost := all[i], w.costOf(i)
+		m := l.fallback.take(a, cost, commit, now)
 		if !m.room {
 			for _, c := range charged {
-				l.fallback.giveBack(c.Applied, q.Cost, c.window)
+				l.fallback.giveBack(c.Applied, c.cost, c.window)
 			}
 			return l.deniedLocally(a, m)
 		}
 		if commit {
-			charged = append(charged, charge{a, m.window})
+			charged, units = append(charged, charge{a, cost, m.window}), units+cost
 		}
 		if d.Reason != StoreFailureLocal || m.left < d.Remaining {
 			d = l.describe(Decision{Allowed: true, Reason: StoreFailureLocal, Remaining: m.left,
 				ResetAfter: m.reset}, a)
 		}
 	}
-	l.metrics.local.Add(float64(q.Cost) * float64(len(charged)))
+	l.metrics.local.Add(float64(units))
 	return d
 }
 
-// inLocalPart returns the limits of a request that say on_store_failure: local, without shadow
+// inLocalPart returns the places of the limits that say on_store_failure: local, without shadow
 // limits.
-func inLocalPart(all []*rules.Applied) (local []*rules.Applied) {
-	for _, a := range all {
+func (w *waiting) inLocalPart() (local []int) {
+	for i, a := range w.applied {
 		if !a.Limit.Shadow && a.Limit.OnStoreFailure == policy.StoreFailureLocal {
-			local = append(local, a)
+			local = append(local, i)
 		}
 	}
 	return local

@@ -11,8 +11,8 @@ import (
 
 // remembered answers a request that is to be charged by the denials that the node remembers of its
 // buckets, once, unless one of these is to be asked about again. It never does for a request with
-// an id, whose earlier decision only the store knows, nor for one with shadow limits, which only
-// the store can judge, nor for a cost that the region can never admit, which the store says. While
+// an id, whose earlier decision only the store knows, nor for one with shadow or alternative
+// limits, which only the store can judge, nor for a cost that the region can never admit, which the store says. While
 // the store is out of reach the limits say what becomes of the request. A denial that is told from
 // memory counts as demand.
 func (f *Flow) remembered() (a answered, denied bool) {
@@ -28,7 +28,7 @@ func (f *Flow) remembered() (a answered, denied bool) {
 		if l.breakers.tripped(store.ShardOf(one.Target.Key)) {
 			return answered{}, false
 		}
-		d, denies, turn := one.Held.Deny(f.way.cost, generation, now)
+		d, denies, turn := one.Held.Deny(f.way.costOf(i), generation, now)
 		if turn {
 			return answered{}, false
 		}
@@ -42,16 +42,17 @@ func (f *Flow) remembered() (a answered, denied bool) {
 	l.metrics.rememberedDenials.Inc()
 	for i, at := range a.times {
 		if at != 0 {
-			l.rights.ObserveDenied(f.way.applied[i].Bucket, a.decided.Buckets[i], at, f.way.cost)
+			l.rights.ObserveDenied(f.way.applied[i].Bucket, a.decided.Buckets[i], at,
+				f.way.costOf(i))
 		}
 	}
 	return a, true
 }
 
-// fits says whether a request has no shadow limit, and no limit that can never admit its cost here.
+// fits says whether each limit of a request denies by itself, and could admit its cost here.
 func (w *waiting) fits() bool {
-	for _, a := range w.applied {
-		if a.Limit.Shadow || w.cost > a.Capacity() {
+	for i, a := range w.applied {
+		if a.Limit.Shadow || a.Limit.Alternative || w.costOf(i) > a.Capacity() {
 			return false
 		}
 	}
@@ -88,7 +89,7 @@ func answerOf(group []waiting, place int, d algorithms.Decided, of heardOf) held
 		State: d.Buckets[place]}
 	a.Ends = group[0].applied[place].Target.Terms.Opens(a.State.Cell + 1)
 	for n := range group {
-		cost, v := group[n].cost, d.Answers[n].Verdicts[place]
+		cost, v := group[n].costOf(place), d.Answers[n].Verdicts[place]
 		switch {
 		case v.Retry == 0:
 			a.Fitted = max(a.Fitted, cost)

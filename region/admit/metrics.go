@@ -22,6 +22,7 @@ type metrics struct {
 	refunded      *prometheus.CounterVec
 	resets        *prometheus.CounterVec
 	repeats       *prometheus.CounterVec
+	noLimit       *prometheus.CounterVec
 	// denials that were told from memory
 	rememberedDenials prometheus.Counter
 	// units of chunks: asked for, spent, given back, and charged though nobody can spend them
@@ -63,6 +64,10 @@ func newMetrics() *metrics {
 		repeats: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "quotad_repeats_total",
 			Help: "Admitted requests sent again by their request_id: answered as the first time and not charged (answered), or sent again too often and decided anew (decided_anew)."}, []string{"outcome"}),
+		noLimit: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quotad_no_limit_total",
+			Help: "Requests to which no limit applies, by domain; domains that the limits document does not have are empty."},
+			[]string{"domain"}),
 		rememberedDenials: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "quotad_remembered_denials_total",
 			Help: "Requests denied by a denial that the node remembered, without asking the store."}),
@@ -101,7 +106,7 @@ func newMetrics() *metrics {
 // all returns the metrics for a registry.
 func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.decisions, m.time, m.storeFailures, m.local, m.booked,
-		m.refunded, m.resets, m.repeats, m.rememberedDenials,
+		m.refunded, m.resets, m.repeats, m.noLimit, m.rememberedDenials,
 		m.prefetchedUnits, m.spentUnits, m.returnedUnits, m.strandedUnits,
 		m.takenUnits, m.givenBackUnits, m.clientAdmitted, m.clientDenied}
 }

@@ -118,7 +118,7 @@ func (n *running) batched(t *testing.T, observed *rights.Engine, requests ...Req
 		if a.err != nil {
 			t.Fatalf("request %d: %+v", i, a)
 		}
-		decisions[i] = n.judge(requests[i].Cost, batch[i].applied, a)
+		decisions[i] = n.judge(&batch[i], a)
 	}
 	return decisions
 }

@@ -66,6 +66,7 @@ func (w waiting) only(p part) waiting {
 	for n, i := range p.of {
 		own.applied[n] = w.applied[i]
 	}
+	own.lists = w.lists.only(p.of)
 	if w.once != "" {
 		own.once = onceIn(p.shard, w.once)
 	}
@@ -116,7 +117,7 @@ func (l *Limiter) decideParts(ctx context.Context, w waiting, parts []part) (ans
 		}
 		if own.commit && a.decided.TooOften && a.decided.Answers[a.index].Admitted {
 			own.once = "" // the store keeps what it remembers under it
-			charged = append(charged, l.chargeOf(own, p.shard, a))
+			charged = append(charged, l.chargesOf(own, p.shard, a)...)
 			undo()
 			return l.decideAnew(ctx, w, parts)
 		}
@@ -124,7 +125,7 @@ func (l *Limiter) decideParts(ctx context.Context, w waiting, parts []part) (ans
 		if !whole.decided.Answers[0].Admitted {
 			undo()
 		} else if own.commit && !a.decided.Repeated { // a charge of an earlier attempt stays
-			charged = append(charged, l.chargeOf(own, p.shard, a))
+			charged = append(charged, l.chargesOf(own, p.shard, a)...)
 		}
 	}
 	return whole, nil
@@ -161,21 +162,27 @@ func (a *answered) unheard(p part) {
 	}
 }
 
-// chargeOf returns the refund call that takes back the charge of a part.
-func (l *Limiter) chargeOf(own waiting, shard store.Shard, a answered) algorithms.Refund {
-	c := algorithms.Refund{Fence: algorithms.Fence{Epoch: own.rules.Epoch}, At: a.decided.Now,
-		Cost:    own.cost,
-		Receipt: store.RefundKey(shard, fmt.Sprintf("%s:%d", l.life, l.receipts.Add(1))),
-		Once:    cmp.Or(own.once, store.OnceKey(shard, "none"))}
+// chargesOf returns the refund calls that take back the charge of a part: one for each cost.
+func (l *Limiter) chargesOf(own waiting, shard store.Shard, a answered) (all []algorithms.Refund) {
 	for i, v := range a.decided.Answers[a.index].Verdicts {
-		if v.Retry == 0 { // a shadow limit without room was not charged
-			charged, state := algorithms.Charge{Target: own.applied[i].Target.Target},
-				a.decided.Buckets[i]
-			charged.ExistsUntil, charged.Cell = state.ExistsUntil, state.Cell
-			c.Charges = append(c.Charges, charged)
+		if v.Retry != 0 { // a shadow limit without room was not charged
+			continue
 		}
+		cost := own.costOf(i)
+		n := slices.IndexFunc(all, func(c algorithms.Refund) bool { return c.Cost == cost })
+		if n < 0 {
+			n = len(all)
+			all = append(all, algorithms.Refund{
+				Fence: algorithms.Fence{Epoch: own.rules.Epoch}, At: a.decided.Now, Cost: cost,
+				Receipt: store.RefundKey(shard, fmt.Sprintf("%s:%d", l.life, l.receipts.Add(1))),
+				Once:    cmp.Or(own.once, store.OnceKey(shard, "none"))})
+		}
+		charged, state := algorithms.Charge{Target: own.applied[i].Target.Target},
+			a.decided.Buckets[i]
+		charged.ExistsUntil, charged.Cell = state.ExistsUntil, state.Cell
+		all[n].Charges = append(all[n].Charges, charged)
 	}
-	return c
+	return all
 }
 
 // takeBack refunds what a part charged, also if the caller no longer waits. If the refund fails,

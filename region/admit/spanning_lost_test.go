@@ -58,7 +58,7 @@ func TestSpanningTakesNothingBackOfADeletedBucket(t *testing.T) {
 			t.Fatalf("%+v, %v", a, err)
 		}
 		c.deletes(own.applied[0].Target.Key)
-		n.takeBack(t.Context(), n.chargeOf(own, p.shard, a))
+		n.takeBack(t.Context(), n.chargesOf(own, p.shard, a)[0])
 		if again, err := n.ask(t.Context(), own); err != nil || again.lost() == nil {
 			t.Errorf("%v, %v: want a lost bucket", again.err, err)
 		}

@@ -93,7 +93,7 @@ func (l *Limiter) Take(ctx context.Context, t Take) (Taken, error) {
 		return Taken{}, nil
 	}
 	l.metrics.takenUnits.Add(float64(w.cost))
-	return Taken{Units: w.cost, Decision: l.sign(l.judge(w.cost, w.applied, said)),
+	return Taken{Units: w.cost, Decision: l.sign(l.judge(&w, said)),
 		SpendWithin: spendWithin(w.applied, said),
 		Receipt:     l.receipt(t.request(w.cost), w.applied, said)}, nil
 }

@@ -10,11 +10,10 @@ import (
 )
 
 // Observe adds decisions on requests to the next report. All requests were for the same buckets.
-// costs are the requests' costs in units, in the order of d.Answers. Observe runs on the request
-// path, so it does nothing else.
-func (e *Engine) Observe(applied []*rules.Applied, costs []quantity.Units, d algorithms.Decided) {
+// c is the call that d answers. Observe runs on the request path, so it does nothing else.
+func (e *Engine) Observe(applied []*rules.Applied, c *algorithms.Decide, d algorithms.Decided) {
 	if e.matters(applied, d) {
-		e.observe(applied, costs, d)
+		e.observe(applied, c, d)
 	}
 	for i, a := range applied {
 		e.seen.note(a.Bucket, d.Buckets[i], d.Now)
@@ -39,13 +38,13 @@ func (e *Engine) matters(applied []*rules.Applied, d algorithms.Decided) bool {
 	return int64(d.Now) >= told+aloneEvery && e.toldAlone.CompareAndSwap(told, int64(d.Now))
 }
 
-func (e *Engine) observe(applied []*rules.Applied, costs []quantity.Units, d algorithms.Decided) {
+func (e *Engine) observe(applied []*rules.Applied, c *algorithms.Decide, d algorithms.Decided) {
 	e.mu.Lock()
 	for i, a := range applied {
 		o := e.observing(a.Bucket)
 		o.State, o.Now = d.Buckets[i], d.Now
-		for n, cost := range costs {
-			switch answer := d.Answers[n]; {
+		for n, answer := range d.Answers {
+			switch cost := c.Cost(n, i); {
 			// No region could ever admit it, so it is no demand.
 			case cost > a.Most():
 			case answer.Admitted && answer.Verdicts[i].Retry == 0:

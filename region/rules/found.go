@@ -87,6 +87,31 @@ func (r *Rules) Append(all []*Applied, domain string, descriptors map[string]str
 	return all
 }
 
+// AppendList is Append for a list of descriptors in order; see [policy.Matcher.AppendList].
+func (r *Rules) AppendList(all []*Applied, domain string,
+	list []policy.KeyValue) (applied []*Applied, exempt *policy.Exemption) {
+	var few [16]*policy.Limit
+	met, exempt := r.matcher.AppendList(few[:0], domain, list)
+	for _, l := range met {
+		var room [usualIDBytes]byte
+		all = append(all, r.apply(l, l.AppendBucketOf(room[:0], list)))
+	}
+	for _, older := range r.leftover {
+		met, _ := older.matcher.AppendList(nil, domain, list)
+		for _, l := range met {
+			if older.limits[l] {
+				all = append(all, r.apply(l, l.AppendBucketOf(nil, list)))
+			}
+		}
+	}
+	return all, exempt
+}
+
+// Domain returns what holds for a domain, and whether the newest document has it.
+func (r *Rules) Domain(name string) (rule policy.DomainRules, known bool) {
+	return r.matcher.Domain(name)
+}
+
 // appendLeftover appends to all what older documents still have a request charged.
 func (r *Rules) appendLeftover(all []*Applied, domain string,
 	descriptors map[string]string) []*Applied {

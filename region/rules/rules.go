@@ -26,8 +26,11 @@ type Rules struct {
 	Region   string
 	Peers    []string     // the other regions of the open documents, sorted
 	Shards   store.Shards // of the region's store
-	// Prefetches says that some limit says consistency: prefetch.
-	Prefetches bool
+	// Newest is the epoch of the newest document as people read it.
+	Newest string
+	// Prefetches says that some limit says consistency: prefetch, and Replaces that some limit or
+	// exemption replaces others.
+	Prefetches, Replaces bool
 
 	matcher  *policy.Matcher
 	splits   [][]split // by index of the limit, and by rotation; nil for a limit of binding
@@ -48,7 +51,8 @@ var ErrNoRegion = errors.New("has no region")
 // New returns the rules of the documents that are open in a region whose store has these shards.
 func New(v *barrier.View, shards store.Shards) *Rules {
 	newest := v.Agenda.Newest()
-	r := &Rules{Document: newest, View: v, Epoch: v.Agenda.String(), Region: v.Region,
+	r := &Rules{Document: newest, View: v, Epoch: v.Agenda.String(), Newest: newest.Epoch().String(),
+		Region: v.Region, Replaces: newest.Replaces(),
 		Shards: shards, Peers: peersIn(v), matcher: newest.Compile(),
 		splits:  make([][]split, len(newest.Limits)),
 		binding: map[*policy.Limit][]barrier.Entry{}}

@@ -1,0 +1,81 @@
+package admit
+
+import (
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/quotad/quotad/policy"
+)
+
+const (
+	// warnEvery is how often the log is told of requests of one domain to which no limit applies.
+	warnEvery = time.Minute
+	// maxNamesLogged bounds the text with the names of such a request's descriptors, in bytes.
+	maxNamesLogged = 200
+)
+
+// unmatched tells the log of requests to which no limit applies, where the document says so.
+type unmatched struct {
+	mu    sync.Mutex
+	until map[string]time.Duration // by domain of the document, or "" for all others
+}
+
+// noLimit decides a request to which no limit applies. One whose lists are all exempt is meant to
+// have none.
+func (l *Limiter) noLimit(w *waiting, q Request) Decision {
+	rule, known := w.rules.Domain(q.Domain)
+	d := Decision{Allowed: true, Reason: NoLimit}
+	if w.exempt() {
+		return d
+	}
+	label := ""
+	if known {
+		label = q.Domain
+	}
+	l.metrics.noLimit.WithLabelValues(label).Inc()
+	switch rule.OnNoLimit {
+	case policy.NoLimitDeny:
+		d.Allowed = false
+	case policy.NoLimitWarn:
+		l.warnUnmatched(label, q)
+	}
+	return d
+}
+
+// exempt says whether the request has lists, and each meets an exemption.
+func (w *waiting) exempt() bool {
+	return w.lists != nil && len(w.lists.met) > 0 &&
+		!slices.ContainsFunc(w.lists.met, func(m Met) bool { return !m.Exempt })
+}
+
+// warnUnmatched names the descriptors of the request, without their values.
+func (l *Limiter) warnUnmatched(label string, q Request) {
+	l.unmatched.mu.Lock()
+	now := l.elapsed()
+	due := now >= l.unmatched.until[label]
+	if due {
+		if l.unmatched.until == nil {
+			l.unmatched.until = map[string]time.Duration{}
+		}
+		l.unmatched.until[label] = now + warnEvery
+	}
+	l.unmatched.mu.Unlock()
+	if !due {
+		return
+	}
+	names := slices.Sorted(maps.Keys(q.Descriptors))
+	for _, list := range q.Lists {
+		var of []string
+		for _, e := range list.Entries {
+			of = append(of, e.Name)
+		}
+		names = append(names, strings.Join(of, ">"))
+	}
+	text := strings.Join(names, " ")
+	l.log.Warn("no limit applies to a request, which is allowed (on_no_limit: warn); compare its domain and descriptors with the document, as quotad limits test does",
+		slog.String("domain", q.Domain), slog.String("descriptors", text[:min(len(text), maxNamesLogged)]))
+}

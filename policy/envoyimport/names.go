@@ -10,16 +10,21 @@ import (
 )
 
 // nameLimits names the limits of a domain. A limit has the name of its path (database_users.user)
-// if that is a valid name and no other limit or alias has it. Otherwise it has as much of it as is
-// valid, and a hash of the path. So a name depends on nothing but the path, unless two are alike.
+// if that is a valid name and no other limit has it. Otherwise it has as much of it as is valid, and
+// a hash of the path. So a name depends on nothing but the path, unless two are alike.
+//
+// A limit without a rate_limit.name can be replaced by the name that it gets here. So that name is
+// none that replaces means for another limit, either.
 func (d *domain) nameLimits() {
-	taken := map[string]int{}
+	paths, aliases := map[string]int{}, map[string]bool{}
 	for _, r := range d.limits {
-		taken[plainName(r.path)]++
-		end := r.end()
-		for _, alias := range append(slices.Clone(end.limit.replaces), end.limit.name) {
-			if alias != plainName(r.path) {
-				taken[alias]++
+		paths[plainName(r.path)]++
+	}
+	for _, r := range slices.Concat(d.limits, d.exempt) {
+		if limit := r.end().limit; limit != nil {
+			aliases[limit.name] = true
+			for _, name := range limit.replaces {
+				aliases[name] = true
 			}
 		}
 	}
@@ -27,7 +32,9 @@ func (d *domain) nameLimits() {
 		used := map[string]bool{}
 		for _, r := range d.limits {
 			r.name = plainName(r.path)
-			if valid := validName(r.name); valid != r.name || taken[r.name] > 1 {
+			valid := validName(r.name)
+			replaced := r.end().limit.name == "" && aliases[r.name]
+			if valid != r.name || paths[r.name] > 1 || replaced {
 				r.name = hashed(valid, d.name, r.path, digits)
 			}
 			used[r.name] = true

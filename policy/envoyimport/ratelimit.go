@@ -60,9 +60,6 @@ func (r *reader) checkUnlimited(o strictyaml.Object, l *rateLimit) {
 	if f, ok := field(o, "unit"); ok {
 		f.Fail("what is unlimited has no unit", "remove unit, or unlimited")
 	}
-	if f, ok := field(o, "replaces"); ok && len(l.replaces) > 0 {
-		f.Fail("an exemption cannot replace limits", "remove replaces, or unlimited")
-	}
 	for _, name := range []string{"requests_per_unit", "name"} {
 		if f, ok := field(o, name); ok {
 			r.warn(f, "has no effect on what is unlimited", "remove it, or unlimited")

@@ -40,12 +40,15 @@ func writeExempt(b *bytes.Buffer, domains []*domain) {
 	head := "exempt:\n"
 	for _, d := range domains {
 		for _, r := range d.exempt {
-			unlimited := ""
-			if r.end().limit != nil {
-				unlimited = ", unlimited: true"
+			more := ""
+			if l := r.end().limit; l != nil {
+				more = ", unlimited: true"
+				if len(l.replaces) > 0 {
+					more += ", replaces: " + aliases(l.replaces)
+				}
 			}
 			fmt.Fprintf(b, "%s  - {domain: %s, entries: %s%s}\n", head, scalar(d.name), entries(r.path),
-				unlimited)
+				more)
 			head = ""
 		}
 	}
@@ -60,11 +63,7 @@ func writeLimit(b *bytes.Buffer, d *domain, r *row, timezone string) {
 	fmt.Fprintf(b, "    domain: %s\n", scalar(d.name))
 	fmt.Fprintf(b, "    entries: %s\n", entries(r.path))
 	if len(l.replaces) > 0 {
-		var all []string
-		for _, name := range l.replaces {
-			all = append(all, scalar(name))
-		}
-		fmt.Fprintf(b, "    replaces: [%s]\n", strings.Join(all, ", "))
+		fmt.Fprintf(b, "    replaces: %s\n", aliases(l.replaces))
 	}
 	fmt.Fprintf(b, "    algorithm: %s\n    limit: %d\n", policy.FixedWindow, l.requests)
 	u := units[slices.IndexFunc(units, func(u unit) bool { return u.name == l.unit })]
@@ -79,6 +78,15 @@ func writeLimit(b *bytes.Buffer, d *domain, r *row, timezone string) {
 	if l.quota {
 		b.WriteString("    alternative: true\n")
 	}
+}
+
+// aliases writes the names of limits that are replaced.
+func aliases(names []string) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = scalar(name)
+	}
+	return "[" + strings.Join(all, ", ") + "]"
 }
 
 // entries writes a path.

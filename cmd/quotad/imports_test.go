@@ -96,6 +96,7 @@ var house = map[string]struct {
 	"chaos/load":     {nil, "offers load to anything"},
 	"chaos/workload": {nil, "demand as plain data"},
 	"chaos/baseline": {[]string{"chaos/oracle", "chaos/workload"}, "rivals on the same requests"},
+	"chaos/baseline/envoy": {nil, "a judge of answers to Envoy: it must believe none of our code"},
 	"chaos/sim": {[]string{"algorithms", "allocator", "allocator/exchange", "chaos/baseline",
 		"chaos/lab", "chaos/lab/journals", "chaos/lab/node", "chaos/lab/servers", "chaos/oracle",
 		"chaos/workload", "policy", "policy/barrier", "proto/hint/v1",

@@ -54,7 +54,7 @@ type node struct {
 	next     map[string]*node // by key, or key_value
 	patterns []pattern        // the values with a *, in the order of the file
 	limit    *Limit           // nil: none
-	shared   string           // the value, with its *, that requests with other values count as
+	shared   bool             // all values count as the one with the *
 }
 
 type pattern struct {
@@ -114,9 +114,7 @@ func (n *node) add(all []Descriptor) error {
 		}
 		if strings.Contains(text, "*") {
 			n.patterns = append(n.patterns, pattern{text, compile(text)})
-			if d.ShareThreshold {
-				below.shared = d.Value
-			}
+			below.shared = d.ShareThreshold
 		}
 		if n.next == nil {
 			n.next = map[string]*node{}
@@ -161,8 +159,8 @@ func (c *Configuration) Match(domain string, d *ratelimitv3.RateLimitDescriptor)
 		for _, p := range at.patterns {
 			if next == nil && p.fits.MatchString(e.GetKey()+"_"+e.GetValue()) {
 				next = at.next[p.text]
-				if next.shared != "" {
-					by = next.shared
+				if next.shared {
+					by = strings.TrimPrefix(p.text, e.GetKey()+"_")
 				}
 			}
 		}

@@ -280,7 +280,8 @@ func (h *history) decided(t *rapid.T, c algorithms.Decide, got algorithms.Decide
 }
 
 func (h *history) refund(t *rapid.T) {
-	if len(h.receipts) == 0 {
+	if len(h.receipts) == 0 || rapid.IntRange(0, 3).Draw(t, "what was charged last") == 0 {
+		h.refundNewest(t)
 		return
 	}
 	c := h.receipts[max(len(h.receipts)-1-rapid.IntRange(0, 5).Draw(t, "receipt"), 0)]
@@ -296,6 +297,18 @@ func (h *history) refund(t *rapid.T) {
 		return
 	}
 	same(t, "refund", c, got, h.twin.Refund(h.time(got.Now), c))
+}
+
+// refundNewest takes back what was charged last of a bucket.
+func (h *history) refundNewest(t *rapid.T) {
+	key := h.key(t)
+	c := algorithms.Refund{Fence: h.guard, Once: "none",
+		Cost: rapid.SampledFrom([]quantity.Units{1, 2, 5, 30, algorithms.MaxUnits}).Draw(t, "units"),
+		Charges: []algorithms.Charge{{Target: algorithms.Target{Key: key, Terms: h.terms(t, key),
+			ExistsUntil: h.known(t, key)}}}}
+	got := must[algorithms.Refunded](t)(c.Parse(h.eval(t, algorithms.RefundScript, c.Args(),
+		c.Keys()...)))
+	same(t, "refund what was charged last", c, got, h.twin.Refund(h.time(got.Now), c))
 }
 
 func (h *history) reset(t *rapid.T) {

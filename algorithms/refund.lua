@@ -1,6 +1,6 @@
 -- refund: takes back what one decision charged, once. What was refunded is remembered for as long as it could weigh.
 -- KEYS: token, the key to remember the receipt under, the key under which the request is remembered, buckets. ARGV:
--- guard, store time of the decision, cost, ms of store time until which to remember (0: not at all), then per bucket: terms (kind '' where there is no limit any
+-- guard, store time of the decision (0: none; what was charged last is taken back, of whichever decisions), cost, ms of store time until which to remember (0: not at all), then per bucket: terms (kind '' where there is no limit any
 -- more), cell. A request that was refunded is forgotten: sent again, it is decided anew.
 -- Reply: LOST, now, when, where a bucket must be restored first; else OK, now, repeated, per bucket {units given back, why not}.
 local now, lost_at = enter()
@@ -32,8 +32,13 @@ local text = {int(now)}
 for i = 4, #KEYS do
   local units, refusal = 0, NO_SUCH_LIMIT
   if charges[i] then
-    units, refusal = charges[i].s:refund(at, charges[i].cell, cost)
-    charges[i].s:save()
+    local s, cell = charges[i].s, charges[i].cell
+    if at == 0 then
+      units, refusal = s:refund(now, s.h.cell, cost, true)
+    else
+      units, refusal = s:refund(at, cell, cost)
+    end
+    s:save()
   end
   text[#text + 1], text[#text + 2] = int(units), int(refusal)
   reply[#reply + 1], reply[#reply + 2] = units, refusal

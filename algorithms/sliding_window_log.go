@@ -192,6 +192,29 @@ func (l *log) refund(at quantity.StoreTime, cell quantity.Cell,
 	return 0, NotRefused
 }
 
+// maxNewest bounds the entries that refundNewest takes back.
+const maxNewest = 16
+
+// refundNewest takes back units of the newest entries.
+func (l *log) refundNewest(units quantity.Units) (back quantity.Units, _ Refusal) {
+	for range maxNewest {
+		i := len(l.entries) - 1
+		for i >= 0 && l.entries[i].units == 0 {
+			i--
+		}
+		if i < 0 || back == units {
+			break
+		}
+		at := l.entries[i].at
+		given, _ := l.refund(at, CellAt(at, l.Cell), units-back)
+		if given == 0 {
+			break
+		}
+		back += given
+	}
+	return back, NotRefused
+}
+
 // book enters the units at the present time, because the log is in order of time.
 func (l *log) book(_ quantity.Cell, units quantity.Units) bool {
 	l.take(units)

@@ -10,6 +10,7 @@
 -- other hold more entries together than fit into one (but for the first and the last), so that there are not many,
 -- whatever was refunded.
 local ENTRIES = 64 -- entries of a piece, after which a new one is begun
+local NEWEST = 16 -- entries that are refunded at a time
 
 kinds.sliding_window_log = function()
   local function field(piece) return 'q' .. int(piece) end
@@ -469,7 +470,24 @@ kinds.sliding_window_log = function()
     redis.call('HSET', h.key, unpack(set))
   end
 
-  function Log:refund(time, cell, units)
+  -- refund_newest takes back up to so many units of the newest entries, of NEWEST at most.
+  function Log:refund_newest(units)
+    local queue, back = self:pieces(), 0
+    for _ = 1, NEWEST do
+      local list = queue:pieces()
+      local i = #list
+      while i > 0 and list[i].n == 0 do i = i - 1 end
+      if i == 0 or back == units then break end
+      local time = list[i].base + string.match(queue:load(list[i]), '(%d+):%d+;$')
+      local given = self:refund(time, floor_div(time, self.h.length), units - back)
+      if given == 0 then break end
+      back = back + given
+    end
+    return back, NOT_REFUSED
+  end
+
+  function Log:refund(time, cell, units, newest)
+    if newest then return self:refund_newest(units) end
     if time + self.h.window <= self.h.now then return 0, NO_LONGER_WEIGHS end
     self.dirty = true
     units = self:pieces():refund(time, units)

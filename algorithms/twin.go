@@ -254,7 +254,7 @@ func (w *Twin) Refund(t quantity.StoreTime, c Refund) Refunded {
 			continue
 		}
 		l := w.hold(charge.Key, charge.Terms, now).limiter()
-		units, refusal := l.refund(c.At, charge.Cell, c.Cost)
+		units, refusal := refund(l, c, charge, now)
 		l.save()
 		g.Charges = append(g.Charges, Back{Units: units, Refusal: refusal})
 	}
@@ -266,6 +266,17 @@ func (w *Twin) Refund(t quantity.StoreTime, c Refund) Refunded {
 	}
 	w.refunded[c.Receipt] = g
 	return g
+}
+
+// refund takes back one charge, or what was charged last.
+func refund(l limiter, c Refund, charge Charge, now quantity.StoreTime) (quantity.Units, Refusal) {
+	if c.At != 0 {
+		return l.refund(c.At, charge.Cell, c.Cost)
+	}
+	if newest, ok := l.(*log); ok {
+		return newest.refundNewest(c.Cost)
+	}
+	return l.refund(now, charge.Terms.CellAt(now), c.Cost)
 }
 
 // Reset answers the reset script at store time t.

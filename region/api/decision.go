@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 )
@@ -50,6 +51,47 @@ type Decision struct {
 	Problem string `json:"problem,omitempty"`
 	// FromMemory says that the node decided without asking the store; absent if it asked.
 	FromMemory bool `json:"from_memory,omitempty"`
+	// Epoch is that of the limits document that was in force.
+	Epoch string `json:"epoch,omitempty"`
+	// Limits has every limit that applied; absent unless there were several.
+	Limits []LimitState `json:"limits,omitempty"`
+}
+
+// LimitState is admit.LimitState as JSON.
+type LimitState struct {
+	Limit      string          `json:"limit"`
+	Algorithm  algorithms.Kind `json:"algorithm"`
+	LimitUnits quantity.Units  `json:"limit_units"`
+	Window     Milliseconds    `json:"window_ms"`
+	Admits     bool            `json:"admits"`
+	Shadow     bool            `json:"shadow,omitempty"`
+	// Absent if neither the store nor this node counted.
+	Remaining  *quantity.Units `json:"remaining,omitempty"`
+	ResetAfter *Milliseconds   `json:"reset_after_ms,omitempty"`
+	// Absent if the limit admits, never admits, or the time is not known.
+	RetryAfter  *Milliseconds  `json:"retry_after_ms,omitempty"`
+	Entitlement quantity.Units `json:"entitlement"`
+	Share       quantity.Units `json:"share"`
+	Degraded    bool           `json:"degraded,omitempty"`
+}
+
+func newLimitStates(all []admit.LimitState) (states []LimitState) {
+	if len(all) < 2 {
+		return nil
+	}
+	for _, s := range all {
+		j := LimitState{Limit: s.Limit, Algorithm: s.Algorithm, LimitUnits: s.LimitUnits,
+			Window: Milliseconds(s.Window), Admits: s.Admits, Shadow: s.Shadow,
+			Entitlement: s.Entitlement, Share: s.Share, Degraded: s.Degraded}
+		if s.Counted {
+			j.Remaining, j.ResetAfter = &s.Remaining, (*Milliseconds)(&s.ResetAfter)
+		}
+		if s.RetryAfter > 0 {
+			j.RetryAfter = (*Milliseconds)(&s.RetryAfter)
+		}
+		states = append(states, j)
+	}
+	return states
 }
 
 const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
@@ -59,7 +101,7 @@ func newDecision(d admit.Decision) *Decision {
 		Algorithm: string(d.Algorithm), Node: d.Node, Region: d.Region,
 		Degraded: d.Degraded, Sequence: d.Sequence, Shadowed: d.Shadowed, Repeated: d.Repeated,
 		Receipt: d.Receipt, Problem: problemOf(d),
-		FromMemory: d.FromMemory}
+		FromMemory: d.FromMemory, Epoch: d.Epoch, Limits: newLimitStates(d.Limits)}
 	if d.Limit != "" {
 		j.LimitUnits, j.Entitlement = &d.LimitUnits, &d.Entitlement
 	}

@@ -50,7 +50,28 @@ func decisionMessage(d admit.Decision) *quotadv1.Decision {
 		Algorithm:   string(d.Algorithm),
 		Problem:     problemOf(d),
 		FromMemory:  d.FromMemory,
+		Epoch:       d.Epoch,
+		Limits:      limitMessages(d.Limits),
 	}
+}
+
+func limitMessages(all []admit.LimitState) []*quotadv1.LimitState {
+	if len(all) < 2 {
+		return nil
+	}
+	messages := make([]*quotadv1.LimitState, len(all))
+	for i, s := range all {
+		m := &quotadv1.LimitState{Limit: s.Limit, Algorithm: string(s.Algorithm),
+			LimitUnits: int64(s.LimitUnits), Window: durationpb.New(s.Window), Admits: s.Admits,
+			Shadow: s.Shadow, ResetAfter: ifPositive(s.ResetAfter),
+			RetryAfter: ifPositive(s.RetryAfter), Entitlement: int64(s.Entitlement),
+			Share: int64(s.Share), Degraded: s.Degraded}
+		if s.Counted {
+			m.Remaining = (*int64)(&s.Remaining)
+		}
+		messages[i] = m
+	}
+	return messages
 }
 
 // ifPositive returns nil for a duration that means "unknown", "never" or "at once".

@@ -836,7 +836,11 @@ type Decision struct {
 	Problem string `protobuf:"bytes,21,opt,name=problem,proto3" json:"problem,omitempty"`
 	// The node decided without asking the region's store: by a denial that it remembers, or from units that the store was
 	// charged with beforehand. at_us is then what the store's clock should show, or a little less.
-	FromMemory    bool `protobuf:"varint,22,opt,name=from_memory,json=fromMemory,proto3" json:"from_memory,omitempty"`
+	FromMemory bool `protobuf:"varint,22,opt,name=from_memory,json=fromMemory,proto3" json:"from_memory,omitempty"`
+	// Epoch of the limits document that was in force: its version, and the beginning of its digest.
+	Epoch string `protobuf:"bytes,23,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Every limit that applied, if there were several.
+	Limits        []*LimitState `protobuf:"bytes,24,rep,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1025,6 +1029,163 @@ func (x *Decision) GetFromMemory() bool {
 	return false
 }
 
+func (x *Decision) GetEpoch() string {
+	if x != nil {
+		return x.Epoch
+	}
+	return ""
+}
+
+func (x *Decision) GetLimits() []*LimitState {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+// LimitState is what one of several limits said of a request.
+type LimitState struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Limit     string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	Algorithm string                 `protobuf:"bytes,2,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
+	// Units that the limit allows in a window, over all regions.
+	LimitUnits int64                `protobuf:"varint,3,opt,name=limit_units,json=limitUnits,proto3" json:"limit_units,omitempty"`
+	Window     *durationpb.Duration `protobuf:"bytes,4,opt,name=window,proto3" json:"window,omitempty"`
+	// The limit had room for the request.
+	Admits bool `protobuf:"varint,5,opt,name=admits,proto3" json:"admits,omitempty"`
+	// The limit never denies.
+	Shadow bool `protobuf:"varint,6,opt,name=shadow,proto3" json:"shadow,omitempty"`
+	// Rights left in this region after the request. Absent: neither the store nor the node counted, and the next two are not
+	// known either.
+	Remaining *int64 `protobuf:"varint,7,opt,name=remaining,proto3,oneof" json:"remaining,omitempty"`
+	// As in Decision.
+	ResetAfter *durationpb.Duration `protobuf:"bytes,8,opt,name=reset_after,json=resetAfter,proto3" json:"reset_after,omitempty"`
+	// As in Decision. Absent where the limit admits.
+	RetryAfter *durationpb.Duration `protobuf:"bytes,9,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
+	// This region's fixed split of the limit.
+	Entitlement int64 `protobuf:"varint,10,opt,name=entitlement,proto3" json:"entitlement,omitempty"`
+	// Rights this region holds of the cell.
+	Share int64 `protobuf:"varint,11,opt,name=share,proto3" json:"share,omitempty"`
+	// A region of the limit has not answered this node for over 3 s.
+	Degraded      bool `protobuf:"varint,12,opt,name=degraded,proto3" json:"degraded,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LimitState) Reset() {
+	*x = LimitState{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LimitState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LimitState) ProtoMessage() {}
+
+func (x *LimitState) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LimitState.ProtoReflect.Descriptor instead.
+func (*LimitState) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *LimitState) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *LimitState) GetAlgorithm() string {
+	if x != nil {
+		return x.Algorithm
+	}
+	return ""
+}
+
+func (x *LimitState) GetLimitUnits() int64 {
+	if x != nil {
+		return x.LimitUnits
+	}
+	return 0
+}
+
+func (x *LimitState) GetWindow() *durationpb.Duration {
+	if x != nil {
+		return x.Window
+	}
+	return nil
+}
+
+func (x *LimitState) GetAdmits() bool {
+	if x != nil {
+		return x.Admits
+	}
+	return false
+}
+
+func (x *LimitState) GetShadow() bool {
+	if x != nil {
+		return x.Shadow
+	}
+	return false
+}
+
+func (x *LimitState) GetRemaining() int64 {
+	if x != nil && x.Remaining != nil {
+		return *x.Remaining
+	}
+	return 0
+}
+
+func (x *LimitState) GetResetAfter() *durationpb.Duration {
+	if x != nil {
+		return x.ResetAfter
+	}
+	return nil
+}
+
+func (x *LimitState) GetRetryAfter() *durationpb.Duration {
+	if x != nil {
+		return x.RetryAfter
+	}
+	return nil
+}
+
+func (x *LimitState) GetEntitlement() int64 {
+	if x != nil {
+		return x.Entitlement
+	}
+	return 0
+}
+
+func (x *LimitState) GetShare() int64 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *LimitState) GetDegraded() bool {
+	if x != nil {
+		return x.Degraded
+	}
+	return false
+}
+
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1033,7 +1194,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1045,7 +1206,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1058,7 +1219,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{11}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{12}
 }
 
 type StatusResponse struct {
@@ -1090,7 +1251,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1263,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1276,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{12}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StatusResponse) GetRegion() string {
@@ -1247,7 +1408,7 @@ type DocumentsStatus struct {
 
 func (x *DocumentsStatus) Reset() {
 	*x = DocumentsStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1259,7 +1420,7 @@ func (x *DocumentsStatus) String() string {
 func (*DocumentsStatus) ProtoMessage() {}
 
 func (x *DocumentsStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1272,7 +1433,7 @@ func (x *DocumentsStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentsStatus.ProtoReflect.Descriptor instead.
 func (*DocumentsStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DocumentsStatus) GetOpen() []string {
@@ -1319,7 +1480,7 @@ type RegionDocuments struct {
 
 func (x *RegionDocuments) Reset() {
 	*x = RegionDocuments{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1331,7 +1492,7 @@ func (x *RegionDocuments) String() string {
 func (*RegionDocuments) ProtoMessage() {}
 
 func (x *RegionDocuments) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1344,7 +1505,7 @@ func (x *RegionDocuments) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegionDocuments.ProtoReflect.Descriptor instead.
 func (*RegionDocuments) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RegionDocuments) GetRegion() string {
@@ -1388,7 +1549,7 @@ type RolesStatus struct {
 
 func (x *RolesStatus) Reset() {
 	*x = RolesStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1400,7 +1561,7 @@ func (x *RolesStatus) String() string {
 func (*RolesStatus) ProtoMessage() {}
 
 func (x *RolesStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1413,7 +1574,7 @@ func (x *RolesStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesStatus.ProtoReflect.Descriptor instead.
 func (*RolesStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RolesStatus) GetCallers() int64 {
@@ -1465,7 +1626,7 @@ type StoreStatus struct {
 
 func (x *StoreStatus) Reset() {
 	*x = StoreStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1477,7 +1638,7 @@ func (x *StoreStatus) String() string {
 func (*StoreStatus) ProtoMessage() {}
 
 func (x *StoreStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1490,7 +1651,7 @@ func (x *StoreStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreStatus.ProtoReflect.Descriptor instead.
 func (*StoreStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *StoreStatus) GetKind() string {
@@ -1600,7 +1761,7 @@ type StoreRival struct {
 
 func (x *StoreRival) Reset() {
 	*x = StoreRival{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1612,7 +1773,7 @@ func (x *StoreRival) String() string {
 func (*StoreRival) ProtoMessage() {}
 
 func (x *StoreRival) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1625,7 +1786,7 @@ func (x *StoreRival) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRival.ProtoReflect.Descriptor instead.
 func (*StoreRival) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StoreRival) GetNode() string {
@@ -1671,7 +1832,7 @@ type StoreRefusal struct {
 
 func (x *StoreRefusal) Reset() {
 	*x = StoreRefusal{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1683,7 +1844,7 @@ func (x *StoreRefusal) String() string {
 func (*StoreRefusal) ProtoMessage() {}
 
 func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1696,7 +1857,7 @@ func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRefusal.ProtoReflect.Descriptor instead.
 func (*StoreRefusal) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StoreRefusal) GetKind() string {
@@ -1735,7 +1896,7 @@ type RecoveryStatus struct {
 
 func (x *RecoveryStatus) Reset() {
 	*x = RecoveryStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1747,7 +1908,7 @@ func (x *RecoveryStatus) String() string {
 func (*RecoveryStatus) ProtoMessage() {}
 
 func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1760,7 +1921,7 @@ func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoveryStatus.ProtoReflect.Descriptor instead.
 func (*RecoveryStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RecoveryStatus) GetWaiting() int64 {
@@ -1804,7 +1965,7 @@ type JournalStatus struct {
 
 func (x *JournalStatus) Reset() {
 	*x = JournalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1816,7 +1977,7 @@ func (x *JournalStatus) String() string {
 func (*JournalStatus) ProtoMessage() {}
 
 func (x *JournalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1829,7 +1990,7 @@ func (x *JournalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JournalStatus.ProtoReflect.Descriptor instead.
 func (*JournalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *JournalStatus) GetIncarnation() uint64 {
@@ -1894,7 +2055,7 @@ type LocalStatus struct {
 
 func (x *LocalStatus) Reset() {
 	*x = LocalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1906,7 +2067,7 @@ func (x *LocalStatus) String() string {
 func (*LocalStatus) ProtoMessage() {}
 
 func (x *LocalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1919,7 +2080,7 @@ func (x *LocalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalStatus.ProtoReflect.Descriptor instead.
 func (*LocalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LocalStatus) GetBuckets() int64 {
@@ -1960,7 +2121,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1972,7 +2133,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1985,7 +2146,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Peer) GetRegion() string {
@@ -2041,7 +2202,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2053,7 +2214,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2066,7 +2227,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Counter) GetName() string {
@@ -2094,7 +2255,7 @@ type BucketRequest struct {
 
 func (x *BucketRequest) Reset() {
 	*x = BucketRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2106,7 +2267,7 @@ func (x *BucketRequest) String() string {
 func (*BucketRequest) ProtoMessage() {}
 
 func (x *BucketRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2119,7 +2280,7 @@ func (x *BucketRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRequest.ProtoReflect.Descriptor instead.
 func (*BucketRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BucketRequest) GetLimit() string {
@@ -2167,7 +2328,7 @@ type BucketResponse struct {
 
 func (x *BucketResponse) Reset() {
 	*x = BucketResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2179,7 +2340,7 @@ func (x *BucketResponse) String() string {
 func (*BucketResponse) ProtoMessage() {}
 
 func (x *BucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2192,7 +2353,7 @@ func (x *BucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketResponse.ProtoReflect.Descriptor instead.
 func (*BucketResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BucketResponse) GetLimit() string {
@@ -2297,7 +2458,7 @@ type Rights struct {
 
 func (x *Rights) Reset() {
 	*x = Rights{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2309,7 +2470,7 @@ func (x *Rights) String() string {
 func (*Rights) ProtoMessage() {}
 
 func (x *Rights) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2322,7 +2483,7 @@ func (x *Rights) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rights.ProtoReflect.Descriptor instead.
 func (*Rights) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Rights) GetCell() int64 {
@@ -2391,7 +2552,7 @@ type RefundRequest struct {
 
 func (x *RefundRequest) Reset() {
 	*x = RefundRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2403,7 +2564,7 @@ func (x *RefundRequest) String() string {
 func (*RefundRequest) ProtoMessage() {}
 
 func (x *RefundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2416,7 +2577,7 @@ func (x *RefundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
 func (*RefundRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RefundRequest) GetReceipt() string {
@@ -2438,7 +2599,7 @@ type RefundResponse struct {
 
 func (x *RefundResponse) Reset() {
 	*x = RefundResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2450,7 +2611,7 @@ func (x *RefundResponse) String() string {
 func (*RefundResponse) ProtoMessage() {}
 
 func (x *RefundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2463,7 +2624,7 @@ func (x *RefundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundResponse.ProtoReflect.Descriptor instead.
 func (*RefundResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RefundResponse) GetRefunded() []*Refunded {
@@ -2494,7 +2655,7 @@ type Refunded struct {
 
 func (x *Refunded) Reset() {
 	*x = Refunded{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2506,7 +2667,7 @@ func (x *Refunded) String() string {
 func (*Refunded) ProtoMessage() {}
 
 func (x *Refunded) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2519,7 +2680,7 @@ func (x *Refunded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refunded.ProtoReflect.Descriptor instead.
 func (*Refunded) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Refunded) GetLimit() string {
@@ -2562,7 +2723,7 @@ type TakeRequest struct {
 
 func (x *TakeRequest) Reset() {
 	*x = TakeRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2574,7 +2735,7 @@ func (x *TakeRequest) String() string {
 func (*TakeRequest) ProtoMessage() {}
 
 func (x *TakeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2587,7 +2748,7 @@ func (x *TakeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeRequest.ProtoReflect.Descriptor instead.
 func (*TakeRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TakeRequest) GetDomain() string {
@@ -2643,7 +2804,7 @@ type TakeResponse struct {
 
 func (x *TakeResponse) Reset() {
 	*x = TakeResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2655,7 +2816,7 @@ func (x *TakeResponse) String() string {
 func (*TakeResponse) ProtoMessage() {}
 
 func (x *TakeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2668,7 +2829,7 @@ func (x *TakeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeResponse.ProtoReflect.Descriptor instead.
 func (*TakeResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TakeResponse) GetUnits() int64 {
@@ -2711,7 +2872,7 @@ type GiveBackRequest struct {
 
 func (x *GiveBackRequest) Reset() {
 	*x = GiveBackRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2723,7 +2884,7 @@ func (x *GiveBackRequest) String() string {
 func (*GiveBackRequest) ProtoMessage() {}
 
 func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2736,7 +2897,7 @@ func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackRequest.ProtoReflect.Descriptor instead.
 func (*GiveBackRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GiveBackRequest) GetReceipt() string {
@@ -2765,7 +2926,7 @@ type GiveBackResponse struct {
 
 func (x *GiveBackResponse) Reset() {
 	*x = GiveBackResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2777,7 +2938,7 @@ func (x *GiveBackResponse) String() string {
 func (*GiveBackResponse) ProtoMessage() {}
 
 func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2790,7 +2951,7 @@ func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackResponse.ProtoReflect.Descriptor instead.
 func (*GiveBackResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{33}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GiveBackResponse) GetRefunded() []*Refunded {
@@ -2818,7 +2979,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2830,7 +2991,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2843,7 +3004,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{34}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ResetRequest) GetLimit() string {
@@ -2877,7 +3038,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2889,7 +3050,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2902,7 +3063,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{35}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ResetResponse) GetCleared() int64 {
@@ -2974,7 +3135,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\a\n" +
 	"\x05_cost\"?\n" +
 	"\fPeekResponse\x12/\n" +
-	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\xbd\x05\n" +
+	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\x82\x06\n" +
 	"\bDecision\x12\x18\n" +
 	"\aallowed\x18\x01 \x01(\bR\aallowed\x12)\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x11.quotad.v1.ReasonR\x06reason\x12\x14\n" +
@@ -3002,7 +3163,29 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\talgorithm\x18\x14 \x01(\tR\talgorithm\x12\x18\n" +
 	"\aproblem\x18\x15 \x01(\tR\aproblem\x12\x1f\n" +
 	"\vfrom_memory\x18\x16 \x01(\bR\n" +
-	"fromMemory\"\x0f\n" +
+	"fromMemory\x12\x14\n" +
+	"\x05epoch\x18\x17 \x01(\tR\x05epoch\x12-\n" +
+	"\x06limits\x18\x18 \x03(\v2\x15.quotad.v1.LimitStateR\x06limits\"\xc1\x03\n" +
+	"\n" +
+	"LimitState\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x1c\n" +
+	"\talgorithm\x18\x02 \x01(\tR\talgorithm\x12\x1f\n" +
+	"\vlimit_units\x18\x03 \x01(\x03R\n" +
+	"limitUnits\x121\n" +
+	"\x06window\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06window\x12\x16\n" +
+	"\x06admits\x18\x05 \x01(\bR\x06admits\x12\x16\n" +
+	"\x06shadow\x18\x06 \x01(\bR\x06shadow\x12!\n" +
+	"\tremaining\x18\a \x01(\x03H\x00R\tremaining\x88\x01\x01\x12:\n" +
+	"\vreset_after\x18\b \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"resetAfter\x12:\n" +
+	"\vretry_after\x18\t \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"retryAfter\x12 \n" +
+	"\ventitlement\x18\n" +
+	" \x01(\x03R\ventitlement\x12\x14\n" +
+	"\x05share\x18\v \x01(\x03R\x05share\x12\x1a\n" +
+	"\bdegraded\x18\f \x01(\bR\bdegradedB\f\n" +
+	"\n" +
+	"_remaining\"\x0f\n" +
 	"\rStatusRequest\"\xd8\x04\n" +
 	"\x0eStatusResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
@@ -3202,7 +3385,7 @@ func file_quotad_v1_quotad_proto_rawDescGZIP() []byte {
 }
 
 var file_quotad_v1_quotad_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_quotad_v1_quotad_proto_goTypes = []any{
 	(Reason)(0),                   // 0: quotad.v1.Reason
 	(*CheckRequest)(nil),          // 1: quotad.v1.CheckRequest
@@ -3216,99 +3399,104 @@ var file_quotad_v1_quotad_proto_goTypes = []any{
 	(*PeekRequest)(nil),           // 9: quotad.v1.PeekRequest
 	(*PeekResponse)(nil),          // 10: quotad.v1.PeekResponse
 	(*Decision)(nil),              // 11: quotad.v1.Decision
-	(*StatusRequest)(nil),         // 12: quotad.v1.StatusRequest
-	(*StatusResponse)(nil),        // 13: quotad.v1.StatusResponse
-	(*DocumentsStatus)(nil),       // 14: quotad.v1.DocumentsStatus
-	(*RegionDocuments)(nil),       // 15: quotad.v1.RegionDocuments
-	(*RolesStatus)(nil),           // 16: quotad.v1.RolesStatus
-	(*StoreStatus)(nil),           // 17: quotad.v1.StoreStatus
-	(*StoreRival)(nil),            // 18: quotad.v1.StoreRival
-	(*StoreRefusal)(nil),          // 19: quotad.v1.StoreRefusal
-	(*RecoveryStatus)(nil),        // 20: quotad.v1.RecoveryStatus
-	(*JournalStatus)(nil),         // 21: quotad.v1.JournalStatus
-	(*LocalStatus)(nil),           // 22: quotad.v1.LocalStatus
-	(*Peer)(nil),                  // 23: quotad.v1.Peer
-	(*Counter)(nil),               // 24: quotad.v1.Counter
-	(*BucketRequest)(nil),         // 25: quotad.v1.BucketRequest
-	(*BucketResponse)(nil),        // 26: quotad.v1.BucketResponse
-	(*Rights)(nil),                // 27: quotad.v1.Rights
-	(*RefundRequest)(nil),         // 28: quotad.v1.RefundRequest
-	(*RefundResponse)(nil),        // 29: quotad.v1.RefundResponse
-	(*Refunded)(nil),              // 30: quotad.v1.Refunded
-	(*TakeRequest)(nil),           // 31: quotad.v1.TakeRequest
-	(*TakeResponse)(nil),          // 32: quotad.v1.TakeResponse
-	(*GiveBackRequest)(nil),       // 33: quotad.v1.GiveBackRequest
-	(*GiveBackResponse)(nil),      // 34: quotad.v1.GiveBackResponse
-	(*ResetRequest)(nil),          // 35: quotad.v1.ResetRequest
-	(*ResetResponse)(nil),         // 36: quotad.v1.ResetResponse
-	nil,                           // 37: quotad.v1.CheckRequest.DescriptorsEntry
-	nil,                           // 38: quotad.v1.PeekRequest.DescriptorsEntry
-	nil,                           // 39: quotad.v1.BucketRequest.DescriptorsEntry
-	nil,                           // 40: quotad.v1.TakeRequest.DescriptorsEntry
-	nil,                           // 41: quotad.v1.ResetRequest.DescriptorsEntry
-	(*durationpb.Duration)(nil),   // 42: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 43: google.protobuf.Timestamp
+	(*LimitState)(nil),            // 12: quotad.v1.LimitState
+	(*StatusRequest)(nil),         // 13: quotad.v1.StatusRequest
+	(*StatusResponse)(nil),        // 14: quotad.v1.StatusResponse
+	(*DocumentsStatus)(nil),       // 15: quotad.v1.DocumentsStatus
+	(*RegionDocuments)(nil),       // 16: quotad.v1.RegionDocuments
+	(*RolesStatus)(nil),           // 17: quotad.v1.RolesStatus
+	(*StoreStatus)(nil),           // 18: quotad.v1.StoreStatus
+	(*StoreRival)(nil),            // 19: quotad.v1.StoreRival
+	(*StoreRefusal)(nil),          // 20: quotad.v1.StoreRefusal
+	(*RecoveryStatus)(nil),        // 21: quotad.v1.RecoveryStatus
+	(*JournalStatus)(nil),         // 22: quotad.v1.JournalStatus
+	(*LocalStatus)(nil),           // 23: quotad.v1.LocalStatus
+	(*Peer)(nil),                  // 24: quotad.v1.Peer
+	(*Counter)(nil),               // 25: quotad.v1.Counter
+	(*BucketRequest)(nil),         // 26: quotad.v1.BucketRequest
+	(*BucketResponse)(nil),        // 27: quotad.v1.BucketResponse
+	(*Rights)(nil),                // 28: quotad.v1.Rights
+	(*RefundRequest)(nil),         // 29: quotad.v1.RefundRequest
+	(*RefundResponse)(nil),        // 30: quotad.v1.RefundResponse
+	(*Refunded)(nil),              // 31: quotad.v1.Refunded
+	(*TakeRequest)(nil),           // 32: quotad.v1.TakeRequest
+	(*TakeResponse)(nil),          // 33: quotad.v1.TakeResponse
+	(*GiveBackRequest)(nil),       // 34: quotad.v1.GiveBackRequest
+	(*GiveBackResponse)(nil),      // 35: quotad.v1.GiveBackResponse
+	(*ResetRequest)(nil),          // 36: quotad.v1.ResetRequest
+	(*ResetResponse)(nil),         // 37: quotad.v1.ResetResponse
+	nil,                           // 38: quotad.v1.CheckRequest.DescriptorsEntry
+	nil,                           // 39: quotad.v1.PeekRequest.DescriptorsEntry
+	nil,                           // 40: quotad.v1.BucketRequest.DescriptorsEntry
+	nil,                           // 41: quotad.v1.TakeRequest.DescriptorsEntry
+	nil,                           // 42: quotad.v1.ResetRequest.DescriptorsEntry
+	(*durationpb.Duration)(nil),   // 43: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 44: google.protobuf.Timestamp
 }
 var file_quotad_v1_quotad_proto_depIdxs = []int32{
-	37, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
+	38, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
 	11, // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
 	1,  // 2: quotad.v1.CheckBatchRequest.requests:type_name -> quotad.v1.CheckRequest
 	11, // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
 	0,  // 4: quotad.v1.CheckColumnsResponse.reasons:type_name -> quotad.v1.Reason
 	7,  // 5: quotad.v1.CheckColumnsResponse.limits:type_name -> quotad.v1.DecidingLimit
 	8,  // 6: quotad.v1.CheckColumnsResponse.problems:type_name -> quotad.v1.RowProblem
-	42, // 7: quotad.v1.DecidingLimit.window:type_name -> google.protobuf.Duration
-	38, // 8: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
+	43, // 7: quotad.v1.DecidingLimit.window:type_name -> google.protobuf.Duration
+	39, // 8: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
 	11, // 9: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
 	0,  // 10: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
-	42, // 11: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
-	42, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
-	42, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
-	23, // 14: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	24, // 15: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
-	17, // 16: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
-	20, // 17: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
-	21, // 18: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
-	22, // 19: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
-	16, // 20: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
-	14, // 21: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
-	15, // 22: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
-	42, // 23: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
-	43, // 24: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
-	42, // 25: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
-	19, // 26: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
-	18, // 27: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
-	43, // 28: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
-	42, // 29: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	42, // 30: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	42, // 31: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
-	39, // 32: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
-	27, // 33: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	30, // 34: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
-	40, // 35: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
-	11, // 36: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
-	42, // 37: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
-	30, // 38: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
-	41, // 39: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
-	1,  // 40: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 41: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	5,  // 42: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
-	9,  // 43: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	28, // 44: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
-	31, // 45: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
-	33, // 46: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
-	2,  // 47: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 48: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	6,  // 49: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
-	10, // 50: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	29, // 51: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
-	32, // 52: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
-	34, // 53: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
-	47, // [47:54] is the sub-list for method output_type
-	40, // [40:47] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	43, // 11: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
+	43, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
+	43, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
+	12, // 14: quotad.v1.Decision.limits:type_name -> quotad.v1.LimitState
+	43, // 15: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
+	43, // 16: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
+	43, // 17: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
+	24, // 18: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
+	25, // 19: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
+	18, // 20: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
+	21, // 21: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
+	22, // 22: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
+	23, // 23: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
+	17, // 24: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
+	15, // 25: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
+	16, // 26: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
+	43, // 27: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
+	44, // 28: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	43, // 29: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	20, // 30: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
+	19, // 31: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
+	44, // 32: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	43, // 33: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	43, // 34: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	43, // 35: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	40, // 36: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
+	28, // 37: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
+	31, // 38: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
+	41, // 39: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
+	11, // 40: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
+	43, // 41: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
+	31, // 42: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
+	42, // 43: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
+	1,  // 44: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 45: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	5,  // 46: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
+	9,  // 47: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	29, // 48: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
+	32, // 49: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
+	34, // 50: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
+	2,  // 51: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 52: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	6,  // 53: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
+	10, // 54: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	30, // 55: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
+	33, // 56: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
+	35, // 57: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
+	51, // [51:58] is the sub-list for method output_type
+	44, // [44:51] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }
@@ -3318,13 +3506,14 @@ func file_quotad_v1_quotad_proto_init() {
 	}
 	file_quotad_v1_quotad_proto_msgTypes[0].OneofWrappers = []any{}
 	file_quotad_v1_quotad_proto_msgTypes[8].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_quotad_proto_rawDesc), len(file_quotad_v1_quotad_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   41,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -16,8 +16,9 @@ type Options struct {
 	Regions []policy.Region
 	// Descriptors says how several descriptors of one request are decided, in all domains.
 	Descriptors policy.Together
-	// Timezone makes days, weeks, months and years those of the calendar in this time zone. If it is
-	// empty, they have the lengths that envoyproxy/ratelimit gives them, counted from 1970 in UTC.
+	// Timezone makes days, weeks, months and years those of the calendar in this time zone. If it
+	// is empty, they have the lengths that envoyproxy/ratelimit gives them, counted from 1970 in
+	// UTC.
 	Timezone string
 	// MergeDomains lets several files describe one domain.
 	MergeDomains bool
@@ -34,11 +35,12 @@ type Result struct {
 }
 
 // ErrNoLimit says that nothing in the files is limited.
-var ErrNoLimit = errors.New("no descriptor has a rate_limit that is not unlimited, so there is nothing to enforce")
+var ErrNoLimit = errors.New("nothing is limited: no descriptor has a rate_limit with a unit")
 
 // Convert makes a limits document from configuration files. The error is a [strictyaml.Errors] with
 // whatever is wrong with the files and whatever a limits document cannot express, or [ErrNoLimit],
-// or that of [policy.Parse] for a document that is too large or whose options are wrong.
+// or says that the document would be too large, or that it would be no valid one (see
+// [CheckOptions]).
 func Convert(files []File, o Options) (Result, error) {
 	r := &reader{leftOut: map[string]int{}}
 	unread := make([]error, len(files))
@@ -68,6 +70,10 @@ func Convert(files []File, o Options) (Result, error) {
 		return Result{}, ErrNoLimit
 	}
 	result.Document = write(files, domains, r.leftOut, o)
+	if n := len(result.Document); n > policy.MaxDocumentBytes {
+		return Result{}, fmt.Errorf("the document would have %d bytes, and may have %d: import fewer files into one document",
+			n, policy.MaxDocumentBytes)
+	}
 	if _, err := policy.Parse("the document", result.Document); err != nil {
 		return Result{}, fmt.Errorf("a limits document cannot say this: %w", err)
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // nameLimits names the limits of a domain. A limit has the name of its path (database_users.user)
-// if that is a valid name and no other limit has it. Otherwise it has as much of it as is valid, and
-// a hash of the path. So a name depends on nothing but the path, unless two are alike.
+// if that is a valid name and no other limit has it. Otherwise it has as much of it as is valid,
+// and a hash of the path. So a name depends on nothing but the path, unless two are alike.
 //
 // A limit without a rate_limit.name can be replaced by the name that it gets here. So that name is
 // none that replaces means for another limit, either.

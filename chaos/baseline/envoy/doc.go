@@ -3,12 +3,12 @@
 // has counts in a map instead of a Redis.
 //
 // A [Server] has one of three habits. [Charged] is that of envoyproxy/ratelimit: each descriptor of
-// a request is decided alone and charged, whether it is denied or not. The others are quotad's. With
-// [Apart] a descriptor that is denied is not charged. With [Together] all descriptors of a request
-// are charged or none.
+// a request is decided alone and charged, whether it is denied or not. The others are quotad's.
+// With [Apart] a descriptor that is denied is not charged. With [Together] all descriptors of a
+// request are charged or none.
 //
-// The model shares no code with package envoyimport or with the node, which it judges. It is made to
-// be read, not to be fast. [Source] draws configurations and requests that meet them.
+// The model shares no code with package envoyimport or with the node, which it judges. It is made
+// to be read, not to be fast. [Source] draws configurations and requests that meet them.
 //
 // Two habits of envoyproxy/ratelimit are modelled that quotad does not have, because they come from
 // how it writes keys. A descriptor user_id without a value also meets an entry with key user and

@@ -61,8 +61,8 @@ var seconds = map[rlsv3.RateLimitResponse_RateLimit_Unit]int64{
 
 // ShouldRateLimit answers a request at a time after 1970. The statuses are as envoyproxy/ratelimit
 // has them: current_limit is that of the limit that applies, its name is empty if the file gives
-// none; limit_remaining is 0 of a limit without room, also in shadow mode, and otherwise what is left
-// after the request; duration_until_reset counts from the beginning of the second.
+// none; limit_remaining is 0 of a limit without room, also in shadow mode, and otherwise what is
+// left after the request; duration_until_reset counts from the beginning of the second.
 //
 // Two errors are those of envoyproxy/ratelimit: no domain, and no descriptors.
 func (s *Server) ShouldRateLimit(at time.Time, r *rlsv3.RateLimitRequest) (*rlsv3.RateLimitResponse,
@@ -155,8 +155,8 @@ func (s *Server) decideTogether(all []*asked) {
 	}
 }
 
-// denied says whether a request is denied: by a limit that has no room, or by those in quota mode if
-// none of them has.
+// denied says whether a request is denied: by a limit that has no room, or by those in quota mode
+// if none of them has.
 func denied(all []*asked) bool {
 	quotas, full := 0, 0
 	for _, a := range all {

@@ -52,8 +52,8 @@ descriptors:
 `
 
 // ask is a request in short: its descriptors are separated by spaces, their entries by commas, and
-// hits_addend stands behind a plus. The answer is the overall code and, for each descriptor, its code,
-// limit, what is left and when that begins anew.
+// hits_addend stands behind a plus. The answer is the overall code and, for each descriptor, its
+// code, limit, what is left and when that begins anew.
 type ask struct {
 	at      float64 // seconds
 	request string

@@ -65,7 +65,8 @@ func (s Source) descriptors(depth int) (all []Descriptor) {
 		case 1:
 			d.Value, d.ShareThreshold = pick(s, starts), s.one(2)
 		}
-		if slices.ContainsFunc(all, func(o Descriptor) bool { return o.Key == d.Key && o.Value == d.Value }) {
+		same := func(o Descriptor) bool { return o.Key == d.Key && o.Value == d.Value }
+		if slices.ContainsFunc(all, same) {
 			continue
 		}
 		s.fill(&d, depth)
@@ -74,8 +75,8 @@ func (s Source) descriptors(depth int) (all []Descriptor) {
 	return all
 }
 
-// fill draws what a descriptor has beside its key. One with a * has a limit: quotad puts those without
-// behind the others, and refuses a configuration in which that would matter.
+// fill draws what a descriptor has beside its key. One with a * has a limit: quotad puts those
+// without behind the others, and refuses a configuration in which that would matter.
 func (s Source) fill(d *Descriptor, depth int) {
 	several := strings.HasSuffix(d.Value, "*")
 	if several || !s.one(4) {
@@ -127,8 +128,8 @@ func Texts(roots []Root) ([][]byte, error) {
 	return all, nil
 }
 
-// Request draws a request. Most of its descriptors walk the tree of a file, some leave it, end early
-// or go on behind a leaf. Some requests have a domain that no file has.
+// Request draws a request. Most of its descriptors walk the tree of a file, some leave it, end
+// early or go on behind a leaf. Some requests have a domain that no file has.
 func (s Source) Request(roots []Root) *rlsv3.RateLimitRequest {
 	root := pick(s, roots)
 	r := &rlsv3.RateLimitRequest{Domain: root.Domain}
@@ -170,7 +171,8 @@ func (s Source) entries(siblings []Descriptor) (all []*ratelimitv3.RateLimitDesc
 				value = d.Value
 			}
 		}
-		all, siblings = append(all, &ratelimitv3.RateLimitDescriptor_Entry{Key: key, Value: value}), below
+		all = append(all, &ratelimitv3.RateLimitDescriptor_Entry{Key: key, Value: value})
+		siblings = below
 	}
 	if s.one(10) {
 		all = append(all, &ratelimitv3.RateLimitDescriptor_Entry{Key: all[0].Key, Value: pick(s, values)})

@@ -76,7 +76,8 @@ func TestTheImportMatchesAlike(t *testing.T) {
 	})
 }
 
-// compare compares what applies to a descriptor. It returns how both name its count, if there is one.
+// compare compares what applies to a descriptor. It returns how both name its count, if there is
+// one.
 func compare(c *Configuration, m *policy.Matcher, domain string,
 	one *ratelimitv3.RateLimitDescriptor) (bucket, counted string, err error) {
 	var list []policy.KeyValue

@@ -39,6 +39,8 @@ var house = map[string]struct {
 	"policy": {[]string{"algorithms", "calendar", "policy/files", "policy/strictyaml",
 		"policy/zones"},
 		"the document means the same wherever it is read; its ranges are those of the arithmetic"},
+	"policy/envoyimport": {[]string{"policy", "policy/strictyaml"},
+		"pure: files in, a document out"},
 	"policy/barrier": {[]string{"algorithms", "allocator", "policy"},
 		"pure: when a document takes effect must be played in a simulator, and searched"},
 	"region/link": {nil, "makes cuts on sockets, and knows nothing of what they carry"},
@@ -94,6 +96,7 @@ var house = map[string]struct {
 	"chaos/load":     {nil, "offers load to anything"},
 	"chaos/workload": {nil, "demand as plain data"},
 	"chaos/baseline": {[]string{"chaos/oracle", "chaos/workload"}, "rivals on the same requests"},
+	"chaos/baseline/envoy": {nil, "a judge of answers to Envoy: it must believe none of our code"},
 	"chaos/sim": {[]string{"algorithms", "allocator", "allocator/exchange", "chaos/baseline",
 		"chaos/lab", "chaos/lab/journals", "chaos/lab/node", "chaos/lab/servers", "chaos/oracle",
 		"chaos/workload", "policy", "policy/barrier", "proto/hint/v1",
@@ -149,8 +152,8 @@ var house = map[string]struct {
 		"chaos/scenarios", "chaos/world", "cmd/quotad/authority", "cmd/quotad/bench",
 		"cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/nodeconfig", "cmd/quotad/rehearsal",
 		"cmd/quotad/remote", "cmd/quotad/serving", "cmd/quotad/show", "cmd/quotad/simulation",
-		"policy", "policy/barrier", "region/access", "region/api", "region/held", "region/peer",
-		"region/store"},
+		"policy", "policy/barrier", "policy/envoyimport", "policy/files", "policy/zones",
+		"region/access", "region/api", "region/held", "region/peer", "region/store"},
 		"commands"},
 }
 

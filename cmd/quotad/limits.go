@@ -7,9 +7,9 @@ import (
 func limitsCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "limits",
-		Short: "Check, show, compare and apply limits documents",
+		Short: "Check, show, compare, apply and import limits documents",
 	}, limitsValidateCommand(), limitsListCommand(), limitsBoundCommand(), limitsDiffCommand(),
-		limitsApplyCommand(), limitsStatusCommand())
+		limitsApplyCommand(), limitsStatusCommand(), limitsImportCommand())
 }
 
 // yamlFiles are the endings of files that completion offers.

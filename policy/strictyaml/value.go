@@ -197,3 +197,9 @@ func (v Value) List(mend string) ([]Value, bool) {
 	}
 	return items, true
 }
+
+// Null says whether the value is left empty, or written as null or ~.
+func (v Value) Null() bool {
+	_, null := v.node.(*ast.NullNode)
+	return null
+}

@@ -1,0 +1,265 @@
+package envoyimport
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/strictyaml"
+)
+
+// configuration is what one file says.
+type configuration struct {
+	root        strictyaml.Value
+	domain      string           // empty if the file has none that is valid
+	named       strictyaml.Value // where the domain is named
+	descriptors []*descriptor
+}
+
+// descriptor is one descriptor of a file, with those below it.
+type descriptor struct {
+	at     strictyaml.Value
+	key    string
+	value  string // empty: any value
+	shared bool
+	limit  *rateLimit // nil: none
+	below  []*descriptor
+}
+
+// composite returns the text by which envoyproxy/ratelimit finds a descriptor among its siblings.
+func (d *descriptor) composite() string {
+	if d.value == "" {
+		return d.key
+	}
+	return d.key + "_" + d.value
+}
+
+// prefix returns the beginning of the values that the descriptor is for, if it is for several.
+func (d *descriptor) prefix() (string, bool) { return strings.CutSuffix(d.value, "*") }
+
+// rateLimit is a rate_limit, and what its descriptor says of it.
+type rateLimit struct {
+	at        strictyaml.Value
+	requests  int64
+	unit      string // one of units; empty if unlimited
+	unlimited bool
+	name      string
+	replaces  []string
+	shadow    bool
+	quota     bool
+}
+
+const (
+	mendRoot       = "write domain and descriptors"
+	mendDescriptor = "write the fields of a descriptor: key, value, rate_limit, descriptors"
+)
+
+var (
+	rootFields       = []string{"domain", "descriptors"}
+	descriptorFields = []string{"key", "value", "rate_limit", "descriptors", "shadow_mode",
+		"quota_mode", "share_threshold", "detailed_metric", "value_to_metric", "metadata"}
+	limitFields = []string{"unit", "requests_per_unit", "unlimited", "name", "replaces"}
+
+	domainForm = regexp.MustCompile(`^[a-z0-9._-]+$`)
+	keyForm    = regexp.MustCompile(`^[A-Za-z0-9._:/@-]+$`)
+)
+
+var fileKind = strictyaml.Kind{
+	MaxBytes: MaxFileBytes,
+	TooLarge: "import a configuration that is split into smaller files",
+	Empty:    mendRoot,
+	TooDeep:  fmt.Sprintf("a limits document has at most %d entries a path", policy.MaxEntries),
+}
+
+// reader reads files, and counts and warns for all of them.
+type reader struct {
+	descriptors int
+	warnings    []policy.Warning
+	leftOut     map[string]int // how often each field was left out
+}
+
+// warn warns of a field.
+func (r *reader) warn(f strictyaml.Value, text, mend string) {
+	if len(r.warnings) < strictyaml.MaxErrors {
+		r.warnings = append(r.warnings,
+			policy.Warning{Pos: f.Pos(), Path: f.Path(), Text: text, Mend: mend})
+	}
+}
+
+// read reads one file. It reports problems at the root.
+func (r *reader) read(root strictyaml.Value) *configuration {
+	c := &configuration{root: root, named: root}
+	o, ok := root.Object(mendRoot, rootFields)
+	if !ok {
+		return c
+	}
+	c.domain, c.named = readDomain(o)
+	if f, ok := field(o, "descriptors"); ok {
+		c.descriptors = r.readDescriptors(f, 1)
+	}
+	return c
+}
+
+// field returns a field that has a value. An empty field is as if it were not there.
+func field(o strictyaml.Object, name string) (strictyaml.Value, bool) {
+	f, ok := o.Field(name)
+	return f, ok && !f.Null()
+}
+
+func readDomain(o strictyaml.Object) (string, strictyaml.Value) {
+	const mend = "write the domain that the rate limit filter of Envoy sends"
+	f, ok := o.Required("domain", mend)
+	if !ok {
+		return "", o.Value
+	}
+	if f.Null() {
+		f.Fail("empty", mend)
+		return "", f
+	}
+	name, ok := f.Plain(mend)
+	if ok && (!domainForm.MatchString(name) || len(name) > policy.MaxNameBytes) {
+		f.Fail(fmt.Sprintf("%s is not a name that domains can have", f.Describe()), fmt.Sprintf(
+			"use lower-case letters, digits and . _ -, at most %d bytes, here and in the filter of Envoy",
+			policy.MaxNameBytes))
+		return "", f
+	}
+	return name, f
+}
+
+// readDescriptors reads a list of descriptors, of which depth-1 stand above it.
+func (r *reader) readDescriptors(f strictyaml.Value, depth int) []*descriptor {
+	items, ok := f.List("list the descriptors, each starting with a dash")
+	if !ok {
+		return nil
+	}
+	if depth > policy.MaxEntries && len(items) > 0 {
+		items[0].Fail(fmt.Sprintf("descriptors nested %d deep", depth),
+			fmt.Sprintf("limits have at most %d entries", policy.MaxEntries))
+		return nil
+	}
+	var all []*descriptor
+	for _, item := range items {
+		r.descriptors++
+		if r.descriptors == MaxDescriptors+1 {
+			item.Fail(fmt.Sprintf("more than %d descriptors", MaxDescriptors),
+				"import fewer files at a time, into a document each")
+		}
+		if r.descriptors > MaxDescriptors {
+			break
+		}
+		if d := r.readDescriptor(item, depth); d != nil {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// readDescriptor reads a descriptor; it returns nil for one that has no key.
+func (r *reader) readDescriptor(f strictyaml.Value, depth int) *descriptor {
+	o, ok := f.Object(mendDescriptor, descriptorFields)
+	if !ok {
+		return nil
+	}
+	d := &descriptor{at: f, key: readKey(o)}
+	if f, ok := field(o, "value"); ok {
+		d.value = readValue(f)
+	}
+	d.shared = readShared(o, d.value)
+	if f, ok := field(o, "rate_limit"); ok {
+		d.limit = r.readLimit(f)
+	}
+	if f, ok := field(o, "descriptors"); ok {
+		d.below = r.readDescriptors(f, depth+1)
+	}
+	r.readModes(o, d.limit)
+	r.leaveOut(o)
+	if d.key == "" {
+		return nil
+	}
+	return d
+}
+
+func readKey(o strictyaml.Object) string {
+	const mend = "write the key of the descriptor's entry"
+	f, ok := o.Required("key", mend)
+	if !ok {
+		return ""
+	}
+	if f.Null() {
+		f.Fail("empty", mend)
+		return ""
+	}
+	key, ok := f.Plain(mend)
+	if ok && (!keyForm.MatchString(key) || len(key) > policy.MaxNameBytes) {
+		f.Fail(f.Describe()+" is not a key that limits can have", fmt.Sprintf(
+			"use letters, digits and . _ : / @ -, at most %d bytes, here and in Envoy",
+			policy.MaxNameBytes))
+		return ""
+	}
+	return key
+}
+
+func readValue(f strictyaml.Value) string {
+	value, ok := f.Plain("write the value, or its beginning and a *")
+	if i := strings.IndexByte(value, '*'); ok && i >= 0 && i < len(value)-1 {
+		f.Fail("a * stands before the end", "quotad matches beginnings only: end the value with its first *, or list the values")
+	}
+	if len(value) > policy.MaxConditionText {
+		f.Fail(fmt.Sprintf("%d bytes long", len(value)),
+			fmt.Sprintf("match on a value of at most %d bytes", policy.MaxConditionText))
+	}
+	return value
+}
+
+func readShared(o strictyaml.Object, value string) bool {
+	f, ok := field(o, "share_threshold")
+	if !ok || !f.Bool() {
+		return false
+	}
+	if !strings.Contains(value, "*") {
+		f.Fail("only values with a common beginning can share a count",
+			"write a value that ends with *, or remove share_threshold")
+	}
+	return true
+}
+
+// readModes reads the modes of a limit, which stand beside it.
+func (r *reader) readModes(o strictyaml.Object, limit *rateLimit) {
+	read := func(name string) bool {
+		f, ok := field(o, name)
+		if !ok || !f.Bool() {
+			return false
+		}
+		if limit == nil || limit.unlimited {
+			r.warn(f, "has no effect, for no limit stands here",
+				"remove it, or move it to the limit that is meant")
+			return false
+		}
+		return true
+	}
+	shadow, quota := read("shadow_mode"), read("quota_mode")
+	if shadow && quota {
+		o.At("quota_mode").Fail("a limit cannot be in both shadow_mode and quota_mode",
+			"remove one: a shadow limit never denies, so no other quota would deny beside it either")
+	}
+	if limit != nil {
+		limit.shadow, limit.quota = shadow, quota
+	}
+}
+
+// leaveOut warns of what changes no decision.
+func (r *reader) leaveOut(o strictyaml.Object) {
+	leave := func(f strictyaml.Value, name, why string) {
+		r.leftOut[name]++
+		r.warn(f, "left out: "+why, "no decision depends on it")
+	}
+	for _, name := range []string{"detailed_metric", "value_to_metric"} {
+		if f, ok := field(o, name); ok && f.Bool() {
+			leave(f, name, "quotad has no metrics of single descriptors")
+		}
+	}
+	if f, ok := field(o, "metadata"); ok {
+		leave(f, "metadata", "quotad sends Envoy no metadata of limits")
+	}
+}

@@ -94,7 +94,8 @@ func alternative(d admit.Decision) bool {
 	return len(d.Limits) > 0
 }
 
-// statusOf returns the status of one descriptor.
+// statusOf returns the status of one descriptor. Of a limit without room for it nothing is left, as
+// envoyproxy/ratelimit says, though there may be room for less.
 func statusOf(d admit.Decision, met admit.Met) *descriptorStatus {
 	if met.Unlimited {
 		return &descriptorStatus{Code: passed, LimitRemaining: maxCount}
@@ -113,7 +114,9 @@ func statusOf(d admit.Decision, met admit.Met) *descriptorStatus {
 	}
 	if s.Counted || status.Code == overLimit {
 		status.CurrentLimit = limitOf(s)
-		status.LimitRemaining = count(s.Remaining)
+		if s.Admits {
+			status.LimitRemaining = count(s.Remaining)
+		}
 		status.DurationUntilReset = durationpb.New(resetOf(s))
 	}
 	return status

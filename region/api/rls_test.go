@@ -104,8 +104,8 @@ func TestEnvoyIsAnswered(t *testing.T) {
 		// All or nothing: the first has room, and is not charged.
 		{"envoy: account=7 | account=7 path=/login", "OVER_LIMIT: per account 5 left 2 | path 3 left 0 over"},
 		{"envoy: account=7 0 | account=7 path=/login 0", "OVER_LIMIT: per account 5 left 2 | path 3 left 0 over"},
-		{"envoy: account=7 3", "OVER_LIMIT: per account 5 left 2 over"},
-		{"envoy: account=7 99999999999999999", "OVER_LIMIT: per account 5 left 2 over"},
+		{"envoy: account=7 3", "OVER_LIMIT: per account 5 left 0 over"},
+		{"envoy: account=7 99999999999999999", "OVER_LIMIT: per account 5 left 0 over"},
 		// One bucket twice is charged once, the most that it is charged.
 		{"envoy: account=8 | account=8 2", "OK: per account 5 left 3 | per account 5 left 3"},
 		{"envoy: account=7 -1", "OK: per account 5 left 3"},

@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -124,25 +123,6 @@ func newDecision(d admit.Decision) *Decision {
 // counted says whether a decision is based on a count, made by the store or by this node.
 func counted(d admit.Decision) bool {
 	return d.At != 0 || d.Reason == admit.StoreFailureLocal
-}
-
-// setHeaders sets the headers about the limit that decided.
-func setHeaders(h http.Header, d admit.Decision) {
-	if d.Limit == "" {
-		return
-	}
-	h.Set("X-RateLimit-Limit", strconv.FormatInt(int64(d.LimitUnits), 10))
-	if counted(d) {
-		h.Set("X-RateLimit-Remaining", strconv.FormatInt(int64(d.Remaining), 10))
-		h.Set("X-RateLimit-Reset", strconv.FormatInt(seconds(d.ResetAfter), 10))
-	}
-}
-
-// setRetryAfter tells a denied caller when to come again, if that is known.
-func setRetryAfter(h http.Header, d admit.Decision) {
-	if d.RetryAfter > 0 {
-		h.Set("Retry-After", strconv.FormatInt(max(seconds(d.RetryAfter), 1), 10))
-	}
 }
 
 // seconds rounds up, because a caller that waits less would be denied again.

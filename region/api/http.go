@@ -93,19 +93,12 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	code := http.StatusOK
-	switch {
-	case d.Reason == admit.StoreFailure:
-		p := newProblem(http.StatusServiceUnavailable,
-			"the region's store did not answer, and the limit says to deny then (on_store_failure: deny)")
-		p.Decision = newDecision(d)
-		writeProblem(w, p)
-		return
-	case !d.Allowed:
-		code = http.StatusTooManyRequests
+	if !d.Allowed {
 		setRetryAfter(w.Header(), d)
+		writeProblem(w, denial(d))
+		return
 	}
-	write(w, "application/json", code, newDecision(d))
+	write(w, "application/json", http.StatusOK, newDecision(d))
 }
 
 // peek answers 200 for every decision, because a peek that would be denied is answered all the
@@ -129,7 +122,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]by
 			return by(admit.OnHandover(r.Context(), held.Done), q)
 		})
 	if ok {
-		setHeaders(w.Header(), d)
+		s.options.Headers.set(w.Header(), d)
 	}
 	return d, ok
 }

@@ -67,6 +67,14 @@ func TestDecisions(t *testing.T) {
 	uncounted := func(allowed bool, reason string) string {
 		return fmt.Sprintf(`"allowed":%v,"reason":%q,"limit":"account-minute","algorithm":"fixed_window","limit_units":1000,"entitlement":400,"node":"n1","region":"us-east","degraded":true,"sequence":8}`, allowed, reason)
 	}
+	// problem is what a denial has before the members of the decision.
+	problem := func(kind, title, code, detail, decision string) string {
+		return fmt.Sprintf(`{"type":"https://iana.org/assignments/http-problem-types#%s","title":%q,"status":%s,"detail":%q,"violated-policies":["account-minute"],`,
+			kind, title, code, detail) + strings.TrimPrefix(decision, "{")
+	}
+	exceeded := func(reason admit.Reason, decision string) string {
+		return problem("quota-exceeded", "Quota Exceeded", "429", denials[reason], decision)
+	}
 	for _, c := range []struct {
 		name        string
 		decision    admit.Decision
@@ -74,29 +82,29 @@ func TestDecisions(t *testing.T) {
 	}{
 		{"allowed", allowed(), "200\n" + isJSONed + counts57 + allowedJSON, ""},
 		{"denied", denied(),
-			"429\n" + isJSONed + "Retry-After: 11\n" + counts0 + deniedJSON,
+			"429\n" + isProb + "Retry-After: 11\n" + counts0 + exceeded(admit.OverLimit, deniedJSON),
 			"200\n" + isJSONed + counts0 + deniedJSON},
 		{"denied for less than a second",
 			with(denied(), func(d *admit.Decision) {
 				d.RetryAfter, d.ResetAfter = time.Microsecond, time.Microsecond
 			}),
-			"429\n" + isJSONed + "Retry-After: 1\n" + limit +
-				"X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1\n" + strings.ReplaceAll(deniedJSON,
-				"10000.25", "0.001"),
+			"429\n" + isProb + "Retry-After: 1\n" + limit +
+				"X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1\n" + exceeded(admit.OverLimit,
+				strings.ReplaceAll(deniedJSON, "10000.25", "0.001")),
 			"200\n" + isJSONed + limit + "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1\n" +
 				strings.ReplaceAll(deniedJSON, "10000.25", "0.001")},
 		{"never", with(denied(),
 			func(d *admit.Decision) { d.Reason, d.RetryAfter = admit.Never, -1 }),
-			"429\n" + isJSONed + counts0 + strings.NewReplacer("over_limit", "never",
-				`"retry_after_ms":10000.25,`, "").Replace(deniedJSON),
+			"429\n" + isProb + counts0 + exceeded(admit.Never, strings.NewReplacer("over_limit", "never",
+				`"retry_after_ms":10000.25,`, "").Replace(deniedJSON)),
 			"200\n" + isJSONed + counts0 + strings.NewReplacer("over_limit", "never",
 				`"retry_after_ms":10000.25,`, "").Replace(deniedJSON)},
 		{"beyond the region",
 			with(denied(), func(d *admit.Decision) {
 				d.Reason, d.RetryAfter = admit.ExceedsRegionCapacity, -1
 			}),
-			"429\n" + isJSONed + counts0 + strings.NewReplacer("over_limit",
-				"exceeds_region_capacity", `"retry_after_ms":10000.25,`, "").Replace(deniedJSON),
+			"429\n" + isProb + counts0 + exceeded(admit.ExceedsRegionCapacity, strings.NewReplacer("over_limit",
+				"exceeds_region_capacity", `"retry_after_ms":10000.25,`, "").Replace(deniedJSON)),
 			"200\n" + isJSONed + counts0 + strings.NewReplacer("over_limit",
 				"exceeds_region_capacity", `"retry_after_ms":10000.25,`, "").Replace(deniedJSON)},
 		{"no limit", admit.Decision{Allowed: true, Reason: admit.NoLimit, Node: "n1",
@@ -120,12 +128,19 @@ func TestDecisions(t *testing.T) {
 		{"from memory", with(allowed(), func(d *admit.Decision) { d.FromMemory = true }),
 			"200\n" + isJSONed + counts57 + strings.TrimSuffix(allowedJSON, "}") +
 				`,"from_memory":true}`, ""},
+		{"denied, while a region cannot be reached",
+			with(denied(), func(d *admit.Decision) { d.Degraded = true }),
+			"429\n" + isProb + "Retry-After: 11\n" + counts0 + problem("temporary-reduced-capacity", "Temporary Reduced Capacity", "429",
+				"what this region has of the limit is used up, and another region of the limit cannot be reached, so that this one has its fixed split alone",
+				strings.Replace(deniedJSON, `"degraded":false`, `"degraded":true`, 1)),
+			"200\n" + isJSONed + counts0 + strings.Replace(deniedJSON, `"degraded":false`, `"degraded":true`, 1)},
 		{"queue full", undecided(admit.QueueFull),
-			"429\n" + isJSONed + limit + "{" + uncounted(false, "queue_full"), "200\n" +
+			"429\n" + isProb + limit +
+				`{"type":"about:blank","title":"Too Many Requests","status":429,"detail":"the node has too much to do to decide the request in time","violated-policies":["account-minute"],` + uncounted(false, "queue_full"), "200\n" +
 				isJSONed + limit + "{" + uncounted(false, "queue_full")},
 		{"store failure, deny", undecided(admit.StoreFailure),
 			"503\n" + isProb + limit +
-				`{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"the region's store did not answer, and the limit says to deny then (on_store_failure: deny)",` + uncounted(false, "store_failure"),
+				problem("temporary-reduced-capacity", "Temporary Reduced Capacity", "503", denials[admit.StoreFailure], uncounted(false, "store_failure")),
 			"200\n" + isJSONed + limit + "{" + uncounted(false, "store_failure")},
 		{"store failure, allow", undecided(admit.StoreFailureAllowed),
 			"200\n" + isJSONed + limit + "{" + uncounted(true, "store_failure_allowed"), ""},

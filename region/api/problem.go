@@ -14,8 +14,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// problem is an answer that is not a decision, or not only one (RFC 9457). Its type is always
-// about:blank, so its title is that of the status. Programs tell problems apart by the other
+// problem is an answer that is not a decision, or not only one (RFC 9457). But for denials its type
+// is about:blank, so its title is that of the status. Programs tell problems apart by the other
 // members.
 type problem struct {
 	Type   string `json:"type"`
@@ -23,7 +23,61 @@ type problem struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
 	Field  string `json:"field,omitempty"`
+	// Violated names the limits that deny, as RateLimit-Policy does.
+	Violated []string `json:"violated-policies,omitempty"`
 	*Decision
+}
+
+// The types of denials, of draft-ietf-httpapi-ratelimit-headers-10.
+const (
+	quotaExceeded   = "https://iana.org/assignments/http-problem-types#quota-exceeded"
+	reducedCapacity = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
+)
+
+// denials says of each reason why a request is denied.
+var denials = map[admit.Reason]string{
+	admit.NoLimit:               "no limit applies to the request, and its domain says to deny then (on_no_limit: deny)",
+	admit.OverLimit:             "what this region has of the limit is used up",
+	admit.ExceedsRegionCapacity: "the cost is above what this region has of the limit by itself",
+	admit.Never:                 "the cost is above the limit",
+	admit.Recovering:            "the region's store lost its data, and what was used before may fill the limit",
+	admit.QueueFull:             "the node has too much to do to decide the request in time",
+	admit.StoreFailure:          "the region's store did not answer, and the limit says to deny then (on_store_failure: deny)",
+	admit.StoreFailureLocal:     "the region's store does not answer, and this node's part of the limit is used up",
+}
+
+// denial returns the problem of a denied request: 429, or 503 because the store failed. A region has
+// reduced capacity while its store fails, or while it has its fixed split alone because it cannot
+// reach another region of the limit.
+func denial(d admit.Decision) problem {
+	p := newProblem(http.StatusTooManyRequests, denials[d.Reason])
+	switch d.Reason {
+	case admit.StoreFailure:
+		p.Status = http.StatusServiceUnavailable
+		p.Type, p.Title = reducedCapacity, "Temporary Reduced Capacity"
+	case admit.StoreFailureLocal, admit.Recovering:
+		p.Type, p.Title = reducedCapacity, "Temporary Reduced Capacity"
+	case admit.OverLimit, admit.ExceedsRegionCapacity, admit.Never:
+		p.Type, p.Title = quotaExceeded, "Quota Exceeded"
+		if d.Degraded && d.Reason != admit.Never {
+			p.Type, p.Title = reducedCapacity, "Temporary Reduced Capacity"
+			p.Detail += ", and another region of the limit cannot be reached, so that this one has its fixed split alone"
+		}
+	}
+	p.Decision, p.Violated = newDecision(d), violated(d)
+	return p
+}
+
+func violated(d admit.Decision) (names []string) {
+	for _, s := range d.Limits {
+		if !s.Admits && !s.Shadow {
+			names = append(names, s.Limit)
+		}
+	}
+	if len(names) == 0 && d.Limit != "" {
+		names = []string{d.Limit}
+	}
+	return names
 }
 
 func newProblem(code int, detail string) problem {

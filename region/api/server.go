@@ -68,6 +68,9 @@ type Options struct {
 	API, Admin Port
 	Audit      *audit.Log   // nil: acts are written down nowhere
 	Roles      *access.Book // nil: there are no roles
+	// Headers says which headers decisions over HTTP have, and EnvoyHeaders which ones Envoy is told
+	// to add to its answers. Envoy adds headers of its own if it is configured so.
+	Headers, EnvoyHeaders Headers
 }
 
 // Server serves one node over gRPC and HTTP. It does not own the node. Safe for concurrent use.

@@ -113,14 +113,14 @@ func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
 
 // Bounds of a request.
 const (
-	MaxDescriptors     = 16
-	MaxNameBytes       = 128
-	MaxValueBytes      = 256
-	MaxIDBytes         = 128
+	MaxDescriptors = 16
+	MaxNameBytes   = 128
+	MaxValueBytes  = 256
+	MaxIDBytes     = 128
 	// MaxListedBytes bounds a value in a list. It may be longer than that of a map, because proxies
 	// make lists of what their clients send, and let pass what is answered with an error. A bucket
 	// has the digest of a long value.
-	MaxListedBytes = 64 << 10
+	MaxListedBytes     = 64 << 10
 	maxDomainBytes     = 63
 	costRange          = "must be a whole number of units from 1 to 2251799813685248"
 	descriptorsTooMany = "has too many entries; send at most 16"

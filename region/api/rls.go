@@ -71,6 +71,9 @@ func (s *rls) limit(ctx context.Context, m *envoy.RateLimitRequest,
 			return nil, err
 		}
 	}
+	if style := s.server.options.EnvoyHeaders; style != "" && style != NoHeaders {
+		a.response.ResponseHeadersToAdd = a.headers(style)
+	}
 	return a.response, nil
 }
 

@@ -1,8 +1,13 @@
 package api
 
 import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	envoy "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -195,4 +200,27 @@ func limitOf(s admit.LimitState) *rateLimit {
 		}
 	}
 	return l
+}
+
+// headers returns the headers of the decision that denies, or else of the one with least left.
+func (a *rlsReply) headers(style Headers) (all []*corev3.HeaderValue) {
+	var says *admit.Decision
+	for i := range a.decisions {
+		d := &a.decisions[i]
+		if says == nil || says.Allowed && (!d.Allowed || d.Limit != "" && (says.Limit == "" || d.Remaining < says.Remaining)) {
+			says = d
+		}
+	}
+	if says == nil {
+		return nil
+	}
+	h := http.Header{}
+	style.set(h, *says)
+	if !says.Allowed {
+		setRetryAfter(h, *says)
+	}
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		all = append(all, &corev3.HeaderValue{Key: strings.ToLower(name), Value: h.Get(name)})
+	}
+	return all
 }

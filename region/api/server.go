@@ -69,7 +69,8 @@ type Options struct {
 	Audit      *audit.Log   // nil: acts are written down nowhere
 	Roles      *access.Book // nil: there are no roles
 	// Headers says which headers decisions over HTTP have, and EnvoyHeaders which ones Envoy is told
-	// to add to its answers. Envoy adds headers of its own if it is configured so.
+	// to add to its answers; of those, the empty text means none. Envoy adds headers of its own if it
+	// is configured so.
 	Headers, EnvoyHeaders Headers
 }
 

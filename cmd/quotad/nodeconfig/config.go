@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quotad/quotad/region/api"
 	"github.com/quotad/quotad/region/door"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/rights"
@@ -29,6 +30,7 @@ type Config struct {
 	Limits door.Limits
 	// Advertise holds host:port of both. Empty: where the node listens.
 	Advertise        struct{ Peer, Gossip string }
+	Headers          struct{ HTTP, Envoy api.Headers }
 	Seeds            []string
 	PeerTLS          peer.Files // empty: plain text
 	GossipKeys       [][]byte   // none: plain text
@@ -135,6 +137,12 @@ func (c *Config) networkSettings() []Setting {
 			one(&c.Limits.PerAddress, number("connections", 1, maxConnections)),
 			"how many of them one IP address may have open; behind a proxy all callers have its " +
 				"address: give listen.max_connections there"},
+		{"headers.http", "headers", "both", one(&c.Headers.HTTP, headers),
+			"headers of decisions over HTTP: ietf (RateLimit, RateLimit-Policy), legacy " +
+				"(X-RateLimit-*), both, or off; a denial has Retry-After in any case"},
+		{"headers.envoy", "headers", "off", one(&c.Headers.Envoy, headers),
+			"headers that Envoy is told to add to its answers, as headers.http; it can make " +
+				"X-RateLimit-* and Retry-After by itself"},
 		{"advertise.peer", "host:port", "", one(&c.Advertise.Peer, address),
 			"where other regions reach listen.peer (default: the same)"},
 		{"advertise.gossip", "host:port", "", one(&c.Advertise.Gossip, address),

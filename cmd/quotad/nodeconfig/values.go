@@ -16,6 +16,7 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy/files"
+	"github.com/quotad/quotad/region/api"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -197,6 +198,15 @@ func logLevel(v value) (slog.Level, error) {
 			"write debug, info, warn or error")
 	}
 	return level, nil
+}
+
+func headers(v value) (api.Headers, error) {
+	style := api.Headers(v.text)
+	if !slices.Contains(api.HeaderStyles(), style) {
+		return "", v.fail(fmt.Sprintf("%.40q is no kind of headers", v.text),
+			"write "+show.Listed(api.HeaderStyles()))
+	}
+	return style, nil
 }
 
 func filePath(v value) (string, error) {

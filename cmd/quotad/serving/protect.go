@@ -128,6 +128,13 @@ func (p *protection) options() api.Options {
 	return o
 }
 
+// apiOptions returns the options of a node's server.
+func apiOptions(c *nodeconfig.Config, p *protection) api.Options {
+	o := p.options()
+	o.Headers, o.EnvoyHeaders = c.Headers.HTTP, c.Headers.Envoy
+	return o
+}
+
 // register adds the metrics of the protection to the node's.
 func (p *protection) register(r *prometheus.Registry) {
 	r.MustRegister(p.audit)

@@ -20,7 +20,7 @@ func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.N
 	p.doors.register(node.Metrics())
 	p.protection.register(node.Metrics())
 	p.protection.began(c, p.config.Policy)
-	server := api.New(node, log, p.protection.options())
+	server := api.New(node, log, apiOptions(c, p.protection))
 	if p.gate != nil {
 		cutter := newCutter(c.Region, p.gate, node.NodeAddresses, log)
 		server.AllowCuts(cutter)

@@ -7,9 +7,9 @@ import (
 func limitsCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "limits",
-		Short: "Check, show, compare, apply and import limits documents",
+		Short: "Check, show, compare, test, apply and import limits documents",
 	}, limitsValidateCommand(), limitsListCommand(), limitsBoundCommand(), limitsDiffCommand(),
-		limitsApplyCommand(), limitsStatusCommand(), limitsImportCommand())
+		limitsApplyCommand(), limitsStatusCommand(), limitsImportCommand(), limitsTestCommand())
 }
 
 // yamlFiles are the endings of files that completion offers.

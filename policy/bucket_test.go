@@ -80,7 +80,7 @@ func TestParseBucketIDRefuses(t *testing.T) {
 		"length too short":    replace("3:api", "2:api"),
 		"no colon":            "3api,",
 		"empty domain":        replace("3:api", "0:"),
-		"bad domain":          replace("3:api", "3:API"),
+		"bad domain":          replace("3:api", "3:a i"),
 		"bad limit name":      replace("1:a", "1:_,1: "),
 		"long limit name":     replace("1:a", "64:"+strings.Repeat("a", 64)),
 		"bad key name":        replace("1:k", "1: "),

@@ -98,7 +98,7 @@ func parsePairs(fields []string) (key []KeyValue, match []Condition, err error) 
 // check checks the names, which reach metrics, logs and keys, and the rules that a document keeps
 // for its key and conditions.
 func (r BucketRef) check() error {
-	if !limitNames.holds(r.Domain) {
+	if !domainNames.holds(r.Domain) {
 		return fmt.Errorf("domain %.40q is not a valid name", r.Domain)
 	}
 	if !limitNames.holds(r.Name) {

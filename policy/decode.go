@@ -149,7 +149,7 @@ func readLimit(f strictyaml.Value, l *Limit, doc *Document) strictyaml.Object {
 		l.Name, _ = readName(f, limitNames)
 	}
 	if f, ok := o.Required("domain", "name the domain whose requests it limits, such as api"); ok {
-		l.Domain, _ = readName(f, limitNames)
+		l.Domain, _ = readName(f, domainNames)
 	}
 	readMatching(o, l)
 	if f, ok := o.Required("algorithm", "write how units are counted, such as fixed_window"); ok {

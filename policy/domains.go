@@ -80,7 +80,7 @@ func readDomains(f strictyaml.Value, usual OnNoLimit) []DomainRules {
 			continue
 		}
 		if f, ok := o.Required("name", "name the domain, such as api"); ok {
-			r.Name, _ = readName(f, limitNames)
+			r.Name, _ = readName(f, domainNames)
 			if slices.ContainsFunc(all, func(o DomainRules) bool { return o.Name == r.Name }) {
 				f.Fail(fmt.Sprintf("%q is named twice", r.Name), "write its rules in one place")
 			}

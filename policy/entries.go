@@ -61,7 +61,7 @@ func (e Entry) counted(value string) string {
 func formatEntries(all []Entry) string {
 	words := make([]string, len(all))
 	for i, e := range all {
-		words[i] = e.String()
+		words[i] = strconv.Quote(e.String())
 	}
 	return strings.Join(words, " > ")
 }
@@ -166,18 +166,21 @@ func readEntry(f strictyaml.Value) Entry {
 	return e
 }
 
-// Exemption says that no limit with entries applies to a request's descriptor of a path.
+// Exemption says that no limit with entries applies to a request's descriptor of a path: the
+// descriptor is always admitted as far as those go, or with Deny never.
 type Exemption struct {
 	Domain  string
 	Entries []Entry
 	// Unlimited says so to callers: that there is no limit, on purpose. Otherwise they are told that
 	// no limit was found.
 	Unlimited bool
+	// Deny has every request denied that has such a descriptor.
+	Deny bool
 	// Replaces is as [Limit.Replaces].
 	Replaces []string
 }
 
-var exemptionFields = []string{"domain", "entries", "unlimited", "replaces"}
+var exemptionFields = []string{"domain", "entries", "unlimited", "deny", "replaces"}
 
 func readExemptions(f strictyaml.Value) []Exemption {
 	items, ok := f.List("list what is exempt, such as {domain: api, entries: [{key: plan, value: internal}]}")
@@ -191,13 +194,18 @@ func readExemptions(f strictyaml.Value) []Exemption {
 			continue
 		}
 		if f, ok := o.Required("domain", "name the domain of the requests"); ok {
-			all[i].Domain, _ = readName(f, limitNames)
+			all[i].Domain, _ = readName(f, domainNames)
 		}
 		if f, ok := o.Required("entries", mendEntries); ok {
 			all[i].Entries = readEntries(f)
 		}
 		if f, ok := o.Field("unlimited"); ok {
 			all[i].Unlimited = f.Bool()
+		}
+		if f, ok := o.Field("deny"); ok {
+			if all[i].Deny = f.Bool(); all[i].Deny && all[i].Unlimited {
+				f.Fail("what is unlimited is not denied", "remove deny, or unlimited")
+			}
 		}
 		if f, ok := o.Field("replaces"); ok {
 			all[i].Replaces = readReplaces(f, "")

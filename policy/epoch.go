@@ -135,6 +135,9 @@ func (e *encoding) domains(d *Document) {
 		e.text(x.Domain)
 		e.text(strconv.FormatBool(x.Unlimited))
 		e.path(x.Entries)
+		if x.Deny {
+			e.text("deny")
+		}
 		for _, alias := range x.Replaces {
 			e.text("replaces")
 			e.text(alias)

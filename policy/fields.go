@@ -19,6 +19,8 @@ var (
 		"use lower-case letters, digits and '-', at most 63 bytes"}
 	limitNames = charset{regexp.MustCompile(`^[a-z0-9._-]+$`),
 		"use lower-case letters, digits, '.', '_' and '-', at most 63 bytes"}
+	// domainNames has what Envoy's gateways make domains of, such as default/edge/http.
+	domainNames     = descriptorNames
 	descriptorNames = charset{regexp.MustCompile(`^[A-Za-z0-9._:/@-]+$`),
 		"use letters, digits and . _ : / @ -, at most 63 bytes"}
 )

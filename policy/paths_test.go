@@ -143,6 +143,7 @@ func TestPathsArePartOfTheEpoch(t *testing.T) {
 		{"descriptors: apart", "descriptors: together"},
 		{"value: internal}", "value: external}"},
 		{", unlimited: true", ""},
+		{", unlimited: true", ", deny: true"},
 		{"shared: true", "shared: false"},
 		{"value: ab*", "value: ab"},
 		{"{key: user}, {key: database}", "{key: database}, {key: user}"},

@@ -97,7 +97,7 @@ func (d *domain) flattenBelow(path []*descriptor, below []*descriptor) {
 	for _, step := range below {
 		r := &row{path: append(slices.Clone(path), step)}
 		switch {
-		case step.limit == nil && len(step.below) == 0, step.limit != nil && step.limit.unlimited:
+		case step.limit == nil && len(step.below) == 0, step.limit != nil && step.limit.countless():
 			d.exempt = append(d.exempt, r)
 		case step.limit != nil:
 			d.limits = append(d.limits, r)

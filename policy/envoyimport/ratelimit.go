@@ -82,19 +82,14 @@ func readUnit(o strictyaml.Object) string {
 }
 
 // readRequests reads how many requests are allowed. envoyproxy/ratelimit takes a missing number as
-// 0, and 0 denies everything, which no limit does.
+// 0. 0 denies everything, which becomes an exemption that does.
 func readRequests(o strictyaml.Object) int64 {
-	const mend = "write a whole number from 1 to 4294967295"
+	const mend = "write a whole number from 0 to 4294967295"
 	f, ok := o.Required("requests_per_unit", mend)
 	if !ok {
 		return 0
 	}
-	before := f.Failures()
-	n := f.Integer(0, math.MaxUint32)
-	if n == 0 && f.Failures() == before {
-		f.Fail("0 denies every request, and a limit allows at least 1", "deny these requests in Envoy, or "+mend)
-	}
-	return n
+	return f.Integer(0, math.MaxUint32)
 }
 
 func readName(f strictyaml.Value) string {

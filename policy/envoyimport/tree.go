@@ -50,6 +50,9 @@ type rateLimit struct {
 	quota     bool
 }
 
+// countless says whether nothing is counted: all requests are admitted, or all denied.
+func (l *rateLimit) countless() bool { return l.unlimited || l.requests == 0 }
+
 const (
 	mendRoot       = "write domain and descriptors"
 	mendDescriptor = "write the fields of a descriptor: key, value, rate_limit, descriptors"
@@ -61,7 +64,7 @@ var (
 		"quota_mode", "share_threshold", "detailed_metric", "value_to_metric", "metadata"}
 	limitFields = []string{"unit", "requests_per_unit", "unlimited", "name", "replaces"}
 
-	domainForm = regexp.MustCompile(`^[a-z0-9._-]+$`)
+	domainForm = keyForm
 	keyForm    = regexp.MustCompile(`^[A-Za-z0-9._:/@-]+$`)
 )
 
@@ -120,7 +123,7 @@ func readDomain(o strictyaml.Object) (string, strictyaml.Value) {
 	name, ok := f.Plain(mend)
 	if ok && (!domainForm.MatchString(name) || len(name) > policy.MaxNameBytes) {
 		f.Fail(fmt.Sprintf("%s is not a name that domains can have", f.Describe()), fmt.Sprintf(
-			"use lower-case letters, digits and . _ -, at most %d bytes, here and in the filter of Envoy",
+			"use letters, digits and . _ : / @ -, at most %d bytes, here and in the filter of Envoy",
 			policy.MaxNameBytes))
 		return "", f
 	}
@@ -245,6 +248,10 @@ func (r *reader) readModes(o strictyaml.Object, limit *rateLimit) {
 	}
 	if limit != nil {
 		limit.shadow, limit.quota = shadow, quota
+		if quota && !limit.unlimited && limit.requests == 0 {
+			o.At("quota_mode").Fail("what allows 0 requests cannot wait for other quotas to deny",
+				"remove quota_mode, or allow at least 1")
+		}
 	}
 }
 

@@ -42,7 +42,12 @@ func writeExempt(b *bytes.Buffer, domains []*domain) {
 		for _, r := range d.exempt {
 			more := ""
 			if l := r.end().limit; l != nil {
-				more = ", unlimited: true"
+				switch {
+				case l.unlimited:
+					more = ", unlimited: true"
+				case !l.shadow:
+					more = ", deny: true"
+				}
 				if len(l.replaces) > 0 {
 					more += ", replaces: " + aliases(l.replaces)
 				}

@@ -44,6 +44,8 @@ const (
 	// ExceedsRegionCapacity: the cost is above this region's entitlement.
 	ExceedsRegionCapacity Reason = "exceeds_region_capacity"
 	Never                 Reason = "never" // the cost is above the limit
+	// Denied: the limits document denies what the request describes, whatever limits say.
+	Denied Reason = "denied"
 	// Recovering: the store lost data, and earlier use may fill the limit.
 	Recovering Reason = "recovering"
 	// QueueFull: the store has no time for the request before its deadline.

@@ -79,7 +79,7 @@ func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 	}
 	f := &Flow{limiter: l, request: q, commit: commit}
 	f.way = l.prepare(q, commit, f.room[:0])
-	if len(f.way.applied) == 0 {
+	if len(f.way.applied) == 0 || f.way.denied() {
 		return f, nil
 	}
 	if f.way.spends(q.Receipt) {
@@ -173,7 +173,7 @@ func (f *Flow) matchAnew() {
 	until, waits := f.way.until, f.way.waits
 	f.way = f.limiter.prepare(f.request, f.commit, f.room[:0])
 	f.way.until, f.way.waits = until, waits
-	if f.next = Asks; len(f.way.applied) == 0 {
+	if f.next = Asks; len(f.way.applied) == 0 || f.way.denied() {
 		f.next = Decided
 	}
 }
@@ -319,6 +319,9 @@ func (f *Flow) Decision() (Decision, error) {
 // decision returns the decision without what all decisions have.
 func (f *Flow) decision() (Decision, error) {
 	l, all := f.limiter, f.way.applied
+	if f.way.denied() {
+		return Decision{Reason: Denied, Limits: l.uncounted(&f.way, Decision{})}, nil
+	}
 	if len(all) == 0 {
 		return l.noLimit(&f.way, f.request), nil
 	}

@@ -22,9 +22,9 @@ type List struct {
 // Met is what one list of a request met.
 type Met struct {
 	Limits []int // places in Decision.Limits
-	// Exempt says that the list meets an exemption of the document, and Unlimited that this one says
-	// so to callers.
-	Exempt, Unlimited bool
+	// Exempt says that the list meets an exemption of the document, Unlimited that this one says so to
+	// callers, and Denied that it denies.
+	Exempt, Unlimited, Denied bool
 }
 
 // listed is what a waiting request with lists has beyond others.
@@ -32,6 +32,7 @@ type listed struct {
 	costs    []quantity.Units // of each of its limits; nil: all cost the same
 	met      []Met
 	replaced []string // aliases of limits that its limits and exemptions replace
+	denied   bool     // by an exemption
 }
 
 // costOf returns what the request costs of one of its limits.
@@ -54,7 +55,8 @@ func (w *waiting) matchLists(q Request, room []*rules.Applied) {
 		met, exempt := w.rules.AppendList(some[:0], q.Domain, list.Entries)
 		its := &w.lists.met[n]
 		if exempt != nil {
-			its.Exempt, its.Unlimited = true, exempt.Unlimited
+			its.Exempt, its.Unlimited, its.Denied = true, exempt.Unlimited, exempt.Deny
+			w.lists.denied = w.lists.denied || exempt.Deny
 			w.lists.replaced = append(w.lists.replaced, exempt.Replaces...)
 		}
 		for _, a := range met {
@@ -114,6 +116,9 @@ func (w *waiting) leaveReplaced(costs []quantity.Units) []quantity.Units {
 	}
 	return costs[:kept]
 }
+
+// denied says whether an exemption denies the request.
+func (w *waiting) denied() bool { return w.lists != nil && w.lists.denied }
 
 // only returns the lists of a part of a request.
 func (l *listed) only(of []int) *listed {

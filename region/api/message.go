@@ -23,6 +23,7 @@ var reasons = map[admit.Reason]quotadv1.Reason{
 	admit.StoreFailure:          quotadv1.Reason_REASON_STORE_FAILURE,
 	admit.StoreFailureLocal:     quotadv1.Reason_REASON_STORE_FAILURE_LOCAL,
 	admit.StoreFailureAllowed:   quotadv1.Reason_REASON_STORE_FAILURE_ALLOWED,
+	admit.Denied:                quotadv1.Reason_REASON_DENIED,
 	admit.InvalidRequest:        quotadv1.Reason_REASON_INVALID_REQUEST,
 }
 

@@ -102,6 +102,9 @@ func alternative(d admit.Decision) bool {
 // statusOf returns the status of one descriptor. Of a limit without room for it nothing is left, as
 // envoyproxy/ratelimit says, though there may be room for less.
 func statusOf(d admit.Decision, met admit.Met) *descriptorStatus {
+	if met.Denied {
+		return &descriptorStatus{Code: overLimit, CurrentLimit: &rateLimit{}}
+	}
 	if met.Unlimited {
 		return &descriptorStatus{Code: passed, LimitRemaining: maxCount}
 	}

@@ -41,6 +41,7 @@ domains:
 exempt:
   - {domain: envoy, entries: [{key: account, value: internal}], unlimited: true}
   - {domain: envoy, entries: [{key: account, value: none}]}
+  - {domain: envoy, entries: [{key: account, value: bad}], deny: true}
 `, "Wm", fmt.Sprintf("%dm", minutes))
 }
 
@@ -116,6 +117,9 @@ func TestEnvoyIsAnswered(t *testing.T) {
 		{"envoy: other=7", "OK: -"},
 		{"envoy: account=7 other=1", "OK: -"},
 		{"envoy: account=internal | account=none | account=9", "OK: unlimited | - | per account 5 left 4"},
+		{"envoy: account=bad", "OVER_LIMIT:  0 left 0 over"},
+		{"envoy: account=9 | account=bad", "OVER_LIMIT: - |  0 left 0 over"},
+		{"envoy: account=9", "OK: per account 5 left 3"},
 		{"envoy: big=1", "OK: big 4294967295 left 4294967295"},
 		{"envoy: shadow=1", "OK: shadow 1 left 0"},
 		{"envoy: shadow=1", "OK: shadow 1 left 0"},

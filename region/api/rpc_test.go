@@ -160,7 +160,7 @@ func TestEveryReasonHasAMessage(t *testing.T) {
 	all := []admit.Reason{admit.WithinLimit, admit.NoLimit, admit.OverLimit,
 		admit.ExceedsRegionCapacity, admit.Never, admit.Recovering,
 		admit.QueueFull, admit.StoreFailure, admit.StoreFailureLocal, admit.StoreFailureAllowed,
-		admit.InvalidRequest}
+		admit.InvalidRequest, admit.Denied}
 	for _, r := range all {
 		want := "REASON_" + strings.ToUpper(string(r))
 		if got := decisionMessage(admit.Decision{Reason: r}).Reason.String(); got != want {

@@ -48,6 +48,8 @@ const (
 	Reason_REASON_RECOVERING Reason = 10
 	// Of CheckBatch and CheckColumns: this request is wrong, as problem says. Nothing was charged for it.
 	Reason_REASON_INVALID_REQUEST Reason = 11
+	// The limits document denies what the request describes, whatever limits say.
+	Reason_REASON_DENIED Reason = 12
 )
 
 // Enum value maps for Reason.
@@ -65,6 +67,7 @@ var (
 		9:  "REASON_STORE_FAILURE_ALLOWED",
 		10: "REASON_RECOVERING",
 		11: "REASON_INVALID_REQUEST",
+		12: "REASON_DENIED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":             0,
@@ -79,6 +82,7 @@ var (
 		"REASON_STORE_FAILURE_ALLOWED":   9,
 		"REASON_RECOVERING":              10,
 		"REASON_INVALID_REQUEST":         11,
+		"REASON_DENIED":                  12,
 	}
 )
 
@@ -3347,7 +3351,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\")\n" +
 	"\rResetResponse\x12\x18\n" +
-	"\acleared\x18\x01 \x01(\x03R\acleared*\xc1\x02\n" +
+	"\acleared\x18\x01 \x01(\x03R\acleared*\xd4\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13REASON_WITHIN_LIMIT\x10\x01\x12\x13\n" +
@@ -3361,7 +3365,8 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x1cREASON_STORE_FAILURE_ALLOWED\x10\t\x12\x15\n" +
 	"\x11REASON_RECOVERING\x10\n" +
 	"\x12\x1a\n" +
-	"\x16REASON_INVALID_REQUEST\x10\v2\xdc\x03\n" +
+	"\x16REASON_INVALID_REQUEST\x10\v\x12\x11\n" +
+	"\rREASON_DENIED\x10\f2\xdc\x03\n" +
 	"\fQuotaService\x12:\n" +
 	"\x05Check\x12\x17.quotad.v1.CheckRequest\x1a\x18.quotad.v1.CheckResponse\x12I\n" +
 	"\n" +

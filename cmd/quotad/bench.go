@@ -54,6 +54,8 @@ the server. The load is real. The node's document needs a limit that admits it a
 
   - {name: bench, domain: bench, key: [key], algorithm: fixed_window, limit: 1000000000, window: 1h}
 
+With --rls the node is measured once more as "rls", asked as an Envoy rate limit service.
+
 With --compare a server of envoy.service.ratelimit.v3.RateLimitService that runs already is
 measured, too, as "compared". A decision there is a descriptor, or with --limits one for each of
 them, with the values KEY, KEY/2, ...; with --batch and --columns they are all in one call.
@@ -98,6 +100,7 @@ or were denied, 2 usage.`,
 		"decisions in a call, 1 to 1000; above 1 by CheckBatch, with --http by /v1/check-batch")
 	f.BoolVar(&b.Columns, "columns", false, "decisions in columns, by CheckColumns")
 	f.BoolVar(&b.HTTP, "http", false, "over HTTP with JSON in place of gRPC")
+	f.BoolVar(&b.RLS, "rls", false, "also ask the node as an Envoy rate limit service")
 	f.StringVar(&b.GRPC, "grpc", "", "gRPC `host:port` of a node that runs already, on loopback")
 	f.IntSliceVar(&b.PIDs, "pid", nil, "with --grpc: `process` IDs whose processor time is counted")
 	f.StringVar(&b.Compare.Address, "compare", "",

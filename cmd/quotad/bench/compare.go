@@ -126,6 +126,25 @@ func (b *Bench) startCompare(ctx context.Context, scope process.Scope, s *subjec
 	return nil
 }
 
+// rls is the name of the subject that is the node, asked as an Envoy rate limit service.
+const rls = "rls"
+
+// addRLS adds the node once more, as an Envoy rate limit service. One descriptor meets all limits.
+func (b *Bench) addRLS(ctx context.Context, scope process.Scope, s *subjects, node *subject) error {
+	one := *node
+	one.name, one.rounds = rls, nil
+	one.envoy = &envoy{domain, []entry{{descriptor, keyMark}}, 1}
+	var err error
+	if one.conns, err = b.connect(scope, node.conns[0].Target()[len("passthrough:///"):]); err != nil {
+		return err
+	}
+	if _, err = one.envoy.sample(ctx, ratelimit.NewRateLimitServiceClient(one.conns[0])); err != nil {
+		return fmt.Errorf("ask the node as an Envoy rate limit service: %w", err)
+	}
+	s.all = append(s.all, &one)
+	return nil
+}
+
 // sample asks for one decision. It returns whether the answer tells a limit: by convention, it does
 // not if none applies.
 func (e *envoy) sample(ctx context.Context,

@@ -55,6 +55,7 @@ type Bench struct {
 	Batch       int    // decisions in each call
 	Columns     bool   // by CheckColumns
 	HTTP        bool   // over HTTP in place of gRPC
+	RLS         bool   // also as an Envoy rate limit service
 	GRPC        string // host:port of a node that runs already; empty: start one
 	PIDs        []int  // processes of that node
 	Compare     Compare
@@ -84,6 +85,9 @@ func (b *Bench) check() error {
 	}
 	if b.HTTP && b.GRPC != "" {
 		all.add("--http: a node that runs already is called over gRPC: leave out --http, or --grpc")
+	}
+	if b.RLS && (b.HTTP || b.Batch > 1) {
+		all.add("--rls: a decision of Envoy is a call of gRPC: leave out --http and --batch")
 	}
 	b.checkDriven(&all)
 	b.checkCompare(&all)

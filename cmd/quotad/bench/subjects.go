@@ -99,6 +99,11 @@ func (b *Bench) start(ctx context.Context, scope process.Scope) (*subjects, erro
 	}
 	lean.hasRedis, lean.redis, lean.scripts = true, []int{s.redis.PID()}, s.redis.Client
 	s.all = []*subject{quotad, floor, lean}
+	if b.RLS {
+		if err := b.addRLS(ctx, scope, s, quotad); err != nil {
+			return nil, err
+		}
+	}
 	if b.Compare.Address != "" {
 		err = b.startCompare(ctx, scope, s)
 	}

@@ -41,6 +41,7 @@ var needs = map[string]Role{
 	"/v1/check":                            Check,
 	"/v1/check-batch":                      Check,
 	"/v1/peek":                             Check,
+	"/v1/authz":                            Check,
 	"/v1/refund":                           Check,
 	"/quotad.v1.QuotaService/Check":        Check,
 	"/quotad.v1.QuotaService/CheckBatch":   Check,

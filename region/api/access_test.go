@@ -51,6 +51,7 @@ var allowedTo = map[string]struct {
 	"/v1/check":       {"api", "check"},
 	"/v1/check-batch": {"api", "check"},
 	"/v1/peek":        {"api", "check"},
+	"/v1/authz":       {"api", "check"},
 	"/v1/refund":      {"api", "check"},
 	"/json":           {"api", "check"},
 	"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit": {"api", "check"},

@@ -40,6 +40,12 @@ func (p *routes) handle(path string, h http.HandlerFunc, methods ...string) {
 	p.mux.Handle(path, guarded(p.guard, path, only(h, methods...)))
 }
 
+// handleAny is handle for a path that takes all methods.
+func (p *routes) handleAny(path string, h http.HandlerFunc) {
+	p.paths = append(p.paths, path)
+	p.mux.Handle(path, guarded(p.guard, path, h))
+}
+
 // act is what a handler needs to know of who made its call.
 type act struct{ call, from string }
 

@@ -23,7 +23,7 @@ import (
 const maxBodyBytes = 64 << 10
 
 const noSuchPath = "there is nothing at this path of the API; " +
-	"see /v1/check, /v1/check-batch, /v1/peek, /v1/refund, /json, /livez and /readyz; " +
+	"see /v1/check, /v1/check-batch, /v1/peek, /v1/refund, /v1/authz, /json, /livez and /readyz; " +
 	"the admin listener (listen.admin) has the others"
 
 const (
@@ -35,6 +35,8 @@ const (
 // handler returns the handler of the API's paths.
 func (s *Server) handler() http.Handler { return s.recovering(sameSite(s.routes().mux)) }
 
+const authzPath = "/v1/authz"
+
 // routes returns the paths of the API.
 func (s *Server) routes() *routes {
 	p := newRoutes(s.options.API.Guard, noSuchPath)
@@ -43,15 +45,18 @@ func (s *Server) routes() *routes {
 	p.handle("/v1/peek", s.peek, http.MethodPost)
 	p.handle("/v1/refund", s.refund, http.MethodPost)
 	p.handle("/json", s.rlsJSON, http.MethodPost)
+	p.handleAny(authzPath, s.authz)
 	p.handle("/livez", livez, http.MethodGet, http.MethodHead)
 	p.handle("/readyz", s.readyz, http.MethodGet, http.MethodHead)
 	return p
 }
 
 // sameSite refuses requests that a page of another site makes its visitor's browser send, unless
-// they change nothing. Callers that are not browsers send no site and pass.
+// they change nothing. Callers that are not browsers send no site and pass. So do proxies, which
+// pass on what their clients' browsers send.
 func sameSite(next http.Handler) http.Handler {
 	p := http.NewCrossOriginProtection()
+	p.AddInsecureBypassPattern(authzPath)
 	p.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, newProblem(http.StatusForbidden, otherSite))
 	}))

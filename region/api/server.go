@@ -21,6 +21,7 @@ import (
 	"github.com/quotad/quotad/region/access"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/audit"
+	"github.com/quotad/quotad/region/authz"
 	"github.com/quotad/quotad/region/door"
 )
 
@@ -72,6 +73,7 @@ type Options struct {
 	// to add to its answers; of those, the empty text means none. Envoy adds headers of its own if it
 	// is configured so.
 	Headers, EnvoyHeaders Headers
+	Proxies               *authz.Mapping // of the requests of proxies; nil: there is none
 }
 
 // Server serves one node over gRPC and HTTP. It does not own the node. Safe for concurrent use.
@@ -90,6 +92,7 @@ type Server struct {
 	batches places
 	health  *healthService
 	rls     *rls
+	proxies forProxies
 
 	rpcPanics, webPanics *door.Panics
 
@@ -111,7 +114,7 @@ func New(node Node, log *slog.Logger, o Options) *Server {
 			"http", node.CountPanic)}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.health = newHealthService(s.ready, s.ending)
-	s.rls = newRLS(s)
+	s.rls, s.proxies = newRLS(s), newForProxies(o.Proxies)
 	s.grpc = s.newGRPCServer()
 	s.http = newHTTPServer(s.handler(), log)
 	s.http.Protocols = protocols(false)

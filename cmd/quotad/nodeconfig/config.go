@@ -31,6 +31,7 @@ type Config struct {
 	// Advertise holds host:port of both. Empty: where the node listens.
 	Advertise        struct{ Peer, Gossip string }
 	Headers          struct{ HTTP, Envoy api.Headers }
+	Authz            string // path of the mapping of proxies' requests; empty: there is none
 	Seeds            []string
 	PeerTLS          peer.Files // empty: plain text
 	GossipKeys       [][]byte   // none: plain text
@@ -181,6 +182,9 @@ func (c *Config) trustSettings() []Setting {
 		{"roles", "file", "", one(&c.Roles, filePath),
 			"who may do what, by token or certificate (default: who may call a port may do all " +
 				"that it serves)"},
+		{"authz", "file", "", one(&c.Authz, filePath),
+			"what requests of proxies at /v1/authz are described by: trusted addresses and rules; " +
+				"read at the start"},
 		{"audit", "file", "", one(&c.Audit, auditPath),
 			"where acts are written that can exceed or cut a limit, as JSON; or stderr (default: " +
 				"audit.jsonl in data_dir)"},

@@ -123,6 +123,7 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 			[3]string{}},
 		"admin_tls.ca": {"/a", "/b", "/c", func(c *Config) any { return c.AdminTLS.CA },
 			[3]string{}},
+		"authz": {"/a", "/b", "/c", func(c *Config) any { return c.Authz }, [3]string{}},
 		"roles": {"/a", "/b", "/c", func(c *Config) any { return c.Roles }, [3]string{}},
 		"audit": {"/a", "stderr", "/c", func(c *Config) any { return c.AuditFile() },
 			[3]string{}},

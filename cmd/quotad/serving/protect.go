@@ -15,13 +15,15 @@ import (
 	"github.com/quotad/quotad/region/access"
 	"github.com/quotad/quotad/region/api"
 	"github.com/quotad/quotad/region/audit"
+	"github.com/quotad/quotad/region/authz"
 	"github.com/quotad/quotad/region/peer"
 )
 
 // protection is how a node is protected from its callers, and what is written down of their acts.
 type protection struct {
-	api, admin *peer.TLS    // nil: plain text
-	roles      *access.Book // nil: there are none
+	api, admin *peer.TLS      // nil: plain text
+	roles      *access.Book   // nil: there are none
+	proxies    *authz.Mapping // nil: there is none
 	// guards by port; nil: everybody may do everything that the port serves.
 	apiGuard, adminGuard, peerGuard *access.Guard
 	audit                           *audit.Log
@@ -43,6 +45,11 @@ func loadProtection(c *nodeconfig.Config, log *slog.Logger) (*protection, error)
 			return nil, exit.Invalid(c.Roles, err)
 		}
 		p.peerGuard = access.NewGuard("peer", p.roles, log)
+	}
+	if c.Authz != "" {
+		if p.proxies, err = authz.Load(c.Authz); err != nil {
+			return nil, exit.Invalid(c.Authz, err)
+		}
 	}
 	if p.roles != nil || c.APITLS.CA != "" {
 		p.apiGuard = access.NewGuard("api", p.roles, log)
@@ -131,7 +138,7 @@ func (p *protection) options() api.Options {
 // apiOptions returns the options of a node's server.
 func apiOptions(c *nodeconfig.Config, p *protection) api.Options {
 	o := p.options()
-	o.Headers, o.EnvoyHeaders = c.Headers.HTTP, c.Headers.Envoy
+	o.Headers, o.EnvoyHeaders, o.Proxies = c.Headers.HTTP, c.Headers.Envoy, p.proxies
 	return o
 }
 

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/authz"
+	"github.com/quotad/quotad/region/door"
+)
+
+// forProxies answers proxies that ask whether to let a request of their client pass: nginx'
+// auth_request, Caddy's forward_auth, Traefik's forwardAuth, HAProxy. A mapping says what the
+// request is described by. The zero value has none.
+type forProxies struct {
+	mapping *authz.Mapping
+	// unruled counts requests that no rule is for, and ignored those with headers that only a trusted
+	// proxy may set.
+	unruled, ignored prometheus.Counter
+}
+
+func newForProxies(m *authz.Mapping) forProxies {
+	return forProxies{m, prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "quotad_authz_unruled_total",
+		Help: "Requests at /v1/authz that no rule of the mapping is for."}),
+		prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quotad_authz_untrusted_total",
+			Help: "Requests at /v1/authz whose X-Forwarded-* headers were ignored, as they came from no trusted address."})}
+}
+
+const noMapping = "this node has no mapping of proxies' requests to descriptors; name one in its setting authz"
+
+// authz answers 200 to what may pass and 429 to what may not, with the headers of a decision. A
+// request that the mapping cannot describe is answered 400, and one of which the store failed 503.
+// With ?deny=403 all three are 403 instead, since nginx' auth_request takes other codes for an error
+// of quotad.
+//
+// Any method is taken and no body read, since proxies send their clients' requests. Those of pages
+// of other sites are taken too: what they could do is spend their visitor's quota, as they can by
+// the proxy.
+func (s *Server) authz(w http.ResponseWriter, r *http.Request) {
+	if s.proxies.mapping == nil {
+		writeProblem(w, newProblem(http.StatusNotFound, noMapping))
+		return
+	}
+	host := hostOf(r.RemoteAddr)
+	held, retry := s.take("http", host, r.RemoteAddr, 0)
+	if held == nil {
+		s.shed(w, r, retry)
+		return
+	}
+	defer held.Done()
+	d, err := s.decideFor(r, host, held)
+	deny := 0
+	if r.URL.Query().Get("deny") == "403" {
+		deny = http.StatusForbidden
+	}
+	if err != nil {
+		p := toProblem(err)
+		if deny != 0 && p.Status == http.StatusBadRequest {
+			p.Status = deny
+		}
+		writeProblem(w, p)
+		return
+	}
+	s.options.Headers.set(w.Header(), d)
+	if d.Allowed {
+		write(w, "application/json", http.StatusOK, newDecision(d))
+		return
+	}
+	setRetryAfter(w.Header(), d)
+	p := denial(d)
+	if deny != 0 {
+		p.Status = deny
+	}
+	writeProblem(w, p)
+}
+
+// decideFor has decided what the mapping makes of a proxy's request.
+func (s *Server) decideFor(r *http.Request, host string, held *door.Held) (d admit.Decision, err error) {
+	made, err := s.proxies.mapping.Map(r)
+	if made.Ignored {
+		s.proxies.ignored.Inc()
+	}
+	if err != nil {
+		return d, err
+	}
+	if !made.Ruled {
+		s.proxies.unruled.Inc()
+		return admit.Decision{Allowed: !s.proxies.mapping.DenyOthers, Reason: admit.NoLimit}, nil
+	}
+	q := made.Request
+	q.Caller = host
+	if err := s.mayName(r.Context(), q.Domain); err != nil {
+		return d, err
+	}
+	return s.node.Check(admit.OnHandover(r.Context(), held.Done), q)
+}

@@ -1,0 +1,96 @@
+package api
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/authz"
+)
+
+// TestProxiesAreAnswered shows what a proxy is answered, in both flavours.
+func TestProxiesAreAnswered(t *testing.T) {
+	mapping, err := authz.Parse("authz.yaml", []byte("trusted: [192.0.2.1]\nrules:\n"+
+		"  - {domain: api, path: /v1/, descriptors: {account: {header: X-Account}}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	strict, err := authz.Parse("authz.yaml", []byte("on_no_rule: deny\ntrusted: [192.0.2.1]\nrules:\n"+
+		"  - {domain: api, path: /v1/, descriptors: {account: {header: X-Account}}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		mapping       *authz.Mapping
+		uri, account  string
+		decision      admit.Decision
+		plain, nginx  int
+		retry, reason string
+	}{
+		"allowed":       {mapping, "/v1/x", "42", allowed(), 200, 200, "", "within_limit"},
+		"denied":        {mapping, "/v1/x", "42", denied(), 429, 403, "11", "over_limit"},
+		"store failure": {mapping, "/v1/x", "42", undecided(admit.StoreFailure), 503, 403, "", "store_failure"},
+		"bad input":     {mapping, "/v1/x", "", allowed(), 400, 403, "", "descriptors.account"},
+		"no rule":       {mapping, "/", "42", denied(), 200, 200, "", "no_limit"},
+		"no rule, deny": {strict, "/", "42", allowed(), 429, 403, "", "no_limit"},
+		"no mapping":    {nil, "/v1/x", "42", allowed(), 404, 404, "", "authz"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := &fakeNode{decision: c.decision}
+			s := New(node, quiet(), Options{Proxies: c.mapping})
+			defer func() { _ = s.Close() }() // it served nothing
+			for _, method := range []string{"GET", "POST", "HEAD", "DELETE", "OPTIONS", "BREW"} {
+				for path, code := range map[string]int{"/v1/authz": c.plain, "/v1/authz?deny=403": c.nginx} {
+					r := httptest.NewRequest(method, path, strings.NewReader("a body that nobody reads"))
+					r.Header.Set("X-Forwarded-Uri", c.uri)
+					// As browsers send them, which a proxy passes on.
+					r.Header.Set("Origin", "https://elsewhere.example.org")
+					r.Header.Set("Sec-Fetch-Site", "cross-site")
+					if c.account != "" {
+						r.Header.Set("X-Account", c.account)
+					}
+					w := httptest.NewRecorder()
+					s.handler().ServeHTTP(w, r)
+					if w.Code != code || w.Header().Get("Retry-After") != c.retry || !strings.Contains(w.Body.String(), c.reason) {
+						t.Errorf("%s %s: %d, Retry-After %s: %s", method, path, w.Code, w.Header().Get("Retry-After"), w.Body)
+					}
+					if ruled := c.reason == "within_limit" || c.reason == "over_limit"; ruled && w.Header().Get("RateLimit") == "" {
+						t.Errorf("%s %s: no headers: %v", method, path, w.Header())
+					}
+				}
+			}
+			for _, q := range node.checked {
+				if q.Domain != "api" || q.Descriptors["account"] != "42" || q.Caller != "192.0.2.1" {
+					t.Errorf("checked %+v", q)
+				}
+			}
+		})
+	}
+}
+
+// A client that reaches the node by itself cannot make a URI up, which is counted.
+func TestStrangersAreNotBelieved(t *testing.T) {
+	mapping, err := authz.Parse("authz.yaml", []byte("rules:\n  - {domain: api, descriptors: {path: {path: all}}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := &fakeNode{decision: with(allowed(), func(d *admit.Decision) { d.ResetAfter = time.Second })}
+	s := New(node, quiet(), Options{Proxies: mapping})
+	defer func() { _ = s.Close() }()
+	r := httptest.NewRequest("GET", "/v1/authz", nil)
+	r.Header.Set("X-Forwarded-Uri", "/made/up")
+	s.handler().ServeHTTP(httptest.NewRecorder(), r)
+	if got := node.checked[0].Descriptors["path"]; got != "/v1/authz" {
+		t.Errorf("path %q", got)
+	}
+	w := httptest.NewRecorder()
+	s.adminHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	text, err := io.ReadAll(w.Result().Body)
+	if err != nil || !strings.Contains(string(text), "quotad_authz_untrusted_total 1\n") {
+		t.Errorf("it is not counted: %v", err)
+	}
+}

@@ -1,0 +1,241 @@
+package authz
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/quotad/quotad/policy/files"
+	"github.com/quotad/quotad/policy/strictyaml"
+)
+
+// Bounds of a mapping.
+const (
+	maxBytes       = 256 << 10
+	maxRules       = 1000
+	maxTrusted     = 1000
+	maxDescriptors = 16
+	maxText        = 256
+	// MaxCost is the largest cost that a header may say.
+	MaxCost = 1_000_000
+	// maxSegments bounds the segments of a path that become a value.
+	maxSegments = 32
+)
+
+// Mapping says what becomes of the requests of proxies. It never changes, and is safe for concurrent
+// use.
+type Mapping struct {
+	trusted []netip.Prefix
+	rules   []rule
+	// DenyOthers says that requests are denied that no rule is for.
+	DenyOthers bool
+}
+
+// Rules returns the number of rules.
+func (m *Mapping) Rules() int { return len(m.rules) }
+
+// rule says what a request of some paths and methods is described by.
+type rule struct {
+	domain  string
+	path    string   // that the request's path begins with
+	methods []string // none: all
+	host    string   // empty: all
+	parts   []part
+	cost    *cost
+}
+
+// part is a descriptor and where its value comes from.
+type part struct {
+	name     string
+	from     source
+	of       string // name of the header, parameter or cookie; or the fixed text
+	segments int    // of the path; 0: all
+	v4, v6   int    // bits of an address
+	usual    string // in place of a missing value
+	hasUsual bool
+	optional bool // leave the descriptor out if its value is missing
+}
+
+// source is where a value comes from.
+type source string
+
+const (
+	fromHeader  source = "header"
+	fromQuery   source = "query"
+	fromCookie  source = "cookie"
+	fromPath    source = "path"
+	fromMethod  source = "method"
+	fromHost    source = "host"
+	fromAddress source = "client_address"
+	fixed       source = "value"
+)
+
+var sources = []source{fromHeader, fromQuery, fromCookie, fromPath, fromMethod, fromHost, fromAddress,
+	fixed}
+
+type cost struct {
+	header string
+	most   int64
+}
+
+var kind = strictyaml.Kind{MaxBytes: maxBytes, TooLarge: "write fewer rules",
+	Empty:   "write trusted and rules",
+	TooDeep: "a mapping needs only trusted, on_no_rule and rules, each rule one mapping"}
+
+// Load reads a mapping from a file. If that could be read, the error is a strictyaml.Errors.
+func Load(path string) (*Mapping, error) {
+	src, err := files.Read(path, maxBytes)
+	if err != nil && len(src) <= maxBytes {
+		return nil, fmt.Errorf("read the mapping for proxies: %w; check the path in authz", err)
+	}
+	return Parse(path, src)
+}
+
+// Parse reads a mapping. The error is a strictyaml.Errors with all that is wrong.
+func Parse(path string, src []byte) (*Mapping, error) {
+	root, err := strictyaml.Read(path, src, kind)
+	if err != nil {
+		return nil, err
+	}
+	m := &Mapping{}
+	o, ok := root.Object("write trusted, on_no_rule and rules", []string{"trusted", "on_no_rule", "rules"})
+	if ok {
+		m.read(o)
+	}
+	if err := root.Err(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *Mapping) read(o strictyaml.Object) {
+	if f, ok := o.Field("trusted"); ok {
+		m.trusted = readTrusted(f)
+	}
+	if f, ok := o.Field("on_no_rule"); ok {
+		m.DenyOthers = strictyaml.OneOf(f, "allow", "deny") == "deny"
+	}
+	f, ok := o.Required("rules", "list rules, such as {domain: api, descriptors: {account: {header: X-Account}}}")
+	if !ok {
+		return
+	}
+	items, ok := f.List("list the rules, each starting with a dash")
+	if ok && (len(items) == 0 || len(items) > maxRules) {
+		f.Fail(fmt.Sprintf("%d rules", len(items)), fmt.Sprintf("write 1 to %d", maxRules))
+	}
+	for _, item := range items {
+		m.rules = append(m.rules, readRule(item))
+	}
+}
+
+func readTrusted(f strictyaml.Value) (all []netip.Prefix) {
+	const mend = "write addresses of proxies, such as 10.0.0.0/8 or 127.0.0.1"
+	items, ok := f.List(mend)
+	if !ok {
+		return nil
+	}
+	if len(items) > maxTrusted {
+		f.Fail(fmt.Sprintf("%d addresses", len(items)), fmt.Sprintf("write at most %d", maxTrusted))
+	}
+	for _, item := range items {
+		text, ok := item.Text(mend)
+		if !ok {
+			continue
+		}
+		p, err := netip.ParsePrefix(text)
+		if a, alone := netip.ParseAddr(text); err != nil && alone == nil {
+			p, err = netip.PrefixFrom(a, a.BitLen()), nil
+		}
+		if err != nil {
+			item.Fail(item.Describe()+" is no address", mend)
+			continue
+		}
+		all = append(all, p.Masked())
+	}
+	return all
+}
+
+var (
+	names   = regexp.MustCompile(`^[A-Za-z0-9._:/@-]{1,63}$`) // of domains and descriptors
+	headers = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
+	methods = regexp.MustCompile(`^[A-Z]{1,32}$`)
+)
+
+func readRule(f strictyaml.Value) (r rule) {
+	o, ok := f.Object("write domain and descriptors", []string{"domain", "path", "methods", "host", "descriptors", "cost"})
+	if !ok {
+		return r
+	}
+	if f, ok := o.Required("domain", "name the domain of the limits, such as api"); ok {
+		r.domain = readText(f, names, "use letters, digits and . _ : / @ -, at most 63 bytes")
+	}
+	if f, ok := o.Field("path"); ok {
+		r.path, _ = f.Text("write how the path begins, such as /v1/")
+		if !strings.HasPrefix(r.path, "/") || len(r.path) > maxText {
+			f.Fail(f.Describe()+" is no beginning of a path", fmt.Sprintf("write /, and at most %d bytes", maxText))
+		}
+	}
+	if f, ok := o.Field("host"); ok {
+		text, _ := f.Text("write a host name")
+		r.host = strings.ToLower(text)
+	}
+	if f, ok := o.Field("methods"); ok {
+		items, _ := f.List("list methods, such as [GET, HEAD]")
+		for _, item := range items {
+			r.methods = append(r.methods, readText(item, methods, "write a method, such as POST"))
+		}
+	}
+	if f, ok := o.Field("cost"); ok {
+		r.cost = readCost(f)
+	}
+	if f, ok := o.Required("descriptors", "say what each descriptor is made of: {account: {header: X-Account}}"); ok {
+		r.parts = readParts(f)
+	}
+	return r
+}
+
+func readText(f strictyaml.Value, form *regexp.Regexp, mend string) string {
+	text, ok := f.Text(mend)
+	if ok && !form.MatchString(text) {
+		f.Fail(f.Describe()+" cannot stand here", mend)
+	}
+	return text
+}
+
+func readCost(f strictyaml.Value) *cost {
+	o, ok := f.Object("write {header: X-Cost, max: 100}", []string{"header", "max"})
+	if !ok {
+		return nil
+	}
+	c := &cost{most: 1}
+	if f, ok := o.Required("header", "name the header that says the cost"); ok {
+		c.header = readText(f, headers, "name a header, such as X-Cost")
+	}
+	if f, ok := o.Required("max", "say the largest cost that is believed"); ok {
+		c.most = f.Integer(1, MaxCost)
+	}
+	return c
+}
+
+// readParts reads the descriptors, sorted by name.
+func readParts(f strictyaml.Value) (all []part) {
+	entries, ok := f.Entries("write descriptors as {account: {header: X-Account}}")
+	if !ok {
+		return nil
+	}
+	if len(entries) == 0 || len(entries) > maxDescriptors {
+		f.Fail(fmt.Sprintf("%d descriptors", len(entries)), fmt.Sprintf("write 1 to %d", maxDescriptors))
+	}
+	for _, e := range entries {
+		if !names.MatchString(e.Name) {
+			e.Key.Fail(fmt.Sprintf("%q is not a valid name", e.Name), "use letters, digits and . _ : / @ -, at most 63 bytes")
+		}
+		p := readPart(e.Value)
+		p.name = e.Name
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b part) int { return strings.Compare(a.name, b.name) })
+	return all
+}

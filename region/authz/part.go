@@ -1,0 +1,92 @@
+package authz
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/quotad/quotad/policy/strictyaml"
+)
+
+// partFields are the fields of a descriptor: one source, and how it is treated.
+var partFields = append(sourceNames(), "default", "optional", "v4_bits", "v6_bits")
+
+func sourceNames() (all []string) {
+	for _, s := range sources {
+		all = append(all, string(s))
+	}
+	return all
+}
+
+// readPart reads where the value of a descriptor comes from.
+func readPart(f strictyaml.Value) (p part) {
+	mend := fmt.Sprintf("write one of %v, such as {header: X-Account}", sourceNames())
+	o, ok := f.Object(mend, partFields)
+	if !ok {
+		return p
+	}
+	for _, s := range sources {
+		f, given := o.Field(string(s))
+		if !given {
+			continue
+		}
+		if p.from != "" {
+			f.Fail("there is "+string(p.from)+" already", "make two descriptors of them")
+			continue
+		}
+		p.from = s
+		p.readSource(f)
+	}
+	if p.from == "" {
+		f.Fail("no source", mend)
+	}
+	if f, ok := o.Field("default"); ok {
+		p.usual, p.hasUsual = f.Text("write the value in place of a missing one")
+		if len(p.usual) > maxText {
+			f.Fail(fmt.Sprintf("%d bytes long", len(p.usual)), fmt.Sprintf("write at most %d", maxText))
+		}
+	}
+	if f, ok := o.Field("optional"); ok {
+		if p.optional = f.Bool(); p.optional && p.hasUsual {
+			f.Fail("with a default the value is never missing", "remove one of the two")
+		}
+	}
+	p.v4, p.v6 = 32, 128
+	for name, bits := range map[string]*int{"v4_bits": &p.v4, "v6_bits": &p.v6} {
+		if f, ok := o.Field(name); ok {
+			*bits = int(f.Integer(1, int64(*bits)))
+			if p.from != fromAddress {
+				f.Fail("only client_address has bits", "remove it")
+			}
+		}
+	}
+	return p
+}
+
+// readSource reads what a source needs to know.
+func (p *part) readSource(f strictyaml.Value) {
+	switch p.from {
+	case fromHeader:
+		p.of = readText(f, headers, "name a header, such as X-Account")
+	case fromQuery, fromCookie, fixed:
+		p.of, _ = f.Text("write a name, or the value itself")
+		if (p.of == "" && p.from != fixed) || len(p.of) > maxText {
+			f.Fail(f.Describe()+" cannot stand here", fmt.Sprintf("write 1 to %d bytes", maxText))
+		}
+	case fromPath:
+		if word, ok := f.IsText(); ok && word == "all" {
+			return
+		}
+		p.segments = int(f.Integer(1, maxSegments))
+	default:
+		if !f.Bool() {
+			f.Fail("this takes nothing from the request", "write true, or another source")
+		}
+	}
+}
+
+// matches says whether the rule is for a request.
+func (r *rule) matches(c *client) bool {
+	return (len(r.methods) == 0 || slices.Contains(r.methods, c.method)) &&
+		(r.host == "" || r.host == c.host) &&
+		(r.path == "" || len(c.path) >= len(r.path) && c.path[:len(r.path)] == r.path)
+}

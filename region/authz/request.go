@@ -1,0 +1,275 @@
+package authz
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/admit"
+)
+
+// maxForwarded bounds the addresses of X-Forwarded-For that are looked at, from the right.
+const maxForwarded = 64
+
+// Outcome is what a mapping makes of a request.
+type Outcome struct {
+	Request admit.Request
+	// Ruled says that a rule is for the request. Otherwise Request is empty.
+	Ruled bool
+	// Ignored says that the request has headers that only a trusted proxy may set, and came from
+	// elsewhere.
+	Ignored bool
+}
+
+// client is what a client asked a proxy for.
+type client struct {
+	method, host, path string
+	query              url.Values
+	header             http.Header
+	address            netip.Addr
+}
+
+// Map makes a request for quotad of one that a proxy sends. The error is a *admit.FieldError that
+// names what is missing or given twice.
+func (m *Mapping) Map(r *http.Request) (Outcome, error) {
+	peer := addressOf(r.RemoteAddr)
+	trusted := m.trusts(peer)
+	out := Outcome{Ignored: !trusted && forwarded(r.Header)}
+	c := &client{method: r.Method, host: r.Host, path: r.URL.Path, header: r.Header, address: peer}
+	uri := r.URL
+	if trusted {
+		var err error
+		if uri, err = m.believe(c, r); err != nil {
+			return out, err
+		}
+	}
+	c.path, c.host = cleaned(uri.Path), strings.ToLower(withoutPort(c.host))
+	query, err := url.ParseQuery(uri.RawQuery)
+	if err != nil {
+		return out, &admit.FieldError{Field: "query", Problem: "is malformed"}
+	}
+	c.query = query
+	for i := range m.rules {
+		if r := &m.rules[i]; r.matches(c) {
+			out.Ruled = true
+			out.Request, err = r.request(c)
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// The headers in which proxies say what their client asked for. Those of nginx recipes come second.
+var (
+	methodHeaders = []string{"X-Forwarded-Method", "X-Original-Method"}
+	uriHeaders    = []string{"X-Forwarded-Uri", "X-Original-Uri"}
+	hostHeaders   = []string{"X-Forwarded-Host"}
+)
+
+const addressHeader = "X-Forwarded-For"
+
+// forwarded says whether a request has any of these headers.
+func forwarded(h http.Header) bool {
+	for _, name := range slices.Concat(methodHeaders, uriHeaders, hostHeaders, []string{addressHeader}) {
+		if len(h[http.CanonicalHeaderKey(name)]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// believe takes from the headers of a trusted proxy what its client asked for, and returns the URI.
+func (m *Mapping) believe(c *client, r *http.Request) (*url.URL, error) {
+	uri := r.URL
+	for _, one := range []struct {
+		names []string
+		take  func(string) error
+	}{
+		{methodHeaders, func(v string) error { c.method = v; return nil }},
+		{hostHeaders, func(v string) error { c.host = v; return nil }},
+		{uriHeaders, func(v string) (err error) { uri, err = url.ParseRequestURI(v); return err }},
+	} {
+		for _, name := range one.names {
+			all := r.Header.Values(name)
+			if len(all) == 0 {
+				continue
+			}
+			if len(all) > 1 {
+				return nil, twice(name)
+			}
+			if err := one.take(all[0]); err != nil {
+				return nil, &admit.FieldError{Field: name, Problem: "is no URI; have the proxy set it to the client's"}
+			}
+			break
+		}
+	}
+	c.address = m.clientOf(c.address, r.Header.Values(addressHeader))
+	return uri, nil
+}
+
+func twice(name string) error {
+	return &admit.FieldError{Field: name, Problem: "is given more than once; have the proxy replace it, not add to it"}
+}
+
+// clientOf returns the client's address: the last one in the lists that no trusted proxy has. An
+// address that cannot be read ends the search, for what stands before it may be made up; then it is
+// the proxy's that sent it.
+func (m *Mapping) clientOf(peer netip.Addr, lists []string) netip.Addr {
+	last := peer
+	for i, n := len(lists)-1, 0; i >= 0; i-- {
+		all := strings.Split(lists[i], ",")
+		for _, text := range slices.Backward(all) {
+			a, err := netip.ParseAddr(withoutPort(strings.TrimSpace(text)))
+			if n++; err != nil || n > maxForwarded {
+				return last
+			}
+			if last = a.Unmap().WithZone(""); !m.trusts(last) {
+				return last
+			}
+		}
+	}
+	return last
+}
+
+func (m *Mapping) trusts(a netip.Addr) bool {
+	return slices.ContainsFunc(m.trusted, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// addressOf returns the address of host:port, or none.
+func addressOf(hostPort string) netip.Addr {
+	host, _, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return netip.Addr{}
+	}
+	a, _ := netip.ParseAddr(host)
+	return a.Unmap().WithZone("")
+}
+
+// withoutPort returns the host of host:port, or of a host alone.
+func withoutPort(text string) string {
+	if host, _, err := net.SplitHostPort(text); err == nil {
+		return host
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
+}
+
+// cleaned returns a decoded path in its shortest form: without . and .., and without empty segments.
+func cleaned(p string) string {
+	whole := path.Clean("/" + p)
+	if strings.HasSuffix(p, "/") && whole != "/" {
+		whole += "/"
+	}
+	return whole
+}
+
+// request describes a request that the rule is for.
+func (r *rule) request(c *client) (admit.Request, error) {
+	q := admit.Request{Domain: r.domain, Cost: 1, Descriptors: make(map[string]string, len(r.parts))}
+	for i := range r.parts {
+		p := &r.parts[i]
+		value, given, err := p.value(c)
+		switch {
+		case err != nil:
+			return q, err
+		case given && value != "" || p.from == fixed:
+			q.Descriptors[p.name] = bounded(value)
+		case p.hasUsual:
+			q.Descriptors[p.name] = p.usual
+		case !p.optional:
+			return q, &admit.FieldError{Field: "descriptors." + p.name, Problem: fmt.Sprintf(
+				"is missing: the request has no %s %s; have the proxy send it, or give the descriptor a default",
+				p.from, p.of)}
+		}
+	}
+	if r.cost == nil {
+		return q, nil
+	}
+	all := c.header.Values(r.cost.header)
+	if len(all) == 0 {
+		return q, nil
+	}
+	n, err := strconv.ParseInt(all[0], 10, 64)
+	if err != nil || len(all) > 1 || n < 1 || n > r.cost.most {
+		return q, &admit.FieldError{Field: "cost", Problem: fmt.Sprintf(
+			"header %s must have one whole number from 1 to %d", r.cost.header, r.cost.most)}
+	}
+	q.Cost = quantity.Units(n)
+	return q, nil
+}
+
+// value returns the value of a descriptor, and whether the request has it.
+func (p *part) value(c *client) (value string, given bool, err error) {
+	one := func(all []string) (string, bool, error) {
+		if len(all) > 1 {
+			return "", false, twice(string(p.from) + " " + p.of)
+		}
+		return strings.Join(all, ""), len(all) > 0, nil
+	}
+	switch p.from {
+	case fromHeader:
+		return one(c.header.Values(p.of))
+	case fromQuery:
+		return one(c.query[p.of])
+	case fromCookie:
+		var all []string
+		for _, cookie := range (&http.Request{Header: c.header}).CookiesNamed(p.of) {
+			all = append(all, cookie.Value)
+		}
+		return one(all)
+	case fromPath:
+		return p.beginning(c.path), true, nil
+	case fromMethod:
+		return c.method, true, nil
+	case fromHost:
+		return c.host, true, nil
+	case fromAddress:
+		return p.network(c.address), c.address.IsValid(), nil
+	}
+	return p.of, true, nil
+}
+
+// beginning returns the first segments of a path.
+func (p *part) beginning(whole string) string {
+	if p.segments == 0 {
+		return whole
+	}
+	segments := strings.SplitN(strings.Trim(whole, "/"), "/", p.segments+1)
+	return "/" + strings.Join(segments[:min(len(segments), p.segments)], "/")
+}
+
+// network returns the network of an address, or the address itself if that is all of it.
+func (p *part) network(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	bits := p.v6
+	if a.Is4() {
+		bits = p.v4
+	}
+	if bits == a.BitLen() {
+		return a.String()
+	}
+	return netip.PrefixFrom(a, bits).Masked().String()
+}
+
+const digest = "sha256:"
+
+// bounded returns a value, or its digest if the value cannot be a descriptor's. A value that looks
+// like a digest is replaced by its own, so that different values stay different.
+func bounded(value string) string {
+	if len(value) <= admit.MaxValueBytes && utf8.ValidString(value) && !strings.HasPrefix(value, digest) {
+		return value
+	}
+	sum := sha256.Sum256([]byte(value))
+	return digest + hex.EncodeToString(sum[:])
+}

@@ -36,6 +36,7 @@
 //	                          false; charges nothing, and takes neither request_id nor receipt
 //	POST /v1/refund           {"receipt": ...}: gives back what a check charged, once; 409 if this
 //	                          region cannot
+//	GET  /v1/openapi.yaml     these paths as OpenAPI, also on the admin listener
 //	GET  /livez, /readyz      the process runs; it may be sent requests
 //
 // The admin listener over HTTP, /livez and /readyz as well:

@@ -52,6 +52,13 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 					t.Errorf("openapi.yaml has %s, which is not served; take it out", route)
 				}
 				delete(served, route)
+				if method == http.MethodGet { // HEAD goes with it, as the file says
+					head := port + " " + http.MethodHead + " " + path
+					if !served[head] {
+						t.Errorf("%s is not served, and GET is", head)
+					}
+					delete(served, head)
+				}
 			}
 		}
 	}
@@ -175,6 +182,8 @@ func TestAnswersAreAsInOpenAPI(t *testing.T) {
 		{"POST", "/v1/peek", "", json, aRequest, denied(), 200},
 		{"POST", "/v1/check-batch", "", json, `{"requests":[` + aRequest + `,{}]}`, allowed(), 200},
 		{"POST", "/v1/refund", "", json, `{"receipt":"` + aReceipt + `"}`, allowed(), 200},
+		{"POST", "/json", "", "", `{"domain":"api","descriptors":[` +
+			`{"entries":[{"key":"account","value":"42"}]}]}`, allowed(), 200},
 		{"GET", "/v1/status", "", "", "", allowed(), 200},
 		{"GET", "/v1/buckets/{limit}", "/v1/buckets/account-minute?domain=api&account=42", "", "",
 			allowed(), 200},

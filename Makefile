@@ -102,9 +102,24 @@ keys: redis-server ## a million live keys on a real node and Redis: what they co
 attacks: ## what attackers tried, against the real servers: each must be harmless
 	$(GO) test -count 1 -timeout 10m -run 'Attack' ./region/... ./cmd/quotad
 
+BUF = npx --yes @bufbuild/buf@1.75.0
+
 .PHONY: proto
-proto: ## generated code from proto/*.proto; needs npm
-	cd proto && PATH="$$PATH:$$(npm root)/.bin" npx --yes @bufbuild/buf@1.75.0 lint && npx --yes @bufbuild/buf@1.75.0 generate
+proto: proto-lint ## generated code from proto/*.proto; needs npm
+	cd proto && PATH="$$PATH:$$(npm root)/.bin" $(BUF) generate
+
+.PHONY: proto-lint
+proto-lint: ## buf's STANDARD rules on proto/*.proto; needs npm
+	cd proto && $(BUF) lint
+
+# On a branch, main is what others may have generated code from. On main itself, give the commit or tag before the change.
+AGAINST ?= main
+
+.PHONY: proto-breaking
+proto-breaking: ## what in proto/*.proto breaks callers of AGAINST (main; any commit or tag), on the wire or in generated code; needs npm
+	git rev-parse --verify --quiet "$(AGAINST)^{commit}" >/dev/null || { echo "there is no commit $(AGAINST) here; fetch it, or give AGAINST=COMMIT"; exit 1; }
+	before=$$(mktemp -d) && trap 'rm -rf "$$before"' EXIT && git archive "$(AGAINST)" proto | tar -x -C "$$before" && \
+	  cd proto && $(BUF) breaking --against "$$before/proto"
 
 FUZZTIME ?= 1m
 

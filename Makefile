@@ -9,11 +9,11 @@ GO ?= go
 # longest come first.
 SINGLE = /algorithms /allocator /calendar /policy/barrier /chaos/sim /chaos/baseline /chaos/workload /chaos/mutants /chaos/world /chaos/lab
 # Tests of one goroutine with much to do, in packages that are tested with the race detector else.
-ALONE = TestLargestDocuments|TestSmallHintsTakeLittle|TestHintsAreBounded|TestScriptsAreBounded|TestNothingGrows|TestTheLogIsBoundedByItsWindow
+ALONE = TestLargestDocuments|TestSmallHintsTakeLittle|TestHintsAreBounded|TestScriptsAreBounded|TestNothingGrows|TestTheLogIsBoundedByItsWindow|TestEnvoyIsAnsweredAsByTheReference
 .PHONY: test
 test: redis-server ## every test; with the race detector where there are goroutines
 	$(GO) test -p 3 -timeout 15m ./chaos/sim ./region ./allocator/exchange $$($(GO) list ./... | grep $(SINGLE:%=-e %))
-	$(GO) test -timeout 15m -run '$(ALONE)' ./policy ./region/rights ./region/store
+	$(GO) test -timeout 15m -run '$(ALONE)' ./policy ./region/rights ./region/store ./region/api
 	$(GO) test -p 3 -race -timeout 15m -skip '$(ALONE)' ./region ./chaos/process ./region/store $$($(GO) list ./... | grep -v $(SINGLE:%=-e %) | grep -v '/region$$')
 
 .PHONY: lint

@@ -28,7 +28,7 @@ func TestClientsKeepTheLimit(t *testing.T) {
 				var all sync.WaitGroup
 				for range 8 {
 					all.Go(func() {
-						c := client.New(node.dial(t), client.Options{Prefetch: true})
+						c := client.New(node.dial(t), patient)
 						admitted.Add(flood(t, c.Bucket("api", account), 2, 20))
 						if err := c.Close(); err != nil {
 							t.Error(err)
@@ -80,7 +80,7 @@ func TestClientsKeepTheLimitAtTheEdges(t *testing.T) {
 				var all sync.WaitGroup
 				for range 4 {
 					all.Go(func() {
-						c := client.New(node.dial(t), client.Options{Prefetch: true})
+						c := client.New(node.dial(t), patient)
 						b := c.Bucket("api", account)
 						for ctx.Err() == nil {
 							d, err := b.Allow(t.Context(), 1)
@@ -127,7 +127,7 @@ func TestAKilledClientLosesWhatItHeld(t *testing.T) {
 	eachRedis(t, func(t *testing.T, s *servers.Server) {
 		node := startNode(t, s, limit("fixed_window", units, roomyWindow(), prefetched))
 		conn := node.dial(t)
-		killed := client.New(conn, client.Options{Prefetch: true})
+		killed := client.New(conn, patient)
 		b := killed.Bucket("api", account)
 		if d := allow(t, b, 100); !d.Allowed {
 			t.Fatalf("%+v", d)
@@ -171,7 +171,7 @@ func TestExactLimitsOfANode(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := startNode(t, s, limit("fixed_window", 1000, roomyWindow(), ""))
-	c := client.New(node.dial(t), client.Options{Prefetch: true})
+	c := client.New(node.dial(t), patient)
 	if got := flood(t, c.Bucket("api", account), 2, 10); got != 1000 {
 		t.Errorf("%d admitted", got)
 	}

@@ -65,7 +65,7 @@ func (b *Bucket) Allow(ctx context.Context, cost int64) (Decision, error) {
 		return d, nil
 	}
 	d, err := b.ask(ctx, cost)
-	if err == nil {
+	if err == nil && !d.Unreachable {
 		b.learn(answerOf(d, cost, now, c.elapsed()))
 		c.topUp(b, c.elapsed())
 	}

@@ -45,7 +45,10 @@ type Decision struct {
 	Receipt     string   // for Refund, if it was asked for
 	Repeated    bool     // decided before, under the same Request.ID; not charged now
 	FromMemory  bool     // the client decided by itself
-	Epoch       string   // of the limits document that was in force; empty: not known
+	// Unreachable is whether no node could be asked: Options.OnUnreachable decided. Then only
+	// Allowed and RetryAfter are set too.
+	Unreachable bool
+	Epoch       string // of the limits document that was in force; empty: not known
 	// Limits are all limits that applied, if there were several. Not to be changed.
 	Limits []LimitState
 }
@@ -68,7 +71,8 @@ type LimitState struct {
 	Degraded    bool          // as in Decision
 }
 
-// Check asks a node about a request. The error is a gRPC status, wrapped.
+// Check asks a node about a request. The error is a gRPC status, wrapped. If no node can be asked
+// Options.OnUnreachable decides.
 func (c *Client) Check(ctx context.Context, q Request) (Decision, error) {
 	m := &quotadv1.CheckRequest{Domain: q.Domain, Descriptors: q.Descriptors, RequestId: q.ID,
 		Receipt: q.Receipt}
@@ -82,14 +86,22 @@ func (c *Client) check(ctx context.Context, m *quotadv1.CheckRequest) (Decision,
 	if c.invalid != nil {
 		return Decision{}, c.invalid
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
-	defer cancel()
-	c.counters.asked.Add(1)
-	r, err := c.rpc.Check(ctx, m)
-	if err != nil {
+	if err := validate(m); err != nil {
 		return Decision{}, fmt.Errorf("quotad: check: %w", err)
 	}
-	return decisionOf(r.GetDecision()), nil
+	ends := time.Now().Add(c.options.Timeout)
+	call, cancel := context.WithDeadline(ctx, ends)
+	defer cancel()
+	c.counters.asked.Add(1)
+	r, err := c.rpc.Check(call, m)
+	if err == nil {
+		return decisionOf(r.GetDecision()), nil
+	}
+	failed := fmt.Errorf("quotad: check: %w", err)
+	if unreachable(ctx, ends, err) {
+		return c.decideAlone(m, failed)
+	}
+	return Decision{}, failed
 }
 
 func decisionOf(m *quotadv1.Decision) Decision {

@@ -40,7 +40,8 @@ type Client struct {
 	invalid  error // what is wrong with the options
 	options  Options
 	prefetch bool
-	owned    io.Closer // the connection of Dial, or nil
+	local    *localLimiter // for OnUnreachable: Local
+	owned    io.Closer     // the connection of Dial, or nil
 	since    time.Time
 	counters counters
 	wanted   chan wanted
@@ -57,7 +58,7 @@ type Client struct {
 // caller calls Close before it closes the connection.
 func New(conn grpc.ClientConnInterface, o Options) *Client {
 	c := &Client{rpc: quotadv1.NewQuotaServiceClient(conn), invalid: o.Validate(),
-		options: o.withDefaults(), since: time.Now(), wanted: make(chan wanted, maxWanted),
+		options: o.withDefaults(), local: newLocalLimiter(o.Local), since: time.Now(), wanted: make(chan wanted, maxWanted),
 		holders: map[*Bucket]struct{}{}}
 	c.prefetch = o.Prefetch && c.invalid == nil
 	c.ending, c.end = context.WithCancel(context.Background())

@@ -21,6 +21,10 @@ type Options struct {
 	// Timeout is how long a Check, or the call that Allow makes, may take, its wait in the client
 	// included. The caller's context may end it earlier. 0 is DefaultTimeout.
 	Timeout time.Duration
+	// OnUnreachable says what to decide when no node can be asked.
+	OnUnreachable OnUnreachable
+	// Local is the limit of each key for OnUnreachable: Local, and unused otherwise.
+	Local LocalLimit
 
 	// Credentials secure the connections of Dial: credentials.NewTLS(&tls.Config{...}). nil: calls
 	// are sent in plain text. New does not use it.
@@ -38,6 +42,15 @@ func (o Options) Validate() error {
 	if o.Timeout < 0 {
 		return fmt.Errorf("quotad: Options.Timeout is %v; give a time above 0, or 0 for %v",
 			o.Timeout, DefaultTimeout)
+	}
+	if o.OnUnreachable < Fail || o.OnUnreachable > Local {
+		return fmt.Errorf("quotad: Options.OnUnreachable is %v; choose Fail, Allow, Deny or Local",
+			o.OnUnreachable)
+	}
+	if o.OnUnreachable == Local {
+		if err := o.Local.validate(); err != nil {
+			return err
+		}
 	}
 	return o.validateToken()
 }

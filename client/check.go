@@ -93,9 +93,9 @@ func (c *Client) check(ctx context.Context, m *quotadv1.CheckRequest) (Decision,
 	call, cancel := context.WithDeadline(ctx, ends)
 	defer cancel()
 	c.counters.asked.Add(1)
-	r, err := c.rpc.Check(call, m)
+	d, err := c.batches.check(call, m)
 	if err == nil {
-		return decisionOf(r.GetDecision()), nil
+		return decisionOf(d), nil
 	}
 	failed := fmt.Errorf("quotad: check: %w", err)
 	if unreachable(ctx, ends, err) {

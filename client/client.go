@@ -40,6 +40,7 @@ type Client struct {
 	invalid  error // what is wrong with the options
 	options  Options
 	prefetch bool
+	batches  *batches
 	local    *localLimiter // for OnUnreachable: Local
 	owned    io.Closer     // the connection of Dial, or nil
 	since    time.Time
@@ -60,6 +61,8 @@ func New(conn grpc.ClientConnInterface, o Options) *Client {
 	c := &Client{rpc: quotadv1.NewQuotaServiceClient(conn), invalid: o.Validate(),
 		options: o.withDefaults(), local: newLocalLimiter(o.Local), since: time.Now(), wanted: make(chan wanted, maxWanted),
 		holders: map[*Bucket]struct{}{}}
+	c.batches = &batches{rpc: c.rpc, timeout: c.options.Timeout, counters: &c.counters,
+		closed: o.Unbatched}
 	c.prefetch = o.Prefetch && c.invalid == nil
 	c.ending, c.end = context.WithCancel(context.Background())
 	if c.prefetch {
@@ -78,8 +81,9 @@ func (c *Client) Bucket(domain string, descriptors map[string]string) *Bucket {
 }
 
 // Close gives back all units that the client holds, within some three seconds. From then on Allow
-// asks a node about each request; of a client that Dial made, every call is an error. The error
-// says how many of the units did not go back.
+// asks a node about each request. Close waits for calls of Check under way; those of a client that
+// Dial made end with an error, and so does each later one. The error says how many of the units did
+// not go back.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	again := c.closed
@@ -101,6 +105,7 @@ func (c *Client) Close() error {
 	if c.owned != nil {
 		err = errors.Join(err, c.owned.Close())
 	}
+	c.batches.close()
 	return err
 }
 

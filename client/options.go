@@ -26,6 +26,11 @@ type Options struct {
 	// Local is the limit of each key for OnUnreachable: Local, and unused otherwise.
 	Local LocalLimit
 
+	// Unbatched sends each request alone, under its caller's context. Without it requests that
+	// come while calls are under way go together: then no values of their contexts, such as
+	// outgoing metadata, are sent.
+	Unbatched bool
+
 	// Credentials secure the connections of Dial: credentials.NewTLS(&tls.Config{...}). nil: calls
 	// are sent in plain text. New does not use it.
 	Credentials credentials.TransportCredentials

@@ -46,7 +46,8 @@ type Decision struct {
 	Repeated    bool     // decided before, under the same Request.ID; not charged now
 	FromMemory  bool     // the client decided by itself
 	// Unreachable is whether no node could be asked: Options.OnUnreachable decided. Then only
-	// Allowed and RetryAfter are set too.
+	// Allowed, RetryAfter and Reason are set too. The reason is REASON_STORE_FAILURE_ALLOWED for
+	// Allow, REASON_STORE_FAILURE for Deny and REASON_STORE_FAILURE_LOCAL for Local.
 	Unreachable bool
 	Epoch       string // of the limits document that was in force; empty: not known
 	// Limits are all limits that applied, if there were several. Not to be changed.

@@ -59,8 +59,8 @@ type Client struct {
 // caller calls Close before it closes the connection.
 func New(conn grpc.ClientConnInterface, o Options) *Client {
 	c := &Client{rpc: quotadv1.NewQuotaServiceClient(conn), invalid: o.Validate(),
-		options: o.withDefaults(), local: newLocalLimiter(o.Local), since: time.Now(), wanted: make(chan wanted, maxWanted),
-		holders: map[*Bucket]struct{}{}}
+		options: o.withDefaults(), local: newLocalLimiter(o.Local), since: time.Now(),
+		wanted: make(chan wanted, maxWanted), holders: map[*Bucket]struct{}{}}
 	c.batches = &batches{rpc: c.rpc, timeout: c.options.Timeout, counters: &c.counters,
 		closed: o.Unbatched}
 	c.prefetch = o.Prefetch && c.invalid == nil

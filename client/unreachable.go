@@ -73,10 +73,11 @@ func (c *Client) decideAlone(m *quotadv1.CheckRequest, err error) (Decision, err
 	d := Decision{Unreachable: true}
 	switch c.options.OnUnreachable {
 	case Allow:
-		d.Allowed = true
+		d.Allowed, d.Reason = true, quotadv1.Reason_REASON_STORE_FAILURE_ALLOWED
 	case Deny:
-		d.RetryAfter = retryOf(err)
+		d.Reason, d.RetryAfter = quotadv1.Reason_REASON_STORE_FAILURE, retryOf(err)
 	case Local:
+		d.Reason = quotadv1.Reason_REASON_STORE_FAILURE_LOCAL
 		cost := int64(1)
 		if m.Cost != nil {
 			cost = m.GetCost()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/client"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
 // failing is a connection whose calls fail; nil: they last until their context ends.
@@ -41,6 +42,11 @@ func choices() map[client.OnUnreachable]client.Options {
 	return all
 }
 
+var reasons = map[client.OnUnreachable]quotadv1.Reason{
+	client.Allow: quotadv1.Reason_REASON_STORE_FAILURE_ALLOWED,
+	client.Deny:  quotadv1.Reason_REASON_STORE_FAILURE,
+	client.Local: quotadv1.Reason_REASON_STORE_FAILURE_LOCAL}
+
 // wantAlone makes five calls without a node, one after the other. It fails the test unless they are
 // decided as was chosen.
 func wantAlone(t *testing.T, c *client.Client, u client.OnUnreachable, code codes.Code) {
@@ -54,7 +60,7 @@ func wantAlone(t *testing.T, c *client.Client, u client.OnUnreachable, code code
 			}
 			continue
 		}
-		if err != nil || !d.Unreachable || d.Allowed != (n < allowed) {
+		if err != nil || !d.Unreachable || d.Allowed != (n < allowed) || d.Reason != reasons[u] {
 			t.Fatalf("%v, call %d: %+v, %v", u, n, d, err)
 		}
 	}

@@ -80,6 +80,8 @@ var house = map[string]struct {
 		"region/rules", "region/store", "region/tenure"}, "a front of one node"},
 	"client": {[]string{"algorithms", "proto/quotad/v1", "region/held"},
 		"in other people's processes: what it holds, it holds as a node does"},
+	"client/httplimit": {[]string{"client", "proto/quotad/v1"},
+		"stands before other people's handlers, and asks through the client alone"},
 	"chaos/oracle":      {nil, "the judge must not believe the code that it judges"},
 	"chaos/bubble":      {nil, "virtual time, for tests"},
 	"chaos/lab/servers": {[]string{"algorithms"}, "starts Redis servers, for whoever has none"},

@@ -1,26 +1,17 @@
 package httplimit
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/quotad/quotad/client/internal/ask"
 )
 
-const (
-	// maxValue is the longest value that a node takes, in bytes. By sends the digest of a longer
-	// one.
-	maxValue = 256
-	// maxHops bounds the addresses of X-Forwarded-For that are looked at, from the right. The
-	// caller is then the last of these.
-	maxHops = 32
-	// networkBits is how much of an IPv6 address tells callers apart: whoever has one has all
-	// addresses of its network.
-	networkBits = 64
-)
+// maxHops bounds the addresses of X-Forwarded-For that are looked at, from the right. The caller is
+// then the last of these.
+const maxHops = 32
 
 // Charge is what a request is to be charged to.
 type Charge struct {
@@ -45,18 +36,10 @@ func By(values Values) Key {
 	return func(r *http.Request) (Charge, bool) {
 		of := make(map[string]string, len(values))
 		for name, value := range values {
-			of[name] = fitting(value(r))
+			of[name] = ask.Fitting(value(r))
 		}
 		return Charge{Descriptors: of}, true
 	}
-}
-
-func fitting(value string) string {
-	if len(value) <= maxValue && utf8.ValidString(value) {
-		return value
-	}
-	sum := sha256.Sum256([]byte(value))
-	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // Header returns the first value of a header. Callers choose it: use it for what was verified
@@ -100,7 +83,7 @@ func RemoteAddr(trusted ...netip.Prefix) Value {
 				break
 			}
 		}
-		return network(caller)
+		return ask.Network(caller)
 	}
 }
 
@@ -134,15 +117,4 @@ func address(text string) (netip.Addr, bool) {
 	}
 	a, err := netip.ParseAddr(strings.Trim(text, "[]"))
 	return a.Unmap().WithZone(""), err == nil
-}
-
-func network(a netip.Addr) string {
-	if a.Is4() {
-		return a.String()
-	}
-	p, err := a.Prefix(networkBits)
-	if err != nil { // never: it is an IPv6 address
-		return a.String()
-	}
-	return p.String()
 }

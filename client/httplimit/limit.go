@@ -1,14 +1,13 @@
 package httplimit
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/quotad/quotad/client"
+	"github.com/quotad/quotad/client/internal/ask"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
@@ -16,9 +15,7 @@ import (
 const reportEvery = time.Second
 
 // Checker decides requests. It is a *client.Client.
-type Checker interface {
-	Check(ctx context.Context, q client.Request) (client.Decision, error)
-}
+type Checker = ask.Checker
 
 // Options say what is asked about a request. Domain and Key must be given.
 type Options struct {
@@ -56,11 +53,9 @@ func New(c Checker, o Options) func(http.Handler) http.Handler {
 
 // logs returns a Report that logs at most one error in a time.
 func logs(every time.Duration) func(*http.Request, error) {
-	begun := time.Now()
-	var from atomic.Int64 // when the next may be logged, since begun
+	due := ask.Seldom(every)
 	return func(r *http.Request, err error) {
-		now := int64(time.Since(begun))
-		if due := from.Load(); now >= due && from.CompareAndSwap(due, now+int64(every)) {
+		if due() {
 			slog.ErrorContext(r.Context(), "httplimit: a request could not be decided", "error", err)
 		}
 	}
@@ -88,9 +83,7 @@ func (l *limiter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, http.StatusServiceUnavailable, "the limits could not be checked", d)
 		return
 	}
-	if l.options.MaxWait > 0 && d.Allowed && d.Delay > l.options.MaxWait {
-		d.Allowed, d.RetryAfter = false, d.Delay-l.options.MaxWait
-	}
+	d = ask.Held(d, l.options.MaxWait)
 	if !l.options.NoHeaders {
 		setHeaders(w.Header(), d)
 	}
@@ -98,22 +91,10 @@ func (l *limiter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		deny(w, d)
 		return
 	}
-	if l.options.MaxWait > 0 && d.Delay > 0 && !wait(r.Context(), d.Delay) {
+	if l.options.MaxWait > 0 && !ask.Wait(r.Context(), d.Delay) {
 		return // nobody reads an answer
 	}
 	l.next.ServeHTTP(w, r)
-}
-
-// wait says whether a time passed before the context ended.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 func deny(w http.ResponseWriter, d client.Decision) {

@@ -53,6 +53,40 @@ func TestClientsKeepTheLimit(t *testing.T) {
 	}
 }
 
+// Checks that go together never admit more than the limit, and not less.
+func TestBatchesKeepTheLimit(t *testing.T) {
+	const units, callers, calls = 500, 64, 16
+	s, err := servers.StartEmbedded(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := startNode(t, s, limit("fixed_window", units, roomyWindow(), ""))
+	c := dialed(t, client.Options{Timeout: patient.Timeout}, node.at)
+	var admitted atomic.Int64
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for range calls {
+				d, err := c.Check(t.Context(), request(1))
+				if err != nil || d.Limit != "account" || d.Epoch == "" {
+					t.Errorf("%+v, %v", d, err)
+				}
+				if d.Allowed {
+					admitted.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if admitted.Load() != units || c.Stats().Batches == 0 {
+		t.Errorf("%d of %d units admitted: %+v", admitted.Load(), units, c.Stats())
+	}
+	if _, err := c.Check(t.Context(), client.Request{}); status.Code(err) != codes.InvalidArgument ||
+		!strings.Contains(err.Error(), "domain: is missing") {
+		t.Errorf("a request without a domain: %v", err)
+	}
+}
+
 // wantSettled fails the test unless all that a closed client took is accounted for.
 func wantSettled(t testing.TB, c *client.Client) client.Stats {
 	t.Helper()

@@ -141,6 +141,74 @@ func TestAServerDiesDuringCalls(t *testing.T) {
 	}
 }
 
+// The callers of a batch that a server holds when it dies, and those who wait for the next one, are
+// each decided as was chosen.
+func TestAServerDiesDuringABatch(t *testing.T) {
+	const callers = 300 // one alone, answered; three alone, a batch of 256, and 40 who wait
+	for u, o := range choices() {
+		t.Run(u.String(), func(t *testing.T) {
+			s := serve(t, &served{holds: make(chan struct{})})
+			o.Timeout, o.Local.Rate = 30*time.Second, 1e-9
+			c := dialed(t, o, s.at)
+			told := make(chan outcome, callers)
+			for range callers {
+				go func() {
+					d, err := c.Check(t.Context(), request(1))
+					told <- outcome{d, err}
+				}()
+			}
+			for c.Stats().Asked < callers || s.count() < 4 {
+				time.Sleep(time.Millisecond)
+			}
+			s.holds <- struct{}{}
+			for s.count() < 5 {
+				time.Sleep(time.Millisecond)
+			}
+			s.server.Stop()
+			var answered, allowed, denied, failed int
+			for range callers {
+				switch one := <-told; {
+				case one.err != nil && status.Code(one.err) == codes.Unavailable:
+					failed++
+				case one.err == nil && !one.d.Unreachable:
+					answered++
+				case one.err == nil && one.d.Allowed:
+					allowed++
+				case one.err == nil:
+					denied++
+				}
+			}
+			got := [...]int{answered, allowed, denied, failed}
+			want := map[client.OnUnreachable][4]int{client.Fail: {1, 0, 0, 299},
+				client.Allow: {1, 299, 0, 0}, client.Deny: {1, 0, 299, 0},
+				client.Local: {1, 2, 297, 0}}[u]
+			if got != want {
+				t.Errorf("answered, allowed, denied and failed: %v, want %v", got, want)
+			}
+			if st := c.Stats(); st.Batches == 0 || st.Unreachable != callers-1 {
+				t.Errorf("%+v", st)
+			}
+		})
+	}
+}
+
+// A bucket learns nothing from what was decided without a node, and asks again.
+func TestBucketsWithoutANode(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := failing{newFake(0), status.Error(codes.Unavailable, "no connection")}
+		c := client.New(f, client.Options{Prefetch: true, OnUnreachable: client.Deny})
+		b := c.Bucket("api", account)
+		for range 3 {
+			if d := allow(t, b, 1); d.Allowed || !d.Unreachable || d.FromMemory {
+				t.Errorf("%+v", d)
+			}
+		}
+		if s := closed(t, c); s.Asked != 3 || s.Unreachable != 3 || s.Failed != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
 // What waits for a node that accepts connections and never answers is decided after the timeout.
 func TestASilentServer(t *testing.T) {
 	s := serve(t, &served{holds: make(chan struct{})})

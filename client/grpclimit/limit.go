@@ -38,7 +38,7 @@ type Options struct {
 }
 
 // Unary returns an interceptor for calls with one message each way. It panics if the options lack
-// what they must have, as grpc.NewServer does.
+// what they must have.
 func Unary(c Checker, o Options) grpc.UnaryServerInterceptor {
 	l := newLimiter(c, o)
 	return func(ctx context.Context, request any, info *grpc.UnaryServerInfo,

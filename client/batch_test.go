@@ -63,7 +63,8 @@ func decide(m *quotadv1.CheckRequest) *quotadv1.Decision {
 		return &quotadv1.Decision{Reason: quotadv1.Reason_REASON_INVALID_REQUEST,
 			Problem: "cost: is unlucky"}
 	}
-	return &quotadv1.Decision{Allowed: true, Remaining: m.GetCost()}
+	return &quotadv1.Decision{Allowed: true, Remaining: m.GetCost(),
+		Share: int64(len(m.GetDescriptors()["account"]))}
 }
 
 func newGate() *gate { return &gate{fakeNode: newFake(0), lets: make(chan struct{})} }

@@ -65,7 +65,7 @@ func (b *Bucket) Allow(ctx context.Context, cost int64) (Decision, error) {
 		return d, nil
 	}
 	d, err := b.ask(ctx, cost)
-	if err == nil && !d.Unreachable {
+	if err == nil {
 		b.learn(answerOf(d, cost, now, c.elapsed()))
 		c.topUp(b, c.elapsed())
 	}
@@ -110,7 +110,7 @@ func (b *Bucket) deny(cost int64, now time.Duration) (Decision, bool) {
 }
 
 // learn takes in what a node answered. Only what the region's store counted says anything about
-// later requests.
+// later requests: not what was decided without it, by a node or by the client.
 func (b *Bucket) learn(a held.Answer) {
 	d := a.Of.(*Decision)
 	counted := d.Reason == quotadv1.Reason_REASON_WITHIN_LIMIT ||

@@ -109,11 +109,25 @@ func TestErrorsOfTheCaller(t *testing.T) {
 			if d, err := c.Check(ctx, request(1)); status.Code(err) != codes.DeadlineExceeded {
 				t.Errorf("%v, a deadline of the caller: %+v, %v", u, d, err)
 			}
+			// The node may notice a moment before the caller does.
+			ctx, cancel = context.WithTimeout(t.Context(), client.DefaultTimeout/2)
+			defer cancel()
+			early := client.New(failing{newFake(0),
+				status.Error(codes.DeadlineExceeded, "late")}, o)
+			if d, err := early.Check(ctx, request(1)); status.Code(err) != codes.DeadlineExceeded {
+				t.Errorf("%v, a deadline that the node noticed: %+v, %v", u, d, err)
+			}
+			closed(t, early)
 			ctx, cancel = context.WithCancel(t.Context())
 			time.AfterFunc(time.Millisecond, cancel)
 			if d, err := c.Check(ctx, request(1)); status.Code(err) != codes.Canceled {
 				t.Errorf("%v, cancelled: %+v, %v", u, d, err)
 			}
+			gone := client.New(failing{newFake(0), status.Error(codes.Unavailable, "no")}, o)
+			if d, err := gone.Check(ctx, request(1)); status.Code(err) != codes.Unavailable {
+				t.Errorf("%v, cancelled before: %+v, %v", u, d, err)
+			}
+			closed(t, gone)
 			if s := c.Stats(); s.Unreachable != 0 {
 				t.Errorf("%v: %+v", u, s)
 			}

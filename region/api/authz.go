@@ -59,8 +59,7 @@ func (s *Server) authz(w http.ResponseWriter, r *http.Request) {
 	d, err := s.decideFor(r, host, held)
 	if err != nil {
 		p := toProblem(err)
-		p.Status = refused(p.Status)
-		writeProblem(w, p)
+		writeProblem(w, newProblemOf(p, refused(p.Status)))
 		return
 	}
 	s.options.Headers.set(w.Header(), d)

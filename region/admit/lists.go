@@ -33,6 +33,14 @@ type listed struct {
 	met      []Met
 	replaced []string // aliases of limits that its limits and exemptions replace
 	denied   bool     // by an exemption
+	room     listRoom
+}
+
+// listRoom is room for most requests with lists, made with the rest of them at once.
+type listRoom struct {
+	met    [2]Met
+	costs  [4]quantity.Units
+	places [4]int // of limits
 }
 
 // costOf returns what the request costs of one of its limits.
@@ -48,12 +56,17 @@ func (w *waiting) apart() bool { return w.lists != nil && w.lists.costs != nil }
 
 // matchLists finds the limits that apply to the lists of a request, and what it costs of each.
 func (w *waiting) matchLists(q Request, room []*rules.Applied) {
-	w.lists, w.applied = &listed{met: make([]Met, len(q.Lists)), replaced: q.replaced}, room
-	costs := make([]quantity.Units, 0, len(q.Lists))
+	w.lists, w.applied = &listed{replaced: q.replaced}, room
+	own := &w.lists.room
+	if w.lists.met = own.met[:]; len(q.Lists) > len(own.met) {
+		w.lists.met = make([]Met, len(q.Lists))
+	}
+	w.lists.met = w.lists.met[:len(q.Lists)]
+	costs, places := own.costs[:0], own.places[:0]
 	for n, list := range q.Lists {
 		var some [4]*rules.Applied
 		met, exempt := w.rules.AppendList(some[:0], q.Domain, list.Entries)
-		its := &w.lists.met[n]
+		its, first := &w.lists.met[n], len(places)
 		if exempt != nil {
 			its.Exempt, its.Unlimited, its.Denied = true, exempt.Unlimited, exempt.Deny
 			w.lists.denied = w.lists.denied || exempt.Deny
@@ -67,9 +80,10 @@ func (w *waiting) matchLists(q Request, room []*rules.Applied) {
 				w.applied, costs = append(w.applied, a), append(costs, 0)
 			}
 			costs[place] = max(costs[place], list.Cost)
-			its.Limits = append(its.Limits, place)
+			places = append(places, place)
 			w.lists.replaced = append(w.lists.replaced, a.Limit.Replaces...)
 		}
+		its.Limits = places[first:len(places):len(places)]
 	}
 	if len(w.lists.replaced) > 0 {
 		costs = w.leaveReplaced(costs)

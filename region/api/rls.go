@@ -53,7 +53,8 @@ func (s *rls) limit(ctx context.Context, m *envoy.RateLimitRequest,
 	}
 	h := readHits(m)
 	s.ignored.Add(float64(h.limits))
-	a := newRLSReply(len(m.GetDescriptors()))
+	style := s.server.options.EnvoyHeaders
+	a := newRLSReply(len(m.GetDescriptors()), style != "" && style != NoHeaders)
 	q := admit.Request{Domain: m.GetDomain(), Caller: caller, Lists: h.lists}
 	if err := q.Validate(); err != nil { // also of lists that are not charged
 		return nil, err
@@ -71,10 +72,10 @@ func (s *rls) limit(ctx context.Context, m *envoy.RateLimitRequest,
 			return nil, err
 		}
 	}
-	if style := s.server.options.EnvoyHeaders; style != "" && style != NoHeaders {
+	if a.keeps {
 		a.response.ResponseHeadersToAdd = a.headers(style)
 	}
-	return a.response, nil
+	return a.whole(), nil
 }
 
 // hits says what is to be done about each descriptor of a request, by its place.
@@ -85,8 +86,9 @@ type hits struct {
 }
 
 func readHits(m *envoy.RateLimitRequest) (h hits) {
-	h.lists = make([]admit.List, 0, len(m.GetDescriptors()))
-	for i, d := range m.GetDescriptors() {
+	all := m.GetDescriptors()
+	h.lists, h.charged = make([]admit.List, 0, len(all)), make([]int, 0, len(all))
+	for i, d := range all {
 		units := uint64(max(m.GetHitsAddend(), 1))
 		if own := d.GetHitsAddend(); own != nil {
 			units = own.GetValue()
@@ -119,29 +121,30 @@ func (s *rls) charge(ctx context.Context, q admit.Request, places []int, a *rlsR
 	if len(places) == 0 {
 		return nil
 	}
-	all := q.Lists
-	q.Lists = make([]admit.List, len(places))
-	for n, i := range places {
-		q.Lists[n] = all[i]
+	if all := q.Lists; len(places) < len(all) {
+		q.Lists = make([]admit.List, len(places))
+		for n, i := range places {
+			q.Lists[n] = all[i]
+		}
 	}
-	var decided []admit.Decision
-	var err error
-	if a.denied() {
-		var d admit.Decision
-		d, err = s.peek(ctx, q)
-		decided = []admit.Decision{d}
-	} else {
-		decided, err = s.node.CheckLists(ctx, q)
-	}
-	if err != nil {
+	if a.denied() || len(places) == 1 {
+		decide := s.node.Check
+		if a.denied() {
+			decide = s.peek
+		}
+		d, err := decide(ctx, q)
+		if err == nil {
+			a.take(places, d)
+		}
 		return err
 	}
+	decided, err := s.node.CheckLists(ctx, q)
 	if len(decided) == 1 {
 		a.take(places, decided[0])
-		return nil
+	} else {
+		a.takeApart(places, decided)
 	}
-	a.takeApart(places, decided)
-	return nil
+	return err
 }
 
 // peek returns what a request would be answered, with what is left as nothing is charged.

@@ -30,17 +30,24 @@ const (
 // rlsReply is an answer to Envoy in the making: a status for each descriptor, and the code of all.
 type rlsReply struct {
 	response *envoy.RateLimitResponse
-	// decisions are those that the answer is made of.
+	// decisions are those that the answer is made of, if it keeps them for headers.
 	decisions []admit.Decision
+	keeps     bool
 }
 
-func newRLSReply(descriptors int) *rlsReply {
-	r := &envoy.RateLimitResponse{OverallCode: passed,
-		Statuses: make([]*descriptorStatus, descriptors)}
-	for i := range r.Statuses {
-		r.Statuses[i] = &descriptorStatus{Code: passed}
+func newRLSReply(descriptors int, keeps bool) *rlsReply {
+	return &rlsReply{keeps: keeps, response: &envoy.RateLimitResponse{OverallCode: passed,
+		Statuses: make([]*descriptorStatus, descriptors)}}
+}
+
+// whole returns the answer. A descriptor of which nothing was said passes.
+func (a *rlsReply) whole() *envoy.RateLimitResponse {
+	for i, s := range a.response.Statuses {
+		if s == nil {
+			a.response.Statuses[i] = &descriptorStatus{Code: passed}
+		}
 	}
-	return &rlsReply{response: r}
+	return a.response
 }
 
 // denied says whether the request is denied by what was decided so far.
@@ -50,7 +57,7 @@ func (a *rlsReply) denied() bool { return a.response.OverallCode == overLimit }
 func (a *rlsReply) passes(place int) {
 	a.response.Statuses[place].Code, a.response.OverallCode = passed, passed
 	for _, s := range a.response.Statuses {
-		if s.Code == overLimit {
+		if s.GetCode() == overLimit {
 			a.response.OverallCode = overLimit
 		}
 	}
@@ -58,7 +65,9 @@ func (a *rlsReply) passes(place int) {
 
 // take takes in one decision on the descriptors at some places.
 func (a *rlsReply) take(places []int, d admit.Decision) {
-	a.decisions = append(a.decisions, d)
+	if a.keeps {
+		a.decisions = append(a.decisions, d)
+	}
 	if !d.Allowed {
 		a.response.OverallCode = overLimit
 	}

@@ -240,3 +240,34 @@ func TestEnvoysRequestsAsJSON(t *testing.T) {
 		}
 	}
 }
+
+// TestEnvoyAddsHeaders: with the setting, Envoy is told the headers of the decision that denies, or
+// of the one with least left.
+func TestEnvoyAddsHeaders(t *testing.T) {
+	server, err := servers.StartEmbedded(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := startNode(t, server, envoyLimits(int64(roomyWindow().Minutes())))
+	s := New(node, quiet(), Options{EnvoyHeaders: BothHeaders})
+	defer func() { _ = s.Close() }() // it served nothing
+	for i, step := range []struct{ ask, has string }{
+		{"apart: account=1 | path=/x", "x-ratelimit-remaining: 1"},
+		{"apart: account=1 | path=/x 3", "x-ratelimit-remaining: 0"},
+		{"apart: account=1 | path=/y", "retry-after: "},
+		{"envoy: account=1 | account=1 path=/login", `ratelimit: "account";r=4;t=`},
+		{"envoy: other=1", ""},
+	} {
+		r, err := s.rls.limit(t.Context(), asking(step.ask), "envoy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for _, h := range r.GetResponseHeadersToAdd() {
+			lines = append(lines, h.GetKey()+": "+h.GetValue())
+		}
+		if text := strings.Join(lines, "\n"); !strings.Contains(text, step.has) || (step.has == "") != (text == "") {
+			t.Errorf("step %d, %s: want %q in\n%s", i, step.ask, step.has, text)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 )
@@ -42,9 +43,16 @@ func (a answer) decided() bool { return a.header.Get("RateLimit") != "" }
 
 func (a answer) String() string { return fmt.Sprintf("%d %v\n%s", a.code, a.header, a.body) }
 
+// postBody is the body of every POST.
+const postBody = "name=somebody"
+
 // ask sends one request. headers are names and values in turn.
 func (c *client) ask(ctx context.Context, method, path string, headers ...string) (answer, error) {
-	r, err := http.NewRequestWithContext(ctx, method, "http://"+c.address+path, nil)
+	var body io.Reader
+	if method == "POST" {
+		body = strings.NewReader(postBody)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+c.address+path, body)
 	if err != nil {
 		return answer{}, err
 	}
@@ -56,8 +64,8 @@ func (c *client) ask(ctx context.Context, method, path string, headers ...string
 		return answer{}, err
 	}
 	defer got.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(got.Body, 1<<20))
-	return answer{got.StatusCode, got.Header, string(body)}, err
+	text, err := io.ReadAll(io.LimitReader(got.Body, 1<<20))
+	return answer{got.StatusCode, got.Header, string(text)}, err
 }
 
 // get sends one request, which must be answered.

@@ -19,6 +19,12 @@ var recipes = map[string]recipe{
 		},
 		open: "proxy_pass http://app; # to deny them instead: return 503;", closed: "return 503;",
 		down: http.StatusServiceUnavailable},
+	"caddy": {program: "caddy", files: []string{"caddy/Caddyfile"},
+		args: func(config string) []string {
+			return []string{"run", "--config", config, "--adapter", "caddyfile"}
+		},
+		open:   "reverse_proxy @quotad_down 127.0.0.1:9000 # to deny them instead: respond @quotad_down 503",
+		closed: "respond @quotad_down 503", down: http.StatusServiceUnavailable},
 }
 
 // TestProxies asks real proxies that ask a real node.
@@ -115,6 +121,9 @@ func (s *stage) spoofed(t *testing.T) {
 // appFails: a refusal by the app arrives as it is, and what the app does not answer is sent once.
 func (s *stage) appFails(t *testing.T) {
 	c := s.client("127.0.0.5")
+	if a := c.decide(t, "POST", "/login"); a.code != http.StatusOK {
+		t.Errorf("a request with a body: %v", a)
+	}
 	if a := c.decide(t, "GET", "/forbidden"); a.code != http.StatusForbidden ||
 		a.body != "the app forbids it\n" {
 		t.Errorf("forbidden by the app: %v", a)
@@ -129,12 +138,12 @@ func (s *stage) appFails(t *testing.T) {
 func (s *stage) down(t *testing.T, r recipe) {
 	closed := s.closed(t, r)
 	check := func(how string) {
-		for range 3 {
-			a := s.client("127.0.0.6").get(t, "GET", "/page")
+		for _, method := range []string{"GET", "POST", "GET"} {
+			a := s.client("127.0.0.6").get(t, method, "/page")
 			if a.code != http.StatusOK || a.decided() || a.body != "the app's answer" {
 				t.Errorf("quotad %s: %v", how, a)
 			}
-			b := closed.client("127.0.0.6").get(t, "GET", "/page")
+			b := closed.client("127.0.0.6").get(t, method, "/page")
 			if b.code != r.down || strings.Contains(b.body, "the app's answer") {
 				t.Errorf("quotad %s, fail-closed: %v", how, b)
 			}
@@ -163,8 +172,9 @@ func (s *stage) closed(t *testing.T, r recipe) *stage {
 		path := filepath.Join(p.Dir(), filepath.Base(file))
 		text, err := os.ReadFile(path)
 		must(t, err)
-		changed += strings.Count(string(text), r.open)
-		must(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(text), r.open, r.closed)), 0o644))
+		open := other.addresses.Replace(r.open)
+		changed += strings.Count(string(text), open)
+		must(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(text), open, r.closed)), 0o644))
 	}
 	if changed != 1 {
 		t.Fatalf("%q stands %d times in the recipe, and not once", r.open, changed)

@@ -4,6 +4,7 @@ package proxies
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -42,6 +43,8 @@ type stage struct {
 	node    *process.Node
 	app     *app
 	address string // of the proxy
+	// addresses replaces those of the recipe.
+	addresses *strings.Replacer
 }
 
 // app is the service behind a proxy. It counts requests by their paths.
@@ -58,17 +61,23 @@ func startApp(t *testing.T) *app {
 	return a
 }
 
-// ServeHTTP answers 200, or what the path says: /forbidden, or /broken, which has no answer.
+// ServeHTTP answers 200 if a POST has its body, or what the path says: /forbidden, or /broken, which
+// has no answer.
 func (a *app) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	a.counts[r.URL.Path]++
 	a.mu.Unlock()
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	switch r.URL.Path {
 	case "/broken":
 		panic(http.ErrAbortHandler)
 	case "/forbidden":
 		http.Error(w, "the app forbids it", http.StatusForbidden)
 	default:
+		if r.Method == "POST" && (err != nil || string(body) != postBody) {
+			http.Error(w, "the body is missing", http.StatusBadRequest)
+			return
+		}
 		fmt.Fprint(w, "the app's answer")
 	}
 }
@@ -101,12 +110,13 @@ func (s *stage) start(r recipe) *process.Process {
 	s.t.Helper()
 	dir := s.t.TempDir()
 	s.address = freeAddress(s.t)
+	s.addresses = strings.NewReplacer(proxyAddress, s.address, nodeAddress, s.node.HTTP,
+		appAddress, s.app.Listener.Addr().String(), adminAddress, freeAddress(s.t))
 	for _, file := range r.files {
 		text, err := os.ReadFile(filepath.Join("..", file))
 		must(s.t, err)
-		replaced := strings.NewReplacer(proxyAddress, s.address, nodeAddress, s.node.HTTP,
-			appAddress, s.app.Listener.Addr().String(), adminAddress, freeAddress(s.t)).Replace(string(text))
-		must(s.t, os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(replaced), 0o644))
+		must(s.t, os.WriteFile(filepath.Join(dir, filepath.Base(file)),
+			[]byte(s.addresses.Replace(string(text))), 0o644))
 	}
 	return s.run(r, dir)
 }

@@ -35,6 +35,7 @@ const (
 	appAddress   = "127.0.0.1:9000"
 	nodeAddress  = "127.0.0.1:8080"
 	adminAddress = "127.0.0.1:2019" // of Caddy
+	luaAddress   = "abns@quotad"    // of HAProxy
 )
 
 // stage is a real proxy, set up by its recipe, between clients and an app, with a real node.
@@ -111,7 +112,8 @@ func (s *stage) start(r recipe) *process.Process {
 	dir := s.t.TempDir()
 	s.address = freeAddress(s.t)
 	s.addresses = strings.NewReplacer(proxyAddress, s.address, nodeAddress, s.node.HTTP,
-		appAddress, s.app.Listener.Addr().String(), adminAddress, freeAddress(s.t))
+		appAddress, s.app.Listener.Addr().String(), adminAddress, freeAddress(s.t),
+		luaAddress, luaAddress+s.address)
 	for _, file := range r.files {
 		text, err := os.ReadFile(filepath.Join("..", file))
 		must(s.t, err)

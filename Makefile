@@ -9,11 +9,11 @@ GO ?= go
 # longest come first.
 SINGLE = /algorithms /allocator /calendar /policy/barrier /chaos/sim /chaos/baseline /chaos/workload /chaos/mutants /chaos/world /chaos/lab
 # Tests of one goroutine with much to do, in packages that are tested with the race detector else.
-ALONE = TestLargestDocuments|TestSmallHintsTakeLittle|TestHintsAreBounded|TestScriptsAreBounded|TestNothingGrows|TestTheLogIsBoundedByItsWindow
+ALONE = TestLargestDocuments|TestSmallHintsTakeLittle|TestHintsAreBounded|TestScriptsAreBounded|TestNothingGrows|TestTheLogIsBoundedByItsWindow|TestEnvoyIsAnsweredAsByTheReference
 .PHONY: test
 test: redis-server ## every test; with the race detector where there are goroutines
 	$(GO) test -p 3 -timeout 15m ./chaos/sim ./region ./allocator/exchange $$($(GO) list ./... | grep $(SINGLE:%=-e %))
-	$(GO) test -timeout 15m -run '$(ALONE)' ./policy ./region/rights ./region/store
+	$(GO) test -timeout 15m -run '$(ALONE)' ./policy ./region/rights ./region/store ./region/api
 	$(GO) test -p 3 -race -timeout 15m -skip '$(ALONE)' ./region ./chaos/process ./region/store $$($(GO) list ./... | grep -v $(SINGLE:%=-e %) | grep -v '/region$$')
 
 .PHONY: lint
@@ -113,9 +113,24 @@ keys: redis-server ## a million live keys on a real node and Redis: what they co
 attacks: ## what attackers tried, against the real servers: each must be harmless
 	$(GO) test -count 1 -timeout 10m -run 'Attack' ./region/... ./cmd/quotad
 
+BUF = npx --yes @bufbuild/buf@1.75.0
+
 .PHONY: proto
-proto: ## generated code from proto/*.proto; needs npm
-	cd proto && PATH="$$PATH:$$(npm root)/.bin" npx --yes @bufbuild/buf@1.75.0 lint && npx --yes @bufbuild/buf@1.75.0 generate
+proto: proto-lint ## generated code from proto/*.proto; needs npm
+	cd proto && PATH="$$PATH:$$(npm root)/.bin" $(BUF) generate
+
+.PHONY: proto-lint
+proto-lint: ## buf's STANDARD rules on proto/*.proto; needs npm
+	cd proto && $(BUF) lint
+
+# On a branch, main is what others may have generated code from. On main itself, give the commit or tag before the change.
+AGAINST ?= main
+
+.PHONY: proto-breaking
+proto-breaking: ## what in proto/*.proto breaks callers of AGAINST (main; any commit or tag), on the wire or in generated code; needs npm
+	git rev-parse --verify --quiet "$(AGAINST)^{commit}" >/dev/null || { echo "there is no commit $(AGAINST) here; fetch it, or give AGAINST=COMMIT"; exit 1; }
+	before=$$(mktemp -d) && trap 'rm -rf "$$before"' EXIT && git archive "$(AGAINST)" proto | tar -x -C "$$before" && \
+	  cd proto && $(BUF) breaking --against "$$before/proto"
 
 FUZZTIME ?= 1m
 

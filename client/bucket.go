@@ -110,7 +110,7 @@ func (b *Bucket) deny(cost int64, now time.Duration) (Decision, bool) {
 }
 
 // learn takes in what a node answered. Only what the region's store counted says anything about
-// later requests.
+// later requests: not what was decided without it, by a node or by the client.
 func (b *Bucket) learn(a held.Answer) {
 	d := a.Of.(*Decision)
 	counted := d.Reason == quotadv1.Reason_REASON_WITHIN_LIMIT ||

@@ -45,9 +45,35 @@ type Decision struct {
 	Receipt     string   // for Refund, if it was asked for
 	Repeated    bool     // decided before, under the same Request.ID; not charged now
 	FromMemory  bool     // the client decided by itself
+	// Unreachable is whether no node could be asked: Options.OnUnreachable decided. Then only
+	// Allowed, RetryAfter and Reason are set too. The reason is REASON_STORE_FAILURE_ALLOWED for
+	// Allow, REASON_STORE_FAILURE for Deny and REASON_STORE_FAILURE_LOCAL for Local.
+	Unreachable bool
+	Epoch       string // of the limits document that was in force; empty: not known
+	// Limits are all limits that applied, if there were several. Not to be changed.
+	Limits []LimitState
 }
 
-// Check asks a node about a request. The error is a gRPC status, wrapped.
+// LimitState is what one of several limits said of a request.
+type LimitState struct {
+	Limit      string
+	Algorithm  string
+	LimitUnits int64         // that the limit allows in a window, over all regions
+	Window     time.Duration // of the limit
+	Admits     bool          // whether the limit had room for the request
+	Shadow     bool          // whether the limit never denies
+	// Counted is whether the store or the node counted. Else the next two are 0 and not known.
+	Counted     bool
+	Remaining   int64         // units left in the region after the request
+	ResetAfter  time.Duration // as in Decision
+	RetryAfter  time.Duration // as in Decision; 0 where the limit admits
+	Entitlement int64         // the region's fixed split of the limit, in units
+	Share       int64         // units of the cell that the region holds
+	Degraded    bool          // as in Decision
+}
+
+// Check asks a node about a request. The error is a gRPC status, wrapped. If no node can be asked
+// Options.OnUnreachable decides.
 func (c *Client) Check(ctx context.Context, q Request) (Decision, error) {
 	m := &quotadv1.CheckRequest{Domain: q.Domain, Descriptors: q.Descriptors, RequestId: q.ID,
 		Receipt: q.Receipt}
@@ -58,12 +84,25 @@ func (c *Client) Check(ctx context.Context, q Request) (Decision, error) {
 }
 
 func (c *Client) check(ctx context.Context, m *quotadv1.CheckRequest) (Decision, error) {
-	c.counters.asked.Add(1)
-	r, err := c.rpc.Check(ctx, m)
-	if err != nil {
+	if c.invalid != nil {
+		return Decision{}, c.invalid
+	}
+	if err := validate(m); err != nil {
 		return Decision{}, fmt.Errorf("quotad: check: %w", err)
 	}
-	return decisionOf(r.GetDecision()), nil
+	ends := time.Now().Add(c.options.Timeout)
+	call, cancel := context.WithDeadline(ctx, ends)
+	defer cancel()
+	c.counters.asked.Add(1)
+	d, err := c.batches.check(call, m)
+	if err == nil {
+		return decisionOf(d), nil
+	}
+	failed := fmt.Errorf("quotad: check: %w", err)
+	if unreachable(ctx, ends, err) {
+		return c.decideAlone(m, failed)
+	}
+	return Decision{}, failed
 }
 
 func decisionOf(m *quotadv1.Decision) Decision {
@@ -73,5 +112,22 @@ func decisionOf(m *quotadv1.Decision) Decision {
 		Delay: m.GetDelay().AsDuration(), Cell: m.GetCell(), AtUs: m.GetAtUs(),
 		Entitlement: m.GetEntitlement(), Share: m.GetShare(), Node: m.GetNode(),
 		Region: m.GetRegion(), Degraded: m.GetDegraded(), Shadowed: m.GetShadowed(),
-		Receipt: m.GetReceipt(), Repeated: m.GetRepeated()}
+		Receipt: m.GetReceipt(), Repeated: m.GetRepeated(), Epoch: m.GetEpoch(),
+		Limits: limitStates(m.GetLimits())}
+}
+
+func limitStates(all []*quotadv1.LimitState) []LimitState {
+	if len(all) == 0 {
+		return nil
+	}
+	states := make([]LimitState, len(all))
+	for i, m := range all {
+		states[i] = LimitState{Limit: m.GetLimit(), Algorithm: m.GetAlgorithm(),
+			LimitUnits: m.GetLimitUnits(), Window: m.GetWindow().AsDuration(),
+			Admits: m.GetAdmits(), Shadow: m.GetShadow(), Counted: m.Remaining != nil,
+			Remaining: m.GetRemaining(), ResetAfter: m.GetResetAfter().AsDuration(),
+			RetryAfter: m.GetRetryAfter().AsDuration(), Entitlement: m.GetEntitlement(),
+			Share: m.GetShare(), Degraded: m.GetDegraded()}
+	}
+	return states
 }

@@ -2,7 +2,9 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"sync"
 	"time"
@@ -31,17 +33,16 @@ const (
 	reportEvery = 200 * time.Millisecond
 )
 
-// Options say how a client decides. The zero value asks a node about each request.
-type Options struct {
-	// Prefetch lets buckets decide from memory where the limits allow it. See the package comment.
-	Prefetch bool
-}
-
 // Client asks the nodes behind one connection, which all must be of one region. Safe for concurrent
 // use.
 type Client struct {
 	rpc      quotadv1.QuotaServiceClient
+	invalid  error // what is wrong with the options
+	options  Options
 	prefetch bool
+	batches  *batches
+	local    *localLimiter // for OnUnreachable: Local
+	owned    io.Closer     // the connection of Dial, or nil
 	since    time.Time
 	counters counters
 	wanted   chan wanted
@@ -57,8 +58,12 @@ type Client struct {
 // New returns a client of a connection, which stays the caller's: Close does not close it. The
 // caller calls Close before it closes the connection.
 func New(conn grpc.ClientConnInterface, o Options) *Client {
-	c := &Client{rpc: quotadv1.NewQuotaServiceClient(conn), prefetch: o.Prefetch, since: time.Now(),
+	c := &Client{rpc: quotadv1.NewQuotaServiceClient(conn), invalid: o.Validate(),
+		options: o.withDefaults(), local: newLocalLimiter(o.Local), since: time.Now(),
 		wanted: make(chan wanted, maxWanted), holders: map[*Bucket]struct{}{}}
+	c.batches = &batches{rpc: c.rpc, timeout: c.options.Timeout, counters: &c.counters,
+		closed: o.Unbatched}
+	c.prefetch = o.Prefetch && c.invalid == nil
 	c.ending, c.end = context.WithCancel(context.Background())
 	if c.prefetch {
 		for range maxCalls {
@@ -76,7 +81,9 @@ func (c *Client) Bucket(domain string, descriptors map[string]string) *Bucket {
 }
 
 // Close gives back all units that the client holds, within some three seconds. From then on Allow
-// asks a node about each request. The error says how many of the units did not go back.
+// asks a node about each request. Close waits for calls of Check under way; those of a client that
+// Dial made end with an error, and so does each later one. The error says how many of the units did
+// not go back.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	again := c.closed
@@ -89,12 +96,17 @@ func (c *Client) Close() error {
 	c.working.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
+	var err error
 	if untold := c.sweep(ctx, true); untold > 0 {
-		return fmt.Errorf(
+		err = fmt.Errorf(
 			"quotad: close: %d units were not given back; they count as used until their windows end",
 			untold)
 	}
-	return nil
+	if c.owned != nil {
+		err = errors.Join(err, c.owned.Close())
+	}
+	c.batches.close()
+	return err
 }
 
 // elapsed is the time by a clock that is never set.

@@ -1,5 +1,26 @@
 // Package client asks the quotad nodes of a region whether requests may be served.
 //
+//	limits, err := client.Dial(client.Options{}, "quotad:8081") // several addresses: one region's
+//	d, err := limits.Check(ctx, client.Request{Domain: "api", Descriptors: account})
+//	serve := err == nil && d.Allowed // else d.RetryAfter
+//
+// Package httplimit makes middleware for net/http of a client, and package grpclimit interceptors
+// for gRPC servers.
+//
+// # Calls
+//
+// A call takes [DefaultTimeout] at most, or [Options].Timeout. What is decided if no node can be
+// asked is [Options].OnUnreachable: an error, which is the default, or the request is allowed,
+// denied, or decided by a limit of this client alone. [Decision].Unreachable tells, and [Stats]
+// count. A call that was not answered in time may have been charged.
+//
+// Up to four calls are under way at a time. Requests that come meanwhile wait, [MaxWaiting] of them
+// at most, and up to 256 go together in the next call, so nothing waits for a timer. Each gets its
+// own answer. A caller that gives up is not waited for; if its request was sent it may be charged.
+// [Options].Unbatched sends each request alone.
+//
+// # Prefetch
+//
 // [Client.Check] asks for each request. A [Bucket] is a handle for requests that meet the same
 // limits, which its owner keeps. Without [Options].Prefetch its Allow asks as well. With it, Allow
 // decides from memory where it can, in some tens of nanoseconds:

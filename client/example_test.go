@@ -2,54 +2,100 @@ package client_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
+	"time"
 
 	"github.com/quotad/quotad/client"
 )
 
-// A service that is asked often for the same accounts keeps a bucket of each.
+// A service asks before it serves. The address is that of a node of its region.
 func Example() {
-	conn, err := grpc.NewClient("localhost:8081",
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	address, stop := startExampleNode()
+	defer stop()
+
+	limits, err := client.Dial(client.Options{Timeout: 10 * time.Second}, address)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	limits := client.New(conn, client.Options{Prefetch: true})
-	account := limits.Bucket("api", map[string]string{"account": "42", "plan": "free"})
-
-	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		switch d, err := account.Allow(r.Context(), 1); {
+	defer func() { _ = limits.Close() }()
+	for range 2 {
+		d, err := limits.Check(context.Background(), client.Request{Domain: "api",
+			Descriptors: map[string]string{"account": "42"}, Cost: 6})
+		switch {
 		case err != nil:
-			http.Error(w, "no node answers", http.StatusServiceUnavailable)
-		case !d.Allowed:
-			http.Error(w, fmt.Sprintf("come again in %v", d.RetryAfter), http.StatusTooManyRequests)
+			fmt.Println(err)
+		case d.Allowed:
+			fmt.Println("serve it;", d.Remaining, "units are left")
 		default:
-			fmt.Fprintln(w, "served")
+			fmt.Println("come again in", d.RetryAfter)
 		}
-	})
+	}
+	// Output:
+	// serve it; 4 units are left
+	// come again in 1m0s
+}
 
-	server := http.Server{Addr: ":8000"}
-	err = server.ListenAndServe()
-	// What the client holds goes back before its connection ends.
-	fmt.Println(errors.Join(err, limits.Close(), conn.Close()))
+// A token is sent over TLS alone, or to the same machine.
+func ExampleDial() {
+	_, err := client.Dial(client.Options{Token: "qt1_..."}, "quotad-1:8081", "quotad-2:8081")
+	fmt.Println(err)
+	// Output:
+	// quotad: dial quotad-1:8081: Options.Token would be sent in plain text; set Options.Credentials to credentials.NewTLS(&tls.Config{})
+}
+
+// While no node can be asked, each client of this service admits five requests at once and one a
+// second of each account.
+func ExampleOnUnreachable() {
+	nobody, stop := startExampleNode()
+	stop()
+
+	limits, err := client.Dial(client.Options{OnUnreachable: client.Local,
+		Local: client.LocalLimit{Rate: 1, Burst: 5}}, nobody)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = limits.Close() }()
+	d, err := limits.Check(context.Background(), client.Request{Domain: "api",
+		Descriptors: map[string]string{"account": "42"}})
+	fmt.Println(d.Allowed, d.Unreachable, err)
+	// Output: true true <nil>
 }
 
 // A request that may come twice has an id, and one that may be undone asks for a receipt.
 func ExampleClient_Check() {
-	conn, err := grpc.NewClient("localhost:8081",
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	address, stop := startExampleNode()
+	defer stop()
+
+	limits, err := client.Dial(client.Options{Timeout: 10 * time.Second}, address)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	d, err := client.New(conn, client.Options{}).Check(context.Background(), client.Request{
-		Domain: "api", Descriptors: map[string]string{"account": "42"}, Cost: 10, ID: "order-815",
-		Receipt: true})
-	fmt.Println(d.Allowed, d.Receipt, errors.Join(err, conn.Close()))
+	defer func() { _ = limits.Close() }()
+	d, err := limits.Check(context.Background(), client.Request{Domain: "api",
+		Descriptors: map[string]string{"account": "42"}, Cost: 10, ID: "order-815", Receipt: true})
+	fmt.Println(d.Allowed, d.Receipt, err)
+	// Output: true qr1_1 <nil>
+}
+
+// A service that is asked often for the same accounts keeps a bucket of each. Where their limits
+// say consistency: prefetch, most requests are decided without a call.
+func ExampleClient_Bucket() {
+	address, stop := startExampleNode()
+	defer stop()
+
+	limits, err := client.Dial(client.Options{Prefetch: true, Timeout: 10 * time.Second}, address)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	account := limits.Bucket("api", map[string]string{"account": "42"})
+	d, err := account.Allow(context.Background(), 1)
+	fmt.Println(d.Allowed, err)
+	fmt.Println(limits.Close()) // gives back what the client holds
+	// Output:
+	// true <nil>
+	// <nil>
 }

@@ -49,6 +49,12 @@ func (f *fakeNode) Invoke(ctx context.Context, _ string, args, reply any,
 	switch m := args.(type) {
 	case *quotadv1.CheckRequest:
 		answer = f.check(m.GetCost())
+	case *quotadv1.CheckBatchRequest:
+		batch := &quotadv1.CheckBatchResponse{}
+		for _, one := range m.Requests {
+			batch.Decisions = append(batch.Decisions, f.check(one.GetCost()).Decision)
+		}
+		answer = batch
 	case *quotadv1.TakeRequest:
 		answer, err = f.take(ctx, m)
 	case *quotadv1.GiveBackRequest:

@@ -28,7 +28,7 @@ func TestClientsKeepTheLimit(t *testing.T) {
 				var all sync.WaitGroup
 				for range 8 {
 					all.Go(func() {
-						c := client.New(node.dial(t), client.Options{Prefetch: true})
+						c := client.New(node.dial(t), patient)
 						admitted.Add(flood(t, c.Bucket("api", account), 2, 20))
 						if err := c.Close(); err != nil {
 							t.Error(err)
@@ -50,6 +50,40 @@ func TestClientsKeepTheLimit(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Checks that go together never admit more than the limit, and not less.
+func TestBatchesKeepTheLimit(t *testing.T) {
+	const units, callers, calls = 500, 64, 16
+	s, err := servers.StartEmbedded(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := startNode(t, s, limit("fixed_window", units, roomyWindow(), ""))
+	c := dialed(t, client.Options{Timeout: patient.Timeout}, node.at)
+	var admitted atomic.Int64
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for range calls {
+				d, err := c.Check(t.Context(), request(1))
+				if err != nil || d.Limit != "account" || d.Epoch == "" {
+					t.Errorf("%+v, %v", d, err)
+				}
+				if d.Allowed {
+					admitted.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if admitted.Load() != units || c.Stats().Batches == 0 {
+		t.Errorf("%d of %d units admitted: %+v", admitted.Load(), units, c.Stats())
+	}
+	if _, err := c.Check(t.Context(), client.Request{}); status.Code(err) != codes.InvalidArgument ||
+		!strings.Contains(err.Error(), "domain: is missing") {
+		t.Errorf("a request without a domain: %v", err)
 	}
 }
 
@@ -80,7 +114,7 @@ func TestClientsKeepTheLimitAtTheEdges(t *testing.T) {
 				var all sync.WaitGroup
 				for range 4 {
 					all.Go(func() {
-						c := client.New(node.dial(t), client.Options{Prefetch: true})
+						c := client.New(node.dial(t), patient)
 						b := c.Bucket("api", account)
 						for ctx.Err() == nil {
 							d, err := b.Allow(t.Context(), 1)
@@ -127,7 +161,7 @@ func TestAKilledClientLosesWhatItHeld(t *testing.T) {
 	eachRedis(t, func(t *testing.T, s *servers.Server) {
 		node := startNode(t, s, limit("fixed_window", units, roomyWindow(), prefetched))
 		conn := node.dial(t)
-		killed := client.New(conn, client.Options{Prefetch: true})
+		killed := client.New(conn, patient)
 		b := killed.Bucket("api", account)
 		if d := allow(t, b, 100); !d.Allowed {
 			t.Fatalf("%+v", d)
@@ -156,8 +190,9 @@ func TestAKilledClientLosesWhatItHeld(t *testing.T) {
 		}
 		admitted += drain(t, node)
 		// What was on its way back when the connection was closed is lost to the client, and may be
-		// admitted again.
-		if admitted > units || admitted+lost < 990 {
+		// admitted again. Units that a node had charged for a call whose answer was on its way are lost
+		// and the client does not know of them: a fourth of what was free at most.
+		if admitted > units || admitted+lost < 990-units/4 {
 			t.Errorf("%d admitted and %d lost of %d", admitted, lost, units)
 		}
 	})
@@ -171,7 +206,7 @@ func TestExactLimitsOfANode(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := startNode(t, s, limit("fixed_window", 1000, roomyWindow(), ""))
-	c := client.New(node.dial(t), client.Options{Prefetch: true})
+	c := client.New(node.dial(t), patient)
 	if got := flood(t, c.Bucket("api", account), 2, 10); got != 1000 {
 		t.Errorf("%d admitted", got)
 	}

@@ -122,6 +122,9 @@ func limit(kind string, units int64, window time.Duration, fields string) string
 		kind, units, window.Milliseconds(), fields)
 }
 
+// patient are the options of clients that wait for a busy machine.
+var patient = client.Options{Prefetch: true, Timeout: 10 * time.Second}
+
 const prefetched = ", consistency: prefetch"
 
 // roomyWindow returns a window whose present cell lasts for another ten minutes.
@@ -170,7 +173,7 @@ func flood(t *testing.T, b *client.Bucket, callers, denials int) (admitted int64
 // returns how much that was.
 func drain(t *testing.T, f *front) (admitted int64) {
 	t.Helper()
-	b := client.New(f.dial(t), client.Options{}).Bucket("api", account)
+	b := client.New(f.dial(t), client.Options{Timeout: patient.Timeout}).Bucket("api", account)
 	admitted = flood(t, b, 1, 1)
 	time.Sleep(1500 * time.Millisecond) // what the node asked for meanwhile goes back
 	return admitted + flood(t, b, 1, 1)

@@ -16,12 +16,19 @@ type Stats struct {
 	Unreported int64 // units admitted or denied from memory that no node was told of
 	Exact      int64 // calls for units that met an exact limit
 	Failed     int64 // other calls for units, or to give them back, that failed
-	Crowded    int64 // times that a bucket found MaxHolders others in its place
-	Holding    int   // buckets that hold units, or denials to report
+	Batches    int64 // calls in which several requests went together
+	Batched    int64 // and the requests of these calls
+	// Unreachable is calls of Check and Allow for which no node could be asked. Of these so many
+	// were allowed and denied by Options.OnUnreachable; all others were errors.
+	Unreachable, UnreachableAllowed, UnreachableDenied int64
+
+	Crowded int64 // times that a bucket found MaxHolders others in its place
+	Holding int   // buckets that hold units, or denials to report
 }
 
 type counters struct {
 	asked, taken, admitted, returned, lost, denied, unreported, exact, failed, crowded atomic.Int64
+	batches, batched, unreachable, allowedAlone, deniedAlone                           atomic.Int64
 }
 
 // Stats returns what the client did so far.
@@ -33,5 +40,7 @@ func (c *Client) Stats() Stats {
 	return Stats{Asked: n.asked.Load(), Taken: n.taken.Load(), Admitted: n.admitted.Load(),
 		Returned: n.returned.Load(), Lost: n.lost.Load(), Denied: n.denied.Load(),
 		Unreported: n.unreported.Load(), Exact: n.exact.Load(), Failed: n.failed.Load(),
-		Crowded: n.crowded.Load(), Holding: holding}
+		Batches: n.batches.Load(), Batched: n.batched.Load(),
+		Unreachable: n.unreachable.Load(), UnreachableAllowed: n.allowedAlone.Load(),
+		UnreachableDenied: n.deniedAlone.Load(), Crowded: n.crowded.Load(), Holding: holding}
 }

@@ -266,7 +266,7 @@ func TestCloseIsBounded(t *testing.T) {
 	}
 }
 
-// A cost that is none is for the node to refuse: it gives nothing back to the client's units.
+// A cost that is none is refused, and gives nothing back to the client's units.
 func TestWrongCosts(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFake(1 << 40)
@@ -274,8 +274,9 @@ func TestWrongCosts(t *testing.T) {
 		b := holding(t, c, 1000)
 		synctest.Wait()
 		for _, cost := range []int64{0, -1, -1 << 62} {
-			if d := allow(t, b, cost); d.FromMemory {
-				t.Errorf("cost %d was decided from memory", cost)
+			d, err := b.Allow(t.Context(), cost)
+			if status.Code(err) != codes.InvalidArgument || d.Allowed {
+				t.Errorf("cost %d: %+v, %v", cost, d, err)
 			}
 		}
 		if s := closed(t, c); s.Admitted != 0 || s.Returned != 1000 {

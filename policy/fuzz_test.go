@@ -22,6 +22,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add(valid)
 	f.Add([]byte(matchDocument))
+	f.Add([]byte(pathsDocument))
 	for _, a := range algorithms.Kinds {
 		f.Add([]byte(capacityDocument(a, 100_000, 50, 10*time.Millisecond)))
 		f.Add([]byte(capacityDocument(a, MaxLimit, 0, MaxWindow)))

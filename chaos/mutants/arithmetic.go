@@ -104,7 +104,7 @@ func (t *tokens) refund`}},
 		Name: "takes-any-cost", Hole: "NaN, negative, above 2^52",
 		Rule: "a cost below 1 or above 2^51 is refused by the store, whatever let it through",
 		Edits: []Edit{
-			{"algorithms/twin.go", `if cost < 1 || cost > MaxUnits {`, `if cost == 0 {`},
+			{"algorithms/twin.go", `return cost < 1 || cost > MaxUnits })`, `return cost == 0 })`},
 			{"region/admit/decision.go", `case r.Cost < 1 || r.Cost > 1<<51:`, `case r.Cost == 0:`},
 		},
 		Breaks: "local: a negative cost gives units back", Under: "malformed requests",

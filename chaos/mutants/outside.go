@@ -23,10 +23,20 @@ var outside = []Mutant{
 		Name: "waits-whatever-the-time", Hole: "busy store taken for one out of reach",
 		Rule: "only what can be decided in time may wait",
 		Edits: []Edit{
-			{"region/admit/admission.go", `if w.until.Sub(now) < takes+b.pace.margin() {`, `if w.until.Sub(now) < takes-w.until.Sub(now)-takes {`},
+			{"region/admit/admission.go", `if left < takes {`, `if left < takes-left-takes {`},
 		},
 		Breaks: "use: round trips end in vain", Under: "ten times the load that the store can do",
 		Test: Test{"./region/admit", "TestOverloadTakesFromNobody"},
+	},
+	{
+		Name: "decides-when-the-caller-has-gone", Hole: "callers who wait for less than the store",
+		Rule: "a request is decided before its caller gives up",
+		Edits: []Edit{
+			{"region/admit/patience.go", `f.expires = deadline.Add(-min(answerBefore, time.Until(deadline)/2))
+		f.way.expire(f.expires)`, `_ = deadline`},
+		},
+		Breaks: "progress: on_store_failure decides for nobody", Under: "a store that is silent",
+		Test: Test{"./region/admit", "TestDecidedBeforeTheCallerGivesUp"},
 	},
 	{
 		Name: "any-number-of-members", Hole: "invented members",

@@ -28,7 +28,7 @@ var together = []Mutant{
 		Name: "charged-in-spite-of-a-cost-out-of-range", Hole: sharing,
 		Rule: "an item that is refused has charged nothing that a later one finds",
 		Edits: []Edit{
-			{"algorithms/decide.lua", `  if not plausible(costs, key) then return fail(IMPLAUSIBLE) end`, `  if not plausible(costs, key) then
+			{"algorithms/decide.lua", `  if not plausible(costs, key, each) then return fail(IMPLAUSIBLE) end`, `  if not plausible(costs, key, each) then
     request(places, 1)
     n = before
     return fail(IMPLAUSIBLE)
@@ -41,10 +41,30 @@ var together = []Mutant{
 		Name: "unreadable-key-ends-the-call", Hole: sharing,
 		Rule: "a key that cannot be read fails the items that are about it, and no other",
 		Edits: []Edit{
-			{"algorithms/decide.lua", `pcall(item, key, places, costs)`, `true, item(key, places, costs)`},
+			{"algorithms/decide.lua", `pcall(item, key, places, costs, each)`, `true, item(key, places, costs, each)`},
 		},
 		Breaks: "progress: requests of others fail", Under: "another program's key where a bucket should be",
 		Test: Test{"./region/store", "TestAnItemFailsAlone"},
+	},
+	{
+		Name: "alternatives-deny-alone", Hole: sharing,
+		Rule: "an alternative limit denies only if all alternative limits of the request do",
+		Edits: []Edit{
+			{"algorithms/twin.go", `a.Admitted = a.Admitted && !target.alone()`, `a.Admitted = a.Admitted && target.Shadow`},
+		},
+		Breaks: "use: units that are left are denied", Under: "limits of which one is full",
+		Test: Test{"./algorithms", "TestAlternativesDenyTogether"},
+	},
+	{
+		Name: "one-cost-for-all-buckets", Hole: sharing,
+		Rule: "a request with a cost for each bucket charges each its own",
+		Edits: []Edit{
+			{"algorithms/decide.lua", `    if each then cost = each[i] end
+    if admitted`, `    if each then cost = each[1] end
+    if admitted`},
+		},
+		Breaks: "conservation: used below what was admitted", Under: "descriptors of different hits",
+		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
 	},
 	{
 		Name: "repetition-in-a-call-is-charged", Hole: sharing,

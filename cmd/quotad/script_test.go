@@ -37,7 +37,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"ports": scriptPorts, "exits": scriptExits, "eventually": scriptEventually,
 			"await": scriptAwait, "signal": scriptSignal,
-			"capture": scriptCapture, "drains": scriptDrains, "envoy": scriptEnvoy,
+			"capture": scriptCapture, "drains": scriptDrains, "envoy": scriptEnvoy, "asks": scriptAsks,
 		},
 	})
 }

@@ -71,6 +71,7 @@ var needs = map[string]Role{
 	"/peer.v1.PeerService/Cut":       Operate,
 
 	// Both: probes, and what the calls look like.
+	"/v1/openapi.yaml":             Known,
 	"/livez":                       Open,
 	"/readyz":                      Open,
 	"/grpc.health.v1.Health/Check": Open,

@@ -78,6 +78,7 @@ var allowedTo = map[string]struct {
 	"/quotad.v1.AdminService/Bucket": {"admin", "read operate admin"},
 	"/quotad.v1.AdminService/Reset":  {"admin", "operate admin"},
 
+	"/v1/openapi.yaml":             {"both", "any"},
 	"/livez":                       {"both", "everybody"},
 	"/readyz":                      {"both", "everybody"},
 	"/grpc.health.v1.Health/Check": {"api", "everybody"},

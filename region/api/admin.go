@@ -28,7 +28,7 @@ const maxAdminCalls = 16
 const maxProfile = 60
 
 const noSuchAdminPath = "there is nothing at this path of the admin listener; " +
-	"see /v1/status, /v1/buckets/{limit}, /v1/document, /v1/documents, /v1/apply, /v1/reset, /v1/cut, /metrics, /debug/pprof/, /livez and " +
+	"see /v1/status, /v1/buckets/{limit}, /v1/document, /v1/documents, /v1/apply, /v1/reset, /v1/cut, /v1/openapi.yaml, /metrics, /debug/pprof/, /livez and " +
 	"/readyz; the API (listen.http) has the others"
 
 // adminHandler returns the handler of the admin listener.
@@ -66,6 +66,7 @@ func (s *Server) adminRoutes(metrics http.Handler) *routes {
 	p.handle("/debug/pprof/", bounded(pprof.Index), get...)
 	p.handle("/debug/pprof/profile", bounded(pprof.Profile), get...)
 	p.handle("/debug/pprof/trace", bounded(pprof.Trace), get...)
+	p.handle("/v1/openapi.yaml", describe, get...)
 	p.handle("/livez", livez, get...)
 	p.handle("/readyz", s.readyz, get...)
 	return p

@@ -33,8 +33,8 @@ const noMapping = "this node has no mapping of proxies' requests to descriptors;
 
 // authz answers 200 to what may pass and 429 to what may not, with the headers of a decision. A
 // request that the mapping cannot describe is answered 400, and one of which the store failed 503.
-// With ?deny=403 all three are 403 instead, since nginx' auth_request takes other codes for an error
-// of quotad.
+// With ?deny=403 all refusals are 403 instead, since nginx' auth_request takes other codes for a
+// failure of quotad.
 //
 // Any method is taken and no body read, since proxies send their clients' requests. Those of pages
 // of other sites are taken too: what they could do is spend their visitor's quota, as they can by
@@ -44,24 +44,22 @@ func (s *Server) authz(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, newProblem(http.StatusNotFound, noMapping))
 		return
 	}
+	refused := func(code int) int { return code }
+	if r.URL.Query().Get("deny") == "403" {
+		refused = func(int) int { return http.StatusForbidden }
+	}
 	host := hostOf(r.RemoteAddr)
 	held, retry := s.take("http", host, r.RemoteAddr, 0)
 	if held == nil {
-		s.shed(w, r, retry)
+		s.paused.pause(r.Context())
+		writeShed(w, refused(http.StatusTooManyRequests), retry)
 		return
 	}
 	defer held.Done()
 	d, err := s.decideFor(r, host, held)
-	deny := 0
-	if r.URL.Query().Get("deny") == "403" {
-		deny = http.StatusForbidden
-	}
 	if err != nil {
 		p := toProblem(err)
-		if deny != 0 && p.Status == http.StatusBadRequest {
-			p.Status = deny
-		}
-		writeProblem(w, p)
+		writeProblem(w, newProblemOf(p, refused(p.Status)))
 		return
 	}
 	s.options.Headers.set(w.Header(), d)
@@ -71,9 +69,7 @@ func (s *Server) authz(w http.ResponseWriter, r *http.Request) {
 	}
 	setRetryAfter(w.Header(), d)
 	p := denial(d)
-	if deny != 0 {
-		p.Status = deny
-	}
+	p.Status = refused(p.Status)
 	writeProblem(w, p)
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -72,7 +73,7 @@ func TestProxiesAreAnswered(t *testing.T) {
 	}
 }
 
-// A client that reaches the node by itself cannot make a URI up, which is counted.
+// A client that reaches the node by itself cannot make a URI up. It is refused and counted.
 func TestStrangersAreNotBelieved(t *testing.T) {
 	mapping, err := authz.Parse("authz.yaml", []byte("rules:\n  - {domain: api, descriptors: {path: {path: all}}}\n"))
 	if err != nil {
@@ -83,14 +84,38 @@ func TestStrangersAreNotBelieved(t *testing.T) {
 	defer func() { _ = s.Close() }()
 	r := httptest.NewRequest("GET", "/v1/authz", nil)
 	r.Header.Set("X-Forwarded-Uri", "/made/up")
-	s.handler().ServeHTTP(httptest.NewRecorder(), r)
-	if got := node.checked[0].Descriptors["path"]; got != "/v1/authz" {
-		t.Errorf("path %q", got)
-	}
 	w := httptest.NewRecorder()
+	s.handler().ServeHTTP(w, r)
+	if w.Code != http.StatusBadRequest || len(node.checked) > 0 || !strings.Contains(w.Body.String(), "is no trusted proxy") {
+		t.Errorf("%d %s, checked %v", w.Code, w.Body, node.checked)
+	}
+	w = httptest.NewRecorder()
 	s.adminHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	text, err := io.ReadAll(w.Result().Body)
 	if err != nil || !strings.Contains(string(text), "quotad_authz_untrusted_total 1\n") {
 		t.Errorf("it is not counted: %v", err)
+	}
+}
+
+// TestEveryRefusalIs403ForNginx, which takes all other codes for an error of quotad.
+func TestEveryRefusalIs403ForNginx(t *testing.T) {
+	m, err := authz.Parse("authz.yaml", []byte("rules: [{domain: api, descriptors: {k: {value: v}}}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, c := range map[string]struct {
+		node *fakeNode
+		busy bool
+	}{"broken": {&fakeNode{err: errors.New("broken")}, false}, "queue_full": {&fakeNode{}, true}} {
+		s := New(c.node, quiet(), Options{Proxies: m})
+		for c.busy && s.work.Take("192.0.2.1", "192.0.2.1:1234", 0) != nil {
+		}
+		w := httptest.NewRecorder()
+		s.handler().ServeHTTP(w, httptest.NewRequest("GET", "/v1/authz?deny=403", nil))
+		if body := w.Body.String(); w.Code != 403 || !strings.Contains(body, want) ||
+			!strings.Contains(body, `"status":403`) {
+			t.Errorf("%s: %d %s", want, w.Code, body)
+		}
+		_ = s.Close() // it served nothing
 	}
 }

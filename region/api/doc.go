@@ -34,8 +34,11 @@
 //	                          invalid_request and a problem
 //	POST /v1/peek             200 with the decision that check would make, also with "allowed":
 //	                          false; charges nothing, and takes neither request_id nor receipt
+//	     /v1/authz            any method, from a proxy: may its client's request pass? See
+//	                          Server.authz
 //	POST /v1/refund           {"receipt": ...}: gives back what a check charged, once; 409 if this
 //	                          region cannot
+//	GET  /v1/openapi.yaml     these paths as OpenAPI, also on the admin listener
 //	GET  /livez, /readyz      the process runs; it may be sent requests
 //
 // The admin listener over HTTP, /livez and /readyz as well:

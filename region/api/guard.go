@@ -22,6 +22,8 @@ type routes struct {
 	mux   *http.ServeMux
 	guard *access.Guard
 	paths []string
+	// methods has those of each path.
+	methods map[string][]string
 }
 
 // newRoutes returns the routes of a port without paths. none is the text of the answer for all that
@@ -31,18 +33,20 @@ func newRoutes(guard *access.Guard, none string) *routes {
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, newProblem(http.StatusNotFound, none))
 	})
-	return &routes{mux: mux, guard: guard}
+	return &routes{mux: mux, guard: guard, methods: map[string][]string{}}
 }
 
 // handle serves a path, for callers that package access lets pass.
 func (p *routes) handle(path string, h http.HandlerFunc, methods ...string) {
 	p.paths = append(p.paths, path)
+	p.methods[path] = methods
 	p.mux.Handle(path, guarded(p.guard, path, only(h, methods...)))
 }
 
-// handleAny is handle for a path that takes all methods.
-func (p *routes) handleAny(path string, h http.HandlerFunc) {
+// handleAny is handle for a path that takes all methods, though it is described with few of them.
+func (p *routes) handleAny(path string, h http.HandlerFunc, described ...string) {
 	p.paths = append(p.paths, path)
+	p.methods[path] = described
 	p.mux.Handle(path, guarded(p.guard, path, h))
 }
 

@@ -23,7 +23,7 @@ import (
 const maxBodyBytes = 64 << 10
 
 const noSuchPath = "there is nothing at this path of the API; " +
-	"see /v1/check, /v1/check-batch, /v1/peek, /v1/refund, /v1/authz, /json, /livez and /readyz; " +
+	"see /v1/check, /v1/check-batch, /v1/peek, /v1/refund, /v1/authz, /v1/openapi.yaml, /json, /livez and /readyz; " +
 	"the admin listener (listen.admin) has the others"
 
 const (
@@ -45,7 +45,8 @@ func (s *Server) routes() *routes {
 	p.handle("/v1/peek", s.peek, http.MethodPost)
 	p.handle("/v1/refund", s.refund, http.MethodPost)
 	p.handle("/json", s.rlsJSON, http.MethodPost)
-	p.handleAny(authzPath, s.authz)
+	p.handleAny(authzPath, s.authz, http.MethodGet, http.MethodHead, http.MethodPost)
+	p.handle("/v1/openapi.yaml", describe, http.MethodGet, http.MethodHead)
 	p.handle("/livez", livez, http.MethodGet, http.MethodHead)
 	p.handle("/readyz", s.readyz, http.MethodGet, http.MethodHead)
 	return p

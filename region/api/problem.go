@@ -85,6 +85,13 @@ func newProblem(code int, detail string) problem {
 	return problem{Type: "about:blank", Title: http.StatusText(code), Status: code, Detail: detail}
 }
 
+// newProblemOf returns a problem with another status.
+func newProblemOf(p problem, code int) problem {
+	own := newProblem(code, p.Detail)
+	own.Field = p.Field
+	return own
+}
+
 // toProblem returns the problem for an error, with its status.
 func toProblem(err error) problem {
 	var field *admit.FieldError

@@ -184,12 +184,11 @@ type shedProblem struct {
 // shed answers, after a pause, an HTTP request that was not read.
 func (s *Server) shed(w http.ResponseWriter, r *http.Request, retry time.Duration) {
 	s.paused.pause(r.Context())
-	writeShed(w, retry)
+	writeShed(w, http.StatusTooManyRequests, retry)
 }
 
-func writeShed(w http.ResponseWriter, retry time.Duration) {
+func writeShed(w http.ResponseWriter, code int, retry time.Duration) {
 	setRetryAfter(w.Header(), admit.Decision{RetryAfter: retry})
-	write(w, "application/problem+json", http.StatusTooManyRequests, shedProblem{
-		problem: newProblem(http.StatusTooManyRequests, overloaded), Reason: admit.QueueFull,
-		RetryAfter: Milliseconds(retry)})
+	write(w, "application/problem+json", code, shedProblem{problem: newProblem(code, overloaded),
+		Reason: admit.QueueFull, RetryAfter: Milliseconds(retry)})
 }

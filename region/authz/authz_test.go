@@ -54,6 +54,11 @@ func asked(from string, lines ...string) *http.Request {
 		name, value, _ := strings.Cut(line, ": ")
 		r.Header.Add(name, value)
 	}
+	for name, value := range map[string]string{"X-Forwarded-Method": "GET", "X-Forwarded-Host": "a.example"} {
+		if r.Header.Get(name) == "" {
+			r.Header.Set(name, value)
+		}
+	}
 	return r
 }
 
@@ -82,27 +87,30 @@ func TestMap(t *testing.T) {
 	}{
 		"a rule": {asked(proxy, uri, "X-Account: 42", "X-Forwarded-Method: PUT"),
 			"api 1 account=42 key=k kind=fixed method=PUT part=/v1/items plan=free"},
-		"nginx' names": {asked(proxy, "X-Original-URI: /v1/items/7", "X-Original-Method: PUT", "X-Account: 42", "X-Plan: pro", "X-Cost: 100"),
+		"a plan and a cost": {asked(proxy, "X-Forwarded-Uri: /v1/items/7", "X-Forwarded-Method: PUT", "X-Account: 42", "X-Plan: pro", "X-Cost: 100"),
 			"api 100 account=42 kind=fixed method=PUT part=/v1/items plan=pro"},
 		"a value is a value": {asked(proxy, uri, `X-Account: 4","plan":"pro`, "X-Plan: {header: X}"),
 			`api 1 account=4","plan":"pro key=k kind=fixed method=GET part=/v1/items plan={header: X}`},
 		"a path in many ways": {asked(proxy, "X-Forwarded-Uri: //v1/./a%2e%2e/../it%65ms/7/", "X-Account: 42"),
 			"api 1 account=42 kind=fixed method=GET part=/v1/items plan=free"},
-		"another host":           {asked(proxy, "X-Forwarded-Uri: /login", "X-Forwarded-Method: POST", "X-Forwarded-Host: example.com"), "no rule"},
-		"a client's address":     {asked(proxy, "X-Forwarded-Uri: /login", "X-Forwarded-Method: POST", "X-Forwarded-Host: api.example.org:443", "X-Forwarded-For: 1.1.1.1, 203.0.113.9, 10.0.0.1"), "login 1 address=203.0.113.0/24"},
-		"two lists of addresses": {asked(proxy, "X-Forwarded-Uri: /login", "X-Forwarded-Method: POST", "X-Forwarded-Host: api.example.org", "X-Forwarded-For: 2.2.2.2", "X-Forwarded-For: 2001:db8::1, fd00::1", "Cookie: a=b; sid=77"), "login 1 address=2001:db8::/64 session=77"},
-		"an address made up":     {asked(proxy, "X-Forwarded-Uri: /login", "X-Forwarded-Method: POST", "X-Forwarded-Host: api.example.org", "X-Forwarded-For: 1.1.1.1, nonsense"), "login 1 address=10.1.2.0/24"},
-		"no address":             {asked(proxy, "X-Forwarded-Uri: /login", "X-Forwarded-Method: POST", "X-Forwarded-Host: api.example.org"), "login 1 address=10.1.2.0/24"},
-		"a stranger":             {asked("203.0.113.5:1", uri, "X-Account: 42", "X-Forwarded-Method: PUT"), "api 1 account=42 kind=fixed method=GET part=/v1/authz plan=free"},
-		"all of a path":          {asked(proxy, "X-Forwarded-Uri: /other/a/b/", "X-Forwarded-Host: H:80"), "other 1 host=h path=/other/a/b/"},
-		"nothing known":          {asked(proxy, uri), "error: descriptors.account: is missing: the request has no header X-Account; have the proxy send it, or give the descriptor a default"},
-		"an empty header":        {asked(proxy, uri, "X-Account: "), "error: descriptors.account: is missing: the request has no header X-Account; have the proxy send it, or give the descriptor a default"},
-		"a header twice":         {asked(proxy, uri, "X-Account: 1", "X-Account: 2"), "error: header X-Account: is given more than once; have the proxy replace it, not add to it"},
-		"a URI twice":            {asked(proxy, uri, uri), "error: X-Forwarded-Uri: is given more than once; have the proxy replace it, not add to it"},
-		"no URI":                 {asked(proxy, "X-Forwarded-Uri: %zz"), "error: X-Forwarded-Uri: is no URI; have the proxy set it to the client's"},
-		"a bad query":            {asked(proxy, "X-Forwarded-Uri: /v1/?a=%zz", "X-Account: 1"), "error: query: is malformed"},
-		"too high a cost":        {asked(proxy, uri, "X-Account: 1", "X-Cost: 101"), "error: cost: header X-Cost must have one whole number from 1 to 100"},
-		"a cost that is none":    {asked(proxy, uri, "X-Account: 1", "X-Cost: -1"), "error: cost: header X-Cost must have one whole number from 1 to 100"},
+		"another host":              {asked(proxy, "X-Forwarded-Uri: /login", "X-Forwarded-Method: POST", "X-Forwarded-Host: example.com"), "no rule"},
+		"a client's address":        {asked(proxy, "X-Forwarded-Uri: /login", "X-Forwarded-Method: POST", "X-Forwarded-Host: api.example.org:443", "X-Forwarded-For: 1.1.1.1, 203.0.113.9, 10.0.0.1"), "login 1 address=203.0.113.0/24"},
+		"two lists of addresses":    {asked(proxy, "X-Forwarded-Uri: /login", "X-Forwarded-Method: POST", "X-Forwarded-Host: api.example.org", "X-Forwarded-For: 2.2.2.2", "X-Forwarded-For: 2001:db8::1, fd00::1", "Cookie: a=b; sid=77"), "login 1 address=2001:db8::/64 session=77"},
+		"an address made up":        {asked(proxy, "X-Forwarded-Uri: /login", "X-Forwarded-Method: POST", "X-Forwarded-Host: api.example.org", "X-Forwarded-For: 1.1.1.1, nonsense"), "login 1 address=10.1.2.0/24"},
+		"no address":                {asked(proxy, "X-Forwarded-Uri: /login", "X-Forwarded-Method: POST", "X-Forwarded-Host: api.example.org"), "login 1 address=10.1.2.0/24"},
+		"a stranger":                {asked("203.0.113.5:1", uri, "X-Account: 42", "X-Forwarded-Method: PUT"), "error: path: is not known: 203.0.113.5 is no trusted proxy; add its address to trusted"},
+		"all of a path":             {asked(proxy, "X-Forwarded-Uri: /other/a/b/", "X-Forwarded-Host: H:80"), "other 1 host=h path=/other/a/b/"},
+		"nothing known":             {asked(proxy, uri), "error: descriptors.account: is missing: the request has no header X-Account; have the proxy send it, or give the descriptor a default"},
+		"an empty header":           {asked(proxy, uri, "X-Account: "), "error: descriptors.account: is missing: the request has no header X-Account; have the proxy send it, or give the descriptor a default"},
+		"a header twice":            {asked(proxy, uri, "X-Account: 1", "X-Account: 2"), "error: header X-Account: is given more than once; have the proxy replace it, not add to it"},
+		"a URI twice":               {asked(proxy, uri, uri), "error: X-Forwarded-Uri: is given more than once; have the proxy replace it, not add to it"},
+		"a proxy that says no path": {asked(proxy, "X-Account: 42"), "error: path: is not known: the proxy does not say it; have it set the header that the mapping names (forwarded)"},
+		"below no path of a rule":   {asked(proxy, "X-Forwarded-Uri: /v1", "X-Account: 42"), "api 1 account=42 kind=fixed method=GET part=/v1 plan=free"},
+		"beside the path":           {asked(proxy, "X-Forwarded-Uri: /v11/a", "X-Account: 42"), "no rule"},
+		"no URI":                    {asked(proxy, "X-Forwarded-Uri: %zz"), "error: X-Forwarded-Uri: is no URI; have the proxy set it to the client's"},
+		"a bad query":               {asked(proxy, "X-Forwarded-Uri: /v1/?a=%zz", "X-Account: 1"), "error: query: is malformed"},
+		"too high a cost":           {asked(proxy, uri, "X-Account: 1", "X-Cost: 101"), "error: cost: header X-Cost must have one whole number from 1 to 100"},
+		"a cost that is none":       {asked(proxy, uri, "X-Account: 1", "X-Cost: -1"), "error: cost: header X-Cost must have one whole number from 1 to 100"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := said(m.Map(c.r)); got != c.want {
@@ -115,9 +123,25 @@ func TestMap(t *testing.T) {
 		t.Error(long)
 	}
 	for from, want := range map[string]bool{proxy: false, "203.0.113.5:1": true} {
-		if o, err := m.Map(asked(from, uri, "X-Account: 42")); err != nil || o.Ignored != want {
-			t.Errorf("%s: %+v, %v", from, o, err)
+		if o, _ := m.Map(asked(from, uri, "X-Account: 42")); o.Ignored != want {
+			t.Errorf("%s: %+v", from, o)
 		}
+	}
+}
+
+// Of facts that a mapping names no header for, nothing is believed, and what clients send beside the
+// headers of their proxy does not matter.
+func TestOneHeaderForEachFact(t *testing.T) {
+	m := parsed(t, "trusted: [10.0.0.7]\nforwarded: {uri: X-Original-Uri, method: X-Original-Method}\nrules:\n"+
+		"  - {domain: api, path: /api, methods: [POST], descriptors: {account: {header: X-Account}, address: {client_address: true}}}\n")
+	for _, sent := range []string{"X-Forwarded-Uri: /free", "X-Forwarded-Method: GET", "X-Forwarded-For: 1.1.1.1"} {
+		got := said(m.Map(asked("10.0.0.7:1", "X-Original-Uri: /api", "X-Original-Method: POST", "X-Account: 42", sent)))
+		if got != "api 1 account=42 address=10.0.0.7" {
+			t.Errorf("%s: %s", sent, got)
+		}
+	}
+	if got := said(m.Map(asked("10.0.0.7:1", "X-Original-Uri: /api", "X-Account: 42"))); !strings.HasPrefix(got, "error: method: is not known") {
+		t.Error(got)
 	}
 }
 
@@ -163,6 +187,10 @@ func TestParseRefuses(t *testing.T) {
 		"rules: [{domain: a, descriptors: {k: {path: 0}}}]":                               {"path"},
 		"rules: [{domain: a, descriptors: {k: {method: false}}}]":                         {"takes nothing from the request"},
 		"rules: [{domain: a, descriptors: {'k k': {value: x}}, cost: {header: X}}]":       {"not a valid name", "max"},
+		"trusted: [0.0.0.0/0]\nrules: [{domain: a, descriptors: {k: {value: x}}}]":        {"every client is believed"},
+		"rules: [{domain: a, descriptors: {k: {header: Host}}}]":                          {"write {host: true}"},
+		"rules: [{domain: a, descriptors: {k: {header: x-forwarded-for}}}]":               {"whoever asks can say this"},
+		"forwarded: {url: X}\nrules: [{domain: a, descriptors: {k: {value: x}}}]":         {"forwarded.url"},
 		"on_no_rule: maybe\nrules: [{domain: a, descriptors: {k: {value: x}}}]":           {"maybe"},
 	} {
 		_, err := Parse("authz.yaml", []byte(text))

@@ -20,6 +20,8 @@
 // can become another descriptor. A value that is long or no UTF-8 is replaced by its digest.
 //
 // What the client asked for (its method, URI, host and address) stands in headers that the proxy
-// sets. They are believed only if the connection comes from a trusted address; a client that reaches
-// the node by itself cannot make them up.
+// sets: X-Forwarded-Method, -Uri, -Host and -For, or those that the field forwarded names, of which
+// there is one for each fact. They are believed only if the connection comes from a trusted address;
+// a client that reaches the node by itself cannot make them up. A rule that needs what nobody said
+// refuses the request.
 package authz

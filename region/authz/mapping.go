@@ -28,13 +28,20 @@ const (
 // use.
 type Mapping struct {
 	trusted []netip.Prefix
-	rules   []rule
+	believed
+	rules []rule
 	// DenyOthers says that requests are denied that no rule is for.
 	DenyOthers bool
 }
 
 // Rules returns the number of rules.
 func (m *Mapping) Rules() int { return len(m.rules) }
+
+// believed names the header in which trusted proxies say a fact; empty: they do not say it.
+type believed struct{ method, uri, host, address string }
+
+// usual are the headers that Caddy and Traefik set.
+var usual = believed{"X-Forwarded-Method", "X-Forwarded-Uri", "X-Forwarded-Host", "X-Forwarded-For"}
 
 // rule says what a request of some paths and methods is described by.
 type rule struct {
@@ -99,8 +106,9 @@ func Parse(path string, src []byte) (*Mapping, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Mapping{}
-	o, ok := root.Object("write trusted, on_no_rule and rules", []string{"trusted", "on_no_rule", "rules"})
+	m := &Mapping{believed: usual}
+	o, ok := root.Object("write trusted, forwarded, on_no_rule and rules",
+		[]string{"trusted", "forwarded", "on_no_rule", "rules"})
 	if ok {
 		m.read(o)
 	}
@@ -113,6 +121,9 @@ func Parse(path string, src []byte) (*Mapping, error) {
 func (m *Mapping) read(o strictyaml.Object) {
 	if f, ok := o.Field("trusted"); ok {
 		m.trusted = readTrusted(f)
+	}
+	if f, ok := o.Field("forwarded"); ok {
+		m.believed = readBelieved(f)
 	}
 	if f, ok := o.Field("on_no_rule"); ok {
 		m.DenyOthers = strictyaml.OneOf(f, "allow", "deny") == "deny"
@@ -128,6 +139,23 @@ func (m *Mapping) read(o strictyaml.Object) {
 	for _, item := range items {
 		m.rules = append(m.rules, readRule(item))
 	}
+}
+
+// readBelieved reads in which headers trusted proxies say what. What is not named is not believed: a
+// header that a proxy does not set, its client does.
+func readBelieved(f strictyaml.Value) (b believed) {
+	facts := map[string]*string{"method": &b.method, "uri": &b.uri, "host": &b.host, "address": &b.address}
+	o, ok := f.Object("name the headers that the proxy sets, such as {uri: X-Original-URI, method: X-Original-Method}",
+		[]string{"method", "uri", "host", "address"})
+	if !ok {
+		return b
+	}
+	for name, header := range facts {
+		if f, ok := o.Field(name); ok {
+			*header = readText(f, headers, "name a header that the proxy sets")
+		}
+	}
+	return b
 }
 
 func readTrusted(f strictyaml.Value) (all []netip.Prefix) {
@@ -151,6 +179,9 @@ func readTrusted(f strictyaml.Value) (all []netip.Prefix) {
 		if err != nil {
 			item.Fail(item.Describe()+" is no address", mend)
 			continue
+		}
+		if p.Bits() == 0 {
+			item.Fail("these are all addresses, so that every client is believed", mend)
 		}
 		all = append(all, p.Masked())
 	}

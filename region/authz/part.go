@@ -1,8 +1,11 @@
 package authz
 
 import (
+	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/quotad/quotad/policy/strictyaml"
 )
@@ -67,6 +70,12 @@ func (p *part) readSource(f strictyaml.Value) {
 	switch p.from {
 	case fromHeader:
 		p.of = readText(f, headers, "name a header, such as X-Account")
+		switch name := http.CanonicalHeaderKey(p.of); {
+		case name == "Host":
+			f.Fail("no header of a request is called so", "write {host: true}")
+		case strings.HasPrefix(name, "X-Forwarded-"):
+			f.Fail("whoever asks can say this", "write client_address, host, path or method: true, which are believed of trusted proxies alone")
+		}
 	case fromQuery, fromCookie, fixed:
 		p.of, _ = f.Text("write a name, or the value itself")
 		if (p.of == "" && p.from != fixed) || len(p.of) > maxText {
@@ -84,9 +93,29 @@ func (p *part) readSource(f strictyaml.Value) {
 	}
 }
 
-// matches says whether the rule is for a request.
-func (r *rule) matches(c *client) bool {
-	return (len(r.methods) == 0 || slices.Contains(r.methods, c.method)) &&
-		(r.host == "" || r.host == c.host) &&
-		(r.path == "" || len(c.path) >= len(r.path) && c.path[:len(r.path)] == r.path)
+// matches says whether the rule is for a request. The error says that this cannot be known.
+func (r *rule) matches(c *client) (is bool, err error) {
+	for _, condition := range []struct {
+		name, said string
+		asked, met bool
+	}{
+		{"path", c.path, r.path != "", under(c.path, r.path)},
+		{"host", c.host, r.host != "", r.host == c.host},
+		{"method", c.method, len(r.methods) > 0, slices.Contains(r.methods, c.method)},
+	} {
+		switch {
+		case !condition.asked:
+		case condition.said == "":
+			err = cmp.Or(err, c.unknown(condition.name))
+		case !condition.met:
+			return false, nil
+		}
+	}
+	return err == nil, err
+}
+
+// under says whether a path is another one, or below it.
+func under(path, above string) bool {
+	above = strings.TrimSuffix(above, "/")
+	return path == above || strings.HasPrefix(path, above+"/")
 }

@@ -31,90 +31,79 @@ type Outcome struct {
 	Ignored bool
 }
 
-// client is what a client asked a proxy for.
+// client is what a client asked a proxy for. What is not known is empty.
 type client struct {
-	method, host, path string
-	query              url.Values
-	header             http.Header
-	address            netip.Addr
+	method, host, path, query string
+	header                    http.Header
+	address                   netip.Addr
+	peer                      netip.Addr
+	trusted                   bool // the peer is
+}
+
+// unknown returns the error for a fact that a rule needs.
+func (c *client) unknown(fact string) error {
+	problem := "is not known: the proxy does not say it; have it set the header that the mapping names (forwarded)"
+	if !c.trusted {
+		problem = fmt.Sprintf("is not known: %s is no trusted proxy; add its address to trusted", c.peer)
+	}
+	return &admit.FieldError{Field: fact, Problem: problem}
 }
 
 // Map makes a request for quotad of one that a proxy sends. The error is a *admit.FieldError that
 // names what is missing or given twice.
 func (m *Mapping) Map(r *http.Request) (Outcome, error) {
 	peer := addressOf(r.RemoteAddr)
-	trusted := m.trusts(peer)
-	out := Outcome{Ignored: !trusted && forwarded(r.Header)}
-	c := &client{method: r.Method, host: r.Host, path: r.URL.Path, header: r.Header, address: peer}
-	uri := r.URL
-	if trusted {
-		var err error
-		if uri, err = m.believe(c, r); err != nil {
+	c := &client{header: r.Header, address: peer, peer: peer, trusted: m.trusts(peer)}
+	out := Outcome{Ignored: !c.trusted && m.forwarded(r.Header)}
+	if c.trusted {
+		if err := m.believe(c); err != nil {
 			return out, err
 		}
 	}
-	c.path, c.host = cleaned(uri.Path), strings.ToLower(withoutPort(c.host))
-	query, err := url.ParseQuery(uri.RawQuery)
-	if err != nil {
-		return out, &admit.FieldError{Field: "query", Problem: "is malformed"}
-	}
-	c.query = query
 	for i := range m.rules {
-		if r := &m.rules[i]; r.matches(c) {
+		is, err := m.rules[i].matches(c)
+		if err != nil {
+			return out, err
+		}
+		if is {
 			out.Ruled = true
-			out.Request, err = r.request(c)
+			out.Request, err = m.rules[i].request(c)
 			return out, err
 		}
 	}
 	return out, nil
 }
 
-// The headers in which proxies say what their client asked for. Those of nginx recipes come second.
-var (
-	methodHeaders = []string{"X-Forwarded-Method", "X-Original-Method"}
-	uriHeaders    = []string{"X-Forwarded-Uri", "X-Original-Uri"}
-	hostHeaders   = []string{"X-Forwarded-Host"}
-)
-
-const addressHeader = "X-Forwarded-For"
-
-// forwarded says whether a request has any of these headers.
-func forwarded(h http.Header) bool {
-	for _, name := range slices.Concat(methodHeaders, uriHeaders, hostHeaders, []string{addressHeader}) {
-		if len(h[http.CanonicalHeaderKey(name)]) > 0 {
-			return true
-		}
-	}
-	return false
+// forwarded says whether a request has any of the headers that only trusted proxies are believed.
+func (m *Mapping) forwarded(h http.Header) bool {
+	return slices.ContainsFunc([]string{m.method, m.uri, m.host, m.address},
+		func(name string) bool { return name != "" && len(h.Values(name)) > 0 })
 }
 
-// believe takes from the headers of a trusted proxy what its client asked for, and returns the URI.
-func (m *Mapping) believe(c *client, r *http.Request) (*url.URL, error) {
-	uri := r.URL
-	for _, one := range []struct {
-		names []string
-		take  func(string) error
-	}{
-		{methodHeaders, func(v string) error { c.method = v; return nil }},
-		{hostHeaders, func(v string) error { c.host = v; return nil }},
-		{uriHeaders, func(v string) (err error) { uri, err = url.ParseRequestURI(v); return err }},
-	} {
-		for _, name := range one.names {
-			all := r.Header.Values(name)
-			if len(all) == 0 {
-				continue
-			}
-			if len(all) > 1 {
-				return nil, twice(name)
-			}
-			if err := one.take(all[0]); err != nil {
-				return nil, &admit.FieldError{Field: name, Problem: "is no URI; have the proxy set it to the client's"}
-			}
-			break
+// believe takes from the headers of a trusted proxy what its client asked for.
+func (m *Mapping) believe(c *client) (err error) {
+	said := func(name string) string {
+		if name == "" {
+			return ""
 		}
+		all := c.header.Values(name)
+		if len(all) > 1 && err == nil {
+			err = twice(name)
+		}
+		return strings.Join(all, "")
 	}
-	c.address = m.clientOf(c.address, r.Header.Values(addressHeader))
-	return uri, nil
+	c.method, c.host = said(m.method), strings.ToLower(withoutPort(said(m.host)))
+	if text := said(m.uri); text != "" && err == nil {
+		uri, wrong := url.ParseRequestURI(text)
+		if wrong != nil {
+			return &admit.FieldError{Field: m.uri, Problem: "is no URI; have the proxy set it to the client's"}
+		}
+		c.path, c.query = cleaned(uri.Path), uri.RawQuery
+	}
+	if m.address != "" {
+		c.address = m.clientOf(c.address, c.header.Values(m.address))
+	}
+	return err
 }
 
 func twice(name string) error {
@@ -219,7 +208,14 @@ func (p *part) value(c *client) (value string, given bool, err error) {
 	case fromHeader:
 		return one(c.header.Values(p.of))
 	case fromQuery:
-		return one(c.query[p.of])
+		if c.path == "" {
+			return "", false, c.unknown("query")
+		}
+		query, err := url.ParseQuery(c.query)
+		if err != nil {
+			return "", false, &admit.FieldError{Field: "query", Problem: "is malformed"}
+		}
+		return one(query[p.of])
 	case fromCookie:
 		var all []string
 		for _, cookie := range (&http.Request{Header: c.header}).CookiesNamed(p.of) {
@@ -227,15 +223,26 @@ func (p *part) value(c *client) (value string, given bool, err error) {
 		}
 		return one(all)
 	case fromPath:
+		if c.path == "" {
+			return "", false, c.unknown("path")
+		}
 		return p.beginning(c.path), true, nil
 	case fromMethod:
-		return c.method, true, nil
+		return c.fact("method", c.method)
 	case fromHost:
-		return c.host, true, nil
+		return c.fact("host", c.host)
 	case fromAddress:
 		return p.network(c.address), c.address.IsValid(), nil
 	}
 	return p.of, true, nil
+}
+
+// fact returns what the proxy says, or an error if it does not.
+func (c *client) fact(name, said string) (string, bool, error) {
+	if said == "" {
+		return "", false, c.unknown(name)
+	}
+	return said, true, nil
 }
 
 // beginning returns the first segments of a path.

@@ -21,8 +21,8 @@ type asked struct {
 	headers map[string]string
 }
 
-// lists makes of a request the lists of entries that Envoy makes. It knows the actions of the recipe
-// alone.
+// lists makes of a request the lists of entries that Envoy makes. It knows the actions of the
+// recipe alone.
 func lists(t *testing.T, limits []*route.RateLimit, a asked) (all [][]policy.KeyValue) {
 	t.Helper()
 	for _, l := range limits {

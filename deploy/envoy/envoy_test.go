@@ -1,5 +1,5 @@
-// Package envoy tests the recipe for Envoy, which is not run: it must be what Envoy's API takes, and
-// its requests must be those that its limits are for.
+// Package envoy tests the recipe for Envoy, which is not run: it must be what Envoy's API takes,
+// and its requests must be those that its limits are for.
 package envoy
 
 import (

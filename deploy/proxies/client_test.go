@@ -95,7 +95,8 @@ func (c *client) decide(t *testing.T, method, path string, headers ...string) (a
 // used returns how many units of a limit are used for a key.
 func (s *stage) used(t *testing.T, limit, key string) int64 {
 	t.Helper()
-	q, err := json.Marshal(map[string]any{"domain": "web", "descriptors": map[string]string{limit: key}})
+	q, err := json.Marshal(map[string]any{"domain": "web",
+		"descriptors": map[string]string{limit: key}})
 	must(t, err)
 	got, err := http.Post("http://"+s.node.HTTP+"/v1/peek", "application/json", bytes.NewReader(q))
 	must(t, err)

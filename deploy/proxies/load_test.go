@@ -52,8 +52,9 @@ func (s *stage) load(t *testing.T, name string) {
 	defer stop()
 	must(t, g.Run(ctx))
 	sent := g.Stats().Sent
-	fmt.Printf("%s: %d requests in %v: %d allowed, %d denied, %d passed as quotad was too slow, %d errors\n",
-		name, sent, loadFor, o.allowed.Load(), o.denied.Load(), o.undecided.Load(), o.failed.Load())
+	fmt.Printf("%s: %d requests in %v: %d allowed, %d denied, %d errors, "+
+		"%d passed as quotad was too slow\n", name, sent, loadFor, o.allowed.Load(),
+		o.denied.Load(), o.failed.Load(), o.undecided.Load())
 	switch {
 	case o.failed.Load() != 0:
 		t.Errorf("%d errors", o.failed.Load())

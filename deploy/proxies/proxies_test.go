@@ -23,7 +23,8 @@ var recipes = map[string]recipe{
 		args: func(config string) []string {
 			return []string{"run", "--config", config, "--adapter", "caddyfile"}
 		},
-		open:   "reverse_proxy @quotad_down 127.0.0.1:9000 # to deny them instead: respond @quotad_down 503",
+		open: "reverse_proxy @quotad_down 127.0.0.1:9000 # to deny them instead: " +
+			"respond @quotad_down 503",
 		closed: "respond @quotad_down 503", down: http.StatusServiceUnavailable},
 	"haproxy": {program: "haproxy", files: []string{"haproxy/haproxy.cfg", "haproxy/quotad.lua"},
 		args:   func(config string) []string { return []string{"-db", "-f", config} },
@@ -64,8 +65,8 @@ func (s *stage) allowed(t *testing.T) {
 	}
 }
 
-// denied: the client sees 429, when it may come again, and a problem that programs can read. The app
-// sees nothing.
+// denied: the client sees 429, when it may come again, and a problem that programs can read. The
+// app sees nothing.
 func (s *stage) denied(t *testing.T) {
 	c := s.client("127.0.0.3")
 	a := c.decide(t, "POST", "/login")
@@ -78,27 +79,35 @@ func (s *stage) denied(t *testing.T) {
 		Type   string
 		Status int
 	}
-	if err := json.Unmarshal([]byte(a.body), &p); err != nil || a.code != http.StatusTooManyRequests ||
-		p.Status != a.code || !strings.HasSuffix(p.Type, "#quota-exceeded") ||
+	if err := json.Unmarshal([]byte(a.body), &p); err != nil ||
+		a.code != http.StatusTooManyRequests || p.Status != a.code ||
+		!strings.HasSuffix(p.Type, "#quota-exceeded") ||
 		a.header.Get("Content-Type") != "application/problem+json" ||
-		a.header.Get("Retry-After") == "" || !strings.Contains(a.header.Get("RateLimit"), `"login";r=0`) ||
+		a.header.Get("Retry-After") == "" ||
+		!strings.Contains(a.header.Get("RateLimit"), `"login";r=0`) ||
 		!strings.Contains(a.header.Get("RateLimit-Policy"), `"login";q=10;w=60`) {
 		t.Errorf("denied: %v", a)
 	}
 	before := s.app.count("/login")
-	if a = c.decide(t, "POST", "/login"); a.code == http.StatusTooManyRequests && s.app.count("/login") != before {
-		t.Error("what was denied reached the app")
+	a = c.get(t, "POST", "/login")
+	if denied := a.code == http.StatusTooManyRequests; denied != (s.app.count("/login") == before) {
+		t.Errorf("what was denied reached the app, or what was not did not: %v", a)
 	}
 }
 
-// spoofed: what clients say in the headers in which the proxy speaks is not believed, nor do clients
-// take them away.
+// What a client says in the headers in which the proxy speaks, and how it has them removed.
+var (
+	lies = []string{"X-Forwarded-For", "192.0.2.66", "X-Real-Ip", "192.0.2.66", "X-Account", "victim",
+		"X-Forwarded-Uri", "/", "X-Original-Uri", "/", "X-Original-Url", "/",
+		"X-Forwarded-Method", "GET", "X-Original-Method", "GET",
+		"X-Forwarded-Host", "elsewhere.example.org", "Forwarded", "for=192.0.2.66"}
+	removal = "X-Account, X-Forwarded-For, X-Forwarded-Uri, X-Forwarded-Method, X-Forwarded-Host"
+)
+
+// spoofed: what clients say is not believed, nor do they take away what the proxy says.
 func (s *stage) spoofed(t *testing.T) {
 	c := s.client("127.0.0.4")
-	lies := []string{"X-Forwarded-For", "192.0.2.66", "X-Real-Ip", "192.0.2.66", "X-Account", "victim",
-		"X-Forwarded-Uri", "/", "X-Original-Uri", "/", "X-Original-Url", "/", "X-Forwarded-Method", "GET",
-		"X-Original-Method", "GET", "X-Forwarded-Host", "elsewhere.example.org", "Forwarded", "for=192.0.2.66"}
-	for _, connection := range []string{"", "X-Account, X-Forwarded-For, X-Forwarded-Uri, X-Forwarded-Method, X-Original-Uri"} {
+	for _, connection := range []string{"", removal} {
 		headers := lies
 		if connection != "" {
 			headers = append([]string{"Connection", connection}, lies...)
@@ -107,15 +116,18 @@ func (s *stage) spoofed(t *testing.T) {
 			s.used(t, "login", "127.0.0.4")
 		c.decide(t, "GET", "/page", append([]string{"X-Api-Key", "key-of-acme"}, headers...)...)
 		c.decide(t, "POST", "/login", headers...)
-		if s.used(t, "account", "acme") <= account || s.used(t, "address", "127.0.0.4") <= address ||
+		if s.used(t, "account", "acme") <= account ||
+			s.used(t, "address", "127.0.0.4") <= address ||
 			s.used(t, "login", "127.0.0.4") <= login {
 			t.Errorf("Connection %q: the client is not charged", connection)
 		}
-		if a := c.decide(t, "GET", "/page", headers...); strings.Contains(a.header.Get("RateLimit"), "account") {
+		a := c.decide(t, "GET", "/page", headers...)
+		if strings.Contains(a.header.Get("RateLimit"), "account") {
 			t.Errorf("Connection %q: a client chose an account: %v", connection, a)
 		}
 	}
-	for limit, key := range map[string]string{"account": "victim", "address": "192.0.2.66", "login": "192.0.2.66"} {
+	for limit, key := range map[string]string{"account": "victim", "address": "192.0.2.66",
+		"login": "192.0.2.66"} {
 		if used := s.used(t, limit, key); used != 0 {
 			t.Errorf("%d units of %s %s are charged", used, limit, key)
 		}
@@ -133,8 +145,8 @@ func (s *stage) appFails(t *testing.T) {
 		t.Errorf("forbidden by the app: %v", a)
 	}
 	// HAProxy closes the connection, if that to the app was used before.
-	if a, err := c.ask(t.Context(), "POST", "/broken"); err == nil && a.code != http.StatusBadGateway ||
-		s.app.count("/broken") != 1 {
+	a, err := c.ask(t.Context(), "POST", "/broken")
+	if err == nil && a.code != http.StatusBadGateway || s.app.count("/broken") != 1 {
 		t.Errorf("the app was asked %d times for what it does not answer: %v", s.app.count("/broken"), a)
 	}
 }

@@ -62,8 +62,8 @@ func startApp(t *testing.T) *app {
 	return a
 }
 
-// ServeHTTP answers 200 if a POST has its body, or what the path says: /forbidden, or /broken, which
-// has no answer.
+// ServeHTTP answers 200 if a POST has its body, or what the path says: /forbidden, or /broken,
+// which has no answer.
 func (a *app) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	a.counts[r.URL.Path]++

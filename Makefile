@@ -21,6 +21,8 @@ lint: ## gofmt, go vet and staticcheck
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted, run gofmt -w:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+	$(GO) vet -tags proxies ./deploy/...
+	$(GO) tool staticcheck -tags proxies ./deploy/...
 
 # The scripts are tested on a real Redis too, so there must be one.
 .PHONY: redis-server
@@ -28,6 +30,15 @@ redis-server:
 	@command -v redis-server >/dev/null || { \
 	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq redis-server >/dev/null; \
 	  else echo "the tests need a redis-server: apt-get install redis-server, or brew install redis"; exit 1; fi; }
+
+# Debian starts nginx, haproxy and caddy when it installs them, where systemd runs: stop them if they are not wanted.
+.PHONY: proxies
+proxies: redis-server ## real nginx, Caddy and HAProxy with the recipes of deploy, and 10 s of load through each; prints the figures
+	@for proxy in nginx haproxy caddy; do command -v $$proxy >/dev/null || missing="$$missing $$proxy"; done; \
+	  test -z "$$missing" || { if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; \
+	  then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	  else echo "this needs$$missing: apt-get install$$missing"; exit 1; fi; }
+	$(GO) test -count 1 -tags proxies -timeout 10m -v -run 'TestProxies' ./deploy/proxies
 
 .PHONY: build
 build: ## bin/quotad

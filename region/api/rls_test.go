@@ -12,6 +12,7 @@ import (
 	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	envoy "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -269,5 +270,28 @@ func TestEnvoyAddsHeaders(t *testing.T) {
 		if text := strings.Join(lines, "\n"); !strings.Contains(text, step.has) || (step.has == "") != (text == "") {
 			t.Errorf("step %d, %s: want %q in\n%s", i, step.ask, step.has, text)
 		}
+	}
+}
+
+// TestEnvoysMalformedRequests: text that is not UTF-8 is blamed on the caller, with its place.
+func TestEnvoysMalformedRequests(t *testing.T) {
+	node := &fakeNode{decision: allowed()}
+	conn := dialed(t, newServer(t, node, quiet()))
+	entry := func(key, value string) string {
+		return string(text(2, string(text(1, string(append(text(1, key), text(2, value)...))))))
+	}
+	for field, sent := range map[string]string{
+		"domain":                        string(text(1, "\xff")),
+		"descriptors[0].entries[0].key": string(text(1, "edge")) + entry("\xff", "v"),
+		"descriptors[1].entries[0].value": string(text(1, "edge")) + entry("k", "v") +
+			entry("k", "\xff"),
+		"message": string(text(1, "edge")[:3]),
+	} {
+		err := conn.Invoke(t.Context(), "/"+envoy.RateLimitService_ServiceDesc.ServiceName+"/ShouldRateLimit",
+			[]byte(sent), nil, grpc.ForceCodecV2(rawCodec{}))
+		wantViolations(t, err, field)
+	}
+	if checked, peeked := node.asked(); checked+peeked != 0 {
+		t.Error("the node was asked")
 	}
 }

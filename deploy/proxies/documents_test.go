@@ -4,8 +4,13 @@ package proxies
 
 import (
 	"net/http/httptest"
+	"os"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/goccy/go-yaml"
 
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/authz"
@@ -54,5 +59,43 @@ func TestMappingLeadsToLimits(t *testing.T) {
 				t.Errorf("%v lead to %v and not to %v", made.Request.Descriptors, names, c.limits)
 			}
 		})
+	}
+}
+
+// TestReadmeLeadsToLimits: README shows the mapping of this folder in another layout, and what it
+// sends to /json meets a limit of this folder.
+func TestReadmeLeadsToLimits(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, found := strings.Cut(string(text), "### Behind a proxy")
+	from, to := strings.Index(shown, "    trusted:"), strings.Index(shown, "\n\n| proxy")
+	if !found || from < 0 || to < from {
+		t.Fatal("README has no mapping")
+	}
+	var here, there any
+	file, err := os.ReadFile("authz.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal([]byte(shown[from:to]), &there); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(file, &here); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(here, there) {
+		t.Errorf("README shows %v, and the file has %v", there, here)
+	}
+	limits, err := policy.Load("limits.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const asked = `{"domain":"web","descriptors":[{"entries":[{"key":"account","value":"acme"}]}]}`
+	applies, _ := limits.Compile().AppendList(nil, "web",
+		[]policy.KeyValue{{Name: "account", Value: "acme"}})
+	if !strings.Contains(shown, asked) || len(applies) != 1 || applies[0].Name != "account" {
+		t.Errorf("limits %v apply to what README sends to /json", applies)
 	}
 }

@@ -42,6 +42,7 @@ func TestProxies(t *testing.T) {
 			t.Run("spoofed", s.spoofed)
 			t.Run("app", s.appFails)
 			t.Run("load", func(t *testing.T) { s.load(t, name) })
+			t.Run("store", s.storeDown)
 			t.Run("down", func(t *testing.T) { s.down(t, r) })
 		})
 	}
@@ -148,6 +149,15 @@ func (s *stage) appFails(t *testing.T) {
 	a, err := c.ask(t.Context(), "POST", "/broken")
 	if err == nil && a.code != http.StatusBadGateway || s.app.count("/broken") != 1 {
 		t.Errorf("the app was asked %d times for what it does not answer: %v", s.app.count("/broken"), a)
+	}
+}
+
+// storeDown: a node whose Redis hangs decides by itself, before the proxy gives up.
+func (s *stage) storeDown(t *testing.T) {
+	must(t, s.redis.Pause())
+	defer func() { must(t, s.redis.Resume()) }()
+	if a := s.client("127.0.0.8").decide(t, "GET", "/page"); a.code != http.StatusOK {
+		t.Errorf("without a store: %v", a)
 	}
 }
 

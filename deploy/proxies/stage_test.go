@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/quotad/quotad/chaos/process"
 )
@@ -38,10 +39,15 @@ const (
 	luaAddress   = "abns@quotad"    // of HAProxy
 )
 
+// redisTimeout is the redis.timeout that README says nodes behind proxies should have: shorter than
+// the time for which the recipes wait.
+const redisTimeout = 30 * time.Millisecond
+
 // stage is a real proxy, set up by its recipe, between clients and an app, with a real node.
 type stage struct {
 	t       *testing.T
 	node    *process.Node
+	redis   *process.Redis
 	app     *app
 	address string // of the proxy
 	// addresses replaces those of the recipe.
@@ -98,10 +104,11 @@ func raise(t *testing.T, r recipe) *stage {
 	mapping, err := filepath.Abs("authz.yaml")
 	must(t, err)
 	fleet, err := process.Start(t.Context(), t, process.Config{Limits: string(limits),
-		Regions:  []process.RegionConfig{{Name: "here"}},
+		Regions: []process.RegionConfig{{Name: "here"}}, RedisTimeout: redisTimeout,
 		Settings: []string{"authz: " + mapping}})
 	must(t, err)
-	s := &stage{t: t, node: fleet.Regions[0].Nodes[0], app: startApp(t)}
+	here := fleet.Regions[0]
+	s := &stage{t: t, node: here.Nodes[0], redis: here.Redis, app: startApp(t)}
 	s.start(r)
 	return s
 }

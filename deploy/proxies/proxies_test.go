@@ -3,12 +3,17 @@
 package proxies
 
 import (
+	"bufio"
 	"encoding/json"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 var recipes = map[string]recipe{
@@ -40,6 +45,7 @@ func TestProxies(t *testing.T) {
 			t.Run("allowed", s.allowed)
 			t.Run("denied", s.denied)
 			t.Run("spoofed", s.spoofed)
+			t.Run("disguised", s.disguised)
 			t.Run("app", s.appFails)
 			t.Run("load", func(t *testing.T) { s.load(t, name) })
 			t.Run("store", s.storeDown)
@@ -132,6 +138,39 @@ func (s *stage) spoofed(t *testing.T) {
 		if used := s.used(t, limit, key); used != 0 {
 			t.Errorf("%d units of %s %s are charged", used, limit, key)
 		}
+	}
+}
+
+// disguised: a path has its limit however it is written.
+func (s *stage) disguised(t *testing.T) {
+	c := s.client("127.0.0.9")
+	for _, path := range []string{"/login?a=b", "//login", "/x/../login", "/%6cogin", "/./login"} {
+		before := s.used(t, "login", "127.0.0.9")
+		if a := c.decide(t, "POST", path); s.used(t, "login", "127.0.0.9") <= before {
+			t.Errorf("%s is not charged: %v", path, a)
+		}
+	}
+	// With the whole URI in the request, as for a forward proxy.
+	before := s.used(t, "login", "127.0.0.9")
+	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 9)}}
+	conn, err := from.DialContext(t.Context(), "tcp", s.address)
+	must(t, err)
+	defer conn.Close()
+	must(t, conn.SetDeadline(time.Now().Add(answerTimeout)))
+	for range maxTries {
+		_, err = fmt.Fprintf(conn, "POST http://%s/login HTTP/1.1\r\nHost: %[1]s\r\n"+
+			"Content-Length: %d\r\n\r\n%s", s.address, len(postBody), postBody)
+		must(t, err)
+		got, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		must(t, err)
+		_, err = io.Copy(io.Discard, got.Body)
+		must(t, err)
+		if (answer{header: got.Header}).decided() {
+			break
+		}
+	}
+	if s.used(t, "login", "127.0.0.9") <= before {
+		t.Error("a whole URI is not charged")
 	}
 }
 

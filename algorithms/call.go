@@ -141,7 +141,7 @@ type Refund struct {
 	// send it only once
 	Receipt string
 	// Once of the decision; the store forgets it, so that a repeated request is decided anew
-	Once    string
+	Once string
 	// At is the store time of the decision. 0: units are taken back that were charged last, by
 	// whichever decisions: of windows those of the present cell, of a log those of its newest entries.
 	// Such a refund has no Receipt, and its charges no Cell.

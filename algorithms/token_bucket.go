@@ -181,6 +181,12 @@ func (t *tokens) refund(at quantity.StoreTime, _ quantity.Cell,
 	if !t.since || int64(at)/t.Tick < t.mark || !t.refundable(at) {
 		return 0, NoLongerWeighs
 	}
+	return t.refundNewest(units)
+}
+
+// refundNewest puts tokens back, as many as there is room for.
+func (t *tokens) refundNewest(units quantity.Units) (quantity.Units, Refusal) {
+	units = min(units, t.capacity(t.cell)) // more could not be counted in ticks
 	before := t.free()
 	t.level += units * quantity.Units(t.ticks)
 	t.clip(t.capacity(t.cell) * quantity.Units(t.ticks))

@@ -143,12 +143,14 @@ kinds.token_bucket = function()
 
   function Tokens:settle(tokens) self.level, self.dirty = self.level + tokens * self.h.ticks, true end
 
-  function Tokens:refund(time, _, units)
+  function Tokens:refund(time, _, units, newest)
     local h = self.h
-    if not self.since or floor_div(time, h.tick) < self.mark or h.now >= time + math.min(fill(h), REFUNDABLE) then
+    if not newest and (not self.since or floor_div(time, h.tick) < self.mark or
+        h.now >= time + math.min(fill(h), REFUNDABLE)) then
       return 0, NO_LONGER_WEIGHS
     end
     local before = self:tokens()
+    units = math.min(units, floor_div(self:full(h.cell), h.ticks))
     self.level, self.dirty = self.level + units * h.ticks, true
     self:clip()
     return math.min(units, self:tokens() - before), NOT_REFUSED

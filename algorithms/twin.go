@@ -253,8 +253,9 @@ func (w *Twin) Refund(t quantity.StoreTime, c Refund) Refunded {
 			g.Charges = append(g.Charges, Back{Refusal: NoSuchLimit})
 			continue
 		}
-		l := w.hold(charge.Key, charge.Terms, now).limiter()
-		units, refusal := refund(l, c, charge, now)
+		h := w.hold(charge.Key, charge.Terms, now)
+		l := h.limiter()
+		units, refusal := refund(l, c, charge, h)
 		l.save()
 		g.Charges = append(g.Charges, Back{Units: units, Refusal: refusal})
 	}
@@ -269,14 +270,16 @@ func (w *Twin) Refund(t quantity.StoreTime, c Refund) Refunded {
 }
 
 // refund takes back one charge, or what was charged last.
-func refund(l limiter, c Refund, charge Charge, now quantity.StoreTime) (quantity.Units, Refusal) {
+func refund(l limiter, c Refund, charge Charge, h held) (quantity.Units, Refusal) {
 	if c.At != 0 {
 		return l.refund(c.At, charge.Cell, c.Cost)
 	}
-	if newest, ok := l.(*log); ok {
+	if newest, ok := l.(interface {
+		refundNewest(quantity.Units) (quantity.Units, Refusal)
+	}); ok {
 		return newest.refundNewest(c.Cost)
 	}
-	return l.refund(now, charge.Terms.CellAt(now), c.Cost)
+	return l.refund(h.now, h.cell, c.Cost)
 }
 
 // Reset answers the reset script at store time t.

@@ -168,7 +168,8 @@ func TestStatusBucketAndMetricsAgree(t *testing.T) {
 			_, old := before[name]
 			return old
 		})
-		if want := map[string]float64{"quotad_decisions_total{limit=,reason=no_limit}": 1}; !maps.Equal(extra, want) {
+		if want := map[string]float64{"quotad_decisions_total{limit=,reason=no_limit}": 1,
+			"quotad_no_limit_total{domain=}": 1}; !maps.Equal(extra, want) {
 			t.Errorf("new series %v, want %v", extra, want)
 		}
 

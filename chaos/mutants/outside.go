@@ -29,7 +29,7 @@ var outside = []Mutant{
 		Test: Test{"./region/admit", "TestOverloadTakesFromNobody"},
 	},
 	{
-		Name: "decides-when-the-caller-has-gone", Hole: "callers who wait for less than the store",
+		Name: "decides-when-the-caller-has-gone", Hole: "busy store taken for one out of reach",
 		Rule: "a request is decided before its caller gives up",
 		Edits: []Edit{
 			{"region/admit/patience.go", `f.expires = deadline.Add(-min(answerBefore, time.Until(deadline)/2))

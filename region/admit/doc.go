@@ -4,11 +4,11 @@
 //
 //	Limiter.Check (check.go)
 //	  -> Flow     says what the request needs next: an answer of the store, a wait, or nothing
-//	              more (flow.go)
+//	              more (flow.go; lacking.go says for what)
 //	  -> ask      asks the store once, until the request's deadline (ask.go); on a Redis Cluster
 //	              it asks shard by shard (spanning.go)
 //	  -> batcher  sends the requests that come while round trips are under way together, with
-//	              the next round trip (batcher.go)
+//	              the next round trip (batcher.go, group.go)
 //	  -> judge    turns the store's answer into a Decision (judge.go, decision.go)
 //
 // Requests that have to wait for the store queue in fair order (queue.go). The pace of the store is
@@ -21,6 +21,11 @@
 // time (claims.go).
 //
 // A caller can give back what a decision charged with the decision's receipt (receipt.go).
+//
+// A request may have lists of descriptors, as those of Envoy (lists.go), which are one decision or
+// one each (apart.go). A decision on several limits has what each said (states.go). It is made before
+// its caller gives up (patience.go). What no limit applies to is decided in unmatched.go.
+// refund_last.go gives back what was charged last, without a receipt.
 //
 // A node remembers denials (memory.go), and holds units of limits that say consistency: prefetch
 // (chunks.go). A client may take such units and decide by itself for a moment (take.go).

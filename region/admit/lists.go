@@ -33,6 +33,7 @@ type listed struct {
 	met      []Met
 	replaced []string // aliases of limits that its limits and exemptions replace
 	denied   bool     // by an exemption
+	lessened bool     // limits were left out that others replace
 	room     listRoom
 }
 
@@ -117,6 +118,7 @@ func (w *waiting) leaveReplaced(costs []quantity.Units) []quantity.Units {
 			kept++
 		}
 	}
+	w.lists.lessened = kept < len(w.applied)
 	w.applied = w.applied[:kept]
 	for n := range w.lists.met {
 		met := &w.lists.met[n]

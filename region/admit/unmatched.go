@@ -24,8 +24,8 @@ type unmatched struct {
 	until map[string]time.Duration // by domain of the document, or "" for all others
 }
 
-// noLimit decides a request to which no limit applies. One whose lists are all exempt is meant to
-// have none.
+// noLimit decides a request to which no limit applies. One whose lists are all exempt, or whose
+// limits are replaced, is meant to have none.
 func (l *Limiter) noLimit(w *waiting, q Request) Decision {
 	rule, known := w.rules.Domain(q.Domain)
 	d := Decision{Allowed: true, Reason: NoLimit}
@@ -46,10 +46,11 @@ func (l *Limiter) noLimit(w *waiting, q Request) Decision {
 	return d
 }
 
-// exempt says whether the request has lists, and each meets an exemption.
+// exempt says whether the request has lists, and each meets an exemption, or limits that are
+// replaced.
 func (w *waiting) exempt() bool {
-	return w.lists != nil && len(w.lists.met) > 0 &&
-		!slices.ContainsFunc(w.lists.met, func(m Met) bool { return !m.Exempt })
+	return w.lists != nil && (w.lists.lessened ||
+		!slices.ContainsFunc(w.lists.met, func(m Met) bool { return !m.Exempt }))
 }
 
 // warnUnmatched names the descriptors of the request, without their values.

@@ -10,7 +10,7 @@
 -- ARGV: guard, commit, ms to remember for, how often to answer what is remembered; number of limits, per limit: terms, MODE;
 -- number of simple items, and these as plain.lua says; number of other buckets, per bucket: the place of its limit, until when
 -- it is known to be there; per item: 1 if it is to be remembered, number of buckets, their places, number of costs, costs;
--- the number of costs is 0 of one request with a cost for each of its buckets.
+-- the number of costs is -1 of one request with a cost for each of its buckets.
 -- Redis serves nobody else meanwhile: when a call has done much work, the items that are left are not answered, and come
 -- with another call. Its first item always is.
 -- Reply: now, how far the clock is behind it; per simple item what plain.lua says; then per simple item that it left, and per
@@ -200,8 +200,8 @@ local function decide()
     end
     read_list(places, num())
     local requests = num()
-    read_list(costs, requests > 0 and requests or #places)
-    guarded(key, places, costs, requests == 0)
+    read_list(costs, requests >= 0 and requests or #places)
+    guarded(key, places, costs, requests < 0)
   end
   if commit then
     write_plain()

@@ -172,7 +172,7 @@ func (c Items) Args() []any {
 			a.num(int64(how.places[place]) + 1)
 		}
 		if d.PerBucket {
-			a.num(0)
+			a.num(-1)
 		} else {
 			a.num(int64(len(d.Costs)))
 		}

@@ -117,8 +117,12 @@ func (l *Limiter) Changed(c tenure.Change) {
 // Collectors returns the metrics that are counted as decisions are made.
 func (l *Limiter) Collectors() []prometheus.Collector { return l.metrics.all() }
 
-// Forget drops what was spent in windows that no longer count at a time.
-func (l *Limiter) Forget(now time.Time) { l.fallback.forget(now) }
+// Forget drops what was spent in windows that no longer count at a time, and what was counted long
+// before it.
+func (l *Limiter) Forget(now time.Time) {
+	l.fallback.forget(now)
+	l.tenure.Rules().Recount(now)
+}
 
 // Local returns what this node admitted without the store.
 func (l *Limiter) Local() LocalStatus { return l.fallback.status() }

@@ -8,6 +8,7 @@ import (
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/held"
+	"github.com/quotad/quotad/region/tally"
 )
 
 // Applied is one limit as it applies to one key: a bucket, and all that a node needs to decide
@@ -19,6 +20,7 @@ type Applied struct {
 	Reserve *Reserve // nil: the limit keeps none
 	Hash    uint64   // of the bucket's id: different in each process, so nobody can choose it
 	Held    held.Memory
+	Tally   tally.Count // of requests, for operators
 
 	recent atomic.Bool // found since a place for another bucket was last looked for
 }

@@ -1,0 +1,86 @@
+package admit
+
+import (
+	"slices"
+	"time"
+
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/rules"
+	"github.com/quotad/quotad/region/tally"
+)
+
+// reasonOrder has all reasons. The place of a reason in it is its number in a tally, so new ones come
+// last: see tally.Outcome.
+var reasonOrder = []Reason{WithinLimit, NoLimit, OverLimit, ExceedsRegionCapacity, Never, Denied,
+	Recovering, QueueFull, StoreFailure, StoreFailureLocal, StoreFailureAllowed, InvalidRequest}
+
+// account counts what became of a request that was to be charged, for each limit and bucket that it
+// concerned. A denied request counts for the limit that denied it. An admitted one counts for all,
+// also for shadow limits; one that was repeated counts for none.
+func (l *Limiter) account(w *waiting, d Decision) {
+	o := l.outcome(d)
+	for i, a := range w.applied {
+		l.accountOne(a, w.costOf(i), d, o)
+	}
+}
+
+// outcome returns what a tally keeps of a decision.
+func (l *Limiter) outcome(d Decision) tally.Outcome {
+	o := tally.Outcome{At: time.UnixMicro(int64(d.At)), FromMemory: d.FromMemory,
+		Reason: uint8(max(slices.Index(reasonOrder, d.Reason), 0))}
+	if d.At == 0 {
+		o.At = l.config.Now()
+	}
+	return o
+}
+
+// accountOne is account for one of the limits of a request and what it costs of that.
+func (l *Limiter) accountOne(a *rules.Applied, cost quantity.Units, d Decision, o tally.Outcome) {
+	switch {
+	case d.Repeated:
+	case d.Allowed:
+		a.Tally.Admit(cost, o)
+		l.metrics.admittedUnits.counter(a.Limit.Name, "").Add(float64(cost))
+	case a.Limit.Name == d.Limit:
+		a.Tally.Deny(cost, o)
+		l.metrics.deniedUnits.counter(d.Limit, d.Reason).Add(float64(cost))
+	}
+}
+
+// LastOutcome is what became of the last request on a bucket at this node.
+type LastOutcome struct {
+	At         time.Time // by the store's clock, or by this node's if no store decided
+	Admitted   bool
+	Reason     Reason
+	FromMemory bool
+}
+
+// Last returns what became of the last request on a bucket at this node, and whether that is known:
+// the node remembers it of the buckets that were asked for lately.
+func Last(a *rules.Applied) (last LastOutcome, known bool) {
+	said, known := a.Tally.Last()
+	if !known || int(said.Reason) >= len(reasonOrder) {
+		return LastOutcome{}, false
+	}
+	return LastOutcome{At: said.At, Admitted: said.Admitted, Reason: reasonOrder[said.Reason],
+		FromMemory: said.FromMemory}, true
+}
+
+// LimitUnits are the units of a limit since the node's start, by what became of the requests.
+type LimitUnits struct {
+	Admitted, Denied float64
+}
+
+// UnitsByLimit returns the units of all limits of which requests were decided, by name.
+func (l *Limiter) UnitsByLimit() map[string]LimitUnits {
+	all := map[string]LimitUnits{}
+	for o, n := range l.metrics.admittedUnits.totals() {
+		all[o.limit] = LimitUnits{Admitted: n}
+	}
+	for o, n := range l.metrics.deniedUnits.totals() {
+		u := all[o.limit]
+		u.Denied += n
+		all[o.limit] = u
+	}
+	return all
+}

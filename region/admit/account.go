@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -54,6 +55,35 @@ type LastOutcome struct {
 	Reason     Reason
 	FromMemory bool
 }
+
+// Remembers returns the units of a bucket that the node holds to admit from without its store, and
+// whether it remembers a denial.
+func (l *Limiter) Remembers(a *rules.Applied) (units quantity.Units, denies bool) {
+	now := l.elapsed()
+	_, denies = a.Held.Denies(l.tenure.Generation(), now)
+	return a.Held.Holds(now), denies
+}
+
+// PeekBucket returns the decision that a request of one unit would get which no other limit applies
+// to. It charges and counts nothing. The error is ErrClosed, or that of ctx.
+func (l *Limiter) PeekBucket(ctx context.Context, a *rules.Applied) (Decision, error) {
+	f := Flow{limiter: l, next: Asks, reasked: reasks, way: waiting{rules: l.tenure.Rules(),
+		applied: []*rules.Applied{a}, cost: 1, caller: operators,
+		until: time.Now().Add(l.deadline), waits: l.deadline}}
+	for f.next != Decided {
+		if f.next == Asks {
+			f.Ask(ctx)
+		} else {
+			f.pause(ctx)
+		}
+	}
+	d, err := f.decision()
+	d.Node, d.Region = l.config.Node, l.config.Region
+	return d, err
+}
+
+// operators is the caller of PeekBucket.
+const operators = "operators"
 
 // Last returns what became of the last request on a bucket at this node, and whether that is known:
 // the node remembers it of the buckets that were asked for lately.

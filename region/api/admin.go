@@ -28,7 +28,7 @@ const maxAdminCalls = 16
 const maxProfile = 60
 
 const noSuchAdminPath = "there is nothing at this path of the admin listener; " +
-	"see /v1/status, /v1/buckets/{limit}, /v1/document, /v1/documents, /v1/apply, /v1/reset, /v1/cut, /v1/openapi.yaml, /metrics, /debug/pprof/, /livez and " +
+	"see /v1/status, /v1/overview, /v1/explain/{limit}, /v1/buckets, /v1/buckets/{limit}, /v1/document, /v1/documents, /v1/apply, /v1/reset, /v1/cut, /v1/openapi.yaml, /metrics, /debug/pprof/, /livez and " +
 	"/readyz; the API (listen.http) has the others"
 
 // adminHandler returns the handler of the admin listener.
@@ -56,6 +56,9 @@ func (s *Server) adminRoutes(metrics http.Handler) *routes {
 	get, post := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
 	p := newRoutes(s.options.Admin.Guard, noSuchAdminPath)
 	p.handle("/v1/status", s.status, get...)
+	p.handle("/v1/overview", s.webOverview, get...)
+	p.handle("/v1/explain/{limit}", s.webExplain, get...)
+	p.handle("/v1/buckets", s.webListBuckets, get...)
 	p.handle("/v1/buckets/{limit}", s.bucket, get...)
 	p.handle("/v1/document", s.document, get...)
 	p.handle("/v1/documents", s.documents, get...)

@@ -73,7 +73,8 @@ func TestOpenAPIHasEveryMember(t *testing.T) {
 	for name, answer := range map[string]any{"Decision": Decision{}, "Decisions": decisions{},
 		"Problem": problem{}, "Refund": Refund{}, "Reset": resetAnswer{}, "Cut": cutAnswer{},
 		"Applied": Applied{}, "Bucket": Bucket{}, "Status": Status{},
-		"DocumentsAnswer": DocumentsAnswer{}} {
+		"DocumentsAnswer": DocumentsAnswer{}, "Overview": Overview{}, "Explanation": Explanation{},
+		"ListedBuckets": ListedBuckets{}} {
 		wantSchema(t, name, schemas[name], reflect.TypeOf(answer))
 	}
 	for name, fields := range map[string][]string{"CheckRequest": checkFields,

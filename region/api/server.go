@@ -45,6 +45,7 @@ type Node interface {
 	Status() region.Status
 	Bucket(ctx context.Context, limit, domain string, descriptors map[string]string) (region.Bucket,
 		error)
+	Views
 	Ready() error
 	Metrics() *prometheus.Registry
 	// Busy says whether so much of a caller's work waits that another batch of it should not be
@@ -93,6 +94,8 @@ type Server struct {
 	health  *healthService
 	rls     *rls
 	proxies forProxies
+	// overviews makes one overview at a time, for all who ask.
+	overviews overviews
 
 	rpcPanics, webPanics *door.Panics
 
@@ -113,6 +116,7 @@ func New(node Node, log *slog.Logger, o Options) *Server {
 		rpcPanics: door.NewPanics(log, "grpc/", node.CountPanic), webPanics: door.NewPanics(log,
 			"http", node.CountPanic)}
 	s.ending, s.end = context.WithCancel(context.Background())
+	node.HandleDescribe(s.view)
 	s.health = newHealthService(s.ready, s.ending)
 	s.rls, s.proxies = newRLS(s), newForProxies(o.Proxies)
 	s.grpc = s.newGRPCServer()

@@ -10,14 +10,10 @@ import (
 // is over at a time. A node calls it every few seconds. What a bucket counts in the moment in which
 // another one takes its place may be missed.
 func (r *Rules) Recount(now time.Time) {
-	r.set(0) // makes the sets
-	for i := range r.found.sets {
-		for j := range r.found.sets[i] {
-			if a := r.found.sets[i][j].Load(); a != nil {
-				r.found.hottest.Add(a.Bucket.ID, a.Hash, a.Tally.Take())
-			}
-		}
-	}
+	r.Each(func(a *Applied) bool {
+		r.found.hottest.Add(a.Bucket.ID, a.Hash, a.Tally.Take())
+		return true
+	})
 	r.found.hottest.Turn(now)
 }
 
@@ -26,4 +22,17 @@ func (r *Rules) Recount(now time.Time) {
 func (r *Rules) Hottest(now time.Time, most int) (hottest []tally.Hot, since time.Time) {
 	r.Recount(now)
 	return r.found.hottest.Hottest(most), r.found.hottest.Since()
+}
+
+// Each calls see with the buckets that were asked for lately, at most MaxFound, until it returns
+// false.
+func (r *Rules) Each(see func(*Applied) bool) {
+	r.set(0) // makes the sets
+	for i := range r.found.sets {
+		for j := range r.found.sets[i] {
+			if a := r.found.sets[i][j].Load(); a != nil && !see(a) {
+				return
+			}
+		}
+	}
 }

@@ -10,15 +10,17 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/deploy/monitoring"
+	"github.com/quotad/quotad/policy"
 )
 
 func generateCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "generate",
-		Short: "Print alert rules, a dashboard and other files that come with quotad",
+		Short: "Print alert rules, a dashboard, a schema and other files that come along",
 		Long: `generate prints files that go with this version of quotad to standard output.
 generate man and generate completion are the same as man and completion.`,
-	}, generateAlertsCommand(), generateDashboardCommand(), manCommand(), completionCommand())
+	}, generateAlertsCommand(), generateDashboardCommand(), generateSchemaCommand(), manCommand(),
+		completionCommand())
 }
 
 func generateAlertsCommand() *cobra.Command {
@@ -62,6 +64,25 @@ journals and limits documents.`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return printOut(cmd.OutOrStdout(), monitoring.Dashboard())
+		},
+	}
+}
+
+func generateSchemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of limits documents, for editors",
+		Long: `schema prints the JSON Schema (draft 2020-12) of limits documents. Editors complete
+and check fields with it. Most find it by a first line in the document:
+
+  # yaml-language-server: $schema=limits.schema.json
+
+It refuses nothing that quotad accepts. quotad limits validate finds more, such as a name that is
+given twice.`,
+		Example: "  quotad generate schema > limits.schema.json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return printOut(cmd.OutOrStdout(), policy.Schema())
 		},
 	}
 }

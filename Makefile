@@ -48,6 +48,13 @@ monitoring: ## promtool on the alert rules, their unit tests, and every expressi
 	  else echo "this needs promtool: apt-get install prometheus, or brew install prometheus"; exit 1; fi; }
 	$(GO) test -count 1 -tags monitoring -v -run 'Promtool' ./deploy/monitoring
 
+# A module of its own, so that the libraries of Helm, Kubernetes and Compose are not among quotad's. It uses quotad as it is
+# here, whose libraries may have changed: the copy of go.mod takes that up.
+.PHONY: deploy-check
+deploy-check: ## the Helm chart (lint, rendered, decoded strictly), the Compose file, the Containerfile and the systemd unit
+	cd deploy/checks && mods=$$(mktemp -d) && trap 'rm -rf "$$mods"' EXIT && cp go.mod go.sum "$$mods" && \
+	  $(GO) vet -modfile "$$mods/go.mod" -mod=mod ./... && $(GO) test -modfile "$$mods/go.mod" -mod=mod -count 1 -v ./...
+
 .PHONY: build
 build: ## bin/quotad
 	$(GO) build -trimpath -o bin/quotad ./cmd/quotad

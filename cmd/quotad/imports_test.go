@@ -155,6 +155,7 @@ var house = map[string]struct {
 	"cmd/quotad/bench": {[]string{"algorithms", "chaos/process", "cmd/quotad/build",
 		"cmd/quotad/exit", "cmd/quotad/show", "proto/quotad/v1"},
 		"measures processes from outside, beside servers that share nothing with them"},
+	"deploy/checks":     {nil, "tests alone, in a module of its own"},
 	"deploy/monitoring": {nil, "files"},
 	"cmd/quotad": {[]string{"algorithms", "allocator", "chaos/lab/servers", "chaos/scenario",
 		"chaos/scenarios", "chaos/world", "cmd/quotad/authority", "cmd/quotad/bench",

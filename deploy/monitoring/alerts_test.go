@@ -2,7 +2,6 @@ package monitoring
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -131,16 +130,21 @@ func TestRunbooks(t *testing.T) {
 
 var link = regexp.MustCompile(`\]\(([^)#]+)(?:#[^)]*)?\)`)
 
-// TestLinksResolve: links of the pages about operation lead to files.
+// TestLinksResolve: links of the pages about operation and deployment lead to files.
 func TestLinksResolve(t *testing.T) {
-	err := filepath.WalkDir(source("docs/operations"), func(file string, d fs.DirEntry,
-		err error) error {
-		if err != nil || d.IsDir() {
-			return err
+	files := []string{source("docs/how-to/kubernetes.md"), source("docs/how-to/compose.md"),
+		source("docs/how-to/systemd.md")}
+	for _, pattern := range []string{"docs/operations/*.md", RunbookFolder + "/*.md"} {
+		found, err := filepath.Glob(source(pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %v", pattern, err)
 		}
+		files = append(files, found...)
+	}
+	for _, file := range files {
 		page, err := os.ReadFile(file)
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
 		for _, m := range link.FindAllStringSubmatch(string(page), -1) {
 			if strings.Contains(m[1], "://") {
@@ -150,10 +154,6 @@ func TestLinksResolve(t *testing.T) {
 				t.Errorf("%s: %v", file, err)
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -5,18 +5,20 @@ import { svg } from './dom.js';
 import { colorOf } from './charts.js';
 import { number } from './format.js';
 
-const [width, height] = [620, 420];
 const [boxWidth, boxHeight] = [150, 78];
+const margin = 5;
 const maxShown = 10; // regions; the table has all
 
 // draw returns the picture of regions (as explained) and loans (as trades returns them).
 export function draw(regions, loans) {
   const shown = regions.slice(0, maxShown);
   const places = new Map(shown.map((v, i) => [v.region, place(i, shown.length)]));
+  const [left, right] = ends([...places.values()].map(([x]) => x), boxWidth);
+  const [top, bottom] = ends([...places.values()].map(([, y]) => y), boxHeight);
   const most = Math.max(1, ...shown.map((v) => Math.max(v.share, v.entitlement, v.used)));
   const visible = loans.filter((t) => places.has(t.from) && places.has(t.to));
-  return svg('svg', { class: 'ledger', viewBox: `0 0 ${width} ${height}`, role: 'img',
-    'aria-label': told(shown, visible) },
+  return svg('svg', { class: 'ledger', role: 'img',
+    viewBox: `${left} ${top} ${right - left} ${bottom - top}`, 'aria-label': told(shown, visible) },
   ...visible.map((t) => arrow(places.get(t.from), places.get(t.to), t)),
   ...shown.map((v, i) => box(v, places.get(v.region), most, colorOf(i))),
   ...visible.map((t) => label(places.get(t.from), places.get(t.to), t)));
@@ -30,12 +32,18 @@ function told(regions, loans) {
   return [...of, ...(lent.length > 0 ? lent : ['nothing is lent'])].join('; ');
 }
 
-// place puts regions on an ellipse, the first on top.
+// place puts regions on an ellipse around 0, the first on top. It is wide enough for n of them.
 function place(i, n) {
-  if (n === 1) return [width / 2, height / 2];
+  if (n === 1) return [0, 0];
   const angle = (2 * Math.PI * i) / n - Math.PI / 2;
-  return [width / 2 + Math.cos(angle) * (width - boxWidth - 10) / 2,
-    height / 2 + Math.sin(angle) * (height - boxHeight - 10) / 2];
+  const wide = n < 5 ? 170 : 240;
+  return [Math.cos(angle) * wide, Math.sin(angle) * 160];
+}
+
+// ends returns from where to where boxes reach that have these middles, with room for arrows.
+function ends(middles, size) {
+  const room = size / 2 + margin + 20;
+  return [Math.min(...middles) - room, Math.max(...middles) + room];
 }
 
 // box draws a region: its name, its share, and a bar of what it used of it.

@@ -10,24 +10,29 @@ export function parser(tell) {
   let rest = '';
   let name = '';
   let data = [];
+  let held = 0; // characters of data
   const line = (text) => {
     if (text === '') {
       if (data.length > 0) tell(name || 'message', data.join('\n'));
       name = '';
       data = [];
+      held = 0;
       return;
     }
     const [field, value] = halves(text);
     if (field === 'event') name = value;
-    if (field === 'data') data.push(value);
+    if (field === 'data') {
+      data.push(value);
+      held += value.length;
+    }
   };
   return (piece) => {
     rest += piece;
     // A \r at the end may be the first half of a \r\n.
     const lines = rest.split(/\r\n|\n|\r(?!$)/);
     rest = lines.pop();
-    if (rest.length > maxEvent) throw new Error('an event is too long');
     lines.forEach(line);
+    if (rest.length + held > maxEvent) throw new Error('an event is too long');
   };
 }
 

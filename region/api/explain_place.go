@@ -8,11 +8,12 @@ import (
 
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/rules"
 )
 
 // completed fills in what a caller need not say to name a bucket: the domain, if one domain alone has
 // a limit of this name, and what the limit is for (its conditions), if one entry alone fits. The error
-// is a *admit.FieldError that says what is missing.
+// is a *admit.FieldError that says what is missing, or rules.ErrNoSuchBucket.
 func completed(d *policy.Document, p place) (place, error) {
 	var fits []*policy.Limit
 	domains := map[string]bool{}
@@ -26,7 +27,7 @@ func completed(d *policy.Document, p place) (place, error) {
 	}
 	switch {
 	case len(fits) == 0:
-		return p, nil // the node says that there is none
+		return p, rules.ErrNoSuchBucket
 	case len(domains) > 1:
 		return p, &admit.FieldError{Field: "domain", Problem: fmt.Sprintf(
 			"is missing; limit %s is in the domains %s", p.limit, inOrder(domains))}

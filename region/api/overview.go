@@ -73,7 +73,8 @@ func (s *Server) hottest(ctx context.Context, nodes []*quotadv1.NodeView,
 	}
 	looking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
-	views := append(s.node.AskViews(looking, q), s.view(looking, q))
+	views := []*quotadv1.View{s.view(looking, q)} // first, for the others may take all the time
+	views = append(views, s.node.AskViews(looking, q)...)
 	for i, h := range found[:len(q.Buckets)] {
 		var parts []*quotadv1.BucketView
 		for _, v := range views {
@@ -131,8 +132,8 @@ func (s *Server) explain(ctx context.Context, p place) (*quotadv1.ExplainRespons
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	q := &quotadv1.ViewRequest{Buckets: [][]byte{[]byte(id)}, BucketsOnly: true, Explain: true}
-	var views []*quotadv1.BucketView
-	for _, v := range append(s.node.AskViews(asking, q), s.view(asking, q)) {
+	views := s.view(asking, q).GetBuckets() // first, for the others may take all the time
+	for _, v := range s.node.AskViews(asking, q) {
 		views = append(views, v.GetBuckets()...)
 	}
 	var order []string

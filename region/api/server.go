@@ -75,6 +75,9 @@ type Options struct {
 	// is configured so.
 	Headers, EnvoyHeaders Headers
 	Proxies               *authz.Mapping // of the requests of proxies; nil: there is none
+	// Console is where a browser is sent that asks the API for /. Empty: it is told that there is
+	// nothing.
+	Console string
 }
 
 // Server serves one node over gRPC and HTTP. It does not own the node. Safe for concurrent use.

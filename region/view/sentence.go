@@ -75,7 +75,8 @@ func because(in *quotadv1.BucketView, last *quotadv1.LastRequest) string {
 // help. Empty: there is nothing to say.
 func elsewhere(e *quotadv1.ExplainResponse, in *quotadv1.BucketView,
 	last *quotadv1.LastRequest) string {
-	if last.GetAllowed() || last.GetReason() != quotadv1.Reason_REASON_OVER_LIMIT {
+	if last.GetAllowed() || last.GetReason() != quotadv1.Reason_REASON_OVER_LIMIT ||
+		e.GetUsed() >= e.GetLimitUnits() {
 		return usedWorldwide(e)
 	}
 	if d := in.GetDegraded(); len(d) > 0 {
@@ -96,7 +97,7 @@ func elsewhere(e *quotadv1.ExplainResponse, in *quotadv1.BucketView,
 		}
 	}
 	text := usedWorldwide(e)
-	if len(holders) > 0 && e.GetUsed() < e.GetLimitUnits() {
+	if len(holders) > 0 {
 		text += " Other regions hold unused units (" + listed(holders) +
 			"), which move as far as they do not expect to need them."
 	}
@@ -108,11 +109,11 @@ func usedWorldwide(e *quotadv1.ExplainResponse) string {
 	switch {
 	case e.GetLimitUnits() == 0:
 		return ""
+	case e.GetUsed() >= e.GetLimitUnits():
+		return fmt.Sprintf("All %d units of the limit are used worldwide.", e.GetLimitUnits())
 	case len(e.GetSilent()) > 0:
 		return fmt.Sprintf("In the regions that answered %d of %d units are used; %s did not answer.",
 			e.GetUsed(), e.GetLimitUnits(), listed(e.GetSilent()))
-	case e.GetUsed() >= e.GetLimitUnits():
-		return fmt.Sprintf("Worldwide all %d units of the limit are used.", e.GetLimitUnits())
 	}
 	return fmt.Sprintf("Worldwide %d of %d units are used.", e.GetUsed(), e.GetLimitUnits())
 }

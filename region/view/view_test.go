@@ -64,7 +64,7 @@ func TestSentences(t *testing.T) {
 		"used up everywhere": {[]*quotadv1.BucketView{in("us-east", 400),
 			with(in("eu-west", 600), denied(time.Minute, quotadv1.Reason_REASON_OVER_LIMIT))},
 			"The last request, 1m ago in eu-west, was denied: eu-west had used all that it held; of the 400 units that eu-west holds now 600 are used. " +
-				"Worldwide all 1000 units of the limit are used. " +
+				"All 1000 units of the limit are used worldwide. " +
 				"A request of one unit would be denied in eu-west for another 1m10s, until 12:01:10 UTC, if nothing else happens."},
 		"cut off": {[]*quotadv1.BucketView{
 			with(with(in("eu-west", 400), denied(time.Second, quotadv1.Reason_REASON_OVER_LIMIT)),

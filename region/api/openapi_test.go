@@ -38,7 +38,8 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 	served := map[string]bool{}
 	for port, p := range map[string]*routes{"api": s.routes(),
 		"admin": s.adminRoutes(http.NotFoundHandler())} {
-		for path, methods := range p.methods {
+		for pattern, methods := range p.methods {
+			path := strings.TrimSuffix(pattern, "{$}")
 			for _, method := range methods {
 				served[port+" "+method+" "+path] = true
 			}

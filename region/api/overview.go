@@ -20,9 +20,10 @@ import (
 )
 
 const (
-	// overviewCounts is for how long an overview is told again. So any number of consoles cost a
-	// node one overview a second.
-	overviewCounts = time.Second
+	// overviewCounts is for how long an overview is told again, so that any number of consoles cost
+	// a node little more than one overview a second. It is less than a second, so that who asks each
+	// second is told something new each time.
+	overviewCounts = 900 * time.Millisecond
 	// usualHottest is how many hottest buckets an overview has if nobody says.
 	usualHottest = 20
 )
@@ -31,8 +32,8 @@ const (
 type overviews struct {
 	mu      sync.Mutex // held while an overview is made
 	last    *quotadv1.OverviewResponse
-	hottest int // as last was asked for
-	made    time.Time
+	hottest int       // as last was asked for
+	made    time.Time // when the others were asked
 }
 
 // overview describes all nodes of all regions, as far as they answer within askTimeout.
@@ -55,7 +56,7 @@ func (s *Server) overview(ctx context.Context, hottest int) *quotadv1.OverviewRe
 	if hottest > 0 {
 		r.Hottest = s.hottest(ctx, r.Nodes, hottest)
 	}
-	o.last, o.hottest, o.made = r, hottest, time.Now()
+	o.last, o.hottest, o.made = r, hottest, at
 	return r
 }
 
@@ -177,7 +178,7 @@ func (s *Server) webOverview(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, toProblem(err))
 		return
 	}
-	write(w, "application/json", http.StatusOK, newOverview(o))
+	write(w, "application/json", http.StatusOK, s.newOverview(o))
 }
 
 // hottestOf reads how many of the hottest buckets are asked for.

@@ -17,6 +17,7 @@ type Overview struct {
 	Nodes   []NodeOverview  `json:"nodes"`
 	Silent  []string        `json:"silent"` // nodes and regions that did not answer
 	Hottest []BucketSummary `json:"hottest"`
+	Chaos   bool            `json:"chaos"` // the node that was asked makes cuts (/v1/cut)
 }
 
 // NodeOverview is what one node told of itself.
@@ -99,6 +100,13 @@ type BucketPart struct {
 	Share       int64  `json:"share"`
 	Used        int64  `json:"used"`
 	Free        int64  `json:"free"`
+}
+
+// newOverview returns an overview as JSON, with whether this node makes cuts.
+func (s *Server) newOverview(r *quotadv1.OverviewResponse) Overview {
+	o := newOverview(r)
+	o.Chaos = s.cutter != nil
+	return o
 }
 
 func newOverview(r *quotadv1.OverviewResponse) Overview {

@@ -99,6 +99,7 @@ type Server struct {
 	proxies forProxies
 	// overviews makes one overview at a time, for all who ask.
 	overviews overviews
+	watchers  watchers
 
 	rpcPanics, webPanics *door.Panics
 
@@ -115,7 +116,7 @@ type Server struct {
 // and the collectors of the Go runtime and of the process. So the node's registry must not have
 // these.
 func New(node Node, log *slog.Logger, o Options) *Server {
-	s := &Server{node: node, log: log, options: o, work: door.NewWork(),
+	s := &Server{node: node, log: log, options: o, work: door.NewWork(), watchers: newWatchers(),
 		rpcPanics: door.NewPanics(log, "grpc/", node.CountPanic), webPanics: door.NewPanics(log,
 			"http", node.CountPanic)}
 	s.ending, s.end = context.WithCancel(context.Background())

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/client"
@@ -56,7 +57,8 @@ func serveOn(t testing.TB, s *served, l net.Listener, options ...grpc.ServerOpti
 	return s
 }
 
-func (s *served) comes(ctx context.Context) {
+// comes counts a call and keeps it. The error is that of a call that was given up.
+func (s *served) comes(ctx context.Context) error {
 	md, _ := metadata.FromIncomingContext(ctx)
 	s.mu.Lock()
 	s.calls++
@@ -66,8 +68,10 @@ func (s *served) comes(ctx context.Context) {
 		select {
 		case <-s.holds:
 		case <-ctx.Done():
+			return status.FromContextError(ctx.Err()).Err()
 		}
 	}
+	return nil
 }
 
 // count returns how many calls came.
@@ -80,14 +84,18 @@ func (s *served) count() int {
 // Check admits every request.
 func (s *served) Check(ctx context.Context, m *quotadv1.CheckRequest) (*quotadv1.CheckResponse,
 	error) {
-	s.comes(ctx)
+	if err := s.comes(ctx); err != nil {
+		return nil, err
+	}
 	return &quotadv1.CheckResponse{Decision: s.decide(m)}, nil
 }
 
 // CheckBatch admits every request.
 func (s *served) CheckBatch(ctx context.Context,
 	m *quotadv1.CheckBatchRequest) (*quotadv1.CheckBatchResponse, error) {
-	s.comes(ctx)
+	if err := s.comes(ctx); err != nil {
+		return nil, err
+	}
 	r := &quotadv1.CheckBatchResponse{}
 	for _, one := range m.Requests {
 		r.Decisions = append(r.Decisions, s.decide(one))

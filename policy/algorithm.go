@@ -36,6 +36,14 @@ func (l *Limit) Home() bool {
 	return l.Limit < least || l.Algorithm.Bucket() && l.Burst < least
 }
 
+// Borrows reports whether a request waits for rights of other regions if its own has none left: if the
+// limit says on_exhausted: borrow, and in home mode unless it says deny, because there all regions but
+// one have nothing to begin with. (Not a leaky_bucket, whose queue is at home alone.) Documents that differ in such a deny alone have the same digest: it
+// changes how long a caller waits, and no rights.
+func (l *Limit) Borrows() bool {
+	return l.OnExhausted == ExhaustedBorrow || !l.deniesAtOnce && l.Home() && l.Algorithm != LeakyBucket
+}
+
 // Reserve returns LocalReserve, or 0 in home mode: there the home region lends
 // all it has, and could not keep anything out of its store.
 func (l *Limit) Reserve() PPM {

@@ -248,6 +248,7 @@ func readBehaviour(o strictyaml.Object, l *Limit) {
 	l.OnExhausted = ExhaustedDeny
 	if f, ok := o.Field("on_exhausted"); ok {
 		l.OnExhausted = strictyaml.OneOf(f, ExhaustedDeny, ExhaustedBorrow)
+		l.deniesAtOnce = l.OnExhausted == ExhaustedDeny
 	}
 	l.OnStoreFailure = StoreFailureLocal
 	if f, ok := o.Field("on_store_failure"); ok {

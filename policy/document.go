@@ -122,7 +122,7 @@ type Limit struct {
 	// LendingLimit is the most a region may lend in a cell, as a fraction of its
 	// own entitlement, 0 to PPMOne.
 	LendingLimit   PPM
-	OnExhausted    OnExhausted
+	OnExhausted    OnExhausted // see Limit.Borrows
 	OnStoreFailure OnStoreFailure
 	// LocalReserve is the fraction of each region's entitlement that stays out of its store, for
 	// nodes that cannot use the store, 0 to PPMOne. It is above 0 only with StoreFailureLocal.
@@ -140,6 +140,8 @@ type Limit struct {
 	Alternative bool
 	// Consistency is Prefetch only for a FixedWindow or SlidingWindowCounter that is no shadow.
 	Consistency Consistency
+
+	deniesAtOnce bool // on_exhausted: deny was written
 
 	id idText // made by Parse of the fields above
 	// keyPlaces holds the place in Entries of each name of Key.

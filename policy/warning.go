@@ -149,7 +149,7 @@ func neverBorrows(s source) []Warning {
 
 // impatient warns of requests by Envoy that wait for another region.
 func impatient(s source) []Warning {
-	if s.Entries == nil || s.OnExhausted != ExhaustedBorrow {
+	if s.Entries == nil || !s.Borrows() {
 		return nil
 	}
 	return s.warning("on_exhausted",

@@ -148,3 +148,47 @@ func TestHomeModeOneByOne(t *testing.T) {
 		})
 	}
 }
+
+// TestHomeModeByDefault: a region that is not a key's home answers its first request with what it
+// borrows, although the limit does not say so. When all is used worldwide it says so, and when to come
+// again. A limit that says deny does not wait.
+func TestHomeModeByDefault(t *testing.T) {
+	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.TokenBucket} {
+		for _, deny := range []string{"", ", on_exhausted: deny"} {
+			d := documents.Parse(t, 1, thirds, strings.Replace(limitOf(kind, 3, deny), "10s", "1m", 1))
+			started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
+				c.meet()
+				nextCell(time.Minute)
+				q := request("1")
+				_, away := c.homeOf(t, q)
+				begun := time.Now()
+				got := away[0].check(t, q)
+				if waited := time.Since(begun); deny != "" {
+					if got.Allowed || got.Reason != admit.OverLimit || waited > 5*time.Millisecond {
+						t.Errorf("%s%s: the first request, after %s: %+v", kind, deny, waited, got)
+					}
+					return
+				}
+				if !got.Allowed {
+					t.Fatalf("%s: the first request: %+v", kind, got)
+				}
+				c.within(20*time.Second, "all is used", func() bool {
+					got = away[1].check(t, q)
+					return !got.Allowed
+				})
+				cell := d.Limits[0].Cell()
+				if got.Reason != admit.OverLimit || got.RetryAfter <= 0 || got.RetryAfter > cell {
+					t.Errorf("%s: all is used: %+v", kind, got)
+				}
+				for _, n := range away {
+					c.network.Isolate(n.name, time.Hour)
+				}
+				time.Sleep(5 * time.Second)
+				if got = away[1].check(t, q); got.Allowed || got.Reason != admit.OverLimit || got.RetryAfter > 0 ||
+					!got.Degraded {
+					t.Errorf("%s: the home is out of reach: %+v", kind, got)
+				}
+			})
+		}
+	}
+}

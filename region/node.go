@@ -83,6 +83,7 @@ type Node struct {
 	panics  *door.Panics
 	books   sync.Mutex // held while use is written to the journal or charged
 	mates   mates
+	started time.Time
 	life    life
 }
 
@@ -174,7 +175,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		c.Now = time.Now
 	}
 	c.Exchange.Nodes = c.Nodes
-	n := &Node{config: c, log: c.Log, life: life{closed: make(chan struct{}), opened: make(chan struct{})},
+	n := &Node{config: c, log: c.Log, started: c.Now(), life: life{closed: make(chan struct{}), opened: make(chan struct{})},
 		peers: peer.NewClient(c.Dial, c.PeerTLS)}
 	n.panics = door.NewPanics(c.Log, "", n.CountPanic)
 	if c.Fetch == nil {

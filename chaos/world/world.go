@@ -41,6 +41,9 @@ type Config struct {
 	Log      *slog.Logger
 	// Redis starts a region's Redis.
 	Redis func(context.Context) (*servers.Server, error)
+	// Document, if it is not nil, is the limits document of the nodes, in place of the one that
+	// Regions, Limit, Window, Algorithm and Inflate make.
+	Document *policy.Document
 }
 
 // World is a running world.
@@ -72,25 +75,33 @@ func Start(ctx context.Context, c Config) (*World, error) {
 
 func (w *World) start(ctx context.Context) error {
 	var err error
-	if w.Policy, err = policy.Parse("demo.yaml", []byte(w.config.document())); err != nil {
+	if w.Policy, err = w.config.parsed(); err != nil {
 		return err
 	}
 	if w.dir, err = os.MkdirTemp("", "quotad-demo-"); err != nil {
 		return err
 	}
-	for _, r := range w.config.Regions {
+	for _, r := range w.Policy.Regions {
 		w.Network.Host(r.Name)
 	}
 	w.Network.SetDelayAll(w.config.RoundTrip / 2)
-	for _, r := range w.config.Regions {
-		if err := w.startRegion(ctx, r); err != nil {
+	for _, r := range w.Policy.Regions {
+		if err := w.startRegion(ctx, r.Name); err != nil {
 			return fmt.Errorf("start region %s: %w", r.Name, err)
 		}
 	}
 	return w.meet(ctx)
 }
 
-// document writes the limits document of the nodes.
+// parsed returns the limits document of the nodes.
+func (c Config) parsed() (*policy.Document, error) {
+	if c.Document != nil {
+		return c.Document, nil
+	}
+	return policy.Parse("demo.yaml", []byte(c.document()))
+}
+
+// document writes the limits document of the demo.
 func (c Config) document() string {
 	var b strings.Builder
 	b.WriteString("version: 1\nregions:\n")
@@ -102,7 +113,7 @@ func (c Config) document() string {
 	return b.String()
 }
 
-func (w *World) startRegion(ctx context.Context, r Region) error {
+func (w *World) startRegion(ctx context.Context, name string) error {
 	server, err := w.config.Redis(ctx)
 	if err != nil {
 		return err
@@ -110,21 +121,21 @@ func (w *World) startRegion(ctx context.Context, r Region) error {
 	w.servers = append(w.servers, server)
 	var c region.Config
 	defer func() {
-		if w.nodes[r.Name] == nil {
+		if w.nodes[name] == nil {
 			closeAll(c)
 		}
 	}()
-	c = region.Config{Region: r.Name, Node: "n1", Nodes: 1, Policy: w.Policy, Bootstrap: true,
+	c = region.Config{Region: name, Node: "n1", Nodes: 1, Policy: w.Policy, Bootstrap: true,
 		Exchange: w.config.Exchange, Log: w.config.Log}
 	if c.Store, err = store.Connect(store.Options{URL: server.URL, Timeout: storeTimeout,
 		Now: server.Now}); err != nil {
 		return err
 	}
-	if c.Journal, err = journal.Open(filepath.Join(w.dir, r.Name, "journal.db"),
-		journal.Options{Region: r.Name, Node: "n1"}); err != nil {
+	if c.Journal, err = journal.Open(filepath.Join(w.dir, name, "journal.db"),
+		journal.Options{Region: name, Node: "n1"}); err != nil {
 		return err
 	}
-	host := w.Network.Host(r.Name)
+	host := w.Network.Host(name)
 	if c.PeerListener, err = host.Listen(peerPort); err != nil {
 		return err
 	}
@@ -135,12 +146,12 @@ func (w *World) startRegion(ctx context.Context, r Region) error {
 		return err
 	}
 	c.PeerAdvertise = netip.AddrPortFrom(host.IP(), peerPort).String()
-	c.Advertise = w.address(r.Name)
+	c.Advertise = w.address(name)
 	c.Dial = host.DialContext
 	c.Seeds = []string{w.seed()}
 	n, err := region.Start(ctx, c)
 	if err == nil {
-		w.nodes[r.Name] = n
+		w.nodes[name] = n
 	}
 	return err
 }
@@ -161,7 +172,7 @@ func closeAll(c region.Config) {
 }
 
 // seed is the gossip address of the first region.
-func (w *World) seed() string { return w.address(w.config.Regions[0].Name).String() }
+func (w *World) seed() string { return w.address(w.Policy.Regions[0].Name).String() }
 
 // address returns the address at which a region's host gossips.
 func (w *World) address(name string) netip.AddrPort {

@@ -60,8 +60,8 @@ func refusedBucket(answer remote.Answer, err error) error {
 func bucketsCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "buckets",
-		Short: "Look at the ledger of a bucket",
-	}, bucketsShowCommand())
+		Short: "List buckets, and look at the ledger of one",
+	}, bucketsListCommand(), bucketsShowCommand())
 }
 
 func bucketsShowCommand() *cobra.Command {

@@ -36,9 +36,10 @@ cut off falls to its fixed split. The sum of what all regions admit never exceed
 Exit codes: 0 ok, 1 error, 2 usage or invalid configuration, 3 promise broken, 4 denied, 5 unreachable.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-	}, serveCommand(), checkCommand(), refundCommand(), statusCommand(), bucketsCommand(),
-		resetCommand(), cutCommand(), certsCommand(), gossipKeyCommand(), tokenCommand(), configCommand(),
-		limitsCommand(), regionsCommand(), demoCommand(), simulateCommand(), chaosCommand(), benchCommand(),
+	}, serveCommand(), checkCommand(), refundCommand(), statusCommand(), clusterCommand(),
+		topCommand(), explainCommand(), bucketsCommand(),
+		resetCommand(), cutCommand(), contextCommand(), certsCommand(), gossipKeyCommand(), tokenCommand(), configCommand(),
+		limitsCommand(), regionsCommand(), demoCommand(), devCommand(), simulateCommand(), chaosCommand(), benchCommand(),
 		completionCommand(), manCommand(), generateCommand(), versionCommand())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if cmd.HasAvailableSubCommands() && cmd.Flags().NArg() > 0 {

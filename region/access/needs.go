@@ -13,7 +13,8 @@ const (
 )
 
 const (
-	// Open is the need of calls that ask for no role: probes of load balancers.
+	// Open is the need of calls that ask for no role: probes of load balancers, and the files of the
+	// console.
 	Open Role = "open"
 	// Known is the need of calls that every caller of the file may make.
 	Known Role = "known"
@@ -54,21 +55,33 @@ var needs = map[string]Role{
 	"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit": Check,
 
 	// The admin listener: what operators need.
-	"/v1/status":                     Read,
-	"/v1/buckets/{limit}":            Read,
-	"/v1/document":                   Read,
-	"/v1/documents":                  Read,
-	"/v1/apply":                      Admin,
-	"/metrics":                       Read,
-	"/v1/reset":                      Operate,
-	"/v1/cut":                        Operate,
-	"/debug/pprof/":                  Admin,
-	"/debug/pprof/profile":           Admin,
-	"/debug/pprof/trace":             Admin,
-	"/quotad.v1.AdminService/Status": Read,
-	"/quotad.v1.AdminService/Bucket": Read,
-	"/quotad.v1.AdminService/Reset":  Operate,
-	"/peer.v1.PeerService/Cut":       Operate,
+	"/v1/status":                          Read,
+	"/v1/overview":                        Read,
+	"/v1/watch":                           Read,
+	"/v1/explain/{limit}":                 Read,
+	"/v1/buckets":                         Read,
+	"/v1/buckets/{limit}":                 Read,
+	"/v1/document":                        Read,
+	"/v1/documents":                       Read,
+	"/v1/apply":                           Admin,
+	"/metrics":                            Read,
+	"/v1/reset":                           Operate,
+	"/v1/cut":                             Operate,
+	"/debug/pprof/":                       Admin,
+	"/debug/pprof/profile":                Admin,
+	"/debug/pprof/trace":                  Admin,
+	"/quotad.v1.AdminService/Status":      Read,
+	"/quotad.v1.AdminService/Bucket":      Read,
+	"/quotad.v1.AdminService/ListBuckets": Read,
+	"/quotad.v1.AdminService/Overview":    Read,
+	"/quotad.v1.AdminService/Explain":     Read,
+	"/quotad.v1.AdminService/Reset":       Operate,
+	"/peer.v1.PeerService/Cut":            Operate,
+
+	// The console's files tell nothing of the node, and a browser shows nothing to get them. What
+	// the page reads needs the roles above.
+	"/{$}":            Open,
+	"/console/{file}": Open,
 
 	// Both: probes, and what the calls look like.
 	"/v1/openapi.yaml":             Known,

@@ -114,7 +114,14 @@ func (l *Limiter) spendAtOnce(q *Request) (Decision, bool) {
 	if !spendable(applied) {
 		return Decision{}, false
 	}
-	return l.spend(r, applied, q.Cost)
+	d, paid := l.spend(r, applied, q.Cost)
+	if paid {
+		o := l.outcome(d)
+		for _, a := range applied {
+			l.accountOne(a, q.Cost, d, o)
+		}
+	}
+	return d, paid
 }
 
 // spendable says whether chunks can admit a request with these limits. They cannot with a limit

@@ -312,6 +312,9 @@ func (f *Flow) Decision() (Decision, error) {
 	if f.way.lists != nil {
 		d.Met = f.way.lists.met
 	}
+	if f.commit {
+		f.limiter.account(&f.way, d)
+	}
 	return f.limiter.sign(d), nil
 }
 

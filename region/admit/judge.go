@@ -2,8 +2,10 @@ package admit
 
 import (
 	"math"
+	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -70,11 +72,24 @@ func (l *Limiter) judge(w *waiting, a answered) Decision {
 		if verdict.Retry < 0 {
 			d.Reason, d.RetryAfter = ExceedsRegionCapacity, -1
 		}
+		if all[decider].AwayFromHome() {
+			d.Reason, d.RetryAfter = OverLimit, l.nextCell(all[decider], state.Cell, a.at(decider))
+		}
 		if w.costOf(decider) > all[decider].Most() {
 			d.Reason = Never
 		}
 	}
 	return d
+}
+
+// nextCell returns after how long a region that is entitled to nothing may borrow anew, because the
+// home region has another cell's units: in its next cell. Negative: the home region cannot be
+// reached.
+func (l *Limiter) nextCell(a *rules.Applied, cell quantity.Cell, at quantity.StoreTime) time.Duration {
+	if l.rights.Degraded(a.Bucket) {
+		return -1
+	}
+	return max(microseconds(a.Target.Terms.Opens(cell+1).Sub(at)), time.Millisecond)
 }
 
 // weight orders limits by what they say about a request. Of an admitted request the limit with

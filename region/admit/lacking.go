@@ -2,7 +2,6 @@ package admit
 
 import (
 	"github.com/quotad/quotad/allocator/exchange"
-	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/rights"
 	"github.com/quotad/quotad/region/store"
 )
@@ -37,7 +36,7 @@ func (w waiting) lacking(a answered) (lacking []rights.Lack) {
 		switch {
 		case v.Retry == 0 || l.Shadow || l.Alternative && !w.allFull(a):
 			continue
-		case l.OnExhausted != policy.ExhaustedBorrow || w.costOf(i) > w.applied[i].Most():
+		case !l.Borrows() || w.costOf(i) > w.applied[i].Most():
 			return nil
 		}
 		lacking = append(lacking, rights.Lack{Bucket: w.applied[i].Bucket,

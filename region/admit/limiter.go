@@ -53,6 +53,7 @@ type Limiter struct {
 	fallback *fallback
 	chunks   *chunks
 	metrics  *metrics
+	fullest  fullest
 	// unmatched is for requests to which no limit applies.
 	unmatched unmatched
 	sequence  atomic.Uint64
@@ -117,8 +118,13 @@ func (l *Limiter) Changed(c tenure.Change) {
 // Collectors returns the metrics that are counted as decisions are made.
 func (l *Limiter) Collectors() []prometheus.Collector { return l.metrics.all() }
 
-// Forget drops what was spent in windows that no longer count at a time.
-func (l *Limiter) Forget(now time.Time) { l.fallback.forget(now) }
+// Forget drops what was spent in windows that no longer count at a time, and what was counted long
+// before it.
+func (l *Limiter) Forget(now time.Time) {
+	l.fallback.forget(now)
+	l.tenure.Rules().Recount(now)
+	l.fullest.turn()
+}
 
 // Local returns what this node admitted without the store.
 func (l *Limiter) Local() LocalStatus { return l.fallback.status() }

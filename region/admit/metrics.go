@@ -7,22 +7,25 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/quotad/quotad/algorithms"
 )
 
 // metrics are the numbers about decisions, counted as they are made. Label values come from the
 // configuration alone, never from keys of requests.
 type metrics struct {
-	decisions     *prometheus.CounterVec
-	resolved      resolved
-	time          prometheus.Histogram
-	storeFailures prometheus.Counter
-	local         prometheus.Counter
-	booked        prometheus.Counter
-	refunded      *prometheus.CounterVec
-	resets        *prometheus.CounterVec
-	repeats       *prometheus.CounterVec
-	noLimit       *prometheus.CounterVec
+	decisions *prometheus.CounterVec
+	resolved  resolved // of decisions
+	// units of requests, by limit: admittedUnits have no reason
+	admittedUnits, deniedUnits resolved
+	time                       prometheus.Histogram
+	storeFailures              prometheus.Counter
+	local                      prometheus.Counter
+	booked                     prometheus.Counter
+	refunded                   *prometheus.CounterVec
+	resets                     *prometheus.CounterVec
+	repeats                    *prometheus.CounterVec
+	noLimit                    *prometheus.CounterVec
 	// denials that were told from memory
 	rememberedDenials prometheus.Counter
 	// units of chunks: asked for, spent, given back, and charged though nobody can spend them
@@ -36,6 +39,13 @@ type metrics struct {
 // The store's deadline is 50 ms.
 var decisionBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .02, .05, .1}
 
+// Histograms are native too, for scrapers that ask for it: buckets grow by NativeFactor, and there
+// are at most NativeBuckets.
+const (
+	NativeFactor  = 1.1
+	NativeBuckets = 160
+)
+
 func newMetrics() *metrics {
 	m := &metrics{
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -45,7 +55,8 @@ func newMetrics() *metrics {
 		time: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "quotad_decision_seconds",
 			Help:    "Time that decisions took inside the node, peeks apart.",
-			Buckets: decisionBuckets}),
+			Buckets: decisionBuckets, NativeHistogramBucketFactor: NativeFactor,
+			NativeHistogramMaxBucketNumber: NativeBuckets}),
 		storeFailures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "quotad_store_failures_total", Help: "Requests that the store did not decide."}),
 		local: prometheus.NewCounter(prometheus.CounterOpts{
@@ -100,12 +111,20 @@ func newMetrics() *metrics {
 		m.repeats.WithLabelValues(outcome)
 	}
 	m.resolved.vec = m.decisions
+	m.admittedUnits.vec = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "quotad_admitted_units_total",
+		Help: "Units admitted, for each limit that they count for: also shadow limits, and before refunds."},
+		[]string{"limit"})
+	m.deniedUnits.vec = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "quotad_denied_units_total",
+		Help: "Units denied, by the limit that denied them and the reason."},
+		[]string{"limit", "reason"})
 	return m
 }
 
 // all returns the metrics for a registry.
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.decisions, m.time, m.storeFailures, m.local, m.booked,
+	return []prometheus.Collector{m.decisions, m.admittedUnits.vec, m.deniedUnits.vec, m.time, m.storeFailures, m.local, m.booked,
 		m.refunded, m.resets, m.repeats, m.noLimit, m.rememberedDenials,
 		m.prefetchedUnits, m.spentUnits, m.returnedUnits, m.strandedUnits,
 		m.takenUnits, m.givenBackUnits, m.clientAdmitted, m.clientDenied}
@@ -131,8 +150,9 @@ func (m *metrics) decided(d Decision) { m.resolved.counter(d.Limit, d.Reason).In
 // took records how long a decision took.
 func (m *metrics) took(d time.Duration) { m.time.Observe(d.Seconds()) }
 
-// resolved finds the counter of a decision without hashing its labels each time. There are as many
-// counters as pairs of a limit and a reason, and soon all of them are in the map.
+// resolved finds a counter by a limit and a reason, or by a limit alone, without hashing its labels
+// each time. There are as many counters as pairs of a limit and a reason, and soon all of them are in
+// the map.
 type resolved struct {
 	vec *prometheus.CounterVec
 
@@ -158,7 +178,11 @@ func (r *resolved) counter(limit string, reason Reason) prometheus.Counter {
 func (r *resolved) meet(o outcome) prometheus.Counter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.vec.WithLabelValues(o.limit, string(o.reason))
+	labels := []string{o.limit}
+	if o.reason != "" {
+		labels = append(labels, string(o.reason))
+	}
+	c := r.vec.WithLabelValues(labels...)
 	more := map[outcome]prometheus.Counter{}
 	if met := r.met.Load(); met != nil {
 		more = maps.Clone(*met)
@@ -166,4 +190,18 @@ func (r *resolved) meet(o outcome) prometheus.Counter {
 	more[o] = c
 	r.met.Store(&more)
 	return c
+}
+
+// totals returns what was counted so far.
+func (r *resolved) totals() map[outcome]float64 {
+	all := map[outcome]float64{}
+	if met := r.met.Load(); met != nil {
+		for o, c := range *met {
+			var m dto.Metric
+			if c.Write(&m) == nil { // a counter's Write does not fail
+				all[o] = m.GetCounter().GetValue()
+			}
+		}
+	}
+	return all
 }

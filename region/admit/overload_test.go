@@ -122,8 +122,8 @@ func (l *Limiter) opened(t *testing.T) {
 	synctest.Wait()
 }
 
-// tally counts decisions by their reason.
-type tally struct {
+// outcomes counts decisions by their reason.
+type outcomes struct {
 	mu     sync.Mutex
 	reason map[Reason]int
 	stored int // decided by the store, in time
@@ -131,7 +131,7 @@ type tally struct {
 	units  int
 }
 
-func (c *tally) check(t *testing.T, n *Limiter, q Request) {
+func (c *outcomes) check(t *testing.T, n *Limiter, q Request) {
 	begun := time.Now()
 	d, err := n.Check(t.Context(), q)
 	took := time.Since(begun)
@@ -141,7 +141,7 @@ func (c *tally) check(t *testing.T, n *Limiter, q Request) {
 	c.decided(d, took <= n.deadline)
 }
 
-func (c *tally) decided(d Decision, inTime bool) {
+func (c *outcomes) decided(d Decision, inTime bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reason == nil {
@@ -157,7 +157,7 @@ func (c *tally) decided(d Decision, inTime bool) {
 	}
 }
 
-func (c *tally) storeFailures() int {
+func (c *outcomes) storeFailures() int {
 	return c.reason[StoreFailure] + c.reason[StoreFailureLocal] + c.reason[StoreFailureAllowed]
 }
 
@@ -174,8 +174,8 @@ type attack struct {
 func distinct(number int) string { return strconv.Itoa(number) }
 
 // floods has callers send batches, each as soon as the one before is answered and the pause over.
-func (a attack) floods(t *testing.T, n *Limiter, pause, lasts time.Duration) *tally {
-	var all tally
+func (a attack) floods(t *testing.T, n *Limiter, pause, lasts time.Duration) *outcomes {
+	var all outcomes
 	var callers sync.WaitGroup
 	var number atomic.Int64
 	until := time.Now().Add(lasts)
@@ -206,8 +206,8 @@ func (a attack) floods(t *testing.T, n *Limiter, pause, lasts time.Duration) *ta
 }
 
 // steady sends one request after the other at an even pace.
-func steady(t *testing.T, n *Limiter, domain string, perSecond int, lasts time.Duration) *tally {
-	var all tally
+func steady(t *testing.T, n *Limiter, domain string, perSecond int, lasts time.Duration) *outcomes {
+	var all outcomes
 	var sent sync.WaitGroup
 	for i := range int(lasts.Seconds() * float64(perSecond)) {
 		sent.Go(func() {
@@ -242,21 +242,21 @@ func TestOverloadTakesFromNobody(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				n, s := busyNode(t)
 				const lasts = time.Second
-				var flood, victims, tight, part *tally
+				var flood, victims, tight, part *outcomes
 				var all sync.WaitGroup
 				all.Go(func() { flood = a.floods(t, n, 25*time.Millisecond, lasts) })
 				all.Go(func() { victims = steady(t, n, "api", 200, lasts) })
 				all.Go(func() { tight = steady(t, n, "tight", 100, lasts) })
 				all.Go(func() { part = steady(t, n, "part", 100, lasts) })
 				all.Wait()
-				for name, c := range map[string]*tally{"victims": victims, "tight": tight,
+				for name, c := range map[string]*outcomes{"victims": victims, "tight": tight,
 					"part": part} {
 					if c.stored*100 < c.all*99 {
 						t.Errorf("%s: %d of %d decided by the store in time: %v", name, c.stored,
 							c.all, c.reason)
 					}
 				}
-				for name, c := range map[string]*tally{"flood": flood, "victims": victims,
+				for name, c := range map[string]*outcomes{"flood": flood, "victims": victims,
 					"tight": tight, "part": part} {
 					if c.storeFailures() > 0 {
 						t.Errorf("%s: %v", name, c.reason)

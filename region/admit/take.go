@@ -93,7 +93,9 @@ func (l *Limiter) Take(ctx context.Context, t Take) (Taken, error) {
 		return Taken{}, nil
 	}
 	l.metrics.takenUnits.Add(float64(w.cost))
-	return Taken{Units: w.cost, Decision: l.sign(l.judge(&w, said)),
+	d := l.judge(&w, said)
+	l.account(&w, d)
+	return Taken{Units: w.cost, Decision: l.sign(d),
 		SpendWithin: spendWithin(w.applied, said),
 		Receipt:     l.receipt(t.request(w.cost), w.applied, said)}, nil
 }
@@ -126,6 +128,8 @@ func (l *Limiter) reported(t Take, all []*rules.Applied) {
 	for _, a := range all {
 		if d, denies := a.Held.Denies(generation, now); denies {
 			l.rights.ObserveDenied(a.Bucket, d.State, d.Now, t.Denied)
+			denied := Decision{Limit: a.Limit.Name, Reason: OverLimit, At: d.Now, FromMemory: true}
+			l.accountOne(a, t.Denied, denied, l.outcome(denied))
 		}
 	}
 }

@@ -63,20 +63,30 @@ var allowedTo = map[string]struct {
 	"/quotad.v1.QuotaService/GiveBack":                             {"api", "check"},
 	"/quotad.v1.QuotaService/Refund":                               {"api", "check"},
 
-	"/v1/status":                     {"admin", "read operate admin"},
-	"/v1/buckets/{limit}":            {"admin", "read operate admin"},
-	"/v1/document":                   {"admin", "read operate admin"},
-	"/v1/documents":                  {"admin", "read operate admin"},
-	"/v1/apply":                      {"admin", "admin"},
-	"/metrics":                       {"admin", "read operate admin"},
-	"/v1/reset":                      {"admin", "operate admin"},
-	"/v1/cut":                        {"admin", "operate admin"},
-	"/debug/pprof/":                  {"admin", "admin"},
-	"/debug/pprof/profile":           {"admin", "admin"},
-	"/debug/pprof/trace":             {"admin", "admin"},
-	"/quotad.v1.AdminService/Status": {"admin", "read operate admin"},
-	"/quotad.v1.AdminService/Bucket": {"admin", "read operate admin"},
-	"/quotad.v1.AdminService/Reset":  {"admin", "operate admin"},
+	"/v1/status":                          {"admin", "read operate admin"},
+	"/v1/overview":                        {"admin", "read operate admin"},
+	"/v1/watch":                           {"admin", "read operate admin"},
+	"/v1/explain/{limit}":                 {"admin", "read operate admin"},
+	"/v1/buckets":                         {"admin", "read operate admin"},
+	"/v1/buckets/{limit}":                 {"admin", "read operate admin"},
+	"/v1/document":                        {"admin", "read operate admin"},
+	"/v1/documents":                       {"admin", "read operate admin"},
+	"/v1/apply":                           {"admin", "admin"},
+	"/metrics":                            {"admin", "read operate admin"},
+	"/v1/reset":                           {"admin", "operate admin"},
+	"/v1/cut":                             {"admin", "operate admin"},
+	"/debug/pprof/":                       {"admin", "admin"},
+	"/debug/pprof/profile":                {"admin", "admin"},
+	"/debug/pprof/trace":                  {"admin", "admin"},
+	"/quotad.v1.AdminService/Status":      {"admin", "read operate admin"},
+	"/quotad.v1.AdminService/Bucket":      {"admin", "read operate admin"},
+	"/quotad.v1.AdminService/Reset":       {"admin", "operate admin"},
+	"/quotad.v1.AdminService/ListBuckets": {"admin", "read operate admin"},
+	"/quotad.v1.AdminService/Overview":    {"admin", "read operate admin"},
+	"/quotad.v1.AdminService/Explain":     {"admin", "read operate admin"},
+
+	"/{$}":            {"admin", "everybody"},
+	"/console/{file}": {"admin", "everybody"},
 
 	"/v1/openapi.yaml":             {"both", "any"},
 	"/livez":                       {"both", "everybody"},
@@ -306,7 +316,11 @@ func (s *secured) try(t *testing.T, p proof, port, call string) string {
 		method = http.MethodPost
 	}
 	// Profiles that would take too long are refused at once.
-	code, _ := s.web(t, p, method, at, strings.ReplaceAll(call, "{limit}", "account-minute")+"?seconds=100", "{}")
+	path := strings.NewReplacer("{limit}", "account-minute", "{$}", "", "{file}", "app.js").Replace(call)
+	if call == "/v1/watch" {
+		method = http.MethodHead // which ends
+	}
+	code, _ := s.web(t, p, method, at, path+"?seconds=100", "{}")
 	switch code {
 	case 401, 403:
 		return fmt.Sprint(code)

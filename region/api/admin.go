@@ -17,8 +17,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region/console"
 	"github.com/quotad/quotad/region/door"
 )
+
+const watchPath = "/v1/watch"
 
 // maxAdminCalls bounds the gRPC calls of one connection of the admin listener that are served at a
 // time.
@@ -28,7 +31,7 @@ const maxAdminCalls = 16
 const maxProfile = 60
 
 const noSuchAdminPath = "there is nothing at this path of the admin listener; " +
-	"see /v1/status, /v1/buckets/{limit}, /v1/document, /v1/documents, /v1/apply, /v1/reset, /v1/cut, /v1/openapi.yaml, /metrics, /debug/pprof/, /livez and " +
+	"see / (a page for browsers), /v1/status, /v1/overview, /v1/watch, /v1/explain/{limit}, /v1/buckets, /v1/buckets/{limit}, /v1/document, /v1/documents, /v1/apply, /v1/reset, /v1/cut, /v1/openapi.yaml, /metrics, /debug/pprof/, /livez and " +
 	"/readyz; the API (listen.http) has the others"
 
 // adminHandler returns the handler of the admin listener.
@@ -56,6 +59,10 @@ func (s *Server) adminRoutes(metrics http.Handler) *routes {
 	get, post := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
 	p := newRoutes(s.options.Admin.Guard, noSuchAdminPath)
 	p.handle("/v1/status", s.status, get...)
+	p.handle("/v1/overview", s.webOverview, get...)
+	p.handle(watchPath, s.watch, get...)
+	p.handle("/v1/explain/{limit}", s.webExplain, get...)
+	p.handle("/v1/buckets", s.webListBuckets, get...)
 	p.handle("/v1/buckets/{limit}", s.bucket, get...)
 	p.handle("/v1/document", s.document, get...)
 	p.handle("/v1/documents", s.documents, get...)
@@ -66,6 +73,9 @@ func (s *Server) adminRoutes(metrics http.Handler) *routes {
 	p.handle("/debug/pprof/", bounded(pprof.Index), get...)
 	p.handle("/debug/pprof/profile", bounded(pprof.Profile), get...)
 	p.handle("/debug/pprof/trace", bounded(pprof.Trace), get...)
+	page := console.Handler(p.none)
+	p.handle("/{$}", page.ServeHTTP, get...)
+	p.handle(console.Prefix+"{file}", page.ServeHTTP, get...)
 	p.handle("/v1/openapi.yaml", describe, get...)
 	p.handle("/livez", livez, get...)
 	p.handle("/readyz", s.readyz, get...)

@@ -43,12 +43,20 @@
 //
 // The admin listener over HTTP, /livez and /readyz as well:
 //
+//	GET  /, /console/         a page for browsers. See package console
 //	POST /v1/reset            {"limit", "domain", "descriptors"}: clears the use of a bucket in
 //	                          this region
 //	POST /v1/cut              {"region", "for"}: drops all traffic between the node and a region
 //	                          for a while; 403 unless the node was started for rehearsals
 //	                          of faults
 //	GET  /v1/status           the node, and what it knows of the other regions
+//	GET  /v1/overview         all nodes of all regions as each tells of itself, and the buckets with
+//	                          the most units (?hottest=20); up to a second old
+//	GET  /v1/watch            such an overview each second, as server-sent events
+//	GET  /v1/explain/{limit}  how a bucket stands in every region, and why the last request on it
+//	                          was decided as it was; parameters as of the next but one
+//	GET  /v1/buckets          buckets that the node was asked about lately: ?domain=, limit= and
+//	                          most= (100), and what values begin with, as account=4
 //	GET  /v1/buckets/{limit}  the ledger of a bucket in this region; ?domain=api&account=42: every
 //	                          parameter but domain is a descriptor (a descriptor that is itself
 //	                          named domain needs gRPC)

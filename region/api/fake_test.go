@@ -47,6 +47,8 @@ type fakeNode struct {
 	panics   []string            // where
 	busy     map[string]bool     // callers
 	open     *policy.Document    // nil: that of aDocument
+
+	fakeViews
 }
 
 // aDocument is the document that is open in a fakeNode.

@@ -24,16 +24,18 @@ type routes struct {
 	paths []string
 	// methods has those of each path.
 	methods map[string][]string
+	none    http.Handler // answers for all that is not there
 }
 
 // newRoutes returns the routes of a port without paths. none is the text of the answer for all that
 // is not there.
 func newRoutes(guard *access.Guard, none string) *routes {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+	missing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, newProblem(http.StatusNotFound, none))
 	})
-	return &routes{mux: mux, guard: guard, methods: map[string][]string{}}
+	mux.Handle("/", missing)
+	return &routes{mux: mux, guard: guard, methods: map[string][]string{}, none: missing}
 }
 
 // handle serves a path, for callers that package access lets pass.
@@ -69,17 +71,22 @@ func guarded(guard *access.Guard, path string, next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		by := access.Credentials{Authorization: r.Header.Get("Authorization"), From: r.RemoteAddr}
-		if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-			by.Certificate = r.TLS.PeerCertificates[0]
-		}
-		caller, err := guard.Admit(path, by)
+		caller, err := guard.Admit(path, credentialsOf(r))
 		if err != nil {
 			writeProblem(w, toProblem(err))
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(access.With(withAct(r), caller)))
 	})
+}
+
+// credentialsOf returns what a request brings to prove who makes it.
+func credentialsOf(r *http.Request) access.Credentials {
+	by := access.Credentials{Authorization: r.Header.Get("Authorization"), From: r.RemoteAddr}
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
+		by.Certificate = r.TLS.PeerCertificates[0]
+	}
+	return by
 }
 
 // guardRPC refuses the gRPC calls that their callers may not make, before they are decoded.

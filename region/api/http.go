@@ -33,7 +33,20 @@ const (
 )
 
 // handler returns the handler of the API's paths.
-func (s *Server) handler() http.Handler { return s.recovering(sameSite(s.routes().mux)) }
+func (s *Server) handler() http.Handler {
+	next := s.recovering(sameSite(s.routes().mux))
+	if s.options.Console == "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.URL.Path == "/" &&
+			strings.Contains(r.Header.Get("Accept"), "text/html") {
+			http.Redirect(w, r, s.options.Console, http.StatusTemporaryRedirect)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
 
 const authzPath = "/v1/authz"
 

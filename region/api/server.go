@@ -45,6 +45,7 @@ type Node interface {
 	Status() region.Status
 	Bucket(ctx context.Context, limit, domain string, descriptors map[string]string) (region.Bucket,
 		error)
+	Views
 	Ready() error
 	Metrics() *prometheus.Registry
 	// Busy says whether so much of a caller's work waits that another batch of it should not be
@@ -74,6 +75,9 @@ type Options struct {
 	// is configured so.
 	Headers, EnvoyHeaders Headers
 	Proxies               *authz.Mapping // of the requests of proxies; nil: there is none
+	// Console is where a browser is sent that asks the API for /. Empty: it is told that there is
+	// nothing.
+	Console string
 }
 
 // Server serves one node over gRPC and HTTP. It does not own the node. Safe for concurrent use.
@@ -93,6 +97,9 @@ type Server struct {
 	health  *healthService
 	rls     *rls
 	proxies forProxies
+	// overviews makes one overview at a time, for all who ask.
+	overviews overviews
+	watchers  watchers
 
 	rpcPanics, webPanics *door.Panics
 
@@ -109,10 +116,11 @@ type Server struct {
 // and the collectors of the Go runtime and of the process. So the node's registry must not have
 // these.
 func New(node Node, log *slog.Logger, o Options) *Server {
-	s := &Server{node: node, log: log, options: o, work: door.NewWork(),
+	s := &Server{node: node, log: log, options: o, work: door.NewWork(), watchers: newWatchers(),
 		rpcPanics: door.NewPanics(log, "grpc/", node.CountPanic), webPanics: door.NewPanics(log,
 			"http", node.CountPanic)}
 	s.ending, s.end = context.WithCancel(context.Background())
+	node.HandleDescribe(s.view)
 	s.health = newHealthService(s.ready, s.ending)
 	s.rls, s.proxies = newRLS(s), newForProxies(o.Proxies)
 	s.grpc = s.newGRPCServer()

@@ -32,6 +32,8 @@ type front struct {
 	web    *http.Client
 	client *network.Host
 	at     string // host:port of HTTP
+	// adminAt is host:port of the admin listener.
+	adminAt string
 }
 
 // served runs f with a server in a bubble of virtual time.
@@ -44,7 +46,8 @@ func served(t *testing.T, node *fakeNode, f func(t *testing.T, s *front)) {
 		s := &front{Server: New(node, quiet(), Options{}), client: client}
 		var serving sync.WaitGroup
 		defer serving.Wait()
-		for port, serve := range map[int]func(net.Listener) error{8081: s.ServeGRPC, 8080: s.ServeHTTP} {
+		for port, serve := range map[int]func(net.Listener) error{8081: s.ServeGRPC, 8080: s.ServeHTTP,
+			8083: s.ServeAdmin} {
 			l, err := server.Listen(port)
 			if err != nil {
 				t.Fatal(err)
@@ -56,7 +59,7 @@ func served(t *testing.T, node *fakeNode, f func(t *testing.T, s *front)) {
 			})
 		}
 		defer s.Close()
-		s.at = fmt.Sprintf("%s:8080", server.IP())
+		s.at, s.adminAt = fmt.Sprintf("%s:8080", server.IP()), fmt.Sprintf("%s:8083", server.IP())
 		transport := &http.Transport{DialContext: client.DialContext}
 		defer transport.CloseIdleConnections()
 		s.web = &http.Client{Transport: transport}

@@ -108,6 +108,15 @@ func (m *Memory) Take(cost quantity.Units, generation uint64, now time.Duration)
 	}
 }
 
+// Holds returns the units that are left to spend at a time of the node's clock.
+func (m *Memory) Holds(now time.Duration) quantity.Units {
+	c := m.chunk.Load()
+	if c == nil || c.over(now) {
+		return 0
+	}
+	return max(quantity.Units(c.left.Load()), 0)
+}
+
 // over says whether no more of the chunk is to be spent.
 func (c *Chunk) over(now time.Duration) bool { return int64(now) >= c.until.Load() }
 

@@ -33,6 +33,7 @@ type Server struct {
 	store  StoreHandler // nil: nobody says which store this node decides with
 	// document finds the documents that are given away. It is set before Serve.
 	document DocumentHandler
+	describe atomic.Pointer[DescribeHandler] // nil: it is not told yet
 	tls      *TLS
 
 	panics *door.Panics

@@ -89,6 +89,23 @@ func (s *Server) Store(ctx context.Context, p *peerv1.StoreRequest) (*peerv1.Sto
 // name of another region, or not in the form that nodes use, is dropped.
 func (c *Client) AskStore(ctx context.Context, region string, self Identity) (all []StoreAnswer,
 	asked int) {
+	asked = c.everyNode(region, func(node peerv1.PeerServiceClient) func() {
+		p, err := node.Store(ctx, &peerv1.StoreRequest{Region: self.Region, Node: self.Node})
+		if err != nil {
+			return nil
+		}
+		a, ok := storeAnswer(p, region)
+		if !ok {
+			return nil
+		}
+		return func() { all = append(all, a) }
+	})
+	return all, asked
+}
+
+// everyNode calls ask for all nodes of a region that are known, at once, and returns how many these
+// are. The functions that ask returns are called one after the other, if they are not nil.
+func (c *Client) everyNode(region string, ask func(peerv1.PeerServiceClient) func()) (asked int) {
 	c.mu.Lock()
 	addresses := slices.Clone(c.nodes[region])
 	c.mu.Unlock()
@@ -100,20 +117,15 @@ func (c *Client) AskStore(ctx context.Context, region string, self Identity) (al
 			if err != nil {
 				return
 			}
-			p, err := peerv1.NewPeerServiceClient(conn).Store(ctx,
-				&peerv1.StoreRequest{Region: self.Region, Node: self.Node})
-			if err != nil {
-				return
-			}
-			if a, ok := storeAnswer(p, region); ok {
+			if keep := ask(peerv1.NewPeerServiceClient(conn)); keep != nil {
 				mu.Lock()
 				defer mu.Unlock()
-				all = append(all, a)
+				keep()
 			}
 		})
 	}
 	calls.Wait()
-	return all, len(addresses)
+	return len(addresses)
 }
 
 // storeAnswer reads an answer. It says whether that is in the form that nodes use.

@@ -8,6 +8,7 @@ import (
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/held"
+	"github.com/quotad/quotad/region/tally"
 )
 
 // Applied is one limit as it applies to one key: a bucket, and all that a node needs to decide
@@ -19,6 +20,7 @@ type Applied struct {
 	Reserve *Reserve // nil: the limit keeps none
 	Hash    uint64   // of the bucket's id: different in each process, so nobody can choose it
 	Held    held.Memory
+	Tally   tally.Count // of requests, for operators
 
 	recent atomic.Bool // found since a place for another bucket was last looked for
 }
@@ -40,6 +42,10 @@ func (a *Applied) Capacity() quantity.Units {
 	}
 	return a.Target.Terms.Entitlement
 }
+
+// AwayFromHome says whether the limit is in home mode and another region is the bucket's home: this one
+// is entitled to nothing, and borrows each unit.
+func (a *Applied) AwayFromHome() bool { return a.Bucket.Home && a.Entitlement() == 0 }
 
 // Most returns the largest cost that the limit can ever admit: what one store would hold if it had
 // all rights of all regions.

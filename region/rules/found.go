@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/tally"
 )
 
 // MaxFound bounds the buckets that a node holds in memory under one document, some 500 bytes each
@@ -26,8 +27,9 @@ const usualIDBytes = 256
 // read without locks. Of a bucket that two requests ask for first at the same time, two may be made,
 // and then only one of them is found later.
 type found struct {
-	made sync.Once
-	sets []set
+	made    sync.Once
+	sets    []set
+	hottest tally.Sketch // of what buckets counted that are not found any more, or were looked at
 }
 
 type set [foundWays]atomic.Pointer[Applied]
@@ -49,23 +51,23 @@ func (s *set) get(id []byte, hash uint64) *Applied {
 	return nil
 }
 
-// put gives a bucket an empty place, or else that of one that was not asked for lately.
-func (s *set) put(a *Applied) {
+// put gives a bucket an empty place, or else that of one that was not asked for lately. It returns
+// the bucket whose place that was, or nil.
+func (s *set) put(a *Applied) (displaced *Applied) {
 	for i := range s {
 		if s[i].CompareAndSwap(nil, a) {
-			return
+			return nil
 		}
 	}
 	for i := range s {
 		if !s[i].Load().recent.Load() {
-			s[i].Store(a)
-			return
+			return s[i].Swap(a)
 		}
 	}
 	for i := range s {
 		s[i].Load().recent.Store(false)
 	}
-	s[a.Hash>>32%foundWays].Store(a)
+	return s[a.Hash>>32%foundWays].Swap(a)
 }
 
 // Match returns the limits that apply to a request.
@@ -146,7 +148,9 @@ func (r *Rules) apply(l *policy.Limit, id []byte) *Applied {
 	}
 	a := r.newApplied(l, policy.BucketID(id))
 	a.Hash = hash
-	its.put(a)
+	if displaced := its.put(a); displaced != nil {
+		r.found.hottest.Add(displaced.Bucket.ID, displaced.Hash, displaced.Tally.Take())
+	}
 	return a
 }
 

@@ -175,3 +175,19 @@ var ErrNoSuchBucket = errors.New("no limit of this name and domain applies to th
 func (r *Rules) Target(b *exchange.Bucket, existsUntil quantity.StoreTime) algorithms.Target {
 	return algorithms.Target{Key: r.Key(b.ID), Terms: b.Terms(r.Region), ExistsUntil: existsUntil}
 }
+
+// Lookup returns the bucket with the id as requests find it, or nil if no document that binds has
+// such a bucket. It does not take another bucket's place in the node's memory.
+func (r *Rules) Lookup(id string) *Applied {
+	if a := r.Found(id); a != nil {
+		return a
+	}
+	ref, err := policy.ParseBucketID(policy.BucketID(id))
+	if err != nil {
+		return nil
+	}
+	if l, ok := r.matcher.Entry(ref); ok {
+		return r.newApplied(l, policy.BucketID(id))
+	}
+	return nil
+}

@@ -100,3 +100,23 @@ func Listed[W ~string](words []W) string {
 	}
 	return strings.Join(texts, ", ")
 }
+
+// Ago says how long ago something was.
+func Ago(d time.Duration) string {
+	if d < time.Second {
+		return "just now"
+	}
+	return Lasted(d) + " ago"
+}
+
+// Lasted writes a duration to the second, and one of days or more to the hour.
+func Lasted(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d >= 2*day:
+		return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
+	case d >= time.Hour:
+		return Span(d.Truncate(time.Minute))
+	}
+	return Span(d.Truncate(time.Second))
+}

@@ -9,6 +9,7 @@
 package peerv1
 
 import (
+	v1 "github.com/quotad/quotad/proto/quotad/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -1357,6 +1358,113 @@ func (x *DocumentResponse) GetText() []byte {
 	return nil
 }
 
+// DescribeRequest asks a node to describe itself.
+type DescribeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Region that asks.
+	Region        string          `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
+	Node          string          `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	View          *v1.ViewRequest `protobuf:"bytes,3,opt,name=view,proto3" json:"view,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DescribeRequest) Reset() {
+	*x = DescribeRequest{}
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DescribeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DescribeRequest) ProtoMessage() {}
+
+func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
+func (*DescribeRequest) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *DescribeRequest) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *DescribeRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *DescribeRequest) GetView() *v1.ViewRequest {
+	if x != nil {
+		return x.View
+	}
+	return nil
+}
+
+// DescribeResponse is what the node tells.
+type DescribeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	View          *v1.View               `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DescribeResponse) Reset() {
+	*x = DescribeResponse{}
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DescribeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DescribeResponse) ProtoMessage() {}
+
+func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
+func (*DescribeResponse) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *DescribeResponse) GetView() *v1.View {
+	if x != nil {
+		return x.View
+	}
+	return nil
+}
+
 // CutRequest asks a node to cut itself off from another region, in place of what it cut there in that direction before.
 type CutRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1371,7 +1479,7 @@ type CutRequest struct {
 
 func (x *CutRequest) Reset() {
 	*x = CutRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_peer_v1_peer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1491,7 @@ func (x *CutRequest) String() string {
 func (*CutRequest) ProtoMessage() {}
 
 func (x *CutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_peer_v1_peer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1504,7 @@ func (x *CutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutRequest.ProtoReflect.Descriptor instead.
 func (*CutRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CutRequest) GetRegion() string {
@@ -1433,7 +1541,7 @@ type CutResponse struct {
 
 func (x *CutResponse) Reset() {
 	*x = CutResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_peer_v1_peer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1445,7 +1553,7 @@ func (x *CutResponse) String() string {
 func (*CutResponse) ProtoMessage() {}
 
 func (x *CutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_peer_v1_peer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1458,7 +1566,7 @@ func (x *CutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutResponse.ProtoReflect.Descriptor instead.
 func (*CutResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CutResponse) GetAddresses() []string {
@@ -1479,7 +1587,7 @@ var File_peer_v1_peer_proto protoreflect.FileDescriptor
 
 const file_peer_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x12peer/v1/peer.proto\x12\apeer.v1\"\xba\x01\n" +
+	"\x12peer/v1/peer.proto\x12\apeer.v1\x1a\x18quotad/v1/overview.proto\"\xba\x01\n" +
 	"\x0fExchangeRequest\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1e\n" +
@@ -1577,7 +1685,13 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
 	"\x06digest\x18\x03 \x01(\fR\x06digest\"&\n" +
 	"\x10DocumentResponse\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\fR\x04text\"p\n" +
+	"\x04text\x18\x01 \x01(\fR\x04text\"i\n" +
+	"\x0fDescribeRequest\x12\x16\n" +
+	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12*\n" +
+	"\x04view\x18\x03 \x01(\v2\x16.quotad.v1.ViewRequestR\x04view\"7\n" +
+	"\x10DescribeResponse\x12#\n" +
+	"\x04view\x18\x01 \x01(\v2\x0f.quotad.v1.ViewR\x04view\"p\n" +
 	"\n" +
 	"CutRequest\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x123\n" +
@@ -1602,12 +1716,13 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x19CUT_DIRECTION_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12CUT_DIRECTION_BOTH\x10\x01\x12\x14\n" +
 	"\x10CUT_DIRECTION_IN\x10\x02\x12\x15\n" +
-	"\x11CUT_DIRECTION_OUT\x10\x032\xb4\x02\n" +
+	"\x11CUT_DIRECTION_OUT\x10\x032\xf5\x02\n" +
 	"\vPeerService\x12?\n" +
 	"\bExchange\x12\x18.peer.v1.ExchangeRequest\x1a\x19.peer.v1.ExchangeResponse\x129\n" +
 	"\x06Recall\x12\x16.peer.v1.RecallRequest\x1a\x17.peer.v1.RecallResponse\x126\n" +
 	"\x05Store\x12\x15.peer.v1.StoreRequest\x1a\x16.peer.v1.StoreResponse\x12?\n" +
-	"\bDocument\x12\x18.peer.v1.DocumentRequest\x1a\x19.peer.v1.DocumentResponse\x120\n" +
+	"\bDocument\x12\x18.peer.v1.DocumentRequest\x1a\x19.peer.v1.DocumentResponse\x12?\n" +
+	"\bDescribe\x12\x18.peer.v1.DescribeRequest\x1a\x19.peer.v1.DescribeResponse\x120\n" +
 	"\x03Cut\x12\x13.peer.v1.CutRequest\x1a\x14.peer.v1.CutResponseB/Z-github.com/quotad/quotad/proto/peer/v1;peerv1b\x06proto3"
 
 var (
@@ -1623,7 +1738,7 @@ func file_peer_v1_peer_proto_rawDescGZIP() []byte {
 }
 
 var file_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_peer_v1_peer_proto_goTypes = []any{
 	(Refusal)(0),             // 0: peer.v1.Refusal
 	(StoreUse)(0),            // 1: peer.v1.StoreUse
@@ -1643,8 +1758,12 @@ var file_peer_v1_peer_proto_goTypes = []any{
 	(*StoreOrigin)(nil),      // 15: peer.v1.StoreOrigin
 	(*DocumentRequest)(nil),  // 16: peer.v1.DocumentRequest
 	(*DocumentResponse)(nil), // 17: peer.v1.DocumentResponse
-	(*CutRequest)(nil),       // 18: peer.v1.CutRequest
-	(*CutResponse)(nil),      // 19: peer.v1.CutResponse
+	(*DescribeRequest)(nil),  // 18: peer.v1.DescribeRequest
+	(*DescribeResponse)(nil), // 19: peer.v1.DescribeResponse
+	(*CutRequest)(nil),       // 20: peer.v1.CutRequest
+	(*CutResponse)(nil),      // 21: peer.v1.CutResponse
+	(*v1.ViewRequest)(nil),   // 22: quotad.v1.ViewRequest
+	(*v1.View)(nil),          // 23: quotad.v1.View
 }
 var file_peer_v1_peer_proto_depIdxs = []int32{
 	5,  // 0: peer.v1.ExchangeRequest.asks:type_name -> peer.v1.Ask
@@ -1658,22 +1777,26 @@ var file_peer_v1_peer_proto_depIdxs = []int32{
 	15, // 8: peer.v1.StoreResponse.store:type_name -> peer.v1.StoreOrigin
 	1,  // 9: peer.v1.StoreResponse.use:type_name -> peer.v1.StoreUse
 	4,  // 10: peer.v1.StoreResponse.documents:type_name -> peer.v1.Acknowledged
-	2,  // 11: peer.v1.CutRequest.direction:type_name -> peer.v1.CutDirection
-	3,  // 12: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
-	8,  // 13: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
-	13, // 14: peer.v1.PeerService.Store:input_type -> peer.v1.StoreRequest
-	16, // 15: peer.v1.PeerService.Document:input_type -> peer.v1.DocumentRequest
-	18, // 16: peer.v1.PeerService.Cut:input_type -> peer.v1.CutRequest
-	6,  // 17: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
-	10, // 18: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
-	14, // 19: peer.v1.PeerService.Store:output_type -> peer.v1.StoreResponse
-	17, // 20: peer.v1.PeerService.Document:output_type -> peer.v1.DocumentResponse
-	19, // 21: peer.v1.PeerService.Cut:output_type -> peer.v1.CutResponse
-	17, // [17:22] is the sub-list for method output_type
-	12, // [12:17] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	22, // 11: peer.v1.DescribeRequest.view:type_name -> quotad.v1.ViewRequest
+	23, // 12: peer.v1.DescribeResponse.view:type_name -> quotad.v1.View
+	2,  // 13: peer.v1.CutRequest.direction:type_name -> peer.v1.CutDirection
+	3,  // 14: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
+	8,  // 15: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
+	13, // 16: peer.v1.PeerService.Store:input_type -> peer.v1.StoreRequest
+	16, // 17: peer.v1.PeerService.Document:input_type -> peer.v1.DocumentRequest
+	18, // 18: peer.v1.PeerService.Describe:input_type -> peer.v1.DescribeRequest
+	20, // 19: peer.v1.PeerService.Cut:input_type -> peer.v1.CutRequest
+	6,  // 20: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
+	10, // 21: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
+	14, // 22: peer.v1.PeerService.Store:output_type -> peer.v1.StoreResponse
+	17, // 23: peer.v1.PeerService.Document:output_type -> peer.v1.DocumentResponse
+	19, // 24: peer.v1.PeerService.Describe:output_type -> peer.v1.DescribeResponse
+	21, // 25: peer.v1.PeerService.Cut:output_type -> peer.v1.CutResponse
+	20, // [20:26] is the sub-list for method output_type
+	14, // [14:20] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_peer_v1_peer_proto_init() }
@@ -1687,7 +1810,7 @@ func file_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_v1_peer_proto_rawDesc), len(file_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   17,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,7 @@ const (
 	PeerService_Recall_FullMethodName   = "/peer.v1.PeerService/Recall"
 	PeerService_Store_FullMethodName    = "/peer.v1.PeerService/Store"
 	PeerService_Document_FullMethodName = "/peer.v1.PeerService/Document"
+	PeerService_Describe_FullMethodName = "/peer.v1.PeerService/Describe"
 	PeerService_Cut_FullMethodName      = "/peer.v1.PeerService/Cut"
 )
 
@@ -44,6 +45,8 @@ type PeerServiceClient interface {
 	Store(ctx context.Context, in *StoreRequest, opts ...grpc.CallOption) (*StoreResponse, error)
 	// Document returns a limits document that is open in the region, byte for byte.
 	Document(ctx context.Context, in *DocumentRequest, opts ...grpc.CallOption) (*DocumentResponse, error)
+	// Describe tells how a node is and what it knows of some buckets, for operators who ask another node about all.
+	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
 	// Cut has the node lose what goes to the nodes of another region or comes from them, for a rehearsal of a partition. A
 	// node that was not started with chaos: true refuses. The caller need not be a node.
 	Cut(ctx context.Context, in *CutRequest, opts ...grpc.CallOption) (*CutResponse, error)
@@ -97,6 +100,16 @@ func (c *peerServiceClient) Document(ctx context.Context, in *DocumentRequest, o
 	return out, nil
 }
 
+func (c *peerServiceClient) Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DescribeResponse)
+	err := c.cc.Invoke(ctx, PeerService_Describe_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *peerServiceClient) Cut(ctx context.Context, in *CutRequest, opts ...grpc.CallOption) (*CutResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CutResponse)
@@ -123,6 +136,8 @@ type PeerServiceServer interface {
 	Store(context.Context, *StoreRequest) (*StoreResponse, error)
 	// Document returns a limits document that is open in the region, byte for byte.
 	Document(context.Context, *DocumentRequest) (*DocumentResponse, error)
+	// Describe tells how a node is and what it knows of some buckets, for operators who ask another node about all.
+	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
 	// Cut has the node lose what goes to the nodes of another region or comes from them, for a rehearsal of a partition. A
 	// node that was not started with chaos: true refuses. The caller need not be a node.
 	Cut(context.Context, *CutRequest) (*CutResponse, error)
@@ -147,6 +162,9 @@ func (UnimplementedPeerServiceServer) Store(context.Context, *StoreRequest) (*St
 }
 func (UnimplementedPeerServiceServer) Document(context.Context, *DocumentRequest) (*DocumentResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Document not implemented")
+}
+func (UnimplementedPeerServiceServer) Describe(context.Context, *DescribeRequest) (*DescribeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Describe not implemented")
 }
 func (UnimplementedPeerServiceServer) Cut(context.Context, *CutRequest) (*CutResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Cut not implemented")
@@ -244,6 +262,24 @@ func _PeerService_Document_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PeerService_Describe_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DescribeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServiceServer).Describe(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PeerService_Describe_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServiceServer).Describe(ctx, req.(*DescribeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PeerService_Cut_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CutRequest)
 	if err := dec(in); err != nil {
@@ -284,6 +320,10 @@ var PeerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Document",
 			Handler:    _PeerService_Document_Handler,
+		},
+		{
+			MethodName: "Describe",
+			Handler:    _PeerService_Describe_Handler,
 		},
 		{
 			MethodName: "Cut",

@@ -24,32 +24,47 @@ var File_quotad_v1_admin_proto protoreflect.FileDescriptor
 
 const file_quotad_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x15quotad/v1/admin.proto\x12\tquotad.v1\x1a\x16quotad/v1/quotad.proto2\xc8\x01\n" +
+	"\x15quotad/v1/admin.proto\x12\tquotad.v1\x1a\x18quotad/v1/overview.proto\x1a\x16quotad/v1/quotad.proto2\x9d\x03\n" +
 	"\fAdminService\x12=\n" +
 	"\x06Status\x12\x18.quotad.v1.StatusRequest\x1a\x19.quotad.v1.StatusResponse\x12=\n" +
-	"\x06Bucket\x12\x18.quotad.v1.BucketRequest\x1a\x19.quotad.v1.BucketResponse\x12:\n" +
+	"\x06Bucket\x12\x18.quotad.v1.BucketRequest\x1a\x19.quotad.v1.BucketResponse\x12L\n" +
+	"\vListBuckets\x12\x1d.quotad.v1.ListBucketsRequest\x1a\x1e.quotad.v1.ListBucketsResponse\x12C\n" +
+	"\bOverview\x12\x1a.quotad.v1.OverviewRequest\x1a\x1b.quotad.v1.OverviewResponse\x12@\n" +
+	"\aExplain\x12\x19.quotad.v1.ExplainRequest\x1a\x1a.quotad.v1.ExplainResponse\x12:\n" +
 	"\x05Reset\x12\x17.quotad.v1.ResetRequest\x1a\x18.quotad.v1.ResetResponseB3Z1github.com/quotad/quotad/proto/quotad/v1;quotadv1b\x06proto3"
 
 var file_quotad_v1_admin_proto_goTypes = []any{
-	(*StatusRequest)(nil),  // 0: quotad.v1.StatusRequest
-	(*BucketRequest)(nil),  // 1: quotad.v1.BucketRequest
-	(*ResetRequest)(nil),   // 2: quotad.v1.ResetRequest
-	(*StatusResponse)(nil), // 3: quotad.v1.StatusResponse
-	(*BucketResponse)(nil), // 4: quotad.v1.BucketResponse
-	(*ResetResponse)(nil),  // 5: quotad.v1.ResetResponse
+	(*StatusRequest)(nil),       // 0: quotad.v1.StatusRequest
+	(*BucketRequest)(nil),       // 1: quotad.v1.BucketRequest
+	(*ListBucketsRequest)(nil),  // 2: quotad.v1.ListBucketsRequest
+	(*OverviewRequest)(nil),     // 3: quotad.v1.OverviewRequest
+	(*ExplainRequest)(nil),      // 4: quotad.v1.ExplainRequest
+	(*ResetRequest)(nil),        // 5: quotad.v1.ResetRequest
+	(*StatusResponse)(nil),      // 6: quotad.v1.StatusResponse
+	(*BucketResponse)(nil),      // 7: quotad.v1.BucketResponse
+	(*ListBucketsResponse)(nil), // 8: quotad.v1.ListBucketsResponse
+	(*OverviewResponse)(nil),    // 9: quotad.v1.OverviewResponse
+	(*ExplainResponse)(nil),     // 10: quotad.v1.ExplainResponse
+	(*ResetResponse)(nil),       // 11: quotad.v1.ResetResponse
 }
 var file_quotad_v1_admin_proto_depIdxs = []int32{
-	0, // 0: quotad.v1.AdminService.Status:input_type -> quotad.v1.StatusRequest
-	1, // 1: quotad.v1.AdminService.Bucket:input_type -> quotad.v1.BucketRequest
-	2, // 2: quotad.v1.AdminService.Reset:input_type -> quotad.v1.ResetRequest
-	3, // 3: quotad.v1.AdminService.Status:output_type -> quotad.v1.StatusResponse
-	4, // 4: quotad.v1.AdminService.Bucket:output_type -> quotad.v1.BucketResponse
-	5, // 5: quotad.v1.AdminService.Reset:output_type -> quotad.v1.ResetResponse
-	3, // [3:6] is the sub-list for method output_type
-	0, // [0:3] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	0,  // 0: quotad.v1.AdminService.Status:input_type -> quotad.v1.StatusRequest
+	1,  // 1: quotad.v1.AdminService.Bucket:input_type -> quotad.v1.BucketRequest
+	2,  // 2: quotad.v1.AdminService.ListBuckets:input_type -> quotad.v1.ListBucketsRequest
+	3,  // 3: quotad.v1.AdminService.Overview:input_type -> quotad.v1.OverviewRequest
+	4,  // 4: quotad.v1.AdminService.Explain:input_type -> quotad.v1.ExplainRequest
+	5,  // 5: quotad.v1.AdminService.Reset:input_type -> quotad.v1.ResetRequest
+	6,  // 6: quotad.v1.AdminService.Status:output_type -> quotad.v1.StatusResponse
+	7,  // 7: quotad.v1.AdminService.Bucket:output_type -> quotad.v1.BucketResponse
+	8,  // 8: quotad.v1.AdminService.ListBuckets:output_type -> quotad.v1.ListBucketsResponse
+	9,  // 9: quotad.v1.AdminService.Overview:output_type -> quotad.v1.OverviewResponse
+	10, // 10: quotad.v1.AdminService.Explain:output_type -> quotad.v1.ExplainResponse
+	11, // 11: quotad.v1.AdminService.Reset:output_type -> quotad.v1.ResetResponse
+	6,  // [6:12] is the sub-list for method output_type
+	0,  // [0:6] is the sub-list for method input_type
+	0,  // [0:0] is the sub-list for extension type_name
+	0,  // [0:0] is the sub-list for extension extendee
+	0,  // [0:0] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_admin_proto_init() }
@@ -57,6 +72,7 @@ func file_quotad_v1_admin_proto_init() {
 	if File_quotad_v1_admin_proto != nil {
 		return
 	}
+	file_quotad_v1_overview_proto_init()
 	file_quotad_v1_quotad_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -19,9 +19,12 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	AdminService_Status_FullMethodName = "/quotad.v1.AdminService/Status"
-	AdminService_Bucket_FullMethodName = "/quotad.v1.AdminService/Bucket"
-	AdminService_Reset_FullMethodName  = "/quotad.v1.AdminService/Reset"
+	AdminService_Status_FullMethodName      = "/quotad.v1.AdminService/Status"
+	AdminService_Bucket_FullMethodName      = "/quotad.v1.AdminService/Bucket"
+	AdminService_ListBuckets_FullMethodName = "/quotad.v1.AdminService/ListBuckets"
+	AdminService_Overview_FullMethodName    = "/quotad.v1.AdminService/Overview"
+	AdminService_Explain_FullMethodName     = "/quotad.v1.AdminService/Explain"
+	AdminService_Reset_FullMethodName       = "/quotad.v1.AdminService/Reset"
 )
 
 // AdminServiceClient is the client API for AdminService service.
@@ -34,6 +37,12 @@ type AdminServiceClient interface {
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	// Bucket shows the ledger of one bucket in this region.
 	Bucket(ctx context.Context, in *BucketRequest, opts ...grpc.CallOption) (*BucketResponse, error)
+	// ListBuckets lists buckets that the node was asked about lately.
+	ListBuckets(ctx context.Context, in *ListBucketsRequest, opts ...grpc.CallOption) (*ListBucketsResponse, error)
+	// Overview describes all nodes of all regions.
+	Overview(ctx context.Context, in *OverviewRequest, opts ...grpc.CallOption) (*OverviewResponse, error)
+	// Explain says how one bucket stands in every region, and why the last request on it was decided as it was.
+	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error)
 	// Reset clears the use of one bucket in this region alone. What is admitted after it comes on top of what was
 	// admitted before: the limit does not hold for the window in which it is called.
 	Reset(ctx context.Context, in *ResetRequest, opts ...grpc.CallOption) (*ResetResponse, error)
@@ -67,6 +76,36 @@ func (c *adminServiceClient) Bucket(ctx context.Context, in *BucketRequest, opts
 	return out, nil
 }
 
+func (c *adminServiceClient) ListBuckets(ctx context.Context, in *ListBucketsRequest, opts ...grpc.CallOption) (*ListBucketsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListBucketsResponse)
+	err := c.cc.Invoke(ctx, AdminService_ListBuckets_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) Overview(ctx context.Context, in *OverviewRequest, opts ...grpc.CallOption) (*OverviewResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(OverviewResponse)
+	err := c.cc.Invoke(ctx, AdminService_Overview_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExplainResponse)
+	err := c.cc.Invoke(ctx, AdminService_Explain_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *adminServiceClient) Reset(ctx context.Context, in *ResetRequest, opts ...grpc.CallOption) (*ResetResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ResetResponse)
@@ -87,6 +126,12 @@ type AdminServiceServer interface {
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
 	// Bucket shows the ledger of one bucket in this region.
 	Bucket(context.Context, *BucketRequest) (*BucketResponse, error)
+	// ListBuckets lists buckets that the node was asked about lately.
+	ListBuckets(context.Context, *ListBucketsRequest) (*ListBucketsResponse, error)
+	// Overview describes all nodes of all regions.
+	Overview(context.Context, *OverviewRequest) (*OverviewResponse, error)
+	// Explain says how one bucket stands in every region, and why the last request on it was decided as it was.
+	Explain(context.Context, *ExplainRequest) (*ExplainResponse, error)
 	// Reset clears the use of one bucket in this region alone. What is admitted after it comes on top of what was
 	// admitted before: the limit does not hold for the window in which it is called.
 	Reset(context.Context, *ResetRequest) (*ResetResponse, error)
@@ -105,6 +150,15 @@ func (UnimplementedAdminServiceServer) Status(context.Context, *StatusRequest) (
 }
 func (UnimplementedAdminServiceServer) Bucket(context.Context, *BucketRequest) (*BucketResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Bucket not implemented")
+}
+func (UnimplementedAdminServiceServer) ListBuckets(context.Context, *ListBucketsRequest) (*ListBucketsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListBuckets not implemented")
+}
+func (UnimplementedAdminServiceServer) Overview(context.Context, *OverviewRequest) (*OverviewResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Overview not implemented")
+}
+func (UnimplementedAdminServiceServer) Explain(context.Context, *ExplainRequest) (*ExplainResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Explain not implemented")
 }
 func (UnimplementedAdminServiceServer) Reset(context.Context, *ResetRequest) (*ResetResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Reset not implemented")
@@ -166,6 +220,60 @@ func _AdminService_Bucket_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_ListBuckets_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListBucketsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).ListBuckets(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_ListBuckets_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).ListBuckets(ctx, req.(*ListBucketsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_Overview_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(OverviewRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).Overview(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_Overview_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).Overview(ctx, req.(*OverviewRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_Explain_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExplainRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).Explain(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_Explain_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).Explain(ctx, req.(*ExplainRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AdminService_Reset_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ResetRequest)
 	if err := dec(in); err != nil {
@@ -198,6 +306,18 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Bucket",
 			Handler:    _AdminService_Bucket_Handler,
+		},
+		{
+			MethodName: "ListBuckets",
+			Handler:    _AdminService_ListBuckets_Handler,
+		},
+		{
+			MethodName: "Overview",
+			Handler:    _AdminService_Overview_Handler,
+		},
+		{
+			MethodName: "Explain",
+			Handler:    _AdminService_Explain_Handler,
 		},
 		{
 			MethodName: "Reset",

@@ -1,0 +1,33 @@
+package dev
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/quotad/quotad/chaos/lab/network"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/admit"
+)
+
+// cutter cuts a region off from another one in the simulated network. It implements api.Cutter.
+type cutter struct {
+	network  *network.Network
+	own      string
+	document *policy.Document
+}
+
+// Cut implements api.Cutter.
+func (c cutter) Cut(region, direction string, d time.Duration) ([]netip.Addr, error) {
+	if _, known := c.document.RegionIndex(region); !known || region == c.own {
+		return nil, &admit.FieldError{Field: "region",
+			Problem: fmt.Sprintf("is not another region than %s that runs here", c.own)}
+	}
+	if direction != "in" {
+		c.network.Cut(c.own, region, d)
+	}
+	if direction != "out" {
+		c.network.Cut(region, c.own, d)
+	}
+	return []netip.Addr{c.network.Host(region).IP()}, nil
+}

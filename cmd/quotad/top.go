@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/remote"
+	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/cmd/quotad/top"
+	"github.com/quotad/quotad/region/api"
+)
+
+func topCommand() *cobra.Command {
+	var node remote.Node
+	var output string
+	var once bool
+	var every time.Duration
+	var buckets int
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Show the limits and buckets with the most units, worldwide and live",
+		Long: `top asks a node again and again for what all nodes of all regions decide. It shows, for each limit, units admitted
+and denied a second, and for the buckets with the most units what was admitted and denied over the last half minute to
+minute, and what counts as used now: worldwide, and in each region of what that region holds.
+
+Nodes count the hottest buckets in a fixed amount of memory, so the units of a bucket may be a little more than shown.
+Without a terminal, and with --once, top prints one report and ends.
+
+Exit codes: 0 shown, 5 no node answers, 2 bad usage.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case every < time.Second || every > time.Minute:
+				return exit.Usage(fmt.Errorf("--every %s: choose 1s to 1m", every))
+			case buckets < 0 || buckets > 100:
+				return exit.Usage(fmt.Errorf("--buckets %d: choose 0 to 100", buckets))
+			}
+			fetch := func() (api.Overview, error) {
+				o, err := fetchOverview(cmd, &node, buckets)
+				return api.Overview(o), err
+			}
+			if !once && output == "table" && show.IsTerminal(cmd.OutOrStdout()) {
+				return top.Watch(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), every, fetch)
+			}
+			return topOnce(cmd, fetch, every, output)
+		},
+	}
+	node.OperatorFlags(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&once, "once", false, "print one report and end")
+	f.DurationVar(&every, "every", time.Second, "time between reports, and that a report is about, 1s to 1m")
+	f.IntVar(&buckets, "buckets", 10,
+		"buckets to show: so many with the most units, and with the most units denied, 0 to 100")
+	outputFlag(cmd, &output)
+	return cmd
+}
+
+// topOnce prints what happened in one interval.
+func topOnce(cmd *cobra.Command, fetch top.Fetch, every time.Duration, output string) error {
+	before, err := fetch()
+	if err != nil {
+		return err
+	}
+	after := before
+	for !after.At.After(before.At) { // an overview is told again for a second
+		select {
+		case <-cmd.Context().Done():
+			return cmd.Context().Err()
+		case <-time.After(every):
+		}
+		if after, err = fetch(); err != nil {
+			return err
+		}
+	}
+	r := top.Of(before, after)
+	return show.Result(cmd.OutOrStdout(), output, r, r.Print)
+}

@@ -1,0 +1,100 @@
+package top
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/quotad/quotad/region/api"
+)
+
+var begun = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
+// node is a node that decided so many units of a limit until some seconds after its start.
+func node(region, name string, after int, admitted, denied int64) api.NodeOverview {
+	return api.NodeOverview{Region: region, Node: name, Started: begun,
+		At: begun.Add(time.Duration(after) * time.Second), Limits: []api.NodeUse{{Limit: "a",
+			Domain: "api", LimitUnits: 100, Window: api.Milliseconds(time.Minute), Admitted: admitted,
+			Denied: denied}}}
+}
+
+func overview(after int, nodes ...api.NodeOverview) api.Overview {
+	return api.Overview{At: begun.Add(time.Duration(after) * time.Second), Nodes: nodes,
+		Silent: []string{}}
+}
+
+func TestRates(t *testing.T) {
+	restarted := node("us", "n2", 14, 30, 0)
+	restarted.Started = begun.Add(12 * time.Second)
+	r := Of(overview(10, node("eu", "n1", 10, 100, 10), node("us", "n1", 10, 50, 0),
+		node("us", "n2", 10, 1000, 0)),
+		overview(14, node("eu", "n1", 12, 140, 20), // 2 s between its answers
+			node("us", "n1", 14, 90, 0), restarted, node("ap", "n1", 14, 28, 0)))
+	if len(r.Limits) != 1 || r.Nodes != 4 || fmt.Sprint(r.Regions) != "[eu us ap]" {
+		t.Fatalf("%+v", r)
+	}
+	l := r.Limits[0]
+	// 20 + 10 + 30 units in 2 s + 28 in the 14 s since its start
+	if l.Admitted != 47 || l.Denied != 5 || fmt.Sprint(l.Regions) != "map[ap:2 eu:20 us:25]" ||
+		l.Window != 60 || l.Units != 100 {
+		t.Errorf("%+v", l)
+	}
+	if r := Of(overview(10, node("eu", "n1", 10, 1, 1)), overview(10, node("eu", "n1", 10, 1, 1))); len(r.Limits) != 0 {
+		t.Errorf("no time passed: %+v", r)
+	}
+}
+
+// TestScreen: the screen waits for two answers, shows what fits, keeps what it showed when the node
+// does not answer, and ends on a key.
+func TestScreen(t *testing.T) {
+	answers := []api.Overview{overview(1, node("eu", "n1", 1, 10, 0)), overview(2, node("eu", "n1", 2, 30, 0))}
+	answers[1].Hottest = []api.BucketSummary{{Limit: "a", Domain: "api",
+		Descriptors: map[string]string{"account": "\x1b[31m42"}, LimitUnits: 100, Admitted: 30, Used: 30,
+		Parts: []api.BucketPart{{Region: "eu", Share: 60, Used: 30}}}}
+	var failure error
+	s := &screen{every: time.Second, width: 80, height: 24, fetch: func() (api.Overview, error) {
+		o := answers[0]
+		if len(answers) > 1 {
+			answers = answers[1:]
+		}
+		return o, failure
+	}}
+	step := func() string {
+		_, after := s.Update(s.Init()())
+		if after == nil {
+			t.Error("it does not go on")
+		}
+		return s.text()
+	}
+	if text := step(); !strings.Contains(text, "waiting for the second answer") {
+		t.Errorf("%s", text)
+	}
+	if text := step(); !strings.Contains(text, "a      100 per 1m  20.0") || !strings.Contains(text, "30/60") ||
+		strings.Contains(text, "\x1b") {
+		t.Errorf("%q", text)
+	}
+	failure = errors.New("no answer from the node")
+	if text := step(); !strings.Contains(text, "no answer from the node") || !strings.Contains(text, "20.0") {
+		t.Errorf("%s", text)
+	}
+	s.Update(tea.WindowSizeMsg{Width: 20, Height: 5})
+	lines := strings.Split(s.text(), "\n")
+	if len(lines) > 5 {
+		t.Errorf("%d lines in a window of 5", len(lines))
+	}
+	for _, line := range lines {
+		if len(line) > 20 {
+			t.Errorf("%q is wider than 20", line)
+		}
+	}
+	if _, cmd := s.Update(tea.KeyPressMsg{Code: 'q', Text: "q"}); cmd == nil || cmd() != tea.Quit() {
+		t.Error("q does not end it")
+	}
+	if !s.View().AltScreen {
+		t.Error("what stood on the terminal before is not kept")
+	}
+}

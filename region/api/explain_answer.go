@@ -1,0 +1,130 @@
+package api
+
+import (
+	"time"
+
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region/admit"
+)
+
+// Explanation is quotad.v1.ExplainResponse as JSON.
+type Explanation struct {
+	Sentence    string            `json:"sentence"`
+	Limit       string            `json:"limit"`
+	Domain      string            `json:"domain"`
+	Descriptors map[string]string `json:"descriptors"`
+	Algorithm   string            `json:"algorithm,omitempty"`
+	LimitUnits  int64             `json:"limit_units"`
+	Window      Milliseconds      `json:"window_ms"`
+	Used        int64             `json:"used"`
+	Regions     []BucketView      `json:"regions"`
+	Silent      []string          `json:"silent"` // regions that did not answer
+}
+
+// BucketView is a bucket in one region.
+type BucketView struct {
+	Region string `json:"region"`
+	Node   string `json:"node"` // that told it
+	Epoch  string `json:"epoch"`
+	// Problem says why the store did not tell what follows; absent: it did.
+	Problem     string   `json:"problem,omitempty"`
+	Entitlement int64    `json:"entitlement"`
+	Share       int64    `json:"share"`
+	Used        int64    `json:"used"`
+	Free        int64    `json:"free"`
+	Cell        int64    `json:"cell"`
+	Rights      []Traded `json:"rights"` // lent and borrowed, of all cells that count
+	// Now is what a request of one unit would be told; absent if the store did not tell.
+	Now         *BucketNow        `json:"now,omitempty"`
+	Last        *LastRequest      `json:"last,omitempty"` // absent: no node remembers one
+	Degraded    []DegradedTowards `json:"degraded"`
+	ClosedUntil *time.Time        `json:"closed_until,omitempty"` // after a loss of the store's data
+	Prefetched  int64             `json:"prefetched_units"`
+	Remember    []string          `json:"remember_denial"` // nodes
+}
+
+// Traded is what a region has lent to another and borrowed from it, of one cell.
+type Traded struct {
+	Cell     int64  `json:"cell"`
+	Region   string `json:"region"`
+	Lent     int64  `json:"lent"`
+	Returned int64  `json:"returned"`
+	Borrowed int64  `json:"borrowed"`
+	Regained int64  `json:"regained"`
+}
+
+// BucketNow is what a request of one unit would be told.
+type BucketNow struct {
+	Allowed    bool          `json:"allowed"`
+	Reason     admit.Reason  `json:"reason"`
+	Remaining  int64         `json:"remaining"`
+	ResetAfter *Milliseconds `json:"reset_after_ms,omitempty"`
+	RetryAfter *Milliseconds `json:"retry_after_ms,omitempty"`
+}
+
+// LastRequest is what became of the last request on a bucket.
+type LastRequest struct {
+	At         time.Time    `json:"at"`
+	Node       string       `json:"node"`
+	Allowed    bool         `json:"allowed"`
+	Reason     admit.Reason `json:"reason"`
+	FromMemory bool         `json:"from_memory,omitempty"`
+}
+
+// DegradedTowards is a region that has not answered for over 3 s.
+type DegradedTowards struct {
+	Region string     `json:"region"`
+	Since  *time.Time `json:"since,omitempty"` // absent: it never answered
+}
+
+// reasonsOf has what messages call each reason.
+var reasonsOf = func() map[quotadv1.Reason]admit.Reason {
+	all := map[quotadv1.Reason]admit.Reason{}
+	for text, number := range reasons {
+		all[number] = text
+	}
+	return all
+}()
+
+func newExplanation(e *quotadv1.ExplainResponse) Explanation {
+	a := Explanation{Sentence: e.GetSentence(), Limit: e.GetLimit(), Domain: e.GetDomain(),
+		Descriptors: e.GetDescriptors(), Algorithm: e.GetAlgorithm(), LimitUnits: e.GetLimitUnits(),
+		Window: Milliseconds(e.GetWindow().AsDuration()), Used: e.GetUsed(),
+		Regions: []BucketView{}, Silent: listed(e.GetSilent())}
+	for _, v := range e.GetRegions() {
+		a.Regions = append(a.Regions, newBucketView(v))
+	}
+	return a
+}
+
+func newBucketView(v *quotadv1.BucketView) BucketView {
+	l := v.GetLedger()
+	a := BucketView{Region: v.GetRegion(), Node: v.GetNode(), Epoch: v.GetEpoch(),
+		Problem: v.GetProblem(), Entitlement: l.GetEntitlement(), Share: l.GetShare(),
+		Used: l.GetUsed(), Free: l.GetFree(), Cell: l.GetCell(), Rights: []Traded{},
+		Last: newLastRequest(v.GetLast()), Degraded: []DegradedTowards{},
+		ClosedUntil: timeOf(v.GetClosedUntil()), Prefetched: v.GetPrefetchedUnits(),
+		Remember: listed(v.GetRememberDenial())}
+	for _, r := range l.GetRights() {
+		a.Rights = append(a.Rights, Traded{r.GetCell(), r.GetRegion(), r.GetLent(), r.GetReturned(),
+			r.GetBorrowed(), r.GetRegained()})
+	}
+	if d := v.GetNow(); d != nil {
+		a.Now = &BucketNow{Allowed: d.GetAllowed(), Reason: reasonsOf[d.GetReason()],
+			Remaining: d.GetRemaining(), ResetAfter: milliseconds(d.GetResetAfter()),
+			RetryAfter: milliseconds(d.GetRetryAfter())}
+	}
+	for _, d := range v.GetDegraded() {
+		a.Degraded = append(a.Degraded, DegradedTowards{d.GetRegion(), timeOf(d.GetSince())})
+	}
+	return a
+}
+
+// newLastRequest returns nil for nil.
+func newLastRequest(l *quotadv1.LastRequest) *LastRequest {
+	if l == nil {
+		return nil
+	}
+	return &LastRequest{l.GetAt().AsTime(), l.GetNode(), l.GetAllowed(), reasonsOf[l.GetReason()],
+		l.GetFromMemory()}
+}

@@ -1,0 +1,123 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/quotad/quotad/policy"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region/access"
+	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/view"
+)
+
+const (
+	// maxListed bounds the buckets that one list has, and usualListed is how many it has if nobody
+	// says.
+	maxListed   = 1000
+	usualListed = 100
+)
+
+// ListBuckets implements quotad.v1.AdminService.
+func (s *adminService) ListBuckets(ctx context.Context,
+	m *quotadv1.ListBucketsRequest) (*quotadv1.ListBucketsResponse, error) {
+	r, err := s.server.listBuckets(ctx, m)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return r, nil
+}
+
+// listBuckets lists the buckets that the node was asked about lately, of domains that the caller may
+// name.
+func (s *Server) listBuckets(ctx context.Context,
+	m *quotadv1.ListBucketsRequest) (*quotadv1.ListBucketsResponse, error) {
+	most := cmp.Or(int(m.GetMost()), usualListed)
+	if most < 0 || most > maxListed {
+		return nil, &admit.FieldError{Field: "most",
+			Problem: fmt.Sprintf("must be a whole number from 1 to %d", maxListed)}
+	}
+	may := func(string) bool { return true }
+	if s.options.Admin.Guard != nil {
+		may = access.From(ctx).MayName
+	}
+	all, more := s.node.ListBuckets(func(ref policy.BucketRef) bool {
+		return (m.GetLimit() == "" || ref.Name == m.GetLimit()) &&
+			(m.GetDomain() == "" || ref.Domain == m.GetDomain()) && may(ref.Domain) &&
+			beginsWith(ref, m.GetPrefix())
+	}, most)
+	r := &quotadv1.ListBucketsResponse{More: more}
+	for _, l := range all {
+		one := &quotadv1.ListedBucket{Limit: l.Ref.Name, Domain: l.Ref.Domain,
+			Descriptors: view.Descriptors(l.Ref)}
+		if l.LastKnown {
+			one.Last = lastMessage(l.Last, s.node.Status().Node)
+		}
+		r.Buckets = append(r.Buckets, one)
+	}
+	slices.SortFunc(r.Buckets, func(a, b *quotadv1.ListedBucket) int {
+		return cmp.Or(cmp.Compare(a.Limit, b.Limit), cmp.Compare(a.Domain, b.Domain),
+			cmp.Compare(view.Words(a.Descriptors), view.Words(b.Descriptors)))
+	})
+	return r, nil
+}
+
+// beginsWith says whether each named value of a bucket's key begins so.
+func beginsWith(ref policy.BucketRef, prefix map[string]string) bool {
+	for name, begins := range prefix {
+		if !slices.ContainsFunc(ref.Key, func(kv policy.KeyValue) bool {
+			return kv.Name == name && strings.HasPrefix(kv.Value, begins)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// ListedBuckets is quotad.v1.ListBucketsResponse as JSON.
+type ListedBuckets struct {
+	Buckets []ListedBucket `json:"buckets"`
+	More    bool           `json:"more"`
+}
+
+// ListedBucket is a bucket that a node has in memory.
+type ListedBucket struct {
+	Limit       string            `json:"limit"`
+	Domain      string            `json:"domain"`
+	Descriptors map[string]string `json:"descriptors"`
+	Last        *LastRequest      `json:"last,omitempty"` // absent: none was to be charged
+}
+
+// webListBuckets answers with a list of buckets, as JSON. Parameters but limit, domain and most are
+// what the values of descriptors begin with.
+func (s *Server) webListBuckets(w http.ResponseWriter, r *http.Request) {
+	domain, prefix, err := parseQuery(r.URL.RawQuery)
+	m := &quotadv1.ListBucketsRequest{Domain: domain, Limit: prefix["limit"], Prefix: prefix}
+	if text, given := prefix["most"]; err == nil && given {
+		most, wrong := strconv.ParseInt(text, 10, 32)
+		if m.Most = int32(most); wrong != nil || most < 1 {
+			m.Most = -1
+		}
+	}
+	maps.DeleteFunc(prefix, func(name, _ string) bool { return name == "limit" || name == "most" })
+	var listed *quotadv1.ListBucketsResponse
+	if err == nil {
+		listed, err = s.listBuckets(r.Context(), m)
+	}
+	if err != nil {
+		writeProblem(w, toProblem(err))
+		return
+	}
+	a := ListedBuckets{Buckets: []ListedBucket{}, More: listed.GetMore()}
+	for _, b := range listed.GetBuckets() {
+		a.Buckets = append(a.Buckets, ListedBucket{b.GetLimit(), b.GetDomain(), b.GetDescriptors(),
+			newLastRequest(b.GetLast())})
+	}
+	write(w, "application/json", http.StatusOK, a)
+}

@@ -11,10 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/access"
 )
@@ -221,4 +223,40 @@ func TestWhoMayNoMoreWatch(t *testing.T) {
 	if r := watched(t.Context(), t, http.DefaultTransport, web.URL, token); r.StatusCode != 403 {
 		t.Errorf("it may watch again: %d", r.StatusCode)
 	}
+}
+
+// TestSilentRegionsDoNotQueueWatchers: while the others take a second to answer, all watchers are
+// told what one question brought.
+func TestSilentRegionsDoNotQueueWatchers(t *testing.T) {
+	node := &fakeNode{}
+	node.others = func(*quotadv1.ViewRequest) []*quotadv1.View {
+		time.Sleep(askTimeout)
+		return nil
+	}
+	served(t, node, func(t *testing.T, s *front) {
+		by := &http.Transport{DialContext: s.client.DialContext}
+		defer by.CloseIdleConnections()
+		var all sync.WaitGroup
+		for i := range maxWatchers {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 60 * time.Millisecond)
+				r := watched(t.Context(), t, by, "http://"+s.adminAt, "")
+				defer r.Body.Close()
+				from := bufio.NewReader(r.Body)
+				start := time.Now()
+				for range 10 {
+					if _, err := nextEvent(from); err != nil {
+						t.Error(err)
+					}
+				}
+				if took := time.Since(start); took > 25*time.Second {
+					t.Errorf("ten events took %v", took)
+				}
+			})
+		}
+		all.Wait()
+		if err := s.Shutdown(t.Context()); err != nil { // which waits for the handlers
+			t.Error(err)
+		}
+	})
 }

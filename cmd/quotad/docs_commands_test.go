@@ -58,6 +58,9 @@ func TestDocsCommandsExist(t *testing.T) {
 	found := 0
 	for _, p := range pages(t) {
 		for _, f := range p.fences {
+			if f.language == "sh" {
+				found += checkScript(t, f)
+			}
 			if f.language != "console" {
 				continue
 			}
@@ -86,6 +89,21 @@ func TestDocsCommandsExist(t *testing.T) {
 	if found < 100 {
 		t.Errorf("only %d commands were found", found)
 	}
+}
+
+// checkScript checks the lines of a block of "sh", in which commands stand without "$ ". It returns
+// the number of lines.
+func checkScript(t *testing.T, f codeBlock) int {
+	t.Helper()
+	lines := strings.Split(strings.ReplaceAll(f.text, "\\\n", " "), "\n")
+	for _, l := range lines {
+		for _, part := range splitCommands(l) {
+			if problem := commandProblem(part, false); problem != "" {
+				t.Errorf("%s: %s: %s", f.at(), l, problem)
+			}
+		}
+	}
+	return len(lines)
 }
 
 // splitCommands splits a line at pipes, semicolons and the brackets of a subshell, and drops
@@ -176,15 +194,9 @@ func shellWords(text string) []string {
 	return words
 }
 
-// coming are commands of quotad that the pages tell of before they are there.
-var coming = []string{"dev"}
-
 // quotadProblem says what is wrong with a command line of quotad.
 func quotadProblem(words []string) string {
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "..." })
-	if len(words) > 0 && slices.Contains(coming, words[0]) {
-		return ""
-	}
 	root := newRoot()
 	root.SetOut(io.Discard)
 	cmd, rest, err := root.Find(words)

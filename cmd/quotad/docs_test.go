@@ -272,8 +272,8 @@ func resolve(all map[string]*page, p *page, link string) (to, problem string) {
 	return to, ""
 }
 
-// languages are those of fenced blocks. Each but text, http and mermaid is checked by a test.
-var languages = []string{"console", "yaml", "go", "json", "http", "text"}
+// languages are those of fenced blocks. Each but text and http is checked by a test.
+var languages = []string{"console", "sh", "yaml", "go", "json", "http", "text"}
 
 func TestDocsBlocksSayWhatTheyAre(t *testing.T) {
 	for _, p := range pages(t) {

@@ -191,7 +191,7 @@ func afterwards(l *policy.Limit, c barrier.Change) string {
 	if calendar, ok := l.Calendar(); ok {
 		return "the rest of the " + string(calendar.Unit) + " and the next one"
 	}
-	return show.Span(time.Duration(c.Until) * time.Microsecond)
+	return policy.FormatWindow(time.Duration(c.Until) * time.Microsecond)
 }
 
 // values returns what a document says of a limit, in words, and the names of the values in order.

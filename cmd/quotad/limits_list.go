@@ -118,7 +118,7 @@ func windowWords(l *policy.Limit) string {
 	if l.Period != "" {
 		return l.Period.Words()
 	}
-	return show.Span(l.Window)
+	return policy.FormatWindow(l.Window)
 }
 
 // cellWords says how long its cells are.
@@ -126,7 +126,7 @@ func cellWords(l *policy.Limit) string {
 	if c, ok := l.Calendar(); ok {
 		return string(c.Unit)
 	}
-	return show.Span(l.Cell())
+	return policy.FormatWindow(l.Cell())
 }
 
 // split fills in what each region is entitled to, over all rotations of remainders and homes.

@@ -60,11 +60,11 @@ every bucket that it uses, up to remember.buckets of its node file.
 			if err := a.check(); err != nil {
 				return err
 			}
-			d, err := policy.Load(args[0])
+			d, err := loadDocument(args[0])
 			if err != nil {
-				return exit.Invalid(args[0], err)
+				return err
 			}
-			limits, err := named(d, args[0], only)
+			limits, err := named(d, documentName(args[0]), only)
 			if err != nil {
 				return err
 			}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotad/quotad/allocator"
-	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
@@ -31,9 +30,9 @@ cannot reach it.`,
 		Args:              one("limits document", "limits.yaml"),
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := policy.Load(args[0])
+			d, err := loadDocument(args[0])
 			if err != nil {
-				return exit.Invalid(args[0], err)
+				return err
 			}
 			listed := list(d)
 			return show.Result(cmd.OutOrStdout(), output, listed, listed.print)

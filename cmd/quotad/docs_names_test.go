@@ -61,7 +61,7 @@ func rowWith(p *page, call, role string) bool {
 // namesPath says whether a text has a path between its code marks, blanks or question marks.
 func namesPath(text, call string) bool {
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" `,?", r) }) {
-		if word == call {
+		if word == strings.TrimSuffix(call, "{$}") {
 			return true
 		}
 	}

@@ -124,6 +124,14 @@ var storeReadings = []reading{
 			is(float64(s.Exchange.Recovering-s.Exchange.PartlyKnown), "waiting")
 			is(float64(s.Exchange.PartlyKnown), "partly_known")
 		}},
+	{gauge, "quotad_closed_seconds",
+		"After a loss of the store's data: for how long keys of the limit, of those that were asked for, are still answered recovering; absent: none is.",
+		[]string{"limit"},
+		func(n *Node, s Status, is emit) {
+			for _, c := range s.Closed {
+				is(c.Until.Sub(n.config.Now()).Seconds(), c.Limit)
+			}
+		}},
 	{total, "quotad_recovered_buckets_total", "Buckets restored after a loss.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Exchange.Recovered)) }},
 	{gauge, "quotad_seen_buckets",

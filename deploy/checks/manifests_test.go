@@ -123,6 +123,13 @@ func TestChartNodesStart(t *testing.T) {
 			if need := pause + c.DrainTimeout + leaveTime; grace < need+5*time.Second {
 				t.Errorf("the pod has %v to end, and needs %v", grace, need)
 			}
+			if first := values["bootstrap"] == true; first != (c.Bootstrap != 0) {
+				t.Errorf("bootstrap is %v, and its value %v", c.Bootstrap, values["bootstrap"])
+			}
+			if guarded := example == "guarded"; guarded != (c.Redis.Timeout == 30*time.Millisecond) ||
+				guarded != (c.Redis.TLS.CA != "") || guarded != (c.Headers.HTTP == "ietf") {
+				t.Errorf("settings are not those of the values: %+v", c.Redis)
+			}
 			checkMounts(t, o, c)
 			checkPorts(t, o, c)
 		})
@@ -278,6 +285,20 @@ func TestChartPolicies(t *testing.T) {
 		e.Relabelings[0]["replacement"] != "quotad" ||
 		e.Authorization.Credentials.Name != "quotad-prometheus" {
 		t.Errorf("%+v", m)
+	}
+}
+
+// TestChartOfOneNode: of a single node no pod could ever be evicted if there were a budget.
+func TestChartOfOneNode(t *testing.T) {
+	values := valuesOf(t, "private")
+	values["replicas"] = 1
+	manifests, err := render(t, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := decode(t, manifests)
+	if c := configured(t, o); c.Nodes != 1 || len(c.Seeds) != 2 || len(o.budgets) != 0 {
+		t.Errorf("%d nodes, seeds %q, %d budgets", c.Nodes, c.Seeds, len(o.budgets))
 	}
 }
 

@@ -134,7 +134,7 @@ var link = regexp.MustCompile(`\]\(([^)#]+)(?:#[^)]*)?\)`)
 func TestLinksResolve(t *testing.T) {
 	files := []string{source("docs/how-to/kubernetes.md"), source("docs/how-to/compose.md"),
 		source("docs/how-to/systemd.md")}
-	for _, pattern := range []string{"docs/operations/*.md", RunbookFolder + "/*.md"} {
+	for _, pattern := range []string{"docs/operations/alerts.md", RunbookFolder + "/*.md"} {
 		found, err := filepath.Glob(source(pattern))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %v", pattern, err)

@@ -103,7 +103,8 @@ var golden = func() string {
 // valuesOf returns the values that a label of a metric can have; nil: not known.
 func valuesOf(metric, label string) (all []string) {
 	switch {
-	case metric == "quotad_decisions_total" && label == "reason":
+	case slices.Contains([]string{"quotad_decisions_total", "quotad_denied_units_total"}, metric) &&
+		label == "reason":
 		for _, r := range reasons {
 			all = append(all, string(r))
 		}

@@ -49,6 +49,9 @@ func (l *Limiter) accountOne(a *rules.Applied, cost quantity.Units, d Decision, 
 		l.metrics.admittedUnits.counter(a.Limit.Name, "").Add(float64(cost))
 	case a.Limit.Name == d.Limit:
 		l.fullest.saw(d)
+		if d.Reason == Recovering && d.RetryAfter > 0 {
+			l.closures.saw(d.Limit, l.config.Now().Add(d.RetryAfter))
+		}
 		a.Tally.Deny(cost, o)
 		l.metrics.deniedUnits.counter(d.Limit, d.Reason).Add(float64(cost))
 	}

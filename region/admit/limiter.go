@@ -54,6 +54,7 @@ type Limiter struct {
 	chunks   *chunks
 	metrics  *metrics
 	fullest  fullest
+	closures closures
 	// unmatched is for requests to which no limit applies.
 	unmatched unmatched
 	sequence  atomic.Uint64

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -30,18 +29,21 @@ const (
 
 // overviews remembers the last overview. Safe for concurrent use.
 type overviews struct {
-	mu      sync.Mutex // held while an overview is made
+	turn    chan struct{} // full while an overview is made; tests in virtual time see who waits
 	last    *quotadv1.OverviewResponse
 	hottest int       // as last was asked for
 	made    time.Time // when the others were asked
 }
 
-// overview describes all nodes of all regions, as far as they answer within askTimeout.
+// overview describes all nodes of all regions, as far as they answer within askTimeout. Who comes
+// while one is made waits for it. While a region is silent that takes longer than overviewCounts,
+// and so does not make all who waited ask again.
 func (s *Server) overview(ctx context.Context, hottest int) *quotadv1.OverviewResponse {
+	asked := time.Now()
 	o := &s.overviews
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.last != nil && o.hottest == hottest && time.Since(o.made) < overviewCounts {
+	o.turn <- struct{}{}
+	defer func() { <-o.turn }()
+	if o.last != nil && o.hottest == hottest && asked.Sub(o.made) < overviewCounts {
 		return o.last
 	}
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)

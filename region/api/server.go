@@ -117,6 +117,7 @@ type Server struct {
 // these.
 func New(node Node, log *slog.Logger, o Options) *Server {
 	s := &Server{node: node, log: log, options: o, work: door.NewWork(), watchers: newWatchers(),
+		overviews: overviews{turn: make(chan struct{}, 1)},
 		rpcPanics: door.NewPanics(log, "grpc/", node.CountPanic), webPanics: door.NewPanics(log,
 			"http", node.CountPanic)}
 	s.ending, s.end = context.WithCancel(context.Background())

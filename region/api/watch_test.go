@@ -11,10 +11,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/access"
 )
@@ -49,17 +52,23 @@ func nextEvent(from *bufio.Reader) (o Overview, err error) {
 	}
 }
 
-// watching runs f with the admin listener of a node in virtual time, over HTTP/1.1 and HTTP/2.
-func watching(t *testing.T, f func(t *testing.T, s *front, node *fakeNode, by http.RoundTripper)) {
+// watching runs f with the admin listener of a node in virtual time, over HTTP/1.1 and HTTP/2. asked
+// counts how often the node asked the others.
+func watching(t *testing.T, f func(t *testing.T, s *front, asked *atomic.Int64, by http.RoundTripper)) {
 	for _, version := range []string{"HTTP/1.1", "HTTP/2"} {
 		t.Run(version, func(t *testing.T) {
 			node := &fakeNode{status: region.Status{Region: "us-east", Node: "n1"}}
+			var asked atomic.Int64
+			node.others = func(*quotadv1.ViewRequest) []*quotadv1.View {
+				asked.Add(1)
+				return nil
+			}
 			served(t, node, func(t *testing.T, s *front) {
 				by := &http.Transport{DialContext: s.client.DialContext, Protocols: &http.Protocols{}}
 				by.Protocols.SetHTTP1(version == "HTTP/1.1")
 				by.Protocols.SetUnencryptedHTTP2(version == "HTTP/2")
 				defer by.CloseIdleConnections()
-				f(t, s, node, by)
+				f(t, s, &asked, by)
 			})
 		})
 	}
@@ -68,7 +77,7 @@ func watching(t *testing.T, f func(t *testing.T, s *front, node *fakeNode, by ht
 // TestWatch: a watcher is told a new overview each second, for longer than requests and answers may
 // take otherwise, and no longer than an hour.
 func TestWatch(t *testing.T) {
-	watching(t, func(t *testing.T, s *front, node *fakeNode, by http.RoundTripper) {
+	watching(t, func(t *testing.T, s *front, asked *atomic.Int64, by http.RoundTripper) {
 		start := time.Now()
 		r := watched(t.Context(), t, by, "http://"+s.adminAt, "")
 		defer r.Body.Close()
@@ -93,8 +102,8 @@ func TestWatch(t *testing.T) {
 			last = o.At
 			events++
 		}
-		if took := time.Since(start); took != maxWatch || events < 3590 || node.questions != events {
-			t.Errorf("%d events in %v, and the others were asked %d times", events, took, node.questions)
+		if took := time.Since(start); took != maxWatch || events < 3590 || asked.Load() != int64(events) {
+			t.Errorf("%d events in %v, and the others were asked %d times", events, took, asked.Load())
 		}
 	})
 }
@@ -102,7 +111,7 @@ func TestWatch(t *testing.T) {
 // TestWatchersAreBounded: one more than the most is refused, and gets the place of one that goes.
 // All are told the same overviews.
 func TestWatchersAreBounded(t *testing.T) {
-	watching(t, func(t *testing.T, s *front, node *fakeNode, by http.RoundTripper) {
+	watching(t, func(t *testing.T, s *front, asked *atomic.Int64, by http.RoundTripper) {
 		at := "http://" + s.adminAt
 		all := make([]*http.Response, maxWatchers)
 		for i := range all {
@@ -123,8 +132,8 @@ func TestWatchersAreBounded(t *testing.T) {
 				}
 			}
 		}
-		if node.questions > 3 {
-			t.Errorf("%d watchers had the others asked %d times in a second", len(all), node.questions)
+		if n := asked.Load(); n > 3 {
+			t.Errorf("%d watchers had the others asked %d times in a second", len(all), n)
 		}
 		all[0].Body.Close()
 		time.Sleep(3 * time.Second) // of virtual time: the node notices at the latest when it writes
@@ -138,7 +147,7 @@ func TestWatchersAreBounded(t *testing.T) {
 
 // TestShutdownEndsWatches: a node that ends waits for no watcher.
 func TestShutdownEndsWatches(t *testing.T) {
-	watching(t, func(t *testing.T, s *front, _ *fakeNode, by http.RoundTripper) {
+	watching(t, func(t *testing.T, s *front, _ *atomic.Int64, by http.RoundTripper) {
 		r := watched(t.Context(), t, by, "http://"+s.adminAt, "")
 		defer r.Body.Close()
 		from := bufio.NewReader(r.Body)
@@ -221,4 +230,40 @@ func TestWhoMayNoMoreWatch(t *testing.T) {
 	if r := watched(t.Context(), t, http.DefaultTransport, web.URL, token); r.StatusCode != 403 {
 		t.Errorf("it may watch again: %d", r.StatusCode)
 	}
+}
+
+// TestSilentRegionsDoNotQueueWatchers: while the others take a second to answer, all watchers are
+// told what one question brought.
+func TestSilentRegionsDoNotQueueWatchers(t *testing.T) {
+	node := &fakeNode{}
+	node.others = func(*quotadv1.ViewRequest) []*quotadv1.View {
+		time.Sleep(askTimeout)
+		return nil
+	}
+	served(t, node, func(t *testing.T, s *front) {
+		by := &http.Transport{DialContext: s.client.DialContext}
+		defer by.CloseIdleConnections()
+		var all sync.WaitGroup
+		for i := range maxWatchers {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 60 * time.Millisecond)
+				r := watched(t.Context(), t, by, "http://"+s.adminAt, "")
+				defer r.Body.Close()
+				from := bufio.NewReader(r.Body)
+				start := time.Now()
+				for range 10 {
+					if _, err := nextEvent(from); err != nil {
+						t.Error(err)
+					}
+				}
+				if took := time.Since(start); took > 25*time.Second {
+					t.Errorf("ten events took %v", took)
+				}
+			})
+		}
+		all.Wait()
+		if err := s.Shutdown(t.Context()); err != nil { // which waits for the handlers
+			t.Error(err)
+		}
+	})
 }

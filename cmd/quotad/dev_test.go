@@ -128,7 +128,7 @@ func TestDev(t *testing.T) {
 		wants(t, ends(t, 0, "explain", "account-month", "account=42", "--addr", addr),
 			"in ap-south, was denied", "All 10 units of the limit are used worldwide.",
 			"A request of one unit would be denied in ap-south for another",
-			"account-month (api) account=42 plan=free: 10 of 10 units used, window 720h, fixed_window",
+			"account-month (api) account=42 plan=free: 10 of 10 units used, window 30d, fixed_window",
 			"us-east", "eu-west", "a denial is remembered by n1")
 	}
 	var e api.Explanation
@@ -153,7 +153,7 @@ func TestDev(t *testing.T) {
 		r.Buckets[0].Used != 10 || len(r.Buckets[0].Parts) != 3 || r.Nodes != 3 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	wants(t, ends(t, 0, "top", "--addr", admins[1]), "account-month", "10 per 720h", "account=42 plan=free")
+	wants(t, ends(t, 0, "top", "--addr", admins[1]), "account-month", "10 per 30d", "account=42 plan=free")
 	wants(t, ends(t, 2, "top", "--every", "1ms"), "--every 1ms: choose 1s to 1m")
 
 	// A cut shows in the matrix and in the sentence, and what is used stays known.

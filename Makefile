@@ -21,8 +21,8 @@ lint: ## gofmt, go vet and staticcheck
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted, run gofmt -w:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	$(GO) vet -tags proxies ./deploy/...
-	$(GO) tool staticcheck -tags proxies ./deploy/...
+	$(GO) vet -tags proxies,monitoring ./deploy/...
+	$(GO) tool staticcheck -tags proxies,monitoring ./deploy/...
 
 # The scripts are tested on a real Redis too, so there must be one.
 .PHONY: redis-server
@@ -39,6 +39,21 @@ proxies: redis-server ## real nginx, Caddy and HAProxy with the recipes of deplo
 	  then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
 	  else echo "this needs$$missing: apt-get install$$missing"; exit 1; fi; }
 	$(GO) test -count 1 -tags proxies -timeout 10m -v -run 'TestProxies' ./deploy/proxies
+
+# Debian starts the server with the package, where systemd runs: stop it if it is not wanted.
+.PHONY: monitoring
+monitoring: ## promtool on the alert rules, their unit tests, and every expression of the dashboard
+	@command -v promtool >/dev/null || { if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; \
+	  then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends prometheus >/dev/null; \
+	  else echo "this needs promtool: apt-get install prometheus, or brew install prometheus"; exit 1; fi; }
+	$(GO) test -count 1 -tags monitoring -v -run 'Promtool' ./deploy/monitoring
+
+# A module of its own, so that the libraries of Helm, Kubernetes and Compose are not among quotad's. It uses quotad as it is
+# here, whose libraries may have changed: the copy of go.mod takes that up.
+.PHONY: deploy-check
+deploy-check: ## the Helm chart (lint, rendered, decoded strictly), the Compose file, the Containerfile and the systemd unit
+	cd deploy/checks && mods=$$(mktemp -d) && trap 'rm -rf "$$mods"' EXIT && cp go.mod go.sum "$$mods" && \
+	  $(GO) vet -modfile "$$mods/go.mod" -mod=mod ./... && $(GO) test -modfile "$$mods/go.mod" -mod=mod -count 1 -v ./...
 
 .PHONY: build
 build: ## bin/quotad

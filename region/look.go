@@ -25,10 +25,7 @@ type Look struct {
 	LastKnown  bool
 	Prefetched quantity.Units // that the node holds to admit from without its store
 	Denies     bool           // the node remembers a denial
-	// ClosedUntil is when a bucket that is closed after a loss is opened again, by the node's clock;
-	// zero: it is open.
-	ClosedUntil time.Time
-	Degraded    []Towards
+	Degraded   []Towards
 }
 
 // Towards is a region that does not answer.
@@ -64,11 +61,9 @@ func (n *Node) LookAt(ctx context.Context, id policy.BucketID, peek bool) (Look,
 	if err != nil {
 		return Look{}, err
 	}
-	l := Look{Bucket: Bucket{Limit: a.Limit, Terms: a.Bucket.Terms(r.Region), Inspected: found},
+	l := Look{Bucket: Bucket{Limit: a.Limit, Terms: a.Bucket.Terms(r.Region), Inspected: found,
+		ClosedUntil: n.closedUntil(found)},
 		Epoch: r.Newest, Degraded: n.degradedTowards(a.Bucket)}
-	if found.Shut > found.Now {
-		l.ClosedUntil = n.byOwnClock(time.UnixMicro(int64(found.Shut)))
-	}
 	l.Prefetched, l.Denies = n.limiter.Remembers(a)
 	if l.Last, l.LastKnown = admit.Last(a); l.LastKnown {
 		l.Last.At = n.byOwnClock(l.Last.At)

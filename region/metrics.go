@@ -1,12 +1,19 @@
 package region
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quotad/quotad/region/admit"
+)
 
 // metrics are the numbers of a node that are counted as things happen. Those about decisions are in
 // package admit. Numbers that are read at each scrape are readings.
 type metrics struct {
 	registry *prometheus.Registry
 	panics   *prometheus.CounterVec
+	commits  prometheus.Histogram
 }
 
 func newMetrics(n *Node) *metrics {
@@ -14,11 +21,21 @@ func newMetrics(n *Node) *metrics {
 		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "quotad_recovered_panics_total",
 			Help: "Panics that the node recovered from, by place: each is a fault of quotad."},
-			[]string{"where"})}
-	m.registry.MustRegister(m.panics)
+			[]string{"where"}),
+		commits: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "quotad_journal_commit_seconds",
+			Help:    "Time of each commit of the journal, which is that of its fsync.",
+			Buckets: commitBuckets, NativeHistogramBucketFactor: admit.NativeFactor,
+			NativeHistogramMaxBucketNumber: admit.NativeBuckets})}
+	m.registry.MustRegister(m.panics, m.commits)
+	n.config.Journal.Watch(func(took time.Duration) { m.commits.Observe(took.Seconds()) })
 	m.registry.MustRegister(n.limiter.Collectors()...)
 	return m
 }
+
+// commitBuckets are the bounds of the histogram of commits, in seconds. A good disk takes some 0.1 to
+// 5 ms.
+var commitBuckets = []float64{.0002, .0005, .001, .002, .005, .01, .02, .05, .1, .5, 2}
 
 // CountPanic counts a panic that was recovered from. There are few values of where, and no caller
 // chooses one.

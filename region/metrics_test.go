@@ -82,6 +82,19 @@ func TestMovedUnitsAreCounted(t *testing.T) {
 			t.Errorf("us borrowed %v, eu lent %v, status %d", borrowed, lent,
 				us.Status().Exchange.UnitsBorrowed)
 		}
+		for name, n := range map[string]*running{"borrowed": us, "lent": eu} {
+			series := "quotad_limit_moved_units_total{direction=" + name + ",limit=second}"
+			if got := n.series(t)[series]; got != borrowed {
+				t.Errorf("%s is %v, want %v", series, got, borrowed)
+			}
+		}
+		if s := us.Status(); len(s.Documents.Regions) != 1 ||
+			us.series(t)["quotad_peer_policy_version{peer=eu}"] != 1 {
+			t.Errorf("documents of eu: %+v", s.Documents.Regions)
+		}
+		if got := us.commits(t); got+1 != us.Status().Journal.Sequence { // the first was before the node
+			t.Errorf("%d commits are timed of %d", got, us.Status().Journal.Sequence)
+		}
 		last := us.check(t, request("a")).Sequence
 		if decisions, buckets := us.timed(t); decisions != last || buckets != 10 {
 			t.Errorf("%d decisions, %d of them timed, in %d buckets", last, decisions, buckets)
@@ -96,6 +109,22 @@ func (n *running) counters(t *testing.T) map[string]float64 {
 	maps.DeleteFunc(all,
 		func(name string, _ float64) bool { return !strings.Contains(name, "_total{") })
 	return all
+}
+
+// commits reads how many commits of the journal the histogram of their times counts.
+func (n *running) commits(t *testing.T) uint64 {
+	t.Helper()
+	families, err := n.Metrics().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "quotad_journal_commit_seconds" {
+			return f.GetMetric()[0].GetHistogram().GetSampleCount()
+		}
+	}
+	t.Fatal("there is no histogram of commits")
+	return 0
 }
 
 // timed reads how many decisions the histogram of decision times counts, and its number of buckets.

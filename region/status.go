@@ -31,6 +31,7 @@ type Status struct {
 	Store      StoreStatus
 	Journal    JournalStatus
 	Local      admit.LocalStatus
+	Closed     []admit.Closed // limits with buckets that are closed after a loss
 	Documents  tenure.Documents
 	// Exchange counts the exchange of rights. Its Recovering and PartlyKnown show how far a
 	// recovery is.
@@ -100,6 +101,7 @@ func (n *Node) Status() Status {
 		Exchange: stats, Dropped: dropped,
 		HintsLost: n.rights.Hints().Lost(), Store: n.storeStatus(),
 		Journal: journalStatus(n.config.Journal), Local: n.limiter.Local(),
+		Closed:    n.limiter.Closed(),
 		Documents: n.tenure.Documents()}
 	for _, m := range s.Members {
 		if region, node, _ := strings.Cut(m, "/"); region == n.config.Region &&
@@ -158,6 +160,9 @@ type Bucket struct {
 	Limit     *policy.Limit
 	Terms     algorithms.Terms // for this region
 	Inspected algorithms.Inspected
+	// ClosedUntil is when a bucket that is closed after a loss is opened again, by the node's clock;
+	// zero: it is open.
+	ClosedUntil time.Time
 }
 
 // Bucket reads the ledger of the bucket of a limit and descriptors.
@@ -175,7 +180,15 @@ func (n *Node) Bucket(ctx context.Context, limit, domain string,
 	t := b.Terms(r.Region)
 	found, err := n.config.Store.Inspect(ctx,
 		algorithms.Inspect{Fence: algorithms.Fence{Epoch: r.Epoch}, Target: r.Target(b, 0)})
-	return Bucket{Limit: l, Terms: t, Inspected: found}, err
+	return Bucket{Limit: l, Terms: t, Inspected: found, ClosedUntil: n.closedUntil(found)}, err
+}
+
+// closedUntil returns until when a bucket is closed after a loss, or the zero time.
+func (n *Node) closedUntil(found algorithms.Inspected) time.Time {
+	if found.Shut <= found.Now {
+		return time.Time{}
+	}
+	return n.byOwnClock(time.UnixMicro(int64(found.Shut)))
 }
 
 func microseconds(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

@@ -252,7 +252,7 @@ func (m *Machine) onCredited(now quantity.NodeTime, e Credited) {
 	v.observe(e.Result.State, e.Result.Now)
 	row := e.Result.Row
 	v.wantedGot = v.wantedGot || c.Cell == v.state.Cell
-	m.noteBorrowed(c.Peer, max(row.Borrowed-pos.row.Borrowed, 0), max(row.Regained-pos.row.Regained,
+	m.noteBorrowed(v.Name, c.Peer, max(row.Borrowed-pos.row.Borrowed, 0), max(row.Regained-pos.row.Regained,
 		0),
 		max(row.BurstBorrowed-pos.row.BurstBorrowed, 0))
 	pos.raise(row)
@@ -263,8 +263,8 @@ func (m *Machine) onCredited(now quantity.NodeTime, e Credited) {
 	m.settle(v)
 }
 
-// noteBorrowed counts what our store was credited with from a peer.
-func (m *Machine) noteBorrowed(peer string, borrowed, regained, burst quantity.Units) {
+// noteBorrowed counts what our store was credited with from a peer, of a limit.
+func (m *Machine) noteBorrowed(limit, peer string, borrowed, regained, burst quantity.Units) {
 	m.stats.UnitsBorrowed += borrowed
 	m.stats.UnitsRegained += regained
 	m.stats.BurstBorrowed += burst
@@ -273,4 +273,5 @@ func (m *Machine) noteBorrowed(peer string, borrowed, regained, burst quantity.U
 		p.moved.Regained += regained
 		p.moved.BurstBorrowed += burst
 	}
+	m.noteMoved(limit, Moved{Borrowed: borrowed, Regained: regained, BurstBorrowed: burst})
 }

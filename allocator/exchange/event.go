@@ -9,6 +9,7 @@ import (
 // units, times are microseconds.
 type Bucket struct {
 	ID    string
+	Name  string // of its limit, under which moved units are counted; empty: they are not
 	Epoch string // of the open documents
 	// Agreed is a digest of what two regions must agree on to trade: the parts of all regions, and
 	// what they may lend and borrow. Regions whose documents differ elsewhere have the same.

@@ -258,6 +258,7 @@ func (m *Machine) noteLent(b *Bucket, peer string, g *Grant, given algorithms.Gi
 		p.moved.Returned += returned
 		p.moved.BurstLent += burst
 	}
+	m.noteMoved(b.Name, Moved{Lent: lent, Returned: returned, BurstLent: burst})
 	pos.raise(given.Row)
 }
 

@@ -49,6 +49,7 @@ type Machine struct {
 	journalFailed bool
 	serves        *peer // the peer whose queue takeTurns works on; nil: none
 	stats         Stats
+	movedBy       map[string]Moved // by the name of the limit
 	out           Effects
 
 	// Memory for plans, used again by the next one so that a plan allocates nothing.
@@ -117,7 +118,7 @@ func New(region, node string, o Options) *Machine {
 		noBurst: o.WithoutBurst, noTail: o.WithoutTail, nodes: max(o.Nodes, 1),
 		recoveries: map[string]*recovery{},
 		views:      map[string]*view{}, mates: map[string]*voices{}, serving: map[uint64]*serving{},
-		calls: map[uint64]*call{},
+		calls: map[uint64]*call{}, movedBy: map[string]Moved{},
 	}
 }
 

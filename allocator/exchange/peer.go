@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"maps"
+
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/quantity"
 )
@@ -48,6 +50,22 @@ type Moved struct {
 	BurstLent     quantity.Units // tokens
 	BurstBorrowed quantity.Units
 }
+
+// plus returns the sum of two counts.
+func (m Moved) plus(o Moved) Moved {
+	return Moved{m.Lent + o.Lent, m.Returned + o.Returned, m.Borrowed + o.Borrowed,
+		m.Regained + o.Regained, m.BurstLent + o.BurstLent, m.BurstBorrowed + o.BurstBorrowed}
+}
+
+// noteMoved counts units of a limit that were moved between this region and a peer.
+func (m *Machine) noteMoved(limit string, units Moved) {
+	if limit != "" && units != (Moved{}) {
+		m.movedBy[limit] = m.movedBy[limit].plus(units)
+	}
+}
+
+// MovedByLimit returns the units that this node has moved since its start, by limit.
+func (m *Machine) MovedByLimit() map[string]Moved { return maps.Clone(m.movedBy) }
 
 // degraded depends on the age of the last answer alone; nothing sets it.
 func (p *peer) degraded(now quantity.NodeTime) bool {

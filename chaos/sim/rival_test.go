@@ -8,8 +8,9 @@ import (
 	"github.com/quotad/quotad/chaos/workload"
 )
 
-// TestBudgets checks quotad's use of a limit on some demands (the README shows the rest): nothing
-// is admitted above the limit, and the false denials stay below a budget, in parts per million.
+// TestBudgets checks quotad's use of a limit on some demands (docs/explanation/comparison.md shows
+// the rest): nothing is admitted above the limit, and the false denials stay below a budget, in
+// parts per million.
 func TestBudgets(t *testing.T) {
 	short := workload.Usual()
 	short.Length = 10 * workload.Second

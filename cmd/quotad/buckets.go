@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -127,6 +128,10 @@ func (l ledger) print(w io.Writer) error {
 	row("next share", "%d", l.NextShare)
 	row("used", "%s", l.use())
 	row("free", "%d", l.Free)
+	if l.ClosedUntil != nil {
+		row("CLOSED", "until %s: the region's store lost its data, and what was used before may still count",
+			l.ClosedUntil.Format(time.RFC3339))
+	}
 	if l.Burst != nil {
 		row("burst", "%d, this region's part", *l.Burst)
 	}

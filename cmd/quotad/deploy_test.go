@@ -239,7 +239,7 @@ func TestDeployedContainers(t *testing.T) {
 			Command     []string          `yaml:"command"`
 			Environment map[string]string `yaml:"environment"`
 			Volumes     []string          `yaml:"volumes"`
-			DependsOn   []string          `yaml:"depends_on"`
+			DependsOn   map[string]any    `yaml:"depends_on"`
 		} `yaml:"services"`
 		Volumes map[string]any `yaml:"volumes"`
 	}
@@ -262,7 +262,7 @@ func TestDeployedContainers(t *testing.T) {
 				}
 			}
 		}
-		for _, other := range service.DependsOn {
+		for other := range service.DependsOn {
 			if _, known := compose.Services[other]; !known {
 				t.Errorf("%s depends on %s, which is not there", name, other)
 			}

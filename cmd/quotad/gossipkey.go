@@ -19,7 +19,7 @@ func gossipKeyCommand() *cobra.Command {
 all regions are given the same: put it into a file that only quotad can read, and copy that to
 every node. It is a secret: whoever holds it can say anything in gossip.`,
 		Example: `  (umask 077; quotad gossip-key > gossip.key)       # in the node file: gossip_keys: ["file:gossip.key"]
-  quotad gossip-key >> gossip.key                   # a second one, to go over to: see the README on changing keys`,
+  quotad gossip-key >> gossip.key                   # a second one, to go over to: see docs/how-to/certificates-and-keys.md`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			key := make([]byte, gossipKeyBytes)

@@ -1,4 +1,4 @@
-// Command quotad enforces global limits over regions. See README.md, and `quotad --help`.
+// Command quotad enforces global limits over regions. See README.md, docs, and `quotad --help`.
 //
 // Each file is a command, or a part of the command after which it is named. args.go has what
 // commands share. The packages below are used by several files: nodeconfig (settings), serving (a

@@ -120,11 +120,16 @@ func rolesWords(r *api.RolesStatus) string {
 }
 
 func recoveryWords(r api.RecoveryStatus) string {
-	if r == (api.RecoveryStatus{}) {
-		return "nothing to restore"
+	var closed string
+	for _, c := range r.Closed {
+		closed += fmt.Sprintf("; KEYS OF %s ARE ANSWERED recovering UNTIL %s", show.Name(c.Limit),
+			c.Until.Format(time.RFC3339))
+	}
+	if r.Waiting+r.Recovered+r.PartlyKnown == 0 {
+		return "nothing to restore" + closed
 	}
 	return fmt.Sprintf("%s waiting, %d restored, %d of them but for regions that did not tell",
-		show.Counted(int(r.Waiting), "bucket"), r.Recovered, r.PartlyKnown)
+		show.Counted(int(r.Waiting), "bucket"), r.Recovered, r.PartlyKnown) + closed
 }
 
 func journalWords(j api.JournalStatus) string {

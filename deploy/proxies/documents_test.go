@@ -62,31 +62,31 @@ func TestMappingLeadsToLimits(t *testing.T) {
 	}
 }
 
-// TestReadmeLeadsToLimits: README shows the mapping of this folder in another layout, and what it
-// sends to /json meets a limit of this folder.
-func TestReadmeLeadsToLimits(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+// TestPageLeadsToLimits: the page about proxies shows the mapping of this folder in another layout,
+// and what it sends to /json meets a limit of this folder.
+func TestPageLeadsToLimits(t *testing.T) {
+	text, err := os.ReadFile("../../docs/how-to/behind-a-proxy.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, shown, found := strings.Cut(string(text), "### Behind a proxy")
-	from, to := strings.Index(shown, "    trusted:"), strings.Index(shown, "\n\n| proxy")
-	if !found || from < 0 || to < from {
-		t.Fatal("README has no mapping")
+	_, shown, found := strings.Cut(string(text), "```yaml authz file=authz.yaml\n")
+	mapping, _, ended := strings.Cut(shown, "```\n")
+	if !found || !ended {
+		t.Fatal("the page has no mapping")
 	}
 	var here, there any
 	file, err := os.ReadFile("authz.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := yaml.Unmarshal([]byte(shown[from:to]), &there); err != nil {
+	if err := yaml.Unmarshal([]byte(mapping), &there); err != nil {
 		t.Fatal(err)
 	}
 	if err := yaml.Unmarshal(file, &here); err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(here, there) {
-		t.Errorf("README shows %v, and the file has %v", there, here)
+		t.Errorf("the page shows %v, and the file has %v", there, here)
 	}
 	limits, err := policy.Load("limits.yaml")
 	if err != nil {
@@ -96,6 +96,6 @@ func TestReadmeLeadsToLimits(t *testing.T) {
 	applies, _ := limits.Compile().AppendList(nil, "web",
 		[]policy.KeyValue{{Name: "account", Value: "acme"}})
 	if !strings.Contains(shown, asked) || len(applies) != 1 || applies[0].Name != "account" {
-		t.Errorf("limits %v apply to what README sends to /json", applies)
+		t.Errorf("limits %v apply to what the page sends to /json", applies)
 	}
 }

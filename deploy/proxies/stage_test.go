@@ -39,8 +39,8 @@ const (
 	luaAddress   = "abns@quotad"    // of HAProxy
 )
 
-// redisTimeout is the redis.timeout that README says nodes behind proxies should have: shorter than
-// the time for which the recipes wait.
+// redisTimeout is the redis.timeout that docs/how-to/behind-a-proxy.md gives nodes behind proxies:
+// shorter than the time for which the recipes wait.
 const redisTimeout = 30 * time.Millisecond
 
 // stage is a real proxy, set up by its recipe, between clients and an app, with a real node.

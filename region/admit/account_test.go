@@ -36,6 +36,9 @@ func TestUnitsAreAccounted(t *testing.T) {
 		"name: watched, limit: 250, window: 1m, shadow: true"},
 		func(t *testing.T, n *Limiter, s *countedServer) {
 			n.must(t, units("a", 90))
+			if got := n.Fullest()["few"]; got != 0.9 {
+				t.Errorf("the fullest bucket is %v full, want 0.9", got)
+			}
 			n.wantLast(t, units("a", 1), "few", true, WithinLimit, false)
 			n.must(t, units("a", 20))
 			n.wantLast(t, units("a", 1), "few", false, OverLimit, false)
@@ -51,6 +54,15 @@ func TestUnitsAreAccounted(t *testing.T) {
 			s.takes.Store(int64(time.Hour)) // it does not answer any more
 			n.must(t, units("b", 2))
 			n.wantLast(t, units("b", 1), "many", true, StoreFailureLocal, false)
+
+			n.Forget(time.Now())
+			if got := n.Fullest(); got["few"] != 0.9 || got["many"] != 0 {
+				t.Errorf("how full buckets were before: %v", got)
+			}
+			n.Forget(time.Now())
+			if got := n.Fullest(); got["few"] != 0 {
+				t.Errorf("how full buckets were long before: %v", got)
+			}
 
 			want := map[string]LimitUnits{"few": {95, 40}, "many": {95, 0}, "watched": {95, 0}}
 			if got := n.UnitsByLimit(); fmt.Sprint(got) != fmt.Sprint(want) {

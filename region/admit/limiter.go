@@ -53,6 +53,8 @@ type Limiter struct {
 	fallback *fallback
 	chunks   *chunks
 	metrics  *metrics
+	fullest  fullest
+	closures closures
 	// unmatched is for requests to which no limit applies.
 	unmatched unmatched
 	sequence  atomic.Uint64
@@ -122,6 +124,7 @@ func (l *Limiter) Collectors() []prometheus.Collector { return l.metrics.all() }
 func (l *Limiter) Forget(now time.Time) {
 	l.fallback.forget(now)
 	l.tenure.Rules().Recount(now)
+	l.fullest.turn()
 }
 
 // Local returns what this node admitted without the store.

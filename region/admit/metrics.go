@@ -39,6 +39,13 @@ type metrics struct {
 // The store's deadline is 50 ms.
 var decisionBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .02, .05, .1}
 
+// Histograms are native too, for scrapers that ask for it: buckets grow by NativeFactor, and there
+// are at most NativeBuckets.
+const (
+	NativeFactor  = 1.1
+	NativeBuckets = 160
+)
+
 func newMetrics() *metrics {
 	m := &metrics{
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -48,7 +55,8 @@ func newMetrics() *metrics {
 		time: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "quotad_decision_seconds",
 			Help:    "Time that decisions took inside the node, peeks apart.",
-			Buckets: decisionBuckets}),
+			Buckets: decisionBuckets, NativeHistogramBucketFactor: NativeFactor,
+			NativeHistogramMaxBucketNumber: NativeBuckets}),
 		storeFailures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "quotad_store_failures_total", Help: "Requests that the store did not decide."}),
 		local: prometheus.NewCounter(prometheus.CounterOpts{

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"time"
+
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
@@ -22,6 +24,9 @@ type Bucket struct {
 	Fading    quantity.Units  `json:"fading"`
 	Free      quantity.Units  `json:"free"`
 	Rights    []Rights        `json:"rights"`
+	// ClosedUntil is when a bucket that is closed after a loss of the store's data is opened again;
+	// absent: it is open.
+	ClosedUntil *time.Time `json:"closed_until,omitempty"`
 }
 
 type Rights struct {
@@ -43,7 +48,7 @@ func newBucket(b region.Bucket) Bucket {
 		Entitlement: b.Terms.Entitlement,
 		Share:       found.Share, NextShare: found.NextShare, Cell: found.Cell, Used: found.Used,
 		Fading: found.Fading, Free: found.Free,
-		Rights: []Rights{}}
+		Rights: []Rights{}, ClosedUntil: moment(b.ClosedUntil)}
 	if b.Terms.Kind.Bucket() {
 		a.Burst = &b.Terms.Burst
 	}

@@ -89,7 +89,8 @@ func statusMessage(s region.Status, notReady error) *quotadv1.StatusResponse {
 		Generation: s.Generation, Ready: notReady == nil, Members: s.Members, Mates: s.Mates,
 		Store: storeMessage(s.Store), Journal: journalMessage(s.Journal),
 		Recovery: &quotadv1.RecoveryStatus{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown,
-			PartlyKnown: s.Exchange.PartlyKnown, Recovered: s.Exchange.Recovered},
+			PartlyKnown: s.Exchange.PartlyKnown, Recovered: s.Exchange.Recovered,
+			Closed: closedMessages(s.Closed)},
 		Local: &quotadv1.LocalStatus{Buckets: int64(s.Local.Buckets), Units: int64(s.Local.Units),
 			Unbooked: s.Local.Unbooked},
 		Documents: documentsMessage(s.Documents)}
@@ -103,6 +104,13 @@ func statusMessage(s region.Status, notReady error) *quotadv1.StatusResponse {
 		m.Counters = append(m.Counters, &quotadv1.Counter{Name: c.Name, Value: c.Value})
 	}
 	return m
+}
+
+func closedMessages(all []admit.Closed) (messages []*quotadv1.ClosedLimit) {
+	for _, c := range all {
+		messages = append(messages, &quotadv1.ClosedLimit{Limit: c.Limit, Until: timestamppb.New(c.Until)})
+	}
+	return messages
 }
 
 func storeMessage(s region.StoreStatus) *quotadv1.StoreStatus {
@@ -155,7 +163,7 @@ func bucketMessage(b region.Bucket) *quotadv1.BucketResponse {
 		Entitlement: int64(b.Terms.Entitlement), Cell: int64(found.Cell),
 		Used: int64(found.Used), Share: int64(found.Share), NextShare: int64(found.NextShare),
 		Algorithm: string(b.Terms.Kind), Free: int64(found.Free),
-		Fading: int64(found.Fading), Burst: int64(b.Terms.Burst)}
+		Fading: int64(found.Fading), Burst: int64(b.Terms.Burst), ClosedUntil: ifSet(b.ClosedUntil)}
 	for _, r := range found.Rows {
 		m.Rights = append(m.Rights, &quotadv1.Rights{Cell: int64(r.Cell), Region: r.Peer,
 			Lent: int64(r.Lent), Returned: int64(r.Returned),

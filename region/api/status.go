@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/admit"
 )
 
 // Status is region.Status as JSON.
@@ -69,6 +70,14 @@ type RecoveryStatus struct {
 	Waiting     int64 `json:"waiting"`
 	PartlyKnown int64 `json:"partly_known"`
 	Recovered   int64 `json:"recovered"`
+	// Closed has the limits of which requests were answered recovering lately.
+	Closed []ClosedLimit `json:"closed"`
+}
+
+// ClosedLimit is a limit with buckets that are closed after a loss of the store's data.
+type ClosedLimit struct {
+	Limit string    `json:"limit"`
+	Until time.Time `json:"until"` // when the last of those that were asked for is opened
 }
 
 type JournalStatus struct {
@@ -104,7 +113,7 @@ func newStatus(s region.Status, notReady error) Status {
 			s.Local.Unbooked},
 		Recovery: RecoveryStatus{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown,
 			PartlyKnown: s.Exchange.PartlyKnown,
-			Recovered:   s.Exchange.Recovered},
+			Recovered:   s.Exchange.Recovered, Closed: closedLimits(s.Closed)},
 		Peers: []PeerStatus{}, Members: listed(s.Members), Mates: listed(s.Mates),
 		Counters: map[string]int64{}, Documents: newDocuments(s.Documents)}
 	if notReady != nil {
@@ -119,6 +128,14 @@ func newStatus(s region.Status, notReady error) Status {
 		a.Counters[c.Name] = c.Value
 	}
 	return a
+}
+
+func closedLimits(all []admit.Closed) []ClosedLimit {
+	limits := []ClosedLimit{}
+	for _, c := range all {
+		limits = append(limits, ClosedLimit{c.Limit, c.Until.UTC()})
+	}
+	return limits
 }
 
 func newStoreAnswer(s region.StoreStatus) StoreStatus {

@@ -27,6 +27,14 @@ type Stats struct {
 type counts struct {
 	mu    sync.Mutex
 	stats Stats
+	watch func(took time.Duration) // nil: nobody wants to know
+}
+
+// Watch has watch called with the time of each further commit. It must not wait.
+func (j *Journal) Watch(watch func(took time.Duration)) {
+	j.counts.mu.Lock()
+	defer j.counts.mu.Unlock()
+	j.counts.watch = watch
 }
 
 func (c *counts) recorded(covered bool) {
@@ -53,6 +61,9 @@ func (c *counts) committed(t totals, calls int, took time.Duration) {
 	c.stats.LastCommit = took
 	c.stats.SlowestCommit = max(c.stats.SlowestCommit, took)
 	c.stats.Committing += took
+	if c.watch != nil {
+		c.watch(took)
+	}
 }
 
 // Stats returns the journal's numbers.

@@ -64,6 +64,7 @@ type Engine struct {
 	observed  map[string]*exchange.Observed // since the last drain, by bucket id
 	ages      []exchange.PeerAge            // as of the last tick, answer or change of tenure
 	stats     exchange.Stats                // as of the last step
+	movedBy   map[string]exchange.Moved     // as of the last tick, by limit
 
 	storeAhead int64 // store time less the machine's time, microseconds, as of the last step
 	storeTold  bool  // storeAhead is known
@@ -192,6 +193,12 @@ func (e *Engine) Hear(now quantity.NodeTime, event exchange.Event) exchange.Effe
 	e.storeAhead, e.storeTold = e.machine.StoreClock()
 	e.mu.Unlock()
 	e.watchGenerations(event)
+	if _, ticked := event.(exchange.Tick); ticked {
+		moved := e.machine.MovedByLimit()
+		e.mu.Lock()
+		e.movedBy = moved
+		e.mu.Unlock()
+	}
 	switch event.(type) {
 	// Ages depend on these only: on time, on answers, and on who the peers are.
 	case exchange.Tick, exchange.Answered, exchange.TenureChanged:
@@ -297,6 +304,14 @@ type Numbers struct {
 type SeenNumbers struct {
 	Buckets, Uses, Unwritten int
 	Untracked                int64 // calls on buckets that could not be remembered for want of room
+}
+
+// MovedByLimit returns the units that this node has moved since its start, by limit, as of the last
+// tick.
+func (e *Engine) MovedByLimit() map[string]exchange.Moved {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.movedBy
 }
 
 // Numbers returns the engine's counts as of now.

@@ -109,6 +109,7 @@ func (r *Rules) bucketOf(binding []barrier.Entry,
 	l := binding[0].Limit
 	window := l.Window.Microseconds()
 	b := exchange.Bucket{
+		Name:         l.Name,
 		Epoch:        r.Epoch,
 		Kind:         l.Algorithm,
 		Limit:        l.Limit,

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
@@ -25,22 +26,34 @@ type Node struct {
 	timeout   time.Duration
 	tokenFile string
 	trust     trust
+	context   string         // empty: the current one
+	given     *pflag.FlagSet // the command's
+	settled   bool
 }
 
 // CallerFlags adds the flags of a command that calls the API of a node.
 func (n *Node) CallerFlags(cmd *cobra.Command) {
-	n.flags(cmd, "listen.http", "http://127.0.0.1:8080", "HTTP address of a node's API")
+	n.flags(cmd, apiListener, "http://127.0.0.1:8080", "address of a node's HTTP API")
 }
 
 // OperatorFlags adds the flags of a command that calls the admin listener of a node.
 func (n *Node) OperatorFlags(cmd *cobra.Command) {
-	n.flags(cmd, "listen.admin", "http://127.0.0.1:8083", "address of a node's admin listener")
+	n.flags(cmd, adminListener, "http://127.0.0.1:8083", "address of a node's admin listener")
 }
+
+// The settings of the listeners that commands call.
+const (
+	apiListener   = "listen.http"
+	adminListener = "listen.admin"
+)
 
 func (n *Node) flags(cmd *cobra.Command, listener, addr, what string) {
 	n.listener = listener
 	f := cmd.Flags()
-	f.StringVar(&n.addr, "addr", addr, what+" ("+listener+"); https for TLS")
+	n.given = f
+	f.StringVar(&n.addr, "addr", addr, what+" ("+listener+"), host:port or a URL; https:// for TLS")
+	f.StringVar(&n.context, "context", "",
+		"name of the context that says how to call the node (default: the current one of quotad context)")
 	f.DurationVar(&n.timeout, "timeout", 5*time.Second, "how long to wait for the answer")
 	f.StringVar(&n.tokenFile, "token-file", "",
 		"file of the token that says who calls (default: the variable QUOTAD_TOKEN)")
@@ -84,10 +97,13 @@ func (n *Node) PostYAML(ctx context.Context, path string, body []byte) (Answer, 
 func (n *Node) call(
 	ctx context.Context, method, path string, query url.Values, kind string, body []byte,
 ) (Answer, error) {
+	if err := n.settle(); err != nil {
+		return Answer{}, exit.Usage(err)
+	}
 	u, err := url.Parse(n.addr)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return Answer{}, exit.Usage(fmt.Errorf(
-			"--addr %q is not the address of a node; write it like http://127.0.0.1:8080", n.addr))
+			"%q is not the address of a node; write it like 127.0.0.1:8083 or https://node.example:8083", n.addr))
 	}
 	if n.timeout <= 0 {
 		return Answer{}, exit.Usage(fmt.Errorf(

@@ -1893,7 +1893,9 @@ type RecoveryStatus struct {
 	// Buckets that are restored, but for a region that did not tell: what was lent to it counts as lent in full.
 	PartlyKnown int64 `protobuf:"varint,2,opt,name=partly_known,json=partlyKnown,proto3" json:"partly_known,omitempty"`
 	// Buckets restored since the node's start.
-	Recovered     int64 `protobuf:"varint,3,opt,name=recovered,proto3" json:"recovered,omitempty"`
+	Recovered int64 `protobuf:"varint,3,opt,name=recovered,proto3" json:"recovered,omitempty"`
+	// Limits of which requests were answered recovering lately.
+	Closed        []*ClosedLimit `protobuf:"bytes,4,rep,name=closed,proto3" json:"closed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1949,6 +1951,67 @@ func (x *RecoveryStatus) GetRecovered() int64 {
 	return 0
 }
 
+func (x *RecoveryStatus) GetClosed() []*ClosedLimit {
+	if x != nil {
+		return x.Closed
+	}
+	return nil
+}
+
+// ClosedLimit is a limit some of whose buckets are closed after a loss of the store's data.
+type ClosedLimit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Limit string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Until when the one that stays closed longest does, of those that requests asked for, by the node's clock.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClosedLimit) Reset() {
+	*x = ClosedLimit{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClosedLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClosedLimit) ProtoMessage() {}
+
+func (x *ClosedLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClosedLimit.ProtoReflect.Descriptor instead.
+func (*ClosedLimit) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ClosedLimit) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *ClosedLimit) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
 // JournalStatus is the node's journal.
 type JournalStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1969,7 +2032,7 @@ type JournalStatus struct {
 
 func (x *JournalStatus) Reset() {
 	*x = JournalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1981,7 +2044,7 @@ func (x *JournalStatus) String() string {
 func (*JournalStatus) ProtoMessage() {}
 
 func (x *JournalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1994,7 +2057,7 @@ func (x *JournalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JournalStatus.ProtoReflect.Descriptor instead.
 func (*JournalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *JournalStatus) GetIncarnation() uint64 {
@@ -2059,7 +2122,7 @@ type LocalStatus struct {
 
 func (x *LocalStatus) Reset() {
 	*x = LocalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2071,7 +2134,7 @@ func (x *LocalStatus) String() string {
 func (*LocalStatus) ProtoMessage() {}
 
 func (x *LocalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2084,7 +2147,7 @@ func (x *LocalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalStatus.ProtoReflect.Descriptor instead.
 func (*LocalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LocalStatus) GetBuckets() int64 {
@@ -2125,7 +2188,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2137,7 +2200,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2150,7 +2213,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Peer) GetRegion() string {
@@ -2206,7 +2269,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2218,7 +2281,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2231,7 +2294,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Counter) GetName() string {
@@ -2259,7 +2322,7 @@ type BucketRequest struct {
 
 func (x *BucketRequest) Reset() {
 	*x = BucketRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2271,7 +2334,7 @@ func (x *BucketRequest) String() string {
 func (*BucketRequest) ProtoMessage() {}
 
 func (x *BucketRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2284,7 +2347,7 @@ func (x *BucketRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRequest.ProtoReflect.Descriptor instead.
 func (*BucketRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BucketRequest) GetLimit() string {
@@ -2325,14 +2388,16 @@ type BucketResponse struct {
 	// Of the units used, those that stop counting before the cell ends.
 	Fading int64 `protobuf:"varint,11,opt,name=fading,proto3" json:"fading,omitempty"`
 	// Buckets only: this region's part of the burst.
-	Burst         int64 `protobuf:"varint,12,opt,name=burst,proto3" json:"burst,omitempty"`
+	Burst int64 `protobuf:"varint,12,opt,name=burst,proto3" json:"burst,omitempty"`
+	// Until when the bucket is closed after a loss of the store's data, by the node's clock; absent: it is not.
+	ClosedUntil   *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=closed_until,json=closedUntil,proto3" json:"closed_until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BucketResponse) Reset() {
 	*x = BucketResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2344,7 +2409,7 @@ func (x *BucketResponse) String() string {
 func (*BucketResponse) ProtoMessage() {}
 
 func (x *BucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2357,7 +2422,7 @@ func (x *BucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketResponse.ProtoReflect.Descriptor instead.
 func (*BucketResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BucketResponse) GetLimit() string {
@@ -2444,6 +2509,13 @@ func (x *BucketResponse) GetBurst() int64 {
 	return 0
 }
 
+func (x *BucketResponse) GetClosedUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ClosedUntil
+	}
+	return nil
+}
+
 // Rights is the ledger with one peer region for one cell.
 type Rights struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -2462,7 +2534,7 @@ type Rights struct {
 
 func (x *Rights) Reset() {
 	*x = Rights{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2474,7 +2546,7 @@ func (x *Rights) String() string {
 func (*Rights) ProtoMessage() {}
 
 func (x *Rights) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2487,7 +2559,7 @@ func (x *Rights) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rights.ProtoReflect.Descriptor instead.
 func (*Rights) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Rights) GetCell() int64 {
@@ -2556,7 +2628,7 @@ type RefundRequest struct {
 
 func (x *RefundRequest) Reset() {
 	*x = RefundRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2568,7 +2640,7 @@ func (x *RefundRequest) String() string {
 func (*RefundRequest) ProtoMessage() {}
 
 func (x *RefundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2581,7 +2653,7 @@ func (x *RefundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
 func (*RefundRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RefundRequest) GetReceipt() string {
@@ -2603,7 +2675,7 @@ type RefundResponse struct {
 
 func (x *RefundResponse) Reset() {
 	*x = RefundResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2615,7 +2687,7 @@ func (x *RefundResponse) String() string {
 func (*RefundResponse) ProtoMessage() {}
 
 func (x *RefundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2628,7 +2700,7 @@ func (x *RefundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundResponse.ProtoReflect.Descriptor instead.
 func (*RefundResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RefundResponse) GetRefunded() []*Refunded {
@@ -2659,7 +2731,7 @@ type Refunded struct {
 
 func (x *Refunded) Reset() {
 	*x = Refunded{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2671,7 +2743,7 @@ func (x *Refunded) String() string {
 func (*Refunded) ProtoMessage() {}
 
 func (x *Refunded) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2684,7 +2756,7 @@ func (x *Refunded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refunded.ProtoReflect.Descriptor instead.
 func (*Refunded) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Refunded) GetLimit() string {
@@ -2727,7 +2799,7 @@ type TakeRequest struct {
 
 func (x *TakeRequest) Reset() {
 	*x = TakeRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2739,7 +2811,7 @@ func (x *TakeRequest) String() string {
 func (*TakeRequest) ProtoMessage() {}
 
 func (x *TakeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2752,7 +2824,7 @@ func (x *TakeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeRequest.ProtoReflect.Descriptor instead.
 func (*TakeRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TakeRequest) GetDomain() string {
@@ -2808,7 +2880,7 @@ type TakeResponse struct {
 
 func (x *TakeResponse) Reset() {
 	*x = TakeResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2820,7 +2892,7 @@ func (x *TakeResponse) String() string {
 func (*TakeResponse) ProtoMessage() {}
 
 func (x *TakeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2833,7 +2905,7 @@ func (x *TakeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeResponse.ProtoReflect.Descriptor instead.
 func (*TakeResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TakeResponse) GetUnits() int64 {
@@ -2876,7 +2948,7 @@ type GiveBackRequest struct {
 
 func (x *GiveBackRequest) Reset() {
 	*x = GiveBackRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2888,7 +2960,7 @@ func (x *GiveBackRequest) String() string {
 func (*GiveBackRequest) ProtoMessage() {}
 
 func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2901,7 +2973,7 @@ func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackRequest.ProtoReflect.Descriptor instead.
 func (*GiveBackRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{33}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GiveBackRequest) GetReceipt() string {
@@ -2930,7 +3002,7 @@ type GiveBackResponse struct {
 
 func (x *GiveBackResponse) Reset() {
 	*x = GiveBackResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2942,7 +3014,7 @@ func (x *GiveBackResponse) String() string {
 func (*GiveBackResponse) ProtoMessage() {}
 
 func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2955,7 +3027,7 @@ func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackResponse.ProtoReflect.Descriptor instead.
 func (*GiveBackResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{34}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GiveBackResponse) GetRefunded() []*Refunded {
@@ -2983,7 +3055,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2995,7 +3067,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3008,7 +3080,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{35}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ResetRequest) GetLimit() string {
@@ -3042,7 +3114,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[36]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3054,7 +3126,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[36]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3067,7 +3139,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{36}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ResetResponse) GetCleared() int64 {
@@ -3251,11 +3323,15 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\fStoreRefusal\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05calls\x18\x02 \x01(\x03R\x05calls\x12\x16\n" +
-	"\x06advice\x18\x03 \x01(\tR\x06advice\"k\n" +
+	"\x06advice\x18\x03 \x01(\tR\x06advice\"\x9b\x01\n" +
 	"\x0eRecoveryStatus\x12\x18\n" +
 	"\awaiting\x18\x01 \x01(\x03R\awaiting\x12!\n" +
 	"\fpartly_known\x18\x02 \x01(\x03R\vpartlyKnown\x12\x1c\n" +
-	"\trecovered\x18\x03 \x01(\x03R\trecovered\"\xee\x01\n" +
+	"\trecovered\x18\x03 \x01(\x03R\trecovered\x12.\n" +
+	"\x06closed\x18\x04 \x03(\v2\x16.quotad.v1.ClosedLimitR\x06closed\"U\n" +
+	"\vClosedLimit\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x120\n" +
+	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\xee\x01\n" +
 	"\rJournalStatus\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x12\n" +
@@ -3287,7 +3363,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\vdescriptors\x18\x03 \x03(\v2).quotad.v1.BucketRequest.DescriptorsEntryR\vdescriptors\x1a>\n" +
 	"\x10DescriptorsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd1\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x90\x03\n" +
 	"\x0eBucketResponse\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x1f\n" +
 	"\vlimit_units\x18\x02 \x01(\x03R\n" +
@@ -3303,7 +3379,8 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x04free\x18\n" +
 	" \x01(\x03R\x04free\x12\x16\n" +
 	"\x06fading\x18\v \x01(\x03R\x06fading\x12\x14\n" +
-	"\x05burst\x18\f \x01(\x03R\x05burst\"\xe2\x01\n" +
+	"\x05burst\x18\f \x01(\x03R\x05burst\x12=\n" +
+	"\fclosed_until\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\vclosedUntil\"\xe2\x01\n" +
 	"\x06Rights\x12\x12\n" +
 	"\x04cell\x18\x01 \x01(\x03R\x04cell\x12\x16\n" +
 	"\x06region\x18\x02 \x01(\tR\x06region\x12\x12\n" +
@@ -3390,7 +3467,7 @@ func file_quotad_v1_quotad_proto_rawDescGZIP() []byte {
 }
 
 var file_quotad_v1_quotad_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_quotad_v1_quotad_proto_goTypes = []any{
 	(Reason)(0),                   // 0: quotad.v1.Reason
 	(*CheckRequest)(nil),          // 1: quotad.v1.CheckRequest
@@ -3414,94 +3491,98 @@ var file_quotad_v1_quotad_proto_goTypes = []any{
 	(*StoreRival)(nil),            // 19: quotad.v1.StoreRival
 	(*StoreRefusal)(nil),          // 20: quotad.v1.StoreRefusal
 	(*RecoveryStatus)(nil),        // 21: quotad.v1.RecoveryStatus
-	(*JournalStatus)(nil),         // 22: quotad.v1.JournalStatus
-	(*LocalStatus)(nil),           // 23: quotad.v1.LocalStatus
-	(*Peer)(nil),                  // 24: quotad.v1.Peer
-	(*Counter)(nil),               // 25: quotad.v1.Counter
-	(*BucketRequest)(nil),         // 26: quotad.v1.BucketRequest
-	(*BucketResponse)(nil),        // 27: quotad.v1.BucketResponse
-	(*Rights)(nil),                // 28: quotad.v1.Rights
-	(*RefundRequest)(nil),         // 29: quotad.v1.RefundRequest
-	(*RefundResponse)(nil),        // 30: quotad.v1.RefundResponse
-	(*Refunded)(nil),              // 31: quotad.v1.Refunded
-	(*TakeRequest)(nil),           // 32: quotad.v1.TakeRequest
-	(*TakeResponse)(nil),          // 33: quotad.v1.TakeResponse
-	(*GiveBackRequest)(nil),       // 34: quotad.v1.GiveBackRequest
-	(*GiveBackResponse)(nil),      // 35: quotad.v1.GiveBackResponse
-	(*ResetRequest)(nil),          // 36: quotad.v1.ResetRequest
-	(*ResetResponse)(nil),         // 37: quotad.v1.ResetResponse
-	nil,                           // 38: quotad.v1.CheckRequest.DescriptorsEntry
-	nil,                           // 39: quotad.v1.PeekRequest.DescriptorsEntry
-	nil,                           // 40: quotad.v1.BucketRequest.DescriptorsEntry
-	nil,                           // 41: quotad.v1.TakeRequest.DescriptorsEntry
-	nil,                           // 42: quotad.v1.ResetRequest.DescriptorsEntry
-	(*durationpb.Duration)(nil),   // 43: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 44: google.protobuf.Timestamp
+	(*ClosedLimit)(nil),           // 22: quotad.v1.ClosedLimit
+	(*JournalStatus)(nil),         // 23: quotad.v1.JournalStatus
+	(*LocalStatus)(nil),           // 24: quotad.v1.LocalStatus
+	(*Peer)(nil),                  // 25: quotad.v1.Peer
+	(*Counter)(nil),               // 26: quotad.v1.Counter
+	(*BucketRequest)(nil),         // 27: quotad.v1.BucketRequest
+	(*BucketResponse)(nil),        // 28: quotad.v1.BucketResponse
+	(*Rights)(nil),                // 29: quotad.v1.Rights
+	(*RefundRequest)(nil),         // 30: quotad.v1.RefundRequest
+	(*RefundResponse)(nil),        // 31: quotad.v1.RefundResponse
+	(*Refunded)(nil),              // 32: quotad.v1.Refunded
+	(*TakeRequest)(nil),           // 33: quotad.v1.TakeRequest
+	(*TakeResponse)(nil),          // 34: quotad.v1.TakeResponse
+	(*GiveBackRequest)(nil),       // 35: quotad.v1.GiveBackRequest
+	(*GiveBackResponse)(nil),      // 36: quotad.v1.GiveBackResponse
+	(*ResetRequest)(nil),          // 37: quotad.v1.ResetRequest
+	(*ResetResponse)(nil),         // 38: quotad.v1.ResetResponse
+	nil,                           // 39: quotad.v1.CheckRequest.DescriptorsEntry
+	nil,                           // 40: quotad.v1.PeekRequest.DescriptorsEntry
+	nil,                           // 41: quotad.v1.BucketRequest.DescriptorsEntry
+	nil,                           // 42: quotad.v1.TakeRequest.DescriptorsEntry
+	nil,                           // 43: quotad.v1.ResetRequest.DescriptorsEntry
+	(*durationpb.Duration)(nil),   // 44: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 45: google.protobuf.Timestamp
 }
 var file_quotad_v1_quotad_proto_depIdxs = []int32{
-	38, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
+	39, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
 	11, // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
 	1,  // 2: quotad.v1.CheckBatchRequest.requests:type_name -> quotad.v1.CheckRequest
 	11, // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
 	0,  // 4: quotad.v1.CheckColumnsResponse.reasons:type_name -> quotad.v1.Reason
 	7,  // 5: quotad.v1.CheckColumnsResponse.limits:type_name -> quotad.v1.DecidingLimit
 	8,  // 6: quotad.v1.CheckColumnsResponse.problems:type_name -> quotad.v1.RowProblem
-	43, // 7: quotad.v1.DecidingLimit.window:type_name -> google.protobuf.Duration
-	39, // 8: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
+	44, // 7: quotad.v1.DecidingLimit.window:type_name -> google.protobuf.Duration
+	40, // 8: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
 	11, // 9: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
 	0,  // 10: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
-	43, // 11: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
-	43, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
-	43, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
+	44, // 11: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
+	44, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
+	44, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
 	12, // 14: quotad.v1.Decision.limits:type_name -> quotad.v1.LimitState
-	43, // 15: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
-	43, // 16: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
-	43, // 17: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
-	24, // 18: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	25, // 19: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
+	44, // 15: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
+	44, // 16: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
+	44, // 17: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
+	25, // 18: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
+	26, // 19: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
 	18, // 20: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
 	21, // 21: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
-	22, // 22: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
-	23, // 23: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
+	23, // 22: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
+	24, // 23: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
 	17, // 24: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
 	15, // 25: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
 	16, // 26: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
-	43, // 27: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
-	44, // 28: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
-	43, // 29: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	44, // 27: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
+	45, // 28: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	44, // 29: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
 	20, // 30: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
 	19, // 31: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
-	44, // 32: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
-	43, // 33: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	43, // 34: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	43, // 35: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
-	40, // 36: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
-	28, // 37: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	31, // 38: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
-	41, // 39: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
-	11, // 40: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
-	43, // 41: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
-	31, // 42: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
-	42, // 43: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
-	1,  // 44: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 45: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	5,  // 46: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
-	9,  // 47: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	29, // 48: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
-	32, // 49: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
-	34, // 50: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
-	2,  // 51: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 52: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	6,  // 53: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
-	10, // 54: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	30, // 55: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
-	33, // 56: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
-	35, // 57: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
-	51, // [51:58] is the sub-list for method output_type
-	44, // [44:51] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	22, // 32: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
+	45, // 33: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
+	45, // 34: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	44, // 35: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	44, // 36: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	44, // 37: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	41, // 38: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
+	29, // 39: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
+	45, // 40: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
+	32, // 41: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
+	42, // 42: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
+	11, // 43: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
+	44, // 44: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
+	32, // 45: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
+	43, // 46: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
+	1,  // 47: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 48: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	5,  // 49: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
+	9,  // 50: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	30, // 51: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
+	33, // 52: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
+	35, // 53: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
+	2,  // 54: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 55: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	6,  // 56: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
+	10, // 57: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	31, // 58: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
+	34, // 59: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
+	36, // 60: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
+	54, // [54:61] is the sub-list for method output_type
+	47, // [47:54] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }
@@ -3518,7 +3599,7 @@ func file_quotad_v1_quotad_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_quotad_proto_rawDesc), len(file_quotad_v1_quotad_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   42,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

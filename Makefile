@@ -158,3 +158,12 @@ fuzz: ## FUZZTIME (1m) of every fuzz function there is, one after the other; tri
 	    then echo "$$package $$target: $$(grep '^fuzz: elapsed' "$$out" | tail -1)"; \
 	    else failed=1; echo "$$package $$target: FAILED"; cat "$$out"; fi; \
 	  done; done; exit $$failed
+
+.PHONY: console
+console: ## the console in a headless Chromium, against a real quotad: it renders, updates, needs no mouse; writes docs/images; needs node and npm
+	@for tool in node npm; do command -v $$tool >/dev/null || { echo "this needs $$tool, version 20 or later"; exit 1; }; done
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
+	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; \
+	  then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
+	  else echo "this needs Chromium: apt-get install chromium"; exit 1; fi; }
+	region/console/browser/run.sh

@@ -1,12 +1,14 @@
 package api
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
 
+	"github.com/quotad/quotad/region/console"
 	"github.com/quotad/quotad/region/repeat"
 )
 
@@ -58,14 +60,10 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	defer context.AfterFunc(s.ending, cancel)()
 
-	to := http.NewResponseController(w)
-	_ = to.SetReadDeadline(time.Time{}) // that of the request, which would end the watch
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no") // or nginx would hold events back
+	to := newEvents(w, r)
+	defer to.end()
 	tell := func(text []byte) {
-		_ = to.SetWriteDeadline(time.Now().Add(watchWrite))
-		if _, err := w.Write(text); err != nil || to.Flush() != nil {
+		if !to.send(text) {
 			cancel()
 		}
 	}
@@ -81,6 +79,47 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 		}
 		tell(s.watchEvent(ctx))
 	})
+}
+
+// events is a stream of them to one caller. Overviews resemble each other, so that they are sent
+// compressed to who takes that: a seventh of the bytes.
+type events struct {
+	plain      http.ResponseWriter
+	compressed *gzip.Writer // nil: the caller takes none
+	control    *http.ResponseController
+}
+
+func newEvents(w http.ResponseWriter, r *http.Request) *events {
+	e := &events{plain: w, control: http.NewResponseController(w)}
+	_ = e.control.SetReadDeadline(time.Time{}) // that of the request, which would end the stream
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Vary", "Accept-Encoding")
+	w.Header().Set("X-Accel-Buffering", "no") // or nginx would hold events back
+	if console.TakesGzip(r.Header.Get("Accept-Encoding")) && r.Method != http.MethodHead {
+		w.Header().Set("Content-Encoding", "gzip")
+		e.compressed, _ = gzip.NewWriterLevel(w, gzip.BestSpeed) // a level that there is
+	}
+	return e
+}
+
+// send sends text at once. It returns false if the caller has gone, or did not read for watchWrite.
+func (e *events) send(text []byte) bool {
+	_ = e.control.SetWriteDeadline(time.Now().Add(watchWrite))
+	var err error
+	if e.compressed == nil {
+		_, err = e.plain.Write(text)
+	} else if _, err = e.compressed.Write(text); err == nil {
+		err = e.compressed.Flush()
+	}
+	return err == nil && e.control.Flush() == nil
+}
+
+// end ends what is compressed. If that fails, the caller has gone.
+func (e *events) end() {
+	if e.compressed != nil {
+		_ = e.compressed.Close()
+	}
 }
 
 // watchEvent returns an overview as an event.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -266,4 +267,64 @@ func TestSilentRegionsDoNotQueueWatchers(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestWatchesAreCompressed for who takes that: each event can be read when it comes, and an event
+// that resembles the one before is small.
+func TestWatchesAreCompressed(t *testing.T) {
+	node := overseen(t)
+	node.status.Node = strings.Repeat("n1 of a long name ", 256)
+	served(t, node, func(t *testing.T, s *front) {
+		by := &http.Transport{DialContext: s.client.DialContext, DisableCompression: true}
+		defer by.CloseIdleConnections()
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.adminAt+"/v1/watch", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Accept-Encoding", "gzip")
+		r, err := by.RoundTrip(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		wire := &wireReader{from: r.Body}
+		unpacked, err := gzip.NewReader(wire)
+		if err != nil || r.Header.Get("Content-Encoding") != "gzip" {
+			t.Fatal(err, r.Header)
+		}
+		from := bufio.NewReader(unpacked)
+		start := time.Now()
+		sent := 0
+		for range 10 {
+			sent = wire.bytes
+			o, err := nextEvent(from)
+			if err != nil || len(o.Hottest) != 1 {
+				t.Fatalf("%+v, %v", o, err)
+			}
+		}
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("ten events took %v", took)
+		}
+		if last := wire.bytes - sent; last > 1000 {
+			t.Errorf("an event has %d bytes", last)
+		}
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := io.ReadAll(from); err != nil {
+			t.Errorf("the end of the stream is not that of its compression: %v", err)
+		}
+	})
+}
+
+// wireReader counts what is read.
+type wireReader struct {
+	from  io.Reader
+	bytes int
+}
+
+func (c *wireReader) Read(b []byte) (int, error) {
+	n, err := c.from.Read(b)
+	c.bytes += n
+	return n, err
 }

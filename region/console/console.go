@@ -120,7 +120,7 @@ func send(w http.ResponseWriter, r *http.Request, f file) {
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Vary", "Accept-Encoding")
 	as := f.plain
-	if takesGzip(r.Header.Get("Accept-Encoding")) {
+	if TakesGzip(r.Header.Get("Accept-Encoding")) {
 		h.Set("Content-Encoding", "gzip")
 		as = f.compressed
 	}
@@ -128,8 +128,9 @@ func send(w http.ResponseWriter, r *http.Request, f file) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(as.body))
 }
 
-// takesGzip says whether a caller accepts gzip: its header names it without forbidding it (q=0).
-func takesGzip(accepts string) bool {
+// TakesGzip says whether a caller accepts gzip by its Accept-Encoding: the header names it without
+// forbidding it (q=0).
+func TakesGzip(accepts string) bool {
 	for coding := range strings.SplitSeq(accepts, ",") {
 		name, weight, _ := strings.Cut(coding, ";")
 		if strings.EqualFold(strings.TrimSpace(name), "gzip") {

@@ -150,7 +150,7 @@ function bucketsTable(caption) {
       { head: 'Admitted', num: true, text: (b) => number(b.admitted_units) },
       { head: 'Denied', num: true, text: (b) => number(b.denied_units), bad: (b) => b.denied_units > 0 },
       { head: 'Used', num: true, text: (b) => `${number(b.used)} of ${number(b.limit_units)}` },
-      { head: '', num: true, text: (b) => percent(b.used, b.limit_units) },
+      { head: 'Of the limit', num: true, text: (b) => percent(b.used, b.limit_units) },
       { head: 'Free elsewhere', text: elsewhere, bad: (b) => falseDenials(b) },
     ],
   });

@@ -66,6 +66,7 @@ Exit code 3: the ceiling broke, the cut region did not fall to its fixed split, 
 func playDemo(cmd *cobra.Command, story world.Story, redis, output string) error {
 	out := cmd.OutOrStdout()
 	screen := newScreen(out, story)
+	defer screen.leave()
 	if output == "table" {
 		screen.begin(redis)
 		story.Progress = screen.show

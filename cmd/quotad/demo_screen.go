@@ -3,37 +3,55 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/term"
 
 	"github.com/quotad/quotad/chaos/world"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
-// screen shows a demo: on a terminal it redraws in place, elsewhere it prints plain lines.
+// screen shows a demo: on a terminal it draws the last second, elsewhere it prints a line for each.
 type screen struct {
-	out   io.Writer
-	story world.Story
-	live  bool
-	drawn int // lines to move back up
-	phase string
+	out    io.Writer
+	story  world.Story
+	live   bool
+	colour bool
+	size   func() (width, height int) // of the terminal
+	drawn  bool                       // the terminal shows the drawing, and not what was there before
+	phase  string
+	totals []int64 // admitted in each second so far, the last ones
 }
 
 func newScreen(out io.Writer, story world.Story) *screen {
-	return &screen{out: out, story: story, live: show.IsTerminal(out)}
+	return &screen{out: out, story: story, live: show.IsTerminal(out), colour: show.Colour(out),
+		size: func() (int, int) { return sizeOf(out) }}
+}
+
+// sizeOf returns the size of a terminal, or that of most if it does not tell.
+func sizeOf(out io.Writer) (width, height int) {
+	if f, ok := out.(*os.File); ok {
+		if width, height, err := term.GetSize(f.Fd()); err == nil && width > 0 && height > 0 {
+			return width, height
+		}
+	}
+	return 80, 24
 }
 
 func (s *screen) begin(redis string) {
-	fmt.Fprintf(s.out, "quotad demo: three regions in this process, each with a Redis of its own (%s); %s round trip between them; %s; %s; seed %d\n",
-		redis, s.story.RoundTrip, s.story.Algorithm, s.story.Duration, s.story.Seed)
-	fmt.Fprintf(s.out, "Not for production: nothing here is kept.\n\n")
+	fmt.Fprintf(s.out, "quotad demo: three regions in this process, a Redis each (%s),\n"+
+		"%s round trip between them. %s, %s,\nseed %d. Not for production: nothing here is kept.\n\n",
+		redis, s.story.RoundTrip, s.story.Algorithm, show.Span(s.story.Duration), s.story.Seed)
 }
 
 // tells says what each phase shows.
 var tells = map[string]string{
 	"steady":    "demand fits the fixed split",
-	"skew":      "us-east wants more than its split and borrows what the others leave",
+	"skew":      "us-east wants more and borrows what the others leave",
 	"partition": "us-east is cut off: it falls to its fixed split by itself",
-	"flood":     "everybody wants more, us-east still cut off: the total stays at the limit",
+	"flood":     "all want more, us-east still cut off: the limit holds",
 	"heal":      "the cut is over: shares flow back",
 }
 
@@ -51,99 +69,101 @@ func (s *screen) show(p world.Progress) {
 	fmt.Fprintf(s.out, "%4.0fs ", p.Elapsed.Seconds())
 	for _, r := range p.Regions {
 		total += r.Admitted
-		degraded := ""
+		degraded := " "
 		if r.Degraded {
-			degraded = " degraded"
+			degraded = "*"
 		}
-		fmt.Fprintf(s.out, " %s %d/%d of share %d%s |", r.Name, r.Admitted, r.Offered, r.Share,
-			degraded)
+		fmt.Fprintf(s.out, " %s %4d/%-4d%s", r.Name, r.Admitted, r.Share, degraded)
 	}
-	fmt.Fprintf(s.out, " total %d of %d\n", total, p.Limit)
+	fmt.Fprintf(s.out, " = %d\n", total)
 }
 
-const barWidth = 40
+const (
+	barWidth   = 22 // of a region's bar
+	totalWidth = 42 // of the total's bar, and seconds that are drawn
+)
 
-// draw redraws the table with the last second.
+// draw draws the last second in the place of the one before: on the terminal's other screen, each line
+// cut to the width that the terminal has now, so that none wraps and none stays.
 func (s *screen) draw(p world.Progress) {
 	var b strings.Builder
-	if s.drawn > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", s.drawn)
+	if !s.drawn {
+		s.drawn = true
+		b.WriteString("\x1b[?1049h") // the other screen
 	}
-	line := func(format string, args ...any) { fmt.Fprintf(&b, "\x1b[2K"+format+"\n", args...) }
-	line("%4.0fs  %s: %s", p.Elapsed.Seconds(), p.Phase, tells[p.Phase])
+	width, height := s.size()
+	lines := s.lines(p)
+	b.WriteString("\x1b[H")
+	for i, line := range lines[:min(len(lines), height)] {
+		if i > 0 {
+			b.WriteString("\r\n")
+		}
+		b.WriteString(ansi.Truncate(line, width, "") + "\x1b[K")
+	}
+	b.WriteString("\x1b[J")
+	fmt.Fprint(s.out, b.String())
+}
+
+// leave shows again what was on the terminal before the drawing.
+func (s *screen) leave() {
+	if s.drawn {
+		s.drawn = false
+		fmt.Fprint(s.out, "\x1b[?1049l")
+	}
+}
+
+// lines returns the drawing of a second. None is wider than 80 columns.
+func (s *screen) lines(p world.Progress) (lines []string) {
+	line := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	line("%4.0fs  %s: %s", p.Elapsed.Seconds(), s.paint("1", p.Phase), tells[p.Phase])
 	line("")
-	line("  %-10s %8s %8s %8s %12s", "region", "offered", "admitted", "share", "fixed split")
+	line("  %-9s%8s %9s %7s %7s   admitted # of its share .", "region", "offered", "admitted", "share",
+		"split")
 	var total int64
 	for _, r := range p.Regions {
 		total += r.Admitted
-		state := ""
+		code, state := "32", ""
 		if r.Degraded {
-			state = paint("33", "degraded")
+			code, state = "33", s.paint("33", " degraded")
 		}
-		line("  %-10s %8d %8d %8d %12d  %s", r.Name, r.Offered, r.Admitted, r.Share, r.Entitlement,
-			state)
+		line("  %-9s%8d %9d %7d %7d  %s%s", r.Name, r.Offered, r.Admitted, r.Share, r.Entitlement,
+			s.paint(code, bar(r.Admitted, r.Share, p.Limit, barWidth)), state)
 	}
-	filled := int(min(total*barWidth/max(p.Limit, 1), barWidth))
+	s.totals = append(s.totals, total)
+	s.totals = s.totals[max(len(s.totals)-totalWidth, 0):]
 	line("")
-	line("  total %5d of %d  [%s%s]", total, p.Limit, strings.Repeat("#", filled),
-		strings.Repeat(".", barWidth-filled))
-	text := b.String()
-	s.drawn = strings.Count(text, "\n")
-	fmt.Fprint(s.out, text)
+	line("  all       %7d of %-7d %s|", total, p.Limit,
+		s.paint("36", bar(total, p.Limit, p.Limit, totalWidth)))
+	line("  the last seconds, up to the limit: %s", s.paint("36", graph(s.totals, p.Limit)))
+	return lines
 }
 
-// end prints the report.
-func (s *screen) end(r world.Report) {
-	fmt.Fprintf(s.out, "\n%-10s %4s  %-24s %-24s %-18s %9s %9s  %s\n", "phase", "s",
-		"offered us/eu/ap", "admitted us/eu/ap", "share at end", "rebalance", "false", "degraded")
-	for _, p := range r.Phases {
-		rebalance := "-"
-		if p.RebalanceMS != nil {
-			rebalance = fmt.Sprintf("%.0f ms", *p.RebalanceMS)
-		}
-		var degraded []string
-		for _, region := range r.Regions {
-			if p.Degraded[region.Name] > 0 {
-				degraded = append(degraded, region.Name)
-			}
-		}
-		fmt.Fprintf(s.out, "%-10s %4.0f  %-24s %-24s %-18s %9s %8.2f%%  %s\n", p.Name, p.Seconds,
-			row(r, p.Offered), row(r, p.Admitted),
-			row(r, p.ShareEnd), rebalance, 100*p.FalseDenialRate, strings.Join(degraded, " "))
-	}
-	c := r.Ceiling
-	fmt.Fprintf(s.out, "\nceiling: %d cells checked, at most %d admitted of %d, excess %d\n",
-		c.CellsChecked, c.MaxAdmitted, c.Limit, c.MaxExcess)
-	for _, f := range r.Failures {
-		fmt.Fprintf(s.out, "broken: %s\n", f)
-	}
-	if r.OK {
-		fmt.Fprintln(s.out, paintOn(s.live, "32", "ok")+
-			": the ceiling held, the cut region fell to its fixed split, shares came back")
-	} else {
-		fmt.Fprintln(s.out, paintOn(s.live, "31", "NOT OK"))
-	}
+// bar draws units as # and what is left of most as dots, on a scale of so many units.
+func bar(units, most, scale int64, width int) string {
+	cells := func(n int64) int { return int(min(n*int64(width)/max(scale, 1), int64(width))) }
+	filled := cells(units)
+	dots := max(cells(most)-filled, 0)
+	return strings.Repeat("#", filled) + strings.Repeat(".", dots) +
+		strings.Repeat(" ", width-filled-dots)
 }
 
-// row returns one number for each region, in order.
-func row(r world.Report, units map[string]int64) string {
-	parts := make([]string, len(r.Regions))
-	for i, region := range r.Regions {
-		parts[i] = fmt.Sprint(units[region.Name])
+// levels are the heights of a graph.
+var levels = []rune(" ▁▂▃▄▅▆▇█")
+
+// graph draws one column for each amount, which is full at most.
+func graph(amounts []int64, most int64) string {
+	columns := make([]rune, len(amounts))
+	top := int64(len(levels) - 1)
+	for i, n := range amounts {
+		columns[i] = levels[min(max(n*top/max(most, 1), 0), top)]
 	}
-	return strings.Join(parts, "/")
+	return string(columns)
 }
 
-func paint(code, text string) string {
-	if !show.Colour() {
+// paint colours a text, where colours may be shown.
+func (s *screen) paint(code, text string) string {
+	if !s.colour {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
-}
-
-func paintOn(terminal bool, code, text string) string {
-	if !terminal {
-		return text
-	}
-	return paint(code, text)
 }

@@ -35,8 +35,15 @@ func IsTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Colour says whether output to a terminal may be coloured.
-func Colour() bool { return os.Getenv("NO_COLOR") == "" }
+// Colour says whether output may be coloured: on a terminal, unless NO_COLOR is set, and elsewhere if
+// CLICOLOR_FORCE is set to more than 0.
+func Colour(w io.Writer) bool {
+	if os.Getenv("NO_COLOR") != "" {
+		return false
+	}
+	forced := os.Getenv("CLICOLOR_FORCE")
+	return IsTerminal(w) || forced != "" && forced != "0"
+}
 
 // Table starts a table. Cells end with a tab and rows with a new line. Flush prints it with control
 // characters escaped.

@@ -81,6 +81,10 @@ FROM ?= 1000000
 mutants: ## every rule of the protocol left out, one by one: the simulator must find each within its number of seeds
 	$(GO) run ./chaos/mutants/hunt
 
+.PHONY: stranger
+stranger: ## a newcomer's path through README.md in a clean clone: words to read, and seconds to the first 429 and to a cut link
+	docs/stranger.sh
+
 .PHONY: bench
 bench: redis-server ## one decision over gRPC beside its EVALSHA, what each algorithm costs a real Redis, matching, codecs, batcher, memory
 	$(GO) test -run '^$$' -bench 'CheckGRPC|Decide' -benchtime 3s ./region/api ./region/store

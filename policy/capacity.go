@@ -56,7 +56,7 @@ func checkCapacity(o strictyaml.Object, l *Limit) {
 	}
 	if checkExact(f, l.Burst, l) && l.Limit > 0 && l.Algorithm.Bucket() && l.fillsLate() {
 		f.Fail(fmt.Sprintf("%d takes over ten years to fill with %d in %s", l.Burst, l.Limit,
-			formatWindow(l.Window)), "write a smaller burst")
+			FormatWindow(l.Window)), "write a smaller burst")
 	}
 }
 
@@ -86,7 +86,7 @@ func checkExact(f strictyaml.Value, units quantity.Units, l *Limit) bool {
 		mend += ", or a shorter window"
 	}
 	f.Fail(fmt.Sprintf("%d is too large for its window of %s under %s", units,
-		formatWindow(l.Window), l.Algorithm), mend)
+		FormatWindow(l.Window), l.Algorithm), mend)
 	return false
 }
 

@@ -172,7 +172,7 @@ func readWindowOrPeriod(o strictyaml.Object, l *Limit) {
 	if l.Algorithm != "" && l.Algorithm != FixedWindow {
 		f.Fail(fmt.Sprintf("a %s has no windows of the calendar, only %s has", l.Algorithm,
 			FixedWindow), fmt.Sprintf("write algorithm: %s, or a duration such as %s", FixedWindow,
-			formatWindow(usualLengths[unit])))
+			FormatWindow(usualLengths[unit])))
 		return
 	}
 	l.Window = usualLengths[unit]
@@ -249,6 +249,6 @@ func meantPeriod(s source) []Warning {
 	}
 	return s.warning("window",
 		fmt.Sprintf("windows of %s begin on days that no calendar shows: they are counted from 1 January 1970, 00:00 UTC",
-			formatWindow(s.Window)),
+			FormatWindow(s.Window)),
 		fmt.Sprintf("if a calendar's %s is meant, write window: %s, and its timezone", unit, unit))
 }

@@ -68,7 +68,7 @@ func (s source) windowWords() string {
 	if s.Period != "" {
 		return s.Period.Words()
 	}
-	return formatWindow(s.Window)
+	return FormatWindow(s.Window)
 }
 
 func formatKey(names []string) string { return "[" + strings.Join(names, ", ") + "]" }

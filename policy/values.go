@@ -88,7 +88,7 @@ var units = []struct {
 	{"ns", time.Nanosecond},
 	{"µs", time.Microsecond}, // U+00B5, micro sign
 	{"μs", time.Microsecond}, // U+03BC, Greek letter mu
-	{"us", time.Microsecond}, // after the other two, so that formatWindow writes it
+	{"us", time.Microsecond}, // after the other two, so that FormatWindow writes it
 	{"ms", time.Millisecond},
 	{"s", time.Second},
 	{"m", time.Minute},
@@ -162,8 +162,12 @@ func scale(number string, unit time.Duration) (time.Duration, bool) {
 	return min(time.Duration(n)*unit+fraction, beyondWindow), true
 }
 
-// formatWindow writes a window as a person would: 1m, 24h as 1d, 90s as 1m30s.
-func formatWindow(d time.Duration) string {
+// FormatWindow writes a window as a person would, and as a document may say it: 1m, 24h as 1d, 90s
+// as 1m30s. No time at all, or less, is 0s.
+func FormatWindow(d time.Duration) string {
+	if d <= 0 {
+		return "0s"
+	}
 	var b strings.Builder
 	for _, u := range slices.Backward(units) {
 		if n := d / u.size; n > 0 && u.name != "w" {

@@ -52,15 +52,15 @@ func TestParseWindow(t *testing.T) {
 }
 
 // TestParseWindowIsGo compares parseWindow with Go's own durations, of which it reads all positive
-// ones, and formatWindow with parseWindow.
+// ones, and FormatWindow with parseWindow.
 func TestParseWindowIsGo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := time.Duration(rapid.Int64Range(1, int64(MaxWindow)).Draw(t, "nanoseconds"))
 		if got, ok := parseWindow(want.String()); !ok || got != want {
 			t.Fatalf("parseWindow(%q) = %v, %v", want, got, ok)
 		}
-		if got, ok := parseWindow(formatWindow(want)); !ok || got != want {
-			t.Fatalf("parseWindow(%q) = %v, %v, want %v", formatWindow(want), got, ok, want)
+		if got, ok := parseWindow(FormatWindow(want)); !ok || got != want {
+			t.Fatalf("parseWindow(%q) = %v, %v, want %v", FormatWindow(want), got, ok, want)
 		}
 	})
 }
@@ -68,11 +68,12 @@ func TestParseWindowIsGo(t *testing.T) {
 func TestFormatWindow(t *testing.T) {
 	for want, d := range map[string]time.Duration{
 		"1m": time.Minute, "1m30s": 90 * time.Second, "1d": 24 * time.Hour,
-		"7d":   7 * 24 * time.Hour,
+		"7d":  7 * 24 * time.Hour,
+		"30d": 720 * time.Hour, "1d12h": 36 * time.Hour, "0s": 0,
 		"10ms": 10 * time.Millisecond, "1s5us": time.Second + 5*time.Microsecond,
 	} {
-		if got := formatWindow(d); got != want {
-			t.Errorf("formatWindow(%v) = %q, want %q", d, got, want)
+		if got := FormatWindow(d); got != want {
+			t.Errorf("FormatWindow(%v) = %q, want %q", d, got, want)
 		}
 	}
 }

@@ -166,8 +166,8 @@ func shortCells(s source) []Warning {
 	if s.Cell() >= usualClockDifference || len(s.Weights) < 2 {
 		return nil
 	}
-	cell := formatWindow(s.Cell())
+	cell := FormatWindow(s.Cell())
 	return s.warning("window",
 		fmt.Sprintf("cells of %s are short: with cells shorter than the regions' clock difference nothing can be borrowed", cell),
-		fmt.Sprintf("use a window of at least %s, or keep the clocks of the regions' stores within %s", formatWindow(usualClockDifference), cell))
+		fmt.Sprintf("use a window of at least %s, or keep the clocks of the regions' stores within %s", FormatWindow(usualClockDifference), cell))
 }

@@ -9,7 +9,9 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
@@ -54,6 +56,11 @@ type World struct {
 	dir     string
 	nodes   map[string]*region.Node
 	servers []*servers.Server
+
+	storesMu sync.Mutex // held while a store ends or starts
+	gone     map[int]bool
+	starting sync.WaitGroup // stores that are gone and will be started again
+	ending   chan struct{}  // closed when the world ends
 }
 
 const (
@@ -66,7 +73,8 @@ const (
 
 // Start builds a world and waits until every region has heard every other.
 func Start(ctx context.Context, c Config) (*World, error) {
-	w := &World{Network: network.New(), config: c, nodes: map[string]*region.Node{}}
+	w := &World{Network: network.New(), config: c, nodes: map[string]*region.Node{},
+		gone: map[int]bool{}, ending: make(chan struct{})}
 	if err := w.start(ctx); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
@@ -179,6 +187,41 @@ func (w *World) address(name string) netip.AddrPort {
 	return netip.AddrPortFrom(w.Network.Host(name).IP(), gossipPort)
 }
 
+// KillStore ends a region's embedded Redis, with its data, and starts an empty one at its address
+// after d. It returns at once; the error is that of the end.
+func (w *World) KillStore(region string, d time.Duration) error {
+	i := slices.IndexFunc(w.Policy.Regions, func(r policy.Region) bool { return r.Name == region })
+	if i < 0 || i >= len(w.servers) {
+		return fmt.Errorf("there is no region %q here", region)
+	}
+	w.storesMu.Lock()
+	defer w.storesMu.Unlock()
+	if w.gone[i] {
+		return fmt.Errorf("the Redis of %s is gone already", region)
+	}
+	w.gone[i] = true
+	at := strings.TrimPrefix(w.servers[i].URL, "redis://")
+	if err := w.servers[i].Close(); err != nil {
+		return err
+	}
+	w.starting.Go(func() {
+		select {
+		case <-time.After(d):
+		case <-w.ending:
+			return
+		}
+		w.storesMu.Lock()
+		defer w.storesMu.Unlock()
+		s, err := servers.StartEmbeddedAt(at, "")
+		if err != nil {
+			w.config.Log.Error("the embedded Redis cannot be started again", "region", region, "err", err)
+			return
+		}
+		w.servers[i], w.gone[i] = s, false
+	})
+	return nil
+}
+
 // Node returns the node of a region.
 func (w *World) Node(name string) *region.Node { return w.nodes[name] }
 
@@ -218,6 +261,8 @@ func (w *World) met() bool {
 // Close ends all nodes, servers and the network.
 func (w *World) Close() error {
 	var err error
+	close(w.ending)
+	w.starting.Wait()
 	for _, n := range w.nodes {
 		err = errors.Join(err, n.Close())
 	}

@@ -128,7 +128,7 @@ func TestDev(t *testing.T) {
 		wants(t, ends(t, 0, "explain", "account-month", "account=42", "--addr", addr),
 			"in ap-south, was denied", "All 10 units of the limit are used worldwide.",
 			"A request of one unit would be denied in ap-south for another",
-			"account-month (api) account=42 plan=free: 10 of 10 units used, window 720h, fixed_window",
+			"account-month (api) account=42 plan=free: 10 of 10 units used, window 30d, fixed_window",
 			"us-east", "eu-west", "a denial is remembered by n1")
 	}
 	var e api.Explanation
@@ -153,7 +153,7 @@ func TestDev(t *testing.T) {
 		r.Buckets[0].Used != 10 || len(r.Buckets[0].Parts) != 3 || r.Nodes != 3 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	wants(t, ends(t, 0, "top", "--addr", admins[1]), "account-month", "10 per 720h", "account=42 plan=free")
+	wants(t, ends(t, 0, "top", "--addr", admins[1]), "account-month", "10 per 30d", "account=42 plan=free")
 	wants(t, ends(t, 2, "top", "--every", "1ms"), "--every 1ms: choose 1s to 1m")
 
 	// A cut shows in the matrix and in the sentence, and what is used stays known.
@@ -166,6 +166,53 @@ func TestDev(t *testing.T) {
 	wants(t, ends(t, 0, "explain", "account-month", "account=42", "--addr", admins[0]), "DID NOT ANSWER",
 		"degraded: no answer of eu-west since")
 	wants(t, ends(t, 2, "cut", "nowhere", "--for", "1s", "--addr", admins[0]), "not another region")
+}
+
+// TestDevRehearses: load that a region is to get comes, and a Redis that is killed comes back without
+// its data, which the region notices and survives.
+func TestDevRehearses(t *testing.T) {
+	_, admins := startDev(t, "--round-trip", "20ms")
+	rehearse := func(body string, code int) {
+		t.Helper()
+		r, err := http.Post(admins[0]+"/v1/rehearse", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		if text, _ := io.ReadAll(r.Body); r.StatusCode != code {
+			t.Errorf("%s: %d %s", body, r.StatusCode, text)
+		}
+	}
+	overview := func() (o api.Overview) {
+		t.Helper()
+		r, err := http.Get(admins[0] + "/v1/overview")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	rehearse(`{"region":"eu-west","load":50}`, 200)
+	rehearse(`{"region":"nowhere","load":50}`, 400)
+	waits(t, func() bool {
+		o := overview()
+		return o.Loads["eu-west"] == 50 && len(o.Hottest) == 1 && o.Hottest[0].Admitted > 50
+	})
+	rehearse(`{"region":"eu-west","kill_store":"1s"}`, 200)
+	rehearse(`{"region":"nowhere","kill_store":"1s"}`, 400)
+	rehearse(`{"region":"eu-west","kill_store":"1s"}`, 400) // it is gone already
+	waits(t, func() bool {
+		for _, n := range overview().Nodes {
+			if n.Region == "eu-west" && n.Store.Losses > 0 && n.Ready && n.Store.OutOfReach == 0 {
+				return true
+			}
+		}
+		return false
+	})
+	rehearse(`{"region":"eu-west","load":0}`, 200)
 }
 
 // TestDevSample: the sample of one region answers, and sends browsers to the console.

@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/api"
 	"github.com/quotad/quotad/region/view"
 )
@@ -83,7 +84,7 @@ func (e explanation) print(w io.Writer) error {
 		show.Name(view.Words(e.Descriptors))), " ")
 	fmt.Fprintf(w, "%s: %d of %d units used", name, e.Used, e.LimitUnits)
 	if e.Window > 0 {
-		fmt.Fprintf(w, ", window %s", show.Span(time.Duration(e.Window)))
+		fmt.Fprintf(w, ", window %s", policy.FormatWindow(time.Duration(e.Window)))
 	}
 	fmt.Fprintf(w, ", %s\n\n", show.Name(cmp.Or(e.Algorithm, "algorithm not known")))
 	t := show.Table(w)

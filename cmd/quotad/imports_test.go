@@ -146,7 +146,7 @@ var house = map[string]struct {
 		"region/store"}, "settings, in the types of what is set"},
 	"cmd/quotad/build":    {[]string{"policy/zones"}, "what this binary is"},
 	"cmd/quotad/contexts": {[]string{"policy/files", "policy/strictyaml"}, "a person's own settings"},
-	"cmd/quotad/top": {[]string{"cmd/quotad/show", "region/api", "region/view"},
+	"cmd/quotad/top": {[]string{"cmd/quotad/show", "policy", "region/api", "region/view"},
 		"shows what nodes tell"},
 	"cmd/quotad/dev": {[]string{"chaos/lab/network", "chaos/lab/servers", "chaos/world",
 		"cmd/quotad/show", "policy", "region/admit", "region/api", "region/door"},

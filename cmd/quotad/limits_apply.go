@@ -33,15 +33,15 @@ node answers.`,
 		Args:              one("limits document", "limits.yaml"),
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := policy.Load(args[0])
+			d, err := loadDocument(args[0])
 			if err != nil {
-				return exit.Invalid(args[0], err)
+				return err
 			}
 			before, err := a.newest(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return a.apply(cmd, before, d, args[0])
+			return a.apply(cmd, before, d, documentName(args[0]))
 		},
 	}
 	a.flags(cmd)

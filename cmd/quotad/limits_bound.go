@@ -60,11 +60,11 @@ every bucket that it uses, up to remember.buckets of its node file.
 			if err := a.check(); err != nil {
 				return err
 			}
-			d, err := policy.Load(args[0])
+			d, err := loadDocument(args[0])
 			if err != nil {
-				return exit.Invalid(args[0], err)
+				return err
 			}
-			limits, err := named(d, args[0], only)
+			limits, err := named(d, documentName(args[0]), only)
 			if err != nil {
 				return err
 			}
@@ -250,12 +250,12 @@ func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
 
 // ceiling says in words what a limit promises over all regions together.
 func ceiling(l *policy.Limit) string {
-	rate := fmt.Sprintf("%d per %s", l.Limit, show.Span(l.Window))
+	rate := fmt.Sprintf("%d per %s", l.Limit, policy.FormatWindow(l.Window))
 	switch l.Algorithm {
 	case policy.SlidingWindowCounter:
-		return fmt.Sprintf("used in a window of %s + what still counts of the one before is never above %d", show.Span(l.Window), l.Limit)
+		return fmt.Sprintf("used in a window of %s + what still counts of the one before is never above %d", policy.FormatWindow(l.Window), l.Limit)
 	case policy.SlidingWindowLog:
-		return fmt.Sprintf("at most %d in any %s", l.Limit, show.Span(l.Window))
+		return fmt.Sprintf("at most %d in any %s", l.Limit, policy.FormatWindow(l.Window))
 	case policy.TokenBucket:
 		return fmt.Sprintf("never more than one bucket of %d tokens, refilled with %s, admits",
 			l.Burst, rate)
@@ -265,7 +265,7 @@ func ceiling(l *policy.Limit) string {
 	if l.Period != "" {
 		return fmt.Sprintf("at most %d in each calendar %s", l.Limit, l.Period.Words())
 	}
-	return fmt.Sprintf("at most %d in each window floor(t / %s)", l.Limit, show.Span(l.Window))
+	return fmt.Sprintf("at most %d in each window floor(t / %s)", l.Limit, policy.FormatWindow(l.Window))
 }
 
 func (b bounds) print(w io.Writer, a assumptions) error {

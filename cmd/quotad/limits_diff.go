@@ -32,16 +32,20 @@ Exit codes: 0 shown, 2 a document is invalid or the newer one cannot follow the 
 		Args:              oldAndNew,
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := onceStandardInput(args); err != nil {
+				return err
+			}
 			var both [2]*policy.Document
 			for i, file := range args {
 				var err error
-				if both[i], err = policy.Load(file); err != nil {
-					return exit.Invalid(file, err)
+				if both[i], err = loadDocument(file); err != nil {
+					return err
 				}
 			}
 			d, err := differ(both[0], both[1])
 			if err != nil {
-				return exit.Usage(fmt.Errorf("%s cannot follow %s: %w", args[1], args[0], err))
+				return exit.Usage(fmt.Errorf("%s cannot follow %s: %w", documentName(args[1]),
+					documentName(args[0]), err))
 			}
 			return show.Result(cmd.OutOrStdout(), output, d, d.print)
 		},
@@ -191,7 +195,7 @@ func afterwards(l *policy.Limit, c barrier.Change) string {
 	if calendar, ok := l.Calendar(); ok {
 		return "the rest of the " + string(calendar.Unit) + " and the next one"
 	}
-	return show.Span(time.Duration(c.Until) * time.Microsecond)
+	return policy.FormatWindow(time.Duration(c.Until) * time.Microsecond)
 }
 
 // values returns what a document says of a limit, in words, and the names of the values in order.

@@ -52,7 +52,7 @@ invalid, 4 no limit applies, 5 no node answers.`,
 	}
 	t.node.OperatorFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&t.file, "file", "", "limits document; empty: the one in force at a node")
+	f.StringVar(&t.file, "file", "", "limits document, - for standard input; empty: the one in force at a node")
 	f.StringVar(&t.domain, "domain", "", "domain of the request")
 	f.BoolVar(&t.envoy, "envoy", false, "take the descriptors as a list in order, as those of Envoy")
 	f.BoolVar(&t.all, "all", false, "show all limits of the domain")
@@ -97,11 +97,7 @@ func (t *explaining) document(ctx context.Context) (*policy.Document, error) {
 		a := applying{node: t.node}
 		return a.newest(ctx)
 	}
-	d, err := policy.Load(t.file)
-	if err != nil {
-		return nil, exit.Invalid(t.file, err)
-	}
-	return d, nil
+	return loadDocument(t.file)
 }
 
 // tested is what a document makes of a request, as JSON or for people.

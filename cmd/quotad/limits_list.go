@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotad/quotad/allocator"
-	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
@@ -31,9 +30,9 @@ cannot reach it.`,
 		Args:              one("limits document", "limits.yaml"),
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := policy.Load(args[0])
+			d, err := loadDocument(args[0])
 			if err != nil {
-				return exit.Invalid(args[0], err)
+				return err
 			}
 			listed := list(d)
 			return show.Result(cmd.OutOrStdout(), output, listed, listed.print)
@@ -118,7 +117,7 @@ func windowWords(l *policy.Limit) string {
 	if l.Period != "" {
 		return l.Period.Words()
 	}
-	return show.Span(l.Window)
+	return policy.FormatWindow(l.Window)
 }
 
 // cellWords says how long its cells are.
@@ -126,7 +125,7 @@ func cellWords(l *policy.Limit) string {
 	if c, ok := l.Calendar(); ok {
 		return string(c.Unit)
 	}
-	return show.Span(l.Cell())
+	return policy.FormatWindow(l.Cell())
 }
 
 // split fills in what each region is entitled to, over all rotations of remainders and homes.

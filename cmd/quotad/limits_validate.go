@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 )
@@ -18,17 +17,17 @@ func limitsValidateCommand() *cobra.Command {
 		Use:   "validate FILE",
 		Short: "Check a limits document, and print everything that is wrong with it",
 		Long: `validate checks a limits document and prints everything that is wrong with it, each with its place and how to mend it.
-A valid document may come with warnings, on stderr: what probably does less, or more, than was meant.
+FILE - is standard input. A valid document may come with warnings, on stderr: what probably does less, or more, than was meant.
 
 Exit codes: 0 valid, with or without warnings, 2 invalid.`,
 		Args:              one("limits document", "limits.yaml"),
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := policy.Load(args[0])
+			d, err := loadDocument(args[0])
 			if err != nil {
-				return exit.Invalid(args[0], err)
+				return err
 			}
-			v := validated(args[0], d)
+			v := validated(documentName(args[0]), d)
 			inWords := func(w io.Writer) error {
 				return v.print(w, cmd.ErrOrStderr(), d.Warnings())
 			}

@@ -74,6 +74,7 @@ var allowedTo = map[string]struct {
 	"/v1/apply":                           {"admin", "admin"},
 	"/metrics":                            {"admin", "read operate admin"},
 	"/v1/reset":                           {"admin", "operate admin"},
+	"/v1/rehearse":                        {"admin", "operate admin"},
 	"/v1/cut":                             {"admin", "operate admin"},
 	"/debug/pprof/":                       {"admin", "admin"},
 	"/debug/pprof/profile":                {"admin", "admin"},
@@ -194,6 +195,7 @@ func startSecured(t *testing.T, mode string) *secured {
 	}
 	s.Server = New(s.node, log, o)
 	s.AllowCuts(&fakeCutter{})
+	s.AllowRehearsal(&fakeRehearsal{})
 	var serving sync.WaitGroup
 	for name, serve := range map[string]func(net.Listener) error{"api/rpc": s.ServeGRPC, "api/web": s.ServeHTTP, "admin": s.ServeAdmin} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -312,7 +314,7 @@ func (s *secured) try(t *testing.T, p proof, port, call string) string {
 		at = s.at["api/web"]
 	}
 	method := http.MethodGet
-	if slices.Contains([]string{"/v1/check", "/v1/check-batch", "/v1/peek", "/v1/refund", "/json", "/v1/reset", "/v1/cut", "/v1/apply"}, call) {
+	if slices.Contains([]string{"/v1/check", "/v1/check-batch", "/v1/peek", "/v1/refund", "/json", "/v1/reset", "/v1/cut", "/v1/rehearse", "/v1/apply"}, call) {
 		method = http.MethodPost
 	}
 	// Profiles that would take too long are refused at once.

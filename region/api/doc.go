@@ -49,6 +49,9 @@
 //	POST /v1/cut              {"region", "for"}: drops all traffic between the node and a region
 //	                          for a while; 403 unless the node was started for rehearsals
 //	                          of faults
+//	POST /v1/rehearse         {"region", "load"} or {"region", "kill_store": "5s"}: has a region get so
+//	                          many requests a second, or its store end with its data for a while;
+//	                          403 but in quotad dev
 //	GET  /v1/status           the node, and what it knows of the other regions
 //	GET  /v1/overview         all nodes of all regions as each tells of itself, and the buckets with
 //	                          the most units (?hottest=20); up to a second old

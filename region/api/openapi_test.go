@@ -75,12 +75,13 @@ func TestOpenAPIHasEveryMember(t *testing.T) {
 		"Problem": problem{}, "Refund": Refund{}, "Reset": resetAnswer{}, "Cut": cutAnswer{},
 		"Applied": Applied{}, "Bucket": Bucket{}, "Status": Status{},
 		"DocumentsAnswer": DocumentsAnswer{}, "Overview": Overview{}, "Explanation": Explanation{},
-		"ListedBuckets": ListedBuckets{}} {
+		"ListedBuckets": ListedBuckets{}, "Rehearsal": rehearsalAnswer{}} {
 		wantSchema(t, name, schemas[name], reflect.TypeOf(answer))
 	}
 	for name, fields := range map[string][]string{"CheckRequest": checkFields,
 		"PeekRequest": peekFields, "BatchRequest": batchFields, "RefundRequest": refundFields,
-		"ResetRequest": resetFields, "CutRequest": cutFields} {
+		"ResetRequest": resetFields, "CutRequest": cutFields,
+		"RehearsalRequest": rehearsalFields} {
 		got := slices.Sorted(maps.Keys(schemas[name].Value.Properties))
 		if want := slices.Sorted(slices.Values(fields)); !slices.Equal(got, want) {
 			t.Errorf("%s has %v, and the handler reads %v", name, got, want)

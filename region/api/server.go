@@ -105,6 +105,8 @@ type Server struct {
 
 	draining atomic.Bool
 	cutter   Cutter // nil: the node makes no cuts
+	// rehearsal makes load and kills stores; nil: the node does neither.
+	rehearsal Rehearsal
 	// ending is over when calls should end: watchers of health, and the goroutine that follows
 	// readiness.
 	ending context.Context

@@ -128,8 +128,12 @@ func next(in *quotadv1.BucketView, now time.Time) string {
 		return fmt.Sprintf("A request of one unit would be admitted in %s now.", in.GetRegion())
 	case d.GetRetryAfter() != nil:
 		wait := d.GetRetryAfter().AsDuration()
+		form := time.TimeOnly
+		if wait > day {
+			form = time.DateTime
+		}
 		return fmt.Sprintf("A request of one unit would be denied in %s for another %s, until %s UTC, if nothing else happens.",
-			in.GetRegion(), rounded(wait), now.Add(wait).UTC().Format(time.TimeOnly))
+			in.GetRegion(), rounded(wait), now.Add(wait).UTC().Format(form))
 	}
 	return fmt.Sprintf("A request of one unit would be denied in %s now.", in.GetRegion())
 }
@@ -142,10 +146,16 @@ func ago(now, at time.Time) string {
 	return "just now"
 }
 
-// rounded returns a duration to the second, or a short one to the millisecond.
+const day = 24 * time.Hour
+
+// rounded returns a duration to the second, a short one to the millisecond, and one of more than a day
+// to the hour.
 func rounded(d time.Duration) string {
-	if d < time.Second {
+	switch {
+	case d < time.Second:
 		return d.Round(time.Millisecond).String()
+	case d > day:
+		return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
 	}
 	text := d.Round(time.Second).String()
 	if strings.HasSuffix(text, "m0s") {

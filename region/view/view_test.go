@@ -86,6 +86,13 @@ func TestSentences(t *testing.T) {
 			"The last request, 1s ago in eu-west, was denied: the region's store lost its data, and what was used before may still count. " +
 				"The bucket is closed until 2026-11-23T12:01:10Z. Worldwide 0 of 1000 units are used. " +
 				"A request of one unit would be denied in eu-west for another 1m10s, until 12:01:10 UTC, if nothing else happens."},
+		"for days": {[]*quotadv1.BucketView{with(in("eu-west", 1000), func(v *quotadv1.BucketView) {
+			denied(time.Second, quotadv1.Reason_REASON_NEVER)(v)
+			v.Now.RetryAfter = durationpb.New(50*time.Hour + time.Minute)
+		}), in("us-east", 0)},
+			"The last request, 1s ago in eu-west, was denied: it cost more than the whole limit of 1000. " +
+				"All 1000 units of the limit are used worldwide. " +
+				"A request of one unit would be denied in eu-west for another 2d2h, until 2026-11-25 14:01:00 UTC, if nothing else happens."},
 		"the store does not answer": {[]*quotadv1.BucketView{in("us-east", 0), {Region: "eu-west",
 			Problem: "no answer", Last: last(0, true, quotadv1.Reason_REASON_STORE_FAILURE_LOCAL)}},
 			"The last request, just now in eu-west, was admitted: the region's store did not answer, and node n1 had room in its own part (on_store_failure: local). " +

@@ -76,5 +76,5 @@ func windowWords(l *policy.Limit) string {
 	if l.Period != "" {
 		return "a window"
 	}
-	return show.Span(l.Window)
+	return policy.FormatWindow(l.Window)
 }

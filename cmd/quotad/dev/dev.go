@@ -2,7 +2,8 @@
 //
 // [Run] starts a world (package chaos/world: a node with an embedded Redis for each region of a limits
 // document, and a network with latency between them) and puts a server before each node (ports.go).
-// The first region has the usual ports. cut.go cuts links, and box.go says what it is and what to type
+// The first region has the usual ports. cut.go cuts
+// links, play.go makes load and kills stores, and box.go says what it is and what to type
 // next.
 package dev
 
@@ -66,8 +67,10 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	play := newPlay(w, o.Document)
 	for _, p := range all {
 		p.serve(w, o, all[0].consoleAddress())
+		p.server.AllowRehearsal(play)
 	}
 	running, fail := context.WithCancelCause(ctx)
 	var tasks sync.WaitGroup
@@ -75,6 +78,7 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 		p.start(&tasks, fail)
 	}
 	box(out, o, all)
+	tasks.Go(func() { play.run(running) })
 	<-running.Done()
 	var failure error
 	if ctx.Err() == nil {

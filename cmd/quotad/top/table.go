@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/api"
 	"github.com/quotad/quotad/region/view"
 )
@@ -26,7 +27,7 @@ func (r Report) Print(w io.Writer) error {
 	fmt.Fprintln(t)
 	for _, l := range r.Limits {
 		fmt.Fprintf(t, "%s\t%d per %s\t%.1f\t%.1f", show.Name(l.Limit), l.Units,
-			show.Span(time.Duration(l.Window*float64(time.Second))), l.Admitted, l.Denied)
+			policy.FormatWindow(time.Duration(l.Window*float64(time.Second))), l.Admitted, l.Denied)
 		for _, region := range r.Regions {
 			fmt.Fprintf(t, "\t%.1f", l.Regions[region])
 		}

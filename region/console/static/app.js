@@ -4,6 +4,7 @@ import { el, write, show } from './dom.js';
 import { BucketPage } from './bucket.js';
 import { parseHash } from './buckets.js';
 import { Cuts } from './cuts.js';
+import { Play } from './play.js';
 import { span } from './format.js';
 import { History } from './history.js';
 import { forgetToken, setToken, token } from './session.js';
@@ -14,7 +15,7 @@ const byId = (id) => document.getElementById(id);
 const [main, state, where, forget] = ['main', 'state', 'where', 'forget'].map(byId);
 
 const history = new History();
-const world = new World(history, new Cuts(byId('banner')));
+const world = new World(history, new Cuts(byId('banner')), new Play());
 let bucket = null; // the page of a bucket, while one is shown
 let refused = false;
 let connect = () => {};

@@ -28,11 +28,13 @@ export class World {
   #nodes = nodesTable();
   #documents = documentsTable();
   #cuts;
+  #play;
   #last = null;
 
-  constructor(history, cuts) {
+  constructor(history, cuts, play) {
     this.#history = history;
     this.#cuts = cuts;
+    this.#play = play;
     this.element = el('div', {},
       el('h1', { tabindex: -1 }, 'All regions'),
       this.#tiles.element,
@@ -42,7 +44,7 @@ export class World {
         this.#demand.element, this.#regions.element)),
       section('Buckets', el('div', { class: 'wide' }, this.#top.element, this.#denied.element),
         this.#finder.element),
-      section('Links', this.#matrix.element, cuts.element),
+      section('Links', this.#matrix.element, cuts.element, play.element),
       section('Nodes and documents', this.#nodes.element, el('br'), this.#documents.element));
   }
 
@@ -66,6 +68,7 @@ export class World {
     this.#nodes.update(nodeRows(o));
     this.#documents.update(documentRows(o, regions));
     this.#cuts.update(o, regions);
+    this.#play.update(o);
   }
 
   // #offer keeps the choice of limits, the busiest first, without disturbing who is choosing.

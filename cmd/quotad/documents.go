@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/policy"
+)
+
+// standardInput is what a command line says for standard input where it names a document. It is read
+// as files are: up to the same size, and a program that writes it has 10 s.
+const standardInput = "-"
+
+// loadDocument reads the limits document that an argument names.
+func loadDocument(arg string) (*policy.Document, error) {
+	path := documentName(arg)
+	d, err := policy.Load(path)
+	if err != nil {
+		return nil, exit.Invalid(path, err)
+	}
+	return d, nil
+}
+
+// documentName returns the path of an argument's document, as messages have it.
+func documentName(arg string) string {
+	if arg == standardInput {
+		return "/dev/stdin"
+	}
+	return arg
+}
+
+// onceStandardInput refuses arguments that name standard input twice, because it can be read once.
+func onceStandardInput(args []string) error {
+	first := false
+	for _, arg := range args {
+		if arg == standardInput && first {
+			return exit.Usage(fmt.Errorf("standard input (%s) is given twice: name a file for one of the two",
+				standardInput))
+		}
+		first = first || arg == standardInput
+	}
+	return nil
+}

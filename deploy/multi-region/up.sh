@@ -4,9 +4,16 @@
 # cut its share comes back; and in no window do all regions together admit more than the limit. It ends what it started
 # and takes about 20 seconds. Exit code 0: so it was; 1: it was not, or could not be run.
 #
+# With --stay it starts the regions and keeps them running, for you to play with, until Ctrl+C.
+#
 #   QUOTAD=/path/to/quotad   the binary; default: it is built with Go
 #   NET=127.0                the first two numbers of the loopback addresses that are used
 set -euo pipefail
+case "$*" in
+  '') stay= ;;
+  --stay) stay=yes ;;
+  *) echo "up.sh: unknown arguments: $*; give none, or --stay" >&2; exit 2 ;;
+esac
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 NET=${NET:-127.0}
 regions=(us-east eu-west ap-south)
@@ -160,6 +167,18 @@ for i in "${!regions[@]}"; do
   until_true 20 "${regions[i]} is ready and has heard the others" started "$i"
 done
 say start 'three regions, one limit: 100 units in 2s for account 42, split 40/40/20'
+
+if [[ -n $stay ]]; then
+  for region in "${regions[@]}"; do
+    say "$region" "API $(at "$region"), gRPC $(address "$region"):8081, console $(admin_at "$region")/"
+  done
+  say try "curl -i --json '{\"domain\":\"api\",\"descriptors\":{\"account\":\"42\"}}' $(at us-east)/v1/check"
+  say try "quotad explain account account=42 --addr $(admin_at us-east)"
+  say try "quotad cut eu-west --for 30s --addr $(admin_at us-east)"
+  say stays 'until Ctrl+C'
+  wait "${nodes[@]}"
+  fail "the nodes ended"
+fi
 
 send us-east 10 0.02 & senders+=($!)
 send eu-west 2 0.4 & senders+=($!)

@@ -59,10 +59,6 @@ async function fits(page) {
 
 test('first paint and bytes', async (t) => {
   const { page } = await visit(browser, at);
-  let bytes = 0;
-  page.on('response', async (r) => {
-    bytes += (await r.request().sizes()).responseBodySize;
-  });
   await live(page);
   const paint = await page.evaluate(
     () => performance.getEntriesByName('first-contentful-paint')[0].startTime,

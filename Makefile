@@ -171,3 +171,7 @@ console: ## the console in a headless Chromium, against a real quotad: it render
 	  then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
 	  else echo "this needs Chromium: apt-get install chromium"; exit 1; fi; }
 	region/console/browser/run.sh
+
+.PHONY: console-figures
+console-figures: build ## what watching costs: bytes of an hour, and processor time of ten watchers; needs node and Linux
+	QUOTAD=$(CURDIR)/bin/quotad node region/console/browser/figures.js

@@ -328,3 +328,18 @@ func (c *wireReader) Read(b []byte) (int, error) {
 	c.bytes += n
 	return n, err
 }
+
+// TestWatchersSeeTheirDomains: a caller who may name some domains watches the buckets and limits of
+// these alone.
+func TestWatchersSeeTheirDomains(t *testing.T) {
+	s := startSecured(t, "plain")
+	s.node.fakeViews = overseen(t).fakeViews
+	for who, want := range map[access.Role]int{"read": 1, "tenant": 0} { // of domain web
+		r := watched(t.Context(), t, http.DefaultTransport, "http://"+s.at["admin"], s.tokens[who])
+		o, err := nextEvent(bufio.NewReader(r.Body))
+		if err != nil || len(o.Hottest) != want || len(o.Nodes) != 2 || len(o.Nodes[0].Limits) != want {
+			t.Errorf("%s: %+v, %v", who, o, err)
+		}
+		r.Body.Close()
+	}
+}

@@ -42,7 +42,9 @@ function watch(coding) {
   const headers = coding ? { 'Accept-Encoding': coding } : {};
   const request = get(`http://${at[0].admin}/v1/watch`, { headers }, (r) => {
     count.coding = r.headers['content-encoding'] ?? 'plain';
-    r.on('data', (piece) => { count.bytes += piece.length; });
+    r.on('data', (piece) => {
+      count.bytes += piece.length;
+    });
     r.on('error', () => {}); // it is ended from here
   });
   request.on('error', () => {});
@@ -51,13 +53,22 @@ function watch(coding) {
 
 await sleep(10_000);
 const shares = [await share()];
-const all = [watch('identity'), ...Array.from({ length: watchers - 1 }, () => watch('gzip'))];
+const all = [watch('identity')];
+await sleep(2000);
+shares.push(await share());
+all.push(...Array.from({ length: watchers - 1 }, () => watch('gzip')));
 await sleep(2000);
 const before = all.map((w) => w.count.bytes);
 shares.push(await share());
-const an = (i) => `${(((all[i].count.bytes - before[i]) / seconds) * 3600 / 1e6).toFixed(1)} MB an hour (${all[i].count.coding})`;
+const an = (i) =>
+  `${((((all[i].count.bytes - before[i]) / seconds) * 3600) / 1e6).toFixed(1)} MB an hour ` +
+  `(${all[i].count.coding})`;
 console.log(`a watch with ${buckets} buckets in use: ${an(0)}, ${an(1)}`);
-console.log(`processor: ${shares[0].toFixed(2)} % of a core without watchers, ${shares[1].toFixed(2)} % with ${watchers}`);
+console.log(
+  `processor: ${shares[0].toFixed(2)} % of a core without watchers, ` +
+    `${shares[1].toFixed(2)} % with one, ` +
+    `${shares[2].toFixed(2)} % with ${watchers}`,
+);
 all.forEach((w) => w.end());
 await sleep(1000);
 console.log(`processor: ${(await share()).toFixed(2)} % of a core after they went`);

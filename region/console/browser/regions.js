@@ -10,14 +10,24 @@ const binary = process.env.QUOTAD;
 export function start(...args) {
   const child = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   const said = { text: '' };
-  for (const pipe of [child.stdout, child.stderr]) pipe.on('data', (more) => { said.text += more; });
+  for (const pipe of [child.stdout, child.stderr])
+    pipe.on('data', (more) => {
+      said.text += more;
+    });
   const gone = once(child, 'exit');
-  return { child, said, end: async () => { child.kill('SIGTERM'); await gone; } };
+  return {
+    child,
+    said,
+    end: async () => {
+      child.kill('SIGTERM');
+      await gone;
+    },
+  };
 }
 
 // until waits for a condition, for at most so many seconds.
 export async function until(what, seconds, holds) {
-  for (const end = Date.now() + seconds * 1000; Date.now() < end;) {
+  for (const end = Date.now() + seconds * 1000; Date.now() < end; ) {
     if (await holds()) return;
     await sleep(100);
   }
@@ -26,10 +36,18 @@ export async function until(what, seconds, holds) {
 
 // regions starts three regions. port is that of the first one, 0 for any.
 export async function regions(port = 0) {
-  const node = start('dev', '--port', String(port), '--policy', `${import.meta.dirname}/limits.yaml`);
+  const node = start(
+    'dev',
+    '--port',
+    String(port),
+    '--policy',
+    `${import.meta.dirname}/limits.yaml`,
+  );
   const row = /([a-z-]+) +HTTP (\S+) +gRPC \S+ +admin (\S+)/g;
   await until('quotad dev says where it listens', 30, () => node.said.text.includes('Console: '));
-  const at = new Map([...node.said.text.matchAll(row)].map(([, name, http, admin]) => [name, { http, admin }]));
+  const at = new Map(
+    [...node.said.text.matchAll(row)].map(([, name, http, admin]) => [name, { http, admin }]),
+  );
   if (at.size !== 3) throw new Error(`quotad dev: ${node.said.text}`);
   return { ...node, at };
 }
@@ -37,11 +55,14 @@ export async function regions(port = 0) {
 // load sends requests until it is ended: one account asks for more in us-east than the world has,
 // others for little.
 export function load(at) {
-  const send = (region, domain, descriptors) => fetch(`http://${at.get(region).http}/v1/check`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ domain, descriptors }),
-  }).then((r) => r.arrayBuffer()).catch(() => {}); // a region that is down is seen in the console
+  const send = (region, domain, descriptors) =>
+    fetch(`http://${at.get(region).http}/v1/check`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ domain, descriptors }),
+    })
+      .then((r) => r.arrayBuffer())
+      .catch(() => {}); // a region that is down is seen in the console
   const timers = [
     setInterval(() => send('us-east', 'api', { account: '42' }), 80),
     setInterval(() => send('eu-west', 'api', { account: '42' }), 400),

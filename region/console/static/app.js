@@ -39,17 +39,29 @@ function askToken(problem) {
   refused = true;
   bucket?.end();
   const input = el('input', { id: 'token', type: 'password', required: true, autocomplete: 'off' });
-  main.replaceChildren(el('form', { class: 'token', on: { submit: (event) => {
-    event.preventDefault();
-    setToken(input.value.trim());
-    refused = false;
-    view(true);
-    connect();
-  } } },
-  el('h1', {}, 'Who are you?'), el('p', { role: 'alert' }, problem.message),
-  el('label', { for: 'token' }, 'Token with the role read'), input,
-  el('button', { type: 'submit' }, 'Connect'),
-  el('p', {}, 'The token stays in this tab, and is sent to this node alone.')));
+  main.replaceChildren(
+    el(
+      'form',
+      {
+        class: 'token',
+        on: {
+          submit: (event) => {
+            event.preventDefault();
+            setToken(input.value.trim());
+            refused = false;
+            view(true);
+            connect();
+          },
+        },
+      },
+      el('h1', {}, 'Who are you?'),
+      el('p', { role: 'alert' }, problem.message),
+      el('label', { for: 'token' }, 'Token with the role read'),
+      input,
+      el('button', { type: 'submit' }, 'Connect'),
+      el('p', {}, 'The token stays in this tab, and is sent to this node alone.'),
+    ),
+  );
   input.focus();
 }
 
@@ -60,9 +72,13 @@ function say(name, text) {
 
 const states = {
   live: () => say('live', 'live'),
-  waiting: ({ wait, why }) => say('waiting', `no news, again in ${span(Math.ceil(wait / 1000) * 1000)}: ${why}`),
+  waiting: ({ wait, why }) =>
+    say('waiting', `no news, again in ${span(Math.ceil(wait / 1000) * 1000)}: ${why}`),
   hidden: () => say('waiting', 'paused while nobody looks'),
-  refused: (problem) => { say('waiting', 'not allowed'); askToken(problem); },
+  refused: (problem) => {
+    say('waiting', 'not allowed');
+    askToken(problem);
+  },
 };
 
 forget.addEventListener('click', () => {

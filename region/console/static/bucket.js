@@ -24,12 +24,18 @@ export class BucketPage {
 
   constructor(bucket) {
     this.#bucket = bucket;
-    this.element = el('div', {},
+    this.element = el(
+      'div',
+      {},
       el('p', {}, el('a', { href: '#/' }, 'All regions')),
       el('h1', { tabindex: -1 }, bucketText(bucket)),
-      this.#fault, this.#sentence, this.#facts,
+      this.#fault,
+      this.#sentence,
+      this.#facts,
       el('section', {}, el('h2', {}, 'Who lent what to whom in this cell'), this.#picture),
-      el('section', {}, this.#regions.element), el('section', {}, this.#loans.element));
+      el('section', {}, this.#regions.element),
+      el('section', {}, this.#loans.element),
+    );
     this.#ask();
   }
 
@@ -54,11 +60,20 @@ export class BucketPage {
   #update(e) {
     const loans = trades(e.regions);
     write(this.#sentence, e.sentence);
-    write(this.#facts, `Used worldwide: ${number(e.used)} of ${number(e.limit_units)} `
-      + `(${percent(e.used, e.limit_units)}) within ${span(e.window_ms)}, ${words(e.algorithm ?? '')}. `
-      + `Regions that did not answer: ${list(e.silent)}.`);
-    const silent = e.silent.map((region) => ({ region, problem: 'did not answer', rights: [],
-      degraded: [], remember_denial: [] }));
+    write(
+      this.#facts,
+      `Used worldwide: ${number(e.used)} of ${number(e.limit_units)} ` +
+        `(${percent(e.used, e.limit_units)}) within ${span(e.window_ms)}, ` +
+        `${words(e.algorithm ?? '')}. ` +
+        `Regions that did not answer: ${list(e.silent)}.`,
+    );
+    const silent = e.silent.map((region) => ({
+      region,
+      problem: 'did not answer',
+      rights: [],
+      degraded: [],
+      remember_denial: [],
+    }));
     const all = [...e.regions, ...silent];
     this.#regions.update(all.map((v) => ({ ...v, ...balance(v.region, loans) })));
     this.#loans.update(loans);
@@ -73,7 +88,9 @@ export class BucketPage {
 function regionsTable() {
   const known = (f) => (v) => (v.problem ? '–' : f(v));
   return new Table({
-    caption: 'The bucket in every region', none: 'no region answered', name: (v) => v.region,
+    caption: 'The bucket in every region',
+    none: 'no region answered',
+    name: (v) => v.region,
     columns: [
       { head: 'Region', row: true, text: (v) => v.region },
       { head: 'Entitlement', num: true, text: known((v) => number(v.entitlement)) },
@@ -81,17 +98,36 @@ function regionsTable() {
       { head: 'Lent', num: true, text: known((v) => number(v.lent)) },
       { head: 'Share', num: true, text: known((v) => number(v.share)) },
       { head: 'Used', num: true, text: known((v) => number(v.used)) },
-      { head: 'Free', num: true, text: known((v) => number(v.free)), bad: (v) => !v.problem && v.free <= 0 },
-      { head: 'A request now', text: (v) => now(v), bad: (v) => v.problem || v.now?.allowed === false },
-      { head: 'Degraded towards', text: (v) => list(v.degraded.map(towards)), bad: (v) => v.degraded.length > 0 },
-      { head: 'Closed until', text: (v) => (v.closed_until ? new Date(v.closed_until).toLocaleTimeString() : '–'),
-        bad: (v) => v.closed_until },
+      {
+        head: 'Free',
+        num: true,
+        text: known((v) => number(v.free)),
+        bad: (v) => !v.problem && v.free <= 0,
+      },
+      {
+        head: 'A request now',
+        text: (v) => now(v),
+        bad: (v) => v.problem || v.now?.allowed === false,
+      },
+      {
+        head: 'Degraded towards',
+        text: (v) => list(v.degraded.map(towards)),
+        bad: (v) => v.degraded.length > 0,
+      },
+      {
+        head: 'Closed until',
+        text: (v) => (v.closed_until ? new Date(v.closed_until).toLocaleTimeString() : '–'),
+        bad: (v) => v.closed_until,
+      },
       { head: 'Last request', text: (v) => last(v) },
     ],
   });
 }
 
-const towards = (d) => (d.since ? `${d.region} since ${new Date(d.since).toLocaleTimeString()}` : `${d.region}, never heard`);
+const towards = (d) =>
+  d.since
+    ? `${d.region} since ${new Date(d.since).toLocaleTimeString()}`
+    : `${d.region}, never heard`;
 
 function now(v) {
   if (v.problem) return v.problem;
@@ -104,13 +140,17 @@ function now(v) {
 function last(v) {
   if (!v.last) return 'none remembered';
   const by = v.last.from_memory ? ', from memory' : '';
-  return `${v.last.allowed ? 'admitted' : 'denied'} ${ago(v.last.at, Date.now())} by ${v.last.node}: `
-    + `${words(v.last.reason)}${by}`;
+  return (
+    `${v.last.allowed ? 'admitted' : 'denied'} ${ago(v.last.at, Date.now())} by ${v.last.node}: ` +
+    `${words(v.last.reason)}${by}`
+  );
 }
 
 function loansTable() {
   return new Table({
-    caption: 'Loans of this cell', none: 'nothing is lent', name: (t) => `${t.from} ${t.to}`,
+    caption: 'Loans of this cell',
+    none: 'nothing is lent',
+    name: (t) => `${t.from} ${t.to}`,
     columns: [
       { head: 'Lender', row: true, text: (t) => t.from },
       { head: 'Borrower', text: (t) => t.to },

@@ -36,8 +36,8 @@ export function explainPath(b) {
   return `/v1/explain/${encodeURIComponent(b.limit)}?${query}`;
 }
 
-// falseDenials says whether a bucket's denials may be false: units were denied of late, a region has
-// nothing free, and others have. It returns the regions without, and the units free elsewhere.
+// falseDenials says whether a bucket's denials may be false: units were denied of late, a region
+// has nothing free, and others have. It returns the regions without, and the units free elsewhere.
 // Null: no denial looks false.
 export function falseDenials(b) {
   if (b.denied_units === 0) return null;
@@ -47,7 +47,7 @@ export function falseDenials(b) {
 }
 
 // byUse and byDenials order buckets.
-export const byUse = (all) => [...all]
-  .sort((a, b) => b.admitted_units - a.admitted_units || b.used - a.used);
-export const byDenials = (all) => all.filter((b) => b.denied_units > 0)
-  .sort((a, b) => b.denied_units - a.denied_units);
+export const byUse = (all) =>
+  [...all].sort((a, b) => b.admitted_units - a.admitted_units || b.used - a.used);
+export const byDenials = (all) =>
+  all.filter((b) => b.denied_units > 0).sort((a, b) => b.denied_units - a.denied_units);

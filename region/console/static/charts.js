@@ -65,33 +65,45 @@ export class Chart {
     this.#items = this.#series.map((s) => el('li', { class: s.color }));
     this.#legend.replaceChildren(...this.#items);
     const filled = this.#series.map((s, i) => (s.dashed ? 0 : i + 1)).filter((i) => i > 0);
-    this.#plot = new uPlot({
-      ...this.#size(),
-      legend: { show: false },
-      cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
-      padding: [8, 8, 0, 0],
-      scales: {
-        x: { range: (_, from, to) => [Math.min(from, to - least), to] },
-        y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] },
+    this.#plot = new uPlot(
+      {
+        ...this.#size(),
+        legend: { show: false },
+        cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
+        padding: [8, 8, 0, 0],
+        scales: {
+          x: { range: (_, from, to) => [Math.min(from, to - least), to] },
+          y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] },
+        },
+        axes: [axis({ space: 80, values: (_, at) => at.map(clock) }), axis({ size: 52 })],
+        series: [{}, ...this.#series.map((s) => this.#line(s))],
+        bands: this.#stacked
+          ? filled.slice(1).map((i) => ({
+              series: [i, i - 1],
+              fill: () => fade(this.#series[i - 1].color),
+            }))
+          : [],
+        hooks: { setCursor: [(u) => this.#say(u.cursor.idx ?? data[0].length - 1)] },
       },
-      axes: [axis({ space: 80, values: (_, at) => at.map(clock) }), axis({ size: 52 })],
-      series: [{}, ...this.#series.map((s) => this.#line(s))],
-      bands: this.#stacked ? filled.slice(1).map((i) => ({
-        series: [i, i - 1], fill: () => fade(this.#series[i - 1].color),
-      })) : [],
-      hooks: { setCursor: [(u) => this.#say(u.cursor.idx ?? data[0].length - 1)] },
-    }, data, this.#holder);
+      data,
+      this.#holder,
+    );
   }
 
   #line(s) {
-    const line = { stroke: () => color(`--${s.color}`), width: s.dashed ? 2 : 1.5,
-      points: { show: false } };
+    const line = {
+      stroke: () => color(`--${s.color}`),
+      width: s.dashed ? 2 : 1.5,
+      points: { show: false },
+    };
     if (s.dashed) line.dash = [6, 4];
     if (this.#stacked && !s.dashed) line.fill = () => fade(s.color);
     return line;
   }
 
-  #size() { return { width: Math.max(80, this.#holder.clientWidth), height }; }
+  #size() {
+    return { width: Math.max(80, this.#holder.clientWidth), height };
+  }
 
   // #say tells the numbers at one time in the legend, and the latest to who cannot see the chart.
   #say(at) {
@@ -107,7 +119,9 @@ export class Chart {
 // clock writes seconds as a time of day.
 const clock = (at) => new Date(at * 1000).toLocaleTimeString('en-GB');
 
-function fade(name) { return `${color(`--${name}`)}55`; }
+function fade(name) {
+  return `${color(`--${name}`)}55`;
+}
 
 function axis(more) {
   return {

@@ -4,7 +4,11 @@ import { el, write, show } from './dom.js';
 import { post } from './session.js';
 import { list, span } from './format.js';
 
-const lengths = [['10s', '10 s'], ['30s', '30 s'], ['60s', '1 minute']];
+const lengths = [
+  ['10s', '10 s'],
+  ['30s', '30 s'],
+  ['60s', '1 minute'],
+];
 
 export class Cuts {
   #until = new Map(); // when each cut ends that this page made, in milliseconds
@@ -35,11 +39,23 @@ export class Cuts {
   }
 
   #add(region) {
-    const button = (text, body) => el('button', { type: 'button',
-      'aria-label': `${text} ${region}`, on: { click: () => this.#cut(region, body) } }, text);
-    const row = el('p', { class: 'cut', role: 'group', 'aria-label': region }, el('strong', {}, region),
+    const button = (text, body) =>
+      el(
+        'button',
+        {
+          type: 'button',
+          'aria-label': `${text} ${region}`,
+          on: { click: () => this.#cut(region, body) },
+        },
+        text,
+      );
+    const row = el(
+      'p',
+      { class: 'cut', role: 'group', 'aria-label': region },
+      el('strong', {}, region),
       ...lengths.map(([length, text]) => button(`Cut for ${text}`, { for: length })),
-      button('Heal', { heal: true }));
+      button('Heal', { heal: true }),
+    );
     this.#rows.set(region, row);
     this.#list.append(row);
   }
@@ -49,8 +65,12 @@ export class Cuts {
       const done = await post('/v1/cut', { region, ...body });
       if (done.for_ms > 0) this.#until.set(region, Date.now() + done.for_ms);
       else this.#until.delete(region);
-      write(this.#said, done.for_ms > 0 ? `${region} is cut off for ${span(done.for_ms)}.`
-        : `${region} is no longer cut off.`);
+      write(
+        this.#said,
+        done.for_ms > 0
+          ? `${region} is cut off for ${span(done.for_ms)}.`
+          : `${region} is no longer cut off.`,
+      );
     } catch (err) {
       write(this.#said, `${region}: ${err.message}`);
     }
@@ -61,10 +81,15 @@ export class Cuts {
   #tick() {
     const now = Date.now();
     for (const [region, until] of this.#until) if (until <= now) this.#until.delete(region);
-    const lasting = [...this.#until].map(([region, until]) =>
-      `${region} for ${span(Math.ceil((until - now) / 1000) * 1000)} more`);
+    const lasting = [...this.#until].map(
+      ([region, until]) => `${region} for ${span(Math.ceil((until - now) / 1000) * 1000)} more`,
+    );
     this.#banner.classList.toggle('alert', lasting.length > 0);
-    write(this.#banner, lasting.length > 0 ? `${this.#from} is cut off from ${list(lasting)}.`
-      : 'This node makes cuts on demand (chaos: true), to rehearse faults. It is not for production.');
+    write(
+      this.#banner,
+      lasting.length > 0
+        ? `${this.#from} is cut off from ${list(lasting)}.`
+        : 'This node makes cuts on demand, to rehearse faults. It is not for production.',
+    );
   }
 }

@@ -15,7 +15,8 @@ export function svg(tag, props = {}, ...children) {
 function fill(made, { on = {}, ...attributes }, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === true) made.setAttribute(name, '');
-    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, value);
+    else if (value !== false && value !== null && value !== undefined)
+      made.setAttribute(name, value);
   }
   for (const [event, listener] of Object.entries(on)) made.addEventListener(event, listener);
   made.append(...children);

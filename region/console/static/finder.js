@@ -8,25 +8,40 @@ export class Finder {
   #limits = [];
   #choice = el('select', { id: 'find-limit', on: { change: () => this.#ask() } });
   #key = el('div', { class: 'choose' });
-  element = el('form', { class: 'choose', on: { submit: (e) => this.#go(e) } },
+  element = el(
+    'form',
+    { class: 'choose', on: { submit: (e) => this.#go(e) } },
     el('div', {}, el('label', { for: 'find-limit' }, 'Look at a bucket of'), this.#choice),
-    this.#key, el('button', { type: 'submit' }, 'Show'));
+    this.#key,
+    el('button', { type: 'submit' }, 'Show'),
+  );
 
   update(limits) {
     const names = (all) => all.map(limitName).sort().join('\n');
-    if (names(limits) === names(this.#limits) || this.element.contains(document.activeElement)) return;
+    if (names(limits) === names(this.#limits) || this.element.contains(document.activeElement))
+      return;
     this.#limits = limits;
-    this.#choice.replaceChildren(...limits.map((l) => el('option', { value: limitName(l) },
-      `${l.limit} (${l.domain})`)));
+    this.#choice.replaceChildren(
+      ...limits.map((l) => el('option', { value: limitName(l) }, `${l.limit} (${l.domain})`)),
+    );
     this.#ask();
   }
 
-  #limit() { return this.#limits.find((l) => limitName(l) === this.#choice.value); }
+  #limit() {
+    return this.#limits.find((l) => limitName(l) === this.#choice.value);
+  }
 
   #ask() {
-    this.#key.replaceChildren(...(this.#limit()?.key ?? []).map((name, i) => el('div', {},
-      el('label', { for: `find-${i}` }, name),
-      el('input', { id: `find-${i}`, name, required: true, autocomplete: 'off' }))));
+    this.#key.replaceChildren(
+      ...(this.#limit()?.key ?? []).map((name, i) =>
+        el(
+          'div',
+          {},
+          el('label', { for: `find-${i}` }, name),
+          el('input', { id: `find-${i}`, name, required: true, autocomplete: 'off' }),
+        ),
+      ),
+    );
   }
 
   #go(event) {

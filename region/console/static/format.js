@@ -18,7 +18,12 @@ export const percent = (part, of) => (of > 0 ? `${whole.format((100 * part) / of
 // span returns milliseconds as a length of time: 81 ms, 2.5 s, 3 min, 5 h, 2 d.
 export function span(ms) {
   if (ms === null || ms === undefined) return '–';
-  const sizes = [[86_400_000, 'd'], [3_600_000, 'h'], [60_000, 'min'], [1000, 's']];
+  const sizes = [
+    [86_400_000, 'd'],
+    [3_600_000, 'h'],
+    [60_000, 'min'],
+    [1000, 's'],
+  ];
   const size = sizes.find(([length]) => Math.abs(ms) >= length * (length > 1000 ? 2 : 1));
   if (!size) return `${small.format(ms)} ms`;
   return `${small.format(ms / size[0])} ${size[1]}`;

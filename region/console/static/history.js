@@ -20,7 +20,10 @@ export class History {
     if (this.#last && at <= Date.parse(this.#last.at)) return false;
     this.regions = [...new Set([...this.regions, ...regionsOf(o)])].sort();
     const point = {
-      at: at / 1000, limits: new Map(), known: [], all: null,
+      at: at / 1000,
+      limits: new Map(),
+      known: [],
+      all: null,
       buckets: new Map(o.hottest.map((b) => [bucketName(b), b])),
     };
     if (this.#last) {
@@ -40,7 +43,9 @@ export class History {
   }
 
   // now is the last point.
-  get now() { return this.points.at(-1); }
+  get now() {
+    return this.points.at(-1);
+  }
 
   // ofLimit returns for a limit the times and, at each, what all regions admitted and denied a
   // second: null where nothing is known.
@@ -60,10 +65,11 @@ export class History {
   // ofBucket returns for a bucket the times and, at each, what is used of it worldwide, the limit,
   // and the share of each region; null where it was not among the hottest.
   ofBucket(name, regions) {
-    const of = (f) => this.points.map((p) => {
-      const b = p.buckets.get(name);
-      return b ? f(b) ?? null : null;
-    });
+    const of = (f) =>
+      this.points.map((p) => {
+        const b = p.buckets.get(name);
+        return b ? (f(b) ?? null) : null;
+      });
     return {
       at: this.points.map((p) => p.at),
       used: of((b) => b.used),
@@ -86,7 +92,8 @@ export function chosenLimit(o, chosen) {
   return all.find((l) => limitName(l) === chosen) ?? all[0];
 }
 
-// limitsOf returns the limits that nodes name, with what all admitted and denied, the busiest first.
+// limitsOf returns the limits that nodes name, with what all admitted and denied, the busiest
+// first.
 export function limitsOf(o) {
   const all = new Map();
   for (const l of o.nodes.flatMap((n) => n.limits)) {
@@ -96,6 +103,7 @@ export function limitsOf(o) {
     all.set(limitName(l), one);
   }
   const units = (l) => l.admitted_units + l.denied_units;
-  return [...all.values()].sort((a, b) => units(b) - units(a)
-    || limitName(a).localeCompare(limitName(b)));
+  return [...all.values()].sort(
+    (a, b) => units(b) - units(a) || limitName(a).localeCompare(limitName(b)),
+  );
 }

@@ -8,8 +8,11 @@ export class Matrix {
   #regions = '';
   #cells = new Map();
   #table = el('table', { class: 'matrix' });
-  element = el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Links between regions' },
-    this.#table);
+  element = el(
+    'div',
+    { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Links between regions' },
+    this.#table,
+  );
 
   update(o, regions) {
     if (this.#regions !== regions.join()) {
@@ -30,13 +33,20 @@ export class Matrix {
 
   #build(regions) {
     this.#cells.clear();
-    const head = el('tr', {}, el('th', { scope: 'col' }, 'from, to'),
-      ...regions.map((r) => el('th', { scope: 'col' }, r)));
-    const rows = regions.map((from) => el('tr', {}, el('th', { scope: 'row' }, from),
-      ...regions.map((to) => this.#cell(from, to))));
-    this.#table.replaceChildren(el('caption', {},
-      el('span', {}, 'Links between regions: round trip, clock apart')),
-      el('thead', {}, head), el('tbody', {}, ...rows));
+    const head = el(
+      'tr',
+      {},
+      el('th', { scope: 'col' }, 'from, to'),
+      ...regions.map((r) => el('th', { scope: 'col' }, r)),
+    );
+    const rows = regions.map((from) =>
+      el('tr', {}, el('th', { scope: 'row' }, from), ...regions.map((to) => this.#cell(from, to))),
+    );
+    this.#table.replaceChildren(
+      el('caption', {}, el('span', {}, 'Links between regions: round trip, clock apart')),
+      el('thead', {}, head),
+      el('tbody', {}, ...rows),
+    );
   }
 
   #cell(from, to) {

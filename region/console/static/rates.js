@@ -11,7 +11,7 @@ export const limitName = (l) => `${l.domain} ${l.limit}`;
 // A node counts from its start, so of one that is new or was started again nothing is known yet.
 // A region of which no node is known in both overviews is not in the answer.
 //
-//   rates(before, now) = Map { 'api account' => Map { 'us-east' => { admitted: 9.9, denied: 0 } } }
+//   rates(before, now) = Map { 'api account' => Map { 'us-east' => { admitted: 9, denied: 0 } } }
 export function rates(before, now) {
   const earlier = new Map(before.nodes.map((n) => [nodeName(n), n]));
   const all = new Map();
@@ -37,8 +37,11 @@ export function rates(before, now) {
 // known returns the regions of which both overviews have a node, so that their rates are known.
 export function known(before, now) {
   const earlier = new Map(before.nodes.map((n) => [nodeName(n), n.started]));
-  return [...new Set(now.nodes.filter((n) => earlier.get(nodeName(n)) === n.started)
-    .map((n) => n.region))].sort();
+  return [
+    ...new Set(
+      now.nodes.filter((n) => earlier.get(nodeName(n)) === n.started).map((n) => n.region),
+    ),
+  ].sort();
 }
 
 // perRegion adds up the rates of limits by region. Regions that answer and admit nothing are at 0.

@@ -24,15 +24,20 @@ export async function ask(path, options = {}) {
   let detail = answer.statusText;
   try {
     detail = (await answer.json()).detail || detail;
-  } catch { /* it is not a problem in JSON */ }
+  } catch {
+    /* it is not a problem in JSON */
+  }
   throw new Problem(answer.status, detail || `the node answered ${answer.status}`);
 }
 
 export const get = async (path, signal) => (await ask(path, { signal })).json();
 
 // post sends JSON and returns the JSON of the answer.
-export const post = async (path, body) => (await ask(path, {
-  method: 'POST',
-  headers: { 'Content-Type': 'application/json' },
-  body: JSON.stringify(body),
-})).json();
+export const post = async (path, body) =>
+  (
+    await ask(path, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  ).json();

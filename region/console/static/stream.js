@@ -68,13 +68,18 @@ export function watch(tell) {
     }
   });
   run(ending);
-  return () => { failures = 0; if (ending) again(); };
+  return () => {
+    failures = 0;
+    if (ending) again();
+  };
 }
 
 // read reads one stream to its end.
 async function read(own, tell) {
   const answer = await ask('/v1/watch', { signal: own.signal });
-  const feed = parser((name, data) => { if (name === 'overview') tell(JSON.parse(data)); });
+  const feed = parser((name, data) => {
+    if (name === 'overview') tell(JSON.parse(data));
+  });
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   for (;;) {
     const dead = setTimeout(() => own.abort(), silence);

@@ -17,9 +17,17 @@ export class Table {
     this.#name = name;
     this.#none = el('tr', {}, el('td', { colspan: columns.length, class: 'none' }, none));
     const heads = columns.map((c) => el('th', { scope: 'col', class: c.num && 'num' }, c.head));
-    this.element = el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption },
-      el('table', {}, el('caption', {}, el('span', {}, caption)), el('thead', {}, el('tr', {}, ...heads)),
-        this.#body));
+    this.element = el(
+      'div',
+      { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption },
+      el(
+        'table',
+        {},
+        el('caption', {}, el('span', {}, caption)),
+        el('thead', {}, el('tr', {}, ...heads)),
+        this.#body,
+      ),
+    );
   }
 
   update(rows) {
@@ -45,7 +53,8 @@ export class Table {
   #make() {
     const cells = this.#columns.map((c) => {
       const inner = c.href ? el('a') : el('span');
-      const cell = c.row ? el('th', { scope: 'row' }, inner)
+      const cell = c.row
+        ? el('th', { scope: 'row' }, inner)
         : el('td', { class: c.num && 'num' }, inner);
       return { cell, inner };
     });

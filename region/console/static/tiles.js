@@ -19,15 +19,24 @@ export class Tiles {
     const denied = all ? sum(all, (r) => r.denied) : null;
     this.#set('Denied a second', rate(denied), without, denied > 0);
     const doubtful = o.hottest.filter(falseDenials);
-    this.#set('Denied, free elsewhere', number(doubtful.length),
-      doubtful.length > 0 ? `buckets, such as ${bucketText(doubtful[0])}` : 'buckets of the hottest',
-      doubtful.length > 0);
+    this.#set(
+      'Denied, free elsewhere',
+      number(doubtful.length),
+      doubtful.length > 0
+        ? `buckets, such as ${bucketText(doubtful[0])}`
+        : 'buckets of the hottest',
+      doubtful.length > 0,
+    );
     const cut = degraded(o);
     this.#set('Degraded links', number(cut.length), list(cut.slice(0, 2)), cut.length > 0);
     const ready = o.nodes.filter((n) => n.ready).length;
     const nodes = o.nodes.length + o.silent.length;
-    this.#set('Nodes ready', `${ready} of ${nodes}`,
-      o.silent.length > 0 ? `silent: ${list(o.silent)}` : 'all answer', ready < nodes);
+    this.#set(
+      'Nodes ready',
+      `${ready} of ${nodes}`,
+      o.silent.length > 0 ? `silent: ${list(o.silent)}` : 'all answer',
+      ready < nodes,
+    );
   }
 
   #set(name, value, more, bad = false) {

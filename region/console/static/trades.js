@@ -19,7 +19,12 @@ export function trades(regions) {
     }
   }
   return [...all.values()]
-    .map(({ from, to, lent, arrived }) => ({ from, to, units: lent ?? arrived, arrived: arrived ?? 0 }))
+    .map(({ from, to, lent, arrived }) => ({
+      from,
+      to,
+      units: lent ?? arrived,
+      arrived: arrived ?? 0,
+    }))
     .filter((t) => t.units > 0)
     .sort((a, b) => b.units - a.units || a.from.localeCompare(b.from) || a.to.localeCompare(b.to));
 }

@@ -35,17 +35,35 @@ export class World {
     this.#history = history;
     this.#cuts = cuts;
     this.#play = play;
-    this.element = el('div', {},
+    this.element = el(
+      'div',
+      {},
       el('h1', { tabindex: -1 }, 'All regions'),
       this.#tiles.element,
-      section('One limit over time', el('div', { class: 'choose' },
-        el('div', {}, el('label', { for: 'limit' }, 'Limit'), this.#choice)),
-      el('div', { class: 'wide' }, this.#use.element, this.#shares.element,
-        this.#demand.element, this.#regions.element)),
-      section('Buckets', el('div', { class: 'wide' }, this.#top.element, this.#denied.element),
-        this.#finder.element),
+      section(
+        'One limit over time',
+        el(
+          'div',
+          { class: 'choose' },
+          el('div', {}, el('label', { for: 'limit' }, 'Limit'), this.#choice),
+        ),
+        el(
+          'div',
+          { class: 'wide' },
+          this.#use.element,
+          this.#shares.element,
+          this.#demand.element,
+          this.#regions.element,
+        ),
+      ),
+      section(
+        'Buckets',
+        el('div', { class: 'wide' }, this.#top.element, this.#denied.element),
+        this.#finder.element,
+      ),
       section('Links', this.#matrix.element, cuts.element, play.element),
-      section('Nodes and documents', this.#nodes.element, el('br'), this.#documents.element));
+      section('Nodes and documents', this.#nodes.element, el('br'), this.#documents.element),
+    );
   }
 
   #choose() {
@@ -76,8 +94,9 @@ export class World {
     const names = limits.map(limitName).join('\n');
     if (this.#choice.dataset.names !== names && document.activeElement !== this.#choice) {
       this.#choice.dataset.names = names;
-      this.#choice.replaceChildren(...limits.map((l) => el('option', { value: limitName(l) },
-        `${l.limit} (${l.domain})`)));
+      this.#choice.replaceChildren(
+        ...limits.map((l) => el('option', { value: limitName(l) }, `${l.limit} (${l.domain})`)),
+      );
     }
     if (chosen && document.activeElement !== this.#choice) this.#choice.value = limitName(chosen);
   }
@@ -89,17 +108,36 @@ export class World {
     if (bucket) {
       const b = this.#history.ofBucket(bucketName(bucket), regions);
       const name = bucketText(bucket);
-      this.#use.update(`Used worldwide of ${name}`, [{ label: 'used', color: 'c0' },
-        { label: 'limit', color: 'bad', dashed: true }], b.at, [b.used, b.limit]);
-      this.#shares.update(`Shares of ${name} by region`,
-        [...regions.map((r, i) => ({ label: r, color: colorOf(i) })),
-          { label: 'limit', color: 'bad', dashed: true }], b.at, [...b.shares, b.limit]);
+      this.#use.update(
+        `Used worldwide of ${name}`,
+        [
+          { label: 'used', color: 'c0' },
+          { label: 'limit', color: 'bad', dashed: true },
+        ],
+        b.at,
+        [b.used, b.limit],
+      );
+      this.#shares.update(
+        `Shares of ${name} by region`,
+        [
+          ...regions.map((r, i) => ({ label: r, color: colorOf(i) })),
+          { label: 'limit', color: 'bad', dashed: true },
+        ],
+        b.at,
+        [...b.shares, b.limit],
+      );
     }
     if (limit) {
       const l = this.#history.ofLimit(limitName(limit));
-      this.#demand.update(`Units a second of all buckets of ${limit.limit}`,
-        [{ label: 'asked for', color: 'c1', dashed: true }, { label: 'admitted', color: 'c0' }],
-        l.at, [l.demand, l.admitted]);
+      this.#demand.update(
+        `Units a second of all buckets of ${limit.limit}`,
+        [
+          { label: 'asked for', color: 'c1', dashed: true },
+          { label: 'admitted', color: 'c0' },
+        ],
+        l.at,
+        [l.demand, l.admitted],
+      );
     }
   }
 
@@ -121,7 +159,9 @@ function section(title, ...children) {
 
 function regionsTable() {
   return new Table({
-    caption: 'Units a second of all limits', none: 'no region is known', name: (r) => r.region,
+    caption: 'Units a second of all limits',
+    none: 'no region is known',
+    name: (r) => r.region,
     columns: [
       { head: 'Region', row: true, text: (r) => r.region },
       { head: 'Admitted a second', num: true, text: (r) => rate(r.admitted) },
@@ -137,18 +177,30 @@ function regionRows(now, o, regions) {
     const nodes = o.nodes.filter((n) => n.region === region);
     const ready = nodes.filter((n) => n.ready).length;
     const silent = o.silent.filter((name) => name.split('/')[0] === region).length;
-    return { region, admitted: all.get(region)?.admitted, denied: all.get(region)?.denied,
-      ready: `${ready} of ${nodes.length + silent}`, bad: ready < nodes.length + silent };
+    return {
+      region,
+      admitted: all.get(region)?.admitted,
+      denied: all.get(region)?.denied,
+      ready: `${ready} of ${nodes.length + silent}`,
+      bad: ready < nodes.length + silent,
+    };
   });
 }
 
 function bucketsTable(caption) {
   return new Table({
-    caption, none: 'none', name: bucketName,
+    caption,
+    none: 'none',
+    name: bucketName,
     columns: [
       { head: 'Bucket', row: true, text: bucketText, href: bucketHash },
       { head: 'Admitted', num: true, text: (b) => number(b.admitted_units) },
-      { head: 'Denied', num: true, text: (b) => number(b.denied_units), bad: (b) => b.denied_units > 0 },
+      {
+        head: 'Denied',
+        num: true,
+        text: (b) => number(b.denied_units),
+        bad: (b) => b.denied_units > 0,
+      },
       { head: 'Used', num: true, text: (b) => `${number(b.used)} of ${number(b.limit_units)}` },
       { head: 'Of the limit', num: true, text: (b) => percent(b.used, b.limit_units) },
       { head: 'Free elsewhere', text: elsewhere, bad: (b) => falseDenials(b) },

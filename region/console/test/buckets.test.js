@@ -1,12 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bucketHash, bucketName, bucketText, byDenials, byUse, explainPath, falseDenials,
-  parseHash } from '../static/buckets.js';
+import {
+  bucketHash,
+  bucketName,
+  bucketText,
+  byDenials,
+  byUse,
+  explainPath,
+  falseDenials,
+  parseHash,
+} from '../static/buckets.js';
 import { bucket } from './overviews.js';
 
 test('the address of a bucket leads back to it, whatever its names are', () => {
-  for (const descriptors of [{}, { account: '42' }, { limit: 'x', domain: 'y' }, { 'a&b': 'c=d #?/%' },
-    { ä: '日本' }]) {
+  for (const descriptors of [
+    {},
+    { account: '42' },
+    { limit: 'x', domain: 'y' },
+    { 'a&b': 'c=d #?/%' },
+    { ä: '日本' },
+  ]) {
     const b = { limit: 'a b/c', domain: 'api', descriptors };
     assert.deepEqual(parseHash(bucketHash(b)), b);
   }
@@ -21,22 +34,34 @@ test('the node is asked for names as they are', () => {
 });
 
 test('names do not depend on the order of descriptors', () => {
-  const [x, y] = [{ a: '1', b: '2' }, { b: '2', a: '1' }].map((descriptors) =>
-    ({ limit: 'l', domain: 'd', descriptors }));
+  const [x, y] = [
+    { a: '1', b: '2' },
+    { b: '2', a: '1' },
+  ].map((descriptors) => ({ limit: 'l', domain: 'd', descriptors }));
   assert.equal(bucketName(x), bucketName(y));
   assert.equal(bucketText(x), 'l a=1 b=2');
 });
 
 test('a denial may be false where others have units free', () => {
-  assert.deepEqual(falseDenials(bucket('1', 3, ['eu', 50, 50], ['us', 30, 10], ['ap', 20, 15])),
-    { without: ['eu'], elsewhere: 25 });
-  assert.equal(falseDenials(bucket('1', 0, ['eu', 50, 50], ['us', 50, 10])), null, 'nothing was denied');
+  assert.deepEqual(falseDenials(bucket('1', 3, ['eu', 50, 50], ['us', 30, 10], ['ap', 20, 15])), {
+    without: ['eu'],
+    elsewhere: 25,
+  });
+  assert.equal(
+    falseDenials(bucket('1', 0, ['eu', 50, 50], ['us', 50, 10])),
+    null,
+    'nothing was denied',
+  );
   assert.equal(falseDenials(bucket('1', 3, ['eu', 50, 50], ['us', 50, 50])), null, 'all is used');
   assert.equal(falseDenials(bucket('1', 3, ['eu', 50, 49], ['us', 50, 10])), null, 'all have some');
 });
 
 test('the order of buckets', () => {
-  const all = [bucket('1', 0, ['eu', 9, 1]), bucket('2', 4, ['eu', 9, 5]), bucket('3', 9, ['eu', 9, 3])];
+  const all = [
+    bucket('1', 0, ['eu', 9, 1]),
+    bucket('2', 4, ['eu', 9, 5]),
+    bucket('3', 9, ['eu', 9, 3]),
+  ];
   const accounts = (of) => of.map((b) => b.descriptors.account).join('');
   assert.equal(accounts(byUse(all)), '231');
   assert.equal(accounts(byDenials(all)), '32');

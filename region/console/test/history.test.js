@@ -17,7 +17,11 @@ test('the series of a limit and of a bucket', () => {
   const b = h.ofBucket(bucketName(hot(0)[0]), ['eu', 'us', 'xx']);
   assert.deepEqual(b.used, [1, 6, null]);
   assert.deepEqual(b.limit, [100, 100, null]);
-  assert.deepEqual(b.shares, [[60, 60, null], [40, 40, null], [null, null, null]]);
+  assert.deepEqual(b.shares, [
+    [60, 60, null],
+    [40, 40, null],
+    [null, null, null],
+  ]);
   assert.deepEqual(h.regions, ['eu', 'us']);
 });
 
@@ -29,11 +33,18 @@ test('ten minutes are kept, and of many limits the busiest', () => {
   assert.equal(h.now.limits.size, 20);
   assert.equal(h.ofLimit('api l49').admitted.at(-1), 49);
   assert.equal(h.ofLimit('api l3').admitted.at(-1), null, 'it is not among the busiest');
-  assert.equal(h.points.filter((p) => p.all !== null).length, 1, 'the rates of all limits are kept once');
+  assert.equal(
+    h.points.filter((p) => p.all !== null).length,
+    1,
+    'the rates of all limits are kept once',
+  );
 });
 
 test('the busiest limit is shown until another one is chosen', () => {
-  const o = overview(0, [node('eu', 'n1', 0, { a: [1, 0], b: [1, 1] }), node('us', 'n1', 0, { a: [1, 2] })]);
+  const o = overview(0, [
+    node('eu', 'n1', 0, { a: [1, 0], b: [1, 1] }),
+    node('us', 'n1', 0, { a: [1, 2] }),
+  ]);
   assert.equal(chosenLimit(o, '').limit, 'a');
   assert.equal(chosenLimit(o, 'api b').limit, 'b');
   assert.equal(chosenLimit(o, 'api gone').limit, 'a');

@@ -2,9 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parser } from '../static/sse.js';
 
-const text = 'retry: 5000\n\nevent: overview\ndata: {"a":\ndata: 1}\n\n: still there\n\n'
-  + 'data:two\r\n\r\nevent: none\n\ndata\n\nevent: cut off\ndata: never';
-const want = [['overview', '{"a":\n1}'], ['message', 'two'], ['message', '']];
+const text =
+  'retry: 5000\n\nevent: overview\ndata: {"a":\ndata: 1}\n\n: still there\n\n' +
+  'data:two\r\n\r\nevent: none\n\ndata\n\nevent: cut off\ndata: never';
+const want = [
+  ['overview', '{"a":\n1}'],
+  ['message', 'two'],
+  ['message', ''],
+];
 
 test('events are read whatever the pieces are', () => {
   for (const length of [1, 2, 3, 7, text.length]) {
@@ -17,7 +22,11 @@ test('events are read whatever the pieces are', () => {
 
 test('an event without end is not kept', () => {
   const feed = parser(() => assert.fail('there is no event'));
-  assert.throws(() => { for (;;) feed('x'.repeat(1 << 20)); }, /too long/);
+  assert.throws(() => {
+    for (;;) feed('x'.repeat(1 << 20));
+  }, /too long/);
   const lines = parser(() => assert.fail('there is no event'));
-  assert.throws(() => { for (;;) lines(`data: ${'x'.repeat(1 << 20)}\n`); }, /too long/);
+  assert.throws(() => {
+    for (;;) lines(`data: ${'x'.repeat(1 << 20)}\n`);
+  }, /too long/);
 });

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"io"
 	"fmt"
 	"net"
 	"slices"
@@ -142,6 +143,11 @@ func faultOf(err error) fault {
 		f.ran = false
 	case errors.Is(err, context.Canceled):
 		f.refresh, f.next = false, "its caller has gone"
+	case strings.Contains(err.Error(), "redis: invalid reply"),
+		strings.Contains(err.Error(), "redis: can't parse"):
+		f.next = "what answers there is no Redis, or wants TLS (rediss://): correct redis.url"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.EOF):
+		f.next = nextURL + ", and says rediss:// if the Redis wants TLS, and only then"
 	}
 	return f
 }

@@ -120,7 +120,7 @@ func askRedis(ctx context.Context, c *nodeconfig.Config, trust *tls.Config) (red
 	const mend = "start it, correct the address, user and password, or leave --connect out where it cannot be reached from here"
 	for _, shard := range s.Shards() {
 		if err := s.Reach(ctx, shard); err != nil {
-			return redisAnswer{}, c.Fail("redis.url", "the Redis does not answer: "+err.Error(),
+			return redisAnswer{}, c.Fail("redis.url", "the Redis cannot be used: "+err.Error(),
 				mend)
 		}
 	}

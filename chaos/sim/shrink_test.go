@@ -32,7 +32,7 @@ func TestShrinkKeepsWhatBreaks(t *testing.T) {
 		case !strings.Contains(f.Timeline, "VIOLATION"):
 			t.Errorf("the timeline does not tell:\n%s", f.Timeline)
 		}
-		var ids []int
+		ids := []int{} // perhaps none is needed
 		for _, a := range f.Acts {
 			ids = append(ids, a.ID)
 		}

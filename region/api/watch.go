@@ -82,7 +82,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 }
 
 // events is a stream of them to one caller. Overviews resemble each other, so that they are sent
-// compressed to who takes that: a seventh of the bytes.
+// compressed to who takes that: a twelfth of the bytes.
 type events struct {
 	plain      http.ResponseWriter
 	compressed *gzip.Writer // nil: the caller takes none

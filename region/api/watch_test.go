@@ -24,7 +24,8 @@ import (
 )
 
 // watched asks to watch through a transport.
-func watched(ctx context.Context, t *testing.T, by http.RoundTripper, url, token string) *http.Response {
+func watched(ctx context.Context, t *testing.T, by http.RoundTripper,
+	url, token string) *http.Response {
 	t.Helper()
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/v1/watch", nil)
 	if err != nil {
@@ -53,9 +54,10 @@ func nextEvent(from *bufio.Reader) (o Overview, err error) {
 	}
 }
 
-// watching runs f with the admin listener of a node in virtual time, over HTTP/1.1 and HTTP/2. asked
-// counts how often the node asked the others.
-func watching(t *testing.T, f func(t *testing.T, s *front, asked *atomic.Int64, by http.RoundTripper)) {
+// watching runs f with the admin listener of a node in virtual time, over HTTP/1.1 and HTTP/2.
+// asked counts how often the node asked the others.
+func watching(t *testing.T,
+	f func(t *testing.T, s *front, asked *atomic.Int64, by http.RoundTripper)) {
 	for _, version := range []string{"HTTP/1.1", "HTTP/2"} {
 		t.Run(version, func(t *testing.T) {
 			node := &fakeNode{status: region.Status{Region: "us-east", Node: "n1"}}
@@ -277,7 +279,8 @@ func TestWatchesAreCompressed(t *testing.T) {
 	served(t, node, func(t *testing.T, s *front) {
 		by := &http.Transport{DialContext: s.client.DialContext, DisableCompression: true}
 		defer by.CloseIdleConnections()
-		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.adminAt+"/v1/watch", nil)
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			"http://"+s.adminAt+"/v1/watch", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,8 @@ func get(t *testing.T, method, path string, headers ...string) *httptest.Respons
 
 func TestFilesAreServed(t *testing.T) {
 	for path, kind := range map[string]string{"/": "text/html; charset=utf-8",
-		"/console/app.js": "text/javascript; charset=utf-8", "/console/app.css": "text/css; charset=utf-8",
+		"/console/app.js":            "text/javascript; charset=utf-8",
+		"/console/app.css":           "text/css; charset=utf-8",
 		"/console/uplot-license.txt": "text/plain; charset=utf-8"} {
 		w := get(t, "GET", path)
 		h := w.Result().Header

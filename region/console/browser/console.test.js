@@ -58,24 +58,30 @@ async function fits(page) {
 }
 
 test('first paint and bytes', async (t) => {
-  const { page } = await visit(browser, at);
-  await live(page);
-  const paint = await page.evaluate(
-    () => performance.getEntriesByName('first-contentful-paint')[0].startTime,
-  );
-  const files = await page.evaluate(() =>
-    [
-      performance.getEntriesByType('navigation')[0],
-      ...performance.getEntriesByType('resource').filter((r) => r.name.includes('/console/')),
-    ].map((r) => [r.encodedBodySize, r.decodedBodySize]),
-  );
+  const paints = [];
+  let files;
+  for (let i = 0; i < 5; i++) {
+    const { page } = await visit(browser, at); // in a new context, without a cache
+    await live(page);
+    paints.push(
+      await page.evaluate(
+        () => performance.getEntriesByName('first-contentful-paint')[0].startTime,
+      ),
+    );
+    files = await page.evaluate(() =>
+      [
+        performance.getEntriesByType('navigation')[0],
+        ...performance.getEntriesByType('resource').filter((r) => r.name.includes('/console/')),
+      ].map((r) => [r.encodedBodySize, r.decodedBodySize]),
+    );
+    await page.close();
+  }
   const sum = (i) => files.reduce((total, f) => total + f[i], 0);
   t.diagnostic(
-    `first contentful paint after ${Math.round(paint)} ms; ${files.length} files, ` +
-      `${sum(0)} bytes compressed, ${sum(1)} bytes plain`,
+    `first contentful paint after ${paints.map(Math.round).join(', ')} ms; ` +
+      `${files.length} files, ${sum(0)} bytes compressed, ${sum(1)} bytes plain`,
   );
   assert.ok(sum(0) > 0 && sum(0) < 100_000, `${sum(0)} bytes`);
-  await page.close();
 });
 
 for (const [width, height] of sizes) {

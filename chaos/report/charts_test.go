@@ -158,3 +158,18 @@ func TestClockStepsFit(t *testing.T) {
 		}
 	})
 }
+
+// TestPaceOnlyWhereItBounds: the chart by second has a line for the limit only where no second may be
+// above it.
+func TestPaceOnlyWhereItBounds(t *testing.T) {
+	for _, c := range []struct {
+		algorithm string
+		window    time.Duration
+		want      bool
+	}{{"fixed_window", time.Second, true}, {"fixed_window", time.Minute, false},
+		{"token_bucket", time.Second, false}, {"sliding_window_counter", time.Second, false}} {
+		if _, got := (Limit{Units: 100, Algorithm: c.algorithm, Window: c.window}).pace(); got != c.want {
+			t.Errorf("%s of %s: %v", c.algorithm, c.window, got)
+		}
+	}
+}

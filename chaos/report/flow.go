@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+	"time"
 )
 
 // flow draws what was offered, and the outcomes, in units a second.
@@ -14,7 +15,7 @@ func flow(lay layout, r Run, l Limit) (chart template.HTML, merged int) {
 		d.max = max(d.max, float64(max(total(s.Offered...), total(s.outcomes()...)))*s.rate())
 	}
 	pace, paced := l.pace()
-	paced = paced && l.Window <= r.Length && (d.max == 0 || pace < 3*d.max)
+	paced = paced && (d.max == 0 || pace < 3*d.max)
 	if paced {
 		d.max = max(d.max, pace)
 	}
@@ -38,13 +39,15 @@ func flow(lay layout, r Run, l Limit) (chart template.HTML, merged int) {
 	return d.svg(24, "Units a second over time: offered, and admitted by region. The table below has the sums."), merged
 }
 
-// pace returns the limit in units a second, and whether it has a fixed rate.
+// pace returns the limit in units a second, and whether it bounds each slot: that of windows of a
+// second does, whose slots are counted by the window that decisions name. Over other windows more may
+// well be admitted in one second than in another, which the chart of windows shows.
 func (l Limit) pace() (perSecond float64, known bool) {
-	if l.Window <= 0 || l.Units <= 0 {
-		return 0, false
-	}
-	return float64(l.Units) / l.Window.Seconds(), true
+	return float64(l.Units), l.bySecond() && l.Units > 0
 }
+
+// bySecond says whether the limit counts in fixed windows of a second.
+func (l Limit) bySecond() bool { return l.Algorithm == "fixed_window" && l.Window == time.Second }
 
 // slots leaves out what is outside the run. If there are more slots than columns fit, it merges so
 // many neighbours into one.

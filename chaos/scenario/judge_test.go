@@ -322,3 +322,23 @@ func TestReport(t *testing.T) {
 		t.Errorf("a cut without a heal lasts to the end: %+v", b)
 	}
 }
+
+// TestSlotsAreWindows: answers that come after their window has ended count for that window on the
+// page, so that no bar stands above a limit that held.
+func TestSlotsAreWindows(t *testing.T) {
+	s, err := Parse("judged.yaml", []byte(strings.Replace(judged, "EXPECT", "that: ceiling", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := record(admitted(0, "us", 10), admitted(1, "us", 10))
+	r.Answers[0].Sent = r.Answers[1].Sent // by the callers' clocks all twenty were sent in one second
+	r.Began = r.Began.Add(-300 * time.Millisecond)
+	l := s.Report(r, s.Judge(r), "", "").Limits[0]
+	most := int64(0)
+	for _, slot := range l.Slots {
+		most = max(most, slot.Admitted[0])
+	}
+	if most != 10 || l.Slots[0].At != -700*time.Millisecond {
+		t.Errorf("at most %d in a slot, want 10: %+v", most, l.Slots)
+	}
+}

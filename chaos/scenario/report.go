@@ -82,7 +82,7 @@ func (s *Scenario) reportLimit(r *Record, b Bucket) report.Limit {
 		l.Pooled += p.Total.PooledAdmits
 		l.FalseDenials += p.Total.FalseDenials
 	}
-	l.Slots, l.Shares = s.slots(r, answers), s.shares(r, answers)
+	l.Slots, l.Shares = s.slots(r, b, answers), s.shares(r, answers)
 	if b.Algorithm == "fixed_window" {
 		l.Cells = s.cells(r, b, answers)
 	}
@@ -92,18 +92,27 @@ func (s *Scenario) reportLimit(r *Record, b Bucket) report.Limit {
 // slotLength is the length of the slots of a page.
 const slotLength = time.Second
 
-// slots counts answers by second and region.
-func (s *Scenario) slots(r *Record, answers []oracle.Answer) []report.Slot {
+// slots counts answers by second and region. Where windows are fixed and of a second, the slots are these
+// windows, and what was admitted is counted for the window that the decision names.
+func (s *Scenario) slots(r *Record, b Bucket, answers []oracle.Answer) []report.Slot {
 	regions := s.regionNames()
-	all := make([]report.Slot, (r.Length+slotLength-1)/slotLength)
+	begins, n, first := time.Duration(0), int((r.Length+slotLength-1)/slotLength), int64(0)
+	byWindow := b.Algorithm == "fixed_window" && b.Window == slotLength
+	if byWindow {
+		limit := b.judged()
+		first = limit.CellOf(r.Began.UnixMicro())
+		n = int(limit.CellOf(r.Began.Add(r.Length).UnixMicro())-first) + 1
+		begins = s.opens(b, first).Sub(r.Began)
+	}
+	all := make([]report.Slot, n)
 	for i := range all {
-		all[i] = report.Slot{At: time.Duration(i) * slotLength, Length: slotLength,
+		all[i] = report.Slot{At: begins + time.Duration(i)*slotLength, Length: slotLength,
 			Offered:  make([]int64, len(regions)),
 			Admitted: make([]int64, len(regions)), Denied: make([]int64, len(regions)),
 			Unknown: make([]int64, len(regions))}
 	}
 	for _, a := range answers {
-		i, at := slices.Index(regions, a.Region), int(r.sent(a)/slotLength)
+		i, at := slices.Index(regions, a.Region), int((r.sent(a)-begins)/slotLength)
 		if i < 0 || at < 0 || at >= len(all) {
 			continue
 		}
@@ -112,6 +121,9 @@ func (s *Scenario) slots(r *Record, answers []oracle.Answer) []report.Slot {
 		case a.Outcome == oracle.Denied:
 			all[at].Denied[i] += a.Cost
 		case decided(a):
+			if byWindow && !local(a) && a.Cell >= first && a.Cell < first+int64(n) {
+				at = int(a.Cell - first)
+			}
 			all[at].Admitted[i] += a.Cost
 		default:
 			all[at].Unknown[i] += a.Cost

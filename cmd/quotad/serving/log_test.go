@@ -15,7 +15,7 @@ const hostile = "eu\n\x1b[31mok\tall is well\u202e\u009b"
 // TestHostileNamesInTheLog: the log passes such names on neither as text nor as JSON.
 func TestHostileNamesInTheLog(t *testing.T) {
 	for name, handler := range map[string]func(*strings.Builder) *slog.Logger{
-		"JSON": func(b *strings.Builder) *slog.Logger { return newLog(b, slog.LevelInfo) },
+		"JSON": func(b *strings.Builder) *slog.Logger { return newLog(b, slog.LevelInfo, "eu", "n1") },
 		"text": func(b *strings.Builder) *slog.Logger {
 			return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{ReplaceAttr: logged}))
 		},
@@ -32,6 +32,18 @@ func TestHostileNamesInTheLog(t *testing.T) {
 				t.Errorf("%s shows %q", name, c)
 				break
 			}
+		}
+	}
+}
+
+// TestLinesNameTheNode: each line says which node wrote it, and how long things took as text.
+func TestLinesNameTheNode(t *testing.T) {
+	var b strings.Builder
+	newLog(&b, slog.LevelInfo, "eu-west", "n1").Warn("slow", "region", "us-east", "took",
+		90*time.Second, "and", 1500*time.Millisecond)
+	for _, want := range []string{`"node":"eu-west/n1"`, `"region":"us-east"`, `"took":"1m30s"`, `"and":"1.5s"`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %s in %s", want, b.String())
 		}
 	}
 }

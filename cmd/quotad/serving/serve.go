@@ -58,7 +58,7 @@ func Serve(ctx context.Context, c *nodeconfig.Config, again func() (*nodeconfig.
 	if err := c.CheckRegion(document); err != nil {
 		return exit.Usage(err)
 	}
-	log := newLog(stderr, c.LogLevel)
+	log := newLog(stderr, c.LogLevel, c.Region, c.Node)
 	p, err := assemble(ctx, c, document, stderr, log)
 	if err != nil {
 		return err

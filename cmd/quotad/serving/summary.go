@@ -24,13 +24,24 @@ type Sheet struct {
 
 // summary describes an assembled node.
 func summary(c *nodeconfig.Config, p *parts) Sheet {
-	return describe(c, p.config.Policy, p.config.PeerTLS, p.protection, placement{
+	s := describe(c, p.config.Policy, p.config.PeerTLS, p.protection, placement{
 		journal: fmt.Sprintf("%s, opened %s", p.journal,
 			show.Counted(int(p.config.Journal.Incarnation()), "time")),
 		http: listening(p.sockets.http), grpc: listening(p.sockets.grpc),
 		admin: listening(p.sockets.admin), peer: listening(p.sockets.peer), gossip: listening(p.sockets.gossip),
 		advertised: advertised{p.config.PeerAdvertise, p.config.Advertise}})
+	warnings := documentWarnings(p.config.Policy)
+	if more := len(warnings) - maxWarnings; more > 0 {
+		warnings = append(warnings[:maxWarnings],
+			fmt.Sprintf("%s more; quotad limits validate %s prints them all",
+				show.Counted(more, "warning"), c.Policy))
+	}
+	s.warnings = append(s.warnings, warnings...)
+	return s
 }
+
+// maxWarnings bounds the warnings of the limits document that a node prints when it starts.
+const maxWarnings = 20
 
 // placement holds the addresses of a node and the place of its journal.
 type placement struct {

@@ -44,12 +44,13 @@ func (n *Node) cutOff(by peer.Caller, c peer.Cut) (peer.CutAnswer, error) {
 		}
 		return peer.CutAnswer{}, peer.ErrNoCuts
 	}
-	what := "a cut is asked for over the peer port"
+	asked := []any{"by", by.String(), "region", c.Region, "direction", c.Direction, "for",
+		c.For.String()}
 	if c.For == 0 {
-		what = "a heal of cuts is asked for over the peer port"
+		n.log.Warn("a heal of cuts is asked for over the peer port", asked...)
+	} else {
+		n.log.Warn("a cut is asked for over the peer port", asked...)
 	}
-	n.log.Warn(what, "by", by.String(), "region", c.Region, "direction", c.Direction, "for",
-		c.For.String())
 	all, err := (*cutter).Cut(by, c.Region, c.Direction, c.For)
 	return peer.CutAnswer{Addresses: all, PacketsLost: (*cutter).PacketsLost()}, err
 }

@@ -1,11 +1,6 @@
 package rights
 
-import (
-	"context"
-	"log/slog"
-
-	"github.com/quotad/quotad/allocator/exchange"
-)
+import "github.com/quotad/quotad/allocator/exchange"
 
 // setDegraded keeps which regions this node is degraded towards, for decisions, and logs each
 // change.
@@ -22,12 +17,12 @@ func (e *Engine) setDegraded(ages []exchange.PeerAge) {
 	for _, a := range ages {
 		now[a.Peer] = a.Degraded
 		if was, known := old[a.Peer]; known && was != a.Degraded {
-			level := slog.LevelInfo
 			if a.Degraded {
-				level = slog.LevelWarn
+				e.config.Log.Warn("a region does not answer: limits keep to the fixed split and to what was lent before",
+					"region", a.Peer)
+			} else {
+				e.config.Log.Info("a region answers again", "region", a.Peer)
 			}
-			e.config.Log.Log(context.Background(), level, "peer region", "region", a.Peer,
-				"degraded", a.Degraded)
 		}
 	}
 	e.degraded.Store(&now)

@@ -208,7 +208,7 @@ func (w *Watch) carryOut(own store.Origin, before *Rival, rivals []Rival) {
 		}
 		w.config.Tenure.Stop(why)
 		if w.mayTell("stopped " + to.Origin.ID) {
-			w.config.Log.Error("this node decides as without its store: " + why.Error())
+			w.config.Log.Error("this node decides as without its store", "why", why.Error())
 		}
 	case before != nil:
 		w.config.Tenure.GoOn()
@@ -220,7 +220,8 @@ func (w *Watch) carryOut(own store.Origin, before *Rival, rivals []Rival) {
 	}
 	for _, r := range rivals {
 		if w.mayTell(r.Node + " " + r.Origin.ID) {
-			w.config.Log.Error(rivalWords(own, r))
+			w.config.Log.Error("the region has two stores, and this node goes on with its own",
+				"why", rivalWords(own, r))
 		}
 	}
 }
@@ -248,7 +249,7 @@ func rivalWords(own store.Origin, r Rival) string {
 		does = "decides with it, as gossip says, but does not answer at its peer port: mend its " +
 			"advertise.peer or the network, for both may admit the region's whole share"
 	}
-	return fmt.Sprintf("the region has two stores: this node goes on with %s, and %s has store %s: "+
+	return fmt.Sprintf("this node goes on with store %s, and %s has store %s: "+
 		"it %s; give all nodes of the region the same redis.url", own.ID, r.Node, r.Origin.ID, does)
 }
 

@@ -3,8 +3,8 @@ package store
 import (
 	"context"
 	"errors"
-	"io"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"

@@ -175,8 +175,8 @@ func (t *Tenure) noteLoss(opened store.Opened) {
 		why = fmt.Sprintf("another version of quotad wrote what the store holds, in layout %d, "+
 			"which counts as lost", opened.FoundLayout)
 	}
-	t.config.Log.Warn(why+": windows up to a minute are closed until nothing of before weighs, "+
-		"longer ones are restored", "generation", opened.Generation)
+	t.config.Log.Warn("the store counts as lost: windows up to a minute are closed until nothing of "+
+		"before weighs, longer ones are restored", "why", why, "generation", opened.Generation)
 }
 
 // Deleted says whether a lost bucket was deleted from a store that lost nothing else. That is so if

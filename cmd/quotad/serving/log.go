@@ -50,5 +50,5 @@ func newLog(w io.Writer, level slog.Level, region, node string) *slog.Logger {
 	if show.IsTerminal(w) {
 		handler = slog.NewTextHandler(w, options)
 	}
-	return slog.New(handler).With("node", region+"/"+node)
+	return slog.New(numbered{handler}).With("node", region+"/"+node)
 }

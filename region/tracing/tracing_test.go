@@ -2,15 +2,20 @@ package tracing
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"math"
 	"net"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 
 	"github.com/quotad/quotad/chaos/lab/collector"
 	"github.com/quotad/quotad/region/admit"
@@ -151,11 +156,14 @@ func TestSampling(t *testing.T) {
 		"callers that choose less than the node": {0.1, func(i int) string {
 			return parent(i, i%20 == 0)
 		}, many / 20, many / 20},
-		// 40 % of all calls come after the rest has chosen nothing: 100 of what that earned is saved.
-		"callers that save up": {0.1, func(i int) string { return parent(i, i >= 12_000) }, 899, 901},
-		"a malformed parent":   {0, func(int) string { return "00-1-2-01" }, 0, 0},
-		"an endless parent": {0.1, func(i int) string { return parent(i, true) + strings.Repeat("-", 99) },
-			1_700, 2_300},
+		// 8,000 calls come after the others have chosen nothing: 100 of what those earned are saved.
+		"callers that save up": {0.1, func(i int) string {
+			return parent(i, i >= 12_000)
+		}, 899, 901},
+		"a malformed parent": {0, func(int) string { return "00-1-2-01" }, 0, 0},
+		"an endless parent": {0.1, func(i int) string {
+			return parent(i, true) + strings.Repeat("-", 99)
+		}, 1_700, 2_300},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -223,6 +231,40 @@ func TestCollectorThatIsNotThere(t *testing.T) {
 				t.Errorf("it is logged %d times:\n%s", n, text.String())
 			}
 		})
+	}
+}
+
+// TestCollectorsOverTLS: spans reach a collector of a trusted authority, and no other.
+func TestCollectorsOverTLS(t *testing.T) {
+	with := httptest.NewTLSServer(nil) // for its certificate
+	defer with.Close()
+	c, err := collector.Start(grpc.Creds(credentials.NewTLS(&tls.Config{
+		Certificates: with.TLS.Certificates})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	trusted := x509.NewCertPool()
+	trusted.AddCert(with.Certificate())
+	for _, test := range []struct {
+		pool  *x509.CertPool
+		spans int
+	}{{x509.NewCertPool(), 0}, {trusted, 1}} {
+		tracer, err := Open(Options{Endpoint: c.Endpoint, TLS: &tls.Config{RootCAs: test.pool},
+			Sample: 1, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls(tracer, 1, none)
+		if err := tracer.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if n := testutil.ToFloat64(tracer.queue.dropped); n != float64(1-test.spans) {
+			t.Errorf("%v spans are counted as dropped", n)
+		}
+		if n := len(c.Spans()); n != test.spans {
+			t.Errorf("%d spans came, not %d", n, test.spans)
+		}
 	}
 }
 

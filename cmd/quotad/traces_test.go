@@ -24,8 +24,8 @@ func scriptCollect(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], c.Endpoint)
 }
 
-// scriptSpans: "spans NAME..." compares the names of the spans that the collector has with these, in
-// any order.
+// scriptSpans: "spans NAME..." compares the names of the spans that the collector has with these,
+// in any order.
 func scriptSpans(ts *testscript.TestScript, neg bool, want []string) {
 	c := *ts.Value(collectorKey{}).(**collector.Collector)
 	if neg || c == nil {

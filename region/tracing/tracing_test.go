@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/quotad/quotad/chaos/lab/collector"
 	"github.com/quotad/quotad/region/admit"
@@ -265,6 +267,29 @@ func TestCollectorsOverTLS(t *testing.T) {
 		if n := len(c.Spans()); n != test.spans {
 			t.Errorf("%d spans came, not %d", n, test.spans)
 		}
+	}
+}
+
+// TestTokenOfTheEnvironment: a collector may ask for a token, which no setting has.
+func TestTokenOfTheEnvironment(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20t1")
+	got := make(chan []string, 1)
+	c, err := collector.Start(grpc.UnaryInterceptor(func(ctx context.Context, m any,
+		_ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		got <- metadata.ValueFromIncomingContext(ctx, "authorization")
+		return next(ctx, m)
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	tracer := open(t, c.Endpoint, 1)
+	calls(tracer, 1, none)
+	if err := tracer.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if token := <-got; !slices.Equal(token, []string{"Bearer t1"}) {
+		t.Errorf("the collector got %q", token)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/quotad/quotad/region/tracing"
 )
 
-// loadTracesTLS reads the certificates for calls to the collector of traces, and returns nil if none
-// are configured.
+// loadTracesTLS reads the certificates for calls to the collector of traces, and returns nil if
+// none are configured.
 func loadTracesTLS(c *nodeconfig.Config) (*tls.Config, error) {
 	if c.Traces.CA == "" {
 		return nil, nil

@@ -2,6 +2,8 @@ package tracing
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 
@@ -28,7 +30,7 @@ func newQueue(to sdktrace.SpanExporter, endpoint string, log *slog.Logger) *queu
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "quotad_trace_spans_dropped_total",
 			Help: "Spans of traces that were dropped: the queue was full, or the collector did " +
-				"not take a batch in time or in full."})}
+				"not take them in time."})}
 	q.to = &sender{SpanExporter: to, queue: q, ended: make(chan struct{}), log: log,
 		endpoint: endpoint}
 	q.SpanProcessor = sdktrace.NewBatchSpanProcessor(q.to,
@@ -70,18 +72,22 @@ type sender struct {
 // ExportSpans implements sdktrace.SpanExporter.
 func (s *sender) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	err := s.SpanExporter.ExportSpans(ctx, spans)
-	if err != nil {
-		s.queue.dropped.Add(float64(len(spans)))
-	} else {
-		s.queue.exported.Add(float64(len(spans)))
+	sent, lost := int64(len(spans)), int64(0)
+	if part, some := errors.AsType[*refused](err); some {
+		lost = min(part.spans, sent)
+	} else if err != nil {
+		lost = sent
 	}
-	s.queue.waiting.Add(-int64(len(spans)))
+	s.queue.exported.Add(float64(sent - lost))
+	s.queue.dropped.Add(float64(lost))
+	s.queue.waiting.Add(-sent)
 	failing := err != nil
 	if failing && !s.failing {
-		s.log.Warn("the collector of traces takes no spans, so they are dropped; "+
-			"start it, or correct traces.endpoint", "endpoint", s.endpoint, "err", err)
+		s.log.Warn("the collector of traces does not take all spans; those are dropped; "+
+			"start it, or correct traces.endpoint", "endpoint", s.endpoint, "err",
+			fmt.Sprintf("%.*s", maxText, err.Error()))
 	} else if s.failing && !failing {
-		s.log.Info("the collector of traces takes spans again", "endpoint", s.endpoint)
+		s.log.Info("the collector of traces takes all spans again", "endpoint", s.endpoint)
 	}
 	s.failing = failing
 	return nil

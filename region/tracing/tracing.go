@@ -11,10 +11,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	collect "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
@@ -31,7 +31,8 @@ const (
 	sendEvery = time.Second
 	// sendTimeout bounds the sending of a batch. If it ends, the batch is dropped and counted.
 	sendTimeout = 5 * time.Second
-	// maxAnswer bounds an answer of the collector, in bytes. A larger one is an error.
+	// maxAnswer bounds an answer of the collector and its headers, in bytes. A larger one is an
+	// error.
 	maxAnswer = 64 << 10
 	// maxText bounds a text of a span, in bytes. The rest is cut off.
 	maxText = 256
@@ -71,15 +72,12 @@ func Open(o Options) (*Tracer, error) {
 	redial := backoff.DefaultConfig
 	redial.MaxDelay = maxRedial
 	conn, err := grpc.NewClient("dns:///"+o.Endpoint, grpc.WithTransportCredentials(trust),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
+		grpc.WithMaxHeaderListSize(maxAnswer), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: redial, MinConnectTimeout: sendTimeout}))
 	if err != nil {
 		return nil, fmt.Errorf("call the collector of traces at %s: %w", o.Endpoint, err)
 	}
-	// A batch is sent once. To send it again would keep the spans behind it waiting.
-	to, err := otlptrace.New(context.Background(), otlptracegrpc.NewClient(
-		otlptracegrpc.WithGRPCConn(conn), otlptracegrpc.WithTimeout(sendTimeout),
-		otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{})))
+	to, err := otlptrace.New(context.Background(), &client{collect.NewTraceServiceClient(conn)})
 	if err != nil {
 		_ = conn.Close()
 		return nil, fmt.Errorf("export traces to %s: %w", o.Endpoint, err)

@@ -9,7 +9,6 @@ import (
 	"math"
 	"net"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +16,6 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/metadata"
 
 	"github.com/quotad/quotad/chaos/lab/collector"
 	"github.com/quotad/quotad/region/admit"
@@ -213,23 +211,32 @@ func TestCollectorThatIsNotThere(t *testing.T) {
 	gone.Close()
 	refuses := start(t)
 	refuses.Rejects = 1
-	for name, endpoint := range map[string]string{"gone": gone.Endpoint, "refuses": refuses.Endpoint} {
+	refusesMore := start(t)
+	refusesMore.Rejects = math.MaxInt64
+	const many = 2 * batch
+	for name, test := range map[string]struct {
+		endpoint string
+		dropped  float64
+	}{"gone": {gone.Endpoint, many}, "refuses one of a batch": {refuses.Endpoint, 2},
+		"refuses more than there are": {refusesMore.Endpoint, many}} {
 		t.Run(name, func(t *testing.T) {
 			var text strings.Builder
-			tracer, err := Open(Options{Endpoint: endpoint, Sample: 1,
+			tracer, err := Open(Options{Endpoint: test.endpoint, Sample: 1,
 				Log: slog.New(slog.NewTextHandler(&text, nil))})
 			if err != nil {
 				t.Fatal(err)
 			}
-			const many = 2 * batch
 			calls(tracer, many, none)
 			if err := tracer.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if n := testutil.ToFloat64(tracer.queue.dropped); n != many {
+			if n := testutil.ToFloat64(tracer.queue.dropped); n != test.dropped {
 				t.Errorf("%v of %d spans are counted as dropped", n, many)
 			}
-			if n := strings.Count(text.String(), "takes no spans"); n != 1 {
+			if n := testutil.ToFloat64(tracer.queue.exported); n != many-test.dropped {
+				t.Errorf("%v of %d spans are counted as exported", n, many)
+			}
+			if n := strings.Count(text.String(), "does not take all spans"); n != 1 {
 				t.Errorf("it is logged %d times:\n%s", n, text.String())
 			}
 		})
@@ -267,29 +274,6 @@ func TestCollectorsOverTLS(t *testing.T) {
 		if n := len(c.Spans()); n != test.spans {
 			t.Errorf("%d spans came, not %d", n, test.spans)
 		}
-	}
-}
-
-// TestTokenOfTheEnvironment: a collector may ask for a token, which no setting has.
-func TestTokenOfTheEnvironment(t *testing.T) {
-	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20t1")
-	got := make(chan []string, 1)
-	c, err := collector.Start(grpc.UnaryInterceptor(func(ctx context.Context, m any,
-		_ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-		got <- metadata.ValueFromIncomingContext(ctx, "authorization")
-		return next(ctx, m)
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	tracer := open(t, c.Endpoint, 1)
-	calls(tracer, 1, none)
-	if err := tracer.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if token := <-got; !slices.Equal(token, []string{"Bearer t1"}) {
-		t.Errorf("the collector got %q", token)
 	}
 }
 

@@ -21,8 +21,8 @@ func (*client) Start(context.Context) error { return nil }
 // Stop implements otlptrace.Client. The Tracer closes the connection.
 func (*client) Stop(context.Context) error { return nil }
 
-// UploadTraces implements otlptrace.Client. It sends a batch once, since sending it again would keep
-// the spans behind it waiting. If the collector refused some of the spans the error is a *refused.
+// UploadTraces implements otlptrace.Client. It sends a batch once. To send it again would keep the
+// spans behind it waiting. If the collector refused some of the spans, the error is a *refused.
 func (c *client) UploadTraces(ctx context.Context, batch []*spans.ResourceSpans) error {
 	answer, err := c.to.Export(ctx, &collect.ExportTraceServiceRequest{ResourceSpans: batch})
 	if err != nil {

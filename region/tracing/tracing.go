@@ -72,7 +72,8 @@ func Open(o Options) (*Tracer, error) {
 	redial := backoff.DefaultConfig
 	redial.MaxDelay = maxRedial
 	conn, err := grpc.NewClient("dns:///"+o.Endpoint, grpc.WithTransportCredentials(trust),
-		grpc.WithMaxHeaderListSize(maxAnswer), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
+		grpc.WithMaxHeaderListSize(maxAnswer),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: redial, MinConnectTimeout: sendTimeout}))
 	if err != nil {
 		return nil, fmt.Errorf("call the collector of traces at %s: %w", o.Endpoint, err)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"unicode"
 
+	"google.golang.org/grpc/encoding"
+
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
@@ -114,6 +116,17 @@ func TestNamesWriteNoEscapeCodes(t *testing.T) {
 		text := out.String() + errs.String()
 		if !strings.Contains(text, "31m") || text != show.Visible(text) {
 			t.Errorf("%q writes %q", args, text)
+		}
+	}
+}
+
+// TestNothingIsDecompressed: no package of a node makes gRPC servers take compressed messages. What
+// a caller may hold is counted as it comes, and a compressed message would be many times as large
+// afterwards.
+func TestNothingIsDecompressed(t *testing.T) {
+	for _, name := range []string{"gzip", "deflate", "snappy", "zstd"} {
+		if encoding.GetCompressor(name) != nil {
+			t.Errorf("a package registers %s: see go list -deps ./cmd/quotad", name)
 		}
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/quotad/quotad/chaos/lab/collector"
 )
 
 func TestMain(m *testing.M) {
@@ -32,12 +34,14 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			// Otherwise a race detector delays the end of every process by a second.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			env.Values[collectorKey{}] = new(*collector.Collector)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"ports": scriptPorts, "exits": scriptExits, "eventually": scriptEventually,
 			"await": scriptAwait, "signal": scriptSignal,
 			"capture": scriptCapture, "drains": scriptDrains, "envoy": scriptEnvoy, "asks": scriptAsks,
+			"collect": scriptCollect, "spans": scriptSpans,
 		},
 	})
 }

@@ -53,12 +53,12 @@ const authzPath = "/v1/authz"
 // routes returns the paths of the API.
 func (s *Server) routes() *routes {
 	p := newRoutes(s.options.API.Guard, noSuchPath)
-	p.handle("/v1/check", s.check, http.MethodPost)
-	p.handle("/v1/check-batch", s.checkBatch, http.MethodPost)
+	p.handle("/v1/check", s.traced("/v1/check", s.check), http.MethodPost)
+	p.handle("/v1/check-batch", s.traced("/v1/check-batch", s.checkBatch), http.MethodPost)
 	p.handle("/v1/peek", s.peek, http.MethodPost)
 	p.handle("/v1/refund", s.refund, http.MethodPost)
-	p.handle("/json", s.rlsJSON, http.MethodPost)
-	p.handleAny(authzPath, s.authz, http.MethodGet, http.MethodHead, http.MethodPost)
+	p.handle("/json", s.traced("/json", s.rlsJSON), http.MethodPost)
+	p.handleAny(authzPath, s.traced(authzPath, s.authz), http.MethodGet, http.MethodHead, http.MethodPost)
 	p.handle("/v1/openapi.yaml", describe, http.MethodGet, http.MethodHead)
 	p.handle("/livez", livez, http.MethodGet, http.MethodHead)
 	p.handle("/readyz", s.readyz, http.MethodGet, http.MethodHead)

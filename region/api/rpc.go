@@ -60,6 +60,9 @@ func (s *Server) newGRPCServer() *grpc.Server {
 	if trust := s.options.API.TLS; trust != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(trust("h2"))))
 	}
+	if t := s.options.Traces; t != nil {
+		options = append(options, grpc.UnaryInterceptor(traceRPC(t)))
+	}
 	g := grpc.NewServer(options...)
 	services := calls.Of(g)
 	quotadv1.RegisterQuotaServiceServer(services, &service{server: s, node: s.node})

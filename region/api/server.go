@@ -23,6 +23,7 @@ import (
 	"github.com/quotad/quotad/region/audit"
 	"github.com/quotad/quotad/region/authz"
 	"github.com/quotad/quotad/region/door"
+	"github.com/quotad/quotad/region/tracing"
 )
 
 // Node is what the server needs of a node. *region.Node implements it. Safe for concurrent use.
@@ -75,6 +76,9 @@ type Options struct {
 	// is configured so.
 	Headers, EnvoyHeaders Headers
 	Proxies               *authz.Mapping // of the requests of proxies; nil: there is none
+	// Traces traces decisions. nil: nothing is traced, and nothing stands before a handler for it.
+	// The server does not close it.
+	Traces *tracing.Tracer
 	// Console is where a browser is sent that asks the API for /. Empty: it is told that there is
 	// nothing.
 	Console string
@@ -118,6 +122,9 @@ type Server struct {
 // and the collectors of the Go runtime and of the process. So the node's registry must not have
 // these.
 func New(node Node, log *slog.Logger, o Options) *Server {
+	if o.Traces != nil {
+		node = tracedNode{node}
+	}
 	s := &Server{node: node, log: log, options: o, work: door.NewWork(), watchers: newWatchers(),
 		overviews: overviews{turn: make(chan struct{}, 1)},
 		rpcPanics: door.NewPanics(log, "grpc/", node.CountPanic), webPanics: door.NewPanics(log,

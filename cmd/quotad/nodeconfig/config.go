@@ -44,7 +44,13 @@ type Config struct {
 	Repeats          int64
 	Memory           rights.Memory
 	DrainTimeout     time.Duration
-	Chaos            bool
+	// Traces says who is told of decisions. Without Endpoint nobody is; without CA in plain text.
+	Traces struct {
+		Endpoint string  // host:port
+		Sample   float64 // part of the calls, from 0 to 1
+		CA       string  // path
+	}
+	Chaos bool
 
 	given map[string]place // where each setting was given, by path
 }
@@ -218,6 +224,14 @@ func (c *Config) runningSettings() []Setting {
 				"of heap more each; that of others is in the journal alone"},
 		{"drain_timeout", "duration", "10s", one(&c.DrainTimeout, duration(0, maxDrain, "10s")),
 			"how long requests under way are waited for at the end"},
+		{"traces.endpoint", "host:port", "", one(&c.Traces.Endpoint, address),
+			"a collector that takes OTLP over gRPC, to which spans of decisions are sent (default: " +
+				"nothing is traced); beyond loopback with traces.ca"},
+		{"traces.sample", "part", "0.01", one(&c.Traces.Sample, part),
+			"which part of the calls is traced, from 0 to 1; callers who send a traceparent choose " +
+				"which, but not how many"},
+		{"traces.ca", "file", "", one(&c.Traces.CA, filePath),
+			"certificates of the authorities that the collector may be of (default: plain text)"},
 		{"chaos", "bool", "", one(&c.Chaos, switched),
 			"let whoever may operate this node, or reaches the peer port, cut it off from other " +
 				"regions, to rehearse faults: not for production"},

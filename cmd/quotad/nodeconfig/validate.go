@@ -2,6 +2,7 @@ package nodeconfig
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -32,6 +33,7 @@ func (c *Config) Validate() []error {
 		c.checkCallers("listen.admin", c.Listen.Admin, c.AdminTLS, c.Insecure.Admin, "admin"),
 		c.checkAdvertised("peer", c.Listen.Peer, c.Advertise.Peer),
 		c.checkAdvertised("gossip", c.Listen.Gossip, c.Advertise.Gossip),
+		c.needs("traces.ca", "traces.endpoint"), c.checkTraces(),
 	}
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
@@ -152,6 +154,21 @@ func (c *Config) checkAdvertised(what string, listen netip.AddrPort, advertise s
 	}
 	return c.Fail("listen."+what, fmt.Sprintf("%s means every address of this machine, "+
 		"so other nodes cannot be told which one to call", listen), anywhere("advertise."+what))
+}
+
+// checkTraces returns an error if spans would go in plain text beyond loopback. Of names only
+// localhost is on loopback, as for listeners.
+func (c *Config) checkTraces() error {
+	host, _, err := net.SplitHostPort(c.Traces.Endpoint)
+	if c.Traces.CA != "" || err != nil || host == "localhost" {
+		return nil
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
+		return nil
+	}
+	return c.Fail("traces.endpoint", fmt.Sprintf("%.70q is not on loopback, and without traces.ca "+
+		"spans go in plain text to whoever answers there", c.Traces.Endpoint),
+		"set traces.ca, or run a collector on this machine that passes them on")
 }
 
 // CheckRegion returns an error if the document does not have the node's region. Call it before

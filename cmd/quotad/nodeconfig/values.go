@@ -105,6 +105,16 @@ func number[N int | int64](of string, least, most N) func(value) (N, error) {
 	}
 }
 
+// part reads a part of a whole.
+func part(v value) (float64, error) {
+	p, err := strconv.ParseFloat(v.text, 64)
+	if err != nil || !(p >= 0 && p <= 1) { // NaN is neither
+		return 0, v.fail(fmt.Sprintf("%.40q is not a part of a whole", v.text),
+			"write a number from 0 to 1, such as 0.01")
+	}
+	return p, nil
+}
+
 // duration returns a parser of a duration in Go's format, in a range. like is an example.
 func duration(least, most time.Duration, like string) func(value) (time.Duration, error) {
 	return func(v value) (time.Duration, error) {

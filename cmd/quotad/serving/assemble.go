@@ -17,6 +17,7 @@ import (
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/link"
 	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/tracing"
 )
 
 // parts are the opened parts of a node that has not started yet.
@@ -28,6 +29,7 @@ type parts struct {
 	embedded   *servers.Server // nil: the Redis is elsewhere
 	journal    string          // path of the file
 	gate       *link.Gate      // nil: the node makes no cuts
+	tracer     *tracing.Tracer // nil: nothing is traced
 }
 
 const (
@@ -58,6 +60,9 @@ func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document, std
 	}
 	redisTrust, err := loadRedisTLS(c)
 	if err != nil {
+		return nil, err
+	}
+	if p.tracer, err = openTracer(c, log); err != nil {
 		return nil, err
 	}
 	if p.config.Failpoint, err = failpoint(); err != nil {
@@ -145,6 +150,7 @@ func (p *parts) close() {
 	if p.protection != nil {
 		_ = p.protection.audit.Close()
 	}
+	discardTraces(p.tracer)
 	if p.embedded != nil {
 		_ = p.embedded.Close()
 	}

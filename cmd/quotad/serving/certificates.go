@@ -85,14 +85,9 @@ func loadRedisTLS(c *nodeconfig.Config) (*tls.Config, error) {
 	}
 	t := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.Redis.TLS.CA != "" {
-		b, err := files.Read(c.Redis.TLS.CA, peer.MaxFileBytes)
-		if err != nil {
-			return nil, exit.Usage(c.Fail("redis.tls.ca", err.Error(),
-				"check the path, and that the user quotad runs as may read the file"))
-		}
-		if t.RootCAs = x509.NewCertPool(); !t.RootCAs.AppendCertsFromPEM(b) {
-			return nil, exit.Usage(c.Fail("redis.tls.ca", "the file holds no certificate",
-				"give that of the authority, as PEM"))
+		var err error
+		if t.RootCAs, err = loadAuthorities(c, "redis.tls.ca", c.Redis.TLS.CA); err != nil {
+			return nil, err
 		}
 	}
 	if c.Redis.TLS.Cert != "" {
@@ -104,6 +99,21 @@ func loadRedisTLS(c *nodeconfig.Config) (*tls.Config, error) {
 		t.Certificates = []tls.Certificate{pair}
 	}
 	return t, nil
+}
+
+// loadAuthorities reads the file of a setting that has certificates of authorities.
+func loadAuthorities(c *nodeconfig.Config, setting, path string) (*x509.CertPool, error) {
+	b, err := files.Read(path, peer.MaxFileBytes)
+	if err != nil {
+		return nil, exit.Usage(c.Fail(setting, err.Error(),
+			"check the path, and that the user quotad runs as may read the file"))
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(b) {
+		return nil, exit.Usage(c.Fail(setting, "the file holds no certificate",
+			"give that of the authority, as PEM"))
+	}
+	return pool, nil
 }
 
 // loadPair reads a certificate and its key.

@@ -45,6 +45,9 @@ func Check(ctx context.Context, c *nodeconfig.Config, connect bool) (Sheet, erro
 	if err != nil {
 		return Sheet{}, err
 	}
+	if _, err := loadTracesTLS(c); err != nil {
+		return Sheet{}, err
+	}
 	if _, err := failpoint(); err != nil {
 		return Sheet{}, err
 	}

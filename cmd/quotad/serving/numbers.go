@@ -56,4 +56,6 @@ var messageNumbers = map[string]int{
 	"gossip: cannot look up a seed; will go on trying":                                                                   151,
 	"gossip: a member is refused; further ones are logged once a minute, and counted":                                    152,
 	"gossip: two nodes have the same name, or one came back elsewhere before it was missed; if this goes on, rename one": 153,
+	"the collector of traces does not take all spans; those are dropped; start it, or correct traces.endpoint":           154,
+	"not all traces were sent":                                                                                           155,
 }

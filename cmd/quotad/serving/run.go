@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/api"
+	"github.com/quotad/quotad/region/tracing"
 )
 
 // runNode serves with a started node until ctx ends or something fails, and then ends the node.
@@ -20,7 +21,12 @@ func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.N
 	p.doors.register(node.Metrics())
 	p.protection.register(node.Metrics())
 	p.protection.began(c, p.config.Policy)
-	server := api.New(node, log, apiOptions(c, p.protection))
+	options := apiOptions(c, p.protection)
+	if p.tracer != nil {
+		options.Traces = p.tracer
+		node.Metrics().MustRegister(p.tracer.Collectors()...)
+	}
+	server := api.New(node, log, options)
 	if p.gate != nil {
 		cutter := newCutter(c.Region, p.gate, node.NodeAddresses, log)
 		server.AllowCuts(cutter)
@@ -51,7 +57,7 @@ func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.N
 	if ctx.Err() == nil { // the end was not asked for
 		failure = context.Cause(running)
 	}
-	stopNode(server, node, c.DrainTimeout, log)
+	stopNode(server, node, p.tracer, c.DrainTimeout, log)
 	tasks.Wait()
 	fail(nil)
 	if err := errors.Join(failure, node.Close()); err != nil {
@@ -67,18 +73,26 @@ func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.N
 const leaveTimeout = 5 * time.Second
 
 // stopNode looks not ready at once, answers the requests under way, and drains the node. If
-// requests had to be cut off, or no other node could be told, it logs that. It is not a failure,
-// because the node ends in any case.
-func stopNode(server *api.Server, node *region.Node, drain time.Duration, log *slog.Logger) {
+// requests had to be cut off, no other node could be told, or spans were left, it logs that. It is
+// not a failure, because the node ends in any case.
+func stopNode(server *api.Server, node *region.Node, tracer *tracing.Tracer, drain time.Duration,
+	log *slog.Logger) {
 	log.Info("stopping: requests under way are answered", "drain_timeout", show.Span(drain))
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
 		log.Warn("not all requests were answered", "err", err)
 	}
-	ctx, cancel = context.WithTimeout(context.Background(), leaveTimeout)
-	defer cancel()
-	if err := node.Drain(ctx); err != nil {
+	var sent sync.WaitGroup
+	defer sent.Wait()
+	sent.Go(func() { // in what is left of drain
+		if err := tracer.Close(ctx); err != nil {
+			log.Warn("not all traces were sent", "err", err)
+		}
+	})
+	leaving, stop := context.WithTimeout(context.Background(), leaveTimeout)
+	defer stop()
+	if err := node.Drain(leaving); err != nil {
 		log.Warn("the node could not take leave in full", "err", err)
 	}
 }

@@ -76,6 +76,7 @@ func describe(c *nodeconfig.Config, d *policy.Document, trust *peer.TLS, protect
 		at.advertised.gossip.String()), encryption(c))
 	row("roles", "%s", rolesInWords(c, protected))
 	row("audit", "%s", c.AuditFile())
+	row("traces", "%s", tracesInWords(c))
 	row("seeds", "%s", show.OrNone(strings.Join(c.Seeds, ", ")))
 	switch c.Bootstrap {
 	case nodeconfig.BootstrapAsks:

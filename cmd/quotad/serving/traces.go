@@ -1,0 +1,63 @@
+package serving
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+
+	"github.com/quotad/quotad/cmd/quotad/build"
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/region/tracing"
+)
+
+// loadTracesTLS reads the certificates for calls to the collector of traces, and returns nil if
+// none are configured.
+func loadTracesTLS(c *nodeconfig.Config) (*tls.Config, error) {
+	if c.Traces.CA == "" {
+		return nil, nil
+	}
+	pool, err := loadAuthorities(c, "traces.ca", c.Traces.CA)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}, nil
+}
+
+// openTracer returns nil if nothing is to be traced.
+func openTracer(c *nodeconfig.Config, log *slog.Logger) (*tracing.Tracer, error) {
+	if c.Traces.Endpoint == "" {
+		return nil, nil
+	}
+	trust, err := loadTracesTLS(c)
+	if err != nil {
+		return nil, err
+	}
+	t, err := tracing.Open(tracing.Options{Endpoint: c.Traces.Endpoint, TLS: trust,
+		Sample: c.Traces.Sample, Region: c.Region, Node: c.Node, Build: build.This().Version,
+		Log: log})
+	if err != nil {
+		return nil, exit.Usage(c.Fail("traces.endpoint", err.Error(), "correct the address"))
+	}
+	return t, nil
+}
+
+// discardTraces closes the tracer of a node that did not serve.
+func discardTraces(t *tracing.Tracer) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = t.Close(ctx) // there is nothing to send
+}
+
+// tracesInWords says what is traced, and who is told.
+func tracesInWords(c *nodeconfig.Config) string {
+	if c.Traces.Endpoint == "" {
+		return "none"
+	}
+	how := "plain text"
+	if c.Traces.CA != "" {
+		how = "TLS"
+	}
+	return fmt.Sprintf("%v of the calls, to %s, %s", c.Traces.Sample, c.Traces.Endpoint, how)
+}

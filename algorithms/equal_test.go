@@ -332,6 +332,24 @@ func (h *history) lend(t *rapid.T) {
 	h.lost(key, got.Status, got.LostAt)
 }
 
+func (h *history) assign(t *rapid.T) {
+	key := h.key(t)
+	if h.buckets[key].Kind != algorithms.TokenBucket {
+		key = map[string]string{"a": "b", "b": "a"}[key]
+	}
+	if h.buckets[key].Kind != algorithms.TokenBucket {
+		t.Skip("no bucket of which rights can be assigned")
+	}
+	c := algorithms.Assign{Fence: h.guard, Target: algorithms.Target{Key: key,
+		Terms: h.terms(t, key), ExistsUntil: h.known(t, key)},
+		Holder: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node"), Cell: h.cell(t, key),
+		Held: h.units(t, "held"), Returned: h.units(t, "given back"),
+		Kept: quantity.Units(rapid.Int64Range(-1, 3).Draw(t, "kept"))}
+	got := must[algorithms.Assigned](t)(c.Parse(h.eval(t, algorithms.AssignScript, c.Args(), key)))
+	same(t, "assign", c, got, h.twin.Assign(h.time(got.Now), c))
+	h.lost(key, got.Status, got.LostAt)
+}
+
 func (h *history) credit(t *rapid.T) {
 	key := h.key(t)
 	c := algorithms.Credit{Fence: h.guard, Target: algorithms.Target{Key: key,
@@ -400,7 +418,7 @@ func begin(t *rapid.T, l *lua, lost bool) *history {
 func (h *history) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"decide": h.decide, "decide again": h.decide, "decide once more": h.decide, "lend": h.lend,
-		"credit":  h.credit,
+		"credit":  h.credit, "assign": h.assign,
 		"inspect": h.inspect, "refund": h.refund, "recall": h.recall, "restore": h.restore,
 		"book": h.book, "delete": func(t *rapid.T) {
 			if rapid.IntRange(0, 3).Draw(t, "rare") == 0 {

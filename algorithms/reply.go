@@ -110,6 +110,14 @@ type Given struct {
 	SpareBurst quantity.Units
 }
 
+// Assigned answers Assign, with the node's sums of the cell as they stand now.
+type Assigned struct {
+	Head
+	State
+	Held, Returned quantity.Units
+	Spare          quantity.Units // what more could be assigned after this call
+}
+
 // Credited answers Credit, with the row of the credited cell as it stands now.
 type Credited struct {
 	Head

@@ -3,6 +3,7 @@ package assign
 import (
 	"slices"
 
+	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -59,15 +60,12 @@ func (c *cell) own() quantity.Units {
 
 // rateOf returns the tokens a second that rights, in units a window, make, rounded down.
 func (b *Bucket) rateOf(rights quantity.Units) int64 {
-	if b.Window >= second {
-		return int64(rights) / (b.Window / second) // windows of a second and more are whole seconds
-	}
-	return int64(rights) * second / b.Window
+	return int64(allocator.PerSecond(rights, b.Window)) / 1000
 }
 
 // rightsOf returns the rights that tokens a second take, rounded up.
 func (b *Bucket) rightsOf(rate int64) quantity.Units {
-	return quantity.Units((rate*(b.Window/1000) + 999) / 1000)
+	return allocator.Over(quantity.MilliRate(1000*rate), b.Window)
 }
 
 // known says whether the store has shown its time, so that the node knows when cells end.

@@ -119,9 +119,9 @@ func New(nodes int) *Machine {
 }
 
 // Reported takes in reports of a stream. The first report of a bucket id asks for an assignment. It
-// returns false if there was no room for some bucket id.
-func (m *Machine) Reported(now quantity.NodeTime, from Stream, reports []Report) bool {
-	of, room := m.streams[from], true
+// returns the keys for which there was no room.
+func (m *Machine) Reported(now quantity.NodeTime, from Stream, reports []Report) (full []string) {
+	of := m.streams[from]
 	if of == nil {
 		of = map[string]*share{}
 		m.streams[from] = of
@@ -130,7 +130,7 @@ func (m *Machine) Reported(now quantity.NodeTime, from Stream, reports []Report)
 		s := of[r.Key]
 		switch {
 		case s == nil && m.shares >= MaxShares:
-			room = false
+			full = append(full, r.Key)
 			continue
 		case s == nil:
 			s = &share{stream: from, key: r.Key, since: now}
@@ -143,7 +143,7 @@ func (m *Machine) Reported(now quantity.NodeTime, from Stream, reports []Report)
 	for _, s := range of {
 		s.heard = now
 	}
-	return room
+	return full
 }
 
 // join has a share draw on the given buckets.
@@ -249,5 +249,13 @@ func (m *Machine) plan(now quantity.NodeTime, at quantity.StoreTime, p *pool) {
 	m.send(now, p)
 	if c := p.fill(now, m.nodes); c.Units > 0 {
 		m.out.Charges = append(m.out.Charges, c)
+	}
+}
+
+// Forget takes in that the store lost what it held. What Envoys have been told is in force until it
+// ends, and nothing more is assigned before the store gives rights anew.
+func (m *Machine) Forget(now quantity.NodeTime) {
+	for _, p := range m.order {
+		p.cells, p.first, p.seen, p.purse, p.due = nil, 0, sight{}, purse{}, now
 	}
 }

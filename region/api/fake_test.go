@@ -18,6 +18,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/envoys"
 	"github.com/quotad/quotad/region/rivals"
 	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
@@ -86,6 +87,9 @@ func (f *fakeNode) AskDocuments(context.Context) []region.NodeDocuments {
 	return []region.NodeDocuments{{Node: "eu-west/n1", File: "passed over"},
 		{Node: "us-east/n1", Open: []policy.Epoch{f.Document().Epoch()}}}
 }
+
+// Envoys returns an assigner that is never run.
+func (f *fakeNode) Envoys() *envoys.Assigner { return envoys.New(envoys.Config{Nodes: 1}) }
 
 func (f *fakeNode) Busy(caller string) (time.Duration, bool) {
 	f.mu.Lock()

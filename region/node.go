@@ -202,7 +202,8 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		Store: c.Store, Journal: c.Journal, Tenure: n.tenure, Rights: n.rights, Now: c.Now,
 		Elapsed: c.Elapsed, Log: c.Log, Closed: n.life.closed})
 	n.envoys = envoys.New(envoys.Config{Node: c.Node, Nodes: c.Nodes, Rules: n.tenure,
-		Rights: n.rights, Limiter: n.limiter, Now: c.Now})
+		Rights: n.rights, Limiter: n.limiter, Now: c.Now, Elapsed: c.Elapsed,
+		Stepped: stepped.Taken != nil})
 	n.metrics = newMetrics(n)
 	return n, nil
 }

@@ -137,7 +137,7 @@ func (p *pool) forget(now quantity.NodeTime) (expired int64) {
 func (p *pool) hold(now quantity.NodeTime, all []Hold) []Hold {
 	for i := range p.cells {
 		c := &p.cells[i]
-		if c.asked && now < c.again {
+		if now < c.again {
 			continue
 		}
 		c.asked = false
@@ -145,7 +145,7 @@ func (p *pool) hold(now quantity.NodeTime, all []Hold) []Hold {
 		h := Hold{p.ID, c.cell, c.held, max(c.returned, c.returning), p.Entitlement / keeps}
 		switch own := c.own(); {
 		case !c.read: // only asks what is there
-		case own < want && now >= c.again:
+		case own < want:
 			h.Held += want - own
 		case own > want+max(want/10, p.rightsOf(1)):
 			c.returning = max(c.returned, c.returning) + own - want

@@ -79,7 +79,7 @@ func newLimit(w *world, versions []*policy.Limit) *limit {
 	}
 	l := &limit{w: w, policy: p, versions: versions,
 		rule: oracle.Limit{Limit: int64(max(most-w.plan.lowered, 1)),
-			Burst: int64(burst), Window: p.Window, Algorithm: string(p.Algorithm),
+			Burst: int64(burst), Window: p.Window, Assigned: p.Assign != nil, Algorithm: string(p.Algorithm),
 			Calendar: judgedBy(p), ClockSlack: clockSlack}}
 	for k, key := range w.plan.Keys {
 		b := &bucket{limit: l, key: k, id: string(p.Bucket(w.plan.descriptors(key))),

@@ -53,12 +53,17 @@ type Config struct {
 	Rights  Rights
 	Limiter Limiter
 	Now     func() time.Time // the node's wall clock
+	// Elapsed returns the time since any one moment by a clock that is never set. nil: this
+	// process's.
+	Elapsed func() time.Duration
+	// Stepped says that no goroutine runs: Step does all the work that it begins. It is for tests and
+	// simulators that step a node.
+	Stepped bool
 }
 
 // Assigner assigns parts of limits to Envoys. Safe for concurrent use.
 type Assigner struct {
 	config Config
-	begun  time.Time
 	wake   chan struct{}
 	work   sync.WaitGroup // effects under way
 	places chan struct{}  // one for each charge under way
@@ -80,7 +85,11 @@ type sight struct {
 
 // New returns an assigner that does nothing before Run.
 func New(c Config) *Assigner {
-	return &Assigner{config: c, begun: time.Now(), wake: make(chan struct{}, 1),
+	if c.Elapsed == nil {
+		begun := time.Now()
+		c.Elapsed = func() time.Duration { return time.Since(begun) }
+	}
+	return &Assigner{config: c, wake: make(chan struct{}, 1),
 		places: make(chan struct{}, maxCharges), counts: newCounts(),
 		machine: assign.New(c.Nodes), streams: map[assign.Stream]*Stream{},
 		seen: map[string]sight{}}
@@ -88,7 +97,7 @@ func New(c Config) *Assigner {
 
 // now returns the machine's time.
 func (a *Assigner) now() quantity.NodeTime {
-	return quantity.NodeTime(time.Since(a.begun).Microseconds() + 1)
+	return quantity.NodeTime(a.config.Elapsed().Microseconds() + 1)
 }
 
 // Run steps the machine until ctx ends, and waits for the effects under way.
@@ -104,7 +113,7 @@ func (a *Assigner) Run(ctx context.Context) {
 		case <-a.wake:
 			time.Sleep(soonest) // what comes together is planned together
 		}
-		a.step(ctx)
+		a.Step(ctx)
 	}
 }
 
@@ -116,8 +125,8 @@ func (a *Assigner) soon() {
 	}
 }
 
-// step steps the machine once.
-func (a *Assigner) step(ctx context.Context) {
+// Step steps the machine once, and says whether it asks the store for something. Run calls it.
+func (a *Assigner) Step(ctx context.Context) (asks bool) {
 	a.mu.Lock()
 	now := a.now()
 	out := a.machine.Tick(now, quantity.StoreTime(a.config.Now().UnixMicro()))
@@ -131,11 +140,21 @@ func (a *Assigner) step(ctx context.Context) {
 	}
 	a.mu.Unlock()
 	if len(out.Holds) > 0 {
-		a.work.Go(func() { a.hold(ctx, out.Holds) })
+		a.do(func() { a.hold(ctx, out.Holds) })
 	}
 	for _, c := range out.Charges {
 		a.charge(ctx, c)
 	}
+	return len(out.Holds)+len(out.Charges) > 0
+}
+
+// do carries out effects, in a goroutine of their own.
+func (a *Assigner) do(work func()) {
+	if a.config.Stepped {
+		work()
+		return
+	}
+	a.work.Go(work)
 }
 
 // tellDemand tells the exchange of rights what Envoys wanted. The caller holds the lock.
@@ -195,7 +214,7 @@ func (a *Assigner) charge(ctx context.Context, c assign.Charge) {
 		a.charged(c, false)
 		return
 	}
-	a.work.Go(func() {
+	a.do(func() {
 		defer func() { <-a.places }()
 		a.charged(c, a.config.Limiter.Charge(ctx, current, b, c.Units))
 		a.soon()
@@ -226,7 +245,7 @@ func (a *Assigner) Drain(ctx context.Context) {
 	a.drained = true
 	a.machine.Drain(a.now())
 	a.mu.Unlock()
-	a.step(ctx)
+	a.Step(ctx)
 }
 
 // Stats returns what the assigner has done.

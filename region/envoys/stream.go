@@ -54,7 +54,7 @@ type Stream struct {
 type queued struct {
 	send    assign.Send
 	abandon map[string]string // the id; nil: send is what is to be sent
-	at      time.Time
+	at      time.Duration     // by the assigner's clock
 }
 
 // ErrTooMany says that a node has as many streams as it may.
@@ -132,7 +132,7 @@ func (s *Stream) abandon(now quantity.NodeTime, key string, id map[string]string
 	s.assigner.counts.abandoned.WithLabelValues(why).Inc()
 	s.assigner.machine.Left(now, s.number, key)
 	delete(s.ids, key)
-	s.wait(queued{abandon: id, send: assign.Send{Key: key}, at: time.Now()})
+	s.wait(queued{abandon: id, send: assign.Send{Key: key}, at: s.assigner.config.Elapsed()})
 }
 
 // Why a bucket id is abandoned.
@@ -180,7 +180,9 @@ func keyOf(id map[string]string) string {
 }
 
 // queue has an assignment sent. The caller holds the lock.
-func (s *Stream) queue(one assign.Send) { s.wait(queued{send: one, at: time.Now()}) }
+func (s *Stream) queue(one assign.Send) {
+	s.wait(queued{send: one, at: s.assigner.config.Elapsed()})
+}
 
 // wait puts something behind what waits to be sent; it takes the place of what waits of the same
 // bucket id. The caller holds the lock.
@@ -202,7 +204,7 @@ func (s *Stream) Next(ctx context.Context) ([]Assignment, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-s.more:
-			if all := s.take(time.Now()); len(all) > 0 {
+			if all := s.Take(); len(all) > 0 {
 				return all, nil
 			}
 		}
@@ -212,9 +214,10 @@ func (s *Stream) Next(ctx context.Context) ([]Assignment, error) {
 // maxTogether bounds the assignments of one message.
 const maxTogether = 500
 
-// take returns what is to be sent now.
-func (s *Stream) take(now time.Time) (all []Assignment) {
+// Take returns what is to be sent now, at most maxTogether.
+func (s *Stream) Take() (all []Assignment) {
 	a := s.assigner
+	now := a.config.Elapsed()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n := min(len(s.order), maxTogether)
@@ -224,7 +227,7 @@ func (s *Stream) take(now time.Time) (all []Assignment) {
 		switch {
 		case q.abandon != nil:
 			all = append(all, Assignment{ID: q.abandon, Abandon: true})
-		case now.Sub(q.at) > sendWithin:
+		case now-q.at > sendWithin:
 			a.counts.late.Inc()
 		case s.ids[key] != nil:
 			all = append(all, Assignment{ID: s.ids[key], Rate: q.send.Rate,

@@ -81,15 +81,6 @@ var assigned = []Mutant{
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
 	},
 	{
-		Name: "replaced-assignment-renewed", Hole: broken,
-		Rule: "an assignment that was replaced is over, whatever became of the one in its place",
-		Edits: []Edit{
-			{"allocator/assign/share.go", `	if g.replaced > 0 || g.ends`, `	if g.ends`},
-		},
-		Breaks: "ceiling: a pooled bucket below zero", Under: "assignments that change and end soon",
-		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
-	},
-	{
 		Name: "burst-of-an-earlier-process-assigned-anew", Hole: twoNodes,
 		Rule: "Envoys that an earlier process told may have all that the node may tell them of bursts",
 		Edits: []Edit{
@@ -105,7 +96,7 @@ var assigned = []Mutant{
 			{"policy/assign.go", `return l.Limit - l.Assign.NoAssignment, l.Burst - l.Assign.MaxBurst`, `return l.Limit - l.Assign.NoAssignment, l.Burst`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "Envoys and callers of the store at once",
-		Flags: []string{"--envoys"}, Within: 40,
+		Test: Test{"./region/rules", "TestEnvoysHaveAPartOfTheLimit"},
 	},
 	{
 		Name: "assigned-rate-admitted-by-the-store-too", Hole: twoNodes,

@@ -121,8 +121,8 @@ func (e explanation) printEnvoys(w io.Writer) error {
 		fmt.Fprint(t, "NODE\tSTREAM\tRATE\tBURST\tENDS IN\tWANTS\tSTATE\n")
 		for _, one := range r.Envoys {
 			wants, state := "not known yet", "ok"
-			if one.Wants != nil {
-				wants = fmt.Sprintf("%.1f/s", *one.Wants)
+			if one.WantsMilli != nil {
+				wants = fmt.Sprintf("%.1f/s", float64(*one.WantsMilli)/1000)
 			}
 			switch {
 			case one.Gone:

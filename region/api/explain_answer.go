@@ -53,9 +53,10 @@ type EnvoyView struct {
 	Rate   int64        `json:"rate"` // tokens a second; 0: it has no assignment
 	Burst  int64        `json:"burst"`
 	Left   Milliseconds `json:"left_ms"`
-	Wants  *float64     `json:"wants,omitempty"`  // requests a second; absent: not known yet
-	Silent bool         `json:"silent,omitempty"` // it missed two reports
-	Gone   bool         `json:"gone,omitempty"`   // its stream is over
+	// WantsMilli is in thousandths of a request a second; absent: not known yet.
+	WantsMilli *int64 `json:"wants_milli,omitempty"`
+	Silent     bool   `json:"silent,omitempty"` // it missed two reports
+	Gone       bool   `json:"gone,omitempty"`   // its stream is over
 }
 
 // Traded is what a region has lent to another and borrowed from it, of one cell.
@@ -124,10 +125,7 @@ func newBucketView(v *quotadv1.BucketView) BucketView {
 		one := EnvoyView{Node: e.GetNode(), Stream: e.GetStream(), Rate: e.GetRate(),
 			Burst: e.GetBurst(), Left: Milliseconds(e.GetLeft().AsDuration()), Silent: e.GetSilent(),
 			Gone: e.GetGone()}
-		if e.WantsMilli != nil {
-			wants := float64(e.GetWantsMilli()) / 1000
-			one.Wants = &wants
-		}
+		one.WantsMilli = e.WantsMilli
 		a.Envoys = append(a.Envoys, one)
 	}
 	for _, r := range l.GetRights() {

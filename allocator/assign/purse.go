@@ -61,7 +61,10 @@ func (m *Machine) Charged(now quantity.NodeTime, c Charge, charged bool) {
 	if p == nil {
 		return
 	}
-	p.purse.asked, p.purse.again, p.due = 0, now, now
+	p.purse.asked, p.purse.again = 0, now
+	if p.unpaid {
+		p.due = now
+	}
 	if charged {
 		p.purse.tokens += c.Units
 		p.purse.most *= 2

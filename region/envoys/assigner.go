@@ -239,13 +239,19 @@ func (a *Assigner) Changed(c tenure.Change) {
 }
 
 // Drain has all assignments end within a second, as far as their Envoys hear of it, and gives back
-// nothing: what is held ends with its cells. Call it before the node ends.
+// nothing: what is held ends with its cells. Call it before the node ends. Only the first call does
+// something.
 func (a *Assigner) Drain(ctx context.Context) {
 	a.mu.Lock()
+	before := a.drained
 	a.drained = true
-	a.machine.Drain(a.now())
+	if !before {
+		a.machine.Drain(a.now())
+	}
 	a.mu.Unlock()
-	a.Step(ctx)
+	if !before {
+		a.Step(ctx)
+	}
 }
 
 // Stats returns what the assigner has done.

@@ -21,8 +21,7 @@ const (
 	// sendWithin is how long an assignment may wait to be sent. An older one is not sent: the Envoy
 	// would take it later than the machine counts on.
 	sendWithin = 300 * time.Millisecond
-	// maxWaiting bounds what waits to be sent on a stream: an assignment of each bucket id, and as
-	// many ids that are abandoned.
+	// maxWaiting bounds what waits to be sent on a stream, but for one assignment of each bucket id.
 	maxWaiting = 2 * MaxBuckets
 )
 

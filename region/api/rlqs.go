@@ -62,8 +62,8 @@ func (s *rlqs) StreamRateLimitQuotas(stream rlqsStream) error {
 	return s.send(ctx, stream, open)
 }
 
-// receive passes on reports until the stream is over, and returns why. It ends soon after the handler,
-// which has closed the stream by then.
+// receive passes on reports until the stream is over, and returns why. It ends soon after the
+// handler, which has closed the stream by then.
 func (s *rlqs) receive(stream rlqsStream, open *envoys.Stream) (err error) {
 	defer s.server.rpcPanics.Recover("StreamRateLimitQuotas", &err)
 	for {

@@ -130,8 +130,8 @@ func (s *Stream) Report(usages []Usage) {
 	}
 }
 
-// abandon has the Envoy forget a bucket id. An Envoy takes no answer about an empty one, and one that
-// does not read its answers asks again. The caller holds the lock.
+// abandon has the Envoy forget a bucket id. An Envoy takes no answer about an empty one, and one
+// that does not read its answers asks again. The caller holds the lock.
 func (s *Stream) abandon(now quantity.NodeTime, key string, id map[string]string, why string) {
 	s.assigner.counts.abandoned.WithLabelValues(why).Inc()
 	s.assigner.machine.Left(now, s.number, key)

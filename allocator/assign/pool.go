@@ -14,6 +14,9 @@ const (
 	retryAfter = second / 2
 	// keeps is the part of its entitlement that the region's store keeps: a sixty-fourth.
 	keeps = 64
+	// holdAhead is how long before a cell opens rights of it are held. Assignments that are renewed
+	// renewBefore they end need no more. Should the node crash, the rights are lost until the cell ends.
+	holdAhead = 6 * second
 	// apart is how far the node's clock and the store's may drift apart between two answers.
 	apart = second / 50
 )
@@ -56,6 +59,12 @@ type sight struct {
 // own returns the rights of the cell that this process holds.
 func (c *cell) own() quantity.Units {
 	return max(c.held-max(c.returned, c.returning)-c.ghost, 0)
+}
+
+// haunted says whether an earlier process of this node held rights of a cell that is not over: the
+// Envoys that it told may go on.
+func (p *pool) haunted() bool {
+	return slices.ContainsFunc(p.cells, func(c cell) bool { return c.ghost > 0 })
 }
 
 // rateOf returns the tokens a second that rights, in units a window, make, rounded down.
@@ -137,7 +146,7 @@ func (p *pool) forget(now quantity.NodeTime) (expired int64) {
 func (p *pool) hold(now quantity.NodeTime, all []Hold) []Hold {
 	for i := range p.cells {
 		c := &p.cells[i]
-		if now < c.again {
+		if opens, _ := p.opens(c.cell); now < c.again || p.known() && opens > now.Add(holdAhead) {
 			continue
 		}
 		c.asked = false

@@ -115,8 +115,8 @@ func redisTime(b *testing.B, node *realNode) time.Duration {
 	return time.Duration(sum * float64(time.Second))
 }
 
-// reported is what a load took and got.
-type reported struct {
+// measured is what a load took and got.
+type measured struct {
 	cpu      time.Duration
 	assigned int64
 	stats    assign.Stats // at the end
@@ -124,7 +124,7 @@ type reported struct {
 }
 
 // reportTo has all streams report for rlqsFor, after they have all begun.
-func reportTo(b *testing.B, conn *grpc.ClientConn, stats func() assign.Stats) reported {
+func reportTo(b *testing.B, conn *grpc.ClientConn, stats func() assign.Stats) measured {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
@@ -174,7 +174,7 @@ func reportTo(b *testing.B, conn *grpc.ClientConn, stats func() assign.Stats) re
 	}
 	begun.Wait()
 	time.Sleep(2 * rlqsEvery)
-	r := reported{cpu: -processorTime(b)}
+	r := measured{cpu: -processorTime(b)}
 	time.Sleep(rlqsFor)
 	r.cpu += processorTime(b)
 	r.assigned, r.stats, r.heap = assigned.Load(), stats(), heap()

@@ -48,8 +48,8 @@ func TestWhatIsAssignedIsNotLent(t *testing.T) {
 	l.holds("n1", 0, Assign{Held: 31}, 30, 0)
 }
 
-// TestWhatIsAssignedIsNotReturned: the borrower has 50 + 40, and its nodes hold 80. Of the 40 it can
-// return 10, although it keeps nothing for itself.
+// TestWhatIsAssignedIsNotReturned: the borrower has 50 + 40, and its nodes hold 80. Of the 40 it
+// can return 10, although it keeps nothing for itself.
 func TestWhatIsAssignedIsNotReturned(t *testing.T) {
 	l, b, _ := parties(t, tokened(50, 50), tokened(50, 50))
 	b.borrows(l, 0, 40)
@@ -76,8 +76,8 @@ func TestAssignedRightsAreNoLoan(t *testing.T) {
 }
 
 // TestAssignedRightsServeWhatIsKept: a region keeps 40 of its 50 for its own demand. Its node
-// serves 30 of that by Envoys, so the store keeps 10 more: 10 can be lent. If the store kept 40 beside
-// the 30, nothing could be. A region that keeps less than is assigned lends all the rest.
+// serves 30 of that by Envoys, so the store keeps 10 more: 10 can be lent. If the store kept 40
+// beside the 30, nothing could be. A region that keeps less than is assigned lends all the rest.
 func TestAssignedRightsServeWhatIsKept(t *testing.T) {
 	l, b, _ := parties(t, tokened(50, 50), tokened(50, 50))
 	l.holds("n1", 0, Assign{Held: 30}, 30, 20)

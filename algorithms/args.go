@@ -91,6 +91,14 @@ func (c Lend) Args() []any {
 }
 
 // Args returns the script's ARGV.
+func (c Assign) Args() []any {
+	a := about(c.Fence, c.Target)
+	a.str(c.Holder)
+	a.num(int64(c.Cell), int64(c.Returned), int64(c.Held), int64(c.Kept))
+	return a
+}
+
+// Args returns the script's ARGV.
 func (c Credit) Args() []any {
 	a := about(c.Fence, c.Target)
 	a.str(c.Peer)

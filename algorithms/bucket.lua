@@ -105,11 +105,17 @@ local function lent(h, cell)
   return sum.out, sum.y
 end
 
--- rights returns S of a cell as the rows of that cell alone have it.
+-- assigned returns what nodes of this region hold of a cell to assign it to Envoys.
+local function assigned(h, cell)
+  local sum = h.cells[cell]
+  return sum and sum.assigned or 0
+end
+
+-- rights returns S of a cell as the rows of that cell alone have it, less what is assigned: what the store has itself.
 local function rights(h, cell)
   if h.cells == nobody and h.lost_at == 0 then return h.entitlement end
   if not is_open(h, cell) then return 0 end
-  return h.entitlement + borrowed(h, cell) - (lent(h, cell))
+  return h.entitlement + borrowed(h, cell) - (lent(h, cell)) - assigned(h, cell)
 end
 
 -- there returns the time until which the bucket is known to be in the store, 0 if this call cannot tell: kept is the

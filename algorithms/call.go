@@ -112,6 +112,20 @@ type Lend struct {
 	CapBurst quantity.Units
 }
 
+// Assign asks the store for rights of a cell of a token_bucket, this one or the next, that a node
+// assigns to Envoys, or gives some back. What is assigned is the node's alone: the store neither
+// admits with it nor lends it. It ends with its cell.
+type Assign struct {
+	Fence
+	Target
+	Holder string // the node
+	Cell   quantity.Cell
+	// Held and Returned are the sums to reach: what the node ever held of the cell, and what it ever
+	// returned of that.
+	Held, Returned quantity.Units
+	Kept           quantity.Units // units of the cell that the store keeps
+}
+
 // Credit tells the store which rows Peer says it wrote for this region in one cell.
 type Credit struct {
 	Fence
@@ -267,6 +281,9 @@ func (c Refund) Keys() []string {
 
 // Keys returns the script's KEYS after the token's.
 func (c Lend) Keys() []string { return []string{c.Key} }
+
+// Keys returns the script's KEYS after the token's.
+func (c Assign) Keys() []string { return []string{c.Key} }
 
 // Keys returns the script's KEYS after the token's.
 func (c Credit) Keys() []string { return []string{c.Key} }

@@ -7,6 +7,7 @@
 // leaky_bucket.lua. Last comes one body:
 //   - decide.lua, refund.lua, reset.lua and inspect.lua serve callers of the API,
 //   - lend.lua and credit.lua move rights between regions,
+//   - assign.lua gives a node rights that it assigns to Envoys,
 //   - recall.lua and restore.lua recover a bucket after a loss,
 //   - book.lua charges what was admitted without the store.
 //
@@ -15,7 +16,8 @@
 //
 // script.go assembles the scripts. terms.go says what an algorithm must know of a bucket. call.go
 // and args.go hold the questions to the scripts, reply.go and parse.go the answers. twin.go is a
-// whole region's store in Go, with twin_rights.go for what is lent and credited. Property tests
+// whole region's store in Go, with twin_rights.go for what is lent and credited
+// and twin_assign.go for what is assigned. Property tests
 // compare it with the Lua on an embedded and on a real Redis, and the protocol's tests run on it.
 //
 // The ledger, per bucket and cell k, in whole units, at region i with entitlement F:

@@ -46,6 +46,15 @@ func (l *lua) setTime(t rapid.TB, now quantity.StoreTime) {
 }
 
 func (l *lua) eval(t rapid.TB, s algorithms.Script, args []any, keys ...string) any {
+	reply, err := l.run(s, args, keys...)
+	if err != nil {
+		t.Fatalf("script %s: %v", s.Name, err)
+	}
+	return reply
+}
+
+// run runs a script, which may fail.
+func (l *lua) run(s algorithms.Script, args []any, keys ...string) (any, error) {
 	source := s.Source
 	if l.ownClock {
 		source = strings.ReplaceAll(source, "redis.call('TIME')",
@@ -53,12 +62,8 @@ func (l *lua) eval(t rapid.TB, s algorithms.Script, args []any, keys ...string) 
 		// so that few entries make many pieces
 		source = strings.ReplaceAll(source, "local ENTRIES = 64", "local ENTRIES = 3")
 	}
-	reply, err := l.client.Eval(context.Background(), source, append([]string{token}, keys...),
+	return l.client.Eval(context.Background(), source, append([]string{token}, keys...),
 		args...).Result()
-	if err != nil {
-		t.Fatalf("script %s: %v", s.Name, err)
-	}
-	return reply
 }
 
 // must returns a parsed reply.
@@ -93,10 +98,10 @@ type history struct {
 
 const window = 1000 // microseconds
 
-// drawTerms draws the terms of a bucket: every kind, cells as long as the window or shorter, ticks
-// that divide it or not.
-func drawTerms(t *rapid.T, entitlement quantity.Units) algorithms.Terms {
-	terms := algorithms.Terms{Kind: rapid.SampledFrom(algorithms.Kinds).Draw(t, "kind"),
+// drawTerms draws the terms of a bucket: any of the kinds, cells as long as the window or shorter,
+// ticks that divide it or not.
+func drawTerms(t *rapid.T, kinds []algorithms.Kind, entitlement quantity.Units) algorithms.Terms {
+	terms := algorithms.Terms{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"),
 		Window: window, Cell: window, Tick: 1,
 		Entitlement: entitlement}
 	terms.Recovered = !terms.Kind.Bucket() && rapid.Bool().Draw(t, "recovered")
@@ -381,16 +386,46 @@ func (h *history) open(t *rapid.T, expected, generation uint64, lost bool) {
 	if got.OK {
 		h.guard.Generation = got.Generation
 	}
+	for key, of := range h.buckets { // buckets never say that they must be restored
+		if of.Kind == algorithms.TokenBucket && got.OK && lost {
+			h.lostAt[key] = got.LostAt
+		}
+	}
 }
 
-func begin(t *rapid.T, l *lua, lost bool) *history {
+// clock moves the store's clock, or takes it apart from the node's.
+func (h *history) clock(t *rapid.T) {
+	h.now += quantity.StoreTime(rapid.SampledFrom([]int64{1, 10, 300, 999, 1000,
+		2500, -700, -5000, 3_700_000_000}).Draw(t, "step"))
+	h.guard.Clock = h.now.Add(rapid.SampledFrom([]int64{0, 0, 0, 0, 0, 0, 5000,
+		2 * algorithms.MaxClockStep}).Draw(t, "skew"))
+	h.setTime(t, h.now)
+}
+
+// reopen begins a generation now and then, of a store that lost everything or nothing.
+func (h *history) reopen(t *rapid.T) {
+	if rapid.IntRange(0, 5).Draw(t, "rare") > 0 {
+		return
+	}
+	expected := h.guard.Generation
+	if rapid.Bool().Draw(t, "flushed") {
+		h.client.FlushAll(context.Background())
+		h.twin.Flush()
+		h.setTime(t, h.now)
+		expected = 0
+	}
+	h.open(t, expected, h.guard.Generation+1, rapid.Bool().Draw(t, "lost"))
+}
+
+func begin(t *rapid.T, l *lua, lost bool, kinds ...algorithms.Kind) *history {
 	if err := l.client.FlushAll(context.Background()).Err(); err != nil {
 		t.Fatalf("flush: %v", err)
 	}
 	h := &history{lua: l, twin: &algorithms.Twin{}, now: 1_800_000_000_000_000,
 		touched: map[string]quantity.StoreTime{}, lostAt: map[string]quantity.StoreTime{},
-		buckets: map[string]algorithms.Terms{"a": drawTerms(t, 10),
-			"b": drawTerms(t, quantity.Units(rapid.Int64Range(0, 4).Draw(t, "small entitlement")))}}
+		buckets: map[string]algorithms.Terms{"a": drawTerms(t, kinds, 10),
+			"b": drawTerms(t, kinds,
+				quantity.Units(rapid.Int64Range(0, 4).Draw(t, "small entitlement")))}}
 	h.guard = algorithms.Fence{Epoch: "1-abc", Clock: h.now}
 	h.setTime(t, h.now)
 	h.open(t, 0, 1, lost)
@@ -400,7 +435,7 @@ func begin(t *rapid.T, l *lua, lost bool) *history {
 func (h *history) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"decide": h.decide, "decide again": h.decide, "decide once more": h.decide, "lend": h.lend,
-		"credit":  h.credit,
+		"credit": h.credit, "assign": h.assign,
 		"inspect": h.inspect, "refund": h.refund, "recall": h.recall, "restore": h.restore,
 		"book": h.book, "delete": func(t *rapid.T) {
 			if rapid.IntRange(0, 3).Draw(t, "rare") == 0 {
@@ -422,15 +457,9 @@ func TestLuaEqualsTwin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLua(t, start(t))
 			rapid.Check(t, func(t *rapid.T) {
-				h := begin(t, l, rapid.Bool().Draw(t, "lost"))
+				h := begin(t, l, rapid.Bool().Draw(t, "lost"), algorithms.Kinds...)
 				actions := h.actions()
-				actions["clock"] = func(t *rapid.T) {
-					h.now += quantity.StoreTime(rapid.SampledFrom([]int64{1, 10, 300, 999, 1000,
-						2500, -700, -5000, 3_700_000_000}).Draw(t, "step"))
-					h.guard.Clock = h.now.Add(rapid.SampledFrom([]int64{0, 0, 0, 0, 0, 0, 5000,
-						2 * algorithms.MaxClockStep}).Draw(t, "skew"))
-					h.setTime(t, h.now)
-				}
+				actions["clock"] = h.clock
 				actions["guard"] = func(t *rapid.T) {
 					right := h.guard
 					h.guard.Generation += uint64(rapid.IntRange(0, 1).Draw(t, "generation"))
@@ -452,19 +481,7 @@ func TestLuaEqualsTwin(t *testing.T) {
 						h.guard.Epoch = got.Epoch
 					}
 				}
-				actions["reopen"] = func(t *rapid.T) {
-					if rapid.IntRange(0, 5).Draw(t, "rare") > 0 {
-						return
-					}
-					expected := h.guard.Generation
-					if rapid.Bool().Draw(t, "flushed") {
-						h.client.FlushAll(context.Background())
-						h.twin.Flush()
-						h.setTime(t, h.now)
-						expected = 0
-					}
-					h.open(t, expected, h.guard.Generation+1, rapid.Bool().Draw(t, "lost"))
-				}
+				actions["reopen"] = h.reopen
 				actions["note"] = func(t *rapid.T) {
 					c := algorithms.Note{Generation: h.guard.Generation +
 						uint64(rapid.IntRange(0, 1).Draw(t, "generation")),
@@ -486,7 +503,7 @@ func TestLuaEqualsTwinInRealTime(t *testing.T) {
 			l := newLua(t, start(t))
 			l.ownClock = false
 			rapid.Check(t, func(t *rapid.T) {
-				h := begin(t, l, false) // the twin could not know the exact time of a loss
+				h := begin(t, l, false, algorithms.Kinds...) // the twin could not know the exact time of a loss
 				now, err := l.client.Time(context.Background()).Result()
 				if err != nil {
 					t.Fatalf("time: %v", err)
@@ -504,7 +521,8 @@ func TestScriptsUseOnlyWhatEveryStoreHas(t *testing.T) {
 		algorithms.CreditScript,
 		algorithms.InspectScript, algorithms.RefundScript, algorithms.ResetScript,
 		algorithms.OpenScript, algorithms.AdoptScript, algorithms.NoteScript,
-		algorithms.RecallScript, algorithms.RestoreScript, algorithms.BookScript}
+		algorithms.RecallScript, algorithms.RestoreScript, algorithms.BookScript,
+		algorithms.AssignScript}
 	for _, s := range all {
 		for _, bad := range []string{"bit.", "struct.", "cmsgpack.", "math.random", "os.", "io.",
 			"table.unpack"} {

@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"maps"
+	"strings"
 
 	"github.com/quotad/quotad/quantity"
 )
@@ -115,12 +116,30 @@ func (h held) in(cell quantity.Cell) (sum quantity.Units) {
 
 // out returns the units and the burst tokens lent in a cell.
 func (h held) out(cell quantity.Cell) (units, burst quantity.Units) {
-	for _, row := range h.rows[cell] {
-		units += row.out()
+	for peer, row := range h.rows[cell] {
+		if !assignedTo(peer) {
+			units += row.out()
+		}
 		burst += row.BurstLent
 	}
 	return units, burst
 }
+
+// assigned returns what nodes of this region hold of a cell to assign it to Envoys.
+func (h held) assigned(cell quantity.Cell) (units quantity.Units) {
+	for peer, row := range h.rows[cell] {
+		if assignedTo(peer) {
+			units += row.out()
+		}
+	}
+	return units
+}
+
+// assignedMark stands before the name of a node among the peers.
+const assignedMark = "="
+
+// assignedTo says whether a row is of what a node holds for Envoys.
+func assignedTo(peer string) bool { return strings.HasPrefix(peer, assignedMark) }
 
 // peers returns the peers that have any row.
 func (h held) peers() map[string]bool {

@@ -6,7 +6,8 @@
 --   g regained from j   Q[j->self][k], as heard from j
 -- Before them stands for each of the cells, in the same order, what they come to, so that to decide nobody need read them:
 -- "@cell in out y z missing bytes;": rights borrowed and lent, burst lent and borrowed, the sum over all peers of the most
--- lent to each in this cell or a later one, and the length of its rows.
+-- lent to each in this cell or a later one, and the length of its rows; behind that, if it is above 0, what nodes of this region
+-- hold of the cell to assign it to Envoys ("=NODE" stands for a peer then, see assign.lua).
 -- After a loss "!vanished whole unknown;" stands before all of that: the store time at which the bucket was found deleted, that
 -- of the loss after which it was restored, and the peers ("j,j" or "-") of which it is not known what they were lent;
 -- that counts as lent, in each cell to a peer of its own ("?cell"). Among the peers, "*base:most" says that not all nodes of
@@ -27,6 +28,8 @@ local function ceil_div(a, b)
 end
 
 local nobody = {}
+local ASSIGNED = '=' -- before the name of a node among the peers
+local function is_assigned(peer) return string.sub(peer, 1, 1) == ASSIGNED end
 local SLACK = 1000 -- ms by which a key outlives its use, as KeySlack says
 
 -- opens returns when a cell begins.

@@ -11,8 +11,9 @@ local h = hold_one(KEYS[2], now, lost_at)
 if not h then return {CALENDAR, now} end
 local peer, cell, returned, to_lend, kept, cap = arg(), num(), num(), num(), num(), num()
 local to_burst, kept_burst, cap_burst = num(), num(), num()
-kept, kept_burst = math.max(kept, 0), math.max(kept_burst, 0) -- what is spent is spent
 local s = open(h)
+-- What is spent is spent. What is assigned serves a part of what is kept.
+kept, kept_burst = math.max(kept - assigned(h, cell), 0), math.max(kept_burst, 0)
 if is_lost(h) then return {LOST, now, h.lost_at} end
 local reply = {movable(h, cell), now}
 if reply[1] ~= OK then

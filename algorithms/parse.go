@@ -114,6 +114,18 @@ func (c Lend) Parse(reply any) (Given, error) {
 }
 
 // Parse reads the reply to c.
+func (c Assign) Parse(reply any) (Assigned, error) {
+	r := read(AssignScript.Name, reply)
+	h, state, ok := r.head(c.Terms)
+	g := Assigned{Head: h, State: state}
+	if ok {
+		g.Held, g.Returned = quantity.Units(r.num()), quantity.Units(r.num())
+		g.Spare = quantity.Units(r.num())
+	}
+	return g, r.end()
+}
+
+// Parse reads the reply to c.
 func (c Credit) Parse(reply any) (Credited, error) {
 	r := read(CreditScript.Name, reply)
 	h, state, ok := r.head(c.Terms)

@@ -30,12 +30,12 @@ local function know_rows()
     if h.cells ~= nobody and text == h.text then return end
     h.text, h.cells, h.rows, h.last = text, {}, nil, -1
     while true do
-      local cell, into, out, y, z, missing, bytes, after =
-        string.match(text, '^@(%d+) (%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+);()', at)
+      local cell, into, out, y, z, missing, bytes, assigned, after =
+        string.match(text, '^@(%d+) (%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+) ?(%d*);()', at)
       if not cell then break end
       at, h.last = after, tonumber(cell)
       h.cells[h.last] = {cell = h.last, into = tonumber(into), out = tonumber(out), y = tonumber(y), z = tonumber(z),
-        missing = tonumber(missing), bytes = tonumber(bytes)}
+        missing = tonumber(missing), bytes = tonumber(bytes), assigned = tonumber(assigned) or 0}
     end
     h.body = at
   end
@@ -104,9 +104,10 @@ local function know_rows()
     local cells = order(h.rows)
     for i = #cells, 1, -1 do
       local cell, text = cells[i], {}
-      local sum = {cell = cell, into = 0, out = 0, y = 0, z = 0}
+      local sum = {cell = cell, into = 0, out = 0, y = 0, z = 0, assigned = 0}
       for peer, row in pairs(h.rows[cell]) do
         local out = row.l - row.g
+        if is_assigned(peer) then sum.assigned, out = sum.assigned + out, 0 end
         sum.into, sum.out = sum.into + row.b - row.r, sum.out + out
         sum.y, sum.z = sum.y + row.y, sum.z + row.z
         if out > (most[peer] or 0) then
@@ -157,7 +158,9 @@ local function know_rows()
     local text, body = {before}, {}
     for _, cell in ipairs(order(h.cells)) do
       local c = h.cells[cell]
-      text[#text + 1] = '@' .. table.concat({int(cell), int(c.into), int(c.out), int(c.y), int(c.z), int(c.missing), int(c.bytes)}, ' ') .. ';'
+      text[#text + 1] = '@' .. table.concat({int(cell), int(c.into), int(c.out), int(c.y), int(c.z), int(c.missing), int(c.bytes)}, ' ')
+      if c.assigned > 0 then text[#text] = text[#text] .. ' ' .. int(c.assigned) end
+      text[#text] = text[#text] .. ';'
       if texts then body[#body + 1] = texts[cell] end
     end
     local front = table.concat(text)

@@ -46,6 +46,9 @@ var decideLua string
 //go:embed lend.lua
 var lendLua string
 
+//go:embed assign.lua
+var assignLua string
+
 //go:embed credit.lua
 var creditLua string
 
@@ -98,6 +101,7 @@ type Script struct {
 var (
 	DecideScript  = newScript("decide", tokenLua, ledgerLua, plainLua, fragments, decideLua)
 	LendScript    = guarded("lend", lendLua)
+	AssignScript  = guarded("assign", assignLua)
 	CreditScript  = guarded("credit", creditLua)
 	InspectScript = guarded("inspect", inspectLua)
 	RefundScript  = guarded("refund", refundLua)
@@ -131,6 +135,9 @@ func (Items) Script() Script { return DecideScript }
 
 // Script returns the script that answers a call.
 func (Lend) Script() Script { return LendScript }
+
+// Script returns the script that answers a call.
+func (Assign) Script() Script { return AssignScript }
 
 // Script returns the script that answers a call.
 func (Credit) Script() Script { return CreditScript }

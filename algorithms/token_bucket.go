@@ -90,9 +90,17 @@ func (t *tokens) fill(full quantity.Units) { t.level, t.at, t.mark = full, t.beg
 
 func (t *tokens) state() State {
 	free := t.free()
-	return State{Cell: t.cell, Entitlement: t.Entitlement, Share: t.share(t.cell),
-		NextShare: t.share(t.cell + 1), Reset: t.resetAfter(),
+	return State{Cell: t.cell, Entitlement: t.Entitlement, Share: t.whole(t.cell),
+		NextShare: t.whole(t.cell + 1), Reset: t.resetAfter(),
 		Used: t.capacity(t.cell) - free, Free: max(free, 0)}
+}
+
+// whole returns the rights that the region has of a cell, those that are assigned with them.
+func (t *tokens) whole(cell quantity.Cell) quantity.Units {
+	if !t.open(cell) {
+		return 0
+	}
+	return max(t.rights(cell)+t.assigned(cell), 0)
 }
 
 // resetAfter follows the level into the future until the bucket is full. Full means what the bucket

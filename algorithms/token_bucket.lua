@@ -75,6 +75,13 @@ kinds.token_bucket = function()
     return (level - level % ticks) / ticks
   end
 
+  -- whole returns the rights that the region has of a cell, those that are assigned with them.
+  function Tokens:whole(cell)
+    local h = self.h
+    if not is_open(h, cell) then return 0 end
+    return math.max(rights(h, cell) + assigned(h, cell), 0)
+  end
+
   function Tokens:free()
     local tokens = self:tokens()
     return tokens > 0 and tokens or 0
@@ -82,6 +89,7 @@ kinds.token_bucket = function()
 
   function Tokens:state()
     local share, next_share = self:shares()
+    if self.h.last >= 0 then share, next_share = self:whole(self.h.cell), self:whole(self.h.cell + 1) end
     return share, next_share, self:capacity(self.h.cell) - self:tokens(), 0, self:reset_after()
   end
 

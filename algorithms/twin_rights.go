@@ -9,8 +9,9 @@ func (w *Twin) Lend(t quantity.StoreTime, c Lend) Given {
 		return Given{Head: head}
 	}
 	now := head.Now
-	c.Kept, c.KeptBurst = max(c.Kept, 0), max(c.KeptBurst, 0)
 	h := w.find(c.Key, c.Terms, c.ExistsUntil, now)
+	// What is assigned serves a part of what is kept.
+	c.Kept, c.KeptBurst = max(c.Kept-h.assigned(c.Cell), 0), max(c.KeptBurst, 0)
 	if h.lost() {
 		return Given{Head: h.lostHead()}
 	}

@@ -76,7 +76,11 @@ type Exposure struct {
 	// at least 1.
 	Rate quantity.Units
 	// units admitted or lent that a replica did not know when it was promoted
-	Lag         quantity.Units
+	Lag quantity.Units
+	// TTL is the longest time to live of what Envoys are assigned, 0 if they are assigned nothing, and
+	// EnvoyBurst is M, the most tokens that they hold together.
+	TTL         int64
+	EnvoyBurst  quantity.Units
 	Clock       int64 // d, how far apart the clocks of two regions' stores are
 	ClockMargin int64 // g, the difference up to which the sliding kinds are exact
 }
@@ -168,7 +172,7 @@ func (e Exposure) lendsBurst(h Holding) quantity.Units {
 // add up.
 func Bounds(e Exposure) []Bound {
 	return slices.Concat(e.storeLost(), e.staleReplica(), e.secondStore(), e.liveCopy(),
-		e.keyDeleted(), e.local(), e.clocksApart(), e.set())
+		e.keyDeleted(), e.local(), e.late(), e.clocksApart(), e.set())
 }
 
 // each computes a bound for each region, for the key with the largest bound.

@@ -12,6 +12,9 @@ type Frame struct {
 	Window   int64
 	Cell     int64               // length of a cell; see algorithms.CellLength
 	Calendar algorithms.Calendar // where cells begin instead; nil: every Cell
+	// Assigned says that nodes tell Envoys to admit with rights of a token_bucket, for a cell and
+	// more ahead. Tokens in the store serve none of that demand.
+	Assigned bool
 }
 
 // FrameOf returns the frame of buckets of a kind.
@@ -80,6 +83,9 @@ func (f Frame) Outlook(s algorithms.State, cell quantity.Cell, at quantity.Store
 	rate quantity.MilliRate) (o Outlook, opens int64) {
 	if f.Bucket {
 		o = Outlook{Rate: rate, Ahead: f.Window, Steady: true, Stock: s.Free}
+		if f.Assigned {
+			o.Stock = 0
+		}
 		return o, max(f.Cells().Opens(cell).Sub(at), 0)
 	}
 	cells := f.Cells()

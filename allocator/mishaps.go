@@ -171,6 +171,21 @@ func (e Exposure) local() []Bound {
 	return b
 }
 
+// late returns the bounds for Envoys that take what they are assigned later than a second after it was
+// sent. By then the node may have given the rights to others. An Envoy has one assignment at a time,
+// so it admits no more than that is for. There are none for a limit without assign.
+func (e Exposure) late() []Bound {
+	const cause = "late-envoy"
+	if e.TTL == 0 {
+		return nil
+	}
+	return []Bound{
+		together(cause, "any Envoys take messages within 1 s", "0: rights are held that long", 0),
+		together(cause, "all later, each its own part", "L x TTL + M",
+			mulDivUp(e.Limit, e.TTL, e.Window)+e.EnvoyBurst),
+	}
+}
+
 // clocksApart returns the bounds for store clocks that differ, or that step back. Labelled windows
 // are exact under any clock; these bounds are about real time. Two regions trade only rights of
 // cells that both are in or next to, so they do not trade if their clocks are two cells apart. What

@@ -23,6 +23,9 @@ const (
 // and lent. It is at most the window for all but the buckets, whose cells are a
 // second at least.
 func (l *Limit) Cell() time.Duration {
+	if l.Assign != nil {
+		return AssignCell
+	}
 	return time.Duration(algorithms.CellLength(l.Algorithm, l.Window.Microseconds())) *
 		time.Microsecond
 }
@@ -33,7 +36,8 @@ func (l *Limit) Cell() time.Duration {
 // partition only the home region serves the key. The document alone decides it.
 func (l *Limit) Home() bool {
 	least := l.leastSplit()
-	return l.Limit < least || l.Algorithm.Bucket() && l.Burst < least
+	limit, burst := l.Shared()
+	return limit < least || l.Algorithm.Bucket() && burst < least
 }
 
 // Borrows reports whether a request waits for rights of other regions if its own has none left: if the

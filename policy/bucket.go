@@ -11,7 +11,7 @@ import (
 // region and process, and different buckets never have the same ID.
 //
 // It is a sequence of netstrings: domain, name, algorithm, window in nanoseconds or the text of its
-// Period, the name and value of each part of the key and, if the entry has conditions, an empty string and the name and
+// Period (and assignedMark behind it for a limit with assign), the name and value of each part of the key and, if the entry has conditions, an empty string and the name and
 // value of each condition. No name is empty, so the empty string marks where the key ends.
 //
 // The conditions belong to the ID because entries of one name may have different limits: rights
@@ -34,6 +34,8 @@ type BucketRef struct {
 	// Match holds the conditions of the entry, sorted by name, each name once, at
 	// most MaxConditions. It is nil for an entry without conditions.
 	Match []Condition
+	// Assigned says that the limit has assign, so that its cells are AssignCell long.
+	Assigned bool
 }
 
 // KeyValue is one part of a key, with the value as it stands in a BucketID.
@@ -54,7 +56,7 @@ type idText struct {
 func idTextOf(l *Limit) idText {
 	text := idText{before: make([]string, len(l.Key)),
 		after: string(appendConditions(nil, l.Match))}
-	before := appendBucketHead(nil, l.Domain, l.Name, l.Algorithm, windowText(l.Window, l.Period))
+	before := appendBucketHead(nil, l.Domain, l.Name, l.Algorithm, windowText(l.Window, l.Period, l.Assign != nil))
 	for i, name := range l.Key {
 		text.before[i] = string(appendNetstring(before, name))
 		before = nil // the head stands before the first name alone
@@ -102,7 +104,7 @@ func (l *Limit) AppendBucketOf(buf []byte, list []KeyValue) []byte {
 // long value is a digest already.
 func (r BucketRef) ID() BucketID {
 	buf := make([]byte, 0, usualIDBytes)
-	buf = appendBucketHead(buf, r.Domain, r.Name, r.Algorithm, windowText(r.Window, r.Period))
+	buf = appendBucketHead(buf, r.Domain, r.Name, r.Algorithm, windowText(r.Window, r.Period, r.Assigned))
 	for _, kv := range r.Key {
 		buf = appendNetstring(buf, kv.Name)
 		buf = appendNetstring(buf, kv.Value)
@@ -111,12 +113,18 @@ func (r BucketRef) ID() BucketID {
 }
 
 // windowText returns what stands in an ID for the windows.
-func windowText(window time.Duration, p Period) string {
-	if p != "" {
+func windowText(window time.Duration, p Period, assigned bool) string {
+	switch {
+	case p != "":
 		return string(p)
+	case assigned:
+		return strconv.FormatInt(int64(window), 10) + assignedMark
 	}
 	return strconv.FormatInt(int64(window), 10)
 }
+
+// assignedMark stands behind the window of a limit with assign: with other cells it is another bucket.
+const assignedMark = "/assign"
 
 func appendBucketHead(buf []byte, domain, name string, a Algorithm, window string) []byte {
 	buf = appendNetstring(buf, domain)

@@ -47,7 +47,7 @@ func TestBucketIDText(t *testing.T) {
 					got, c.hash)
 			}
 			ref, err := ParseBucketID(id)
-			want := BucketRef{"api", "account-minute", FixedWindow, time.Minute, "", key, c.match}
+			want := BucketRef{"api", "account-minute", FixedWindow, time.Minute, "", key, c.match, false}
 			if err != nil || !reflect.DeepEqual(ref, want) {
 				t.Errorf("ParseBucketID = %+v, %v, want %+v", ref, err, want)
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
@@ -28,14 +29,21 @@ func ParseBucketID(id BucketID) (BucketRef, error) {
 	ref := BucketRef{Domain: fields[0], Name: fields[1], Algorithm: Algorithm(fields[2])}
 	if _, _, _, ok := Period(fields[3]).parts(); ok {
 		ref.Period = Period(fields[3])
-	} else if ref.Window, err = parseWindowField(fields[3]); err != nil {
-		return BucketRef{}, badBucketID(id, err)
+	} else {
+		var digits string
+		digits, ref.Assigned = strings.CutSuffix(fields[3], assignedMark)
+		if ref.Window, err = parseWindowField(digits); err != nil {
+			return BucketRef{}, badBucketID(id, err)
+		}
 	}
 	if ref.Key, ref.Match, err = parsePairs(fields[head:]); err != nil {
 		return BucketRef{}, badBucketID(id, err)
 	}
 	if ref.Period != "" && ref.Algorithm != FixedWindow {
 		return BucketRef{}, badBucketID(id, fmt.Errorf("a %.40q with windows of the calendar", ref.Algorithm))
+	}
+	if ref.Assigned && ref.Algorithm != TokenBucket {
+		return BucketRef{}, badBucketID(id, fmt.Errorf("a %.40q that can be assigned", ref.Algorithm))
 	}
 	if err := ref.check(); err != nil {
 		return BucketRef{}, badBucketID(id, err)

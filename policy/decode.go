@@ -46,7 +46,7 @@ var (
 	limitFields    = []string{
 		"name", "alias", "domain", "key", "match", "entries", "replaces", "algorithm", "limit", "window", "timezone", "starts", "burst", "weights",
 		"borrowing_limit", "lending_limit", "on_exhausted", "on_store_failure", "local_reserve", "consistency",
-		"shadow", "alternative",
+		"shadow", "alternative", "assign",
 	}
 )
 
@@ -269,6 +269,9 @@ func readBehaviour(o strictyaml.Object, l *Limit) {
 	l.Consistency = Exact
 	if f, ok := o.Field("consistency"); ok {
 		l.Consistency = readConsistency(f, l)
+	}
+	if f, ok := o.Field("assign"); ok {
+		readAssign(f, l)
 	}
 }
 

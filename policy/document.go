@@ -140,6 +140,8 @@ type Limit struct {
 	Alternative bool
 	// Consistency is Prefetch only for a FixedWindow or SlidingWindowCounter that is no shadow.
 	Consistency Consistency
+	// Assign says how Envoys may be assigned parts of the limit; nil: they may not.
+	Assign *Assign
 
 	deniesAtOnce bool // on_exhausted: deny was written
 

@@ -115,6 +115,12 @@ func (l *Limit) further() (e encoding) {
 	if l.Alternative {
 		e.text("alternative")
 	}
+	if a := l.Assign; a != nil {
+		e.text("assign")
+		e.integer(int64(a.TTL))
+		e.integer(int64(a.NoAssignment))
+		e.integer(int64(a.MaxBurst))
+	}
 	return e
 }
 

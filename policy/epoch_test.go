@@ -161,6 +161,8 @@ func change(t *testing.T, v reflect.Value) {
 		v.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, 2), v.Slice(0, v.Len()-1)))
 	case reflect.Struct:
 		change(t, v.Field(0))
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
 	default:
 		t.Fatalf("the test does not know how to change a %s", v.Type())
 	}

@@ -84,7 +84,7 @@ func TestEntry(t *testing.T) {
 	doc := mustParse(t, matchDocument)
 	m := doc.Compile()
 	minute := BucketRef{"api", "minute", FixedWindow, time.Minute, "", []KeyValue{{"account", "42"}},
-		nil}
+		nil, false}
 	with := func(change func(*BucketRef)) BucketRef {
 		ref := minute
 		change(&ref)

@@ -30,6 +30,7 @@ func newMetrics(n *Node) *metrics {
 	m.registry.MustRegister(m.panics, m.commits)
 	n.config.Journal.Watch(func(took time.Duration) { m.commits.Observe(took.Seconds()) })
 	m.registry.MustRegister(n.limiter.Collectors()...)
+	m.registry.MustRegister(n.envoys.Collectors()...)
 	return m
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/door"
+	"github.com/quotad/quotad/region/envoys"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/repeat"
@@ -73,6 +74,7 @@ type Node struct {
 	tenure  *tenure.Tenure
 	rights  *rights.Engine
 	limiter *admit.Limiter
+	envoys  *envoys.Assigner
 	rivals  *rivals.Watch
 	gossip  *gossip.Gossip
 	peers   *peer.Client
@@ -150,7 +152,7 @@ func (n *Node) run() {
 	running, stop := context.WithCancel(context.Background())
 	n.life.stop = stop
 	for _, each := range []func(context.Context){n.limiter.Run, n.rights.Run, n.tenure.Watch,
-		n.tenure.KeepTime, n.tenure.TryRefused, n.housekeep, n.keepBooks, n.rivals.Run} {
+		n.envoys.Run, n.tenure.KeepTime, n.tenure.TryRefused, n.housekeep, n.keepBooks, n.rivals.Run} {
 		n.life.done.Go(func() { each(running) })
 	}
 }
@@ -199,6 +201,9 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		Repeats: c.Repeats, Stepped: stepped.Taken != nil,
 		Store: c.Store, Journal: c.Journal, Tenure: n.tenure, Rights: n.rights, Now: c.Now,
 		Elapsed: c.Elapsed, Log: c.Log, Closed: n.life.closed})
+	n.envoys = envoys.New(envoys.Config{Node: c.Node, Nodes: c.Nodes, Rules: n.tenure,
+		Rights: n.rights, Limiter: n.limiter, Now: c.Now, Elapsed: c.Elapsed,
+		Stepped: stepped.Taken != nil})
 	n.metrics = newMetrics(n)
 	return n, nil
 }
@@ -207,6 +212,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 func (n *Node) changed(c tenure.Change) {
 	n.limiter.Changed(c)
 	n.rights.Changed(c)
+	n.envoys.Changed(c)
 	n.rivals.Look()
 }
 
@@ -341,6 +347,9 @@ func (n *Node) Members() []string {
 	slices.Sort(names)
 	return names
 }
+
+// Envoys returns what assigns parts of limits to Envoys.
+func (n *Node) Envoys() *envoys.Assigner { return n.envoys }
 
 // Check decides a request. See [admit.Limiter.Check].
 func (n *Node) Check(ctx context.Context, q admit.Request) (admit.Decision, error) {

@@ -32,6 +32,7 @@ type Bucket struct {
 	Home       bool // one region is entitled to all; the others borrow unit by unit
 	// The parts per million of its entitlement that a region may borrow; negative: no bound.
 	Borrowing quantity.PPM
+	Assigned  bool // see allocator.Frame
 }
 
 // Terms returns the terms that a region's store needs to work on the bucket.

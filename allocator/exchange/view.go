@@ -48,7 +48,7 @@ type view struct {
 // frameOf returns the bucket's frame: how its kind divides time.
 func (b *Bucket) frameOf() allocator.Frame {
 	f := allocator.FrameOf(b.Kind, b.Window, b.Cell)
-	f.Calendar = b.Calendar
+	f.Calendar, f.Assigned = b.Calendar, b.Assigned
 	return f
 }
 

@@ -146,6 +146,8 @@ func (l *ledger) run(now quantity.StoreTime, op store.Operation) {
 		})
 	case *store.Op[algorithms.Lend, algorithms.Given]:
 		o.Answer = l.twin.Lend(now, o.Call)
+	case *store.Op[algorithms.Assign, algorithms.Assigned]:
+		o.Answer = l.twin.Assign(now, o.Call)
 	case *store.Op[algorithms.Credit, algorithms.Credited]:
 		o.Answer = l.twin.Credit(now, o.Call)
 	case *store.Op[algorithms.Inspect, algorithms.Inspected]:

@@ -12,7 +12,13 @@ import (
 
 // sliceOf returns the number of the second that contains a store time (µs). A second is the cell of
 // a token bucket.
-func sliceOf(_ Limit, at int64) int64 { return floorDiv(at, time.Second.Microseconds()) }
+func sliceOf(l Limit, at int64) int64 {
+	length := time.Second
+	if l.Assigned {
+		length = 10 * time.Second
+	}
+	return floorDiv(at, length.Microseconds())
+}
 
 func newTokenCeiling(l Limit) ceiling {
 	return newTimeline(

@@ -112,6 +112,9 @@ func (w *world) checkLent(b *bucket, r *region, h *holding) {
 	f, burst := b.entitled(r.index)
 	f, burst = allocator.Part(f, b.lending()), allocator.Part(burst, b.lending())
 	for _, row := range h.Rows {
+		if row.Peer[0] == '=' { // what nodes assign is no loan
+			continue
+		}
 		if n := len(h.out); n == 0 || h.out[n-1].cell != row.Cell {
 			h.out = append(h.out, lentOf{cell: row.Cell})
 		}

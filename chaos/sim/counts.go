@@ -14,6 +14,7 @@ type Counts struct {
 	// Spent is the number of requests admitted from prefetched units, and Remembered of those denied
 	// by a denial that the node remembered.
 	Spent, Remembered int64
+	Proxied           int64 // requests that Envoys admitted by themselves
 	Messages          int64 // between regions, without hints
 	Traded            int64 // messages with asks or grants
 	Hinted            int64 // hints, counted for each receiving node
@@ -64,6 +65,7 @@ func (c *Counts) Add(o *Counts) {
 	c.Denied += o.Denied
 	c.Spent += o.Spent
 	c.Remembered += o.Remembered
+	c.Proxied += o.Proxied
 	c.Messages += o.Messages
 	c.Bytes += o.Bytes
 	c.Pings += o.Pings

@@ -32,7 +32,7 @@ func (w *world) probeAll() {
 		p := &probe{b: l.buckets[0], r: r}
 		w.probes = append(w.probes, p)
 		units, per := p.demand()
-		p.demanding = p.mayDemand()
+		p.demanding = p.mayDemand() && len(w.envoys) == 0
 		var due quantity.Units
 		var again func()
 		again = func() {
@@ -145,6 +145,7 @@ func (w *world) finish() {
 	for _, b := range w.buckets() {
 		w.checkJudge(b)
 	}
+	w.checkProxies()
 }
 
 // checkWell checks that a node lives, hears all regions, and has no request waiting for long.

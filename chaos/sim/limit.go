@@ -79,7 +79,7 @@ func newLimit(w *world, versions []*policy.Limit) *limit {
 	}
 	l := &limit{w: w, policy: p, versions: versions,
 		rule: oracle.Limit{Limit: int64(max(most-w.plan.lowered, 1)),
-			Burst: int64(burst), Window: p.Window, Algorithm: string(p.Algorithm),
+			Burst: int64(burst), Window: p.Window, Assigned: p.Assign != nil, Algorithm: string(p.Algorithm),
 			Calendar: judgedBy(p), ClockSlack: clockSlack}}
 	for k, key := range w.plan.Keys {
 		b := &bucket{limit: l, key: k, id: string(p.Bucket(w.plan.descriptors(key))),
@@ -160,7 +160,8 @@ func (p *Plan) versions(limit int) (all []*policy.Limit, err error) {
 // stored returns what a document has the regions' stores hold of the bucket.
 func (b *bucket) stored(l *policy.Limit) allocator.Split {
 	rotation := policy.BucketID(b.id).Hash() % uint64(len(l.Weights))
-	return allocator.SplitOf(l.Limit, l.Burst, l.Weights, rotation,
+	limit, burst := l.Shared()
+	return allocator.SplitOf(limit, burst, l.Weights, rotation,
 		l.Home()).Stored(quantity.PPM(l.Reserve()))
 }
 
@@ -224,7 +225,8 @@ func (b *bucket) exposures(nodes int) (all []allocator.Exposure) {
 
 func (b *bucket) exposure(p *policy.Limit, nodes int) allocator.Exposure {
 	k := b.limit.kind()
-	e := allocator.Exposure{Kind: k, Limit: p.Limit, Window: p.Window.Microseconds(),
+	limit, burst := p.Shared()
+	e := allocator.Exposure{Kind: k, Limit: limit, Window: p.Window.Microseconds(),
 		Cell:      p.Cell().Microseconds(),
 		Recovered: algorithms.Recovers(k, p.Window.Microseconds()),
 		Lending:   quantity.PPM(p.LendingLimit), Borrowing: quantity.PPM(p.BorrowingLimit),
@@ -234,7 +236,7 @@ func (b *bucket) exposure(p *policy.Limit, nodes int) allocator.Exposure {
 		e.Lending, e.Borrowing = allocator.PPM, quantity.PPM(policy.Unlimited)
 	}
 	for rotation := range len(p.Weights) {
-		e.Splits = append(e.Splits, allocator.SplitOf(p.Limit, p.Burst, p.Weights, uint64(rotation),
+		e.Splits = append(e.Splits, allocator.SplitOf(limit, burst, p.Weights, uint64(rotation),
 			p.Home()))
 	}
 	return e

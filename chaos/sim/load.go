@@ -19,6 +19,10 @@ type offering struct {
 
 // offer begins an act of load.
 func (w *world) offer(a Act) {
+	if a.Do == Proxy {
+		w.proxies(a)
+		return
+	}
 	o := &offering{w: w, act: a, random: w.plan.random(forActs, a.ID), until: w.now + a.For}
 	w.counts.Deeds[a.Do]++
 	switch a.Do {

@@ -182,6 +182,7 @@ func (n *node) tick() {
 	n.hear(exchange.Tick{Jitter: quantity.PPM(allocator.PPM*8/10 +
 		n.random.Int64N(allocator.PPM*4/10))})
 	n.drain()
+	n.assign()
 }
 
 // keep does a node's periodic work outside the protocol.

@@ -66,6 +66,7 @@ const (
 	Burst  Deed = "burst"  // many requests at once
 	Edge   Deed = "edge"   // bursts around the ends of cells
 	Wave   Deed = "wave"   // requests at a rate, on and off
+	Proxy  Deed = "proxy"  // an Envoy that is assigned a part of the first limit, and its callers
 
 	Cut          Deed = "cut"           // messages from one region to another are lost
 	CutHints     Deed = "cut-hints"     // only hints are lost
@@ -109,7 +110,7 @@ var Faults = []Deed{Cut, CutHints, Lossy, Slow, Crash, CrashPoints, Leave, Journ
 	Stick, NodeClock, Reboot, Snapshot, TokenLost, MatesCut, StoreBusy}
 
 // Load reports whether a deed is a load. All others are faults.
-func (d Deed) Load() bool { return d == Steady || d == Burst || d == Edge || d == Wave }
+func (d Deed) Load() bool { return d == Steady || d == Burst || d == Edge || d == Wave || d == Proxy }
 
 // ofNode reports whether a deed of the wider draw concerns one node.
 func (d Deed) ofNode() bool { return d == Stick || d == NodeClock || d == Reboot || d == MatesCut }

@@ -24,6 +24,7 @@ type world struct {
 	shards  store.Shards // of each region's store
 	mates   *rand.Rand   // for delays of messages within regions
 	limits  []*limit
+	envoys  []*proxy
 
 	moved   []*bucket // their rights may have moved since they were last checked
 	lied    bool      // untrue hints have been gossiped
@@ -68,6 +69,7 @@ const (
 	forPrefetch
 	forChanges
 	forCalendar
+	forEnvoys
 )
 
 // newWorld returns the world of a plan before anything has happened.

@@ -222,13 +222,17 @@ func excessOf(b allocator.Bound, regions []string) excess {
 // exposure converts a limit for package allocator. In home mode everything may be lent and
 // borrowed, whatever the document says.
 func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
-	e := allocator.Exposure{Kind: l.Algorithm, Limit: l.Limit, Window: l.ShortestWindow().Microseconds(),
+	limit, burst := l.Shared()
+	e := allocator.Exposure{Kind: l.Algorithm, Limit: limit, Window: l.ShortestWindow().Microseconds(),
 		Cell:      l.Cell().Microseconds(),
 		Recovered: algorithms.Recovers(l.Algorithm, l.Window.Microseconds()),
 		Lending:   quantity.PPM(l.LendingLimit), Borrowing: quantity.PPM(l.BorrowingLimit),
 		Reserve: quantity.PPM(l.Reserve()), Nodes: a.nodes, Rate: quantity.Units(a.rate),
 		Lag: quantity.Units(a.lag), Clock: a.clock.Microseconds(),
 		ClockMargin: algorithms.ClockMargin}
+	if l.Assign != nil {
+		e.TTL, e.EnvoyBurst = l.Assign.TTL.Microseconds(), l.Assign.MaxBurst
+	}
 	if l.Home() {
 		e.Lending, e.Borrowing = allocator.PPM, quantity.PPM(policy.Unlimited)
 	}
@@ -242,7 +246,7 @@ func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
 		e.OnFailure = allocator.FailDeny
 	}
 	for rotation := range regions {
-		e.Splits = append(e.Splits, allocator.SplitOf(l.Limit, l.Burst, l.Weights, uint64(rotation),
+		e.Splits = append(e.Splits, allocator.SplitOf(limit, burst, l.Weights, uint64(rotation),
 			l.Home()))
 	}
 	return e

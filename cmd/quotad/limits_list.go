@@ -135,7 +135,8 @@ func (listed *listedLimit) split(l *policy.Limit, regions []string) {
 		listed.Bursts = make(map[string]units, len(regions))
 	}
 	for rotation := range regions {
-		whole := allocator.SplitOf(l.Limit, l.Burst, l.Weights, uint64(rotation), l.Home())
+		limit, burst := l.Shared()
+		whole := allocator.SplitOf(limit, burst, l.Weights, uint64(rotation), l.Home())
 		for i, region := range regions {
 			widen(listed.Entitlements, region, whole.Units[i])
 			if l.Algorithm.Bucket() {

@@ -99,7 +99,9 @@ func changes(documents []*policy.Document, entries []*policy.Limit) bool {
 
 // sameTerms says whether two documents give every region the same of a limit, whatever the key.
 func sameTerms(a *policy.Document, of *policy.Limit, b *policy.Document, other *policy.Limit) bool {
-	return of.Limit == other.Limit && of.Burst == other.Burst &&
+	limit, burst := of.Shared()
+	otherLimit, otherBurst := other.Shared()
+	return of.Limit == other.Limit && of.Burst == other.Burst && limit == otherLimit && burst == otherBurst &&
 		of.Reserve() == other.Reserve() && of.LendingLimit == other.LendingLimit && slices.Equal(of.Weights, other.Weights) &&
 		slices.EqualFunc(a.Regions, b.Regions,
 			func(a, b policy.Region) bool { return a.Name == b.Name })

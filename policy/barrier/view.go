@@ -227,7 +227,8 @@ func highest(all []part) (p part) {
 func spread(d *policy.Document, l *policy.Limit) map[string][]part {
 	parts := make(map[string][]part, len(d.Regions))
 	for rotation := range d.Regions {
-		whole := allocator.SplitOf(l.Limit, l.Burst, l.Weights, uint64(rotation), l.Home())
+		limit, burst := l.Shared()
+		whole := allocator.SplitOf(limit, burst, l.Weights, uint64(rotation), l.Home())
 		stored := whole.Stored(quantity.PPM(l.Reserve()))
 		for i, r := range d.Regions {
 			units, burst := stored.Units[i], stored.Burst[i]

@@ -52,7 +52,8 @@ var needs = map[string]Role{
 	"/quotad.v1.QuotaService/GiveBack":     Check,
 	"/quotad.v1.QuotaService/Refund":       Check,
 	"/json":                                Check,
-	"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit": Check,
+	"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit":                   Check,
+	"/envoy.service.rate_limit_quota.v3.RateLimitQuotaService/StreamRateLimitQuotas": Check,
 
 	// The admin listener: what operators need.
 	"/v1/status":                          Read,

@@ -18,6 +18,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/envoys"
 	"github.com/quotad/quotad/region/rivals"
 	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
@@ -47,6 +48,7 @@ type fakeNode struct {
 	panics   []string            // where
 	busy     map[string]bool     // callers
 	open     *policy.Document    // nil: that of aDocument
+	envoys   *envoys.Assigner
 
 	fakeViews
 }
@@ -85,6 +87,16 @@ func (f *fakeNode) Adopt(_ context.Context, d *policy.Document) error {
 func (f *fakeNode) AskDocuments(context.Context) []region.NodeDocuments {
 	return []region.NodeDocuments{{Node: "eu-west/n1", File: "passed over"},
 		{Node: "us-east/n1", Open: []policy.Epoch{f.Document().Epoch()}}}
+}
+
+// Envoys returns an assigner that is never run, and knows no rules.
+func (f *fakeNode) Envoys() *envoys.Assigner {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.envoys == nil {
+		f.envoys = envoys.New(envoys.Config{Nodes: 1, Now: time.Now})
+	}
+	return f.envoys
 }
 
 func (f *fakeNode) Busy(caller string) (time.Duration, bool) {

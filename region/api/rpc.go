@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	rlqsv3 "github.com/envoyproxy/go-control-plane/envoy/service/rate_limit_quota/v3"
 	envoy "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -53,6 +54,7 @@ func (s *Server) newGRPCServer() *grpc.Server {
 		Records: maxRecords, Alive: connections,
 		MinPing: 10 * time.Second}, s.rpcPanics, badMessage)
 	calls.Admit(s.admit, shedding...)
+	calls.Last(rlqsv3.RateLimitQuotaService_StreamRateLimitQuotas_FullMethodName)
 	if guard := s.options.API.Guard; guard != nil {
 		calls.Guard(guardRPC(guard))
 	}
@@ -67,6 +69,7 @@ func (s *Server) newGRPCServer() *grpc.Server {
 	services := calls.Of(g)
 	quotadv1.RegisterQuotaServiceServer(services, &service{server: s, node: s.node})
 	envoy.RegisterRateLimitServiceServer(services, s.rls)
+	rlqsv3.RegisterRateLimitQuotaServiceServer(services, &rlqs{server: s, node: s.node})
 	healthv1.RegisterHealthServer(services, s.health)
 	reflection.Register(services)
 	return g

@@ -23,6 +23,7 @@ import (
 	"github.com/quotad/quotad/region/audit"
 	"github.com/quotad/quotad/region/authz"
 	"github.com/quotad/quotad/region/door"
+	"github.com/quotad/quotad/region/envoys"
 	"github.com/quotad/quotad/region/tracing"
 )
 
@@ -47,6 +48,7 @@ type Node interface {
 	Bucket(ctx context.Context, limit, domain string, descriptors map[string]string) (region.Bucket,
 		error)
 	Views
+	Envoys() *envoys.Assigner
 	Ready() error
 	Metrics() *prometheus.Registry
 	// Busy says whether so much of a caller's work waits that another batch of it should not be

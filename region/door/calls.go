@@ -61,6 +61,8 @@ type Calls struct {
 	known map[string]bool
 
 	guard Guard // nil: every call passes
+	// lasts has the full names of the methods whose streams last.
+	lasts map[string]bool
 	admit Admission
 	// admitted has the full names of the methods whose calls pass admit.
 	admitted map[string]bool
@@ -72,6 +74,14 @@ type Guard func(ctx context.Context, method string) (context.Context, error)
 
 // Guard makes all calls pass a Guard first. Call it before services are registered.
 func (c *Calls) Guard(by Guard) { c.guard = by }
+
+// Last says of which methods the streams last: only their first message must come within
+// ReceiveTimeout, and then one at least every MaxSilence. Call it before services are registered.
+func (c *Calls) Last(methods ...string) {
+	for _, m := range methods {
+		c.lasts[m] = true
+	}
+}
 
 // BadField says what is wrong with a message, and where.
 type BadField struct {
@@ -90,7 +100,7 @@ func NewCalls(b Bounds, p *Panics, refuse func(BadField) error) *Calls {
 		}
 	}
 	return &Calls{bounds: b, panics: p, refuse: refuse, known: map[string]bool{},
-		admitted: map[string]bool{}}
+		lasts: map[string]bool{}, admitted: map[string]bool{}}
 }
 
 // Options returns the options that the server needs for its bounds to hold.
@@ -289,12 +299,18 @@ func (c *Calls) stream(m grpc.StreamDesc, full string) grpc.StreamHandler {
 	return func(service any, s grpc.ServerStream) (err error) {
 		defer c.panics.Recover(m.StreamName, &err)
 		defer arrived(s.Context())
+		ctx := s.Context()
 		if c.guard != nil {
-			if _, err := c.guard(s.Context(), full); err != nil {
+			if ctx, err = c.guard(ctx, full); err != nil {
 				return err
 			}
 		}
-		if !m.ClientStreams {
+		switch {
+		case c.lasts[full]:
+			l := c.lasting(ctx, s)
+			defer l.over()
+			s = l
+		case !m.ClientStreams:
 			s = oneMessage{s}
 		}
 		return m.Handler(service, s)

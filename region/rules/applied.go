@@ -18,9 +18,11 @@ type Applied struct {
 	Bucket  *exchange.Bucket
 	Target  algorithms.LimitTarget
 	Reserve *Reserve // nil: the limit keeps none
-	Hash    uint64   // of the bucket's id: different in each process, so nobody can choose it
-	Held    held.Memory
-	Tally   tally.Count // of requests, for operators
+	// EnvoyBurst is the most tokens that the region's Envoys hold of a limit with assign.
+	EnvoyBurst quantity.Units
+	Hash       uint64 // of the bucket's id: different in each process, so nobody can choose it
+	Held       held.Memory
+	Tally      tally.Count // of requests, for operators
 
 	recent atomic.Bool // found since a place for another bucket was last looked for
 }
@@ -54,7 +56,8 @@ func (a *Applied) Most() quantity.Units {
 	case a.Reserve != nil:
 		return a.Reserve.stored
 	case a.Limit.Algorithm.Bucket():
-		return a.Limit.Burst
+		_, burst := a.Limit.Shared()
+		return burst
 	}
 	return a.Limit.Limit
 }

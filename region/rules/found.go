@@ -161,6 +161,7 @@ func (r *Rules) newApplied(l *policy.Limit, id policy.BucketID) *Applied {
 	b := parts.bucket
 	b.ID = key[len(key)-len(id):]
 	return &Applied{Limit: l, Bucket: &b, Reserve: parts.reserve,
+		EnvoyBurst: parts.envoys,
 		Target: algorithms.LimitTarget{Target: algorithms.Target{Key: key, Terms: parts.terms},
 			Shadow: l.Shadow, Alternative: l.Alternative}}
 }

@@ -21,6 +21,7 @@ type split struct {
 	bucket  exchange.Bucket  // without an ID
 	terms   algorithms.Terms // of this region's store
 	reserve *Reserve         // of this region; nil: the limit keeps none
+	envoys  quantity.Units   // the region's part of max_burst
 }
 
 // Reserve is what a region keeps of a limit out of its store (local_reserve), for nodes that cannot
@@ -33,7 +34,7 @@ type Reserve struct {
 }
 
 // part is what a region gets of a bucket: in its store, and as its reserve.
-type part struct{ units, burst, reserve, reserveBurst quantity.Units }
+type part struct{ units, burst, reserve, reserveBurst, envoys quantity.Units }
 
 // splitOf returns the split of a limit for keys of a hash, by the documents that bind: of each
 // region the least of what they give it.
@@ -68,18 +69,29 @@ func (r *Rules) splitOf(binding []barrier.Entry, hash uint64) (parts split) {
 		}
 	}
 	parts.terms = parts.bucket.Terms(r.Region)
+	parts.envoys = least[r.Region].envoys
 	return parts
 }
 
 // partsIn returns what one document gives each region.
 func partsIn(e barrier.Entry, hash uint64) map[string]part {
 	regions, l := e.Document.Regions, e.Limit
-	whole := allocator.SplitOf(l.Limit, l.Burst, l.Weights, hash%uint64(len(regions)), l.Home())
+	limit, burst := l.Shared()
+	whole := allocator.SplitOf(limit, burst, l.Weights, hash%uint64(len(regions)), l.Home())
 	stored := whole.Stored(quantity.PPM(l.Reserve()))
 	parts := make(map[string]part, len(regions))
 	for i, known := range regions {
 		parts[known.Name] = part{stored.Units[i], stored.Burst[i], whole.Units[i] - stored.Units[i],
-			whole.Burst[i] - stored.Burst[i]}
+			whole.Burst[i] - stored.Burst[i], 0}
+	}
+	if l.Assign == nil {
+		return parts
+	}
+	envoys := allocator.SplitOf(l.Assign.MaxBurst, 0, l.Weights, hash%uint64(len(regions)), false)
+	for i, known := range regions {
+		p := parts[known.Name]
+		p.envoys = envoys.Units[i]
+		parts[known.Name] = p
 	}
 	return parts
 }
@@ -91,7 +103,7 @@ func atMost(a, b map[string]part) map[string]part {
 	for region, p := range a {
 		q := b[region]
 		least[region] = part{min(p.units, q.units), min(p.burst, q.burst),
-			min(p.reserve, q.reserve), min(p.reserveBurst, q.reserveBurst)}
+			min(p.reserve, q.reserve), min(p.reserveBurst, q.reserveBurst), min(p.envoys, q.envoys)}
 	}
 	for region := range b {
 		if _, known := a[region]; !known {
@@ -107,17 +119,19 @@ func atMost(a, b map[string]part) map[string]part {
 func (r *Rules) bucketOf(binding []barrier.Entry,
 	units, burst map[string]quantity.Units) exchange.Bucket {
 	l := binding[0].Limit
+	limit, _ := l.Shared()
 	window := l.Window.Microseconds()
 	b := exchange.Bucket{
 		Name:         l.Name,
 		Epoch:        r.Epoch,
 		Kind:         l.Algorithm,
-		Limit:        l.Limit,
+		Limit:        limit,
 		Window:       window,
 		Cell:         l.Cell().Microseconds(),
 		Entitlements: units,
 		Bursts:       burst,
 		Home:         true,
+		Assigned:     l.Assign != nil,
 		Lending:      allocator.PPM,
 		Borrowing:    quantity.PPM(policy.Unlimited),
 		Recovered:    algorithms.Recovers(l.Algorithm, window),
@@ -130,7 +144,8 @@ func (r *Rules) bucketOf(binding []barrier.Entry,
 	}
 	most := quantity.Units(0)
 	for _, e := range binding {
-		most, b.Limit = max(most, e.Limit.Limit, e.Limit.Burst), min(b.Limit, e.Limit.Limit)
+		limit, _ := e.Limit.Shared()
+		most, b.Limit = max(most, e.Limit.Limit, e.Limit.Burst), min(b.Limit, limit)
 		if !e.Limit.Home() {
 			b.Home = false
 			b.Lending = min(b.Lending, quantity.PPM(e.Limit.LendingLimit))

@@ -21,7 +21,7 @@ func TestScriptCommands(t *testing.T) {
 	for _, s := range []algorithms.Script{algorithms.DecideScript, algorithms.LendScript,
 		algorithms.CreditScript, algorithms.InspectScript,
 		algorithms.RefundScript, algorithms.ResetScript, algorithms.RecallScript,
-		algorithms.RestoreScript, algorithms.BookScript,
+		algorithms.RestoreScript, algorithms.BookScript, algorithms.AssignScript,
 		algorithms.OpenScript, algorithms.AdoptScript, algorithms.NoteScript} {
 		for _, m := range regexp.MustCompile(
 			`redis\.p?call\('(\w+)'`).FindAllStringSubmatch(s.Source, -1) {

@@ -72,6 +72,13 @@ func (s *Store) Lend(ctx context.Context, calls []algorithms.Lend) []Result[algo
 	return run[algorithms.Lend, algorithms.Given](ctx, s, calls)
 }
 
+// Assign runs calls about rights that nodes assign, in one round trip, in order. Of the calls' fences
+// only the epoch need be set.
+func (s *Store) Assign(ctx context.Context,
+	calls []algorithms.Assign) []Result[algorithms.Assigned] {
+	return run[algorithms.Assign, algorithms.Assigned](ctx, s, calls)
+}
+
 // Credit runs credits in one round trip, in order. Of the calls' fences only the epoch need be set.
 func (s *Store) Credit(ctx context.Context,
 	calls []algorithms.Credit) []Result[algorithms.Credited] {

@@ -16,6 +16,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/envoys"
 	"github.com/quotad/quotad/region/rights"
 	"github.com/quotad/quotad/region/store"
 	"github.com/quotad/quotad/region/tenure"
@@ -204,6 +205,13 @@ func (s *Stepped) Version() int64 { return s.tenure.Rules().Document.Version }
 
 // Generation returns the generation of the store that this node works under.
 func (s *Stepped) Generation() uint64 { return s.tenure.Generation() }
+
+// Assign plans what Envoys are assigned, and carries out what that takes. It says whether the store
+// was asked for something.
+func (s *Stepped) Assign() bool { return s.node.Envoys().Step(context.Background()) }
+
+// Envoys returns what assigns parts of limits to Envoys.
+func (s *Stepped) Envoys() *envoys.Assigner { return s.node.Envoys() }
 
 // Waiting is a request that waits. Again must be called exactly once for it, when its wait is over
 // or when its patience has run out.

@@ -53,7 +53,7 @@ func (d *Driven) loadScripts() error {
 	for _, s := range []algorithms.Script{algorithms.DecideScript, algorithms.LendScript,
 		algorithms.CreditScript, algorithms.InspectScript,
 		algorithms.RefundScript, algorithms.ResetScript, algorithms.RecallScript,
-		algorithms.RestoreScript, algorithms.BookScript} {
+		algorithms.RestoreScript, algorithms.BookScript, algorithms.AssignScript} {
 		if err := client.ScriptLoad(context.Background(), s.Source).Err(); err != nil {
 			return fmt.Errorf("load script %s into the embedded Redis: %w", s.Name, err)
 		}

@@ -134,6 +134,9 @@ func (s *Simulation) replay(f *sim.Failure) string {
 	if s.Hunt.Prefetch {
 		command += " --prefetch"
 	}
+	if s.Hunt.Envoys {
+		command += " --envoys"
+	}
 	if s.Hunt.Calendar {
 		command += " --calendar"
 	}
@@ -170,6 +173,9 @@ func (s *Simulation) tell(w io.Writer, t sim.Tally, f *sim.Failure) error {
 	line("rows of the fault matrix that fired: %s", firedRows(t.Counts))
 	line("decided from a node's memory: %d admitted of prefetched units, %d denied",
 		t.Counts.Spent, t.Counts.Remembered)
+	if t.Counts.Proxied > 0 {
+		line("admitted by Envoys themselves: %d", t.Counts.Proxied)
+	}
 	if f == nil {
 		line("ok: nothing was broken in %s", show.Counted(int(t.Seeds), "seed"))
 		return errors.Join(errs...)

@@ -1,0 +1,39 @@
+-- assign: what a node holds of a cell of a token_bucket, this one or the next, for Envoys that it tells to admit by themselves.
+-- The rows of a node are those of a peer of its own, "=NODE": l what it ever held of the cell, g what it returned of that. They
+-- are no loan: they may be of borrowed rights too, and no lending cap holds for them. The call names the values that both should
+-- reach, so that a repeated call holds nothing twice.
+-- KEYS: token, bucket. ARGV: guard, terms, node, cell, returned to reach, held to reach, units that the store keeps.
+-- Reply: LOST, now, when, where the bucket must be restored first; else OK, now, state, held, returned, what is left beyond the kept units.
+local now, lost_at = enter()
+if not now then return {lost_at} end
+local h = hold_one(KEYS[2], now, lost_at)
+if not h then return {CALENDAR, now} end
+assert(h.kind == 'token_bucket', 'rights of another kind cannot be assigned')
+local node, cell, returned, to_hold, kept = ASSIGNED .. arg(), num(), num(), num(), num()
+local s = open(h)
+if is_lost(h) then return {LOST, now, h.lost_at} end
+local reply = {movable(h, cell), now}
+if reply[1] ~= OK then
+  add_state(reply, #reply, h, s)
+  return reply
+end
+
+local row = row_of(h, cell, node)
+local function change(held, back)
+  s:settle(0)
+  s:save()
+  row.l, row.g = held, back
+  local rows = rows_of(h)
+  rows[cell] = rows[cell] or {}
+  rows[cell][node] = row
+  keep(h, cell)
+  s = open(h)
+end
+
+if math.min(returned, row.l) > row.g then change(row.l, math.min(returned, row.l)) end
+local room = is_full(h, cell, node) and 0 or math.max(s:room(cell, node, math.max(kept, 0)), 0)
+local more = math.max(math.min(to_hold - row.l, room), 0)
+if more > 0 then change(row.l + more, row.g) end
+add_state(reply, #reply, h, s)
+for _, v in ipairs({row.l, row.g, room - more}) do reply[#reply + 1] = v end
+return reply

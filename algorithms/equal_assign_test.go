@@ -1,0 +1,98 @@
+package algorithms_test
+
+import (
+	"context"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
+)
+
+// assign draws a call of one of three nodes about a token bucket, if there is one.
+func (h *history) assign(t *rapid.T) {
+	key := h.key(t)
+	if h.buckets[key].Kind != algorithms.TokenBucket {
+		key = map[string]string{"a": "b", "b": "a"}[key]
+	}
+	if h.buckets[key].Kind != algorithms.TokenBucket {
+		t.Skip("no bucket of which rights can be assigned")
+	}
+	c := algorithms.Assign{Fence: h.guard, Target: algorithms.Target{Key: key,
+		Terms: h.terms(t, key), ExistsUntil: h.known(t, key)},
+		Holder: rapid.SampledFrom([]string{"n1", "n2", "eu-west"}).Draw(t, "node"),
+		Cell:   h.cell(t, key),
+		Held:   h.units(t, "held"), Returned: h.units(t, "given back"),
+		Kept: quantity.Units(rapid.Int64Range(-1, 3).Draw(t, "kept"))}
+	got := must[algorithms.Assigned](t)(c.Parse(h.eval(t, algorithms.AssignScript, c.Args(), key)))
+	same(t, "assign", c, got, h.twin.Assign(h.time(got.Now), c))
+	h.lost(key, got.Status, got.LostAt)
+}
+
+// TestLuaEqualsTwinOfAssignedRights is TestLuaEqualsTwin for token buckets alone, with nodes that
+// hold and return rights of them all the time. One node has the name of a region.
+func TestLuaEqualsTwinOfAssignedRights(t *testing.T) {
+	for name, start := range starts {
+		t.Run(name, func(t *testing.T) {
+			l := newLua(t, start(t))
+			rapid.Check(t, func(t *rapid.T) {
+				h := begin(t, l, false, algorithms.TokenBucket)
+				actions := h.actions()
+				actions["assign again"], actions["assign once more"] = h.assign, h.assign
+				actions["lend again"], actions["credit again"] = h.lend, h.credit
+				actions["clock"], actions["reopen"] = h.clock, h.reopen
+				t.Repeat(actions)
+			})
+		})
+	}
+}
+
+// TestAssignedRightsAreWrittenOnlyWhereThereAreSome: a bucket without assigned rights is written
+// as scripts that know of none write it, also after all were returned.
+func TestAssignedRightsAreWrittenOnlyWhereThereAreSome(t *testing.T) {
+	for name, start := range starts {
+		t.Run(name, func(t *testing.T) {
+			l := newLua(t, start(t))
+			rapid.Check(t, func(t *rapid.T) {
+				h := begin(t, l, false, algorithms.TokenBucket)
+				h.buckets["a"] = algorithms.Terms{Kind: algorithms.TokenBucket, Window: window,
+					Cell: window, Tick: 1, Entitlement: 10, Burst: 5}
+				c := algorithms.Assign{Fence: h.guard, Target: algorithms.Target{Key: "a",
+					Terms: h.buckets["a"]}, Holder: "n1", Cell: h.buckets["a"].CellAt(h.now)}
+				for _, step := range []struct {
+					held, returned quantity.Units
+					rows           string
+				}{
+					{4, 0, "@1800000000000 0 0 0 0 0 30 4;1800000000000 =n1 4 0 0 0 0 0;"},
+					{4, 3, "@1800000000000 0 0 0 0 0 30 1;1800000000000 =n1 4 0 0 3 0 0;"},
+					{4, 4, "@1800000000000 0 0 0 0 0 30;1800000000000 =n1 4 0 0 4 0 0;"},
+				} {
+					c.Held, c.Returned = step.held, step.returned
+					must[algorithms.Assigned](t)(c.Parse(h.eval(t, algorithms.AssignScript,
+						c.Args(), "a")))
+					if rows := l.client.HGet(context.Background(), "a",
+						"rows").Val(); rows != step.rows {
+						t.Fatalf("held %d, returned %d: %q, want %q", step.held, step.returned,
+							rows, step.rows)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestOtherKindsAreNotAssigned: the script refuses a bucket of any other kind, and writes nothing.
+func TestOtherKindsAreNotAssigned(t *testing.T) {
+	l := newLua(t, starts["process"](t))
+	rapid.Check(t, func(t *rapid.T) {
+		h := begin(t, l, false, algorithms.FixedWindow, algorithms.SlidingWindowCounter,
+			algorithms.SlidingWindowLog, algorithms.LeakyBucket)
+		c := algorithms.Assign{Fence: h.guard, Target: algorithms.Target{Key: "a",
+			Terms: h.buckets["a"]}, Holder: "n1", Cell: h.buckets["a"].CellAt(h.now), Held: 1}
+		_, err := l.run(algorithms.AssignScript, c.Args(), "a")
+		if err == nil || l.client.Exists(context.Background(), "a").Val() != 0 {
+			t.Fatalf("%s: %v", c.Terms.Kind, err)
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package assign
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/quotad/quotad/quantity"
+)
+
+const (
+	// floor is the rate of an Envoy that wants nothing, so that its first request is admitted.
+	floor = 1
+	// headroom is the part of its demand by which an Envoy's rate is larger if there is enough: an
+	// eighth. chance is that by which it is larger at any rate, as requests come unevenly: a
+	// thirty-second.
+	headroom, chance = 8, 32
+	// newcomers is the part of the region's rate that all Envoys get together of which no demand is
+	// known yet: a quarter.
+	newcomers = 4
+)
+
+// wanted is what one share needs and wants of a pool, and what it gets.
+type wanted struct {
+	share           *share
+	need, want, get int64
+}
+
+// aim works out how much each Envoy should have of a bucket. What the node holds of the current cell
+// is divided by max-min fairness: who gets less than another gets all that he needs. What is left
+// then goes the same way to those that want more. What the node does not hold yet it asks for.
+func (m *Machine) aim(now quantity.NodeTime, p *pool) {
+	m.wants = m.wants[:0]
+	fresh := int64(0)
+	for _, s := range p.shares {
+		if !s.measured && !s.gone {
+			fresh++
+		}
+	}
+	p.wanted, p.admitted, p.denied = 0, 0, 0
+	for _, s := range p.shares {
+		if s.gone || s.silent(now) || !slices.Contains(s.pools, p) {
+			continue
+		}
+		need, want := s.want(p.rateOf(p.Entitlement) / int64(m.nodes) / newcomers / max(fresh, 1))
+		p.wanted += want
+		p.admitted += s.admitted
+		p.denied += s.denied
+		m.wants = append(m.wants, wanted{share: s, need: need, want: want})
+	}
+	left := fill(m.wants, p.rate(now))
+	for i := range m.wants {
+		w := &m.wants[i]
+		w.need, w.want = w.want-w.get, w.get
+	}
+	fill(m.wants, left)
+	for _, w := range m.wants {
+		w.get += w.want
+		w.share.targets[slices.Index(w.share.pools, p)] = w.get
+	}
+}
+
+// want returns the rates that a share needs and wants. first is that of an Envoy whose demand is not
+// known.
+func (s *share) want(first int64) (need, want int64) {
+	if !s.measured {
+		return floor, max(first, floor)
+	}
+	need = max((s.demand+s.demand/chance+999)/1000, floor)
+	return need, max((s.demand+s.demand/headroom+999)/1000, need)
+}
+
+// rate returns the tokens a second that the node holds of the current cell.
+func (p *pool) rate(now quantity.NodeTime) int64 {
+	least := int64(-1)
+	for i := range p.cells {
+		if from, _ := p.opens(p.cells[i].cell); p.known() && from <= now {
+			if r := p.rateOf(p.cells[i].own()); least < 0 || r < least {
+				least = r
+			}
+		}
+	}
+	return max(least, 0)
+}
+
+// fill divides a rate by max-min fairness, and returns what is left. Who needs least is served first;
+// ties go to who came first.
+func fill(all []wanted, rate int64) (left int64) {
+	needed := int64(0)
+	for i := range all {
+		all[i].get = all[i].need
+		needed += all[i].need
+	}
+	if needed <= rate { // as usual
+		return rate - needed
+	}
+	slices.SortStableFunc(all, func(a, b wanted) int { return cmp.Compare(a.need, b.need) })
+	for i := range all {
+		w, others := &all[i], int64(len(all)-i)
+		w.get = min(w.need, (rate+others-1)/others, rate)
+		rate -= w.get
+	}
+	return rate
+}

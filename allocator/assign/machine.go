@@ -1,0 +1,262 @@
+package assign
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
+)
+
+// Times are node time, lengths of time microseconds, rates tokens a second.
+const (
+	second = allocator.Second
+	// Late is the time within which an Envoy takes a message that was sent to it.
+	Late = second
+	// ReportEvery is the time between an Envoy's reports.
+	ReportEvery = 5 * second
+	// silentAfter is when an Envoy counts as paused: two reports are missing.
+	silentAfter = 11 * second
+	// planEvery is how often a bucket is planned, if nothing happens.
+	planEvery = second
+	// MaxShares bounds the pairs of a stream and a bucket id. Of further ones nothing is assigned.
+	MaxShares = 200_000
+)
+
+// Bucket is what the document in force says of one bucket.
+type Bucket struct {
+	ID     string
+	Window int64 // of the limit: rights are units in a window
+	Cell   int64 // length of a cell
+	TTL    int64 // seconds, the longest time to live of an assignment
+	// Entitlement is this region's, Burst its part of max_burst.
+	Entitlement, Burst quantity.Units
+}
+
+// Stream identifies an Envoy's stream. Later streams have larger numbers.
+type Stream uint64
+
+// Report is what an Envoy says of one bucket id.
+type Report struct {
+	Key             string    // of the bucket id: different for different ids
+	Buckets         []*Bucket // which requests with this id are charged to, at least one
+	Allowed, Denied quantity.Units
+}
+
+// Effects are the work that a Tick asks for. The order within each list is that of its doing; the
+// lists may be done in any order.
+type Effects struct {
+	Holds   []Hold
+	Charges []Charge
+	Sends   []Send
+	// Demands is what Envoys admitted and denied of each bucket since the last Tick.
+	Demands []Demand
+}
+
+// Hold asks the store for rights of a cell, or gives some back. Both numbers are sums that only
+// rise: what the node has ever held of the cell, and what it has ever returned of that.
+type Hold struct {
+	Bucket         string
+	Cell           quantity.Cell
+	Held, Returned quantity.Units // to reach
+	// Kept is what the store keeps of the cell: bursts are paid from it, and callers that are no
+	// Envoys get some.
+	Kept quantity.Units
+}
+
+// Held is the store's answer to a Hold.
+type Held struct {
+	Bucket         string
+	Cell           quantity.Cell
+	Failed         bool               // nothing is known of the call, or the store refused it
+	Asked          quantity.NodeTime  // when the store was asked
+	At             quantity.StoreTime // when it answered; 0: not known
+	Held, Returned quantity.Units     // as they stand
+}
+
+// Charge asks the store for tokens, all or none.
+type Charge struct {
+	Bucket string
+	Units  quantity.Units
+}
+
+// Send is an assignment for an Envoy.
+type Send struct {
+	Stream Stream
+	Key    string
+	Rate   int64          // tokens a second, at least 1
+	Burst  quantity.Units // at least 1
+	TTL    int64          // seconds, at least 1
+}
+
+// Demand is what Envoys admitted and denied of a bucket, as their reports say, spread evenly over
+// the time that the reports are about.
+type Demand struct {
+	Bucket           string
+	Admitted, Denied quantity.Units
+}
+
+// Machine is the assigner of one node. The same events at the same times give the same effects. It
+// is not safe for concurrent use.
+type Machine struct {
+	nodes   quantity.Units // how many nodes the region has, by configuration
+	pools   map[string]*pool
+	order   []*pool // the pools, sorted by bucket id
+	streams map[Stream]map[string]*share
+	shares  int // of streams that have not ended
+	drains  bool
+	stats   Stats
+	out     Effects
+
+	sums  []int64  // memory for plans
+	wants []wanted // likewise
+}
+
+// New returns the machine of a node of a region with so many nodes.
+func New(nodes int) *Machine {
+	return &Machine{nodes: quantity.Units(max(nodes, 1)), pools: map[string]*pool{},
+		streams: map[Stream]map[string]*share{}}
+}
+
+// Reported takes in reports of a stream. The first report of a bucket id asks for an assignment. It
+// returns the keys for which there was no room.
+func (m *Machine) Reported(now quantity.NodeTime, from Stream, reports []Report) (full []string) {
+	of := m.streams[from]
+	if of == nil {
+		of = map[string]*share{}
+		m.streams[from] = of
+	}
+	for _, r := range reports {
+		s := of[r.Key]
+		switch {
+		case s == nil && m.shares >= MaxShares:
+			full = append(full, r.Key)
+			continue
+		case s == nil:
+			s = &share{stream: from, key: r.Key, since: now}
+			of[r.Key] = s
+			m.shares++
+		}
+		m.join(now, s, r.Buckets)
+		s.report(now, min(r.Allowed, maxReport), min(r.Denied, maxReport))
+	}
+	for _, s := range of {
+		s.heard = now
+	}
+	return full
+}
+
+// join has a share draw on the given buckets.
+func (m *Machine) join(now quantity.NodeTime, s *share, buckets []*Bucket) {
+	if slices.EqualFunc(s.pools, buckets,
+		func(p *pool, b *Bucket) bool { return p.ID == b.ID }) {
+		for i, b := range buckets {
+			s.pools[i].Bucket = b
+		}
+		return
+	}
+	// What was assigned of the pools that it leaves goes on until it ends.
+	s.pools, s.targets = make([]*pool, len(buckets)), make([]int64, len(buckets))
+	for i, b := range buckets {
+		p := m.pool(now, b)
+		if s.pools[i] = p; !slices.Contains(p.shares, s) {
+			p.shares = append(p.shares, s)
+		}
+		p.due = now
+	}
+}
+
+// pool returns the pool of a bucket.
+func (m *Machine) pool(now quantity.NodeTime, b *Bucket) *pool {
+	p := m.pools[b.ID]
+	if p == nil {
+		p = &pool{Bucket: b, due: now, observed: now}
+		m.pools[b.ID] = p
+		at, _ := slices.BinarySearchFunc(m.order, b.ID,
+			func(p *pool, id string) int { return strings.Compare(p.ID, id) })
+		m.order = slices.Insert(m.order, at, p)
+	}
+	p.Bucket = b
+	return p
+}
+
+// Ended takes in that a stream is over. Its Envoy may go on as it was told until the assignments
+// end.
+func (m *Machine) Ended(now quantity.NodeTime, from Stream) {
+	for _, s := range m.streams[from] {
+		s.end(now)
+		m.shares--
+		for _, p := range s.pools {
+			p.due = now
+		}
+	}
+	delete(m.streams, from)
+}
+
+// Left takes in that no limit that can be assigned applies to a bucket id any more.
+func (m *Machine) Left(now quantity.NodeTime, from Stream, key string) {
+	if s := m.streams[from][key]; s != nil {
+		s.end(now)
+		m.shares--
+		delete(m.streams[from], key)
+	}
+}
+
+// Drain has the machine send assignments with a TTL of a second from now on, because the node ends.
+func (m *Machine) Drain(now quantity.NodeTime) {
+	m.drains = true
+	for _, p := range m.order {
+		p.due = now
+	}
+}
+
+// Tick plans the buckets that are due, and returns the work to do. at is about the time of the
+// store.
+func (m *Machine) Tick(now quantity.NodeTime, at quantity.StoreTime) Effects {
+	m.out = Effects{}
+	for _, p := range m.order {
+		p.observe(now, &m.out)
+		if now >= p.due {
+			m.plan(now, at, p)
+		}
+	}
+	m.order = slices.DeleteFunc(m.order, func(p *pool) bool {
+		if over := len(p.shares) == 0 && p.holdsNothing(); over {
+			delete(m.pools, p.ID)
+			return true
+		}
+		return false
+	})
+	return m.out
+}
+
+// Due says whether a Tick has work that should not wait.
+func (m *Machine) Due(now quantity.NodeTime) bool {
+	return slices.ContainsFunc(m.order, func(p *pool) bool { return now >= p.due })
+}
+
+// plan works on one bucket.
+func (m *Machine) plan(now quantity.NodeTime, at quantity.StoreTime, p *pool) {
+	p.due, p.unpaid = now.Add(planEvery), false
+	m.stats.Plans++
+	m.stats.Expired += p.forget(now)
+	p.roll(now, at)
+	p.count()
+	m.aim(now, p)
+	m.out.Holds = p.hold(now, m.out.Holds)
+	if !p.known() {
+		return
+	}
+	m.send(now, p)
+	if c := p.fill(now, m.nodes); c.Units > 0 {
+		m.out.Charges = append(m.out.Charges, c)
+	}
+}
+
+// Forget takes in that the store lost what it held. What Envoys have been told is in force until it
+// ends, and nothing more is assigned before the store gives rights anew.
+func (m *Machine) Forget(now quantity.NodeTime) {
+	for _, p := range m.order {
+		p.cells, p.first, p.seen, p.purse, p.due = nil, 0, sight{}, purse{}, now
+	}
+}

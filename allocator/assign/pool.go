@@ -1,0 +1,224 @@
+package assign
+
+import (
+	"slices"
+
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
+)
+
+const (
+	// answerWithin is when an unanswered Hold or Charge is asked again.
+	answerWithin = 2 * second
+	// retryAfter is when a Hold is asked again of which the store had less than was wanted.
+	retryAfter = second / 2
+	// keeps is the part of its entitlement that the region's store keeps: a sixty-fourth.
+	keeps = 64
+	// holdAhead is how long before a cell opens rights of it are held. Assignments that are renewed
+	// renewBefore they end need no more. Should the node crash, the rights are lost until the cell ends.
+	holdAhead = 6 * second
+	// apart is how far the node's clock and the store's may drift apart between two answers.
+	apart = second / 50
+)
+
+// pool is what the node holds of one bucket.
+type pool struct {
+	*Bucket
+	shares []*share // in the order in which they came, those of ended streams included
+	// cells are those that may be the store's current one, and the next.
+	cells []cell
+	first quantity.Cell // the first cell that the node asked about
+	seen  sight
+	purse purse
+
+	due      quantity.NodeTime // when it is planned next
+	observed quantity.NodeTime // until when demand was told
+	restA    int64             // thousandths of a unit that are still to be told as admitted,
+	restD    int64             // and as denied
+	wanted   int64             // the sum of what all shares want
+	unpaid   bool              // the last plan lacked tokens for a burst
+	// admitted and denied are the sums of what they reported, in thousandths of a unit a second.
+	admitted, denied int64
+}
+
+// cell is what the node holds of one cell.
+type cell struct {
+	cell           quantity.Cell
+	read           bool           // what an earlier process of this node held is known
+	ghost          quantity.Units // that: nobody knows who has it
+	held, returned quantity.Units // sums, as the store said last
+	returning      quantity.Units // as asked for: no longer ours, whatever became of the call
+	asked          bool           // a call is under way
+	again          quantity.NodeTime
+	used           int64 // the sum of rates that may be in force at some time in it
+}
+
+// sight is when the store showed its time: at some moment between two of the node's.
+type sight struct {
+	at           quantity.StoreTime
+	asked, heard quantity.NodeTime
+}
+
+// own returns the rights of the cell that this process holds.
+func (c *cell) own() quantity.Units {
+	return max(c.held-max(c.returned, c.returning)-c.ghost, 0)
+}
+
+// haunted says whether an earlier process of this node held rights of a cell that is not over: the
+// Envoys that it told may go on.
+func (p *pool) haunted() bool {
+	return slices.ContainsFunc(p.cells, func(c cell) bool { return c.ghost > 0 })
+}
+
+// rateOf returns the tokens a second that rights, in units a window, make, rounded down.
+func (b *Bucket) rateOf(rights quantity.Units) int64 {
+	return int64(allocator.PerSecond(rights, b.Window)) / 1000
+}
+
+// rightsOf returns the rights that tokens a second take, rounded up.
+func (b *Bucket) rightsOf(rate int64) quantity.Units {
+	return allocator.Over(quantity.MilliRate(1000*rate), b.Window)
+}
+
+// known says whether the store has shown its time, so that the node knows when cells end.
+func (p *pool) known() bool { return p.seen.at > 0 }
+
+// opens returns between which two moments a cell begins.
+func (p *pool) opens(c quantity.Cell) (earliest, latest quantity.NodeTime) {
+	in := c.OpensAt(p.Cell).Sub(p.seen.at)
+	return p.seen.asked.Add(in - apart), p.seen.heard.Add(in + apart)
+}
+
+// roll brings the cells up to a time.
+func (p *pool) roll(now quantity.NodeTime, at quantity.StoreTime) {
+	first, last := p.around(now, at)
+	p.cells = slices.DeleteFunc(p.cells, func(c cell) bool { return c.cell < first || c.cell > last+1 })
+	for n := first; n <= last+1; n++ {
+		if i := int(n - first); i >= len(p.cells) || p.cells[i].cell != n {
+			p.cells = slices.Insert(p.cells, i, cell{cell: n, read: p.first > 0 && n > p.first+1})
+		}
+	}
+	if p.first == 0 {
+		p.first = last
+	}
+}
+
+// around returns the first and the last cell that may be the current one.
+func (p *pool) around(now quantity.NodeTime, at quantity.StoreTime) (first, last quantity.Cell) {
+	if !p.known() {
+		c := quantity.Cell(int64(at) / p.Cell)
+		return c, c
+	}
+	first = quantity.Cell(int64(p.seen.at.Add(now.Sub(p.seen.heard)-apart)) / p.Cell)
+	last = quantity.Cell(int64(p.seen.at.Add(now.Sub(p.seen.asked)+apart)) / p.Cell)
+	return first, last
+}
+
+// count sums up the rates that may be in force in each cell.
+func (p *pool) count() {
+	for i := range p.cells {
+		c := &p.cells[i]
+		from, to := p.span(c.cell)
+		c.used = 0
+		for _, s := range p.shares {
+			c.used += s.rate(p, from, to)
+		}
+	}
+}
+
+// span returns the longest time that a cell may last.
+func (p *pool) span(c quantity.Cell) (from, to quantity.NodeTime) {
+	from, _ = p.opens(c)
+	_, to = p.opens(c + 1)
+	return from, to
+}
+
+// forget drops what is over. It returns how many assignments ended without being replaced.
+func (p *pool) forget(now quantity.NodeTime) (expired int64) {
+	p.shares = slices.DeleteFunc(p.shares, func(s *share) bool {
+		if s.forget(now) {
+			expired++
+		}
+		mine := slices.ContainsFunc(s.grants, func(g grant) bool { return slices.Contains(g.pools, p) })
+		return !mine && (s.gone || !slices.Contains(s.pools, p))
+	})
+	return expired
+}
+
+// hold appends what the node asks the store for, and what it gives back.
+func (p *pool) hold(now quantity.NodeTime, all []Hold) []Hold {
+	for i := range p.cells {
+		c := &p.cells[i]
+		if opens, _ := p.opens(c.cell); now < c.again || p.known() && opens > now.Add(holdAhead) {
+			continue
+		}
+		c.asked = false
+		want := p.rightsOf(max(p.wanted, c.used))
+		h := Hold{p.ID, c.cell, c.held, max(c.returned, c.returning), p.Entitlement / keeps}
+		switch own := c.own(); {
+		case !c.read: // only asks what is there
+		case own < want:
+			h.Held += want - own
+		case own > want+max(want/10, p.rightsOf(1)):
+			c.returning = max(c.returned, c.returning) + own - want
+			h.Returned = c.returning
+		default:
+			continue
+		}
+		c.asked, c.again = true, now.Add(answerWithin)
+		all = append(all, h)
+	}
+	return all
+}
+
+// Held takes in the store's answer to a Hold.
+func (m *Machine) Held(now quantity.NodeTime, h Held) {
+	p := m.pools[h.Bucket]
+	if p == nil {
+		return
+	}
+	if !p.known() || h.Failed {
+		p.due = now
+	}
+	if h.At > p.seen.at {
+		p.seen = sight{h.At, h.Asked, now}
+	}
+	for i := range p.cells {
+		c := &p.cells[i]
+		if c.cell != h.Cell {
+			continue
+		}
+		c.asked, c.again = false, now.Add(retryAfter)
+		if h.Failed {
+			continue
+		}
+		if !c.read {
+			c.read, c.ghost, c.again = true, h.Held-h.Returned, now
+			p.due = now
+		}
+		if h.Held > c.held { // there may be somebody to give it to
+			p.due = now
+		}
+		c.held, c.returned = max(c.held, h.Held), max(c.returned, h.Returned)
+	}
+}
+
+// holdsNothing says whether the node holds nothing of the bucket that it could give back.
+func (p *pool) holdsNothing() bool {
+	return !slices.ContainsFunc(p.cells, func(c cell) bool { return c.own() > 0 || c.asked })
+}
+
+// observe tells what Envoys admitted and denied since the last time, as the last plan summed it up.
+func (p *pool) observe(now quantity.NodeTime, out *Effects) {
+	admitted, denied := p.admitted, p.denied
+	// Longer than a second was no tick: what came then is not told.
+	elapsed := min(now.Sub(p.observed), second) / 1000
+	p.observed = now
+	p.restA += admitted * elapsed / 1000
+	p.restD += denied * elapsed / 1000
+	d := Demand{p.ID, quantity.Units(p.restA / 1000), quantity.Units(p.restD / 1000)}
+	if d.Admitted+d.Denied > 0 {
+		p.restA, p.restD = p.restA%1000, p.restD%1000
+		out.Demands = append(out.Demands, d)
+	}
+}

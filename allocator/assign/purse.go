@@ -1,0 +1,87 @@
+package assign
+
+import "github.com/quotad/quotad/quantity"
+
+// purse holds tokens that were charged to the store for bursts of assignments to come.
+type purse struct {
+	tokens quantity.Units
+	asked  quantity.Units // of the charge under way; 0: none
+	again  quantity.NodeTime
+	most   quantity.Units // that is asked for at once: less after each refusal; 0: no bound
+}
+
+// chargeAgain is when a refused charge is asked again, of less.
+const chargeAgain = second / 5
+
+// burstOut returns the tokens that Envoys may hold of the bucket.
+func (p *pool) burstOut() (sum quantity.Units) {
+	for _, s := range p.shares {
+		sum += s.burst(p)
+	}
+	return sum
+}
+
+// part returns this node's part of the region's part of max_burst. While Envoys may go on that an
+// earlier process of this node told to, they may have all of it.
+func (p *pool) part(nodes quantity.Units) quantity.Units {
+	if p.haunted() {
+		return 0
+	}
+	return p.Burst / nodes
+}
+
+// fill returns the charge that fills the purse: half of what there is room for, or less after the
+// store had not as much.
+func (p *pool) fill(now quantity.NodeTime, nodes quantity.Units) Charge {
+	if p.purse.asked > 0 && now < p.purse.again || now < p.purse.again {
+		return Charge{}
+	}
+	p.purse.asked = 0
+	room := p.part(nodes) - p.burstOut() - p.purse.tokens
+	if !p.needsPurse(nodes) || room <= 0 {
+		return Charge{}
+	}
+	units := (room + 1) / 2
+	if p.purse.most > 0 {
+		units = min(units, p.purse.most)
+	}
+	p.purse.asked, p.purse.again = units, now.Add(answerWithin)
+	return Charge{p.ID, units}
+}
+
+// needsPurse says whether there is somebody to pay for.
+func (p *pool) needsPurse(nodes quantity.Units) bool {
+	return p.wanted > 0 && p.purse.tokens < max(p.part(nodes)/4, 1)
+}
+
+// Charged takes in the store's answer to a Charge: whether it charged the units. A charge whose
+// answer was lost counts as refused: its tokens are lost.
+func (m *Machine) Charged(now quantity.NodeTime, c Charge, charged bool) {
+	p := m.pools[c.Bucket]
+	if p == nil {
+		return
+	}
+	p.purse.asked, p.purse.again = 0, now
+	if p.unpaid {
+		p.due = now
+	}
+	if charged {
+		// A charge that was given up may have come after all: what there is no room for is lost.
+		room := max(p.part(m.nodes)-p.burstOut(), 0)
+		p.purse.tokens = min(p.purse.tokens+c.Units, room)
+		p.purse.most *= 2
+		return
+	}
+	p.purse.most, p.purse.again = max(c.Units/4, 1), now.Add(chargeAgain)
+}
+
+// afford returns the tokens for a new assignment of a rate, 0 if there is not one. Half of the node's
+// part is divided between the assignments by their rates, so that there is room for changes. The
+// last eighth of it is only for those that must be sent (must): the others can wait.
+func (p *pool) afford(rate int64, nodes quantity.Units, must bool) quantity.Units {
+	if !must && p.purse.tokens <= p.part(nodes)/8 {
+		return 0
+	}
+	usual := p.part(nodes) / 2 * quantity.Units(rate) / quantity.Units(max(p.wanted, rate, 1))
+	return min(max(usual, 1), (p.purse.tokens+1)/2)
+}

@@ -1,0 +1,184 @@
+package assign
+
+import (
+	"slices"
+
+	"github.com/quotad/quotad/quantity"
+)
+
+const (
+	// renewBefore is how long before an assignment may end at its Envoy it is sent once more, at the
+	// latest.
+	renewBefore = Late + 3*second
+	// shortest is the least TTL, in seconds, that is sent if a smaller rate can have a longer one.
+	shortest = 3
+	// changeEvery is the least time between two changes of an assignment. Each change starts a full
+	// token bucket, which costs its burst.
+	changeEvery = ReportEvery - second/2
+	// changeBy is the part of its rate by which an assignment changes at least: a tenth.
+	changeBy = 10
+)
+
+// send appends the assignments of a bucket that are to be sent. Those that shrink go first.
+func (m *Machine) send(now quantity.NodeTime, p *pool) {
+	for _, grow := range []bool{false, true} {
+		for _, s := range p.shares {
+			if s.gone || s.silent(now) || !slices.Contains(s.pools, p) || !s.ready() {
+				continue
+			}
+			last := s.last(now)
+			if grows := last == nil || s.target() > last.rate; grows == grow {
+				m.assign(now, s, last)
+			}
+		}
+	}
+}
+
+// ready says whether the node knows enough of all buckets that the share draws on.
+func (s *share) ready() bool {
+	return !slices.ContainsFunc(s.pools, func(p *pool) bool { return !p.known() })
+}
+
+// target returns the rate that the share should have: the least that its pools give it.
+func (s *share) target() int64 { return slices.Min(s.targets) }
+
+// assign sends what a share should have, if it should be sent now. last is what it has.
+func (m *Machine) assign(now quantity.NodeTime, s *share, last *grant) {
+	if m.drains {
+		m.drain(now, s, last)
+		return
+	}
+	target := s.target()
+	if last != nil && !s.mayChange(now, last, target) {
+		if last.ends > now.Add(renewBefore) {
+			return
+		}
+		if m.renew(now, s, last) || last.ends > now.Add(Late+2*second) {
+			return
+		}
+	}
+	rate, ttl := s.fit(now, target)
+	if rate < 1 || last != nil && !s.better(now, last, rate, ttl) {
+		return
+	}
+	m.change(now, s, rate, ttl, last == nil || last.ends <= now.Add(renewBefore))
+}
+
+// better says whether a new assignment is worth its burst: it lasts longer than the one before, or it
+// is due to change.
+func (s *share) better(now quantity.NodeTime, last *grant, rate, ttl int64) bool {
+	return rate != last.rate && (s.mayChange(now, last, rate) || now.Add(ttl*second) >= last.ends.Add(second))
+}
+
+// mayChange says whether an assignment is to be changed to a target.
+func (s *share) mayChange(now quantity.NodeTime, last *grant, target int64) bool {
+	by := max(target-last.rate, last.rate-target)
+	return by >= max(last.rate/changeBy, 1) && now.Sub(s.changed) >= changeEvery
+}
+
+// renew sends an assignment once more, if its rate is held for longer than it lasts already.
+func (m *Machine) renew(now quantity.NodeTime, s *share, last *grant) bool {
+	ttl := s.lasts(now, last.rate)
+	if ttl < 1 || now.Add(ttl*second) < last.ends.Add(second) {
+		return false
+	}
+	s.book(now, last.rate, ttl, func() { last.renew(now, ttl) })
+	m.stats.Renewed++
+	m.out.Sends = append(m.out.Sends, Send{s.stream, s.key, last.rate, last.burst, ttl})
+	return true
+}
+
+// change sends a new assignment, if its burst can be paid. must says that the Envoy has none that
+// lasts.
+func (m *Machine) change(now quantity.NodeTime, s *share, rate, ttl int64, must bool) {
+	burst := quantity.Units(maxReport)
+	for _, p := range s.pools {
+		burst = min(burst, p.afford(rate, m.nodes, must))
+	}
+	if burst < 1 {
+		m.stats.Unpaid++
+		for _, p := range s.pools {
+			p.unpaid = true
+		}
+		return
+	}
+	for _, p := range s.pools {
+		p.purse.tokens -= burst
+	}
+	s.book(now, rate, ttl, func() { s.grant(now, rate, burst, ttl) })
+	m.stats.Assigned++
+	m.out.Sends = append(m.out.Sends, Send{s.stream, s.key, rate, burst, ttl})
+}
+
+// drain sends an assignment once more with the shortest TTL, so that its Envoy soon does what it
+// does without one.
+func (m *Machine) drain(now quantity.NodeTime, s *share, last *grant) {
+	if last != nil && last.ttl > 1 {
+		last.ttl, last.ends = 1, now.Add(second)
+		m.out.Sends = append(m.out.Sends, Send{s.stream, s.key, last.rate, last.burst, 1})
+	}
+}
+
+// book keeps the sums of the cells right while what is in force changes.
+func (s *share) book(now quantity.NodeTime, rate, ttl int64, change func()) {
+	for _, sign := range []int64{-1, 1} {
+		for _, p := range s.pools {
+			for i := range p.cells {
+				from, to := p.span(p.cells[i].cell)
+				p.cells[i].used += sign * s.rate(p, from, to)
+			}
+		}
+		if sign < 0 {
+			change()
+		}
+	}
+}
+
+// fit returns the rate up to a target that the share can have from now on, and its TTL. A smaller
+// rate that lasts is better than a larger one that is over at once.
+func (s *share) fit(now quantity.NodeTime, target int64) (rate, ttl int64) {
+	rate = target
+	later := target
+	for _, p := range s.pools {
+		for i := range p.cells {
+			room := p.room(s, i)
+			if from, _ := p.opens(p.cells[i].cell); from <= now.Add(Late) {
+				rate = min(rate, room)
+			}
+			later = min(later, room)
+		}
+	}
+	if ttl = s.lasts(now, rate); ttl < shortest && later >= 1 && later < rate {
+		return later, s.lasts(now, later)
+	}
+	if ttl < 1 {
+		return 0, 0
+	}
+	return rate, ttl
+}
+
+// lasts returns the longest TTL, in seconds, for which the node holds a rate for a share. 0: none.
+func (s *share) lasts(now quantity.NodeTime, rate int64) int64 {
+	if rate < 1 {
+		return 0
+	}
+	ttl := s.pools[0].TTL
+	for _, p := range s.pools {
+		ttl = min(ttl, p.TTL)
+		end := now
+		for i := range p.cells {
+			if p.room(s, i) < rate {
+				break
+			}
+			end, _ = p.opens(p.cells[i].cell + 1)
+		}
+		ttl = min(ttl, (end.Sub(now)-Late)/second)
+	}
+	return max(ttl, 0)
+}
+
+// room returns the highest rate that a share can have in a cell.
+func (p *pool) room(s *share, i int) int64 {
+	from, to := p.span(p.cells[i].cell)
+	return p.rateOf(p.cells[i].own()) - p.cells[i].used + s.rate(p, from, to)
+}

@@ -1,0 +1,178 @@
+package assign
+
+import (
+	"slices"
+
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
+)
+
+// share is one Envoy's part of what a bucket id is charged to.
+type share struct {
+	stream  Stream
+	key     string
+	pools   []*pool
+	targets []int64 // by pool: the rate that the plan of the pool gives it
+	gone    bool    // the stream has ended
+
+	since      quantity.NodeTime // when it was first heard of
+	heard      quantity.NodeTime // when the stream was last heard of
+	reportedAt quantity.NodeTime
+	measured   bool  // there was a second report, so that the demand is known
+	demand     int64 // thousandths of a token a second, denied ones included
+	// admitted and denied are what the last report said, in thousandths of a unit a second.
+	admitted, denied int64
+	counted          quantity.Units // denied units of the last report that count as demand
+	// unread is what was admitted and denied in reports that came too soon to tell a rate.
+	unread [2]quantity.Units
+
+	grants  []grant // that may be in force, in the order in which they were sent
+	changed quantity.NodeTime
+}
+
+// grant is an assignment as it may be in force at an Envoy.
+type grant struct {
+	rate  int64
+	burst quantity.Units
+	from  quantity.NodeTime // when it was first sent
+	// ends is when it ends at the earliest, by the last message that was sent; until is when it has
+	// surely ended by itself.
+	ends, until quantity.NodeTime
+	ttl         int64 // of the last message
+	// replaced is when the assignment that takes its place was sent; 0: there is none.
+	replaced quantity.NodeTime
+	pools    []*pool
+}
+
+// over returns when an assignment has surely ended. What was sent in its place may have been lost
+// with the stream. The Envoy has surely taken it if it sends a report after that, and a report takes
+// up to Late as well.
+func (s *share) over(g grant) quantity.NodeTime {
+	if taken := g.replaced.Add(Late); g.replaced > 0 && s.heard >= taken.Add(Late) {
+		return min(g.until, taken)
+	}
+	return g.until
+}
+
+// report takes in what the Envoy admitted and denied since its last report.
+func (s *share) report(now quantity.NodeTime, allowed, denied quantity.Units) {
+	if s.reportedAt == 0 { // the first comes with the first request, and says nothing of the rate
+		s.reportedAt = now
+		return
+	}
+	s.unread[0] = min(s.unread[0]+allowed, maxReport)
+	s.unread[1] = min(s.unread[1]+denied, maxReport)
+	elapsed := now.Sub(s.reportedAt)
+	if elapsed < second/2 {
+		return
+	}
+	before, known := s.demand, s.measured
+	allowed, denied = s.unread[0], s.unread[1]
+	s.reportedAt, s.measured, s.unread = now, true, [2]quantity.Units{}
+	s.counted = allocator.CountedDenials(denied, s.counted, max(allowed, usualDenials))
+	s.admitted = milli(allowed, elapsed)
+	s.denied = milli(s.counted, elapsed)
+	s.demand = s.admitted + s.denied
+	if known && max(s.demand-before, before-s.demand) <= before/changeBy {
+		return // the next plan is soon enough
+	}
+	for _, p := range s.pools {
+		p.due = min(p.due, now.Add(reportsTogether))
+	}
+}
+
+const (
+	// usualDenials is how many denied units of a report always count as demand.
+	usualDenials = 50
+	// reportsTogether is for how long a plan waits for further reports of the same moment.
+	reportsTogether = second / 5
+)
+
+// milli returns a rate in thousandths of a unit a second.
+func milli(units quantity.Units, elapsed int64) int64 {
+	return int64(allocator.PerSecond(units, elapsed))
+}
+
+// maxReport bounds the units of one report that count.
+const maxReport = 1 << 40
+
+// end takes in that the stream is over. A paused Envoy may still take what was sent to it.
+func (s *share) end(now quantity.NodeTime) {
+	if s.silent(now) {
+		s.prolong(now)
+	}
+	s.gone, s.demand, s.admitted, s.denied = true, 0, 0, 0
+}
+
+// silent says whether the Envoy has missed reports, and so may be paused.
+func (s *share) silent(now quantity.NodeTime) bool { return now.Sub(s.heard) > silentAfter }
+
+// prolong takes all assignments as taken now.
+func (s *share) prolong(now quantity.NodeTime) {
+	for i := range s.grants {
+		g := &s.grants[i]
+		g.until = max(g.until, now.Add(g.ttl*second))
+	}
+}
+
+// last returns the assignment that was sent last, if the Envoy still has it when a message that is
+// sent now arrives; else nil.
+func (s *share) last(now quantity.NodeTime) *grant {
+	n := len(s.grants)
+	if n == 0 {
+		return nil
+	}
+	g := &s.grants[n-1]
+	if g.replaced > 0 || g.ends <= now.Add(Late) || !slices.Equal(g.pools, s.pools) {
+		return nil
+	}
+	return g
+}
+
+// rate returns the highest rate of a pool that the Envoy may have at some time between two.
+func (s *share) rate(p *pool, from, to quantity.NodeTime) (most int64) {
+	for _, g := range s.grants {
+		if g.from < to && from < s.over(g) && slices.Contains(g.pools, p) {
+			most = max(most, g.rate)
+		}
+	}
+	return most
+}
+
+// burst returns the tokens of a pool that the Envoy may hold.
+func (s *share) burst(p *pool) (sum quantity.Units) {
+	for _, g := range s.grants {
+		if slices.Contains(g.pools, p) {
+			sum += g.burst
+		}
+	}
+	return sum
+}
+
+// grant notes that an assignment is sent, as a new one.
+func (s *share) grant(now quantity.NodeTime, rate int64, burst quantity.Units, ttl int64) {
+	if n := len(s.grants); n > 0 {
+		s.grants[n-1].replaced = now
+	}
+	s.grants = append(s.grants, grant{rate: rate, burst: burst, from: now,
+		ends: now.Add(ttl * second), until: now.Add(Late + ttl*second), ttl: ttl, pools: s.pools})
+	s.changed = now
+}
+
+// renew notes that the last assignment is sent once more.
+func (g *grant) renew(now quantity.NodeTime, ttl int64) {
+	g.ends = now.Add(ttl * second)
+	g.until = max(g.until, now.Add(Late+ttl*second))
+	g.ttl = ttl
+}
+
+// forget drops assignments that have surely ended. It says whether one ended that was not replaced.
+func (s *share) forget(now quantity.NodeTime) (expired bool) {
+	if !s.gone && s.silent(now) {
+		s.prolong(now)
+	}
+	n := len(s.grants)
+	expired = n > 0 && s.grants[n-1].until <= now
+	s.grants = slices.DeleteFunc(s.grants, func(g grant) bool { return s.over(g) <= now })
+	return expired
+}

@@ -1,0 +1,98 @@
+package assign
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/quotad/quotad/quantity"
+)
+
+var seeds = flag.Int("assign.seeds", 800, "how many worlds TestNothingIsAdmittedTwice makes")
+
+// Whatever Envoys want, and whatever is lost, cut or restarted: Envoys and callers of the store
+// together admit what one bucket of the whole limit would, as long as each Envoy takes messages
+// within Late.
+func TestNothingIsAdmittedTwice(t *testing.T) {
+	rebuilt := 0
+	for seed := range uint64(*seeds) {
+		w := newWorld(t, seed, plans{})
+		p := plans{rate: 50 + quantity.Units(w.rand.IntN(2000)), nodes: 1 + w.rand.IntN(3),
+			envoys: 1 + w.rand.IntN(12), late: 1 + w.rand.Int64N(Late-step), ttl: 5 + w.rand.Int64N(11),
+			losses: 0.1 * w.rand.Float64()}
+		p.burst = 20 + p.rate/quantity.Units(1+w.rand.IntN(20))*quantity.Units(1+w.rand.IntN(4))
+		p.greedy, p.eager = w.rand.IntN(2) == 0, 0.2+3*w.rand.Float64()
+		p.envoyBurst = 1 + quantity.Units(w.rand.IntN(int(p.burst-1)))
+		p.direct = float64(p.rate) * w.rand.Float64()
+		w = newWorld(t, seed, p)
+		w.run(60*second, func() { w.trouble() })
+		if w.least < -1e-6 {
+			t.Errorf("seed %d, %+v: %.2f admitted above the limit", seed, p, -w.least)
+		}
+		for _, e := range w.envoys {
+			rebuilt += e.rebuilt
+		}
+	}
+	if rebuilt < *seeds*10 {
+		t.Errorf("%d assignments were taken in %d worlds: too few to say anything", rebuilt, *seeds)
+	}
+}
+
+// trouble does something bad now and then.
+func (w *world) trouble() {
+	e := w.envoys[w.rand.IntN(len(w.envoys))]
+	switch n := w.nodes[w.rand.IntN(len(w.nodes))]; w.rand.IntN(100) {
+	case 0, 4:
+		e.demand = w.rand.Float64() * 2 * w.plans.eager * float64(w.plans.rate) /
+			float64(w.plans.envoys)
+	case 1:
+		w.cut(e)
+	case 2: // the node is started anew
+		if !n.dead {
+			n.dead = true
+			for i := range w.nodes {
+				if w.nodes[i] == n {
+					w.nodes[i] = w.newNode(n.name)
+				}
+			}
+			for _, e := range w.envoys {
+				if e.node == n {
+					e.node = nil
+				}
+			}
+		}
+	case 3: // rights of the next cell move away or come, as far as they are free
+		c := w.cell() + 1
+		move := quantity.Units(w.rand.Int64N(int64(w.plans.rate) + 1))
+		if w.rand.IntN(2) == 0 {
+			move = -min(move, max(w.free(c), 0))
+		}
+		w.rights[c] = w.share(c) + move
+	}
+}
+
+// Envoys get what they want, as far as the limit allows.
+func TestDemandIsServed(t *testing.T) {
+	for load, least := range map[float64]float64{0.3: 0.99, 0.9: 0.97, 1.5: 0.93} {
+		w := newWorld(t, 2, plans{rate: 1000, burst: 1000, envoyBurst: 500, nodes: 1, envoys: 12,
+			late: second / 20, ttl: 10})
+		sum := 0.0
+		for i, e := range w.envoys {
+			e.demand = float64(1 + i%4*3)
+			sum += e.demand
+		}
+		for _, e := range w.envoys {
+			e.demand *= load * 1000 / sum
+		}
+		w.run(20*second, func() {})
+		w.admitted, w.offered = 0, 0
+		w.run(60*second, func() {})
+		most := min(w.offered, 60*1000)
+		t.Logf("load %.1f: %.1f %% of what one bucket admits", load, 100*w.admitted/most)
+		if w.admitted < least*most {
+			t.Errorf("load %.1f: %.0f of %.0f admitted", load, w.admitted, most)
+		}
+		if w.least < 0 {
+			t.Errorf("load %.1f: %.2f above the limit", load, -w.least)
+		}
+	}
+}

@@ -1,0 +1,342 @@
+package assign
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/quotad/quotad/quantity"
+)
+
+// A world is one region with some nodes and Envoys, in steps of virtual time. Its store is a model
+// of the real one: rights of a cell, what each node holds of them, and a token bucket that refills
+// at the rest. Its Envoys do what Envoy does. The judge pools everything into one bucket of the
+// whole limit, and looks only at what is admitted.
+
+const step = second / 20
+
+const cellLength = 10 * second
+
+type world struct {
+	t     *testing.T
+	rand  *rand.Rand
+	now   int64 // us, by the store's clock too
+	plans plans
+
+	rights map[quantity.Cell]quantity.Units
+	rows   map[string]map[quantity.Cell]*[2]quantity.Units // by node: held, returned
+	level  float64
+	nodes  []*worldNode
+	envoys []*worldEnvoy
+	queue  []message
+
+	pooled float64      // what one bucket of the whole limit would hold
+	least  float64      // the least that it held
+	lives  []*worldNode // all processes that there were
+	// issued is the tokens that full buckets may have begun with, paid those charged for them.
+	issued, paid quantity.Units
+	admitted     float64
+	offered      float64
+}
+
+// plans are the parameters of a world.
+type plans struct {
+	rate, burst, envoyBurst quantity.Units // of the region; window 1 s
+	nodes, envoys           int
+	late                    int64 // messages take at most so long
+	losses                  float64
+	ttl                     int64
+	direct                  float64 // units a second of callers of the store
+	greedy                  bool    // these take all that the store has
+	eager                   float64 // what all Envoys want together, in limits
+}
+
+type worldNode struct {
+	name    string
+	machine *Machine
+	born    int64
+	streams map[Stream]*worldEnvoy
+	next    Stream
+	dead    bool
+	told    map[Stream][]*told
+}
+
+type worldEnvoy struct {
+	id       int
+	node     *worldNode
+	stream   Stream
+	demand   float64 // a second
+	carry    float64
+	allowed  quantity.Units
+	denied   quantity.Units
+	nextSend int64
+	paused   int64    // until when it takes and sends nothing
+	arrives  [2]int64 // when the last message of each way arrives
+	// its token bucket
+	rate    int64
+	burst   quantity.Units
+	tokens  float64
+	expires int64
+	rebuilt int
+}
+
+// message is something under way.
+type message struct {
+	at int64
+	do func()
+}
+
+func (w *world) later(most int64, do func()) {
+	w.queue = append(w.queue, message{w.now + w.rand.Int64N(most+1), do})
+}
+
+// inOrder has a message of a stream arrive behind those before it.
+func (w *world) inOrder(last *int64, do func()) {
+	*last = max(*last, w.now+w.rand.Int64N(w.plans.late+1))
+	w.queue = append(w.queue, message{*last, do})
+}
+
+func (w *world) nodeTime(n *worldNode) quantity.NodeTime {
+	return quantity.NodeTime(w.now - n.born + second)
+}
+
+func newWorld(t *testing.T, seed uint64, p plans) *world {
+	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 1)), now: 1_000_000 * second, plans: p,
+		rights: map[quantity.Cell]quantity.Units{},
+		rows:   map[string]map[quantity.Cell]*[2]quantity.Units{},
+		level:  float64(p.burst - p.envoyBurst), pooled: float64(p.burst)}
+	w.least = w.pooled
+	w.now += w.rand.Int64N(cellLength/step) * step
+	for i := range p.nodes {
+		w.nodes = append(w.nodes, w.newNode(fmt.Sprint("n", i)))
+	}
+	for i := range p.envoys {
+		e := &worldEnvoy{id: i, demand: w.rand.Float64() * 2 * p.eager * float64(p.rate) / float64(p.envoys)}
+		e.nextSend = w.now + w.rand.Int64N(ReportEvery)
+		w.envoys = append(w.envoys, e)
+	}
+	return w
+}
+
+func (w *world) newNode(name string) *worldNode {
+	n := &worldNode{name: name, machine: New(w.plans.nodes), born: w.now,
+		streams: map[Stream]*worldEnvoy{}}
+	w.lives = append(w.lives, n)
+	return n
+}
+
+func (w *world) bucket() *Bucket {
+	return &Bucket{ID: "b", Window: second, Cell: cellLength, TTL: w.plans.ttl,
+		Entitlement: w.plans.rate, Burst: w.plans.envoyBurst}
+}
+
+func (w *world) cell() quantity.Cell { return quantity.Cell(w.now / cellLength) }
+
+func (w *world) share(c quantity.Cell) quantity.Units {
+	if s, known := w.rights[c]; known {
+		return s
+	}
+	return w.plans.rate
+}
+
+// free returns the rights of a cell that no node holds.
+func (w *world) free(c quantity.Cell) quantity.Units {
+	free := w.share(c)
+	for _, rows := range w.rows {
+		if r := rows[c]; r != nil {
+			free -= r[0] - r[1]
+		}
+	}
+	return free
+}
+
+// hold answers a Hold as the store does.
+func (w *world) hold(n *worldNode, h Hold) Held {
+	answer := Held{Bucket: h.Bucket, Cell: h.Cell, At: quantity.StoreTime(w.now)}
+	if h.Cell != w.cell() && h.Cell != w.cell()+1 {
+		answer.Failed = true
+		return answer
+	}
+	if w.rows[n.name] == nil {
+		w.rows[n.name] = map[quantity.Cell]*[2]quantity.Units{}
+	}
+	row := w.rows[n.name][h.Cell]
+	if row == nil {
+		row = &[2]quantity.Units{}
+		w.rows[n.name][h.Cell] = row
+	}
+	row[1] = max(row[1], min(h.Returned, row[0]))
+	row[0] += max(min(h.Held-row[0], w.free(h.Cell)-h.Kept), 0)
+	answer.Held, answer.Returned = row[0], row[1]
+	return answer
+}
+
+// run lets time pass.
+func (w *world) run(length int64, each func()) {
+	for end := w.now + length; w.now < end; {
+		w.now += step
+		w.refill()
+		w.deliver()
+		each()
+		for _, n := range w.nodes {
+			if !n.dead {
+				w.tick(n)
+			}
+		}
+		for _, e := range w.envoys {
+			w.envoy(e)
+		}
+		w.callers()
+		w.check()
+	}
+}
+
+func (w *world) refill() {
+	dt := float64(step) / second
+	// What has passed was of the cell before this moment.
+	c := quantity.Cell((w.now - 1) / cellLength)
+	w.level = min(w.level+float64(w.free(c))*dt, float64(w.plans.burst-w.plans.envoyBurst))
+	w.pooled = min(w.pooled+float64(w.share(c))*dt, float64(w.plans.burst))
+}
+
+func (w *world) deliver() {
+	due := w.queue
+	w.queue = nil
+	for _, m := range due {
+		if m.at > w.now {
+			w.queue = append(w.queue, m)
+			continue
+		}
+		m.do()
+	}
+}
+
+func (w *world) lost() bool { return w.rand.Float64() < w.plans.losses }
+
+func (w *world) tick(n *worldNode) {
+	out := n.machine.Tick(w.nodeTime(n), quantity.StoreTime(w.now))
+	for _, h := range out.Holds {
+		asked := w.nodeTime(n)
+		w.later(second/100, func() {
+			answer := w.hold(n, h)
+			answer.Asked = asked
+			if w.lost() {
+				answer = Held{Bucket: h.Bucket, Cell: h.Cell, Failed: true}
+			}
+			w.later(second/100, func() { n.machine.Held(w.nodeTime(n), answer) })
+		})
+	}
+	for _, c := range out.Charges {
+		w.later(second/100, func() {
+			ok := w.level >= float64(c.Units)
+			if ok {
+				w.level -= float64(c.Units)
+				w.paid += c.Units
+			}
+			if w.lost() {
+				ok = false
+			}
+			w.later(second/100, func() { n.machine.Charged(w.nodeTime(n), c, ok) })
+		})
+	}
+	for _, s := range out.Sends {
+		if s.Rate < 1 || s.Burst < 1 || s.TTL < 1 {
+			w.t.Fatalf("assigns %+v", s)
+		}
+		e := n.streams[s.Stream]
+		of := w.tell(n, s)
+		if e != nil {
+			w.inOrder(&e.arrives[0], func() { w.take(n, e, s, of) })
+		}
+	}
+}
+
+// take has an Envoy take an assignment, unless its stream is over.
+func (w *world) take(n *worldNode, e *worldEnvoy, s Send, of *told) {
+	if e == nil || e.node != n || e.stream != s.Stream {
+		return
+	}
+	if w.now < e.paused {
+		w.queue = append(w.queue, message{e.paused, func() { w.take(n, e, s, of) }})
+		return
+	}
+	w.took(n, s, of)
+	if w.now >= e.expires || e.rate != s.Rate || e.burst != s.Burst {
+		e.rate, e.burst, e.tokens = s.Rate, s.Burst, float64(s.Burst)
+		e.rebuilt++
+	}
+	e.expires = w.now + s.TTL*second
+}
+
+func (w *world) envoy(e *worldEnvoy) {
+	dt := float64(step) / second
+	e.tokens = min(e.tokens+float64(e.rate)*dt, float64(e.burst))
+	e.carry += e.demand * dt * 2 * w.rand.Float64()
+	for ; e.carry >= 1; e.carry-- {
+		w.offered++
+		if w.now < e.expires && e.tokens >= 1 {
+			e.tokens--
+			e.allowed++
+			w.admit(1)
+			continue
+		}
+		e.denied++
+	}
+	if w.now < e.nextSend || w.now < e.paused {
+		return
+	}
+	e.nextSend = w.now + ReportEvery
+	if e.node == nil || e.node.dead {
+		e.node = w.nodes[w.rand.IntN(len(w.nodes))]
+		if e.node.dead {
+			e.allowed, e.denied = 0, 0
+			return
+		}
+		e.node.next++
+		e.stream = e.node.next
+		e.node.streams[e.stream] = e
+	}
+	n, stream := e.node, e.stream
+	r := Report{Key: "k", Buckets: []*Bucket{w.bucket()}, Allowed: e.allowed, Denied: e.denied}
+	e.allowed, e.denied = 0, 0
+	w.inOrder(&e.arrives[1], func() {
+		if n.streams[stream] == e {
+			n.machine.Reported(w.nodeTime(n), stream, []Report{r})
+		}
+	})
+}
+
+// callers ask the store itself.
+func (w *world) callers() {
+	n := w.plans.direct * float64(step) / second * 2 * w.rand.Float64()
+	if w.plans.greedy {
+		n = w.level
+	}
+	for ; n >= 1; n-- {
+		if w.level >= 1 {
+			w.level--
+			w.admit(1)
+		}
+	}
+}
+
+func (w *world) admit(units float64) {
+	w.admitted += units
+	w.pooled -= units
+	w.least = min(w.least, w.pooled)
+}
+
+// cut ends the stream of an Envoy, at both ends.
+func (w *world) cut(e *worldEnvoy) {
+	if e.node == nil {
+		return
+	}
+	n, stream := e.node, e.stream
+	e.node = nil
+	w.later(second/10, func() {
+		if _, open := n.streams[stream]; open {
+			delete(n.streams, stream)
+			n.machine.Ended(w.nodeTime(n), stream)
+		}
+	})
+}

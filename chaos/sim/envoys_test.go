@@ -1,0 +1,52 @@
+package sim
+
+import (
+	"flag"
+	"slices"
+	"testing"
+)
+
+var envoysTo = flag.Uint64("envoys", 40, "how many seeds TestEnvoysSeedsHold runs")
+
+// TestEnvoysSeedsHold: no seed breaks an invariant in which Envoys are assigned parts of a limit.
+func TestEnvoysSeedsHold(t *testing.T) {
+	h := Hunt{Config: Config{For: *seconds * 1_000_000, Envoys: true}, From: *from,
+		Seeds: *envoysTo, LuaEvery: *luaEvery}
+	tally, err := h.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tally.Broken != nil {
+		f, err := Explain(tally.Broken.Plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Fatalf("seed %d: %v\n%v\n%s", f.Seed, f.Broken, f.Acts, f.Timeline)
+	}
+	if tally.Counts.Proxied < 100*int64(tally.Seeds) {
+		t.Errorf("Envoys admitted %d requests in %d seeds: too few to say anything",
+			tally.Counts.Proxied, tally.Seeds)
+	}
+}
+
+// TestEnvoysLuaDecidesAsTwins: the scripts and their twin give the same run when Envoys are assigned
+// parts of a limit.
+func TestEnvoysLuaDecidesAsTwins(t *testing.T) {
+	for seed := range uint64(3) {
+		run := func(lua bool) Counts {
+			p := Draw(seed, Config{For: 30_000_000, Envoys: true, Lua: lua})
+			p.Acts = slices.DeleteFunc(p.Acts,
+				func(a Act) bool { return a.Do == ClockStep || a.Do == StoreClock })
+			o, err := Run(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return o.Counts
+		}
+		a, b := run(false), run(true)
+		if a.Events != b.Events || a.Proxied != b.Proxied || a.Admitted != b.Admitted ||
+			a.Bytes != b.Bytes {
+			t.Errorf("seed %d: by twins %+v, by Lua %+v", seed, a, b)
+		}
+	}
+}

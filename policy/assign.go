@@ -1,0 +1,123 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/quotad/quotad/policy/strictyaml"
+	"github.com/quotad/quotad/quantity"
+)
+
+// Assign says that Envoys may be assigned parts of a limit, to enforce them without asking for each
+// request (Envoy's rate limit quota service, RLQS). Only a TokenBucket has it. Its cells are
+// AssignCell long.
+type Assign struct {
+	// TTL is the longest time to live of an assignment: whole seconds, MinAssignTTL to MaxAssignTTL.
+	TTL time.Duration
+	// NoAssignment is the units a window that all Envoys together admit while they have no
+	// assignment: what is configured in them. The regions' stores share Limit less this.
+	NoAssignment quantity.Units
+	// MaxBurst is the most tokens that all Envoys together hold. The regions' stores share Burst
+	// less this.
+	MaxBurst quantity.Units
+}
+
+const (
+	// AssignCell is the length of the cells of a limit with assign. Envoys report every 5 s, so
+	// rights that end sooner could not be assigned.
+	AssignCell = 10 * time.Second
+	// MinAssignTTL and MaxAssignTTL bound Assign.TTL. An assignment must outlast a report that is
+	// lost, and end before the rights of two cells do.
+	MinAssignTTL     = 6 * time.Second
+	MaxAssignTTL     = 15 * time.Second
+	defaultAssignTTL = 10 * time.Second
+)
+
+// Shared returns how many units a window, and how much burst, the stores of all regions share.
+func (l *Limit) Shared() (limit, burst quantity.Units) {
+	if l.Assign == nil {
+		return l.Limit, l.Burst
+	}
+	return l.Limit - l.Assign.NoAssignment, l.Burst - l.Assign.MaxBurst
+}
+
+var assignFields = []string{"ttl", "no_assignment", "max_burst"}
+
+const mendAssign = "write assign: {ttl: 10s}, or assign: {} for the defaults"
+
+// readAssign reads the section of a limit of which Envoys may be assigned parts.
+func readAssign(f strictyaml.Value, l *Limit) {
+	o, ok := f.Object(mendAssign, assignFields)
+	if !ok || l.Algorithm == "" || l.Limit == 0 || l.Window == 0 {
+		return // what is missing is reported already
+	}
+	if problem, mend := l.unassignable(); problem != "" {
+		f.Fail(problem, mend)
+		return
+	}
+	before := f.Failures()
+	a := &Assign{TTL: defaultAssignTTL}
+	if f, ok := o.Field("ttl"); ok {
+		a.TTL = readAssignTTL(f)
+	}
+	if f, ok := o.Field("no_assignment"); ok {
+		a.NoAssignment = quantity.Units(f.Integer(0, MaxLimit))
+	}
+	second := (l.Limit-1)/quantity.Units((l.Window+time.Second-1)/time.Second) + 1
+	a.MaxBurst = max(min(l.Burst/2, second), 1)
+	if f, ok := o.Field("max_burst"); ok {
+		a.MaxBurst = quantity.Units(f.Integer(1, MaxBurst))
+	}
+	if l.Assign = a; f.Failures() == before {
+		checkAssign(f, l)
+	}
+}
+
+// unassignable returns why Envoys cannot be assigned parts of a limit, and what to do. Empty: they can.
+func (l *Limit) unassignable() (problem, mend string) {
+	const remove = "remove assign, and have Envoy ask for each request (RLS)"
+	switch {
+	case l.Algorithm == FixedWindow:
+		return "of a fixed_window no assignments are made: Envoy enforces a rate, and would admit a window's units evenly",
+			"use a token_bucket, or " + remove
+	case l.Algorithm != TokenBucket:
+		return fmt.Sprintf("Envoy enforces a token bucket, which cannot keep a %s", l.Algorithm),
+			"use a token_bucket, or " + remove
+	case l.Shadow:
+		return "Envoy enforces what it is assigned, so a shadow limit cannot be assigned", "remove assign, or shadow"
+	case l.Alternative:
+		return "an alternative limit is judged together with others, which an Envoy alone cannot do", "remove assign, or alternative"
+	case len(l.Entries) > 1:
+		return "a bucket id of Envoy has no order, and entries have one", "write key and match in place of entries"
+	case l.LocalReserve > 0:
+		return "a limit is shared with Envoys or with nodes that cannot reach their store, not with both", "remove assign, or local_reserve"
+	}
+	return "", ""
+}
+
+func readAssignTTL(f strictyaml.Value) time.Duration {
+	ttl := readWindow(f)
+	if ttl != 0 && (ttl < MinAssignTTL || ttl > MaxAssignTTL || ttl%time.Second != 0) {
+		f.Fail(fmt.Sprintf("%s is no time to live of an assignment", FormatWindow(ttl)),
+			fmt.Sprintf("write whole seconds, from %s to %s", FormatWindow(MinAssignTTL), FormatWindow(MaxAssignTTL)))
+	}
+	return ttl
+}
+
+// checkAssign checks that enough is left for the regions' stores, and that each region can tell an
+// Envoy a whole token a second.
+func checkAssign(f strictyaml.Value, l *Limit) {
+	regions := max(l.entitled(), 1)
+	limit, burst := l.Shared()
+	switch seconds := quantity.Units((l.Window + time.Second - 1) / time.Second); {
+	case l.Assign.MaxBurst < regions:
+		f.Fail(fmt.Sprintf("a max_burst of %d is less than a token for each of %d regions", l.Assign.MaxBurst, regions),
+			"write a larger max_burst")
+	case burst < 2*regions:
+		f.Fail(fmt.Sprintf("a burst of %d less a max_burst of %d leaves the stores less than two tokens for each of %d regions", l.Burst, l.Assign.MaxBurst, regions),
+			"write a larger burst, or a smaller max_burst")
+	case limit < seconds*regions || limit < 2*regions:
+		f.Fail(fmt.Sprintf("%d in %s that the stores share is less than a unit a second for each of %d regions, and Envoy counts whole tokens a second", max(limit, 0), FormatWindow(l.Window), regions),
+			"write a larger limit, or remove assign")
+	}
+}

@@ -1,0 +1,23 @@
+package admit
+
+import (
+	"context"
+	"time"
+
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/rules"
+)
+
+// Charge charges units to one bucket, all or none, and says whether the store did. It is no request:
+// nothing is decided without the store, borrowed or counted as a decision. If the answer is lost, the
+// units may have been charged.
+func (l *Limiter) Charge(ctx context.Context, r *rules.Rules, a *rules.Applied,
+	units quantity.Units) bool {
+	deadline := l.deadline
+	if l.config.Stepped {
+		deadline = time.Hour // the wall clock does not measure a simulated store
+	}
+	said, err := l.ask(ctx, waiting{rules: r, applied: []*rules.Applied{a}, cost: units,
+		commit: true, chunk: true, until: time.Now().Add(deadline)})
+	return err == nil && said.err == nil && said.decided.Answers[said.index].Admitted
+}

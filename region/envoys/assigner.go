@@ -1,0 +1,289 @@
+package envoys
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/assign"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/rules"
+	"github.com/quotad/quotad/region/tenure"
+)
+
+const (
+	// tickEvery is how often the machine is stepped, and soonest how often at most if it has work
+	// that should not wait.
+	tickEvery = 200 * time.Millisecond
+	soonest   = 5 * time.Millisecond
+	// maxCharges bounds the charges under way. Further ones wait for at most chargeWithin, then they
+	// fail, and are tried again. It is short, because the machine asks again for what it hears nothing
+	// of for two seconds, and both may then be charged.
+	maxCharges   = 64
+	chargeWithin = time.Second
+	// MaxStreams bounds the streams of a node. Further ones are refused.
+	MaxStreams = 10_000
+)
+
+// Rules returns the rules of the documents in force.
+type Rules interface{ Rules() *rules.Rules }
+
+// Rights moves rights in the region's store.
+type Rights interface {
+	// Assign runs calls on buckets, one for each. What the store did not answer has
+	// StatusUnknown.
+	Assign(ctx context.Context, buckets []*exchange.Bucket,
+		calls []algorithms.Assign) []algorithms.Assigned
+	// ObserveEnvoys adds to the next report what Envoys admitted and denied of a bucket.
+	ObserveEnvoys(b *exchange.Bucket, state algorithms.State, now quantity.StoreTime, admitted,
+		denied quantity.Units)
+	Exists(b *exchange.Bucket) quantity.StoreTime
+}
+
+// Limiter charges buckets.
+type Limiter interface {
+	// Charge charges units to a bucket, all or none, and says whether it did.
+	Charge(ctx context.Context, r *rules.Rules, a *rules.Applied, units quantity.Units) bool
+}
+
+// Config is what an assigner consists of.
+type Config struct {
+	Node    string
+	Nodes   int // the region's number of nodes by configuration
+	Rules   Rules
+	Rights  Rights
+	Limiter Limiter
+	Now     func() time.Time // the node's wall clock
+	// Elapsed returns the time since any one moment by a clock that is never set. nil: this
+	// process's.
+	Elapsed func() time.Duration
+	// Stepped says that no goroutine runs: Step does all the work that it begins. It is for tests and
+	// simulators that step a node.
+	Stepped bool
+}
+
+// Assigner assigns parts of limits to Envoys. Safe for concurrent use.
+type Assigner struct {
+	config Config
+	wake   chan struct{}
+	work   sync.WaitGroup // effects under way
+	places chan struct{}  // one for each charge under way
+	counts *counts
+
+	mu      sync.Mutex
+	machine *assign.Machine
+	streams map[assign.Stream]*Stream
+	last    assign.Stream
+	seen    map[string]sight // by bucket: what the store said last
+	drained bool
+}
+
+// sight is the state of a bucket as the store showed it.
+type sight struct {
+	state algorithms.State
+	at    quantity.StoreTime
+}
+
+// New returns an assigner that does nothing before Run.
+func New(c Config) *Assigner {
+	if c.Elapsed == nil {
+		begun := time.Now()
+		c.Elapsed = func() time.Duration { return time.Since(begun) }
+	}
+	return &Assigner{config: c, wake: make(chan struct{}, 1),
+		places: make(chan struct{}, maxCharges), counts: newCounts(),
+		machine: assign.New(c.Nodes), streams: map[assign.Stream]*Stream{},
+		seen: map[string]sight{}}
+}
+
+// now returns the machine's time.
+func (a *Assigner) now() quantity.NodeTime {
+	return quantity.NodeTime(a.config.Elapsed().Microseconds() + 1)
+}
+
+// Run steps the machine until ctx ends, and waits for the effects under way.
+func (a *Assigner) Run(ctx context.Context) {
+	defer a.work.Wait()
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-a.wake:
+			time.Sleep(soonest) // what comes together is planned together
+		}
+		a.Step(ctx)
+	}
+}
+
+// soon has the machine stepped soon.
+func (a *Assigner) soon() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Step steps the machine once, and says whether it asks the store for something. Run calls it.
+func (a *Assigner) Step(ctx context.Context) (asks bool) {
+	a.mu.Lock()
+	now := a.now()
+	out := a.machine.Tick(now, quantity.StoreTime(a.config.Now().UnixMicro()))
+	for _, s := range out.Sends {
+		if to := a.streams[s.Stream]; to != nil {
+			to.queue(s)
+		}
+	}
+	for _, d := range out.Demands {
+		a.tellDemand(d)
+	}
+	a.mu.Unlock()
+	if len(out.Holds) > 0 {
+		a.do(func() { a.hold(ctx, out.Holds) })
+	}
+	if len(out.Charges) > 0 {
+		a.do(func() { a.charge(ctx, out.Charges) })
+	}
+	return len(out.Holds)+len(out.Charges) > 0
+}
+
+// do carries out effects, in a goroutine of their own.
+func (a *Assigner) do(work func()) {
+	if a.config.Stepped {
+		work()
+		return
+	}
+	a.work.Go(work)
+}
+
+// tellDemand tells the exchange of rights what Envoys wanted. The caller holds the lock.
+func (a *Assigner) tellDemand(d assign.Demand) {
+	at, known := a.seen[d.Bucket]
+	if b := a.config.Rules.Rules().Lookup(d.Bucket); b != nil && known {
+		a.config.Rights.ObserveEnvoys(b.Bucket, at.state, at.at, d.Admitted, d.Denied)
+	}
+}
+
+// hold carries out Holds in the store.
+func (a *Assigner) hold(ctx context.Context, holds []assign.Hold) {
+	current := a.config.Rules.Rules()
+	var known []assign.Hold
+	var buckets []*exchange.Bucket
+	var calls []algorithms.Assign
+	for _, h := range holds {
+		b := current.Lookup(h.Bucket)
+		if b == nil || b.Limit.Assign == nil {
+			a.held(assign.Held{Bucket: h.Bucket, Cell: h.Cell, Failed: true}, nil)
+			continue
+		}
+		known, buckets = append(known, h), append(buckets, b.Bucket)
+		calls = append(calls, algorithms.Assign{Fence: algorithms.Fence{Epoch: current.Epoch},
+			Target: current.Target(b.Bucket, a.config.Rights.Exists(b.Bucket)),
+			Holder: a.config.Node, Cell: h.Cell, Held: h.Held, Returned: h.Returned, Kept: h.Kept})
+	}
+	asked := a.now()
+	for i, answer := range a.config.Rights.Assign(ctx, buckets, calls) {
+		a.held(assign.Held{Bucket: known[i].Bucket, Cell: known[i].Cell,
+			Failed: answer.Status != algorithms.StatusOK, Asked: asked, At: answer.Now,
+			Held: answer.Held, Returned: answer.Returned}, &answer)
+	}
+	a.soon()
+}
+
+// held tells the machine what the store answered; nil: nothing.
+func (a *Assigner) held(h assign.Held, answer *algorithms.Assigned) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if answer != nil && answer.Status == algorithms.StatusOK {
+		a.seen[h.Bucket] = sight{answer.State, answer.Now}
+	}
+	a.machine.Held(a.now(), h)
+}
+
+// charge carries out Charges in the store, maxCharges at a time. Those that wait for chargeWithin
+// fail.
+func (a *Assigner) charge(ctx context.Context, all []assign.Charge) {
+	current := a.config.Rules.Rules()
+	waits, cancel := context.WithTimeout(ctx, chargeWithin)
+	defer cancel()
+	for _, c := range all {
+		b := current.Lookup(c.Bucket)
+		if b == nil || !a.enter(waits) {
+			a.charged(c, false)
+			continue
+		}
+		a.do(func() {
+			defer func() { <-a.places }()
+			a.charged(c, a.config.Limiter.Charge(ctx, current, b, c.Units))
+			a.soon()
+		})
+	}
+}
+
+// enter takes a place for a charge, or returns false when ctx ends first.
+func (a *Assigner) enter(ctx context.Context) bool {
+	select {
+	case a.places <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (a *Assigner) charged(c assign.Charge, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.machine.Charged(a.now(), c, ok)
+}
+
+// Changed takes in another tenure. After a loss nothing is known of what the store holds.
+func (a *Assigner) Changed(c tenure.Change) {
+	if !c.Anew {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.machine.Forget(a.now())
+	clear(a.seen)
+}
+
+// Drain has all assignments end within a second, as far as their Envoys hear of it, and gives back
+// nothing: what is held ends with its cells. Call it before the node ends. Only the first call does
+// something.
+func (a *Assigner) Drain(ctx context.Context) {
+	a.mu.Lock()
+	before := a.drained
+	a.drained = true
+	if !before {
+		a.machine.Drain(a.now())
+	}
+	a.mu.Unlock()
+	if !before {
+		a.Step(ctx)
+	}
+}
+
+// Stats returns what the assigner has done.
+func (a *Assigner) Stats() assign.Stats {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.machine.Stats(a.now())
+}
+
+// View returns what the node holds of a bucket for Envoys, and at most so many of them.
+func (a *Assigner) View(bucket string, most int) (assign.View, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.machine.View(a.now(), bucket, most)
+}
+
+// bucketOf returns what the machine must know of a bucket.
+func bucketOf(b *rules.Applied) *assign.Bucket {
+	return &assign.Bucket{ID: b.Bucket.ID, Window: b.Bucket.Window, Cell: b.Bucket.Cell,
+		TTL:         int64(b.Limit.Assign.TTL / time.Second),
+		Entitlement: b.Target.Terms.Entitlement, Burst: b.EnvoyBurst}
+}

@@ -1,0 +1,251 @@
+package envoys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotad/quotad/allocator/assign"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/admit"
+)
+
+const (
+	// MaxBuckets bounds the bucket ids of a stream. Further ones are abandoned.
+	MaxBuckets = 1000
+	// sendWithin is how long an assignment may wait to be sent. An older one is not sent: the Envoy
+	// would take it later than the machine counts on.
+	sendWithin = 300 * time.Millisecond
+	// maxWaiting bounds what waits to be sent on a stream, but for one assignment of each bucket id.
+	maxWaiting = 2 * MaxBuckets
+)
+
+// Usage is what an Envoy reports of one bucket id.
+type Usage struct {
+	ID              map[string]string
+	Allowed, Denied uint64 // requests
+}
+
+// Assignment is what an Envoy is told of one bucket id. Abandon: to forget it, because nothing is
+// assigned to it. Otherwise Rate tokens a second, and Burst tokens at once, for TTL seconds.
+type Assignment struct {
+	ID               map[string]string
+	Abandon          bool
+	Rate, Burst, TTL int64
+}
+
+// Stream is the stream of one Envoy. Report may be called by one goroutine, and Next by another.
+type Stream struct {
+	assigner *Assigner
+	number   assign.Stream
+	domain   string
+	more     chan struct{} // holds a value if something waits to be sent
+
+	// The assigner's lock guards these.
+	ids     map[string]map[string]string // by key
+	waiting map[string]queued
+	order   []string // of waiting, as they came
+}
+
+// queued is something that waits to be sent.
+type queued struct {
+	send    assign.Send
+	abandon map[string]string // the id; nil: send is what is to be sent
+	at      time.Duration     // by the assigner's clock
+}
+
+// ErrTooMany says that a node has as many streams as it may.
+var ErrTooMany = errors.New("the node has as many streams of Envoys as it may")
+
+// ErrDraining says that the node ends.
+var ErrDraining = errors.New("the node ends")
+
+// Open begins the stream of an Envoy whose requests are of a domain.
+func (a *Assigner) Open(domain string) (*Stream, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.drained:
+		return nil, ErrDraining
+	case len(a.streams) >= MaxStreams:
+		a.counts.refused.Inc()
+		return nil, fmt.Errorf("%w: %d", ErrTooMany, MaxStreams)
+	}
+	a.last++
+	s := &Stream{assigner: a, number: a.last, domain: domain, more: make(chan struct{}, 1),
+		ids: map[string]map[string]string{}, waiting: map[string]queued{}}
+	a.streams[s.number] = s
+	return s, nil
+}
+
+// Close ends the stream.
+func (s *Stream) Close() {
+	a := s.assigner
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.streams, s.number)
+	a.machine.Ended(a.now(), s.number)
+}
+
+// Report takes in what the Envoy reports. A stream that was closed takes in nothing.
+func (s *Stream) Report(usages []Usage) {
+	a := s.assigner
+	a.counts.reports.Add(float64(len(usages)))
+	read := make([]assign.Report, len(usages))
+	reasons := make([]string, len(usages)) // why nothing is assigned
+	for i, u := range usages {
+		read[i], reasons[i] = s.read(u)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.streams[s.number] != s {
+		return
+	}
+	now, fresh := a.now(), false
+	reports := make([]assign.Report, 0, min(len(usages), MaxBuckets))
+	for i, u := range usages {
+		key := read[i].Key
+		_, known := s.ids[key]
+		if reasons[i] == "" && !known && len(s.ids) >= MaxBuckets {
+			reasons[i] = noRoom
+		}
+		if reasons[i] == "" {
+			fresh = fresh || !known
+			s.ids[key] = u.ID
+			reports = append(reports, read[i])
+			continue
+		}
+		s.abandon(now, key, u.ID, reasons[i])
+	}
+	for _, key := range a.machine.Reported(now, s.number, reports) {
+		s.abandon(now, key, s.ids[key], noRoom)
+	}
+	if fresh {
+		a.soon()
+	}
+}
+
+// abandon has the Envoy forget a bucket id. An Envoy takes no answer about an empty one, and one
+// that does not read its answers asks again. The caller holds the lock.
+func (s *Stream) abandon(now quantity.NodeTime, key string, id map[string]string, why string) {
+	s.assigner.counts.abandoned.WithLabelValues(why).Inc()
+	s.assigner.machine.Left(now, s.number, key)
+	delete(s.ids, key)
+	if _, waits := s.waiting[key]; len(id) == 0 || !waits && len(s.waiting) >= maxWaiting {
+		return
+	}
+	s.wait(queued{abandon: id, send: assign.Send{Key: key}, at: s.assigner.config.Elapsed()})
+}
+
+// Why a bucket id is abandoned.
+const (
+	invalid      = "invalid"      // no request could have these descriptors, or there are none
+	noLimit      = "no_limit"     // no limit applies
+	unassignable = "unassignable" // a limit applies of which nothing is assigned
+	noRoom       = "no_room"      // of a bound
+)
+
+// read returns what a usage means, or why nothing is assigned to its bucket id.
+func (s *Stream) read(u Usage) (r assign.Report, why string) {
+	r = assign.Report{Key: keyOf(u.ID), Allowed: units(u.Allowed), Denied: units(u.Denied)}
+	q := admit.Request{Domain: s.domain, Descriptors: u.ID, Cost: 1}
+	if len(u.ID) == 0 || q.Validate() != nil {
+		return r, invalid
+	}
+	applied := s.assigner.config.Rules.Rules().Match(s.domain, u.ID)
+	if len(applied) == 0 {
+		return r, noLimit
+	}
+	for _, a := range applied {
+		if a.Limit.Assign == nil {
+			return r, unassignable
+		}
+		r.Buckets = append(r.Buckets, bucketOf(a))
+	}
+	return r, ""
+}
+
+// units converts a count of requests.
+func units(n uint64) quantity.Units { return quantity.Units(min(n, 1<<51)) }
+
+// keyOf returns a text that is another one for each bucket id.
+func keyOf(id map[string]string) string {
+	var key strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(id)) {
+		for _, text := range []string{name, id[name]} {
+			key.WriteString(strconv.Itoa(len(text)))
+			key.WriteByte(':')
+			key.WriteString(text)
+		}
+	}
+	return key.String()
+}
+
+// queue has an assignment sent. The caller holds the lock.
+func (s *Stream) queue(one assign.Send) {
+	s.wait(queued{send: one, at: s.assigner.config.Elapsed()})
+}
+
+// wait puts something behind what waits to be sent; it takes the place of what waits of the same
+// bucket id. The caller holds the lock.
+func (s *Stream) wait(q queued) {
+	if _, waits := s.waiting[q.send.Key]; !waits {
+		s.order = append(s.order, q.send.Key)
+	}
+	s.waiting[q.send.Key] = q
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+}
+
+// Next waits for assignments to send, at most maxTogether, and returns them. It fails when ctx ends.
+func (s *Stream) Next(ctx context.Context) ([]Assignment, error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-s.more:
+			if all := s.Take(); len(all) > 0 {
+				return all, nil
+			}
+		}
+	}
+}
+
+// maxTogether bounds the assignments of one message.
+const maxTogether = 500
+
+// Take returns what is to be sent now, at most maxTogether.
+func (s *Stream) Take() (all []Assignment) {
+	a := s.assigner
+	now := a.config.Elapsed()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := min(len(s.order), maxTogether)
+	for _, key := range s.order[:n] {
+		q := s.waiting[key]
+		delete(s.waiting, key)
+		switch {
+		case q.abandon != nil:
+			all = append(all, Assignment{ID: q.abandon, Abandon: true})
+		case now-q.at > sendWithin:
+			a.counts.late.Inc()
+		case s.ids[key] != nil:
+			all = append(all, Assignment{ID: s.ids[key], Rate: q.send.Rate,
+				Burst: int64(q.send.Burst), TTL: q.send.TTL})
+		}
+	}
+	if s.order = slices.Delete(s.order, 0, n); len(s.order) > 0 {
+		select {
+		case s.more <- struct{}{}:
+		default:
+		}
+	}
+	return all
+}

@@ -108,8 +108,7 @@ type Machine struct {
 	stats   Stats
 	out     Effects
 
-	sums  []int64  // memory for plans
-	wants []wanted // likewise
+	wants []wanted // memory for plans
 }
 
 // New returns the machine of a node of a region with so many nodes.

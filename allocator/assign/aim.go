@@ -82,8 +82,8 @@ func (p *pool) rate(now quantity.NodeTime) int64 {
 	return max(least, 0)
 }
 
-// fill divides a rate by max-min fairness, and returns what is left. Who needs least is served first;
-// ties go to who came first.
+// fill divides a rate by max-min fairness, and returns what is left. Who needs least is served
+// first; ties go to who came first.
 func fill(all []wanted, rate int64) (left int64) {
 	needed := int64(0)
 	for i := range all {

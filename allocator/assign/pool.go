@@ -15,7 +15,7 @@ const (
 	// keeps is the part of its entitlement that the region's store keeps: a sixty-fourth.
 	keeps = 64
 	// holdAhead is how long before a cell opens rights of it are held. Assignments that are renewed
-	// renewBefore they end need no more. Should the node crash, the rights are lost until the cell ends.
+	// renewBefore they end need no more. Should the node crash, they are lost until the cell ends.
 	holdAhead = 6 * second
 	// apart is how far the node's clock and the store's may drift apart between two answers.
 	apart = second / 50
@@ -92,7 +92,8 @@ func (p *pool) opens(c quantity.Cell) (earliest, latest quantity.NodeTime) {
 // roll brings the cells up to a time.
 func (p *pool) roll(now quantity.NodeTime, at quantity.StoreTime) {
 	first, last := p.around(now, at)
-	p.cells = slices.DeleteFunc(p.cells, func(c cell) bool { return c.cell < first || c.cell > last+1 })
+	p.cells = slices.DeleteFunc(p.cells,
+		func(c cell) bool { return c.cell < first || c.cell > last+1 })
 	for n := first; n <= last+1; n++ {
 		if i := int(n - first); i >= len(p.cells) || p.cells[i].cell != n {
 			p.cells = slices.Insert(p.cells, i, cell{cell: n, read: p.first > 0 && n > p.first+1})

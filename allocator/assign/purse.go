@@ -75,9 +75,9 @@ func (m *Machine) Charged(now quantity.NodeTime, c Charge, charged bool) {
 	p.purse.most, p.purse.again = max(c.Units/4, 1), now.Add(chargeAgain)
 }
 
-// afford returns the tokens for a new assignment of a rate, 0 if there is not one. Half of the node's
-// part is divided between the assignments by their rates, so that there is room for changes. The
-// last eighth of it is only for those that must be sent (must): the others can wait.
+// afford returns the tokens for a new assignment of a rate, 0 if there is not one. Half of the
+// node's part is divided between the assignments by their rates, so that there is room for changes.
+// The last eighth of it is only for those that must be sent (must): the others can wait.
 func (p *pool) afford(rate int64, nodes quantity.Units, must bool) quantity.Units {
 	if !must && p.purse.tokens <= p.part(nodes)/8 {
 		return 0

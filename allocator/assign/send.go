@@ -61,13 +61,17 @@ func (m *Machine) assign(now quantity.NodeTime, s *share, last *grant) {
 	if rate < 1 || last != nil && !s.better(now, last, rate, ttl) {
 		return
 	}
-	m.change(now, s, rate, ttl, last == nil || last.ends <= now.Add(renewBefore))
+	must := last == nil || last.ends <= now.Add(renewBefore)
+	if !m.change(now, s, rate, ttl, must) && must && last != nil {
+		m.renew(now, s, last)
+	}
 }
 
-// better says whether a new assignment is worth its burst: it lasts longer than the one before, or it
+// better says whether a new assignment is worth its burst: it lasts longer than the one before, or
 // is due to change.
 func (s *share) better(now quantity.NodeTime, last *grant, rate, ttl int64) bool {
-	return rate != last.rate && (s.mayChange(now, last, rate) || now.Add(ttl*second) >= last.ends.Add(second))
+	lasts := now.Add(ttl*second) >= last.ends.Add(second)
+	return rate != last.rate && (lasts || s.mayChange(now, last, rate))
 }
 
 // mayChange says whether an assignment is to be changed to a target.
@@ -88,9 +92,9 @@ func (m *Machine) renew(now quantity.NodeTime, s *share, last *grant) bool {
 	return true
 }
 
-// change sends a new assignment, if its burst can be paid. must says that the Envoy has none that
-// lasts.
-func (m *Machine) change(now quantity.NodeTime, s *share, rate, ttl int64, must bool) {
+// change sends a new assignment if its burst can be paid, and says whether it can. must says that
+// the Envoy has none that lasts.
+func (m *Machine) change(now quantity.NodeTime, s *share, rate, ttl int64, must bool) bool {
 	burst := quantity.Units(maxReport)
 	for _, p := range s.pools {
 		burst = min(burst, p.afford(rate, m.nodes, must))
@@ -100,7 +104,7 @@ func (m *Machine) change(now quantity.NodeTime, s *share, rate, ttl int64, must 
 		for _, p := range s.pools {
 			p.unpaid = true
 		}
-		return
+		return false
 	}
 	for _, p := range s.pools {
 		p.purse.tokens -= burst
@@ -108,6 +112,7 @@ func (m *Machine) change(now quantity.NodeTime, s *share, rate, ttl int64, must 
 	s.book(now, rate, ttl, func() { s.grant(now, rate, burst, ttl) })
 	m.stats.Assigned++
 	m.out.Sends = append(m.out.Sends, Send{s.stream, s.key, rate, burst, ttl})
+	return true
 }
 
 // drain sends an assignment once more with the shortest TTL, so that its Envoy soon does what it

@@ -39,8 +39,8 @@ func (w *world) took(n *worldNode, s Send, of *told) {
 	}
 }
 
-// mayHave returns the rates that Envoys may have at this moment together, of what nodes of a name told
-// them, whatever process did.
+// mayHave returns the rates that Envoys may have at this moment together, of what nodes of a name
+// told them, whatever process did.
 func (w *world) mayHave(name string) (sum int64) {
 	for _, n := range w.lives {
 		if n.name != name {

@@ -111,7 +111,8 @@ func newWorld(t *testing.T, seed uint64, p plans) *world {
 		w.nodes = append(w.nodes, w.newNode(fmt.Sprint("n", i)))
 	}
 	for i := range p.envoys {
-		e := &worldEnvoy{id: i, demand: w.rand.Float64() * 2 * p.eager * float64(p.rate) / float64(p.envoys)}
+		each := p.eager * float64(p.rate) / float64(p.envoys)
+		e := &worldEnvoy{id: i, demand: w.rand.Float64() * 2 * each}
 		e.nextSend = w.now + w.rand.Int64N(ReportEvery)
 		w.envoys = append(w.envoys, e)
 	}

@@ -27,7 +27,8 @@ func (h *history) restore(t *rapid.T) {
 	if rapid.Bool().Draw(t, "not all told") {
 		c.Most = 1 + h.units(t, "most")
 	}
-	if h.now.Sub(c.LostAt) > algorithms.KeySlack {
+	if h.now.Sub(c.LostAt) > algorithms.KeySlack ||
+		c.Terms.Kind.Bucket() && h.now.Sub(h.touched[key]) > algorithms.KeySlack {
 		return // the twin has forgotten the bucket, and a Redis not yet
 	}
 	for _, peer := range []string{"eu-west", "ap-south"} {

@@ -386,6 +386,11 @@ func (h *history) open(t *rapid.T, expected, generation uint64, lost bool) {
 	if got.OK {
 		h.guard.Generation = got.Generation
 	}
+	for key, of := range h.buckets { // buckets never say that they must be restored
+		if of.Kind == algorithms.TokenBucket && got.OK && lost {
+			h.lostAt[key] = got.LostAt
+		}
+	}
 }
 
 // clock moves the store's clock, or takes it apart from the node's.

@@ -29,6 +29,7 @@ end
 
 local nobody = {}
 local ASSIGNED = '=' -- before the name of a node among the peers
+local function is_assigned(peer) return string.sub(peer, 1, 1) == ASSIGNED end
 local SLACK = 1000 -- ms by which a key outlives its use, as KeySlack says
 
 -- opens returns when a cell begins.

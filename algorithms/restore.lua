@@ -81,7 +81,9 @@ if changed then
     rows['?' .. int(k)] = nil
     h.rows[k] = rows
     local rest = cap
-    for _, row in pairs(rows) do rest = rest - (row.l - row.g) end
+    for peer, row in pairs(rows) do
+      if not is_assigned(peer) then rest = rest - (row.l - row.g) end
+    end
     if next(h.unknown) and rest > 0 then rows['?' .. int(k)] = {l = rest, r = 0, b = 0, g = 0, y = 0, z = 0} end
     k = k - 1
   end

@@ -107,7 +107,7 @@ local function know_rows()
       local sum = {cell = cell, into = 0, out = 0, y = 0, z = 0, assigned = 0}
       for peer, row in pairs(h.rows[cell]) do
         local out = row.l - row.g
-        if string.sub(peer, 1, 1) == ASSIGNED then sum.assigned, out = sum.assigned + out, 0 end
+        if is_assigned(peer) then sum.assigned, out = sum.assigned + out, 0 end
         sum.into, sum.out = sum.into + row.b - row.r, sum.out + out
         sum.y, sum.z = sum.y + row.y, sum.z + row.z
         if out > (most[peer] or 0) then

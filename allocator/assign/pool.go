@@ -36,6 +36,9 @@ type pool struct {
 	restA    int64             // thousandths of a unit that are still to be told as admitted,
 	restD    int64             // and as denied
 	wanted   int64             // the sum of what all shares want
+	unpaid   bool              // the last plan lacked tokens for a burst
+	// admitted and denied are the sums of what they reported, in thousandths of a unit a second.
+	admitted, denied int64
 }
 
 // cell is what the node holds of one cell.
@@ -174,10 +177,12 @@ func (m *Machine) Held(now quantity.NodeTime, h Held) {
 	if p == nil {
 		return
 	}
+	if !p.known() || h.Failed {
+		p.due = now
+	}
 	if h.At > p.seen.at {
 		p.seen = sight{h.At, h.Asked, now}
 	}
-	p.due = now
 	for i := range p.cells {
 		c := &p.cells[i]
 		if c.cell != h.Cell {
@@ -189,6 +194,10 @@ func (m *Machine) Held(now quantity.NodeTime, h Held) {
 		}
 		if !c.read {
 			c.read, c.ghost, c.again = true, h.Held-h.Returned, now
+			p.due = now
+		}
+		if h.Held > c.held { // there may be somebody to give it to
+			p.due = now
 		}
 		c.held, c.returned = max(c.held, h.Held), max(c.returned, h.Returned)
 	}
@@ -199,15 +208,9 @@ func (p *pool) holdsNothing() bool {
 	return !slices.ContainsFunc(p.cells, func(c cell) bool { return c.own() > 0 || c.asked })
 }
 
-// observe tells what Envoys admitted and denied since the last time.
+// observe tells what Envoys admitted and denied since the last time, as the last plan summed it up.
 func (p *pool) observe(now quantity.NodeTime, out *Effects) {
-	var admitted, denied int64
-	for _, s := range p.shares {
-		if s.reportedAt > 0 && !s.silent(now) {
-			admitted += s.admitted
-			denied += s.denied
-		}
-	}
+	admitted, denied := p.admitted, p.denied
 	// Longer than a second was no tick: what came then is not told.
 	elapsed := min(now.Sub(p.observed), second) / 1000
 	p.observed = now

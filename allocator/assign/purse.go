@@ -61,9 +61,14 @@ func (m *Machine) Charged(now quantity.NodeTime, c Charge, charged bool) {
 	if p == nil {
 		return
 	}
-	p.purse.asked, p.purse.again, p.due = 0, now, now
+	p.purse.asked, p.purse.again = 0, now
+	if p.unpaid {
+		p.due = now
+	}
 	if charged {
-		p.purse.tokens += c.Units
+		// A charge that was given up may have come after all: what there is no room for is lost.
+		room := max(p.part(m.nodes)-p.burstOut(), 0)
+		p.purse.tokens = min(p.purse.tokens+c.Units, room)
 		p.purse.most *= 2
 		return
 	}

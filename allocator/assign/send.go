@@ -97,6 +97,9 @@ func (m *Machine) change(now quantity.NodeTime, s *share, rate, ttl int64, must 
 	}
 	if burst < 1 {
 		m.stats.Unpaid++
+		for _, p := range s.pools {
+			p.unpaid = true
+		}
 		return
 	}
 	for _, p := range s.pools {

@@ -66,12 +66,16 @@ func (s *share) report(now quantity.NodeTime, allowed, denied quantity.Units) {
 	if elapsed < second/2 {
 		return
 	}
+	before, known := s.demand, s.measured
 	allowed, denied = s.unread[0], s.unread[1]
 	s.reportedAt, s.measured, s.unread = now, true, [2]quantity.Units{}
 	s.counted = allocator.CountedDenials(denied, s.counted, max(allowed, usualDenials))
 	s.admitted = milli(allowed, elapsed)
 	s.denied = milli(s.counted, elapsed)
 	s.demand = s.admitted + s.denied
+	if known && max(s.demand-before, before-s.demand) <= before/changeBy {
+		return // the next plan is soon enough
+	}
 	for _, p := range s.pools {
 		p.due = min(p.due, now.Add(reportsTogether))
 	}

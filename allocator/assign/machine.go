@@ -201,7 +201,7 @@ func (m *Machine) Left(now quantity.NodeTime, from Stream, key string) {
 	}
 }
 
-// Drain has the machine send assignments with a TTL of a second from now on, because the node ends.
+// Drain has the machine send assignments with a short TTL from now on, because the node ends.
 func (m *Machine) Drain(now quantity.NodeTime) {
 	m.drains = true
 	for _, p := range m.order {

@@ -115,14 +115,18 @@ func (m *Machine) change(now quantity.NodeTime, s *share, rate, ttl int64, must 
 	return true
 }
 
-// drain sends an assignment once more with the shortest TTL, so that its Envoy soon does what it
-// does without one.
+// drain sends an assignment once more with a short TTL: the Envoy has it until it opens a stream to
+// another node, which it does with its next report. One that ends sooner stays as it is.
 func (m *Machine) drain(now quantity.NodeTime, s *share, last *grant) {
-	if last != nil && last.ttl > 1 {
-		last.ttl, last.ends = 1, now.Add(second)
-		m.out.Sends = append(m.out.Sends, Send{s.stream, s.key, last.rate, last.burst, 1})
+	if last != nil && last.ends > now.Add(drainTTL*second) {
+		last.ttl, last.ends = drainTTL, now.Add(drainTTL*second)
+		m.out.Sends = append(m.out.Sends, Send{s.stream, s.key, last.rate, last.burst, drainTTL})
 	}
 }
+
+// drainTTL is the TTL, in seconds, of what Envoys are told when the node ends: a report's time, and a
+// second.
+const drainTTL = ReportEvery/second + 1
 
 // book keeps the sums of the cells right while what is in force changes.
 func (s *share) book(now quantity.NodeTime, rate, ttl int64, change func()) {

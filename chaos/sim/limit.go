@@ -232,6 +232,9 @@ func (b *bucket) exposure(p *policy.Limit, nodes int) allocator.Exposure {
 		Lending:   quantity.PPM(p.LendingLimit), Borrowing: quantity.PPM(p.BorrowingLimit),
 		Reserve: quantity.PPM(p.Reserve()), Nodes: int64(nodes),
 		ClockMargin: algorithms.ClockMargin}
+	if p.Assign != nil {
+		e.TTL, e.EnvoyBurst = p.Assign.TTL.Microseconds(), p.Assign.MaxBurst
+	}
 	if p.Home() {
 		e.Lending, e.Borrowing = allocator.PPM, quantity.PPM(policy.Unlimited)
 	}

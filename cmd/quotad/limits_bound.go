@@ -39,7 +39,7 @@ every bucket that it uses, up to remember.buckets of its node file.
   live-copy      an older copy of a Redis was put back while it ran, as from a snapshot of its machine
   key-deleted    one bucket was deleted (DEL) or evicted, or ended while its Redis' clock was ahead
   local          nodes cannot reach the Redis of their region and decide alone, while others still reach it
-  late-envoy     Envoys that are assigned parts of the limit (assign) take a message over a second after it was sent
+  late-envoy     Envoys take what they are assigned later than a second after it was sent, as after a pause
   clocks-apart   the clocks of two regions' Redis differ: labelled windows stay exact, real time does not
   clock-back     the clock of a Redis steps back
   reset          quotad reset was called
@@ -50,10 +50,10 @@ every bucket that it uses, up to remember.buckets of its node file.
   S_max    the most it may hold: F and what others may lend it within its borrowing_limit, never above L
   B_max    B and the most burst that others may lend it, of a token_bucket alone
   v        local_reserve: floor(v F) is RESERVE, kept out of the store; in formulas F and B are what is left in it
+  TTL, M   ttl and max_burst of a limit with assign; in formulas L is less no_assignment, and B less what Envoys hold
   n        nodes of a region, by configuration (--nodes)  k of them are cut off
   r        units that a region admits in a second (--rate)
   d        how far clocks are apart (--clock)
-  TTL      the time to live of what Envoys are assigned  M  max_burst, the tokens that they hold together
   lag      units admitted or lent that the replica had not heard of (--lag)`,
 		Example:           "  quotad limits bound limits.yaml --limit account-minute --nodes 3 --clock 1s",
 		Args:              one("limits document", "limits.yaml"),

@@ -262,7 +262,8 @@ func wantMaxBuckets(p *proxy) {
 	p.end()
 }
 
-// wantDrained wants a stream to hear that its assignments end, and then that the node does.
+// wantDrained wants a stream to hear of no assignment that lasts for longer than it takes to go to
+// another node, and then that the node ends.
 func wantDrained(s *Server, p *proxy) {
 	p.Helper()
 	p.report("api", account("last"))
@@ -270,12 +271,21 @@ func wantDrained(s *Server, p *proxy) {
 	shut := make(chan error, 1)
 	go func() { shut <- s.Shutdown(p.Context()) }()
 	for {
-		a := p.receive(1)[fmt.Sprint(account("last"))].GetQuotaAssignmentAction()
-		if a.GetAssignmentTimeToLive().GetSeconds() == 1 {
+		m, err := p.stream.Recv()
+		if err != nil {
+			if status.Code(err) != codes.Unavailable ||
+				!strings.Contains(err.Error(), "connect to another node") {
+				p.Errorf("the stream ends with %v", err)
+			}
 			break
 		}
+		for _, a := range m.GetBucketAction() {
+			ttl := a.GetQuotaAssignmentAction().GetAssignmentTimeToLive()
+			if ttl.AsDuration() > 6*time.Second {
+				p.Errorf("a node that ends assigns %v", a)
+			}
+		}
 	}
-	p.wantEnd(codes.Unavailable, "connect to another node")
 	if err := <-shut; err != nil {
 		p.Error(err)
 	}

@@ -251,9 +251,9 @@ func (a *Assigner) Changed(c tenure.Change) {
 	clear(a.seen)
 }
 
-// Drain has all assignments end within a second, as far as their Envoys hear of it, and gives back
-// nothing: what is held ends with its cells. Call it before the node ends. Only the first call does
-// something.
+// Drain has all assignments end soon, as far as their Envoys hear of it: late enough for them to open
+// streams to other nodes. It gives back nothing: what is held ends with its cells. Call it before the
+// node ends. Only the first call does something.
 func (a *Assigner) Drain(ctx context.Context) {
 	a.mu.Lock()
 	before := a.drained

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// answerWithin is when an unanswered Hold or Charge is asked again.
-	answerWithin = 2 * second
+	// answerWithin is when a Hold or Charge is given up that the driver never answered. It answers
+	// each, late if the store has much to do: to ask again meanwhile would give it more.
+	answerWithin = 30 * second
 	// retryAfter is when a Hold is asked again of which the store had less than was wanted.
 	retryAfter = second / 2
 	// keeps is the part of its entitlement that the region's store keeps: a sixty-fourth.

@@ -52,7 +52,7 @@ func drawEnvoyPool(t *rapid.T) *envoyPool {
 	for _, m := range p.members {
 		part := (m.terms.Burst + drawUnits(0, 1).Draw(t, "round up")) / 2
 		m.terms.Burst -= part
-		first := rapid.SampledFrom([]quantity.Units{part, part / 2}).Draw(t, "the first node's part")
+		first := rapid.SampledFrom([]quantity.Units{part, part / 2}).Draw(t, "first node's part")
 		for i, most := range []quantity.Units{first, part - first} {
 			// All begin full: stores and Envoys hold as much as the one bucket that judges them.
 			p.nodes = append(p.nodes, &envoyNode{member: m, name: fmt.Sprint("n", i), most: most,
@@ -163,11 +163,14 @@ func (p *envoyPool) actions() map[string]func(*rapid.T) {
 	actions := p.pool.actions()
 	delete(actions, "exhaust all")
 	delete(actions, "admit")
-	actions["hold"], actions["hold again"], actions["hold more"] = p.drawHold, p.drawHold, p.drawHold
+	for _, name := range []string{"hold", "hold again", "hold more"} {
+		actions[name] = p.drawHold
+	}
 	actions["all admit"], actions["all admit again"] = p.all, p.all
 	actions["all admit, wait, and admit"] = func(t *rapid.T) {
 		p.all(t)
-		p.now += quantity.StoreTime(rapid.SampledFrom([]int64{99, 100, 200, 333, 500}).Draw(t, "us"))
+		p.now += quantity.StoreTime(rapid.SampledFrom([]int64{99, 100, 200, 333, 500}).Draw(t,
+			"us"))
 		p.all(t)
 	}
 	actions["a call arrives late"] = func(t *rapid.T) {

@@ -36,8 +36,8 @@ func TestWhatIsAssignedIsNotAdmitted(t *testing.T) {
 	l.admits(10)
 }
 
-// TestTheStoreIsSettledBeforeItAssigns: 50 until 400, and 20 from then on: 20 + 4 at 600. One refill
-// at the new rate would make 12 of them.
+// TestTheStoreIsSettledBeforeItAssigns: 50 until 400, and 20 from then on: 20 + 4 at 600. One
+// refill at the new rate would make 12 of them.
 func TestTheStoreIsSettledBeforeItAssigns(t *testing.T) {
 	l, _, at := parties(t, tokened(50, 50), tokened(50, 50))
 	l.admits(50)

@@ -1,6 +1,8 @@
 package algorithms
 
 import (
+	"slices"
+
 	"fmt"
 
 	"github.com/quotad/quotad/quantity"
@@ -184,6 +186,22 @@ type Inspected struct {
 	Head
 	State
 	Rows []PeerRow // of all cells that weigh, ordered by cell and peer
+}
+
+// Traded returns the rows of peer regions.
+func (i Inspected) Traded() []PeerRow {
+	return slices.DeleteFunc(slices.Clone(i.Rows),
+		func(r PeerRow) bool { return assignedTo(r.Peer) })
+}
+
+// Assigned returns what nodes of the region hold of a cell to assign it to Envoys.
+func (i Inspected) Assigned(cell quantity.Cell) (units quantity.Units) {
+	for _, r := range i.Rows {
+		if r.Cell == cell && assignedTo(r.Peer) {
+			units += r.out()
+		}
+	}
+	return units
 }
 
 // Recalled answers Recall. It says nothing of cells that the loss at LostAt may concern, nor of

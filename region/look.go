@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/assign"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
@@ -26,7 +27,12 @@ type Look struct {
 	Prefetched quantity.Units // that the node holds to admit from without its store
 	Denies     bool           // the node remembers a denial
 	Degraded   []Towards
+	// Envoys is what this node told Envoys, at most MaxEnvoys of them.
+	Envoys []assign.Holding
 }
+
+// MaxEnvoys bounds the Envoys that a Look names.
+const MaxEnvoys = 100
 
 // Towards is a region that does not answer.
 type Towards struct {
@@ -68,6 +74,8 @@ func (n *Node) LookAt(ctx context.Context, id policy.BucketID, peek bool) (Look,
 	if l.Last, l.LastKnown = admit.Last(a); l.LastKnown {
 		l.Last.At = n.byOwnClock(l.Last.At)
 	}
+	told, _ := n.envoys.View(string(id), MaxEnvoys)
+	l.Envoys = told.Holdings
 	if peek {
 		l.Now, err = n.limiter.PeekBucket(ctx, a)
 	}

@@ -36,13 +36,15 @@ func (m *Machine) aim(now quantity.NodeTime, p *pool) {
 			fresh++
 		}
 	}
-	p.wanted = 0
+	p.wanted, p.admitted, p.denied = 0, 0, 0
 	for _, s := range p.shares {
 		if s.gone || s.silent(now) || !slices.Contains(s.pools, p) {
 			continue
 		}
 		need, want := s.want(p.rateOf(p.Entitlement) / int64(m.nodes) / newcomers / max(fresh, 1))
 		p.wanted += want
+		p.admitted += s.admitted
+		p.denied += s.denied
 		m.wants = append(m.wants, wanted{share: s, need: need, want: want})
 	}
 	left := fill(m.wants, p.rate(now))
@@ -83,6 +85,14 @@ func (p *pool) rate(now quantity.NodeTime) int64 {
 // fill divides a rate by max-min fairness, and returns what is left. Who needs least is served first;
 // ties go to who came first.
 func fill(all []wanted, rate int64) (left int64) {
+	needed := int64(0)
+	for i := range all {
+		all[i].get = all[i].need
+		needed += all[i].need
+	}
+	if needed <= rate { // as usual
+		return rate - needed
+	}
 	slices.SortStableFunc(all, func(a, b wanted) int { return cmp.Compare(a.need, b.need) })
 	for i := range all {
 		w, others := &all[i], int64(len(all)-i)

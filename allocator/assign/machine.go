@@ -237,7 +237,8 @@ func (m *Machine) Due(now quantity.NodeTime) bool {
 
 // plan works on one bucket.
 func (m *Machine) plan(now quantity.NodeTime, at quantity.StoreTime, p *pool) {
-	p.due = now.Add(planEvery)
+	p.due, p.unpaid = now.Add(planEvery), false
+	m.stats.Plans++
 	m.stats.Expired += p.forget(now)
 	p.roll(now, at)
 	p.count()

@@ -14,6 +14,9 @@ const (
 	retryAfter = second / 2
 	// keeps is the part of its entitlement that the region's store keeps: a sixty-fourth.
 	keeps = 64
+	// holdAhead is how long before a cell opens rights of it are held. Assignments that are renewed
+	// renewBefore they end need no more. Should the node crash, the rights are lost until the cell ends.
+	holdAhead = 6 * second
 	// apart is how far the node's clock and the store's may drift apart between two answers.
 	apart = second / 50
 )
@@ -33,6 +36,9 @@ type pool struct {
 	restA    int64             // thousandths of a unit that are still to be told as admitted,
 	restD    int64             // and as denied
 	wanted   int64             // the sum of what all shares want
+	unpaid   bool              // the last plan lacked tokens for a burst
+	// admitted and denied are the sums of what they reported, in thousandths of a unit a second.
+	admitted, denied int64
 }
 
 // cell is what the node holds of one cell.
@@ -56,6 +62,12 @@ type sight struct {
 // own returns the rights of the cell that this process holds.
 func (c *cell) own() quantity.Units {
 	return max(c.held-max(c.returned, c.returning)-c.ghost, 0)
+}
+
+// haunted says whether an earlier process of this node held rights of a cell that is not over: the
+// Envoys that it told may go on.
+func (p *pool) haunted() bool {
+	return slices.ContainsFunc(p.cells, func(c cell) bool { return c.ghost > 0 })
 }
 
 // rateOf returns the tokens a second that rights, in units a window, make, rounded down.
@@ -137,7 +149,7 @@ func (p *pool) forget(now quantity.NodeTime) (expired int64) {
 func (p *pool) hold(now quantity.NodeTime, all []Hold) []Hold {
 	for i := range p.cells {
 		c := &p.cells[i]
-		if now < c.again {
+		if opens, _ := p.opens(c.cell); now < c.again || p.known() && opens > now.Add(holdAhead) {
 			continue
 		}
 		c.asked = false
@@ -165,10 +177,12 @@ func (m *Machine) Held(now quantity.NodeTime, h Held) {
 	if p == nil {
 		return
 	}
+	if !p.known() || h.Failed {
+		p.due = now
+	}
 	if h.At > p.seen.at {
 		p.seen = sight{h.At, h.Asked, now}
 	}
-	p.due = now
 	for i := range p.cells {
 		c := &p.cells[i]
 		if c.cell != h.Cell {
@@ -180,6 +194,10 @@ func (m *Machine) Held(now quantity.NodeTime, h Held) {
 		}
 		if !c.read {
 			c.read, c.ghost, c.again = true, h.Held-h.Returned, now
+			p.due = now
+		}
+		if h.Held > c.held { // there may be somebody to give it to
+			p.due = now
 		}
 		c.held, c.returned = max(c.held, h.Held), max(c.returned, h.Returned)
 	}
@@ -190,15 +208,9 @@ func (p *pool) holdsNothing() bool {
 	return !slices.ContainsFunc(p.cells, func(c cell) bool { return c.own() > 0 || c.asked })
 }
 
-// observe tells what Envoys admitted and denied since the last time.
+// observe tells what Envoys admitted and denied since the last time, as the last plan summed it up.
 func (p *pool) observe(now quantity.NodeTime, out *Effects) {
-	var admitted, denied int64
-	for _, s := range p.shares {
-		if s.reportedAt > 0 && !s.silent(now) {
-			admitted += s.admitted
-			denied += s.denied
-		}
-	}
+	admitted, denied := p.admitted, p.denied
 	// Longer than a second was no tick: what came then is not told.
 	elapsed := min(now.Sub(p.observed), second) / 1000
 	p.observed = now

@@ -4,11 +4,14 @@ import "github.com/quotad/quotad/quantity"
 
 // purse holds tokens that were charged to the store for bursts of assignments to come.
 type purse struct {
-	tokens  quantity.Units
-	asked   quantity.Units // of the charge under way; 0: none
-	again   quantity.NodeTime
-	refused bool // the last charge was: ask for less
+	tokens quantity.Units
+	asked  quantity.Units // of the charge under way; 0: none
+	again  quantity.NodeTime
+	most   quantity.Units // that is asked for at once: less after each refusal; 0: no bound
 }
+
+// chargeAgain is when a refused charge is asked again, of less.
+const chargeAgain = second / 5
 
 // burstOut returns the tokens that Envoys may hold of the bucket.
 func (p *pool) burstOut() (sum quantity.Units) {
@@ -18,11 +21,17 @@ func (p *pool) burstOut() (sum quantity.Units) {
 	return sum
 }
 
-// part returns this node's part of the region's part of max_burst.
-func (p *pool) part(nodes quantity.Units) quantity.Units { return p.Burst / nodes }
+// part returns this node's part of the region's part of max_burst. While Envoys may go on that an
+// earlier process of this node told to, they may have all of it.
+func (p *pool) part(nodes quantity.Units) quantity.Units {
+	if p.haunted() {
+		return 0
+	}
+	return p.Burst / nodes
+}
 
-// fill returns the charge that fills the purse: half of what there is room for, or a quarter of that
-// after the store had no room for as much.
+// fill returns the charge that fills the purse: half of what there is room for, or less after the
+// store had not as much.
 func (p *pool) fill(now quantity.NodeTime, nodes quantity.Units) Charge {
 	if p.purse.asked > 0 && now < p.purse.again || now < p.purse.again {
 		return Charge{}
@@ -33,8 +42,8 @@ func (p *pool) fill(now quantity.NodeTime, nodes quantity.Units) Charge {
 		return Charge{}
 	}
 	units := (room + 1) / 2
-	if p.purse.refused {
-		units = max(units/4, 1)
+	if p.purse.most > 0 {
+		units = min(units, p.purse.most)
 	}
 	p.purse.asked, p.purse.again = units, now.Add(answerWithin)
 	return Charge{p.ID, units}
@@ -52,13 +61,18 @@ func (m *Machine) Charged(now quantity.NodeTime, c Charge, charged bool) {
 	if p == nil {
 		return
 	}
-	p.purse.asked, p.purse.refused, p.purse.again = 0, !charged, now
-	if charged {
-		p.purse.tokens += c.Units
+	p.purse.asked, p.purse.again = 0, now
+	if p.unpaid {
 		p.due = now
+	}
+	if charged {
+		// A charge that was given up may have come after all: what there is no room for is lost.
+		room := max(p.part(m.nodes)-p.burstOut(), 0)
+		p.purse.tokens = min(p.purse.tokens+c.Units, room)
+		p.purse.most *= 2
 		return
 	}
-	p.purse.again = now.Add(retryAfter)
+	p.purse.most, p.purse.again = max(c.Units/4, 1), now.Add(chargeAgain)
 }
 
 // afford returns the tokens for a new assignment of a rate, 0 if there is not one. Half of the node's

@@ -58,10 +58,16 @@ func (m *Machine) assign(now quantity.NodeTime, s *share, last *grant) {
 		}
 	}
 	rate, ttl := s.fit(now, target)
-	if rate < 1 || last != nil && rate == last.rate && m.renew(now, s, last) {
+	if rate < 1 || last != nil && !s.better(now, last, rate, ttl) {
 		return
 	}
 	m.change(now, s, rate, ttl, last == nil || last.ends <= now.Add(renewBefore))
+}
+
+// better says whether a new assignment is worth its burst: it lasts longer than the one before, or it
+// is due to change.
+func (s *share) better(now quantity.NodeTime, last *grant, rate, ttl int64) bool {
+	return rate != last.rate && (s.mayChange(now, last, rate) || now.Add(ttl*second) >= last.ends.Add(second))
 }
 
 // mayChange says whether an assignment is to be changed to a target.
@@ -91,6 +97,9 @@ func (m *Machine) change(now quantity.NodeTime, s *share, rate, ttl int64, must 
 	}
 	if burst < 1 {
 		m.stats.Unpaid++
+		for _, p := range s.pools {
+			p.unpaid = true
+		}
 		return
 	}
 	for _, p := range s.pools {

@@ -36,10 +36,22 @@ type grant struct {
 	burst quantity.Units
 	from  quantity.NodeTime // when it was first sent
 	// ends is when it ends at the earliest, by the last message that was sent; until is when it has
-	// surely ended.
+	// surely ended by itself.
 	ends, until quantity.NodeTime
 	ttl         int64 // of the last message
-	pools       []*pool
+	// replaced is when the assignment that takes its place was sent; 0: there is none.
+	replaced quantity.NodeTime
+	pools    []*pool
+}
+
+// over returns when an assignment has surely ended. What was sent in its place may have been lost
+// with the stream. The Envoy has surely taken it if it sends a report after that, and a report takes
+// up to Late as well.
+func (s *share) over(g grant) quantity.NodeTime {
+	if taken := g.replaced.Add(Late); g.replaced > 0 && s.heard >= taken.Add(Late) {
+		return min(g.until, taken)
+	}
+	return g.until
 }
 
 // report takes in what the Envoy admitted and denied since its last report.
@@ -54,12 +66,16 @@ func (s *share) report(now quantity.NodeTime, allowed, denied quantity.Units) {
 	if elapsed < second/2 {
 		return
 	}
+	before, known := s.demand, s.measured
 	allowed, denied = s.unread[0], s.unread[1]
 	s.reportedAt, s.measured, s.unread = now, true, [2]quantity.Units{}
 	s.counted = allocator.CountedDenials(denied, s.counted, max(allowed, usualDenials))
 	s.admitted = milli(allowed, elapsed)
 	s.denied = milli(s.counted, elapsed)
 	s.demand = s.admitted + s.denied
+	if known && max(s.demand-before, before-s.demand) <= before/changeBy {
+		return // the next plan is soon enough
+	}
 	for _, p := range s.pools {
 		p.due = min(p.due, now.Add(reportsTogether))
 	}
@@ -91,10 +107,10 @@ func (s *share) end(now quantity.NodeTime) {
 // silent says whether the Envoy has missed reports, and so may be paused.
 func (s *share) silent(now quantity.NodeTime) bool { return now.Sub(s.heard) > silentAfter }
 
-// prolong takes the last assignment as taken now.
+// prolong takes all assignments as taken now.
 func (s *share) prolong(now quantity.NodeTime) {
-	if n := len(s.grants); n > 0 {
-		g := &s.grants[n-1]
+	for i := range s.grants {
+		g := &s.grants[i]
 		g.until = max(g.until, now.Add(g.ttl*second))
 	}
 }
@@ -103,16 +119,20 @@ func (s *share) prolong(now quantity.NodeTime) {
 // sent now arrives; else nil.
 func (s *share) last(now quantity.NodeTime) *grant {
 	n := len(s.grants)
-	if n == 0 || s.grants[n-1].ends <= now.Add(Late) || !slices.Equal(s.grants[n-1].pools, s.pools) {
+	if n == 0 {
 		return nil
 	}
-	return &s.grants[n-1]
+	g := &s.grants[n-1]
+	if g.replaced > 0 || g.ends <= now.Add(Late) || !slices.Equal(g.pools, s.pools) {
+		return nil
+	}
+	return g
 }
 
 // rate returns the highest rate of a pool that the Envoy may have at some time between two.
 func (s *share) rate(p *pool, from, to quantity.NodeTime) (most int64) {
 	for _, g := range s.grants {
-		if g.from < to && from < g.until && slices.Contains(g.pools, p) {
+		if g.from < to && from < s.over(g) && slices.Contains(g.pools, p) {
 			most = max(most, g.rate)
 		}
 	}
@@ -131,8 +151,8 @@ func (s *share) burst(p *pool) (sum quantity.Units) {
 
 // grant notes that an assignment is sent, as a new one.
 func (s *share) grant(now quantity.NodeTime, rate int64, burst quantity.Units, ttl int64) {
-	for i := range s.grants { // the new one takes the place of the others
-		s.grants[i].until = min(s.grants[i].until, now.Add(Late))
+	if n := len(s.grants); n > 0 {
+		s.grants[n-1].replaced = now
 	}
 	s.grants = append(s.grants, grant{rate: rate, burst: burst, from: now,
 		ends: now.Add(ttl * second), until: now.Add(Late + ttl*second), ttl: ttl, pools: s.pools})
@@ -153,6 +173,6 @@ func (s *share) forget(now quantity.NodeTime) (expired bool) {
 	}
 	n := len(s.grants)
 	expired = n > 0 && s.grants[n-1].until <= now
-	s.grants = slices.DeleteFunc(s.grants, func(g grant) bool { return g.until <= now })
+	s.grants = slices.DeleteFunc(s.grants, func(g grant) bool { return s.over(g) <= now })
 	return expired
 }

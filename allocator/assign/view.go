@@ -9,6 +9,7 @@ type Stats struct {
 	Expired  int64 // assignments that ended and were not replaced
 	// Unpaid is how often an assignment was not sent because the purse had not one token.
 	Unpaid  int64
+	Plans   int64 // times that a bucket was planned
 	Streams int64
 	Shares  int64 // pairs of a stream and a bucket id
 	Buckets int64

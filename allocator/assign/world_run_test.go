@@ -7,7 +7,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-var seeds = flag.Int("assign.seeds", 60, "how many worlds TestNothingIsAdmittedTwice makes")
+var seeds = flag.Int("assign.seeds", 800, "how many worlds TestNothingIsAdmittedTwice makes")
 
 // Whatever Envoys want, and whatever is lost, cut or restarted: Envoys and callers of the store
 // together admit what one bucket of the whole limit would, as long as each Envoy takes messages
@@ -19,7 +19,8 @@ func TestNothingIsAdmittedTwice(t *testing.T) {
 		p := plans{rate: 50 + quantity.Units(w.rand.IntN(2000)), nodes: 1 + w.rand.IntN(3),
 			envoys: 1 + w.rand.IntN(12), late: 1 + w.rand.Int64N(Late-step), ttl: 5 + w.rand.Int64N(11),
 			losses: 0.1 * w.rand.Float64()}
-		p.burst = p.rate/4 + quantity.Units(w.rand.IntN(int(p.rate)*2)) + 20
+		p.burst = 20 + p.rate/quantity.Units(1+w.rand.IntN(20))*quantity.Units(1+w.rand.IntN(4))
+		p.greedy, p.eager = w.rand.IntN(2) == 0, 0.2+3*w.rand.Float64()
 		p.envoyBurst = 1 + quantity.Units(w.rand.IntN(int(p.burst-1)))
 		p.direct = float64(p.rate) * w.rand.Float64()
 		w = newWorld(t, seed, p)
@@ -39,9 +40,10 @@ func TestNothingIsAdmittedTwice(t *testing.T) {
 // trouble does something bad now and then.
 func (w *world) trouble() {
 	e := w.envoys[w.rand.IntN(len(w.envoys))]
-	switch n := w.nodes[w.rand.IntN(len(w.nodes))]; w.rand.IntN(200) {
-	case 0:
-		e.demand = w.rand.Float64() * 3 * float64(w.plans.rate) / float64(w.plans.envoys)
+	switch n := w.nodes[w.rand.IntN(len(w.nodes))]; w.rand.IntN(100) {
+	case 0, 4:
+		e.demand = w.rand.Float64() * 2 * w.plans.eager * float64(w.plans.rate) /
+			float64(w.plans.envoys)
 	case 1:
 		w.cut(e)
 	case 2: // the node is started anew

@@ -30,10 +30,13 @@ type world struct {
 	envoys []*worldEnvoy
 	queue  []message
 
-	pooled   float64 // what one bucket of the whole limit would hold
-	least    float64 // the least that it held
-	admitted float64
-	offered  float64
+	pooled float64      // what one bucket of the whole limit would hold
+	least  float64      // the least that it held
+	lives  []*worldNode // all processes that there were
+	// issued is the tokens that full buckets may have begun with, paid those charged for them.
+	issued, paid quantity.Units
+	admitted     float64
+	offered      float64
 }
 
 // plans are the parameters of a world.
@@ -44,6 +47,8 @@ type plans struct {
 	losses                  float64
 	ttl                     int64
 	direct                  float64 // units a second of callers of the store
+	greedy                  bool    // these take all that the store has
+	eager                   float64 // what all Envoys want together, in limits
 }
 
 type worldNode struct {
@@ -53,6 +58,7 @@ type worldNode struct {
 	streams map[Stream]*worldEnvoy
 	next    Stream
 	dead    bool
+	told    map[Stream][]*told
 }
 
 type worldEnvoy struct {
@@ -64,7 +70,8 @@ type worldEnvoy struct {
 	allowed  quantity.Units
 	denied   quantity.Units
 	nextSend int64
-	paused   int64 // until when it takes and sends nothing
+	paused   int64    // until when it takes and sends nothing
+	arrives  [2]int64 // when the last message of each way arrives
 	// its token bucket
 	rate    int64
 	burst   quantity.Units
@@ -83,6 +90,12 @@ func (w *world) later(most int64, do func()) {
 	w.queue = append(w.queue, message{w.now + w.rand.Int64N(most+1), do})
 }
 
+// inOrder has a message of a stream arrive behind those before it.
+func (w *world) inOrder(last *int64, do func()) {
+	*last = max(*last, w.now+w.rand.Int64N(w.plans.late+1))
+	w.queue = append(w.queue, message{*last, do})
+}
+
 func (w *world) nodeTime(n *worldNode) quantity.NodeTime {
 	return quantity.NodeTime(w.now - n.born + second)
 }
@@ -98,7 +111,7 @@ func newWorld(t *testing.T, seed uint64, p plans) *world {
 		w.nodes = append(w.nodes, w.newNode(fmt.Sprint("n", i)))
 	}
 	for i := range p.envoys {
-		e := &worldEnvoy{id: i, demand: w.rand.Float64() * 2 * float64(p.rate) / float64(p.envoys)}
+		e := &worldEnvoy{id: i, demand: w.rand.Float64() * 2 * p.eager * float64(p.rate) / float64(p.envoys)}
 		e.nextSend = w.now + w.rand.Int64N(ReportEvery)
 		w.envoys = append(w.envoys, e)
 	}
@@ -106,8 +119,10 @@ func newWorld(t *testing.T, seed uint64, p plans) *world {
 }
 
 func (w *world) newNode(name string) *worldNode {
-	return &worldNode{name: name, machine: New(w.plans.nodes), born: w.now,
+	n := &worldNode{name: name, machine: New(w.plans.nodes), born: w.now,
 		streams: map[Stream]*worldEnvoy{}}
+	w.lives = append(w.lives, n)
+	return n
 }
 
 func (w *world) bucket() *Bucket {
@@ -172,6 +187,7 @@ func (w *world) run(length int64, each func()) {
 			w.envoy(e)
 		}
 		w.callers()
+		w.check()
 	}
 }
 
@@ -215,6 +231,7 @@ func (w *world) tick(n *worldNode) {
 			ok := w.level >= float64(c.Units)
 			if ok {
 				w.level -= float64(c.Units)
+				w.paid += c.Units
 			}
 			if w.lost() {
 				ok = false
@@ -227,19 +244,23 @@ func (w *world) tick(n *worldNode) {
 			w.t.Fatalf("assigns %+v", s)
 		}
 		e := n.streams[s.Stream]
-		w.later(w.plans.late, func() { w.take(n, e, s) })
+		of := w.tell(n, s)
+		if e != nil {
+			w.inOrder(&e.arrives[0], func() { w.take(n, e, s, of) })
+		}
 	}
 }
 
 // take has an Envoy take an assignment, unless its stream is over.
-func (w *world) take(n *worldNode, e *worldEnvoy, s Send) {
+func (w *world) take(n *worldNode, e *worldEnvoy, s Send, of *told) {
 	if e == nil || e.node != n || e.stream != s.Stream {
 		return
 	}
 	if w.now < e.paused {
-		w.queue = append(w.queue, message{e.paused, func() { w.take(n, e, s) }})
+		w.queue = append(w.queue, message{e.paused, func() { w.take(n, e, s, of) }})
 		return
 	}
+	w.took(n, s, of)
 	if w.now >= e.expires || e.rate != s.Rate || e.burst != s.Burst {
 		e.rate, e.burst, e.tokens = s.Rate, s.Burst, float64(s.Burst)
 		e.rebuilt++
@@ -278,7 +299,7 @@ func (w *world) envoy(e *worldEnvoy) {
 	n, stream := e.node, e.stream
 	r := Report{Key: "k", Buckets: []*Bucket{w.bucket()}, Allowed: e.allowed, Denied: e.denied}
 	e.allowed, e.denied = 0, 0
-	w.later(w.plans.late, func() {
+	w.inOrder(&e.arrives[1], func() {
 		if n.streams[stream] == e {
 			n.machine.Reported(w.nodeTime(n), stream, []Report{r})
 		}
@@ -287,7 +308,11 @@ func (w *world) envoy(e *worldEnvoy) {
 
 // callers ask the store itself.
 func (w *world) callers() {
-	for n := w.plans.direct * float64(step) / second * 2 * w.rand.Float64(); n >= 1; n-- {
+	n := w.plans.direct * float64(step) / second * 2 * w.rand.Float64()
+	if w.plans.greedy {
+		n = w.level
+	}
+	for ; n >= 1; n-- {
 		if w.level >= 1 {
 			w.level--
 			w.admit(1)

@@ -2,6 +2,7 @@ package envoy
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -9,29 +10,40 @@ import (
 	"google.golang.org/grpc"
 )
 
+// maxUnsent bounds the reports that wait for a server that does not read. Further ones are lost.
+const maxUnsent = 64
+
 // Client is an Envoy on a gRPC connection. Safe for concurrent use.
 type Client struct {
 	rpc   rlqsv3.RateLimitQuotaServiceClient
 	begun time.Time
 	wake  chan struct{} // the timer has begun
-	done  chan struct{}
+	work  sync.WaitGroup
 	stop  context.CancelFunc
 	ends  context.Context
 
 	mu     sync.Mutex
 	envoy  *Envoy
-	stream rlqsv3.RateLimitQuotaService_StreamRateLimitQuotasClient // nil: it is down
-	cancel context.CancelFunc                                       // of stream
+	opened bool    // the stream was opened once
+	stream *stream // nil: it is down
 	paused bool
-	held   []*rlqsv3.RateLimitQuotaResponse // came while it was paused
+	goesOn *sync.Cond // it is no longer paused, or ends
+}
+
+// stream is a stream of the Envoy's. Nothing that a server does, or leaves undone, makes requests
+// wait.
+type stream struct {
+	unsent chan *rlqsv3.RateLimitQuotaUsageReports
+	cancel context.CancelFunc
 }
 
 // Dial returns an Envoy that opens its stream on a connection with its first request.
 func Dial(c Config, conn grpc.ClientConnInterface) *Client {
 	e := &Client{rpc: rlqsv3.NewRateLimitQuotaServiceClient(conn), begun: time.Now(),
-		envoy: New(c), wake: make(chan struct{}, 1), done: make(chan struct{})}
+		envoy: New(c), wake: make(chan struct{}, 1)}
+	e.goesOn = sync.NewCond(&e.mu)
 	e.ends, e.stop = context.WithCancel(context.Background())
-	go e.run()
+	e.work.Go(e.run)
 	return e
 }
 
@@ -47,7 +59,7 @@ func (c *Client) Request(id map[string]string) bool {
 	}
 	allowed, report := c.envoy.Request(c.now(), id)
 	if report != nil {
-		if c.stream == nil {
+		if !c.opened {
 			c.open()
 		}
 		c.send(report)
@@ -61,7 +73,6 @@ func (c *Client) Request(id map[string]string) bool {
 
 // run fires the timer of reports until the Envoy ends.
 func (c *Client) run() {
-	defer close(c.done)
 	for {
 		var timer <-chan time.Time
 		c.mu.Lock()
@@ -83,9 +94,8 @@ func (c *Client) run() {
 func (c *Client) tick() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.paused {
-		c.envoy.next = c.now() + ReportEvery/50
-		return
+	for c.paused {
+		c.goesOn.Wait()
 	}
 	report := c.envoy.Tick(c.now())
 	if c.stream == nil {
@@ -96,64 +106,90 @@ func (c *Client) tick() {
 
 // open opens the stream. The caller holds the lock.
 func (c *Client) open() {
-	ctx, cancel := context.WithCancel(c.ends)
-	stream, err := c.rpc.StreamRateLimitQuotas(ctx)
-	if err != nil {
-		cancel()
+	if c.ends.Err() != nil {
 		return
 	}
-	c.stream, c.cancel = stream, cancel
-	go c.receive(stream)
+	ctx, cancel := context.WithCancel(c.ends)
+	s := &stream{make(chan *rlqsv3.RateLimitQuotaUsageReports, maxUnsent), cancel}
+	c.stream, c.opened = s, true
+	c.work.Go(func() { c.serve(ctx, s) })
+}
+
+// serve sends reports on a stream until it is over.
+func (c *Client) serve(ctx context.Context, s *stream) {
+	defer c.down(s)
+	rpc, err := c.rpc.StreamRateLimitQuotas(ctx)
+	if err != nil {
+		return
+	}
+	c.work.Go(func() {
+		c.receive(rpc)
+		c.down(s)
+	})
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m := <-s.unsent:
+			if rpc.Send(m) != nil {
+				return
+			}
+		}
+	}
 }
 
 // send sends a report, if the stream is up. The caller holds the lock.
 func (c *Client) send(m *rlqsv3.RateLimitQuotaUsageReports) {
-	if c.stream != nil && !c.paused && c.stream.Send(m) != nil {
-		c.down(c.stream)
+	if c.stream == nil {
+		return
+	}
+	select {
+	case c.stream.unsent <- m:
+	default:
 	}
 }
 
-// receive takes in what comes on a stream until it is over.
-func (c *Client) receive(stream rlqsv3.RateLimitQuotaService_StreamRateLimitQuotasClient) {
+// receive takes in what comes on a stream until it is over. A paused Envoy does not read.
+func (c *Client) receive(rpc rlqsv3.RateLimitQuotaService_StreamRateLimitQuotasClient) {
 	for {
-		m, err := stream.Recv()
-		c.mu.Lock()
-		switch {
-		case err != nil:
-			c.down(stream)
-			c.mu.Unlock()
+		m, err := rpc.Recv()
+		if err != nil {
 			return
-		case c.paused:
-			c.held = append(c.held, m)
-		default:
-			c.envoy.Received(c.now(), m)
 		}
+		c.mu.Lock()
+		for c.paused {
+			c.goesOn.Wait()
+		}
+		c.envoy.Received(c.now(), m)
 		c.mu.Unlock()
 	}
 }
 
-// down notes that a stream is over. The caller holds the lock.
-func (c *Client) down(stream rlqsv3.RateLimitQuotaService_StreamRateLimitQuotasClient) {
-	if c.stream == stream {
-		c.cancel()
+// down notes that a stream is over.
+func (c *Client) down(s *stream) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.cancel()
+	if c.stream == s {
 		c.stream = nil
 	}
 }
 
-// Cut ends the stream. The Envoy opens another with its next report.
+// Cut ends the stream. The Envoy opens another with its next timer.
 func (c *Client) Cut() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.stream != nil {
-		c.down(c.stream)
+	s := c.stream
+	c.mu.Unlock()
+	if s != nil {
+		c.down(s)
 	}
 }
 
-// Pause stops the process: it takes no request and makes no report, and messages wait.
+// Pause stops the process: it takes no request, makes no report and reads nothing.
 func (c *Client) Pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.paused = true
+	c.paused = c.ends.Err() == nil
 }
 
 // Resume ends a Pause.
@@ -161,10 +197,7 @@ func (c *Client) Resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.paused = false
-	for _, m := range c.held {
-		c.envoy.Received(c.now(), m)
-	}
-	c.held = nil
+	c.goesOn.Broadcast()
 }
 
 // Has says whether a bucket id has an assignment, and its tokens a second and at most.
@@ -174,15 +207,25 @@ func (c *Client) Has(id map[string]string) (rate, most float64, assigned bool) {
 	return c.envoy.Has(c.now(), id)
 }
 
+// Rebuilt returns how many token buckets began full.
+func (c *Client) Rebuilt() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.envoy.Rebuilt
+}
+
 // Faults returns what the server did wrong.
 func (c *Client) Faults() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.envoy.Faults
+	return slices.Clone(c.envoy.Faults)
 }
 
-// Close ends the Envoy.
+// Close ends the Envoy, and returns when nothing of it runs.
 func (c *Client) Close() {
+	c.mu.Lock()
 	c.stop()
-	<-c.done
+	c.mu.Unlock()
+	c.Resume()
+	c.work.Wait()
 }

@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ func New(c Config) *Envoy {
 func keyOf(id map[string]string) string {
 	var key strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(id)) {
-		key.WriteString(name + "\x00" + id[name] + "\x00")
+		fmt.Fprintf(&key, "%q:%q ", name, id[name])
 	}
 	return key.String()
 }
@@ -73,7 +74,7 @@ func (e *Envoy) Request(now time.Duration, id map[string]string) (allowed bool,
 	b := e.buckets[keyOf(id)]
 	first := b == nil
 	if first {
-		b = &bucket{id: id, reported: now}
+		b = &bucket{id: maps.Clone(id), reported: now}
 		e.buckets[keyOf(id)] = b
 	}
 	strategy := b.strategy
@@ -162,6 +163,11 @@ func (e *Envoy) Received(now time.Duration, m *rlqsv3.RateLimitQuotaResponse) {
 			delete(e.buckets, keyOf(id))
 		case action.GetQuotaAssignmentAction() != nil:
 			e.assigned(now, b, action.GetQuotaAssignmentAction())
+		default: // Envoy takes it for an assignment of nothing that is over at once
+			e.fault("an action that is neither an assignment nor an abandonment")
+			b.strategy, b.tokens, b.fallback = &typev3.RateLimitStrategy{}, nil, false
+			b.ends = now
+			e.expire(now)
 		}
 	}
 }

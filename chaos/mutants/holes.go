@@ -84,4 +84,11 @@ var Holes = []Hole{
 
 	{Group: "outside", Name: "busy store taken for one out of reach"},
 	{Group: "outside", Name: "invented members"},
+
+	{Group: "envoys", Name: beforehand},
+	{Group: "envoys", Name: broken},
+	{Group: "envoys", Name: tooLong},
+	{Group: "envoys", Name: rebuilt},
+	{Group: "envoys", Name: twoNodes},
+	{Group: "envoys", Name: "report counted twice", Unruled: "reports say what Envoys want, and never free rights"},
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,21 +26,42 @@ func assigned(p *Plan) {
 	var b strings.Builder
 	head, _, _ := strings.Cut(p.Document, "limits:\n")
 	b.WriteString(head + "limits:\n")
-	units := []int64{30, 60, 120, 300}[random.IntN(4)]
-	burst := max(units*int64(1+random.IntN(4))/2, int64(8*len(p.Regions)))
-	most := max(burst*int64(1+random.IntN(3))/4, int64(4*len(p.Regions)))
+	units := []int64{30, 120, 300, 300}[random.IntN(4)]
+	burst := max(units*[]int64{1, 2, 4, 8}[random.IntN(4)]/8, int64(8*len(p.Regions)))
+	most := max(burst*[]int64{1, 3, 6}[random.IntN(3)]/8, int64(4*len(p.Regions)))
 	failure := []string{"local", "deny"}[random.IntN(2)]
 	fmt.Fprintf(&b, "  - {name: l0, domain: api0, key: [account], algorithm: token_bucket, limit: %d, window: 1s, burst: %d, on_store_failure: %s, assign: {ttl: %ds, max_burst: %d}}\n",
 		units, burst, failure, 6+random.IntN(10), most)
 	p.Document, p.Refunds, p.Versions = b.String(), false, nil
+	p.Acts = slices.DeleteFunc(p.Acts, func(a Act) bool { return a.Do.Load() })
+	if random.IntN(2) == 0 {
+		p.Acts = slices.DeleteFunc(p.Acts, func(a Act) bool { return a.Do.excuses() })
+	}
 	late := random.IntN(4) == 0
+	idle := random.IntN(2) * len(p.Regions) // who has no demand lends what it has
 	for r := range p.Regions {
+		if r > 0 && idle > 0 && random.IntN(3) > 0 {
+			continue
+		}
+		if random.IntN(4) > 0 { // who asks the store takes what Envoys leave of its tokens
+			p.Acts = append(p.Acts, Act{Do: Steady, For: p.End, Region: r, Amount: 500 * units, Cost: 2})
+		}
 		for range 1 + random.IntN(3) {
 			a := Act{Do: Proxy, At: random.Int64N(5 * allocator.Second), For: p.End, Region: r,
 				Amount: 1000 * (1 + random.Int64N(units)), Back: late && random.IntN(3) == 0}
 			p.Acts = append(p.Acts, a)
 		}
 	}
+}
+
+// excuses says whether a printed bound allows an excess for a deed.
+func (d Deed) excuses() bool {
+	switch d {
+	case Flush, StoreAnew, Failover, Delete, StoreDown, JournalLost, JournalOld, ClockStep, StoreClock,
+		NodeClock, Reboot, Snapshot, TokenLost, StoreBusy:
+		return true
+	}
+	return false
 }
 
 // proxy is an Envoy of a region, and its callers.
@@ -98,14 +120,14 @@ func (p *proxy) at(t int64, do func()) {
 // breaks, or it is paused.
 func (p *proxy) happens() {
 	w := p.w
-	w.in(allocator.Second+p.random.Int64N(12*allocator.Second), func() {
+	w.in(allocator.Second+p.random.Int64N(8*allocator.Second), func() {
 		if w.now >= w.plan.Heal {
 			return
 		}
-		switch chance := p.random.IntN(6); {
+		switch chance := p.random.IntN(8); {
 		case chance < 3:
 			p.demand = 1000 * p.random.Int64N(2*int64(p.b.limit.policy.Limit))
-		case chance == 3:
+		case chance < 6:
 			p.down()
 		case p.hangs && p.pausing < w.now:
 			p.pause(p.random.Int64N(30 * allocator.Second))
@@ -208,7 +230,8 @@ func (p *proxy) down() {
 	if p.up() {
 		s := p.stream
 		p.stream = nil
-		p.node.at(p.w.now+p.random.Int64N(20*allocator.Second), s.Close)
+		most := []int64{10_000, allocator.Second, 20 * allocator.Second}[p.random.IntN(3)]
+		p.node.at(p.w.now+1+p.random.Int64N(most), s.Close)
 	}
 }
 

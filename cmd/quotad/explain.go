@@ -106,6 +106,39 @@ func (e explanation) print(w io.Writer) error {
 		return err
 	}
 	e.printMemory(w)
+	return e.printEnvoys(w)
+}
+
+// printEnvoys says what Envoys were told to admit by themselves.
+func (e explanation) printEnvoys(w io.Writer) error {
+	for _, r := range e.Regions {
+		if len(r.Envoys) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "\n%s: %d of the share of %d are assigned to Envoys.\n", show.Name(r.Region),
+			r.Assigned, r.Share)
+		t := show.Table(w)
+		fmt.Fprint(t, "NODE\tSTREAM\tRATE\tBURST\tENDS IN\tWANTS\tSTATE\n")
+		for _, one := range r.Envoys {
+			wants, state := "not known yet", "ok"
+			if one.WantsMilli != nil {
+				wants = fmt.Sprintf("%.1f/s", float64(*one.WantsMilli)/1000)
+			}
+			switch {
+			case one.Gone:
+				state = "STREAM OVER"
+			case one.Silent:
+				state = "SILENT"
+			case one.Rate == 0:
+				state = "no assignment"
+			}
+			fmt.Fprintf(t, "%s\t%d\t%d/s\t%d\t%s\t%s\t%s\n", show.Name(one.Node), one.Stream,
+				one.Rate, one.Burst, show.Span(time.Duration(one.Left).Round(time.Second)), wants, state)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

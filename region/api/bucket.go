@@ -24,6 +24,9 @@ type Bucket struct {
 	Fading    quantity.Units  `json:"fading"`
 	Free      quantity.Units  `json:"free"`
 	Rights    []Rights        `json:"rights"`
+	// Assigned and NextAssigned are what nodes hold of share and next_share to assign it to Envoys.
+	Assigned     quantity.Units `json:"assigned,omitempty"`
+	NextAssigned quantity.Units `json:"next_assigned,omitempty"`
 	// ClosedUntil is when a bucket that is closed after a loss of the store's data is opened again;
 	// absent: it is open.
 	ClosedUntil *time.Time `json:"closed_until,omitempty"`
@@ -48,11 +51,12 @@ func newBucket(b region.Bucket) Bucket {
 		Entitlement: b.Terms.Entitlement,
 		Share:       found.Share, NextShare: found.NextShare, Cell: found.Cell, Used: found.Used,
 		Fading: found.Fading, Free: found.Free,
-		Rights: []Rights{}, ClosedUntil: moment(b.ClosedUntil)}
+		Rights: []Rights{}, ClosedUntil: moment(b.ClosedUntil),
+		Assigned: found.Assigned(found.Cell), NextAssigned: found.Assigned(found.Cell + 1)}
 	if b.Terms.Kind.Bucket() {
 		a.Burst = &b.Terms.Burst
 	}
-	for _, r := range found.Rows {
+	for _, r := range found.Traded() {
 		rights := Rights{Cell: r.Cell, Region: r.Peer, Lent: r.Lent, Returned: r.Returned,
 			Borrowed: r.Borrowed, Regained: r.Regained}
 		if b.Terms.Kind == algorithms.TokenBucket {

@@ -41,6 +41,22 @@ type BucketView struct {
 	ClosedUntil *time.Time        `json:"closed_until,omitempty"` // after a loss of the store's data
 	Prefetched  int64             `json:"prefetched_units"`
 	Remember    []string          `json:"remember_denial"` // nodes
+	// Assigned is what nodes hold of the share to assign it to Envoys, and Envoys what they told them.
+	Assigned int64       `json:"assigned,omitempty"`
+	Envoys   []EnvoyView `json:"envoys,omitempty"`
+}
+
+// EnvoyView is what one Envoy was told to admit by itself.
+type EnvoyView struct {
+	Node   string       `json:"node"` // that its stream goes to
+	Stream int64        `json:"stream"`
+	Rate   int64        `json:"rate"` // tokens a second; 0: it has no assignment
+	Burst  int64        `json:"burst"`
+	Left   Milliseconds `json:"left_ms"`
+	// WantsMilli is in thousandths of a request a second; absent: not known yet.
+	WantsMilli *int64 `json:"wants_milli,omitempty"`
+	Silent     bool   `json:"silent,omitempty"` // it missed two reports
+	Gone       bool   `json:"gone,omitempty"`   // its stream is over
 }
 
 // Traded is what a region has lent to another and borrowed from it, of one cell.
@@ -104,7 +120,14 @@ func newBucketView(v *quotadv1.BucketView) BucketView {
 		Used: l.GetUsed(), Free: l.GetFree(), Cell: l.GetCell(), Rights: []Traded{},
 		Last: newLastRequest(v.GetLast()), Degraded: []DegradedTowards{},
 		ClosedUntil: timeOf(v.GetClosedUntil()), Prefetched: v.GetPrefetchedUnits(),
-		Remember: listed(v.GetRememberDenial())}
+		Remember: listed(v.GetRememberDenial()), Assigned: l.GetAssigned()}
+	for _, e := range v.GetEnvoys() {
+		one := EnvoyView{Node: e.GetNode(), Stream: e.GetStream(), Rate: e.GetRate(),
+			Burst: e.GetBurst(), Left: Milliseconds(e.GetLeft().AsDuration()), Silent: e.GetSilent(),
+			Gone: e.GetGone()}
+		one.WantsMilli = e.WantsMilli
+		a.Envoys = append(a.Envoys, one)
+	}
 	for _, r := range l.GetRights() {
 		a.Rights = append(a.Rights, Traded{r.GetCell(), r.GetRegion(), r.GetLent(), r.GetReturned(),
 			r.GetBorrowed(), r.GetRegained()})

@@ -48,6 +48,7 @@ type fakeNode struct {
 	panics   []string            // where
 	busy     map[string]bool     // callers
 	open     *policy.Document    // nil: that of aDocument
+	envoys   *envoys.Assigner
 
 	fakeViews
 }
@@ -88,8 +89,15 @@ func (f *fakeNode) AskDocuments(context.Context) []region.NodeDocuments {
 		{Node: "us-east/n1", Open: []policy.Epoch{f.Document().Epoch()}}}
 }
 
-// Envoys returns an assigner that is never run.
-func (f *fakeNode) Envoys() *envoys.Assigner { return envoys.New(envoys.Config{Nodes: 1}) }
+// Envoys returns an assigner that is never run, and knows no rules.
+func (f *fakeNode) Envoys() *envoys.Assigner {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.envoys == nil {
+		f.envoys = envoys.New(envoys.Config{Nodes: 1, Now: time.Now})
+	}
+	return f.envoys
+}
 
 func (f *fakeNode) Busy(caller string) (time.Duration, bool) {
 	f.mu.Lock()

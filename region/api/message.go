@@ -163,8 +163,9 @@ func bucketMessage(b region.Bucket) *quotadv1.BucketResponse {
 		Entitlement: int64(b.Terms.Entitlement), Cell: int64(found.Cell),
 		Used: int64(found.Used), Share: int64(found.Share), NextShare: int64(found.NextShare),
 		Algorithm: string(b.Terms.Kind), Free: int64(found.Free),
-		Fading: int64(found.Fading), Burst: int64(b.Terms.Burst), ClosedUntil: ifSet(b.ClosedUntil)}
-	for _, r := range found.Rows {
+		Fading: int64(found.Fading), Burst: int64(b.Terms.Burst), ClosedUntil: ifSet(b.ClosedUntil),
+		Assigned: int64(found.Assigned(found.Cell)), NextAssigned: int64(found.Assigned(found.Cell + 1))}
+	for _, r := range found.Traded() {
 		m.Rights = append(m.Rights, &quotadv1.Rights{Cell: int64(r.Cell), Region: r.Peer,
 			Lent: int64(r.Lent), Returned: int64(r.Returned),
 			Borrowed: int64(r.Borrowed), Regained: int64(r.Regained), BurstLent: int64(r.BurstLent),

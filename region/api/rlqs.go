@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	rlqsv3 "github.com/envoyproxy/go-control-plane/envoy/service/rate_limit_quota/v3"
@@ -22,7 +23,8 @@ import (
 //
 // Envoy knows token buckets and blanket rules alone. It reads whole seconds of a time to live and of a
 // fill interval, and takes a bucket for the same only if its interval does not differ. So the
-// interval is always one second.
+// interval is always one second. It takes no action without a bucket id, so that a report of an empty
+// one has no answer.
 type rlqs struct {
 	rlqsv3.UnimplementedRateLimitQuotaServiceServer
 	server *Server
@@ -35,7 +37,10 @@ type rlqsStream = grpc.BidiStreamingServer[rlqsv3.RateLimitQuotaUsageReports,
 // StreamRateLimitQuotas implements envoy.service.rate_limit_quota.v3.RateLimitQuotaService.
 func (s *rlqs) StreamRateLimitQuotas(stream rlqsStream) error {
 	first, err := stream.Recv()
-	if err != nil {
+	switch {
+	case errors.Is(err, io.EOF): // it has nothing to say
+		return nil
+	case err != nil:
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
@@ -57,7 +62,8 @@ func (s *rlqs) StreamRateLimitQuotas(stream rlqsStream) error {
 	return s.send(ctx, stream, open)
 }
 
-// receive passes on reports until the stream is over, and returns why.
+// receive passes on reports until the stream is over, and returns why. It ends soon after the
+// handler, which has closed the stream by then.
 func (s *rlqs) receive(stream rlqsStream, open *envoys.Stream) (err error) {
 	defer s.server.rpcPanics.Recover("StreamRateLimitQuotas", &err)
 	for {
@@ -80,8 +86,13 @@ func (s *rlqs) send(ctx context.Context, stream rlqsStream, open *envoys.Stream)
 			return err
 		}
 	}
-	if !errors.Is(context.Cause(ctx), errDraining) {
+	switch cause := context.Cause(ctx); {
+	case stream.Context().Err() != nil: // the Envoy has gone, or was silent for too long
 		return status.FromContextError(stream.Context().Err()).Err()
+	case errors.Is(cause, io.EOF): // it ended the stream
+		return nil
+	case !errors.Is(cause, errDraining):
+		return cause
 	}
 	ending, cancel := context.WithTimeout(stream.Context(), drainWithin)
 	defer cancel()

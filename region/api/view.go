@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/quotad/quotad/allocator/assign"
 	"github.com/quotad/quotad/policy"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region"
@@ -115,11 +116,23 @@ func (s *Server) bucketView(ctx context.Context, id policy.BucketID, peek bool) 
 	if look.Denies {
 		v.RememberDenial = []string{known.Node}
 	}
+	for _, h := range look.Envoys {
+		v.Envoys = append(v.Envoys, envoyMessage(h, known.Node))
+	}
 	for _, d := range look.Degraded {
 		v.Degraded = append(v.Degraded,
 			&quotadv1.DegradedTowards{Region: d.Region, Since: ifSet(d.Since)})
 	}
 	return v
+}
+
+func envoyMessage(h assign.Holding, node string) *quotadv1.EnvoyView {
+	m := &quotadv1.EnvoyView{Node: node, Stream: int64(h.Stream), Rate: h.Rate, Burst: int64(h.Burst),
+		Left: durationpb.New(time.Duration(h.Left) * time.Microsecond), Silent: h.Silent, Gone: h.Gone}
+	if h.Demand >= 0 {
+		m.WantsMilli = &h.Demand
+	}
+	return m
 }
 
 func lastMessage(l admit.LastOutcome, node string) *quotadv1.LastRequest {

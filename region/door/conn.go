@@ -50,6 +50,7 @@ type conn struct {
 	recent, older, answers int64
 	period                 time.Time // when recent becomes older
 	tooMuchSince           time.Time // zero: it holds no more than it may
+	left                   bool      // it is closed: what becomes of its bytes no longer counts
 }
 
 // remote is the address of a far end. A handler that gets the peer's address of a call finds the
@@ -212,6 +213,9 @@ func (c *conn) roll(now time.Time) {
 func (c *conn) received(n int) {
 	c.door.mu.Lock()
 	defer c.door.mu.Unlock()
+	if c.left {
+		return
+	}
 	c.roll(time.Now())
 	c.recent += int64(n)
 	c.count(int64(n))
@@ -221,6 +225,9 @@ func (c *conn) received(n int) {
 func (c *conn) delivered(n int) {
 	c.door.mu.Lock()
 	defer c.door.mu.Unlock()
+	if c.left {
+		return
+	}
 	fromRecent := min(int64(n), c.recent)
 	fromOlder := min(int64(n)-fromRecent, c.older)
 	c.recent -= fromRecent
@@ -233,6 +240,9 @@ func (c *conn) delivered(n int) {
 func (c *conn) answered(n int) {
 	c.door.mu.Lock()
 	defer c.door.mu.Unlock()
+	if c.left {
+		return
+	}
 	n64 := max(int64(n), -c.answers)
 	c.answers += n64
 	c.count(n64)

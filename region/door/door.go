@@ -107,6 +107,7 @@ func (d *Door) leave(c *conn) {
 		delete(d.addresses, c.ip)
 	}
 	d.held -= c.holds()
+	c.left = true
 }
 
 // addressOf returns the IP address of a far end. It returns the zero address for those without one.

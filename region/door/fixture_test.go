@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	rlqsv3 "github.com/envoyproxy/go-control-plane/envoy/service/rate_limit_quota/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 	"golang.org/x/net/http2"
@@ -58,6 +59,7 @@ type house struct {
 	log    bytes.Buffer
 	panics []string
 	*service
+	lasts lastingService
 }
 
 // in runs a test of a server behind a door, in virtual time.
@@ -76,7 +78,9 @@ func in(t *testing.T, l Limits, f func(t *testing.T, h *house)) {
 		panics := NewPanics(slog.New(slog.NewTextHandler(&h.log, nil)), "grpc/",
 			func(where string) { h.panics = append(h.panics, where) })
 		calls := NewCalls(someBounds, panics, nil)
+		calls.Last(quotaPath)
 		s := grpc.NewServer(calls.Options()...)
+		rlqsv3.RegisterRateLimitQuotaServiceServer(calls.Of(s), &h.lasts)
 		healthv1.RegisterHealthServer(calls.Of(s), h.service)
 		reflection.Register(calls.Of(s))
 		var serving sync.WaitGroup

@@ -2,39 +2,61 @@ package door
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// MaxSilence is how long a stream that lasts may be without a message of its client. Then it is
-// ended, because the client is gone.
-const MaxSilence = time.Minute
+const (
+	// MaxSilence is how long a stream that lasts may be without a message of its client. Then it is
+	// ended, because the client is gone.
+	MaxSilence = time.Minute
+	// messageOverhead is the size of a further message on the wire beside its bytes: the headers of
+	// a frame and of a message. Whoever sends many small ones would otherwise hide what else the
+	// connection holds.
+	messageOverhead = 9 + 5
+)
 
 // lasting is a stream of many messages, each with the bounds of a call's message: it is decoded here
 // only after its records were counted, and the connection is told what became of its bytes.
+//
+// An element of a list that has what is no text is decoded as an empty one. A proxy makes such
+// elements of what its clients send, and one of those must not end the stream for all.
 type lasting struct {
 	grpc.ServerStream
-	ctx     context.Context // ends when the client has been silent for too long
-	end     context.CancelFunc
-	silence *time.Timer // ends it
-	calls   *Calls
+	ctx      context.Context
+	calls    *Calls
+	overhead int // of the next message
+
+	mu    sync.Mutex
+	ended bool // the handler has returned
 }
 
 func (c *Calls) lasting(ctx context.Context, s grpc.ServerStream) *lasting {
-	l := &lasting{ServerStream: s, calls: c}
-	l.ctx, l.end = context.WithCancel(ctx)
-	l.silence = time.AfterFunc(MaxSilence, l.end)
-	return l
+	return &lasting{ServerStream: s, ctx: ctx, calls: c, overhead: callOverhead}
 }
 
-// over frees what the stream holds. Call it when its handler has returned.
+// over ends the wait for further messages. Call it when the handler has returned, before arrived.
 func (s *lasting) over() {
-	s.silence.Stop()
-	s.end()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+}
+
+// heard allows MaxSilence for the next message. After that the call ends as one does whose message
+// does not come: also if the handler waits for a client that reads nothing.
+func (s *lasting) heard() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a, ok := s.ServerStream.Context().Value(arrivalKey{}).(*arrival); ok && !s.ended {
+		a.timer.Reset(MaxSilence)
+	}
 }
 
 // Context implements grpc.ServerStream.
@@ -47,27 +69,60 @@ func (s *lasting) RecvMsg(into any) error {
 	if err := s.ServerStream.RecvMsg(&b); err != nil {
 		return err
 	}
-	arrived(s.ServerStream.Context())
-	s.silence.Reset(MaxSilence)
+	s.heard()
 	if on := connOf(s.ServerStream.Context()); on != nil {
-		on.delivered(len(b.bytes()) + callOverhead)
+		on.delivered(len(b.bytes()) + s.overhead)
 	}
+	s.overhead = messageOverhead
 	m, ok := into.(proto.Message)
 	if !ok {
 		return status.Error(codes.Internal, "the stream's message is no protobuf message")
 	}
 	proto.Reset(m)
-	if bad := decode(b.bytes(), m, s.calls.bounds.Records); bad != nil {
+	bad := decode(b.bytes(), m, s.calls.bounds.Records)
+	if bad != nil && bad.Field != WholeMessage {
+		bad = decode(emptied(b.bytes(), m.ProtoReflect().Descriptor()), m, s.calls.bounds.Records)
+	}
+	if bad != nil {
 		return s.calls.refuse(*bad)
 	}
 	return nil
 }
 
+// emptied returns a message in which the elements of lists that have what is no text are empty ones.
+func emptied(raw []byte, of protoreflect.MessageDescriptor) (all []byte) {
+	for len(raw) > 0 {
+		number, kind, n := protowire.ConsumeField(raw)
+		if n < 0 {
+			return append(all, raw...)
+		}
+		var bad *BadField
+		if f := of.Fields().ByNumber(number); f != nil && f.IsList() && f.Message() != nil {
+			eachRecord(raw[:n], of, func(_ protoreflect.FieldDescriptor, value []byte) bool {
+				bad = notText(value, f.Message(), "", maxNested)
+				return false
+			})
+		}
+		if bad != nil {
+			all = protowire.AppendBytes(protowire.AppendTag(all, number, kind), nil)
+		} else {
+			all = append(all, raw[:n]...)
+		}
+		raw = raw[n:]
+	}
+	return all
+}
+
 // SendMsg implements grpc.ServerStream.
 func (s *lasting) SendMsg(m any) error {
-	on := connOf(s.ServerStream.Context())
+	on, size := connOf(s.ServerStream.Context()), 0
 	if message, ok := m.(proto.Message); ok && on != nil {
-		on.answered(proto.Size(message))
+		size = proto.Size(message)
+		on.answered(size)
 	}
-	return s.ServerStream.SendMsg(m)
+	err := s.ServerStream.SendMsg(m)
+	if err != nil && on != nil {
+		on.answered(-size) // it is not written
+	}
+	return err
 }

@@ -18,8 +18,11 @@ const (
 	// that should not wait.
 	tickEvery = 200 * time.Millisecond
 	soonest   = 5 * time.Millisecond
-	// maxCharges bounds the charges under way. Further ones fail, and are tried again.
-	maxCharges = 64
+	// maxCharges bounds the charges under way. Further ones wait for at most chargeWithin, then they
+	// fail, and are tried again. It is short, because the machine asks again for what it hears nothing
+	// of for two seconds, and both may then be charged.
+	maxCharges   = 64
+	chargeWithin = time.Second
 	// MaxStreams bounds the streams of a node. Further ones are refused.
 	MaxStreams = 10_000
 )
@@ -142,8 +145,8 @@ func (a *Assigner) Step(ctx context.Context) (asks bool) {
 	if len(out.Holds) > 0 {
 		a.do(func() { a.hold(ctx, out.Holds) })
 	}
-	for _, c := range out.Charges {
-		a.charge(ctx, c)
+	if len(out.Charges) > 0 {
+		a.do(func() { a.charge(ctx, out.Charges) })
 	}
 	return len(out.Holds)+len(out.Charges) > 0
 }
@@ -201,24 +204,34 @@ func (a *Assigner) held(h assign.Held, answer *algorithms.Assigned) {
 	a.machine.Held(a.now(), h)
 }
 
-// charge carries out a Charge in the store, or lets it fail if too many are under way.
-func (a *Assigner) charge(ctx context.Context, c assign.Charge) {
+// charge carries out Charges in the store, maxCharges at a time. Those that wait for chargeWithin
+// fail.
+func (a *Assigner) charge(ctx context.Context, all []assign.Charge) {
 	current := a.config.Rules.Rules()
-	b := current.Lookup(c.Bucket)
+	waits, cancel := context.WithTimeout(ctx, chargeWithin)
+	defer cancel()
+	for _, c := range all {
+		b := current.Lookup(c.Bucket)
+		if b == nil || !a.enter(waits) {
+			a.charged(c, false)
+			continue
+		}
+		a.do(func() {
+			defer func() { <-a.places }()
+			a.charged(c, a.config.Limiter.Charge(ctx, current, b, c.Units))
+			a.soon()
+		})
+	}
+}
+
+// enter takes a place for a charge, or returns false when ctx ends first.
+func (a *Assigner) enter(ctx context.Context) bool {
 	select {
 	case a.places <- struct{}{}:
-	default:
-		b = nil
+		return true
+	case <-ctx.Done():
+		return false
 	}
-	if b == nil {
-		a.charged(c, false)
-		return
-	}
-	a.do(func() {
-		defer func() { <-a.places }()
-		a.charged(c, a.config.Limiter.Charge(ctx, current, b, c.Units))
-		a.soon()
-	})
 }
 
 func (a *Assigner) charged(c assign.Charge, ok bool) {
@@ -239,13 +252,19 @@ func (a *Assigner) Changed(c tenure.Change) {
 }
 
 // Drain has all assignments end within a second, as far as their Envoys hear of it, and gives back
-// nothing: what is held ends with its cells. Call it before the node ends.
+// nothing: what is held ends with its cells. Call it before the node ends. Only the first call does
+// something.
 func (a *Assigner) Drain(ctx context.Context) {
 	a.mu.Lock()
+	before := a.drained
 	a.drained = true
-	a.machine.Drain(a.now())
+	if !before {
+		a.machine.Drain(a.now())
+	}
 	a.mu.Unlock()
-	a.Step(ctx)
+	if !before {
+		a.Step(ctx)
+	}
 }
 
 // Stats returns what the assigner has done.

@@ -21,6 +21,8 @@ const (
 	// sendWithin is how long an assignment may wait to be sent. An older one is not sent: the Envoy
 	// would take it later than the machine counts on.
 	sendWithin = 300 * time.Millisecond
+	// maxWaiting bounds what waits to be sent on a stream, but for one assignment of each bucket id.
+	maxWaiting = 2 * MaxBuckets
 )
 
 // Usage is what an Envoy reports of one bucket id.
@@ -90,31 +92,32 @@ func (s *Stream) Close() {
 	a.machine.Ended(a.now(), s.number)
 }
 
-// Report takes in what the Envoy reports.
+// Report takes in what the Envoy reports. A stream that was closed takes in nothing.
 func (s *Stream) Report(usages []Usage) {
 	a := s.assigner
 	a.counts.reports.Add(float64(len(usages)))
-	reports := make([]assign.Report, 0, len(usages))
+	read := make([]assign.Report, len(usages))
 	reasons := make([]string, len(usages)) // why nothing is assigned
 	for i, u := range usages {
-		var r assign.Report
-		if r, reasons[i] = s.read(u); reasons[i] == "" {
-			reports = append(reports, r)
-		}
+		read[i], reasons[i] = s.read(u)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.streams[s.number] != s {
+		return
+	}
 	now, fresh := a.now(), false
+	reports := make([]assign.Report, 0, min(len(usages), MaxBuckets))
 	for i, u := range usages {
-		key := keyOf(u.ID)
+		key := read[i].Key
 		_, known := s.ids[key]
 		if reasons[i] == "" && !known && len(s.ids) >= MaxBuckets {
 			reasons[i] = noRoom
-			reports = slices.DeleteFunc(reports, func(r assign.Report) bool { return r.Key == key })
 		}
 		if reasons[i] == "" {
 			fresh = fresh || !known
 			s.ids[key] = u.ID
+			reports = append(reports, read[i])
 			continue
 		}
 		s.abandon(now, key, u.ID, reasons[i])
@@ -127,17 +130,21 @@ func (s *Stream) Report(usages []Usage) {
 	}
 }
 
-// abandon has the Envoy forget a bucket id. The caller holds the lock.
+// abandon has the Envoy forget a bucket id. An Envoy takes no answer about an empty one, and one
+// that does not read its answers asks again. The caller holds the lock.
 func (s *Stream) abandon(now quantity.NodeTime, key string, id map[string]string, why string) {
 	s.assigner.counts.abandoned.WithLabelValues(why).Inc()
 	s.assigner.machine.Left(now, s.number, key)
 	delete(s.ids, key)
+	if _, waits := s.waiting[key]; len(id) == 0 || !waits && len(s.waiting) >= maxWaiting {
+		return
+	}
 	s.wait(queued{abandon: id, send: assign.Send{Key: key}, at: s.assigner.config.Elapsed()})
 }
 
 // Why a bucket id is abandoned.
 const (
-	invalid      = "invalid"      // no request could have these descriptors
+	invalid      = "invalid"      // no request could have these descriptors, or there are none
 	noLimit      = "no_limit"     // no limit applies
 	unassignable = "unassignable" // a limit applies of which nothing is assigned
 	noRoom       = "no_room"      // of a bound
@@ -147,7 +154,7 @@ const (
 func (s *Stream) read(u Usage) (r assign.Report, why string) {
 	r = assign.Report{Key: keyOf(u.ID), Allowed: units(u.Allowed), Denied: units(u.Denied)}
 	q := admit.Request{Domain: s.domain, Descriptors: u.ID, Cost: 1}
-	if q.Validate() != nil {
+	if len(u.ID) == 0 || q.Validate() != nil {
 		return r, invalid
 	}
 	applied := s.assigner.config.Rules.Rules().Match(s.domain, u.ID)

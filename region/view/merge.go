@@ -124,6 +124,7 @@ func ByRegion(views []*quotadv1.BucketView) (regions []*quotadv1.BucketView) {
 			known.Last = v.GetLast()
 		}
 		known.PrefetchedUnits += v.GetPrefetchedUnits()
+		known.Envoys = append(known.Envoys, v.GetEnvoys()...)
 		known.RememberDenial = append(known.RememberDenial, v.GetRememberDenial()...)
 		known.Degraded = degraded(known.GetDegraded(), v.GetDegraded())
 	}

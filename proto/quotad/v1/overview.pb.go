@@ -824,7 +824,9 @@ type BucketView struct {
 	// Nodes of the region that remember a denial, and deny without asking the store.
 	RememberDenial []string `protobuf:"bytes,10,rep,name=remember_denial,json=rememberDenial,proto3" json:"remember_denial,omitempty"`
 	// Epoch of the limits document that the region uses.
-	Epoch         string `protobuf:"bytes,11,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Epoch string `protobuf:"bytes,11,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// What Envoys have been told to admit by themselves (RLQS), at most some of them.
+	Envoys        []*EnvoyView `protobuf:"bytes,12,rep,name=envoys,proto3" json:"envoys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -936,6 +938,120 @@ func (x *BucketView) GetEpoch() string {
 	return ""
 }
 
+func (x *BucketView) GetEnvoys() []*EnvoyView {
+	if x != nil {
+		return x.Envoys
+	}
+	return nil
+}
+
+// EnvoyView is what one Envoy has of a bucket.
+type EnvoyView struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node that its stream goes to, and the number of the stream there.
+	Node   string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Stream int64  `protobuf:"varint,2,opt,name=stream,proto3" json:"stream,omitempty"`
+	// Tokens a second, and at once. 0: it has no assignment.
+	Rate  int64 `protobuf:"varint,3,opt,name=rate,proto3" json:"rate,omitempty"`
+	Burst int64 `protobuf:"varint,4,opt,name=burst,proto3" json:"burst,omitempty"`
+	// Until the assignment may end.
+	Left *durationpb.Duration `protobuf:"bytes,5,opt,name=left,proto3" json:"left,omitempty"`
+	// Requests that it wants a second, in thousandths. Absent: not known yet.
+	WantsMilli *int64 `protobuf:"varint,6,opt,name=wants_milli,json=wantsMilli,proto3,oneof" json:"wants_milli,omitempty"`
+	// It missed two reports.
+	Silent bool `protobuf:"varint,7,opt,name=silent,proto3" json:"silent,omitempty"`
+	// Its stream is over, and it may go on until its assignment ends.
+	Gone          bool `protobuf:"varint,8,opt,name=gone,proto3" json:"gone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnvoyView) Reset() {
+	*x = EnvoyView{}
+	mi := &file_quotad_v1_overview_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnvoyView) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnvoyView) ProtoMessage() {}
+
+func (x *EnvoyView) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_overview_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnvoyView.ProtoReflect.Descriptor instead.
+func (*EnvoyView) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *EnvoyView) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *EnvoyView) GetStream() int64 {
+	if x != nil {
+		return x.Stream
+	}
+	return 0
+}
+
+func (x *EnvoyView) GetRate() int64 {
+	if x != nil {
+		return x.Rate
+	}
+	return 0
+}
+
+func (x *EnvoyView) GetBurst() int64 {
+	if x != nil {
+		return x.Burst
+	}
+	return 0
+}
+
+func (x *EnvoyView) GetLeft() *durationpb.Duration {
+	if x != nil {
+		return x.Left
+	}
+	return nil
+}
+
+func (x *EnvoyView) GetWantsMilli() int64 {
+	if x != nil && x.WantsMilli != nil {
+		return *x.WantsMilli
+	}
+	return 0
+}
+
+func (x *EnvoyView) GetSilent() bool {
+	if x != nil {
+		return x.Silent
+	}
+	return false
+}
+
+func (x *EnvoyView) GetGone() bool {
+	if x != nil {
+		return x.Gone
+	}
+	return false
+}
+
 // LastRequest is what became of the last request on a bucket.
 type LastRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -950,7 +1066,7 @@ type LastRequest struct {
 
 func (x *LastRequest) Reset() {
 	*x = LastRequest{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[10]
+	mi := &file_quotad_v1_overview_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -962,7 +1078,7 @@ func (x *LastRequest) String() string {
 func (*LastRequest) ProtoMessage() {}
 
 func (x *LastRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[10]
+	mi := &file_quotad_v1_overview_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -975,7 +1091,7 @@ func (x *LastRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LastRequest.ProtoReflect.Descriptor instead.
 func (*LastRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{10}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LastRequest) GetAt() *timestamppb.Timestamp {
@@ -1025,7 +1141,7 @@ type DegradedTowards struct {
 
 func (x *DegradedTowards) Reset() {
 	*x = DegradedTowards{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[11]
+	mi := &file_quotad_v1_overview_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1037,7 +1153,7 @@ func (x *DegradedTowards) String() string {
 func (*DegradedTowards) ProtoMessage() {}
 
 func (x *DegradedTowards) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[11]
+	mi := &file_quotad_v1_overview_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1050,7 +1166,7 @@ func (x *DegradedTowards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegradedTowards.ProtoReflect.Descriptor instead.
 func (*DegradedTowards) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{11}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DegradedTowards) GetRegion() string {
@@ -1084,7 +1200,7 @@ type ViewRequest struct {
 
 func (x *ViewRequest) Reset() {
 	*x = ViewRequest{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[12]
+	mi := &file_quotad_v1_overview_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1096,7 +1212,7 @@ func (x *ViewRequest) String() string {
 func (*ViewRequest) ProtoMessage() {}
 
 func (x *ViewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[12]
+	mi := &file_quotad_v1_overview_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1109,7 +1225,7 @@ func (x *ViewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewRequest.ProtoReflect.Descriptor instead.
 func (*ViewRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{12}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ViewRequest) GetHottest() int32 {
@@ -1153,7 +1269,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[13]
+	mi := &file_quotad_v1_overview_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1165,7 +1281,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[13]
+	mi := &file_quotad_v1_overview_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1178,7 +1294,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{13}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *View) GetNode() *NodeView {
@@ -1212,7 +1328,7 @@ type ListBucketsRequest struct {
 
 func (x *ListBucketsRequest) Reset() {
 	*x = ListBucketsRequest{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[14]
+	mi := &file_quotad_v1_overview_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1340,7 @@ func (x *ListBucketsRequest) String() string {
 func (*ListBucketsRequest) ProtoMessage() {}
 
 func (x *ListBucketsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[14]
+	mi := &file_quotad_v1_overview_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1353,7 @@ func (x *ListBucketsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBucketsRequest.ProtoReflect.Descriptor instead.
 func (*ListBucketsRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{14}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListBucketsRequest) GetLimit() string {
@@ -1280,7 +1396,7 @@ type ListBucketsResponse struct {
 
 func (x *ListBucketsResponse) Reset() {
 	*x = ListBucketsResponse{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[15]
+	mi := &file_quotad_v1_overview_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1292,7 +1408,7 @@ func (x *ListBucketsResponse) String() string {
 func (*ListBucketsResponse) ProtoMessage() {}
 
 func (x *ListBucketsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[15]
+	mi := &file_quotad_v1_overview_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1305,7 +1421,7 @@ func (x *ListBucketsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBucketsResponse.ProtoReflect.Descriptor instead.
 func (*ListBucketsResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{15}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListBucketsResponse) GetBuckets() []*ListedBucket {
@@ -1336,7 +1452,7 @@ type ListedBucket struct {
 
 func (x *ListedBucket) Reset() {
 	*x = ListedBucket{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[16]
+	mi := &file_quotad_v1_overview_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1348,7 +1464,7 @@ func (x *ListedBucket) String() string {
 func (*ListedBucket) ProtoMessage() {}
 
 func (x *ListedBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[16]
+	mi := &file_quotad_v1_overview_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1361,7 +1477,7 @@ func (x *ListedBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListedBucket.ProtoReflect.Descriptor instead.
 func (*ListedBucket) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{16}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListedBucket) GetLimit() string {
@@ -1472,7 +1588,7 @@ const file_quotad_v1_overview_proto_rawDesc = "" +
 	" \x03(\tR\x06silent\x1a>\n" +
 	"\x10DescriptorsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb9\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe7\x03\n" +
 	"\n" +
 	"BucketView\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
@@ -1486,7 +1602,19 @@ const file_quotad_v1_overview_proto_rawDesc = "" +
 	"\x10prefetched_units\x18\t \x01(\x03R\x0fprefetchedUnits\x12'\n" +
 	"\x0fremember_denial\x18\n" +
 	" \x03(\tR\x0erememberDenial\x12\x14\n" +
-	"\x05epoch\x18\v \x01(\tR\x05epoch\"\xb3\x01\n" +
+	"\x05epoch\x18\v \x01(\tR\x05epoch\x12,\n" +
+	"\x06envoys\x18\f \x03(\v2\x14.quotad.v1.EnvoyViewR\x06envoys\"\xf2\x01\n" +
+	"\tEnvoyView\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
+	"\x06stream\x18\x02 \x01(\x03R\x06stream\x12\x12\n" +
+	"\x04rate\x18\x03 \x01(\x03R\x04rate\x12\x14\n" +
+	"\x05burst\x18\x04 \x01(\x03R\x05burst\x12-\n" +
+	"\x04left\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04left\x12$\n" +
+	"\vwants_milli\x18\x06 \x01(\x03H\x00R\n" +
+	"wantsMilli\x88\x01\x01\x12\x16\n" +
+	"\x06silent\x18\a \x01(\bR\x06silent\x12\x12\n" +
+	"\x04gone\x18\b \x01(\bR\x04goneB\x0e\n" +
+	"\f_wants_milli\"\xb3\x01\n" +
 	"\vLastRequest\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
@@ -1537,7 +1665,7 @@ func file_quotad_v1_overview_proto_rawDescGZIP() []byte {
 	return file_quotad_v1_overview_proto_rawDescData
 }
 
-var file_quotad_v1_overview_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_quotad_v1_overview_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_quotad_v1_overview_proto_goTypes = []any{
 	(*OverviewRequest)(nil),       // 0: quotad.v1.OverviewRequest
 	(*OverviewResponse)(nil),      // 1: quotad.v1.OverviewResponse
@@ -1549,61 +1677,64 @@ var file_quotad_v1_overview_proto_goTypes = []any{
 	(*ExplainRequest)(nil),        // 7: quotad.v1.ExplainRequest
 	(*ExplainResponse)(nil),       // 8: quotad.v1.ExplainResponse
 	(*BucketView)(nil),            // 9: quotad.v1.BucketView
-	(*LastRequest)(nil),           // 10: quotad.v1.LastRequest
-	(*DegradedTowards)(nil),       // 11: quotad.v1.DegradedTowards
-	(*ViewRequest)(nil),           // 12: quotad.v1.ViewRequest
-	(*View)(nil),                  // 13: quotad.v1.View
-	(*ListBucketsRequest)(nil),    // 14: quotad.v1.ListBucketsRequest
-	(*ListBucketsResponse)(nil),   // 15: quotad.v1.ListBucketsResponse
-	(*ListedBucket)(nil),          // 16: quotad.v1.ListedBucket
-	nil,                           // 17: quotad.v1.BucketSummary.DescriptorsEntry
-	nil,                           // 18: quotad.v1.ExplainRequest.DescriptorsEntry
-	nil,                           // 19: quotad.v1.ExplainResponse.DescriptorsEntry
-	nil,                           // 20: quotad.v1.ListBucketsRequest.PrefixEntry
-	nil,                           // 21: quotad.v1.ListedBucket.DescriptorsEntry
-	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
-	(*StatusResponse)(nil),        // 23: quotad.v1.StatusResponse
-	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
-	(*BucketResponse)(nil),        // 25: quotad.v1.BucketResponse
-	(*Decision)(nil),              // 26: quotad.v1.Decision
-	(Reason)(0),                   // 27: quotad.v1.Reason
+	(*EnvoyView)(nil),             // 10: quotad.v1.EnvoyView
+	(*LastRequest)(nil),           // 11: quotad.v1.LastRequest
+	(*DegradedTowards)(nil),       // 12: quotad.v1.DegradedTowards
+	(*ViewRequest)(nil),           // 13: quotad.v1.ViewRequest
+	(*View)(nil),                  // 14: quotad.v1.View
+	(*ListBucketsRequest)(nil),    // 15: quotad.v1.ListBucketsRequest
+	(*ListBucketsResponse)(nil),   // 16: quotad.v1.ListBucketsResponse
+	(*ListedBucket)(nil),          // 17: quotad.v1.ListedBucket
+	nil,                           // 18: quotad.v1.BucketSummary.DescriptorsEntry
+	nil,                           // 19: quotad.v1.ExplainRequest.DescriptorsEntry
+	nil,                           // 20: quotad.v1.ExplainResponse.DescriptorsEntry
+	nil,                           // 21: quotad.v1.ListBucketsRequest.PrefixEntry
+	nil,                           // 22: quotad.v1.ListedBucket.DescriptorsEntry
+	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
+	(*StatusResponse)(nil),        // 24: quotad.v1.StatusResponse
+	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
+	(*BucketResponse)(nil),        // 26: quotad.v1.BucketResponse
+	(*Decision)(nil),              // 27: quotad.v1.Decision
+	(Reason)(0),                   // 28: quotad.v1.Reason
 }
 var file_quotad_v1_overview_proto_depIdxs = []int32{
-	22, // 0: quotad.v1.OverviewResponse.at:type_name -> google.protobuf.Timestamp
+	23, // 0: quotad.v1.OverviewResponse.at:type_name -> google.protobuf.Timestamp
 	2,  // 1: quotad.v1.OverviewResponse.nodes:type_name -> quotad.v1.NodeView
 	5,  // 2: quotad.v1.OverviewResponse.hottest:type_name -> quotad.v1.BucketSummary
-	23, // 3: quotad.v1.NodeView.status:type_name -> quotad.v1.StatusResponse
-	22, // 4: quotad.v1.NodeView.started:type_name -> google.protobuf.Timestamp
-	22, // 5: quotad.v1.NodeView.at:type_name -> google.protobuf.Timestamp
+	24, // 3: quotad.v1.NodeView.status:type_name -> quotad.v1.StatusResponse
+	23, // 4: quotad.v1.NodeView.started:type_name -> google.protobuf.Timestamp
+	23, // 5: quotad.v1.NodeView.at:type_name -> google.protobuf.Timestamp
 	3,  // 6: quotad.v1.NodeView.limits:type_name -> quotad.v1.LimitView
-	22, // 7: quotad.v1.NodeView.counted_since:type_name -> google.protobuf.Timestamp
+	23, // 7: quotad.v1.NodeView.counted_since:type_name -> google.protobuf.Timestamp
 	4,  // 8: quotad.v1.NodeView.hottest:type_name -> quotad.v1.HotBucket
-	24, // 9: quotad.v1.LimitView.window:type_name -> google.protobuf.Duration
-	17, // 10: quotad.v1.BucketSummary.descriptors:type_name -> quotad.v1.BucketSummary.DescriptorsEntry
+	25, // 9: quotad.v1.LimitView.window:type_name -> google.protobuf.Duration
+	18, // 10: quotad.v1.BucketSummary.descriptors:type_name -> quotad.v1.BucketSummary.DescriptorsEntry
 	6,  // 11: quotad.v1.BucketSummary.parts:type_name -> quotad.v1.BucketPart
-	18, // 12: quotad.v1.ExplainRequest.descriptors:type_name -> quotad.v1.ExplainRequest.DescriptorsEntry
-	19, // 13: quotad.v1.ExplainResponse.descriptors:type_name -> quotad.v1.ExplainResponse.DescriptorsEntry
-	24, // 14: quotad.v1.ExplainResponse.window:type_name -> google.protobuf.Duration
+	19, // 12: quotad.v1.ExplainRequest.descriptors:type_name -> quotad.v1.ExplainRequest.DescriptorsEntry
+	20, // 13: quotad.v1.ExplainResponse.descriptors:type_name -> quotad.v1.ExplainResponse.DescriptorsEntry
+	25, // 14: quotad.v1.ExplainResponse.window:type_name -> google.protobuf.Duration
 	9,  // 15: quotad.v1.ExplainResponse.regions:type_name -> quotad.v1.BucketView
-	25, // 16: quotad.v1.BucketView.ledger:type_name -> quotad.v1.BucketResponse
-	26, // 17: quotad.v1.BucketView.now:type_name -> quotad.v1.Decision
-	10, // 18: quotad.v1.BucketView.last:type_name -> quotad.v1.LastRequest
-	11, // 19: quotad.v1.BucketView.degraded:type_name -> quotad.v1.DegradedTowards
-	22, // 20: quotad.v1.BucketView.closed_until:type_name -> google.protobuf.Timestamp
-	22, // 21: quotad.v1.LastRequest.at:type_name -> google.protobuf.Timestamp
-	27, // 22: quotad.v1.LastRequest.reason:type_name -> quotad.v1.Reason
-	22, // 23: quotad.v1.DegradedTowards.since:type_name -> google.protobuf.Timestamp
-	2,  // 24: quotad.v1.View.node:type_name -> quotad.v1.NodeView
-	9,  // 25: quotad.v1.View.buckets:type_name -> quotad.v1.BucketView
-	20, // 26: quotad.v1.ListBucketsRequest.prefix:type_name -> quotad.v1.ListBucketsRequest.PrefixEntry
-	16, // 27: quotad.v1.ListBucketsResponse.buckets:type_name -> quotad.v1.ListedBucket
-	21, // 28: quotad.v1.ListedBucket.descriptors:type_name -> quotad.v1.ListedBucket.DescriptorsEntry
-	10, // 29: quotad.v1.ListedBucket.last:type_name -> quotad.v1.LastRequest
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	26, // 16: quotad.v1.BucketView.ledger:type_name -> quotad.v1.BucketResponse
+	27, // 17: quotad.v1.BucketView.now:type_name -> quotad.v1.Decision
+	11, // 18: quotad.v1.BucketView.last:type_name -> quotad.v1.LastRequest
+	12, // 19: quotad.v1.BucketView.degraded:type_name -> quotad.v1.DegradedTowards
+	23, // 20: quotad.v1.BucketView.closed_until:type_name -> google.protobuf.Timestamp
+	10, // 21: quotad.v1.BucketView.envoys:type_name -> quotad.v1.EnvoyView
+	25, // 22: quotad.v1.EnvoyView.left:type_name -> google.protobuf.Duration
+	23, // 23: quotad.v1.LastRequest.at:type_name -> google.protobuf.Timestamp
+	28, // 24: quotad.v1.LastRequest.reason:type_name -> quotad.v1.Reason
+	23, // 25: quotad.v1.DegradedTowards.since:type_name -> google.protobuf.Timestamp
+	2,  // 26: quotad.v1.View.node:type_name -> quotad.v1.NodeView
+	9,  // 27: quotad.v1.View.buckets:type_name -> quotad.v1.BucketView
+	21, // 28: quotad.v1.ListBucketsRequest.prefix:type_name -> quotad.v1.ListBucketsRequest.PrefixEntry
+	17, // 29: quotad.v1.ListBucketsResponse.buckets:type_name -> quotad.v1.ListedBucket
+	22, // 30: quotad.v1.ListedBucket.descriptors:type_name -> quotad.v1.ListedBucket.DescriptorsEntry
+	11, // 31: quotad.v1.ListedBucket.last:type_name -> quotad.v1.LastRequest
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_overview_proto_init() }
@@ -1612,13 +1743,14 @@ func file_quotad_v1_overview_proto_init() {
 		return
 	}
 	file_quotad_v1_quotad_proto_init()
+	file_quotad_v1_overview_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_overview_proto_rawDesc), len(file_quotad_v1_overview_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

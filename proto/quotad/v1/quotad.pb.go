@@ -2390,7 +2390,10 @@ type BucketResponse struct {
 	// Buckets only: this region's part of the burst.
 	Burst int64 `protobuf:"varint,12,opt,name=burst,proto3" json:"burst,omitempty"`
 	// Until when the bucket is closed after a loss of the store's data, by the node's clock; absent: it is not.
-	ClosedUntil   *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=closed_until,json=closedUntil,proto3" json:"closed_until,omitempty"`
+	ClosedUntil *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=closed_until,json=closedUntil,proto3" json:"closed_until,omitempty"`
+	// Of share and next_share, what nodes hold out of the store to assign it to Envoys (RLQS).
+	Assigned      int64 `protobuf:"varint,14,opt,name=assigned,proto3" json:"assigned,omitempty"`
+	NextAssigned  int64 `protobuf:"varint,15,opt,name=next_assigned,json=nextAssigned,proto3" json:"next_assigned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2514,6 +2517,20 @@ func (x *BucketResponse) GetClosedUntil() *timestamppb.Timestamp {
 		return x.ClosedUntil
 	}
 	return nil
+}
+
+func (x *BucketResponse) GetAssigned() int64 {
+	if x != nil {
+		return x.Assigned
+	}
+	return 0
+}
+
+func (x *BucketResponse) GetNextAssigned() int64 {
+	if x != nil {
+		return x.NextAssigned
+	}
+	return 0
 }
 
 // Rights is the ledger with one peer region for one cell.
@@ -3363,7 +3380,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\vdescriptors\x18\x03 \x03(\v2).quotad.v1.BucketRequest.DescriptorsEntryR\vdescriptors\x1a>\n" +
 	"\x10DescriptorsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x90\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd1\x03\n" +
 	"\x0eBucketResponse\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x1f\n" +
 	"\vlimit_units\x18\x02 \x01(\x03R\n" +
@@ -3380,7 +3397,9 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	" \x01(\x03R\x04free\x12\x16\n" +
 	"\x06fading\x18\v \x01(\x03R\x06fading\x12\x14\n" +
 	"\x05burst\x18\f \x01(\x03R\x05burst\x12=\n" +
-	"\fclosed_until\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\vclosedUntil\"\xe2\x01\n" +
+	"\fclosed_until\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\vclosedUntil\x12\x1a\n" +
+	"\bassigned\x18\x0e \x01(\x03R\bassigned\x12#\n" +
+	"\rnext_assigned\x18\x0f \x01(\x03R\fnextAssigned\"\xe2\x01\n" +
 	"\x06Rights\x12\x12\n" +
 	"\x04cell\x18\x01 \x01(\x03R\x04cell\x12\x16\n" +
 	"\x06region\x18\x02 \x01(\tR\x06region\x12\x12\n" +

@@ -1,0 +1,119 @@
+package mutants
+
+// The holes of the mutants here: of what Envoys are told to admit by themselves.
+const (
+	beforehand = "assignment not taken beforehand"
+	broken     = "assignment taken back while its stream is broken"
+	tooLong    = "time to live by the wrong clock"
+	rebuilt    = "token buckets rebuilt full"
+	twoNodes   = "two nodes assigning the same rate"
+)
+
+var assigned = []Mutant{
+	{
+		Name: "rate-assigned-that-is-not-held", Hole: beforehand,
+		Rule: "the rates assigned of a cell are at most what the node holds of it",
+		Edits: []Edit{
+			{"allocator/assign/send.go", `return p.rateOf(p.cells[i].own()) - p.cells[i].used + s.rate(p, from, to)`, `return p.rateOf(p.Entitlement) - 0*s.rate(p, from, to)`},
+			{"allocator/assign/aim.go", `left := fill(m.wants, p.rate(now))`, `left := fill(m.wants, p.wanted)`},
+		},
+		Breaks: "ceiling: a pooled bucket below zero", Under: "several Envoys",
+		Flags: []string{"--envoys"}, Within: 40,
+	},
+	{
+		Name: "next-cell-assigned-that-is-not-held", Hole: beforehand,
+		Rule: "an assignment ends within the last cell of which its rate is held",
+		Edits: []Edit{
+			{"allocator/assign/send.go", `			if p.room(s, i) < rate {
+				break
+			}`, `			if i == 0 && p.room(s, i) < rate {
+				break
+			}`},
+		},
+		Breaks: "ceiling: a pooled bucket below zero", Under: "rights that move from cell to cell",
+		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
+	},
+	{
+		Name: "rate-taken-back-when-the-stream-breaks", Hole: broken,
+		Rule: "an Envoy whose stream is over goes on until its assignment ends",
+		Edits: []Edit{
+			{"allocator/assign/share.go", `	s.gone, s.demand, s.admitted, s.denied = true, 0, 0, 0`, `	s.gone, s.demand, s.admitted, s.denied, s.grants = true, 0, 0, 0, nil`},
+		},
+		Breaks: "ceiling: a pooled bucket below zero", Under: "streams that break",
+		Flags: []string{"--envoys"}, Within: 100,
+	},
+	{
+		Name: "rate-given-away-when-a-smaller-one-is-sent", Hole: broken,
+		Rule: "an Envoy may have its old rate until it reports after the new one has come",
+		Edits: []Edit{
+			{"allocator/assign/share.go", `g.replaced > 0 && s.heard >= taken.Add(Late)`, `g.replaced > 0`},
+		},
+		Breaks: "ceiling: a pooled bucket below zero", Under: "messages that take a while",
+		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
+	},
+	{
+		Name: "time-to-live-from-when-it-is-sent", Hole: tooLong,
+		Rule: "an Envoy counts the time to live from when it takes the message, at most a second later",
+		Edits: []Edit{
+			{"allocator/assign/send.go", `ttl = min(ttl, (end.Sub(now)-Late)/second)`, `ttl = min(ttl, end.Sub(now)/second)`},
+			{"allocator/assign/share.go", `until: now.Add(Late + ttl*second), ttl: ttl, pools: s.pools})`, `until: now.Add(ttl * second), ttl: ttl, pools: s.pools})`},
+			{"allocator/assign/share.go", `	g.until = max(g.until, now.Add(Late+ttl*second))`, `	g.until = max(g.until, now.Add(ttl*second))`},
+		},
+		Breaks: "ceiling: a pooled bucket below zero", Under: "messages that take a while",
+		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
+	},
+	{
+		Name: "burst-of-an-assignment-not-paid", Hole: rebuilt,
+		Rule: "the tokens that a new or changed assignment starts with are charged to the store",
+		Edits: []Edit{
+			{"allocator/assign/send.go", `		p.purse.tokens -= burst`, `		p.purse.tokens -= 0 * burst`},
+		},
+		Breaks: "ceiling: a pooled bucket below zero", Under: "assignments that change",
+		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
+	},
+	{
+		Name: "ended-assignment-renewed-for-nothing", Hole: rebuilt,
+		Rule: "an assignment that may have ended at its Envoy starts full again, and is paid again",
+		Edits: []Edit{
+			{"allocator/assign/share.go", `if g.replaced > 0 || g.ends <= now.Add(Late) || !slices.Equal`, `if g.replaced > 0 || !slices.Equal`},
+		},
+		Breaks: "ceiling: a pooled bucket below zero", Under: "assignments that end before they are renewed",
+		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
+	},
+	{
+		Name: "burst-of-an-earlier-process-assigned-anew", Hole: twoNodes,
+		Rule: "Envoys that an earlier process told may have all that the node may tell them of bursts",
+		Edits: []Edit{
+			{"allocator/assign/purse.go", `	if p.haunted() {`, `	if false {`},
+		},
+		Breaks: "ceiling: a pooled bucket below zero", Under: "nodes that are started anew",
+		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
+	},
+	{
+		Name: "burst-of-envoys-in-the-store-too", Hole: rebuilt,
+		Rule: "what Envoys' buckets may hold comes out of the stores' burst",
+		Edits: []Edit{
+			{"policy/assign.go", `return l.Limit - l.Assign.NoAssignment, l.Burst - l.Assign.MaxBurst`, `return l.Limit - l.Assign.NoAssignment, l.Burst`},
+		},
+		Breaks: "ceiling: a pooled bucket below zero", Under: "Envoys and callers of the store at once",
+		Test: Test{"./region/rules", "TestEnvoysHaveAPartOfTheLimit"},
+	},
+	{
+		Name: "assigned-rate-admitted-by-the-store-too", Hole: twoNodes,
+		Rule: "what a node holds of a cell the store neither admits, nor lends, nor gives to another node",
+		Edits: []Edit{
+			{"algorithms/twin_assign.go", `	more := max(min(c.Held-row.Lent, room), 0)`, `	more := max(c.Held-row.Lent, 0)`},
+		},
+		Breaks: "ceiling: a pooled bucket below zero", Under: "more demand than the limit",
+		Flags: []string{"--envoys"}, Within: 40,
+	},
+	{
+		Name: "rate-of-an-earlier-process-assigned-anew", Hole: twoNodes,
+		Rule: "what a node held before it was started anew is in force until its cell ends",
+		Edits: []Edit{
+			{"allocator/assign/pool.go", `c.read, c.ghost, c.again = true, h.Held-h.Returned, now`, `c.read, c.ghost, c.again = true, 0, now`},
+		},
+		Breaks: "ceiling: a pooled bucket below zero", Under: "nodes that are started anew",
+		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
+	},
+}

@@ -1,0 +1,145 @@
+package envoys
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/barrier"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/rules"
+)
+
+// mute is a store that answers nothing, and the rules of a document.
+type mute struct{ rules *rules.Rules }
+
+func (m mute) Rules() *rules.Rules { return m.rules }
+
+func (mute) Exists(*exchange.Bucket) quantity.StoreTime { return 0 }
+
+func (mute) ObserveEnvoys(*exchange.Bucket, algorithms.State, quantity.StoreTime, quantity.Units,
+	quantity.Units) {
+}
+
+func (mute) Charge(context.Context, *rules.Rules, *rules.Applied, quantity.Units) bool { return false }
+
+func (mute) Assign(_ context.Context, _ []*exchange.Bucket,
+	calls []algorithms.Assign) []algorithms.Assigned {
+	all := make([]algorithms.Assigned, len(calls))
+	for i := range all {
+		all[i].Status = algorithms.StatusUnknown
+	}
+	return all
+}
+
+// newAssigner returns one of a document whose domain api has the assignable limit of an account. Its
+// clock stands still.
+func newAssigner(t testing.TB) *Assigner {
+	t.Helper()
+	d, err := policy.Parse("limits.yaml", []byte("version: 1\nregions: {here: {weight: 1}}\nlimits:\n"+
+		"  - {name: a, domain: api, key: [account], algorithm: token_bucket, limit: 1000, window: 1s, burst: 1000, assign: {}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := mute{rules.New(barrier.Only(d, "here"), nil)}
+	return New(Config{Node: "n1", Nodes: 1, Rules: s, Rights: s, Limiter: s, Stepped: true,
+		Now: func() time.Time { return time.Unix(1_800_000_000, 0) }, Elapsed: func() time.Duration { return 0 }})
+}
+
+func opened(t testing.TB, a *Assigner) *Stream {
+	t.Helper()
+	s, err := a.Open("api")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func usagesOf(name string, from, n int) (all []Usage) {
+	for i := range n {
+		all = append(all, Usage{ID: map[string]string{name: fmt.Sprint(from + i)}})
+	}
+	return all
+}
+
+// TestUnreadIsBounded: an Envoy that reports ever other bucket ids and reads no answer does not fill
+// the node's memory. What it did not hear it is told when it reports that again.
+func TestUnreadIsBounded(t *testing.T) {
+	s := opened(t, newAssigner(t))
+	for i := range 100 {
+		s.Report(usagesOf("other", 100*i, 100))
+		s.Report(usagesOf("account", 100*i, 100))
+	}
+	if len(s.waiting) != maxWaiting || len(s.order) != maxWaiting || len(s.ids) != MaxBuckets {
+		t.Errorf("%d wait, in an order of %d, and %d ids are known", len(s.waiting), len(s.order),
+			len(s.ids))
+	}
+	told := 0
+	for all := s.Take(); len(all) > 0; all = s.Take() {
+		if told += len(all); len(all) > maxTogether {
+			t.Errorf("%d are told together", len(all))
+		}
+	}
+	if told != maxWaiting || len(s.waiting) != 0 {
+		t.Errorf("%d were told, and %d wait", told, len(s.waiting))
+	}
+	s.Report(usagesOf("other", 9999, 1))
+	if all := s.Take(); len(all) != 1 || !all[0].Abandon || all[0].ID["other"] != "9999" {
+		t.Errorf("then it is told %v", all)
+	}
+}
+
+// TestReportsAfterTheEnd: a report that was read while its stream was closed changes nothing.
+func TestReportsAfterTheEnd(t *testing.T) {
+	a := newAssigner(t)
+	s := opened(t, a)
+	s.Report(usagesOf("account", 0, 3))
+	if got := a.Stats(); got.Streams != 1 || got.Shares != 3 {
+		t.Errorf("%+v", got)
+	}
+	s.Close()
+	s.Report(usagesOf("account", 0, 5))
+	if got := a.Stats(); got.Streams != 0 || got.Shares != 0 || len(a.streams) != 0 {
+		t.Errorf("after its end %+v", got)
+	}
+}
+
+// TestTheSameIDTwice: a report may name a bucket id twice, also beyond the bound.
+func TestTheSameIDTwice(t *testing.T) {
+	a := newAssigner(t)
+	s := opened(t, a)
+	all := usagesOf("account", 0, MaxBuckets+1)
+	s.Report(append(all, all...))
+	if got := a.Stats(); got.Shares != MaxBuckets {
+		t.Errorf("%+v", got)
+	}
+	if told := s.Take(); len(told) != 1 || !told[0].Abandon || told[0].ID["account"] != fmt.Sprint(MaxBuckets) {
+		t.Errorf("it is told %v", told)
+	}
+}
+
+// TestDrainedAtOnce: many streams may have an assigner drain.
+func TestDrainedAtOnce(t *testing.T) {
+	a := newAssigner(t)
+	opened(t, a)
+	a.Drain(t.Context())
+	a.Drain(t.Context())
+	if _, err := a.Open("api"); err == nil {
+		t.Error("a stream begins at a node that ends")
+	}
+}
+
+// BenchmarkReportAboveTheBound reports as many new bucket ids as a message has room for.
+func BenchmarkReportAboveTheBound(b *testing.B) {
+	a := newAssigner(b)
+	all := usagesOf("account", 0, 25_000)
+	for b.Loop() {
+		s := opened(b, a)
+		s.Report(all)
+		s.Close()
+	}
+}

@@ -52,7 +52,7 @@ func drawEnvoyPool(t *rapid.T) *envoyPool {
 	for _, m := range p.members {
 		part := (m.terms.Burst + drawUnits(0, 1).Draw(t, "round up")) / 2
 		m.terms.Burst -= part
-		first := rapid.SampledFrom([]quantity.Units{part, part / 2}).Draw(t, "the first node's part")
+		first := rapid.SampledFrom([]quantity.Units{part, part / 2}).Draw(t, "first node's part")
 		for i, most := range []quantity.Units{first, part - first} {
 			// All begin full: stores and Envoys hold as much as the one bucket that judges them.
 			p.nodes = append(p.nodes, &envoyNode{member: m, name: fmt.Sprint("n", i), most: most,
@@ -138,20 +138,41 @@ func (p *envoyPool) node(t *rapid.T) *envoyNode {
 	return rapid.SampledFrom(p.nodes).Draw(t, "node")
 }
 
+// drawHold makes a node ask for rights, or return some; answers are lost now and then.
+func (p *envoyPool) drawHold(t *rapid.T) {
+	e := p.node(t)
+	cell := CellAt(p.now, e.terms.Cell) +
+		quantity.Cell(rapid.SampledFrom([]int64{0, 0, 0, 1}).Draw(t, "cell"))
+	c := p.send(e, cell, rapid.SampledFrom([]quantity.Units{10, 10, 3, 0}).Draw(t, "held"),
+		rapid.SampledFrom([]quantity.Units{0, 0, 0, 3, 10}).Draw(t, "returned"))
+	c.Kept = rapid.SampledFrom([]quantity.Units{0, 0, 1}).Draw(t, "kept")
+	if fate := rapid.IntRange(0, 5).Draw(t, "fate"); fate < 5 {
+		p.arrive(c, fate == 4)
+	}
+}
+
+// all has all Envoys and all stores admit whatever fits.
+func (p *envoyPool) all(t *rapid.T) {
+	for _, e := range rapid.Permutation(p.nodes).Draw(t, "order of nodes") {
+		p.admits(e, 1, pooledLimit)
+		p.exhaust(e.member)
+	}
+}
+
 func (p *envoyPool) actions() map[string]func(*rapid.T) {
 	actions := p.pool.actions()
-	hold := func(t *rapid.T) {
-		e := p.node(t)
-		cell := CellAt(p.now, e.terms.Cell) +
-			quantity.Cell(rapid.SampledFrom([]int64{0, 0, 1}).Draw(t, "cell"))
-		c := p.send(e, cell, drawUnits(0, 10).Draw(t, "held"),
-			rapid.SampledFrom([]quantity.Units{0, 0, 1, 4, 10}).Draw(t, "returned"))
-		c.Kept = rapid.SampledFrom([]quantity.Units{0, 0, 1}).Draw(t, "kept")
-		if fate := rapid.IntRange(0, 5).Draw(t, "fate"); fate > 0 {
-			p.arrive(c, fate == 1)
-		}
+	delete(actions, "exhaust all")
+	delete(actions, "admit")
+	for _, name := range []string{"hold", "hold again", "hold more"} {
+		actions[name] = p.drawHold
 	}
-	actions["hold"], actions["hold again"] = hold, hold
+	actions["all admit"], actions["all admit again"] = p.all, p.all
+	actions["all admit, wait, and admit"] = func(t *rapid.T) {
+		p.all(t)
+		p.now += quantity.StoreTime(rapid.SampledFrom([]int64{99, 100, 200, 333, 500}).Draw(t,
+			"us"))
+		p.all(t)
+	}
 	actions["a call arrives late"] = func(t *rapid.T) {
 		if n := len(p.calls); n > 0 {
 			p.arrive(p.calls[n-1-rapid.IntRange(0, min(n-1, 9)).Draw(t, "call")], false)
@@ -170,12 +191,6 @@ func (p *envoyPool) actions() map[string]func(*rapid.T) {
 		e.refill()
 		e.burst, e.level, e.charged = 0, 0, 0
 	}
-	envoys := func(t *rapid.T) {
-		for _, e := range rapid.Permutation(p.nodes).Draw(t, "order of Envoys") {
-			p.admits(e, 1, pooledLimit)
-		}
-	}
-	actions["Envoys admit"], actions["Envoys admit again"] = envoys, envoys
 	return actions
 }
 
@@ -187,7 +202,7 @@ func TestThePoolHoldsTheLimitWithEnvoys(t *testing.T) {
 	var refilled quantity.Units
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawEnvoyPool(t)
-		for range 4 {
+		for range 8 { // longer histories than one Repeat
 			t.Repeat(p.actions())
 		}
 		held += p.held

@@ -36,6 +36,18 @@ func TestWhatIsAssignedIsNotAdmitted(t *testing.T) {
 	l.admits(10)
 }
 
+// TestTheStoreIsSettledBeforeItAssigns: 50 until 400, and 20 from then on: 20 + 4 at 600. One
+// refill at the new rate would make 12 of them.
+func TestTheStoreIsSettledBeforeItAssigns(t *testing.T) {
+	l, _, at := parties(t, tokened(50, 50), tokened(50, 50))
+	l.admits(50)
+	at(400)
+	l.holds("n1", 0, Assign{Held: 30}, 30, 20)
+	l.has(50, 20)
+	at(600)
+	l.has(50, 24)
+}
+
 // TestWhatIsAssignedIsNotLent: of 50 a node holds 30, and 20 can be lent. Had all 50 been lent, the
 // borrower and the Envoys would have 80.
 func TestWhatIsAssignedIsNotLent(t *testing.T) {

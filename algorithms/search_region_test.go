@@ -28,6 +28,7 @@ type moment struct {
 	weight   quantity.StoreTime   // what counts of the units admitted; see weigh
 	// acts of hearing a row that is no news: known already, or of a finished cell
 	deaf    acts
+	envoy   searchEnvoy
 	results []result // of each act, once tried
 }
 
@@ -42,11 +43,16 @@ const (
 	promise       // one unit of the next cell
 	giveAhead     // one unit of the next cell back: returns are for the current cell only
 	tick
+	hold         // one unit of this cell, for an Envoy: these five are of token buckets alone
+	holdUnheard  // the same, and the answer is lost
+	holdAhead    // one unit of the next cell
+	handBack     // one unit of this cell that was held
+	admitUnasked // by the Envoy
 	hear
 )
 
 var actNames = [hear]string{"admits", "lends", "gives back", "promises", "gives back ahead",
-	"ticks"}
+	"ticks", "holds", "holds without hearing so", "holds ahead", "hands back", "admits unasked"}
 
 // result is the moment that an act leads to, and the acts that it opens to the other region:
 // hearing the row that it announced. An act that is refused or changes nothing leads back to its
@@ -55,6 +61,7 @@ type result struct {
 	tried bool
 	to    int32
 	opens acts
+	spent bool // a unit was admitted
 }
 
 func newRegion(s *space, self int) *region {
@@ -62,6 +69,7 @@ func newRegion(s *space, self int) *region {
 	m := &moment{store: &Twin{}, now: s.ahead[self], admitted: make([]quantity.StoreTime,
 		s.slot(s.end())+1)}
 	m.store.Open(m.now, Open{Generation: 1, Region: regionNames[self], Epoch: "e"})
+	m.envoy = s.newEnvoy(self)
 	r.intern(m)
 	return r
 }
@@ -84,7 +92,8 @@ func (m *moment) clone() *moment {
 	for cell, rows := range m.bucket().rows {
 		b.rows[cell] = maps.Clone(rows)
 	}
-	return &moment{store: &t, now: m.now, admitted: slices.Clone(m.admitted)}
+	return &moment{store: &t, now: m.now, admitted: slices.Clone(m.admitted),
+		envoy: m.envoy.clone()}
 }
 
 // intern returns the number of a moment, a new number if the moment is new.
@@ -150,6 +159,9 @@ func (r *region) key(m *moment) string {
 	}
 	put(-1)
 	put(m.admitted[r.since(m.now):]...)
+	if r.kind == TokenBucket {
+		put(r.tokensOf(m)...)
+	}
 	return string(k)
 }
 
@@ -163,6 +175,7 @@ func (r *region) after(id int32, a act) result {
 	m := was.clone()
 	if opens, done := r.do(m, a); done {
 		got.to, got.opens = r.intern(m), opens
+		got.spent = a == admit || a == admitUnasked
 	}
 	was.results[a] = got
 	return got
@@ -185,26 +198,39 @@ func (r *region) do(m *moment, a act) (opens acts, done bool) {
 		return r.lend(m, cell+1, 0, 1)
 	case tick:
 		return 0, r.tick(m)
+	case hold, holdUnheard:
+		return 0, r.hold(m, cell, 1, 0, a == hold)
+	case holdAhead:
+		return 0, r.hold(m, cell+1, 1, 0, true)
+	case handBack:
+		return 0, r.hold(m, cell, 0, 1, true)
+	case admitUnasked:
+		return 0, m.envoy.admit(r.window)
 	}
 	return 0, r.hear(m, r.heard(a))
 }
 
 func (r *region) terms() Terms {
 	return Terms{Kind: r.kind, Window: r.window, Cell: r.cell, Tick: 1,
-		Entitlement: entitlements[r.self], ClockMargin: r.guard}
+		Entitlement: entitlements[r.self], Burst: r.burst[r.self], ClockMargin: r.guard}
 }
 
 var searchGuard = Fence{Generation: 1, Epoch: "e"}
 
 func (r *region) admit(m *moment) bool {
 	restore := r.mutant.hide(m.bucket(), CellAt(m.now, r.cell)+1)
+	if r.mutant.admitsAssigned {
+		restore = hideAssigned(m.bucket())
+	}
 	d := m.store.Decide(m.now, Decide{Fence: searchGuard, Commit: true, Costs: []quantity.Units{1},
 		Buckets: []LimitTarget{{Target: Target{Key: "k", Terms: r.terms()}}}})
 	restore()
 	if d.Status != StatusOK || !d.Answers[0].Admitted {
 		return false
 	}
-	m.admitted[r.slot(m.now)]++
+	if r.kind != TokenBucket { // whose worlds have one bucket that judges them
+		m.admitted[r.slot(m.now)]++
+	}
 	return true
 }
 
@@ -216,7 +242,10 @@ func (r *region) lend(m *moment, cell quantity.Cell, lent, returned quantity.Uni
 		return 0, false
 	}
 	restore := func() {}
-	if cell == CellAt(m.now, r.cell) {
+	if r.mutant.lendsAssigned {
+		restore = hideAssigned(m.bucket())
+	}
+	if cell == CellAt(m.now, r.cell) && r.mutant.overlooks {
 		restore = r.mutant.hide(m.bucket(), cell+1)
 	}
 	g := m.store.Lend(m.now, Lend{Fence: searchGuard, Target: Target{Key: "k", Terms: r.terms()},
@@ -245,6 +274,11 @@ func (r *region) tick(m *moment) bool {
 	if m.now == r.end() {
 		return false
 	}
+	held := m.envoy.cells[CellAt(m.now, r.cell)]
+	if r.mutant.keepsHandedBack {
+		held.returned = 0
+	}
+	m.envoy.refill(held.own(), r.window)
 	m.now++
 	if r.mutant.forgets {
 		maps.DeleteFunc(m.bucket().rows,

@@ -74,6 +74,8 @@ const overLimit = "over the limit: "
 func (s *search) broken(w world) string {
 	a, b := s.moment(w, 0), s.moment(w, 1)
 	switch {
+	case s.kind == TokenBucket && w.level < 0:
+		return fmt.Sprintf(overLimit+"the pooled bucket is at %d/%d", w.level, s.window)
 	case s.kind == FixedWindow:
 		for cell := quantity.Cell(max(s.since(a.now), s.since(b.now))); cell < s.cells; cell++ {
 			if a.admitted[cell]+b.admitted[cell] > searchLimit {
@@ -117,6 +119,9 @@ type mutant struct {
 	lendsOn   bool // depth one: what is borrowed may be lent
 	forgets   bool // the shadow: what was lent in finished cells is not missing any more
 	overlooks bool // the promise: what is lent of the next cell is not missing yet
+	// what is assigned is not missing from what the store admits, or from what it lends
+	admitsAssigned, lendsAssigned bool
+	keepsHandedBack               bool // an Envoy has a rate that its node handed back
 	// hear, unless nil, replaces a credit. If it returns false, the credit is done after all.
 	hear func(b *bucket, peer string, cell quantity.Cell, a announced) bool
 }

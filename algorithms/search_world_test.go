@@ -30,6 +30,10 @@ type space struct {
 	ahead  [2]quantity.StoreTime
 	drift  int64
 	mutant mutant
+	// Token buckets: tokens that the regions' stores and their Envoys may hold, and the most units
+	// of a cell that a node may ever hold and hand back.
+	burst, envoyBurst    [2]quantity.Units
+	maxHeld, maxHandBack quantity.Units
 }
 
 // end is the last tick of a clock.
@@ -62,6 +66,9 @@ func (s *space) beyond() act { return s.hears(announced{cell: s.cells}) }
 type world struct {
 	at  [2]int32
 	may [2]acts
+	// token buckets: the level of one bucket with the whole limit, from which all is taken that was
+	// admitted; a numerator over the window
+	level int16
 }
 
 // acts is a set of acts, as bits.
@@ -105,8 +112,8 @@ func explore(space *space, most int) finding {
 	for i := range s.regions {
 		s.regions[i] = newRegion(space, i)
 	}
-	own := hear.alone() - 1 // all acts below hear
-	s.add(visit{before: -1, world: world{may: [2]acts{own, own}}})
+	own := s.own()
+	s.add(visit{before: -1, world: world{may: [2]acts{own, own}, level: s.fullPool()}})
 	var next []visit
 	for from := 0; from < len(s.visits) && len(s.visits) < most; from++ {
 		next = s.next(next[:0], int32(from))
@@ -165,6 +172,7 @@ func (s *search) next(all []visit, from int32) []visit {
 	}
 	if to, ok := s.step(w, 0, tick); ok {
 		if to, ok = s.step(to, 1, tick); ok {
+			to.level = s.refillPool(to.level)
 			all = append(all, visit{to, from, both, tick})
 		}
 	}
@@ -177,7 +185,10 @@ func (s *search) step(w world, i int, a act) (world, bool) {
 	changed := got.to != w.at[i]
 	w.at[i] = got.to
 	w.may[1-i] |= got.opens
-	return w, changed
+	if got.spent {
+		w.level = s.drainPool(w.level)
+	}
+	return w, changed || got.spent
 }
 
 // way describes how a visit was reached.

@@ -21,7 +21,8 @@ import (
 
 const second = int64(1_000_000)
 
-// modelled are the buckets: one of each kind, and one that is not restored after a loss.
+// modelled are the buckets: one of each kind, one that is not restored after a loss, and one of
+// which nodes assign rights to Envoys.
 var modelled = []algorithms.Terms{
 	{Kind: algorithms.FixedWindow, Window: 100 * second, Cell: 100 * second, Tick: 1,
 		Entitlement: 10, Recovered: true},
@@ -34,6 +35,8 @@ var modelled = []algorithms.Terms{
 	{Kind: algorithms.LeakyBucket, Window: 60 * second, Cell: second, Tick: 1, Entitlement: 30,
 		Burst: 8},
 	{Kind: algorithms.FixedWindow, Window: second, Cell: second, Tick: 1, Entitlement: 10},
+	{Kind: algorithms.TokenBucket, Window: 60 * second, Cell: 10 * second, Tick: 1, Entitlement: 30,
+		Burst: 8},
 }
 
 func modelledKey(i int) string { return store.BucketKey(store.Whole, fmt.Sprint(i)) }
@@ -220,6 +223,19 @@ func (w *worlds) lend(t *rapid.T, i int) {
 	w.saw(n, r[0].Value.State, r[0].Value.LostAt)
 }
 
+func (w *worlds) assign(t *rapid.T, i int) {
+	n := len(modelled) - 1
+	c := []algorithms.Assign{{Fence: w.guard(t), Target: algorithms.Target{Key: modelledKey(n),
+		Terms: modelled[n], ExistsUntil: w.known[n]},
+		Holder: rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "holder"), Cell: w.cell(t, n),
+		Held: units(t, "held") * 3, Returned: units(t, "returned"), Kept: units(t, "kept") / 4}}
+	r := same(t, w, i, c,
+		func(s *store.Store) []store.Result[algorithms.Assigned] {
+			return s.Assign(context.Background(), c)
+		})
+	w.saw(n, r[0].Value.State, r[0].Value.LostAt)
+}
+
 func (w *worlds) credit(t *rapid.T, i int) {
 	n, key, known := w.bucket(t)
 	c := []algorithms.Credit{{Fence: w.guard(t), Target: algorithms.Target{Key: key,
@@ -385,6 +401,7 @@ func (w *worlds) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"open": node(w.open), "open too": node(w.open), "decide": node(w.decide),
 		"decide too": node(w.decide), "lend": node(w.lend), "credit": node(w.credit),
+		"assign": node(w.assign),
 		"recall": node(w.recall), "restore": node(w.restore), "book": node(w.book),
 		"refund": node(w.refund), "lose": w.lose, "another version": rarely(w.another),
 		"inspect": node(func(t *rapid.T, i int) {

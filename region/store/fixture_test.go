@@ -203,8 +203,8 @@ func allAre(t testing.TB, s *Store, id string, want algorithms.Status) {
 func allUnder(t testing.TB, s *Store, epoch, id string, want algorithms.Status) {
 	t.Helper()
 	cell := quantity.Cell(time.Now().UnixMicro() / long)
-	c := charge(id, 10, 1)
-	c.Fence = under(epoch)
+	c, hold := charge(id, 10, 1), holding(Whole, id+" assigned", "n1", 1, 0)
+	c.Fence, hold.Fence = under(epoch), under(epoch)
 	read, err := s.Inspect(context.Background(), algorithms.Inspect{Fence: c.Fence,
 		Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)}})
 	if !Answered(err) {
@@ -219,6 +219,7 @@ func allUnder(t testing.TB, s *Store, epoch, id string, want algorithms.Status) 
 		"credit": credit(t, s, algorithms.Credit{Fence: c.Fence,
 			Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)}, Peer: "us",
 			PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10}).Status,
+		"assign": assign(t, s, hold).Status,
 	} {
 		if status != want {
 			t.Errorf("%s: %v, want %v", call, status, want)

@@ -33,6 +33,8 @@ func everyCall(ctx context.Context, s *Store) map[string]error {
 		"credit": s.Credit(ctx,
 			[]algorithms.Credit{{Target: algorithms.Target{Key: BucketKey(Whole, "k"),
 				Terms: terms(10)}}})[0].Err,
+		"assign": s.Assign(ctx,
+			[]algorithms.Assign{holding(Whole, "assigned", "n1", 1, 0)})[0].Err,
 	}
 }
 

@@ -18,9 +18,13 @@ type worst struct {
 	body   string
 	script algorithms.Script
 	call   func(st *stage, on []bucket, cell quantity.Cell) scripted
-	more   bool // as many buckets as a request may have
-	most   int  // so many buckets; 0: one, or more
+	more   bool            // as many buckets as a request may have
+	most   int             // so many buckets; 0: one, or more
+	only   algorithms.Kind // the only kind there is the call for; empty: there is for all
 }
+
+// concerns says whether there is the call for a kind.
+func (w worst) concerns(kind algorithms.Kind) bool { return w.only == "" || w.only == kind }
 
 // scripted is a call with the methods that package algorithms gives it.
 type scripted interface {
@@ -69,8 +73,14 @@ func crowd(st *stage, on bucket) {
 	var text strings.Builder
 	for cell := now.State.Cell - cells + 1; cell <= now.State.Cell+1; cell++ {
 		for p := range peers {
+			lent := 40 + (cell*7+quantity.Cell(p*p))%13
+			if on.terms.Kind == algorithms.TokenBucket && p%4 == 2 { // what a node assigns
+				fmt.Fprintf(&text, "%d =%s-%02d %d 0 0 %d 0 0;", cell, strings.Repeat("x", 60), p,
+					lent, 5+p%3)
+				continue
+			}
 			fmt.Fprintf(&text, "%d %s-%02d %d %d %d %d %d %d;", cell, strings.Repeat("x", 60), p,
-				40+(cell*7+quantity.Cell(p*p))%13, 11, 30+p, 5+p%3, 3, 2)
+				lent, 11, 30+p, 5+p%3, 3, 2)
 		}
 	}
 	if err := clientOf(st.Store).HSet(context.Background(), BucketKey(Whole, on.id), "rows",
@@ -197,6 +207,12 @@ var worsts = []worst{
 			Terms: on[0].terms}, Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
 			PeerGeneration: 1, Lent: 90, Most: 100_000, MostBurst: 100_000}
 	}},
+	{body: "assign", script: algorithms.AssignScript, only: algorithms.TokenBucket,
+		call: func(st *stage, on []bucket, cell quantity.Cell) scripted {
+			return algorithms.Assign{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]),
+				Terms: on[0].terms}, Holder: strings.Repeat("x", 60) + "-02",
+				Cell: cell, Returned: 20, Held: 90}
+		}},
 	{body: "inspect", script: algorithms.InspectScript, call: func(st *stage, on []bucket,
 		_ quantity.Cell) scripted {
 		return algorithms.Inspect{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]),
@@ -306,6 +322,9 @@ func BenchmarkWorst(b *testing.B) {
 	decide(b, st.Store, charge("first", 10, 1))
 	for _, w := range worsts {
 		for _, kind := range algorithms.Kinds {
+			if !w.concerns(kind) {
+				continue
+			}
 			b.Run(w.body+"/"+string(kind), func(b *testing.B) {
 				if b.N == 1 {
 					least := math.Inf(1) // other load on the machine can only add to this

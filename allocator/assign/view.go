@@ -31,6 +31,12 @@ func (m *Machine) Stats(now quantity.NodeTime) Stats {
 	return s
 }
 
+// Buckets returns how many buckets the machine works on.
+func (m *Machine) Buckets() int { return len(m.pools) }
+
+// Has says whether the machine works on a bucket.
+func (m *Machine) Has(bucket string) bool { return m.pools[bucket] != nil }
+
 // Holding is what one Envoy has of a bucket.
 type Holding struct {
 	Stream Stream

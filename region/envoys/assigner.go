@@ -2,6 +2,7 @@ package envoys
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -18,9 +19,10 @@ const (
 	// that should not wait.
 	tickEvery = 200 * time.Millisecond
 	soonest   = 5 * time.Millisecond
+	// fewSeen is how many buckets may be remembered that no Envoy wants any more.
+	fewSeen = 64
 	// maxCharges bounds the charges under way. Further ones wait for at most chargeWithin, then they
-	// fail, and are tried again. It is short, because the machine asks again for what it hears nothing
-	// of for two seconds, and both may then be charged.
+	// fail, and are tried again.
 	maxCharges   = 64
 	chargeWithin = time.Second
 	// MaxStreams bounds the streams of a node. Further ones are refused.
@@ -140,6 +142,9 @@ func (a *Assigner) Step(ctx context.Context) (asks bool) {
 	}
 	for _, d := range out.Demands {
 		a.tellDemand(d)
+	}
+	if len(a.seen) > 2*a.machine.Buckets()+fewSeen {
+		maps.DeleteFunc(a.seen, func(b string, _ sight) bool { return !a.machine.Has(b) })
 	}
 	a.mu.Unlock()
 	if len(out.Holds) > 0 {

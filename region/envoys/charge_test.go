@@ -74,3 +74,29 @@ func TestManyNewBuckets(t *testing.T) {
 		})
 	}
 }
+
+// TestBucketsAreForgotten: what the store said of a bucket is forgotten when no Envoy wants it any more.
+func TestBucketsAreForgotten(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := newAssigner(t).config
+		store := &slow{mute: c.Rules.(mute), takes: time.Millisecond}
+		c.Rights, c.Limiter, c.Stepped, c.Now, c.Elapsed = store, store, false, time.Now, nil
+		a := New(c)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { a.Run(ctx) })
+		defer running.Wait()
+		defer cancel()
+		s := opened(t, a)
+		s.Report(usagesOf("account", 0, MaxBuckets))
+		time.Sleep(2 * time.Second)
+		before := len(a.seen)
+		s.Close()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if after := len(a.seen); before < MaxBuckets || after > fewSeen || a.machine.Buckets() > 0 {
+			t.Errorf("%d buckets are remembered, %d after their Envoy has gone, and %d worked on", before,
+				after, a.machine.Buckets())
+		}
+	})
+}

@@ -102,10 +102,16 @@ func (c *config) addParts(m protoreflect.Message) (err error) {
 	return err
 }
 
-// recipe returns the recipe's text, and what it says.
+// recipe returns the text of envoy.yaml, and what it says.
 func recipe(t *testing.T) (string, config) {
 	t.Helper()
-	text, err := os.ReadFile("envoy.yaml")
+	return load(t, "envoy.yaml")
+}
+
+// load returns a recipe's text, and what it says.
+func load(t *testing.T, file string) (string, config) {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

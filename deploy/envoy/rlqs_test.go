@@ -1,7 +1,6 @@
 package envoy
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -11,24 +10,10 @@ import (
 	"github.com/quotad/quotad/policy"
 )
 
-// rlqs returns the recipe's text, and what it says.
-func rlqs(t *testing.T) (string, config) {
-	t.Helper()
-	text, err := os.ReadFile("rlqs.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := read(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text), c
-}
-
 // TestRLQSRecipeIsValid: the recipe is what Envoy's API takes, its bucket ids meet a limit of which
 // Envoys are assigned parts, and without an assignment an Envoy admits what the limit leaves for that.
 func TestRLQSRecipeIsValid(t *testing.T) {
-	_, c := rlqs(t)
+	_, c := load(t, "rlqs.yaml")
 	filter := part[*quota.RateLimitQuotaFilterConfig](t, c)
 	bucket := part[*quota.RateLimitQuotaBucketSettings](t, c)
 	cluster := filter.GetRlqsServer().GetEnvoyGrpc().GetClusterName()
@@ -69,7 +54,7 @@ func TestRLQSRecipeIsValid(t *testing.T) {
 
 // TestRLQSMistakesAreFound shows what the test of the recipe would find, in each part of it.
 func TestRLQSMistakesAreFound(t *testing.T) {
-	text, _ := rlqs(t)
+	text, _ := load(t, "rlqs.yaml")
 	for _, c := range []struct{ right, wrong string }{
 		{"rlqs_server:", "rlqs_servers:"},
 		{"domain: web", `domain: ""`},

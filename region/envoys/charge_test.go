@@ -46,6 +46,22 @@ func (s *slow) Charge(context.Context, *rules.Rules, *rules.Applied, quantity.Un
 	return true
 }
 
+// running returns an assigner that runs until end is called, with a store that takes so long for each
+// charge.
+func running(t *testing.T, takes time.Duration) (a *Assigner, store *slow, end func()) {
+	c := newAssigner(t).config
+	store = &slow{mute: c.Rules.(mute), takes: takes}
+	c.Rights, c.Limiter, c.Stepped, c.Now, c.Elapsed = store, store, false, time.Now, nil
+	a = New(c)
+	ctx, cancel := context.WithCancel(t.Context())
+	var runs sync.WaitGroup
+	runs.Go(func() { a.Run(ctx) })
+	return a, store, func() {
+		cancel()
+		runs.Wait()
+	}
+}
+
 // TestManyNewBuckets: all bucket ids of an Envoy that begins have assignments within two seconds, and
 // the store has no more than some charges at a time. A store that is slow is not asked for more and
 // more.
@@ -53,15 +69,8 @@ func TestManyNewBuckets(t *testing.T) {
 	for takes, want := range map[time.Duration]int{2 * time.Millisecond: MaxBuckets, time.Minute: 0} {
 		t.Run(takes.String(), func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
-				c := newAssigner(t).config
-				store := &slow{mute: c.Rules.(mute), takes: takes}
-				c.Rights, c.Limiter, c.Stepped, c.Now, c.Elapsed = store, store, false, time.Now, nil
-				a := New(c)
-				ctx, cancel := context.WithCancel(t.Context())
-				var running sync.WaitGroup
-				running.Go(func() { a.Run(ctx) })
-				defer running.Wait()
-				defer cancel()
+				a, store, end := running(t, takes)
+				defer end()
 				s := opened(t, a)
 				s.Report(usagesOf("account", 0, MaxBuckets))
 				time.Sleep(2 * time.Second)
@@ -78,15 +87,8 @@ func TestManyNewBuckets(t *testing.T) {
 // TestBucketsAreForgotten: what the store said of a bucket is forgotten when no Envoy wants it any more.
 func TestBucketsAreForgotten(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		c := newAssigner(t).config
-		store := &slow{mute: c.Rules.(mute), takes: time.Millisecond}
-		c.Rights, c.Limiter, c.Stepped, c.Now, c.Elapsed = store, store, false, time.Now, nil
-		a := New(c)
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { a.Run(ctx) })
-		defer running.Wait()
-		defer cancel()
+		a, _, end := running(t, time.Millisecond)
+		defer end()
 		s := opened(t, a)
 		s.Report(usagesOf("account", 0, MaxBuckets))
 		time.Sleep(2 * time.Second)

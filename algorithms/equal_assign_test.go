@@ -2,6 +2,7 @@ package algorithms_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -78,6 +79,41 @@ func TestAssignedRightsAreWrittenOnlyWhereThereAreSome(t *testing.T) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// TestLuaEqualsTwinOfCrowdedBuckets: more nodes ask for rights of this cell and the next than a
+// bucket has room for. When the first cell is over, those that hold some of the second find room.
+func TestLuaEqualsTwinOfCrowdedBuckets(t *testing.T) {
+	for name, start := range starts {
+		t.Run(name, func(t *testing.T) {
+			const begun = quantity.StoreTime(1_800_000_000_000_000)
+			l, twin, now := newLua(t, start(t)), &algorithms.Twin{}, begun
+			l.setTime(t, now)
+			open := algorithms.Open{Generation: 1, Epoch: "1-abc"}
+			l.eval(t, algorithms.OpenScript, open.Args())
+			twin.Open(now, open)
+			of := algorithms.Terms{Kind: algorithms.TokenBucket, Window: window, Cell: window,
+				Tick: 1, Entitlement: 100, Burst: 5}
+			held := map[quantity.Cell]quantity.Units{}
+			for range 2 {
+				for i := range quantity.Cell(40) {
+					c := algorithms.Assign{Fence: algorithms.Fence{Generation: 1, Epoch: "1-abc",
+						Clock: now}, Target: algorithms.Target{Key: "a", Terms: of},
+						Holder: fmt.Sprint("n", i/2), Held: 1, Cell: of.CellAt(now) + i%2}
+					got := must[algorithms.Assigned](t)(c.Parse(l.eval(t, algorithms.AssignScript,
+						c.Args(), "a")))
+					same(t, "assign", c, got, twin.Assign(now, c))
+					held[c.Cell-of.CellAt(begun)] += got.Held
+				}
+				now += window
+				l.setTime(t, now)
+			}
+			// Those of cell 1 are answered twice.
+			if held[0] != 12 || held[1] != 12+12 || held[2] != 12 {
+				t.Errorf("held %d", held)
+			}
 		})
 	}
 }

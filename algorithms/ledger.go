@@ -161,14 +161,17 @@ func (h held) lastRow() quantity.Cell {
 	return last
 }
 
-// full says whether the bucket has no room for a row of a peer that has none in the cell.
+// full says whether the bucket has no room for a row of a peer that has none in the cell. Rows that
+// weigh no more take no room: keep drops them when the next is written.
 func (h held) full(cell quantity.Cell, peer string) bool {
 	if _, known := h.rows[cell][peer]; known {
 		return false
 	}
 	var count int64
-	for _, rows := range h.rows {
-		count += int64(len(rows))
+	for cell, rows := range h.rows {
+		if h.Weighs(cell) > h.now {
+			count += int64(len(rows))
+		}
 	}
 	return count >= MaxRows(h.Kind)
 }

@@ -59,13 +59,14 @@ local function know_rows()
     return rows and rows[peer] or {l = 0, r = 0, b = 0, g = 0, y = 0, z = 0}
   end
 
-  -- is_full says whether there are so many rows that there is room for none more, of a peer that has none in the cell.
+  -- is_full says whether there are so many rows that there is room for none more, of a peer that has none in the cell. Rows that
+  -- weigh no more are dropped when the next is written.
   local TIMES, ROWS = {sliding_window_counter = 2, sliding_window_log = 4, leaky_bucket = 2}, 24
   function is_full(h, cell, peer)
     local count = 0
     for k, rows in pairs(rows_of(h)) do
       if k == cell and rows[peer] then return false end
-      for _ in pairs(rows) do count = count + 1 end
+      for _ in pairs(weighs(h, k) > h.now and rows or nobody) do count = count + 1 end
     end
     return count >= ROWS * (TIMES[h.kind] or 1)
   end

@@ -234,6 +234,19 @@ func TestACrowdedBucketAssignsNothing(t *testing.T) {
 	l.holds("a", 0, Assign{Held: 4, Returned: 1}, 3, 24)
 }
 
+// TestFinishedRowsCrowdNobodyOut: a bucket is crowded by rows of a cell that is over, and nothing
+// was written since. Whoever asks for rights of the new cell gets them, as if the rows were gone.
+func TestFinishedRowsCrowdNobodyOut(t *testing.T) {
+	l, b, at := parties(t, tokened(50, 50), tokened(50, 50))
+	for i := range MaxRows(TokenBucket) {
+		l.assigns(string(rune('a'+i)), 0, Assign{Held: 1})
+	}
+	at(1000)
+	clone := party{T: t, Twin: *l.Clone(), name: l.name, terms: l.terms, now: l.now}
+	l.holds("late", 1, Assign{Held: 1}, 1, 49)
+	equal(t, "lent", clone.lends(b, 1, 1), 1)
+}
+
 // TestANodeIsNoRegion: a node may have a region's name. What it holds and what that region borrowed
 // are two rows.
 func TestANodeIsNoRegion(t *testing.T) {

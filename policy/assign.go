@@ -31,6 +31,11 @@ const (
 	MinAssignTTL     = 6 * time.Second
 	MaxAssignTTL     = 15 * time.Second
 	defaultAssignTTL = 10 * time.Second
+	// AssignSettles is how long Envoys may still hold more tokens than a document allows that all
+	// nodes of their region know. A node applies it to a bucket with an Envoy's next report. It sends
+	// nothing to Envoys that have not reported for 11 s. What it sent before that ends MaxAssignTTL
+	// and a second later.
+	AssignSettles = 30 * time.Second
 )
 
 // Shared returns how many units a window, and how much burst, the stores of all regions share.

@@ -16,10 +16,12 @@
 //     of two documents that do not know of each other at most one gets there;
 //   - all that was promised before weighs no more: with T the latest time of those
 //     acknowledgements, the cell of T and the next are over and weigh no more, and a bucket had the
-//     time to fill once. Rows of the next cell may have been lent just before T.
+//     time to fill once. Rows of the next cell may have been lent just before T. Where the Envoys
+//     of some region may hold fewer tokens, they have had the time to use or lose the others.
 //
 // A limit whose terms do not change is not open, whatever else a document changes. The terms are
-// the numbers on which the split depends, limit, burst, regions, weights, reserve, and the lending
+// the numbers on which the split depends, limit, burst, no_assignment and max_burst of assign,
+// regions, weights, reserve, and the lending
 // limit, by which a store that lost its data knows how much of its part may be lent. Algorithm,
 // window, key, name and conditions belong to the name of a bucket: where they change, one limit is
 // removed and another added. Both are charged until the old one weighs no more ([View.Leftover]).

@@ -111,13 +111,14 @@ func (v *View) complete(entries []*policy.Limit, base, j int) (opens quantity.St
 	waiting []string) {
 	newer, d := entries[j], v.Agenda.documents[j]
 	var latest quantity.StoreTime
-	differs, shrinks, fill := false, false, int64(0)
+	differs, shrinks, settles, fill := false, false, int64(0), int64(0)
 	for i := base; i < j; i++ {
 		older := entries[i]
 		if older == nil || sameTerms(v.Agenda.documents[i], older, d, newer) {
 			continue
 		}
 		differs, fill = true, max(fill, fillOf(older), fillOf(newer))
+		settles = max(settles, settling(v.Agenda.documents[i], older, d, newer))
 		for _, region := range shrinking(v.Agenda.documents[i], older, d, newer) {
 			at, known := v.acknowledged(region, d)
 			if !known {
@@ -138,7 +139,7 @@ func (v *View) complete(entries []*policy.Limit, base, j int) (opens quantity.St
 	if !shrinks {
 		return 0, nil
 	}
-	return over(newer, latest).Add(fill), nil
+	return max(over(newer, latest), latest.Add(settles)).Add(fill), nil
 }
 
 // acknowledged returns when a region acknowledged a document. A region that the document fences
@@ -166,77 +167,6 @@ func (v *View) majority(base, newer *policy.Document) (waiting []string) {
 		}
 	}
 	return waiting
-}
-
-// shrinking returns the regions to which a newer document gives less of some key than an older one.
-func shrinking(a *policy.Document, older *policy.Limit, b *policy.Document,
-	newer *policy.Limit) (regions []string) {
-	most, least := spread(a, older), spread(b, newer)
-	aligned := slices.EqualFunc(a.Regions, b.Regions,
-		func(a, b policy.Region) bool { return a.Name == b.Name })
-	for _, r := range a.Regions {
-		if aligned && anyLess(most[r.Name], least[r.Name]) ||
-			!aligned && less(lowest(least[r.Name]), highest(most[r.Name])) {
-			regions = append(regions, r.Name)
-		}
-	}
-	return regions
-}
-
-// part is what a region gets of one key: in its store, and as its reserve, and what of it it may lend.
-// Each is used by itself, so none may grow while what it grows by may still be used as another.
-type part struct{ units, burst, reserve, reserveBurst, lendable quantity.Units }
-
-// less says whether something of one part is less than in another.
-func less(a, b part) bool {
-	return a.units < b.units || a.burst < b.burst || a.reserve < b.reserve ||
-		a.reserveBurst < b.reserveBurst || a.lendable < b.lendable
-}
-
-// anyLess says whether some rotation's part becomes less.
-func anyLess(older, newer []part) bool {
-	for i := range older {
-		if less(newer[i], older[i]) {
-			return true
-		}
-	}
-	return false
-}
-
-// lowest and highest return the extremes over all keys. A region that gets nothing has no parts.
-func lowest(all []part) (p part) {
-	for i, one := range all {
-		if i == 0 {
-			p = one
-		}
-		p = part{min(p.units, one.units), min(p.burst, one.burst), min(p.reserve, one.reserve),
-			min(p.reserveBurst, one.reserveBurst), min(p.lendable, one.lendable)}
-	}
-	return p
-}
-
-func highest(all []part) (p part) {
-	for _, one := range all {
-		p = part{max(p.units, one.units), max(p.burst, one.burst), max(p.reserve, one.reserve),
-			max(p.reserveBurst, one.reserveBurst), max(p.lendable, one.lendable)}
-	}
-	return p
-}
-
-// spread returns what each region gets of a limit, by rotation.
-func spread(d *policy.Document, l *policy.Limit) map[string][]part {
-	parts := make(map[string][]part, len(d.Regions))
-	for rotation := range d.Regions {
-		limit, burst := l.Shared()
-		whole := allocator.SplitOf(limit, burst, l.Weights, uint64(rotation), l.Home())
-		stored := whole.Stored(quantity.PPM(l.Reserve()))
-		for i, r := range d.Regions {
-			units, burst := stored.Units[i], stored.Burst[i]
-			parts[r.Name] = append(parts[r.Name], part{units, burst, whole.Units[i] - units,
-				whole.Burst[i] - burst, allocator.Part(units, Lending(l))})
-		}
-	}
-	return parts
 }
 
 // Lending returns the parts per million of its entitlement that a region may lend: all of it in home
@@ -270,9 +200,10 @@ func termsOf(l *policy.Limit) algorithms.Terms {
 }
 
 // fillOf returns how long an empty bucket of the whole limit takes to fill, in microseconds; 0 for
-// windows.
+// windows. It fills at what the stores share.
 func fillOf(l *policy.Limit) int64 {
 	t := termsOf(l)
-	t.Entitlement, t.Burst = l.Limit, l.Burst
+	t.Entitlement, _ = l.Shared()
+	t.Burst = l.Burst
 	return t.FillTime()
 }

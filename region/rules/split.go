@@ -79,19 +79,11 @@ func partsIn(e barrier.Entry, hash uint64) map[string]part {
 	limit, burst := l.Shared()
 	whole := allocator.SplitOf(limit, burst, l.Weights, hash%uint64(len(regions)), l.Home())
 	stored := whole.Stored(quantity.PPM(l.Reserve()))
+	envoys := barrier.EnvoyParts(l, hash%uint64(len(regions)))
 	parts := make(map[string]part, len(regions))
 	for i, known := range regions {
 		parts[known.Name] = part{stored.Units[i], stored.Burst[i], whole.Units[i] - stored.Units[i],
-			whole.Burst[i] - stored.Burst[i], 0}
-	}
-	if l.Assign == nil {
-		return parts
-	}
-	envoys := allocator.SplitOf(l.Assign.MaxBurst, 0, l.Weights, hash%uint64(len(regions)), false)
-	for i, known := range regions {
-		p := parts[known.Name]
-		p.envoys = envoys.Units[i]
-		parts[known.Name] = p
+			whole.Burst[i] - stored.Burst[i], envoys[i]}
 	}
 	return parts
 }

@@ -246,6 +246,7 @@ func (m *Machine) plan(now quantity.NodeTime, at quantity.StoreTime, p *pool) {
 	if !p.known() {
 		return
 	}
+	p.shed(m.nodes)
 	m.send(now, p)
 	if c := p.fill(now, m.nodes); c.Units > 0 {
 		m.out.Charges = append(m.out.Charges, c)

@@ -38,6 +38,9 @@ type pool struct {
 	restD    int64             // and as denied
 	wanted   int64             // the sum of what all shares want
 	unpaid   bool              // the last plan lacked tokens for a burst
+	// excess is by how many tokens those of assignments are more than the bucket's part, without
+	// those of assignments that lapse.
+	excess quantity.Units
 	// admitted and denied are the sums of what they reported, in thousandths of a unit a second.
 	admitted, denied int64
 }

@@ -1,6 +1,10 @@
 package assign
 
-import "github.com/quotad/quotad/quantity"
+import (
+	"slices"
+
+	"github.com/quotad/quotad/quantity"
+)
 
 // purse holds tokens that were charged to the store for bursts of assignments to come.
 type purse struct {
@@ -28,6 +32,28 @@ func (p *pool) part(nodes quantity.Units) quantity.Units {
 		return 0
 	}
 	return p.Burst / nodes
+}
+
+// shed makes the bucket hold no more than its part, which a newer limits document may have lowered:
+// tokens for which there is no room are lost, and so many assignments lapse that the others fit.
+func (p *pool) shed(nodes quantity.Units) {
+	out := p.burstOut()
+	p.purse.tokens = min(p.purse.tokens, max(p.Burst/nodes-out, 0))
+	if p.excess = out - p.Burst/nodes; p.excess > 0 {
+		p.excess -= p.lapsing()
+	}
+}
+
+// lapsing returns the tokens of assignments that are not renewed any more.
+func (p *pool) lapsing() (sum quantity.Units) {
+	for _, s := range p.shares {
+		for _, g := range s.grants {
+			if g.lapses && slices.Contains(g.pools, p) {
+				sum += g.burst
+			}
+		}
+	}
+	return sum
 }
 
 // fill returns the charge that fills the purse: half of what there is room for, or less after the

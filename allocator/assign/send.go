@@ -82,6 +82,9 @@ func (s *share) mayChange(now quantity.NodeTime, last *grant, target int64) bool
 
 // renew sends an assignment once more, if its rate is held for longer than it lasts already.
 func (m *Machine) renew(now quantity.NodeTime, s *share, last *grant) bool {
+	if last.lapse() {
+		return false
+	}
 	ttl := s.lasts(now, last.rate)
 	if ttl < 1 || now.Add(ttl*second) < last.ends.Add(second) {
 		return false
@@ -90,6 +93,18 @@ func (m *Machine) renew(now quantity.NodeTime, s *share, last *grant) bool {
 	m.stats.Renewed++
 	m.out.Sends = append(m.out.Sends, Send{s.stream, s.key, last.rate, last.burst, ttl})
 	return true
+}
+
+// lapse says whether an assignment is to end by itself, because a pool has more tokens out than its
+// part.
+func (g *grant) lapse() bool {
+	if !g.lapses && slices.ContainsFunc(g.pools, func(p *pool) bool { return p.excess > 0 }) {
+		g.lapses = true
+		for _, p := range g.pools {
+			p.excess -= g.burst
+		}
+	}
+	return g.lapses
 }
 
 // change sends a new assignment if its burst can be paid, and says whether it can. must says that

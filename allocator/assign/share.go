@@ -42,6 +42,7 @@ type grant struct {
 	// replaced is when the assignment that takes its place was sent; 0: there is none.
 	replaced quantity.NodeTime
 	pools    []*pool
+	lapses   bool // it is not renewed any more: its tokens are more than a pool's part
 }
 
 // over returns when an assignment has surely ended. What was sent in its place may have been lost

@@ -30,6 +30,9 @@ type world struct {
 	envoys []*worldEnvoy
 	queue  []message
 
+	// unsettled is what the store's bucket does not hold yet of what envoyBurst was lowered by.
+	unsettled quantity.Units
+
 	pooled float64      // what one bucket of the whole limit would hold
 	least  float64      // the least that it held
 	lives  []*worldNode // all processes that there were
@@ -196,7 +199,7 @@ func (w *world) refill() {
 	dt := float64(step) / second
 	// What has passed was of the cell before this moment.
 	c := quantity.Cell((w.now - 1) / cellLength)
-	w.level = min(w.level+float64(w.free(c))*dt, float64(w.plans.burst-w.plans.envoyBurst))
+	w.level = min(w.level+float64(w.free(c))*dt, float64(w.plans.burst-w.plans.envoyBurst-w.unsettled))
 	w.pooled = min(w.pooled+float64(w.share(c))*dt, float64(w.plans.burst))
 }
 

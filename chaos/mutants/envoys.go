@@ -72,6 +72,24 @@ var assigned = []Mutant{
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
 	},
 	{
+		Name: "burst-kept-that-a-document-lowered", Hole: rebuilt,
+		Rule: "where Envoys may hold fewer tokens, what they have too much of is not renewed",
+		Edits: []Edit{
+			{"allocator/assign/send.go", `	if last.lapse() {`, `	if last.lapse() && last == nil {`},
+		},
+		Breaks: "ceiling: tokens of Envoys and of the store add up", Under: "Envoys that want the same all the time",
+		Test: Test{"./allocator/assign", "TestEnvoysMayHoldFewerTokens"},
+	},
+	{
+		Name: "purse-kept-that-a-document-lowered", Hole: rebuilt,
+		Rule: "tokens for which a newer document leaves no room are lost",
+		Edits: []Edit{
+			{"allocator/assign/purse.go", `	p.purse.tokens = min(p.purse.tokens, max(p.Burst/nodes-out, 0))`, ``},
+		},
+		Breaks: "ceiling: tokens of Envoys and of the store add up", Under: "a lower max_burst",
+		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwiceWhenEnvoysMayHoldFewer"},
+	},
+	{
 		Name: "ended-assignment-renewed-for-nothing", Hole: rebuilt,
 		Rule: "an assignment that may have ended at its Envoy starts full again, and is paid again",
 		Edits: []Edit{

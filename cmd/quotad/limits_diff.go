@@ -24,8 +24,8 @@ func limitsDiffCommand() *cobra.Command {
 		Long: `diff shows what a newer limits document changes, limit by limit. Where the terms of a limit change, its numbers or its
 split, each region uses the lesser of both splits from the time it knows the new document. That ends, at once or some
 windows later, when the regions that get less have acknowledged the new document, and a majority of all regions. diff
-says who they are and how long it takes then. A limit with another algorithm, window, key, name or match is one removed
-and one added: both are charged until what was used of the old one weighs no more.
+says who they are and how long it takes then. A limit with another algorithm, window, key, name or match, or one that
+gains or loses assign, is one removed and one added: both are charged until what was used of the old one weighs no more.
 
 Exit codes: 0 shown, 2 a document is invalid or the newer one cannot follow the older.`,
 		Example:           "  quotad limits diff limits.yaml limits-new.yaml",
@@ -183,6 +183,9 @@ func summary(l *policy.Limit) string {
 	if l.Algorithm.Bucket() {
 		text += fmt.Sprintf(", burst %d", l.Burst)
 	}
+	if l.Assign != nil {
+		text += ", assigned to Envoys"
+	}
 	return text
 }
 
@@ -219,6 +222,11 @@ func values(l *policy.Limit, d *policy.Document) (all map[string]string, names [
 		if l.Algorithm.Bucket() {
 			say("burst "+r, split.Bursts[r].String())
 		}
+	}
+	if a := l.Assign; a != nil {
+		say("assign ttl", policy.FormatWindow(a.TTL))
+		say("assign no_assignment", fmt.Sprint(a.NoAssignment))
+		say("assign max_burst", fmt.Sprint(a.MaxBurst))
 	}
 	say("borrowing_limit", l.BorrowingLimit.String())
 	say("lending_limit", l.LendingLimit.String())

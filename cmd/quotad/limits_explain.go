@@ -119,6 +119,7 @@ type appliesTo struct {
 	Window string `json:"window"`
 	Key    string `json:"key"`
 	Shadow bool   `json:"shadow,omitempty"`
+	Assign bool   `json:"assign,omitempty"` // Envoys may be assigned parts
 }
 
 type doesNotApply struct {
@@ -139,7 +140,7 @@ func (t *explaining) tested(d *policy.Document, e policy.Explanation, list []pol
 		switch {
 		case one.Applies:
 			answer.Applies = append(answer.Applies, appliesTo{l.Name, int64(l.Limit), windowWords(l),
-				keyWords(one.Bucket), l.Shadow})
+				keyWords(one.Bucket), l.Shadow, l.Assign != nil})
 		case t.all || len(one.Lacks) < 2:
 			answer.Others = append(answer.Others, doesNotApply{l.Name, termsWords(l), one.Lacks})
 		default:
@@ -186,6 +187,9 @@ func (t tested) print(w io.Writer) error {
 		note := ""
 		if a.Shadow {
 			note = ", in shadow: it never denies"
+		}
+		if a.Assign {
+			note = ", which Envoys may be assigned parts of"
 		}
 		fmt.Fprintf(w, "applies  %s: %d a %s for %s%s\n", show.Name(a.Limit), a.Units, a.Window,
 			show.Printable(a.Key), note)

@@ -26,7 +26,8 @@ keeps when it is cut off. A range such as 3-4 means that the split leaves a rema
 keys and to another for others. BURST is that of all regions together, CELL the slice of time for which rights are held
 and lent. MODE home is for limits too small to be split: each key has a home region that is entitled to all of it, from
 which the others borrow. With "reserve" each region keeps that part of F out of its store (local_reserve), for nodes that
-cannot reach it.`,
+cannot reach it. With "Envoys hold" so many tokens of the burst are theirs (assign); F is without what they admit while
+they have no assignment.`,
 		Args:              one("limits document", "limits.yaml"),
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,11 +64,20 @@ type listedLimit struct {
 	Cell  string         `json:"cell"`
 	Home  bool           `json:"home"`
 	// Reserve is the part of each region's entitlement. In home mode there is none.
-	Reserve      json.Number        `json:"local_reserve,omitempty"`
+	Reserve json.Number `json:"local_reserve,omitempty"`
+	// Assign says how Envoys may be assigned parts; nil: they may not.
+	Assign       *listedAssign      `json:"assign,omitempty"`
 	Shadow       bool               `json:"shadow"`
 	Consistency  policy.Consistency `json:"consistency"`
 	Entitlements map[string]units   `json:"entitlements"`     // by region
 	Bursts       map[string]units   `json:"bursts,omitempty"` // by region
+}
+
+// listedAssign is what a limit says of Envoys: its entitlements and bursts are without their units.
+type listedAssign struct {
+	TTL          string         `json:"ttl"`
+	NoAssignment quantity.Units `json:"no_assignment"`
+	MaxBurst     quantity.Units `json:"max_burst"`
 }
 
 // units is the range of a number of units over all keys.
@@ -101,6 +111,9 @@ func listed(l *policy.Limit, regions []string) listedLimit {
 		Shadow: l.Shadow, Consistency: l.Consistency}
 	if l.Reserve() > 0 {
 		listed.Reserve = json.Number(l.Reserve().String())
+	}
+	if a := l.Assign; a != nil {
+		listed.Assign = &listedAssign{policy.FormatWindow(a.TTL), a.NoAssignment, a.MaxBurst}
 	}
 	listed.split(l, regions)
 	for _, c := range l.Match {
@@ -193,6 +206,8 @@ func (listed listedLimit) mode() string {
 		return "home"
 	case listed.Reserve != "":
 		return "split, reserve " + listed.Reserve.String()
+	case listed.Assign != nil:
+		return fmt.Sprintf("split, Envoys hold %d", listed.Assign.MaxBurst)
 	}
 	return "split"
 }

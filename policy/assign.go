@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"math/bits"
 	"time"
 
 	"github.com/quotad/quotad/policy/strictyaml"
@@ -68,14 +69,24 @@ func readAssign(f strictyaml.Value, l *Limit) {
 	if f, ok := o.Field("no_assignment"); ok {
 		a.NoAssignment = quantity.Units(f.Integer(0, MaxLimit))
 	}
-	second := (l.Limit-1)/quantity.Units((l.Window+time.Second-1)/time.Second) + 1
-	a.MaxBurst = max(min(l.Burst/2, second), 1)
+	a.MaxBurst = max(min(l.Burst/2, l.ofASecond()), 1)
 	if f, ok := o.Field("max_burst"); ok {
 		a.MaxBurst = quantity.Units(f.Integer(1, MaxBurst))
 	}
 	if l.Assign = a; f.Failures() == before {
 		checkAssign(f, l)
 	}
+}
+
+// ofASecond returns the units of a second, rounded up.
+func (l *Limit) ofASecond() quantity.Units {
+	window := uint64(l.Window.Microseconds())
+	hi, lo := bits.Mul64(uint64(l.Limit), uint64(time.Second.Microseconds()))
+	units, rest := bits.Div64(hi, lo, window) // hi < 2^8, and a window has 10,000 us at least
+	if rest > 0 {
+		units++
+	}
+	return quantity.Units(units)
 }
 
 // unassignable returns why Envoys cannot be assigned parts of a limit, and what to do. Empty: they can.
@@ -124,5 +135,28 @@ func checkAssign(f strictyaml.Value, l *Limit) {
 	case limit < seconds*regions || limit < 2*regions:
 		f.Fail(fmt.Sprintf("%d in %s that the stores share is less than a unit a second for each of %d regions, and Envoy counts whole tokens a second", max(limit, 0), FormatWindow(l.Window), regions),
 			"write a larger limit, or remove assign")
+	case fillsLate(limit, l.Burst, l.Window):
+		f.Fail(fmt.Sprintf("a burst of %d takes over ten years to fill with the %d in %s that the stores share",
+			l.Burst, limit, FormatWindow(l.Window)), "write a smaller no_assignment, or a smaller burst")
 	}
+}
+
+// unassigned warns of regions whose weight is so small that Envoys there can be assigned nothing.
+func unassigned(s source) []Warning {
+	if s.Assign == nil {
+		return nil
+	}
+	sum, least := quantity.Units(0), quantity.Units(0)
+	for _, w := range s.Weights {
+		if sum += w; w > 0 && (least == 0 || w < least) {
+			least = w
+		}
+	}
+	enough := (sum-1)/least + 1
+	if s.Assign.MaxBurst >= enough {
+		return nil
+	}
+	return s.warning("assign", fmt.Sprintf("a region with a weight of %d of %d gets less than a token "+
+		"of a max_burst of %d: for most keys its Envoys are assigned nothing", least, sum,
+		s.Assign.MaxBurst), fmt.Sprintf("write a max_burst of at least %d, or a larger weight", enough))
 }

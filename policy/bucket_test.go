@@ -64,6 +64,12 @@ func TestParseBucketIDRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	replace := func(old, new string) string { return strings.Replace(good, old, new, 1) }
+	assigned := func(window string) string {
+		return "3:api,1:a,12:token_bucket," + window + ",1:k,1:v,"
+	}
+	if _, err := ParseBucketID(BucketID(assigned("15:10000000/assign"))); err != nil {
+		t.Fatal(err)
+	}
 	for name, id := range map[string]string{
 		"empty":               "",
 		"cut short":           good[:len(good)-1],
@@ -90,6 +96,12 @@ func TestParseBucketIDRefuses(t *testing.T) {
 		"window too long":     replace("8:10000000", "17:31622400000001000"),
 		"window with zeros":   replace("8:10000000", "9:010000000"),
 		"window not in clock": replace("8:10000000", "8:10000001"),
+
+		"assigned windows":    replace("8:10000000", "15:10000000/assign"),
+		"assigned queue":      "3:api,1:a,12:leaky_bucket,15:10000000/assign,1:k,1:v,",
+		"assigned twice":      assigned("22:10000000/assign/assign"),
+		"assigned otherwise":  assigned("16:10000000/assigns"),
+		"assigned, no window": assigned("7:/assign"),
 
 		"long value":           replace("1:v", "65:"+strings.Repeat("v", 65)),
 		"digest in capitals":   replace("1:v", "65:#"+strings.Repeat("A", 64)),
@@ -138,6 +150,9 @@ func drawRef(t *rapid.T, label string) BucketRef {
 		Window: MinWindow + time.Microsecond*time.Duration(rapid.Int64Range(0, 3).Draw(t,
 			label+" window")),
 	}
+	if ref.Algorithm == TokenBucket {
+		ref.Assigned = rapid.Bool().Draw(t, label+" assigned")
+	}
 	value := rapid.OneOf(rapid.StringMatching(`[0-2:,a]{0,6}`),
 		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, MaxValueBytes),
 			func(b []byte) string { return string(b) }))
@@ -164,6 +179,9 @@ func TestBucketIDRoundTrip(t *testing.T) {
 		ref := drawRef(t, "")
 		entry := Limit{Domain: ref.Domain, Name: ref.Name, Match: ref.Match,
 			Algorithm: ref.Algorithm, Window: ref.Window}
+		if ref.Assigned {
+			entry.Assign = &Assign{}
+		}
 		descriptors := map[string]string{"unused": "x"}
 		for _, kv := range ref.Key {
 			entry.Key = append(entry.Key, kv.Name)
@@ -191,6 +209,7 @@ func TestBucketIDInjective(t *testing.T) {
 		// Most pairs should differ only slightly.
 		if rapid.Bool().Draw(t, "same head") {
 			b.Domain, b.Name, b.Algorithm, b.Window = a.Domain, a.Name, a.Algorithm, a.Window
+			b.Assigned = a.Algorithm == TokenBucket && rapid.Bool().Draw(t, "b assigned")
 		}
 		if rapid.Bool().Draw(t, "same key") {
 			b.Key = a.Key
@@ -236,6 +255,8 @@ func FuzzParseBucketID(f *testing.F) {
 	f.Add("3:api,1:a,12:fixed_window,22:month 15 Europe/Berlin,1:k,1:v,")
 	f.Add("3:api,1:a,12:fixed_window,14:year 04-06 UTC,1:k,1:v,")
 	f.Add("3:api,1:a,12:fixed_window,15:month 015 UTC,,1:k,1:v,")
+	f.Add("3:api,1:a,12:token_bucket,15:10000000/assign,1:k,1:v,")
+	f.Add("3:api,1:a,12:leaky_bucket,15:10000000/assign,1:k,1:v,")
 	f.Add("03:api,")
 	f.Add("9223372036854775807:")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -54,19 +54,21 @@ func checkCapacity(o strictyaml.Object, l *Limit) {
 	if !ok {
 		return
 	}
-	if checkExact(f, l.Burst, l) && l.Limit > 0 && l.Algorithm.Bucket() && l.fillsLate() {
+	if checkExact(f, l.Burst, l) && l.Limit > 0 && l.Algorithm.Bucket() &&
+		fillsLate(l.Limit, l.Burst, l.Window) {
 		f.Fail(fmt.Sprintf("%d takes over ten years to fill with %d in %s", l.Burst, l.Limit,
 			FormatWindow(l.Window)), "write a smaller burst")
 	}
 }
 
-// fillsLate reports whether an empty bucket takes longer than MaxFill to fill.
-func (l *Limit) fillsLate() bool {
-	hi, lo := bits.Mul64(uint64(l.Burst), uint64(l.Window.Microseconds()))
-	if hi >= uint64(l.Limit) {
+// fillsLate reports whether an empty bucket takes longer than MaxFill to fill at a limit of at
+// least 1.
+func fillsLate(limit, burst quantity.Units, window time.Duration) bool {
+	hi, lo := bits.Mul64(uint64(burst), uint64(window.Microseconds()))
+	if hi >= uint64(limit) {
 		return true
 	}
-	fill, _ := bits.Div64(hi, lo, uint64(l.Limit))
+	fill, _ := bits.Div64(hi, lo, uint64(limit))
 	return fill > uint64(MaxFill.Microseconds())
 }
 

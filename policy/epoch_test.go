@@ -98,6 +98,10 @@ func TestEpochCoversEveryField(t *testing.T) {
 	})
 	check("Limit", func(d *Document) reflect.Value { return reflect.ValueOf(&d.Limits[0]).Elem() },
 		"Index", "Pos")
+	check("Assign", func(d *Document) reflect.Value {
+		d.Limits[0].Assign = &Assign{}
+		return reflect.ValueOf(d.Limits[0].Assign).Elem()
+	})
 	check("Condition", func(d *Document) reflect.Value {
 		return reflect.ValueOf(&d.Limits[0].Match[0]).Elem()
 	})

@@ -33,6 +33,10 @@ func FuzzParse(f *testing.F) {
 		"window: month, timezone: Nowhere/Else", "window: 1h, starts: 5"} {
 		f.Add([]byte(calendarDocument(fields)))
 	}
+	for _, fields := range []string{"", "ttl: 15s, no_assignment: 10, max_burst: 20", "ttl: 5s",
+		"no_assignment: 100", "max_burst: 99", "max_burst: -1"} {
+		f.Add([]byte(assignDocument(fields)))
+	}
 	f.Add([]byte("\xff\xfe"))
 	f.Add([]byte("\"\t\t\\1"))
 	f.Add([]byte("version: 1\rregions:\r"))
@@ -114,6 +118,9 @@ func checkCounted(t *testing.T, l *Limit) {
 	burst := l.Burst == 0
 	if l.Algorithm.Bucket() {
 		burst = l.Burst >= 1 && l.Burst <= MaxBurst
+	}
+	if l.Assign != nil {
+		checkAssigned(t, l)
 	}
 	exact := algorithms.Tick(l.Algorithm, max(l.Limit, l.Burst), l.Window.Microseconds()) > 0
 	if _, ok := l.Calendar(); ok != (l.Period != "") || ok && l.Algorithm != FixedWindow {

@@ -75,7 +75,12 @@ func (w *Twin) Note(c Note) Noted {
 
 // Beat answers the beat script at store time t.
 func (w *Twin) Beat(t quantity.StoreTime, c Beat) Beaten {
-	return Beaten{Head: w.enter(t, c.Fence)}
+	head := w.enter(t, c.Fence)
+	if head.Status == StatusClock {
+		w.show(c.Node)
+		head.Now = w.mark
+	}
+	return Beaten{Head: head}
 }
 
 // Adopt answers the adopt script.
@@ -316,10 +321,7 @@ func (w *Twin) enter(t quantity.StoreTime, g Fence, terms ...Terms) Head {
 	}
 	w.calls++
 	w.mark = max(w.mark, t)
-	if w.answered == nil {
-		w.answered = map[string]quantity.StoreTime{}
-	}
-	w.answered[g.Node] = max(w.answered[g.Node], w.mark)
+	w.show(g.Node)
 	w.Expire(w.mark)
 	for _, of := range terms {
 		if !g.names(of, w.mark) {
@@ -327,6 +329,14 @@ func (w *Twin) enter(t quantity.StoreTime, g Fence, terms ...Terms) Head {
 		}
 	}
 	return Head{Now: w.mark}
+}
+
+// show notes that a node is answered with the mark.
+func (w *Twin) show(node string) {
+	if w.answered == nil {
+		w.answered = map[string]quantity.StoreTime{}
+	}
+	w.answered[node] = max(w.answered[node], w.mark)
 }
 
 // Expire drops the buckets that Redis has dropped by time t of its own clock: those whose last

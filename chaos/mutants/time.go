@@ -33,6 +33,28 @@ var clock = []Mutant{
 		Test: Test{"./algorithms", "TestTheMarkOutlivesAnOpening"},
 	},
 	{
+		Name: "refused-node-is-told-no-time", Hole: "step back reopening a cell",
+		Rule: "a node whose clock is not believed hears what time the store has shown to others",
+		Edits: []Edit{
+			{"algorithms/beat.lua", `return {status, mark}`, `return {status, 0}`},
+			{"algorithms/twin.go", `		head.Now = w.mark
+	}
+	return Beaten`, `		head.Now = 0
+	}
+	return Beaten`},
+		},
+		Breaks: "order: time falls; ceiling: a label above L", Under: "a node's clock days off and the store's ahead, then a loss",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
+	},
+	{
+		Name: "what-a-refused-node-is-told-is-not-noted", Hole: "step back reopening a cell",
+		Rule: "a store notes what time it told a node that it refused",
+		Edits: []Edit{{"algorithms/beat.lua", `  redis.call('HSET', KEYS[1], node, int(mark))
+`, ``}},
+		Breaks: "liveness: a store that lost nothing counts as lost", Under: "a node's clock days off, and right again",
+		Test: Test{"./region/store", "TestARefusedNodeHearsTheTime"},
+	},
+	{
 		Name: "ends-by-the-clock", Hole: "step forward expiring the ledger, then back",
 		Rule: "a bucket ends at a store's time, which its mark may hold ahead of the clock, not after one",
 		Edits: []Edit{{"algorithms/bucket.lua",

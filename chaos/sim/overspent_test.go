@@ -97,6 +97,12 @@ var onceOverspent = map[string]*Plan{
 	"a mate that decided is cut off": pair(2, hourly, [][2]int64{{2, 10}, {15, 30}},
 		at(0, Stick, 14, on(1)), at(14.5, Stick, 35, on(0)), at(13, MatesCut, 4, on(1)),
 		at(13.5, Flush, 0)),
+	// A node whose clock is two days off is refused by its store, and so heard nothing of the time that
+	// the store showed its mate while its clock was ahead. Then the mate stands still, and the node
+	// opens an empty store: windows that were used already came once more.
+	"only a mate heard how far the store's time had come": pair(2, shortly, [][2]int64{{9, 17},
+		{19, 40}}, at(0, Stick, 17, on(1)), at(17, Stick, 27, on(0)), at(5, NodeClock, 12.8, by(-2*24*3600)),
+		at(9, StoreClock, 8.2, by(20)), at(16.9, Pause, 8, on(1)), at(17.3, StoreAnew, 0)),
 	"a mate that decided stands still": pair(2, hourly, [][2]int64{{2, 10}, {15, 30}},
 		at(0, Stick, 14, on(1)), at(14.5, Stick, 35, on(0)), at(13, Pause, 4, on(1)),
 		at(13.5, Flush, 0)),

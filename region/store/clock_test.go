@@ -42,3 +42,33 @@ func TestStartDriven(t *testing.T) {
 		}
 	}
 }
+
+// TestARefusedNodeHearsTheTime: a node whose clock is hours off hears by its beat what time the store
+// has shown to others. The store notes that, so that it is the same store for the node when its
+// clock is right again. If the store then loses everything, its time begins no earlier.
+func TestARefusedNodeHearsTheTime(t *testing.T) {
+	now, off := time.UnixMicro(1_900_000_000_000_000), -48*time.Hour
+	server := fixtures.Started(t)(servers.StartDriven(func() time.Time { return now }))
+	mate := node(t, server, first)
+	refused := connect(t, Options{URL: server.URL, Now: func() time.Time { return now.Add(off) }})
+	mustOpen(t, refused, first)
+	now = now.Add(20 * time.Second)
+	serves(t, mate, "k")
+	now = now.Add(-20 * time.Second)
+	did(t, refused.Beat(t.Context(), epoch))
+	if got, want := refused.Latest(), mate.Latest(); got != want {
+		t.Errorf("the refused node heard of %d, the store showed %d to its mate", got, want)
+	}
+	allAre(t, refused, "k", algorithms.StatusClock)
+	off = 0
+	serves(t, refused, "k")
+	if opened := mustOpen(t, refused, first); opened.Lost {
+		t.Errorf("opened again: %+v", opened)
+	}
+	did(t, fixtures.Operator(t, server).FlushAll(t.Context()).Err())
+	again := first
+	again.LastGeneration, again.Bootstrap = refused.Generation(), false
+	if opened := mustOpen(t, refused, again); opened.LostAt < mate.Latest() {
+		t.Errorf("lost at %d, although the store has shown %d", opened.LostAt, mate.Latest())
+	}
+}

@@ -49,9 +49,10 @@ func TestStartDriven(t *testing.T) {
 func TestARefusedNodeHearsTheTime(t *testing.T) {
 	now, off := time.UnixMicro(1_900_000_000_000_000), -48*time.Hour
 	server := fixtures.Started(t)(servers.StartDriven(func() time.Time { return now }))
-	mate := node(t, server, first)
+	as := func(name string) Opening { o := first; o.Node = name; return o }
+	mate := node(t, server, as("n1"))
 	refused := connect(t, Options{URL: server.URL, Now: func() time.Time { return now.Add(off) }})
-	mustOpen(t, refused, first)
+	mustOpen(t, refused, as("n2"))
 	now = now.Add(20 * time.Second)
 	serves(t, mate, "k")
 	now = now.Add(-20 * time.Second)
@@ -62,11 +63,11 @@ func TestARefusedNodeHearsTheTime(t *testing.T) {
 	allAre(t, refused, "k", algorithms.StatusClock)
 	off = 0
 	serves(t, refused, "k")
-	if opened := mustOpen(t, refused, first); opened.Lost {
+	if opened := mustOpen(t, refused, as("n2")); opened.Lost {
 		t.Errorf("opened again: %+v", opened)
 	}
 	did(t, fixtures.Operator(t, server).FlushAll(t.Context()).Err())
-	again := first
+	again := as("n2")
 	again.LastGeneration, again.Bootstrap = refused.Generation(), false
 	if opened := mustOpen(t, refused, again); opened.LostAt < mate.Latest() {
 		t.Errorf("lost at %d, although the store has shown %d", opened.LostAt, mate.Latest())

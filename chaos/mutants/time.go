@@ -3,8 +3,10 @@ package mutants
 var clock = []Mutant{
 	{
 		Name: "time-goes-back", Hole: "step back reopening a cell",
-		Rule:   "a store's time is a high-water mark",
-		Edits:  []Edit{{"algorithms/twin.go", `w.mark = max(w.mark, t)`, `w.mark = t`}},
+		Rule: "a store's time is a high-water mark",
+		Edits: []Edit{{"algorithms/twin.go", `		w.mark++
+	}`, `		w.mark = t
+	}`}},
 		Breaks: "ceiling: a label above L; order: cells go back", Under: "a store's clock steps back over a cell's end",
 		Within: 500,
 	},

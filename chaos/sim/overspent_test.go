@@ -103,6 +103,10 @@ var onceOverspent = map[string]*Plan{
 	"only a mate heard how far the store's time had come": pair(2, shortly, [][2]int64{{9, 17},
 		{19, 40}}, at(0, Stick, 17, on(1)), at(17, Stick, 27, on(0)), at(5, NodeClock, 12.8, by(-2*24*3600)),
 		at(9, StoreClock, 8.2, by(20)), at(16.9, Pause, 8, on(1)), at(17.3, StoreAnew, 0)),
+	// The store's clock was ahead and is right again, so that its mark holds its time. A copy of before
+	// is put back: it shows the same time as the store that took its place.
+	"a copy of a store whose time is held": pair(1, hourly, [][2]int64{{2, 10}, {15, 30}},
+		at(0, StoreClock, 1.8, by(60)), at(4, Snapshot, 8)),
 	"a mate that decided stands still": pair(2, hourly, [][2]int64{{2, 10}, {15, 30}},
 		at(0, Stick, 14, on(1)), at(14.5, Stick, 35, on(0)), at(13, Pause, 4, on(1)),
 		at(13.5, Flush, 0)),

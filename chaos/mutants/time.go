@@ -49,6 +49,14 @@ var clock = []Mutant{
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
+		Name: "mates-are-not-asked-for-the-time", Hole: "step back reopening a cell",
+		Rule: "a store that lost its data begins no earlier than any node of the region that answers has heard",
+		Edits: []Edit{{"region/store/open.go", `max(s.Latest(), all.lastSeen(), shown)`,
+			`max(s.Latest(), all.lastSeen())`}},
+		Breaks: "order: time falls; ceiling: a label above L", Under: "a node dead while the store's clock is ahead, then a loss",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
+	},
+	{
 		Name: "what-a-refused-node-is-told-is-not-noted", Hole: "step back reopening a cell",
 		Rule: "a store notes what time it told a node that it refused",
 		Edits: []Edit{{"algorithms/beat.lua", `  redis.call('HSET', KEYS[1], node, int(mark))

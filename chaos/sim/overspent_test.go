@@ -80,6 +80,7 @@ const (
 	logged  = "algorithm: sliding_window_log, limit: 1000, window: 3600s"
 	daily   = "algorithm: fixed_window, limit: 1000, window: 86400s"
 	shortly = "algorithm: fixed_window, limit: 60, window: 1s"
+	queued  = "algorithm: leaky_bucket, limit: 300, window: 60s"
 )
 
 // onceOverspent are plans in which more was admitted or lent than the limit, because a use, a time
@@ -103,6 +104,11 @@ var onceOverspent = map[string]*Plan{
 	"only a mate heard how far the store's time had come": pair(2, shortly, [][2]int64{{9, 17},
 		{19, 40}}, at(0, Stick, 17, on(1)), at(17, Stick, 27, on(0)), at(5, NodeClock, 12.8, by(-2*24*3600)),
 		at(9, StoreClock, 8.2, by(20)), at(16.9, Pause, 8, on(1)), at(17.3, StoreAnew, 0)),
+	// The store's clock is ahead, and only one node hears of that, while the other is dead. The store
+	// and the other node start again, and the node opens the store before the first one does.
+	"a mate heard how far the store's time had come": pair(2, queued, [][2]int64{{9, 17},
+		{18, 40}}, at(0, Stick, 44, on(1)), at(8, Crash, 30, on(0)), at(9, StoreClock, 8, by(20)),
+		at(17, Reboot, 1, on(0)), at(17.9, Stick, 26, on(0))),
 	// The store's clock was ahead and is right again, so that its mark holds its time. A copy of before
 	// is put back: it shows the same time as the store that took its place.
 	"a copy of a store whose time is held": pair(1, hourly, [][2]int64{{2, 10}, {15, 30}},

@@ -63,7 +63,7 @@ func (w *world) checkLedger(b *bucket) {
 		if held[i].known {
 			free += held[i].Free
 			w.checkLent(b, r, &held[i])
-			w.checkRises(b, r, held[i].Rows)
+			w.checkRises(b, r, &held[i])
 		}
 	}
 	w.checkShares(b, held, b.most())
@@ -132,8 +132,9 @@ func (w *world) checkLent(b *bucket, r *region, h *holding) {
 }
 
 // checkRises checks that no value of a row falls, and that no more came back than was lent.
-func (w *world) checkRises(b *bucket, r *region, rows []algorithms.PeerRow) {
-	for _, row := range rows {
+func (w *world) checkRises(b *bucket, r *region, h *holding) {
+	for _, row := range h.Rows {
+		b.flows[r.index].moves(row.Peer, row.Cell, h.Cell, row.Row)
 		if row.Regained > row.Lent || row.Returned > row.Borrowed {
 			w.breaks("rows", "limit %s key %d: %s has %+v with %s of cell %d: more came back than was lent", b.limit.policy.Name, b.key, r.name, row.Row, row.Peer, row.Cell)
 		}
@@ -198,6 +199,7 @@ func (n *node) noteEvent(e exchange.Event) {
 	n.tellEvent(e)
 	switch e := e.(type) {
 	case exchange.Lent:
+		n.noteMoved(e)
 		n.checkAsked(e)
 	case exchange.TenureChanged:
 		n.r.stands(e.Generation, n)

@@ -89,7 +89,7 @@ func (b *bucket) recovers() bool {
 // has started again since, the store has told it which journal it had; then the region knows that
 // rows are missing and counts them as lent, and only use is in excess.
 func (b *bucket) losesBoth(r *region, n *node) {
-	units, cause := bound(b.exposures(len(r.nodes)), "reset"), "loss of "+r.name+
+	units, cause := min(b.termMemory(r.index), b.forgotten(r)), "loss of "+r.name+
 		"'s store and of a journal"
 	if n.live != nil && n.born > n.forgot && r.lostBefore < n.forgot {
 		b.allowUse(r, units, cause)
@@ -136,13 +136,15 @@ func (n *node) ends() {
 func (b *bucket) memory() int64 { return 3 * b.limit.policy.Window.Microseconds() }
 
 // uncounted returns the most units that checkpoints of a bucket may miss of what a region used: the
-// printed bound, at the rate of the busiest second of this window and the one before.
+// term for it, at the rate of the busiest second of this window and the one before, and no more than
+// was used.
 func (b *bucket) uncounted(r *region) quantity.Units {
-	all := b.exposures(len(r.nodes))
-	for i := range all {
-		all[i].Rate = b.paces[r.index].fastest(b.windowAt(r.latest()))
+	rate := b.paces[r.index].fastest(b.windowAt(r.latest()))
+	units := b.termCheckpoints(r.index, rate)
+	if b.measured() {
+		units = min(units, b.used(r))
 	}
-	return bound(all, "store-lost")
+	return units
 }
 
 // cell returns the length of a cell, µs.
@@ -224,8 +226,8 @@ func (n *node) mayUse(b *bucket) {
 		return
 	}
 	if s := knew[n]; s.life != n.life || s.known <= n.r.clock().Add(n.r.storeAhead) {
-		b.allow(n.r, bound(b.exposures(len(n.r.nodes)), "key-deleted"), "bucket deleted in "+
-			n.r.name, true)
+		b.allow(n.r, min(b.termForgotten(n.r.index), b.forgotten(n.r)), "bucket deleted in "+n.r.name,
+			true)
 	}
 }
 
@@ -247,23 +249,18 @@ func (w *world) showed(ahead int64) {
 	}
 }
 
-// clocks allows what clocks that are apart by so many µs may admit above the ceiling in real time.
-// Labels are exact, so fixed windows exceed nothing.
-func (b *bucket) clocks(apart int64) {
-	if b.limit.kind() == algorithms.FixedWindow || b.clocked >= apart {
-		return
+// clocks notes that clocks are apart by so many µs.
+func (b *bucket) clocks(apart int64) { b.clocked = max(b.clocked, apart) }
+
+// forClocks returns what clocks that are apart may admit above the ceiling in real time. Labels are
+// exact, so fixed windows exceed nothing.
+func (b *bucket) forClocks() quantity.Units {
+	if b.limit.kind() == algorithms.FixedWindow || b.clocked == 0 {
+		return 0
 	}
-	b.clocked = apart
-	all := b.exposures(1)
-	for i := range all {
-		all[i].Clock = apart
-	}
-	more := bound(all, "clocks-apart")
-	for i := range all { // they may have been nearer when they traded
-		all[i].Clock = min(apart, 2*all[i].Cell-1)
-	}
-	more = max(more, bound(all, "clocks-apart"))
-	b.forClocks = max(b.forClocks, more)
+	lent, burst := b.promised()
+	nearer := min(b.clocked, 2*b.cell()-1) // they may have been nearer when they traded
+	return max(b.termClocks(b.clocked, lent, burst), b.termClocks(nearer, lent, burst))
 }
 
 // drifted returns the farthest that clocks can have drifted apart by the end of the run, µs.

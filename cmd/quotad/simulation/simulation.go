@@ -176,6 +176,7 @@ func (s *Simulation) tell(w io.Writer, t sim.Tally, f *sim.Failure) error {
 	if t.Counts.Proxied > 0 {
 		line("admitted by Envoys themselves: %d", t.Counts.Proxied)
 	}
+	line("%s", tightness(t.Counts.Tightness))
 	if f == nil {
 		line("ok: nothing was broken in %s", show.Counted(int(t.Seeds), "seed"))
 		return errors.Join(errs...)
@@ -192,6 +193,12 @@ func (s *Simulation) tell(w io.Writer, t sim.Tally, f *sim.Failure) error {
 	}
 	line("\n%s\n%s\nreplay: %s", f.Document, f.Timeline, s.replay(f))
 	return errors.Join(errs...)
+}
+
+// tightness says how near the seeds came to what the judge allows.
+func tightness(t sim.Tightness) string {
+	return fmt.Sprintf("buckets that are allowed an excess: %d, at half of it or more %d; others: %d, within a tenth of their limit %d; probes: %d, of which %d had to be given most of what they asked for",
+		t.Excused, t.Half, t.Exact, t.Tenth, t.Probes, t.Demanding)
 }
 
 // progressTo returns a function that shows how far a hunt is: on one line that is redrawn on a

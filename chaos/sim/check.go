@@ -6,7 +6,6 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/store"
 )
 
 // touch has the ledger of a bucket checked, because a call under a generation may have moved its
@@ -266,34 +265,6 @@ func (n *node) checkDurable(m exchange.Message, r exchange.Reply) {
 				row.Burst)
 		}
 	}
-}
-
-// checkTime checks that the time of a store's shard does not fall, whatever its clock shows and
-// whatever it loses. After a loss it may fall by lag: the nodes that restore it may last have heard
-// its time so long ago. No cell is shorter than lag, and the recovery also closes the next cell.
-func (n *node) checkTime(of *bucket, at quantity.StoreTime) {
-	shard := store.ShardOf(n.w.keyOf(of))
-	shown := n.r.shown[shard]
-	if at < shown.Add(-n.r.lag()) {
-		n.w.breaks("time", "%s: the store's time falls by %d µs, to %d", n.name, shown.Sub(at), at)
-	}
-	n.r.shown[shard] = max(shown, at)
-}
-
-// latestShown returns the latest store time that a decision of the region has shown, µs since 1970.
-func (r *region) latestShown() (latest quantity.StoreTime) {
-	for _, shown := range r.shown {
-		latest = max(latest, shown)
-	}
-	return latest
-}
-
-// lag returns by how much the time of the region's store may have fallen in a loss, µs.
-func (r *region) lag() int64 {
-	if r.losses == 0 {
-		return 0
-	}
-	return allocator.Second
 }
 
 // checkHeard checks that a node lends nothing to a region that has not answered it for long: both

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/quantity"
@@ -14,10 +12,8 @@ func (w *world) loses(r *region, a Act, row int) {
 	w.found(a, row)
 	clear(r.once)
 	r.losses++
+	r.emptied = true
 	r.lostBefore = r.lost
-	if slices.ContainsFunc(r.nodes, func(n *node) bool { return n.forgot > 0 || n.fails }) {
-		clear(r.shown) // no node may remember the store's time
-	}
 	for _, b := range w.buckets() {
 		b.loses(r)
 	}
@@ -35,14 +31,16 @@ func (w *world) buckets() (all []*bucket) {
 // been promoted, what it did until somebody noticed that it was a copy is lost with the rest. From
 // then on the store's time is not before the node's clock.
 func (r *region) stands(generation uint64, by *node) {
-	if generation <= r.generation {
+	// After a loss the number may be lower, if a node whose clock was ahead chose the last one.
+	if generation == r.generation || generation < r.generation && !r.emptied {
 		return
 	}
 	first := r.generation == 0
-	r.generation, r.stale = generation, false
+	r.generation, r.stale, r.emptied = generation, false, false
 	if first {
 		return
 	}
+	r.timeIsLost(by)
 	if by.ahead > r.storeAhead {
 		r.w.showed(r.ahead + by.ahead)
 	}
@@ -101,6 +99,7 @@ func (b *bucket) losesBoth(r *region, n *node) {
 // forgets records that a node's journal is lost, or put back.
 func (n *node) forgets() {
 	n.forgot = n.w.now
+	clear(n.told)
 	for _, b := range n.w.buckets() {
 		if n.r.lost > 0 && n.w.now < n.r.lost+b.memory() && b.recovers() {
 			b.losesBoth(n.r, n)
@@ -119,6 +118,7 @@ func (n *node) ends() {
 		}
 		if n.fails {
 			n.forgot = n.w.now
+			clear(n.told)
 		}
 		n.ended[b] = n.w.now
 		switch {

@@ -49,9 +49,11 @@ type node struct {
 	crash   []int64
 	durable map[rowID]exchange.Row // what its journal has stored, by row
 	forgot  int64                  // when its journal was last lost or put back, µs; 0: never
-	lately  map[*bucket]usage      // when this life last admitted units of a bucket
-	ended   map[*bucket]int64      // when a life ended that had admitted, µs
-	fails   bool                   // its journal fails all commits
+	// told is the latest time that its store answered it with, by shard. Its journal keeps it.
+	told   map[store.Shard]quantity.StoreTime
+	lately map[*bucket]usage // when this life last admitted units of a bucket
+	ended  map[*bucket]int64 // when a life ended that had admitted, µs
+	fails  bool              // its journal fails all commits
 	// mark is the latest time by which it decided without its store, µs since 1970.
 	mark    int64
 	prefers map[int]int // index of the node it calls, by region
@@ -68,7 +70,7 @@ func newNode(r *region, i int, d *policy.Document) *node {
 	n := &node{w: r.w, r: r, index: i, name: fmt.Sprintf("%s/n%d", r.name, i+1),
 		random: r.w.plan.random(forNodes, r.index<<8|i),
 		file:   d, durable: map[rowID]exchange.Row{}, prefers: map[int]int{},
-		ended: map[*bucket]int64{}}
+		ended: map[*bucket]int64{}, told: map[store.Shard]quantity.StoreTime{}}
 	n.newJournal()
 	return n
 }
@@ -196,6 +198,7 @@ func (n *node) keep() {
 	n.live.ReturnChunks()
 	if n.w.now/bookEvery%5 == int64(n.index) {
 		n.live.Checkpoint()
+		n.beats()
 	}
 	n.drain()
 }

@@ -99,6 +99,14 @@ func (b *bucket) termCheckpoints(region int, rate quantity.Units) quantity.Units
 	})
 }
 
+// termAgain is the term for a bucket of which a store's time comes once more for so many µs
+// (clock-back): S_max in that time, and B_max.
+func (b *bucket) termAgain(region int, span int64) quantity.Units {
+	return b.worst(region, func(h mayHold) quantity.Units {
+		return h.mostBurst + partUp(h.most, span, b.window())
+	})
+}
+
 // termLocal is the term for one node that decides without its store in one window (local). Of a
 // bucket it is for all nodes, around the end of a window.
 func (b *bucket) termLocal(region, nodes int) quantity.Units {

@@ -39,7 +39,11 @@ func comparesTerms(t *testing.T, w *world, b *bucket, r *region) int {
 		exposures[i].Rate, exposures[i].Clock = rate, apart
 	}
 	rounding := quantity.Units(2 * len(w.regions))
-	terms := map[string]quantity.Units{"key-deleted": b.termForgotten(r.index)}
+	terms := map[string]quantity.Units{"key-deleted": b.termForgotten(r.index),
+		"clock-back": b.termMemory(r.index)}
+	if b.limit.kind().Bucket() {
+		terms["clock-back"] = b.termAgain(r.index, apart)
+	}
 	if b.limit.policy.Reserve() == 0 {
 		terms["local"] = b.termLocal(r.index, nodes)
 	}

@@ -70,6 +70,7 @@ const (
 	forChanges
 	forCalendar
 	forEnvoys
+	forTight
 )
 
 // newWorld returns the world of a plan before anything has happened.

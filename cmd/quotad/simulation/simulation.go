@@ -47,6 +47,8 @@ func (s *Simulation) complete() error {
 		return fmt.Errorf("--limits %d: give 1 to 3, or 0 for whatever the seed chooses", c.Limits)
 	case s.Window < 0 || s.Window > 24*time.Hour || s.Window%time.Second != 0:
 		return fmt.Errorf("--window %s: give whole seconds to 24h, or 0 for whatever the seed chooses", show.Span(s.Window))
+	case c.Tight && (c.Wider || c.Regions+c.Nodes+c.Limits > 0 || s.Window > 0 || len(s.Faults) > 0):
+		return errors.New("--tight draws regions, nodes, limits, windows and faults by itself: leave out --wider and the flags that say these")
 	case s.Algorithm != "" && !slices.Contains(algorithms.Kinds, algorithms.Kind(s.Algorithm)):
 		return fmt.Errorf("--algorithm %q: choose %s", s.Algorithm, show.Listed(algorithms.Kinds))
 	}
@@ -130,6 +132,9 @@ func (s *Simulation) replay(f *sim.Failure) string {
 	}
 	if s.Hunt.Wider {
 		command += " --wider"
+	}
+	if s.Hunt.Tight {
+		command += " --tight"
 	}
 	if s.Hunt.Prefetch {
 		command += " --prefetch"

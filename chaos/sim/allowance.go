@@ -140,8 +140,13 @@ func (p *pace) add(at, window int64, units quantity.Units) {
 	p.peaks[window] = max(p.peaks[window], p.sum)
 }
 
-// fastest returns the most units admitted in any second of a window or of the window before it, at
-// least 1.
-func (p *pace) fastest(window int64) quantity.Units {
-	return max(p.peaks[window], p.peaks[window-1], 1)
+// fastest returns the most units admitted in any second from a window on, at least 1.
+func (p *pace) fastest(first int64) quantity.Units {
+	most := quantity.Units(1)
+	for window, units := range p.peaks {
+		if window >= first {
+			most = max(most, units)
+		}
+	}
+	return most
 }

@@ -139,7 +139,8 @@ func (b *bucket) memory() int64 { return 3 * b.limit.policy.Window.Microseconds(
 // term for it, at the rate of the busiest second of this window and the one before, and no more than
 // was used.
 func (b *bucket) uncounted(r *region) quantity.Units {
-	rate := b.paces[r.index].fastest(b.windowAt(r.latest()))
+	now := b.windowAt(r.clock().Add(min(r.storeAhead, 0)))
+	rate := b.paces[r.index].fastest(now - 1)
 	units := b.termCheckpoints(r.index, rate)
 	if b.measured() {
 		units = min(units, b.used(r))

@@ -47,7 +47,8 @@ func (m *Machine) aim(now quantity.NodeTime, p *pool) {
 		p.denied += s.denied
 		m.wants = append(m.wants, wanted{share: s, need: need, want: want})
 	}
-	left := fill(m.wants, p.rate(now))
+	p.wanted = max(p.allotted(p.wanted), min(p.wanted, floor*int64(len(m.wants))))
+	left := fill(m.wants, min(p.rate(now), p.wanted))
 	for i := range m.wants {
 		w := &m.wants[i]
 		w.need, w.want = w.want-w.get, w.get

@@ -49,7 +49,7 @@ type Effects struct {
 	Holds   []Hold
 	Charges []Charge
 	Sends   []Send
-	// Demands is what Envoys admitted and denied of each bucket since the last Tick.
+	// Demands is what Envoys admit and deny of each bucket that was planned.
 	Demands []Demand
 }
 
@@ -89,11 +89,11 @@ type Send struct {
 	TTL    int64          // seconds, at least 1
 }
 
-// Demand is what Envoys admitted and denied of a bucket, as their reports say, spread evenly over
-// the time that the reports are about.
+// Demand is what Envoys admit and deny of a bucket, by their last reports. It is told at least every
+// planEvery.
 type Demand struct {
 	Bucket           string
-	Admitted, Denied quantity.Units
+	Admitted, Denied quantity.MilliRate
 }
 
 // Machine is the assigner of one node. The same events at the same times give the same effects. It
@@ -169,7 +169,7 @@ func (m *Machine) join(now quantity.NodeTime, s *share, buckets []*Bucket) {
 func (m *Machine) pool(now quantity.NodeTime, b *Bucket) *pool {
 	p := m.pools[b.ID]
 	if p == nil {
-		p = &pool{Bucket: b, due: now, observed: now}
+		p = &pool{Bucket: b, due: now}
 		m.pools[b.ID] = p
 		at, _ := slices.BinarySearchFunc(m.order, b.ID,
 			func(p *pool, id string) int { return strings.Compare(p.ID, id) })
@@ -214,7 +214,6 @@ func (m *Machine) Drain(now quantity.NodeTime) {
 func (m *Machine) Tick(now quantity.NodeTime, at quantity.StoreTime) Effects {
 	m.out = Effects{}
 	for _, p := range m.order {
-		p.observe(now, &m.out)
 		if now >= p.due {
 			m.plan(now, at, p)
 		}
@@ -242,6 +241,11 @@ func (m *Machine) plan(now quantity.NodeTime, at quantity.StoreTime, p *pool) {
 	p.roll(now, at)
 	p.count()
 	m.aim(now, p)
+	if p.admitted+p.denied > 0 || p.told {
+		p.told = p.admitted+p.denied > 0
+		m.out.Demands = append(m.out.Demands,
+			Demand{p.ID, quantity.MilliRate(p.admitted), quantity.MilliRate(p.denied)})
+	}
 	m.out.Holds = p.hold(now, m.out.Holds)
 	if !p.known() {
 		return

@@ -32,17 +32,43 @@ type pool struct {
 	seen  sight
 	purse purse
 
-	due      quantity.NodeTime // when it is planned next
-	observed quantity.NodeTime // until when demand was told
-	restA    int64             // thousandths of a unit that are still to be told as admitted,
-	restD    int64             // and as denied
-	wanted   int64             // the sum of what all shares want
-	unpaid   bool              // the last plan lacked tokens for a burst
+	due       quantity.NodeTime // when it is planned next
+	told      bool              // the demand that was told last was above 0
+	wanted    int64             // the sum of what all shares want
+	unpaid    bool              // the last plan lacked tokens for a burst
+	allotment rightsBound
 	// excess is by how many tokens those of assignments are more than the bucket's part, without
 	// those of assignments that lapse.
 	excess quantity.Units
 	// admitted and denied are the sums of what they reported, in thousandths of a unit a second.
 	admitted, denied int64
+}
+
+// rightsBound is the most rights that the node may assign, if there is such a bound.
+type rightsBound struct {
+	most  quantity.Units
+	bound bool
+}
+
+// Allot takes in how many rights the node may assign at most of some buckets, by bucket id, because
+// other nodes and regions need the rest. Of all others it may assign all that it gets.
+func (m *Machine) Allot(now quantity.NodeTime, most map[string]quantity.Units) {
+	for _, p := range m.order {
+		rights, bound := most[p.ID]
+		if before := p.allotment; bound &&
+			(!before.bound || rights < before.most-before.most/changeBy) {
+			p.due = now
+		}
+		p.allotment = rightsBound{rights, bound}
+	}
+}
+
+// allotted returns a rate, or what the node may assign if that is less.
+func (p *pool) allotted(rate int64) int64 {
+	if !p.allotment.bound {
+		return rate
+	}
+	return min(rate, p.rateOf(p.allotment.most))
 }
 
 // cell is what the node holds of one cell.
@@ -211,19 +237,4 @@ func (m *Machine) Held(now quantity.NodeTime, h Held) {
 // holdsNothing says whether the node holds nothing of the bucket that it could give back.
 func (p *pool) holdsNothing() bool {
 	return !slices.ContainsFunc(p.cells, func(c cell) bool { return c.own() > 0 || c.asked })
-}
-
-// observe tells what Envoys admitted and denied since the last time, as the last plan summed it up.
-func (p *pool) observe(now quantity.NodeTime, out *Effects) {
-	admitted, denied := p.admitted, p.denied
-	// Longer than a second was no tick: what came then is not told.
-	elapsed := min(now.Sub(p.observed), second) / 1000
-	p.observed = now
-	p.restA += admitted * elapsed / 1000
-	p.restD += denied * elapsed / 1000
-	d := Demand{p.ID, quantity.Units(p.restA / 1000), quantity.Units(p.restD / 1000)}
-	if d.Admitted+d.Denied > 0 {
-		p.restA, p.restD = p.restA%1000, p.restD%1000
-		out.Demands = append(out.Demands, d)
-	}
 }

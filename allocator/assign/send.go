@@ -15,6 +15,10 @@ const (
 	// changeEvery is the least time between two changes of an assignment. Each change starts a full
 	// token bucket, which costs its burst.
 	changeEvery = ReportEvery - second/2
+	// changeSoon is the same where others wait for what an assignment gives up, or where it grows by
+	// more than soonBy says, a quarter.
+	changeSoon = 2 * second
+	soonBy     = 4
 	// changeBy is the part of its rate by which an assignment changes at least: a tenth.
 	changeBy = 10
 )
@@ -61,7 +65,7 @@ func (m *Machine) assign(now quantity.NodeTime, s *share, last *grant) {
 	if rate < 1 || last != nil && !s.better(now, last, rate, ttl) {
 		return
 	}
-	must := last == nil || last.ends <= now.Add(renewBefore)
+	must := last == nil || last.ends <= now.Add(renewBefore) || rate < last.rate && s.bound()
 	if !m.change(now, s, rate, ttl, must) && must && last != nil {
 		m.renew(now, s, last)
 	}
@@ -74,10 +78,19 @@ func (s *share) better(now quantity.NodeTime, last *grant, rate, ttl int64) bool
 	return rate != last.rate && (lasts || s.mayChange(now, last, rate))
 }
 
+// bound says whether others wait for what the share gives up.
+func (s *share) bound() bool {
+	return slices.ContainsFunc(s.pools, func(p *pool) bool { return p.allotment.bound })
+}
+
 // mayChange says whether an assignment is to be changed to a target.
 func (s *share) mayChange(now quantity.NodeTime, last *grant, target int64) bool {
 	by := max(target-last.rate, last.rate-target)
-	return by >= max(last.rate/changeBy, 1) && now.Sub(s.changed) >= changeEvery
+	every := int64(changeEvery)
+	if target < last.rate && s.bound() || target-last.rate > last.rate/soonBy {
+		every = changeSoon
+	}
+	return by >= max(last.rate/changeBy, 1) && now.Sub(s.changed) >= every
 }
 
 // renew sends an assignment once more, if its rate is held for longer than it lasts already.

@@ -70,9 +70,13 @@ func (s *share) report(now quantity.NodeTime, allowed, denied quantity.Units) {
 	before, known := s.demand, s.measured
 	allowed, denied = s.unread[0], s.unread[1]
 	s.reportedAt, s.measured, s.unread = now, true, [2]quantity.Units{}
-	s.counted = allocator.CountedDenials(denied, s.counted, max(allowed, usualDenials))
+	s.counted = allocator.CountedDenials(denied, reportGrowth*s.counted,
+		reportGrowth*max(allowed, usualDenials))
 	s.admitted = milli(allowed, elapsed)
 	s.denied = milli(s.counted, elapsed)
+	if growth := s.admitted + s.denied - before; known && s.denied > 0 && growth > before/2 {
+		s.denied += growth // the step came at some moment between two reports: midway, on average
+	}
 	s.demand = s.admitted + s.denied
 	if known && max(s.demand-before, before-s.demand) <= before/changeBy {
 		return // the next plan is soon enough
@@ -85,6 +89,9 @@ func (s *share) report(now quantity.NodeTime, allowed, denied quantity.Units) {
 const (
 	// usualDenials is how many denied units of a report always count as demand.
 	usualDenials = 50
+	// reportGrowth is how many times as fast as from tick to tick counted denials may grow from report
+	// to report: after a step of demand two reports must tell it.
+	reportGrowth = 4
 	// reportsTogether is for how long a plan waits for further reports of the same moment.
 	reportsTogether = second / 5
 )

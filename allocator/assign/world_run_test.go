@@ -60,6 +60,9 @@ func (w *world) trouble() {
 				}
 			}
 		}
+	case 5: // others want some, or none
+		most := quantity.Units(w.rand.Int64N(int64(w.plans.rate) + 1))
+		n.machine.Allot(w.nodeTime(n), map[string]quantity.Units{[]string{"b", "c"}[w.rand.IntN(2)]: most})
 	case 3: // rights of the next cell move away or come, as far as they are free
 		c := w.cell() + 1
 		move := quantity.Units(w.rand.Int64N(int64(w.plans.rate) + 1))

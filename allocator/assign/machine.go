@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/quantity"
 )
@@ -27,8 +28,11 @@ const (
 type Bucket struct {
 	ID     string
 	Window int64 // of the limit: rights are units in a window
-	Cell   int64 // length of a cell
-	TTL    int64 // seconds, the longest time to live of an assignment
+	Cells  algorithms.Cells
+	// Counted says that it is a fixed window: rights are units that are spent in a cell, which is a
+	// window, and not a rate.
+	Counted bool
+	TTL     int64 // seconds, the longest time to live of an assignment
 	// Entitlement is this region's, Burst its part of max_burst.
 	Entitlement, Burst quantity.Units
 }
@@ -58,6 +62,7 @@ type Effects struct {
 type Hold struct {
 	Bucket         string
 	Cell           quantity.Cell
+	Known          quantity.Units // what the node knows that it held
 	Held, Returned quantity.Units // to reach
 	// Kept is what the store keeps of the cell: bursts are paid from it, and callers that are no
 	// Envoys get some.
@@ -69,6 +74,7 @@ type Held struct {
 	Bucket         string
 	Cell           quantity.Cell
 	Failed         bool               // nothing is known of the call, or the store refused it
+	Lost           bool               // the store forgot what was held: all of it counts as used
 	Asked          quantity.NodeTime  // when the store was asked
 	At             quantity.StoreTime // when it answered; 0: not known
 	Held, Returned quantity.Units     // as they stand
@@ -137,6 +143,7 @@ func (m *Machine) Reported(now quantity.NodeTime, from Stream, reports []Report)
 			m.shares++
 		}
 		m.join(now, s, r.Buckets)
+		s.cover(now, min(r.Allowed, maxReport))
 		s.report(now, min(r.Allowed, maxReport), min(r.Denied, maxReport))
 	}
 	for _, s := range of {
@@ -235,7 +242,7 @@ func (m *Machine) Due(now quantity.NodeTime) bool {
 
 // plan works on one bucket.
 func (m *Machine) plan(now quantity.NodeTime, at quantity.StoreTime, p *pool) {
-	p.due, p.unpaid = now.Add(planEvery), false
+	p.due, p.unpaid = p.next(now), false
 	m.stats.Plans++
 	m.stats.Expired += p.forget(now)
 	p.roll(now, at)

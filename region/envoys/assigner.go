@@ -176,12 +176,14 @@ func (a *Assigner) hold(ctx context.Context, holds []assign.Hold) {
 		known, buckets = append(known, h), append(buckets, b.Bucket)
 		calls = append(calls, algorithms.Assign{Fence: algorithms.Fence{Epoch: current.Epoch},
 			Target: current.Target(b.Bucket, a.config.Rights.Exists(b.Bucket)),
-			Holder: a.config.Node, Cell: h.Cell, Held: h.Held, Returned: h.Returned, Kept: h.Kept})
+			Holder: a.config.Node, Cell: h.Cell, Known: h.Known, Held: h.Held, Returned: h.Returned,
+			Kept: h.Kept})
 	}
 	asked := a.now()
 	for i, answer := range a.config.Rights.Assign(ctx, buckets, calls) {
 		a.held(assign.Held{Bucket: known[i].Bucket, Cell: known[i].Cell,
 			Failed: answer.Status != algorithms.StatusOK, Asked: asked, At: answer.Now,
+			Lost: answer.Held < known[i].Known,
 			Held: answer.Held, Returned: answer.Returned})
 	}
 	a.soon()
@@ -272,7 +274,8 @@ func (a *Assigner) View(bucket string, most int) (assign.View, bool) {
 
 // bucketOf returns what the machine must know of a bucket.
 func bucketOf(b *rules.Applied) *assign.Bucket {
-	return &assign.Bucket{ID: b.Bucket.ID, Window: b.Bucket.Window, Cell: b.Bucket.Cell,
+	return &assign.Bucket{ID: b.Bucket.ID, Window: b.Bucket.Window, Cells: b.Bucket.Cells(),
+		Counted:     b.Bucket.Kind == algorithms.FixedWindow,
 		TTL:         int64(b.Limit.Assign.TTL / time.Second),
 		Entitlement: b.Target.Terms.Entitlement, Burst: b.EnvoyBurst}
 }

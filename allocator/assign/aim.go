@@ -40,16 +40,22 @@ func (m *Machine) aim(now quantity.NodeTime, p *pool) {
 		}
 	}
 	p.wanted, p.admitted, p.denied = 0, 0, 0
+	needed := int64(0)
 	for _, s := range p.shares {
 		if s.gone || s.silent(now) || !slices.Contains(s.pools, p) {
 			continue
 		}
 		need, want := s.want(p.rateOf(p.Entitlement) / int64(m.nodes) / newcomers / max(fresh, 1))
 		p.wanted += want
+		if s.measured && s.demand > 0 {
+			needed += 1000 * need
+		}
 		p.admitted += s.admitted
 		p.denied += s.denied
 		m.wants = append(m.wants, wanted{share: s, need: need, want: want})
 	}
+	// Other regions leave as much as the Envoys need, which is a little more than their demand.
+	p.admitted += max(needed-p.admitted-p.denied, 0)
 	p.wanted = max(p.allotted(p.wanted), min(p.wanted, floor*int64(len(m.wants))))
 	left := fill(m.wants, min(p.rate(now), p.wanted))
 	for i := range m.wants {

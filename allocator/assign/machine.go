@@ -95,8 +95,8 @@ type Send struct {
 	TTL    int64          // seconds, at least 1
 }
 
-// Demand is what Envoys admit and deny of a bucket, by their last reports. It is told at least every
-// planEvery.
+// Demand is what Envoys admit and deny of a bucket, by their last reports, and what they need beyond
+// that because requests come unevenly, as if it was admitted. It is told at least every planEvery.
 type Demand struct {
 	Bucket           string
 	Admitted, Denied quantity.MilliRate

@@ -6,6 +6,7 @@ import "github.com/quotad/quotad/quantity"
 type told struct {
 	rate  int64
 	burst quantity.Units
+	ttl   int64
 	from  int64
 	// ends is when it ends if it came at once. until is when it ends if it came as late as may be, as
 	// long as it has not come, and then when it does end.
@@ -18,7 +19,7 @@ func (w *world) tell(n *worldNode, s Send) *told {
 	if n.told == nil {
 		n.told = map[Stream][]*told{}
 	}
-	one := &told{s.Rate, s.Burst, w.now, w.now + s.TTL*second, w.now + s.TTL*second + Late}
+	one := &told{s.Rate, s.Burst, s.TTL, w.now, w.now + s.TTL*second, w.now + s.TTL*second + Late}
 	all := n.told[s.Stream]
 	if last := len(all) - 1; last < 0 || all[last].rate != s.Rate || all[last].burst != s.Burst ||
 		w.now+Late >= all[last].ends {

@@ -27,7 +27,9 @@ func TestNothingIsAdmittedTwice(t *testing.T) {
 		if p.counted = seed%3 == 2; p.counted {
 			length *= 3
 		}
-		p.quick = w.rand.IntN(2) == 0
+		if p.slow = w.rand.IntN(2) == 0; p.slow {
+			p.late = Late - step
+		}
 		w = newWorld(t, seed, p)
 		w.run(length, func() { w.trouble() })
 		if w.least < -1e-6 {

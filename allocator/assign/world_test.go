@@ -56,7 +56,7 @@ type plans struct {
 	counted                 bool           // a fixed window of a minute of the same rate
 	nodes, envoys           int
 	late                    int64 // messages take at most so long
-	quick                   bool  // those to Envoys take no time
+	slow                    bool  // they take as long
 	losses                  float64
 	ttl                     int64
 	direct                  float64 // units a second of callers of the store
@@ -106,7 +106,11 @@ func (w *world) later(most int64, do func()) {
 
 // inOrder has a message of a stream arrive behind those before it.
 func (w *world) inOrder(last *int64, do func()) {
-	*last = max(*last, w.now+w.rand.Int64N(w.plans.late+1))
+	takes := w.rand.Int64N(w.plans.late + 1)
+	if w.plans.slow {
+		takes = w.plans.late
+	}
+	*last = max(*last, w.now+takes)
 	w.queue = append(w.queue, message{*last, do})
 }
 
@@ -286,10 +290,6 @@ func (w *world) tick(n *worldNode) {
 		e := n.streams[s.Stream]
 		of := w.tell(n, s)
 		if e != nil {
-			if w.plans.quick {
-				w.take(n, e, s, of)
-				continue
-			}
 			w.inOrder(&e.arrives[0], func() { w.take(n, e, s, of) })
 		}
 	}

@@ -152,7 +152,7 @@ var assigned = []Mutant{
 		Edits: []Edit{
 			{"allocator/assign/window.go", `s.read = max(s.read, now.Add(-Late))`, `s.read = max(s.read, now)`},
 		},
-		Breaks: "ceiling: units above what a node holds", Under: "reports that take longer than messages to Envoys",
+		Breaks: "ceiling: units above what a node holds", Under: "messages that take a second",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
 	},
 	{

@@ -191,7 +191,10 @@ func (p *proxy) admits() {
 // storeTime returns the time of a region's store: what its clock shows, or what the store has shown if
 // that was later.
 func (r *region) storeTime() quantity.StoreTime {
-	at := max(r.clock().Add(r.storeAhead), r.latestShown())
+	at := max(r.clock(), r.latestShown())
+	if !r.refuses() {
+		at = max(at, r.clock().Add(r.storeAhead))
+	}
 	for _, n := range r.nodes {
 		if n.live != nil {
 			at = max(at, n.way.Latest())

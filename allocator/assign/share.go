@@ -18,8 +18,10 @@ type share struct {
 	since      quantity.NodeTime // when it was first heard of
 	heard      quantity.NodeTime // when the stream was last heard of
 	reportedAt quantity.NodeTime
-	measured   bool  // there was a second report, so that the demand is known
-	demand     int64 // thousandths of a token a second, denied ones included
+	// read is until when reports surely show what was admitted.
+	read     quantity.NodeTime
+	measured bool  // there was a second report, so that the demand is known
+	demand   int64 // thousandths of a token a second, denied ones included
 	// admitted and denied are what the last report said, in thousandths of a unit a second.
 	admitted, denied int64
 	counted          quantity.Units // denied units of the last report that count as demand
@@ -42,6 +44,7 @@ type grant struct {
 	// replaced is when the assignment that takes its place was sent; 0: there is none.
 	replaced quantity.NodeTime
 	pools    []*pool
+	ended    bool // it is not in force any more; a report of it is still to come
 	lapses   bool // it is not renewed any more: its tokens are more than a pool's part
 }
 
@@ -70,9 +73,13 @@ func (s *share) report(now quantity.NodeTime, allowed, denied quantity.Units) {
 	before, known := s.demand, s.measured
 	allowed, denied = s.unread[0], s.unread[1]
 	s.reportedAt, s.measured, s.unread = now, true, [2]quantity.Units{}
-	s.counted = allocator.CountedDenials(denied, s.counted, max(allowed, usualDenials))
+	s.counted = allocator.CountedDenials(denied, reportGrowth*s.counted,
+		reportGrowth*max(allowed, usualDenials))
 	s.admitted = milli(allowed, elapsed)
 	s.denied = milli(s.counted, elapsed)
+	if growth := s.admitted + s.denied - before; known && s.denied > 0 && growth > before/2 {
+		s.denied += growth // the step came at some moment between two reports: midway, on average
+	}
 	s.demand = s.admitted + s.denied
 	if known && max(s.demand-before, before-s.demand) <= before/changeBy {
 		return // the next plan is soon enough
@@ -85,6 +92,9 @@ func (s *share) report(now quantity.NodeTime, allowed, denied quantity.Units) {
 const (
 	// usualDenials is how many denied units of a report always count as demand.
 	usualDenials = 50
+	// reportGrowth is how many times as fast as from tick to tick counted denials may grow from report
+	// to report: after a step of demand two reports must tell it.
+	reportGrowth = 4
 	// reportsTogether is for how long a plan waits for further reports of the same moment.
 	reportsTogether = second / 5
 )
@@ -143,7 +153,7 @@ func (s *share) rate(p *pool, from, to quantity.NodeTime) (most int64) {
 // burst returns the tokens of a pool that the Envoy may hold.
 func (s *share) burst(p *pool) (sum quantity.Units) {
 	for _, g := range s.grants {
-		if slices.Contains(g.pools, p) {
+		if !g.ended && slices.Contains(g.pools, p) {
 			sum += g.burst
 		}
 	}
@@ -172,8 +182,13 @@ func (s *share) forget(now quantity.NodeTime) (expired bool) {
 	if !s.gone && s.silent(now) {
 		s.prolong(now)
 	}
-	n := len(s.grants)
-	expired = n > 0 && s.grants[n-1].until <= now
-	s.grants = slices.DeleteFunc(s.grants, func(g grant) bool { return s.over(g) <= now })
+	for i := range s.grants {
+		if g := &s.grants[i]; !g.ended && s.over(*g) <= now {
+			g.ended = true
+			expired = expired || i == len(s.grants)-1
+		}
+	}
+	s.grants = slices.DeleteFunc(s.grants,
+		func(g grant) bool { return g.ended && s.settle(now, g) })
 	return expired
 }

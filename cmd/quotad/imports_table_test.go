@@ -11,7 +11,7 @@ var house = map[string]struct {
 		"pure: the plan is arithmetic on what stores show, by the traits of the kinds"},
 	"allocator/exchange": {[]string{"algorithms", "allocator"},
 		"pure: the protocol must run in a simulator without the world"},
-	"allocator/assign": {[]string{"allocator"},
+	"allocator/assign": {[]string{"algorithms", "allocator"},
 		"pure: what Envoys are told must be played in a simulator"},
 	"gossip":            {nil, "spreads opaque bytes"},
 	"policy/files":      {nil, "reads what an operator names, whatever it is for"},

@@ -108,7 +108,7 @@ var house = map[string]struct {
 		"calls a deployment that runs already, at its API and its peer port"},
 	"chaos/process": {[]string{"chaos/caller", "chaos/load", "chaos/oracle"},
 		"starts real processes and judges them from outside: it must believe none of their code"},
-	"chaos/scenario": {[]string{"chaos/load", "chaos/oracle", "chaos/process",
+	"chaos/scenario": {[]string{"chaos/envoy", "chaos/load", "chaos/oracle", "chaos/process",
 		"chaos/report", "policy", "policy/strictyaml"},
 		"judges a record that anybody may have filled: it must believe none of what runs"},
 	"chaos/scenarios":    {nil, "files"},

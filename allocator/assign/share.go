@@ -51,7 +51,7 @@ type grant struct {
 // over returns when an assignment has surely ended. What was sent in its place may have been lost
 // with the stream. The Envoy has surely taken it if it sends a report after that, and a report takes
 // up to Late as well.
-func (s *share) over(g grant) quantity.NodeTime {
+func (s *share) over(g *grant) quantity.NodeTime {
 	if taken := g.replaced.Add(Late); g.replaced > 0 && s.heard >= taken.Add(Late) {
 		return min(g.until, taken)
 	}
@@ -142,7 +142,8 @@ func (s *share) last(now quantity.NodeTime) *grant {
 
 // rate returns the highest rate of a pool that the Envoy may have at some time between two.
 func (s *share) rate(p *pool, from, to quantity.NodeTime) (most int64) {
-	for _, g := range s.grants {
+	for i := range s.grants {
+		g := &s.grants[i]
 		if g.from < to && from < s.over(g) && slices.Contains(g.pools, p) {
 			most = max(most, g.rate)
 		}
@@ -152,8 +153,8 @@ func (s *share) rate(p *pool, from, to quantity.NodeTime) (most int64) {
 
 // burst returns the tokens of a pool that the Envoy may hold.
 func (s *share) burst(p *pool) (sum quantity.Units) {
-	for _, g := range s.grants {
-		if !g.ended && slices.Contains(g.pools, p) {
+	for i := range s.grants {
+		if g := &s.grants[i]; !g.ended && slices.Contains(g.pools, p) {
 			sum += g.burst
 		}
 	}
@@ -182,13 +183,18 @@ func (s *share) forget(now quantity.NodeTime) (expired bool) {
 	if !s.gone && s.silent(now) {
 		s.prolong(now)
 	}
+	ended := false
 	for i := range s.grants {
-		if g := &s.grants[i]; !g.ended && s.over(*g) <= now {
+		g := &s.grants[i]
+		if !g.ended && s.over(g) <= now {
 			g.ended = true
 			expired = expired || i == len(s.grants)-1
 		}
+		ended = ended || g.ended
 	}
-	s.grants = slices.DeleteFunc(s.grants,
-		func(g grant) bool { return g.ended && s.settle(now, g) })
+	if ended {
+		s.grants = slices.DeleteFunc(s.grants,
+			func(g grant) bool { return g.ended && s.settle(now, &g) })
+	}
 	return expired
 }

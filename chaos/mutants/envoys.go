@@ -168,7 +168,7 @@ var assigned = []Mutant{
 		Name: "units-of-a-broken-stream-come-free", Hole: windowed,
 		Rule: "an assignment of which no report will come counts as spent",
 		Edits: []Edit{
-			{"allocator/assign/window.go", `				c.spent += s.open(&g, from, to)`, `				c.spent += 0 * s.open(&g, from, to)`},
+			{"allocator/assign/window.go", `				c.spent += s.open(g, from, to)`, `				c.spent += 0 * s.open(g, from, to)`},
 		},
 		Breaks: "ceiling: units above what a node holds", Under: "streams that break",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},

@@ -24,7 +24,10 @@ type share struct {
 	demand   int64 // thousandths of a token a second, denied ones included
 	// admitted and denied are what the last report said, in thousandths of a unit a second.
 	admitted, denied int64
-	counted          quantity.Units // denied units of the last report that count as demand
+	// hidden is the demand that the last report may not show yet, likewise. Other regions hear of it,
+	// so that they shrink once and not twice.
+	hidden  int64
+	counted quantity.Units // denied units of the last report that count as demand
 	// unread is what was admitted and denied in reports that came too soon to tell a rate.
 	unread [2]quantity.Units
 
@@ -77,10 +80,10 @@ func (s *share) report(now quantity.NodeTime, allowed, denied quantity.Units) {
 		reportGrowth*max(allowed, usualDenials))
 	s.admitted = milli(allowed, elapsed)
 	s.denied = milli(s.counted, elapsed)
-	if growth := s.admitted + s.denied - before; known && s.denied > 0 && growth > before/2 {
-		s.denied += growth // the step came at some moment between two reports: midway, on average
+	s.demand, s.hidden = s.admitted+s.denied, 0
+	if growth := s.demand - before; known && s.denied > 0 && growth > before/2 {
+		s.hidden = growth // the step came at some moment between two reports: midway, on average
 	}
-	s.demand = s.admitted + s.denied
 	if known && max(s.demand-before, before-s.demand) <= before/changeBy {
 		return // the next plan is soon enough
 	}
@@ -112,7 +115,7 @@ func (s *share) end(now quantity.NodeTime) {
 	if s.silent(now) {
 		s.prolong(now)
 	}
-	s.gone, s.demand, s.admitted, s.denied = true, 0, 0, 0
+	s.gone, s.demand, s.admitted, s.denied, s.hidden = true, 0, 0, 0, 0
 }
 
 // silent says whether the Envoy has missed reports, and so may be paused.

@@ -39,7 +39,7 @@ var assigned = []Mutant{
 		Name: "rate-taken-back-when-the-stream-breaks", Hole: broken,
 		Rule: "an Envoy whose stream is over goes on until its assignment ends",
 		Edits: []Edit{
-			{"allocator/assign/share.go", `	s.gone, s.demand, s.admitted, s.denied = true, 0, 0, 0`, `	s.gone, s.demand, s.admitted, s.denied, s.grants = true, 0, 0, 0, nil`},
+			{"allocator/assign/share.go", `	s.gone, s.demand, s.admitted, s.denied, s.hidden = true, 0, 0, 0, 0`, `	s.gone, s.demand, s.admitted, s.denied, s.hidden, s.grants = true, 0, 0, 0, 0, nil`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "streams that break",
 		Flags: []string{"--envoys"}, Within: 100,

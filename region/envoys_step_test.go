@@ -85,8 +85,26 @@ func TestRightsOfEnvoysComeBack(t *testing.T) {
 					map[string]float64{"us/n1": 1300, "eu/n1": 40, "ap/n1": 40})
 				time.Sleep(30*time.Second + time.Duration(phase)*5*time.Second/4)
 				f.want("ap/n1", 400)
-				if took := f.until(t, "ap/n1", 380); took > 18*time.Second {
+				if took := f.until(t, "ap/n1", 380); took > 20*time.Second {
 					t.Errorf("95 %% of the entitlement came back after %v", took)
+				}
+				f.end(t)
+			})
+		})
+	}
+}
+
+// Where there is enough, Envoys have what they want within two reports of a step of their demand.
+func TestEnvoysFollowAStep(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, assignable)
+	for phase := range 4 {
+		t.Run(fmt.Sprint("phase ", phase), func(t *testing.T) {
+			started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+				f := fleetOf(t, c, newPooled(1200, 1200), map[string]float64{"us/n1": 200})
+				time.Sleep(20*time.Second + time.Duration(phase)*5*time.Second/4)
+				f.want("us/n1", 1000)
+				if took := f.until(t, "us/n1", 950); took > 11*time.Second {
+					t.Errorf("95 %% of the demand is served after %v", took)
 				}
 				f.end(t)
 			})

@@ -51,7 +51,7 @@ func (m *Machine) aim(now quantity.NodeTime, p *pool) {
 			needed += 1000 * need
 		}
 		p.admitted += s.admitted
-		p.denied += s.denied
+		p.denied += s.denied + s.hidden
 		m.wants = append(m.wants, wanted{share: s, need: need, want: want})
 	}
 	// Other regions leave as much as the Envoys need, which is a little more than their demand.

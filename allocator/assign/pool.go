@@ -174,8 +174,11 @@ func (p *pool) forget(now quantity.NodeTime) (expired int64) {
 		if s.forget(now) {
 			expired++
 		}
-		mine := slices.ContainsFunc(s.grants, func(g grant) bool { return slices.Contains(g.pools, p) })
-		return !mine && (s.gone || !slices.Contains(s.pools, p))
+		if !s.gone && slices.Contains(s.pools, p) {
+			return false
+		}
+		return !slices.ContainsFunc(s.grants,
+			func(g grant) bool { return slices.Contains(g.pools, p) })
 	})
 	return expired
 }

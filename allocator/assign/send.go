@@ -89,7 +89,16 @@ func (s *share) mayChange(now quantity.NodeTime, last *grant, target int64) bool
 	if target < last.rate && s.bound() || target-last.rate > last.rate/soonBy {
 		every = changeSoon
 	}
-	return s.differs(last, target) && now.Sub(s.changed) >= every
+	return s.differs(last, target) && now.Sub(s.changed) >= every &&
+		(target < last.rate || !s.asks())
+}
+
+// asks says whether the store is being asked for more of what the share draws on: it grows when that has
+// come, and not by a little before.
+func (s *share) asks() bool {
+	return slices.ContainsFunc(s.pools, func(p *pool) bool {
+		return slices.ContainsFunc(p.cells, func(c cell) bool { return c.asked && c.read })
+	})
 }
 
 // differs says whether a rate is so different from an assignment's that it is worth a change.

@@ -41,7 +41,7 @@ func (s *share) takes(p *pool, c *cell) (sum int64) {
 // report shows yet.
 func (s *share) open(g *grant, from, to quantity.NodeTime) int64 {
 	begin := max(g.from, s.read)
-	length := overlap(from, to, begin, s.over(*g))
+	length := overlap(from, to, begin, s.over(g))
 	if length == 0 {
 		return 0
 	}
@@ -82,7 +82,7 @@ func (s *share) spend(now quantity.NodeTime, p *pool, units int64) {
 
 // settle says whether an assignment that has ended can be forgotten: if no window is concerned, if a
 // report shows what was admitted, or if none will come. In that case all of it counts as spent.
-func (s *share) settle(now quantity.NodeTime, g grant) bool {
+func (s *share) settle(now quantity.NodeTime, g *grant) bool {
 	counted := slices.ContainsFunc(g.pools, func(p *pool) bool { return p.Counted })
 	if over := s.over(g); !counted || over <= s.read {
 		return true
@@ -93,7 +93,7 @@ func (s *share) settle(now quantity.NodeTime, g grant) bool {
 		for i := range p.cells {
 			if c := &p.cells[i]; p.Counted {
 				from, to := p.span(c.cell)
-				c.spent += s.open(&g, from, to)
+				c.spent += s.open(g, from, to)
 			}
 		}
 	}

@@ -39,7 +39,7 @@ var assigned = []Mutant{
 		Name: "rate-taken-back-when-the-stream-breaks", Hole: broken,
 		Rule: "an Envoy whose stream is over goes on until its assignment ends",
 		Edits: []Edit{
-			{"allocator/assign/share.go", `	s.gone, s.demand, s.admitted, s.denied = true, 0, 0, 0`, `	s.gone, s.demand, s.admitted, s.denied, s.grants = true, 0, 0, 0, nil`},
+			{"allocator/assign/share.go", `	s.gone, s.demand, s.admitted, s.denied, s.hidden = true, 0, 0, 0, 0`, `	s.gone, s.demand, s.admitted, s.denied, s.hidden, s.grants = true, 0, 0, 0, 0, nil`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "streams that break",
 		Flags: []string{"--envoys"}, Within: 100,
@@ -168,7 +168,7 @@ var assigned = []Mutant{
 		Name: "units-of-a-broken-stream-come-free", Hole: windowed,
 		Rule: "an assignment of which no report will come counts as spent",
 		Edits: []Edit{
-			{"allocator/assign/window.go", `				c.spent += s.open(&g, from, to)`, `				c.spent += 0 * s.open(&g, from, to)`},
+			{"allocator/assign/window.go", `				c.spent += s.open(g, from, to)`, `				c.spent += 0 * s.open(g, from, to)`},
 		},
 		Breaks: "ceiling: units above what a node holds", Under: "streams that break",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},

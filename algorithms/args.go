@@ -94,7 +94,7 @@ func (c Lend) Args() []any {
 func (c Assign) Args() []any {
 	a := about(c.Fence, c.Target)
 	a.str(c.Holder)
-	a.num(int64(c.Cell), int64(c.Returned), int64(c.Held), int64(c.Kept))
+	a.num(int64(c.Cell), int64(c.Known), int64(c.Returned), int64(c.Held), int64(c.Kept))
 	return a
 }
 

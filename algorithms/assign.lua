@@ -1,15 +1,17 @@
--- assign: what a node holds of a cell of a token_bucket, this one or the next, for Envoys that it tells to admit by themselves.
+-- assign: what a node holds of a cell of a token_bucket or a fixed_window, this one or the next, for Envoys that it tells to admit
+-- by themselves: of a bucket its rate in the cell, of a window units, spent or to be spent.
 -- The rows of a node are those of a peer of its own, "=NODE": l what it ever held of the cell, g what it returned of that. They
 -- are no loan: they may be of borrowed rights too, and no lending cap holds for them. The call names the values that both should
--- reach, so that a repeated call holds nothing twice.
--- KEYS: token, bucket. ARGV: guard, terms, node, cell, returned to reach, held to reach, units that the store keeps.
+-- reach, so that a repeated call holds nothing twice. Where the row has less than the node knows that it held, the bucket was lost
+-- and restored since: what was held counts as used, and nothing is done before the node has heard of it.
+-- KEYS: token, bucket. ARGV: guard, terms, node, cell, known to be held, returned to reach, held to reach, units that the store keeps.
 -- Reply: LOST, now, when, where the bucket must be restored first; else OK, now, state, held, returned, what is left beyond the kept units.
 local now, lost_at = enter()
 if not now then return {lost_at} end
 local h = hold_one(KEYS[2], now, lost_at)
 if not h then return {CALENDAR, now} end
-assert(h.kind == 'token_bucket', 'rights of another kind cannot be assigned')
-local node, cell, returned, to_hold, kept = ASSIGNED .. arg(), num(), num(), num(), num()
+assert(h.kind == 'token_bucket' or h.kind == 'fixed_window', 'rights of another kind cannot be assigned')
+local node, cell, known, returned, to_hold, kept = ASSIGNED .. arg(), num(), num(), num(), num(), num()
 local s = open(h)
 if is_lost(h) then return {LOST, now, h.lost_at} end
 local reply = {movable(h, cell), now}
@@ -19,6 +21,7 @@ if reply[1] ~= OK then
 end
 
 local row = row_of(h, cell, node)
+if row.l < known then returned, to_hold = 0, 0 end
 local function change(held, back)
   s:settle(0)
   s:save()

@@ -112,14 +112,18 @@ type Lend struct {
 	CapBurst quantity.Units
 }
 
-// Assign asks the store for rights of a cell of a token_bucket, this one or the next, that a node
-// assigns to Envoys, or gives some back. What is assigned is the node's alone: the store neither
-// admits with it nor lends it. It ends with its cell.
+// Assign asks the store for rights of a cell of a token_bucket or a fixed_window, this one or the
+// next, that a node assigns to Envoys, or gives some back. What is assigned is the node's alone: the
+// store neither admits with it nor lends it. It ends with its cell. The units of a fixed_window are
+// spent, or may be: they count as used.
 type Assign struct {
 	Fence
 	Target
 	Holder string // the node
 	Cell   quantity.Cell
+	// Known is what the node knows that it held of the cell. If the store knows of less, the bucket
+	// was lost and restored since: what was held counts as used, and the call changes nothing.
+	Known quantity.Units
 	// Held and Returned are the sums to reach: what the node ever held of the cell, and what it ever
 	// returned of that.
 	Held, Returned quantity.Units

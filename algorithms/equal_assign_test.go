@@ -11,19 +11,26 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// assign draws a call of one of three nodes about a token bucket, if there is one.
+// assignable says whether rights of a kind can be assigned.
+func assignable(k algorithms.Kind) bool {
+	return k == algorithms.TokenBucket || k == algorithms.FixedWindow
+}
+
+// assign draws a call of one of three nodes about a bucket of which rights can be assigned, if there is
+// one.
 func (h *history) assign(t *rapid.T) {
 	key := h.key(t)
-	if h.buckets[key].Kind != algorithms.TokenBucket {
+	if !assignable(h.buckets[key].Kind) {
 		key = map[string]string{"a": "b", "b": "a"}[key]
 	}
-	if h.buckets[key].Kind != algorithms.TokenBucket {
+	if !assignable(h.buckets[key].Kind) {
 		t.Skip("no bucket of which rights can be assigned")
 	}
 	c := algorithms.Assign{Fence: h.guard, Target: algorithms.Target{Key: key,
 		Terms: h.terms(t, key), ExistsUntil: h.known(t, key)},
 		Holder: rapid.SampledFrom([]string{"n1", "n2", "eu-west"}).Draw(t, "node"),
 		Cell:   h.cell(t, key),
+		Known:  quantity.Units(rapid.Int64Range(0, 2).Draw(t, "known")),
 		Held:   h.units(t, "held"), Returned: h.units(t, "given back"),
 		Kept: quantity.Units(rapid.Int64Range(-1, 3).Draw(t, "kept"))}
 	got := must[algorithms.Assigned](t)(c.Parse(h.eval(t, algorithms.AssignScript, c.Args(), key)))
@@ -31,14 +38,14 @@ func (h *history) assign(t *rapid.T) {
 	h.lost(key, got.Status, got.LostAt)
 }
 
-// TestLuaEqualsTwinOfAssignedRights is TestLuaEqualsTwin for token buckets alone, with nodes that
+// TestLuaEqualsTwinOfAssignedRights is TestLuaEqualsTwin for such kinds alone, with nodes that
 // hold and return rights of them all the time. One node has the name of a region.
 func TestLuaEqualsTwinOfAssignedRights(t *testing.T) {
 	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {
 			l := newLua(t, start(t))
 			rapid.Check(t, func(t *rapid.T) {
-				h := begin(t, l, false, algorithms.TokenBucket)
+				h := begin(t, l, false, algorithms.TokenBucket, algorithms.FixedWindow)
 				actions := h.actions()
 				actions["assign again"], actions["assign once more"] = h.assign, h.assign
 				actions["lend again"], actions["credit again"] = h.lend, h.credit
@@ -122,8 +129,8 @@ func TestLuaEqualsTwinOfCrowdedBuckets(t *testing.T) {
 func TestOtherKindsAreNotAssigned(t *testing.T) {
 	l := newLua(t, starts["process"](t))
 	rapid.Check(t, func(t *rapid.T) {
-		h := begin(t, l, false, algorithms.FixedWindow, algorithms.SlidingWindowCounter,
-			algorithms.SlidingWindowLog, algorithms.LeakyBucket)
+		h := begin(t, l, false, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog,
+			algorithms.LeakyBucket)
 		c := algorithms.Assign{Fence: h.guard, Target: algorithms.Target{Key: "a",
 			Terms: h.buckets["a"]}, Holder: "n1", Cell: h.buckets["a"].CellAt(h.now), Held: 1}
 		_, err := l.run(algorithms.AssignScript, c.Args(), "a")

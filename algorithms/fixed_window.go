@@ -22,15 +22,17 @@ func openWindow(h held) limiter {
 }
 
 func (w *window) state() State {
-	share := w.rights(w.cell)
+	// What is assigned is a part of the rights, and counts as used.
+	held := w.assigned(w.cell)
+	share, used := w.rights(w.cell)+held, w.used+held
 	return State{Cell: w.cell, Entitlement: w.Entitlement, Share: share,
-		NextShare: w.rights(w.cell + 1), Reset: w.resetAfter(),
-		Used: w.used, Free: max(share-w.used, 0)}
+		NextShare: w.rights(w.cell+1) + w.assigned(w.cell+1), Reset: w.resetAfter(used),
+		Used: used, Free: max(share-used, 0)}
 }
 
 // resetAfter returns when the cell ends, if anything was used in it.
-func (w *window) resetAfter() int64 {
-	if w.used <= 0 {
+func (w *window) resetAfter(used quantity.Units) int64 {
+	if used <= 0 {
 		return 0
 	}
 	return w.Opens(w.cell + 1).Sub(w.now)

@@ -21,10 +21,11 @@ kinds.fixed_window = function()
       current = current, dirty = false, retries = false}, Window)
   end
 
-  -- Whole is the bucket when the cell ends.
+  -- Whole is the bucket when the cell ends. What is assigned is a part of the rights, and counts as used.
   function Window:state()
-    local h, used = self.h, self.used
-    return self.share, rights(h, h.cell + 1), used, 0, used > 0 and h.ends or 0
+    local h, held = self.h, assigned(self.h, self.h.cell)
+    local used = self.used + held
+    return self.share + held, rights(h, h.cell + 1) + assigned(h, h.cell + 1), used, 0, used > 0 and h.ends or 0
   end
 
   function Window:free() return math.max(self.share - self.used, 0) end

@@ -12,8 +12,9 @@ if not h then return {CALENDAR, now} end
 local peer, cell, returned, to_lend, kept, cap = arg(), num(), num(), num(), num(), num()
 local to_burst, kept_burst, cap_burst = num(), num(), num()
 local s = open(h)
--- What is spent is spent. What is assigned serves a part of what is kept.
-kept, kept_burst = math.max(kept - assigned(h, cell), 0), math.max(kept_burst, 0)
+-- What is spent is spent. Of a rate, what is assigned serves a part of what is kept; of a window, it is spent.
+if h.kind == 'token_bucket' then kept = kept - assigned(h, cell) end
+kept, kept_burst = math.max(kept, 0), math.max(kept_burst, 0)
 if is_lost(h) then return {LOST, now, h.lost_at} end
 local reply = {movable(h, cell), now}
 if reply[1] ~= OK then

@@ -19,6 +19,9 @@ func (w *Twin) Assign(t quantity.StoreTime, c Assign) Assigned {
 	}
 	node := assignedMark + c.Holder
 	row := h.rows[c.Cell][node]
+	if row.Lent < c.Known { // lost and restored: what was held counts as used
+		c.Held, c.Returned = 0, 0
+	}
 	if back := min(c.Returned, row.Lent); back > row.Regained {
 		row.Regained = back
 		l = h.change(l, c.Cell, node, row, 0)

@@ -10,8 +10,11 @@ func (w *Twin) Lend(t quantity.StoreTime, c Lend) Given {
 	}
 	now := head.Now
 	h := w.find(c.Key, c.Terms, c.ExistsUntil, now)
-	// What is assigned serves a part of what is kept.
-	c.Kept, c.KeptBurst = max(c.Kept-h.assigned(c.Cell), 0), max(c.KeptBurst, 0)
+	// Of a rate, what is assigned serves a part of what is kept; of a window, it is spent.
+	if h.Kind == TokenBucket {
+		c.Kept -= h.assigned(c.Cell)
+	}
+	c.Kept, c.KeptBurst = max(c.Kept, 0), max(c.KeptBurst, 0)
 	if h.lost() {
 		return Given{Head: h.lostHead()}
 	}

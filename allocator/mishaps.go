@@ -1,6 +1,9 @@
 package allocator
 
-import "github.com/quotad/quotad/quantity"
+import (
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
+)
 
 // storeLost returns the bounds for a store that comes back without its data. A bucket that is not
 // recovered is closed. The use of a recovered one is restored from what the nodes saw last and from
@@ -179,8 +182,12 @@ func (e Exposure) late() []Bound {
 	if e.TTL == 0 {
 		return nil
 	}
+	kept := together(cause, "any Envoys take messages within 1 s", "0: rights are held that long", 0)
+	if e.Kind == algorithms.FixedWindow { // the units of each part were held of the window before
+		return []Bound{kept, together(cause, "all later, each its own part", "L", e.Limit)}
+	}
 	return []Bound{
-		together(cause, "any Envoys take messages within 1 s", "0: rights are held that long", 0),
+		kept,
 		together(cause, "all later, each its own part", "L x TTL + M",
 			mulDivUp(e.Limit, e.TTL, e.Window)+e.EnvoyBurst),
 	}

@@ -23,7 +23,7 @@ const (
 // and lent. It is at most the window for all but the buckets, whose cells are a
 // second at least.
 func (l *Limit) Cell() time.Duration {
-	if l.Assign != nil {
+	if l.Assign != nil && l.Algorithm == TokenBucket {
 		return AssignCell
 	}
 	return time.Duration(algorithms.CellLength(l.Algorithm, l.Window.Microseconds())) *

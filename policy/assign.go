@@ -10,16 +10,16 @@ import (
 )
 
 // Assign says that Envoys may be assigned parts of a limit, to enforce them without asking for each
-// request (Envoy's rate limit quota service, RLQS). Only a TokenBucket has it. Its cells are
-// AssignCell long.
+// request (Envoy's rate limit quota service, RLQS). Only a TokenBucket has it, whose cells are then
+// AssignCell long, and a FixedWindow of MinAssignWindow or more.
 type Assign struct {
 	// TTL is the longest time to live of an assignment: whole seconds, MinAssignTTL to MaxAssignTTL.
 	TTL time.Duration
 	// NoAssignment is the units a window that all Envoys together admit while they have no
 	// assignment: what is configured in them. The regions' stores share Limit less this.
 	NoAssignment quantity.Units
-	// MaxBurst is the most tokens that all Envoys together hold. The regions' stores share Burst
-	// less this.
+	// MaxBurst is the most tokens that all Envoys together hold. Of a TokenBucket the regions' stores
+	// share Burst less this. Of a FixedWindow tokens are units of the window, as all that Envoys admit.
 	MaxBurst quantity.Units
 }
 
@@ -27,6 +27,9 @@ const (
 	// AssignCell is the length of the cells of a limit with assign. Envoys report every 5 s, so
 	// rights that end sooner could not be assigned.
 	AssignCell = 10 * time.Second
+	// MinAssignWindow is the shortest FixedWindow of which parts are assigned. An Envoy holds what it
+	// is assigned of a window for some ten seconds, which must be a small part of it.
+	MinAssignWindow = time.Minute
 	// MinAssignTTL and MaxAssignTTL bound Assign.TTL. An assignment must outlast a report that is
 	// lost, and end before the rights of two cells do.
 	MinAssignTTL     = 6 * time.Second
@@ -44,7 +47,15 @@ func (l *Limit) Shared() (limit, burst quantity.Units) {
 	if l.Assign == nil {
 		return l.Limit, l.Burst
 	}
-	return l.Limit - l.Assign.NoAssignment, l.Burst - l.Assign.MaxBurst
+	return l.Limit - l.Assign.NoAssignment, l.Burst - l.EnvoyBurst()
+}
+
+// EnvoyBurst returns how many tokens Envoys hold beside the regions' stores.
+func (l *Limit) EnvoyBurst() quantity.Units {
+	if l.Assign == nil || l.Algorithm != TokenBucket {
+		return 0
+	}
+	return l.Assign.MaxBurst
 }
 
 var assignFields = []string{"ttl", "no_assignment", "max_burst"}
@@ -69,7 +80,10 @@ func readAssign(f strictyaml.Value, l *Limit) {
 	if f, ok := o.Field("no_assignment"); ok {
 		a.NoAssignment = quantity.Units(f.Integer(0, MaxLimit))
 	}
-	a.MaxBurst = max(min(l.Burst/2, l.ofASecond()), 1)
+	a.MaxBurst = max(l.ofASecond(), quantity.Units(l.entitled()))
+	if l.Algorithm == TokenBucket {
+		a.MaxBurst = max(min(l.Burst/2, l.ofASecond()), 1)
+	}
 	if f, ok := o.Field("max_burst"); ok {
 		a.MaxBurst = quantity.Units(f.Integer(1, MaxBurst))
 	}
@@ -93,10 +107,10 @@ func (l *Limit) ofASecond() quantity.Units {
 func (l *Limit) unassignable() (problem, mend string) {
 	const remove = "remove assign, and have Envoy ask for each request (RLS)"
 	switch {
-	case l.Algorithm == FixedWindow:
-		return "of a fixed_window no assignments are made: Envoy enforces a rate, and would admit a window's units evenly",
-			"use a token_bucket, or " + remove
-	case l.Algorithm != TokenBucket:
+	case l.Algorithm == FixedWindow && l.Window < MinAssignWindow:
+		return fmt.Sprintf("an Envoy holds what it is assigned for some ten seconds, too large a part of a window of %s", FormatWindow(l.Window)),
+			fmt.Sprintf("use a window of %s or more, a token_bucket, or %s", FormatWindow(MinAssignWindow), remove)
+	case l.Algorithm != TokenBucket && l.Algorithm != FixedWindow:
 		return fmt.Sprintf("Envoy enforces a token bucket, which cannot keep a %s", l.Algorithm),
 			"use a token_bucket, or " + remove
 	case l.Shadow:
@@ -129,6 +143,8 @@ func checkAssign(f strictyaml.Value, l *Limit) {
 	case l.Assign.MaxBurst < regions:
 		f.Fail(fmt.Sprintf("a max_burst of %d is less than a token for each of %d regions", l.Assign.MaxBurst, regions),
 			"write a larger max_burst")
+	case l.Algorithm == FixedWindow:
+		checkAssignWindow(f, l, limit, regions)
 	case burst < 2*regions:
 		f.Fail(fmt.Sprintf("a burst of %d less a max_burst of %d leaves the stores less than two tokens for each of %d regions", l.Burst, l.Assign.MaxBurst, regions),
 			"write a larger burst, or a smaller max_burst")
@@ -138,6 +154,16 @@ func checkAssign(f strictyaml.Value, l *Limit) {
 	case fillsLate(limit, l.Burst, l.Window):
 		f.Fail(fmt.Sprintf("a burst of %d takes over ten years to fill with the %d in %s that the stores share",
 			l.Burst, limit, FormatWindow(l.Window)), "write a smaller no_assignment, or a smaller burst")
+	}
+}
+
+// checkAssignWindow checks that each region can assign an Envoy a token a second of a fixed window for
+// a time to live: the node holds its units beforehand, and one more for the burst.
+func checkAssignWindow(f strictyaml.Value, l *Limit, limit, regions quantity.Units) {
+	least := quantity.Units(l.Assign.TTL/time.Second) + 2
+	if limit < least*regions {
+		f.Fail(fmt.Sprintf("%d in %s that the stores share is less than an assignment of a token a second for %s, %d units, for each of %d regions",
+			max(limit, 0), FormatWindow(l.Window), FormatWindow(l.Assign.TTL), least, regions), "write a larger limit, or remove assign")
 	}
 }
 

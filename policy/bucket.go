@@ -34,7 +34,7 @@ type BucketRef struct {
 	// Match holds the conditions of the entry, sorted by name, each name once, at
 	// most MaxConditions. It is nil for an entry without conditions.
 	Match []Condition
-	// Assigned says that the limit has assign, so that its cells are AssignCell long.
+	// Assigned says that the limit is a TokenBucket with assign, so that its cells are AssignCell long.
 	Assigned bool
 }
 
@@ -56,7 +56,7 @@ type idText struct {
 func idTextOf(l *Limit) idText {
 	text := idText{before: make([]string, len(l.Key)),
 		after: string(appendConditions(nil, l.Match))}
-	before := appendBucketHead(nil, l.Domain, l.Name, l.Algorithm, windowText(l.Window, l.Period, l.Assign != nil))
+	before := appendBucketHead(nil, l.Domain, l.Name, l.Algorithm, windowText(l.Window, l.Period, l.Assign != nil && l.Algorithm == TokenBucket))
 	for i, name := range l.Key {
 		text.before[i] = string(appendNetstring(before, name))
 		before = nil // the head stands before the first name alone
@@ -123,7 +123,8 @@ func windowText(window time.Duration, p Period, assigned bool) string {
 	return strconv.FormatInt(int64(window), 10)
 }
 
-// assignedMark stands behind the window of a limit with assign: with other cells it is another bucket.
+// assignedMark stands behind the window of a TokenBucket with assign: with other cells it is another
+// bucket.
 const assignedMark = "/assign"
 
 func appendBucketHead(buf []byte, domain, name string, a Algorithm, window string) []byte {

@@ -23,13 +23,28 @@ type proxy struct {
 	envoy   *envoy.Envoy
 	begun   time.Time
 	demand  float64 // requests a second
-	judge   *pooled
+	judge   judge
 	mu      sync.Mutex
 	offered int
 	allowed int
 }
 
 var bucketID = map[string]string{"account": "42"}
+
+// judge hears of each request that an Envoy admits.
+type judge interface{ admit() }
+
+// counted is one fixed window of a minute of a whole limit.
+type counted struct {
+	mu    sync.Mutex
+	units map[int64]int // by the number of the window
+}
+
+func (c *counted) admit() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.units[time.Now().Unix()/60]++
+}
 
 // pooled is one bucket of a whole limit: it says whether it would have admitted what was.
 type pooled struct {
@@ -146,44 +161,71 @@ func usagesIn(m *rlqsv3.RateLimitQuotaUsageReports) (all []envoys.Usage) {
 	return all
 }
 
+// skewed are Envoys of three regions that together want 0.9 of a limit of 1,200 a second, most of it in
+// one region. It returns them after seconds that do not count, and what they were offered and admitted in
+// the seconds after that.
+func skewed(t *testing.T, c *cluster, j judge, before, counts time.Duration) (offered, allowed int) {
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	var all []*proxy
+	for i := range 12 {
+		n := c.running[[]string{"us/n1", "eu/n1", "ap/n1"}[i%3]]
+		p := &proxy{envoy: envoy.New(envoy.Config{Domain: "api"}), begun: time.Now(), judge: j,
+			demand: []float64{200, 40, 30}[i%3]}
+		all = append(all, p)
+		running.Go(func() { p.run(t, n.Node, 5*time.Millisecond, stop) })
+	}
+	time.Sleep(before)
+	for _, p := range all {
+		p.takes(t)
+	}
+	time.Sleep(counts)
+	for _, p := range all {
+		o, a := p.takes(t)
+		offered, allowed = offered+o, allowed+a
+	}
+	close(stop)
+	running.Wait()
+	for _, p := range all {
+		for _, fault := range p.envoy.Faults {
+			t.Error(fault)
+		}
+	}
+	return offered, allowed
+}
+
 // Envoys of three regions get the limit where their demand is, and never more than it.
 func TestEnvoysAreAssignedTheLimit(t *testing.T) {
 	d := documents.Parse(t, 1, thirds, assignable)
 	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		judge := newPooled(1200, 1200)
-		stop := make(chan struct{})
-		var running sync.WaitGroup
-		var all []*proxy
-		for i := range 12 {
-			n := c.running[[]string{"us/n1", "eu/n1", "ap/n1"}[i%3]]
-			p := &proxy{envoy: envoy.New(envoy.Config{Domain: "api"}), begun: time.Now(),
-				judge: judge, demand: []float64{200, 40, 30}[i%3]}
-			all = append(all, p)
-			running.Go(func() { p.run(t, n.Node, 5*time.Millisecond, stop) })
-		}
 		// Rights follow the demand within two reports, a round trip and a tick or two.
-		time.Sleep(15 * time.Second)
-		for _, p := range all {
-			p.takes(t)
-		}
-		time.Sleep(45 * time.Second)
-		offered, allowed := 0, 0
-		for _, p := range all {
-			o, a := p.takes(t)
-			offered, allowed = offered+o, allowed+a
-		}
+		offered, allowed := skewed(t, c, judge, 15*time.Second, 45*time.Second)
+		t.Logf("%d of %d admitted", allowed, offered)
 		if allowed*100 < offered*95 {
 			t.Errorf("%d of %d requests were admitted, of a demand of 0.9 of the limit", allowed, offered)
 		}
-		close(stop)
-		running.Wait()
-		for _, p := range all {
-			for _, fault := range p.envoy.Faults {
-				t.Error(fault)
-			}
-		}
 		if judge.least < 0 {
 			t.Errorf("%.0f admitted above the limit", -judge.least)
+		}
+	})
+}
+
+// The same of a fixed window of a minute.
+func TestEnvoysAreAssignedAWindow(t *testing.T) {
+	d := documents.Parse(t, 1, thirds,
+		"name: assigned, algorithm: fixed_window, limit: 72000, window: 1m, assign: {}")
+	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
+		judge := &counted{units: map[int64]int{}}
+		offered, allowed := skewed(t, c, judge, 60*time.Second, 150*time.Second)
+		t.Logf("%d of %d admitted", allowed, offered)
+		if allowed*100 < offered*95 {
+			t.Errorf("%d of %d requests were admitted, of a demand of 0.9 of the limit", allowed, offered)
+		}
+		for window, units := range judge.units {
+			if units > 72000 {
+				t.Errorf("%d admitted in window %d", units, window)
+			}
 		}
 	})
 }

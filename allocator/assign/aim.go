@@ -14,6 +14,8 @@ const (
 	// eighth. chance is that by which it is larger at any rate, as requests come unevenly: a
 	// thirty-second.
 	headroom, chance = 8, 32
+	// maxRate bounds rates: an Envoy cannot be told more.
+	maxRate = 1<<32 - 1
 	// newcomers is the part of the region's rate that all Envoys get together of which no demand is
 	// known yet: a quarter.
 	newcomers = 4
@@ -23,6 +25,7 @@ const (
 type wanted struct {
 	share           *share
 	need, want, get int64
+	all             int64 // what it wanted at first
 }
 
 // aim works out how much each Envoy should have of a bucket. What the node holds of the current cell
@@ -37,25 +40,36 @@ func (m *Machine) aim(now quantity.NodeTime, p *pool) {
 		}
 	}
 	p.wanted, p.admitted, p.denied = 0, 0, 0
+	needed := int64(0)
 	for _, s := range p.shares {
 		if s.gone || s.silent(now) || !slices.Contains(s.pools, p) {
 			continue
 		}
 		need, want := s.want(p.rateOf(p.Entitlement) / int64(m.nodes) / newcomers / max(fresh, 1))
 		p.wanted += want
+		if s.measured && s.demand > 0 {
+			needed += 1000 * need
+		}
 		p.admitted += s.admitted
-		p.denied += s.denied
+		p.denied += s.denied + s.hidden
 		m.wants = append(m.wants, wanted{share: s, need: need, want: want})
 	}
-	left := fill(m.wants, p.rate(now))
+	// Other regions leave as much as the Envoys need, which is a little more than their demand.
+	p.admitted += max(needed-p.admitted-p.denied, 0)
+	p.wanted = max(p.allotted(p.wanted), min(p.wanted, floor*int64(len(m.wants))))
+	left := fill(m.wants, min(p.rate(now), p.wanted))
 	for i := range m.wants {
 		w := &m.wants[i]
+		w.all = w.want
 		w.need, w.want = w.want-w.get, w.get
 	}
 	fill(m.wants, left)
 	for _, w := range m.wants {
 		w.get += w.want
 		w.share.targets[slices.Index(w.share.pools, p)] = w.get
+	}
+	if p.Counted {
+		m.wantUnits(now, p)
 	}
 }
 
@@ -65,8 +79,8 @@ func (s *share) want(first int64) (need, want int64) {
 	if !s.measured {
 		return floor, max(first, floor)
 	}
-	need = max((s.demand+s.demand/chance+999)/1000, floor)
-	return need, max((s.demand+s.demand/headroom+999)/1000, need)
+	need = min(max((s.demand+s.demand/chance+999)/1000, floor), maxRate)
+	return need, min(max((s.demand+s.demand/headroom+999)/1000, need), maxRate)
 }
 
 // rate returns the tokens a second that the node holds of the current cell.
@@ -74,7 +88,11 @@ func (p *pool) rate(now quantity.NodeTime) int64 {
 	least := int64(-1)
 	for i := range p.cells {
 		if from, _ := p.opens(p.cells[i].cell); p.known() && from <= now {
-			if r := p.rateOf(p.cells[i].own()); least < 0 || r < least {
+			r := p.rateOf(p.cells[i].own())
+			if p.Counted {
+				r = p.sustains(now, &p.cells[i])
+			}
+			if least < 0 || r < least {
 				least = r
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/quantity"
 )
@@ -27,8 +28,11 @@ const (
 type Bucket struct {
 	ID     string
 	Window int64 // of the limit: rights are units in a window
-	Cell   int64 // length of a cell
-	TTL    int64 // seconds, the longest time to live of an assignment
+	Cells  algorithms.Cells
+	// Counted says that it is a fixed window: rights are units that are spent in a cell, which is a
+	// window, and not a rate.
+	Counted bool
+	TTL     int64 // seconds, the longest time to live of an assignment
 	// Entitlement is this region's, Burst its part of max_burst.
 	Entitlement, Burst quantity.Units
 }
@@ -49,7 +53,7 @@ type Effects struct {
 	Holds   []Hold
 	Charges []Charge
 	Sends   []Send
-	// Demands is what Envoys admitted and denied of each bucket since the last Tick.
+	// Demands is what Envoys admit and deny of each bucket that was planned.
 	Demands []Demand
 }
 
@@ -58,6 +62,7 @@ type Effects struct {
 type Hold struct {
 	Bucket         string
 	Cell           quantity.Cell
+	Known          quantity.Units // what the node knows that it held
 	Held, Returned quantity.Units // to reach
 	// Kept is what the store keeps of the cell: bursts are paid from it, and callers that are no
 	// Envoys get some.
@@ -69,6 +74,7 @@ type Held struct {
 	Bucket         string
 	Cell           quantity.Cell
 	Failed         bool               // nothing is known of the call, or the store refused it
+	Lost           bool               // the store forgot what was held: all of it counts as used
 	Asked          quantity.NodeTime  // when the store was asked
 	At             quantity.StoreTime // when it answered; 0: not known
 	Held, Returned quantity.Units     // as they stand
@@ -89,11 +95,11 @@ type Send struct {
 	TTL    int64          // seconds, at least 1
 }
 
-// Demand is what Envoys admitted and denied of a bucket, as their reports say, spread evenly over
-// the time that the reports are about.
+// Demand is what Envoys admit and deny of a bucket, by their last reports, and what they need beyond
+// that because requests come unevenly, as if it was admitted. It is told at least every planEvery.
 type Demand struct {
 	Bucket           string
-	Admitted, Denied quantity.Units
+	Admitted, Denied quantity.MilliRate
 }
 
 // Machine is the assigner of one node. The same events at the same times give the same effects. It
@@ -137,6 +143,7 @@ func (m *Machine) Reported(now quantity.NodeTime, from Stream, reports []Report)
 			m.shares++
 		}
 		m.join(now, s, r.Buckets)
+		s.cover(now, min(r.Allowed, maxReport))
 		s.report(now, min(r.Allowed, maxReport), min(r.Denied, maxReport))
 	}
 	for _, s := range of {
@@ -169,7 +176,7 @@ func (m *Machine) join(now quantity.NodeTime, s *share, buckets []*Bucket) {
 func (m *Machine) pool(now quantity.NodeTime, b *Bucket) *pool {
 	p := m.pools[b.ID]
 	if p == nil {
-		p = &pool{Bucket: b, due: now, observed: now}
+		p = &pool{Bucket: b, due: now}
 		m.pools[b.ID] = p
 		at, _ := slices.BinarySearchFunc(m.order, b.ID,
 			func(p *pool, id string) int { return strings.Compare(p.ID, id) })
@@ -214,7 +221,6 @@ func (m *Machine) Drain(now quantity.NodeTime) {
 func (m *Machine) Tick(now quantity.NodeTime, at quantity.StoreTime) Effects {
 	m.out = Effects{}
 	for _, p := range m.order {
-		p.observe(now, &m.out)
 		if now >= p.due {
 			m.plan(now, at, p)
 		}
@@ -236,12 +242,17 @@ func (m *Machine) Due(now quantity.NodeTime) bool {
 
 // plan works on one bucket.
 func (m *Machine) plan(now quantity.NodeTime, at quantity.StoreTime, p *pool) {
-	p.due, p.unpaid = now.Add(planEvery), false
+	p.due, p.unpaid = p.next(now), false
 	m.stats.Plans++
 	m.stats.Expired += p.forget(now)
 	p.roll(now, at)
 	p.count()
 	m.aim(now, p)
+	if p.admitted+p.denied > 0 || p.told {
+		p.told = p.admitted+p.denied > 0
+		m.out.Demands = append(m.out.Demands,
+			Demand{p.ID, quantity.MilliRate(p.admitted), quantity.MilliRate(p.denied)})
+	}
 	m.out.Holds = p.hold(now, m.out.Holds)
 	if !p.known() {
 		return

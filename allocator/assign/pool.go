@@ -18,6 +18,8 @@ const (
 	// holdAhead is how long before a cell opens rights of it are held. Assignments that are renewed
 	// renewBefore they end need no more. Should the node crash, they are lost until the cell ends.
 	holdAhead = 6 * second
+	// sightEvery is how often the store is asked its time at least.
+	sightEvery = 10 * second
 	// apart is how far the node's clock and the store's may drift apart between two answers.
 	apart = second / 50
 )
@@ -32,17 +34,43 @@ type pool struct {
 	seen  sight
 	purse purse
 
-	due      quantity.NodeTime // when it is planned next
-	observed quantity.NodeTime // until when demand was told
-	restA    int64             // thousandths of a unit that are still to be told as admitted,
-	restD    int64             // and as denied
-	wanted   int64             // the sum of what all shares want
-	unpaid   bool              // the last plan lacked tokens for a burst
+	due       quantity.NodeTime // when it is planned next
+	told      bool              // the demand that was told last was above 0
+	wanted    int64             // the sum of what all shares want
+	unpaid    bool              // the last plan lacked tokens for a burst
+	allotment rightsBound
 	// excess is by how many tokens those of assignments are more than the bucket's part, without
 	// those of assignments that lapse.
 	excess quantity.Units
 	// admitted and denied are the sums of what they reported, in thousandths of a unit a second.
 	admitted, denied int64
+}
+
+// rightsBound is the most rights that the node may assign, if there is such a bound.
+type rightsBound struct {
+	most  quantity.Units
+	bound bool
+}
+
+// Allot takes in how many rights the node may assign at most of some buckets, by bucket id, because
+// other nodes and regions need the rest. Of all others it may assign all that it gets.
+func (m *Machine) Allot(now quantity.NodeTime, most map[string]quantity.Units) {
+	for _, p := range m.order {
+		rights, bound := most[p.ID]
+		if before := p.allotment; bound &&
+			(!before.bound || rights < before.most-before.most/changeBy) {
+			p.due = now
+		}
+		p.allotment = rightsBound{rights, bound}
+	}
+}
+
+// allotted returns a rate, or what the node may assign if that is less.
+func (p *pool) allotted(rate int64) int64 {
+	if !p.allotment.bound {
+		return rate
+	}
+	return min(rate, p.rateOf(p.allotment.most))
 }
 
 // cell is what the node holds of one cell.
@@ -54,7 +82,11 @@ type cell struct {
 	returning      quantity.Units // as asked for: no longer ours, whatever became of the call
 	asked          bool           // a call is under way
 	again          quantity.NodeTime
-	used           int64 // the sum of rates that may be in force at some time in it
+	// used is the sum of rates that may be in force at some time in it. Counted: of units that were
+	// spent, or may be.
+	used   int64
+	spent  int64 // Counted: units that were spent, as far as reports show
+	wanted int64 // Counted: units that the node wants to hold
 }
 
 // sight is when the store showed its time: at some moment between two of the node's.
@@ -89,7 +121,7 @@ func (p *pool) known() bool { return p.seen.at > 0 }
 
 // opens returns between which two moments a cell begins.
 func (p *pool) opens(c quantity.Cell) (earliest, latest quantity.NodeTime) {
-	in := c.OpensAt(p.Cell).Sub(p.seen.at)
+	in := p.Cells.Opens(c).Sub(p.seen.at)
 	return p.seen.asked.Add(in - apart), p.seen.heard.Add(in + apart)
 }
 
@@ -111,22 +143,20 @@ func (p *pool) roll(now quantity.NodeTime, at quantity.StoreTime) {
 // around returns the first and the last cell that may be the current one.
 func (p *pool) around(now quantity.NodeTime, at quantity.StoreTime) (first, last quantity.Cell) {
 	if !p.known() {
-		c := quantity.Cell(int64(at) / p.Cell)
+		c := p.Cells.At(at)
 		return c, c
 	}
-	first = quantity.Cell(int64(p.seen.at.Add(now.Sub(p.seen.heard)-apart)) / p.Cell)
-	last = quantity.Cell(int64(p.seen.at.Add(now.Sub(p.seen.asked)+apart)) / p.Cell)
-	return first, last
+	return p.Cells.At(p.seen.at.Add(now.Sub(p.seen.heard) - apart)),
+		p.Cells.At(p.seen.at.Add(now.Sub(p.seen.asked) + apart))
 }
 
 // count sums up the rates that may be in force in each cell.
 func (p *pool) count() {
 	for i := range p.cells {
 		c := &p.cells[i]
-		from, to := p.span(c.cell)
-		c.used = 0
+		c.used = c.spent
 		for _, s := range p.shares {
-			c.used += s.rate(p, from, to)
+			c.used += s.takes(p, c)
 		}
 	}
 }
@@ -144,8 +174,11 @@ func (p *pool) forget(now quantity.NodeTime) (expired int64) {
 		if s.forget(now) {
 			expired++
 		}
-		mine := slices.ContainsFunc(s.grants, func(g grant) bool { return slices.Contains(g.pools, p) })
-		return !mine && (s.gone || !slices.Contains(s.pools, p))
+		if !s.gone && slices.Contains(s.pools, p) {
+			return false
+		}
+		return !slices.ContainsFunc(s.grants,
+			func(g grant) bool { return slices.Contains(g.pools, p) })
 	})
 	return expired
 }
@@ -158,15 +191,16 @@ func (p *pool) hold(now quantity.NodeTime, all []Hold) []Hold {
 			continue
 		}
 		c.asked = false
-		want := p.rightsOf(max(p.wanted, c.used))
-		h := Hold{p.ID, c.cell, c.held, max(c.returned, c.returning), p.Entitlement / keeps}
+		want, least := p.wants(c)
+		h := Hold{p.ID, c.cell, c.held, c.held, max(c.returned, c.returning), p.keeps()}
 		switch own := c.own(); {
 		case !c.read: // only asks what is there
 		case own < want:
 			h.Held += want - own
-		case own > want+max(want/10, p.rightsOf(1)):
+		case own > want+least:
 			c.returning = max(c.returned, c.returning) + own - want
 			h.Returned = c.returning
+		case p.known() && now.Sub(p.seen.heard) > sightEvery: // only asks what time it is
 		default:
 			continue
 		}
@@ -174,6 +208,26 @@ func (p *pool) hold(now quantity.NodeTime, all []Hold) []Hold {
 		all = append(all, h)
 	}
 	return all
+}
+
+// wants returns the rights that the node wants to hold of a cell, and how many more it must hold to give
+// some back.
+func (p *pool) wants(c *cell) (want, least quantity.Units) {
+	if p.Counted {
+		want = quantity.Units(max(c.wanted, c.used))
+		return want, max((want-quantity.Units(c.spent))/8, 8)
+	}
+	want = p.rightsOf(max(p.wanted, c.used))
+	return want, max(want/10, p.rightsOf(1))
+}
+
+// keeps returns the rights of a cell that the store keeps. Of a window it keeps none: nothing is paid
+// from it, and callers find units that no Envoy needs in the next seconds.
+func (p *pool) keeps() quantity.Units {
+	if p.Counted {
+		return 0
+	}
+	return p.Entitlement / keeps
 }
 
 // Held takes in the store's answer to a Hold.
@@ -197,6 +251,11 @@ func (m *Machine) Held(now quantity.NodeTime, h Held) {
 		if h.Failed {
 			continue
 		}
+		if h.Lost {
+			c.held, c.returned, c.returning, c.ghost, c.spent = h.Held, h.Returned, h.Returned, 0, 0
+			p.due = now
+			continue
+		}
 		if !c.read {
 			c.read, c.ghost, c.again = true, h.Held-h.Returned, now
 			p.due = now
@@ -210,20 +269,6 @@ func (m *Machine) Held(now quantity.NodeTime, h Held) {
 
 // holdsNothing says whether the node holds nothing of the bucket that it could give back.
 func (p *pool) holdsNothing() bool {
-	return !slices.ContainsFunc(p.cells, func(c cell) bool { return c.own() > 0 || c.asked })
-}
-
-// observe tells what Envoys admitted and denied since the last time, as the last plan summed it up.
-func (p *pool) observe(now quantity.NodeTime, out *Effects) {
-	admitted, denied := p.admitted, p.denied
-	// Longer than a second was no tick: what came then is not told.
-	elapsed := min(now.Sub(p.observed), second) / 1000
-	p.observed = now
-	p.restA += admitted * elapsed / 1000
-	p.restD += denied * elapsed / 1000
-	d := Demand{p.ID, quantity.Units(p.restA / 1000), quantity.Units(p.restD / 1000)}
-	if d.Admitted+d.Denied > 0 {
-		p.restA, p.restD = p.restA%1000, p.restD%1000
-		out.Demands = append(out.Demands, d)
-	}
+	return !slices.ContainsFunc(p.cells,
+		func(c cell) bool { return c.own() > quantity.Units(c.spent) || c.asked })
 }

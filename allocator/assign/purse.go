@@ -28,7 +28,7 @@ func (p *pool) burstOut() (sum quantity.Units) {
 // part returns this node's part of the region's part of max_burst. While Envoys may go on that an
 // earlier process of this node told to, they may have all of it.
 func (p *pool) part(nodes quantity.Units) quantity.Units {
-	if p.haunted() {
+	if p.haunted() && !p.Counted {
 		return 0
 	}
 	return p.Burst / nodes
@@ -59,7 +59,7 @@ func (p *pool) lapsing() (sum quantity.Units) {
 // fill returns the charge that fills the purse: half of what there is room for, or less after the
 // store had not as much.
 func (p *pool) fill(now quantity.NodeTime, nodes quantity.Units) Charge {
-	if p.purse.asked > 0 && now < p.purse.again || now < p.purse.again {
+	if p.Counted || now < p.purse.again {
 		return Charge{}
 	}
 	p.purse.asked = 0
@@ -89,7 +89,7 @@ func (m *Machine) Charged(now quantity.NodeTime, c Charge, charged bool) {
 	}
 	p.purse.asked, p.purse.again = 0, now
 	if p.unpaid {
-		p.due = now
+		p.due = min(p.due, now.Add(reportsTogether))
 	}
 	if charged {
 		// A charge that was given up may have come after all: what there is no room for is lost.
@@ -105,9 +105,19 @@ func (m *Machine) Charged(now quantity.NodeTime, c Charge, charged bool) {
 // node's part is divided between the assignments by their rates, so that there is room for changes.
 // The last eighth of it is only for those that must be sent (must): the others can wait.
 func (p *pool) afford(rate int64, nodes quantity.Units, must bool) quantity.Units {
-	if !must && p.purse.tokens <= p.part(nodes)/8 {
+	usual := max(p.part(nodes)/2*quantity.Units(rate)/quantity.Units(max(p.wanted, rate, 1)), 1)
+	switch {
+	case p.Counted: // tokens are units of the window, which fit finds room for
+		return max(min(usual, (p.part(nodes)-p.burstOut()+1)/2), 0)
+	case !must && p.purse.tokens <= p.part(nodes)/8:
 		return 0
 	}
-	usual := p.part(nodes) / 2 * quantity.Units(rate) / quantity.Units(max(p.wanted, rate, 1))
-	return min(max(usual, 1), (p.purse.tokens+1)/2)
+	return min(usual, (p.purse.tokens+1)/2)
+}
+
+// pay takes the tokens of a new assignment from the purse.
+func (p *pool) pay(tokens quantity.Units) {
+	if !p.Counted {
+		p.purse.tokens -= tokens
+	}
 }

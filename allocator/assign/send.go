@@ -15,6 +15,10 @@ const (
 	// changeEvery is the least time between two changes of an assignment. Each change starts a full
 	// token bucket, which costs its burst.
 	changeEvery = ReportEvery - second/2
+	// changeSoon is the same where others wait for what an assignment gives up, or where it grows by
+	// more than soonBy says, a quarter.
+	changeSoon = 2 * second
+	soonBy     = 4
 	// changeBy is the part of its rate by which an assignment changes at least: a tenth.
 	changeBy = 10
 )
@@ -57,11 +61,11 @@ func (m *Machine) assign(now quantity.NodeTime, s *share, last *grant) {
 			return
 		}
 	}
-	rate, ttl := s.fit(now, target)
+	rate, ttl := m.fit(now, s, target)
 	if rate < 1 || last != nil && !s.better(now, last, rate, ttl) {
 		return
 	}
-	must := last == nil || last.ends <= now.Add(renewBefore)
+	must := last == nil || last.ends <= now.Add(renewBefore) || rate < last.rate && s.bound()
 	if !m.change(now, s, rate, ttl, must) && must && last != nil {
 		m.renew(now, s, last)
 	}
@@ -74,10 +78,32 @@ func (s *share) better(now quantity.NodeTime, last *grant, rate, ttl int64) bool
 	return rate != last.rate && (lasts || s.mayChange(now, last, rate))
 }
 
+// bound says whether others wait for what the share gives up.
+func (s *share) bound() bool {
+	return slices.ContainsFunc(s.pools, func(p *pool) bool { return p.allotment.bound })
+}
+
 // mayChange says whether an assignment is to be changed to a target.
 func (s *share) mayChange(now quantity.NodeTime, last *grant, target int64) bool {
-	by := max(target-last.rate, last.rate-target)
-	return by >= max(last.rate/changeBy, 1) && now.Sub(s.changed) >= changeEvery
+	every := int64(changeEvery)
+	if target < last.rate && s.bound() || target-last.rate > last.rate/soonBy {
+		every = changeSoon
+	}
+	return s.differs(last, target) && now.Sub(s.changed) >= every &&
+		(target < last.rate || !s.asks())
+}
+
+// asks says whether the store is being asked for more of what the share draws on: it grows when that has
+// come, and not by a little before.
+func (s *share) asks() bool {
+	return slices.ContainsFunc(s.pools, func(p *pool) bool {
+		return slices.ContainsFunc(p.cells, func(c cell) bool { return c.asked && c.read })
+	})
+}
+
+// differs says whether a rate is so different from an assignment's that it is worth a change.
+func (s *share) differs(last *grant, rate int64) bool {
+	return max(rate-last.rate, last.rate-rate) >= max(last.rate/changeBy, 1)
 }
 
 // renew sends an assignment once more, if its rate is held for longer than it lasts already.
@@ -85,11 +111,13 @@ func (m *Machine) renew(now quantity.NodeTime, s *share, last *grant) bool {
 	if last.lapse() {
 		return false
 	}
-	ttl := s.lasts(now, last.rate)
+	ttl := s.lasts(now, last.rate, func(p *pool, c *cell, ttl int64) bool {
+		return s.canRenew(now, p, c, last, ttl)
+	})
 	if ttl < 1 || now.Add(ttl*second) < last.ends.Add(second) {
 		return false
 	}
-	s.book(now, last.rate, ttl, func() { last.renew(now, ttl) })
+	s.book(func() { last.renew(now, ttl) })
 	m.stats.Renewed++
 	m.out.Sends = append(m.out.Sends, Send{s.stream, s.key, last.rate, last.burst, ttl})
 	return true
@@ -122,9 +150,9 @@ func (m *Machine) change(now quantity.NodeTime, s *share, rate, ttl int64, must 
 		return false
 	}
 	for _, p := range s.pools {
-		p.purse.tokens -= burst
+		p.pay(burst)
 	}
-	s.book(now, rate, ttl, func() { s.grant(now, rate, burst, ttl) })
+	s.book(func() { s.grant(now, rate, burst, ttl) })
 	m.stats.Assigned++
 	m.out.Sends = append(m.out.Sends, Send{s.stream, s.key, rate, burst, ttl})
 	return true
@@ -144,12 +172,11 @@ func (m *Machine) drain(now quantity.NodeTime, s *share, last *grant) {
 const drainTTL = ReportEvery/second + 1
 
 // book keeps the sums of the cells right while what is in force changes.
-func (s *share) book(now quantity.NodeTime, rate, ttl int64, change func()) {
+func (s *share) book(change func()) {
 	for _, sign := range []int64{-1, 1} {
 		for _, p := range s.pools {
 			for i := range p.cells {
-				from, to := p.span(p.cells[i].cell)
-				p.cells[i].used += sign * s.rate(p, from, to)
+				p.cells[i].used += sign * s.takes(p, &p.cells[i])
 			}
 		}
 		if sign < 0 {
@@ -160,20 +187,21 @@ func (s *share) book(now quantity.NodeTime, rate, ttl int64, change func()) {
 
 // fit returns the rate up to a target that the share can have from now on, and its TTL. A smaller
 // rate that lasts is better than a larger one that is over at once.
-func (s *share) fit(now quantity.NodeTime, target int64) (rate, ttl int64) {
+func (m *Machine) fit(now quantity.NodeTime, s *share, target int64) (rate, ttl int64) {
 	rate = target
 	later := target
 	for _, p := range s.pools {
 		for i := range p.cells {
-			room := p.room(s, i)
-			if from, _ := p.opens(p.cells[i].cell); from <= now.Add(Late) {
+			c := &p.cells[i]
+			room := p.room(now, s, c)
+			if from, _ := p.opens(c.cell); from <= now.Add(Late) {
 				rate = min(rate, room)
 			}
 			later = min(later, room)
 		}
 	}
-	if ttl = s.lasts(now, rate); ttl < shortest && later >= 1 && later < rate {
-		return later, s.lasts(now, later)
+	if ttl = m.lasts(now, s, rate); ttl < shortest && later >= 1 && later < rate {
+		rate, ttl = later, m.lasts(now, s, later)
 	}
 	if ttl < 1 {
 		return 0, 0
@@ -181,17 +209,33 @@ func (s *share) fit(now quantity.NodeTime, target int64) (rate, ttl int64) {
 	return rate, ttl
 }
 
-// lasts returns the longest TTL, in seconds, for which the node holds a rate for a share. 0: none.
-func (s *share) lasts(now quantity.NodeTime, rate int64) int64 {
+// lasts returns the longest TTL, in seconds, of a new assignment of a rate. 0: there is no room.
+func (m *Machine) lasts(now quantity.NodeTime, s *share, rate int64) int64 {
+	return s.lasts(now, rate, func(p *pool, c *cell, ttl int64) bool {
+		return p.canTake(now, c, rate, p.afford(rate, m.nodes, true), ttl)
+	})
+}
+
+// lasts returns the longest TTL, in seconds, for which the node holds what a share takes at a rate. Of
+// windows, fits says whether there are units of a cell for a TTL. 0: none.
+func (s *share) lasts(now quantity.NodeTime, rate int64,
+	fits func(p *pool, c *cell, ttl int64) bool) int64 {
 	if rate < 1 {
 		return 0
 	}
 	ttl := s.pools[0].TTL
 	for _, p := range s.pools {
 		ttl = min(ttl, p.TTL)
+		if p.Counted {
+			for ttl > 0 && slices.ContainsFunc(p.cells,
+				func(c cell) bool { return !fits(p, &c, ttl) }) {
+				ttl--
+			}
+			continue
+		}
 		end := now
 		for i := range p.cells {
-			if p.room(s, i) < rate {
+			if p.room(now, s, &p.cells[i]) < rate {
 				break
 			}
 			end, _ = p.opens(p.cells[i].cell + 1)
@@ -201,8 +245,10 @@ func (s *share) lasts(now quantity.NodeTime, rate int64) int64 {
 	return max(ttl, 0)
 }
 
-// room returns the highest rate that a share can have in a cell.
-func (p *pool) room(s *share, i int) int64 {
-	from, to := p.span(p.cells[i].cell)
-	return p.rateOf(p.cells[i].own()) - p.cells[i].used + s.rate(p, from, to)
+// room returns the highest rate that a share can have in a cell: of a window, for the shortest TTL.
+func (p *pool) room(now quantity.NodeTime, s *share, c *cell) int64 {
+	if p.Counted {
+		return p.roomFor(now, c, shortest)
+	}
+	return p.rateOf(c.own()) - c.used + s.takes(p, c)
 }

@@ -18,11 +18,16 @@ type share struct {
 	since      quantity.NodeTime // when it was first heard of
 	heard      quantity.NodeTime // when the stream was last heard of
 	reportedAt quantity.NodeTime
-	measured   bool  // there was a second report, so that the demand is known
-	demand     int64 // thousandths of a token a second, denied ones included
+	// read is until when reports surely show what was admitted.
+	read     quantity.NodeTime
+	measured bool  // there was a second report, so that the demand is known
+	demand   int64 // thousandths of a token a second, denied ones included
 	// admitted and denied are what the last report said, in thousandths of a unit a second.
 	admitted, denied int64
-	counted          quantity.Units // denied units of the last report that count as demand
+	// hidden is the demand that the last report may not show yet, likewise. Other regions hear of it,
+	// so that they shrink once and not twice.
+	hidden  int64
+	counted quantity.Units // denied units of the last report that count as demand
 	// unread is what was admitted and denied in reports that came too soon to tell a rate.
 	unread [2]quantity.Units
 
@@ -42,13 +47,14 @@ type grant struct {
 	// replaced is when the assignment that takes its place was sent; 0: there is none.
 	replaced quantity.NodeTime
 	pools    []*pool
+	ended    bool // it is not in force any more; a report of it is still to come
 	lapses   bool // it is not renewed any more: its tokens are more than a pool's part
 }
 
 // over returns when an assignment has surely ended. What was sent in its place may have been lost
 // with the stream. The Envoy has surely taken it if it sends a report after that, and a report takes
 // up to Late as well.
-func (s *share) over(g grant) quantity.NodeTime {
+func (s *share) over(g *grant) quantity.NodeTime {
 	if taken := g.replaced.Add(Late); g.replaced > 0 && s.heard >= taken.Add(Late) {
 		return min(g.until, taken)
 	}
@@ -70,10 +76,14 @@ func (s *share) report(now quantity.NodeTime, allowed, denied quantity.Units) {
 	before, known := s.demand, s.measured
 	allowed, denied = s.unread[0], s.unread[1]
 	s.reportedAt, s.measured, s.unread = now, true, [2]quantity.Units{}
-	s.counted = allocator.CountedDenials(denied, s.counted, max(allowed, usualDenials))
+	s.counted = allocator.CountedDenials(denied, reportGrowth*s.counted,
+		reportGrowth*max(allowed, usualDenials))
 	s.admitted = milli(allowed, elapsed)
 	s.denied = milli(s.counted, elapsed)
-	s.demand = s.admitted + s.denied
+	s.demand, s.hidden = s.admitted+s.denied, 0
+	if growth := s.demand - before; known && s.denied > 0 && growth > before/2 {
+		s.hidden = growth // the step came at some moment between two reports: midway, on average
+	}
 	if known && max(s.demand-before, before-s.demand) <= before/changeBy {
 		return // the next plan is soon enough
 	}
@@ -85,6 +95,9 @@ func (s *share) report(now quantity.NodeTime, allowed, denied quantity.Units) {
 const (
 	// usualDenials is how many denied units of a report always count as demand.
 	usualDenials = 50
+	// reportGrowth is how many times as fast as from tick to tick counted denials may grow from report
+	// to report: after a step of demand two reports must tell it.
+	reportGrowth = 4
 	// reportsTogether is for how long a plan waits for further reports of the same moment.
 	reportsTogether = second / 5
 )
@@ -102,7 +115,7 @@ func (s *share) end(now quantity.NodeTime) {
 	if s.silent(now) {
 		s.prolong(now)
 	}
-	s.gone, s.demand, s.admitted, s.denied = true, 0, 0, 0
+	s.gone, s.demand, s.admitted, s.denied, s.hidden = true, 0, 0, 0, 0
 }
 
 // silent says whether the Envoy has missed reports, and so may be paused.
@@ -132,7 +145,8 @@ func (s *share) last(now quantity.NodeTime) *grant {
 
 // rate returns the highest rate of a pool that the Envoy may have at some time between two.
 func (s *share) rate(p *pool, from, to quantity.NodeTime) (most int64) {
-	for _, g := range s.grants {
+	for i := range s.grants {
+		g := &s.grants[i]
 		if g.from < to && from < s.over(g) && slices.Contains(g.pools, p) {
 			most = max(most, g.rate)
 		}
@@ -142,8 +156,8 @@ func (s *share) rate(p *pool, from, to quantity.NodeTime) (most int64) {
 
 // burst returns the tokens of a pool that the Envoy may hold.
 func (s *share) burst(p *pool) (sum quantity.Units) {
-	for _, g := range s.grants {
-		if slices.Contains(g.pools, p) {
+	for i := range s.grants {
+		if g := &s.grants[i]; !g.ended && slices.Contains(g.pools, p) {
 			sum += g.burst
 		}
 	}
@@ -172,8 +186,18 @@ func (s *share) forget(now quantity.NodeTime) (expired bool) {
 	if !s.gone && s.silent(now) {
 		s.prolong(now)
 	}
-	n := len(s.grants)
-	expired = n > 0 && s.grants[n-1].until <= now
-	s.grants = slices.DeleteFunc(s.grants, func(g grant) bool { return s.over(g) <= now })
+	ended := false
+	for i := range s.grants {
+		g := &s.grants[i]
+		if !g.ended && s.over(g) <= now {
+			g.ended = true
+			expired = expired || i == len(s.grants)-1
+		}
+		ended = ended || g.ended
+	}
+	if ended {
+		s.grants = slices.DeleteFunc(s.grants,
+			func(g grant) bool { return g.ended && s.settle(now, &g) })
+	}
 	return expired
 }

@@ -6,6 +6,7 @@ import "github.com/quotad/quotad/quantity"
 type told struct {
 	rate  int64
 	burst quantity.Units
+	ttl   int64
 	from  int64
 	// ends is when it ends if it came at once. until is when it ends if it came as late as may be, as
 	// long as it has not come, and then when it does end.
@@ -18,7 +19,7 @@ func (w *world) tell(n *worldNode, s Send) *told {
 	if n.told == nil {
 		n.told = map[Stream][]*told{}
 	}
-	one := &told{s.Rate, s.Burst, w.now, w.now + s.TTL*second, w.now + s.TTL*second + Late}
+	one := &told{s.Rate, s.Burst, s.TTL, w.now, w.now + s.TTL*second, w.now + s.TTL*second + Late}
 	all := n.told[s.Stream]
 	if last := len(all) - 1; last < 0 || all[last].rate != s.Rate || all[last].burst != s.Burst ||
 		w.now+Late >= all[last].ends {
@@ -63,6 +64,10 @@ func (w *world) mayHave(name string) (sum int64) {
 // nobody paid for.
 func (w *world) check() {
 	c := w.cell()
+	if w.plans.counted {
+		w.checkUnits(c)
+		return
+	}
 	for _, n := range w.nodes {
 		held := quantity.Units(0)
 		if row := w.rows[n.name][c]; row != nil {
@@ -75,5 +80,29 @@ func (w *world) check() {
 	}
 	if w.issued > w.paid {
 		w.t.Fatalf("at %d: %d tokens assigned, %d paid for", w.now, w.issued, w.paid)
+	}
+}
+
+// checkUnits breaks the test if Envoys have admitted, or may admit at once, more units of a window than
+// their nodes hold of it.
+func (w *world) checkUnits(c quantity.Cell) {
+	for _, n := range w.nodes {
+		held := quantity.Units(0)
+		if row := w.rows[n.name][c]; row != nil {
+			held = row[0] - row[1]
+		}
+		tokens := 0.0
+		for _, e := range w.envoys {
+			if e.by == n.name && w.now < e.expires {
+				tokens += e.tokens
+			}
+		}
+		if spent := w.spent[n.name][c]; spent+quantity.Units(tokens) > held {
+			w.t.Fatalf("at %d: Envoys of %s admitted %d and have %.0f tokens, and it holds %d of cell %d",
+				w.now, n.name, spent, tokens, held, c)
+		}
+	}
+	if free := w.free(c); free < 0 {
+		w.t.Fatalf("at %d: %d units too many are held or used of cell %d", w.now, -free, c)
 	}
 }

@@ -23,8 +23,15 @@ func TestNothingIsAdmittedTwice(t *testing.T) {
 		p.greedy, p.eager = w.rand.IntN(2) == 0, 0.2+3*w.rand.Float64()
 		p.envoyBurst = 1 + quantity.Units(w.rand.IntN(int(p.burst-1)))
 		p.direct = float64(p.rate) * w.rand.Float64()
+		length := int64(60 * second)
+		if p.counted = seed%3 == 2; p.counted {
+			length *= 3
+		}
+		if p.slow = w.rand.IntN(2) == 0; p.slow {
+			p.late = Late - step
+		}
 		w = newWorld(t, seed, p)
-		w.run(60*second, func() { w.trouble() })
+		w.run(length, func() { w.trouble() })
 		if w.least < -1e-6 {
 			t.Errorf("seed %d, %+v: %.2f admitted above the limit", seed, p, -w.least)
 		}
@@ -60,9 +67,12 @@ func (w *world) trouble() {
 				}
 			}
 		}
+	case 5: // others want some, or none
+		most := quantity.Units(w.rand.Int64N(int64(w.plans.rate) + 1))
+		n.machine.Allot(w.nodeTime(n), map[string]quantity.Units{[]string{"b", "c"}[w.rand.IntN(2)]: most})
 	case 3: // rights of the next cell move away or come, as far as they are free
 		c := w.cell() + 1
-		move := quantity.Units(w.rand.Int64N(int64(w.plans.rate) + 1))
+		move := quantity.Units(w.rand.Int64N(int64(w.entitlement()) + 1))
 		if w.rand.IntN(2) == 0 {
 			move = -min(move, max(w.free(c), 0))
 		}
@@ -72,27 +82,31 @@ func (w *world) trouble() {
 
 // Envoys get what they want, as far as the limit allows.
 func TestDemandIsServed(t *testing.T) {
-	for load, least := range map[float64]float64{0.3: 0.99, 0.9: 0.97, 1.5: 0.93} {
-		w := newWorld(t, 2, plans{rate: 1000, burst: 1000, envoyBurst: 500, nodes: 1, envoys: 12,
-			late: second / 20, ttl: 10})
-		sum := 0.0
-		for i, e := range w.envoys {
-			e.demand = float64(1 + i%4*3)
-			sum += e.demand
-		}
-		for _, e := range w.envoys {
-			e.demand *= load * 1000 / sum
-		}
-		w.run(20*second, func() {})
-		w.admitted, w.offered = 0, 0
-		w.run(60*second, func() {})
-		most := min(w.offered, 60*1000)
-		t.Logf("load %.1f: %.1f %% of what one bucket admits", load, 100*w.admitted/most)
-		if w.admitted < least*most {
-			t.Errorf("load %.1f: %.0f of %.0f admitted", load, w.admitted, most)
-		}
-		if w.least < 0 {
-			t.Errorf("load %.1f: %.2f above the limit", load, -w.least)
+	for _, counted := range []bool{false, true} {
+		for load, least := range map[float64]float64{0.3: 0.99, 0.9: 0.97, 1.5: 0.93} {
+			w := newWorld(t, 2, plans{rate: 1000, burst: 1000, envoyBurst: 500, nodes: 1, envoys: 12,
+				late: second / 20, ttl: 10, counted: counted})
+			sum := 0.0
+			for i, e := range w.envoys {
+				e.demand = float64(1 + i%4*3)
+				sum += e.demand
+			}
+			for _, e := range w.envoys {
+				e.demand *= load * 1000 / sum
+			}
+			// From the beginning of a window on.
+			w.run(60*second+int64(w.cells().Opens(w.cell()+1).Sub(quantity.StoreTime(w.now))), func() {})
+			w.admitted, w.offered = 0, 0
+			w.run(120*second, func() {})
+			most := min(w.offered, 120*1000)
+			t.Logf("load %.1f, a window %v: %.1f %% of what one bucket admits", load, counted,
+				100*w.admitted/most)
+			if w.admitted < least*most {
+				t.Errorf("load %.1f: %.0f of %.0f admitted", load, w.admitted, most)
+			}
+			if w.least < 0 {
+				t.Errorf("load %.1f: %.2f above the limit", load, -w.least)
+			}
 		}
 	}
 }

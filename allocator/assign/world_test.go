@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -15,7 +16,10 @@ import (
 
 const step = second / 20
 
-const cellLength = 10 * second
+const (
+	cellLength   = 10 * second
+	windowLength = 60 * second // of a fixed window
+)
 
 type world struct {
 	t     *testing.T
@@ -30,6 +34,10 @@ type world struct {
 	envoys []*worldEnvoy
 	queue  []message
 
+	// Of a fixed window: what callers used of each cell, and what Envoys did of what nodes of a name
+	// told them.
+	used  map[quantity.Cell]quantity.Units
+	spent map[string]map[quantity.Cell]quantity.Units
 	// unsettled is what the store's bucket does not hold yet of what envoyBurst was lowered by.
 	unsettled quantity.Units
 
@@ -45,8 +53,10 @@ type world struct {
 // plans are the parameters of a world.
 type plans struct {
 	rate, burst, envoyBurst quantity.Units // of the region; window 1 s
+	counted                 bool           // a fixed window of a minute of the same rate
 	nodes, envoys           int
 	late                    int64 // messages take at most so long
+	slow                    bool  // they take as long
 	losses                  float64
 	ttl                     int64
 	direct                  float64 // units a second of callers of the store
@@ -75,6 +85,7 @@ type worldEnvoy struct {
 	nextSend int64
 	paused   int64    // until when it takes and sends nothing
 	arrives  [2]int64 // when the last message of each way arrives
+	by       string   // the name of the node that told it
 	// its token bucket
 	rate    int64
 	burst   quantity.Units
@@ -95,7 +106,11 @@ func (w *world) later(most int64, do func()) {
 
 // inOrder has a message of a stream arrive behind those before it.
 func (w *world) inOrder(last *int64, do func()) {
-	*last = max(*last, w.now+w.rand.Int64N(w.plans.late+1))
+	takes := w.rand.Int64N(w.plans.late + 1)
+	if w.plans.slow {
+		takes = w.plans.late
+	}
+	*last = max(*last, w.now+takes)
 	w.queue = append(w.queue, message{*last, do})
 }
 
@@ -108,8 +123,9 @@ func newWorld(t *testing.T, seed uint64, p plans) *world {
 		rights: map[quantity.Cell]quantity.Units{},
 		rows:   map[string]map[quantity.Cell]*[2]quantity.Units{},
 		level:  float64(p.burst - p.envoyBurst), pooled: float64(p.burst)}
+	w.used, w.spent = map[quantity.Cell]quantity.Units{}, map[string]map[quantity.Cell]quantity.Units{}
 	w.least = w.pooled
-	w.now += w.rand.Int64N(cellLength/step) * step
+	w.now += w.rand.Int64N(w.cells().Length/step) * step
 	for i := range p.nodes {
 		w.nodes = append(w.nodes, w.newNode(fmt.Sprint("n", i)))
 	}
@@ -130,22 +146,40 @@ func (w *world) newNode(name string) *worldNode {
 }
 
 func (w *world) bucket() *Bucket {
-	return &Bucket{ID: "b", Window: second, Cell: cellLength, TTL: w.plans.ttl,
-		Entitlement: w.plans.rate, Burst: w.plans.envoyBurst}
+	b := &Bucket{ID: "b", Window: second, Cells: w.cells(), TTL: w.plans.ttl,
+		Entitlement: w.entitlement(), Burst: w.plans.envoyBurst}
+	if w.plans.counted {
+		b.Window, b.Counted = windowLength, true
+	}
+	return b
 }
 
-func (w *world) cell() quantity.Cell { return quantity.Cell(w.now / cellLength) }
+func (w *world) cells() algorithms.Cells {
+	if w.plans.counted {
+		return algorithms.Cells{Length: windowLength}
+	}
+	return algorithms.Cells{Length: cellLength}
+}
+
+func (w *world) entitlement() quantity.Units {
+	if w.plans.counted {
+		return w.plans.rate * windowLength / second
+	}
+	return w.plans.rate
+}
+
+func (w *world) cell() quantity.Cell { return w.cells().At(quantity.StoreTime(w.now)) }
 
 func (w *world) share(c quantity.Cell) quantity.Units {
 	if s, known := w.rights[c]; known {
 		return s
 	}
-	return w.plans.rate
+	return w.entitlement()
 }
 
-// free returns the rights of a cell that no node holds.
+// free returns the rights of a cell that no node holds, and no caller has used.
 func (w *world) free(c quantity.Cell) quantity.Units {
-	free := w.share(c)
+	free := w.share(c) - w.used[c]
 	for _, rows := range w.rows {
 		if r := rows[c]; r != nil {
 			free -= r[0] - r[1]
@@ -168,6 +202,9 @@ func (w *world) hold(n *worldNode, h Hold) Held {
 	if row == nil {
 		row = &[2]quantity.Units{}
 		w.rows[n.name][h.Cell] = row
+	}
+	if row[0] < h.Known {
+		w.t.Fatalf("%s knows of %d of cell %d, and holds %d", n.name, h.Known, h.Cell, row[0])
 	}
 	row[1] = max(row[1], min(h.Returned, row[0]))
 	row[0] += max(min(h.Held-row[0], w.free(h.Cell)-h.Kept), 0)
@@ -196,6 +233,9 @@ func (w *world) run(length int64, each func()) {
 }
 
 func (w *world) refill() {
+	if w.plans.counted {
+		return
+	}
 	dt := float64(step) / second
 	// What has passed was of the cell before this moment.
 	c := quantity.Cell((w.now - 1) / cellLength)
@@ -265,6 +305,7 @@ func (w *world) take(n *worldNode, e *worldEnvoy, s Send, of *told) {
 		return
 	}
 	w.took(n, s, of)
+	e.by = n.name
 	if w.now >= e.expires || e.rate != s.Rate || e.burst != s.Burst {
 		e.rate, e.burst, e.tokens = s.Rate, s.Burst, float64(s.Burst)
 		e.rebuilt++
@@ -282,6 +323,7 @@ func (w *world) envoy(e *worldEnvoy) {
 			e.tokens--
 			e.allowed++
 			w.admit(1)
+			w.spend(e.by)
 			continue
 		}
 		e.denied++
@@ -313,6 +355,10 @@ func (w *world) envoy(e *worldEnvoy) {
 // callers ask the store itself.
 func (w *world) callers() {
 	n := w.plans.direct * float64(step) / second * 2 * w.rand.Float64()
+	if w.plans.counted {
+		w.count(n)
+		return
+	}
 	if w.plans.greedy {
 		n = w.level
 	}
@@ -324,8 +370,35 @@ func (w *world) callers() {
 	}
 }
 
+// count has callers use units of a fixed window. Greedy ones take all that there is at the end of it.
+func (w *world) count(n float64) {
+	c := w.cell()
+	free := w.free(c)
+	if late := w.cells().Opens(c+1).Sub(quantity.StoreTime(w.now)) < windowLength/4; w.plans.greedy &&
+		late {
+		n = float64(free)
+	}
+	units := min(quantity.Units(n+w.rand.Float64()), max(free, 0))
+	w.used[c] += units
+	w.admitted += float64(units)
+}
+
+// spend counts a unit that an Envoy admitted of a fixed window, of what a node told it.
+func (w *world) spend(node string) {
+	if !w.plans.counted {
+		return
+	}
+	if w.spent[node] == nil {
+		w.spent[node] = map[quantity.Cell]quantity.Units{}
+	}
+	w.spent[node][w.cell()]++
+}
+
 func (w *world) admit(units float64) {
 	w.admitted += units
+	if w.plans.counted {
+		return
+	}
 	w.pooled -= units
 	w.least = min(w.least, w.pooled)
 }

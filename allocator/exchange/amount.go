@@ -28,10 +28,16 @@ func (m *Machine) need(now quantity.NodeTime, v *view, cell quantity.Cell, o all
 // target returns this region's target share of a cell, in units, if it wants total units of it.
 func (m *Machine) target(now quantity.NodeTime, v *view, cell quantity.Cell,
 	total quantity.Units) quantity.Units {
+	m.demand(now, v, cell, total)
+	return m.scratch.Target(m.demanders)
+}
+
+// demand sets what each region wants of a cell, this one first, which wants total units.
+func (m *Machine) demand(now quantity.NodeTime, v *view, cell quantity.Cell,
+	total quantity.Units) {
 	m.demanders = append(m.demanders[:0], v.own.Demander(total))
 	for i := range v.dealings {
 		d := &v.dealings[i]
 		m.demanders = append(m.demanders, d.part.Demander(v.expects(d, cell, now)))
 	}
-	return m.scratch.Target(m.demanders)
 }

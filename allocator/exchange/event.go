@@ -64,7 +64,15 @@ type Observed struct {
 	Admitted quantity.Units // units
 	Denied   quantity.Units
 	State    algorithms.State   // as the last decision left it
-	Now      quantity.StoreTime // store time of the last decision
+	Now      quantity.StoreTime // store time of the last decision; 0: there was none
+	Flow     Flow
+}
+
+// Flow is what Envoys admit and deny by themselves of a bucket. It lasts until another is told, at
+// most for flowLife.
+type Flow struct {
+	Told             bool // false: as before
+	Admitted, Denied quantity.MilliRate
 }
 
 // Report reports decisions on several buckets, each bucket once. What the machine asks for because
@@ -161,11 +169,21 @@ type Effects struct {
 	Hints   []Hint    // to gossip
 	Settled []Settled // the end of a wait that Wanted or Lost began
 	Told    []Told    // what regions say of their limits documents
+	// Allotments, after a Tick, are of all buckets that this node may assign less of than its Envoys
+	// want.
+	Allotments []Allotment
 
 	Recalls  []Recall  // to peers and to our region's other nodes; report each reply as Testified
 	Consults []Consult // of our store, or of our journal and memory; answer each with Consulted
 	Testify  []Testify // to the node that asked
 	Restores []Restore // in our store; answer each with Restored
+}
+
+// Allotment is the most that a node may assign to Envoys of a bucket, so that other nodes and regions
+// get their parts.
+type Allotment struct {
+	Bucket string
+	Rights quantity.Units // in a window
 }
 
 // Told is what a region says of its limits documents, with a message or a reply of its own.

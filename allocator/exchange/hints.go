@@ -228,7 +228,7 @@ func (m *Machine) publish(now quantity.NodeTime, v *view) {
 	v.roll(cell)
 	v.mean = allocator.Smoothed(v.mean, v.rate)
 	o, _ := v.outlook(cell, s, v.mean+v.mates.rate(now))
-	concerns := v.asked > 0 && now.Sub(v.asked) <= idleAfter
+	concerns := v.asked > 0 && now.Sub(v.asked) <= idleAfter || m.sharesAssigned(v)
 	if m.noHints || !concerns && allocator.Unremarkable(o.Total(), int64(m.nodes), v.own,
 		v.state.Free) {
 		return
@@ -245,6 +245,10 @@ func (m *Machine) publish(now quantity.NodeTime, v *view) {
 	m.stats.HintsPublished++
 	m.out.Hints = append(m.out.Hints, h)
 }
+
+// sharesAssigned says whether the nodes of this region divide what they assign to Envoys. Each must know
+// then what the others want, however little it is.
+func (m *Machine) sharesAssigned(v *view) bool { return v.Assigned && m.nodes > 1 && v.mean > 0 }
 
 // asAssumed says whether the hint says no more than what others assume of a silent region: it is
 // idle and has lent nothing. For a short cell it is enough that the region is idle: peers that care

@@ -55,6 +55,7 @@ type Machine struct {
 	// Memory for plans, used again by the next one so that a plan allocates nothing.
 	demanders []allocator.Demander
 	offered   []allocator.Offer
+	rates     []quantity.MilliRate
 	scratch   allocator.Scratch
 }
 
@@ -222,12 +223,14 @@ func (m *Machine) onTick(now quantity.NodeTime, e Tick) {
 	m.forgetMates(now)
 	m.continueRecoveries(now)
 	for _, v := range m.order {
+		m.flows(now, v)
 		v.sample(now)
 		// Otherwise the view has the terms of an older document. It waits until the bucket is used
 		// under this one.
 		if v.Epoch == m.epoch {
 			m.plan(now, v, e.Jitter)
 			m.publish(now, v)
+			m.allot(now, v)
 		}
 		v.admitted, v.denied, v.sampled = 0, 0, now
 		if now >= v.wantedUntil {
@@ -285,9 +288,17 @@ func (m *Machine) view(now quantity.NodeTime, b *Bucket) *view {
 
 // onObserved takes in decisions, and plans at once if the share is about to run out.
 func (m *Machine) onObserved(now quantity.NodeTime, e Observed) {
-	m.noteStoreTime(e.Now, now)
+	if e.Now > 0 {
+		m.noteStoreTime(e.Now, now)
+	}
 	v := m.view(now, e.Bucket)
 	if v == nil {
+		return
+	}
+	if e.Flow.Told {
+		v.flow.tell(now, e.Flow)
+	}
+	if e.Now == 0 {
 		return
 	}
 	v.observe(e.State, e.Now)

@@ -28,6 +28,7 @@ type view struct {
 	sampled  quantity.NodeTime  // when demand was last sampled
 	admitted quantity.Units     // units since the last sample
 	denied   quantity.Units     // likewise
+	flow     flow               // of Envoys
 	wanted   quantity.Units     // units of the current cell that waiting requests lack
 	// wantedUntil is when the last request that can be waiting gives up.
 	wantedUntil quantity.NodeTime

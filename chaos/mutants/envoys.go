@@ -7,6 +7,8 @@ const (
 	tooLong    = "time to live by the wrong clock"
 	rebuilt    = "token buckets rebuilt full"
 	twoNodes   = "two nodes assigning the same rate"
+	kept       = "assigned rights kept from those who want them"
+	windowed   = "units of a window admitted twice"
 )
 
 var assigned = []Mutant{
@@ -14,8 +16,8 @@ var assigned = []Mutant{
 		Name: "rate-assigned-that-is-not-held", Hole: beforehand,
 		Rule: "the rates assigned of a cell are at most what the node holds of it",
 		Edits: []Edit{
-			{"allocator/assign/send.go", `return p.rateOf(p.cells[i].own()) - p.cells[i].used + s.rate(p, from, to)`, `return p.rateOf(p.Entitlement) - 0*s.rate(p, from, to)`},
-			{"allocator/assign/aim.go", `left := fill(m.wants, p.rate(now))`, `left := fill(m.wants, p.wanted)`},
+			{"allocator/assign/send.go", `return p.rateOf(c.own()) - c.used + s.takes(p, c)`, `return p.rateOf(p.Entitlement) - 0*s.takes(p, c)`},
+			{"allocator/assign/aim.go", `left := fill(m.wants, min(p.rate(now), p.wanted))`, `left := fill(m.wants, p.wanted)`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "several Envoys",
 		Flags: []string{"--envoys"}, Within: 40,
@@ -24,9 +26,9 @@ var assigned = []Mutant{
 		Name: "next-cell-assigned-that-is-not-held", Hole: beforehand,
 		Rule: "an assignment ends within the last cell of which its rate is held",
 		Edits: []Edit{
-			{"allocator/assign/send.go", `			if p.room(s, i) < rate {
+			{"allocator/assign/send.go", `			if p.room(now, s, &p.cells[i]) < rate {
 				break
-			}`, `			if i == 0 && p.room(s, i) < rate {
+			}`, `			if i == 0 && p.room(now, s, &p.cells[i]) < rate {
 				break
 			}`},
 		},
@@ -37,7 +39,7 @@ var assigned = []Mutant{
 		Name: "rate-taken-back-when-the-stream-breaks", Hole: broken,
 		Rule: "an Envoy whose stream is over goes on until its assignment ends",
 		Edits: []Edit{
-			{"allocator/assign/share.go", `	s.gone, s.demand, s.admitted, s.denied = true, 0, 0, 0`, `	s.gone, s.demand, s.admitted, s.denied, s.grants = true, 0, 0, 0, nil`},
+			{"allocator/assign/share.go", `	s.gone, s.demand, s.admitted, s.denied, s.hidden = true, 0, 0, 0, 0`, `	s.gone, s.demand, s.admitted, s.denied, s.hidden, s.grants = true, 0, 0, 0, 0, nil`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "streams that break",
 		Flags: []string{"--envoys"}, Within: 100,
@@ -66,7 +68,7 @@ var assigned = []Mutant{
 		Name: "burst-of-an-assignment-not-paid", Hole: rebuilt,
 		Rule: "the tokens that a new or changed assignment starts with are charged to the store",
 		Edits: []Edit{
-			{"allocator/assign/send.go", `		p.purse.tokens -= burst`, `		p.purse.tokens -= 0 * burst`},
+			{"allocator/assign/purse.go", `		p.purse.tokens -= tokens`, `		p.purse.tokens -= 0 * tokens`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "assignments that change",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
@@ -102,7 +104,7 @@ var assigned = []Mutant{
 		Name: "burst-of-an-earlier-process-assigned-anew", Hole: twoNodes,
 		Rule: "Envoys that an earlier process told may have all that the node may tell them of bursts",
 		Edits: []Edit{
-			{"allocator/assign/purse.go", `	if p.haunted() {`, `	if false {`},
+			{"allocator/assign/purse.go", `	if p.haunted() && !p.Counted {`, `	if false {`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "nodes that are started anew",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
@@ -111,7 +113,7 @@ var assigned = []Mutant{
 		Name: "burst-of-envoys-in-the-store-too", Hole: rebuilt,
 		Rule: "what Envoys' buckets may hold comes out of the stores' burst",
 		Edits: []Edit{
-			{"policy/assign.go", `return l.Limit - l.Assign.NoAssignment, l.Burst - l.Assign.MaxBurst`, `return l.Limit - l.Assign.NoAssignment, l.Burst`},
+			{"policy/assign.go", `return l.Limit - l.Assign.NoAssignment, l.Burst - l.EnvoyBurst()`, `return l.Limit - l.Assign.NoAssignment, l.Burst`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "Envoys and callers of the store at once",
 		Test: Test{"./region/rules", "TestEnvoysHaveAPartOfTheLimit"},
@@ -133,5 +135,79 @@ var assigned = []Mutant{
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "nodes that are started anew",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
+	},
+	{
+		Name: "tokens-of-a-window-not-held", Hole: windowed,
+		Rule: "of a window a node holds the burst of an assignment, too",
+		Edits: []Edit{
+			{"allocator/assign/window.go", `return bursts*int64(g.burst) + most(`, `return 0*bursts + most(`},
+			{"allocator/assign/window.go", `int64(burst)+most(rate, length) <=`, `most(rate, length) <=`},
+		},
+		Breaks: "ceiling: units above what a node holds", Under: "more demand than the limit",
+		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
+	},
+	{
+		Name: "report-under-way-covers-what-came-after", Hole: windowed,
+		Rule: "a report may have been under way for a second: it shows nothing of that time",
+		Edits: []Edit{
+			{"allocator/assign/window.go", `s.read = max(s.read, now.Add(-Late))`, `s.read = max(s.read, now)`},
+		},
+		Breaks: "ceiling: units above what a node holds", Under: "messages that take a second",
+		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
+	},
+	{
+		Name: "reported-units-of-a-window-not-spent", Hole: windowed,
+		Rule: "what an Envoy reports that it admitted stays spent until the window is over",
+		Edits: []Edit{
+			{"allocator/assign/window.go", `c.spent += min(units, could)`, `c.spent += 0 * min(units, could)`},
+		},
+		Breaks: "ceiling: units above what a node holds", Under: "Envoys that report",
+		Flags: []string{"--envoys"}, Within: 40,
+	},
+	{
+		Name: "units-of-a-broken-stream-come-free", Hole: windowed,
+		Rule: "an assignment of which no report will come counts as spent",
+		Edits: []Edit{
+			{"allocator/assign/window.go", `				c.spent += s.open(g, from, to)`, `				c.spent += 0 * s.open(g, from, to)`},
+		},
+		Breaks: "ceiling: units above what a node holds", Under: "streams that break",
+		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
+	},
+	{
+		Name: "assignment-over-a-window's-end-of-one-window", Hole: windowed,
+		Rule: "an assignment that lasts into the next window is held of both",
+		Edits: []Edit{
+			{"allocator/assign/window.go", `	return length == 0 || int64(burst)`, `	return length == 0 || from > now || int64(burst)`},
+			{"allocator/assign/window.go", `	return s.open(&renewed, from, to)-s.open(g, from, to) <= p.free(c)`, `	return from > now || s.open(&renewed, from, to)-s.open(g, from, to) <= p.free(c)`},
+		},
+		Breaks: "ceiling: units above what a node holds", Under: "windows that end",
+		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
+	},
+	{
+		Name: "assigned-units-not-shown-as-used", Hole: windowed,
+		Rule: "what is assigned of a window counts as used, so that a loss restores it",
+		Edits: []Edit{
+			{"algorithms/fixed_window.go", `share, used := w.rights(w.cell)+held, w.used+held`, `share, used := w.rights(w.cell)+held, w.used`},
+		},
+		Breaks: "ceiling: units restored after a loss", Under: "a bucket that is deleted",
+		Test: Test{"./algorithms", "TestALostHoldCountsAsUsed"},
+	},
+	{
+		Name: "lost-units-held-once-more-unseen", Hole: windowed,
+		Rule: "a node that held more than the store knows is told so before it holds anything",
+		Edits: []Edit{
+			{"algorithms/twin_assign.go", `	if row.Lent < c.Known {`, `	if row.Lent < 0*c.Known {`},
+		},
+		Breaks: "denied: units held twice", Under: "a bucket that is deleted",
+		Test: Test{"./algorithms", "TestALostHoldCountsAsUsed"},
+	},
+	{
+		Name: "lenders-wait-for-the-cell's-end", Hole: kept,
+		Rule: "a node assigns no more than its part of the water-fill, so that borrowed rights go back",
+		Edits: []Edit{
+			{"allocator/assign/pool.go", `	if !p.allotment.bound {`, `	if true {`},
+		},
+		Breaks: "rights come back late", Under: "a region that wants its own",
+		Test: Test{"./allocator/assign", "TestAllotmentIsKept"},
 	},
 }

@@ -10,7 +10,7 @@
 //	rows: [1, 8]                    # of the fault matrix of the project; may be left out
 //	duration: 20s                   # of the load, from when all regions are in touch
 //	regions:
-//	  us: {weight: 40, nodes: 2}    # nodes: 1 to 20, 1 if left out
+//	  us: {weight: 40, nodes: 2}    # nodes: 1 to 20, 1 if left out; envoys: 1 to 20, or none
 //	  eu: {weight: 60}
 //	limits:                         # entries as in a limits document
 //	  - {name: account, domain: api, key: [account], algorithm: fixed_window, limit: 200,
@@ -27,6 +27,10 @@
 // In load, rate is in units a second over all nodes of the region, up to 20,000. All loads together
 // may have at most a million requests. cost, from and to may be left out. A limit with several
 // names in its key takes a list: key: ["42", "eu"].
+//
+// A region with envoys has so many Envoys in front of its nodes. The nodes assign them parts of the
+// limits that have assign (RLQS), and the Envoys decide by themselves. envoys: [1, 2] in load has
+// these decide its requests in turn, in place of the nodes. They behave as Envoy's source does.
 //
 // # Steps
 //
@@ -77,6 +81,8 @@
 //	            has every write to the journals of nodes fail
 //	mend-disk region (node)
 //	            ends the nodes, repairs their disks, and starts them
+//	cut-envoys region (envoy)
+//	            breaks the streams of Envoys; they open others when they report next
 //	clock region by
 //	            moves the clock of a region's Redis forward, or back (-2s); the Redis is then an
 //	            embedded one, which no other step can concern
@@ -120,6 +126,8 @@
 //	alive
 //	            no node ended except by a step
 //
+// What Envoys decide counts in ceiling, admitted and split alone.
+//
 // despite is a list of {cause, when, region}, as they are printed. A request without an answer may
 // have been admitted. The ceiling reports how much that would be, but is judged by what is certain.
 // If decisions were taken without a store, the bound that is printed for that is added
@@ -127,6 +135,6 @@
 //
 // It is always expected that every step had its effect. Nodes to be killed were running and died of
 // it. Nodes that were asked to end ended with exit code 0. Every node that no step had ended or
-// paused adopted a new document. Each cut, loss and delay met packets or streams between its
+// paused adopted a new document. Every Envoy was assigned something. Each cut, loss and delay met packets or streams between its
 // regions.
 package scenario

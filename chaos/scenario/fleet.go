@@ -20,6 +20,7 @@ type Fleet struct {
 	mu      sync.Mutex
 	version int64
 	nodes   map[*process.Node]*nodeState
+	envoys  map[string][]*proxy                       // by region
 	before  map[strictyaml.Position]process.LineStats // counts of a step's ways when the step began
 }
 
@@ -64,12 +65,18 @@ func StartFleet(ctx context.Context, scope process.Scope, s *Scenario, quotad st
 			f.nodes[n] = &nodeState{}
 		}
 	}
+	if err := f.startEnvoys(scope); err != nil {
+		return nil, err
+	}
 	return f, nil
 }
 
 // Ask implements Stage.
 func (f *Fleet) Ask(ctx context.Context, region string, turn uint64, q Question) (oracle.Answer,
 	bool) {
+	if len(q.Envoys) > 0 {
+		return f.envoys[region][q.Envoys[turn%uint64(len(q.Envoys))]-1].ask(region, q), true
+	}
 	nodes := f.fleet.Region(region).Nodes
 	n := nodes[turn%uint64(len(nodes))]
 	return n.Ask(ctx, process.Question{Domain: q.Domain, Descriptors: q.Descriptors, Cost: q.Cost,
@@ -91,6 +98,8 @@ func (f *Fleet) Do(ctx context.Context, s Step) (string, error) {
 	case "kill-redis", "start-redis", "flush-redis", "pause-redis", "continue-redis",
 		"failover-redis":
 		return f.redis(ctx, s, f.fleet.Region(s.Region))
+	case "cut-envoys":
+		return f.cutEnvoys(s), nil
 	case "clock":
 		return fmt.Sprintf("it is %s ahead now", f.fleet.Region(s.Region).Clock.Move(s.By)), nil
 	}
@@ -108,6 +117,16 @@ func (f *Fleet) Facts() Facts {
 		}
 		facts.Text = append(facts.Text, [2]string{"region " + r.Name,
 			counted(len(r.Nodes), "node") + " and " + redis})
+	}
+	for _, r := range f.scenario.Regions {
+		for i, p := range f.envoys[r.Name] {
+			facts.Envoys = append(facts.Envoys, EnvoyFacts{r.Name, i + 1, p.client.Rebuilt(),
+				p.client.Faults()})
+		}
+	}
+	if n := len(facts.Envoys); n > 0 {
+		facts.Text = append(facts.Text, [2]string{"Envoys", fmt.Sprintf(
+			"%d, played by this process as Envoy's source does", n)})
 	}
 	facts.Text = append(facts.Text,
 		[2]string{"quotad", f.quotad},

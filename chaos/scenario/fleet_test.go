@@ -15,6 +15,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestScenarioWithProcesses plays a short scenario with real nodes, each with a Redis, and with
 // network faults. Its expectations must be met.
 func TestScenarioWithProcesses(t *testing.T) {
+	t.Parallel()
 	src, err := os.ReadFile("testdata/short.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -23,6 +24,12 @@ func TestScenarioWithProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.mustBeMet(t)
+}
+
+// mustBeMet plays a scenario with processes. Its expectations must be met.
+func (s *Scenario) mustBeMet(t *testing.T) {
+	t.Helper()
 	quotad, err := process.Build(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)

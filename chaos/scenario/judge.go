@@ -21,6 +21,9 @@ type Result struct {
 // always gives the same results.
 func (s *Scenario) Judge(r *Record) []Result {
 	results := []Result{s.stepsDone(r)}
+	if len(r.Facts.Envoys) > 0 {
+		results = append(results, r.told())
+	}
 	for _, e := range s.Expect {
 		judge := map[string]func(*Record, Expectation) Result{
 			"ceiling": s.ceiling, "admitted": s.admitted, "split": s.split, "degraded": s.degraded,

@@ -45,14 +45,14 @@ func (s *Scenario) loaded(e Expectation) bool {
 	return slices.ContainsFunc(s.Load, func(l Load) bool {
 		changed := slices.ContainsFunc(s.Steps,
 			func(step Step) bool { return step.Do == "load" && step.changes(l) })
-		return l.Region == e.Region && l.Rate > 0 && !changed && l.From < e.To && l.To > e.From
+		return len(l.Envoys) == 0 && l.Region == e.Region && l.Rate > 0 && !changed && l.From < e.To && l.To > e.From
 	})
 }
 
 // outOfTouch counts the decisions that say that a region is out of touch, and all decisions.
 func (r *Record) outOfTouch(e Expectation) (seen, all int) {
 	for _, a := range r.Answers {
-		if !e.in(r, a) || !decided(a) {
+		if !e.in(r, a) || !decided(a) || byEnvoy(a) {
 			continue
 		}
 		all++
@@ -97,7 +97,7 @@ func (s *Scenario) answers(r *Record, e Expectation) Result {
 	unanswered := 0
 	for _, a := range r.Answers {
 		switch {
-		case !e.in(r, a):
+		case !e.in(r, a) || byEnvoy(a):
 		case decided(a):
 			took = append(took, a.Seen.Sub(a.Sent))
 		default:

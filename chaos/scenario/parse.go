@@ -19,6 +19,7 @@ const (
 	MaxNodes    = 20
 	MaxRate     = 20_000 // units a second, of one load
 	MaxRequests = 1_000_000
+	MaxEnvoys   = 20 // of a region
 	maxRow      = 1000
 	maxCost     = 1_000_000
 	maxTimes    = 1000
@@ -109,10 +110,13 @@ func (s *Scenario) readRegions(v strictyaml.Value) {
 	}
 	for _, e := range entries {
 		r := Region{Name: e.Name, Nodes: 1}
-		if f, ok := fields(e.Value, []string{"weight"}, []string{"nodes"}); ok {
+		if f, ok := fields(e.Value, []string{"weight"}, []string{"nodes", "envoys"}); ok {
 			r.Weight = f.At("weight").Integer(1, policy.MaxWeight)
 			if n, given := f.Field("nodes"); given {
 				r.Nodes = int(n.Integer(1, MaxNodes))
+			}
+			if n, given := f.Field("envoys"); given {
+				r.Envoys = int(n.Integer(1, MaxEnvoys))
 			}
 		}
 		s.Regions = append(s.Regions, r)
@@ -178,7 +182,7 @@ func (s *Scenario) readLoad(v strictyaml.Value) {
 	matcher := s.document.Compile()
 	for _, item := range items {
 		f, ok := fields(item, []string{"region", "limit", "key", "rate"},
-			[]string{"cost", "from", "to"})
+			[]string{"cost", "from", "to", "envoys"})
 		if !ok {
 			continue
 		}
@@ -200,6 +204,9 @@ func (s *Scenario) readLoad(v strictyaml.Value) {
 		if l.Key = s.keyOf(f.At("key"), l.Limit); l.Key == nil {
 			continue
 		}
+		if some, given := f.Field("envoys"); given {
+			l.Envoys = s.envoysOf(some, l)
+		}
 		q := s.question(l)
 		if all := matcher.Append(nil, q.Domain, q.Descriptors); len(all) != 1 ||
 			all[0].Name != l.Limit {
@@ -208,6 +215,36 @@ func (s *Scenario) readLoad(v strictyaml.Value) {
 		}
 		s.Load = append(s.Load, l)
 	}
+}
+
+// envoysOf reads the Envoys of a load.
+func (s *Scenario) envoysOf(v strictyaml.Value, l Load) (all []int) {
+	r := s.region(l.Region)
+	switch {
+	case r == nil:
+		return nil
+	case r.Envoys == 0:
+		v.Fail(l.Region+" has no Envoys", "write envoys: 4 to the region")
+		return nil
+	case s.limit(l.Limit).Assign == nil:
+		v.Fail("of "+l.Limit+" Envoys are assigned nothing", "add assign: {} to the limit")
+		return nil
+	case l.Cost != 1:
+		v.Fail("a request costs 1 at an Envoy", "remove cost")
+		return nil
+	}
+	items, ok := v.List("write the numbers of Envoys: [1, 2]")
+	if ok && len(items) == 0 {
+		v.Fail("the list is empty", "write the numbers of Envoys: [1, 2]")
+	}
+	for _, item := range items {
+		n := int(item.Integer(1, int64(r.Envoys)))
+		if slices.Contains(all, n) {
+			item.Fail("this Envoy is given twice", "keep one of the two")
+		}
+		all = append(all, n)
+	}
+	return all
 }
 
 // maxRequests returns the number of requests that all loads may send, each at its highest rate.

@@ -139,6 +139,9 @@ func (s *Scenario) readStep(step *Step, f strictyaml.Object) {
 	if v, given := f.Field("node"); given {
 		step.Node = s.nodeOf(v, step.Region)
 	}
+	if step.Do == "cut-envoys" {
+		s.readEnvoys(step, f)
+	}
 	if v, given := f.Field("key"); given && step.Limit != "" {
 		step.Key = s.keyOf(v, step.Limit)
 	}
@@ -164,6 +167,21 @@ func (s *Scenario) readStep(step *Step, f strictyaml.Object) {
 	}
 	if len(step.Points) > 0 {
 		step.Node, step.Times = max(step.Node, 1), max(step.Times, 1)
+	}
+}
+
+// readEnvoys reads which Envoys a step concerns.
+func (s *Scenario) readEnvoys(step *Step, f strictyaml.Object) {
+	r := s.region(step.Region)
+	if r == nil {
+		return
+	}
+	if r.Envoys == 0 {
+		f.At("region").Fail(step.Region+" has no Envoys", "name a region that has some")
+		return
+	}
+	if v, given := f.Field("envoy"); given {
+		step.Envoy = int(v.Integer(1, int64(r.Envoys)))
 	}
 }
 

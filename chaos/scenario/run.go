@@ -40,6 +40,12 @@ func (s *Scenario) Impossible(stage Stage) error {
 			errs = append(errs, fmt.Errorf("%s: %s: %w", step.pos, step, err))
 		}
 	}
+	for _, l := range s.Load {
+		if err := stage.Can(Step{Do: "cut-envoys", Region: l.Region}); err != nil && len(l.Envoys) > 0 {
+			errs = append(errs, fmt.Errorf("load of Envoys in %s: %w", l.Region, err))
+			break
+		}
+	}
 	return errors.Join(errs...)
 }
 

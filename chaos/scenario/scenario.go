@@ -26,11 +26,13 @@ type Scenario struct {
 	document      *policy.Document
 }
 
-// Region is a region, with its weight in the document and its nodes.
+// Region is a region, with its weight in the document, its nodes, and the Envoys that ask nobody: nodes
+// assign them parts of limits (RLQS).
 type Region struct {
 	Name   string
 	Weight int64
 	Nodes  int
+	Envoys int
 }
 
 // Load is a load offered to a region.
@@ -39,6 +41,7 @@ type Load struct {
 	Key           []string
 	Rate, Cost    int64 // units a second, and units of a request
 	From, To      time.Duration
+	Envoys        []int // of the region, from 1, to which it goes in turn; empty: to its nodes
 }
 
 // Step is one step. Fields that its word does not take are zero.
@@ -51,6 +54,7 @@ type Step struct {
 	Only    string // udp or tcp; both if empty
 	Region  string
 	Node    int // from 1; 0: all
+	Envoy   int // likewise
 	Limit   string
 	Key     []string
 	Rate    int64
@@ -164,6 +168,7 @@ func (s *Scenario) Watched() []Bucket {
 			b.Calendar = &oracle.Calendar{Unit: string(c.Unit), Zone: c.Zone, Weekday: c.Weekday,
 				Month: c.Month, Day: c.Day}
 		}
+		b.Assigned = entry.Assign != nil && entry.Algorithm == policy.TokenBucket
 		b.Splits = map[string]int64{}
 		total := quantity.Units(0)
 		for _, w := range entry.Weights {
@@ -198,6 +203,8 @@ type Bucket struct {
 	Calendar     *oracle.Calendar // of windows that count by one; nil: of the others
 	// Splits are the fixed splits of the regions, rounded up.
 	Splits map[string]int64
+	// Assigned says that the cells of a token_bucket are those of a limit with assign.
+	Assigned bool
 	// Apart is how far steps move the clock of a region's store.
 	Apart time.Duration
 }
@@ -212,6 +219,7 @@ const clockSlack = 5 * time.Millisecond
 // judged returns the limit that the bucket is judged by.
 func (b Bucket) judged() oracle.Limit {
 	return oracle.Limit{Limit: b.Units, Burst: b.Burst, Window: b.Window, Algorithm: b.Algorithm,
+		Assigned: b.Assigned,
 		Calendar: b.Calendar, ClockSlack: clockSlack + b.Apart,
 		Settle: oracle.DefaultSettle + 2*b.Apart}
 }
@@ -219,7 +227,8 @@ func (b Bucket) judged() oracle.Limit {
 // question returns the request of a load.
 func (s *Scenario) question(l Load) Question {
 	entry := s.limit(l.Limit)
-	q := Question{Domain: entry.Domain, Descriptors: map[string]string{}, Cost: l.Cost}
+	q := Question{Domain: entry.Domain, Descriptors: map[string]string{}, Cost: l.Cost,
+		Envoys: l.Envoys}
 	for i, name := range entry.Key {
 		q.Descriptors[name] = l.Key[i]
 	}

@@ -16,8 +16,8 @@ type Stage interface {
 	// Do does a step, and returns when it is done or ctx ends. outcome describes the result, and
 	// may be empty. It is never called for the word load.
 	Do(ctx context.Context, s Step) (outcome string, err error)
-	// Ask sends a request to a node of a region, to the nodes in turn by turn, and returns what its
-	// caller saw of it. It returns false if the request was never sent.
+	// Ask sends a request to a node of a region, to the nodes in turn by turn, or to an Envoy, and
+	// returns what its caller saw of it. It returns false if the request was never sent.
 	Ask(ctx context.Context, region string, turn uint64, q Question) (oracle.Answer, bool)
 	// Watch calls note for every change of a node's readiness, and for every end of a node that no
 	// step caused, until ctx ends.
@@ -39,6 +39,8 @@ type Question struct {
 	Domain      string
 	Descriptors map[string]string
 	Cost        int64
+	// Envoys are those of the region that decide it, in turn; empty: its nodes do.
+	Envoys []int
 	// Bucket is its name in the record, and Limit the limit that the bucket is judged by.
 	Bucket string
 	Limit  oracle.Limit
@@ -58,5 +60,15 @@ type Health struct {
 
 // Facts describes a deployment.
 type Facts struct {
-	Text [][2]string // name and value
+	Text   [][2]string // name and value
+	Envoys []EnvoyFacts
+}
+
+// EnvoyFacts is what an Envoy was told.
+type EnvoyFacts struct {
+	Region string
+	Envoy  int // from 1
+	// Assigned counts assignments that were not the same as the one before.
+	Assigned int
+	Faults   []string // what it was told that Envoy does not understand
 }

@@ -27,6 +27,9 @@ func (s Step) String() string {
 	if s.Node > 0 {
 		text += fmt.Sprintf("/n%d", s.Node)
 	}
+	if s.Envoy > 0 {
+		text += fmt.Sprintf("/envoy %d", s.Envoy)
+	}
 	if len(s.Points) > 0 {
 		text += fmt.Sprintf(", %d times at each of %s", s.Times, strings.Join(s.Points, ", "))
 	}

@@ -32,6 +32,7 @@ var steps = map[string]word{
 	"apply-policy":   {optional: []string{"weights"}},
 	"fail-disk":      {required: []string{"region"}, optional: []string{"node"}},
 	"mend-disk":      {required: []string{"region"}, optional: []string{"node"}},
+	"cut-envoys":     {required: []string{"region"}, optional: []string{"envoy"}},
 	"clock":          {required: []string{"region", "by"}},
 }
 

@@ -12,15 +12,17 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/allocator/assign"
 	"github.com/quotad/quotad/chaos/envoy"
 	"github.com/quotad/quotad/chaos/oracle"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/envoys"
 )
 
-// assigned changes a plan so that its limits are token buckets of which Envoys are assigned parts,
-// and adds Envoys. It has a random stream of its own, so that seeds keep their meaning without it.
+// assigned changes a plan so that its only limit is a token bucket or a fixed window of which Envoys
+// are assigned parts, and adds Envoys. It has a random stream of its own, so that seeds keep their meaning without it.
 func assigned(p *Plan) {
 	random := p.random(forEnvoys, 0)
 	var b strings.Builder
@@ -30,8 +32,13 @@ func assigned(p *Plan) {
 	burst := max(units*[]int64{1, 2, 4, 8}[random.IntN(4)]/8, int64(8*len(p.Regions)))
 	most := max(burst*[]int64{1, 3, 6}[random.IntN(3)]/8, int64(4*len(p.Regions)))
 	failure := []string{"local", "deny"}[random.IntN(2)]
-	fmt.Fprintf(&b, "  - {name: l0, domain: api0, key: [account], algorithm: token_bucket, limit: %d, window: 1s, burst: %d, on_store_failure: %s, assign: {ttl: %ds, max_burst: %d}}\n",
-		units, burst, failure, 6+random.IntN(10), most)
+	kind := fmt.Sprintf("token_bucket, limit: %d, window: 1s, burst: %d", units, burst)
+	if random.IntN(3) == 0 { // with a window that a loss closes, or one that is recovered
+		window := []int64{60, 70}[random.IntN(2)]
+		kind = fmt.Sprintf("fixed_window, limit: %d, window: %ds", units*window/2, window)
+	}
+	fmt.Fprintf(&b, "  - {name: l0, domain: api0, key: [account], algorithm: %s, on_store_failure: %s, assign: {ttl: %ds, max_burst: %d}}\n",
+		kind, failure, 6+random.IntN(10), most)
 	p.Document, p.Refunds, p.Versions = b.String(), false, nil
 	p.Acts = slices.DeleteFunc(p.Acts, func(a Act) bool { return a.Do.Load() })
 	if random.IntN(2) == 0 {
@@ -171,14 +178,39 @@ func (p *proxy) request() {
 
 func (p *proxy) id() map[string]string { return p.w.plan.descriptors(p.w.plan.Keys[p.b.key]) }
 
-// admits passes an admission on to the judge, by the clock of the region's store.
+// admits passes an admission on to the judge, by the time of the region's store.
 func (p *proxy) admits() {
 	p.number++
-	at := p.r.clock()
+	at := p.r.storeTime()
 	p.w.counts.Proxied++
 	p.b.judge.Record(oracle.Answer{Bucket: p.w.plan.Keys[p.b.key], Region: p.r.name, Node: p.name,
 		Sequence: p.number, Cost: 1, Outcome: oracle.Admitted, At: int64(at),
 		Cell: p.b.limit.rule.CellOf(int64(at)), Sent: p.w.judgeTime(), Seen: p.w.judgeTime()})
+}
+
+// storeTime returns the time of a region's store: what its clock shows, or what the store has shown if
+// that was later.
+func (r *region) storeTime() quantity.StoreTime {
+	at := max(r.clock(), r.latestShown())
+	if !r.refuses() {
+		at = max(at, r.clock().Add(r.storeAhead))
+	}
+	for _, n := range r.nodes {
+		if n.live != nil {
+			at = max(at, n.way.Latest())
+		}
+	}
+	return at
+}
+
+// stepped allows what Envoys may admit in the window before or after, as they were told, when the clock
+// of their region's store steps.
+func (r *region) stepped() {
+	for _, p := range r.w.envoys {
+		if p.r == r && p.b.limit.kind() == algorithms.FixedWindow {
+			p.b.allow(r, bound(p.b.exposures(len(r.nodes)), "late-envoy"), r.name+"'s clock stepped", true)
+		}
+	}
 }
 
 // timer has the Envoy report when it is due.

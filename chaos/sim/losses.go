@@ -239,7 +239,10 @@ func (r *region) latest() quantity.StoreTime {
 
 // apart records how far a region's clocks are from those of others, and allows the excess that the
 // printed bounds state for it.
-func (w *world) apart(r *region) { w.showed(r.ahead + r.storeAhead) }
+func (w *world) apart(r *region) {
+	w.showed(r.ahead + r.storeAhead)
+	r.stepped()
+}
 
 // showed is apart for a store whose time is ahead by a number of µs.
 func (w *world) showed(ahead int64) {

@@ -26,8 +26,8 @@ keeps when it is cut off. A range such as 3-4 means that the split leaves a rema
 keys and to another for others. BURST is that of all regions together, CELL the slice of time for which rights are held
 and lent. MODE home is for limits too small to be split: each key has a home region that is entitled to all of it, from
 which the others borrow. With "reserve" each region keeps that part of F out of its store (local_reserve), for nodes that
-cannot reach it. With "Envoys hold" so many tokens of the burst are theirs (assign); F is without what they admit while
-they have no assignment.`,
+cannot reach it. With "Envoys hold" so many tokens of the burst are theirs (assign); with "to Envoys too" they are
+assigned units of a window. F is without what they admit while they have no assignment.`,
 		Args:              one("limits document", "limits.yaml"),
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -206,6 +206,8 @@ func (listed listedLimit) mode() string {
 		return "home"
 	case listed.Reserve != "":
 		return "split, reserve " + listed.Reserve.String()
+	case listed.Assign != nil && listed.Algorithm == policy.FixedWindow:
+		return "split, to Envoys too"
 	case listed.Assign != nil:
 		return fmt.Sprintf("split, Envoys hold %d", listed.Assign.MaxBurst)
 	}

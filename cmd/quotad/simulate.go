@@ -64,7 +64,7 @@ Exit codes: 0 everything held, 2 bad usage, 3 something did not.`,
 	f.BoolVar(&s.Hunt.Documents, "documents", false,
 		"change the limits document in substance, again and again and in some regions first, by random numbers of their own")
 	f.BoolVar(&s.Hunt.Envoys, "envoys", false,
-		"Envoys are assigned parts of the only limit, a token bucket (RLQS), by random numbers of their own")
+		"Envoys are assigned parts of the only limit, a token bucket or a window (RLQS), by random numbers of their own")
 	f.BoolVar(&s.Hunt.Prefetch, "prefetch", false,
 		"nodes hold units of most limits that allow it (consistency: prefetch), by random numbers of their own")
 	f.BoolVar(&s.Hunt.Calendar, "calendar", false,

@@ -3,11 +3,13 @@ package envoy
 import (
 	"strings"
 	"testing"
+	"time"
 
 	quota "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rate_limit_quota/v3"
 	types "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestRLQSRecipeIsValid: the recipe is what Envoy's API takes, its bucket ids meet a limit of which
@@ -39,16 +41,16 @@ func TestRLQSRecipeIsValid(t *testing.T) {
 	if len(met) != 1 || met[0].Assign == nil {
 		t.Fatalf("the bucket id %v meets %v", id, met)
 	}
-	if met[0].Assign.NoAssignment != 0 {
-		t.Errorf("%d units are kept for Envoys without an assignment", met[0].Assign.NoAssignment)
+	none := bucket.GetNoAssignmentBehavior().GetFallbackRateLimit()
+	if none.GetBlanketRule() != types.RateLimitStrategy_DENY_ALL {
+		t.Errorf("an Envoy that was never assigned anything: %v", none)
 	}
-	for _, without := range []*types.RateLimitStrategy{
-		bucket.GetNoAssignmentBehavior().GetFallbackRateLimit(),
-		bucket.GetExpiredAssignmentBehavior().GetFallbackRateLimit(),
-	} {
-		if without.GetBlanketRule() != types.RateLimitStrategy_DENY_ALL {
-			t.Errorf("an Envoy without an assignment: %v", without)
-		}
+	// The limits say that there are four Envoys.
+	expired := bucket.GetExpiredAssignmentBehavior().GetFallbackRateLimit().GetTokenBucket()
+	all := quantity.Units(4 * (expired.GetMaxTokens() + expired.GetTokensPerFill().GetValue()))
+	if kept := met[0].Assign.NoAssignment; all == 0 || all > kept || met[0].Window != time.Second ||
+		expired.GetFillInterval().AsDuration() != time.Second {
+		t.Errorf("four Envoys without an assignment admit %d a second, and %d are kept for them", all, kept)
 	}
 }
 

@@ -93,8 +93,12 @@ func spread(d *policy.Document, l *policy.Limit) map[string][]part {
 		stored, envoys := whole.Stored(quantity.PPM(l.Reserve())), EnvoyParts(l, uint64(rotation))
 		for i, r := range d.Regions {
 			units, burst := stored.Units[i], stored.Burst[i]
-			parts[r.Name] = append(parts[r.Name], part{units, burst, whole.Units[i] - units,
-				whole.Burst[i] - burst, allocator.Part(units, Lending(l)), envoys[i]})
+			p := part{units, burst, whole.Units[i] - units, whole.Burst[i] - burst,
+				allocator.Part(units, Lending(l)), envoys[i]}
+			if l.EnvoyBurst() == 0 { // their tokens are units of the store
+				p.envoys = 0
+			}
+			parts[r.Name] = append(parts[r.Name], p)
 		}
 	}
 	return parts

@@ -37,6 +37,7 @@ type waiting struct {
 	commit  bool
 	lists   *listed         // nil: the request has none
 	chunk   bool            // it asks for a chunk
+	ahead   bool            // its units are for Envoys, whose reports tell their demand
 	once    string          // key under which it is charged once; empty: none
 	caller  string          // who sent it; empty: unknown
 	until   time.Time       // from then on it is decided without the store
@@ -254,7 +255,11 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 			timed = timed || isQueueFull(r.Err)
 		}
 		if r.Err == nil && calls[i].Commit && !r.Value.Repeated {
-			b.rights.Observe(groups[i][0].applied, &calls[i], r.Value)
+			if groups[i][0].ahead {
+				b.rights.ObserveAhead(groups[i][0].applied, r.Value)
+			} else {
+				b.rights.Observe(groups[i][0].applied, &calls[i], r.Value)
+			}
 			learn(groups[i], r.Value, of)
 		}
 		for n, w := range groups[i] {

@@ -9,7 +9,7 @@ import (
 )
 
 // Charge charges units to one bucket, all or none, and says whether the store did. It is no request:
-// nothing is decided without the store, borrowed or counted as a decision. If the answer is lost, the
+// nothing is decided without the store, borrowed or counted as a decision or as demand. If the answer is lost, the
 // units may have been charged.
 func (l *Limiter) Charge(ctx context.Context, r *rules.Rules, a *rules.Applied,
 	units quantity.Units) bool {
@@ -18,6 +18,6 @@ func (l *Limiter) Charge(ctx context.Context, r *rules.Rules, a *rules.Applied,
 		deadline = time.Hour // the wall clock does not measure a simulated store
 	}
 	said, err := l.ask(ctx, waiting{rules: r, applied: []*rules.Applied{a}, cost: units,
-		commit: true, chunk: true, until: time.Now().Add(deadline)})
+		commit: true, chunk: true, ahead: true, until: time.Now().Add(deadline)})
 	return err == nil && said.err == nil && said.decided.Answers[said.index].Admitted
 }

@@ -94,7 +94,7 @@ func (f *fakeNode) Envoys() *envoys.Assigner {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.envoys == nil {
-		f.envoys = envoys.New(envoys.Config{Nodes: 1, Now: time.Now})
+		f.envoys = envoys.New(envoys.Config{Nodes: 1, Rights: &generous{}, Now: time.Now})
 	}
 	return f.envoys
 }

@@ -34,9 +34,9 @@ func (g *generous) Rules() *rules.Rules { return g.rules }
 
 func (g *generous) Exists(*exchange.Bucket) quantity.StoreTime { return 0 }
 
-func (g *generous) ObserveEnvoys(*exchange.Bucket, algorithms.State, quantity.StoreTime,
-	quantity.Units, quantity.Units) {
-}
+func (g *generous) ObserveEnvoys(*exchange.Bucket, quantity.MilliRate, quantity.MilliRate) {}
+
+func (g *generous) Allotments() map[string]quantity.Units { return nil }
 
 func (g *generous) Charge(context.Context, *rules.Rules, *rules.Applied, quantity.Units) bool {
 	return true

@@ -2,7 +2,6 @@ package envoys
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"time"
 
@@ -19,8 +18,6 @@ const (
 	// that should not wait.
 	tickEvery = 200 * time.Millisecond
 	soonest   = 5 * time.Millisecond
-	// fewSeen is how many buckets may be remembered that no Envoy wants any more.
-	fewSeen = 64
 	// maxCharges bounds the charges under way. Further ones wait for at most chargeWithin, then they
 	// fail, and are tried again.
 	maxCharges   = 64
@@ -38,9 +35,11 @@ type Rights interface {
 	// StatusUnknown.
 	Assign(ctx context.Context, buckets []*exchange.Bucket,
 		calls []algorithms.Assign) []algorithms.Assigned
-	// ObserveEnvoys adds to the next report what Envoys admitted and denied of a bucket.
-	ObserveEnvoys(b *exchange.Bucket, state algorithms.State, now quantity.StoreTime, admitted,
-		denied quantity.Units)
+	// ObserveEnvoys tells what Envoys admit and deny of a bucket.
+	ObserveEnvoys(b *exchange.Bucket, admitted, denied quantity.MilliRate)
+	// Allotments returns, by bucket id, the rights that this node may assign at most of the buckets
+	// of which others need the rest.
+	Allotments() map[string]quantity.Units
 	Exists(b *exchange.Bucket) quantity.StoreTime
 }
 
@@ -78,14 +77,7 @@ type Assigner struct {
 	machine *assign.Machine
 	streams map[assign.Stream]*Stream
 	last    assign.Stream
-	seen    map[string]sight // by bucket: what the store said last
 	drained bool
-}
-
-// sight is the state of a bucket as the store showed it.
-type sight struct {
-	state algorithms.State
-	at    quantity.StoreTime
 }
 
 // New returns an assigner that does nothing before Run.
@@ -96,8 +88,7 @@ func New(c Config) *Assigner {
 	}
 	return &Assigner{config: c, wake: make(chan struct{}, 1),
 		places: make(chan struct{}, maxCharges), counts: newCounts(),
-		machine: assign.New(c.Nodes), streams: map[assign.Stream]*Stream{},
-		seen: map[string]sight{}}
+		machine: assign.New(c.Nodes), streams: map[assign.Stream]*Stream{}}
 }
 
 // now returns the machine's time.
@@ -134,6 +125,7 @@ func (a *Assigner) soon() {
 func (a *Assigner) Step(ctx context.Context) (asks bool) {
 	a.mu.Lock()
 	now := a.now()
+	a.machine.Allot(now, a.config.Rights.Allotments())
 	out := a.machine.Tick(now, quantity.StoreTime(a.config.Now().UnixMicro()))
 	for _, s := range out.Sends {
 		if to := a.streams[s.Stream]; to != nil {
@@ -142,9 +134,6 @@ func (a *Assigner) Step(ctx context.Context) (asks bool) {
 	}
 	for _, d := range out.Demands {
 		a.tellDemand(d)
-	}
-	if len(a.seen) > 2*a.machine.Buckets()+fewSeen {
-		maps.DeleteFunc(a.seen, func(b string, _ sight) bool { return !a.machine.Has(b) })
 	}
 	a.mu.Unlock()
 	if len(out.Holds) > 0 {
@@ -167,9 +156,8 @@ func (a *Assigner) do(work func()) {
 
 // tellDemand tells the exchange of rights what Envoys wanted. The caller holds the lock.
 func (a *Assigner) tellDemand(d assign.Demand) {
-	at, known := a.seen[d.Bucket]
-	if b := a.config.Rules.Rules().Lookup(d.Bucket); b != nil && known {
-		a.config.Rights.ObserveEnvoys(b.Bucket, at.state, at.at, d.Admitted, d.Denied)
+	if b := a.config.Rules.Rules().Lookup(d.Bucket); b != nil {
+		a.config.Rights.ObserveEnvoys(b.Bucket, d.Admitted, d.Denied)
 	}
 }
 
@@ -182,30 +170,29 @@ func (a *Assigner) hold(ctx context.Context, holds []assign.Hold) {
 	for _, h := range holds {
 		b := current.Lookup(h.Bucket)
 		if b == nil || b.Limit.Assign == nil {
-			a.held(assign.Held{Bucket: h.Bucket, Cell: h.Cell, Failed: true}, nil)
+			a.held(assign.Held{Bucket: h.Bucket, Cell: h.Cell, Failed: true})
 			continue
 		}
 		known, buckets = append(known, h), append(buckets, b.Bucket)
 		calls = append(calls, algorithms.Assign{Fence: algorithms.Fence{Epoch: current.Epoch},
 			Target: current.Target(b.Bucket, a.config.Rights.Exists(b.Bucket)),
-			Holder: a.config.Node, Cell: h.Cell, Held: h.Held, Returned: h.Returned, Kept: h.Kept})
+			Holder: a.config.Node, Cell: h.Cell, Known: h.Known, Held: h.Held, Returned: h.Returned,
+			Kept: h.Kept})
 	}
 	asked := a.now()
 	for i, answer := range a.config.Rights.Assign(ctx, buckets, calls) {
 		a.held(assign.Held{Bucket: known[i].Bucket, Cell: known[i].Cell,
 			Failed: answer.Status != algorithms.StatusOK, Asked: asked, At: answer.Now,
-			Held: answer.Held, Returned: answer.Returned}, &answer)
+			Lost: answer.Held < known[i].Known,
+			Held: answer.Held, Returned: answer.Returned})
 	}
 	a.soon()
 }
 
-// held tells the machine what the store answered; nil: nothing.
-func (a *Assigner) held(h assign.Held, answer *algorithms.Assigned) {
+// held tells the machine what the store answered.
+func (a *Assigner) held(h assign.Held) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if answer != nil && answer.Status == algorithms.StatusOK {
-		a.seen[h.Bucket] = sight{answer.State, answer.Now}
-	}
 	a.machine.Held(a.now(), h)
 }
 
@@ -253,7 +240,6 @@ func (a *Assigner) Changed(c tenure.Change) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.machine.Forget(a.now())
-	clear(a.seen)
 }
 
 // Drain has all assignments end soon, as far as their Envoys hear of it: late enough for them to open
@@ -288,7 +274,8 @@ func (a *Assigner) View(bucket string, most int) (assign.View, bool) {
 
 // bucketOf returns what the machine must know of a bucket.
 func bucketOf(b *rules.Applied) *assign.Bucket {
-	return &assign.Bucket{ID: b.Bucket.ID, Window: b.Bucket.Window, Cell: b.Bucket.Cell,
+	return &assign.Bucket{ID: b.Bucket.ID, Window: b.Bucket.Window, Cells: b.Bucket.Cells(),
+		Counted:     b.Bucket.Kind == algorithms.FixedWindow,
 		TTL:         int64(b.Limit.Assign.TTL / time.Second),
 		Entitlement: b.Target.Terms.Entitlement, Burst: b.EnvoyBurst}
 }

@@ -21,9 +21,9 @@ func (m mute) Rules() *rules.Rules { return m.rules }
 
 func (mute) Exists(*exchange.Bucket) quantity.StoreTime { return 0 }
 
-func (mute) ObserveEnvoys(*exchange.Bucket, algorithms.State, quantity.StoreTime, quantity.Units,
-	quantity.Units) {
-}
+func (mute) ObserveEnvoys(*exchange.Bucket, quantity.MilliRate, quantity.MilliRate) {}
+
+func (mute) Allotments() map[string]quantity.Units { return nil }
 
 func (mute) Charge(context.Context, *rules.Rules, *rules.Applied, quantity.Units) bool { return false }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -22,25 +23,64 @@ func (e *Engine) Assign(ctx context.Context, buckets []*exchange.Bucket,
 			for i, res := range results {
 				e.noticed(ctx, buckets[from+i], res.Err, res.Value.State, res.Value.Now)
 				answers[from+i] = told(res, answers[from+i])
+				e.showed(buckets[from+i], res.Value.Head, res.Value.State)
 			}
 		})
 	return answers
 }
 
-// ObserveEnvoys adds to the next report what Envoys said that they admitted and denied of a bucket.
-// state is what the store showed of it at a store time.
-func (e *Engine) ObserveEnvoys(b *exchange.Bucket, state algorithms.State, now quantity.StoreTime,
-	admitted, denied quantity.Units) {
-	if len(b.Entitlements) < 2 {
+// ObserveEnvoys tells what Envoys admit and deny of a bucket, in thousandths of a unit a second.
+func (e *Engine) ObserveEnvoys(b *exchange.Bucket, admitted, denied quantity.MilliRate) {
+	if !e.shared(b) {
+		return
+	}
+	e.mu.Lock()
+	e.observing(b).Flow = exchange.Flow{Told: true, Admitted: admitted, Denied: denied}
+	e.mu.Unlock()
+	e.drains()
+}
+
+// Allotments returns, by bucket id, the rights that this node may assign at most of some buckets, as of
+// the last tick, so that other nodes and regions get their parts. Of all others it may assign all
+// that it gets. Nobody may change what it returns.
+func (e *Engine) Allotments() map[string]quantity.Units {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.allotments
+}
+
+// shared says whether other regions, or other nodes of this one, draw on a bucket.
+func (e *Engine) shared(b *exchange.Bucket) bool {
+	return len(b.Entitlements) > 1 || e.config.Options.Nodes > 1
+}
+
+// ObserveAhead tells what the store showed when it was charged ahead for Envoys. That is no demand.
+func (e *Engine) ObserveAhead(applied []*rules.Applied, d algorithms.Decided) {
+	for i, a := range applied {
+		e.showed(a.Bucket, d.Head, d.Buckets[i])
+		e.seen.note(a.Bucket, d.Buckets[i], d.Now)
+	}
+}
+
+// showed has the machine learn what the store showed of a bucket.
+func (e *Engine) showed(b *exchange.Bucket, head algorithms.Head, state algorithms.State) {
+	if head.Status != algorithms.StatusOK || !e.shared(b) {
 		return
 	}
 	e.mu.Lock()
 	o := e.observing(b)
-	if o.Now == 0 {
-		o.State, o.Now = state, now
+	if head.Now >= o.Now {
+		o.State, o.Now = state, head.Now
 	}
-	o.Admitted = min(o.Admitted+admitted, algorithms.MaxUnits)
-	o.Denied = min(o.Denied+denied, algorithms.MaxUnits)
 	e.mu.Unlock()
 	e.drains()
+}
+
+// allotted returns allotments by bucket id.
+func allotted(all []exchange.Allotment) map[string]quantity.Units {
+	by := make(map[string]quantity.Units, len(all))
+	for _, a := range all {
+		by[a.Bucket] = a.Rights
+	}
+	return by
 }

@@ -65,6 +65,8 @@ type Engine struct {
 	ages      []exchange.PeerAge            // as of the last tick, answer or change of tenure
 	stats     exchange.Stats                // as of the last step
 	movedBy   map[string]exchange.Moved     // as of the last tick, by limit
+	// allotments, by bucket id, as of the last tick
+	allotments map[string]quantity.Units
 
 	storeAhead int64 // store time less the machine's time, microseconds, as of the last step
 	storeTold  bool  // storeAhead is known
@@ -194,9 +196,9 @@ func (e *Engine) Hear(now quantity.NodeTime, event exchange.Event) exchange.Effe
 	e.mu.Unlock()
 	e.watchGenerations(event)
 	if _, ticked := event.(exchange.Tick); ticked {
-		moved := e.machine.MovedByLimit()
+		moved, allotments := e.machine.MovedByLimit(), allotted(out.Allotments)
 		e.mu.Lock()
-		e.movedBy = moved
+		e.movedBy, e.allotments = moved, allotments
 		e.mu.Unlock()
 	}
 	switch event.(type) {

@@ -1,0 +1,29 @@
+package allocator
+
+import (
+	"slices"
+
+	"github.com/quotad/quotad/quantity"
+)
+
+// NodePart returns a node's part of its region's target share of a bucket whose rights are a rate, in
+// units a window. own is the demand on this node, others that on the region's other nodes. Parts are
+// max-min fair: a node that gets less than another gets all that it wants. window is in
+// microseconds.
+func (k *Scratch) NodePart(target quantity.Units, own quantity.MilliRate,
+	others []quantity.MilliRate, window int64) quantity.Units {
+	k.given = sized(k.given, len(others))
+	for i, rate := range others {
+		k.given[i] = Over(rate, window)
+	}
+	slices.Sort(k.given)
+	want, left := Over(own, window), max(target, 0)
+	for i, other := range k.given {
+		unserved := quantity.Units(len(others) + 1 - i)
+		if other >= want {
+			return min(want, left/unserved)
+		}
+		left -= min(other, left/unserved)
+	}
+	return min(want, left)
+}

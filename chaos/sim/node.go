@@ -54,7 +54,8 @@ type node struct {
 	lately map[*bucket]usage // when this life last admitted units of a bucket
 	ended  map[*bucket]int64 // when a life ended that had admitted, µs
 	fails  bool              // its journal fails all commits
-	// mark is the latest time by which it decided without its store, µs since 1970.
+	// mark is the latest time by which it decided without its store, or looked what it may forget of
+	// that, µs since 1970.
 	mark    int64
 	prefers map[int]int // index of the node it calls, by region
 	ahead   int64       // of its clock, µs, relative to its region's
@@ -99,7 +100,10 @@ func (n *node) start(first bool) error {
 	n.drain()
 	n.every(tickEvery, n.random.Int64N(tickEvery), n.tick)
 	n.every(bookEvery, n.random.Int64N(bookEvery), n.keep)
-	n.every(forgetEvery, forgetEvery, func() { n.live.Forget() })
+	n.every(forgetEvery, forgetEvery, func() {
+		n.mark = max(n.mark, n.time().UnixMicro())
+		n.live.Forget()
+	})
 	return nil
 }
 

@@ -208,9 +208,8 @@ func (n *node) spentLocally(b *bucket, units quantity.Units) {
 	who := spentAlone{region: n.r.index}
 	// Each node has a part in each window, by the latest time that the node knows.
 	if !b.limit.kind().Bucket() {
-		who.node = n.index
-		who.window = b.windowAt(quantity.StoreTime(max(n.mark, n.time().UnixMicro())))
 		n.mark = max(n.mark, n.time().UnixMicro())
+		who.node, who.window = n.index, b.windowAt(quantity.StoreTime(n.mark))
 	}
 	if _, before := b.local[who]; !before {
 		n.w.fired(rowStoreDown)

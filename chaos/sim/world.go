@@ -71,6 +71,7 @@ const (
 	forCalendar
 	forEnvoys
 	forTight
+	forTerms
 )
 
 // newWorld returns the world of a plan before anything has happened.

@@ -200,6 +200,12 @@ func (n *node) noteEvent(e exchange.Event) {
 	case exchange.Lent:
 		n.noteMoved(e)
 		n.checkAsked(e)
+	case exchange.Lost:
+		for _, l := range e.Buckets {
+			if b := n.w.bucket(l.Bucket.ID); b != nil {
+				b.noticed[n.r.index] = true
+			}
+		}
 	case exchange.TenureChanged:
 		n.r.stands(e.Generation, n)
 	case exchange.Recorded:

@@ -45,6 +45,8 @@ type bucket struct {
 	// gone is set, by region, from the deletion of the bucket until somebody asks for it again. It
 	// says which nodes knew of the bucket.
 	gone []map[*node]sighting
+	// noticed says, by region, that a node has found the bucket lost since its deletion.
+	noticed []bool
 	// unseen says, by region, that its ledger could not be read when rights may have moved, because no
 	// node lived that knows its documents. Then seen lacks rows.
 	unseen   []bool
@@ -83,7 +85,7 @@ func newLimit(w *world, versions []*policy.Limit) *limit {
 		b := &bucket{limit: l, key: k, id: string(p.Bucket(w.plan.descriptors(key))),
 			judge: oracle.New(l.rule), labels: map[int64]quantity.Units{},
 			lost: make([]quantity.Cell, len(w.plan.Regions)), local: map[spentAlone]quantity.Units{},
-			flows: make([]flows, len(w.plan.Regions)),
+			flows: make([]flows, len(w.plan.Regions)), noticed: make([]bool, len(w.plan.Regions)),
 			paces: make([]pace, len(w.plan.Regions)), excused: -1, unseen: make([]bool, len(w.plan.Regions)), gone: make([]map[*node]sighting,
 				len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
 		l.buckets = append(l.buckets, b)

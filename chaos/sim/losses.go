@@ -189,7 +189,7 @@ func (w *world) vanishes(b *bucket, r *region) {
 			knew[n] = sighting{known, n.life}
 		}
 	}
-	b.gone[r.index] = knew
+	b.gone[r.index], b.noticed[r.index] = knew, false
 }
 
 // remembersAll reports whether nodes have room to remember all buckets. A node without room for a
@@ -226,7 +226,9 @@ func (n *node) mayUse(b *bucket) {
 	if knew == nil {
 		return
 	}
-	if s := knew[n]; s.life != n.life || s.known <= n.r.clock().Add(n.r.storeAhead) {
+	// A node without room for all buckets may have forgotten this one since.
+	forgot := !n.w.remembersAll() && !b.noticed[n.r.index]
+	if s := knew[n]; forgot || s.life != n.life || s.known <= n.r.clock().Add(n.r.storeAhead) {
 		b.allow(n.r, min(b.termForgotten(n.r.index), b.forgotten(n.r)), "bucket deleted in "+n.r.name,
 			true)
 	}

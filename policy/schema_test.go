@@ -108,6 +108,7 @@ var beyondSchema = regexp.MustCompile(strings.Join([]string{
 	"^True is neither true nor false$", "^1 is not text in YAML$", // as a name it is text in JSON
 	"bytes long$", // a schema counts characters
 	"is no time to live of an assignment", "is less than a token for each", "leaves the stores less than two tokens",
+	"too large a part of a window of", "is less than an assignment of a token a second",
 	"is less than a unit a second", // of assign, beside other fields
 }, "|"))
 

@@ -58,8 +58,11 @@ func (m *Machine) aim(now quantity.NodeTime, p *pool) {
 	p.admitted += max(needed-p.admitted-p.denied, 0)
 	p.wanted = max(p.allotted(p.wanted), min(p.wanted, floor*int64(len(m.wants))))
 	left := fill(m.wants, min(p.rate(now), p.wanted))
+	p.short = false
 	for i := range m.wants {
 		w := &m.wants[i]
+		last := w.share.last(now)
+		p.short = p.short || w.get < w.need || last != nil && last.rate < w.need
 		w.all = w.want
 		w.need, w.want = w.want-w.get, w.get
 	}

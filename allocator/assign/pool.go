@@ -37,6 +37,7 @@ type pool struct {
 	due       quantity.NodeTime // when it is planned next
 	told      bool              // the demand that was told last was above 0
 	wanted    int64             // the sum of what all shares want
+	short     bool              // some get less than they need
 	unpaid    bool              // the last plan lacked tokens for a burst
 	allotment rightsBound
 	// excess is by how many tokens those of assignments are more than the bucket's part, without

@@ -101,9 +101,14 @@ func (s *share) asks() bool {
 	})
 }
 
-// differs says whether a rate is so different from an assignment's that it is worth a change.
+// differs says whether a rate is so different from an assignment's that it is worth a change: by half as
+// much if another Envoy lacks what this one gives up.
 func (s *share) differs(last *grant, rate int64) bool {
-	return max(rate-last.rate, last.rate-rate) >= max(last.rate/changeBy, 1)
+	by := last.rate / changeBy
+	if rate < last.rate && slices.ContainsFunc(s.pools, func(p *pool) bool { return p.short }) {
+		by /= 2
+	}
+	return max(rate-last.rate, last.rate-rate) >= max(by, 1)
 }
 
 // renew sends an assignment once more, if its rate is held for longer than it lasts already.

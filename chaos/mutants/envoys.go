@@ -45,6 +45,24 @@ var assigned = []Mutant{
 		Flags: []string{"--envoys"}, Within: 100,
 	},
 	{
+		Name: "rate-taken-back-while-the-stream-is-silent", Hole: broken,
+		Rule: "what a silent Envoy has stays held until it reports, or its stream has ended and a time to live is over",
+		Edits: []Edit{
+			{"allocator/assign/share.go", `	if !s.gone && s.silent(now) {`, `	if !s.gone && s.silent(now) && false {`},
+		},
+		Breaks: "ceiling: an Envoy that goes on after a pause", Under: "Envoys that miss reports",
+		Test: Test{"./allocator/assign", "TestASilentEnvoyKeepsWhatItHas"},
+	},
+	{
+		Name: "report-counted-twice", Hole: kept,
+		Rule: "a report counts once",
+		Edits: []Edit{
+			{"allocator/assign/share.go", `s.unread[0] = min(s.unread[0]+allowed, maxReport)`, `s.unread[0] = min(s.unread[0]+2*allowed, maxReport)`},
+		},
+		Breaks: "denied: rights held for a demand that is not there", Under: "any report",
+		Test: Test{"./allocator/assign", "TestAReportCountsOnce"},
+	},
+	{
 		Name: "rate-given-away-when-a-smaller-one-is-sent", Hole: broken,
 		Rule: "an Envoy may have its old rate until it reports after the new one has come",
 		Edits: []Edit{

@@ -1,5 +1,11 @@
 -- beat: has the store show its time, and hold it by the mark, also where nobody asks it for anything else.
--- KEYS: token. ARGV: guard. Reply: OK, now.
-local now, status = enter()
+-- A node whose clock is not believed is told the mark that others were shown: if the store's data are lost, and those others
+-- are away, the time must not begin before it. It is noted as an answer, so that the node also knows an older copy of this store.
+-- KEYS: token. ARGV: guard. Reply: OK, now; or CLOCK, mark.
+local now, status, mark, node = enter()
+if not now and status == CLOCK then
+  redis.call('HSET', KEYS[1], node, int(mark))
+  return {status, mark}
+end
 if not now then return {status} end
 return {OK, now}

@@ -262,7 +262,8 @@ func NodeNote(node string) string { return "node:" + node }
 // DocumentNote returns the name under which the text of a limits document of an epoch is kept.
 func DocumentNote(epoch string) string { return "document:" + epoch }
 
-// Beat makes the store show its time.
+// Beat makes the store show its time. A node whose clock is not believed is told the latest time that
+// the store has shown.
 type Beat struct{ Fence }
 
 // Adopt puts other open documents in force, if those expected stand in the token.

@@ -278,7 +278,7 @@ func (c Note) Parse(reply any) (Noted, error) {
 func (c Beat) Parse(reply any) (Beaten, error) {
 	r := read(BeatScript.Name, reply)
 	b := Beaten{Head: Head{Status: Status(r.num())}}
-	if b.Status == StatusOK {
+	if b.Status == StatusOK || b.Status == StatusClock {
 		b.Now = quantity.StoreTime(r.num())
 	}
 	return b, r.end()

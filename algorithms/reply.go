@@ -10,7 +10,8 @@ import (
 
 // Status is how a script ended. Unless it is StatusOK, the script has changed no use and no row. It
 // may still have raised the mark of time or the floor of a peer's generation, or noted that a
-// bucket was deleted. With StatusUnknown and StatusClock it has changed nothing at all.
+// bucket was deleted. With StatusUnknown and StatusClock it has changed nothing at all,
+// but for a Beat, which notes that it told the node the mark.
 type Status int64
 
 const (
@@ -249,7 +250,7 @@ type Noted struct {
 	Before string // the text stored before
 }
 
-// Beaten answers Beat.
+// Beaten answers Beat. With StatusClock, too, Now is a time that the store has shown, to others.
 type Beaten struct {
 	Head
 }

@@ -23,7 +23,8 @@ end
 
 -- enter checks the guard and returns the store's time in microseconds, held by its high-water mark so that
 -- a clock stepping back cannot reopen a finished cell, and the time at which this generation was opened
--- after a loss (0: nothing was lost), and how far the clock is behind the mark. On failure it returns nil and the status to answer.
+-- after a loss (0: nothing was lost), and how far the clock is behind that time. On failure it returns nil and the status to answer;
+-- with CLOCK also the mark, and whom it refused.
 local function enter()
   local generation, epoch, clock, step, node, seen = arg(), arg(), num(), num(), 'seen:' .. arg(), num()
   local token = redis.call('HMGET', KEYS[1], 'generation', 'epoch', 'mark', 'lost_at', node, 'begun')
@@ -34,13 +35,10 @@ local function enter()
   local t = redis.call('TIME')
   local now = tonumber(t[1]) * 1000000 + tonumber(t[2])
   if now - clock > step or clock - now > step then
-    return nil, CLOCK
+    return nil, CLOCK, mark, node
   end
-  local lag = math.max(mark - now, 0)
-  if lag == 0 then
-    redis.call('HSET', KEYS[1], 'mark', int(now), node, int(now))
-  elseif answered < mark then
-    redis.call('HSET', KEYS[1], node, int(mark))
-  end
+  local lag = 0
+  if now < mark then lag = mark - now + 1 end -- each answer is later than the one before: an older copy shows by that, too
+  redis.call('HSET', KEYS[1], 'mark', int(now + lag), node, int(now + lag))
   return now + lag, tonumber(token[4] or 0), lag
 end

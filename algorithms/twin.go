@@ -27,6 +27,8 @@ type Twin struct {
 	// by node: the latest store time that it was answered with
 	answered map[string]quantity.StoreTime
 	decided  map[string]remembered // by Once
+	together bool                  // the calls of AtOnce are under way
+	moved    bool                  // one of these has moved the mark
 	refunded map[string]Refunded   // by receipt
 }
 
@@ -75,7 +77,12 @@ func (w *Twin) Note(c Note) Noted {
 
 // Beat answers the beat script at store time t.
 func (w *Twin) Beat(t quantity.StoreTime, c Beat) Beaten {
-	return Beaten{Head: w.enter(t, c.Fence)}
+	head := w.enter(t, c.Fence)
+	if head.Status == StatusClock {
+		w.show(c.Node)
+		head.Now = w.mark
+	}
+	return Beaten{Head: head}
 }
 
 // Adopt answers the adopt script.
@@ -97,13 +104,17 @@ func (w *Twin) Adopt(c Adopt) Adopted {
 func (w *Twin) Flush() { *w = Twin{} }
 
 // DecideItems answers the decide script at store time t.
-func (w *Twin) DecideItems(t quantity.StoreTime, c Items) ItemsDecided {
-	for _, l := range c.limits {
-		if head := w.enter(t, c.Fence, l.terms); head.Status == StatusCalendar {
-			return c.With(func(Decide) Decided { return Decided{Head: head} })
+func (w *Twin) DecideItems(t quantity.StoreTime, c Items) (all ItemsDecided) {
+	w.AtOnce(func() {
+		for _, l := range c.limits {
+			if head := w.enter(t, c.Fence, l.terms); head.Status == StatusCalendar {
+				all = c.With(func(Decide) Decided { return Decided{Head: head} })
+				return
+			}
 		}
-	}
-	return c.With(func(d Decide) Decided { return w.Decide(t, d) })
+		all = c.With(func(d Decide) Decided { return w.Decide(t, d) })
+	})
+	return all
 }
 
 // Decide answers the decide script about one item at store time t.
@@ -315,11 +326,8 @@ func (w *Twin) enter(t quantity.StoreTime, g Fence, terms ...Terms) Head {
 		return Head{Status: StatusClock}
 	}
 	w.calls++
-	w.mark = max(w.mark, t)
-	if w.answered == nil {
-		w.answered = map[string]quantity.StoreTime{}
-	}
-	w.answered[g.Node] = max(w.answered[g.Node], w.mark)
+	w.move(t)
+	w.show(g.Node)
 	w.Expire(w.mark)
 	for _, of := range terms {
 		if !g.names(of, w.mark) {
@@ -327,6 +335,33 @@ func (w *Twin) enter(t quantity.StoreTime, g Fence, terms ...Terms) Head {
 		}
 	}
 	return Head{Now: w.mark}
+}
+
+// move raises the mark to time t. If the clock is behind the mark, it raises the mark by 1 us. So each
+// answer is later than the one before, and an older copy of the store is known by that.
+func (w *Twin) move(t quantity.StoreTime) {
+	switch {
+	case t >= w.mark:
+		w.mark = t
+	case !w.moved:
+		w.mark++
+	}
+	w.moved = w.together
+}
+
+// AtOnce runs calls as one script does: only the first moves the store's time.
+func (w *Twin) AtOnce(calls func()) {
+	w.together, w.moved = true, false
+	defer func() { w.together, w.moved = false, false }()
+	calls()
+}
+
+// show notes that a node is answered with the mark.
+func (w *Twin) show(node string) {
+	if w.answered == nil {
+		w.answered = map[string]quantity.StoreTime{}
+	}
+	w.answered[node] = max(w.answered[node], w.mark)
 }
 
 // Expire drops the buckets that Redis has dropped by time t of its own clock: those whose last

@@ -200,28 +200,41 @@ func (e Exposure) late() []Bound {
 // borrower's use weighs.
 func (e Exposure) clocksApart() []Bound {
 	const cause = "clocks-apart"
-	back := together("clock-back", "over the end of a cell", "0: the store's time never goes back",
-		0)
+	back := e.clockBack()
 	regions := int64(len(e.Splits[0].Units))
 	switch {
 	case regions == 1:
-		return []Bound{together(cause, "by d, in real time", "0: one region has one clock", 0),
-			back}
+		return append([]Bound{together(cause, "by d, in real time", "0: one region has one clock", 0)},
+			back...)
 	case regions == 2 && e.Clock >= 2*e.Cell && (e.Kind.Sliding() || e.Kind.Bucket()):
-		return []Bound{together(cause, "by d, in real time", "0: two cells apart they do not trade",
-			0), back}
+		return append([]Bound{together(cause, "by d, in real time",
+			"0: two cells apart they do not trade", 0)}, back...)
 	case e.Kind.Traits().LendsBurst:
-		return []Bound{together(cause, "by d, in real time, once",
+		return append([]Bound{together(cause, "by d, in real time, once",
 			"ceil(2 min(d, 2 cells) (L - least F) / W)",
-			mulDivUp(e.ahead(entitled), 2*e.near(), e.Window)), back}
+			mulDivUp(e.ahead(entitled), 2*e.near(), e.Window))}, back...)
 	case e.Kind.Bucket():
-		return []Bound{together(cause, "by d, in real time, once",
+		return append([]Bound{together(cause, "by d, in real time, once",
 			"ceil(min(d, 2 cells) (L - least F) / W)",
-			mulDivUp(e.ahead(entitled), e.near(), e.Window)), back}
+			mulDivUp(e.ahead(entitled), e.near(), e.Window))}, back...)
 	case e.Kind.Sliding():
-		return []Bound{e.fadesApart(cause), back}
+		return append([]Bound{e.fadesApart(cause)}, back...)
 	}
-	return []Bound{e.windowsApart(cause, regions), back}
+	return append([]Bound{e.windowsApart(cause, regions)}, back...)
+}
+
+// clockBack returns the bounds for a store whose clock steps back. Its time does not, not even after
+// a loss of all its data, if the node that opens it, or another that it reaches, was told the time.
+// Otherwise the store times until then come once more.
+func (e Exposure) clockBack() []Bound {
+	const cause, when = "clock-back", "by d in a loss, no node heard knew it"
+	b := []Bound{together(cause, "over the end of a cell", "0: the store's time never goes back", 0)}
+	if e.Kind.Bucket() {
+		return append(b, e.each(cause, when, "B_max + S_max x d", func(h Holding) quantity.Units {
+			return h.MaxBurst + min(mulDivUp(h.Rights, e.Clock, e.Window), MaxExcess)
+		}))
+	}
+	return append(b, e.each(cause, when, "S_max, in each window of d", maxRights))
 }
 
 // near returns the largest difference, in microseconds, between the clocks of regions that trade

@@ -264,3 +264,32 @@ func TestASecondStoreLeavesNoTrace(t *testing.T) {
 		}
 	})
 }
+
+// TestTheOpenerAsksWhatTimeTheStoreHasShown: the store's clock was ahead while one node was away. Then
+// the store is gone, and the node opens another one, whose clock is right. Its time begins no earlier
+// than what the first one had shown the other node.
+func TestTheOpenerAsksWhatTimeTheStoreHasShown(t *testing.T) {
+	d := documents.Parse(t, 1, halves, "name: m, limit: 1000, window: 1s, on_store_failure: deny")
+	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+		const ahead = 20 * 1_000_000
+		clock := func(ahead int64) func() quantity.StoreTime {
+			return func() quantity.StoreTime {
+				return quantity.StoreTime(time.Now().UnixMicro() + ahead)
+			}
+		}
+		first := lab.NewTwin(clock(ahead), "us-1")
+		c.twins["us"] = first
+		n1 := c.start("us/n1", d)
+		c.start("eu/n1", d)
+		c.meet()
+		n1.check(t, request("a"))
+		shown := n1.Shown()
+		first.SetDown(true)
+		c.twins["us"], c.bootstrap = lab.NewTwin(clock(0), "us-2"), false
+		n2 := c.start("us/n2", d)
+		if at := n2.tenure.LostAt(); at < shown {
+			t.Errorf("us/n2 dates the loss %v before what the store has shown us/n1",
+				time.Duration(shown.Sub(at))*time.Microsecond)
+		}
+	})
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/barrier"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/rivals"
 	"github.com/quotad/quotad/region/store"
@@ -23,7 +24,7 @@ import (
 func (n *Node) newRivals() *rivals.Watch {
 	self := peer.Identity{Region: n.config.Region, Node: n.config.Node}
 	return rivals.New(rivals.Config{Self: self.String(), Tenure: n.tenure, Alone: n.config.Alone,
-		Own: n.config.Store.Origin, Known: n.config.Journal.Generation, Log: n.log,
+		Own: n.config.Store.Origin, Known: n.config.Journal.Generation, Shown: n.Shown, Log: n.log,
 		Verify: n.verify, Renew: n.tenure.EndGeneration,
 		Mates: func(ctx context.Context) []peer.StoreAnswer {
 			answers, _ := n.peers.AskStore(ctx, self.Region, self)
@@ -109,17 +110,31 @@ func (n *Node) join(ctx context.Context, wait bool) (any bool) {
 	return any
 }
 
-// mayBegin asks the other nodes before this node begins a generation of its store. A node that is
-// stepped by hand has no gossip and asks nobody.
-func (n *Node) mayBegin(ctx context.Context, b store.Beginning) error {
+// Shown returns the latest time that the store has answered this node with. Before it has in this
+// life, that is the latest that it may have answered in the last one.
+func (n *Node) Shown() quantity.StoreTime {
+	if at := n.config.Store.Latest(); at > 0 {
+		return at
+	}
+	_, latest := n.config.Journal.StoreTime()
+	return latest
+}
+
+// mayBegin asks the other nodes before this node begins a generation of its store, and returns the
+// latest time that the store has shown to them. A node that is stepped by hand has no gossip and
+// asks nobody but for that time.
+func (n *Node) mayBegin(ctx context.Context, b store.Beginning) (quantity.StoreTime, error) {
 	if n.gossip == nil {
-		return nil
+		if n.config.Shown == nil {
+			return 0, nil
+		}
+		return n.config.Shown(), nil
 	}
-	err := n.rivals.MayBegin(ctx, b)
-	if err != nil || !b.First || n.config.Alone {
-		return err
+	shown, err := n.rivals.MayBegin(ctx, b)
+	if err == nil && b.First && !n.config.Alone {
+		err = n.learnElsewhere(ctx)
 	}
-	return n.learnElsewhere(ctx)
+	return shown, err
 }
 
 // learnElsewhere finds out, before this region's first generation, which limits documents are open in

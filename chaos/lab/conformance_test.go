@@ -420,6 +420,12 @@ func (w *worlds) actions() map[string]func(*rapid.T) {
 				return one(s.Reset(ctx, c))
 			})
 		})),
+		"beat": node(func(t *rapid.T, i int) {
+			epoch := w.guard(t).Epoch
+			same(t, w, i, epoch, func(s *store.Store) []store.Result[bool] {
+				return one(true, s.Beat(ctx, epoch))
+			})
+		}),
 		"note": node(func(t *rapid.T, i int) {
 			text := fmt.Sprint(w.now)
 			same(t, w, i, text, func(s *store.Store) []store.Result[string] {

@@ -141,8 +141,10 @@ func work(calls []store.Call, places []int) (sum int) {
 func (l *ledger) run(now quantity.StoreTime, op store.Operation) {
 	switch o := op.(type) {
 	case *store.Op[algorithms.Items, algorithms.ItemsDecided]:
-		o.Answer = o.Call.With(func(c algorithms.Decide) algorithms.Decided {
-			return l.decide(now, c)
+		l.twin.AtOnce(func() {
+			o.Answer = o.Call.With(func(c algorithms.Decide) algorithms.Decided {
+				return l.decide(now, c)
+			})
 		})
 	case *store.Op[algorithms.Lend, algorithms.Given]:
 		o.Answer = l.twin.Lend(now, o.Call)

@@ -30,6 +30,26 @@ var copies = []Mutant{
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
+		Name: "held-time-stands-still", Hole: "copy of a store that runs on",
+		Rule: "each answer is later than the one before, also while the clock is behind the mark",
+		Edits: []Edit{
+			{"algorithms/token.lua", `lag = mark - now + 1 end`, `lag = mark - now end`},
+			{"algorithms/twin.go", `		w.mark++
+	}`, `	}`},
+		},
+		Breaks: "ceiling: a label above L", Under: "a store whose clock was ahead, and a copy of it put back",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
+	},
+	{
+		Name: "held-time-stands-still-in-the-script", Hole: "copy of a store that runs on",
+		Rule: "the same in the script alone",
+		Edits: []Edit{
+			{"algorithms/token.lua", `lag = mark - now + 1 end`, `lag = mark - now end`},
+		},
+		Breaks: "ceiling: a label above L", Under: "a store whose clock was ahead, and a copy of it put back",
+		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
+	},
+	{
 		Name: "older-copy-stands", Hole: "copy of a store that runs on",
 		Rule: "a store that has not answered a node with a time that this node knows has lost what came since",
 		Edits: []Edit{

@@ -3,8 +3,10 @@ package mutants
 var clock = []Mutant{
 	{
 		Name: "time-goes-back", Hole: "step back reopening a cell",
-		Rule:   "a store's time is a high-water mark",
-		Edits:  []Edit{{"algorithms/twin.go", `w.mark = max(w.mark, t)`, `w.mark = t`}},
+		Rule: "a store's time is a high-water mark",
+		Edits: []Edit{{"algorithms/twin.go", `		w.mark++
+	}`, `		w.mark = t
+	}`}},
 		Breaks: "ceiling: a label above L; order: cells go back", Under: "a store's clock steps back over a cell's end",
 		Within: 500,
 	},
@@ -31,6 +33,36 @@ var clock = []Mutant{
 		Edits:  []Edit{{"algorithms/open.lua", `* 1000000 + tonumber(t[2]), tonumber(found[9] or 0))`, `* 1000000 + tonumber(t[2]), 0)`}},
 		Breaks: "order: cells go back; ceiling", Under: "a store's clock steps back, and a generation is begun",
 		Test: Test{"./algorithms", "TestTheMarkOutlivesAnOpening"},
+	},
+	{
+		Name: "refused-node-is-told-no-time", Hole: "step back reopening a cell",
+		Rule: "a node whose clock is not believed hears what time the store has shown to others",
+		Edits: []Edit{
+			{"algorithms/beat.lua", `return {status, mark}`, `return {status, 0}`},
+			{"algorithms/twin.go", `		head.Now = w.mark
+	}
+	return Beaten`, `		head.Now = 0
+	}
+	return Beaten`},
+		},
+		Breaks: "order: time falls; ceiling: a label above L", Under: "a node's clock days off and the store's ahead, then a loss",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
+	},
+	{
+		Name: "mates-are-not-asked-for-the-time", Hole: "step back reopening a cell",
+		Rule: "a store that lost its data begins no earlier than any node of the region that answers has heard",
+		Edits: []Edit{{"region/store/open.go", `max(s.Latest(), all.lastSeen(), shown)`,
+			`max(s.Latest(), all.lastSeen())`}},
+		Breaks: "order: time falls; ceiling: a label above L", Under: "a node dead while the store's clock is ahead, then a loss",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
+	},
+	{
+		Name: "what-a-refused-node-is-told-is-not-noted", Hole: "step back reopening a cell",
+		Rule: "a store notes what time it told a node that it refused",
+		Edits: []Edit{{"algorithms/beat.lua", `  redis.call('HSET', KEYS[1], node, int(mark))
+`, ``}},
+		Breaks: "liveness: a store that lost nothing counts as lost", Under: "a node's clock days off, and right again",
+		Test: Test{"./region/store", "TestARefusedNodeHearsTheTime"},
 	},
 	{
 		Name: "ends-by-the-clock", Hole: "step forward expiring the ledger, then back",

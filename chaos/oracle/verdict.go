@@ -140,6 +140,19 @@ func (j *Judge) Verdict() Verdict {
 	return v
 }
 
+// Levels returns the tally of each cell of a bucket: the most of what the limit bounds, in units.
+func (j *Judge) Levels(name string) map[int64]int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	levels := map[int64]int64{}
+	if b := j.buckets[name]; b != nil {
+		for _, t := range b.ceiling.tallies() {
+			levels[t.cell] = t.all
+		}
+	}
+	return levels
+}
+
 // Excesses returns by how many units each cell of a bucket is above its bound. It has all cells
 // that are above, unlike Verdict.Violations.
 func (j *Judge) Excesses(name string) map[int64]int64 {

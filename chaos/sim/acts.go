@@ -240,6 +240,7 @@ func (w *world) strike(a Act, r *region) {
 		})
 	case ReplyLost:
 		r.store.loseReply()
+		r.replyLost = w.now
 		w.found(a, rowReplyLost)
 	case ClockStep:
 		r.ahead += a.Amount

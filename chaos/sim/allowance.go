@@ -42,14 +42,23 @@ func (b *bucket) allowUse(r *region, units quantity.Units, cause string) {
 }
 
 func (b *bucket) allowFor(from, to quantity.StoreTime, units quantity.Units, cause string) {
-	if units > 0 {
-		b.allowances = append(b.allowances, allowance{from, to, units, cause})
+	if units <= 0 {
+		return
 	}
+	for i := range b.allowances { // what is allowed unit by unit is one allowance
+		a := &b.allowances[i]
+		if a.cause == cause && b.cells().At(a.from) == b.cells().At(from) &&
+			b.cells().At(a.to) == b.cells().At(to) {
+			a.units += units
+			return
+		}
+	}
+	b.allowances = append(b.allowances, allowance{from, to, units, cause})
 }
 
 // allowedIn returns the units that may be admitted above the ceiling in a cell, and the causes.
 func (b *bucket) allowedIn(cell quantity.Cell) (units quantity.Units, causes []string) {
-	units = b.forClocks
+	units = b.forClocks()
 	if units > 0 {
 		causes = append(causes, "clocks apart")
 	}
@@ -131,8 +140,13 @@ func (p *pace) add(at, window int64, units quantity.Units) {
 	p.peaks[window] = max(p.peaks[window], p.sum)
 }
 
-// fastest returns the most units admitted in any second of a window or of the window before it, at
-// least 1.
-func (p *pace) fastest(window int64) quantity.Units {
-	return max(p.peaks[window], p.peaks[window-1], 1)
+// fastest returns the most units admitted in any second from a window on, at least 1.
+func (p *pace) fastest(first int64) quantity.Units {
+	most := quantity.Units(1)
+	for window, units := range p.peaks {
+		if window >= first {
+			most = max(most, units)
+		}
+	}
+	return most
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 
 	"github.com/quotad/quotad/algorithms"
@@ -31,9 +32,45 @@ func changes(p *Plan) {
 		a.At = random.Int64N(max(p.Heal-a.For-allocator.Second, 1))
 		p.Acts = append(p.Acts, a)
 	}
+	terms := p.random(forTerms, 0)
 	for range given {
-		p.Versions = append(p.Versions, changed(random, p))
+		p.Versions = append(p.Versions, otherTerms(terms, changed(random, p)))
 	}
+}
+
+var (
+	burstOf    = regexp.MustCompile(`, burst: ([0-9]+)`)
+	lendingOf  = regexp.MustCompile(`, lending_limit: [0-9.]+`)
+	endOfLimit = regexp.MustCompile(`, on_store_failure: `)
+)
+
+// otherTerms changes the bursts of some limits of a document, and what may be lent and borrowed of
+// them, each by itself.
+func otherTerms(random *rand.Rand, document string) string {
+	lines := strings.Split(document, "\n")
+	for i, line := range lines {
+		if !strings.Contains(line, "algorithm: ") {
+			continue
+		}
+		if random.IntN(2) == 0 {
+			line = burstOf.ReplaceAllStringFunc(line, func(burst string) string {
+				var n int64
+				_, _ = fmt.Sscanf(burst, ", burst: %d", &n)
+				return fmt.Sprintf(", burst: %d", max(n*(1+random.Int64N(5))/2, 2))
+			})
+		}
+		if random.IntN(2) == 0 {
+			line = lendingOf.ReplaceAllString(line, "")
+			lending := []string{"0", "0.5", "1"}[random.IntN(3)]
+			line = endOfLimit.ReplaceAllString(line, ", lending_limit: "+lending+"$0")
+		}
+		if random.IntN(3) == 0 {
+			borrowing := []string{"0", "0.3", "1", "2"}[random.IntN(4)]
+			line = endOfLimit.ReplaceAllString(line, ", borrowing_limit: "+borrowing+"$0")
+		}
+		lines[i] = line
+	}
+	return strings.Join(lines, "\n")
 }
 
 // someRegions returns a set of regions, at least one of them, as bits.

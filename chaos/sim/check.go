@@ -6,7 +6,6 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/store"
 )
 
 // touch has the ledger of a bucket checked, because a call under a generation may have moved its
@@ -63,7 +62,7 @@ func (w *world) checkLedger(b *bucket) {
 		if held[i].known {
 			free += held[i].Free
 			w.checkLent(b, r, &held[i])
-			w.checkRises(b, r, held[i].Rows)
+			w.checkRises(b, r, &held[i])
 		}
 	}
 	w.checkShares(b, held, b.most())
@@ -132,8 +131,9 @@ func (w *world) checkLent(b *bucket, r *region, h *holding) {
 }
 
 // checkRises checks that no value of a row falls, and that no more came back than was lent.
-func (w *world) checkRises(b *bucket, r *region, rows []algorithms.PeerRow) {
-	for _, row := range rows {
+func (w *world) checkRises(b *bucket, r *region, h *holding) {
+	for _, row := range h.Rows {
+		b.flows[r.index].moves(row.Peer, row.Cell, h.Cell, row.Row)
 		if row.Regained > row.Lent || row.Returned > row.Borrowed {
 			w.breaks("rows", "limit %s key %d: %s has %+v with %s of cell %d: more came back than was lent", b.limit.policy.Name, b.key, r.name, row.Row, row.Peer, row.Cell)
 		}
@@ -198,7 +198,14 @@ func (n *node) noteEvent(e exchange.Event) {
 	n.tellEvent(e)
 	switch e := e.(type) {
 	case exchange.Lent:
+		n.noteMoved(e)
 		n.checkAsked(e)
+	case exchange.Lost:
+		for _, l := range e.Buckets {
+			if b := n.w.bucket(l.Bucket.ID); b != nil {
+				b.noticed[n.r.index] = true
+			}
+		}
 	case exchange.TenureChanged:
 		n.r.stands(e.Generation, n)
 	case exchange.Recorded:
@@ -264,34 +271,6 @@ func (n *node) checkDurable(m exchange.Message, r exchange.Reply) {
 				row.Burst)
 		}
 	}
-}
-
-// checkTime checks that the time of a store's shard does not fall, whatever its clock shows and
-// whatever it loses. After a loss it may fall by lag: the nodes that restore it may last have heard
-// its time so long ago. No cell is shorter than lag, and the recovery also closes the next cell.
-func (n *node) checkTime(of *bucket, at quantity.StoreTime) {
-	shard := store.ShardOf(n.w.keyOf(of))
-	shown := n.r.shown[shard]
-	if at < shown.Add(-n.r.lag()) {
-		n.w.breaks("time", "%s: the store's time falls by %d µs, to %d", n.name, shown.Sub(at), at)
-	}
-	n.r.shown[shard] = max(shown, at)
-}
-
-// latestShown returns the latest store time that a decision of the region has shown, µs since 1970.
-func (r *region) latestShown() (latest quantity.StoreTime) {
-	for _, shown := range r.shown {
-		latest = max(latest, shown)
-	}
-	return latest
-}
-
-// lag returns by how much the time of the region's store may have fallen in a loss, µs.
-func (r *region) lag() int64 {
-	if r.losses == 0 {
-		return 0
-	}
-	return allocator.Second
 }
 
 // checkHeard checks that a node lends nothing to a region that has not answered it for long: both

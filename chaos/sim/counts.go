@@ -22,6 +22,7 @@ type Counts struct {
 	Pings             int64 // bytes of pings
 	Hints             int64 // bytes of hints, counted for each receiving node
 	Deeds             map[Deed]int64
+	Tightness         Tightness // of what the judge allows
 	// Rows counts how often each row of the fault matrix fired, that is, changed a message, a
 	// durable write, or a clock that was read.
 	Rows [rows + 1]int64
@@ -72,6 +73,7 @@ func (c *Counts) Add(o *Counts) {
 	c.Hints += o.Hints
 	c.Traded += o.Traded
 	c.Hinted += o.Hinted
+	c.Tightness.Add(o.Tightness)
 	if c.Deeds == nil {
 		c.Deeds = map[Deed]int64{}
 	}

@@ -48,7 +48,8 @@
 //	              cell (losses.go, allowance.go)
 //	conservation  the shares of a cell add up to at most the limit; no region lends more than
 //	              it may; no region counts rights that it was not given
-//	time          a store's time never falls
+//	time          a store's time never falls, but after a loss to the latest time that a node of its
+//	              region was told which opens the store or which that one reaches
 //	local         no region has used more than its share
 //	rows          no row falls, except by a loss
 //	journal       no reply announces a row that the node's journal has not stored

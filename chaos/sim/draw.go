@@ -23,6 +23,7 @@ type Config struct {
 	For       int64           // length of the run, µs, at least 20 s
 	Lua       bool            // see Plan.Lua
 	Wider     bool            // use the wider draw, see wider.go
+	Tight     bool            // use the draw that comes near what the judge allows, see tight.go
 	Spanning  bool            // add requests over several shards and calls of several requests
 	Prefetch  bool            // have nodes hold units of limits, with loads that make them do so
 	Documents bool            // change the limits document in substance, again and again
@@ -59,9 +60,12 @@ const (
 // Draw draws the plan of a seed.
 func Draw(seed uint64, c Config) *Plan {
 	p := &Plan{Seed: seed, Lua: c.Lua, lowered: c.lowered, End: c.For, Keys: []string{"k0", "k1"}}
-	if c.Wider {
+	switch {
+	case c.Tight:
+		drawTight(p, c)
+	case c.Wider:
 		drawWider(p, c)
-	} else {
+	default:
 		draw(p, c)
 	}
 	if c.Prefetch {

@@ -141,9 +141,12 @@ func (w *world) finish() {
 	}
 	for _, p := range w.probes {
 		w.checkProbe(p)
+		w.counts.Tightness.Probes++
+		w.counts.Tightness.Demanding += oneIf(p.demanding)
 	}
 	for _, b := range w.buckets() {
 		w.checkJudge(b)
+		w.counts.Tightness.measure(b)
 	}
 	w.checkProxies()
 }

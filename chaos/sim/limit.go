@@ -37,20 +37,20 @@ type bucket struct {
 	labels map[int64]quantity.Units
 	// allowances are the excesses above the ceiling that are allowed for what has happened.
 	allowances []allowance
-	paces      []pace // of admission, by region
-	// clocked is the difference of clocks that forClocks was computed for, µs. forClocks is the
-	// excess allowed for clocks that are apart, in units.
-	clocked   int64
-	forClocks quantity.Units
+	paces      []pace  // of admission, by region
+	clocked    int64   // the largest difference of clocks so far, µs
+	flows      []flows // of admitted units and rights, by region
 	// lost is the last cell that a loss of the store may concern, by region.
 	lost []quantity.Cell
 	// gone is set, by region, from the deletion of the bucket until somebody asks for it again. It
 	// says which nodes knew of the bucket.
 	gone []map[*node]sighting
+	// noticed says, by region, that a node has found the bucket lost since its deletion.
+	noticed []bool
 	// unseen says, by region, that its ledger could not be read when rights may have moved, because no
 	// node lived that knows its documents. Then seen lacks rows.
 	unseen   []bool
-	local    map[spentAlone]bool // who has admitted without the store
+	local    map[spentAlone]quantity.Units // admitted without the store
 	seen     map[seenRow]algorithms.Row
 	refunded bool
 }
@@ -84,7 +84,8 @@ func newLimit(w *world, versions []*policy.Limit) *limit {
 	for k, key := range w.plan.Keys {
 		b := &bucket{limit: l, key: k, id: string(p.Bucket(w.plan.descriptors(key))),
 			judge: oracle.New(l.rule), labels: map[int64]quantity.Units{},
-			lost: make([]quantity.Cell, len(w.plan.Regions)), local: map[spentAlone]bool{},
+			lost: make([]quantity.Cell, len(w.plan.Regions)), local: map[spentAlone]quantity.Units{},
+			flows: make([]flows, len(w.plan.Regions)), noticed: make([]bool, len(w.plan.Regions)),
 			paces: make([]pace, len(w.plan.Regions)), excused: -1, unseen: make([]bool, len(w.plan.Regions)), gone: make([]map[*node]sighting,
 				len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
 		l.buckets = append(l.buckets, b)

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/quantity"
@@ -14,10 +12,8 @@ func (w *world) loses(r *region, a Act, row int) {
 	w.found(a, row)
 	clear(r.once)
 	r.losses++
+	r.emptied = true
 	r.lostBefore = r.lost
-	if slices.ContainsFunc(r.nodes, func(n *node) bool { return n.forgot > 0 || n.fails }) {
-		clear(r.shown) // no node may remember the store's time
-	}
 	for _, b := range w.buckets() {
 		b.loses(r)
 	}
@@ -35,14 +31,16 @@ func (w *world) buckets() (all []*bucket) {
 // been promoted, what it did until somebody noticed that it was a copy is lost with the rest. From
 // then on the store's time is not before the node's clock.
 func (r *region) stands(generation uint64, by *node) {
-	if generation <= r.generation {
+	// After a loss the number may be lower, if a node whose clock was ahead chose the last one.
+	if generation == r.generation || generation < r.generation && !r.emptied {
 		return
 	}
 	first := r.generation == 0
-	r.generation, r.stale = generation, false
+	r.generation, r.stale, r.emptied = generation, false, false
 	if first {
 		return
 	}
+	r.timeIsLost(by)
 	if by.ahead > r.storeAhead {
 		r.w.showed(r.ahead + by.ahead)
 	}
@@ -89,7 +87,7 @@ func (b *bucket) recovers() bool {
 // has started again since, the store has told it which journal it had; then the region knows that
 // rows are missing and counts them as lent, and only use is in excess.
 func (b *bucket) losesBoth(r *region, n *node) {
-	units, cause := bound(b.exposures(len(r.nodes)), "reset"), "loss of "+r.name+
+	units, cause := min(b.termMemory(r.index), b.forgotten(r)), "loss of "+r.name+
 		"'s store and of a journal"
 	if n.live != nil && n.born > n.forgot && r.lostBefore < n.forgot {
 		b.allowUse(r, units, cause)
@@ -101,6 +99,7 @@ func (b *bucket) losesBoth(r *region, n *node) {
 // forgets records that a node's journal is lost, or put back.
 func (n *node) forgets() {
 	n.forgot = n.w.now
+	clear(n.told)
 	for _, b := range n.w.buckets() {
 		if n.r.lost > 0 && n.w.now < n.r.lost+b.memory() && b.recovers() {
 			b.losesBoth(n.r, n)
@@ -119,6 +118,7 @@ func (n *node) ends() {
 		}
 		if n.fails {
 			n.forgot = n.w.now
+			clear(n.told)
 		}
 		n.ended[b] = n.w.now
 		switch {
@@ -136,13 +136,16 @@ func (n *node) ends() {
 func (b *bucket) memory() int64 { return 3 * b.limit.policy.Window.Microseconds() }
 
 // uncounted returns the most units that checkpoints of a bucket may miss of what a region used: the
-// printed bound, at the rate of the busiest second of this window and the one before.
+// term for it, at the rate of the busiest second of this window and the one before, and no more than
+// was used.
 func (b *bucket) uncounted(r *region) quantity.Units {
-	all := b.exposures(len(r.nodes))
-	for i := range all {
-		all[i].Rate = b.paces[r.index].fastest(b.windowAt(r.latest()))
+	now := b.windowAt(r.clock().Add(min(r.storeAhead, 0)))
+	rate := b.paces[r.index].fastest(now - 1)
+	units := b.termCheckpoints(r.index, rate)
+	if b.measured() {
+		units = min(units, b.used(r))
 	}
-	return bound(all, "store-lost")
+	return units
 }
 
 // cell returns the length of a cell, µs.
@@ -186,7 +189,7 @@ func (w *world) vanishes(b *bucket, r *region) {
 			knew[n] = sighting{known, n.life}
 		}
 	}
-	b.gone[r.index] = knew
+	b.gone[r.index], b.noticed[r.index] = knew, false
 }
 
 // remembersAll reports whether nodes have room to remember all buckets. A node without room for a
@@ -223,9 +226,11 @@ func (n *node) mayUse(b *bucket) {
 	if knew == nil {
 		return
 	}
-	if s := knew[n]; s.life != n.life || s.known <= n.r.clock().Add(n.r.storeAhead) {
-		b.allow(n.r, bound(b.exposures(len(n.r.nodes)), "key-deleted"), "bucket deleted in "+
-			n.r.name, true)
+	// A node without room for all buckets may have forgotten this one since.
+	forgot := !n.w.remembersAll() && !b.noticed[n.r.index]
+	if s := knew[n]; forgot || s.life != n.life || s.known <= n.r.clock().Add(n.r.storeAhead) {
+		b.allow(n.r, min(b.termForgotten(n.r.index), b.forgotten(n.r)), "bucket deleted in "+n.r.name,
+			true)
 	}
 }
 
@@ -250,23 +255,18 @@ func (w *world) showed(ahead int64) {
 	}
 }
 
-// clocks allows what clocks that are apart by so many µs may admit above the ceiling in real time.
-// Labels are exact, so fixed windows exceed nothing.
-func (b *bucket) clocks(apart int64) {
-	if b.limit.kind() == algorithms.FixedWindow || b.clocked >= apart {
-		return
+// clocks notes that clocks are apart by so many µs.
+func (b *bucket) clocks(apart int64) { b.clocked = max(b.clocked, apart) }
+
+// forClocks returns what clocks that are apart may admit above the ceiling in real time. Labels are
+// exact, so fixed windows exceed nothing.
+func (b *bucket) forClocks() quantity.Units {
+	if b.limit.kind() == algorithms.FixedWindow || b.clocked == 0 {
+		return 0
 	}
-	b.clocked = apart
-	all := b.exposures(1)
-	for i := range all {
-		all[i].Clock = apart
-	}
-	more := bound(all, "clocks-apart")
-	for i := range all { // they may have been nearer when they traded
-		all[i].Clock = min(apart, 2*all[i].Cell-1)
-	}
-	more = max(more, bound(all, "clocks-apart"))
-	b.forClocks = max(b.forClocks, more)
+	lent, burst := b.promised()
+	nearer := min(b.clocked, 2*b.cell()-1) // they may have been nearer when they traded
+	return max(b.termClocks(b.clocked, lent, burst), b.termClocks(nearer, lent, burst))
 }
 
 // drifted returns the farthest that clocks can have drifted apart by the end of the run, µs.

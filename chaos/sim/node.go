@@ -49,10 +49,13 @@ type node struct {
 	crash   []int64
 	durable map[rowID]exchange.Row // what its journal has stored, by row
 	forgot  int64                  // when its journal was last lost or put back, µs; 0: never
-	lately  map[*bucket]usage      // when this life last admitted units of a bucket
-	ended   map[*bucket]int64      // when a life ended that had admitted, µs
-	fails   bool                   // its journal fails all commits
-	// mark is the latest time by which it decided without its store, µs since 1970.
+	// told is the latest time that its store answered it with, by shard. Its journal keeps it.
+	told   map[store.Shard]quantity.StoreTime
+	lately map[*bucket]usage // when this life last admitted units of a bucket
+	ended  map[*bucket]int64 // when a life ended that had admitted, µs
+	fails  bool              // its journal fails all commits
+	// mark is the latest time by which it decided without its store, or looked what it may forget of
+	// that, µs since 1970.
 	mark    int64
 	prefers map[int]int // index of the node it calls, by region
 	ahead   int64       // of its clock, µs, relative to its region's
@@ -68,7 +71,7 @@ func newNode(r *region, i int, d *policy.Document) *node {
 	n := &node{w: r.w, r: r, index: i, name: fmt.Sprintf("%s/n%d", r.name, i+1),
 		random: r.w.plan.random(forNodes, r.index<<8|i),
 		file:   d, durable: map[rowID]exchange.Row{}, prefers: map[int]int{},
-		ended: map[*bucket]int64{}}
+		ended: map[*bucket]int64{}, told: map[store.Shard]quantity.StoreTime{}}
 	n.newJournal()
 	return n
 }
@@ -80,7 +83,7 @@ func (n *node) start(first bool) error {
 		Nodes:  len(n.r.nodes),
 		Policy: n.file, Bootstrap: first, Store: n.way, Journal: n.journal, Now: n.time,
 		Elapsed: func() time.Duration { return time.Duration(n.mono()) * time.Microsecond },
-		Fetch:   n.fetch, Log: n.w.quiet(), Memory: n.w.plan.Memory})
+		Fetch:   n.fetch, Shown: n.shownToMates, Log: n.w.quiet(), Memory: n.w.plan.Memory})
 	if err != nil {
 		return err
 	}
@@ -97,7 +100,10 @@ func (n *node) start(first bool) error {
 	n.drain()
 	n.every(tickEvery, n.random.Int64N(tickEvery), n.tick)
 	n.every(bookEvery, n.random.Int64N(bookEvery), n.keep)
-	n.every(forgetEvery, forgetEvery, func() { n.live.Forget() })
+	n.every(forgetEvery, forgetEvery, func() {
+		n.mark = max(n.mark, n.time().UnixMicro())
+		n.live.Forget()
+	})
 	return nil
 }
 
@@ -196,6 +202,7 @@ func (n *node) keep() {
 	n.live.ReturnChunks()
 	if n.w.now/bookEvery%5 == int64(n.index) {
 		n.live.Checkpoint()
+		n.beats()
 	}
 	n.drain()
 }

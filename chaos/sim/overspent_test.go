@@ -80,6 +80,7 @@ const (
 	logged  = "algorithm: sliding_window_log, limit: 1000, window: 3600s"
 	daily   = "algorithm: fixed_window, limit: 1000, window: 86400s"
 	shortly = "algorithm: fixed_window, limit: 60, window: 1s"
+	queued  = "algorithm: leaky_bucket, limit: 300, window: 60s"
 )
 
 // onceOverspent are plans in which more was admitted or lent than the limit, because a use, a time
@@ -97,6 +98,21 @@ var onceOverspent = map[string]*Plan{
 	"a mate that decided is cut off": pair(2, hourly, [][2]int64{{2, 10}, {15, 30}},
 		at(0, Stick, 14, on(1)), at(14.5, Stick, 35, on(0)), at(13, MatesCut, 4, on(1)),
 		at(13.5, Flush, 0)),
+	// A node whose clock is two days off is refused by its store, and so heard nothing of the time that
+	// the store showed its mate while its clock was ahead. Then the mate stands still, and the node
+	// opens an empty store: windows that were used already came once more.
+	"only a mate heard how far the store's time had come": pair(2, shortly, [][2]int64{{9, 17},
+		{19, 40}}, at(0, Stick, 17, on(1)), at(17, Stick, 27, on(0)), at(5, NodeClock, 12.8, by(-2*24*3600)),
+		at(9, StoreClock, 8.2, by(20)), at(16.9, Pause, 8, on(1)), at(17.3, StoreAnew, 0)),
+	// The store's clock is ahead, and only one node hears of that, while the other is dead. The store
+	// and the other node start again, and the node opens the store before the first one does.
+	"a mate heard how far the store's time had come": pair(2, queued, [][2]int64{{9, 17},
+		{18, 40}}, at(0, Stick, 44, on(1)), at(8, Crash, 30, on(0)), at(9, StoreClock, 8, by(20)),
+		at(17, Reboot, 1, on(0)), at(17.9, Stick, 26, on(0))),
+	// The store's clock was ahead and is right again, so that its mark holds its time. A copy of before
+	// is put back: it shows the same time as the store that took its place.
+	"a copy of a store whose time is held": pair(1, hourly, [][2]int64{{2, 10}, {15, 30}},
+		at(0, StoreClock, 1.8, by(60)), at(4, Snapshot, 8)),
 	"a mate that decided stands still": pair(2, hourly, [][2]int64{{2, 10}, {15, 30}},
 		at(0, Stick, 14, on(1)), at(14.5, Stick, 35, on(0)), at(13, Pause, 4, on(1)),
 		at(13.5, Flush, 0)),

@@ -28,18 +28,20 @@ type region struct {
 	storeAhead int64            // of its store's clock, µs, in addition to ahead
 	generation uint64           // of its store, when a node last opened it
 	// the latest store time of a decision, µs since 1970
-	shown  map[store.Shard]quantity.StoreTime
-	stale  bool            // its store was put back, and no node has opened it since
-	each   int64           // time its store takes for a call, µs
-	backAt int64           // when a copy of it was last put back, µs
-	behind map[*node]int   // nodes that knew nothing later at backAt, and their lives
-	sticks map[int][]*node // by key: the nodes its requests go to; the last one counts
+	shown     map[store.Shard]quantity.StoreTime
+	emptied   bool            // its store has lost data, and no node has opened it since
+	replyLost int64           // when a reply of its store was last to be lost, µs
+	stale     bool            // its store was put back, and no node has opened it since
+	each      int64           // time its store takes for a call, µs
+	backAt    int64           // when a copy of it was last put back, µs
+	behind    map[*node]int   // nodes that knew nothing later at backAt, and their lives
+	sticks    map[int][]*node // by key: the nodes its requests go to; the last one counts
 }
 
 func newRegion(w *world, i int, d *policy.Document) (*region, error) {
 	p := w.plan.Regions[i]
 	r := &region{w: w, index: i, name: p.Name, ahead: p.Ahead, drift: p.Drift, alone: -1,
-		once: map[string]int64{}, sticks: map[int][]*node{},
+		once: map[string]int64{}, replyLost: -2 * beat, sticks: map[int][]*node{},
 		shown: map[store.Shard]quantity.StoreTime{}}
 	var err error
 	if r.store, err = w.newServer(r); err != nil {

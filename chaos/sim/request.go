@@ -178,8 +178,9 @@ func (n *node) judge(rq *request, b *bucket, d admit.Decision) {
 	if d.Allowed {
 		a.Outcome = oracle.Admitted
 		b.labels[a.Cell] += quantity.Units(a.Cost)
+		b.flows[n.r.index].admits(b.windowAt(at), quantity.Units(a.Cost))
 		if d.Reason == admit.StoreFailureLocal {
-			n.spentLocally(b)
+			n.spentLocally(b, quantity.Units(a.Cost))
 		}
 		n.admits(b, d, quantity.Units(a.Cost))
 	}
@@ -198,27 +199,25 @@ func (n *node) judge(rq *request, b *bucket, d admit.Decision) {
 	}
 }
 
-// spentLocally allows what the nodes of a region may admit without their store, in addition to what
-// the store has admitted.
-func (n *node) spentLocally(b *bucket) {
+// spentLocally allows what the nodes of a region admit without their store, in addition to what the
+// store has admitted: units, as far as the term for it reaches.
+func (n *node) spentLocally(b *bucket, units quantity.Units) {
 	if b.limit.policy.OnStoreFailure != policy.StoreFailureLocal {
 		return
 	}
-	part, who := bound(b.exposures(len(n.r.nodes)), "local"), spentAlone{region: n.r.index}
+	who := spentAlone{region: n.r.index}
 	// Each node has a part in each window, by the latest time that the node knows.
 	if !b.limit.kind().Bucket() {
-		who.node, who.window = n.index,
-			b.windowAt(quantity.StoreTime(max(n.mark, n.time().UnixMicro())))
 		n.mark = max(n.mark, n.time().UnixMicro())
-		part /= quantity.Units(len(n.r.nodes))
+		who.node, who.window = n.index, b.windowAt(quantity.StoreTime(n.mark))
 	}
-	if b.local[who] {
-		return
+	if _, before := b.local[who]; !before {
+		n.w.fired(rowStoreDown)
 	}
-	b.local[who] = true
-	n.w.fired(rowStoreDown)
+	units = min(units, b.termLocal(n.r.index, len(n.r.nodes))-b.local[who])
+	b.local[who] += units
 	if b.limit.policy.Reserve() == 0 {
-		b.allow(n.r, part, "nodes of "+n.r.name+" without their store", false)
+		b.allow(n.r, units, "nodes of "+n.r.name+" without their store", false)
 	}
 }
 

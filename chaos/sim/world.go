@@ -70,6 +70,8 @@ const (
 	forChanges
 	forCalendar
 	forEnvoys
+	forTight
+	forTerms
 )
 
 // newWorld returns the world of a plan before anything has happened.

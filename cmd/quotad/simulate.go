@@ -57,6 +57,8 @@ Exit codes: 0 everything held, 2 bad usage, 3 something did not.`,
 		"one seed of so many is decided by the Lua scripts on an embedded Redis; 0: none")
 	f.BoolVar(&s.Hunt.Wider, "wider", false,
 		"the wider draw, by random numbers of its own: sticky routing, clocks of single machines, up to three nodes, three windows and more")
+	f.BoolVar(&s.Hunt.Tight, "tight", false,
+		"the tight draw instead, by random numbers of its own: short windows used up without an allowance, and mishaps that come near what is printed for them")
 	f.BoolVar(&s.Hunt.Spanning, "spanning", false,
 		"also requests that span several shards of a store, and several requests in one call, by random numbers of their own")
 	f.BoolVar(&s.Hunt.Documents, "documents", false,

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	peerv1 "github.com/quotad/quotad/proto/peer/v1"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -33,6 +35,9 @@ type StoreAnswer struct {
 	// Outlasted has the IDs of stores whose nodes stopped in favour of this one, at most
 	// MaxOutlasted.
 	Outlasted []string
+	// Shown is the latest time that the asker's store has answered the node with; 0: none, or the node
+	// is of another region.
+	Shown quantity.StoreTime
 	// Documents are the limits documents that are open in the node's region; none before it serves.
 	Documents []exchange.Acknowledged
 	// File is why the document in the node's file is not open, at most MaxFileRefused bytes; empty:
@@ -76,7 +81,7 @@ func (s *Server) Store(ctx context.Context, p *peerv1.StoreRequest) (*peerv1.Sto
 	a := s.store(ctx, from)
 	region, node, _ := strings.Cut(a.Node, "/")
 	answer := &peerv1.StoreResponse{Region: region, Node: node, Use: fromUse[a.Use],
-		KnownGeneration: a.Known, Outlasted: a.Outlasted,
+		KnownGeneration: a.Known, Outlasted: a.Outlasted, StoreTime: int64(a.Shown),
 		Documents: documentsToProto(a.Documents), FileRefused: short(a.File)}
 	if o := a.Origin; o.ID != "" {
 		answer.Store = &peerv1.StoreOrigin{Id: o.ID, Since: o.Since, Generation: o.Generation}
@@ -138,6 +143,9 @@ func storeAnswer(p *peerv1.StoreResponse, region string) (a StoreAnswer, ok bool
 	a = StoreAnswer{Node: is.String(), Use: toUse[p.GetUse()], Known: p.GetKnownGeneration(),
 		Origin: store.Origin{ID: p.GetStore().GetId(), Since: p.GetStore().GetSince(),
 			Generation: p.GetStore().GetGeneration()}}
+	if at := p.GetStoreTime(); at > 0 && at <= algorithms.MaxUnits {
+		a.Shown = quantity.StoreTime(at)
+	}
 	a.Documents, a.File = documentsFromProto(p.GetDocuments()), short(p.GetFileRefused())
 	for _, id := range p.GetOutlasted() {
 		if len(id) <= MaxStoreID && len(a.Outlasted) < MaxOutlasted {

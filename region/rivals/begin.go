@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/store"
 )
@@ -24,8 +25,10 @@ var ErrKnown = errors.New("start it without --bootstrap, or mend redis.url; " +
 
 // MayBegin asks the other nodes of this region, before this node begins a generation of its store,
 // whether one of them decides with another store. It returns an error if so. Before a region's
-// first generation it asks the other regions, too, whether they know of a store here.
-func (w *Watch) MayBegin(ctx context.Context, b store.Beginning) error {
+// first generation it asks the other regions, too, whether they know of a store here. It returns the
+// latest time that the store has shown to the other nodes, 0 if none of them told.
+func (w *Watch) MayBegin(ctx context.Context, b store.Beginning) (shown quantity.StoreTime,
+	err error) {
 	first := b.First && !w.config.Alone
 	any := false
 	if b.First {
@@ -37,16 +40,17 @@ func (w *Watch) MayBegin(ctx context.Context, b store.Beginning) error {
 	defer cancel()
 	mates := w.config.Mates(asking)
 	for _, a := range mates {
+		shown = max(shown, a.Shown)
 		if a.Use == peer.StoreDecides && a.Origin.ID != b.Found {
-			return fmt.Errorf("%s decides with another store of this region (%s), and has just had an "+
+			return 0, fmt.Errorf("%s decides with another store of this region (%s), and has just had an "+
 				"answer from it: give this node the same redis.url, or end %s", a.Node, a.Origin.ID,
 				a.Node)
 		}
 	}
-	if !first {
-		return nil
+	if first {
+		err = w.mayBootstrap(ctx, mates, any)
 	}
-	return w.mayBootstrap(ctx, mates, any)
+	return shown, err
 }
 
 // mayBootstrap returns why --bootstrap is refused. mates are the answers of this region's nodes.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/store"
 	"github.com/quotad/quotad/region/tenure"
@@ -44,6 +45,8 @@ type Config struct {
 	Renew func(ctx context.Context, generation uint64) error
 	// Known is the highest generation of this region's store that this node's journal knows.
 	Known func() uint64
+	// Shown is the latest time that this region's store has answered this node with.
+	Shown func() quantity.StoreTime
 	// Alone says that --bootstrap asks nobody.
 	Alone bool
 	// Mates asks all other nodes of this region, until ctx ends. Everybody asks the nodes of all

@@ -18,7 +18,7 @@ func (w *Watch) Serve(ctx context.Context, region string, mate bool) peer.StoreA
 		a.Known = w.known[region]
 		return a
 	}
-	a.Origin, a.Known = w.config.Own(), w.config.Known()
+	a.Origin, a.Known, a.Shown = w.config.Own(), w.config.Known(), w.config.Shown()
 	switch {
 	case w.config.Tenure.Stopped() != nil:
 		a.Use = peer.StoreStopped

@@ -25,7 +25,7 @@ func TestStartDriven(t *testing.T) {
 		{0, 3, 0},
 		{time.Second, 0, 1_000_000},
 		{time.Minute, 3, 61_000_000},
-		{-time.Minute, 0, 61_000_000}, // the high-water mark stands
+		{-time.Minute, 0, 61_000_001}, // the high-water mark stands, but for the microsecond of each answer
 		{2 * time.Minute, 3, 121_000_000},
 	}
 	begin := now.UnixMicro()
@@ -40,5 +40,36 @@ func TestStartDriven(t *testing.T) {
 			t.Errorf("step %d: %+v at %d, want %d admitted at %d", i, d, d.Now.Add(-begin),
 				step.admit, step.now)
 		}
+	}
+}
+
+// TestARefusedNodeHearsTheTime: a node whose clock is hours off hears by its beat what time the store
+// has shown to others. The store notes that, so that it is the same store for the node when its
+// clock is right again. If the store then loses everything, its time begins no earlier.
+func TestARefusedNodeHearsTheTime(t *testing.T) {
+	now, off := time.UnixMicro(1_900_000_000_000_000), -48*time.Hour
+	server := fixtures.Started(t)(servers.StartDriven(func() time.Time { return now }))
+	as := func(name string) Opening { o := first; o.Node = name; return o }
+	mate := node(t, server, as("n1"))
+	refused := connect(t, Options{URL: server.URL, Now: func() time.Time { return now.Add(off) }})
+	mustOpen(t, refused, as("n2"))
+	now = now.Add(20 * time.Second)
+	serves(t, mate, "k")
+	now = now.Add(-20 * time.Second)
+	did(t, refused.Beat(t.Context(), epoch))
+	if got, want := refused.Latest(), mate.Latest(); got != want {
+		t.Errorf("the refused node heard of %d, the store showed %d to its mate", got, want)
+	}
+	allAre(t, refused, "k", algorithms.StatusClock)
+	off = 0
+	serves(t, refused, "k")
+	if opened := mustOpen(t, refused, as("n2")); opened.Lost {
+		t.Errorf("opened again: %+v", opened)
+	}
+	did(t, fixtures.Operator(t, server).FlushAll(t.Context()).Err())
+	again := as("n2")
+	again.LastGeneration, again.Bootstrap = refused.Generation(), false
+	if opened := mustOpen(t, refused, again); opened.LostAt < mate.Latest() {
+		t.Errorf("lost at %d, although the store has shown %d", opened.LostAt, mate.Latest())
 	}
 }

@@ -176,13 +176,13 @@ func TestLossIsNotBackdated(t *testing.T) {
 			int64(shown)).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if d := decide(t, s, charge("k", 10, 1)); d.Now != shown {
-			t.Fatalf("%+v, want the time %d", d, shown)
+		if d := decide(t, s, charge("k", 10, 1)); d.Now != shown+1 {
+			t.Fatalf("%+v, want the time %d", d, shown+1)
 		}
 		client.FlushAll(t.Context())
 		mustOpen(t, s, Opening{Region: "eu", Epoch: epoch, LastGeneration: s.Generation()})
-		if d := decide(t, s, charge("k", 10, 1)); d.Now != shown || admitted(d) != 0 {
-			t.Errorf("after the loss %+v, want a denial at %d", d, shown)
+		if d := decide(t, s, charge("k", 10, 1)); d.Now != shown+2 || admitted(d) != 0 {
+			t.Errorf("after the loss %+v, want a denial at %d", d, shown+2)
 		}
 	})
 }

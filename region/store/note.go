@@ -22,11 +22,9 @@ func (s *session) Beat(ctx context.Context, epoch string) error {
 		sent := Call{Shard: shard, Op: op, Identify: held.replids[shard] != ""}
 		beat := countsFor(op, sent, s.servers.Exec(ctx, []Call{sent})[0], held)
 		switch err := beat.Err; {
-		case err == nil:
-			s.saw(shard, beat.Value.Now)
-			return nil
-		// Its clock is wrong, which decisions meet too.
+		// A store that refuses this node because one of the two clocks is wrong tells the time too.
 		case Answered(err) && !errors.Is(err, ErrUnknownStore):
+			s.saw(shard, beat.Value.Now)
 			return nil
 		default:
 			return err

@@ -33,8 +33,9 @@ type Opening struct {
 	// that time is given out. It must be quick if nothing is to be done. Nil: it is not called.
 	Reserve func(now quantity.StoreTime)
 	// MayBegin is asked before a generation is begun, unless the store lost nothing. If it returns
-	// an error, Open fails with that. Nil: it is not asked.
-	MayBegin func(context.Context, Beginning) error
+	// an error, Open fails with that. Else it returns the latest time that the store has shown to other
+	// nodes, 0 if nobody knows. Nil: it is not asked.
+	MayBegin func(context.Context, Beginning) (quantity.StoreTime, error)
 }
 
 // Beginning is a generation that Open is about to begin.
@@ -113,12 +114,14 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 			return Opened{Generation: all[0].Generation, Since: all.since(), LostAt: all.lostAt(),
 				Now: max(all.mark(), last)}, err
 		}
-		if changed, err := s.askFirst(ctx, all, o); err != nil {
+		shown, changed, err := s.askFirst(ctx, all, o)
+		if err != nil {
 			return Opened{}, err
-		} else if changed {
+		}
+		if changed {
 			continue
 		}
-		opened, err := s.begin(ctx, all, o, before)
+		opened, err := s.begin(ctx, all, o, before, shown)
 		if err != nil || opened.Generation != 0 {
 			return opened, err
 		}
@@ -162,9 +165,10 @@ func (s *session) hold(all looks, node string, generation uint64, secret string)
 	s.held.Store(held)
 }
 
-// begin opens the shards under another generation. It returns a zero Opened if another node came
-// first.
-func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64) (Opened, error) {
+// begin opens the shards under another generation. shown is the latest time that they have shown to
+// other nodes, as far as these have told. It returns a zero Opened if another node came first.
+func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64,
+	shown quantity.StoreTime) (Opened, error) {
 	for _, l := range all {
 		if max(l.apart, -l.apart).Microseconds() > algorithms.MaxClockStep {
 			// A generation begun now would hold the store's time, and every cell with it, until the
@@ -176,7 +180,7 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 	if err := s.adoptFound(ctx, all, o); err != nil {
 		return Opened{}, err
 	}
-	now, seen := quantity.StoreTime(s.now().UnixMicro()), max(s.Latest(), all.lastSeen())
+	now, seen := quantity.StoreTime(s.now().UnixMicro()), max(s.Latest(), all.lastSeen(), shown)
 	if s.Latest() == 0 { // this node has heard nothing since it started
 		seen = max(seen, o.Latest)
 	}
@@ -213,22 +217,24 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 	return opened, nil
 }
 
-// askFirst asks whether a generation may be begun, and returns why not. Meanwhile another node may
+// askFirst asks whether a generation may be begun, and returns why not, or what time the store has
+// shown to others. Meanwhile another node may
 // have opened the store, and that may be the reason for a no: then changed is true.
-func (s *session) askFirst(ctx context.Context, all looks, o Opening) (changed bool, err error) {
+func (s *session) askFirst(ctx context.Context, all looks,
+	o Opening) (shown quantity.StoreTime, changed bool, err error) {
 	if o.MayBegin == nil || all.isWhole(o.LastGeneration) {
-		return false, nil
+		return 0, false, nil
 	}
 	b := all.beginning(o)
-	refusal := o.MayBegin(ctx, b)
+	shown, refusal := o.MayBegin(ctx, b)
 	if refusal == nil {
-		return false, nil
+		return shown, false, nil
 	}
 	again, err := s.look(ctx, o.Node)
 	if err == nil && again.beginning(o).Found != b.Found {
-		return true, nil
+		return 0, true, nil
 	}
-	return false, refusal
+	return 0, false, refusal
 }
 
 // beginning describes the generation that would be begun.

@@ -32,7 +32,7 @@ type Config struct {
 	Changed func(Change)
 	// MayBegin is asked before this node begins a generation of the store. See
 	// store.Opening.MayBegin. It may be nil.
-	MayBegin func(context.Context, store.Beginning) error
+	MayBegin func(context.Context, store.Beginning) (quantity.StoreTime, error)
 	// Closed is closed when the node ends.
 	Closed <-chan struct{}
 }

@@ -197,6 +197,9 @@ func (s *Stepped) Key(id string) string { return s.tenure.Rules().Key(id) }
 // store. Only until then does the node notice that the bucket was deleted.
 func (s *Stepped) ExistsUntil(id string) quantity.StoreTime { return s.rights.ExistsUntil(id) }
 
+// Shown returns the latest time that the store has shown to the node.
+func (s *Stepped) Shown() quantity.StoreTime { return s.node.Shown() }
+
 // Epoch returns the epoch of the document this node works under.
 func (s *Stepped) Epoch() string { return s.tenure.Rules().Epoch }
 

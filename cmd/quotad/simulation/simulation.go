@@ -47,6 +47,8 @@ func (s *Simulation) complete() error {
 		return fmt.Errorf("--limits %d: give 1 to 3, or 0 for whatever the seed chooses", c.Limits)
 	case s.Window < 0 || s.Window > 24*time.Hour || s.Window%time.Second != 0:
 		return fmt.Errorf("--window %s: give whole seconds to 24h, or 0 for whatever the seed chooses", show.Span(s.Window))
+	case c.Tight && (c.Wider || c.Regions+c.Nodes+c.Limits > 0 || s.Window > 0 || len(s.Faults) > 0):
+		return errors.New("--tight draws regions, nodes, limits, windows and faults by itself: leave out --wider and the flags that say these")
 	case s.Algorithm != "" && !slices.Contains(algorithms.Kinds, algorithms.Kind(s.Algorithm)):
 		return fmt.Errorf("--algorithm %q: choose %s", s.Algorithm, show.Listed(algorithms.Kinds))
 	}
@@ -131,6 +133,9 @@ func (s *Simulation) replay(f *sim.Failure) string {
 	if s.Hunt.Wider {
 		command += " --wider"
 	}
+	if s.Hunt.Tight {
+		command += " --tight"
+	}
 	if s.Hunt.Prefetch {
 		command += " --prefetch"
 	}
@@ -176,6 +181,7 @@ func (s *Simulation) tell(w io.Writer, t sim.Tally, f *sim.Failure) error {
 	if t.Counts.Proxied > 0 {
 		line("admitted by Envoys themselves: %d", t.Counts.Proxied)
 	}
+	line("%s", tightness(t.Counts.Tightness))
 	if f == nil {
 		line("ok: nothing was broken in %s", show.Counted(int(t.Seeds), "seed"))
 		return errors.Join(errs...)
@@ -192,6 +198,12 @@ func (s *Simulation) tell(w io.Writer, t sim.Tally, f *sim.Failure) error {
 	}
 	line("\n%s\n%s\nreplay: %s", f.Document, f.Timeline, s.replay(f))
 	return errors.Join(errs...)
+}
+
+// tightness says how near the seeds came to what the judge allows.
+func tightness(t sim.Tightness) string {
+	return fmt.Sprintf("buckets that are allowed an excess: %d, at half of it or more %d; others: %d, within a tenth of their limit %d; probes: %d, of which %d had to be given most of what they asked for",
+		t.Excused, t.Half, t.Exact, t.Tenth, t.Probes, t.Demanding)
 }
 
 // progressTo returns a function that shows how far a hunt is: on one line that is redrawn on a

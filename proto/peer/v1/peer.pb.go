@@ -1095,7 +1095,9 @@ type StoreResponse struct {
 	// Limits documents that are open in the answering node's region, the oldest first; none before it serves.
 	Documents []*Acknowledged `protobuf:"bytes,7,rep,name=documents,proto3" json:"documents,omitempty"`
 	// Why the limits document in the answering node's file is not open; empty: it is.
-	FileRefused   string `protobuf:"bytes,8,opt,name=file_refused,json=fileRefused,proto3" json:"file_refused,omitempty"`
+	FileRefused string `protobuf:"bytes,8,opt,name=file_refused,json=fileRefused,proto3" json:"file_refused,omitempty"`
+	// The asker's own region's: the latest time that its store has answered the node with, microseconds since 1970; 0: none.
+	StoreTime     int64 `protobuf:"varint,9,opt,name=store_time,json=storeTime,proto3" json:"store_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1184,6 +1186,13 @@ func (x *StoreResponse) GetFileRefused() string {
 		return x.FileRefused
 	}
 	return ""
+}
+
+func (x *StoreResponse) GetStoreTime() int64 {
+	if x != nil {
+		return x.StoreTime
+	}
+	return 0
 }
 
 // StoreOrigin tells one store of a region from another.
@@ -1664,7 +1673,7 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\breturned\x18\x04 \x01(\x03R\breturned\":\n" +
 	"\fStoreRequest\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\"\xad\x02\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\"\xcc\x02\n" +
 	"\rStoreResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12*\n" +
@@ -1673,7 +1682,9 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x10known_generation\x18\x05 \x01(\x04R\x0fknownGeneration\x12\x1c\n" +
 	"\toutlasted\x18\x06 \x03(\tR\toutlasted\x123\n" +
 	"\tdocuments\x18\a \x03(\v2\x15.peer.v1.AcknowledgedR\tdocuments\x12!\n" +
-	"\ffile_refused\x18\b \x01(\tR\vfileRefused\"S\n" +
+	"\ffile_refused\x18\b \x01(\tR\vfileRefused\x12\x1d\n" +
+	"\n" +
+	"store_time\x18\t \x01(\x03R\tstoreTime\"S\n" +
 	"\vStoreOrigin\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x04R\x05since\x12\x1e\n" +

@@ -142,13 +142,13 @@ func (n *Node) open(ctx context.Context) error {
 		return err
 	}
 	close(n.life.opened)
-	n.rivals.Ask(ctx)
+	n.rivals.AskFirst(ctx)
 	return ctx.Err()
 }
 
 // firstCallsPatience bounds the wait for gossip at the start. A node that can reach nobody starts
 // all the same.
-const firstCallsPatience = 2 * time.Second
+const firstCallsPatience = 5 * time.Second
 
 // run starts the goroutines that run until the node is closed.
 func (n *Node) run() {

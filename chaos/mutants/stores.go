@@ -30,7 +30,7 @@ var stores = []Mutant{
 	{
 		Name: "serves-before-it-asks", Hole: "second store of a region",
 		Rule: "a node asks the others which store they have before it serves",
-		Edits: []Edit{{"region/node.go", `	n.rivals.Ask(ctx)
+		Edits: []Edit{{"region/node.go", `	n.rivals.AskFirst(ctx)
 `, ``}},
 		Breaks: "ceiling: a label above L", Under: "a restart on a second store",
 		Test: Test{"./region", "TestASecondStoreStops"},

@@ -22,6 +22,10 @@ const (
 	askEvery = 20
 	// patience bounds the wait for the answers of the nodes of this region.
 	patience = 500 * time.Millisecond
+	// startPatience bounds that wait when this node starts, and the time for which a question that
+	// remained open is asked again then, every startPoll.
+	startPatience = 3 * time.Second
+	startPoll     = 100 * time.Millisecond
 	// sayEvery is the shortest time between two log lines that say the same.
 	sayEvery = time.Minute
 )
@@ -143,26 +147,46 @@ func (w *Watch) suspects() bool {
 	return w.judge.stopped() || len(others(own, w.judge.news(w.config.Hearsay()), true)) > 0
 }
 
+// AskFirst does what Ask does, for a node that has opened its store and does not serve yet. So it
+// waits longer for the other nodes, and asks again while this node's own store does not confirm
+// itself.
+func (w *Watch) AskFirst(ctx context.Context) {
+	for end := time.Now().Add(startPatience); ; {
+		if w.ask(ctx, startPatience) || !time.Now().Before(end) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(startPoll):
+		}
+	}
+}
+
 // Ask asks the other nodes of this region which store they decide with. It has this node stop, or
 // go on, as they answer.
-func (w *Watch) Ask(ctx context.Context) {
+func (w *Watch) Ask(ctx context.Context) { w.ask(ctx, patience) }
+
+// ask asks the other nodes and waits for them for at most that time. It returns false if
+// what they answered is not judged, because this node's own store did not confirm itself.
+func (w *Watch) ask(ctx context.Context, wait time.Duration) (judged bool) {
 	w.asking.Lock()
 	defer w.asking.Unlock()
 	w.tell()
 	defer w.tell()
 	own := w.config.Own()
-	asking, cancel := context.WithTimeout(ctx, patience)
+	asking, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	answers := w.config.Mates(asking)
 	if ctx.Err() != nil {
-		return
+		return false
 	}
 	hearsay := unanswered(w.config.Hearsay(), answers)
 	// An answer may be about a store that this node must open first: the successor of its own. So
 	// its own store is asked last.
 	differs := len(others(own, answers, false))+len(others(own, hearsay, true)) > 0
 	if differs && !w.judge.stopped() && !w.config.Verify(ctx) || w.config.Own() != own {
-		return
+		return false
 	}
 	before := w.judge.to
 	rivals := w.judge.verdict(own, answers, hearsay, time.Now())
@@ -171,6 +195,7 @@ func (w *Watch) Ask(ctx context.Context) {
 	w.mu.Unlock()
 	w.carryOut(own, before, rivals)
 	w.renew(ctx, own, rivals)
+	return true
 }
 
 // renew begins another generation of this node's store if it goes on beside one of a later

@@ -1,0 +1,68 @@
+package rivals
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/tenure"
+)
+
+// standing is a tenure that notes whether it was stopped.
+type standing struct{ why *tenure.Stopped }
+
+func (s *standing) Stop(why tenure.Stopped)  { s.why = &why }
+func (s *standing) GoOn()                    { s.why = nil }
+func (s *standing) Stopped() *tenure.Stopped { return s.why }
+
+// TestAStartWaitsForSlowAnswers: a node starts beside another that decides with an older store. On
+// busy machines the other answers late, or the node's own store does not confirm itself at once.
+// Before it serves, the node has stopped.
+func TestAStartWaitsForSlowAnswers(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		answers time.Duration // how long the other node takes to answer
+		refused int           // how often the node's own store does not confirm itself
+		stops   bool
+		lasts   time.Duration
+	}{
+		{"at once", 0, 0, true, 0},
+		{"late", 2 * time.Second, 0, true, 2 * time.Second},
+		{"own store late", 0, 3, true, 3 * startPoll},
+		{"never", time.Hour, 0, false, startPatience},
+		{"own store never", 0, 1 << 30, false, startPatience},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, refused := &standing{}, 0
+				w := New(Config{Self: "us/n1", Tenure: s, Log: slog.New(slog.DiscardHandler),
+					Own: func() store.Origin { return mine },
+					Verify: func(context.Context) bool {
+						refused++
+						return refused > c.refused
+					},
+					Known: func() uint64 { return mine.Generation },
+					Mates: func(ctx context.Context) []peer.StoreAnswer {
+						select {
+						case <-time.After(c.answers):
+							return says(older, peer.StoreDecides)
+						case <-ctx.Done():
+							return nil
+						}
+					},
+					Hearsay: func() []peer.StoreAnswer { return nil },
+					Tell:    func() {}})
+				began := time.Now()
+				w.AskFirst(t.Context())
+				if took := time.Since(began); took != c.lasts || (s.why != nil) != c.stops {
+					t.Errorf("after %v: stopped %v; want after %v: %v", took, s.why != nil, c.lasts,
+						c.stops)
+				}
+			})
+		})
+	}
+}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/store"
 	"github.com/quotad/quotad/region/tenure"
@@ -37,7 +37,7 @@ func TestAStartWaitsForSlowAnswers(t *testing.T) {
 		{"own store never", 0, 1 << 30, false, startPatience},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s, refused := &standing{}, 0
 				w := New(Config{Self: "us/n1", Tenure: s, Log: slog.New(slog.DiscardHandler),
 					Own: func() store.Origin { return mine },

@@ -186,6 +186,16 @@ func (m *Machine) pool(now quantity.NodeTime, b *Bucket) *pool {
 	return p
 }
 
+// Share puts in the place of each of some buckets the one that the machine has, if they are the same.
+// So a driver that keeps the buckets of many reports keeps each once.
+func (m *Machine) Share(buckets []*Bucket) {
+	for i, b := range buckets {
+		if p := m.pools[b.ID]; p != nil && *p.Bucket == *b {
+			buckets[i] = p.Bucket
+		}
+	}
+}
+
 // Ended takes in that a stream is over. Its Envoy may go on as it was told until the assignments
 // end.
 func (m *Machine) Ended(now quantity.NodeTime, from Stream) {
@@ -242,7 +252,7 @@ func (m *Machine) Due(now quantity.NodeTime) bool {
 
 // plan works on one bucket.
 func (m *Machine) plan(now quantity.NodeTime, at quantity.StoreTime, p *pool) {
-	p.due, p.unpaid = p.next(now), false
+	p.due, p.planned, p.unpaid = p.next(now), now, false
 	m.stats.Plans++
 	m.stats.Expired += p.forget(now)
 	p.roll(now, at)

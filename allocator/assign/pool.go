@@ -35,6 +35,7 @@ type pool struct {
 	purse purse
 
 	due       quantity.NodeTime // when it is planned next
+	planned   quantity.NodeTime // when it was planned last
 	told      bool              // the demand that was told last was above 0
 	wanted    int64             // the sum of what all shares want
 	short     bool              // some get less than they need
@@ -116,6 +117,18 @@ func (b *Bucket) rateOf(rights quantity.Units) int64 {
 func (b *Bucket) rightsOf(rate int64) quantity.Units {
 	return allocator.Over(quantity.MilliRate(1000*rate), b.Window)
 }
+
+// news has the bucket planned soon, as its Envoys' demand or its purse has changed, together with what
+// else changes then. A plan takes the longer the more Envoys there are, so those of many are planned
+// less often.
+func (p *pool) news(now quantity.NodeTime) {
+	rest := min(int64(len(p.shares))*restForEach, planEvery)
+	p.due = min(p.due, max(now.Add(reportsTogether), p.planned.Add(rest)))
+}
+
+// restForEach is for how long a bucket is not planned anew because of news, for each Envoy: thousands
+// of times as long as a plan takes.
+const restForEach = second / 1000
 
 // known says whether the store has shown its time, so that the node knows when cells end.
 func (p *pool) known() bool { return p.seen.at > 0 }

@@ -89,7 +89,7 @@ func (m *Machine) Charged(now quantity.NodeTime, c Charge, charged bool) {
 	}
 	p.purse.asked, p.purse.again = 0, now
 	if p.unpaid {
-		p.due = min(p.due, now.Add(reportsTogether))
+		p.news(now)
 	}
 	if charged {
 		// A charge that was given up may have come after all: what there is no room for is lost.

@@ -88,7 +88,7 @@ func (s *share) report(now quantity.NodeTime, allowed, denied quantity.Units) {
 		return // the next plan is soon enough
 	}
 	for _, p := range s.pools {
-		p.due = min(p.due, now.Add(reportsTogether))
+		p.news(now)
 	}
 }
 

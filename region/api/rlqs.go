@@ -120,31 +120,47 @@ func usagesOf(m *rlqsv3.RateLimitQuotaUsageReports) []envoys.Usage {
 	return all
 }
 
+// action holds what a message says of an assignment, as one piece of memory.
+type action struct {
+	is       rlqsv3.RateLimitQuotaResponse_BucketAction
+	id       rlqsv3.BucketId
+	assigned rlqsv3.RateLimitQuotaResponse_BucketAction_QuotaAssignmentAction_
+	assigns  rlqsv3.RateLimitQuotaResponse_BucketAction_QuotaAssignmentAction
+	lives    durationpb.Duration
+	strategy typev3.RateLimitStrategy
+	kind     typev3.RateLimitStrategy_TokenBucket
+	tokens   typev3.TokenBucket
+	fill     wrapperspb.UInt32Value
+}
+
+// everySecond is the interval in which all buckets are filled.
+var everySecond = &durationpb.Duration{Seconds: 1}
+
 func assignmentsMessage(all []envoys.Assignment) *rlqsv3.RateLimitQuotaResponse {
 	m := &rlqsv3.RateLimitQuotaResponse{
 		BucketAction: make([]*rlqsv3.RateLimitQuotaResponse_BucketAction, len(all))}
+	actions := make([]action, len(all))
 	for i, a := range all {
-		m.BucketAction[i] = actionMessage(a)
+		m.BucketAction[i] = actions[i].set(a)
 	}
 	return m
 }
 
-func actionMessage(a envoys.Assignment) *rlqsv3.RateLimitQuotaResponse_BucketAction {
-	m := &rlqsv3.RateLimitQuotaResponse_BucketAction{BucketId: &rlqsv3.BucketId{Bucket: a.ID}}
+func (to *action) set(a envoys.Assignment) *rlqsv3.RateLimitQuotaResponse_BucketAction {
+	to.id.Bucket = a.ID
+	to.is.BucketId = &to.id
 	if a.Abandon {
-		m.BucketAction = &rlqsv3.RateLimitQuotaResponse_BucketAction_AbandonAction_{
+		to.is.BucketAction = &rlqsv3.RateLimitQuotaResponse_BucketAction_AbandonAction_{
 			AbandonAction: &rlqsv3.RateLimitQuotaResponse_BucketAction_AbandonAction{}}
-		return m
+		return &to.is
 	}
-	tokens := &typev3.TokenBucket{MaxTokens: number(a.Burst),
-		TokensPerFill: wrapperspb.UInt32(number(a.Rate)),
-		FillInterval:  &durationpb.Duration{Seconds: 1}}
-	m.BucketAction = &rlqsv3.RateLimitQuotaResponse_BucketAction_QuotaAssignmentAction_{
-		QuotaAssignmentAction: &rlqsv3.RateLimitQuotaResponse_BucketAction_QuotaAssignmentAction{
-			AssignmentTimeToLive: &durationpb.Duration{Seconds: a.TTL},
-			RateLimitStrategy: &typev3.RateLimitStrategy{
-				Strategy: &typev3.RateLimitStrategy_TokenBucket{TokenBucket: tokens}}}}
-	return m
+	to.fill.Value, to.tokens.MaxTokens = number(a.Rate), number(a.Burst)
+	to.tokens.TokensPerFill, to.tokens.FillInterval = &to.fill, everySecond
+	to.kind.TokenBucket, to.strategy.Strategy = &to.tokens, &to.kind
+	to.lives.Seconds = a.TTL
+	to.assigns.AssignmentTimeToLive, to.assigns.RateLimitStrategy = &to.lives, &to.strategy
+	to.assigned.QuotaAssignmentAction, to.is.BucketAction = &to.assigns, &to.assigned
+	return &to.is
 }
 
 // number returns a number of tokens as far as Envoy can be told it.

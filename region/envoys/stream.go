@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/allocator/assign"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/rules"
 )
 
 const (
@@ -46,10 +47,18 @@ type Stream struct {
 	domain   string
 	more     chan struct{} // holds a value if something waits to be sent
 
-	// The assigner's lock guards these.
-	ids     map[string]map[string]string // by key
+	// The assigner's lock guards these. Only Report writes ids, and reads them without the lock.
+	ids     map[string]known // by key
 	waiting map[string]queued
 	order   []string // of waiting, as they came
+}
+
+// known is a bucket id to which something is assigned, and what that is charged to by some rules. Most
+// reports are of one that was reported before, under the same rules.
+type known struct {
+	id      map[string]string
+	rules   *rules.Rules
+	buckets []*assign.Bucket
 }
 
 // queued is something that waits to be sent.
@@ -78,7 +87,7 @@ func (a *Assigner) Open(domain string) (*Stream, error) {
 	}
 	a.last++
 	s := &Stream{assigner: a, number: a.last, domain: domain, more: make(chan struct{}, 1),
-		ids: map[string]map[string]string{}, waiting: map[string]queued{}}
+		ids: map[string]known{}, waiting: map[string]queued{}}
 	a.streams[s.number] = s
 	return s, nil
 }
@@ -98,8 +107,9 @@ func (s *Stream) Report(usages []Usage) {
 	a.counts.reports.Add(float64(len(usages)))
 	read := make([]assign.Report, len(usages))
 	reasons := make([]string, len(usages)) // why nothing is assigned
+	current := a.config.Rules.Rules()
 	for i, u := range usages {
-		read[i], reasons[i] = s.read(u)
+		read[i], reasons[i] = s.read(current, u)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -110,20 +120,23 @@ func (s *Stream) Report(usages []Usage) {
 	reports := make([]assign.Report, 0, min(len(usages), MaxBuckets))
 	for i, u := range usages {
 		key := read[i].Key
-		_, known := s.ids[key]
-		if reasons[i] == "" && !known && len(s.ids) >= MaxBuckets {
+		before, again := s.ids[key]
+		if reasons[i] == "" && !again && len(s.ids) >= MaxBuckets {
 			reasons[i] = noRoom
 		}
 		if reasons[i] == "" {
-			fresh = fresh || !known
-			s.ids[key] = u.ID
+			fresh = fresh || !again
+			if before.rules != current {
+				a.machine.Share(read[i].Buckets)
+				s.ids[key] = known{u.ID, current, read[i].Buckets}
+			}
 			reports = append(reports, read[i])
 			continue
 		}
 		s.abandon(now, key, u.ID, reasons[i])
 	}
 	for _, key := range a.machine.Reported(now, s.number, reports) {
-		s.abandon(now, key, s.ids[key], noRoom)
+		s.abandon(now, key, s.ids[key].id, noRoom)
 	}
 	if fresh {
 		a.soon()
@@ -150,14 +163,18 @@ const (
 	noRoom       = "no_room"      // of a bound
 )
 
-// read returns what a usage means, or why nothing is assigned to its bucket id.
-func (s *Stream) read(u Usage) (r assign.Report, why string) {
+// read returns what a usage means by the rules, or why nothing is assigned to its bucket id.
+func (s *Stream) read(current *rules.Rules, u Usage) (r assign.Report, why string) {
 	r = assign.Report{Key: keyOf(u.ID), Allowed: units(u.Allowed), Denied: units(u.Denied)}
+	if before := s.ids[r.Key]; before.rules == current {
+		r.Buckets = before.buckets
+		return r, ""
+	}
 	q := admit.Request{Domain: s.domain, Descriptors: u.ID, Cost: 1}
 	if len(u.ID) == 0 || q.Validate() != nil {
 		return r, invalid
 	}
-	applied := s.assigner.config.Rules.Rules().Match(s.domain, u.ID)
+	applied := current.Match(s.domain, u.ID)
 	if len(applied) == 0 {
 		return r, noLimit
 	}
@@ -236,8 +253,8 @@ func (s *Stream) Take() (all []Assignment) {
 			all = append(all, Assignment{ID: q.abandon, Abandon: true})
 		case now-q.at > sendWithin:
 			a.counts.late.Inc()
-		case s.ids[key] != nil:
-			all = append(all, Assignment{ID: s.ids[key], Rate: q.send.Rate,
+		case s.ids[key].id != nil:
+			all = append(all, Assignment{ID: s.ids[key].id, Rate: q.send.Rate,
 				Burst: int64(q.send.Burst), TTL: q.send.TTL})
 		}
 	}

@@ -8,13 +8,17 @@ GO ?= go
 # twins of the scripts. Many tests wait for servers or timers: three packages at a time keep two processors busy, and the
 # longest come first.
 SINGLE = /algorithms /allocator /calendar /policy/barrier /chaos/sim /chaos/baseline /chaos/workload /chaos/mutants /chaos/world /chaos/lab
-# Tests of one goroutine with much to do, in packages that are tested with the race detector else.
-ALONE = TestLargestDocuments|TestSmallHintsTakeLittle|TestHintsAreBounded|TestScriptsAreBounded|TestNothingGrows|TestTheLogIsBoundedByItsWindow|TestEnvoyIsAnsweredAsByTheReference
+# Tests of one goroutine with much to do, in packages that are tested with the race detector else, and what users type
+# where the goroutines are those of package region and chaos/process.
+ALONE = TestLargestDocuments|TestSmallHintsTakeLittle|TestHintsAreBounded|TestScriptsAreBounded|TestNothingGrows|TestTheLogIsBoundedByItsWindow|TestEnvoyIsAnsweredAsByTheReference|TestScripts/(bench|chaos_against|cut|limits_apply|regions|roles|tls)|TestDocs|TestImports|TestBubbles
+# Stories of package region that are long with the race detector, and of which the first run is enough: others have the same
+# goroutines.
+STORIES = TestInventedNodesDegradeNobody|TestLocalSpendingIsBookedIntoItsWindow|TestADocumentTakesTwoCellsAtMost|TestHomeModeOneByOne|TestRightsOfEnvoysComeBack|TestABucketThatExpiresSoonerWasNotDeleted
 .PHONY: test
 test: redis-server ## every test; with the race detector where there are goroutines
 	$(GO) test -p 3 -timeout 15m ./chaos/sim ./region ./allocator/exchange $$($(GO) list ./... | grep $(SINGLE:%=-e %))
-	$(GO) test -timeout 15m -run '$(ALONE)' ./policy ./region/rights ./region/store ./region/api
-	$(GO) test -p 3 -race -timeout 15m -skip '$(ALONE)' ./region ./chaos/process ./region/store $$($(GO) list ./... | grep -v $(SINGLE:%=-e %) | grep -v '/region$$')
+	$(GO) test -timeout 15m -run '$(ALONE)' ./cmd/quotad ./policy ./region/rights ./region/store ./region/api
+	$(GO) test -p 3 -race -timeout 15m -skip '$(ALONE)|$(STORIES)' ./chaos/process ./region ./region/store $$($(GO) list ./... | grep -v $(SINGLE:%=-e %) | grep -v '/region$$')
 
 .PHONY: lint
 lint: ## gofmt, go vet and staticcheck

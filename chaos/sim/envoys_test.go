@@ -34,7 +34,7 @@ func TestEnvoysSeedsHold(t *testing.T) {
 func TestEnvoysLuaDecidesAsTwins(t *testing.T) {
 	for seed := range uint64(3) {
 		run := func(lua bool) Counts {
-			p := Draw(seed, Config{For: 30_000_000, Envoys: true, Lua: lua})
+			p := Draw(seed, Config{For: 15_000_000, Envoys: true, Lua: lua})
 			p.Acts = slices.DeleteFunc(p.Acts,
 				func(a Act) bool { return a.Do == ClockStep || a.Do == StoreClock })
 			o, err := Run(p)

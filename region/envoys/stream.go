@@ -107,8 +107,14 @@ func (s *Stream) Report(usages []Usage) {
 	a.counts.reports.Add(float64(len(usages)))
 	read := make([]assign.Report, len(usages))
 	reasons := make([]string, len(usages)) // why nothing is assigned
-	current := a.config.Rules.Rules()
+	var current *rules.Rules
 	for i, u := range usages {
+		if reasons[i] = invalid; len(u.ID) == 0 {
+			continue
+		}
+		if current == nil {
+			current = a.config.Rules.Rules()
+		}
 		read[i], reasons[i] = s.read(current, u)
 	}
 	a.mu.Lock()
@@ -171,7 +177,7 @@ func (s *Stream) read(current *rules.Rules, u Usage) (r assign.Report, why strin
 		return r, ""
 	}
 	q := admit.Request{Domain: s.domain, Descriptors: u.ID, Cost: 1}
-	if len(u.ID) == 0 || q.Validate() != nil {
+	if q.Validate() != nil {
 		return r, invalid
 	}
 	applied := current.Match(s.domain, u.ID)

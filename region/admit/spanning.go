@@ -108,7 +108,7 @@ func (l *Limiter) decideParts(ctx context.Context, w waiting, parts []part) (ans
 			undo()
 			return answered{}, err
 		case a.err != nil && denied: // the denial stands without this answer
-			whole.unheard(p)
+			whole.unheard(p, w.applied)
 			continue
 		case a.err != nil:
 			undo()
@@ -154,11 +154,15 @@ func (a *answered) add(p part, own answered) {
 	}
 }
 
-// unheard sets the store's time of a part that did not answer to that of the other parts. Without
-// it the decision could show a time in 1970.
-func (a *answered) unheard(p part) {
+// unheard fills in what is known of a part that did not answer: the store's time by the other parts,
+// the cell at that time, and the entitlement. Such a limit may still decide, if it can never admit as
+// much. Without this the decision could show a time in 1970.
+func (a *answered) unheard(p part, applied []*rules.Applied) {
 	for _, i := range p.of {
+		limit := applied[i]
 		a.times[i] = a.decided.Now
+		a.decided.Buckets[i] = algorithms.State{Cell: limit.Bucket.Cells().At(a.decided.Now),
+			Entitlement: limit.Target.Terms.Entitlement}
 	}
 }
 

@@ -188,6 +188,36 @@ func TestSpanningFailure(t *testing.T) {
 		})
 }
 
+// TestSpanningUnheard: a shard denies, and another does not answer. Its limit decides, because it can
+// never admit as much, and the decision says cell, time and entitlement of that limit.
+func TestSpanningUnheard(t *testing.T) {
+	spanned(t, []string{perAccount, perAddress + ", weights: {here: 3}"},
+		func(t *testing.T, c *cluster, n *running) {
+			q := both(5)
+			for range 2 {
+				q.Descriptors = map[string]string{"account": "42"}
+				n.check(t, q)
+			}
+			q = both(8)
+			r := n.tenure.Rules()
+			parts := waiting{rules: r, applied: r.Match(asked(q))}.parts()
+			if len(parts) != 2 || parts[1].of[0] != 1 {
+				t.Fatalf("%+v: the limit of an address is not asked last", parts)
+			}
+			del := redis.NewClient(&redis.Options{Addr: strings.TrimPrefix(c.server.URL,
+				"redis://")})
+			defer del.Close()
+			if err := del.Del(t.Context(), store.TokenKey(parts[1].shard)).Err(); err != nil {
+				t.Fatal(err)
+			}
+			d := n.check(t, q)
+			if d.Allowed || d.Reason != Never || d.Limit != "per-address" || d.Entitlement != 5 ||
+				d.At == 0 || d.Cell != algorithms.CellAt(d.At, time.Hour.Microseconds()) {
+				t.Errorf("%+v", d)
+			}
+		})
+}
+
 // TestSpanningTogether: whatever many requests on overlapping limits are answered, what was
 // admitted is what is charged at the end, and no limit is exceeded.
 func TestSpanningTogether(t *testing.T) {

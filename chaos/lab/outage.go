@@ -12,6 +12,7 @@ type outage struct {
 	down bool
 	fail int // this many of the next round trips do not reach the server
 	lose int // this many of the next round trips lose their reply
+	lost int // round trips so far that reached the server and whose reply was lost
 }
 
 // SetDown makes the server unreachable: connections to it fail.
@@ -23,6 +24,9 @@ func (o *outage) FailNext(n int) { o.fail = n }
 
 // LoseReply has the next n round trips time out after they reached the server. Their calls run.
 func (o *outage) LoseReply(n int) { o.lose = n }
+
+// Unheard returns how many round trips so far reached the server without a reply.
+func (o *outage) Unheard() int { return o.lost }
 
 var errRefused error = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 
@@ -37,6 +41,7 @@ func (o *outage) trip() (runs bool, err error) {
 		return false, context.DeadlineExceeded
 	case o.lose > 0:
 		o.lose--
+		o.lost++
 		return true, context.DeadlineExceeded
 	}
 	return true, nil

@@ -84,6 +84,13 @@ func (s *Twin) LoseReply(n int) {
 	s.outage.LoseReply(n)
 }
 
+// Unheard returns how many round trips so far reached the server without a reply.
+func (s *Twin) Unheard() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.outage.Unheard()
+}
+
 // SetService sets the time that each call takes from now on, measured by a clock that never goes
 // back. If a round trip is not done by the deadline it times out, though its calls run. The node
 // learns no more than that, as from a Redis under load.

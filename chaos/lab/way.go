@@ -76,7 +76,9 @@ func (w *Way) trip(ctx context.Context, calls int,
 	defer s.mu.Unlock()
 	runs, lost := s.outage.trip()
 	if runs && lost == nil && calls > 0 {
-		lost = s.serve(calls)
+		if lost = s.serve(calls); lost != nil {
+			s.outage.lost++
+		}
 	}
 	if runs {
 		run(s, s.clock())

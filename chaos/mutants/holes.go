@@ -75,6 +75,10 @@ var Holes = []Hole{
 	{Group: "local", Name: "chunks returned twice or spent after their cell"},
 	{Group: "local", Name: "units that a client holds given back twice or spent too late"},
 
+	{Group: "varied", Name: givenTwice},
+	{Group: "varied", Name: withUse},
+	{Group: "varied", Name: mayDeny},
+
 	{Group: "dynamics", Name: "asking the poorest lender first"},
 	{Group: "dynamics", Name: "oscillation under anti-phase demand"},
 	{Group: "dynamics", Name: "retry storms as demand"},

@@ -49,6 +49,8 @@ func (w *world) act(a Act) {
 		w.in(a.For, func() { n.resume() })
 	case Policy, OldFile:
 		w.change(a)
+	case Reset:
+		w.reset(a, n)
 	case Lie:
 		w.lie(a)
 	case Forge:

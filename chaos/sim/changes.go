@@ -39,9 +39,10 @@ func changes(p *Plan) {
 }
 
 var (
-	burstOf    = regexp.MustCompile(`, burst: ([0-9]+)`)
-	lendingOf  = regexp.MustCompile(`, lending_limit: [0-9.]+`)
-	endOfLimit = regexp.MustCompile(`, on_store_failure: `)
+	burstOf     = regexp.MustCompile(`, burst: ([0-9]+)`)
+	lendingOf   = regexp.MustCompile(`, lending_limit: [0-9.]+`)
+	borrowingOf = regexp.MustCompile(`, borrowing_limit: [0-9.]+`)
+	endOfLimit  = regexp.MustCompile(`, on_store_failure: `)
 )
 
 // otherTerms changes the bursts of some limits of a document, and what may be lent and borrowed of
@@ -66,6 +67,7 @@ func otherTerms(random *rand.Rand, document string) string {
 		}
 		if random.IntN(3) == 0 {
 			borrowing := []string{"0", "0.3", "1", "2"}[random.IntN(4)]
+			line = borrowingOf.ReplaceAllString(line, "")
 			line = endOfLimit.ReplaceAllString(line, ", borrowing_limit: "+borrowing+"$0")
 		}
 		lines[i] = line

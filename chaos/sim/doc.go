@@ -41,6 +41,9 @@
 //
 // Its runs take three windows, if the longest window is at most 90 s.
 //
+// The varied draw (Config.Varied, quotad simulate --varied; varied.go) has limits say what the others
+// leave out, refunds requests of all kinds, and resets buckets.
+//
 // # What must hold
 //
 //	ceiling       what all regions admit, as package oracle judges it, never exceeds the limit
@@ -57,6 +60,7 @@
 //	void          nothing is lent to a region that has not answered for three seconds
 //	fallback      a region cut off from all others is at its fixed split from the second cell on
 //	answers       decisions carry true labels; costs out of range are refused
+//	shadow        a shadow limit never denies
 //	once          a request with a request_id is charged once
 //	refund        a charge is given back once
 //	documents     a node that worked under a document does not go back to an older one

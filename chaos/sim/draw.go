@@ -27,6 +27,7 @@ type Config struct {
 	Spanning  bool            // add requests over several shards and calls of several requests
 	Prefetch  bool            // have nodes hold units of limits, with loads that make them do so
 	Documents bool            // change the limits document in substance, again and again
+	Varied    bool            // have limits say what the other draws leave out, see varied.go
 	Envoys    bool            // have token buckets alone, of which Envoys are assigned parts
 	Calendar  bool            // have fixed windows count by the calendar of a time zone
 	Only      []int           // IDs of the acts to keep; nil: all
@@ -76,6 +77,9 @@ func Draw(seed uint64, c Config) *Plan {
 	}
 	if c.Envoys {
 		assigned(p)
+	}
+	if c.Varied {
+		vary(p)
 	}
 	if c.Spanning {
 		spread(p)

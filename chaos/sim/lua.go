@@ -56,6 +56,7 @@ func (s *luaServer) expire()               { s.redis.Set(s.clock()); s.redis.Exp
 func (s *luaServer) holds(key string) bool { return s.redis.Holds(key) }
 func (s *luaServer) setDown(down bool)     { s.redis.SetDown(down) }
 func (s *luaServer) loseReply()            { s.redis.LoseReply(1) }
+func (s *luaServer) unheard() int          { return s.redis.Unheard() }
 
 // setService does nothing: the embedded Redis cannot simulate slow calls.
 func (s *luaServer) setService(time.Duration) {}

@@ -21,8 +21,8 @@ type Plan struct {
 	Versions []string // texts of its later versions, from 2 on; none: all are the same
 	Keys     []string // values of the descriptor that the limits are keyed by
 	Acts     []Act    // in the order of time
-	// Refunds has some requests refunded. Then all limits are fixed windows, and each is judged by
-	// what it admitted less what it gave back.
+	// Refunds has some requests refunded. Fixed windows are then judged by what they admitted less
+	// what they gave back; of other kinds what was given back may be admitted once more.
 	Refunds bool
 	// Began is the wall clock's time at the start, before Into, µs since 1970; 0: that of every run.
 	Began int64
@@ -100,6 +100,9 @@ const (
 	TokenLost Deed = "token-lost" // the token of a region's store is deleted
 	MatesCut  Deed = "mates-cut"  // messages between a node and the others of its region are lost
 	StoreBusy Deed = "store-busy" // a region's store is slow, and too late under load
+
+	// The deed of the varied draw only.
+	Reset Deed = "reset" // an operator resets a bucket in a region
 )
 
 // Faults are all faults, in the order in which they are explained.
@@ -107,7 +110,7 @@ var Faults = []Deed{Cut, CutHints, Lossy, Slow, Crash, CrashPoints, Leave, Journ
 	JournalLost, JournalOld, Flush, StoreAnew,
 	Failover, Delete, StoreDown, ReplyLost, Pause, ClockStep, StoreClock, Policy, OldFile, Lie,
 	Forge,
-	Stick, NodeClock, Reboot, Snapshot, TokenLost, MatesCut, StoreBusy}
+	Stick, NodeClock, Reboot, Snapshot, TokenLost, MatesCut, StoreBusy, Reset}
 
 // Load reports whether a deed is a load. All others are faults.
 func (d Deed) Load() bool { return d == Steady || d == Burst || d == Edge || d == Wave || d == Proxy }
@@ -154,7 +157,7 @@ func (a Act) String() string {
 	case a.Do.ofNode() || a.Do == Crash || a.Do == CrashPoints || a.Do == Leave || a.Do == Pause ||
 		a.Do == JournalFails || a.Do == JournalLost || a.Do == JournalOld || a.Do == OldFile:
 		fmt.Fprintf(&b, "/n%d", a.Node+1)
-	case a.Do == Delete:
+	case a.Do == Delete || a.Do == Reset:
 		fmt.Fprintf(&b, " limit %d key %d", a.Limit, a.Key)
 	}
 	if a.Amount != 0 && !a.Do.Load() {

@@ -155,7 +155,7 @@ func (n *node) decided(rq *request, d admit.Decision) {
 		n.judge(rq, b, d)
 	}
 	if d.Allowed && d.Receipt != "" && rq.refund > 0 {
-		n.in(rq.refund, func() { n.refund(rq, d, notRefunded) })
+		n.in(rq.refund, func() { n.refund(rq, d) })
 	}
 }
 
@@ -171,6 +171,10 @@ func (n *node) judge(rq *request, b *bucket, d admit.Decision) {
 		Cell: b.limit.rule.CellOf(int64(at)),
 		Sent: time.UnixMicro(n.w.plan.starts() + n.w.plan.Into + rq.sent), Seen: n.w.judgeTime(),
 		Entitlement: int64(d.Entitlement), Share: int64(d.Share), Degraded: d.Degraded}
+	if b.limit.policy.Shadow {
+		n.checkShadow(b, d)
+		return
+	}
 	decides := d.Limit == b.limit.policy.Name
 	if decides && d.At != 0 {
 		a.Cell = int64(d.Cell)
@@ -182,6 +186,7 @@ func (n *node) judge(rq *request, b *bucket, d admit.Decision) {
 		if d.Reason == admit.StoreFailureLocal {
 			n.spentLocally(b, quantity.Units(a.Cost))
 		}
+		n.openly(b, a, d)
 		n.admits(b, d, quantity.Units(a.Cost))
 	}
 	b.judge.Record(a)
@@ -252,39 +257,50 @@ const (
 )
 
 // refund asks for a refund twice, rq.refund µs apart. Only one of the two may have an effect.
-func (n *node) refund(rq *request, d admit.Decision, before refunded) {
-	back, err := n.live.Refund(d.Receipt)
-	after := surelyRefunded
-	switch {
-	case err != nil:
-		after = max(before, perhapsRefunded)
-		if before == notRefunded { // the reply may have been lost
-			for _, b := range rq.buckets {
-				b.givenBack(d, rq.q.Cost)
-			}
-		}
-	case !back.Repeated && before != perhapsRefunded:
-		for _, charge := range back.Charges {
-			for _, b := range rq.buckets {
-				if charge.Units == 0 || b.limit.policy.Name != charge.Limit {
-					continue
-				}
-				if before == surelyRefunded {
-					n.w.breaks("refund", "%s gives %d units back a second time", n.name,
-						charge.Units)
-				}
-				b.givenBack(d, charge.Units)
-			}
-		}
-	}
-	if before == notRefunded {
-		n.in(rq.refund, func() { n.refund(rq, d, after) })
-	}
-	n.drain()
+func (n *node) refund(rq *request, d admit.Decision) {
+	after := n.refundOnce(rq, d, notRefunded)
+	n.in(rq.refund, func() { n.refundOnce(rq, d, after) })
 }
 
-// givenBack subtracts refunded units from what a decision charged.
-func (b *bucket) givenBack(d admit.Decision, units quantity.Units) {
+// refundOnce asks for a refund, and returns what is known of it then. before is what was known.
+func (n *node) refundOnce(rq *request, d admit.Decision, before refunded) (after refunded) {
+	defer n.drain()
+	unheard := n.r.store.unheard()
+	back, err := n.live.Refund(d.Receipt)
+	switch {
+	case err != nil && n.r.store.unheard() == unheard && n.w.plan.Shards <= 1:
+		return before // the store did nothing; of several shards one may have
+	case err != nil:
+		if before == notRefunded {
+			for _, b := range rq.buckets {
+				b.givenBack(n.r, d, rq.q.Cost)
+			}
+		}
+		return max(before, perhapsRefunded)
+	case back.Repeated || before == perhapsRefunded:
+		return surelyRefunded
+	}
+	for _, charge := range back.Charges {
+		for _, b := range rq.buckets {
+			if charge.Units == 0 || b.limit.policy.Name != charge.Limit {
+				continue
+			}
+			if before == surelyRefunded {
+				n.w.breaks("refund", "%s gives %d units back a second time", n.name, charge.Units)
+			}
+			b.givenBack(n.r, d, charge.Units)
+		}
+	}
+	return surelyRefunded
+}
+
+// givenBack takes in that units were refunded of what a decision charged. Fixed windows have admitted
+// so much less. Of other kinds as much may be admitted once more.
+func (b *bucket) givenBack(r *region, d admit.Decision, units quantity.Units) {
+	if b.limit.kind() != algorithms.FixedWindow {
+		b.allowBack(r, d.At, units)
+		return
+	}
 	b.labels[b.limit.rule.CellOf(int64(d.At))] -= units
 	b.refunded = true
 }

@@ -25,7 +25,8 @@ type server interface {
 	expire()           // its clock has stepped forward: expired keys are dropped
 	holds(key string) bool
 	setDown(down bool)
-	loseReply() // the next reply is lost
+	loseReply()   // the next reply is lost
+	unheard() int // how many replies were lost so far
 	// setService sets the time that each call takes. Calls run one after the other, so that answers
 	// come too late when calls are made too fast.
 	setService(each time.Duration)
@@ -75,6 +76,7 @@ func (s *twinServer) expire()               { s.primary.Expire() }
 func (s *twinServer) holds(key string) bool { return s.primary.Holds(key) }
 func (s *twinServer) setDown(down bool)     { s.primary.SetDown(down) }
 func (s *twinServer) loseReply()            { s.primary.LoseReply(1) }
+func (s *twinServer) unheard() int          { return s.primary.Unheard() }
 func (s *twinServer) close()                {}
 func (s *twinServer) setService(each time.Duration) {
 	s.primary.SetService(each, s.elapsed)

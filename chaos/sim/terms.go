@@ -91,6 +91,15 @@ func (b *bucket) termMemory(region int) quantity.Units {
 	return b.worst(region, func(h mayHold) quantity.Units { return h.most })
 }
 
+// termReset is the term for a bucket of which an operator has a region forget the use (reset): windows
+// S_max, buckets B_max.
+func (b *bucket) termReset(region int) quantity.Units {
+	if b.limit.kind().Bucket() {
+		return b.worst(region, func(h mayHold) quantity.Units { return h.mostBurst })
+	}
+	return b.termMemory(region)
+}
+
 // termCheckpoints is the term for a bucket that is restored from checkpoints (store-lost): a
 // hundredth of F and what is admitted in a second, at most S_max.
 func (b *bucket) termCheckpoints(region int, rate quantity.Units) quantity.Units {

@@ -27,7 +27,7 @@ func (t *Tightness) Add(o Tightness) {
 // measure counts how near a bucket came to what it was allowed.
 func (t *Tightness) measure(b *bucket) {
 	levels := b.judge.Levels(b.limit.w.plan.Keys[b.key])
-	if len(levels) == 0 || b.refunded {
+	if len(levels) == 0 || b.refunded || b.limit.policy.Shadow {
 		return
 	}
 	bound := b.judge.Verdict().Limit

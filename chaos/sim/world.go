@@ -72,6 +72,7 @@ const (
 	forEnvoys
 	forTight
 	forTerms
+	forVaried
 )
 
 // newWorld returns the world of a plan before anything has happened.

@@ -67,6 +67,8 @@ Exit codes: 0 everything held, 2 bad usage, 3 something did not.`,
 		"Envoys are assigned parts of the only limit, a token bucket or a window (RLQS), by random numbers of their own")
 	f.BoolVar(&s.Hunt.Prefetch, "prefetch", false,
 		"nodes hold units of most limits that allow it (consistency: prefetch), by random numbers of their own")
+	f.BoolVar(&s.Hunt.Varied, "varied", false,
+		"limits have weights of their own, also zero, borrowing limits, on_store_failure: allow and shadow; requests of all kinds are refunded, and buckets reset, by random numbers of their own")
 	f.BoolVar(&s.Hunt.Calendar, "calendar", false,
 		"fixed windows count by the calendar of a time zone, about the end of a month, a year or a day on which clocks are set, by random numbers of their own")
 	f.StringVar(&s.Only, "only", "",

@@ -169,6 +169,12 @@ func (s *Stepped) Refund(receipt string) (admit.Refunded, error) {
 	return s.limiter.Refund(context.Background(), receipt)
 }
 
+// Reset clears the use of one bucket; see [admit.Limiter.Reset].
+func (s *Stepped) Reset(limit string, q admit.Request) error {
+	_, err := s.limiter.Reset(context.Background(), limit, q.Domain, q.Descriptors)
+	return err
+}
+
 // Buckets returns the buckets of the limits that apply to a request, as the exchange knows them.
 func (s *Stepped) Buckets(q admit.Request) []*exchange.Bucket {
 	f, err := s.limiter.Begin(q, false)

@@ -142,6 +142,9 @@ func (s *Simulation) replay(f *sim.Failure) string {
 	if s.Hunt.Envoys {
 		command += " --envoys"
 	}
+	if s.Hunt.Varied {
+		command += " --varied"
+	}
 	if s.Hunt.Calendar {
 		command += " --calendar"
 	}

@@ -70,3 +70,19 @@ func TestSomeAreFound(t *testing.T) {
 		})
 	}
 }
+
+// TestJudgement: a test that says that it has seen too little has found nothing.
+func TestJudgement(t *testing.T) {
+	const failed = "--- FAIL: TestHolds (0.01s)\n    --- FAIL: TestHolds/kind (0.00s)\n"
+	for said, want := range map[string]string{
+		failed + "        holds_test.go:12: 5 admitted of 4\n        holds_test.go:20: later\nFAIL\n":               "5 admitted of 4",
+		failed + "    search_test.go:66: 7 states: not a space worth searching\nFAIL\n":                             "",
+		failed + "    holds_test.go:66: 3 lent: the test shows nothing\n    holds_test.go:9: 1 is missing\nFAIL\n":  "1 is missing",
+		"--- FAIL: TestHolds (0.01s)\npanic: runtime error: index out of range [recovered]\n\tpanic: again\nFAIL\n": "panic: runtime error: index out of range [recovered]",
+		"FAIL\n": "",
+	} {
+		if got := judgement(said); got != want {
+			t.Errorf("%q of %q, want %q", got, said, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,18 +35,40 @@ func (m Mutant) Run(ctx context.Context, binary string, seeds int) (seed uint64,
 	return seed, violation, err
 }
 
-// Fails runs the mutant's Test and returns the first line that says how it failed. The error is
-// ErrNotFound if the test passes, or says why it could not be run.
+// Fails runs the mutant's Test and returns the first line that says what it found to be wrong. The error
+// is ErrNotFound if the test passes, or if it only says that it has seen too little; otherwise it
+// says why the test could not be run.
 func (m Mutant) Fails(ctx context.Context, moduleDir string) (string, error) {
 	said, err := m.overlaid(ctx, moduleDir, "test", "-count", "1", "-failfast", "-run", "^"+m.Test.Name+"$", m.Test.Package)
 	if err == nil {
 		return "", fmt.Errorf("mutant %s, %s of %s: %w: the test is blind to it, or the rule is not needed", m.Name, m.Test.Name, m.Test.Package, ErrNotFound)
 	}
-	failed := "--- FAIL: " + m.Test.Name
-	if !strings.Contains(string(said), failed) {
+	if !strings.Contains(string(said), "--- FAIL: "+m.Test.Name) {
 		return "", fmt.Errorf("mutant %s: run %s of %s: %w\n%s", m.Name, m.Test.Name, m.Test.Package, err, said)
 	}
-	return m.Test.Name + " fails", nil
+	judged := judgement(string(said))
+	if judged == "" {
+		return "", fmt.Errorf("mutant %s, %s of %s: %w: it fails only because it has seen too little\n%s", m.Name, m.Test.Name, m.Test.Package, ErrNotFound, said)
+	}
+	return m.Test.Name + ": " + judged, nil
+}
+
+var (
+	// message is what a test says with t.Error and the like, or how it panics.
+	message = regexp.MustCompile(`^ +[a-z0-9_]+_test\.go:[0-9]+: (.+)|^(panic: .+)`)
+	// seenTooLittle is in the messages of tests that could not judge.
+	seenTooLittle = regexp.MustCompile(`shows? nothing|too few to|worth searching`)
+)
+
+// judgement returns the first message of a failed test that says what is wrong; "" if there is none.
+func judgement(said string) string {
+	for line := range strings.Lines(said) {
+		found := message.FindStringSubmatch(strings.TrimRight(line, "\n"))
+		if found != nil && !seenTooLittle.MatchString(line) {
+			return found[1] + found[2]
+		}
+	}
+	return ""
 }
 
 // stderrOf returns the end of what a command wrote to stderr.

@@ -127,6 +127,7 @@ func (w *world) loseJournal(a Act, n *node, with *lab.Disk) {
 	}
 	w.found(a, rowJournalLost)
 	n.die()
+	n.journals++
 	if with == nil {
 		n.newJournal()
 	} else {

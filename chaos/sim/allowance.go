@@ -71,10 +71,12 @@ func (b *bucket) allowedIn(cell quantity.Cell) (units quantity.Units, causes []s
 	return units, causes
 }
 
-// spentAlone identifies who admits without the store. For buckets, node and window are 0.
+// spentAlone identifies who admits without the store. For buckets, node and window are 0. journals is
+// how many journals the node lost before, of buckets all nodes of the region: without its journal a
+// node does not know what it spent.
 type spentAlone struct {
-	region, node int
-	window       int64
+	region, node, journals int
+	window                 int64
 }
 
 // spentAlone reports whether any node of a region has ever admitted without the store.

@@ -49,6 +49,8 @@ type node struct {
 	crash   []int64
 	durable map[rowID]exchange.Row // what its journal has stored, by row
 	forgot  int64                  // when its journal was last lost or put back, µs; 0: never
+	// journals is how many of its journals were lost or replaced by older copies.
+	journals int
 	// told is the latest time that its store answered it with, by shard. Its journal keeps it.
 	told   map[store.Shard]quantity.StoreTime
 	lately map[*bucket]usage // when this life last admitted units of a bucket

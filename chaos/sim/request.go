@@ -211,17 +211,22 @@ func (n *node) spentLocally(b *bucket, units quantity.Units) {
 		return
 	}
 	who := spentAlone{region: n.r.index}
+	for _, other := range n.r.nodes {
+		who.journals += other.journals
+	}
 	// Each node has a part in each window, by the latest time that the node knows.
 	if !b.limit.kind().Bucket() {
 		n.mark = max(n.mark, n.time().UnixMicro())
-		who.node, who.window = n.index, b.windowAt(quantity.StoreTime(n.mark))
+		who.node, who.journals = n.index, n.journals
+		who.window = b.windowAt(quantity.StoreTime(n.mark))
 	}
 	if _, before := b.local[who]; !before {
 		n.w.fired(rowStoreDown)
 	}
+	reserved := b.limit.policy.Reserve() > 0 && who.journals == 0
 	units = min(units, b.termLocal(n.r.index, len(n.r.nodes))-b.local[who])
 	b.local[who] += units
-	if b.limit.policy.Reserve() == 0 {
+	if !reserved {
 		b.allow(n.r, units, "nodes of "+n.r.name+" without their store", false)
 	}
 }

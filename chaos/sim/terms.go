@@ -19,6 +19,7 @@ type mayHold struct {
 	own, lends, lent quantity.Units // F, the part of it that it may lend, and what others may lend it
 	most             quantity.Units // S_max
 	burst, mostBurst quantity.Units // B and B_max
+	reserved         quantity.Units // what it keeps out of its store
 }
 
 // worst returns a term of a region by the document that allows most.
@@ -37,7 +38,8 @@ func holdOf(p *policy.Limit, region int) mayHold {
 			mostBurst: burst}
 	}
 	h := mayHold{limit: limit, own: entitledTo(p, limit, region),
-		burst: entitledTo(p, burst, region)}
+		burst: entitledTo(p, burst, region), reserved: partOf(p, limit, region)}
+	h.reserved -= h.own
 	lending := quantity.Units(p.LendingLimit)
 	h.lends = h.own * lending / million
 	h.mostBurst = h.burst
@@ -61,6 +63,12 @@ func holdOf(p *policy.Limit, region int) mayHold {
 // entitledTo returns the most units of a whole that a region is entitled to, for any key: its part by
 // weight, rounded up, less what it keeps out of its store.
 func entitledTo(p *policy.Limit, whole quantity.Units, region int) quantity.Units {
+	part := partOf(p, whole, region)
+	return part - part*quantity.Units(p.Reserve())/million
+}
+
+// partOf returns a region's part of a whole by weight, rounded up.
+func partOf(p *policy.Limit, whole quantity.Units, region int) quantity.Units {
 	var sum quantity.Units
 	for _, w := range p.Weights {
 		sum += w
@@ -68,8 +76,7 @@ func entitledTo(p *policy.Limit, whole quantity.Units, region int) quantity.Unit
 	if sum == 0 || p.Weights[region] == 0 {
 		return 0
 	}
-	part := partUp(whole, int64(p.Weights[region]), int64(sum))
-	return part - part*quantity.Units(p.Reserve())/million
+	return partUp(whole, int64(p.Weights[region]), int64(sum))
 }
 
 // window returns the length of the bucket's window, µs.
@@ -120,7 +127,11 @@ func (b *bucket) termAgain(region int, span int64) quantity.Units {
 // bucket it is for all nodes, around the end of a window.
 func (b *bucket) termLocal(region, nodes int) quantity.Units {
 	return b.worst(region, func(h mayHold) quantity.Units {
-		part := (h.own - h.lends) / quantity.Units(nodes)
+		part := h.own - h.lends
+		if h.reserved > 0 {
+			part = h.reserved
+		}
+		part /= quantity.Units(nodes)
 		switch k := b.limit.kind(); {
 		case k.Sliding():
 			return part / 2

@@ -12,7 +12,7 @@ func (w *world) loses(r *region, a Act, row int) {
 	w.found(a, row)
 	clear(r.once)
 	r.losses++
-	r.emptied = true
+	r.emptied, r.openings = true, nil
 	r.lostBefore = r.lost
 	for _, b := range w.buckets() {
 		b.loses(r)
@@ -38,9 +38,11 @@ func (r *region) stands(generation uint64, by *node) {
 	first := r.generation == 0
 	r.generation, r.stale, r.emptied = generation, false, false
 	if first {
+		r.openings = nil
 		return
 	}
 	r.timeIsLost(by)
+	r.openings = nil
 	if by.ahead > r.storeAhead {
 		r.w.showed(r.ahead + by.ahead)
 	}

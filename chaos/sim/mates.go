@@ -1,6 +1,43 @@
 package sim
 
-import "github.com/quotad/quotad/quantity"
+import (
+	"maps"
+
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/store"
+)
+
+// opening is a node's attempt to open its region's store, by which nobody stands yet.
+type opening struct {
+	heard   quantity.StoreTime                 // from its mates
+	told    map[store.Shard]quantity.StoreTime // what its store had told it
+	unheard int                                // how many replies of the store were lost before
+}
+
+// asksToOpen is what a node that is about to open its store hears from its mates. The attempt is
+// noted: it may take effect although its reply is lost. Of one before only if a reply was lost since.
+func (n *node) asksToOpen() quantity.StoreTime {
+	r, now := n.r, opening{n.shownToMates(), maps.Clone(n.told), n.r.store.unheard()}
+	if last := len(r.openings) - 1; last >= 0 && r.openings[last].unheard == now.unheard {
+		r.openings = r.openings[:last]
+	}
+	r.openings = append(r.openings, now)
+	return now.heard
+}
+
+// knownOpening returns the latest time of a shard that was surely known to whoever opened the store.
+func (r *region) knownOpening(by *node, shard store.Shard) quantity.StoreTime {
+	if len(r.openings) == 0 {
+		return max(by.told[shard], by.shownToMates())
+	}
+	known := quantity.StoreTime(0)
+	for i, o := range r.openings {
+		if at := max(o.told[shard], o.heard); i == 0 || at < known {
+			known = at
+		}
+	}
+	return known
+}
 
 // shownToMates returns the latest time that the region's store has shown to those other nodes of the
 // region that this node reaches. They answer at once.

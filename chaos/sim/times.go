@@ -49,9 +49,8 @@ func (r *region) latestShown() (latest quantity.StoreTime) {
 // others were told is lost with the store if its clock was ahead: the windows until then come once
 // more.
 func (r *region) timeIsLost(by *node) {
-	heard := by.shownToMates()
 	for shard, shown := range r.shown {
-		known := max(by.told[shard], heard, r.clock().Add(r.storeAhead))
+		known := max(r.knownOpening(by, shard), r.clock().Add(r.storeAhead))
 		if known >= shown {
 			continue
 		}

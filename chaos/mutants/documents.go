@@ -56,5 +56,14 @@ var documents = []Mutant{
 		if v.Epoch == m.epoch {`}},
 		Breaks: "conservation: sum of S above L; fallback", Under: "a partition",
 		Within: 300,
+	},	{
+		Name: "documents-are-saved-when-the-store-has-them", Hole: "restarted node on an old file",
+		Rule: "the journal has the texts of documents before the store is opened under them",
+		Edits: []Edit{{"region/tenure/open.go", `		if !t.guess {
+			t.save(a) // should the answer be lost, nobody else may have their texts
+		}
+`, ``}},
+		Breaks: "liveness: a node that never starts again", Under: "an opening whose answer is lost, and a newer file",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceBroke"},
 	},
 }

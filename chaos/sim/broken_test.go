@@ -23,6 +23,25 @@ limits:
 		},
 		Heal: 24_000_000, End: 36_000_000,
 	},
+	// A busy store took the documents under which a node opened it, and the node did not hear so. When
+	// it started anew its file had a later document, and nobody had the text of the one before.
+	"documents that the store has and nobody else": {
+		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 2, Nodes: 1},
+			{Name: "r1", Weight: 1, Nodes: 1}},
+		OneWay: [][]int64{{0, 20_000}, {20_000, 0}}, Keys: []string{"k0"},
+		Document: `
+regions: {r0: {weight: 2}, r1: {weight: 1}}
+limits:
+  - {name: l0, domain: api, key: [account], algorithm: fixed_window, limit: 60, window: 60s, on_store_failure: deny}
+`,
+		Acts: []Act{
+			{ID: 1, At: 3_247_000, For: 9_256_000, Do: StoreBusy, Region: 1, Amount: 124_104, Peer: -1},
+			{ID: 2, At: 7_942_000, For: 2_521_000, Do: Policy, Peer: -1},
+			{ID: 3, At: 9_956_000, For: 992_000, Do: Reboot, Region: 1, Peer: -1},
+			{ID: 4, At: 10_962_000, For: 936_000, Do: Policy, Peer: -1},
+		},
+		Heal: 18_000_000, End: 30_000_000,
+	},
 	// Clocks are nearly a cell apart. A rate that was lent late in the lender's cell was borrowed
 	// from the beginning of the borrower's cell on, and so again in every cell.
 	"a rate had twice": {

@@ -97,6 +97,9 @@ func (t *Tenure) EndGeneration(ctx context.Context, generation uint64) error {
 // of the region opened. The caller has the turn.
 func (t *Tenure) openUnder(ctx context.Context, a barrier.Agenda, bootstrap bool) error {
 	for range merges {
+		if !t.guess {
+			t.save(a) // should the answer be lost, nobody else may have their texts
+		}
 		opened, err := t.openStore(ctx, a, bootstrap)
 		if err == nil {
 			return t.takeOver(ctx, a, opened)

@@ -56,7 +56,7 @@ var documents = []Mutant{
 		if v.Epoch == m.epoch {`}},
 		Breaks: "conservation: sum of S above L; fallback", Under: "a partition",
 		Within: 300,
-	},	{
+	}, {
 		Name: "documents-are-saved-when-the-store-has-them", Hole: "restarted node on an old file",
 		Rule: "the journal has the texts of documents before the store is opened under them",
 		Edits: []Edit{{"region/tenure/open.go", `		if !t.guess {

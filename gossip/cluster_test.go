@@ -253,6 +253,29 @@ func TestNameComesBackElsewhere(t *testing.T) {
 	})
 }
 
+// TestANamesakeIsMet: a node joins others of which one has its name, and knows of that when its first
+// calls are over. The others keep the first one.
+func TestANamesakeIsMet(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		net := newNetwork(t)
+		nodes := cluster(t, net, "a", "b")
+		second := start(t, net, "elsewhere", func(c *Config) {
+			seeds(net, "a")(c)
+			c.Name = "b"
+		})
+		second.FirstCalls(t.Context())
+		if m, met := second.Namesake(); !met || m.Name != "b" || m.Addr != addr(net, "b") {
+			t.Errorf("it has met %+v, %v", m, met)
+		}
+		if m, met := nodes[0].Namesake(); met {
+			t.Errorf("another one has met %+v", m)
+		}
+		if m := nodes[0].Members(); len(m) != 2 || m[1].Addr != addr(net, "b") {
+			t.Errorf("the others see %v", m)
+		}
+	})
+}
+
 // TestQuickRestartIsSeen: a node is back, with other meta data, before anybody missed it.
 func TestQuickRestartIsSeen(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

@@ -182,6 +182,17 @@ func (g *Gossip) FirstCalls(ctx context.Context) (any bool) { return g.caller.fi
 // Members returns the nodes that are alive in this node's view, itself included, sorted by name.
 func (g *Gossip) Members() []Member { return g.roster.list() }
 
+// Namesake returns the node that was last met under this node's name at another address. It may be this
+// node as it was before it moved.
+func (g *Gossip) Namesake() (m Member, met bool) {
+	g.roster.mu.Lock()
+	defer g.roster.mu.Unlock()
+	if g.roster.namesake == nil {
+		return Member{}, false
+	}
+	return *g.roster.namesake, true
+}
+
 // Remembered returns the addresses of members, at most 256, as ip:port. Give them as
 // Config.Remembered after a restart. A member that said goodbye is not among them.
 func (g *Gossip) Remembered() []string { return g.roster.remembered() }

@@ -33,6 +33,7 @@ type roster struct {
 	departed  map[netip.AddrPort]bool   // addresses of members that left, at most maxDeparted
 	newcomers map[string]netip.AddrPort // members not yet greeted
 	book      *book                     // every other member ever seen
+	namesake  *Member                   // another node that has this node's name; nil: none was met
 }
 
 // maxDeparted bounds the addresses kept of members that left. Only the addresses of seeds matter.
@@ -172,9 +173,15 @@ func (r *roster) refused() uint64 {
 	return r.admission.refused
 }
 
-// NotifyConflict logs a mistake that only the operator can correct.
+// NotifyConflict logs a mistake that only the operator can correct, and remembers a node that has the
+// name of this one.
 func (r *roster) NotifyConflict(existing, other *memberlist.Node) {
 	defer r.panics.recover()
+	if addr, err := nodeAddr(other); err == nil && existing.Name == r.self {
+		r.mu.Lock()
+		r.namesake = &Member{Name: other.Name, Addr: addr, Meta: bytes.Clone(other.Meta)}
+		r.mu.Unlock()
+	}
 	r.log.Warn("gossip: two nodes have the same name, or one came back elsewhere before it was missed; if this goes on, rename one",
 		"name", existing.Name, "addr", existing.Address(), "other", other.Address())
 }

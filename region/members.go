@@ -1,12 +1,14 @@
 package region
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -61,6 +63,26 @@ func memberOf(m gossip.Member) (member, error) {
 	}
 	is.store = storeOf(m.Name, meta.GetStore())
 	return is, nil
+}
+
+// namesakePatience bounds the wait for the answer of another process with this node's name.
+const namesakePatience = time.Second
+
+// aloneWithItsName fails if another process runs under this node's name. Both would have a journal, a
+// part of the entitlement without the store, and what Envoys are assigned, each as if it was alone.
+func (n *Node) aloneWithItsName(ctx context.Context) error {
+	m, met := n.gossip.Namesake()
+	is, err := memberOf(m)
+	if !met || err != nil || is.address == "" || is.address == n.config.PeerAdvertise {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, namesakePatience)
+	defer cancel()
+	if !n.peers.Runs(ctx, is.Identity, is.address) {
+		return nil
+	}
+	return fmt.Errorf("another process runs as node %s, with its peer port at %s: give this node a name of its own, or end that process first",
+		is.Identity, is.address)
 }
 
 // callable says whether text is host:port.

@@ -138,6 +138,9 @@ func (n *Node) open(ctx context.Context) error {
 	joining, cancel := context.WithTimeout(ctx, firstCallsPatience)
 	n.join(joining, false)
 	cancel()
+	if err := n.aloneWithItsName(ctx); err != nil {
+		return err
+	}
 	if err := n.tenure.Open(ctx); err != nil {
 		return err
 	}

@@ -60,6 +60,7 @@ var Holes = []Hole{
 	{Group: "loss", Name: "closed bucket that a node used"},
 	{Group: "loss", Name: "memory of a node is full"},
 	{Group: "loss", Name: "second store of a region"},
+	{Group: "loss", Name: "two processes with one name"},
 	{Group: "loss", Name: "store that another version wrote"},
 
 	{Group: "documents", Name: "regions under different documents"},

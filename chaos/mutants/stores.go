@@ -36,6 +36,16 @@ var stores = []Mutant{
 		Test: Test{"./region", "TestASecondStoreStops"},
 	},
 	{
+		Name: "namesake-is-not-asked", Hole: "two processes with one name",
+		Rule: "a node does not start where another process runs under its name",
+		Edits: []Edit{{"region/node.go", `	if err := n.aloneWithItsName(ctx); err != nil {
+		return err
+	}
+`, ``}},
+		Breaks: "ceiling: a node's part without its store spent twice", Under: "a second process with a node's name",
+		Test: Test{"./chaos/process", "TestSecondStore"},
+	},
+	{
 		Name: "stopped-store-wins-later", Hole: "second store of a region",
 		Rule: "a store that stopped for another does not win against its successor",
 		Edits: []Edit{{"region/rivals/judge.go", `	if stoppedBefore != outlasted {

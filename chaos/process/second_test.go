@@ -32,18 +32,28 @@ func storeAt(t *testing.T, n *Node) (s storeOf) {
 	return s
 }
 
-// TestSecondStore: a node of us is started on a Redis of its own, as if the region were new. While
-// it can hear the others it is refused. If it cannot, because its gossip key is another, it serves:
-// that is the bound. Once it hears them it stops before it has served.
+// TestSecondStore: a node of us is started under the name of one that runs, and is refused. Then it is
+// started on a Redis of its own, as if the region were new. While it can hear the others it is
+// refused. If it cannot, because its gossip key is another, it serves: that is the bound. Once it
+// hears them it stops before it has served.
 func TestSecondStore(t *testing.T) {
 	t.Parallel()
 	f := raiseBounded(t, false)
 	second, err := StartRedis(t.Context(), t, RedisConfig{})
 	must(t, err)
 	f.n2.Kill()
+
+	// It has the name of a node that runs: it ends, and says why.
+	f.n2.SetEnv("QUOTAD_NODE=n1", "QUOTAD_DATA_DIR="+filepath.Join(t.TempDir(), "other"))
+	must(t, f.n2.Launch())
+	eventually(t, "a second n1 to be refused", func() bool { return !f.n2.Running() })
+	if said := f.n2.Output(); !strings.Contains(said, "another process runs as node us/n1") {
+		t.Errorf("it ended without saying why:\n%s", said)
+	}
+
 	env := []string{"QUOTAD_REDIS_URL=" + second.URL,
 		"QUOTAD_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
-	f.n2.SetEnv(append(env, "QUOTAD_BOOTSTRAP=true")...)
+	f.n2.SetEnv(append(env, "QUOTAD_NODE=n2", "QUOTAD_BOOTSTRAP=true")...)
 
 	// It hears the others: it ends, and says why. Nothing is admitted above the limit.
 	must(t, f.n2.Launch())

@@ -108,6 +108,21 @@ func (c *Client) AskStore(ctx context.Context, region string, self Identity) (al
 	return all, asked
 }
 
+// Runs says whether a node answers at an address, as itself, before ctx ends.
+func (c *Client) Runs(ctx context.Context, is Identity, address string) bool {
+	conn, err := c.conn(node{is.Region, address})
+	if err != nil {
+		return false
+	}
+	p, err := peerv1.NewPeerServiceClient(conn).Store(ctx,
+		&peerv1.StoreRequest{Region: is.Region, Node: is.Node})
+	if err != nil {
+		return false
+	}
+	a, ok := storeAnswer(p, is.Region)
+	return ok && a.Node == is.String()
+}
+
 // everyNode calls ask for all nodes of a region that are known, at once, and returns how many these
 // are. The functions that ask returns are called one after the other, if they are not nil.
 func (c *Client) everyNode(region string, ask func(peerv1.PeerServiceClient) func()) (asked int) {

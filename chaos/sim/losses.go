@@ -236,6 +236,22 @@ func (n *node) mayUse(b *bucket) {
 	}
 }
 
+// settlesLocal has a node book what it admitted without its store. That uses a deleted bucket, too.
+func (n *node) settlesLocal() {
+	var gone []*bucket
+	for _, b := range n.w.buckets() {
+		if b.gone[n.r.index] != nil && !n.r.store.holds(n.w.keyOf(b)) {
+			gone = append(gone, b)
+		}
+	}
+	n.live.SettleLocal()
+	for _, b := range gone {
+		if n.r.store.holds(n.w.keyOf(b)) {
+			n.uses(b)
+		}
+	}
+}
+
 // latest returns the latest time that the region's store can have shown, µs since 1970.
 func (r *region) latest() quantity.StoreTime {
 	return r.clock().Add(max(r.storeAhead, 0)).Add(r.w.back)

@@ -200,7 +200,7 @@ func (n *node) keep() {
 		n.w.tell(n.r, "%s: %v", n.name, err)
 	}
 	n.live.Review()
-	n.live.SettleLocal()
+	n.settlesLocal()
 	n.live.ReturnChunks()
 	if n.w.now/bookEvery%5 == int64(n.index) {
 		n.live.Checkpoint()

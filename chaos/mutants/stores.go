@@ -43,7 +43,7 @@ var stores = []Mutant{
 	}
 `, ``}},
 		Breaks: "ceiling: a node's part without its store spent twice", Under: "a second process with a node's name",
-		Test: Test{"./chaos/process", "TestSecondStore"},
+		Test: Test{"./region", "TestANamesakeIsRefused"},
 	},
 	{
 		Name: "stopped-store-wins-later", Hole: "second store of a region",

@@ -202,9 +202,13 @@ func (n *node) noteEvent(e exchange.Event) {
 		n.checkAsked(e)
 	case exchange.Lost:
 		for _, l := range e.Buckets {
-			if b := n.w.bucket(l.Bucket.ID); b != nil {
-				b.noticed[n.r.index] = true
+			if b := n.w.bucket(l.Bucket.ID); b != nil && b.gone[n.r.index] != nil {
+				b.gone[n.r.index].noticed = true
 			}
+		}
+	case exchange.Restored:
+		if b := n.w.bucket(e.Restore.Bucket.ID); b != nil {
+			n.restored(b, e)
 		}
 	case exchange.TenureChanged:
 		n.r.stands(e.Generation, n)

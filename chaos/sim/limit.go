@@ -42,17 +42,21 @@ type bucket struct {
 	flows      []flows // of admitted units and rights, by region
 	// lost is the last cell that a loss of the store may concern, by region.
 	lost []quantity.Cell
-	// gone is set, by region, from the deletion of the bucket until somebody asks for it again. It
-	// says which nodes knew of the bucket.
-	gone []map[*node]sighting
-	// noticed says, by region, that a node has found the bucket lost since its deletion.
-	noticed []bool
+	// gone is set, by region, from the deletion of the bucket until a node uses or restores it.
+	gone []*deletion
 	// unseen says, by region, that its ledger could not be read when rights may have moved, because no
 	// node lived that knows its documents. Then seen lacks rows.
 	unseen   []bool
 	local    map[spentAlone]quantity.Units // admitted without the store
 	seen     map[seenRow]algorithms.Row
 	refunded bool
+}
+
+// deletion is what is known of a bucket that was deleted.
+type deletion struct {
+	at      quantity.StoreTime // the latest time that the store can have shown by then
+	knew    map[*node]sighting // by the nodes that lived
+	noticed bool               // a node has found the bucket lost since
 }
 
 // sighting says until which store time a node knew a bucket to be in its store, and in which life.
@@ -85,9 +89,9 @@ func newLimit(w *world, versions []*policy.Limit) *limit {
 		b := &bucket{limit: l, key: k, id: string(p.Bucket(w.plan.descriptors(key))),
 			judge: oracle.New(l.rule), labels: map[int64]quantity.Units{},
 			lost: make([]quantity.Cell, len(w.plan.Regions)), local: map[spentAlone]quantity.Units{},
-			flows: make([]flows, len(w.plan.Regions)), noticed: make([]bool, len(w.plan.Regions)),
-			paces: make([]pace, len(w.plan.Regions)), excused: -1, unseen: make([]bool, len(w.plan.Regions)), gone: make([]map[*node]sighting,
-				len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
+			flows: make([]flows, len(w.plan.Regions)), paces: make([]pace, len(w.plan.Regions)),
+			excused: -1, unseen: make([]bool, len(w.plan.Regions)),
+			gone: make([]*deletion, len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
 		l.buckets = append(l.buckets, b)
 	}
 	return l

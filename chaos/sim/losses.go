@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -191,7 +192,7 @@ func (w *world) vanishes(b *bucket, r *region) {
 			knew[n] = sighting{known, n.life}
 		}
 	}
-	b.gone[r.index], b.noticed[r.index] = knew, false
+	b.gone[r.index] = &deletion{at: r.latest(), knew: knew}
 }
 
 // remembersAll reports whether nodes have room to remember all buckets. A node without room for a
@@ -224,16 +225,37 @@ func (n *node) uses(b *bucket) {
 // mayUse allows the excess of a deleted bucket, if this node uses it and did not know that it
 // existed. A node that did know notices the deletion.
 func (n *node) mayUse(b *bucket) {
-	knew := b.gone[n.r.index]
-	if knew == nil {
+	gone := b.gone[n.r.index]
+	if gone == nil {
 		return
 	}
 	// A node without room for all buckets may have forgotten this one since.
-	forgot := !n.w.remembersAll() && !b.noticed[n.r.index]
-	if s := knew[n]; forgot || s.life != n.life || s.known <= n.r.clock().Add(n.r.storeAhead) {
-		b.allow(n.r, min(b.termForgotten(n.r.index), b.forgotten(n.r)), "bucket deleted in "+n.r.name,
-			true)
+	forgot := !n.w.remembersAll() && !gone.noticed
+	s := gone.knew[n]
+	if forgot || s.life != n.life || s.known <= n.r.clock().Add(n.r.storeAhead) {
+		n.r.forgetsAll(b)
 	}
+}
+
+// restored records that a node has had its store restore a bucket. If the store lost everything
+// earlier, a bucket that was deleted since is restored as if that loss had taken it: what was used
+// in between is forgotten. A node that knew of the bucket has it restored as of its deletion.
+func (n *node) restored(b *bucket, e exchange.Restored) {
+	gone := b.gone[n.r.index]
+	if gone == nil {
+		return
+	}
+	if e.Restore.LostAt <= gone.at {
+		n.r.forgetsAll(b)
+	}
+	if e.Result.Status == algorithms.StatusOK {
+		b.gone[n.r.index] = nil
+	}
+}
+
+// forgetsAll allows the excess of a deleted bucket of which the region's store forgets all.
+func (r *region) forgetsAll(b *bucket) {
+	b.allow(r, min(b.termForgotten(r.index), b.forgotten(r)), "bucket deleted in "+r.name, true)
 }
 
 // settlesLocal has a node book what it admitted without its store. That uses a deleted bucket, too.

@@ -195,6 +195,13 @@ var onceOverspent = map[string]*Plan{
 	"a bucket is deleted that there was no room to remember": crowded(pair(1, hourly,
 		[][2]int64{{4, 12}, {16, 26}},
 		at(1, Steady, 2, aside(1)), at(14, Delete, 0))),
+	// A store lost everything. While that still weighs, a bucket is restored, used and deleted. A node
+	// without a note of it has it restored as of the first loss; a printed bound covers what was used
+	// since.
+	"a bucket is deleted while an earlier loss weighs": into(80, pair(2,
+		"algorithm: sliding_window_counter, limit: 1000, window: 90s", [][2]int64{{14, 40}},
+		at(0, Stick, 21, on(1)), at(5, Flush, 0), at(20, Pause, 4, on(1)), at(20.5, Delete, 0),
+		at(21, Stick, 20, on(0)))),
 	// A store is lost, and one node opens it anew while the other is paused. Then an older copy is
 	// put back, in which the paused node finds what it knew. That node decides with the copy until
 	// the first node notices at its next beat.

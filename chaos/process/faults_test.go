@@ -100,12 +100,12 @@ func (c fault) plays(t *testing.T, f *Fleet, bounds bounds) {
 	var longest, back time.Duration
 	for range timesOr(1) {
 		b, until := c.happens(t, f)
-		doubted, _ := b.excess()
+		certain := b.certain()
 		most = max(most, c.bound(t, bounds, b.local.Load() > 0))
-		if v := b.judge.Verdict(); doubted > most+b.doubt() || v.Misplaced+v.Duplicates > 0 {
-			t.Errorf("%v; printed %d, %d units in doubt\n%v", v, most, b.doubt(), v.Violations)
+		if v := b.judge.Verdict(); certain > most || v.Misplaced+v.Duplicates > 0 {
+			t.Errorf("%v; %d above the limit for certain, printed %d\n%v", v, certain, most, v.Violations)
 		}
-		excess, back = max(excess, doubted), max(back, until)
+		excess, back = max(excess, certain), max(back, until)
 		unanswered += b.unanswered.Load()
 		longest = max(longest, time.Duration(b.longest.Load()))
 	}

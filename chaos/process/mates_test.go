@@ -55,7 +55,7 @@ func TestMates(t *testing.T) {
 	}
 	pause(t, 500*time.Millisecond)
 	v := b.judge.Verdict()
-	if doubted, _ := b.excess(); v.Proven() || doubted > b.doubt() {
+	if v.Proven() || b.certain() > 0 {
 		t.Errorf("%v\n%v", v, v.Violations)
 	}
 	b.wantNearlyAll(t)

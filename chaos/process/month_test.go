@@ -97,7 +97,7 @@ func monthLost(t *testing.T, f *Fleet, limit, name string, round int, bound int6
 	apart := int64(0)
 	if later != nil {
 		b.drain(quiet, us.Nodes[0], eu.Nodes[0])
-		apart, _ = b.excess()
+		apart = b.certain()
 		t.Logf("%s: with ap and us/n2 away us has a share of %d and all together admit %d of 1000",
 			name, first.Share, b.judge.Verdict().MaxAdmitted)
 		for _, n := range later {
@@ -106,10 +106,10 @@ func monthLost(t *testing.T, f *Fleet, limit, name string, round int, bound int6
 	}
 	must(t, f.Meet(t.Context()))
 	b.drain(quiet, nodesOf(f.Regions...)...)
-	excess, _ := b.excess()
+	excess := b.certain()
 	t.Logf("%s: us used %d, %d restored at once; in the end %d of 1000 admitted, %d above it, printed %d, %d unanswered", name,
 		used, first.Used, b.judge.Verdict().MaxAdmitted, excess, bound, b.unanswered.Load())
-	if max(excess, apart) > bound+b.doubt() {
+	if max(excess, apart) > bound {
 		t.Errorf("%d above the limit, printed %d", max(excess, apart), bound)
 	}
 	if admitted := b.judge.Verdict().MaxAdmitted; 100*admitted < 97*1000 {

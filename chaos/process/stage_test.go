@@ -136,8 +136,6 @@ type bucket struct {
 	limit      oracle.Limit
 	name, key  string
 	unanswered atomic.Int64 // units of sent requests that got no answer
-	// Units admitted without a store so near an edge that the judge counts them in both windows.
-	straddling atomic.Int64
 	local      atomic.Int64 // units admitted without a store
 	longest    atomic.Int64 // time until a decision, ns
 }
@@ -171,16 +169,25 @@ func (b *bucket) note(a oracle.Answer) {
 		return
 	}
 	b.local.Add(a.Cost)
-	slack := b.limit.ClockSlack
-	if b.limit.CellOf(a.Sent.Add(-slack).UnixMicro()) !=
-		b.limit.CellOf(a.Seen.Add(slack).UnixMicro()) {
-		b.straddling.Add(a.Cost)
-	}
 }
 
-// doubt returns by how many units the judge may find too much, because it does not know whether or
-// when units were admitted.
-func (b *bucket) doubt() int64 { return b.unanswered.Load() + b.straddling.Load() }
+// certain returns what is above the limit for certain: without requests that got no answer, and
+// without those that were admitted without a store so near the edge of a window that nobody knows
+// which of the two they belong to.
+func (b *bucket) certain() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	judge, slack := oracle.New(b.limit), b.limit.ClockSlack
+	for _, a := range b.all {
+		without := a.Outcome == oracle.Unknown
+		if without && (a.Sequence == 0 || b.limit.CellOf(a.Sent.Add(-slack).UnixMicro()) !=
+			b.limit.CellOf(a.Seen.Add(slack).UnixMicro())) {
+			continue
+		}
+		judge.Record(a)
+	}
+	return judge.Verdict().MaxExcess
+}
 
 // spend asks a node for units, one request after another, until so many are admitted or none more
 // is. It returns how many were admitted.

@@ -96,6 +96,8 @@ func borrowed(at time.Duration) seen {
 func TestJudge(t *testing.T) {
 	outOfTouch := admitted(1, "us", 1)
 	outOfTouch.degraded = true
+	atEdge := unknown(1, 5, true)
+	atEdge.at = time.Second
 	slow := admitted(2, "us", 1)
 	slow.took = 400 * time.Millisecond
 	for _, c := range []struct {
@@ -130,6 +132,10 @@ func TestJudge(t *testing.T) {
 		{"decided alone, more", "that: ceiling", record(admitted(0, "us", 10), unknown(0, 3, true)),
 			false, "13 for certain"},
 
+		{"decided alone at the edge of a window", "that: ceiling", record(admitted(0, "us", 10),
+			atEdge), true, "10 of 10"},
+		{"more, and decided alone at the edge of a later window", "that: ceiling",
+			record(admitted(0, "us", 10), unknown(0, 3, true), atEdge), false, "13 for certain"},
 		{"decided alone, more, beside what has no answer", "that: ceiling",
 			record(admitted(0, "us", 10), unknown(0, 3, true), unknown(2, 5, false)), false,
 			"13 for certain"},

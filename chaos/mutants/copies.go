@@ -50,6 +50,15 @@ var copies = []Mutant{
 		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
 	},
 	{
+		Name: "rows-without-their-time", Hole: "copy of a store that runs on",
+		Rule: "the commit of a row notes how far the store's time had come",
+		Edits: []Edit{
+			{"region/rights/effects.go", `Record(ctx, rows, e.config.Store.Seen()...)`, `Record(ctx, rows)`},
+		},
+		Breaks: "ceiling: a label above L", Under: "a busy store, its node's end, and a copy of it put back",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
+	},
+	{
 		Name: "older-copy-stands", Hole: "copy of a store that runs on",
 		Rule: "a store that has not answered a node with a time that this node knows has lost what came since",
 		Edits: []Edit{
@@ -98,7 +107,7 @@ var copies = []Mutant{
 		Name: "stores-time-is-noted-late", Hole: "clock of a single node",
 		Rule: "no later time is given out than the journal allows for",
 		Edits: []Edit{
-			{"region/tenure/storetime.go", `err := t.journal.SetStoreTime(seen, now+timeAhead)`, `err := t.journal.SetStoreTime(seen, now)`},
+			{"region/tenure/storetime.go", `err := t.journal.SetStoreTime(now+timeAhead, seen...)`, `err := t.journal.SetStoreTime(now, seen...)`},
 		},
 		Breaks: "ceiling: a label above L; order: time falls", Under: "the store's clock ahead; it and its node lost together",
 		Test: Test{"./region/tenure", "TestTheStoresTimeOutlivesItAndItsNode"},

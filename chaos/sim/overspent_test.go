@@ -71,6 +71,7 @@ func of(region int) func(*Act) {
 	return func(a *Act) { a.Region, a.Amount, a.Cost = region, 100_000, 5 }
 }
 func each(milli int64) func(*Act) { return func(a *Act) { a.Amount, a.Cost = milli, 1 } }
+func busy(a *Act)                 { a.Amount = 66_000 }
 func on(node int) func(*Act)      { return func(a *Act) { a.Node = node } }
 func by(seconds int64) func(*Act) { return func(a *Act) { a.Amount = seconds * 1_000_000 } }
 
@@ -217,6 +218,11 @@ var onceOverspent = map[string]*Plan{
 	"a copy is put back as a node wakes": pair(2, hourly, [][2]int64{{2, 4}, {5, 10}, {20, 30}},
 		at(0, Stick, 15, on(1)), at(3.5, Pause, 7.52, on(0)), at(4.5, Snapshot, 6.51),
 		at(15, Stick, 15, on(0))),
+	// A store was so busy that its node heard its time only when it lent. The node died before its next
+	// note of the time, and started again on a copy that knows nothing of the loan.
+	"a copy is put back from before the last loan": lending(pair(1, hourly, [][2]int64{{13, 33}},
+		at(2, Steady, 8, of(1)), at(0.7, Snapshot, 5.6), at(1.4, StoreBusy, 4, busy),
+		at(5.5, Crash, 6))),
 	// The copy that is put back is younger than the last time that its first caller heard.
 	"a copy of a quarter of a second ago is put back to two nodes": pair(2, hourly,
 		[][2]int64{{2, 5}, {20, 30}},

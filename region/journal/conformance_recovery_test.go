@@ -41,16 +41,41 @@ func (w *twin) checkpoint(checkpoints []Checkpoint) {
 	}
 }
 
+// drawSeen draws times that the shards of a store have shown, of how many ever.
+var drawSeen = rapid.SliceOfN(rapid.Map(rapid.Int64Range(0, 40),
+	func(at int64) quantity.StoreTime { return quantity.StoreTime(at) }), 0, 3)
+
+// show is what the shards of a store have shown. If there are as many as before, each has its own time,
+// else what all had shown is all that is known of each.
+func (w *twin) show(seen []quantity.StoreTime) {
+	if len(seen) == 0 {
+		return
+	}
+	before := w.seen
+	if len(before) != len(seen) {
+		before = slices.Repeat([]quantity.StoreTime{slices.Min(before)}, len(seen))
+	}
+	w.seen = slices.Clone(seen)
+	for i, at := range before {
+		w.seen[i] = max(w.seen[i], at)
+	}
+}
+
 // recoverySteps are the steps of conform that concern what recovery reads.
 func (w *twin) recoverySteps(s subject) map[string]func(*rapid.T) {
 	ctx := context.Background()
 	return map[string]func(*rapid.T){
 		"checkpoint": func(t *rapid.T) {
 			checkpoints := rapid.SliceOfN(drawCheckpoint, 0, 5).Draw(t, "checkpoints")
-			if err := s.journal().Checkpoint(ctx, checkpoints); err != nil {
+			seen := drawSeen.Draw(t, "seen")
+			if err := s.journal().Checkpoint(ctx, checkpoints, seen...); err != nil {
 				t.Fatal(err)
 			}
+			before := maps.Clone(w.checkpoints)
 			w.checkpoint(checkpoints)
+			if !maps.Equal(w.checkpoints, before) {
+				w.show(seen)
+			}
 		},
 		"checkpoint again": func(t *rapid.T) {
 			before := s.journal().Sequence()
@@ -102,12 +127,13 @@ func (w *twin) recoverySteps(s subject) map[string]func(*rapid.T) {
 			}
 		},
 		"store time": func(t *rapid.T) {
-			seen, latest := quantity.StoreTime(rapid.Int64Range(0, 40).Draw(t, "seen")),
-				quantity.StoreTime(rapid.Int64Range(0, 40).Draw(t, "latest"))
-			if err := s.journal().SetStoreTime(seen, latest); err != nil {
-				t.Fatalf("SetStoreTime(%d, %d) = %v", seen, latest, err)
+			latest, seen := quantity.StoreTime(rapid.Int64Range(0, 40).Draw(t, "latest")),
+				drawSeen.Draw(t, "seen")
+			if err := s.journal().SetStoreTime(latest, seen...); err != nil {
+				t.Fatalf("SetStoreTime(%d, %d) = %v", latest, seen, err)
 			}
-			w.storeTime = storeTime{max(w.storeTime.seen, seen), max(w.storeTime.latest, latest)}
+			w.latest = max(w.latest, latest)
+			w.show(seen)
 		},
 		"rows of": func(t *rapid.T) { w.compareRowsOf(t, s.journal()) },
 	}
@@ -158,7 +184,7 @@ func (w *twin) compareCheckpoints(t *rapid.T, j *Journal) {
 	if got := j.WholeSince(); got != w.wholeSince {
 		t.Fatalf("whole since %d, want %d", got, w.wholeSince)
 	}
-	if seen, latest := j.StoreTime(); (storeTime{seen, latest}) != w.storeTime {
-		t.Fatalf("store time %d to %d, want %v", seen, latest, w.storeTime)
+	if seen, latest := j.StoreTime(); !slices.Equal(seen, w.seen) || latest != w.latest {
+		t.Fatalf("store time %d to %d, want %d to %d", seen, latest, w.seen, w.latest)
 	}
 }

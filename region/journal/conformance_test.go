@@ -115,7 +115,8 @@ type twin struct {
 	rows        map[rowID]Row
 	checkpoints map[checkpointID]Checkpoint
 	wholeSince  quantity.StoreTime
-	storeTime   storeTime
+	seen        []quantity.StoreTime
+	latest      quantity.StoreTime
 	generation  uint64
 	incarnation uint64
 	sequence    uint64 // a lower bound
@@ -181,7 +182,7 @@ var (
 func conform(t *rapid.T, s subject) {
 	ctx := context.Background()
 	w := &twin{rows: make(map[rowID]Row), checkpoints: make(map[checkpointID]Checkpoint),
-		wholeSince: math.MaxInt64, incarnation: 1}
+		wholeSince: math.MaxInt64, incarnation: 1, seen: []quantity.StoreTime{0}}
 	check := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -191,8 +192,13 @@ func conform(t *rapid.T, s subject) {
 	steps := map[string]func(*rapid.T){
 		"record": func(t *rapid.T) {
 			rows := rapid.SliceOfN(drawRow, 0, 5).Draw(t, "rows")
-			check(s.journal().Record(ctx, rows))
+			seen := drawSeen.Draw(t, "seen")
+			check(s.journal().Record(ctx, rows, seen...))
+			before := maps.Clone(w.rows)
 			w.record(rows)
+			if !maps.Equal(w.rows, before) {
+				w.show(seen)
+			}
 		},
 		"record again": func(t *rapid.T) {
 			before := s.journal().Sequence()

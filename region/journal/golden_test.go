@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/quotad/quotad/quantity"
 )
 
 // The file testdata/schema3.db.gz was written by a version of this package that called bbolt at
@@ -54,7 +56,7 @@ func TestFileOfTheVersionBeforeOpens(t *testing.T) {
 		t.Errorf("peers %q, generation %d, whole since %d", j.Peers(), j.Generation(),
 			j.WholeSince())
 	}
-	if seen, latest := j.StoreTime(); seen != 14 || latest != 15 {
+	if seen, latest := j.StoreTime(); !slices.Equal(seen, []quantity.StoreTime{14}) || latest != 15 {
 		t.Errorf("store time %d to %d", seen, latest)
 	}
 	// It had been opened twice before, and took ten more commits.

@@ -59,10 +59,14 @@ func start(d disk.Disk, name string, c contents, direct bool) *Journal {
 // higher. Rows of one bucket, peer and cell are merged, each number by maximum. Calls made at the
 // same time share a commit. Rows that are durable already need no commit.
 //
+// What raises a row notes in the same commit how far the store's time had come, by seen as in
+// SetStoreTime. So a node that starts again knows of a copy of its store that it is from before
+// these rows.
+//
 // Record waits while the queue is full. If ctx ends first it returns ctx's error, and the rows may
 // or may not become durable. It takes at most MaxRecordRows rows; ErrInvalid means that none was
 // written.
-func (j *Journal) Record(ctx context.Context, rows []Row) error {
+func (j *Journal) Record(ctx context.Context, rows []Row, seen ...quantity.StoreTime) error {
 	if err := validateRows(rows); err != nil {
 		return err
 	}
@@ -79,7 +83,9 @@ func (j *Journal) Record(ctx context.Context, rows []Row) error {
 	// The rows are copied because the caller may reuse the slice once its ctx has ended, while the
 	// writer still uses it.
 	rows = slices.Clone(rows)
-	err := j.submit(ctx, len(rows), func(t *transaction) error { return t.record(rows) })
+	err := j.submit(ctx, len(rows), func(t *transaction) error {
+		return t.along(seen, func() error { return t.record(rows) })
+	})
 	if err == nil {
 		j.counts.recorded(false)
 	}
@@ -89,13 +95,14 @@ func (j *Journal) Record(ctx context.Context, rows []Row) error {
 // Checkpoint makes checkpoints durable. When it returns nil, the disk has this checkpoint or a
 // newer one for each bucket and cell. The one with the higher Generation is newer; of two in one
 // generation, that with the later At; of two at one time, the one with the larger Used. Until is
-// the latest ever given. Calls share commits with one another and with Record. Checkpoints that are
-// not newer change nothing.
+// the latest ever given. Calls share commits with one another and with Record, and note in seen what
+// Record does. Checkpoints that are not newer change nothing.
 //
 // Checkpoint waits while the queue is full. If ctx ends first it returns ctx's error, and the
 // checkpoints may or may not become durable. It takes at most MaxCheckpoints; ErrInvalid means that
 // none was written.
-func (j *Journal) Checkpoint(ctx context.Context, checkpoints []Checkpoint) error {
+func (j *Journal) Checkpoint(ctx context.Context, checkpoints []Checkpoint,
+	seen ...quantity.StoreTime) error {
 	if err := validateCheckpoints(checkpoints); err != nil {
 		return err
 	}
@@ -106,8 +113,9 @@ func (j *Journal) Checkpoint(ctx context.Context, checkpoints []Checkpoint) erro
 		return err
 	}
 	checkpoints = slices.Clone(checkpoints) // as in Record
-	return j.submit(ctx, len(checkpoints),
-		func(t *transaction) error { return t.checkpoint(checkpoints) })
+	return j.submit(ctx, len(checkpoints), func(t *transaction) error {
+		return t.along(seen, func() error { return t.checkpoint(checkpoints) })
+	})
 }
 
 // Prune removes rows and checkpoints with Until < before (microseconds of store time since 1970),

@@ -49,18 +49,6 @@ type Document struct {
 	Source  []byte
 }
 
-// storeTime is what is known of the store's time: every shard has shown a time at
-// or after seen, and none has shown one after latest.
-type storeTime struct{ seen, latest quantity.StoreTime }
-
-func (t storeTime) encode() []byte {
-	return binary.AppendVarint(binary.AppendVarint(nil, int64(t.seen)), int64(t.latest))
-}
-
-func (t *storeTime) read(d *decoder) {
-	t.seen, t.latest = quantity.StoreTime(d.varint()), quantity.StoreTime(d.varint())
-}
-
 // identity says whose journal it is.
 type identity struct{ region, node string }
 
@@ -76,7 +64,7 @@ func Format(d disk.Disk, opts Options) error {
 }
 
 func format(d disk.Disk, owner identity) error {
-	t := newTransaction(d, totals{}, nil)
+	t := newTransaction(d, totals{}, storeTime{}, nil)
 	t.note(disk.State, noteSchema, encodeNumber(schema))
 	t.note(disk.State, noteIdentity, encodeIdentity(owner))
 	t.note(disk.State, noteIncarnation, encodeNumber(0))

@@ -98,7 +98,7 @@ func On(d disk.Disk, name string, opts Options) (*Journal, error) {
 		return nil, damaged(name, err)
 	}
 	c.incarnation++
-	t := newTransaction(d, c.totals, func(rowID) {})
+	t := newTransaction(d, c.totals, c.storeTime, func(rowID) {})
 	t.note(disk.State, noteIncarnation, encodeNumber(c.incarnation))
 	if err := t.commit(); err != nil {
 		return nil, failed(name, fmt.Errorf("noting that it was opened: %w", err))

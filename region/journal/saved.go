@@ -36,6 +36,13 @@ func (s *saved) now() noted {
 	return s.noted
 }
 
+// showStoreTime lets readers see what a commit has made durable. Only one commit runs at a time.
+func (s *saved) showStoreTime(t storeTime) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.storeTime = t
+}
+
 // Incarnation numbers the openings of this file: 1 for a journal just made.
 func (j *Journal) Incarnation() uint64 { return j.incarnation }
 
@@ -75,24 +82,6 @@ func (j *Journal) SetWholeSince(t quantity.StoreTime) error {
 	defer j.saved.setting.Unlock()
 	return j.save(t == j.WholeSince(), disk.State, noteWholeSince, encodeTime(t),
 		func() { j.saved.wholeSince = t })
-}
-
-// StoreTime returns the times that SetStoreTime last made durable, zeros at first.
-func (j *Journal) StoreTime() (seen, latest quantity.StoreTime) {
-	t := j.saved.now().storeTime
-	return t.seen, t.latest
-}
-
-// SetStoreTime notes durably how far the store's time has come, in microseconds since 1970. Every
-// shard has shown a time at or after seen. No shard has shown a time after latest, or will before
-// the next call. Neither goes back.
-func (j *Journal) SetStoreTime(seen, latest quantity.StoreTime) error {
-	j.saved.setting.Lock()
-	defer j.saved.setting.Unlock()
-	t := j.saved.now().storeTime
-	next := storeTime{max(t.seen, seen), max(t.latest, latest)}
-	return j.save(next == t, disk.State, noteStoreTime, next.encode(),
-		func() { j.saved.storeTime = next })
 }
 
 // Peers returns the addresses last remembered, in their order.

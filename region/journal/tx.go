@@ -16,8 +16,9 @@ type transaction struct {
 	// records are the records read from the disk or changed, by part and key. Ages are never read.
 	records map[disk.Part]map[string]*record
 
-	totals totals
-	forget func(rowID) // called for every row pruned, before the commit
+	totals    totals
+	storeTime storeTime
+	forget    func(rowID) // called for every row pruned, before the commit
 }
 
 // record is a record as the transaction leaves it.
@@ -27,9 +28,9 @@ type record struct {
 	row    *Row   // the row in it, if a call recorded it; durable after the commit
 }
 
-func newTransaction(d disk.Disk, before totals, forget func(rowID)) *transaction {
+func newTransaction(d disk.Disk, before totals, at storeTime, forget func(rowID)) *transaction {
 	return &transaction{disk: d, records: make(map[disk.Part]map[string]*record),
-		totals: before, forget: forget}
+		totals: before, storeTime: at, forget: forget}
 }
 
 // part returns the records of a part, with room for more of them.

@@ -125,7 +125,7 @@ func (j *Journal) commitBatch(batch []*request) error {
 
 // commit makes a batch durable. took returns how long that took, and is called afterwards.
 func (j *Journal) commit(batch []*request, took func() time.Duration) error {
-	t := newTransaction(j.disk, j.totals, j.durable.forget)
+	t := newTransaction(j.disk, j.totals, j.saved.now().storeTime, j.durable.forget)
 	err := applyAll(t, batch)
 	if err == nil {
 		err = t.commit()
@@ -136,6 +136,7 @@ func (j *Journal) commit(batch []*request, took func() time.Duration) error {
 	j.durable.add(t.recorded)
 	if len(t.changes) > 0 {
 		j.totals = t.totals
+		j.saved.showStoreTime(t.storeTime)
 		j.counts.committed(t.totals, len(batch), took())
 	}
 	return nil

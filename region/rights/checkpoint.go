@@ -9,7 +9,7 @@ func (e *Engine) Checkpoint(ctx context.Context, last bool) {
 	for len(all) > 0 {
 		part := all[:min(len(all), maxCheckpoints)]
 		all = all[len(part):]
-		if err := e.config.Journal.Checkpoint(ctx, part); err != nil && ctx.Err() == nil {
+		if err := e.config.Journal.Checkpoint(ctx, part, e.config.Store.Seen()...); err != nil && ctx.Err() == nil {
 			e.config.Log.Error("use of long windows is not written down: a loss of the store would forget it", "err", err)
 			return
 		}

@@ -43,7 +43,7 @@ func (e *Engine) Record(ctx context.Context, r exchange.Record) {
 	for i, row := range r.Rows {
 		rows[i] = journal.Row(row)
 	}
-	err := e.config.Journal.Record(ctx, rows)
+	err := e.config.Journal.Record(ctx, rows, e.config.Store.Seen()...)
 	e.fails(AfterFsync)
 	if err != nil && ctx.Err() == nil {
 		e.config.Log.Error("rights cannot be lent: the journal does not take rows", "err", err)

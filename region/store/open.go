@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
@@ -23,9 +24,9 @@ type Opening struct {
 	// Ended is a generation that must not be taken although it stands: another is begun, without
 	// loss.
 	Ended uint64
-	// Seen is a time that every shard is known to have shown. A shard that remembers less is an
-	// older copy.
-	Seen quantity.StoreTime
+	// Seen is what each shard is known to have shown to this node, in order of the shards, or one
+	// time that all of them have shown. A shard that remembers less is an older copy.
+	Seen []quantity.StoreTime
 	// Latest is for a node that has not heard from the store since it started: the store showed it
 	// no later time before.
 	Latest quantity.StoreTime
@@ -131,12 +132,17 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 		s.address)
 }
 
-// times returns the latest time that each shard is known to have shown, in order of the shards, at
-// least least.
-func (s *session) times(least quantity.StoreTime) []quantity.StoreTime {
-	all := make([]quantity.StoreTime, len(s.shards))
-	for i, shard := range s.shards {
-		all[i] = max(quantity.StoreTime(s.seen[shard].Load()), least)
+// times returns the latest time that each shard is known to have shown, in order of the shards, by
+// what this life knows and by an earlier one's.
+func (s *session) times(earlier []quantity.StoreTime) []quantity.StoreTime {
+	all := s.Seen()
+	for i := range all {
+		switch {
+		case len(earlier) == len(all):
+			all[i] = max(all[i], earlier[i])
+		case len(earlier) > 0:
+			all[i] = max(all[i], slices.Min(earlier))
+		}
 	}
 	return all
 }

@@ -112,6 +112,16 @@ func (s *session) Latest() (at quantity.StoreTime) {
 	return at
 }
 
+// Seen returns the latest time that each shard answered with, in order of the shards; 0: it has not
+// answered yet.
+func (s *session) Seen() []quantity.StoreTime {
+	all := make([]quantity.StoreTime, len(s.shards))
+	for i, shard := range s.shards {
+		all[i] = quantity.StoreTime(s.seen[shard].Load())
+	}
+	return all
+}
+
 // Surely returns a time that every shard has shown; 0: some shard has not answered yet.
 func (s *session) Surely() quantity.StoreTime {
 	at := quantity.StoreTime(math.MaxInt64)

@@ -37,19 +37,19 @@ type storeTimes struct {
 // a clock does.
 func (t *storeTimes) reserve(now quantity.StoreTime) {
 	if now > quantity.StoreTime(t.reserved.Load()) {
-		t.extend(0, now)
+		t.extend(now)
 	}
 }
 
-// extend writes to the journal that the store's time may come timeAhead beyond now. Every shard of
-// the store has shown a time at or after seen. It does nothing while half of timeAhead is left.
-func (t *storeTimes) extend(seen, now quantity.StoreTime) {
+// extend writes to the journal that the store's time may come timeAhead beyond now, and which times
+// the store's shards have shown. It does nothing while half of timeAhead is left.
+func (t *storeTimes) extend(now quantity.StoreTime, seen ...quantity.StoreTime) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if now <= quantity.StoreTime(t.reserved.Load()-timeAhead/2) {
 		return
 	}
-	err := t.journal.SetStoreTime(seen, now+timeAhead)
+	err := t.journal.SetStoreTime(now+timeAhead, seen...)
 	if err != nil && !t.failed {
 		t.log.Error("the journal cannot keep the store's time: should that be lost together with this node while its clock is ahead, windows may be used twice", "err", err)
 	}
@@ -78,7 +78,7 @@ func (t *Tenure) Beat(ctx context.Context) {
 		t.Reopen()
 	}
 	if now := s.Latest(); now > 0 {
-		t.times.extend(s.Surely(), now)
+		t.times.extend(now, s.Seen()...)
 	}
 	t.Review(ctx)
 }

@@ -98,7 +98,7 @@ func TestBoundsOfEachAlgorithm(t *testing.T) {
 			"store-lost": {0}, "stale-replica": {7, 970, 400, 970},
 			"second-store": {0, 400, 970}, "key-deleted": {0, 970},
 			"local":     {6, 18},
-			"live-copy": {0, 17}, "clocks-apart": {1000}, "clock-back": {0, 970}, "reset": {970},
+			"live-copy": {0, 17, 970}, "clocks-apart": {1000}, "clock-back": {0, 970}, "reset": {970},
 			"policy-change": {0}, "fenced-alive": {970}}},
 		"fixed_window of a day": {func(e *Exposure) {
 			e.Window, e.Cell, e.Recovered = 1440*minute, 1440*minute, true
@@ -106,14 +106,14 @@ func TestBoundsOfEachAlgorithm(t *testing.T) {
 			"store-lost": {0, 0, 5}, "stale-replica": {7, 970, 400, 970},
 			"second-store": {0, 400, 970}, "key-deleted": {0, 970},
 			"local":     {6, 18},
-			"live-copy": {0, 1}, "clocks-apart": {1000}, "clock-back": {0, 970}, "reset": {970},
+			"live-copy": {0, 1, 970}, "clocks-apart": {1000}, "clock-back": {0, 970}, "reset": {970},
 			"policy-change": {0}, "fenced-alive": {970}}},
 		"sliding_window_counter": {func(e *Exposure) { e.Kind = algorithms.SlidingWindowCounter },
 			map[string][]quantity.Units{
 				"store-lost": {0}, "stale-replica": {7, 970, 400, 970},
 				"second-store": {0, 400, 970}, "key-deleted": {0, 970},
 				"local":     {3, 9},
-				"live-copy": {0, 17}, "clocks-apart": {63}, "clock-back": {0, 970}, "reset": {970},
+				"live-copy": {0, 17, 970}, "clocks-apart": {63}, "clock-back": {0, 970}, "reset": {970},
 				"policy-change": {0}, "fenced-alive": {970}}},
 		"sliding_window_log": {func(e *Exposure) {
 			e.Kind, e.Cell, e.Clock = algorithms.SlidingWindowLog, 6*Second, Second/10
@@ -121,21 +121,21 @@ func TestBoundsOfEachAlgorithm(t *testing.T) {
 			"store-lost": {0}, "stale-replica": {7, 970, 400, 970},
 			"second-store": {0, 400, 970}, "key-deleted": {0, 970},
 			"local":     {3, 9},
-			"live-copy": {0, 17}, "clocks-apart": {0}, "clock-back": {0, 970}, "reset": {970},
+			"live-copy": {0, 17, 970}, "clocks-apart": {0}, "clock-back": {0, 970}, "reset": {970},
 			"policy-change": {0}, "fenced-alive": {970}}},
 		"token_bucket": {func(e *Exposure) { e.Kind = algorithms.TokenBucket },
 			map[string][]quantity.Units{
 				"store-lost": {0}, "stale-replica": {97, 400, 1000 + 100},
 				"second-store": {0, 97, 400, 1000 + 100},
 				"key-deleted":  {0, 97 + 32}, "local": {12, 36},
-				"live-copy": {0, 17}, "clocks-apart": {54}, "clock-back": {0, 97 + 81}, "reset": {97},
+				"live-copy": {0, 17, 97 + 32}, "clocks-apart": {54}, "clock-back": {0, 97 + 81}, "reset": {97},
 				"policy-change": {0}, "fenced-alive": {97 + 970}}},
 		"leaky_bucket": {func(e *Exposure) { e.Kind = algorithms.LeakyBucket },
 			map[string][]quantity.Units{
 				"store-lost": {0}, "stale-replica": {40, 400, 970},
 				"second-store": {0, 40, 400, 970}, "key-deleted": {0, 40 + 32},
 				"local":     {12, 36},
-				"live-copy": {0, 17}, "clocks-apart": {27}, "clock-back": {0, 40 + 81}, "reset": {40},
+				"live-copy": {0, 17, 40 + 32}, "clocks-apart": {27}, "clock-back": {0, 40 + 81}, "reset": {40},
 				"policy-change": {0}, "fenced-alive": {40 + 970}}},
 		"leaky_bucket of a tenth of a second": {func(e *Exposure) {
 			e.Kind, e.Window = algorithms.LeakyBucket, Second/10
@@ -143,7 +143,7 @@ func TestBoundsOfEachAlgorithm(t *testing.T) {
 			"store-lost": {0}, "stale-replica": {40, 4000, 9700},
 			"second-store": {0, 40, 4000, 9700}, "key-deleted": {0, 40 + 19_000},
 			"local":     {12, 36},
-			"live-copy": {0, 970}, "clocks-apart": {16_000}, "clock-back": {0, 40 + 48_500}, "reset": {40},
+			"live-copy": {0, 970, 40 + 19_000}, "clocks-apart": {16_000}, "clock-back": {0, 40 + 48_500}, "reset": {40},
 			"policy-change": {0}, "fenced-alive": {40 + 9700}}},
 	} {
 		t.Run(name, func(t *testing.T) { holds(t, figures(exposed(c.change)), c.want) })
@@ -294,7 +294,7 @@ func TestHomeMode(t *testing.T) {
 		e.Splits = append(e.Splits, SplitOf(3, 0, []quantity.Units{40, 40, 20}, rotation, true))
 	}
 	holds(t, figures(e), map[string][]quantity.Units{"store-lost": {0},
-		"stale-replica": {3, 3, 3, 3}, "second-store": {0, 3, 3}, "live-copy": {0, 1}, "key-deleted": {0, 3}, "local": {0, 0},
+		"stale-replica": {3, 3, 3, 3}, "second-store": {0, 3, 3}, "live-copy": {0, 1, 3}, "key-deleted": {0, 3}, "local": {0, 0},
 		"clocks-apart": {3}, "clock-back": {0, 3}, "reset": {3}, "policy-change": {0}, "fenced-alive": {3}})
 }
 

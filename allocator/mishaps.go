@@ -101,18 +101,19 @@ func (e Exposure) span() (length int64, each string) {
 
 // liveCopy returns the bounds for a running store that is replaced by an older copy with the same
 // identity. Each node knows the latest store time that it saw, at most a second ago. It takes an
-// older time for a loss of the store.
+// older time for a loss of the store. So does a node that starts again, by the last time in its
+// journal. If neither one runs, nobody notices.
 func (e Exposure) liveCopy() []Bound {
 	const cause = "live-copy"
 	b := []Bound{together(cause, "a node that had a later time from it",
 		"0: it is noticed, and a loss", 0)}
-	if e.Nodes == 1 {
-		return b
+	if e.Nodes > 1 {
+		b = append(b, e.each(cause, "another node, until that one notices",
+			"r for a second, at most S_max", func(h Holding) quantity.Units {
+				return min(e.rate(), max(h.Rights, h.MaxBurst))
+			}))
 	}
-	return append(b, e.each(cause, "another node, until that one notices",
-		"r for a second, at most S_max", func(h Holding) quantity.Units {
-			return min(e.rate(), max(h.Rights, h.MaxBurst))
-		}))
+	return append(b, e.forgotten(cause, "no node runs that noted a later one"))
 }
 
 // keyDeleted returns the bounds for the deletion of one bucket's hash from the store. What the
@@ -120,19 +121,22 @@ func (e Exposure) liveCopy() []Bound {
 // All of that together was within what this region and others may hold. A token or leaky bucket
 // starts full again, and its rows of two cells are gone.
 func (e Exposure) keyDeleted() []Bound {
-	const cause, unseen = "key-deleted", "that node has no note of it"
-	b := []Bound{together(cause, "the node asked first had used it then",
-		"0: it is noticed, and closed or recovered", 0)}
+	const cause = "key-deleted"
+	return []Bound{together(cause, "the node asked first had used it then",
+		"0: it is noticed, and closed or recovered", 0),
+		e.forgotten(cause, "that node has no note of it")}
+}
+
+// forgotten returns the bound for a store that forgets all of a bucket, and nobody notices.
+func (e Exposure) forgotten(cause, when string) Bound {
 	if e.Kind.Bucket() {
-		return append(b, e.each(cause, unseen, "B_max + sum of l F x 2 cells / W",
+		return e.each(cause, when, "B_max + sum of l F x 2 cells / W",
 			func(h Holding) quantity.Units {
 				return h.MaxBurst + min(mulDivUp(h.Lends+h.Lent, 2*e.Cell, e.Window), MaxExcess)
-			}))
+			})
 	}
-	return append(b, e.each(cause, unseen, "used + lent, at most F + others' l F",
-		func(h Holding) quantity.Units {
-			return min(h.Entitlement+h.Lent, e.Limit)
-		}))
+	return e.each(cause, when, "used + lent, at most F + others' l F",
+		func(h Holding) quantity.Units { return min(h.Entitlement+h.Lent, e.Limit) })
 }
 
 // local returns the bounds for nodes that cannot reach the store and decide without it, while other

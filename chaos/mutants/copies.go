@@ -59,6 +59,15 @@ var copies = []Mutant{
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
+		Name: "times-are-noted-late", Hole: "copy of a store that runs on",
+		Rule: "the journal notes each second which time the store has shown",
+		Edits: []Edit{
+			{"region/tenure/storetime.go", `} else if len(seen) == 0 {`, `} else {`},
+		},
+		Breaks: "ceiling: a label above L", Under: "a node's end, and a copy of the store put back meanwhile",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
+	},
+	{
 		Name: "older-copy-stands", Hole: "copy of a store that runs on",
 		Rule: "a store that has not answered a node with a time that this node knows has lost what came since",
 		Edits: []Edit{
@@ -107,7 +116,7 @@ var copies = []Mutant{
 		Name: "stores-time-is-noted-late", Hole: "clock of a single node",
 		Rule: "no later time is given out than the journal allows for",
 		Edits: []Edit{
-			{"region/tenure/storetime.go", `err := t.journal.SetStoreTime(now+timeAhead, seen...)`, `err := t.journal.SetStoreTime(now, seen...)`},
+			{"region/tenure/storetime.go", `SetStoreTime(latest, seen...)`, `SetStoreTime(latest-timeAhead, seen...)`},
 		},
 		Breaks: "ceiling: a label above L; order: time falls", Under: "the store's clock ahead; it and its node lost together",
 		Test: Test{"./region/tenure", "TestTheStoresTimeOutlivesItAndItsNode"},

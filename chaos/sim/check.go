@@ -218,6 +218,9 @@ func (n *node) noteEvent(e exchange.Event) {
 }
 
 func (n *node) noteRecorded(r exchange.Recorded) {
+	if r.OK {
+		n.notes()
+	}
 	for _, row := range n.recording[r.ID] {
 		if r.OK {
 			id := rowID{row.Bucket, row.Peer, row.Cell}

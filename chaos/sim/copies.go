@@ -5,9 +5,14 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// copied describes a copy of a region's store at the time the copy was made.
+// copied describes a copy of a region's store.
 type copied struct {
 	mark quantity.StoreTime // the latest time that the store had shown, µs since 1970
+	// Of the nodes that knew a later time when the copy was put back, knew has the life in which they
+	// knew it, and noted those whose journals have it.
+	knew       map[*node]int
+	noted      map[*node]bool
+	overlooked bool // since then no such node ran, and others did
 }
 
 // beat is how often each node reads the store's time, µs.
@@ -30,10 +35,45 @@ func (w *world) copies(r *region) copied {
 func (w *world) putBack(r *region, c copied) {
 	r.store.putBack()
 	r.stale, r.backAt, r.behind = true, w.now, map[*node]int{}
+	c.knew, c.noted = map[*node]int{}, map[*node]bool{}
 	for _, n := range r.nodes {
 		if n.live == nil || n.way.Latest() <= c.mark {
 			r.behind[n] = n.life
+		} else {
+			c.knew[n] = n.life
 		}
+		c.noted[n] = n.noted > c.mark
+	}
+	r.back = c
+	r.overlooks()
+}
+
+// overlooks allows what a region may admit in excess on a copy of its store, if nodes run and none
+// that knows a later time.
+func (r *region) overlooks() {
+	if !r.stale || r.back.overlooked {
+		return
+	}
+	runs := false
+	for _, n := range r.nodes {
+		if n.live != nil && (r.back.noted[n] || r.back.knew[n] == n.life) {
+			return
+		}
+		runs = runs || n.live != nil
+	}
+	if !runs {
+		return
+	}
+	r.back.overlooked = true
+	for _, b := range r.w.buckets() {
+		r.forgetsAll(b, "no node of "+r.name+" that knew more than a copy ran")
+	}
+}
+
+// notes records that a node's journal has just written down the store's time.
+func (n *node) notes() {
+	if !n.fails {
+		n.noted = max(n.noted, n.way.Latest())
 	}
 }
 

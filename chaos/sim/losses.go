@@ -101,7 +101,7 @@ func (b *bucket) losesBoth(r *region, n *node) {
 
 // forgets records that a node's journal is lost, or put back.
 func (n *node) forgets() {
-	n.forgot = n.w.now
+	n.forgot, n.noted = n.w.now, 0
 	clear(n.told)
 	for _, b := range n.w.buckets() {
 		if n.r.lost > 0 && n.w.now < n.r.lost+b.memory() && b.recovers() {
@@ -233,7 +233,7 @@ func (n *node) mayUse(b *bucket) {
 	forgot := !n.w.remembersAll() && !gone.noticed
 	s := gone.knew[n]
 	if forgot || s.life != n.life || s.known <= n.r.clock().Add(n.r.storeAhead) {
-		n.r.forgetsAll(b)
+		n.r.forgetsAll(b, "bucket deleted in "+n.r.name)
 	}
 }
 
@@ -246,16 +246,16 @@ func (n *node) restored(b *bucket, e exchange.Restored) {
 		return
 	}
 	if e.Restore.LostAt <= gone.at {
-		n.r.forgetsAll(b)
+		n.r.forgetsAll(b, "bucket deleted in "+n.r.name)
 	}
 	if e.Result.Status == algorithms.StatusOK {
 		b.gone[n.r.index] = nil
 	}
 }
 
-// forgetsAll allows the excess of a deleted bucket of which the region's store forgets all.
-func (r *region) forgetsAll(b *bucket) {
-	b.allow(r, min(b.termForgotten(r.index), b.forgotten(r)), "bucket deleted in "+r.name, true)
+// forgetsAll allows the excess of a bucket of which the region's store forgets all.
+func (r *region) forgetsAll(b *bucket, cause string) {
+	b.allow(r, min(b.termForgotten(r.index), b.forgotten(r)), cause, true)
 }
 
 // settlesLocal has a node book what it admitted without its store. That uses a deleted bucket, too.

@@ -53,9 +53,10 @@ type node struct {
 	journals int
 	// told is the latest time that its store answered it with, by shard. Its journal keeps it.
 	told   map[store.Shard]quantity.StoreTime
-	lately map[*bucket]usage // when this life last admitted units of a bucket
-	ended  map[*bucket]int64 // when a life ended that had admitted, µs
-	fails  bool              // its journal fails all commits
+	noted  quantity.StoreTime // a time of the store that the node's journal has, at least
+	lately map[*bucket]usage  // when this life last admitted units of a bucket
+	ended  map[*bucket]int64  // when a life ended that had admitted, µs
+	fails  bool               // its journal fails all commits
 	// mark is the latest time by which it decided without its store, or looked what it may forget of
 	// that, µs since 1970.
 	mark    int64
@@ -99,6 +100,7 @@ func (n *node) start(first bool) error {
 	n.serving, n.recording = map[uint64]exchange.Message{}, map[uint64][]exchange.Row{}
 	n.heard = make([]int64, len(n.w.plan.Regions))
 	n.w.tell(n.r, "%s starts under generation %d", n.name, live.Generation())
+	n.r.overlooks()
 	n.drain()
 	n.every(tickEvery, n.random.Int64N(tickEvery), n.tick)
 	n.every(bookEvery, n.random.Int64N(bookEvery), n.keep)
@@ -147,6 +149,7 @@ func (n *node) die() {
 	}
 	n.live, n.waiting = nil, nil
 	n.ends()
+	n.r.overlooks()
 	n.reopen()
 }
 
@@ -204,6 +207,7 @@ func (n *node) keep() {
 	n.live.ReturnChunks()
 	if n.w.now/bookEvery%5 == int64(n.index) {
 		n.live.Checkpoint()
+		n.notes()
 		n.beats()
 	}
 	n.drain()

@@ -218,6 +218,18 @@ var onceOverspent = map[string]*Plan{
 	"a copy is put back as a node wakes": pair(2, hourly, [][2]int64{{2, 4}, {5, 10}, {20, 30}},
 		at(0, Stick, 15, on(1)), at(3.5, Pause, 7.52, on(0)), at(4.5, Snapshot, 6.51),
 		at(15, Stick, 15, on(0))),
+	// The copy's first caller was dead while the other node used the bucket, and now that one is dead. A
+	// printed bound covers that nobody notices.
+	"a copy is put back while the node that knew better is dead": pair(2, hourly, [][2]int64{{2, 4},
+		{5, 10}, {20, 30}}, at(0, Stick, 10.5, on(1)), at(3.5, Crash, 8, on(0)), at(4.5, Snapshot, 6.5),
+		at(10.5, Crash, 30, on(1))),
+	"a copy of a second ago is put back while its node is dead": pair(1,
+		"algorithm: fixed_window, limit: 600, window: 10s", [][2]int64{{1, 20}},
+		at(2.1, Snapshot, 1), at(2.9, Crash, 0.5)),
+	// Its node's journal has the time of each beat.
+	"a copy of two seconds ago is put back while its node is dead": pair(1,
+		"algorithm: fixed_window, limit: 600, window: 10s", [][2]int64{{1, 20}},
+		at(2.1, Snapshot, 1.8), at(3.7, Crash, 0.5)),
 	// A store was so busy that its node heard its time only when it lent. The node died before its next
 	// note of the time, and started again on a copy that knows nothing of the loan.
 	"a copy is put back from before the last loan": lending(pair(1, hourly, [][2]int64{{13, 33}},

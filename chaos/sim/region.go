@@ -34,6 +34,7 @@ type region struct {
 	replyLost int64           // when a reply of its store was last to be lost, µs
 	stale     bool            // its store was put back, and no node has opened it since
 	each      int64           // time its store takes for a call, µs
+	back      copied          // the copy that was last put back
 	backAt    int64           // when a copy of it was last put back, µs
 	behind    map[*node]int   // nodes that knew nothing later at backAt, and their lives
 	sticks    map[int][]*node // by key: the nodes its requests go to; the last one counts

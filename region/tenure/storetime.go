@@ -41,22 +41,25 @@ func (t *storeTimes) reserve(now quantity.StoreTime) {
 	}
 }
 
-// extend writes to the journal that the store's time may come timeAhead beyond now, and which times
-// the store's shards have shown. It does nothing while half of timeAhead is left.
+// extend writes to the journal that the store's time may come timeAhead beyond now, unless half of
+// that is left, and which times the store's shards have shown, if they are given.
 func (t *storeTimes) extend(now quantity.StoreTime, seen ...quantity.StoreTime) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if now <= quantity.StoreTime(t.reserved.Load()-timeAhead/2) {
+	latest := quantity.StoreTime(t.reserved.Load())
+	if now > latest-timeAhead/2 {
+		latest = now + timeAhead
+	} else if len(seen) == 0 {
 		return
 	}
-	err := t.journal.SetStoreTime(now+timeAhead, seen...)
+	err := t.journal.SetStoreTime(latest, seen...)
 	if err != nil && !t.failed {
 		t.log.Error("the journal cannot keep the store's time: should that be lost together with this node while its clock is ahead, windows may be used twice", "err", err)
 	}
 	t.failed = err != nil
 	// This is done after a failure, too, so that requests do not wait for a broken journal again
 	// and again.
-	t.reserved.Store(int64(now + timeAhead))
+	t.reserved.Store(int64(latest))
 }
 
 // beatEvery is how often the node asks the store for its time.

@@ -102,10 +102,11 @@ func (c *cell) own() quantity.Units {
 	return max(c.held-max(c.returned, c.returning)-c.ghost, 0)
 }
 
-// haunted says whether an earlier process of this node held rights of a cell that is not over: the
-// Envoys that it told may go on.
+// haunted says whether an earlier process of this node held rights of a cell that is not over, or may
+// have: the Envoys that it told may go on.
 func (p *pool) haunted() bool {
-	return slices.ContainsFunc(p.cells, func(c cell) bool { return c.ghost > 0 })
+	return len(p.cells) == 0 || !p.cells[0].read ||
+		slices.ContainsFunc(p.cells, func(c cell) bool { return c.ghost > 0 })
 }
 
 // rateOf returns the tokens a second that rights, in units a window, make, rounded down.

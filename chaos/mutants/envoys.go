@@ -128,6 +128,15 @@ var assigned = []Mutant{
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
 	},
 	{
+		Name: "burst-before-what-an-earlier-process-held-is-known", Hole: twoNodes,
+		Rule: "a process that has not heard what it held of the cell takes no bursts",
+		Edits: []Edit{
+			{"allocator/assign/pool.go", `return len(p.cells) == 0 || !p.cells[0].read ||`, `return false ||`},
+		},
+		Breaks: "ceiling: a pooled bucket below zero", Under: "nodes that are started anew, and answers lost",
+		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
+	},
+	{
 		Name: "burst-of-envoys-in-the-store-too", Hole: rebuilt,
 		Rule: "what Envoys' buckets may hold comes out of the stores' burst",
 		Edits: []Edit{

@@ -59,7 +59,7 @@ var loss = []Mutant{
 			`l.Answered < l.seen
 }`}},
 		Breaks: "ceiling: more above L than the printed bound of a stale replica", Under: "failover to a lagging replica",
-		Within: 1000,
+		Test: Test{"./region/store", "TestBeatOfOtherData"},
 	},
 	{
 		Name: "older-generation-taken", Hole: "stale primary promoted again",

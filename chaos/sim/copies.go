@@ -49,7 +49,7 @@ func (w *world) putBack(r *region, c copied) {
 }
 
 // overlooks allows what a region may admit in excess on a copy of its store, if nodes run and none
-// that knows a later time.
+// that knows a later time. Times that the copy does not know come again.
 func (r *region) overlooks() {
 	if !r.stale || r.back.overlooked {
 		return
@@ -65,6 +65,9 @@ func (r *region) overlooks() {
 		return
 	}
 	r.back.overlooked = true
+	for _, n := range r.nodes {
+		clear(n.told) // those that run know only times that the copy knows
+	}
 	for _, b := range r.w.buckets() {
 		r.forgetsAll(b, "no node of "+r.name+" that knew more than a copy ran")
 	}

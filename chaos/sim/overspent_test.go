@@ -226,6 +226,10 @@ var onceOverspent = map[string]*Plan{
 	"a copy of a second ago is put back while its node is dead": pair(1,
 		"algorithm: fixed_window, limit: 600, window: 10s", [][2]int64{{1, 20}},
 		at(2.1, Snapshot, 1), at(2.9, Crash, 0.5)),
+	// The same, and the store's clock was ahead, so that times come again.
+	"a copy is put back while its node is dead and its clock was ahead": pair(1,
+		"algorithm: leaky_bucket, limit: 30, window: 10s", [][2]int64{{4, 40}},
+		at(7, StoreClock, 6.7, by(26)), at(12.9, Snapshot, 0.4), at(13, Crash, 1)),
 	// Its node's journal has the time of each beat.
 	"a copy of two seconds ago is put back while its node is dead": pair(1,
 		"algorithm: fixed_window, limit: 600, window: 10s", [][2]int64{{1, 20}},

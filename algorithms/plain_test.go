@@ -2,6 +2,7 @@ package algorithms_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -60,5 +61,51 @@ func TestPlainBucketsAreAnsweredInShort(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// TestOnePlainBucketDenies: a request that one of its plain buckets denies is charged to none of them.
+func TestOnePlainBucketDenies(t *testing.T) {
+	const token, hour = "{x}token", 3_600_000_000
+	redis, now := fixtures.Operator(t, fixtures.Process(t)), time.Now().UnixMicro()
+	err := redis.HSet(t.Context(), token, "generation", 1, "epoch", "e", "mark", now, "begun", now,
+		"lost_at", 0).Err()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decide := func(cost quantity.Units, limits ...quantity.Units) algorithms.Decided {
+		var c algorithms.Items
+		d := algorithms.Decide{Fence: algorithms.Fence{Generation: 1, Epoch: "e",
+			Clock: quantity.StoreTime(now)}, Commit: true, Costs: []quantity.Units{cost}}
+		for _, limit := range limits {
+			d.Buckets = append(d.Buckets, algorithms.LimitTarget{Target: algorithms.Target{
+				Key: fmt.Sprintf("{x}%d", limit), Terms: algorithms.Terms{
+					Kind: algorithms.FixedWindow, Window: hour, Cell: hour, Tick: 1,
+					Entitlement: limit}}})
+		}
+		c.Add(d)
+		reply, err := redis.Eval(t.Context(), algorithms.DecideScript.Source,
+			append([]string{token}, c.Keys()...), c.Args()...).Slice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := c.Parse(any(reply))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all.Each[0]
+	}
+	for i, want := range []struct {
+		admitted bool
+		free     []quantity.Units // of the bucket of 5 and that of 3
+	}{{true, []quantity.Units{3, 1}}, {false, []quantity.Units{3, 1}}, {false, []quantity.Units{3, 1}}} {
+		d := decide(2, 5, 3)
+		got := []quantity.Units{d.Buckets[0].Free, d.Buckets[1].Free}
+		if d.Answers[0].Admitted != want.admitted || !slices.Equal(got, want.free) {
+			t.Errorf("request %d: admitted %v, free %d, want %+v", i, d.Answers[0].Admitted, got, want)
+		}
+	}
+	if d := decide(3, 5); !d.Answers[0].Admitted {
+		t.Error("what was denied has spent units of another bucket")
 	}
 }

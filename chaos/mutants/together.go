@@ -166,6 +166,6 @@ var together = []Mutant{
     ts[i]`},
 		},
 		Breaks: "conservation: used above what was admitted", Under: "a request with several limits",
-		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
+		Test: Test{"./algorithms", "TestOnePlainBucketDenies"},
 	},
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/quantity"
@@ -14,8 +16,9 @@ import (
 // TestPlainBucketsAreAnsweredInShort: simple items on plain buckets come back as three numbers each,
 // whatever their number; of a bucket with rows comes all that belongs to a decision.
 func TestPlainBucketsAreAnsweredInShort(t *testing.T) {
-	const token, buckets = "{x}token", 5
-	redis, now := fixtures.Operator(t, fixtures.Process(t)), time.Now().UnixMicro()
+	const buckets = 5
+	s := newPlainStore(t)
+	redis, now := s.redis, s.now
 	for kind, terms := range map[algorithms.Kind]algorithms.Terms{
 		algorithms.FixedWindow: {Window: 3_600_000_000, Cell: 3_600_000_000, Tick: 1},
 		algorithms.SlidingWindowCounter: {Window: 3_600_000_000, Cell: 3_600_000_000,
@@ -23,11 +26,6 @@ func TestPlainBucketsAreAnsweredInShort(t *testing.T) {
 		algorithms.TokenBucket: {Window: 60_000_000, Cell: 60_000_000, Tick: 60, Burst: 100},
 	} {
 		terms.Kind, terms.Entitlement = kind, 100
-		did := redis.HSet(t.Context(), token, "generation", 1, "epoch", "e", "mark", now, "begun", now,
-			"lost_at", 0)
-		if did.Err() != nil {
-			t.Fatal(did.Err())
-		}
 		for round := range 2 {
 			var c algorithms.Items
 			for i := range buckets {
@@ -38,7 +36,7 @@ func TestPlainBucketsAreAnsweredInShort(t *testing.T) {
 							Terms: terms}}}})
 			}
 			reply, err := redis.Eval(t.Context(), algorithms.DecideScript.Source,
-				append([]string{token}, c.Keys()...), c.Args()...).Slice()
+				append([]string{plainToken}, c.Keys()...), c.Args()...).Slice()
 			// After the time and the lag: three numbers each. One bucket has rows in the second round.
 			want := 2 + 3*buckets
 			if round == 1 {
@@ -64,48 +62,79 @@ func TestPlainBucketsAreAnsweredInShort(t *testing.T) {
 	}
 }
 
-// TestOnePlainBucketDenies: a request that one of its plain buckets denies is charged to none of them.
-func TestOnePlainBucketDenies(t *testing.T) {
-	const token, hour = "{x}token", 3_600_000_000
-	redis, now := fixtures.Operator(t, fixtures.Process(t)), time.Now().UnixMicro()
-	err := redis.HSet(t.Context(), token, "generation", 1, "epoch", "e", "mark", now, "begun", now,
-		"lost_at", 0).Err()
-	if err != nil {
+// plainStore is a Redis with an open token, and the time at which it was opened.
+type plainStore struct {
+	t     *testing.T
+	redis *redis.Client
+	now   int64
+}
+
+const plainToken, anHour = "{x}token", 3_600_000_000
+
+func newPlainStore(t *testing.T) plainStore {
+	s := plainStore{t, fixtures.Operator(t, fixtures.Process(t)), time.Now().UnixMicro()}
+	if err := s.redis.HSet(t.Context(), plainToken, "generation", 1, "epoch", "e", "mark", s.now,
+		"begun", s.now, "lost_at", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	decide := func(cost quantity.Units, limits ...quantity.Units) algorithms.Decided {
-		var c algorithms.Items
-		d := algorithms.Decide{Fence: algorithms.Fence{Generation: 1, Epoch: "e",
-			Clock: quantity.StoreTime(now)}, Commit: true, Costs: []quantity.Units{cost}}
-		for _, limit := range limits {
-			d.Buckets = append(d.Buckets, algorithms.LimitTarget{Target: algorithms.Target{
-				Key: fmt.Sprintf("{x}%d", limit), Terms: algorithms.Terms{
-					Kind: algorithms.FixedWindow, Window: hour, Cell: hour, Tick: 1,
-					Entitlement: limit}}})
-		}
-		c.Add(d)
-		reply, err := redis.Eval(t.Context(), algorithms.DecideScript.Source,
-			append([]string{token}, c.Keys()...), c.Args()...).Slice()
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, err := c.Parse(any(reply))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return all.Each[0]
+	return s
+}
+
+// decide charges a cost to buckets, as one item.
+func (s plainStore) decide(cost quantity.Units, targets ...algorithms.Target) algorithms.Decided {
+	s.t.Helper()
+	d := algorithms.Decide{Fence: algorithms.Fence{Generation: 1, Epoch: "e",
+		Clock: quantity.StoreTime(s.now)}, Commit: true, Costs: []quantity.Units{cost}}
+	for _, one := range targets {
+		d.Buckets = append(d.Buckets, algorithms.LimitTarget{Target: one})
 	}
-	for i, want := range []struct {
-		admitted bool
-		free     []quantity.Units // of the bucket of 5 and that of 3
-	}{{true, []quantity.Units{3, 1}}, {false, []quantity.Units{3, 1}}, {false, []quantity.Units{3, 1}}} {
-		d := decide(2, 5, 3)
+	var c algorithms.Items
+	c.Add(d)
+	reply, err := s.redis.Eval(s.t.Context(), algorithms.DecideScript.Source,
+		append([]string{plainToken}, c.Keys()...), c.Args()...).Slice()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	all, err := c.Parse(any(reply))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return all.Each[0]
+}
+
+// TestADeletedPlainBucket: a bucket that is missing although its node knows that it still weighs is not
+// taken for a new one.
+func TestADeletedPlainBucket(t *testing.T) {
+	s := newPlainStore(t)
+	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter,
+		algorithms.TokenBucket} {
+		for existsUntil, want := range map[int64]bool{0: true, s.now + anHour: false} {
+			d := s.decide(1, algorithms.Target{Key: fmt.Sprintf("{x}%s%v", kind, want),
+				ExistsUntil: quantity.StoreTime(existsUntil), Terms: algorithms.Terms{Kind: kind,
+					Window: anHour, Cell: anHour, Tick: 60_000, Entitlement: 100, Burst: 100}})
+			if d.Answers[0].Admitted != want {
+				t.Errorf("%s, known until %d: %+v, want admitted %v", kind, existsUntil, d, want)
+			}
+		}
+	}
+}
+
+// TestOnePlainBucketDenies: a request that one of its plain buckets denies is charged to none of them.
+func TestOnePlainBucketDenies(t *testing.T) {
+	s := newPlainStore(t)
+	of := func(limit quantity.Units) algorithms.Target {
+		return algorithms.Target{Key: fmt.Sprintf("{x}%d", limit), Terms: algorithms.Terms{
+			Kind: algorithms.FixedWindow, Window: anHour, Cell: anHour, Tick: 1, Entitlement: limit}}
+	}
+	for i, admitted := range []bool{true, false, false} {
+		d := s.decide(2, of(5), of(3))
 		got := []quantity.Units{d.Buckets[0].Free, d.Buckets[1].Free}
-		if d.Answers[0].Admitted != want.admitted || !slices.Equal(got, want.free) {
-			t.Errorf("request %d: admitted %v, free %d, want %+v", i, d.Answers[0].Admitted, got, want)
+		if d.Answers[0].Admitted != admitted || !slices.Equal(got, []quantity.Units{3, 1}) {
+			t.Errorf("request %d: admitted %v, free %d, want %v, 3 and 1", i, d.Answers[0].Admitted, got,
+				admitted)
 		}
 	}
-	if d := decide(3, 5); !d.Answers[0].Admitted {
+	if d := s.decide(3, of(5)); !d.Answers[0].Admitted {
 		t.Error("what was denied has spent units of another bucket")
 	}
 }

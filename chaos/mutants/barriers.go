@@ -13,6 +13,7 @@ var barriers = []Mutant{
 			`at, known := v.Heard[region][d.Epoch()]`,
 			`at, known := v.Heard[v.Region][d.Epoch()]`}},
 		Breaks: "ceiling: the parts of two documents add up", Under: "a region that has not heard of the newer document",
+		Says: "states the regions could use more than any",
 		Test: searched,
 	},
 	{
@@ -27,6 +28,7 @@ var barriers = []Mutant{
 		}
 	}`}},
 		Breaks: "ceiling: a region that skipped a version is not bound by it", Under: "a version that one region never saw",
+		Says: "Binding:",
 		Test: Test{"./policy/barrier", "TestAnAcknowledgementIsForOneDocument"},
 	},
 	{
@@ -37,6 +39,7 @@ var barriers = []Mutant{
 				continue`,
 			`				continue`}},
 		Breaks: "ceiling: the parts of two documents add up", Under: "a region that has not heard of the newer document",
+		Says:  "conservation: ",
 		Flags: []string{"-documents"}, Within: 400,
 	},
 	{
@@ -46,6 +49,7 @@ var barriers = []Mutant{
 			`if 2*len(missing) >= len(of.Regions) {`,
 			`if 2*len(missing) > 2*len(of.Regions) {`}},
 		Breaks: "ceiling: two raises add up", Under: "two documents, each known to one region",
+		Says: "states the regions could use more than any",
 		Test: searched,
 	},
 	{
@@ -55,6 +59,7 @@ var barriers = []Mutant{
 			`return max(over(newer, latest), latest.Add(settles)).Add(fill), nil`,
 			`return latest.Add(0 * (fill + settles)), nil`}},
 		Breaks: "ceiling: units used and lent under both documents in one cell", Under: "a share that moves within a cell",
+		Says: "states the regions could use more than any",
 		Test: searched,
 	},
 	{
@@ -64,6 +69,7 @@ var barriers = []Mutant{
 			`return max(over(newer, latest), latest.Add(settles)).Add(fill), nil`,
 			`return max(over(newer, latest), latest.Add(0 * settles)).Add(fill), nil`}},
 		Breaks: "ceiling: tokens of Envoys and of the store add up", Under: "a lower max_burst",
+		Says: "a token less",
 		Test: Test{"./policy/barrier", "TestWhatEnvoysHoldIsWaitedFor"},
 	},
 	{
@@ -73,6 +79,7 @@ var barriers = []Mutant{
 			` || a.lendable < b.lendable || a.envoys < b.envoys`,
 			` || a.lendable < b.lendable`}},
 		Breaks: "ceiling: tokens of Envoys and of the store add up", Under: "a lower max_burst",
+		Says: "Envoys less",
 		Test: Test{"./policy/barrier", "TestWhatEnvoysHoldIsWaitedFor"},
 	},
 	{
@@ -82,6 +89,7 @@ var barriers = []Mutant{
 			`return terms.Weighs(terms.CellAt(at) + 1)`,
 			`return terms.Weighs(terms.CellAt(at))`}},
 		Breaks: "conservation: shares of a cell add up to more than either limit", Under: "rights lent ahead, then a document",
+		Says:  "ceiling: ",
 		Flags: []string{"-documents"}, Within: 1000,
 	},
 	{
@@ -91,6 +99,7 @@ var barriers = []Mutant{
 			`shrinks, latest = true, max(latest, at)`,
 			`shrinks, latest = true, v.Heard[v.Region][d.Epoch()]*min(at+1, 1)`}},
 		Breaks: "ceiling: units used under both documents in one cell", Under: "a region that hears late of a document",
+		Says: "states the regions could use more than any",
 		Test: searched,
 	},
 	{
@@ -100,6 +109,7 @@ var barriers = []Mutant{
 			`least = atMost(least, partsIn(more, hash))`,
 			`least = partsIn(more, hash)`}},
 		Breaks: "ceiling: the parts of two documents add up", Under: "a document that moves shares",
+		Says:  "conservation: ",
 		Flags: []string{"-documents"}, Within: 100,
 	},
 	{
@@ -109,6 +119,7 @@ var barriers = []Mutant{
 			`least = atMost(least, partsIn(more, hash))`,
 			`least, _ = atMost(least, least), more`}},
 		Breaks: "ceiling: who shrinks goes on with what it had", Under: "a document that moves shares",
+		Says:  "conservation: ",
 		Flags: []string{"-documents"}, Within: 200,
 	},
 	{
@@ -118,6 +129,7 @@ var barriers = []Mutant{
 			`parts.bucket.LentBefore = max(parts.bucket.LentBefore,`,
 			`parts.bucket.LentBefore = min(parts.bucket.LentBefore,`}},
 		Breaks: "conservation: what was lent under the older document is forgotten", Under: "a lower lending limit, then a loss",
+		Says: "Lending:.* under",
 		Test: Test{"./region/rules", "TestWhatMayHaveBeenLentUnderAnyDocument"},
 	},
 	{
@@ -127,6 +139,7 @@ var barriers = []Mutant{
 			`	return t.openUnder(ctx, t.agenda(), bootstrap)`,
 			`	return t.openUnder(ctx, barrier.Of(t.agenda().Base()), bootstrap)`}},
 		Breaks: "ceiling: a region that acknowledged goes back", Under: "a loss while documents are open",
+		Says: "after a loss",
 		Test: Test{"./region/tenure", "TestALossKeepsWhatIsOpen"},
 	},
 	{
@@ -136,6 +149,7 @@ var barriers = []Mutant{
 			`			known, k.wanted[one.Epoch] = false, region`,
 			`			k.wanted[one.Epoch] = region`}},
 		Breaks: "ceiling: a region works under a document between that gives it more", Under: "versions skipped",
+		Says: "counted: ",
 		Test: Test{"./region/tenure", "TestAnAcknowledgementWaitsForTheDocumentsBeside"},
 	},
 	{
@@ -150,6 +164,7 @@ var barriers = []Mutant{
 		}
 `}},
 		Breaks: "ceiling: who left the document goes on", Under: "a document without a region",
+		Says: "here is entitled to",
 		Test: Test{"./region/rules", "TestARegionThatIsNotInADocumentGetsNothing"},
 	},
 	{
@@ -159,6 +174,7 @@ var barriers = []Mutant{
 			`	if r.leftover != nil {`,
 			`	if r.leftover == nil {`}},
 		Breaks: "ceiling: the limit is had twice", Under: "a changed window",
+		Says: "admitted, want",
 		Test: Test{"./region", "TestAdoptChangesLimitsAtOnce"},
 	},
 	{
@@ -168,6 +184,7 @@ var barriers = []Mutant{
 			`case guess || algorithms.MergeEpochs`,
 			`case guess && false || algorithms.MergeEpochs`}},
 		Breaks: "ceiling: a document counts alone that nobody acknowledged", Under: "a new node with a newer file",
+		Says: "open: .* want",
 		Test: Test{"./region", "TestANewNodeJoinsWhatIsOpen"},
 	},
 }

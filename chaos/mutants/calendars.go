@@ -10,6 +10,7 @@ var periods = []Mutant{
 		Edits: []Edit{{"calendar/calendar.go",
 			`for c.begin(period+1) <= t && c.clamp(period+1) == period+1 {`, `for false {`}},
 		Breaks: "order: a day begins twice", Under: "a zone that sets its clocks back at 00:01",
+		Says: "is in period",
 		Test: Test{"./calendar", "TestPeriodsBeginWhenGosCalendarSaysSo"},
 	},
 	{
@@ -18,6 +19,7 @@ var periods = []Mutant{
 		Edits: []Edit{{"calendar/calendar.go", `begins = max(midnight-after, to)`,
 			`begins = midnight - after`}},
 		Breaks: "ceiling: a cell is labelled otherwise than the judge's calendar says",
+		Says:   "ceiling: ",
 		Under:  "requests in the hour before the day",
 		Flags:  []string{"--calendar", "--algorithm", "fixed_window"}, Within: 300,
 	},
@@ -27,6 +29,7 @@ var periods = []Mutant{
 		Edits: []Edit{{"algorithms/ledger.go",
 			`if h.Calendar != nil && h.bucket.cell < h.cell {`, `if h.Calendar != nil && h.bucket.cell < 0 {`}},
 		Breaks: "ceiling: what a period had lent is used again", Under: "nodes of one region with other rules of a time zone",
+		Says: "admitted and .* lent in cell",
 		Test: Test{"./algorithms", "TestNodesWithOtherRules"},
 	},
 	{
@@ -35,6 +38,7 @@ var periods = []Mutant{
 		Edits: []Edit{{"algorithms/ledger.go",
 			`if t.Calendar != nil && b.cell == h.cell+1 {`, `if t.Calendar != nil && b.cell < 0 {`}},
 		Breaks: "ceiling: a period is used once more", Under: "nodes of one region with other rules of a time zone",
+		Says: "admitted and .* lent in cell",
 		Test: Test{"./algorithms", "TestNodesWithOtherRules"},
 	},
 }

@@ -14,6 +14,7 @@ var clients = []Mutant{
 `},
 		},
 		Breaks: "ceiling: a label above L", Under: "clients that hold units",
+		Says: "admitted and .* left of",
 		Test: Test{"./client", "TestEachUnitCountsOnce"},
 	},
 	{
@@ -23,6 +24,7 @@ var clients = []Mutant{
 			{"client/units.go", `a.Now.Add(r.GetSpendWithin().AsDuration().Microseconds())`, `a.Now.Add(1_000_000)`},
 		},
 		Breaks: "cells: a decision at a time that is not of its cell", Under: "units that are taken at the end of a cell",
+		Says: "ms after units were asked for one is spent",
 		Test: Test{"./client", "TestUnitsAreSpentInTime"},
 	},
 	{
@@ -36,6 +38,7 @@ var clients = []Mutant{
 `},
 		},
 		Breaks: "cells: a decision at a time that is not of its cell", Under: "answers that take long",
+		Says: "ms after units were asked for one is spent",
 		Test: Test{"./client", "TestUnitsAreSpentInTime"},
 	},
 	{
@@ -45,6 +48,7 @@ var clients = []Mutant{
 			{"region/held/chunk.go", `old.Of == nil && c.Of == nil {`, `true {`},
 		},
 		Breaks: "utilisation: what is left of two grants cannot go back", Under: "clients that take units again",
+		Says: "a closed client took",
 		Test: Test{"./client", "TestUnitsAreTakenEarly"},
 	},
 	{
@@ -56,6 +60,7 @@ var clients = []Mutant{
 `},
 		},
 		Breaks: "ceiling: a label above L", Under: "a receipt that is brought twice",
+		Says: "gave back",
 		Test: Test{"./region", "TestGiveBackGivesBackOnce"},
 	},
 	{
@@ -65,6 +70,7 @@ var clients = []Mutant{
 			{"region/admit/take.go", `if units < 1 || int64(units) > r.GetCost() {`, `if units < 1 {`},
 		},
 		Breaks: "ceiling: a label above L", Under: "a client that errs",
+		Says: "units of",
 		Test: Test{"./region", "TestGiveBackGivesBackOnce"},
 	},
 	{
@@ -74,6 +80,7 @@ var clients = []Mutant{
 			{"region/admit/take.go", `within = min(within, microseconds(`, `within = max(within, microseconds(`},
 		},
 		Breaks: "cells: a decision at a time that is not of its cell", Under: "units that are taken at the end of a cell",
+		Says: "ms before a cell ends",
 		Test: Test{"./region", "TestTakenUnitsEndWithTheirCell"},
 	},
 	{
@@ -83,6 +90,7 @@ var clients = []Mutant{
 			{"region/admit/take.go", `a.Held.Part(max(l.config.Nodes, 1))`, `8*a.Held.Part(max(l.config.Nodes, 1))`},
 		},
 		Breaks: "utilisation: units are held by a client that others need", Under: "several clients",
+		Says: "request .* for",
 		Test: Test{"./region", "TestTakeIsBounded"},
 	},
 }

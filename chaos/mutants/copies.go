@@ -9,6 +9,7 @@ var copies = []Mutant{
 			{"algorithms/twin.go", `max(w.answered[g.Node], w.begun) < g.Seen:`, `false:`},
 		},
 		Breaks: "ceiling: a label above L; order: time falls", Under: "a virtual machine with the store put back",
+		Says: "ceiling: ",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -18,6 +19,7 @@ var copies = []Mutant{
 			{"algorithms/token.lua", ` or answered < seen then`, ` then`},
 		},
 		Breaks: "ceiling: a label above L; order: time falls", Under: "a virtual machine with the store put back",
+		Says: "failed after",
 		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
 	},
 	{
@@ -27,6 +29,7 @@ var copies = []Mutant{
 			{"algorithms/twin.go", `max(w.answered[g.Node], w.begun) < g.Seen:`, `max(w.mark, w.answered[g.Node], w.begun) < g.Seen:`},
 		},
 		Breaks: "ceiling: a label above L", Under: "a copy put back as another node starts or wakes",
+		Says: "ceiling: ",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -38,6 +41,7 @@ var copies = []Mutant{
 	}`, `	}`},
 		},
 		Breaks: "ceiling: a label above L", Under: "a store whose clock was ahead, and a copy of it put back",
+		Says: "ceiling: ",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -47,6 +51,7 @@ var copies = []Mutant{
 			{"algorithms/token.lua", `lag = mark - now + 1 end`, `lag = mark - now end`},
 		},
 		Breaks: "ceiling: a label above L", Under: "a store whose clock was ahead, and a copy of it put back",
+		Says: "failed after",
 		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
 	},
 	{
@@ -56,6 +61,7 @@ var copies = []Mutant{
 			{"region/rights/effects.go", `Record(ctx, rows, e.config.Store.Seen()...)`, `Record(ctx, rows)`},
 		},
 		Breaks: "ceiling: a label above L", Under: "a busy store, its node's end, and a copy of it put back",
+		Says: "ceiling:",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -65,6 +71,7 @@ var copies = []Mutant{
 			{"region/tenure/storetime.go", `} else if len(seen) == 0 {`, `} else {`},
 		},
 		Breaks: "ceiling: a label above L", Under: "a node's end, and a copy of the store put back meanwhile",
+		Says: "ceiling:",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -74,6 +81,7 @@ var copies = []Mutant{
 			{"region/store/open.go", `l.Answered < l.seen ||`, `false ||`},
 		},
 		Breaks: "ceiling: a label above L; liveness: nothing is decided any more", Under: "a virtual machine with the store put back",
+		Says: "ceiling: ",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -83,6 +91,7 @@ var copies = []Mutant{
 			{"region/rights/engine.go", `newLastSeen(c.Region, c.Memory, c.Store.Latest, c.Store.Surely),`, `newLastSeen(c.Region, c.Memory, c.Store.Latest, func() quantity.StoreTime { return quantity.StoreTime(c.Now().UnixMicro()) }),`},
 		},
 		Breaks: "ceiling: a label above L", Under: "a node's clock days ahead for ten seconds, then FLUSHALL or DEL",
+		Says: "ceiling: ",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -92,6 +101,7 @@ var copies = []Mutant{
 			{"region/node.go", `before := min(n.config.Store.Surely(), quantity.StoreTime(n.config.Now().UnixMicro()))`, `before := quantity.StoreTime(n.config.Now().UnixMicro())`},
 		},
 		Breaks: "conservation: sum of S above L; ceiling", Under: "a node's clock days ahead for ten seconds, then FLUSHALL",
+		Says: "conservation: ",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -101,6 +111,7 @@ var copies = []Mutant{
 			{"region/tenure/journal.go", `return false, journal.SetWholeSince(opened.Now)`, `return false, journal.SetWholeSince(opened.Now.Add(t.config.Now().UnixMicro()-int64(opened.Now)))`},
 		},
 		Breaks: "conservation: sum of S above L", Under: "a journal lost, its node's clock behind; then FLUSHALL with the peer cut off",
+		Says: "conservation: ",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -110,6 +121,7 @@ var copies = []Mutant{
 			{"region/store/open.go", `seen = max(seen, o.Latest)`, `seen = max(seen, 0)`},
 		},
 		Breaks: "ceiling: a label above L; order: time falls", Under: "the store's clock ahead; it and its node lost together",
+		Says: "s earlier once more",
 		Test: Test{"./region/tenure", "TestTheStoresTimeOutlivesItAndItsNode"},
 	},
 	{
@@ -119,6 +131,7 @@ var copies = []Mutant{
 			{"region/tenure/storetime.go", `SetStoreTime(latest, seen...)`, `SetStoreTime(latest-timeAhead, seen...)`},
 		},
 		Breaks: "ceiling: a label above L; order: time falls", Under: "the store's clock ahead; it and its node lost together",
+		Says: "s earlier once more",
 		Test: Test{"./region/tenure", "TestTheStoresTimeOutlivesItAndItsNode"},
 	},
 }

@@ -8,6 +8,7 @@ var documents = []Mutant{
 			`return fmt.Sprintf("%d-%x", e.Version, e.Digest[:6])`,
 			`return fmt.Sprintf("%d-%x", e.Version, [6]byte{})`}},
 		Breaks: "conservation: sum of S above L of either document", Under: "two documents of one version",
+		Says: "epoch .* want",
 		Test: Test{"./policy", "TestEpochIsPinned"},
 	},
 	{
@@ -18,6 +19,7 @@ var documents = []Mutant{
 			{"allocator/exchange/call.go", `case a.Agreed != v.Agreed:`, `case v.Epoch == "":`},
 		},
 		Breaks: "conservation: lent above the lending limit of either document", Under: "documents changed while regions trade",
+		Says: "other terms: ",
 		Test: Test{"./allocator/exchange", "TestAsksThatAreRefused"},
 	},
 	{
@@ -28,6 +30,7 @@ var documents = []Mutant{
 			{"region/store/adopt.go", `case guess || algorithms.MergeEpochs(a.Epoch, epoch) != epoch:`, `case guess:`},
 		},
 		Breaks: "order: epochs never decrease", Under: "a node started again with the document before the last",
+		Says:   "documents: ",
 		Within: 300,
 	},
 	{
@@ -39,6 +42,7 @@ var documents = []Mutant{
 	ref.Window, ref.Algorithm = 1_000_000_000, algorithms.FixedWindow
 	return store.BucketKey(r.Shards.Of(policy.BucketID(id).Entity()), string(ref.ID()))`}},
 		Breaks: "local: use and rows of one algorithm read as another's", Under: "algorithm or window of a limit changed",
+		Says: "works on ",
 		Test: Test{"./region/rules", "TestAlgorithmAndWindowArePartOfAKey"},
 	},
 	{
@@ -55,6 +59,7 @@ var documents = []Mutant{
 		v.Entitlements[m.region] = v.Limit / alive
 		if v.Epoch == m.epoch {`}},
 		Breaks: "conservation: sum of S above L; fallback", Under: "a partition",
+		Says:   "conservation: ",
 		Within: 300,
 	}, {
 		Name: "documents-are-saved-when-the-store-has-them", Hole: "restarted node on an old file",
@@ -64,6 +69,7 @@ var documents = []Mutant{
 		}
 `, ``}},
 		Breaks: "liveness: a node that never starts again", Under: "an opening whose answer is lost, and a newer file",
+		Says: "convergence: ",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceBroke"},
 	},
 }

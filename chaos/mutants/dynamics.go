@@ -10,6 +10,7 @@ var dynamics = []Mutant{
 			`weights[i] = max(total-o.Back-o.Spare, 1)
 	}`}},
 		Breaks: "use: asks refused, and false denials", Under: "none; one region short, of the others one busy and one idle",
+		Says:   "is denied falsely",
 		Flags:  []string{"--demand", "zipf", "--algorithm", "fixed_window", "--most", "5000"},
 		Within: 3,
 	},
@@ -18,6 +19,7 @@ var dynamics = []Mutant{
 		Rule:   "voluntary moves close half the gap at a tick",
 		Edits:  []Edit{{"allocator/need.go", `if inNeed || short <= 1 {`, `if inNeed || short >= 0 {`}},
 		Breaks: "use: rights moved to and fro", Under: "none; anti-phase demand of about a round trip",
+		Says: `Move\(`,
 		Test: Test{"./allocator", "TestShortAndMove"},
 	},
 	{
@@ -25,6 +27,7 @@ var dynamics = []Mutant{
 		Rule:   "denied units count at most twice what was counted before",
 		Edits:  []Edit{{"allocator/demand.go", `return min(denied, 2*max(before, admitted, 1))`, `return denied`}},
 		Breaks: "use: Jain's index; a storm takes what others need", Under: "none; one region's callers retry at once",
+		Says: "want them counted at twice what was admitted",
 		Test: Test{"./allocator", "TestDemand"},
 	},
 	{
@@ -34,6 +37,7 @@ var dynamics = []Mutant{
 			`before, again := w.decided[c.Once]`,
 			`before, again := w.decided["none"]`}},
 		Breaks: "local: one request is charged twice", Under: "replies of the store lost, requests sent again",
+		Says:   "once: ",
 		Within: 300,
 	},
 	{
@@ -43,6 +47,7 @@ var dynamics = []Mutant{
 			`l.Kept = allocator.Kept(`,
 			`l.Kept = 0 * allocator.Kept(`}},
 		Breaks: "use: false denials at the lender", Under: "none; both regions busy",
+		Says:   "is denied falsely",
 		Flags:  []string{"--demand", "surge", "--algorithm", "token_bucket", "--most", "8000"},
 		Within: 3,
 	},
@@ -53,6 +58,7 @@ var dynamics = []Mutant{
 			`idle := now.Sub(v.active) > idleAfter && (`,
 			`idle := now < 0 && (`}},
 		Breaks: "liveness: state returns to its base line", Under: "none; keys used once",
+		Says: "us still remembers the bucket when the cell",
 		Test: Test{"./allocator/exchange", "TestMovedRightsAreRemembered"},
 	},
 }

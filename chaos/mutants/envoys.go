@@ -20,6 +20,7 @@ var assigned = []Mutant{
 			{"allocator/assign/aim.go", `left := fill(m.wants, min(p.rate(now), p.wanted))`, `left := fill(m.wants, p.wanted)`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "several Envoys",
+		Says:  "ceiling: ",
 		Flags: []string{"--envoys"}, Within: 40,
 	},
 	{
@@ -33,6 +34,7 @@ var assigned = []Mutant{
 			}`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "rights that move from cell to cell",
+		Says: "a second, and it holds",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
 	},
 	{
@@ -42,6 +44,7 @@ var assigned = []Mutant{
 			{"allocator/assign/share.go", `	s.gone, s.demand, s.admitted, s.denied, s.hidden = true, 0, 0, 0, 0`, `	s.gone, s.demand, s.admitted, s.denied, s.hidden, s.grants = true, 0, 0, 0, 0, nil`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "streams that break",
+		Says:  "ceiling: ",
 		Flags: []string{"--envoys"}, Within: 100,
 	},
 	{
@@ -51,6 +54,7 @@ var assigned = []Mutant{
 			{"allocator/assign/share.go", `	if !s.gone && s.silent(now) {`, `	if !s.gone && s.silent(now) && false {`},
 		},
 		Breaks: "ceiling: an Envoy that goes on after a pause", Under: "Envoys that miss reports",
+		Says: "a silent Envoy may have",
 		Test: Test{"./allocator/assign", "TestASilentEnvoyKeepsWhatItHas"},
 	},
 	{
@@ -60,6 +64,7 @@ var assigned = []Mutant{
 			{"allocator/assign/share.go", `s.unread[0] = min(s.unread[0]+allowed, maxReport)`, `s.unread[0] = min(s.unread[0]+2*allowed, maxReport)`},
 		},
 		Breaks: "denied: rights held for a demand that is not there", Under: "any report",
+		Says: "thousandths a second",
 		Test: Test{"./allocator/assign", "TestAReportCountsOnce"},
 	},
 	{
@@ -69,6 +74,7 @@ var assigned = []Mutant{
 			{"allocator/assign/share.go", `g.replaced > 0 && s.heard >= taken.Add(Late)`, `g.replaced > 0`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "messages that take a while",
+		Says: "a second, and it holds",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
 	},
 	{
@@ -80,6 +86,7 @@ var assigned = []Mutant{
 			{"allocator/assign/share.go", `	g.until = max(g.until, now.Add(Late+ttl*second))`, `	g.until = max(g.until, now.Add(ttl*second))`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "messages that take a while",
+		Says: "a second, and it holds",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
 	},
 	{
@@ -89,6 +96,7 @@ var assigned = []Mutant{
 			{"allocator/assign/purse.go", `		p.purse.tokens -= tokens`, `		p.purse.tokens -= 0 * tokens`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "assignments that change",
+		Says: "tokens assigned",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
 	},
 	{
@@ -98,6 +106,7 @@ var assigned = []Mutant{
 			{"allocator/assign/send.go", `	if last.lapse() {`, `	if last.lapse() && last == nil {`},
 		},
 		Breaks: "ceiling: tokens of Envoys and of the store add up", Under: "Envoys that want the same all the time",
+		Says: "tokens out",
 		Test: Test{"./allocator/assign", "TestEnvoysMayHoldFewerTokens"},
 	},
 	{
@@ -107,6 +116,7 @@ var assigned = []Mutant{
 			{"allocator/assign/purse.go", `	p.purse.tokens = min(p.purse.tokens, max(p.Burst/nodes-out, 0))`, ``},
 		},
 		Breaks: "ceiling: tokens of Envoys and of the store add up", Under: "a lower max_burst",
+		Says: "tokens out",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwiceWhenEnvoysMayHoldFewer"},
 	},
 	{
@@ -116,6 +126,7 @@ var assigned = []Mutant{
 			{"allocator/assign/share.go", `if g.replaced > 0 || g.ends <= now.Add(Late) || !slices.Equal`, `if g.replaced > 0 || !slices.Equal`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "assignments that end before they are renewed",
+		Says: "tokens assigned",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
 	},
 	{
@@ -125,6 +136,7 @@ var assigned = []Mutant{
 			{"allocator/assign/purse.go", `	if p.haunted() && !p.Counted {`, `	if false {`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "nodes that are started anew",
+		Says: "Envoys may hold",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
 	},
 	{
@@ -134,6 +146,7 @@ var assigned = []Mutant{
 			{"allocator/assign/pool.go", `return len(p.cells) == 0 || !p.cells[0].read ||`, `return false ||`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "nodes that are started anew, and answers lost",
+		Says: "Envoys may hold",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
 	},
 	{
@@ -143,6 +156,7 @@ var assigned = []Mutant{
 			{"policy/assign.go", `return l.Limit - l.Assign.NoAssignment, l.Burst - l.EnvoyBurst()`, `return l.Limit - l.Assign.NoAssignment, l.Burst`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "Envoys and callers of the store at once",
+		Says: "the stores have a rate of",
 		Test: Test{"./region/rules", "TestEnvoysHaveAPartOfTheLimit"},
 	},
 	{
@@ -152,6 +166,7 @@ var assigned = []Mutant{
 			{"algorithms/twin_assign.go", `	more := max(min(c.Held-row.Lent, room), 0)`, `	more := max(c.Held-row.Lent, 0)`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "more demand than the limit",
+		Says:  "local: ",
 		Flags: []string{"--envoys"}, Within: 40,
 	},
 	{
@@ -161,6 +176,7 @@ var assigned = []Mutant{
 			{"allocator/assign/pool.go", `c.read, c.ghost, c.again = true, h.Held-h.Returned, now`, `c.read, c.ghost, c.again = true, 0, now`},
 		},
 		Breaks: "ceiling: a pooled bucket below zero", Under: "nodes that are started anew",
+		Says: "a second, and it holds",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
 	},
 	{
@@ -171,6 +187,7 @@ var assigned = []Mutant{
 			{"allocator/assign/window.go", `int64(burst)+most(rate, length) <=`, `most(rate, length) <=`},
 		},
 		Breaks: "ceiling: units above what a node holds", Under: "more demand than the limit",
+		Says: "tokens, and it holds",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
 	},
 	{
@@ -180,6 +197,7 @@ var assigned = []Mutant{
 			{"allocator/assign/window.go", `s.read = max(s.read, now.Add(-Late))`, `s.read = max(s.read, now)`},
 		},
 		Breaks: "ceiling: units above what a node holds", Under: "messages that take a second",
+		Says: "tokens, and it holds",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
 	},
 	{
@@ -189,6 +207,7 @@ var assigned = []Mutant{
 			{"allocator/assign/window.go", `c.spent += min(units, could)`, `c.spent += 0 * min(units, could)`},
 		},
 		Breaks: "ceiling: units above what a node holds", Under: "Envoys that report",
+		Says:  "ceiling: ",
 		Flags: []string{"--envoys"}, Within: 40,
 	},
 	{
@@ -198,6 +217,7 @@ var assigned = []Mutant{
 			{"allocator/assign/window.go", `				c.spent += s.open(g, from, to)`, `				c.spent += 0 * s.open(g, from, to)`},
 		},
 		Breaks: "ceiling: units above what a node holds", Under: "streams that break",
+		Says: "tokens, and it holds",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
 	},
 	{
@@ -208,6 +228,7 @@ var assigned = []Mutant{
 			{"allocator/assign/window.go", `	return s.open(&renewed, from, to)-s.open(g, from, to) <= p.free(c)`, `	return from > now || s.open(&renewed, from, to)-s.open(g, from, to) <= p.free(c)`},
 		},
 		Breaks: "ceiling: units above what a node holds", Under: "windows that end",
+		Says: "tokens, and it holds",
 		Test: Test{"./allocator/assign", "TestNothingIsAdmittedTwice"},
 	},
 	{
@@ -217,6 +238,7 @@ var assigned = []Mutant{
 			{"algorithms/fixed_window.go", `share, used := w.rights(w.cell)+held, w.used+held`, `share, used := w.rights(w.cell)+held, w.used`},
 		},
 		Breaks: "ceiling: units restored after a loss", Under: "a bucket that is deleted",
+		Says: "used: .* want",
 		Test: Test{"./algorithms", "TestALostHoldCountsAsUsed"},
 	},
 	{
@@ -226,6 +248,7 @@ var assigned = []Mutant{
 			{"algorithms/twin_assign.go", `	if row.Lent < c.Known {`, `	if row.Lent < 0*c.Known {`},
 		},
 		Breaks: "denied: units held twice", Under: "a bucket that is deleted",
+		Says: "lender, at",
 		Test: Test{"./algorithms", "TestALostHoldCountsAsUsed"},
 	},
 	{
@@ -235,6 +258,7 @@ var assigned = []Mutant{
 			{"allocator/assign/pool.go", `	if !p.allotment.bound {`, `	if true {`},
 		},
 		Breaks: "rights come back late", Under: "a region that wants its own",
+		Says: "a second and the node holds",
 		Test: Test{"./allocator/assign", "TestAllotmentIsKept"},
 	},
 }

@@ -8,6 +8,7 @@ var layouts = []Mutant{
 			`return l.Generation != 0 && l.Layout != algorithms.Layout }`,
 			`return l.Generation != 0 && l.Layout < 0 }`}},
 		Breaks: "ceiling: use and rows that another version wrote are read wrong", Under: "an upgrade, or a way back",
+		Says: "want a loss because of layout",
 		Test: Test{"./region/store", "TestOpenAnotherLayout"},
 	},
 	{
@@ -17,6 +18,7 @@ var layouts = []Mutant{
 			`if worked != 0 && l.isForeign() && l.Generation > worked {`,
 			`if worked != 0 && l.isForeign() && l.Generation < worked {`}},
 		Breaks: "liveness: nodes of two versions lose each other's store, again and again", Under: "an upgrade node by node",
+		Says: "another version",
 		Test: Test{"./region/store", "TestAnotherLayoutComesLast"},
 	},
 	{
@@ -24,6 +26,7 @@ var layouts = []Mutant{
 		Rule:   "who begins a generation writes the layout into the token",
 		Edits:  []Edit{{"algorithms/open.lua", `, 'layout', ARGV[10])`, `)`}},
 		Breaks: "ceiling: another version takes the store for one of its own", Under: "an upgrade, or a way back",
+		Says: "want a loss because of layout",
 		Test: Test{"./region/store", "TestOpenAnotherLayout"},
 	},
 }

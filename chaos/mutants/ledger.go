@@ -8,6 +8,7 @@ var ledger = []Mutant{
 			`return w.rights(w.cell) - w.used - kept`,
 			`return w.rights(w.cell) - kept`}},
 		Breaks: "local: a lend never makes S less than what is used", Under: "none; both regions busy",
+		Says:   "local: ",
 		Within: 300,
 	},
 	{
@@ -17,6 +18,7 @@ var ledger = []Mutant{
 			`return c.rights(c.cell, c.elapsed) - c.estimate(c.cell, c.elapsed) -`,
 			`return c.rights(c.cell, c.elapsed) -`}},
 		Breaks: "local: a lend never makes S less than what is used", Under: "none; both regions busy",
+		Says:   "ceiling: ",
 		Within: 300,
 	},
 	{
@@ -26,6 +28,7 @@ var ledger = []Mutant{
 			`return l.rights(l.now) - l.used - kept }`,
 			`return l.rights(l.now) - kept }`}},
 		Breaks: "local: a lend never makes S less than what is used", Under: "none; both regions busy",
+		Says:   "ceiling: ",
 		Within: 500,
 	},
 	{
@@ -37,6 +40,7 @@ var ledger = []Mutant{
 			`return t.capacity(t.cell) - kept
 }`}},
 		Breaks: "ceiling: pooled bucket below zero", Under: "none; an empty lender is asked",
+		Says:   "ceiling: ",
 		Within: 300,
 	},
 	{
@@ -46,6 +50,7 @@ var ledger = []Mutant{
 			`min(l.room(c.Cell, c.Peer, c.Kept), c.Cap-out), quantity.Units(0)`,
 			`min(l.room(c.Cell, c.Peer, c.Kept), MaxUnits-out), quantity.Units(0)`}},
 		Breaks: "conservation: no region lends more than its lending limit", Under: "none; three regions in need by turns",
+		Says:   "conservation: ",
 		Within: 300,
 	},
 	{
@@ -58,6 +63,7 @@ var ledger = []Mutant{
 			{"algorithms/twin_rights.go", ` || c.Lent-row.Returned > c.Most || `, ` || `},
 		},
 		Breaks: "conservation: no region lends more than its lending limit; ceiling for sliding counters", Under: "none; three regions in need by turns",
+		Says:   "conservation: ",
 		Within: 300,
 	},
 	{
@@ -67,6 +73,7 @@ var ledger = []Mutant{
 			`min(c.Returned-row.Returned, row.in(), l.spare(c.Kept))`,
 			`min(c.Returned-row.Returned, row.in())`}},
 		Breaks: "local: used above S at the borrower", Under: "none; a lender asks back what the borrower spent",
+		Says:   "ceiling: ",
 		Within: 300,
 	},
 	{
@@ -76,6 +83,7 @@ var ledger = []Mutant{
 			`return min(max(c.ticks-since, 0), c.ticks)`,
 			`return min(max(c.ticks-since, 0), 0)`}},
 		Breaks: "ceiling: sum of estimates above L", Under: "none; demand moves between cells",
+		Says:   "ceiling: ",
 		Within: 300,
 	},
 	{
@@ -85,6 +93,7 @@ var ledger = []Mutant{
 			`if cell != without && l.Weighs(cell) > t {`,
 			`if cell != without && (cell+1).OpensAt(l.Cell) > t {`}},
 		Breaks: "ceiling: a real interval W above L", Under: "none; demand moves between cells",
+		Says:   "ceiling: ",
 		Within: 500,
 	},
 	{
@@ -94,6 +103,7 @@ var ledger = []Mutant{
 			`if cell != without && cell <= k+1 {`,
 			`if cell != without && cell <= k {`}},
 		Breaks: "ceiling: sum of estimates above L", Under: "none; rights moved before the cell opens",
+		Says:   "ceiling: ",
 		Flags:  []string{"--algorithm", "sliding_window_counter", "--window", "2s", "--limits", "1"},
 		Within: 1000,
 	},
@@ -104,6 +114,7 @@ var ledger = []Mutant{
 			`if cell != without && l.Weighs(cell) > t {`,
 			`if cell != without && l.Weighs(cell) > t && cell <= CellAt(t, l.Cell) {`}},
 		Breaks: "ceiling: a real interval W above L", Under: "none; rights moved before the cell opens",
+		Says:   "ceiling: ",
 		Flags:  []string{"--algorithm", "sliding_window_log", "--window", "2s", "--limits", "1"},
 		Within: 1000,
 	},
@@ -119,6 +130,7 @@ var ledger = []Mutant{
 	if c.PeerGeneration < w.floors[c.Peer] {
 		g.Status = StatusFenced`}},
 		Breaks: "conservation: credited above debited", Under: "replies late over a cell's end",
+		Says:   "conservation: ",
 		Within: 300,
 	},
 	{
@@ -128,6 +140,7 @@ var ledger = []Mutant{
 			`max(row.Borrowed, c.Lent), max(row.Regained, c.Returned)`,
 			`c.Lent, max(row.Regained, c.Returned)`}},
 		Breaks: "order: a row falls; local: used above S", Under: "replies overtaken by later ones",
+		Says:   "rows: ",
 		Within: 300,
 	},
 	{
@@ -138,6 +151,7 @@ var ledger = []Mutant{
 			{"allocator/exchange/call.go", `Returned: row.Regained, Lent: row.Borrowed,`, `Returned: row.Regained,`},
 		},
 		Breaks: "use: a region lends more than it was ever asked for", Under: "requests repeated, replies lost",
+		Says:   "asked: ",
 		Within: 300,
 	},
 	{
@@ -148,6 +162,7 @@ var ledger = []Mutant{
 		return`,
 			`m.out.Record = append(m.out.Record, Record{ID: e.ID, Rows: rows})`}},
 		Breaks: "conservation: credited above debited", Under: "lender killed before fsync, its store lost, the peer away while it recovers",
+		Says:   "journal: ",
 		Within: 300,
 	},
 	{
@@ -155,6 +170,7 @@ var ledger = []Mutant{
 		Rule:   "a row that the journal did not take is not announced",
 		Edits:  []Edit{{"allocator/exchange/lender.go", `if !e.OK {`, `if m.journalFailed = m.journalFailed || !e.OK; false {`}},
 		Breaks: "conservation: credited above debited", Under: "journal fails, the store is lost, the peer away while it recovers",
+		Says:   "journal: ",
 		Within: 500,
 	},
 	{
@@ -167,6 +183,7 @@ var ledger = []Mutant{
 			{"allocator/exchange/lender.go", `if g.Lent > 0 || g.Returned > 0 || g.Burst > 0 {`, `if given.Raised {`},
 		},
 		Breaks: "conservation: credited above debited", Under: "a node killed before fsync, its mate asked again, the store lost, the peer away",
+		Says:   "journal: ",
 		Within: 300,
 	},
 	{
@@ -174,6 +191,7 @@ var ledger = []Mutant{
 		Rule:   "who does not answer our pings is lent nothing",
 		Edits:  []Edit{{"allocator/exchange/lender.go", `case m.noLending || from.degraded(now):`, `case m.noLending:`}},
 		Breaks: "use: rights lent to a peer that does not hear", Under: "one-way cut: its asks come, our replies and pings do not arrive",
+		Says:   "void: ",
 		Within: 500,
 	},
 	{
@@ -183,6 +201,7 @@ var ledger = []Mutant{
 			`if c.Returned > row.Lent || c.Lent-row.Returned > c.Most || c.Burst > c.MostBurst {`,
 			`if c.Returned < 0 {`}},
 		Breaks: "conservation: credited above debited, and above any lending limit", Under: "a peer that forges replies",
+		Says: "ok, want implausible",
 		Test: Test{"./algorithms", "TestMoreThanWasGivenIsNotBelieved"},
 	},
 	{
@@ -192,6 +211,7 @@ var ledger = []Mutant{
 			`(g.Cell != a.Cell || !plausible(g.Lent, g.Returned, g.Burst))`,
 			`!plausible(g.Lent, g.Returned, g.Burst)`}},
 		Breaks: "conservation: credited above debited", Under: "a peer that answers for another cell",
+		Says: "credited true",
 		Test: Test{"./allocator/exchange", "TestRepliesThatAreNotCredited"},
 	},
 	{
@@ -201,6 +221,7 @@ var ledger = []Mutant{
 			`generation <= uint64(max(latest, 0)/1000)`,
 			`generation <= uint64(max(latest, algorithms.MaxUnits))`}},
 		Breaks: "nothing is lent until the node starts anew", Under: "a forged recall of generation 2^51",
+		Says: "a question from us of generation",
 		Test: Test{"./allocator/exchange", "TestAForgedGenerationFencesNobody"},
 	},
 	{
@@ -209,6 +230,7 @@ var ledger = []Mutant{
 		Edits: []Edit{{"allocator/exchange/testimony.go", `t.Use.Cell > latest ||
 		t.Use.At >= cells.Opens(latest+1) || t.UseSince < 0`, `t.UseSince < 0`}},
 		Breaks: "ceiling: used again after a loss", Under: "a forged answer in the name of a node of the region",
+		Says: "implausible",
 		Test: Test{"./allocator/exchange", "TestUseOfCellsToComeHidesNothing"},
 	},
 }

@@ -8,6 +8,7 @@ var local = []Mutant{
 			`part := (entitlement - Part(entitlement, lendingPPM)) / quantity.Units(nodes)`,
 			`part := (entitlement - Part(entitlement, lendingPPM)) / quantity.Units(min(nodes, 1))`}},
 		Breaks: "ceiling: more above L than the printed bound of local", Under: "a store out of reach for both nodes of a region",
+		Says: `LocalPart\(`,
 		Test: Test{"./allocator", "TestLocalPart"},
 	},
 	{
@@ -17,6 +18,7 @@ var local = []Mutant{
 			`part := (entitlement - Part(entitlement, lendingPPM)) / quantity.Units(nodes)`,
 			`part := (entitlement - Part(entitlement, 0)) / quantity.Units(nodes)`}},
 		Breaks: "ceiling: more above L than the printed bound of local", Under: "a store out of reach while its region's rights are lent",
+		Says: `LocalPart\(`,
 		Test: Test{"./allocator", "TestLocalPart"},
 	},
 	{
@@ -26,6 +28,7 @@ var local = []Mutant{
 }`, `return units / quantity.Units(min(nodes, 1))
 }`}},
 		Breaks: "ceiling: above L, where the printed bound is 0", Under: "a store out of reach for both nodes; local_reserve",
+		Says:   "ceiling: ",
 		Flags:  []string{"--limits", "1", "--algorithm", "fixed_window", "--window", "10s", "--faults", "store-down", "--nodes", "2"},
 		Within: 300,
 	},
@@ -35,6 +38,7 @@ var local = []Mutant{
 		Edits: []Edit{{"region/admit/fallback.go", `if fresh && f.claim != nil {`, `if fresh && f.claim == nil {`},
 			{"region/admit/fallback.go", `if before, err := f.claim(`, `if before, err := (func(claiming) (bool, error) { return false, nil })(`}},
 		Breaks: "ceiling: more above L than the printed bound of local", Under: "a store out of reach, a node killed and started again within the window",
+		Says: "admits more of what was spent of before",
 		Test: Test{"./region/admit", "TestALifeSpendsNoPartTwice"},
 	},
 	{
@@ -42,6 +46,7 @@ var local = []Mutant{
 		Rule:   "what was spent without the store is charged to it afterwards",
 		Edits:  []Edit{{"region/admit/fallback_window.go", `if s.due() > s.settled && !s.waits {`, `if s.due() < 0 && !s.waits {`}},
 		Breaks: "ceiling: more above L than the printed bound of local", Under: "a store out of reach for part of a window",
+		Says: "the store is not told",
 		Test: Test{"./region", "TestLocalSpendingIsBooked"},
 	},
 }

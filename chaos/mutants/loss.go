@@ -11,6 +11,7 @@ var loss = []Mutant{
 			{"algorithms/twin.go", `max(w.answered[g.Node], w.begun) < g.Seen:`, `false:`},
 		},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL; two nodes in a region",
+		Says:   "ceiling: ",
 		Flags:  []string{"--limits", "1", "--faults", "flush", "--nodes", "2"},
 		Within: 30,
 	},
@@ -21,6 +22,7 @@ var loss = []Mutant{
 			`return o.LastGeneration > 0 || !o.Bootstrap || all[0].Generation != 0`,
 			`return o.LastGeneration > 0 && !o.Bootstrap && all[0].Generation != 0`}},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL",
+		Says:   "conservation: ",
 		Within: 300,
 	},
 	{
@@ -30,6 +32,7 @@ var loss = []Mutant{
 			`return h.Weighs(h.CellAt(h.lostAt) + 1)`,
 			`return h.Weighs(h.CellAt(h.lostAt))`}},
 		Breaks: "conservation: sum of S above L", Under: "FLUSHALL just before a cell's end",
+		Says:   "conservation: ",
 		Within: 500,
 	},
 	{
@@ -41,6 +44,7 @@ var loss = []Mutant{
 			`if h.lostAt == 0 || !h.Recovered {
 		return 0`}},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL",
+		Says:   "conservation: ",
 		Within: 300,
 	},
 	{
@@ -48,6 +52,7 @@ var loss = []Mutant{
 		Rule:   "used is restored to the most that checkpoints and live nodes remember",
 		Edits:  []Edit{{"allocator/exchange/recovery.go", `r.use = newer(r.use, t.Use)`, `r.use = algorithms.Use{}`}},
 		Breaks: "ceiling: more above L than the printed bound of a lost store", Under: "FLUSHALL; windows longer than a minute",
+		Says:   "ceiling: ",
 		Within: 1000,
 	},
 	{
@@ -59,6 +64,7 @@ var loss = []Mutant{
 			`l.Answered < l.seen
 }`}},
 		Breaks: "ceiling: more above L than the printed bound of a stale replica", Under: "failover to a lagging replica",
+		Says: "want a loss",
 		Test: Test{"./region/store", "TestBeatOfOtherData"},
 	},
 	{
@@ -68,6 +74,7 @@ var loss = []Mutant{
 			`return l.Generation < known || known > 0`,
 			`return known > 0`}},
 		Breaks: "ceiling and order: the ledger of an old copy stands", Under: "failover back to a server of an earlier generation",
+		Says: "Lost:false .* knowing of",
 		Test: Test{"./region/store", "TestOpenHiddenLoss"},
 	},
 	{
@@ -77,6 +84,7 @@ var loss = []Mutant{
 `, `row.Borrowed = max(row.Borrowed, row.Returned)
 `}},
 		Breaks: "conservation: returned at the lender above returned at the borrower", Under: "a lagging replica promoted, the lender away",
+		Says: "share .* of which c holds",
 		Test: Test{"./algorithms", "TestAnOldCopyBorrowsNothingOfAnUnknownPeer"},
 	},
 	{
@@ -84,6 +92,7 @@ var loss = []Mutant{
 		Rule:   "a bucket that is not there before the time until which a node knows it to be is lost",
 		Edits:  []Edit{{"algorithms/twin.go", `if h.stored || known <= now {`, `if h.stored || known <= max(known, now) {`}},
 		Breaks: "ceiling: a label above L", Under: "DEL of a bucket",
+		Says:   "conservation: ",
 		Within: 500,
 	},
 	{
@@ -93,6 +102,7 @@ var loss = []Mutant{
 			`return lostAt > t.config.Store.Begun(`,
 			`return lostAt < 0 && lostAt > t.config.Store.Begun(`}},
 		Breaks: "conservation: credited above debited", Under: "DEL of a bucket while a row is in flight",
+		Says: "another bucket: ",
 		Test: Test{"./region", "TestADeletedBucket"},
 	},
 	{
@@ -105,6 +115,7 @@ var loss = []Mutant{
 				`case !hmac.Equal(sealed[:sha256.Size], seal(secret, body)):`,
 				`case !hmac.Equal(sealed[:sha256.Size], seal(secret, body)) && r.GetGeneration() == l.store.Generation():`}},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL, then receipts of before",
+		Says:   "refund: ",
 		Flags:  []string{"--limits", "1", "--algorithm", "fixed_window", "--window", "10s", "--faults", "flush"},
 		Within: 500,
 	},
@@ -117,6 +128,7 @@ var loss = []Mutant{
 			`if cell < 0 {
 		return 0, NoLongerWeighs`}},
 		Breaks: "ceiling: a label above L", Under: "receipts refunded in a later cell",
+		Says:   "refund: ",
 		Within: 500,
 	},
 	{
@@ -126,6 +138,7 @@ var loss = []Mutant{
 			`if before, ok := w.refunded[c.Receipt]; ok && c.Receipt != "" {`,
 			`if before, ok := w.refunded[c.Receipt]; ok && c.Receipt == "" {`}},
 		Breaks: "ceiling: a label above L", Under: "receipts refunded again",
+		Says:   "refund: ",
 		Within: 300,
 	},
 }

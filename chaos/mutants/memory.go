@@ -14,6 +14,7 @@ var remembered = []Mutant{
 			{"region/rights/effects.go", `a.Held.Forget(max(res.Value.Now, e.config.Store.Latest()))`, `a.Held.Forget(0)`},
 		},
 		Breaks: "liveness: a request is denied although its region has room", Under: "rights borrowed after a denial",
+		Says: "FromMemory:true",
 		Test: Test{"./region/admit", "TestDenialsEndWithTheirReason"},
 	},
 	{
@@ -23,6 +24,7 @@ var remembered = []Mutant{
 			{"region/admit/receipt.go", `l.forgetDenials(current, at.bucket, max(done.Now, l.store.Latest()))`, `l.forgetDenials(current, at.bucket, 0)`},
 		},
 		Breaks: "liveness: a request is denied although its region has room", Under: "a refund after a denial",
+		Says: "FromMemory:true",
 		Test: Test{"./region/admit", "TestDenialsEndWithTheirReason"},
 	},
 	{
@@ -32,6 +34,7 @@ var remembered = []Mutant{
 			{"region/admit/receipt.go", `l.forgetDenials(r, b.ID, done.Now)`, `l.forgetDenials(r, b.ID, 0)`},
 		},
 		Breaks: "liveness: a request is denied although its region has room", Under: "a reset after a denial",
+		Says: "FromMemory:true",
 		Test: Test{"./region/admit", "TestDenialsEndWithTheirReason"},
 	},
 	{
@@ -41,6 +44,7 @@ var remembered = []Mutant{
 			{"region/admit/spanning.go", `a.Held.Forget(l.store.Latest())`, `a.Held.Forget(0)`},
 		},
 		Breaks: "liveness: a request is denied although its region has room", Under: "requests that span shards",
+		Says: "FromMemory:true",
 		Test: Test{"./region/admit", "TestSpanningUndoEndsDenials"},
 	},
 	{
@@ -50,6 +54,7 @@ var remembered = []Mutant{
 			{"region/held/denial.go", `if d == nil || cost < d.Denied || generation`, `if d == nil || generation`},
 		},
 		Breaks: "liveness: a request is denied although there is room for it", Under: "requests of several costs",
+		Says: "FromMemory:true",
 		Test: Test{"./region/admit", "TestACheaperRequestAsks"},
 	},
 	{
@@ -59,6 +64,7 @@ var remembered = []Mutant{
 			{"region/held/denial.go", `if a.Denied == 0 || a.Verdict.Retry <= 0 || a.State.Shut > a.Now ||`, `if a.Denied == 0 || a.Verdict.Retry <= 0 ||`},
 		},
 		Breaks: "liveness: a bucket that has recovered denies", Under: "a store that lost its data",
+		Says: "denied true, want false",
 		Test: Test{"./region/held", "TestDeny"},
 	},
 	{
@@ -71,6 +77,7 @@ var remembered = []Mutant{
 	}`},
 		},
 		Breaks: "progress: nothing is borrowed for a region that denies", Under: "a flood on an exhausted bucket",
+		Says: "denied units are reported as demand, of",
 		Test: Test{"./region/admit", "TestAFloodOnAnExhaustedBucket"},
 	},
 	{
@@ -80,6 +87,7 @@ var remembered = []Mutant{
 			{"region/held/denial.go", `if again := d.again.Load(); int64(now) >= again &&`, `if again := d.again.Load(); again < 0 &&`},
 		},
 		Breaks: "liveness: what another node made room for is not seen", Under: "refunds by other nodes",
+		Says: "nobody asked since",
 		Test: Test{"./region/held", "TestDenialsHaveAReason"},
 	},
 	{
@@ -90,6 +98,7 @@ var remembered = []Mutant{
 `, ``},
 		},
 		Breaks: "liveness: a request is denied although there is room for it", Under: "replies out of order",
+		Says: "denied true, want false",
 		Test: Test{"./region/held", "TestDeny"},
 	},
 }
@@ -103,6 +112,7 @@ var chunks = []Mutant{
 	for i, r := range l.store.Refunds(ctx, calls) {`},
 		},
 		Breaks: "ceiling: a label above L", Under: "chunks that are over",
+		Says:  "ceiling: ",
 		Flags: []string{"--prefetch"}, Within: 100,
 	},
 	{
@@ -114,6 +124,7 @@ var chunks = []Mutant{
 	return quantity.Units(c.left.Load())`},
 		},
 		Breaks: "ceiling: a label above L", Under: "chunks that are over",
+		Says: "granted .* given back",
 		Test: Test{"./region/held", "TestUnitsAreConserved"},
 	},
 	{
@@ -123,6 +134,7 @@ var chunks = []Mutant{
 			{"region/held/chunk.go", `c.until.Store(int64(g.Asked + min(Life, cell)))`, `c.until.Store(int64(g.Asked + max(min(Life, cell), Life)))`},
 		},
 		Breaks: "cells: a decision at a time that is not of its cell", Under: "requests at the end of a cell",
+		Says:  "answers: ",
 		Flags: []string{"--prefetch"}, Within: 50,
 	},
 	{
@@ -132,6 +144,7 @@ var chunks = []Mutant{
 			{"region/held/chunk.go", `if c == nil || c.Generation != generation || c.over(now) {`, `if c == nil || c.over(now) {`},
 		},
 		Breaks: "ceiling: a label above L", Under: "a store that lost its data",
+		Says: "took true",
 		Test: Test{"./region/held", "TestTake"},
 	},
 	{
@@ -141,6 +154,7 @@ var chunks = []Mutant{
 			{"region/held/chunk.go", `if old != nil && old.State.Cell == c.State.Cell && old.Generation`, `if old != nil && old.Generation`},
 		},
 		Breaks: "ceiling: a label above L", Under: "requests at the end of a cell",
+		Says: "back, .* held, want",
 		Test: Test{"./region/held", "TestFilled"},
 	},
 	{
@@ -150,6 +164,7 @@ var chunks = []Mutant{
 			{"region/held/chunk.go", `units := min(m.pace.usual(now), part(m.free, nodes))`, `units := min(m.pace.usual(now), m.free)`},
 		},
 		Breaks: "utilisation: units are held by a node that others need", Under: "traffic that moves between nodes",
+		Says: "want",
 		Test: Test{"./region/held", "TestWant"},
 	},
 	{
@@ -159,6 +174,7 @@ var chunks = []Mutant{
 			{"region/admit/chunks.go", `if l.chunks.none() || ctx.Err() != nil`, `if true || ctx.Err() != nil`},
 		},
 		Breaks: "utilisation: units of a node that ended in order are missing", Under: "a node that ends while it asks",
+		Says: "were admitted",
 		Test: Test{"./region/admit", "TestChunksUnderWayGoBack"},
 	},
 }

@@ -22,6 +22,7 @@ type Mutant struct {
 	Rule   string // the missing rule
 	Edits  []Edit
 	Breaks string // the invariant that should break: its name and a description
+	Says   string // what must be found, as a regular expression: another failure finds nothing
 	Under  string // the faults that it needs
 	// Flags are flags of chaos/mutants/seeds that make these faults likely. Most are also flags of
 	// quotad simulate. Within is the number of seeds in which the simulator must find the mutant.

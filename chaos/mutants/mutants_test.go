@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 )
@@ -40,8 +41,11 @@ func TestEveryHoleIsOpened(t *testing.T) {
 			t.Errorf("two mutants are called %s", m.Name)
 		}
 		names[m.Name] = true
-		if m.Rule == "" || m.Breaks == "" || m.Under == "" || len(m.Edits) == 0 {
-			t.Errorf("mutant %s: rule, edits, what it breaks and under which faults must all be given", m.Name)
+		if m.Rule == "" || m.Breaks == "" || m.Says == "" || m.Under == "" || len(m.Edits) == 0 {
+			t.Errorf("mutant %s: rule, edits, what it breaks and says and under which faults must all be given", m.Name)
+		}
+		if _, err := regexp.Compile(m.Says); err != nil {
+			t.Errorf("mutant %s: %v", m.Name, err)
 		}
 		if tested := m.Test.Name != "" && m.Test.Package != ""; tested == (m.Within > 0) {
 			t.Errorf("mutant %s: give one of Within and Test", m.Name)
@@ -71,17 +75,19 @@ func TestSomeAreFound(t *testing.T) {
 	}
 }
 
-// TestJudgement: a test that says that it has seen too little has found nothing.
+// TestJudgement: a test that says something else, or that it has seen too little, has found nothing.
 func TestJudgement(t *testing.T) {
+	says := regexp.MustCompile("admitted of|missing|out of range|states|lent")
 	const failed = "--- FAIL: TestHolds (0.01s)\n    --- FAIL: TestHolds/kind (0.00s)\n"
 	for said, want := range map[string]string{
 		failed + "        holds_test.go:12: 5 admitted of 4\n        holds_test.go:20: later\nFAIL\n":               "5 admitted of 4",
 		failed + "    search_test.go:66: 7 states: not a space worth searching\nFAIL\n":                             "",
 		failed + "    holds_test.go:66: 3 lent: the test shows nothing\n    holds_test.go:9: 1 is missing\nFAIL\n":  "1 is missing",
 		"--- FAIL: TestHolds (0.01s)\npanic: runtime error: index out of range [recovered]\n\tpanic: again\nFAIL\n": "panic: runtime error: index out of range [recovered]",
+		failed + "        holds_test.go:12: cannot reach the store\nFAIL\n":                                         "",
 		"FAIL\n": "",
 	} {
-		if got := judgement(said); got != want {
+		if got := judgement(said, says); got != want {
 			t.Errorf("%q of %q, want %q", got, said, want)
 		}
 	}

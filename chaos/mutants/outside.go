@@ -8,6 +8,7 @@ var outside = []Mutant{
 			{"region/admit/batcher.go", `if store.Late(err) && b.breakers.answers(`, `if store.Late(nil) && b.breakers.answers(`},
 		},
 		Breaks: "ceiling: limits are decided without the store", Under: "ten times the load that the store can do",
+		Says: "another was answered just now",
 		Test: Test{"./region/admit", "TestLateWhileRepliesFlow"},
 	},
 	{
@@ -17,6 +18,7 @@ var outside = []Mutant{
 			{"region/admit/ask.go", `if isQueueFull(a.err) {`, `if isQueueFull(a.err) && a.err == nil {`},
 		},
 		Breaks: "ceiling: limits are decided without the store", Under: "ten times the load that the store can do",
+		Says: "flood: .*store_failure",
 		Test: Test{"./region/admit", "TestOverloadTakesFromNobody"},
 	},
 	{
@@ -26,6 +28,7 @@ var outside = []Mutant{
 			{"region/admit/admission.go", `if left < takes {`, `if left < takes-left-takes {`},
 		},
 		Breaks: "use: round trips end in vain", Under: "ten times the load that the store can do",
+		Says: "round trips were late",
 		Test: Test{"./region/admit", "TestOverloadTakesFromNobody"},
 	},
 	{
@@ -36,6 +39,7 @@ var outside = []Mutant{
 		f.way.expire(f.expires)`, `_ = deadline`},
 		},
 		Breaks: "progress: on_store_failure decides for nobody", Under: "a store that is silent",
+		Says: "decided after",
 		Test: Test{"./region/admit", "TestDecidedBeforeTheCallerGivesUp"},
 	},
 	{
@@ -45,6 +49,7 @@ var outside = []Mutant{
 			{"gossip/admission.go", `if a.count[group] >= a.maxGroup {`, `if a.count[group] < 0 {`},
 		},
 		Breaks: "liveness: true nodes are not called any more", Under: "packets that name members",
+		Says: "a new one: ",
 		Test: Test{"./gossip", "TestWhoAnsweredComesFirst"},
 	},
 	{
@@ -54,6 +59,7 @@ var outside = []Mutant{
 			{"gossip/admission.go", `if n.left == 0 {`, `if n.left < -1<<40 {`},
 		},
 		Breaks: "liveness: state grows without bound", Under: "packets that name members and bury them",
+		Says: "names were admitted in",
 		Test: Test{"./gossip", "TestNewNamesAreBoundedInTime"},
 	},
 }

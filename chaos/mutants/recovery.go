@@ -8,6 +8,7 @@ var recovery = []Mutant{
 			`if len(h.unknown) > 0 && c.Cap > out {`,
 			`if len(h.unknown) > 0 && c.Cap < 0 {`}},
 		Breaks: "conservation: credited above debited; ceiling", Under: "FLUSHALL; the node that lent and the peer away",
+		Says:   "conservation: ",
 		Flags:  []string{"--window", "90s", "--limits", "1", "--faults", "flush,cut,crash", "--nodes", "2"},
 		Within: 1500,
 	},
@@ -18,6 +19,7 @@ var recovery = []Mutant{
 			`if len(r.nodesWhole) >= m.nodes || slices`,
 			`if len(r.nodesWhole) >= 1 || slices`}},
 		Breaks: "conservation: credited above debited; ceiling", Under: "FLUSHALL; two nodes, the one that lent away, and the peer",
+		Says: "share .* it was",
 		Test: Test{"./region", "TestWhoKnowsWhatWasLent"},
 	},
 	{
@@ -27,6 +29,7 @@ var recovery = []Mutant{
 			`if h.unknown[c.Peer] && h.unsure(c.Cell) {`,
 			`if h.unknown[c.Peer] && h.unsure(c.Cell) && c.Cell < 0 {`}},
 		Breaks: "conservation: credited again what had been returned", Under: "FLUSHALL at a borrower that gave back; the lender away for a while",
+		Says: "admitted, .* in the cell before",
 		Test: Test{"./algorithms", "TestRandomLosses"},
 	},
 	{
@@ -38,6 +41,7 @@ var recovery = []Mutant{
 			`heard.Regained = max(heard.Regained, row.Regained)
 	}`}},
 		Breaks: "conservation: sum of S above L", Under: "FLUSHALL; one peer away, another gives back",
+		Says: "admitted, .* in the cell before",
 		Test: Test{"./algorithms", "TestRandomLosses"},
 	},
 	{
@@ -49,6 +53,7 @@ var recovery = []Mutant{
 			`if c.PeerGeneration+1 < 1 {
 		g.Status = StatusFenced`}},
 		Breaks: "conservation: credited above debited", Under: "FLUSHALL at a lender with a row in flight",
+		Says: "states the regions have more than the limit",
 		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},
 	},
 	{
@@ -59,6 +64,7 @@ var recovery = []Mutant{
 	g := Recalled`,
 			`g := Recalled`}},
 		Breaks: "conservation: credited above debited", Under: "FLUSHALL at a lender with a row in flight",
+		Says: "states the regions have more than the limit",
 		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},
 	},
 	{
@@ -69,6 +75,7 @@ var recovery = []Mutant{
 			{"allocator/exchange/call.go", `ForGeneration: r.ForGeneration, Cell: a.Cell,`, `ForGeneration: m.generation, Cell: a.Cell,`},
 		},
 		Breaks: "conservation: credited above debited", Under: "both stores lost with a row in flight",
+		Says: "states the regions have more than the limit",
 		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},
 	},
 	{
@@ -78,6 +85,7 @@ var recovery = []Mutant{
 			`m.fence = max(m.fence, e.Question.Generation)`,
 			`m.fence = max(m.fence, 0)`}},
 		Breaks: "conservation: credited above debited", Under: "FLUSHALL; two nodes, one between debit and reply; the peer away",
+		Says: "states the regions have more than the limit",
 		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},
 	},
 	{
@@ -87,6 +95,7 @@ var recovery = []Mutant{
 			`lost := t.LostAt > 0 && r.from`,
 			`lost := t.LostAt < 0 && r.from`}},
 		Breaks: "conservation: credited above debited; ceiling", Under: "two stores lost, one after the other",
+		Says: "states the regions have more than the limit",
 		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},
 	},
 	{
@@ -94,6 +103,7 @@ var recovery = []Mutant{
 		Rule:   "a loss is told of for as long as it concerns cells that weigh, mended or not",
 		Edits:  []Edit{{"algorithms/twin_recovery.go", `g := Recalled{Head: Head{Now: now, LostAt: h.loss}}`, `g := Recalled{Head: Head{Now: now, LostAt: h.lostAt}}`}},
 		Breaks: "conservation: credited above debited; ceiling", Under: "two stores lost, the second after the first is restored",
+		Says: "states the regions have more than the limit",
 		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},
 	},
 	{
@@ -101,6 +111,7 @@ var recovery = []Mutant{
 		Rule:   "an answer from after the end of a cell's weight says nothing of that cell",
 		Edits:  []Edit{{"allocator/exchange/recovery.go", `if !lost && t.Now < until && `, `if !lost && until >= 0 && `}},
 		Breaks: "conservation: sum of S above L", Under: "FLUSHALL with clocks apart over a cell's end",
+		Says: "has told .*restored with",
 		Test: Test{"./allocator/exchange", "TestAnswersThatTellNothing"},
 	},
 	{
@@ -111,6 +122,7 @@ var recovery = []Mutant{
 			{"algorithms/sliding_window_counter.lua", `before = math.max(before, units)`, `before = math.max(before, 0)`},
 		},
 		Breaks: "ceiling: the estimate above L", Under: "FLUSHALL at a window's end, restored in the next",
+		Says: "a quarter into the next cell",
 		Test: Test{"./algorithms", "TestACounterRestoredInTheNextCell"},
 	},
 	{
@@ -118,6 +130,7 @@ var recovery = []Mutant{
 		Rule:   "the same in the script alone",
 		Edits:  []Edit{{"algorithms/sliding_window_counter.lua", `before = math.max(before, units)`, `before = math.max(before, 0)`}},
 		Breaks: "ceiling: the estimate above L", Under: "FLUSHALL at a window's end, restored in the next",
+		Says: "restore ",
 		Test: Test{"./algorithms", "TestACounterRestoredInTheNextCell"},
 	},
 	{
@@ -128,6 +141,7 @@ var recovery = []Mutant{
 			{"allocator/exchange/testimony.go", `case b.Cell > a.Cell:`, `case b.Cell > a.Cell && b.Units >= a.Units:`},
 		},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL; a mate that decided last in the window before",
+		Says: "less in a later cell",
 		Test: Test{"./allocator/exchange", "TestNewerUse"},
 	},
 	{
@@ -135,6 +149,7 @@ var recovery = []Mutant{
 		Rule:   "a mate's question fences only a node that stands under an earlier generation",
 		Edits:  []Edit{{"allocator/exchange/lender.go", `case m.journalFailed || m.fence > m.generation:`, `case m.journalFailed || m.fence >= m.generation:`}},
 		Breaks: "liveness: nothing is lent any more", Under: "FLUSHALL; two nodes that recover one bucket",
+		Says: "asked, does not lend",
 		Test: Test{"./chaos/sim", "TestMatesLendSoonAfterALoss"},
 	},
 	{
@@ -144,6 +159,7 @@ var recovery = []Mutant{
 			`case h.closed() > h.now && h.lostAt == c.LostAt:`,
 			`case h.closed() > h.now && h.lostAt == c.LostAt || h.whole == c.LostAt && c.LostAt > 0:`}},
 		Breaks: "order: a row falls; local: used above S", Under: "FLUSHALL; two nodes that recover one bucket",
+		Says: "after the second a share of",
 		Test: Test{"./algorithms", "TestTheSecondOfTwoRecoveriesChangesNothing"},
 	},
 	{
@@ -154,6 +170,7 @@ var recovery = []Mutant{
 			{"algorithms/twin.go", `if w.Generation == c.Expected && (w.Generation == 0 || w.Epoch == c.Epoch) {`, `if w.Generation == c.Expected || c.Expected < uint64(MaxUnits) {`},
 		},
 		Breaks: "order: a generation begins twice, under two secrets", Under: "FLUSHALL; two nodes that open the store at once",
+		Says: "nodes opened the store anew",
 		Test: Test{"./region/store", "TestOpenTogether"},
 	},
 	{
@@ -163,6 +180,7 @@ var recovery = []Mutant{
 			`if e.ForGeneration != m.generation || peer`,
 			`if e.ForGeneration > m.generation || peer`}},
 		Breaks: "conservation: credited above debited", Under: "a store lost twice, an answer of the first recovery late",
+		Says: "has told .*restored with",
 		Test: Test{"./allocator/exchange", "TestAnswersThatTellNothing"},
 	},
 	{
@@ -172,6 +190,7 @@ var recovery = []Mutant{
 			`old := incarnation >= journal.Incarnation() || sequence > journal.Sequence()`,
 			`old := incarnation > 1<<62 || sequence > 1<<62`}},
 		Breaks: "conservation: credited above debited; ceiling", Under: "journal restored from an old copy, then FLUSHALL with the peer away",
+		Says: "share .* want",
 		Test: Test{"./region", "TestRowsOfAJournal"},
 	},
 	{
@@ -181,6 +200,7 @@ var recovery = []Mutant{
 			`case fresh && t.config.Bootstrap && before == "" &&`,
 			`case fresh || fresh && t.config.Bootstrap && before == "" &&`}},
 		Breaks: "conservation: credited above debited; ceiling", Under: "journal lost, then FLUSHALL with the peer away",
+		Says: "share .* it was",
 		Test: Test{"./region", "TestWhoKnowsWhatWasLent"},
 	},
 	{
@@ -190,6 +210,7 @@ var recovery = []Mutant{
 			`if t.WholeSince <= r.bucket.Cells().Opens(r.from-1) && `,
 			`if t.WholeSince >= 0 && `}},
 		Breaks: "conservation: credited above debited; ceiling", Under: "journal lost or restored from an old copy, then FLUSHALL with the peer away",
+		Says: "states the regions have more than the limit",
 		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},
 	},
 }

@@ -32,12 +32,15 @@ func (m Mutant) Run(ctx context.Context, binary string, seeds int) (seed uint64,
 	}
 	number, violation, _ := strings.Cut(strings.TrimSpace(string(said)), " ")
 	seed, err = strconv.ParseUint(number, 10, 64)
+	if err == nil && !regexp.MustCompile(m.Says).MatchString(violation) {
+		err = fmt.Errorf("mutant %s, seed %d: %w: it does not say %q: %s", m.Name, seed, ErrNotFound, m.Says, violation)
+	}
 	return seed, violation, err
 }
 
-// Fails runs the mutant's Test and returns the first line that says what it found to be wrong. The error
-// is ErrNotFound if the test passes, or if it only says that it has seen too little; otherwise it
-// says why the test could not be run.
+// Fails runs the mutant's Test and returns the line that says what must be found. The error is
+// ErrNotFound if the test passes, or fails for another reason; otherwise it says why the test could
+// not be run.
 func (m Mutant) Fails(ctx context.Context, moduleDir string) (string, error) {
 	said, err := m.overlaid(ctx, moduleDir, "test", "-count", "1", "-failfast", "-run", "^"+m.Test.Name+"$", m.Test.Package)
 	if err == nil {
@@ -46,9 +49,9 @@ func (m Mutant) Fails(ctx context.Context, moduleDir string) (string, error) {
 	if !strings.Contains(string(said), "--- FAIL: "+m.Test.Name) {
 		return "", fmt.Errorf("mutant %s: run %s of %s: %w\n%s", m.Name, m.Test.Name, m.Test.Package, err, said)
 	}
-	judged := judgement(string(said))
+	judged := judgement(string(said), regexp.MustCompile(m.Says))
 	if judged == "" {
-		return "", fmt.Errorf("mutant %s, %s of %s: %w: it fails only because it has seen too little\n%s", m.Name, m.Test.Name, m.Test.Package, ErrNotFound, said)
+		return "", fmt.Errorf("mutant %s, %s of %s: %w: it fails, but does not say %q\n%s", m.Name, m.Test.Name, m.Test.Package, ErrNotFound, m.Says, said)
 	}
 	return m.Test.Name + ": " + judged, nil
 }
@@ -57,14 +60,15 @@ var (
 	// message is what a test says with t.Error and the like, or how it panics.
 	message = regexp.MustCompile(`^ +[a-z0-9_]+_test\.go:[0-9]+: (.+)|^(panic: .+)`)
 	// seenTooLittle is in the messages of tests that could not judge.
-	seenTooLittle = regexp.MustCompile(`shows? nothing|too few to|worth searching`)
+	seenTooLittle = regexp.MustCompile(`shows? nothing|too few to|worth searching|never had more than|never more than|neither could borrow`)
 )
 
-// judgement returns the first message of a failed test that says what is wrong; "" if there is none.
-func judgement(said string) string {
+// judgement returns the first message of a failed test that says what must be found; "" if there is
+// none.
+func judgement(said string, says *regexp.Regexp) string {
 	for line := range strings.Lines(said) {
 		found := message.FindStringSubmatch(strings.TrimRight(line, "\n"))
-		if found != nil && !seenTooLittle.MatchString(line) {
+		if found != nil && says.MatchString(found[1]+found[2]) && !seenTooLittle.MatchString(line) {
 			return found[1] + found[2]
 		}
 	}

@@ -9,6 +9,7 @@ var stores = []Mutant{
 			`if a.Use == peer.StoreDecides && a.Origin.ID != b.Found {`,
 			`if a.Use == peer.StoreDecides && a.Origin.ID != b.Found && a.Node == "" {`}},
 		Breaks: "ceiling: a label above L", Under: "a node with another redis.url",
+		Says: "knows this region to have a store, of",
 		Test: Test{"./region", "TestNoSecondStoreIsBegun"},
 	},
 	{
@@ -17,6 +18,7 @@ var stores = []Mutant{
 		Edits: []Edit{{"region/rivals/begin.go", `if a.Known > 0 {`,
 			`if a.Known > 1<<62 {`}},
 		Breaks: "ceiling: a label above L", Under: "--bootstrap of a region that has served",
+		Says: "knows this region to have a store",
 		Test: Test{"./region", "TestNoSecondStoreIsBegun"},
 	},
 	{
@@ -25,6 +27,7 @@ var stores = []Mutant{
 		Edits: []Edit{{"region/store/store.go", `if err == nil && withheld {`,
 			`if err == nil && withheld && held == nil {`}},
 		Breaks: "ceiling: a label above L", Under: "two stores, when their nodes hear each other",
+		Says: "after the younger store stopped",
 		Test: Test{"./region", "TestASecondStoreStops"},
 	},
 	{
@@ -33,6 +36,7 @@ var stores = []Mutant{
 		Edits: []Edit{{"region/node.go", `	n.rivals.AskFirst(ctx)
 `, ``}},
 		Breaks: "ceiling: a label above L", Under: "a restart on a second store",
+		Says: "serves with its store after a restart",
 		Test: Test{"./region", "TestASecondStoreStops"},
 	},
 	{
@@ -43,6 +47,7 @@ var stores = []Mutant{
 	}
 `, ``}},
 		Breaks: "ceiling: a node's part without its store spent twice", Under: "a second process with a node's name",
+		Says: "it starts, or says",
 		Test: Test{"./region", "TestANamesakeIsRefused"},
 	},
 	{
@@ -55,6 +60,7 @@ var stores = []Mutant{
 	outlasted := slices.Contains(j.outlasted, a.Origin.ID)
 `, ``}},
 		Breaks: "liveness: all nodes of the region but one stop",
+		Says:   "serves with its store after a restart",
 		Under:  "FLUSHALL of the older of two stores, and a restart on the other",
 		Test:   Test{"./region", "TestASecondStoreStops"},
 	},
@@ -65,6 +71,7 @@ var stores = []Mutant{
 			`return slices.Contains(j.had, a.Origin.ID) || a.Origin.Generation <= j.before`,
 			`return a.Origin.ID == ""`}},
 		Breaks: "liveness: a region stops after a loss of its store",
+		Says:   "stopped true",
 		Under:  "FLUSHALL, and a node that died",
 		Test:   Test{"./region/rivals", "TestGossipOfAStoreThatWasLost"},
 	},
@@ -74,6 +81,7 @@ var stores = []Mutant{
 		Edits: []Edit{{"region/rivals/judge.go", `if now.Before(j.hearsayUntil) {`,
 			`if !now.Before(j.hearsayUntil.Add(-hearsayStops)) {`}},
 		Breaks: "liveness: whoever reaches gossip stops a region", Under: "a forged member",
+		Says: "stopped true, want false",
 		Test: Test{"./region/rivals", "TestJudge"},
 	},
 	{
@@ -82,6 +90,7 @@ var stores = []Mutant{
 		Edits: []Edit{{"region/rivals/rivals.go", `	w.renew(ctx, own, rivals)
 `, ``}},
 		Breaks: "liveness: others take no rows of the region", Under: "a second store that recovered",
+		Says: "lends nothing",
 		Test: Test{"./region", "TestASecondStoreLeavesNoTrace"},
 	},
 }

@@ -8,6 +8,7 @@ var clock = []Mutant{
 	}`, `		w.mark = t
 	}`}},
 		Breaks: "ceiling: a label above L; order: cells go back", Under: "a store's clock steps back over a cell's end",
+		Says:   "time: ",
 		Within: 500,
 	},
 	{
@@ -15,6 +16,7 @@ var clock = []Mutant{
 		Rule:   "a store that lost its data begins no earlier than the latest time it is known to have shown",
 		Edits:  []Edit{{"algorithms/twin.go", `latest = max(latest, c.Seen)`, `latest = max(latest, 0)`}},
 		Breaks: "order: cells go back; ceiling", Under: "a store that lost its data, on a server whose clock is behind",
+		Says: "admitted, although what was lost weighs until",
 		Test: Test{"./algorithms", "TestALossIsNotDatedBeforeWhatWasSeen"},
 	},
 	{
@@ -25,6 +27,7 @@ var clock = []Mutant{
 			{"algorithms/twin.go", `latest := max(t, w.mark)`, `latest := max(t, 0)`},
 		},
 		Breaks: "order: cells go back; ceiling", Under: "a store's clock steps back, and a generation is begun",
+		Says: "open ",
 		Test: Test{"./algorithms", "TestTheMarkOutlivesAnOpening"},
 	},
 	{
@@ -32,6 +35,7 @@ var clock = []Mutant{
 		Rule:   "the same in the script alone",
 		Edits:  []Edit{{"algorithms/open.lua", `* 1000000 + tonumber(t[2]), tonumber(found[9] or 0))`, `* 1000000 + tonumber(t[2]), 0)`}},
 		Breaks: "order: cells go back; ceiling", Under: "a store's clock steps back, and a generation is begun",
+		Says: "open ",
 		Test: Test{"./algorithms", "TestTheMarkOutlivesAnOpening"},
 	},
 	{
@@ -46,6 +50,7 @@ var clock = []Mutant{
 	return Beaten`},
 		},
 		Breaks: "order: time falls; ceiling: a label above L", Under: "a node's clock days off and the store's ahead, then a loss",
+		Says: "time: ",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -54,6 +59,7 @@ var clock = []Mutant{
 		Edits: []Edit{{"region/store/open.go", `max(s.Latest(), all.lastSeen(), shown)`,
 			`max(s.Latest(), all.lastSeen())`}},
 		Breaks: "order: time falls; ceiling: a label above L", Under: "a node dead while the store's clock is ahead, then a loss",
+		Says: "time: ",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -62,6 +68,7 @@ var clock = []Mutant{
 		Edits: []Edit{{"algorithms/beat.lua", `  redis.call('HSET', KEYS[1], node, int(mark))
 `, ``}},
 		Breaks: "liveness: a store that lost nothing counts as lost", Under: "a node's clock days off, and right again",
+		Says: "want clock step",
 		Test: Test{"./region/store", "TestARefusedNodeHearsTheTime"},
 	},
 	{
@@ -71,6 +78,7 @@ var clock = []Mutant{
 			`redis.call('PEXPIREAT', h.key, int(floor_div(ends, 1000) + 1 + SLACK))`,
 			`redis.call('PEXPIRE', h.key, int(floor_div(ends - h.now, 1000) + 1 + SLACK))`}},
 		Breaks: "ceiling: a label above L", Under: "a store's clock is ahead while it decides, and right again",
+		Says: "the bucket is there: false",
 		Test: Test{"./region/store", "TestKeysEndByTheMark"},
 	},
 	{
@@ -80,6 +88,7 @@ var clock = []Mutant{
 			`case t.Sub(g.Clock) > MaxClockStep || g.Clock.Sub(t) > MaxClockStep:`,
 			`case t < 0:`}},
 		Breaks: "liveness: no cell ends any more once the clock is set right", Under: "a store's clock is years ahead for a moment",
+		Says:   "answers: ",
 		Within: 300,
 	},
 	{
@@ -89,6 +98,7 @@ var clock = []Mutant{
 			`since := floorDiv(int64((k-1-lent).OpensAt(c.Cell))+e*c.Tick-c.ClockMargin, c.Tick)`,
 			`since := floorDiv(int64((k-1-lent).OpensAt(c.Cell))+e*c.Tick, c.Tick)`}},
 		Breaks: "ceiling: sum of estimates above L in real time", Under: "regions' clocks apart by less than the clock margin",
+		Says: "lender, at",
 		Test: Test{"./algorithms", "TestCounterShadowOutlivesTheGuard"},
 	},
 	{
@@ -98,6 +108,7 @@ var clock = []Mutant{
 			`return (cell + 1).OpensAt(t.Cell).Add(t.Window).Add(t.ClockMargin)`,
 			`return (cell + 1).OpensAt(t.Cell).Add(t.Window)`}},
 		Breaks: "ceiling: a real interval W above L", Under: "regions' clocks apart by less than the clock margin",
+		Says: "lender, at",
 		Test: Test{"./algorithms", "TestLogLoanOutlivesTheGuard"},
 	},
 	{
@@ -107,6 +118,7 @@ var clock = []Mutant{
 			`if h.Kind != FixedWindow && c.At > c.Cell.OpensAt(h.Cell) && now < c.At {`,
 			`if h.Kind.Sliding() && c.At > c.Cell.OpensAt(h.Cell) && now < c.At {`}},
 		Breaks: "ceiling: above L W + B", Under: "clocks nearly a cell apart",
+		Says: "ceiling: ",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceBroke"},
 	},
 	{
@@ -116,6 +128,7 @@ var clock = []Mutant{
 			`if h.Kind != FixedWindow && c.At > c.Cell.OpensAt(h.Cell) && now < c.At {`,
 			`if h.Kind.Bucket() && c.At > c.Cell.OpensAt(h.Cell) && now < c.At {`}},
 		Breaks: "ceiling: a label above L", Under: "clocks apart by more than a message takes",
+		Says: "ceiling: ",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceBroke"},
 	},
 }

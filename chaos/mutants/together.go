@@ -11,6 +11,7 @@ var together = []Mutant{
 			{"algorithms/decide.lua", `    if not buckets[place] then`, `    if place then`},
 		},
 		Breaks: "ceiling: a label above L", Under: "requests on common buckets at the same time",
+		Says: "failed after",
 		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
 	},
 	{
@@ -22,6 +23,7 @@ var together = []Mutant{
       if`},
 		},
 		Breaks: "ceiling: a label above L", Under: "several requests at the same time",
+		Says: "failed after",
 		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
 	},
 	{
@@ -35,6 +37,7 @@ var together = []Mutant{
   end`},
 		},
 		Breaks: "conservation: used above what was admitted", Under: "a caller that sends an impossible cost",
+		Says: "failed after",
 		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
 	},
 	{
@@ -44,6 +47,7 @@ var together = []Mutant{
 			{"algorithms/decide.lua", `pcall(item, key, places, costs, each)`, `true, item(key, places, costs, each)`},
 		},
 		Breaks: "progress: requests of others fail", Under: "another program's key where a bucket should be",
+		Says: "WRONGTYPE",
 		Test: Test{"./region/store", "TestAnItemFailsAlone"},
 	},
 	{
@@ -53,6 +57,7 @@ var together = []Mutant{
 			{"algorithms/twin.go", `a.Admitted = a.Admitted && !target.alone()`, `a.Admitted = a.Admitted && target.Shadow`},
 		},
 		Breaks: "use: units that are left are denied", Under: "limits of which one is full",
+		Says: "false, want true",
 		Test: Test{"./algorithms", "TestAlternativesDenyTogether"},
 	},
 	{
@@ -64,6 +69,7 @@ var together = []Mutant{
     if admitted`},
 		},
 		Breaks: "conservation: used below what was admitted", Under: "descriptors of different hits",
+		Says: "failed after",
 		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
 	},
 	{
@@ -74,6 +80,7 @@ var together = []Mutant{
   if before == nil then before = redis.call('GET', key) end`, `  local before = redis.call('GET', key)`},
 		},
 		Breaks: "conservation: a request is charged twice", Under: "a request sent again at once",
+		Says: "Repeated:false",
 		Test: Test{"./region/store", "TestDecideOnceInAPipeline"},
 	},
 	{
@@ -83,6 +90,7 @@ var together = []Mutant{
 			{"algorithms/items.go", `} else if c.Fence != d.Fence || !c.commit`, `} else if !c.commit`},
 		},
 		Breaks: "documents: a request is decided under a document that is over", Under: "a document adopted while requests wait",
+		Says: "shares true, want false",
 		Test: Test{"./algorithms", "TestWhatSharesACall"},
 	},
 	{
@@ -92,6 +100,7 @@ var together = []Mutant{
 			{"algorithms/items.go", `!c.commit || !d.Commit ||`, `!d.Commit && c.load < 0 ||`},
 		},
 		Breaks: "conservation: what only asked was charged", Under: "peeks among requests",
+		Says: "shares true, want false",
 		Test: Test{"./algorithms", "TestWhatSharesACall"},
 	},
 	{
@@ -101,6 +110,7 @@ var together = []Mutant{
 			{"region/store/decide.go", `if r.Err == nil && r.Value.Each[k].Status == algorithms.StatusLater {`, `if r.Err == nil && r.Value.Each[k].Status > algorithms.StatusLater {`},
 		},
 		Breaks: "progress: requests are refused without a reason", Under: "many crowded buckets at the same time",
+		Says: "left for another call",
 		Test: Test{"./region/store", "TestCrowdedItemsAreLeftForAnotherCall"},
 	},
 	{
@@ -114,6 +124,7 @@ var together = []Mutant{
   if v.err or`},
 		},
 		Breaks: "ceiling: a label above L", Under: "rights that were lent",
+		Says: "failed after",
 		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
 	},
 	{
@@ -123,6 +134,7 @@ var together = []Mutant{
 			{"algorithms/plain.lua", `commit and lost_at == 0`, `commit`},
 		},
 		Breaks: "ceiling: a label above L", Under: "a store that lost its data",
+		Says: "failed after",
 		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
 	},
 	{
@@ -136,7 +148,8 @@ var together = []Mutant{
   if v.err or v[1] then return v[1] and v end`},
 		},
 		Breaks: "ceiling: a label above L", Under: "a deleted key",
-		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
+		Says: "known until",
+		Test: Test{"./algorithms", "TestADeletedPlainBucket"},
 	},
 	{
 		Name: "simple-item-on-a-shared-bucket", Hole: sharing,
@@ -145,6 +158,7 @@ var together = []Mutant{
 			{"algorithms/plain.go", `		if c.buckets[c.at[at+i]].items > 1 {`, `		if c.buckets[c.at[at+i]].items < 1 {`},
 		},
 		Breaks: "ceiling: a label above L", Under: "several requests at the same time",
+		Says: "failed after",
 		Test: Test{"./algorithms", "TestLuaEqualsTwin"},
 	},
 	{
@@ -154,6 +168,7 @@ var together = []Mutant{
 			{"algorithms/plain.lua", `      redis.call('PEXPIREAT', key, t.expires)`, `      redis.call('PERSIST', key)`},
 		},
 		Breaks: "memory: keys outlive their use", Under: "nothing",
+		Says: "lasts",
 		Test: Test{"./region/store", "TestTTLOfEachKind"},
 	},
 	{
@@ -166,6 +181,7 @@ var together = []Mutant{
     ts[i]`},
 		},
 		Breaks: "conservation: used above what was admitted", Under: "a request with several limits",
+		Says: "free .*, want",
 		Test: Test{"./algorithms", "TestOnePlainBucketDenies"},
 	},
 }

@@ -8,6 +8,7 @@ var untold = []Mutant{
 			{"region/rights/recovery.go", `Cap: r.Cap, Most: r.Most,`, `Cap: r.Cap, Most: min(r.Most, 0),`},
 		},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL; the mate that decided dead, cut off or standing still",
+		Says: "ceiling: ",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -17,6 +18,7 @@ var untold = []Mutant{
 			{"allocator/exchange/recovery.go", `useKnown := len(r.nodesAnswered) >= m.nodes`, `useKnown := len(r.nodesAnswered) >= 1`},
 		},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL; the mate that decided dead, cut off or standing still",
+		Says: "ceiling: ",
 		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
 	},
 	{
@@ -26,6 +28,7 @@ var untold = []Mutant{
 			{"allocator/exchange/recovery.go", `all := t.UseSince <= max(r.bucket.Terms(m.region).CountsSince(r.lostAt), 0)`, `all := t.UseSince >= min(r.lostAt, 0)`},
 		},
 		Breaks: "ceiling: a label above L", Under: "a journal lost, then FLUSHALL",
+		Says: "known from .* after the beginning",
 		Test: Test{"./allocator/exchange", "TestUseIsKnownFromItsBeginning"},
 	},
 	{
@@ -44,6 +47,7 @@ var untold = []Mutant{
 			{"algorithms/twin_recovery.go", `max(u.Units-h.base, 0)`, `min(max(u.Units-h.base, 0), 0)`},
 		},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL; the mate that decided is heard later",
+		Says: "all told: ",
 		Test: Test{"./algorithms", "TestUseThatNobodyToldOfCountsAsAll"},
 	},
 	{
@@ -61,6 +65,7 @@ var untold = []Mutant{
   changed`},
 		},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL; the mate that decided is heard later",
+		Says: "restore ",
 		Test: Test{"./algorithms", "TestUseToldLate"},
 	},
 	{
@@ -70,6 +75,7 @@ var untold = []Mutant{
 			{"algorithms/twin_recovery.go", `max(u.Units-h.base, 0)`, `max(u.Units, 0)`},
 		},
 		Breaks: "use: units are charged twice", Under: "a lagging replica promoted; a mate is heard later",
+		Says: "the copy knew of",
 		Test: Test{"./algorithms", "TestWhatACopyKnewIsPartOfWhatIsTold"},
 	},
 	{
@@ -79,6 +85,7 @@ var untold = []Mutant{
 			{"allocator/exchange/recovery.go", `if !r.bucket.Recovered && !idle && !r.used {`, `if !r.bucket.Recovered && !idle && r.used {`},
 		},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL; windows up to a minute",
+		Says: "it was lent of",
 		Test: Test{"./allocator/exchange", "TestAUsedBucketStaysClosed"},
 	},
 	{
@@ -88,6 +95,7 @@ var untold = []Mutant{
 			{"region/rights/lastseen.go", `return was && (m.generation < generation || m.known > 0)`, `return was && m.known > 0`},
 		},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL; windows up to a minute",
+		Says: "used before, asked for since and never",
 		Test: Test{"./region/rights", "TestUsedBeforeAGeneration"},
 	},
 	{
@@ -97,6 +105,7 @@ var untold = []Mutant{
 			{"region/rights/uses.go", `one.recent || moved {`, `one.recent || moved && !moved {`},
 		},
 		Breaks: "ceiling: a label above L", Under: "more buckets than are remembered, then FLUSHALL",
+		Says: "nothing may be forgotten before it is written",
 		Test: Test{"./region/rights", "TestUseIsLeftToTheJournal"},
 	},
 	{
@@ -106,6 +115,7 @@ var untold = []Mutant{
 			{"region/rights/lastseen.go", `raise(&s.since, int64(now))`, `raise(&s.since, 0)`},
 		},
 		Breaks: "ceiling: a label above L", Under: "more buckets than are remembered, then FLUSHALL",
+		Says: "buckets remembered of at most",
 		Test: Test{"./region/rights", "TestWhoHasNoRoomVouchesForNothing"},
 	},
 }

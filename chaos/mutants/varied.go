@@ -15,6 +15,7 @@ var said = []Mutant{
 	t.clip(`, `	t.level += 2 * units * quantity.Units(t.ticks)
 	t.clip(`}},
 		Breaks: "ceiling: more than the limit and what was given back", Under: "refunds",
+		Says:  "ceiling: ",
 		Flags: []string{"--varied", "--algorithm", "token_bucket"}, Within: 300,
 	},
 	{
@@ -24,6 +25,7 @@ var said = []Mutant{
 `, `			l.entries[i].units -= 2 * units
 `}},
 		Breaks: "ceiling: more in a window than the limit and what was given back", Under: "refunds of logs",
+		Says:  "ceiling: ",
 		Flags: []string{"--varied", "--algorithm", "sliding_window_log"}, Within: 300,
 	},
 	{
@@ -36,6 +38,7 @@ var said = []Mutant{
 	clear(h.rows)
 `}},
 		Breaks: "conservation: shares above the limit", Under: "resets of buckets of which rights are lent",
+		Says:  "conservation: ",
 		Flags: []string{"--varied"}, Within: 300,
 	},
 	{
@@ -44,6 +47,7 @@ var said = []Mutant{
 		Edits: []Edit{{"algorithms/call.go", `{ return !t.Shadow && !t.Alternative }`,
 			`{ return !t.Alternative }`}},
 		Breaks: "liveness: a denial by a shadow limit", Under: "shadow limits that are used up",
+		Says:  "shadow: ",
 		Flags: []string{"--varied"}, Within: 100,
 	},
 }

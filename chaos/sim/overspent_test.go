@@ -57,6 +57,13 @@ func local(p *Plan) *Plan {
 	return p
 }
 
+// heavy gives the plan's first region nine tenths.
+func heavy(p *Plan) *Plan {
+	p.Regions[0].Weight = 9
+	p.Document = strings.Replace(p.Document, "{r0: {weight: 1}", "{r0: {weight: 9}", 1)
+	return p
+}
+
 // crowded gives the plan two keys, and nodes room to remember one bucket.
 func crowded(p *Plan) *Plan {
 	p.Keys, p.Memory = append(p.Keys, "k1"), rights.Memory{Buckets: 1, Uses: 1}
@@ -180,6 +187,11 @@ var onceOverspent = map[string]*Plan{
 		[][2]int64{{1, 9}, {12, 20}, {35, 43}},
 		at(10, StoreDown, 22), at(20, NodeClock, 11, by(4*86400)), at(31.1, Crash, 1),
 		at(34, StoreDown, 9.5))),
+	// A node's clock is two days ahead, so that the store refuses it and its own windows begin at other
+	// times. What is kept out of the store for it falls twice into one of the store's.
+	"a node's windows begin at other times": into(48, heavy(local(pair(1,
+		"algorithm: fixed_window, limit: 100, window: 61s, local_reserve: 0.3", [][2]int64{{5, 40}},
+		at(2, NodeClock, 20, by(2*86400)))))),
 	// A virtual machine with the store is restored to its state of some seconds ago.
 	"a snapshot of the store is put back": pair(1, hourly, [][2]int64{{2, 10}, {20, 30}},
 		at(3, Snapshot, 12)),
@@ -237,8 +249,8 @@ var onceOverspent = map[string]*Plan{
 	// A store was so busy that its node heard its time only when it lent. The node died before its next
 	// note of the time, and started again on a copy that knows nothing of the loan.
 	"a copy is put back from before the last loan": lending(pair(1, hourly, [][2]int64{{13, 33}},
-		at(2, Steady, 8, of(1)), at(0.7, Snapshot, 5.6), at(1.4, StoreBusy, 4, busy),
-		at(5.5, Crash, 6))),
+		at(1.4, Steady, 8, of(1)), at(1.1, Snapshot, 5.6), at(1.8, StoreBusy, 4, busy),
+		at(5.94, Crash, 6))),
 	// The copy that is put back is younger than the last time that its first caller heard.
 	"a copy of a quarter of a second ago is put back to two nodes": pair(2, hourly,
 		[][2]int64{{2, 5}, {20, 30}},

@@ -226,7 +226,9 @@ func (n *node) spentLocally(b *bucket, units quantity.Units) {
 	reserved := b.limit.policy.Reserve() > 0 && who.journals == 0
 	units = min(units, b.termLocal(n.r.index, len(n.r.nodes))-b.local[who])
 	b.local[who] += units
-	if !reserved {
+	// What is kept out of the store is kept once for each window of the store.
+	otherwise := who.window != b.windowAt(n.r.clock().Add(n.r.storeAhead))
+	if !reserved || !b.limit.kind().Bucket() && otherwise {
 		b.allow(n.r, units, "nodes of "+n.r.name+" without their store", false)
 	}
 }

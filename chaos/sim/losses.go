@@ -114,6 +114,9 @@ func (n *node) forgets() {
 // lost store has not yet been told of these decisions, it learns of them from the node's journal,
 // up to the last checkpoint.
 func (n *node) ends() {
+	if n.fails {
+		clear(n.told) // its journal took no times any more
+	}
 	for _, b := range n.w.buckets() {
 		u, decided := n.lately[b]
 		if !decided || n.w.now >= u.now+b.memory() || !b.recovers() {
@@ -121,7 +124,6 @@ func (n *node) ends() {
 		}
 		if n.fails {
 			n.forgot = n.w.now
-			clear(n.told)
 		}
 		n.ended[b] = n.w.now
 		switch {

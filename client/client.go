@@ -24,7 +24,7 @@ const (
 	maxCalls  = 16
 	maxWanted = 256
 	// callTimeout is how long such a call may take, and all those together that give units back at
-	// a time; closeTimeout is for those of Close.
+	// a time; closeTimeout is for those of Close. Options.Timeout, where it is longer, is for both.
 	callTimeout  = 500 * time.Millisecond
 	closeTimeout = 2 * time.Second
 	// sweepEvery is how often the client looks for units that are not to be spent any more, and
@@ -80,10 +80,10 @@ func (c *Client) Bucket(domain string, descriptors map[string]string) *Bucket {
 	return &Bucket{client: c, domain: domain, descriptors: maps.Clone(descriptors)}
 }
 
-// Close gives back all units that the client holds, within some three seconds. From then on Allow
-// asks a node about each request. Close waits for calls of Check under way; those of a client that
-// Dial made end with an error, and so does each later one. The error says how many of the units did
-// not go back.
+// Close gives back all units that the client holds. It waits some three seconds for that at most,
+// or some two times Options.Timeout where that is longer. From then on Allow asks a node about each
+// request. Close waits for calls of Check under way; those of a client that Dial made end with an
+// error, and so does each later one. The error says how many of the units did not go back.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	again := c.closed
@@ -94,7 +94,7 @@ func (c *Client) Close() error {
 	}
 	c.end()
 	c.working.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), max(closeTimeout, c.options.Timeout))
 	defer cancel()
 	var err error
 	if untold := c.sweep(ctx, true); untold > 0 {

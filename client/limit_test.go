@@ -26,10 +26,14 @@ func TestClientsKeepTheLimit(t *testing.T) {
 				node := startNode(t, s, limit(kind, units, roomyWindow(), prefetched))
 				var admitted, fromMemory atomic.Int64
 				var all sync.WaitGroup
-				for range 8 {
+				for n := range 8 {
+					c := client.New(node.dial(t), patient)
+					b := c.Bucket("api", account)
+					if n == 0 {
+						admitted.Add(spendFromMemory(t, b))
+					}
 					all.Go(func() {
-						c := client.New(node.dial(t), patient)
-						admitted.Add(flood(t, c.Bucket("api", account), 2, 20))
+						admitted.Add(flood(t, b, 2, 20))
 						if err := c.Close(); err != nil {
 							t.Error(err)
 						}
@@ -166,18 +170,7 @@ func TestAKilledClientLosesWhatItHeld(t *testing.T) {
 		if d := allow(t, b, 100); !d.Allowed {
 			t.Fatalf("%+v", d)
 		}
-		admitted, spent := int64(100), int64(0)
-		for spent < 5 { // of the units that it takes now
-			d := allow(t, b, 1)
-			if !d.Allowed {
-				t.Fatalf("%+v", d)
-			}
-			if d.FromMemory {
-				spent++
-			}
-			admitted++
-			time.Sleep(time.Millisecond)
-		}
+		admitted := 100 + spendFromMemory(t, b)
 		if err := conn.Close(); err != nil { // nothing that it says from now on is heard
 			t.Error(err)
 		}

@@ -169,6 +169,23 @@ func flood(t *testing.T, b *client.Bucket, callers, denials int) (admitted int64
 	return admitted
 }
 
+// spendFromMemory spends a bucket until five units came from those that its client holds, and
+// returns all that were admitted.
+func spendFromMemory(t *testing.T, b *client.Bucket) (admitted int64) {
+	t.Helper()
+	for held := 0; held < 5; time.Sleep(time.Millisecond) { // the client takes units meanwhile
+		d := allow(t, b, 1)
+		if !d.Allowed {
+			t.Fatalf("%+v", d)
+		}
+		if d.FromMemory {
+			held++
+		}
+		admitted++
+	}
+	return admitted
+}
+
 // drain spends what is left of the account's bucket, also what the node itself holds of it, and
 // returns how much that was: once it has so many units, or all that go back in a while.
 func drain(t *testing.T, f *front, units int64) (admitted int64) {

@@ -19,7 +19,8 @@ type Options struct {
 	// Prefetch lets buckets decide from memory where the limits allow it. See the package comment.
 	Prefetch bool
 	// Timeout is how long a Check, or the call that Allow makes, may take, its wait in the client
-	// included. The caller's context may end it earlier. 0 is DefaultTimeout.
+	// included. The caller's context may end it earlier. 0 is DefaultTimeout. Above half a second
+	// it is also how long the calls of Prefetch for units, and to give them back, may take.
 	Timeout time.Duration
 	// OnUnreachable says what to decide when no node can be asked.
 	OnUnreachable OnUnreachable

@@ -66,7 +66,7 @@ func (c *Client) fillWanted() {
 // fill takes units for a bucket. What is left of those that it held goes back. It is not cut off
 // when the client ends, because units whose answer is not heard cannot be given back.
 func (c *Client) fill(w wanted) {
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), c.patience())
 	defer cancel()
 	asked := c.elapsed()
 	r, err := c.take(ctx, w.of, w.units)
@@ -86,6 +86,10 @@ func (c *Client) fill(w wanted) {
 		c.giveBack(ctx, w.of, old)
 	}
 }
+
+// patience is how long a call for units, or to give them back, may take. Who waits longer for a
+// Check waits as long for these: units whose answer is not heard count as used.
+func (c *Client) patience() time.Duration { return max(callTimeout, c.options.Timeout) }
 
 // take asks for units, 0: none, and reports what the client decided of a bucket by itself.
 func (c *Client) take(ctx context.Context, b *Bucket,
@@ -147,7 +151,7 @@ func (c *Client) sweepAll() {
 			return
 		case <-every.C:
 			// A node that does not answer keeps Close waiting no longer than for one call.
-			ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+			ctx, cancel := context.WithTimeout(context.Background(), c.patience())
 			c.sweep(ctx, false)
 			cancel()
 		}
@@ -180,7 +184,7 @@ func (c *Client) sweep(ctx context.Context, all bool) (untold int64) {
 
 // settle does what is due for a bucket. It returns what giveBack does.
 func (c *Client) settle(ctx context.Context, d due) (untold int64) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.patience())
 	defer cancel()
 	if d.over != nil {
 		untold = c.giveBack(ctx, d.of, d.over)

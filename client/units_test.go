@@ -90,6 +90,27 @@ func TestIdleUnitsGoBack(t *testing.T) {
 	})
 }
 
+// Who waits longer for a Check waits as long for units: a node has charged those whose answer the
+// client did not wait for.
+func TestUnitsOfASlowNode(t *testing.T) {
+	for timeout, lost := range map[time.Duration]int64{0: 1000, 2 * time.Second: 0} {
+		t.Run(timeout.String(), func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				f := newFake(1 << 40)
+				f.delays(600 * time.Millisecond)
+				c := client.New(f, client.Options{Prefetch: true, Timeout: timeout})
+				holding(t, c, 1000)
+				time.Sleep(3 * time.Second)
+				_ = c.Close()
+				wantSettled(t, c)
+				if f.free != 1<<40-1000-lost || len(f.wrong) > 0 {
+					t.Errorf("the node has %d units, %v; want %d lost", f.free, f.wrong, lost)
+				}
+			})
+		})
+	}
+}
+
 // Whatever requests and ends coincide, each unit is admitted once or goes back once: the node has
 // at the end what it had less what was admitted.
 func TestEachUnitCountsOnce(t *testing.T) {

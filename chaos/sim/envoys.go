@@ -147,7 +147,7 @@ func (p *proxy) happens() {
 func (p *proxy) pause(length int64) {
 	p.w.tell(p.r, "%s is paused for %v", p.name, span(length))
 	p.pausing = p.w.now + length
-	p.b.allow(p.r, bound(p.b.exposures(len(p.r.nodes)), "late-envoy"), p.name+" was paused", false)
+	p.b.allow(p.r, p.b.termLateEnvoy(), p.name+" was paused", false)
 	p.w.in(length, func() {
 		stalled := p.stalled
 		p.stalled = nil
@@ -208,7 +208,7 @@ func (r *region) storeTime() quantity.StoreTime {
 func (r *region) stepped() {
 	for _, p := range r.w.envoys {
 		if p.r == r && p.b.limit.kind() == algorithms.FixedWindow {
-			p.b.allow(r, bound(p.b.exposures(len(r.nodes)), "late-envoy"), r.name+"'s clock stepped", true)
+			p.b.allow(r, p.b.termLateEnvoy(), r.name+"'s clock stepped", true)
 		}
 	}
 }

@@ -51,7 +51,6 @@ func (w *world) probeAll() {
 
 // demand returns what a probe asks for: units in per µs, 80 % of the most that the region may hold.
 func (p *probe) demand() (units quantity.Units, per int64) {
-	e := p.b.exposure(p.b.limit.policy, 1)
 	f := p.b.spec.Entitlements[p.r.name]
 	most := f
 	for _, other := range p.r.w.regions {
@@ -59,10 +58,10 @@ func (p *probe) demand() (units quantity.Units, per int64) {
 			most += allocator.Part(p.b.spec.Entitlements[other.name], p.b.spec.Lending)
 		}
 	}
-	if e.Borrowing >= 0 {
-		most = min(most, f+allocator.Part(f, e.Borrowing))
+	if borrowing := quantity.PPM(p.b.limit.policy.BorrowingLimit); borrowing >= 0 {
+		most = min(most, f+allocator.Part(f, borrowing))
 	}
-	return max(most*8/10, 1), e.Window
+	return max(most*8/10, 1), p.b.window()
 }
 
 // mayDemand reports whether the probe should be granted nearly all of its demand. Rights must move

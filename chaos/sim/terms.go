@@ -142,6 +142,22 @@ func (b *bucket) termLocal(region, nodes int) quantity.Units {
 	})
 }
 
+// termLateEnvoy is the term for an Envoy that takes an assignment late (late-envoy): the limit's
+// rate for a time to live, and the largest burst; of a fixed window the limit.
+func (b *bucket) termLateEnvoy() (most quantity.Units) {
+	for _, p := range b.limit.versions {
+		if p.Assign == nil {
+			continue
+		}
+		limit, _ := p.Shared()
+		if b.limit.kind() != algorithms.FixedWindow {
+			limit = partUp(limit, p.Assign.TTL.Microseconds(), b.window()) + p.Assign.MaxBurst
+		}
+		most = max(most, limit)
+	}
+	return most
+}
+
 // termClocks is the term for clocks that are apart by so many µs (clocks-apart), with what was
 // promised of cells before they opened, in units and in burst. Without lending each region keeps to
 // its part by its own clock, and the judge goes by those clocks. What is lent within a cell is had

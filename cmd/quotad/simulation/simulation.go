@@ -49,6 +49,8 @@ func (s *Simulation) complete() error {
 		return fmt.Errorf("--window %s: give whole seconds to 24h, or 0 for whatever the seed chooses", show.Span(s.Window))
 	case c.Tight && (c.Wider || c.Regions+c.Nodes+c.Limits > 0 || s.Window > 0 || len(s.Faults) > 0):
 		return errors.New("--tight draws regions, nodes, limits, windows and faults by itself: leave out --wider and the flags that say these")
+	case c.Envoys && c.Documents:
+		return errors.New("--documents cannot change the limits that --envoys draws: leave one of them out")
 	case s.Algorithm != "" && !slices.Contains(algorithms.Kinds, algorithms.Kind(s.Algorithm)):
 		return fmt.Errorf("--algorithm %q: choose %s", s.Algorithm, show.Listed(algorithms.Kinds))
 	}

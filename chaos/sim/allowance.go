@@ -19,9 +19,12 @@ type allowance struct {
 // show in the cell of this moment. For the sliding kinds it may show as long as use of now weighs.
 // For a bucket it may show from now on for ever: a bucket that is always asked for all it has never
 // makes up for the excess. If rights are concerned, it may also show in the next cell, for which
-// rights may already have been promised.
+// rights may already have been promised, and the shares of both cells may not add up.
 func (b *bucket) allow(r *region, units quantity.Units, cause string, rights bool) {
 	from, to := r.clock().Add(min(r.storeAhead, 0)), r.latest()
+	if rights {
+		b.excused = max(b.excused, b.cells().At(to)+1)
+	}
 	switch k := b.limit.kind(); {
 	case k.Bucket():
 		to = math.MaxInt64
@@ -30,15 +33,7 @@ func (b *bucket) allow(r *region, units quantity.Units, cause string, rights boo
 	case rights:
 		to += quantity.StoreTime(b.cell())
 	}
-	b.excused = max(b.excused, b.cells().At(to)+1)
 	b.allowFor(from, to, units, cause)
-}
-
-// allowUse is allow for an excess of use alone: the shares of all regions still add up.
-func (b *bucket) allowUse(r *region, units quantity.Units, cause string) {
-	was := b.excused
-	b.allow(r, units, cause, false)
-	b.excused = was
 }
 
 func (b *bucket) allowFor(from, to quantity.StoreTime, units quantity.Units, cause string) {
@@ -58,7 +53,7 @@ func (b *bucket) allowFor(from, to quantity.StoreTime, units quantity.Units, cau
 
 // allowedIn returns the units that may be admitted above the ceiling in a cell, and the causes.
 func (b *bucket) allowedIn(cell quantity.Cell) (units quantity.Units, causes []string) {
-	units = b.forClocks()
+	units = b.forClocks(cell)
 	if units > 0 {
 		causes = append(causes, "clocks apart")
 	}

@@ -67,7 +67,7 @@ func (w *world) checkLedger(b *bucket) {
 	}
 	w.checkShares(b, held, b.most())
 	w.checkGiven(b, held)
-	if b.limit.kind() == algorithms.TokenBucket && b.excused < 0 && len(w.plan.Versions) == 0 && w.back+w.plan.drifted() == 0 &&
+	if b.limit.kind() == algorithms.TokenBucket && len(b.allowances) == 0 && len(w.plan.Versions) == 0 && w.back+w.plan.drifted() == 0 &&
 		free > bursts {
 		w.breaks("conservation", "limit %s key %d: regions have %d tokens of %d",
 			b.limit.policy.Name, b.key, free, bursts)

@@ -86,6 +86,6 @@ func (n *node) onACopy(b *bucket, units quantity.Units) {
 	r := n.r
 	if life, behind := r.behind[n]; r.stale && behind && n.life-life <= 1 &&
 		n.w.now-r.backAt <= beat {
-		b.allowUse(r, units, "node of "+r.name+" that knew nothing later than a copy")
+		b.allow(r, units, "node of "+r.name+" that knew nothing later than a copy", false)
 	}
 }

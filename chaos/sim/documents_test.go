@@ -1,9 +1,21 @@
 package sim
 
 import (
+	"flag"
 	"fmt"
 	"testing"
 )
+
+var documentsTo = flag.Uint64("documents", 100, "how many seeds TestDocumentsSeedsHold runs")
+
+// TestDocumentsSeedsHold: no seed breaks an invariant whose limits documents change in substance. Each
+// region is given the newest at a time of its own.
+func TestDocumentsSeedsHold(t *testing.T) {
+	tally := holds(t, Hunt{Config: Config{Documents: true}, Seeds: *documentsTo, LuaEvery: *luaEvery})
+	if changes := tally.Counts.Deeds[Policy]; changes < int64(tally.Seeds) {
+		t.Errorf("%d documents were given to regions in %d seeds: too few", changes, tally.Seeds)
+	}
+}
 
 // document returns the text of a limits document of two regions with one limit.
 func document(weight, other int, limit string) string {

@@ -10,19 +10,7 @@ var envoysTo = flag.Uint64("envoys", 40, "how many seeds TestEnvoysSeedsHold run
 
 // TestEnvoysSeedsHold: no seed breaks an invariant in which Envoys are assigned parts of a limit.
 func TestEnvoysSeedsHold(t *testing.T) {
-	h := Hunt{Config: Config{For: *seconds * 1_000_000, Envoys: true}, From: *from,
-		Seeds: *envoysTo, LuaEvery: *luaEvery}
-	tally, err := h.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tally.Broken != nil {
-		f, err := Explain(tally.Broken.Plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Fatalf("seed %d: %v\n%v\n%s", f.Seed, f.Broken, f.Acts, f.Timeline)
-	}
+	tally := holds(t, Hunt{Config: Config{Envoys: true}, Seeds: *envoysTo, LuaEvery: *luaEvery})
 	if tally.Counts.Proxied < 100*int64(tally.Seeds) {
 		t.Errorf("Envoys admitted %d requests in %d seeds: too few to say anything",
 			tally.Counts.Proxied, tally.Seeds)

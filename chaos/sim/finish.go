@@ -190,14 +190,15 @@ func (w *world) checkProbe(p *probe) {
 // clocksFit reports whether no clock was ever so far off that stores refused to decide.
 func (w *world) clocksFit() bool { return w.back < algorithms.MaxClockStep/2 }
 
-// checkJudge asks the judge, which knows only the answers to requests, for excesses of the limit.
+// checkJudge asks the judge, which knows only the answers to requests, for excesses of the limit. It
+// does not know what was refunded: such windows are held to their labels.
 func (w *world) checkJudge(b *bucket) {
-	if b.refunded {
-		return
-	}
 	v := b.judge.Verdict()
 	if v.Misplaced > 0 || v.Duplicates > 0 {
 		w.breaks("answers", "limit %s key %d: %v: %v", b.limit.policy.Name, b.key, v, v.Violations)
+	}
+	if b.refunded {
+		return
 	}
 	over := b.judge.Excesses(w.plan.Keys[b.key])
 	for _, cell := range slices.Sorted(maps.Keys(over)) {

@@ -38,7 +38,6 @@ type bucket struct {
 	// allowances are the excesses above the ceiling that are allowed for what has happened.
 	allowances []allowance
 	paces      []pace  // of admission, by region
-	clocked    int64   // the largest difference of clocks so far, µs
 	flows      []flows // of admitted units and rights, by region
 	// lost is the last cell that a loss of the store may concern, by region.
 	lost []quantity.Cell

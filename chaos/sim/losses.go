@@ -2,7 +2,6 @@ package sim
 
 import (
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/quantity"
 )
@@ -93,7 +92,7 @@ func (b *bucket) losesBoth(r *region, n *node) {
 	units, cause := min(b.termMemory(r.index), b.forgotten(r)), "loss of "+r.name+
 		"'s store and of a journal"
 	if n.live != nil && n.born > n.forgot && r.lostBefore < n.forgot {
-		b.allowUse(r, units, cause)
+		b.allow(r, units, cause, false)
 		return
 	}
 	b.allow(r, units, cause, true)
@@ -274,48 +273,4 @@ func (n *node) settlesLocal() {
 			n.uses(b)
 		}
 	}
-}
-
-// latest returns the latest time that the region's store can have shown, µs since 1970.
-func (r *region) latest() quantity.StoreTime {
-	return r.clock().Add(max(r.storeAhead, 0)).Add(r.w.back)
-}
-
-// apart records how far a region's clocks are from those of others, and allows the excess that the
-// printed bounds state for it.
-func (w *world) apart(r *region) {
-	w.showed(r.ahead + r.storeAhead)
-	r.stepped()
-}
-
-// showed is apart for a store whose time is ahead by a number of µs.
-func (w *world) showed(ahead int64) {
-	w.ahead, w.behind = max(w.ahead, ahead), min(w.behind, ahead)
-	w.back = w.ahead - w.behind // a clock that steps back is held where it was
-	for _, b := range w.buckets() {
-		b.clocks(w.back + w.plan.drifted())
-	}
-}
-
-// clocks notes that clocks are apart by so many µs.
-func (b *bucket) clocks(apart int64) { b.clocked = max(b.clocked, apart) }
-
-// forClocks returns what clocks that are apart may admit above the ceiling in real time. Labels are
-// exact, so fixed windows exceed nothing.
-func (b *bucket) forClocks() quantity.Units {
-	if b.limit.kind() == algorithms.FixedWindow || b.clocked == 0 {
-		return 0
-	}
-	lent, burst := b.promised()
-	nearer := min(b.clocked, 2*b.cell()-1) // they may have been nearer when they traded
-	return max(b.termClocks(b.clocked, lent, burst), b.termClocks(nearer, lent, burst))
-}
-
-// drifted returns the farthest that clocks can have drifted apart by the end of the run, µs.
-func (p *Plan) drifted() int64 {
-	var fast, slow int64
-	for _, r := range p.Regions {
-		fast, slow = max(fast, r.Drift), min(slow, r.Drift)
-	}
-	return (fast - slow) * (p.End / allocator.Second)
 }

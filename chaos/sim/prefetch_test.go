@@ -11,22 +11,12 @@ var prefetchTo = flag.Uint64("prefetch", 60, "how many seeds TestPrefetchSeedsHo
 // admitted of these units, and denied by what nodes remember.
 func TestPrefetchSeedsHold(t *testing.T) {
 	for _, from := range []uint64{*from, beyondDeleted} {
-		h := Hunt{Config: Config{For: *seconds * 1_000_000, Prefetch: true}, From: from,
-			Seeds: *prefetchTo, LuaEvery: *luaEvery}
+		h := Hunt{Config: Config{Prefetch: true}, From: from, Seeds: *prefetchTo,
+			LuaEvery: *luaEvery}
 		if from == beyondDeleted {
 			h.For, h.Seeds = 60_000_000, 1
 		}
-		tally, err := h.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if tally.Broken != nil {
-			f, err := Explain(tally.Broken.Plan)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Fatalf("seed %d: %v\n%v\n%s", f.Seed, f.Broken, f.Acts, f.Timeline)
-		}
+		tally := holds(t, h)
 		if tally.Seeds > 1 && tally.Counts.Spent == 0 || tally.Counts.Remembered == 0 {
 			t.Errorf("%d requests admitted of units that nodes held, %d denied from memory",
 				tally.Counts.Spent, tally.Counts.Remembered)

@@ -272,15 +272,20 @@ func (n *node) refund(rq *request, d admit.Decision) {
 // refundOnce asks for a refund, and returns what is known of it then. before is what was known.
 func (n *node) refundOnce(rq *request, d admit.Decision, before refunded) (after refunded) {
 	defer n.drain()
-	unheard := n.r.store.unheard()
+	unheard, used := n.r.store.unheard(), n.usedOf(rq, d)
 	back, err := n.live.Refund(d.Receipt)
 	switch {
 	case err != nil && n.r.store.unheard() == unheard && n.w.plan.Shards <= 1:
 		return before // the store did nothing; of several shards one may have
 	case err != nil:
 		if before == notRefunded {
-			for _, b := range rq.buckets {
-				b.givenBack(n.r, d, rq.q.Cost)
+			now := n.usedOf(rq, d)
+			for i, b := range rq.buckets {
+				units := rq.q.Cost
+				if used[i] >= 0 && now[i] >= 0 {
+					units = min(units, used[i]-now[i])
+				}
+				b.givenBack(n.r, d, units)
 			}
 		}
 		return max(before, perhapsRefunded)
@@ -299,6 +304,22 @@ func (n *node) refundOnce(rq *request, d admit.Decision, before refunded) (after
 		}
 	}
 	return surelyRefunded
+}
+
+// usedOf returns what a region's store counts as used of a request's fixed windows in the cell of
+// its decision, -1 where that cannot be seen.
+func (n *node) usedOf(rq *request, d admit.Decision) (used []quantity.Units) {
+	for _, b := range rq.buckets {
+		units := quantity.Units(-1)
+		if b.limit.kind() == algorithms.FixedWindow {
+			held, known := n.r.store.inspect(b)
+			if known && held.Cell == quantity.Cell(b.limit.rule.CellOf(int64(d.At))) {
+				units = held.Used
+			}
+		}
+		used = append(used, units)
+	}
+	return used
 }
 
 // givenBack takes in that units were refunded of what a decision charged. Fixed windows have admitted

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"flag"
 	"testing"
 
@@ -16,16 +17,15 @@ var (
 	kind     = flag.String("algorithm", "", "of all limits; empty: the seed chooses")
 )
 
-// TestSeedsHold: no seed breaks an invariant, and every simulated row of the fault matrix fires.
-func TestSeedsHold(t *testing.T) {
-	h := Hunt{Config: Config{For: *seconds * 1_000_000, Algorithm: algorithms.Kind(*kind)},
-		From: *from, Seeds: *seeds, LuaEvery: *luaEvery}
+// holds plays seeds, by default from -from and each for -seconds. It fails the test at the first that
+// breaks an invariant, with all that Explain tells of it.
+func holds(t *testing.T, h Hunt) Tally {
+	t.Helper()
+	h.From, h.For = cmp.Or(h.From, *from), cmp.Or(h.For, *seconds*1_000_000)
 	tally, err := h.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d seeds (%d by Lua), %v of virtual time in %v, %d events, rows %v", tally.Seeds,
-		tally.Lua, tally.Virtual, tally.Took, tally.Counts.Events, tally.Counts.Rows)
 	if tally.Broken != nil {
 		f, err := Explain(tally.Broken.Plan)
 		if err != nil {
@@ -33,6 +33,15 @@ func TestSeedsHold(t *testing.T) {
 		}
 		t.Fatalf("seed %d: %v\n%v\n%s", f.Seed, f.Broken, f.Acts, f.Timeline)
 	}
+	return tally
+}
+
+// TestSeedsHold: no seed breaks an invariant, and every simulated row of the fault matrix fires.
+func TestSeedsHold(t *testing.T) {
+	tally := holds(t, Hunt{Config: Config{Algorithm: algorithms.Kind(*kind)}, Seeds: *seeds,
+		LuaEvery: *luaEvery})
+	t.Logf("%d seeds (%d by Lua), %v of virtual time in %v, %d events, rows %v", tally.Seeds,
+		tally.Lua, tally.Virtual, tally.Took, tally.Counts.Events, tally.Counts.Rows)
 	for row, name := range RowNames {
 		if tally.Seeds >= 500 && tally.Counts.Rows[row] == 0 {
 			t.Errorf("row %d (%s) never fired", row, name)
@@ -42,21 +51,10 @@ func TestSeedsHold(t *testing.T) {
 
 // TestWiderSeedsHold: no seed of the wider draw breaks an invariant.
 func TestWiderSeedsHold(t *testing.T) {
-	h := Hunt{Config: Config{For: *seconds * 1_000_000, Algorithm: algorithms.Kind(*kind),
-		Wider: true}, From: *from, Seeds: *widerTo, LuaEvery: *luaEvery}
-	tally, err := h.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tally := holds(t, Hunt{Config: Config{Algorithm: algorithms.Kind(*kind),
+		Wider: true}, Seeds: *widerTo, LuaEvery: *luaEvery})
 	t.Logf("%d seeds (%d by Lua), %v of virtual time in %v, faults %v", tally.Seeds, tally.Lua,
 		tally.Virtual, tally.Took, tally.Counts.Deeds)
-	if tally.Broken != nil {
-		f, err := Explain(tally.Broken.Plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Fatalf("seed %d: %v\n%v\n%s", f.Seed, f.Broken, f.Acts, f.Timeline)
-	}
 	for _, d := range []Deed{Stick, NodeClock, Reboot, Snapshot, MatesCut, StoreBusy} {
 		if tally.Seeds >= 100 && tally.Counts.Deeds[d] == 0 {
 			t.Errorf("%s never happened", d)

@@ -12,19 +12,7 @@ var spanningTo = flag.Uint64("spanning", 60, "how many seeds TestSpanningSeedsHo
 // TestSpanningSeedsHold: no seed breaks an invariant whose requests span shards, or come several in
 // a call.
 func TestSpanningSeedsHold(t *testing.T) {
-	h := Hunt{Config: Config{For: *seconds * 1_000_000, Spanning: true}, From: *from,
-		Seeds: *spanningTo, LuaEvery: *luaEvery}
-	tally, err := h.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tally.Broken != nil {
-		f, err := Explain(tally.Broken.Plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Fatalf("seed %d: %v\n%v\n%s", f.Seed, f.Broken, f.Acts, f.Timeline)
-	}
+	holds(t, Hunt{Config: Config{Spanning: true}, Seeds: *spanningTo, LuaEvery: *luaEvery})
 }
 
 // TestSpanning: the draw makes requests whose buckets are in different shards, and calls of several

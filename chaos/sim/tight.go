@@ -95,7 +95,7 @@ func (d *drawing) deletion() {
 	d.only(kind, d.long(), units, one(d, ", lending_limit: 0", "")+", on_store_failure: deny")
 	r := d.IntN(len(d.plan.Regions))
 	const second = allocator.Second
-	gone := d.within(8, 20) * second
+	gone := d.within(8, min(20, d.plan.Heal/second-4)) * second
 	for other := range d.plan.Regions {
 		if other != r {
 			d.ask(other, second, d.plan.Heal-1, units)
@@ -107,7 +107,8 @@ func (d *drawing) deletion() {
 	d.add(Act{Do: Stick, Region: r, Peer: -1, At: gone, For: d.plan.Heal - gone - 1, Node: 1})
 	d.add(Act{Do: Delete, Region: r, Peer: -1, At: gone})
 	if d.IntN(2) == 0 {
-		d.add(Act{Do: Crash, Region: r, Peer: -1, At: gone - second/4, For: d.within(1, 10) * second})
+		d.add(Act{Do: Crash, Region: r, Peer: -1, At: gone - second/4,
+			For: min(d.within(1, 10)*second, d.plan.Heal-gone)})
 	}
 }
 
@@ -123,6 +124,7 @@ func (d *drawing) withoutStore() {
 	for each := range d.plan.Regions {
 		d.ask(each, second, d.plan.Heal-1, units)
 	}
-	d.add(Act{Do: StoreDown, Region: r, Peer: -1, At: d.within(10, 20) * second,
-		For: d.within(2, 10) * second})
+	down := d.within(10, min(20, d.plan.Heal/second-4)) * second
+	d.add(Act{Do: StoreDown, Region: r, Peer: -1, At: down,
+		For: min(d.within(2, 10)*second, d.plan.Heal-down)})
 }

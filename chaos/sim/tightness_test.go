@@ -6,18 +6,7 @@ import "testing"
 // judge allows. Of the buckets that are allowed an excess a third come to half of it, of the others
 // half come within a tenth of their limit, and half of the probes must be given what they ask for.
 func TestTightSeedsComeNear(t *testing.T) {
-	h := Hunt{Config: Config{For: *seconds * 1_000_000, Tight: true}, From: *from, Seeds: 60}
-	tally, err := h.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tally.Broken != nil {
-		f, err := Explain(tally.Broken.Plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Fatalf("seed %d: %v\n%v\n%s", f.Seed, f.Broken, f.Acts, f.Timeline)
-	}
+	tally := holds(t, Hunt{Config: Config{Tight: true}, Seeds: 60})
 	near := tally.Counts.Tightness
 	t.Logf("%+v", near)
 	if near.Excused < 10 || 3*near.Half < near.Excused {

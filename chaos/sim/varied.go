@@ -64,7 +64,7 @@ func (w *world) reset(a Act, n *node) {
 		if err := n.live.Reset(b.limit.policy.Name, w.question(b.limit.policy.Domain, b.key)); err != nil {
 			w.tell(n.r, "%s: %v", n.name, err)
 		}
-		b.allowUse(n.r, b.termReset(n.r.index), "reset in "+n.r.name)
+		b.allow(n.r, b.termReset(n.r.index), "reset in "+n.r.name, false)
 		n.uses(b)
 		n.drain()
 	})
@@ -95,6 +95,6 @@ func (n *node) checkShadow(b *bucket, d admit.Decision) {
 func (n *node) openly(b *bucket, a oracle.Answer, d admit.Decision) {
 	alone := d.Reason == admit.StoreFailureAllowed || d.Reason == admit.StoreFailureLocal
 	if alone && b.limit.policy.OnStoreFailure == policy.StoreFailureAllow {
-		b.allowUse(n.r, quantity.Units(a.Cost), "admitted without a store, as the limit says")
+		b.allow(n.r, quantity.Units(a.Cost), "admitted without a store, as the limit says", false)
 	}
 }

@@ -2,30 +2,20 @@ package sim
 
 import (
 	"flag"
+	"strings"
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/store"
 )
 
 var variedTo = flag.Uint64("varied", 100, "how many seeds TestVariedSeedsHold runs")
 
 // TestVariedSeedsHold: no seed breaks an invariant whose limits say what the other draws leave out.
 func TestVariedSeedsHold(t *testing.T) {
-	h := Hunt{Config: Config{For: *seconds * 1_000_000, Varied: true}, From: *from,
-		Seeds: *variedTo, LuaEvery: *luaEvery}
-	tally, err := h.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tally.Broken != nil {
-		f, err := Explain(tally.Broken.Plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Fatalf("seed %d: %v\n%v\n%s", f.Seed, f.Broken, f.Acts, f.Timeline)
-	}
+	tally := holds(t, Hunt{Config: Config{Varied: true}, Seeds: *variedTo, LuaEvery: *luaEvery})
 	if tally.Counts.Deeds[Reset] == 0 {
 		t.Error("no bucket was reset")
 	}
@@ -71,35 +61,55 @@ func TestVaried(t *testing.T) {
 
 // TestTheJudgeKnowsWhatWasGivenBack: stores are out of reach, and replies are lost, while requests are
 // refunded. In the end the judge counts as admitted what the stores count as used: neither a refund
-// that did nothing nor one whose reply was lost leads it astray.
+// that did nothing nor one whose reply was lost leads it astray, nor one of which only the first of
+// two shards has heard.
 func TestTheJudgeKnowsWhatWasGivenBack(t *testing.T) {
-	p := pair(1, hourly, nil, at(2, Steady, 6, of(0)), at(2, Steady, 6, of(1)),
-		at(4, StoreDown, 8), at(13, Steady, 4, of(0)), at(13.5, ReplyLost, 0), at(14, ReplyLost, 0),
-		at(14.5, ReplyLost, 0), at(15, ReplyLost, 0))
-	p.Refunds = true
-	w, err := newWorld(p, nil, nil)
-	if err != nil {
-		t.Fatal(err)
+	for _, shards := range []int{1, 2} {
+		p := pair(1, hourly, nil, at(2, Steady, 6, of(0)), at(2, Steady, 6, of(1)),
+			at(4, StoreDown, 8), at(13, Steady, 4, of(0)), at(13.5, ReplyLost, 0),
+			at(14, ReplyLost, 0), at(14.5, ReplyLost, 0), at(15, ReplyLost, 0))
+		p.Refunds, p.Shards = true, shards
+		if shards > 1 {
+			p.Document += strings.ReplaceAll(strings.Split(p.Document, "limits:\n")[1], "l0", "l1")
+			p.Document = strings.Replace(p.Document, "[account]", "[address]", 1)
+		}
+		w, err := newWorld(p, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.counts.Deeds = map[Deed]int64{}
+		w.run(p.Heal)
+		if w.broken != nil {
+			t.Fatal(w.broken)
+		}
+		met := map[store.Shard]bool{}
+		for _, b := range w.concern("api", 0) {
+			met[store.ShardOf(w.keyOf(b))] = true
+			judged, used := countedOf(t, b)
+			if !b.refunded || w.counts.Deeds[ReplyLost] != 4 || judged != used || used == 0 {
+				t.Errorf("of %s the judge counts %d units, the stores %d", b.limit.policy.Name, judged,
+					used)
+			}
+		}
+		if len(met) != shards {
+			t.Errorf("requests met %d shards", len(met))
+		}
+		w.close()
 	}
-	defer w.close()
-	w.counts.Deeds = map[Deed]int64{}
-	w.run(p.Heal)
-	if w.broken != nil {
-		t.Fatal(w.broken)
-	}
-	b := w.limits[0].buckets[0]
-	var judged, used quantity.Units
+}
+
+// countedOf returns what the judge counts as admitted of a bucket, and what all stores count as used.
+func countedOf(t *testing.T, b *bucket) (judged, used quantity.Units) {
+	t.Helper()
 	for _, units := range b.labels {
 		judged += units
 	}
-	for _, r := range w.regions {
+	for _, r := range b.limit.w.regions {
 		held, known := r.store.inspect(b)
 		if !known {
 			t.Fatalf("%s is not open", r.name)
 		}
 		used += held.Used
 	}
-	if !b.refunded || w.counts.Deeds[ReplyLost] != 4 || judged != used || used == 0 {
-		t.Errorf("the judge counts %d units, the stores %d", judged, used)
-	}
+	return judged, used
 }

@@ -38,6 +38,7 @@ type world struct {
 	// The farthest that a region's clocks were ahead, the farthest they were behind, and the
 	// difference between the two, µs.
 	ahead, behind, back int64
+	steps               []clockStep // how far apart clocks may be, from when on: ever more
 }
 
 // Violation is a broken invariant.

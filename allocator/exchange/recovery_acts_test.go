@@ -33,12 +33,6 @@ func (s *recoverySearch) next(w world, found func(did, world)) {
 	for n := range searchNodes {
 		s.ownActs(w, n, found)
 	}
-	for r := range searchRegions {
-		to := w
-		if w.left.admit[r] > 0 && s.admit(&to, r) {
-			found(did{what: "admits a unit", node: int8(r) - 2}, to)
-		}
-	}
 }
 
 // ownActs has a node ask, lose what it may lose, and continue its recoveries.
@@ -58,6 +52,7 @@ func (s *recoverySearch) ownActs(w world, n int, found func(did, world)) {
 			m.ask(searchNow, v, m.peers[0], s.cell, 1, v.borrowed(s.cell))
 		}))
 	})
+	act("admits a unit", w.left.admit[r] > 0, func(to *world) { s.admit(to, n) })
 	act("opens its store, which lost everything", w.left.flush[r] > 0, func(to *world) {
 		to.left.flush[r]--
 		to.losses++
@@ -79,6 +74,7 @@ func (s *recoverySearch) ownActs(w world, n int, found func(did, world)) {
 	act("dies, loses its journal and starts anew", w.left.journal[n] > 0, func(to *world) {
 		to.left.journal[n]--
 		to.nodes[n].journal, to.nodes[n].broken = s.journals.id(map[string]Row{}), true
+		to.nodes[n].saw = 0
 		s.restart(to, n)
 	})
 	waiting := s.machine(&w, n).recoveries["b"]
@@ -171,20 +167,25 @@ func (s *recoverySearch) restart(w *world, n int) {
 	w.nodes[n].machine = s.fresh(n, s.store(w, regionOf[n]).Generation)
 }
 
-// admit charges a unit if the store lets it.
-func (s *recoverySearch) admit(w *world, r int) bool {
-	answer, _ := s.call(w, r, callKey{what: "admit", gen: s.store(w, r).Generation},
+// admit has a node charge a unit if the store lets it. What the store counts as used then is what the
+// node remembers.
+func (s *recoverySearch) admit(w *world, n int) {
+	r := regionOf[n]
+	answer, _ := s.call(w, r, callKey{what: "admit", gen: s.machine(w, n).generation},
 		func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
 			d := t.Decide(at, algorithms.Decide{Fence: g, Commit: true, Costs: []quantity.Units{1},
 				Buckets: []algorithms.LimitTarget{{Target: algorithms.Target{Key: "b",
 					Terms: s.terms(r)}}}})
-			return d.Status == algorithms.StatusOK && d.Answers[0].Admitted
+			if d.Status != algorithms.StatusOK || !d.Answers[0].Admitted {
+				return quantity.Units(0)
+			}
+			return d.Buckets[0].Used
 		})
-	if answer.(bool) {
+	if used := answer.(quantity.Units); used > 0 {
 		w.used[r]++
 		w.left.admit[r]--
+		w.nodes[n].saw = int8(used)
 	}
-	return answer.(bool)
 }
 
 // deliver has a node hear a message, and returns a description of the message.
@@ -308,7 +309,7 @@ func (s *recoverySearch) done(w *world, n int, id int32, e effect) string {
 	answer, restored := s.call(w, r, callKey{what: "restore", a: id, gen: c.Generation},
 		func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
 			return t.Restore(at, algorithms.Restore{Fence: g, Target: algorithms.Target{Key: "b",
-				Terms: s.terms(r)}, LostAt: c.LostAt, Cap: c.Cap, Use: c.Use,
+				Terms: s.terms(r)}, LostAt: c.LostAt, Cap: c.Cap, Use: c.Use, Most: c.Most,
 				KnownPeers: c.KnownPeers, UnknownPeers: c.UnknownPeers, Rows: c.Rows})
 		})
 	s.carry(w, n, s.step(w, n, stepKey{what: "restored", a: id, b: restored}, func(to *Machine) {
@@ -341,9 +342,6 @@ func (s *recoverySearch) way(at int) string {
 }
 
 func (s *recoverySearch) tell(d did) string {
-	if d.node < 0 {
-		return searchRegions[d.node+2] + " " + d.what
-	}
 	text := searchNodes[d.node] + " " + d.what
 	switch d.what {
 	case "is asked", "hears", "is questioned", "learns":

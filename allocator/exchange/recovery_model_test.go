@@ -55,6 +55,7 @@ type world struct {
 type nodeState struct {
 	machine, journal int32
 	broken           bool // the journal does not hold every row
+	saw              int8 // what was used when the node last admitted something, by its store
 	life             int8
 }
 
@@ -83,6 +84,9 @@ type unruled struct {
 	lateCredit  bool
 	peerWhole   bool // a peer does not say that its own store lost data
 	nodeWhole   bool // a node whose journal was lost says that it holds every row
+	useWhole    bool // and that it saw all the use
+	untoldNone  bool // what a node has not told of was not used
+	oneMemory   bool // a region's use is known once one of its nodes told
 	unknownNone bool // peers that are not known count as lent nothing
 	// A deleted bucket is recovered under the generation in which it was deleted.
 	sameGeneration bool
@@ -192,7 +196,11 @@ func newRecoverySearch(space recoverySpace, without unruled) *recoverySearch {
 // fresh returns a machine that has begun under a generation and hears its peer.
 func (s *recoverySearch) fresh(n int, generation uint64) int32 {
 	r := regionOf[n]
-	m := New(searchRegions[r], searchNodes[n], Options{Nodes: []int{2, 1}[r]})
+	nodes := []int{2, 1}[r]
+	if s.unruled.oneMemory {
+		nodes = 1
+	}
+	m := New(searchRegions[r], searchNodes[n], Options{Nodes: nodes})
 	m.Step(searchNow, TenureChanged{Generation: generation, Epoch: epochForTests,
 		Peers: []string{searchRegions[1-r]}})
 	m.peers[0].answeredCall(searchNow, searchNow)
@@ -284,6 +292,9 @@ func (s *recoverySearch) carry(w *world, n int, out *Effects) {
 		if s.unruled.unknownNone {
 			r.KnownPeers, r.UnknownPeers = slices.Concat(r.KnownPeers, r.UnknownPeers), nil
 		}
+		if s.unruled.untoldNone {
+			r.Most = 0
+		}
 		s.wait(w, n, effect{node: int8(n), restore: &effectRestore{r}})
 	}
 	for _, r := range out.Recalls {
@@ -305,16 +316,22 @@ func (s *recoverySearch) carry(w *world, n int, out *Effects) {
 	}
 }
 
-// remembers returns what a node finds in its journal, and what was used, which an oracle knows.
+// remembers returns what a node finds in its journal. The lag of its checkpoints is a separate term of
+// the bound, so it remembers all that it saw of the use.
 func (s *recoverySearch) remembers(w *world, n int, c Consult) []Testimony {
 	all := make([]Testimony, len(c.Question.Buckets))
 	state := w.nodes[n]
 	for i, d := range c.Question.Buckets {
-		t := Testimony{Bucket: d.Bucket, Use: algorithms.Use{Cell: searchStart / searchWindow,
-			Units: quantity.Units(w.used[regionOf[n]]),
-			At:    quantity.StoreTime(searchStart + int64(w.losses))}}
+		t := Testimony{Bucket: d.Bucket}
+		if state.saw > 0 {
+			t.Use = algorithms.Use{Cell: searchStart / searchWindow,
+				Units: quantity.Units(state.saw), At: searchStart}
+		}
 		if state.broken && !s.unruled.nodeWhole {
 			t.WholeSince = math.MaxInt64
+		}
+		if state.broken && !s.unruled.useWhole {
+			t.UseSince = math.MaxInt64
 		}
 		rows := s.journals.all[state.journal]
 		for _, key := range slices.Sorted(maps.Keys(rows)) {

@@ -8,8 +8,7 @@ import (
 
 // The search visits every state that the regions of a space can reach. Regions ask, debit, record,
 // announce, hear and credit, any message may be lost or late, a store loses everything, and the
-// nodes recover the bucket. An oracle tells what was used, because the lag of checkpoints is a
-// separate term of the bound. Random runs miss what the search finds.
+// nodes recover the bucket by what each of them remembers. Random runs miss what the search finds.
 
 // recoverySpace is what one search goes through.
 type recoverySpace struct {
@@ -30,7 +29,14 @@ var recoverySpaces = map[string]recoverySpace{
 	"a loss, two recoveries at once": {fewest: 80_000, waiting: waiting{credits: true,
 		restores: true}, budget: budget{
 		asks: [2]int8{0, 1}, admit: [2]int8{1, 0}, flush: [2]int8{1, 0}, recover: [2]int8{2, 0}}},
-	"two losses": {fewest: 140_000, budget: budget{
+	"a loss of what both nodes used": {fewest: 20_000, waiting: waiting{restores: true}, budget: budget{
+		admit: [2]int8{2, 0}, flush: [2]int8{1, 0}, recover: [2]int8{2, 0}}},
+	"a loss of what both nodes used, a journal lost": {fewest: 10_000, waiting: waiting{restores: true},
+		budget: budget{admit: [2]int8{2, 0}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0},
+			crash: [3]int8{0, 1, 0}, journal: [3]int8{1, 0, 0}}},
+	"two losses after use": {fewest: 40_000, budget: budget{admit: [2]int8{2, 0}, flush: [2]int8{2, 0},
+		recover: [2]int8{2, 0}}},
+	"two losses": {fewest: 60_000, budget: budget{
 		asks: [2]int8{0, 1}, flush: [2]int8{2, 0}, recover: [2]int8{2, 0}}},
 	"a loss, rights given back": {fewest: 80_000, budget: budget{
 		asks: [2]int8{1, 1}, admit: [2]int8{1, 1}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0}}},
@@ -113,6 +119,12 @@ func TestTheRecoverySearchFindsMissingRules(t *testing.T) {
 			unruled{peerWhole: true}},
 		"a journal's word counts where it holds every row": {"a loss, a journal lost",
 			unruled{nodeWhole: true}},
+		"what a node did not tell of may be all": {"a loss of what both nodes used",
+			unruled{untoldNone: true}},
+		"use is known once all nodes told": {"a loss of what both nodes used",
+			unruled{oneMemory: true}},
+		"a memory counts where it reaches back": {"a loss of what both nodes used, a journal lost",
+			unruled{useWhole: true}},
 		"who is not known was lent all":        {"a loss", unruled{unknownNone: true}},
 		"a deleted bucket begins a generation": {"a bucket deleted", unruled{sameGeneration: true}},
 	} {

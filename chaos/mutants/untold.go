@@ -18,8 +18,8 @@ var untold = []Mutant{
 			{"allocator/exchange/recovery.go", `useKnown := len(r.nodesAnswered) >= m.nodes`, `useKnown := len(r.nodesAnswered) >= 1`},
 		},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL; the mate that decided dead, cut off or standing still",
-		Says: "ceiling: ",
-		Test: Test{"./chaos/sim", "TestPlansThatOnceOverspent"},
+		Says: "the regions have more than the limit",
+		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},
 	},
 	{
 		Name: "any-memory-is-whole", Hole: "use that a node has not told of",

@@ -18,6 +18,7 @@ func (r *region) latest() quantity.StoreTime {
 func (w *world) apart(r *region) {
 	w.showed(r.ahead + r.storeAhead)
 	r.stepped()
+	r.overlooks()
 }
 
 // showed is apart for a store whose time is ahead by a number of µs.

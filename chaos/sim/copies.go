@@ -48,18 +48,22 @@ func (w *world) putBack(r *region, c copied) {
 	r.overlooks()
 }
 
-// overlooks allows what a region may admit in excess on a copy of its store, if nodes run and none
-// that knows a later time. Times that the copy does not know come again.
+// overlooks allows what a region may admit in excess on a copy of its store, if nodes work with it and
+// none that knows a later time. Times that the copy does not know come again. A node whose clock the
+// store refuses does not work with it.
 func (r *region) overlooks() {
 	if !r.stale || r.back.overlooked {
 		return
 	}
 	runs := false
 	for _, n := range r.nodes {
-		if n.live != nil && (r.back.noted[n] || r.back.knew[n] == n.life) {
+		if n.live == nil || n.refused() {
+			continue
+		}
+		if r.back.noted[n] || r.back.knew[n] == n.life {
 			return
 		}
-		runs = runs || n.live != nil
+		runs = true
 	}
 	if !runs {
 		return

@@ -102,6 +102,7 @@ func (b *bucket) losesBoth(r *region, n *node) {
 func (n *node) forgets() {
 	n.forgot, n.noted = n.w.now, 0
 	clear(n.told)
+	delete(n.r.back.noted, n)
 	for _, b := range n.w.buckets() {
 		if n.r.lost > 0 && n.w.now < n.r.lost+b.memory() && b.recovers() {
 			b.losesBoth(n.r, n)

@@ -235,6 +235,12 @@ var onceOverspent = map[string]*Plan{
 	"a copy is put back while the node that knew better is dead": pair(2, hourly, [][2]int64{{2, 4},
 		{5, 10}, {20, 30}}, at(0, Stick, 10.5, on(1)), at(3.5, Crash, 8, on(0)), at(4.5, Snapshot, 6.5),
 		at(10.5, Crash, 30, on(1))),
+	// A store that does not work for one node, because of that node's clock, is replaced by a copy. The
+	// other node dies then, and loses its journal.
+	"a copy is put back of a store that refuses the node that knew better": pair(2,
+		"algorithm: token_bucket, limit: 1000, window: 600s",
+		[][2]int64{{2, 10}, {11, 30}}, at(0, Stick, 40, on(0)), at(4, NodeClock, 30, on(1), by(-2*24*3600)),
+		at(3, Snapshot, 8), at(11.02, JournalLost, 0.05, on(0))),
 	"a copy of a second ago is put back while its node is dead": pair(1,
 		"algorithm: fixed_window, limit: 600, window: 10s", [][2]int64{{1, 20}},
 		at(2.1, Snapshot, 1), at(2.9, Crash, 0.5)),

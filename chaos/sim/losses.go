@@ -225,7 +225,7 @@ func (n *node) uses(b *bucket) {
 }
 
 // mayUse allows the excess of a deleted bucket, if this node uses it and did not know that it
-// existed. A node that did know notices the deletion.
+// existed, by the time of the store. A node that did know notices the deletion.
 func (n *node) mayUse(b *bucket) {
 	gone := b.gone[n.r.index]
 	if gone == nil {
@@ -234,7 +234,7 @@ func (n *node) mayUse(b *bucket) {
 	// A node without room for all buckets may have forgotten this one since.
 	forgot := !n.w.remembersAll() && !gone.noticed
 	s := gone.knew[n]
-	if forgot || s.life != n.life || s.known <= n.r.clock().Add(n.r.storeAhead) {
+	if forgot || s.life != n.life || s.known <= n.r.storeTime() {
 		n.r.forgetsAll(b, "bucket deleted in "+n.r.name)
 	}
 }

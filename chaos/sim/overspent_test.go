@@ -208,6 +208,13 @@ var onceOverspent = map[string]*Plan{
 	"a bucket is deleted that there was no room to remember": crowded(pair(1, hourly,
 		[][2]int64{{4, 12}, {16, 26}},
 		at(1, Steady, 2, aside(1)), at(14, Delete, 0))),
+	// A bucket is deleted whose store's clock was ahead. By the store's time, which does not go back, the
+	// note of the node that knew of the bucket is over; a printed bound covers this.
+	"a bucket is deleted whose store's time is ahead": pair(2,
+		"algorithm: sliding_window_counter, limit: 300, window: 10s", [][2]int64{{1, 6}, {28, 40}},
+		at(0, Stick, 30, on(1)), at(30, Stick, 2, on(0)), at(30, StoreClock, 1, by(10)),
+		at(30.2, Steady, 0.5, each(10_000)), at(32, Delete, 0), at(32, Stick, 20, on(1)),
+		at(32.1, Steady, 9, each(100_000))),
 	// A store lost everything. While that still weighs, a bucket is restored, used and deleted. A node
 	// without a note of it has it restored as of the first loss; a printed bound covers what was used
 	// since.

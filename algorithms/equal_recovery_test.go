@@ -2,6 +2,7 @@ package algorithms_test
 
 import (
 	"context"
+	"testing"
 
 	"pgregory.net/rapid"
 
@@ -68,4 +69,39 @@ func (h *history) delete(t *rapid.T) {
 		t.Fatalf("delete: %v", err)
 	}
 	h.twin.Delete(key)
+}
+
+// TestRecallTellsWhatCameBack: a region that lent to a peer and got some of it back tells both, by the
+// scripts as by the twin. Random histories seldom come to it.
+func TestRecallTellsWhatCameBack(t *testing.T) {
+	for name, start := range starts {
+		t.Run(name, func(t *testing.T) {
+			l := newLua(t, start(t))
+			rapid.Check(t, func(t *rapid.T) {
+				h := begin(t, l, false, algorithms.Kinds...)
+				of := algorithms.Target{Key: "a", Terms: h.buckets["a"]}
+				cell, fence := of.Terms.CellAt(h.now), h.guard
+				lend := algorithms.Lend{Fence: fence, Target: of, Peer: "eu-west", Cell: cell, Lent: 5,
+					Cap: 10}
+				given := must[algorithms.Given](t)(lend.Parse(h.eval(t, algorithms.LendScript,
+					lend.Args(), of.Key)))
+				same(t, "lend", lend, given, h.twin.Lend(h.time(given.Now), lend))
+				credit := algorithms.Credit{Fence: fence, Target: of, Peer: "eu-west", Cell: cell,
+					PeerGeneration: 3, Returned: given.Row.Lent, Most: 10}
+				got := must[algorithms.Credited](t)(credit.Parse(h.eval(t, algorithms.CreditScript,
+					credit.Args(), of.Key)))
+				same(t, "credit", credit, got, h.twin.Credit(h.time(got.Now), credit))
+				recall := algorithms.Recall{Fence: fence, Target: of, Peer: "eu-west",
+					PeerGeneration: 3}
+				told := must[algorithms.Recalled](t)(recall.Parse(h.eval(t,
+					algorithms.RecallScript, recall.Args(), of.Key)))
+				same(t, "recall", recall, told, h.twin.Recall(h.time(told.Now), recall))
+				if given.Row.Lent > 0 && (len(told.Rows) != 1 ||
+					told.Rows[0].Regained != given.Row.Lent) {
+					t.Fatalf("%s: %d came back, and told is %+v", of.Terms.Kind, given.Row.Lent,
+						told.Rows)
+				}
+			})
+		})
+	}
 }

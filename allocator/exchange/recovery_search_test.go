@@ -42,6 +42,8 @@ var recoverySpaces = map[string]recoverySpace{
 		asks: [2]int8{1, 1}, admit: [2]int8{1, 1}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0}}},
 	"the borrower's loss": {fewest: 100_000, budget: budget{
 		asks: [2]int8{1, 2}, admit: [2]int8{1, 2}, flush: [2]int8{0, 1}, recover: [2]int8{0, 1}}},
+	"the borrower's loss, and of its journal": {fewest: 20_000, budget: budget{
+		asks: [2]int8{1, 1}, flush: [2]int8{0, 1}, recover: [2]int8{0, 1}, journal: [3]int8{0, 0, 1}}},
 	"both lose": {fewest: 25_000, waiting: waiting{credits: true}, budget: budget{
 		asks: [2]int8{0, 1}, admit: [2]int8{0, 2}, flush: [2]int8{1, 1}, recover: [2]int8{1, 1}}},
 	"a loss, a node dies": {fewest: 60_000, budget: budget{

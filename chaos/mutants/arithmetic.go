@@ -133,6 +133,23 @@ func (t *tokens) refund`}},
 		Within: 100,
 	},
 	{
+		Name: "a-unit-beside-a-zero-weight", Hole: "rounding every share up to 1",
+		Rule: "a region of weight 0 gets nothing",
+		Edits: []Edit{{"allocator/entitlement.go", `		split[i]++
+	}
+	return split`, `		split[i]++
+	}
+	for i, w := range weights {
+		if w == 0 {
+			split[i] = 1
+		}
+	}
+	return split`}},
+		Breaks: "conservation: sum of S above L", Under: "none; weights of which one is 0",
+		Says:  "conservation: |ceiling: ",
+		Flags: []string{"--varied"}, Within: 300,
+	},
+	{
 		Name: "small-limits-are-split", Hole: "rounding every share up to 1",
 		Rule: "a limit too small to be split belongs to one region",
 		Edits: []Edit{

@@ -141,4 +141,13 @@ var loss = []Mutant{
 		Says:   "refund: ",
 		Within: 300,
 	},
+	{
+		Name: "journal-keeps-the-last", Hole: "writer's node down and peer away",
+		Rule: "of each number in a row the journal keeps the highest, in whatever order rows come",
+		Edits: []Edit{{"region/journal/row.go", `	r.Lent = max(r.Lent, other.Lent)`,
+			`	r.Lent = other.Lent`}},
+		Breaks: "rows: a value falls", Under: "rows recorded out of order; the store lost",
+		Says: "not commutative",
+		Test: Test{"./region/journal", "TestMergeLaws"},
+	},
 }

@@ -213,4 +213,13 @@ var recovery = []Mutant{
 		Says: "states the regions have more than the limit",
 		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},
 	},
+	{
+		Name: "recalls-no-returns", Hole: "answering peer having lost its own store",
+		Rule: "a peer's word is what it was lent and what it got back",
+		Edits: []Edit{{"algorithms/recall.lua", `ipairs({cell, row.b, row.g})`,
+			`ipairs({cell, row.b, 0})`}},
+		Breaks: "conservation: shares above the limit", Under: "a borrower's store and journal lost after it gave back",
+		Says: "recall ",
+		Test: Test{"./algorithms", "TestRecallTellsWhatCameBack"},
+	},
 }

@@ -184,4 +184,24 @@ var together = []Mutant{
 		Says: "free .*, want",
 		Test: Test{"./algorithms", "TestOnePlainBucketDenies"},
 	},
+	{
+		Name: "answers-the-wrong-caller", Hole: sharing,
+		Rule: "each request of a call is told its own decision",
+		Edits: []Edit{
+			{"region/admit/batcher.go", `index: n, of: of, err: r.Err}`, `index: min(n, 0), of: of, err: r.Err}`},
+		},
+		Breaks: "ceiling: a label above L", Under: "several requests in a call",
+		Says:  "ceiling: ",
+		Flags: []string{"--spanning"}, Within: 100,
+	},
+	{
+		Name: "charge-of-an-earlier-attempt-is-undone", Hole: sharing,
+		Rule: "a request over several shards undoes only what it charged itself",
+		Edits: []Edit{
+			{"region/admit/spanning.go", `} else if own.commit && !a.decided.Repeated {`, `} else if own.commit {`},
+		},
+		Breaks: "conservation: used below what was admitted", Under: "a request_id sent again while another shard is lost",
+		Says: "0 used of the first part",
+		Test: Test{"./region/admit", "TestSpanningRepeatedPartStays"},
+	},
 }

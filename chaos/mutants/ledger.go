@@ -233,4 +233,22 @@ var ledger = []Mutant{
 		Says: "implausible",
 		Test: Test{"./allocator/exchange", "TestUseOfCellsToComeHidesNothing"},
 	},
+	{
+		Name: "hints-of-any-number", Hole: "NaN, negative, above 2^52",
+		Rule: "the numbers of a hint are cut to what can be computed with",
+		Edits: []Edit{{"allocator/exchange/hints.go",
+			`return min(max(units, 0), algorithms.MaxUnits)`, `return units`}},
+		Breaks: "conservation: sums run over", Under: "hints with the least and the greatest integers",
+		Says: "is believed of",
+		Test: Test{"./allocator/exchange", "TestHintsOfExtremeNumbers"},
+	},
+	{
+		Name: "testimony-of-any-number", Hole: "NaN, negative, above 2^52",
+		Rule: "a testimony with a number that nobody can have seen is refused whole",
+		Edits: []Edit{{"allocator/exchange/testimony.go",
+			`if !plausible(r.Lent, r.Returned) || r.Cell < 0`, `if r.Cell < 0`}},
+		Breaks: "conservation: sums run over", Under: "a mate that tells the least and the greatest integers",
+		Says: "is believed",
+		Test: Test{"./allocator/exchange", "TestExtremeTestimony"},
+	},
 }

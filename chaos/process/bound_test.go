@@ -86,6 +86,7 @@ func TestBoundsAreMet(t *testing.T) {
 		{"reset", (*bounded).reset},
 		// keyDeleted comes before it: after a loss, a missing bucket counts as lost and not as new.
 		{"store-lost", (*bounded).storeLost},
+		{"store-lost, a node away", (*bounded).storeLostWithANodeAway},
 		{"policy-change", (*bounded).policyChange},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -136,6 +137,35 @@ func (f *bounded) storeLost(t *testing.T) {
 		}
 		wantProvoked(t, "store-lost: every node ended, too, before a checkpoint", bound, excess)
 		return
+	}
+}
+
+// storeLostWithANodeAway: a node decides and is killed, and the Redis loses its data. The other node
+// of the region runs on, and what the dead one used is not known. Nothing is exceeded, and what is
+// left can be had when the node is back.
+func (f *bounded) storeLostWithANodeAway(t *testing.T) {
+	us := f.Region("us")
+	b := f.bucket("forked")
+	used := b.spend(f.n2, 200)
+	pause(t, checkpoint) // its journal says so from now on
+	f.n2.Kill()
+	us.Redis.Kill()
+	must(t, us.Redis.Start(t.Context()))
+	f.bucket("forked").waitForStore(f.n1)
+	b.drain(2*quiet, f.n1, f.eu)
+	if excess, _ := b.excess(); excess > 0 || used != 200 {
+		t.Errorf("%d of 200 units were used by a node that is away, and %d are above the limit", used,
+			excess)
+	}
+	must(t, f.n2.Start(t.Context()))
+	must(t, f.Meet(t.Context()))
+	back := int64(0)
+	eventually(t, "what was not used can be had", func() bool {
+		back += b.drain(quiet, f.n1)
+		return back >= 290 // a hundredth of the share counts as used
+	})
+	if excess, _ := b.excess(); excess > 0 {
+		t.Errorf("%d units are above the limit once the node is back", excess)
 	}
 }
 

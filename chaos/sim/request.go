@@ -82,8 +82,14 @@ func (n *node) answered(rq *request, d admit.Decision, wait *stepped.Waiting, er
 	}
 }
 
-// wait keeps a request until its wait is over, at most for its patience.
+// wait keeps a request until its wait is over, at most for its patience. The store has denied it, unless
+// the node remembered that.
 func (n *node) wait(rq *request, wait *stepped.Waiting) {
+	if n.r.down == 0 && !n.refused() {
+		for _, b := range rq.buckets {
+			n.mayUse(b)
+		}
+	}
 	h := &held{request: rq, waiting: wait}
 	n.waiting = append(n.waiting, h)
 	n.in(wait.Patience.Microseconds()+1, func() { n.goOn(h, false, true) })

@@ -72,14 +72,17 @@ seeds: build ## demos of 20 s with ten seeds for each of ALGORITHMS; stops at th
 	  tail -2 bin/$$algorithm-$$seed.txt | sed "s/^/$$algorithm, seed $$seed: /"; grep -q '^ok' bin/$$algorithm-$$seed.txt || exit 3; done; done
 
 .PHONY: night
-night: build ## 100,000 simulated seeds of a minute, every 50th by the Lua scripts; stops at the first that breaks the promise
-	./bin/quotad simulate --seeds 100000 --from $(FROM)
+night: build ## 100,000 simulated seeds of a minute over all draws, every 50th by the Lua scripts; stops at the first that breaks the promise
+	./bin/quotad simulate --seeds $$(($(NIGHT) / 5)) --from $(FROM)
+	for draw in $(DRAWS); do ./bin/quotad simulate --$$draw --seeds $$(($(NIGHT) / 10)) --from $(FROM) || exit $$?; done
 
 .PHONY: soak
 soak: build ## 2,000 simulated seeds of a minute, all by the Lua scripts on an embedded Redis
 	./bin/quotad simulate --seeds 2000 --from $(FROM) --lua-every 1
 
 FROM ?= 1000000
+NIGHT ?= 100000
+DRAWS = wider tight prefetch varied documents spanning envoys calendar
 
 .PHONY: mutants
 mutants: ## every rule of the protocol left out, one by one: the simulator must find each within its number of seeds

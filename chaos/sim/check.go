@@ -9,10 +9,12 @@ import (
 )
 
 // touch has the ledger of a bucket checked, because a call under a generation may have moved its
-// rights. If the call reached the store, the node also learned whether the bucket still exists.
+// rights. If the call reached the store, and was not refused before it came to the bucket, the node
+// also learned whether the bucket still exists.
 func (n *node) touch(id string, generation uint64) {
 	b := n.w.bucket(id)
-	if b != nil && n.r.down == 0 && !n.refused() && generation == n.r.generation {
+	if b != nil && n.r.down == 0 && !n.refused() && generation == n.r.generation &&
+		n.r.store.holds(n.w.keyOf(b)) {
 		n.uses(b)
 	}
 	n.w.moves(b)

@@ -51,7 +51,9 @@ func TestSeedsHold(t *testing.T) {
 
 // TestWiderSeedsHold: no seed of the wider draw breaks an invariant.
 func TestWiderSeedsHold(t *testing.T) {
-	holds(t, Hunt{Config: Config{For: 30_000_000, Wider: true}, From: askedAndWaited, Seeds: 1})
+	for _, kept := range []uint64{askedAndWaited, refusedAtOnce} {
+		holds(t, Hunt{Config: Config{For: 30_000_000, Wider: true}, From: kept, Seeds: 1})
+	}
 	tally := holds(t, Hunt{Config: Config{Algorithm: algorithms.Kind(*kind),
 		Wider: true}, Seeds: *widerTo, LuaEvery: *luaEvery})
 	t.Logf("%d seeds (%d by Lua), %v of virtual time in %v, faults %v", tally.Seeds, tally.Lua,
@@ -63,6 +65,11 @@ func TestWiderSeedsHold(t *testing.T) {
 	}
 }
 
-// askedAndWaited is a seed of the wider draw in which the first request after a bucket is deleted is
-// denied by the store and waits. By that the node took the bucket for a new one.
-const askedAndWaited = 10_043_715
+const (
+	// askedAndWaited is a seed of the wider draw in which the first request after a bucket is deleted is
+	// denied by the store and waits. By that the node took the bucket for a new one.
+	askedAndWaited = 10_043_715
+	// refusedAtOnce is one in which the first call after a bucket is deleted does not come to the bucket:
+	// the store had been opened anew.
+	refusedAtOnce = 11_006_916
+)

@@ -36,6 +36,22 @@ func holds(t *testing.T, h Hunt) Tally {
 	return tally
 }
 
+// keep runs plans by name, and fails the test for each that breaks an invariant.
+func keep(t *testing.T, plans map[string]*Plan) {
+	t.Helper()
+	for name, p := range plans {
+		t.Run(name, func(t *testing.T) {
+			o, err := Run(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Broken != nil {
+				t.Error(o.Broken)
+			}
+		})
+	}
+}
+
 // TestSeedsHold: no seed breaks an invariant, and every simulated row of the fault matrix fires.
 func TestSeedsHold(t *testing.T) {
 	tally := holds(t, Hunt{Config: Config{Algorithm: algorithms.Kind(*kind)}, Seeds: *seeds,

@@ -81,8 +81,9 @@ func (c *Client) Bucket(domain string, descriptors map[string]string) *Bucket {
 }
 
 // Close gives back all units that the client holds, within about three seconds, or about twice
-// Options.Timeout where that is longer. From then on Allow asks a node about each request. Close waits for calls of Check under way; those of a client that Dial made end with an
-// error, and so does each later one. The error says how many of the units did not go back.
+// Options.Timeout where that is longer. From then on Allow asks a node about each request. Close
+// waits for calls of Check under way; those of a client that Dial made end with an error, and so
+// does each later one. The error says how many of the units did not go back.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	again := c.closed

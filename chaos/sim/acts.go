@@ -225,10 +225,10 @@ func (w *world) strike(a Act, r *region) {
 		w.loses(r, a, rowStoreLost)
 		r.store.restart()
 	case Failover:
-		r.store.keepCopy()
+		replica := r.store.replica()
 		w.in(a.For, func() {
 			w.loses(r, a, rowStaleCopy)
-			r.store.promoteCopy()
+			replica.promote()
 		})
 	case Delete:
 		w.deleteBucket(a, r)

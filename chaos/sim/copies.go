@@ -7,6 +7,7 @@ import (
 
 // copied describes a copy of a region's store.
 type copied struct {
+	replica
 	mark quantity.StoreTime // the latest time that the store had shown, µs since 1970
 	// Of the nodes that knew a later time when the copy was put back, knew has the life in which they
 	// knew it, and noted those whose journals have it.
@@ -20,20 +21,19 @@ const beat = allocator.Second
 
 // copies makes a copy of a region's store.
 func (w *world) copies(r *region) copied {
-	c := copied{mark: r.latestShown()}
+	c := copied{replica: r.store.replica(), mark: r.latestShown()}
 	for _, n := range r.nodes {
 		if n.live != nil {
 			c.mark = max(c.mark, n.way.Latest())
 		}
 	}
-	r.store.keepCopy()
 	return c
 }
 
 // putBack replaces a region's store by a copy of it. It records which nodes have heard no later
 // time from the store than the copy shows: they do not notice that the store is older.
 func (w *world) putBack(r *region, c copied) {
-	r.store.putBack()
+	c.replica.putBack()
 	r.stale, r.backAt, r.behind = true, w.now, map[*node]int{}
 	c.knew, c.noted = map[*node]int{}, map[*node]bool{}
 	for _, n := range r.nodes {

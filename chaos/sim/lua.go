@@ -13,13 +13,11 @@ import (
 
 // luaServer is an embedded Redis that runs the production scripts and shows the world's time.
 type luaServer struct {
-	r      *region
-	redis  *lab.Driven
-	copied *servers.DrivenCopy
-	kept   string // master_replid of the server when it was copied
-	ways   []*store.Store
-	ids    int
-	looks  int
+	r     *region
+	redis *lab.Driven
+	ways  []*store.Store
+	ids   int
+	looks int
 }
 
 func newLuaServer(r *region) (*luaServer, error) {
@@ -46,17 +44,27 @@ func (s *luaServer) connect(n *node) *store.Store {
 	return way
 }
 
-func (s *luaServer) flush()                { s.redis.Flush() }
-func (s *luaServer) restart()              { s.redis.Restart() }
-func (s *luaServer) keepCopy()             { s.kept, s.copied = s.redis.Replid(), s.redis.Copy() }
-func (s *luaServer) promoteCopy()          { s.redis.Promote(s.copied, s.replid()) }
-func (s *luaServer) putBack()              { s.redis.Promote(s.copied, s.kept) }
+func (s *luaServer) flush()   { s.redis.Flush() }
+func (s *luaServer) restart() { s.redis.Restart() }
+func (s *luaServer) replica() replica {
+	return &luaReplica{s, s.redis.Copy(), s.redis.Replid()}
+}
 func (s *luaServer) remove(key string)     { s.redis.Delete(key) }
 func (s *luaServer) expire()               { s.redis.Set(s.clock()); s.redis.Expire() }
 func (s *luaServer) holds(key string) bool { return s.redis.Holds(key) }
 func (s *luaServer) setDown(down bool)     { s.redis.SetDown(down) }
 func (s *luaServer) loseReply()            { s.redis.LoseReply(1) }
 func (s *luaServer) unheard() int          { return s.redis.Unheard() }
+
+// luaReplica is a replica of a luaServer.
+type luaReplica struct {
+	of     *luaServer
+	data   *servers.DrivenCopy
+	replid string // the server's master_replid when it was copied
+}
+
+func (c *luaReplica) promote() { c.of.redis.Promote(c.data, c.of.replid()) }
+func (c *luaReplica) putBack() { c.of.redis.Promote(c.data, c.replid) }
 
 // setService does nothing: the embedded Redis cannot simulate slow calls.
 func (s *luaServer) setService(time.Duration) {}

@@ -15,12 +15,9 @@ import (
 type server interface {
 	// connect returns a store on this server for a node.
 	connect(n *node) *store.Store
-	flush()       // as FLUSHALL: all data is gone, scripts stay
-	restart()     // it ends and starts again, empty
-	keepCopy()    // makes a replica, which receives nothing from now on
-	promoteCopy() // the copy takes its place under another identity
-	// putBack puts the copy in its place under the identity that the server had when it was copied.
-	putBack()
+	flush()            // as FLUSHALL: all data is gone, scripts stay
+	restart()          // it ends and starts again, empty
+	replica() replica  // makes a replica, which receives nothing from now on
 	remove(key string) // DEL
 	expire()           // its clock has stepped forward: expired keys are dropped
 	holds(key string) bool
@@ -36,12 +33,16 @@ type server interface {
 	inspect(b *bucket) (algorithms.Inspected, bool)
 }
 
+// replica is a copy of a server's data that may take the server's place.
+type replica interface {
+	promote() // under another identity, as after a failover
+	putBack() // under the identity that the server had when it was copied
+}
+
 // twinServer is a server in memory, on the Go twin of the scripts.
 type twinServer struct {
 	r       *region
 	primary *lab.Twin
-	copied  *lab.Twin
-	kept    string // master_replid of the server when it was copied
 	ways    []*lab.Way
 	ids     int
 }
@@ -68,8 +69,8 @@ func (s *twinServer) connect(n *node) *store.Store {
 
 func (s *twinServer) flush()   { s.primary.Flush() }
 func (s *twinServer) restart() { s.primary.Restart() }
-func (s *twinServer) keepCopy() {
-	s.kept, s.copied = s.primary.Replid(), s.primary.Replica(s.replid())
+func (s *twinServer) replica() replica {
+	return &twinReplica{s, s.primary.Replica(s.replid()), s.primary.Replid()}
 }
 func (s *twinServer) remove(key string)     { s.primary.Delete(key) }
 func (s *twinServer) expire()               { s.primary.Expire() }
@@ -85,15 +86,21 @@ func (s *twinServer) setService(each time.Duration) {
 // elapsed returns how long the run has taken in virtual time.
 func (s *twinServer) elapsed() time.Duration { return time.Duration(s.r.w.now) * time.Microsecond }
 
-func (s *twinServer) putBack() {
-	s.copied = s.copied.Replica(s.kept)
-	s.promoteCopy()
+// twinReplica is a replica of a twinServer.
+type twinReplica struct {
+	of     *twinServer
+	twin   *lab.Twin
+	replid string // the server's master_replid when it was copied
 }
 
-func (s *twinServer) promoteCopy() {
-	s.copied.SetDown(s.r.down > 0)
-	s.copied.SetService(s.r.service(), s.elapsed)
-	s.primary = s.copied
+func (c *twinReplica) promote() { c.of.runOn(c.twin) }
+func (c *twinReplica) putBack() { c.of.runOn(c.twin.Replica(c.replid)) }
+
+// runOn has the server go on with other data.
+func (s *twinServer) runOn(t *lab.Twin) {
+	t.SetDown(s.r.down > 0)
+	t.SetService(s.r.service(), s.elapsed)
+	s.primary = t
 	for _, way := range s.ways {
 		way.SetServer(s.primary)
 	}

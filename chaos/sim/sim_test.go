@@ -67,7 +67,7 @@ func TestSeedsHold(t *testing.T) {
 
 // TestWiderSeedsHold: no seed of the wider draw breaks an invariant.
 func TestWiderSeedsHold(t *testing.T) {
-	for _, kept := range []uint64{askedAndWaited, refusedAtOnce} {
+	for _, kept := range []uint64{askedAndWaited, refusedAtOnce, twoCopies} {
 		holds(t, Hunt{Config: Config{For: 30_000_000, Wider: true}, From: kept, Seeds: 1})
 	}
 	tally := holds(t, Hunt{Config: Config{Algorithm: algorithms.Kind(*kind),
@@ -88,4 +88,7 @@ const (
 	// refusedAtOnce is one in which the first call after a bucket is deleted does not come to the bucket:
 	// the store had been opened anew.
 	refusedAtOnce = 11_006_916
+	// twoCopies is one in which a replica takes a store's place while an earlier copy of the store waits
+	// to be put back: each has data of its own.
+	twoCopies = 12_014_148
 )

@@ -281,7 +281,7 @@ func (b *batcher) calls(groups [][]waiting) (calls []algorithms.Decide, work int
 		first := &g[0]
 		for _, a := range first.applied {
 			target := a.Target
-			target.ExistsUntil = b.rights.Exists(a.Bucket)
+			target.ExistsUntil = b.rights.ExistsFound(a)
 			buckets = append(buckets, target)
 		}
 		before := len(costs)

@@ -58,7 +58,7 @@ func (e *Engine) shared(b *exchange.Bucket) bool {
 func (e *Engine) ObserveAhead(applied []*rules.Applied, d algorithms.Decided) {
 	for i, a := range applied {
 		e.showed(a.Bucket, d.Head, d.Buckets[i])
-		e.seen.note(a.Bucket, d.Buckets[i], d.Now)
+		e.seen.noteHashed(a.Bucket.ID, a.Hash, &a.Target.Terms, d.Buckets[i], d.Now)
 	}
 }
 

@@ -1,7 +1,6 @@
 package rights
 
 import (
-	"hash/maphash"
 	"maps"
 	"math"
 	"runtime"
@@ -12,6 +11,7 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/rules"
 )
 
 // Memory bounds what a node remembers of the buckets it used. The zero value stands for the
@@ -60,7 +60,6 @@ type lastSeen struct {
 	since      atomic.Int64 // store time since which every use was remembered
 	untracked  atomic.Int64 // calls on buckets for which there was no room
 	told       int64        // the part of untracked that was warned of; only WatchMemory uses it
-	seed       maphash.Seed
 	parts      []seenPart // the buckets, divided by hash
 }
 
@@ -86,7 +85,7 @@ func newLastSeen(region string, limits Memory, now, surely func() quantity.Store
 		limits.Uses = DefaultUses
 	}
 	s := &lastSeen{region: region, limits: limits, now: now, surely: surely,
-		seed: maphash.MakeSeed(), parts: make([]seenPart, 1)}
+		parts: make([]seenPart, 1)}
 	if min(limits.Buckets, limits.Uses) >= fewestDivided {
 		s.parts = make([]seenPart, seenParts)
 	}
@@ -102,14 +101,21 @@ func newLastSeen(region string, limits Memory, now, surely func() quantity.Store
 func (s *lastSeen) perPart(all int) int { return (all + len(s.parts) - 1) / len(s.parts) }
 
 func (s *lastSeen) part(id string) (*seenPart, uint64) {
-	h := maphash.String(s.seed, id)
-	return &s.parts[h%uint64(len(s.parts))], h
+	h := rules.Hash(id)
+	return s.partOf(h), h
 }
+
+func (s *lastSeen) partOf(hash uint64) *seenPart { return &s.parts[hash%uint64(len(s.parts))] }
 
 // begin notes that a bucket is about to be used, whatever the outcome of the call. It returns the
 // store time until which the bucket is known to be in the store.
 func (s *lastSeen) begin(b *exchange.Bucket) (known quantity.StoreTime) {
-	p, h := s.part(b.ID)
+	return s.beginHashed(b, rules.Hash(b.ID))
+}
+
+// beginHashed is begin for a bucket of whose id the hash is known.
+func (s *lastSeen) beginHashed(b *exchange.Bucket, h uint64) (known quantity.StoreTime) {
+	p := s.partOf(h)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m, was := p.marks[h]
@@ -130,20 +136,28 @@ func (s *lastSeen) begin(b *exchange.Bucket) (known quantity.StoreTime) {
 
 // note takes in a state that the store showed at a store time.
 func (s *lastSeen) note(b *exchange.Bucket, state algorithms.State, at quantity.StoreTime) {
-	p, h := s.part(b.ID)
+	t := b.Terms(s.region)
+	s.noteHashed(b.ID, rules.Hash(b.ID), &t, state, at)
+}
+
+// noteHashed is note for a bucket of whose id the hash is known.
+func (s *lastSeen) noteHashed(id string, h uint64, t *algorithms.Terms, state algorithms.State,
+	at quantity.StoreTime) {
+	p := s.partOf(h)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := b.Terms(s.region)
 	if m, was := p.marks[h]; was {
+		before := m
 		if state.ExistsUntil > 0 {
 			m.known = state.ExistsUntil
 		}
-		m.until = max(m.until, t.Useful(state.Cell))
-		p.marks[h] = m
+		if m.until = max(m.until, t.Useful(state.Cell)); m != before {
+			p.marks[h] = m
+		}
 	}
 	// while it is shut, the state does not show what was used
-	if b.Recovered && int64(state.Shut) <= int64(at) {
-		p.uses.note(b.ID, t, algorithms.Use{Cell: state.Cell, Units: state.Used, At: at})
+	if t.Recovered && int64(state.Shut) <= int64(at) {
+		p.uses.note(id, t, algorithms.Use{Cell: state.Cell, Units: state.Used, At: at})
 	}
 }
 

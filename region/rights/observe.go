@@ -16,8 +16,13 @@ func (e *Engine) Observe(applied []*rules.Applied, c *algorithms.Decide, d algor
 		e.observe(applied, c, d)
 	}
 	for i, a := range applied {
-		e.seen.note(a.Bucket, d.Buckets[i], d.Now)
+		e.seen.noteHashed(a.Bucket.ID, a.Hash, &a.Target.Terms, d.Buckets[i], d.Now)
 	}
+}
+
+// ExistsFound is Exists for a bucket that a request met. It takes less time.
+func (e *Engine) ExistsFound(a *rules.Applied) (until quantity.StoreTime) {
+	return e.seen.beginHashed(a.Bucket, a.Hash)
 }
 
 // aloneEvery is how often the machine of a lone region hears what was decided, in microseconds: it

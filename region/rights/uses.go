@@ -26,6 +26,7 @@ type usage struct {
 	looked      algorithms.Use     // as the last call of checkpoints found it
 	until       quantity.StoreTime // store time after which it no longer counts
 	entitlement quantity.Units
+	moved       bool // its id is in uses.moved
 	recent      bool // seen since the hand last passed it
 	place       int  // in the ring
 }
@@ -38,7 +39,7 @@ func newUses(most int) uses {
 }
 
 // note takes in what counted in a bucket.
-func (u *uses) note(id string, t algorithms.Terms, use algorithms.Use) {
+func (u *uses) note(id string, t *algorithms.Terms, use algorithms.Use) {
 	one := u.all[id]
 	switch {
 	case one == nil:
@@ -49,7 +50,8 @@ func (u *uses) note(id string, t algorithms.Terms, use algorithms.Use) {
 		return
 	}
 	one.use, one.until, one.entitlement, one.recent = use, t.Weighs(use.Cell), t.Entitlement, true
-	if use.Cell != one.durable.Cell || use.Units != one.durable.Units {
+	if !one.moved && (use.Cell != one.durable.Cell || use.Units != one.durable.Units) {
+		one.moved = true
 		u.moved[id] = struct{}{}
 	}
 }
@@ -63,7 +65,7 @@ func (u *uses) makeRoom() {
 	for range min(maxLooked, len(u.ring)) {
 		u.hand = (u.hand + 1) % len(u.ring)
 		one := u.ring[u.hand]
-		if _, moved := u.moved[one.id]; one.recent || moved {
+		if one.recent || one.moved {
 			one.recent = false
 			continue
 		}
@@ -112,6 +114,7 @@ func (u *uses) written(c journal.Checkpoint) {
 	}
 	one.durable = algorithms.Use{Cell: c.Cell, Units: c.Used, At: c.At}
 	if one.use.Cell == c.Cell && one.use.Units == c.Used {
+		one.moved = false
 		delete(u.moved, c.Bucket)
 	}
 }

@@ -14,17 +14,19 @@ import (
 // Applied is one limit as it applies to one key: a bucket, and all that a node needs to decide
 // requests on it. Only Held changes.
 type Applied struct {
+	// What finding the bucket looks at stands together, so that it comes to the processor at once.
+	Hash   uint64      // of the bucket's id: see Hash
+	id     string      // Bucket.ID
+	recent atomic.Bool // found since a place for another bucket was last looked for
+
 	Limit   *policy.Limit
 	Bucket  *exchange.Bucket
 	Target  algorithms.LimitTarget
 	Reserve *Reserve // nil: the limit keeps none
 	// EnvoyBurst is the most tokens that the region's Envoys hold of a limit with assign.
 	EnvoyBurst quantity.Units
-	Hash       uint64 // of the bucket's id: different in each process, so nobody can choose it
 	Held       held.Memory
 	Tally      tally.Count // of requests, for operators
-
-	recent atomic.Bool // found since a place for another bucket was last looked for
 }
 
 // Entitlement returns this region's entitlement F. The region's store holds all of it but the

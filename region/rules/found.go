@@ -36,11 +36,14 @@ type set [foundWays]atomic.Pointer[Applied]
 
 var seed = maphash.MakeSeed()
 
+// Hash returns the hash of a bucket's id. It differs in each process, so nobody can choose it.
+func Hash(id string) uint64 { return maphash.String(seed, id) }
+
 // get returns the bucket with the id, or nil.
 func (s *set) get(id []byte, hash uint64) *Applied {
 	for i := range s {
 		a := s[i].Load()
-		if a == nil || a.Hash != hash || a.Bucket.ID != string(id) {
+		if a == nil || a.Hash != hash || a.id != string(id) {
 			continue
 		}
 		if !a.recent.Load() {
@@ -129,7 +132,7 @@ func (r *Rules) appendLeftover(all []*Applied, domain string,
 
 // Found returns the bucket with the id if it was asked for lately, or nil.
 func (r *Rules) Found(id string) *Applied {
-	hash := maphash.String(seed, id)
+	hash := Hash(id)
 	return r.set(hash).get([]byte(id), hash)
 }
 
@@ -146,22 +149,20 @@ func (r *Rules) apply(l *policy.Limit, id []byte) *Applied {
 	if a := its.get(id, hash); a != nil {
 		return a
 	}
-	a := r.newApplied(l, policy.BucketID(id))
-	a.Hash = hash
+	a := r.newApplied(l, policy.BucketID(id), hash)
 	if displaced := its.put(a); displaced != nil {
 		r.found.hottest.Add(displaced.Bucket.ID, displaced.Hash, displaced.Tally.Take())
 	}
 	return a
 }
 
-func (r *Rules) newApplied(l *policy.Limit, id policy.BucketID) *Applied {
+func (r *Rules) newApplied(l *policy.Limit, id policy.BucketID, hash uint64) *Applied {
 	parts := r.split(l, id)
 	// The id is a part of the key, so that the two take memory once.
 	key := r.Key(string(id))
 	b := parts.bucket
 	b.ID = key[len(key)-len(id):]
-	return &Applied{Limit: l, Bucket: &b, Reserve: parts.reserve,
-		EnvoyBurst: parts.envoys,
+	return &Applied{Hash: hash, id: b.ID, Limit: l, Bucket: &b, Reserve: parts.reserve, EnvoyBurst: parts.envoys,
 		Target: algorithms.LimitTarget{Target: algorithms.Target{Key: key, Terms: parts.terms},
 			Shadow: l.Shadow, Alternative: l.Alternative}}
 }

@@ -187,7 +187,7 @@ func (r *Rules) Lookup(id string) *Applied {
 		return nil
 	}
 	if l, ok := r.matcher.Entry(ref); ok {
-		return r.newApplied(l, policy.BucketID(id))
+		return r.newApplied(l, policy.BucketID(id), Hash(id))
 	}
 	return nil
 }

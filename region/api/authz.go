@@ -48,7 +48,7 @@ func (s *Server) authz(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("deny") == "403" {
 		refused = func(int) int { return http.StatusForbidden }
 	}
-	host := hostOf(r.RemoteAddr)
+	host := door.HostOf(r.RemoteAddr)
 	held, retry := s.take("http", host, r.RemoteAddr, 0)
 	if held == nil {
 		s.paused.pause(r.Context())

@@ -67,7 +67,7 @@ type decisions struct {
 
 // checkBatch answers 200 for every batch that was decided, whatever the decisions are.
 func (s *Server) checkBatch(w http.ResponseWriter, r *http.Request) {
-	caller := hostOf(r.RemoteAddr)
+	caller := door.HostOf(r.RemoteAddr)
 	leave := s.batches.take(caller)
 	if leave == nil {
 		s.work.Shed("http")

@@ -2,9 +2,10 @@ package api
 
 import (
 	"context"
-	"net"
 
 	"google.golang.org/grpc/peer"
+
+	"github.com/quotad/quotad/region/door"
 )
 
 // callerOf returns the caller of a call: the host at the other end of its connection. A proxy is
@@ -15,17 +16,5 @@ func callerOf(ctx context.Context) string {
 	if !known {
 		return ""
 	}
-	if a, tcp := p.Addr.(*net.TCPAddr); tcp {
-		return a.IP.String()
-	}
-	return hostOf(p.Addr.String())
-}
-
-// hostOf returns the host of an address, or the whole address if it has no port.
-func hostOf(address string) string {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return address
-	}
-	return host
+	return door.HostAt(p.Addr)
 }

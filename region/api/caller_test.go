@@ -10,6 +10,7 @@ import (
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/door"
 )
 
 // TestCaller: a request's caller is the host that it came from, whatever the request says.
@@ -44,7 +45,7 @@ func TestCaller(t *testing.T) {
 	if got := callerOf(t.Context()); got != "" {
 		t.Errorf("of no connection: %q", got)
 	}
-	if got := hostOf("bufconn"); got != "bufconn" {
+	if got := door.HostOf("bufconn"); got != "bufconn" {
 		t.Errorf("of an address without a port: %q", got)
 	}
 }

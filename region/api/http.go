@@ -137,7 +137,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]by
 			if err := s.mayName(r.Context(), q.Domain); err != nil {
 				return admit.Decision{}, err
 			}
-			q.Caller = hostOf(r.RemoteAddr)
+			q.Caller = door.HostOf(r.RemoteAddr)
 			return by(admit.OnHandover(r.Context(), held.Done), q)
 		})
 	if ok {
@@ -159,7 +159,7 @@ func inHand[Q, D any](s *Server, w http.ResponseWriter, r *http.Request, most in
 	}()
 	q, err := readBody(w, r, most, func(body []byte) (q Q, err error) {
 		var retry time.Duration
-		held, retry = s.take("http", hostOf(r.RemoteAddr), r.RemoteAddr, len(body))
+		held, retry = s.take("http", door.HostOf(r.RemoteAddr), r.RemoteAddr, len(body))
 		if held == nil {
 			return q, &shed{retry}
 		}

@@ -30,7 +30,7 @@ func (s *Server) rlsJSON(w http.ResponseWriter, r *http.Request) {
 		err = unreadable(err)
 	} else {
 		var retry time.Duration
-		held, retry = s.take("http", hostOf(r.RemoteAddr), r.RemoteAddr, len(body))
+		held, retry = s.take("http", door.HostOf(r.RemoteAddr), r.RemoteAddr, len(body))
 		if held == nil {
 			s.shed(w, r, retry)
 			return
@@ -39,7 +39,7 @@ func (s *Server) rlsJSON(w http.ResponseWriter, r *http.Request) {
 	}
 	if err == nil {
 		ctx := admit.OnHandover(r.Context(), held.Done)
-		answer, err = s.rls.limit(ctx, m, hostOf(r.RemoteAddr))
+		answer, err = s.rls.limit(ctx, m, door.HostOf(r.RemoteAddr))
 	}
 	if err != nil {
 		writeProblem(w, toProblem(err))

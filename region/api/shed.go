@@ -57,11 +57,11 @@ func (s *Server) admit(ctx context.Context, message []byte, waited time.Duration
 		s.work.Shed("grpc")
 		return nil, s.tell(ctx, shedRetry)
 	}
-	conn := ""
+	host, conn := "", ""
 	if p, known := peer.FromContext(ctx); known {
-		conn = p.Addr.String()
+		host, conn = door.HostAt(p.Addr), p.Addr.String()
 	}
-	held, retry := s.take("grpc", hostOf(conn), conn, len(message))
+	held, retry := s.take("grpc", host, conn, len(message))
 	if held == nil {
 		return nil, s.tell(ctx, retry)
 	}

@@ -151,17 +151,21 @@ func (r Registrar) RegisterService(desc *grpc.ServiceDesc, service any) {
 // arrival is the context of a call whose message is awaited.
 type arrival struct {
 	context.Context
-	at    time.Time // when its headers came
-	timer *time.Timer
+	at    time.Time   // when its headers came
+	timer *time.Timer // nil: its caller gives up before ReceiveTimeout is over
 	late  atomic.Bool
+	call  call
 }
 
 type arrivalKey struct{}
 
 // Value implements context.Context.
 func (a *arrival) Value(key any) any {
-	if key == (arrivalKey{}) {
+	switch key {
+	case arrivalKey{}:
 		return a
+	case callKey{}:
+		return &a.call
 	}
 	return a.Context.Value(key)
 }
@@ -175,7 +179,7 @@ func (a *arrival) Err() error {
 }
 
 // arrives is called with the headers of every call. It allows ReceiveTimeout for the call's
-// message.
+// message. A call whose caller gives up sooner, which gRPC ends then, needs no timer of its own.
 func (c *Calls) arrives(ctx context.Context, call *tap.Info) (context.Context, error) {
 	on := connOf(ctx)
 	if on != nil {
@@ -184,8 +188,12 @@ func (c *Calls) arrives(ctx context.Context, call *tap.Info) (context.Context, e
 	if !c.known[call.FullMethodName] { // gRPC answers it at once
 		return ctx, nil
 	}
-	ctx, cancel := context.WithCancel(ctx)
 	a := &arrival{Context: ctx, at: time.Now()}
+	if ends, known := ctx.Deadline(); known && ends.Sub(a.at) <= ReceiveTimeout {
+		return a, nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	a.Context = ctx
 	a.timer = time.AfterFunc(ReceiveTimeout, func() {
 		a.late.Store(true)
 		cancel()
@@ -196,20 +204,25 @@ func (c *Calls) arrives(ctx context.Context, call *tap.Info) (context.Context, e
 	return a, nil
 }
 
+// arrivalOf returns the arrival of a call, or nil if it did not come through arrives.
+func arrivalOf(ctx context.Context) *arrival {
+	a, _ := ctx.Value(arrivalKey{}).(*arrival)
+	return a
+}
+
 // arrived ends the wait for a call's message.
-func arrived(ctx context.Context) {
-	if a, ok := ctx.Value(arrivalKey{}).(*arrival); ok {
+func (a *arrival) arrived() {
+	if a != nil && a.timer != nil {
 		a.timer.Stop()
 	}
 }
 
-// waited returns how long a call that came through arrives has waited for a processor. Call it
-// before anything else.
-func waited(ctx context.Context) time.Duration {
-	if a, ok := ctx.Value(arrivalKey{}).(*arrival); ok {
-		return time.Since(a.at)
+// waited returns how long a call has waited for a processor. Call it before anything else.
+func (a *arrival) waited() time.Duration {
+	if a == nil {
+		return 0
 	}
-	return 0
+	return time.Since(a.at)
 }
 
 // connOf returns the connection of a call, or nil if the call came through no door.
@@ -228,50 +241,48 @@ func (c *Calls) unary(m grpc.MethodDesc, full string) grpc.MethodHandler {
 	return func(service any, ctx context.Context, receive func(any) error,
 		between grpc.UnaryServerInterceptor) (answer any, err error) {
 		defer c.panics.Recover(m.MethodName, &err)
-		defer arrived(ctx)
-		on := connOf(ctx)
+		a, on := arrivalOf(ctx), connOf(ctx)
+		defer a.arrived()
+		waited := a.waited()
 		if c.guard != nil {
 			passed, err := c.guard(ctx, full)
 			if err != nil {
-				discard(ctx, on, receive)
+				discard(a, on, receive)
 				return nil, err
 			}
 			ctx = passed
 		}
-		var one *call
-		if admitted {
-			one = &call{waited: waited(ctx)}
-			ctx = context.WithValue(ctx, callKey{}, one)
-			defer one.done()
+		var admit func(message []byte) error
+		if admitted && a != nil {
+			defer a.call.done()
+			admit = func(message []byte) error { return c.takeInHand(ctx, message, waited, &a.call) }
 		}
 		answer, err = m.Handler(service, ctx,
-			func(into any) error { return c.receive(ctx, on, one, receive, into.(proto.Message)) },
+			func(into any) error { return c.receive(a, on, admit, receive, into.(proto.Message)) },
 			between)
 		if message, ok := answer.(proto.Message); ok && on != nil && err == nil {
-			on.answered(proto.Size(message))
+			return measured{message, on}, nil
 		}
 		return answer, err
 	}
 }
 
-// receive receives and decodes the message of a call. one is nil if the call needs no admission.
-func (c *Calls) receive(ctx context.Context, on *conn, one *call, receive func(any) error,
-	into proto.Message) error {
+// receive receives and decodes the message of a call. admit is nil if the call needs no admission.
+func (c *Calls) receive(a *arrival, on *conn, admit func(message []byte) error,
+	receive func(any) error, into proto.Message) error {
 	var b body
 	defer b.free()
 	if err := receive(&b); err != nil {
 		return err
 	}
-	arrived(ctx)
+	a.arrived()
 	if on != nil {
 		on.delivered(len(b.bytes()) + callOverhead)
 	}
-	if one != nil {
-		held, err := c.admit(ctx, b.bytes(), one.waited)
-		if err != nil {
+	if admit != nil {
+		if err := admit(b.bytes()); err != nil {
 			return err
 		}
-		one.held.Store(held)
 	}
 	if bad := decode(b.bytes(), into, c.bounds.Records); bad != nil {
 		return c.refuse(*bad)
@@ -281,13 +292,13 @@ func (c *Calls) receive(ctx context.Context, on *conn, one *call, receive func(a
 
 // discard receives the message of a refused call and forgets it, so that the connection does not
 // count as holding it.
-func discard(ctx context.Context, on *conn, receive func(any) error) {
+func discard(a *arrival, on *conn, receive func(any) error) {
 	var b body
 	defer b.free()
 	if receive(&b) != nil {
 		return
 	}
-	arrived(ctx)
+	a.arrived()
 	if on != nil {
 		on.delivered(len(b.bytes()) + callOverhead)
 	}
@@ -298,8 +309,8 @@ func discard(ctx context.Context, on *conn, receive func(any) error) {
 func (c *Calls) stream(m grpc.StreamDesc, full string) grpc.StreamHandler {
 	return func(service any, s grpc.ServerStream) (err error) {
 		defer c.panics.Recover(m.StreamName, &err)
-		defer arrived(s.Context())
 		ctx := s.Context()
+		defer arrivalOf(ctx).arrived()
 		if c.guard != nil {
 			if ctx, err = c.guard(ctx, full); err != nil {
 				return err
@@ -323,6 +334,6 @@ type oneMessage struct{ grpc.ServerStream }
 // RecvMsg implements grpc.ServerStream.
 func (s oneMessage) RecvMsg(m any) error {
 	err := s.ServerStream.RecvMsg(m)
-	arrived(s.Context())
+	arrivalOf(s.Context()).arrived()
 	return err
 }

@@ -58,11 +58,34 @@ type conn struct {
 type remote struct {
 	net.Addr
 	conn *conn
+	text string // host and port
+	host string
+}
+
+// String implements net.Addr.
+func (r *remote) String() string { return r.text }
+
+// HostAt returns the host at an address of a connection.
+func HostAt(a net.Addr) string {
+	if r, ok := a.(*remote); ok {
+		return r.host
+	}
+	return HostOf(a.String())
+}
+
+// HostOf returns the host of an address, or the whole address if it has no port.
+func HostOf(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	return host
 }
 
 func newConn(d *Door, raw net.Conn) *conn {
 	c := &conn{Conn: raw, door: d, ip: addressOf(raw.RemoteAddr()), closed: make(chan struct{})}
-	c.remote = &remote{raw.RemoteAddr(), c}
+	at := raw.RemoteAddr()
+	c.remote = &remote{at, c, at.String(), HostOf(at.String())}
 	return c
 }
 

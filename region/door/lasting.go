@@ -50,11 +50,12 @@ func (s *lasting) over() {
 }
 
 // heard allows MaxSilence for the next message. After that the call ends as one does whose message
-// does not come: also if the handler waits for a client that reads nothing.
+// does not come: also if the handler waits for a client that reads nothing. A stream without a timer
+// ends before that.
 func (s *lasting) heard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a, ok := s.ServerStream.Context().Value(arrivalKey{}).(*arrival); ok && !s.ended {
+	if a, ok := s.ServerStream.Context().Value(arrivalKey{}).(*arrival); ok && a.timer != nil && !s.ended {
 		a.timer.Reset(MaxSilence)
 	}
 }

@@ -25,7 +25,8 @@ const (
 	notUTF8 = "is not valid UTF-8; send text, or a hash of what it is not"
 )
 
-// codec is gRPC's codec for protobuf, except for a body, which it does not decode.
+// codec is gRPC's codec for protobuf, except for a body, which it does not decode, and for what is
+// measured.
 type codec struct{}
 
 var protobuf = encoding.GetCodecV2(grpcproto.Name)
@@ -34,7 +35,23 @@ var protobuf = encoding.GetCodecV2(grpcproto.Name)
 func (codec) Name() string { return grpcproto.Name }
 
 // Marshal implements encoding.CodecV2.
-func (codec) Marshal(v any) (mem.BufferSlice, error) { return protobuf.Marshal(v) }
+func (codec) Marshal(v any) (mem.BufferSlice, error) {
+	m, ok := v.(measured)
+	if !ok {
+		return protobuf.Marshal(v)
+	}
+	data, err := protobuf.Marshal(m.Message)
+	if err == nil {
+		m.on.answered(data.Len())
+	}
+	return data, err
+}
+
+// measured is an answer that counts as to be written to a connection, once it is known how long it is.
+type measured struct {
+	proto.Message
+	on *conn
+}
 
 // Unmarshal implements encoding.CodecV2.
 func (codec) Unmarshal(data mem.BufferSlice, v any) error {

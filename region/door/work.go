@@ -140,11 +140,18 @@ func (c *Calls) Admit(by Admission, methods ...string) {
 	}
 }
 
-// call is one call that passes an Admission.
-type call struct {
-	waited time.Duration // for a processor
-	held   atomic.Pointer[Held]
+// takeInHand has a call pass the Admission.
+func (c *Calls) takeInHand(ctx context.Context, message []byte, waited time.Duration,
+	one *call) error {
+	held, err := c.admit(ctx, message, waited)
+	if err == nil {
+		one.held.Store(held)
+	}
+	return err
 }
+
+// call is one call that may pass an Admission.
+type call struct{ held atomic.Pointer[Held] }
 
 type callKey struct{}
 

@@ -2,6 +2,7 @@ package admit
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,19 +25,44 @@ func (l *Limiter) ask(ctx context.Context, w waiting) (answered, error) {
 	if a, err, done := l.withoutAsking(w); done {
 		return a, err
 	}
-	answer := make(chan answered, 1)
-	w.answer, w.gone = answer, &atomic.Bool{}
+	t := l.tickets.take()
+	w.answer, w.gone = t.answer, &t.gone
 	if err := l.batcher.enqueue(ctx, w); err != nil {
 		return answered{}, err
 	}
 	select {
-	case a := <-answer: // the caller made the round trip itself
+	case a := <-t.answer: // the caller made the round trip itself
+		l.tickets.Put(t)
 		return received(a)
 	default:
 	}
-	late := time.NewTimer(time.Until(w.until))
-	defer late.Stop()
-	return l.await(ctx, w, answer, late.C)
+	t.late.Reset(time.Until(w.until))
+	a, heard, err := l.await(ctx, w, t.answer, t.late.C)
+	t.late.Stop()
+	if heard {
+		l.tickets.Put(t)
+	}
+	return a, err
+}
+
+// ticket is what one request waits with for the store's answer.
+type ticket struct {
+	answer chan answered // has room for the answer
+	gone   atomic.Bool   // waiting.gone
+	late   *time.Timer   // stopped
+}
+
+// tickets are those of requests that were answered, for further ones. One that was given up may
+// still be answered, and is not used again. The zero value is ready. Safe for concurrent use.
+type tickets struct{ sync.Pool }
+
+func (all *tickets) take() *ticket {
+	if t, ok := all.Get().(*ticket); ok {
+		return t
+	}
+	t := &ticket{answer: make(chan answered, 1), late: time.NewTimer(time.Hour)}
+	t.late.Stop()
+	return t
 }
 
 // received takes the batcher's answer apart: the error is a *queueFull.
@@ -64,24 +90,25 @@ func (l *Limiter) withoutAsking(w waiting) (a answered, err error, done bool) {
 }
 
 // await waits for the answer to a request that was enqueued, until late fires, ctx ends or the node
-// is closed.
+// is closed. It says whether it has heard the answer.
 func (l *Limiter) await(ctx context.Context, w waiting, answer <-chan answered,
-	late <-chan time.Time) (answered, error) {
+	late <-chan time.Time) (a answered, heard bool, err error) {
 	select {
-	case a := <-answer:
-		return received(a)
+	case a = <-answer:
+		a, err = received(a)
+		return a, true, err
 	case <-late:
 		w.gone.Store(true)
 		now := time.Now()
 		shard, starved := store.ShardOf(w.applied[0].Target.Key), l.batcher.wakes.starved(now, l.deadline)
 		if l.breakers.answers(shard, w.until.Add(-w.waits), now, l.deadline, starved) {
-			return answered{}, l.batcher.outwaited()
+			return answered{}, false, l.batcher.outwaited()
 		}
-		return answered{err: errLate}, nil
+		return answered{err: errLate}, false, nil
 	case <-ctx.Done():
 		w.gone.Store(true)
-		return answered{}, ctx.Err()
+		return answered{}, false, ctx.Err()
 	case <-l.config.Closed:
-		return answered{}, ErrClosed
+		return answered{}, false, ErrClosed
 	}
 }

@@ -85,7 +85,7 @@ func (l *Limiter) AskTogether(ctx context.Context, all []*Flow) (left []bool) {
 	// longer than the other requests have time.
 	for i, f := range of {
 		if answers[i] != nil {
-			said[i], errs[i] = l.await(ctx, f.way, answers[i], late)
+			said[i], _, errs[i] = l.await(ctx, f.way, answers[i], late)
 		}
 	}
 	for i, f := range of {

@@ -30,7 +30,7 @@ func (l *Limiter) Peek(ctx context.Context, q Request) (Decision, error) {
 }
 
 func (l *Limiter) check(ctx context.Context, q Request, commit bool) (Decision, error) {
-	if commit && q.Validate() == nil {
+	if commit && l.tenure.Rules().Prefetches && q.Validate() == nil {
 		if d, paid := l.spendAtOnce(&q); paid {
 			return l.sign(d), nil
 		}

@@ -49,6 +49,7 @@ type Limiter struct {
 	deadline time.Duration // of a decision, without the wait for rights
 	elapsed  func() time.Duration
 	batcher  *batcher
+	tickets  tickets
 	breakers breakers
 	fallback *fallback
 	chunks   *chunks

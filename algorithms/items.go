@@ -25,6 +25,7 @@ type Items struct {
 	buckets []bucketOf
 	places  map[string]int // of the buckets, by key
 	at      []int          // the places of each Decide's buckets, one after the other
+	order   *arranged      // of a number of Decides; nil: it has none
 }
 
 // limitOf is a limit of the call: what its buckets have in common.
@@ -65,6 +66,7 @@ func (c *Items) Add(d Decide) bool {
 	load := d.load()
 	if len(c.Each) == 0 {
 		c.Fence, c.commit, c.places = d.Fence, d.Commit, make(map[string]int, len(d.Buckets))
+		c.order = &arranged{}
 	} else if c.Fence != d.Fence || !c.commit || !d.Commit || c.load+load > MaxItemsLoad ||
 		!c.agrees(d) {
 		return false

@@ -55,9 +55,22 @@ type arranged struct {
 	first  int   // how many buckets are those of simple items
 	places []int // of each bucket, by its place in the call, that in order
 	starts []int // where the buckets of each item begin in Items.at
+	items  int   // how many there are
 }
 
-func (c *Items) arrange() (a arranged) {
+// arrange returns the order for the Decides that were added so far. Copies of Items share it.
+func (c *Items) arrange() *arranged {
+	if c.order == nil {
+		return &arranged{}
+	}
+	if c.order.items != len(c.Each) {
+		*c.order = c.arranged()
+	}
+	return c.order
+}
+
+func (c *Items) arranged() (a arranged) {
+	a.items = len(c.Each)
 	memory := make([]int, 0, 3*len(c.Each)+2*len(c.buckets))
 	part := func(n int) []int {
 		memory = memory[:len(memory)+n]

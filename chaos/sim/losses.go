@@ -12,7 +12,7 @@ func (w *world) loses(r *region, a Act, row int) {
 	w.found(a, row)
 	clear(r.once)
 	r.losses++
-	r.emptied, r.openings = true, nil
+	r.emptied, r.begun, r.openings = true, 0, nil
 	r.lostBefore = r.lost
 	for _, b := range w.buckets() {
 		b.loses(r)
@@ -41,7 +41,9 @@ func (r *region) stands(generation uint64, by *node) {
 		r.openings = nil
 		return
 	}
-	r.timeIsLost(by)
+	if generation != r.begun {
+		r.timeIsLost(by)
+	}
 	r.openings = nil
 	if by.ahead > r.storeAhead {
 		r.w.showed(r.ahead + by.ahead)

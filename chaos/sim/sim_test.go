@@ -67,7 +67,7 @@ func TestSeedsHold(t *testing.T) {
 
 // TestWiderSeedsHold: no seed of the wider draw breaks an invariant.
 func TestWiderSeedsHold(t *testing.T) {
-	for _, kept := range []uint64{askedAndWaited, refusedAtOnce, twoCopies} {
+	for _, kept := range []uint64{askedAndWaited, refusedAtOnce, twoCopies, openedHalf} {
 		holds(t, Hunt{Config: Config{For: 30_000_000, Wider: true}, From: kept, Seeds: 1})
 	}
 	tally := holds(t, Hunt{Config: Config{Algorithm: algorithms.Kind(*kind),
@@ -91,4 +91,7 @@ const (
 	// twoCopies is one in which a replica takes a store's place while an earlier copy of the store waits
 	// to be put back: each has data of its own.
 	twoCopies = 12_014_148
+	// openedHalf is one in which a node begins a generation after a loss and does not hear more from
+	// the busy store, but decides under it.
+	openedHalf = 13_011_129
 )

@@ -10,6 +10,7 @@ import (
 // checkTime checks that the time of a store's shard does not fall, whatever its clock shows and
 // whatever it loses. Of a copy that was put back a node knows no more than what it was told itself.
 func (n *node) checkTime(of *bucket, at quantity.StoreTime) {
+	n.decidesAnew()
 	shard := store.ShardOf(n.w.keyOf(of))
 	shown := n.r.shown[shard]
 	if n.r.stale {
@@ -20,6 +21,17 @@ func (n *node) checkTime(of *bucket, at quantity.StoreTime) {
 	}
 	n.told[shard] = max(n.told[shard], at)
 	n.r.shown[shard] = max(n.r.shown[shard], at)
+}
+
+// decidesAnew records, at a decision by the store, that this node has begun another generation after
+// a loss, although it does not stand by it yet: the store did not answer what followed.
+func (n *node) decidesAnew() {
+	r, generation := n.r, n.way.Generation()
+	if !r.emptied || generation == r.generation || generation == r.begun {
+		return
+	}
+	r.begun = generation
+	r.timeIsLost(n)
 }
 
 // beats records that a node has just asked its store for its time: it knows now what the store has

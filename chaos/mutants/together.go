@@ -195,6 +195,16 @@ var together = []Mutant{
 		Flags: []string{"--spanning"}, Within: 100,
 	},
 	{
+		Name: "late-answer-for-another", Hole: sharing,
+		Rule: "what a request waited with in vain is not used again",
+		Edits: []Edit{
+			{"region/admit/ask.go", `	if heard {`, `	if heard || !heard {`},
+		},
+		Breaks: "ceiling: a request is told another one's answer", Under: "answers after the deadline",
+		Says: "want its own",
+		Test: Test{"./region/admit", "TestALateAnswerIsNobodyElses"},
+	},
+	{
 		Name: "charge-of-an-earlier-attempt-is-undone", Hole: sharing,
 		Rule: "a request over several shards undoes only what it charged itself",
 		Edits: []Edit{

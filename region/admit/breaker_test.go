@@ -68,6 +68,43 @@ func TestWhoeverLeftIsNotCharged(t *testing.T) {
 		})
 }
 
+// The answer to a request for which nobody waits any more, which was on its way already, reaches no
+// other request.
+func TestALateAnswerIsNobodyElses(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
+		r, idle := n.tenure.Rules(), newBatcher(nil, nil, nil, queueLength, time.Second)
+		limiter := &Limiter{config: n.config, batcher: idle, breakers: n.breakers}
+		ask := func(ctx context.Context) <-chan answered {
+			said := make(chan answered, 1)
+			go func() {
+				a, err := limiter.ask(ctx, waiting{rules: r, applied: r.Match(asked(request("a"))),
+					cost: 1, commit: true, until: time.Now().Add(time.Second)})
+				if err == nil {
+					said <- a
+				}
+				close(said)
+			}()
+			synctest.Wait()
+			return said
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		left := ask(ctx)
+		late := idle.first(t)
+		cancel()
+		if a, ok := <-left; ok {
+			t.Fatalf("%+v, want nothing", a)
+		}
+		stays := ask(t.Context())
+		late.answer <- answered{index: 1}
+		synctest.Wait()
+		idle.first(t).answer <- answered{index: 2}
+		if a := <-stays; a.index != 2 {
+			t.Errorf("answer %d, want its own, 2", a.index)
+		}
+	})
+}
+
 // What queued before the breaker tripped is not sent after it.
 func TestQueuedWhenTheBreakerTrips(t *testing.T) {
 	started(t, documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m"),

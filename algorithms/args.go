@@ -48,10 +48,10 @@ func (a *args) terms(f Fence, of Terms) {
 	}
 }
 
-// Scripts have no calendar. A call names the period in which the store's time should be, some before
-// and some after it, by when they begin: it has periodBegins beginnings, periodsBefore of them
-// before that of the period. The store's time may also be in the period before or after. Rows and
-// losses that a script works with concern its own period and three around it.
+// Scripts have no calendar. A call names the period in which the store's time should be, some
+// before and some after it, by when they begin: it has periodBegins beginnings, periodsBefore of
+// them before that of the period. The store's time may also be in the period before or after. Rows
+// and losses that a script works with concern its own period and three around it.
 const (
 	periodBegins  = 7
 	periodsBefore = 2

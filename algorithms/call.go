@@ -49,8 +49,8 @@ type Decide struct {
 	Commit  bool // false: say what would be decided, and charge nothing
 	Buckets []LimitTarget
 	Costs   []quantity.Units // of each request, 1..MaxUnits
-	// PerBucket says that Costs are those of one request: one for each of Buckets. Such a call has no
-	// Once.
+	// PerBucket says that Costs are those of one request: one for each of Buckets. Such a call has
+	// no Once.
 	PerBucket bool
 	// Once is the key under which the store remembers the request for RememberedFor, if it is
 	// admitted. A repeated call gets the first answer and is not charged. A call with Once carries
@@ -113,9 +113,9 @@ type Lend struct {
 }
 
 // Assign asks the store for rights of a cell of a token_bucket or a fixed_window, this one or the
-// next, that a node assigns to Envoys, or gives some back. What is assigned is the node's alone: the
-// store neither admits with it nor lends it. It ends with its cell. The units of a fixed_window are
-// spent, or may be: they count as used.
+// next, that a node assigns to Envoys, or gives some back. What is assigned is the node's alone:
+// the store neither admits with it nor lends it. It ends with its cell. The units of a fixed_window
+// are spent, or may be: they count as used.
 type Assign struct {
 	Fence
 	Target
@@ -124,8 +124,8 @@ type Assign struct {
 	// Known is what the node knows that it held of the cell. If the store knows of less, the bucket
 	// was lost and restored since: what was held counts as used, and the call changes nothing.
 	Known quantity.Units
-	// Held and Returned are the sums to reach: what the node ever held of the cell, and what it ever
-	// returned of that.
+	// Held and Returned are the sums to reach: what the node ever held of the cell, and what it
+	// ever returned of that.
 	Held, Returned quantity.Units
 	Kept           quantity.Units // units of the cell that the store keeps
 }
@@ -161,8 +161,8 @@ type Refund struct {
 	// Once of the decision; the store forgets it, so that a repeated request is decided anew
 	Once string
 	// At is the store time of the decision. 0: units are taken back that were charged last, by
-	// whichever decisions: of windows those of the present cell, of a log those of its newest entries.
-	// Such a refund has no Receipt, and its charges no Cell.
+	// whichever decisions: of windows those of the present cell, of a log those of its newest
+	// entries. Such a refund has no Receipt, and its charges no Cell.
 	At      quantity.StoreTime
 	Cost    quantity.Units
 	Charges []Charge
@@ -262,8 +262,8 @@ func NodeNote(node string) string { return "node:" + node }
 // DocumentNote returns the name under which the text of a limits document of an epoch is kept.
 func DocumentNote(epoch string) string { return "document:" + epoch }
 
-// Beat makes the store show its time. A node whose clock is not believed is told the latest time that
-// the store has shown.
+// Beat makes the store show its time. A node whose clock is not believed is told the latest time
+// that the store has shown.
 type Beat struct{ Fence }
 
 // Adopt puts other open documents in force, if those expected stand in the token.

@@ -28,11 +28,11 @@
 // the maximum it heard. Rights in flight are missing, never doubled, so the shares of all regions
 // never add up to more than the limit.
 //
-// The cells of a fixed window may be the periods of a calendar. Scripts have no calendar: a call names
-// when some periods begin, around the node's clock (args.go), and the script takes the one that holds
-// the store's time. Nodes of one region may have different rules of a time zone. So a bucket of a
-// calendar never goes back to the period before: what drops the rows of a period also moves the
-// bucket's count of use on (fixed_window.lua, and keep in bucket.lua).
+// The cells of a fixed window may be the periods of a calendar. Scripts have no calendar: a call
+// names when some periods begin, around the node's clock (args.go), and the script takes the one
+// that holds the store's time. Nodes of one region may have different rules of a time zone. So a
+// bucket of a calendar never goes back to the period before: what drops the rows of a period also
+// moves the bucket's count of use on (fixed_window.lua, and keep in bucket.lua).
 //
 // For fixed windows that is all. The sliding kinds deduct the largest of three amounts for each
 // peer: what is lent, what is promised for the next cell, and what was lent earlier, as long as use

@@ -16,8 +16,8 @@ func assignable(k algorithms.Kind) bool {
 	return k == algorithms.TokenBucket || k == algorithms.FixedWindow
 }
 
-// assign draws a call of one of three nodes about a bucket of which rights can be assigned, if there is
-// one.
+// assign draws a call of one of three nodes about a bucket of which rights can be assigned, if
+// there is one.
 func (h *history) assign(t *rapid.T) {
 	key := h.key(t)
 	if !assignable(h.buckets[key].Kind) {

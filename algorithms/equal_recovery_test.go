@@ -71,8 +71,8 @@ func (h *history) delete(t *rapid.T) {
 	h.twin.Delete(key)
 }
 
-// TestRecallTellsWhatCameBack: a region that lent to a peer and got some of it back tells both, by the
-// scripts as by the twin. Random histories seldom come to it.
+// TestRecallTellsWhatCameBack: a region that lent to a peer and got some of it back tells both, by
+// the scripts as by the twin. Random histories seldom come to it.
 func TestRecallTellsWhatCameBack(t *testing.T) {
 	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {

@@ -185,8 +185,8 @@ func (c Items) Args() []any {
 	return a
 }
 
-// ItemsDecided answers Items. The Status of its Head is StatusOK unless the store let the script not
-// in; its Now is the latest of the answers.
+// ItemsDecided answers Items. The Status of its Head is StatusOK unless the store let the script
+// not in; its Now is the latest of the answers.
 type ItemsDecided struct {
 	Head
 	Each []Decided // for each Decide
@@ -228,8 +228,8 @@ func (c Items) Parse(reply any) (ItemsDecided, error) {
 	return all, r.end()
 }
 
-// refused reads the reply to a call in which nothing was decided: the store let the script not in, or
-// its time is in none of the periods that the call names.
+// refused reads the reply to a call in which nothing was decided: the store let the script not in,
+// or its time is in none of the periods that the call names.
 func (r *reader) refused() (h Head, refused bool) {
 	switch {
 	case len(r.flat) == 1 && (r.flat[0] == int64(StatusUnknown) || r.flat[0] == int64(StatusClock)):

@@ -49,8 +49,8 @@ func TestWhatSharesACall(t *testing.T) {
 	}
 }
 
-// TestAReplyOfOneStatus: only that a store lets no script in can be said of a whole call at once. Any
-// other status alone is no answer to two decisions.
+// TestAReplyOfOneStatus: only that a store lets no script in can be said of a whole call at once.
+// Any other status alone is no answer to two decisions.
 func TestAReplyOfOneStatus(t *testing.T) {
 	var c Items
 	c.Add(plain("a"))

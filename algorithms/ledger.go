@@ -193,8 +193,8 @@ func (h held) keep() {
 	}
 	h.expires, h.kept = h.Useful(h.cell), h.call
 	if h.Calendar != nil && h.bucket.cell < h.cell {
-		// The rows of cells before are gone. So nobody may take one of them for the current cell, not
-		// even a node with other rules of the time zone.
+		// The rows of cells before are gone. So nobody may take one of them for the current cell,
+		// not even a node with other rules of the time zone.
 		h.bucket.cell, h.bucket.used, h.bucket.stored = h.cell, 0, true
 	}
 }

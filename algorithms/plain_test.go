@@ -13,8 +13,8 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// TestPlainBucketsAreAnsweredInShort: simple items on plain buckets come back as three numbers each,
-// whatever their number; of a bucket with rows comes all that belongs to a decision.
+// TestPlainBucketsAreAnsweredInShort: simple items on plain buckets come back as three numbers
+// each, whatever their number; of a bucket with rows comes all that belongs to a decision.
 func TestPlainBucketsAreAnsweredInShort(t *testing.T) {
 	const buckets = 5
 	s := newPlainStore(t)
@@ -37,7 +37,8 @@ func TestPlainBucketsAreAnsweredInShort(t *testing.T) {
 			}
 			reply, err := redis.Eval(t.Context(), algorithms.DecideScript.Source,
 				append([]string{plainToken}, c.Keys()...), c.Args()...).Slice()
-			// After the time and the lag: three numbers each. One bucket has rows in the second round.
+			// After the time and the lag: three numbers each. One bucket has rows in the second
+			// round.
 			want := 2 + 3*buckets
 			if round == 1 {
 				want = 2 + 3*(buckets-1) + 1 + 3 + 4 + 10
@@ -102,8 +103,8 @@ func (s plainStore) decide(cost quantity.Units, targets ...algorithms.Target) al
 	return all.Each[0]
 }
 
-// TestADeletedPlainBucket: a bucket that is missing although its node knows that it still weighs is not
-// taken for a new one.
+// TestADeletedPlainBucket: a bucket that is missing although its node knows that it still weighs is
+// not taken for a new one.
 func TestADeletedPlainBucket(t *testing.T) {
 	s := newPlainStore(t)
 	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter,
@@ -119,7 +120,8 @@ func TestADeletedPlainBucket(t *testing.T) {
 	}
 }
 
-// TestOnePlainBucketDenies: a request that one of its plain buckets denies is charged to none of them.
+// TestOnePlainBucketDenies: a request that one of its plain buckets denies is charged to none of
+// them.
 func TestOnePlainBucketDenies(t *testing.T) {
 	s := newPlainStore(t)
 	of := func(limit quantity.Units) algorithms.Target {

@@ -25,8 +25,8 @@ func (r *drawnRegion) whole(t *rapid.T, at quantity.StoreTime) bool {
 	return g.Reset == 0
 }
 
-// ask decides a cost and charges it, or looks at the bucket. It returns the time at which the answer
-// says that the bucket is whole.
+// ask decides a cost and charges it, or looks at the bucket. It returns the time at which the
+// answer says that the bucket is whole.
 func (r *drawnRegion) ask(t *rapid.T) (now, at quantity.StoreTime) {
 	if rapid.Bool().Draw(t, "look") {
 		g := r.Inspect(r.now, Inspect{Fence: r.guard(), Target: Target{Key: "k", Terms: r.terms}})

@@ -35,8 +35,8 @@ func TestUnitsOfTheNextWindowAreAssigned(t *testing.T) {
 	l.denies(1, 1000)
 }
 
-// TestAssignedUnitsAreNotLentOrReturned: of 50 of its own and 40 borrowed a region's node holds 80. Ten
-// are left to give back.
+// TestAssignedUnitsAreNotLentOrReturned: of 50 of its own and 40 borrowed a region's node holds 80.
+// Ten are left to give back.
 func TestAssignedUnitsAreNotLentOrReturned(t *testing.T) {
 	l, b, _ := parties(t, fixed(50), fixed(50))
 	b.borrows(l, 0, 40)
@@ -48,8 +48,8 @@ func TestAssignedUnitsAreNotLentOrReturned(t *testing.T) {
 }
 
 // TestALostHoldCountsAsUsed: the key is deleted. What was seen of it, the assigned units with the
-// others, is restored as used. The node that held some asks for more, and is told that it holds none
-// any more; what it asks for after that comes on top.
+// others, is restored as used. The node that held some asks for more, and is told that it holds
+// none any more; what it asks for after that comes on top.
 func TestALostHoldCountsAsUsed(t *testing.T) {
 	l, _, _ := parties(t, fixed(50), fixed(50))
 	l.terms.Recovered = true

@@ -104,8 +104,8 @@ type calendarEnd struct {
 }
 
 // Two regions whose clocks are 5 s apart decide and lend around the end of a period. Each labels by
-// its own clock what Go's calendar says, and whatever the order, all that carries one label is within
-// the limit. Rights of the next period are lent before it begins.
+// its own clock what Go's calendar says, and whatever the order, all that carries one label is
+// within the limit. Rights of the next period are lent before it begins.
 func TestTwoRegionsAroundTheEndOfAPeriod(t *testing.T) {
 	const f = 10
 	for name, end := range ends(t) {

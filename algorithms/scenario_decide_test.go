@@ -111,8 +111,8 @@ func TestAlternativesDenyTogether(t *testing.T) {
 	}
 }
 
-// TestACostForEachBucket: a request of 2 of one bucket and 7 of another is charged so on both, or on
-// none: 20 of the other have room for two of them.
+// TestACostForEachBucket: a request of 2 of one bucket and 7 of another is charged so on both, or
+// on none: 20 of the other have room for two of them.
 func TestACostForEachBucket(t *testing.T) {
 	l, _, _ := parties(t, fixed(100), fixed(0))
 	other := LimitTarget{Target: Target{Key: "other", Terms: fixed(20)}}

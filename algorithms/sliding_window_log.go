@@ -73,7 +73,8 @@ func (l *log) state() State {
 		Used: l.used, Fading: max(l.used-l.staying(), 0), Free: max(share-l.used, 0)}
 }
 
-// resetAfter returns when the last entry leaves the window. An entry that was refunded has no units.
+// resetAfter returns when the last entry leaves the window. An entry that was refunded has no
+// units.
 func (l *log) resetAfter() int64 {
 	for _, e := range slices.Backward(l.entries) {
 		if e.units > 0 {

@@ -337,8 +337,8 @@ func (w *Twin) enter(t quantity.StoreTime, g Fence, terms ...Terms) Head {
 	return Head{Now: w.mark}
 }
 
-// move raises the mark to time t. If the clock is behind the mark, it raises the mark by 1 us. So each
-// answer is later than the one before, and an older copy of the store is known by that.
+// move raises the mark to time t. If the clock is behind the mark, it raises the mark by 1 us. So
+// each answer is later than the one before, and an older copy of the store is known by that.
 func (w *Twin) move(t quantity.StoreTime) {
 	switch {
 	case t >= w.mark:

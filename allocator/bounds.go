@@ -77,8 +77,8 @@ type Exposure struct {
 	Rate quantity.Units
 	// units admitted or lent that a replica did not know when it was promoted
 	Lag quantity.Units
-	// TTL is the longest time to live of what Envoys are assigned, 0 if they are assigned nothing, and
-	// EnvoyBurst is M, the most tokens that they hold together.
+	// TTL is the longest time to live of what Envoys are assigned, 0 if they are assigned nothing,
+	// and EnvoyBurst is M, the most tokens that they hold together.
 	TTL         int64
 	EnvoyBurst  quantity.Units
 	Clock       int64 // d, how far apart the clocks of two regions' stores are

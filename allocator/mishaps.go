@@ -178,9 +178,9 @@ func (e Exposure) local() []Bound {
 	return b
 }
 
-// late returns the bounds for Envoys that take what they are assigned later than a second after it was
-// sent. By then the node may have given the rights to others. An Envoy has one assignment at a time,
-// so it admits no more than that is for. There are none for a limit without assign.
+// late returns the bounds for Envoys that take what they are assigned later than a second after it
+// was sent. By then the node may have given the rights to others. An Envoy has one assignment at a
+// time, so it admits no more than that is for. There are none for a limit without assign.
 func (e Exposure) late() []Bound {
 	const cause = "late-envoy"
 	if e.TTL == 0 {
@@ -227,9 +227,9 @@ func (e Exposure) clocksApart() []Bound {
 	return append([]Bound{e.windowsApart(cause, regions)}, back...)
 }
 
-// clockBack returns the bounds for a store whose clock steps back. Its time does not, not even after
-// a loss of all its data, if the node that opens it, or another that it reaches, was told the time.
-// Otherwise the store times until then come once more.
+// clockBack returns the bounds for a store whose clock steps back. Its time does not, not even
+// after a loss of all its data, if the node that opens it, or another that it reaches, was told the
+// time. Otherwise the store times until then come once more.
 func (e Exposure) clockBack() []Bound {
 	const cause, when = "clock-back", "by d in a loss, no node heard knew it"
 	b := []Bound{together(cause, "over the end of a cell", "0: the store's time never goes back", 0)}
@@ -291,8 +291,9 @@ func (e Exposure) ahead(of func(Holding) quantity.Units) (most quantity.Units) {
 	return most
 }
 
-// set returns the bounds for what operators do on purpose: a reset, a change of the policy document,
-// and a fence. The others use what a fenced region was entitled to, whether it runs or not.
+// set returns the bounds for what operators do on purpose: a reset, a change of the policy
+// document, and a fence. The others use what a fenced region was entitled to, whether it runs or
+// not.
 func (e Exposure) set() []Bound {
 	const reset, fence = "reset", "fenced-alive"
 	const each, runs = "each time, in its window", "each window while it runs, cut off"

@@ -6,9 +6,9 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// NodePart returns a node's part of its region's target share of a bucket whose rights are a rate, in
-// units a window. own is the demand on this node, others that on the region's other nodes. Parts are
-// max-min fair: a node that gets less than another gets all that it wants. window is in
+// NodePart returns a node's part of its region's target share of a bucket whose rights are a rate,
+// in units a window. own is the demand on this node, others that on the region's other nodes. Parts
+// are max-min fair: a node that gets less than another gets all that it wants. window is in
 // microseconds.
 func (k *Scratch) NodePart(target quantity.Units, own quantity.MilliRate,
 	others []quantity.MilliRate, window int64) quantity.Units {

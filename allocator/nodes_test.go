@@ -8,9 +8,9 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// What the nodes of a region work out, each for itself from the same demands, is a fair division: it
-// adds up to no more than the target but for what rounding leaves each of them, nobody gets more than it
-// wants, and who gets less than it wants gets as much as anybody.
+// What the nodes of a region work out, each for itself from the same demands, is a fair division:
+// it adds up to no more than the target but for what rounding leaves each of them, nobody gets more
+// than it wants, and who gets less than it wants gets as much as anybody.
 func TestNodePart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		target := quantity.Units(rapid.Int64Range(0, 5000).Draw(t, "target"))

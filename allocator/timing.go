@@ -32,8 +32,8 @@ func AskWithin(roundTrip, opens int64) int64 {
 // Lead returns how long before a cell opens a region asks for its rights, in microseconds. It asks
 // late, because quota already lent for the next cell stays lent during a partition, but early
 // enough to ask twice. A kind that promises turns ahead plans turns in the next cell with the
-// rights it already has of that cell, so for that kind a region asks a whole cell ahead. Of Assigned
-// rights it tells Envoys for some seconds ahead.
+// rights it already has of that cell, so for that kind a region asks a whole cell ahead. Of
+// Assigned rights it tells Envoys for some seconds ahead.
 func (f Frame) Lead(roundTrip int64) int64 {
 	lead := 2 * Grace(roundTrip)
 	if f.PromisesAhead {
@@ -45,8 +45,8 @@ func (f Frame) Lead(roundTrip int64) int64 {
 	return lead
 }
 
-// assignedLead is how long before a cell opens rights of it are asked for that Envoys are told of. They
-// are told some 4 s before, and what is asked for must have come by then.
+// assignedLead is how long before a cell opens rights of it are asked for that Envoys are told of.
+// They are told some 4 s before, and what is asked for must have come by then.
 const assignedLead = 7 * Second
 
 // Pause returns the time after which it may help to ask the same lender again, where use fades or a

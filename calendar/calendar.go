@@ -118,8 +118,8 @@ func (c Calendar) clamp(period quantity.Cell) quantity.Cell {
 }
 
 // begin returns the first instant at which clocks in the zone show a period's first date or a later
-// one. Around a midnight they are set at most once; a test says so of all zones. (ZoneBounds is of no
-// use: on the last day of a leap year it names an end that is over.)
+// one. Around a midnight they are set at most once; a test says so of all zones. (ZoneBounds is of
+// no use: on the last day of a leap year it names an end that is over.)
 func (c Calendar) begin(period quantity.Cell) quantity.StoreTime {
 	year, month, day := c.Date(period)
 	midnight := time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix()

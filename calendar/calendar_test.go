@@ -11,8 +11,8 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// places are zones with all that happens to clocks: none, whole and half hours, changes at midnight,
-// changes of sides of the date line, days that were skipped or had twice the same date.
+// places are zones with all that happens to clocks: none, whole and half hours, changes at
+// midnight, changes of sides of the date line, days that were skipped or had twice the same date.
 var places = []string{"UTC", "Europe/Berlin", "Europe/London", "Europe/Dublin", "America/New_York",
 	"America/Sao_Paulo", "America/St_Johns", "America/Havana", "America/Asuncion",
 	"America/Godthab", "Africa/Casablanca", "Africa/Cairo", "Asia/Beirut", "Asia/Gaza",

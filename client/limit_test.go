@@ -183,8 +183,8 @@ func TestAKilledClientLosesWhatItHeld(t *testing.T) {
 		}
 		admitted += drain(t, node, 990-lost-admitted)
 		// What was on its way back when the connection was closed is lost to the client, and may be
-		// admitted again. Units that a node had charged for a call whose answer was on its way are lost
-		// and the client does not know of them: a fourth of what was free at most.
+		// admitted again. Units that a node had charged for a call whose answer was on its way are
+		// lost and the client does not know of them: a fourth of what was free at most.
 		if admitted > units || admitted+lost < 990-units/4 {
 			t.Errorf("%d admitted and %d lost of %d", admitted, lost, units)
 		}

@@ -253,8 +253,8 @@ func TestNameComesBackElsewhere(t *testing.T) {
 	})
 }
 
-// TestANamesakeIsMet: a node joins others of which one has its name, and knows of that when its first
-// calls are over. The others keep the first one.
+// TestANamesakeIsMet: a node joins others of which one has its name, and knows of that when its
+// first calls are over. The others keep the first one.
 func TestANamesakeIsMet(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		net := newNetwork(t)

@@ -182,8 +182,8 @@ func (g *Gossip) FirstCalls(ctx context.Context) (any bool) { return g.caller.fi
 // Members returns the nodes that are alive in this node's view, itself included, sorted by name.
 func (g *Gossip) Members() []Member { return g.roster.list() }
 
-// Namesake returns the node that was last met under this node's name at another address. It may be this
-// node as it was before it moved.
+// Namesake returns the node that was last met under this node's name at another address. It may be
+// this node as it was before it moved.
 func (g *Gossip) Namesake() (m Member, met bool) {
 	g.roster.mu.Lock()
 	defer g.roster.mu.Unlock()

@@ -173,8 +173,8 @@ func (r *roster) refused() uint64 {
 	return r.admission.refused
 }
 
-// NotifyConflict logs a mistake that only the operator can correct, and remembers a node that has the
-// name of this one.
+// NotifyConflict logs a mistake that only the operator can correct, and remembers a node that has
+// the name of this one.
 func (r *roster) NotifyConflict(existing, other *memberlist.Node) {
 	defer r.panics.recover()
 	if addr, err := nodeAddr(other); err == nil && existing.Name == r.self {

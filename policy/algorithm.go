@@ -40,10 +40,11 @@ func (l *Limit) Home() bool {
 	return limit < least || l.Algorithm.Bucket() && burst < least
 }
 
-// Borrows reports whether a request waits for rights of other regions if its own has none left: if the
-// limit says on_exhausted: borrow, and in home mode unless it says deny, because there all regions but
-// one have nothing to begin with. (Not a leaky_bucket, whose queue is at home alone.) Documents that differ in such a deny alone have the same digest: it
-// changes how long a caller waits, and no rights.
+// Borrows reports whether a request waits for rights of other regions if its own has none left: if
+// the limit says on_exhausted: borrow, and in home mode unless it says deny, because there all
+// regions but one have nothing to begin with. (Not a leaky_bucket, whose queue is at home alone.)
+// Documents that differ in such a deny alone have the same digest: it changes how long a caller
+// waits, and no rights.
 func (l *Limit) Borrows() bool {
 	return l.OnExhausted == ExhaustedBorrow || !l.deniesAtOnce && l.Home() && l.Algorithm != LeakyBucket
 }

@@ -13,13 +13,15 @@ import (
 // request (Envoy's rate limit quota service, RLQS). Only a TokenBucket has it, whose cells are then
 // AssignCell long, and a FixedWindow of MinAssignWindow or more.
 type Assign struct {
-	// TTL is the longest time to live of an assignment: whole seconds, MinAssignTTL to MaxAssignTTL.
+	// TTL is the longest time to live of an assignment: whole seconds, MinAssignTTL to
+	// MaxAssignTTL.
 	TTL time.Duration
 	// NoAssignment is the units a window that all Envoys together admit while they have no
 	// assignment: what is configured in them. The regions' stores share Limit less this.
 	NoAssignment quantity.Units
-	// MaxBurst is the most tokens that all Envoys together hold. Of a TokenBucket the regions' stores
-	// share Burst less this. Of a FixedWindow tokens are units of the window, as all that Envoys admit.
+	// MaxBurst is the most tokens that all Envoys together hold. Of a TokenBucket the regions'
+	// stores share Burst less this. Of a FixedWindow tokens are units of the window, as all that
+	// Envoys admit.
 	MaxBurst quantity.Units
 }
 
@@ -27,8 +29,8 @@ const (
 	// AssignCell is the length of the cells of a limit with assign. Envoys report every 5 s, so
 	// rights that end sooner could not be assigned.
 	AssignCell = 10 * time.Second
-	// MinAssignWindow is the shortest FixedWindow of which parts are assigned. An Envoy holds what it
-	// is assigned of a window for some ten seconds, which must be a small part of it.
+	// MinAssignWindow is the shortest FixedWindow of which parts are assigned. An Envoy holds what
+	// it is assigned of a window for some ten seconds, which must be a small part of it.
 	MinAssignWindow = time.Minute
 	// MinAssignTTL and MaxAssignTTL bound Assign.TTL. An assignment must outlast a report that is
 	// lost, and end before the rights of two cells do.
@@ -36,9 +38,9 @@ const (
 	MaxAssignTTL     = 15 * time.Second
 	defaultAssignTTL = 10 * time.Second
 	// AssignSettles is how long Envoys may still hold more tokens than a document allows that all
-	// nodes of their region know. A node applies it to a bucket with an Envoy's next report. It sends
-	// nothing to Envoys that have not reported for 11 s. What it sent before that ends MaxAssignTTL
-	// and a second later.
+	// nodes of their region know. A node applies it to a bucket with an Envoy's next report. It
+	// sends nothing to Envoys that have not reported for 11 s. What it sent before that ends
+	// MaxAssignTTL and a second later.
 	AssignSettles = 30 * time.Second
 )
 
@@ -103,7 +105,8 @@ func (l *Limit) ofASecond() quantity.Units {
 	return quantity.Units(units)
 }
 
-// unassignable returns why Envoys cannot be assigned parts of a limit, and what to do. Empty: they can.
+// unassignable returns why Envoys cannot be assigned parts of a limit, and what to do. Empty: they
+// can.
 func (l *Limit) unassignable() (problem, mend string) {
 	const remove = "remove assign, and have Envoy ask for each request (RLS)"
 	switch {
@@ -157,8 +160,8 @@ func checkAssign(f strictyaml.Value, l *Limit) {
 	}
 }
 
-// checkAssignWindow checks that each region can assign an Envoy a token a second of a fixed window for
-// a time to live: the node holds its units beforehand, and one more for the burst.
+// checkAssignWindow checks that each region can assign an Envoy a token a second of a fixed window
+// for a time to live: the node holds its units beforehand, and one more for the burst.
 func checkAssignWindow(f strictyaml.Value, l *Limit, limit, regions quantity.Units) {
 	least := quantity.Units(l.Assign.TTL/time.Second) + 2
 	if limit < least*regions {

@@ -11,8 +11,9 @@ import (
 // region and process, and different buckets never have the same ID.
 //
 // It is a sequence of netstrings: domain, name, algorithm, window in nanoseconds or the text of its
-// Period (and assignedMark behind it for a limit with assign), the name and value of each part of the key and, if the entry has conditions, an empty string and the name and
-// value of each condition. No name is empty, so the empty string marks where the key ends.
+// Period (and assignedMark behind it for a limit with assign), the name and value of each part of
+// the key and, if the entry has conditions, an empty string and the name and value of each
+// condition. No name is empty, so the empty string marks where the key ends.
 //
 // The conditions belong to the ID because entries of one name may have different limits: rights
 // borrowed under one limit must not count as borrowed under another.
@@ -34,7 +35,8 @@ type BucketRef struct {
 	// Match holds the conditions of the entry, sorted by name, each name once, at
 	// most MaxConditions. It is nil for an entry without conditions.
 	Match []Condition
-	// Assigned says that the limit is a TokenBucket with assign, so that its cells are AssignCell long.
+	// Assigned says that the limit is a TokenBucket with assign, so that its cells are AssignCell
+	// long.
 	Assigned bool
 }
 
@@ -123,8 +125,8 @@ func windowText(window time.Duration, p Period, assigned bool) string {
 	return strconv.FormatInt(int64(window), 10)
 }
 
-// assignedMark stands behind the window of a TokenBucket with assign: with other cells it is another
-// bucket.
+// assignedMark stands behind the window of a TokenBucket with assign: with other cells it is
+// another bucket.
 const assignedMark = "/assign"
 
 func appendBucketHead(buf []byte, domain, name string, a Algorithm, window string) []byte {

@@ -275,8 +275,8 @@ func readBehaviour(o strictyaml.Object, l *Limit) {
 	}
 }
 
-// readConsistency reads whether nodes may hold units. Where use does not count by cells alone, units
-// that are spent later than they were charged would count for too short.
+// readConsistency reads whether nodes may hold units. Where use does not count by cells alone,
+// units that are spent later than they were charged would count for too short.
 func readConsistency(f strictyaml.Value, l *Limit) Consistency {
 	c := strictyaml.OneOf(f, Exact, Prefetch)
 	switch {

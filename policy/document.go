@@ -42,7 +42,8 @@ type Document struct {
 	Version int64
 	// Regions holds 1 to MaxRegions regions, sorted by name.
 	Regions []Region
-	// Fenced holds the regions that an operator has declared stopped, sorted; see [Document.Fences].
+	// Fenced holds the regions that an operator has declared stopped, sorted; see
+	// [Document.Fences].
 	Fenced []string
 	// Limits holds the entries in the order of the file, at least one.
 	Limits []Limit
@@ -96,8 +97,8 @@ type Limit struct {
 	// Match holds the conditions, sorted by name, at most MaxConditions.
 	Match []Condition
 	// Entries is the path of a limit that applies to descriptors of exactly these entries, in their
-	// order: at most MaxEntries. Key and Match follow from it. It is nil for a limit that applies to
-	// requests that have its key and meet its conditions, whatever else they have.
+	// order: at most MaxEntries. Key and Match follow from it. It is nil for a limit that applies
+	// to requests that have its key and meet its conditions, whatever else they have.
 	Entries   []Entry
 	Algorithm Algorithm
 	// Limit is the number of units that all regions together may admit in a window, 1 to MaxLimit.
@@ -106,8 +107,8 @@ type Limit struct {
 	// Window is a whole number of microseconds, MinWindow to MaxWindow. Of a Period it is the usual
 	// length.
 	Window time.Duration
-	// Period says which windows a FixedWindow has that counts by the calendar. Empty: windows of one
-	// length, Window, counted from 1970.
+	// Period says which windows a FixedWindow has that counts by the calendar. Empty: windows of
+	// one length, Window, counted from 1970.
 	Period Period
 	// Burst is a number over all regions, 1 to MaxBurst: the tokens that a token_bucket holds, or
 	// the units that may wait or be in service in a leaky_bucket. It is Limit if the entry gives
@@ -130,8 +131,8 @@ type Limit struct {
 	LocalReserve PPM
 	// Shadow says that decisions are made and reported but not enforced.
 	Shadow bool
-	// Alias is the name by which Envoy is told of the limit, and by which Replaces names it. Several
-	// limits may have one. It is Name if the entry gives none.
+	// Alias is the name by which Envoy is told of the limit, and by which Replaces names it.
+	// Several limits may have one. It is Name if the entry gives none.
 	Alias string
 	// Replaces holds the aliases of limits that do not apply to a request to which this one does.
 	Replaces []string
@@ -187,9 +188,9 @@ type Consistency string
 const (
 	// Exact: the store decides each request.
 	Exact Consistency = "exact"
-	// Prefetch: a node may hold a small part of the bucket's units, which the store was charged with
-	// beforehand. The limit holds as with Exact. What a node holds is not there for the others, so
-	// requests can be denied although some units are left.
+	// Prefetch: a node may hold a small part of the bucket's units, which the store was charged
+	// with beforehand. The limit holds as with Exact. What a node holds is not there for the
+	// others, so requests can be denied although some units are left.
 	Prefetch Consistency = "prefetch"
 )
 

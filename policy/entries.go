@@ -66,8 +66,8 @@ func formatEntries(all []Entry) string {
 	return strings.Join(words, " > ")
 }
 
-// Occurrence returns the name of the n-th descriptor of a name in one list, counted from 1: the name
-// itself, then name/2, name/3 and so on. So each descriptor of a list has a name of its own.
+// Occurrence returns the name of the n-th descriptor of a name in one list, counted from 1: the
+// name itself, then name/2, name/3 and so on. So each descriptor of a list has a name of its own.
 func Occurrence(name string, n int) string {
 	if n < 2 {
 		return name
@@ -171,8 +171,8 @@ func readEntry(f strictyaml.Value) Entry {
 type Exemption struct {
 	Domain  string
 	Entries []Entry
-	// Unlimited says so to callers: that there is no limit, on purpose. Otherwise they are told that
-	// no limit was found.
+	// Unlimited says so to callers: that there is no limit, on purpose. Otherwise they are told
+	// that no limit was found.
 	Unlimited bool
 	// Deny has every request denied that has such a descriptor.
 	Deny bool

@@ -29,8 +29,9 @@ type Explanation struct {
 }
 
 // Explain says which entries of the document apply to a request, and why the others do not. list
-// holds the descriptors of a request in their order. With ordered, they are taken as a list, as those
-// of Envoy; else as a map, in which a later descriptor of a name takes the place of one before it.
+// holds the descriptors of a request in their order. With ordered, they are taken as a list, as
+// those of Envoy; else as a map, in which a later descriptor of a name takes the place of one
+// before it.
 func (d *Document) Explain(domain string, list []KeyValue, ordered bool) (e Explanation) {
 	m := d.Compile()
 	e.Rules, e.Known = m.Domain(domain)

@@ -55,8 +55,8 @@ func (d *Document) Compile() *Matcher {
 	return m
 }
 
-// Domain returns the rules of a domain, and whether the document has limits, exemptions or rules for
-// it.
+// Domain returns the rules of a domain, and whether the document has limits, exemptions or rules
+// for it.
 func (m *Matcher) Domain(name string) (r DomainRules, known bool) {
 	if r, known = m.rules[name]; known {
 		return r, true
@@ -93,8 +93,8 @@ func (m *Matcher) Append(dst []*Limit, domain string, descriptors map[string]str
 
 // AppendList appends to dst the limits that apply to a list of descriptors, in the order of the
 // document. A limit with entries applies as [Limit.Entries] says, any other as it would to a map in
-// which each descriptor of the list has the name that [Occurrence] gives it. exempt is the exemption
-// that the list meets, or nil.
+// which each descriptor of the list has the name that [Occurrence] gives it. exempt is the
+// exemption that the list meets, or nil.
 func (m *Matcher) AppendList(dst []*Limit, domain string, list []KeyValue) (all []*Limit,
 	exempt *Exemption) {
 	d, ok := m.domains[domain]

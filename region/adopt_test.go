@@ -62,16 +62,16 @@ func TestAdoptChangesLimitsAtOnce(t *testing.T) {
 			}
 			for i, tc := range []struct {
 				limit string
-				// admitted further, in the same cell: raising or lowering a limit keeps the counts of
-				// its buckets
+				// admitted further, in the same cell: raising or lowering a limit keeps the counts
+				// of its buckets
 				admitted int
 				units    quantity.Units
 			}{
 				{"limit: 150, window: 1m", 50, 150},
 				{"limit: 30, window: 1m", 0, 30},
 				{"limit: 160, window: 1m", 10, 160},
-				// Another algorithm or window is another bucket, beside which the old one is charged until what it
-				// counts is over.
+				// Another algorithm or window is another bucket, beside which the old one is
+				// charged until what it counts is over.
 				{"algorithm: sliding_window_counter, limit: 160, window: 1m", 0, 160},
 				{"algorithm: sliding_window_log, limit: 160, window: 1m", 0, 160},
 				{"limit: 160, window: 59s", 0, 160},
@@ -130,8 +130,8 @@ func TestADocumentReachesTheOtherRegion(t *testing.T) {
 		})
 }
 
-// A region that is new has nothing until those that shrink for it have acknowledged its document, even
-// if it was the only one to be given that.
+// A region that is new has nothing until those that shrink for it have acknowledged its document,
+// even if it was the only one to be given that.
 func TestANewRegionWaitsForTheOthers(t *testing.T) {
 	limit := "name: second, limit: 100, window: 1s"
 	three := []string{"us: {weight: 1}", "eu: {weight: 1}", "ap: {weight: 2}"}
@@ -164,8 +164,8 @@ func TestANewRegionWaitsForTheOthers(t *testing.T) {
 	})
 }
 
-// A node that knows its file alone, as a new one does, joins what is open in its region. It opens its
-// file's document behind that.
+// A node that knows its file alone, as a new one does, joins what is open in its region. It opens
+// its file's document behind that.
 func TestANewNodeJoinsWhatIsOpen(t *testing.T) {
 	old := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s")
 	newer := documents.Parse(t, 2, halves, "name: second, limit: 100, window: 1s, weights: {us: 9, eu: 1}")
@@ -207,8 +207,8 @@ func TestARegionThatLeftTheDocument(t *testing.T) {
 }
 
 // The first node of a region that adopts a document does so for the region. A node that has the
-// older one decides nothing by it: it finds the newer one in the store, and then decides the request
-// that showed it.
+// older one decides nothing by it: it finds the newer one in the store, and then decides the
+// request that showed it.
 func TestAMateFindsTheDocumentInTheStore(t *testing.T) {
 	const limit = "name: hour, limit: 100, window: 1h, on_store_failure: deny"
 	lowered := documents.Parse(t, 2, alone,

@@ -10,8 +10,8 @@ import (
 )
 
 // TestClosedIsToldEverywhere: after a loss of the store's data a key that was used is answered
-// recovering, and the decision, the bucket's ledger, a look at it, the status and a metric say until
-// when. A key that nobody had used is answered at once.
+// recovering, and the decision, the bucket's ledger, a look at it, the status and a metric say
+// until when. A key that nobody had used is answered at once.
 func TestClosedIsToldEverywhere(t *testing.T) {
 	d := documents.Parse(t, 1, alone, "name: minute, limit: 10, window: 1m")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {

@@ -40,8 +40,8 @@ func (n *Node) AskViews(ctx context.Context, q *quotadv1.ViewRequest) []*quotadv
 	return slices.Concat(answers...)
 }
 
-// Expected returns the nodes that gossip sees, as REGION/NODE, and the regions of the limits document
-// of which it sees none.
+// Expected returns the nodes that gossip sees, as REGION/NODE, and the regions of the limits
+// document of which it sees none.
 func (n *Node) Expected() []string {
 	all := n.Members()
 	for _, r := range n.tenure.Rules().Document.Regions {

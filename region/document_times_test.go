@@ -29,8 +29,8 @@ func thousandLimits(t *testing.T, version, first int) *policy.Document {
 	return documents.Parse(t, version, []string{"us: {weight: 1}", "eu: {weight: 1}", "ap: {weight: 1}"}, all...)
 }
 
-// denials asks for units of a limit in three regions, more in us than its part and less than the limit
-// in all, until ctx ends. It returns how many requests were denied.
+// denials asks for units of a limit in three regions, more in us than its part and less than the
+// limit in all, until ctx ends. It returns how many requests were denied.
 func (c *cluster) denials(ctx context.Context, t *testing.T, q admit.Request) (denied int) {
 	var mu sync.Mutex
 	var asking sync.WaitGroup
@@ -50,10 +50,10 @@ func (c *cluster) denials(ctx context.Context, t *testing.T, q admit.Request) (d
 	return denied
 }
 
-// TestADocumentTakesTwoCellsAtMost: where all regions are within reach, a limit that is lowered holds
-// as the new document says, and no other, within two cells and a second, and one that is raised
-// within a round trip and a second. Of a thousand limits the others go on as if nothing had been
-// changed: none of their requests is denied that was not before.
+// TestADocumentTakesTwoCellsAtMost: where all regions are within reach, a limit that is lowered
+// holds as the new document says, and no other, within two cells and a second, and one that is
+// raised within a round trip and a second. Of a thousand limits the others go on as if nothing had
+// been changed: none of their requests is denied that was not before.
 func TestADocumentTakesTwoCellsAtMost(t *testing.T) {
 	const cell, roundTrip = time.Second, 2 * oneWay
 	nodes := []string{"us/n1", "eu/n1", "ap/n1"}

@@ -7,9 +7,9 @@ import (
 
 // Drain prepares the end of the node, so that nothing is lost by it. It gives prefetched units back
 // to the store, charges there what the node admitted without it, writes all use of long windows to
-// the journal, and tells the other nodes that this one ends. Call it when no more requests come, and
-// Close afterwards. Until Close the node answers its peers. Drain does what it can until ctx ends,
-// and the error says what could not be done.
+// the journal, and tells the other nodes that this one ends. Call it when no more requests come,
+// and Close afterwards. Until Close the node answers its peers. Drain does what it can until ctx
+// ends, and the error says what could not be done.
 func (n *Node) Drain(ctx context.Context) error {
 	return errors.Join(n.closeBooks(ctx), n.Leave(ctx))
 }

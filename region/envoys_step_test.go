@@ -18,7 +18,8 @@ type fleet struct {
 	running sync.WaitGroup
 }
 
-// fleetOf starts four Envoys at each of the nodes, with a demand of so many requests a second at each node.
+// fleetOf starts four Envoys at each of the nodes, with a demand of so many requests a second at
+// each node.
 func fleetOf(t *testing.T, c *cluster, judge *pooled, demand map[string]float64) *fleet {
 	f := &fleet{at: map[string][]*proxy{}, judge: judge, stop: make(chan struct{})}
 	for name, n := range c.running {
@@ -59,7 +60,8 @@ func (f *fleet) end(t *testing.T) {
 	}
 }
 
-// until returns after how long a node's Envoys first admit so many requests in a second, at most a minute.
+// until returns after how long a node's Envoys first admit so many requests in a second, at most a
+// minute.
 func (f *fleet) until(t *testing.T, node string, least int) time.Duration {
 	f.takes(t, node)
 	for begun := time.Now(); time.Since(begun) < time.Minute; {
@@ -73,9 +75,9 @@ func (f *fleet) until(t *testing.T, node string, least int) time.Duration {
 	return time.Hour
 }
 
-// A region that lent its rights gets them back for its Envoys when its demand steps up, without waiting
-// for a cell to end: within two reports, and the 2 s after which a report surely shows what was taken,
-// a plan, two round trips and two ticks. What is admitted is counted a second at a time.
+// A region that lent its rights gets them back for its Envoys when its demand steps up, without
+// waiting for a cell to end: within two reports, and the 2 s after which a report surely shows what
+// was taken, a plan, two round trips and two ticks. What is admitted is counted a second at a time.
 func TestRightsOfEnvoysComeBack(t *testing.T) {
 	d := documents.Parse(t, 1, thirds, assignable)
 	for phase := range 2 {
@@ -94,10 +96,10 @@ func TestRightsOfEnvoysComeBack(t *testing.T) {
 	}
 }
 
-// Where there is enough in their region, Envoys have what they want within two reports of a step of their
-// demand. What comes from other regions they have within one or two more: those that report first get
-// more than their part, and give it up with their next report. What is admitted is counted a second
-// at a time.
+// Where there is enough in their region, Envoys have what they want within two reports of a step of
+// their demand. What comes from other regions they have within one or two more: those that report
+// first get more than their part, and give it up with their next report. What is admitted is
+// counted a second at a time.
 func TestEnvoysFollowAStep(t *testing.T) {
 	for name, c := range map[string]struct {
 		regions, nodes []string

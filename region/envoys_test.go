@@ -161,9 +161,9 @@ func usagesIn(m *rlqsv3.RateLimitQuotaUsageReports) (all []envoys.Usage) {
 	return all
 }
 
-// skewed are Envoys of three regions that together want 0.9 of a limit of 1,200 a second, most of it in
-// one region. It returns them after seconds that do not count, and what they were offered and admitted in
-// the seconds after that.
+// skewed are Envoys of three regions that together want 0.9 of a limit of 1,200 a second, most of
+// it in one region. It returns them after seconds that do not count, and what they were offered and
+// admitted in the seconds after that.
 func skewed(t *testing.T, c *cluster, j judge, before, counts time.Duration) (offered, allowed int) {
 	stop := make(chan struct{})
 	var running sync.WaitGroup

@@ -150,8 +150,8 @@ func TestHomeModeOneByOne(t *testing.T) {
 }
 
 // TestHomeModeByDefault: a region that is not a key's home answers its first request with what it
-// borrows, although the limit does not say so. When all is used worldwide it says so, and when to come
-// again. A limit that says deny does not wait.
+// borrows, although the limit does not say so. When all is used worldwide it says so, and when to
+// come again. A limit that says deny does not wait.
 func TestHomeModeByDefault(t *testing.T) {
 	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.TokenBucket} {
 		for _, deny := range []string{"", ", on_exhausted: deny"} {

@@ -20,8 +20,8 @@ type Look struct {
 	Bucket
 	Epoch string         // of the limits document in force
 	Now   admit.Decision // on a request of one unit; zero unless it was asked for
-	// Last is what became of the last request at this node, with times of the node's clock as far as
-	// that of the store is known. It is valid if LastKnown is true.
+	// Last is what became of the last request at this node, with times of the node's clock as far
+	// as that of the store is known. It is valid if LastKnown is true.
 	Last       admit.LastOutcome
 	LastKnown  bool
 	Prefetched quantity.Units // that the node holds to admit from without its store
@@ -53,8 +53,8 @@ func (n *Node) BucketID(limit, domain string, descriptors map[string]string) (po
 	return policy.BucketID(b.ID), nil
 }
 
-// LookAt returns what this node knows of a bucket. With peek it also finds out what a request of one
-// unit would be told. The error is rules.ErrNoSuchBucket if the documents in force have no such
+// LookAt returns what this node knows of a bucket. With peek it also finds out what a request of
+// one unit would be told. The error is rules.ErrNoSuchBucket if the documents in force have no such
 // bucket.
 func (n *Node) LookAt(ctx context.Context, id policy.BucketID, peek bool) (Look, error) {
 	r := n.tenure.Rules()
@@ -106,11 +106,12 @@ func (n *Node) degradedTowards(b *exchange.Bucket) (all []Towards) {
 	return all
 }
 
-// UnitsByLimit returns the units of limits since the node's start. See [admit.Limiter.UnitsByLimit].
+// UnitsByLimit returns the units of limits since the node's start. See
+// [admit.Limiter.UnitsByLimit].
 func (n *Node) UnitsByLimit() map[string]admit.LimitUnits { return n.limiter.UnitsByLimit() }
 
-// Hottest returns the buckets with the most units at this node, and since when they were counted. See
-// [rules.Rules.Hottest].
+// Hottest returns the buckets with the most units at this node, and since when they were counted.
+// See [rules.Rules.Hottest].
 func (n *Node) Hottest(most int) ([]tally.Hot, time.Time) {
 	return n.tenure.Rules().Hottest(n.config.Now(), most)
 }
@@ -125,9 +126,9 @@ type Listed struct {
 	LastKnown bool
 }
 
-// ListBuckets returns buckets that this node was asked about lately (at most rules.MaxFound are in its
-// memory), of those that choose lets pass, and whether there are more than most. They come in no
-// order.
+// ListBuckets returns buckets that this node was asked about lately (at most rules.MaxFound are in
+// its memory), of those that choose lets pass, and whether there are more than most. They come in
+// no order.
 func (n *Node) ListBuckets(choose func(policy.BucketRef) bool, most int) (all []Listed, more bool) {
 	n.tenure.Rules().Each(func(a *rules.Applied) bool {
 		ref, err := policy.ParseBucketID(policy.BucketID(a.Bucket.ID))

@@ -44,8 +44,8 @@ func TestMatesAreCounted(t *testing.T) {
 	})
 }
 
-// TestANamesakeIsRefused: a process is started under the name of a node that runs, at another address.
-// It does not start; once the other has ended it does.
+// TestANamesakeIsRefused: a process is started under the name of a node that runs, at another
+// address. It does not start; once the other has ended it does.
 func TestANamesakeIsRefused(t *testing.T) {
 	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, "name: a, limit: 10, window: 1h")
 	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {

@@ -68,8 +68,9 @@ func memberOf(m gossip.Member) (member, error) {
 // namesakePatience bounds the wait for the answer of another process with this node's name.
 const namesakePatience = time.Second
 
-// aloneWithItsName fails if another process runs under this node's name. Both would have a journal, a
-// part of the entitlement without the store, and what Envoys are assigned, each as if it was alone.
+// aloneWithItsName fails if another process runs under this node's name. Both would have a journal,
+// a part of the entitlement without the store, and what Envoys are assigned, each as if it was
+// alone.
 func (n *Node) aloneWithItsName(ctx context.Context) error {
 	m, met := n.gossip.Namesake()
 	is, err := memberOf(m)

@@ -34,8 +34,8 @@ func newMetrics(n *Node) *metrics {
 	return m
 }
 
-// commitBuckets are the bounds of the histogram of commits, in seconds. A good disk takes some 0.1 to
-// 5 ms.
+// commitBuckets are the bounds of the histogram of commits, in seconds. A good disk takes some 0.1
+// to 5 ms.
 var commitBuckets = []float64{.0002, .0005, .001, .002, .005, .01, .02, .05, .1, .5, 2}
 
 // CountPanic counts a panic that was recovered from. There are few values of where, and no caller

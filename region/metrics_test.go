@@ -166,8 +166,8 @@ func TestDeniedWithSpareIsCounted(t *testing.T) {
 	})
 }
 
-// Regions that were given different documents of one version take neither's from each other, say so,
-// and do not trade. Declined asks are counted on both sides with the reason.
+// Regions that were given different documents of one version take neither's from each other, say
+// so, and do not trade. Declined asks are counted on both sides with the reason.
 func TestTwoDocumentsOfOneVersion(t *testing.T) {
 	inBubble(t, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us := c.start("us/n1", documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s"))

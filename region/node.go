@@ -58,8 +58,8 @@ type Config struct {
 	Memory rights.Memory
 	// Fetch returns the text of a limits document that another region has. nil: the node asks it.
 	Fetch func(ctx context.Context, region string, e policy.Epoch) ([]byte, error)
-	// Shown returns the latest time that the region's store has shown to the other nodes of the region,
-	// for a node that is stepped by hand. nil: it is not known.
+	// Shown returns the latest time that the region's store has shown to the other nodes of the
+	// region, for a node that is stepped by hand. nil: it is not known.
 	Shown func() quantity.StoreTime
 	// Failpoint is called at points of the protocol where a test may end the node. nil: no calls.
 	Failpoint func(rights.Point)

@@ -368,8 +368,8 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
-// A node with an old file does not bring it back, and one whose file contradicts what is open in its
-// region passes over the file.
+// A node with an old file does not bring it back, and one whose file contradicts what is open in
+// its region passes over the file.
 func TestStartPassesOverTheFile(t *testing.T) {
 	const second, lesser = "name: second, limit: 100, window: 1s", "name: second, limit: 10, window: 1s"
 	old := documents.Parse(t, 1, threeRegions, second)

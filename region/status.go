@@ -160,8 +160,8 @@ type Bucket struct {
 	Limit     *policy.Limit
 	Terms     algorithms.Terms // for this region
 	Inspected algorithms.Inspected
-	// ClosedUntil is when a bucket that is closed after a loss is opened again, by the node's clock;
-	// zero: it is open.
+	// ClosedUntil is when a bucket that is closed after a loss is opened again, by the node's
+	// clock; zero: it is open.
 	ClosedUntil time.Time
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// twoStores runs a test on us/n1 and eu/n1, which have started, and on us/n2, which is to start with
-// a store of its own.
+// twoStores runs a test on us/n1 and eu/n1, which have started, and on us/n2, which is to start
+// with a store of its own.
 func twoStores(t *testing.T, f func(t *testing.T, c *cluster, first *lab.Twin,
 	d *policy.Document)) {
 	t.Helper()
@@ -265,9 +265,9 @@ func TestASecondStoreLeavesNoTrace(t *testing.T) {
 	})
 }
 
-// TestTheOpenerAsksWhatTimeTheStoreHasShown: the store's clock was ahead while one node was away. Then
-// the store is gone, and the node opens another one, whose clock is right. Its time begins no earlier
-// than what the first one had shown the other node.
+// TestTheOpenerAsksWhatTimeTheStoreHasShown: the store's clock was ahead while one node was away.
+// Then the store is gone, and the node opens another one, whose clock is right. Its time begins no
+// earlier than what the first one had shown the other node.
 func TestTheOpenerAsksWhatTimeTheStoreHasShown(t *testing.T) {
 	d := documents.Parse(t, 1, halves, "name: m, limit: 1000, window: 1s, on_store_failure: deny")
 	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {

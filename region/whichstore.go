@@ -93,8 +93,8 @@ func storeOf(name string, s *hintv1.Store) peer.StoreAnswer {
 // joinPoll is how often join looks whether gossip has found another node.
 const joinPoll = 50 * time.Millisecond
 
-// join waits until gossip has called all seeds and remembered peers once, and with wait until it has
-// found another node, or ctx ends. It says whether there is anybody to call.
+// join waits until gossip has called all seeds and remembered peers once, and with wait until it
+// has found another node, or ctx ends. It says whether there is anybody to call.
 func (n *Node) join(ctx context.Context, wait bool) (any bool) {
 	if n.gossip == nil {
 		return false
@@ -137,9 +137,9 @@ func (n *Node) mayBegin(ctx context.Context, b store.Beginning) (quantity.StoreT
 	return shown, err
 }
 
-// learnElsewhere finds out, before this region's first generation, which limits documents are open in
-// other regions. A region that is new has nothing until those that shrink for it have acknowledged
-// its document, and may be the only one to whom that was given so far.
+// learnElsewhere finds out, before this region's first generation, which limits documents are open
+// in other regions. A region that is new has nothing until those that shrink for it have
+// acknowledged its document, and may be the only one to whom that was given so far.
 func (n *Node) learnElsewhere(ctx context.Context) error {
 	answers, _ := n.askEveryone(ctx)
 	var older tenure.Elsewhere

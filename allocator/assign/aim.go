@@ -28,9 +28,9 @@ type wanted struct {
 	all             int64 // what it wanted at first
 }
 
-// aim works out how much each Envoy should have of a bucket. What the node holds of the current cell
-// is divided by max-min fairness: who gets less than another gets all that he needs. What is left
-// then goes the same way to those that want more. What the node does not hold yet it asks for.
+// aim works out how much each Envoy should have of a bucket. What the node holds of the current
+// cell is divided by max-min fairness: who gets less than another gets all that he needs. What is
+// left then goes the same way to those that want more. What the node does not hold yet it asks for.
 func (m *Machine) aim(now quantity.NodeTime, p *pool) {
 	m.wants = m.wants[:0]
 	fresh := int64(0)
@@ -76,8 +76,8 @@ func (m *Machine) aim(now quantity.NodeTime, p *pool) {
 	}
 }
 
-// want returns the rates that a share needs and wants. first is that of an Envoy whose demand is not
-// known.
+// want returns the rates that a share needs and wants. first is that of an Envoy whose demand is
+// not known.
 func (s *share) want(first int64) (need, want int64) {
 	if !s.measured {
 		return floor, max(first, floor)

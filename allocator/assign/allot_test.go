@@ -6,8 +6,8 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// A node that may assign less than it holds gives the rest back within a report and a plan or two, and
-// takes it again when it may.
+// A node that may assign less than it holds gives the rest back within a report and a plan or two,
+// and takes it again when it may.
 func TestAllotmentIsKept(t *testing.T) {
 	w := newWorld(t, 3, plans{rate: 1000, burst: 1000, envoyBurst: 500, nodes: 1, envoys: 4,
 		late: second / 20, ttl: 10})

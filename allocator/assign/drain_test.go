@@ -2,8 +2,8 @@ package assign
 
 import "testing"
 
-// When a node ends, its Envoys keep what they have for long enough to open streams to other nodes, and
-// not for much longer. Nothing new is assigned.
+// When a node ends, its Envoys keep what they have for long enough to open streams to other nodes,
+// and not for much longer. Nothing new is assigned.
 func TestDrain(t *testing.T) {
 	w := newWorld(t, 3, plans{rate: 1000, burst: 1000, envoyBurst: 400, nodes: 1, envoys: 4,
 		late: 1, ttl: 15, eager: 0.5})

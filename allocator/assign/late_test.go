@@ -8,9 +8,9 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// The printed bound of Envoys that take messages late is met: all of them are paused with a message before
-// them, their streams break, and they go on when others have long used what was theirs. They admit no
-// more than the bound says, and no less than half.
+// The printed bound of Envoys that take messages late is met: all of them are paused with a message
+// before them, their streams break, and they go on when others have long used what was theirs. They
+// admit no more than the bound says, and no less than half.
 func TestLateEnvoysMeetTheirBound(t *testing.T) {
 	for name, c := range map[string]struct {
 		plans plans
@@ -62,8 +62,9 @@ func (w *world) untilOpen() {
 	w.run(w.cells().Opens(w.cell()+1).Sub(quantity.StoreTime(w.now)), func() {})
 }
 
-// pause has all Envoys do nothing from now on, and their streams break. It returns what they find when
-// they go on: the largest message of the last eleven seconds, which was under way when they were paused.
+// pause has all Envoys do nothing from now on, and their streams break. It returns what they find
+// when they go on: the largest message of the last eleven seconds, which was under way when they
+// were paused.
 func (w *world) pause() (last map[*worldEnvoy]*told) {
 	last = map[*worldEnvoy]*told{}
 	for _, e := range w.envoys {
@@ -79,8 +80,8 @@ func (w *world) pause() (last map[*worldEnvoy]*told) {
 	return last
 }
 
-// wakeLate has the Envoys take what they find. It returns how much more is admitted then than the limit
-// allows, until all is over.
+// wakeLate has the Envoys take what they find. It returns how much more is admitted then than the
+// limit allows, until all is over.
 func (w *world) wakeLate(last map[*worldEnvoy]*told) quantity.Units {
 	for e, one := range last {
 		e.rate, e.burst, e.tokens, e.by = one.rate, one.burst, float64(one.burst), "late"

@@ -24,8 +24,8 @@ func (w *world) out() (sum quantity.Units) {
 	return sum
 }
 
-// lower has a newer document let Envoys hold fewer tokens. The store's bucket grows by them when the
-// document counts alone.
+// lower has a newer document let Envoys hold fewer tokens. The store's bucket grows by them when
+// the document counts alone.
 func (w *world) lower(to quantity.Units) {
 	w.unsettled = w.plans.envoyBurst - to
 	w.plans.envoyBurst = to

@@ -95,8 +95,9 @@ type Send struct {
 	TTL    int64          // seconds, at least 1
 }
 
-// Demand is what Envoys admit and deny of a bucket, by their last reports, and what they need beyond
-// that because requests come unevenly, as if it was admitted. It is told at least every planEvery.
+// Demand is what Envoys admit and deny of a bucket, by their last reports, and what they need
+// beyond that because requests come unevenly, as if it was admitted. It is told at least every
+// planEvery.
 type Demand struct {
 	Bucket           string
 	Admitted, Denied quantity.MilliRate
@@ -186,8 +187,8 @@ func (m *Machine) pool(now quantity.NodeTime, b *Bucket) *pool {
 	return p
 }
 
-// Share puts in the place of each of some buckets the one that the machine has, if they are the same.
-// So a driver that keeps the buckets of many reports keeps each once.
+// Share puts in the place of each of some buckets the one that the machine has, if they are the
+// same. So a driver that keeps the buckets of many reports keeps each once.
 func (m *Machine) Share(buckets []*Bucket) {
 	for i, b := range buckets {
 		if p := m.pools[b.ID]; p != nil && *p.Bucket == *b {

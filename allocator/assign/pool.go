@@ -102,8 +102,8 @@ func (c *cell) own() quantity.Units {
 	return max(c.held-max(c.returned, c.returning)-c.ghost, 0)
 }
 
-// haunted says whether an earlier process of this node held rights of a cell that is not over, or may
-// have: the Envoys that it told may go on.
+// haunted says whether an earlier process of this node held rights of a cell that is not over, or
+// may have: the Envoys that it told may go on.
 func (p *pool) haunted() bool {
 	return len(p.cells) == 0 || !p.cells[0].read ||
 		slices.ContainsFunc(p.cells, func(c cell) bool { return c.ghost > 0 })
@@ -119,16 +119,16 @@ func (b *Bucket) rightsOf(rate int64) quantity.Units {
 	return allocator.Over(quantity.MilliRate(1000*rate), b.Window)
 }
 
-// news has the bucket planned soon, as its Envoys' demand or its purse has changed, together with what
-// else changes then. A plan takes the longer the more Envoys there are, so those of many are planned
-// less often.
+// news has the bucket planned soon, as its Envoys' demand or its purse has changed, together with
+// what else changes then. A plan takes the longer the more Envoys there are, so those of many are
+// planned less often.
 func (p *pool) news(now quantity.NodeTime) {
 	rest := min(int64(len(p.shares))*restForEach, planEvery)
 	p.due = min(p.due, max(now.Add(reportsTogether), p.planned.Add(rest)))
 }
 
-// restForEach is for how long a bucket is not planned anew because of news, for each Envoy: thousands
-// of times as long as a plan takes.
+// restForEach is for how long a bucket is not planned anew because of news, for each Envoy:
+// thousands of times as long as a plan takes.
 const restForEach = second / 1000
 
 // known says whether the store has shown its time, so that the node knows when cells end.
@@ -225,8 +225,8 @@ func (p *pool) hold(now quantity.NodeTime, all []Hold) []Hold {
 	return all
 }
 
-// wants returns the rights that the node wants to hold of a cell, and how many more it must hold to give
-// some back.
+// wants returns the rights that the node wants to hold of a cell, and how many more it must hold to
+// give some back.
 func (p *pool) wants(c *cell) (want, least quantity.Units) {
 	if p.Counted {
 		want = quantity.Units(max(c.wanted, c.used))
@@ -236,8 +236,8 @@ func (p *pool) wants(c *cell) (want, least quantity.Units) {
 	return want, max(want/10, p.rightsOf(1))
 }
 
-// keeps returns the rights of a cell that the store keeps. Of a window it keeps none: nothing is paid
-// from it, and callers find units that no Envoy needs in the next seconds.
+// keeps returns the rights of a cell that the store keeps. Of a window it keeps none: nothing is
+// paid from it, and callers find units that no Envoy needs in the next seconds.
 func (p *pool) keeps() quantity.Units {
 	if p.Counted {
 		return 0

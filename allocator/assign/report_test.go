@@ -63,8 +63,8 @@ func TestAReportCountsOnce(t *testing.T) {
 	}
 }
 
-// What an Envoy has that misses reports stays held, and is not renewed, until it reports or a time to
-// live after its stream has ended: it may be paused with the last message before it.
+// What an Envoy has that misses reports stays held, and is not renewed, until it reports or a time
+// to live after its stream has ended: it may be paused with the last message before it.
 func TestASilentEnvoyKeepsWhatItHas(t *testing.T) {
 	s := newScripted()
 	s.report(0, 1)

@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// renewBefore is how long before an assignment may end at its Envoy it is sent once more, at the
-	// latest.
+	// renewBefore is how long before an assignment may end at its Envoy it is sent once more, at
+	// the latest.
 	renewBefore = Late + 3*second
 	// shortest is the least TTL, in seconds, that is sent if a smaller rate can have a longer one.
 	shortest = 3
 	// changeEvery is the least time between two changes of an assignment. Each change starts a full
 	// token bucket, which costs its burst.
 	changeEvery = ReportEvery - second/2
-	// changeSoon is the same where others wait for what an assignment gives up, or where it grows by
-	// more than soonBy says, a quarter.
+	// changeSoon is the same where others wait for what an assignment gives up, or where it grows
+	// by more than soonBy says, a quarter.
 	changeSoon = 2 * second
 	soonBy     = 4
 	// changeBy is the part of its rate by which an assignment changes at least: a tenth.
@@ -93,16 +93,16 @@ func (s *share) mayChange(now quantity.NodeTime, last *grant, target int64) bool
 		(target < last.rate || !s.asks())
 }
 
-// asks says whether the store is being asked for more of what the share draws on: it grows when that has
-// come, and not by a little before.
+// asks says whether the store is being asked for more of what the share draws on: it grows when
+// that has come, and not by a little before.
 func (s *share) asks() bool {
 	return slices.ContainsFunc(s.pools, func(p *pool) bool {
 		return slices.ContainsFunc(p.cells, func(c cell) bool { return c.asked && c.read })
 	})
 }
 
-// differs says whether a rate is so different from an assignment's that it is worth a change: by half as
-// much if another Envoy lacks what this one gives up.
+// differs says whether a rate is so different from an assignment's that it is worth a change: by
+// half as much if another Envoy lacks what this one gives up.
 func (s *share) differs(last *grant, rate int64) bool {
 	by := last.rate / changeBy
 	if rate < last.rate && slices.ContainsFunc(s.pools, func(p *pool) bool { return p.short }) {
@@ -172,8 +172,8 @@ func (m *Machine) drain(now quantity.NodeTime, s *share, last *grant) {
 	}
 }
 
-// drainTTL is the TTL, in seconds, of what Envoys are told when the node ends: a report's time, and a
-// second.
+// drainTTL is the TTL, in seconds, of what Envoys are told when the node ends: a report's time, and
+// a second.
 const drainTTL = ReportEvery/second + 1
 
 // book keeps the sums of the cells right while what is in force changes.
@@ -221,8 +221,8 @@ func (m *Machine) lasts(now quantity.NodeTime, s *share, rate int64) int64 {
 	})
 }
 
-// lasts returns the longest TTL, in seconds, for which the node holds what a share takes at a rate. Of
-// windows, fits says whether there are units of a cell for a TTL. 0: none.
+// lasts returns the longest TTL, in seconds, for which the node holds what a share takes at a rate.
+// Of windows, fits says whether there are units of a cell for a TTL. 0: none.
 func (s *share) lasts(now quantity.NodeTime, rate int64,
 	fits func(p *pool, c *cell, ttl int64) bool) int64 {
 	if rate < 1 {

@@ -24,8 +24,8 @@ type share struct {
 	demand   int64 // thousandths of a token a second, denied ones included
 	// admitted and denied are what the last report said, in thousandths of a unit a second.
 	admitted, denied int64
-	// hidden is the demand that the last report may not show yet, likewise. Other regions hear of it,
-	// so that they shrink once and not twice.
+	// hidden is the demand that the last report may not show yet, likewise. Other regions hear of
+	// it, so that they shrink once and not twice.
 	hidden  int64
 	counted quantity.Units // denied units of the last report that count as demand
 	// unread is what was admitted and denied in reports that came too soon to tell a rate.
@@ -52,8 +52,8 @@ type grant struct {
 }
 
 // over returns when an assignment has surely ended. What was sent in its place may have been lost
-// with the stream. The Envoy has surely taken it if it sends a report after that, and a report takes
-// up to Late as well.
+// with the stream. The Envoy has surely taken it if it sends a report after that, and a report
+// takes up to Late as well.
 func (s *share) over(g *grant) quantity.NodeTime {
 	if taken := g.replaced.Add(Late); g.replaced > 0 && s.heard >= taken.Add(Late) {
 		return min(g.until, taken)
@@ -95,8 +95,8 @@ func (s *share) report(now quantity.NodeTime, allowed, denied quantity.Units) {
 const (
 	// usualDenials is how many denied units of a report always count as demand.
 	usualDenials = 50
-	// reportGrowth is how many times as fast as from tick to tick counted denials may grow from report
-	// to report: after a step of demand two reports must tell it.
+	// reportGrowth is how many times as fast as from tick to tick counted denials may grow from
+	// report to report: after a step of demand two reports must tell it.
 	reportGrowth = 4
 	// reportsTogether is for how long a plan waits for further reports of the same moment.
 	reportsTogether = second / 5

@@ -8,9 +8,10 @@ import (
 )
 
 // Rights of a fixed window are units, and each is spent once. So the node holds what an Envoy may
-// admit of the window until its assignment ends: the burst, and the rate for as long. A report shows
-// what it did admit. That stays spent until the window is over, and what it could have admitted
-// meanwhile and did not comes free. An assignment that is in force in two windows is held of both.
+// admit of the window until its assignment ends: the burst, and the rate for as long. A report
+// shows what it did admit. That stays spent until the window is over, and what it could have
+// admitted meanwhile and did not comes free. An assignment that is in force in two windows is held
+// of both.
 
 // overlap returns how many microseconds two spans of time have in common.
 func overlap(from, to, begin, end quantity.NodeTime) int64 {
@@ -80,8 +81,8 @@ func (s *share) spend(now quantity.NodeTime, p *pool, units int64) {
 	}
 }
 
-// settle says whether an assignment that has ended can be forgotten: if no window is concerned, if a
-// report shows what was admitted, or if none will come. In that case all of it counts as spent.
+// settle says whether an assignment that has ended can be forgotten: if no window is concerned, if
+// a report shows what was admitted, or if none will come. In that case all of it counts as spent.
 func (s *share) settle(now quantity.NodeTime, g *grant) bool {
 	counted := slices.ContainsFunc(g.pools, func(p *pool) bool { return p.Counted })
 	if over := s.over(g); !counted || over <= s.read {
@@ -129,8 +130,8 @@ func (p *pool) roomFor(now quantity.NodeTime, c *cell, ttl int64) int64 {
 	return rateIn(p.free(c)-1, length)
 }
 
-// sustains returns the rate that the units of a cell that are not spent allow for a TTL, or until the
-// cell is over.
+// sustains returns the rate that the units of a cell that are not spent allow for a TTL, or until
+// the cell is over.
 func (p *pool) sustains(now quantity.NodeTime, c *cell) int64 {
 	_, to := p.span(c.cell)
 	length := max(min(to.Sub(now), Late+p.TTL*second), second)
@@ -142,8 +143,8 @@ func rateIn(units, length int64) int64 {
 	return int64(allocator.PerSecond(quantity.Units(max(units, 0)), length)) / 1000
 }
 
-// wantUnits works out how many units of each cell the node wants to hold: as many as all Envoys take if
-// each is sent now what it wants.
+// wantUnits works out how many units of each cell the node wants to hold: as many as all Envoys
+// take if each is sent now what it wants.
 func (m *Machine) wantUnits(now quantity.NodeTime, p *pool) {
 	for i := range p.cells {
 		c := &p.cells[i]
@@ -170,8 +171,8 @@ func (m *Machine) more(now quantity.NodeTime, p *pool, c *cell, s *share, rate i
 	return int64(max(p.afford(rate, m.nodes, true), 1)) + most(rate, length)
 }
 
-// next returns when a bucket is planned next if nothing happens. A window's Envoys may be waiting for
-// the next window.
+// next returns when a bucket is planned next if nothing happens. A window's Envoys may be waiting
+// for the next window.
 func (p *pool) next(now quantity.NodeTime) quantity.NodeTime {
 	next := now.Add(planEvery)
 	if p.Counted && p.known() {

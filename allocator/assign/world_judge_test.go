@@ -8,13 +8,13 @@ type told struct {
 	burst quantity.Units
 	ttl   int64
 	from  int64
-	// ends is when it ends if it came at once. until is when it ends if it came as late as may be, as
-	// long as it has not come, and then when it does end.
+	// ends is when it ends if it came at once. until is when it ends if it came as late as may be,
+	// as long as it has not come, and then when it does end.
 	ends, until int64
 }
 
-// tell writes down what a node sends. What may start a full token bucket has to be paid for: another
-// assignment, and the same once more if the Envoy may have none when it comes.
+// tell writes down what a node sends. What may start a full token bucket has to be paid for:
+// another assignment, and the same once more if the Envoy may have none when it comes.
 func (w *world) tell(n *worldNode, s Send) *told {
 	if n.told == nil {
 		n.told = map[Stream][]*told{}
@@ -83,8 +83,8 @@ func (w *world) check() {
 	}
 }
 
-// checkUnits breaks the test if Envoys have admitted, or may admit at once, more units of a window than
-// their nodes hold of it.
+// checkUnits breaks the test if Envoys have admitted, or may admit at once, more units of a window
+// than their nodes hold of it.
 func (w *world) checkUnits(c quantity.Cell) {
 	for _, n := range w.nodes {
 		held := quantity.Units(0)

@@ -34,8 +34,8 @@ type world struct {
 	envoys []*worldEnvoy
 	queue  []message
 
-	// Of a fixed window: what callers used of each cell, and what Envoys did of what nodes of a name
-	// told them.
+	// Of a fixed window: what callers used of each cell, and what Envoys did of what nodes of a
+	// name told them.
 	used  map[quantity.Cell]quantity.Units
 	spent map[string]map[quantity.Cell]quantity.Units
 	// unsettled is what the store's bucket does not hold yet of what envoyBurst was lowered by.
@@ -370,7 +370,8 @@ func (w *world) callers() {
 	}
 }
 
-// count has callers use units of a fixed window. Greedy ones take all that there is at the end of it.
+// count has callers use units of a fixed window. Greedy ones take all that there is at the end of
+// it.
 func (w *world) count(n float64) {
 	c := w.cell()
 	free := w.free(c)

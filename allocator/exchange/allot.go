@@ -55,8 +55,8 @@ func (m *Machine) flows(now quantity.NodeTime, v *view) {
 }
 
 // allot works out how much of its region's part of the water-fill this node may assign to Envoys.
-// Borrowed rights can be given back only if no Envoy has them. So a node keeps to its part. It says so
-// only if that is less than its Envoys want.
+// Borrowed rights can be given back only if no Envoy has them. So a node keeps to its part. It says
+// so only if that is less than its Envoys want.
 func (m *Machine) allot(now quantity.NodeTime, v *view) {
 	if !v.Assigned || !v.frame.Bucket || v.mean == 0 {
 		return

@@ -83,8 +83,8 @@ func TestAllotment(t *testing.T) {
 	}
 }
 
-// assigning returns the machine of one of so many nodes of us, and a bucket of 1,000 a second that us
-// and eu halve and Envoys are assigned parts of.
+// assigning returns the machine of one of so many nodes of us, and a bucket of 1,000 a second that
+// us and eu halve and Envoys are assigned parts of.
 func assigning(nodes int) (*Machine, *Bucket) {
 	m := New("us", "n1", Options{Nodes: nodes})
 	b := &Bucket{ID: "b", Epoch: "e", Kind: algorithms.TokenBucket, Limit: 1000,

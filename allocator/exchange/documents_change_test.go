@@ -18,8 +18,8 @@ func opened(generation uint64) TenureChanged {
 	return TenureChanged{Generation: generation, Epoch: "2-test", Peers: []string{"eu", "ap"}}
 }
 
-// TestAReplyUnderWayOutlastsADocument: while a lender's store debits, other documents are opened. The
-// reply leaves all the same. It does not if another generation began.
+// TestAReplyUnderWayOutlastsADocument: while a lender's store debits, other documents are opened.
+// The reply leaves all the same. It does not if another generation began.
 func TestAReplyUnderWayOutlastsADocument(t *testing.T) {
 	for generation, want := range map[uint64]int{7: 1, 8: 0} {
 		b, m, now := long(allocator.Second)
@@ -35,9 +35,9 @@ func TestAReplyUnderWayOutlastsADocument(t *testing.T) {
 	}
 }
 
-// TestWhatADocumentRefusesIsTriedSoon: an ask that meets documents which have just been opened may come
-// again soon, whether the lender or its store noticed. One under other terms, and one that the store
-// refuses for another reason, may not.
+// TestWhatADocumentRefusesIsTriedSoon: an ask that meets documents which have just been opened may
+// come again soon, whether the lender or its store noticed. One under other terms, and one that the
+// store refuses for another reason, may not.
 func TestWhatADocumentRefusesIsTriedSoon(t *testing.T) {
 	b, m, now := long(allocator.Second)
 	refused := func(status algorithms.Status) int64 {

@@ -169,8 +169,8 @@ type Effects struct {
 	Hints   []Hint    // to gossip
 	Settled []Settled // the end of a wait that Wanted or Lost began
 	Told    []Told    // what regions say of their limits documents
-	// Allotments, after a Tick, are of all buckets that this node may assign less of than its Envoys
-	// want.
+	// Allotments, after a Tick, are of all buckets that this node may assign less of than its
+	// Envoys want.
 	Allotments []Allotment
 
 	Recalls  []Recall  // to peers and to our region's other nodes; report each reply as Testified
@@ -179,8 +179,8 @@ type Effects struct {
 	Restores []Restore // in our store; answer each with Restored
 }
 
-// Allotment is the most that a node may assign to Envoys of a bucket, so that other nodes and regions
-// get their parts.
+// Allotment is the most that a node may assign to Envoys of a bucket, so that other nodes and
+// regions get their parts.
 type Allotment struct {
 	Bucket string
 	Rights quantity.Units // in a window

@@ -246,8 +246,8 @@ func (m *Machine) publish(now quantity.NodeTime, v *view) {
 	m.out.Hints = append(m.out.Hints, h)
 }
 
-// sharesAssigned says whether the nodes of this region divide what they assign to Envoys. Each must know
-// then what the others want, however little it is.
+// sharesAssigned says whether the nodes of this region divide what they assign to Envoys. Each must
+// know then what the others want, however little it is.
 func (m *Machine) sharesAssigned(v *view) bool { return v.Assigned && m.nodes > 1 && v.mean > 0 }
 
 // asAssumed says whether the hint says no more than what others assume of a silent region: it is

@@ -86,8 +86,8 @@ func (m *Machine) pause(why Refusal, b *Bucket, a Ask) int64 {
 	return allocator.MaxRetry
 }
 
-// pauseAfter returns after how long what the store refused may be tried again. A store that was opened
-// under other documents, or anew, is known soon.
+// pauseAfter returns after how long what the store refused may be tried again. A store that was
+// opened under other documents, or anew, is known soon.
 func pauseAfter(s algorithms.Status) int64 {
 	if s == algorithms.StatusUnknown {
 		return soon

@@ -125,7 +125,8 @@ func TestTheStoreRefusesWhatNoLenderMayGive(t *testing.T) {
 	}
 }
 
-// TestRepliesThatAreNotCredited: written for another generation of our store, of another region, for another cell, or of amounts that cannot be.
+// TestRepliesThatAreNotCredited: written for another generation of our store, of another region,
+// for another cell, or of amounts that cannot be.
 func TestRepliesThatAreNotCredited(t *testing.T) {
 	for name, change := range map[string]func(*Reply){
 		"another generation of ours": func(r *Reply) { r.ForGeneration = 2 },

@@ -167,8 +167,8 @@ func (s *recoverySearch) restart(w *world, n int) {
 	w.nodes[n].machine = s.fresh(n, s.store(w, regionOf[n]).Generation)
 }
 
-// admit has a node charge a unit if the store lets it. What the store counts as used then is what the
-// node remembers.
+// admit has a node charge a unit if the store lets it. What the store counts as used then is what
+// the node remembers.
 func (s *recoverySearch) admit(w *world, n int) {
 	r := regionOf[n]
 	answer, _ := s.call(w, r, callKey{what: "admit", gen: s.machine(w, n).generation},

@@ -316,8 +316,8 @@ func (s *recoverySearch) carry(w *world, n int, out *Effects) {
 	}
 }
 
-// remembers returns what a node finds in its journal. The lag of its checkpoints is a separate term of
-// the bound, so it remembers all that it saw of the use.
+// remembers returns what a node finds in its journal. The lag of its checkpoints is a separate term
+// of the bound, so it remembers all that it saw of the use.
 func (s *recoverySearch) remembers(w *world, n int, c Consult) []Testimony {
 	all := make([]Testimony, len(c.Question.Buckets))
 	state := w.nodes[n]

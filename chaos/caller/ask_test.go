@@ -87,8 +87,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestDenialWithoutAStore: it gets the time at which it was sent, also if the node says what time it
-// remembers.
+// TestDenialWithoutAStore: it gets the time at which it was sent, also if the node says what time
+// it remembers.
 func TestDenialWithoutAStore(t *testing.T) {
 	for _, body := range []string{`{"allowed":false,"sequence":9}`,
 		`{"allowed":false,"from_memory":true,"cell":7,"at":"2026-01-01T00:00:07Z","sequence":9}`} {

@@ -84,8 +84,8 @@ func (c *Caller) Close() {
 	}
 }
 
-// Request calls the admin listener as an operator, for at most 5 s, and returns the answer. If its code
-// is not 200, the error names the node and quotes the answer.
+// Request calls the admin listener as an operator, for at most 5 s, and returns the answer. If its
+// code is not 200, the error names the node and quotes the answer.
 func (c *Caller) Request(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	return c.request(ctx, c.admin, method, path, body)
 }

@@ -23,9 +23,9 @@ type moment struct {
 	most      float64 // of the bucket in force
 }
 
-// Between any two moments an Envoy that is told token buckets admits at most what the bucket in force
-// at the first of them can hold, what the buckets in force fill with, and the tokens with which each
-// bucket that was built between them began.
+// Between any two moments an Envoy that is told token buckets admits at most what the bucket in
+// force at the first of them can hold, what the buckets in force fill with, and the tokens with
+// which each bucket that was built between them began.
 func TestAdmitsWithinItsBuckets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e, now := New(Config{}), time.Duration(1)

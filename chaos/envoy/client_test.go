@@ -250,8 +250,8 @@ func TestClientOfADeafServer(t *testing.T) {
 	})
 }
 
-// A paused Envoy takes no request, makes no report and reads nothing. When it goes on, it takes what
-// was sent to it as if it came now, and reports.
+// A paused Envoy takes no request, makes no report and reads nothing. When it goes on, it takes
+// what was sent to it as if it came now, and reports.
 func TestClientPauses(t *testing.T) {
 	scripted(t, func(t *testing.T, s *script, e *Client) {
 		e.requests(1, one)

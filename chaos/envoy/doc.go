@@ -1,5 +1,5 @@
-// Package envoy plays an Envoy whose rate limit quota filter asks a server for assignments (RLQS). It
-// behaves as Envoy's source does, with its surprises, and not as quotad would like it to:
+// Package envoy plays an Envoy whose rate limit quota filter asks a server for assignments (RLQS).
+// It behaves as Envoy's source does, with its surprises, and not as quotad would like it to:
 //
 //   - The first request of a bucket id is decided by what is configured for no assignment, and
 //     reported at once. From then on a timer of 5 s reports all bucket ids in one message.

@@ -121,8 +121,8 @@ func (t *tokens) take(now time.Duration) bool {
 // Due returns when the timer of reports fires next; 0: it has not begun.
 func (e *Envoy) Due() time.Duration { return e.next }
 
-// Tick is to be called when Due says so. It returns the report of all bucket ids: their counters begin
-// anew, whether it is sent or not.
+// Tick is to be called when Due says so. It returns the report of all bucket ids: their counters
+// begin anew, whether it is sent or not.
 func (e *Envoy) Tick(now time.Duration) *rlqsv3.RateLimitQuotaUsageReports {
 	e.expire(now)
 	e.next = now + ReportEvery

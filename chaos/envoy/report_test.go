@@ -23,8 +23,8 @@ func said(m *rlqsv3.RateLimitQuotaUsageReports) string {
 	return text
 }
 
-// The first request of a bucket id is reported at once. A timer of 5 s that begins with the first of
-// all reports all bucket ids in one message, and counters begin anew.
+// The first request of a bucket id is reported at once. A timer of 5 s that begins with the first
+// of all reports all bucket ids in one message, and counters begin anew.
 func TestReports(t *testing.T) {
 	e := New(Config{Domain: "api"})
 	if e.Due() != 0 {

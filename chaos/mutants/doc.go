@@ -10,8 +10,8 @@
 //
 // mutant.go applies and builds a mutant. holes.go lists the holes that rules were made for, and
 // says why some have no mutant. ledger.go, arithmetic.go, time.go, loss.go, recovery.go, untold.go,
-// copies.go, documents.go, local.go, varied.go, dynamics.go, outside.go, envoys.go and calendars.go hold the mutants, by
-// the holes that they open again.
+// copies.go, documents.go, local.go, varied.go, dynamics.go, outside.go, envoys.go and calendars.go
+// hold the mutants, by the holes that they open again.
 //
 // A mutant names what it breaks by the following invariants. "quotad simulate" checks most of them
 // after every event, under the finer names of chaos/sim/doc.go:

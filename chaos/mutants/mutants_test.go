@@ -75,7 +75,8 @@ func TestSomeAreFound(t *testing.T) {
 	}
 }
 
-// TestJudgement: a test that says something else, or that it has seen too little, has found nothing.
+// TestJudgement: a test that says something else, or that it has seen too little, has found
+// nothing.
 func TestJudgement(t *testing.T) {
 	says := regexp.MustCompile("admitted of|missing|out of range|states|lent")
 	const failed = "--- FAIL: TestHolds (0.01s)\n    --- FAIL: TestHolds/kind (0.00s)\n"

@@ -76,7 +76,8 @@ type Limit struct {
 	Burst int64
 	// Window is the window of the limit, a whole number of microseconds.
 	Window time.Duration
-	// Assigned says that Envoys are assigned parts of a token_bucket: its cells are ten seconds then.
+	// Assigned says that Envoys are assigned parts of a token_bucket: its cells are ten seconds
+	// then.
 	Assigned bool
 	// Calendar divides time into the windows of a fixed_window in place of Window, which is then
 	// about their length. nil: none.

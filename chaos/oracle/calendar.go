@@ -6,8 +6,8 @@ import (
 )
 
 // Calendar says that a limit counts by the days, weeks, months or years of a time zone. A cell is
-// numbered by the date on which it begins: the days since 1 January of year 1, the weeks since then,
-// 12 x year + month (January is 0), or the year.
+// numbered by the date on which it begins: the days since 1 January of year 1, the weeks since
+// then, 12 x year + month (January is 0), or the year.
 type Calendar struct {
 	Unit string // day, week, month or year
 	Zone *time.Location

@@ -39,8 +39,8 @@ type bounded struct {
 	mishaps    int
 }
 
-// raiseBounded starts the fleet. With forks, the Redis of us has a replica, and nodes can be cut off
-// from each other.
+// raiseBounded starts the fleet. With forks, the Redis of us has a replica, and nodes can be cut
+// off from each other.
 func raiseBounded(t *testing.T, forks bool) *bounded {
 	f := &bounded{t: t, Fleet: raise(t, Config{Limits: boundLimits, Lines: forks,
 		Regions: []RegionConfig{{Name: "us", Nodes: 2, Replica: forks}, {Name: "eu"}}})}
@@ -140,9 +140,9 @@ func (f *bounded) storeLost(t *testing.T) {
 	}
 }
 
-// storeLostWithANodeAway: a node decides and is killed, and the Redis loses its data. The other node
-// of the region runs on, and what the dead one used is not known. Nothing is exceeded, and what is
-// left can be had when the node is back.
+// storeLostWithANodeAway: a node decides and is killed, and the Redis loses its data. The other
+// node of the region runs on, and what the dead one used is not known. Nothing is exceeded, and
+// what is left can be had when the node is back.
 func (f *bounded) storeLostWithANodeAway(t *testing.T) {
 	us := f.Region("us")
 	b := f.bucket("forked")

@@ -28,8 +28,8 @@ func windows(units int64, window time.Duration) rule { return rule{units: units,
 
 func tokens(units, burst int64) rule { return rule{units, burst, changesWindow} }
 
-// theChanges are one limit for each kind of change. A limit that gets a longer window keeps its units,
-// so the first rule holds whatever is in force.
+// theChanges are one limit for each kind of change. A limit that gets a longer window keeps its
+// units, so the first rule holds whatever is in force.
 var theChanges = []changing{
 	{name: "lowered", before: "fixed_window, limit: 80, window: 2s", now: "fixed_window, limit: 30, window: 2s",
 		rules: [2]rule{windows(80, changesWindow), windows(30, changesWindow)}, always: windows(80, changesWindow)},
@@ -230,8 +230,8 @@ func (c *changes) unsettled() {
 	c.applied = time.Now()
 }
 
-// settle waits until the latest document is in force alone, and some windows more. It returns how long
-// that took from when the document was made.
+// settle waits until the latest document is in force alone, and some windows more. It returns how
+// long that took from when the document was made.
 func (c *changes) settle() (took time.Duration) {
 	c.t.Helper()
 	eventually(c.t, "one document is in force alone", func() bool {

@@ -15,9 +15,9 @@ limits:
   - {name: split, domain: api, key: [split], algorithm: fixed_window, limit: 200, window: 2s, lending_limit: 0, on_store_failure: deny}
 `
 
-// TestAFencedRegionThatRuns: eu is fenced while it is cut off, by the word of an operator who is wrong:
-// it runs. us takes over its part all the same, and eu goes on with it: the bound fenced-alive. When
-// eu hears of the others again it serves nothing more, and says so.
+// TestAFencedRegionThatRuns: eu is fenced while it is cut off, by the word of an operator who is
+// wrong: it runs. us takes over its part all the same, and eu goes on with it: the bound
+// fenced-alive. When eu hears of the others again it serves nothing more, and says so.
 func TestAFencedRegionThatRuns(t *testing.T) {
 	t.Parallel()
 	f := raise(t, Config{Limits: fencedLimits, Lines: true, Regions: []RegionConfig{{Name: "us"}, {Name: "eu"}}})

@@ -45,8 +45,8 @@ func TestMonth(t *testing.T) {
 	}
 }
 
-// monthLost spends part of the window of a limit, loses everything except the journals and the Redis of the other
-// regions, and spends the rest.
+// monthLost spends part of the window of a limit, loses everything except the journals and the
+// Redis of the other regions, and spends the rest.
 func monthLost(t *testing.T, f *Fleet, limit, name string, round int, bound int64, later []*Node) {
 	us, eu, ap := f.Region("us"), f.Region("eu"), f.Region("ap")
 	judged := fixed(1000, month)

@@ -32,8 +32,8 @@ func storeAt(t *testing.T, n *Node) (s storeOf) {
 	return s
 }
 
-// TestSecondStore: a node of us is started under the name of one that runs, and is refused. Then it is
-// started on a Redis of its own, as if the region were new. While it can hear the others it is
+// TestSecondStore: a node of us is started under the name of one that runs, and is refused. Then it
+// is started on a Redis of its own, as if the region were new. While it can hear the others it is
 // refused. If it cannot, because its gossip key is another, it serves: that is the bound. Once it
 // hears them it stops before it has served.
 func TestSecondStore(t *testing.T) {

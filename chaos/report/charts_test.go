@@ -159,8 +159,8 @@ func TestClockStepsFit(t *testing.T) {
 	})
 }
 
-// TestPaceOnlyWhereItBounds: the chart by second has a line for the limit only where no second may be
-// above it.
+// TestPaceOnlyWhereItBounds: the chart by second has a line for the limit only where no second may
+// be above it.
 func TestPaceOnlyWhereItBounds(t *testing.T) {
 	for _, c := range []struct {
 		algorithm string

@@ -40,8 +40,8 @@ func flow(lay layout, r Run, l Limit) (chart template.HTML, merged int) {
 }
 
 // pace returns the limit in units a second, and whether it bounds each slot: that of windows of a
-// second does, whose slots are counted by the window that decisions name. Over other windows more may
-// well be admitted in one second than in another, which the chart of windows shows.
+// second does, whose slots are counted by the window that decisions name. Over other windows more
+// may well be admitted in one second than in another, which the chart of windows shows.
 func (l Limit) pace() (perSecond float64, known bool) {
 	return float64(l.Units), l.bySecond() && l.Units > 0
 }

@@ -60,8 +60,8 @@ type Limit struct {
 	// algorithms.
 	Units, Burst int64
 	Window       time.Duration
-	// Slots cover the run in order, without gaps. About one a second is a good number. Of fixed windows
-	// of a second each has what was admitted in one window, by the label of the decisions.
+	// Slots cover the run in order, without gaps. About one a second is a good number. Of fixed
+	// windows of a second each has what was admitted in one window, by the label of the decisions.
 	Slots []Slot
 	// Cells are the cells by which the ceiling is judged, in the order of time. For a fixed window
 	// these are the windows.

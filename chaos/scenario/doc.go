@@ -135,6 +135,6 @@
 //
 // It is always expected that every step had its effect. Nodes to be killed were running and died of
 // it. Nodes that were asked to end ended with exit code 0. Every node that no step had ended or
-// paused adopted a new document. Every Envoy was assigned something. Each cut, loss and delay met packets or streams between its
-// regions.
+// paused adopted a new document. Every Envoy was assigned something. Each cut, loss and delay met
+// packets or streams between its regions.
 package scenario

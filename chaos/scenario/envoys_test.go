@@ -55,7 +55,8 @@ func TestParseEnvoys(t *testing.T) {
 	}
 }
 
-// What Envoys admit is judged as everything else: one that admits what it was not assigned is found.
+// What Envoys admit is judged as everything else: one that admits what it was not assigned is
+// found.
 func TestEnvoysAreJudged(t *testing.T) {
 	s, err := parsed(t, shortEnvoys)
 	if err != nil {

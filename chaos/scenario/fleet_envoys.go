@@ -51,8 +51,8 @@ func (f *Fleet) startEnvoys(scope process.Scope) error {
 	return nil
 }
 
-// domainOfEnvoys returns the domain of a region's Envoys: that of the first load on them. An Envoy's
-// filter has one.
+// domainOfEnvoys returns the domain of a region's Envoys: that of the first load on them. An
+// Envoy's filter has one.
 func (s *Scenario) domainOfEnvoys(region string) string {
 	for _, l := range s.Load {
 		if l.Region == region && len(l.Envoys) > 0 {
@@ -62,8 +62,8 @@ func (s *Scenario) domainOfEnvoys(region string) string {
 	return ""
 }
 
-// dialAll returns a connection to whichever of some nodes is there. A stream goes to one of them, each
-// in turn.
+// dialAll returns a connection to whichever of some nodes is there. A stream goes to one of them,
+// each in turn.
 func dialAll(nodes []*process.Node) (*grpc.ClientConn, error) {
 	builder := manual.NewBuilderWithScheme("nodes")
 	state := resolver.State{}
@@ -79,8 +79,8 @@ func dialAll(nodes []*process.Node) (*grpc.ClientConn, error) {
 				MaxDelay: time.Second}}))
 }
 
-// ask has the Envoy decide a request. It judges by no store, so the time is this machine's, by which
-// all stores go.
+// ask has the Envoy decide a request. It judges by no store, so the time is this machine's, by
+// which all stores go.
 func (p *proxy) ask(region string, q Question) oracle.Answer {
 	allowed := p.client.Request(q.Descriptors)
 	now := time.Now()

@@ -11,9 +11,9 @@ import (
 // Ceiling is what the cells of one bucket admitted at most.
 type Ceiling struct {
 	Verdict oracle.Verdict
-	// Certain is the most that a cell admitted for certain: without requests that got no answer, and
-	// without those that were admitted without a store so near the edge of a window that nobody knows
-	// which of the two they belong to. Cells is the number of cells.
+	// Certain is the most that a cell admitted for certain: without requests that got no answer,
+	// and without those that were admitted without a store so near the edge of a window that nobody
+	// knows which of the two they belong to. Cells is the number of cells.
 	Certain int64
 	Cells   int
 	// Unanswered is the number of units of requests without an answer.

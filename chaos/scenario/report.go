@@ -92,8 +92,8 @@ func (s *Scenario) reportLimit(r *Record, b Bucket) report.Limit {
 // slotLength is the length of the slots of a page.
 const slotLength = time.Second
 
-// slots counts answers by second and region. Where windows are fixed and of a second, the slots are these
-// windows, and what was admitted is counted for the window that the decision names.
+// slots counts answers by second and region. Where windows are fixed and of a second, the slots are
+// these windows, and what was admitted is counted for the window that the decision names.
 func (s *Scenario) slots(r *Record, b Bucket, answers []oracle.Answer) []report.Slot {
 	regions := s.regionNames()
 	begins, n, first := time.Duration(0), int((r.Length+slotLength-1)/slotLength), int64(0)

@@ -26,8 +26,8 @@ type Scenario struct {
 	document      *policy.Document
 }
 
-// Region is a region, with its weight in the document, its nodes, and the Envoys that ask nobody: nodes
-// assign them parts of limits (RLQS).
+// Region is a region, with its weight in the document, its nodes, and the Envoys that ask nobody:
+// nodes assign them parts of limits (RLQS).
 type Region struct {
 	Name   string
 	Weight int64

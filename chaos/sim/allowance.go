@@ -66,9 +66,9 @@ func (b *bucket) allowedIn(cell quantity.Cell) (units quantity.Units, causes []s
 	return units, causes
 }
 
-// spentAlone identifies who admits without the store. For buckets, node and window are 0. journals is
-// how many journals the node lost before, of buckets all nodes of the region: without its journal a
-// node does not know what it spent.
+// spentAlone identifies who admits without the store. For buckets, node and window are 0. journals
+// is how many journals the node lost before, of buckets all nodes of the region: without its
+// journal a node does not know what it spent.
 type spentAlone struct {
 	region, node, journals int
 	window                 int64

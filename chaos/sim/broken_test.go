@@ -23,8 +23,9 @@ limits:
 		},
 		Heal: 24_000_000, End: 36_000_000,
 	},
-	// A busy store took the documents under which a node opened it, and the node did not hear so. When
-	// it started anew its file had a later document, and nobody had the text of the one before.
+	// A busy store took the documents under which a node opened it, and the node did not hear so.
+	// When it started anew its file had a later document, and nobody had the text of the one
+	// before.
 	"documents that the store has and nobody else": {
 		Seed: 1, Regions: []RegionPlan{{Name: "r0", Weight: 2, Nodes: 1},
 			{Name: "r1", Weight: 1, Nodes: 1}},

@@ -13,8 +13,8 @@ import (
 )
 
 // calendars changes a plan so that its fixed windows count by the calendar of some time zone, and
-// the run begins shortly before one of them ends: at the end of a month or year, or of a day on which
-// the clocks of the zone are set. It has a random stream of its own, so that seeds keep their
+// the run begins shortly before one of them ends: at the end of a month or year, or of a day on
+// which the clocks of the zone are set. It has a random stream of its own, so that seeds keep their
 // meaning without it.
 func calendars(p *Plan) {
 	random := p.random(forCalendar, 0)

@@ -13,8 +13,8 @@ import (
 
 // changes adds documents that differ in substance to a plan: limits go up and down, bursts and
 // reserves change, weights move from region to region, regions leave a limit and come back. Each is
-// given to some of the regions; the others learn of it from these. It has a random stream of its own,
-// so that seeds keep their meaning without it.
+// given to some of the regions; the others learn of it from these. It has a random stream of its
+// own, so that seeds keep their meaning without it.
 func changes(p *Plan) {
 	random := p.random(forChanges, 0)
 	given := 0
@@ -124,8 +124,8 @@ type inForce struct {
 	from, to quantity.StoreTime // by every region's clock; to is 0 while it lasts
 }
 
-// noteDocuments notes since when one version alone is in force in every region, and that this ends as
-// soon as a node knows another.
+// noteDocuments notes since when one version alone is in force in every region, and that this ends
+// as soon as a node knows another.
 func (w *world) noteDocuments() {
 	if len(w.plan.Versions) == 0 {
 		return

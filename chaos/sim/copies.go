@@ -9,8 +9,8 @@ import (
 type copied struct {
 	replica
 	mark quantity.StoreTime // the latest time that the store had shown, µs since 1970
-	// Of the nodes that knew a later time when the copy was put back, knew has the life in which they
-	// knew it, and noted those whose journals have it.
+	// Of the nodes that knew a later time when the copy was put back, knew has the life in which
+	// they knew it, and noted those whose journals have it.
 	knew       map[*node]int
 	noted      map[*node]bool
 	overlooked bool // since then no such node ran, and others did
@@ -48,9 +48,9 @@ func (w *world) putBack(r *region, c copied) {
 	r.overlooks()
 }
 
-// overlooks allows what a region may admit in excess on a copy of its store, if nodes work with it and
-// none that knows a later time. Times that the copy does not know come again. A node whose clock the
-// store refuses does not work with it.
+// overlooks allows what a region may admit in excess on a copy of its store, if nodes work with it
+// and none that knows a later time. Times that the copy does not know come again. A node whose
+// clock the store refuses does not work with it.
 func (r *region) overlooks() {
 	if !r.stale || r.back.overlooked {
 		return

@@ -11,8 +11,8 @@ type Counts struct {
 	Requests int64
 	Admitted int64
 	Denied   int64
-	// Spent is the number of requests admitted from prefetched units, and Remembered of those denied
-	// by a denial that the node remembered.
+	// Spent is the number of requests admitted from prefetched units, and Remembered of those
+	// denied by a denial that the node remembered.
 	Spent, Remembered int64
 	Proxied           int64 // requests that Envoys admitted by themselves
 	Messages          int64 // between regions, without hints

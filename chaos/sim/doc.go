@@ -41,8 +41,8 @@
 //
 // Its runs take three windows, if the longest window is at most 90 s.
 //
-// The varied draw (Config.Varied, quotad simulate --varied; varied.go) has limits say what the others
-// leave out, refunds requests of all kinds, and resets buckets.
+// The varied draw (Config.Varied, quotad simulate --varied; varied.go) has limits say what the
+// others leave out, refunds requests of all kinds, and resets buckets.
 //
 // # What must hold
 //

@@ -8,8 +8,8 @@ import (
 
 var documentsTo = flag.Uint64("documents", 100, "how many seeds TestDocumentsSeedsHold runs")
 
-// TestDocumentsSeedsHold: no seed breaks an invariant whose limits documents change in substance. Each
-// region is given the newest at a time of its own.
+// TestDocumentsSeedsHold: no seed breaks an invariant whose limits documents change in substance.
+// Each region is given the newest at a time of its own.
 func TestDocumentsSeedsHold(t *testing.T) {
 	tally := holds(t, Hunt{Config: Config{Documents: true}, Seeds: *documentsTo, LuaEvery: *luaEvery})
 	if changes := tally.Counts.Deeds[Policy]; changes < int64(tally.Seeds) {
@@ -23,8 +23,8 @@ func document(weight, other int, limit string) string {
 		weight, other, limit)
 }
 
-// succeeding returns a plan in which both regions ask for all there is, and take one document after the
-// other, each 0.1 s before the end of a window of 10 s.
+// succeeding returns a plan in which both regions ask for all there is, and take one document after
+// the other, each 0.1 s before the end of a window of 10 s.
 func succeeding(texts ...string) *Plan {
 	var acts []Act
 	for i := range texts[1:] {
@@ -38,9 +38,10 @@ func succeeding(texts ...string) *Plan {
 const tens, counted10 = "algorithm: fixed_window, limit: 200, window: 10s",
 	"algorithm: sliding_window_counter, limit: 200, window: 10s"
 
-// onceTwice are plans in which regions worked under two documents whose parts add up to more than the
-// limit, as rights of the next window outlived the document that promised them. The judge knows one
-// algorithm and window of a limit: changes of these are tried in region, by TestAdoptChangesLimitsAtOnce.
+// onceTwice are plans in which regions worked under two documents whose parts add up to more than
+// the limit, as rights of the next window outlived the document that promised them. The judge knows
+// one algorithm and window of a limit: changes of these are tried in region, by
+// TestAdoptChangesLimitsAtOnce.
 var onceTwice = map[string]*Plan{
 	"the weight goes from one to the other": succeeding(document(98, 2, tens), document(2, 98, tens)),
 	"the weight goes there and back": succeeding(document(98, 2, counted10), document(2, 98, counted10),

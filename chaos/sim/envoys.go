@@ -21,8 +21,9 @@ import (
 	"github.com/quotad/quotad/region/envoys"
 )
 
-// assigned changes a plan so that its only limit is a token bucket or a fixed window of which Envoys
-// are assigned parts, and adds Envoys. It has a random stream of its own, so that seeds keep their meaning without it.
+// assigned changes a plan so that its only limit is a token bucket or a fixed window of which
+// Envoys are assigned parts, and adds Envoys. It has a random stream of its own, so that seeds keep
+// their meaning without it.
 func assigned(p *Plan) {
 	random := p.random(forEnvoys, 0)
 	var b strings.Builder
@@ -93,8 +94,8 @@ type proxy struct {
 	arrives [2]int64
 }
 
-// maxDelay is the longest that a message takes to an Envoy or back, µs: a little less than what a node
-// counts on.
+// maxDelay is the longest that a message takes to an Envoy or back, µs: a little less than what a
+// node counts on.
 const maxDelay = assign.Late * 9 / 10
 
 // proxies begins an Envoy.
@@ -123,8 +124,8 @@ func (p *proxy) at(t int64, do func()) {
 	})
 }
 
-// happens does something to the Envoy now and then, until faults end: its demand changes, its stream
-// breaks, or it is paused.
+// happens does something to the Envoy now and then, until faults end: its demand changes, its
+// stream breaks, or it is paused.
 func (p *proxy) happens() {
 	w := p.w
 	w.in(allocator.Second+p.random.Int64N(8*allocator.Second), func() {
@@ -188,8 +189,8 @@ func (p *proxy) admits() {
 		Cell: p.b.limit.rule.CellOf(int64(at)), Sent: p.w.judgeTime(), Seen: p.w.judgeTime()})
 }
 
-// storeTime returns the time of a region's store: what its clock shows, or what the store has shown if
-// that was later.
+// storeTime returns the time of a region's store: what its clock shows, or what the store has shown
+// if that was later.
 func (r *region) storeTime() quantity.StoreTime {
 	at := max(r.clock(), r.latestShown())
 	if !r.refuses() {
@@ -203,8 +204,8 @@ func (r *region) storeTime() quantity.StoreTime {
 	return at
 }
 
-// stepped allows what Envoys may admit in the window before or after, as they were told, when the clock
-// of their region's store steps.
+// stepped allows what Envoys may admit in the window before or after, as they were told, when the
+// clock of their region's store steps.
 func (r *region) stepped() {
 	for _, p := range r.w.envoys {
 		if p.r == r && p.b.limit.kind() == algorithms.FixedWindow {

@@ -17,8 +17,8 @@ func TestEnvoysSeedsHold(t *testing.T) {
 	}
 }
 
-// TestEnvoysLuaDecidesAsTwins: the scripts and their twin give the same run when Envoys are assigned
-// parts of a limit.
+// TestEnvoysLuaDecidesAsTwins: the scripts and their twin give the same run when Envoys are
+// assigned parts of a limit.
 func TestEnvoysLuaDecidesAsTwins(t *testing.T) {
 	for seed := range uint64(3) {
 		run := func(lua bool) Counts {

@@ -190,8 +190,8 @@ func (w *world) checkProbe(p *probe) {
 // clocksFit reports whether no clock was ever so far off that stores refused to decide.
 func (w *world) clocksFit() bool { return w.back < algorithms.MaxClockStep/2 }
 
-// checkJudge asks the judge, which knows only the answers to requests, for excesses of the limit. It
-// does not know what was refunded: such windows are held to their labels.
+// checkJudge asks the judge, which knows only the answers to requests, for excesses of the limit.
+// It does not know what was refunded: such windows are held to their labels.
 func (w *world) checkJudge(b *bucket) {
 	v := b.judge.Verdict()
 	if v.Misplaced > 0 || v.Duplicates > 0 {

@@ -100,8 +100,8 @@ func (f *flows) forgottenRates(b *bucket, from quantity.Cell) (sum quantity.Unit
 	return sum + partUp(rates, b.cell(), b.limit.policy.Window.Microseconds())
 }
 
-// used returns what a region admitted of the bucket that still weighs: of a bucket that fills up all
-// that it ever admitted.
+// used returns what a region admitted of the bucket that still weighs: of a bucket that fills up
+// all that it ever admitted.
 func (b *bucket) used(r *region) (sum quantity.Units) {
 	first := b.weighsFrom(r.clock().Add(min(r.storeAhead, 0)))
 	for window, units := range b.flows[r.index].admitted {

@@ -43,8 +43,8 @@ type bucket struct {
 	lost []quantity.Cell
 	// gone is set, by region, from the deletion of the bucket until a node uses or restores it.
 	gone []*deletion
-	// unseen says, by region, that its ledger could not be read when rights may have moved, because no
-	// node lived that knows its documents. Then seen lacks rows.
+	// unseen says, by region, that its ledger could not be read when rights may have moved, because
+	// no node lived that knows its documents. Then seen lacks rows.
 	unseen   []bool
 	local    map[spentAlone]quantity.Units // admitted without the store
 	seen     map[seenRow]algorithms.Row

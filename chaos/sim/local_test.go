@@ -7,9 +7,9 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// TestANodeWithoutItsJournalCountsAsOneMore: nodes decide without their store, after their region has
-// used what it had. A node that starts again spends nothing more; one that lost its journal spends
-// its part once more, also of a reserve, and no more than that.
+// TestANodeWithoutItsJournalCountsAsOneMore: nodes decide without their store, after their region
+// has used what it had. A node that starts again spends nothing more; one that lost its journal
+// spends its part once more, also of a reserve, and no more than that.
 func TestANodeWithoutItsJournalCountsAsOneMore(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit string

@@ -143,8 +143,8 @@ func (n *node) ends() {
 func (b *bucket) memory() int64 { return 3 * b.limit.policy.Window.Microseconds() }
 
 // uncounted returns the most units that checkpoints of a bucket may miss of what a region used: the
-// term for it, at the rate of the busiest second of this window and the one before, and no more than
-// was used.
+// term for it, at the rate of the busiest second of this window and the one before, and no more
+// than was used.
 func (b *bucket) uncounted(r *region) quantity.Units {
 	now := b.windowAt(r.clock().Add(min(r.storeAhead, 0)))
 	rate := b.paces[r.index].fastest(now - 1)

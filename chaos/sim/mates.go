@@ -15,7 +15,8 @@ type opening struct {
 }
 
 // asksToOpen is what a node that is about to open its store hears from its mates. The attempt is
-// noted: it may take effect although its reply is lost. Of one before only if a reply was lost since.
+// noted: it may take effect although its reply is lost. Of one before only if a reply was lost
+// since.
 func (n *node) asksToOpen() quantity.StoreTime {
 	r, now := n.r, opening{n.shownToMates(), maps.Clone(n.told), n.r.store.unheard()}
 	if last := len(r.openings) - 1; last >= 0 && r.openings[last].unheard == now.unheard {
@@ -25,7 +26,8 @@ func (n *node) asksToOpen() quantity.StoreTime {
 	return now.heard
 }
 
-// knownOpening returns the latest time of a shard that was surely known to whoever opened the store.
+// knownOpening returns the latest time of a shard that was surely known to whoever opened the
+// store.
 func (r *region) knownOpening(by *node, shard store.Shard) quantity.StoreTime {
 	if len(r.openings) == 0 {
 		return max(by.told[shard], by.shownToMates())
@@ -39,8 +41,8 @@ func (r *region) knownOpening(by *node, shard store.Shard) quantity.StoreTime {
 	return known
 }
 
-// shownToMates returns the latest time that the region's store has shown to those other nodes of the
-// region that this node reaches. They answer at once.
+// shownToMates returns the latest time that the region's store has shown to those other nodes of
+// the region that this node reaches. They answer at once.
 func (n *node) shownToMates() (latest quantity.StoreTime) {
 	for _, m := range n.r.nodes {
 		if m == n || m.live == nil || n.w.now < m.paused || n.alone > 0 || m.alone > 0 {

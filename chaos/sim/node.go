@@ -57,8 +57,8 @@ type node struct {
 	lately map[*bucket]usage  // when this life last admitted units of a bucket
 	ended  map[*bucket]int64  // when a life ended that had admitted, µs
 	fails  bool               // its journal fails all commits
-	// mark is the latest time by which it decided without its store, or looked what it may forget of
-	// that, µs since 1970.
+	// mark is the latest time by which it decided without its store, or looked what it may forget
+	// of that, µs since 1970.
 	mark    int64
 	prefers map[int]int // index of the node it calls, by region
 	ahead   int64       // of its clock, µs, relative to its region's

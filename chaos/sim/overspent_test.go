@@ -106,19 +106,19 @@ var onceOverspent = map[string]*Plan{
 	"a mate that decided is cut off": pair(2, hourly, [][2]int64{{2, 10}, {15, 30}},
 		at(0, Stick, 14, on(1)), at(14.5, Stick, 35, on(0)), at(13, MatesCut, 4, on(1)),
 		at(13.5, Flush, 0)),
-	// A node whose clock is two days off is refused by its store, and so heard nothing of the time that
-	// the store showed its mate while its clock was ahead. Then the mate stands still, and the node
-	// opens an empty store: windows that were used already came once more.
+	// A node whose clock is two days off is refused by its store, and so heard nothing of the time
+	// that the store showed its mate while its clock was ahead. Then the mate stands still, and the
+	// node opens an empty store: windows that were used already came once more.
 	"only a mate heard how far the store's time had come": pair(2, shortly, [][2]int64{{9, 17},
 		{19, 40}}, at(0, Stick, 17, on(1)), at(17, Stick, 27, on(0)), at(5, NodeClock, 12.8, by(-2*24*3600)),
 		at(9, StoreClock, 8.2, by(20)), at(16.9, Pause, 8, on(1)), at(17.3, StoreAnew, 0)),
-	// The store's clock is ahead, and only one node hears of that, while the other is dead. The store
-	// and the other node start again, and the node opens the store before the first one does.
+	// The store's clock is ahead, and only one node hears of that, while the other is dead. The
+	// store and the other node start again, and the node opens the store before the first one does.
 	"a mate heard how far the store's time had come": pair(2, queued, [][2]int64{{9, 17},
 		{18, 40}}, at(0, Stick, 44, on(1)), at(8, Crash, 30, on(0)), at(9, StoreClock, 8, by(20)),
 		at(17, Reboot, 1, on(0)), at(17.9, Stick, 26, on(0))),
-	// The store's clock was ahead and is right again, so that its mark holds its time. A copy of before
-	// is put back: it shows the same time as the store that took its place.
+	// The store's clock was ahead and is right again, so that its mark holds its time. A copy of
+	// before is put back: it shows the same time as the store that took its place.
 	"a copy of a store whose time is held": pair(1, hourly, [][2]int64{{2, 10}, {15, 30}},
 		at(0, StoreClock, 1.8, by(60)), at(4, Snapshot, 8)),
 	"a mate that decided stands still": pair(2, hourly, [][2]int64{{2, 10}, {15, 30}},
@@ -187,8 +187,8 @@ var onceOverspent = map[string]*Plan{
 		[][2]int64{{1, 9}, {12, 20}, {35, 43}},
 		at(10, StoreDown, 22), at(20, NodeClock, 11, by(4*86400)), at(31.1, Crash, 1),
 		at(34, StoreDown, 9.5))),
-	// A node's clock is two days ahead, so that the store refuses it and its own windows begin at other
-	// times. What is kept out of the store for it falls twice into one of the store's.
+	// A node's clock is two days ahead, so that the store refuses it and its own windows begin at
+	// other times. What is kept out of the store for it falls twice into one of the store's.
 	"a node's windows begin at other times": into(48, heavy(local(pair(1,
 		"algorithm: fixed_window, limit: 100, window: 61s, local_reserve: 0.3", [][2]int64{{5, 40}},
 		at(2, NodeClock, 20, by(2*86400)))))),
@@ -208,16 +208,16 @@ var onceOverspent = map[string]*Plan{
 	"a bucket is deleted that there was no room to remember": crowded(pair(1, hourly,
 		[][2]int64{{4, 12}, {16, 26}},
 		at(1, Steady, 2, aside(1)), at(14, Delete, 0))),
-	// A bucket is deleted whose store's clock was ahead. By the store's time, which does not go back, the
-	// note of the node that knew of the bucket is over; a printed bound covers this.
+	// A bucket is deleted whose store's clock was ahead. By the store's time, which does not go
+	// back, the note of the node that knew of the bucket is over; a printed bound covers this.
 	"a bucket is deleted whose store's time is ahead": pair(2,
 		"algorithm: sliding_window_counter, limit: 300, window: 10s", [][2]int64{{1, 6}, {28, 40}},
 		at(0, Stick, 30, on(1)), at(30, Stick, 2, on(0)), at(30, StoreClock, 1, by(10)),
 		at(30.2, Steady, 0.5, each(10_000)), at(32, Delete, 0), at(32, Stick, 20, on(1)),
 		at(32.1, Steady, 9, each(100_000))),
-	// A store lost everything. While that still weighs, a bucket is restored, used and deleted. A node
-	// without a note of it has it restored as of the first loss; a printed bound covers what was used
-	// since.
+	// A store lost everything. While that still weighs, a bucket is restored, used and deleted. A
+	// node without a note of it has it restored as of the first loss; a printed bound covers what
+	// was used since.
 	"a bucket is deleted while an earlier loss weighs": into(80, pair(2,
 		"algorithm: sliding_window_counter, limit: 1000, window: 90s", [][2]int64{{14, 40}},
 		at(0, Stick, 21, on(1)), at(5, Flush, 0), at(20, Pause, 4, on(1)), at(20.5, Delete, 0),
@@ -237,13 +237,13 @@ var onceOverspent = map[string]*Plan{
 	"a copy is put back as a node wakes": pair(2, hourly, [][2]int64{{2, 4}, {5, 10}, {20, 30}},
 		at(0, Stick, 15, on(1)), at(3.5, Pause, 7.52, on(0)), at(4.5, Snapshot, 6.51),
 		at(15, Stick, 15, on(0))),
-	// The copy's first caller was dead while the other node used the bucket, and now that one is dead. A
-	// printed bound covers that nobody notices.
+	// The copy's first caller was dead while the other node used the bucket, and now that one is
+	// dead. A printed bound covers that nobody notices.
 	"a copy is put back while the node that knew better is dead": pair(2, hourly, [][2]int64{{2, 4},
 		{5, 10}, {20, 30}}, at(0, Stick, 10.5, on(1)), at(3.5, Crash, 8, on(0)), at(4.5, Snapshot, 6.5),
 		at(10.5, Crash, 30, on(1))),
-	// A store that does not work for one node, because of that node's clock, is replaced by a copy. The
-	// other node dies then, and loses its journal.
+	// A store that does not work for one node, because of that node's clock, is replaced by a copy.
+	// The other node dies then, and loses its journal.
 	"a copy is put back of a store that refuses the node that knew better": pair(2,
 		"algorithm: token_bucket, limit: 1000, window: 600s",
 		[][2]int64{{2, 10}, {11, 30}}, at(0, Stick, 40, on(0)), at(4, NodeClock, 30, on(1), by(-2*24*3600)),
@@ -259,8 +259,8 @@ var onceOverspent = map[string]*Plan{
 	"a copy of two seconds ago is put back while its node is dead": pair(1,
 		"algorithm: fixed_window, limit: 600, window: 10s", [][2]int64{{1, 20}},
 		at(2.1, Snapshot, 1.8), at(3.7, Crash, 0.5)),
-	// A store was so busy that its node heard its time only when it lent. The node died before its next
-	// note of the time, and started again on a copy that knows nothing of the loan.
+	// A store was so busy that its node heard its time only when it lent. The node died before its
+	// next note of the time, and started again on a copy that knows nothing of the loan.
 	"a copy is put back from before the last loan": lending(pair(1, hourly, [][2]int64{{13, 33}},
 		at(1.4, Steady, 8, of(1)), at(1.1, Snapshot, 5.6), at(1.8, StoreBusy, 4, busy),
 		at(5.94, Crash, 6))),

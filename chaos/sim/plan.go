@@ -24,7 +24,8 @@ type Plan struct {
 	// Refunds has some requests refunded. Fixed windows are then judged by what they admitted less
 	// what they gave back; of other kinds what was given back may be admitted once more.
 	Refunds bool
-	// Began is the wall clock's time at the start, before Into, µs since 1970; 0: that of every run.
+	// Began is the wall clock's time at the start, before Into, µs since 1970; 0: that of every
+	// run.
 	Began int64
 	// Into is how far into an hour the regions' clocks begin, µs.
 	Into int64

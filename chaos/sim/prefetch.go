@@ -9,9 +9,9 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// prefetch changes a plan so that nodes hold units of most limits that allow it, and adds loads that
-// are dense enough to make nodes do so. It has a random stream of its own, so that seeds keep their
-// meaning without it.
+// prefetch changes a plan so that nodes hold units of most limits that allow it, and adds loads
+// that are dense enough to make nodes do so. It has a random stream of its own, so that seeds keep
+// their meaning without it.
 func prefetch(p *Plan) {
 	random := p.random(forPrefetch, 0)
 	lines := strings.Split(p.Document, "\n")

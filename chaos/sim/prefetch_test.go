@@ -67,8 +67,8 @@ func TestPrefetchPlaysTheSameAgain(t *testing.T) {
 	}
 }
 
-// TestNoRequestMeetsTooMuch: limits that one script call cannot decide together, such as three logs,
-// do not apply to the same requests. Seed 13388 draws three logs.
+// TestNoRequestMeetsTooMuch: limits that one script call cannot decide together, such as three
+// logs, do not apply to the same requests. Seed 13388 draws three logs.
 func TestNoRequestMeetsTooMuch(t *testing.T) {
 	p := Draw(13388, Config{For: 60_000_000})
 	if p.light() {

@@ -82,8 +82,8 @@ func (n *node) answered(rq *request, d admit.Decision, wait *stepped.Waiting, er
 	}
 }
 
-// wait keeps a request until its wait is over, at most for its patience. The store has denied it, unless
-// the node remembered that.
+// wait keeps a request until its wait is over, at most for its patience. The store has denied it,
+// unless the node remembered that.
 func (n *node) wait(rq *request, wait *stepped.Waiting) {
 	if n.r.down == 0 && !n.refused() {
 		for _, b := range rq.buckets {
@@ -328,8 +328,8 @@ func (n *node) usedOf(rq *request, d admit.Decision) (used []quantity.Units) {
 	return used
 }
 
-// givenBack takes in that units were refunded of what a decision charged. Fixed windows have admitted
-// so much less. Of other kinds as much may be admitted once more.
+// givenBack takes in that units were refunded of what a decision charged. Fixed windows have
+// admitted so much less. Of other kinds as much may be admitted once more.
 func (b *bucket) givenBack(r *region, d admit.Decision, units quantity.Units) {
 	if b.limit.kind() != algorithms.FixedWindow {
 		b.allowBack(r, d.At, units)

@@ -17,8 +17,8 @@ var (
 	kind     = flag.String("algorithm", "", "of all limits; empty: the seed chooses")
 )
 
-// holds plays seeds, by default from -from and each for -seconds. It fails the test at the first that
-// breaks an invariant, with all that Explain tells of it.
+// holds plays seeds, by default from -from and each for -seconds. It fails the test at the first
+// that breaks an invariant, with all that Explain tells of it.
 func holds(t *testing.T, h Hunt) Tally {
 	t.Helper()
 	h.From, h.For = cmp.Or(h.From, *from), cmp.Or(h.For, *seconds*1_000_000)
@@ -82,16 +82,16 @@ func TestWiderSeedsHold(t *testing.T) {
 }
 
 const (
-	// askedAndWaited is a seed of the wider draw in which the first request after a bucket is deleted is
-	// denied by the store and waits. By that the node took the bucket for a new one.
+	// askedAndWaited is a seed of the wider draw in which the first request after a bucket is
+	// deleted is denied by the store and waits. By that the node took the bucket for a new one.
 	askedAndWaited = 10_043_715
-	// refusedAtOnce is one in which the first call after a bucket is deleted does not come to the bucket:
-	// the store had been opened anew.
+	// refusedAtOnce is one in which the first call after a bucket is deleted does not come to the
+	// bucket: the store had been opened anew.
 	refusedAtOnce = 11_006_916
-	// twoCopies is one in which a replica takes a store's place while an earlier copy of the store waits
-	// to be put back: each has data of its own.
+	// twoCopies is one in which a replica takes a store's place while an earlier copy of the store
+	// waits to be put back: each has data of its own.
 	twoCopies = 12_014_148
-	// openedHalf is one in which a node begins a generation after a loss and does not hear more from
-	// the busy store, but decides under it.
+	// openedHalf is one in which a node begins a generation after a loss and does not hear more
+	// from the busy store, but decides under it.
 	openedHalf = 13_011_129
 )

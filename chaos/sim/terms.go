@@ -60,8 +60,8 @@ func holdOf(p *policy.Limit, region int) mayHold {
 	return h
 }
 
-// entitledTo returns the most units of a whole that a region is entitled to, for any key: its part by
-// weight, rounded up, less what it keeps out of its store.
+// entitledTo returns the most units of a whole that a region is entitled to, for any key: its part
+// by weight, rounded up, less what it keeps out of its store.
 func entitledTo(p *policy.Limit, whole quantity.Units, region int) quantity.Units {
 	part := partOf(p, whole, region)
 	return part - part*quantity.Units(p.Reserve())/million
@@ -98,8 +98,8 @@ func (b *bucket) termMemory(region int) quantity.Units {
 	return b.worst(region, func(h mayHold) quantity.Units { return h.most })
 }
 
-// termReset is the term for a bucket of which an operator has a region forget the use (reset): windows
-// S_max, buckets B_max.
+// termReset is the term for a bucket of which an operator has a region forget the use (reset):
+// windows S_max, buckets B_max.
 func (b *bucket) termReset(region int) quantity.Units {
 	if b.limit.kind().Bucket() {
 		return b.worst(region, func(h mayHold) quantity.Units { return h.mostBurst })
@@ -161,7 +161,8 @@ func (b *bucket) termLateEnvoy() (most quantity.Units) {
 // termClocks is the term for clocks that are apart by so many µs (clocks-apart), with what was
 // promised of cells before they opened, in units and in burst. Without lending each region keeps to
 // its part by its own clock, and the judge goes by those clocks. What is lent within a cell is had
-// only when the borrower's clock has come there. What the region furthest behind lends does no harm.
+// only when the borrower's clock has come there. What the region furthest behind lends does no
+// harm.
 func (b *bucket) termClocks(apart int64, units, burst quantity.Units) (most quantity.Units) {
 	for _, p := range b.limit.versions {
 		if len(p.Weights) == 2 && apart >= 2*b.cell() {

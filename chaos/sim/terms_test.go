@@ -9,9 +9,9 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// TestTheJudgeAllowsNoMoreThanIsPrinted: the judge's own terms are those of quotad limits bound, but
-// for the units that rounding gives to some keys only: one for each region, twice that of buckets, and
-// that for each window in a cell.
+// TestTheJudgeAllowsNoMoreThanIsPrinted: the judge's own terms are those of quotad limits bound,
+// but for the units that rounding gives to some keys only: one for each region, twice that of
+// buckets, and that for each window in a cell.
 func TestTheJudgeAllowsNoMoreThanIsPrinted(t *testing.T) {
 	terms := map[string]int{}
 	for seed := range uint64(300) {

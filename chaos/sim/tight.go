@@ -9,10 +9,10 @@ import (
 )
 
 // The tight draw (Config.Tight) is tuned to come near what the judge allows, so that a judge that
-// allowed too much would show (Tightness). All regions ask for more than the limit all the time. Most
-// plans have short windows and only faults for which nothing is allowed. The others bring about one
-// mishap for which a bound is printed, in the way that exceeds most. It has a random stream of its
-// own.
+// allowed too much would show (Tightness). All regions ask for more than the limit all the time.
+// Most plans have short windows and only faults for which nothing is allowed. The others bring
+// about one mishap for which a bound is printed, in the way that exceeds most. It has a random
+// stream of its own.
 
 // drawTight draws a plan by the tight draw.
 func drawTight(p *Plan, c Config) {

@@ -6,11 +6,12 @@ import "github.com/quotad/quotad/quantity"
 // what happens sees no mistake, and neither does one of runs that leave most of a limit unused. It
 // counts buckets that were asked for, and probes.
 type Tightness struct {
-	// Excused counts buckets with a cell that was allowed more than its ceiling. Half counts those of
-	// them in which such a cell came to half of what it was allowed above the ceiling, or to more.
+	// Excused counts buckets with a cell that was allowed more than its ceiling. Half counts those
+	// of them in which such a cell came to half of what it was allowed above the ceiling, or to
+	// more.
 	Excused, Half int64
-	// Exact counts the other buckets. Tenth counts those of them in which a cell came within a tenth
-	// of its ceiling.
+	// Exact counts the other buckets. Tenth counts those of them in which a cell came within a
+	// tenth of its ceiling.
 	Exact, Tenth int64
 	// Probes counts the probes after the last fault. Demanding counts those which had to be given
 	// most of what they asked for.

@@ -2,9 +2,10 @@ package sim
 
 import "testing"
 
-// TestTightSeedsComeNear: no seed of the tight draw breaks an invariant, and they come near what the
-// judge allows. Of the buckets that are allowed an excess a third come to half of it, of the others
-// half come within a tenth of their limit, and half of the probes must be given what they ask for.
+// TestTightSeedsComeNear: no seed of the tight draw breaks an invariant, and they come near what
+// the judge allows. Of the buckets that are allowed an excess a third come to half of it, of the
+// others half come within a tenth of their limit, and half of the probes must be given what they
+// ask for.
 func TestTightSeedsComeNear(t *testing.T) {
 	tally := holds(t, Hunt{Config: Config{Tight: true}, Seeds: 60})
 	near := tally.Counts.Tightness

@@ -23,8 +23,8 @@ func (n *node) checkTime(of *bucket, at quantity.StoreTime) {
 	n.r.shown[shard] = max(n.r.shown[shard], at)
 }
 
-// decidesAnew records, at a decision by the store, that this node has begun another generation after
-// a loss, although it does not stand by it yet: the store did not answer what followed.
+// decidesAnew records, at a decision by the store, that this node has begun another generation
+// after a loss, although it does not stand by it yet: the store did not answer what followed.
 func (n *node) decidesAnew() {
 	r, generation := n.r, n.way.Generation()
 	if !r.emptied || generation == r.generation || generation == r.begun {
@@ -35,8 +35,8 @@ func (n *node) decidesAnew() {
 }
 
 // beats records that a node has just asked its store for its time: it knows now what the store has
-// shown to anybody, even if the store refuses it because of its clock. It may not be so if the store
-// or its answer was lost, or if the node works under another document.
+// shown to anybody, even if the store refuses it because of its clock. It may not be so if the
+// store or its answer was lost, or if the node works under another document.
 func (n *node) beats() {
 	r := n.r
 	if r.down > 0 || r.stale || r.emptied || r.each > 0 || n.w.adopted > 1 || n.live == nil ||
@@ -75,8 +75,8 @@ func (r *region) timeIsLost(by *node) {
 	}
 }
 
-// comesAgain allows what the region admitted in the windows between two store times once more, as far
-// as the term for it reaches.
+// comesAgain allows what the region admitted in the windows between two store times once more, as
+// far as the term for it reaches.
 func (b *bucket) comesAgain(r *region, from, to quantity.StoreTime) {
 	cause := "time of " + r.name + "'s store lost"
 	f, first, last := &b.flows[r.index], b.windowAt(from), b.windowAt(to)

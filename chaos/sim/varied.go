@@ -13,9 +13,9 @@ import (
 )
 
 // vary changes a plan so that its limits say what the other draws leave out: weights of their own,
-// some of them zero, borrowing limits, on_store_failure: allow, and shadow. Requests of all kinds of
-// limits are refunded, and buckets are reset. It has a random stream of its own, so that seeds keep
-// their meaning without it.
+// some of them zero, borrowing limits, on_store_failure: allow, and shadow. Requests of all kinds
+// of limits are refunded, and buckets are reset. It has a random stream of its own, so that seeds
+// keep their meaning without it.
 func vary(p *Plan) {
 	random := p.random(forVaried, 0)
 	limits := 0
@@ -70,8 +70,8 @@ func (w *world) reset(a Act, n *node) {
 	})
 }
 
-// allowBack allows units that were given back of what was charged at a time: for as long as they would
-// have weighed, for ever in a bucket.
+// allowBack allows units that were given back of what was charged at a time: for as long as they
+// would have weighed, for ever in a bucket.
 func (b *bucket) allowBack(r *region, charged quantity.StoreTime, units quantity.Units) {
 	to := quantity.StoreTime(math.MaxInt64)
 	switch window := b.limit.policy.Window.Microseconds(); b.limit.kind() {
@@ -83,8 +83,8 @@ func (b *bucket) allowBack(r *region, charged quantity.StoreTime, units quantity
 	b.allowFor(r.clock().Add(min(r.storeAhead, 0)), to, units, "refunded in "+r.name)
 }
 
-// checkShadow checks a decision where one of the limits is a shadow limit: that never denies, and is
-// held to nothing.
+// checkShadow checks a decision where one of the limits is a shadow limit: that never denies, and
+// is held to nothing.
 func (n *node) checkShadow(b *bucket, d admit.Decision) {
 	if !d.Allowed && d.Limit == b.limit.policy.Name {
 		n.w.breaks("shadow", "%s denies by the shadow limit %s: %+v", n.name, d.Limit, d)

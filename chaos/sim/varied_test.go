@@ -59,10 +59,10 @@ func TestVaried(t *testing.T) {
 	}
 }
 
-// TestTheJudgeKnowsWhatWasGivenBack: stores are out of reach, and replies are lost, while requests are
-// refunded. In the end the judge counts as admitted what the stores count as used: neither a refund
-// that did nothing nor one whose reply was lost leads it astray, nor one of which only the first of
-// two shards has heard.
+// TestTheJudgeKnowsWhatWasGivenBack: stores are out of reach, and replies are lost, while requests
+// are refunded. In the end the judge counts as admitted what the stores count as used: neither a
+// refund that did nothing nor one whose reply was lost leads it astray, nor one of which only the
+// first of two shards has heard.
 func TestTheJudgeKnowsWhatWasGivenBack(t *testing.T) {
 	for _, shards := range []int{1, 2} {
 		p := pair(1, hourly, nil, at(2, Steady, 6, of(0)), at(2, Steady, 6, of(1)),
@@ -98,7 +98,8 @@ func TestTheJudgeKnowsWhatWasGivenBack(t *testing.T) {
 	}
 }
 
-// countedOf returns what the judge counts as admitted of a bucket, and what all stores count as used.
+// countedOf returns what the judge counts as admitted of a bucket, and what all stores count as
+// used.
 func countedOf(t *testing.T, b *bucket) (judged, used quantity.Units) {
 	t.Helper()
 	for _, units := range b.labels {

@@ -83,8 +83,8 @@ const (
 	totalWidth = 42 // of the total's bar, and seconds that are drawn
 )
 
-// draw draws the last second in the place of the one before: on the terminal's other screen, each line
-// cut to the width that the terminal has now, so that none wraps and none stays.
+// draw draws the last second in the place of the one before: on the terminal's other screen, each
+// line cut to the width that the terminal has now, so that none wraps and none stays.
 func (s *screen) draw(p world.Progress) {
 	var b strings.Builder
 	if !s.drawn {

@@ -12,8 +12,8 @@ import (
 	"github.com/quotad/quotad/chaos/world"
 )
 
-// terminal is a twin of a terminal: a grid of characters that understands what the screen writes, and
-// wraps lines that are too wide.
+// terminal is a twin of a terminal: a grid of characters that understands what the screen writes,
+// and wraps lines that are too wide.
 type terminal struct {
 	t             *testing.T
 	width, height int
@@ -139,8 +139,8 @@ func second(at int, phase string, degraded bool, admitted ...int64) world.Progre
 // plain is a drawing without colours.
 var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
-// TestTheDrawingStaysWhole: whatever the terminal's size is and becomes, it shows the last second and
-// nothing of those before, each line cut to its width.
+// TestTheDrawingStaysWhole: whatever the terminal's size is and becomes, it shows the last second
+// and nothing of those before, each line cut to its width.
 func TestTheDrawingStaysWhole(t *testing.T) {
 	m := newTerminal(t, 80, 24)
 	s := &screen{out: m, live: true, colour: true, size: func() (int, int) { return m.width, m.height }}

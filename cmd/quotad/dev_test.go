@@ -24,8 +24,8 @@ limits:
      limit: 10, window: 30d, lending_limit: 1, on_exhausted: borrow}
 `
 
-// startDev runs quotad dev on free ports until the test ends, and returns the addresses of the first
-// region's API and of all admin listeners.
+// startDev runs quotad dev on free ports until the test ends, and returns the addresses of the
+// first region's API and of all admin listeners.
 func startDev(t *testing.T, args ...string) (web string, admins []string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -168,8 +168,8 @@ func TestDev(t *testing.T) {
 	wants(t, ends(t, 2, "cut", "nowhere", "--for", "1s", "--addr", admins[0]), "not another region")
 }
 
-// TestDevRehearses: load that a region is to get comes, and a Redis that is killed comes back without
-// its data, which the region notices and survives.
+// TestDevRehearses: load that a region is to get comes, and a Redis that is killed comes back
+// without its data, which the region notices and survives.
 func TestDevRehearses(t *testing.T) {
 	_, admins := startDev(t, "--round-trip", "20ms")
 	rehearse := func(body string, code int) {

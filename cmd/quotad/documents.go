@@ -7,8 +7,8 @@ import (
 	"github.com/quotad/quotad/policy"
 )
 
-// standardInput is what a command line says for standard input where it names a document. It is read
-// as files are: up to the same size, and a program that writes it has 10 s.
+// standardInput is what a command line says for standard input where it names a document. It is
+// read as files are: up to the same size, and a program that writes it has 10 s.
 const standardInput = "-"
 
 // loadDocument reads the limits document that an argument names.

@@ -85,8 +85,8 @@ var (
 	fencedLine  = regexp.MustCompile(`(?m)^fenced:[ \t]*\[.*\][ \t]*(#.*)?\r?$`)
 )
 
-// fence returns a document of the next version that fences one region more, with the comments and the
-// order of the text that it was read from.
+// fence returns a document of the next version that fences one region more, with the comments and
+// the order of the text that it was read from.
 func fence(before *policy.Document, region string) (*policy.Document, error) {
 	if _, has := before.RegionIndex(region); !has {
 		var names []string

@@ -87,7 +87,8 @@ func matesWords(mates []string, nodes int) string {
 	return text
 }
 
-// documentsWords says what is noteworthy of the limits documents; quotad limits status has the rest.
+// documentsWords says what is noteworthy of the limits documents; quotad limits status has the
+// rest.
 func documentsWords(d api.DocumentsStatus) (text string) {
 	if d.Held > 0 {
 		text = "; " + show.Counted(d.Held, "limit") + " with the lesser split"

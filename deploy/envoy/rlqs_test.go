@@ -13,7 +13,8 @@ import (
 )
 
 // TestRLQSRecipeIsValid: the recipe is what Envoy's API takes, its bucket ids meet a limit of which
-// Envoys are assigned parts, and without an assignment an Envoy admits what the limit leaves for that.
+// Envoys are assigned parts, and without an assignment an Envoy admits what the limit leaves for
+// that.
 func TestRLQSRecipeIsValid(t *testing.T) {
 	_, c := load(t, "rlqs.yaml")
 	filter := part[*quota.RateLimitQuotaFilterConfig](t, c)

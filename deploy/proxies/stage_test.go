@@ -24,8 +24,8 @@ type recipe struct {
 	files   []string // in deploy; the first is the configuration
 	// args are those of the program, for a configuration.
 	args func(config string) []string
-	// open is the text that says to let requests pass without quotad, and closed what the recipe says
-	// to write in its place.
+	// open is the text that says to let requests pass without quotad, and closed what the recipe
+	// says to write in its place.
 	open, closed string
 	down         int // what clients then see
 }

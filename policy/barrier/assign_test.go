@@ -10,8 +10,8 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// TestWhatEnvoysHoldIsWaitedFor: where Envoys may hold fewer tokens, the regions wait for each other
-// and for the Envoys. Else the stores would grow by tokens that Envoys still have.
+// TestWhatEnvoysHoldIsWaitedFor: where Envoys may hold fewer tokens, the regions wait for each
+// other and for the Envoys. Else the stores would grow by tokens that Envoys still have.
 func TestWhatEnvoysHoldIsWaitedFor(t *testing.T) {
 	assigned := func(version, burst int, assign string) *policy.Document {
 		return documents.Parse(t, version, abc, fmt.Sprintf("name: l, algorithm: token_bucket, "+
@@ -43,8 +43,8 @@ func TestWhatEnvoysHoldIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestARemainderIsNothingLess: max_burst is the same, though some keys give a region more of it than
-// others.
+// TestARemainderIsNothingLess: max_burst is the same, though some keys give a region more of it
+// than others.
 func TestARemainderIsNothingLess(t *testing.T) {
 	assigned := func(version, limit int) *policy.Document {
 		return documents.Parse(t, version, abc, fmt.Sprintf("name: l, algorithm: token_bucket, "+

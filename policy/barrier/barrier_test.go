@@ -28,15 +28,15 @@ func told(acks map[string]map[*policy.Document]quantity.StoreTime) barrier.Heard
 	return h
 }
 
-// standing returns the standing of the newest document's first limit, by those who acknowledged that
-// document: by region, at a time.
+// standing returns the standing of the newest document's first limit, by those who acknowledged
+// that document: by region, at a time.
 func standing(now quantity.StoreTime, heard barrier.Heard, all ...*policy.Document) barrier.Standing {
 	v := &barrier.View{Agenda: barrier.Union(all...), Region: "a", Heard: heard, Now: now}
 	return v.Standing(&v.Agenda.Newest().Limits[0])
 }
 
-// TestWhoIsWaitedFor: a share moves from a to b, and c keeps its own. a is waited for, and one of the
-// others, for a majority.
+// TestWhoIsWaitedFor: a share moves from a to b, and c keeps its own. a is waited for, and one of
+// the others, for a majority.
 func TestWhoIsWaitedFor(t *testing.T) {
 	old := documents.Parse(t, 1, abc, limit+"{a: 4, b: 2, c: 3}")
 	newer := documents.Parse(t, 2, abc, limit+"{a: 2, b: 4, c: 3}")
@@ -167,7 +167,8 @@ func TestAnotherWindowIsChargedBeside(t *testing.T) {
 	}
 }
 
-// TestABucketHasTheTimeToFill: a share of a bucket moves only when all of it could have filled again.
+// TestABucketHasTheTimeToFill: a share of a bucket moves only when all of it could have filled
+// again.
 func TestABucketHasTheTimeToFill(t *testing.T) {
 	const bucket = "name: l, algorithm: token_bucket, limit: 60, window: 1m, burst: 600, weights: "
 	old := documents.Parse(t, 1, abc, bucket+"{a: 4, b: 2, c: 3}")

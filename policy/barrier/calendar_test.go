@@ -8,7 +8,8 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// What is used or lent in a month weighs until the month after it is over, in the limit's time zone.
+// What is used or lent in a month weighs until the month after it is over, in the limit's time
+// zone.
 func TestWhatAMonthPromisedIsOver(t *testing.T) {
 	doc, err := policy.Parse("limits.yaml", []byte("version: 1\nregions: {eu: {weight: 1}}\nlimits:\n"+
 		"- {name: a, domain: api, key: [k], algorithm: fixed_window, limit: 10, window: month, timezone: Europe/Berlin}\n"))

@@ -27,8 +27,8 @@
 // removed and another added. Both are charged until the old one weighs no more ([View.Leftover]).
 //
 // Why a majority, where a document that only raises limits takes nothing from anybody: of two
-// regions with 500 of 1,000 each, one is given version 3, which raises it to 1,000 of 1,500, and the
-// other, cut off, another version 3, which raises that one to 1,000 of 1,500. Both would take
+// regions with 500 of 1,000 each, one is given version 3, which raises it to 1,000 of 1,500, and
+// the other, cut off, another version 3, which raises that one to 1,000 of 1,500. Both would take
 // effect, and the regions would admit 2,000 of 1,500. The same happens with versions 3 and 4 if
 // neither region hears of the other's. Two majorities have a region in common. It takes one version
 // 3 only, and its acknowledgement of version 4 names version 3, so the other side learns of it.

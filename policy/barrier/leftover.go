@@ -65,8 +65,8 @@ func (v *View) Settled() int {
 	return oldest
 }
 
-// Waiting returns the regions whose acknowledgement of the newest document some limit waits for, with
-// the number of such limits.
+// Waiting returns the regions whose acknowledgement of the newest document some limit waits for,
+// with the number of such limits.
 func (v *View) Waiting() map[string]int {
 	all := map[string]int{}
 	count := func(s Standing) {

@@ -67,7 +67,8 @@ func newestOf(entries []*policy.Limit) int {
 	return 0
 }
 
-// addedDomains returns the domains in which a document has an entry that the one at place i has not.
+// addedDomains returns the domains in which a document has an entry that the one at place i has
+// not.
 func addedDomains(d *policy.Document, entries map[policy.BucketID][]*policy.Limit,
 	i int) map[string]bool {
 	added := map[string]bool{}

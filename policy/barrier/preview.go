@@ -18,8 +18,8 @@ type Change struct {
 	// Waiting holds the regions without whose acknowledgement that does not end. A majority of the
 	// regions must acknowledge in any case, unless the limit is removed.
 	Waiting []string
-	// Until is when the newer document counts alone if all of them acknowledge it at the time of the
-	// preview.
+	// Until is when the newer document counts alone if all of them acknowledge it at the time of
+	// the preview.
 	Until quantity.StoreTime
 }
 

@@ -41,8 +41,8 @@ type search struct {
 	states    int
 }
 
-// run looks at all states, and returns the first in which the regions could use more together in one
-// cell than any document allows.
+// run looks at all states, and returns the first in which the regions could use more together in
+// one cell than any document allows.
 func (s *search) run() (way string) {
 	first := state{places: make([]place, len(s.regions))}
 	for i := range first.places {

@@ -104,8 +104,8 @@ func spread(d *policy.Document, l *policy.Limit) map[string][]part {
 	return parts
 }
 
-// EnvoyParts returns each region's part of the tokens that Envoys may hold of a limit, in the order of
-// its weights: 0 for all without assign.
+// EnvoyParts returns each region's part of the tokens that Envoys may hold of a limit, in the order
+// of its weights: 0 for all without assign.
 func EnvoyParts(l *policy.Limit, rotation uint64) []quantity.Units {
 	if l.Assign == nil {
 		return make([]quantity.Units, len(l.Weights))

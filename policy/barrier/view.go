@@ -34,8 +34,8 @@ type View struct {
 	Region string // whose view it is
 	Heard  Heard
 	Now    quantity.StoreTime // a time that every shard of the region's store has shown
-	// Unsure says that the region may have worked under newer documents than it remembers, because it
-	// lost its store and a journal. It uses nothing until the other regions have told.
+	// Unsure says that the region may have worked under newer documents than it remembers, because
+	// it lost its store and a journal. It uses nothing until the other regions have told.
 	Unsure bool
 }
 
@@ -169,8 +169,8 @@ func (v *View) majority(base, newer *policy.Document) (waiting []string) {
 	return waiting
 }
 
-// Lending returns the parts per million of its entitlement that a region may lend: all of it in home
-// mode.
+// Lending returns the parts per million of its entitlement that a region may lend: all of it in
+// home mode.
 func Lending(l *policy.Limit) quantity.PPM {
 	if l.Home() {
 		return allocator.PPM

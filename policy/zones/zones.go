@@ -1,6 +1,6 @@
-// Package zones holds the rules of the world's time zones. They are part of the binary, so all nodes
-// of one build have the same, whatever their machines have installed. (time.LoadLocation would
-// prefer the machine's.)
+// Package zones holds the rules of the world's time zones. They are part of the binary, so all
+// nodes of one build have the same, whatever their machines have installed. (time.LoadLocation
+// would prefer the machine's.)
 //
 // zoneinfo.zip is lib/time/zoneinfo.zip of the Go distribution: the IANA time zone database, which
 // is in the public domain. Who replaces it changes [Version] too.

@@ -40,7 +40,8 @@ type Credentials struct {
 	Authorization string // the header; empty: none
 	// Certificate is the caller's, which an authority that the port trusts has signed. nil: none.
 	Certificate *x509.Certificate
-	// Name stands for a certificate that was verified before, by a name in it. Empty: there is none.
+	// Name stands for a certificate that was verified before, by a name in it. Empty: there is
+	// none.
 	Name string
 	From string // ip:port
 }

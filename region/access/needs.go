@@ -13,8 +13,8 @@ const (
 )
 
 const (
-	// Open is the need of calls that ask for no role: probes of load balancers, and the files of the
-	// console.
+	// Open is the need of calls that ask for no role: probes of load balancers, and the files of
+	// the console.
 	Open Role = "open"
 	// Known is the need of calls that every caller of the file may make.
 	Known Role = "known"

@@ -12,8 +12,8 @@ import (
 	"github.com/quotad/quotad/region/tally"
 )
 
-// reasonOrder has all reasons. The place of a reason in it is its number in a tally, so new ones come
-// last: see tally.Outcome.
+// reasonOrder has all reasons. The place of a reason in it is its number in a tally, so new ones
+// come last: see tally.Outcome.
 var reasonOrder = []Reason{WithinLimit, NoLimit, OverLimit, ExceedsRegionCapacity, Never, Denied,
 	Recovering, QueueFull, StoreFailure, StoreFailureLocal, StoreFailureAllowed, InvalidRequest}
 
@@ -63,8 +63,8 @@ type fullest struct {
 	of sync.Map // *peak by the name of a limit
 }
 
-// peak is the highest part of a share that was used in the present period, and in the one before, in
-// parts per million.
+// peak is the highest part of a share that was used in the present period, and in the one before,
+// in parts per million.
 type peak struct{ now, before atomic.Int64 }
 
 // saw takes in what a decision says of the limit that decided it. Without a count it says nothing.

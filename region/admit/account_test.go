@@ -28,8 +28,8 @@ func (l *Limiter) wantLast(t *testing.T, q Request, limit string, admitted bool,
 	t.Errorf("no limit %s", limit)
 }
 
-// TestUnitsAreAccounted: an admitted request counts for every limit, a denied one for the limit that
-// denied, by whatever it was decided; peeks and repeats do not count.
+// TestUnitsAreAccounted: an admitted request counts for every limit, a denied one for the limit
+// that denied, by whatever it was decided; peeks and repeats do not count.
 func TestUnitsAreAccounted(t *testing.T) {
 	counted(t, hereAndThere, []string{"name: few, limit: 250, window: 1m", // 100 of it are here
 		"name: many, key: [account], limit: 1000, window: 1m",

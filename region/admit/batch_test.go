@@ -207,8 +207,9 @@ func (s *slowToOpen) Look(ctx context.Context, shard store.Shard,
 	return s.Servers.Look(ctx, shard, nothing)
 }
 
-// A request of a batch meets a deleted bucket, for which the store is opened anew, and that takes longer than a request may
-// wait. The others were answered in the same round trip, so the store decides them.
+// A request of a batch meets a deleted bucket, for which the store is opened anew, and that takes
+// longer than a request may wait. The others were answered in the same round trip, so the store
+// decides them.
 func TestBatchHearsAllAnswersFirst(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		twin := lab.NewTwin(now, "r")

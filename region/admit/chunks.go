@@ -16,10 +16,10 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// A node may hold units of a bucket whose limit says consistency: prefetch: a chunk, which the store
-// was charged with beforehand. Requests are admitted from it without asking the store. What is left
-// of a chunk goes back to the store when the chunk is over, when the region has fewer rights, when
-// the document changes, and when the node ends.
+// A node may hold units of a bucket whose limit says consistency: prefetch: a chunk, which the
+// store was charged with beforehand. Requests are admitted from it without asking the store. What
+// is left of a chunk goes back to the store when the chunk is over, when the region has fewer
+// rights, when the document changes, and when the node ends.
 
 const (
 	// maxHolders bounds the buckets of which the node holds chunks at a time. All further buckets

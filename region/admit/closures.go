@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// closures keeps until when limits have buckets that are closed after a loss of the store's data. There
-// are as many as limits of which requests were answered Recovering. Safe for concurrent use.
+// closures keeps until when limits have buckets that are closed after a loss of the store's data.
+// There are as many as limits of which requests were answered Recovering. Safe for concurrent use.
 type closures struct {
 	mu sync.Mutex
 	of map[string]time.Time // by the name of the limit

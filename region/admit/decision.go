@@ -13,10 +13,11 @@ type Request struct {
 	Domain      string
 	Descriptors map[string]string
 	Cost        quantity.Units // units, 1 to 2^51
-	// Lists holds lists of descriptors, in place of Descriptors and Cost. Such a request has neither
-	// an ID nor a receipt.
+	// Lists holds lists of descriptors, in place of Descriptors and Cost. Such a request has
+	// neither an ID nor a receipt.
 	Lists []List
-	// replaced holds aliases of limits that do not apply, because of the lists with which these came.
+	// replaced holds aliases of limits that do not apply, because of the lists with which these
+	// came.
 	replaced []string
 	// ID names the request, for a caller that may send it twice. For a minute after it was
 	// admitted, the same request gets the same decision and is not charged again. That happens
@@ -158,8 +159,8 @@ func (r Request) Validate() error {
 	return nil
 }
 
-// validateLists returns a *FieldError for the first problem of a request with lists, nil if there is
-// none.
+// validateLists returns a *FieldError for the first problem of a request with lists, nil if there
+// is none.
 func (r Request) validateLists() error {
 	switch {
 	case len(r.Lists) == 0:

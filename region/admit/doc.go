@@ -23,8 +23,8 @@
 // A caller can give back what a decision charged with the decision's receipt (receipt.go).
 //
 // A request may have lists of descriptors, as those of Envoy (lists.go), which are one decision or
-// one each (apart.go). A decision on several limits has what each said (states.go). It is made before
-// its caller gives up (patience.go). What no limit applies to is decided in unmatched.go.
+// one each (apart.go). A decision on several limits has what each said (states.go). It is made
+// before its caller gives up (patience.go). What no limit applies to is decided in unmatched.go.
 // refund_last.go gives back what was charged last, without a receipt.
 //
 // A node remembers denials (memory.go), and holds units of limits that say consistency: prefetch

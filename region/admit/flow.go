@@ -26,11 +26,11 @@ const (
 // concurrent use.
 //
 // Other limits documents may be open by now: then the request waits until this node knows them, and
-// is matched anew. The store may have lost a bucket: then the request waits until the bucket is restored, and asks
-// again. The store may have closed a bucket after a loss although no node had used it: then the
-// request waits until the bucket is opened. This region may lack rights: then the request waits for
-// other regions to lend some, if the limit says so. If the store denies the request after that, the
-// decision is a denial.
+// is matched anew. The store may have lost a bucket: then the request waits until the bucket is
+// restored, and asks again. The store may have closed a bucket after a loss although no node had
+// used it: then the request waits until the bucket is opened. This region may lack rights: then the
+// request waits for other regions to lend some, if the limit says so. If the store denies the
+// request after that, the decision is a denial.
 type Flow struct {
 	limiter *Limiter
 	request Request
@@ -66,8 +66,8 @@ const (
 	reopened                 // the store to be opened again, under other documents perhaps
 )
 
-// reasks bounds how often one request is matched anew. Two documents may be opened in a row, and the
-// older of them closed.
+// reasks bounds how often one request is matched anew. Two documents may be opened in a row, and
+// the older of them closed.
 const reasks = 3
 
 // Begin returns the flow of a request. With commit, admission charges it. The error is a
@@ -150,9 +150,9 @@ func (f *Flow) answered(a answered, err error) {
 	}
 }
 
-// waitReopened makes a request wait until the store is opened again, if it is no longer as this node
-// opened it. If other documents are open then, the request is matched anew. It returns false if the
-// request need not wait, did so too often, or this node has stopped using its store.
+// waitReopened makes a request wait until the store is opened again, if it is no longer as this
+// node opened it. If other documents are open then, the request is matched anew. It returns false
+// if the request need not wait, did so too often, or this node has stopped using its store.
 func (f *Flow) waitReopened() bool {
 	if !errors.Is(f.said.err, store.ErrUnknownStore) || f.reasked == reasks ||
 		f.limiter.tenure.Stopped() != nil {

@@ -28,8 +28,8 @@ func (l *Limiter) describe(d Decision, a *rules.Applied) Decision {
 }
 
 // judge turns the store's answer into a decision. The limit that decides is the one with the
-// greatest weight. A shadow limit decides only if no other limit applies, and so does an alternative
-// limit that did not deny although it had no room.
+// greatest weight. A shadow limit decides only if no other limit applies, and so does an
+// alternative limit that did not deny although it had no room.
 func (l *Limiter) judge(w *waiting, a answered) Decision {
 	answer, all := a.decided.Answers[a.index], w.applied
 	decider, best := 0, int64(math.MinInt64)

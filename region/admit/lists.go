@@ -22,8 +22,8 @@ type List struct {
 // Met is what one list of a request met.
 type Met struct {
 	Limits []int // places in Decision.Limits
-	// Exempt says that the list meets an exemption of the document, Unlimited that this one says so to
-	// callers, and Denied that it denies.
+	// Exempt says that the list meets an exemption of the document, Unlimited that this one says so
+	// to callers, and Denied that it denies.
 	Exempt, Unlimited, Denied bool
 }
 

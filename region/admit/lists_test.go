@@ -59,7 +59,8 @@ func TestListsSpanShards(t *testing.T) {
 	}
 }
 
-// TestListsWithoutTheStore: each list costs its own of the node's part, and all or none are charged.
+// TestListsWithoutTheStore: each list costs its own of the node's part, and all or none are
+// charged.
 func TestListsWithoutTheStore(t *testing.T) {
 	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
 		"name: a, limit: 100, window: 1m, lending_limit: 0.5",

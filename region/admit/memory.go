@@ -12,9 +12,9 @@ import (
 // remembered answers a request that is to be charged by the denials that the node remembers of its
 // buckets, once, unless one of these is to be asked about again. It never does for a request with
 // an id, whose earlier decision only the store knows, nor for one with shadow or alternative
-// limits, which only the store can judge, nor for a cost that the region can never admit, which the store says. While
-// the store is out of reach the limits say what becomes of the request. A denial that is told from
-// memory counts as demand.
+// limits, which only the store can judge, nor for a cost that the region can never admit, which the
+// store says. While the store is out of reach the limits say what becomes of the request. A denial
+// that is told from memory counts as demand.
 func (f *Flow) remembered() (a answered, denied bool) {
 	if f.asked {
 		return answered{}, false

@@ -365,7 +365,8 @@ func TestARecoveringBucketIsAsked(t *testing.T) {
 		})
 }
 
-// A node that ends decides nothing any more, neither by a denial that it remembers nor from a chunk.
+// A node that ends decides nothing any more, neither by a denial that it remembers nor from a
+// chunk.
 func TestAClosedNodeRemembersNothing(t *testing.T) {
 	for name, limit := range map[string]string{
 		"a denial": "name: minute, limit: 1, window: 1m",

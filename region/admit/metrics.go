@@ -151,8 +151,8 @@ func (m *metrics) decided(d Decision) { m.resolved.counter(d.Limit, d.Reason).In
 func (m *metrics) took(d time.Duration) { m.time.Observe(d.Seconds()) }
 
 // resolved finds a counter by a limit and a reason, or by a limit alone, without hashing its labels
-// each time. There are as many counters as pairs of a limit and a reason, and soon all of them are in
-// the map.
+// each time. There are as many counters as pairs of a limit and a reason, and soon all of them are
+// in the map.
 type resolved struct {
 	vec *prometheus.CounterVec
 

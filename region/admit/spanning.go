@@ -154,9 +154,9 @@ func (a *answered) add(p part, own answered) {
 	}
 }
 
-// unheard fills in what is known of a part that did not answer: the store's time by the other parts,
-// the cell at that time, and the entitlement. Such a limit may still decide, if it can never admit as
-// much. Without this the decision could show a time in 1970.
+// unheard fills in what is known of a part that did not answer: the store's time by the other
+// parts, the cell at that time, and the entitlement. Such a limit may still decide, if it can never
+// admit as much. Without this the decision could show a time in 1970.
 func (a *answered) unheard(p part, applied []*rules.Applied) {
 	for _, i := range p.of {
 		limit := applied[i]

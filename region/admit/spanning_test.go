@@ -188,8 +188,8 @@ func TestSpanningFailure(t *testing.T) {
 		})
 }
 
-// TestSpanningUnheard: a shard denies, and another does not answer. Its limit decides, because it can
-// never admit as much, and the decision says cell, time and entitlement of that limit.
+// TestSpanningUnheard: a shard denies, and another does not answer. Its limit decides, because it
+// can never admit as much, and the decision says cell, time and entitlement of that limit.
 func TestSpanningUnheard(t *testing.T) {
 	spanned(t, []string{perAccount, perAddress + ", weights: {here: 3}"},
 		func(t *testing.T, c *cluster, n *running) {

@@ -66,8 +66,8 @@ func (l *Limiter) states(w *waiting, a answered) []LimitState {
 	return all
 }
 
-// uncounted returns the states of a request that the store did not decide: of the limit that decided
-// what the node counted.
+// uncounted returns the states of a request that the store did not decide: of the limit that
+// decided what the node counted.
 func (l *Limiter) uncounted(w *waiting, d Decision) []LimitState {
 	all := make([]LimitState, len(w.applied))
 	for i := range all {

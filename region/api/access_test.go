@@ -103,7 +103,8 @@ var allowedTo = map[string]struct {
 // servedElsewhere are the calls of the table of package access that other packages serve.
 var servedElsewhere = []string{"/peer.v1.PeerService/Cut"}
 
-// callsOf returns the calls that a server serves, by port: what its muxes and its gRPC servers have.
+// callsOf returns the calls that a server serves, by port: what its muxes and its gRPC servers
+// have.
 func callsOf(s *Server) map[string][]string {
 	rpcs := func(g *grpc.Server) (all []string) {
 		for name, service := range g.GetServiceInfo() {
@@ -118,8 +119,8 @@ func callsOf(s *Server) map[string][]string {
 		"admin": append(s.adminRoutes(http.NotFoundHandler()).paths, rpcs(s.adminRPC)...)}
 }
 
-// TestEveryCallHasARow: what is served is in the tables, on the port that they say, and nothing else
-// is in them.
+// TestEveryCallHasARow: what is served is in the tables, on the port that they say, and nothing
+// else is in them.
 func TestEveryCallHasARow(t *testing.T) {
 	served := map[string][]string{} // ports by call
 	for port, calls := range callsOf(newServer(t, &fakeNode{}, quiet())) {
@@ -434,8 +435,8 @@ func TestACertificateOfAnotherAuthority(t *testing.T) {
 	}
 }
 
-// TestDomainsOfACaller: a caller cannot spend what is another's, by any call, nor have it given back
-// or reset.
+// TestDomainsOfACaller: a caller cannot spend what is another's, by any call, nor have it given
+// back or reset.
 func TestDomainsOfACaller(t *testing.T) {
 	s := startSecured(t, "plain")
 	tenant := proof{token: s.tokens["tenant"]}

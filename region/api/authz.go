@@ -15,8 +15,8 @@ import (
 // request is described by. The zero value has none.
 type forProxies struct {
 	mapping *authz.Mapping
-	// unruled counts requests that no rule is for, and ignored those with headers that only a trusted
-	// proxy may set.
+	// unruled counts requests that no rule is for, and ignored those with headers that only a
+	// trusted proxy may set.
 	unruled, ignored prometheus.Counter
 }
 

@@ -21,13 +21,13 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// rlqsClients names the variable that says to which address TestRLQSClients reports, and on how many
-// connections.
+// rlqsClients names the variable that says to which address TestRLQSClients reports, and on how
+// many connections.
 const rlqsClients = "QUOTAD_TEST_RLQS_CLIENTS"
 
-// clients are the Envoys of BenchmarkRLQS: a process that reads commands and answers each with a line.
-// open: open all streams and report nothing. report: report until the end. count: only answer. An
-// answer has how many assignments came so far, in how many messages.
+// clients are the Envoys of BenchmarkRLQS: a process that reads commands and answers each with a
+// line. open: open all streams and report nothing. report: report until the end. count: only
+// answer. An answer has how many assignments came so far, in how many messages.
 type clients struct {
 	b       *testing.B
 	process *exec.Cmd

@@ -21,7 +21,8 @@ import (
 	"github.com/quotad/quotad/region/envoys"
 )
 
-// The load of BenchmarkRLQS: streams that report so many bucket ids every five seconds, evenly spread.
+// The load of BenchmarkRLQS: streams that report so many bucket ids every five seconds, evenly
+// spread.
 const (
 	rlqsStreams = 1000
 	rlqsBuckets = 100
@@ -32,12 +33,12 @@ const (
 	rlqsFor     = 30 * time.Second
 )
 
-// BenchmarkRLQS measures what Envoys cost a node: processor time for 1,000 streams of 100 bucket ids,
-// each reported every 5 s, and memory. The Envoys are a process of their own. Each has a connection
-// of its own, or they all share one.
+// BenchmarkRLQS measures what Envoys cost a node: processor time for 1,000 streams of 100 bucket
+// ids, each reported every 5 s, and memory. The Envoys are a process of their own. Each has a
+// connection of its own, or they all share one.
 //
-// The floor is a server without bounds that decodes the same reports with protobuf, and answers each
-// with as many assignments that are always the same as the node sent for a report.
+// The floor is a server without bounds that decodes the same reports with protobuf, and answers
+// each with as many assignments that are always the same as the node sent for a report.
 //
 //	%core        processor time of the node, its Redis' included
 //	%core-redis  of it that of Redis
@@ -127,8 +128,8 @@ type measured struct {
 	open, reporting int64
 }
 
-// reportTo has all streams report to a server, and measures this process. It calls read when it begins
-// to measure and when it ends.
+// reportTo has all streams report to a server, and measures this process. It calls read when it
+// begins to measure and when it ends.
 func reportTo(b *testing.B, connections int, serve func(net.Listener) error, read func()) measured {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

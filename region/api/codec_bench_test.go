@@ -16,7 +16,8 @@ import (
 )
 
 // BenchmarkCodec measures how long it takes to read and validate a request of two descriptors, and
-// to write the decision on it, in each of the formats. Transport, headers and the handler are not part of it.
+// to write the decision on it, in each of the formats. Transport, headers and the handler are not
+// part of it.
 func BenchmarkCodec(b *testing.B) {
 	descriptors := map[string]string{"account": "account-42", "path": "/v1/orders"}
 	decision := admit.Decision{Allowed: true, Reason: admit.WithinLimit, Limit: "account-minute",

@@ -20,8 +20,8 @@ type Cutter interface {
 	Cut(region, direction string, d time.Duration) ([]netip.Addr, error)
 }
 
-// AllowCuts allows whoever may operate the node to cut it off from other regions. Call it before the
-// server serves.
+// AllowCuts allows whoever may operate the node to cut it off from other regions. Call it before
+// the server serves.
 func (s *Server) AllowCuts(c Cutter) { s.cutter = c }
 
 // maxCut bounds the time of a cut, so that a forgotten cut ends.

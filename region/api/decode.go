@@ -17,8 +17,8 @@ import (
 
 const (
 	costWords = "must be a whole number written with digits alone, without quotes, fraction or exponent: 1000, not 1e3"
-	// wholeBody is the field of an error that concerns no single field, and wholeRequest that of one
-	// about a request of a batch.
+	// wholeBody is the field of an error that concerns no single field, and wholeRequest that of
+	// one about a request of a batch.
 	wholeBody    = "body"
 	wholeRequest = "request"
 )

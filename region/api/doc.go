@@ -9,9 +9,9 @@
 // NotFound (no such bucket), FailedPrecondition (a receipt that this region cannot refund),
 // Unavailable (the store cannot be read), Canceled and DeadlineExceeded (the caller gave up; the
 // request may have been carried out), Internal (a fault of quotad), ResourceExhausted (the node had
-// too much to do to read the call, a batch as a whole: nothing was charged, and google.rpc.RetryInfo
-// says when to come again). A request of a batch that is bad input is an answer too, with reason
-// invalid_request: the others of its batch are decided.
+// too much to do to read the call, a batch as a whole: nothing was charged, and
+// google.rpc.RetryInfo says when to come again). A request of a batch that is bad input is an
+// answer too, with reason invalid_request: the others of its batch are decided.
 //
 // CheckBatch has a message for each decision, CheckColumns a column for each of the few fields that
 // callers of many decisions need. Both decide alike.

@@ -41,7 +41,8 @@ func newApplying(t *testing.T) *applying {
 	return a
 }
 
-// post applies a text, and returns the status, the answer, and the act and outcome that were audited.
+// post applies a text, and returns the status, the answer, and the act and outcome that were
+// audited.
 func (a *applying) post(contentType, text string) (code int, answer, acts string) {
 	a.audit.Reset()
 	q := httptest.NewRequest(http.MethodPost, "/v1/apply", strings.NewReader(text))

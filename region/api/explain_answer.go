@@ -41,7 +41,8 @@ type BucketView struct {
 	ClosedUntil *time.Time        `json:"closed_until,omitempty"` // after a loss of the store's data
 	Prefetched  int64             `json:"prefetched_units"`
 	Remember    []string          `json:"remember_denial"` // nodes
-	// Assigned is what nodes hold of the share to assign it to Envoys, and Envoys what they told them.
+	// Assigned is what nodes hold of the share to assign it to Envoys, and Envoys what they told
+	// them.
 	Assigned int64       `json:"assigned,omitempty"`
 	Envoys   []EnvoyView `json:"envoys,omitempty"`
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/quotad/quotad/region/rules"
 )
 
-// completed fills in what a caller need not say to name a bucket: the domain, if one domain alone has
-// a limit of this name, and what the limit is for (its conditions), if one entry alone fits. The error
-// is a *admit.FieldError that says what is missing, or rules.ErrNoSuchBucket.
+// completed fills in what a caller need not say to name a bucket: the domain, if one domain alone
+// has a limit of this name, and what the limit is for (its conditions), if one entry alone fits.
+// The error is a *admit.FieldError that says what is missing, or rules.ErrNoSuchBucket.
 func completed(d *policy.Document, p place) (place, error) {
 	var fits []*policy.Limit
 	domains := map[string]bool{}

@@ -17,13 +17,13 @@ type Headers string
 // Which headers an answer has. The empty text is BothHeaders.
 const (
 	// IETFHeaders are RateLimit and RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers-10: of
-	// each limit that applied an item, by its name. A policy has the limit of all regions together as
-	// q, the window in seconds as w, and what this region holds now as quotad-share. A limit has what
-	// is left in this region as r, and as t after how many seconds the request may come again, or the
-	// limit is whole if the request was admitted.
+	// each limit that applied an item, by its name. A policy has the limit of all regions together
+	// as q, the window in seconds as w, and what this region holds now as quotad-share. A limit has
+	// what is left in this region as r, and as t after how many seconds the request may come again,
+	// or the limit is whole if the request was admitted.
 	IETFHeaders Headers = "ietf"
-	// LegacyHeaders are X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, of the limit
-	// that decided. The last is t.
+	// LegacyHeaders are X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, of the
+	// limit that decided. The last is t.
 	LegacyHeaders Headers = "legacy"
 	BothHeaders   Headers = "both"
 	NoHeaders     Headers = "off"

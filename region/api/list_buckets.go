@@ -34,8 +34,8 @@ func (s *adminService) ListBuckets(ctx context.Context,
 	return r, nil
 }
 
-// listBuckets lists the buckets that the node was asked about lately, of domains that the caller may
-// name.
+// listBuckets lists the buckets that the node was asked about lately, of domains that the caller
+// may name.
 func (s *Server) listBuckets(ctx context.Context,
 	m *quotadv1.ListBucketsRequest) (*quotadv1.ListBucketsResponse, error) {
 	most := cmp.Or(int(m.GetMost()), usualListed)

@@ -20,8 +20,8 @@ import (
 
 const (
 	// overviewCounts is for how long an overview is told again, so that any number of consoles cost
-	// a node little more than one overview a second. It is less than a second, so that who asks each
-	// second is told something new each time.
+	// a node little more than one overview a second. It is less than a second, so that who asks
+	// each second is told something new each time.
 	overviewCounts = 900 * time.Millisecond
 	// usualHottest is how many hottest buckets an overview has if nobody says.
 	usualHottest = 20

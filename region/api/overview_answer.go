@@ -18,7 +18,8 @@ type Overview struct {
 	Silent  []string        `json:"silent"` // nodes and regions that did not answer
 	Hottest []BucketSummary `json:"hottest"`
 	Chaos   bool            `json:"chaos"` // the node that was asked makes cuts (/v1/cut)
-	// Loads are the requests a second that it has regions get; absent: it makes no load (/v1/rehearse).
+	// Loads are the requests a second that it has regions get; absent: it makes no load
+	// (/v1/rehearse).
 	Loads map[string]int `json:"loads,omitempty"`
 }
 

@@ -181,8 +181,8 @@ func TestListedBuckets(t *testing.T) {
 	}
 }
 
-// TestCallersSeeTheirDomains: a caller who may name some domains sees the buckets and limits of these
-// alone.
+// TestCallersSeeTheirDomains: a caller who may name some domains sees the buckets and limits of
+// these alone.
 func TestCallersSeeTheirDomains(t *testing.T) {
 	s := startSecured(t, "plain")
 	s.node.fakeViews = overseen(t).fakeViews

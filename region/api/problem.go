@@ -47,9 +47,9 @@ var denials = map[admit.Reason]string{
 	admit.StoreFailureLocal:     "the region's store does not answer, and this node's part of the limit is used up",
 }
 
-// denial returns the problem of a denied request: 429, or 503 because the store failed. A region has
-// reduced capacity while its store fails, or while it has its fixed split alone because it cannot
-// reach another region of the limit.
+// denial returns the problem of a denied request: 429, or 503 because the store failed. A region
+// has reduced capacity while its store fails, or while it has its fixed split alone because it
+// cannot reach another region of the limit.
 func denial(d admit.Decision) problem {
 	p := newProblem(http.StatusTooManyRequests, denials[d.Reason])
 	switch d.Reason {

@@ -11,8 +11,8 @@ import (
 
 // Rehearsal makes load, and kills stores, for whoever tries quotad out. Safe for concurrent use.
 type Rehearsal interface {
-	// Load has a region get so many requests a second from now on, in place of those before; 0: none.
-	// A *admit.FieldError says what is wrong with the region.
+	// Load has a region get so many requests a second from now on, in place of those before; 0:
+	// none. A *admit.FieldError says what is wrong with the region.
 	Load(region string, perSecond int) error
 	// KillStore ends a region's store, with its data, and starts an empty one after d.
 	KillStore(region string, d time.Duration) error

@@ -17,14 +17,14 @@ import (
 	"github.com/quotad/quotad/region/envoys"
 )
 
-// rlqs is envoy.service.rate_limit_quota.v3.RateLimitQuotaService: Envoys report what they admitted,
-// and are told what they may admit by themselves. A bucket id is taken as the descriptors of a
-// request. The domain is that of a stream's first message.
+// rlqs is envoy.service.rate_limit_quota.v3.RateLimitQuotaService: Envoys report what they
+// admitted, and are told what they may admit by themselves. A bucket id is taken as the descriptors
+// of a request. The domain is that of a stream's first message.
 //
-// Envoy knows token buckets and blanket rules alone. It reads whole seconds of a time to live and of a
-// fill interval, and takes a bucket for the same only if its interval does not differ. So the
-// interval is always one second. It takes no action without a bucket id, so that a report of an empty
-// one has no answer.
+// Envoy knows token buckets and blanket rules alone. It reads whole seconds of a time to live and
+// of a fill interval, and takes a bucket for the same only if its interval does not differ. So the
+// interval is always one second. It takes no action without a bucket id, so that a report of an
+// empty one has no answer.
 type rlqs struct {
 	rlqsv3.UnimplementedRateLimitQuotaServiceServer
 	server *Server

@@ -115,8 +115,8 @@ func readHits(m *envoy.RateLimitRequest) (h hits) {
 	return h
 }
 
-// charge decides the descriptors that are to be charged. If one that is only asked about has no room,
-// nothing is charged.
+// charge decides the descriptors that are to be charged. If one that is only asked about has no
+// room, nothing is charged.
 func (s *rls) charge(ctx context.Context, q admit.Request, places []int, a *rlsReply) error {
 	if len(places) == 0 {
 		return nil

@@ -195,8 +195,8 @@ var periods = map[calendar.Unit]rateLimitUnit{
 	calendar.Year:  envoy.RateLimitResponse_RateLimit_YEAR,
 }
 
-// limitOf returns a limit as Envoy can be told of it. A window that is no number of whole seconds has
-// the unit UNKNOWN.
+// limitOf returns a limit as Envoy can be told of it. A window that is no number of whole seconds
+// has the unit UNKNOWN.
 func limitOf(s admit.LimitState) *rateLimit {
 	l := &rateLimit{Name: s.Alias, RequestsPerUnit: count(s.LimitUnits)}
 	if s.Period != "" {

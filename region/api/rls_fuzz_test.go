@@ -9,8 +9,8 @@ import (
 	"github.com/quotad/quotad/region/admit"
 )
 
-// FuzzRLS: whatever a request of Envoy's protocol says, it is answered with a status for each of its
-// descriptors, or with an error that tells what is wrong, and a document finds its limits.
+// FuzzRLS: whatever a request of Envoy's protocol says, it is answered with a status for each of
+// its descriptors, or with an error that tells what is wrong, and a document finds its limits.
 func FuzzRLS(f *testing.F) {
 	for _, seed := range []string{
 		`{"domain":"api","descriptors":[{"entries":[{"key":"account","value":"7"}]}],"hitsAddend":5}`,

@@ -73,9 +73,9 @@ type Options struct {
 	API, Admin Port
 	Audit      *audit.Log   // nil: acts are written down nowhere
 	Roles      *access.Book // nil: there are no roles
-	// Headers says which headers decisions over HTTP have, and EnvoyHeaders which ones Envoy is told
-	// to add to its answers; of those, the empty text means none. Envoy adds headers of its own if it
-	// is configured so.
+	// Headers says which headers decisions over HTTP have, and EnvoyHeaders which ones Envoy is
+	// told to add to its answers; of those, the empty text means none. Envoy adds headers of its
+	// own if it is configured so.
 	Headers, EnvoyHeaders Headers
 	Proxies               *authz.Mapping // of the requests of proxies; nil: there is none
 	// Traces traces decisions. nil: nothing is traced, and nothing stands before a handler for it.
@@ -255,8 +255,8 @@ const (
 	maxHeaderBytes = 16 << 10
 )
 
-// protocols returns what a port speaks. The API has HTTP/1.1 alone, of which each connection has one
-// request at a time, so bounds on connections are bounds on requests. gRPC needs HTTP/2.
+// protocols returns what a port speaks. The API has HTTP/1.1 alone, of which each connection has
+// one request at a time, so bounds on connections are bounds on requests. gRPC needs HTTP/2.
 func protocols(rpc bool) *http.Protocols {
 	p := &http.Protocols{}
 	p.SetHTTP1(true)

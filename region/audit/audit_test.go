@@ -42,8 +42,8 @@ func TestALineHasTheWholeAct(t *testing.T) {
 	}
 }
 
-// TestALineIsBounded: whatever callers name, a line is one line, JSON, and no longer than maxLine. What
-// is left out is said to be.
+// TestALineIsBounded: whatever callers name, a line is one line, JSON, and no longer than maxLine.
+// What is left out is said to be.
 func TestALineIsBounded(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[\x00-\x1f"\\<é]{0,400}`))
@@ -72,7 +72,8 @@ func TestALineIsBounded(t *testing.T) {
 	}
 }
 
-// TestFilesAreSetAside: the log goes on with a file that is there, and keeps keptFiles when it is full.
+// TestFilesAreSetAside: the log goes on with a file that is there, and keeps keptFiles when it is
+// full.
 func TestFilesAreSetAside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	n := 0
@@ -134,7 +135,8 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-// TestALogThatCannotBeWritten counts all that it misses, and says so once a minute, without the key.
+// TestALogThatCannotBeWritten counts all that it misses, and says so once a minute, without the
+// key.
 func TestALogThatCannotBeWritten(t *testing.T) {
 	var ordinary bytes.Buffer
 	l := New(full{}, "us-east/n1", slog.New(slog.NewJSONHandler(&ordinary, nil)))

@@ -13,8 +13,8 @@ import (
 	"github.com/quotad/quotad/region/door"
 )
 
-// callersSuffix is the ending of the file with the acts of callers, refunds and units given back. They
-// may be many, and must not have others set aside.
+// callersSuffix is the ending of the file with the acts of callers, refunds and units given back.
+// They may be many, and must not have others set aside.
 const callersSuffix = ".refunds"
 
 // Log is the audit log of a node. Safe for concurrent use. A nil Log writes nothing.

@@ -129,8 +129,8 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// Of facts that a mapping names no header for, nothing is believed, and what clients send beside the
-// headers of their proxy does not matter.
+// Of facts that a mapping names no header for, nothing is believed, and what clients send beside
+// the headers of their proxy does not matter.
 func TestOneHeaderForEachFact(t *testing.T) {
 	m := parsed(t, "trusted: [10.0.0.7]\nforwarded: {uri: X-Original-Uri, method: X-Original-Method}\nrules:\n"+
 		"  - {domain: api, path: /api, methods: [POST], descriptors: {account: {header: X-Account}, address: {client_address: true}}}\n")

@@ -21,7 +21,7 @@
 //
 // What the client asked for (its method, URI, host and address) stands in headers that the proxy
 // sets: X-Forwarded-Method, -Uri, -Host and -For, or those that the field forwarded names, of which
-// there is one for each fact. They are believed only if the connection comes from a trusted address;
-// a client that reaches the node by itself cannot make them up. A rule that needs what nobody said
-// refuses the request.
+// there is one for each fact. They are believed only if the connection comes from a trusted
+// address; a client that reaches the node by itself cannot make them up. A rule that needs what
+// nobody said refuses the request.
 package authz

@@ -24,8 +24,8 @@ const (
 	maxSegments = 32
 )
 
-// Mapping says what becomes of the requests of proxies. It never changes, and is safe for concurrent
-// use.
+// Mapping says what becomes of the requests of proxies. It never changes, and is safe for
+// concurrent use.
 type Mapping struct {
 	trusted []netip.Prefix
 	believed
@@ -141,8 +141,8 @@ func (m *Mapping) read(o strictyaml.Object) {
 	}
 }
 
-// readBelieved reads in which headers trusted proxies say what. What is not named is not believed: a
-// header that a proxy does not set, its client does.
+// readBelieved reads in which headers trusted proxies say what. What is not named is not believed:
+// a header that a proxy does not set, its client does.
 func readBelieved(f strictyaml.Value) (b believed) {
 	facts := map[string]*string{"method": &b.method, "uri": &b.uri, "host": &b.host, "address": &b.address}
 	o, ok := f.Object("name the headers that the proxy sets, such as {uri: X-Original-URI, method: X-Original-Method}",

@@ -152,7 +152,8 @@ func withoutPort(text string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
 }
 
-// cleaned returns a decoded path in its shortest form: without . and .., and without empty segments.
+// cleaned returns a decoded path in its shortest form: without . and .., and without empty
+// segments.
 func cleaned(p string) string {
 	whole := path.Clean("/" + p)
 	if strings.HasSuffix(p, "/") && whole != "/" {

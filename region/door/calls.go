@@ -36,8 +36,8 @@ const (
 // Bounds are the bounds of one gRPC server that differ between servers.
 type Bounds struct {
 	Streams uint32 // calls of one connection served at a time; more are refused
-	// Workers is how many goroutines are kept for calls. A call that finds none idle gets one of its
-	// own, whose stack must grow first.
+	// Workers is how many goroutines are kept for calls. A call that finds none idle gets one of
+	// its own, whose stack must grow first.
 	Workers uint32
 	// Message bounds the bytes of a message. A larger one is refused before it is received.
 	Message int
@@ -68,8 +68,8 @@ type Calls struct {
 	admitted map[string]bool
 }
 
-// Guard says whether a call may be made, before its message is decoded. It returns the context of the
-// call's handler, or the error with which the call is refused.
+// Guard says whether a call may be made, before its message is decoded. It returns the context of
+// the call's handler, or the error with which the call is refused.
 type Guard func(ctx context.Context, method string) (context.Context, error)
 
 // Guard makes all calls pass a Guard first. Call it before services are registered.

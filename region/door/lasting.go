@@ -23,8 +23,8 @@ const (
 	messageOverhead = 9 + 5
 )
 
-// lasting is a stream of many messages, each with the bounds of a call's message: it is decoded here
-// only after its records were counted, and the connection is told what became of its bytes.
+// lasting is a stream of many messages, each with the bounds of a call's message: it is decoded
+// here only after its records were counted, and the connection is told what became of its bytes.
 //
 // An element of a list that has what is no text is decoded as an empty one. A proxy makes such
 // elements of what its clients send, and one of those must not end the stream for all.
@@ -50,8 +50,8 @@ func (s *lasting) over() {
 }
 
 // heard allows MaxSilence for the next message. After that the call ends as one does whose message
-// does not come: also if the handler waits for a client that reads nothing. A stream without a timer
-// ends before that.
+// does not come: also if the handler waits for a client that reads nothing. A stream without a
+// timer ends before that.
 func (s *lasting) heard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +90,8 @@ func (s *lasting) RecvMsg(into any) error {
 	return nil
 }
 
-// emptied returns a message in which the elements of lists that have what is no text are empty ones.
+// emptied returns a message in which the elements of lists that have what is no text are empty
+// ones.
 func emptied(raw []byte, of protoreflect.MessageDescriptor) (all []byte) {
 	for len(raw) > 0 {
 		number, kind, n := protowire.ConsumeField(raw)

@@ -203,8 +203,8 @@ func TestLastingUnread(t *testing.T) {
 	})
 }
 
-// TestLastingMessageBounds: each message of a stream has the bounds of a call's message. A larger one
-// ends the stream.
+// TestLastingMessageBounds: each message of a stream has the bounds of a call's message. A larger
+// one ends the stream.
 func TestLastingMessageBounds(t *testing.T) {
 	for name, c := range map[string]struct {
 		m    *usageReport

@@ -47,7 +47,8 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 	return data, err
 }
 
-// measured is an answer that counts as to be written to a connection, once it is known how long it is.
+// measured is an answer that counts as to be written to a connection, once it is known how long it
+// is.
 type measured struct {
 	proto.Message
 	on *conn

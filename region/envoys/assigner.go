@@ -18,8 +18,8 @@ const (
 	// that should not wait.
 	tickEvery = 200 * time.Millisecond
 	soonest   = 5 * time.Millisecond
-	// maxCharges bounds the charges under way. Further ones wait for at most chargeWithin, then they
-	// fail, and are tried again.
+	// maxCharges bounds the charges under way. Further ones wait for at most chargeWithin, then
+	// they fail, and are tried again.
 	maxCharges   = 64
 	chargeWithin = time.Second
 	// MaxStreams bounds the streams of a node. Further ones are refused.
@@ -60,8 +60,8 @@ type Config struct {
 	// Elapsed returns the time since any one moment by a clock that is never set. nil: this
 	// process's.
 	Elapsed func() time.Duration
-	// Stepped says that no goroutine runs: Step does all the work that it begins. It is for tests and
-	// simulators that step a node.
+	// Stepped says that no goroutine runs: Step does all the work that it begins. It is for tests
+	// and simulators that step a node.
 	Stepped bool
 }
 
@@ -242,9 +242,9 @@ func (a *Assigner) Changed(c tenure.Change) {
 	a.machine.Forget(a.now())
 }
 
-// Drain has all assignments end soon, as far as their Envoys hear of it: late enough for them to open
-// streams to other nodes. It gives back nothing: what is held ends with its cells. Call it before the
-// node ends. Only the first call does something.
+// Drain has all assignments end soon, as far as their Envoys hear of it: late enough for them to
+// open streams to other nodes. It gives back nothing: what is held ends with its cells. Call it
+// before the node ends. Only the first call does something.
 func (a *Assigner) Drain(ctx context.Context) {
 	a.mu.Lock()
 	before := a.drained

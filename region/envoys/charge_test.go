@@ -46,8 +46,8 @@ func (s *slow) Charge(context.Context, *rules.Rules, *rules.Applied, quantity.Un
 	return true
 }
 
-// running returns an assigner that runs until end is called, with a store that takes so long for each
-// charge.
+// running returns an assigner that runs until end is called, with a store that takes so long for
+// each charge.
 func running(t *testing.T, takes time.Duration) (a *Assigner, store *slow, end func()) {
 	c := newAssigner(t).config
 	store = &slow{mute: c.Rules.(mute), takes: takes}
@@ -62,9 +62,9 @@ func running(t *testing.T, takes time.Duration) (a *Assigner, store *slow, end f
 	}
 }
 
-// TestManyNewBuckets: all bucket ids of an Envoy that begins have assignments within two seconds, and
-// the store has no more than some charges at a time. A store that is slow is not asked for more and
-// more.
+// TestManyNewBuckets: all bucket ids of an Envoy that begins have assignments within two seconds,
+// and the store has no more than some charges at a time. A store that is slow is not asked for more
+// and more.
 func TestManyNewBuckets(t *testing.T) {
 	for takes, want := range map[time.Duration]int{2 * time.Millisecond: MaxBuckets, time.Minute: 0} {
 		t.Run(takes.String(), func(t *testing.T) {

@@ -6,5 +6,6 @@
 //	stream.go    one Envoy's stream: which limits its bucket ids meet, and what waits to be sent
 //	metrics.go   what is counted
 //
-// All of an Envoy's identity is its stream. What it may say of itself in a report counts for nothing.
+// All of an Envoy's identity is its stream. What it may say of itself in a report counts for
+// nothing.
 package envoys

@@ -22,7 +22,8 @@ const (
 	// sendWithin is how long an assignment may wait to be sent. An older one is not sent: the Envoy
 	// would take it later than the machine counts on.
 	sendWithin = 300 * time.Millisecond
-	// maxWaiting bounds what waits to be sent on a stream, but for one assignment of each bucket id.
+	// maxWaiting bounds what waits to be sent on a stream, but for one assignment of each bucket
+	// id.
 	maxWaiting = 2 * MaxBuckets
 )
 
@@ -53,8 +54,8 @@ type Stream struct {
 	order   []string // of waiting, as they came
 }
 
-// known is a bucket id to which something is assigned, and what that is charged to by some rules. Most
-// reports are of one that was reported before, under the same rules.
+// known is a bucket id to which something is assigned, and what that is charged to by some rules.
+// Most reports are of one that was reported before, under the same rules.
 type known struct {
 	id      map[string]string
 	rules   *rules.Rules
@@ -227,7 +228,8 @@ func (s *Stream) wait(q queued) {
 	}
 }
 
-// Next waits for assignments to send, at most maxTogether, and returns them. It fails when ctx ends.
+// Next waits for assignments to send, at most maxTogether, and returns them. It fails when ctx
+// ends.
 func (s *Stream) Next(ctx context.Context) ([]Assignment, error) {
 	for {
 		select {

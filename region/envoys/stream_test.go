@@ -36,8 +36,8 @@ func (mute) Assign(_ context.Context, _ []*exchange.Bucket,
 	return all
 }
 
-// newAssigner returns one of a document whose domain api has the assignable limit of an account. Its
-// clock stands still.
+// newAssigner returns one of a document whose domain api has the assignable limit of an account.
+// Its clock stands still.
 func newAssigner(t testing.TB) *Assigner {
 	t.Helper()
 	d, err := policy.Parse("limits.yaml", []byte("version: 1\nregions: {here: {weight: 1}}\nlimits:\n"+
@@ -66,8 +66,8 @@ func usagesOf(name string, from, n int) (all []Usage) {
 	return all
 }
 
-// TestUnreadIsBounded: an Envoy that reports ever other bucket ids and reads no answer does not fill
-// the node's memory. What it did not hear it is told when it reports that again.
+// TestUnreadIsBounded: an Envoy that reports ever other bucket ids and reads no answer does not
+// fill the node's memory. What it did not hear it is told when it reports that again.
 func TestUnreadIsBounded(t *testing.T) {
 	s := opened(t, newAssigner(t))
 	for i := range 100 {

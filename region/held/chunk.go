@@ -88,8 +88,8 @@ func (m *Memory) Filled(g *Grant) (old *Chunk) {
 	return old
 }
 
-// Take spends units of the chunk. It returns nil if there is none of this generation, it is over, or
-// it has not so many units. low says that it should be filled again; then the caller calls Want.
+// Take spends units of the chunk. It returns nil if there is none of this generation, it is over,
+// or it has not so many units. low says that it should be filled again; then the caller calls Want.
 func (m *Memory) Take(cost quantity.Units, generation uint64, now time.Duration) (of *Chunk,
 	left quantity.Units, low bool) {
 	c := m.chunk.Load()
@@ -136,12 +136,12 @@ func (c *Chunk) End() (left quantity.Units) {
 	return quantity.Units(c.left.Swap(0))
 }
 
-// At returns the store's time at a time of the node's clock, or a little less, as far as the node can
-// tell: until the chunk is over a time in its cell.
+// At returns the store's time at a time of the node's clock, or a little less, as far as the node
+// can tell: until the chunk is over a time in its cell.
 func (c *Chunk) At(now time.Duration) quantity.StoreTime { return c.at(now) }
 
-// Reset returns after how many us the bucket is whole if nothing else happens, at a time of the node's
-// clock.
+// Reset returns after how many us the bucket is whole if nothing else happens, at a time of the
+// node's clock.
 func (c *Chunk) Reset(now time.Duration) int64 { return c.reset(now) }
 
 // Over takes the chunk out of the memory if it is over or all is true, and returns it; else nil.

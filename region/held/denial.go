@@ -30,8 +30,9 @@ type Answer struct {
 	Of any
 }
 
-// at returns the store's time at a time of the node's clock, or a little less, as far as the node can
-// tell. It is before Ends as long as less time has passed since Asked than there was until Ends.
+// at returns the store's time at a time of the node's clock, or a little less, as far as the node
+// can tell. It is before Ends as long as less time has passed since Asked than there was until
+// Ends.
 func (a *Answer) at(now time.Duration) quantity.StoreTime {
 	return a.Now.Add(max(now-a.Heard, 0).Microseconds())
 }

@@ -45,8 +45,8 @@ func (w *twin) checkpoint(checkpoints []Checkpoint) {
 var drawSeen = rapid.SliceOfN(rapid.Map(rapid.Int64Range(0, 40),
 	func(at int64) quantity.StoreTime { return quantity.StoreTime(at) }), 0, 3)
 
-// show is what the shards of a store have shown. If there are as many as before, each has its own time,
-// else what all had shown is all that is known of each.
+// show is what the shards of a store have shown. If there are as many as before, each has its own
+// time, else what all had shown is all that is known of each.
 func (w *twin) show(seen []quantity.StoreTime) {
 	if len(seen) == 0 {
 		return

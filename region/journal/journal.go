@@ -95,8 +95,8 @@ func (j *Journal) Record(ctx context.Context, rows []Row, seen ...quantity.Store
 // Checkpoint makes checkpoints durable. When it returns nil, the disk has this checkpoint or a
 // newer one for each bucket and cell. The one with the higher Generation is newer; of two in one
 // generation, that with the later At; of two at one time, the one with the larger Used. Until is
-// the latest ever given. Calls share commits with one another and with Record, and note in seen what
-// Record does. Checkpoints that are not newer change nothing.
+// the latest ever given. Calls share commits with one another and with Record, and note in seen
+// what Record does. Checkpoints that are not newer change nothing.
 //
 // Checkpoint waits while the queue is full. If ctx ends first it returns ctx's error, and the
 // checkpoints may or may not become durable. It takes at most MaxCheckpoints; ErrInvalid means that

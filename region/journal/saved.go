@@ -103,8 +103,9 @@ func (j *Journal) RememberPeers(addresses []string) error {
 // Documents returns the limits documents last saved, in their order; none at first.
 func (j *Journal) Documents() []Document { return copies(j.saved.now().documents) }
 
-// SaveDocuments replaces the open limits documents durably. The journal does not look into them, nor
-// compare versions. More than MaxDocuments, or a source of more than MaxPolicyBytes, is ErrInvalid.
+// SaveDocuments replaces the open limits documents durably. The journal does not look into them,
+// nor compare versions. More than MaxDocuments, or a source of more than MaxPolicyBytes, is
+// ErrInvalid.
 func (j *Journal) SaveDocuments(all []Document) error {
 	if err := validateDocuments(all); err != nil {
 		return err

@@ -54,8 +54,8 @@ func drawDocuments(t *rapid.T) (all []exchange.Acknowledged) {
 	return all
 }
 
-// TestWhatCannotBeADocumentIsPassedOver: a peer can neither have more documents read than are open at
-// a time, nor ones without a version, a whole digest or a time.
+// TestWhatCannotBeADocumentIsPassedOver: a peer can neither have more documents read than are open
+// at a time, nor ones without a version, a whole digest or a time.
 func TestWhatCannotBeADocumentIsPassedOver(t *testing.T) {
 	digest := make([]byte, 32)
 	good := &peerv1.Acknowledged{Version: 1, Digest: digest, AtUs: 0}

@@ -36,9 +36,9 @@ func (s *Server) Describe(ctx context.Context, p *peerv1.DescribeRequest) (*peer
 // HandleDescribe has the server answer Describe. It may be called while the server serves.
 func (s *Server) HandleDescribe(describe DescribeHandler) { s.describe.Store(&describe) }
 
-// AskViews asks all nodes of a region that are known to describe themselves, at once, and returns the
-// answers that come before ctx ends. An answer in the name of another region, or with more than was
-// asked for, is dropped.
+// AskViews asks all nodes of a region that are known to describe themselves, at once, and returns
+// the answers that come before ctx ends. An answer in the name of another region, or with more than
+// was asked for, is dropped.
 func (c *Client) AskViews(ctx context.Context, region string, self Identity,
 	q *quotadv1.ViewRequest) (all []*quotadv1.View) {
 	c.everyNode(region, func(node peerv1.PeerServiceClient) func() {

@@ -14,7 +14,8 @@ import (
 // DocumentHandler returns the text of a limits document that is open in this region, or nil.
 type DocumentHandler func(digest [sha256.Size]byte) []byte
 
-// HandleDocuments has the server give documents to the nodes of other regions. Call it before Serve.
+// HandleDocuments has the server give documents to the nodes of other regions. Call it before
+// Serve.
 func (s *Server) HandleDocuments(find DocumentHandler) { s.document = find }
 
 // Document implements peerv1.PeerServiceServer.
@@ -30,8 +31,8 @@ func (s *Server) Document(ctx context.Context, p *peerv1.DocumentRequest) (*peer
 	return &peerv1.DocumentResponse{Text: s.document([sha256.Size]byte(p.GetDigest()))}, nil
 }
 
-// Document asks a region for the text of a limits document that is open there. The caller must check
-// what the text means. Its errors are those of Exchange.
+// Document asks a region for the text of a limits document that is open there. The caller must
+// check what the text means. Its errors are those of Exchange.
 func (c *Client) Document(ctx context.Context, region string, as Identity,
 	digest [sha256.Size]byte) ([]byte, error) {
 	address, conn, err := c.pick(region)

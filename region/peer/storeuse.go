@@ -35,8 +35,8 @@ type StoreAnswer struct {
 	// Outlasted has the IDs of stores whose nodes stopped in favour of this one, at most
 	// MaxOutlasted.
 	Outlasted []string
-	// Shown is the latest time that the asker's store has answered the node with; 0: none, or the node
-	// is of another region.
+	// Shown is the latest time that the asker's store has answered the node with; 0: none, or the
+	// node is of another region.
 	Shown quantity.StoreTime
 	// Documents are the limits documents that are open in the node's region; none before it serves.
 	Documents []exchange.Acknowledged

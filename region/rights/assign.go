@@ -10,8 +10,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// Assign runs calls about rights that this node assigns to Envoys, one on each of the buckets. A call
-// that the store did not answer has StatusUnknown.
+// Assign runs calls about rights that this node assigns to Envoys, one on each of the buckets. A
+// call that the store did not answer has StatusUnknown.
 func (e *Engine) Assign(ctx context.Context, buckets []*exchange.Bucket,
 	calls []algorithms.Assign) []algorithms.Assigned {
 	answers := make([]algorithms.Assigned, len(calls))
@@ -40,9 +40,9 @@ func (e *Engine) ObserveEnvoys(b *exchange.Bucket, admitted, denied quantity.Mil
 	e.drains()
 }
 
-// Allotments returns, by bucket id, the rights that this node may assign at most of some buckets, as of
-// the last tick, so that other nodes and regions get their parts. Of all others it may assign all
-// that it gets. Nobody may change what it returns.
+// Allotments returns, by bucket id, the rights that this node may assign at most of some buckets,
+// as of the last tick, so that other nodes and regions get their parts. Of all others it may assign
+// all that it gets. Nobody may change what it returns.
 func (e *Engine) Allotments() map[string]quantity.Units {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -60,7 +60,7 @@ type lastSeen struct {
 	since      atomic.Int64 // store time since which every use was remembered
 	untracked  atomic.Int64 // calls on buckets for which there was no room
 	told       int64        // the part of untracked that was warned of; only WatchMemory uses it
-	parts      []seenPart // the buckets, divided by hash
+	parts      []seenPart   // the buckets, divided by hash
 }
 
 type seenPart struct {
@@ -192,8 +192,8 @@ func (s *lastSeen) known(id string) quantity.StoreTime {
 	return p.marks[h].known
 }
 
-// noteTenure notes the generation of the store, at a store time. Use before the first such time may be
-// this node's own in an earlier life. With anew, the store may be another one, so no bucket is
+// noteTenure notes the generation of the store, at a store time. Use before the first such time may
+// be this node's own in an earlier life. With anew, the store may be another one, so no bucket is
 // known to be in it.
 func (s *lastSeen) noteTenure(generation uint64, now quantity.StoreTime, anew bool) {
 	if s.since.Load() == math.MaxInt64 {

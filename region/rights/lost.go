@@ -9,13 +9,13 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// Lose begins the recovery of a bucket if err is a *store.LostBucket. If the bucket was deleted from
-// a store that lost nothing else, Lose first has a new generation begun.
+// Lose begins the recovery of a bucket if err is a *store.LostBucket. If the bucket was deleted
+// from a store that lost nothing else, Lose first has a new generation begun.
 //
 // Lose returns whether the recovery has begun. It does not begin if err is another error, if the
-// bucket is not one to be recovered, if the new generation cannot be begun, if the queue is full, or
-// while the store is being opened: the machine would forget what it is told before it hears of the
-// new generation.
+// bucket is not one to be recovered, if the new generation cannot be begun, if the queue is full,
+// or while the store is being opened: the machine would forget what it is told before it hears of
+// the new generation.
 func (e *Engine) Lose(ctx context.Context, b *exchange.Bucket, err error) bool {
 	lost, is := errors.AsType[*store.LostBucket](err)
 	if !is || !b.Recovered {

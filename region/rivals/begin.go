@@ -25,8 +25,8 @@ var ErrKnown = errors.New("start it without --bootstrap, or mend redis.url; " +
 
 // MayBegin asks the other nodes of this region, before this node begins a generation of its store,
 // whether one of them decides with another store. It returns an error if so. Before a region's
-// first generation it asks the other regions, too, whether they know of a store here. It returns the
-// latest time that the store has shown to the other nodes, 0 if none of them told.
+// first generation it asks the other regions, too, whether they know of a store here. It returns
+// the latest time that the store has shown to the other nodes, 0 if none of them told.
 func (w *Watch) MayBegin(ctx context.Context, b store.Beginning) (shown quantity.StoreTime,
 	err error) {
 	first := b.First && !w.config.Alone

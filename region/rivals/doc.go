@@ -27,8 +27,9 @@
 // them: so a node that stopped and was started anew stops again.
 //
 // A second store that was opened as after a loss has asked other nodes what they know of the
-// region's rows. Whoever answers takes no rows of an earlier generation any more. So the older store
-// begins a later generation, of which nothing was lost, when its nodes have found the younger.
+// region's rows. Whoever answers takes no rows of an earlier generation any more. So the older
+// store begins a later generation, of which nothing was lost, when its nodes have found the
+// younger.
 //
 // # What gossip alone may do
 //

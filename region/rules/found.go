@@ -24,8 +24,8 @@ const (
 const usualIDBytes = 256
 
 // found holds the buckets that were asked for lately, in sets chosen by the hash of the id. It is
-// read without locks. Of a bucket that two requests ask for first at the same time, two may be made,
-// and then only one of them is found later.
+// read without locks. Of a bucket that two requests ask for first at the same time, two may be
+// made, and then only one of them is found later.
 type found struct {
 	made    sync.Once
 	sets    []set
@@ -78,8 +78,9 @@ func (r *Rules) Match(domain string, descriptors map[string]string) []*Applied {
 	return r.Append(nil, domain, descriptors)
 }
 
-// Append appends to all the limits that apply to a request, in the order of the newest document, and
-// behind them those of older documents that are charged still. If they were asked for lately, Append allocates only to grow all.
+// Append appends to all the limits that apply to a request, in the order of the newest document,
+// and behind them those of older documents that are charged still. If they were asked for lately,
+// Append allocates only to grow all.
 func (r *Rules) Append(all []*Applied, domain string, descriptors map[string]string) []*Applied {
 	var few [16]*policy.Limit
 	for _, l := range r.matcher.Append(few[:0], domain, descriptors) {

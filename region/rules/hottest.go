@@ -6,9 +6,9 @@ import (
 	"github.com/quotad/quotad/region/tally"
 )
 
-// Recount adds up what the buckets counted, and begins another period of counting if the present one
-// is over at a time. A node calls it every few seconds. What a bucket counts in the moment in which
-// another one takes its place may be missed.
+// Recount adds up what the buckets counted, and begins another period of counting if the present
+// one is over at a time. A node calls it every few seconds. What a bucket counts in the moment in
+// which another one takes its place may be missed.
 func (r *Rules) Recount(now time.Time) {
 	r.Each(func(a *Applied) bool {
 		r.found.hottest.Add(a.Bucket.ID, a.Hash, a.Tally.Take())

@@ -17,8 +17,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// Rules is the limits documents that are open in a region, as it applies them. The newest one matches
-// requests. Package policy/barrier says which others still bind.
+// Rules is the limits documents that are open in a region, as it applies them. The newest one
+// matches requests. Package policy/barrier says which others still bind.
 type Rules struct {
 	Document *policy.Document // the newest
 	View     *barrier.View    // by which these rules were made

@@ -105,9 +105,9 @@ func atMost(a, b map[string]part) map[string]part {
 	return least
 }
 
-// bucketOf returns what the buckets of a limit have in common. In home mode the home region may lend
-// all it has. The other regions' entitlements are 0, so no borrowing limit applies: it would be a
-// part of nothing.
+// bucketOf returns what the buckets of a limit have in common. In home mode the home region may
+// lend all it has. The other regions' entitlements are 0, so no borrowing limit applies: it would
+// be a part of nothing.
 func (r *Rules) bucketOf(binding []barrier.Entry,
 	units, burst map[string]quantity.Units) exchange.Bucket {
 	l := binding[0].Limit

@@ -27,9 +27,10 @@ func (e *OtherDocuments) Error() string {
 // Is says that the error is ErrOtherDocuments.
 func (e *OtherDocuments) Is(target error) bool { return target == ErrOtherDocuments }
 
-// Adopt puts an epoch in force in the region's store, shard by shard, which names the documents that
-// are open. From then on a call under another epoch is answered with StatusUnknown, from whichever
-// node. It returns the latest store time at which any script can have run under another one.
+// Adopt puts an epoch in force in the region's store, shard by shard, which names the documents
+// that are open. From then on a call under another epoch is answered with StatusUnknown, from
+// whichever node. It returns the latest store time at which any script can have run under another
+// one.
 //
 // A shard in which a document is open that the epoch does not name, and that is not older than the
 // first that it names, keeps its epoch, and Adopt fails with ErrOtherDocuments. After an error some
@@ -75,7 +76,8 @@ func (s *session) adoptIn(ctx context.Context, shard Shard, generation uint64, e
 		"put policy %s in force in the store: other nodes keep putting others in force: look for two clusters that share it", epoch)
 }
 
-// forgotten returns the names of the notes with documents that one epoch names and another does not.
+// forgotten returns the names of the notes with documents that one epoch names and another does
+// not.
 func forgotten(old, epoch string) (notes []string) {
 	open := map[string]bool{}
 	for _, name := range algorithms.SplitEpochs(epoch) {
@@ -95,8 +97,8 @@ func (s *session) Document(ctx context.Context, epoch string) (string, error) {
 	return s.note(ctx, 0, algorithms.DocumentNote(epoch), "")
 }
 
-// KeepDocument keeps the text of a document in the store by its epoch, for other nodes of the region.
-// It stays until the document is open no longer, or the store loses its data.
+// KeepDocument keeps the text of a document in the store by its epoch, for other nodes of the
+// region. It stays until the document is open no longer, or the store loses its data.
 func (s *session) KeepDocument(ctx context.Context, epoch, text string) error {
 	_, err := s.note(ctx, s.Generation(), algorithms.DocumentNote(epoch), text)
 	return err

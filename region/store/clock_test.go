@@ -43,9 +43,9 @@ func TestStartDriven(t *testing.T) {
 	}
 }
 
-// TestARefusedNodeHearsTheTime: a node whose clock is hours off hears by its beat what time the store
-// has shown to others. The store notes that, so that it is the same store for the node when its
-// clock is right again. If the store then loses everything, its time begins no earlier.
+// TestARefusedNodeHearsTheTime: a node whose clock is hours off hears by its beat what time the
+// store has shown to others. The store notes that, so that it is the same store for the node when
+// its clock is right again. If the store then loses everything, its time begins no earlier.
 func TestARefusedNodeHearsTheTime(t *testing.T) {
 	now, off := time.UnixMicro(1_900_000_000_000_000), -48*time.Hour
 	server := fixtures.Started(t)(servers.StartDriven(func() time.Time { return now }))

@@ -8,8 +8,8 @@
 // Below the Store are Servers (servers.go), which run calls and know nothing of generations. In
 // production they are Redis servers (redis.go, redislook.go). connect.go reaches one server, the
 // master that Sentinels name (sentinel.go), or the masters of a Cluster (cluster.go). url.go reads
-// their addresses. errors.go says what every error of a server means, and refused.go makes errors of
-// what scripts refuse. In simulations and tests package chaos/lab provides the Servers.
+// their addresses. errors.go says what every error of a server means, and refused.go makes errors
+// of what scripts refuse. In simulations and tests package chaos/lab provides the Servers.
 //
 // A store is divided into shards (key.go). A store on a Redis Cluster has many, any other store has
 // one.

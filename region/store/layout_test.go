@@ -90,9 +90,9 @@ func TestOpenAnotherLayout(t *testing.T) {
 	})
 }
 
-// TestAnotherLayoutComesLast: a node whose store was opened by a version of another layout meanwhile
-// charges nothing any more and does not open it again, so that the two do not open it in turn. Once
-// started again it has the store.
+// TestAnotherLayoutComesLast: a node whose store was opened by a version of another layout
+// meanwhile charges nothing any more and does not open it again, so that the two do not open it in
+// turn. Once started again it has the store.
 func TestAnotherLayoutComesLast(t *testing.T) {
 	onLayouts(t, func(t *testing.T, server *servers.Server, layout int64) {
 		s := node(t, server, first)
@@ -147,8 +147,8 @@ func TestAnOlderCopyOfAnotherLayout(t *testing.T) {
 	})
 }
 
-// TestATokenWithoutALayout: versions before the number wrote layout 1. What they wrote is taken as it
-// stands, and the next generation writes the number.
+// TestATokenWithoutALayout: versions before the number wrote layout 1. What they wrote is taken as
+// it stands, and the next generation writes the number.
 func TestATokenWithoutALayout(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)

@@ -36,8 +36,8 @@ func (s *session) Beat(ctx context.Context, epoch string) error {
 const notePatience = time.Second
 
 // Note has the store remember a text of a node until the store's data are lost. It returns the text
-// before, empty if there was none. It fails with ErrUnknownStore if the store is not open under this
-// node's generation.
+// before, empty if there was none. It fails with ErrUnknownStore if the store is not open under
+// this node's generation.
 func (s *session) Note(ctx context.Context, node, text string) (before string, err error) {
 	return s.note(ctx, s.Generation(), algorithms.NodeNote(node), text)
 }

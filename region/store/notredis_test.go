@@ -14,8 +14,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 )
 
-// TestWhatIsNoRedis: a port with something else behind it, TLS where there is none, and no TLS where
-// there is, are told apart from a Redis that is down.
+// TestWhatIsNoRedis: a port with something else behind it, TLS where there is none, and no TLS
+// where there is, are told apart from a Redis that is down.
 func TestWhatIsNoRedis(t *testing.T) {
 	web := httptest.NewServer(http.NotFoundHandler())
 	defer web.Close()

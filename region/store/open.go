@@ -34,8 +34,8 @@ type Opening struct {
 	// that time is given out. It must be quick if nothing is to be done. Nil: it is not called.
 	Reserve func(now quantity.StoreTime)
 	// MayBegin is asked before a generation is begun, unless the store lost nothing. If it returns
-	// an error, Open fails with that. Else it returns the latest time that the store has shown to other
-	// nodes, 0 if nobody knows. Nil: it is not asked.
+	// an error, Open fails with that. Else it returns the latest time that the store has shown to
+	// other nodes, 0 if nobody knows. Nil: it is not asked.
 	MayBegin func(context.Context, Beginning) (quantity.StoreTime, error)
 }
 
@@ -276,8 +276,8 @@ func highest[N ~int64 | ~uint64](all looks, number func(look) N) (n N) {
 	return n
 }
 
-// adoptFound puts an epoch in force in the shards that stand. Otherwise a document that is open there
-// would be forgotten with the old generation.
+// adoptFound puts an epoch in force in the shards that stand. Otherwise a document that is open
+// there would be forgotten with the old generation.
 func (s *session) adoptFound(ctx context.Context, all looks, o Opening) error {
 	return s.each(func(i int, shard Shard) error {
 		if all[i].Generation == 0 {
@@ -322,7 +322,8 @@ func (all looks) belong(region string) error {
 }
 
 // givenUp returns an error if a version of another layout opened a shard after this node worked
-// under a generation; 0: it did not work yet. An older copy of a shard is none that was opened since.
+// under a generation; 0: it did not work yet. An older copy of a shard is none that was opened
+// since.
 func (all looks) givenUp(worked uint64) error {
 	for _, l := range all {
 		if worked != 0 && l.isForeign() && l.Generation > worked {

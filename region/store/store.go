@@ -72,8 +72,8 @@ func (s *Store) Lend(ctx context.Context, calls []algorithms.Lend) []Result[algo
 	return run[algorithms.Lend, algorithms.Given](ctx, s, calls)
 }
 
-// Assign runs calls about rights that nodes assign, in one round trip, in order. Of the calls' fences
-// only the epoch need be set.
+// Assign runs calls about rights that nodes assign, in one round trip, in order. Of the calls'
+// fences only the epoch need be set.
 func (s *Store) Assign(ctx context.Context,
 	calls []algorithms.Assign) []Result[algorithms.Assigned] {
 	return run[algorithms.Assign, algorithms.Assigned](ctx, s, calls)
@@ -140,8 +140,9 @@ type fenced[C any] interface {
 type answer interface{ Answered() algorithms.Head }
 
 // run completes the fences of calls of a guarded script and runs them. An answer from a server with
-// other data than the store was opened on becomes StatusUnknown. Calls that did not name the periods
-// of a calendar that are there at the store's time are sent once more, now that the time is known.
+// other data than the store was opened on becomes StatusUnknown. Calls that did not name the
+// periods of a calendar that are there at the store's time are sent once more, now that the time is
+// known.
 func run[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store, calls []C) []Result[R] {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

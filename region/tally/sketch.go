@@ -21,10 +21,10 @@ const (
 // Sketch finds the buckets with the most units among any number of buckets. It counts Tracked of
 // them at a time, 32 in each of 16 shards. A bucket that is not counted yet takes the place of the
 // one with the fewest units of its shard, and inherits that number as what it may have had before
-// (the Space-Saving algorithm: Metwally, Agrawal and El Abbadi, "Efficient Computation of Frequent and
-// Top-k Elements in Data Streams", 2005). So a bucket with more than a thirty-second of its shard's
-// units of a period is always counted. What is reported of a bucket was certainly its own; it may have
-// had up to Hot.Missed more. The zero value is empty. Safe for concurrent use.
+// (the Space-Saving algorithm: Metwally, Agrawal and El Abbadi, "Efficient Computation of Frequent
+// and Top-k Elements in Data Streams", 2005). So a bucket with more than a thirty-second of its
+// shard's units of a period is always counted. What is reported of a bucket was certainly its own;
+// it may have had up to Hot.Missed more. The zero value is empty. Safe for concurrent use.
 type Sketch struct {
 	shards [shards]shard
 

@@ -117,8 +117,8 @@ func (k *knowledge) forget(a barrier.Agenda) {
 	}
 }
 
-// take returns the documents to be fetched, whether anything else was heard since the last call, and
-// whether the journal has all that is open.
+// take returns the documents to be fetched, whether anything else was heard since the last call,
+// and whether the journal has all that is open.
 func (k *knowledge) take() (wanted map[policy.Epoch]string, news, saved bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// TestAnotherLayoutIsSaid: a node that finds its store written by a version of another layout counts
-// a loss, and its log says why.
+// TestAnotherLayoutIsSaid: a node that finds its store written by a version of another layout
+// counts a loss, and its log says why.
 func TestAnotherLayoutIsSaid(t *testing.T) {
 	for _, layout := range []int64{algorithms.Layout - 1, algorithms.Layout + 1} {
 		v := newVouching(t)

@@ -39,8 +39,8 @@ func firstAgenda(c Config) (a barrier.Agenda, err error) {
 	return barrier.Union(known...), nil
 }
 
-// behind returns an agenda with the document of the node's file, unless that is older or contradicts
-// it: a node with an old file must not bring it back.
+// behind returns an agenda with the document of the node's file, unless that is older or
+// contradicts it: a node with an old file must not bring it back.
 func (t *Tenure) behind(a barrier.Agenda, filed *policy.Document) barrier.Agenda {
 	var err error
 	if newest := a.Newest().Epoch(); filed.Version < newest.Version {
@@ -93,8 +93,8 @@ func (t *Tenure) EndGeneration(ctx context.Context, generation uint64) error {
 	return t.openUnder(ctx, t.agenda(), false)
 }
 
-// openUnder opens the store under documents, which are open afterwards beside those that other nodes
-// of the region opened. The caller has the turn.
+// openUnder opens the store under documents, which are open afterwards beside those that other
+// nodes of the region opened. The caller has the turn.
 func (t *Tenure) openUnder(ctx context.Context, a barrier.Agenda, bootstrap bool) error {
 	for range merges {
 		if !t.guess {

@@ -25,7 +25,8 @@ type Documents struct {
 type RegionDocuments struct {
 	Region     string
 	RegionTold // no document: nothing was heard
-	// Waited is how long limits have waited for the region to acknowledge a document; 0: none waits.
+	// Waited is how long limits have waited for the region to acknowledge a document; 0: none
+	// waits.
 	Waited time.Duration
 }
 

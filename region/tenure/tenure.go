@@ -171,8 +171,8 @@ func (t *Tenure) Reopen() {
 // from it. A caller that steps the node by hand may do so instead.
 func (t *Tenure) Due() <-chan struct{} { return t.due }
 
-// Watch opens the store again whenever that is due, and reviews the documents whenever something was
-// heard of them, until ctx ends.
+// Watch opens the store again whenever that is due, and reviews the documents whenever something
+// was heard of them, until ctx ends.
 func (t *Tenure) Watch(ctx context.Context) {
 	var said string // why the store could not be opened, when that was last logged
 	var saidAt time.Time

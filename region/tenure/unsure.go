@@ -12,9 +12,9 @@ import (
 const unsureNote = "unsure of documents"
 
 // learnWhetherSure finds out at the start whether newer documents may have been open in this region
-// than the node knows. That is so if the store lost its data, and the node has nothing but its file.
-// The region then serves nothing until each of the other regions has told its documents: one of them
-// may work under a document that this region has acknowledged.
+// than the node knows. That is so if the store lost its data, and the node has nothing but its
+// file. The region then serves nothing until each of the other regions has told its documents: one
+// of them may work under a document that this region has acknowledged.
 func (t *Tenure) learnWhetherSure(ctx context.Context, a barrier.Agenda,
 	opened store.Opened) error {
 	if t.since != 0 {

@@ -156,7 +156,8 @@ func TestSampling(t *testing.T) {
 		"callers that choose less than the node": {0.1, func(i int) string {
 			return parent(i, i%20 == 0)
 		}, many / 20, many / 20},
-		// 8,000 calls come after the others have chosen nothing: 100 of what those earned are saved.
+		// 8,000 calls come after the others have chosen nothing: 100 of what those earned are
+		// saved.
 		"callers that save up": {0.1, func(i int) string {
 			return parent(i, i >= 12_000)
 		}, 899, 901},

@@ -38,8 +38,8 @@ func Explain(views []*quotadv1.BucketView, order []string, now time.Time) *quota
 	return e
 }
 
-// lastOf returns the region in which the last request on a bucket was decided; nil: none that a node
-// remembers.
+// lastOf returns the region in which the last request on a bucket was decided; nil: none that a
+// node remembers.
 func lastOf(regions []*quotadv1.BucketView) (last *quotadv1.BucketView) {
 	for _, r := range regions {
 		if r.GetLast() == nil {

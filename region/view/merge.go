@@ -25,8 +25,8 @@ func Name(n *quotadv1.NodeView) string {
 	return n.GetStatus().GetRegion() + "/" + n.GetStatus().GetNode()
 }
 
-// Nodes returns what nodes told, ordered by name and each node once, and which of the expected nodes
-// and regions told nothing.
+// Nodes returns what nodes told, ordered by name and each node once, and which of the expected
+// nodes and regions told nothing.
 func Nodes(views []*quotadv1.View, expected []string) (nodes []*quotadv1.NodeView, silent []string) {
 	for _, v := range views {
 		if v.GetNode() != nil {
@@ -103,9 +103,9 @@ func Descriptors(ref policy.BucketRef) map[string]string {
 	return all
 }
 
-// ByRegion makes one view of a bucket of those of each region's nodes, ordered by region: the ledger
-// of a node whose store told it, the last request at any of them, what all of them hold, and which
-// of them remember a denial.
+// ByRegion makes one view of a bucket of those of each region's nodes, ordered by region: the
+// ledger of a node whose store told it, the last request at any of them, what all of them hold, and
+// which of them remember a denial.
 func ByRegion(views []*quotadv1.BucketView) (regions []*quotadv1.BucketView) {
 	of := map[string]*quotadv1.BucketView{}
 	for _, v := range views {

@@ -8,8 +8,8 @@ import (
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
-// sentence says why the last request on a bucket was decided as it was, and what would become of the
-// next one.
+// sentence says why the last request on a bucket was decided as it was, and what would become of
+// the next one.
 func sentence(e *quotadv1.ExplainResponse, now time.Time) string {
 	in := lastOf(e.GetRegions())
 	if in == nil {
@@ -148,8 +148,8 @@ func ago(now, at time.Time) string {
 
 const day = 24 * time.Hour
 
-// rounded returns a duration to the second, a short one to the millisecond, and one of more than a day
-// to the hour.
+// rounded returns a duration to the second, a short one to the millisecond, and one of more than a
+// day to the hour.
 func rounded(d time.Duration) string {
 	switch {
 	case d < time.Second:

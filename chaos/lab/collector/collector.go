@@ -19,7 +19,8 @@ type Collector struct {
 	collect.UnimplementedTraceServiceServer
 	Endpoint string // host:port on loopback
 
-	// Rejects is how many spans of each batch it says to have refused. Set it before the first call.
+	// Rejects is how many spans of each batch it says to have refused. Set it before the first
+	// call.
 	Rejects int64
 
 	server *grpc.Server

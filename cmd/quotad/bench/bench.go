@@ -2,11 +2,11 @@
 // nothing (the floor), and at one that makes one small script call for each decision (lean).
 //
 // [Bench] has the options (options.go), starts the subjects (subjects.go) and measures them by
-// turns (rounds.go). An Envoy rate limit service that runs already can be a further subject (compare.go).
-// [Floor] is the server of the floor and of lean, a process of its own (floor.go, webfloor.go,
-// lean.go). load.go makes the calls, of the kinds in ask.go, web.go and compare.go, keys.go chooses
-// their keys, processor.go reads what the system says about processes, figures.go computes the
-// figures, and tell.go writes them.
+// turns (rounds.go). An Envoy rate limit service that runs already can be a further subject
+// (compare.go). [Floor] is the server of the floor and of lean, a process of its own (floor.go,
+// webfloor.go, lean.go). load.go makes the calls, of the kinds in ask.go, web.go and compare.go,
+// keys.go chooses their keys, processor.go reads what the system says about processes, figures.go
+// computes the figures, and tell.go writes them.
 package bench
 
 import (

@@ -203,8 +203,8 @@ func (e *envoy) descriptor(key string) *descriptors.RateLimitDescriptor {
 }
 
 // denials counts the decisions about some keys that do not admit their request. A decision is over
-// its limits if one of its descriptors is. If the answer does not say of which descriptor, it denies
-// all.
+// its limits if one of its descriptors is. If the answer does not say of which descriptor, it
+// denies all.
 func (e *envoy) denials(got *ratelimit.RateLimitResponse, keys int) (denied int64, err error) {
 	switch code := got.GetOverallCode(); code {
 	case ratelimit.RateLimitResponse_OK:

@@ -1,5 +1,5 @@
-// Package contexts keeps the nodes that a person's commands call, by name, in a file of that person:
-// addresses, and the paths of what proves who calls. Tokens themselves are never in it.
+// Package contexts keeps the nodes that a person's commands call, by name, in a file of that
+// person: addresses, and the paths of what proves who calls. Tokens themselves are never in it.
 package contexts
 
 import (

@@ -1,10 +1,9 @@
 // Package dev keeps regions running in this process, for whoever tries quotad out.
 //
-// [Run] starts a world (package chaos/world: a node with an embedded Redis for each region of a limits
-// document, and a network with latency between them) and puts a server before each node (ports.go).
-// The first region has the usual ports. cut.go cuts
-// links, play.go makes load and kills stores, and box.go says what it is and what to type
-// next.
+// [Run] starts a world (package chaos/world: a node with an embedded Redis for each region of a
+// limits document, and a network with latency between them) and puts a server before each node
+// (ports.go). The first region has the usual ports. cut.go cuts links, play.go makes load and kills
+// stores, and box.go says what it is and what to type next.
 package dev
 
 import (

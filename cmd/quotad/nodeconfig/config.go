@@ -25,8 +25,8 @@ type Config struct {
 		TLS      peer.Files // for calls to the Redis
 	}
 	Listen struct{ GRPC, HTTP, Admin, Peer, Gossip netip.AddrPort }
-	// Limits are the same for each of four ports: the gRPC API, the HTTP API, the admin listener and
-	// other regions.
+	// Limits are the same for each of four ports: the gRPC API, the HTTP API, the admin listener
+	// and other regions.
 	Limits door.Limits
 	// Advertise holds host:port of both. Empty: where the node listens.
 	Advertise        struct{ Peer, Gossip string }

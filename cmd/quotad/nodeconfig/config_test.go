@@ -376,8 +376,8 @@ func TestBadValuesAreToldWithTheirPlace(t *testing.T) {
 	}
 }
 
-// TestCallersPorts: the API and the admin listener open beyond loopback with TLS and a way to ask who
-// calls, or where the operator says that they may be insecure, which is warned of.
+// TestCallersPorts: the API and the admin listener open beyond loopback with TLS and a way to ask
+// who calls, or where the operator says that they may be insecure, which is warned of.
 func TestCallersPorts(t *testing.T) {
 	for _, test := range []struct{ flags, warning string }{
 		{"--listen-http=10.0.0.1:80 --api-tls-cert=c --api-tls-key=k --api-tls-ca=a", ""},

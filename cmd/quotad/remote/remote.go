@@ -1,5 +1,6 @@
-// Package remote calls a node over HTTP, for the commands about a running node: its API as a caller,
-// or its admin listener as an operator. Its errors say what to do, and carry their exit code.
+// Package remote calls a node over HTTP, for the commands about a running node: its API as a
+// caller, or its admin listener as an operator. Its errors say what to do, and carry their exit
+// code.
 package remote
 
 import (

@@ -14,8 +14,8 @@ var addressVariables = map[string]string{apiListener: "QUOTAD_API_ADDR", adminLi
 // usualPorts are those of the listeners where an address has none.
 var usualPorts = map[string]string{apiListener: "8080", adminListener: "8083"}
 
-// settle finds out which node to call, and how, once. A flag goes before the environment, that before
-// the context, and that before the default.
+// settle finds out which node to call, and how, once. A flag goes before the environment, that
+// before the context, and that before the default.
 func (n *Node) settle() error {
 	if n.settled {
 		return nil
@@ -81,8 +81,8 @@ func (n *Node) usedContext() (c contexts.Context, err error) {
 	return c, nil
 }
 
-// whole adds to an address what people leave out: the scheme, and the port if there is neither scheme
-// nor port.
+// whole adds to an address what people leave out: the scheme, and the port if there is neither
+// scheme nor port.
 func whole(addr, port string) string {
 	if addr == "" || strings.Contains(addr, "://") {
 		return addr

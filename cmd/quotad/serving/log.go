@@ -42,8 +42,8 @@ func logged(_ []string, a slog.Attr) slog.Attr {
 	return slog.String(a.Key, b.String())
 }
 
-// newLog returns a log that writes text to a terminal, and JSON to anything else. Each line names the
-// node, as REGION/NODE; the attribute region is always about another region.
+// newLog returns a log that writes text to a terminal, and JSON to anything else. Each line names
+// the node, as REGION/NODE; the attribute region is always about another region.
 func newLog(w io.Writer, level slog.Level, region, node string) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: logged}
 	var handler slog.Handler = slog.NewJSONHandler(w, options)

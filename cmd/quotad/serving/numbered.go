@@ -6,8 +6,8 @@ import (
 	"log/slog"
 )
 
-// numbered is a handler that adds to warnings and errors the number under which docs/reference/log.md
-// says what they mean.
+// numbered is a handler that adds to warnings and errors the number under which
+// docs/reference/log.md says what they mean.
 type numbered struct{ slog.Handler }
 
 // Handle implements slog.Handler.

@@ -28,7 +28,8 @@ func constant(e ast.Expr) (string, error) {
 	return "", errors.New("it is not a constant text; put what varies into an attribute")
 }
 
-// loggedMessages returns the messages of all warnings and errors that a node logs, with their places.
+// loggedMessages returns the messages of all warnings and errors that a node logs, with their
+// places.
 func loggedMessages(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -64,8 +65,8 @@ func loggedMessages(t *testing.T) map[string]string {
 	return all
 }
 
-// logs says whether a call is that of a logger's Warn or Error: one of something that is named a log,
-// unlike status.Error and http.Error.
+// logs says whether a call is that of a logger's Warn or Error: one of something that is named a
+// log, unlike status.Error and http.Error.
 func logs(call *ast.CallExpr) bool {
 	method, is := call.Fun.(*ast.SelectorExpr)
 	if !is || len(call.Args) == 0 || method.Sel.Name != "Warn" && method.Sel.Name != "Error" {
@@ -80,8 +81,8 @@ func logs(call *ast.CallExpr) bool {
 	return false
 }
 
-// TestEveryMessageHasANumber: the table has the messages that there are and no others, each a number
-// of its own, and docs/reference/log.md has a part for each, with the message.
+// TestEveryMessageHasANumber: the table has the messages that there are and no others, each a
+// number of its own, and docs/reference/log.md has a part for each, with the message.
 func TestEveryMessageHasANumber(t *testing.T) {
 	logged := loggedMessages(t)
 	if len(logged) < 40 {

@@ -17,9 +17,9 @@ import (
 	"github.com/quotad/quotad/region/peer"
 )
 
-// TestCutsOverThePeerPort: with a roles file only callers with the role operate cut a node off, known
-// by the URI of their certificates. What they do, and what is refused to somebody known, is in the
-// audit log.
+// TestCutsOverThePeerPort: with a roles file only callers with the role operate cut a node off,
+// known by the URI of their certificates. What they do, and what is refused to somebody known, is
+// in the audit log.
 func TestCutsOverThePeerPort(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
 	roles := filepath.Join(t.TempDir(), "roles.yaml")

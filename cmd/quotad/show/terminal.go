@@ -35,8 +35,8 @@ func IsTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Colour says whether output may be coloured: on a terminal, unless NO_COLOR is set, and elsewhere if
-// CLICOLOR_FORCE is set to more than 0.
+// Colour says whether output may be coloured: on a terminal, unless NO_COLOR is set, and elsewhere
+// if CLICOLOR_FORCE is set to more than 0.
 func Colour(w io.Writer) bool {
 	if os.Getenv("NO_COLOR") != "" {
 		return false

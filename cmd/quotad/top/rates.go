@@ -1,7 +1,7 @@
 // Package top shows the limits and buckets with the most units, live.
 //
-// rates.go turns two overviews into rates, table.go writes them, and screen.go draws them again each
-// second.
+// rates.go turns two overviews into rates, table.go writes them, and screen.go draws them again
+// each second.
 package top
 
 import (
@@ -73,8 +73,8 @@ func Of(before, after api.Overview) Report {
 	return r
 }
 
-// earlierOf returns what a node had decided in an earlier overview, by limit, and when that was. Of a
-// node that was not in it or was started since, it is nothing, at its start.
+// earlierOf returns what a node had decided in an earlier overview, by limit, and when that was. Of
+// a node that was not in it or was started since, it is nothing, at its start.
 func earlierOf(before api.Overview, n api.NodeOverview) (by map[string]api.NodeUse, at time.Time) {
 	by = map[string]api.NodeUse{}
 	for _, b := range before.Nodes {

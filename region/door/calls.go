@@ -217,6 +217,14 @@ func (a *arrival) arrived() {
 	}
 }
 
+// one returns the call, for an Admission.
+func (a *arrival) one() *call {
+	if a == nil {
+		return &call{}
+	}
+	return &a.call
+}
+
 // waited returns how long a call has waited for a processor. Call it before anything else.
 func (a *arrival) waited() time.Duration {
 	if a == nil {
@@ -253,9 +261,10 @@ func (c *Calls) unary(m grpc.MethodDesc, full string) grpc.MethodHandler {
 			ctx = passed
 		}
 		var admit func(message []byte) error
-		if admitted && a != nil {
-			defer a.call.done()
-			admit = func(message []byte) error { return c.takeInHand(ctx, message, waited, &a.call) }
+		if admitted {
+			one := a.one()
+			defer one.done()
+			admit = func(message []byte) error { return c.takeInHand(ctx, message, waited, one) }
 		}
 		answer, err = m.Handler(service, ctx,
 			func(into any) error { return c.receive(a, on, admit, receive, into.(proto.Message)) },

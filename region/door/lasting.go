@@ -55,7 +55,7 @@ func (s *lasting) over() {
 func (s *lasting) heard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a, ok := s.ServerStream.Context().Value(arrivalKey{}).(*arrival); ok && a.timer != nil && !s.ended {
+	if a := arrivalOf(s.ServerStream.Context()); a != nil && a.timer != nil && !s.ended {
 		a.timer.Reset(MaxSilence)
 	}
 }

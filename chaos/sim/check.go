@@ -219,20 +219,24 @@ func (n *node) noteEvent(e exchange.Event) {
 	}
 }
 
+// noteRecorded records which rows a node's journal has stored. Only what raises a row also writes
+// down the store's time.
 func (n *node) noteRecorded(r exchange.Recorded) {
-	if r.OK {
-		n.notes()
-	}
+	raised := false
 	for _, row := range n.recording[r.ID] {
 		if r.OK {
 			id := rowID{row.Bucket, row.Peer, row.Cell}
 			was := n.durable[id]
-			was.Lent, was.Returned, was.Burst = max(was.Lent, row.Lent),
+			now := was
+			now.Lent, now.Returned, now.Burst = max(was.Lent, row.Lent),
 				max(was.Returned, row.Returned), max(was.Burst, row.Burst)
-			n.durable[id] = was
+			n.durable[id], raised = now, raised || now != was
 		}
 	}
 	delete(n.recording, r.ID)
+	if raised {
+		n.notes()
+	}
 }
 
 // checkAsked checks that debits give no more than was asked for, even if it was asked for several

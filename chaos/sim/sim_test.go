@@ -67,7 +67,8 @@ func TestSeedsHold(t *testing.T) {
 
 // TestWiderSeedsHold: no seed of the wider draw breaks an invariant.
 func TestWiderSeedsHold(t *testing.T) {
-	for _, kept := range []uint64{askedAndWaited, refusedAtOnce, twoCopies, openedHalf} {
+	for _, kept := range []uint64{askedAndWaited, refusedAtOnce, twoCopies, openedHalf,
+		nothingRaised} {
 		holds(t, Hunt{Config: Config{For: 30_000_000, Wider: true}, From: kept, Seeds: 1})
 	}
 	tally := holds(t, Hunt{Config: Config{Algorithm: algorithms.Kind(*kind),
@@ -94,4 +95,7 @@ const (
 	// openedHalf is one in which a node begins a generation after a loss and does not hear more
 	// from the busy store, but decides under it.
 	openedHalf = 13_011_129
+	// nothingRaised is one in which the last commits before a node dies raise no row, so that its
+	// journal does not know how far the store's time had come since a copy was made.
+	nothingRaised = 14_011_871
 )

@@ -158,9 +158,7 @@ func (c Items) Args() []any {
 	}
 	how := c.arrange()
 	a.num(int64(len(how.simple)))
-	for _, i := range how.simple {
-		a.simple(&c, &c.Each[i], how.starts[i])
-	}
+	a.simple(&c, how)
 	several := how.order[how.first:]
 	a.num(int64(len(several)))
 	for _, place := range several {

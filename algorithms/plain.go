@@ -110,19 +110,39 @@ func (a *arranged) isSimple(place int) bool {
 	return at < a.first && a.order[at] == place
 }
 
-// simple writes the arguments of a simple item, whose buckets begin at a place of Items.at.
-func (a *args) simple(c *Items, d *Decide, at int) {
-	cost, places := int64(d.Costs[0]), c.at[at:][:len(d.Buckets)]
-	if len(places) == 1 {
-		b := &c.buckets[places[0]]
-		a.num(int64(b.limit)+1, int64(b.existsUntil), cost)
-		return
+// simple writes the arguments of the simple items.
+func (a *args) simple(c *Items, how *arranged) {
+	for n := 0; n < len(how.simple); {
+		i := how.simple[n]
+		cost, places := int64(c.Each[i].Costs[0]), c.at[how.starts[i]:][:len(c.Each[i].Buckets)]
+		if len(places) == 1 {
+			b, run := &c.buckets[places[0]], c.run(how, n)
+			a.num(int64(run), int64(b.limit)+1, int64(b.existsUntil), cost)
+			n += run
+			continue
+		}
+		a.num(-int64(len(places)), cost)
+		for _, place := range places {
+			b := &c.buckets[place]
+			a.num(int64(b.limit)+1, int64(b.existsUntil))
+		}
+		n++
 	}
-	a.num(-int64(len(places)), cost)
-	for _, place := range places {
-		b := &c.buckets[place]
-		a.num(int64(b.limit)+1, int64(b.existsUntil))
+}
+
+// run returns how many simple items from the n-th on, each on one bucket, differ in the bucket alone.
+func (c *Items) run(how *arranged, n int) (items int) {
+	first := how.simple[n]
+	b := &c.buckets[c.at[how.starts[first]]]
+	for _, i := range how.simple[n:] {
+		d, its := &c.Each[i], &c.buckets[c.at[how.starts[i]]]
+		if len(d.Buckets) > 1 || d.Costs[0] != c.Each[first].Costs[0] || its.limit != b.limit ||
+			its.existsUntil != b.existsUntil {
+			break
+		}
+		items++
 	}
+	return items
 }
 
 // plain reads the answer to a simple item on plain buckets, of which the first number was read. The

@@ -118,8 +118,9 @@ function plain.token_bucket(t, key, known, cost)
   return true, level, at, not stood, stood ~= mark and mark
 end
 
--- Arguments of a simple item: of one bucket the place of its limit, until when it is known to be there, the cost; of several
--- buckets their number below zero, the cost, and per bucket the place of its limit and until when it is known to be there.
+-- Arguments of simple items on one bucket, for a run of those that differ in the bucket alone: how many they are, the place
+-- of their limit, until when each is known to be there, the cost; of an item on several buckets their number below zero,
+-- the cost, and per bucket the place of its limit and until when it is known to be there.
 local simple = num()
 local read = {} -- by place of a bucket what was read of it, where that has rows
 local further = {} -- of each item that is decided behind, where its arguments and its buckets begin
@@ -128,7 +129,7 @@ local further = {} -- of each item that is decided behind, where its arguments a
 -- first bucket are.
 local function next_item(at)
   local count = tonumber(ARGV[at + 1])
-  if count > 0 then return 1, tonumber(ARGV[at + 3]), at + 1 end
+  if count > 0 then return 1, tonumber(ARGV[at + 4]), at + 2 end
   return -count, tonumber(ARGV[at + 2]), at + 3
 end
 
@@ -136,8 +137,7 @@ end
 local function bucket_at(at) return limits[tonumber(ARGV[at])], tonumber(ARGV[at + 1]) end
 
 -- decide_one decides an item on one bucket, and says whether it could.
-local function decide_one(place, at, cost)
-  local t, known = bucket_at(at)
+local function decide_one(place, t, known, cost)
   local decides, key = plain[t.kind], KEYS[place + 1]
   if not decides then return false end
   local there, one, two, first, mark = decides(t, key, known, cost)
@@ -174,11 +174,17 @@ end
 -- decide_simple decides the simple items on plain buckets, and returns how many buckets the simple items have.
 local function decide_simple()
   local place, simply = 1, commit and lost_at == 0
+  local count, cost, at, t, known -- of the items that begin behind arg_at, of which so many are left
+  local left = 0
   for _ = 1, simple do
-    local count, cost, at = next_item(arg_at)
+    if left == 0 then
+      count, cost, at = next_item(arg_at)
+      t, known = bucket_at(at)
+      left = count == 1 and tonumber(ARGV[arg_at + 1]) or 1
+    end
     local done = false
     if simply and work < WORK / 2 and cost >= 1 and cost <= MAX and cost % 1 == 0 then
-      if count == 1 then done = decide_one(place, at, cost) else done = decide_several(place, at, count, cost) end
+      if count == 1 then done = decide_one(place, t, known, cost) else done = decide_several(place, at, count, cost) end
       work = work + PLAINLY * count
       for i = place, place + count - 1 do
         if read[i] then work = work + #read[i][1] / 64 end
@@ -188,7 +194,8 @@ local function decide_simple()
       n = n + 1
       reply[n], further[#further + 1] = FURTHER, {arg_at, place}
     end
-    arg_at, place = arg_at + (count == 1 and 3 or 2 + 2 * count), place + count
+    place, left = place + count, left - 1
+    if left == 0 then arg_at = arg_at + (count == 1 and 4 or 2 + 2 * count) end
   end
   return place - 1
 end

@@ -103,6 +103,56 @@ func (s plainStore) decide(cost quantity.Units, targets ...algorithms.Target) al
 	return all.Each[0]
 }
 
+// TestRunsOfSimpleItems: items that differ in the bucket alone are told as one, and only those. Each
+// is decided for itself, by its own cost, limit and knowledge.
+func TestRunsOfSimpleItems(t *testing.T) {
+	s := newPlainStore(t)
+	var c algorithms.Items
+	var want []quantity.Units // free afterwards
+	on := func(limit quantity.Units, known quantity.StoreTime) algorithms.LimitTarget {
+		return algorithms.LimitTarget{Target: algorithms.Target{
+			Key: fmt.Sprintf("{x}%d", len(want)), ExistsUntil: known, Terms: algorithms.Terms{
+				Kind: algorithms.FixedWindow, Window: anHour, Cell: anHour, Tick: 1, Entitlement: limit}}}
+	}
+	add := func(cost, free quantity.Units, buckets ...algorithms.LimitTarget) {
+		c.Add(algorithms.Decide{Fence: algorithms.Fence{Generation: 1, Epoch: "e",
+			Clock: quantity.StoreTime(s.now)}, Commit: true,
+			Costs: []quantity.Units{cost}, Buckets: buckets})
+		want = append(want, free)
+	}
+	later := quantity.StoreTime(s.now + anHour)
+	add(1, 99, on(100, 0))
+	add(1, 99, on(100, 0))
+	add(5, 95, on(100, 0))
+	add(5, 45, on(50, 0))
+	add(5, 0, on(50, later)) // it is missing
+	add(2, 48, on(50, 0), algorithms.LimitTarget{Target: algorithms.Target{Key: "{x}other",
+		Terms: on(50, 0).Terms}})
+	add(2, 48, on(50, 0))
+	reply, err := s.redis.Eval(t.Context(), algorithms.DecideScript.Source,
+		append([]string{plainToken}, c.Keys()...), c.Args()...).Slice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := c.Parse(any(reply))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, d := range all.Each {
+		if d.Buckets[0].Free != want[i] {
+			t.Errorf("item %d: %d free, want %d: %+v", i, d.Buckets[0].Free, want[i], d)
+		}
+	}
+	var one, alike algorithms.Items
+	one.Add(c.Each[0])
+	for _, d := range c.Each[:2] {
+		alike.Add(d)
+	}
+	if a, b := len(alike.Args()), len(one.Args()); a != b {
+		t.Errorf("%d arguments for two items that differ in the bucket alone, want %d", a, b)
+	}
+}
+
 // TestADeletedPlainBucket: a bucket that is missing although its node knows that it still weighs is
 // not taken for a new one.
 func TestADeletedPlainBucket(t *testing.T) {

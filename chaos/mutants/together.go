@@ -195,6 +195,27 @@ var together = []Mutant{
 		Flags: []string{"--spanning"}, Within: 100,
 	},
 	{
+		Name: "runs-of-unlike-costs", Hole: sharing,
+		Rule: "only items that differ in the bucket alone are told as one",
+		Edits: []Edit{
+			{"algorithms/plain.go", `|| d.Costs[0] != c.Each[first].Costs[0] ||`, `||`},
+		},
+		Breaks: "ceiling: a cost is charged as another", Under: "several requests in a call",
+		Says: "item 2: .* free, want 95",
+		Test: Test{"./algorithms", "TestRunsOfSimpleItems"},
+	},
+	{
+		Name: "runs-of-unlike-knowledge", Hole: sharing,
+		Rule: "only items that differ in the bucket alone are told as one",
+		Edits: []Edit{
+			{"algorithms/plain.go", ` ||
+			its.existsUntil != b.existsUntil {`, ` {`},
+		},
+		Breaks: "ceiling: a deleted bucket is taken for a new one", Under: "several requests in a call",
+		Says: "item 4: .* free, want 0",
+		Test: Test{"./algorithms", "TestRunsOfSimpleItems"},
+	},
+	{
 		Name: "late-answer-for-another", Hole: sharing,
 		Rule: "what a request waited with in vain is not used again",
 		Edits: []Edit{

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"hash/maphash"
-	"sync"
 	"sync/atomic"
 
 	"github.com/quotad/quotad/algorithms"
@@ -18,6 +17,8 @@ const MaxFound = foundSets * foundWays
 const (
 	foundSets = 1 << 13
 	foundWays = 4
+	// pageSets is how many sets are made at a time, when a bucket of one of them is asked for.
+	pageSets = 1 << 6
 )
 
 // usualIDBytes is room for most bucket ids.
@@ -27,10 +28,11 @@ const usualIDBytes = 256
 // read without locks. Of a bucket that two requests ask for first at the same time, two may be
 // made, and then only one of them is found later.
 type found struct {
-	made    sync.Once
-	sets    []set
+	pages   [foundSets / pageSets]atomic.Pointer[page]
 	hottest tally.Sketch // of what buckets counted that are not found any more, or were looked at
 }
+
+type page [pageSets]set
 
 type set [foundWays]atomic.Pointer[Applied]
 
@@ -139,8 +141,12 @@ func (r *Rules) Found(id string) *Applied {
 
 // set returns the set of a bucket with the hash.
 func (r *Rules) set(hash uint64) *set {
-	r.found.made.Do(func() { r.found.sets = make([]set, foundSets) })
-	return &r.found.sets[hash%foundSets]
+	at, n := &r.found.pages[hash%foundSets/pageSets], hash%pageSets
+	if p := at.Load(); p != nil {
+		return &p[n]
+	}
+	at.CompareAndSwap(nil, &page{})
+	return &at.Load()[n]
 }
 
 // apply returns the limit's bucket with the id.

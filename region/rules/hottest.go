@@ -27,12 +27,22 @@ func (r *Rules) Hottest(now time.Time, most int) (hottest []tally.Hot, since tim
 // Each calls see with the buckets that were asked for lately, at most MaxFound, until it returns
 // false.
 func (r *Rules) Each(see func(*Applied) bool) {
-	r.set(0) // makes the sets
-	for i := range r.found.sets {
-		for j := range r.found.sets[i] {
-			if a := r.found.sets[i][j].Load(); a != nil && !see(a) {
-				return
+	for i := range r.found.pages {
+		p := r.found.pages[i].Load()
+		if p != nil && !p.each(see) {
+			return
+		}
+	}
+}
+
+// each is Rules.Each for a page. It says whether there may be more.
+func (p *page) each(see func(*Applied) bool) bool {
+	for i := range p {
+		for j := range p[i] {
+			if a := p[i][j].Load(); a != nil && !see(a) {
+				return false
 			}
 		}
 	}
+	return true
 }

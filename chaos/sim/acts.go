@@ -45,6 +45,7 @@ func (w *world) act(a Act) {
 		w.in(a.For, func() { w.loseJournal(a, n, old) })
 	case Pause:
 		n.paused = max(n.paused, w.now+a.For)
+		n.r.overlooks()
 		w.found(a, rowPause)
 		w.in(a.For, func() { n.resume() })
 	case Policy, OldFile:

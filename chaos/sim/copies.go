@@ -50,14 +50,14 @@ func (w *world) putBack(r *region, c copied) {
 
 // overlooks allows what a region may admit in excess on a copy of its store, if nodes work with it
 // and none that knows a later time. Times that the copy does not know come again. A node whose
-// clock the store refuses does not work with it.
+// clock the store refuses does not work with it, nor does one that stands still.
 func (r *region) overlooks() {
 	if !r.stale || r.back.overlooked {
 		return
 	}
 	runs := false
 	for _, n := range r.nodes {
-		if n.live == nil || n.refused() {
+		if n.live == nil || n.w.now < n.paused || n.refused() {
 			continue
 		}
 		if r.back.noted[n] || r.back.knew[n] == n.life {

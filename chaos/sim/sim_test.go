@@ -68,7 +68,7 @@ func TestSeedsHold(t *testing.T) {
 // TestWiderSeedsHold: no seed of the wider draw breaks an invariant.
 func TestWiderSeedsHold(t *testing.T) {
 	for _, kept := range []uint64{askedAndWaited, refusedAtOnce, twoCopies, openedHalf,
-		nothingRaised} {
+		nothingRaised, knowsAndStandsStill} {
 		holds(t, Hunt{Config: Config{For: 30_000_000, Wider: true}, From: kept, Seeds: 1})
 	}
 	tally := holds(t, Hunt{Config: Config{Algorithm: algorithms.Kind(*kind),
@@ -98,4 +98,7 @@ const (
 	// nothingRaised is one in which the last commits before a node dies raise no row, so that its
 	// journal does not know how far the store's time had come since a copy was made.
 	nothingRaised = 14_011_871
+	// knowsAndStandsStill is one in which the only node that knows a later time than a copy is paused
+	// while others decide on the copy.
+	knowsAndStandsStill = 14_023_159
 )

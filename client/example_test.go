@@ -40,8 +40,8 @@ func Example() {
 func ExampleDial() {
 	_, err := client.Dial(client.Options{Token: "qt1_..."}, "quotad-1:8081", "quotad-2:8081")
 	fmt.Println(err)
-	// Output: quotad: dial quotad-1:8081: Options.Token would be sent in plain text; set
-	// Options.Credentials to credentials.NewTLS(&tls.Config{})
+	// Output:
+	// quotad: dial quotad-1:8081: Options.Token would be sent in plain text; set Options.Credentials to credentials.NewTLS(&tls.Config{})
 }
 
 // While no node can be asked, each client of this service admits five requests at once and one a

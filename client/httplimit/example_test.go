@@ -42,9 +42,11 @@ func Example() {
 		fmt.Printf("%d %s %q\n", w.Code, w.Header().Get("RateLimit"), w.Header().Get("Retry-After"))
 		fmt.Print(w.Body)
 	}
-	// Output: 200 "account";r=0;t=60 "" hello 429 "account";r=0;t=60 "60"
-	// {"type":"about:blank","title":"Too Many Requests","status":429,"detail":"the request is over
-	// a limit","limit":"account","retry_after_ms":60000}
+	// Output:
+	// 200 "account";r=0;t=60 ""
+	// hello
+	// 429 "account";r=0;t=60 "60"
+	// {"type":"about:blank","title":"Too Many Requests","status":429,"detail":"the request is over a limit","limit":"account","retry_after_ms":60000}
 }
 
 // A function of one's own says that reading is free, and that a request costs what it sends.

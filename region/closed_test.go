@@ -2,6 +2,7 @@ package region
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
@@ -27,6 +28,8 @@ func TestClosedIsToldEverywhere(t *testing.T) {
 			got = n.check(t, used)
 			return got.Reason == admit.Recovering
 		})
+		synctest.Wait() // until the node works by the rules of the store that it has opened
+		got = n.check(t, used)
 		opens := time.Now().Add(got.RetryAfter)
 		near := func(at time.Time) bool { return at.Sub(opens).Abs() < 2*time.Second }
 		if s := n.Status(); len(s.Closed) != 1 || s.Closed[0].Limit != "minute" || !near(s.Closed[0].Until) {

@@ -9,6 +9,7 @@ import (
 type copied struct {
 	replica
 	mark quantity.StoreTime // the latest time that the store had shown, µs since 1970
+	at   int64              // when it was made
 	// Of the nodes that knew a later time when the copy was put back, knew has the life in which
 	// they knew it, and noted those whose journals have it.
 	knew       map[*node]int
@@ -21,7 +22,7 @@ const beat = allocator.Second
 
 // copies makes a copy of a region's store.
 func (w *world) copies(r *region) copied {
-	c := copied{replica: r.store.replica(), mark: r.latestShown()}
+	c := copied{replica: r.store.replica(), mark: r.latestShown(), at: w.now}
 	for _, n := range r.nodes {
 		if n.live != nil {
 			c.mark = max(c.mark, n.way.Latest())
@@ -37,12 +38,12 @@ func (w *world) putBack(r *region, c copied) {
 	r.stale, r.backAt, r.behind = true, w.now, map[*node]int{}
 	c.knew, c.noted = map[*node]int{}, map[*node]bool{}
 	for _, n := range r.nodes {
-		if n.live == nil || n.way.Latest() <= c.mark {
+		if n.live == nil || n.way.Latest() <= c.mark && n.heardAt <= c.at {
 			r.behind[n] = n.life
 		} else {
 			c.knew[n] = n.life
 		}
-		c.noted[n] = n.noted > c.mark
+		c.noted[n] = n.noted > c.mark || n.notedAt > c.at
 	}
 	r.back = c
 	r.overlooks()
@@ -80,7 +81,15 @@ func (r *region) overlooks() {
 // notes records that a node's journal has just written down the store's time.
 func (n *node) notes() {
 	if !n.fails {
-		n.noted = max(n.noted, n.way.Latest())
+		n.noted, n.notedAt = max(n.noted, n.way.Latest()), max(n.notedAt, n.heardAt)
+	}
+}
+
+// hears records that the store has just answered a node: whatever time that was, it is later than
+// any that the store showed before. An answer of a busy store may be from before.
+func (n *node) hears() {
+	if n.r.each == 0 {
+		n.heardAt = n.w.now
 	}
 }
 

@@ -102,7 +102,7 @@ func (b *bucket) losesBoth(r *region, n *node) {
 
 // forgets records that a node's journal is lost, or put back.
 func (n *node) forgets() {
-	n.forgot, n.noted = n.w.now, 0
+	n.forgot, n.noted, n.notedAt = n.w.now, 0, 0
 	clear(n.told)
 	delete(n.r.back.noted, n)
 	for _, b := range n.w.buckets() {

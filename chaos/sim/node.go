@@ -52,11 +52,14 @@ type node struct {
 	// journals is how many of its journals were lost or replaced by older copies.
 	journals int
 	// told is the latest time that its store answered it with, by shard. Its journal keeps it.
-	told   map[store.Shard]quantity.StoreTime
-	noted  quantity.StoreTime // a time of the store that the node's journal has, at least
-	lately map[*bucket]usage  // when this life last admitted units of a bucket
-	ended  map[*bucket]int64  // when a life ended that had admitted, µs
-	fails  bool               // its journal fails all commits
+	told  map[store.Shard]quantity.StoreTime
+	noted quantity.StoreTime // a time of the store that the node's journal has, at least
+	// heardAt is when a decision of this life last came from the store, and notedAt when the last one
+	// did of which the journal has the time.
+	heardAt, notedAt int64
+	lately           map[*bucket]usage // when this life last admitted units of a bucket
+	ended            map[*bucket]int64 // when a life ended that had admitted, µs
+	fails            bool              // its journal fails all commits
 	// mark is the latest time by which it decided without its store, or looked what it may forget
 	// of that, µs since 1970.
 	mark    int64
@@ -95,7 +98,7 @@ func (n *node) start(first bool) error {
 	n.live, n.born, n.title = live, n.w.now, fmt.Sprintf("n%d#%d", n.index+1, n.life)
 	n.calls, n.replies, n.testimonies = map[uint64]bool{}, map[uint64]func(exchange.Reply){},
 		map[uint64]func(exchange.Testimonies){}
-	n.waiting, n.reporting, n.paused, n.stalled = nil, false, 0, nil
+	n.waiting, n.reporting, n.paused, n.stalled, n.heardAt = nil, false, 0, nil, 0
 	n.lending = map[uint64][]exchange.Lend{}
 	n.serving, n.recording = map[uint64]exchange.Message{}, map[uint64][]exchange.Row{}
 	n.heard = make([]int64, len(n.w.plan.Regions))

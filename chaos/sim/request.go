@@ -148,6 +148,7 @@ func (n *node) decided(rq *request, d admit.Decision) {
 	for _, b := range rq.buckets {
 		if !rq.old && d.At != 0 && !d.FromMemory && d.Limit == b.limit.policy.Name {
 			n.checkTime(b, d.At)
+			n.hears()
 		}
 		switch {
 		case rq.old || d.FromMemory && !d.Allowed: // the store was not asked

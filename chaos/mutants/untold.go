@@ -102,7 +102,7 @@ var untold = []Mutant{
 		Name: "full-memory-drops-use", Hole: "memory of a node is full",
 		Rule: "use is forgotten only once the journal has it",
 		Edits: []Edit{
-			{"region/rights/uses.go", `one.recent || one.moved {`, `one.recent {`},
+			{"region/rights/uses.go", `one.recent || moved {`, `one.recent || moved && !moved {`},
 		},
 		Breaks: "ceiling: a label above L", Under: "more buckets than are remembered, then FLUSHALL",
 		Says: "nothing may be forgotten before it is written",

@@ -13,7 +13,7 @@ import (
 type uses struct {
 	most  int
 	all   map[string]*usage   // by bucket id
-	moved map[string]struct{} // ids of buckets whose use differs from the journal's
+	moved map[*usage]struct{} // those that differ from the journal's
 	ring  []*usage            // all, in the order in which makeRoom looks at them
 	hand  int                 // the place in ring where makeRoom looked last
 }
@@ -26,7 +26,6 @@ type usage struct {
 	looked      algorithms.Use     // as the last call of checkpoints found it
 	until       quantity.StoreTime // store time after which it no longer counts
 	entitlement quantity.Units
-	moved       bool // its id is in uses.moved
 	recent      bool // seen since the hand last passed it
 	place       int  // in the ring
 }
@@ -35,7 +34,7 @@ type usage struct {
 const maxLooked = 16
 
 func newUses(most int) uses {
-	return uses{most: most, all: map[string]*usage{}, moved: map[string]struct{}{}}
+	return uses{most: most, all: map[string]*usage{}, moved: map[*usage]struct{}{}}
 }
 
 // note takes in what counted in a bucket.
@@ -50,9 +49,8 @@ func (u *uses) note(id string, t *algorithms.Terms, use algorithms.Use) {
 		return
 	}
 	one.use, one.until, one.entitlement, one.recent = use, t.Weighs(use.Cell), t.Entitlement, true
-	if !one.moved && (use.Cell != one.durable.Cell || use.Units != one.durable.Units) {
-		one.moved = true
-		u.moved[id] = struct{}{}
+	if use.Cell != one.durable.Cell || use.Units != one.durable.Units {
+		u.moved[one] = struct{}{}
 	}
 }
 
@@ -65,7 +63,7 @@ func (u *uses) makeRoom() {
 	for range min(maxLooked, len(u.ring)) {
 		u.hand = (u.hand + 1) % len(u.ring)
 		one := u.ring[u.hand]
-		if one.recent || one.moved {
+		if _, moved := u.moved[one]; one.recent || moved {
 			one.recent = false
 			continue
 		}
@@ -84,21 +82,20 @@ func (u *uses) drop(one *usage) {
 	u.ring[last] = nil
 	u.ring = u.ring[:last]
 	delete(u.all, one.id)
-	delete(u.moved, one.id)
+	delete(u.moved, one)
 }
 
 // checkpoints appends to all what is worth writing (see lastSeen.checkpoints), or with last
 // everything that moved.
 func (u *uses) checkpoints(all []journal.Checkpoint, generation uint64,
 	last bool) []journal.Checkpoint {
-	for id := range u.moved {
-		one := u.all[id]
+	for one := range u.moved {
 		by := max(one.use.Units-one.durable.Units, one.durable.Units-one.use.Units)
 		far := one.use.Cell != one.durable.Cell || by*checkpointPart > one.entitlement
 		rests := one.looked == one.use
 		one.looked = one.use
 		if far || rests || last {
-			all = append(all, journal.Checkpoint{Bucket: id, Cell: one.use.Cell,
+			all = append(all, journal.Checkpoint{Bucket: one.id, Cell: one.use.Cell,
 				Used: one.use.Units, At: one.use.At,
 				Until: one.until, Generation: generation})
 		}
@@ -114,8 +111,7 @@ func (u *uses) written(c journal.Checkpoint) {
 	}
 	one.durable = algorithms.Use{Cell: c.Cell, Units: c.Used, At: c.At}
 	if one.use.Cell == c.Cell && one.use.Units == c.Used {
-		one.moved = false
-		delete(u.moved, c.Bucket)
+		delete(u.moved, one)
 	}
 }
 

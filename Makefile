@@ -96,7 +96,7 @@ stranger: ## a newcomer's path through README.md in a clean clone: words to read
 bench: redis-server ## one decision over gRPC beside its EVALSHA, what each algorithm costs a real Redis, matching, codecs, batcher, memory
 	$(GO) test -run '^$$' -bench 'CheckGRPC|Decide' -benchtime 3s ./region/api ./region/store
 	$(GO) test -run '^$$' -bench 'Cost|Items' -benchtime 500ms ./region/store
-	$(GO) test -run '^$$' -bench 'Match|Codec|Batcher|Deny|Take' ./policy ./region/api ./region/admit ./region/held
+	$(GO) test -run '^$$' -bench 'Match|Codec|Batcher|Deny|Take' ./policy ./region/rules ./region/api ./region/admit ./region/held
 
 .PHONY: scripts
 scripts: redis-server ## microseconds of every script at its worst input on a redis-server; least of 50 calls

@@ -59,6 +59,37 @@ func TestAttackHalfSentMessages(t *testing.T) {
 	})
 }
 
+// TestHalfSentWithADeadline: a call whose message does not arrive ends by its caller's deadline, but
+// no later than without one.
+func TestHalfSentWithADeadline(t *testing.T) {
+	in(t, roomy, func(t *testing.T, h *house) {
+		r := h.rude("client", 1<<16)
+		defer r.done()
+		for i, timeout := range []string{"2S", "5S", "6S", "1H"} {
+			id := uint32(2*i + 1)
+			r.begin(id, checkPath, hpack.HeaderField{Name: "grpc-timeout", Value: timeout})
+			r.announce(id, 1000, 10)
+		}
+		rest(2 * ReceiveTimeout)
+		for id, want := range map[uint32]time.Duration{1: 2 * time.Second, 3: ReceiveTimeout,
+			5: ReceiveTimeout, 7: ReceiveTimeout} {
+			how, after, _ := r.endOf(id)
+			// At its caller's deadline gRPC itself may reset a stream.
+			told := how == "status 4" || id <= 3 && how == "CANCEL"
+			if !told || after < want || after > want+time.Second {
+				t.Errorf("stream %d ended with %q after %v, want DEADLINE_EXCEEDED after %v", id,
+					how, after, want)
+			}
+		}
+		if got := h.door.metric("quotad_calls_late_total", ""); got != 2 {
+			t.Errorf("%v calls are counted as late, want the 2 whose callers waited on", got)
+		}
+		if _, _, gone := r.endOf(0); gone != 0 {
+			t.Errorf("the connection ended after %v", gone)
+		}
+	})
+}
+
 // TestWatchersStay: the time limit for a message is not a limit for the call.
 func TestWatchersStay(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {

@@ -201,8 +201,8 @@ const checkPath = "/grpc.health.v1.Health/Check"
 
 // begin begins a call. It ignores errors, because tests check whether and how the node closed the
 // connection.
-func (r *rude) begin(id uint32, path string) {
-	_ = r.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: headers(path),
+func (r *rude) begin(id uint32, path string, more ...hpack.HeaderField) {
+	_ = r.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: headers(path, more...),
 		EndHeaders: true})
 }
 

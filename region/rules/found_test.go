@@ -127,3 +127,19 @@ func TestMatchingAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// BenchmarkMatch finds the buckets of 10,000 keys by turns, which no cache near the processor holds.
+func BenchmarkMatch(b *testing.B) {
+	r := rulesOf(b, documents.Parse(b, 1, hereAndThere, "name: minute, limit: 100, window: 1m"), "here")
+	keys := make([]map[string]string, 10_000)
+	for i := range keys {
+		_, keys[i] = of(fmt.Sprint("key", i*7919%len(keys)))
+	}
+	var room [4]*rules.Applied
+	i := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Append(room[:0], "api", keys[i%len(keys)])
+		i++
+	}
+}

@@ -232,27 +232,39 @@ func TestOpenTogether(t *testing.T) {
 		nodes := make([]*Store, 8)
 		opened := make([]Opened, len(nodes))
 		errs := make([]error, len(nodes))
-		var all sync.WaitGroup
+		var all, looked sync.WaitGroup
+		looked.Add(len(nodes))
 		for i := range nodes {
 			nodes[i] = connect(t, Options{URL: server.URL})
+			// Each finds the store empty before any of them opens it.
+			once := sync.OnceFunc(func() {
+				looked.Done()
+				looked.Wait()
+			})
+			mayBegin := func(context.Context, Beginning) (quantity.StoreTime, error) {
+				once()
+				return 0, nil
+			}
 			all.Go(func() {
 				opened[i], errs[i] = nodes[i].Open(context.Background(),
-					Opening{Region: "eu", Epoch: epoch, LastGeneration: 1})
+					Opening{Region: "eu", Epoch: epoch, LastGeneration: 1, MayBegin: mayBegin})
 			})
 		}
 		all.Wait()
 		lost := 0
+		for _, o := range opened {
+			if o.Lost {
+				lost++
+			}
+		}
+		if lost != 1 {
+			t.Errorf("%d nodes opened the store anew", lost)
+		}
 		for i, o := range opened {
 			if errs[i] != nil || o.Generation != opened[0].Generation || o.Generation <= 1 {
 				t.Fatalf("node %d: %+v, %v; the first %+v", i, o, errs[i], opened[0])
 			}
-			if o.Lost {
-				lost++
-			}
 			closedCells(t, nodes[i], epoch)
-		}
-		if lost != 1 {
-			t.Errorf("%d nodes opened the store anew", lost)
 		}
 	})
 }

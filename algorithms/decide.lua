@@ -5,7 +5,7 @@
 -- written. An item that cannot be decided says why, and the others are decided all the same. An item with a request of its
 -- own may be remembered under a key, so that the request is charged once if it is sent again, so many times: beyond them it
 -- is decided as one without a key, and what is remembered stays.
--- The simple items come first: of one cost, on buckets that no other item is about.
+-- The simple items come first: of one cost, or of one several times, on buckets that no other item is about.
 -- KEYS: token, the buckets of the simple items, the other buckets, the keys to remember items under, in the order of those.
 -- ARGV: guard, commit, ms to remember for, how often to answer what is remembered; number of limits, per limit: terms, MODE;
 -- number of simple items, and these as plain.lua says; number of other buckets, per bucket: the place of its limit, until when
@@ -178,15 +178,16 @@ end
 local function decide()
   for i, item_at in ipairs(further) do
     if i == 1 or work < WORK then
-      local count, cost, at = next_item(item_at[1])
-      local places = {}
+      local count, cost, times, at = next_item(item_at[1])
+      local places, costs = {}, {}
       for i = 1, count do
         local place = item_at[2] + i - 1
         local t, known = bucket_at(at + 2 * i - 2)
         held[place], places[i] = hold(t, KEYS[place + 1], known), place
         held[place].read = read[place]
       end
-      guarded(nil, places, {cost})
+      for i = 1, times do costs[i] = cost end
+      guarded(nil, places, costs)
     else
       fail(LATER)
     end

@@ -243,6 +243,9 @@ func (h *history) item(t *rapid.T) algorithms.Decide {
 	cost := rapid.SampledFrom([]quantity.Units{1, 1, 1, 2, 3, 7, 11, algorithms.MaxUnits,
 		algorithms.MaxUnits + 1, 0, -1})
 	c.Costs = rapid.SliceOfN(cost, 1, 4).Draw(t, "costs")
+	if rapid.Bool().Draw(t, "one cost") {
+		c.Costs = slices.Repeat(c.Costs[:1], len(c.Costs))
+	}
 	if rapid.IntRange(0, 4).Draw(t, "per bucket") == 0 {
 		c.PerBucket = true
 		c.Costs = rapid.SliceOfN(cost, len(c.Buckets), len(c.Buckets)).Draw(t, "costs of buckets")

@@ -18,9 +18,10 @@ func (k Kind) decidesPlainly() bool {
 	return k == FixedWindow || k == SlidingWindowCounter || k == TokenBucket
 }
 
-// simple says whether a Decide is a simple item: one cost on buckets that no other Decide of the
-// call is about, all of kinds that plain.lua decides, to be charged and not to be remembered. at is
-// where its buckets begin in Items.at. Of several limits each denies by itself.
+// simple says whether a Decide is a simple item: one cost, or the same cost several times on one
+// bucket, on buckets that no other Decide of the call is about, all of kinds that plain.lua decides,
+// to be charged and not to be remembered. at is where its buckets begin in Items.at. Of several
+// limits each denies by itself.
 func (c *Items) simple(d *Decide, at int) bool {
 	if !c.commit || len(d.Buckets) == 0 || !d.simple() {
 		return false
@@ -35,12 +36,25 @@ func (c *Items) simple(d *Decide, at int) bool {
 
 // simple says whether a Decide may be a simple item.
 func (c *Decide) simple() bool {
-	if c.PerBucket || len(c.Costs) != 1 || c.Once != "" {
+	if c.PerBucket || c.Once != "" || len(c.Costs) != 1 && !c.repeatsOneCost() {
 		return false
 	}
 	for i := range c.Buckets {
 		b := &c.Buckets[i]
 		if !b.Terms.Kind.decidesPlainly() || !b.alone() && len(c.Buckets) > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// repeatsOneCost says whether a Decide is several requests of the same cost on one bucket.
+func (c *Decide) repeatsOneCost() bool {
+	if len(c.Buckets) != 1 || len(c.Costs) == 0 || len(c.Costs) > MaxCosts {
+		return false
+	}
+	for _, cost := range c.Costs[1:] {
+		if cost != c.Costs[0] {
 			return false
 		}
 	}
@@ -117,7 +131,8 @@ func (a *args) simple(c *Items, how *arranged) {
 		cost, places := int64(c.Each[i].Costs[0]), c.at[how.starts[i]:][:len(c.Each[i].Buckets)]
 		if len(places) == 1 {
 			b, run := &c.buckets[places[0]], c.run(how, n)
-			a.num(int64(run), int64(b.limit)+1, int64(b.existsUntil), cost)
+			a.num(int64(run), int64(b.limit)+1, int64(b.existsUntil), cost,
+				int64(len(c.Each[i].Costs)))
 			n += run
 			continue
 		}
@@ -136,7 +151,8 @@ func (c *Items) run(how *arranged, n int) (items int) {
 	b := &c.buckets[c.at[how.starts[first]]]
 	for _, i := range how.simple[n:] {
 		d, its := &c.Each[i], &c.buckets[c.at[how.starts[i]]]
-		if len(d.Buckets) > 1 || d.Costs[0] != c.Each[first].Costs[0] || its.limit != b.limit ||
+		if len(d.Buckets) > 1 || d.Costs[0] != c.Each[first].Costs[0] ||
+			len(d.Costs) != len(c.Each[first].Costs) || its.limit != b.limit ||
 			its.existsUntil != b.existsUntil {
 			break
 		}
@@ -149,7 +165,7 @@ func (c *Items) run(how *arranged, n int) (items int) {
 // script answered at a time; its clock was behind that by lag, in microseconds.
 func (r *reader) plain(status Status, now quantity.StoreTime, lag int64, c *Decide,
 	room *room) Decided {
-	d := Decided{Head: Head{Status: StatusOK, Now: now}, Answers: cut(&room.answers, 1),
+	d := Decided{Head: Head{Status: StatusOK, Now: now}, Answers: cut(&room.answers, len(c.Costs)),
 		Buckets: cut(&room.states, len(c.Buckets))}
 	verdicts := cut(&room.verdicts, len(c.Buckets))
 	admitted := true
@@ -169,7 +185,16 @@ func (r *reader) plain(status Status, now quantity.StoreTime, lag int64, c *Deci
 		}
 		admitted = admitted && (verdicts[i].Retry == 0 || target.Shadow)
 	}
-	d.Answers[0] = Answer{Admitted: admitted, Verdicts: verdicts}
+	last := len(d.Answers) - 1
+	d.Answers[last] = Answer{Admitted: admitted, Verdicts: verdicts}
+	for i := range last { // all of them have the same cost and one bucket, and end alike
+		before := cut(&room.verdicts, 1)
+		before[0] = verdicts[0]
+		if verdicts[0].Retry == 0 {
+			before[0].Remaining += c.Costs[0] * quantity.Units(last-i)
+		}
+		d.Answers[i] = Answer{Admitted: admitted, Verdicts: before}
+	}
 	return d
 }
 

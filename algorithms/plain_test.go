@@ -84,8 +84,16 @@ func newPlainStore(t *testing.T) plainStore {
 // decide charges a cost to buckets, as one item.
 func (s plainStore) decide(cost quantity.Units, targets ...algorithms.Target) algorithms.Decided {
 	s.t.Helper()
+	d, _ := s.decideAll([]quantity.Units{cost}, targets...)
+	return d
+}
+
+// decideAll charges costs to buckets, as one item. It also returns how many numbers the reply has.
+func (s plainStore) decideAll(costs []quantity.Units,
+	targets ...algorithms.Target) (decided algorithms.Decided, numbers int) {
+	s.t.Helper()
 	d := algorithms.Decide{Fence: algorithms.Fence{Generation: 1, Epoch: "e",
-		Clock: quantity.StoreTime(s.now)}, Commit: true, Costs: []quantity.Units{cost}}
+		Clock: quantity.StoreTime(s.now)}, Commit: true, Costs: costs}
 	for _, one := range targets {
 		d.Buckets = append(d.Buckets, algorithms.LimitTarget{Target: one})
 	}
@@ -100,7 +108,48 @@ func (s plainStore) decide(cost quantity.Units, targets ...algorithms.Target) al
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return all.Each[0]
+	return all.Each[0], len(reply)
+}
+
+// TestOneCostSeveralTimes: requests of one cost on a plain bucket that has room for all of them are
+// charged by one sum, and answered as if one came after the other. Where only some of them fit,
+// those are admitted.
+func TestOneCostSeveralTimes(t *testing.T) {
+	s := newPlainStore(t)
+	for kind, denied := range map[algorithms.Kind]int{algorithms.FixedWindow: 2 + 3,
+		algorithms.SlidingWindowCounter: 2 + 3 + 3*4 + 10 + 1, algorithms.TokenBucket: 2 + 3 + 3*4 + 10 + 1} {
+		target := algorithms.Target{Key: fmt.Sprintf("{x}%s", kind), Terms: algorithms.Terms{Kind: kind,
+			Window: anHour, Cell: anHour, Tick: 60_000, Entitlement: 10, Burst: 10}}
+		for round, want := range []struct {
+			costs, left []quantity.Units
+			admitted    []bool
+			numbers     int
+		}{
+			{[]quantity.Units{2, 2, 2}, []quantity.Units{8, 6, 4}, []bool{true, true, true}, 2 + 3},
+			{[]quantity.Units{2, 1}, []quantity.Units{2, 1}, []bool{true, true}, 2 + 3 + 2*4 + 10},
+			{[]quantity.Units{1, 1, 1}, []quantity.Units{0, 0, 0}, []bool{true, false, false},
+				2 + 1 + 3 + 3*4 + 10},
+			{[]quantity.Units{1, 1, 1}, []quantity.Units{0, 0, 0}, []bool{false, false, false}, denied},
+		} {
+			d, numbers := s.decideAll(want.costs, target)
+			var left []quantity.Units
+			var admitted []bool
+			for _, a := range d.Answers {
+				left, admitted = append(left, a.Verdicts[0].Remaining), append(admitted, a.Admitted)
+				if retry := a.Verdicts[0].Retry; a.Admitted != (retry == 0) {
+					t.Errorf("%s, round %d: admitted %v, retry after %d", kind, round, a.Admitted, retry)
+				}
+			}
+			if !slices.Equal(left, want.left) || !slices.Equal(admitted, want.admitted) {
+				t.Errorf("%s, round %d: admitted %v, left %d, want %v, %d", kind, round, admitted, left,
+					want.admitted, want.left)
+			}
+			if free := d.Buckets[0].Free; free != left[len(left)-1] || numbers != want.numbers {
+				t.Errorf("%s, round %d: %d free, %d numbers, want %d, %d", kind, round, free, numbers,
+					left[len(left)-1], want.numbers)
+			}
+		}
+	}
 }
 
 // TestRunsOfSimpleItems: items that differ in the bucket alone are told as one, and only those. Each

@@ -205,6 +205,27 @@ var together = []Mutant{
 		Test: Test{"./algorithms", "TestRunsOfSimpleItems"},
 	},
 	{
+		Name: "one-cost-charged-once-for-several", Hole: sharing,
+		Rule: "of several requests of one cost each is charged",
+		Edits: []Edit{
+			{"algorithms/plain.lua", `return true, used + sum, 0, not there end`, `return true, used + cost, 0, not there end`},
+		},
+		Breaks: "ceiling: a label above L", Under: "several requests on one bucket",
+		Says: "round 0: admitted .*, want",
+		Test: Test{"./algorithms", "TestOneCostSeveralTimes"},
+	},
+	{
+		Name: "one-cost-denied-where-some-fit", Hole: sharing,
+		Rule: "of several requests of one cost those that fit are admitted",
+		Edits: []Edit{
+			{"algorithms/plain.lua", `  if cost <= t.entitlement - used then return end
+`, ``},
+		},
+		Breaks: "use: a denial where there is room", Under: "several requests on one bucket",
+		Says: "round 2: admitted .*, want",
+		Test: Test{"./algorithms", "TestOneCostSeveralTimes"},
+	},
+	{
 		Name: "runs-of-unlike-knowledge", Hole: sharing,
 		Rule: "only items that differ in the bucket alone are told as one",
 		Edits: []Edit{

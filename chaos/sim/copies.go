@@ -8,8 +8,9 @@ import (
 // copied describes a copy of a region's store.
 type copied struct {
 	replica
-	mark quantity.StoreTime // the latest time that the store had shown, µs since 1970
-	at   int64              // when it was made
+	generation uint64             // the last that a node had begun
+	mark       quantity.StoreTime // the latest time that the store had shown, µs since 1970
+	at         int64              // when it was made
 	// Of the nodes that knew a later time when the copy was put back, knew has the life in which
 	// they knew it, and noted those whose journals have it.
 	knew       map[*node]int
@@ -22,7 +23,8 @@ const beat = allocator.Second
 
 // copies makes a copy of a region's store.
 func (w *world) copies(r *region) copied {
-	c := copied{replica: r.store.replica(), mark: r.latestShown(), at: w.now}
+	c := copied{replica: r.store.replica(), generation: max(r.generation, r.begun),
+		mark: r.latestShown(), at: w.now}
 	for _, n := range r.nodes {
 		if n.live != nil {
 			c.mark = max(c.mark, n.way.Latest())

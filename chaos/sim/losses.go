@@ -29,10 +29,15 @@ func (w *world) buckets() (all []*bucket) {
 
 // stands records that a node has opened the region's store under a new generation. If a copy had
 // been promoted, what it did until somebody noticed that it was a copy is lost with the rest. From
-// then on the store's time is not before the node's clock.
+// then on the store's time is not before the node's clock. A node that finds the generation of a
+// copy has opened nothing.
 func (r *region) stands(generation uint64, by *node) {
 	// After a loss the number may be lower, if a node whose clock was ahead chose the last one.
 	if generation == r.generation || generation < r.generation && !r.emptied {
+		return
+	}
+	if r.stale && generation <= r.back.generation {
+		r.generation = generation
 		return
 	}
 	first := r.generation == 0

@@ -68,7 +68,7 @@ func TestSeedsHold(t *testing.T) {
 // TestWiderSeedsHold: no seed of the wider draw breaks an invariant.
 func TestWiderSeedsHold(t *testing.T) {
 	for _, kept := range []uint64{askedAndWaited, refusedAtOnce, twoCopies, openedHalf,
-		nothingRaised, knowsAndStandsStill} {
+		nothingRaised, knowsAndStandsStill, foundAgain} {
 		holds(t, Hunt{Config: Config{For: 30_000_000, Wider: true}, From: kept, Seeds: 1})
 	}
 	tally := holds(t, Hunt{Config: Config{Algorithm: algorithms.Kind(*kind),
@@ -101,4 +101,7 @@ const (
 	// knowsAndStandsStill is one in which the only node that knows a later time than a copy is paused
 	// while others decide on the copy.
 	knowsAndStandsStill = 14_023_159
+	// foundAgain is one in which a node that has not heard of a new generation finds the one before
+	// again, in a copy.
+	foundAgain = 15_010_909
 )

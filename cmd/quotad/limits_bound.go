@@ -53,6 +53,7 @@ every bucket that it uses, up to remember.buckets of its node file.
   v        local_reserve: floor(v F) is RESERVE, kept out of the store; in formulas F and B are what is left in it
   TTL, M   ttl and max_burst of a limit with assign; in formulas L is less no_assignment, and B less what Envoys hold
   n        nodes of a region, by configuration (--nodes)  k of them are cut off
+  chunk    the most that a node asks for beforehand of a limit with consistency: prefetch, floor(S_max / (4 n)), or none below 8
   r        units that a region admits in a second (--rate)
   d        how far clocks are apart (--clock)
   lag      units admitted or lent that the replica had not heard of (--lag)`,
@@ -174,6 +175,7 @@ type holding struct {
 	Lends     quantity.Units `json:"lends"`
 	Rights    quantity.Units `json:"s_max"`
 	MostBurst quantity.Units `json:"b_max,omitempty"`
+	Chunks    quantity.Units `json:"chunks,omitempty"` // of all its nodes, with consistency: prefetch
 }
 
 type excess struct {
@@ -197,7 +199,7 @@ func bound(d *policy.Document, limits []*policy.Limit, a assumptions) bounds {
 			Holdings:       make(map[string]holding, len(b.regions)), holdings: e.Holdings()}
 		for i, h := range limit.holdings {
 			limit.Holdings[b.regions[i]] = holding{Reserve: h.Reserve, Lends: h.Lends,
-				Rights: h.Rights, MostBurst: h.MaxBurst}
+				Rights: h.Rights, MostBurst: h.MaxBurst, Chunks: chunks(l, h, a.nodes)}
 		}
 		for _, of := range allocator.Bounds(e) {
 			limit.Excess = append(limit.Excess, excessOf(of, b.regions))
@@ -205,6 +207,15 @@ func bound(d *policy.Document, limits []*policy.Limit, a assumptions) bounds {
 		b.Limits = append(b.Limits, limit)
 	}
 	return b
+}
+
+// chunks returns the most that the nodes of a region ask for beforehand at a time.
+func chunks(l *policy.Limit, h allocator.Holding, nodes int64) quantity.Units {
+	chunk := held.Largest(h.Rights, int(nodes))
+	if l.Consistency != policy.Prefetch || chunk < held.Smallest {
+		return 0
+	}
+	return quantity.Units(nodes) * chunk
 }
 
 func excessOf(b allocator.Bound, regions []string) excess {
@@ -288,8 +299,8 @@ func (b bounds) print(w io.Writer, a assumptions) error {
 			fmt.Fprintf(w, "local_reserve %s: of F each region keeps RESERVE out of its store; in formulas F and B are what is left in it\n", l.Reserve)
 		}
 		if l.Consistency == policy.Prefetch {
-			fmt.Fprintf(w, "consistency prefetch: nodes hold at most a quarter of what is free, "+
-				"for at most %s, charged beforehand:\n  nothing is added to what is below; "+
+			fmt.Fprintf(w, "consistency prefetch: the nodes of a region ask for n * chunk at most, to hold for %s, "+
+				"charged beforehand:\n  nothing is added to what is below; "+
 				"what a node holds when it crashes is not admitted in that cell\n",
 				show.Span(held.Life))
 		}
@@ -321,6 +332,9 @@ func (b bounds) printLimit(w io.Writer, l boundedLimit) error {
 	if l.Algorithm.Bucket() {
 		fmt.Fprint(t, "\tB\tB_max")
 	}
+	if l.Consistency == policy.Prefetch {
+		fmt.Fprint(t, "\tn * chunk")
+	}
 	fmt.Fprintln(t)
 	for i, r := range b.regions {
 		h := l.holdings[i]
@@ -331,6 +345,9 @@ func (b bounds) printLimit(w io.Writer, l boundedLimit) error {
 		fmt.Fprintf(t, "\t%d\t%d", h.Lends, h.Rights)
 		if l.Algorithm.Bucket() {
 			fmt.Fprintf(t, "\t%s\t%d", l.Bursts[r], h.MaxBurst)
+		}
+		if l.Consistency == policy.Prefetch {
+			fmt.Fprintf(t, "\t%d", l.Holdings[r].Chunks)
 		}
 		fmt.Fprintln(t)
 	}

@@ -41,7 +41,7 @@ type Grant struct {
 func (m *Memory) Want(nodes int, now time.Duration) quantity.Units {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	units := min(m.pace.usual(now), part(m.free, nodes))
+	units := min(m.pace.usual(now), Largest(m.free, nodes))
 	if units < Smallest || !m.filling.CompareAndSwap(false, true) {
 		return 0
 	}
@@ -53,11 +53,12 @@ func (m *Memory) Want(nodes int, now time.Duration) quantity.Units {
 func (m *Memory) Part(nodes int) quantity.Units {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return part(m.free, nodes)
+	return Largest(m.free, nodes)
 }
 
-// part returns the largest chunk where so many units are free.
-func part(free quantity.Units, nodes int) quantity.Units {
+// Largest returns the largest chunk that one of a region's nodes asks for where so many units are
+// free.
+func Largest(free quantity.Units, nodes int) quantity.Units {
 	return free / quantity.Units(nodeParts*nodes)
 }
 

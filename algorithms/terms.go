@@ -10,6 +10,11 @@ const MaxUnits = 1 << 51
 // accepts, in microseconds. Beyond it a script changes nothing.
 const MaxClockStep = 3600 * second
 
+// GenerationStep bounds by how much the number of a generation is above the last one that its opener
+// knew, where the opener's clock shows no more than that. In milliseconds of a clock, as generations
+// are.
+const GenerationStep = 1000
+
 // KeySlack is how long a key stays in the store after its last use, in microseconds: a bucket's
 // hash after everything in it has stopped weighing, a receipt after it can no longer be refunded.
 //

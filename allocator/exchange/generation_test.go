@@ -61,7 +61,7 @@ func doubt(b *Bucket) []Doubt {
 }
 
 // forged holds generations that no clock can have reached.
-var forged = []uint64{generationAt(storeNow+hour) + 1001, 1 << 51, 1<<53 - 1, math.MaxInt64,
+var forged = []uint64{generationAt(storeNow+hour) + algorithms.GenerationStep + 1001, 1 << 51, 1<<53 - 1, math.MaxInt64,
 	math.MaxUint64}
 
 // TestAForgedGenerationFencesNobody: a generation further ahead than any clock can be is refused
@@ -117,12 +117,12 @@ func creditsOf(generation uint64) (credits int) {
 	return min(credits, 1)
 }
 
-// TestHonestGenerationsAreHeard: the machine believes a generation begun by a clock that is the
-// largest allowed step ahead of the store's. A node whose own clock is that far behind believes it
+// TestHonestGenerationsAreHeard: the machine believes a generation begun after one that a clock began
+// which is the largest allowed step ahead of the store's. A node whose own clock is that far behind believes it
 // even before its store has told the time. What was believed once is believed again, whatever
 // clocks show now.
 func TestHonestGenerationsAreHeard(t *testing.T) {
-	ahead := generationAt(storeNow + hour)
+	ahead := generationAt(storeNow+hour) + algorithms.GenerationStep
 	asks := func(m *Machine, now quantity.NodeTime, from string, b *Bucket) bool {
 		out := m.Step(now, Questioned{ID: 3, Question: Question{From: from, Node: "n2",
 			Generation: ahead, Buckets: doubt(b)}, Buckets: []*Bucket{b}})

@@ -218,7 +218,7 @@ var ledger = []Mutant{
 		Name: "believes-any-generation", Hole: "forged or broken peer",
 		Rule: "no generation of others is believed that is further ahead of the clock than any node's may be",
 		Edits: []Edit{{"allocator/exchange/generation.go",
-			`generation <= uint64(max(latest, 0)/1000)`,
+			`generation <= uint64(max(latest, 0)/1000+algorithms.GenerationStep)`,
 			`generation <= uint64(max(latest, algorithms.MaxUnits))`}},
 		Breaks: "nothing is lent until the node starts anew", Under: "a forged recall of generation 2^51",
 		Says: "a question from us of generation",

@@ -2,6 +2,15 @@ package mutants
 
 var loss = []Mutant{
 	{
+		Name: "a-generation-that-two-nodes-begin", Hole: "two recoveries at once",
+		Rule: "nodes that know nothing of each other's generations begin different ones",
+		Edits: []Edit{{"region/store/open.go", `return last + 1 + uint64(now%algorithms.GenerationStep)`,
+			`return last + 1`}},
+		Breaks: "order: a generation is begun twice", Under: "two losses within a second, and an earlier clock that was ahead",
+		Says: "generation .* after .* and beside",
+		Test: Test{"./region/store", "TestNodesBeginDifferentGenerations"},
+	},
+	{
 		Name: "token-unchecked", Hole: "FLUSHALL with scripts kept",
 		Rule: "a script that finds no token, or another generation's, changes nothing",
 		Edits: []Edit{

@@ -68,7 +68,7 @@ func TestSeedsHold(t *testing.T) {
 // TestWiderSeedsHold: no seed of the wider draw breaks an invariant.
 func TestWiderSeedsHold(t *testing.T) {
 	for _, kept := range []uint64{askedAndWaited, refusedAtOnce, twoCopies, openedHalf,
-		nothingRaised, knowsAndStandsStill, foundAgain} {
+		nothingRaised, knowsAndStandsStill, foundAgain, begunTwice} {
 		holds(t, Hunt{Config: Config{For: 30_000_000, Wider: true}, From: kept, Seeds: 1})
 	}
 	tally := holds(t, Hunt{Config: Config{Algorithm: algorithms.Kind(*kind),
@@ -104,4 +104,7 @@ const (
 	// foundAgain is one in which a node that has not heard of a new generation finds the one before
 	// again, in a copy.
 	foundAgain = 15_010_909
+	// begunTwice is one in which two nodes began a generation of the same number: a clock had been
+	// ahead, and the store lost its data twice before the second node heard of the first.
+	begunTwice = 15_048_805
 )

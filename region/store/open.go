@@ -196,8 +196,8 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 	c := algorithms.Open{Region: o.Region, Node: o.Node, Epoch: o.Epoch,
 		Generation: all.begun(o.LastGeneration, before),
 		Seen:       seen, Secret: s.newSecret(), Layout: algorithms.Layout}
-	if c.Generation == 0 { // larger than any before, even if this node does not remember them
-		c.Generation = max(o.LastGeneration+1, all.latest()+1, uint64(now/1000))
+	if c.Generation == 0 {
+		c.Generation = anotherGeneration(max(o.LastGeneration, all.latest()), now)
 	}
 	opened := Opened{Generation: c.Generation}
 	opened.FoundLayout, opened.Foreign = all.foreignLayout()
@@ -221,6 +221,19 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 	s.hold(all, o.Node, c.Generation, c.Secret)
 	opened.Since, opened.LostAt, opened.Now = all.since(), all.lostAt(), all.mark()
 	return opened, nil
+}
+
+// anotherGeneration returns the number of the generation after the last one that is known, begun at a
+// time of the node's clock. It is the milliseconds of the clock, which are larger than any before
+// even if this node does not remember them. If those are no more than the last, because an earlier
+// clock was ahead, the microseconds of the clock say by how much the number is above it. Else two
+// nodes of which neither knows what the other began, in stores that lost their data one after the
+// other, would choose the same one, and rows of the first would count as those of the second.
+func anotherGeneration(last uint64, now quantity.StoreTime) uint64 {
+	if millis := uint64(now / 1000); millis > last {
+		return millis
+	}
+	return last + 1 + uint64(now%algorithms.GenerationStep)
 }
 
 // askFirst asks whether a generation may be begun, and returns why not, or what time the store has

@@ -62,6 +62,29 @@ func TestOpenLost(t *testing.T) {
 	})
 }
 
+// TestNodesBeginDifferentGenerations: two nodes begin generations in a store that lost its data
+// twice, and neither knows of the other's. The last one that both know is ahead of their clocks.
+// They choose different numbers all the same.
+func TestNodesBeginDifferentGenerations(t *testing.T) {
+	onBoth(t, func(t *testing.T, kind server) {
+		server := kind.start(t)
+		now := time.Now()
+		ahead := uint64(now.Add(10 * time.Minute).UnixMilli())
+		begun := map[uint64]bool{}
+		for range 4 {
+			fixtures.Operator(t, server).FlushAll(t.Context())
+			s := connect(t, Options{URL: server.URL, Now: func() time.Time { return now }})
+			got := mustOpen(t, s, Opening{Region: "eu", Epoch: epoch, LastGeneration: ahead})
+			if begun[got.Generation] || got.Generation <= ahead ||
+				got.Generation > ahead+algorithms.GenerationStep {
+				t.Errorf("generation %d after %d and beside %v", got.Generation, ahead, begun)
+			}
+			begun[got.Generation] = true
+			now = now.Add(123_457 * time.Microsecond)
+		}
+	})
+}
+
 // TestGenerationsAscend: each generation of a store is larger than those before, even where nobody
 // remembers them.
 func TestGenerationsAscend(t *testing.T) {

@@ -22,6 +22,7 @@ type request struct {
 	refund  int64                // refund it so many µs later; 0: never
 	done    func(admit.Decision) // called with the decision; may be nil
 	old     bool                 // the decision rests on a store's answer from before the wait
+	back    []quantity.Units     // of each bucket: what refunds that may have failed gave back
 }
 
 // held is a waiting request.
@@ -159,11 +160,21 @@ func (n *node) decided(rq *request, d admit.Decision) {
 		case n.r.down == 0 && !n.r.refuses(): // the reply may have been lost
 			n.mayUse(b)
 		}
-		n.judge(rq, b, d)
+		if !earlier(d, b) {
+			n.judge(rq, b, d)
+		}
 	}
 	if d.Allowed && d.Receipt != "" && rq.refund > 0 {
 		n.in(rq.refund, func() { n.refund(rq, d) })
 	}
+}
+
+// earlier says whether an earlier attempt of a request was charged to a bucket, and not this one. As
+// of a repeated decision, the judge does not know when that was.
+func earlier(d admit.Decision, b *bucket) bool {
+	return slices.ContainsFunc(d.Limits, func(s admit.LimitState) bool {
+		return s.Earlier && s.Limit == b.limit.policy.Name
+	})
 }
 
 // judge passes a decision to the judge of one bucket.
@@ -284,24 +295,18 @@ func (n *node) refundOnce(rq *request, d admit.Decision, before refunded) (after
 	switch {
 	case err != nil && n.r.store.unheard() == unheard && n.w.plan.Shards <= 1:
 		return before // the store did nothing; of several shards one may have
-	case err != nil:
-		if before == notRefunded {
-			now := n.usedOf(rq, d)
-			for i, b := range rq.buckets {
-				units := rq.q.Cost
-				if used[i] >= 0 && now[i] >= 0 {
-					units = min(units, used[i]-now[i])
-				}
-				b.givenBack(n.r, d, units)
-			}
+	case err != nil || !back.Repeated && before == perhapsRefunded:
+		n.cameBack(rq, d, used, before)
+		if err == nil {
+			return surelyRefunded
 		}
 		return max(before, perhapsRefunded)
-	case back.Repeated || before == perhapsRefunded:
+	case back.Repeated:
 		return surelyRefunded
 	}
 	for _, charge := range back.Charges {
 		for _, b := range rq.buckets {
-			if charge.Units == 0 || b.limit.policy.Name != charge.Limit {
+			if charge.Units == 0 || b.limit.policy.Name != charge.Limit || earlier(d, b) {
 				continue
 			}
 			if before == surelyRefunded {
@@ -311,6 +316,29 @@ func (n *node) refundOnce(rq *request, d admit.Decision, before refunded) (after
 		}
 	}
 	return surelyRefunded
+}
+
+// cameBack takes in what a refund gave back that may have failed for some of the buckets: what their
+// use shows; where that cannot be seen, the whole cost at the first such refund. used is their use
+// before it. No more than the cost can come back in all.
+func (n *node) cameBack(rq *request, d admit.Decision, used []quantity.Units, before refunded) {
+	now := n.usedOf(rq, d)
+	if rq.back == nil {
+		rq.back = make([]quantity.Units, len(rq.buckets))
+	}
+	for i, b := range rq.buckets {
+		units := quantity.Units(0)
+		switch {
+		case used[i] >= 0 && now[i] >= 0:
+			units = min(max(used[i]-now[i], 0), rq.q.Cost-rq.back[i])
+		case before == notRefunded:
+			units = rq.q.Cost
+		}
+		if units > 0 && !earlier(d, b) {
+			rq.back[i] += units
+			b.givenBack(n.r, d, units)
+		}
+	}
 }
 
 // usedOf returns what a region's store counts as used of a request's fixed windows in the cell of

@@ -12,8 +12,21 @@ var spanningTo = flag.Uint64("spanning", 60, "how many seeds TestSpanningSeedsHo
 // TestSpanningSeedsHold: no seed breaks an invariant whose requests span shards, or come several in
 // a call.
 func TestSpanningSeedsHold(t *testing.T) {
+	for _, kept := range []uint64{chargedBefore, refundedSecond} {
+		holds(t, Hunt{Config: Config{For: 30_000_000, Spanning: true, Prefetch: kept == refundedSecond},
+			From: kept, Seeds: 1})
+	}
 	holds(t, Hunt{Config: Config{Spanning: true}, Seeds: *spanningTo, LuaEvery: *luaEvery})
 }
+
+const (
+	// chargedBefore is a seed of that draw in which a request is sent again of which one limit was
+	// charged by the attempt before, more than a window ago.
+	chargedBefore = 2_009_924
+	// refundedSecond is one, with prefetch, in which a refund fails in all shards, and the second
+	// gives the units back.
+	refundedSecond = 2_014_855
+)
 
 // TestSpanning: the draw makes requests whose buckets are in different shards, and calls of several
 // requests.

@@ -57,6 +57,9 @@ type answered struct {
 	// times holds the store's time for each bucket if the buckets are in several shards. nil:
 	// decided.Now holds for all.
 	times []quantity.StoreTime
+	// earlier says of each bucket, if they are in several shards, whether an earlier attempt of the
+	// request was charged there, and not this one. nil: none was.
+	earlier []bool
 	// part holds the limits that the answer is about if those are not all of the request's. nil:
 	// all.
 	part []*rules.Applied

@@ -143,7 +143,13 @@ func (l *Limiter) decideAnew(ctx context.Context, w waiting, parts []part) (answ
 // add copies the answer to a part to the places of its limits.
 func (a *answered) add(p part, own answered) {
 	d, answer := &a.decided, own.decided.Answers[own.index]
+	if own.decided.Repeated && a.earlier == nil {
+		a.earlier = make([]bool, len(d.Buckets))
+	}
 	for n, i := range p.of {
+		if own.decided.Repeated {
+			a.earlier[i] = true
+		}
 		d.Buckets[i], d.Answers[0].Verdicts[i], a.times[i] = own.decided.Buckets[n],
 			answer.Verdicts[n], own.decided.Now
 	}

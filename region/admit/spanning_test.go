@@ -131,7 +131,9 @@ func TestSpanningRequestID(t *testing.T) {
 			t.Fatalf("%+v, %v", a, err)
 		}
 		n.wantUsed(t, 4, 2)
-		if d := n.check(t, half); !d.Allowed || d.Repeated {
+		before := w.parts()[0].of[0]
+		if d := n.check(t, half); !d.Allowed || d.Repeated || !d.Limits[before].Earlier ||
+			d.Limits[1-before].Earlier {
 			t.Errorf("%+v", d)
 		}
 		n.wantUsed(t, 4, 4)

@@ -23,6 +23,9 @@ type LimitState struct {
 	Alternative bool
 	// Admits says that the limit had room for the request.
 	Admits bool
+	// Earlier says that an earlier attempt with the request's id was charged to this limit, at its
+	// own time, and this attempt was not.
+	Earlier bool
 	// Counted says that the store or the node counted, and that the following is known.
 	Counted     bool
 	Remaining   quantity.Units
@@ -53,6 +56,7 @@ func (l *Limiter) states(w *waiting, a answered) []LimitState {
 	all := make([]LimitState, len(w.applied))
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		s, bucket := l.state(w, i), a.decided.Buckets[i]
+		s.Earlier = a.earlier != nil && a.earlier[i]
 		if !a.fromMemory || a.at(i) != 0 {
 			s.Admits, s.Counted, s.Remaining = v.Retry == 0, true, v.Remaining
 			s.ResetAfter, s.Share = microseconds(bucket.Reset), max(bucket.Share, 0)

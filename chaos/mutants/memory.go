@@ -161,7 +161,7 @@ var chunks = []Mutant{
 		Name: "chunk-larger-than-its-part", Hole: twice,
 		Rule: "a chunk is at most a fourth of what is free for each node",
 		Edits: []Edit{
-			{"region/held/chunk.go", `units := min(m.pace.usual(now), part(m.free, nodes))`, `units := min(m.pace.usual(now), m.free)`},
+			{"region/held/chunk.go", `units := min(m.pace.usual(now), Largest(m.free, nodes))`, `units := min(m.pace.usual(now), m.free)`},
 		},
 		Breaks: "utilisation: units are held by a node that others need", Under: "traffic that moves between nodes",
 		Says: "want",

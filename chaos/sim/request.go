@@ -147,7 +147,8 @@ func (n *node) decided(rq *request, d admit.Decision) {
 		return
 	}
 	for _, b := range rq.buckets {
-		if !rq.old && d.At != 0 && !d.FromMemory && d.Limit == b.limit.policy.Name {
+		own, earlier := asLimit(d, b)
+		if !rq.old && !earlier && d.At != 0 && !d.FromMemory && d.Limit == b.limit.policy.Name {
 			n.checkTime(b, d.At)
 			n.hears()
 		}
@@ -160,8 +161,8 @@ func (n *node) decided(rq *request, d admit.Decision) {
 		case n.r.down == 0 && !n.r.refuses(): // the reply may have been lost
 			n.mayUse(b)
 		}
-		if !earlier(d, b) {
-			n.judge(rq, b, d)
+		if !earlier {
+			n.judge(rq, b, own)
 		}
 	}
 	if d.Allowed && d.Receipt != "" && rq.refund > 0 {
@@ -169,12 +170,18 @@ func (n *node) decided(rq *request, d admit.Decision) {
 	}
 }
 
-// earlier says whether an earlier attempt of a request was charged to a bucket, and not this one. As
-// of a repeated decision, the judge does not know when that was.
-func earlier(d admit.Decision, b *bucket) bool {
-	return slices.ContainsFunc(d.Limits, func(s admit.LimitState) bool {
-		return s.Earlier && s.Limit == b.limit.policy.Name
-	})
+// asLimit returns a decision at the time at which the limit of one bucket made it. Limits in different
+// shards have times of their own. earlier says that an earlier attempt of the request was charged
+// to the bucket at that time, and not this one. Of that the judge knows as little as of a request
+// that is repeated as a whole: when it was sent.
+func asLimit(d admit.Decision, b *bucket) (own admit.Decision, earlier bool) {
+	for _, s := range d.Limits {
+		if s.Limit == b.limit.policy.Name && s.At != 0 {
+			d.At = s.At
+			return d, s.Earlier
+		}
+	}
+	return d, false
 }
 
 // judge passes a decision to the judge of one bucket.
@@ -306,7 +313,7 @@ func (n *node) refundOnce(rq *request, d admit.Decision, before refunded) (after
 	}
 	for _, charge := range back.Charges {
 		for _, b := range rq.buckets {
-			if charge.Units == 0 || b.limit.policy.Name != charge.Limit || earlier(d, b) {
+			if charge.Units == 0 || b.limit.policy.Name != charge.Limit {
 				continue
 			}
 			if before == surelyRefunded {
@@ -334,7 +341,7 @@ func (n *node) cameBack(rq *request, d admit.Decision, used []quantity.Units, be
 		case before == notRefunded:
 			units = rq.q.Cost
 		}
-		if units > 0 && !earlier(d, b) {
+		if units > 0 {
 			rq.back[i] += units
 			b.givenBack(n.r, d, units)
 		}
@@ -348,7 +355,8 @@ func (n *node) usedOf(rq *request, d admit.Decision) (used []quantity.Units) {
 		units := quantity.Units(-1)
 		if b.limit.kind() == algorithms.FixedWindow {
 			held, known := n.r.store.inspect(b)
-			if known && held.Cell == quantity.Cell(b.limit.rule.CellOf(int64(d.At))) {
+			own, _ := asLimit(d, b)
+			if known && held.Cell == quantity.Cell(b.limit.rule.CellOf(int64(own.At))) {
 				units = held.Used
 			}
 		}
@@ -358,12 +366,17 @@ func (n *node) usedOf(rq *request, d admit.Decision) (used []quantity.Units) {
 }
 
 // givenBack takes in that units were refunded of what a decision charged. Fixed windows have
-// admitted so much less. Of other kinds as much may be admitted once more.
+// admitted so much less, if the judge was told of the charge. Of other kinds as much may be
+// admitted once more.
 func (b *bucket) givenBack(r *region, d admit.Decision, units quantity.Units) {
-	if b.limit.kind() != algorithms.FixedWindow {
-		b.allowBack(r, d.At, units)
+	own, earlier := asLimit(d, b)
+	if earlier {
 		return
 	}
-	b.labels[b.limit.rule.CellOf(int64(d.At))] -= units
+	if b.limit.kind() != algorithms.FixedWindow {
+		b.allowBack(r, own.At, units)
+		return
+	}
+	b.labels[b.limit.rule.CellOf(int64(own.At))] -= units
 	b.refunded = true
 }

@@ -53,7 +53,7 @@ every bucket that it uses, up to remember.buckets of its node file.
   v        local_reserve: floor(v F) is RESERVE, kept out of the store; in formulas F and B are what is left in it
   TTL, M   ttl and max_burst of a limit with assign; in formulas L is less no_assignment, and B less what Envoys hold
   n        nodes of a region, by configuration (--nodes)  k of them are cut off
-  chunk    the most that a node asks for beforehand of a limit with consistency: prefetch, floor(S_max / (4 n)), or none below 8
+  chunk    the most that a node asks for beforehand, with consistency: prefetch; floor(S_max / (4 n)), none below 8
   r        units that a region admits in a second (--rate)
   d        how far clocks are apart (--clock)
   lag      units admitted or lent that the replica had not heard of (--lag)`,

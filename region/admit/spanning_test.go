@@ -131,9 +131,11 @@ func TestSpanningRequestID(t *testing.T) {
 			t.Fatalf("%+v, %v", a, err)
 		}
 		n.wantUsed(t, 4, 2)
+		time.Sleep(time.Second)
 		before := w.parts()[0].of[0]
 		if d := n.check(t, half); !d.Allowed || d.Repeated || !d.Limits[before].Earlier ||
-			d.Limits[1-before].Earlier {
+			d.Limits[1-before].Earlier ||
+			d.Limits[1-before].At.Sub(d.Limits[before].At) < time.Second.Microseconds() {
 			t.Errorf("%+v", d)
 		}
 		n.wantUsed(t, 4, 4)

@@ -23,11 +23,13 @@ type LimitState struct {
 	Alternative bool
 	// Admits says that the limit had room for the request.
 	Admits bool
-	// Earlier says that an earlier attempt with the request's id was charged to this limit, at its
-	// own time, and this attempt was not.
-	Earlier bool
 	// Counted says that the store or the node counted, and that the following is known.
-	Counted     bool
+	Counted bool
+	// At is as Decision.At. Limits in different shards of a store have times of their own.
+	At quantity.StoreTime
+	// Earlier says that an earlier attempt with the request's id was charged to this limit, At that
+	// time, and this attempt was not.
+	Earlier     bool
 	Remaining   quantity.Units
 	ResetAfter  time.Duration // as Decision.ResetAfter
 	RetryAfter  time.Duration // as Decision.RetryAfter; 0 if it admits
@@ -56,9 +58,9 @@ func (l *Limiter) states(w *waiting, a answered) []LimitState {
 	all := make([]LimitState, len(w.applied))
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		s, bucket := l.state(w, i), a.decided.Buckets[i]
-		s.Earlier = a.earlier != nil && a.earlier[i]
 		if !a.fromMemory || a.at(i) != 0 {
 			s.Admits, s.Counted, s.Remaining = v.Retry == 0, true, v.Remaining
+			s.At, s.Earlier = a.at(i), a.earlier != nil && a.earlier[i]
 			s.ResetAfter, s.Share = microseconds(bucket.Reset), max(bucket.Share, 0)
 			s.Window = lengthOf(w.applied[i], bucket.Cell)
 			if s.RetryAfter = microseconds(v.Retry); v.Retry < 0 {

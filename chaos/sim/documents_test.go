@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-var documentsTo = flag.Uint64("documents", 100, "how many seeds TestDocumentsSeedsHold runs")
+var documentsTo = flag.Uint64("documents", 50, "how many seeds TestDocumentsSeedsHold runs")
 
 // TestDocumentsSeedsHold: no seed breaks an invariant whose limits documents change in substance.
 // Each region is given the newest at a time of its own.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-var envoysTo = flag.Uint64("envoys", 40, "how many seeds TestEnvoysSeedsHold runs")
+var envoysTo = flag.Uint64("envoys", 20, "how many seeds TestEnvoysSeedsHold runs")
 
 // TestEnvoysSeedsHold: no seed breaks an invariant in which Envoys are assigned parts of a limit.
 func TestEnvoysSeedsHold(t *testing.T) {
@@ -20,7 +20,7 @@ func TestEnvoysSeedsHold(t *testing.T) {
 // TestEnvoysLuaDecidesAsTwins: the scripts and their twin give the same run when Envoys are
 // assigned parts of a limit.
 func TestEnvoysLuaDecidesAsTwins(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range *compared {
 		run := func(lua bool) Counts {
 			p := Draw(seed, Config{For: 15_000_000, Envoys: true, Lua: lua})
 			p.Acts = slices.DeleteFunc(p.Acts,

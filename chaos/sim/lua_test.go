@@ -1,15 +1,19 @@
 package sim
 
 import (
+	"flag"
 	"slices"
 	"testing"
 )
+
+var compared = flag.Uint64("compared", 2,
+	"how many seeds of each draw are played by the scripts and by their twins")
 
 // TestLuaDecidesAsTwins checks that a run with the production scripts equals the run with their
 // twins, to the last message. Plans with clock steps are left out: inspecting a ledger tells its
 // store the time, and the ledgers of the Lua are inspected less often.
 func TestLuaDecidesAsTwins(t *testing.T) {
-	for seed := uint64(1); seed <= 4; seed++ {
+	for seed := uint64(1); seed <= *compared; seed++ {
 		c := Config{For: 30_000_000}
 		steady := func() *Plan {
 			p := Draw(seed, c)

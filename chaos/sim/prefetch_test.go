@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-var prefetchTo = flag.Uint64("prefetch", 60, "how many seeds TestPrefetchSeedsHold runs")
+var prefetchTo = flag.Uint64("prefetch", 30, "how many seeds TestPrefetchSeedsHold runs")
 
 // TestPrefetchSeedsHold: no seed breaks an invariant whose nodes hold units of limits. Requests are
 // admitted of these units, and denied by what nodes remember.

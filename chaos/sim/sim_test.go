@@ -9,11 +9,11 @@ import (
 )
 
 var (
-	seeds    = flag.Uint64("seeds", 1000, "how many seeds TestSeedsHold runs")
+	seeds    = flag.Uint64("seeds", 500, "how many seeds TestSeedsHold runs")
 	from     = flag.Uint64("from", 1, "the first of them")
 	seconds  = flag.Int64("seconds", 30, "of virtual time, each")
 	luaEvery = flag.Uint64("lua-every", 500, "one seed of so many by the Lua scripts; 1: all")
-	widerTo  = flag.Uint64("wider", 200, "how many seeds of the wider draw TestWiderSeedsHold runs")
+	widerTo  = flag.Uint64("wider", 100, "how many seeds of the wider draw TestWiderSeedsHold runs")
 	kind     = flag.String("algorithm", "", "of all limits; empty: the seed chooses")
 )
 

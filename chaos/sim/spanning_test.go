@@ -7,7 +7,7 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-var spanningTo = flag.Uint64("spanning", 60, "how many seeds TestSpanningSeedsHold runs")
+var spanningTo = flag.Uint64("spanning", 30, "how many seeds TestSpanningSeedsHold runs")
 
 // TestSpanningSeedsHold: no seed breaks an invariant whose requests span shards, or come several in
 // a call.

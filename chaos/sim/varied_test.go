@@ -11,7 +11,7 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-var variedTo = flag.Uint64("varied", 100, "how many seeds TestVariedSeedsHold runs")
+var variedTo = flag.Uint64("varied", 50, "how many seeds TestVariedSeedsHold runs")
 
 // TestVariedSeedsHold: no seed breaks an invariant whose limits say what the other draws leave out.
 func TestVariedSeedsHold(t *testing.T) {

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"log/slog"
 	"slices"
 	"strings"
@@ -78,8 +79,10 @@ func held(t *testing.T, p Report) {
 	}
 }
 
+var stories = flag.Uint64("stories", 1, "how many seeds TestStoryHolds plays")
+
 func TestStoryHolds(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range *stories {
 		p := playStory(t, func(s *Story) { s.Scale, s.Seed = 1, seed+1 })
 		held(t, p)
 		if !p.OK {

@@ -77,7 +77,9 @@ func (f *fleet) until(t *testing.T, node string, least int) time.Duration {
 
 // A region that lent its rights gets them back for its Envoys when its demand steps up, without
 // waiting for a cell to end: within two reports, and the 2 s after which a report surely shows what
-// was taken, a plan, two round trips and two ticks. What is admitted is counted a second at a time.
+// was taken, a plan, two round trips and two ticks. Twice in a hundred times a third report is
+// needed, where a lender's Envoy tells just before it has less. What is admitted is counted a second
+// at a time.
 func TestRightsOfEnvoysComeBack(t *testing.T) {
 	d := documents.Parse(t, 1, thirds, assignable)
 	for phase := range 2 {
@@ -87,7 +89,7 @@ func TestRightsOfEnvoysComeBack(t *testing.T) {
 					map[string]float64{"us/n1": 1300, "eu/n1": 40, "ap/n1": 40})
 				time.Sleep(30*time.Second + time.Duration(phase)*5*time.Second/2)
 				f.want("ap/n1", 400)
-				if took := f.until(t, "ap/n1", 380); took > 20*time.Second {
+				if took := f.until(t, "ap/n1", 380); took > 30*time.Second {
 					t.Errorf("95 %% of the entitlement came back after %v", took)
 				}
 				f.end(t)
@@ -98,8 +100,8 @@ func TestRightsOfEnvoysComeBack(t *testing.T) {
 
 // Where there is enough in their region, Envoys have what they want within two reports of a step of
 // their demand. What comes from other regions they have within one or two more: those that report
-// first get more than their part, and give it up with their next report. What is admitted is
-// counted a second at a time.
+// first get more than their part, and give it up with their next report, seldom the one after. What
+// is admitted is counted a second at a time.
 func TestEnvoysFollowAStep(t *testing.T) {
 	for name, c := range map[string]struct {
 		regions, nodes []string
@@ -109,7 +111,7 @@ func TestEnvoysFollowAStep(t *testing.T) {
 		"one region": {[]string{"us: {weight: 1}"}, []string{"us/n1"}, map[string]float64{"us/n1": 200},
 			11 * time.Second},
 		"three regions": {thirds, []string{"us/n1", "eu/n1", "ap/n1"},
-			map[string]float64{"us/n1": 200, "eu/n1": 80, "ap/n1": 60}, 20 * time.Second},
+			map[string]float64{"us/n1": 200, "eu/n1": 80, "ap/n1": 60}, 30 * time.Second},
 	} {
 		for phase := range 2 {
 			t.Run(fmt.Sprint(name, ", phase ", phase), func(t *testing.T) {
@@ -138,7 +140,7 @@ func TestNodesShareWhatEnvoysGet(t *testing.T) {
 				f := fleetOf(t, c, newPooled(1200, 1200), map[string]float64{"us/n1": 2000, "us/n2": 0})
 				time.Sleep(20 * time.Second)
 				f.want("us/n2", 300)
-				if took := f.until(t, "us/n2", 285); took > 20*time.Second {
+				if took := f.until(t, "us/n2", 285); took > 30*time.Second {
 					t.Errorf("the second node gets what it wants after %v", took)
 				}
 				f.end(t)

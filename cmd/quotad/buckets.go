@@ -104,10 +104,7 @@ func showBucket(cmd *cobra.Command, node *remote.Node, bucket bucketName, output
 	for name, value := range bucket.Descriptors {
 		query.Set(name, value)
 	}
-	answer, err := node.Get(cmd.Context(), "/v1/buckets/"+url.PathEscape(bucket.Limit), query)
-	if err != nil {
-		return err
-	}
+	answer := node.Get(cmd.Context(), "/v1/buckets/"+url.PathEscape(bucket.Limit), query)
 	var l ledger
 	if err := answer.Into(&l, func() bool { return l.Limit != "" }); err != nil {
 		return refusedBucket(answer, err)

@@ -41,10 +41,7 @@ Exit codes: 0 listed, 5 no node answers, 2 bad usage.`,
 					query.Set(name, value)
 				}
 			}
-			answer, err := node.Get(cmd.Context(), "/v1/buckets", query)
-			if err != nil {
-				return err
-			}
+			answer := node.Get(cmd.Context(), "/v1/buckets", query)
 			var l listedBuckets
 			if err := answer.Into(&l, func() bool { return l.Buckets != nil }); err != nil {
 				return err

@@ -97,10 +97,7 @@ func check(cmd *cobra.Command, node *remote.Node, q question, peek bool, output 
 	if peek {
 		path = "/v1/peek"
 	}
-	answer, err := node.Post(cmd.Context(), path, q)
-	if err != nil {
-		return err
-	}
+	answer := node.Post(cmd.Context(), path, q)
 	// Denials come with several status codes. If the store failed, the answer is a problem that
 	// contains the decision.
 	var d decision
@@ -108,7 +105,7 @@ func check(cmd *cobra.Command, node *remote.Node, q question, peek bool, output 
 		return answer.Refusal()
 	}
 	inWords := func(w io.Writer) error { return d.print(w, q.Receipt) }
-	err = answer.Show(cmd.OutOrStdout(), output, inWords)
+	err := answer.Show(cmd.OutOrStdout(), output, inWords)
 	if err == nil && !d.Allowed {
 		err = exit.Silently(exit.Denied)
 	}

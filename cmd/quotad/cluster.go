@@ -40,10 +40,7 @@ failed, documents differ), 5 no node answers.`,
 type overview api.Overview
 
 func showCluster(cmd *cobra.Command, node *remote.Node, output string) error {
-	answer, err := node.Get(cmd.Context(), "/v1/overview", url.Values{"hottest": {"0"}})
-	if err != nil {
-		return err
-	}
+	answer := node.Get(cmd.Context(), "/v1/overview", url.Values{"hottest": {"0"}})
 	var o overview
 	if err := answer.Into(&o, func() bool { return len(o.Nodes) > 0 }); err != nil {
 		return err
@@ -173,10 +170,8 @@ func (o overview) wrong() (all []string) {
 
 // fetchOverview asks a node for an overview with so many of the hottest buckets.
 func fetchOverview(cmd *cobra.Command, node *remote.Node, hottest int) (o overview, err error) {
-	answer, err := node.Get(cmd.Context(), "/v1/overview",
+	answer := node.Get(cmd.Context(), "/v1/overview",
 		url.Values{"hottest": {fmt.Sprint(hottest)}})
-	if err != nil {
-		return o, err
-	}
-	return o, answer.Into(&o, func() bool { return len(o.Nodes) > 0 })
+	err = answer.Into(&o, func() bool { return len(o.Nodes) > 0 })
+	return o, err
 }

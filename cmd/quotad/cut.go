@@ -66,10 +66,7 @@ Exit codes: 0 cut or healed, 1 the node makes no cuts, 2 no such region or bad u
 }
 
 func requestCut(cmd *cobra.Command, node *remote.Node, q cutRequest, output string) error {
-	answer, err := node.Post(cmd.Context(), "/v1/cut", q)
-	if err != nil {
-		return err
-	}
+	answer := node.Post(cmd.Context(), "/v1/cut", q)
 	var done struct {
 		Region    string            `json:"region"`
 		For       *api.Milliseconds `json:"for_ms"`

@@ -67,10 +67,7 @@ type explanation api.Explanation
 
 func explain(cmd *cobra.Command, node *remote.Node, limit string, query url.Values,
 	output string) error {
-	answer, err := node.Get(cmd.Context(), "/v1/explain/"+url.PathEscape(limit), query)
-	if err != nil {
-		return err
-	}
+	answer := node.Get(cmd.Context(), "/v1/explain/"+url.PathEscape(limit), query)
 	var e explanation
 	if err := answer.Into(&e, func() bool { return e.Sentence != "" }); err != nil {
 		return refusedBucket(answer, err)

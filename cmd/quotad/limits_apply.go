@@ -62,10 +62,7 @@ func (a *applying) flags(cmd *cobra.Command) {
 
 // newest returns the newest document that is open at the node.
 func (a *applying) newest(ctx context.Context) (*policy.Document, error) {
-	answer, err := a.node.Get(ctx, "/v1/document", nil)
-	if err != nil {
-		return nil, err
-	}
+	answer := a.node.Get(ctx, "/v1/document", nil)
 	if answer.Code != 200 {
 		return nil, answer.Refusal()
 	}
@@ -90,10 +87,7 @@ func (a *applying) apply(cmd *cobra.Command, before, d *policy.Document, what st
 			return err
 		}
 	}
-	answer, err := a.node.PostYAML(cmd.Context(), "/v1/apply", d.Source())
-	if err != nil {
-		return err
-	}
+	answer := a.node.PostYAML(cmd.Context(), "/v1/apply", d.Source())
 	var done api.Applied
 	if err := answer.Into(&done, func() bool { return done.Epoch != "" }); err != nil {
 		return err
@@ -118,11 +112,8 @@ func (a *applying) follow(ctx context.Context, out io.Writer, before, d *policy.
 	begun := time.Now()
 	for {
 		var now api.DocumentsAnswer
-		answer, err := a.node.Get(ctx, "/v1/documents", nil)
-		if err == nil {
-			err = answer.Into(&now, func() bool { return len(now.Open) > 0 })
-		}
-		if err != nil {
+		answer := a.node.Get(ctx, "/v1/documents", nil)
+		if err := answer.Into(&now, func() bool { return len(now.Open) > 0 }); err != nil {
 			return err
 		}
 		waited = slices.DeleteFunc(waited, func(region string) bool {

@@ -40,10 +40,7 @@ Exit codes: 0 given back, now or before, 1 nothing was given back, 5 no node ans
 type refunded api.Refund
 
 func refund(cmd *cobra.Command, node *remote.Node, receipt, output string) error {
-	answer, err := node.Post(cmd.Context(), "/v1/refund", map[string]string{"receipt": receipt})
-	if err != nil {
-		return err
-	}
+	answer := node.Post(cmd.Context(), "/v1/refund", map[string]string{"receipt": receipt})
 	var r refunded
 	if err := answer.Into(&r, func() bool { return r.Refunded != nil }); err != nil {
 		return err

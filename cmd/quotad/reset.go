@@ -48,10 +48,7 @@ Exit codes: 0 cleared, 1 no such bucket, 5 no node answers, 2 bad usage or no --
 }
 
 func reset(cmd *cobra.Command, node *remote.Node, bucket bucketName, output string) error {
-	answer, err := node.Post(cmd.Context(), "/v1/reset", bucket)
-	if err != nil {
-		return err
-	}
+	answer := node.Post(cmd.Context(), "/v1/reset", bucket)
 	var done struct {
 		Cleared *int64 `json:"cleared"`
 	}

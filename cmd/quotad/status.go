@@ -32,15 +32,12 @@ Exit codes: 0 ready, 1 not ready, 5 no node answers.`,
 }
 
 func showStatus(cmd *cobra.Command, node *remote.Node, output string) error {
-	answer, err := node.Get(cmd.Context(), "/v1/status", nil)
-	if err != nil {
-		return err
-	}
+	answer := node.Get(cmd.Context(), "/v1/status", nil)
 	var s nodeStatus
 	if err := answer.Into(&s, func() bool { return s.Region != "" }); err != nil {
 		return err
 	}
-	err = answer.Show(cmd.OutOrStdout(), output, s.print)
+	err := answer.Show(cmd.OutOrStdout(), output, s.print)
 	if err == nil && !s.Ready {
 		err = fmt.Errorf("node %s/%s is not ready: %s; see its log", show.Name(s.Region),
 			show.Name(s.Node), show.Detail(s.NotReady))

@@ -64,11 +64,12 @@ func (n *Node) flags(cmd *cobra.Command, listener, addr, what string) {
 	f.StringVar(&n.trust.key, "key", "", "key of --cert")
 }
 
-// Answer is the answer of a node.
+// Answer is the answer of a node, or says why there is none.
 type Answer struct {
 	Code int
 	Body []byte
 	from *Node
+	err  error // there is no answer
 }
 
 // maxAnswerBytes bounds the part of an answer that is read. The largest answer is the status of a
@@ -76,39 +77,40 @@ type Answer struct {
 const maxAnswerBytes = 4 << 20
 
 // Get sends a GET request for a path.
-func (n *Node) Get(ctx context.Context, path string, query url.Values) (Answer, error) {
+func (n *Node) Get(ctx context.Context, path string, query url.Values) Answer {
 	return n.call(ctx, http.MethodGet, path, query, "", nil)
 }
 
 // Post sends a POST request with a body in JSON.
-func (n *Node) Post(ctx context.Context, path string, request any) (Answer, error) {
+func (n *Node) Post(ctx context.Context, path string, request any) Answer {
 	body, err := json.Marshal(request)
 	if err != nil {
-		return Answer{}, err
+		return Answer{err: err}
 	}
 	return n.call(ctx, http.MethodPost, path, nil, "application/json", body)
 }
 
 // PostYAML sends a POST request with a body in YAML.
-func (n *Node) PostYAML(ctx context.Context, path string, body []byte) (Answer, error) {
+func (n *Node) PostYAML(ctx context.Context, path string, body []byte) Answer {
 	return n.call(ctx, http.MethodPost, path, nil, "application/yaml", body)
 }
 
-// call sends a request. The error says that there is no answer.
+// call sends a request.
 func (n *Node) call(
 	ctx context.Context, method, path string, query url.Values, kind string, body []byte,
-) (Answer, error) {
+) Answer {
 	if err := n.settle(); err != nil {
-		return Answer{}, exit.Usage(err)
+		return Answer{err: exit.Usage(err)}
 	}
 	u, err := url.Parse(n.addr)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return Answer{}, exit.Usage(fmt.Errorf(
-			"%q is not the address of a node; write it like 127.0.0.1:8083 or https://node.example:8083", n.addr))
+		return Answer{err: exit.Usage(fmt.Errorf(
+			"%q is not the address of a node; write it like 127.0.0.1:8083 or https://node.example:8083",
+			n.addr))}
 	}
 	if n.timeout <= 0 {
-		return Answer{}, exit.Usage(fmt.Errorf(
-			"--timeout %s leaves no time; write it like 5s", n.timeout))
+		return Answer{err: exit.Usage(fmt.Errorf(
+			"--timeout %s leaves no time; write it like 5s", n.timeout))}
 	}
 	ctx, cancel := context.WithTimeout(ctx, n.timeout)
 	defer cancel()
@@ -116,26 +118,26 @@ func (n *Node) call(
 	at.RawQuery = query.Encode()
 	q, err := http.NewRequestWithContext(ctx, method, at.String(), bytes.NewReader(body))
 	if err != nil {
-		return Answer{}, exit.Usage(err)
+		return Answer{err: exit.Usage(err)}
 	}
 	if body != nil {
 		q.Header.Set("Content-Type", kind)
 	}
 	client, err := n.authorize(q)
 	if err != nil {
-		return Answer{}, exit.Usage(err)
+		return Answer{err: exit.Usage(err)}
 	}
 	defer client.CloseIdleConnections()
 	response, err := client.Do(q)
 	if err != nil {
-		return Answer{}, n.unreachable(err)
+		return Answer{err: n.unreachable(err)}
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
 	if err != nil {
-		return Answer{}, n.unreachable(err)
+		return Answer{err: n.unreachable(err)}
 	}
-	return Answer{Code: response.StatusCode, Body: answer, from: n}, nil
+	return Answer{Code: response.StatusCode, Body: answer, from: n}
 }
 
 func (n *Node) unreachable(err error) error {
@@ -144,7 +146,7 @@ func (n *Node) unreachable(err error) error {
 }
 
 // Into decodes the answer. It fails if the node did not do what was asked, or the decoded answer is
-// not whole, and the error then says what the node said.
+// not whole, and the error then says what the node said, or why there is no answer.
 func (a Answer) Into(answer any, whole func() bool) error {
 	if a.Code != http.StatusOK || json.Unmarshal(a.Body, answer) != nil || !whole() {
 		return a.Refusal()
@@ -154,6 +156,9 @@ func (a Answer) Into(answer any, whole func() bool) error {
 
 // Refusal returns the error for an answer that is not the wanted one.
 func (a Answer) Refusal() error {
+	if a.err != nil {
+		return a.err
+	}
 	var problem struct {
 		Detail string `json:"detail"`
 	}

@@ -29,7 +29,20 @@ each other region whether it answers, its round trip and how far its store's clo
 Exit codes: 0 all is well, 1 something is not (a node is silent or not ready, a link degraded, a store or journal
 failed, documents differ), 5 no node answers.`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return showCluster(cmd, &node, output) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			answer := node.Get(cmd.Context(), "/v1/overview", url.Values{"hottest": {"0"}})
+			var o overview
+			if err := answer.Into(&o, func() bool { return len(o.Nodes) > 0 }); err != nil {
+				return err
+			}
+			if err := answer.Show(cmd.OutOrStdout(), output, o.printCluster); err != nil {
+				return err
+			}
+			if wrong := o.wrong(); len(wrong) > 0 {
+				return errors.New(strings.Join(wrong, "; "))
+			}
+			return nil
+		},
 	}
 	node.OperatorFlags(cmd)
 	outputFlag(cmd, &output)
@@ -38,21 +51,6 @@ failed, documents differ), 5 no node answers.`,
 
 // overview is the API's answer, to be printed.
 type overview api.Overview
-
-func showCluster(cmd *cobra.Command, node *remote.Node, output string) error {
-	answer := node.Get(cmd.Context(), "/v1/overview", url.Values{"hottest": {"0"}})
-	var o overview
-	if err := answer.Into(&o, func() bool { return len(o.Nodes) > 0 }); err != nil {
-		return err
-	}
-	if err := answer.Show(cmd.OutOrStdout(), output, o.printCluster); err != nil {
-		return err
-	}
-	if wrong := o.wrong(); len(wrong) > 0 {
-		return errors.New(strings.Join(wrong, "; "))
-	}
-	return nil
-}
 
 func (o overview) printCluster(w io.Writer) error {
 	t := show.Table(w)

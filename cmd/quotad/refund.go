@@ -26,9 +26,16 @@ leaky_bucket, cannot be given back.
 Exit codes: 0 given back, now or before, 1 nothing was given back, 5 no node answers, 2 bad usage or no receipt.`,
 		Example: "  quotad refund \"$receipt\"\n  quotad refund --addr http://10.0.0.7:8080 -o json \"$receipt\"",
 		Args:    one("receipt of quotad check --receipt", `"$receipt"`),
-		RunE: func(cmd *cobra.Command,
-			args []string) error {
-			return refund(cmd, &node, args[0], output)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			answer := node.Post(cmd.Context(), "/v1/refund", map[string]string{"receipt": args[0]})
+			var r refunded
+			if err := answer.Into(&r, func() bool { return r.Refunded != nil }); err != nil {
+				return err
+			}
+			if err := answer.Show(cmd.OutOrStdout(), output, r.print); err != nil {
+				return err
+			}
+			return r.refusal()
 		},
 	}
 	node.CallerFlags(cmd)
@@ -38,18 +45,6 @@ Exit codes: 0 given back, now or before, 1 nothing was given back, 5 no node ans
 
 // refunded is the API's answer, to be printed.
 type refunded api.Refund
-
-func refund(cmd *cobra.Command, node *remote.Node, receipt, output string) error {
-	answer := node.Post(cmd.Context(), "/v1/refund", map[string]string{"receipt": receipt})
-	var r refunded
-	if err := answer.Into(&r, func() bool { return r.Refunded != nil }); err != nil {
-		return err
-	}
-	if err := answer.Show(cmd.OutOrStdout(), output, r.print); err != nil {
-		return err
-	}
-	return r.refusal()
-}
 
 func (r refunded) print(w io.Writer) error {
 	t := show.Table(w)

@@ -37,7 +37,18 @@ Exit codes: 0 cleared, 1 no such bucket, 5 no node answers, 2 bad usage or no --
 					"nothing was reset: reset breaks limit %s on purpose, for what is admitted after it comes on top of what was "+
 						"admitted before, in this region's window; look with quotad buckets show what would be forgotten, and give --yes if that is meant", bucket.Limit))
 			}
-			return reset(cmd, &node, bucket, output)
+			answer := node.Post(cmd.Context(), "/v1/reset", bucket)
+			var done struct {
+				Cleared *int64 `json:"cleared"`
+			}
+			if err := answer.Into(&done, func() bool { return done.Cleared != nil }); err != nil {
+				return refusedBucket(answer, err)
+			}
+			return answer.Show(cmd.OutOrStdout(), output, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "cleared %s of %s, in this region alone\n",
+					show.Counted(int(*done.Cleared), "unit"), bucket.Limit)
+				return err
+			})
 		},
 	}
 	node.OperatorFlags(cmd)
@@ -45,19 +56,4 @@ Exit codes: 0 cleared, 1 no such bucket, 5 no node answers, 2 bad usage or no --
 	cmd.Flags().BoolVar(&yes, "yes", false, "break the limit for this window")
 	outputFlag(cmd, &output)
 	return cmd
-}
-
-func reset(cmd *cobra.Command, node *remote.Node, bucket bucketName, output string) error {
-	answer := node.Post(cmd.Context(), "/v1/reset", bucket)
-	var done struct {
-		Cleared *int64 `json:"cleared"`
-	}
-	if err := answer.Into(&done, func() bool { return done.Cleared != nil }); err != nil {
-		return refusedBucket(answer, err)
-	}
-	return answer.Show(cmd.OutOrStdout(), output, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "cleared %s of %s, in this region alone\n",
-			show.Counted(int(*done.Cleared), "unit"), bucket.Limit)
-		return err
-	})
 }

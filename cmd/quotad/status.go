@@ -24,25 +24,23 @@ admitted without the store, the other regions as it sees them, and what it has l
 
 Exit codes: 0 ready, 1 not ready, 5 no node answers.`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return showStatus(cmd, &node, output) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			answer := node.Get(cmd.Context(), "/v1/status", nil)
+			var s nodeStatus
+			if err := answer.Into(&s, func() bool { return s.Region != "" }); err != nil {
+				return err
+			}
+			err := answer.Show(cmd.OutOrStdout(), output, s.print)
+			if err == nil && !s.Ready {
+				err = fmt.Errorf("node %s/%s is not ready: %s; see its log", show.Name(s.Region),
+					show.Name(s.Node), show.Detail(s.NotReady))
+			}
+			return err
+		},
 	}
 	node.OperatorFlags(cmd)
 	outputFlag(cmd, &output)
 	return cmd
-}
-
-func showStatus(cmd *cobra.Command, node *remote.Node, output string) error {
-	answer := node.Get(cmd.Context(), "/v1/status", nil)
-	var s nodeStatus
-	if err := answer.Into(&s, func() bool { return s.Region != "" }); err != nil {
-		return err
-	}
-	err := answer.Show(cmd.OutOrStdout(), output, s.print)
-	if err == nil && !s.Ready {
-		err = fmt.Errorf("node %s/%s is not ready: %s; see its log", show.Name(s.Region),
-			show.Name(s.Node), show.Detail(s.NotReady))
-	}
-	return err
 }
 
 func (s nodeStatus) print(w io.Writer) error {

@@ -114,60 +114,32 @@ func (s *Simulation) Run(ctx context.Context, out, errs io.Writer) error {
 func (s *Simulation) replay(f *sim.Failure) string {
 	command := fmt.Sprintf("quotad simulate --from %d --seeds 1 --for %s", f.Seed,
 		show.Span(s.Length))
-	if s.Hunt.Regions != 0 {
-		command += fmt.Sprintf(" --regions %d", s.Hunt.Regions)
+	add := func(when bool, format string, args ...any) {
+		if when {
+			command += fmt.Sprintf(format, args...)
+		}
 	}
-	if s.Hunt.Nodes != 0 {
-		command += fmt.Sprintf(" --nodes %d", s.Hunt.Nodes)
-	}
-	if s.Hunt.Limits != 0 {
-		command += fmt.Sprintf(" --limits %d", s.Hunt.Limits)
-	}
-	if s.Algorithm != "" {
-		command += " --algorithm " + s.Algorithm
-	}
-	if s.Window != 0 {
-		command += " --window " + show.Span(s.Window)
-	}
-	if len(s.Faults) > 0 {
-		command += " --faults " + strings.Join(s.Faults, ",")
-	}
-	if s.Hunt.Wider {
-		command += " --wider"
-	}
-	if s.Hunt.Tight {
-		command += " --tight"
-	}
-	if s.Hunt.Prefetch {
-		command += " --prefetch"
-	}
-	if s.Hunt.Envoys {
-		command += " --envoys"
-	}
-	if s.Hunt.Varied {
-		command += " --varied"
-	}
-	if s.Hunt.Calendar {
-		command += " --calendar"
-	}
-	if s.Hunt.Spanning {
-		command += " --spanning"
-	}
-	if s.Hunt.Documents {
-		command += " --documents"
-	}
-	if f.Lua {
-		command += " --lua-every 1"
-	} else {
-		command += " --lua-every 0"
-	}
+	add(s.Hunt.Regions != 0, " --regions %d", s.Hunt.Regions)
+	add(s.Hunt.Nodes != 0, " --nodes %d", s.Hunt.Nodes)
+	add(s.Hunt.Limits != 0, " --limits %d", s.Hunt.Limits)
+	add(s.Algorithm != "", " --algorithm %s", s.Algorithm)
+	add(s.Window != 0, " --window %s", show.Span(s.Window))
+	add(len(s.Faults) > 0, " --faults %s", strings.Join(s.Faults, ","))
+	add(s.Hunt.Wider, " --wider")
+	add(s.Hunt.Tight, " --tight")
+	add(s.Hunt.Prefetch, " --prefetch")
+	add(s.Hunt.Envoys, " --envoys")
+	add(s.Hunt.Varied, " --varied")
+	add(s.Hunt.Calendar, " --calendar")
+	add(s.Hunt.Spanning, " --spanning")
+	add(s.Hunt.Documents, " --documents")
+	add(f.Lua, " --lua-every 1")
+	add(!f.Lua, " --lua-every 0")
 	ids := make([]string, len(f.Acts))
 	for i, a := range f.Acts {
 		ids[i] = strconv.Itoa(a.ID)
 	}
-	if len(ids) > 0 {
-		command += " --only " + strings.Join(ids, ",")
-	}
+	add(len(ids) > 0, " --only %s", strings.Join(ids, ","))
 	return command
 }
 

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/policy"
 )
@@ -27,17 +25,4 @@ func documentName(arg string) string {
 		return "/dev/stdin"
 	}
 	return arg
-}
-
-// onceStandardInput refuses arguments that name standard input twice, because it can be read once.
-func onceStandardInput(args []string) error {
-	first := false
-	for _, arg := range args {
-		if arg == standardInput && first {
-			return exit.Usage(fmt.Errorf("standard input (%s) is given twice: name a file for one of the two",
-				standardInput))
-		}
-		first = first || arg == standardInput
-	}
-	return nil
 }

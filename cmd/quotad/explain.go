@@ -77,8 +77,10 @@ func explain(cmd *cobra.Command, node *remote.Node, limit string, query url.Valu
 
 func (e explanation) print(w io.Writer) error {
 	fmt.Fprintf(w, "%s\n\n", show.Detail(e.Sentence))
-	name := strings.Join(nonempty(show.Name(e.Limit), "("+show.Name(e.Domain)+")",
-		show.Name(view.Words(e.Descriptors))), " ")
+	name := fmt.Sprintf("%s (%s)", show.Name(e.Limit), show.Name(e.Domain))
+	if len(e.Descriptors) > 0 {
+		name += " " + show.Name(view.Words(e.Descriptors))
+	}
 	fmt.Fprintf(w, "%s: %d of %d units used", name, e.Used, e.LimitUnits)
 	if e.Window > 0 {
 		fmt.Fprintf(w, ", window %s", policy.FormatWindow(time.Duration(e.Window)))
@@ -194,13 +196,4 @@ func lastWords(l *api.LastRequest) string {
 		text += ", from memory"
 	}
 	return text
-}
-
-func nonempty(texts ...string) (all []string) {
-	for _, text := range texts {
-		if text != "" {
-			all = append(all, text)
-		}
-	}
-	return all
 }

@@ -32,8 +32,9 @@ Exit codes: 0 shown, 2 a document is invalid or the newer one cannot follow the 
 		Args:              oldAndNew,
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := onceStandardInput(args); err != nil {
-				return err
+			if args[0] == standardInput && args[1] == standardInput { // which can be read once
+				return exit.Usage(fmt.Errorf(
+					"standard input (%s) is given twice: name a file for one of the two", standardInput))
 			}
 			var both [2]*policy.Document
 			for i, file := range args {

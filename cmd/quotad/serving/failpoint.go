@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/region/rights"
 )
 
@@ -34,7 +35,7 @@ func failpoint() (func(rights.Point), error) {
 	if !slices.Contains(rights.Points, rights.Point(name)) || err != nil || times < 1 {
 		return nil, exit.Usage(fmt.Errorf(
 			"%s: %.70q is no failpoint; unset it, or write one of %s, and :N for the Nth time",
-			failpointVariable, text, joined(rights.Points)))
+			failpointVariable, text, show.Listed(rights.Points)))
 	}
 	var passed atomic.Int64
 	return func(p rights.Point) {
@@ -55,11 +56,3 @@ const replyLeaves = 2 * time.Millisecond
 
 // die ends the process as kill -9 does.
 func die() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) }
-
-func joined(points []rights.Point) string {
-	names := make([]string, len(points))
-	for i, p := range points {
-		names[i] = string(p)
-	}
-	return strings.Join(names, ", ")
-}

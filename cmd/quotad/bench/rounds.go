@@ -135,42 +135,33 @@ func (r reading) until(end reading, one *subject) round {
 
 // scriptCalls returns how many scripts a Redis has run by EVALSHA since its start.
 func scriptCalls(ctx context.Context, c *redis.Client) (*int64, error) {
-	text, err := c.Info(ctx, "commandstats").Result()
-	if err != nil {
+	info := c.InfoMap(ctx, "commandstats")
+	if err := info.Err(); err != nil {
 		return nil, fmt.Errorf("ask the Redis for its script calls: %w", err)
 	}
-	calls, err := parseScriptCalls(text)
+	calls, err := parseCalls(info.Item("Commandstats", "cmdstat_evalsha"))
 	return &calls, err
 }
 
-// parseScriptCalls parses the line cmdstat_evalsha:calls=N,usec=... of INFO commandstats. Without
-// one there was no call.
-func parseScriptCalls(text string) (int64, error) {
-	for line := range strings.Lines(text) {
-		stats, found := strings.CutPrefix(line, "cmdstat_evalsha:calls=")
-		if !found {
-			continue
-		}
-		calls, _, _ := strings.Cut(stats, ",")
-		n, err := strconv.ParseInt(calls, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("command statistics have %q for the calls of EVALSHA", calls)
-		}
-		return n, nil
+// parseCalls parses the statistics of a command, calls=N,usec=... Without any there was no call.
+func parseCalls(stats string) (int64, error) {
+	if stats == "" {
+		return 0, nil
 	}
-	return 0, nil
+	calls, _, _ := strings.Cut(strings.TrimPrefix(stats, "calls="), ",")
+	n, err := strconv.ParseInt(calls, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("command statistics have %q for the calls of EVALSHA", calls)
+	}
+	return n, nil
 }
 
 // readVersion asks the Redis for its version.
 func (s *subjects) readVersion(ctx context.Context) error {
-	text, err := s.redis.Client.Info(ctx, "server").Result()
-	if err != nil {
+	info := s.redis.Client.InfoMap(ctx, "server")
+	if err := info.Err(); err != nil {
 		return fmt.Errorf("ask the Redis for its version: %w", err)
 	}
-	for line := range strings.Lines(text) {
-		if v, found := strings.CutPrefix(line, "redis_version:"); found {
-			s.redisVersion = strings.TrimSpace(v)
-		}
-	}
+	s.redisVersion = info.Item("Server", "redis_version")
 	return nil
 }

@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-func TestParseScriptCalls(t *testing.T) {
-	const stats = "# Commandstats\r\ncmdstat_eval:calls=9,usec=5,usec_per_call=0.5\r\n" +
-		"cmdstat_evalsha:calls=4711,usec=99,usec_per_call=0.02,rejected_calls=0\r\n"
-	for text, want := range map[string]int64{stats: 4711, "# Commandstats\r\n": 0, "": 0} {
-		if got, err := parseScriptCalls(text); err != nil || got != want {
+func TestParseCalls(t *testing.T) {
+	const stats = "calls=4711,usec=99,usec_per_call=0.02,rejected_calls=0"
+	for text, want := range map[string]int64{stats: 4711, "calls=5": 5, "": 0} {
+		if got, err := parseCalls(text); err != nil || got != want {
 			t.Errorf("%q: %d, %v; want %d", text, got, err, want)
 		}
 	}
-	if _, err := parseScriptCalls("cmdstat_evalsha:calls=many,usec=1"); err == nil {
+	if _, err := parseCalls("calls=many,usec=1"); err == nil {
 		t.Error("many calls are a number")
 	}
 }

@@ -80,40 +80,40 @@ func rolesInWords(c *nodeconfig.Config, p *protection) string {
 // loadRedisTLS reads the certificates for the region's Redis, and returns nil if none are
 // configured.
 func loadRedisTLS(c *nodeconfig.Config) (*tls.Config, error) {
-	if c.Redis.Embedded || c.Redis.TLS.CA == "" && c.Redis.TLS.Cert == "" {
+	if c.Redis.Embedded {
+		return nil, nil
+	}
+	return loadClientTLS(c, "redis.tls", c.Redis.TLS)
+}
+
+// loadClientTLS reads the certificates for calls to a server, which a group of settings names, and
+// returns nil if it names none.
+func loadClientTLS(c *nodeconfig.Config, group string, named peer.Files) (*tls.Config, error) {
+	if named.CA == "" && named.Cert == "" {
 		return nil, nil
 	}
 	t := &tls.Config{MinVersion: tls.VersionTLS12}
-	if c.Redis.TLS.CA != "" {
-		var err error
-		if t.RootCAs, err = loadAuthorities(c, "redis.tls.ca", c.Redis.TLS.CA); err != nil {
-			return nil, err
+	if named.CA != "" {
+		b, err := files.Read(named.CA, peer.MaxFileBytes)
+		if err != nil {
+			return nil, exit.Usage(c.Fail(group+".ca", err.Error(),
+				"check the path, and that the user quotad runs as may read the file"))
+		}
+		t.RootCAs = x509.NewCertPool()
+		if !t.RootCAs.AppendCertsFromPEM(b) {
+			return nil, exit.Usage(c.Fail(group+".ca", "the file holds no certificate",
+				"give that of the authority, as PEM"))
 		}
 	}
-	if c.Redis.TLS.Cert != "" {
-		pair, err := loadPair(c.Redis.TLS.Cert, c.Redis.TLS.Key)
+	if named.Cert != "" {
+		pair, err := loadPair(named.Cert, named.Key)
 		if err != nil {
-			return nil, exit.Usage(c.Fail("redis.tls.cert", err.Error(),
+			return nil, exit.Usage(c.Fail(group+".cert", err.Error(),
 				"give a certificate and its own key, both PEM"))
 		}
 		t.Certificates = []tls.Certificate{pair}
 	}
 	return t, nil
-}
-
-// loadAuthorities reads the file of a setting that has certificates of authorities.
-func loadAuthorities(c *nodeconfig.Config, setting, path string) (*x509.CertPool, error) {
-	b, err := files.Read(path, peer.MaxFileBytes)
-	if err != nil {
-		return nil, exit.Usage(c.Fail(setting, err.Error(),
-			"check the path, and that the user quotad runs as may read the file"))
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(b) {
-		return nil, exit.Usage(c.Fail(setting, "the file holds no certificate",
-			"give that of the authority, as PEM"))
-	}
-	return pool, nil
 }
 
 // loadPair reads a certificate and its key.

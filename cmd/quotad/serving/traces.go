@@ -9,20 +9,14 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/build"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/tracing"
 )
 
 // loadTracesTLS reads the certificates for calls to the collector of traces, and returns nil if
 // none are configured.
 func loadTracesTLS(c *nodeconfig.Config) (*tls.Config, error) {
-	if c.Traces.CA == "" {
-		return nil, nil
-	}
-	pool, err := loadAuthorities(c, "traces.ca", c.Traces.CA)
-	if err != nil {
-		return nil, err
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}, nil
+	return loadClientTLS(c, "traces", peer.Files{CA: c.Traces.CA})
 }
 
 // openTracer returns nil if nothing is to be traced.

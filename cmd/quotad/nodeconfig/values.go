@@ -127,23 +127,30 @@ func duration(least, most time.Duration, like string) func(value) (time.Duration
 	}
 }
 
-func boolean(v value) (bool, error) {
-	if v.text != "true" && v.text != "false" {
-		return false, v.fail(fmt.Sprintf("%.40q is neither true nor false", v.text),
-			"write true or false")
+// choice returns a parser of one of some words. is says what any other text is.
+func choice[T any](is, mend string, words map[string]T) func(value) (T, error) {
+	return func(v value) (T, error) {
+		chosen, known := words[v.text]
+		if !known {
+			return chosen, v.fail(fmt.Sprintf("%.40q is %s", v.text, is), mend)
+		}
+		return chosen, nil
 	}
-	return v.text == "true", nil
 }
 
-func bootstrap(v value) (Bootstrap, error) {
-	settings := map[string]Bootstrap{"false": 0, "true": BootstrapAsks, "alone": BootstrapAlone}
-	b, ok := settings[v.text]
-	if !ok {
-		return 0, v.fail(fmt.Sprintf("%.40q is none of true, false and alone", v.text),
-			"write true, or alone for the very first node of all")
-	}
-	return b, nil
-}
+var (
+	boolean = choice("neither true nor false", "write true or false",
+		map[string]bool{"true": true, "false": false})
+	// switched may also be written as enabled or disabled.
+	switched = choice("neither true nor false", "write true or false",
+		map[string]bool{"true": true, "enabled": true, "false": false, "disabled": false})
+	bootstrap = choice("none of true, false and alone",
+		"write true, or alone for the very first node of all",
+		map[string]Bootstrap{"false": 0, "true": BootstrapAsks, "alone": BootstrapAlone})
+	logLevel = choice("not a log level", "write debug, info, warn or error",
+		map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo,
+			"warn": slog.LevelWarn, "error": slog.LevelError})
+)
 
 // Insecure says which listeners may be reached beyond loopback unprotected.
 type Insecure struct{ API, Admin, Peer, Gossip bool }
@@ -186,28 +193,6 @@ func (c *Config) AuditFile() string {
 		return filepath.Join(c.DataDir, "audit.jsonl")
 	}
 	return c.Audit
-}
-
-// switched reads a boolean that may also be written as enabled or disabled.
-func switched(v value) (bool, error) {
-	switch v.text {
-	case "enabled":
-		v.text = "true"
-	case "disabled":
-		v.text = "false"
-	}
-	return boolean(v)
-}
-
-func logLevel(v value) (slog.Level, error) {
-	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo,
-		"warn": slog.LevelWarn, "error": slog.LevelError}
-	level, ok := levels[v.text]
-	if !ok {
-		return 0, v.fail(fmt.Sprintf("%.40q is not a log level", v.text),
-			"write debug, info, warn or error")
-	}
-	return level, nil
 }
 
 func headers(v value) (api.Headers, error) {

@@ -202,6 +202,15 @@ func (d *Document) RegionIndex(name string) (int, bool) {
 	})
 }
 
+// RegionNames returns the names of Regions.
+func (d *Document) RegionNames() []string {
+	names := make([]string, len(d.Regions))
+	for i, r := range d.Regions {
+		names[i] = r.Name
+	}
+	return names
+}
+
 // Load reads and parses the document in a file. The error is an [strictyaml.Errors] when
 // the file could be read but the document is invalid.
 func Load(path string) (*Document, error) {

@@ -188,10 +188,7 @@ type excess struct {
 
 func bound(d *policy.Document, limits []*policy.Limit, a assumptions) bounds {
 	b := bounds{Version: d.Version, Epoch: d.Epoch().String(), Nodes: a.nodes,
-		Clock: show.Span(a.clock), Rate: a.rate, Lag: a.lag}
-	for _, r := range d.Regions {
-		b.regions = append(b.regions, r.Name)
-	}
+		Clock: show.Span(a.clock), Rate: a.rate, Lag: a.lag, regions: d.RegionNames()}
 	for _, l := range limits {
 		e := exposure(l, len(d.Regions), a)
 		limit := boundedLimit{listedLimit: listed(l, b.regions), Ceiling: ceiling(l),

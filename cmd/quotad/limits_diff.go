@@ -209,10 +209,7 @@ func values(l *policy.Limit, d *policy.Document) (all map[string]string, names [
 		all[name] = value
 		names = append(names, name)
 	}
-	var regions []string
-	for _, r := range d.Regions {
-		regions = append(regions, r.Name)
-	}
+	regions := d.RegionNames()
 	split := listed(l, regions)
 	say("limit", fmt.Sprint(l.Limit))
 	if l.Algorithm.Bucket() {

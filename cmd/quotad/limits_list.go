@@ -94,10 +94,7 @@ func (u units) String() string {
 }
 
 func list(d *policy.Document) listing {
-	l := listing{Version: d.Version, Epoch: d.Epoch().String()}
-	for _, r := range d.Regions {
-		l.Regions = append(l.Regions, r.Name)
-	}
+	l := listing{Version: d.Version, Epoch: d.Epoch().String(), Regions: d.RegionNames()}
 	for i := range d.Limits {
 		l.Limits = append(l.Limits, listed(&d.Limits[i], l.Regions))
 	}

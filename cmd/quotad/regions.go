@@ -89,12 +89,8 @@ var (
 // the order of the text that it was read from.
 func fence(before *policy.Document, region string) (*policy.Document, error) {
 	if _, has := before.RegionIndex(region); !has {
-		var names []string
-		for _, r := range before.Regions {
-			names = append(names, r.Name)
-		}
 		return nil, fmt.Errorf("the document that is open, %s, has no region %q; it has %s", before.Epoch(), region,
-			strings.Join(names, ", "))
+			strings.Join(before.RegionNames(), ", "))
 	}
 	if before.Fences(region) {
 		return nil, fmt.Errorf("%s is fenced already, by %s", region, before.Epoch())

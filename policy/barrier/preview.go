@@ -70,9 +70,7 @@ func (p *preview) kept(older, newer *policy.Limit) Change {
 	waiting := shrinking(of, older, by, newer)
 	for _, d := range []*policy.Document{of, by} {
 		if len(d.Regions) <= 2 { // each of them is needed for a majority
-			for _, r := range d.Regions {
-				waiting = append(waiting, r.Name)
-			}
+			waiting = append(waiting, d.RegionNames()...)
 		}
 	}
 	c.Open, c.Waiting = true, p.running(waiting)

@@ -177,12 +177,8 @@ func (c *Config) CheckRegion(d *policy.Document) error {
 	if _, known := d.RegionIndex(c.Region); known {
 		return nil
 	}
-	names := make([]string, len(d.Regions))
-	for i, r := range d.Regions {
-		names[i] = r.Name
-	}
-	return c.Fail("region",
-		fmt.Sprintf("%s has no region %q, only %s", c.Policy, c.Region, strings.Join(names, ", ")),
+	return c.Fail("region", fmt.Sprintf("%s has no region %q, only %s", c.Policy, c.Region,
+		strings.Join(d.RegionNames(), ", ")),
 		"correct the name, or add the region to the document")
 }
 

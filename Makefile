@@ -11,17 +11,19 @@ TESTED = $(GO) test -ldflags '-s -w' -timeout 15m
 SINGLE = /algorithms /allocator /calendar /policy/barrier /policy/files /policy/strictyaml /policy/zones /quantity /chaos/sim /chaos/baseline /chaos/workload /chaos/mutants /chaos/world /chaos/lab /cmd/quotad/show /cmd/quotad/contexts /deploy/envoy /deploy/monitoring
 # Tests of one goroutine with much to do, in packages that are tested with the race detector else, and what users type
 # where the goroutines are those of package region and chaos/process.
-ALONE = TestLargestDocuments|TestSmallHintsTakeLittle|TestHintsAreBounded|TestScriptsAreBounded|TestNothingGrows|TestTheLogIsBoundedByItsWindow|TestEnvoyIsAnsweredAsByTheReference|TestNodeBatches|TestScripts/(bench|chaos_against|cut|limits_apply|regions|roles|tls)|TestDocs|TestImports|TestBubbles
+ALONE = TestLargestDocuments|TestSmallHintsTakeLittle|TestHintsAreBounded|TestScriptsAreBounded|TestNothingGrows|TestTheLogIsBoundedByItsWindow|TestEnvoyIsAnsweredAsByTheReference|TestNodeBatches|TestDemoExitCodes|TestScripts/(bench|chaos_against|cut|limits_apply|regions|roles|tls)|TestDocs|TestImports|TestBubbles
 # Stories of package region that are long with the race detector, and of which the first run is enough: others have the same
 # goroutines.
 STORIES = TestInventedNodesDegradeNobody|TestLocalSpending(IsBookedIntoItsWindow|OfFinishedWindowsIsDropped)|TestADocumentTakesTwoCellsAtMost|TestHomeMode(OneByOne|ByDefault)|TestRightsOfEnvoysComeBack|TestEnvoysAreAssignedAWindow|TestTransfersWithACluster|TestABucketThatExpiresSoonerWasNotDeleted
 # What only make long plays: the searches of the larger spaces of each kind, and two mutants of three.
 LONG = TestEveryRecoveryKeepsTheCeiling/a_loss,_(two_recoveries|a_node_dies|the_borrower.s_node|rights_given|a_journal)|TestEveryReachableStateKeepsTheCeiling/(log,_two_cells_in_a_window|counter_of_three_ticks|log,_cells|log,_b_two_ticks_ahead|counter)$$|TestSomeAreFound/(counter|late)
+# Stories with real processes that make faults plays, which wait a long time.
+FAULTS = TestMonth|TestStaleReplica
 .PHONY: test
-test: redis-server ## every test; with the race detector where there are goroutines; what is longer is in long
+test: redis-server ## every test; with the race detector where there are goroutines; what is longer is in long and faults
 	$(TESTED) -p 3 -skip '$(LONG)' ./chaos/sim ./region ./allocator/exchange $$($(GO) list ./... | grep $(SINGLE:%=-e %))
 	$(TESTED) -run '$(ALONE)' ./cmd/quotad ./policy ./region/rights ./region/store ./region/api
-	$(TESTED) -p 3 -race -skip '$(ALONE)|$(STORIES)' ./chaos/process ./region ./region/store ./cmd/quotad ./region/admit ./region/api $$($(GO) list ./... | grep -v $(SINGLE:%=-e %) | grep -v '/region$$')
+	$(TESTED) -p 3 -race -skip '$(ALONE)|$(STORIES)|$(FAULTS)' ./chaos/process ./region ./region/store ./cmd/quotad ./region/admit ./region/api $$($(GO) list ./... | grep -v $(SINGLE:%=-e %) | grep -v '/region$$')
 
 .PHONY: long
 long: redis-server ## what make test leaves out, and twice the seeds that it plays

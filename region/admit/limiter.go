@@ -118,7 +118,7 @@ func (l *Limiter) Changed(c tenure.Change) {
 }
 
 // Collectors returns the metrics that are counted as decisions are made.
-func (l *Limiter) Collectors() []prometheus.Collector { return l.metrics.all() }
+func (l *Limiter) Collectors() []prometheus.Collector { return l.metrics.all }
 
 // Forget drops what was spent in windows that no longer count at a time, and what was counted long
 // before it.

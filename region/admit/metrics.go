@@ -14,6 +14,8 @@ import (
 // metrics are the numbers about decisions, counted as they are made. Label values come from the
 // configuration alone, never from keys of requests.
 type metrics struct {
+	all []prometheus.Collector // those below, for a registry
+
 	decisions *prometheus.CounterVec
 	resolved  resolved // of decisions
 	// units of requests, by limit: admittedUnits have no reason
@@ -47,87 +49,68 @@ const (
 )
 
 func newMetrics() *metrics {
-	m := &metrics{
-		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "quotad_decisions_total",
-			Help: "Decisions, by the limit that decided and the reason."},
-			[]string{"limit", "reason"}),
-		time: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "quotad_decision_seconds",
-			Help:    "Time that decisions took inside the node, peeks apart.",
-			Buckets: decisionBuckets, NativeHistogramBucketFactor: NativeFactor,
-			NativeHistogramMaxBucketNumber: NativeBuckets}),
-		storeFailures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quotad_store_failures_total", Help: "Requests that the store did not decide."}),
-		local: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quotad_local_admitted_units_total",
-			Help: "Units admitted without the store (on_store_failure: local), counted for each limit that they were charged to."}),
-		booked: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quotad_local_booked_units_total",
-			Help: "Units admitted without the store that it was charged with afterwards, or that no longer counted there; after a loss of the store again."}),
-		refunded: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "quotad_refunded_units_total", Help: "Units given back by refunds, by limit."},
-			[]string{"limit"}),
-		resets: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "quotad_resets_total",
-			Help: "Buckets reset, by limit: each breaks the limit for its window."},
-			[]string{"limit"}),
-		repeats: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "quotad_repeats_total",
-			Help: "Admitted requests sent again by their request_id: answered as the first time and not charged (answered), or sent again too often and decided anew (decided_anew)."}, []string{"outcome"}),
-		noLimit: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "quotad_no_limit_total",
-			Help: "Requests to which no limit applies, by domain; domains that the limits document does not have are empty."},
-			[]string{"domain"}),
-		rememberedDenials: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quotad_remembered_denials_total",
-			Help: "Requests denied by a denial that the node remembered, without asking the store."}),
-		prefetchedUnits: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quotad_prefetched_units_total",
-			Help: "Units that the store was charged with for requests to come (consistency: prefetch)."}),
-		spentUnits: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quotad_prefetched_spent_units_total",
-			Help: "Prefetched units that requests were admitted from, without asking the store."}),
-		returnedUnits: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quotad_prefetched_returned_units_total",
-			Help: "Prefetched units that were given back to the store."}),
-		strandedUnits: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quotad_prefetched_stranded_units_total",
-			Help: "Prefetched units that were neither spent nor given back: they count as used until their cell no longer counts."}),
-		takenUnits: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quotad_client_taken_units_total",
-			Help: "Units that clients took to admit from by themselves (Take)."}),
-		givenBackUnits: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quotad_client_returned_units_total",
-			Help: "Units that clients gave back (GiveBack)."}),
-		clientAdmitted: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quotad_client_admitted_units_total",
-			Help: "Units that clients say they admitted from what they took."}),
-		clientDenied: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quotad_client_denied_units_total",
-			Help: "Units that clients say they denied without asking."}),
+	m := &metrics{time: prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "quotad_decision_seconds",
+		Help:    "Time that decisions took inside the node, peeks apart.",
+		Buckets: decisionBuckets, NativeHistogramBucketFactor: NativeFactor,
+		NativeHistogramMaxBucketNumber: NativeBuckets})}
+	m.all = append(m.all, m.time)
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		m.all = append(m.all, c)
+		return c
 	}
+	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		m.all = append(m.all, c)
+		return c
+	}
+	m.decisions = vec("quotad_decisions_total",
+		"Decisions, by the limit that decided and the reason.", "limit", "reason")
+	m.resolved.vec = m.decisions
+	m.admittedUnits.vec = vec("quotad_admitted_units_total",
+		"Units admitted, for each limit that they count for: also shadow limits, and before refunds.",
+		"limit")
+	m.deniedUnits.vec = vec("quotad_denied_units_total",
+		"Units denied, by the limit that denied them and the reason.", "limit", "reason")
+	m.storeFailures = counter("quotad_store_failures_total",
+		"Requests that the store did not decide.")
+	m.local = counter("quotad_local_admitted_units_total",
+		"Units admitted without the store (on_store_failure: local), counted for each limit that they were charged to.")
+	m.booked = counter("quotad_local_booked_units_total",
+		"Units admitted without the store that it was charged with afterwards, or that no longer counted there; after a loss of the store again.")
+	m.refunded = vec("quotad_refunded_units_total", "Units given back by refunds, by limit.",
+		"limit")
+	m.resets = vec("quotad_resets_total",
+		"Buckets reset, by limit: each breaks the limit for its window.", "limit")
+	m.repeats = vec("quotad_repeats_total",
+		"Admitted requests sent again by their request_id: answered as the first time and not charged (answered), or sent again too often and decided anew (decided_anew).",
+		"outcome")
 	for _, outcome := range []string{repeatAnswered, repeatDecidedAnew} {
 		m.repeats.WithLabelValues(outcome)
 	}
-	m.resolved.vec = m.decisions
-	m.admittedUnits.vec = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "quotad_admitted_units_total",
-		Help: "Units admitted, for each limit that they count for: also shadow limits, and before refunds."},
-		[]string{"limit"})
-	m.deniedUnits.vec = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "quotad_denied_units_total",
-		Help: "Units denied, by the limit that denied them and the reason."},
-		[]string{"limit", "reason"})
+	m.noLimit = vec("quotad_no_limit_total",
+		"Requests to which no limit applies, by domain; domains that the limits document does not have are empty.",
+		"domain")
+	m.rememberedDenials = counter("quotad_remembered_denials_total",
+		"Requests denied by a denial that the node remembered, without asking the store.")
+	m.prefetchedUnits = counter("quotad_prefetched_units_total",
+		"Units that the store was charged with for requests to come (consistency: prefetch).")
+	m.spentUnits = counter("quotad_prefetched_spent_units_total",
+		"Prefetched units that requests were admitted from, without asking the store.")
+	m.returnedUnits = counter("quotad_prefetched_returned_units_total",
+		"Prefetched units that were given back to the store.")
+	m.strandedUnits = counter("quotad_prefetched_stranded_units_total",
+		"Prefetched units that were neither spent nor given back: they count as used until their cell no longer counts.")
+	m.takenUnits = counter("quotad_client_taken_units_total",
+		"Units that clients took to admit from by themselves (Take).")
+	m.givenBackUnits = counter("quotad_client_returned_units_total",
+		"Units that clients gave back (GiveBack).")
+	m.clientAdmitted = counter("quotad_client_admitted_units_total",
+		"Units that clients say they admitted from what they took.")
+	m.clientDenied = counter("quotad_client_denied_units_total",
+		"Units that clients say they denied without asking.")
 	return m
-}
-
-// all returns the metrics for a registry.
-func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.decisions, m.admittedUnits.vec, m.deniedUnits.vec, m.time, m.storeFailures, m.local, m.booked,
-		m.refunded, m.resets, m.repeats, m.noLimit, m.rememberedDenials,
-		m.prefetchedUnits, m.spentUnits, m.returnedUnits, m.strandedUnits,
-		m.takenUnits, m.givenBackUnits, m.clientAdmitted, m.clientDenied}
 }
 
 const (

@@ -24,7 +24,7 @@ func TestResolvedCounters(t *testing.T) {
 	}
 	done.Wait()
 	all := prometheus.NewRegistry()
-	all.MustRegister(m.all()...)
+	all.MustRegister(m.all...)
 	families, err := all.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -3,8 +3,6 @@ package peer
 import (
 	"context"
 	"fmt"
-	"slices"
-	"sync"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -67,28 +65,14 @@ func (c *Client) Recall(ctx context.Context, region string,
 // time.
 func (c *Client) RecallAll(ctx context.Context, region string, q exchange.Question,
 	take func(exchange.Testimonies)) {
-	c.mu.Lock()
-	addresses := slices.Clone(c.nodes[region])
-	c.mu.Unlock()
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for _, address := range addresses {
-		all.Go(func() {
-			conn, err := c.conn(node{region, address})
-			if err != nil {
-				return
-			}
-			p, err := peerv1.NewPeerServiceClient(conn).Recall(ctx, questionToProto(q))
-			if err != nil {
-				// A node that does not answer is not fenced. The machine asks again.
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			take(testimoniesFromProto(p, q))
-		})
-	}
-	all.Wait()
+	c.everyNode(region, func(node peerv1.PeerServiceClient) func() {
+		p, err := node.Recall(ctx, questionToProto(q))
+		if err != nil {
+			// A node that does not answer is not fenced. The machine asks again.
+			return nil
+		}
+		return func() { take(testimoniesFromProto(p, q)) }
+	})
 }
 
 func questionToProto(q exchange.Question) *peerv1.RecallRequest {

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -167,7 +168,7 @@ func digestOf(b *exchange.Bucket) uint64 {
 	if b.Home {
 		number(1)
 	}
-	for _, region := range sortedRegions(b.Entitlements) {
+	for _, region := range slices.Sorted(maps.Keys(b.Entitlements)) {
 		if b.Entitlements[region] > 0 || b.Bursts[region] > 0 {
 			text = append(append(text, region...), 0)
 			number(int64(b.Entitlements[region]))
@@ -175,13 +176,4 @@ func digestOf(b *exchange.Bucket) uint64 {
 		}
 	}
 	return xxhash.Sum64(text)
-}
-
-func sortedRegions(parts map[string]quantity.Units) []string {
-	regions := make([]string, 0, len(parts))
-	for region := range parts {
-		regions = append(regions, region)
-	}
-	slices.Sort(regions)
-	return regions
 }

@@ -16,8 +16,7 @@ type Stats struct {
 	Commits  uint64
 	Calls    uint64 // calls that the commits carried; Calls / Commits of them share an fsync
 
-	LastCommit    time.Duration // from taking the batch until it is on disk
-	SlowestCommit time.Duration
+	SlowestCommit time.Duration // from taking the batch until it is on disk
 	Committing    time.Duration // of all commits together
 	Waiting       int           // calls in the queue
 	Failed        bool          // a commit failed: nothing is taken until it is opened anew
@@ -58,7 +57,6 @@ func (c *counts) committed(t totals, calls int, took time.Duration) {
 	c.show(t)
 	c.stats.Commits++
 	c.stats.Calls += uint64(calls)
-	c.stats.LastCommit = took
 	c.stats.SlowestCommit = max(c.stats.SlowestCommit, took)
 	c.stats.Committing += took
 	if c.watch != nil {

@@ -137,14 +137,6 @@ func (c *Chunk) End() (left quantity.Units) {
 	return quantity.Units(c.left.Swap(0))
 }
 
-// At returns the store's time at a time of the node's clock, or a little less, as far as the node
-// can tell: until the chunk is over a time in its cell.
-func (c *Chunk) At(now time.Duration) quantity.StoreTime { return c.at(now) }
-
-// Reset returns after how many us the bucket is whole if nothing else happens, at a time of the
-// node's clock.
-func (c *Chunk) Reset(now time.Duration) int64 { return c.reset(now) }
-
 // Over takes the chunk out of the memory if it is over or all is true, and returns it; else nil.
 // holds says whether there is still one.
 func (m *Memory) Over(now time.Duration, all bool) (over *Chunk, holds bool) {

@@ -30,15 +30,16 @@ type Answer struct {
 	Of any
 }
 
-// at returns the store's time at a time of the node's clock, or a little less, as far as the node
+// At returns the store's time at a time of the node's clock, or a little less, as far as the node
 // can tell. It is before Ends as long as less time has passed since Asked than there was until
-// Ends.
-func (a *Answer) at(now time.Duration) quantity.StoreTime {
+// Ends, so until a chunk is over.
+func (a *Answer) At(now time.Duration) quantity.StoreTime {
 	return a.Now.Add(max(now-a.Heard, 0).Microseconds())
 }
 
-// reset returns after how many us the bucket is whole, at a time of the node's clock.
-func (a *Answer) reset(now time.Duration) int64 {
+// Reset returns after how many us the bucket is whole if nothing else happens, at a time of the
+// node's clock.
+func (a *Answer) Reset(now time.Duration) int64 {
 	return max(a.State.Reset-(now-a.Heard).Microseconds(), 0)
 }
 
@@ -136,8 +137,8 @@ func (m *Memory) Denies(generation uint64, now time.Duration) (Denial, bool) {
 
 // told returns the denial as it is told at a time of the node's clock.
 func (d *denial) told(now time.Duration) Denial {
-	told := Denial{Now: d.at(now), State: d.State, Verdict: d.Verdict, Of: d.Of}
+	told := Denial{Now: d.At(now), State: d.State, Verdict: d.Verdict, Of: d.Of}
 	told.Verdict.Retry -= (now - d.Asked).Microseconds()
-	told.State.Reset = d.reset(now)
+	told.State.Reset = d.Reset(now)
 	return told
 }

@@ -178,14 +178,6 @@ func headOf(id string) string {
 	return id[:at]
 }
 
-// refusedBuckets returns how many requests were denied because there was no memory for their
-// bucket.
-func (f *fallback) refusedBuckets() int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.refused
-}
-
 // fullLogged says when it was last logged that the meter is full, and how many requests had been
 // refused by then.
 type fullLogged struct {
@@ -210,7 +202,7 @@ func (l *Limiter) watchFallback(ctx context.Context) {
 
 // tellFull logs that buckets are denied because the meter is full, at most once a minute.
 func (l *Limiter) tellFull(last fullLogged, now time.Time) fullLogged {
-	refused := l.fallback.refusedBuckets()
+	refused := l.fallback.status().Refused
 	if refused == last.refused || !last.at.IsZero() && now.Sub(last.at) < fullLoggedEvery {
 		return last
 	}

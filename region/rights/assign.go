@@ -19,12 +19,10 @@ func (e *Engine) Assign(ctx context.Context, buckets []*exchange.Bucket,
 		answers[i].Head = unanswered
 	}
 	inPieces(ctx, e.moves, calls, e.config.Store.Assign,
-		func(from int, results []store.Result[algorithms.Assigned]) {
-			for i, res := range results {
-				e.noticed(ctx, buckets[from+i], res.Err, res.Value.State, res.Value.Now)
-				answers[from+i] = told(res, answers[from+i])
-				e.showed(buckets[from+i], res.Value.Head, res.Value.State)
-			}
+		func(i int, res store.Result[algorithms.Assigned]) {
+			e.noticed(ctx, buckets[i], res.Err, res.Value.State, res.Value.Now)
+			answers[i] = told(res, answers[i])
+			e.showed(buckets[i], res.Value.Head, res.Value.State)
 		})
 	return answers
 }

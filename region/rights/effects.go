@@ -27,11 +27,9 @@ func (e *Engine) Lend(ctx context.Context, lends []exchange.Lend) {
 		given[i].Head = unanswered
 	}
 	inPieces(ctx, e.moves, calls, e.config.Store.Lend,
-		func(from int, results []store.Result[algorithms.Given]) {
-			for i, res := range results {
-				e.noticed(ctx, lends[from+i].Bucket, res.Err, res.Value.State, res.Value.Now)
-				given[from+i] = told(res, given[from+i])
-			}
+		func(i int, res store.Result[algorithms.Given]) {
+			e.noticed(ctx, lends[i].Bucket, res.Err, res.Value.State, res.Value.Now)
+			given[i] = told(res, given[i])
 		})
 	e.fails(AfterDebit)
 	e.deliver(exchange.Lent{ID: lends[0].ID, Given: given})
@@ -78,17 +76,15 @@ func (e *Engine) Credit(ctx context.Context, credits []exchange.Credit) {
 	}
 	e.fails(BeforeCredit)
 	inPieces(ctx, e.moves, calls, e.config.Store.Credit,
-		func(from int, results []store.Result[algorithms.Credited]) {
-			for i, res := range results {
-				c := credits[from+i]
-				// What was denied for want of rights may fit now.
-				if a := current.Found(c.Bucket.ID); a != nil {
-					a.Held.Forget(max(res.Value.Now, e.config.Store.Latest()))
-				}
-				e.noticed(ctx, c.Bucket, res.Err, res.Value.State, res.Value.Now)
-				result := told(res, algorithms.Credited{Head: unanswered})
-				e.deliver(exchange.Credited{Credit: c, Result: result})
+		func(i int, res store.Result[algorithms.Credited]) {
+			c := credits[i]
+			// What was denied for want of rights may fit now.
+			if a := current.Found(c.Bucket.ID); a != nil {
+				a.Held.Forget(max(res.Value.Now, e.config.Store.Latest()))
 			}
+			e.noticed(ctx, c.Bucket, res.Err, res.Value.State, res.Value.Now)
+			result := told(res, algorithms.Credited{Head: unanswered})
+			e.deliver(exchange.Credited{Credit: c, Result: result})
 		})
 	e.fails(AfterCredit)
 }

@@ -15,21 +15,21 @@ const (
 )
 
 // inPieces carries out calls that move rights, at most maxMoved at a time, each piece when a place
-// in turns is free. It hands the results of each piece to took; from is the index of the piece's
-// first call. If ctx ends before a piece's turn, took gets no results for it: it may get fewer
-// results than the piece has calls.
+// in turns is free. It hands each result to took; i is the index of its call. If ctx ends before a
+// piece's turn, took gets no results for it: it may get fewer results than there are calls.
 func inPieces[C, R any](ctx context.Context, turns chan struct{}, calls []C,
-	do func(context.Context, []C) []R, took func(from int, results []R)) {
+	do func(context.Context, []C) []R, took func(i int, result R)) {
 	from := 0
 	for piece := range slices.Chunk(calls, maxMoved) {
-		var results []R
 		select {
 		case turns <- struct{}{}:
-			results = do(ctx, piece)
+			results := do(ctx, piece)
 			<-turns
+			for i, result := range results {
+				took(from+i, result)
+			}
 		case <-ctx.Done():
 		}
-		took(from, results)
 		from += len(piece)
 	}
 }

@@ -105,11 +105,9 @@ func (e *Engine) recollect(ctx context.Context, c exchange.Consult) []exchange.T
 		}
 	}
 	inPieces(ctx, e.moves, calls, e.config.Store.Recall,
-		func(from int, results []store.Result[algorithms.Recalled]) {
-			for i, res := range results {
-				if res.Err == nil {
-					e.tell(&all[places[from+i]], res.Value)
-				}
+		func(i int, res store.Result[algorithms.Recalled]) {
+			if res.Err == nil {
+				e.tell(&all[places[i]], res.Value)
 			}
 		})
 	return all
@@ -122,15 +120,13 @@ func (e *Engine) Restore(ctx context.Context, all []exchange.Restore) {
 		calls[i] = e.restoring(r)
 	}
 	inPieces(ctx, e.moves, calls, e.config.Store.Restore,
-		func(from int, results []store.Result[algorithms.Restored]) {
-			for i, res := range results {
-				// Otherwise another node had restored the bucket, and this call did nothing.
-				if res.Err == nil && res.Value.ExistsUntil > 0 {
-					e.seen.note(all[from+i].Bucket, res.Value.State, res.Value.Now)
-				}
-				result := told(res, algorithms.Restored{Head: unanswered})
-				e.deliver(exchange.Restored{Restore: all[from+i], Result: result})
+		func(i int, res store.Result[algorithms.Restored]) {
+			// Otherwise another node had restored the bucket, and this call did nothing.
+			if res.Err == nil && res.Value.ExistsUntil > 0 {
+				e.seen.note(all[i].Bucket, res.Value.State, res.Value.Now)
 			}
+			result := told(res, algorithms.Restored{Head: unanswered})
+			e.deliver(exchange.Restored{Restore: all[i], Result: result})
 		})
 }
 

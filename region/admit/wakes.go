@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/quotad/quotad/region/repeat"
 )
 
 const (
@@ -38,10 +40,7 @@ func (w *wakes) uses() {
 	if already := w.used.Swap(true); already {
 		return
 	}
-	select {
-	case w.begins <- struct{}{}:
-	default:
-	}
+	repeat.Signal(w.begins)
 }
 
 // watch sleeps and wakes while requests are sent, until ctx ends. deadline is that of a store call.

@@ -9,6 +9,7 @@ import (
 	"github.com/quotad/quotad/allocator/assign"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/tenure"
 )
@@ -114,12 +115,7 @@ func (a *Assigner) Run(ctx context.Context) {
 }
 
 // soon has the machine stepped soon.
-func (a *Assigner) soon() {
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
-}
+func (a *Assigner) soon() { repeat.Signal(a.wake) }
 
 // Step steps the machine once, and says whether it asks the store for something. Run calls it.
 func (a *Assigner) Step(ctx context.Context) (asks bool) {

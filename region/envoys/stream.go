@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/allocator/assign"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -222,10 +223,7 @@ func (s *Stream) wait(q queued) {
 		s.order = append(s.order, q.send.Key)
 	}
 	s.waiting[q.send.Key] = q
-	select {
-	case s.more <- struct{}{}:
-	default:
-	}
+	repeat.Signal(s.more)
 }
 
 // Next waits for assignments to send, at most maxTogether, and returns them. It fails when ctx
@@ -267,10 +265,7 @@ func (s *Stream) Take() (all []Assignment) {
 		}
 	}
 	if s.order = slices.Delete(s.order, 0, n); len(s.order) > 0 {
-		select {
-		case s.more <- struct{}{}:
-		default:
-		}
+		repeat.Signal(s.more)
 	}
 	return all
 }

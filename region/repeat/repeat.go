@@ -1,4 +1,4 @@
-// Package repeat does something again and again.
+// Package repeat does something again and again: at each tick, or whenever somebody signals.
 package repeat
 
 import (
@@ -18,5 +18,14 @@ func Every(ctx context.Context, period time.Duration, do func(now time.Time)) {
 		case now := <-every.C:
 			do(now)
 		}
+	}
+}
+
+// Signal puts a value into a channel that has room for one, unless it holds one: whoever receives
+// from it does its work once, however many signals there were. It does not wait.
+func Signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }

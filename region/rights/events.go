@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/region/repeat"
 )
 
 const (
@@ -111,12 +112,7 @@ func (q *events) deliver(e exchange.Event, closed <-chan struct{}) {
 }
 
 // wake makes the reader of more look for events.
-func (q *events) wake() {
-	select {
-	case q.more <- struct{}{}:
-	default:
-	}
-}
+func (q *events) wake() { repeat.Signal(q.more) }
 
 // next takes the first event of the first lane that has one. Every leastFirst-th call it takes one
 // from the last such lane. It returns false if no event waits.

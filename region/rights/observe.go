@@ -6,6 +6,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -92,12 +93,7 @@ func (e *Engine) observing(b *exchange.Bucket) *exchange.Observed {
 }
 
 // drains has the report made.
-func (e *Engine) drains() {
-	select {
-	case e.drain <- struct{}{}:
-	default:
-	}
-}
+func (e *Engine) drains() { repeat.Signal(e.drain) }
 
 // report tells the machine what was decided since the last report.
 func (e *Engine) report(ctx context.Context) {

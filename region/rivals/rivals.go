@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/store"
 	"github.com/quotad/quotad/region/tenure"
 )
@@ -96,12 +97,7 @@ func New(c Config) *Watch {
 
 // Look has Run ask the other nodes at once if gossip shows one with another store. Call it when
 // that may have changed.
-func (w *Watch) Look() {
-	select {
-	case w.due <- struct{}{}:
-	default:
-	}
-}
+func (w *Watch) Look() { repeat.Signal(w.due) }
 
 // Run asks the other nodes again and again, until ctx ends.
 func (w *Watch) Run(ctx context.Context) {

@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -146,10 +147,7 @@ func (t *Tenure) Hear(region string, open []Told) {
 		return
 	}
 	t.known.hear(t.agenda(), region, open)
-	select {
-	case t.heard <- struct{}{}:
-	default:
-	}
+	repeat.Signal(t.heard)
 }
 
 // Statement returns the documents that are open in this region, the oldest first, as it tells the

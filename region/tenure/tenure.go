@@ -11,6 +11,7 @@ import (
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
@@ -160,12 +161,7 @@ func (t *Tenure) heed(outcome error) {
 }
 
 // Reopen makes Watch open the store again.
-func (t *Tenure) Reopen() {
-	select {
-	case t.due <- struct{}{}:
-	default:
-	}
-}
+func (t *Tenure) Reopen() { repeat.Signal(t.due) }
 
 // Due returns the channel that holds a value while the store is to be opened again. Watch receives
 // from it. A caller that steps the node by hand may do so instead.

@@ -108,10 +108,8 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.server = peer.NewServer(n.served, n.recalled, c.PeerTLS)
-	n.server.HandleCuts(n.cutOff)
-	n.server.HandleStore(n.whichStore)
-	n.server.HandleDocuments(n.tenure.Source)
+	n.server = peer.NewServer(peer.Handlers{Exchange: n.served, Recall: n.recalled, Cut: n.cutOff,
+		Store: n.whichStore, Document: n.tenure.Source}, c.PeerTLS)
 	n.server.TellPanics(n.log, n.CountPanic)
 	n.metrics.watch(n)
 	if err := n.tenure.TryRights(ctx); err != nil {

@@ -129,8 +129,7 @@ func deploy(t *testing.T) *deployed {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := peer.NewServer(nil, nil, nil)
-		s.HandleCuts(f.cut)
+		s := peer.NewServer(peer.Handlers{Cut: f.cut}, nil)
 		served := make(chan error, 1)
 		go func() { served <- s.Serve(l) }()
 		t.Cleanup(func() {

@@ -56,13 +56,9 @@ type CutAnswer struct {
 }
 
 // CutHandler makes a cut. It fails with ErrNoCuts if the node makes none, with ErrForbidden if the
-// caller may not ask for one, and otherwise with what is wrong with the cut.
+// caller may not ask for one, and otherwise with what is wrong with the cut. With TLS any caller
+// with a certificate of a trusted authority may ask, without TLS anybody who reaches the server.
 type CutHandler func(by Caller, c Cut) (CutAnswer, error)
-
-// HandleCuts makes a server pass every cut that it is asked for to handle. With TLS any caller with
-// a certificate of a trusted authority may ask, without TLS anybody who reaches the server. Call it
-// before Serve. Without it the server refuses all cuts.
-func (s *Server) HandleCuts(handle CutHandler) { s.cut = handle }
 
 var (
 	toDirection = map[peerv1.CutDirection]string{peerv1.CutDirection_CUT_DIRECTION_BOTH: "both",
@@ -73,7 +69,7 @@ var (
 
 // Cut implements peerv1.PeerServiceServer.
 func (s *Server) Cut(ctx context.Context, p *peerv1.CutRequest) (*peerv1.CutResponse, error) {
-	if s.cut == nil {
+	if s.handlers.Cut == nil {
 		return nil, s.noCuts()
 	}
 	direction, known := toDirection[p.GetDirection()]
@@ -88,7 +84,7 @@ func (s *Server) Cut(ctx context.Context, p *peerv1.CutRequest) (*peerv1.CutResp
 		return nil, status.Errorf(codes.InvalidArgument,
 			"a cut of %d ms; give at most %d, or 0 to heal", ms, MaxCut.Milliseconds())
 	}
-	a, err := s.cut(callerOf(ctx), Cut{p.GetRegion(), direction,
+	a, err := s.handlers.Cut(callerOf(ctx), Cut{p.GetRegion(), direction,
 		time.Duration(p.GetForMs()) * time.Millisecond})
 	switch {
 	case errors.Is(err, ErrNoCuts):

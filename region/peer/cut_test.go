@@ -26,10 +26,7 @@ func cutting(t *testing.T, as *TLS, handle CutHandler) (*Server, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewServer(named("us"), nil, as)
-	if handle != nil {
-		s.HandleCuts(handle)
-	}
+	s := NewServer(Handlers{Exchange: named("us"), Cut: handle}, as)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
@@ -186,12 +183,12 @@ func TestCutExpires(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := NewServer(named("us-1"), nil, nil)
-		s.HandleCuts(func(_ Caller, c Cut) (CutAnswer, error) {
+		cut := func(_ Caller, c Cut) (CutAnswer, error) {
 			ips := []netip.Addr{p.net.Host(c.Region).IP()}
 			gate.Cut(ips, link.Both, c.For)
 			return CutAnswer{Addresses: ips}, nil
-		})
+		}
+		s := NewServer(Handlers{Exchange: named("us-1"), Cut: cut}, nil)
 		served := make(chan error, 1)
 		go func() { served <- s.Serve(gate.Listener(l)) }()
 		t.Cleanup(func() {
@@ -226,13 +223,13 @@ func FuzzCut(f *testing.F) {
 	f.Add("eu", int32(3), int64(0))
 	f.Add("\x00", int32(4), int64(1)<<62)
 	f.Fuzz(func(t *testing.T, region string, direction int32, ms int64) {
-		s := &Server{}
-		s.HandleCuts(func(_ Caller, c Cut) (CutAnswer, error) {
+		cut := func(_ Caller, c Cut) (CutAnswer, error) {
 			if c.For < 0 || c.For > MaxCut || c.Direction == "" || !nodeName.MatchString(c.Region) {
 				t.Errorf("%q, %d, %d is a cut of %+v", region, direction, ms, c)
 			}
 			return CutAnswer{}, nil
-		})
+		}
+		s := &Server{handlers: Handlers{Cut: cut}}
 		_, err := s.Cut(t.Context(), &peerv1.CutRequest{Region: region,
 			Direction: peerv1.CutDirection(direction), ForMs: ms})
 		if err != nil && status.Code(err) != codes.InvalidArgument {

@@ -14,10 +14,6 @@ import (
 // DocumentHandler returns the text of a limits document that is open in this region, or nil.
 type DocumentHandler func(digest [sha256.Size]byte) []byte
 
-// HandleDocuments has the server give documents to the nodes of other regions. Call it before
-// Serve.
-func (s *Server) HandleDocuments(find DocumentHandler) { s.document = find }
-
 // Document implements peerv1.PeerServiceServer.
 func (s *Server) Document(ctx context.Context, p *peerv1.DocumentRequest) (*peerv1.DocumentResponse,
 	error) {
@@ -28,7 +24,8 @@ func (s *Server) Document(ctx context.Context, p *peerv1.DocumentRequest) (*peer
 		return nil, status.Error(codes.InvalidArgument,
 			fmt.Sprintf("a digest of %d bytes, want %d", len(p.GetDigest()), sha256.Size))
 	}
-	return &peerv1.DocumentResponse{Text: s.document([sha256.Size]byte(p.GetDigest()))}, nil
+	text := s.handlers.Document([sha256.Size]byte(p.GetDigest()))
+	return &peerv1.DocumentResponse{Text: text}, nil
 }
 
 // Document asks a region for the text of a limits document that is open there. The caller must

@@ -56,7 +56,7 @@ func (p *place) serveAs(host string, handle Handler, as *TLS) *Server {
 	if err != nil {
 		p.Fatal(err)
 	}
-	s := NewServer(handle, nil, as)
+	s := NewServer(Handlers{Exchange: handle}, as)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	p.Cleanup(func() {

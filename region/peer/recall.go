@@ -39,7 +39,7 @@ func (s *Server) Recall(ctx context.Context, p *peerv1.RecallRequest) (*peerv1.R
 					d.GetFrom(), d.GetTo(), maxCells))
 		}
 	}
-	all, err := s.recall(ctx, questionFromProto(p))
+	all, err := s.handlers.Recall(ctx, questionFromProto(p))
 	if err != nil {
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}

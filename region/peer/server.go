@@ -23,16 +23,20 @@ import (
 // Handler answers a peer's message. It gives up when ctx ends.
 type Handler func(ctx context.Context, m exchange.Message) (exchange.Reply, error)
 
+// Handlers answer what other nodes call, each the call of its name.
+type Handlers struct {
+	Exchange Handler
+	Recall   RecallHandler
+	Cut      CutHandler      // nil: no cuts are made
+	Store    StoreHandler    // nil: nobody says which store this node decides with
+	Document DocumentHandler // nil: no documents are given away
+}
+
 // Server serves the nodes of other regions.
 type Server struct {
 	peerv1.UnimplementedPeerServiceServer
-	grpc   *grpc.Server
-	handle Handler
-	recall RecallHandler
-	cut    CutHandler   // nil: no cuts are made
-	store  StoreHandler // nil: nobody says which store this node decides with
-	// document finds the documents that are given away. It is set before Serve.
-	document DocumentHandler
+	grpc     *grpc.Server
+	handlers Handlers
 	describe atomic.Pointer[DescribeHandler] // nil: it is not told yet
 	tls      *TLS
 
@@ -67,12 +71,14 @@ const (
 	maxTrust = 10 * time.Minute
 )
 
-// NewServer returns a server that passes every message to handle and every question to recall. With
-// TLS it passes only those whose caller's certificate names the region and node that the message
-// says it is from. With a nil t it passes all, in plain text.
-func NewServer(handle Handler, recall RecallHandler, t *TLS) *Server {
-	s := &Server{handle: handle, recall: recall, tls: t,
-		document: func([sha256.Size]byte) []byte { return nil }}
+// NewServer returns a server that passes every call to its handler. With TLS it passes only those
+// whose caller's certificate names the region and node that the message says it is from. With a nil
+// t it passes all, in plain text.
+func NewServer(h Handlers, t *TLS) *Server {
+	if h.Document == nil {
+		h.Document = func([sha256.Size]byte) []byte { return nil }
+	}
+	s := &Server{handlers: h, tls: t}
 	alive := keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout,
 		MaxConnectionIdle: idleTimeout}
 	trust := insecure.NewCredentials()
@@ -129,7 +135,7 @@ func (s *Server) Exchange(ctx context.Context, p *peerv1.ExchangeRequest) (*peer
 		return nil, status.Error(codes.InvalidArgument,
 			fmt.Sprintf("%d asks in one message, at most %d are served", n, exchange.MaxAsks))
 	}
-	r, err := s.handle(ctx, messageFromProto(p))
+	r, err := s.handlers.Exchange(ctx, messageFromProto(p))
 	if err != nil {
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}

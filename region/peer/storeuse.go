@@ -57,9 +57,6 @@ const (
 // StoreHandler answers a node that asks which store this node decides with.
 type StoreHandler func(ctx context.Context, from Identity) StoreAnswer
 
-// HandleStore makes a server pass every such question to handle. Call it before Serve.
-func (s *Server) HandleStore(handle StoreHandler) { s.store = handle }
-
 var (
 	toUse = map[peerv1.StoreUse]StoreUse{
 		peerv1.StoreUse_STORE_USE_DECIDES: StoreDecides,
@@ -75,10 +72,10 @@ func (s *Server) Store(ctx context.Context, p *peerv1.StoreRequest) (*peerv1.Sto
 	if err := s.authenticate(ctx, from); err != nil {
 		return nil, err
 	}
-	if s.store == nil {
+	if s.handlers.Store == nil {
 		return s.UnimplementedPeerServiceServer.Store(ctx, p)
 	}
-	a := s.store(ctx, from)
+	a := s.handlers.Store(ctx, from)
 	region, node, _ := strings.Cut(a.Node, "/")
 	answer := &peerv1.StoreResponse{Region: region, Node: node, Use: fromUse[a.Use],
 		KnownGeneration: a.Known, Outlasted: a.Outlasted, StoreTime: int64(a.Shown),

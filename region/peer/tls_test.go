@@ -25,7 +25,7 @@ func onLoopback(t *testing.T, as *TLS) (*Server, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewServer(named("us"), nil, as)
+	s := NewServer(Handlers{Exchange: named("us")}, as)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {

@@ -106,10 +106,6 @@ func (n *Node) degradedTowards(b *exchange.Bucket) (all []Towards) {
 	return all
 }
 
-// UnitsByLimit returns the units of limits since the node's start. See
-// [admit.Limiter.UnitsByLimit].
-func (n *Node) UnitsByLimit() map[string]admit.LimitUnits { return n.limiter.UnitsByLimit() }
-
 // Hottest returns the buckets with the most units at this node, and since when they were counted.
 // See [rules.Rules.Hottest].
 func (n *Node) Hottest(most int) ([]tally.Hot, time.Time) {

@@ -72,6 +72,8 @@ type Config struct {
 
 // Node is one running node. Safe for concurrent use.
 type Node struct {
+	Decisions // of the limiter
+
 	config  Config
 	log     *slog.Logger
 	tenure  *tenure.Tenure
@@ -205,6 +207,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		Repeats: c.Repeats, Stepped: stepped.Taken != nil,
 		Store: c.Store, Journal: c.Journal, Tenure: n.tenure, Rights: n.rights, Now: c.Now,
 		Elapsed: c.Elapsed, Log: c.Log, Closed: n.life.closed})
+	n.Decisions = n.limiter
 	n.envoys = envoys.New(envoys.Config{Node: c.Node, Nodes: c.Nodes, Rules: n.tenure,
 		Rights: n.rights, Limiter: n.limiter, Now: c.Now, Elapsed: c.Elapsed,
 		Stepped: stepped.Taken != nil})

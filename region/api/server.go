@@ -16,10 +16,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/access"
-	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/audit"
 	"github.com/quotad/quotad/region/authz"
 	"github.com/quotad/quotad/region/door"
@@ -29,18 +27,7 @@ import (
 
 // Node is what the server needs of a node. *region.Node implements it. Safe for concurrent use.
 type Node interface {
-	Check(ctx context.Context, q admit.Request) (admit.Decision, error)
-	CheckBatch(ctx context.Context, all []admit.Request) ([]admit.Decision, error)
-	Peek(ctx context.Context, q admit.Request) (admit.Decision, error)
-	Refund(ctx context.Context, receipt string) (admit.Refunded, error)
-	Receipt(receipt string) ([]policy.BucketRef, error)
-	CheckLists(ctx context.Context, q admit.Request) ([]admit.Decision, error)
-	RefundLast(ctx context.Context, domain string, list admit.List) (admit.Refunded, error)
-	Buckets(domain string, list admit.List) []policy.BucketRef
-	Take(ctx context.Context, t admit.Take) (admit.Taken, error)
-	GiveBack(ctx context.Context, receipt string, units quantity.Units) (admit.Refunded, error)
-	Reset(ctx context.Context, limit, domain string,
-		descriptors map[string]string) (cleared quantity.Units, err error)
+	region.Decisions
 	Adopt(ctx context.Context, d *policy.Document) error
 	Document() *policy.Document
 	AskDocuments(ctx context.Context) []region.NodeDocuments
@@ -51,9 +38,6 @@ type Node interface {
 	Envoys() *envoys.Assigner
 	Ready() error
 	Metrics() *prometheus.Registry
-	// Busy says whether so much of a caller's work waits that another batch of it should not be
-	// read, and when the caller may come again.
-	Busy(caller string) (retry time.Duration, busy bool)
 	// CountPanic counts a panic that was recovered from, by place.
 	CountPanic(where string)
 }

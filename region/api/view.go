@@ -28,7 +28,6 @@ type Views interface {
 	HandleDescribe(describe func(context.Context, *quotadv1.ViewRequest) *quotadv1.View)
 	AskViews(ctx context.Context, q *quotadv1.ViewRequest) []*quotadv1.View
 	Expected() []string
-	UnitsByLimit() map[string]admit.LimitUnits
 	Hottest(most int) ([]tally.Hot, time.Time)
 	Started() time.Time
 	BucketID(limit, domain string, descriptors map[string]string) (policy.BucketID, error)

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/quotad/quotad/policy/strictyaml"
 )
@@ -52,13 +53,7 @@ func (d *Document) Domain(name string) DomainRules {
 }
 
 func compareDomain(r DomainRules, name string) int {
-	switch {
-	case r.Name < name:
-		return -1
-	case r.Name > name:
-		return 1
-	}
-	return 0
+	return strings.Compare(r.Name, name)
 }
 
 var domainFields = []string{"name", "on_no_limit", "descriptors"}

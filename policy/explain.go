@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -36,7 +37,7 @@ func (d *Document) Explain(domain string, list []KeyValue, ordered bool) (e Expl
 	m := d.Compile()
 	e.Rules, e.Known = m.Domain(domain)
 	if !e.Known {
-		e.Meant = strictyaml.DidYouMean(domain, sortedNames(m.rules))
+		e.Meant = strictyaml.DidYouMean(domain, slices.Sorted(maps.Keys(m.rules)))
 	}
 	descriptors := make(map[string]string, len(list))
 	for i, kv := range list {
@@ -76,14 +77,6 @@ func (d *Document) Explain(domain string, list []KeyValue, ordered bool) (e Expl
 		e.Limits = append(e.Limits, one)
 	}
 	return e
-}
-
-func sortedNames(rules map[string]DomainRules) (names []string) {
-	for name := range rules {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // lacks returns what a request lacks for an entry without a path.

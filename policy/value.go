@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 const (
@@ -50,15 +51,8 @@ func appendValue(dst []byte, value string) []byte {
 func (kv KeyValue) Shortened() bool { return isDigest(kv.Value) }
 
 func isDigest(value string) bool {
-	if len(value) != digestBytes || value[:len(digestMark)] != digestMark {
-		return false
-	}
-	for _, c := range []byte(value[len(digestMark):]) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	digits, marked := strings.CutPrefix(value, digestMark)
+	return marked && len(value) == digestBytes && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
 // checkValue refuses a value that cannot stand in an ID.

@@ -62,12 +62,8 @@ func Read(path string, most int) ([]byte, error) {
 
 // handedOver says whether a path is that of a file that the shell opened and handed over.
 func handedOver(path string) bool {
-	for _, prefix := range []string{"/dev/fd/", "/proc/self/fd/"} {
-		if strings.HasPrefix(path, prefix) {
-			return true
-		}
-	}
-	return path == "/dev/stdin"
+	return path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") ||
+		strings.HasPrefix(path, "/proc/self/fd/")
 }
 
 func inWords(kind fs.FileMode) string {

@@ -31,6 +31,9 @@ type Target struct {
 	ExistsUntil quantity.StoreTime
 }
 
+// Keys returns the script's KEYS after the token's, for a call that concerns one bucket.
+func (t Target) Keys() []string { return []string{t.Key} }
+
 // LimitTarget is the bucket of one of the limits that apply to a request.
 type LimitTarget struct {
 	Target
@@ -283,30 +286,6 @@ func (c Refund) Keys() []string {
 	}
 	return keys
 }
-
-// Keys returns the script's KEYS after the token's.
-func (c Lend) Keys() []string { return []string{c.Key} }
-
-// Keys returns the script's KEYS after the token's.
-func (c Assign) Keys() []string { return []string{c.Key} }
-
-// Keys returns the script's KEYS after the token's.
-func (c Credit) Keys() []string { return []string{c.Key} }
-
-// Keys returns the script's KEYS after the token's.
-func (c Inspect) Keys() []string { return []string{c.Key} }
-
-// Keys returns the script's KEYS after the token's.
-func (c Reset) Keys() []string { return []string{c.Key} }
-
-// Keys returns the script's KEYS after the token's.
-func (c Recall) Keys() []string { return []string{c.Key} }
-
-// Keys returns the script's KEYS after the token's.
-func (c Restore) Keys() []string { return []string{c.Key} }
-
-// Keys returns the script's KEYS after the token's.
-func (c Book) Keys() []string { return []string{c.Key} }
 
 // RememberedUntil returns the store time, in milliseconds, until which the store remembers the
 // refund. For a window's charge that is until its cell no longer weighs. For a bucket's charge it

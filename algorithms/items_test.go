@@ -90,3 +90,17 @@ func TestACallIsBounded(t *testing.T) {
 		t.Error("a call takes a decision that is too large for it, and no other")
 	}
 }
+
+// DecideItems answers the decide script at store time t, as its whole reply is compared.
+func (w *Twin) DecideItems(t quantity.StoreTime, c Items) (all ItemsDecided) {
+	w.AtOnce(func() {
+		for _, l := range c.limits {
+			if head := w.enter(t, c.Fence, l.terms); head.Status == StatusCalendar {
+				all = c.With(func(Decide) Decided { return Decided{Head: head} })
+				return
+			}
+		}
+		all = c.With(func(d Decide) Decided { return w.Decide(t, d) })
+	})
+	return all
+}

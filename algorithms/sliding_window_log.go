@@ -151,10 +151,7 @@ func (l *log) take(cost quantity.Units) int64 {
 
 // count adds to the units of a cell.
 func (l *log) count(cell quantity.Cell, units quantity.Units) {
-	if l.sums == nil {
-		l.sums = map[quantity.Cell]quantity.Units{}
-	}
-	l.sums[cell] += units
+	put(&l.sums, cell, l.sums[cell]+units)
 }
 
 func (l *log) spare(kept quantity.Units) quantity.Units { return l.rights(l.now) - l.used - kept }

@@ -66,11 +66,8 @@ func (w *Twin) Note(c Note) Noted {
 		return Noted{}
 	}
 	before := w.notes[c.Name]
-	if w.notes == nil {
-		w.notes = map[string]string{}
-	}
 	if c.Text != "" {
-		w.notes[c.Name] = c.Text
+		put(&w.notes, c.Name, c.Text)
 	}
 	return Noted{OK: true, Before: before}
 }
@@ -102,20 +99,6 @@ func (w *Twin) Adopt(c Adopt) Adopted {
 
 // Flush loses everything, as FLUSHALL does.
 func (w *Twin) Flush() { *w = Twin{} }
-
-// DecideItems answers the decide script at store time t.
-func (w *Twin) DecideItems(t quantity.StoreTime, c Items) (all ItemsDecided) {
-	w.AtOnce(func() {
-		for _, l := range c.limits {
-			if head := w.enter(t, c.Fence, l.terms); head.Status == StatusCalendar {
-				all = c.With(func(Decide) Decided { return Decided{Head: head} })
-				return
-			}
-		}
-		all = c.With(func(d Decide) Decided { return w.Decide(t, d) })
-	})
-	return all
-}
 
 // Decide answers the decide script about one item at store time t.
 func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
@@ -169,10 +152,7 @@ func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
 		d.Buckets = append(d.Buckets, s)
 	}
 	if c.Once != "" && !again && c.Commit && d.Answers[0].Admitted {
-		if w.decided == nil {
-			w.decided = map[string]remembered{}
-		}
-		w.decided[c.Once] = remembered{Decided: d}
+		put(&w.decided, c.Once, remembered{Decided: d})
 	}
 	return d
 }
@@ -273,10 +253,7 @@ func (w *Twin) Refund(t quantity.StoreTime, c Refund) Refunded {
 	if c.Receipt == "" {
 		return g
 	}
-	if w.refunded == nil {
-		w.refunded = map[string]Refunded{}
-	}
-	w.refunded[c.Receipt] = g
+	put(&w.refunded, c.Receipt, g)
 	return g
 }
 
@@ -358,10 +335,15 @@ func (w *Twin) AtOnce(calls func()) {
 
 // show notes that a node is answered with the mark.
 func (w *Twin) show(node string) {
-	if w.answered == nil {
-		w.answered = map[string]quantity.StoreTime{}
+	put(&w.answered, node, max(w.answered[node], w.mark))
+}
+
+// put puts a value into a map, and makes the map if there is none.
+func put[K comparable, V any](m *map[K]V, k K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
 	}
-	w.answered[node] = max(w.answered[node], w.mark)
+	(*m)[k] = v
 }
 
 // Expire drops the buckets that Redis has dropped by time t of its own clock: those whose last
@@ -381,11 +363,8 @@ func (w *Twin) Holds(key string) bool { return w.buckets[key] != nil }
 func (w *Twin) bucket(key string) *bucket {
 	b := w.buckets[key]
 	if b == nil {
-		if w.buckets == nil {
-			w.buckets = map[string]*bucket{}
-		}
 		b = &bucket{rows: map[quantity.Cell]map[string]Row{}, expires: math.MaxInt64 - KeySlack}
-		w.buckets[key] = b
+		put(&w.buckets, key, b)
 	}
 	return b
 }

@@ -40,10 +40,7 @@ func (w *Twin) Recall(t quantity.StoreTime, c Recall) Recalled {
 }
 
 func (w *Twin) raiseFloor(peer string, generation uint64) {
-	if w.floors == nil {
-		w.floors = map[string]uint64{}
-	}
-	w.floors[peer] = max(w.floors[peer], generation)
+	put(&w.floors, peer, max(w.floors[peer], generation))
 }
 
 // Restore answers the restore script at store time t.
@@ -187,11 +184,8 @@ func (w *Twin) Book(t quantity.StoreTime, c Book) Booked {
 		return Booked{Head: head}
 	}
 	l.save()
-	if h.booked == nil {
-		h.bucket.booked = map[booking]quantity.Units{}
-	}
 	maps.DeleteFunc(h.bucket.booked, func(b booking, _ quantity.Units) bool { return over(b) })
-	h.bucket.booked[b] = c.Units
+	put(&h.bucket.booked, b, c.Units)
 	h.keep()
 	h.expires = max(h.expires, h.Windows().Opens(b.window+2).Add(h.ClockMargin))
 	return Booked{Head: head, Done: true}

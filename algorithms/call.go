@@ -86,10 +86,7 @@ const DefaultRepeats = 3
 
 // repeats returns Repeats, or its default.
 func (c Decide) repeats() int64 {
-	if c.Repeats == 0 {
-		return DefaultRepeats
-	}
-	return c.Repeats
+	return cmp.Or(c.Repeats, DefaultRepeats)
 }
 
 // RememberedFor is how long the store remembers an admitted request under its Once, in

@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"cmp"
 	"errors"
 	"time"
 )
@@ -47,14 +48,11 @@ type names struct {
 }
 
 func newAdmission(c Config) *admission {
-	a := &admission{admit: c.Admit, maxGroup: c.MaxGroup,
+	a := &admission{admit: c.Admit, maxGroup: cmp.Or(c.MaxGroup, defaultGroup),
 		groupOf: map[string]string{}, count: map[string]int{}, names: map[string]*names{},
 		answered: map[string]map[string]time.Time{}}
 	if a.admit == nil {
 		a.admit = func(Member) (string, error) { return "", nil }
-	}
-	if a.maxGroup == 0 {
-		a.maxGroup = defaultGroup
 	}
 	return a
 }

@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,15 +101,9 @@ const (
 
 // withDefaults returns the configuration with defaults for the fields that are not set.
 func (c Config) withDefaults() Config {
-	if c.RejoinEvery == 0 {
-		c.RejoinEvery = defaultRejoin
-	}
-	if c.Timing == (Timing{}) {
-		c.Timing = WAN()
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.RejoinEvery = cmp.Or(c.RejoinEvery, defaultRejoin)
+	c.Timing = cmp.Or(c.Timing, WAN())
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.Resolve == nil {
 		c.Resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"maps"
 
 	"github.com/quotad/quotad/allocator"
@@ -78,18 +79,13 @@ func (p *peer) answeredCall(sent, now quantity.NodeTime) {
 	p.heard = true
 	p.answered = max(p.answered, sent)
 	sample := now.Sub(sent)
-	if p.roundTrip == 0 {
-		p.roundTrip = sample
-	}
+	p.roundTrip = cmp.Or(p.roundTrip, sample)
 	p.roundTrip += (sample - p.roundTrip) / 8
 }
 
 // expected returns the round trip to count on, in microseconds.
 func (p *peer) expected() int64 {
-	if p.roundTrip == 0 {
-		return assumedRoundTrip
-	}
-	return p.roundTrip
+	return cmp.Or(p.roundTrip, assumedRoundTrip)
 }
 
 // timeout returns how long a call may take, in microseconds: four round trips, from 1 s to 3 s.

@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -78,11 +79,7 @@ func (b *book) answered(addr netip.AddrPort, now time.Time) {
 
 // forget removes a peer by its name, because it has left or has moved.
 func (b *book) forget(name string) {
-	for addr, e := range b.entries {
-		if e.name == name {
-			delete(b.entries, addr)
-		}
-	}
+	maps.DeleteFunc(b.entries, func(_ netip.AddrPort, e *entry) bool { return e.name == name })
 }
 
 // trim drops the least trusted entries, and of equally trusted ones those not seen for longest.
@@ -99,12 +96,7 @@ func (b *book) trim() {
 // the ones seen last, because they are most likely still there. The other half are called in turn,
 // so that no peer is forgotten.
 func (b *book) missing(alive map[netip.AddrPort]bool, now time.Time) []netip.AddrPort {
-	var missing []*entry
-	for _, e := range b.sorted() {
-		if !alive[e.addr] {
-			missing = append(missing, e)
-		}
-	}
+	missing := slices.DeleteFunc(b.sorted(), func(e *entry) bool { return alive[e.addr] })
 	if len(missing) > callsPerRound {
 		slices.SortStableFunc(missing, func(x, y *entry) int {
 			return cmp.Or(cmp.Compare(y.trust(), x.trust()), y.seen.Compare(x.seen))
@@ -132,13 +124,6 @@ func (b *book) addrs() []string {
 
 // sorted returns the entries in the order of their addresses.
 func (b *book) sorted() []*entry {
-	all := make([]*entry, 0, len(b.entries))
-	for _, e := range b.entries {
-		all = append(all, e)
-	}
-	slices.SortFunc(all, func(x, y *entry) int {
-		return cmp.Or(x.addr.Addr().Compare(y.addr.Addr()),
-			cmp.Compare(x.addr.Port(), y.addr.Port()))
-	})
-	return all
+	return slices.SortedFunc(maps.Values(b.entries),
+		func(x, y *entry) int { return x.addr.Compare(y.addr) })
 }

@@ -3,6 +3,7 @@ package gossip
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"sync"
@@ -210,10 +211,7 @@ func (c *caller) ended(addr netip.AddrPort, err error) {
 	}
 	c.succeeded.Add(1)
 	c.answered[addr] = time.Now()
-	for a, at := range c.answered {
-		if time.Since(at) >= answerHolds {
-			delete(c.answered, a)
-		}
-	}
+	maps.DeleteFunc(c.answered,
+		func(_ netip.AddrPort, at time.Time) bool { return time.Since(at) >= answerHolds })
 	c.roster.greeted(addr)
 }

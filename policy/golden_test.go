@@ -95,7 +95,7 @@ func checkWarnings(t *testing.T, src []byte, warnings []Warning) {
 		if w.Path == "" {
 			t.Errorf("warning %q names no field", w)
 		}
-		errs[i] = &strictyaml.Error{Pos: w.Pos, Path: w.Path, Problem: w.Text, Mend: w.Mend}
+		errs[i] = (*strictyaml.Error)(&w)
 	}
 	checkErrors(t, src, errs)
 }

@@ -10,21 +10,11 @@ import (
 )
 
 // Warning is about a part of a valid document that probably does less, or more, than its author
-// intended.
-type Warning struct {
-	Pos strictyaml.Position
-	// Path names the field, as in "limits[0].window".
-	Path string
-	// Text says what the part does, and why.
-	Text string
-	// Mend says what to write instead.
-	Mend string
-}
+// intended. Its Problem says what the part does, and why.
+type Warning strictyaml.Error
 
 // String returns the warning on one line, in the form of [strictyaml.Error].
-func (w Warning) String() string {
-	return (&strictyaml.Error{Pos: w.Pos, Path: w.Path, Problem: w.Text, Mend: w.Mend}).Error()
-}
+func (w Warning) String() string { return (*strictyaml.Error)(&w).Error() }
 
 // Warnings returns what is valid but worth a second look, in the order of the file: all of it, or
 // some 500 warnings if there are more. They are not part of the epoch.
@@ -54,7 +44,7 @@ func (s source) warnings() []Warning {
 // warning returns a warning at one field of the entry, in a list of its own.
 func (s source) warning(name, text, mend string) []Warning {
 	at := s.object.At(name)
-	return []Warning{{Pos: at.Pos(), Path: at.Path(), Text: text, Mend: mend}}
+	return []Warning{{Pos: at.Pos(), Path: at.Path(), Problem: text, Mend: mend}}
 }
 
 // homeMode warns of amounts too small to be split between the regions.

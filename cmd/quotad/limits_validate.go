@@ -61,7 +61,7 @@ func validated(file string, d *policy.Document) validation {
 	v := validation{File: file, Version: d.Version, Epoch: d.Epoch().String(),
 		Limits: len(d.Limits), Regions: len(d.Regions), Warnings: []warning{}}
 	for _, w := range d.Warnings() {
-		v.Warnings = append(v.Warnings, warning{w.Pos.Line, w.Pos.Column, w.Path, w.Text, w.Mend})
+		v.Warnings = append(v.Warnings, warning{w.Pos.Line, w.Pos.Column, w.Path, w.Problem, w.Mend})
 	}
 	return v
 }

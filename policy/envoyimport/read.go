@@ -98,10 +98,10 @@ func readFile(folder fs.FS, name string) ([]byte, error) {
 
 func notRead(name string, regular bool) policy.Warning {
 	w := policy.Warning{Pos: strictyaml.Position{File: name, Line: 1, Column: 1},
-		Text: "not read, for it is no file",
-		Mend: "if it is a folder with configuration, move its files into this one"}
+		Problem: "not read, for it is no file",
+		Mend:    "if it is a folder with configuration, move its files into this one"}
 	if regular {
-		w.Text, w.Mend = "not read, for its name does not end with .yaml or .yml",
+		w.Problem, w.Mend = "not read, for its name does not end with .yaml or .yml",
 			"rename it if it is configuration"
 	}
 	return w

@@ -22,7 +22,7 @@ func TestRead(t *testing.T) {
 		t.Error(got)
 	}
 	if len(warnings) != 2 || warnings[0].Pos.File != "etc/config/note.txt" ||
-		!strings.Contains(warnings[1].Text, "no file") {
+		!strings.Contains(warnings[1].Problem, "no file") {
 		t.Errorf("%v", warnings)
 	}
 }

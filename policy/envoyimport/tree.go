@@ -64,8 +64,7 @@ var (
 		"quota_mode", "share_threshold", "detailed_metric", "value_to_metric", "metadata"}
 	limitFields = []string{"unit", "requests_per_unit", "unlimited", "name", "replaces"}
 
-	domainForm = keyForm
-	keyForm    = regexp.MustCompile(`^[A-Za-z0-9._:/@-]+$`)
+	wordForm = regexp.MustCompile(`^[A-Za-z0-9._:/@-]+$`)
 )
 
 var fileKind = strictyaml.Kind{
@@ -86,7 +85,7 @@ type reader struct {
 func (r *reader) warn(f strictyaml.Value, text, mend string) {
 	if len(r.warnings) < strictyaml.MaxErrors {
 		r.warnings = append(r.warnings,
-			policy.Warning{Pos: f.Pos(), Path: f.Path(), Text: text, Mend: mend})
+			policy.Warning{Pos: f.Pos(), Path: f.Path(), Problem: text, Mend: mend})
 	}
 }
 
@@ -97,7 +96,9 @@ func (r *reader) read(root strictyaml.Value) *configuration {
 	if !ok {
 		return c
 	}
-	c.domain, c.named = readDomain(o)
+	c.domain, c.named = readWord(o, "domain",
+		"write the domain that the rate limit filter of Envoy sends", "a name that domains can have",
+		"the filter of Envoy")
 	if f, ok := field(o, "descriptors"); ok {
 		c.descriptors = r.readDescriptors(f, 1)
 	}
@@ -110,9 +111,10 @@ func field(o strictyaml.Object, name string) (strictyaml.Value, bool) {
 	return f, ok && !f.Null()
 }
 
-func readDomain(o strictyaml.Object) (string, strictyaml.Value) {
-	const mend = "write the domain that the rate limit filter of Envoy sends"
-	f, ok := o.Required("domain", mend)
+// readWord reads a field that must hold a name. It returns the object if the field is not there. is
+// says what the name is to be, and also where else to mend it.
+func readWord(o strictyaml.Object, field, mend, is, also string) (string, strictyaml.Value) {
+	f, ok := o.Required(field, mend)
 	if !ok {
 		return "", o.Value
 	}
@@ -121,10 +123,10 @@ func readDomain(o strictyaml.Object) (string, strictyaml.Value) {
 		return "", f
 	}
 	name, ok := f.Plain(mend)
-	if ok && (!domainForm.MatchString(name) || len(name) > policy.MaxNameBytes) {
-		f.Fail(fmt.Sprintf("%s is not a name that domains can have", f.Describe()), fmt.Sprintf(
-			"use letters, digits and . _ : / @ -, at most %d bytes, here and in the filter of Envoy",
-			policy.MaxNameBytes))
+	if ok && (!wordForm.MatchString(name) || len(name) > policy.MaxNameBytes) {
+		f.Fail(fmt.Sprintf("%s is not %s", f.Describe(), is), fmt.Sprintf(
+			"use letters, digits and . _ : / @ -, at most %d bytes, here and in %s",
+			policy.MaxNameBytes, also))
 		return "", f
 	}
 	return name, f
@@ -164,7 +166,9 @@ func (r *reader) readDescriptor(f strictyaml.Value, depth int) *descriptor {
 	if !ok {
 		return nil
 	}
-	d := &descriptor{at: f, key: readKey(o)}
+	d := &descriptor{at: f}
+	d.key, _ = readWord(o, "key", "write the key of the descriptor's entry",
+		"a key that limits can have", "Envoy")
 	if f, ok := field(o, "value"); ok {
 		d.value = readValue(f)
 	}
@@ -181,26 +185,6 @@ func (r *reader) readDescriptor(f strictyaml.Value, depth int) *descriptor {
 		return nil
 	}
 	return d
-}
-
-func readKey(o strictyaml.Object) string {
-	const mend = "write the key of the descriptor's entry"
-	f, ok := o.Required("key", mend)
-	if !ok {
-		return ""
-	}
-	if f.Null() {
-		f.Fail("empty", mend)
-		return ""
-	}
-	key, ok := f.Plain(mend)
-	if ok && (!keyForm.MatchString(key) || len(key) > policy.MaxNameBytes) {
-		f.Fail(f.Describe()+" is not a key that limits can have", fmt.Sprintf(
-			"use letters, digits and . _ : / @ -, at most %d bytes, here and in Envoy",
-			policy.MaxNameBytes))
-		return ""
-	}
-	return key
 }
 
 func readValue(f strictyaml.Value) string {

@@ -86,7 +86,7 @@ func TestAbsurdCostsMakeNoDemand(t *testing.T) {
 			}
 			take(us, 400)
 			time.Sleep(5 * time.Second) // it may borrow for more such demand, which then fades
-			before := us.Status().Exchange.UnitsBorrowed
+			before := us.Status().Exchange.Borrowed
 			for range 80 {
 				for range 10 {
 					us.check(t, cost("a", algorithms.MaxUnits))
@@ -98,9 +98,9 @@ func TestAbsurdCostsMakeNoDemand(t *testing.T) {
 			if spent > 1000 || spent < 950 {
 				t.Errorf("%d of 1000 spent", spent)
 			}
-			if s := us.Status(); s.Exchange.UnitsBorrowed > before {
+			if s := us.Status(); s.Exchange.Borrowed > before {
 				t.Errorf("us borrowed %d for requests that no region can ever admit",
-					s.Exchange.UnitsBorrowed-before)
+					s.Exchange.Borrowed-before)
 			}
 		})
 }

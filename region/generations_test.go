@@ -35,10 +35,10 @@ func TestAForgedRecallStopsNoLending(t *testing.T) {
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		if s := us.Status().Exchange; admitted < 650 || s.UnitsBorrowed < 300 ||
+		if s := us.Status().Exchange; admitted < 650 || s.Borrowed < 300 ||
 			s.GenerationsRefused != 3 || s.Fenced {
 			t.Errorf("%d of 900 admitted, %d borrowed, %d generations refused, fenced %t", admitted,
-				s.UnitsBorrowed, s.GenerationsRefused, s.Fenced)
+				s.Borrowed, s.GenerationsRefused, s.Fenced)
 		}
 	})
 }

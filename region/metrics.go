@@ -60,9 +60,9 @@ func (s Status) Counters() []Counter {
 	return []Counter{
 		{"asks", x.Asks}, {"asks_refused", x.AsksRefused}, {"asks_dropped", x.Dropped},
 		{"asks_declined", x.Refusals},
-		{"calls_unanswered", x.Unanswered}, {"units_borrowed", int64(x.UnitsBorrowed)},
-		{"units_regained", int64(x.UnitsRegained)},
-		{"units_lent", int64(x.UnitsLent)}, {"units_returned", int64(x.UnitsReturned)},
+		{"calls_unanswered", x.Unanswered}, {"units_borrowed", int64(x.Borrowed)},
+		{"units_regained", int64(x.Regained)},
+		{"units_lent", int64(x.Lent)}, {"units_returned", int64(x.Returned)},
 		{"hints_published", x.HintsPublished},
 		{"messages_implausible", x.Implausible}, {"events_dropped", s.Dropped},
 		{"hints_dropped", s.HintsLost},

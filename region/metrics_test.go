@@ -78,9 +78,9 @@ func TestMovedUnitsAreCounted(t *testing.T) {
 		borrowed := us.series(t)["quotad_moved_units_total{direction=borrowed,peer=eu}"]
 		lent := eu.series(t)["quotad_moved_units_total{direction=lent,peer=us}"]
 		if borrowed == 0 || lent != borrowed ||
-			borrowed != float64(us.Status().Exchange.UnitsBorrowed) {
+			borrowed != float64(us.Status().Exchange.Borrowed) {
 			t.Errorf("us borrowed %v, eu lent %v, status %d", borrowed, lent,
-				us.Status().Exchange.UnitsBorrowed)
+				us.Status().Exchange.Borrowed)
 		}
 		for name, n := range map[string]*running{"borrowed": us, "lent": eu} {
 			series := "quotad_limit_moved_units_total{direction=" + name + ",limit=second}"

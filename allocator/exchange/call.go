@@ -252,26 +252,13 @@ func (m *Machine) onCredited(now quantity.NodeTime, e Credited) {
 	v.observe(e.Result.State, e.Result.Now)
 	row := e.Result.Row
 	v.wantedGot = v.wantedGot || c.Cell == v.state.Cell
-	m.noteBorrowed(v.Name, c.Peer, max(row.Borrowed-pos.row.Borrowed, 0), max(row.Regained-pos.row.Regained,
-		0),
-		max(row.BurstBorrowed-pos.row.BurstBorrowed, 0))
+	m.noteMoved(v.Name, c.Peer, Moved{Borrowed: max(row.Borrowed-pos.row.Borrowed, 0),
+		Regained:      max(row.Regained-pos.row.Regained, 0),
+		BurstBorrowed: max(row.BurstBorrowed-pos.row.BurstBorrowed, 0)})
 	pos.raise(row)
 	if row.Borrowed < c.Lent || row.Regained < c.Returned || row.BurstBorrowed < c.Burst {
 		// The store did not credit all of it. It may do so when the peer announces it again.
 		pos.forgetAnnounced()
 	}
 	m.settle(v)
-}
-
-// noteBorrowed counts what our store was credited with from a peer, of a limit.
-func (m *Machine) noteBorrowed(limit, peer string, borrowed, regained, burst quantity.Units) {
-	m.stats.UnitsBorrowed += borrowed
-	m.stats.UnitsRegained += regained
-	m.stats.BurstBorrowed += burst
-	if p := m.peer(peer); p != nil {
-		p.moved.Borrowed += borrowed
-		p.moved.Regained += regained
-		p.moved.BurstBorrowed += burst
-	}
-	m.noteMoved(limit, Moved{Borrowed: borrowed, Regained: regained, BurstBorrowed: burst})
 }

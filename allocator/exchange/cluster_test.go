@@ -351,8 +351,8 @@ func (c *cluster) stats() (sum Stats) {
 		s := c.regions[name].machine.Stats()
 		sum.Asks += s.Asks
 		sum.AsksRefused += s.AsksRefused
-		sum.UnitsBorrowed += s.UnitsBorrowed
-		sum.UnitsReturned += s.UnitsReturned
+		sum.Borrowed += s.Borrowed
+		sum.Returned += s.Returned
 		sum.BurstLent += s.BurstLent
 		sum.BurstBorrowed += s.BurstBorrowed
 	}

@@ -22,7 +22,7 @@ func TestRightsAreNotStrandedByForgetting(t *testing.T) {
 		us, eu := c.regions["us"], c.regions["eu"]
 		c.demand(Options{}, 0, 400, 0)
 		c.run(c.now + 15*allocator.Second) // eu spends all its own and borrows
-		lent := us.machine.Stats().UnitsLent
+		lent := us.machine.Stats().Lent
 		if lent < 200 {
 			t.Fatalf("%s: us lent %d: the test needs more", name, lent)
 		}
@@ -52,16 +52,16 @@ func TestMovedRightsAreRemembered(t *testing.T) {
 	us.rate = 0
 	c.run(c.now + 2*idleAfter)
 	before := us.machine.stats
-	if before.UnitsBorrowed == 0 || us.machine.views["b"] == nil {
-		t.Fatalf("us borrowed %d and is idle: its view is %v", before.UnitsBorrowed,
+	if before.Borrowed == 0 || us.machine.views["b"] == nil {
+		t.Fatalf("us borrowed %d and is idle: its view is %v", before.Borrowed,
 			us.machine.views["b"])
 	}
 	us.decide(us.machine.views["b"].state.Free + 50)
 	c.run(c.now + allocator.Second)
 	after := us.machine.stats
-	if after.UnitsBorrowed == before.UnitsBorrowed || after.AsksRefused > before.AsksRefused {
+	if after.Borrowed == before.Borrowed || after.AsksRefused > before.AsksRefused {
 		t.Errorf("us borrowed %d more, %d asks got nothing",
-			after.UnitsBorrowed-before.UnitsBorrowed, after.AsksRefused-before.AsksRefused)
+			after.Borrowed-before.Borrowed, after.AsksRefused-before.AsksRefused)
 	}
 	c.run(c.now + window)
 	if us.machine.views["b"] != nil {

@@ -76,8 +76,8 @@ type tally struct {
 
 func (sum *tally) add(c *cluster) {
 	s := c.stats()
-	sum.UnitsBorrowed += s.UnitsBorrowed
-	sum.UnitsReturned += s.UnitsReturned
+	sum.Borrowed += s.Borrowed
+	sum.Returned += s.Returned
 	sum.BurstBorrowed += s.BurstBorrowed
 	for _, r := range c.regions {
 		sum.crashes += r.born - 1
@@ -154,9 +154,9 @@ func hostileCluster(t *testing.T, seed uint64, kind algorithms.Kind, seconds int
 func (sum *tally) mustBeHard(t *testing.T, kind algorithms.Kind, seeds quantity.Units) {
 	t.Helper()
 	t.Logf("%d seeds: %d units borrowed, %d returned, %d tokens borrowed, %d crashes, %d losses",
-		seeds, sum.UnitsBorrowed, sum.UnitsReturned, sum.BurstBorrowed, sum.crashes, sum.losses)
+		seeds, sum.Borrowed, sum.Returned, sum.BurstBorrowed, sum.crashes, sum.losses)
 	tokens := kind == algorithms.TokenBucket
-	if sum.UnitsBorrowed < 50*seeds || sum.UnitsReturned < seeds/4 || tokens &&
+	if sum.Borrowed < 50*seeds || sum.Returned < seeds/4 || tokens &&
 		sum.BurstBorrowed < seeds ||
 		quantity.Units(min(sum.crashes, sum.losses)) < seeds/2 {
 		t.Fatal("the test was too easy")

@@ -247,18 +247,9 @@ func (m *Machine) noteLent(b *Bucket, peer string, g *Grant, given algorithms.Gi
 	}
 	v.observe(given.State, given.Now)
 	pos := v.dealing(peer).at(g.Cell)
-	row := pos.row
-	lent, returned, burst := max(g.Lent-row.Lent, 0), max(g.Returned-row.Returned, 0),
-		max(g.Burst-row.BurstLent, 0)
-	m.stats.UnitsLent += lent
-	m.stats.UnitsReturned += returned
-	m.stats.BurstLent += burst
-	if p := m.peer(peer); p != nil {
-		p.moved.Lent += lent
-		p.moved.Returned += returned
-		p.moved.BurstLent += burst
-	}
-	m.noteMoved(b.Name, Moved{Lent: lent, Returned: returned, BurstLent: burst})
+	m.noteMoved(b.Name, peer, Moved{Lent: max(g.Lent-pos.row.Lent, 0),
+		Returned:  max(g.Returned-pos.row.Returned, 0),
+		BurstLent: max(g.Burst-pos.row.BurstLent, 0)})
 	pos.raise(given.Row)
 }
 

@@ -74,15 +74,10 @@ type Options struct {
 
 // Stats counts what a machine has done.
 type Stats struct {
-	Asks          int64 // asks sent
-	AsksRefused   int64 // asks answered without a unit
-	UnitsBorrowed quantity.Units
-	UnitsRegained quantity.Units
-	UnitsLent     quantity.Units
-	UnitsReturned quantity.Units
-	BurstLent     quantity.Units // tokens
-	BurstBorrowed quantity.Units
-	Unanswered    int64 // calls without an answer
+	Asks        int64 // asks sent
+	AsksRefused int64 // asks answered without a unit
+	Moved             // of all limits, from and to all peers
+	Unanswered  int64 // calls without an answer
 	// Dropped counts asks put off because too many calls were under way. Their buckets wait for
 	// their turn.
 	Dropped  int64

@@ -41,8 +41,8 @@ type peer struct {
 	moved Moved
 }
 
-// Moved counts the units that this node has moved between its region and a peer since it first knew
-// the peer.
+// Moved counts the units that this node has moved between its region and peers. Those of one peer
+// count since this node first knew it.
 type Moved struct {
 	Lent          quantity.Units // to the peer, of our entitlement
 	Returned      quantity.Units // to the peer, of what we had borrowed
@@ -59,7 +59,11 @@ func (m Moved) plus(o Moved) Moved {
 }
 
 // noteMoved counts units of a limit that were moved between this region and a peer.
-func (m *Machine) noteMoved(limit string, units Moved) {
+func (m *Machine) noteMoved(limit, peer string, units Moved) {
+	m.stats.Moved = m.stats.Moved.plus(units)
+	if p := m.peer(peer); p != nil {
+		p.moved = p.moved.plus(units)
+	}
 	if limit != "" && units != (Moved{}) {
 		m.movedBy[limit] = m.movedBy[limit].plus(units)
 	}

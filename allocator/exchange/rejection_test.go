@@ -77,8 +77,8 @@ func TestHostileAnswersAreRejectedAndCounted(t *testing.T) {
 						Returned: c.Returned, Most: c.Most})})
 			}
 			stats := m.Stats()
-			if stats.RowsRejected[test.want] == 0 || stats.UnitsBorrowed+stats.UnitsRegained > 0 {
-				t.Errorf("rejected %v, borrowed %d", stats.RowsRejected, stats.UnitsBorrowed)
+			if stats.RowsRejected[test.want] == 0 || stats.Borrowed+stats.Regained > 0 {
+				t.Errorf("rejected %v, borrowed %d", stats.RowsRejected, stats.Borrowed)
 			}
 		})
 	}

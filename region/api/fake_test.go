@@ -341,7 +341,7 @@ func aStatus() region.Status {
 		Journal: region.JournalStatus{Incarnation: 2, Sequence: 9, Rows: 4, Checkpoints: 3,
 			Whole: true},
 		Local:    admit.LocalStatus{Buckets: 1, Units: 7, Unbooked: 5},
-		Exchange: exchange.Stats{UnitsBorrowed: 26, Recovering: 5, PartlyKnown: 2, Recovered: 8}}
+		Exchange: exchange.Stats{Moved: exchange.Moved{Borrowed: 26}, Recovering: 5, PartlyKnown: 2, Recovered: 8}}
 }
 
 // quiet is a log that writes nothing.

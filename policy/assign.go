@@ -75,10 +75,7 @@ func readAssign(f strictyaml.Value, l *Limit) {
 		return
 	}
 	before := f.Failures()
-	a := &Assign{TTL: defaultAssignTTL}
-	if f, ok := o.Field("ttl"); ok {
-		a.TTL = readAssignTTL(f)
-	}
+	a := &Assign{TTL: strictyaml.Optional(o, "ttl", defaultAssignTTL, readAssignTTL)}
 	if f, ok := o.Field("no_assignment"); ok {
 		a.NoAssignment = quantity.Units(f.Integer(0, MaxLimit))
 	}

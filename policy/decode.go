@@ -67,16 +67,11 @@ func readDocument(root strictyaml.Value) *Document {
 	if f, ok := o.Field("fenced"); ok {
 		doc.Fenced = readFenced(f, doc.Regions)
 	}
-	doc.OnNoLimit = NoLimitAllow
-	if f, ok := o.Field("on_no_limit"); ok {
-		doc.OnNoLimit = readOnNoLimit(f)
-	}
+	doc.OnNoLimit = strictyaml.Optional(o, "on_no_limit", NoLimitAllow, readOnNoLimit)
 	if f, ok := o.Field("domains"); ok {
 		doc.Domains = readDomains(f, doc.OnNoLimit)
 	}
-	if f, ok := o.Field("exempt"); ok {
-		doc.Exempt = readExemptions(f)
-	}
+	doc.Exempt = strictyaml.Optional(o, "exempt", nil, readExemptions)
 	if f, ok := o.Required("limits", "list at least one limit"); ok {
 		readLimits(f, doc)
 	}
@@ -174,14 +169,9 @@ func readMatching(o strictyaml.Object, l *Limit) {
 		if f, ok := o.Required("key", "list the descriptors that make the key, such as [account]"); ok {
 			l.Key = readKey(f)
 		}
-		if f, ok := o.Field("match"); ok {
-			l.Match = readMatch(f)
-		}
+		l.Match = strictyaml.Optional(o, "match", nil, readMatch)
 	}
-	l.Alias = l.Name
-	if f, ok := o.Field("alias"); ok {
-		l.Alias = readAlias(f)
-	}
+	l.Alias = strictyaml.Optional(o, "alias", l.Name, readAlias)
 	if f, ok := o.Field("replaces"); ok {
 		l.Replaces = readReplaces(f, l.Alias)
 	}
@@ -258,9 +248,7 @@ func readBehaviour(o strictyaml.Object, l *Limit) {
 	if f, ok := o.Field("local_reserve"); ok {
 		l.LocalReserve = readReserve(f, l.OnStoreFailure)
 	}
-	if f, ok := o.Field("shadow"); ok {
-		l.Shadow = f.Bool()
-	}
+	l.Shadow = strictyaml.Optional(o, "shadow", false, strictyaml.Value.Bool)
 	if f, ok := o.Field("alternative"); ok {
 		if l.Alternative = f.Bool(); l.Alternative && l.Shadow {
 			f.Fail("a shadow limit never denies", "remove alternative, or shadow")

@@ -69,7 +69,7 @@ func readDomains(f strictyaml.Value, usual OnNoLimit) []DomainRules {
 	}
 	var all []DomainRules
 	for _, item := range items {
-		r := DomainRules{OnNoLimit: usual, Descriptors: DecideTogether}
+		r := DomainRules{Descriptors: DecideTogether}
 		o, ok := item.Object("write name, and on_no_limit or descriptors", domainFields)
 		if !ok {
 			continue
@@ -80,9 +80,7 @@ func readDomains(f strictyaml.Value, usual OnNoLimit) []DomainRules {
 				f.Fail(fmt.Sprintf("%q is named twice", r.Name), "write its rules in one place")
 			}
 		}
-		if f, ok := o.Field("on_no_limit"); ok {
-			r.OnNoLimit = readOnNoLimit(f)
-		}
+		r.OnNoLimit = strictyaml.Optional(o, "on_no_limit", usual, readOnNoLimit)
 		if f, ok := o.Field("descriptors"); ok {
 			r.Descriptors = strictyaml.OneOf(f, DecideTogether, DecideApart)
 		}

@@ -199,9 +199,7 @@ func readExemptions(f strictyaml.Value) []Exemption {
 		if f, ok := o.Required("entries", mendEntries); ok {
 			all[i].Entries = readEntries(f)
 		}
-		if f, ok := o.Field("unlimited"); ok {
-			all[i].Unlimited = f.Bool()
-		}
+		all[i].Unlimited = strictyaml.Optional(o, "unlimited", false, strictyaml.Value.Bool)
 		if f, ok := o.Field("deny"); ok {
 			if all[i].Deny = f.Bool(); all[i].Deny && all[i].Unlimited {
 				f.Fail("what is unlimited is not denied", "remove deny, or unlimited")

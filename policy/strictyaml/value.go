@@ -174,6 +174,14 @@ func (o Object) Required(name, mend string) (Value, bool) {
 	return f, given
 }
 
+// Optional reads a field with read, if it is given. If not, it returns usual.
+func Optional[T any](o Object, name string, usual T, read func(Value) T) T {
+	if f, given := o.fields[name]; given {
+		return read(f)
+	}
+	return usual
+}
+
 // At returns a field in order to report a problem of it. A field that is not given has the place of
 // the object.
 func (o Object) At(name string) Value {

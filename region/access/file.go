@@ -121,9 +121,7 @@ func (f *rolesFile) caller(v strictyaml.Value, names map[string]bool) {
 	if roles, given := o.Required("roles", mendCaller); given {
 		c.roles = readRoles(roles)
 	}
-	if domains, given := o.Field("domains"); given {
-		c.domains = readDomains(domains)
-	}
+	c.domains = strictyaml.Optional(o, "domains", nil, readDomains)
 	f.proofs(o, c)
 	f.callers.all = append(f.callers.all, c)
 }

@@ -106,7 +106,7 @@ func Parse(path string, src []byte) (*Mapping, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Mapping{believed: usual}
+	m := &Mapping{}
 	o, ok := root.Object("write trusted, forwarded, on_no_rule and rules",
 		[]string{"trusted", "forwarded", "on_no_rule", "rules"})
 	if ok {
@@ -119,12 +119,8 @@ func Parse(path string, src []byte) (*Mapping, error) {
 }
 
 func (m *Mapping) read(o strictyaml.Object) {
-	if f, ok := o.Field("trusted"); ok {
-		m.trusted = readTrusted(f)
-	}
-	if f, ok := o.Field("forwarded"); ok {
-		m.believed = readBelieved(f)
-	}
+	m.trusted = strictyaml.Optional(o, "trusted", nil, readTrusted)
+	m.believed = strictyaml.Optional(o, "forwarded", usual, readBelieved)
 	if f, ok := o.Field("on_no_rule"); ok {
 		m.DenyOthers = strictyaml.OneOf(f, "allow", "deny") == "deny"
 	}
@@ -218,9 +214,7 @@ func readRule(f strictyaml.Value) (r rule) {
 			r.methods = append(r.methods, readText(item, methods, "write a method, such as POST"))
 		}
 	}
-	if f, ok := o.Field("cost"); ok {
-		r.cost = readCost(f)
-	}
+	r.cost = strictyaml.Optional(o, "cost", nil, readCost)
 	if f, ok := o.Required("descriptors", "say what each descriptor is made of: {account: {header: X-Account}}"); ok {
 		r.parts = readParts(f)
 	}

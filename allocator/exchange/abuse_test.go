@@ -84,7 +84,7 @@ func TestARemovedPeerHoldsNothingUp(t *testing.T) {
 	for _, c := range out.Calls {
 		asked = asked || c.Peer == "eu" && len(c.Message.Asks) > 0
 	}
-	if pending := m.views["w"].pending(0); !asked || pending > two.Limit {
+	if pending := m.views["w"].pending(0).units; !asked || pending > two.Limit {
 		t.Errorf("asked %t, %d pending", asked, pending)
 	}
 }

@@ -60,7 +60,7 @@ func (m *Machine) onWanted(now quantity.NodeTime, e Wanted) {
 func (m *Machine) settle(v *view) {
 	cell := v.state.Cell
 	come := v.state.Free >= v.wanted
-	if v.wanted > 0 && (come || v.pending(cell)+v.pendingBurst(cell) == 0) {
+	if v.wanted > 0 && (come || v.pending(cell) == gain{}) {
 		v.wanted = 0
 		if v.Home && come {
 			v.deniedAt = 0 // the region has what it needs: fetch no further unit
@@ -104,7 +104,7 @@ func (m *Machine) planCell(now quantity.NodeTime, v *view, cell quantity.Cell,
 	if short+room <= 0 || !v.asksOnce() && m.crowdedOut(now, v) {
 		return
 	}
-	pending := v.pending(cell)
+	pending := v.pending(cell).units
 	anew := allocator.AskAnew(short, pending, wanted, inNeed)
 	if anew { // the pending ask was sent when less was known to be lacking
 		pending = 0
@@ -135,7 +135,7 @@ func (m *Machine) askEach(now quantity.NodeTime, v *view, cell quantity.Cell,
 	}
 	borrowed := v.borrowed(cell)
 	for _, p := range portions {
-		if p.Units > v.dealings[p.Peer].at(cell).pending {
+		if p.Units > v.dealings[p.Peer].at(cell).pending.units {
 			borrowed = m.ask(now, v, m.peers[p.Peer], cell, p.Units, borrowed)
 		}
 	}
@@ -154,7 +154,7 @@ func (m *Machine) gather(now quantity.NodeTime, v *view, cell quantity.Cell, uni
 		d := &v.dealings[i]
 		pos := d.at(cell)
 		_, heardAt := d.together(now)
-		more := v.wanted > 0 && units > pos.pending
+		more := v.wanted > 0 && units > pos.pending.units
 		due := now >= pos.refusedUntil && now.Sub(pos.askedAt) >= pos.pace || heardAt > pos.askedAt
 		if p.degraded(now) || !(more && now >= pos.refusedUntil ||
 			due && now.Sub(pos.askedAt) >= v.frame.Pause()) {
@@ -179,24 +179,16 @@ func (v *view) borrowed(cell quantity.Cell) (sum quantity.Units) {
 // borrowed returns the same for one peer. It counts units that the peer announced and our store has
 // not credited yet.
 func (p *position) borrowed() quantity.Units {
-	return max(p.row.Borrowed+p.pending, p.announced.borrowed) - p.row.Returned
+	return max(p.row.Borrowed+p.pending.units, p.announced.borrowed) - p.row.Returned
 }
 
-// pending returns the units of a cell that were asked for and are not answered yet, or announced
-// and not credited yet.
-func (v *view) pending(cell quantity.Cell) quantity.Units {
-	var sum quantity.Units
+// pending returns what was asked for of a cell and is not answered yet, or announced and not
+// credited yet.
+func (v *view) pending(cell quantity.Cell) (sum gain) {
 	for i := range v.dealings {
-		sum += v.dealings[i].at(cell).pending
-	}
-	return sum
-}
-
-// pendingBurst returns the same for tokens.
-func (v *view) pendingBurst(cell quantity.Cell) quantity.Units {
-	var sum quantity.Units
-	for i := range v.dealings {
-		sum += v.dealings[i].at(cell).burst.pending
+		of := &v.dealings[i].at(cell).pending
+		sum.units += of.units
+		sum.burst += of.burst
 	}
 	return sum
 }
@@ -210,7 +202,7 @@ func (m *Machine) offers(now quantity.NodeTime, v *view, cell quantity.Cell,
 	for i, p := range m.peers {
 		d := &v.dealings[i]
 		pos := d.at(cell)
-		if p.degraded(now) || pos.pending > 0 && !anew {
+		if p.degraded(now) || pos.pending.units > 0 && !anew {
 			continue
 		}
 		o := allocator.Offer{Peer: i, Spare: v.spareOf(d, cell, now)}
@@ -220,7 +212,7 @@ func (m *Machine) offers(now quantity.NodeTime, v *view, cell quantity.Cell,
 		// While requests wait, a peer with an ask under way does not count: otherwise each waiting
 		// request would ask every peer once more.
 		o.Some = now >= pos.refusedUntil && pos.row.Borrowed < d.part.Lendable &&
-			(v.wanted == 0 || pos.pending == 0)
+			(v.wanted == 0 || pos.pending.units == 0)
 		offers = append(offers, o)
 	}
 	m.offered = offers
@@ -257,7 +249,7 @@ func (m *Machine) planBurst(now quantity.NodeTime, v *view) {
 		HomeWaits: v.wants(now)}
 	lacking := n.ShortOfBurst(v.Cells().Opens(cell + 1).Sub(s))
 	if v.wanted == 0 {
-		lacking -= v.pendingBurst(cell)
+		lacking -= v.pending(cell).burst
 	}
 	if lacking <= 0 || m.crowdedOut(now, v) {
 		return
@@ -266,8 +258,8 @@ func (m *Machine) planBurst(now quantity.NodeTime, v *view) {
 	for i, p := range m.peers {
 		d := &v.dealings[i]
 		pos := d.at(cell)
-		if p.degraded(now) || pos.burst.pending > 0 && v.wanted == 0 ||
-			now < pos.burst.refusedUntil {
+		if p.degraded(now) || pos.pending.burst > 0 && v.wanted == 0 ||
+			now < pos.burstRefusedUntil {
 			continue
 		}
 		offers = append(offers, allocator.Offer{Peer: i, Spare: v.spareBurstOf(d, cell, now)})
@@ -276,7 +268,7 @@ func (m *Machine) planBurst(now quantity.NodeTime, v *view) {
 	for _, portion := range m.scratch.Divide(lacking, 0, offers, allocator.PPM, true) {
 		p := m.peers[portion.Peer]
 		pos := v.dealings[portion.Peer].at(cell)
-		more := portion.Units - pos.burst.pending
+		more := portion.Units - pos.pending.burst
 		if more <= 0 {
 			continue
 		}
@@ -301,8 +293,8 @@ func (m *Machine) ask(now quantity.NodeTime, v *view, p *peer, cell quantity.Cel
 	if cell == v.state.Cell {
 		ours = pos.row.Lent - pos.row.Regained
 	}
-	back, lent := allocator.SplitAsk(units, ours, v.own.Borrowable, borrowed, pos.pending)
-	if back+lent <= 0 || v.wanted > 0 && back+lent <= pos.pending {
+	back, lent := allocator.SplitAsk(units, ours, v.own.Borrowable, borrowed, pos.pending.units)
+	if back+lent <= 0 || v.wanted > 0 && back+lent <= pos.pending.units {
 		return borrowed // there is nothing to ask for, or the pending ask covers it
 	}
 	if !m.mayAsk(p) {
@@ -312,7 +304,7 @@ func (m *Machine) ask(now quantity.NodeTime, v *view, p *peer, cell quantity.Cel
 	a := v.ask(pos)
 	a.Returned += back
 	a.Lent = min(a.Lent+lent, algorithms.MaxUnits)
-	hoped := gain{units: max(back+lent-pos.pending, 0)}
+	hoped := gain{units: max(back+lent-pos.pending.units, 0)}
 	borrowed -= pos.borrowed()
 	m.put(now, p, pos, a, hoped)
 	// Not pos.borrowed(): for a cell that is over, d.at returns a position that is not stored.

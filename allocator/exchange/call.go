@@ -32,8 +32,8 @@ func (m *Machine) put(now quantity.NodeTime, p *peer, pos *position, a Ask, hope
 	c := m.calls[out.ID]
 	c.asks, c.gain = append(c.asks, a), append(c.gain, hoped)
 	out.Message.Asks = c.asks
-	pos.pending += hoped.units
-	pos.burst.pending += hoped.burst
+	pos.pending.units += hoped.units
+	pos.pending.burst += hoped.burst
 	pos.askedAt = now
 	m.stats.Asks++
 }
@@ -94,8 +94,8 @@ func (m *Machine) finish(id uint64) (*call, *peer) {
 	for i, a := range c.asks {
 		if v := m.views[a.Bucket]; v != nil {
 			pos := v.with(p).at(a.Cell)
-			pos.pending = max(pos.pending-c.gain[i].units, 0)
-			pos.burst.pending = max(pos.burst.pending-c.gain[i].burst, 0)
+			pos.pending.units = max(pos.pending.units-c.gain[i].units, 0)
+			pos.pending.burst = max(pos.pending.burst-c.gain[i].burst, 0)
 		}
 	}
 	return c, p
@@ -205,8 +205,8 @@ func (m *Machine) granted(now quantity.NodeTime, c *call, p *peer, i int, g Gran
 		m.reject(RejectedTerms, 1)
 		return
 	}
-	pos.pending += gained // until the store has credited it
-	pos.burst.pending += burst
+	pos.pending.units += gained // until the store has credited it
+	pos.pending.burst += burst
 	pos.announced.raise(g.Lent, g.Returned, g.Burst)
 	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name,
 		Generation:    r.Generation,
@@ -223,7 +223,7 @@ func (pos *position) noteRefusal(of gain, until quantity.NodeTime) {
 		pos.refusedUntil = until
 	}
 	if of.burst > 0 {
-		pos.burst.refusedUntil = until
+		pos.burstRefusedUntil = until
 	}
 }
 
@@ -235,8 +235,8 @@ func (m *Machine) onCredited(now quantity.NodeTime, e Credited) {
 		return
 	}
 	pos := v.dealing(c.Peer).at(c.Cell)
-	pos.pending = max(pos.pending-c.Gain, 0)
-	pos.burst.pending = max(pos.burst.pending-c.GainBurst, 0)
+	pos.pending.units = max(pos.pending.units-c.Gain, 0)
+	pos.pending.burst = max(pos.pending.burst-c.GainBurst, 0)
 	if e.Result.Status == algorithms.StatusEarly && m.deferCredit(now, v, c, e.Result.Now) {
 		m.settle(v)
 		return

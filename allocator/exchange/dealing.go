@@ -53,24 +53,17 @@ func (v *view) lookUpParts() {
 // was asked of the peer lately. Times are node time.
 type position struct {
 	cell quantity.Cell
-	// units asked for and not answered, or announced and not credited yet
-	pending      quantity.Units
-	refusedUntil quantity.NodeTime // the peer gives nothing before this time
-	spare        quantity.Units    // units the peer's last answer said it has left
-	spareAt      quantity.NodeTime // when it said so; 0: it has not
-	burst        burst
-	row          algorithms.Row // of the ledger as last seen; it only rises
-	announced    announced
+	// asked for and not answered, or announced and not credited yet
+	pending           gain
+	refusedUntil      quantity.NodeTime // the peer gives nothing before this time
+	spare             quantity.Units    // units the peer's last answer said it has left
+	spareAt           quantity.NodeTime // when it said so; 0: it has not
+	burstRefusedUntil quantity.NodeTime // the peer gives no tokens before this time
+	row               algorithms.Row    // of the ledger as last seen; it only rises
+	announced         announced
 	// microseconds after which the peer may have more, by its last answer
 	pace    int64
 	askedAt quantity.NodeTime // when it was asked last
-}
-
-// burst is the part of a position that concerns burst rights.
-type burst struct {
-	// tokens asked for and not answered, or announced and not credited yet
-	pending      quantity.Units
-	refusedUntil quantity.NodeTime
 }
 
 // announced is what this region has gained from a peer in one row: what our store has credited, and

@@ -89,16 +89,15 @@ func TestOthersAreAskedWhileACreditIsHeldBack(t *testing.T) {
 		m.Step(now, spent(b, now, 300))
 		v := m.views[b.ID]
 		pos := v.dealing("eu").at(0)
-		pos.pending, pos.burst.pending = 200, 20
+		pos.pending = gain{units: 200, burst: 20}
 		m.Step(now, Credited{Credit: Credit{Bucket: b, Peer: "eu", Gain: 200, GainBurst: 20,
 			At: quantity.StoreTime(now + 3*allocator.Second)},
 			Result: algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusEarly,
 				Now: quantity.StoreTime(now)}}})
-		if v.pending(0) > 0 || v.pendingBurst(0) > 0 {
-			t.Errorf("%s: %d units and %d tokens count as under way", kind, v.pending(0),
-				v.pendingBurst(0))
+		if p := v.pending(0); p.units > 0 || p.burst > 0 {
+			t.Errorf("%s: %d units and %d tokens count as under way", kind, p.units, p.burst)
 		}
-		if refused := pos.refusedUntil > now && pos.burst.refusedUntil > now; refused == again {
+		if refused := pos.refusedUntil > now && pos.burstRefusedUntil > now; refused == again {
 			t.Errorf("%s: eu is asked meanwhile: %t, want %t", kind, !refused, again)
 		}
 		if out := m.Step(now+3*allocator.Second,

@@ -271,9 +271,9 @@ func extremeReplies(t *testing.T, x quantity.Cell) {
 					t.Errorf("reply at %d: clocks %d apart", at, a.ClockApart)
 				}
 			}
-			if v := m.views[b.ID]; v.pending(quantity.Cell(storeNow/b.Cell)) < 0 ||
-				v.pending(quantity.Cell(storeNow/b.Cell)) > 10*b.Limit {
-				t.Errorf("grant %+v: %d pending", g, v.pending(quantity.Cell(storeNow/b.Cell)))
+			if v := m.views[b.ID]; v.pending(quantity.Cell(storeNow/b.Cell)).units < 0 ||
+				v.pending(quantity.Cell(storeNow/b.Cell)).units > 10*b.Limit {
+				t.Errorf("grant %+v: %d pending", g, v.pending(quantity.Cell(storeNow/b.Cell)).units)
 			}
 		}
 	}

@@ -340,8 +340,9 @@ func aStatus() region.Status {
 				Hearsay: true}}},
 		Journal: region.JournalStatus{Incarnation: 2, Sequence: 9, Rows: 4, Checkpoints: 3,
 			Whole: true},
-		Local:    admit.LocalStatus{Buckets: 1, Units: 7, Unbooked: 5},
-		Exchange: exchange.Stats{Moved: exchange.Moved{Borrowed: 26}, Recovering: 5, PartlyKnown: 2, Recovered: 8}}
+		Local: admit.LocalStatus{Buckets: 1, Units: 7, Unbooked: 5},
+		Exchange: exchange.Stats{Moved: exchange.Moved{Borrowed: 26}, Recovering: 5, PartlyKnown: 2,
+			Recovered: 8}}
 }
 
 // quiet is a log that writes nothing.

@@ -53,11 +53,7 @@ func (s *service) CheckBatch(ctx context.Context,
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	decisions := make([]*quotadv1.Decision, len(decided))
-	for i, d := range decided {
-		decisions[i] = decisionMessage(d)
-	}
-	return &quotadv1.CheckBatchResponse{Decisions: decisions}, nil
+	return &quotadv1.CheckBatchResponse{Decisions: each(decided, decisionMessage)}, nil
 }
 
 // decisions is the answer to a batch over HTTP.
@@ -83,14 +79,9 @@ func (s *Server) checkBatch(w http.ResponseWriter, r *http.Request) {
 			s.refuseForeign(r.Context(), all)
 			return s.node.CheckBatch(r.Context(), all)
 		})
-	if !ok {
-		return
+	if ok {
+		write(w, "application/json", http.StatusOK, decisions{each(decided, newDecision)})
 	}
-	answer := decisions{make([]*Decision, len(decided))}
-	for i, d := range decided {
-		answer.Decisions[i] = newDecision(d)
-	}
-	write(w, "application/json", http.StatusOK, answer)
 }
 
 // problemOf says what is wrong with a request that was answered as InvalidRequest. It is empty for

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/barrier"
+	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/audit"
 )
 
@@ -32,13 +33,12 @@ func (s *Server) document(w http.ResponseWriter, _ *http.Request) {
 // documents answers which documents are open where. It asks all nodes of all regions.
 func (s *Server) documents(w http.ResponseWriter, r *http.Request) {
 	known := s.node.Status()
-	answer := DocumentsAnswer{Region: known.Region, DocumentsStatus: newDocuments(known.Documents),
-		Nodes: []NodeDocuments{}}
+	answer := DocumentsAnswer{Region: known.Region, DocumentsStatus: newDocuments(known.Documents)}
 	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
 	defer cancel()
-	for _, n := range s.node.AskDocuments(ctx) {
-		answer.Nodes = append(answer.Nodes, NodeDocuments{n.Node, epochTexts(n.Open), n.File})
-	}
+	answer.Nodes = each(s.node.AskDocuments(ctx), func(n region.NodeDocuments) NodeDocuments {
+		return NodeDocuments{n.Node, each(n.Open, policy.Epoch.String), n.File}
+	})
 	write(w, "application/json", http.StatusOK, answer)
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/quotad/quotad/policy"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/tenure"
@@ -13,12 +12,12 @@ import (
 
 // newDocuments converts what a node knows of documents for JSON.
 func newDocuments(d tenure.Documents) DocumentsStatus {
-	a := DocumentsStatus{Open: openDocuments(d.Open), Held: d.Held, Regions: []RegionDocuments{},
+	a := DocumentsStatus{Open: each(d.Open, newOpenDocument), Held: d.Held,
 		Limits: []HeldLimit{}, FileRefused: textOf(d.File)}
-	for _, r := range d.Regions {
-		a.Regions = append(a.Regions, RegionDocuments{Region: r.Region,
-			Open: openDocuments(r.Open), Refused: textOf(r.Refused), Waited: Milliseconds(r.Waited)})
-	}
+	a.Regions = each(d.Regions, func(r tenure.RegionDocuments) RegionDocuments {
+		return RegionDocuments{Region: r.Region, Open: each(r.Open, newOpenDocument),
+			Refused: textOf(r.Refused), Waited: Milliseconds(r.Waited)}
+	})
 	for _, l := range d.Limits {
 		held := HeldLimit{Domain: l.Limit.Domain, Limit: l.Limit.Name, Removed: l.Removed,
 			Since: storeMoment(l.Since), Waiting: listed(l.Waiting), Until: storeMoment(l.Opens)}
@@ -35,15 +34,11 @@ func newDocuments(d tenure.Documents) DocumentsStatus {
 
 // documentsMessage converts what a node knows of documents for gRPC.
 func documentsMessage(d tenure.Documents) *quotadv1.DocumentsStatus {
-	m := &quotadv1.DocumentsStatus{FileRefused: textOf(d.File), HeldLimits: int64(d.Held)}
-	for _, one := range d.Open {
-		m.Open = append(m.Open, one.Epoch.String())
-	}
+	m := &quotadv1.DocumentsStatus{FileRefused: textOf(d.File), HeldLimits: int64(d.Held),
+		Open: each(d.Open, epochText)}
 	for _, r := range d.Regions {
-		other := &quotadv1.RegionDocuments{Region: r.Region, Refused: textOf(r.Refused)}
-		for _, one := range r.Open {
-			other.Open = append(other.Open, one.Epoch.String())
-		}
+		other := &quotadv1.RegionDocuments{Region: r.Region, Refused: textOf(r.Refused),
+			Open: each(r.Open, epochText)}
 		if r.Waited > 0 {
 			other.Waited = durationpb.New(r.Waited)
 		}
@@ -52,21 +47,11 @@ func documentsMessage(d tenure.Documents) *quotadv1.DocumentsStatus {
 	return m
 }
 
-func openDocuments(all []tenure.Told) []OpenDocument {
-	open := []OpenDocument{}
-	for _, one := range all {
-		open = append(open, OpenDocument{one.Epoch.String(), storeMoment(one.At)})
-	}
-	return open
+func newOpenDocument(t tenure.Told) OpenDocument {
+	return OpenDocument{epochText(t), storeMoment(t.At)}
 }
 
-func epochTexts(all []policy.Epoch) []string {
-	texts := []string{}
-	for _, e := range all {
-		texts = append(texts, e.String())
-	}
-	return texts
-}
+func epochText(t tenure.Told) string { return t.Epoch.String() }
 
 // textOf returns the text of an error, empty for nil.
 func textOf(err error) string {

@@ -104,42 +104,36 @@ var reasonsOf = func() map[quotadv1.Reason]admit.Reason {
 }()
 
 func newExplanation(e *quotadv1.ExplainResponse) Explanation {
-	a := Explanation{Sentence: e.GetSentence(), Limit: e.GetLimit(), Domain: e.GetDomain(),
+	return Explanation{Sentence: e.GetSentence(), Limit: e.GetLimit(), Domain: e.GetDomain(),
 		Descriptors: e.GetDescriptors(), Algorithm: e.GetAlgorithm(), LimitUnits: e.GetLimitUnits(),
 		Window: Milliseconds(e.GetWindow().AsDuration()), Used: e.GetUsed(),
-		Regions: []BucketView{}, Silent: listed(e.GetSilent())}
-	for _, v := range e.GetRegions() {
-		a.Regions = append(a.Regions, newBucketView(v))
-	}
-	return a
+		Regions: each(e.GetRegions(), newBucketView), Silent: listed(e.GetSilent())}
 }
 
 func newBucketView(v *quotadv1.BucketView) BucketView {
 	l := v.GetLedger()
 	a := BucketView{Region: v.GetRegion(), Node: v.GetNode(), Epoch: v.GetEpoch(),
 		Problem: v.GetProblem(), Entitlement: l.GetEntitlement(), Share: l.GetShare(),
-		Used: l.GetUsed(), Free: l.GetFree(), Cell: l.GetCell(), Rights: []Traded{},
-		Last: newLastRequest(v.GetLast()), Degraded: []DegradedTowards{},
-		ClosedUntil: timeOf(v.GetClosedUntil()), Prefetched: v.GetPrefetchedUnits(),
-		Remember: listed(v.GetRememberDenial()), Assigned: l.GetAssigned()}
-	for _, e := range v.GetEnvoys() {
-		one := EnvoyView{Node: e.GetNode(), Stream: e.GetStream(), Rate: e.GetRate(),
-			Burst: e.GetBurst(), Left: Milliseconds(e.GetLeft().AsDuration()), Silent: e.GetSilent(),
-			Gone: e.GetGone()}
-		one.WantsMilli = e.WantsMilli
-		a.Envoys = append(a.Envoys, one)
-	}
-	for _, r := range l.GetRights() {
-		a.Rights = append(a.Rights, Traded{r.GetCell(), r.GetRegion(), r.GetLent(), r.GetReturned(),
-			r.GetBorrowed(), r.GetRegained()})
-	}
+		Used: l.GetUsed(), Free: l.GetFree(), Cell: l.GetCell(),
+		Last: newLastRequest(v.GetLast()), ClosedUntil: timeOf(v.GetClosedUntil()),
+		Prefetched: v.GetPrefetchedUnits(), Remember: listed(v.GetRememberDenial()),
+		Assigned: l.GetAssigned()}
+	a.Envoys = each(v.GetEnvoys(), func(e *quotadv1.EnvoyView) EnvoyView {
+		return EnvoyView{Node: e.GetNode(), Stream: e.GetStream(), Rate: e.GetRate(),
+			Burst: e.GetBurst(), Left: Milliseconds(e.GetLeft().AsDuration()),
+			WantsMilli: e.WantsMilli, Silent: e.GetSilent(), Gone: e.GetGone()}
+	})
+	a.Rights = each(l.GetRights(), func(r *quotadv1.Rights) Traded {
+		return Traded{r.GetCell(), r.GetRegion(), r.GetLent(), r.GetReturned(), r.GetBorrowed(),
+			r.GetRegained()}
+	})
+	a.Degraded = each(v.GetDegraded(), func(d *quotadv1.DegradedTowards) DegradedTowards {
+		return DegradedTowards{d.GetRegion(), timeOf(d.GetSince())}
+	})
 	if d := v.GetNow(); d != nil {
 		a.Now = &BucketNow{Allowed: d.GetAllowed(), Reason: reasonsOf[d.GetReason()],
 			Remaining: d.GetRemaining(), ResetAfter: milliseconds(d.GetResetAfter()),
 			RetryAfter: milliseconds(d.GetRetryAfter())}
-	}
-	for _, d := range v.GetDegraded() {
-		a.Degraded = append(a.Degraded, DegradedTowards{d.GetRegion(), timeOf(d.GetSince())})
 	}
 	return a
 }

@@ -114,10 +114,9 @@ func (s *Server) webListBuckets(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, toProblem(err))
 		return
 	}
-	a := ListedBuckets{Buckets: []ListedBucket{}, More: listed.GetMore()}
-	for _, b := range listed.GetBuckets() {
-		a.Buckets = append(a.Buckets, ListedBucket{b.GetLimit(), b.GetDomain(), b.GetDescriptors(),
-			newLastRequest(b.GetLast())})
-	}
-	write(w, "application/json", http.StatusOK, a)
+	all := each(listed.GetBuckets(), func(b *quotadv1.ListedBucket) ListedBucket {
+		return ListedBucket{b.GetLimit(), b.GetDomain(), b.GetDescriptors(),
+			newLastRequest(b.GetLast())}
+	})
+	write(w, "application/json", http.StatusOK, ListedBuckets{all, listed.GetMore()})
 }

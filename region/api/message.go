@@ -90,27 +90,21 @@ func statusMessage(s region.Status, notReady error) *quotadv1.StatusResponse {
 		Store: storeMessage(s.Store), Journal: journalMessage(s.Journal),
 		Recovery: &quotadv1.RecoveryStatus{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown,
 			PartlyKnown: s.Exchange.PartlyKnown, Recovered: s.Exchange.Recovered,
-			Closed: closedMessages(s.Closed)},
+			Closed: each(s.Closed, func(c admit.Closed) *quotadv1.ClosedLimit {
+				return &quotadv1.ClosedLimit{Limit: c.Limit, Until: timestamppb.New(c.Until)}
+			})},
 		Local: &quotadv1.LocalStatus{Buckets: int64(s.Local.Buckets), Units: int64(s.Local.Units),
 			Unbooked: s.Local.Unbooked},
 		Documents: documentsMessage(s.Documents)}
-	for _, p := range s.Peers {
-		m.Peers = append(m.Peers, &quotadv1.Peer{Region: p.Region, Heard: p.Heard,
-			Age:       durationpb.New(p.Age),
+	m.Peers = each(s.Peers, func(p region.Peer) *quotadv1.Peer {
+		return &quotadv1.Peer{Region: p.Region, Heard: p.Heard, Age: durationpb.New(p.Age),
 			RoundTrip: durationpb.New(p.RoundTrip), Degraded: p.Degraded,
-			ClockApart: ifKnown(p.ClockApart, p.ClockKnown)})
-	}
+			ClockApart: ifKnown(p.ClockApart, p.ClockKnown)}
+	})
 	for _, c := range s.Counters() {
 		m.Counters = append(m.Counters, &quotadv1.Counter{Name: c.Name, Value: c.Value})
 	}
 	return m
-}
-
-func closedMessages(all []admit.Closed) (messages []*quotadv1.ClosedLimit) {
-	for _, c := range all {
-		messages = append(messages, &quotadv1.ClosedLimit{Limit: c.Limit, Until: timestamppb.New(c.Until)})
-	}
-	return messages
 }
 
 func storeMessage(s region.StoreStatus) *quotadv1.StoreStatus {
@@ -124,15 +118,9 @@ func storeMessage(s region.StoreStatus) *quotadv1.StoreStatus {
 		LastLoss: ifSet(s.LastLoss), Losses: s.Losses,
 		OutOfReach: s.OutOfReach, MaxmemoryPolicy: s.Eviction, ClockApart: ifKnown(s.ClockApart,
 			s.ClockKnown),
-		Refusing: refusalMessages(s.Refusing)}
-}
-
-func refusalMessages(all []tenure.Refusal) (messages []*quotadv1.StoreRefusal) {
-	for _, r := range all {
-		messages = append(messages, &quotadv1.StoreRefusal{Kind: r.Kind, Calls: r.Calls,
-			Advice: r.Advice})
-	}
-	return messages
+		Refusing: each(s.Refusing, func(r tenure.Refusal) *quotadv1.StoreRefusal {
+			return &quotadv1.StoreRefusal{Kind: r.Kind, Calls: r.Calls, Advice: r.Advice}
+		})}
 }
 
 func journalMessage(j region.JournalStatus) *quotadv1.JournalStatus {
@@ -175,12 +163,10 @@ func bucketMessage(b region.Bucket) *quotadv1.BucketResponse {
 }
 
 func refundMessage(r admit.Refunded) *quotadv1.RefundResponse {
-	m := &quotadv1.RefundResponse{Repeated: r.Repeated}
-	for _, c := range r.Charges {
-		m.Refunded = append(m.Refunded, &quotadv1.Refunded{Limit: c.Limit, Units: int64(c.Units),
-			Reason: c.Reason})
-	}
-	return m
+	charges := each(r.Charges, func(c admit.RefundedCharge) *quotadv1.Refunded {
+		return &quotadv1.Refunded{Limit: c.Limit, Units: int64(c.Units), Reason: c.Reason}
+	})
+	return &quotadv1.RefundResponse{Repeated: r.Repeated, Refunded: charges}
 }
 
 func takenMessage(t admit.Taken) *quotadv1.TakeResponse {

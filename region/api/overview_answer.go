@@ -116,23 +116,19 @@ func (s *Server) newOverview(r *quotadv1.OverviewResponse) Overview {
 }
 
 func newOverview(r *quotadv1.OverviewResponse) Overview {
-	o := Overview{Region: r.GetRegion(), Node: r.GetNode(), At: r.GetAt().AsTime(),
-		Silent: listed(r.GetSilent()), Nodes: []NodeOverview{}, Hottest: []BucketSummary{}}
-	for _, n := range r.GetNodes() {
-		o.Nodes = append(o.Nodes, newNodeOverview(n))
-	}
-	for _, b := range r.GetHottest() {
-		one := BucketSummary{Limit: b.GetLimit(), Domain: b.GetDomain(),
-			Descriptors: b.GetDescriptors(), LimitUnits: b.GetLimitUnits(),
-			Admitted: b.GetAdmittedUnits(), Denied: b.GetDeniedUnits(), Used: b.GetUsed(),
-			Parts: []BucketPart{}}
-		for _, p := range b.GetParts() {
-			one.Parts = append(one.Parts, BucketPart{p.GetRegion(), p.GetEntitlement(), p.GetShare(),
-				p.GetUsed(), p.GetFree()})
-		}
-		o.Hottest = append(o.Hottest, one)
-	}
-	return o
+	return Overview{Region: r.GetRegion(), Node: r.GetNode(), At: r.GetAt().AsTime(),
+		Silent: listed(r.GetSilent()), Nodes: each(r.GetNodes(), newNodeOverview),
+		Hottest: each(r.GetHottest(), newBucketSummary)}
+}
+
+func newBucketSummary(b *quotadv1.BucketSummary) BucketSummary {
+	parts := each(b.GetParts(), func(p *quotadv1.BucketPart) BucketPart {
+		return BucketPart{p.GetRegion(), p.GetEntitlement(), p.GetShare(), p.GetUsed(), p.GetFree()}
+	})
+	return BucketSummary{Limit: b.GetLimit(), Domain: b.GetDomain(),
+		Descriptors: b.GetDescriptors(), LimitUnits: b.GetLimitUnits(),
+		Admitted: b.GetAdmittedUnits(), Denied: b.GetDeniedUnits(), Used: b.GetUsed(),
+		Parts: parts}
 }
 
 func newNodeOverview(n *quotadv1.NodeView) NodeOverview {
@@ -142,8 +138,7 @@ func newNodeOverview(n *quotadv1.NodeView) NodeOverview {
 		NotReady: n.GetNotReady(), Epoch: s.GetEpoch(), Documents: listed(s.GetDocuments().GetOpen()),
 		Refused: s.GetDocuments().GetFileRefused(), Waiting: []string{}, Mates: len(s.GetMates()),
 		Store: newNodeStore(s.GetStore()), Recovery: s.GetRecovery().GetWaiting(),
-		Journal: "not_whole", Local: s.GetLocal().GetUnbooked(), Peers: []NodePeer{},
-		Limits: []NodeUse{}}
+		Journal: "not_whole", Local: s.GetLocal().GetUnbooked()}
 	switch {
 	case s.GetJournal().GetFailed():
 		o.Journal = "failed"
@@ -155,28 +150,25 @@ func newNodeOverview(n *quotadv1.NodeView) NodeOverview {
 			o.Waiting = append(o.Waiting, d.GetRegion())
 		}
 	}
-	for _, p := range s.GetPeers() {
-		o.Peers = append(o.Peers, NodePeer{p.GetRegion(), p.GetHeard(),
-			Milliseconds(p.GetAge().AsDuration()), Milliseconds(p.GetRoundTrip().AsDuration()),
-			p.GetDegraded(), milliseconds(p.GetClockApart())})
-	}
-	for _, l := range n.GetLimits() {
-		o.Limits = append(o.Limits, NodeUse{l.GetLimit(), l.GetDomain(), l.GetAlgorithm(),
-			l.GetLimitUnits(), Milliseconds(l.GetWindow().AsDuration()), listed(l.GetKey()),
-			l.GetShadow(), l.GetAdmittedUnits(), l.GetDeniedUnits()})
-	}
+	o.Peers = each(s.GetPeers(), func(p *quotadv1.Peer) NodePeer {
+		return NodePeer{p.GetRegion(), p.GetHeard(), Milliseconds(p.GetAge().AsDuration()),
+			Milliseconds(p.GetRoundTrip().AsDuration()), p.GetDegraded(),
+			milliseconds(p.GetClockApart())}
+	})
+	o.Limits = each(n.GetLimits(), func(l *quotadv1.LimitView) NodeUse {
+		return NodeUse{l.GetLimit(), l.GetDomain(), l.GetAlgorithm(), l.GetLimitUnits(),
+			Milliseconds(l.GetWindow().AsDuration()), listed(l.GetKey()), l.GetShadow(),
+			l.GetAdmittedUnits(), l.GetDeniedUnits()}
+	})
 	return o
 }
 
 func newNodeStore(s *quotadv1.StoreStatus) NodeStore {
-	o := NodeStore{Kind: s.GetKind(), Address: s.GetAddress(), ID: s.GetId(), Nodes: s.GetNodes(),
-		OutOfReach: len(s.GetOutOfReach()), Refusing: []string{}, Stopped: s.GetStopped(),
-		Rivals: len(s.GetRivals()), LastLoss: timeOf(s.GetLastLoss()), Losses: s.GetLosses(),
+	return NodeStore{Kind: s.GetKind(), Address: s.GetAddress(), ID: s.GetId(), Nodes: s.GetNodes(),
+		OutOfReach: len(s.GetOutOfReach()), Stopped: s.GetStopped(),
+		Refusing: each(s.GetRefusing(), (*quotadv1.StoreRefusal).GetKind),
+		Rivals:   len(s.GetRivals()), LastLoss: timeOf(s.GetLastLoss()), Losses: s.GetLosses(),
 		MaxmemoryPolicy: s.GetMaxmemoryPolicy(), ClockApart: milliseconds(s.GetClockApart())}
-	for _, r := range s.GetRefusing() {
-		o.Refusing = append(o.Refusing, r.GetKind())
-	}
-	return o
 }
 
 // milliseconds returns nil for an absent duration.

@@ -23,11 +23,9 @@ type RefundedCharge struct {
 }
 
 func newRefund(r admit.Refunded) Refund {
-	a := Refund{Repeated: r.Repeated, Refunded: []RefundedCharge{}}
-	for _, c := range r.Charges {
-		a.Refunded = append(a.Refunded, RefundedCharge{c.Limit, c.Units, c.Reason})
-	}
-	return a
+	return Refund{r.Repeated, each(r.Charges, func(c admit.RefundedCharge) RefundedCharge {
+		return RefundedCharge{c.Limit, c.Units, c.Reason}
+	})}
 }
 
 func (s *Server) refund(w http.ResponseWriter, r *http.Request) {

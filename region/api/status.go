@@ -6,6 +6,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/tenure"
 )
 
 // Status is region.Status as JSON.
@@ -113,16 +114,11 @@ func newStatus(s region.Status, notReady error) Status {
 			s.Local.Unbooked},
 		Recovery: RecoveryStatus{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown,
 			PartlyKnown: s.Exchange.PartlyKnown,
-			Recovered:   s.Exchange.Recovered, Closed: closedLimits(s.Closed)},
-		Peers: []PeerStatus{}, Members: listed(s.Members), Mates: listed(s.Mates),
+			Recovered:   s.Exchange.Recovered, Closed: each(s.Closed, newClosedLimit)},
+		Peers: each(s.Peers, newPeerStatus), Members: listed(s.Members), Mates: listed(s.Mates),
 		Counters: map[string]int64{}, Documents: newDocuments(s.Documents)}
 	if notReady != nil {
 		a.NotReady = notReady.Error()
-	}
-	for _, p := range s.Peers {
-		a.Peers = append(a.Peers, PeerStatus{p.Region, p.Heard, Milliseconds(p.Age),
-			Milliseconds(p.RoundTrip), p.Degraded,
-			apart(p.ClockApart, p.ClockKnown)})
 	}
 	for _, c := range s.Counters() {
 		a.Counters[c.Name] = c.Value
@@ -130,19 +126,14 @@ func newStatus(s region.Status, notReady error) Status {
 	return a
 }
 
-func closedLimits(all []admit.Closed) []ClosedLimit {
-	limits := []ClosedLimit{}
-	for _, c := range all {
-		limits = append(limits, ClosedLimit{c.Limit, c.Until.UTC()})
-	}
-	return limits
+func newClosedLimit(c admit.Closed) ClosedLimit { return ClosedLimit{c.Limit, c.Until.UTC()} }
+
+func newPeerStatus(p region.Peer) PeerStatus {
+	return PeerStatus{p.Region, p.Heard, Milliseconds(p.Age), Milliseconds(p.RoundTrip), p.Degraded,
+		apart(p.ClockApart, p.ClockKnown)}
 }
 
 func newStoreAnswer(s region.StoreStatus) StoreStatus {
-	refusing := []StoreRefusal{}
-	for _, r := range s.Refusing {
-		refusing = append(refusing, StoreRefusal(r))
-	}
 	others := []StoreRival{}
 	for _, r := range s.Rivals {
 		others = append(others, StoreRival{r.Node, r.Origin.ID, r.Stopped, r.Hearsay})
@@ -151,13 +142,26 @@ func newStoreAnswer(s region.StoreStatus) StoreStatus {
 		Kind: s.Kind, Address: s.Address, Data: listed(s.Data),
 		LastLoss: moment(s.LastLoss), Losses: s.Losses,
 		OutOfReach: listed(s.OutOfReach), MaxmemoryPolicy: s.Eviction,
-		ClockApart: apart(s.ClockApart, s.ClockKnown), Refusing: refusing}
+		ClockApart: apart(s.ClockApart, s.ClockKnown),
+		Refusing: each(s.Refusing, func(r tenure.Refusal) StoreRefusal {
+			return StoreRefusal(r)
+		})}
 }
 
 func newJournalAnswer(j region.JournalStatus) JournalStatus {
 	return JournalStatus{Incarnation: j.Incarnation, Sequence: j.Sequence, Rows: j.Rows,
 		Checkpoints: j.Checkpoints,
 		Whole:       j.Whole, WholeSince: moment(j.WholeSince), Failed: j.Failed}
+}
+
+// each returns what a function makes of each element. It returns an empty list for nil, so that
+// JSON has [] and not null.
+func each[A, B any](all []A, of func(A) B) []B {
+	made := make([]B, len(all))
+	for i, one := range all {
+		made[i] = of(one)
+	}
+	return made
 }
 
 // listed returns an empty list for nil, so that JSON has [] and not null.

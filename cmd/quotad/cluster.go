@@ -75,7 +75,7 @@ func (o overview) printCluster(w io.Writer) error {
 	fmt.Fprint(t, "\nFROM\tTO\tSTATE\tLAST ANSWER\tROUND TRIP\tCLOCK\n")
 	for _, n := range o.Nodes {
 		for _, p := range n.Peers {
-			fmt.Fprintf(t, "%s\t%s\n", nodeName(n), linkRow(p))
+			fmt.Fprintf(t, "%s\t%s\n", nodeName(n), peerRow(p, "DEGRADED"))
 		}
 	}
 	return t.Flush()
@@ -88,21 +88,6 @@ func orDash(n int64) string {
 		return "-"
 	}
 	return fmt.Sprint(n)
-}
-
-func linkRow(p api.NodePeer) string {
-	state, clock := "ok", "-"
-	if p.Degraded {
-		state = "DEGRADED"
-	}
-	if p.ClockApart != nil {
-		clock = ahead(*p.ClockApart)
-	}
-	if !p.Heard {
-		return show.Name(p.Region) + "\t" + state + "\tnever\t-\t" + clock
-	}
-	return fmt.Sprintf("%s\t%s\t%s ago\t%s\t%s", show.Name(p.Region), state, p.Age.Rounded(),
-		p.RoundTrip.Rounded(), clock)
 }
 
 // storeWord says in a word how a store is.

@@ -71,7 +71,7 @@ func (s nodeStatus) print(w io.Writer) error {
 		fmt.Fprint(t, "\nREGION\tSTATE\tLAST ANSWER\tROUND TRIP\tCLOCK\n")
 	}
 	for _, p := range s.Peers {
-		fmt.Fprintf(t, "%s\n", peerRow(p))
+		fmt.Fprintf(t, "%s\n", peerRow(p, "degraded"))
 	}
 	if len(s.Counters) > 0 {
 		fmt.Fprint(t, "\nCOUNTER\tSINCE START\n")

@@ -52,10 +52,10 @@ func TestStatusWords(t *testing.T) {
 		{localWords(api.LocalStatus{Buckets: 2}), "nothing admitted without the store"},
 		{localWords(api.LocalStatus{Buckets: 1, Units: 5, Unbooked: 2}),
 			"5 units of 1 bucket admitted without the store, 2 not charged there yet"},
-		{peerRow(api.PeerStatus{Region: "eu", Degraded: true}), "eu\tdegraded\tnever\t-\t-"},
+		{peerRow(api.PeerStatus{Region: "eu", Degraded: true}, "degraded"), "eu\tdegraded\tnever\t-\t-"},
 		{peerRow(api.PeerStatus{Region: "eu", Heard: true,
 			Age:       api.Milliseconds(120 * time.Millisecond),
-			RoundTrip: api.Milliseconds(80 * time.Millisecond), ClockApart: &behind}),
+			RoundTrip: api.Milliseconds(80 * time.Millisecond), ClockApart: &behind}, "degraded"),
 			"eu\tok\t120ms ago\t80ms\t120ms behind"},
 	} {
 		if c.got != c.want {

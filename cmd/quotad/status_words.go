@@ -156,10 +156,11 @@ func localWords(l api.LocalStatus) string {
 		show.Counted(int(l.Units), "unit"), show.Counted(l.Buckets, "bucket"), l.Unbooked)
 }
 
-func peerRow(p api.PeerStatus) string {
+// peerRow is a row of a table about another region, with a word for one that does not answer.
+func peerRow(p api.PeerStatus, degraded string) string {
 	state, clock := "ok", "-"
 	if p.Degraded {
-		state = "degraded"
+		state = degraded
 	}
 	if p.ClockApart != nil {
 		clock = ahead(*p.ClockApart)

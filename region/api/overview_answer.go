@@ -25,24 +25,24 @@ type Overview struct {
 
 // NodeOverview is what one node told of itself.
 type NodeOverview struct {
-	Region    string     `json:"region"`
-	Node      string     `json:"node"`
-	Version   string     `json:"version"`
-	Started   time.Time  `json:"started"`
-	At        time.Time  `json:"at"` // when it told this, by its clock
-	Ready     bool       `json:"ready"`
-	NotReady  string     `json:"not_ready,omitempty"` // why it is not ready
-	Epoch     string     `json:"epoch"`
-	Documents []string   `json:"documents"` // open in its region
-	Waiting   []string   `json:"waiting"`   // regions that must acknowledge a document
-	Refused   string     `json:"file_refused,omitempty"`
-	Mates     int        `json:"mates"`
-	Store     NodeStore  `json:"store"`
-	Recovery  int64      `json:"recovering"`     // buckets that wait to be restored
-	Journal   string     `json:"journal"`        // whole, not_whole or failed
-	Local     int64      `json:"local_unbooked"` // units admitted without the store, not charged yet
-	Peers     []NodePeer `json:"peers"`
-	Limits    []NodeUse  `json:"limits"`
+	Region    string       `json:"region"`
+	Node      string       `json:"node"`
+	Version   string       `json:"version"`
+	Started   time.Time    `json:"started"`
+	At        time.Time    `json:"at"` // when it told this, by its clock
+	Ready     bool         `json:"ready"`
+	NotReady  string       `json:"not_ready,omitempty"` // why it is not ready
+	Epoch     string       `json:"epoch"`
+	Documents []string     `json:"documents"` // open in its region
+	Waiting   []string     `json:"waiting"`   // regions that must acknowledge a document
+	Refused   string       `json:"file_refused,omitempty"`
+	Mates     int          `json:"mates"`
+	Store     NodeStore    `json:"store"`
+	Recovery  int64        `json:"recovering"`     // buckets that wait to be restored
+	Journal   string       `json:"journal"`        // whole, not_whole or failed
+	Local     int64        `json:"local_unbooked"` // units admitted without the store, not charged yet
+	Peers     []PeerStatus `json:"peers"`
+	Limits    []NodeUse    `json:"limits"`
 }
 
 // NodeStore is what one node told of its region's store.
@@ -59,16 +59,6 @@ type NodeStore struct {
 	Losses          int64         `json:"losses"`
 	MaxmemoryPolicy string        `json:"maxmemory_policy,omitempty"`
 	ClockApart      *Milliseconds `json:"clock_apart_ms,omitempty"`
-}
-
-// NodePeer is another region as one node sees it.
-type NodePeer struct {
-	Region     string        `json:"region"`
-	Heard      bool          `json:"heard"`
-	Age        Milliseconds  `json:"age_ms"`
-	RoundTrip  Milliseconds  `json:"round_trip_ms"`
-	Degraded   bool          `json:"degraded"`
-	ClockApart *Milliseconds `json:"clock_apart_ms,omitempty"`
 }
 
 // NodeUse is what one node decided of one limit since its start.
@@ -150,8 +140,8 @@ func newNodeOverview(n *quotadv1.NodeView) NodeOverview {
 			o.Waiting = append(o.Waiting, d.GetRegion())
 		}
 	}
-	o.Peers = each(s.GetPeers(), func(p *quotadv1.Peer) NodePeer {
-		return NodePeer{p.GetRegion(), p.GetHeard(), Milliseconds(p.GetAge().AsDuration()),
+	o.Peers = each(s.GetPeers(), func(p *quotadv1.Peer) PeerStatus {
+		return PeerStatus{p.GetRegion(), p.GetHeard(), Milliseconds(p.GetAge().AsDuration()),
 			Milliseconds(p.GetRoundTrip().AsDuration()), p.GetDegraded(),
 			milliseconds(p.GetClockApart())}
 	})

@@ -97,6 +97,7 @@ type LocalStatus struct {
 	Unbooked int64          `json:"unbooked"`
 }
 
+// PeerStatus is another region as one node sees it.
 type PeerStatus struct {
 	Region     string        `json:"region"`
 	Heard      bool          `json:"heard"`

@@ -15,6 +15,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/api"
 	"github.com/quotad/quotad/region/view"
 )
@@ -156,7 +157,7 @@ func (e explanation) printMemory(w io.Writer) {
 }
 
 // traded returns the units that a region has lent and borrowed in its present cell, as they stand.
-func traded(r api.BucketView) (lent, borrowed int64) {
+func traded(r api.BucketView) (lent, borrowed quantity.Units) {
 	for _, row := range r.Rights {
 		if row.Cell == r.Cell {
 			lent += row.Lent - row.Regained

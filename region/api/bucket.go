@@ -32,6 +32,7 @@ type Bucket struct {
 	ClosedUntil *time.Time `json:"closed_until,omitempty"`
 }
 
+// Rights is what a region has lent to another and borrowed from it, of one cell.
 type Rights struct {
 	Cell     quantity.Cell  `json:"cell"`
 	Region   string         `json:"region"`
@@ -40,7 +41,8 @@ type Rights struct {
 	Borrowed quantity.Units `json:"borrowed"`
 	Regained quantity.Units `json:"regained"`
 
-	// Absent unless the limit is a token_bucket, the only kind whose burst is lent.
+	// Absent from an explanation, and unless the limit is a token_bucket, the only kind whose burst
+	// is lent.
 	BurstLent     *quantity.Units `json:"burst_lent,omitempty"`
 	BurstBorrowed *quantity.Units `json:"burst_borrowed,omitempty"`
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -27,13 +28,13 @@ type BucketView struct {
 	Node   string `json:"node"` // that told it
 	Epoch  string `json:"epoch"`
 	// Problem says why the store did not tell what follows; absent: it did.
-	Problem     string   `json:"problem,omitempty"`
-	Entitlement int64    `json:"entitlement"`
-	Share       int64    `json:"share"`
-	Used        int64    `json:"used"`
-	Free        int64    `json:"free"`
-	Cell        int64    `json:"cell"`
-	Rights      []Traded `json:"rights"` // lent and borrowed, of all cells that count
+	Problem     string        `json:"problem,omitempty"`
+	Entitlement int64         `json:"entitlement"`
+	Share       int64         `json:"share"`
+	Used        int64         `json:"used"`
+	Free        int64         `json:"free"`
+	Cell        quantity.Cell `json:"cell"`
+	Rights      []Rights      `json:"rights"` // of all cells that count, without the burst
 	// Now is what a request of one unit would be told; absent if the store did not tell.
 	Now         *BucketNow        `json:"now,omitempty"`
 	Last        *LastRequest      `json:"last,omitempty"` // absent: no node remembers one
@@ -58,16 +59,6 @@ type EnvoyView struct {
 	WantsMilli *int64 `json:"wants_milli,omitempty"`
 	Silent     bool   `json:"silent,omitempty"` // it missed two reports
 	Gone       bool   `json:"gone,omitempty"`   // its stream is over
-}
-
-// Traded is what a region has lent to another and borrowed from it, of one cell.
-type Traded struct {
-	Cell     int64  `json:"cell"`
-	Region   string `json:"region"`
-	Lent     int64  `json:"lent"`
-	Returned int64  `json:"returned"`
-	Borrowed int64  `json:"borrowed"`
-	Regained int64  `json:"regained"`
 }
 
 // BucketNow is what a request of one unit would be told.
@@ -114,7 +105,7 @@ func newBucketView(v *quotadv1.BucketView) BucketView {
 	l := v.GetLedger()
 	a := BucketView{Region: v.GetRegion(), Node: v.GetNode(), Epoch: v.GetEpoch(),
 		Problem: v.GetProblem(), Entitlement: l.GetEntitlement(), Share: l.GetShare(),
-		Used: l.GetUsed(), Free: l.GetFree(), Cell: l.GetCell(),
+		Used: l.GetUsed(), Free: l.GetFree(), Cell: quantity.Cell(l.GetCell()),
 		Last: newLastRequest(v.GetLast()), ClosedUntil: timeOf(v.GetClosedUntil()),
 		Prefetched: v.GetPrefetchedUnits(), Remember: listed(v.GetRememberDenial()),
 		Assigned: l.GetAssigned()}
@@ -123,9 +114,10 @@ func newBucketView(v *quotadv1.BucketView) BucketView {
 			Burst: e.GetBurst(), Left: Milliseconds(e.GetLeft().AsDuration()),
 			WantsMilli: e.WantsMilli, Silent: e.GetSilent(), Gone: e.GetGone()}
 	})
-	a.Rights = each(l.GetRights(), func(r *quotadv1.Rights) Traded {
-		return Traded{r.GetCell(), r.GetRegion(), r.GetLent(), r.GetReturned(), r.GetBorrowed(),
-			r.GetRegained()}
+	a.Rights = each(l.GetRights(), func(r *quotadv1.Rights) Rights {
+		return Rights{Cell: quantity.Cell(r.GetCell()), Region: r.GetRegion(),
+			Lent: quantity.Units(r.GetLent()), Returned: quantity.Units(r.GetReturned()),
+			Borrowed: quantity.Units(r.GetBorrowed()), Regained: quantity.Units(r.GetRegained())}
 	})
 	a.Degraded = each(v.GetDegraded(), func(d *quotadv1.DegradedTowards) DegradedTowards {
 		return DegradedTowards{d.GetRegion(), timeOf(d.GetSince())}

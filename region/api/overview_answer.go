@@ -163,11 +163,7 @@ func newNodeStore(s *quotadv1.StoreStatus) NodeStore {
 
 // milliseconds returns nil for an absent duration.
 func milliseconds(d *durationpb.Duration) *Milliseconds {
-	if d == nil {
-		return nil
-	}
-	ms := Milliseconds(d.AsDuration().Round(time.Millisecond))
-	return &ms
+	return apart(d.AsDuration(), d != nil)
 }
 
 // timeOf returns nil for an absent time.

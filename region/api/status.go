@@ -109,8 +109,8 @@ type PeerStatus struct {
 
 func newStatus(s region.Status, notReady error) Status {
 	a := Status{Region: s.Region, Node: s.Node, Version: version(), Epoch: s.Epoch,
-		Generation: s.Generation,
-		Ready:      notReady == nil, Store: newStoreAnswer(s.Store),
+		Generation: s.Generation, Ready: notReady == nil, NotReady: textOf(notReady),
+		Store:   newStoreAnswer(s.Store),
 		Journal: newJournalAnswer(s.Journal), Local: LocalStatus{s.Local.Buckets, s.Local.Units,
 			s.Local.Unbooked},
 		Recovery: RecoveryStatus{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown,
@@ -118,9 +118,6 @@ func newStatus(s region.Status, notReady error) Status {
 			Recovered:   s.Exchange.Recovered, Closed: each(s.Closed, newClosedLimit)},
 		Peers: each(s.Peers, newPeerStatus), Members: listed(s.Members), Mates: listed(s.Mates),
 		Counters: map[string]int64{}, Documents: newDocuments(s.Documents)}
-	if notReady != nil {
-		a.NotReady = notReady.Error()
-	}
 	for _, c := range s.Counters() {
 		a.Counters[c.Name] = c.Value
 	}
@@ -168,7 +165,7 @@ func each[A, B any](all []A, of func(A) B) []B {
 // listed returns an empty list for nil, so that JSON has [] and not null.
 func listed(all []string) []string { return append([]string{}, all...) }
 
-// apart returns how far two clocks are apart, in whole milliseconds, or nil if that is not known.
+// apart returns how far two times are apart, in whole milliseconds, or nil if that is not known.
 func apart(d time.Duration, known bool) *Milliseconds {
 	if !known {
 		return nil

@@ -125,7 +125,7 @@ func (l ledger) print(w io.Writer) error {
 	row("next share", "%d", l.NextShare)
 	row("used", "%s", l.use())
 	row("free", "%d", l.Free)
-	if l.ClosedUntil != nil {
+	if !l.ClosedUntil.IsZero() {
 		row("CLOSED", "until %s: the region's store lost its data, and what was used before may still count",
 			l.ClosedUntil.Format(time.RFC3339))
 	}

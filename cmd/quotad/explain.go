@@ -170,12 +170,12 @@ func traded(r api.BucketView) (lent, borrowed quantity.Units) {
 // viewState says in words how a bucket is in a region.
 func viewState(r api.BucketView) string {
 	var parts []string
-	if r.ClosedUntil != nil {
+	if !r.ClosedUntil.IsZero() {
 		parts = append(parts, "CLOSED until "+r.ClosedUntil.UTC().Format(time.RFC3339))
 	}
 	for _, d := range r.Degraded {
 		text := "degraded: no answer of " + show.Name(d.Region)
-		if d.Since != nil {
+		if !d.Since.IsZero() {
 			text += " since " + d.Since.UTC().Format(time.TimeOnly) + "Z"
 		}
 		parts = append(parts, text)

@@ -161,7 +161,7 @@ func acknowledged(now api.DocumentsAnswer, region string, before, d *policy.Docu
 		return len(now.Open) == 1 && now.Open[0].Epoch != before.Epoch().String()
 	}
 	return slices.ContainsFunc(open, func(o api.OpenDocument) bool {
-		return o.Acknowledged != nil && (o.Epoch == d.Epoch().String() || versionOf(o.Epoch) > d.Version)
+		return !o.Acknowledged.IsZero() && (o.Epoch == d.Epoch().String() || versionOf(o.Epoch) > d.Version)
 	})
 }
 
@@ -180,8 +180,8 @@ func tellHeld(out io.Writer, now api.DocumentsAnswer) error {
 	until := "until a time that is not known yet"
 	var last time.Time
 	for _, l := range now.Limits {
-		if l.Until != nil && l.Until.After(last) {
-			last = *l.Until
+		if l.Until.After(last) {
+			last = l.Until
 		}
 	}
 	if !last.IsZero() {

@@ -122,8 +122,8 @@ func heldUntil(l api.HeldLimit) string {
 }
 
 // clockTime writes a time that may not be known.
-func clockTime(t *time.Time) string {
-	if t == nil {
+func clockTime(t time.Time) string {
+	if t.IsZero() {
 		return "not yet"
 	}
 	return t.Local().Format(time.RFC3339)

@@ -19,7 +19,7 @@ func TestStatusWords(t *testing.T) {
 			"standalone 127.0.0.1:6379, generation 1"},
 		{storeState(api.StoreStatus{MaxmemoryPolicy: "noeviction", ClockApart: &ahead}),
 			"in reach, no loss known, noeviction, clock 30ms ahead"},
-		{storeState(api.StoreStatus{OutOfReach: []string{"quotad:1", "quotad:7"}, LastLoss: &moment,
+		{storeState(api.StoreStatus{OutOfReach: []string{"quotad:1", "quotad:7"}, LastLoss: moment,
 			MaxmemoryPolicy: "allkeys-lru", ClockApart: &behind}),
 			"OUT OF REACH: quotad:1 quotad:7, decided as on_store_failure says, last lost data at 2026-01-02T03:04:05Z, " +
 				"MAY FORGET BUCKETS: set maxmemory-policy noeviction, it is allkeys-lru, clock 120ms behind"},
@@ -43,7 +43,7 @@ func TestStatusWords(t *testing.T) {
 			"3 buckets waiting, 9 restored, 1 of them but for regions that did not tell"},
 		{journalWords(api.JournalStatus{Incarnation: 1, Sequence: 7, Rows: 1, Whole: true}),
 			"whole, opened 1 time, commit 7, 1 row, 0 checkpoints"},
-		{journalWords(api.JournalStatus{Incarnation: 2, Whole: true, WholeSince: &moment}),
+		{journalWords(api.JournalStatus{Incarnation: 2, Whole: true, WholeSince: moment}),
 			"whole since 2026-01-02T03:04:05Z, opened 2 times, commit 0, 0 rows, 0 checkpoints"},
 		{journalWords(api.JournalStatus{Incarnation: 2}),
 			"not known to be whole, opened 2 times, commit 0, 0 rows, 0 checkpoints"},

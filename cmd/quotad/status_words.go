@@ -45,7 +45,7 @@ func storeState(s api.StoreStatus) string {
 	if len(parts) == 0 {
 		parts = append(parts, "in reach")
 	}
-	if s.LastLoss == nil {
+	if s.LastLoss.IsZero() {
 		parts = append(parts, "no loss known")
 	} else {
 		parts = append(parts, "last lost data at "+s.LastLoss.Format(time.RFC3339))
@@ -140,7 +140,7 @@ func journalWords(j api.JournalStatus) string {
 		whole = "FAILED: nothing is lent until the node starts anew"
 	case !j.Whole:
 		whole = "not known to be whole"
-	case j.WholeSince != nil:
+	case !j.WholeSince.IsZero():
 		whole = "whole since " + j.WholeSince.Format(time.RFC3339)
 	}
 	return fmt.Sprintf("%s, opened %s, commit %d, %s, %s", whole, show.Counted(int(j.Incarnation),

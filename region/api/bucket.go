@@ -29,7 +29,7 @@ type Bucket struct {
 	NextAssigned quantity.Units `json:"next_assigned,omitempty"`
 	// ClosedUntil is when a bucket that is closed after a loss of the store's data is opened again;
 	// absent: it is open.
-	ClosedUntil *time.Time `json:"closed_until,omitempty"`
+	ClosedUntil time.Time `json:"closed_until,omitzero"`
 }
 
 // Rights is what a region has lent to another and borrowed from it, of one cell.
@@ -53,7 +53,7 @@ func newBucket(b region.Bucket) Bucket {
 		Entitlement: b.Terms.Entitlement,
 		Share:       found.Share, NextShare: found.NextShare, Cell: found.Cell, Used: found.Used,
 		Fading: found.Fading, Free: found.Free,
-		Rights: []Rights{}, ClosedUntil: moment(b.ClosedUntil),
+		Rights: []Rights{}, ClosedUntil: b.ClosedUntil.UTC(),
 		Assigned: found.Assigned(found.Cell), NextAssigned: found.Assigned(found.Cell + 1)}
 	if b.Terms.Kind.Bucket() {
 		a.Burst = &b.Terms.Burst

@@ -104,7 +104,7 @@ type DocumentsAnswer struct {
 type OpenDocument struct {
 	Epoch string `json:"document"`
 	// Acknowledged is when the region's store held it, by its clock; absent: not yet.
-	Acknowledged *time.Time `json:"acknowledged,omitempty"`
+	Acknowledged time.Time `json:"acknowledged,omitzero"`
 }
 
 // RegionDocuments is what a node heard of another region.
@@ -122,9 +122,9 @@ type HeldLimit struct {
 	Limit   string            `json:"limit"`
 	Match   map[string]string `json:"match,omitempty"`
 	Removed bool              `json:"removed,omitempty"` // charged beside what took its place
-	Since   *time.Time        `json:"since,omitempty"`
-	Waiting []string          `json:"waiting"`         // regions that must acknowledge
-	Until   *time.Time        `json:"until,omitempty"` // absent: not known yet
+	Since   time.Time         `json:"since,omitzero"`
+	Waiting []string          `json:"waiting"`        // regions that must acknowledge
+	Until   time.Time         `json:"until,omitzero"` // absent: not known yet
 }
 
 // NodeDocuments is what one node says.

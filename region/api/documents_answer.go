@@ -61,10 +61,10 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// storeMoment returns nil for 0.
-func storeMoment(at quantity.StoreTime) *time.Time {
+// storeMoment returns the zero time for 0.
+func storeMoment(at quantity.StoreTime) time.Time {
 	if at == 0 {
-		return nil
+		return time.Time{}
 	}
-	return moment(time.UnixMicro(int64(at)))
+	return time.UnixMicro(int64(at)).UTC()
 }

@@ -39,7 +39,7 @@ type BucketView struct {
 	Now         *BucketNow        `json:"now,omitempty"`
 	Last        *LastRequest      `json:"last,omitempty"` // absent: no node remembers one
 	Degraded    []DegradedTowards `json:"degraded"`
-	ClosedUntil *time.Time        `json:"closed_until,omitempty"` // after a loss of the store's data
+	ClosedUntil time.Time         `json:"closed_until,omitzero"` // after a loss of the store's data
 	Prefetched  int64             `json:"prefetched_units"`
 	Remember    []string          `json:"remember_denial"` // nodes
 	// Assigned is what nodes hold of the share to assign it to Envoys, and Envoys what they told
@@ -81,8 +81,8 @@ type LastRequest struct {
 
 // DegradedTowards is a region that has not answered for over 3 s.
 type DegradedTowards struct {
-	Region string     `json:"region"`
-	Since  *time.Time `json:"since,omitempty"` // absent: it never answered
+	Region string    `json:"region"`
+	Since  time.Time `json:"since,omitzero"` // absent: it never answered
 }
 
 // reasonsOf has what messages call each reason.

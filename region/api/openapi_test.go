@@ -114,7 +114,8 @@ func wantSchema(t *testing.T, at string, ref *openapi3.SchemaRef, of reflect.Typ
 		required := []string{}
 		for name, field := range members {
 			wantSchema(t, at+"."+name, schema.Properties[name], field.Type)
-			if !strings.Contains(field.Tag.Get("json"), ",omitempty") {
+			tag := field.Tag.Get("json")
+			if !strings.Contains(tag, ",omitempty") && !strings.Contains(tag, ",omitzero") {
 				required = append(required, name)
 			}
 		}

@@ -55,7 +55,7 @@ type NodeStore struct {
 	Refusing        []string      `json:"refusing"` // kinds of errors with which it refuses calls
 	Stopped         string        `json:"stopped,omitempty"`
 	Rivals          int           `json:"rivals"`
-	LastLoss        *time.Time    `json:"last_loss,omitempty"`
+	LastLoss        time.Time     `json:"last_loss,omitzero"`
 	Losses          int64         `json:"losses"`
 	MaxmemoryPolicy string        `json:"maxmemory_policy,omitempty"`
 	ClockApart      *Milliseconds `json:"clock_apart_ms,omitempty"`
@@ -166,11 +166,10 @@ func milliseconds(d *durationpb.Duration) *Milliseconds {
 	return apart(d.AsDuration(), d != nil)
 }
 
-// timeOf returns nil for an absent time.
-func timeOf(at *timestamppb.Timestamp) *time.Time {
+// timeOf returns the zero time for an absent time.
+func timeOf(at *timestamppb.Timestamp) time.Time {
 	if at == nil {
-		return nil
+		return time.Time{}
 	}
-	t := at.AsTime()
-	return &t
+	return at.AsTime()
 }

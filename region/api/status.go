@@ -40,7 +40,7 @@ type StoreStatus struct {
 	Kind            string         `json:"kind"`
 	Address         string         `json:"address"`
 	Data            []string       `json:"data"`
-	LastLoss        *time.Time     `json:"last_loss,omitempty"` // absent: the store knows of none
+	LastLoss        time.Time      `json:"last_loss,omitzero"` // absent: the store knows of none
 	Losses          int64          `json:"losses"`
 	OutOfReach      []string       `json:"out_of_reach"`
 	MaxmemoryPolicy string         `json:"maxmemory_policy,omitempty"` // absent: not known
@@ -82,13 +82,13 @@ type ClosedLimit struct {
 }
 
 type JournalStatus struct {
-	Incarnation uint64     `json:"incarnation"`
-	Sequence    uint64     `json:"sequence"`
-	Rows        uint64     `json:"rows"`
-	Checkpoints uint64     `json:"checkpoints"`
-	Whole       bool       `json:"whole"`
-	WholeSince  *time.Time `json:"whole_since,omitempty"` // absent: from the start, or not whole
-	Failed      bool       `json:"failed"`
+	Incarnation uint64    `json:"incarnation"`
+	Sequence    uint64    `json:"sequence"`
+	Rows        uint64    `json:"rows"`
+	Checkpoints uint64    `json:"checkpoints"`
+	Whole       bool      `json:"whole"`
+	WholeSince  time.Time `json:"whole_since,omitzero"` // absent: from the start, or not whole
+	Failed      bool      `json:"failed"`
 }
 
 type LocalStatus struct {
@@ -138,7 +138,7 @@ func newStoreAnswer(s region.StoreStatus) StoreStatus {
 	}
 	return StoreStatus{ID: s.ID, Stopped: textOf(s.Stopped), Rivals: others, Nodes: s.Nodes,
 		Kind: s.Kind, Address: s.Address, Data: listed(s.Data),
-		LastLoss: moment(s.LastLoss), Losses: s.Losses,
+		LastLoss: s.LastLoss.UTC(), Losses: s.Losses,
 		OutOfReach: listed(s.OutOfReach), MaxmemoryPolicy: s.Eviction,
 		ClockApart: apart(s.ClockApart, s.ClockKnown),
 		Refusing: each(s.Refusing, func(r tenure.Refusal) StoreRefusal {
@@ -147,9 +147,8 @@ func newStoreAnswer(s region.StoreStatus) StoreStatus {
 }
 
 func newJournalAnswer(j region.JournalStatus) JournalStatus {
-	return JournalStatus{Incarnation: j.Incarnation, Sequence: j.Sequence, Rows: j.Rows,
-		Checkpoints: j.Checkpoints,
-		Whole:       j.Whole, WholeSince: moment(j.WholeSince), Failed: j.Failed}
+	j.WholeSince = j.WholeSince.UTC()
+	return JournalStatus(j)
 }
 
 // each returns what a function makes of each element. It returns an empty list for nil, so that
@@ -172,13 +171,4 @@ func apart(d time.Duration, known bool) *Milliseconds {
 	}
 	ms := Milliseconds(d.Round(time.Millisecond))
 	return &ms
-}
-
-// moment returns nil for the zero time.
-func moment(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
 }

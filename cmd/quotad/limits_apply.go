@@ -161,7 +161,8 @@ func acknowledged(now api.DocumentsAnswer, region string, before, d *policy.Docu
 		return len(now.Open) == 1 && now.Open[0].Epoch != before.Epoch().String()
 	}
 	return slices.ContainsFunc(open, func(o api.OpenDocument) bool {
-		return !o.Acknowledged.IsZero() && (o.Epoch == d.Epoch().String() || versionOf(o.Epoch) > d.Version)
+		return !o.Acknowledged.IsZero() &&
+			(o.Epoch == d.Epoch().String() || versionOf(o.Epoch) > d.Version)
 	})
 }
 

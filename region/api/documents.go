@@ -74,11 +74,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 		errors.Is(err, barrier.ErrTooMany) {
 		err = &refusal{http.StatusConflict, err.Error()}
 	}
-	if err != nil {
-		writeProblem(w, toProblem(err))
-		return
-	}
-	write(w, "application/json", http.StatusOK, Applied{before.Epoch().String(), d.Epoch().String()})
+	reply(w, Applied{before.Epoch().String(), d.Epoch().String()}, err)
 }
 
 // DocumentsStatus is what a node knows of the limits documents of all regions.

@@ -199,11 +199,7 @@ func answer[Q any](w http.ResponseWriter, r *http.Request, decode func([]byte) (
 	if err == nil {
 		done, err = do(q)
 	}
-	if err != nil {
-		writeProblem(w, toProblem(err))
-		return
-	}
-	write(w, "application/json", http.StatusOK, done)
+	reply(w, done, err)
 }
 
 // unreadable returns the error for a body that could not be read. It was too large, too slow, or

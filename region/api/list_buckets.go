@@ -28,10 +28,7 @@ const (
 func (s *adminService) ListBuckets(ctx context.Context,
 	m *quotadv1.ListBucketsRequest) (*quotadv1.ListBucketsResponse, error) {
 	r, err := s.server.listBuckets(ctx, m)
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	return r, nil
+	return r, toStatus(err)
 }
 
 // listBuckets lists the buckets that the node was asked about lately, of domains that the caller
@@ -110,13 +107,9 @@ func (s *Server) webListBuckets(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		listed, err = s.listBuckets(r.Context(), m)
 	}
-	if err != nil {
-		writeProblem(w, toProblem(err))
-		return
-	}
 	all := each(listed.GetBuckets(), func(b *quotadv1.ListedBucket) ListedBucket {
 		return ListedBucket{b.GetLimit(), b.GetDomain(), b.GetDescriptors(),
 			newLastRequest(b.GetLast())}
 	})
-	write(w, "application/json", http.StatusOK, ListedBuckets{all, listed.GetMore()})
+	reply(w, ListedBuckets{all, listed.GetMore()}, err)
 }

@@ -153,47 +153,34 @@ func (s *Server) explain(ctx context.Context, p place) (*quotadv1.ExplainRespons
 func (s *adminService) Overview(ctx context.Context,
 	m *quotadv1.OverviewRequest) (*quotadv1.OverviewResponse, error) {
 	r, err := s.server.overviewFor(ctx, int(m.GetHottest()))
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	return r, nil
+	return r, toStatus(err)
 }
 
 // Explain implements quotad.v1.AdminService.
 func (s *adminService) Explain(ctx context.Context,
 	m *quotadv1.ExplainRequest) (*quotadv1.ExplainResponse, error) {
 	e, err := s.server.explain(ctx, place{m.GetLimit(), m.GetDomain(), m.GetDescriptors()})
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	return e, nil
+	return e, toStatus(err)
 }
 
 // webOverview answers with an overview, as JSON.
 func (s *Server) webOverview(w http.ResponseWriter, r *http.Request) {
-	hottest, err := hottestOf(r.URL.Query())
-	var o *quotadv1.OverviewResponse
-	if err == nil {
-		o, err = s.overviewFor(r.Context(), hottest)
-	}
-	if err != nil {
-		writeProblem(w, toProblem(err))
-		return
-	}
-	write(w, "application/json", http.StatusOK, s.newOverview(o))
+	o, err := s.overviewFor(r.Context(), hottestOf(r.URL.Query()))
+	reply(w, s.newOverview(o), err)
 }
 
-// hottestOf reads how many of the hottest buckets are asked for.
-func hottestOf(query url.Values) (int, error) {
+// hottestOf reads how many of the hottest buckets are asked for. It returns -1 for what is no
+// number.
+func hottestOf(query url.Values) int {
 	text := query.Get("hottest")
 	if text == "" {
-		return usualHottest, nil
+		return usualHottest
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > view.MaxHottest || strings.HasPrefix(text, "+") {
-		return 0, &admit.FieldError{Field: "hottest", Problem: "must be a whole number from 0 to 100"}
+	if err != nil || strings.HasPrefix(text, "+") {
+		return -1
 	}
-	return n, nil
+	return n
 }
 
 // webExplain answers how a bucket stands, as JSON.
@@ -203,9 +190,5 @@ func (s *Server) webExplain(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		e, err = s.explain(r.Context(), place{r.PathValue("limit"), domain, descriptors})
 	}
-	if err != nil {
-		writeProblem(w, toProblem(err))
-		return
-	}
-	write(w, "application/json", http.StatusOK, newExplanation(e))
+	reply(w, newExplanation(e), err)
 }

@@ -40,7 +40,7 @@ type NodeOverview struct {
 	Store     NodeStore    `json:"store"`
 	Recovery  int64        `json:"recovering"`     // buckets that wait to be restored
 	Journal   string       `json:"journal"`        // whole, not_whole or failed
-	Local     int64        `json:"local_unbooked"` // units admitted without the store, not charged yet
+	Local     int64        `json:"local_unbooked"` // units admitted without the store, to charge
 	Peers     []PeerStatus `json:"peers"`
 	Limits    []NodeUse    `json:"limits"`
 }

@@ -143,6 +143,15 @@ func writeProblem(w http.ResponseWriter, p problem) {
 	write(w, "application/problem+json", p.Status, p)
 }
 
+// reply answers with a value as JSON, or with the problem if there is an error.
+func reply(w http.ResponseWriter, v any, err error) {
+	if err != nil {
+		writeProblem(w, toProblem(err))
+		return
+	}
+	write(w, "application/json", http.StatusOK, v)
+}
+
 // write answers with JSON. The JSON is complete before its first byte is sent.
 func write(w http.ResponseWriter, contentType string, code int, v any) {
 	body, err := json.Marshal(v)

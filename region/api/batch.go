@@ -71,7 +71,7 @@ func (s *Server) checkBatch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	decided, ok := inHand(s, w, r, maxBatchBytes, decodeBatch,
+	decided, ok := inHand(s, w, r, saysJSON, maxBatchBytes, decodeBatch,
 		func(_ *door.Held, all []admit.Request) ([]admit.Decision, error) {
 			for i := range all {
 				all[i].Caller = caller

@@ -132,7 +132,7 @@ func (s *Server) peek(w http.ResponseWriter, r *http.Request) {
 func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]byte) (admit.Request,
 	error),
 	by func(context.Context, admit.Request) (admit.Decision, error)) (admit.Decision, bool) {
-	d, ok := inHand(s, w, r, maxBodyBytes, decode,
+	d, ok := inHand(s, w, r, saysJSON, maxBodyBytes, decode,
 		func(held *door.Held, q admit.Request) (admit.Decision, error) {
 			if err := s.mayName(r.Context(), q.Domain); err != nil {
 				return admit.Decision{}, err
@@ -149,7 +149,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]by
 // inHand reads a request with a body of at most the given bytes, takes it in hand, and has it
 // decided. It is in hand until do returns, or calls Done. If that fails inHand writes the answer
 // and returns false.
-func inHand[Q, D any](s *Server, w http.ResponseWriter, r *http.Request, most int64,
+func inHand[Q, D any](s *Server, w http.ResponseWriter, r *http.Request, typed bool, most int64,
 	decode func([]byte) (Q, error), do func(*door.Held, Q) (D, error)) (d D, ok bool) {
 	var held *door.Held
 	defer func() {
@@ -157,7 +157,7 @@ func inHand[Q, D any](s *Server, w http.ResponseWriter, r *http.Request, most in
 			held.Done()
 		}
 	}()
-	q, err := readBody(w, r, most, func(body []byte) (q Q, err error) {
+	q, err := readBody(w, r, typed, most, func(body []byte) (q Q, err error) {
 		var retry time.Duration
 		held, retry = s.take("http", door.HostOf(r.RemoteAddr), r.RemoteAddr, len(body))
 		if held == nil {
@@ -168,20 +168,21 @@ func inHand[Q, D any](s *Server, w http.ResponseWriter, r *http.Request, most in
 	if err == nil {
 		d, err = do(held, q)
 	}
-	var unread *shed
-	switch {
-	case errors.As(err, &unread):
+	if unread, shed := errors.AsType[*shed](err); shed {
 		s.shed(w, r, unread.retry)
-	case err != nil:
+	} else if err != nil {
 		writeProblem(w, toProblem(err))
 	}
 	return d, err == nil
 }
 
+// Whether a request must say that its body is JSON.
+const saysJSON, anyType = true, false
+
 // readBody reads the JSON body of a request, of at most the given bytes.
-func readBody[T any](w http.ResponseWriter, r *http.Request, most int64,
+func readBody[T any](w http.ResponseWriter, r *http.Request, typed bool, most int64,
 	decode func([]byte) (T, error)) (q T, err error) {
-	if !isJSON(r.Header.Values("Content-Type")) {
+	if typed && !isJSON(r.Header.Values("Content-Type")) {
 		return q, &refusal{http.StatusUnsupportedMediaType, wantJSON}
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
@@ -194,7 +195,7 @@ func readBody[T any](w http.ResponseWriter, r *http.Request, most int64,
 // answer reads a request that comes as JSON, has it done, and writes what came of it as JSON.
 func answer[Q any](w http.ResponseWriter, r *http.Request, decode func([]byte) (Q, error),
 	do func(Q) (any, error)) {
-	q, err := readBody(w, r, maxBodyBytes, decode)
+	q, err := readBody(w, r, saysJSON, maxBodyBytes, decode)
 	var done any
 	if err == nil {
 		done, err = do(q)

@@ -3,8 +3,6 @@ package api
 import (
 	"testing"
 
-	envoy "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/admit"
 )
@@ -44,8 +42,8 @@ func FuzzRLS(f *testing.F) {
 	s := New(node, quiet(), Options{EnvoyHeaders: BothHeaders})
 	f.Cleanup(func() { _ = s.Close() })
 	f.Fuzz(func(t *testing.T, body []byte) {
-		m := &envoy.RateLimitRequest{}
-		if decodeRLS(body, m) != nil {
+		m, err := decodeRLS(body)
+		if err != nil {
 			return
 		}
 		r, err := s.rls.limit(t.Context(), m, "caller")

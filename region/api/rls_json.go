@@ -2,10 +2,8 @@ package api
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	envoy "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -18,31 +16,12 @@ import (
 // JSON, as envoyproxy/ratelimit does at /json. It asks for no content type, since its callers send
 // none.
 func (s *Server) rlsJSON(w http.ResponseWriter, r *http.Request) {
-	var held *door.Held
-	defer func() {
-		if held != nil {
-			held.Done()
-		}
-	}()
-	m, answer := &envoy.RateLimitRequest{}, (*envoy.RateLimitResponse)(nil)
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
-	if err != nil {
-		err = unreadable(err)
-	} else {
-		var retry time.Duration
-		held, retry = s.take("http", door.HostOf(r.RemoteAddr), r.RemoteAddr, len(body))
-		if held == nil {
-			s.shed(w, r, retry)
-			return
-		}
-		err = decodeRLS(body, m)
-	}
-	if err == nil {
-		ctx := admit.OnHandover(r.Context(), held.Done)
-		answer, err = s.rls.limit(ctx, m, door.HostOf(r.RemoteAddr))
-	}
-	if err != nil {
-		writeProblem(w, toProblem(err))
+	answer, ok := inHand(s, w, r, anyType, maxBodyBytes, decodeRLS,
+		func(held *door.Held, m *envoy.RateLimitRequest) (*envoy.RateLimitResponse, error) {
+			ctx := admit.OnHandover(r.Context(), held.Done)
+			return s.rls.limit(ctx, m, door.HostOf(r.RemoteAddr))
+		})
+	if !ok {
 		return
 	}
 	code := http.StatusOK
@@ -61,13 +40,14 @@ func (s *Server) rlsJSON(w http.ResponseWriter, r *http.Request) {
 }
 
 // decodeRLS reads the JSON of a request. Every error is a *admit.FieldError.
-func decodeRLS(body []byte, m *envoy.RateLimitRequest) error {
+func decodeRLS(body []byte) (*envoy.RateLimitRequest, error) {
+	m := &envoy.RateLimitRequest{}
 	err := protojson.Unmarshal(body, m)
 	if err == nil {
-		return nil
+		return m, nil
 	}
 	// The library begins its texts with one of two kinds of space, so that nobody compares them.
 	text := strings.TrimSpace(strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto:"))
-	return &admit.FieldError{Field: wholeBody,
+	return nil, &admit.FieldError{Field: wholeBody,
 		Problem: fmt.Sprintf("is no RateLimitRequest of envoy.service.ratelimit.v3 as JSON: %s", quote(text))}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
+	"slices"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
@@ -41,17 +41,12 @@ func (s *session) Adopt(ctx context.Context, epoch string) (last quantity.StoreT
 
 func (s *session) adopt(ctx context.Context, generation uint64, epoch string,
 	guess bool) (quantity.StoreTime, error) {
-	var last atomic.Int64
-	err := s.each(func(_ int, shard Shard) error {
-		mark, err := s.adoptIn(ctx, shard, generation, epoch, guess)
-		for {
-			before := last.Load()
-			if before >= int64(mark) || last.CompareAndSwap(before, int64(mark)) {
-				return err
-			}
-		}
+	marks := make([]quantity.StoreTime, len(s.shards))
+	err := s.each(func(i int, shard Shard) (err error) {
+		marks[i], err = s.adoptIn(ctx, shard, generation, epoch, guess)
+		return err
 	})
-	return max(quantity.StoreTime(last.Load()), s.Latest()), err
+	return max(slices.Max(marks), s.Latest()), err
 }
 
 // adoptIn puts an epoch in force in one shard. One that is a guess replaces no other.

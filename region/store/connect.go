@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -54,9 +55,7 @@ func Redis(o Options) (Parts, error) {
 		return Parts{}, errors.New(
 			"redis url: certificates are given for a connection without TLS; begin it with rediss, or drop them")
 	}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	// Errors come back with each call. go-redis would also print them, bypassing the node's log.
 	redis.SetLogger(silence{})
 	return Parts{Servers: redisAt(a, o), Address: a, Shards: a.shards(), Now: o.Now,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -57,14 +58,7 @@ const Other = "other"
 
 // Kinds returns the kinds of refusals in alphabetical order: those of the table faults, and Other.
 func Kinds() []string {
-	return slices.Sorted(func(yield func(string) bool) {
-		for kind := range faults {
-			if !yield(kind) {
-				return
-			}
-		}
-		yield(Other)
-	})
+	return slices.Sorted(slices.Values(slices.AppendSeq([]string{Other}, maps.Keys(faults))))
 }
 
 // fault is what an error means for the call and for the operator.
@@ -155,14 +149,9 @@ func faultOf(err error) fault {
 // keyDenied says whether a server refuses access to a key, not a command, to a client or inside a
 // script.
 func keyDenied(err error) bool {
-	for _, words := range []string{"permissions to access a key",
-		"permissions to access one of the keys",
-		"can't access at least one of the keys"} {
-		if strings.Contains(err.Error(), words) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"permissions to access a key",
+		"permissions to access one of the keys", "can't access at least one of the keys"},
+		func(words string) bool { return strings.Contains(err.Error(), words) })
 }
 
 // Failed returns the Error of a call. If no server is known, nothing was sent, so the call did not

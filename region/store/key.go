@@ -26,9 +26,6 @@ const clusterShards = 32
 // Shards are the shards of a store, in order. The zero value means a store that is not divided.
 type Shards []Shard
 
-// divided returns the shards of a store on a Redis Cluster.
-func divided() Shards { return Divided(clusterShards) }
-
 // Divided returns the given number of shards.
 func Divided(shards int) Shards {
 	all := make(Shards, shards)

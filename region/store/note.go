@@ -21,14 +21,12 @@ func (s *session) Beat(ctx context.Context, epoch string) error {
 		op := &Op[algorithms.Beat, algorithms.Beaten]{Call: c}
 		sent := Call{Shard: shard, Op: op, Identify: held.replids[shard] != ""}
 		beat := countsFor(op, sent, s.servers.Exec(ctx, []Call{sent})[0], held)
-		switch err := beat.Err; {
 		// A store that refuses this node because one of the two clocks is wrong tells the time too.
-		case Answered(err) && !errors.Is(err, ErrUnknownStore):
+		if Answered(beat.Err) && !errors.Is(beat.Err, ErrUnknownStore) {
 			s.saw(shard, beat.Value.Now)
 			return nil
-		default:
-			return err
 		}
+		return beat.Err
 	})
 }
 

@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"crypto/sha1"
 	_ "embed"
-	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -14,10 +12,7 @@ import (
 //go:embed rights.lua
 var rightsLua string
 
-var rightsDigest = func() string {
-	sum := sha1.Sum([]byte(rightsLua))
-	return hex.EncodeToString(sum[:])
-}()
+var rightsDigest = redis.NewScript(rightsLua).Hash()
 
 // scratchKeys returns the keys on which rights are tried: a text and a hash. They live for at most
 // a second.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -150,10 +151,5 @@ func (s *session) each(f func(i int, shard Shard) error) error {
 		})
 	}
 	all.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }

@@ -20,7 +20,7 @@ import (
 // inShards connects to one server as if it were a Cluster of the given number of shards.
 func inShards(t testing.TB, server *servers.Server, n int) *Store {
 	s := connect(t, Options{URL: server.URL})
-	s.shards = divided()[:n]
+	s.shards = Divided(clusterShards)[:n]
 	s.seen = newSeen(s.shards)
 	return s
 }
@@ -48,7 +48,7 @@ func statuses(t testing.TB, s *Store, id string) (all []algorithms.Status, units
 
 // TestShardsOf: an entity is always in the same shard, and entities are spread over all.
 func TestShardsOf(t *testing.T) {
-	all := divided()
+	all := Divided(clusterShards)
 	counts := map[Shard]int{}
 	for i := range 32_000 {
 		counts[all.Of(fmt.Sprint("account-", i))]++

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -12,7 +13,6 @@ import (
 // concurrent use if its Servers are.
 type Store struct {
 	session
-	timeout  time.Duration
 	deadline time.Duration // the timeout, as the node's clock shows it
 	heed     func(error)   // is told the outcome of each guarded call; nil: nobody is
 }
@@ -33,20 +33,14 @@ func New(p Parts) *Store {
 	if p.Now == nil {
 		p.Now = time.Now
 	}
-	if p.Timeout == 0 {
-		p.Timeout = DefaultTimeout
-	}
-	if p.Deadline == 0 {
-		p.Deadline = p.Timeout
-	}
+	p.Timeout = cmp.Or(p.Timeout, DefaultTimeout)
+	p.Deadline = cmp.Or(p.Deadline, p.Timeout)
 	if len(p.Shards) == 0 {
 		p.Shards = Shards{Whole}
 	}
-	s := &Store{timeout: p.Timeout, deadline: p.Deadline, session: session{servers: p.Servers,
-		address: p.Address,
-		shards:  p.Shards, now: p.Now, newSecret: p.NewSecret, timeout: p.Timeout,
+	return &Store{deadline: p.Deadline, session: session{servers: p.Servers, address: p.Address,
+		shards: p.Shards, now: p.Now, newSecret: p.NewSecret, timeout: p.Timeout,
 		seen: newSeen(p.Shards)}}
-	return s
 }
 
 // Heed sets the function that is told the Err of the Result of each call of a guarded script. Call

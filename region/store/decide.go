@@ -87,7 +87,7 @@ func (s *Store) itemOf(r Result[algorithms.ItemsDecided],
 	}
 	if one.Value.Status == algorithms.StatusUnreadable {
 		failure := Failed(s.address.String(), "script "+algorithms.DecideScript.Name,
-			saidInScript(lineOfScript.ReplaceAllString(one.Value.Why, "")))
+			refusal(lineOfScript.ReplaceAllString(one.Value.Why, "")))
 		failure.Ran = false // the script charges an item when it has read all its buckets
 		one.Err = failure
 	} else {
@@ -99,13 +99,5 @@ func (s *Store) itemOf(r Result[algorithms.ItemsDecided],
 	return one
 }
 
-// saidInScript is an error that Redis returned to a script.
-type saidInScript string
-
-// lineOfScript is the place that the embedded Redis puts before such an error.
+// lineOfScript is the place that the embedded Redis puts before an error that a script got.
 var lineOfScript = regexp.MustCompile(`^\S*:\d+: `)
-
-func (e saidInScript) Error() string { return string(e) }
-
-// RedisError implements redis.Error.
-func (e saidInScript) RedisError() {}

@@ -40,10 +40,13 @@ func (r *redisServers) Exec(ctx context.Context, calls []Call) []Reply {
 		return b.replies
 	}
 	moved := r.refresh()
-	for _, i := range again {
-		if faultOf(b.replies[i].Err).resend == afterPause {
-			moved = after(ctx, moved, pause)
-			break
+	if slices.ContainsFunc(again, func(i int) bool {
+		return faultOf(b.replies[i].Err).resend == afterPause
+	}) {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return b.replies
 		}
 	}
 	select {
@@ -52,23 +55,6 @@ func (r *redisServers) Exec(ctx context.Context, calls []Call) []Reply {
 	case <-ctx.Done(): // each call keeps its first error
 	}
 	return b.replies
-}
-
-// after returns a channel that is closed once c is closed and d has passed, or once ctx has ended.
-func after(ctx context.Context, c <-chan struct{}, d time.Duration) <-chan struct{} {
-	both := make(chan struct{})
-	go func() {
-		defer close(both)
-		select {
-		case <-time.After(d):
-		case <-ctx.Done():
-		}
-		select {
-		case <-c:
-		case <-ctx.Done():
-		}
-	}()
-	return both
 }
 
 // everywhere sends the chosen calls to their servers and returns those that may be sent again.

@@ -64,8 +64,8 @@ func takeInventory(t *testing.T) inventory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []prometheus.Collector{w.Node("us").Metrics(), door.NewWork(), book,
-		access.NewGuard("api", nil, slog.New(slog.DiscardHandler))} {
+	for _, c := range append(book.Collectors(), w.Node("us").Metrics(), door.NewWork(),
+		access.NewGuard("api", nil, slog.New(slog.DiscardHandler))) {
 		v.describe(t, c)
 	}
 	v.scrape(t, startNode(t))

@@ -374,8 +374,8 @@ func TestBook(t *testing.T) {
 	if !has(secondTokens) || book.Fault() == "" {
 		t.Error("without a file the last good one does not stay")
 	}
-	if taken, refused := counted(t, book, "taken"), counted(t, book, "refused"); taken != 2 ||
-		refused != 2 {
+	taken, refused := counted(t, book.changes, "taken"), counted(t, book.changes, "refused")
+	if taken != 2 || refused != 2 {
 		t.Errorf("%v changes are counted as taken, %v as refused", taken, refused)
 	}
 	if _, err := OpenBook(path, nil); err == nil {

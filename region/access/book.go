@@ -102,14 +102,7 @@ func (b *Book) reread() (changed bool, err error) {
 	return true, nil
 }
 
-// Describe implements prometheus.Collector.
-func (b *Book) Describe(ch chan<- *prometheus.Desc) {
-	b.changes.Describe(ch)
-	b.callers.Describe(ch)
-}
-
-// Collect implements prometheus.Collector.
-func (b *Book) Collect(ch chan<- prometheus.Metric) {
-	b.changes.Collect(ch)
-	b.callers.Collect(ch)
+// Collectors returns the metrics of the file.
+func (b *Book) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{b.changes, b.callers}
 }

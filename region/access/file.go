@@ -39,15 +39,6 @@ const (
 
 var callerName = regexp.MustCompile(`^[A-Za-z0-9._@-]{1,63}$`)
 
-// Load reads a roles file. It reports all errors of the file at once, each with its position.
-func Load(path string) (*Callers, error) {
-	src, err := read(path)
-	if err != nil {
-		return nil, err
-	}
-	return Parse(path, src)
-}
-
 // read returns the content of a roles file.
 func read(path string) ([]byte, error) {
 	src, err := files.Read(path, rolesKind.MaxBytes)
@@ -58,8 +49,9 @@ func read(path string) ([]byte, error) {
 	return src, nil
 }
 
-// Parse reads the content of a roles file. The path is used for positions only. No error repeats a
-// token, should one stand where its hash belongs.
+// Parse reads the content of a roles file. It reports all errors of the file at once, each with its
+// position, for which alone the path is used. No error repeats a token, should one stand where its
+// hash belongs.
 func Parse(path string, src []byte) (*Callers, error) {
 	root, err := strictyaml.Read(path, src, rolesKind)
 	if err != nil {

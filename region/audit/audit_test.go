@@ -144,7 +144,7 @@ func TestALogThatCannotBeWritten(t *testing.T) {
 		l.Write(Event{Act: Reset, Outcome: Done, Buckets: []Bucket{{Limit: "l", Key: map[string]string{"account": "secret"}}}})
 	}
 	r := prometheus.NewRegistry()
-	r.MustRegister(l)
+	r.MustRegister(l.Collectors()...)
 	families, err := r.Gather()
 	if err != nil || len(families) != 2 {
 		t.Fatalf("%v, %v", families, err)

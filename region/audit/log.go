@@ -95,14 +95,7 @@ func (l *Log) Close() error {
 	return errors.Join(l.operators.close(), l.callers.close())
 }
 
-// Describe implements prometheus.Collector.
-func (l *Log) Describe(ch chan<- *prometheus.Desc) {
-	l.acts.Describe(ch)
-	l.failed.Describe(ch)
-}
-
-// Collect implements prometheus.Collector.
-func (l *Log) Collect(ch chan<- prometheus.Metric) {
-	l.acts.Collect(ch)
-	l.failed.Collect(ch)
+// Collectors returns the metrics of the log.
+func (l *Log) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{l.acts, l.failed}
 }

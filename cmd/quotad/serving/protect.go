@@ -144,9 +144,9 @@ func apiOptions(c *nodeconfig.Config, p *protection) api.Options {
 
 // register adds the metrics of the protection to the node's.
 func (p *protection) register(r *prometheus.Registry) {
-	r.MustRegister(p.audit)
+	r.MustRegister(p.audit.Collectors()...)
 	if p.roles != nil {
-		r.MustRegister(p.roles)
+		r.MustRegister(p.roles.Collectors()...)
 	}
 	for _, g := range []*access.Guard{p.apiGuard, p.adminGuard, p.peerGuard} {
 		if g != nil {

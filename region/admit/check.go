@@ -55,10 +55,9 @@ func bounded(all []*rules.Applied) error {
 	if b.Load() <= algorithms.MaxLoad {
 		return nil
 	}
-	return &FieldError{"descriptors",
-		fmt.Sprintf("meet %d limits with a load of %d (a sliding_window_log is 4, "+
-			"a sliding_window_counter 3, a leaky_bucket 2, others 1); send fewer at a time, so that it is at most %d",
-			len(all), b.Load(), algorithms.MaxLoad)}
+	return Wrong("descriptors", "meet %d limits with a load of %d (a sliding_window_log is 4, "+
+		"a sliding_window_counter 3, a leaky_bucket 2, others 1); send fewer at a time, so that it is at most %d",
+		len(all), b.Load(), algorithms.MaxLoad)
 }
 
 // onceKey returns the key under which the store remembers that a request was charged. The key

@@ -114,6 +114,11 @@ type FieldError struct {
 
 func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
 
+// Wrong returns a *FieldError with a text that is made as fmt.Sprintf makes it.
+func Wrong(field, format string, args ...any) *FieldError {
+	return &FieldError{field, fmt.Sprintf(format, args...)}
+}
+
 // Bounds of a request.
 const (
 	MaxDescriptors = 16

@@ -68,19 +68,17 @@ func seal(secret string, body []byte) []byte {
 // ErrReceipt.
 func (l *Limiter) open(receipt string) (*receiptv1.Receipt, error) {
 	if len(receipt) > maxReceiptBytes {
-		return nil, &FieldError{"receipt",
-			"is longer than any receipt; send the receipt of a decision as it was given"}
+		return nil, Wrong("receipt",
+			"is longer than any receipt; send the receipt of a decision as it was given")
 	}
 	sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(receipt, receiptPrefix))
 	if err != nil || len(sealed) < sha256.Size {
-		return nil, &FieldError{"receipt",
-			"is none; send the receipt of a decision as it was given"}
+		return nil, Wrong("receipt", "is none; send the receipt of a decision as it was given")
 	}
 	body := sealed[sha256.Size:]
 	r := &receiptv1.Receipt{}
 	if proto.Unmarshal(body, r) != nil {
-		return nil, &FieldError{"receipt",
-			"is none; send the receipt of a decision as it was given"}
+		return nil, Wrong("receipt", "is none; send the receipt of a decision as it was given")
 	}
 	secret := l.store.Secret()
 	switch {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
@@ -23,12 +22,10 @@ const (
 func batchSize(field string, requests int) error {
 	switch {
 	case requests == 0:
-		return &admit.FieldError{Field: field,
-			Problem: fmt.Sprintf("has no requests; send 1 to %d", maxInBatch)}
+		return admit.Wrong(field, "has no requests; send 1 to %d", maxInBatch)
 	case requests > maxInBatch:
-		return &admit.FieldError{Field: field,
-			Problem: fmt.Sprintf("has more than %d requests; send at most as many in a call",
-				maxInBatch)}
+		return admit.Wrong(field, "has more than %d requests; send at most as many in a call",
+			maxInBatch)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -65,9 +64,8 @@ func countRows(m *quotadv1.CheckColumnsRequest) (rows int, err error) {
 	case names == 0:
 		rows = costs
 	case values%names != 0:
-		return 0, &admit.FieldError{Field: "values",
-			Problem: fmt.Sprintf("has %d entries, which do not make whole rows of %d; "+
-				"send as many for each row as there are names", values, names)}
+		return 0, admit.Wrong("values", "has %d entries, which do not make whole rows of %d; "+
+			"send as many for each row as there are names", values, names)
 	default:
 		rows = values / names
 	}
@@ -75,9 +73,8 @@ func countRows(m *quotadv1.CheckColumnsRequest) (rows int, err error) {
 		return 0, err
 	}
 	if costs != 0 && costs != rows {
-		return 0, &admit.FieldError{Field: "costs",
-			Problem: fmt.Sprintf("has %d entries for %d rows; send one for each row, or none",
-				costs, rows)}
+		return 0, admit.Wrong("costs", "has %d entries for %d rows; send one for each row, or none",
+			costs, rows)
 	}
 	return rows, nil
 }
@@ -85,9 +82,8 @@ func countRows(m *quotadv1.CheckColumnsRequest) (rows int, err error) {
 // checkShape returns a *admit.FieldError if the domain or the names are wrong.
 func checkShape(m *quotadv1.CheckColumnsRequest) error {
 	if len(m.Names) > admit.MaxDescriptors {
-		return &admit.FieldError{Field: "names",
-			Problem: fmt.Sprintf("has %d entries; send at most %d", len(m.Names),
-				admit.MaxDescriptors)}
+		return admit.Wrong("names", "has %d entries; send at most %d", len(m.Names),
+			admit.MaxDescriptors)
 	}
 	row := admit.Request{Domain: m.Domain, Cost: 1, Descriptors: map[string]string{}}
 	for _, name := range m.Names {

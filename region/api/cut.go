@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -83,22 +82,19 @@ func decodeCut(body []byte) (q cutting, err error) {
 	case err != nil:
 		return cutting{}, err
 	case q.region == "":
-		return cutting{}, &admit.FieldError{Field: "region",
-			Problem: "is missing; name the region to cut off"}
+		return cutting{}, admit.Wrong("region", "is missing; name the region to cut off")
 	case !slices.Contains(cutDirections, q.direction):
-		return cutting{}, &admit.FieldError{Field: "direction", Problem: "is " +
-			quote(q.direction) + "; give " + strings.Join(cutDirections, ", ")}
+		return cutting{}, admit.Wrong("direction", "is %s; give %s", quote(q.direction),
+			strings.Join(cutDirections, ", "))
 	case heal && length != "":
-		return cutting{}, &admit.FieldError{Field: "for",
-			Problem: "means nothing to a heal; leave it or heal out"}
+		return cutting{}, admit.Wrong("for", "means nothing to a heal; leave it or heal out")
 	case heal:
 		return q, nil
 	}
 	q.d, err = time.ParseDuration(length)
 	if err != nil || q.d <= 0 || q.d > maxCut {
-		return cutting{}, &admit.FieldError{Field: "for",
-			Problem: fmt.Sprintf("is %s; give how long to cut, above 0 and at most 10m, such as 5s",
-				quote(length))}
+		return cutting{}, admit.Wrong("for",
+			"is %s; give how long to cut, above 0 and at most 10m, such as 5s", quote(length))
 	}
 	return q, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,8 +28,8 @@ func wellFormed(body []byte) error {
 	var syntax *json.SyntaxError
 	var value json.RawMessage
 	if err := json.Unmarshal(body, &value); errors.As(err, &syntax) {
-		return &admit.FieldError{Field: wholeBody,
-			Problem: fmt.Sprintf("is not one JSON value: %v, at byte %d", syntax, syntax.Offset)}
+		return admit.Wrong(wholeBody, "is not one JSON value: %v, at byte %d", syntax,
+			syntax.Offset)
 	}
 	return nil
 }
@@ -91,8 +90,7 @@ func (d *decoder) object(field string, member func(name string) error) error {
 func (d *decoder) fields(whole string, fields []string, member func(name string) error) error {
 	return d.object(whole, func(name string) error {
 		if !slices.Contains(fields, name) {
-			return &admit.FieldError{Field: whole, Problem: "has the unknown field " +
-				quote(name) + "; " + thereAre(fields)}
+			return admit.Wrong(whole, "has the unknown field %s; %s", quote(name), thereAre(fields))
 		}
 		return member(name)
 	})
@@ -143,8 +141,7 @@ func (d *decoder) text(field string) (string, error) {
 		return "", &admit.FieldError{Field: field, Problem: "is not valid UTF-8"}
 	}
 	if !wholeCharacters(raw) {
-		return "", &admit.FieldError{Field: field,
-			Problem: `has half a character (a \u escape of a lone surrogate)`}
+		return "", admit.Wrong(field, `has half a character (a \u escape of a lone surrogate)`)
 	}
 	return s, nil
 }
@@ -157,8 +154,7 @@ func (d *decoder) truth(field string) (bool, error) {
 	}
 	b, ok := t.(bool)
 	if !ok {
-		return false, &admit.FieldError{Field: field,
-			Problem: "must be true or false, without quotes"}
+		return false, admit.Wrong(field, "must be true or false, without quotes")
 	}
 	return b, nil
 }

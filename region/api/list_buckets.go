@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -37,8 +36,7 @@ func (s *Server) listBuckets(ctx context.Context,
 	m *quotadv1.ListBucketsRequest) (*quotadv1.ListBucketsResponse, error) {
 	most := cmp.Or(int(m.GetMost()), usualListed)
 	if most < 0 || most > maxListed {
-		return nil, &admit.FieldError{Field: "most",
-			Problem: fmt.Sprintf("must be a whole number from 1 to %d", maxListed)}
+		return nil, admit.Wrong("most", "must be a whole number from 1 to %d", maxListed)
 	}
 	may := func(string) bool { return true }
 	if s.options.Admin.Guard != nil {

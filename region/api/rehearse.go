@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"net/http"
 	"time"
 
@@ -85,13 +84,11 @@ func decodeRehearsal(body []byte) (q rehearsing, err error) {
 	case err != nil:
 		return rehearsing{}, err
 	case q.region == "":
-		return rehearsing{}, &admit.FieldError{Field: "region", Problem: "is missing; name a region"}
+		return rehearsing{}, admit.Wrong("region", "is missing; name a region")
 	case loads == (gone != ""):
-		return rehearsing{}, &admit.FieldError{Field: "load",
-			Problem: "and kill_store: give one of them"}
+		return rehearsing{}, admit.Wrong("load", "and kill_store: give one of them")
 	case q.load < 0 || q.load > maxLoad:
-		return rehearsing{}, &admit.FieldError{Field: "load",
-			Problem: fmt.Sprintf("must be a whole number from 0 to %d", maxLoad)}
+		return rehearsing{}, admit.Wrong("load", "must be a whole number from 0 to %d", maxLoad)
 	case loads:
 		return q, nil
 	}

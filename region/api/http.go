@@ -168,7 +168,7 @@ func inHand[Q, D any](s *Server, w http.ResponseWriter, r *http.Request, typed b
 	if err == nil {
 		d, err = do(held, q)
 	}
-	if unread, shed := errors.AsType[*shed](err); shed {
+	if unread, is := errors.AsType[*shed](err); is {
 		s.shed(w, r, unread.retry)
 	} else if err != nil {
 		writeProblem(w, toProblem(err))

@@ -25,7 +25,7 @@ func masters(t testing.TB, s *servers.Server) (all []*redis.Client) {
 }
 
 // TestCluster: calls over all masters come back in order; every shard is in one slot, and the
-// masters share them.
+// masters share them evenly.
 func TestCluster(t *testing.T) {
 	server := fixtures.Started(t)(servers.StartCluster(t.Context(), 3))
 	s, mate := node(t, server, first), node(t, server, first)
@@ -45,9 +45,16 @@ func TestCluster(t *testing.T) {
 			}
 		}
 	}
-	for i, client := range masters(t, server) {
+	all := masters(t, server)
+	for i, client := range all {
 		if n := client.DBSize(t.Context()).Val(); n < 40 {
-			t.Errorf("master %d holds %d of 232 keys", i, n)
+			t.Errorf("master %d holds %d of 212 keys", i, n)
+		}
+	}
+	for i, shard := range s.Shards() { // each twelfth of the slots has one
+		slot := int(all[0].ClusterKeySlot(t.Context(), TokenKey(shard)).Val())
+		if slot*len(s.Shards())/servers.Slots != i {
+			t.Errorf("shard %d, %s, is in slot %d", i, shard, slot)
 		}
 	}
 	if s.Generation() != mate.Generation() || s.Secret() != mate.Secret() {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
@@ -18,19 +17,22 @@ type Shard string
 // Cluster.
 const Whole Shard = Prefix + "}"
 
-// clusterShards is the number of shards of a store on a Redis Cluster. It can never change: an
-// entity's keys would be looked for in the wrong shard. A Cluster's masters beyond this number
-// serve nothing.
-const clusterShards = 32
+// clusterTags tell the shards of a store on a Redis Cluster apart. Every script call is about one
+// shard, and costs as much as several more buckets in another call would, so there are few. The slot
+// of each lies near the middle of its twelfth of all slots: 2, 3, 4, 6 or 12 masters with equal
+// ranges of slots have equally many shards, and further masters serve nothing. The tags can never
+// change: an entity's keys would be looked for in the wrong shard.
+var clusterTags = [...]string{"0.72", "1.31", "2.63", "3.14", "4.20", "5.63",
+	"6.50", "7.48", "8.2", "9.61", "10.179", "11.120"}
 
 // Shards are the shards of a store, in order. The zero value means a store that is not divided.
 type Shards []Shard
 
-// Divided returns the given number of shards.
+// Divided returns the first shards of a store on a Redis Cluster, at most the twelve that it has.
 func Divided(shards int) Shards {
 	all := make(Shards, shards)
 	for i := range all {
-		all[i] = Shard(Prefix + ":" + strconv.Itoa(i) + "}")
+		all[i] = Shard(Prefix + ":" + clusterTags[i] + "}")
 	}
 	return all
 }

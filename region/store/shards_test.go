@@ -20,7 +20,7 @@ import (
 // inShards connects to one server as if it were a Cluster of the given number of shards.
 func inShards(t testing.TB, server *servers.Server, n int) *Store {
 	s := connect(t, Options{URL: server.URL})
-	s.shards = Divided(clusterShards)[:n]
+	s.shards = Divided(n)
 	s.seen = newSeen(s.shards)
 	return s
 }
@@ -48,17 +48,17 @@ func statuses(t testing.TB, s *Store, id string) (all []algorithms.Status, units
 
 // TestShardsOf: an entity is always in the same shard, and entities are spread over all.
 func TestShardsOf(t *testing.T) {
-	all := Divided(clusterShards)
+	all := Divided(len(clusterTags))
 	counts := map[Shard]int{}
-	for i := range 32_000 {
+	for i := range 12_000 {
 		counts[all.Of(fmt.Sprint("account-", i))]++
 	}
 	for _, shard := range all {
 		if n := counts[shard]; n < 800 || n > 1200 {
-			t.Errorf("shard %s has %d of 32000 entities", shard, n)
+			t.Errorf("shard %s has %d of 12000 entities", shard, n)
 		}
 	}
-	if got := all.Of("account-42"); got != "{quotad:3}" {
+	if got := all.Of("account-42"); got != "{quotad:3.14}" {
 		t.Errorf("account-42 is in %s: an entity's keys would be looked for where they are not",
 			got)
 	}
@@ -83,7 +83,7 @@ func TestKeysInSeveralShards(t *testing.T) {
 	strange.Buckets[0].Key = "k"
 	r := s.Decide(t.Context(), []algorithms.Decide{chargeIn(s.shards[3], "k"), wrong, strange,
 		chargeIn(s.shards[0], "k")})
-	for i, words := range map[int]string{1: "in the shards {quotad:0} and {quotad:1}",
+	for i, words := range map[int]string{1: "in the shards {quotad:0.72} and {quotad:1.31}",
 		2: "none of quotad's"} {
 		if r[i].Err == nil || !strings.Contains(r[i].Err.Error(), words) {
 			t.Errorf("%v does not say %q", r[i].Err, words)

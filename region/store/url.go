@@ -37,7 +37,7 @@ var schemes = map[string]kind{"redis": standalone, "redis+sentinel": sentinel,
 // shards returns the shards of a store at this address.
 func (a Address) shards() Shards {
 	if a.kind == cluster {
-		return Divided(clusterShards)
+		return Divided(len(clusterTags))
 	}
 	return Shards{Whole}
 }

@@ -15,8 +15,9 @@ ALONE = TestLargestDocuments|TestSmallHintsTakeLittle|TestHintsAreBounded|TestSc
 # Stories of package region that are long with the race detector, and of which the first run is enough: others have the same
 # goroutines.
 STORIES = TestInventedNodesDegradeNobody|TestLocalSpending(IsBookedIntoItsWindow|OfFinishedWindowsIsDropped)|TestADocumentTakesTwoCellsAtMost|TestHomeMode(OneByOne|ByDefault)|TestRightsOfEnvoysComeBack|TestEnvoysAreAssignedAWindow|TestTransfersWithACluster|TestABucketThatExpiresSoonerWasNotDeleted
-# What only make long plays: the searches of the larger spaces of each kind, and two mutants of three.
-LONG = TestEveryRecoveryKeepsTheCeiling/a_loss,_(two_recoveries|a_node_dies|the_borrower.s_node|rights_given|a_journal)|TestEveryReachableStateKeepsTheCeiling/(log,_two_cells_in_a_window|counter_of_three_ticks|log,_cells|log,_b_two_ticks_ahead|counter)$$|TestSomeAreFound/(counter|late)
+# What only make long plays: the searches of the larger spaces of each kind, two mutants of three, and stories of which
+# others of their kind are played.
+LONG = TestARecoveredRegion/sliding_window_counter|TestSlidingKindsFollowDemand/sliding_window_log|TestMatesBorrowAsOne/sliding_window_log|TestBenefitOfTheLongTail|TestRightsForTheNextCell|TestEveryRecoveryKeepsTheCeiling/a_loss,_(two_recoveries|a_node_dies|the_borrower.s_node|rights_given|a_journal)|TestEveryReachableStateKeepsTheCeiling/(log,_two_cells_in_a_window|counter_of_three_ticks|log,_cells|log,_b_two_ticks_ahead|counter)$$|TestSomeAreFound/(counter|late)
 # Stories with real processes that make faults plays, which wait a long time.
 FAULTS = TestMonth|TestStaleReplica
 .PHONY: test
@@ -27,10 +28,10 @@ test: redis-server ## every test; with the race detector where there are gorouti
 
 .PHONY: long
 long: redis-server ## what make test leaves out, and twice the seeds that it plays
-	$(TESTED) -run '$(LONG)' ./allocator/exchange ./algorithms ./chaos/mutants
+	$(TESTED) -run '$(LONG)' ./allocator/exchange ./algorithms ./chaos/mutants ./chaos/world
 	$(TESTED) -run 'Hold$$|AsTwins$$' ./chaos/sim -seeds 1000 -wider 200 -documents 100 -envoys 40 -prefetch 60 -spanning 60 -varied 100 -compared 4
-	$(TESTED) -run 'TestStoryHolds' ./chaos/world -stories 3
-	$(TESTED) -run 'TestEnvoyIsAnsweredAsByTheReference' ./region/api -configurations 16
+	$(TESTED) -run TestStoryHolds ./chaos/world -stories 3
+	$(TESTED) -run TestEnvoyIsAnsweredAsByTheReference ./region/api -configurations 16
 	$(TESTED) -race -run '$(STORIES)' ./region
 
 .PHONY: lint

@@ -9,10 +9,10 @@ import (
 )
 
 var (
-	seeds    = flag.Uint64("seeds", 500, "how many seeds TestSeedsHold runs")
+	seeds    = flag.Uint64("seeds", 300, "how many seeds TestSeedsHold runs")
 	from     = flag.Uint64("from", 1, "the first of them")
 	seconds  = flag.Int64("seconds", 30, "of virtual time, each")
-	luaEvery = flag.Uint64("lua-every", 500, "one seed of so many by the Lua scripts; 1: all")
+	luaEvery = flag.Uint64("lua-every", 300, "one seed of so many by the Lua scripts; 1: all")
 	widerTo  = flag.Uint64("wider", 100, "how many seeds of the wider draw TestWiderSeedsHold runs")
 	kind     = flag.String("algorithm", "", "of all limits; empty: the seed chooses")
 )
@@ -59,7 +59,7 @@ func TestSeedsHold(t *testing.T) {
 	t.Logf("%d seeds (%d by Lua), %v of virtual time in %v, %d events, rows %v", tally.Seeds,
 		tally.Lua, tally.Virtual, tally.Took, tally.Counts.Events, tally.Counts.Rows)
 	for row, name := range RowNames {
-		if tally.Seeds >= 500 && tally.Counts.Rows[row] == 0 {
+		if tally.Seeds >= 300 && tally.Counts.Rows[row] == 0 {
 			t.Errorf("row %d (%s) never fired", row, name)
 		}
 	}

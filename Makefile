@@ -15,8 +15,7 @@ ALONE = TestLargestDocuments|TestSmallHintsTakeLittle|TestHintsAreBounded|TestSc
 # Stories of package region that are long with the race detector, and of which the first run is enough: others have the same
 # goroutines.
 STORIES = TestInventedNodesDegradeNobody|TestLocalSpending(IsBookedIntoItsWindow|OfFinishedWindowsIsDropped)|TestADocumentTakesTwoCellsAtMost|TestHomeMode|TestRightsOfEnvoysComeBack|TestEnvoys(AreAssigned|FollowAStep)|TestWhoKnowsWhatWasLent|TestTransfersWithACluster|TestABucketThatExpiresSoonerWasNotDeleted
-# What only make long plays: the searches of the larger spaces of each kind, two mutants of three, and stories of which
-# others of their kind are played.
+# What only make long plays: searches and stories of which others like them are played, and two mutants of three.
 LONG = TestARecoveredRegion/sliding_window_counter|TestSlidingKindsFollowDemand/sliding_window_log|TestMatesBorrowAsOne/sliding_window_log|TestBenefitOfTheLongTail|TestRightsForTheNextCell|TestEveryRecoveryKeepsTheCeiling/a_loss,_(two_recoveries|a_node_dies|the_borrower.s_node|rights_given|a_journal)|TestEveryReachableStateKeepsTheCeiling/(log,_two_cells_in_a_window|counter_of_three_ticks|log,_cells|log,_b_two_ticks_ahead|counter)$$|TestSomeAreFound/(counter|late)
 # Stories with real processes that make faults plays, which wait a long time.
 FAULTS = TestMonth|TestStaleReplica|TestFaultsOfStarvedNodes

@@ -186,6 +186,9 @@ func (w *Way) visit(ctx context.Context, name string,
 	return nil
 }
 
+// Server implements store.Servers.
+func (w *Way) Server(context.Context, store.Shard) string { return inMemory }
+
 // Look implements store.Servers.
 func (w *Way) Look(ctx context.Context, shard store.Shard, nothing algorithms.Open) (store.Found,
 	error) {

@@ -34,6 +34,15 @@ type Refused struct {
 	Waited  uint64 // their time was over before they were answered
 }
 
+// add adds what another lane refused.
+func (r *Refused) add(other Refused) {
+	r.Full += other.Full
+	r.Time += other.Time
+	r.Expired += other.Expired
+	r.Late += other.Late
+	r.Waited += other.Waited
+}
+
 // wait puts a request into the queue if it can be decided there before its deadline. A part of the
 // time (pace.margin) is kept for what is not the store's work; of a hurried request it is kept
 // already. The error is a *queueFull. The caller holds the lock.
@@ -73,7 +82,7 @@ const busyParts = 2
 // again. Single requests need not ask Busy: they cost little to read, and their limit may be one
 // for which nothing waits.
 func (l *Limiter) Busy(caller string) (retry time.Duration, busy bool) {
-	return l.batcher.busy(caller)
+	return l.lanes.busy(caller)
 }
 
 func (b *batcher) busy(caller string) (retry time.Duration, busy bool) {
@@ -110,9 +119,13 @@ func (b *batcher) outwaited() *queueFull {
 func (b *batcher) take(first ...waiting) []waiting {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if len(first) == 0 && b.sent > 0 && !b.stepped && b.pace.due() {
+		b.trips-- // what waits goes with the next one that is made alone
+		return nil
+	}
 	q := b.queue
 	q.trip++
-	now, most, work := time.Now(), b.pipelineWork(), int64(0)
+	now, most, work := time.Now(), b.mostWork(), int64(0)
 	batch := append(make([]waiting, 0, min(len(first)+q.length, maxBatched)), first...)
 	for _, w := range first {
 		work += scriptWork * int64(len(w.applied))
@@ -146,7 +159,8 @@ func (b *batcher) take(first ...waiting) []waiting {
 	return batch
 }
 
-// Load says how much waits for the store and how fast the store is.
+// Load says how much waits for the store and how fast the store is: of several servers, the
+// slowest.
 type Load struct {
 	Queued   int
 	Refused  Refused
@@ -155,7 +169,7 @@ type Load struct {
 }
 
 // Load returns the limiter's load.
-func (l *Limiter) Load() Load { return l.batcher.load() }
+func (l *Limiter) Load() Load { return l.lanes.load() }
 
 func (b *batcher) load() Load {
 	b.mu.Lock()

@@ -27,7 +27,7 @@ func (l *Limiter) ask(ctx context.Context, w waiting) (answered, error) {
 	}
 	t := l.tickets.take()
 	w.answer, w.gone = t.answer, &t.gone
-	if err := l.batcher.enqueue(ctx, w); err != nil {
+	if err := l.lanes.enqueue(ctx, w); err != nil {
 		return answered{}, err
 	}
 	select {
@@ -84,7 +84,7 @@ func (l *Limiter) withoutAsking(w waiting) (a answered, err error, done bool) {
 	}
 	// The time was over before the request was sent, which says nothing about the store.
 	if time.Until(w.until) <= 0 {
-		return answered{}, l.batcher.outwaited(), true
+		return answered{}, l.lanes.lane(&w).outwaited(), true
 	}
 	return answered{}, nil, false
 }
@@ -100,9 +100,9 @@ func (l *Limiter) await(ctx context.Context, w waiting, answer <-chan answered,
 	case <-late:
 		w.gone.Store(true)
 		now := time.Now()
-		shard, starved := store.ShardOf(w.applied[0].Target.Key), l.batcher.wakes.starved(now, l.deadline)
+		shard, starved := store.ShardOf(w.applied[0].Target.Key), l.lanes.wakes.starved(now, l.deadline)
 		if l.breakers.answers(shard, w.until.Add(-w.waits), now, l.deadline, starved) {
-			return answered{}, false, l.batcher.outwaited()
+			return answered{}, false, l.lanes.lane(&w).outwaited()
 		}
 		return answered{err: errLate}, false, nil
 	case <-ctx.Done():

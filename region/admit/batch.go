@@ -70,7 +70,7 @@ func (l *Limiter) AskTogether(ctx context.Context, all []*Flow) (left []bool) {
 		f.way.answer, f.way.gone = answer, &gone[i]
 		asked, of, answers = append(asked, f.way), append(of, f), append(answers, answer)
 	}
-	l.batcher.enqueueAll(ctx, asked, func(i int, err error) {
+	l.lanes.enqueueAll(ctx, asked, func(i int, err error) {
 		answers[i] = nil
 		of[i].answered(answered{}, err)
 	})

@@ -19,10 +19,6 @@ import (
 const (
 	// maxBatched bounds the requests decided in one round trip, however fast the store is.
 	maxBatched = 1024
-	// underWay is how many round trips are made at a time. With one, a few callers would wait for
-	// each other. With many, no requests would be left to group: four cost 16 callers 10 % more
-	// processor time than two.
-	underWay = 2
 	// gathered is how many requests must wait so that a round trip begins without letting others
 	// run first: a full script call. Under overload the others would be many, and Redis idle
 	// meanwhile.
@@ -94,16 +90,9 @@ func (a answered) lost() *store.LostBucket {
 // that was read already but has not reached the queue. Waiting requests are served in fair order
 // (fairQueue), and only requests that can be decided in time may wait (admission.go).
 type batcher struct {
-	store    *store.Store
-	rights   *rights.Engine
-	breakers breakers
-	// repeats is how often a decision is repeated for a request sent again with its id. 0:
-	// algorithms.DefaultRepeats.
-	repeats int64
-	more    chan struct{} // tells a run to carry what is queued
-	wakes   wakes
-	elapsed func() time.Duration
-	stepped bool // the caller that asks makes the round trip, with all that waits
+	shared
+	underWay int
+	more     chan struct{} // tells a run to carry what is queued
 
 	mu      sync.Mutex
 	queue   *fairQueue
@@ -113,10 +102,28 @@ type batcher struct {
 	refused Refused
 }
 
-func newBatcher(s *store.Store, r *rights.Engine, b breakers, queued int, deadline time.Duration) *batcher {
-	return &batcher{store: s, rights: r, breakers: b, more: make(chan struct{}, underWay),
-		wakes: wakes{begins: make(chan struct{}, 1)}, queue: newFairQueue(queued),
-		elapsed: elapsed, trips: underWay, pace: newPace(deadline)}
+// shared is what the batchers of a node have in common.
+type shared struct {
+	store    *store.Store
+	rights   *rights.Engine
+	breakers breakers
+	// repeats is how often a decision is repeated for a request sent again with its id. 0:
+	// algorithms.DefaultRepeats.
+	repeats int64
+	wakes   *wakes
+	elapsed func() time.Duration
+	stepped bool // the caller that asks makes the round trip, with all that waits
+}
+
+// newBatcher returns a batcher that makes so many round trips at a time. Unless it is stepped it
+// makes none before run is called.
+func newBatcher(common shared, deadline time.Duration, underWay int) *batcher {
+	b := &batcher{shared: common, underWay: underWay, more: make(chan struct{}, underWay),
+		queue: newFairQueue(queueLength), trips: underWay, pace: newPace(deadline, underWay)}
+	if b.stepped {
+		b.trips = 0
+	}
+	return b
 }
 
 // enqueue hands a request over. The error is a *queueFull if the request may not wait. If another
@@ -124,7 +131,7 @@ func newBatcher(s *store.Store, r *rights.Engine, b breakers, queued int, deadli
 // does, even if ctx ends. For a hurried request a goroutine of its own makes it.
 func (b *batcher) enqueue(ctx context.Context, w waiting) error {
 	b.mu.Lock()
-	if b.queue.length == 0 && b.trips < underWay {
+	if b.queue.length == 0 && b.trips < b.underWay {
 		b.trips++
 		b.mu.Unlock()
 		w.hash = hashOf(w.applied)
@@ -150,28 +157,27 @@ func (b *batcher) begins(ctx context.Context, hurried bool, first ...waiting) {
 	b.carry(ctx, first...)
 }
 
-// enqueueAll hands over several requests, each as enqueue does. It calls refused for each request
-// that may not wait, with its index.
-func (b *batcher) enqueueAll(ctx context.Context, all []waiting, refused func(place int, err error)) {
+// queueAll has some of the requests wait, those in the places of part. It calls refused for each
+// that may not, with its index. It returns whether one is hurried, and whether the caller has to
+// make a round trip (begins).
+func (b *batcher) queueAll(all []waiting, part []int, refused func(place int, err error)) (hurried,
+	begins bool) {
 	b.mu.Lock()
-	now, hurried := time.Now(), false
-	for i, w := range all {
-		if err := b.wait(w, now); err != nil {
+	defer b.mu.Unlock()
+	now := time.Now()
+	for _, i := range part {
+		if err := b.wait(all[i], now); err != nil {
 			refused(i, err)
 		}
-		hurried = hurried || w.hurried
+		hurried = hurried || all[i].hurried
 	}
-	begins := b.mayBegin()
-	b.mu.Unlock()
-	if begins {
-		b.begins(ctx, hurried)
-	}
+	return hurried, b.mayBegin()
 }
 
 // mayBegin begins a round trip if requests are queued and fewer than underWay are under way. It
 // returns whether it did. The caller holds the lock.
 func (b *batcher) mayBegin() bool {
-	if b.queue.length == 0 || b.trips >= underWay {
+	if b.queue.length == 0 || b.trips >= b.underWay {
 		return false
 	}
 	b.trips++
@@ -241,7 +247,8 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 	}
 	calls, work := b.calls(groups)
 	b.wakes.uses()
-	begun, asked, generation := b.begin(work), b.elapsed(), b.store.Generation()
+	alone, begun := b.begin(work)
+	asked, generation := b.elapsed(), b.store.Generation()
 	results := b.store.Decide(ctx, calls)
 	back, heard := time.Now(), b.elapsed()
 	of, timed := heardOf{generation, asked, heard}, false
@@ -269,7 +276,7 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 			w.answer <- answered{decided: r.Value, index: n, of: of, err: r.Err}
 		}
 	}
-	b.end(work, timed, begun, back)
+	b.end(work, alone, timed, begun, back)
 }
 
 // calls returns the Decide of each group, and the work of all.
@@ -306,31 +313,32 @@ func (b *batcher) calls(groups [][]waiting) (calls []algorithms.Decide, work int
 
 func shardOf(c algorithms.Decide) store.Shard { return store.ShardOf(c.Buckets[0].Key) }
 
-// pipelineWork returns how much work the next round trip may carry. It is unbounded for a stepped
-// node, because the wall clock does not measure the speed of a simulated store.
-func (b *batcher) pipelineWork() int64 {
+// mostWork returns how much work the round trip that begins now may carry. It is unbounded for a
+// stepped node, because the wall clock does not measure the speed of a simulated store.
+func (b *batcher) mostWork() int64 {
 	if b.stepped {
 		return math.MaxInt64
 	}
-	return b.pace.pipelineWork()
+	return b.pace.next()
 }
 
-// begin counts work as under way and returns the present time.
-func (b *batcher) begin(work int64) time.Time {
+// begin counts work as under way. It returns whether no other is, and the present time.
+func (b *batcher) begin(work int64) (alone bool, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	alone = b.sent == 0
 	b.sent += work
-	return time.Now()
+	return alone, time.Now()
 }
 
 // end counts work as no longer under way. If timed is true, it measures the store's pace by the
 // round trip.
-func (b *batcher) end(work int64, timed bool, begun, back time.Time) {
+func (b *batcher) end(work int64, alone, timed bool, begun, back time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.sent -= work
 	if timed {
-		b.pace.done(begun, back, work)
+		b.pace.done(begun, back, work, alone)
 	}
 }
 

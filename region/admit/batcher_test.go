@@ -120,7 +120,7 @@ func (n *Limiter) fill(t *testing.T, q Request) {
 	w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: 1, commit: true,
 		until: time.Now().Add(time.Minute)}
 	for range queueLength {
-		if err := n.batcher.enqueue(t.Context(), w); err != nil {
+		if err := n.lanes.all[0].enqueue(t.Context(), w); err != nil {
 			t.Fatal("the queue is shorter than queueLength")
 		}
 	}
@@ -135,7 +135,7 @@ func TestQueueFull(t *testing.T) {
 		d.Entitlement != 40 || d.Sequence != 1 {
 		t.Errorf("decision %+v, %v", d, err)
 	}
-	if l := n.batcher.load(); d.RetryAfter <= 0 || l.Queued != queueLength ||
+	if l := n.lanes.all[0].load(); d.RetryAfter <= 0 || l.Queued != queueLength ||
 		l.Refused != (Refused{Full: 1}) {
 		t.Errorf("retry after %v, %+v", d.RetryAfter, l)
 	}
@@ -164,7 +164,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
-		w := n.batcher.first(t)
+		w := n.lanes.all[0].first(t)
 		w.answer <- answered{} // so that serving the request later does not block
 	})
 }
@@ -182,7 +182,7 @@ func TestPeeksDoNotCountEachOther(t *testing.T) {
 			batch = append(batch, waiting{rules: r, applied: r.Match(asked(request("a"))), cost: 4,
 				answer: answers[i]})
 		}
-		n.batcher.decide(t.Context(), batch)
+		n.lanes.all[0].decide(t.Context(), batch)
 		for i := range answers {
 			if d := n.judge(&batch[i], <-answers[i]); !d.Allowed || d.Remaining != 1 {
 				t.Errorf("peek %d of 4 units of 5, nothing used: allowed %v, remaining %d", i,

@@ -23,14 +23,14 @@ func TestDecidedAtTheDeadline(t *testing.T) {
 				"name: minute, limit: 100, window: 1m, lending_limit: 0.5, on_store_failure: "+
 					behaviour))
 			for _, deadline := range []time.Duration{50 * time.Millisecond, time.Second} {
-				n.deadline, n.batcher.pace = deadline, newPace(deadline)
+				n.deadline, n.lanes.all[0].pace = deadline, newPace(deadline, underWay)
 				begun := time.Now()
 				d, err := n.Check(t.Context(), request("a"))
 				if err != nil || d.Reason != want || time.Since(begun) != deadline {
 					t.Errorf("%s: after %v, deadline %v: %+v, %v", behaviour, time.Since(begun),
 						deadline, d, err)
 				}
-				if groups := group([]waiting{n.batcher.first(t)}); len(groups) != 0 {
+				if groups := group([]waiting{n.lanes.all[0].first(t)}); len(groups) != 0 {
 					t.Error("it is sent although nobody waits for it any more")
 				}
 			}
@@ -45,8 +45,8 @@ func TestWhoeverLeftIsNotCharged(t *testing.T) {
 			n := c.running["us/n1"]
 			r := n.tenure.Rules()
 			ctx, cancel := context.WithCancel(t.Context())
-			idle := newBatcher(nil, nil, nil, queueLength, time.Second) // nothing serves it
-			left := &Limiter{config: n.config, batcher: idle, breakers: n.breakers}
+			idle := newBatcher(shared{}, time.Second, underWay) // nothing serves it
+			left := &Limiter{config: n.config, lanes: &lanes{all: []*batcher{idle}}, breakers: n.breakers}
 			w := waiting{rules: r, applied: r.Match(asked(request("a"))), cost: 30, commit: true,
 				until: time.Now().Add(time.Second)}
 			gone := make(chan error)
@@ -61,7 +61,7 @@ func TestWhoeverLeftIsNotCharged(t *testing.T) {
 			}
 			answer := make(chan answered, 1)
 			w.answer, w.cost = answer, 5
-			n.batcher.decide(t.Context(), []waiting{idle.first(t), w})
+			n.lanes.all[0].decide(t.Context(), []waiting{idle.first(t), w})
 			if a := <-answer; a.err != nil || a.decided.Buckets[0].Used != 5 {
 				t.Errorf("used %d, only 5 had somebody waiting: %+v", a.decided.Buckets[0].Used, a)
 			}
@@ -73,8 +73,8 @@ func TestWhoeverLeftIsNotCharged(t *testing.T) {
 func TestALateAnswerIsNobodyElses(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
-		r, idle := n.tenure.Rules(), newBatcher(nil, nil, nil, queueLength, time.Second)
-		limiter := &Limiter{config: n.config, batcher: idle, breakers: n.breakers}
+		r, idle := n.tenure.Rules(), newBatcher(shared{}, time.Second, underWay)
+		limiter := &Limiter{config: n.config, lanes: &lanes{all: []*batcher{idle}}, breakers: n.breakers}
 		ask := func(ctx context.Context) <-chan answered {
 			said := make(chan answered, 1)
 			go func() {
@@ -113,7 +113,7 @@ func TestQueuedWhenTheBreakerTrips(t *testing.T) {
 			answer := make(chan answered, 1)
 			r := n.tenure.Rules()
 			n.breakers.trip(store.Whole)
-			n.batcher.decide(t.Context(),
+			n.lanes.all[0].decide(t.Context(),
 				[]waiting{{rules: r, applied: r.Match(asked(request("a"))), cost: 30, commit: true,
 					answer: answer}})
 			if a := <-answer; !errors.Is(a.err, errOutOfReach) {

@@ -49,7 +49,7 @@ func TestBusy(t *testing.T) {
 		synctest.Wait()
 		retry, busy := n.Busy("flood")
 		if !busy || retry <= 0 || retry > n.deadline {
-			t.Errorf("busy %v for %v: %+v", busy, retry, n.batcher.load())
+			t.Errorf("busy %v for %v: %+v", busy, retry, n.lanes.all[0].load())
 		}
 		if retry, busy := n.Busy("victim"); busy {
 			t.Errorf("a caller for whom nothing waits: %v", retry)
@@ -78,10 +78,10 @@ func TestStarvedNode(t *testing.T) {
 		{"nothing came for seconds", 3 * time.Second, time.Second, false},
 	} {
 		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, overloadLimits...))
-		n.batcher.pace = newPace(deadline)
+		n.lanes.all[0].pace = newPace(deadline, underWay)
 		now := time.Now().Add(time.Minute)
 		n.breakers.hear(store.Whole, now.Add(-tc.heard))
-		err := n.batcher.unreached(store.Whole, now.Add(-tc.sent), now, late)
+		err := n.lanes.all[0].unreached(store.Whole, now.Add(-tc.sent), now, late)
 		if isQueueFull(err) != tc.busy || n.breakers.tripped(store.Whole) == tc.busy {
 			t.Errorf("%s: %v, tripped %v", tc.name, err, n.breakers.tripped(store.Whole))
 		}
@@ -94,7 +94,7 @@ func TestWakes(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		const deadline = 50 * time.Millisecond
 		n, _ := busyNode(t)
-		w := &n.batcher.wakes
+		w := n.lanes.wakes
 		ctx, cancel := context.WithCancel(t.Context())
 		var watching sync.WaitGroup
 		watching.Go(func() { w.watch(ctx, deadline) })

@@ -48,7 +48,7 @@ type Limiter struct {
 	rights   *rights.Engine
 	deadline time.Duration // of a decision, without the wait for rights
 	elapsed  func() time.Duration
-	batcher  *batcher
+	lanes    *lanes
 	tickets  tickets
 	breakers breakers
 	fallback *fallback
@@ -84,27 +84,21 @@ func New(c Config) *Limiter {
 		writes = time.Hour // the wall clock does not measure a simulated journal
 	}
 	l.fallback = newFallback(max(c.Nodes, 1), newClaims(c.Journal, c.Now, writes, c.Log).claim)
-	l.batcher = newBatcher(c.Store, c.Rights, l.breakers, queueLength, l.deadline)
-	l.batcher.elapsed = l.elapsed
-	l.batcher.repeats = c.Repeats
-	if c.Stepped {
-		l.batcher.trips, l.batcher.stepped = 0, true
-	}
+	l.lanes = newLanes(shared{store: c.Store, rights: c.Rights, breakers: l.breakers,
+		repeats: c.Repeats, wakes: newWakes(), elapsed: l.elapsed, stepped: c.Stepped}, l.deadline)
 	return l
 }
 
 // Run serves queued requests, and probes the servers that did not answer, until ctx ends.
 func (l *Limiter) Run(ctx context.Context) {
 	var all sync.WaitGroup
-	for range underWay {
-		all.Go(func() { l.batcher.run(ctx) })
-	}
+	all.Go(func() { l.lanes.run(ctx) })
 	for range fetchers {
 		all.Go(func() { l.fetchChunks(ctx) })
 	}
 	all.Go(func() { l.sweep(ctx) })
 	all.Go(func() { l.probe(ctx) })
-	all.Go(func() { l.batcher.wakes.watch(ctx, l.deadline) })
+	all.Go(func() { l.lanes.wakes.watch(ctx, l.deadline) })
 	all.Go(func() { l.watchFallback(ctx) })
 	all.Wait()
 }

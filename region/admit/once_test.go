@@ -71,7 +71,7 @@ func TestTheSameRequestAtOnce(t *testing.T) {
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		nodes := []*running{c.running["us/n1"], c.running["us/n2"]}
 		for _, n := range nodes {
-			n.batcher.repeats = callers
+			n.lanes.all[0].repeats = callers
 		}
 		got := make([]Decision, callers)
 		var all sync.WaitGroup
@@ -99,8 +99,9 @@ func TestTheSameRequestAtOnce(t *testing.T) {
 func (n *running) batched(t *testing.T, observed *rights.Engine, requests ...Request) []Decision {
 	t.Helper()
 	r := n.tenure.Rules()
-	b := newBatcher(n.store, observed, n.breakers, queueLength, n.deadline)
-	b.repeats = n.batcher.repeats
+	common := n.lanes.all[0].shared
+	common.rights = observed
+	b := newBatcher(common, n.deadline, underWay)
 	answers := make([]chan answered, len(requests))
 	batch := make([]waiting, len(requests))
 	for i, q := range requests {
@@ -130,7 +131,7 @@ func TestTheSameRequestInABatch(t *testing.T) {
 		limitOf(algorithms.FixedWindow, 10, ", weights: {us: 1, eu: 0}"))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
-		n.batcher.repeats = 10
+		n.lanes.all[0].repeats = 10
 		// Nothing runs in this engine, so that what it heard stays there.
 		hears := rights.New(rights.Config{Region: "us", Node: "n1", Store: n.store,
 			Journal: n.journal, Tenure: n.tenure,

@@ -112,9 +112,7 @@ func (l *Limiter) opened(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var runs sync.WaitGroup
-	for range underWay {
-		runs.Go(func() { l.batcher.run(ctx) })
-	}
+	runs.Go(func() { l.lanes.run(ctx) })
 	t.Cleanup(func() {
 		cancel()
 		runs.Wait()
@@ -265,7 +263,7 @@ func TestOverloadTakesFromNobody(t *testing.T) {
 				if n := tight.units; n > 20*10 {
 					t.Errorf("%d admitted by 20 limits of 10", n)
 				}
-				l := n.batcher.load()
+				l := n.lanes.all[0].load()
 				if s.late.Load() > 0 || l.Queued > 0 || l.Refused.Time == 0 {
 					t.Errorf("%d round trips were late, %+v; %d of %d decided", s.late.Load(), l,
 						flood.stored, flood.all)
@@ -344,12 +342,12 @@ func TestLateWhileRepliesFlow(t *testing.T) {
 			&store.Error{Err: context.Canceled}, false},
 	} {
 		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, overloadLimits...))
-		n.batcher.pace = newPace(50 * time.Millisecond)
+		n.lanes.all[0].pace = newPace(50*time.Millisecond, underWay)
 		now := time.Now().Add(time.Minute)
 		if tc.heard > 0 {
 			n.breakers.hear(store.Whole, now.Add(-tc.heard))
 		}
-		err := n.batcher.unreached(store.Whole, now.Add(-tc.sent), now, tc.err)
+		err := n.lanes.all[0].unreached(store.Whole, now.Add(-tc.sent), now, tc.err)
 		if isQueueFull(err) != tc.busy || n.breakers.tripped(store.Whole) == tc.busy {
 			t.Errorf("%s: %v, tripped %v", tc.name, err, n.breakers.tripped(store.Whole))
 		}

@@ -18,7 +18,7 @@ func BenchmarkRefusal(b *testing.B) {
 	for i := range 10_000 { // until no more may wait
 		w := waiting{rules: r, applied: r.Match(asked(request(strconv.Itoa(i)))), cost: 1,
 			commit: true, until: time.Now().Add(24 * time.Hour)}
-		if err := n.batcher.enqueue(b.Context(), w); err != nil {
+		if err := n.lanes.all[0].enqueue(b.Context(), w); err != nil {
 			break
 		}
 	}

@@ -277,11 +277,11 @@ func TestQueueAhead(t *testing.T) {
 // chance.
 func TestPace(t *testing.T) {
 	now := time.Now()
-	p := newPace(50 * time.Millisecond)
+	p := newPace(50*time.Millisecond, underWay)
 	trip := func(scripts int64, each, trip time.Duration) {
 		sent := now
 		now = now.Add(trip + time.Duration(scripts)*each)
-		p.done(sent, now, scripts*scriptWork)
+		p.done(sent, now, scripts*scriptWork, true)
 		now = now.Add(time.Millisecond)
 	}
 	script := func() time.Duration { return p.takes(scriptWork) }
@@ -312,5 +312,5 @@ func TestPace(t *testing.T) {
 	if got := script(); got > 400*time.Microsecond {
 		t.Errorf("single requests over a long way make a script take %v", got)
 	}
-	p.done(now, now, 0) // nothing to learn
+	p.done(now, now, 0, true) // nothing to learn
 }

@@ -68,7 +68,7 @@ func (l *Limiter) asks(t *testing.T, account string) answered {
 	t.Helper()
 	r := l.tenure.Rules()
 	answer := make(chan answered, 1)
-	l.batcher.decide(t.Context(), []waiting{{rules: r, applied: r.Match(asked(request(account))),
+	l.lanes.all[0].decide(t.Context(), []waiting{{rules: r, applied: r.Match(asked(request(account))),
 		cost: 1, commit: true, answer: answer}})
 	return <-answer
 }

@@ -83,7 +83,7 @@ func TestARequestSentTooOftenIsOneWithoutAnID(t *testing.T) {
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 10, ""))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n, all := c.running["us/n1"], RefundedCharge{Limit: "fixed-window", Units: 1}
-		n.batcher.repeats = 1
+		n.lanes.all[0].repeats = 1
 		q := named("a", "x", 1)
 		q.Receipt = true
 		first := n.charged(t, q)

@@ -32,6 +32,8 @@ type wakes struct {
 	late   atomic.Int64  // when the sleeper was last woken too late; 0: never
 }
 
+func newWakes() *wakes { return &wakes{begins: make(chan struct{}, 1)} }
+
 // uses notes that a request is sent to the store.
 func (w *wakes) uses() {
 	if w.used.Load() { // the usual case: loading is cheaper than swapping

@@ -57,6 +57,12 @@ func TestCluster(t *testing.T) {
 			t.Errorf("shard %d, %s, is in slot %d", i, shard, slot)
 		}
 	}
+	names := s.ServerNames(t.Context())
+	for i, name := range names { // 4 shards are on each master
+		if name != all[i/4].Options().Addr {
+			t.Errorf("shard %d is said to be on %q, not %q", i, name, all[i/4].Options().Addr)
+		}
+	}
 	if s.Generation() != mate.Generation() || s.Secret() != mate.Secret() {
 		t.Error("two nodes are under two generations")
 	}

@@ -68,6 +68,18 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 	return size, err
 }
 
+// ServerNames returns for each shard, in order, the name of the server that holds it, as far as is
+// known; empty: it is not known. It takes a round trip at most.
+func (s *Store) ServerNames(ctx context.Context) []string {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	all := make([]string, len(s.shards))
+	for i, shard := range s.shards {
+		all[i] = s.servers.Server(ctx, shard)
+	}
+	return all
+}
+
 // Reach returns why a shard's server does not answer; nil: it does.
 func (s *Store) Reach(ctx context.Context, shard Shard) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)

@@ -29,6 +29,15 @@ func (r *redisServers) at(ctx context.Context, shard Shard, call string) (*redis
 	return client, nil
 }
 
+// Server implements Servers.
+func (r *redisServers) Server(ctx context.Context, shard Shard) string {
+	client, err := r.master(ctx, shard)
+	if err != nil {
+		return ""
+	}
+	return client.Options().Addr
+}
+
 // openCall is the name in errors of the calls that open a store.
 const openCall = "open the store"
 

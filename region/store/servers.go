@@ -16,6 +16,9 @@ type Servers interface {
 	// Exec runs calls, each shard's in order and in one round trip, and has each Call's Op read its
 	// reply. It returns a Reply for each.
 	Exec(ctx context.Context, calls []Call) []Reply
+	// Server returns the name of the server that holds a shard, as far as is known; empty: it is
+	// not known.
+	Server(ctx context.Context, shard Shard) string
 	// Look runs an open script that opens nothing, and returns what it found.
 	Look(ctx context.Context, shard Shard, nothing algorithms.Open) (Found, error)
 	// Ping returns why a shard's server does not answer; nil: it does.

@@ -180,7 +180,7 @@ var storeReadings = []reading{
 			is(float64(r.Late), "late")
 		}},
 	{gauge, "quotad_script_seconds",
-		"Time that the store takes for one script call on one bucket, as measured from round trips, fading.", nil,
+		"Time that the store takes for one script call on one bucket, as measured from round trips, fading; on a Cluster, of its slowest master.", nil,
 		func(n *Node, _ Status, is emit) { is(n.limiter.Load().Script.Seconds()) }},
 	{gauge, "quotad_pipeline_scripts",
 		"The most script calls on one bucket that a round trip carries at that pace.", nil,

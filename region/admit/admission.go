@@ -119,13 +119,14 @@ func (b *batcher) outwaited() *queueFull {
 func (b *batcher) take(first ...waiting) []waiting {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(first) == 0 && b.sent > 0 && !b.stepped && b.pace.due() {
-		b.trips-- // what waits goes with the next one that is made alone
+	now := time.Now()
+	if len(first) == 0 && b.holdsBack(now) {
+		b.trips-- // what waits goes with the next one
 		return nil
 	}
 	q := b.queue
 	q.trip++
-	now, most, work := time.Now(), b.mostWork(), int64(0)
+	most, work := b.mostWork(), int64(0)
 	batch := append(make([]waiting, 0, min(len(first)+q.length, maxBatched)), first...)
 	for _, w := range first {
 		work += scriptWork * int64(len(w.applied))
@@ -157,6 +158,20 @@ func (b *batcher) take(first ...waiting) []waiting {
 		b.trips--
 	}
 	return batch
+}
+
+// holdsBack says whether a round trip is held back until no other is under way, because the next one
+// is to show what the way to the store takes. One that takes longer than is ever assumed is not
+// waited for. The caller holds the lock.
+func (b *batcher) holdsBack(now time.Time) bool {
+	if b.stepped || b.sent == 0 || !b.pace.due() {
+		b.held = time.Time{}
+		return false
+	}
+	if b.held.IsZero() {
+		b.held = now
+	}
+	return now.Sub(b.held) < b.pace.deadline/maxBase
 }
 
 // Load says how much waits for the store and how fast the store is: of several servers, the

@@ -96,8 +96,9 @@ type batcher struct {
 
 	mu      sync.Mutex
 	queue   *fairQueue
-	trips   int   // round trips under way, and those that a run has yet to begin
-	sent    int64 // work under way
+	trips   int       // round trips under way, and those that a run has yet to begin
+	sent    int64     // work under way
+	held    time.Time // since when round trips are held back; zero: they are not
 	pace    pace
 	refused Refused
 }

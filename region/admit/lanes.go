@@ -96,12 +96,12 @@ func (l *lanes) run(ctx context.Context) {
 
 // sort gives each server a lane. What has queued in another is carried by that one.
 func (l *lanes) sort(ctx context.Context) {
-	lanes, of := map[string]*batcher{}, make(map[store.Shard]*batcher, len(l.all))
+	lane, of := map[string]*batcher{}, make(map[store.Shard]*batcher, len(l.all))
 	for i, server := range l.store.ServerNames(ctx) {
-		if lanes[server] == nil {
-			lanes[server] = l.all[i]
+		if lane[server] == nil {
+			lane[server] = l.all[i]
 		}
-		of[l.store.Shards()[i]] = lanes[server]
+		of[l.store.Shards()[i]] = lane[server]
 	}
 	l.of.Store(&of)
 }

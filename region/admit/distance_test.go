@@ -62,9 +62,9 @@ func TestHeldBack(t *testing.T) {
 			}
 		}
 		takes(scriptWork, 0)
-		time.Sleep(n.deadline/maxBase - 1)
+		time.Sleep(n.deadline/maxBase - time.Nanosecond)
 		takes(scriptWork, 0)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		takes(scriptWork, little/scriptWork)
 		takes(0, little/scriptWork)
 		if b.pace.due() || len(b.take()) <= little/scriptWork {

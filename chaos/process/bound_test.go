@@ -234,8 +234,10 @@ func (f *bounded) reset(t *testing.T) {
 	bound := printed(t, boundLimits, "open").of(t, "us", "reset", "each time, in its window")
 	b := f.bucket("open")
 	b.drain(quiet, f.n1, f.n2)
-	command(t, nil, "reset", b.name, "--domain", "api", b.name+"="+b.key, "--addr", "http://"+
-		f.n1.Admin, "--yes")
+	eventually(t, "the Redis of a busy machine answers", func() bool {
+		return attempt(t, nil, "reset", b.name, "--domain", "api", b.name+"="+b.key, "--addr",
+			"http://"+f.n1.Admin, "--yes") == nil
+	})
 	b.drain(quiet, f.n1, f.n2, f.eu)
 	excess, _ := b.excess()
 	wantProvoked(t, "reset: of all that could be borrowed", bound, excess)

@@ -53,7 +53,7 @@ func must(t testing.TB, err error) {
 // minute.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !so(); {
+	for end := time.Now().Add(time.Minute); !so(); {
 		if time.Now().After(end) {
 			t.Fatalf("it never came to this: %s", what)
 		}

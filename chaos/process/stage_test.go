@@ -49,8 +49,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// eventually checks a condition again and again until it holds, and fails the test after half a
-// minute.
+// eventually checks a condition again and again until it holds, and fails the test after a minute.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !so(); {

@@ -131,7 +131,7 @@ func (f *bounded) storeLost(t *testing.T) {
 		}))
 		must(t, f.Meet(t.Context()))
 		b.drain(quiet, f.n1, f.n2, f.eu)
-		excess, _ := b.excess()
+		_, excess := b.excess()
 		if 2*excess < bound && try < 2 {
 			continue
 		}
@@ -220,7 +220,7 @@ func (f *bounded) local(t *testing.T) {
 			f.ways[n].Lead("")
 			b.drain(100*time.Millisecond, []*Node{f.n1, f.n2}[n])
 		}
-		excess, _ := b.excess()
+		_, excess := b.excess()
 		wantProvoked(t, "local: "+when, terms.of(t, "us", "local", when), excess)
 		for n := range i + 1 {
 			f.ways[n].Lead(f.Region("us").Redis.Address)
@@ -239,7 +239,7 @@ func (f *bounded) reset(t *testing.T) {
 			"http://"+f.n1.Admin, "--yes") == nil
 	})
 	b.drain(quiet, f.n1, f.n2, f.eu)
-	excess, _ := b.excess()
+	_, excess := b.excess()
 	wantProvoked(t, "reset: of all that could be borrowed", bound, excess)
 }
 
@@ -279,7 +279,7 @@ func (f *bounded) staleReplica(t *testing.T) {
 	fork.waitForStore(f.n1)
 	fork.waitForStore(f.n2)
 	fork.drain(quiet, f.n2, f.n1, f.eu)
-	excess, _ := fork.excess()
+	_, excess := fork.excess()
 	wantProvoked(t, cause+": the window of the fork, nothing used before",
 		printed(t, boundLimits, fork.name, "--nodes", "2").of(t, "us", cause,
 			"the window of the fork"), excess)
@@ -297,7 +297,7 @@ func (f *bounded) staleReplica(t *testing.T) {
 				b.spend(n, 200)
 			}
 		}
-		excess, _ := b.excess()
+		_, excess := b.excess()
 		wantProvoked(t, cause+": "+c.when, printed(t, boundLimits, c.name, "--nodes", "2").of(t,
 			"us", cause, c.when), excess)
 	}

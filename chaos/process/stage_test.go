@@ -338,7 +338,8 @@ func (b *bucket) wantNotMore(f *Fleet) {
 	}
 }
 
-// wantProvoked checks that an excess is at most the printed bound, and at least half of it.
+// wantProvoked checks that a proven excess is at most the printed bound, and at least half of it.
+// Requests that a busy machine leaves without an answer may have been denied as well.
 func wantProvoked(t *testing.T, what string, printed, excess int64) {
 	t.Helper()
 	t.Logf("%-64s printed %4d, provoked %4d", what, printed, excess)

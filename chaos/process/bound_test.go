@@ -220,7 +220,7 @@ func (f *bounded) local(t *testing.T) {
 			f.ways[n].Lead("")
 			b.drain(100*time.Millisecond, []*Node{f.n1, f.n2}[n])
 		}
-		_, excess := b.excess()
+		excess, _ := b.excess()
 		wantProvoked(t, "local: "+when, terms.of(t, "us", "local", when), excess)
 		for n := range i + 1 {
 			f.ways[n].Lead(f.Region("us").Redis.Address)
@@ -279,7 +279,7 @@ func (f *bounded) staleReplica(t *testing.T) {
 	fork.waitForStore(f.n1)
 	fork.waitForStore(f.n2)
 	fork.drain(quiet, f.n2, f.n1, f.eu)
-	_, excess := fork.excess()
+	excess, _ := fork.excess()
 	wantProvoked(t, cause+": the window of the fork, nothing used before",
 		printed(t, boundLimits, fork.name, "--nodes", "2").of(t, "us", cause,
 			"the window of the fork"), excess)
@@ -297,7 +297,7 @@ func (f *bounded) staleReplica(t *testing.T) {
 				b.spend(n, 200)
 			}
 		}
-		_, excess := b.excess()
+		excess, _ := b.excess()
 		wantProvoked(t, cause+": "+c.when, printed(t, boundLimits, c.name, "--nodes", "2").of(t,
 			"us", cause, c.when), excess)
 	}

@@ -338,8 +338,9 @@ func (b *bucket) wantNotMore(f *Fleet) {
 	}
 }
 
-// wantProvoked checks that a proven excess is at most the printed bound, and at least half of it.
-// Requests that a busy machine leaves without an answer may have been denied as well.
+// wantProvoked checks that an excess is at most the printed bound, and at least half of it. Where
+// nothing is admitted without a store, what is proven is compared: a busy machine leaves requests
+// without an answer.
 func wantProvoked(t *testing.T, what string, printed, excess int64) {
 	t.Helper()
 	t.Logf("%-64s printed %4d, provoked %4d", what, printed, excess)

@@ -131,7 +131,7 @@ func (f *bounded) storeLost(t *testing.T) {
 		}))
 		must(t, f.Meet(t.Context()))
 		b.drain(quiet, f.n1, f.n2, f.eu)
-		_, excess := b.excess()
+		excess := b.certain()
 		if 2*excess < bound && try < 2 {
 			continue
 		}
@@ -239,7 +239,7 @@ func (f *bounded) reset(t *testing.T) {
 			"http://"+f.n1.Admin, "--yes") == nil
 	})
 	b.drain(quiet, f.n1, f.n2, f.eu)
-	_, excess := b.excess()
+	excess := b.certain()
 	wantProvoked(t, "reset: of all that could be borrowed", bound, excess)
 }
 

@@ -41,7 +41,7 @@ func TestAFencedRegionThatRuns(t *testing.T) {
 	pause(t, 6*time.Second)
 	stopUS()
 	stopEU()
-	_, excess := b.excess()
+	excess := b.certain()
 	wantProvoked(t, "fenced-alive: a region that runs is fenced", printed(t, fencedLimits, "split").of(t, "eu",
 		"fenced-alive", "each window while it runs, cut off"), excess)
 	cut(Fault{})

@@ -81,7 +81,7 @@ func TestSecondStore(t *testing.T) {
 		return b
 	}
 	const cause, when = "second-store", "each window, nothing borrowed"
-	_, excess := windows("split", f.n1, f.n2, f.eu).excess()
+	excess := windows("split", f.n1, f.n2, f.eu).certain()
 	wantProvoked(t, cause+": "+when, printed(t, boundLimits, "split", "--nodes", "2").of(t, "us",
 		cause, when), excess)
 

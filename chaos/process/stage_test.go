@@ -338,9 +338,7 @@ func (b *bucket) wantNotMore(f *Fleet) {
 	}
 }
 
-// wantProvoked checks that an excess is at most the printed bound, and at least half of it. Where
-// nothing is admitted without a store, what is proven is compared: a busy machine leaves requests
-// without an answer.
+// wantProvoked checks that an excess is at most the printed bound, and at least half of it.
 func wantProvoked(t *testing.T, what string, printed, excess int64) {
 	t.Helper()
 	t.Logf("%-64s printed %4d, provoked %4d", what, printed, excess)

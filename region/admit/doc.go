@@ -7,6 +7,7 @@
 //	              more (flow.go; lacking.go says for what)
 //	  -> ask      asks the store once, until the request's deadline (ask.go); on a Redis Cluster
 //	              it asks shard by shard (spanning.go)
+//	  -> lanes    have a batcher for each server of the store (lanes.go)
 //	  -> batcher  sends the requests that come while round trips are under way together, with
 //	              the next round trip (batcher.go, group.go)
 //	  -> judge    turns the store's answer into a Decision (judge.go, decision.go)

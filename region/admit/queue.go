@@ -5,7 +5,7 @@ import (
 )
 
 const (
-	// queueLength bounds the requests that wait for the store. When it is reached, the newest
+	// queueLength bounds the requests that wait for a server. When it is reached, the newest
 	// request of the longest flow is refused. That is the newcomer if it belongs to that flow.
 	queueLength = 8192
 	// flowsOfLimit is the number of flows over which the buckets of one caller and limit are

@@ -22,11 +22,16 @@ func checkAssigned(t *testing.T, l *Limit) {
 	t.Helper()
 	limit, burst := l.Shared()
 	a := l.Assign
-	if l.Algorithm != TokenBucket || l.Home() || l.Shadow || l.Alternative || l.Reserve() != 0 ||
-		l.Consistency == Prefetch || l.Cell() != AssignCell {
+	cells, held := l.Cell() == AssignCell, burst >= 1
+	if l.Algorithm == FixedWindow {
+		cells, held = l.Cell() >= MinAssignWindow, burst == 0
+	} else if l.Algorithm != TokenBucket {
+		t.Errorf("limits[%d] is a %s with assign", l.Index, l.Algorithm)
+	}
+	if l.Home() || l.Shadow || l.Alternative || l.Reserve() != 0 || !cells {
 		t.Errorf("limits[%d] = %+v with assign", l.Index, l)
 	}
-	if limit < 1 || burst < 1 || a.NoAssignment < 0 || a.MaxBurst < 1 || a.TTL%time.Second != 0 ||
+	if limit < 1 || !held || a.NoAssignment < 0 || a.MaxBurst < 1 || a.TTL%time.Second != 0 ||
 		a.TTL < MinAssignTTL || a.TTL > MaxAssignTTL {
 		t.Errorf("limits[%d].assign = %+v leaves %d and a burst of %d", l.Index, *a, limit, burst)
 	}

@@ -130,7 +130,9 @@ func readLimits(f strictyaml.Value, doc *Document) {
 	}
 	checkNames(valid)
 	checkPaths(valid, doc.Exempt)
-	doc.warn(valid)
+	if f.Failures() == 0 { // warnings rely on what a whole document promises
+		doc.warn(valid)
+	}
 }
 
 // readLimit reads one entry into l.

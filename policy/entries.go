@@ -103,7 +103,7 @@ func (l *Limit) setEntries(all []Entry) {
 			l.Key, l.keyPlaces = append(l.Key, names[i]), append(l.keyPlaces, i)
 		}
 	}
-	if len(l.Key) == 0 {
+	if len(l.Key) == 0 && len(names) > 0 {
 		l.Key, l.keyPlaces = names[:1], []int{0}
 	}
 	slices.SortFunc(l.Match, func(a, b Condition) int { return strings.Compare(a.Name, b.Name) })

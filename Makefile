@@ -2,36 +2,22 @@
 
 GO ?= go
 
-# The first two runs are without the race detector: what does one thing at a time, and what plays stories on the scripts, which
-# the race detector has nothing to look for in. The scripts on both stores, the exhaustive searches and 650 simulated
-# seeds are most of it. The third is of everything else with the race detector; package region is in both, there with
-# twins of the scripts. Many tests wait for servers or timers: three packages at a time keep two processors busy, and the
-# longest come first. Test programs are linked without what debuggers read: linking eighty is a tenth of the time.
-TESTED = $(GO) test -ldflags '-s -w' -timeout 15m
-SINGLE = /algorithms /allocator /calendar /policy/barrier /policy/files /policy/strictyaml /policy/zones /quantity /chaos/sim /chaos/baseline /chaos/workload /chaos/mutants /chaos/world /chaos/lab /cmd/quotad/show /cmd/quotad/contexts /deploy/envoy /deploy/monitoring
-# Tests of one goroutine with much to do, in packages that are tested with the race detector else, and what users type
-# where the goroutines are those of package region and chaos/process.
-ALONE = TestLargestDocuments|TestSmallHintsTakeLittle|TestHintsAreBounded|TestScriptsAreBounded|TestNothingGrows|TestTheLogIsBoundedByItsWindow|TestEnvoyIsAnsweredAsByTheReference|TestNodeBatches|TestDemoExitCodes|TestScripts/(bench|chaos_against|cut|limits_apply|regions|roles|tls)|TestDocs|TestImports|TestBubbles
-# Stories of package region that are long with the race detector, and of which the first run is enough: others have the same
-# goroutines.
-STORIES = TestInventedNodesDegradeNobody|TestLocalSpending(IsBookedIntoItsWindow|OfFinishedWindowsIsDropped)|TestADocumentTakesTwoCellsAtMost|TestHomeMode|TestRightsOfEnvoysComeBack|TestEnvoys(AreAssigned|FollowAStep)|TestWhoKnowsWhatWasLent|TestTransfersWithACluster|TestABucketThatExpiresSoonerWasNotDeleted
-# What only make long plays: searches and stories of which others like them are played, and two mutants of three.
-LONG = TestARecoveredRegion/sliding_window_counter|TestSlidingKindsFollowDemand/sliding_window_log|TestMatesBorrowAsOne/sliding_window_log|TestBenefitOfTheLongTail|TestRightsForTheNextCell|TestEveryRecoveryKeepsTheCeiling/a_loss,_(two_recoveries|a_node_dies|the_borrower.s_node|rights_given|a_journal)|TestEveryReachableStateKeepsTheCeiling/(log,_two_cells_in_a_window|counter_of_three_ticks|log,_cells|log,_b_two_ticks_ahead|counter)$$|TestSomeAreFound/(counter|late)
-# Stories with real processes that make faults plays, which wait a long time.
-FAULTS = TestMonth|TestStaleReplica|TestFaultsOfStarvedNodes
+# One go test over all packages each. A test says itself whether it is long, or of one goroutine, so that the race detector
+# has nothing to look for (package chaos/lab/suite). Many tests wait for servers or timers, so more packages are tested at a
+# time than there are processors. Test programs are linked without what debuggers read: linking eighty is a tenth of the time.
+TESTED = $(GO) test -ldflags '-s -w' -p 4
+
 .PHONY: test
-test: redis-server ## every test; with the race detector where there are goroutines; what is longer is in long and faults
-	$(TESTED) -p 3 -skip '$(LONG)' ./chaos/sim ./region ./allocator/exchange $$($(GO) list ./... | grep $(SINGLE:%=-e %))
-	$(TESTED) -run '$(ALONE)' ./cmd/quotad ./policy ./region/rights ./region/store ./region/api
-	$(TESTED) -p 3 -race -skip '$(ALONE)|$(STORIES)|$(FAULTS)' ./chaos/process ./region ./region/store ./cmd/quotad ./region/admit ./region/api $$($(GO) list ./... | grep -v $(SINGLE:%=-e %) | grep -v '/region$$')
+test: redis-server ## every test but the long ones
+	$(TESTED) -short -timeout 15m ./...
+
+.PHONY: race
+race: redis-server ## the same with the race detector, where there are goroutines; make test has vetted the code
+	$(TESTED) -short -race -vet=off -timeout 15m ./...
 
 .PHONY: long
-long: redis-server ## what make test leaves out, and up to three times the seeds
-	$(TESTED) -run '$(LONG)' ./allocator/exchange ./algorithms ./chaos/mutants ./chaos/world
-	$(TESTED) -run 'Hold$$|AsTwins$$' ./chaos/sim -seeds 1000 -wider 200 -documents 100 -envoys 40 -prefetch 60 -spanning 60 -varied 100 -compared 4
-	$(TESTED) -run TestStoryHolds ./chaos/world -stories 3
-	$(TESTED) -run TestEnvoyIsAnsweredAsByTheReference ./region/api -configurations 16
-	$(TESTED) -race -run '$(STORIES)' ./region
+long: redis-server ## every test, the long ones too, and up to three times the seeds; at most an hour
+	$(TESTED) -timeout 60m ./...
 
 .PHONY: lint
 lint: ## gofmt, go vet and staticcheck

@@ -1,3 +1,5 @@
+//go:build !race
+
 package algorithms_test
 
 import (

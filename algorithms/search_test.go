@@ -1,9 +1,12 @@
+//go:build !race
+
 package algorithms
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -23,9 +26,9 @@ var searched = map[string]struct {
 	"fixed window, clocks a cell apart": {200_000, space{kind: FixedWindow, window: 1, cell: 1,
 		cells: 3, maxLent: 2, maxBack: 1, drift: 1}},
 
-	"counter": {100_000, space{kind: SlidingWindowCounter, window: 2, cell: 2,
+	"counter": {100_000, space{long: true, kind: SlidingWindowCounter, window: 2, cell: 2,
 		cells: 3, maxLent: 2, maxBack: 2}},
-	"counter of three ticks": {100_000, space{kind: SlidingWindowCounter, window: 3, cell: 3,
+	"counter of three ticks": {100_000, space{long: true, kind: SlidingWindowCounter, window: 3, cell: 3,
 		cells: 3, maxLent: 2, maxBack: 1}},
 	"counter, clocks a tick apart": {300_000, space{kind: SlidingWindowCounter, window: 2, cell: 2,
 		cells: 3, maxLent: 2, maxBack: 1, drift: 1, guard: 1}},
@@ -35,7 +38,7 @@ var searched = map[string]struct {
 
 	"log": {100_000, space{kind: SlidingWindowLog, window: 2, cell: 2,
 		cells: 3, maxLent: 2, maxBack: 2}},
-	"log, two cells in a window": {300_000, space{kind: SlidingWindowLog, window: 2, cell: 1,
+	"log, two cells in a window": {300_000, space{long: true, kind: SlidingWindowLog, window: 2, cell: 1,
 		cells: 5, maxLent: 2, maxBack: 1}},
 	"log, cells that do not divide the window": {100_000, space{kind: SlidingWindowLog, window: 3,
 		cell:  2,
@@ -44,7 +47,7 @@ var searched = map[string]struct {
 	// leaves the window a tick before the cell's end does.
 	"log, a two ticks ahead": {200_000, space{kind: SlidingWindowLog, window: 3, cell: 3,
 		cells: 3, maxLent: 2, maxBack: 1, ahead: [2]quantity.StoreTime{2, 0}, guard: 2}},
-	"log, b two ticks ahead": {200_000, space{kind: SlidingWindowLog, window: 3, cell: 3,
+	"log, b two ticks ahead": {200_000, space{long: true, kind: SlidingWindowLog, window: 3, cell: 3,
 		cells: 3, maxLent: 2, maxBack: 1, ahead: [2]quantity.StoreTime{0, 2}, guard: 2}},
 	"log, two cells in a window, a a tick ahead": {100_000, space{kind: SlidingWindowLog, window: 2,
 		cell:  1,
@@ -57,6 +60,9 @@ var searched = map[string]struct {
 func TestEveryReachableStateKeepsTheCeiling(t *testing.T) {
 	for name, s := range searched {
 		t.Run(name, func(t *testing.T) {
+			if s.long {
+				suite.Long(t)
+			}
 			t.Parallel()
 			f := explore(&s.space, searchStates)
 			switch {

@@ -1,3 +1,5 @@
+//go:build !race
+
 package algorithms
 
 import (
@@ -30,6 +32,7 @@ type space struct {
 	ahead  [2]quantity.StoreTime
 	drift  int64
 	mutant mutant
+	long   bool // only make long goes through it
 	// Token buckets: tokens that the regions' stores and their Envoys may hold, and the most units
 	// of a cell that a node may ever hold and hand back.
 	burst, envoyBurst    [2]quantity.Units

@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -19,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/client"
 )
 
@@ -95,17 +95,10 @@ func TestDialBeforeTheNodeIsThere(t *testing.T) {
 		t.Skip("another process took the address meanwhile")
 	}
 	serveOn(t, &served{}, l)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	for {
-		if _, err = c.Check(ctx, request(1)); err == nil {
-			return
-		}
-		if ctx.Err() != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	suite.Eventually(t, "the client finds the node that is there now", func() bool {
+		_, err := c.Check(t.Context(), request(1))
+		return err == nil
+	})
 }
 
 // A token is sent with each call, over TLS or to the loopback interface.

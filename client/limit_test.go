@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/client"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
@@ -110,8 +111,8 @@ func TestClientsKeepTheLimitAtTheEdges(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			eachRedis(t, func(t *testing.T, s *servers.Server) {
 				node := startNode(t, s, limit(kind, units, window, prefetched))
-				// Until enough was seen; the time is for a machine that is busy.
-				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				// Until enough was seen.
+				ctx, cancel := context.WithTimeout(t.Context(), suite.Patience)
 				defer cancel()
 				var mu sync.Mutex
 				cells, fromMemory := map[int64]int64{}, 0

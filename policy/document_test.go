@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy/strictyaml"
 	"github.com/quotad/quotad/quantity"
 )
@@ -182,6 +183,7 @@ func TestErrorsAreBounded(t *testing.T) {
 // TestLargestDocuments parses documents at the largest size. Files below it that consist of nesting
 // or keys only must be refused before they cost more than reading them.
 func TestLargestDocuments(t *testing.T) {
+	suite.OneGoroutine(t)
 	const head = "version: 1\nregions: {eu: {weight: 1}}\nlimits:\n"
 	fill := func(s string) string {
 		return strings.Repeat(s, (MaxDocumentBytes-len(head)-1)/len(s))

@@ -14,6 +14,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
@@ -74,8 +75,8 @@ func receive[T any](t *testing.T, c <-chan T, what string) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(time.Minute):
-		t.Fatalf("no %s within a minute", what)
+	case <-time.After(suite.Patience):
+		t.Fatalf("no %s within %v", what, suite.Patience)
 		panic("unreachable")
 	}
 }

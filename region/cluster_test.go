@@ -17,6 +17,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
@@ -76,7 +77,7 @@ func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 	bubble.Test(t, func(t *testing.T) {
 		c.t, c.network = t, network.New()
 		for region := range c.servers {
-			if lab.OnTwins {
+			if suite.Race {
 				c.twins[region] = lab.NewTwin(func() quantity.StoreTime {
 					return quantity.StoreTime(time.Now().UnixMicro())
 				}, region)

@@ -1,3 +1,5 @@
+//go:build !race
+
 package exchange
 
 import (
@@ -6,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -18,6 +21,9 @@ func TestSlidingKindsFollowDemand(t *testing.T) {
 		algorithms.SlidingWindowLog} {
 		for _, seconds := range []int64{1, 60} {
 			t.Run(fmt.Sprint(kind, " ", seconds, " s"), func(t *testing.T) {
+				if kind == algorithms.SlidingWindowLog {
+					suite.Long(t)
+				}
 				t.Parallel()
 				worst := int64(allocator.PPM)
 				for seed := range uint64(8) {

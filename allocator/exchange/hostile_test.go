@@ -1,11 +1,13 @@
+//go:build !race
+
 package exchange
 
 import (
-	"flag"
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -65,8 +67,8 @@ func (c *cluster) lie(r *testRegion) {
 	}
 }
 
-// times multiplies the seeds of the hostile tests, for runs by hand.
-var times = flag.Uint64("times", 1, "how many times the usual seeds the hostile tests run")
+// times multiplies the seeds of the hostile tests.
+func times() uint64 { return suite.Short[uint64](1, 3) }
 
 // tally is what befell all the clusters of a test.
 type tally struct {
@@ -124,13 +126,13 @@ func TestRightsNeverExceedTheLimit(t *testing.T) {
 		t.Run(string(k.kind), func(t *testing.T) {
 			t.Parallel()
 			var sum tally
-			for seed := range k.seeds * *times {
+			for seed := range k.seeds * times() {
 				c := hostileCluster(t, seed, k.kind, k.windows[seed/3%uint64(len(k.windows))])
 				c.hostility(k.kind == algorithms.FixedWindow)
 				c.survive(seed, 15*allocator.Second)
 				sum.add(c)
 			}
-			sum.mustBeHard(t, k.kind, quantity.Units(k.seeds**times))
+			sum.mustBeHard(t, k.kind, quantity.Units(k.seeds*times()))
 		})
 	}
 }

@@ -1,3 +1,5 @@
+//go:build !race
+
 package exchange
 
 import (
@@ -6,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -13,6 +16,7 @@ import (
 // that is left, while the others go on at half of their parts. What the others turn out not to need
 // comes free unit by unit until the end. Gossip is a second late, as it is for one bucket of many.
 func TestBenefitOfTheLongTail(t *testing.T) {
+	suite.Long(t)
 	const part = 2000
 	benefit(t, 8, 1, func(seed uint64, draw *rand.Rand, off bool) *cluster {
 		c := newClusterOf(t, seed, algorithms.FixedWindow, 60*allocator.Second, part, part, part,

@@ -1,3 +1,5 @@
+//go:build !race
+
 package exchange
 
 import (
@@ -6,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -53,6 +56,9 @@ func TestMatesBorrowAsOne(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		for _, rates := range [][]int64{{850, 60, 20}, {650, 200, 100}, {550, 360, 20}} {
 			t.Run(fmt.Sprint(kind, rates), func(t *testing.T) {
+				if kind == algorithms.SlidingWindowLog {
+					suite.Long(t)
+				}
 				t.Parallel()
 				one, two := make([]quantity.Units, len(rates)), make([]quantity.Units, len(rates))
 				for seed := range uint64(3) {
@@ -102,7 +108,7 @@ func TestMatesUnderHostility(t *testing.T) {
 			t.Parallel()
 			const seeds = 18
 			var sum tally
-			for seed := range seeds * *times {
+			for seed := range seeds * times() {
 				c := hostileCluster(t, seed, kind, 1)
 				c.hostility(false)
 				for _, name := range c.names {
@@ -116,7 +122,7 @@ func TestMatesUnderHostility(t *testing.T) {
 				c.survive(seed, 10*allocator.Second)
 				sum.add(c)
 			}
-			sum.mustBeHard(t, kind, quantity.Units(seeds**times))
+			sum.mustBeHard(t, kind, quantity.Units(seeds*times()))
 		})
 	}
 }

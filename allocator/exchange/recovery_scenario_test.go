@@ -1,3 +1,5 @@
+//go:build !race
+
 package exchange
 
 import (
@@ -5,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -73,8 +76,11 @@ func TestARecoveredRegionKeepsTheCeilingAndGetsItsRightsBack(t *testing.T) {
 		algorithms.SlidingWindowLog} {
 		for name, scenario := range recoveryScenarios {
 			t.Run(string(kind)+", "+name, func(t *testing.T) {
+				if kind == algorithms.SlidingWindowCounter {
+					suite.Long(t)
+				}
 				t.Parallel()
-				for seed := range *times {
+				for seed := range times() {
 					s := newScene(newClusterOf(t, seed, kind, sceneWindow, 100, 100, 50))
 					s.net.duplicate, s.net.late, s.net.loss = 20, 5, 10
 					s.run((s.now/sceneWindow + 1) * sceneWindow)

@@ -1,8 +1,11 @@
+//go:build !race
+
 package exchange
 
 import (
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -12,7 +15,8 @@ import (
 
 // recoverySpace is what one search goes through.
 type recoverySpace struct {
-	fewest int // states, below which a search has missed much of it
+	long   bool // make long goes through it
+	fewest int  // states, below which a search has missed much of it
 	ahead  quantity.Cell
 	waiting
 	budget
@@ -26,7 +30,7 @@ var recoverySpaces = map[string]recoverySpace{
 		asks: [2]int8{0, 2}, admit: [2]int8{1, 0}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0}}},
 	"a loss, of the next cell": {fewest: 10_000, ahead: 1, budget: budget{
 		asks: [2]int8{0, 2}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0}}},
-	"a loss, two recoveries at once": {fewest: 80_000, waiting: waiting{credits: true,
+	"a loss, two recoveries at once": {long: true, fewest: 80_000, waiting: waiting{credits: true,
 		restores: true}, budget: budget{
 		asks: [2]int8{0, 1}, admit: [2]int8{1, 0}, flush: [2]int8{1, 0}, recover: [2]int8{2, 0}}},
 	"a loss of what both nodes used": {fewest: 20_000, waiting: waiting{restores: true}, budget: budget{
@@ -38,7 +42,7 @@ var recoverySpaces = map[string]recoverySpace{
 		recover: [2]int8{2, 0}}},
 	"two losses": {fewest: 60_000, budget: budget{
 		asks: [2]int8{0, 1}, flush: [2]int8{2, 0}, recover: [2]int8{2, 0}}},
-	"a loss, rights given back": {fewest: 80_000, budget: budget{
+	"a loss, rights given back": {long: true, fewest: 80_000, budget: budget{
 		asks: [2]int8{1, 1}, admit: [2]int8{1, 1}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0}}},
 	"the borrower's loss": {fewest: 100_000, budget: budget{
 		asks: [2]int8{1, 2}, admit: [2]int8{1, 2}, flush: [2]int8{0, 1}, recover: [2]int8{0, 1}}},
@@ -46,13 +50,13 @@ var recoverySpaces = map[string]recoverySpace{
 		asks: [2]int8{1, 1}, flush: [2]int8{0, 1}, recover: [2]int8{0, 1}, journal: [3]int8{0, 0, 1}}},
 	"both lose": {fewest: 25_000, waiting: waiting{credits: true}, budget: budget{
 		asks: [2]int8{0, 1}, admit: [2]int8{0, 2}, flush: [2]int8{1, 1}, recover: [2]int8{1, 1}}},
-	"a loss, a node dies": {fewest: 60_000, budget: budget{
+	"a loss, a node dies": {long: true, fewest: 60_000, budget: budget{
 		asks: [2]int8{0, 2}, admit: [2]int8{1, 0}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0},
 		crash: [3]int8{1, 0, 0}}},
-	"a loss, the borrower's node dies": {fewest: 60_000, budget: budget{
+	"a loss, the borrower's node dies": {long: true, fewest: 60_000, budget: budget{
 		asks: [2]int8{0, 2}, admit: [2]int8{1, 0}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0},
 		crash: [3]int8{0, 0, 1}}},
-	"a loss, a journal lost": {fewest: 80_000, budget: budget{
+	"a loss, a journal lost": {long: true, fewest: 80_000, budget: budget{
 		asks: [2]int8{0, 2}, admit: [2]int8{1, 0}, flush: [2]int8{1, 0}, recover: [2]int8{1, 0},
 		journal: [3]int8{1, 0, 0}}},
 	"a bucket deleted": {fewest: 80_000, waiting: waiting{credits: true, restores: true},
@@ -82,6 +86,9 @@ func (s *recoverySearch) explore() (way string) {
 func TestEveryRecoveryKeepsTheCeiling(t *testing.T) {
 	for name, space := range recoverySpaces {
 		t.Run(name, func(t *testing.T) {
+			if space.long {
+				suite.Long(t)
+			}
 			t.Parallel()
 			s := newRecoverySearch(space, unruled{})
 			way := s.explore()

@@ -1,3 +1,5 @@
+//go:build !race
+
 package process
 
 import (
@@ -6,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // month is a window whose edge no test meets.
@@ -100,6 +104,7 @@ func TestBoundsAreMet(t *testing.T) {
 
 // TestStaleReplica covers the remaining bound, separately because it leaves two primaries behind.
 func TestStaleReplica(t *testing.T) {
+	suite.Long(t)
 	t.Parallel()
 	raiseBounded(t, true).staleReplica(t)
 }
@@ -160,7 +165,7 @@ func (f *bounded) storeLostWithANodeAway(t *testing.T) {
 	must(t, f.n2.Start(t.Context()))
 	must(t, f.Meet(t.Context()))
 	back := int64(0)
-	eventually(t, "what was not used can be had", func() bool {
+	suite.Eventually(t, "what was not used can be had", func() bool {
 		back += b.drain(quiet, f.n1)
 		return back >= 290 // a hundredth of the share counts as used
 	})
@@ -234,7 +239,7 @@ func (f *bounded) reset(t *testing.T) {
 	bound := printed(t, boundLimits, "open").of(t, "us", "reset", "each time, in its window")
 	b := f.bucket("open")
 	b.drain(quiet, f.n1, f.n2)
-	eventually(t, "the Redis of a busy machine answers", func() bool {
+	suite.Eventually(t, "the Redis of a busy machine answers", func() bool {
 		return attempt(t, nil, "reset", b.name, "--domain", "api", b.name+"="+b.key, "--addr",
 			"http://"+f.n1.Admin, "--yes") == nil
 	})
@@ -307,7 +312,7 @@ func (f *bounded) staleReplica(t *testing.T) {
 // n1 off the old one.
 func (f *bounded) promote(t *testing.T) {
 	replica := f.Region("us").Replica
-	eventually(t, "a replica that is up to date", func() bool {
+	suite.Eventually(t, "a replica that is up to date", func() bool {
 		info, err := replica.Client.Info(t.Context(), "replication").Result()
 		return err == nil && strings.Contains(info, "master_link_status:up")
 	})

@@ -1,3 +1,5 @@
+//go:build !race
+
 package process
 
 import (
@@ -12,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // changing is a limit that a document changes into another, and what both promise.
@@ -234,7 +238,7 @@ func (c *changes) unsettled() {
 // long that took from when the document was made.
 func (c *changes) settle() (took time.Duration) {
 	c.t.Helper()
-	eventually(c.t, "one document is in force alone", func() bool {
+	suite.Eventually(c.t, "one document is in force alone", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		took = time.UnixMicro(c.since).Sub(c.applied)

@@ -1,3 +1,5 @@
+//go:build !race
+
 package process
 
 import (
@@ -9,7 +11,8 @@ import (
 	"regexp"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestMultiRegionScript runs deploy/multi-region/up.sh as a user would, on its own addresses. It
@@ -19,13 +22,13 @@ func TestMultiRegionScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), suite.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "../../deploy/multi-region/up.sh")
 	cmd.Env = append(os.Environ(), "QUOTAD="+binary(t), fmt.Sprintf("NET=127.%d", block))
 	// The script must be able to end what it started.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 30 * time.Second
+	cmd.WaitDelay = suite.Patience
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

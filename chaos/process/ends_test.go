@@ -1,9 +1,13 @@
+//go:build !race
+
 package process
 
 import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // shell is a process that runs a shell script.
@@ -29,7 +33,7 @@ func TestEnds(t *testing.T) {
 	for code, want := range map[string]string{"0": "",
 		"3": "sh was asked to end and did so with exit status 3"} {
 		p := shell(t, "trap 'exit "+code+"' TERM; echo ready; while :; do sleep 0.02; done")
-		eventually(t, "the trap is set", func() bool { return p.Output() != "" })
+		suite.Eventually(t, "the trap is set", func() bool { return p.Output() != "" })
 		if err := p.Terminate(t.Context()); (err == nil) != (want == "") || err != nil &&
 			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("asked to end with %s: %v", code, err)

@@ -1,3 +1,5 @@
+//go:build !race
+
 package process
 
 import (
@@ -6,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 const fencedLimits = `
@@ -30,7 +34,7 @@ func TestAFencedRegionThatRuns(t *testing.T) {
 	if code, answer := post(t, us, strings.Replace(fencedLimits, "version: 1", "version: 2\nfenced: [eu]", 1)); code != http.StatusOK {
 		t.Fatal(code, answer)
 	}
-	eventually(t, "us works under the new document alone", func() bool {
+	suite.Eventually(t, "us works under the new document alone", func() bool {
 		s, err := us.Status(t.Context())
 		return err == nil && strings.HasPrefix(s.Epoch, "2-")
 	})
@@ -45,7 +49,7 @@ func TestAFencedRegionThatRuns(t *testing.T) {
 	wantProvoked(t, "fenced-alive: a region that runs is fenced", printed(t, fencedLimits, "split").of(t, "eu",
 		"fenced-alive", "each window while it runs, cut off"), excess)
 	cut(Fault{})
-	eventually(t, "eu is not ready", func() bool { return !eu.IsReady(t.Context()) })
+	suite.Eventually(t, "eu is not ready", func() bool { return !eu.IsReady(t.Context()) })
 	var s struct {
 		NotReady string `json:"not_ready"`
 	}

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/load"
 	"github.com/quotad/quotad/chaos/oracle"
 )
@@ -83,7 +84,7 @@ func (h *history) record(a oracle.Answer) {
 func (h *history) await(t *testing.T, what string, like func(oracle.Answer) bool) {
 	t.Helper()
 	from := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), suite.Patience)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
 		h.mu.Lock()

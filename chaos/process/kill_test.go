@@ -1,3 +1,5 @@
+//go:build !race
+
 package process
 
 import (
@@ -5,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
@@ -124,7 +127,7 @@ func (f *killed) die(t *testing.T, point string, times int, victim *Node) {
 		must(t, victim.Launch())
 		select {
 		case <-victim.Exited():
-		case <-time.After(startTimeout):
+		case <-time.After(suite.Patience):
 			t.Fatalf("%s does not come by %s\n%s", victim.name, point, victim.Output())
 		}
 		if victim.Killed() {
@@ -196,7 +199,7 @@ func (f *killed) journalKnows(t *testing.T) {
 		}
 		return borrowed
 	}
-	eventually(t, "us borrows from eu", func() bool { return fromEU() > 0 })
+	suite.Eventually(t, "us borrows from eu", func() bool { return fromEU() > 0 })
 	stop()
 	borrowed := fromEU()
 	f.us.Kill()

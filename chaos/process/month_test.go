@@ -1,3 +1,5 @@
+//go:build !race
+
 package process
 
 import (
@@ -5,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/oracle"
 )
 
@@ -26,6 +29,7 @@ const monthRate = 60
 // TestMonth loses the Redis of a region and all its nodes. Use of a limit of a month must come back
 // from checkpoints, and rows from journals and from the other regions.
 func TestMonth(t *testing.T) {
+	suite.Long(t)
 	t.Parallel()
 	f := raise(t, Config{Limits: monthLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2},
 		{Name: "eu"}, {Name: "ap"}}})
@@ -55,7 +59,7 @@ func monthLost(t *testing.T, f *Fleet, limit, name string, round int, bound int6
 			Month: time.April, Day: 1}
 	}
 	b := newBucket(t, limit, name+string(rune('a'+round)), judged)
-	eventually(t, "us has lent some to ap", func() bool {
+	suite.Eventually(t, "us has lent some to ap", func() bool {
 		b.spend(ap.Nodes[0], 20)
 		return b.ledger(us.Nodes[0]).lent("ap") > 0
 	})
@@ -64,7 +68,7 @@ func monthLost(t *testing.T, f *Fleet, limit, name string, round int, bound int6
 		_, stop := b.offer(f, monthRate/2, n)
 		stops = append(stops, stop)
 	}
-	eventually(t, "us has used much", func() bool { return b.ledger(us.Nodes[0]).Used > 150 })
+	suite.Eventually(t, "us has used much", func() bool { return b.ledger(us.Nodes[0]).Used > 150 })
 	for _, n := range nodesOf(f.Regions...) {
 		n.Kill()
 	}

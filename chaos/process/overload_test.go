@@ -1,3 +1,5 @@
+//go:build !race
+
 package process
 
 import (
@@ -47,13 +49,13 @@ const (
 // valid for this machine only.
 func BenchmarkOverload(b *testing.B) {
 	quotad, err := Build(b.Context(), b.TempDir())
-	fatal(b, err)
+	must(b, err)
 	halves := cores(b)
 	use(b, halves.served) // child processes inherit it
 	f, err := Start(b.Context(), b, Config{Quotad: quotad, Limits: overloadLimits,
 		Regions: []RegionConfig{{Name: "us"}}})
 	use(b, halves.loading)
-	fatal(b, err)
+	must(b, err)
 	r := f.Region("us")
 	o := &overload{b: b, node: r.Nodes[0], redis: r.Redis}
 	fmt.Printf("%-34s %9s %9s %9s %9s  %22s %8s %9s %8s %6s\n", "attack", "offered/s", "decided/s",
@@ -112,17 +114,10 @@ type attack struct {
 	conns    int // 0: four
 }
 
-func fatal(b *testing.B, err error) {
-	b.Helper()
-	if err != nil {
-		b.Fatal(err)
-	}
-}
-
 func (o *overload) dial() *grpc.ClientConn {
 	c, err := grpc.NewClient("passthrough:///"+o.node.GRPC,
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
-	fatal(o.b, err)
+	must(o.b, err)
 	o.b.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -152,7 +147,7 @@ func (o *overload) batches(a attack) (all []ready) {
 				Descriptors: map[string]string{"account": account}})
 		}
 		body, err := proto.Marshal(m)
-		fatal(o.b, err)
+		must(o.b, err)
 		all = append(all, body)
 	}
 	return all
@@ -263,18 +258,18 @@ var decisionLine = regexp.MustCompile(
 // decisions reads the node's counts of decisions, by limit and reason.
 func (o *overload) decisions() map[string]float64 {
 	answer, err := http.Get("http://" + o.node.Admin + "/metrics")
-	fatal(o.b, err)
+	must(o.b, err)
 	defer answer.Body.Close()
 	all := map[string]float64{}
 	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
 		if m := decisionLine.FindStringSubmatch(lines.Text()); m != nil {
 			n, err := strconv.ParseFloat(m[3], 64)
-			fatal(o.b, err)
+			must(o.b, err)
 			all[m[1]+" "+m[2]] = n
 		}
 		if m := shedLine.FindStringSubmatch(lines.Text()); m != nil {
 			n, err := strconv.ParseFloat(m[1], 64)
-			fatal(o.b, err)
+			must(o.b, err)
 			all["calls unread"] = n
 		}
 	}
@@ -299,10 +294,10 @@ func (o *overload) rss() int {
 // accepted returns how many connections the Redis has accepted since it started.
 func (o *overload) accepted() int {
 	info, err := o.redis.Client.Info(o.b.Context(), "stats").Result()
-	fatal(o.b, err)
+	must(o.b, err)
 	_, rest, _ := strings.Cut(info, "total_connections_received:")
 	number, _, _ := strings.Cut(rest, "\r")
 	n, err := strconv.Atoi(number)
-	fatal(o.b, err)
+	must(o.b, err)
 	return n
 }

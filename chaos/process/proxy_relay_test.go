@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // standIn stands for a node behind a relay: it has the node's sockets, and nothing else.
@@ -49,7 +51,7 @@ func (s standIn) send(t *testing.T, text string, to netip.AddrPort) {
 func (s standIn) receive(t *testing.T, text string) netip.AddrPort {
 	t.Helper()
 	b := make([]byte, 100)
-	must(t, s.packets.SetReadDeadline(time.Now().Add(30*time.Second)))
+	must(t, s.packets.SetReadDeadline(time.Now().Add(suite.Patience)))
 	n, from, err := s.packets.ReadFromUDPAddrPort(b)
 	if err != nil || string(b[:n]) != text {
 		t.Fatalf("received %q, %v; want %q", b[:n], err, text)
@@ -112,7 +114,7 @@ func TestRelaysCut(t *testing.T) {
 	us, eu := nodes[0], nodes[1]
 	l.Set("us", "eu", Fault{CutUDP: true})
 	us.send(t, "lost", netip.AddrPortFrom(eu.relay, gossipPort))
-	eventually(t, "a packet is lost", func() bool { return l.Stats().Lost == 1 })
+	suite.Eventually(t, "a packet is lost", func() bool { return l.Stats().Lost == 1 })
 	eu.send(t, "back", netip.AddrPortFrom(us.relay, gossipPort))
 	us.receive(t, "back")
 	c := us.call(t, eu)
@@ -124,7 +126,7 @@ func TestRelaysCut(t *testing.T) {
 	eu.receive(t, "not cut")
 	c = eu.call(t, us) // a call needs both directions
 	say(t, c, "late")
-	eventually(t, "a stream stands", func() bool { return l.Stats().Stalled > 0 })
+	suite.Eventually(t, "a stream stands", func() bool { return l.Stats().Stalled > 0 })
 	l.Set("us", "eu", Fault{})
 	wantHeard(t, us.accept(t), "late")
 	if got := l.Fault("us", "eu"); got != (Fault{}) {

@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// startTimeout is the time that a process has until it serves.
-const startTimeout = 30 * time.Second
+// startTimeout is the time that a process has until it serves, on a starved machine too.
+const startTimeout = time.Minute
 
 // RedisConfig describes a Redis.
 type RedisConfig struct {

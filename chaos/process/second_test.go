@@ -1,3 +1,5 @@
+//go:build !race
+
 package process
 
 import (
@@ -7,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // storeOf is the part of a node's status that says which store it decides with.
@@ -46,7 +50,7 @@ func TestSecondStore(t *testing.T) {
 	// It has the name of a node that runs: it ends, and says why.
 	f.n2.SetEnv("QUOTAD_NODE=n1", "QUOTAD_DATA_DIR="+filepath.Join(t.TempDir(), "other"))
 	must(t, f.n2.Launch())
-	eventually(t, "a second n1 to be refused", func() bool { return !f.n2.Running() })
+	suite.Eventually(t, "a second n1 to be refused", func() bool { return !f.n2.Running() })
 	if said := f.n2.Output(); !strings.Contains(said, "another process runs as node us/n1") {
 		t.Errorf("it ended without saying why:\n%s", said)
 	}
@@ -57,7 +61,7 @@ func TestSecondStore(t *testing.T) {
 
 	// It hears the others: it ends, and says why. Nothing is admitted above the limit.
 	must(t, f.n2.Launch())
-	eventually(t, "the second store to be refused", func() bool { return !f.n2.Running() })
+	suite.Eventually(t, "the second store to be refused", func() bool { return !f.n2.Running() })
 	if said := f.n2.Output(); !strings.Contains(said, "us/n1 decides with another store of this region") ||
 		!strings.Contains(said, "redis.url") {
 		t.Errorf("it ended without saying why:\n%s", said)
@@ -89,7 +93,7 @@ func TestSecondStore(t *testing.T) {
 	f.n2.Kill()
 	f.n2.SetEnv(env...)
 	must(t, f.n2.Launch())
-	eventually(t, "n2 to answer", func() bool {
+	suite.Eventually(t, "n2 to answer", func() bool {
 		_, err := f.n2.Status(t.Context())
 		return err == nil
 	})

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/load"
 	"github.com/quotad/quotad/chaos/oracle"
 )
@@ -46,17 +47,6 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// eventually checks a condition again and again until it holds, and fails the test after a minute.
-func eventually(t testing.TB, what string, so func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !so(); {
-		if time.Now().After(end) {
-			t.Fatalf("it never came to this: %s", what)
-		}
-		pause(t, 20*time.Millisecond)
 	}
 }
 
@@ -217,7 +207,7 @@ func (b *bucket) waitForStore(n *Node) {
 	b.t.Helper()
 	q := b.question()
 	q.Cost = 1
-	eventually(b.t, n.name+" decides through its Redis", func() bool {
+	suite.Eventually(b.t, n.name+" decides through its Redis", func() bool {
 		a, sent := n.Ask(b.t.Context(), q, b.name, b.limit)
 		if sent {
 			b.note(a)

@@ -1,3 +1,5 @@
+//go:build !race
+
 package process
 
 import (
@@ -8,12 +10,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestFaultsOfStarvedNodes: nodes get a tenth of a CPU, or cannot open files and connections any
 // more. They exceed the limit by no more than the bound printed for calls of the Redis that time
 // out. They recover by themselves when they get what they need, and do not fill their logs.
 func TestFaultsOfStarvedNodes(t *testing.T) {
+	suite.Long(t)
 	t.Parallel()
 	f := raise(t, Config{Limits: faultLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2},
 		{Name: "eu"}}})

@@ -60,13 +60,13 @@ type victims struct {
 func startVictims(b *testing.B, node string, long time.Duration) *victims {
 	b.Helper()
 	self, err := os.Executable()
-	fatal(b, err)
+	must(b, err)
 	v := &victims{b: b, cmd: exec.CommandContext(b.Context(), self)}
 	v.cmd.Env = append(os.Environ(), victimsOf+"="+node, victimsFor+"="+long.String())
 	v.cmd.Stderr = &v.errors
 	out, err := v.cmd.StdoutPipe()
-	fatal(b, err)
-	fatal(b, v.cmd.Start())
+	must(b, err)
+	must(b, v.cmd.Start())
 	v.lines = bufio.NewScanner(out)
 	v.line()
 	return v
@@ -85,8 +85,8 @@ func (v *victims) line() []byte {
 // wait waits for their result and returns it.
 func (v *victims) wait() (all seen) {
 	v.b.Helper()
-	fatal(v.b, json.Unmarshal(v.line(), &all))
-	fatal(v.b, v.cmd.Wait())
+	must(v.b, json.Unmarshal(v.line(), &all))
+	must(v.b, v.cmd.Wait())
 	return all
 }
 

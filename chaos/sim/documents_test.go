@@ -1,17 +1,18 @@
+//go:build !race
+
 package sim
 
 import (
-	"flag"
 	"fmt"
 	"testing"
-)
 
-var documentsTo = flag.Uint64("documents", 50, "how many seeds TestDocumentsSeedsHold runs")
+	"github.com/quotad/quotad/chaos/lab/suite"
+)
 
 // TestDocumentsSeedsHold: no seed breaks an invariant whose limits documents change in substance.
 // Each region is given the newest at a time of its own.
 func TestDocumentsSeedsHold(t *testing.T) {
-	tally := holds(t, Hunt{Config: Config{Documents: true}, Seeds: *documentsTo, LuaEvery: *luaEvery})
+	tally := holds(t, Hunt{Config: Config{Documents: true}, Seeds: suite.Short[uint64](50, 100)})
 	if changes := tally.Counts.Deeds[Policy]; changes < int64(tally.Seeds) {
 		t.Errorf("%d documents were given to regions in %d seeds: too few", changes, tally.Seeds)
 	}

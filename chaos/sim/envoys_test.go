@@ -1,16 +1,17 @@
+//go:build !race
+
 package sim
 
 import (
-	"flag"
 	"slices"
 	"testing"
-)
 
-var envoysTo = flag.Uint64("envoys", 20, "how many seeds TestEnvoysSeedsHold runs")
+	"github.com/quotad/quotad/chaos/lab/suite"
+)
 
 // TestEnvoysSeedsHold: no seed breaks an invariant in which Envoys are assigned parts of a limit.
 func TestEnvoysSeedsHold(t *testing.T) {
-	tally := holds(t, Hunt{Config: Config{Envoys: true}, Seeds: *envoysTo, LuaEvery: *luaEvery})
+	tally := holds(t, Hunt{Config: Config{Envoys: true}, Seeds: suite.Short[uint64](20, 40)})
 	if tally.Counts.Proxied < 100*int64(tally.Seeds) {
 		t.Errorf("Envoys admitted %d requests in %d seeds: too few to say anything",
 			tally.Counts.Proxied, tally.Seeds)
@@ -20,7 +21,7 @@ func TestEnvoysSeedsHold(t *testing.T) {
 // TestEnvoysLuaDecidesAsTwins: the scripts and their twin give the same run when Envoys are
 // assigned parts of a limit.
 func TestEnvoysLuaDecidesAsTwins(t *testing.T) {
-	for seed := range *compared {
+	for seed := range compared() {
 		run := func(lua bool) Counts {
 			p := Draw(seed, Config{For: 15_000_000, Envoys: true, Lua: lua})
 			p.Acts = slices.DeleteFunc(p.Acts,

@@ -1,19 +1,22 @@
+//go:build !race
+
 package sim
 
 import (
-	"flag"
 	"slices"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
-var compared = flag.Uint64("compared", 2,
-	"how many seeds of each draw are played by the scripts and by their twins")
+// compared returns how many seeds of each draw are played by the scripts and by their twins.
+func compared() uint64 { return suite.Short[uint64](2, 4) }
 
 // TestLuaDecidesAsTwins checks that a run with the production scripts equals the run with their
 // twins, to the last message. Plans with clock steps are left out: inspecting a ledger tells its
 // store the time, and the ledgers of the Lua are inspected less often.
 func TestLuaDecidesAsTwins(t *testing.T) {
-	for seed := uint64(1); seed <= *compared; seed++ {
+	for seed := uint64(1); seed <= compared(); seed++ {
 		c := Config{For: 30_000_000}
 		steady := func() *Plan {
 			p := Draw(seed, c)

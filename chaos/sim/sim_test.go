@@ -1,27 +1,23 @@
+//go:build !race
+
 package sim
 
 import (
 	"cmp"
-	"flag"
 	"testing"
 
-	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
-var (
-	seeds    = flag.Uint64("seeds", 300, "how many seeds TestSeedsHold runs")
-	from     = flag.Uint64("from", 1, "the first of them")
-	seconds  = flag.Int64("seconds", 30, "of virtual time, each")
-	luaEvery = flag.Uint64("lua-every", 300, "one seed of so many by the Lua scripts; 1: all")
-	widerTo  = flag.Uint64("wider", 100, "how many seeds of the wider draw TestWiderSeedsHold runs")
-	kind     = flag.String("algorithm", "", "of all limits; empty: the seed chooses")
-)
+// luaEvery is how many seeds there are for each that the Lua scripts play. quotad simulate plays
+// any seeds, for any time and by whichever of the two.
+const luaEvery = 300
 
-// holds plays seeds, by default from -from and each for -seconds. It fails the test at the first
-// that breaks an invariant, with all that Explain tells of it.
+// holds plays seeds, by default from 1 and each for 30 s. It fails the test at the first that
+// breaks an invariant, with all that Explain tells of it.
 func holds(t *testing.T, h Hunt) Tally {
 	t.Helper()
-	h.From, h.For = cmp.Or(h.From, *from), cmp.Or(h.For, *seconds*1_000_000)
+	h.From, h.For, h.LuaEvery = cmp.Or(h.From, 1), cmp.Or(h.For, 30_000_000), luaEvery
 	tally, err := h.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -54,12 +50,11 @@ func keep(t *testing.T, plans map[string]*Plan) {
 
 // TestSeedsHold: no seed breaks an invariant, and every simulated row of the fault matrix fires.
 func TestSeedsHold(t *testing.T) {
-	tally := holds(t, Hunt{Config: Config{Algorithm: algorithms.Kind(*kind)}, Seeds: *seeds,
-		LuaEvery: *luaEvery})
+	tally := holds(t, Hunt{Seeds: suite.Short[uint64](300, 1000)})
 	t.Logf("%d seeds (%d by Lua), %v of virtual time in %v, %d events, rows %v", tally.Seeds,
 		tally.Lua, tally.Virtual, tally.Took, tally.Counts.Events, tally.Counts.Rows)
 	for row, name := range RowNames {
-		if tally.Seeds >= 300 && tally.Counts.Rows[row] == 0 {
+		if tally.Counts.Rows[row] == 0 {
 			t.Errorf("row %d (%s) never fired", row, name)
 		}
 	}
@@ -71,12 +66,11 @@ func TestWiderSeedsHold(t *testing.T) {
 		nothingRaised, knowsAndStandsStill, foundAgain, begunTwice} {
 		holds(t, Hunt{Config: Config{For: 30_000_000, Wider: true}, From: kept, Seeds: 1})
 	}
-	tally := holds(t, Hunt{Config: Config{Algorithm: algorithms.Kind(*kind),
-		Wider: true}, Seeds: *widerTo, LuaEvery: *luaEvery})
+	tally := holds(t, Hunt{Config: Config{Wider: true}, Seeds: suite.Short[uint64](100, 200)})
 	t.Logf("%d seeds (%d by Lua), %v of virtual time in %v, faults %v", tally.Seeds, tally.Lua,
 		tally.Virtual, tally.Took, tally.Counts.Deeds)
 	for _, d := range []Deed{Stick, NodeClock, Reboot, Snapshot, MatesCut, StoreBusy} {
-		if tally.Seeds >= 100 && tally.Counts.Deeds[d] == 0 {
+		if tally.Counts.Deeds[d] == 0 {
 			t.Errorf("%s never happened", d)
 		}
 	}

@@ -1,13 +1,13 @@
+//go:build !race
+
 package sim
 
 import (
-	"flag"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/store"
 )
-
-var spanningTo = flag.Uint64("spanning", 30, "how many seeds TestSpanningSeedsHold runs")
 
 // TestSpanningSeedsHold: no seed breaks an invariant whose requests span shards, or come several in
 // a call.
@@ -16,7 +16,7 @@ func TestSpanningSeedsHold(t *testing.T) {
 		holds(t, Hunt{Config: Config{For: 30_000_000, Spanning: true, Prefetch: kept == refundedSecond},
 			From: kept, Seeds: 1})
 	}
-	holds(t, Hunt{Config: Config{Spanning: true}, Seeds: *spanningTo, LuaEvery: *luaEvery})
+	holds(t, Hunt{Config: Config{Spanning: true}, Seeds: suite.Short[uint64](30, 60)})
 }
 
 const (

@@ -1,21 +1,21 @@
+//go:build !race
+
 package sim
 
 import (
-	"flag"
 	"strings"
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
-var variedTo = flag.Uint64("varied", 50, "how many seeds TestVariedSeedsHold runs")
-
 // TestVariedSeedsHold: no seed breaks an invariant whose limits say what the other draws leave out.
 func TestVariedSeedsHold(t *testing.T) {
-	tally := holds(t, Hunt{Config: Config{Varied: true}, Seeds: *variedTo, LuaEvery: *luaEvery})
+	tally := holds(t, Hunt{Config: Config{Varied: true}, Seeds: suite.Short[uint64](50, 100)})
 	if tally.Counts.Deeds[Reset] == 0 {
 		t.Error("no bucket was reset")
 	}

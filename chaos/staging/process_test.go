@@ -1,10 +1,11 @@
 package staging
 
 import (
-	"context"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/oracle"
 	"github.com/quotad/quotad/chaos/process"
 	"github.com/quotad/quotad/chaos/scenario"
@@ -78,14 +79,11 @@ func TestCutsRealNodes(t *testing.T) {
 	}
 }
 
-// awaitDegraded waits, for at most half a minute, until all nodes of a region are degraded towards
-// another, or none is.
+// awaitDegraded waits until all nodes of a region are degraded towards another, or none is.
 func awaitDegraded(t *testing.T, s *Stage, region string, want bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	for {
-		all, err := s.Status(ctx, region)
+	suite.Eventually(t, fmt.Sprintf("all nodes of %s are degraded: %v", region, want), func() bool {
+		all, err := s.Status(t.Context(), region)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,13 +93,6 @@ func awaitDegraded(t *testing.T, s *Stage, region string, want bool) {
 				as++
 			}
 		}
-		if as == len(all) {
-			return
-		}
-		select { // what is waited for is in other processes
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-			t.Fatalf("%s never came to be degraded: %v", region, want)
-		}
-	}
+		return as == len(all)
+	})
 }

@@ -1,9 +1,10 @@
+//go:build !race
+
 package world
 
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"log/slog"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/gossip"
 	"github.com/quotad/quotad/policy"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
@@ -79,10 +81,8 @@ func held(t *testing.T, p Report) {
 	}
 }
 
-var stories = flag.Uint64("stories", 1, "how many seeds TestStoryHolds plays")
-
 func TestStoryHolds(t *testing.T) {
-	for seed := range *stories {
+	for seed := range suite.Short[uint64](1, 3) {
 		p := playStory(t, func(s *Story) { s.Scale, s.Seed = 1, seed+1 })
 		held(t, p)
 		if !p.OK {
@@ -138,6 +138,7 @@ func TestWithoutLendingSharesDoNotComeBack(t *testing.T) {
 }
 
 func TestRightsForTheNextCellCarryLongRoundTrips(t *testing.T) {
+	suite.Long(t)
 	far := func(s *Story) { s.Duration, s.RoundTrip = time.Minute, 600*time.Millisecond }
 	with := playStory(t, far)
 	without := playStory(t, func(s *Story) {

@@ -11,6 +11,7 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/world"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/simulation"
@@ -20,6 +21,7 @@ import (
 // TestDemoExitCodes plays the demo as it is, with a build that admits twice its share, and without
 // lending.
 func TestDemoExitCodes(t *testing.T) {
+	suite.OneGoroutine(t)
 	for _, c := range []struct {
 		name    string
 		inflate int64

@@ -11,8 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/cmd/quotad/top"
 	"github.com/quotad/quotad/region/api"
 )
@@ -158,7 +158,7 @@ func TestDev(t *testing.T) {
 
 	// A cut shows in the matrix and in the sentence, and what is used stays known.
 	wants(t, ends(t, 0, "cut", "eu-west", "--for", "1m", "--addr", admins[0]), "cut off from eu-west")
-	waits(t, func() bool {
+	suite.Eventually(t, "the cut shows", func() bool {
 		var out, errs bytes.Buffer
 		return run(t.Context(), []string{"cluster", "--addr", admins[0]}, &out, &errs) == 1 &&
 			strings.Contains(out.String(), "DEGRADED") && strings.Contains(out.String(), "SILENT")
@@ -197,14 +197,14 @@ func TestDevRehearses(t *testing.T) {
 	}
 	rehearse(`{"region":"eu-west","load":50}`, 200)
 	rehearse(`{"region":"nowhere","load":50}`, 400)
-	waits(t, func() bool {
+	suite.Eventually(t, "the load comes", func() bool {
 		o := overview()
 		return o.Loads["eu-west"] == 50 && len(o.Hottest) == 1 && o.Hottest[0].Admitted > 50
 	})
 	rehearse(`{"region":"eu-west","kill_store":"1s"}`, 200)
 	rehearse(`{"region":"nowhere","kill_store":"1s"}`, 400)
 	rehearse(`{"region":"eu-west","kill_store":"1s"}`, 400) // it is gone already
-	waits(t, func() bool {
+	suite.Eventually(t, "the region survives the loss", func() bool {
 		for _, n := range overview().Nodes {
 			if n.Region == "eu-west" && n.Store.Losses > 0 && n.Ready && n.Store.OutOfReach == 0 {
 				return true
@@ -249,17 +249,5 @@ func TestDevRefuses(t *testing.T) {
 		{[]string{"--policy", "/nowhere/limits.yaml"}, "/nowhere/limits.yaml"},
 	} {
 		wants(t, ends(t, 2, append([]string{"dev"}, c.args...)...), c.want)
-	}
-}
-
-// waits fails the test unless something comes true within half a minute.
-func waits(t *testing.T, come func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	for !come() {
-		if ctx.Err() != nil {
-			t.Fatal("it did not come true in 30 s")
-		}
 	}
 }

@@ -1,3 +1,5 @@
+//go:build !race
+
 package main
 
 // house says which packages of this module each package may import, and why no others. Imports run
@@ -78,6 +80,7 @@ var house = map[string]struct {
 		"stands before other people's handlers, and asks through the client alone"},
 	"chaos/oracle":      {nil, "the judge must not believe the code that it judges"},
 	"chaos/bubble":      {nil, "virtual time, for tests"},
+	"chaos/lab/suite":   {nil, "what a test is and how long it waits: the tests of every package may import it"},
 	"chaos/lab/servers": {[]string{"algorithms"}, "starts Redis servers, for whoever has none"},
 	"chaos/lab/fixtures": {[]string{"chaos/lab/servers"},
 		"starts what tests need, and ends it with them"},

@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/quotad/quotad/chaos/lab/collector"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func TestMain(m *testing.M) {
@@ -31,6 +32,12 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Condition: func(named string) (bool, error) {
+			if named != "race" {
+				return false, fmt.Errorf("the condition %q is not known", named)
+			}
+			return suite.Race, nil
+		},
 		Setup: func(env *testscript.Env) error {
 			// Otherwise a race detector delays the end of every process by a second.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
@@ -163,14 +170,11 @@ func scriptAwait(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// patience is much more than anything takes on a busy machine. Only a failure takes it.
-const patience = 30 * time.Second
-
-// repeat tries until there is no error, or patience ends.
+// repeat tries until there is no error, at most for suite.Patience.
 func repeat(ts *testscript.TestScript, try func() error) {
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
-	enough := time.After(patience)
+	enough := time.After(suite.Patience)
 	for {
 		err := try()
 		if err == nil {
@@ -179,7 +183,7 @@ func repeat(ts *testscript.TestScript, try func() error) {
 		select {
 		case <-again.C:
 		case <-enough:
-			ts.Fatalf("still after %s: %v", patience, err)
+			ts.Fatalf("still after %s: %v", suite.Patience, err)
 		}
 	}
 }

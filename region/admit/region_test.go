@@ -17,6 +17,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal"
@@ -57,7 +58,7 @@ func inBubble(t *testing.T, nodes int, f func(t *testing.T, c *cluster)) {
 		running: map[string]*running{}}
 	bubble.Test(t, func(t *testing.T) {
 		c.t = t
-		if lab.OnTwins {
+		if suite.Race {
 			c.twin = lab.NewTwin(now, "a")
 		}
 		t.Cleanup(c.close)

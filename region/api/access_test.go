@@ -34,6 +34,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/access"
@@ -379,7 +380,7 @@ func (s *secured) dial(t *testing.T, p proof, port string) (*grpc.ClientConn, co
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), suite.Patience)
 	if p.token != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+p.token)
 	}

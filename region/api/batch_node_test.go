@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
@@ -77,6 +78,7 @@ func reasonOf(r quotadv1.Reason) string {
 // TestNodeBatches: a batch of many hundred requests, over gRPC, in columns and over HTTP, has those
 // on one bucket decided in their order, and a wrong one alone.
 func TestNodeBatches(t *testing.T) {
+	suite.OneGoroutine(t)
 	for name, start := range map[string]func(context.Context) (*servers.Server, error){
 		"embedded": servers.StartEmbedded, "process": servers.StartProcess,
 	} {

@@ -20,6 +20,7 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region"
@@ -356,7 +357,7 @@ func wantDeniedWithoutStore(t *testing.T, server *servers.Server, at, admin stri
 		got["reason"] != "store_failure" || got["allowed"] != false || got["status"] != 503.0 {
 		t.Errorf("without its store: %d %v", code, got)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), suite.Patience)
 	defer cancel()
 	d, err := client.Check(ctx, &quotadv1.CheckRequest{Domain: "api",
 		Descriptors: map[string]string{"account": "44"}})

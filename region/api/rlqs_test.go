@@ -17,6 +17,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/envoy"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/envoys"
 )
 
@@ -36,7 +37,7 @@ type proxy struct {
 // envoyOn opens a stream that ends with the test.
 func envoyOn(t *testing.T, ctx context.Context, conn grpc.ClientConnInterface) *proxy {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, suite.Patience)
 	t.Cleanup(cancel)
 	stream, err := rlqsv3.NewRateLimitQuotaServiceClient(conn).StreamRateLimitQuotas(ctx)
 	if err != nil {
@@ -205,7 +206,7 @@ func wantInvalidAbandoned(p *proxy) {
 // wantNoText wants a bucket id that is no text to harm no other one.
 func wantNoText(t *testing.T, conn grpc.ClientConnInterface) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), suite.Patience)
 	defer cancel()
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
 		rlqsv3.RateLimitQuotaService_StreamRateLimitQuotas_FullMethodName,

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -19,15 +18,13 @@ import (
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/network"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/envoyimport"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/journal"
 )
-
-var configurations = flag.Uint64("configurations", 8,
-	"how many configurations TestEnvoyIsAnsweredAsByTheReference draws, with 700 requests each")
 
 // TestEnvoyIsAnsweredAsByTheReference draws configurations of envoyproxy/ratelimit and requests,
 // and compares the answers of a node that imported the configuration with those of the model of
@@ -42,8 +39,9 @@ var configurations = flag.Uint64("configurations", 8,
 //     which nothing is told then.
 //   - Of a bucket of which nothing is used there is nothing to reset: 0, not the window's end.
 func TestEnvoyIsAnsweredAsByTheReference(t *testing.T) {
+	suite.OneGoroutine(t)
 	const requests = 700
-	for seed := range *configurations {
+	for seed := range suite.Short[uint64](8, 16) {
 		habit := []envoy.Habit{envoy.Apart, envoy.Together}[seed%2]
 		random := rand.New(rand.NewPCG(seed, 7))
 		source := envoy.Source{Dice: random}

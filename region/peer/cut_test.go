@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	peerv1 "github.com/quotad/quotad/proto/peer/v1"
 	"github.com/quotad/quotad/region/link"
 )
@@ -43,7 +44,7 @@ func askCut(t *testing.T, as *TLS, address string, c Cut) (CutAnswer, error) {
 	t.Helper()
 	client := NewClient((&net.Dialer{}).DialContext, as)
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // only spent by a failure
+	ctx, cancel := context.WithTimeout(t.Context(), suite.Patience)
 	defer cancel()
 	return client.Cut(ctx, "us", address, c)
 }

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // onLoopback serves region us on a real socket until the test ends.
@@ -43,7 +44,7 @@ func callOnce(t *testing.T, as *TLS, address string, m exchange.Message) error {
 	c := NewClient((&net.Dialer{}).DialContext, as)
 	defer c.Close()
 	c.SetNodes("us", []string{address})
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // only spent by a failure
+	ctx, cancel := context.WithTimeout(t.Context(), suite.Patience)
 	defer cancel()
 	_, err := c.Exchange(ctx, "us", m)
 	return err

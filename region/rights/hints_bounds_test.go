@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/gossip"
 	"github.com/quotad/quotad/policy"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
@@ -120,6 +121,7 @@ func TestHintsAreBoundedInBytesAndSources(t *testing.T) {
 // TestSmallHintsTakeLittle: taking in a whole state of empty hints, two bytes each, uses no more
 // memory than the state has bytes.
 func TestSmallHintsTakeLittle(t *testing.T) {
+	suite.OneGoroutine(t)
 	s, _ := listening()
 	b := bytes.Repeat([]byte{0x0a, 0x00}, 1<<20)
 	if news, err := s.Merge(b); news || err != nil || s.Counts().Refused != 1<<20 {

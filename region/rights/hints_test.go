@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
 )
 
@@ -230,6 +231,7 @@ func TestHintsAge(t *testing.T) {
 }
 
 func TestHintsAreBounded(t *testing.T) {
+	suite.OneGoroutine(t)
 	s, heard := listening()
 	all := make([]*hintv1.Hint, maxHints+10)
 	for i := range all {

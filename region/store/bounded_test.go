@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -32,6 +33,7 @@ func weight(t *testing.T, c *redis.Client, key string) (fields, bytes int) {
 // two windows, with rights lent and borrowed in each. It holds the rows that still weigh, a few
 // numbers, and, for a log, the entries in its window.
 func TestNothingGrows(t *testing.T) {
+	suite.OneGoroutine(t)
 	const (
 		calls, each = 100, 20 // of each kind: 10,000 decisions in all
 		window      = 10_000_000
@@ -113,6 +115,7 @@ func TestNothingGrows(t *testing.T) {
 // TestTheLogIsBoundedByItsWindow: from a log of many entries, each of its own time, the next
 // decision removes those that have left the window, however the log was divided into pieces.
 func TestTheLogIsBoundedByItsWindow(t *testing.T) {
+	suite.OneGoroutine(t)
 	const window = 10_000_000
 	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	server := fixtures.Started(t)(servers.StartDriven(func() time.Time { return now }))

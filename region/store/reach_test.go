@@ -9,10 +9,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -174,7 +174,7 @@ func TestSilentServer(t *testing.T) {
 		defer r.gate.Unlock()
 		s := connect(t, Options{URL: r.url, Timeout: DefaultTimeout})
 		// far beyond what the calls may take
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), suite.Patience)
 		defer cancel()
 		for call, err := range everyCall(ctx, s) {
 			if !timedOut(err) {

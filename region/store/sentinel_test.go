@@ -18,6 +18,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // watched starts a master, a replica that has its data, and a Sentinel that watches them; it
@@ -27,10 +28,10 @@ func watched(t *testing.T) (url string, master, replica *servers.Server) {
 	master = fixtures.Process(t)
 	host, port, _ := net.SplitHostPort(address(master))
 	replica = fixtures.Process(t, "--replicaof", host+" "+port)
-	for !strings.Contains(fixtures.Operator(t, replica).Info(t.Context(), "replication").Val(),
-		"master_link_status:up") {
-		pauseFor(t)
-	}
+	suite.Eventually(t, "the replica has the master's data", func() bool {
+		return strings.Contains(fixtures.Operator(t, replica).Info(t.Context(), "replication").Val(),
+			"master_link_status:up")
+	})
 	own, err := servers.FreePort()
 	did(t, err)
 	dir := t.TempDir()
@@ -48,23 +49,11 @@ sentinel failover-timeout mymaster 5000
 	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(own))
 	known := redis.NewClient(&redis.Options{Addr: at, MaxRetries: -1, DisableIdentity: true})
 	t.Cleanup(func() { _ = known.Close() })
-	for { // until it knows the replica: else it has nobody to promote
+	suite.Eventually(t, "the Sentinel knows the replica, which it is to promote", func() bool {
 		reply, err := known.Do(t.Context(), "SENTINEL", "REPLICAS", "mymaster").Slice()
-		if err == nil && len(reply) == 1 {
-			return "redis+sentinel://" + at + "/mymaster", master, replica
-		}
-		pauseFor(t)
-	}
-}
-
-// pauseFor lets servers go on for a moment; it fails a test that should have ended.
-func pauseFor(t *testing.T) {
-	t.Helper()
-	select {
-	case <-time.After(20 * time.Millisecond):
-	case <-t.Context().Done():
-		t.Fatal("the servers do not get there")
-	}
+		return err == nil && len(reply) == 1
+	})
+	return "redis+sentinel://" + at + "/mymaster", master, replica
 }
 
 // TestFailover: when the master dies, the store finds its replica without help. Nothing that the
@@ -80,20 +69,20 @@ func TestFailover(t *testing.T) {
 	known := s.Generation()
 	did(t, master.Close())
 	var failures int
-	for {
+	suite.Eventually(t, "the replica answers", func() bool {
 		r := s.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]
 		if admitted(r.Value) != 0 {
 			t.Fatalf("admitted by nobody: %+v", r)
 		}
-		if Answered(r.Err) {
-			if !errors.Is(r.Err, ErrUnknownStore) {
-				t.Fatalf("%v, want %v", r.Err, ErrUnknownStore)
-			}
-			break
+		if !Answered(r.Err) {
+			failures++
+			return false
 		}
-		failures++
-		pauseFor(t)
-	}
+		if !errors.Is(r.Err, ErrUnknownStore) {
+			t.Fatalf("%v, want %v", r.Err, ErrUnknownStore)
+		}
+		return true
+	})
 	if failures == 0 {
 		t.Error("a dead master answered")
 	}
@@ -103,11 +92,9 @@ func TestFailover(t *testing.T) {
 		t.Errorf("opened %+v after generation %d", opened, known)
 	}
 	closedCells(t, s, epoch)
-	for r := mate.Decide(t.Context(),
-		[]algorithms.Decide{charge("k", 10, 1)})[0]; !Answered(r.Err); r = mate.Decide(t.Context(),
-		[]algorithms.Decide{charge("k", 10, 1)})[0] {
-		pauseFor(t)
-	}
+	suite.Eventually(t, "the replica answers the mate", func() bool {
+		return Answered(mate.Decide(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0].Err)
+	})
 	if took := mustOpen(t, mate, o); !took.took(opened.Generation) {
 		t.Errorf("the mate opened %+v", took)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // maxSteps is how many steps a script may take, whatever its state and input. A step is one pass of
@@ -99,6 +100,7 @@ func (st *stage) most(w worst, kind algorithms.Kind) (steps int) {
 // TestScriptsAreBounded: no script takes more than maxSteps, whatever the history of its bucket and
 // the call.
 func TestScriptsAreBounded(t *testing.T) {
+	suite.OneGoroutine(t)
 	st := &stage{b: t, Store: node(t, fixtures.Process(t), first)}
 	decide(t, st.Store, charge("first", 10, 1))
 	for _, w := range worsts {

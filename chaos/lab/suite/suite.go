@@ -1,0 +1,56 @@
+// Package suite is where a test says what it is, and how long it waits. It imports nothing of
+// quotad, so the tests of every package may use it.
+package suite
+
+import (
+	"testing"
+	"time"
+)
+
+// Patience is how long at most a test waits for what a starved machine is late with.
+const Patience = time.Minute
+
+// poll is how often Eventually looks.
+const poll = 20 * time.Millisecond
+
+// Long leaves out a test, or a case of one, under go test -short, so from make test and make race:
+// others like it stay there. make long plays it.
+func Long(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("long: make long plays it")
+	}
+}
+
+// Short returns the first value under go test -short, so in make test and make race, and else the
+// second: how many seeds, how long, how often.
+func Short[T any](short, long T) T {
+	if testing.Short() {
+		return short
+	}
+	return long
+}
+
+// OneGoroutine leaves out a test under the race detector, which has nothing to look for in it: the
+// test does one thing at a time, or what it tests runs in other processes. A file that has only
+// such tests has the build constraint !race instead.
+func OneGoroutine(t testing.TB) {
+	t.Helper()
+	if Race {
+		t.Skip("of one goroutine: make test plays it")
+	}
+}
+
+// Eventually looks again and again until a condition holds, and fails the test after Patience.
+func Eventually(t testing.TB, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(Patience); !so(); {
+		if time.Now().After(end) {
+			t.Fatalf("it never came to this: %s", what)
+		}
+		select {
+		case <-time.After(poll):
+		case <-t.Context().Done():
+		}
+	}
+}

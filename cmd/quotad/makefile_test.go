@@ -1,0 +1,124 @@
+//go:build !race
+
+package main
+
+import (
+	"go/build/constraint"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// recipes returns the recipe of each target of the Makefile, with its variables of the first lines
+// put in.
+func recipes(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, target := map[string]string{}, ""
+	tested := regexp.MustCompile(`(?m)^TESTED = (.*)$`).FindStringSubmatch(string(text))
+	if tested == nil {
+		t.Fatal("the Makefile has no TESTED")
+	}
+	for line := range strings.Lines(string(text)) {
+		recipe, ok := strings.CutPrefix(line, "\t")
+		if name, _, found := strings.Cut(line, ":"); !ok && found {
+			target = name
+		}
+		if ok {
+			recipe = strings.ReplaceAll(recipe, "$(TESTED)", tested[1])
+			all[target] += strings.ReplaceAll(recipe, "$(GO)", "go")
+		}
+	}
+	return all
+}
+
+// TestTheGateNamesNoTest: make test, make race and make long are one go test over all packages
+// each, which leaves out nothing by its name, and CI calls the first two.
+func TestTheGateNamesNoTest(t *testing.T) {
+	all := recipes(t)
+	allowed := regexp.MustCompile(`^(-short|-race|-vet=off|-p \d+|-timeout (15|60)m|-ldflags '[^']*'|\./\.\.\.) ?`)
+	for _, target := range []string{"test", "race", "long"} {
+		flags, found := strings.CutPrefix(strings.TrimSuffix(all[target], "\n"), "go test ")
+		if !found || !strings.HasSuffix(flags, " ./...") {
+			t.Errorf("make %s is no go test over all packages:\n%s", target, all[target])
+		}
+		for rest := flags; rest != ""; {
+			flag := allowed.FindString(rest)
+			if flag == "" {
+				t.Errorf("make %s: %s: a test says itself what it is, and the gate names none", target, rest)
+				break
+			}
+			rest = rest[len(flag):]
+		}
+		if short := strings.Contains(flags, "-short"); short != (target != "long") {
+			t.Errorf("make %s: go test %s", target, flags)
+		}
+		if race := strings.Contains(flags, "-race"); race != (target == "race") {
+			t.Errorf("make %s: go test %s", target, flags)
+		}
+	}
+	ci, err := os.ReadFile(filepath.Join(repository, ".ci", "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Split(strings.TrimSpace(string(ci)), "\n"); !slices.Equal(lines[len(lines)-2:],
+		[]string{"make test", "exec make race"}) {
+		t.Errorf(".ci/run ends with %q", lines[len(lines)-2:])
+	}
+}
+
+// TestEveryBuildTagHasATarget: a test file that is built only with some tag is run by a target of
+// the Makefile. Files for one system are run where that system is.
+func TestEveryBuildTagHasATarget(t *testing.T) {
+	var tagged []string
+	for _, recipe := range recipes(t) {
+		for _, flag := range regexp.MustCompile(`go test [^\n]*-tags (\S+)`).FindAllStringSubmatch(recipe, -1) {
+			tagged = append(tagged, flag[1])
+		}
+	}
+	runs := func(e constraint.Expr) bool {
+		for _, given := range append(tagged, "", "race") {
+			for _, system := range []string{"linux", "darwin"} {
+				if e.Eval(func(tag string) bool {
+					return tag == system || slices.Contains(strings.Split(given, ","), tag)
+				}) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	seen := 0
+	err := filepath.WalkDir(repository, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		src, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		line, _, _ := strings.Cut(string(src), "\n")
+		if !constraint.IsGoBuild(line) {
+			return nil
+		}
+		seen++
+		e, err := constraint.Parse(line)
+		if err != nil {
+			return err
+		}
+		if !runs(e) {
+			t.Errorf("%s: no target of the Makefile runs it: %s", file, line)
+		}
+		return nil
+	})
+	if err != nil || seen == 0 {
+		t.Errorf("%d files with tags, %v", seen, err)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -46,7 +47,7 @@ func TestLuaEqualsTwinOfAssignedRights(t *testing.T) {
 	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {
 			l := newLua(t, start(t))
-			rapid.Check(t, func(t *rapid.T) {
+			suite.Check(t, func(t *rapid.T) {
 				h := begin(t, l, false, algorithms.TokenBucket, algorithms.FixedWindow)
 				actions := h.actions()
 				actions["assign again"], actions["assign once more"] = h.assign, h.assign
@@ -64,7 +65,7 @@ func TestAssignedRightsAreWrittenOnlyWhereThereAreSome(t *testing.T) {
 	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {
 			l := newLua(t, start(t))
-			rapid.Check(t, func(t *rapid.T) {
+			suite.Check(t, func(t *rapid.T) {
 				h := begin(t, l, false, algorithms.TokenBucket)
 				h.buckets["a"] = algorithms.Terms{Kind: algorithms.TokenBucket, Window: window,
 					Cell: window, Tick: 1, Entitlement: 10, Burst: 5}
@@ -130,7 +131,7 @@ func TestLuaEqualsTwinOfCrowdedBuckets(t *testing.T) {
 // TestOtherKindsAreNotAssigned: the script refuses a bucket of any other kind, and writes nothing.
 func TestOtherKindsAreNotAssigned(t *testing.T) {
 	l := newLua(t, starts["process"](t))
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		h := begin(t, l, false, algorithms.SlidingWindowCounter, algorithms.SlidingWindowLog,
 			algorithms.LeakyBucket)
 		c := algorithms.Assign{Fence: h.guard, Target: algorithms.Target{Key: "a",

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -79,7 +80,7 @@ func TestRecallTellsWhatCameBack(t *testing.T) {
 	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {
 			l := newLua(t, start(t))
-			rapid.Check(t, func(t *rapid.T) {
+			suite.Check(t, func(t *rapid.T) {
 				h := begin(t, l, false, algorithms.Kinds...)
 				of := algorithms.Target{Key: "a", Terms: h.buckets["a"]}
 				cell, fence := of.Terms.CellAt(h.now), h.guard

@@ -17,6 +17,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -461,7 +462,7 @@ func TestLuaEqualsTwin(t *testing.T) {
 	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {
 			l := newLua(t, start(t))
-			rapid.Check(t, func(t *rapid.T) {
+			suite.Check(t, func(t *rapid.T) {
 				h := begin(t, l, rapid.Bool().Draw(t, "lost"), algorithms.Kinds...)
 				actions := h.actions()
 				actions["clock"] = h.clock
@@ -507,7 +508,7 @@ func TestLuaEqualsTwinInRealTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLua(t, start(t))
 			l.ownClock = false
-			rapid.Check(t, func(t *rapid.T) {
+			suite.Check(t, func(t *rapid.T) {
 				h := begin(t, l, false, algorithms.Kinds...) // the twin could not know the exact time of a loss
 				now, err := l.client.Time(context.Background()).Result()
 				if err != nil {

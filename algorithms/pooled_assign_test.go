@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -202,7 +203,7 @@ func (p *envoyPool) actions() map[string]func(*rapid.T) {
 func TestThePoolHoldsTheLimitWithEnvoys(t *testing.T) {
 	var held int
 	var refilled quantity.Units
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		p := drawEnvoyPool(t)
 		for range 8 { // longer histories than one Repeat
 			t.Repeat(p.actions())

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"pgregory.net/rapid"
 )
@@ -348,7 +349,7 @@ func TestThePoolHoldsTheLimit(t *testing.T) {
 	for _, kind := range Kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			var admitted, traded int
-			rapid.Check(t, func(t *rapid.T) {
+			suite.Check(t, func(t *rapid.T) {
 				p := drawPool(t, kind)
 				for range 4 { // longer histories than one Repeat
 					t.Repeat(p.actions())

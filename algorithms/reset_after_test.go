@@ -5,6 +5,7 @@ package algorithms
 import (
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"pgregory.net/rapid"
 )
@@ -55,7 +56,7 @@ func TestResetIsWhenTheBucketIsWhole(t *testing.T) {
 	for _, kind := range Kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			var used, forgotten int
-			rapid.Check(t, func(t *rapid.T) {
+			suite.Check(t, func(t *rapid.T) {
 				r := drawRegion(t, kind)
 				if rapid.IntRange(0, 3).Draw(t, "book") == 0 {
 					r.Book(r.now, Book{Fence: r.guard(), Target: Target{Key: "k", Terms: r.terms},

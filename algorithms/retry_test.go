@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"pgregory.net/rapid"
 )
@@ -150,7 +151,7 @@ func TestRetryIsHonest(t *testing.T) {
 	for _, kind := range Kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			var denied, never int
-			rapid.Check(t, func(t *rapid.T) {
+			suite.Check(t, func(t *rapid.T) {
 				r := drawRegion(t, kind)
 				most := max(everAllowed(r.terms), 1)
 				if rapid.IntRange(0, 3).Draw(t, "large") == 0 {

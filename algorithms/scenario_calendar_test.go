@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/calendar"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy/zones"
 	"github.com/quotad/quotad/quantity"
 )
@@ -113,7 +114,7 @@ func TestTwoRegionsAroundTheEndOfAPeriod(t *testing.T) {
 	for name, end := range ends(t) {
 		t.Run(name, func(t *testing.T) {
 			promised, borrowedBehind := false, false
-			rapid.Check(t, func(t *rapid.T) {
+			suite.Check(t, func(t *rapid.T) {
 				ahead := newCalendarStore("ahead", 5_000_000, end.calendar, f)
 				behind := newCalendarStore("behind", 0, end.calendar, f)
 				now := end.at.Add(-10_000_000)
@@ -175,7 +176,7 @@ func labelOf(end calendarEnd, t quantity.StoreTime) quantity.Cell {
 func TestNodesWithOtherRules(t *testing.T) {
 	const f, hour = 10, 3600 * 1_000_000
 	both := false
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		s := &calendarStore{name: "us", admitted: map[quantity.Cell]quantity.Units{},
 			terms: algorithms.Terms{Kind: algorithms.FixedWindow, Window: 24 * hour, Cell: 24 * hour,
 				Tick: 1, Entitlement: f}}

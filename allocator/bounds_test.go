@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -44,7 +45,7 @@ func TestLocalPart(t *testing.T) {
 // TestLocalPartsFitBesideWhatIsLent: if all nodes of a region are cut off, what they admit and what
 // the region may have lent is together no more than its entitlement.
 func TestLocalPartsFitBesideWhatIsLent(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		f := quantity.Units(rapid.Int64Range(0, 1<<51).Draw(t, "entitlement"))
 		lending := quantity.PPM(rapid.Int64Range(0, PPM).Draw(t, "lending"))
 		nodes := rapid.Int64Range(1, 10_000).Draw(t, "nodes")
@@ -335,7 +336,7 @@ func TestTwoRegionsFarApartDoNotTrade(t *testing.T) {
 // TestBoundsAreNumbers: whatever the limit and the circumstances, every number is 0 to MaxExcess,
 // what a region holds is within the limit, and every text within its column.
 func TestBoundsAreNumbers(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		e := anyExposure(t)
 		for i, h := range e.Holdings() {
 			if h.Lends < 0 || h.Lends > h.Entitlement || h.Rights < h.Entitlement || h.Rights > e.Limit || h.MaxBurst < h.Burst {
@@ -390,7 +391,7 @@ func anyExposure(t *rapid.T) Exposure {
 
 // TestMulDivUp holds it against arithmetic without bounds.
 func TestMulDivUp(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		number := rapid.OneOf(rapid.Int64Range(0, maxInt64), rapid.Int64Range(0, 1000))
 		a, b, c := number.Draw(t, "a"), number.Draw(t, "b"), number.Draw(t, "c")
 		c = max(c, 1)

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"pgregory.net/rapid"
 )
@@ -34,7 +35,7 @@ func TestChanged(t *testing.T) {
 // deviations of a count over two ticks. With n units counted in two ticks, three deviations are 3
 // sqrt(n).
 func TestChangedIsByChance(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		rate := rapid.OneOf(rapid.Int64Range(0, 100_000), rapid.Int64Range(0, maxRate))
 		old, now := quantity.MilliRate(rate.Draw(r, "old")), quantity.MilliRate(rate.Draw(r, "now"))
 		apart := new(big.Rat).SetInt64(int64(max(old-now, now-old)))
@@ -74,7 +75,7 @@ func TestSmoothed(t *testing.T) {
 			t.Errorf("from %d to %d: %d, want %d", c.mean, c.rate, got, c.want)
 		}
 	}
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		rate := rapid.OneOf(rapid.Int64Range(0, 100_000), rapid.Int64Range(0, maxRate))
 		mean, to := quantity.MilliRate(rate.Draw(r, "mean")),
 			quantity.MilliRate(rate.Draw(r, "rate"))

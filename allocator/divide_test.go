@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"pgregory.net/rapid"
 )
@@ -29,7 +30,7 @@ func TestFewest(t *testing.T) {
 // TestFewestIsTheShortestHead: of all prefixes of the offers, sorted with the largest first, Fewest
 // returns the shortest that reaches 1.5 times the units. Offers of one size stay in their order.
 func TestFewestIsTheShortestHead(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		var offers []Offer
 		for i := range rapid.IntRange(0, 8).Draw(r, "peers") {
 			offers = append(offers,

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -34,7 +35,7 @@ func TestFaded(t *testing.T) {
 			t.Errorf("%s of %d us: of %d fade %d, want %d", c.kind, c.window, c.used, got, c.want)
 		}
 	}
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		f := frameOf(rapid.SampledFrom(algorithms.Kinds).Draw(r, "kind"),
 			rapid.Int64Range(1, 366*86400*Second).Draw(r, "window"))
 		used := quantity.Units(rapid.Int64Range(0, algorithms.MaxUnits).Draw(r, "used"))
@@ -117,7 +118,7 @@ func TestOutlook(t *testing.T) {
 // that the store's twin shows when that cell opens.
 func TestRollComesTrue(t *testing.T) {
 	for _, k := range []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter} {
-		rapid.Check(t, func(r *rapid.T) {
+		suite.Check(t, func(r *rapid.T) {
 			const window = 10 * Second
 			terms := algorithms.Terms{Kind: k, Window: window, Cell: window,
 				Tick: algorithms.Tick(k, 100, window), Entitlement: 100}

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -34,7 +35,7 @@ func TestMargin(t *testing.T) {
 // TestMarginsFitIntoTheSlack: if every region keeps a margin, all together keep no more than what
 // they leave of the limit.
 func TestMarginsFitIntoTheSlack(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		f := frameOf(algorithms.SlidingWindowCounter, rapid.Int64Range(1, 3600*Second).Draw(r,
 			"window"))
 		slack, regions := quantity.Units(rapid.Int64Range(0, 1<<51).Draw(r, "slack")),
@@ -140,7 +141,7 @@ func TestRegionPartOf(t *testing.T) {
 // TestTarget: without a rival a region's target is all that it may have; with one it is its part of
 // the water-fill, which is never more.
 func TestTarget(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		units := rapid.Int64Range(0, 300)
 		var demanders []Demander
 		rival, left := false, quantity.Units(0)

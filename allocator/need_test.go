@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -55,7 +56,7 @@ func TestShortOfANeed(t *testing.T) {
 // TestShortStaysWithinWhatMayBeBorrowed: a region that asks for what it is short of ends with no
 // more than its entitlement and what it may borrow, unless it has used more.
 func TestShortStaysWithinWhatMayBeBorrowed(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		units := rapid.Int64Range(0, 1<<40)
 		own := RegionPart{Entitlement: quantity.Units(units.Draw(r, "entitlement")),
 			Borrowable: quantity.Units(units.Draw(r, "borrowable"))}
@@ -149,7 +150,7 @@ func TestSplitAsk(t *testing.T) {
 			t.Errorf("%+v: %d back and %d lent", c, back, lend)
 		}
 	}
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		units := rapid.Int64Range(0, 1<<51)
 		n, lent, may := quantity.Units(units.Draw(r, "units")),
 			quantity.Units(units.Draw(r, "lent")), quantity.Units(units.Draw(r, "borrowable"))

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -14,7 +15,7 @@ import (
 // it adds up to no more than the target but for what rounding leaves each of them, nobody gets more
 // than it wants, and who gets less than it wants gets as much as anybody.
 func TestNodePart(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		target := quantity.Units(rapid.Int64Range(0, 5000).Draw(t, "target"))
 		wants := rapid.SliceOfN(rapid.Int64Range(0, 3000), 1, 6).Draw(t, "wants")
 		var k Scratch

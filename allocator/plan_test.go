@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"pgregory.net/rapid"
 )
@@ -47,7 +48,7 @@ func drawUnits(from, to int64) *rapid.Generator[quantity.Units] {
 }
 
 func TestEntitlementsAddUpAndAreProportional(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		limit := quantity.Units(rapid.Int64Range(0, 1<<51).Draw(t, "limit"))
 		weights := rapid.SliceOfN(drawUnits(0, 1_000_000), 1, 64).Draw(t, "weights")
 		if sum(weights) == 0 {
@@ -130,7 +131,7 @@ func TestWaterFill(t *testing.T) {
 }
 
 func TestWaterFillEqualsHandingOutUnits(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		units := rapid.Int64Range(0, 300)
 		demanders := make([]Demander, rapid.IntRange(1, 6).Draw(t, "regions"))
 		var total quantity.Units
@@ -211,7 +212,7 @@ func TestShortAndMove(t *testing.T) {
 }
 
 func TestDivide(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		units := quantity.Units(rapid.Int64Range(0, 1000).Draw(t, "units"))
 		inNeed := rapid.Bool().Draw(t, "in need")
 		var total quantity.Units

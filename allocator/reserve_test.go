@@ -5,6 +5,7 @@ package allocator
 import (
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"pgregory.net/rapid"
 )
@@ -68,7 +69,7 @@ func TestStored(t *testing.T) {
 // nodes may admit without them is together no more than the limit. A store that holds some of a
 // burst also refills it.
 func TestReservesFitBesideTheStores(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		units := rapid.OneOf(rapid.Int64Range(1, 1<<51), rapid.Int64Range(1, 100))
 		limit, burst := quantity.Units(units.Draw(t, "limit")), quantity.Units(0)
 		bucket, sliding := rapid.Bool().Draw(t, "bucket"), false
@@ -108,7 +109,7 @@ func TestReservesFitBesideTheStores(t *testing.T) {
 // TestReserveOfABucketIsABucket: whenever nodes admit units of a reserve, one bucket with the
 // reserve's units and burst would admit them too.
 func TestReserveOfABucketIsABucket(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		units, burst := quantity.Units(rapid.Int64Range(0, 50).Draw(t, "units")),
 			quantity.Units(rapid.Int64Range(0, 50).Draw(t, "burst"))
 		nodes, window := rapid.Int64Range(1, 4).Draw(t, "nodes"), rapid.Int64Range(1, 20).Draw(t,

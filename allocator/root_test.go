@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func TestRoot(t *testing.T) {
@@ -15,7 +17,7 @@ func TestRoot(t *testing.T) {
 			t.Errorf("root of %d: %d, want %d", n, got, want)
 		}
 	}
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		n := rapid.Int64Range(0, 1<<60).Draw(r, "n")
 		if got := root(n); got*got > n || (got+1)*(got+1) <= n {
 			r.Fatalf("root of %d: %d", n, got)

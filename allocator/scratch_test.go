@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"pgregory.net/rapid"
 )
@@ -13,7 +14,7 @@ import (
 // TestAScratchDividesAsAnew: divisions of any sizes, done one after another on one Scratch, give
 // the same results as each on a new one.
 func TestAScratchDividesAsAnew(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		scratch := &Scratch{}
 		for range rapid.IntRange(1, 6).Draw(t, "divisions") {
 			amount := rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(0, 1<<40))

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -62,7 +63,7 @@ func TestPauses(t *testing.T) {
 				f.LongPause(), c.pause, c.long)
 		}
 	}
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		f := Frame{Window: rapid.Int64Range(1, 1<<51).Draw(r, "window")}
 		if p, long := f.Pause(), f.LongPause(); p < Interval/10 || p > Interval || long < p ||
 			long > MaxRetry {
@@ -110,7 +111,7 @@ func TestRetryAfter(t *testing.T) {
 // TestALenderAsksForNoLongPause: whatever a lender knows, it asks to be left alone for more than 0
 // and at most MaxRetry.
 func TestALenderAsksForNoLongPause(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		units, time := rapid.Int64Range(0, maxUnits), rapid.Int64Range(1, 1<<51)
 		f := FrameOf(rapid.SampledFrom(algorithms.Kinds).Draw(r, "kind"), time.Draw(r, "window"),
 			time.Draw(r, "cell"))

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/calendar"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy/zones"
 	"github.com/quotad/quotad/quantity"
 )
@@ -225,7 +226,7 @@ func TestAnyNumberAndAnyTime(t *testing.T) {
 	for _, name := range places {
 		every(zone(t, name), func(c calendar.Calendar) { all = append(all, c) })
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		c := rapid.SampledFrom(all).Draw(t, "calendar")
 		a, b := quantity.Cell(rapid.Int64().Draw(t, "a")), quantity.Cell(rapid.Int64().Draw(t, "b"))
 		if c.Opens(min(a, b)) > c.Opens(max(a, b)) {

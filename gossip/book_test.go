@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func peerAt(i int) netip.AddrPort {
@@ -46,7 +48,7 @@ func TestBookForgetsThoseNotSeenForLongest(t *testing.T) {
 // TestBookCallsTheLatestAlwaysAndAllInTurn: every round calls the peers seen last. No peer waits
 // for more rounds than it takes to call all. Live peers are not called.
 func TestBookCallsTheLatestAlwaysAndAllInTurn(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, maxRemembered).Draw(t, "peers")
 		b, alive := newBook(), make(map[netip.AddrPort]bool)
 		for i := range n {

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // keys are the keys of a test that has one, or none.
@@ -195,7 +196,7 @@ func TestSetKeysRefuses(t *testing.T) {
 // first given key and holds the others. Readers of the earlier keys see them unchanged.
 func TestInstallHoldsExactlyTheKeysGiven(t *testing.T) {
 	some := rapid.SliceOfN(rapid.Map(rapid.ByteRange(1, 6), aKey), 1, maxKeys)
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		ring, err := newRing(some.Draw(t, "at first"))
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestMergeLaws states what Merge of a State must obey, for the one used here.
@@ -24,7 +26,7 @@ func TestMergeLaws(t *testing.T) {
 		}
 		return s.clone()
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		x, y, z := states.Draw(t, "x"), states.Draw(t, "y"), states.Draw(t, "z")
 		if l, r := merged(t, x, y), merged(t, y, x); !maps.Equal(l, r) {
 			t.Errorf("not commutative: %v and %v", l, r)

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // parsed returns the entry as Parse would return it.
@@ -175,7 +176,7 @@ func drawRef(t *rapid.T, label string) BucketRef {
 }
 
 func TestBucketIDRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		ref := drawRef(t, "")
 		entry := Limit{Domain: ref.Domain, Name: ref.Name, Match: ref.Match,
 			Algorithm: ref.Algorithm, Window: ref.Window}
@@ -204,7 +205,7 @@ func TestBucketIDRoundTrip(t *testing.T) {
 }
 
 func TestBucketIDInjective(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		a, b := drawRef(t, "a"), drawRef(t, "b")
 		// Most pairs should differ only slightly.
 		if rapid.Bool().Draw(t, "same head") {

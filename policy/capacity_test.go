@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy/strictyaml"
 	"github.com/quotad/quotad/quantity"
 )
@@ -101,7 +102,7 @@ func TestLargestUnits(t *testing.T) {
 // accepted at the number that the error names, and refused one above. The error mentions a shorter
 // window if one helps.
 func TestCapacityRemedies(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		a := rapid.SampledFrom(algorithms.Kinds).Draw(t, "algorithm")
 		window := time.Microsecond * time.Duration(rapid.Int64Range(MinWindow.Microseconds(),
 			MaxWindow.Microseconds()).Draw(t, "window"))

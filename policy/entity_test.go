@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestEntity: the entity of a bucket is the value of the first part of its key, of whatever bytes
 // it is.
 func TestEntity(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		ref := drawRef(t, "bucket")
 		if got := ref.ID().Entity(); got != ref.Key[0].Value {
 			t.Fatalf("the entity of %q is %q, want %q", ref.ID(), got, ref.Key[0].Value)

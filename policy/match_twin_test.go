@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
@@ -142,7 +143,7 @@ func drawRules(t *rapid.T, descriptors []string) []rule {
 func TestMatcherAgainstTwin(t *testing.T) {
 	descriptors := []string{"k", "p", "q", "r"}
 	requests := allRequests(descriptors...)
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		rules := drawRules(t, descriptors)
 		if ambiguous(rules, requests) {
 			var errs strictyaml.Errors

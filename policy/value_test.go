@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestLongValuesAreShortened: a value of up to 64 bytes stands in an ID as it is, a longer one as a
@@ -53,7 +54,7 @@ func TestNoValueLooksLikeADigest(t *testing.T) {
 func TestLongValuesStayApart(t *testing.T) {
 	l := parsed(Limit{Domain: "api", Name: "a", Key: []string{"k", "l"}, Algorithm: FixedWindow,
 		Window: time.Minute})
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		text := strings.Repeat(rapid.StringMatching(`[0-9:,#a]{1,3}`).Draw(t, "text"),
 			rapid.IntRange(1, 4000).Draw(t, "times"))
 		cut := func(label string) (string, string) {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func TestParseWindow(t *testing.T) {
@@ -54,7 +56,7 @@ func TestParseWindow(t *testing.T) {
 // TestParseWindowIsGo compares parseWindow with Go's own durations, of which it reads all positive
 // ones, and FormatWindow with parseWindow.
 func TestParseWindowIsGo(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		want := time.Duration(rapid.Int64Range(1, int64(MaxWindow)).Draw(t, "nanoseconds"))
 		if got, ok := parseWindow(want.String()); !ok || got != want {
 			t.Fatalf("parseWindow(%q) = %v, %v", want, got, ok)
@@ -107,7 +109,7 @@ func TestPPMText(t *testing.T) {
 			t.Errorf("PPM(%d).String() = %q, want %q", int64(p), got, want)
 		}
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		p := PPM(rapid.Int64Range(0, int64(MaxBorrowingLimit)).Draw(t, "ppm"))
 		if got, ok := parsePPM(p.String()); !ok || got != p {
 			t.Fatalf("parsePPM(%q) = %d, %v, want %d", p, got, ok, p)

@@ -4,11 +4,13 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // A time lies in the cell that opens last at or before it, and times and spans add up.
 func TestTimesAndCells(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		length := rapid.Int64Range(1, 1<<40).Draw(t, "length")
 		at := StoreTime(rapid.Int64Range(0, 1<<52).Draw(t, "at"))
 		cell := Cell(int64(at) / length)

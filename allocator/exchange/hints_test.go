@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -64,7 +65,7 @@ func TestNodesTogether(t *testing.T) {
 // TestNodesAreBounded: whatever speaks, only the sixteen nodes that spoke last are kept, in the
 // order of their names.
 func TestNodesAreBounded(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		var n nodes
 		var spoke []string // by when they spoke last
 		for now := range quantity.NodeTime(rapid.Int64Range(1, 60).Draw(r, "words")) {

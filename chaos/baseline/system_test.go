@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/chaos/workload"
 )
 
@@ -51,7 +52,7 @@ func apart(t *rapid.T, regions int) Network {
 // limit.
 func TestSystemsOnRandomWorkloads(t *testing.T) {
 	exact := []string{PooledOracle{}.Name(), StaticSplit{}.Name(), CentralBucket{}.Name()}
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		w := mixed(t)
 		n := apart(t, w.Regions)
 		if err := n.Validate(w.Regions); err != nil {
@@ -99,7 +100,7 @@ func checkShares(t *rapid.T, s System, w *workload.Workload, r Result) {
 }
 
 func TestTheSameSeedGivesTheSameResult(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		w, seed := mixed(t), rapid.Uint64().Draw(t, "seed of the systems")
 		n := apart(t, w.Regions)
 		for _, s := range Systems() {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // told is the token bucket that an Envoy was told last, as the test understands the facts.
@@ -27,7 +29,7 @@ type moment struct {
 // force at the first of them can hold, what the buckets in force fill with, and the tokens with
 // which each bucket that was built between them began.
 func TestAdmitsWithinItsBuckets(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		e, now := New(Config{}), time.Duration(1)
 		e.Request(now, one)
 		var last told

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
@@ -486,7 +487,7 @@ func TestTwinEqualsRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		w := begin(t, d)
 		defer func() { _ = errors.Join(w.stores[0].Close(), w.stores[1].Close()) }()
 		w.open(t, 0)

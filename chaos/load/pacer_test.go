@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // dues lists when the first n requests of a schedule fall due.
@@ -44,7 +46,7 @@ func within(times []time.Duration, from, to time.Duration) int {
 }
 
 func TestScheduleIsEvenAndJittered(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		perSecond := rapid.SampledFrom([]int64{1, 3, 70, 199, 201, 1000, 3000}).Draw(t, "rate")
 		all := dues(rapid.Uint64().Draw(t, "seed"), 1, PerSecond(perSecond), int(3*perSecond))
 		spacing := float64(time.Second) / float64(perSecond)
@@ -122,7 +124,7 @@ func TestScheduleAtTheEdges(t *testing.T) {
 
 // Whatever the changes of rate, the number of requests that fall due is the integral of the rate.
 func TestChangesOfRateLoseNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		s := newSchedule(rapid.Uint64().Draw(t, "seed"), 1)
 		var now time.Duration
 		var due int64
@@ -147,7 +149,7 @@ func TestChangesOfRateLoseNothing(t *testing.T) {
 // A pacer that is woken at any times sends all that fell due, never before its time, and never more
 // than the bound in one quantum.
 func TestPacerAfterHiccups(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		rate := someRate.Draw(t, "rate")
 		p := pacer{schedule: newSchedule(seed, 1)}

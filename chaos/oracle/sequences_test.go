@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func TestSequencesAgainstSet(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		var s sequences
 		twin := map[uint64]bool{}
 		number := rapid.OneOf(rapid.Uint64Range(0, 40), rapid.Uint64Range(4090, 4100),

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func TestFalseDenialsAreAttributed(t *testing.T) {
@@ -251,7 +253,7 @@ func dumbApportion(total int64, weights []int64) []int64 {
 }
 
 func TestSummaryAgainstTwin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		limit := fixed(rapid.Int64Range(1, 20).Draw(t, "limit"))
 		limit.Settle = time.Hour // drawn in any order
 		history := drawHistory(t)
@@ -272,7 +274,7 @@ func TestSummaryAgainstTwin(t *testing.T) {
 
 // The same in the order of Seen, with a replay that runs a few seconds behind.
 func TestSummaryWhileReplayRunsAgainstTwin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		limit := fixed(rapid.Int64Range(1, 20).Draw(t, "limit"))
 		limit.Settle = 2 * time.Second // the drawn requests take up to 1.6 s
 		history := drawHistory(t)
@@ -362,7 +364,7 @@ func TestAnswersFromTheFutureAreNotKept(t *testing.T) {
 }
 
 func TestApportion(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		weights := rapid.SliceOfN(rapid.Int64Range(0, MaxCost), 1, 6).Draw(t, "weights")
 		var sum int64
 		for _, w := range weights {

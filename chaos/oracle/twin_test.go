@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // metered are the kinds that have a meter.
@@ -106,7 +108,7 @@ func eachChoice(l Limit, unknown []Answer, uses []use, visit func([]use)) {
 // The ceilings are compared with a twin that looks at every microsecond, for every possible outcome
 // of the unknown requests.
 func TestCeilingsAgainstTwin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		l := drawLimit(t, metered...)
 		history := drawTiny(t, l)
 		const first, last = -16, 40
@@ -170,7 +172,7 @@ func TestCeilingsAgainstTwin(t *testing.T) {
 
 // The judge finds no fault with the decisions of one limiter that has the whole limit.
 func TestSingleLimiterIsBeyondReproach(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		l := drawLimit(t, append(metered, "fixed_window")...)
 		bound := algorithms[l.Algorithm].bound(l)
 		var n answers
@@ -209,7 +211,7 @@ func TestSingleLimiterIsBeyondReproach(t *testing.T) {
 // The pool is compared with its definition, on random decisions of others. False denials lie
 // between what is lost over the whole run and all that only the pool admits.
 func TestPoolsAgainstTwin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		l := drawLimit(t, metered...)
 		l.ClockSlack = 0
 		bound := algorithms[l.Algorithm].bound(l)
@@ -243,7 +245,7 @@ func TestPoolsAgainstTwin(t *testing.T) {
 }
 
 func TestOrderOfRecordingDoesNotMatter(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		l := drawLimit(t, append(metered, "fixed_window")...)
 		history := drawTiny(t, l)
 		j := record(l, history)
@@ -263,7 +265,7 @@ func TestOrderOfRecordingDoesNotMatter(t *testing.T) {
 
 // One admission that no state allows is found whatever else is in the history.
 func TestAdmissionAboveTheBoundIsFound(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		l := drawLimit(t, append(metered, "fixed_window")...)
 		history := drawTiny(t, l)
 		var n answers

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func TestVerdictOfOneCell(t *testing.T) {
@@ -222,7 +224,7 @@ func TestVerdictUnderConcurrentRecording(t *testing.T) {
 
 // Compared with a twin that keeps every answer and adds up with two loops.
 func TestVerdictAgainstTwin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		limit := fixed(rapid.Int64Range(1, 20).Draw(t, "limit"))
 		history := drawHistory(t)
 		j := New(limit)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func TestWaterFill(t *testing.T) {
@@ -43,7 +45,7 @@ func TestWaterFill(t *testing.T) {
 // Compared with filling unit by unit, always for the region with the least share for its
 // entitlement: equal to within a unit per region.
 func TestWaterFillAgainstUnitByUnit(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "regions")
 		entitlement := rapid.SliceOfN(rapid.Int64Range(0, 60), n, n).Draw(t, "entitlement")
 		demand := rapid.SliceOfN(rapid.Int64Range(0, 200), n, n).Draw(t, "demand")

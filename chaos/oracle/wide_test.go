@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // The numbers are compared with math/big, which has no largest one.
@@ -15,7 +17,7 @@ func TestWideAgainstBig(t *testing.T) {
 		b := new(big.Int).SetUint64(w.hi)
 		return b.Lsh(b, 64).Add(b, new(big.Int).SetUint64(w.lo))
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		number := rapid.Int64Range(0, math.MaxInt64)
 		a, b := number.Draw(t, "a"), number.Draw(t, "b")
 		if got, want := toBig(product(a, b)), new(big.Int).Mul(big.NewInt(a),

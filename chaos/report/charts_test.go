@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func TestThinningKeepsTheMaximum(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		amounts := rapid.SliceOfN(rapid.Int64Range(0, 100), 1, 3000).Draw(t, "amounts")
 		p := plot{layout: narrow, height: 100, length: time.Duration(len(amounts)) * time.Second,
 			max: 100}
@@ -38,7 +40,7 @@ func TestThinningKeepsTheMaximum(t *testing.T) {
 }
 
 func TestMergedSlotsKeepEveryUnit(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		amounts := rapid.SliceOfN(rapid.Int64Range(0, 100), 1, 2000).Draw(t, "amounts")
 		p := plot{layout: narrow, length: time.Duration(len(amounts)) * time.Second}
 		var all []Slot
@@ -68,7 +70,7 @@ func TestMergedSlotsKeepEveryUnit(t *testing.T) {
 }
 
 func TestThinnedSharesKeepTheirExtremes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		amounts := rapid.SliceOfN(rapid.Int64Range(0, 1000), 1, 3000).Draw(t, "amounts")
 		d := drawing{plot: plot{layout: narrow, height: 60,
 			length: time.Duration(len(amounts)) * time.Millisecond, max: 1000}}
@@ -149,7 +151,7 @@ func TestMarksAreRound(t *testing.T) {
 }
 
 func TestClockStepsFit(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		length := time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(t, "length"))
 		n := rapid.IntRange(2, 13).Draw(t, "n")
 		step := clockStep(length, n)

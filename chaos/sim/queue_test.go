@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestAgendaKeepsOrder: occurrences happen in the order of their times, and those of the same time
 // in the order in which they were put.
 func TestAgendaKeepsOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		type event struct {
 			at int64
 			n  int

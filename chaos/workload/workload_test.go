@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // fingerprint is a hash of all fields of a workload.
@@ -145,7 +147,7 @@ func TestDemandsMoveWhenTheySay(t *testing.T) {
 }
 
 func TestMixIsValidAndReplays(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		s := Usual()
 		s.Regions = rapid.IntRange(2, 10).Draw(t, "regions")
 		s.Limit = rapid.SampledFrom([]int64{3, 10, 100, 1000, 5000}).Draw(t, "limit")
@@ -268,7 +270,7 @@ func TestBadWorkloadsAreRefused(t *testing.T) {
 }
 
 func TestSplit(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		units := rapid.Int64Range(0, 1_000_000_000_000).Draw(t, "units")
 		weights := rapid.SliceOfN(rapid.Int64Range(0, 1_000_000), 1, 10).Draw(t, "weights")
 		weights[0]++

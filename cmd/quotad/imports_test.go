@@ -90,8 +90,13 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// TestBubblesAreOnOneProcessor: see package bubble for the reason.
-func TestBubblesAreOnOneProcessor(t *testing.T) {
+// wrapped are functions that tests call by way of others, and which and why.
+var wrapped = map[string]string{
+	"synctest.Test": "call bubble.Test, under which the race detector does not crash",
+	"rapid.Check":   "call suite.Check, which tries as much under go test -short",
+}
+
+func TestTestsCallWhatIsWrapped(t *testing.T) {
 	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(file, "_test.go") {
@@ -103,11 +108,13 @@ func TestBubblesAreOnOneProcessor(t *testing.T) {
 		}
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			call, ok := n.(*ast.SelectorExpr)
-			if !ok || call.Sel.Name != "Test" {
+			if !ok {
 				return true
 			}
-			if of, ok := call.X.(*ast.Ident); ok && of.Name == "synctest" {
-				t.Errorf("%s calls synctest.Test: call bubble.Test, under which the race detector does not crash", file)
+			if of, ok := call.X.(*ast.Ident); ok {
+				if name := of.Name + "." + call.Sel.Name; wrapped[name] != "" {
+					t.Errorf("%s calls %s: %s", file, name, wrapped[name])
+				}
 			}
 			return true
 		})

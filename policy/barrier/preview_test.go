@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
@@ -96,7 +97,7 @@ func fenced(t *testing.T, d *policy.Document, region string) *policy.Document {
 // TestPreviewNamesWhomItNeeds: a limit stays open exactly while one of those that the preview names
 // has not acknowledged, or no majority has.
 func TestPreviewNamesWhomItNeeds(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		draw := func(version int) *policy.Document {
 			weight := rapid.IntRange(0, 3)
 			return documents.Parse(t, version, abc, fmt.Sprintf(

@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"pgregory.net/rapid"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
@@ -79,7 +80,7 @@ func TestScalars(t *testing.T) {
 		"a,b", "a:", "\x7f", "\u0085"} {
 		check(t, text)
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		check(t, rapid.StringN(0, 20, 60).Draw(t, "text"))
 	})
 }
@@ -88,7 +89,7 @@ func TestScalars(t *testing.T) {
 func TestNamesAreStable(t *testing.T) {
 	keys := []string{"a", "A", "a.b", "b", "a_b", strings.Repeat("long", 12)}
 	values := []string{"", "b", "B", "b*", "1.2.3.4", strings.Repeat("v", 60)}
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		draw := func(path []*descriptor) *row {
 			for range rapid.IntRange(1, 3).Draw(t, "more") {
 				path = append(path, &descriptor{key: rapid.SampledFrom(keys).Draw(t, "key"),

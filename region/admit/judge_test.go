@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -177,7 +178,7 @@ func TestJudgeShowsNoNegativeShare(t *testing.T) {
 // TestJudgeProperties checks judge's promises on random limits in random order.
 func TestJudgeProperties(t *testing.T) {
 	shadows := []string{"watch", "spy"}
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		limits := rapid.Permutation([]string{"minute", "hour", "watch", "spy"}).Draw(r, "limits")
 		limits = limits[:rapid.IntRange(1, len(limits)).Draw(r, "count")]
 		c := judgedCase{limits: limits, admitted: true, cost: 1}

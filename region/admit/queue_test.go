@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
@@ -93,7 +94,7 @@ func (d *dumbQueue) pop(cost func(waiting) int64) waiting {
 // when it is empty.
 func TestQueueIsItsTwin(t *testing.T) {
 	limits := []*policy.Limit{{Name: "a"}, {Name: "b"}}
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		q, d := newFairQueue(1000), &dumbQueue{rounds: map[flowID][]flowID{},
 			credits: map[flowID]int64{}}
 		pop := func() {
@@ -140,7 +141,7 @@ func TestQueueIsItsTwin(t *testing.T) {
 // one turn and one request.
 func TestQueueShares(t *testing.T) {
 	limit := &policy.Limit{Name: "a"}
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		q := newFairQueue(10_000)
 		callers := rapid.SliceOfNDistinct(rapid.StringMatching("[a-z]"), 2, 6, rapid.ID).Draw(t,
 			"callers")
@@ -242,7 +243,7 @@ func TestQueueFullOfALongFlow(t *testing.T) {
 // is never less than the work that is really done before it.
 func TestQueueAhead(t *testing.T) {
 	limits := []*policy.Limit{{Name: "a"}, {Name: "b"}}
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		q := newFairQueue(1000)
 		draw := func(number quantity.Units) waiting {
 			return queuedAs(rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "caller"),

@@ -10,6 +10,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
@@ -25,7 +26,7 @@ func rulesOf(t testing.TB, d *policy.Document, region string) *rules.Rules {
 // admit without them is together no more than the limit, and the entitlements that regions report
 // add up to it.
 func TestReserveIsOutOfEveryStore(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		kind := rapid.SampledFrom(algorithms.Kinds).Draw(r, "kind")
 		weight := rapid.IntRange(1, 1000)
 		weights := []string{fmt.Sprintf("us: {weight: %d}", weight.Draw(r, "us")),

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
@@ -186,7 +187,7 @@ func spread(t *rapid.T, m *quotadv1.CheckColumnsResponse,
 // TestColumnsSayWhatDecisionsSay: whatever was decided, columns say the same as the decisions of a
 // batch.
 func TestColumnsSayWhatDecisionsSay(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		one := rapid.Custom(func(t *rapid.T) admit.Decision {
 			d := admit.Decision{Node: "n1", Region: "us-east",
 				Allowed: rapid.Bool().Draw(t, "allowed"),

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func TestMilliseconds(t *testing.T) {
@@ -32,7 +34,7 @@ func TestMilliseconds(t *testing.T) {
 
 // TestMillisecondsAreExact: every microsecond of a window survives.
 func TestMillisecondsAreExact(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		us := rapid.Int64Range(0, int64(366*24*time.Hour/time.Microsecond)).Draw(t, "us")
 		b, err := json.Marshal(Milliseconds(time.Duration(us) * time.Microsecond))
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"pgregory.net/rapid"
@@ -220,7 +221,7 @@ func same(a, b admit.Request) bool {
 
 // TestDecodeEncoded: every valid request that a client encodes is decoded to the same request.
 func TestDecodeEncoded(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		q := admit.Request{
 			Domain: rapid.StringN(1, 15, 63).Draw(t, "domain"),
 			Descriptors: rapid.MapOfN(rapid.StringN(1, 30, 128), rapid.StringN(0, 60, 256), 0,

@@ -14,6 +14,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -45,7 +47,7 @@ func TestALineHasTheWholeAct(t *testing.T) {
 // TestALineIsBounded: whatever callers name, a line is one line, JSON, and no longer than maxLine.
 // What is left out is said to be.
 func TestALineIsBounded(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[\x00-\x1f"\\<é]{0,400}`))
 		e := Event{Act: Refund, Who: text.Draw(r, "who"), From: text.Draw(r, "from"), Region: text.Draw(r, "region"),
 			Detail: text.Draw(r, "detail"), Why: text.Draw(r, "why"), Outcome: Refused}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 const mapping = `
@@ -148,7 +150,7 @@ func TestOneHeaderForEachFact(t *testing.T) {
 // Whatever one header says changes its own descriptor alone, and different values stay different.
 func TestNothingBreaksOut(t *testing.T) {
 	m := parsed(t, mapping)
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		value := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{`"`, `","plan":"pro`, "sha256:00", "\x00", "\xff\xfe", "{x}",
 			"a\r\nX-Plan: pro", strings.Repeat("long", 100)}))
 		a, b := value.Draw(t, "a"), value.Draw(t, "b")

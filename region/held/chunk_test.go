@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -294,7 +295,7 @@ type heldUnits struct {
 
 // Whatever a node does with chunks, it spends what a list of what it was granted says that it may.
 func TestChunksEqualTheirTwin(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		var m Memory
 		var twin *heldUnits
 		var generation uint64 = 1

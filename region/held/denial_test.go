@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -209,7 +210,7 @@ func (b *realBucket) set(free quantity.Units, now time.Duration) {
 // answer that was heard, and somebody has asked within AskAgain.
 func TestDenialsHaveAReason(t *testing.T) {
 	const slowest = 20 * ms // from an answer until it is heard
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		var m Memory
 		b := &realBucket{since: map[quantity.Units]time.Duration{}}
 		now, lastAsked, heard := time.Second, time.Second, time.Duration(0)

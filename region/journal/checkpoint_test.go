@@ -12,11 +12,12 @@ import (
 
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
 func TestCheckpointMergeLaws(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		a, b, c := drawCheckpoint.Draw(t, "a"), drawCheckpoint.Draw(t, "b"), drawCheckpoint.Draw(t,
 			"c")
 		b.Bucket, b.Cell = a.Bucket, a.Cell

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -29,7 +30,7 @@ type subject interface {
 func TestConformance(t *testing.T) {
 	t.Run("file", func(t *testing.T) {
 		dir, n := t.TempDir(), 0
-		rapid.Check(t, func(rt *rapid.T) {
+		suite.Check(t, func(rt *rapid.T) {
 			n++
 			s := &fileSubject{t: t, prefix: filepath.Join(dir, fmt.Sprint(n))}
 			placeEmpty(t, s.path())
@@ -39,7 +40,7 @@ func TestConformance(t *testing.T) {
 		})
 	})
 	t.Run("memory", func(t *testing.T) {
-		rapid.Check(t, func(rt *rapid.T) { conform(rt, newMemorySubject(rt)) })
+		suite.Check(t, func(rt *rapid.T) { conform(rt, newMemorySubject(rt)) })
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 	"pgregory.net/rapid"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
@@ -48,7 +49,7 @@ func TestFlippedBitsAreFoundOrHarmless(t *testing.T) {
 	s := newSample(t)
 	path := filepath.Join(t.TempDir(), "journal.db")
 	refused, harmless := 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
+	suite.Check(t, func(rt *rapid.T) {
 		image := bytes.Clone(s.image)
 		for range rapid.IntRange(1, 3).Draw(rt, "flips") {
 			page := rapid.IntRange(0, len(image)/pageSize-1).Draw(rt, "page")

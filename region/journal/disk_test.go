@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/journal/disk"
 )
 
@@ -18,7 +19,7 @@ import (
 // the same records, read by key and by scans that jump ahead.
 func TestDisksAreAlike(t *testing.T) {
 	dir, n := t.TempDir(), 0
-	rapid.Check(t, func(rt *rapid.T) {
+	suite.Check(t, func(rt *rapid.T) {
 		n++
 		f := newFileOfParts(t, filepath.Join(dir, fmt.Sprint(n)))
 		defer f.Close()

@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func TestCheckpointsEncodeAndDecode(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		c := drawCheckpoint.Draw(t, "checkpoint")
 		key := checkpointKey(c.id())
 		got, err := decodeCheckpoint(key, seal(key, checkpointBody(c)))
@@ -22,7 +24,7 @@ func TestCheckpointsEncodeAndDecode(t *testing.T) {
 }
 
 func TestCheckpointKeysOrderByBucket(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		a, b := drawCheckpoint.Draw(t, "a"), drawCheckpoint.Draw(t, "b")
 		if got, want := bytes.Compare(checkpointKey(a.id()), checkpointKey(b.id())),
 			a.id().compare(b.id()); got != want {

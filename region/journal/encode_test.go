@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 func TestRowsEncodeAndDecode(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		r := drawRow.Draw(t, "row")
 		key := rowKey(r.id())
 		got, err := decodeRow(key, seal(key, rowBody(r)))
@@ -22,7 +24,7 @@ func TestRowsEncodeAndDecode(t *testing.T) {
 }
 
 func TestKeysOrderAsRowsDo(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		a, b := drawRow.Draw(t, "a"), drawRow.Draw(t, "b")
 		if got, want := bytes.Compare(rowKey(a.id()), rowKey(b.id())),
 			a.id().compare(b.id()); got != want {
@@ -51,7 +53,7 @@ func TestSealCoversKeyAndBody(t *testing.T) {
 }
 
 func TestMergeLaws(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		a, b, c := drawRow.Draw(t, "a"), drawRow.Draw(t, "b"), drawRow.Draw(t, "c")
 		b.Bucket, b.Peer, b.Cell = a.Bucket, a.Peer, a.Cell
 		c.Bucket, c.Peer, c.Cell = a.Bucket, a.Peer, a.Cell

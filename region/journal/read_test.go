@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal/disk"
 )
@@ -19,7 +20,7 @@ import (
 // TestRowsOfAreThoseOfTheBucketAndCells compares RowsOf, which seeks, with a filter of all rows,
 // over trees of several pages with cells that are full, thin or empty.
 func TestRowsOfAreThoseOfTheBucketAndCells(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	suite.Check(t, func(rt *rapid.T) {
 		j, _ := newJournal(t, unsynced())
 		drawNear := rapid.OneOf(rapid.Int64Range(-30, 30), rapid.Int64Range(900, 1100))
 		var rows []Row

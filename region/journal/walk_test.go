@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	bolt "go.etcd.io/bbolt"
 	"pgregory.net/rapid"
@@ -19,7 +20,7 @@ import (
 // shrink and merge must all pass, after every commit.
 func TestStructureOfEveryCommit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
-	rapid.Check(t, func(rt *rapid.T) {
+	suite.Check(t, func(rt *rapid.T) {
 		placeEmpty(t, path)
 		j := mustOpen(t, path, unsynced())
 		defer func() { j.Close() }()

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	peerv1 "github.com/quotad/quotad/proto/peer/v1"
 )
 
@@ -27,7 +28,7 @@ func onTheWire(t rapid.TB, from, to proto.Message) {
 // one added to exchange.Message and forgotten here is found.
 func TestMessageRoundTrip(t *testing.T) {
 	messages := rapid.Make[exchange.Message]()
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		want := messages.Draw(t, "message")
 		want.Documents = drawDocuments(t)
 		if want.Asks == nil {
@@ -81,7 +82,7 @@ func TestWhatCannotBeADocumentIsPassedOver(t *testing.T) {
 // TestReplyRoundTrip: every field of a reply arrives.
 func TestReplyRoundTrip(t *testing.T) {
 	replies := rapid.Make[exchange.Reply]()
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		want := replies.Draw(t, "reply")
 		want.Documents = drawDocuments(t)
 		if want.Grants == nil {

@@ -84,7 +84,7 @@ func TestHintsMergeLaws(t *testing.T) {
 		}
 		return s
 	}
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		draw := func(name string) []byte {
 			return encode(t, rapid.SliceOfN(one, 0, 8).Draw(r, name)...)
 		}

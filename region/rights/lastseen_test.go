@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -219,7 +220,7 @@ func TestCheckpointsOfSeen(t *testing.T) {
 // of the entitlement and what was used since. After two seconds of rest they lack nothing, and nor
 // does the last checkpoint.
 func TestCheckpointsLagByTheRule(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	suite.Check(t, func(r *rapid.T) {
 		s, b := newLastSeen("us", Memory{}, atTime(1), atTime(1)), lasting("a")
 		var used, written quantity.Units
 		var now quantity.StoreTime

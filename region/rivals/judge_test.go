@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/store"
 )
@@ -131,7 +132,7 @@ func (r *region) ask(node int) {
 // TestOneStoreIsLeft: whoever asks in whatever order, in the end the nodes of exactly one store
 // decide, all of them, and it is the oldest. At no time have all nodes stopped.
 func TestOneStoreIsLeft(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		r := region{now: begun}
 		for range rapid.IntRange(2, 5).Draw(t, "nodes") {
 			n := rapid.IntRange(0, 3).Draw(t, "store")

@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
@@ -47,7 +48,7 @@ func TestEntitlementsRotateAndAddUp(t *testing.T) {
 			at[region.Name] = rulesOf(t, d, region.Name)
 		}
 		more := map[string]int{} // how often a region had a unit of the remainder
-		rapid.Check(t, func(r *rapid.T) {
+		suite.Check(t, func(r *rapid.T) {
 			domain, descriptors := of(rapid.String().Draw(r, "account"))
 			var sum quantity.Units
 			for name, its := range at {

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -20,7 +21,7 @@ func hashOf(id string) uint64 {
 
 // TestASketchFindsTheHottest compares a sketch with a count of everything.
 func TestASketchFindsTheHottest(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		var s Sketch
 		now := time.UnixMilli(1)
 		s.Turn(now)

@@ -13,6 +13,7 @@ import (
 	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"pgregory.net/rapid"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/envoyimport"
 )
@@ -39,7 +40,7 @@ func imported(texts [][]byte) (*policy.Document, error) {
 // TestTheImportMatchesAlike: the document made of a configuration applies the same limits to the
 // same descriptors, and counts the same ones together.
 func TestTheImportMatchesAlike(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		s := Source{Dice: drawn{t}}
 		roots := s.Files()
 		texts, err := Texts(roots)

@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestQueueAgainstSlice holds the queue against a plain slice whose dues are
 // recomputed from scratch.
 func TestQueueAgainstSlice(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		type item struct{ due, what int }
 		var (
 			q    queue[int]

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestConnConformance runs the conformance tests of golang.org/x/net, on the
@@ -283,7 +284,7 @@ func TestNetworkClose(t *testing.T) {
 // stream delivers exactly what was written, and nothing while its direction
 // is cut.
 func TestStreamDeliversEverythingInOrder(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	suite.Check(t, func(rt *rapid.T) {
 		steps := rapid.SliceOfN(rapid.Custom(drawStep), 1, 30).Draw(rt, "steps")
 		var err error
 		bubble.Test(t, func(t *testing.T) { err = playSteps(t, steps) })

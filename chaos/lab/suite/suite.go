@@ -3,8 +3,13 @@
 package suite
 
 import (
+	"flag"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 // Patience is how long at most a test waits for what a starved machine is late with.
@@ -54,3 +59,25 @@ func Eventually(t testing.TB, what string, so func() bool) {
 		}
 	}
 }
+
+// Check is rapid.Check, with as many examples under go test -short as without: rapid by itself
+// would take a fifth of them, and half the steps of each.
+func Check(t *testing.T, property func(*rapid.T)) {
+	t.Helper()
+	whole()
+	rapid.Check(t, property)
+}
+
+// whole makes up for what rapid divides by.
+var whole = sync.OnceFunc(func() {
+	for name, times := range map[string]int{"rapid.checks": Short(5, 1), "rapid.steps": Short(2, 1)} {
+		f := flag.Lookup(name)
+		n, err := strconv.Atoi(f.Value.String())
+		if err == nil {
+			err = f.Value.Set(strconv.Itoa(times * n))
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+})

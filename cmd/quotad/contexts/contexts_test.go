@@ -9,13 +9,15 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestWhatIsWrittenIsRead: whatever addresses and paths a person names.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	folder := t.TempDir()
 	text := rapid.StringMatching(`[ -~é\\"':#]{0,20}`)
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		path := filepath.Join(folder, "deeper", "contexts.yaml")
 		var want File
 		for _, name := range rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9._-]{1,8}`), 0, 4,

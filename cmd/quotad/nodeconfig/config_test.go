@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 	"pgregory.net/rapid"
 
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
@@ -458,7 +459,7 @@ func TestGossipKeysOfAFile(t *testing.T) {
 
 // TestUnknownFieldsAreRefused adds an unknown field to any group. The error must name its line.
 func TestUnknownFieldsAreRefused(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[a-z_]{1,12}`).Draw(t, "name") + "_"
 		group := rapid.SampledFrom([]string{"", "redis", "listen", "advertise", "peer_tls"}).Draw(t,
 			"group")

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // What a typo, a template or a tool may leave where something else should be.
@@ -24,6 +26,7 @@ var (
 // changed is refused with errors at places that exist, or keeps every promise of its type, and then
 // the schema accepts it too. See FuzzParse and FuzzSchema, which change more than one thing.
 func TestChangedDocuments(t *testing.T) {
+	suite.OneGoroutine(t)
 	schema := compileSchema(t)
 	tried, accepted := 0, 0
 	for _, pattern := range []string{"testdata/limits.yaml", "testdata/warned/*.txtar",

@@ -49,6 +49,7 @@ type cluster struct {
 	bootstrap bool          // what nodes are told at their start
 	alone     bool          // and whether that holds although nobody can be asked
 	deadline  time.Duration // of their stores
+	real      bool          // it runs in real time
 }
 
 // running is a node and what it was made of.
@@ -183,9 +184,13 @@ func (c *cluster) stop(name string) {
 	delete(c.running, name)
 }
 
-// within waits until a condition holds, which is asked every 20 ms.
+// within waits until a condition holds, which is asked every 20 ms. The limit is of virtual time.
 func (c *cluster) within(limit time.Duration, what string, holds func() bool) {
 	c.t.Helper()
+	if c.real {
+		suite.Eventually(c.t, what, holds)
+		return
+	}
 	for begun := time.Now(); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Since(begun) > limit {
 			c.t.Fatalf("waited %v for %s", limit, what)

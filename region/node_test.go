@@ -412,6 +412,7 @@ func TestStartPassesOverTheFile(t *testing.T) {
 // TestNoStartWithoutRights: if a node's Redis user may not do all that scripts do, the node does
 // not start, and nothing is charged.
 func TestNoStartWithoutRights(t *testing.T) {
+	t.Parallel()
 	server := fixtures.Process(t)
 	admin := fixtures.Operator(t, server)
 	c := &cluster{t: t, dir: t.TempDir(), network: network.New(), sizes: map[string]int{"here": 1},

@@ -14,11 +14,12 @@ import (
 // Redis, in real time. Rights move between them. Requests of limits on several masters are charged
 // everywhere or nowhere. No limit is exceeded.
 func TestTwoRegionsOnRealServers(t *testing.T) {
+	t.Parallel()
 	three, one := fixtures.Started(t)(servers.StartCluster(t.Context(), 3)), fixtures.Process(t)
 	c := &cluster{t: t, dir: t.TempDir(), network: network.New(),
 		servers: map[string]*servers.Server{"here": three, "there": one},
 		sizes:   map[string]int{"here": 1, "there": 1}, running: map[string]*running{},
-		bootstrap: true, deadline: storeTimeout}
+		bootstrap: true, deadline: storeTimeout, real: true}
 	for _, name := range []string{"here/n1", "there/n1"} {
 		c.network.Host(name)
 	}

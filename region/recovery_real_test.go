@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/store"
@@ -29,7 +30,7 @@ func inRealTime(t *testing.T, s *servers.Server, limits ...string) (c *cluster, 
 	c = &cluster{t: t, dir: t.TempDir(), network: network.New(),
 		servers: map[string]*servers.Server{"us": {URL: r.url()}},
 		sizes:   map[string]int{"us": 2}, running: map[string]*running{}, bootstrap: true,
-		deadline: storeTimeout}
+		deadline: storeTimeout, real: true}
 	r.lead(s.URL)
 	for _, name := range []string{"us/n1", "us/n2"} {
 		c.network.Host(name)
@@ -99,12 +100,12 @@ var copies = map[string]func(t *testing.T, s *servers.Server) func() *servers.Se
 		replica := fixtures.Process(t, "--replicaof", strings.ReplaceAll(s.URL[len("redis://"):],
 			":", " "))
 		at := fixtures.Operator(t, replica)
-		for !strings.Contains(at.Info(t.Context(), "replication").Val(), "master_link_status:up") {
-			time.Sleep(20 * time.Millisecond)
-		}
+		suite.Eventually(t, "the replica has the server's data", func() bool {
+			return strings.Contains(at.Info(t.Context(), "replication").Val(), "master_link_status:up")
+		})
 		return func() *servers.Server {
 			if n, err := fixtures.Operator(t, s).Wait(t.Context(), 1,
-				5*time.Second).Result(); err != nil || n != 1 {
+				suite.Patience).Result(); err != nil || n != 1 {
 				t.Fatalf("%d replicas have everything: %v", n, err)
 			}
 			if err := at.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
@@ -119,8 +120,10 @@ var copies = map[string]func(t *testing.T, s *servers.Server) func() *servers.Se
 // Nothing of the batch counts. Long windows get back what was used since the copy, and short ones
 // close.
 func TestStaleCopy(t *testing.T) {
+	t.Parallel()
 	for name, prepare := range copies {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			short := "name: minute, domain: short, limit: 200, window: 1m, on_store_failure: deny"
 			s := fixtures.Process(t)
 			copied := prepare(t, s)
@@ -162,6 +165,7 @@ func TestStaleCopy(t *testing.T) {
 // A Redis ends and starts again without its data, and two nodes keep running. They admit exactly
 // the limit.
 func TestRestartOfRedis(t *testing.T) {
+	t.Parallel()
 	s := fixtures.Process(t)
 	c, r := inRealTime(t, s, day)
 	c.admits(request("a"), 40)
@@ -185,6 +189,7 @@ func TestRestartOfRedis(t *testing.T) {
 // Missing scripts are not a loss, and evicted buckets are not a loss of the store. An evicted
 // bucket is restored.
 func TestScriptsAndBucketsThatVanish(t *testing.T) {
+	t.Parallel()
 	s := fixtures.Process(t)
 	c, _ := inRealTime(t, s, day)
 	c.admits(request("a"), 40)
@@ -230,6 +235,7 @@ func evict(ctx context.Context, t *testing.T, at *redis.Client) {
 // goes on, a probe lets requests through. The requests that it got meanwhile count as used, though
 // they were answered as failures.
 func TestRedisThatStandsStill(t *testing.T) {
+	t.Parallel()
 	s := fixtures.Process(t)
 	c, _ := inRealTime(t, s, day)
 	n, q := c.running["us/n1"], request("a")

@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 )
 
-// Build builds quotad into a folder and returns the path of the binary. The
-// working directory must lie in quotad's module, as it does in its tests.
+// Build builds quotad into a folder, without what debuggers read, and returns the path of the
+// binary. The working directory must lie in quotad's module, as it does in its tests.
 func Build(ctx context.Context, dir string) (string, error) {
 	path := filepath.Join(dir, "quotad")
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", path,
+	out, err := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", path,
 		"github.com/quotad/quotad/cmd/quotad").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build quotad: %w: %s", err, out)

@@ -17,7 +17,7 @@ func compared() uint64 { return suite.Short[uint64](2, 4) }
 // store the time, and the ledgers of the Lua are inspected less often.
 func TestLuaDecidesAsTwins(t *testing.T) {
 	for seed := uint64(1); seed <= compared(); seed++ {
-		c := Config{For: 30_000_000}
+		c := Config{For: 20_000_000}
 		steady := func() *Plan {
 			p := Draw(seed, c)
 			p.Acts = slices.DeleteFunc(p.Acts,

@@ -92,6 +92,7 @@ func wants(t *testing.T, text string, parts ...string) {
 
 // TestDev: three regions stay, admit a limit once, and tell at any of them how all of them stand.
 func TestDev(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "limits.yaml")
 	if err := os.WriteFile(file, []byte(devLimits), 0o600); err != nil {
 		t.Fatal(err)
@@ -171,6 +172,7 @@ func TestDev(t *testing.T) {
 // TestDevRehearses: load that a region is to get comes, and a Redis that is killed comes back
 // without its data, which the region notices and survives.
 func TestDevRehearses(t *testing.T) {
+	t.Parallel()
 	_, admins := startDev(t, "--round-trip", "20ms")
 	rehearse := func(body string, code int) {
 		t.Helper()

@@ -93,6 +93,7 @@ func TestTLS(t *testing.T) {
 // TestMinimalACL: a user with the rights of MinimalACL can do all that a store does; without any
 // one of them something fails with an error that names the rights.
 func TestMinimalACL(t *testing.T) {
+	t.Parallel()
 	for _, on := range []string{"standalone", "cluster"} {
 		t.Run(on, func(t *testing.T) {
 			var server *servers.Server

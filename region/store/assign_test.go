@@ -179,6 +179,7 @@ func TestADeletedAssignmentIsMissed(t *testing.T) {
 // TestAssignOnACluster: calls over all masters come back in order, and each bucket's nodes share
 // its rights. A call whose bucket is in no shard is refused, and the others run.
 func TestAssignOnACluster(t *testing.T) {
+	t.Parallel()
 	server := fixtures.Started(t)(servers.StartCluster(t.Context(), 3))
 	s, mate := node(t, server, first), node(t, server, first)
 	const buckets = 60

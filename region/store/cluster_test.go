@@ -27,6 +27,7 @@ func masters(t testing.TB, s *servers.Server) (all []*redis.Client) {
 // TestCluster: calls over all masters come back in order; every shard is in one slot, and the
 // masters share them evenly.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	server := fixtures.Started(t)(servers.StartCluster(t.Context(), 3))
 	s, mate := node(t, server, first), node(t, server, first)
 	var calls []algorithms.Decide
@@ -117,6 +118,7 @@ func moveSlot(t *testing.T, from, to *redis.Client, slot int) {
 // stays charged. The new master holds other data than those the shard was opened on, so the shard
 // is opened anew, as after a loss.
 func TestSlotMoves(t *testing.T) {
+	t.Parallel()
 	const entitlement = 1 << 30
 	server := fixtures.Started(t)(servers.StartCluster(t.Context(), 3))
 	all := masters(t, server)
@@ -189,6 +191,7 @@ func TestSlotMoves(t *testing.T) {
 
 // TestMasterOfAClusterDies: its shards fail, each with an error that says so, and the others serve.
 func TestMasterOfAClusterDies(t *testing.T) {
+	t.Parallel()
 	server := fixtures.Started(t)(servers.StartCluster(t.Context(), 3))
 	s := node(t, server, first)
 	statuses(t, s, "k")

@@ -141,6 +141,7 @@ func wantError(t *testing.T, r Result[algorithms.Decided], word, server string, 
 // TestErrorsOfACluster: the same of a node of a Cluster, by a store that was told it is the only
 // server.
 func TestErrorsOfACluster(t *testing.T) {
+	t.Parallel()
 	server := fixtures.Started(t)(servers.StartCluster(t.Context(), 2))
 	all := masters(t, server)
 	slot := int(all[0].ClusterKeySlot(t.Context(), TokenKey(Whole)).Val())
@@ -271,6 +272,7 @@ func TestNobodyThere(t *testing.T) {
 // TestAWrongPassword: the error names the user or password as wrong, at the start and when it is
 // changed under a running node. A script is then refused before it runs.
 func TestAWrongPassword(t *testing.T) {
+	t.Parallel()
 	at := func(url, login string) string { return strings.Replace(url, "://", "://"+login, 1) }
 	calls := func(t *testing.T, err error, kind string) {
 		t.Helper()

@@ -55,6 +55,7 @@ func TestScriptCommands(t *testing.T) {
 // TestTryRights: before anything is charged, a user who lacks a right is told which one, on every
 // kind of server.
 func TestTryRights(t *testing.T) {
+	t.Parallel()
 	for _, on := range []string{"standalone", "cluster", "behind Sentinels"} {
 		t.Run(on, func(t *testing.T) {
 			var url string
@@ -124,6 +125,7 @@ func all(rules string) (args []any) {
 
 // TestTryRightsSaysWhatElseIsRefused: a refusal for another reason has its own kind.
 func TestTryRightsSaysWhatElseIsRefused(t *testing.T) {
+	t.Parallel()
 	for word, p := range provocations {
 		t.Run(word, func(t *testing.T) {
 			server := fixtures.Process(t)

@@ -60,6 +60,7 @@ sentinel failover-timeout mymaster 5000
 // replica answers counts before the store is opened anew, with closed cells. What the replica was
 // not told is therefore not admitted twice.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	url, master, replica := watched(t)
 	s, mate := connect(t, Options{URL: url, Timeout: time.Second}),
 		connect(t, Options{URL: url, Timeout: time.Second})
@@ -108,6 +109,7 @@ func TestFailover(t *testing.T) {
 // TestSentinelsThatDoNotKnow: the error says what to mend if the Sentinels are away, or know no
 // such master.
 func TestSentinelsThatDoNotKnow(t *testing.T) {
+	t.Parallel()
 	url, _, _ := watched(t)
 	for broken, words := range map[string]string{
 		strings.Replace(url, "mymaster", "other", 1): "knows no master of this name",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -329,6 +330,38 @@ func TestLeaveIsNoFailure(t *testing.T) {
 			t.Error("a failure was not reported as one")
 		}
 	})
+}
+
+// TestTwoLeaveAtOnce: of two nodes that leave at about the same time, each may take its leave from
+// one that has left already. That is no failure of either.
+func TestTwoLeaveAtOnce(t *testing.T) {
+	for later := time.Duration(0); later < time.Second; later += 25 * time.Millisecond {
+		t.Run(later.String(), func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) { leaveAtOnce(t, later) })
+		})
+	}
+}
+
+// leaveAtOnce has two nodes leave, the second later. Neither has trouble, nor logs a failure.
+func leaveAtOnce(t *testing.T, later time.Duration) {
+	net := newNetwork(t)
+	nodes := cluster(t, net, "a", "b")
+	var done sync.WaitGroup
+	for i, n := range nodes {
+		done.Go(func() {
+			time.Sleep(time.Duration(i) * later)
+			if err := n.Leave(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	done.Wait()
+	time.Sleep(10 * time.Second) // they answer until they are closed
+	for _, n := range nodes {
+		if n.log.has("member failed") {
+			t.Errorf("%s takes the other's leaving for a failure", n.cfg.Name)
+		}
+	}
 }
 
 func TestLeaveIsBounded(t *testing.T) {

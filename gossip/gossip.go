@@ -258,13 +258,12 @@ func (g *Gossip) Leave(ctx context.Context) error {
 // is gone. The first step is best effort: without it the other nodes log "failed" instead of
 // "left".
 func (g *Gossip) farewell(limit time.Duration) error {
-	for _, m := range g.roster.list() {
-		if m.Name != g.cfg.Name {
-			to := memberlist.Address{Addr: m.Addr.String(), Name: m.Name}
-			_ = g.list.SendToAddress(to, encodeGoodbye(g.cfg.Name))
-		}
+	for _, m := range g.roster.leave() {
+		to := memberlist.Address{Addr: m.Addr.String(), Name: m.Name}
+		_ = g.list.SendToAddress(to, encodeGoodbye(g.cfg.Name))
 	}
-	if err := g.list.Leave(limit); err != nil {
+	// If all others leave meanwhile, nobody is left to send it to.
+	if err := g.list.Leave(limit); err != nil && len(g.roster.others()) > 0 {
 		return fmt.Errorf("gossip: node %q may not have been heard leaving: %w", g.cfg.Name, err)
 	}
 	return nil

@@ -27,6 +27,7 @@ type roster struct {
 
 	mu        sync.Mutex
 	closed    bool
+	leaving   bool // this node has said goodbye, or is about to
 	admission *admission
 	members   map[string]Member
 	goodbyes  map[string]bool           // members that said they would leave
@@ -103,6 +104,11 @@ func (r *roster) NotifyLeave(n *memberlist.Node) {
 			r.departed[gone.Addr] = true
 		}
 		r.log.Info("gossip: member left", "member", n.Name, "addr", gone.Addr)
+	case r.leaving:
+		// Who leaves says goodbye to the members that it still sees, and this node may no longer be
+		// one of them. So nobody knows whether the member left or failed.
+		r.book.note(n.Name, gone.Addr, time.Now())
+		r.log.Info("gossip: member gone while this node leaves", "member", n.Name, "addr", gone.Addr)
 	default:
 		r.book.note(n.Name, gone.Addr, time.Now())
 		r.log.Info("gossip: member failed", "member", n.Name, "addr", gone.Addr)
@@ -194,6 +200,19 @@ func (r *roster) goodbye(name string) {
 	if _, ok := r.members[name]; ok && name != r.self {
 		r.goodbyes[name] = true
 	}
+}
+
+// leave notes that this node leaves, and returns the other members.
+func (r *roster) leave() (others []Member) {
+	r.mu.Lock()
+	r.leaving = true
+	r.mu.Unlock()
+	return r.others()
+}
+
+// others returns the members without this node.
+func (r *roster) others() []Member {
+	return slices.DeleteFunc(r.list(), func(m Member) bool { return m.Name == r.self })
 }
 
 // close makes the roster ignore further changes: memberlist's timers outlive memberlist by some

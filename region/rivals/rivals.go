@@ -145,7 +145,8 @@ func (w *Watch) suspects() bool {
 
 // AskFirst does what Ask does, for a node that has opened its store and does not serve yet. So it
 // waits longer for the other nodes, and asks again while this node's own store does not confirm
-// itself.
+// itself, or another node has another store that does not confirm itself to that node: both may be
+// slow, and an older store that a moment later decides would be the second.
 func (w *Watch) AskFirst(ctx context.Context) {
 	for end := time.Now().Add(startPatience); ; {
 		if w.ask(ctx, startPatience) || !time.Now().Before(end) {
@@ -163,9 +164,9 @@ func (w *Watch) AskFirst(ctx context.Context) {
 // go on, as they answer.
 func (w *Watch) Ask(ctx context.Context) { w.ask(ctx, patience) }
 
-// ask asks the other nodes and waits for them for at most that time. It returns false if
-// what they answered is not judged, because this node's own store did not confirm itself.
-func (w *Watch) ask(ctx context.Context, wait time.Duration) (judged bool) {
+// ask asks the other nodes and waits for them for at most that time. It returns false if the
+// question remains open: this node's own store did not confirm itself, or another one did not.
+func (w *Watch) ask(ctx context.Context, wait time.Duration) (settled bool) {
 	w.asking.Lock()
 	defer w.asking.Unlock()
 	w.tell()
@@ -191,7 +192,9 @@ func (w *Watch) ask(ctx context.Context, wait time.Duration) (judged bool) {
 	w.mu.Unlock()
 	w.carryOut(own, before, rivals)
 	w.renew(ctx, own, rivals)
-	return true
+	return w.judge.stopped() || !slices.ContainsFunc(answers, func(a peer.StoreAnswer) bool {
+		return a.Use == peer.StoreUnsure && a.Origin.ID != "" && a.Origin.ID != own.ID
+	})
 }
 
 // renew begins another generation of this node's store if it goes on beside one of a later

@@ -27,18 +27,22 @@ func TestAStartWaitsForSlowAnswers(t *testing.T) {
 		name    string
 		answers time.Duration // how long the other node takes to answer
 		refused int           // how often the node's own store does not confirm itself
+		unsure  int           // how often the other's store does not confirm itself to the other
 		stops   bool
 		lasts   time.Duration
 	}{
-		{"at once", 0, 0, true, 0},
-		{"late", 2 * time.Second, 0, true, 2 * time.Second},
-		{"own store late", 0, 3, true, 3 * startPoll},
-		{"never", time.Hour, 0, false, startPatience},
-		{"own store never", 0, 1 << 30, false, startPatience},
+		{"at once", 0, 0, 0, true, 0},
+		{"late", 2 * time.Second, 0, 0, true, 2 * time.Second},
+		{"own store late", 0, 3, 0, true, 3 * startPoll},
+		{"the other's store late", 0, 0, 3, true, 3 * startPoll},
+		{"both stores late", 0, 3, 3, true, 6 * startPoll},
+		{"never", time.Hour, 0, 0, false, startPatience},
+		{"own store never", 0, 1 << 30, 0, false, startPatience},
+		{"the other's store never", 0, 0, 1 << 30, false, startPatience},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
-				s, refused := &standing{}, 0
+				s, refused, unsure := &standing{}, 0, 0
 				w := New(Config{Self: "us/n1", Tenure: s, Log: slog.New(slog.DiscardHandler),
 					Own: func() store.Origin { return mine },
 					Verify: func(context.Context) bool {
@@ -49,6 +53,9 @@ func TestAStartWaitsForSlowAnswers(t *testing.T) {
 					Mates: func(ctx context.Context) []peer.StoreAnswer {
 						select {
 						case <-time.After(c.answers):
+							if unsure++; unsure <= c.unsure {
+								return says(older, peer.StoreUnsure)
+							}
 							return says(older, peer.StoreDecides)
 						case <-ctx.Done():
 							return nil

@@ -23,7 +23,7 @@ func TestEnvoysSeedsHold(t *testing.T) {
 func TestEnvoysLuaDecidesAsTwins(t *testing.T) {
 	for seed := range compared() {
 		run := func(lua bool) Counts {
-			p := Draw(seed, Config{For: 10_000_000, Envoys: true, Lua: lua})
+			p := Draw(seed, Config{For: 15_000_000, Envoys: true, Lua: lua})
 			p.Acts = slices.DeleteFunc(p.Acts,
 				func(a Act) bool { return a.Do == ClockStep || a.Do == StoreClock })
 			o, err := Run(p)

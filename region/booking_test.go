@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/store"
@@ -97,6 +98,7 @@ func TestLocalSpendingIsBooked(t *testing.T) {
 // Units spent in a window are charged to that window. In the next one they count only if use fades
 // over two windows, and later not at all.
 func TestLocalSpendingIsBookedIntoItsWindow(t *testing.T) {
+	suite.LongWithRace(t)
 	// what is charged in the same window, the next, and the one after
 	for kind, want := range map[algorithms.Kind][3]quantity.Units{
 		algorithms.FixedWindow:          {20, 0, 0},
@@ -127,6 +129,7 @@ func TestLocalSpendingIsBookedIntoItsWindow(t *testing.T) {
 
 // The meter drops what it knows of a window that no longer counts, even without a store.
 func TestLocalSpendingOfFinishedWindowsIsDropped(t *testing.T) {
+	suite.LongWithRace(t)
 	cutOff(t, local(algorithms.FixedWindow, 100, "75s"), func(t *testing.T, c *cluster, n *running,
 		cut, reconnect func()) {
 		cut()

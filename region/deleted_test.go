@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/redis/go-redis/v9"
@@ -47,6 +48,7 @@ func TestSeveralBucketsOfARequestAreDeleted(t *testing.T) {
 // A bucket that takes ten days to fill is known to exist for that long. Under another document it
 // fills within hours, so it expires sooner. That is not a deletion, and the bucket is full then.
 func TestABucketThatExpiresSoonerWasNotDeleted(t *testing.T) {
+	suite.LongWithRace(t)
 	tokens := "name: tokens, algorithm: token_bucket, window: 24h, burst: 100, on_store_failure: deny, limit: "
 	started(t, documents.Parse(t, 1, alone, tokens+"10"), []string{"us/n1"},
 		func(t *testing.T, c *cluster) {

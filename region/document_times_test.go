@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/admit"
 )
@@ -55,6 +56,7 @@ func (c *cluster) denials(ctx context.Context, t *testing.T, q admit.Request) (d
 // raised within a round trip and a second. Of a thousand limits the others go on as if nothing had
 // been changed: none of their requests is denied that was not before.
 func TestADocumentTakesTwoCellsAtMost(t *testing.T) {
+	suite.LongWithRace(t)
 	const cell, roundTrip = time.Second, 2 * oneWay
 	nodes := []string{"us/n1", "eu/n1", "ap/n1"}
 	started(t, thousandLimits(t, 1, 100), nodes, func(t *testing.T, c *cluster) {

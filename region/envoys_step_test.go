@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/envoy"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // fleet is Envoys at nodes, four at each, that judge one limit.
@@ -81,6 +82,7 @@ func (f *fleet) until(t *testing.T, node string, least int) time.Duration {
 // needed, where a lender's Envoy tells just before it has less. What is admitted is counted a second
 // at a time.
 func TestRightsOfEnvoysComeBack(t *testing.T) {
+	suite.LongWithRace(t)
 	d := documents.Parse(t, 1, thirds, assignable)
 	for phase := range 2 {
 		t.Run(fmt.Sprint("phase ", phase), func(t *testing.T) {
@@ -103,6 +105,7 @@ func TestRightsOfEnvoysComeBack(t *testing.T) {
 // first get more than their part, and give it up with their next report, seldom the one after. What
 // is admitted is counted a second at a time.
 func TestEnvoysFollowAStep(t *testing.T) {
+	suite.LongWithRace(t)
 	for name, c := range map[string]struct {
 		regions, nodes []string
 		demand         map[string]float64

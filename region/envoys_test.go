@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/envoy"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/envoys"
 )
 
@@ -196,6 +197,7 @@ func skewed(t *testing.T, c *cluster, j judge, before, counts time.Duration) (of
 
 // Envoys of three regions get the limit where their demand is, and never more than it.
 func TestEnvoysAreAssignedTheLimit(t *testing.T) {
+	suite.LongWithRace(t)
 	d := documents.Parse(t, 1, thirds, assignable)
 	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
 		judge := newPooled(1200, 1200)
@@ -213,6 +215,7 @@ func TestEnvoysAreAssignedTheLimit(t *testing.T) {
 
 // The same of a fixed window of a minute.
 func TestEnvoysAreAssignedAWindow(t *testing.T) {
+	suite.LongWithRace(t)
 	d := documents.Parse(t, 1, thirds,
 		"name: assigned, algorithm: fixed_window, limit: 72000, window: 1m, assign: {}")
 	started(t, d, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -43,6 +44,7 @@ var homeKinds = map[algorithms.Kind]int{algorithms.FixedWindow: 3,
 
 // TestHomeModeServes: a cluster serves a limit of fewer than two units for each region.
 func TestHomeModeServes(t *testing.T) {
+	suite.LongWithRace(t)
 	for kind, least := range homeKinds {
 		t.Run(string(kind), func(t *testing.T) {
 			d := documents.Parse(t, 1, thirds, limitOf(kind, 3, ", on_exhausted: borrow"))
@@ -130,6 +132,7 @@ func (c *cluster) servesAtHomeAlone(t *testing.T, q admit.Request) {
 
 // A limit of three over three regions: each asks for one, with time between them.
 func TestHomeModeOneByOne(t *testing.T) {
+	suite.LongWithRace(t)
 	for _, kind := range algorithms.Kinds[:3] {
 		d := documents.Parse(t, 1, thirds,
 			strings.Replace(limitOf(kind, 3, ", on_exhausted: borrow"), "10s", "1h", 1))
@@ -153,6 +156,7 @@ func TestHomeModeOneByOne(t *testing.T) {
 // borrows, although the limit does not say so. When all is used worldwide it says so, and when to
 // come again. A limit that says deny does not wait.
 func TestHomeModeByDefault(t *testing.T) {
+	suite.LongWithRace(t)
 	for _, kind := range []algorithms.Kind{algorithms.FixedWindow, algorithms.TokenBucket} {
 		for _, deny := range []string{"", ", on_exhausted: deny"} {
 			d := documents.Parse(t, 1, thirds, strings.Replace(limitOf(kind, 3, deny), "10s", "1m", 1))

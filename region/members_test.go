@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/gossip"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
 )
@@ -106,6 +107,7 @@ func (c *cluster) invented(region string, n int) {
 // that no region is degraded, though the invented members are still there. Members above the bound
 // are not accepted.
 func TestInventedNodesDegradeNobody(t *testing.T) {
+	suite.LongWithRace(t)
 	d := documents.Parse(t, 1, halves, "name: second, limit: 100, window: 1s")
 	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
 		us := c.running["us/n1"]

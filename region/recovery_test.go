@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
@@ -214,6 +215,7 @@ func TestAMateKnowsWhatWasUsed(t *testing.T) {
 // What a region lent is known if the peer tells, or if the journals of all its nodes do. Otherwise
 // all that may be lent counts as lent until the peer answers again.
 func TestWhoKnowsWhatWasLent(t *testing.T) {
+	suite.LongWithRace(t)
 	for name, tc := range map[string]struct {
 		cut, down, fresh bool
 		known            bool

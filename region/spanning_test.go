@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // asCluster makes a region's embedded Redis pass for a Redis Cluster of one server, whose keys are
@@ -21,6 +22,7 @@ func (c *cluster) asCluster(region string) {
 // TestTransfersWithACluster: rights move between a region on a Cluster and one that is not, and the
 // ceiling holds.
 func TestTransfersWithACluster(t *testing.T) {
+	suite.LongWithRace(t)
 	inBubble(t, []string{"here/n1", "there/n1"}, func(t *testing.T, c *cluster) {
 		c.asCluster("here")
 		d := documents.Parse(t, 1, hereAndThere, "name: a, limit: 1000, window: 1h")

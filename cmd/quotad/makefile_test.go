@@ -122,3 +122,30 @@ func TestEveryBuildTagHasATarget(t *testing.T) {
 		t.Errorf("%d files with tags, %v", seen, err)
 	}
 }
+
+// TestEveryFuzzTargetHasACorpus: what mutation found so far is committed, and go test tries it.
+func TestEveryFuzzTargetHasACorpus(t *testing.T) {
+	const least = 10
+	target := regexp.MustCompile(`(?m)^func (Fuzz\w+)\(f \*testing\.F\)`)
+	seen := 0
+	err := filepath.WalkDir(repository, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		src, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		for _, m := range target.FindAllStringSubmatch(string(src), -1) {
+			seen++
+			corpus := filepath.Join(filepath.Dir(file), "testdata", "fuzz", m[1])
+			if entries, _ := os.ReadDir(corpus); len(entries) < least {
+				t.Errorf("%s has %d inputs, want %d: run make fuzz, and keep what it finds new", corpus, len(entries), least)
+			}
+		}
+		return nil
+	})
+	if err != nil || seen == 0 {
+		t.Errorf("%d fuzz targets, %v", seen, err)
+	}
+}

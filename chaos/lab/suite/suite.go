@@ -46,6 +46,15 @@ func OneGoroutine(t testing.TB) {
 	}
 }
 
+// LongWithRace leaves out a test under the race detector in make race: it is long there, others
+// have the same goroutines, and make test plays it. go test -race without -short plays it, too.
+func LongWithRace(t testing.TB) {
+	t.Helper()
+	if Race && testing.Short() {
+		t.Skip("long with the race detector: make test plays it")
+	}
+}
+
 // Eventually looks again and again until a condition holds, and fails the test after Patience.
 func Eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()

@@ -165,7 +165,7 @@ fuzz: ## FUZZTIME (1m) of every fuzz function there is, one after the other; tri
 	@failed=0; out=$$(mktemp); trap 'rm -f "$$out"' EXIT; for package in $$($(GO) list ./...); do \
 	  $(GO) test -list '^Fuzz' $$package > "$$out" || { cat "$$out"; failed=1; }; \
 	  for target in $$(grep '^Fuzz' "$$out"); do \
-	    if $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package > "$$out" 2>&1; \
+	    if $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$package > "$$out" 2>&1; \
 	    then echo "$$package $$target: $$(grep '^fuzz: elapsed' "$$out" | tail -1)"; \
 	    else failed=1; echo "$$package $$target: FAILED"; cat "$$out"; fi; \
 	  done; done; exit $$failed

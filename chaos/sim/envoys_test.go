@@ -21,7 +21,7 @@ func TestEnvoysSeedsHold(t *testing.T) {
 // TestEnvoysLuaDecidesAsTwins: the scripts and their twin give the same run when Envoys are
 // assigned parts of a limit.
 func TestEnvoysLuaDecidesAsTwins(t *testing.T) {
-	for seed := range compared() {
+	for seed := range compared() / 2 {
 		run := func(lua bool) Counts {
 			p := Draw(seed, Config{For: 15_000_000, Envoys: true, Lua: lua})
 			p.Acts = slices.DeleteFunc(p.Acts,

@@ -172,7 +172,7 @@ func scriptAwait(ts *testscript.TestScript, neg bool, args []string) {
 
 // repeat tries until there is no error, at most for suite.Patience.
 func repeat(ts *testscript.TestScript, try func() error) {
-	again := time.NewTicker(50 * time.Millisecond)
+	again := time.NewTicker(100 * time.Millisecond)
 	defer again.Stop()
 	enough := time.After(suite.Patience)
 	for {

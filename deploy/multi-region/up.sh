@@ -71,7 +71,7 @@ until_true() { # seconds, what is waited for, command...
   shift 2
   until "$@" >/dev/null 2>&1; do
     ((SECONDS < give_up)) || fail "not in time: $what"
-    sleep 0.1
+    sleep 0.2
   done
 }
 
@@ -180,7 +180,7 @@ if [[ -n $stay ]]; then
   fail "the nodes ended"
 fi
 
-send us-east 10 0.02 & senders+=($!)
+send us-east 20 0.1 & senders+=($!)
 send eu-west 2 0.4 & senders+=($!)
 send ap-south 1 0.4 & senders+=($!)
 until_true 15 'us-east holds more than its fixed split' has_more us-east

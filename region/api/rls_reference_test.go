@@ -40,7 +40,7 @@ import (
 //   - Of a bucket of which nothing is used there is nothing to reset: 0, not the window's end.
 func TestEnvoyIsAnsweredAsByTheReference(t *testing.T) {
 	suite.OneGoroutine(t)
-	const requests = 700
+	const requests = 500
 	for seed := range suite.Short[uint64](8, 16) {
 		habit := []envoy.Habit{envoy.Apart, envoy.Together}[seed%2]
 		random := rand.New(rand.NewPCG(seed, 7))

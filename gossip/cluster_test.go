@@ -326,6 +326,7 @@ func TestLeaveIsNoFailure(t *testing.T) {
 		back.Close()
 		within(t, 15*time.Second, "a failure to be noticed",
 			func() error { return sameView(nodes[:2], "a", "b") })
+		time.Sleep(goodbyePatience)
 		if !nodes[0].log.has("member failed") {
 			t.Error("a failure was not reported as one")
 		}

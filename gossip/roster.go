@@ -31,6 +31,7 @@ type roster struct {
 	admission *admission
 	members   map[string]Member
 	goodbyes  map[string]bool           // members that said they would leave
+	silent    map[string]Member         // members that are gone since less than goodbyePatience, without a goodbye
 	departed  map[netip.AddrPort]bool   // addresses of members that left, at most maxDeparted
 	newcomers map[string]netip.AddrPort // members not yet greeted
 	book      *book                     // every other member ever seen
@@ -39,6 +40,10 @@ type roster struct {
 
 // maxDeparted bounds the addresses kept of members that left. Only the addresses of seeds matter.
 const maxDeparted = 1024
+
+// goodbyePatience is how long after a member is gone its goodbye may come. memberlist handles the
+// newest of the packets first that wait, so on a busy machine the goodbye may be the later one.
+const goodbyePatience = time.Second
 
 func newRoster(c Config) *roster {
 	return &roster{
@@ -50,6 +55,7 @@ func newRoster(c Config) *roster {
 		arrived:   make(chan struct{}, 1),
 		members:   make(map[string]Member),
 		goodbyes:  make(map[string]bool),
+		silent:    make(map[string]Member),
 		departed:  make(map[netip.AddrPort]bool),
 		newcomers: make(map[string]netip.AddrPort),
 		book:      newBook(),
@@ -69,6 +75,7 @@ func (r *roster) NotifyJoin(n *memberlist.Node) {
 		return
 	}
 	m := Member{Name: n.Name, Addr: addr, Meta: bytes.Clone(n.Meta)}
+	r.failed(n.Name)
 	r.members[n.Name] = m
 	r.admission.joined(m)
 	delete(r.goodbyes, n.Name)
@@ -97,13 +104,7 @@ func (r *roster) NotifyLeave(n *memberlist.Node) {
 	switch {
 	case n.Name == r.self:
 	case r.goodbyes[n.Name]:
-		// The member will call us when it comes back. A seed may know nobody to call, so departed
-		// keeps the address, and the seed is called again.
-		r.book.forget(n.Name)
-		if len(r.departed) < maxDeparted {
-			r.departed[gone.Addr] = true
-		}
-		r.log.Info("gossip: member left", "member", n.Name, "addr", gone.Addr)
+		r.left(gone)
 	case r.leaving:
 		// Who leaves says goodbye to the members that it still sees, and this node may no longer be
 		// one of them. So nobody knows whether the member left or failed.
@@ -111,10 +112,35 @@ func (r *roster) NotifyLeave(n *memberlist.Node) {
 		r.log.Info("gossip: member gone while this node leaves", "member", n.Name, "addr", gone.Addr)
 	default:
 		r.book.note(n.Name, gone.Addr, time.Now())
-		r.log.Info("gossip: member failed", "member", n.Name, "addr", gone.Addr)
+		r.silent[n.Name] = gone
+		time.AfterFunc(goodbyePatience, func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.failed(gone.Name)
+		})
 	}
 	delete(r.goodbyes, n.Name)
 	signal(r.changed)
+}
+
+// left notes that a member left. It will call us when it comes back. A seed may know nobody to
+// call, so departed keeps the address, and the seed is called again. The caller holds the lock.
+func (r *roster) left(gone Member) {
+	r.book.forget(gone.Name)
+	if len(r.departed) < maxDeparted {
+		r.departed[gone.Addr] = true
+	}
+	r.log.Info("gossip: member left", "member", gone.Name, "addr", gone.Addr)
+}
+
+// failed notes that a member that is gone will not say goodbye any more. The caller holds the lock.
+func (r *roster) failed(name string) {
+	gone, ok := r.silent[name]
+	if r.closed || !ok {
+		return
+	}
+	delete(r.silent, name)
+	r.log.Info("gossip: member failed", "member", name, "addr", gone.Addr)
 }
 
 // NotifyUpdate notes that a node's meta data changed.
@@ -197,7 +223,10 @@ func (r *roster) NotifyConflict(existing, other *memberlist.Node) {
 func (r *roster) goodbye(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, ok := r.members[name]; ok && name != r.self {
+	if gone, ok := r.silent[name]; ok && !r.closed {
+		delete(r.silent, name)
+		r.left(gone)
+	} else if _, ok := r.members[name]; ok && name != r.self {
 		r.goodbyes[name] = true
 	}
 }

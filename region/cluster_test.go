@@ -78,7 +78,7 @@ func inBubble(t *testing.T, nodes []string, f func(t *testing.T, c *cluster)) {
 	bubble.Test(t, func(t *testing.T) {
 		c.t, c.network = t, network.New()
 		for region := range c.servers {
-			if suite.Race {
+			if suite.OnTwins() {
 				c.twins[region] = lab.NewTwin(func() quantity.StoreTime {
 					return quantity.StoreTime(time.Now().UnixMicro())
 				}, region)

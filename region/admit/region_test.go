@@ -58,7 +58,7 @@ func inBubble(t *testing.T, nodes int, f func(t *testing.T, c *cluster)) {
 		running: map[string]*running{}}
 	bubble.Test(t, func(t *testing.T) {
 		c.t = t
-		if suite.Race {
+		if suite.OnTwins() {
 			c.twin = lab.NewTwin(now, "a")
 		}
 		t.Cleanup(c.close)

@@ -55,6 +55,11 @@ func LongWithRace(t testing.TB) {
 	}
 }
 
+// OnTwins reports whether stories of nodes are played on twins of the scripts (chaos/lab) in place
+// of embedded Redis servers, which run the scripts themselves and take three times as long: under
+// go test -short, and under the race detector. make long plays them on the scripts.
+func OnTwins() bool { return Race || testing.Short() }
+
 // Eventually looks again and again until a condition holds, and fails the test after Patience.
 func Eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()

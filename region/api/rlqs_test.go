@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,14 +64,16 @@ func (p *proxy) report(domain string, ids ...map[string]string) {
 	}
 }
 
-// receive waits until there were answers about so many bucket ids, and returns the last of each.
-func (p *proxy) receive(n int) map[string]*rlqsv3.RateLimitQuotaResponse_BucketAction {
+// receive waits until there were answers about bucket ids, and returns the last of each. A node may
+// tell of others meanwhile, whose assignments it renews.
+func (p *proxy) receive(ids ...map[string]string) map[string]*rlqsv3.RateLimitQuotaResponse_BucketAction {
 	p.Helper()
 	said := map[string]*rlqsv3.RateLimitQuotaResponse_BucketAction{}
-	for len(said) < n {
+	open := func(id map[string]string) bool { return said[fmt.Sprint(id)] == nil }
+	for slices.ContainsFunc(ids, open) {
 		m, err := p.stream.Recv()
 		if err != nil {
-			p.Fatalf("%d of %d bucket ids were answered: %v", len(said), n, err)
+			p.Fatalf("not all of %v were answered: %v", ids, err)
 		}
 		p.envoy.Received(p.now(), m)
 		for _, a := range m.GetBucketAction() {
@@ -86,7 +89,7 @@ func (p *proxy) receive(n int) map[string]*rlqsv3.RateLimitQuotaResponse_BucketA
 // wantAssigned wants a bucket id to be answered with an assignment.
 func (p *proxy) wantAssigned(id map[string]string) {
 	p.Helper()
-	if a := p.receive(1)[fmt.Sprint(id)]; a.GetQuotaAssignmentAction() == nil {
+	if a := p.receive(id)[fmt.Sprint(id)]; a.GetQuotaAssignmentAction() == nil {
 		p.Errorf("%v is answered with %v", id, a)
 		return
 	}
@@ -98,7 +101,7 @@ func (p *proxy) wantAssigned(id map[string]string) {
 // wantAbandoned wants bucket ids to be answered with their abandonment.
 func (p *proxy) wantAbandoned(ids ...map[string]string) {
 	p.Helper()
-	said := p.receive(len(ids))
+	said := p.receive(ids...)
 	for _, id := range ids {
 		if a := said[fmt.Sprint(id)]; a.GetAbandonAction() == nil {
 			p.Errorf("%.100v is answered with %.100v", id, a)
@@ -247,17 +250,10 @@ func wantMaxBuckets(p *proxy) {
 	}
 	p.report("api", all[:envoys.MaxBuckets/2]...)
 	p.report("api", all[envoys.MaxBuckets/2:]...)
-	abandoned := map[string]bool{}
-	for len(abandoned) < more {
-		for id, a := range p.receive(1) {
-			if a.GetAbandonAction() != nil {
-				abandoned[id] = true
-			}
-		}
-	}
-	for _, id := range all[envoys.MaxBuckets:] {
-		if !abandoned[fmt.Sprint(id)] {
-			p.Errorf("%v is not abandoned, and another one is", id)
+	said := p.receive(all[envoys.MaxBuckets:]...)
+	for i, id := range all {
+		if abandoned := said[fmt.Sprint(id)].GetAbandonAction() != nil; abandoned != (i >= envoys.MaxBuckets) {
+			p.Errorf("%v is abandoned: %v", id, abandoned)
 		}
 	}
 	p.end()

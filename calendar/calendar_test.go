@@ -67,7 +67,7 @@ func nextDate(c calendar.Calendar, date time.Time) time.Time {
 	return next
 }
 
-// In 100 years and all zones of the list, periods begin when Go's calendar says that the clocks
+// In 100 years (70 under -short: later years are by the same rules) and all zones of the list, periods begin when Go's calendar says that the clocks
 // there first show the date, and last until the next begins.
 func TestPeriodsBeginWhenGosCalendarSaysSo(t *testing.T) {
 	for _, name := range places {
@@ -81,7 +81,7 @@ func checkCentury(t *testing.T, c calendar.Calendar) {
 	t.Helper()
 	period := c.At(micro(time.Date(1970, 1, 5, 12, 0, 0, 0, time.UTC)))
 	year, month, day := c.Date(period)
-	for date := time.Date(year, month, day, 0, 0, 0, 0, time.UTC); date.Year() < 2071; period++ {
+	for date := time.Date(year, month, day, 0, 0, 0, 0, time.UTC); date.Year() < suite.Short(2041, 2071); period++ {
 		if y, m, d := c.Date(period); !time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Equal(date) {
 			t.Fatalf("%+v: period %d begins on %d-%d-%d, not on %s", c, period, y, m, d, date)
 		}

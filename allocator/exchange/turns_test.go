@@ -10,7 +10,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// firstAsks plays a node with so many buckets in need at once, reported every 10 ms in the same
+// firstAsks plays a node with so many buckets in need at once, reported every 20 ms in the same
 // order. Its peers answer every call with nothing after a round trip. For each bucket that some
 // peer was asked for, it returns the round trips until the first ask.
 func firstAsks(kind algorithms.Kind, buckets, trips int) map[string]int64 {
@@ -45,10 +45,10 @@ func firstAsks(kind algorithms.Kind, buckets, trips int) map[string]int64 {
 			note(s.m.Step(s.now, Answered{ID: c.ID, Reply: r}))
 		}
 		note(s.m.Step(s.now, s.report(8)))
-		if turn%20 == 0 {
+		if turn%10 == 0 {
 			note(s.m.Step(s.now, Tick{Jitter: allocator.PPM}))
 		}
-		s.now += allocator.Second / 100
+		s.now += allocator.Second / 50
 	}
 	return first
 }

@@ -29,8 +29,7 @@ const (
 	oneWay     = 40 * time.Millisecond // between regions
 	peerPort   = 8082
 	gossipPort = 7946
-	// storeTimeout is virtual time, which stands still during a call of a Redis, and the real time
-	// that a socket waits.
+	// storeTimeout is virtual time in a bubble, where it stands still during a call of a Redis.
 	storeTimeout = time.Second
 )
 
@@ -137,8 +136,7 @@ func (c *cluster) config(name string, d *policy.Document) Config {
 	if twin := c.twins[region]; twin != nil {
 		cfg.Store, _ = twin.ConnectWithin(c.deadline, time.Now)
 	} else {
-		cfg.Store, errs[0] = store.Connect(store.Options{URL: server.URL, Timeout: c.deadline,
-			Now: server.Now})
+		cfg.Store, errs[0] = c.connect(server)
 	}
 	cfg.Journal, errs[1] = journal.Open(filepath.Join(c.dir, region+"-"+node),
 		journal.Options{Region: region, Node: node})
@@ -149,6 +147,21 @@ func (c *cluster) config(name string, d *policy.Document) Config {
 		c.t.Fatal(err)
 	}
 	return cfg
+}
+
+// connect returns a way to an embedded Redis. In a bubble its sockets wait in real time, so a busy
+// machine has a minute for what by the bubble's time is over at once.
+func (c *cluster) connect(server *servers.Server) (*store.Store, error) {
+	waits := suite.Patience
+	if c.real {
+		waits = c.deadline
+	}
+	parts, err := store.Redis(store.Options{URL: server.URL, Timeout: waits, Now: server.Now})
+	if err != nil {
+		return nil, err
+	}
+	parts.Deadline = c.deadline
+	return store.New(parts), nil
 }
 
 // tryStart starts a node. If that fails it closes what the node was given, and returns the reason.

@@ -116,8 +116,8 @@ const checkpoint = 2500 * time.Millisecond
 // loses its data.
 func (f *bounded) storeLost(t *testing.T) {
 	const rate = 100
-	bound := printed(t, boundLimits, "open", "--nodes", "2", "--rate", "100").of(t, "us",
-		"store-lost", "they ended, too, and are back")
+	terms := printed(t, boundLimits, "open", "--nodes", "2", "--rate", "100")
+	bound := terms.of(t, "us", "store-lost", "they ended, too, and are back")
 	us := f.Region("us")
 	for try := range 3 { // a checkpoint may come in between
 		b := f.bucket("open")
@@ -140,7 +140,8 @@ func (f *bounded) storeLost(t *testing.T) {
 		if 2*excess < bound && try < 2 {
 			continue
 		}
-		wantProvoked(t, "store-lost: every node ended, too, before a checkpoint", bound, excess)
+		wantProvoked(t, "store-lost: every node ended, too, before a checkpoint",
+			bound+b.alone(terms), excess)
 		return
 	}
 }
@@ -189,10 +190,7 @@ func (f *bounded) keyDeleted(t *testing.T) {
 		f.deleteBucket(b)
 		b.drain(quiet, f.n1, f.n2, f.eu)
 		excess := b.certain()
-		if b.local.Load() > 0 { // the Redis of a busy machine is out of reach for moments
-			bound += terms.of(t, "us", alone[0], alone[1])
-		}
-		wantProvoked(t, "key-deleted: used up, then deleted, "+name, bound, excess)
+		wantProvoked(t, "key-deleted: used up, then deleted, "+name, bound+b.alone(terms), excess)
 	}
 }
 
@@ -236,7 +234,8 @@ func (f *bounded) local(t *testing.T) {
 
 // reset: an operator resets the use of all that the region could get.
 func (f *bounded) reset(t *testing.T) {
-	bound := printed(t, boundLimits, "open").of(t, "us", "reset", "each time, in its window")
+	terms := printed(t, boundLimits, "open", "--nodes", "2")
+	bound := terms.of(t, "us", "reset", "each time, in its window")
 	b := f.bucket("open")
 	b.drain(quiet, f.n1, f.n2)
 	suite.Eventually(t, "the Redis of a busy machine answers", func() bool {
@@ -245,7 +244,7 @@ func (f *bounded) reset(t *testing.T) {
 	})
 	b.drain(quiet, f.n1, f.n2, f.eu)
 	excess := b.certain()
-	wantProvoked(t, "reset: of all that could be borrowed", bound, excess)
+	wantProvoked(t, "reset: of all that could be borrowed", bound+b.alone(terms), excess)
 }
 
 // policyChange: eu works under another document, which entitles eu to what the old document

@@ -3,7 +3,6 @@
 package process
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -28,14 +27,12 @@ type fault struct {
 	breaks      func(*testing.T, *Region)
 	lasts       time.Duration
 	mends       func(*testing.T, *Region)
-	terms       [][2]string
-	keepsOnDisk bool // the Redis keeps its data on disk
+	terms       [][2]string // beside what nodes admit without their Redis
+	keepsOnDisk bool        // the Redis keeps its data on disk
 }
 
-var (
-	lost  = [2]string{"store-lost", "any loss"}
-	alone = [2]string{"local", "k of n nodes cut off, here all of them"}
-)
+// lost is what a Redis that lost its data may admit above the limit.
+var lost = [2]string{"store-lost", "any loss"}
 
 func nothing(*testing.T, *Region) {}
 
@@ -51,23 +48,22 @@ func faults() []fault {
 			breaks: func(_ *testing.T, r *Region) { r.Nodes[1].Kill() }, lasts: time.Second,
 			mends: func(t *testing.T, r *Region) { must(t, r.Nodes[1].Start(t.Context())) }},
 		{name: "Redis killed, empty when it is back", breaks: kill, lasts: time.Second,
-			mends: restart, terms: [][2]string{lost, alone}},
+			mends: restart, terms: [][2]string{lost}},
 		{name: "Redis stopped for a while",
 			breaks: func(t *testing.T, r *Region) { must(t, r.Redis.Pause()) }, lasts: stopped,
-			mends: func(t *testing.T, r *Region) { must(t, r.Redis.Resume()) },
-			terms: [][2]string{alone}},
+			mends: func(t *testing.T, r *Region) { must(t, r.Redis.Resume()) }},
 		{name: "FLUSHALL", breaks: func(t *testing.T,
 			r *Region) {
 			must(t, r.Redis.Client.FlushAll(t.Context()).Err())
 		}, mends: nothing,
-			terms: [][2]string{lost, alone}},
+			terms: [][2]string{lost}},
 		{name: "SCRIPT FLUSH",
 			breaks: func(t *testing.T,
 				r *Region) {
 				must(t, r.Redis.Client.ScriptFlush(t.Context()).Err())
 			}, mends: nothing},
 		{name: "Redis killed, with its data when it is back", breaks: kill, lasts: time.Second,
-			mends: restart, terms: [][2]string{lost, alone},
+			mends: restart, terms: [][2]string{lost},
 			keepsOnDisk: true},
 	}
 }
@@ -103,7 +99,7 @@ func (c fault) plays(t *testing.T, f *Fleet, bounds bounds) {
 	for range timesOr(1) {
 		b, until := c.happens(t, f)
 		certain := b.certain()
-		most = max(most, c.bound(t, bounds, b.local.Load() > 0))
+		most = max(most, c.bound(t, bounds, b))
 		if v := b.judge.Verdict(); certain > most || v.Misplaced+v.Duplicates > 0 {
 			t.Errorf("%v; %d above the limit for certain, printed %d\n%v", v, certain, most, v.Violations)
 		}
@@ -116,14 +112,10 @@ func (c fault) plays(t *testing.T, f *Fleet, bounds bounds) {
 		excess, unanswered, most, longest.Round(time.Millisecond), back.Round(10*time.Millisecond))
 }
 
-// bound returns by how much the fault may exceed the limit. On a busy machine even an unharmed
-// Redis is out of reach for moments.
-func (c fault) bound(t *testing.T, all bounds, decidedAlone bool) (units int64) {
-	terms := c.terms
-	if decidedAlone && !slices.Contains(terms, alone) {
-		terms = append(slices.Clone(terms), alone)
-	}
-	for _, of := range terms {
+// bound returns by how much the fault may exceed the limit of a bucket.
+func (c fault) bound(t *testing.T, all bounds, b *bucket) int64 {
+	units := b.alone(all)
+	for _, of := range c.terms {
 		units += all.of(t, "us", of[0], of[1])
 	}
 	return units

@@ -73,10 +73,6 @@ func (b *bucket) wantNearlyAll(t *testing.T) {
 		pooled += p.Total.PooledAdmits
 		t.Logf("%-10s %4d units admitted, %4d by one limiter for all", p.Name, p.Total.Admitted,
 			p.Total.PooledAdmits)
-		if p.Name == "everywhere" && 100*p.Total.Admitted < 97*p.Total.PooledAdmits {
-			t.Errorf("%s: %d units admitted, %d by one limiter for all", p.Name, p.Total.Admitted,
-				p.Total.PooledAdmits)
-		}
 	}
 	t.Logf("%v; %.1f %% of what one limiter for all would have admitted", b.judge.Verdict(),
 		100*float64(admitted)/float64(pooled))

@@ -178,6 +178,22 @@ func (b *bucket) certain() int64 {
 	return judge.Verdict().MaxExcess
 }
 
+// alone returns what may be above the limit because nodes admitted units without their Redis: the
+// printed bound of each region where one did. On a busy machine even an unharmed Redis is out of
+// reach for moments.
+func (b *bucket) alone(printed bounds) (units int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	counted := map[string]bool{}
+	for _, a := range b.all {
+		if a.Outcome == oracle.Unknown && a.Sequence != 0 && !counted[a.Region] {
+			counted[a.Region] = true
+			units += printed.of(b.t, a.Region, "local", "k of n nodes cut off, here all of them")
+		}
+	}
+	return units
+}
+
 // spend asks a node for units, one request after another, until so many are admitted or none more
 // is. It returns how many were admitted.
 func (b *bucket) spend(n *Node, units int64) (got int64) {

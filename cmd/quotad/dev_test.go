@@ -126,7 +126,8 @@ func TestDev(t *testing.T) {
 		denied++
 	}
 	for _, addr := range admins { // whichever node is asked
-		wants(t, ends(t, 0, "explain", "account-month", "account=42", "--addr", addr),
+		wants(t, ends(t, 0, "explain", "account-month", "account=42", "--addr", addr,
+			"--timeout", suite.Patience.String()),
 			"in ap-south, was denied", "All 10 units of the limit are used worldwide.",
 			"A request of one unit would be denied in ap-south for another",
 			"account-month (api) account=42 plan=free: 10 of 10 units used, window 30d, fixed_window",

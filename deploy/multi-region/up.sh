@@ -65,10 +65,10 @@ quotad() { "$QUOTAD" "$@"; }
 at() { echo "http://$(address "$1"):8080"; }
 admin_at() { echo "http://$(address "$1"):8083"; }
 
-# until_true runs a command again and again until it succeeds; it gives up after so many seconds.
-until_true() { # seconds, what is waited for, command...
-  local give_up=$((SECONDS + $1)) what=$2
-  shift 2
+# until_true runs a command again and again until it succeeds. After a minute it gives up: a busy machine may need so long.
+until_true() { # what is waited for, command...
+  local give_up=$((SECONDS + 60)) what=$1
+  shift
   until "$@" >/dev/null 2>&1; do
     ((SECONDS < give_up)) || fail "not in time: $what"
     sleep 0.2
@@ -99,7 +99,14 @@ started() { # index of its region
 }
 
 # figure prints a number of the ledger of the account's bucket in a region: entitlement, share, used.
-figure() { quotad buckets show account --domain api account=42 --addr "$(admin_at "$1")" | awk -v name="$2" '$1 == name { print $2 + 0 }'; }
+# On a busy machine the Redis may be too slow for the node to look.
+figure() {
+  local try shown
+  for try in 1 2 3 4 5; do
+    shown=$(quotad buckets show account --domain api account=42 --addr "$(admin_at "$1")") && break
+  done
+  awk -v name="$2" '$1 == name { print $2 + 0 }' <<<"$shown"
+}
 
 has_more() { (($(figure "$1" share) > $(figure "$1" entitlement))); }
 has_its_split() { (($(figure "$1" share) == $(figure "$1" entitlement))); }
@@ -119,7 +126,7 @@ show() {
 # send asks a region for units of account 42, one request after the other, and writes down what it was answered. It ends
 # by itself should nobody end it.
 send() { # region, units a request, pause between requests
-  local region=$1 cost=$2 pause=$3 give_up=$((SECONDS + 60)) answer
+  local region=$1 cost=$2 pause=$3 give_up=$((SECONDS + 300)) answer
   while [[ ! -e $dir/stop ]] && ((SECONDS < give_up)); do
     answer=$(quotad check --domain api account=42 --cost "$cost" -o json --addr "$(at "$region")" 2>>"$dir/send.log" | tr -d ' \n') || true
     echo "$cost ${answer:-unanswered}" >>"$dir/answers-$region"
@@ -160,11 +167,11 @@ for region in "${regions[@]}"; do
   servers+=($!)
 done
 for i in "${!regions[@]}"; do
-  until_true 10 "the Redis of ${regions[i]} answers" listens "$(address "${regions[i]}")" 6379
+  until_true "the Redis of ${regions[i]} answers" listens "$(address "${regions[i]}")" 6379
   start_node "$i"
 done
 for i in "${!regions[@]}"; do
-  until_true 20 "${regions[i]} is ready and has heard the others" started "$i"
+  until_true "${regions[i]} is ready and has heard the others" started "$i"
 done
 say start 'three regions, one limit: 100 units in 2s for account 42, split 40/40/20'
 
@@ -183,15 +190,15 @@ fi
 send us-east 20 0.1 & senders+=($!)
 send eu-west 2 0.4 & senders+=($!)
 send ap-south 1 0.4 & senders+=($!)
-until_true 15 'us-east holds more than its fixed split' has_more us-east
+until_true 'us-east holds more than its fixed split' has_more us-east
 say skew 'us-east wants more than its part, the others want less:'
 sleep 2
 show
 
-quotad cut eu-west --for 1m --addr "$(admin_at us-east)" >/dev/null
-quotad cut ap-south --for 1m --addr "$(admin_at us-east)" >/dev/null
-until_true 15 'us-east is degraded' is_degraded us-east
-until_true 10 'us-east falls to its fixed split' has_its_split us-east
+quotad cut eu-west --for 5m --addr "$(admin_at us-east)" >/dev/null
+quotad cut ap-south --for 5m --addr "$(admin_at us-east)" >/dev/null
+until_true 'us-east is degraded' is_degraded us-east
+until_true 'us-east falls to its fixed split' has_its_split us-east
 sleep 3
 has_its_split us-east || fail 'us-east does not stay on its fixed split'
 say cut 'us-east is cut off from the others: degraded, and on its fixed split'
@@ -199,8 +206,8 @@ show
 
 quotad cut eu-west --heal --addr "$(admin_at us-east)" >/dev/null
 quotad cut ap-south --heal --addr "$(admin_at us-east)" >/dev/null
-until_true 15 'us-east hears the others again' in_touch us-east
-until_true 15 'the share of us-east comes back' has_more us-east
+until_true 'us-east hears the others again' in_touch us-east
+until_true 'the share of us-east comes back' has_more us-east
 sleep 2
 say heal 'the regions hear each other again, and units move:'
 show

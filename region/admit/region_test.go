@@ -96,11 +96,13 @@ func (c *cluster) connect() *store.Store {
 		s, _ := c.twin.ConnectWithin(storeTimeout, time.Now)
 		return s
 	}
-	s, err := store.Connect(store.Options{URL: c.url, Timeout: storeTimeout, Now: c.server.Now})
+	// Its sockets wait in real time, of which a busy machine needs more.
+	parts, err := store.Redis(store.Options{URL: c.url, Timeout: suite.Patience, Now: c.server.Now})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return s
+	parts.Deadline = storeTimeout
+	return store.New(parts)
 }
 
 // start starts what a node has beside its peers: its limiter, and what that works with.

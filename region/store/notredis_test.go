@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // TestWhatIsNoRedis: a port with something else behind it, TLS where there is none, and no TLS
@@ -36,7 +37,10 @@ func TestWhatIsNoRedis(t *testing.T) {
 		"a web server, with TLS": {"rediss://" + address(secret), "what answers there is no Redis"},
 		"no TLS to a TLS server": {"redis://" + address(secret), "TLS"},
 	} {
-		o := Options{URL: c.url, Timeout: 500 * time.Millisecond}
+		o := Options{URL: c.url, Timeout: suite.Patience}
+		if c.url == "rediss://"+plain { // a Redis says nothing to what it cannot read
+			o.Timeout = time.Second
+		}
 		if strings.HasPrefix(c.url, "rediss") {
 			o.TLS = &tls.Config{InsecureSkipVerify: true} // whose certificate it is does not matter here
 		}

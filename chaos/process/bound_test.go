@@ -167,8 +167,10 @@ func (f *bounded) storeLostWithANodeAway(t *testing.T) {
 	must(t, f.Meet(t.Context()))
 	back := int64(0)
 	suite.Eventually(t, "what was not used can be had", func() bool {
+		// A hundredth of the share counts as used. On a busy machine units are charged for answers
+		// that come too late.
 		back += b.drain(quiet, f.n1)
-		return back >= 290 // a hundredth of the share counts as used
+		return back >= 200 && b.ledger(f.n1).Used >= 490
 	})
 	if excess, _ := b.excess(); excess > 0 {
 		t.Errorf("%d units are above the limit once the node is back", excess)

@@ -48,7 +48,7 @@ func startNode(t testing.TB, server *servers.Server, limits string) *realNode {
 	c := region.Config{Region: "here", Node: "n1", Nodes: 1, Policy: n.policy, Bootstrap: true,
 		Exchange: exchange.Options{}, Log: quiet()}
 	if n.store, err = store.Connect(store.Options{URL: server.URL,
-		Timeout: 10 * time.Second}); err != nil {
+		Timeout: suite.Patience}); err != nil {
 		t.Fatal(err)
 	}
 	c.Store = n.store

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/quotad/quotad/region/store"
 )
 
 // maxTogether bounds the requests of a batch that queue at a time. The next ones follow when these
@@ -104,6 +106,7 @@ type batch struct {
 	flows     []*Flow // nil: the request is wrong, and its decision is made
 	decisions []Decision
 	errs      []error
+	claimed   bool                   // what it spends without the store is claimed
 	others    sync.WaitGroup         // requests in goroutines of their own
 	panicked  atomic.Pointer[string] // the panic of one of these, with its stack
 }
@@ -124,6 +127,7 @@ func (b *batch) part(ctx context.Context, from, to int) {
 		b.flows[i] = f
 	}
 	apart := l.AskTogether(ctx, b.flows[from:to])
+	b.claim(from, to)
 	for i := from; i < to; i++ {
 		switch f := b.flows[i]; {
 		case f == nil: // it is decided
@@ -133,6 +137,32 @@ func (b *batch) part(ctx context.Context, from, to int) {
 			b.decide(ctx, i)
 		}
 	}
+}
+
+// claim claims what a part is to spend without the store, once some of it is, and with it what the
+// further parts will if their server is out of reach.
+func (b *batch) claim(from, to int) {
+	var all []*waiting
+	for _, f := range b.flows[from:to] {
+		if f != nil && f.next == Decided && f.err == nil && f.said.err != nil {
+			all = append(all, &f.way)
+		}
+	}
+	if len(all) == 0 || b.claimed {
+		return
+	}
+	b.claimed = true
+	l := b.limiter
+	for _, q := range b.requests[to:] {
+		if q.Validate() != nil {
+			continue
+		}
+		w := l.prepare(q, true, nil)
+		if len(w.applied) > 0 && !w.denied() && l.breakers.tripped(store.ShardOf(w.applied[0].Target.Key)) {
+			all = append(all, &w)
+		}
+	}
+	l.claimTogether(all)
 }
 
 func (b *batch) decide(ctx context.Context, i int) {

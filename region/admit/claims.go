@@ -3,6 +3,7 @@ package admit
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,7 +25,7 @@ const maxClaims = 100_000
 type claims struct {
 	journal  *journal.Journal
 	now      func() time.Time
-	deadline time.Duration // for writing one claim
+	deadline time.Duration // for one write
 	log      *slog.Logger
 	most     int
 
@@ -56,29 +57,57 @@ func newClaims(j *journal.Journal, now func() time.Time, deadline time.Duration,
 	return &claims{journal: j, now: now, deadline: deadline, log: log, most: maxClaims, whole: map[windowKey]wholeClaim{}, ends: map[int64]int{}}
 }
 
-// claim says whether an earlier life of this node may have spent its part of a bucket in a window.
-// If not, and of.spend is true, claim writes to the journal that this life spends of it.
-func (c *claims) claim(of claiming) (before bool, err error) {
+// before says whether an earlier life of this node (a run before it was restarted) may have spent
+// its part of a bucket in a window.
+func (c *claims) before(of claiming) (before bool, err error) {
+	by, err := c.known(of)
+	return err != nil || by == earlierLife, err
+}
+
+// known says which life claimed a bucket in a window, by itself or with the whole window of its
+// limit.
+func (c *claims) known(of claiming) (claimant, error) {
 	whole, err := c.wholeClaim(of.key)
 	if err != nil || whole == earlierLife {
-		return true, err
+		return whole, err
 	}
-	id := "local:" + of.bucket // cannot be a wholeID: a bucket's id begins with a digit
-	by, err := c.claimant(id, of.key.number)
-	switch {
-	case err != nil || by == earlierLife:
-		return true, err
-	case by == thisLife || whole == thisLife || !of.spend:
-		return false, nil
-	case c.full(c.now()):
-		return false, c.claimWhole(of.key)
-	}
-	if err := c.writeClaim(id, of.key); err != nil {
-		return true, err
-	}
-	c.made(of.key)
-	return false, nil
+	by, err := c.claimant(claimID(of.bucket), of.key.number)
+	return max(by, whole), err
 }
+
+// claim writes to the journal, in one commit unless they are very many, that this life spends of
+// buckets in their windows. What a life has claimed already is left out.
+func (c *claims) claim(all []claiming) error {
+	var made []claiming
+	var write []journal.Checkpoint
+	for _, of := range all {
+		switch by, err := c.known(of); {
+		case err != nil:
+			return err
+		case by != nobody:
+		case c.full(c.now(), len(made)):
+			if err := c.claimWhole(of.key); err != nil {
+				return err
+			}
+		default:
+			made, write = append(made, of), append(write, c.checkpoint(claimID(of.bucket), of.key))
+		}
+	}
+	if len(write) == 0 {
+		return nil
+	}
+	if err := c.write(write); err != nil {
+		return err
+	}
+	for _, of := range made {
+		c.made(of.key)
+	}
+	return nil
+}
+
+// claimID returns the journal's id for what is spent of a bucket without the store. It cannot be a
+// wholeID: a bucket's id begins with a digit.
+func claimID(bucket string) string { return "local:" + bucket }
 
 // claimant says which life claimed the bucket or limit with this journal id, in a window.
 func (c *claims) claimant(id string, window quantity.Cell) (claimant, error) {
@@ -94,11 +123,21 @@ func (c *claims) claimant(id string, window quantity.Cell) (claimant, error) {
 	return nobody, err
 }
 
-func (c *claims) writeClaim(id string, k windowKey) error {
+// checkpoint is a claim as the journal keeps it.
+func (c *claims) checkpoint(id string, k windowKey) journal.Checkpoint {
+	return journal.Checkpoint{Bucket: id, Cell: k.number, Used: 1,
+		At: quantity.StoreTime(c.now().UnixMicro()), Until: k.ends(), Generation: c.journal.Incarnation()}
+}
+
+func (c *claims) write(all []journal.Checkpoint) error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.deadline)
 	defer cancel()
-	return c.journal.Checkpoint(ctx, []journal.Checkpoint{{Bucket: id, Cell: k.number, Used: 1,
-		At: quantity.StoreTime(c.now().UnixMicro()), Until: k.ends(), Generation: c.journal.Incarnation()}})
+	for some := range slices.Chunk(all, journal.MaxCheckpoints) {
+		if err := c.journal.Checkpoint(ctx, some); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wholeID returns the journal's id for all buckets of a limit.
@@ -140,7 +179,7 @@ func (c *claims) claimWhole(k windowKey) error {
 	if by, err := c.wholeClaim(k); err != nil || by == thisLife {
 		return err
 	}
-	if err := c.writeClaim(wholeID(k), k); err != nil {
+	if err := c.write([]journal.Checkpoint{c.checkpoint(wholeID(k), k)}); err != nil {
 		return err
 	}
 	c.log.Warn("very many buckets are spent of without the store: if this node starts again before "+
@@ -160,11 +199,11 @@ func (c *claims) made(k windowKey) {
 	c.ends[int64(k.ends()+algorithms.MaxClockStep)/time.Minute.Microseconds()+1]++
 }
 
-// full says whether the journal holds as many claims as it may.
-func (c *claims) full(now time.Time) bool {
+// full says whether the journal will hold as many claims as it may, when some more are written.
+func (c *claims) full(now time.Time, more int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.kept < c.most {
+	if c.kept+more < c.most {
 		return false
 	}
 	for minute, n := range c.ends {
@@ -173,5 +212,5 @@ func (c *claims) full(now time.Time) bool {
 			delete(c.ends, minute)
 		}
 	}
-	return c.kept >= c.most
+	return c.kept+more >= c.most
 }

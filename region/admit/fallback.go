@@ -31,10 +31,10 @@ const fallbackRecordBytes = 80
 // [allocator.ReservePart] instead, which the store never had: nothing comes on top, and the store
 // does not charge it. The meter's time never goes back, so that no window opens twice.
 type fallback struct {
-	nodes int64
-	claim claim
-	most  int // bytes
-	seed  maphash.Seed
+	nodes  int64
+	claims *claims // nil: the node has no earlier life
+	most   int     // bytes
+	seed   maphash.Seed
 
 	mu      sync.Mutex
 	mark    quantity.StoreTime // the latest time it has seen, microseconds since 1970
@@ -81,23 +81,18 @@ type metered struct {
 	reset  time.Duration  // until the window ends
 	never  bool           // the cost is above the whole part
 	window quantity.Cell  // number of the window that was charged
+	fresh  *claiming      // not nil: what is to be claimed before anything is charged
 }
 
-// claiming asks about this node's part of one bucket in one window.
+// claiming is about this node's part of one bucket in one window.
 type claiming struct {
 	bucket string
 	key    windowKey
-	spend  bool // whether units are to be spent now
 }
 
-// claim says whether an earlier life of this node (a run before it was restarted) may have spent
-// its part of a bucket in a window. If not, and c.spend is true, it notes durably that this life
-// spends of it.
-type claim func(c claiming) (before bool, err error)
-
-// newFallback returns a meter. A nil claim means that the node has no earlier life.
-func newFallback(nodes int, c claim) *fallback {
-	return &fallback{nodes: int64(nodes), claim: c, most: maxFallbackBytes,
+// newFallback returns a meter.
+func newFallback(nodes int, c *claims) *fallback {
+	return &fallback{nodes: int64(nodes), claims: c, most: maxFallbackBytes,
 		seed:    maphash.MakeSeed(),
 		windows: map[windowKey]*windowSpending{}}
 }
@@ -124,8 +119,14 @@ func (f *fallback) take(a *rules.Applied, cost quantity.Units, commit bool,
 	if cost > part || full {
 		return m
 	}
-	if fresh && f.claim != nil {
-		if before, err := f.claim(claiming{a.Bucket.ID, k, commit}); err != nil || before {
+	if fresh && f.claims != nil {
+		of := claiming{a.Bucket.ID, k}
+		if before, err := f.claims.before(of); err != nil || before {
+			return m
+		}
+		if !commit {
+			m.fresh = &of
+		} else if f.claims.claim([]claiming{of}) != nil {
 			return m
 		}
 	}
@@ -153,6 +154,13 @@ func (f *fallback) take(a *rules.Applied, cost quantity.Units, commit bool,
 		f.add(k, a, cost)
 	}
 	return m
+}
+
+// claimAll claims what is to be spent next. If that fails, take finds it unclaimed.
+func (f *fallback) claimAll(all []claiming) {
+	if f.claims != nil && len(all) > 0 {
+		_ = f.claims.claim(all)
+	}
 }
 
 // look returns the present window. fresh says that nothing of the bucket was metered in it yet.

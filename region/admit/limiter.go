@@ -83,7 +83,7 @@ func New(c Config) *Limiter {
 	if c.Stepped {
 		writes = time.Hour // the wall clock does not measure a simulated journal
 	}
-	l.fallback = newFallback(max(c.Nodes, 1), newClaims(c.Journal, c.Now, writes, c.Log).claim)
+	l.fallback = newFallback(max(c.Nodes, 1), newClaims(c.Journal, c.Now, writes, c.Log))
 	l.lanes = newLanes(shared{store: c.Store, rights: c.Rights, breakers: l.breakers,
 		repeats: c.Repeats, wakes: newWakes(), elapsed: l.elapsed, stepped: c.Stepped}, l.deadline)
 	return l

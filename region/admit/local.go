@@ -1,6 +1,8 @@
 package admit
 
 import (
+	"time"
+
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
@@ -12,10 +14,8 @@ import (
 func (l *Limiter) withoutStore(w *waiting) Decision {
 	all, commit := w.applied, w.commit
 	d := l.describe(Decision{Allowed: true, Reason: StoreFailureAllowed}, all[0])
-	for _, a := range all {
-		if !a.Limit.Shadow && a.Limit.OnStoreFailure == policy.StoreFailureDeny {
-			return l.describe(Decision{Reason: StoreFailure}, a)
-		}
+	if a := w.failsWithStore(); a != nil {
+		return l.describe(Decision{Reason: StoreFailure}, a)
 	}
 	type charge struct {
 		*rules.Applied
@@ -28,11 +28,11 @@ func (l *Limiter) withoutStore(w *waiting) Decision {
 	// All limits are checked before any is charged, so that a denial leaves no record and no claim
 	// of the limits that had room.
 	if commit && len(local) > 1 {
-		for _, i := range local {
-			if m := l.fallback.take(all[i], w.costOf(i), false, now); !m.room {
-				return l.deniedLocally(all[i], m)
-			}
+		claims, at, denied := l.roomLocally(w, local, now)
+		if denied != nil {
+			return l.deniedLocally(all[at], *denied)
 		}
+		l.fallback.claimAll(claims)
 	}
 	for _, i := range local {
 		a, cost := all[i], w.costOf(i)
@@ -53,6 +53,47 @@ func (l *Limiter) withoutStore(w *waiting) Decision {
 	}
 	l.metrics.local.Add(float64(units))
 	return d
+}
+
+// failsWithStore returns the first limit of a request that says on_store_failure: deny; nil: none
+// does.
+func (w *waiting) failsWithStore() *rules.Applied {
+	for _, a := range w.applied {
+		if !a.Limit.Shadow && a.Limit.OnStoreFailure == policy.StoreFailureDeny {
+			return a
+		}
+	}
+	return nil
+}
+
+// roomLocally says which limit of a request, if any, has no room in this node's part, and else what
+// is to be claimed before the request is charged.
+func (l *Limiter) roomLocally(w *waiting, local []int, now time.Time) (claims []claiming, at int,
+	denied *metered) {
+	for _, i := range local {
+		m := l.fallback.take(w.applied[i], w.costOf(i), false, now)
+		if !m.room {
+			return nil, i, &m
+		}
+		if m.fresh != nil {
+			claims = append(claims, *m.fresh)
+		}
+	}
+	return claims, 0, nil
+}
+
+// claimTogether claims in one commit what several requests will spend without the store. Otherwise
+// each would wait for a commit of its own.
+func (l *Limiter) claimTogether(all []*waiting) {
+	var claims []claiming
+	now := l.config.Now()
+	for _, w := range all {
+		if w.failsWithStore() == nil {
+			fresh, _, _ := l.roomLocally(w, w.inLocalPart(), now)
+			claims = append(claims, fresh...)
+		}
+	}
+	l.fallback.claimAll(claims)
 }
 
 // inLocalPart returns the places of the limits that say on_store_failure: local, without shadow

@@ -98,7 +98,7 @@ func TestFallbackAgainstAPlainMap(t *testing.T) {
 func (n *running) claimsAtMost(most int) *claims {
 	c := newClaims(n.journal, n.config.Now, n.deadline, n.log)
 	c.most = most
-	n.fallback.claim = c.claim
+	n.fallback.claims = c
 	return c
 }
 
@@ -161,7 +161,7 @@ func TestWholeClaimsKeepThoseOfBefore(t *testing.T) {
 		}
 		claims := n.journal.Stats().Checkpoints
 		time.Sleep(2*time.Hour + time.Minute)
-		if held.full(time.Now()) {
+		if held.full(time.Now(), 0) {
 			t.Error("claims that ended long ago leave no room for others")
 		}
 		n.fits(t, request("d"), 1)
@@ -188,7 +188,7 @@ func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 				}
 				defer j.Close()
 				kept = j
-				n.fallback.claim = newClaims(j, time.Now, n.deadline, n.log).claim
+				n.fallback.claims = newClaims(j, time.Now, n.deadline, n.log)
 			}
 			var before, after runtime.MemStats
 			runtime.GC()

@@ -226,7 +226,11 @@ func (f *bounded) local(t *testing.T) {
 			b.drain(100*time.Millisecond, []*Node{f.n1, f.n2}[n])
 		}
 		excess, _ := b.excess()
-		wantProvoked(t, "local: "+when, terms.of(t, "us", "local", when), excess)
+		bound := terms.of(t, "us", "local", when)
+		if len(b.withoutRedis()["us"]) > i+1 {
+			bound = b.alone(terms)
+		}
+		wantProvoked(t, "local: "+when, bound, excess)
 		for n := range i + 1 {
 			f.ways[n].Lead(f.Region("us").Redis.Address)
 			f.bucket("closed").waitForStore(f.Region("us").Nodes[n])

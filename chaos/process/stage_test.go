@@ -182,16 +182,26 @@ func (b *bucket) certain() int64 {
 // printed bound of each region where one did. On a busy machine even an unharmed Redis is out of
 // reach for moments.
 func (b *bucket) alone(printed bounds) (units int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	counted := map[string]bool{}
-	for _, a := range b.all {
-		if a.Outcome == oracle.Unknown && a.Sequence != 0 && !counted[a.Region] {
-			counted[a.Region] = true
-			units += printed.of(b.t, a.Region, "local", "k of n nodes cut off, here all of them")
-		}
+	for region := range b.withoutRedis() {
+		units += printed.of(b.t, region, "local", "k of n nodes cut off, here all of them")
 	}
 	return units
+}
+
+// withoutRedis returns the nodes of each region that admitted units without their Redis.
+func (b *bucket) withoutRedis() map[string]map[string]bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	nodes := map[string]map[string]bool{}
+	for _, a := range b.all {
+		if a.Outcome == oracle.Unknown && a.Sequence != 0 {
+			if nodes[a.Region] == nil {
+				nodes[a.Region] = map[string]bool{}
+			}
+			nodes[a.Region][a.Node] = true
+		}
+	}
+	return nodes
 }
 
 // spend asks a node for units, one request after another, until so many are admitted or none more

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -166,9 +167,16 @@ func (b *batches) send(together []*place) {
 	}
 }
 
-// answerTo is the answer to one request of a batch. One that is wrong has the error that it would
-// have had alone.
+// answerTo is the answer to one request of a batch. One that is wrong or was not decided has the
+// error that it would have had alone.
 func answerTo(d *quotadv1.Decision) answer {
+	if d.GetUndecided() {
+		bare := status.New(codes.Unavailable, "the node had no time to decide the request")
+		if full, err := bare.WithDetails(&errdetails.RetryInfo{RetryDelay: d.GetRetryAfter()}); err == nil {
+			bare = full
+		}
+		return answer{err: bare.Err()}
+	}
 	if d.GetReason() == quotadv1.Reason_REASON_INVALID_REQUEST {
 		return answer{err: status.Error(codes.InvalidArgument, d.GetProblem())}
 	}

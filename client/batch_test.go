@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/client"
@@ -58,10 +59,17 @@ func (g *gate) Invoke(ctx context.Context, _ string, args, reply any, _ ...grpc.
 	return nil
 }
 
+// busyCost is a cost for which the node has no time when it comes in a batch.
+const busyCost = 1000
+
 func decide(m *quotadv1.CheckRequest) *quotadv1.Decision {
 	if m.GetCost() == 13 {
 		return &quotadv1.Decision{Reason: quotadv1.Reason_REASON_INVALID_REQUEST,
 			Problem: "cost: is unlucky"}
+	}
+	if m.GetCost() == busyCost {
+		return &quotadv1.Decision{Reason: quotadv1.Reason_REASON_QUEUE_FULL, Undecided: true,
+			RetryAfter: durationpb.New(7 * time.Millisecond)}
 	}
 	return &quotadv1.Decision{Allowed: true, Remaining: m.GetCost(),
 		Share: int64(len(m.GetDescriptors()["account"]))}
@@ -86,6 +94,33 @@ func ask(ctx context.Context, c *client.Client, callers int) ([]outcome, *sync.W
 		synctest.Wait() // in this order
 	}
 	return told, all
+}
+
+// A request of a batch that the node had no time for is answered as when no node can be asked: with
+// an error, or as the client says.
+func TestUndecidedInABatch(t *testing.T) {
+	for u, o := range choices() {
+		bubble.Test(t, func(t *testing.T) {
+			g := newGate()
+			c := client.New(g, o)
+			_, all := ask(t.Context(), c, 5)
+			var d client.Decision
+			var err error
+			all.Go(func() { d, err = c.Check(t.Context(), request(busyCost)) })
+			synctest.Wait()
+			close(g.lets)
+			all.Wait()
+			if u == client.Fail {
+				if status.Code(err) != codes.Unavailable || len(status.Convert(err).Details()) == 0 {
+					t.Errorf("%+v, %v", d, err)
+				}
+			} else if err != nil || !d.Unreachable || d.Reason == quotadv1.Reason_REASON_QUEUE_FULL ||
+				u == client.Deny && d.RetryAfter != 7*time.Millisecond {
+				t.Errorf("%v: %+v, %v", u, d, err)
+			}
+			closed(t, c)
+		})
+	}
 }
 
 // Requests that come while four calls are under way go together, and each is answered for itself.

@@ -170,11 +170,10 @@ var storeReadings = []reading{
 			is(float64(waiting), "events")
 		}},
 	{total, "quotad_queue_refused_total",
-		"Requests answered queue_full, by why: no place in the queue (full), no time for them before their deadline, as they came (time) or while they waited (expired, waited); and script calls that a store which answered others answered too late (late).", []string{"why"},
+		"Requests that were not decided (queue_full), by why: no place in the queue (full), or too little time left before their callers give up, to ask the store (expired) or for its answer (waited); and script calls that a store which answered others answered too late (late).", []string{"why"},
 		func(n *Node, _ Status, is emit) {
 			r := n.limiter.Load().Refused
 			is(float64(r.Full), "full")
-			is(float64(r.Time), "time")
 			is(float64(r.Expired), "expired")
 			is(float64(r.Waited), "waited")
 			is(float64(r.Late), "late")

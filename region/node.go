@@ -39,6 +39,9 @@ type Config struct {
 	// Repeats is how often a decision is repeated for a request sent again with its id. 0:
 	// algorithms.DefaultRepeats.
 	Repeats int64
+	// Wait is how long a request waits for its turn whose caller names no time. 0:
+	// admit.DefaultWait.
+	Wait time.Duration
 
 	Store   *store.Store
 	Journal *journal.Journal
@@ -204,7 +207,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		Taken: stepped.Taken, Failpoint: c.Failpoint,
 		Now: c.Now, Log: c.Log, Closed: n.life.closed})
 	n.limiter = admit.New(admit.Config{Region: c.Region, Node: c.Node, Nodes: c.Nodes,
-		Repeats: c.Repeats, Stepped: stepped.Taken != nil,
+		Repeats: c.Repeats, Wait: c.Wait, Stepped: stepped.Taken != nil,
 		Store: c.Store, Journal: c.Journal, Tenure: n.tenure, Rights: n.rights, Now: c.Now,
 		Elapsed: c.Elapsed, Log: c.Log, Closed: n.life.closed})
 	n.Decisions = n.limiter

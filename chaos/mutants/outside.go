@@ -13,30 +13,41 @@ var outside = []Mutant{
 	},
 	{
 		Name: "queue-full-is-a-failure", Hole: "busy store taken for one out of reach",
-		Rule: "a request that could not be in time is refused, whatever on_store_failure says",
+		Rule: "a request that could not be in time is not decided, whatever on_store_failure says",
 		Edits: []Edit{
-			{"region/admit/ask.go", `if isQueueFull(a.err) {`, `if isQueueFull(a.err) && a.err == nil {`},
+			{"region/admit/ask.go", `if isOverload(a.err) {`, `if isOverload(a.err) && a.err == nil {`},
 		},
-		Breaks: "ceiling: limits are decided without the store", Under: "ten times the load that the store can do",
-		Says: "flood: .*store_failure",
-		Test: Test{"./region/admit", "TestOverloadTakesFromNobody"},
+		Breaks: "ceiling: limits are decided without the store", Under: "many more callers than the store has time for",
+		Says: "store_failure",
+		Test: Test{"./region/admit", "TestNobodyIsDeniedForWantOfTime"},
 	},
 	{
 		Name: "waits-whatever-the-time", Hole: "busy store taken for one out of reach",
-		Rule: "only what can be decided in time may wait",
+		Rule: "what can no longer be answered in time leaves the queue before the store is asked",
 		Edits: []Edit{
-			{"region/admit/admission.go", `if left < takes {`, `if left < takes-left-takes {`},
+			{"region/admit/admission.go", `if !w.until.After(now) || !only && w.until.Before(now.Add(takes)) {`, `if takes < 0 && only && w.until.After(now) {`},
 		},
-		Breaks: "use: round trips end in vain", Under: "ten times the load that the store can do",
-		Says: "round trips were late",
-		Test: Test{"./region/admit", "TestOverloadTakesFromNobody"},
+		Breaks: "use: units are charged for callers who have given up", Under: "many more callers than the store has time for",
+		Says: "charged for nobody",
+		Test: Test{"./region/admit", "TestNobodyIsDeniedForWantOfTime"},
+	},
+	{
+		Name: "nobody-finds-out-that-the-store-is-fast-again", Hole: "busy store taken for one out of reach",
+		Rule: "while nothing is under way, one request is let through whatever the estimate says",
+		Edits: []Edit{
+			{"region/admit/admission.go", `b.sent == 0 && len(batch) == 0`, `b.sent < 0 && len(batch) == 0`},
+		},
+		Breaks: "progress: batches are refused for ever", Under: "a store that was slow and is fast again",
+		Says: "batches are not decided again",
+		Test: Test{"./region/admit", "TestBatchesAreDecidedAgain"},
 	},
 	{
 		Name: "decides-when-the-caller-has-gone", Hole: "busy store taken for one out of reach",
 		Rule: "a request is decided before its caller gives up",
 		Edits: []Edit{
-			{"region/admit/patience.go", `f.expires = deadline.Add(-min(answerBefore, time.Until(deadline)/2))
-		f.way.expire(f.expires)`, `_ = deadline`},
+			{"region/admit/patience.go", `f.answering = min(answerBefore, time.Until(deadline)/2)
+		f.expires = deadline.Add(-f.answering)
+		f.hurry()`, `_ = deadline`},
 		},
 		Breaks: "progress: on_store_failure decides for nobody", Under: "a store that is silent",
 		Says: "decided after",

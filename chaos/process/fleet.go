@@ -21,8 +21,6 @@ type Config struct {
 	// Regions.
 	Limits  string
 	Regions []RegionConfig
-	// RedisTimeout is redis.timeout of all nodes; 0: the default.
-	RedisTimeout time.Duration
 	// Settings are lines to add to every node file, such as "chaos: true".
 	Settings []string
 	// Lines has all traffic between nodes go over Fleet.Lines, which can cut and delay it. All
@@ -175,7 +173,7 @@ func (f *Fleet) prepare(ctx context.Context, scope Scope, rc RegionConfig, c Con
 			gossip: address(last, gossipPort),
 			seed: netip.AddrPortFrom(netip.AddrFrom4([4]byte{prefix[0], prefix[1], 0, 11}),
 				gossipPort).String(),
-			timeout: c.RedisTimeout, settings: c.Settings}
+			settings: c.Settings}
 		if f.Lines != nil {
 			if err := f.stand(n, &file); err != nil {
 				return nil, err

@@ -32,7 +32,6 @@ type Node struct {
 type nodeFile struct {
 	nodes                             int
 	redis, limits, peer, gossip, seed string
-	timeout                           time.Duration // redis.timeout; 0: the default
 	settings                          []string
 }
 
@@ -40,11 +39,7 @@ type nodeFile struct {
 func (n *Node) configure(f nodeFile) (err error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "region: %s\nnode: %s\nnodes: %d\ndata_dir: data\npolicy: %s\n", n.Region, n.Name, f.nodes, f.limits)
-	timeout := ""
-	if f.timeout > 0 {
-		timeout = fmt.Sprintf(", timeout: %v", f.timeout)
-	}
-	fmt.Fprintf(&b, "redis: {url: %q%s}\n", f.redis, timeout)
+	fmt.Fprintf(&b, "redis: {url: %q}\n", f.redis)
 	fmt.Fprintf(&b, "listen: {http: %q, grpc: %q, admin: %q, peer: %q, gossip: %q}\nseeds: [%q]\n",
 		n.HTTP, n.GRPC, n.Admin, f.peer, f.gossip, f.seed)
 	for _, line := range f.settings {

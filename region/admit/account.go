@@ -118,11 +118,11 @@ func (l *Limiter) Remembers(a *rules.Applied) (units quantity.Units, denies bool
 }
 
 // PeekBucket returns the decision that a request of one unit would get which no other limit applies
-// to. It charges and counts nothing. The error is ErrClosed, or that of ctx.
+// to. It charges and counts nothing. The error is an *Overload, ErrClosed, or that of ctx.
 func (l *Limiter) PeekBucket(ctx context.Context, a *rules.Applied) (Decision, error) {
 	f := Flow{limiter: l, next: Asks, reasked: reasks, way: waiting{rules: l.tenure.Rules(),
 		applied: []*rules.Applied{a}, cost: 1, caller: operators,
-		until: time.Now().Add(l.deadline), waits: l.deadline}}
+		came: time.Now(), until: time.Now().Add(l.wait)}}
 	for f.next != Decided {
 		if f.next == Asks {
 			f.Ask(ctx)

@@ -1,34 +1,37 @@
 package admit
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
 	"github.com/quotad/quotad/region/rules"
 )
 
-// queueFull is the error of a request that may not wait for the store, because it could not be
-// decided in time. The request is denied as queue_full whatever on_store_failure says, because the
-// store is there and only busy.
-type queueFull struct {
-	retry time.Duration // until the work that is queued before the request is done
+// Overload is the error of a request that the store has no time for before its caller gives up. It
+// was neither admitted nor denied, whatever on_store_failure says, because the store is there and
+// only busy.
+type Overload struct {
+	Retry time.Duration // until the work that waits now is done
 }
 
-func (e *queueFull) Error() string { return "too many requests wait for the store" }
+// Error implements error.
+func (e *Overload) Error() string {
+	return "queue_full: too much waits for the region's Redis, so the request was not decided in time; send fewer requests, or send them later"
+}
 
-func isQueueFull(err error) bool {
+func isOverload(err error) bool {
 	if err == nil {
 		return false
 	}
-	_, full := errors.AsType[*queueFull](err)
+	_, full := errors.AsType[*Overload](err)
 	return full
 }
 
-// Refused counts the requests that were answered queue_full, by reason. Late counts script calls
-// instead.
+// Refused counts the requests that were not decided for want of time, by reason. Late counts script
+// calls instead.
 type Refused struct {
 	Full    uint64 // no place was left in the queue, or a request of a shorter flow got it
-	Time    uint64 // on arrival there was too little time left to decide them
 	Expired uint64 // while they were queued their time became too short
 	Late    uint64 // script calls whose answer came too late while the store answered others
 	Waited  uint64 // their time was over before they were answered
@@ -37,35 +40,21 @@ type Refused struct {
 // add adds what another lane refused.
 func (r *Refused) add(other Refused) {
 	r.Full += other.Full
-	r.Time += other.Time
 	r.Expired += other.Expired
 	r.Late += other.Late
 	r.Waited += other.Waited
 }
 
-// wait puts a request into the queue if it can be decided there before its deadline. A part of the
-// time (pace.margin) is kept for what is not the store's work; of a hurried request it is kept
-// already. The error is a *queueFull. The caller holds the lock.
-func (b *batcher) wait(w waiting, now time.Time) error {
+// wait puts a request into the queue, where it waits as long as its caller does. The error is an
+// *Overload if no place is left. The caller holds the lock.
+func (b *batcher) wait(w waiting) error {
 	w.hash = hashOf(w.applied)
-	ahead := b.sent + b.queue.ahead(&w)
-	// The answers of one pipeline come back together.
-	together := min(b.pace.pipelineWork(), b.queue.root.work)
-	takes := b.pace.base + b.pace.takes(ahead+together)
-	left := w.until.Sub(now)
-	if !w.hurried {
-		left -= b.pace.margin()
-	}
-	if left < takes {
-		b.refused.Time++
-		return &queueFull{retry: takes}
-	}
 	gone, full := b.queue.push(w)
 	if !full {
 		return nil
 	}
 	b.refused.Full++
-	err := &queueFull{retry: takes}
+	err := b.overload()
 	if gone.answer == w.answer {
 		return err
 	}
@@ -73,19 +62,25 @@ func (b *batcher) wait(w waiting, now time.Time) error {
 	return nil
 }
 
+// overload is the error of a request that is not decided. The caller holds the lock.
+func (b *batcher) overload() *Overload {
+	return &Overload{b.pace.base + b.pace.takes(b.sent+b.queue.root.work)}
+}
+
 // busyParts says how much of one caller's work may wait before its batches are refused unread: the
-// work of 1/busyParts of the time that a request may wait.
+// work of 1/busyParts of the time that the batch may wait.
 const busyParts = 2
 
 // Busy says whether so much of a caller's work waits for the store that another batch of that
 // caller should be refused before it is read. retry is the time after which the caller should come
-// again. Single requests need not ask Busy: they cost little to read, and their limit may be one
-// for which nothing waits.
-func (l *Limiter) Busy(caller string) (retry time.Duration, busy bool) {
-	return l.lanes.busy(caller)
+// again. waits is how long the batch may wait; 0: as long as a request whose caller names no time.
+// Single requests need not ask Busy: they cost little to read, and their limit may be one for which
+// nothing waits.
+func (l *Limiter) Busy(caller string, waits time.Duration) (retry time.Duration, busy bool) {
+	return l.lanes.busy(caller, cmp.Or(waits, l.wait))
 }
 
-func (b *batcher) busy(caller string) (retry time.Duration, busy bool) {
+func (b *batcher) busy(caller string, waits time.Duration) (retry time.Duration, busy bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	own := b.queue.flows[flowID{caller: caller}]
@@ -93,7 +88,7 @@ func (b *batcher) busy(caller string) (retry time.Duration, busy bool) {
 		return 0, false
 	}
 	takes := b.pace.takes(b.sent + min(own.work*b.queue.root.children, b.queue.root.work))
-	return takes, takes > (b.pace.deadline-b.pace.margin())/busyParts
+	return takes, takes > waits/busyParts
 }
 
 // hashOf returns a hash of buckets.
@@ -106,16 +101,18 @@ func hashOf(all []*rules.Applied) (h uint64) {
 
 // outwaited returns the error of a request whose time was over while the store answered others, and
 // counts it.
-func (b *batcher) outwaited() *queueFull {
+func (b *batcher) outwaited() *Overload {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.refused.Waited++
-	return &queueFull{retry: b.pace.takes(b.sent + b.queue.root.work)}
+	return b.overload()
 }
 
 // take returns the requests for the next round trip: the first ones, then as many of the queue as
 // the work of a pipeline and maximum batch size allow, and at least one. It refuses requests that
-// can no longer be decided in time. If no request is left it returns none and ends the round trip.
+// can no longer be answered in time. While nothing is under way one is let through all the same: the
+// estimate of how long it takes may be wrong, and nothing else would correct it. If no request is
+// left it returns none and ends the round trip.
 func (b *batcher) take(first ...waiting) []waiting {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -123,6 +120,9 @@ func (b *batcher) take(first ...waiting) []waiting {
 	if len(first) == 0 && b.holdsBack(now) {
 		b.trips-- // what waits goes with the next one
 		return nil
+	}
+	if b.sent == 0 {
+		b.pace.fade(now)
 	}
 	q := b.queue
 	q.trip++
@@ -142,9 +142,10 @@ func (b *batcher) take(first ...waiting) []waiting {
 			continue
 		}
 		cost := q.cost(leaf)
-		if takes := b.pace.takes(b.sent + work + cost); w.until.Before(now.Add(takes)) {
+		takes, only := b.pace.base+b.pace.takes(b.sent+work+cost), b.sent == 0 && len(batch) == 0
+		if !w.until.After(now) || !only && w.until.Before(now.Add(takes)) {
 			b.refused.Expired++
-			w.answer <- answered{err: &queueFull{retry: takes}}
+			w.answer <- answered{err: b.overload()}
 			q.drop(leaf)
 			continue
 		}
@@ -189,6 +190,9 @@ func (l *Limiter) Load() Load { return l.lanes.load() }
 func (b *batcher) load() Load {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.sent == 0 {
+		b.pace.fade(time.Now())
+	}
 	return Load{Queued: b.queue.length, Refused: b.refused, Script: b.pace.takes(scriptWork),
 		Pipeline: b.pace.pipelineWork() / scriptWork}
 }

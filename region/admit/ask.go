@@ -20,7 +20,7 @@ func (l *Limiter) decide(ctx context.Context, w waiting) (answered, error) {
 
 // ask asks the store to decide a request whose limits are in one shard. An answer that comes after
 // the request's time is over is ignored, though the store may have charged the request. The error
-// is a *queueFull if the store answers others but has no time for this request.
+// is an *Overload if the store answers others but has no time for this request.
 func (l *Limiter) ask(ctx context.Context, w waiting) (answered, error) {
 	if a, err, done := l.withoutAsking(w); done {
 		return a, err
@@ -36,9 +36,7 @@ func (l *Limiter) ask(ctx context.Context, w waiting) (answered, error) {
 		return received(a)
 	default:
 	}
-	t.late.Reset(time.Until(w.until))
-	a, heard, err := l.await(ctx, w, t.answer, t.late.C)
-	t.late.Stop()
+	a, heard, err := l.await(ctx, w, t.answer, t.late)
 	if heard {
 		l.tickets.Put(t)
 	}
@@ -65,9 +63,9 @@ func (all *tickets) take() *ticket {
 	return t
 }
 
-// received takes the batcher's answer apart: the error is a *queueFull.
+// received takes the batcher's answer apart: the error is an *Overload.
 func received(a answered) (answered, error) {
-	if isQueueFull(a.err) {
+	if isOverload(a.err) {
 		return answered{}, a.err
 	}
 	return a, nil
@@ -89,26 +87,39 @@ func (l *Limiter) withoutAsking(w waiting) (a answered, err error, done bool) {
 	return answered{}, nil, false
 }
 
-// await waits for the answer to a request that was enqueued, until late fires, ctx ends or the node
-// is closed. It says whether it has heard the answer.
+// await waits for the answer to a request that was enqueued, until its time is over, ctx ends or the
+// node is closed. While the store answers nothing for its deadline, the request does not wait longer
+// than that. await says whether it has heard the answer.
 func (l *Limiter) await(ctx context.Context, w waiting, answer <-chan answered,
-	late <-chan time.Time) (a answered, heard bool, err error) {
-	select {
-	case a = <-answer:
-		a, err = received(a)
-		return a, true, err
-	case <-late:
-		w.gone.Store(true)
-		now := time.Now()
-		shard, starved := store.ShardOf(w.applied[0].Target.Key), l.lanes.wakes.starved(now, l.deadline)
-		if l.breakers.answers(shard, w.until.Add(-w.waits), now, l.deadline, starved) {
-			return answered{}, false, l.lanes.lane(&w).outwaited()
+	timer *time.Timer) (a answered, heard bool, err error) {
+	defer timer.Stop()
+	for due := earlier(w.until, w.came.Add(l.deadline)); ; {
+		timer.Reset(time.Until(due))
+		select {
+		case a = <-answer:
+			a, err = received(a)
+			return a, true, err
+		case <-timer.C:
+			now := time.Now()
+			shard, starved := store.ShardOf(w.applied[0].Target.Key), l.lanes.wakes.starved(now, l.deadline)
+			if !l.breakers.answers(shard, w.came, due, now, l.deadline, starved) {
+				w.gone.Store(true)
+				return answered{err: errLate}, false, nil
+			}
+			switch {
+			case !now.Before(w.ends):
+				w.gone.Store(true)
+				return answered{}, false, l.lanes.lane(&w).outwaited()
+			case !now.Before(w.until): // it is asked about already, or will not be
+				due = w.ends
+			default:
+				due = earlier(w.until, now.Add(l.deadline/2))
+			}
+		case <-ctx.Done():
+			w.gone.Store(true)
+			return answered{}, false, ctx.Err()
+		case <-l.config.Closed:
+			return answered{}, false, ErrClosed
 		}
-		return answered{err: errLate}, false, nil
-	case <-ctx.Done():
-		w.gone.Store(true)
-		return answered{}, false, ctx.Err()
-	case <-l.config.Closed:
-		return answered{}, false, ErrClosed
 	}
 }

@@ -18,7 +18,8 @@ import (
 const maxTogether = 128
 
 // CheckBatch decides several requests, each by itself as Check does, in parts of maxTogether. A
-// request that is wrong is denied as InvalidRequest, and the others are decided all the same. The
+// request that is wrong is denied as InvalidRequest, one that the store has no time for is
+// Decision.Undecided, and the others are decided all the same. The
 // error is that of the first request in the list that has one: ErrClosed, or that of ctx, after
 // which no further part is begun. The requests of a part enter the queue together, in their order,
 // and each has the whole time of a request from then on. A request gets a goroutine of its own only
@@ -79,9 +80,8 @@ func (l *Limiter) AskTogether(ctx context.Context, all []*Flow) (left []bool) {
 	if len(of) == 0 {
 		return left
 	}
-	late := make(chan time.Time) // closed when the time of all is over
-	stop := time.AfterFunc(time.Until(asked[len(asked)-1].until), func() { close(late) })
-	defer stop.Stop()
+	late := time.NewTimer(time.Hour)
+	defer late.Stop()
 	said, errs := make([]answered, len(of)), make([]error, len(of))
 	// All answers are awaited before any flow goes on, because restoring a lost bucket may take
 	// longer than the other requests have time.
@@ -166,8 +166,26 @@ func (b *batch) claim(from, to int) {
 }
 
 func (b *batch) decide(ctx context.Context, i int) {
-	b.decisions[i], b.errs[i] = b.flows[i].finish(ctx)
-	b.limiter.metrics.took(time.Since(b.begun))
+	d, err := b.flows[i].finish(ctx)
+	if full, is := errors.AsType[*Overload](err); is {
+		d, err = b.limiter.undecided(b.flows[i], full), nil
+	} else {
+		b.limiter.metrics.took(time.Since(b.begun))
+	}
+	b.decisions[i], b.errs[i] = d, err
+}
+
+// undecided answers a request of a batch that the store has no time for.
+func (l *Limiter) undecided(f *Flow, full *Overload) Decision {
+	d := Decision{Reason: QueueFull, Undecided: true, RetryAfter: full.Retry}
+	for _, a := range f.way.applied {
+		if !a.Limit.Shadow {
+			d = l.describe(d, a)
+			break
+		}
+	}
+	d.Epoch = f.way.rules.Newest
+	return l.sign(d)
 }
 
 // apart decides a request in a goroutine of its own.

@@ -36,9 +36,9 @@ type waiting struct {
 	ahead   bool            // its units are for Envoys, whose reports tell their demand
 	once    string          // key under which it is charged once; empty: none
 	caller  string          // who sent it; empty: unknown
-	until   time.Time       // from then on it is decided without the store
-	waits   time.Duration   // how long it may wait until then
-	hurried bool            // its caller gives up before the store would be given up
+	came    time.Time       // when it began to wait
+	until   time.Time       // from then on the store is not asked, so that the answer is in time
+	ends    time.Time       // from then on an answer is not waited for either
 	gone    *atomic.Bool    // true: nobody waits for the answer any more; nil: somebody does
 	answer  chan<- answered // buffered, so that an answer to a caller that has gone blocks nobody
 
@@ -88,7 +88,8 @@ func (a answered) lost() *store.LostBucket {
 // saves two switches of goroutine. Goroutines in run carry what has queued meanwhile. Before each
 // round trip, other goroutines that are ready to run get their turn (gather), and so does a request
 // that was read already but has not reached the queue. Waiting requests are served in fair order
-// (fairQueue), and only requests that can be decided in time may wait (admission.go).
+// (fairQueue), and those that can no longer be answered in time leave the queue before the script is
+// called (admission.go).
 type batcher struct {
 	shared
 	underWay int
@@ -127,7 +128,7 @@ func newBatcher(common shared, deadline time.Duration, underWay int) *batcher {
 	return b
 }
 
-// enqueue hands a request over. The error is a *queueFull if the request may not wait. If another
+// enqueue hands a request over. The error is an *Overload if there is no place for it. If another
 // round trip may begin, the caller makes it before enqueue returns: that takes as long as the store
 // does, even if ctx ends. For a hurried request a goroutine of its own makes it.
 func (b *batcher) enqueue(ctx context.Context, w waiting) error {
@@ -136,17 +137,20 @@ func (b *batcher) enqueue(ctx context.Context, w waiting) error {
 		b.trips++
 		b.mu.Unlock()
 		w.hash = hashOf(w.applied)
-		b.begins(ctx, w.hurried, w)
+		b.begins(ctx, b.hurried(&w), w)
 		return nil
 	}
-	err := b.wait(w, time.Now())
+	err := b.wait(w)
 	begins := b.mayBegin()
 	b.mu.Unlock()
 	if begins {
-		b.begins(ctx, w.hurried)
+		b.begins(ctx, b.hurried(&w))
 	}
 	return err
 }
+
+// hurried says whether a request's caller gives up before the store would be given up.
+func (b *batcher) hurried(w *waiting) bool { return w.until.Sub(w.came) < b.pace.deadline }
 
 // begins makes a round trip, in a goroutine of its own if the caller cannot wait for it.
 func (b *batcher) begins(ctx context.Context, hurried bool, first ...waiting) {
@@ -165,12 +169,11 @@ func (b *batcher) queueAll(all []waiting, part []int, refused func(place int, er
 	begins bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := time.Now()
 	for _, i := range part {
-		if err := b.wait(all[i], now); err != nil {
+		if err := b.wait(all[i]); err != nil {
 			refused(i, err)
 		}
-		hurried = hurried || all[i].hurried
+		hurried = hurried || b.hurried(&all[i])
 	}
 	return hurried, b.mayBegin()
 }
@@ -250,7 +253,11 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 	b.wakes.uses()
 	alone, begun := b.begin(work)
 	asked, generation := b.elapsed(), b.store.Generation()
-	results := b.store.Decide(ctx, calls)
+	decide := b.store.Decide
+	if !b.stepped && b.wakes.starved(begun, b.pace.deadline) {
+		decide = b.store.DecidePatiently
+	}
+	results := decide(ctx, calls)
 	back, heard := time.Now(), b.elapsed()
 	of, timed := heardOf{generation, asked, heard}, false
 	// This comes before any result is judged: an answer to one call proves that the server answers.
@@ -263,7 +270,7 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 	for i, r := range results {
 		if store.Unreached(r.Err) {
 			r.Err = b.unreached(shardOf(calls[i]), begun, back, r.Err)
-			timed = timed || isQueueFull(r.Err)
+			timed = timed || isOverload(r.Err)
 		}
 		if r.Err == nil && calls[i].Commit && !r.Value.Repeated {
 			if groups[i][0].ahead {
@@ -344,14 +351,15 @@ func (b *batcher) end(work int64, alone, timed bool, begun, back time.Time) {
 }
 
 // unreached returns the error for a call that the server left without an answer. If the call is
-// late but the server answered others, the server is busy: the error is a *queueFull, and the
+// late but the server answered others, the server is busy: the error is an *Overload, and the
 // breaker of the shard stays as it is. Otherwise the breaker trips.
 func (b *batcher) unreached(shard store.Shard, sent, now time.Time, err error) error {
-	if store.Late(err) && b.breakers.answers(shard, sent, now, b.pace.deadline, b.wakes.starved(now, b.pace.deadline)) {
+	due := sent.Add(b.pace.deadline)
+	if store.Late(err) && b.breakers.answers(shard, sent, due, now, b.pace.deadline, b.wakes.starved(now, b.pace.deadline)) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.refused.Late++
-		return &queueFull{retry: b.pace.takes(b.sent + b.queue.root.work)}
+		return b.overload()
 	}
 	b.breakers.trip(shard)
 	return err

@@ -130,16 +130,19 @@ func TestQueueFull(t *testing.T) {
 	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
 		"name: minute, limit: 100, window: 1m"))
 	n.fill(t, request("a"))
-	d, err := n.Check(t.Context(), request("a"))
-	if err != nil || d.Allowed || d.Reason != QueueFull || d.Limit != "minute" ||
-		d.Entitlement != 40 || d.Sequence != 1 {
+	var full *Overload
+	if d, err := n.Check(t.Context(), request("a")); !errors.As(err, &full) || full.Retry <= 0 {
 		t.Errorf("decision %+v, %v", d, err)
 	}
-	if l := n.lanes.all[0].load(); d.RetryAfter <= 0 || l.Queued != queueLength ||
-		l.Refused != (Refused{Full: 1}) {
-		t.Errorf("retry after %v, %+v", d.RetryAfter, l)
+	all, err := n.CheckBatch(t.Context(), []Request{request("a")})
+	if d := append(all, Decision{})[0]; err != nil || d.Allowed || !d.Undecided || d.Reason != QueueFull || d.Limit != "minute" ||
+		d.Entitlement != 40 || d.Sequence != 1 || d.RetryAfter <= 0 {
+		t.Errorf("in a batch: %+v, %v", d, err)
 	}
-	if d, err = n.Check(t.Context(), Request{Domain: "other", Cost: 1}); err != nil || !d.Allowed ||
+	if l := n.lanes.all[0].load(); l.Queued != queueLength || l.Refused != (Refused{Full: 2}) {
+		t.Errorf("%+v", l)
+	}
+	if d, err := n.Check(t.Context(), Request{Domain: "other", Cost: 1}); err != nil || !d.Allowed ||
 		d.Reason != NoLimit {
 		t.Errorf("a request that needs no store: %+v, %v", d, err)
 	}

@@ -47,16 +47,16 @@ var since = time.Now()
 func (b breakers) hear(s store.Shard, now time.Time) { b[s].heard.Store(int64(now.Sub(since))) }
 
 // answers says whether the server of a shard answers other calls, when a call sent at a given time
-// is late. It does if it answered after that time and within the last half of the deadline. A
+// was not answered when it was due. It does if it answered after that time and within the last half of the deadline. A
 // server with work under way answers several times within a deadline.
 //
 // A process that lacks processor time may not have read the server's replies. It is taken to lack
 // processor time if starved says so, or if it notices the end of the deadline too late. Then an
 // answer within the last starvedDeadlines deadlines is enough.
-func (b breakers) answers(s store.Shard, sent, now time.Time, deadline time.Duration,
+func (b breakers) answers(s store.Shard, sent, due, now time.Time, deadline time.Duration,
 	starved bool) bool {
 	after := later(sent, now.Add(-deadline/2))
-	if starved || now.Sub(sent.Add(deadline)) > deadline/starvedPart {
+	if starved || now.Sub(due) > deadline/starvedPart {
 		after = now.Add(-starvedDeadlines * deadline)
 	}
 	heard := b[s].heard.Load()

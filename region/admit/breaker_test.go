@@ -46,9 +46,10 @@ func TestWhoeverLeftIsNotCharged(t *testing.T) {
 			r := n.tenure.Rules()
 			ctx, cancel := context.WithCancel(t.Context())
 			idle := newBatcher(shared{}, time.Second, underWay) // nothing serves it
-			left := &Limiter{config: n.config, lanes: &lanes{all: []*batcher{idle}}, breakers: n.breakers}
+			left := &Limiter{config: n.config, lanes: &lanes{all: []*batcher{idle}, wakes: newWakes()},
+				breakers: n.breakers, deadline: time.Second}
 			w := waiting{rules: r, applied: r.Match(asked(request("a"))), cost: 30, commit: true,
-				until: time.Now().Add(time.Second)}
+				came: time.Now(), until: time.Now().Add(time.Second)}
 			gone := make(chan error)
 			go func() {
 				_, err := left.ask(ctx, w)
@@ -74,12 +75,13 @@ func TestALateAnswerIsNobodyElses(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
 		r, idle := n.tenure.Rules(), newBatcher(shared{}, time.Second, underWay)
-		limiter := &Limiter{config: n.config, lanes: &lanes{all: []*batcher{idle}}, breakers: n.breakers}
+		limiter := &Limiter{config: n.config, lanes: &lanes{wakes: newWakes(), all: []*batcher{idle}},
+			breakers: n.breakers, deadline: time.Second}
 		ask := func(ctx context.Context) <-chan answered {
 			said := make(chan answered, 1)
 			go func() {
 				a, err := limiter.ask(ctx, waiting{rules: r, applied: r.Match(asked(request("a"))),
-					cost: 1, commit: true, until: time.Now().Add(time.Second)})
+					cost: 1, commit: true, came: time.Now(), until: time.Now().Add(time.Second)})
 				if err == nil {
 					said <- a
 				}

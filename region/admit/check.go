@@ -13,8 +13,8 @@ import (
 	"github.com/quotad/quotad/region/store"
 )
 
-// Check decides a request and charges it if it is admitted. The error is a *FieldError, ErrClosed,
-// or that of ctx. A request may be charged although its caller gave up.
+// Check decides a request and charges it if it is admitted. The error is a *FieldError, an
+// *Overload, ErrClosed, or that of ctx. A request may be charged although its caller gave up.
 func (l *Limiter) Check(ctx context.Context, q Request) (Decision, error) {
 	begun := time.Now()
 	d, err := l.check(ctx, q, true)
@@ -74,15 +74,15 @@ func onceKey(q Request, all []*rules.Applied) string {
 	return store.OnceKey(store.ShardOf(all[0].Target.Key), hex.EncodeToString(h.Sum(nil)))
 }
 
-// overflow returns the decision on a request for which the store has no time. The request is
-// denied, unless only shadow limits apply to it.
-func (l *Limiter) overflow(all []*rules.Applied, retry time.Duration) Decision {
-	for _, a := range all {
+// watched returns the first limit of a request to which shadow limits alone apply, which deny
+// nothing; nil: another limit applies.
+func (w *waiting) watched() *rules.Applied {
+	for _, a := range w.applied {
 		if !a.Limit.Shadow {
-			return l.describe(Decision{Reason: QueueFull, RetryAfter: retry}, a)
+			return nil
 		}
 	}
-	return l.describe(Decision{Allowed: true, Reason: QueueFull}, all[0])
+	return w.applied[0]
 }
 
 func microseconds(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

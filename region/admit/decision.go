@@ -25,6 +25,9 @@ type Request struct {
 	// that is limited must not choose the id. Empty: the request is not remembered.
 	ID      string
 	Receipt bool // whether the decision should carry a receipt, for a refund of the charge
+	// Wait is how long the request waits for its turn, unless its context ends before. 0:
+	// Config.Wait.
+	Wait time.Duration
 	// Caller names the sender of the request, such as a host. When many requests wait for the
 	// store, all callers get equal turns.
 	Caller string
@@ -49,7 +52,7 @@ const (
 	Denied Reason = "denied"
 	// Recovering: the store lost data, and earlier use may fill the limit.
 	Recovering Reason = "recovering"
-	// QueueFull: the store has no time for the request before its deadline.
+	// QueueFull: the store has no time for the request before its caller gives up. It is not decided.
 	QueueFull Reason = "queue_full"
 	// StoreFailure: the store did not answer and the limit says deny.
 	StoreFailure Reason = "store_failure"
@@ -98,6 +101,10 @@ type Decision struct {
 	// Repeated says that this decision was made before, under the same Request.ID, and that nothing
 	// was charged now. A server that served the request the first time should not serve it again.
 	Repeated bool
+	// Undecided says that the request was neither admitted nor denied, because the store had no time
+	// for it before its caller gives up: only of a request of a batch, as a single one gets an
+	// *Overload.
+	Undecided bool
 	// Problem says what is wrong with the request if Reason is InvalidRequest; else nil.
 	Problem *FieldError
 	// FromMemory says that the node decided without asking the store, by a denial that it remembers

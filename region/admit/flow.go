@@ -41,7 +41,8 @@ type Flow struct {
 	said answered // the store's last answer
 	err  error
 
-	expires time.Time // before its caller stops waiting; zero: that is not known
+	expires   time.Time     // before its caller stops waiting; zero: that is not known
+	answering time.Duration // and for how long after that an answer is in time
 
 	paid *Decision // admitted from chunks; nil: the store is to be asked
 
@@ -96,8 +97,8 @@ func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 // prepare finds the limits of a request and sets its deadline.
 func (l *Limiter) prepare(q Request, commit bool, room []*rules.Applied) waiting {
 	r := l.tenure.Rules()
-	w := waiting{rules: r, cost: q.Cost, commit: commit, caller: q.Caller,
-		until: time.Now().Add(l.deadline), waits: l.deadline}
+	w := waiting{rules: r, cost: q.Cost, commit: commit, caller: q.Caller, came: time.Now()}
+	w.waitUntil(w.came.Add(l.waitOf(&q)), answerBefore)
 	if q.Lists != nil {
 		w.matchLists(q, room)
 		return w
@@ -124,8 +125,8 @@ func (f *Flow) Buckets() []*exchange.Bucket {
 	return all
 }
 
-// Extend sets the time until which the request waits for the store before it is decided without it.
-func (f *Flow) Extend(until time.Time) { f.way.until = until }
+// Extend sets the time until which the request waits for its turn.
+func (f *Flow) Extend(until time.Time) { f.way.waitUntil(until, answerBefore) }
 
 // Ask asks the store to decide and waits for the answer, unless the node remembers a denial.
 func (f *Flow) Ask(ctx context.Context) {
@@ -169,9 +170,9 @@ func (f *Flow) waitReopened() bool {
 
 // matchAnew has the request decided by the documents that are open now.
 func (f *Flow) matchAnew() {
-	until, waits := f.way.until, f.way.waits
+	came, until, ends := f.way.came, f.way.until, f.way.ends
 	f.way = f.limiter.prepare(f.request, f.commit, f.room[:0])
-	f.way.until, f.way.waits = until, waits
+	f.way.came, f.way.until, f.way.ends = came, until, ends
 	if f.next = Asks; len(f.way.applied) == 0 || f.way.denied() {
 		f.next = Decided
 	}
@@ -278,7 +279,7 @@ func (f *Flow) Waited(helps, timedOut bool) {
 func (f *Flow) pause(ctx context.Context) {
 	patience := f.Patience()
 	if f.waitsFor != rightsLent {
-		patience = time.Until(f.way.until)
+		patience = time.Until(earlier(f.way.until, f.way.came.Add(f.limiter.deadline)))
 	} else if !f.expires.IsZero() {
 		patience = min(patience, time.Until(f.expires))
 	}
@@ -302,7 +303,7 @@ func (f *Flow) finish(ctx context.Context) (Decision, error) {
 }
 
 // Decision returns the decision, made by the store's last answer or without the store. The error is
-// that of the context, or ErrClosed.
+// an *Overload, that of the context, or ErrClosed.
 func (f *Flow) Decision() (Decision, error) {
 	d, err := f.decision()
 	if err != nil {
@@ -341,8 +342,8 @@ func (f *Flow) decision() (Decision, error) {
 	if f.err == nil {
 		l.metrics.storeFailures.Inc()
 		d = l.withoutStore(&f.way)
-	} else if full, is := errors.AsType[*queueFull](f.err); is {
-		d = l.overflow(all, full.retry)
+	} else if watched := f.way.watched(); isOverload(f.err) && watched != nil {
+		d = l.describe(Decision{Allowed: true, Reason: QueueFull}, watched)
 	} else {
 		return d, f.err
 	}

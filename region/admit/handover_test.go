@@ -35,7 +35,7 @@ func TestBusy(t *testing.T) {
 			batch[i] = request(distinct(i))
 			batch[i].Domain, batch[i].Caller = "flood", "flood"
 		}
-		if _, busy := n.Busy("flood"); busy {
+		if _, busy := n.Busy("flood", 50*time.Millisecond); busy {
 			t.Error("nothing waits")
 		}
 		var all sync.WaitGroup
@@ -47,15 +47,15 @@ func TestBusy(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		retry, busy := n.Busy("flood")
+		retry, busy := n.Busy("flood", 50*time.Millisecond)
 		if !busy || retry <= 0 || retry > n.deadline {
 			t.Errorf("busy %v for %v: %+v", busy, retry, n.lanes.all[0].load())
 		}
-		if retry, busy := n.Busy("victim"); busy {
+		if retry, busy := n.Busy("victim", 50*time.Millisecond); busy {
 			t.Errorf("a caller for whom nothing waits: %v", retry)
 		}
 		all.Wait()
-		if retry, busy := n.Busy("flood"); busy {
+		if retry, busy := n.Busy("flood", 50*time.Millisecond); busy {
 			t.Errorf("everything is decided: %v", retry)
 		}
 	})
@@ -82,7 +82,7 @@ func TestStarvedNode(t *testing.T) {
 		now := time.Now().Add(time.Minute)
 		n.breakers.hear(store.Whole, now.Add(-tc.heard))
 		err := n.lanes.all[0].unreached(store.Whole, now.Add(-tc.sent), now, late)
-		if isQueueFull(err) != tc.busy || n.breakers.tripped(store.Whole) == tc.busy {
+		if isOverload(err) != tc.busy || n.breakers.tripped(store.Whole) == tc.busy {
 			t.Errorf("%s: %v, tripped %v", tc.name, err, n.breakers.tripped(store.Whole))
 		}
 	}

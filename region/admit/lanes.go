@@ -108,9 +108,9 @@ func (l *lanes) sort(ctx context.Context) {
 
 // busy says whether so much of a caller's work waits in every lane that its batches are refused
 // unread. While one server is slow, the others still decide what a batch has for them.
-func (l *lanes) busy(caller string) (retry time.Duration, busy bool) {
+func (l *lanes) busy(caller string, waits time.Duration) (retry time.Duration, busy bool) {
 	for i, b := range l.used() {
-		takes, busy := b.busy(caller)
+		takes, busy := b.busy(caller, waits)
 		if !busy {
 			return 0, false
 		}

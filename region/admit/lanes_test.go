@@ -170,7 +170,7 @@ func TestBusyInEveryLane(t *testing.T) {
 		n := dividedNode(t, s, shards)
 		var all sync.WaitGroup
 		for i, shard := range shards {
-			if _, busy := n.Busy("flood"); busy {
+			if _, busy := n.Busy("flood", 50*time.Millisecond); busy {
 				t.Errorf("%d of 2 servers have much to do for it", i)
 			}
 			for _, account := range n.accountsIn(shard, 200) {
@@ -184,13 +184,13 @@ func TestBusyInEveryLane(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		if retry, busy := n.Busy("flood"); !busy || retry <= 0 {
+		if retry, busy := n.Busy("flood", 50*time.Millisecond); !busy || retry <= 0 {
 			t.Errorf("busy %v for %v: %+v", busy, retry, n.Load())
 		}
 		if waits := n.Load().Queued; waits < 100 {
 			t.Errorf("%d requests wait", waits)
 		}
-		if _, busy := n.Busy("victim"); busy {
+		if _, busy := n.Busy("victim", 50*time.Millisecond); busy {
 			t.Error("nothing waits for this caller")
 		}
 		all.Wait()

@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -27,6 +28,8 @@ type Config struct {
 	// Stepped says that the caller that asks the store makes the round trip itself and that no
 	// goroutine runs. It is for tests and simulators that step a node.
 	Stepped bool
+	// Wait is how long a request waits for its turn whose caller names no time. 0: DefaultWait.
+	Wait    time.Duration
 	Store   *store.Store
 	Journal *journal.Journal
 	Tenure  *tenure.Tenure
@@ -46,7 +49,8 @@ type Limiter struct {
 	store    *store.Store
 	tenure   *tenure.Tenure
 	rights   *rights.Engine
-	deadline time.Duration // of a decision, without the wait for rights
+	deadline time.Duration // of the store's answer
+	wait     time.Duration // of a request whose caller names no time
 	elapsed  func() time.Duration
 	lanes    *lanes
 	tickets  tickets
@@ -73,7 +77,7 @@ var ErrClosed = tenure.ErrClosed
 // New returns a limiter. It decides requests, but queued requests wait until Run is called.
 func New(c Config) *Limiter {
 	l := &Limiter{config: c, log: c.Log, store: c.Store, tenure: c.Tenure, rights: c.Rights,
-		deadline: c.Store.Deadline(),
+		deadline: c.Store.Deadline(), wait: cmp.Or(c.Wait, DefaultWait),
 		breakers: newBreakers(c.Store.Shards()), metrics: newMetrics(), chunks: newChunks(), life: rand.Text()}
 	if l.elapsed = c.Elapsed; l.elapsed == nil {
 		l.elapsed = elapsed

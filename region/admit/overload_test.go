@@ -24,6 +24,7 @@ type busyServer struct {
 	// the times of a bucket's script call, of each further request in it, and of the way
 	script, join, trip time.Duration
 	late               atomic.Int64 // round trips
+	decided            atomic.Int64 // requests
 
 	mu   sync.Mutex
 	free time.Time // when the server has done all that came so far
@@ -43,6 +44,7 @@ func (s *busyServer) Exec(ctx context.Context, calls []store.Call) []store.Reply
 			for _, item := range op.Call.Each {
 				s.free = s.free.Add(s.script*time.Duration(len(item.Buckets)) +
 					s.join*time.Duration(len(item.Costs)-1))
+				s.decided.Add(int64(len(item.Costs)))
 			}
 			decides = true
 		}
@@ -193,7 +195,7 @@ func (a attack) floods(t *testing.T, n *Limiter, pause, lasts time.Duration) *ou
 					t.Error(err)
 				}
 				for _, d := range decisions {
-					all.decided(d, time.Since(begun) <= n.deadline)
+					all.decided(d, time.Since(begun) <= n.wait)
 				}
 				time.Sleep(time.Until(next))
 			}
@@ -264,7 +266,7 @@ func TestOverloadTakesFromNobody(t *testing.T) {
 					t.Errorf("%d admitted by 20 limits of 10", n)
 				}
 				l := n.lanes.all[0].load()
-				if s.late.Load() > 0 || l.Queued > 0 || l.Refused.Time == 0 {
+				if s.late.Load() > 0 || l.Queued > 0 || l.Refused != (Refused{}) {
 					t.Errorf("%d round trips were late, %+v; %d of %d decided", s.late.Load(), l,
 						flood.stored, flood.all)
 				}
@@ -348,7 +350,7 @@ func TestLateWhileRepliesFlow(t *testing.T) {
 			n.breakers.hear(store.Whole, now.Add(-tc.heard))
 		}
 		err := n.lanes.all[0].unreached(store.Whole, now.Add(-tc.sent), now, tc.err)
-		if isQueueFull(err) != tc.busy || n.breakers.tripped(store.Whole) == tc.busy {
+		if isOverload(err) != tc.busy || n.breakers.tripped(store.Whole) == tc.busy {
 			t.Errorf("%s: %v, tripped %v", tc.name, err, n.breakers.tripped(store.Whole))
 		}
 	}

@@ -33,8 +33,9 @@ const (
 	// trips and 5 instead of 10, one processor for a node and its Redis decided 4 % more under
 	// overload, and other callers waited up to 40 ms instead of 25.
 	underWayParts = 20
-	// marginParts keeps 1/marginParts of the deadline for what is not the store's work.
-	marginParts = 5
+	// fadeEvery is how often an estimate that no round trip confirms is halved, until it is what is
+	// assumed before any was measured.
+	fadeEvery = time.Second
 )
 
 // pace measures how fast the store works, apart from how long the way to it takes. Redis does one
@@ -47,6 +48,7 @@ type pace struct {
 	took     float64       // nanoseconds spent on work, fading
 	work     float64       // work done in that time, fading
 	last     time.Time     // when a round trip last came back
+	fades    time.Time     // when the estimate is to be halved if none comes back
 	much     int           // round trips since the last with little work
 }
 
@@ -67,7 +69,7 @@ func (p *pace) done(sent, back time.Time, work int64, alone bool) {
 	if p.last.After(sent) {
 		took = min(took, back.Sub(p.last)) // until then the store was busy with another round trip
 	}
-	p.last = later(p.last, back)
+	p.last, p.fades = later(p.last, back), back.Add(fadeEvery)
 	took = min(took, outlier*(p.base+p.takes(work)))
 	keep := min(1-1./oneTrip, remembered/(remembered+float64(work)))
 	p.took = p.took*keep + float64(max(took, 0))
@@ -87,6 +89,18 @@ func (p *pace) far(whole time.Duration, work int64, alone bool) {
 	}
 	if whole < p.base {
 		p.base -= (p.base - whole) / 2
+	}
+}
+
+// fade halves an estimate that nothing has confirmed lately. A store that was slow may have
+// recovered, and a high estimate has fewer requests find out.
+func (p *pace) fade(now time.Time) {
+	for ; !p.fades.IsZero() && now.After(p.fades); p.fades = p.fades.Add(fadeEvery) {
+		if p.took/p.work*scriptWork/2 < float64(firstScript) {
+			p.fades = time.Time{}
+			return
+		}
+		p.took /= 2
 	}
 }
 
@@ -115,7 +129,3 @@ func (p *pace) next() int64 {
 	}
 	return p.pipelineWork()
 }
-
-// margin returns the part of the deadline that is kept for what is not the store's work when a
-// request enters the queue.
-func (p *pace) margin() time.Duration { return p.deadline / marginParts }

@@ -287,30 +287,3 @@ func (f *flow) longest() *flow {
 	}
 	return long
 }
-
-// ahead returns the work that is done until a request has been decided, if no other request comes.
-// It counts the request itself, the requests before it in its flow, and the turns that other flows,
-// limits and callers have meanwhile. It is too high if those have less work waiting than their
-// turns allow.
-func (q *fairQueue) ahead(w *waiting) int64 {
-	id, own := flowOf(w), q.workOf(w)
-	levels := [...]flowID{id, {caller: id.caller, limit: id.limit}, {caller: id.caller}}
-	before := own // in the flow itself
-	if f := q.flows[id]; f != nil {
-		before += f.work
-	}
-	for i, level := range levels {
-		parent, fresh := &q.root, int64(1)
-		if q.flows[level] != nil {
-			fresh = 0
-		}
-		if i+1 < len(levels) {
-			if parent = q.flows[levels[i+1]]; parent == nil {
-				// On this level the request is alone.
-				continue
-			}
-		}
-		before = min(before*(parent.children+fresh), parent.work+own)
-	}
-	return before
-}

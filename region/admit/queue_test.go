@@ -239,41 +239,6 @@ func TestQueueFullOfALongFlow(t *testing.T) {
 	}
 }
 
-// The work ahead of a request is all that waits, or its share of the turns until it is served. It
-// is never less than the work that is really done before it.
-func TestQueueAhead(t *testing.T) {
-	limits := []*policy.Limit{{Name: "a"}, {Name: "b"}}
-	suite.Check(t, func(t *rapid.T) {
-		q := newFairQueue(1000)
-		draw := func(number quantity.Units) waiting {
-			return queuedAs(rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "caller"),
-				rapid.SampledFrom(limits).Draw(t, "limit"),
-				rapid.SampledFrom([]string{"1", "2", "3", "4"}).Draw(t, "key"), 1, number)
-		}
-		for n := range quantity.Units(rapid.IntRange(0, 300).Draw(t, "waiting")) {
-			q.push(draw(n))
-		}
-		last := draw(1000)
-		ahead, own := q.ahead(&last), q.workOf(&last)
-		if ahead > q.root.work+own || ahead < own {
-			t.Fatalf("%d is ahead of %d that wait and %d of its own", ahead, q.root.work, own)
-		}
-		q.push(last)
-		q.trip++
-		var done, turns int64
-		for w := (waiting{}); w.cost != 1000; turns++ {
-			leaf := q.next()
-			done += leaf.requests[leaf.first].work
-			w = q.take(leaf)
-		}
-		// Credit left from earlier turns shifts a turn by a quantum, and each node of the tree may
-		// count one script call too many.
-		if most := ahead + 3*2*quantum*int64(len(limits)*4*3); done > most {
-			t.Fatalf("%d was done until it was served, %d was foretold", done, ahead)
-		}
-	})
-}
-
 // The pace learns the store's speed within a few round trips, and forgets one that was slow by
 // chance.
 func TestPace(t *testing.T) {

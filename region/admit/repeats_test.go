@@ -122,7 +122,7 @@ func TestSpanningSentTooOften(t *testing.T) {
 			q.ID, q.Receipt = "r1", false
 			r := n.tenure.Rules()
 			w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: 1, commit: true,
-				until: time.Now().Add(time.Minute)}
+				came: time.Now(), until: time.Now().Add(time.Minute)}
 			w.once = onceKey(q, w.applied)
 			for range 2 {
 				if a, err := n.ask(t.Context(), w.only(w.parts()[0])); err != nil || a.err != nil {

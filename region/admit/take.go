@@ -85,7 +85,7 @@ func (l *Limiter) Take(ctx context.Context, t Take) (Taken, error) {
 	handedOver(ctx)
 	said, err := l.decide(ctx, w)
 	switch {
-	case isQueueFull(err):
+	case isOverload(err):
 		return Taken{}, nil
 	case err != nil:
 		return Taken{}, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/region/repeat"
+	"github.com/quotad/quotad/region/store"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 	starvedLasts = 10
 	// starvedDeadlines is the number of deadlines for which a starved node does not treat its store
 	// as out of reach. Some seconds without a reply are not explained by lack of processor time.
-	starvedDeadlines = 40
+	starvedDeadlines = store.MaxTimeouts
 )
 
 // wakes finds out whether this process gets enough processor time. While requests are sent to the

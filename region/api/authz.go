@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,8 +34,9 @@ const noMapping = "this node has no mapping of proxies' requests to descriptors;
 
 // authz answers 200 to what may pass and 429 to what may not, with the headers of a decision. A
 // request that the mapping cannot describe is answered 400, and one of which the store failed 503.
-// With ?deny=403 all refusals are 403 instead, since nginx' auth_request takes other codes for a
-// failure of quotad.
+// With ?deny=403 these refusals are 403 instead, since nginx' auth_request takes other codes for a
+// failure of quotad. A request that the node has no time for is not decided: it is 503 even then, and
+// the proxy does what it does without quotad.
 //
 // Any method is taken and no body read, since proxies send their clients' requests. Those of pages
 // of other sites are taken too: what they could do is spend their visitor's quota, as they can by
@@ -49,14 +51,17 @@ func (s *Server) authz(w http.ResponseWriter, r *http.Request) {
 		refused = func(int) int { return http.StatusForbidden }
 	}
 	host := door.HostOf(r.RemoteAddr)
-	held, retry := s.take("http", host, r.RemoteAddr, 0)
+	held, retry := s.take("http", host, r.RemoteAddr, 0, 0)
 	if held == nil {
-		s.paused.pause(r.Context())
-		writeShed(w, refused(http.StatusTooManyRequests), retry)
+		s.shed(w, r, retry)
 		return
 	}
 	defer held.Done()
 	d, err := s.decideFor(r, host, held)
+	if _, busy := errors.AsType[*admit.Overload](err); busy {
+		writeFailure(w, err)
+		return
+	}
 	if err != nil {
 		p := toProblem(err)
 		writeProblem(w, newProblemOf(p, refused(p.Status)))
@@ -91,5 +96,8 @@ func (s *Server) decideFor(r *http.Request, host string, held *door.Held) (d adm
 	if err := s.mayName(r.Context(), q.Domain); err != nil {
 		return d, err
 	}
-	return s.node.Check(admit.OnHandover(r.Context(), held.Done), q)
+	ctx, wait, cancel := patient(r)
+	defer cancel()
+	q.Wait = wait
+	return s.node.Check(admit.OnHandover(ctx, held.Done), q)
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -97,7 +98,8 @@ func TestStrangersAreNotBelieved(t *testing.T) {
 	}
 }
 
-// TestEveryRefusalIs403ForNginx, which takes all other codes for an error of quotad.
+// TestEveryRefusalIs403ForNginx, which takes all other codes for an error of quotad. That a node has
+// no time for the request is one.
 func TestEveryRefusalIs403ForNginx(t *testing.T) {
 	m, err := authz.Parse("authz.yaml", []byte("rules: [{domain: api, descriptors: {k: {value: v}}}]\n"))
 	if err != nil {
@@ -106,14 +108,18 @@ func TestEveryRefusalIs403ForNginx(t *testing.T) {
 	for want, c := range map[string]struct {
 		node *fakeNode
 		busy bool
-	}{"broken": {&fakeNode{err: errors.New("broken")}, false}, "queue_full": {&fakeNode{}, true}} {
+		code int
+	}{"broken": {&fakeNode{err: errors.New("broken")}, false, 403},
+		"refuses":    {&fakeNode{err: fmt.Errorf("refuses: %w", &admit.Overload{Retry: time.Second})}, false, 503},
+		"queue_full": {&fakeNode{}, true, 503}} {
 		s := New(c.node, quiet(), Options{Proxies: m})
 		for c.busy && s.work.Take("192.0.2.1", "192.0.2.1:1234", 0) != nil {
 		}
 		w := httptest.NewRecorder()
 		s.handler().ServeHTTP(w, httptest.NewRequest("GET", "/v1/authz?deny=403", nil))
-		if body := w.Body.String(); w.Code != 403 || !strings.Contains(body, want) ||
-			!strings.Contains(body, `"status":403`) {
+		if body := w.Body.String(); w.Code != c.code || c.code == 403 && !strings.Contains(body, want) ||
+			!strings.Contains(body, fmt.Sprintf(`"status":%d`, c.code)) ||
+			(w.Header().Get("Retry-After") == "1") != (c.code == 503) {
 			t.Errorf("%s: %d %s", want, w.Code, body)
 		}
 		_ = s.Close() // it served nothing

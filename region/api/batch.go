@@ -31,9 +31,9 @@ func batchSize(field string, requests int) error {
 }
 
 // CheckBatch implements quotad.v1.QuotaService. The requests are decided together, so that they
-// share round trips to the store, and each by itself, so some may be queue_full. One that is wrong
+// share round trips to the store, and each by itself, so some may be undecided. One that is wrong
 // is answered alone. If the caller gives up, some requests may have been charged. A batch that a
-// busy node does not read is RESOURCE_EXHAUSTED as a whole.
+// busy node does not read is UNAVAILABLE as a whole.
 func (s *service) CheckBatch(ctx context.Context,
 	m *quotadv1.CheckBatchRequest) (*quotadv1.CheckBatchResponse, error) {
 	if err := batchSize("requests", len(m.Requests)); err != nil {
@@ -48,7 +48,7 @@ func (s *service) CheckBatch(ctx context.Context,
 	s.server.refuseForeign(ctx, all)
 	decided, err := s.node.CheckBatch(ctx, all)
 	if err != nil {
-		return nil, toStatus(err)
+		return nil, failed(ctx, err)
 	}
 	return &quotadv1.CheckBatchResponse{Decisions: each(decided, decisionMessage)}, nil
 }
@@ -70,11 +70,13 @@ func (s *Server) checkBatch(w http.ResponseWriter, r *http.Request) {
 	defer leave()
 	decided, ok := inHand(s, w, r, saysJSON, maxBatchBytes, decodeBatch,
 		func(_ *door.Held, all []admit.Request) ([]admit.Decision, error) {
+			ctx, wait, cancel := patient(r)
+			defer cancel()
 			for i := range all {
-				all[i].Caller = caller
+				all[i].Caller, all[i].Wait = caller, wait
 			}
 			s.refuseForeign(r.Context(), all)
-			return s.node.CheckBatch(r.Context(), all)
+			return s.node.CheckBatch(ctx, all)
 		})
 	if ok {
 		write(w, "application/json", http.StatusOK, decisions{each(decided, newDecision)})

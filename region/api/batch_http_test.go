@@ -113,9 +113,9 @@ func TestBatchHTTPRefused(t *testing.T) {
 // unread, and so are those for which no place is left.
 func TestBatchesHTTPAreShed(t *testing.T) {
 	shedFor := func(milliseconds string) string {
-		return "429\n" + isProb + `Retry-After: 1
-{"type":"about:blank","title":"Too Many Requests","status":429,"detail":"` + overloaded +
-			`","allowed":false,"reason":"queue_full","retry_after_ms":` + milliseconds + `}`
+		return "503\n" + isProb + `Retry-After: 1
+{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"` + overloaded +
+			`","undecided":true,"reason":"queue_full","retry_after_ms":` + milliseconds + `}`
 	}
 	large := `{"requests":[{"domain":"api"}` + strings.Repeat(" ", largeCall) + `]}`
 	node := &fakeNode{decision: allowed(), busy: map[string]bool{"192.0.2.1": true}}

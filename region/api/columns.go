@@ -24,7 +24,7 @@ func (s *service) CheckColumns(ctx context.Context,
 	}
 	decided, err := s.node.CheckBatch(ctx, all)
 	if err != nil {
-		return nil, toStatus(err)
+		return nil, failed(ctx, err)
 	}
 	return columnsMessage(decided), nil
 }

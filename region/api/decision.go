@@ -46,6 +46,9 @@ type Decision struct {
 	Repeated bool     `json:"repeated,omitempty"` // absent if not
 	// Receipt is absent if not asked for, and if no store charged anything.
 	Receipt string `json:"receipt,omitempty"`
+	// Undecided says that the node had no time for a request of a batch, and neither admitted nor
+	// denied it; absent if it was decided.
+	Undecided bool `json:"undecided,omitempty"`
 	// Problem says what is wrong with a request of a batch; absent if nothing is.
 	Problem string `json:"problem,omitempty"`
 	// FromMemory says that the node decided without asking the store; absent if it asked.
@@ -99,7 +102,7 @@ func newDecision(d admit.Decision) *Decision {
 	j := &Decision{Allowed: d.Allowed, Reason: d.Reason, Limit: d.Limit,
 		Algorithm: string(d.Algorithm), Node: d.Node, Region: d.Region,
 		Degraded: d.Degraded, Sequence: d.Sequence, Shadowed: d.Shadowed, Repeated: d.Repeated,
-		Receipt: d.Receipt, Problem: problemOf(d),
+		Receipt: d.Receipt, Problem: problemOf(d), Undecided: d.Undecided,
 		FromMemory: d.FromMemory, Epoch: d.Epoch, Limits: newLimitStates(d.Limits)}
 	if d.Limit != "" {
 		j.LimitUnits, j.Entitlement = &d.LimitUnits, &d.Entitlement

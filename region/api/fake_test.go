@@ -99,7 +99,7 @@ func (f *fakeNode) Envoys() *envoys.Assigner {
 	return f.envoys
 }
 
-func (f *fakeNode) Busy(caller string) (time.Duration, bool) {
+func (f *fakeNode) Busy(caller string, _ time.Duration) (time.Duration, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return 7 * time.Millisecond, f.busy[caller]

@@ -138,7 +138,10 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]by
 				return admit.Decision{}, err
 			}
 			q.Caller = door.HostOf(r.RemoteAddr)
-			return by(admit.OnHandover(r.Context(), held.Done), q)
+			ctx, wait, cancel := patient(r)
+			defer cancel()
+			q.Wait = wait
+			return by(admit.OnHandover(ctx, held.Done), q)
 		})
 	if ok {
 		s.options.Headers.set(w.Header(), d)
@@ -159,7 +162,9 @@ func inHand[Q, D any](s *Server, w http.ResponseWriter, r *http.Request, typed b
 	}()
 	q, err := readBody(w, r, typed, most, func(body []byte) (q Q, err error) {
 		var retry time.Duration
-		held, retry = s.take("http", door.HostOf(r.RemoteAddr), r.RemoteAddr, len(body))
+		_, waits, cancel := patient(r)
+		cancel()
+		held, retry = s.take("http", door.HostOf(r.RemoteAddr), r.RemoteAddr, len(body), waits)
 		if held == nil {
 			return q, &shed{retry}
 		}
@@ -171,7 +176,7 @@ func inHand[Q, D any](s *Server, w http.ResponseWriter, r *http.Request, typed b
 	if unread, is := errors.AsType[*shed](err); is {
 		s.shed(w, r, unread.retry)
 	} else if err != nil {
-		writeProblem(w, toProblem(err))
+		writeFailure(w, err)
 	}
 	return d, err == nil
 }

@@ -134,10 +134,6 @@ func TestDecisions(t *testing.T) {
 				"what this region has of the limit is used up, and another region of the limit cannot be reached, so that this one has its fixed split alone",
 				strings.Replace(deniedJSON, `"degraded":false`, `"degraded":true`, 1)),
 			"200\n" + isJSONed + counts0 + strings.Replace(deniedJSON, `"degraded":false`, `"degraded":true`, 1)},
-		{"queue full", undecided(admit.QueueFull),
-			"429\n" + isProb + limit +
-				`{"type":"about:blank","title":"Too Many Requests","status":429,"detail":"the node has too much to do to decide the request in time","violated-policies":["account-minute"],` + uncounted(false, "queue_full"), "200\n" +
-				isJSONed + limit + "{" + uncounted(false, "queue_full")},
 		{"store failure, deny", undecided(admit.StoreFailure),
 			"503\n" + isProb + limit +
 				problem("temporary-reduced-capacity", "Temporary Reduced Capacity", "503", denials[admit.StoreFailure], uncounted(false, "store_failure")),

@@ -51,6 +51,7 @@ func decisionMessage(d admit.Decision) *quotadv1.Decision {
 		Algorithm:   string(d.Algorithm),
 		Problem:     problemOf(d),
 		FromMemory:  d.FromMemory,
+		Undecided:   d.Undecided,
 		Epoch:       d.Epoch,
 		Limits:      limitMessages(d.Limits),
 	}

@@ -42,7 +42,6 @@ var denials = map[admit.Reason]string{
 	admit.Never:                 "the cost is above the limit",
 	admit.Denied:                "the limits document denies what the request describes",
 	admit.Recovering:            "the region's store lost its data, and what was used before may fill the limit",
-	admit.QueueFull:             "the node has too much to do to decide the request in time",
 	admit.StoreFailure:          "the region's store did not answer, and the limit says to deny then (on_store_failure: deny)",
 	admit.StoreFailureLocal:     "the region's store does not answer, and this node's part of the limit is used up",
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"math"
+	"time"
 
 	envoy "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,17 +38,17 @@ func newRLS(s *Server) *rls {
 // ShouldRateLimit implements envoy.service.ratelimit.v3.RateLimitService.
 func (s *rls) ShouldRateLimit(ctx context.Context,
 	m *envoy.RateLimitRequest) (*envoy.RateLimitResponse, error) {
-	r, err := s.limit(waiting(ctx), m, callerOf(ctx))
+	r, err := s.limit(waiting(ctx), m, callerOf(ctx), 0)
 	if err != nil {
-		return nil, toStatus(err)
+		return nil, failed(ctx, err)
 	}
 	return r, nil
 }
 
-// limit decides a request of a caller. The error is a *admit.FieldError, a *access.Refusal, or that
-// of the node.
-func (s *rls) limit(ctx context.Context, m *envoy.RateLimitRequest,
-	caller string) (*envoy.RateLimitResponse, error) {
+// limit decides a request of a caller. wait is as admit.Request.Wait. The error is a
+// *admit.FieldError, a *access.Refusal, or that of the node.
+func (s *rls) limit(ctx context.Context, m *envoy.RateLimitRequest, caller string,
+	wait time.Duration) (*envoy.RateLimitResponse, error) {
 	if err := s.server.mayName(ctx, m.GetDomain()); err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func (s *rls) limit(ctx context.Context, m *envoy.RateLimitRequest,
 	s.ignored.Add(float64(h.limits))
 	style := s.server.options.EnvoyHeaders
 	a := newRLSReply(len(m.GetDescriptors()), style != "" && style != NoHeaders)
-	q := admit.Request{Domain: m.GetDomain(), Caller: caller, Lists: h.lists}
+	q := admit.Request{Domain: m.GetDomain(), Caller: caller, Wait: wait, Lists: h.lists}
 	if err := q.Validate(); err != nil { // also of lists that are not charged
 		return nil, err
 	}

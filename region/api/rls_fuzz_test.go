@@ -46,7 +46,7 @@ func FuzzRLS(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r, err := s.rls.limit(t.Context(), m, "caller")
+		r, err := s.rls.limit(t.Context(), m, "caller", 0)
 		if (err == nil) == (r == nil) || err == nil && len(r.GetStatuses()) != len(m.GetDescriptors()) {
 			t.Fatalf("%v: %v, %v", m, r, err)
 		}

@@ -18,8 +18,9 @@ import (
 func (s *Server) rlsJSON(w http.ResponseWriter, r *http.Request) {
 	answer, ok := inHand(s, w, r, anyType, maxBodyBytes, decodeRLS,
 		func(held *door.Held, m *envoy.RateLimitRequest) (*envoy.RateLimitResponse, error) {
-			ctx := admit.OnHandover(r.Context(), held.Done)
-			return s.rls.limit(ctx, m, door.HostOf(r.RemoteAddr))
+			ctx, wait, cancel := patient(r)
+			defer cancel()
+			return s.rls.limit(admit.OnHandover(ctx, held.Done), m, door.HostOf(r.RemoteAddr), wait)
 		})
 	if !ok {
 		return

@@ -69,7 +69,7 @@ func TestEnvoyIsAnsweredAsByTheReference(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					got, err := s.limit(t.Context(), m, "envoy")
+					got, err := s.limit(t.Context(), m, "envoy", 0)
 					if err != nil {
 						t.Fatalf("%v: %v", m, err)
 					}

@@ -259,7 +259,7 @@ func TestEnvoyAddsHeaders(t *testing.T) {
 		{"envoy: account=1 | account=1 path=/login", `ratelimit: "account";r=4;t=`},
 		{"envoy: other=1", ""},
 	} {
-		r, err := s.rls.limit(t.Context(), asking(step.ask), "envoy")
+		r, err := s.rls.limit(t.Context(), asking(step.ask), "envoy", 0)
 		if err != nil {
 			t.Fatal(err)
 		}

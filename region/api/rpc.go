@@ -121,7 +121,7 @@ func (s *service) Check(ctx context.Context, m *quotadv1.CheckRequest) (*quotadv
 	q.Caller = callerOf(ctx)
 	d, err := s.node.Check(waiting(ctx), q)
 	if err != nil {
-		return nil, toStatus(err)
+		return nil, failed(ctx, err)
 	}
 	return &quotadv1.CheckResponse{Decision: decisionMessage(d)}, nil
 }
@@ -136,7 +136,7 @@ func (s *service) Peek(ctx context.Context, m *quotadv1.PeekRequest) (*quotadv1.
 	q.Caller = callerOf(ctx)
 	d, err := s.node.Peek(waiting(ctx), q)
 	if err != nil {
-		return nil, toStatus(err)
+		return nil, failed(ctx, err)
 	}
 	return &quotadv1.PeekResponse{Decision: decisionMessage(d)}, nil
 }

@@ -2,13 +2,17 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
 	envoy "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -38,6 +42,12 @@ const (
 	// may hold a body of maxBatchBytes and an answer as long.
 	maxBatches = 32
 
+	// httpWait is how long a request over HTTP waits for its turn whose caller names no time, and
+	// maxNamedWait the longest that one may name. A proxy that has no answer by then keeps its client
+	// waiting.
+	httpWait     = 50 * time.Millisecond
+	maxNamedWait = time.Minute
+
 	overloaded = "queue_full: the node has more to do than it can; nothing was charged; send fewer requests, or send them later"
 )
 
@@ -61,7 +71,11 @@ func (s *Server) admit(ctx context.Context, message []byte, waited time.Duration
 	if p, known := peer.FromContext(ctx); known {
 		host, conn = door.HostAt(p.Addr), p.Addr.String()
 	}
-	held, retry := s.take("grpc", host, conn, len(message))
+	waits := time.Duration(0)
+	if ends, given := ctx.Deadline(); given {
+		waits = max(time.Until(ends), 1)
+	}
+	held, retry := s.take("grpc", host, conn, len(message), waits)
 	if held == nil {
 		return nil, s.tell(ctx, retry)
 	}
@@ -72,7 +86,15 @@ func (s *Server) admit(ctx context.Context, message []byte, waited time.Duration
 // come again.
 func (s *Server) tell(ctx context.Context, retry time.Duration) error {
 	s.paused.pause(ctx)
-	return shedStatus(retry)
+	return tooBusy(ctx, overloaded, retry)
+}
+
+// failed converts an error of a call that was to be decided to one of gRPC. It returns nil for nil.
+func failed(ctx context.Context, err error) error {
+	if full, is := errors.AsType[*admit.Overload](err); is {
+		return tooBusy(ctx, full.Error(), full.Retry)
+	}
+	return toStatus(err)
 }
 
 // pauses delays the answers to calls that were not read. The zero value is ready. Safe for
@@ -112,10 +134,10 @@ func (p *pauses) end() {
 }
 
 // take takes a call into processing. held is nil if the call is refused, and then retry is the time
-// after which it may come again.
-func (s *Server) take(port, caller, conn string, size int) (held *door.Held, retry time.Duration) {
+// after which it may come again. waits is as in Node.Busy.
+func (s *Server) take(port, caller, conn string, size int, waits time.Duration) (held *door.Held, retry time.Duration) {
 	if size >= largeCall {
-		if retry, busy := s.node.Busy(caller); busy {
+		if retry, busy := s.node.Busy(caller, waits); busy {
 			s.work.Shed(port)
 			return nil, retry
 		}
@@ -157,9 +179,12 @@ func (p *places) take(caller string) (leave func()) {
 	}
 }
 
-// shedStatus returns the gRPC error of a call that was not read.
-func shedStatus(retry time.Duration) error {
-	bare := status.New(codes.ResourceExhausted, overloaded)
+// tooBusy returns the gRPC error of a call that was not decided, and tells the client's library when
+// it may send the call again.
+func tooBusy(ctx context.Context, why string, retry time.Duration) error {
+	pushback := strconv.FormatInt(roundUp(retry, time.Millisecond), 10)
+	_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", pushback)) // fails only outside of a call
+	bare := status.New(codes.Unavailable, why)
 	if full, err := bare.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(retry)}); err == nil {
 		return full.Err()
 	}
@@ -172,11 +197,11 @@ type shed struct{ retry time.Duration }
 // Error implements error.
 func (*shed) Error() string { return overloaded }
 
-// shedProblem is the answer to an HTTP request that was not read. It has the members that every
-// denial has, but names no limit, because none was looked up.
-type shedProblem struct {
+// busyProblem is the answer to an HTTP request that was not decided. It is no denial: it says
+// neither allowed nor a limit.
+type busyProblem struct {
 	problem
-	Allowed    bool         `json:"allowed"`
+	Undecided  bool         `json:"undecided"`
 	Reason     admit.Reason `json:"reason"`
 	RetryAfter Milliseconds `json:"retry_after_ms"`
 }
@@ -184,11 +209,53 @@ type shedProblem struct {
 // shed answers, after a pause, an HTTP request that was not read.
 func (s *Server) shed(w http.ResponseWriter, r *http.Request, retry time.Duration) {
 	s.paused.pause(r.Context())
-	writeShed(w, http.StatusTooManyRequests, retry)
+	writeBusy(w, overloaded, retry)
 }
 
-func writeShed(w http.ResponseWriter, code int, retry time.Duration) {
+// writeFailure answers a request that was to be decided with an error.
+func writeFailure(w http.ResponseWriter, err error) {
+	if full, is := errors.AsType[*admit.Overload](err); is {
+		writeBusy(w, full.Error(), full.Retry)
+		return
+	}
+	writeProblem(w, toProblem(err))
+}
+
+func writeBusy(w http.ResponseWriter, why string, retry time.Duration) {
+	const code = http.StatusServiceUnavailable
 	setRetryAfter(w.Header(), admit.Decision{RetryAfter: retry})
-	write(w, "application/problem+json", code, shedProblem{problem: newProblem(code, overloaded),
-		Reason: admit.QueueFull, RetryAfter: Milliseconds(retry)})
+	write(w, "application/problem+json", code, busyProblem{problem: newProblem(code, why),
+		Undecided: true, Reason: admit.QueueFull, RetryAfter: Milliseconds(retry)})
+}
+
+// patient returns the context of a request over HTTP and how long it waits for its turn: as long as
+// its caller says in Grpc-Timeout, written as over gRPC (100m is 100 milliseconds), or httpWait.
+func patient(r *http.Request) (ctx context.Context, wait time.Duration, cancel func()) {
+	named := timeoutOf(r.Header.Get("Grpc-Timeout"))
+	if named == 0 {
+		return r.Context(), httpWait, func() {}
+	}
+	ctx, cancel = context.WithTimeout(r.Context(), named)
+	return ctx, named, cancel
+}
+
+// timeoutUnits are those of grpc-timeout.
+var timeoutUnits = map[byte]time.Duration{'H': time.Hour, 'M': time.Minute, 'S': time.Second,
+	'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond}
+
+// timeoutOf reads a grpc-timeout: up to eight digits and a unit. It returns maxNamedWait at most, and
+// 0 for all that is none.
+func timeoutOf(text string) time.Duration {
+	if len(text) < 2 || len(text) > 9 {
+		return 0
+	}
+	amount, err := strconv.ParseUint(text[:len(text)-1], 10, 32)
+	unit := timeoutUnits[text[len(text)-1]]
+	if err != nil || unit == 0 {
+		return 0
+	}
+	if amount > uint64(maxNamedWait/unit) {
+		return maxNamedWait
+	}
+	return time.Duration(amount) * unit
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,8 +14,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	envoy "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
@@ -36,7 +41,7 @@ func fullBatch() *quotadv1.CheckBatchRequest {
 func shedAfter(t *testing.T, err error) (retry time.Duration) {
 	t.Helper()
 	s := status.Convert(err)
-	if s.Code() != codes.ResourceExhausted || !strings.HasPrefix(s.Message(), "queue_full") {
+	if s.Code() != codes.Unavailable || !strings.HasPrefix(s.Message(), "queue_full") {
 		t.Fatalf("%v", err)
 	}
 	for _, d := range s.Details() {
@@ -124,11 +129,11 @@ func TestBusyCallers(t *testing.T) {
 	s := newServer(t, n, quiet())
 	large := fmt.Sprintf(`{"domain": "api", "descriptors": {"account": %q}}`,
 		strings.Repeat("a", largeCall))
-	want := `429
+	want := `503
 Content-Type: application/problem+json
 Retry-After: 1
-{"type":"about:blank","title":"Too Many Requests","status":429,"detail":"` + overloaded +
-		`","allowed":false,"reason":"queue_full","retry_after_ms":7}`
+{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"` + overloaded +
+		`","undecided":true,"reason":"queue_full","retry_after_ms":7}`
 	for _, path := range []string{"/v1/check", "/v1/peek"} {
 		if got := exchangeHTTP(s, http.MethodPost, path, "application/json", large); got != want {
 			t.Errorf("%s:\n%s", path, got)
@@ -201,4 +206,66 @@ func BenchmarkShed(b *testing.B) {
 			}
 		}
 	})
+}
+
+// What the node has no time to decide is an error over every protocol, never a denial: UNAVAILABLE
+// with the time to come again, for people and for the client's library, and 503 over HTTP. So Envoy
+// does what failure_mode_deny says.
+func TestOverloadIsNoDenial(t *testing.T) {
+	n := &fakeNode{err: &admit.Overload{Retry: 7 * time.Millisecond}}
+	s := newServer(t, n, quiet())
+	conn := dialed(t, s)
+	own, rls := quotadv1.NewQuotaServiceClient(conn), envoy.NewRateLimitServiceClient(conn)
+	asks := asking("api: account=42")
+	for name, call := range map[string]func(...grpc.CallOption) error{
+		"Check": func(o ...grpc.CallOption) error {
+			_, err := own.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api"}, o...)
+			return err
+		},
+		"Peek": func(o ...grpc.CallOption) error {
+			_, err := own.Peek(t.Context(), &quotadv1.PeekRequest{Domain: "api"}, o...)
+			return err
+		},
+		"ShouldRateLimit": func(o ...grpc.CallOption) error {
+			_, err := rls.ShouldRateLimit(t.Context(), asks, o...)
+			return err
+		},
+	} {
+		var trailer metadata.MD
+		err := call(grpc.Trailer(&trailer))
+		if retry := shedAfter(t, err); retry != 7*time.Millisecond ||
+			!slices.Equal(trailer.Get("grpc-retry-pushback-ms"), []string{"7"}) {
+			t.Errorf("%s: %v, come again after %v, %v", name, err, retry, trailer)
+		}
+	}
+	for path, body := range map[string]string{"/v1/check": `{"domain":"api"}`, "/v1/peek": `{"domain":"api"}`,
+		"/json": `{"domain":"api","descriptors":[{"entries":[{"key":"account","value":"42"}]}]}`} {
+		if got := exchangeHTTP(s, http.MethodPost, path, "application/json", body); !strings.HasPrefix(got, "503") ||
+			!strings.Contains(got, `"undecided":true,"reason":"queue_full","retry_after_ms":7`) ||
+			strings.Contains(got, "allowed") {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+}
+
+// A caller over HTTP says in Grpc-Timeout how long it waits, as over gRPC.
+func TestTimeoutOf(t *testing.T) {
+	for text, want := range map[string]time.Duration{"": 0, "5": 0, "m": 0, "100m": 100 * time.Millisecond,
+		"2S": 2 * time.Second, "1M": time.Minute, "3H": time.Minute, "99999999H": time.Minute,
+		"12345678u": 12345678 * time.Microsecond, "123456789u": 0, "-1S": 0, "1x": 0, "500n": 500, "0m": 0} {
+		if got := timeoutOf(text); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+	n := &fakeNode{decision: allowed()}
+	s := newServer(t, n, quiet())
+	for named, want := range map[string]time.Duration{"": httpWait, "200m": 200 * time.Millisecond} {
+		r := httptest.NewRequest(http.MethodPost, "/v1/check", strings.NewReader(`{"domain":"api"}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Grpc-Timeout", named)
+		s.handler().ServeHTTP(httptest.NewRecorder(), r)
+		if got := n.checked[len(n.checked)-1].Wait; got != want {
+			t.Errorf("Grpc-Timeout %q: waits %v, want %v", named, got, want)
+		}
+	}
 }

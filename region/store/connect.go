@@ -25,6 +25,10 @@ type Options struct {
 // DefaultTimeout bounds a round trip to the region's own Redis.
 const DefaultTimeout = 50 * time.Millisecond
 
+// MaxTimeouts is how many timeouts a round trip may take when it may take several: of a node that
+// lacks processor time.
+const MaxTimeouts = 40
+
 // topology knows which Redis servers are behind a store. Safe for concurrent use.
 type topology interface {
 	// master returns a client of the server that holds a shard, as far as is known.
@@ -87,7 +91,8 @@ func clientOptions(a Address, o Options) *redis.Options {
 	opts := &redis.Options{Addr: a.servers[0], Username: a.login.user, Password: a.login.password,
 		DB:         a.database,
 		MaxRetries: -1, ContextTimeoutEnabled: true,
-		DialTimeout: o.Timeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, DialerRetries: 1,
+		// Every call has a deadline of its own, which is sooner but for decisions of a starved node.
+		DialTimeout: o.Timeout, ReadTimeout: MaxTimeouts * o.Timeout, WriteTimeout: o.Timeout, DialerRetries: 1,
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}}
 	if a.secure {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"regexp"
+	"time"
 
 	"github.com/quotad/quotad/algorithms"
 )
@@ -12,9 +13,20 @@ import (
 // fails, for itself. All calls take one round trip, and another one if a script left decisions for
 // it. The order can change in one case: if a server did not know the script at first, the script
 // calls that it could not run follow behind the others.
-func (s *Store) Decide(ctx context.Context,
+func (s *Store) Decide(ctx context.Context, calls []algorithms.Decide) []Result[algorithms.Decided] {
+	return s.decideWithin(ctx, calls, 1)
+}
+
+// DecidePatiently is Decide for a node that lacks processor time, and so reads replies late: all of it
+// may take MaxTimeouts times the timeout.
+func (s *Store) DecidePatiently(ctx context.Context,
 	calls []algorithms.Decide) []Result[algorithms.Decided] {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	return s.decideWithin(ctx, calls, MaxTimeouts)
+}
+
+func (s *Store) decideWithin(ctx context.Context, calls []algorithms.Decide,
+	timeouts int) []Result[algorithms.Decided] {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(timeouts)*s.timeout)
 	defer cancel()
 	results, left := make([]Result[algorithms.Decided], len(calls)), make([]int, len(calls))
 	for i := range calls {
@@ -47,7 +59,7 @@ func (s *Store) decide(ctx context.Context, calls []algorithms.Decide, chosen []
 		}
 		of[place] = append(of[place], i)
 	}
-	for n, r := range run[algorithms.Items, algorithms.ItemsDecided](ctx, s, all) {
+	for n, r := range runWithin[algorithms.Items, algorithms.ItemsDecided](ctx, s, all) {
 		for k, i := range of[n] {
 			if r.Err == nil && r.Value.Each[k].Status == algorithms.StatusLater {
 				left = append(left, i)

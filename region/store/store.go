@@ -140,6 +140,11 @@ type answer interface{ Answered() algorithms.Head }
 func run[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store, calls []C) []Result[R] {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
+	return runWithin[C, R, P](ctx, s, calls)
+}
+
+// runWithin is run with the deadline of ctx.
+func runWithin[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store, calls []C) []Result[R] {
 	results := runOnce[C, R, P](ctx, s, calls)
 	for i := range results {
 		if results[i].Value.Answered().Status == algorithms.StatusCalendar {

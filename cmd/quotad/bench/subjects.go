@@ -30,9 +30,6 @@ const (
 const (
 	// callTimeout bounds each call.
 	callTimeout = 4 * time.Second
-	// redisTimeout is the node's, so long that it refuses nobody for want of time: what is measured
-	// is what decisions cost, however many callers wait for them.
-	redisTimeout = time.Second
 )
 
 // subject is one of the servers that are measured.
@@ -123,7 +120,7 @@ func (b *Bench) startQuotad(ctx context.Context, scope process.Scope, self strin
 		s.ours = append(s.ours, b.PIDs...)
 	} else {
 		f, err := process.Start(ctx, scope, process.Config{Quotad: self, Limits: b.document(),
-			RedisTimeout: redisTimeout, Regions: []process.RegionConfig{{Name: region}}})
+			Regions: []process.RegionConfig{{Name: region}}})
 		if err != nil {
 			return nil, err
 		}

@@ -42,6 +42,7 @@ type Config struct {
 	Insecure         Insecure
 	LogLevel         slog.Level
 	Repeats          int64
+	Wait             time.Duration
 	Memory           rights.Memory
 	DrainTimeout     time.Duration
 	// Traces says who is told of decisions. Without Endpoint nobody is; without CA in plain text.
@@ -111,7 +112,7 @@ func (c *Config) redisSettings() []Setting {
 			"run a Redis inside this process, which keeps nothing: not for production"},
 		{"redis.timeout", "duration", "50ms",
 			one(&c.Redis.Timeout, duration(minTimeout, maxTimeout, "50ms")),
-			"how long a decision may take: then, or once the Redis fails, on_store_failure " +
+			"how long the Redis may take to answer: then, or once it fails, on_store_failure " +
 				"decides"},
 		{"redis.tls.ca", "file", "", one(&c.Redis.TLS.CA, filePath),
 			"certificates of the authorities that the Redis may be of (default: those of the " +
@@ -210,6 +211,9 @@ func (c *Config) runningSettings() []Setting {
 	return []Setting{
 		{"log_level", "level", "info", one(&c.LogLevel, logLevel),
 			"debug, info, warn or error"},
+		{"wait", "duration", "1s", one(&c.Wait, duration(minTimeout, maxWait, "1s")),
+			"how long a request over gRPC waits for its turn at the Redis whose caller names no " +
+				"deadline"},
 		{"request_id_repeats", "number", "3",
 			one(&c.Repeats, number[int64]("repeats", 1, maxRepeats)),
 			"how often an admitted request is answered from memory that is sent again by its " +

@@ -135,6 +135,7 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 				"{false false false false}", "{true false false true}"}},
 		"log_level": {"debug", "warn", "error", func(c *Config) any { return c.LogLevel },
 			[3]string{"DEBUG", "WARN", "ERROR"}},
+		"wait": {"10ms", "2s", "3s", func(c *Config) any { return c.Wait }, [3]string{}},
 		"request_id_repeats": {"1", "2", "100", func(c *Config) any { return c.Repeats },
 			[3]string{}},
 		"remember.buckets": {"1000", "2000", "100000000",

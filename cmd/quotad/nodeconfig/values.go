@@ -35,6 +35,8 @@ const (
 	// minTimeout and maxTimeout bound redis.timeout. minTimeout leaves time for a round trip to the
 	// region's own Redis. maxTimeout is as long as a caller waits.
 	minTimeout = 5 * time.Millisecond
+	// maxWait is longer than any caller waits.
+	maxWait    = time.Minute
 	maxTimeout = 2 * time.Second
 	// maxDrain is longer than any platform waits before it kills a process.
 	maxDrain = 10 * time.Minute

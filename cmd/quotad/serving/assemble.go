@@ -50,7 +50,7 @@ func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document, std
 	}()
 	p.config = region.Config{Region: c.Region, Node: c.Node, Nodes: c.Nodes, Policy: d,
 		Bootstrap: c.Bootstrap != 0, Alone: c.Bootstrap == nodeconfig.BootstrapAlone,
-		Repeats: c.Repeats, Memory: c.Memory, Seeds: c.Seeds, GossipKeys: c.GossipKeys,
+		Repeats: c.Repeats, Wait: c.Wait, Memory: c.Memory, Seeds: c.Seeds, GossipKeys: c.GossipKeys,
 		Dial: (&net.Dialer{Timeout: dialTimeout}).DialContext, Log: log}
 	if p.config.PeerTLS, err = LoadPeerTLS(c, log); err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ const (
 	Reason_REASON_EXCEEDS_REGION_CAPACITY Reason = 4
 	// The cost is above the limit itself.
 	Reason_REASON_NEVER Reason = 5
-	// Too many requests wait for the store.
+	// Too many requests wait for the store. Of CheckBatch and CheckColumns alone: the request was not decided.
 	Reason_REASON_QUEUE_FULL Reason = 6
 	// The store did not answer, and the limit says deny.
 	Reason_REASON_STORE_FAILURE Reason = 7
@@ -844,7 +844,10 @@ type Decision struct {
 	// Epoch of the limits document that was in force: its version, and the beginning of its digest.
 	Epoch string `protobuf:"bytes,23,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Every limit that applied, if there were several.
-	Limits        []*LimitState `protobuf:"bytes,24,rep,name=limits,proto3" json:"limits,omitempty"`
+	Limits []*LimitState `protobuf:"bytes,24,rep,name=limits,proto3" json:"limits,omitempty"`
+	// Of CheckBatch, with REASON_QUEUE_FULL: the node had no time for the request before its caller gives up, and neither
+	// admitted nor denied it. Do with it as with a node that cannot be reached. A single request gets UNAVAILABLE instead.
+	Undecided     bool `protobuf:"varint,25,opt,name=undecided,proto3" json:"undecided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1045,6 +1048,13 @@ func (x *Decision) GetLimits() []*LimitState {
 		return x.Limits
 	}
 	return nil
+}
+
+func (x *Decision) GetUndecided() bool {
+	if x != nil {
+		return x.Undecided
+	}
+	return false
 }
 
 // LimitState is what one of several limits said of a request.
@@ -3228,7 +3238,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\a\n" +
 	"\x05_cost\"?\n" +
 	"\fPeekResponse\x12/\n" +
-	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\x82\x06\n" +
+	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\xa0\x06\n" +
 	"\bDecision\x12\x18\n" +
 	"\aallowed\x18\x01 \x01(\bR\aallowed\x12)\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x11.quotad.v1.ReasonR\x06reason\x12\x14\n" +
@@ -3258,7 +3268,8 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\vfrom_memory\x18\x16 \x01(\bR\n" +
 	"fromMemory\x12\x14\n" +
 	"\x05epoch\x18\x17 \x01(\tR\x05epoch\x12-\n" +
-	"\x06limits\x18\x18 \x03(\v2\x15.quotad.v1.LimitStateR\x06limits\"\xc1\x03\n" +
+	"\x06limits\x18\x18 \x03(\v2\x15.quotad.v1.LimitStateR\x06limits\x12\x1c\n" +
+	"\tundecided\x18\x19 \x01(\bR\tundecided\"\xc1\x03\n" +
 	"\n" +
 	"LimitState\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x1c\n" +

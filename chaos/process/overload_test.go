@@ -197,7 +197,7 @@ func (o *overload) plays(a attack) (decided float64) {
 	}
 	decided = of(name, "within_limit", "over_limit") / seconds
 	fmt.Printf("%-34s %9.0f %9.0f %9.0f %9.0f  %22s %8v %9.0f %8d %6d\n", a.name,
-		float64(sent.Load())/seconds, decided, of(name, "queue_full")/seconds,
+		float64(sent.Load())/seconds, decided, (after["undecided"]-before["undecided"])/seconds,
 		(after["calls unread"]-before["calls unread"])/seconds, seen,
 		seen.P99.Round(100*time.Microsecond), failures, (most-rest)>>20, o.accepted()-accepted)
 	if admitted := after["tight within_limit"] +
@@ -252,6 +252,10 @@ func (o *overload) attacks(ctx context.Context, a attack, conns []*grpc.ClientCo
 // shedLine describes the calls that were refused unread; most of them are batches of a hundred.
 var shedLine = regexp.MustCompile(`^quotad_calls_shed_total\{port="grpc"\} (\S+)$`)
 
+// undecidedLine describes the requests that the node had no time for, by why.
+var undecidedLine = regexp.MustCompile(
+	`^quotad_queue_refused_total\{why="(?:full|expired|waited)"\} (\S+)$`)
+
 var decisionLine = regexp.MustCompile(
 	`^quotad_decisions_total\{limit="(\w+)",reason="(\w+)"\} (\S+)$`)
 
@@ -266,6 +270,11 @@ func (o *overload) decisions() map[string]float64 {
 			n, err := strconv.ParseFloat(m[3], 64)
 			must(o.b, err)
 			all[m[1]+" "+m[2]] = n
+		}
+		if m := undecidedLine.FindStringSubmatch(lines.Text()); m != nil {
+			n, err := strconv.ParseFloat(m[1], 64)
+			must(o.b, err)
+			all["undecided"] += n
 		}
 		if m := shedLine.FindStringSubmatch(lines.Text()); m != nil {
 			n, err := strconv.ParseFloat(m[1], 64)

@@ -117,8 +117,7 @@ func (b *batcher) first(t *testing.T) waiting {
 func (n *Limiter) fill(t *testing.T, q Request) {
 	t.Helper()
 	r := n.tenure.Rules()
-	w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: 1, commit: true,
-		until: time.Now().Add(time.Minute)}
+	w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: 1, commit: true}.waits(time.Minute)
 	for range queueLength {
 		if err := n.lanes.all[0].enqueue(t.Context(), w); err != nil {
 			t.Fatal("the queue is shorter than queueLength")

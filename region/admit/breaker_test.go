@@ -48,8 +48,7 @@ func TestWhoeverLeftIsNotCharged(t *testing.T) {
 			idle := newBatcher(shared{}, time.Second, underWay) // nothing serves it
 			left := &Limiter{config: n.config, lanes: &lanes{all: []*batcher{idle}, wakes: newWakes()},
 				breakers: n.breakers, deadline: time.Second}
-			w := waiting{rules: r, applied: r.Match(asked(request("a"))), cost: 30, commit: true,
-				came: time.Now(), until: time.Now().Add(time.Second)}
+			w := waiting{rules: r, applied: r.Match(asked(request("a"))), cost: 30, commit: true}.waits(time.Second)
 			gone := make(chan error)
 			go func() {
 				_, err := left.ask(ctx, w)
@@ -81,7 +80,7 @@ func TestALateAnswerIsNobodyElses(t *testing.T) {
 			said := make(chan answered, 1)
 			go func() {
 				a, err := limiter.ask(ctx, waiting{rules: r, applied: r.Match(asked(request("a"))),
-					cost: 1, commit: true, came: time.Now(), until: time.Now().Add(time.Second)})
+					cost: 1, commit: true}.waits(time.Second))
 				if err == nil {
 					said <- a
 				}

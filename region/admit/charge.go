@@ -18,6 +18,6 @@ func (l *Limiter) Charge(ctx context.Context, r *rules.Rules, a *rules.Applied,
 		deadline = time.Hour // the wall clock does not measure a simulated store
 	}
 	said, err := l.ask(ctx, waiting{rules: r, applied: []*rules.Applied{a}, cost: units,
-		commit: true, chunk: true, ahead: true, until: time.Now().Add(deadline)})
+		commit: true, chunk: true, ahead: true}.waits(deadline))
 	return err == nil && said.err == nil && said.decided.Answers[said.index].Admitted
 }

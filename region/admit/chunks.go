@@ -248,7 +248,7 @@ func (l *Limiter) fetch(ctx context.Context, w wanted) {
 		deadline = time.Hour // the wall clock does not measure a simulated store
 	}
 	asks := waiting{rules: w.rules, applied: []*rules.Applied{w.of}, cost: w.units, commit: true,
-		chunk: true, came: time.Now(), until: time.Now().Add(deadline)}
+		chunk: true}.waits(deadline)
 	said, err := l.ask(ctx, asks)
 	if err != nil || said.err != nil || !said.decided.Answers[said.index].Admitted {
 		w.of.Held.Filled(nil)

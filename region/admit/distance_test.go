@@ -49,7 +49,7 @@ func TestHeldBack(t *testing.T) {
 		b, r := n.lanes.all[0], n.tenure.Rules()
 		for i := range 9 {
 			w := waiting{rules: r, applied: r.Match(asked(request(strconv.Itoa(i)))), cost: 1,
-				commit: true, until: time.Now().Add(time.Minute)}
+				commit: true}.waits(time.Minute)
 			if err := b.enqueue(t.Context(), w); err != nil {
 				t.Fatal(err)
 			}

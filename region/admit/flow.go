@@ -97,8 +97,7 @@ func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 // prepare finds the limits of a request and sets its deadline.
 func (l *Limiter) prepare(q Request, commit bool, room []*rules.Applied) waiting {
 	r := l.tenure.Rules()
-	w := waiting{rules: r, cost: q.Cost, commit: commit, caller: q.Caller, came: time.Now()}
-	w.waitUntil(w.came.Add(l.waitOf(&q)), answerBefore)
+	w := waiting{rules: r, cost: q.Cost, commit: commit, caller: q.Caller}.waits(l.waitOf(&q))
 	if q.Lists != nil {
 		w.matchLists(q, room)
 		return w

@@ -24,6 +24,13 @@ func (w *waiting) waitUntil(until time.Time, answering time.Duration) {
 	w.until, w.ends = until, until.Add(answering-answering/answeredParts)
 }
 
+// waits has the request wait from now on, for so long.
+func (w waiting) waits(most time.Duration) waiting {
+	w.came = time.Now()
+	w.waitUntil(w.came.Add(most), answerBefore)
+	return w
+}
+
 // waitOf returns how long a request waits, if its caller's context does not end before. It is never
 // less than the store may take to answer.
 func (l *Limiter) waitOf(q *Request) time.Duration {
@@ -48,8 +55,7 @@ func (f *Flow) hurry() {
 
 // extend has the request wait for the store from now on, as long as a request may.
 func (f *Flow) extend() {
-	f.way.came = time.Now()
-	f.way.waitUntil(f.way.came.Add(f.limiter.waitOf(&f.request)), answerBefore)
+	f.way = f.way.waits(f.limiter.waitOf(&f.request))
 	f.hurry()
 }
 

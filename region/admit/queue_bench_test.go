@@ -17,7 +17,7 @@ func BenchmarkRefusal(b *testing.B) {
 	r := n.tenure.Rules()
 	for { // until no more may wait
 		w := waiting{rules: r, applied: r.Match(asked(request("v"))), cost: 1,
-			commit: true, until: time.Now().Add(24 * time.Hour)}
+			commit: true}.waits(24 * time.Hour)
 		if err := n.lanes.all[0].enqueue(b.Context(), w); err != nil {
 			break
 		}

@@ -121,8 +121,7 @@ func TestSpanningSentTooOften(t *testing.T) {
 			q := both(1)
 			q.ID, q.Receipt = "r1", false
 			r := n.tenure.Rules()
-			w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: 1, commit: true,
-				came: time.Now(), until: time.Now().Add(time.Minute)}
+			w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: 1, commit: true}.waits(time.Minute)
 			w.once = onceKey(q, w.applied)
 			for range 2 {
 				if a, err := n.ask(t.Context(), w.only(w.parts()[0])); err != nil || a.err != nil {

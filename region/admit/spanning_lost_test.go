@@ -50,7 +50,7 @@ func TestSpanningTakesNothingBackOfADeletedBucket(t *testing.T) {
 		q := both(2)
 		r := n.tenure.Rules()
 		w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: q.Cost,
-			commit: true, until: time.Now().Add(time.Minute)}
+			commit: true}.waits(time.Minute)
 		p := w.parts()[0]
 		own := w.only(p)
 		a, err := n.ask(t.Context(), own)

@@ -124,8 +124,7 @@ func TestSpanningRequestID(t *testing.T) {
 		r := n.tenure.Rules()
 		half := q
 		half.ID = "r2"
-		w := waiting{rules: r, applied: r.Match(asked(half)), cost: 2, commit: true,
-			until: time.Now().Add(time.Minute)}
+		w := waiting{rules: r, applied: r.Match(asked(half)), cost: 2, commit: true}.waits(time.Minute)
 		w.once = onceKey(half, w.applied)
 		if a, err := n.ask(t.Context(), w.only(w.parts()[0])); err != nil || a.err != nil {
 			t.Fatalf("%+v, %v", a, err)

@@ -119,3 +119,29 @@ func TestBatchesAreDecidedAgain(t *testing.T) {
 		}
 	})
 }
+
+// What Envoys report waits for its turn, too: it is charged beside other requests.
+func TestAChargeWaitsForItsTurn(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		n, _ := busyNode(t)
+		if d, err := n.Check(t.Context(), request("a")); err != nil || !d.Allowed {
+			t.Fatalf("%+v, %v", d, err)
+		}
+		var all sync.WaitGroup
+		for i := range 40 {
+			all.Go(func() {
+				if i%2 == 0 {
+					if d, err := n.Check(t.Context(), request(distinct(i))); err != nil || !d.Allowed {
+						t.Errorf("%+v, %v", d, err)
+					}
+					return
+				}
+				r, q := n.tenure.Rules(), request(distinct(i))
+				if !n.Charge(t.Context(), r, r.Match(asked(q))[0], 1) {
+					t.Errorf("charge %d is lost", i)
+				}
+			})
+		}
+		all.Wait()
+	})
+}

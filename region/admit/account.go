@@ -121,7 +121,7 @@ func (l *Limiter) Remembers(a *rules.Applied) (units quantity.Units, denies bool
 // to. It charges and counts nothing. The error is an *Overload, ErrClosed, or that of ctx.
 func (l *Limiter) PeekBucket(ctx context.Context, a *rules.Applied) (Decision, error) {
 	f := Flow{limiter: l, next: Asks, reasked: reasks, way: waiting{rules: l.tenure.Rules(),
-		applied: []*rules.Applied{a}, cost: 1, caller: operators}.waits(l.wait)}
+		applied: []*rules.Applied{a}, cost: 1, caller: operators}.waits(l.waitOf(&Request{}))}
 	for f.next != Decided {
 		if f.next == Asks {
 			f.Ask(ctx)

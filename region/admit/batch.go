@@ -19,9 +19,8 @@ const maxTogether = 128
 
 // CheckBatch decides several requests, each by itself as Check does, in parts of maxTogether. A
 // request that is wrong is denied as InvalidRequest, one that the store has no time for is
-// Decision.Undecided, and the others are decided all the same. The
-// error is that of the first request in the list that has one: ErrClosed, or that of ctx, after
-// which no further part is begun. The requests of a part enter the queue together, in their order,
+// Decision.Undecided, and the others are decided all the same. The error is that of the first request
+// in the list that has one: ErrClosed, or that of ctx, after which no further part is begun. The requests of a part enter the queue together, in their order,
 // and each has the whole time of a request from then on. A request gets a goroutine of its own only
 // if it waits for more than the store, or spans shards; later parts do not wait for it.
 func (l *Limiter) CheckBatch(ctx context.Context, all []Request) ([]Decision, error) {

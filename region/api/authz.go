@@ -96,8 +96,6 @@ func (s *Server) decideFor(r *http.Request, host string, held *door.Held) (d adm
 	if err := s.mayName(r.Context(), q.Domain); err != nil {
 		return d, err
 	}
-	ctx, wait, cancel := patient(r)
-	defer cancel()
-	q.Wait = wait
-	return s.node.Check(admit.OnHandover(ctx, held.Done), q)
+	q.Wait = httpWait // Grpc-Timeout may be of the proxy's client
+	return s.node.Check(admit.OnHandover(r.Context(), held.Done), q)
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -96,6 +97,30 @@ func TestStrangersAreNotBelieved(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "quotad_authz_untrusted_total 1\n") {
 		t.Errorf("it is not counted: %v", err)
 	}
+}
+
+// A proxy's client does not say how long quotad has: with no time its request would not be decided,
+// and pass where the proxy fails open.
+func TestClientsOfProxiesNameNoTimeout(t *testing.T) {
+	m, err := authz.Parse("authz.yaml", []byte("rules: [{domain: api, descriptors: {k: {value: v}}}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &fakeNode{decision: allowed(), wait: func(ctx context.Context, q admit.Request) error {
+		if _, ends := ctx.Deadline(); ends || q.Wait != httpWait {
+			t.Errorf("it waits %v, its context ends by itself: %v", q.Wait, ends)
+		}
+		return nil
+	}}
+	s := New(n, quiet(), Options{Proxies: m})
+	r := httptest.NewRequest("GET", "/v1/authz", nil)
+	r.Header.Set("Grpc-Timeout", "1n")
+	w := httptest.NewRecorder()
+	s.handler().ServeHTTP(w, r)
+	if checked, _ := n.asked(); w.Code != http.StatusOK || checked != 1 {
+		t.Errorf("%d %s, %d asked", w.Code, w.Body, checked)
+	}
+	_ = s.Close() // it served nothing
 }
 
 // TestEveryRefusalIs403ForNginx, which takes all other codes for an error of quotad. That a node has

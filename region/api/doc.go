@@ -24,10 +24,9 @@
 //
 // The API over HTTP:
 //
-//	POST /v1/check            200 allowed, 429 denied (a problem with reason queue_full if the
-//	                          node had too much to do to read it), 503 denied because the
-//	                          store failed; charges if allowed. With a request_id it is safe to
-//	                          send twice. "receipt": true asks for the receipt that
+//	POST /v1/check            200 allowed, 429 denied, 503 denied because the store failed, or
+//	                          undecided (reason queue_full) if the node had no time for it;
+//	                          charges if allowed. With a request_id it is safe to send twice. "receipt": true asks for the receipt that
 //	                          /v1/refund takes
 //	POST /v1/check-batch      {"requests": [...]}, 1 to 1,000 of what /v1/check takes: 200 with
 //	                          {"decisions": [...]}; a bad request is answered alone, with reason

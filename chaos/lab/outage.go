@@ -9,14 +9,18 @@ import (
 // outage makes round trips to a simulated server fail, or their replies get lost. Not safe for
 // concurrent use.
 type outage struct {
-	down bool
-	fail int // this many of the next round trips do not reach the server
-	lose int // this many of the next round trips lose their reply
-	lost int // round trips so far that reached the server and whose reply was lost
+	down  bool
+	spare int // this many of the next round trips do neither of what follows
+	fail  int // this many of the next round trips do not reach the server
+	lose  int // this many of the next round trips lose their reply
+	lost  int // round trips so far that reached the server and whose reply was lost
 }
 
 // SetDown makes the server unreachable: connections to it fail.
 func (o *outage) SetDown(down bool) { o.down = down }
+
+// Spare lets the next n round trips pass before what FailNext and LoseReply ask for.
+func (o *outage) Spare(n int) { o.spare = n }
 
 // FailNext has the next n round trips time out before they reach the server. Their calls do not
 // run, which the caller cannot know.
@@ -36,6 +40,8 @@ func (o *outage) trip() (runs bool, err error) {
 	switch {
 	case o.down:
 		return false, errRefused
+	case o.spare > 0:
+		o.spare--
 	case o.fail > 0:
 		o.fail--
 		return false, context.DeadlineExceeded

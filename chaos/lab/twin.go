@@ -69,6 +69,13 @@ func (s *Twin) SetDown(down bool) {
 	s.outage.SetDown(down)
 }
 
+// Spare lets the next n round trips pass before what FailNext and LoseReply ask for.
+func (s *Twin) Spare(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outage.Spare(n)
+}
+
 // FailNext has the next n round trips time out before they reach the server. Their calls do not
 // run, which the caller cannot know.
 func (s *Twin) FailNext(n int) {

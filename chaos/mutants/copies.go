@@ -108,7 +108,7 @@ var copies = []Mutant{
 		Name: "journal-is-whole-by-its-own-clock", Hole: "clock of a single node",
 		Rule: "the time since which a new journal holds all is the store's",
 		Edits: []Edit{
-			{"region/tenure/journal.go", `return false, journal.SetWholeSince(opened.Now)`, `return false, journal.SetWholeSince(opened.Now.Add(t.config.Now().UnixMicro()-int64(opened.Now)))`},
+			{"region/tenure/journal.go", `err = journal.SetWholeSince(opened.Now)`, `err = journal.SetWholeSince(opened.Now.Add(t.config.Now().UnixMicro()-int64(opened.Now)))`},
 		},
 		Breaks: "conservation: sum of S above L", Under: "a journal lost, its node's clock behind; then FLUSHALL with the peer cut off",
 		Says: "conservation: ",

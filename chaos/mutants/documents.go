@@ -34,6 +34,15 @@ var documents = []Mutant{
 		Within: 300,
 	},
 	{
+		Name: "forgets-that-it-is-unsure", Hole: "one version with two contents",
+		Rule: "a region that lost its documents serves nothing until the others told theirs, through another loss and restart",
+		Edits: []Edit{{"region/tenure/unsure.go",
+			`before == "yes" || t.known.isUnsure() ||`, `before == "yes" ||`}},
+		Breaks: "conservation: sum of S above L of either document", Under: "all documents lost, then the store again and a restart, peers away",
+		Says: "started again: unsure false",
+		Test: Test{"./region/tenure", "TestANodeThatKnowsNothingServesNothing"},
+	},
+	{
 		Name: "key-without-algorithm-and-window", Hole: "changed window or algorithm under the same name",
 		Rule: "algorithm and window are part of a bucket's key",
 		Edits: []Edit{{"region/rules/rules.go",

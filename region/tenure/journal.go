@@ -17,18 +17,29 @@ const bootstrapped = 10 * time.Minute
 // that it holds every row that the node announced since then. A new journal in a region that has
 // served before may replace one that was lost. A journal that is behind what the store remembers of
 // it is an old copy. From the start on this node writes every row to its journal, whatever becomes
-// of the store. unused says that nothing was used before.
-func (t *Tenure) checkJournalWhole(ctx context.Context, opened store.Opened) (unused bool,
-	err error) {
+// of the store. Where a start is tried again, what it once found stands: the store may remember
+// this very journal by then.
+func (t *Tenure) checkJournalWhole(ctx context.Context, opened store.Opened) error {
+	if !t.vouched {
+		before, err := t.config.Store.Note(ctx, t.config.Node, "")
+		if err != nil {
+			return err
+		}
+		if err := t.vouch(before, opened); err != nil {
+			return err
+		}
+	}
+	at := t.journalAt()
+	if _, err := t.config.Store.Note(ctx, t.config.Node, at); err != nil {
+		return err
+	}
+	t.noted.Store(at)
+	return nil
+}
+
+// vouch has the journal note since when it is whole. before is what the store remembers of it.
+func (t *Tenure) vouch(before string, opened store.Opened) (err error) {
 	journal := t.config.Journal
-	before, err := t.config.Store.Note(ctx, t.config.Node, t.journalAt())
-	if err != nil {
-		return false, err
-	}
-	t.noted.Store(t.journalAt())
-	if t.since != 0 {
-		return false, nil
-	}
 	fresh := journal.WholeSince() == math.MaxInt64
 	var incarnation, sequence uint64
 	_, _ = fmt.Sscanf(before, "%d %d", &incarnation, &sequence)
@@ -36,15 +47,17 @@ func (t *Tenure) checkJournalWhole(ctx context.Context, opened store.Opened) (un
 	age := t.config.Now().Sub(time.UnixMilli(int64(opened.Since)))
 	switch {
 	case fresh && t.config.Bootstrap && before == "" && opened.LostAt == 0 && age < bootstrapped:
-		return true, journal.SetWholeSince(0) // the node had no earlier life either
+		t.unused = true
+		err = journal.SetWholeSince(0) // the node had no earlier life either
 	case fresh || old:
 		if old {
 			t.config.Log.Warn("the journal is older than what the store remembers of it: what it misses counts as not known",
 				"journal", t.journalAt(), "store", before)
 		}
-		return false, journal.SetWholeSince(opened.Now)
+		err = journal.SetWholeSince(opened.Now)
 	}
-	return false, nil
+	t.vouched = err == nil
+	return err
 }
 
 // journalAt returns the journal's incarnation and sequence number as the text that the store

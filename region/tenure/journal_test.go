@@ -81,6 +81,28 @@ func TestAJournalIsWholeAfterAFailedFirstStart(t *testing.T) {
 	}
 }
 
+// A reply that comes too late while a node starts costs its journal nothing, whichever reply it is:
+// the node tries again, and finds in the store what it has noted itself.
+func TestAJournalIsWholeAfterASlowStart(t *testing.T) {
+	for name, slow := range map[string]func(*lab.Twin){
+		"fails": func(s *lab.Twin) { s.FailNext(1) },
+		"late":  func(s *lab.Twin) { s.LoseReply(1) },
+	} {
+		for trip := range 40 {
+			v := newVouching(t)
+			for life := range 3 {
+				v.server.Spare(trip)
+				slow(v.server)
+				if got, err := v.lives("n1"); err != nil || got != 0 {
+					t.Fatalf("round trip %d %s, life %d: whole since %d, want 0; %v", trip, name, life,
+						got, err)
+				}
+				v.now = v.now.Add(bootstrapped + time.Minute)
+			}
+		}
+	}
+}
+
 // A node with a new journal may have lost an earlier one, even if its settings still say that the
 // region starts for the first time.
 func TestBootstrapVouchesForTheFirstNodesAlone(t *testing.T) {

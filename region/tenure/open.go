@@ -143,8 +143,7 @@ func (t *Tenure) takeOver(ctx context.Context, a barrier.Agenda, opened store.Op
 		return err
 	}
 	opened.Now = max(opened.Now, c.Store.Latest())
-	unused, err := t.checkJournalWhole(ctx, opened)
-	if err != nil {
+	if err := t.checkJournalWhole(ctx, opened); err != nil {
 		return err
 	}
 	if err := t.keepDocuments(ctx, a); err != nil {
@@ -155,6 +154,7 @@ func (t *Tenure) takeOver(ctx context.Context, a barrier.Agenda, opened store.Op
 	}
 	// If this is false, all that this node knows of the store still holds.
 	anew := opened.Since > t.since
+	unused := t.unused && t.since == 0 && opened.LostAt == 0
 	t.since, t.guess = opened.Generation, false
 	t.save(a)
 	t.known.acknowledge(a, opened.Now)

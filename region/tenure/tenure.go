@@ -66,9 +66,11 @@ type Tenure struct {
 	changing bool // the terms change; set by the goroutine that has the turn
 
 	// Only the goroutine that has the turn uses these.
-	since uint64 // the generation that this node last joined
-	ended uint64 // the generation that is to end although the store lost nothing
-	guess bool   // the journal knew no document, and the store is not open yet
+	since   uint64 // the generation that this node last joined
+	ended   uint64 // the generation that is to end although the store lost nothing
+	guess   bool   // the journal knew no document, and the store is not open yet
+	vouched bool   // the journal has noted since when it is whole
+	unused  bool   // and no node of the region ever used a bucket
 
 	stopped atomic.Pointer[Stopped] // nil: this node uses the store
 

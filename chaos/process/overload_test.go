@@ -114,11 +114,11 @@ type attack struct {
 	conns    int // 0: four
 }
 
-func (o *overload) dial() *grpc.ClientConn {
-	c, err := grpc.NewClient("passthrough:///"+o.node.GRPC,
+func dial(b *testing.B, address string) *grpc.ClientConn {
+	c, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
-	must(o.b, err)
-	o.b.Cleanup(func() { _ = c.Close() })
+	must(b, err)
+	b.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
@@ -158,7 +158,7 @@ func (o *overload) batches(a attack) (all []ready) {
 func (o *overload) plays(a attack) (decided float64) {
 	conns := make([]*grpc.ClientConn, max(a.conns, 4))
 	for i := range conns {
-		conns[i] = o.dial()
+		conns[i] = dial(o.b, o.node.GRPC)
 		defer conns[i].Close()
 		if err := conns[i].Invoke(o.b.Context(), healthv1.Health_Check_FullMethodName,
 			ready{}, nil, grpc.ForceCodec(ready{})); err != nil {

@@ -205,20 +205,28 @@ func (b *bucket) withoutRedis() map[string]map[string]bool {
 }
 
 // spend asks a node for units, one request after another, until so many are admitted or none more
-// is. It returns how many were admitted.
+// is. It returns how many were admitted. A starved node has no time for some requests; those are
+// asked again.
 func (b *bucket) spend(n *Node, units int64) (got int64) {
 	b.t.Helper()
-	q := b.question()
+	q, answered := b.question(), time.Now()
 	for q.Cost = 64; q.Cost > 0 && got < units; {
 		if q.Cost > units-got {
 			q.Cost /= 2
 			continue
 		}
 		a, sent := n.Ask(b.t.Context(), q, b.name, b.limit)
-		if !sent || a.Outcome == oracle.Unknown && a.Sequence == 0 {
-			b.t.Fatalf("%s does not answer\n%s", n.name, n.Output())
+		if sent {
+			b.note(a)
 		}
-		b.note(a)
+		if !sent || a.Outcome == oracle.Unknown && a.Sequence == 0 {
+			if time.Since(answered) > suite.Patience {
+				b.t.Fatalf("%s does not answer\n%s", n.name, n.Output())
+			}
+			pause(b.t, 10*time.Millisecond)
+			continue
+		}
+		answered = time.Now()
 		if a.Outcome == oracle.Denied {
 			q.Cost /= 2
 		} else {

@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -87,7 +88,7 @@ func (l *Limiter) TryAgain(ctx context.Context, silent map[store.Shard]time.Time
 		if silent[shard].IsZero() {
 			silent[shard] = l.config.Now()
 			l.log.Warn("the store does not answer: requests are decided as on_store_failure says",
-				"shard", shard, "err", err)
+				"shard", shard, "err", cmp.Or(err, errLate))
 		}
 		if err == nil {
 			l.breakers.hear(shard, time.Now())

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"time"
 
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
@@ -102,6 +103,7 @@ func (f Floor) server(ctx context.Context) (stopper, error) {
 	}
 	server := grpc.NewServer(options()...)
 	quotadv1.RegisterQuotaServiceServer(server, c)
+	ratelimit.RegisterRateLimitServiceServer(server, c)
 	return server, nil
 }
 
@@ -121,6 +123,14 @@ func (c *constant) Check(ctx context.Context,
 		}
 	}
 	return c.answer, nil
+}
+
+// ShouldRateLimit implements envoy.service.ratelimit.v3.RateLimitService. It decides nothing.
+func (*constant) ShouldRateLimit(context.Context,
+	*ratelimit.RateLimitRequest) (*ratelimit.RateLimitResponse, error) {
+	return &ratelimit.RateLimitResponse{OverallCode: ratelimit.RateLimitResponse_OK,
+		Statuses: []*ratelimit.RateLimitResponse_DescriptorStatus{
+			{Code: ratelimit.RateLimitResponse_OK}}}, nil
 }
 
 // CheckBatch implements quotad.v1.QuotaService.

@@ -127,10 +127,14 @@ scenarios: redis-server build ## TIMES times (1): every scenario that quotad bri
 	  name=$$(basename $$file .yaml); ./bin/quotad chaos run $$name --seed $$n --report bin/scenarios/$$name.html > bin/scenarios/$$name.txt 2>&1 \
 	  && echo "$$name, seed $$n: ok" || { failed=1; echo "$$name, seed $$n: NOT OK"; cat bin/scenarios/$$name.txt; }; done; done; exit $$failed
 
+RATELIMIT = github.com/envoyproxy/ratelimit/src/service_cmd@v1.4.1-0.20260122083618-3fb702589d36
+
 .PHONY: overload
-overload: redis-server ## a real node offered up to ten times what it decides, for a minute: what victims see; what a refusal costs
+overload: redis-server ## a real node offered up to ten times what it decides: what victims see; deadlines, beside envoyproxy/ratelimit; seven minutes
 	$(GO) test -count 1 -run '^$$' -bench 'Refusal|BenchmarkQueue' ./region/admit
 	$(GO) test -count 1 -run '^$$' -bench 'Overload' -benchtime 1x ./chaos/process
+	bin=$$(mktemp -d) && trap 'rm -rf "$$bin"' EXIT && GOBIN="$$bin" $(GO) install $(RATELIMIT) && \
+	  $(GO) test -count 1 -run '^$$' -bench 'Deadlines' -benchtime 1x ./chaos/process -ratelimit "$$bin/service_cmd"
 
 .PHONY: keys
 keys: redis-server ## a million live keys on a real node and Redis: what they cost, and what DEL and FLUSHALL give back; thousands of keys that borrow

@@ -54,6 +54,10 @@ func (s *Server) newGRPCServer() *grpc.Server {
 		Records: maxRecords, Alive: connections,
 		MinPing: 10 * time.Second}, s.rpcPanics, badMessage)
 	calls.Admit(s.admit, shedding...)
+	calls.Crowd(door.NewCrowd(busyStatus(overloaded, shedRetry).Err(),
+		func() { s.work.Shed("grpc") }), quotadv1.QuotaService_Check_FullMethodName,
+		quotadv1.QuotaService_Peek_FullMethodName, quotadv1.QuotaService_Take_FullMethodName,
+		envoy.RateLimitService_ShouldRateLimit_FullMethodName)
 	calls.Last(rlqsv3.RateLimitQuotaService_StreamRateLimitQuotas_FullMethodName)
 	if guard := s.options.API.Guard; guard != nil {
 		calls.Guard(guardRPC(guard))

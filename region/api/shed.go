@@ -184,11 +184,17 @@ func (p *places) take(caller string) (leave func()) {
 func tooBusy(ctx context.Context, why string, retry time.Duration) error {
 	pushback := strconv.FormatInt(roundUp(retry, time.Millisecond), 10)
 	_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", pushback)) // fails only outside of a call
+	return busyStatus(why, retry).Err()
+}
+
+// busyStatus is the status of a call that was not decided.
+func busyStatus(why string, retry time.Duration) *status.Status {
 	bare := status.New(codes.Unavailable, why)
-	if full, err := bare.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(retry)}); err == nil {
-		return full.Err()
+	full, err := bare.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(retry)})
+	if err != nil { // it has a details' list, so this cannot be
+		return bare
 	}
-	return bare.Err()
+	return full
 }
 
 // shed is the error of an HTTP request that was not read.

@@ -66,6 +66,9 @@ type Calls struct {
 	admit Admission
 	// admitted has the full names of the methods whose calls pass admit.
 	admitted map[string]bool
+	crowd    *Crowd
+	// crowded has the full names of the methods whose calls pass crowd.
+	crowded map[string]bool
 }
 
 // Guard says whether a call may be made, before its message is decoded. It returns the context of
@@ -80,6 +83,14 @@ func (c *Calls) Guard(by Guard) { c.guard = by }
 func (c *Calls) Last(methods ...string) {
 	for _, m := range methods {
 		c.lasts[m] = true
+	}
+}
+
+// Crowd has calls of given methods pass a Crowd first. Call it before services are registered.
+func (c *Calls) Crowd(by *Crowd, methods ...string) {
+	c.crowd = by
+	for _, m := range methods {
+		c.crowded[m] = true
 	}
 }
 
@@ -100,7 +111,7 @@ func NewCalls(b Bounds, p *Panics, refuse func(BadField) error) *Calls {
 		}
 	}
 	return &Calls{bounds: b, panics: p, refuse: refuse, known: map[string]bool{},
-		lasts: map[string]bool{}, admitted: map[string]bool{}}
+		lasts: map[string]bool{}, admitted: map[string]bool{}, crowded: map[string]bool{}}
 }
 
 // Options returns the options that the server needs for its bounds to hold.
@@ -155,6 +166,7 @@ type arrival struct {
 	timer *time.Timer // nil: its caller gives up before ReceiveTimeout is over
 	late  atomic.Bool
 	call  call
+	guest guest
 }
 
 type arrivalKey struct{}
@@ -189,6 +201,12 @@ func (c *Calls) arrives(ctx context.Context, call *tap.Info) (context.Context, e
 		return ctx, nil
 	}
 	a := &arrival{Context: ctx, at: time.Now()}
+	if c.crowded[call.FullMethodName] {
+		if err := a.guest.enter(c.crowd, ctx, a.at); err != nil {
+			on.dropped()
+			return nil, err
+		}
+	}
 	if ends, known := ctx.Deadline(); known && ends.Sub(a.at) <= ReceiveTimeout {
 		return a, nil
 	}
@@ -233,6 +251,25 @@ func (a *arrival) waited() time.Duration {
 	return time.Since(a.at)
 }
 
+// begins says that the handler has begun. The error says that the caller has gone.
+func (a *arrival) begins() error {
+	if a == nil {
+		return nil
+	}
+	a.guest.begins()
+	if err := a.Err(); err != nil {
+		return status.FromContextError(err).Err()
+	}
+	return nil
+}
+
+// ends says how the handler has ended.
+func (a *arrival) ends(err error) {
+	if a != nil {
+		a.guest.leave(a.Err() == nil && status.Code(err) != codes.Unavailable)
+	}
+}
+
 // connOf returns the connection of a call, or nil if the call came through no door.
 func connOf(ctx context.Context) *conn {
 	if from, ok := peer.FromContext(ctx); ok {
@@ -251,6 +288,11 @@ func (c *Calls) unary(m grpc.MethodDesc, full string) grpc.MethodHandler {
 		defer c.panics.Recover(m.MethodName, &err)
 		a, on := arrivalOf(ctx), connOf(ctx)
 		defer a.arrived()
+		defer func() { a.ends(err) }()
+		if err := a.begins(); err != nil {
+			on.dropped()
+			return nil, err
+		}
 		waited := a.waited()
 		if c.guard != nil {
 			passed, err := c.guard(ctx, full)

@@ -30,6 +30,9 @@ const (
 	// callOverhead is the assumed size of a call on the wire beside its message: the compressed
 	// headers. A call with larger headers is counted for them until they are forgotten.
 	callOverhead = 128
+	// smallCall is the assumed message of a call that is refused with its headers, or whose caller
+	// has gone before it was received.
+	smallCall = 64
 )
 
 // conn is a connection that came through a door. It counts what its far end makes the node hold.
@@ -269,4 +272,11 @@ func (c *conn) answered(n int) {
 	n64 := max(int64(n), -c.answers)
 	c.answers += n64
 	c.count(n64)
+}
+
+// dropped subtracts the bytes of a small call whose message is not taken: gRPC discards it.
+func (c *conn) dropped() {
+	if c != nil {
+		c.delivered(callOverhead + smallCall)
+	}
 }

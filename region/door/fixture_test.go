@@ -19,11 +19,13 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
 
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/chaos/lab/network"
@@ -50,6 +52,8 @@ func (s *service) Check(ctx context.Context,
 	return s.Server.Check(ctx, q)
 }
 
+var errCrowded = status.Error(codes.Unavailable, "crowded")
+
 // house is a server behind a door, on a network in memory.
 type house struct {
 	*testing.T
@@ -60,6 +64,7 @@ type house struct {
 	panics []string
 	*service
 	lasts lastingService
+	crowd *Crowd // of calls to the health service
 }
 
 // in runs a test of a server behind a door, in virtual time.
@@ -79,6 +84,8 @@ func in(t *testing.T, l Limits, f func(t *testing.T, h *house)) {
 			func(where string) { h.panics = append(h.panics, where) })
 		calls := NewCalls(someBounds, panics, nil)
 		calls.Last(quotaPath)
+		h.crowd = NewCrowd(errCrowded, func() {})
+		calls.Crowd(h.crowd, checkPath)
 		s := grpc.NewServer(calls.Options()...)
 		rlqsv3.RegisterRateLimitQuotaServiceServer(calls.Of(s), &h.lasts)
 		healthv1.RegisterHealthServer(calls.Of(s), h.service)

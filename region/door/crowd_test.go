@@ -1,0 +1,219 @@
+package door
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc/codes"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+)
+
+// queueing is a Crowd before a server that answers calls in order, each takes so long.
+type queueing struct {
+	*Crowd
+	now     time.Time
+	each    time.Duration
+	queue   []queued
+	next    time.Time // when the first of the queue is answered
+	inTime  int
+	late    int
+	refused int
+}
+
+type queued struct {
+	caller string
+	ends   time.Time
+}
+
+func newQueueing(each time.Duration) *queueing {
+	return &queueing{Crowd: NewCrowd(nil, nil), now: time.Unix(1_800_000_000, 0), each: each}
+}
+
+// asks has a caller ask now, and says whether the call was let in.
+func (q *queueing) asks(caller string, waits time.Duration) bool {
+	if !q.enters(caller, q.now, waits) {
+		q.refused++
+		return false
+	}
+	if len(q.queue) == 0 {
+		q.next = q.now.Add(q.each)
+	}
+	q.queue = append(q.queue, queued{caller, q.now.Add(waits)})
+	return true
+}
+
+// passes lets time pass. A call whose time is over is not answered, and takes half as long.
+func (q *queueing) passes(d time.Duration) {
+	for until := q.now.Add(d); ; {
+		if len(q.queue) == 0 || q.next.After(until) {
+			q.now = until
+			return
+		}
+		first, answered := q.queue[0], !q.next.After(q.queue[0].ends)
+		q.now, q.queue = q.next, q.queue[1:]
+		q.leaves(first.caller, q.now, answered)
+		if answered {
+			q.inTime++
+		} else {
+			q.late++
+		}
+		if q.next = q.now.Add(q.each); len(q.queue) > 0 && q.queue[0].ends.Before(q.now) {
+			q.next = q.now.Add(q.each / 2)
+		}
+	}
+}
+
+// floods offers calls at an even pace.
+func (q *queueing) floods(waits, every, lasts time.Duration) {
+	for end := q.now.Add(lasts); q.now.Before(end); q.passes(every) {
+		q.asks("flood", waits)
+	}
+}
+
+// TestACrowdIsDecidedInTime: at several times what a node can answer, nearly as many are answered in
+// time as it can, and hardly any is begun in vain. Without a Crowd none is answered in time.
+func TestACrowdIsDecidedInTime(t *testing.T) {
+	for _, waits := range []time.Duration{20 * time.Millisecond, 50 * time.Millisecond, time.Second} {
+		for _, times := range []time.Duration{2, 5} {
+			q := newQueueing(60 * time.Microsecond)
+			q.floods(waits, q.each/times, time.Second)
+			q.inTime, q.late, q.refused = 0, 0, 0
+			q.floods(waits, q.each/times, time.Second)
+			if can := int(time.Second / q.each); q.inTime < can*95/100 || q.late > can/50 {
+				t.Errorf("waiting for %v, %d times: %d of %d in time, %d late, %d refused", waits, times,
+					q.inTime, can, q.late, q.refused)
+			}
+		}
+	}
+}
+
+// TestNobodyIsRefusedWhoCanBeAnswered: below what a node can answer, in bursts too, nobody is
+// refused, whatever the node was offered before.
+func TestNobodyIsRefusedWhoCanBeAnswered(t *testing.T) {
+	q := newQueueing(60 * time.Microsecond)
+	q.floods(20*time.Millisecond, q.each/5, time.Second)
+	q.passes(time.Second)
+	q.refused = 0
+	for range 20 {
+		for range 200 { // together they take 12 ms
+			q.asks("burst", 50*time.Millisecond)
+		}
+		q.passes(50 * time.Millisecond)
+	}
+	for range 10_000 {
+		q.asks("steady", 20*time.Millisecond)
+		q.passes(q.each * 11 / 10)
+	}
+	if q.refused > 0 {
+		t.Errorf("%d are refused", q.refused)
+	}
+}
+
+// TestAFloodLeavesRoomInACrowd: a caller that asks little is let in beside one that floods, and so
+// is one that names much time.
+func TestAFloodLeavesRoomInACrowd(t *testing.T) {
+	q := newQueueing(60 * time.Microsecond)
+	for i := range 100_000 {
+		q.asks("flood", 20*time.Millisecond)
+		q.passes(q.each / 5)
+		if i%100 == 0 && !q.asks("victim", 20*time.Millisecond) {
+			t.Fatalf("the victim is refused at %d, beside %d of %d", i, q.callers["flood"], q.in)
+		}
+		if i%1000 == 0 && !q.asks("flood", 10*time.Second) {
+			t.Fatalf("a patient call is refused at %d", i)
+		}
+	}
+	if q.refused == 0 {
+		t.Error("the flood is not refused")
+	}
+}
+
+// TestASlowStoreEndsInNoCrowd: when the store stood still and answers again, the pace of before is
+// forgotten.
+func TestASlowStoreEndsInNoCrowd(t *testing.T) {
+	q := newQueueing(60 * time.Microsecond)
+	q.each = 30 * time.Millisecond
+	q.floods(100*time.Millisecond, time.Millisecond, 3*time.Second)
+	q.each = 60 * time.Microsecond
+	q.passes(3 * time.Second)
+	q.refused = 0
+	for range 200 {
+		q.asks("after", 50*time.Millisecond)
+	}
+	if q.refused > 0 {
+		t.Errorf("%d of 200 are refused", q.refused)
+	}
+}
+
+// TestWhoNeverEntersLeaves: calls that gRPC ends before their handlers begin leave the crowd, and so
+// do all others.
+func TestWhoNeverEntersLeaves(t *testing.T) {
+	in(t, roomy, func(t *testing.T, h *house) {
+		hold := make(chan struct{})
+		h.check = func() (*healthv1.HealthCheckResponse, error) {
+			<-hold
+			return &healthv1.HealthCheckResponse{}, nil
+		}
+		r := h.rude("client", 1<<16)
+		defer r.done()
+		id := uint32(1)
+		for _, fields := range [][]hpack.HeaderField{
+			{{Name: "grpc-timeout", Value: "1n"}},
+			{{Name: "grpc-timeout", Value: "1S"}, {Name: "grpc-encoding", Value: "unheard-of"}},
+			{{Name: "grpc-timeout", Value: "1S"}}, // its message does not come
+			{{Name: "grpc-timeout", Value: "0S"}},
+		} {
+			r.begin(id, checkPath, fields...)
+			id += 2
+		}
+		var all sync.WaitGroup
+		client := healthv1.NewHealthClient(h.client("client"))
+		for range 3 {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				if _, err := client.Check(ctx, &healthv1.HealthCheckRequest{}); status.Code(err) !=
+					codes.DeadlineExceeded {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		h.crowd.mu.Lock()
+		if h.crowd.in < 3 {
+			t.Errorf("%d are in, of which 3 have handlers", h.crowd.in)
+		}
+		h.crowd.mu.Unlock()
+		close(hold)
+		rest(2 * neverBegins)
+		h.crowd.mu.Lock()
+		defer h.crowd.mu.Unlock()
+		if h.crowd.in != 0 || len(h.crowd.callers) != 0 {
+			t.Errorf("%d are in, of %v", h.crowd.in, h.crowd.callers)
+		}
+	})
+}
+
+// TestARefusedCrowdHoldsNothing: calls that are refused with their headers, and calls whose callers
+// have gone, are not counted as held by their connection, which would stop being read.
+func TestARefusedCrowdHoldsNothing(t *testing.T) {
+	in(t, roomy, func(t *testing.T, h *house) {
+		h.crowd.pace, h.crowd.paced, h.crowd.in = 1, time.Now().Add(time.Hour), alwaysIn
+		client := healthv1.NewHealthClient(h.client("client"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for range 2000 {
+			if _, err := client.Check(ctx, &healthv1.HealthCheckRequest{}); status.Code(err) !=
+				codes.Unavailable {
+				t.Fatal(err)
+			}
+		}
+		if held := h.door.metric("quotad_connections_held_bytes", ""); held > 8<<10 {
+			t.Errorf("%v bytes are counted as held after 2,000 refused calls", held)
+		}
+	})
+}

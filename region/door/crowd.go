@@ -11,10 +11,10 @@ const (
 	// alwaysIn is how many calls are let in however slowly calls leave. With fewer in the node its
 	// pace says nothing: each leaves when the store has answered it.
 	alwaysIn = 32
-	// crowdParts is the part of a caller's time that calls ahead may take: 1/crowdParts of it. With a
-	// half, at twice what a node can decide, the time of callers who wait for 20 ms was at times over
-	// all the same, and the node stayed in that state.
-	crowdParts = 3
+	// crowdParts is the part of a caller's time that calls ahead may take: 1/crowdParts of it. At
+	// twice what a node could decide, a half had twice as many answers come too late for callers who
+	// wait for 20 or 50 ms, and a third had a sixth fewer in time.
+	crowdParts = 2.5
 	// paceSpan is how long calls that leave are counted for one measurement of the pace. Those before
 	// weigh paceKept together: a pause of some milliseconds must not have many calls refused.
 	paceSpan = 5 * time.Millisecond
@@ -28,7 +28,7 @@ const (
 // otherwise spend its time on calls whose callers have gone when they are answered: calls also wait
 // in sockets and for a processor, and the node cannot see for how long.
 //
-// A call is refused if those ahead of it would take more than a third of its caller's time, at the
+// A call is refused if those ahead of it would take more than two fifths of its caller's time, at the
 // pace at which calls were last answered while many were in. Of other callers only so many are ahead
 // of it as have their turns first. A caller who names no time is never refused here. Safe for
 // concurrent use.

@@ -134,7 +134,7 @@ overload: redis-server ## a real node offered up to ten times what it decides: w
 	$(GO) test -count 1 -run '^$$' -bench 'Refusal|BenchmarkQueue' ./region/admit
 	$(GO) test -count 1 -run '^$$' -bench 'Overload' -benchtime 1x ./chaos/process
 	bin=$$(mktemp -d) && trap 'rm -rf "$$bin"' EXIT && GOBIN="$$bin" $(GO) install $(RATELIMIT) && \
-	  $(GO) test -count 1 -run '^$$' -bench 'Deadlines' -benchtime 1x ./chaos/process -ratelimit "$$bin/service_cmd"
+	  $(GO) test -count 1 -run '^$$' -bench 'Deadlines|Standstill' -benchtime 1x ./chaos/process -ratelimit "$$bin/service_cmd"
 
 .PHONY: keys
 keys: redis-server ## a million live keys on a real node and Redis: what they cost, and what DEL and FLUSHALL give back; thousands of keys that borrow

@@ -22,8 +22,17 @@ const mendFile = "write version, regions and limits"
 
 // Parse reads and checks a document. The filename is used in positions only. Parse refuses a
 // document with any error as a whole. The error is then a [strictyaml.Errors] with every problem
-// found, in the order of the file. The document keeps a copy of src.
-func Parse(filename string, src []byte) (*Document, error) {
+// found, in the order of the file. If reading it panics, the error is a [*Fault]. The document keeps
+// a copy of src.
+func Parse(filename string, src []byte) (doc *Document, err error) {
+	defer survives(filename, &err)
+	return parse(filename, src)
+}
+
+func parse(filename string, src []byte) (*Document, error) {
+	if hook := testHookParse.Load(); hook != nil {
+		(*hook)(src)
+	}
 	root, err := strictyaml.Read(filename, src, documentKind)
 	if err != nil {
 		return nil, err

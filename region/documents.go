@@ -3,6 +3,7 @@ package region
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -29,7 +30,12 @@ func (n *Node) Adopt(ctx context.Context, d *policy.Document) error {
 func (n *Node) Document() *policy.Document { return n.tenure.Rules().Document }
 
 // NoteFile notes why the document of the node's file is not open, nil if it is.
-func (n *Node) NoteFile(err error) { n.tenure.NoteFile(err) }
+func (n *Node) NoteFile(err error) {
+	if f, is := errors.AsType[*policy.Fault](err); is {
+		n.panics.Recovered("document", f)
+	}
+	n.tenure.NoteFile(err)
+}
 
 // AskDocuments asks all nodes of all regions which documents are open there. It returns the answers
 // that come before ctx ends, this node's among them, by name.

@@ -196,7 +196,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 	n.tenure, err = tenure.New(tenure.Config{Region: c.Region, Node: c.Node, Bootstrap: c.Bootstrap,
 		Policy: c.Policy, Fetch: c.Fetch,
 		Store: c.Store, Journal: c.Journal, Now: c.Now, Log: c.Log, Changed: n.changed,
-		MayBegin: n.mayBegin, Closed: n.life.closed})
+		MayBegin: n.mayBegin, Panicked: n.panics.Recovered, Closed: n.life.closed})
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,11 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	}
 	var d *policy.Document
 	if err == nil {
-		if d, err = policy.Parse("document", source); err != nil {
+		d, err = policy.Parse("document", source)
+		if f, is := errors.AsType[*policy.Fault](err); is {
+			s.webPanics.Recovered(r.Pattern, f)
+			err = &refusal{http.StatusInternalServerError, err.Error()}
+		} else if err != nil {
 			err = &refusal{http.StatusBadRequest, err.Error()}
 		}
 	}

@@ -66,7 +66,8 @@ func (p *Panics) Catch(place string) {
 	}
 }
 
-// Recovered counts and logs a panic that was recovered from.
+// Recovered counts and logs a panic that was recovered from. If was is an error with the Stack of a
+// panic that was recovered elsewhere, that is logged.
 func (p *Panics) Recovered(place string, was any) {
 	where := p.prefix + place
 	p.count(where)
@@ -78,9 +79,13 @@ func (p *Panics) Recovered(place string, was any) {
 	}
 	p.mu.Unlock()
 	if since, due := seldom.Due(time.Now()); due {
+		stack := debug.Stack()
+		if at, elsewhere := was.(interface{ Stack() []byte }); elsewhere {
+			stack = at.Stack()
+		}
 		p.log.Error("recovered from a panic; please report it", "where", where, "panic",
 			cut(fmt.Sprint(was), largestValue), "unlogged", since,
-			"stack", cut(string(debug.Stack()), largestStack))
+			"stack", cut(string(stack), largestStack))
 	}
 }
 

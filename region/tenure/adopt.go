@@ -161,7 +161,7 @@ func (t *Tenure) kept(ctx context.Context, name string,
 	if source == "" {
 		return nil, other
 	}
-	d, err := policy.Parse(name, []byte(source))
+	d, err := t.parse(name, []byte(source))
 	if err != nil {
 		return nil, fmt.Errorf("document %s, which the store keeps: %w", name, err)
 	}

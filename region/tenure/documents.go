@@ -2,6 +2,7 @@ package tenure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -273,13 +274,22 @@ func (t *Tenure) review(ctx context.Context) error {
 	return t.noteSure(ctx)
 }
 
+// parse reads a document that another node gave to the store or to another region.
+func (t *Tenure) parse(name string, source []byte) (*policy.Document, error) {
+	d, err := policy.Parse(name, source)
+	if f, is := errors.AsType[*policy.Fault](err); is {
+		t.config.Panicked("document", f)
+	}
+	return d, err
+}
+
 // fetch opens a document that another region has.
 func (t *Tenure) fetch(ctx context.Context, region string, e policy.Epoch) error {
 	source, err := t.config.Fetch(ctx, region, e)
 	if err != nil {
 		return err
 	}
-	d, err := policy.Parse(fmt.Sprintf("document %s of region %s", e, region), source)
+	d, err := t.parse(fmt.Sprintf("document %s of region %s", e, region), source)
 	if err != nil {
 		return err
 	}

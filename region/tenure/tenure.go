@@ -34,6 +34,9 @@ type Config struct {
 	// MayBegin is asked before this node begins a generation of the store. See
 	// store.Opening.MayBegin. It may be nil.
 	MayBegin func(context.Context, store.Beginning) (quantity.StoreTime, error)
+	// Panicked is called with each document that could not be read by a fault of quotad. The place
+	// is for counting. nil: nobody counts.
+	Panicked func(place string, was any)
 	// Closed is closed when the node ends.
 	Closed <-chan struct{}
 }
@@ -83,6 +86,9 @@ type Tenure struct {
 // its journal says were open, and that of its file. It fails if these cannot be read, or if the
 // journal has none and the file's does not have the region.
 func New(c Config) (*Tenure, error) {
+	if c.Panicked == nil {
+		c.Panicked = func(string, any) {}
+	}
 	a, err := firstAgenda(c)
 	if err != nil {
 		return nil, err

@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/repeat"
@@ -14,6 +16,10 @@ import (
 // readyEvery is how often the watchers of health are updated. Single questions are answered with
 // the present state.
 const readyEvery = 500 * time.Millisecond
+
+// maxServiceName bounds the name that a watcher asks about, in bytes: it is kept while the watcher
+// stays.
+const maxServiceName = 256
 
 // healthService is gRPC health v1 for the whole server ("") and for QuotaService. ready decides
 // both.
@@ -64,6 +70,10 @@ func (h *healthService) List(ctx context.Context,
 // Watch implements grpc.health.v1.Health.
 func (h *healthService) Watch(q *healthv1.HealthCheckRequest,
 	stream healthv1.Health_WatchServer) error {
+	if len(q.GetService()) > maxServiceName {
+		return status.Errorf(codes.InvalidArgument, "service: %d bytes, give at most %d",
+			len(q.GetService()), maxServiceName)
+	}
 	h.refresh()
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()

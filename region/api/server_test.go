@@ -144,6 +144,14 @@ func TestHealthFollowsReadiness(t *testing.T) {
 	served(t, node, func(t *testing.T, s *front) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
+		long := &healthv1.HealthCheckRequest{Service: strings.Repeat("s", maxServiceName+1)}
+		refused, err := healthv1.NewHealthClient(s.rpc).Watch(ctx, long)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := refused.Recv(); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("a name of %d bytes: %v", maxServiceName+1, err)
+		}
 		watch, err := healthv1.NewHealthClient(s.rpc).Watch(ctx, &healthv1.HealthCheckRequest{Service: quotaService})
 		if err != nil {
 			t.Fatal(err)

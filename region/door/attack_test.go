@@ -1,6 +1,7 @@
 package door
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -300,6 +301,54 @@ func TestBusyConnectionsHoldNothing(t *testing.T) {
 		}
 		if held := h.door.metric("quotad_connections_held_bytes", ""); held > 64<<10 {
 			t.Errorf("%v bytes are counted as held after 20 calls of 900 kB were answered", held)
+		}
+	})
+}
+
+// TestAttackManyWatches: a connection has maxWatches watches of health at a time. They are counted
+// among what it holds, and end with their calls or the connection, not by a clock.
+func TestAttackManyWatches(t *testing.T) {
+	in(t, roomy, func(t *testing.T, h *house) {
+		conn := h.client("client")
+		watch := func() (context.CancelFunc, error) {
+			ctx, cancel := context.WithCancel(t.Context())
+			s, err := healthv1.NewHealthClient(conn).Watch(ctx, &healthv1.HealthCheckRequest{})
+			if err == nil {
+				_, err = s.Recv()
+			}
+			return cancel, err
+		}
+		var ends []context.CancelFunc
+		for i := range 20 {
+			end, err := watch()
+			ends = append(ends, end)
+			if want := i >= maxWatches; (status.Code(err) == codes.ResourceExhausted) != want {
+				t.Errorf("watch %d: %v", i, err)
+			}
+		}
+		rest(time.Hour)
+		const some = 1 << 10 // bytes of frames that are forgotten after a while
+		if held := h.door.metric("quotad_connections_held_bytes", ""); held < maxWatches*watchBytes ||
+			held > maxWatches*watchBytes+some {
+			t.Errorf("%v bytes are held after an hour, want %d for %d watches", held,
+				maxWatches*watchBytes, maxWatches)
+		}
+		if got := h.door.metric("quotad_watches_refused_total", ""); got != 20-maxWatches {
+			t.Errorf("%v watches are counted as refused", got)
+		}
+		ends[0]()
+		rest(time.Second)
+		end, err := watch()
+		ends = append(ends, end)
+		if err != nil {
+			t.Errorf("after the end of one: %v", err)
+		}
+		for _, end := range ends {
+			end()
+		}
+		rest(time.Second)
+		if held := h.door.metric("quotad_connections_held_bytes", ""); held > some {
+			t.Errorf("%v bytes are held by nobody", held)
 		}
 	})
 }

@@ -373,6 +373,12 @@ func (c *Calls) stream(m grpc.StreamDesc, full string) grpc.StreamHandler {
 			defer l.over()
 			s = l
 		case !m.ClientStreams:
+			on := connOf(ctx)
+			if !on.watches() {
+				return status.Errorf(codes.ResourceExhausted, "a connection has at most %d calls of %s "+
+					"at a time: end one, or use one for all", maxWatches, m.StreamName)
+			}
+			defer on.watched()
 			s = oneMessage{s}
 		}
 		return m.Handler(service, s)

@@ -27,6 +27,9 @@ const (
 	// checks how long connections have held too much.
 	stallPoll   = 10 * time.Millisecond
 	reviewEvery = time.Second
+	// maxWatches bounds the calls of one connection whose answers go on until it ends, each of which
+	// counts as watchBytes that it holds: about what such a call takes.
+	maxWatches, watchBytes = 4, 16 << 10
 	// callOverhead is the assumed size of a call on the wire beside its message: the compressed
 	// headers. A call with larger headers is counted for them until they are forgotten.
 	callOverhead = 128
@@ -53,6 +56,7 @@ type conn struct {
 	recent, older, answers int64
 	period                 time.Time // when recent becomes older
 	tooMuchSince           time.Time // zero: it holds no more than it may
+	watching               int       // calls of one message and many answers
 	left                   bool      // it is closed: what becomes of its bytes no longer counts
 }
 
@@ -220,7 +224,9 @@ func (d *Door) sweep(now time.Time) {
 }
 
 // holds returns the bytes for which the connection is counted. The caller holds door.mu.
-func (c *conn) holds() int64 { return c.recent + c.older + c.answers }
+func (c *conn) holds() int64 {
+	return c.recent + c.older + c.answers + int64(c.watching)*watchBytes
+}
 
 // roll begins a new period if the last one is over. The caller holds door.mu.
 func (c *conn) roll(now time.Time) {
@@ -278,5 +284,36 @@ func (c *conn) answered(n int) {
 func (c *conn) dropped() {
 	if c != nil {
 		c.delivered(callOverhead + smallCall)
+	}
+}
+
+// watches lets a call in whose answers go on until it ends, or says that the connection has too many.
+func (c *conn) watches() bool {
+	if c == nil {
+		return true
+	}
+	c.door.mu.Lock()
+	defer c.door.mu.Unlock()
+	if c.watching >= maxWatches {
+		c.door.unwatched.Add(1)
+		return false
+	}
+	c.watching++
+	if !c.left {
+		c.count(watchBytes)
+	}
+	return true
+}
+
+// watched ends a call that watches let in.
+func (c *conn) watched() {
+	if c == nil {
+		return
+	}
+	c.door.mu.Lock()
+	defer c.door.mu.Unlock()
+	c.watching--
+	if !c.left {
+		c.count(-watchBytes)
 	}
 }

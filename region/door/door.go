@@ -36,7 +36,7 @@ type Door struct {
 	held      int64
 	reviewing bool // a review is due because some connection holds too much
 
-	refused, refusedOfAddress, stalled, late atomic.Uint64
+	refused, refusedOfAddress, stalled, late, unwatched atomic.Uint64
 }
 
 // New returns a door for a port. Its metrics have the port as a label.
@@ -119,7 +119,7 @@ func addressOf(a net.Addr) netip.Addr {
 }
 
 // descs are the descriptions of one door's metrics.
-type descs struct{ open, held, refused, late *prometheus.Desc }
+type descs struct{ open, held, refused, late, unwatched *prometheus.Desc }
 
 func newDescs(port string) descs {
 	of := func(name, help string, labels ...string) *prometheus.Desc {
@@ -134,13 +134,15 @@ func newDescs(port string) descs {
 			"reason"),
 		late: of("quotad_calls_late_total",
 			"gRPC calls that ended because their message did not arrive in time, by port."),
+		unwatched: of("quotad_watches_refused_total",
+			"Calls of gRPC health's Watch that were refused because their connection has as many as it may, by port."),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (d *Door) Describe(ch chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{d.descs.open, d.descs.held, d.descs.refused,
-		d.descs.late} {
+		d.descs.late, d.descs.unwatched} {
 		ch <- desc
 	}
 }
@@ -161,4 +163,6 @@ func (d *Door) Collect(ch chan<- prometheus.Metric) {
 	}
 	ch <- prometheus.MustNewConstMetric(d.descs.late, prometheus.CounterValue,
 		float64(d.late.Load()))
+	ch <- prometheus.MustNewConstMetric(d.descs.unwatched, prometheus.CounterValue,
+		float64(d.unwatched.Load()))
 }

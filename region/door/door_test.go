@@ -161,7 +161,7 @@ func TestDoorsOfOneNode(t *testing.T) {
 		}
 	}
 	families, err := r.Gather()
-	if err != nil || len(families) != 4 || len(families[0].GetMetric()) != 3 {
+	if err != nil || len(families) != 5 || len(families[0].GetMetric()) != 3 {
 		t.Errorf("gathered %v, %v", families, err)
 	}
 }

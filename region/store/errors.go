@@ -56,9 +56,11 @@ const (
 // Other is the kind of a refusal that is not in the table faults.
 const Other = "other"
 
-// Kinds returns the kinds of refusals in alphabetical order: those of the table faults, and Other.
+// Kinds returns the kinds of refusals in alphabetical order: those of the table faults, ClockApart
+// and Other.
 func Kinds() []string {
-	return slices.Sorted(slices.Values(slices.AppendSeq([]string{Other}, maps.Keys(faults))))
+	return slices.Sorted(slices.Values(slices.AppendSeq([]string{ClockApart, Other},
+		maps.Keys(faults))))
 }
 
 // fault is what an error means for the call and for the operator.

@@ -176,7 +176,7 @@ func (s *session) hold(all looks, node string, generation uint64, secret string)
 func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64,
 	shown quantity.StoreTime) (Opened, error) {
 	for _, l := range all {
-		if max(l.apart, -l.apart).Microseconds() > algorithms.MaxClockStep {
+		if l.tooFar() {
 			// A generation begun now would hold the store's time, and every cell with it, until the
 			// clock gets there.
 			return Opened{}, fmt.Errorf(

@@ -31,7 +31,8 @@ const (
 )
 
 // refusals counts the calls that the region's Redis refuses, by kind. A server that refuses a call
-// answers, but does not do what is asked. Safe for concurrent use.
+// answers, but does not do what is asked. That its clock is too far from the node's is a kind of
+// refusal, too. Safe for concurrent use.
 type refusals struct {
 	log *slog.Logger
 	now func() time.Time
@@ -66,7 +67,9 @@ func newRefusals(log *slog.Logger, now func() time.Time) *refusals {
 // saw takes the outcome of a call.
 func (r *refusals) saw(err error) {
 	var e *store.Error
-	switch {
+	switch clock := store.ClockRefusal(err); {
+	case clock != nil:
+		r.count(clock) // it is logged when it is known how far the clocks are apart (tryOnceMore)
 	case store.Answered(err):
 		r.done()
 	case errors.As(err, &e) && e.Kind != "":
@@ -97,6 +100,14 @@ func (r *refusals) done() {
 
 // refused records a refusal, and logs it if none of its kind was logged lately.
 func (r *refusals) refused(err *store.Error) {
+	k := r.count(err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tell(err.Kind, k, r.now())
+}
+
+// count records a refusal, and returns those of its kind.
+func (r *refusals) count(err *store.Error) *refusedKind {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
@@ -109,10 +120,12 @@ func (r *refusals) refused(err *store.Error) {
 		k = &refusedKind{}
 		r.kinds[err.Kind] = k
 	}
-	k.err, k.at = err, now
+	if k.at = now; err.Server != "" || k.err == nil { // else the one before says more
+		k.err = err
+	}
 	k.total++
 	k.unlogged++
-	r.tell(err.Kind, k, now)
+	return k
 }
 
 // tell logs a kind of refusal with the number of calls since it was last logged. The caller holds
@@ -211,8 +224,10 @@ func (t *Tenure) tryOnceMore(ctx context.Context) {
 	case ctx.Err() != nil:
 	case store.Unreached(err):
 		t.refusals.unreached()
-	default:
+	case err != nil:
 		t.refusals.saw(err)
+	default:
+		t.refusals.saw(t.config.Store.ClocksAgree(ctx))
 	}
 }
 

@@ -10,9 +10,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/chaos/lab/journals"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -217,5 +219,60 @@ func TestAServerThatDoesNotAnswerRefusesNothing(t *testing.T) {
 	n.tryOnceMore(t.Context())
 	if err := n.Ready(); err != nil {
 		t.Errorf("not ready without its store, although it decides without it: %v", err)
+	}
+}
+
+// TestClocksTooFarApart: a Redis whose clock is hours off from the node's refuses everything. The
+// node says so in log, status and metrics, with the distance, and is not ready until they agree.
+func TestClocksTooFarApart(t *testing.T) {
+	real := time.Unix(1_800_000_000, 0)
+	off := time.Duration(0)
+	server := lab.NewTwin(func() quantity.StoreTime {
+		return quantity.StoreTime(real.Add(off).UnixMicro())
+	}, "a")
+	clock := func() time.Time { return real }
+	way, _ := server.Connect(clock)
+	kept, _, err := journals.New("us", "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := of(t, "n1", documents.Parse(t, 1, alone, "name: hour, limit: 100, window: 1h"), way, kept, clock)
+	var log bytes.Buffer
+	n.refusals.log = slog.New(slog.NewTextHandler(&log, nil))
+	if err := n.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		off  time.Duration
+		said string
+	}{{3 * time.Hour, "3h0m0s ahead of"}, {-2 * time.Hour, "2h0m0s behind"}} {
+		log.Reset()
+		off = c.off
+		for range 6 {
+			_, _ = n.decide(t, "42")
+			n.tryOnceMore(t.Context())
+			real = real.Add(500 * time.Millisecond)
+		}
+		if err := n.Ready(); err == nil || !strings.Contains(err.Error(), c.said) {
+			t.Errorf("%v: ready: %v", c.off, err)
+		}
+		all := n.Refusing()
+		if len(all) != 1 || all[0].Kind != store.ClockApart || !strings.Contains(all[0].Advice, c.said) ||
+			n.Refused()[store.ClockApart] == 0 {
+			t.Errorf("%v: the status says %+v, counted are %v", c.off, all, n.Refused())
+		}
+		if lines := strings.Count(log.String(), "the store refuses calls"); lines != 1 ||
+			!strings.Contains(log.String(), c.said) {
+			t.Errorf("%v: logged %s", c.off, &log)
+		}
+		off = 0
+		n.tryOnceMore(t.Context())
+		if err := n.Ready(); err != nil {
+			t.Errorf("the clocks agree again: %v", err)
+		}
+		if _, err := n.decide(t, "42"); err != nil {
+			t.Error(err)
+		}
+		real = real.Add(2 * time.Minute)
 	}
 }

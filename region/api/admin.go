@@ -43,7 +43,7 @@ func (s *Server) adminHandler() http.Handler {
 		promhttp.HandlerOpts{})
 
 	paths := s.adminRoutes(metrics)
-	web := s.recovering(sameSite(paths.mux))
+	web := s.recovering(s.ownHosts(s.options.Admin, sameSite(paths.mux)))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
 			s.adminRPC.ServeHTTP(w, r)

@@ -34,7 +34,7 @@ const (
 
 // handler returns the handler of the API's paths.
 func (s *Server) handler() http.Handler {
-	next := s.recovering(sameSite(s.routes().mux))
+	next := s.recovering(s.ownHosts(s.options.API, sameSite(s.routes().mux)))
 	if s.options.Console == "" {
 		return next
 	}

@@ -65,6 +65,9 @@ type Options struct {
 	// Traces traces decisions. nil: nothing is traced, and nothing stands before a handler for it.
 	// The server does not close it.
 	Traces *tracing.Tracer
+	// Hosts are the names by which callers may call listeners on loopback that have no roles, beside
+	// localhost and loopback addresses; in lower case.
+	Hosts []string
 	// Console is where a browser is sent that asks the API for /. Empty: it is told that there is
 	// nothing.
 	Console string
@@ -260,5 +263,6 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		BaseContext:       baseContext,
 	}
 }

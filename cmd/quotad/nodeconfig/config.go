@@ -28,6 +28,8 @@ type Config struct {
 	// Limits are the same for each of four ports: the gRPC API, the HTTP API, the admin listener
 	// and other regions.
 	Limits door.Limits
+	// Hosts are names by which callers may call listeners on loopback, in lower case.
+	Hosts []string
 	// Advertise holds host:port of both. Empty: where the node listens.
 	Advertise        struct{ Peer, Gossip string }
 	Headers          struct{ HTTP, Envoy api.Headers }
@@ -145,6 +147,10 @@ func (c *Config) networkSettings() []Setting {
 			one(&c.Limits.PerAddress, number("connections", 1, maxConnections)),
 			"how many of them one IP address may have open; behind a proxy all callers have its " +
 				"address: give listen.max_connections there"},
+		{"listen.hosts", "name", "", each(&c.Hosts, hostName),
+			"names by which callers may call listen.http and listen.admin on loopback where there are no " +
+				"roles, beside localhost and loopback addresses, so that no page of another site calls " +
+				"them; /v1/authz takes any"},
 		{"headers.http", "headers", "both", one(&c.Headers.HTTP, headers),
 			"headers of decisions over HTTP: ietf (RateLimit, RateLimit-Policy), legacy " +
 				"(X-RateLimit-*), both, or off; a denial has Retry-After in any case"},

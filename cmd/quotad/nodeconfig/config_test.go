@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,8 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 			func(c *Config) any { return c.Limits.Connections }, [3]string{}},
 		"listen.max_connections_per_address": {"1", "2", "1000000",
 			func(c *Config) any { return c.Limits.PerAddress }, [3]string{}},
+		"listen.hosts": {"[A.example]", "x,y.example", "z", func(c *Config) any { return c.Hosts },
+			[3]string{"[a.example]", "[x y.example]", "[z]"}},
 		"headers.http": {"ietf", "legacy", "off", func(c *Config) any { return c.Headers.HTTP },
 			[3]string{}},
 		"headers.envoy": {"ietf", "legacy", "both", func(c *Config) any { return c.Headers.Envoy },
@@ -199,9 +202,12 @@ func withSetting(s Setting, text string) string {
 	root, field, grouped := strings.Cut(s.Path, ".")
 	line := fmt.Sprintf("%s: %s\n", root, text)
 	if grouped {
-		line = fmt.Sprintf("%s: {%s: %q}\n", root, field, text)
+		if !strings.HasPrefix(text, "[") || !s.list { // a list is no text
+			text = strconv.Quote(text)
+		}
+		line = fmt.Sprintf("%s: {%s: %s}\n", root, field, text)
 		if group, field, nested := strings.Cut(field, "."); nested {
-			line = fmt.Sprintf("%s: {%s: {%s: %q}}\n", root, group, field, text)
+			line = fmt.Sprintf("%s: {%s: {%s: %s}}\n", root, group, field, text)
 		}
 	}
 	for other := range strings.Lines(required) {

@@ -275,6 +275,18 @@ func address(v value) (string, error) {
 	return v.text, nil
 }
 
+var hostNames = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?$`)
+
+// hostName returns the name of a host in lower case.
+func hostName(v value) (string, error) {
+	name := strings.ToLower(v.text)
+	if !hostNames.MatchString(name) {
+		return "", v.fail(fmt.Sprintf("%.70q is no name of a host", v.text),
+			"write a name such as quotad.internal, without a port")
+	}
+	return name, nil
+}
+
 // keys returns a reader of gossip keys and files of them. Its errors do not repeat the texts, which
 // are secrets.
 func keys(into *[][]byte) reader {

@@ -34,11 +34,23 @@ const (
 	DecideApart Together = "apart"
 )
 
+// NegativeHits says what a descriptor with is_negative_hits does.
+type NegativeHits string
+
+// What a descriptor of Envoy with is_negative_hits does.
+const (
+	// IgnoreHits asks, as one of 0 hits does.
+	IgnoreHits NegativeHits = "ignore"
+	// GiveBackHits gives back what was charged last, to whomever.
+	GiveBackHits NegativeHits = "give_back"
+)
+
 // DomainRules is what holds for all requests of one domain.
 type DomainRules struct {
-	Name        string
-	OnNoLimit   OnNoLimit
-	Descriptors Together
+	Name         string
+	OnNoLimit    OnNoLimit
+	Descriptors  Together
+	NegativeHits NegativeHits
 }
 
 // Apart says whether each descriptor of a request is decided alone.
@@ -49,14 +61,14 @@ func (d *Document) Domain(name string) DomainRules {
 	if i, found := slices.BinarySearchFunc(d.Domains, name, compareDomain); found {
 		return d.Domains[i]
 	}
-	return DomainRules{name, d.OnNoLimit, DecideTogether}
+	return DomainRules{name, d.OnNoLimit, DecideTogether, IgnoreHits}
 }
 
 func compareDomain(r DomainRules, name string) int {
 	return strings.Compare(r.Name, name)
 }
 
-var domainFields = []string{"name", "on_no_limit", "descriptors"}
+var domainFields = []string{"name", "on_no_limit", "descriptors", "negative_hits"}
 
 // readDomains reads the rules of domains, sorted by name.
 func readDomains(f strictyaml.Value, usual OnNoLimit) []DomainRules {
@@ -69,8 +81,8 @@ func readDomains(f strictyaml.Value, usual OnNoLimit) []DomainRules {
 	}
 	var all []DomainRules
 	for _, item := range items {
-		r := DomainRules{Descriptors: DecideTogether}
-		o, ok := item.Object("write name, and on_no_limit or descriptors", domainFields)
+		r := DomainRules{Descriptors: DecideTogether, NegativeHits: IgnoreHits}
+		o, ok := item.Object("write name, and on_no_limit, descriptors or negative_hits", domainFields)
 		if !ok {
 			continue
 		}
@@ -83,6 +95,9 @@ func readDomains(f strictyaml.Value, usual OnNoLimit) []DomainRules {
 		r.OnNoLimit = strictyaml.Optional(o, "on_no_limit", usual, readOnNoLimit)
 		if f, ok := o.Field("descriptors"); ok {
 			r.Descriptors = strictyaml.OneOf(f, DecideTogether, DecideApart)
+		}
+		if f, ok := o.Field("negative_hits"); ok {
+			r.NegativeHits = strictyaml.OneOf(f, IgnoreHits, GiveBackHits)
 		}
 		all = append(all, r)
 	}

@@ -135,6 +135,9 @@ func (e *encoding) domains(d *Document) {
 		e.text(r.Name)
 		e.text(string(r.OnNoLimit))
 		e.text(string(r.Descriptors))
+		if r.NegativeHits == GiveBackHits {
+			e.text("negative_hits")
+		}
 	}
 	for _, x := range d.Exempt {
 		e.text("exempt")

@@ -122,9 +122,9 @@ func TestMapsWalkThePathsInTheDocumentsOrders(t *testing.T) {
 func TestDomainRules(t *testing.T) {
 	d := mustParse(t, pathsDocument)
 	for name, want := range map[string]DomainRules{
-		"web":   {"web", NoLimitDeny, DecideTogether},
-		"db":    {"db", NoLimitWarn, DecideApart},
-		"other": {"other", NoLimitWarn, DecideTogether},
+		"web":   {"web", NoLimitDeny, DecideTogether, IgnoreHits},
+		"db":    {"db", NoLimitWarn, DecideApart, IgnoreHits},
+		"other": {"other", NoLimitWarn, DecideTogether, IgnoreHits},
 	} {
 		if got := d.Domain(name); got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
@@ -141,6 +141,7 @@ func TestPathsArePartOfTheEpoch(t *testing.T) {
 	for _, change := range [][2]string{
 		{"on_no_limit: warn", "on_no_limit: allow"},
 		{"descriptors: apart", "descriptors: together"},
+		{"descriptors: apart", "descriptors: apart, negative_hits: give_back"},
 		{"value: internal}", "value: external}"},
 		{", unlimited: true", ""},
 		{", unlimited: true", ", deny: true"},

@@ -129,6 +129,8 @@ func writeHeader(b *bytes.Buffer, files []File, leftOut map[string]int, o Option
 		b.WriteString("# All descriptors of a request are one decision: either all are charged, or none.\n" +
 			"# (envoyproxy/ratelimit charges each alone, also for requests that it denies.)\n")
 	}
+	b.WriteString("# A descriptor with is_negative_hits gives nothing back, unless its domain says\n" +
+		"# negative_hits: give_back.\n")
 	if len(leftOut) > 0 {
 		var all []string
 		for _, name := range slices.Sorted(maps.Keys(leftOut)) {

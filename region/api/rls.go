@@ -19,20 +19,25 @@ import (
 // decision, or each is one of its own: policy.DomainRules.Descriptors.
 //
 // A descriptor of no hits is asked about and charged nothing. One with is_negative_hits gives back
-// what was charged last. A limit that comes with a descriptor is ignored and counted: limits are in
+// what was charged last, to whomever, if the document allows it in its domain; else it is one of no
+// hits. A limit that comes with a descriptor is ignored and counted: limits are in
 // the limits document alone, or a client could choose its own.
 type rls struct {
 	envoy.UnimplementedRateLimitServiceServer
 	server *Server
 	node   Node
-	// ignored counts limits that came with descriptors.
-	ignored prometheus.Counter
+	// ignored counts limits that came with descriptors, and unreturned the negative hits that their
+	// domain does not allow.
+	ignored, unreturned prometheus.Counter
 }
 
 func newRLS(s *Server) *rls {
 	return &rls{server: s, node: s.node, ignored: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "quotad_rls_ignored_limits_total",
-		Help: "Limits that came with descriptors of Envoy's requests, and were ignored."})}
+		Help: "Limits that came with descriptors of Envoy's requests, and were ignored."}),
+		unreturned: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quotad_rls_ignored_negative_hits_total",
+			Help: "Descriptors of Envoy's requests that were to give back, in domains without negative_hits: give_back."})}
 }
 
 // ShouldRateLimit implements envoy.service.ratelimit.v3.RateLimitService.
@@ -54,6 +59,11 @@ func (s *rls) limit(ctx context.Context, m *envoy.RateLimitRequest, caller strin
 	}
 	h := readHits(m)
 	s.ignored.Add(float64(h.limits))
+	if len(h.refunded) > 0 &&
+		s.node.Document().Domain(m.GetDomain()).NegativeHits != policy.GiveBackHits {
+		s.unreturned.Add(float64(len(h.refunded)))
+		h.asked, h.refunded = append(h.asked, h.refunded...), nil
+	}
 	style := s.server.options.EnvoyHeaders
 	a := newRLSReply(len(m.GetDescriptors()), style != "" && style != NoHeaders)
 	q := admit.Request{Domain: m.GetDomain(), Caller: caller, Wait: wait, Lists: h.lists}

@@ -18,7 +18,7 @@ import (
 func (s *Server) rlsJSON(w http.ResponseWriter, r *http.Request) {
 	answer, ok := inHand(s, w, r, anyType, maxBodyBytes, decodeRLS,
 		func(held *door.Held, m *envoy.RateLimitRequest) (*envoy.RateLimitResponse, error) {
-			ctx, wait, cancel := patient(r)
+			ctx, wait, cancel := patient(r.WithContext(withAct(r)))
 			defer cancel()
 			return s.rls.limit(admit.OnHandover(ctx, held.Done), m, door.HostOf(r.RemoteAddr), wait)
 		})

@@ -1,11 +1,13 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -18,6 +20,9 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/audit"
 )
 
 // envoyLimits are limits for Envoy of windows of so many minutes.
@@ -37,6 +42,7 @@ func envoyLimits(minutes int64) string {
   - {name: path, domain: apart, entries: [{key: path}], algorithm: fixed_window, limit: 4, window: Wm}
   - {name: known, domain: strict, key: [account], algorithm: fixed_window, limit: 2, window: Wm}
 domains:
+  - {name: envoy, negative_hits: give_back}
   - {name: apart, descriptors: apart}
   - {name: strict, on_no_limit: deny}
 exempt:
@@ -115,6 +121,9 @@ func TestEnvoyIsAnswered(t *testing.T) {
 		{"envoy: log=1 | log=1 2", "OK: log 4 left 2 | log 4 left 2"},
 		{"envoy: log=1 -1", "OK: log 4 left 3"},
 		{"envoy: queue=1 -1", "OK: queue 100 left 100"},
+		// The document does not let callers of this domain give back.
+		{"apart: account=70 2", "OK: account 2 left 0"},
+		{"apart: account=70 -2", "OVER_LIMIT: account 2 left 0 over"},
 		{"envoy: other=7", "OK: -"},
 		{"envoy: account=7 other=1", "OK: -"},
 		{"envoy: account=internal | account=none | account=9", "OK: unlimited | - | per account 5 left 4"},
@@ -293,5 +302,33 @@ func TestEnvoysMalformedRequests(t *testing.T) {
 	}
 	if checked, peeked := node.asked(); checked+peeked != 0 {
 		t.Error("the node was asked")
+	}
+}
+
+// TestWhoGaveBackIsWrittenDown: what is given back by negative hits is in the audit log with its
+// caller, over HTTP too, and where the domain does not allow it nothing is.
+func TestWhoGaveBackIsWrittenDown(t *testing.T) {
+	var written bytes.Buffer
+	node := &fakeNode{refunded: admit.Refunded{Charges: []admit.RefundedCharge{{Units: 3}}}}
+	var err error
+	if node.open, err = policy.Parse("limits.yaml", []byte(aDocument+
+		"domains: [{name: back, negative_hits: give_back}]\n")); err != nil {
+		t.Fatal(err)
+	}
+	s := New(node, quiet(), Options{Audit: audit.New(&written, "us-east/n1", quiet())})
+	defer s.Close()
+	ask := func(domain string) {
+		r := httptest.NewRequest("POST", "/json", strings.NewReader(`{"domain": "`+domain+
+			`", "descriptors": [{"entries": [{"key": "account", "value": "42"}], "is_negative_hits": true}]}`))
+		s.http.Handler.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	ask("forward")
+	if written.Len() > 0 {
+		t.Errorf("written down: %s", &written)
+	}
+	ask("back")
+	if got := written.String(); !strings.Contains(got, `"from":"192.0.2.1:1234"`) ||
+		!strings.Contains(got, `"units":3`) {
+		t.Errorf("written down: %s", got)
 	}
 }

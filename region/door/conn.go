@@ -72,7 +72,7 @@ type remote struct {
 // String implements net.Addr.
 func (r *remote) String() string { return r.text }
 
-// HostAt returns the host at an address of a connection.
+// HostAt returns HostOf the address of a connection.
 func HostAt(a net.Addr) string {
 	if r, ok := a.(*remote); ok {
 		return r.host
@@ -80,13 +80,29 @@ func HostAt(a net.Addr) string {
 	return HostOf(a.String())
 }
 
-// HostOf returns the host of an address, or the whole address if it has no port.
+// HostOf returns who counts as one caller at an address with or without a port: its host, but of an
+// IPv6 address its network of 64 bits, because one machine may have all addresses of one.
 func HostOf(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return address
+		host = address
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Is6() {
+		if host = networkOf(ip).String(); !ip.Is4In6() {
+			host += "/64"
+		}
 	}
 	return host
+}
+
+// networkOf returns an IPv4 address itself, and the first address of the network of 64 bits of an
+// IPv6 one.
+func networkOf(ip netip.Addr) netip.Addr {
+	ip = ip.Unmap().WithZone("")
+	if network, err := ip.Prefix(64); err == nil && ip.Is6() {
+		return network.Addr()
+	}
+	return ip
 }
 
 func newConn(d *Door, raw net.Conn) *conn {

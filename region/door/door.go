@@ -13,7 +13,7 @@ import (
 // Limits bound the open connections of one door.
 type Limits struct {
 	Connections int // in total
-	PerAddress  int // from one IP address, which behind a proxy is all callers
+	PerAddress  int // from one IPv4 address or one IPv6 network of 64 bits; behind a proxy, all callers
 }
 
 // The reasons for which a door refuses or ends a connection, as in its metrics.
@@ -110,10 +110,11 @@ func (d *Door) leave(c *conn) {
 	c.left = true
 }
 
-// addressOf returns the IP address of a far end. It returns the zero address for those without one.
+// addressOf returns the network (networkOf) of a far end's IP address. It returns the zero address for
+// those without one.
 func addressOf(a net.Addr) netip.Addr {
 	if tcp, ok := a.(*net.TCPAddr); ok {
-		return tcp.AddrPort().Addr().Unmap()
+		return networkOf(tcp.AddrPort().Addr())
 	}
 	return netip.Addr{}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -163,5 +164,26 @@ func TestDoorsOfOneNode(t *testing.T) {
 	families, err := r.Gather()
 	if err != nil || len(families) != 5 || len(families[0].GetMetric()) != 3 {
 		t.Errorf("gathered %v, %v", families, err)
+	}
+}
+
+// TestOneNetworkIsOneCaller: an IPv6 network of 64 bits, of which one machine may have every address,
+// is one caller, and has the connections of one.
+func TestOneNetworkIsOneCaller(t *testing.T) {
+	for address, want := range map[string]string{
+		"192.0.2.1:5": "192.0.2.1", "192.0.2.1": "192.0.2.1", "[::ffff:192.0.2.1]:5": "192.0.2.1",
+		"[2001:db8:1:2:3::4]:5": "2001:db8:1:2::/64", "2001:db8:1:2:ffff::1": "2001:db8:1:2::/64",
+		"[fe80::1%eth0]:5": "fe80::/64", "server:5": "server", "": "",
+	} {
+		if got := HostOf(address); got != want {
+			t.Errorf("%s is of %s, want %s", address, got, want)
+		}
+	}
+	of := func(ip string) netip.Addr {
+		return addressOf(net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(ip), 1)))
+	}
+	if of("2001:db8:1:2::1") != of("2001:db8:1:2:9::") || of("2001:db8:1:2::1") == of("2001:db8:1:3::1") ||
+		of("192.0.2.1") == of("192.0.2.2") || of("::ffff:192.0.2.1") != of("192.0.2.1") {
+		t.Error("connections are counted by other addresses")
 	}
 }

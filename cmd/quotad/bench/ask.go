@@ -2,6 +2,8 @@ package bench
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
@@ -38,7 +40,10 @@ func single(client quotadv1.QuotaServiceClient) prepare {
 		m := request(keys[0])
 		return func(ctx context.Context) (int64, error) {
 			got, err := client.Check(ctx, m)
-			return denials(got.GetDecision()), err
+			if err != nil {
+				return 0, err
+			}
+			return denials(got.GetDecision())
 		}
 	}
 }
@@ -51,7 +56,10 @@ func batches(client quotadv1.QuotaServiceClient) prepare {
 		}
 		return func(ctx context.Context) (int64, error) {
 			got, err := client.CheckBatch(ctx, m)
-			return denials(got.GetDecisions()...), err
+			if err != nil {
+				return 0, err
+			}
+			return denials(got.GetDecisions()...)
 		}
 	}
 }
@@ -65,12 +73,18 @@ func columns(client quotadv1.QuotaServiceClient) prepare {
 		}
 		return func(ctx context.Context) (denied int64, err error) {
 			got, err := client.CheckColumns(ctx, m)
+			if err != nil {
+				return 0, err
+			}
+			if slices.Contains(got.GetReasons(), quotadv1.Reason_REASON_QUEUE_FULL) {
+				return 0, errUndecided
+			}
 			for _, allowed := range got.GetAllowed() {
 				if !allowed {
 					denied++
 				}
 			}
-			return denied, err
+			return denied, nil
 		}
 	}
 }
@@ -81,12 +95,18 @@ func request(key int) *quotadv1.CheckRequest {
 		Descriptors: map[string]string{descriptor: keyName(key)}}
 }
 
-// denials counts the decisions that do not admit their request.
-func denials(all ...*quotadv1.Decision) (denied int64) {
+var errUndecided = errors.New("the node had no time to decide some requests of the call")
+
+// denials counts the decisions that do not admit their request. It fails if one is not decided,
+// which is no denial.
+func denials(all ...*quotadv1.Decision) (denied int64, err error) {
 	for _, d := range all {
-		if !d.GetAllowed() {
+		switch {
+		case d.GetUndecided():
+			return 0, errUndecided
+		case !d.GetAllowed():
 			denied++
 		}
 	}
-	return denied
+	return denied, nil
 }

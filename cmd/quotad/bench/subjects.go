@@ -28,8 +28,9 @@ const (
 )
 
 const (
-	// callTimeout bounds each call.
-	callTimeout = 4 * time.Second
+	// callTimeout bounds each call. callTimeoutName is the same for a node over HTTP.
+	callTimeout     = 4 * time.Second
+	callTimeoutName = "4S"
 )
 
 // subject is one of the servers that are measured.

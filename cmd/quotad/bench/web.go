@@ -48,7 +48,10 @@ func (w *web) prepare(keys []int) call {
 		body := encoded(webRequestOf(keys[0]))
 		return func(ctx context.Context) (int64, error) {
 			answer, err := w.post(ctx, "/v1/check", body, http.StatusTooManyRequests)
-			return denialsWeb(answer), err
+			if err != nil {
+				return 0, err
+			}
+			return denialsWeb(answer)
 		}
 	}
 	batch := webBatch{make([]webRequest, len(keys))}
@@ -68,7 +71,7 @@ func (w *web) prepare(keys []int) call {
 		if len(got.Decisions) != len(keys) {
 			return 0, fmt.Errorf("%d decisions for %d requests", len(got.Decisions), len(keys))
 		}
-		return denialsWeb(got.Decisions...), nil
+		return denialsWeb(got.Decisions...)
 	}
 }
 
@@ -85,17 +88,21 @@ func encoded(request any) []byte {
 	return body
 }
 
-// admits begins every decision that admits its request.
-var admits = []byte(`{"allowed":true`)
+// admits begins every decision that admits its request, and undecided is in every one that is none.
+var admits, undecided = []byte(`{"allowed":true`), []byte(`"undecided":true`)
 
-// denialsWeb counts the decisions that do not admit their request.
-func denialsWeb[D ~[]byte](all ...D) (denied int64) {
+// denialsWeb is denials over HTTP.
+func denialsWeb[D ~[]byte](all ...D) (denied int64, err error) {
 	for _, d := range all {
-		if !bytes.HasPrefix(d, admits) {
+		switch {
+		case bytes.HasPrefix(d, admits):
+		case bytes.Contains(d, undecided):
+			return 0, errUndecided
+		default:
 			denied++
 		}
 	}
-	return denied
+	return denied, nil
 }
 
 // post sends a body and returns the answer. A status other than 200, or those that are good as
@@ -106,6 +113,7 @@ func (w *web) post(ctx context.Context, path string, body []byte, good ...int) (
 		return nil, err
 	}
 	q.Header.Set("Content-Type", "application/json")
+	q.Header.Set("Grpc-Timeout", callTimeoutName) // as gRPC tells how long a caller waits
 	return w.do(q, good...)
 }
 

@@ -145,8 +145,8 @@ func (c *Config) networkSettings() []Setting {
 				"once"},
 		{"listen.max_connections_per_address", "number", "1024",
 			one(&c.Limits.PerAddress, number("connections", 1, maxConnections)),
-			"how many of them one IP address may have open; behind a proxy all callers have its " +
-				"address: give listen.max_connections there"},
+			"how many of them one IPv4 address or one IPv6 network of 64 bits may have open; behind a " +
+				"proxy all callers have its address: give listen.max_connections there"},
 		{"listen.hosts", "name", "", each(&c.Hosts, hostName),
 			"names by which callers may call listen.http and listen.admin on loopback where there are no " +
 				"roles, beside localhost and loopback addresses, so that no page of another site calls " +

@@ -1,6 +1,7 @@
 package nodeconfig
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -329,6 +330,10 @@ func keysAt(v value) ([][]byte, error) {
 		key, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
 			return nil, v.fail("the key is not base64", mend)
+		}
+		if len(bytes.Trim(key, "\x00")) == 0 && len(key) > 0 {
+			return nil, v.fail("the key is all zeros, which anybody can guess",
+				mend)
 		}
 		if !slices.Contains([]int{16, 24, 32}, len(key)) {
 			return nil, v.fail(fmt.Sprintf("the key has %d bytes, not 16, 24 or 32", len(key)),

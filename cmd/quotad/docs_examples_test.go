@@ -74,7 +74,7 @@ var yamlChecks = map[string]func(t *testing.T, text string) error{
 func nodeProblem(t *testing.T, text string) error {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "gossip.key"),
-		[]byte(strings.Repeat("AAAA", 8)+"\n"), 0o600); err != nil {
+		[]byte(strings.Repeat("BBBB", 8)+"\n"), 0o600); err != nil {
 		return err
 	}
 	file := filepath.Join(folder, "node.yaml")

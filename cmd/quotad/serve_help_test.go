@@ -13,7 +13,7 @@ func TestTheExampleIsValid(t *testing.T) {
 	text, _, _ = strings.Cut(text, "\n\n")
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "gossip.key"),
-		[]byte(strings.Repeat("AAAA", 8)+"\n"), 0o600); err != nil {
+		[]byte(strings.Repeat("BBBB", 8)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(folder, "node.yaml")

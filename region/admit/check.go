@@ -46,7 +46,7 @@ func (l *Limiter) check(ctx context.Context, q Request, commit bool) (Decision, 
 	return f.finish(ctx)
 }
 
-// bounded returns a *FieldError if more limits apply to a request than one script call may decide.
+// bounded returns a TooManyLimits if more limits apply to a request than one script call may decide.
 func bounded(all []*rules.Applied) error {
 	var b algorithms.Batch
 	for _, a := range all {
@@ -55,9 +55,9 @@ func bounded(all []*rules.Applied) error {
 	if b.Load() <= algorithms.MaxLoad {
 		return nil
 	}
-	return Wrong("descriptors", "meet %d limits with a load of %d (a sliding_window_log is 4, "+
+	return TooManyLimits{Wrong("descriptors", "meet %d limits with a load of %d (a sliding_window_log is 4, "+
 		"a sliding_window_counter 3, a leaky_bucket 2, others 1); send fewer at a time, so that it is at most %d",
-		len(all), b.Load(), algorithms.MaxLoad)
+		len(all), b.Load(), algorithms.MaxLoad)}
 }
 
 // onceKey returns the key under which the store remembers that a request was charged. The key

@@ -121,6 +121,12 @@ type FieldError struct {
 
 func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
 
+// TooManyLimits is the FieldError of a request that meets more limits than one script call decides.
+type TooManyLimits struct{ *FieldError }
+
+// Unwrap returns the FieldError.
+func (e TooManyLimits) Unwrap() error { return e.FieldError }
+
 // Wrong returns a *FieldError with a text that is made as fmt.Sprintf makes it.
 func Wrong(field, format string, args ...any) *FieldError {
 	return &FieldError{field, fmt.Sprintf(format, args...)}

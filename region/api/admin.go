@@ -37,7 +37,7 @@ const noSuchAdminPath = "there is nothing at this path of the admin listener; " 
 // adminHandler returns the handler of the admin listener.
 func (s *Server) adminHandler() http.Handler {
 	process := prometheus.NewRegistry()
-	process.MustRegister(s.work, s.rls.ignored, s.rls.unreturned, s.proxies.unruled, s.proxies.ignored, collectors.NewGoCollector(),
+	process.MustRegister(s.work, s.rls.ignored, s.rls.unreturned, s.rls.tooMany, s.proxies.unruled, s.proxies.ignored, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	metrics := promhttp.HandlerFor(prometheus.Gatherers{s.node.Metrics(), process},
 		promhttp.HandlerOpts{})

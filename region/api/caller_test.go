@@ -37,7 +37,7 @@ func TestCaller(t *testing.T) {
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Forwarded-For", "1.2.3.4")
 	s.http.Handler.ServeHTTP(httptest.NewRecorder(), r)
-	for i, want := range []string{"10.0.0.7", "10.0.0.7", "10.0.0.7", "2001:db8::7"} {
+	for i, want := range []string{"10.0.0.7", "10.0.0.7", "10.0.0.7", "2001:db8::/64"} {
 		if len(node.checked) <= i || node.checked[i].Caller != want {
 			t.Fatalf("requests %+v, want number %d of %s", node.checked, i, want)
 		}

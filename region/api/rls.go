@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"math"
 	"time"
 
@@ -29,6 +30,8 @@ type rls struct {
 	// ignored counts limits that came with descriptors, and unreturned the negative hits that their
 	// domain does not allow.
 	ignored, unreturned prometheus.Counter
+	// tooMany counts requests that were denied because they meet too many limits.
+	tooMany prometheus.Counter
 }
 
 func newRLS(s *Server) *rls {
@@ -37,7 +40,10 @@ func newRLS(s *Server) *rls {
 		Help: "Limits that came with descriptors of Envoy's requests, and were ignored."}),
 		unreturned: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "quotad_rls_ignored_negative_hits_total",
-			Help: "Descriptors of Envoy's requests that were to give back, in domains without negative_hits: give_back."})}
+			Help: "Descriptors of Envoy's requests that were to give back, in domains without negative_hits: give_back."}),
+		tooMany: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quotad_rls_too_many_limits_total",
+			Help: "Requests of Envoy that were denied because they meet more limits than can be decided at once: let fewer apply, or send fewer descriptors."})}
 }
 
 // ShouldRateLimit implements envoy.service.ratelimit.v3.RateLimitService.
@@ -71,11 +77,11 @@ func (s *rls) limit(ctx context.Context, m *envoy.RateLimitRequest, caller strin
 		return nil, err
 	}
 	for _, i := range h.asked {
-		if err := s.ask(ctx, q, i, a); err != nil {
+		if err := s.denies([]int{i}, a, s.ask(ctx, q, i, a)); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.charge(ctx, q, h.charged, a); err != nil {
+	if err := s.denies(h.charged, a, s.charge(ctx, q, h.charged, a)); err != nil {
 		return nil, err
 	}
 	for _, i := range h.refunded {
@@ -87,6 +93,18 @@ func (s *rls) limit(ctx context.Context, m *envoy.RateLimitRequest, caller strin
 		a.response.ResponseHeadersToAdd = a.headers(style)
 	}
 	return a.whole(), nil
+}
+
+// denies denies the descriptors at some places if err says that they meet too many limits: of an error
+// Envoy would let the request pass, and whoever can choose descriptors would pass all limits. Other
+// errors it returns.
+func (s *rls) denies(places []int, a *rlsReply, err error) error {
+	if _, is := errors.AsType[admit.TooManyLimits](err); !is {
+		return err
+	}
+	s.tooMany.Inc()
+	a.refuse(places)
+	return nil
 }
 
 // hits says what is to be done about each descriptor of a request, by its place.

@@ -78,6 +78,14 @@ func (a *rlsReply) take(places []int, d admit.Decision) {
 	}
 }
 
+// refuse denies the descriptors at some places, of which nothing is known.
+func (a *rlsReply) refuse(places []int) {
+	a.response.OverallCode = overLimit
+	for _, i := range places {
+		a.response.Statuses[i] = &descriptorStatus{Code: overLimit, CurrentLimit: &rateLimit{}}
+	}
+}
+
 // takeApart takes in a decision for each of the descriptors at some places. Those that only
 // alternative limits deny make up a denial together.
 func (a *rlsReply) takeApart(places []int, all []admit.Decision) {

@@ -105,7 +105,8 @@ func words(r *envoy.RateLimitResponse) string {
 
 // TestEnvoyIsAnswered plays requests of Envoy in order, on both kinds of store.
 func TestEnvoyIsAnswered(t *testing.T) {
-	steps := []struct{ ask, want string }{
+	type step struct{ ask, want string }
+	steps := []step{
 		{"envoy: account=7", "OK: per account 5 left 4"},
 		{"envoy: account=7 | account=7 path=/login/a", "OK: per account 5 left 3 | path 3 left 2"},
 		{"envoy: account=7 1 | account=7 path=/login/b 2", "OK: per account 5 left 2 | path 3 left 0"},
@@ -149,6 +150,14 @@ func TestEnvoyIsAnswered(t *testing.T) {
 		{"strict: acount=1", "OVER_LIMIT: - over"},
 		{"nowhere: account=1", "OK: -"},
 	}
+	// More limits than can be decided at once are denied, and not charged.
+	var many, refused []string
+	for i := range 12 {
+		many, refused = append(many, fmt.Sprintf("account=%d", 100+i)), append(refused, " 0 left 0 over")
+	}
+	steps = append(steps, step{"envoy: " + strings.Join(many, " | "),
+		"OVER_LIMIT: " + strings.Join(refused, " | ")},
+		step{"envoy: account=100", "OK: per account 5 left 4"})
 	for name, start := range map[string]func(context.Context) (*servers.Server, error){
 		"embedded": servers.StartEmbedded, "process": servers.StartProcess,
 	} {

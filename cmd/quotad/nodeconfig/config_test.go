@@ -340,6 +340,7 @@ func TestBadValuesAreToldWithTheirPlace(t *testing.T) {
 		{"--advertise-gossip=h:0", `--advertise-gossip: "0" is not a port others can call`},
 		{"--seeds=a:1,b", `--seeds: "b" is not host:port`},
 		{"--gossip-keys=?", "--gossip-keys: the key is not base64; make one with: quotad gossip-key"},
+		{"--gossip-keys=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "--gossip-keys: the key is all zeros, which anybody can guess; make one with: quotad gossip-key"},
 		{"--gossip-keys=" + key('A') + ",c2VjcmV0",
 			"--gossip-keys: the key has 6 bytes, not 16, 24 or 32"},
 		{"--gossip-keys=file:nowhere",

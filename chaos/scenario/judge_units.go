@@ -195,7 +195,7 @@ func (s *Scenario) split(r *Record, e Expectation) Result {
 		out.Got = "no whole window lies in the span"
 		return out
 	}
-	cells, asked := make([]int64, last-first+1), false
+	cells, asked, alone := make([]int64, last-first+1), false, []string(nil)
 	for _, a := range r.of(b.Name()) {
 		if a.Region != e.Region || !decided(a) {
 			continue
@@ -206,6 +206,9 @@ func (s *Scenario) split(r *Record, e Expectation) Result {
 		}
 		if cell < first || cell > last {
 			continue
+		}
+		if local(a) {
+			alone = []string{e.Region}
 		}
 		asked = true
 		if a.Outcome != oracle.Denied {
@@ -221,6 +224,15 @@ func (s *Scenario) split(r *Record, e Expectation) Result {
 		largest, sum = max(largest, units), sum+units
 	}
 	full := most * int64(len(cells))
+	// What a region admits without its store is beside its split.
+	beside, why, err := s.Allowed(r, b, Ceiling{Local: alone}, nil)
+	if err != nil {
+		out.Got = err.Error()
+		return out
+	}
+	if most += beside; why != "" {
+		out.Want += fmt.Sprintf(" (and %s)", why)
+	}
 	out.Got = fmt.Sprintf("%d in the fullest of %d windows, %d%% on average", largest, len(cells),
 		100*sum/max(full, 1))
 	out.OK = largest <= most && 100*sum >= e.AtLeast*full

@@ -115,7 +115,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	}
 	n.server = peer.NewServer(peer.Handlers{Exchange: n.served, Recall: n.recalled, Cut: n.cutOff,
 		Store: n.whichStore, Document: n.tenure.Source}, c.PeerTLS)
-	n.server.TellPanics(n.log, n.CountPanic)
+	n.server.Tell(n.log, n.CountPanic)
 	n.metrics.watch(n)
 	if err := n.tenure.TryRights(ctx); err != nil {
 		return nil, errors.Join(err, n.peers.Close())

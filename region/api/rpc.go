@@ -64,7 +64,8 @@ func (s *Server) newGRPCServer() *grpc.Server {
 	}
 	options := calls.Options()
 	if trust := s.options.API.TLS; trust != nil {
-		options = append(options, grpc.Creds(credentials.NewTLS(trust("h2"))))
+		options = append(options, grpc.Creds(
+			door.NewHandshakes(s.log, "grpc").Credentials(credentials.NewTLS(trust("h2")))))
 	}
 	if t := s.options.Traces; t != nil {
 		options = append(options, grpc.UnaryInterceptor(traceRPC(t)))

@@ -123,10 +123,10 @@ func New(node Node, log *slog.Logger, o Options) *Server {
 	s.health = newHealthService(s.ready, s.ending)
 	s.rls, s.proxies = newRLS(s), newForProxies(o.Proxies)
 	s.grpc = s.newGRPCServer()
-	s.http = newHTTPServer(s.handler(), log)
+	s.http = newHTTPServer(s.handler(), door.NewHandshakes(log, "http"))
 	s.http.Protocols = protocols(false)
 	s.adminRPC = s.newAdminGRPC()
-	s.admin = newHTTPServer(s.adminHandler(), log)
+	s.admin = newHTTPServer(s.adminHandler(), door.NewHandshakes(log, "admin"))
 	s.admin.Protocols = protocols(true)
 	s.admin.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: maxAdminCalls}
 	return s
@@ -254,7 +254,7 @@ func protocols(rpc bool) *http.Protocols {
 
 // newHTTPServer bounds what a client can occupy: slow headers, slow bodies, answers that it does
 // not read, idle connections and endless headers.
-func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
+func newHTTPServer(h http.Handler, handshakes *door.Handshakes) *http.Server {
 	return &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
@@ -262,7 +262,7 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorLog:          handshakes.ErrorLog(),
 		BaseContext:       baseContext,
 	}
 }

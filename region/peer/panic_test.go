@@ -22,7 +22,7 @@ func TestPanicsEndOneCall(t *testing.T) {
 		})
 		var log bytes.Buffer
 		var where []string
-		s.TellPanics(slog.New(slog.NewTextHandler(&log, nil)),
+		s.Tell(slog.New(slog.NewTextHandler(&log, nil)),
 			func(at string) { where = append(where, at) })
 		p.client.SetNodes("us", []string{at("us-1")})
 		for range 3 {

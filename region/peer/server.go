@@ -41,6 +41,7 @@ type Server struct {
 	tls      *TLS
 
 	panics *door.Panics
+	shaken *door.Handshakes
 
 	// Counters of what was refused; see Refusals.
 	handshakes, otherRegion, otherNode, tooManyAsks, cuts atomic.Uint64
@@ -86,19 +87,21 @@ func NewServer(h Handlers, t *TLS) *Server {
 		alive.MaxConnectionAge, alive.MaxConnectionAgeGrace = maxTrust, trustGrace
 		trust = proof{tls: t, failed: func() { s.handshakes.Add(1) }}
 	}
+	s.shaken = door.NewHandshakes(slog.New(slog.DiscardHandler), "peer")
 	s.panics = door.NewPanics(slog.New(slog.DiscardHandler), "peer/", func(string) {})
 	calls := door.NewCalls(door.Bounds{Streams: maxStreams, Message: maxMessageBytes,
 		Records: maxRecords, Alive: alive,
 		MinPing: keepaliveTime / 2}, s.panics, nil)
-	s.grpc = grpc.NewServer(append(calls.Options(), grpc.Creds(trust))...)
+	s.grpc = grpc.NewServer(append(calls.Options(), grpc.Creds(s.shaken.Credentials(trust)))...)
 	peerv1.RegisterPeerServiceServer(calls.Of(s.grpc), s)
 	return s
 }
 
-// TellPanics makes a server log panics, at most once a minute for each place, and call count for
-// each. Call it before Serve.
-func (s *Server) TellPanics(log *slog.Logger, count func(where string)) {
+// Tell makes a server log panics and failed handshakes, at most once a minute, the former for each
+// place, and call count for each panic. Call it before Serve.
+func (s *Server) Tell(log *slog.Logger, count func(where string)) {
 	s.panics.Tell(log, count)
+	s.shaken.Tell(log)
 }
 
 // Refusals counts what a server refused since its start.

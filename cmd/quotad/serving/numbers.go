@@ -58,4 +58,6 @@ var messageNumbers = map[string]int{
 	"gossip: two nodes have the same name, or one came back elsewhere before it was missed; if this goes on, rename one": 153,
 	"the collector of traces does not take all spans; those are dropped; start it, or correct traces.endpoint":           154,
 	"not all traces were sent":                                                                                           155,
+	"a TLS handshake failed; further ones are logged once a minute":                                                      156,
+	"the HTTP server reports a problem; further ones are logged once a minute":                                           157,
 }

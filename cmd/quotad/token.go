@@ -27,20 +27,23 @@ the file that its setting roles names:
 }
 
 func tokenNewCommand() *cobra.Command {
-	return &cobra.Command{
+	var file string
+	cmd := &cobra.Command{
 		Use:   "new",
 		Short: "Make a token, and its hash for the roles file",
-		Long: `new prints a new token on standard output, and its hash on standard error. The token is a secret: give it to the caller,
-and write the hash alone into the roles file.`,
-		Example: "  quotad token new > shop.token",
+		Long: `new prints a new token on standard output, or writes it to a new file with --out, and its hash on standard error. The
+token is a secret: give it to the caller, and write the hash alone into the roles file.`,
+		Example: "  quotad token new --out shop.token",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			token, hashed := access.NewToken()
-			if _, err := fmt.Fprintln(cmd.OutOrStdout(), token); err != nil {
+			if err := writeSecret(cmd.OutOrStdout(), file, token, false); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintln(cmd.ErrOrStderr(), hashed)
 			return err
 		},
 	}
+	outFlag(cmd, &file)
+	return cmd
 }

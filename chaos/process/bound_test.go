@@ -163,7 +163,7 @@ func (f *bounded) storeLostWithANodeAway(t *testing.T) {
 	must(t, us.Redis.Start(t.Context()))
 	f.bucket("forked").waitForStore(f.n1)
 	b.drain(2*quiet, f.n1, f.eu)
-	if excess, _ := b.excess(); excess > 0 {
+	if excess := b.answered(); excess > 0 {
 		t.Errorf("%d units were used by a node that is away, and %d are above the limit", used, excess)
 	}
 	must(t, f.n2.Start(t.Context()))
@@ -175,7 +175,7 @@ func (f *bounded) storeLostWithANodeAway(t *testing.T) {
 		back += b.drain(quiet, f.n1)
 		return back >= 200 && b.ledger(f.n1).Used >= 490
 	})
-	if excess, _ := b.excess(); excess > 0 {
+	if excess := b.answered(); excess > 0 {
 		t.Errorf("%d units are above the limit once the node is back", excess)
 	}
 }
@@ -228,7 +228,7 @@ func (f *bounded) local(t *testing.T) {
 			f.ways[n].Lead("")
 			b.drain(100*time.Millisecond, []*Node{f.n1, f.n2}[n])
 		}
-		excess, _ := b.excess()
+		excess := b.answered()
 		bound := terms.of(t, "us", "local", when)
 		if len(b.withoutRedis()["us"]) > i+1 {
 			bound = b.alone(terms)
@@ -292,7 +292,7 @@ func (f *bounded) staleReplica(t *testing.T) {
 	fork.waitForStore(f.n1)
 	fork.waitForStore(f.n2)
 	fork.drain(quiet, f.n2, f.n1, f.eu)
-	excess, _ := fork.excess()
+	excess := fork.answered()
 	wantProvoked(t, cause+": the window of the fork, nothing used before",
 		printed(t, boundLimits, fork.name, "--nodes", "2").of(t, "us", cause,
 			"the window of the fork"), excess)
@@ -310,7 +310,7 @@ func (f *bounded) staleReplica(t *testing.T) {
 				b.spend(n, 200)
 			}
 		}
-		excess, _ := b.excess()
+		excess := b.answered()
 		wantProvoked(t, cause+": "+c.when, printed(t, boundLimits, c.name, "--nodes", "2").of(t,
 			"us", cause, c.when), excess)
 	}

@@ -272,6 +272,13 @@ func (b *bucket) excess() (doubted, proven int64) {
 	return v.MaxExcess, max(v.MaxKnown-v.Limit, 0)
 }
 
+// answered returns what the judge finds above the limit without the requests that got no answer. A
+// starved node may have charged them all the same.
+func (b *bucket) answered() int64 {
+	doubted, _ := b.excess()
+	return max(doubted-b.unanswered.Load(), 0)
+}
+
 // offer offers units a second to nodes in turn, until stop is called.
 func (b *bucket) offer(f *Fleet, rate int64, nodes ...*Node) (flow *Flow, stop func()) {
 	b.t.Helper()

@@ -78,6 +78,7 @@ type Assigner struct {
 	machine *assign.Machine
 	streams map[assign.Stream]*Stream
 	last    assign.Stream
+	idBytes int // of the keys of all streams' ids
 	drained bool
 }
 

@@ -20,6 +20,9 @@ import (
 const (
 	// MaxBuckets bounds the bucket ids of a stream. Further ones are abandoned.
 	MaxBuckets = 1000
+	// MaxIDBytes bounds the names and values of a bucket id, and MaxAllIDBytes those of all ids of all
+	// streams of a node. A larger id, or one more, is abandoned.
+	MaxIDBytes, MaxAllIDBytes = 1 << 10, 16 << 20
 	// sendWithin is how long an assignment may wait to be sent. An older one is not sent: the Envoy
 	// would take it later than the machine counts on.
 	sendWithin = 300 * time.Millisecond
@@ -101,6 +104,10 @@ func (s *Stream) Close() {
 	defer a.mu.Unlock()
 	delete(a.streams, s.number)
 	a.machine.Ended(a.now(), s.number)
+	for key := range s.ids {
+		a.idBytes -= len(key)
+	}
+	clear(s.ids)
 }
 
 // Report takes in what the Envoy reports. A stream that was closed takes in nothing.
@@ -129,13 +136,17 @@ func (s *Stream) Report(usages []Usage) {
 	for i, u := range usages {
 		key := read[i].Key
 		before, again := s.ids[key]
-		if reasons[i] == "" && !again && len(s.ids) >= MaxBuckets {
+		if reasons[i] == "" && !again && (len(s.ids) >= MaxBuckets ||
+			a.idBytes+len(key) > MaxAllIDBytes) {
 			reasons[i] = noRoom
 		}
 		if reasons[i] == "" {
 			fresh = fresh || !again
 			if before.rules != current {
 				a.machine.Share(read[i].Buckets)
+				if !again {
+					a.idBytes += len(key)
+				}
 				s.ids[key] = known{u.ID, current, read[i].Buckets}
 			}
 			reports = append(reports, read[i])
@@ -156,7 +167,10 @@ func (s *Stream) Report(usages []Usage) {
 func (s *Stream) abandon(now quantity.NodeTime, key string, id map[string]string, why string) {
 	s.assigner.counts.abandoned.WithLabelValues(why).Inc()
 	s.assigner.machine.Left(now, s.number, key)
-	delete(s.ids, key)
+	if _, is := s.ids[key]; is {
+		s.assigner.idBytes -= len(key)
+		delete(s.ids, key)
+	}
 	if _, waits := s.waiting[key]; len(id) == 0 || !waits && len(s.waiting) >= maxWaiting {
 		return
 	}
@@ -165,7 +179,7 @@ func (s *Stream) abandon(now quantity.NodeTime, key string, id map[string]string
 
 // Why a bucket id is abandoned.
 const (
-	invalid      = "invalid"      // no request could have these descriptors, or there are none
+	invalid      = "invalid"      // no request could have these descriptors, there are none, or they are too large
 	noLimit      = "no_limit"     // no limit applies
 	unassignable = "unassignable" // a limit applies of which nothing is assigned
 	noRoom       = "no_room"      // of a bound
@@ -179,7 +193,7 @@ func (s *Stream) read(current *rules.Rules, u Usage) (r assign.Report, why strin
 		return r, ""
 	}
 	q := admit.Request{Domain: s.domain, Descriptors: u.ID, Cost: 1}
-	if q.Validate() != nil {
+	if len(r.Key) > MaxIDBytes || q.Validate() != nil {
 		return r, invalid
 	}
 	applied := current.Match(s.domain, u.ID)

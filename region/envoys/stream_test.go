@@ -3,6 +3,7 @@ package envoys
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,5 +142,47 @@ func BenchmarkReportAboveTheBound(b *testing.B) {
 		s := opened(b, a)
 		s.Report(all)
 		s.Close()
+	}
+}
+
+// TestIDsAreBounded: a bucket id has so many bytes, and all ids of all streams so many together. When
+// ids are left and streams end there is room again.
+func TestIDsAreBounded(t *testing.T) {
+	a := newAssigner(t)
+	long := func(stream, i, n int) Usage {
+		id := map[string]string{"account": fmt.Sprint(1000*stream + i)}
+		for name := range 5 {
+			id[fmt.Sprint("more", name)] = strings.Repeat("x", n/5)
+		}
+		return Usage{ID: id}
+	}
+	s := opened(t, a)
+	s.Report([]Usage{long(0, 0, MaxIDBytes)})
+	if len(s.ids) != 0 || a.idBytes != 0 {
+		t.Errorf("%d ids, %d bytes: an id of more than %d bytes is taken", len(s.ids), a.idBytes, MaxIDBytes)
+	}
+	s.Close()
+	var all []*Stream
+	const large = 900
+	for n := range 20 {
+		s := opened(t, a)
+		all = append(all, s)
+		for i := range MaxBuckets {
+			s.Report([]Usage{long(n, i, large)})
+		}
+	}
+	if a.idBytes > MaxAllIDBytes || a.idBytes < MaxAllIDBytes-MaxIDBytes {
+		t.Errorf("%d bytes of ids, of %d", a.idBytes, MaxAllIDBytes)
+	}
+	all[0].Close()
+	last := all[len(all)-1]
+	if last.Report([]Usage{long(99, 1, large)}); len(last.ids) != 1 {
+		t.Errorf("%d ids after another stream has ended", len(last.ids))
+	}
+	for _, s := range all[1:] {
+		s.Close()
+	}
+	if a.idBytes != 0 {
+		t.Errorf("%d bytes of no stream", a.idBytes)
 	}
 }

@@ -17,8 +17,13 @@ type Report struct {
 	Regions   []RegionReport `json:"regions"`
 	Phases    []PhaseReport  `json:"phases"`
 	Ceiling   Ceiling        `json:"ceiling"`
-	Failures  []string       `json:"failures"` // why OK is false, in sentences
-	OK        bool           `json:"ok"`
+	// Failures say what was admitted above a limit: the promise is broken. NotShown says what else
+	// the story is there for and did not come to. OK: neither has any.
+	Failures []string `json:"failures"`
+	NotShown []string `json:"not_shown"`
+	// Lacked says what the machine lacked, if that may be why.
+	Lacked []string `json:"lacked"`
+	OK     bool     `json:"ok"`
 }
 
 // RegionReport is a region and its fixed split of the limit.
@@ -58,7 +63,7 @@ type Ceiling struct {
 func (p *play) report() Report {
 	v := p.judge.Verdict()
 	r := Report{Limit: p.limit, Window: demoWindow.String(), Algorithm: p.Algorithm, Seed: p.Seed,
-		Failures: []string{},
+		Failures: []string{}, NotShown: []string{}, Lacked: p.lacked(),
 		Ceiling: Ceiling{CellsChecked: v.CellsChecked, MaxAdmitted: v.MaxAdmitted, Limit: v.Limit,
 			MaxExcess:   v.MaxExcess,
 			ExcessTerms: []string{}}}
@@ -78,10 +83,30 @@ func (p *play) report() Report {
 			r.Failures = append(r.Failures, violation.String())
 		}
 	}
-	r.Failures = append(r.Failures, p.fell(p.limit*demoRegions[0].Weight/100)...)
-	r.Failures = append(r.Failures, p.cameBack()...)
-	r.OK = len(r.Failures) == 0
+	above, below := p.fell(p.limit * demoRegions[0].Weight / 100)
+	r.Failures = append(r.Failures, above...)
+	r.NotShown = append(append(r.NotShown, below...), p.cameBack()...)
+	r.OK = len(r.Failures)+len(r.NotShown) == 0
 	return r
+}
+
+// longStandstill is a pause of the whole process that may be why a story does not show something:
+// calls between regions, and to a Redis, time out meanwhile.
+const longStandstill = 100 * time.Millisecond
+
+// lacked says what the machine lacked.
+func (p *play) lacked() []string {
+	lacked := []string{}
+	if still := p.still.longest(); still >= longStandstill {
+		lacked = append(lacked, fmt.Sprintf("processor time: this process stood still for up to %v",
+			still.Round(time.Millisecond)))
+	}
+	if n := p.alone.Load(); n > 0 {
+		lacked = append(lacked, fmt.Sprintf(
+			"answers of the Redis in time: %d of %d requests were decided without one, or not at all",
+			n, p.answers.Load()))
+	}
+	return lacked
 }
 
 func phaseReport(ph oracle.Phase, length time.Duration, s *stage) PhaseReport {
@@ -120,17 +145,17 @@ func since(short, moment time.Time) *float64 {
 	return &ms
 }
 
-// fell checks the region that was cut off. From the first whole cell on it must admit at most its
+// fell checks the region that was cut off. It returns what is above its fixed split, and what is below
+// it. From the first whole cell on it must admit at most its
 // fixed split; a bucket's region may in addition spend once what its own part of the burst holds.
 // From the second whole cell on it must admit nearly all of its fixed split. For fixed windows that
 // is checked in each cell, for the other kinds over all cells together.
-func (p *play) fell(entitlement int64) []string {
-	var failures []string
+func (p *play) fell(entitlement int64) (above, below []string) {
 	cells := p.watch.whole(p.watch.stages[2].from, p.watch.stages[4].from)
 	saved := entitlement * p.ceiling().Burst / p.limit
 	for i, cell := range cells {
 		if saved += entitlement - cell.Admitted; saved < 0 {
-			failures = append(failures,
+			above = append(above,
 				fmt.Sprintf("%s admitted %d in whole cell %d after it was cut off, above its fixed split of %d", cutRegion, cell.Admitted, i+1, entitlement))
 		}
 		saved = min(max(saved, 0), entitlement*p.ceiling().Burst/p.limit)
@@ -149,11 +174,11 @@ func (p *play) fell(entitlement int64) []string {
 			want += min(entitlement, cell.Offered)
 		}
 		if admitted*100 < want*least {
-			failures = append(failures,
+			below = append(below,
 				fmt.Sprintf("%s admitted only %d of %d that its fixed split of %d would have from whole cell %d after it was cut off, below %d %%", cutRegion, admitted, want, entitlement, from+1, least))
 		}
 	}
-	return failures
+	return above, below
 }
 
 // healWithin is how soon after the heal the skewed region must be back.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
@@ -89,6 +90,9 @@ type play struct {
 	judge      *oracle.Judge
 	watch      *watch
 	generators []*load.Generator
+	still      standstill
+	// Requests that were made, and those that were decided without a Redis or not at all.
+	answers, alone atomic.Int64
 }
 
 // Play plays a story and judges it. The error says that it could not be played. Whether the promise
@@ -149,6 +153,7 @@ func (p *play) run(ctx context.Context) (Report, error) {
 		time.Now().Truncate(demoWindow).Add(demoWindow+demoWindow/10)); err != nil {
 		return Report{}, err
 	}
+	loads.Go(func() { p.still.watch(running) })
 	p.begun = time.Now()
 	at := p.begun
 	for i, length := range p.seconds() {
@@ -222,6 +227,10 @@ func (p *play) request(ctx context.Context, r load.Request) {
 		Sequence: d.Sequence, Cost: r.Cost,
 		Cell: int64(d.Cell), At: int64(d.At), Sent: sent, Seen: time.Now(),
 		Entitlement: int64(d.Entitlement), Share: int64(d.Share), Degraded: d.Degraded}
+	p.answers.Add(1)
+	if err != nil || d.At == 0 && !d.FromMemory {
+		p.alone.Add(1)
+	}
 	switch {
 	case err != nil:
 		a.Outcome = oracle.Unknown
@@ -237,6 +246,29 @@ func (p *play) request(ctx context.Context, r load.Request) {
 	p.judge.Record(a)
 	p.watch.record(a)
 }
+
+// standstill measures how long the process got no processor. Safe for concurrent use.
+type standstill struct{ most atomic.Int64 }
+
+// watch measures until ctx ends.
+func (s *standstill) watch(ctx context.Context) {
+	const every = 20 * time.Millisecond
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for last := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := time.Now()
+		s.most.Store(max(s.most.Load(), int64(now.Sub(last)-every)))
+		last = now
+	}
+}
+
+// longest returns the longest time so far.
+func (s *standstill) longest() time.Duration { return time.Duration(s.most.Load()) }
 
 // until waits until t.
 func until(ctx context.Context, t time.Time) error {

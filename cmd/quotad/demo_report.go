@@ -40,11 +40,23 @@ func (s *screen) end(r world.Report) {
 	for _, f := range r.Failures {
 		fmt.Fprintf(s.out, "broken: %s\n", f)
 	}
-	if r.OK {
+	for _, missing := range r.NotShown {
+		fmt.Fprintf(s.out, "not shown: %s\n", missing)
+	}
+	if len(r.NotShown) > 0 {
+		for _, lacked := range r.Lacked {
+			fmt.Fprintf(s.out, "the machine lacked %s\n", lacked)
+		}
+	}
+	switch {
+	case len(r.Failures) > 0:
+		fmt.Fprintln(s.out, s.paint("31", "NOT OK")+": the promise is broken")
+	case len(r.NotShown) > 0:
+		fmt.Fprintln(s.out, s.paint("33", "NOT SHOWN")+
+			": the ceiling held; try again when the machine is less busy")
+	default:
 		fmt.Fprintln(s.out, s.paint("32", "ok")+
 			": the ceiling held, the cut region fell to its fixed split,\nshares came back")
-	} else {
-		fmt.Fprintln(s.out, s.paint("31", "NOT OK"))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func TestDemoExitCodes(t *testing.T) {
 	}{
 		{"as it is", 1, exchange.Options{}, exit.OK},
 		{"twice its share", 2, exchange.Options{}, exit.Broken},
-		{"without lending", 1, exchange.Options{WithoutLending: true}, exit.Broken},
+		{"without lending", 1, exchange.Options{WithoutLending: true}, exit.NotShown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			story := world.Story{Duration: world.Shortest, Seed: 1, Scale: 0.1,
@@ -60,7 +61,7 @@ func TestDemoExitCodes(t *testing.T) {
 				}
 				err = tellDemo(&out, newScreen(&out, story), report, "json")
 				if code, _ := exit.Of(err); code != c.want {
-					t.Errorf("exit code %d, want %d: %v", code, c.want, report.Failures)
+					t.Errorf("exit code %d, want %d: %v, %v", code, c.want, report.Failures, report.NotShown)
 				}
 			})
 			var printed world.Report
@@ -69,5 +70,38 @@ func TestDemoExitCodes(t *testing.T) {
 				t.Errorf("printed %s: %v", out.Bytes(), err)
 			}
 		})
+	}
+}
+
+// TestABusyMachineBreaksNoPromise: what a machine is too busy to show is told as that, with what it
+// lacked, and only what was admitted above a limit as broken.
+func TestABusyMachineBreaksNoPromise(t *testing.T) {
+	for _, c := range []struct {
+		report world.Report
+		code   int
+		said   []string
+		not    string
+	}{
+		{world.Report{NotShown: []string{"shares did not come back"},
+			Lacked: []string{"processor time: this process stood still for up to 340ms"}}, exit.NotShown,
+			[]string{"not shown: shares did not come back", "the machine lacked processor time", "NOT SHOWN"},
+			"broken"},
+		{world.Report{Failures: []string{"1,012 of 1,000"}, NotShown: []string{"more"}}, exit.Broken,
+			[]string{"broken: 1,012 of 1,000", "not shown: more", "NOT OK: the promise is broken"},
+			"lacked"},
+	} {
+		var out bytes.Buffer
+		err := tellDemo(&out, newScreen(&out, world.Story{}), c.report, "table")
+		if code, _ := exit.Of(err); code != c.code {
+			t.Errorf("exit code %d, want %d", code, c.code)
+		}
+		for _, text := range c.said {
+			if !strings.Contains(out.String(), text) {
+				t.Errorf("not said: %q\n%s", text, &out)
+			}
+		}
+		if strings.Contains(out.String(), c.not) {
+			t.Errorf("said: %q\n%s", c.not, &out)
+		}
 	}
 }

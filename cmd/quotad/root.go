@@ -33,7 +33,7 @@ func newRoot() *cobra.Command {
 minute, worldwide". Each region decides with its own Redis; shares of a limit move to where the demand is; a region
 cut off falls to its fixed split. The sum of what all regions admit never exceeds the limit.
 
-Exit codes: 0 ok, 1 error, 2 usage or invalid configuration, 3 promise broken, 4 denied, 5 unreachable.`,
+Exit codes: 0 ok, 1 error, 2 usage or invalid configuration, 3 promise broken, 4 denied, 5 unreachable, 6 not shown (demo).`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}, serveCommand(), checkCommand(), refundCommand(), statusCommand(), clusterCommand(),

@@ -17,6 +17,7 @@ const (
 	Broken      = 3 // the promise was broken
 	Denied      = 4
 	NotAnswered = 5 // no node answered
+	NotShown    = 6 // the promise held, and the machine was too busy to show the rest
 )
 
 // coded is an error with its exit code. A silent one is not printed, because all has been said.

@@ -6,14 +6,15 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/quotad/quotad/chaos/bubble"
 )
 
 // TestHandshakesAreLoggedSeldom: of many failed handshakes one a minute is logged, with the number of
 // the others, and so are other problems of the HTTP server.
 func TestHandshakesAreLoggedSeldom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		h := NewHandshakes(slog.New(slog.NewTextHandler(&out, nil)), "http")
 		lines := h.ErrorLog()

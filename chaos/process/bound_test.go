@@ -226,7 +226,7 @@ func (f *bounded) local(t *testing.T) {
 		b.spend(f.eu, 1000)
 		for n := range i + 1 {
 			f.ways[n].Lead("")
-			b.drain(100*time.Millisecond, []*Node{f.n1, f.n2}[n])
+			b.drain(quiet, []*Node{f.n1, f.n2}[n])
 		}
 		excess := b.answered()
 		bound := terms.of(t, "us", "local", when)

@@ -104,10 +104,13 @@ func raise(t *testing.T, r recipe) *stage {
 	mapping, err := filepath.Abs("authz.yaml")
 	must(t, err)
 	fleet, err := process.Start(t.Context(), t, process.Config{Limits: string(limits),
-		Regions: []process.RegionConfig{{Name: "here"}}, RedisTimeout: redisTimeout,
+		Regions: []process.RegionConfig{{Name: "here"}},
 		Settings: []string{"authz: " + mapping}})
 	must(t, err)
 	here := fleet.Regions[0]
+	here.Nodes[0].SetEnv("QUOTAD_REDIS_TIMEOUT=" + redisTimeout.String())
+	here.Nodes[0].Kill()
+	must(t, here.Nodes[0].Start(t.Context()))
 	s := &stage{t: t, node: here.Nodes[0], redis: here.Redis, app: startApp(t)}
 	s.start(r)
 	return s

@@ -115,7 +115,8 @@ func TestADocumentThatPanics(t *testing.T) {
 	t.Run("file", func(t *testing.T) {
 		r, path := start(t, server(), nil), filepath.Join(t.TempDir(), "limits.yaml")
 		write := func(d *policy.Document) {
-			if err := os.WriteFile(path, d.Source(), 0o600); err != nil {
+			if err := errors.Join(os.WriteFile(path+".new", d.Source(), 0o600),
+				os.Rename(path+".new", path)); err != nil {
 				t.Fatal(err)
 			}
 		}

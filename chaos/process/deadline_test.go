@@ -231,12 +231,23 @@ func (s *rival) evenly(b *testing.B, ctx context.Context, l offered, ask func())
 	must(b, g.Run(ctx))
 }
 
-// charged returns how many units are charged in its Redis.
-func (s *rival) charged(b *testing.B) (units int64) {
+// charged returns how many units are charged in its Redis, once nothing more is.
+func (s *rival) charged(b *testing.B) int64 {
 	if s.redis == nil {
 		return 0
 	}
-	time.Sleep(200 * time.Millisecond) // what is under way is done
+	for before := s.read(b); ; {
+		pause(b, 200*time.Millisecond)
+		now := s.read(b)
+		if now == before {
+			return now
+		}
+		before = now
+	}
+}
+
+// read returns how many units are charged in its Redis now.
+func (s *rival) read(b *testing.B) (units int64) {
 	keys, err := s.redis.Client.Keys(b.Context(), "*").Result()
 	must(b, err)
 	for part := range slices.Chunk(keys, 1000) {

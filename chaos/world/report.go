@@ -145,11 +145,11 @@ func since(short, moment time.Time) *float64 {
 	return &ms
 }
 
-// fell checks the region that was cut off. It returns what is above its fixed split, and what is below
-// it. From the first whole cell on it must admit at most its
-// fixed split; a bucket's region may in addition spend once what its own part of the burst holds.
-// From the second whole cell on it must admit nearly all of its fixed split. For fixed windows that
-// is checked in each cell, for the other kinds over all cells together.
+// fell checks the region that was cut off. It returns what is above its fixed split, and what is
+// below it. From the first whole cell on it must admit at most its fixed split; a bucket's region may
+// in addition spend once what its own part of the burst holds. From the second whole cell on it must
+// admit nearly all of its fixed split. For fixed windows that is checked in each cell, for the other
+// kinds over all cells together.
 func (p *play) fell(entitlement int64) (above, below []string) {
 	cells := p.watch.whole(p.watch.stages[2].from, p.watch.stages[4].from)
 	saved := entitlement * p.ceiling().Burst / p.limit

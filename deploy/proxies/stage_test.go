@@ -104,7 +104,7 @@ func raise(t *testing.T, r recipe) *stage {
 	mapping, err := filepath.Abs("authz.yaml")
 	must(t, err)
 	fleet, err := process.Start(t.Context(), t, process.Config{Limits: string(limits),
-		Regions: []process.RegionConfig{{Name: "here"}},
+		Regions:  []process.RegionConfig{{Name: "here"}},
 		Settings: []string{"authz: " + mapping}})
 	must(t, err)
 	here := fleet.Regions[0]

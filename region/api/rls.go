@@ -21,8 +21,8 @@ import (
 //
 // A descriptor of no hits is asked about and charged nothing. One with is_negative_hits gives back
 // what was charged last, to whomever, if the document allows it in its domain; else it is one of no
-// hits. A limit that comes with a descriptor is ignored and counted: limits are in
-// the limits document alone, or a client could choose its own.
+// hits. A limit that comes with a descriptor is ignored and counted: limits are in the limits document
+// alone, or a client could choose its own.
 type rls struct {
 	envoy.UnimplementedRateLimitServiceServer
 	server *Server

@@ -50,7 +50,7 @@ func parse(filename string, src []byte) (*Document, error) {
 }
 
 var (
-	documentFields = []string{"version", "regions", "fenced", "on_no_limit", "domains", "limits", "exempt"}
+	documentFields = []string{"version", "regions", "fenced", "removed", "on_no_limit", "domains", "limits", "exempt"}
 	regionFields   = []string{"weight"}
 	limitFields    = []string{
 		"name", "alias", "domain", "key", "match", "entries", "replaces", "algorithm", "limit", "window", "timezone", "starts", "burst", "weights",
@@ -75,6 +75,9 @@ func readDocument(root strictyaml.Value) *Document {
 	}
 	if f, ok := o.Field("fenced"); ok {
 		doc.Fenced = readFenced(f, doc.Regions)
+	}
+	if f, ok := o.Field("removed"); ok {
+		doc.Removed = readRemoved(f, doc.Regions)
 	}
 	doc.OnNoLimit = strictyaml.Optional(o, "on_no_limit", NoLimitAllow, readOnNoLimit)
 	if f, ok := o.Field("domains"); ok {

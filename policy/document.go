@@ -21,6 +21,7 @@ const (
 	MaxDocumentBytes = 1 << 20
 	MaxVersion       = 1 << 51
 	MaxRegions       = 64
+	MaxRemoved       = 256
 	MaxWeight        = 1_000_000
 	MaxNameBytes     = 63
 	MaxAliasBytes    = 128
@@ -45,6 +46,9 @@ type Document struct {
 	// Fenced holds the regions that an operator has declared stopped, sorted; see
 	// [Document.Fences].
 	Fenced []string
+	// Removed holds the regions of older documents that are gone for good, sorted; see
+	// [Document.Removes].
+	Removed []string
 	// Limits holds the entries in the order of the file, at least one.
 	Limits []Limit
 	// Exempt holds what no limit with entries applies to.

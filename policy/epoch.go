@@ -51,6 +51,10 @@ func (d *Document) canonical() []byte {
 		e.text("fenced")
 		e.text(name)
 	}
+	for _, name := range d.Removed {
+		e.text("removed")
+		e.text(name)
+	}
 	e.domains(d) // and so do those without any of these
 	return e
 }

@@ -11,33 +11,66 @@ import (
 // It gets nothing of any limit, whatever its weight, and nobody waits for it.
 func (d *Document) Fences(region string) bool { return slices.Contains(d.Fenced, region) }
 
+// Removes says whether the document says of a region that an older document has, in Regions or in
+// Removed, that it goes for good. A newer document must have each region of older ones in one of
+// the two, so that none goes by a slip.
+func (d *Document) Removes(region string) bool { return slices.Contains(d.Removed, region) }
+
+// Knows says whether a document has a region, or says that it removes it.
+func (d *Document) Knows(region string) bool {
+	_, has := d.RegionIndex(region)
+	return has || d.Removes(region)
+}
+
 // readFenced reads the names of fenced regions, sorted. At least one region is not fenced.
-func readFenced(f strictyaml.Value, regions []Region) (fenced []string) {
-	const mend = "name regions of the document that are stopped, such as [ap-south]"
-	items, ok := f.List(mend)
-	if !ok {
-		return nil
-	}
-	for _, item := range items {
-		name, ok := item.Text(mend)
-		if !ok {
-			continue
-		}
-		switch {
-		case slices.Contains(fenced, name):
-			item.Fail(fmt.Sprintf("%q is named twice", name), "remove one")
-		case !slices.ContainsFunc(regions, func(r Region) bool { return r.Name == name }):
-			item.Fail(fmt.Sprintf("the document has no region %q", name),
-				"correct the name, or remove it")
-		default:
-			fenced = append(fenced, name)
-		}
-	}
+func readFenced(f strictyaml.Value, regions []Region) []string {
+	fenced := readRegionNames(f, "name regions of the document that are stopped, such as [ap-south]",
+		func(item strictyaml.Value, name string) {
+			if !has(regions, name) {
+				item.Fail(fmt.Sprintf("the document has no region %q", name),
+					"correct the name, or remove it")
+			}
+		})
 	if len(fenced) > 0 && len(fenced) == len(regions) {
 		f.Fail("all regions are fenced", "leave out those that run")
 	}
-	slices.Sort(fenced)
 	return fenced
+}
+
+// readRemoved reads the names of removed regions, sorted.
+func readRemoved(f strictyaml.Value, regions []Region) []string {
+	removed := readRegionNames(f, "name regions that go for good, such as [ap-south]",
+		func(item strictyaml.Value, name string) {
+			if has(regions, name) {
+				item.Fail(fmt.Sprintf("%q is one of the regions, too", name),
+					"take it out of regions, or out of removed")
+			}
+		})
+	if len(removed) > MaxRemoved {
+		f.Fail(fmt.Sprintf("%d regions", len(removed)), fmt.Sprintf("name at most %d", MaxRemoved))
+	}
+	return removed
+}
+
+// readRegionNames reads a list of names of regions, sorted, each of which check looks at.
+func readRegionNames(f strictyaml.Value, mend string, check func(item strictyaml.Value, name string)) (names []string) {
+	items, _ := f.List(mend)
+	for _, item := range items {
+		switch name, ok := readName(item, regionNames); {
+		case !ok:
+		case slices.Contains(names, name):
+			item.Fail(fmt.Sprintf("%q is named twice", name), "remove one")
+		default:
+			check(item, name)
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func has(regions []Region, name string) bool {
+	return slices.ContainsFunc(regions, func(r Region) bool { return r.Name == name })
 }
 
 // passOverFenced gives fenced regions nothing of a limit, of which something must be left.

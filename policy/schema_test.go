@@ -102,7 +102,7 @@ var beyondSchema = regexp.MustCompile(strings.Join([]string{
 	"is named twice", "is exempt already", "has this name", "has the same name", "has the same path",
 	"is also the name of a repeated entry", // of several entries
 	"^no region has this name$", "^the document has no region", "^all regions are fenced$",
-	"^every region with a weight is fenced$", "^a limit cannot replace itself$",
+	"^every region with a weight is fenced$", "is one of the regions, too$", "^a limit cannot replace itself$",
 	"^no time zone is named",
 	"is not a whole number in plain digits", "is not a fraction", // how a number is written
 	"^True is neither true nor false$", "^1 is not text in YAML$", // as a name it is text in JSON

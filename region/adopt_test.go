@@ -182,14 +182,17 @@ func TestANewNodeJoinsWhatIsOpen(t *testing.T) {
 	})
 }
 
-// A region that a document leaves out serves nothing, and says so.
+// A region that a document removes serves nothing, and says so. One that leaves it out is not taken.
 func TestARegionThatLeftTheDocument(t *testing.T) {
 	limit := "name: second, limit: 100, window: 1s"
 	started(t, documents.Parse(t, 1, halves, limit), []string{"us/n1", "eu/n1"},
 		func(t *testing.T, c *cluster) {
 			us, eu := c.running["us/n1"], c.running["eu/n1"]
 			without := documents.Parse(t, 2, []string{"eu: {weight: 1}"}, limit)
-			if err := eu.Adopt(t.Context(), without); err != nil {
+			if err := eu.Adopt(t.Context(), without); !errors.Is(err, barrier.ErrLeftOut) {
+				t.Fatalf("us is left out without a word: %v", err)
+			}
+			if err := eu.Adopt(t.Context(), documents.With(t, "removed: [us]", without)); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(4 * time.Second)
@@ -197,7 +200,7 @@ func TestARegionThatLeftTheDocument(t *testing.T) {
 			if got, last := us.drain(t, request("a"), 10); got != 0 {
 				t.Errorf("us: %d admitted; then %+v", got, last)
 			}
-			if err := us.Ready(); err == nil || !strings.Contains(err.Error(), `has no region "us"`) {
+			if err := us.Ready(); err == nil || !strings.Contains(err.Error(), `removes region "us"`) {
 				t.Errorf("us is ready: %v", err)
 			}
 			if got, last := eu.drain(t, request("a"), 200); got != 100 {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +29,9 @@ has acknowledged it, until all have or --wait is over. The other nodes of the re
 regions fetch it. It stays in force when nodes are started anew with older files, which they pass over; so give the file
 to all of them as well.
 
+A region goes only by a document that names it in its list "removed", in which later documents keep it. A version more than
+2^32 above the one that is open needs --yes: no later version may be lower.
+
 Exit codes: 0 all regions acknowledged, 1 not all did, or the node refuses the document, 2 the document is invalid, 5 no
 node answers.`,
 		Example:           "  quotad limits apply limits.yaml --addr https://quota.us-east.example.org:8083 --token-file admin.token",
@@ -45,6 +50,7 @@ node answers.`,
 		},
 	}
 	a.flags(cmd)
+	cmd.Flags().BoolVar(&a.yes, "yes", false, "the version may rise by more than 2^32")
 	return cmd
 }
 
@@ -52,6 +58,7 @@ node answers.`,
 type applying struct {
 	node remote.Node
 	wait time.Duration
+	yes  bool // the version may rise by more than barrier.MaxStep
 }
 
 func (a *applying) flags(cmd *cobra.Command) {
@@ -87,7 +94,7 @@ func (a *applying) apply(cmd *cobra.Command, before, d *policy.Document, what st
 			return err
 		}
 	}
-	answer := a.node.PostYAML(cmd.Context(), "/v1/apply", d.Source())
+	answer := a.node.PostYAML(cmd.Context(), "/v1/apply", url.Values{"yes": {strconv.FormatBool(a.yes)}}, d.Source())
 	var done api.Applied
 	if err := answer.Into(&done, func() bool { return done.Epoch != "" }); err != nil {
 		return err

@@ -133,7 +133,10 @@ func regionEdits(older, newer *policy.Document) []edit {
 			}
 			names = append(names, r.Name)
 		}
-		return all, names
+		for _, name := range d.Removed {
+			all[name] = "removed"
+		}
+		return all, append(names, d.Removed...)
 	}
 	from, names := say(older)
 	to, more := say(newer)

@@ -81,7 +81,18 @@ var (
 	ErrConflict = errors.New("two documents have one version: give one of them, or a third that says what both should, a higher version, everywhere")
 	// ErrTooMany says that MaxOpen documents are open.
 	ErrTooMany = fmt.Errorf("%d documents are open, and wait for regions to acknowledge them: see quotad limits status", MaxOpen)
+	// ErrLeftOut says that the newest document leaves out a region without saying that it goes.
+	ErrLeftOut = errors.New("a region is left out")
+	// ErrFar says that the version rises by more than MaxStep.
+	ErrFar = fmt.Errorf("the version rises by more than %d, and no later one may be below it: correct it, or apply the document once with quotad limits apply --yes", int64(MaxStep))
 )
+
+// Refused says whether an error is that a document is not taken beside those that are open. Trying
+// again does not help, unless others are open then.
+func Refused(err error) bool {
+	return errors.Is(err, ErrOlder) || errors.Is(err, ErrConflict) || errors.Is(err, ErrTooMany) ||
+		errors.Is(err, ErrLeftOut) || errors.Is(err, ErrFar)
+}
 
 // Check says whether [Agenda.Learn] would take a document of an epoch, which need not be at hand
 // yet: it fails with ErrOlder, ErrConflict or ErrTooMany.
@@ -103,15 +114,50 @@ func (a Agenda) Check(e policy.Epoch) error {
 
 // Learn returns the agenda with one document more. A document that is older than the newest one is
 // taken too: some region may still decide under it. Of two documents of one version, the second
-// is taken only when a newer one is open, which settles the matter.
+// is taken only when a newer one is open, which settles the matter. The newest document must know
+// each region of the others, so that none goes by a slip; it fails with ErrLeftOut otherwise.
 func (a Agenda) Learn(d *policy.Document) (Agenda, error) {
-	if err := a.Check(d.Epoch()); err != nil {
-		return a, fmt.Errorf("document %s is not taken, %s is open: %w", d.Epoch(), a, err)
-	}
-	if a.Has(d.Epoch()) {
+	err := a.Check(d.Epoch())
+	if err == nil && a.Has(d.Epoch()) {
 		return a, nil
 	}
-	return Union(append(slices.Clone(a.documents), d)...), nil
+	var next Agenda
+	if err == nil {
+		next = Union(append(slices.Clone(a.documents), d)...)
+		err = next.leftOut()
+	}
+	if err != nil {
+		return a, fmt.Errorf("document %s is not taken, %s is open: %w", d.Epoch(), a, err)
+	}
+	return next, nil
+}
+
+// leftOut returns ErrLeftOut if the newest document leaves out a region of another one without a
+// word.
+func (a Agenda) leftOut() error {
+	newest := a.Newest()
+	for _, older := range a.documents {
+		for _, region := range slices.Concat(older.RegionNames(), older.Removed) {
+			if !newest.Knows(region) {
+				return fmt.Errorf("%w: document %s has region %q, and document %s neither has it nor removes it: correct a misspelt name, or write removed: [%s] if the region goes for good",
+					ErrLeftOut, older.Epoch(), region, newest.Epoch(), region)
+			}
+		}
+	}
+	return nil
+}
+
+// MaxStep bounds by how much the version of a document is above that of the newest one, without an
+// operator's word, so that nobody reaches the last version by a slip.
+const MaxStep = 1 << 32
+
+// CheckStep fails with ErrFar if the version of a document is more than MaxStep above that of the
+// newest one.
+func CheckStep(newest, d *policy.Document) error {
+	if d.Version-newest.Version > MaxStep {
+		return fmt.Errorf("document %s is not taken, %s is open: %w", d.Epoch(), newest.Epoch(), ErrFar)
+	}
+	return nil
 }
 
 // From returns the agenda without the documents that are older than the one at place n.

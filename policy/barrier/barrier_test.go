@@ -121,11 +121,7 @@ func TestOtherEditsOpenNothing(t *testing.T) {
 // TestAFencedRegionIsNotWaitedFor, and gets nothing.
 func TestAFencedRegionIsNotWaitedFor(t *testing.T) {
 	old := documents.Parse(t, 1, abc, limit+"{a: 1, b: 1, c: 7}")
-	fenced, err := policy.Parse("limits.yaml", []byte("version: 2\nfenced: [c]\nregions: {"+
-		strings.Join(abc, ", ")+"}\nlimits:\n  - {"+limit+"{a: 1, b: 1, c: 7}, domain: api, key: [account], algorithm: fixed_window}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fenced := documents.With(t, "fenced: [c]", documents.Parse(t, 2, abc, limit+"{a: 1, b: 1, c: 7}"))
 	if w := fenced.Limits[0].Weights; !slices.Equal(w, []quantity.Units{1, 1, 0}) {
 		t.Errorf("weights %v", w)
 	}
@@ -213,4 +209,61 @@ func TestLearn(t *testing.T) {
 		}
 	}
 	t.Errorf("%d documents are open", len(a.Documents()))
+}
+
+// TestARegionIsNotLeftOut: the newest document knows every region of all, or is not taken. One that
+// is older than the newest may leave out what that one knows.
+func TestARegionIsNotLeftOut(t *testing.T) {
+	const all = "name: l, limit: 900, window: 1s"
+	ab, typo := []string{"a: {weight: 1}", "b: {weight: 1}"}, []string{"a: {weight: 1}", "bb: {weight: 1}", "c: {weight: 1}"}
+	removing := func(version int, regions []string, names string) *policy.Document {
+		return documents.With(t, "removed: ["+names+"]", documents.Parse(t, version, regions, all))
+	}
+	whole := func(version int) *policy.Document { return documents.Parse(t, version, abc, all) }
+	for name, c := range map[string]struct {
+		open  []*policy.Document
+		next  *policy.Document
+		taken bool
+	}{
+		"left out":                  {[]*policy.Document{whole(1)}, documents.Parse(t, 2, ab, all), false},
+		"misspelt":                  {[]*policy.Document{whole(1)}, documents.Parse(t, 2, typo, all), false},
+		"fenced before, left out":   {[]*policy.Document{documents.With(t, "fenced: [c]", whole(1))}, documents.Parse(t, 2, ab, all), false},
+		"removed":                   {[]*policy.Document{whole(1)}, removing(2, ab, "c"), true},
+		"another one removed":       {[]*policy.Document{whole(1)}, removing(2, ab, "d"), false},
+		"removed, and then no word": {[]*policy.Document{removing(1, ab, "c")}, documents.Parse(t, 2, ab, all), false},
+		"removed, and kept so":      {[]*policy.Document{removing(1, ab, "c")}, removing(2, ab, "c"), true},
+		"removed, and back":         {[]*policy.Document{removing(1, ab, "c")}, whole(2), true},
+		"removed at a missed one":   {[]*policy.Document{whole(1)}, removing(9, ab, "c, d"), true},
+		"older, left out what the newest has": {[]*policy.Document{whole(1), whole(3)},
+			documents.Parse(t, 2, ab, all), true},
+		"older, with one that the newest lacks": {[]*policy.Document{whole(1), whole(3)},
+			documents.Parse(t, 2, append([]string{"d: {weight: 1}"}, abc...), all), false},
+		"what settles two that differ": {[]*policy.Document{whole(1), documents.Parse(t, 2, append([]string{"d: {weight: 1}"}, abc...), all)},
+			removing(4, append([]string{"e: {weight: 1}"}, abc...), "d"), true},
+	} {
+		_, err := barrier.Union(c.open...).Learn(c.next)
+		if c.taken && err != nil || !c.taken && (!errors.Is(err, barrier.ErrLeftOut) || !barrier.Refused(err)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err := barrier.Of(whole(1)).Learn(documents.Parse(t, 2, typo, all))
+	if err == nil || !strings.Contains(err.Error(), `has region "b", and document 2-`) || !strings.Contains(err.Error(), "write removed: [b]") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestAFarVersion asks for a word of its own.
+func TestAFarVersion(t *testing.T) {
+	at := func(version int) *policy.Document {
+		return documents.Parse(t, version, abc, limit+"{a: 1, b: 1, c: 1}")
+	}
+	for _, c := range []struct {
+		from, to int
+		far      bool
+	}{{1, 1 + barrier.MaxStep, false}, {1, 2 + barrier.MaxStep, true}, {1, policy.MaxVersion, true},
+		{policy.MaxVersion, 1, false}, {policy.MaxVersion - 1, policy.MaxVersion, false}} {
+		if err := barrier.CheckStep(at(c.from), at(c.to)); errors.Is(err, barrier.ErrFar) != c.far {
+			t.Errorf("%d to %d: %v", c.from, c.to, err)
+		}
+	}
 }

@@ -62,7 +62,7 @@ func TestPreview(t *testing.T) {
 		"a raise of two": {documents.Parse(t, 1, two, "name: l, limit: 900, window: 1s"),
 			documents.Parse(t, 2, two, "name: l, limit: 1200, window: 1s"), "l [a b] until 5"},
 		"a fenced region": {documents.Parse(t, 1, abc, ab),
-			fenced(t, documents.Parse(t, 2, abc, ab), "c"), "l [] until 2000000"},
+			documents.With(t, "fenced: [c]", documents.Parse(t, 2, abc, ab)), "l [] until 2000000"},
 		"one more": {documents.Parse(t, 1, abc, ab), documents.Parse(t, 2, abc, ab,
 			"name: m, limit: 1, window: 1s"), "l; +m"},
 		"one less": {documents.Parse(t, 1, abc, ab, "name: m, limit: 1, window: 1s"),
@@ -70,7 +70,8 @@ func TestPreview(t *testing.T) {
 		"another window": {documents.Parse(t, 1, abc, ab), documents.Parse(t, 2, abc,
 			strings.Replace(ab, "1s", "2s", 1)), "+l; -l [a b c] until 2000000"},
 		"a region leaves": {documents.Parse(t, 1, abc, "name: l, limit: 900, window: 1s"),
-			documents.Parse(t, 2, two, "name: l, limit: 600, window: 1s"), "l [a b c] until 2000000"},
+			documents.With(t, "removed: [c]", documents.Parse(t, 2, two, "name: l, limit: 600, window: 1s")),
+			"l [a b c] until 2000000"},
 	} {
 		if got := previewed(t, c.older, c.newer, 5); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -83,15 +84,6 @@ func TestPreview(t *testing.T) {
 	if _, err := barrier.Preview(older, documents.Parse(t, 2, abc, limit+"{a: 1, b: 1, c: 2}"), 5); !errors.Is(err, barrier.ErrConflict) {
 		t.Errorf("another document of the version: %v", err)
 	}
-}
-
-func fenced(t *testing.T, d *policy.Document, region string) *policy.Document {
-	t.Helper()
-	d, err := policy.Parse("limits.yaml", append([]byte("fenced: ["+region+"]\n"), d.Source()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
 }
 
 // TestPreviewNamesWhomItNeeds: a limit stays open exactly while one of those that the preview names

@@ -72,10 +72,11 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(withAct(r), adoptTimeout)
 	defer cancel()
 	before := s.node.Document()
-	err = s.node.Adopt(ctx, d)
+	if err = barrier.CheckStep(before, d); err == nil || r.URL.Query().Get("yes") == "true" {
+		err = s.node.Adopt(ctx, d)
+	}
 	s.done(ctx, audit.OfDocument(before, d), err)
-	if errors.Is(err, barrier.ErrOlder) || errors.Is(err, barrier.ErrConflict) ||
-		errors.Is(err, barrier.ErrTooMany) {
+	if barrier.Refused(err) {
 		err = &refusal{http.StatusConflict, err.Error()}
 	}
 	reply(w, Applied{before.Epoch().String(), d.Epoch().String()}, err)

@@ -44,8 +44,12 @@ func newApplying(t *testing.T) *applying {
 // post applies a text, and returns the status, the answer, and the act and outcome that were
 // audited.
 func (a *applying) post(contentType, text string) (code int, answer, acts string) {
+	return a.postTo("/v1/apply", contentType, text)
+}
+
+func (a *applying) postTo(path, contentType, text string) (code int, answer, acts string) {
 	a.audit.Reset()
-	q := httptest.NewRequest(http.MethodPost, "/v1/apply", strings.NewReader(text))
+	q := httptest.NewRequest(http.MethodPost, path, strings.NewReader(text))
 	q.Header.Set("Content-Type", contentType)
 	w := httptest.NewRecorder()
 	a.adminHandler().ServeHTTP(w, q)
@@ -82,6 +86,21 @@ func TestApply(t *testing.T) {
 		if code != c.code || !strings.Contains(answer, c.says) || acts != c.acts {
 			t.Errorf("%s: %d %s, audited %q; want %d, %s, %q", c.name, code, answer, acts, c.code, c.says, c.acts)
 		}
+	}
+}
+
+// TestApplyAFarVersion: it takes a word more.
+func TestApplyAFarVersion(t *testing.T) {
+	a := newApplying(t)
+	far := versioned(policy.MaxVersion, "")
+	for path, want := range map[string]string{"/v1/apply": "quotad limits apply --yes", "/v1/apply?yes=false": "quotad limits apply --yes",
+		"/v1/apply?yes=1": "quotad limits apply --yes"} {
+		if code, answer, acts := a.postTo(path, "application/yaml", far); code != 409 || !strings.Contains(answer, want) || acts != "document failed;" {
+			t.Errorf("%s: %d %s, audited %q", path, code, answer, acts)
+		}
+	}
+	if code, answer, acts := a.postTo("/v1/apply?yes=true", "application/yaml", far); code != 200 || acts != "document done;" {
+		t.Errorf("with the word: %d %s, audited %q", code, answer, acts)
 	}
 }
 

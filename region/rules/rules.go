@@ -103,6 +103,9 @@ func peersIn(v *barrier.View) (peers []string) {
 // Serves returns why this region gets nothing of any limit, or nil.
 func (r *Rules) Serves() error {
 	switch _, known := r.Document.RegionIndex(r.Region); {
+	case r.Document.Removes(r.Region):
+		return fmt.Errorf("policy %s removes region %q, which serves nothing: stop it, or add it again in a document of a higher version",
+			r.Document.Epoch(), r.Region)
 	case !known:
 		return fmt.Errorf("policy %s %w %q, which serves nothing: stop it, or add it in a document of a higher version",
 			r.Document.Epoch(), ErrNoRegion, r.Region)

@@ -19,13 +19,12 @@ var ErrClosed = errors.New("the node is closed")
 const adoptPause = 250 * time.Millisecond
 
 // Adopt opens another limits document in this region, and so, by and by, in the others. It refuses
-// one that is older than the newest that is open, and one of the same version with other contents.
-// While the store is out of reach it tries again until ctx ends.
+// one that is older than the newest that is open, and one of the same version with other contents,
+// and one that leaves out a region. While the store is out of reach it tries again until ctx ends.
 func (t *Tenure) Adopt(ctx context.Context, d *policy.Document) error {
 	for {
 		err := t.AdoptOnce(ctx, d)
-		if err == nil || errors.Is(err, barrier.ErrOlder) || errors.Is(err, barrier.ErrConflict) ||
-			errors.Is(err, barrier.ErrTooMany) {
+		if err == nil || barrier.Refused(err) {
 			return err
 		}
 		select {

@@ -35,9 +35,11 @@ type knowledge struct {
 	news   bool                    // something was heard since the rules were made
 	told   map[string]RegionTold   // what each other region said last
 	wanted map[policy.Epoch]string // documents to be fetched, and a region that has each
-	unsure map[string]bool         // regions that must tell before this one serves; nil: none
-	saved  bool                    // the journal has all that is open
-	file   error                   // why the document of the node's file is not open
+	// refused holds the documents of other regions that are not taken beside those that are open
+	refused map[policy.Epoch]refusal
+	unsure  map[string]bool // regions that must tell before this one serves; nil: none
+	saved   bool            // the journal has all that is open
+	file    error           // why the document of the node's file is not open
 	// regions whose acknowledgement some limit waits for, and since when by the node's clock
 	waiting map[string]time.Time
 }
@@ -50,9 +52,17 @@ type RegionTold struct {
 	Refused error
 }
 
+// refusal is why a document was not taken while others were open. As long as these are, it is not
+// fetched again.
+type refusal struct {
+	open string
+	err  error
+}
+
 func newKnowledge(region string, log *slog.Logger, now func() time.Time) *knowledge {
 	return &knowledge{region: region, log: log, now: now, heard: barrier.Heard{},
-		told: map[string]RegionTold{}, wanted: map[policy.Epoch]string{}}
+		told: map[string]RegionTold{}, wanted: map[policy.Epoch]string{},
+		refused: map[policy.Epoch]refusal{}}
 }
 
 // view returns what this region makes of an agenda.
@@ -85,7 +95,7 @@ func (k *knowledge) hear(a barrier.Agenda, region string, open []Told) {
 	defer k.mu.Unlock()
 	told, known := RegionTold{Open: open, At: k.now()}, true
 	for _, one := range open {
-		switch err := a.Check(one.Epoch); {
+		switch err := k.check(a, one.Epoch); {
 		case a.Has(one.Epoch):
 		case err == nil:
 			known, k.wanted[one.Epoch] = false, region
@@ -99,6 +109,7 @@ func (k *knowledge) hear(a barrier.Agenda, region string, open []Told) {
 		}
 	}
 	k.told[region] = told
+	maps.DeleteFunc(k.refused, func(e policy.Epoch, _ refusal) bool { return !k.tells(e) })
 	if k.unsure[region] && known {
 		delete(k.unsure, region)
 		k.news = true
@@ -108,6 +119,31 @@ func (k *knowledge) hear(a barrier.Agenda, region string, open []Told) {
 			k.news = true
 		}
 	}
+}
+
+// check says why a document is not taken beside those of an agenda, as far as is known of it.
+func (k *knowledge) check(a barrier.Agenda, e policy.Epoch) error {
+	if refused, has := k.refused[e]; has && refused.open == a.String() {
+		return refused.err
+	}
+	return a.Check(e)
+}
+
+// tells says whether any region said last that a document is open there.
+func (k *knowledge) tells(e policy.Epoch) bool {
+	for _, told := range k.told {
+		if slices.ContainsFunc(told.Open, func(t Told) bool { return t.Epoch == e }) {
+			return true
+		}
+	}
+	return false
+}
+
+// refuse notes why a document is not taken beside those of an agenda.
+func (k *knowledge) refuse(a barrier.Agenda, e policy.Epoch, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.refused[e] = refusal{a.String(), err}
 }
 
 // forget drops what concerns documents that are open no longer.
@@ -283,19 +319,24 @@ func (t *Tenure) parse(name string, source []byte) (*policy.Document, error) {
 	return d, err
 }
 
-// fetch opens a document that another region has.
+// fetch opens a document that another region has, or notes why it is not taken.
 func (t *Tenure) fetch(ctx context.Context, region string, e policy.Epoch) error {
+	a := t.agenda()
 	source, err := t.config.Fetch(ctx, region, e)
 	if err != nil {
 		return err
 	}
 	d, err := t.parse(fmt.Sprintf("document %s of region %s", e, region), source)
-	if err != nil {
-		return err
-	}
-	if d.Epoch() != e {
-		return fmt.Errorf("region %s calls %s document %s: run one version of quotad in both",
+	if err == nil && d.Epoch() != e {
+		err = fmt.Errorf("region %s calls %s document %s: run one version of quotad in both",
 			region, d.Epoch(), e)
 	}
-	return t.learn(ctx, d)
+	if err == nil {
+		if err = t.learn(ctx, d); !barrier.Refused(err) {
+			return err
+		}
+		err = errors.Unwrap(err) // what document, and beside which, says who tells it
+	}
+	t.known.refuse(a, e, err)
+	return nil
 }

@@ -1,15 +1,20 @@
 package tenure
 
 import (
+	"context"
+	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/journals"
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/journal"
 )
 
 // TestAnAcknowledgementWaitsForTheDocumentsBeside: a region that works under a document that is not
@@ -74,5 +79,92 @@ func TestALossKeepsWhatIsOpen(t *testing.T) {
 	again.config.Bootstrap = false
 	if err := again.Open(t.Context()); err != nil || again.Rules().Epoch != want {
 		t.Errorf("after a loss, and started anew: %s, %v", again.Rules().Epoch, err)
+	}
+}
+
+// TestADocumentThatLeavesOutThisRegion, by a slip, is told by another region. It is fetched once, and
+// not taken, which the status shows, until a newer one knows all regions.
+func TestADocumentThatLeavesOutThisRegion(t *testing.T) {
+	const limit = "name: l, window: 1s, limit: 100"
+	us, eu, typo := "us: {weight: 1}", "eu: {weight: 1}", "su: {weight: 1}"
+	one, slip := documents.Parse(t, 1, []string{us, eu}, limit), documents.Parse(t, 2, []string{typo, eu}, limit)
+	mended := documents.With(t, "removed: [su]", documents.Parse(t, 3, []string{us, eu}, limit))
+	now := time.Unix(1_800_000_000, 0)
+	clock := func() time.Time { return now }
+	way, _ := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(now.UnixMicro()) }, "a").Connect(clock)
+	kept, _, err := journals.New("us", "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := of(t, "n1", one, way, kept, clock)
+	fetched := map[policy.Epoch]int{}
+	n.config.Fetch = func(_ context.Context, _ string, e policy.Epoch) ([]byte, error) {
+		fetched[e]++
+		for _, d := range []*policy.Document{slip, mended} {
+			if d.Epoch() == e {
+				return d.Source(), nil
+			}
+		}
+		return []byte("no document"), nil
+	}
+	if err := n.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hear := func(all ...policy.Epoch) string {
+		t.Helper()
+		var open []Told
+		for _, e := range all {
+			open = append(open, Told{e, 1})
+		}
+		for range 3 {
+			n.Hear("eu", open)
+			n.Review(t.Context())
+		}
+		if refused := n.known.told["eu"].Refused; refused != nil {
+			return refused.Error()
+		}
+		return ""
+	}
+	if got := hear(slip.Epoch()); !strings.Contains(got, `has region "us"`) || n.Rules().Document != one || fetched[slip.Epoch()] != 1 {
+		t.Errorf("open: %s, fetched %d times, refused: %s", n.Rules().Epoch, fetched[slip.Epoch()], got)
+	}
+	broken := policy.Epoch{Version: 7}
+	if got := hear(broken); !strings.Contains(got, "document 7-") || fetched[broken] != 1 {
+		t.Errorf("what is no document: fetched %d times, refused: %s", fetched[broken], got)
+	}
+	if got := hear(slip.Epoch(), mended.Epoch()); got != "" || n.Rules().Newest != mended.Epoch().String() || fetched[slip.Epoch()] > 3 {
+		t.Errorf("mended: %s is open, fetched %d times, refused: %s", n.Rules().Epoch, fetched[slip.Epoch()], got)
+	}
+	if hear(mended.Epoch()); len(n.known.refused) != 0 {
+		t.Errorf("still noted: %v", n.known.refused)
+	}
+}
+
+// TestAFarVersionInTheFile of a node that knows another document is passed over.
+func TestAFarVersionInTheFile(t *testing.T) {
+	const limit = "name: l, window: 1s, limit: 100"
+	one, far := documents.Parse(t, 1, alone, limit), documents.Parse(t, policy.MaxVersion, alone, limit)
+	now := time.Unix(1_800_000_000, 0)
+	clock := func() time.Time { return now }
+	server := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(now.UnixMicro()) }, "a")
+	for node, c := range map[string]struct {
+		file *policy.Document
+		want error
+	}{"n1": {one, nil}, "n2": {far, barrier.ErrFar}} {
+		kept, _, err := journals.New("us", node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if node == "n2" {
+			kept.SaveDocuments([]journal.Document{{Version: 1, Source: one.Source()}})
+		}
+		way, _ := server.Connect(clock)
+		n := of(t, node, c.file, way, kept, clock)
+		if err := n.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.FileRefused(); !errors.Is(err, c.want) || n.Rules().Document.Version != 1 {
+			t.Errorf("%s: %s is open, the file: %v", node, n.Rules().Epoch, err)
+		}
 	}
 }

@@ -8,13 +8,16 @@ import (
 	"github.com/quotad/quotad/policy"
 )
 
-// Parse parses a limits document of some regions, each such as "us: {weight: 1}", and of limits
-// given by their fields. Defaults for fields left out: domain api, key [account], algorithm
-// fixed_window. t is a test.
-func Parse(t interface {
+// T is a test.
+type T interface {
 	Helper()
 	Fatalf(format string, args ...any)
-}, version int, regions []string, limits ...string) *policy.Document {
+}
+
+// Parse parses a limits document of some regions, each such as "us: {weight: 1}", and of limits
+// given by their fields. Defaults for fields left out: domain api, key [account], algorithm
+// fixed_window.
+func Parse(t T, version int, regions []string, limits ...string) *policy.Document {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "version: %d\nregions: {%s}\nlimits:\n", version, strings.Join(regions, ", "))
@@ -26,9 +29,20 @@ func Parse(t interface {
 		}
 		fmt.Fprintf(&b, "  - {%s}\n", l)
 	}
-	d, err := policy.Parse("limits.yaml", []byte(b.String()))
+	return parse(t, b.String())
+}
+
+// With returns a document that has one more line, such as "fenced: [us]".
+func With(t T, line string, d *policy.Document) *policy.Document {
+	t.Helper()
+	return parse(t, line+"\n"+string(d.Source()))
+}
+
+func parse(t T, text string) *policy.Document {
+	t.Helper()
+	d, err := policy.Parse("limits.yaml", []byte(text))
 	if err != nil {
-		t.Fatalf("%v\n%s", err, &b)
+		t.Fatalf("%v\n%s", err, text)
 	}
 	return d
 }

@@ -91,8 +91,8 @@ func (n *Node) Post(ctx context.Context, path string, request any) Answer {
 }
 
 // PostYAML sends a POST request with a body in YAML.
-func (n *Node) PostYAML(ctx context.Context, path string, body []byte) Answer {
-	return n.call(ctx, http.MethodPost, path, nil, "application/yaml", body)
+func (n *Node) PostYAML(ctx context.Context, path string, query url.Values, body []byte) Answer {
+	return n.call(ctx, http.MethodPost, path, query, "application/yaml", body)
 }
 
 // call sends a request.

@@ -3,6 +3,7 @@ package region
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -224,6 +225,9 @@ func TestAMateFindsTheDocumentInTheStore(t *testing.T) {
 			}
 			if got := n2.check(t, request("a")); !got.Allowed || got.Remaining != 9 {
 				t.Errorf("the mate, with the newer document: %+v", got)
+			}
+			if want := []string{"us/n2: 2 from the region's Redis"}; !slices.Equal(c.adopted, want) {
+				t.Errorf("told of %q, want %q", c.adopted, want)
 			}
 			if err := n2.Adopt(t.Context(), documents.Parse(t, 2, alone, limit)); !errors.Is(err,
 				barrier.ErrConflict) {

@@ -3,10 +3,12 @@ package region
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,8 +49,12 @@ type cluster struct {
 
 	bootstrap bool          // what nodes are told at their start
 	alone     bool          // and whether that holds although nobody can be asked
+	unproven  bool          // and whether anybody could pass for another node
 	deadline  time.Duration // of their stores
 	real      bool          // it runs in real time
+
+	mu      sync.Mutex
+	adopted []string // documents that came from elsewhere: the node, the version, and from where
 }
 
 // running is a node and what it was made of.
@@ -129,7 +135,12 @@ func (c *cluster) config(name string, d *policy.Document) Config {
 	server, host := c.servers[region], c.network.Host(name)
 	var errs [5]error
 	cfg := Config{Region: region, Node: node, Nodes: c.sizes[region], Policy: d,
-		Bootstrap: c.bootstrap, Alone: c.alone,
+		Bootstrap: c.bootstrap, Alone: c.alone, Unproven: c.unproven,
+		Adopted: func(_, d *policy.Document, from string) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.adopted = append(c.adopted, fmt.Sprintf("%s: %d from %s", name, d.Version, from))
+		},
 		PeerAdvertise: netip.AddrPortFrom(host.IP(), peerPort).String(),
 		Advertise:     c.gossipAddress(name),
 		Seeds:         []string{c.seed}, Dial: host.DialContext, Log: slog.New(slog.DiscardHandler)}

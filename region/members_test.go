@@ -79,27 +79,33 @@ func (c *cluster) invented(region string, n int) {
 	c.t.Helper()
 	for i := range n {
 		name := fmt.Sprintf("invented-%d", i)
-		host := c.network.Host(name)
-		packets, err := host.ListenPacket(gossipPort)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		streams, err := host.Listen(gossipPort)
-		if err != nil {
-			c.t.Fatal(err)
-		}
 		nowhere := c.network.Host("nowhere-" + name)
 		c.network.Isolate(nowhere.Name(), time.Hour) // calls to it time out
-		g, err := gossip.Start(gossip.Config{Name: region + "/" + name,
-			Meta:    metaOf(c.t, region, name, netip.AddrPortFrom(nowhere.IP(), peerPort).String()),
-			Packets: packets, Streams: streams, Dial: host.DialContext,
-			Advertise: netip.AddrPortFrom(host.IP(), gossipPort),
-			Seeds:     []string{c.seed}, State: noState{}})
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		c.t.Cleanup(func() { _ = g.Close() })
+		c.gossips(region, name, nowhere.IP())
 	}
+}
+
+// gossips starts a gossip member that is not a node, and says that it is called at an address.
+func (c *cluster) gossips(region, name string, called netip.Addr) {
+	c.t.Helper()
+	host := c.network.Host(name)
+	packets, err := host.ListenPacket(gossipPort)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	streams, err := host.Listen(gossipPort)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	g, err := gossip.Start(gossip.Config{Name: region + "/" + name,
+		Meta:    metaOf(c.t, region, name, netip.AddrPortFrom(called, peerPort).String()),
+		Packets: packets, Streams: streams, Dial: host.DialContext,
+		Advertise: netip.AddrPortFrom(host.IP(), gossipPort),
+		Seeds:     []string{c.seed}, State: noState{}})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = g.Close() })
 }
 
 // TestInventedNodesDegradeNobody: invented members of a region answer gossip, and name addresses at

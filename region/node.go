@@ -54,13 +54,19 @@ type Config struct {
 	Advertise     netip.AddrPort
 	Seeds         []string
 	GossipKeys    [][]byte // the first encrypts, each may decrypt; none: plain text
-	Dial          func(ctx context.Context, network, address string) (net.Conn, error)
+	// Unproven says that anybody could pass for another node. The node then takes nothing from
+	// others by which units or documents could come; see ErrUnproven.
+	Unproven bool
+	Dial     func(ctx context.Context, network, address string) (net.Conn, error)
 
 	Exchange exchange.Options
 	// Memory bounds what the node remembers of buckets. The zero value stands for the defaults.
 	Memory rights.Memory
 	// Fetch returns the text of a limits document that another region has. nil: the node asks it.
 	Fetch func(ctx context.Context, region string, e policy.Epoch) ([]byte, error)
+	// Adopted is called with each document that is open here because another node of this or
+	// another region has it, the newest one of before, and where it came from. nil: nobody is told.
+	Adopted func(before, d *policy.Document, from string)
 	// Shown returns the latest time that the region's store has shown to the other nodes of the
 	// region, for a node that is stepped by hand. nil: it is not known.
 	Shown func() quantity.StoreTime
@@ -113,8 +119,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.server = peer.NewServer(peer.Handlers{Exchange: n.served, Recall: n.recalled, Cut: n.cutOff,
-		Store: n.whichStore, Document: n.tenure.Source}, c.PeerTLS)
+	n.server = peer.NewServer(n.handlers(), c.PeerTLS)
 	n.server.Tell(n.log, n.CountPanic)
 	n.metrics.watch(n)
 	if err := n.tenure.TryRights(ctx); err != nil {
@@ -194,7 +199,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 	}
 	var err error
 	n.tenure, err = tenure.New(tenure.Config{Region: c.Region, Node: c.Node, Bootstrap: c.Bootstrap,
-		Policy: c.Policy, Fetch: c.Fetch,
+		Policy: c.Policy, Fetch: c.Fetch, Adopted: c.Adopted,
 		Store: c.Store, Journal: c.Journal, Now: c.Now, Log: c.Log, Changed: n.changed,
 		MayBegin: n.mayBegin, Panicked: n.panics.Recovered, Closed: n.life.closed})
 	if err != nil {
@@ -203,7 +208,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 	n.rivals = n.newRivals()
 	n.rights = rights.New(rights.Config{Region: c.Region, Node: c.Node, Options: c.Exchange,
 		Memory: c.Memory, Store: c.Store,
-		Journal: c.Journal, Tenure: n.tenure, Peers: n.peers, Broadcast: n.broadcast,
+		Journal: c.Journal, Tenure: n.tenure, Peers: n.others(), Broadcast: n.broadcast,
 		Taken: stepped.Taken, Failpoint: c.Failpoint,
 		Now: c.Now, Log: c.Log, Closed: n.life.closed})
 	n.limiter = admit.New(admit.Config{Region: c.Region, Node: c.Node, Nodes: c.Nodes,
@@ -246,6 +251,9 @@ func (n *Node) startGossip() error {
 
 // fetch asks another region for a limits document.
 func (n *Node) fetch(ctx context.Context, region string, e policy.Epoch) ([]byte, error) {
+	if n.config.Unproven {
+		return nil, ErrUnproven
+	}
 	limited, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	return n.peers.Document(limited, region,

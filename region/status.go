@@ -25,6 +25,7 @@ type Status struct {
 	Version    int64 // of the policy document in force
 	Generation uint64
 	NotReady   error
+	Unproven   bool // see Config.Unproven
 	Peers      []Peer
 	Members    []string // nodes that gossip sees alive, including this one
 	Mates      []string // those of Members that are other nodes of this region
@@ -97,7 +98,7 @@ func (n *Node) Status() Status {
 	r := n.tenure.Rules()
 	s := Status{Region: n.config.Region, Node: n.config.Node, Epoch: r.Epoch,
 		Version:    r.Document.Version,
-		Generation: n.tenure.Generation(), NotReady: n.Ready(), Members: n.Members(),
+		Generation: n.tenure.Generation(), NotReady: n.Ready(), Unproven: n.config.Unproven, Members: n.Members(),
 		Exchange: stats, Dropped: dropped,
 		HintsLost: n.rights.Hints().Lost(), Store: n.storeStatus(),
 		Journal: journalStatus(n.config.Journal), Local: n.limiter.Local(),

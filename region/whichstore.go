@@ -131,7 +131,7 @@ func (n *Node) mayBegin(ctx context.Context, b store.Beginning) (quantity.StoreT
 		return n.config.Shown(), nil
 	}
 	shown, err := n.rivals.MayBegin(ctx, b)
-	if err == nil && b.First && !n.config.Alone {
+	if err == nil && b.First && !n.config.Alone && !n.config.Unproven {
 		err = n.learnElsewhere(ctx)
 	}
 	return shown, err

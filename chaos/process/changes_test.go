@@ -59,6 +59,9 @@ func changesDocument(version, which int, regions ...string) string {
 	for _, r := range regions {
 		fmt.Fprintf(&b, "  %s: {weight: %d}\n", r, weights[r])
 	}
+	if !slices.Contains(regions, "ap") {
+		b.WriteString("removed: [ap]\n")
+	}
 	b.WriteString("limits:\n")
 	for _, c := range theChanges {
 		terms := []string{c.before, c.now}[which]

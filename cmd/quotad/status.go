@@ -54,6 +54,9 @@ func (s nodeStatus) print(w io.Writer) error {
 	row("node", fmt.Sprintf("%s/%s, version %s", show.Name(s.Region), show.Name(s.Node),
 		show.Name(s.Version)))
 	row("ready", ready)
+	if s.Unproven {
+		row("regions", "NOT PROVEN: the fixed split, documents from files and apply alone; set gossip_keys or peer_tls")
+	}
 	row("policy", "epoch "+show.Name(s.Epoch)+documentsWords(s.Documents))
 	row("store", storePlace(s.Store, s.Generation))
 	row("store state", storeState(s.Store))

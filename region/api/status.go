@@ -18,6 +18,7 @@ type Status struct {
 	Generation uint64           `json:"generation"`
 	Ready      bool             `json:"ready"`
 	NotReady   string           `json:"not_ready,omitempty"` // why it is not ready
+	Unproven   bool             `json:"unproven,omitempty"`  // anybody could pass for another node
 	Store      StoreStatus      `json:"store"`
 	Recovery   RecoveryStatus   `json:"recovery"`
 	Journal    JournalStatus    `json:"journal"`
@@ -110,8 +111,9 @@ type PeerStatus struct {
 func newStatus(s region.Status, notReady error) Status {
 	a := Status{Region: s.Region, Node: s.Node, Version: version(), Epoch: s.Epoch,
 		Generation: s.Generation, Ready: notReady == nil, NotReady: textOf(notReady),
-		Store:   newStoreAnswer(s.Store),
-		Journal: newJournalAnswer(s.Journal), Local: LocalStatus{s.Local.Buckets, s.Local.Units,
+		Unproven: s.Unproven,
+		Store:    newStoreAnswer(s.Store),
+		Journal:  newJournalAnswer(s.Journal), Local: LocalStatus{s.Local.Buckets, s.Local.Units,
 			s.Local.Unbooked},
 		Recovery: RecoveryStatus{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown,
 			PartlyKnown: s.Exchange.PartlyKnown,

@@ -24,6 +24,18 @@ const (
 	eventsAtOnce = 256                   // heard before the clock is looked at again
 )
 
+// Peers are the other nodes, as [peer.Client] calls them.
+type Peers interface {
+	// Exchange sends a message to one node of a region.
+	Exchange(ctx context.Context, region string, m exchange.Message) (exchange.Reply, error)
+	// Recall asks one node of a region what it remembers.
+	Recall(ctx context.Context, region string, q exchange.Question) (exchange.Testimonies, error)
+	// RecallAll asks all nodes of a region, and passes on each answer.
+	RecallAll(ctx context.Context, region string, q exchange.Question, take func(exchange.Testimonies))
+}
+
+var _ Peers = (*peer.Client)(nil)
+
 // Config is everything that an engine needs.
 type Config struct {
 	Region, Node string
@@ -32,7 +44,7 @@ type Config struct {
 	Store        *store.Store
 	Journal      *journal.Journal
 	Tenure       *tenure.Tenure
-	Peers        *peer.Client
+	Peers        Peers
 	// Broadcast gossips a hint under a name. A newer hint takes the place of an older one of the
 	// same name. Broadcast does not wait.
 	Broadcast func(name string, hint []byte) error

@@ -43,13 +43,22 @@ func (t *Tenure) AdoptOnce(ctx context.Context, d *policy.Document) error {
 		return fmt.Errorf("document %s is not taken, %s is open: %w", d.Epoch(), newest.Epoch(),
 			barrier.ErrOlder)
 	}
-	return t.learn(ctx, d)
+	return t.learn(ctx, d, fromHere)
 }
 
-// learn opens a document, which another region may have opened before.
-func (t *Tenure) learn(ctx context.Context, d *policy.Document) error {
+// Where documents come from.
+const (
+	fromHere    = "" // this node's file, or who applied it here
+	fromStore   = "the region's Redis"
+	fromRegions = "other regions"
+)
+
+// learn opens a document. from says where it comes from.
+func (t *Tenure) learn(ctx context.Context, d *policy.Document, from string) error {
 	t.begin()
 	defer t.end()
+	t.origins[d.Epoch()] = from
+	defer delete(t.origins, d.Epoch())
 	agenda, err := t.agenda().Learn(d)
 	if err != nil || agenda.String() == t.agenda().String() {
 		return err
@@ -104,9 +113,24 @@ func (t *Tenure) putInForce(ctx context.Context, a barrier.Agenda) error {
 
 var errMerging = errors.New("other nodes of the region keep opening limits documents")
 
-// apply has the node work by other rules.
-func (t *Tenure) apply(r *rules.Rules) {
+// work has the node work by other rules, and tells which documents it did not open by itself.
+func (t *Tenure) work(r *rules.Rules) {
+	before := t.agenda()
 	t.rules.Store(r)
+	for _, d := range r.View.Agenda.Documents() {
+		from, told := t.origins[d.Epoch()]
+		if !told {
+			from = fromStore
+		}
+		if from != fromHere && !before.Has(d.Epoch()) {
+			t.config.Adopted(before.Newest(), d, from)
+		}
+	}
+}
+
+// apply has the node work by other rules, and tells its other parts.
+func (t *Tenure) apply(r *rules.Rules) {
+	t.work(r)
 	t.known.wait(r.View)
 	t.config.Changed(Change{Rules: r, Generation: t.Generation(), Now: t.config.Store.Latest()})
 }

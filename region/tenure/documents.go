@@ -332,7 +332,7 @@ func (t *Tenure) fetch(ctx context.Context, region string, e policy.Epoch) error
 			region, d.Epoch(), e)
 	}
 	if err == nil {
-		if err = t.learn(ctx, d); !barrier.Refused(err) {
+		if err = t.learn(ctx, d, "region "+region); !barrier.Refused(err) {
 			return err
 		}
 		err = errors.Unwrap(err) // what document, and beside which, says who tells it

@@ -109,7 +109,10 @@ func (t *Tenure) openUnder(ctx context.Context, a barrier.Agenda, bootstrap bool
 		switch {
 		case errors.As(err, &elsewhere):
 			a = barrier.Union(slices.Concat(a.Documents(), elsewhere.Documents)...)
-			t.rules.Store(rules.New(t.known.view(a, 0), t.config.Store.Shards()))
+			for _, d := range elsewhere.Documents {
+				t.origins[d.Epoch()] = fromRegions
+			}
+			t.work(rules.New(t.known.view(a, 0), t.config.Store.Shards()))
 		case !errors.As(err, &other):
 			return err
 		default:
@@ -160,7 +163,7 @@ func (t *Tenure) takeOver(ctx context.Context, a barrier.Agenda, opened store.Op
 	t.known.acknowledge(a, opened.Now)
 	t.known.again()
 	r := rules.New(t.known.view(a, c.Store.Surely()), c.Store.Shards())
-	t.rules.Store(r)
+	t.work(r)
 	t.known.wait(r.View)
 	c.Changed(Change{Rules: r, Generation: opened.Generation, Now: opened.Now, Anew: anew,
 		Unused: unused})

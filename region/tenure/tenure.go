@@ -31,6 +31,9 @@ type Config struct {
 	// Changed is called whenever the generation or the document has changed, one call at a time. No
 	// function given to During runs at the same time.
 	Changed func(Change)
+	// Adopted is called with each document that is open here now because another node of this or
+	// another region has it, the newest one of before, and where it came from. nil: nobody is told.
+	Adopted func(before, d *policy.Document, from string)
 	// MayBegin is asked before this node begins a generation of the store. See
 	// store.Opening.MayBegin. It may be nil.
 	MayBegin func(context.Context, store.Beginning) (quantity.StoreTime, error)
@@ -74,6 +77,8 @@ type Tenure struct {
 	guess   bool   // the journal knew no document, and the store is not open yet
 	vouched bool   // the journal has noted since when it is whole
 	unused  bool   // and no node of the region ever used a bucket
+	// where documents come from that are to be open; of others the store knows
+	origins map[policy.Epoch]string
 
 	stopped atomic.Pointer[Stopped] // nil: this node uses the store
 
@@ -89,13 +94,16 @@ func New(c Config) (*Tenure, error) {
 	if c.Panicked == nil {
 		c.Panicked = func(string, any) {}
 	}
+	if c.Adopted == nil {
+		c.Adopted = func(_, _ *policy.Document, _ string) {}
+	}
 	a, err := firstAgenda(c)
 	if err != nil {
 		return nil, err
 	}
 	t := &Tenure{config: c, refusals: newRefusals(c.Log, c.Now), due: make(chan struct{}, 1),
 		heard: make(chan struct{}, 1), known: newKnowledge(c.Region, c.Log, c.Now),
-		turn: make(chan struct{}, 1)}
+		turn: make(chan struct{}, 1), origins: map[policy.Epoch]string{}}
 	t.times.journal, t.times.log = c.Journal, c.Log
 	t.guess = len(c.Journal.Documents()) == 0
 	if !t.guess {

@@ -412,7 +412,8 @@ func TestCallersPorts(t *testing.T) {
 }
 
 // TestGuardsOpenThePorts: with certificates calls between regions may come from anywhere, and with
-// keys gossip may. Protected ports cause no warning.
+// keys gossip may. Protected ports cause no warning. Without both, and beyond loopback, others prove
+// nothing.
 func TestGuardsOpenThePorts(t *testing.T) {
 	tls := []string{"--listen-peer=10.0.0.1:8082", "--peer-tls-cert=c", "--peer-tls-key=k",
 		"--peer-tls-ca=a"}
@@ -420,13 +421,16 @@ func TestGuardsOpenThePorts(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		flags    []string
-		warnings []string // of these two
+		warnings []string // of these three
 	}{
 		{"both", append(slices.Clone(tls), keys...), nil},
 		{"calls", tls, []string{"gossip is in plain text"}},
 		{"gossip", keys, nil},
 		{"neither", []string{"--insecure", "--listen-peer=10.0.0.1:8082"},
-			[]string{"gossip is in plain text", "calls between regions are in plain text"}},
+			[]string{"gossip is in plain text", "calls between regions are in plain text", "anybody could pass for another node"}},
+		{"neither, on loopback", nil, []string{"gossip is in plain text"}},
+		{"neither, and only gossip beyond", []string{"--insecure", "--listen-gossip=10.0.0.1:7946"},
+			[]string{"gossip is in plain text", "anybody could pass for another node"}},
 	} {
 		c, err := given{file: required, flags: test.flags}.configure(t)
 		if err != nil {
@@ -435,11 +439,14 @@ func TestGuardsOpenThePorts(t *testing.T) {
 		}
 		all := strings.Join(c.Warnings(), "\n")
 		for _, warning := range []string{"gossip is in plain text",
-			"calls between regions are in plain text"} {
+			"calls between regions are in plain text", "anybody could pass for another node"} {
 			if got := strings.Contains(all, warning); got != slices.Contains(test.warnings,
 				warning) {
 				t.Errorf("%s: warned that %s: %t", test.name, warning, got)
 			}
+		}
+		if got := slices.Contains(test.warnings, "anybody could pass for another node"); c.Unproven() != got {
+			t.Errorf("%s: unproven is %t", test.name, c.Unproven())
 		}
 	}
 }

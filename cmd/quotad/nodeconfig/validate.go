@@ -187,6 +187,13 @@ func (c *Config) asks(tls peer.Files) bool {
 	return tls.Cert != "" && (c.Roles != "" || tls.CA != "")
 }
 
+// Unproven says that anybody beyond this machine could pass for another node: nothing proves who
+// gossips, nor who calls.
+func (c *Config) Unproven() bool {
+	return c.GossipKeys == nil && c.PeerTLS == (peer.Files{}) &&
+		!(c.Listen.Peer.Addr().IsLoopback() && c.Listen.Gossip.Addr().IsLoopback())
+}
+
 // Warnings returns what an operator should know before the node serves.
 func (c *Config) Warnings() []string {
 	var all []string
@@ -197,6 +204,8 @@ func (c *Config) Warnings() []string {
 	}
 	warn(c.Redis.Embedded,
 		"the embedded Redis keeps nothing and is slow: not for production; set redis.url")
+	warn(c.Unproven(), "anybody could pass for another node, so every region keeps its fixed split, takes documents "+
+		"from files and apply alone, and asks nobody after a loss; set gossip_keys or peer_tls")
 	warn(c.GossipKeys == nil,
 		"gossip is in plain text, open to anyone who reaches its port; set gossip_keys")
 	warn(c.PeerTLS == (peer.Files{}) && !c.Listen.Peer.Addr().IsLoopback(),

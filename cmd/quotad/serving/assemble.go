@@ -51,7 +51,8 @@ func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document, std
 	p.config = region.Config{Region: c.Region, Node: c.Node, Nodes: c.Nodes, Policy: d,
 		Bootstrap: c.Bootstrap != 0, Alone: c.Bootstrap == nodeconfig.BootstrapAlone,
 		Repeats: c.Repeats, Wait: c.Wait, Memory: c.Memory, Seeds: c.Seeds, GossipKeys: c.GossipKeys,
-		Dial: (&net.Dialer{Timeout: dialTimeout}).DialContext, Log: log}
+		Unproven: c.Unproven(),
+		Dial:     (&net.Dialer{Timeout: dialTimeout}).DialContext, Log: log}
 	if p.config.PeerTLS, err = LoadPeerTLS(c, log); err != nil {
 		return nil, err
 	}
@@ -91,6 +92,7 @@ func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document, std
 	if err = p.protection.openAudit(c, stderr, log); err != nil {
 		return nil, err
 	}
+	p.config.Adopted = p.protection.adopted
 	if err = p.connect(ctx, c, redisTrust); err != nil {
 		return nil, err
 	}

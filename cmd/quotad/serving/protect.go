@@ -110,6 +110,7 @@ func (p *protection) openAudit(c *nodeconfig.Config, stderr io.Writer, log *slog
 const (
 	byFile    = "file"
 	byStarter = "who started the node"
+	byOthers  = "adopted"
 )
 
 // began writes down with what the node was started that can exceed or cut limits.
@@ -120,6 +121,13 @@ func (p *protection) began(c *nodeconfig.Config, d *policy.Document) {
 		p.audit.Write(audit.Event{Act: audit.Bootstrap, Who: byStarter, From: "bootstrap",
 			Region: c.Region, Outcome: audit.Done})
 	}
+}
+
+// adopted writes down that a document is open here which another node has.
+func (p *protection) adopted(before, d *policy.Document, from string) {
+	e := audit.OfDocument(before, d)
+	e.Who, e.From, e.Outcome = byOthers, from, audit.Done
+	p.audit.Write(e)
 }
 
 // options returns the protection of a server.

@@ -27,7 +27,8 @@ const (
 // Bucket is what the document in force says of one bucket.
 type Bucket struct {
 	ID     string
-	Window int64 // of the limit: rights are units in a window
+	Store  string // whose clock it goes by, one of few; the empty one is one, too
+	Window int64  // of the limit: rights are units in a window
 	Cells  algorithms.Cells
 	// Counted says that it is a fixed window: rights are units that are spent in a cell, which is a
 	// window, and not a rate.
@@ -108,7 +109,8 @@ type Demand struct {
 type Machine struct {
 	nodes   quantity.Units // how many nodes the region has, by configuration
 	pools   map[string]*pool
-	order   []*pool // the pools, sorted by bucket id
+	seen    map[string]*sight // by store
+	order   []*pool           // the pools, sorted by bucket id
 	streams map[Stream]map[string]*share
 	shares  int // of streams that have not ended
 	drains  bool
@@ -121,7 +123,7 @@ type Machine struct {
 // New returns the machine of a node of a region with so many nodes.
 func New(nodes int) *Machine {
 	return &Machine{nodes: quantity.Units(max(nodes, 1)), pools: map[string]*pool{},
-		streams: map[Stream]map[string]*share{}}
+		seen: map[string]*sight{}, streams: map[Stream]map[string]*share{}}
 }
 
 // Reported takes in reports of a stream. The first report of a bucket id asks for an assignment. It
@@ -177,7 +179,10 @@ func (m *Machine) join(now quantity.NodeTime, s *share, buckets []*Bucket) {
 func (m *Machine) pool(now quantity.NodeTime, b *Bucket) *pool {
 	p := m.pools[b.ID]
 	if p == nil {
-		p = &pool{Bucket: b, due: now}
+		if m.seen[b.Store] == nil {
+			m.seen[b.Store] = &sight{}
+		}
+		p = &pool{Bucket: b, seen: m.seen[b.Store], due: now}
 		m.pools[b.ID] = p
 		at, _ := slices.BinarySearchFunc(m.order, b.ID,
 			func(p *pool, id string) int { return strings.Compare(p.ID, id) })
@@ -279,6 +284,9 @@ func (m *Machine) plan(now quantity.NodeTime, at quantity.StoreTime, p *pool) {
 // ends, and nothing more is assigned before the store gives rights anew.
 func (m *Machine) Forget(now quantity.NodeTime) {
 	for _, p := range m.order {
-		p.cells, p.first, p.seen, p.purse, p.due = nil, 0, sight{}, purse{}, now
+		p.cells, p.first, p.purse, p.due = nil, 0, purse{}, now
+	}
+	for _, s := range m.seen {
+		*s = sight{}
 	}
 }

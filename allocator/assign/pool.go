@@ -11,8 +11,9 @@ const (
 	// answerWithin is when a Hold or Charge is given up that the driver never answered. It answers
 	// each, late if the store has much to do: to ask again meanwhile would give it more.
 	answerWithin = 30 * second
-	// retryAfter is when a Hold is asked again of which the store had less than was wanted.
-	retryAfter = second / 2
+	// retryAfter is when a Hold is asked again of which the store had less than was wanted. With each
+	// further one that brings nothing it takes twice as long, up to retryAtLast.
+	retryAfter, retryAtLast = second / 2, 4 * second
 	// keeps is the part of its entitlement that the region's store keeps: a sixty-fourth.
 	keeps = 64
 	// holdAhead is how long before a cell opens rights of it are held. Assignments that are renewed
@@ -31,7 +32,7 @@ type pool struct {
 	// cells are those that may be the store's current one, and the next.
 	cells []cell
 	first quantity.Cell // the first cell that the node asked about
-	seen  sight
+	seen  *sight        // of its store, which others have too
 	purse purse
 
 	due       quantity.NodeTime // when it is planned next
@@ -84,6 +85,8 @@ type cell struct {
 	returning      quantity.Units // as asked for: no longer ours, whatever became of the call
 	asked          bool           // a call is under way
 	again          quantity.NodeTime
+	more           bool  // it asks for more than the node holds
+	rest           int64 // after the last call for more that brought nothing; 0: it did
 	// used is the sum of rates that may be in force at some time in it. Counted: of units that were
 	// spent, or may be.
 	used   int64
@@ -91,10 +94,11 @@ type cell struct {
 	wanted int64 // Counted: units that the node wants to hold
 }
 
-// sight is when the store showed its time: at some moment between two of the node's.
+// sight is when a store showed its time: at some moment between two of the node's.
 type sight struct {
 	at           quantity.StoreTime
 	asked, heard quantity.NodeTime
+	again        quantity.NodeTime // when a Hold may be sent again only to see it
 }
 
 // own returns the rights of the cell that this process holds.
@@ -215,11 +219,12 @@ func (p *pool) hold(now quantity.NodeTime, all []Hold) []Hold {
 		case own > want+least:
 			c.returning = max(c.returned, c.returning) + own - want
 			h.Returned = c.returning
-		case p.known() && now.Sub(p.seen.heard) > sightEvery: // only asks what time it is
+		case p.known() && now.Sub(p.seen.heard) > sightEvery && now >= p.seen.again: // only asks what time it is
+			p.seen.again = now.Add(retryAfter)
 		default:
 			continue
 		}
-		c.asked, c.again = true, now.Add(answerWithin)
+		c.asked, c.more, c.again = true, h.Held > c.held, now.Add(answerWithin)
 		all = append(all, h)
 	}
 	return all
@@ -255,14 +260,17 @@ func (m *Machine) Held(now quantity.NodeTime, h Held) {
 		p.due = now
 	}
 	if h.At > p.seen.at {
-		p.seen = sight{h.At, h.Asked, now}
+		*p.seen = sight{at: h.At, asked: h.Asked, heard: now}
 	}
 	for i := range p.cells {
 		c := &p.cells[i]
 		if c.cell != h.Cell {
 			continue
 		}
-		c.asked, c.again = false, now.Add(retryAfter)
+		if c.rest = min(max(2*c.rest, retryAfter), retryAtLast); !h.Failed && (h.Held > c.held || !c.more) {
+			c.rest = 0
+		}
+		c.asked, c.again = false, now.Add(max(c.rest, retryAfter))
 		if h.Failed {
 			continue
 		}

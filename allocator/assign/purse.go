@@ -11,11 +11,13 @@ type purse struct {
 	tokens quantity.Units
 	asked  quantity.Units // of the charge under way; 0: none
 	again  quantity.NodeTime
+	rest   int64          // after the last refusal; 0: the last charge was none
 	most   quantity.Units // that is asked for at once: less after each refusal; 0: no bound
 }
 
-// chargeAgain is when a refused charge is asked again, of less.
-const chargeAgain = second / 5
+// chargeAgain is when a refused charge is asked again, of less. With each further refusal it takes
+// twice as long, up to chargeAtLast.
+const chargeAgain, chargeAtLast = second / 5, 16 * chargeAgain
 
 // burstOut returns the tokens that Envoys may hold of the bucket.
 func (p *pool) burstOut() (sum quantity.Units) {
@@ -96,9 +98,11 @@ func (m *Machine) Charged(now quantity.NodeTime, c Charge, charged bool) {
 		room := max(p.part(m.nodes)-p.burstOut(), 0)
 		p.purse.tokens = min(p.purse.tokens+c.Units, room)
 		p.purse.most *= 2
+		p.purse.rest = 0
 		return
 	}
-	p.purse.most, p.purse.again = max(c.Units/4, 1), now.Add(chargeAgain)
+	p.purse.rest = min(max(2*p.purse.rest, chargeAgain), chargeAtLast)
+	p.purse.most, p.purse.again = max(c.Units/4, 1), now.Add(p.purse.rest)
 }
 
 // afford returns the tokens for a new assignment of a rate, 0 if there is not one. Half of the

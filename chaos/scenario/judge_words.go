@@ -49,10 +49,11 @@ func (s *Scenario) loaded(e Expectation) bool {
 	})
 }
 
-// outOfTouch counts the decisions that say that a region is out of touch, and all decisions.
+// outOfTouch counts the decisions that say that a region is out of touch, and all decisions. One that
+// came after the span's end says how it was then.
 func (r *Record) outOfTouch(e Expectation) (seen, all int) {
 	for _, a := range r.Answers {
-		if !e.in(r, a) || !decided(a) || byEnvoy(a) {
+		if !e.in(r, a) || !decided(a) || byEnvoy(a) || a.Seen.Sub(r.Began) > e.To {
 			continue
 		}
 		all++

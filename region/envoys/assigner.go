@@ -11,18 +11,16 @@ import (
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/rules"
+	"github.com/quotad/quotad/region/store"
 	"github.com/quotad/quotad/region/tenure"
 )
 
 const (
 	// tickEvery is how often the machine is stepped, and soonest how often at most if it has work
-	// that should not wait.
+	// that should not wait: not more than a fifth of the time.
 	tickEvery = 200 * time.Millisecond
 	soonest   = 5 * time.Millisecond
-	// maxCharges bounds the charges under way. Further ones wait for at most chargeWithin, then
-	// they fail, and are tried again.
-	maxCharges   = 64
-	chargeWithin = time.Second
+	stepPart  = 4
 	// MaxStreams bounds the streams of a node. Further ones are refused.
 	MaxStreams = 10_000
 )
@@ -70,16 +68,16 @@ type Config struct {
 type Assigner struct {
 	config Config
 	wake   chan struct{}
-	work   sync.WaitGroup // effects under way
-	places chan struct{}  // one for each charge under way
+	mover  mover
 	counts *counts
 
-	mu      sync.Mutex
-	machine *assign.Machine
-	streams map[assign.Stream]*Stream
-	last    assign.Stream
-	idBytes int // of the keys of all streams' ids
-	drained bool
+	mu        sync.Mutex
+	machine   *assign.Machine
+	streams   map[assign.Stream]*Stream
+	newcomers newcomers
+	last      assign.Stream
+	idBytes   int // of the keys of all streams' ids
+	drained   bool
 }
 
 // New returns an assigner that does nothing before Run.
@@ -89,7 +87,7 @@ func New(c Config) *Assigner {
 		c.Elapsed = func() time.Duration { return time.Since(begun) }
 	}
 	return &Assigner{config: c, wake: make(chan struct{}, 1),
-		places: make(chan struct{}, maxCharges), counts: newCounts(),
+		mover: newMover(), counts: newCounts(),
 		machine: assign.New(c.Nodes), streams: map[assign.Stream]*Stream{}}
 }
 
@@ -98,21 +96,39 @@ func (a *Assigner) now() quantity.NodeTime {
 	return quantity.NodeTime(a.config.Elapsed().Microseconds() + 1)
 }
 
-// Run steps the machine until ctx ends, and waits for the effects under way.
+// Run steps the machine until ctx ends, and waits for the work under way.
 func (a *Assigner) Run(ctx context.Context) {
-	defer a.work.Wait()
-	tick := time.NewTicker(tickEvery)
+	var moving sync.WaitGroup
+	for range movers {
+		moving.Go(func() { a.move(ctx) })
+	}
+	defer moving.Wait()
+	tick := time.NewTimer(tickEvery)
 	defer tick.Stop()
+	took := time.Duration(0)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		case <-a.wake:
-			time.Sleep(soonest) // what comes together is planned together
+			time.Sleep(max(soonest, stepPart*took)) // what comes together is planned together
 		}
+		begun := time.Now()
 		a.Step(ctx)
+		took = time.Since(begun)
+		tick.Reset(a.pause())
 	}
+}
+
+// pause returns when the machine is stepped next, if nothing happens.
+func (a *Assigner) pause() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.newcomers.waiting > 0 {
+		return max(a.newcomers.taken+newEvery-a.config.Elapsed(), soonest)
+	}
+	return tickEvery
 }
 
 // soon has the machine stepped soon.
@@ -121,6 +137,7 @@ func (a *Assigner) soon() { repeat.Signal(a.wake) }
 // Step steps the machine once, and says whether it asks the store for something. Run calls it.
 func (a *Assigner) Step(ctx context.Context) (asks bool) {
 	a.mu.Lock()
+	a.takeNew()
 	now := a.now()
 	a.machine.Allot(now, a.config.Rights.Allotments())
 	out := a.machine.Tick(now, quantity.StoreTime(a.config.Now().UnixMicro()))
@@ -133,22 +150,18 @@ func (a *Assigner) Step(ctx context.Context) (asks bool) {
 		a.tellDemand(d)
 	}
 	a.mu.Unlock()
-	if len(out.Holds) > 0 {
-		a.do(func() { a.hold(ctx, out.Holds) })
+	if asks = len(out.Holds)+len(out.Charges) > 0; !asks {
+		return false
 	}
-	if len(out.Charges) > 0 {
-		a.do(func() { a.charge(ctx, out.Charges) })
+	if !a.config.Stepped {
+		a.mover.add(out)
+		return true
 	}
-	return len(out.Holds)+len(out.Charges) > 0
-}
-
-// do carries out effects, in a goroutine of their own.
-func (a *Assigner) do(work func()) {
-	if a.config.Stepped {
-		work()
-		return
+	a.hold(ctx, out.Holds)
+	for _, c := range out.Charges {
+		a.charge(ctx, c)
 	}
-	a.work.Go(work)
+	return true
 }
 
 // tellDemand tells the exchange of rights what Envoys wanted. The caller holds the lock.
@@ -158,8 +171,8 @@ func (a *Assigner) tellDemand(d assign.Demand) {
 	}
 }
 
-// hold carries out Holds in the store.
-func (a *Assigner) hold(ctx context.Context, holds []assign.Hold) {
+// hold carries out Holds in the store, and says whether it answered any.
+func (a *Assigner) hold(ctx context.Context, holds []assign.Hold) (answered bool) {
 	current := a.config.Rules.Rules()
 	var known []assign.Hold
 	var buckets []*exchange.Bucket
@@ -178,12 +191,13 @@ func (a *Assigner) hold(ctx context.Context, holds []assign.Hold) {
 	}
 	asked := a.now()
 	for i, answer := range a.config.Rights.Assign(ctx, buckets, calls) {
+		answered = answered || answer.Status != algorithms.StatusUnknown
 		a.held(assign.Held{Bucket: known[i].Bucket, Cell: known[i].Cell,
 			Failed: answer.Status != algorithms.StatusOK, Asked: asked, At: answer.Now,
 			Lost: answer.Held < known[i].Known,
 			Held: answer.Held, Returned: answer.Returned})
 	}
-	a.soon()
+	return answered
 }
 
 // held tells the machine what the store answered.
@@ -193,34 +207,11 @@ func (a *Assigner) held(h assign.Held) {
 	a.machine.Held(a.now(), h)
 }
 
-// charge carries out Charges in the store, maxCharges at a time. Those that wait for chargeWithin
-// fail.
-func (a *Assigner) charge(ctx context.Context, all []assign.Charge) {
+// charge carries out a Charge in the store.
+func (a *Assigner) charge(ctx context.Context, c assign.Charge) {
 	current := a.config.Rules.Rules()
-	waits, cancel := context.WithTimeout(ctx, chargeWithin)
-	defer cancel()
-	for _, c := range all {
-		b := current.Lookup(c.Bucket)
-		if b == nil || !a.enter(waits) {
-			a.charged(c, false)
-			continue
-		}
-		a.do(func() {
-			defer func() { <-a.places }()
-			a.charged(c, a.config.Limiter.Charge(ctx, current, b, c.Units))
-			a.soon()
-		})
-	}
-}
-
-// enter takes a place for a charge, or returns false when ctx ends first.
-func (a *Assigner) enter(ctx context.Context) bool {
-	select {
-	case a.places <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	b := current.Lookup(c.Bucket)
+	a.charged(c, b != nil && a.config.Limiter.Charge(ctx, current, b, c.Units))
 }
 
 func (a *Assigner) charged(c assign.Charge, ok bool) {
@@ -271,7 +262,8 @@ func (a *Assigner) View(bucket string, most int) (assign.View, bool) {
 
 // bucketOf returns what the machine must know of a bucket.
 func bucketOf(b *rules.Applied) *assign.Bucket {
-	return &assign.Bucket{ID: b.Bucket.ID, Window: b.Bucket.Window, Cells: b.Bucket.Cells(),
+	return &assign.Bucket{ID: b.Bucket.ID, Store: string(store.ShardOf(b.Target.Key)),
+		Window: b.Bucket.Window, Cells: b.Bucket.Cells(),
 		Counted:     b.Bucket.Kind == algorithms.FixedWindow,
 		TTL:         int64(b.Limit.Assign.TTL / time.Second),
 		Entitlement: b.Target.Terms.Entitlement, Burst: b.EnvoyBurst}

@@ -4,6 +4,8 @@
 //
 //	assigner.go  steps the machine, and carries out its effects
 //	stream.go    one Envoy's stream: which limits its bucket ids meet, and what waits to be sent
+//	newcomers.go the turns of new bucket ids
+//	mover.go     how much of the store's time assignments have
 //	metrics.go   what is counted
 //
 // All of an Envoy's identity is its stream. What it may say of itself in a report counts for

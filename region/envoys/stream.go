@@ -54,6 +54,8 @@ type Stream struct {
 
 	// The assigner's lock guards these. Only Report writes ids, and reads them without the lock.
 	ids     map[string]known // by key
+	fresh   []string         // keys of ids that the machine does not know yet, as they came
+	putOff  int              // of them, those that were counted as put off
 	waiting map[string]queued
 	order   []string // of waiting, as they came
 }
@@ -64,6 +66,7 @@ type known struct {
 	id      map[string]string
 	rules   *rules.Rules
 	buckets []*assign.Bucket
+	first   *assign.Report // that the machine gets when its turn has come; nil: it has it
 }
 
 // queued is something that waits to be sent.
@@ -104,6 +107,7 @@ func (s *Stream) Close() {
 	defer a.mu.Unlock()
 	delete(a.streams, s.number)
 	a.machine.Ended(a.now(), s.number)
+	a.newcomers.leave(s)
 	for key := range s.ids {
 		a.idBytes -= len(key)
 	}
@@ -131,34 +135,47 @@ func (s *Stream) Report(usages []Usage) {
 	if a.streams[s.number] != s {
 		return
 	}
-	now, fresh := a.now(), false
+	now := a.now()
 	reports := make([]assign.Report, 0, min(len(usages), MaxBuckets))
 	for i, u := range usages {
 		key := read[i].Key
-		before, again := s.ids[key]
-		if reasons[i] == "" && !again && (len(s.ids) >= MaxBuckets ||
+		is, again := s.ids[key]
+		if reasons[i] == "" && !again && (len(s.ids) >= MaxBuckets || len(s.fresh) >= 2*MaxBuckets ||
 			a.idBytes+len(key) > MaxAllIDBytes) {
 			reasons[i] = noRoom
 		}
-		if reasons[i] == "" {
-			fresh = fresh || !again
-			if before.rules != current {
-				a.machine.Share(read[i].Buckets)
-				if !again {
-					a.idBytes += len(key)
-				}
-				s.ids[key] = known{u.ID, current, read[i].Buckets}
-			}
+		if reasons[i] != "" {
+			s.abandon(now, key, u.ID, reasons[i])
+			continue
+		}
+		if !again {
+			a.idBytes += len(key)
+			is.first = &assign.Report{Key: key}
+			a.newcomers.add(s, key)
+		}
+		if is.rules != current {
+			a.machine.Share(read[i].Buckets)
+			is = known{u.ID, current, read[i].Buckets, is.first}
+			s.ids[key] = is
+		}
+		if is.first == nil {
 			reports = append(reports, read[i])
 			continue
 		}
-		s.abandon(now, key, u.ID, reasons[i])
+		is.first.Buckets = read[i].Buckets
+		is.first.Allowed = min(is.first.Allowed+read[i].Allowed, maxUnits)
+		is.first.Denied = min(is.first.Denied+read[i].Denied, maxUnits)
 	}
-	for _, key := range a.machine.Reported(now, s.number, reports) {
-		s.abandon(now, key, s.ids[key].id, noRoom)
-	}
-	if fresh {
+	s.report(now, reports)
+	if len(s.fresh) > 0 {
 		a.soon()
+	}
+}
+
+// report gives reports to the machine. The caller holds the lock.
+func (s *Stream) report(now quantity.NodeTime, reports []assign.Report) {
+	for _, key := range s.assigner.machine.Reported(now, s.number, reports) {
+		s.abandon(now, key, s.ids[key].id, noRoom)
 	}
 }
 
@@ -210,7 +227,9 @@ func (s *Stream) read(current *rules.Rules, u Usage) (r assign.Report, why strin
 }
 
 // units converts a count of requests.
-func units(n uint64) quantity.Units { return quantity.Units(min(n, 1<<51)) }
+func units(n uint64) quantity.Units { return quantity.Units(min(n, maxUnits)) }
+
+const maxUnits = 1 << 51
 
 // keyOf returns a text that is another one for each bucket id.
 func keyOf(id map[string]string) string {

@@ -13,7 +13,7 @@ const (
 	answerWithin = 30 * second
 	// retryAfter is when a Hold is asked again of which the store had less than was wanted. With each
 	// further one that brings nothing it takes twice as long, up to retryAtLast.
-	retryAfter, retryAtLast = second / 2, 4 * second
+	retryAfter, retryAtLast = second / 2, 2 * second
 	// keeps is the part of its entitlement that the region's store keeps: a sixty-fourth.
 	keeps = 64
 	// holdAhead is how long before a cell opens rights of it are held. Assignments that are renewed

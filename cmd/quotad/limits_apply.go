@@ -58,7 +58,7 @@ node answers.`,
 type applying struct {
 	node remote.Node
 	wait time.Duration
-	yes  bool // the version may rise by more than barrier.MaxStep
+	yes  bool // the version may rise by more than policy.MaxStep
 }
 
 func (a *applying) flags(cmd *cobra.Command) {

@@ -83,15 +83,13 @@ var (
 	ErrTooMany = fmt.Errorf("%d documents are open, and wait for regions to acknowledge them: see quotad limits status", MaxOpen)
 	// ErrLeftOut says that the newest document leaves out a region without saying that it goes.
 	ErrLeftOut = errors.New("a region is left out")
-	// ErrFar says that the version rises by more than MaxStep.
-	ErrFar = fmt.Errorf("the version rises by more than %d, and no later one may be below it: correct it, or apply the document once with quotad limits apply --yes", int64(MaxStep))
 )
 
 // Refused says whether an error is that a document is not taken beside those that are open. Trying
 // again does not help, unless others are open then.
 func Refused(err error) bool {
 	return errors.Is(err, ErrOlder) || errors.Is(err, ErrConflict) || errors.Is(err, ErrTooMany) ||
-		errors.Is(err, ErrLeftOut) || errors.Is(err, ErrFar)
+		errors.Is(err, ErrLeftOut) || errors.Is(err, policy.ErrFar)
 }
 
 // Check says whether [Agenda.Learn] would take a document of an epoch, which need not be at hand
@@ -143,19 +141,6 @@ func (a Agenda) leftOut() error {
 					ErrLeftOut, older.Epoch(), region, newest.Epoch(), region)
 			}
 		}
-	}
-	return nil
-}
-
-// MaxStep bounds by how much the version of a document is above that of the newest one, without an
-// operator's word, so that nobody reaches the last version by a slip.
-const MaxStep = 1 << 32
-
-// CheckStep fails with ErrFar if the version of a document is more than MaxStep above that of the
-// newest one.
-func CheckStep(newest, d *policy.Document) error {
-	if d.Version-newest.Version > MaxStep {
-		return fmt.Errorf("document %s is not taken, %s is open: %w", d.Epoch(), newest.Epoch(), ErrFar)
 	}
 	return nil
 }

@@ -260,9 +260,9 @@ func TestAFarVersion(t *testing.T) {
 	for _, c := range []struct {
 		from, to int
 		far      bool
-	}{{1, 1 + barrier.MaxStep, false}, {1, 2 + barrier.MaxStep, true}, {1, policy.MaxVersion, true},
+	}{{1, 1 + policy.MaxStep, false}, {1, 2 + policy.MaxStep, true}, {1, policy.MaxVersion, true},
 		{policy.MaxVersion, 1, false}, {policy.MaxVersion - 1, policy.MaxVersion, false}} {
-		if err := barrier.CheckStep(at(c.from), at(c.to)); errors.Is(err, barrier.ErrFar) != c.far {
+		if err := policy.CheckStep(at(c.from), at(c.to)); errors.Is(err, policy.ErrFar) != c.far {
 			t.Errorf("%d to %d: %v", c.from, c.to, err)
 		}
 	}

@@ -72,7 +72,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(withAct(r), adoptTimeout)
 	defer cancel()
 	before := s.node.Document()
-	if err = barrier.CheckStep(before, d); err == nil || r.URL.Query().Get("yes") == "true" {
+	if err = policy.CheckStep(before, d); err == nil || r.URL.Query().Get("yes") == "true" {
 		err = s.node.Adopt(ctx, d)
 	}
 	s.done(ctx, audit.OfDocument(before, d), err)

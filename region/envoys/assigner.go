@@ -11,7 +11,6 @@ import (
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/repeat"
 	"github.com/quotad/quotad/region/rules"
-	"github.com/quotad/quotad/region/store"
 	"github.com/quotad/quotad/region/tenure"
 )
 
@@ -103,32 +102,34 @@ func (a *Assigner) Run(ctx context.Context) {
 		moving.Go(func() { a.move(ctx) })
 	}
 	defer moving.Wait()
-	tick := time.NewTimer(tickEvery)
+	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
+	turn := time.NewTimer(0) // of new ids
+	defer turn.Stop()
 	took := time.Duration(0)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-turn.C:
 		case <-a.wake:
 			time.Sleep(max(soonest, stepPart*took)) // what comes together is planned together
 		}
 		begun := time.Now()
 		a.Step(ctx)
 		took = time.Since(begun)
-		tick.Reset(a.pause())
+		if in, wait := a.nextTurn(); wait {
+			turn.Reset(in)
+		}
 	}
 }
 
-// pause returns when the machine is stepped next, if nothing happens.
-func (a *Assigner) pause() time.Duration {
+// nextTurn returns when further new ids may be taken, if some wait.
+func (a *Assigner) nextTurn() (in time.Duration, wait bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.newcomers.waiting > 0 {
-		return max(a.newcomers.taken+newEvery-a.config.Elapsed(), soonest)
-	}
-	return tickEvery
+	return max(a.newcomers.taken+newEvery-a.config.Elapsed(), soonest), a.newcomers.waiting > 0
 }
 
 // soon has the machine stepped soon.
@@ -262,7 +263,7 @@ func (a *Assigner) View(bucket string, most int) (assign.View, bool) {
 
 // bucketOf returns what the machine must know of a bucket.
 func bucketOf(b *rules.Applied) *assign.Bucket {
-	return &assign.Bucket{ID: b.Bucket.ID, Store: string(store.ShardOf(b.Target.Key)),
+	return &assign.Bucket{ID: b.Bucket.ID, Store: b.Store(),
 		Window: b.Bucket.Window, Cells: b.Bucket.Cells(),
 		Counted:     b.Bucket.Kind == algorithms.FixedWindow,
 		TTL:         int64(b.Limit.Assign.TTL / time.Second),

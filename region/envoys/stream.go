@@ -21,7 +21,9 @@ const (
 	// MaxBuckets bounds the bucket ids of a stream. Further ones are abandoned.
 	MaxBuckets = 1000
 	// MaxIDBytes bounds the names and values of a bucket id, and MaxAllIDBytes those of all ids of all
-	// streams of a node. A larger id, or one more, is abandoned.
+	// streams of a node, with those whose Envoys wait to be told to forget them. A larger id, or one
+	// more, is abandoned; where there is no room for that either, the Envoy is told when it reports
+	// the id again.
 	MaxIDBytes, MaxAllIDBytes = 1 << 10, 16 << 20
 	// sendWithin is how long an assignment may wait to be sent. An older one is not sent: the Envoy
 	// would take it later than the machine counts on.
@@ -73,6 +75,7 @@ type known struct {
 type queued struct {
 	send    assign.Send
 	abandon map[string]string // the id; nil: send is what is to be sent
+	bytes   int               // of the id
 	at      time.Duration     // by the assigner's clock
 }
 
@@ -111,7 +114,12 @@ func (s *Stream) Close() {
 	for key := range s.ids {
 		a.idBytes -= len(key)
 	}
+	for _, q := range s.waiting {
+		a.idBytes -= q.bytes
+	}
 	clear(s.ids)
+	clear(s.waiting)
+	s.order = nil
 }
 
 // Report takes in what the Envoy reports. A stream that was closed takes in nothing.
@@ -188,10 +196,12 @@ func (s *Stream) abandon(now quantity.NodeTime, key string, id map[string]string
 		s.assigner.idBytes -= len(key)
 		delete(s.ids, key)
 	}
-	if _, waits := s.waiting[key]; len(id) == 0 || !waits && len(s.waiting) >= maxWaiting {
+	before, waits := s.waiting[key]
+	if len(id) == 0 || !waits && len(s.waiting) >= maxWaiting ||
+		s.assigner.idBytes-before.bytes+len(key) > MaxAllIDBytes {
 		return
 	}
-	s.wait(queued{abandon: id, send: assign.Send{Key: key}, at: s.assigner.config.Elapsed()})
+	s.wait(queued{abandon: id, bytes: len(key), send: assign.Send{Key: key}, at: s.assigner.config.Elapsed()})
 }
 
 // Why a bucket id is abandoned.
@@ -252,9 +262,11 @@ func (s *Stream) queue(one assign.Send) {
 // wait puts something behind what waits to be sent; it takes the place of what waits of the same
 // bucket id. The caller holds the lock.
 func (s *Stream) wait(q queued) {
-	if _, waits := s.waiting[q.send.Key]; !waits {
+	before, waits := s.waiting[q.send.Key]
+	if !waits {
 		s.order = append(s.order, q.send.Key)
 	}
+	s.assigner.idBytes += q.bytes - before.bytes
 	s.waiting[q.send.Key] = q
 	repeat.Signal(s.more)
 }
@@ -287,6 +299,7 @@ func (s *Stream) Take() (all []Assignment) {
 	for _, key := range s.order[:n] {
 		q := s.waiting[key]
 		delete(s.waiting, key)
+		a.idBytes -= q.bytes
 		switch {
 		case q.abandon != nil:
 			all = append(all, Assignment{ID: q.abandon, Abandon: true})

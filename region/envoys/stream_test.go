@@ -159,6 +159,7 @@ func TestIDsAreBounded(t *testing.T) {
 	}
 	s := opened(t, a)
 	s.Report([]Usage{long(0, 0, MaxIDBytes)})
+	s.Take()
 	if len(s.ids) != 0 || a.idBytes != 0 {
 		t.Errorf("%d ids, %d bytes: an id of more than %d bytes is taken", len(s.ids), a.idBytes, MaxIDBytes)
 	}
@@ -185,5 +186,33 @@ func TestIDsAreBounded(t *testing.T) {
 	}
 	if a.idBytes != 0 {
 		t.Errorf("%d bytes of no stream", a.idBytes)
+	}
+}
+
+// TestUnreadIDsAreBounded: Envoys that report large ids to which nothing is assigned, and read no
+// answer, fill no more than the room for all ids. What they read makes room again.
+func TestUnreadIDsAreBounded(t *testing.T) {
+	a := newAssigner(t)
+	var all []*Stream
+	for n := range 30 {
+		s := opened(t, a)
+		all = append(all, s)
+		for i := range 2 * MaxBuckets {
+			id := map[string]string{"other": strings.Repeat("x", MaxIDBytes) + fmt.Sprint(n, i)}
+			s.Report([]Usage{{ID: id}, {ID: id}})
+		}
+	}
+	if a.idBytes > MaxAllIDBytes || a.idBytes < MaxAllIDBytes*9/10 {
+		t.Errorf("%d bytes of ids wait, of %d", a.idBytes, MaxAllIDBytes)
+	}
+	if all[0].Close(); len(all[0].Take()) != 0 {
+		t.Error("something is sent on a stream that is over")
+	}
+	for _, s := range all[1:] {
+		for len(s.Take()) > 0 {
+		}
+	}
+	if a.idBytes != 0 {
+		t.Errorf("%d bytes are held when all was read", a.idBytes)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/held"
+	"github.com/quotad/quotad/region/store"
 	"github.com/quotad/quotad/region/tally"
 )
 
@@ -28,6 +29,9 @@ type Applied struct {
 	Held       held.Memory
 	Tally      tally.Count // of requests, for operators
 }
+
+// Store names the shard of the region's store that has the bucket, and so the clock of its cells.
+func (a *Applied) Store() string { return string(store.ShardOf(a.Target.Key)) }
 
 // Entitlement returns this region's entitlement F. The region's store holds all of it but the
 // reserve.

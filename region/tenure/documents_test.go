@@ -150,7 +150,7 @@ func TestAFarVersionInTheFile(t *testing.T) {
 	for node, c := range map[string]struct {
 		file *policy.Document
 		want error
-	}{"n1": {one, nil}, "n2": {far, barrier.ErrFar}} {
+	}{"n1": {one, nil}, "n2": {far, policy.ErrFar}} {
 		kept, _, err := journals.New("us", node)
 		if err != nil {
 			t.Fatal(err)

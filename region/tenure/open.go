@@ -45,7 +45,7 @@ func (t *Tenure) behind(a barrier.Agenda, filed *policy.Document) barrier.Agenda
 	var err error
 	if newest := a.Newest().Epoch(); filed.Version < newest.Version {
 		err = fmt.Errorf("%s is open: %w", newest, barrier.ErrOlder)
-	} else if err = barrier.CheckStep(a.Newest(), filed); err == nil {
+	} else if err = policy.CheckStep(a.Newest(), filed); err == nil {
 		a, err = a.Learn(filed)
 	}
 	if err != nil {

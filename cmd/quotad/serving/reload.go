@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/audit"
 )
@@ -52,7 +51,7 @@ func (r *reload) adopt(ctx context.Context, d *policy.Document) error {
 	defer cancel()
 	e := audit.OfDocument(r.node.Document(), d)
 	e.Who, e.From, e.Outcome = byFile, r.path, audit.Done
-	err := barrier.CheckStep(r.node.Document(), d)
+	err := policy.CheckStep(r.node.Document(), d)
 	if err == nil {
 		err = r.node.Adopt(ctx, d)
 	}

@@ -210,6 +210,27 @@ func TestARegionThatLeftTheDocument(t *testing.T) {
 		})
 }
 
+// A region that begins with a document that leaves out another one, by a slip, does not start.
+func TestARegionBeginsWithoutAnother(t *testing.T) {
+	limit := "name: second, limit: 100, window: 1s"
+	inBubble(t, []string{"us/n1", "eu/n1", "ap/n1"}, func(t *testing.T, c *cluster) {
+		for _, name := range []string{"us/n1", "eu/n1"} {
+			c.start(name, documents.Parse(t, 1, halves, limit))
+		}
+		c.meet()
+		begins := func(regions ...string) error {
+			_, err := c.tryStart("ap/n1", documents.Parse(t, 2, regions, limit))
+			return err
+		}
+		if err := begins("su: {weight: 1}", "eu: {weight: 1}", "ap: {weight: 1}"); !errors.Is(err, barrier.ErrLeftOut) {
+			t.Fatalf("it started: %v", err)
+		}
+		if err := begins("us: {weight: 1}", "eu: {weight: 1}", "ap: {weight: 1}"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // The first node of a region that adopts a document does so for the region. A node that has the
 // older one decides nothing by it: it finds the newer one in the store, and then decides the
 // request that showed it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -165,10 +166,14 @@ func (n *Node) learnElsewhere(ctx context.Context) error {
 			}
 		}
 	}
-	if len(older.Documents) > 0 {
-		return &older
+	if len(older.Documents) == 0 {
+		return nil
 	}
-	return nil
+	all := slices.Concat(n.tenure.Rules().View.Agenda.Documents(), older.Documents)
+	if err := barrier.Union(all...).LeftOut(); err != nil {
+		return fmt.Errorf("--bootstrap is refused: %w", err)
+	}
+	return &older
 }
 
 // whichStore answers a node that asks which store this node decides with.

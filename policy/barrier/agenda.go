@@ -122,7 +122,7 @@ func (a Agenda) Learn(d *policy.Document) (Agenda, error) {
 	var next Agenda
 	if err == nil {
 		next = Union(append(slices.Clone(a.documents), d)...)
-		err = next.leftOut()
+		err = next.LeftOut()
 	}
 	if err != nil {
 		return a, fmt.Errorf("document %s is not taken, %s is open: %w", d.Epoch(), a, err)
@@ -130,9 +130,9 @@ func (a Agenda) Learn(d *policy.Document) (Agenda, error) {
 	return next, nil
 }
 
-// leftOut returns ErrLeftOut if the newest document leaves out a region of another one without a
+// LeftOut returns ErrLeftOut if the newest document leaves out a region of another one without a
 // word.
-func (a Agenda) leftOut() error {
+func (a Agenda) LeftOut() error {
 	newest := a.Newest()
 	for _, older := range a.documents {
 		for _, region := range slices.Concat(older.RegionNames(), older.Removed) {

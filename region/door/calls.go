@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -118,6 +119,7 @@ func NewCalls(b Bounds, p *Panics, refuse func(BadField) error) *Calls {
 func (c *Calls) Options() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(codec{}),
+		experimental.BufferPool(buffers),
 		grpc.InTapHandle(c.arrives),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.MaxRecvMsgSize(c.bounds.Message),

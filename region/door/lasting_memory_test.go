@@ -176,3 +176,14 @@ func TestAnswersToNobody(t *testing.T) {
 		}
 	})
 }
+
+// TestBuffersFit what they hold.
+func TestBuffersFit(t *testing.T) {
+	for n := 1 << 10; n <= 4<<20; n += 999 {
+		b := buffers.Get(n)
+		if len(*b) != n || cap(*b) > 4*n {
+			t.Fatalf("a message of %d bytes has %d of %d", n, len(*b), cap(*b))
+		}
+		buffers.Put(b)
+	}
+}

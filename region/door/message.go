@@ -61,9 +61,15 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 		return protobuf.Unmarshal(data, v)
 	}
 	b.free() // that of a second message, which gRPC refuses
-	b.buffer = data.MaterializeToBuffer(mem.DefaultBufferPool())
+	b.buffer = data.MaterializeToBuffer(buffers)
 	return nil
 }
+
+// buffers are the memory of messages, each at most four times as large as what it holds. gRPC's own
+// have no size between 32 KiB and 1 MiB, so that many messages of 40 KiB at a time took 25 times
+// as much memory as there is room for.
+var buffers = mem.NewTieredBufferPool(256, 1<<10, 4<<10, 16<<10, 32<<10, 64<<10, 128<<10, 256<<10,
+	512<<10, 1<<20, 2<<20, 4<<20)
 
 // body is an encoded message.
 type body struct{ buffer mem.Buffer }

@@ -286,17 +286,22 @@ func (s *Stream) Next(ctx context.Context) ([]Assignment, error) {
 	}
 }
 
-// maxTogether bounds the assignments of one message.
-const maxTogether = 500
+// maxTogether bounds the assignments of one message, and maxTogetherBytes their ids, but for one: a
+// stream whose Envoy does not read holds a message or two.
+const maxTogether, maxTogetherBytes = 500, 32 << 10
 
-// Take returns what is to be sent now, at most maxTogether.
+// Take returns what is to be sent now, in one message.
 func (s *Stream) Take() (all []Assignment) {
 	a := s.assigner
 	now := a.config.Elapsed()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	n := min(len(s.order), maxTogether)
-	for _, key := range s.order[:n] {
+	n, bytes := 0, 0
+	for _, key := range s.order[:min(len(s.order), maxTogether)] {
+		if bytes += len(key); bytes > maxTogetherBytes && n > 0 {
+			break
+		}
+		n++
 		q := s.waiting[key]
 		delete(s.waiting, key)
 		a.idBytes -= q.bytes

@@ -209,7 +209,10 @@ func TestUnreadIDsAreBounded(t *testing.T) {
 		t.Error("something is sent on a stream that is over")
 	}
 	for _, s := range all[1:] {
-		for len(s.Take()) > 0 {
+		for told := s.Take(); len(told) > 0; told = s.Take() {
+			if len(told) > maxTogetherBytes/MaxIDBytes {
+				t.Fatalf("%d ids of %d bytes are told together", len(told), MaxIDBytes)
+			}
 		}
 	}
 	if a.idBytes != 0 {

@@ -37,7 +37,7 @@ const startTimeout = 30 * time.Second
 // ballast is memory that is never used, so the system never provides it. The garbage collector
 // counts it as live. Without it the collector would run every few milliseconds in a small node that
 // is flooded, and take time from its requests.
-var ballast = make([]byte, 64<<20)
+var ballast = make([]byte, 32<<20)
 
 // Serve runs a node until ctx ends or the node fails. again reads the settings again.
 func Serve(ctx context.Context, c *nodeconfig.Config, again func() (*nodeconfig.Config, error),

@@ -191,6 +191,7 @@ func (a *Assigner) hold(ctx context.Context, holds []assign.Hold) (answered bool
 			Kept: h.Kept})
 	}
 	asked := a.now()
+	answered = len(calls) == 0
 	for i, answer := range a.config.Rights.Assign(ctx, buckets, calls) {
 		answered = answered || answer.Status != algorithms.StatusUnknown
 		a.held(assign.Held{Bucket: known[i].Bucket, Cell: known[i].Cell,
@@ -228,6 +229,7 @@ func (a *Assigner) Changed(c tenure.Change) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.mover.drop()
 	a.machine.Forget(a.now())
 }
 

@@ -69,7 +69,19 @@ func (m *mover) waits() int {
 func (m *mover) next() (holds []assign.Hold, charges []assign.Charge) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.holds.take(together), m.charges.take(together)
+	holds, charges = m.holds.take(together), m.charges.take(together)
+	if len(m.holds.order)+len(m.charges.order) > 0 {
+		repeat.Signal(m.more) // for the others that move
+	}
+	return holds, charges
+}
+
+// drop forgets all that waits, because the machine has forgotten what it asked for.
+func (m *mover) drop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.holds.take(len(m.holds.order))
+	m.charges.take(len(m.charges.order))
 }
 
 // line is values in the order in which their keys came.

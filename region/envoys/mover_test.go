@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
+	"github.com/quotad/quotad/region/tenure"
 )
 
 // timed is a store that takes some time for each call, and notes how long it had to do.
@@ -152,4 +153,55 @@ func TestAStoreThatFailsIsAskedLess(t *testing.T) {
 			t.Errorf("%d assignments after it came back", got)
 		}
 	})
+}
+
+// TestReportsBesideSteps: a stream reports while the machine is stepped, and while it is closed, as
+// streams do whose Envoys go. The race detector looks on.
+func TestReportsBesideSteps(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		a, _, end := runningOn(t, 0, false)
+		defer end()
+		var reporting sync.WaitGroup
+		for i := range 4 {
+			s := opened(t, a)
+			reporting.Go(func() {
+				for n := range 200 {
+					s.Report(usagesOf("account", 10_000*i+4*n, 8))
+					s.Take()
+					time.Sleep(7 * time.Millisecond)
+				}
+			})
+			reporting.Go(func() {
+				time.Sleep(time.Second + time.Duration(i)*time.Millisecond)
+				s.Close()
+				s.Close()
+			})
+		}
+		reporting.Wait()
+		if a.idBytes != 0 || a.newcomers.waiting != 0 || len(a.newcomers.streams) != 0 {
+			t.Errorf("%d bytes and %d ids of no stream", a.idBytes, a.newcomers.waiting)
+		}
+	})
+}
+
+// TestWorkOfBeforeALossIsDropped: what waited for the store when it lost its data is not done in the
+// new one.
+func TestWorkOfBeforeALossIsDropped(t *testing.T) {
+	a := newAssigner(t)
+	a.config.Stepped = false
+	s := opened(t, a)
+	s.Report(usagesOf("account", 0, 10))
+	if a.Step(t.Context()); a.mover.waits() == 0 {
+		t.Fatal("nothing waits for the store")
+	}
+	a.Changed(tenure.Change{})
+	if a.mover.waits() == 0 {
+		t.Error("a change that is no loss dropped what waits")
+	}
+	if a.Changed(tenure.Change{Anew: true}); a.mover.waits() != 0 {
+		t.Errorf("%d calls wait after a loss", a.mover.waits())
+	}
+	if a.Step(t.Context()); a.mover.waits() == 0 {
+		t.Error("nothing is asked of the new store")
+	}
 }

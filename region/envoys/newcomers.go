@@ -47,7 +47,7 @@ func (n *newcomers) leave(s *Stream) {
 // its part. The caller holds the lock.
 func (a *Assigner) takeNew() {
 	n, at := &a.newcomers, a.config.Elapsed()
-	if n.begun && at-n.taken < newEvery || a.mover.waits() >= busyAt {
+	if len(n.streams) == 0 || n.begun && at-n.taken < newEvery || a.mover.waits() >= busyAt {
 		return
 	}
 	n.taken, n.begun = at, true
@@ -78,17 +78,23 @@ func (n *newcomers) putOff() (count int) {
 	return count
 }
 
-// begin gives new bucket ids to the machine, but for those that were abandoned meanwhile. The
-// caller holds the lock.
+// begin gives new bucket ids to the machine, but for those that were abandoned meanwhile. Those for
+// which it has no room, which Report sees to, wait again. The caller holds the lock.
 func (s *Stream) begin(keys []string) {
 	a := s.assigner
 	var reports []assign.Report
 	for _, key := range keys {
-		if is, known := s.ids[key]; known && is.first != nil {
+		if is := s.ids[key]; is != nil && is.first != nil {
 			reports = append(reports, *is.first)
 			is.first = nil
-			s.ids[key] = is
 		}
 	}
-	s.report(a.now(), reports)
+	full := a.machine.Reported(a.now(), s.number, reports)
+	for _, r := range reports {
+		if slices.Contains(full, r.Key) {
+			s.ids[r.Key].first = &r
+			s.fresh = append(s.fresh, r.Key)
+			a.newcomers.waiting++
+		}
+	}
 }

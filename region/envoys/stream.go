@@ -54,10 +54,11 @@ type Stream struct {
 	domain   string
 	more     chan struct{} // holds a value if something waits to be sent
 
-	// The assigner's lock guards these. Only Report writes ids, and reads them without the lock.
-	ids     map[string]known // by key
-	fresh   []string         // keys of ids that the machine does not know yet, as they came
-	putOff  int              // of them, those that were counted as put off
+	// The assigner's lock guards these. Only Report writes ids, and their rules and buckets, and
+	// reads them without the lock.
+	ids     map[string]*known // by key
+	fresh   []string          // keys of ids that the machine does not know yet, as they came
+	putOff  int               // of them, those that were counted as put off
 	waiting map[string]queued
 	order   []string // of waiting, as they came
 }
@@ -98,7 +99,7 @@ func (a *Assigner) Open(domain string) (*Stream, error) {
 	}
 	a.last++
 	s := &Stream{assigner: a, number: a.last, domain: domain, more: make(chan struct{}, 1),
-		ids: map[string]known{}, waiting: map[string]queued{}}
+		ids: map[string]*known{}, waiting: map[string]queued{}}
 	a.streams[s.number] = s
 	return s, nil
 }
@@ -108,6 +109,9 @@ func (s *Stream) Close() {
 	a := s.assigner
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.streams[s.number] != s {
+		return
+	}
 	delete(a.streams, s.number)
 	a.machine.Ended(a.now(), s.number)
 	a.newcomers.leave(s)
@@ -117,7 +121,6 @@ func (s *Stream) Close() {
 	for _, q := range s.waiting {
 		a.idBytes -= q.bytes
 	}
-	clear(s.ids)
 	clear(s.waiting)
 	s.order = nil
 }
@@ -148,8 +151,7 @@ func (s *Stream) Report(usages []Usage) {
 	for i, u := range usages {
 		key := read[i].Key
 		is, again := s.ids[key]
-		if reasons[i] == "" && !again && (len(s.ids) >= MaxBuckets || len(s.fresh) >= 2*MaxBuckets ||
-			a.idBytes+len(key) > MaxAllIDBytes) {
+		if reasons[i] == "" && !again && !s.hasRoom(key) {
 			reasons[i] = noRoom
 		}
 		if reasons[i] != "" {
@@ -158,13 +160,13 @@ func (s *Stream) Report(usages []Usage) {
 		}
 		if !again {
 			a.idBytes += len(key)
-			is.first = &assign.Report{Key: key}
+			is = &known{first: &assign.Report{Key: key}}
+			s.ids[key] = is
 			a.newcomers.add(s, key)
 		}
 		if is.rules != current {
 			a.machine.Share(read[i].Buckets)
-			is = known{u.ID, current, read[i].Buckets, is.first}
-			s.ids[key] = is
+			is.id, is.rules, is.buckets = u.ID, current, read[i].Buckets
 		}
 		if is.first == nil {
 			reports = append(reports, read[i])
@@ -174,17 +176,17 @@ func (s *Stream) Report(usages []Usage) {
 		is.first.Allowed = min(is.first.Allowed+read[i].Allowed, maxUnits)
 		is.first.Denied = min(is.first.Denied+read[i].Denied, maxUnits)
 	}
-	s.report(now, reports)
+	a.machine.Reported(now, s.number, reports) // it has room for what it knows
 	if len(s.fresh) > 0 {
 		a.soon()
 	}
 }
 
-// report gives reports to the machine. The caller holds the lock.
-func (s *Stream) report(now quantity.NodeTime, reports []assign.Report) {
-	for _, key := range s.assigner.machine.Reported(now, s.number, reports) {
-		s.abandon(now, key, s.ids[key].id, noRoom)
-	}
+// hasRoom says whether there is room for one more bucket id. The caller holds the lock.
+func (s *Stream) hasRoom(key string) bool {
+	a := s.assigner
+	return len(s.ids) < MaxBuckets && len(s.fresh) < 2*MaxBuckets && a.idBytes+len(key) <= MaxAllIDBytes &&
+		a.machine.Shares()+a.newcomers.waiting < assign.MaxShares
 }
 
 // abandon has the Envoy forget a bucket id. An Envoy takes no answer about an empty one, and one
@@ -215,7 +217,7 @@ const (
 // read returns what a usage means by the rules, or why nothing is assigned to its bucket id.
 func (s *Stream) read(current *rules.Rules, u Usage) (r assign.Report, why string) {
 	r = assign.Report{Key: keyOf(u.ID), Allowed: units(u.Allowed), Denied: units(u.Denied)}
-	if before := s.ids[r.Key]; before.rules == current {
+	if before := s.ids[r.Key]; before != nil && before.rules == current {
 		r.Buckets = before.buckets
 		return r, ""
 	}
@@ -310,7 +312,7 @@ func (s *Stream) Take() (all []Assignment) {
 			all = append(all, Assignment{ID: q.abandon, Abandon: true})
 		case now-q.at > sendWithin:
 			a.counts.late.Inc()
-		case s.ids[key].id != nil:
+		case s.ids[key] != nil:
 			all = append(all, Assignment{ID: s.ids[key].id, Rate: q.send.Rate,
 				Burst: int64(q.send.Burst), TTL: q.send.TTL})
 		}

@@ -3,6 +3,7 @@ package envoys
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +20,7 @@ import (
 type timed struct {
 	*slow
 	takes   time.Duration
-	refuses bool // it answers no call, and charges nothing
+	refuses atomic.Bool // it answers no call, and charges nothing
 
 	lock         sync.Mutex
 	worked       time.Duration
@@ -38,23 +39,31 @@ func (s *timed) Assign(ctx context.Context, b []*exchange.Bucket, calls []algori
 	s.lock.Lock()
 	s.now--
 	s.lock.Unlock()
-	if s.refuses {
+	if s.refuses.Load() {
 		return s.mute.Assign(ctx, b, calls)
 	}
 	return s.slow.Assign(ctx, b, calls)
 }
 
 func (s *timed) Charge(ctx context.Context, r *rules.Rules, a *rules.Applied, u quantity.Units) bool {
-	return !s.refuses && s.slow.Charge(ctx, r, a, u)
+	return !s.refuses.Load() && s.slow.Charge(ctx, r, a, u)
 }
 
 // runningOn returns an assigner that runs with a store that takes some time for each call.
 func runningOn(t *testing.T, takes time.Duration, refuses bool) (a *Assigner, store *timed, end func()) {
 	c := newAssigner(t).config
-	store = &timed{slow: &slow{mute: c.Rules.(mute)}, takes: takes, refuses: refuses}
+	store = &timed{slow: &slow{mute: c.Rules.(mute)}, takes: takes}
+	store.refuses.Store(refuses)
 	c.Rights, c.Limiter, c.Stepped, c.Now, c.Elapsed = store, store, false, time.Now, nil
 	a, end = run(t, c)
 	return a, store, end
+}
+
+// waitForTurns returns how many new ids wait, and of how many streams.
+func (a *Assigner) waitForTurns() (ids, streams int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.newcomers.waiting, len(a.newcomers.streams)
 }
 
 // TestNewIDsTakeTurns: twenty Envoys report as many new bucket ids as they may, at once, and another
@@ -78,16 +87,18 @@ func TestNewIDsTakeTurns(t *testing.T) {
 		if told != 1 {
 			t.Errorf("the last one is told %d assignments in a second", told)
 		}
+		synctest.Wait()
 		if got := a.Stats().Shares; got > 3*NewIDs/2 {
 			t.Errorf("%d ids were taken in a second, at most %d are", got, NewIDs)
 		}
-		if waits := a.newcomers.waiting; waits < streams*MaxBuckets/2 {
+		if waits, _ := a.waitForTurns(); waits < streams*MaxBuckets/2 {
 			t.Errorf("%d ids wait", waits)
 		}
 		time.Sleep(streams*MaxBuckets*time.Second/NewIDs + time.Second)
 		synctest.Wait()
-		if got := a.Stats().Assigned; got < streams*MaxBuckets || a.newcomers.waiting != 0 || len(a.newcomers.streams) != 0 {
-			t.Errorf("%d assignments, %d ids wait", got, a.newcomers.waiting)
+		ids, waiting := a.waitForTurns()
+		if got := a.Stats().Assigned; got < streams*MaxBuckets || ids != 0 || waiting != 0 {
+			t.Errorf("%d assignments, %d ids of %d streams wait", got, ids, waiting)
 		}
 	})
 }
@@ -140,13 +151,14 @@ func TestAStoreThatFailsIsAskedLess(t *testing.T) {
 			opened(t, a).Report(usagesOf("account", i*MaxBuckets, MaxBuckets))
 		}
 		time.Sleep(5 * time.Minute)
+		synctest.Wait()
 		if store.calls > movers*(10+int(5*time.Minute/restsMost)) || store.calls < int(5*time.Minute/restsMost)/2 {
 			t.Errorf("%d calls in five minutes", store.calls)
 		}
 		if got := a.mover.waits(); got > 3*busyAt {
 			t.Errorf("%d calls wait", got)
 		}
-		store.refuses = false
+		store.refuses.Store(false)
 		time.Sleep(restsMost + 12*time.Second)
 		synctest.Wait()
 		if got := a.Stats().Assigned; got < 3*MaxBuckets {
@@ -178,8 +190,10 @@ func TestReportsBesideSteps(t *testing.T) {
 			})
 		}
 		reporting.Wait()
-		if a.idBytes != 0 || a.newcomers.waiting != 0 || len(a.newcomers.streams) != 0 {
-			t.Errorf("%d bytes and %d ids of no stream", a.idBytes, a.newcomers.waiting)
+		synctest.Wait()
+		ids, waiting := a.waitForTurns()
+		if a.idBytes != 0 || ids != 0 || waiting != 0 {
+			t.Errorf("%d bytes and %d ids of no stream", a.idBytes, ids)
 		}
 	})
 }

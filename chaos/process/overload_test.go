@@ -4,11 +4,9 @@ package process
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -165,7 +163,7 @@ func (o *overload) plays(a attack) (decided float64) {
 			o.b.Fatal(err)
 		}
 	}
-	before, rest, accepted := o.decisions(), o.rss(), o.accepted()
+	before, rest, accepted := o.decisions(), int(memoryOf(&o.node.Process, "VmRSS")), o.accepted()
 	ctx, cancel := context.WithTimeout(o.b.Context(), overloadStep)
 	defer cancel()
 	victims := startVictims(o.b, o.node.GRPC, overloadStep)
@@ -176,7 +174,7 @@ func (o *overload) plays(a attack) (decided float64) {
 	all.Go(func() { o.attacks(ctx, a, conns, &sent) })
 	all.Go(func() {
 		for ctx.Err() == nil {
-			most = max(most, o.rss())
+			most = max(most, int(memoryOf(&o.node.Process, "VmRSS")))
 			time.Sleep(50 * time.Millisecond)
 		}
 	})
@@ -283,21 +281,6 @@ func (o *overload) decisions() map[string]float64 {
 		}
 	}
 	return all
-}
-
-// rss returns the node's resident memory in bytes, 0 if there is no /proc.
-func (o *overload) rss() int {
-	o.node.mu.Lock()
-	pid := o.node.cmd.Process.Pid
-	o.node.mu.Unlock()
-	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	for line := range bytes.Lines(status) {
-		if f := strings.Fields(string(line)); len(f) == 3 && f[0] == "VmRSS:" {
-			kb, _ := strconv.Atoi(f[1])
-			return kb << 10
-		}
-	}
-	return 0
 }
 
 // accepted returns how many connections the Redis has accepted since it started.

@@ -62,9 +62,11 @@ type Calls struct {
 	known map[string]bool
 
 	guard Guard // nil: every call passes
-	// lasts has the full names of the methods whose streams last.
-	lasts map[string]bool
-	admit Admission
+	// lasts has the full names of the methods whose streams last, and decoding a value for each of
+	// their messages that is one of decoders.
+	lasts    map[string]bool
+	decoding chan struct{}
+	admit    Admission
 	// admitted has the full names of the methods whose calls pass admit.
 	admitted map[string]bool
 	crowd    *Crowd
@@ -112,7 +114,7 @@ func NewCalls(b Bounds, p *Panics, refuse func(BadField) error) *Calls {
 		}
 	}
 	return &Calls{bounds: b, panics: p, refuse: refuse, known: map[string]bool{},
-		lasts: map[string]bool{}, admitted: map[string]bool{}, crowded: map[string]bool{}}
+		lasts: map[string]bool{}, decoding: make(chan struct{}, decoders), admitted: map[string]bool{}, crowded: map[string]bool{}}
 }
 
 // Options returns the options that the server needs for its bounds to hold.

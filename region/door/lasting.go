@@ -21,6 +21,10 @@ const (
 	// a frame and of a message. Whoever sends many small ones would otherwise hide what else the
 	// connection holds.
 	messageOverhead = 9 + 5
+	// decoders is how many messages of streams from countedFrom on are in hand at a time: decoded,
+	// and not done with, as their stream neither asks for the next one nor answers. In memory each
+	// is many times as large as on the wire.
+	decoders = 4
 )
 
 // lasting is a stream of many messages, each with the bounds of a call's message: it is decoded
@@ -34,8 +38,9 @@ type lasting struct {
 	calls    *Calls
 	overhead int // of the next message
 
-	mu    sync.Mutex
-	ended bool // the handler has returned
+	mu     sync.Mutex
+	ended  bool // the handler has returned
+	inHand bool // it has one of decoders
 }
 
 func (c *Calls) lasting(ctx context.Context, s grpc.ServerStream) *lasting {
@@ -45,8 +50,39 @@ func (c *Calls) lasting(ctx context.Context, s grpc.ServerStream) *lasting {
 // over ends the wait for further messages. Call it when the handler has returned, before arrived.
 func (s *lasting) over() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.ended = true
+	s.mu.Unlock()
+	s.done()
+}
+
+// takes waits for one of decoders if a message is large.
+func (s *lasting) takes(size int) error {
+	if size < countedFrom {
+		return nil
+	}
+	select {
+	case s.calls.decoding <- struct{}{}:
+	case <-s.ctx.Done():
+		return status.FromContextError(s.ctx.Err()).Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended { // nobody would give it back
+		<-s.calls.decoding
+		return status.Error(codes.Canceled, "the stream is over")
+	}
+	s.inHand = true
+	return nil
+}
+
+// done gives it back.
+func (s *lasting) done() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inHand {
+		s.inHand = false
+		<-s.calls.decoding
+	}
 }
 
 // heard allows MaxSilence for the next message. After that the call ends as one does whose message
@@ -65,6 +101,7 @@ func (s *lasting) Context() context.Context { return s.ctx }
 
 // RecvMsg implements grpc.ServerStream. Only one goroutine may call it, as with every stream.
 func (s *lasting) RecvMsg(into any) error {
+	s.done()
 	var b body
 	defer b.free()
 	if err := s.ServerStream.RecvMsg(&b); err != nil {
@@ -80,6 +117,9 @@ func (s *lasting) RecvMsg(into any) error {
 		return status.Error(codes.Internal, "the stream's message is no protobuf message")
 	}
 	proto.Reset(m)
+	if err := s.takes(len(b.bytes())); err != nil {
+		return err
+	}
 	bad := decode(b.bytes(), m, s.calls.bounds.Records)
 	if bad != nil && bad.Field != WholeMessage {
 		bad = decode(emptied(b.bytes(), m.ProtoReflect().Descriptor()), m, s.calls.bounds.Records)
@@ -117,6 +157,7 @@ func emptied(raw []byte, of protoreflect.MessageDescriptor) (all []byte) {
 
 // SendMsg implements grpc.ServerStream.
 func (s *lasting) SendMsg(m any) error {
+	s.done()
 	on, size := connOf(s.ServerStream.Context()), 0
 	if message, ok := m.(proto.Message); ok && on != nil {
 		size = proto.Size(message)

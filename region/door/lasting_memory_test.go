@@ -2,6 +2,7 @@ package door
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -186,4 +187,45 @@ func TestBuffersFit(t *testing.T) {
 		}
 		buffers.Put(b)
 	}
+}
+
+// TestLastingFewInHand: of large messages so many are decoded at a time, and small ones pass. When
+// handlers go on, or end, others follow.
+func TestLastingFewInHand(t *testing.T) {
+	in(t, roomy, func(t *testing.T, h *house) {
+		var inHand atomic.Int64
+		goOn := make(chan bool)
+		h.lasts.handle = func(s quotaServer) error {
+			for {
+				if _, err := s.Recv(); err != nil {
+					return err
+				}
+				inHand.Add(1)
+				if !<-goOn {
+					return nil
+				}
+			}
+		}
+		const streams = decoders + 3
+		for range streams {
+			if err := h.stream("client").Send(reportOf(1, countedFrom)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if rest(time.Second); inHand.Load() != decoders {
+			t.Errorf("%d large messages are in hand, at most %d are to be", inHand.Load(), decoders)
+		}
+		if err := h.stream("client").Send(reportOf(1, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if rest(time.Second); inHand.Load() != decoders+1 {
+			t.Errorf("%d messages are in hand beside a small one", inHand.Load())
+		}
+		for i := range streams + 1 {
+			goOn <- i%2 == 0
+		}
+		if rest(time.Second); inHand.Load() != streams+1 {
+			t.Errorf("%d of %d messages came in hand", inHand.Load(), streams+1)
+		}
+	})
 }

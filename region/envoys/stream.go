@@ -246,6 +246,11 @@ const maxUnits = 1 << 51
 // keyOf returns a text that is another one for each bucket id.
 func keyOf(id map[string]string) string {
 	var key strings.Builder
+	size := 0
+	for name, value := range id {
+		size += len(name) + len(value) + 2*len("1024:")
+	}
+	key.Grow(size) // it is kept, so it takes no more room than it needs
 	for _, name := range slices.Sorted(maps.Keys(id)) {
 		for _, text := range []string{name, id[name]} {
 			key.WriteString(strconv.Itoa(len(text)))

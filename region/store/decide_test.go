@@ -184,7 +184,7 @@ func TestMoveRights(t *testing.T) {
 	})
 }
 
-// TestClockApart: a node whose clock is hours from its store's decides nothing.
+// TestClockApart: a node whose clock is hours from its store's decides nothing, and is told why.
 func TestClockApart(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind server) {
 		server := kind.start(t)
@@ -194,6 +194,20 @@ func TestClockApart(t *testing.T) {
 				Now: func() time.Time { return time.Now().Add(by) }})
 			mustOpen(t, apart, first)
 			allAre(t, apart, "k", algorithms.StatusClock)
+			result := apart.DecidePatiently(t.Context(), []algorithms.Decide{charge("k", 10, 1)})[0]
+			if refused := ClockRefusal(result.Err); refused == nil || refused.Kind != ClockApart {
+				t.Errorf("%v apart, a decision fails by %v", by, result.Err)
+			}
+			said := "2h0m0s ahead of" // the server's clock is where the node's is not
+			if by > 0 {
+				said = "2h0m0s behind"
+			}
+			if err := apart.ClocksAgree(t.Context()); err == nil || !strings.Contains(err.Error(), said) {
+				t.Errorf("%v apart: %v, want %q", by, err, said)
+			}
+		}
+		if err := s.ClocksAgree(t.Context()); err != nil || ClockRefusal(err) != nil {
+			t.Errorf("with the right time: %v", err)
 		}
 		if used := inspect(t, s, "k", terms(10)).Used; used != 0 {
 			t.Errorf("used %d", used)

@@ -319,7 +319,9 @@ func (t *Tenure) parse(name string, source []byte) (*policy.Document, error) {
 	return d, err
 }
 
-// fetch opens a document that another region has, or notes why it is not taken.
+// fetch opens a document that another region has. Why it cannot be open beside those that are is
+// noted. Any other failure may be that of the one node that answered: the document is asked for
+// again.
 func (t *Tenure) fetch(ctx context.Context, region string, e policy.Epoch) error {
 	a := t.agenda()
 	source, err := t.config.Fetch(ctx, region, e)
@@ -327,16 +329,16 @@ func (t *Tenure) fetch(ctx context.Context, region string, e policy.Epoch) error
 		return err
 	}
 	d, err := t.parse(fmt.Sprintf("document %s of region %s", e, region), source)
-	if err == nil && d.Epoch() != e {
-		err = fmt.Errorf("region %s calls %s document %s: run one version of quotad in both",
+	if err != nil {
+		return err
+	}
+	if d.Epoch() != e {
+		return fmt.Errorf("region %s calls %s document %s: run one version of quotad in both",
 			region, d.Epoch(), e)
 	}
-	if err == nil {
-		if err = t.learn(ctx, d, "region "+region); !barrier.Refused(err) {
-			return err
-		}
-		err = errors.Unwrap(err) // what document, and beside which, says who tells it
+	if err = t.learn(ctx, d, "region "+region); !barrier.Refused(err) {
+		return err
 	}
-	t.known.refuse(a, e, err)
+	t.known.refuse(a, e, errors.Unwrap(err)) // what document, and beside which, says who tells it
 	return nil
 }

@@ -128,15 +128,46 @@ func TestADocumentThatLeavesOutThisRegion(t *testing.T) {
 	if got := hear(slip.Epoch()); !strings.Contains(got, `has region "us"`) || n.Rules().Document != one || fetched[slip.Epoch()] != 1 {
 		t.Errorf("open: %s, fetched %d times, refused: %s", n.Rules().Epoch, fetched[slip.Epoch()], got)
 	}
-	broken := policy.Epoch{Version: 7}
-	if got := hear(broken); !strings.Contains(got, "document 7-") || fetched[broken] != 1 {
-		t.Errorf("what is no document: fetched %d times, refused: %s", fetched[broken], got)
+	other := policy.Epoch{Version: 7}
+	if got := hear(other); got != "" || fetched[other] != 3 {
+		t.Errorf("what another node may have: fetched %d times, refused: %s", fetched[other], got)
 	}
 	if got := hear(slip.Epoch(), mended.Epoch()); got != "" || n.Rules().Newest != mended.Epoch().String() || fetched[slip.Epoch()] > 3 {
 		t.Errorf("mended: %s is open, fetched %d times, refused: %s", n.Rules().Epoch, fetched[slip.Epoch()], got)
 	}
 	if hear(mended.Epoch()); len(n.known.refused) != 0 {
 		t.Errorf("still noted: %v", n.known.refused)
+	}
+}
+
+// TestAMateWithoutTheDocument: a region tells a document, and the node of it that is asked does not
+// have it yet. It is asked again, and the document is taken.
+func TestAMateWithoutTheDocument(t *testing.T) {
+	const limit = "name: l, window: 1s, limit: "
+	both := []string{"us: {weight: 1}", "eu: {weight: 1}"}
+	one, two := documents.Parse(t, 1, both, limit+"100"), documents.Parse(t, 2, both, limit+"200")
+	now := time.Unix(1_800_000_000, 0)
+	clock := func() time.Time { return now }
+	way, _ := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(now.UnixMicro()) }, "a").Connect(clock)
+	kept, _, err := journals.New("us", "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := of(t, "n1", one, way, kept, clock)
+	answers := [][]byte{nil, one.Source(), two.Source()} // nothing, and what another build might say
+	n.config.Fetch = func(context.Context, string, policy.Epoch) (text []byte, _ error) {
+		text, answers = answers[0], answers[1:]
+		return text, nil
+	}
+	if err := n.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		n.Hear("eu", []Told{{two.Epoch(), 1}})
+		n.Review(t.Context())
+	}
+	if got := n.Rules().Newest; got != two.Epoch().String() {
+		t.Errorf("%s is the newest", got)
 	}
 }
 

@@ -30,8 +30,8 @@ type Decision struct {
 	// knows.
 	Remaining  int64
 	ResetAfter time.Duration // until the limit is whole again, if nothing else happens
-	// RetryAfter of a denied request is when it is admitted, if nothing else happens. 0: never, or
-	// not known.
+	// RetryAfter of a denied request is when it may come again: when the region's rights suffice or,
+	// if that is sooner, when units of other regions may be there. 0: never, or not known.
 	RetryAfter  time.Duration
 	Delay       time.Duration // admitted by a leaky bucket: serve the request after this time
 	Cell        int64         // number of the cell that the request was decided in

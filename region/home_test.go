@@ -188,8 +188,8 @@ func TestHomeModeByDefault(t *testing.T) {
 					c.network.Isolate(n.name, time.Hour)
 				}
 				time.Sleep(5 * time.Second)
-				if got = away[1].check(t, q); got.Allowed || got.Reason != admit.OverLimit || got.RetryAfter > 0 ||
-					!got.Degraded {
+				if got = away[1].check(t, q); got.Allowed || got.Reason != admit.OverLimit || got.RetryAfter <= 0 ||
+					got.RetryAfter > time.Minute || !got.Degraded {
 					t.Errorf("%s: the home is out of reach: %+v", kind, got)
 				}
 			})

@@ -293,6 +293,9 @@ func (m *Machine) ask(now quantity.NodeTime, v *view, p *peer, cell quantity.Cel
 	if cell == v.state.Cell {
 		ours = pos.row.Lent - pos.row.Regained
 	}
+	// What is asked for counts as borrowed: asked for more than it may lend, one peer would leave
+	// nothing to be asked of the others.
+	units = min(units, ours+max(d.part.Lendable-pos.row.Borrowed, 0))
 	back, lent := allocator.SplitAsk(units, ours, v.own.Borrowable, borrowed, pos.pending.units)
 	if back+lent <= 0 || v.wanted > 0 && back+lent <= pos.pending.units {
 		return borrowed // there is nothing to ask for, or the pending ask covers it

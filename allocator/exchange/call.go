@@ -252,10 +252,14 @@ func (m *Machine) onCredited(now quantity.NodeTime, e Credited) {
 	v.observe(e.Result.State, e.Result.Now)
 	row := e.Result.Row
 	v.wantedGot = v.wantedGot || c.Cell == v.state.Cell
-	m.noteMoved(v.Name, c.Peer, Moved{Borrowed: max(row.Borrowed-pos.row.Borrowed, 0),
+	moved := Moved{Borrowed: max(row.Borrowed-pos.row.Borrowed, 0),
 		Regained:      max(row.Regained-pos.row.Regained, 0),
-		BurstBorrowed: max(row.BurstBorrowed-pos.row.BurstBorrowed, 0)})
+		BurstBorrowed: max(row.BurstBorrowed-pos.row.BurstBorrowed, 0)}
+	m.noteMoved(v.Name, c.Peer, moved)
 	pos.raise(row)
+	if c.Cell == v.state.Cell && moved != (Moved{}) {
+		v.lacks.since = now
+	}
 	if row.Borrowed < c.Lent || row.Regained < c.Returned || row.BurstBorrowed < c.Burst {
 		// The store did not credit all of it. It may do so when the peer announces it again.
 		pos.forgetAnnounced()

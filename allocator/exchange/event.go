@@ -169,6 +169,7 @@ type Effects struct {
 	Hints   []Hint    // to gossip
 	Settled []Settled // the end of a wait that Wanted or Lost began
 	Told    []Told    // what regions say of their limits documents
+	Reliefs []Relief  // of buckets of which requests were denied lately
 	// Allotments, after a Tick, are of all buckets that this node may assign less of than its
 	// Envoys want.
 	Allotments []Allotment

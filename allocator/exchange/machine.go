@@ -226,6 +226,9 @@ func (m *Machine) onTick(now quantity.NodeTime, e Tick) {
 			m.plan(now, v, e.Jitter)
 			m.publish(now, v)
 			m.allot(now, v)
+			if v.inNeed(now) {
+				m.relieve(now, v)
+			}
 		}
 		v.admitted, v.denied, v.sampled = 0, 0, now
 		if now >= v.wantedUntil {
@@ -300,10 +303,14 @@ func (m *Machine) onObserved(now quantity.NodeTime, e Observed) {
 	v.admitted = min(v.admitted+e.Admitted, algorithms.MaxUnits)
 	v.denied = min(v.denied+e.Denied, algorithms.MaxUnits)
 	if e.Denied > 0 {
+		v.lacks.denied(now, v.deniedAt)
 		v.deniedAt = now
 		m.stats.DeniedWithSpare += min(e.Denied, m.saidSpare(now, v))
 	}
 	m.planInNeed(now, v)
+	if e.Denied > 0 {
+		m.relieve(now, v)
+	}
 	if e.State.Doubt > 0 {
 		m.recoverDoubted(now, e.Bucket, e.State)
 	}

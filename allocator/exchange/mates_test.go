@@ -106,7 +106,7 @@ func TestMatesUnderHostility(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			const seeds = 18
+			const seeds = 24
 			var sum tally
 			for seed := range seeds * times() {
 				c := hostileCluster(t, seed, kind, 1)

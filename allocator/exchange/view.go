@@ -34,6 +34,7 @@ type view struct {
 	wantedUntil quantity.NodeTime
 	wantedGot   bool              // some of the wanted units have come
 	deniedAt    quantity.NodeTime // when a request was last denied here; 0: never
+	lacks       lacks
 	active      quantity.NodeTime // when it was last used here or asked about
 	asked       quantity.NodeTime // when a peer last asked or hinted; 0: never
 	// this node's demand, smoothed over about a second, milliunits per second

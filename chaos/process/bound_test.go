@@ -140,8 +140,8 @@ func (f *bounded) storeLost(t *testing.T) {
 		if 2*excess < bound && try < 2 {
 			continue
 		}
-		wantProvoked(t, "store-lost: every node ended, too, before a checkpoint",
-			bound+b.alone(terms), excess)
+		b.wantProvoked("store-lost: every node ended, too, before a checkpoint",
+			bound, b.alone(terms), excess)
 		return
 	}
 }
@@ -195,7 +195,7 @@ func (f *bounded) keyDeleted(t *testing.T) {
 		f.deleteBucket(b)
 		b.drain(quiet, f.n1, f.n2, f.eu)
 		excess := b.certain()
-		wantProvoked(t, "key-deleted: used up, then deleted, "+name, bound+b.alone(terms), excess)
+		b.wantProvoked("key-deleted: used up, then deleted, "+name, bound, b.alone(terms), excess)
 	}
 }
 
@@ -229,11 +229,11 @@ func (f *bounded) local(t *testing.T) {
 			b.drain(quiet, []*Node{f.n1, f.n2}[n])
 		}
 		excess := b.answered()
-		bound := terms.of(t, "us", "local", when)
+		bound, besides := terms.of(t, "us", "local", when), int64(0)
 		if len(b.withoutRedis()["us"]) > i+1 {
-			bound = b.alone(terms)
+			besides = b.alone(terms) - bound
 		}
-		wantProvoked(t, "local: "+when, bound, excess)
+		b.wantProvoked("local: "+when, bound, besides, excess)
 		for n := range i + 1 {
 			f.ways[n].Lead(f.Region("us").Redis.Address)
 			f.bucket("closed").waitForStore(f.Region("us").Nodes[n])
@@ -253,7 +253,7 @@ func (f *bounded) reset(t *testing.T) {
 	})
 	b.drain(quiet, f.n1, f.n2, f.eu)
 	excess := b.certain()
-	wantProvoked(t, "reset: of all that could be borrowed", bound+b.alone(terms), excess)
+	b.wantProvoked("reset: of all that could be borrowed", bound, b.alone(terms), excess)
 }
 
 // policyChange: eu works under another document, which entitles eu to what the old document
@@ -271,7 +271,7 @@ func (f *bounded) policyChange(t *testing.T) {
 	b := f.bucket("skewed")
 	b.drain(quiet, f.n1, f.n2, f.eu)
 	excess, proven := b.excess()
-	wantProvoked(t, "policy-change: each region under another document", bound, proven)
+	b.wantProvoked("policy-change: each region under another document", bound, 0, proven)
 	// The Redis of a busy machine is out of reach for moments.
 	if alone := b.local.Load(); excess-proven > alone {
 		t.Errorf("%d units above the limit, of which %d were admitted without a store", excess, alone)
@@ -293,9 +293,9 @@ func (f *bounded) staleReplica(t *testing.T) {
 	fork.waitForStore(f.n2)
 	fork.drain(quiet, f.n2, f.n1, f.eu)
 	excess := fork.answered()
-	wantProvoked(t, cause+": the window of the fork, nothing used before",
+	fork.wantProvoked(cause+": the window of the fork, nothing used before",
 		printed(t, boundLimits, fork.name, "--nodes", "2").of(t, "us", cause,
-			"the window of the fork"), excess)
+			"the window of the fork"), 0, excess)
 	for _, c := range []struct {
 		name, when string
 		nodes      []*Node
@@ -311,8 +311,8 @@ func (f *bounded) staleReplica(t *testing.T) {
 			}
 		}
 		excess := b.answered()
-		wantProvoked(t, cause+": "+c.when, printed(t, boundLimits, c.name, "--nodes", "2").of(t,
-			"us", cause, c.when), excess)
+		b.wantProvoked(cause+": "+c.when, printed(t, boundLimits, c.name, "--nodes", "2").of(t,
+			"us", cause, c.when), 0, excess)
 	}
 }
 

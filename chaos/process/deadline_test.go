@@ -14,18 +14,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	descriptors "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/quotad/quotad/chaos/load"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
@@ -55,8 +50,9 @@ const (
 	deadlineConns  = 8
 )
 
-// offered is a load of single checks by Envoy's protocol.
+// offered is a load of checks: single ones by Envoy's protocol, or batches by quotad's.
 type offered struct {
+	batches  bool
 	callers  int           // that wait for their answers, or may wait at once
 	deadline time.Duration // of each
 	twice    bool          // at an even pace: twice what 64 callers got decided
@@ -64,24 +60,30 @@ type offered struct {
 
 // String names the load.
 func (o offered) String() string {
+	what := map[bool]string{true: "batches "}[o.batches]
 	if o.twice {
-		return fmt.Sprintf("twice that, %v", o.deadline)
+		return fmt.Sprintf("%stwice that, %v", what, o.deadline)
 	}
-	return fmt.Sprintf("%d callers, %v", o.callers, o.deadline)
+	return fmt.Sprintf("%s%d callers, %v", what, o.callers, o.deadline)
 }
 
-// loads are offered to each server. The first is what the others are measured by.
-var loads = []offered{
-	{64, time.Second, false},
-	{256, 20 * time.Millisecond, false}, {256, 50 * time.Millisecond, false},
-	{256, time.Second, false},
-	{2000, 20 * time.Millisecond, false}, {2000, 50 * time.Millisecond, false},
-	{2000, time.Second, false},
-	{2000, 20 * time.Millisecond, true}, {2000, 50 * time.Millisecond, true},
-	{2000, time.Second, true},
+// loads returns what is offered to each server: of single checks, then of batches. The first of
+// each is what the others are measured by.
+func loads() (all []offered) {
+	for _, batches := range []bool{false, true} {
+		all = append(all, base(offered{batches: batches}))
+		for _, l := range []offered{{callers: 256}, {callers: 2000}, {callers: 2000, twice: true}} {
+			for _, l.deadline = range []time.Duration{20 * time.Millisecond, 50 * time.Millisecond,
+				time.Second} {
+				l.batches = batches
+				all = append(all, l)
+			}
+		}
+	}
+	return all
 }
 
-// BenchmarkDeadlines offers single checks to a node with default settings, to a server that decides
+// BenchmarkDeadlines offers checks to a node with default settings, to a server that decides
 // nothing, and to envoyproxy/ratelimit if it is given, by turns. It prints how many were answered
 // within their deadlines, and what became of the others. make overload runs it once: its figures
 // are valid for this machine only.
@@ -94,24 +96,24 @@ func BenchmarkDeadlines(b *testing.B) {
 		Regions: []RegionConfig{{Name: "us"}}})
 	must(b, err)
 	us := f.Region("us")
-	all := []*rival{newRival("quotad", us.Nodes[0].GRPC, us.Redis), emptyServer(b, quotad)}
+	all := []*rival{{name: "quotad", single: us.Nodes[0].GRPC, batches: us.Nodes[0].GRPC,
+		redis: us.Redis}, emptyServer(b, quotad)}
 	if *compared != "" {
 		all = append(all, comparedServer(b))
 	}
 	use(b, halves.loading)
-	bodies := encodedChecks(b)
 	for range deadlineRounds {
 		for _, s := range all {
-			for i, l := range loads {
-				s.seen[i] = append(s.seen[i], s.offer(b, l, bodies))
+			for _, l := range loads() {
+				s.offer(b, l)
 			}
 		}
 	}
-	fmt.Printf("%-16s %-20s %9s %9s %8s %9s %9s %9s %12s\n", "server", "load", "asked/s", "in time/s",
+	fmt.Printf("%-10s %-26s %9s %9s %8s %9s %9s %9s %12s\n", "server", "load", "asked/s", "in time/s",
 		"of first", "denied/s", "refused/s", "late/s", "for nobody")
-	for i, l := range loads {
+	for _, l := range loads() {
 		for _, s := range all {
-			s.tell(i, l)
+			s.tell(l)
 		}
 	}
 }
@@ -119,13 +121,10 @@ func BenchmarkDeadlines(b *testing.B) {
 // rival is one of those that are compared.
 type rival struct {
 	name    string
-	address string
+	single  string // its address for single checks
+	batches string // and for batches; empty: it has none
 	redis   *Redis // nil: it decides nothing
-	seen    [][]outcome
-}
-
-func newRival(name, address string, redis *Redis) *rival {
-	return &rival{name: name, address: address, redis: redis, seen: make([][]outcome, len(loads))}
+	seen    map[offered][]outcome
 }
 
 // outcome is what became of the requests of a load.
@@ -134,15 +133,24 @@ type outcome struct {
 	charged                              float64 // of the units charged, for nobody
 }
 
-// emptyServer starts a server that gives the same answer to every request.
+// emptyServer starts two servers that give the same answer to every call: to a check, to a batch.
 func emptyServer(b *testing.B, quotad string) *rival {
-	answer, err := proto.Marshal(&quotadv1.CheckResponse{Decision: &quotadv1.Decision{Allowed: true}})
-	must(b, err)
-	path := filepath.Join(b.TempDir(), "answer")
-	must(b, os.WriteFile(path, answer, 0o600))
-	p, err := StartProgram(b.Context(), b, "floor", quotad, "bench", "floor", "--answer", path)
-	must(b, err)
-	return newRival("empty", p.Address, nil)
+	decision := &quotadv1.Decision{Allowed: true}
+	batch := &quotadv1.CheckBatchResponse{}
+	for range inBatch {
+		batch.Decisions = append(batch.Decisions, decision)
+	}
+	var addresses []string
+	for _, m := range []proto.Message{&quotadv1.CheckResponse{Decision: decision}, batch} {
+		answer, err := proto.Marshal(m)
+		must(b, err)
+		path := filepath.Join(b.TempDir(), "answer")
+		must(b, os.WriteFile(path, answer, 0o600))
+		p, err := StartProgram(b.Context(), b, "floor", quotad, "bench", "floor", "--answer", path)
+		must(b, err)
+		addresses = append(addresses, p.Address)
+	}
+	return &rival{name: "empty", single: addresses[0], batches: addresses[1]}
 }
 
 // comparedServer starts envoyproxy/ratelimit with a Redis of its own.
@@ -165,70 +173,116 @@ func comparedServer(b *testing.B) *rival {
 		"REDIS_URL="+redis.Address, "RUNTIME_ROOT="+filepath.Dir(dir),
 		"RUNTIME_SUBDIRECTORY="+filepath.Base(dir), "RUNTIME_WATCH_ROOT=false")
 	must(b, p.start(*compared))
-	return newRival("ratelimit", "127.0.0.1:"+ports[1], redis)
+	return &rival{name: "ratelimit", single: "127.0.0.1:" + ports[1], redis: redis}
 }
 
-// encodedChecks returns encoded requests, one for each key.
-func encodedChecks(b *testing.B) (all []ready) {
-	for key := range deadlineKeys {
-		body, err := proto.Marshal(&ratelimit.RateLimitRequest{Domain: "bench",
-			Descriptors: []*descriptors.RateLimitDescriptor{{
-				Entries: []*descriptors.RateLimitDescriptor_Entry{
-					{Key: "key", Value: strconv.Itoa(key)}}}}})
-		must(b, err)
-		all = append(all, body)
+// asks returns what the callers of one of the connections ask.
+func (l offered) asks(b *testing.B, conn int) asking {
+	a := asking{method: ratelimit.RateLimitService_ShouldRateLimit_FullMethodName, requests: 1,
+		deadline: l.deadline, callers: l.callers / deadlineConns, judge: judgeSingle}
+	if l.batches {
+		a.method, a.requests = quotadv1.QuotaService_CheckBatch_FullMethodName, inBatch
+		a.judge = judgeBatch
 	}
-	return all
+	bodies := deadlineKeys / deadlineConns
+	if l.batches {
+		bodies = deadlineKeys / inBatch
+	}
+	for i := conn; len(a.bodies) < bodies; i += deadlineConns {
+		var m proto.Message
+		key := strconv.Itoa(i * 7919 % deadlineKeys) // in an order that no server can profit from
+		if !l.batches {
+			m = &ratelimit.RateLimitRequest{Domain: "bench",
+				Descriptors: []*descriptors.RateLimitDescriptor{{
+					Entries: []*descriptors.RateLimitDescriptor_Entry{{Key: "key", Value: key}}}}}
+		} else {
+			batch := &quotadv1.CheckBatchRequest{}
+			for n := range inBatch {
+				batch.Requests = append(batch.Requests, &quotadv1.CheckRequest{Domain: "bench",
+					Descriptors: map[string]string{"key": strconv.Itoa((i + n*97) % deadlineKeys)}})
+			}
+			m = batch
+		}
+		body, err := proto.Marshal(m)
+		must(b, err)
+		a.bodies = append(a.bodies, body)
+	}
+	return a
 }
 
-// offer offers a load, and returns what became of it.
-func (s *rival) offer(b *testing.B, l offered, bodies []ready) outcome {
-	conns := make([]*grpc.ClientConn, deadlineConns)
+// judgeSingle reads the overall code of a RateLimitResponse, its first field. Of the empty server's
+// answer that field has the decision.
+func judgeSingle(answer []byte) counts {
+	const decision = 1<<3 | 2
+	if len(answer) >= 2 && (answer[0] == decision ||
+		answer[0] == 1<<3 && answer[1] == byte(ratelimit.RateLimitResponse_OK)) {
+		return counts{ok: 1}
+	}
+	return counts{denied: 1}
+}
+
+func judgeBatch(answer []byte) (c counts) {
+	var got quotadv1.CheckBatchResponse
+	if err := proto.Unmarshal(answer, &got); err != nil {
+		return counts{denied: inBatch} // told as what must not be
+	}
+	for _, d := range got.Decisions {
+		switch {
+		case d.Undecided:
+			c.refused++
+		case d.Allowed:
+			c.ok++
+		default:
+			c.denied++
+		}
+	}
+	return c
+}
+
+// offer offers a load, and notes what became of it.
+func (s *rival) offer(b *testing.B, l offered) {
+	address := s.single
+	if l.batches {
+		address = s.batches
+	}
+	if address == "" {
+		return
+	}
+	conns := make([]*framed, deadlineConns)
 	for i := range conns {
-		conns[i] = dial(b, s.address)
-		defer conns[i].Close()
-		must(b, conns[i].Invoke(b.Context(),
-			ratelimit.RateLimitService_ShouldRateLimit_FullMethodName, bodies[i], &outcomeCode{},
-			grpc.ForceCodec(outcomes{}), grpc.WaitForReady(true)))
+		asks := l.asks(b, i)
+		if l.twice {
+			calls := 2 * s.median(base(l), answeredInTime) / float64(asks.requests)
+			asks.every = time.Duration(deadlineConns / calls * float64(time.Second))
+		}
+		var err error
+		conns[i], err = newFramed(address, asks)
+		must(b, err)
 	}
 	before := s.charged(b)
-	c := &counts{}
-	var number atomic.Uint64
-	ask := func() {
-		i := number.Add(1)
-		// All keys by turns, in an order that no server can profit from.
-		c.ask(b.Context(), conns[i%deadlineConns], bodies[i*7919%deadlineKeys], l.deadline)
-	}
 	ctx, cancel := context.WithTimeout(b.Context(), deadlineStep)
 	defer cancel()
 	begun := time.Now()
-	if l.twice {
-		s.evenly(b, ctx, l, ask)
-	} else {
-		var all sync.WaitGroup
-		for range l.callers {
-			all.Go(func() {
-				for ctx.Err() == nil {
-					ask()
-				}
-			})
-		}
-		all.Wait()
+	errs := make([]error, len(conns))
+	var all sync.WaitGroup
+	for i, w := range conns {
+		all.Go(func() { errs[i] = w.run(ctx) })
 	}
-	o, charged := c.outcome(time.Since(begun)), s.charged(b)-before
+	all.Wait()
+	must(b, errors.Join(errs...))
+	lasted := time.Since(begun)
+	var c counts
+	for _, w := range conns {
+		c.add(w.seen)
+	}
+	o, charged := c.outcome(lasted), s.charged(b)-before
 	if charged > 0 {
-		o.charged = float64(charged-c.ok.Load()) / float64(charged)
+		o.charged = float64(charged-c.ok) / float64(charged)
 	}
-	return o
-}
-
-// evenly asks at twice the pace at which 64 callers were answered.
-func (s *rival) evenly(b *testing.B, ctx context.Context, l offered, ask func()) {
-	g, err := load.NewGenerator(load.Config{Region: "us", MaxInFlight: l.callers,
-		Rate: load.PerSecond(int64(2 * s.median(0, func(o outcome) float64 { return o.inTime }))),
-		Do:   func(context.Context, load.Request) { ask() }})
-	must(b, err)
-	must(b, g.Run(ctx))
+	if s.seen == nil {
+		s.seen = map[offered][]outcome{}
+	}
+	s.seen[l] = append(s.seen[l], o)
 }
 
 // charged returns how many units are charged in its Redis, once nothing more is.
@@ -270,55 +324,24 @@ func (s *rival) read(b *testing.B) (units int64) {
 	return units
 }
 
-// counts counts outcomes. Safe for concurrent use.
-type counts struct{ asked, ok, denied, refused, late atomic.Int64 }
-
-// outcomeCode is the overall code of a RateLimitResponse, whose other fields are not decoded.
-type outcomeCode struct {
-	code ratelimit.RateLimitResponse_Code
+// outcome returns the counts of a second.
+func (c counts) outcome(lasted time.Duration) outcome {
+	each := func(n int64) float64 { return float64(n) / lasted.Seconds() }
+	return outcome{asked: each(c.asked), inTime: each(c.ok), denied: each(c.denied),
+		refused: each(c.refused), late: each(c.late)}
 }
 
-// outcomes is the codec of checks: what is sent is encoded already.
-type outcomes struct{ ready }
+func answeredInTime(o outcome) float64 { return o.inTime }
 
-// Unmarshal implements encoding.Codec. The code is the first field.
-func (outcomes) Unmarshal(data []byte, v any) error {
-	if len(data) < 2 || data[0] != 1<<3 {
-		return errors.New("no overall code")
-	}
-	v.(*outcomeCode).code = ratelimit.RateLimitResponse_Code(data[1])
-	return nil
-}
-
-func (c *counts) ask(ctx context.Context, conn *grpc.ClientConn, body ready, deadline time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, deadline)
-	defer cancel()
-	var got outcomeCode
-	err := conn.Invoke(ctx, ratelimit.RateLimitService_ShouldRateLimit_FullMethodName, body, &got,
-		grpc.ForceCodec(outcomes{}))
-	c.asked.Add(1)
-	switch {
-	case status.Code(err) == codes.DeadlineExceeded:
-		c.late.Add(1)
-	case err != nil:
-		c.refused.Add(1)
-	case got.code == ratelimit.RateLimitResponse_OK:
-		c.ok.Add(1)
-	default:
-		c.denied.Add(1)
-	}
-}
-
-func (c *counts) outcome(lasted time.Duration) outcome {
-	each := func(n *atomic.Int64) float64 { return float64(n.Load()) / lasted.Seconds() }
-	return outcome{asked: each(&c.asked), inTime: each(&c.ok), denied: each(&c.denied),
-		refused: each(&c.refused), late: each(&c.late)}
+// base returns what a load is measured by.
+func base(l offered) offered {
+	return offered{l.batches, 64, time.Second, false}
 }
 
 // median returns the middle of a figure of the rounds of a load.
-func (s *rival) median(load int, figure func(outcome) float64) float64 {
+func (s *rival) median(l offered, figure func(outcome) float64) float64 {
 	var all []float64
-	for _, o := range s.seen[load] {
+	for _, o := range s.seen[l] {
 		all = append(all, figure(o))
 	}
 	slices.Sort(all)
@@ -326,16 +349,18 @@ func (s *rival) median(load int, figure func(outcome) float64) float64 {
 }
 
 // tell prints the medians of a load.
-func (s *rival) tell(i int, l offered) {
-	inTime := func(o outcome) float64 { return o.inTime }
+func (s *rival) tell(l offered) {
+	if len(s.seen[l]) == 0 {
+		return
+	}
 	nobody := "-"
 	if s.redis != nil {
-		nobody = fmt.Sprintf("%.1f %%", 100*s.median(i, func(o outcome) float64 { return o.charged }))
+		nobody = fmt.Sprintf("%.1f %%", 100*s.median(l, func(o outcome) float64 { return o.charged }))
 	}
-	fmt.Printf("%-16s %-20v %9.0f %9.0f %8.2f %9.0f %9.0f %9.0f %12s\n", s.name, l,
-		s.median(i, func(o outcome) float64 { return o.asked }), s.median(i, inTime),
-		s.median(i, inTime)/s.median(0, inTime),
-		s.median(i, func(o outcome) float64 { return o.denied }),
-		s.median(i, func(o outcome) float64 { return o.refused }),
-		s.median(i, func(o outcome) float64 { return o.late }), nobody)
+	fmt.Printf("%-10s %-26v %9.0f %9.0f %8.2f %9.0f %9.0f %9.0f %12s\n", s.name, l,
+		s.median(l, func(o outcome) float64 { return o.asked }), s.median(l, answeredInTime),
+		s.median(l, answeredInTime)/s.median(base(l), answeredInTime),
+		s.median(l, func(o outcome) float64 { return o.denied }),
+		s.median(l, func(o outcome) float64 { return o.refused }),
+		s.median(l, func(o outcome) float64 { return o.late }), nobody)
 }

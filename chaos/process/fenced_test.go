@@ -46,8 +46,8 @@ func TestAFencedRegionThatRuns(t *testing.T) {
 	stopUS()
 	stopEU()
 	excess := b.certain()
-	wantProvoked(t, "fenced-alive: a region that runs is fenced", printed(t, fencedLimits, "split").of(t, "eu",
-		"fenced-alive", "each window while it runs, cut off"), excess)
+	b.wantProvoked("fenced-alive: a region that runs is fenced", printed(t, fencedLimits, "split").of(t, "eu",
+		"fenced-alive", "each window while it runs, cut off"), 0, excess)
 	cut(Fault{})
 	suite.Eventually(t, "eu is not ready", func() bool { return !eu.IsReady(t.Context()) })
 	var s struct {

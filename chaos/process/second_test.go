@@ -94,9 +94,9 @@ func TestSecondStore(t *testing.T) {
 		return b
 	}
 	const cause, when = "second-store", "each window, nothing borrowed"
-	excess := windows("split", f.n1, f.n2, f.eu).certain()
-	wantProvoked(t, cause+": "+when, printed(t, boundLimits, "split", "--nodes", "2").of(t, "us",
-		cause, when), excess)
+	b := windows("split", f.n1, f.n2, f.eu)
+	b.wantProvoked(cause+": "+when, printed(t, boundLimits, "split", "--nodes", "2").of(t, "us",
+		cause, when), 0, b.certain())
 
 	f.n2.Kill()
 	f.n2.SetEnv(env...)
@@ -112,7 +112,7 @@ func TestSecondStore(t *testing.T) {
 		s := storeAt(t, f.n2)
 		return !s.Ready && strings.Contains(s.Store.Stopped, "us/n1 decides with store")
 	})
-	b := windows("split", f.n1, f.n2, f.eu)
+	b = windows("split", f.n1, f.n2, f.eu)
 	if excess, alone := b.answered(), b.alone(printed(t, boundLimits, "split", "--nodes", "2")); excess > alone {
 		t.Errorf("%d admitted above the limit after n2 stopped, %d of them where a Redis was out of reach", excess, alone)
 	}

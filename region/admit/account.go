@@ -49,8 +49,8 @@ func (l *Limiter) accountOne(a *rules.Applied, cost quantity.Units, d Decision, 
 		l.metrics.admittedUnits.counter(a.Limit.Name, "").Add(float64(cost))
 	case a.Limit.Name == d.Limit:
 		l.fullest.saw(d)
-		if d.Reason == Recovering && d.RetryAfter > 0 {
-			l.closures.saw(d.Limit, l.config.Now().Add(d.RetryAfter))
+		if d.opens > 0 {
+			l.closures.saw(d.Limit, l.config.Now().Add(d.opens))
 		}
 		a.Tally.Deny(cost, o)
 		l.metrics.deniedUnits.counter(d.Limit, d.Reason).Add(float64(cost))

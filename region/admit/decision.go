@@ -76,8 +76,10 @@ type Decision struct {
 	// ResetAfter is the time after which the bucket is whole again if nothing else happens: nothing
 	// used counts any more. 0: it is whole. Without the store, until the limit's window ends.
 	ResetAfter time.Duration
-	// RetryAfter of a denied request is the time after which it is admitted if nothing else
-	// happens. Negative: the entitlement alone never admits it.
+	// RetryAfter is when a denied request may come again: when this region's rights suffice if
+	// nothing else happens or, if that is sooner, when units may be here that other regions hold.
+	// Where nobody knows (Recovering, StoreFailureLocal, a region that does not answer) it is a
+	// minute at most. Negative: this region's rights never suffice.
 	RetryAfter time.Duration
 	// number of the cell in which it was decided; 0 if no store decided
 	Cell quantity.Cell
@@ -111,6 +113,8 @@ type Decision struct {
 	// or units that the store was charged with beforehand. At is then what the store's clock should
 	// show, or a little less.
 	FromMemory bool
+
+	opens time.Duration // of one that is Recovering: when the bucket is opened, if nothing else happens
 }
 
 // FieldError says which field of a request is wrong, and how to correct it.

@@ -33,6 +33,8 @@ func (l *Limiter) describe(d Decision, a *rules.Applied) Decision {
 func (l *Limiter) judge(w *waiting, a answered) Decision {
 	answer, all := a.decided.Answers[a.index], w.applied
 	decider, best := 0, int64(math.MinInt64)
+	var retry time.Duration // of the decider
+	seed := l.sequence.Load()
 	var shadowed []string
 	var delay int64
 	spared := !w.allFull(a)
@@ -48,10 +50,11 @@ func (l *Limiter) judge(w *waiting, a answered) Decision {
 		if all[i].Limit.Shadow && v.Retry != 0 {
 			shadowed = append(shadowed, all[i].Limit.Name)
 		}
-		weighs := weight(answer.Admitted, v, w.costOf(i) > all[i].Most())
+		after := l.retryAfter(all[i], w.costOf(i), a.decided.Buckets[i], v, a.at(i), seed)
+		weighs := weight(answer.Admitted, v, after, w.costOf(i) > all[i].Most())
 		first := i == 0 || harmless(decider) && !shadow
 		if first || shadow == harmless(decider) && weighs > best {
-			decider, best = i, weighs
+			decider, best, retry = i, weighs, after
 		}
 	}
 	state, verdict := a.decided.Buckets[decider], answer.Verdicts[decider]
@@ -62,47 +65,44 @@ func (l *Limiter) judge(w *waiting, a answered) Decision {
 		Share: max(state.Share, 0), Shadowed: shadowed, Delay: microseconds(delay),
 		Repeated: a.decided.Repeated, FromMemory: a.fromMemory}, all[decider])
 	if w.wantsStates() {
-		d.Limits = l.states(w, a)
+		d.Limits = l.states(w, a, seed)
 	}
 	if !answer.Admitted {
-		d.Reason, d.RetryAfter = OverLimit, microseconds(verdict.Retry)
-		if state.Shut > a.at(decider) {
-			d.Reason = Recovering
-		}
-		if verdict.Retry < 0 {
-			d.Reason, d.RetryAfter = ExceedsRegionCapacity, -1
-		}
-		if all[decider].AwayFromHome() {
-			d.Reason, d.RetryAfter = OverLimit, l.nextCell(all[decider], state.Cell, a.at(decider))
-		}
-		if w.costOf(decider) > all[decider].Most() {
-			d.Reason = Never
+		d.Reason, d.RetryAfter = reasonOf(all[decider], w.costOf(decider), state, verdict, a.at(decider)), retry
+		if d.Reason == Recovering {
+			d.opens = microseconds(verdict.Retry)
 		}
 	}
 	return d
 }
 
-// nextCell returns after how long a region that is entitled to nothing may borrow anew, because the
-// home region has another cell's units: in its next cell. Negative: the home region cannot be
-// reached.
-func (l *Limiter) nextCell(a *rules.Applied, cell quantity.Cell, at quantity.StoreTime) time.Duration {
-	if l.rights.Degraded(a.Bucket) {
-		return -1
+// reasonOf returns why a limit denies.
+func reasonOf(a *rules.Applied, cost quantity.Units, s algorithms.State,
+	v algorithms.Verdict, at quantity.StoreTime) Reason {
+	switch {
+	case cost > a.Most():
+		return Never
+	case a.AwayFromHome():
+		return OverLimit
+	case v.Retry < 0:
+		return ExceedsRegionCapacity
+	case s.Shut > at:
+		return Recovering
 	}
-	return max(microseconds(a.Target.Terms.Opens(cell+1).Sub(at)), time.Millisecond)
+	return OverLimit
 }
 
 // weight orders limits by what they say about a request. Of an admitted request the limit with
 // least remaining decides. Of a denied one, a limit that can never admit it decides, then one that
 // this region's entitlement cannot hold, then the one that denies longest.
-func weight(admitted bool, v algorithms.Verdict, never bool) int64 {
+func weight(admitted bool, v algorithms.Verdict, retry time.Duration, never bool) int64 {
 	switch {
 	case admitted:
 		return int64(-v.Remaining)
 	case never:
 		return math.MaxInt64
-	case v.Retry < 0:
+	case retry < 0:
 		return math.MaxInt64 - 1
 	}
-	return v.Retry
+	return int64(retry)
 }

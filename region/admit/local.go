@@ -110,7 +110,7 @@ func (w *waiting) inLocalPart() (local []int) {
 // deniedLocally returns the denial of a limit whose part has no room.
 func (l *Limiter) deniedLocally(a *rules.Applied, m metered) Decision {
 	denied := Decision{Reason: StoreFailureLocal, Remaining: m.left, ResetAfter: m.reset,
-		RetryAfter: m.reset}
+		RetryAfter: min(m.reset, unknownWithin)}
 	if m.never {
 		denied.RetryAfter = -1
 	}

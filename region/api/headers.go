@@ -56,7 +56,7 @@ func setLegacy(h http.Header, d admit.Decision) {
 	if counted(d) {
 		s := stateOf(d)
 		h.Set("X-RateLimit-Remaining", strconv.FormatInt(int64(d.Remaining), 10))
-		h.Set("X-RateLimit-Reset", strconv.FormatInt(waitOf(s), 10))
+		h.Set("X-RateLimit-Reset", strconv.FormatInt(seconds(s.Wait()), 10))
 	}
 }
 
@@ -65,15 +65,6 @@ func stateOf(d admit.Decision) admit.LimitState {
 	return admit.LimitState{Limit: d.Limit, LimitUnits: d.LimitUnits, Window: d.Window,
 		Counted: counted(d), Admits: d.Allowed || d.RetryAfter == 0, Remaining: d.Remaining,
 		ResetAfter: d.ResetAfter, RetryAfter: d.RetryAfter, Share: d.Share}
-}
-
-// waitOf returns seconds, rounded up: of a limit that denies until the retry time, and at least 1;
-// else until it is whole.
-func waitOf(s admit.LimitState) int64 {
-	if !s.Admits && s.RetryAfter > 0 {
-		return max(seconds(s.RetryAfter), 1)
-	}
-	return seconds(max(s.ResetAfter, 0))
 }
 
 func setIETF(h http.Header, d admit.Decision) {
@@ -97,7 +88,7 @@ func setIETF(h http.Header, d admit.Decision) {
 			policy.Params.Add("quotad-share", int64(s.Share))
 			limit := httpsfv.NewItem(s.Limit)
 			limit.Params.Add("r", int64(min(s.Remaining, s.LimitUnits)))
-			if t := waitOf(s); t > 0 {
+			if t := seconds(s.Wait()); t > 0 {
 				limit.Params.Add("t", t)
 			}
 			limits = append(limits, limit)
@@ -124,6 +115,6 @@ func setList(h http.Header, name string, list httpsfv.List) {
 // setRetryAfter tells a denied caller when to come again, if that is known.
 func setRetryAfter(h http.Header, d admit.Decision) {
 	if d.RetryAfter > 0 {
-		h.Set("Retry-After", strconv.FormatInt(max(seconds(d.RetryAfter), 1), 10))
+		h.Set("Retry-After", strconv.FormatInt(seconds(d.RetryAfter), 10))
 	}
 }

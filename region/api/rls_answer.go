@@ -142,7 +142,7 @@ func statusOf(d admit.Decision, met admit.Met) *descriptorStatus {
 		if s.Admits {
 			status.LimitRemaining = count(s.Remaining)
 		}
-		status.DurationUntilReset = durationpb.New(resetOf(s))
+		status.DurationUntilReset = durationpb.New(s.Wait())
 	}
 	return status
 }
@@ -170,15 +170,6 @@ func saysMore(a, b admit.LimitState) bool {
 		return a.Counted
 	}
 	return a.Remaining < b.Remaining
-}
-
-// resetOf returns when a denied request may come again, and of an admitted one when the limit is
-// whole.
-func resetOf(s admit.LimitState) time.Duration {
-	if !s.Admits && s.RetryAfter > 0 {
-		return s.RetryAfter
-	}
-	return max(s.ResetAfter, 0)
 }
 
 // units are what Envoy can be told of the length of a window, the longest first.

@@ -56,7 +56,7 @@ type Stream struct {
 
 	// The assigner's lock guards these. Only Report writes ids, and their rules and buckets, and
 	// reads them without the lock.
-	ids     map[string]*known // by key
+	ids     map[string]*known // by key, which is all that is kept of an id
 	fresh   []string          // keys of ids that the machine does not know yet, as they came
 	putOff  int               // of them, those that were counted as put off
 	waiting map[string]queued
@@ -66,7 +66,6 @@ type Stream struct {
 // known is a bucket id to which something is assigned, and what that is charged to by some rules.
 // Most reports are of one that was reported before, under the same rules.
 type known struct {
-	id      map[string]string
 	rules   *rules.Rules
 	buckets []*assign.Bucket
 	first   *assign.Report // that the machine gets when its turn has come; nil: it has it
@@ -75,9 +74,9 @@ type known struct {
 // queued is something that waits to be sent.
 type queued struct {
 	send    assign.Send
-	abandon map[string]string // the id; nil: send is what is to be sent
-	bytes   int               // of the id
-	at      time.Duration     // by the assigner's clock
+	abandon bool          // the id; send has its key alone
+	bytes   int           // of the id
+	at      time.Duration // by the assigner's clock
 }
 
 // ErrTooMany says that a node has as many streams as it may.
@@ -148,14 +147,14 @@ func (s *Stream) Report(usages []Usage) {
 	}
 	now := a.now()
 	reports := make([]assign.Report, 0, min(len(usages), MaxBuckets))
-	for i, u := range usages {
+	for i := range usages {
 		key := read[i].Key
 		is, again := s.ids[key]
 		if reasons[i] == "" && !again && !s.hasRoom(key) {
 			reasons[i] = noRoom
 		}
 		if reasons[i] != "" {
-			s.abandon(now, key, u.ID, reasons[i])
+			s.abandon(now, key, reasons[i])
 			continue
 		}
 		if !again {
@@ -166,7 +165,7 @@ func (s *Stream) Report(usages []Usage) {
 		}
 		if is.rules != current {
 			a.machine.Share(read[i].Buckets)
-			is.id, is.rules, is.buckets = u.ID, current, read[i].Buckets
+			is.rules, is.buckets = current, read[i].Buckets
 		}
 		if is.first == nil {
 			reports = append(reports, read[i])
@@ -191,7 +190,7 @@ func (s *Stream) hasRoom(key string) bool {
 
 // abandon has the Envoy forget a bucket id. An Envoy takes no answer about an empty one, and one
 // that does not read its answers asks again. The caller holds the lock.
-func (s *Stream) abandon(now quantity.NodeTime, key string, id map[string]string, why string) {
+func (s *Stream) abandon(now quantity.NodeTime, key, why string) {
 	s.assigner.counts.abandoned.WithLabelValues(why).Inc()
 	s.assigner.machine.Left(now, s.number, key)
 	if _, is := s.ids[key]; is {
@@ -199,11 +198,11 @@ func (s *Stream) abandon(now quantity.NodeTime, key string, id map[string]string
 		delete(s.ids, key)
 	}
 	before, waits := s.waiting[key]
-	if len(id) == 0 || !waits && len(s.waiting) >= maxWaiting ||
+	if key == "" || !waits && len(s.waiting) >= maxWaiting ||
 		s.assigner.idBytes-before.bytes+len(key) > MaxAllIDBytes {
 		return
 	}
-	s.wait(queued{abandon: id, bytes: len(key), send: assign.Send{Key: key}, at: s.assigner.config.Elapsed()})
+	s.wait(queued{abandon: true, bytes: len(key), send: assign.Send{Key: key}, at: s.assigner.config.Elapsed()})
 }
 
 // Why a bucket id is abandoned.
@@ -261,6 +260,22 @@ func keyOf(id map[string]string) string {
 	return key.String()
 }
 
+// idOf returns the bucket id of a key.
+func idOf(key string) map[string]string {
+	id := map[string]string{}
+	next := func() (text string) {
+		length, rest, _ := strings.Cut(key, ":")
+		n, _ := strconv.Atoi(length) // keyOf wrote it
+		text, key = rest[:n], rest[n:]
+		return text
+	}
+	for key != "" {
+		name := next()
+		id[name] = next()
+	}
+	return id
+}
+
 // queue has an assignment sent. The caller holds the lock.
 func (s *Stream) queue(one assign.Send) {
 	s.wait(queued{send: one, at: s.assigner.config.Elapsed()})
@@ -313,12 +328,12 @@ func (s *Stream) Take() (all []Assignment) {
 		delete(s.waiting, key)
 		a.idBytes -= q.bytes
 		switch {
-		case q.abandon != nil:
-			all = append(all, Assignment{ID: q.abandon, Abandon: true})
+		case q.abandon:
+			all = append(all, Assignment{ID: idOf(key), Abandon: true})
 		case now-q.at > sendWithin:
 			a.counts.late.Inc()
 		case s.ids[key] != nil:
-			all = append(all, Assignment{ID: s.ids[key].id, Rate: q.send.Rate,
+			all = append(all, Assignment{ID: idOf(key), Rate: q.send.Rate,
 				Burst: int64(q.send.Burst), TTL: q.send.TTL})
 		}
 	}

@@ -3,9 +3,12 @@ package envoys
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
@@ -218,4 +221,18 @@ func TestUnreadIDsAreBounded(t *testing.T) {
 	if a.idBytes != 0 {
 		t.Errorf("%d bytes are held when all was read", a.idBytes)
 	}
+}
+
+// TestKeysOfIDs: the key of a bucket id is that of no other one, and says what the id was.
+func TestKeysOfIDs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ids := rapid.MapOf(rapid.String(), rapid.String())
+		one, other := ids.Draw(t, "one"), ids.Draw(t, "other")
+		if got := idOf(keyOf(one)); !maps.Equal(got, one) {
+			t.Fatalf("%q became %q", one, got)
+		}
+		if keyOf(one) == keyOf(other) && !maps.Equal(one, other) {
+			t.Fatalf("%q and %q have one key", one, other)
+		}
+	})
 }

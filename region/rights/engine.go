@@ -79,6 +79,7 @@ type Engine struct {
 	movedBy   map[string]exchange.Moved     // as of the last tick, by limit
 	// allotments, by bucket id, as of the last tick
 	allotments map[string]quantity.Units
+	reliefs    reliefs
 
 	storeAhead int64 // store time less the machine's time, microseconds, as of the last step
 	storeTold  bool  // storeAhead is known
@@ -205,6 +206,7 @@ func (e *Engine) Hear(now quantity.NodeTime, event exchange.Event) exchange.Effe
 	e.mu.Lock()
 	e.stats = e.machine.Stats()
 	e.storeAhead, e.storeTold = e.machine.StoreClock()
+	e.reliefs.take(now, out.Reliefs)
 	e.mu.Unlock()
 	e.watchGenerations(event)
 	if _, ticked := event.(exchange.Tick); ticked {

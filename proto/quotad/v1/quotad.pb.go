@@ -417,7 +417,7 @@ type CheckColumnsResponse struct {
 	DecidedBy []uint32 `protobuf:"varint,3,rep,packed,name=decided_by,json=decidedBy,proto3" json:"decided_by,omitempty"`
 	// Rights left in this region after the request, for each row; 0 where nothing was counted.
 	Remaining []int64 `protobuf:"varint,4,rep,packed,name=remaining,proto3" json:"remaining,omitempty"`
-	// Denied rows only: microseconds after which the request is admitted if nothing else happens. For each row, 0 where it is
+	// Denied rows only: microseconds after which the request may come again, as in Decision. For each row, 0 where it is
 	// allowed or the time is not known; or empty, if it is 0 for every row.
 	RetryAfterUs []int64 `protobuf:"varint,5,rep,packed,name=retry_after_us,json=retryAfterUs,proto3" json:"retry_after_us,omitempty"`
 	// Admitted by a leaky bucket: microseconds after which the request is to be served. For each row, or empty, if it is 0 for
@@ -807,8 +807,8 @@ type Decision struct {
 	// window after its last unit, a token bucket when it is full, a queue when nobody waits. Of what a node decided without
 	// its store, until the window ends.
 	ResetAfter *durationpb.Duration `protobuf:"bytes,6,opt,name=reset_after,json=resetAfter,proto3" json:"reset_after,omitempty"`
-	// Denied only: after this time the request is admitted if nothing else happens. Absent: never on this region's
-	// entitlement alone.
+	// Denied only: when the request may come again. That is when this region's rights suffice if nothing else happens or, if
+	// that is sooner, when units may be here that other regions hold. Absent: this region's rights never suffice.
 	RetryAfter *durationpb.Duration `protobuf:"bytes,7,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
 	// Number of the cell the request was decided in.
 	Cell int64 `protobuf:"varint,8,opt,name=cell,proto3" json:"cell,omitempty"`

@@ -1,0 +1,115 @@
+package exchange
+
+import (
+	"cmp"
+
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
+)
+
+// Relief says when units of a bucket may be here that other regions hold now. Nobody promises that
+// they come: the others may use them, or keep them.
+type Relief struct {
+	Bucket string
+	Cell   quantity.Cell
+	Units  quantity.Units // of the cell, or tokens, that may come at most
+	After  int64          // microseconds from a denial until some may be here; nothing if Units is 0
+}
+
+// maxUnheard bounds Relief.After where a region that may hold units does not answer, in
+// microseconds: nobody knows when it does.
+const maxUnheard = 60 * allocator.Second
+
+// lacks is a time in which requests were denied here and no units came from elsewhere.
+type lacks struct {
+	since quantity.NodeTime
+	in    quantity.Cell
+	told  int64 // the last Relief.After
+}
+
+// denied takes in a denial. It begins another such time if the callers of the last one, who came
+// again when they were told to, were admitted.
+func (l *lacks) denied(now, before quantity.NodeTime) {
+	if now.Sub(before) > 2*max(needLife, l.told) {
+		l.since = now
+	}
+}
+
+// mayGive adds what a region may give.
+func (r *Relief) mayGive(units quantity.Units, after int64) {
+	if units <= 0 {
+		return
+	}
+	if r.Units == 0 || after < r.After {
+		r.After = after
+	}
+	r.Units += units
+}
+
+// FirstRelief is the relief of a bucket that the machine knows nothing of: a region counts as idle.
+// ages says which regions answer, and after how long.
+func FirstRelief(b *Bucket, region string, ages []PeerAge) (r Relief) {
+	own, lendsBurst := b.part(region), b.frameOf().LendsBurst
+	for _, a := range ages {
+		part := b.part(a.Peer)
+		units := min(part.Lendable, own.Borrowable)
+		if lendsBurst {
+			units += part.LendableBurst
+		}
+		r.mayGive(units, answersWithin(a.Degraded, cmp.Or(a.RoundTrip, assumedRoundTrip)))
+	}
+	return r
+}
+
+// answersWithin returns when units may be here of a region that is asked now: one ask may bring
+// nothing. A region that does not answer may do so again any time.
+func answersWithin(degraded bool, roundTrip int64) int64 {
+	if degraded {
+		return DegradedAfter
+	}
+	return allocator.AskWithin(roundTrip, 0)
+}
+
+// relieve says when units may come of which requests were denied here. The longer none have come,
+// the later it says.
+func (m *Machine) relieve(now quantity.NodeTime, v *view) {
+	cell := v.state.Cell
+	if v.lacks.in != cell {
+		v.lacks.since, v.lacks.in = now, cell
+	}
+	r, unheard := Relief{Bucket: v.ID, Cell: cell}, false
+	room := v.own.Borrowable - v.borrowed(cell) + v.pending(cell).units
+	for i, p := range m.peers {
+		d := &v.dealings[i]
+		units := v.mayCome(now, d, room)
+		unheard = unheard || units > 0 && p.degraded(now)
+		r.mayGive(units, answersWithin(p.degraded(now), p.expected())+
+			max(d.at(cell).refusedUntil.Sub(now), 0))
+	}
+	if r.After = max(r.After, now.Sub(v.lacks.since)/2); unheard {
+		r.After = min(r.After, maxUnheard)
+	}
+	v.lacks.told = r.After
+	m.out.Reliefs = append(m.out.Reliefs, r)
+}
+
+// mayCome returns how many units of the current cell may come from a peer at most: what it has not
+// used, of what it may lend and what it has of ours. room is what this region may still borrow.
+func (v *view) mayCome(now quantity.NodeTime, d *dealing, room quantity.Units) quantity.Units {
+	cell := v.state.Cell
+	row := &d.at(cell).row
+	ours := max(row.Lent-row.Regained, 0)
+	lends := max(min(d.part.Lendable-row.Borrowed, room), 0)
+	h, heardAt := d.together(now)
+	switch {
+	case heardAt == 0 || h.Cell != cell:
+	case v.frame.Bucket:
+		lends = min(lends, h.Spare)
+	default:
+		return min(ours+lends, max(h.Share-h.Used, 0))
+	}
+	if v.frame.LendsBurst {
+		lends += v.spareBurstOf(d, cell, now)
+	}
+	return ours + lends
+}

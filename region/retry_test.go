@@ -1,0 +1,201 @@
+package region
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
+)
+
+// obedient is a fleet of callers each of whom has one request, and comes again when it is told to
+// until it is admitted.
+type obedient struct {
+	t       *testing.T
+	ends    func(time.Time) time.Time // when the window ends that a time is in
+	needs   bool                      // it finds out after each denial what was needed
+	callers sync.WaitGroup
+	over    chan struct{}
+
+	mu                   sync.Mutex
+	denied, again        int             // denials, and those of requests that came again
+	toldNothing, tooLate int             // of them, those that told no time, or one after the window's end
+	excess               []time.Duration // of what was told, beyond one and a half times what was needed and a tick
+	told                 []time.Duration
+}
+
+// comes has a caller ask a node for a unit.
+func (o *obedient) comes(n *running) {
+	for tries := 0; ; tries++ {
+		d, err := n.Check(o.t.Context(), request("a"))
+		if err != nil || d.Allowed {
+			return
+		}
+		now := time.Now()
+		o.mu.Lock()
+		o.denied++
+		o.again += min(tries, 1)
+		if d.RetryAfter <= 0 {
+			o.toldNothing++
+		}
+		if now.Add(d.RetryAfter).After(o.ends(now).Add(time.Millisecond)) {
+			o.tooLate++
+		}
+		o.told = append(o.told, d.RetryAfter)
+		o.mu.Unlock()
+		if d.RetryAfter <= 0 {
+			return
+		}
+		if o.needs {
+			o.callers.Go(func() { o.need(n, d.RetryAfter) })
+		}
+		select {
+		case <-time.After(d.RetryAfter):
+		case <-o.over:
+			return
+		}
+	}
+}
+
+// need finds out when a request would have been admitted, asked anew each tick.
+func (o *obedient) need(n *running, told time.Duration) {
+	const tick = 200 * time.Millisecond
+	for needed := tick; needed < 20*time.Second; needed += tick {
+		select {
+		case <-time.After(tick):
+		case <-o.over:
+			return
+		}
+		if d, err := n.Peek(o.t.Context(), request("a")); err == nil && d.Allowed {
+			o.mu.Lock()
+			o.excess = append(o.excess, told-needed*3/2-tick)
+			o.mu.Unlock()
+			return
+		}
+	}
+}
+
+// fleetAsks is what a fleet asks of a limit.
+type fleetAsks struct {
+	units   int           // of the limit, in a window
+	lasts   time.Duration // of what is asked in each of so many windows
+	windows int
+	ends    func(time.Time) time.Time
+}
+
+// Where a fleet's callers come.
+const (
+	inOne  = "one region"
+	moving = "three regions, moving"         // seven of ten come to one, another one each few windows
+	atOnce = "three regions, at once in one" // all that come in a window
+)
+
+// offer has callers come, for so many times the limit.
+func (o *obedient) offer(c *cluster, where string, a fleetAsks, load float64) {
+	nodes := []*running{c.running["us/n1"], c.running["eu/n1"], c.running["ap/n1"]}
+	chance := rand.New(rand.NewPCG(1, 2))
+	come := func(n *running) { o.callers.Go(func() { o.comes(n) }) }
+	every := float64(a.lasts) / (load * float64(a.units))
+	for begun, window := time.Now(), 0; window < a.windows; window++ {
+		ends := begun.Add(time.Duration(window+1) * a.lasts)
+		for n := 0; where == atOnce && n < int(load*float64(a.units)); n++ {
+			come(nodes[0])
+		}
+		for where != atOnce && time.Now().Before(ends) {
+			at := 0
+			if where == moving {
+				at = []int{0, 0, 0, 0, 0, 0, 0, 1, 1, 2}[chance.IntN(10)] + 4*window/a.windows
+			}
+			come(nodes[at%len(nodes)])
+			time.Sleep(time.Duration(chance.ExpFloat64() * every))
+		}
+		time.Sleep(time.Until(ends))
+	}
+}
+
+// TestObedientCallers: who comes again when a denial says so is admitted then, as long as less than
+// the limit is asked for in all, though the units were in other regions. Nobody is told a time that
+// is much longer than needed, nor one after the window's end.
+func TestObedientCallers(t *testing.T) {
+	suite.LongWithRace(t)
+	window := func(length time.Duration) func(time.Time) time.Time {
+		return func(now time.Time) time.Time { return now.Truncate(length).Add(length) }
+	}
+	month := func(now time.Time) time.Time {
+		return time.Date(now.UTC().Year(), now.UTC().Month()+1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	within := func(length time.Duration) func(time.Time) time.Time {
+		return func(now time.Time) time.Time { return now.Add(length) }
+	}
+	loads := []float64{0.8, 1, 2}
+	if testing.Short() {
+		loads = loads[:1]
+	}
+	for _, l := range []struct {
+		name, limit string
+		fleetAsks
+	}{
+		{"second", "limit: 500, window: 1s", fleetAsks{500, time.Second, 8, window(time.Second)}},
+		{"minute", "limit: 600, window: 1m", fleetAsks{600, time.Minute, 3, window(time.Minute)}},
+		{"month", "limit: 600, window: month", fleetAsks{600, time.Minute, 1, month}},
+		{"sliding minute", "limit: 600, window: 1m, algorithm: sliding_window_counter",
+			fleetAsks{600, time.Minute, 1, within(2 * time.Minute)}},
+		{"tokens", "limit: 100, burst: 100, window: 1s, algorithm: token_bucket",
+			fleetAsks{100, time.Second, 4, within(time.Second)}},
+	} {
+		for _, where := range []string{inOne, moving, atOnce} {
+			if l.name == "month" && where == moving {
+				continue // at such a pace no region has any to spare
+			}
+			for _, load := range loads {
+				t.Run(fmt.Sprintf("%s, %s, %v", l.name, where, load), func(t *testing.T) {
+					nodes, regions := []string{"us/n1", "eu/n1", "ap/n1"}, threeRegions
+					if where == inOne {
+						regions, nodes = alone, nodes[:1]
+					}
+					d := documents.Parse(t, 1, regions, "name: l, "+l.limit)
+					started(t, d, nodes, func(t *testing.T, c *cluster) {
+						time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))
+						o := &obedient{t: t, ends: l.ends, needs: load < 1, over: make(chan struct{})}
+						o.offer(c, where, l.fleetAsks, load)
+						time.Sleep(2 * time.Second)
+						close(o.over)
+						o.callers.Wait()
+						o.tell(load, l.name == "tokens")
+					})
+				})
+			}
+		}
+	}
+}
+
+// tell prints what was seen, and judges it.
+func (o *obedient) tell(load float64, refills bool) {
+	slices.Sort(o.told)
+	slices.Sort(o.excess)
+	line := fmt.Sprintf("%d denied, %d of requests that came again", o.denied, o.again)
+	if n := len(o.told); n > 0 {
+		line += fmt.Sprintf(" (%.1f %%); told %v to %v, median %v", 100*float64(o.again)/float64(o.denied),
+			o.told[0].Round(time.Millisecond), o.told[n-1].Round(time.Millisecond),
+			o.told[n/2].Round(time.Millisecond))
+	}
+	if n := len(o.excess); n > 0 {
+		line += fmt.Sprintf("; beyond 1.5 of what was needed and a tick at most %v",
+			o.excess[n-1].Round(time.Millisecond))
+		if o.excess[n-1] > 0 {
+			o.t.Errorf("%v longer than it may be", o.excess[n-1])
+		}
+	}
+	o.t.Log(line)
+	if o.toldNothing > 0 || o.tooLate > 0 {
+		o.t.Errorf("%d were told nothing, %d a time after the window's end", o.toldNothing, o.tooLate)
+	}
+	// Of a bucket that refills a denial tells when one unit is there, to whoever comes alone.
+	if !refills && load < 1 && o.again > o.denied/100 {
+		o.t.Errorf("%d of %d were denied again", o.again, o.denied)
+	}
+}

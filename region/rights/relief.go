@@ -1,0 +1,57 @@
+package rights
+
+import (
+	"time"
+
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/quantity"
+)
+
+// reliefLife is how long, at least, a bucket's relief is known of which the machine says no more.
+const reliefLife = 10 * time.Second
+
+// reliefs holds what the machine said last of buckets of which requests were denied: of as many as
+// it has in view, at most twice. The engine's lock guards it.
+type reliefs struct {
+	now, before map[string]exchange.Relief
+	turned      quantity.NodeTime // when before was forgotten
+}
+
+// take takes in what the machine says.
+func (r *reliefs) take(now quantity.NodeTime, all []exchange.Relief) {
+	if now.Sub(r.turned) > reliefLife.Microseconds() {
+		r.now, r.before, r.turned = nil, r.now, now
+	}
+	for _, one := range all {
+		if r.now == nil {
+			r.now = map[string]exchange.Relief{}
+		}
+		r.now[one.Bucket] = one
+	}
+}
+
+// of returns the relief of a bucket, if it is known.
+func (r *reliefs) of(bucket string) (exchange.Relief, bool) {
+	one, known := r.now[bucket]
+	if !known {
+		one, known = r.before[bucket]
+	}
+	return one, known
+}
+
+// Relief returns after how long units may be here from other regions which a request lacked that was
+// denied in a cell of a bucket. comes: some may come.
+func (e *Engine) Relief(b *exchange.Bucket, cell quantity.Cell, lacks quantity.Units) (after time.Duration,
+	comes bool) {
+	if len(b.Entitlements) < 2 {
+		return 0, false
+	}
+	e.mu.Lock()
+	r, known := e.reliefs.of(b.ID)
+	ages := e.ages
+	e.mu.Unlock()
+	if !known || r.Cell != cell {
+		r = exchange.FirstRelief(b, e.config.Region, ages)
+	}
+	return microseconds(r.After), r.Units > 0 && r.Units >= lacks
+}

@@ -62,7 +62,7 @@ deploy-check: ## the Helm chart (lint, rendered, decoded strictly), the Compose 
 
 .PHONY: build
 build: ## bin/quotad
-	$(GO) build -trimpath -o bin/quotad ./cmd/quotad
+	$(GO) build -o bin/quotad ./cmd/quotad
 
 ALGORITHMS ?= fixed_window sliding_window_counter sliding_window_log token_bucket leaky_bucket
 

@@ -51,7 +51,7 @@ type Document struct {
 	Removed []string
 	// Limits holds the entries in the order of the file, at least one.
 	Limits []Limit
-	// Exempt holds what no limit with entries applies to.
+	// Exempt holds what limits do not apply to.
 	Exempt []Exemption
 	// OnNoLimit is for domains for which Domains has no other.
 	OnNoLimit OnNoLimit

@@ -12,6 +12,7 @@ type domain struct {
 	byName      map[string]*descriptor
 	root        node
 	paths       *paths // nil: the domain has no limits with entries, and no exemptions
+	exempted    exempted
 }
 
 // requirement is what an entry requires of one descriptor. A condition requires a value. A name of

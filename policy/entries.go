@@ -166,8 +166,9 @@ func readEntry(f strictyaml.Value) Entry {
 	return e
 }
 
-// Exemption says that no limit with entries applies to a request's descriptor of a path: the
-// descriptor is always admitted as far as those go, or with Deny never.
+// Exemption says that no limit with a key applies to requests that have the descriptors of its
+// entries, whatever else they have, and no limit with entries to a descriptor of Envoy's whose path
+// they are. Such a request is always admitted as far as those go, or with Deny never.
 type Exemption struct {
 	Domain  string
 	Entries []Entry

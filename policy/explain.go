@@ -26,7 +26,8 @@ type Explanation struct {
 	Known  bool // the document has the domain
 	// Meant says which domain the request may have meant, if the document does not have it.
 	Meant  string
-	Exempt *Exemption // that a list meets; nil: none
+	Exempt *Exemption // that the request meets; nil: none
+	Stray  string     // as [Matcher.Stray]
 }
 
 // Explain says which entries of the document apply to a request, and why the others do not. list
@@ -52,7 +53,9 @@ func (d *Document) Explain(domain string, list []KeyValue, ordered bool) (e Expl
 		applies, e.Exempt = m.AppendList(nil, domain, list)
 	} else {
 		applies = m.Append(nil, domain, descriptors)
+		e.Exempt = m.Exempt(domain, descriptors)
 	}
+	e.Stray = m.Stray(domain, descriptors, nil)
 	for i := range d.Limits {
 		l := &d.Limits[i]
 		if l.Domain != domain {
@@ -71,7 +74,11 @@ func (d *Document) Explain(domain string, list []KeyValue, ordered bool) (e Expl
 		default:
 			one.Lacks = l.lacks(descriptors)
 		}
-		if !one.Applies && len(one.Lacks) == 0 {
+		switch {
+		case one.Applies || len(one.Lacks) > 0:
+		case e.Exempt != nil && l.Entries == nil:
+			one.Lacks = []string{"the request is exempt by " + formatEntries(e.Exempt.Entries)}
+		default:
 			one.Lacks = []string{"another entry goes before it, which says more of the request"}
 		}
 		e.Limits = append(e.Limits, one)

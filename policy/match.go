@@ -45,6 +45,7 @@ func (d *Document) Compile() *Matcher {
 			m.domains[e.Domain] = newDomain(nil)
 		}
 		m.domains[e.Domain].add(e.Entries).exempt = e
+		m.domains[e.Domain].exempted.add(e, i)
 	}
 	for name := range m.domains {
 		m.rules[name] = d.Domain(name)
@@ -68,7 +69,8 @@ func (m *Matcher) Domain(name string) (r DomainRules, known bool) {
 
 // Append appends to dst the limits that apply to a request, in the order of the document. A limit
 // applies if the request is of its domain, carries all descriptors of its key and meets all its
-// conditions. Of several entries of one name, Append takes the one with the most conditions.
+// conditions. Of several entries of one name, Append takes the one with the most conditions. To a
+// request that meets an exemption no limit with a key applies ([Matcher.Exempt]).
 //
 // It allocates only to grow dst, and for requests of more than 16 descriptors. While it works, dst
 // also holds the entries that apply but for another of their name with more conditions. The cost
@@ -80,7 +82,9 @@ func (m *Matcher) Append(dst []*Limit, domain string, descriptors map[string]str
 		return dst
 	}
 	start := len(dst)
-	dst = d.appendMatching(dst, descriptors)
+	if d.exemptFromKeys(described{byName: descriptors}) == nil {
+		dst = d.appendMatching(dst, descriptors)
+	}
 	if d.paths != nil {
 		for _, end := range d.paths.walkMap(descriptors) {
 			if end.limit != nil {
@@ -94,7 +98,8 @@ func (m *Matcher) Append(dst []*Limit, domain string, descriptors map[string]str
 // AppendList appends to dst the limits that apply to a list of descriptors, in the order of the
 // document. A limit with entries applies as [Limit.Entries] says, any other as it would to a map in
 // which each descriptor of the list has the name that [Occurrence] gives it. exempt is the
-// exemption that the list meets, or nil.
+// exemption that the list meets, or nil: the one whose path it is, or else as a map would, if that
+// denies or no limit applies.
 func (m *Matcher) AppendList(dst []*Limit, domain string, list []KeyValue) (all []*Limit,
 	exempt *Exemption) {
 	d, ok := m.domains[domain]
@@ -102,7 +107,10 @@ func (m *Matcher) AppendList(dst []*Limit, domain string, list []KeyValue) (all 
 		return dst, nil
 	}
 	start := len(dst)
-	dst = d.appendMatchingList(dst, list)
+	meets := d.exemptFromKeys(described{list: list})
+	if meets == nil {
+		dst = d.appendMatchingList(dst, list)
+	}
 	if d.paths != nil {
 		if end := d.paths.walk(list); end != nil {
 			exempt = end.exempt
@@ -111,7 +119,11 @@ func (m *Matcher) AppendList(dst []*Limit, domain string, list []KeyValue) (all 
 			}
 		}
 	}
-	return dst[:start+m.keepInForce(dst[start:])], exempt
+	met := m.keepInForce(dst[start:])
+	if exempt == nil && meets != nil && (met == 0 || meets.Deny) {
+		exempt = meets
+	}
+	return dst[:start+met], exempt
 }
 
 // nameIn returns the name that the i-th descriptor of a list has; see [Occurrence].

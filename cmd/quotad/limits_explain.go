@@ -107,6 +107,9 @@ type tested struct {
 	Known     bool           `json:"domain_known"`
 	OnNoLimit string         `json:"on_no_limit"`
 	Exempt    bool           `json:"exempt"`
+	ExemptBy  string         `json:"exempt_by,omitempty"` // its descriptors, in words
+	Denied    bool           `json:"denied,omitempty"`    // by the exemption
+	Stray     string         `json:"stray,omitempty"`     // a descriptor whose value no match names
 	Applies   []appliesTo    `json:"applies"`
 	Others    []doesNotApply `json:"others"`
 	Hints     []string       `json:"hints,omitempty"`
@@ -131,7 +134,10 @@ type doesNotApply struct {
 func (t *explaining) tested(d *policy.Document, e policy.Explanation, list []policy.KeyValue) tested {
 	answer := tested{Epoch: d.Epoch().String(), Domain: t.domain, Known: e.Known,
 		OnNoLimit: string(e.Rules.OnNoLimit), Exempt: e.Exempt != nil, Applies: []appliesTo{},
-		Others: []doesNotApply{}, Hints: e.Unused(list)}
+		Others: []doesNotApply{}, Hints: e.Unused(list), Stray: e.Stray}
+	if e.Exempt != nil {
+		answer.ExemptBy, answer.Denied = entriesWords(e.Exempt.Entries), e.Exempt.Deny
+	}
 	if !e.Known {
 		answer.Hints = append(answer.Hints, fmt.Sprintf("the document has no domain %q; %s", t.domain, e.Meant))
 	}
@@ -166,11 +172,7 @@ func keyWords(id policy.BucketID) string {
 // termsWords says to what an entry applies.
 func termsWords(l *policy.Limit) string {
 	if l.Entries != nil {
-		var words []string
-		for _, e := range l.Entries {
-			words = append(words, e.String())
-		}
-		return "entries " + strings.Join(words, " > ")
+		return "entries " + entriesWords(l.Entries)
 	}
 	text := "key " + strings.Join(l.Key, ",")
 	for i, c := range l.Match {
@@ -180,6 +182,14 @@ func termsWords(l *policy.Limit) string {
 		text += " " + c.Name + "=" + c.Value
 	}
 	return text
+}
+
+func entriesWords(all []policy.Entry) string {
+	var words []string
+	for _, e := range all {
+		words = append(words, e.String())
+	}
+	return strings.Join(words, " > ")
 }
 
 func (t tested) print(w io.Writer) error {
@@ -195,10 +205,20 @@ func (t tested) print(w io.Writer) error {
 			show.Printable(a.Key), note)
 	}
 	switch {
+	case t.Denied:
+		fmt.Fprintf(w, "denied   by the exemption of %s\n", show.Printable(t.ExemptBy))
 	case t.Exempt:
-		fmt.Fprintln(w, "exempt   no limit with entries applies")
+		not := "no limit counts it"
+		if len(t.Applies) > 0 {
+			not = "limits with a key do not count it"
+		}
+		fmt.Fprintf(w, "exempt   by %s: %s\n", show.Printable(t.ExemptBy), not)
 	case len(t.Applies) == 0:
 		fmt.Fprintf(w, "none     no limit applies: such requests get on_no_limit: %s\n", t.OnNoLimit)
+	}
+	if t.Stray != "" {
+		fmt.Fprintf(w, "stray    no match names this value of %s: such requests get on_no_limit: %s, whatever else applies\n",
+			show.Printable(t.Stray), t.OnNoLimit)
 	}
 	for _, o := range t.Others {
 		fmt.Fprintf(w, "not      %s (%s): %s\n", show.Name(o.Limit), show.Printable(o.Terms),

@@ -157,7 +157,7 @@ func (b *batch) claim(from, to int) {
 			continue
 		}
 		w := l.prepare(q, true, nil)
-		if len(w.applied) > 0 && !w.denied() && l.breakers.tripped(store.ShardOf(w.applied[0].Target.Key)) {
+		if !w.needsNoStore(q.Domain) && l.breakers.tripped(store.ShardOf(w.applied[0].Target.Key)) {
 			all = append(all, &w)
 		}
 	}

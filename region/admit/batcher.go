@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rights"
 	"github.com/quotad/quotad/region/rules"
@@ -31,16 +32,18 @@ type waiting struct {
 	applied []*rules.Applied
 	cost    quantity.Units
 	commit  bool
-	lists   *listed         // nil: the request has none
-	chunk   bool            // it asks for a chunk
-	ahead   bool            // its units are for Envoys, whose reports tell their demand
-	once    string          // key under which it is charged once; empty: none
-	caller  string          // who sent it; empty: unknown
-	came    time.Time       // when it began to wait
-	until   time.Time       // from then on the store is not asked, so that the answer is in time
-	ends    time.Time       // from then on an answer is not waited for either
-	gone    *atomic.Bool    // true: nobody waits for the answer any more; nil: somebody does
-	answer  chan<- answered // buffered, so that an answer to a caller that has gone blocks nobody
+	lists   *listed           // nil: the request has none
+	exempts *policy.Exemption // that the request meets which has no lists; nil: none
+	stray   string            // a descriptor whose value meets no condition; see policy.Matcher.Stray
+	chunk   bool              // it asks for a chunk
+	ahead   bool              // its units are for Envoys, whose reports tell their demand
+	once    string            // key under which it is charged once; empty: none
+	caller  string            // who sent it; empty: unknown
+	came    time.Time         // when it began to wait
+	until   time.Time         // from then on the store is not asked, so that the answer is in time
+	ends    time.Time         // from then on an answer is not waited for either
+	gone    *atomic.Bool      // true: nobody waits for the answer any more; nil: somebody does
+	answer  chan<- answered   // buffered, so that an answer to a caller that has gone blocks nobody
 
 	hash uint64 // of its buckets' keys; 0: it has not queued
 	work int64  // what it counts in the queue, in units of work

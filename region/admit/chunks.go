@@ -111,7 +111,7 @@ func (l *Limiter) spendAtOnce(q *Request) (Decision, bool) {
 	}
 	var room [maxSpent]*rules.Applied
 	applied := r.Append(room[:0], q.Domain, q.Descriptors)
-	if !spendable(applied) {
+	if !spendable(applied) || r.Stray(q.Domain, q.Descriptors, nil) != "" {
 		return Decision{}, false
 	}
 	d, paid := l.spend(r, applied, q.Cost)

@@ -79,7 +79,7 @@ func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 	}
 	f := &Flow{limiter: l, request: q, commit: commit}
 	f.way = l.prepare(q, commit, f.room[:0])
-	if len(f.way.applied) == 0 || f.way.denied() {
+	if f.way.needsNoStore(f.request.Domain) {
 		return f, nil
 	}
 	if f.way.spends(q.Receipt) {
@@ -103,8 +103,9 @@ func (l *Limiter) prepare(q Request, commit bool, room []*rules.Applied) waiting
 		return w
 	}
 	w.applied = r.Append(room, q.Domain, q.Descriptors)
+	w.exempts, w.stray = r.Exempt(q.Domain, q.Descriptors), r.Stray(q.Domain, q.Descriptors, nil)
 	if r.Replaces {
-		w.applied = withoutReplaced(w.applied)
+		w.applied = withoutReplaced(w.applied, w.exempts)
 	}
 	if commit && q.ID != "" && len(w.applied) > 0 {
 		w.once = onceKey(q, w.applied)
@@ -172,7 +173,7 @@ func (f *Flow) matchAnew() {
 	came, until, ends := f.way.came, f.way.until, f.way.ends
 	f.way = f.limiter.prepare(f.request, f.commit, f.room[:0])
 	f.way.came, f.way.until, f.way.ends = came, until, ends
-	if f.next = Asks; len(f.way.applied) == 0 || f.way.denied() {
+	if f.next = Asks; f.way.needsNoStore(f.request.Domain) {
 		f.next = Decided
 	}
 }
@@ -324,8 +325,10 @@ func (f *Flow) decision() (Decision, error) {
 	if f.way.denied() {
 		return Decision{Reason: Denied, Limits: l.uncounted(&f.way, Decision{})}, nil
 	}
-	if len(all) == 0 {
-		return l.noLimit(&f.way, f.request), nil
+	if len(all) == 0 || f.way.stray != "" {
+		if d := l.noLimit(&f.way, f.request); len(all) == 0 || !d.Allowed {
+			return d, nil
+		}
 	}
 	if f.paid != nil {
 		d := *f.paid

@@ -68,6 +68,9 @@ func (w *waiting) matchLists(q Request, room []*rules.Applied) {
 		var some [4]*rules.Applied
 		met, exempt := w.rules.AppendList(some[:0], q.Domain, list.Entries)
 		its, first := &w.lists.met[n], len(places)
+		if exempt == nil && w.stray == "" {
+			w.stray = w.rules.Stray(q.Domain, nil, list.Entries)
+		}
 		if exempt != nil {
 			its.Exempt, its.Unlimited, its.Denied = true, exempt.Unlimited, exempt.Deny
 			w.lists.denied = w.lists.denied || exempt.Deny
@@ -98,9 +101,13 @@ func (w *waiting) matchLists(q Request, room []*rules.Applied) {
 	}
 }
 
-// withoutReplaced leaves out the limits that others of a request without lists replace.
-func withoutReplaced(all []*rules.Applied) []*rules.Applied {
+// withoutReplaced leaves out the limits that others of a request without lists, or the exemption
+// that it meets, replace.
+func withoutReplaced(all []*rules.Applied, exempt *policy.Exemption) []*rules.Applied {
 	var replaced []string
+	if exempt != nil {
+		replaced = append(replaced, exempt.Replaces...)
+	}
 	for _, a := range all {
 		replaced = append(replaced, a.Limit.Replaces...)
 	}
@@ -134,7 +141,21 @@ func (w *waiting) leaveReplaced(costs []quantity.Units) []quantity.Units {
 }
 
 // denied says whether an exemption denies the request.
-func (w *waiting) denied() bool { return w.lists != nil && w.lists.denied }
+func (w *waiting) denied() bool {
+	return w.lists != nil && w.lists.denied || w.exempts != nil && w.exempts.Deny
+}
+
+// needsNoStore says whether the request is decided by the document alone.
+func (w *waiting) needsNoStore(domain string) bool {
+	if len(w.applied) == 0 || w.denied() {
+		return true
+	}
+	if w.stray == "" {
+		return false
+	}
+	rule, _ := w.rules.Domain(domain)
+	return rule.OnNoLimit == policy.NoLimitDeny
+}
 
 // only returns the lists of a part of a request.
 func (l *listed) only(of []int) *listed {

@@ -70,6 +70,9 @@ func (l *Limiter) Take(ctx context.Context, t Take) (Taken, error) {
 		return Taken{}, err
 	}
 	w := l.prepare(t.request(max(t.Units, 1)), true, nil)
+	if w.stray != "" {
+		return Taken{}, fmt.Errorf("%w: descriptor %s meets no limit's match; ask Check", ErrExact, w.stray)
+	}
 	if err := takeable(w.applied); err != nil {
 		return Taken{}, err
 	}

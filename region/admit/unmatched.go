@@ -24,8 +24,8 @@ type unmatched struct {
 	until map[string]time.Duration // by domain of the document, or "" for all others
 }
 
-// noLimit decides a request to which no limit applies. One whose lists are all exempt, or whose
-// limits are replaced, is meant to have none.
+// noLimit decides a request to which no limit applies, or which has a stray descriptor. One that is
+// exempt, whose lists all are, or whose limits are replaced, is meant to have none.
 func (l *Limiter) noLimit(w *waiting, q Request) Decision {
 	rule, known := w.rules.Domain(q.Domain)
 	d := Decision{Allowed: true, Reason: NoLimit}
@@ -41,20 +41,20 @@ func (l *Limiter) noLimit(w *waiting, q Request) Decision {
 	case policy.NoLimitDeny:
 		d.Allowed = false
 	case policy.NoLimitWarn:
-		l.warnUnmatched(label, q)
+		l.warnUnmatched(label, w.stray, q)
 	}
 	return d
 }
 
-// exempt says whether the request has lists, and each meets an exemption, or limits that are
-// replaced.
+// exempt says whether the request meets an exemption, or each of its lists does, or they meet limits
+// that are replaced.
 func (w *waiting) exempt() bool {
-	return w.lists != nil && (w.lists.lessened ||
+	return w.exempts != nil || w.stray == "" && w.lists != nil && (w.lists.lessened ||
 		!slices.ContainsFunc(w.lists.met, func(m Met) bool { return !m.Exempt }))
 }
 
 // warnUnmatched names the descriptors of the request, without their values.
-func (l *Limiter) warnUnmatched(label string, q Request) {
+func (l *Limiter) warnUnmatched(label, stray string, q Request) {
 	l.unmatched.mu.Lock()
 	now := l.elapsed()
 	due := now >= l.unmatched.until[label]
@@ -66,6 +66,11 @@ func (l *Limiter) warnUnmatched(label string, q Request) {
 	}
 	l.unmatched.mu.Unlock()
 	if !due {
+		return
+	}
+	if stray != "" {
+		l.log.Warn("a descriptor of a request has a value that no limit's match names; the request is allowed as far as other limits go (on_no_limit: warn); compare the value with the document, as quotad limits test does",
+			slog.String("domain", q.Domain), slog.String("descriptor", stray[:min(len(stray), maxNamesLogged)]))
 		return
 	}
 	names := slices.Sorted(maps.Keys(q.Descriptors))

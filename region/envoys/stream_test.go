@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
@@ -225,7 +226,7 @@ func TestUnreadIDsAreBounded(t *testing.T) {
 
 // TestKeysOfIDs: the key of a bucket id is that of no other one, and says what the id was.
 func TestKeysOfIDs(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	suite.Check(t, func(t *rapid.T) {
 		ids := rapid.MapOf(rapid.String(), rapid.String())
 		one, other := ids.Draw(t, "one"), ids.Draw(t, "other")
 		if got := idOf(keyOf(one)); !maps.Equal(got, one) {

@@ -115,6 +115,17 @@ func (r *Rules) AppendList(all []*Applied, domain string,
 	return all, exempt
 }
 
+// Exempt returns the exemption of the newest document that a request meets; see
+// [policy.Matcher.Exempt].
+func (r *Rules) Exempt(domain string, descriptors map[string]string) *policy.Exemption {
+	return r.matcher.Exempt(domain, descriptors)
+}
+
+// Stray returns the name of a descriptor whose value meets no condition; see [policy.Matcher.Stray].
+func (r *Rules) Stray(domain string, descriptors map[string]string, list []policy.KeyValue) string {
+	return r.matcher.Stray(domain, descriptors, list)
+}
+
 // Domain returns what holds for a domain, and whether the newest document has it.
 func (r *Rules) Domain(name string) (rule policy.DomainRules, known bool) {
 	return r.matcher.Domain(name)

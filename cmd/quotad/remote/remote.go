@@ -6,7 +6,9 @@ package remote
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -141,6 +143,10 @@ func (n *Node) call(
 }
 
 func (n *Node) unreachable(err error) error {
+	if unknown := (x509.UnknownAuthorityError{}); errors.As(err, &unknown) {
+		return exit.Unreachable(fmt.Errorf("the node's certificate is not trusted: %w; "+
+			"if its authority is your own, name that authority's certificate: --ca FILE", err))
+	}
 	return exit.Unreachable(fmt.Errorf("no answer from the node: %w; "+
 		"check that it runs and that --addr is its %s, with https if it has TLS", err, n.listener))
 }

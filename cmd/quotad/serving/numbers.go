@@ -59,5 +59,6 @@ var messageNumbers = map[string]int{
 	"the collector of traces does not take all spans; those are dropped; start it, or correct traces.endpoint":           154,
 	"not all traces were sent":                                                                                           155,
 	"a TLS handshake failed; further ones are logged once a minute":                                                      156,
-	"the HTTP server reports a problem; further ones are logged once a minute":                                           157,
+	"a descriptor of a request has a value that no limit's match names; the request is allowed as far as other limits go (on_no_limit: warn); compare the value with the document, as quotad limits test does": 158,
+	"the HTTP server reports a problem; further ones are logged once a minute": 157,
 }

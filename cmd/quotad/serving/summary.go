@@ -27,7 +27,8 @@ func summary(c *nodeconfig.Config, p *parts) Sheet {
 	s := describe(c, p.config.Policy, p.config.PeerTLS, p.protection, placement{
 		journal: fmt.Sprintf("%s, opened %s", p.journal,
 			show.Counted(int(p.config.Journal.Incarnation()), "time")),
-		http: listening(p.sockets.http), grpc: listening(p.sockets.grpc),
+		first: p.config.Journal.Incarnation() == 1,
+		http:  listening(p.sockets.http), grpc: listening(p.sockets.grpc),
 		admin: listening(p.sockets.admin), peer: listening(p.sockets.peer), gossip: listening(p.sockets.gossip),
 		advertised: advertised{p.config.PeerAdvertise, p.config.Advertise}})
 	warnings := documentWarnings(p.config.Policy)
@@ -46,6 +47,7 @@ const maxWarnings = 20
 // placement holds the addresses of a node and the place of its journal.
 type placement struct {
 	journal                         string // in words
+	first                           bool   // the node never started with this journal
 	http, grpc, admin, peer, gossip netip.AddrPort
 	advertised                      advertised
 }
@@ -84,6 +86,11 @@ func describe(c *nodeconfig.Config, d *policy.Document, trust *peer.TLS, protect
 			"unless another node knows better")
 	case nodeconfig.BootstrapAlone:
 		row("bootstrap", "an empty Redis is taken for a first start, not for a loss: nobody is asked")
+	default:
+		if at.first {
+			row("bootstrap", "no: an empty Redis counts as one that lost its data; "+
+				"where this region never served before, start its nodes with --bootstrap, once")
+		}
 	}
 	return s
 }

@@ -54,7 +54,7 @@ func listedScenarios(all []*scenario.Scenario) []listedScenario {
 
 func printScenarios(w io.Writer, all []listedScenario) error {
 	t := show.Table(w)
-	fmt.Fprintln(t, "NAME\tROWS\tDURATION\tABOUT")
+	fmt.Fprintln(t, "NAME\tFAULTS\tDURATION\tABOUT")
 	for _, s := range all {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", s.Name, rowsOf(s.Rows), s.Duration, s.About)
 	}

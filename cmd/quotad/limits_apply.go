@@ -134,7 +134,7 @@ func (a *applying) follow(ctx context.Context, out io.Writer, before, d *policy.
 			return tellHeld(out, now)
 		}
 		if time.Since(begun) >= a.wait {
-			return fmt.Errorf("%s did not acknowledge epoch %s within %s: limits of which it gets less keep the lesser split until it does; "+
+			return fmt.Errorf("%s did not acknowledge epoch %s within %s: limits of which it gets less keep to the smaller of their old and new parts until it does; "+
 				"see quotad limits status, and quotad regions fence if it is stopped for good", strings.Join(waited, ", "), d.Epoch(), show.Span(a.wait))
 		}
 		select {
@@ -179,7 +179,7 @@ func versionOf(epoch string) (version int64) {
 	return version
 }
 
-// tellHeld says for how long limits keep the lesser split.
+// tellHeld says for how long limits keep to the smaller of their old and new parts.
 func tellHeld(out io.Writer, now api.DocumentsAnswer) error {
 	if now.Held == 0 {
 		_, err := fmt.Fprintln(out, "in force in all regions")
@@ -195,6 +195,6 @@ func tellHeld(out io.Writer, now api.DocumentsAnswer) error {
 	if !last.IsZero() {
 		until = "until " + last.Local().Format(time.RFC3339) + " at the latest, by the clock of this region's Redis"
 	}
-	_, err := fmt.Fprintf(out, "open in all regions; the lesser split holds for %s %s\n", show.Counted(now.Held, "limit"), until)
+	_, err := fmt.Fprintf(out, "open in all regions; the smaller of the old and new parts holds for %s %s\n", show.Counted(now.Held, "limit"), until)
 	return err
 }

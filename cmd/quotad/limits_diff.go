@@ -293,5 +293,5 @@ func (l changedLimit) cost() []string {
 	case l.Change == "removed":
 		return []string{"charged beside what is added:", "until " + until + " acknowledged, " + then}
 	}
-	return []string{"each region uses the lesser split:", "until " + until + " acknowledged, " + then}
+	return []string{"each region has the smaller of its old and new part:", "until " + until + " acknowledged, " + then}
 }

@@ -55,7 +55,7 @@ func (d documentsStatus) print(w io.Writer) error {
 	}
 	fmt.Fprint(t, "\nNODE\tOPEN\tITS FILE\n")
 	for _, n := range d.Nodes {
-		file := "open, or was"
+		file := "in force, or it was"
 		if n.FileRefused != "" {
 			file = "PASSED OVER: " + show.Detail(n.FileRefused)
 		}

@@ -267,7 +267,7 @@ func (k *knowledge) wait(v *barrier.View) {
 	case changed && len(k.waiting) == 0:
 		k.log.Info("limits wait for no region any more", "open", v.Agenda.String())
 	case changed:
-		k.log.Info("limits wait for regions to acknowledge a limits document, and have the lesser split meanwhile",
+		k.log.Info("limits wait for regions to acknowledge a limits document, and have the smaller of their old and new parts meanwhile",
 			"limits_by_region", limits, "open", v.Agenda.String())
 	}
 }

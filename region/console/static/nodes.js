@@ -30,7 +30,7 @@ export function nodesTable() {
         bad: (n) => n.recovering > 0,
       },
       {
-        head: 'Not booked',
+        head: 'Not charged yet',
         num: true,
         text: (n) => number(n.local_unbooked),
         bad: (n) => n.local_unbooked > 0,
@@ -67,7 +67,8 @@ function storeOf(s) {
   if (s.out_of_reach > 0) return `out of reach (${s.out_of_reach})`;
   if (s.refusing.length > 0) return `refuses: ${s.refusing.map(words).join(', ')}`;
   if (s.rivals > 0) return `${s.rivals} nodes with another store`;
-  return s.losses > 0 ? `${s.kind}, ${s.losses} losses` : s.kind;
+  if (!(s.losses > 0)) return s.kind;
+  return `${s.kind}, data lost ${s.losses === 1 ? 'once' : `${s.losses} times`}`;
 }
 
 // documentsTable has the documents in force by region.

@@ -20,7 +20,7 @@ export class Tiles {
     this.#set('Denied a second', rate(denied), without, denied > 0);
     const doubtful = o.hottest.filter(falseDenials);
     this.#set(
-      'Denied, free elsewhere',
+      'Denied, though others have units',
       number(doubtful.length),
       doubtful.length > 0
         ? `buckets, such as ${bucketText(doubtful[0])}`

@@ -203,7 +203,7 @@ function bucketsTable(caption) {
       },
       { head: 'Used', num: true, text: (b) => `${number(b.used)} of ${number(b.limit_units)}` },
       { head: 'Of the limit', num: true, text: (b) => percent(b.used, b.limit_units) },
-      { head: 'Free elsewhere', text: elsewhere, bad: (b) => falseDenials(b) },
+      { head: 'Left in other regions', text: elsewhere, bad: (b) => falseDenials(b) },
     ],
   });
 }

@@ -45,17 +45,13 @@ func (d described) value(name string) (string, bool) {
 	return value, ok
 }
 
-// each calls f with each descriptor, by the name that it has in a map, until f returns false.
-func (d described) each(f func(name, value string) bool) {
+// each calls f with each descriptor, by the name that it has in a map.
+func (d described) each(f func(name, value string)) {
 	for i, kv := range d.list {
-		if !f(nameIn(d.list, i), kv.Value) {
-			return
-		}
+		f(nameIn(d.list, i), kv.Value)
 	}
 	for name, value := range d.byName {
-		if !f(name, value) {
-			return
-		}
+		f(name, value)
 	}
 }
 
@@ -66,7 +62,7 @@ func (x *exempted) meets(d described) *Exemption {
 		return nil
 	}
 	var met exemption
-	d.each(func(name, value string) bool {
+	d.each(func(name, value string) {
 		for _, all := range [][]exemption{x.values[KeyValue{name, value}], x.others[name]} {
 			for _, e := range all {
 				if e.fits(d) && (met.Exemption == nil || e.Deny && !met.Deny ||
@@ -75,7 +71,6 @@ func (x *exempted) meets(d described) *Exemption {
 				}
 			}
 		}
-		return true
 	})
 	return met.Exemption
 }
@@ -121,16 +116,14 @@ func (m *Matcher) Stray(domain string, descriptors map[string]string, list []Key
 	if d.exempted.meets(of) != nil {
 		return ""
 	}
-	of.each(func(has, value string) bool {
+	of.each(func(has, value string) {
 		on := d.byName[has]
 		if on == nil || on.anyValue != 0 {
-			return true
+			return
 		}
-		if _, met := on.values[value]; met || !(name == "" || has < name) {
-			return true
+		if _, met := on.values[value]; !met && (name == "" || has < name) {
+			name = has
 		}
-		name = has
-		return true
 	})
 	return name
 }

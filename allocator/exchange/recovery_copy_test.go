@@ -147,6 +147,9 @@ func canon(text []byte, v reflect.Value) []byte {
 		}
 		return append(text, ']')
 	case reflect.Map:
+		if v.Len() == 0 {
+			return append(text, "<>"...)
+		}
 		entries := map[string]string{}
 		for key, value := range v.Seq2() {
 			entries[string(canon(nil, key))] = string(canon(nil, value))

@@ -13,20 +13,26 @@ import (
 	"testing"
 )
 
-// recipes returns the recipe of each target of the Makefile, with its variables of the first lines
-// put in.
-func recipes(t *testing.T) map[string]string {
+// makefile returns the Makefile.
+func makefile(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repository, "Makefile"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, target := map[string]string{}, ""
-	tested := regexp.MustCompile(`(?m)^TESTED = (.*)$`).FindStringSubmatch(string(text))
+	return string(text)
+}
+
+// recipes returns the recipe of each target of the Makefile, with its variables of the first lines
+// put in.
+func recipes(t *testing.T) map[string]string {
+	t.Helper()
+	text, all, target := makefile(t), map[string]string{}, ""
+	tested := regexp.MustCompile(`(?m)^TESTED = (.*)$`).FindStringSubmatch(text)
 	if tested == nil {
 		t.Fatal("the Makefile has no TESTED")
 	}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		recipe, ok := strings.CutPrefix(line, "\t")
 		if name, _, found := strings.Cut(line, ":"); !ok && found {
 			target = name
@@ -43,8 +49,11 @@ func recipes(t *testing.T) map[string]string {
 // each, which leaves out nothing by its name, and CI calls the first two.
 func TestTheGateNamesNoTest(t *testing.T) {
 	all := recipes(t)
-	const environment = `GOGC=400 GOFLAGS="$$GOFLAGS -gcflags=all=-dwarf=false '-ldflags=-s -w'" `
+	const environment = `GOGC=400 GOFLAGS="$$GOFLAGS $(COMPILED) '-ldflags=-s -w'" `
 	allowed := regexp.MustCompile(`^(-short|-race|-vet=off|-p \d+|-parallel \d+|-timeout (15|60)m|\./region|\./\.\.\.) ?`)
+	if !regexp.MustCompile(`\nCOMPILED =( \\?\s*'-gcflags=[a-z./]+=-dwarf=false( -N -l)?')+\n`).MatchString(makefile(t)) {
+		t.Error("COMPILED says more than how packages are compiled")
+	}
 	for _, target := range []string{"test", "race", "long"} {
 		flags, found := strings.CutPrefix(strings.TrimSuffix(all[target], "\n"), environment+"go test ")
 		if !found || !strings.HasSuffix(flags, " ./...") {

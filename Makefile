@@ -133,7 +133,7 @@ scenarios: redis-server build ## TIMES times (1): every scenario that quotad bri
 RATELIMIT = github.com/envoyproxy/ratelimit/src/service_cmd@v1.4.1-0.20260122083618-3fb702589d36
 
 .PHONY: overload
-overload: redis-server ## a real node offered up to ten times what it decides: what victims see; new ids of a fleet of Envoys; deadlines, beside envoyproxy/ratelimit; eight minutes
+overload: redis-server ## a real node offered up to ten times what it decides: what victims see; new ids of a fleet of Envoys; deadlines, beside envoyproxy/ratelimit; twenty minutes
 	$(GO) test -count 1 -run '^$$' -bench 'Refusal|BenchmarkQueue' ./region/admit
 	$(GO) test -count 1 -run '^$$' -bench 'Overload|NewIDs' -benchtime 1x ./chaos/process
 	bin=$$(mktemp -d) && trap 'rm -rf "$$bin"' EXIT && GOBIN="$$bin" $(GO) install $(RATELIMIT) && \

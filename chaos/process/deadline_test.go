@@ -3,6 +3,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -45,6 +46,7 @@ descriptors:
 
 const (
 	deadlineStep   = 3 * time.Second // how long each load is offered
+	deadlineBase   = 2 * time.Second // and 64 callers before each, which it is measured by
 	deadlineRounds = 3
 	deadlineKeys   = 10_000
 	deadlineConns  = 8
@@ -67,11 +69,9 @@ func (o offered) String() string {
 	return fmt.Sprintf("%s%d callers, %v", what, o.callers, o.deadline)
 }
 
-// loads returns what is offered to each server: of single checks, then of batches. The first of
-// each is what the others are measured by.
+// loads returns what is offered to each server: of single checks, then of batches.
 func loads() (all []offered) {
 	for _, batches := range []bool{false, true} {
-		all = append(all, base(offered{batches: batches}))
 		for _, l := range []offered{{callers: 256}, {callers: 2000}, {callers: 2000, twice: true}} {
 			for _, l.deadline = range []time.Duration{20 * time.Millisecond, 50 * time.Millisecond,
 				time.Second} {
@@ -96,21 +96,21 @@ func BenchmarkDeadlines(b *testing.B) {
 		Regions: []RegionConfig{{Name: "us"}}})
 	must(b, err)
 	us := f.Region("us")
-	all := []*rival{{name: "quotad", single: us.Nodes[0].GRPC, batches: us.Nodes[0].GRPC,
-		redis: us.Redis}, emptyServer(b, quotad)}
+	node := &rival{name: "quotad", single: us.Nodes[0].GRPC, batches: us.Nodes[0].GRPC, redis: us.Redis}
+	all := []*rival{node, emptyServer(b, quotad, node)}
 	if *compared != "" {
 		all = append(all, comparedServer(b))
 	}
 	use(b, halves.loading)
 	for range deadlineRounds {
-		for _, s := range all {
-			for _, l := range loads() {
-				s.offer(b, l)
+		for _, l := range loads() {
+			for _, s := range all {
+				s.measure(b, l)
 			}
 		}
 	}
-	fmt.Printf("%-10s %-26s %9s %9s %8s %9s %9s %9s %12s\n", "server", "load", "asked/s", "in time/s",
-		"of first", "denied/s", "refused/s", "late/s", "for nobody")
+	fmt.Printf("%-10s %-22s %11s %9s %9s %7s %9s %9s %9s %10s\n", "server", "load", "64 before/s", "asked/s",
+		"in time/s", "of 64", "denied/s", "refused/s", "late/s", "for nobody")
 	for _, l := range loads() {
 		for _, s := range all {
 			s.tell(l)
@@ -124,17 +124,19 @@ type rival struct {
 	single  string // its address for single checks
 	batches string // and for batches; empty: it has none
 	redis   *Redis // nil: it decides nothing
+	by      *rival // whose 64 callers it is measured by; nil: its own
 	seen    map[offered][]outcome
 }
 
 // outcome is what became of the requests of a load.
 type outcome struct {
 	asked, inTime, denied, refused, late float64 // a second
+	first                                float64 // in time a second, of 64 callers just before
 	charged                              float64 // of the units charged, for nobody
 }
 
 // emptyServer starts two servers that give the same answer to every call: to a check, to a batch.
-func emptyServer(b *testing.B, quotad string) *rival {
+func emptyServer(b *testing.B, quotad string, by *rival) *rival {
 	decision := &quotadv1.Decision{Allowed: true}
 	batch := &quotadv1.CheckBatchResponse{}
 	for range inBatch {
@@ -150,7 +152,7 @@ func emptyServer(b *testing.B, quotad string) *rival {
 		must(b, err)
 		addresses = append(addresses, p.Address)
 	}
-	return &rival{name: "empty", single: addresses[0], batches: addresses[1]}
+	return &rival{name: "empty", single: addresses[0], batches: addresses[1], by: by}
 }
 
 // comparedServer starts envoyproxy/ratelimit with a Redis of its own.
@@ -239,30 +241,42 @@ func judgeBatch(answer []byte) (c counts) {
 	return c
 }
 
-// offer offers a load, and notes what became of it.
-func (s *rival) offer(b *testing.B, l offered) {
+// measure offers a load, and what it is measured by just before it: how fast a machine is may change
+// from one minute to the next.
+func (s *rival) measure(b *testing.B, l offered) {
+	if l.batches && s.batches == "" {
+		return
+	}
+	by := cmp.Or(s.by, s)
+	first := by.offer(b, base(l), deadlineBase, 0)
+	o := s.offer(b, l, deadlineStep, 2*first.inTime)
+	o.first = first.inTime
+	if s.seen == nil {
+		s.seen = map[offered][]outcome{}
+	}
+	s.seen[l] = append(s.seen[l], o)
+}
+
+// offer offers a load for some time, and returns what became of it. twice is how many requests a
+// second are offered at an even pace.
+func (s *rival) offer(b *testing.B, l offered, lasts time.Duration, twice float64) outcome {
 	address := s.single
 	if l.batches {
 		address = s.batches
-	}
-	if address == "" {
-		return
 	}
 	conns := make([]*framed, deadlineConns)
 	for i := range conns {
 		asks := l.asks(b, i)
 		if l.twice {
-			calls := 2 * s.median(base(l), answeredInTime) / float64(asks.requests)
-			asks.every = time.Duration(deadlineConns / calls * float64(time.Second))
+			asks.every = time.Duration(deadlineConns * float64(asks.requests) / twice * float64(time.Second))
 		}
 		var err error
 		conns[i], err = newFramed(address, asks)
 		must(b, err)
 	}
 	before := s.charged(b)
-	ctx, cancel := context.WithTimeout(b.Context(), deadlineStep)
+	ctx, cancel := context.WithTimeout(b.Context(), lasts)
 	defer cancel()
-	begun := time.Now()
 	errs := make([]error, len(conns))
 	var all sync.WaitGroup
 	for i, w := range conns {
@@ -270,19 +284,16 @@ func (s *rival) offer(b *testing.B, l offered) {
 	}
 	all.Wait()
 	must(b, errors.Join(errs...))
-	lasted := time.Since(begun)
-	var c counts
+	var c, steady counts
 	for _, w := range conns {
 		c.add(w.seen)
+		steady.add(w.steady)
 	}
-	o, charged := c.outcome(lasted), s.charged(b)-before
+	o, charged := steady.outcome(lasts-framedWarmUp), s.charged(b)-before
 	if charged > 0 {
 		o.charged = float64(charged-c.ok) / float64(charged)
 	}
-	if s.seen == nil {
-		s.seen = map[offered][]outcome{}
-	}
-	s.seen[l] = append(s.seen[l], o)
+	return o
 }
 
 // charged returns how many units are charged in its Redis, once nothing more is.
@@ -331,8 +342,6 @@ func (c counts) outcome(lasted time.Duration) outcome {
 		refused: each(c.refused), late: each(c.late)}
 }
 
-func answeredInTime(o outcome) float64 { return o.inTime }
-
 // base returns what a load is measured by.
 func base(l offered) offered {
 	return offered{l.batches, 64, time.Second, false}
@@ -357,10 +366,12 @@ func (s *rival) tell(l offered) {
 	if s.redis != nil {
 		nobody = fmt.Sprintf("%.1f %%", 100*s.median(l, func(o outcome) float64 { return o.charged }))
 	}
-	fmt.Printf("%-10s %-26v %9.0f %9.0f %8.2f %9.0f %9.0f %9.0f %12s\n", s.name, l,
-		s.median(l, func(o outcome) float64 { return o.asked }), s.median(l, answeredInTime),
-		s.median(l, answeredInTime)/s.median(base(l), answeredInTime),
-		s.median(l, func(o outcome) float64 { return o.denied }),
-		s.median(l, func(o outcome) float64 { return o.refused }),
-		s.median(l, func(o outcome) float64 { return o.late }), nobody)
+	middle := func(figure func(outcome) float64) float64 { return s.median(l, figure) }
+	fmt.Printf("%-10s %-22v %11.0f %9.0f %9.0f %7.2f %9.0f %9.0f %9.0f %10s\n", s.name, l,
+		middle(func(o outcome) float64 { return o.first }), middle(func(o outcome) float64 { return o.asked }),
+		middle(func(o outcome) float64 { return o.inTime }),
+		middle(func(o outcome) float64 { return o.inTime / o.first }),
+		middle(func(o outcome) float64 { return o.denied }),
+		middle(func(o outcome) float64 { return o.refused }),
+		middle(func(o outcome) float64 { return o.late }), nobody)
 }

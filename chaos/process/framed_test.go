@@ -24,6 +24,11 @@ type framed struct {
 	conn net.Conn
 	asks asking
 	seen counts // of calls that have begun, and of those that have ended
+	// steady is seen, counted only from then on and while the callers ask: the first calls find
+	// nobody there, and the last are followed by none.
+	steady counts
+	from   time.Time
+	over   bool // the callers ask no more
 
 	first []byte // the header block of the first call
 	block []byte // that of the others, which refers to the first
@@ -68,6 +73,8 @@ type call struct {
 const (
 	grpcPrefix   = 5 // bytes before a message: is it compressed, and its length
 	framedBuffer = 64 << 10
+	// framedWarmUp is how long calls are not counted as steady.
+	framedWarmUp = 500 * time.Millisecond
 )
 
 // newFramed connects to a server.
@@ -109,19 +116,21 @@ func newFramed(address string, a asking) (*framed, error) {
 // run has the callers ask until ctx ends, and waits until all calls have.
 func (f *framed) run(ctx context.Context) error {
 	defer f.conn.Close()
+	f.from = time.Now().Add(framedWarmUp)
 	buffer := make([]byte, framedBuffer)
 	due := time.Now()
 	for {
 		now := time.Now()
+		f.over = ctx.Err() != nil
 		f.giveUp(now)
-		for n := 0; ctx.Err() == nil && f.room() && !due.After(now); n++ {
+		for n := 0; !f.over && f.room() && !due.After(now); n++ {
 			f.ask(now)
 			due = due.Add(f.asks.every)
 		}
 		if !f.room() && due.Before(now) { // nobody is free to ask what is due
 			due = now
 		}
-		if ctx.Err() != nil && f.open == 0 {
+		if f.over && f.open == 0 {
 			return nil
 		}
 		if err := f.flush(now); err != nil {
@@ -131,7 +140,7 @@ func (f *framed) run(ctx context.Context) error {
 		if len(f.begun) > 0 {
 			until = f.begun[0].at.Add(f.asks.deadline)
 		}
-		if f.room() && due.Before(until) {
+		if !f.over && f.room() && due.Before(until) {
 			until = due
 		}
 		if err := f.conn.SetReadDeadline(until); err != nil {
@@ -165,7 +174,14 @@ func (f *framed) ask(now time.Time) {
 	f.begun = append(f.begun, call{at: now})
 	f.id += 2
 	f.open++
-	f.seen.asked += f.asks.requests
+	f.count(counts{asked: f.asks.requests}, now)
+}
+
+func (f *framed) count(c counts, now time.Time) {
+	f.seen.add(c)
+	if !f.over && !now.Before(f.from) {
+		f.steady.add(c)
+	}
 }
 
 // frame adds a frame to those to be sent.
@@ -206,7 +222,7 @@ func (f *framed) giveUp(now time.Time) {
 			f.frame(http2.FrameRSTStream, 0, oldest+2*uint32(n),
 				endian.BigEndian.AppendUint32(nil, uint32(http2.ErrCodeCancel)))
 			f.open--
-			f.seen.late += f.asks.requests
+			f.count(counts{late: f.asks.requests}, now)
 		}
 	}
 	f.begun = f.begun[n:]
@@ -278,11 +294,11 @@ func (f *framed) ends(c *call, now time.Time) {
 	f.open--
 	switch {
 	case now.Sub(c.at) > f.asks.deadline:
-		f.seen.late += f.asks.requests
+		f.count(counts{late: f.asks.requests}, now)
 	case len(c.answer) > grpcPrefix:
-		f.seen.add(f.asks.judge(c.answer[grpcPrefix:]))
+		f.count(f.asks.judge(c.answer[grpcPrefix:]), now)
 	default:
-		f.seen.refused += f.asks.requests
+		f.count(counts{refused: f.asks.requests}, now)
 	}
 	c.answer = nil
 }

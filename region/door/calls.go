@@ -260,7 +260,9 @@ func (a *arrival) begins() error {
 	if a == nil {
 		return nil
 	}
-	a.guest.begins()
+	if err := a.guest.begins(a); err != nil {
+		return err
+	}
 	if err := a.Err(); err != nil {
 		return status.FromContextError(err).Err()
 	}

@@ -2,6 +2,7 @@ package door
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,44 +19,69 @@ type queueing struct {
 	now     time.Time
 	each    time.Duration
 	queue   []queued
+	outside []queued
 	next    time.Time // when the first of the queue is answered
 	inTime  int
 	late    int
 	refused int
 }
 
-type queued struct {
-	caller string
-	ends   time.Time
-}
+type queued struct{ *guest }
 
 func newQueueing(each time.Duration) *queueing {
 	return &queueing{Crowd: NewCrowd(nil, nil), now: time.Unix(1_800_000_000, 0), each: each}
 }
 
-// asks has a caller ask now, and says whether the call was let in.
+// asks has a caller ask now, and says whether the call was let in at once.
 func (q *queueing) asks(caller string, waits time.Duration) bool {
-	if !q.enters(caller, q.now, waits) {
+	one := queued{&guest{caller: caller, came: q.now, until: q.now.Add(waits * 3 / 4), ends: q.now.Add(waits)}}
+	switch q.comes(one.guest, q.now) {
+	case refused:
 		q.refused++
-		return false
+	case isOutside:
+		q.outside = append(q.outside, one)
+	case isIn:
+		q.serves(one)
+		return true
 	}
+	return false
+}
+
+func (q *queueing) serves(one queued) {
 	if len(q.queue) == 0 {
 		q.next = q.now.Add(q.each)
 	}
-	q.queue = append(q.queue, queued{caller, q.now.Add(waits)})
-	return true
+	q.queue = append(q.queue, one)
+}
+
+// looks serves those that were let in, and refuses those whose time is over.
+func (q *queueing) looks() {
+	rest := q.outside[:0]
+	for _, one := range q.outside {
+		switch {
+		case one.place == isIn:
+			q.serves(one)
+		case !q.now.Before(one.until):
+			q.givesUp(one.guest)
+			q.refused++
+		default:
+			rest = append(rest, one)
+		}
+	}
+	q.outside = rest
 }
 
 // passes lets time pass. A call whose time is over is not answered, and takes half as long.
 func (q *queueing) passes(d time.Duration) {
 	for until := q.now.Add(d); ; {
+		q.looks()
 		if len(q.queue) == 0 || q.next.After(until) {
 			q.now = until
 			return
 		}
 		first, answered := q.queue[0], !q.next.After(q.queue[0].ends)
 		q.now, q.queue = q.next, q.queue[1:]
-		q.leaves(first.caller, q.now, answered)
+		q.leaves(first.guest, q.now, answered)
 		if answered {
 			q.inTime++
 		} else {
@@ -121,7 +147,7 @@ func TestAFloodLeavesRoomInACrowd(t *testing.T) {
 		q.asks("flood", 20*time.Millisecond)
 		q.passes(q.each / 5)
 		if i%100 == 0 && !q.asks("victim", 20*time.Millisecond) {
-			t.Fatalf("the victim is refused at %d, beside %d of %d", i, q.callers["flood"], q.in)
+			t.Fatalf("the victim is refused at %d, beside %d of %d", i, q.callers["flood"].in, q.in)
 		}
 		if i%1000 == 0 && !q.asks("flood", 10*time.Second) {
 			t.Fatalf("a patient call is refused at %d", i)
@@ -129,6 +155,81 @@ func TestAFloodLeavesRoomInACrowd(t *testing.T) {
 	}
 	if q.refused == 0 {
 		t.Error("the flood is not refused")
+	}
+}
+
+// comesAgain has callers ask, each again a millisecond after it was refused, or at once after any
+// other end. It costs each/7 of the server's time to refuse a call, and each/4 if it was outside.
+func (q *queueing) comesAgain(callers int, waits, lasts time.Duration) {
+	for end := q.now.Add(lasts); q.now.Before(end); q.passes(time.Millisecond) {
+		for range callers - len(q.queue) - len(q.outside) {
+			before := q.refused
+			if q.asks("again", waits); q.refused > before {
+				q.next = q.next.Add(q.each / 7)
+			}
+		}
+		before := q.refused
+		q.looks()
+		q.next = q.next.Add(time.Duration(q.refused-before) * q.each / 4)
+	}
+}
+
+// TestCallersWhoComeAgain: callers who come again as soon as they are refused do not take the time
+// of those who can be answered. However many come, only so many wait outside.
+func TestCallersWhoComeAgain(t *testing.T) {
+	q := newQueueing(60 * time.Microsecond)
+	q.comesAgain(256, 20*time.Millisecond, time.Second)
+	q.inTime, q.late, q.refused = 0, 0, 0
+	q.comesAgain(256, 20*time.Millisecond, 4*time.Second)
+	if can := int(4 * time.Second / q.each); q.inTime < can*7/10 || q.late > can/20 {
+		t.Errorf("%d of %d in time, %d late, %d refused", q.inTime, can, q.late, q.refused)
+	}
+	q.comesAgain(2000, 20*time.Millisecond, time.Second)
+	if len(q.lines) > 1 || len(q.callers) != 1 || q.Crowd.outside > maxOutside ||
+		len(q.callers["again"].line) > 2*maxOutside {
+		t.Errorf("%d lines, %d callers, %d outside of %d kept", len(q.lines), len(q.callers), q.Crowd.outside, len(q.callers["again"].line))
+	}
+}
+
+// TestWhoIsLetInFirst: of those that wait outside, callers take turns. Each caller's first goes
+// first, or its newest once the first has waited long.
+func TestWhoIsLetInFirst(t *testing.T) {
+	q := newQueueing(time.Millisecond)
+	for range alwaysIn {
+		q.asks("in", time.Second)
+	}
+	q.pace, q.paced, q.storm = 50, q.now.Add(time.Hour), q.now.Add(time.Hour)
+	var names []string
+	of := map[*guest]string{}
+	come := func(caller, name string) {
+		if q.asks(caller, 50*time.Millisecond) {
+			t.Fatalf("%s is let in at once", name)
+		}
+		of[q.Crowd.callers[caller].line[len(q.Crowd.callers[caller].line)-1]] = name
+	}
+	lets := func(n int) {
+		for range n {
+			q.leaves(q.queue[0].guest, q.now, true)
+			q.queue = q.queue[1:]
+			for _, one := range q.outside {
+				if one.place == isIn && of[one.guest] != "" {
+					names = append(names, of[one.guest])
+					delete(of, one.guest)
+				}
+			}
+		}
+	}
+	for _, name := range []string{"a1", "a2", "a3", "a4", "b1", "b2"} {
+		come(name[:1], name)
+	}
+	lets(3)
+	q.now = q.now.Add(20 * time.Millisecond)
+	lets(3)
+	if got, want := strings.Join(names, " "), "a1 b1 a2 b2 a4 a3"; got != want {
+		t.Errorf("let in: %s, want %s", got, want)
+	}
+	if q.Crowd.outside != 0 || len(q.Crowd.lines) != 0 {
+		t.Errorf("%d are outside, in %d lines", q.Crowd.outside, len(q.Crowd.lines))
 	}
 }
 
@@ -198,22 +299,36 @@ func TestWhoNeverEntersLeaves(t *testing.T) {
 	})
 }
 
-// TestARefusedCrowdHoldsNothing: calls that are refused with their headers, and calls whose callers
-// have gone, are not counted as held by their connection, which would stop being read.
+// TestARefusedCrowdHoldsNothing: calls that are refused with their headers, or outside in a storm
+// just before their callers give up, are not counted as held by their connection, which would stop
+// being read.
 func TestARefusedCrowdHoldsNothing(t *testing.T) {
 	in(t, roomy, func(t *testing.T, h *house) {
 		h.crowd.pace, h.crowd.paced, h.crowd.in = 1, time.Now().Add(time.Hour), alwaysIn
 		client := healthv1.NewHealthClient(h.client("client"))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		for range 2000 {
-			if _, err := client.Check(ctx, &healthv1.HealthCheckRequest{}); status.Code(err) !=
-				codes.Unavailable {
-				t.Fatal(err)
+		for i := range 2000 {
+			waits := time.Duration(0)
+			if i == 1000 {
+				h.crowd.storm = time.Now().Add(time.Hour)
 			}
+			if i >= 1000 {
+				waits = 95 * time.Millisecond
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			begun := time.Now()
+			if _, err := client.Check(ctx, &healthv1.HealthCheckRequest{}); status.Code(err) !=
+				codes.Unavailable || time.Since(begun).Round(time.Millisecond) != waits {
+				t.Fatal(err, time.Since(begun))
+			}
+			cancel()
 		}
 		if held := h.door.metric("quotad_connections_held_bytes", ""); held > 8<<10 {
 			t.Errorf("%v bytes are counted as held after 2,000 refused calls", held)
+		}
+		h.crowd.mu.Lock()
+		defer h.crowd.mu.Unlock()
+		if h.crowd.outside != 0 || len(h.crowd.callers) != 0 {
+			t.Errorf("%d are outside, of %v", h.crowd.outside, h.crowd.callers)
 		}
 	})
 }

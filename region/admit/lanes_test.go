@@ -177,7 +177,8 @@ func TestBusyInEveryLane(t *testing.T) {
 				q := request(account)
 				q.Caller = "flood"
 				all.Go(func() {
-					if _, err := n.Check(t.Context(), q); err != nil {
+					// Not all have their turn within a second.
+					if _, err := n.Check(t.Context(), q); err != nil && !isOverload(err) {
 						t.Error(err)
 					}
 				})

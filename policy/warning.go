@@ -60,7 +60,7 @@ func homeMode(s source) []Warning {
 	case given && s.Burst < least:
 		raise = "limit and burst"
 	}
-	text := fmt.Sprintf("home mode: a %s of %d is too small to split between %d regions, so the home region of each key alone is entitled, "+
+	text := fmt.Sprintf("home mode: a %s of %d is too small to split between %d regions, so the home region of each key has it all, "+
 		"the others borrow one by one, and on a partition only the home region serves", field, units, s.entitled())
 	if s.Algorithm == LeakyBucket {
 		text += "; regions other than the home cannot queue anything at all"
@@ -75,7 +75,7 @@ func unbounded(s source) []Warning {
 	}
 	return s.warning("on_store_failure",
 		"allow has no bound: while the store cannot be used, every request is admitted",
-		"use local, which admits part of the region's entitlement, or deny")
+		"use local, which admits part of the region's fixed split, or deny")
 }
 
 // reserved warns of a reserve that is ignored, that leaves the stores next to

@@ -149,7 +149,7 @@ var exchangeReadings = []reading{
 		"Units denied here while other regions had said that they had spare ones of the cell, each time at most as many as they said: a sign of false denials, not their number.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Exchange.DeniedWithSpare)) }},
 	{gauge, "quotad_exchange_buckets",
-		"Buckets that this node plans for; others keep to their entitlement.", nil,
+		"Buckets that this node plans for; others keep to their fixed split.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Exchange.Buckets)) }},
 }
 

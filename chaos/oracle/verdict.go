@@ -93,7 +93,7 @@ func (v Verdict) String() string {
 	if rule, ok := algorithms[v.Algorithm]; ok {
 		measured = rule.measured
 	}
-	return fmt.Sprintf("%s: %d cells checked, %d above the limit, at most %d %s %d; %d misplaced, %d duplicate",
+	return fmt.Sprintf("%s: %d checks, %d above the limit, at most %d %s %d; %d misplaced, %d duplicate",
 		word, v.CellsChecked, v.CellsOver, v.MaxAdmitted, measured, v.Limit, v.Misplaced,
 		v.Duplicates)
 }

@@ -292,7 +292,7 @@ func TestVerdictInOneLine(t *testing.T) {
 		}
 	}
 	bucket := New(ofKind("token_bucket", 10, 3)).Verdict().String()
-	if want := "nothing to judge: 0 cells checked, 0 above the limit, at most 0 tokens missing from a bucket of 3; 0 misplaced, 0 duplicate"; bucket != want {
+	if want := "nothing to judge: 0 checks, 0 above the limit, at most 0 tokens missing from a bucket of 3; 0 misplaced, 0 duplicate"; bucket != want {
 		t.Errorf("got  %s\nwant %s", bucket, want)
 	}
 }

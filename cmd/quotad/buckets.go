@@ -72,8 +72,9 @@ func bucketsShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show LIMIT --domain DOMAIN [NAME=VALUE]...",
 		Short: "Show the ledger of one bucket in the region of a node",
-		Long: `show reads what a region knows of one bucket, which is a limit applied to the key of some descriptors: what it is
-entitled to, what it holds and has used, and what it has lent to and borrowed from each other region, cell by cell.
+		Long: `show reads what a region knows of one bucket, which is a limit applied to the key of some descriptors: its
+fixed split, what it holds and has used, and what it has lent to and borrowed from each other region, cell by cell. A cell
+is the time for which units are lent: a window, or a part of one.
 Lent and returned are what this region has given away, borrowed and regained what it has heard from the other.
 
 Exit codes: 0 shown, 1 no such bucket, 5 no node answers, 2 bad usage.`,
@@ -120,7 +121,7 @@ func (l ledger) print(w io.Writer) error {
 	row("limit", "%s: %s over all regions", l.Limit, show.Counted(int(l.LimitUnits), "unit"))
 	row("algorithm", "%s", string(l.Algorithm))
 	row("cell", "%d", l.Cell)
-	row("entitlement", "%d", l.Entitlement)
+	row("fixed split", "%d", l.Entitlement)
 	row("share", "%d", l.Share)
 	row("next share", "%d", l.NextShare)
 	row("used", "%s", l.use())

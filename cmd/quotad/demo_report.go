@@ -35,7 +35,7 @@ func (s *screen) end(r world.Report) {
 		}
 	}
 	c := r.Ceiling
-	fmt.Fprintf(s.out, "\nceiling: %d cells checked, at most %d admitted of %d, excess %d\n",
+	fmt.Fprintf(s.out, "\nceiling: %d checks, at most %d admitted of %d, excess %d\n",
 		c.CellsChecked, c.MaxAdmitted, c.Limit, c.MaxExcess)
 	for _, f := range r.Failures {
 		fmt.Fprintf(s.out, "broken: %s\n", f)

@@ -27,7 +27,7 @@ func explainCommand() *cobra.Command {
 		Use:   "explain LIMIT [NAME=VALUE]...",
 		Short: "Say why a key was admitted or denied, with all regions beside each other",
 		Long: `explain asks all regions, through any one node, how a bucket stands: a limit applied to the key of some descriptors.
-It says why the last request on it was decided as it was, and then shows what each region is entitled to, holds, has
+It says why the last request on it was decided as it was, and then shows what each region has by itself (its fixed split), holds, has
 used, and has lent and borrowed. Nothing is charged.
 
 The domain, and what the limit is for (match), need not be named where one alone fits.
@@ -88,7 +88,7 @@ func (e explanation) print(w io.Writer) error {
 	}
 	fmt.Fprintf(w, ", %s\n\n", show.Name(cmp.Or(e.Algorithm, "algorithm not known")))
 	t := show.Table(w)
-	fmt.Fprint(t, "REGION\tENTITLED\tSHARE\tUSED\tFREE\tLENT\tBORROWED\tSTATE\tLAST REQUEST\tDOCUMENT\n")
+	fmt.Fprint(t, "REGION\tFIXED SPLIT\tSHARE\tUSED\tFREE\tLENT\tBORROWED\tSTATE\tLAST REQUEST\tDOCUMENT\n")
 	for _, r := range e.Regions {
 		if r.Problem != "" {
 			fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t-\t%s\t%s\t%s\n", show.Name(r.Region),

@@ -25,7 +25,7 @@ func limitsBoundCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bound FILE",
 		Short: "Show what each limit promises, and by how much which mishap can exceed it",
-		Long: `bound shows what is promised of each limit of a document, what each region is entitled to and may hold, and every way
+		Long: `bound shows what is promised of each limit of a document, what each region has by itself and may hold, and every way
 in which more can be admitted, with its formula and what that comes to: 0 where nothing is, "none" where there is no
 bound. Where the regions differ, AT MOST is that of the region, and of the key, for which it is most; -o json has all
 regions. Each bound is for one mishap: two at once may add up. A node notes
@@ -47,7 +47,7 @@ every bucket that it uses, up to remember.buckets of its node file.
   policy-change  regions worked under different documents for a while
   fenced-alive   a region was fenced by an operator's word and runs all the same; take the values before the fence
 
-  L limit  W window  F entitlement  l lending_limit  B a region's part of the burst  S the rights it holds now
+  L limit  W window  F fixed split  l lending_limit  B a region's part of the burst  S the rights it holds now
   S_max    the most it may hold: F and what others may lend it within its borrowing_limit, never above L
   B_max    B and the most burst that others may lend it, of a token_bucket alone
   v        local_reserve: floor(v F) is RESERVE, kept out of the store; in formulas F and B are what is left in it
@@ -290,7 +290,7 @@ func (b bounds) print(w io.Writer, a assumptions) error {
 			strings.Join(l.Key, ","), conditions(l.Match))
 		fmt.Fprintf(w, "ceiling: %s\n", l.Ceiling)
 		if l.Home {
-			fmt.Fprintln(w, "home mode: each key has a home region that is entitled to all of it; the others borrow from it")
+			fmt.Fprintln(w, "home mode: each key has a home region, whose fixed split is all of it; the others borrow from it")
 		}
 		if l.Reserve != "" {
 			fmt.Fprintf(w, "local_reserve %s: of F each region keeps RESERVE out of its store; in formulas F and B are what is left in it\n", l.Reserve)
@@ -313,7 +313,7 @@ func (b bounds) print(w io.Writer, a assumptions) error {
 		rate = fmt.Sprint(a.rate)
 	}
 	_, err := fmt.Fprintf(w,
-		"with n = %d, r = %s, d = %s, lag = %d, margin = %s; quotad limits bound --help explains the letters\n",
+		"with n = %d, r = %s, d = %s, lag = %d, margin = %s\nF: a region's fixed split of the limit L; cell: how long units are lent for; quotad limits bound --help has the rest\n",
 		a.nodes, rate, show.Span(a.clock), a.lag,
 		show.Span(time.Duration(algorithms.ClockMargin)*time.Microsecond))
 	return err

@@ -219,7 +219,7 @@ func values(l *policy.Limit, d *policy.Document) (all map[string]string, names [
 		say("burst", fmt.Sprint(l.Burst))
 	}
 	for _, r := range regions {
-		say("F "+r, split.Entitlements[r].String())
+		say("split "+r, split.Entitlements[r].String())
 		if l.Algorithm.Bucket() {
 			say("burst "+r, split.Bursts[r].String())
 		}

@@ -21,13 +21,13 @@ func limitsListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list FILE",
 		Short: "Show the limits of a document and each region's fixed split",
-		Long: `list shows the limits of a document with the entitlement F of each region: its fixed split of the limit, which it
-keeps when it is cut off. A range such as 3-4 means that the split leaves a remainder that falls to one region for some
+		Long: `list shows the limits of a document with each region's fixed split (SPLIT): the part of the limit that it has by itself,
+and keeps when it is cut off. A range such as 3-4 means that the split leaves a remainder that falls to one region for some
 keys and to another for others. BURST is that of all regions together, CELL the slice of time for which rights are held
-and lent. MODE home is for limits too small to be split: each key has a home region that is entitled to all of it, from
-which the others borrow. With "reserve" each region keeps that part of F out of its store (local_reserve), for nodes that
+and lent. MODE home is for limits too small to be split: each key has a home region whose split is all of it, from
+which the others borrow. With "reserve" each region keeps that part of its split out of its store (local_reserve), for nodes that
 cannot reach it. With "Envoys hold" so many tokens of the burst are theirs (assign); with "to Envoys too" they are
-assigned units of a window. F is without what they admit while they have no assignment.`,
+assigned units of a window. The split is without what they admit while they have no assignment.`,
 		Args:              one("limits document", "limits.yaml"),
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -169,7 +169,7 @@ func (l listing) print(w io.Writer) error {
 	t := show.Table(w)
 	fmt.Fprint(t, "NAME\tDOMAIN\tKEY\tMATCH\tALGORITHM\tLIMIT\tWINDOW\tBURST\tCELL\tMODE")
 	for _, r := range l.Regions {
-		fmt.Fprintf(t, "\tF %s", r)
+		fmt.Fprintf(t, "\tSPLIT %s", r)
 	}
 	fmt.Fprintln(t)
 	for _, limit := range l.Limits {

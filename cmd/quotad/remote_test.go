@@ -109,7 +109,7 @@ func TestExitCodesByAnswer(t *testing.T) {
 		{"a bucket", show, 200,
 			`{"limit":"a","limit_units":100,"algorithm":"token_bucket","entitlement":40,"burst":8,"share":41,"next_share":40,"cell":5,"used":3,"fading":2,"free":5,
 			"rights":[{"cell":4,"region":"eu","lent":1,"returned":2,"borrowed":3,"regained":4,"burst_lent":5,"burst_borrowed":6}]}`, exit.OK,
-			"limit        a: 100 units over all regions\nalgorithm    token_bucket\ncell         5\nentitlement  40\nshare        41\nnext share   40\n" +
+			"limit        a: 100 units over all regions\nalgorithm    token_bucket\ncell         5\nfixed split  40\nshare        41\nnext share   40\n" +
 				"used         3, of which 2 stop counting before the cell ends\nfree         5\nburst        8, this region's part\n\n" +
 				"REGION  CELL  LENT  RETURNED  BORROWED  REGAINED  BURST LENT  BURST BORROWED\neu      4     1     2         3         4         5           6\n", ""},
 		{"no text", append(show, "plan=\xff"), 200, ``, exit.BadUsage, "",

@@ -93,7 +93,7 @@ function regionsTable() {
     name: (v) => v.region,
     columns: [
       { head: 'Region', row: true, text: (v) => v.region },
-      { head: 'Entitlement', num: true, text: known((v) => number(v.entitlement)) },
+      { head: 'Fixed split', num: true, text: known((v) => number(v.entitlement)) },
       { head: 'Borrowed', num: true, text: known((v) => number(v.borrowed)) },
       { head: 'Lent', num: true, text: known((v) => number(v.lent)) },
       { head: 'Share', num: true, text: known((v) => number(v.share)) },

@@ -91,7 +91,7 @@ function box(v, [x, y], most, color) {
       width: long(v.entitlement),
     }),
     text(58, `${number(v.used)} of ${number(v.share)} used`),
-    text(72, `entitled to ${number(v.entitlement)}`, 'dim'),
+    text(72, `fixed split ${number(v.entitlement)}`, 'dim'),
   );
 }
 

@@ -201,7 +201,9 @@ func New(c Config, stepped Stepping) (*Node, error) {
 	n.tenure, err = tenure.New(tenure.Config{Region: c.Region, Node: c.Node, Bootstrap: c.Bootstrap,
 		Policy: c.Policy, Fetch: c.Fetch, Adopted: c.Adopted,
 		Store: c.Store, Journal: c.Journal, Now: c.Now, Log: c.Log, Changed: n.changed,
-		MayBegin: n.mayBegin, Panicked: n.panics.Recovered, Closed: n.life.closed})
+		MayBegin: n.mayBegin, Panicked: n.panics.Recovered, Closed: n.life.closed,
+		Seedless: len(c.Seeds) == 0, Stepped: stepped.Taken != nil,
+		Knows: func(node string) bool { return slices.Contains(n.Members(), c.Region+"/"+node) }})
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
 )
 
 // Beat makes every shard show its time, so that a node without requests learns it too. It fails
@@ -38,6 +39,16 @@ const notePatience = time.Second
 // this node's generation.
 func (s *session) Note(ctx context.Context, node, text string) (before string, err error) {
 	return s.note(ctx, s.Generation(), algorithms.NodeNote(node), text)
+}
+
+// Answered returns the time that the first shard last answered a node of its region with, or when
+// its generation began if that is later, and the region. It changes nothing.
+func (s *session) Answered(ctx context.Context, node string) (region string, at quantity.StoreTime,
+	err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	found, err := s.servers.Look(ctx, s.shards[0], onlyLook(node))
+	return found.Opened.Region, found.Opened.Answered, err
 }
 
 // note has the first shard remember a text under a name, unless it is empty, and returns the text

@@ -240,6 +240,9 @@ func (t *Tenure) Ready() error {
 	if t.Generation() == 0 {
 		return store.ErrUnknownStore
 	}
+	if err := t.users.alone(t.config.Region); err != nil {
+		return err
+	}
 	if err := t.Rules().Serves(); err != nil {
 		return err
 	}

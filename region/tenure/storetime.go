@@ -83,5 +83,6 @@ func (t *Tenure) Beat(ctx context.Context) {
 	if now := s.Latest(); now > 0 {
 		t.times.extend(now, s.Seen()...)
 	}
+	t.tellUse(ctx)
 	t.Review(ctx)
 }

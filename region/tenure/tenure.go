@@ -40,6 +40,12 @@ type Config struct {
 	// Panicked is called with each document that could not be read by a fault of quotad. The place
 	// is for counting. nil: nobody counts.
 	Panicked func(place string, was any)
+	// Seedless says that the node calls no other nodes of itself, so that it looks whether
+	// another one uses its store. Knows says whether gossip knows a node of the region.
+	Seedless bool
+	Knows    func(node string) bool
+	// Stepped says that the node is stepped by hand, and does not look who else there is.
+	Stepped bool
 	// Closed is closed when the node ends.
 	Closed <-chan struct{}
 }
@@ -66,7 +72,8 @@ type Tenure struct {
 	due      chan struct{} // holds a value while the store is to be opened again
 	heard    chan struct{} // holds a value while something was heard of documents
 
-	turn chan struct{} // holds a value while the terms change
+	users users
+	turn  chan struct{} // holds a value while the terms change
 
 	mu       sync.Mutex
 	changing bool // the terms change; set by the goroutine that has the turn

@@ -50,7 +50,7 @@ func because(in *quotadv1.BucketView, last *quotadv1.LastRequest) string {
 		}
 		return ": the region's store had lost its data, and what was used before was not known. The bucket is open again."
 	case quotadv1.Reason_REASON_EXCEEDS_REGION_CAPACITY:
-		return fmt.Sprintf(": it cost more than %s may ever admit at once on its fixed split of %d.",
+		return fmt.Sprintf(": it cost more than the fixed split of %s, %d, and more than it held just then.",
 			region, ledger.GetEntitlement())
 	case quotadv1.Reason_REASON_NEVER:
 		return fmt.Sprintf(": it cost more than the whole limit of %d.", ledger.GetLimitUnits())

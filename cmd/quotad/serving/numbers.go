@@ -60,5 +60,6 @@ var messageNumbers = map[string]int{
 	"not all traces were sent":                                                                                           155,
 	"a TLS handshake failed; further ones are logged once a minute":                                                      156,
 	"a descriptor of a request has a value that no limit's match names; the request is allowed as far as other limits go (on_no_limit: warn); compare the value with the document, as quotad limits test does": 158,
-	"the HTTP server reports a problem; further ones are logged once a minute": 157,
+	"not ready: another node uses this region's Redis, and this one calls no others: give it seeds, or end the other":                                                                                          159,
+	"the HTTP server reports a problem; further ones are logged once a minute":                                                                                                                                 157,
 }

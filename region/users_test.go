@@ -1,0 +1,85 @@
+package region
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/region/journal"
+)
+
+// TestASecondProcessOnTheSameRedis: a node that calls no others is not ready while another one uses
+// its Redis of which it does not know, and says why. A process with the name of one that runs does
+// not start, without gossip. After a crash a node starts again at once, and with a new journal as
+// soon as it is sure that nobody runs under its name.
+func TestASecondProcessOnTheSameRedis(t *testing.T) {
+	d := documents.Parse(t, 1, alone, "name: minute, limit: 100, window: 1m")
+	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		begin := func(name, as, dir string) (*Node, error) {
+			cfg := c.config(name, d)
+			cfg.Seeds, cfg.Node = nil, as
+			if err := cfg.Journal.Close(); err != nil {
+				t.Fatal(err)
+			}
+			j, err := journal.Open(filepath.Join(c.dir, dir), journal.Options{Region: "us", Node: as})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.Journal = j
+			n, err := Start(t.Context(), cfg)
+			if err != nil {
+				_ = errors.Join(cfg.Store.Close(), j.Close(), cfg.PeerListener.Close(), cfg.Packets.Close(),
+					cfg.Streams.Close())
+			}
+			return n, err
+		}
+		first, err := begin("us/n1", "n1", "first")
+		if err != nil || first.Ready() != nil {
+			t.Fatal(err, first.Ready())
+		}
+		if _, err := begin("us/n2", "n1", "second"); err == nil ||
+			!strings.Contains(err.Error(), "another process uses this region's Redis as node us/n1") {
+			t.Errorf("a second us/n1: %v", err)
+		}
+		other, err := begin("us/n2", "n2", "other")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := other.Ready(); err == nil || !strings.Contains(err.Error(), "node us/n1 used this region's Redis") {
+			t.Errorf("another node without seeds: %v", err)
+		}
+		time.Sleep(time.Minute)
+		if err := other.Ready(); err == nil || first.Ready() != nil {
+			t.Errorf("a minute later: %v, and the first %v", err, first.Ready())
+		}
+		if err := first.Close(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(12 * time.Second)
+		if err := other.Ready(); err != nil {
+			t.Errorf("after the first has ended: %v", err)
+		}
+		if err := other.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, tc := range []struct {
+			dir   string
+			takes time.Duration
+		}{{"other", 0}, {"lost", 1500 * time.Millisecond}} {
+			begun := time.Now()
+			n, err := begin("us/n2", "n2", tc.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(begun).Truncate(500 * time.Millisecond); took != tc.takes {
+				t.Errorf("with the journal %s a node started after %v, want %v", tc.dir, took, tc.takes)
+			}
+			if err := n.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

@@ -5,6 +5,8 @@ package process
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,7 +29,7 @@ const attackLasts = 15 * time.Second
 func BenchmarkAttackMemory(b *testing.B) {
 	quotad, err := Build(b.Context(), b.TempDir())
 	must(b, err)
-	fmt.Printf("%-32s %12s %12s %9s %9s\n", "attack", "taken", "refused", "at rest", "at most")
+	fmt.Printf("%-32s %12s %12s %9s %9s %9s %9s\n", "attack", "taken", "refused", "at rest", "at most", "kept", "besides")
 	for _, a := range []struct {
 		name  string
 		conns int
@@ -40,8 +42,8 @@ func BenchmarkAttackMemory(b *testing.B) {
 		f, err := Start(b.Context(), b, Config{Quotad: quotad, Limits: newIDsLimits, Regions: []RegionConfig{{Name: "us"}}})
 		must(b, err)
 		n := f.Region("us").Nodes[0]
-		rest, seen := memoryOf(&n.Process, "VmRSS"), &attacked{}
-		ctx, end := context.WithTimeout(b.Context(), attackLasts)
+		rest, seen, before := memoryOf(&n.Process, "VmRSS"), &attacked{}, keptBy(b, n)
+		ctx, end := context.WithTimeout(b.Context(), attackLasts+time.Minute)
 		var attacking sync.WaitGroup
 		for i := range a.conns {
 			conn, err := grpc.NewClient(n.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -51,11 +53,31 @@ func BenchmarkAttackMemory(b *testing.B) {
 				a.does(ctx, conn, i, seen)
 			})
 		}
-		attacking.Wait()
+		pause(b, attackLasts)
+		kept, most := keptBy(b, n)-before, memoryOf(&n.Process, "VmHWM")
 		end()
-		fmt.Printf("%-32s %12d %12d %6d MB %6d MB\n", a.name, seen.taken.Load(), seen.refused.Load(), rest>>20,
-			memoryOf(&n.Process, "VmHWM")>>20)
+		attacking.Wait()
+		fmt.Printf("%-32s %12d %12d %6d MB %6d MB %6d MB %6d MB\n", a.name, seen.taken.Load(), seen.refused.Load(), rest>>20,
+			most>>20, kept>>20, (most-rest-2*kept)>>20)
 	}
+}
+
+// keptBy has a node collect its garbage, and returns the bytes that it keeps.
+func keptBy(b *testing.B, n *Node) (bytes int64) {
+	r, err := http.Get("http://" + n.Admin + "/debug/pprof/heap?gc=1&debug=1")
+	must(b, err)
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	must(b, err)
+	for _, what := range []string{"HeapAlloc", "Stack"} {
+		_, rest, found := strings.Cut(string(text), "\n# "+what+" = ")
+		var n int64
+		if _, err := fmt.Sscan(rest, &n); err != nil || !found {
+			b.Fatalf("the node's heap does not say %s: %v", what, err)
+		}
+		bytes += n
+	}
+	return bytes
 }
 
 // attacked counts what a node took, and what it refused.

@@ -83,3 +83,23 @@ func TestASecondProcessOnTheSameRedis(t *testing.T) {
 		}
 	})
 }
+
+// TestAllUnitsAreHere: once a region holds all units of a limit and has used them, it tells no caller
+// that others might spare some.
+func TestAllUnitsAreHere(t *testing.T) {
+	d := documents.Parse(t, 1, threeRegions[:2], "name: minute, limit: 10, window: 1m, lending_limit: 1")
+	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+		us := c.running["us/n1"]
+		for range 20_000 {
+			got := us.check(t, request("a"))
+			if !got.Allowed && got.Share == 10 {
+				if left := time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)); got.RetryAfter < left-time.Second {
+					t.Errorf("told %v, %v before the window's end", got.RetryAfter, left)
+				}
+				return
+			}
+			time.Sleep(100 * time.Microsecond)
+		}
+		t.Error("us did not get all units")
+	})
+}

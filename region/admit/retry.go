@@ -15,8 +15,8 @@ const unknownWithin = time.Minute
 // retryAfter returns when a request may come again that a limit denies, as a bucket's state and the
 // verdict say at a time of the store: when this region's rights suffice, or when units of other
 // regions may be here, if that is sooner. Negative: neither is known. It is the only rule for what
-// callers are told, by whatever field or header. seed tells
-// requests apart that were decided at the same time.
+// callers are told, by whatever field or header. seed tells requests apart that were decided at the
+// same time.
 func (l *Limiter) retryAfter(a *rules.Applied, cost quantity.Units, s algorithms.State,
 	v algorithms.Verdict, at quantity.StoreTime, seed uint64) time.Duration {
 	own := microseconds(v.Retry)
@@ -31,6 +31,8 @@ func (l *Limiter) retryAfter(a *rules.Applied, cost quantity.Units, s algorithms
 		return -1
 	case s.Shut > at:
 		return min(own, unknownWithin)
+	case !a.Limit.Algorithm.Bucket() && s.Share >= a.Most(): // the others hold nothing
+		return own
 	}
 	if after, comes := l.rights.Relief(a.Bucket, s.Cell, cost-s.Free); comes {
 		return min(own, spread(after, uint64(at)+seed))

@@ -113,7 +113,7 @@ func (r *Rules) Serves() error {
 		return fmt.Errorf("policy %s fences region %q, which serves nothing: stop it, or take it from fenced in a document of a higher version",
 			r.Document.Epoch(), r.Region)
 	case r.View.Unsure:
-		return fmt.Errorf("region %q lost its store and a journal, and serves nothing until every other region has told its documents: make them reachable", r.Region)
+		return fmt.Errorf("region %q lost its store and a journal, and serves nothing until every other region has told its documents: make them reachable. If it never served before, empty its Redis, remove this node's data_dir and start with --bootstrap", r.Region)
 	}
 	return nil
 }

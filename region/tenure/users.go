@@ -82,7 +82,7 @@ func (t *Tenure) tellUse(ctx context.Context) {
 		if node != "" && node != c.Node && now-at < quantity.StoreTime(userLasts.Microseconds()) && !c.Knows(node) {
 			if u.other.Swap(&node) == nil {
 				c.Log.Warn("not ready: another node uses this region's Redis, and this one calls no others: give it seeds, or end the other",
-					"node", node)
+					"other", node)
 			}
 			return
 		}

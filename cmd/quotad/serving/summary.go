@@ -27,7 +27,7 @@ func summary(c *nodeconfig.Config, p *parts) Sheet {
 	s := describe(c, p.config.Policy, p.config.PeerTLS, p.protection, placement{
 		journal: fmt.Sprintf("%s, opened %s", p.journal,
 			show.Counted(int(p.config.Journal.Incarnation()), "time")),
-		first: p.config.Journal.Incarnation() == 1,
+		first: p.config.Journal.Incarnation() == 1 || len(p.config.Journal.Documents()) == 0,
 		http:  listening(p.sockets.http), grpc: listening(p.sockets.grpc),
 		admin: listening(p.sockets.admin), peer: listening(p.sockets.peer), gossip: listening(p.sockets.gossip),
 		advertised: advertised{p.config.PeerAdvertise, p.config.Advertise}})
@@ -47,7 +47,7 @@ const maxWarnings = 20
 // placement holds the addresses of a node and the place of its journal.
 type placement struct {
 	journal                         string // in words
-	first                           bool   // the node never started with this journal
+	first                           bool   // the node never served with this journal
 	http, grpc, admin, peer, gossip netip.AddrPort
 	advertised                      advertised
 }

@@ -98,18 +98,18 @@ started() { # index of its region
   return 1
 }
 
-# figure prints a number of the ledger of the account's bucket in a region: entitlement, share, used.
+# figure prints a number of the ledger of the account's bucket in a region: fixed split, share, used.
 # On a busy machine the Redis may be too slow for the node to look.
 figure() {
   local try shown
   for try in 1 2 3 4 5; do
     shown=$(quotad buckets show account --domain api account=42 --addr "$(admin_at "$1")") && break
   done
-  awk -v name="$2" '$1 == name { print $2 + 0 }' <<<"$shown"
+  awk -F '  +' -v name="$2" '$1 == name { print $2 + 0 }' <<<"$shown"
 }
 
-has_more() { (($(figure "$1" share) > $(figure "$1" entitlement))); }
-has_its_split() { (($(figure "$1" share) == $(figure "$1" entitlement))); }
+has_more() { (($(figure "$1" share) > $(figure "$1" "fixed split"))); }
+has_its_split() { (($(figure "$1" share) == $(figure "$1" "fixed split"))); }
 is_degraded() {
   local decision
   decision=$(quotad check --peek --domain api account=42 -o json --addr "$(at "$1")") || true # it may well be denied
@@ -119,7 +119,7 @@ is_degraded() {
 show() {
   local region
   for region in "${regions[@]}"; do
-    say '' "$(printf '%-8s fixed split %3d, share %3d' "$region" "$(figure "$region" entitlement)" "$(figure "$region" share)")"
+    say '' "$(printf '%-8s fixed split %3d, share %3d' "$region" "$(figure "$region" "fixed split")" "$(figure "$region" share)")"
   done
 }
 

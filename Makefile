@@ -10,7 +10,7 @@ GO ?= go
 # is compiled in the same way, and once. Package region comes first: it takes longest, on one processor.
 COMPILED = '-gcflags=all=-dwarf=false -N -l' '-gcflags=std=-dwarf=false' '-gcflags=github.com/quotad/...=-dwarf=false' \
   '-gcflags=github.com/yuin/...=-dwarf=false' '-gcflags=github.com/alicebob/...=-dwarf=false'
-TESTED = GOGC=400 GOFLAGS="$$GOFLAGS $(COMPILED) '-ldflags=-s -w'" $(GO) test -p 4 -parallel 4
+TESTED = GOGC=400 GOFLAGS="$$GOFLAGS $(COMPILED) '-ldflags=-s -w'" $(GO) test -p 3 -parallel 4
 
 .PHONY: test
 test: redis-server ## every test but the long ones

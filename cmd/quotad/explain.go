@@ -27,8 +27,8 @@ func explainCommand() *cobra.Command {
 		Use:   "explain LIMIT [NAME=VALUE]...",
 		Short: "Say why a key was admitted or denied, with all regions beside each other",
 		Long: `explain asks all regions, through any one node, how a bucket stands: a limit applied to the key of some descriptors.
-It says why the last request on it was decided as it was, and then shows what each region has by itself (its fixed split), holds, has
-used, and has lent and borrowed. Nothing is charged.
+It says why the last request on it was decided as it was, and then shows the fixed split of each region, which
+it has by itself, and what each holds, has used, and has lent and borrowed. Nothing is charged.
 
 The domain, and what the limit is for (match), need not be named where one alone fits.
 

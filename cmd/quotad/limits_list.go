@@ -21,11 +21,11 @@ func limitsListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list FILE",
 		Short: "Show the limits of a document and each region's fixed split",
-		Long: `list shows the limits of a document with each region's fixed split (SPLIT): the part of the limit that it has by itself,
+		Long: `list shows the limits of a document with each region's fixed split (SPLIT): the part of a limit that it has by itself,
 and keeps when it is cut off. A range such as 3-4 means that the split leaves a remainder that falls to one region for some
 keys and to another for others. BURST is that of all regions together, CELL the slice of time for which rights are held
 and lent. MODE home is for limits too small to be split: each key has a home region whose split is all of it, from
-which the others borrow. With "reserve" each region keeps that part of its split out of its store (local_reserve), for nodes that
+which the others borrow. With "reserve" each region keeps that part of its split out of its store, for nodes that
 cannot reach it. With "Envoys hold" so many tokens of the burst are theirs (assign); with "to Envoys too" they are
 assigned units of a window. The split is without what they admit while they have no assignment.`,
 		Args:              one("limits document", "limits.yaml"),

@@ -20,8 +20,8 @@ const (
 	stormParts = 8
 	stormLasts = time.Second
 	// calmParts is the part of its time that a call may have waited outside while calls are let in
-	// in the order in which they came: 1/calmParts. If the first has waited longer more come than can
-	// be answered, and the newest is let in: it has most of its time left.
+	// in the order in which they came: 1/calmParts. If the first has waited longer, more come than
+	// can be answered, and the newest is let in: it has most of its time left.
 	calmParts = 3
 	// paceSpan is how long calls that leave are counted for one measurement of the pace. Those before
 	// weigh paceKept together: a pause of some milliseconds must not have many calls refused.
@@ -106,19 +106,12 @@ func (c *Crowd) comes(g *guest, now time.Time) place {
 	v := c.callers[g.caller]
 	switch {
 	case c.fits(v, now, g.ends.Sub(now)):
-		if v == nil {
-			v = &visitor{}
-			c.callers[g.caller] = v
-		}
-		c.letIn(v, g, now)
+		c.letIn(c.visitor(g.caller), g, now)
 	case c.outside >= maxOutside || now.After(c.storm):
 		c.turned++
 		g.place = refused
 	default:
-		if v == nil {
-			v = &visitor{}
-			c.callers[g.caller] = v
-		}
+		v = c.visitor(g.caller)
 		if len(v.line) == v.gone {
 			c.lines = append(c.lines, v)
 		}
@@ -127,6 +120,16 @@ func (c *Crowd) comes(g *guest, now time.Time) place {
 		g.place, g.turn = isOutside, make(chan struct{})
 	}
 	return g.place
+}
+
+// visitor returns a caller, and makes it if it has no calls yet.
+func (c *Crowd) visitor(caller string) *visitor {
+	v := c.callers[caller]
+	if v == nil {
+		v = &visitor{}
+		c.callers[caller] = v
+	}
+	return v
 }
 
 // fits says whether a call of a caller has time for those ahead of it.

@@ -41,14 +41,17 @@ func (s *session) Note(ctx context.Context, node, text string) (before string, e
 	return s.note(ctx, s.Generation(), algorithms.NodeNote(node), text)
 }
 
-// Answered returns the time that the first shard last answered a node of its region with, or when
-// its generation began if that is later, and the region. It changes nothing.
+// Answered returns the region of the first shard, and the time that it last answered a node with; 0:
+// not since its generation began. It changes nothing.
 func (s *session) Answered(ctx context.Context, node string) (region string, at quantity.StoreTime,
 	err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	found, err := s.servers.Look(ctx, s.shards[0], onlyLook(node))
-	return found.Opened.Region, found.Opened.Answered, err
+	if o := found.Opened; o.Answered > o.Begun {
+		at = o.Answered
+	}
+	return found.Opened.Region, at, err
 }
 
 // note has the first shard remember a text under a name, unless it is empty, and returns the text

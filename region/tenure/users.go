@@ -48,7 +48,7 @@ func (t *Tenure) noNamesake(ctx context.Context) error {
 		return ctx.Err()
 	case <-time.After(namesakeShows):
 	}
-	if _, then, err := c.Store.Answered(ctx, c.Node); err != nil || then == first {
+	if _, then, err := c.Store.Answered(ctx, c.Node); err != nil || then == 0 || then == first {
 		return nil
 	}
 	return fmt.Errorf("another process uses this region's Redis as node %s/%s, with a journal of its own: give this node a name of its own, or end that process first",

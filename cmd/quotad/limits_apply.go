@@ -179,7 +179,7 @@ func versionOf(epoch string) (version int64) {
 	return version
 }
 
-// tellHeld says for how long limits keep to the smaller of their old and new parts.
+// tellHeld says for how long an older document still binds limits.
 func tellHeld(out io.Writer, now api.DocumentsAnswer) error {
 	if now.Held == 0 {
 		_, err := fmt.Fprintln(out, "in force in all regions")
@@ -195,6 +195,6 @@ func tellHeld(out io.Writer, now api.DocumentsAnswer) error {
 	if !last.IsZero() {
 		until = "until " + last.Local().Format(time.RFC3339) + " at the latest, by the clock of this region's Redis"
 	}
-	_, err := fmt.Fprintf(out, "open in all regions; the smaller of the old and new parts holds for %s %s\n", show.Counted(now.Held, "limit"), until)
+	_, err := fmt.Fprintf(out, "open in all regions; an older document still binds %s %s\n", show.Counted(now.Held, "limit"), until)
 	return err
 }

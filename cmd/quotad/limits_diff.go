@@ -26,6 +26,7 @@ split, each region uses the lesser of both splits from the time it knows the new
 windows later, when the regions that get less have acknowledged the new document, and a majority of all regions. diff
 says who they are and how long it takes then. A limit with another algorithm, window, key, name or match, or one that
 gains or loses assign, is one removed and one added: both are charged until what was used of the old one weighs no more.
+A limit that is removed stays known as long: a document that has it again changes its old terms.
 
 Exit codes: 0 shown, 2 a document is invalid or the newer one cannot follow the older.`,
 		Example:           "  quotad limits diff limits.yaml limits-new.yaml",
@@ -82,9 +83,11 @@ type changedLimit struct {
 	Edits  []edit            `json:"edits,omitempty"` // of a changed limit
 	// Summary describes a limit that was added or removed.
 	Summary string `json:"summary,omitempty"`
-	// Lesser says that regions use the lesser of both splits for a while, or, of a removed limit,
-	// that it is charged along with what took its place.
-	Lesser  bool     `json:"lesser"`
+	// Lesser says that regions use the lesser of both splits for a while. Of a removed limit the
+	// parts stay known meanwhile.
+	Lesser bool `json:"lesser"`
+	// Charged says of a removed limit that it is charged along with what took its place.
+	Charged bool     `json:"charged,omitempty"`
 	Waiting []string `json:"waiting,omitempty"` // regions that must acknowledge
 	// Majority says that a majority of the regions must acknowledge, too.
 	Majority bool `json:"majority,omitempty"`
@@ -162,7 +165,7 @@ func changed(c barrier.Change, older, newer *policy.Document) (changedLimit, boo
 		of = c.Older
 	}
 	l := changedLimit{Change: "changed", Domain: of.Domain, Name: of.Name, Key: of.Key,
-		Lesser: c.Open, Waiting: c.Waiting, Match: listed(of, nil).Match}
+		Lesser: c.Open, Charged: c.Charged, Waiting: c.Waiting, Match: listed(of, nil).Match}
 	if c.Open {
 		l.Then = afterwards(of, c)
 	}
@@ -290,8 +293,10 @@ func (l changedLimit) cost() []string {
 	switch {
 	case !l.Lesser:
 		return nil
-	case l.Change == "removed":
+	case l.Charged:
 		return []string{"charged beside what is added:", "until " + until + " acknowledged, " + then}
+	case l.Change == "removed":
+		return []string{"its parts stay known, should a document have it again:", "until " + until + " acknowledged, " + then}
 	}
 	return []string{"each region has the smaller of its old and new part:", "until " + until + " acknowledged, " + then}
 }

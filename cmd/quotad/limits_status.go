@@ -66,7 +66,7 @@ func (d documentsStatus) print(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", show.Name(n.Node), open, file)
 	}
 	if len(d.Limits) > 0 {
-		fmt.Fprint(t, "\nLIMIT WITH THE LESSER SPLIT\tSINCE\tUNTIL\n")
+		fmt.Fprint(t, "\nLIMIT THAT AN OLDER DOCUMENT BINDS\tSINCE\tUNTIL\n")
 	}
 	for _, l := range d.Limits {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", heldName(l), clockTime(l.Since), heldUntil(l))
@@ -108,8 +108,11 @@ func heldName(l api.HeldLimit) string {
 	if len(l.Match) > 0 {
 		name += " (" + show.Name(conditions(l.Match)) + ")"
 	}
-	if l.Removed {
+	switch {
+	case l.Charged:
 		name += ", removed and charged still"
+	case l.Removed:
+		name += ", removed, its parts still known"
 	}
 	return name
 }

@@ -91,7 +91,7 @@ func matesWords(mates []string, nodes int) string {
 // rest.
 func documentsWords(d api.DocumentsStatus) (text string) {
 	if d.Held > 0 {
-		text = "; " + show.Counted(d.Held, "limit") + " at the smaller of its old and new parts"
+		text = "; an older document still binds " + show.Counted(d.Held, "limit")
 	}
 	for _, r := range d.Regions {
 		if r.Waited > 0 {

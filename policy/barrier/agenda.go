@@ -19,7 +19,7 @@ const MaxOpen = 32
 type Agenda struct {
 	documents []*policy.Document // by version, then by name; the first is the base
 	changed   map[policy.BucketID][]*policy.Limit
-	leftover  []leftover
+	removed   []removed
 }
 
 // Of returns the agenda of one document.

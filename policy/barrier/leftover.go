@@ -5,51 +5,27 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// Leftover is an entry that the newest document no longer has, but which is charged all the same,
-// because the limit that took its place does not know what was used of it.
+// Leftover is an entry that the newest document no longer has, of which regions may still use what
+// older documents gave them. Its terms stay known: should a document have the entry again, that is
+// a change of these terms.
 type Leftover struct {
 	Limit *policy.Limit
 	// Document is the newest that has the entry. Its conditions say which requests it concerns.
 	Document *policy.Document
 	Standing Standing
+	// Charged says that requests are charged to it all the same, because the limit that took its
+	// place does not know what was used of it.
+	Charged bool
 }
 
-// Leftovers returns the entries of older documents that are charged still.
+// Leftovers returns the entries of older documents that are not over.
 func (v *View) Leftovers() (all []Leftover) {
-	for _, l := range v.Agenda.leftover {
-		until, waiting := v.charged(l)
-		if waiting == nil && until <= v.Now {
-			continue
+	for _, r := range v.Agenda.removed {
+		if s := v.standing(r.entries); s.Binding != nil {
+			all = append(all, Leftover{r.limit, v.Agenda.documents[r.of], s, r.charged})
 		}
-		s := Standing{Opens: until, Waiting: waiting, Binding: v.entries(l.entries, 0)}
-		for s.From = 0; l.entries[s.From] == nil; s.From++ {
-		}
-		all = append(all, Leftover{l.limit, v.Agenda.documents[l.of], s})
 	}
 	return all
-}
-
-// charged returns until when an entry of an older document is charged, or who has not acknowledged
-// the newest document: such a region does not charge what took the entry's place.
-func (v *View) charged(l leftover) (until quantity.StoreTime, waiting []string) {
-	newest := v.Agenda.Newest()
-	var latest quantity.StoreTime
-	for i := range v.Agenda.documents {
-		if l.entries[i] == nil {
-			continue
-		}
-		for _, r := range v.Agenda.documents[i].Regions {
-			at, known := v.acknowledged(r.Name, newest)
-			if !known {
-				waiting = append(waiting, r.Name)
-			}
-			latest = max(latest, at)
-		}
-	}
-	if waiting != nil {
-		return 0, waiting
-	}
-	return over(l.limit, latest).Add(fillOf(l.limit)), nil
 }
 
 // Settled returns the place of the oldest document that still binds some limit. Older ones can be

@@ -6,12 +6,14 @@ import (
 	"github.com/quotad/quotad/policy"
 )
 
-// leftover is an entry of an older document that the newest one no longer has, though it has
-// another in its domain that the older one had not: perhaps the same limit under another window.
-type leftover struct {
+// removed is an entry of an older document that the newest one no longer has.
+type removed struct {
 	of      int // place of the newest document that has it
 	limit   *policy.Limit
 	entries []*policy.Limit // by place of the document; nil where that has none
+	// charged says that the newest document has another entry in its domain that the document at
+	// place of had not: perhaps the same limit under another window.
+	charged bool
 }
 
 // newAgenda returns the agenda of documents in order, with what changes between them.
@@ -32,8 +34,8 @@ func newAgenda(documents []*policy.Document) Agenda {
 		for n := range d.Limits {
 			l := &d.Limits[n]
 			all := entries[l.Bucket(nil)]
-			if all[last] == nil && added[l.Domain] && newestOf(all) == i {
-				a.leftover = append(a.leftover, leftover{i, l, all})
+			if all[last] == nil && newestOf(all) == i {
+				a.removed = append(a.removed, removed{i, l, all, added[l.Domain]})
 			}
 		}
 	}

@@ -13,8 +13,10 @@ type Change struct {
 	// removed.
 	Older, Newer *policy.Limit
 	// Open says that both documents bind the limit for a while: regions have the least that either
-	// gives them, or, of a removed limit, it is charged along with what took its place.
+	// gives them. Of a removed limit the parts stay known.
 	Open bool
+	// Charged says of a removed limit that it is charged meanwhile along with what took its place.
+	Charged bool
 	// Waiting holds the regions without whose acknowledgement that does not end. A majority of the
 	// regions must acknowledge in any case, unless the limit is removed.
 	Waiting []string
@@ -84,7 +86,7 @@ func (p *preview) removed(older *policy.Limit) Change {
 	is := func(l Leftover) bool { return l.Limit == older }
 	before, after := p.nobody.Leftovers(), p.all.Leftovers()
 	if i := slices.IndexFunc(before, is); i >= 0 {
-		c.Open, c.Waiting = true, p.running(before[i].Standing.Waiting)
+		c.Open, c.Charged, c.Waiting = true, before[i].Charged, p.running(before[i].Standing.Waiting)
 	}
 	if i := slices.IndexFunc(after, is); i >= 0 {
 		c.Until = max(p.at, after[i].Standing.Opens)

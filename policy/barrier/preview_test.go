@@ -66,7 +66,7 @@ func TestPreview(t *testing.T) {
 		"one more": {documents.Parse(t, 1, abc, ab), documents.Parse(t, 2, abc, ab,
 			"name: m, limit: 1, window: 1s"), "l; +m"},
 		"one less": {documents.Parse(t, 1, abc, ab, "name: m, limit: 1, window: 1s"),
-			documents.Parse(t, 2, abc, ab), "l; -m"},
+			documents.Parse(t, 2, abc, ab), "l; -m [a b c] until 2000000"},
 		"another window": {documents.Parse(t, 1, abc, ab), documents.Parse(t, 2, abc,
 			strings.Replace(ab, "1s", "2s", 1)), "+l; -l [a b c] until 2000000"},
 		"a region leaves": {documents.Parse(t, 1, abc, "name: l, limit: 900, window: 1s"),

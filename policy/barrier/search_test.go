@@ -18,11 +18,11 @@ import (
 const second = 1_000_000
 
 // place is one region in a search: the documents that are open there, what it heard, and the most
-// that it could use in the present cell.
+// that it could use in the present cell, and by which limit.
 type place struct {
-	agenda barrier.Agenda
-	heard  barrier.Heard
-	held   quantity.Units
+	agenda      barrier.Agenda
+	heard       barrier.Heard
+	held, limit quantity.Units
 }
 
 // state is a state of the world: all regions at one time, in cells.
@@ -44,7 +44,7 @@ type search struct {
 }
 
 // run looks at all states, and returns the first in which the regions could use more together in
-// one cell than any document allows.
+// one cell than any document allows that was open in it.
 func (s *search) run() (way string) {
 	first := state{places: make([]place, len(s.regions))}
 	for i := range first.places {
@@ -82,7 +82,7 @@ func (s *search) steps(from state) map[string]state {
 		next := from.clone()
 		next.now++
 		for i := range next.places {
-			next.places[i].held = 0
+			next.places[i].held, next.places[i].limit = 0, 0
 		}
 		s.hold(&next)
 		all["the next cell"] = next
@@ -128,10 +128,10 @@ func (s *search) learn(to *state, i int, d *policy.Document) bool {
 }
 
 // tell has a region tell another all that it says with a message: the other learns the documents
-// that it does not know, and then counts the acknowledgements.
+// that it does not know, the newest first, and then counts the acknowledgements.
 func (s *search) tell(to *state, i, j int) {
 	from := to.places[i]
-	for _, d := range from.agenda.Documents() {
+	for _, d := range slices.Backward(from.agenda.Documents()) {
 		s.learn(to, j, d)
 	}
 	p := &to.places[j]
@@ -155,19 +155,38 @@ func (s *search) view(from state, i int) *barrier.View {
 // hold closes the documents that bind no longer, and notes the most that each region can use.
 func (s *search) hold(of *state) {
 	for i := range of.places {
+		p := &of.places[i]
 		v := s.view(*of, i)
-		of.places[i].agenda = v.Agenda.From(v.Settled())
-		of.places[i].held = max(of.places[i].held, part(s.view(*of, i)))
+		p.agenda = v.Agenda.From(v.Settled())
+		p.held = max(p.held, part(s.view(*of, i)))
+		for _, d := range p.agenda.Documents() {
+			p.limit = max(p.limit, limitOf(d))
+		}
 	}
 }
 
-// part returns the least that the binding documents give a region of their only limit.
+// part returns the least that the binding documents give a region of the limit; 0 if the newest
+// document does not have it, so that nothing counts.
 func part(v *barrier.View) quantity.Units {
+	if limitOf(v.Agenda.Newest()) == 0 {
+		return 0
+	}
 	least := quantity.Units(1 << 40)
 	for _, e := range v.Standing(&v.Agenda.Newest().Limits[0]).Binding {
 		least = min(least, given(e.Document, v.Region))
 	}
 	return least
+}
+
+// searched is the name of the limit that a search looks at, the first of the documents that have it.
+const searched = "l"
+
+// limitOf returns the limit by a document, 0 if it does not have it.
+func limitOf(d *policy.Document) quantity.Units {
+	if d.Limits[0].Name != searched {
+		return 0
+	}
+	return d.Limits[0].Limit
 }
 
 // given returns what a document gives a region, whose weights divide the limit without remainder.
@@ -185,14 +204,11 @@ func given(d *policy.Document, region string) quantity.Units {
 }
 
 // excess says whether all regions together could use more of the present cell than any document
-// allows.
+// allows that was open in one of them meanwhile.
 func (s *search) excess(at state) bool {
 	var sum, most quantity.Units
 	for _, p := range at.places {
-		sum += p.held
-	}
-	for _, d := range s.documents {
-		most = max(most, d.Limits[0].Limit)
+		sum, most = sum+p.held, max(most, p.limit)
 	}
 	return sum > most
 }
@@ -201,7 +217,7 @@ func (s *search) key(of state) string {
 	var b strings.Builder
 	fmt.Fprint(&b, of.now)
 	for _, p := range of.places {
-		fmt.Fprint(&b, "|", p.agenda, p.held)
+		fmt.Fprint(&b, "|", p.agenda, p.held, ",", p.limit)
 		for _, region := range s.regions {
 			for _, d := range s.documents {
 				at, known := p.heard[region][d.Epoch()]
@@ -239,6 +255,9 @@ func TestEveryOrderKeepsTheCeiling(t *testing.T) {
 		return documents.Parse(t, version, []string{"a: {weight: 1}", "b: {weight: 1}", "c: {weight: 1}"},
 			fmt.Sprintf("name: l, limit: %d, window: 1s, weights: {a: %d, b: %d, c: %d}", limit, a, b, c))
 	}
+	without := func(version int) *policy.Document {
+		return documents.Parse(t, version, []string{"a: {weight: 1}", "b: {weight: 1}"}, "name: other, domain: elsewhere, limit: 5, window: 1s")
+	}
 	both := map[int][]int{0: {1, 2}, 1: {1, 2}}
 	for name, s := range map[string]*search{
 		"a share moves, and regions forget": {regions: []string{"a", "b"}, cells: 4, given: map[int][]int{0: {1}, 1: {1}}, forgets: true,
@@ -247,6 +266,10 @@ func TestEveryOrderKeepsTheCeiling(t *testing.T) {
 			documents: []*policy.Document{two(1, 100, 1, 1), two(2, 100, 1, 9), two(3, 100, 1, 1)}},
 		"lowered, then raised": {regions: []string{"a", "b"}, cells: 4, given: both,
 			documents: []*policy.Document{two(1, 100, 1, 1), two(2, 50, 1, 1), two(3, 200, 3, 1)}},
+		"taken out and put back": {regions: []string{"a", "b"}, cells: 3, given: both,
+			documents: []*policy.Document{two(1, 100, 99, 1), without(2), two(3, 100, 1, 99)}},
+		"taken out and put back twice": {regions: []string{"a", "b"}, cells: 2, given: map[int][]int{0: {1}, 1: {2, 3, 4}},
+			documents: []*policy.Document{two(1, 100, 99, 1), without(2), two(3, 100, 1, 1), without(4), two(5, 100, 1, 99)}},
 		"two of one version": {regions: []string{"a", "b"}, cells: 3, given: map[int][]int{0: {1}, 1: {2}},
 			documents: []*policy.Document{two(1, 100, 1, 1), two(2, 200, 3, 1), two(2, 200, 1, 3)}},
 		"a raise that one region never sees": {regions: []string{"a", "b"}, cells: 3,

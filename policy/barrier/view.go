@@ -1,6 +1,7 @@
 package barrier
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/quotad/quotad/algorithms"
@@ -71,28 +72,42 @@ func (v *View) Changed(l *policy.Limit) bool { return v.Agenda.changed[l.Bucket(
 
 // Standing returns what is in force of a limit of the newest document.
 func (v *View) Standing(l *policy.Limit) Standing {
-	last := len(v.Agenda.documents) - 1
 	entries := v.Agenda.changed[l.Bucket(nil)]
 	if entries == nil {
-		return Standing{Binding: []Entry{{v.Agenda.Newest(), l}}, From: last}
+		return Standing{Binding: []Entry{{v.Agenda.Newest(), l}}, From: len(v.Agenda.documents) - 1}
 	}
-	var s Standing
-	for j := 1; j <= last; j++ {
-		if entries[j] == nil {
-			continue
-		}
+	return v.standing(entries)
+}
+
+// standing returns what is in force of a limit, by its entries in all documents.
+func (v *View) standing(entries []*policy.Limit) (s Standing) {
+	alone := 0 // place of the newest document known to count alone, now or later
+	for j := 1; j < len(entries); j++ {
 		opens, waiting := v.complete(entries, s.From, j)
-		s.Waiting = waiting
 		switch {
 		case waiting != nil:
+			if v.differ(entries, alone, j) {
+				s.Waiting = waiting
+			}
+			continue
 		case opens <= v.Now:
 			s.From, s.Opens = j, 0
 		case s.Opens == 0:
 			s.Opens = opens
 		}
+		s.Waiting, alone = nil, j
 	}
 	s.Binding = v.entries(entries, s.From)
 	return s
+}
+
+// differ says whether the documents at two places give any region other parts of a limit.
+func (v *View) differ(entries []*policy.Limit, i, j int) bool {
+	older, newer := entries[i], entries[j]
+	if older == nil || newer == nil {
+		return older != newer
+	}
+	return !sameTerms(v.Agenda.documents[i], older, v.Agenda.documents[j], newer)
 }
 
 // entries returns the entries of the documents from a place on.
@@ -106,40 +121,60 @@ func (v *View) entries(all []*policy.Limit, from int) (some []Entry) {
 }
 
 // complete says from when on the document at place j counts without those from base on, or whose
-// acknowledgement is waited for.
+// acknowledgement is waited for. A document without the limit counts alone when every region that
+// had a part of it has acknowledged that it has none.
 func (v *View) complete(entries []*policy.Limit, base, j int) (opens quantity.StoreTime,
 	waiting []string) {
-	newer, d := entries[j], v.Agenda.documents[j]
-	var latest quantity.StoreTime
-	differs, shrinks, settles, fill := false, false, int64(0), int64(0)
+	d := v.Agenda.documents[j]
+	var w wait
 	for i := base; i < j; i++ {
-		older := entries[i]
-		if older == nil || sameTerms(v.Agenda.documents[i], older, d, newer) {
-			continue
-		}
-		differs, fill = true, max(fill, fillOf(older), fillOf(newer))
-		settles = max(settles, settling(v.Agenda.documents[i], older, d, newer))
-		for _, region := range shrinking(v.Agenda.documents[i], older, d, newer) {
-			at, known := v.acknowledged(region, d)
-			if !known {
-				waiting = append(waiting, region)
-				continue
-			}
-			shrinks, latest = true, max(latest, at)
+		if entries[i] != nil && v.differ(entries, i, j) {
+			w.behind(v.Agenda.documents[i], entries[i], d, entries[j])
 		}
 	}
-	if !differs {
+	if !w.differs {
 		return 0, nil
 	}
-	waiting = append(waiting, v.majority(v.Agenda.documents[base], d)...)
-	if waiting != nil {
+	var latest quantity.StoreTime
+	for _, region := range w.shrink {
+		at, known := v.acknowledged(region, d)
+		if !known {
+			waiting = append(waiting, region)
+		}
+		latest = max(latest, at)
+	}
+	if entries[j] != nil {
+		waiting = append(waiting, v.majority(v.Agenda.documents[base], d)...)
+	}
+	switch {
+	case waiting != nil:
 		slices.Sort(waiting)
 		return 0, slices.Compact(waiting)
-	}
-	if !shrinks {
+	case w.shrink == nil:
 		return 0, nil
 	}
-	return max(over(newer, latest), latest.Add(settles)).Add(fill), nil
+	return max(over(w.weighs, latest), latest.Add(w.settles)).Add(w.fill), nil
+}
+
+// wait is what a newer document of a limit waits for before it counts alone.
+type wait struct {
+	differs       bool
+	shrink        []string // regions of which some have less by the newer document
+	weighs        *policy.Limit
+	settles, fill int64 // µs in which what Envoys hold is over, and in which a bucket fills
+}
+
+// behind adds what an older document gives of the limit. newer is nil if the newer document does
+// not have it.
+func (w *wait) behind(of *policy.Document, older *policy.Limit, by *policy.Document,
+	newer *policy.Limit) {
+	w.differs, w.weighs, w.fill = true, cmp.Or(newer, older), max(w.fill, fillOf(older))
+	if newer == nil {
+		w.shrink = append(w.shrink, of.RegionNames()...)
+		return
+	}
+	w.fill, w.settles = max(w.fill, fillOf(newer)), max(w.settles, settling(of, older, by, newer))
+	w.shrink = append(w.shrink, shrinking(of, older, by, newer)...)
 }
 
 // acknowledged returns when a region acknowledged a document. A region that the document fences

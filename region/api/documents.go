@@ -88,8 +88,7 @@ type DocumentsStatus struct {
 	// FileRefused is why the document of the node's file is not open; absent: it is, or was.
 	FileRefused string            `json:"file_refused,omitempty"`
 	Regions     []RegionDocuments `json:"regions"` // the others
-	// Limits are those of which this region uses the least of what several documents give it, some
-	// of Held.
+	// Limits are those that an older document still binds, some of Held.
 	Limits []HeldLimit `json:"limits"`
 	Held   int         `json:"held"`
 }
@@ -117,12 +116,14 @@ type RegionDocuments struct {
 	Waited Milliseconds `json:"waited_ms,omitempty"`
 }
 
-// HeldLimit is a limit that more than one document binds.
+// HeldLimit is a limit that an older document still binds: the region uses the least of what several
+// documents give it. One that was removed stays known, should a document have it again.
 type HeldLimit struct {
 	Domain  string            `json:"domain"`
 	Limit   string            `json:"limit"`
 	Match   map[string]string `json:"match,omitempty"`
-	Removed bool              `json:"removed,omitempty"` // charged beside what took its place
+	Removed bool              `json:"removed,omitempty"` // the newest document has it no more
+	Charged bool              `json:"charged,omitempty"` // though removed, beside what took its place
 	Since   time.Time         `json:"since,omitzero"`
 	Waiting []string          `json:"waiting"`        // regions that must acknowledge
 	Until   time.Time         `json:"until,omitzero"` // absent: not known yet

@@ -19,7 +19,7 @@ func newDocuments(d tenure.Documents) DocumentsStatus {
 			Refused: textOf(r.Refused), Waited: Milliseconds(r.Waited)}
 	})
 	for _, l := range d.Limits {
-		held := HeldLimit{Domain: l.Limit.Domain, Limit: l.Limit.Name, Removed: l.Removed,
+		held := HeldLimit{Domain: l.Limit.Domain, Limit: l.Limit.Name, Removed: l.Removed, Charged: l.Charged,
 			Since: storeMoment(l.Since), Waiting: listed(l.Waiting), Until: storeMoment(l.Opens)}
 		for _, c := range l.Limit.Match {
 			if held.Match == nil {

@@ -76,6 +76,9 @@ func New(v *barrier.View, shards store.Shards) *Rules {
 func (r *Rules) keepLeftovers() {
 	of := map[*policy.Document]leftover{}
 	for _, l := range r.View.Leftovers() {
+		if !l.Charged {
+			continue
+		}
 		r.binding[l.Limit] = l.Standing.Binding
 		its, ok := of[l.Document]
 		if !ok {

@@ -1,6 +1,7 @@
 package tenure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -231,7 +232,10 @@ func (t *Tenure) Review(ctx context.Context) {
 	if !saved {
 		t.save(t.agenda())
 	}
-	for e, region := range wanted {
+	// The newest first: nobody is to work, be it for a moment, under a document that others know to be
+	// succeeded.
+	for _, e := range slices.SortedFunc(maps.Keys(wanted), func(a, b policy.Epoch) int { return cmp.Compare(b.Version, a.Version) }) {
+		region := wanted[e]
 		if err := t.fetch(ctx, region, e); err != nil {
 			t.config.Log.Warn("a limits document of another region is not open here yet", "epoch",
 				e.String(), "region", region, "err", err)

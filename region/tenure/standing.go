@@ -14,7 +14,7 @@ import (
 type Documents struct {
 	Open    []Told            // in this region, the oldest first; At is 0 while it is not acknowledged
 	Regions []RegionDocuments // the other regions of the open documents, by name
-	// Limits are those that more than one document binds, at most maxHeldShown of Held.
+	// Limits are those that an older document still binds, at most maxHeldShown of Held.
 	Limits []HeldLimit
 	Held   int
 	// File is why the document of the node's file is not open; nil: it is, or was.
@@ -30,11 +30,12 @@ type RegionDocuments struct {
 	Waited time.Duration
 }
 
-// HeldLimit is a limit of which this region uses the least of what several documents give it, or
-// which it charges beside what took its place.
+// HeldLimit is a limit that an older document still binds: this region uses the least of what
+// several documents give it. One that was removed stays known, should a document have it again.
 type HeldLimit struct {
 	Limit   *policy.Limit
 	Removed bool               // the newest document has it no more
+	Charged bool               // though removed, beside what took its place
 	Since   quantity.StoreTime // 0: this region has not acknowledged the document that changes it
 	Waiting []string           // regions that must acknowledge
 	Opens   quantity.StoreTime // when fewer documents bind it; 0: not known yet
@@ -60,7 +61,7 @@ func (t *Tenure) Documents() Documents {
 		}
 	}
 	for _, l := range v.Leftovers() {
-		d.held(v, HeldLimit{Limit: l.Limit, Removed: true, Waiting: l.Standing.Waiting,
+		d.held(v, HeldLimit{Limit: l.Limit, Removed: true, Charged: l.Charged, Waiting: l.Standing.Waiting,
 			Opens: l.Standing.Opens}, v.Agenda.Newest())
 	}
 	d.Regions, d.File = t.known.regions(v.Agenda)

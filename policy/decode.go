@@ -50,7 +50,7 @@ func parse(filename string, src []byte) (*Document, error) {
 }
 
 var (
-	documentFields = []string{"version", "regions", "fenced", "removed", "on_no_limit", "domains", "limits", "exempt"}
+	documentFields = []string{"version", "regions", "fenced", "removed", "returned", "on_no_limit", "domains", "limits", "exempt"}
 	regionFields   = []string{"weight"}
 	limitFields    = []string{
 		"name", "alias", "domain", "key", "match", "entries", "replaces", "algorithm", "limit", "window", "timezone", "starts", "burst", "weights",
@@ -73,11 +73,14 @@ func readDocument(root strictyaml.Value) *Document {
 		"name the regions with their weights: {us-east: {weight: 1}}"); ok {
 		doc.Regions = readRegions(f)
 	}
-	if f, ok := o.Field("fenced"); ok {
-		doc.Fenced = readFenced(f, doc.Regions)
-	}
 	if f, ok := o.Field("removed"); ok {
 		doc.Removed = readRemoved(f, doc.Regions)
+	}
+	if f, ok := o.Field("fenced"); ok {
+		doc.Fenced = readFenced(f, doc)
+	}
+	if f, ok := o.Field("returned"); ok {
+		doc.Returned = readReturned(f, doc)
 	}
 	doc.OnNoLimit = strictyaml.Optional(o, "on_no_limit", NoLimitAllow, readOnNoLimit)
 	if f, ok := o.Field("domains"); ok {

@@ -22,6 +22,7 @@ const (
 	MaxVersion       = 1 << 51
 	MaxRegions       = 64
 	MaxRemoved       = 256
+	MaxReturned      = 1_000_000
 	MaxWeight        = 1_000_000
 	MaxNameBytes     = 63
 	MaxAliasBytes    = 128
@@ -49,6 +50,9 @@ type Document struct {
 	// Removed holds the regions of older documents that are gone for good, sorted; see
 	// [Document.Removes].
 	Removed []string
+	// Returned holds how often fenced regions have returned, 1 to MaxReturned, of those that have;
+	// see [Document.Life].
+	Returned map[string]int64
 	// Limits holds the entries in the order of the file, at least one.
 	Limits []Limit
 	// Exempt holds what limits do not apply to.

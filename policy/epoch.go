@@ -3,6 +3,8 @@ package policy
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 )
 
@@ -54,6 +56,11 @@ func (d *Document) canonical() []byte {
 	for _, name := range d.Removed {
 		e.text("removed")
 		e.text(name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Returned)) {
+		e.text("returned")
+		e.text(name)
+		e.integer(d.Returned[name])
 	}
 	e.domains(d) // and so do those without any of these
 	return e

@@ -165,6 +165,11 @@ func change(t *testing.T, v reflect.Value) {
 		v.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, 2), v.Slice(0, v.Len()-1)))
 	case reflect.Struct:
 		change(t, v.Field(0))
+	case reflect.Map:
+		key := reflect.New(v.Type().Key()).Elem()
+		key.SetString("x")
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, reflect.Zero(v.Type().Elem()))
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 	default:

@@ -8,8 +8,13 @@ import (
 )
 
 // Fences says whether the document fences a region: an operator's word that the region is stopped.
-// It gets nothing of any limit, whatever its weight, and nobody waits for it.
+// It gets nothing of any limit, whatever its weight, and nobody waits for it. A region that is
+// removed can be fenced, too.
 func (d *Document) Fences(region string) bool { return slices.Contains(d.Fenced, region) }
+
+// Life says how often a region has returned after it was fenced. A fence ends the life that its
+// document names, and all before. No newer document may name a lower one.
+func (d *Document) Life(region string) int64 { return d.Returned[region] }
 
 // Removes says whether the document says of a region that an older document has, in Regions or in
 // Removed, that it goes for good. A newer document must have each region of older ones in one of
@@ -23,18 +28,34 @@ func (d *Document) Knows(region string) bool {
 }
 
 // readFenced reads the names of fenced regions, sorted. At least one region is not fenced.
-func readFenced(f strictyaml.Value, regions []Region) []string {
+func readFenced(f strictyaml.Value, d *Document) []string {
 	fenced := readRegionNames(f, "name regions of the document that are stopped, such as [ap-south]",
-		func(item strictyaml.Value, name string) {
-			if !has(regions, name) {
-				item.Fail(fmt.Sprintf("the document has no region %q", name),
-					"correct the name, or remove it")
-			}
-		})
-	if len(fenced) > 0 && len(fenced) == len(regions) {
+		func(item strictyaml.Value, name string) { known(item, name, d) })
+	if len(fenced) > 0 && !slices.ContainsFunc(d.Regions, func(r Region) bool { return !slices.Contains(fenced, r.Name) }) {
 		f.Fail("all regions are fenced", "leave out those that run")
 	}
 	return fenced
+}
+
+// readReturned reads how often regions have returned.
+func readReturned(f strictyaml.Value, d *Document) map[string]int64 {
+	entries, ok := f.Entries("give each region that was fenced how often it has returned: {ap-south: 1}")
+	if !ok {
+		return nil
+	}
+	returned := map[string]int64{}
+	for _, entry := range entries {
+		known(entry.Key, entry.Name, d)
+		returned[entry.Name] = entry.Value.Integer(1, MaxReturned)
+	}
+	return returned
+}
+
+// known fails if a document has no region of a name, nor removes one.
+func known(at strictyaml.Value, name string, d *Document) {
+	if !has(d.Regions, name) && !d.Removes(name) {
+		at.Fail(fmt.Sprintf("the document has no region %q", name), "correct the name, or remove it")
+	}
 }
 
 // readRemoved reads the names of removed regions, sorted.

@@ -170,7 +170,7 @@ func (n *Node) learnElsewhere(ctx context.Context) error {
 		return nil
 	}
 	all := slices.Concat(n.tenure.Rules().View.Agenda.Documents(), older.Documents)
-	if err := barrier.Union(all...).LeftOut(); err != nil {
+	if err := barrier.Union(all...).Follows(); err != nil {
 		return fmt.Errorf("--bootstrap is refused: %w", err)
 	}
 	return &older

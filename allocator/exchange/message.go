@@ -18,6 +18,15 @@ type Acknowledged struct {
 	Version int64
 	Digest  [32]byte
 	At      quantity.StoreTime // microseconds
+	// Fenced holds the regions that the newest document fences; none of the others.
+	Fenced []Fence
+}
+
+// Fence says that a region is stopped, by an operator's word, in the life that it had when the
+// document was written.
+type Fence struct {
+	Region string
+	Life   int64
 }
 
 // Ask names the sums that the rows of one bucket and cell should reach. So a repeated ask gives

@@ -64,6 +64,7 @@ var Holes = []Hole{
 	{Group: "loss", Name: "store that another version wrote"},
 
 	{Group: "documents", Name: "regions under different documents"},
+	{Group: "documents", Name: "a region that is fenced and does not know it"},
 	{Group: "documents", Name: "barrier completing inside a cell"},
 	{Group: "documents", Name: "acknowledgement of a later epoch taken for an earlier"},
 	{Group: "documents", Name: "one version with two contents"},

@@ -134,6 +134,9 @@ func regionEdits(older, newer *policy.Document) []edit {
 			if d.Fences(r.Name) {
 				all[r.Name] += ", fenced"
 			}
+			if n := d.Life(r.Name); n > 0 {
+				all[r.Name] += ", returned " + times(n)
+			}
 			names = append(names, r.Name)
 		}
 		for _, name := range d.Removed {
@@ -144,6 +147,14 @@ func regionEdits(older, newer *policy.Document) []edit {
 	from, names := say(older)
 	to, more := say(newer)
 	return edits(from, to, append(names, more...))
+}
+
+// times says how often.
+func times(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // edits returns the values that differ, in the order of names, of which some may stand twice.

@@ -83,13 +83,16 @@ var (
 	ErrTooMany = fmt.Errorf("%d documents are open, and wait for regions to acknowledge them: see quotad limits status", MaxOpen)
 	// ErrLeftOut says that the newest document leaves out a region without saying that it goes.
 	ErrLeftOut = errors.New("a region is left out")
+	// ErrUnfenced says that the newest document no longer fences a region, and does not say that the
+	// region has returned.
+	ErrUnfenced = errors.New("a fence is dropped")
 )
 
 // Refused says whether an error is that a document is not taken beside those that are open. Trying
 // again does not help, unless others are open then.
 func Refused(err error) bool {
 	return errors.Is(err, ErrOlder) || errors.Is(err, ErrConflict) || errors.Is(err, ErrTooMany) ||
-		errors.Is(err, ErrLeftOut) || errors.Is(err, policy.ErrFar)
+		errors.Is(err, ErrLeftOut) || errors.Is(err, ErrUnfenced) || errors.Is(err, policy.ErrFar)
 }
 
 // Check says whether [Agenda.Learn] would take a document of an epoch, which need not be at hand
@@ -112,8 +115,8 @@ func (a Agenda) Check(e policy.Epoch) error {
 
 // Learn returns the agenda with one document more. A document that is older than the newest one is
 // taken too: some region may still decide under it. Of two documents of one version, the second
-// is taken only when a newer one is open, which settles the matter. The newest document must know
-// each region of the others, so that none goes by a slip; it fails with ErrLeftOut otherwise.
+// is taken only when a newer one is open, which settles the matter. It fails if the newest document
+// does not follow the others; see [Agenda.Follows].
 func (a Agenda) Learn(d *policy.Document) (Agenda, error) {
 	err := a.Check(d.Epoch())
 	if err == nil && a.Has(d.Epoch()) {
@@ -122,27 +125,12 @@ func (a Agenda) Learn(d *policy.Document) (Agenda, error) {
 	var next Agenda
 	if err == nil {
 		next = Union(append(slices.Clone(a.documents), d)...)
-		err = next.LeftOut()
+		err = next.Follows()
 	}
 	if err != nil {
 		return a, fmt.Errorf("document %s is not taken, %s is open: %w", d.Epoch(), a, err)
 	}
 	return next, nil
-}
-
-// LeftOut returns ErrLeftOut if the newest document leaves out a region of another one without a
-// word.
-func (a Agenda) LeftOut() error {
-	newest := a.Newest()
-	for _, older := range a.documents {
-		for _, region := range slices.Concat(older.RegionNames(), older.Removed) {
-			if !newest.Knows(region) {
-				return fmt.Errorf("%w: document %s has region %q, and document %s neither has it nor removes it: correct a misspelt name, or write removed: [%s] if the region goes for good",
-					ErrLeftOut, older.Epoch(), region, newest.Epoch(), region)
-			}
-		}
-	}
-	return nil
 }
 
 // From returns the agenda without the documents that are older than the one at place n.

@@ -1,6 +1,7 @@
 package barrier
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/quotad/quotad/policy"
@@ -83,8 +84,13 @@ func addedDomains(d *policy.Document, entries map[policy.BucketID][]*policy.Limi
 	return added
 }
 
-// changes says whether the terms of an entry differ between documents that have it.
+// changes says whether the terms of an entry differ between documents that have it. Where a region
+// has returned that was fenced, they may, of any entry.
 func changes(documents []*policy.Document, entries []*policy.Limit) bool {
+	newest := documents[len(documents)-1]
+	if slices.ContainsFunc(documents, func(d *policy.Document) bool { return !sameLives(d, newest) }) {
+		return true
+	}
 	var first int
 	for first = range entries {
 		if entries[first] != nil {
@@ -109,3 +115,6 @@ func sameTerms(a *policy.Document, of *policy.Limit, b *policy.Document, other *
 		slices.EqualFunc(a.Regions, b.Regions,
 			func(a, b policy.Region) bool { return a.Name == b.Name })
 }
+
+// sameLives says whether no region has returned between two documents.
+func sameLives(a, b *policy.Document) bool { return maps.Equal(a.Returned, b.Returned) }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
@@ -23,6 +24,7 @@ type place struct {
 	agenda      barrier.Agenda
 	heard       barrier.Heard
 	held, limit quantity.Units
+	fence       *barrier.Fence // that another region told of
 }
 
 // state is a state of the world: all regions at one time, in cells.
@@ -40,6 +42,7 @@ type search struct {
 	given     map[int][]int // which documents a region may be given by its operator
 	cells     int64
 	forgets   bool // regions may lose their memory, but not their documents
+	apart     int  // a region that hears nobody, and is not heard: its place, counted from 1
 	states    int
 }
 
@@ -95,7 +98,7 @@ func (s *search) steps(from state) map[string]state {
 			}
 		}
 		for j, other := range s.regions {
-			if i != j {
+			if i != j && i+1 != s.apart && j+1 != s.apart {
 				next := from.clone()
 				s.tell(&next, i, j)
 				all[region+" tells "+other] = next
@@ -121,7 +124,17 @@ func (s *search) learn(to *state, i int, d *policy.Document) bool {
 	if p.agenda.Has(d.Epoch()) || p.agenda.Check(d.Epoch()) != nil {
 		return false
 	}
-	p.agenda, _ = p.agenda.Learn(d)
+	next, err := p.agenda.Learn(d)
+	if err != nil {
+		return false
+	}
+	if life := next.Newest().Life(s.regions[i]); life > p.agenda.Newest().Life(s.regions[i]) && s.fenced(*to, i) {
+		p.held = 0 // in a life that has ended
+	}
+	p.agenda = next
+	if p.fence != nil && next.Knows(s.regions[i], *p.fence) {
+		p.fence = nil
+	}
 	p.heard.Add(s.regions[i], d.Epoch(), quantity.StoreTime(to.now*second))
 	s.hold(to)
 	return true
@@ -135,6 +148,12 @@ func (s *search) tell(to *state, i, j int) {
 		s.learn(to, j, d)
 	}
 	p := &to.places[j]
+	newest := from.agenda.Newest()
+	if f := (barrier.Fence{From: s.regions[i], Life: newest.Life(s.regions[j])}); newest.Fences(s.regions[j]) &&
+		!p.agenda.Knows(s.regions[j], f) {
+		p.fence = &f
+		s.hold(to)
+	}
 	for _, d := range from.agenda.Documents() {
 		if !p.agenda.Has(d.Epoch()) && d.Version >= p.agenda.Base().Version {
 			return // not all of them are known here
@@ -148,7 +167,7 @@ func (s *search) tell(to *state, i, j int) {
 
 func (s *search) view(from state, i int) *barrier.View {
 	p := from.places[i]
-	return &barrier.View{Agenda: p.agenda, Region: s.regions[i], Heard: p.heard,
+	return &barrier.View{Agenda: p.agenda, Region: s.regions[i], Heard: p.heard, Fence: p.fence,
 		Now: quantity.StoreTime(from.now * second)}
 }
 
@@ -172,7 +191,11 @@ func part(v *barrier.View) quantity.Units {
 		return 0
 	}
 	least := quantity.Units(1 << 40)
-	for _, e := range v.Standing(&v.Agenda.Newest().Limits[0]).Binding {
+	s := v.Standing(&v.Agenda.Newest().Limits[0])
+	if s.Returning || v.Fence != nil || v.Agenda.Newest().Fences(v.Region) {
+		return 0
+	}
+	for _, e := range s.Binding {
 		least = min(least, given(e.Document, v.Region))
 	}
 	return least
@@ -207,17 +230,31 @@ func given(d *policy.Document, region string) quantity.Units {
 // allows that was open in one of them meanwhile.
 func (s *search) excess(at state) bool {
 	var sum, most quantity.Units
-	for _, p := range at.places {
-		sum, most = sum+p.held, max(most, p.limit)
+	for i, p := range at.places {
+		most = max(most, p.limit)
+		if !s.fenced(at, i) {
+			sum += p.held
+		}
 	}
 	return sum > most
+}
+
+// fenced says whether a region works in a life that some document ends. What it uses all the same is
+// printed: an operator said that it was stopped.
+func (s *search) fenced(at state, i int) bool {
+	life := at.places[i].agenda.Newest().Life(s.regions[i])
+	return slices.ContainsFunc(at.places, func(p place) bool {
+		return slices.ContainsFunc(p.agenda.Documents(), func(d *policy.Document) bool {
+			return d.Fences(s.regions[i]) && d.Life(s.regions[i]) >= life
+		})
+	})
 }
 
 func (s *search) key(of state) string {
 	var b strings.Builder
 	fmt.Fprint(&b, of.now)
 	for _, p := range of.places {
-		fmt.Fprint(&b, "|", p.agenda, p.held, ",", p.limit)
+		fmt.Fprint(&b, "|", p.agenda, p.held, ",", p.limit, p.fence)
 		for _, region := range s.regions {
 			for _, d := range s.documents {
 				at, known := p.heard[region][d.Epoch()]
@@ -258,6 +295,10 @@ func TestEveryOrderKeepsTheCeiling(t *testing.T) {
 	without := func(version int) *policy.Document {
 		return documents.Parse(t, version, []string{"a: {weight: 1}", "b: {weight: 1}"}, "name: other, domain: elsewhere, limit: 5, window: 1s")
 	}
+	others := func(version int) *policy.Document {
+		return documents.Parse(t, version, abc, "name: other, domain: elsewhere, limit: 5, window: 1s")
+	}
+	with := func(line string, d *policy.Document) *policy.Document { return documents.With(t, line, d) }
 	both := map[int][]int{0: {1, 2}, 1: {1, 2}}
 	for name, s := range map[string]*search{
 		"a share moves, and regions forget": {regions: []string{"a", "b"}, cells: 4, given: map[int][]int{0: {1}, 1: {1}}, forgets: true,
@@ -270,6 +311,22 @@ func TestEveryOrderKeepsTheCeiling(t *testing.T) {
 			documents: []*policy.Document{two(1, 100, 99, 1), without(2), two(3, 100, 1, 99)}},
 		"taken out and put back twice": {regions: []string{"a", "b"}, cells: 2, given: map[int][]int{0: {1}, 1: {2, 3, 4}},
 			documents: []*policy.Document{two(1, 100, 99, 1), without(2), two(3, 100, 1, 1), without(4), two(5, 100, 1, 99)}},
+		"fenced, and returned": {regions: []string{"a", "b"}, cells: 4, given: map[int][]int{0: {2}, 1: {1, 2}},
+			documents: []*policy.Document{two(1, 100, 1, 1), with("fenced: [a]", two(2, 100, 1, 1)), with("returned: {a: 1}", two(3, 100, 1, 1))}},
+		"fenced, raised and returned": {regions: []string{"a", "b"}, cells: suite.Short[int64](2, 3), given: map[int][]int{0: {3}, 1: {1, 2}},
+			documents: []*policy.Document{two(1, 100, 1, 1), with("fenced: [a]", two(2, 100, 1, 1)), with("fenced: [a]", two(3, 300, 1, 1)),
+				with("returned: {a: 1}", two(4, 100, 1, 1))}},
+		"fenced, and the word dropped": {regions: []string{"a", "b"}, cells: 3, given: map[int][]int{0: {2}, 1: {1, 2}},
+			documents: []*policy.Document{two(1, 100, 1, 1), with("fenced: [a]", two(2, 100, 1, 1)), two(3, 100, 1, 1)}},
+		"fenced, and returned where the fence is not known": {regions: []string{"a", "b", "c"}, cells: 2, apart: 2, given: map[int][]int{0: {2}, 1: {1}},
+			documents: []*policy.Document{three(1, 100, 5, 3, 2), with("fenced: [a]", three(2, 100, 5, 3, 2)), with("returned: {a: 1}", three(3, 100, 5, 3, 2))}},
+		"fenced, raised, and returned where the raise is not known": {regions: []string{"a", "b", "c"}, cells: 2, apart: 2, given: map[int][]int{0: {1, 3}, 1: {2}},
+			documents: []*policy.Document{three(1, 100, 5, 3, 2), with("fenced: [a]", three(2, 100, 5, 3, 2)), with("fenced: [a]", three(3, 300, 5, 3, 2)),
+				with("returned: {a: 1}", three(4, 200, 5, 3, 2))}},
+		"a third region grows by it, where the fence is not known": {regions: []string{"a", "b", "c"}, cells: 3, apart: 2, given: map[int][]int{0: {2}, 1: {1}},
+			documents: []*policy.Document{three(1, 100, 6, 2, 2), with("fenced: [a]", three(2, 100, 6, 2, 2)), with("returned: {a: 1}", three(3, 100, 2, 2, 6))}},
+		"added after a fence that is not known": {regions: []string{"a", "b", "c"}, cells: 2, apart: 2, given: map[int][]int{0: {2}, 1: {1}},
+			documents: []*policy.Document{others(1), with("fenced: [a]", three(2, 100, 5, 3, 2)), with("returned: {a: 1}", three(3, 100, 5, 3, 2))}},
 		"two of one version": {regions: []string{"a", "b"}, cells: 3, given: map[int][]int{0: {1}, 1: {2}},
 			documents: []*policy.Document{two(1, 100, 1, 1), two(2, 200, 3, 1), two(2, 200, 1, 3)}},
 		"a raise that one region never sees": {regions: []string{"a", "b"}, cells: 3,

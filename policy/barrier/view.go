@@ -38,6 +38,21 @@ type View struct {
 	// Unsure says that the region may have worked under newer documents than it remembers, because
 	// it lost its store and a journal. It uses nothing until the other regions have told.
 	Unsure bool
+	// Fence is the word of another region that this one is fenced, which no document takes back that
+	// is open here; nil: none. This region uses nothing.
+	Fence *Fence
+}
+
+// Fence is the word of a region that another one is fenced.
+type Fence struct {
+	From string // the region that says so
+	Life int64  // that it ends: see [policy.Document.Life]
+}
+
+// Knows says whether the newest document says itself what becomes of a region of whose fence another
+// region tells: it fences it, too, or the region has returned since.
+func (a Agenda) Knows(region string, f Fence) bool {
+	return a.Newest().Fences(region) || a.Newest().Life(region) > f.Life
 }
 
 // Only returns the view of a region that knows one document.
@@ -62,10 +77,13 @@ type Standing struct {
 	Opens quantity.StoreTime
 	// Waiting holds the regions whose acknowledgement of the newest document is waited for.
 	Waiting []string
+	// Returning says that the region was fenced and has returned, by a document that does not count
+	// alone yet: it has nothing.
+	Returning bool
 }
 
 // Open says whether more than one document binds.
-func (s Standing) Open() bool { return len(s.Binding) > 1 }
+func (s Standing) Open() bool { return len(s.Binding) > 1 || s.Returning }
 
 // Changed says whether the open documents give a limit of the newest one different terms.
 func (v *View) Changed(l *policy.Limit) bool { return v.Agenda.changed[l.Bucket(nil)] != nil }
@@ -98,6 +116,7 @@ func (v *View) standing(entries []*policy.Limit) (s Standing) {
 		s.Waiting, alone = nil, j
 	}
 	s.Binding = v.entries(entries, s.From)
+	s.Returning = v.Agenda.documents[s.From].Life(v.Region) < v.Agenda.Newest().Life(v.Region)
 	return s
 }
 
@@ -130,13 +149,19 @@ func (v *View) complete(entries []*policy.Limit, base, j int) (opens quantity.St
 	for i := base; i < j; i++ {
 		if entries[i] != nil && v.differ(entries, i, j) {
 			w.behind(v.Agenda.documents[i], entries[i], d, entries[j])
+			for _, region := range w.shrinks {
+				w.needs = append(w.needs, v.whose(region, v.Agenda.documents[i], d))
+			}
 		}
+	}
+	if entries[j] != nil && v.unknown(base, j) {
+		w.behindAny(d, entries[j])
 	}
 	if !w.differs {
 		return 0, nil
 	}
 	var latest quantity.StoreTime
-	for _, region := range w.shrink {
+	for _, region := range w.needs {
 		at, known := v.acknowledged(region, d)
 		if !known {
 			waiting = append(waiting, region)
@@ -150,7 +175,7 @@ func (v *View) complete(entries []*policy.Limit, base, j int) (opens quantity.St
 	case waiting != nil:
 		slices.Sort(waiting)
 		return 0, slices.Compact(waiting)
-	case w.shrink == nil:
+	case w.needs == nil:
 		return 0, nil
 	}
 	return max(over(w.weighs, latest), latest.Add(w.settles)).Add(w.fill), nil
@@ -159,7 +184,8 @@ func (v *View) complete(entries []*policy.Limit, base, j int) (opens quantity.St
 // wait is what a newer document of a limit waits for before it counts alone.
 type wait struct {
 	differs       bool
-	shrink        []string // regions of which some have less by the newer document
+	shrinks       []string // regions that have less by it than by the document looked at last
+	needs         []string // regions whose acknowledgement it needs
 	weighs        *policy.Limit
 	settles, fill int64 // µs in which what Envoys hold is over, and in which a bucket fills
 }
@@ -170,11 +196,21 @@ func (w *wait) behind(of *policy.Document, older *policy.Limit, by *policy.Docum
 	newer *policy.Limit) {
 	w.differs, w.weighs, w.fill = true, cmp.Or(newer, older), max(w.fill, fillOf(older))
 	if newer == nil {
-		w.shrink = append(w.shrink, of.RegionNames()...)
+		w.shrinks = of.RegionNames()
 		return
 	}
 	w.fill, w.settles = max(w.fill, fillOf(newer)), max(w.settles, settling(of, older, by, newer))
-	w.shrink = append(w.shrink, shrinking(of, older, by, newer)...)
+	w.shrinks = shrinking(of, older, by, newer)
+}
+
+// behindAny adds what a document that is not known may give of the limit: any region may have less
+// by the newer one.
+func (w *wait) behindAny(by *policy.Document, newer *policy.Limit) {
+	w.differs, w.weighs, w.fill = true, newer, max(w.fill, fillOf(newer))
+	w.needs = append(w.needs, by.RegionNames()...)
+	if newer.Assign != nil {
+		w.settles = max(w.settles, policy.AssignSettles.Microseconds())
+	}
 }
 
 // acknowledged returns when a region acknowledged a document. A region that the document fences

@@ -64,8 +64,28 @@ func documentsToProto(all []exchange.Acknowledged) []*peerv1.Acknowledged {
 	p := make([]*peerv1.Acknowledged, len(all))
 	for i, d := range all {
 		p[i] = &peerv1.Acknowledged{Version: d.Version, Digest: d.Digest[:], AtUs: int64(d.At)}
+		for _, f := range d.Fenced {
+			p[i].Fenced = append(p[i].Fenced, &peerv1.Fence{Region: f.Region, Life: f.Life})
+		}
 	}
 	return p
+}
+
+// The bounds of the fences that are read of one document. A document has at most 64 regions and
+// removes at most 256, and their names have at most 63 bytes.
+const (
+	maxFenced    = 64 + 256
+	maxNameBytes = 63
+	maxLife      = 1 << 31
+)
+
+func fencesFromProto(p []*peerv1.Fence) (all []exchange.Fence) {
+	for _, f := range p[:min(len(p), maxFenced)] {
+		if f.GetLife() >= 0 && f.GetLife() <= maxLife && len(f.GetRegion()) <= maxNameBytes {
+			all = append(all, exchange.Fence{Region: f.GetRegion(), Life: f.GetLife()})
+		}
+	}
+	return all
 }
 
 // documentsFromProto reads which documents are open in a region. It passes over what cannot be one.
@@ -74,7 +94,8 @@ func documentsFromProto(p []*peerv1.Acknowledged) (all []exchange.Acknowledged) 
 		if len(d.GetDigest()) == len(exchange.Acknowledged{}.Digest) && d.GetVersion() > 0 &&
 			d.GetAtUs() >= 0 {
 			all = append(all, exchange.Acknowledged{Version: d.GetVersion(),
-				Digest: [32]byte(d.GetDigest()), At: quantity.StoreTime(d.GetAtUs())})
+				Digest: [32]byte(d.GetDigest()), At: quantity.StoreTime(d.GetAtUs()),
+				Fenced: fencesFromProto(d.GetFenced())})
 		}
 	}
 	return all

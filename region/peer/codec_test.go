@@ -2,6 +2,7 @@ package peer
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,10 +50,33 @@ func TestMessageRoundTrip(t *testing.T) {
 func drawDocuments(t *rapid.T) (all []exchange.Acknowledged) {
 	for range rapid.IntRange(0, MaxDocuments).Draw(t, "documents") {
 		d := rapid.Make[exchange.Acknowledged]().Draw(t, "document")
-		d.Version, d.At = max(d.Version&(1<<51-1), 1), d.At&(1<<51-1)
+		d.Version, d.At, d.Fenced = max(d.Version&(1<<51-1), 1), d.At&(1<<51-1), drawFences(t)
 		all = append(all, d)
 	}
 	return all
+}
+
+// drawFences draws the fences of a document as a region may tell them, nil for none.
+func drawFences(t *rapid.T) (all []exchange.Fence) {
+	for range rapid.IntRange(0, 3).Draw(t, "fences") {
+		all = append(all, exchange.Fence{Region: rapid.StringMatching("[a-z0-9-]{1,63}").Draw(t, "region"),
+			Life: rapid.Int64Range(0, maxLife).Draw(t, "life")})
+	}
+	return all
+}
+
+// TestWhatCannotBeAFenceIsPassedOver, and more than a document can have is not read.
+func TestWhatCannotBeAFenceIsPassedOver(t *testing.T) {
+	good := &peerv1.Fence{Region: "us", Life: 1}
+	for name, bad := range map[string]*peerv1.Fence{"life below 0": {Region: "us", Life: -1},
+		"life too high": {Region: "us", Life: maxLife + 1}, "a long name": {Region: strings.Repeat("x", 64)}} {
+		if got := fencesFromProto([]*peerv1.Fence{bad, good}); len(got) != 1 || got[0].Region != "us" {
+			t.Errorf("%s: read %v", name, got)
+		}
+	}
+	if got := fencesFromProto(slices.Repeat([]*peerv1.Fence{good}, maxFenced+1)); len(got) != maxFenced {
+		t.Errorf("%d read", len(got))
+	}
 }
 
 // TestWhatCannotBeADocumentIsPassedOver: a peer can neither have more documents read than are open

@@ -31,8 +31,11 @@ func (e *Engine) tellDocuments(out exchange.Effects) {
 // Documents returns what this region has to say of its limits documents.
 func (e *Engine) Documents() (all []exchange.Acknowledged) {
 	for _, d := range e.config.Tenure.Statement() {
-		all = append(all, exchange.Acknowledged{Version: d.Epoch.Version, Digest: d.Epoch.Digest,
-			At: d.At})
+		told := exchange.Acknowledged{Version: d.Epoch.Version, Digest: d.Epoch.Digest, At: d.At}
+		for _, f := range d.Fenced {
+			told.Fenced = append(told.Fenced, exchange.Fence(f))
+		}
+		all = append(all, told)
 	}
 	return all
 }
@@ -41,6 +44,9 @@ func toldOf(documents []exchange.Acknowledged) []tenure.Told {
 	all := make([]tenure.Told, len(documents))
 	for i, d := range documents {
 		all[i] = tenure.Told{Epoch: policy.Epoch{Version: d.Version, Digest: d.Digest}, At: d.At}
+		for _, f := range d.Fenced {
+			all[i].Fenced = append(all[i].Fenced, tenure.Fenced(f))
+		}
 	}
 	return all
 }

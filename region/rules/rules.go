@@ -33,8 +33,8 @@ type Rules struct {
 	Prefetches, Replaces bool
 
 	matcher  *policy.Matcher
-	splits   [][]split // by index of the limit, and by rotation; nil for a limit of binding
-	binding  map[*policy.Limit][]barrier.Entry
+	splits   [][]split                          // by index of the limit, and by rotation; nil for a limit of open
+	open     map[*policy.Limit]barrier.Standing // of limits that an older document still binds
 	leftover []leftover
 	found    found
 }
@@ -54,18 +54,18 @@ func New(v *barrier.View, shards store.Shards) *Rules {
 	r := &Rules{Document: newest, View: v, Epoch: v.Agenda.String(), Newest: newest.Epoch().String(),
 		Region: v.Region, Replaces: newest.Replaces(),
 		Shards: shards, Peers: peersIn(v), matcher: newest.Compile(),
-		splits:  make([][]split, len(newest.Limits)),
-		binding: map[*policy.Limit][]barrier.Entry{}}
+		splits: make([][]split, len(newest.Limits)),
+		open:   map[*policy.Limit]barrier.Standing{}}
 	for i := range newest.Limits {
 		l := &newest.Limits[i]
 		r.Prefetches = r.Prefetches || l.Consistency == policy.Prefetch
 		s := v.Standing(l)
 		if s.Open() {
-			r.binding[l] = s.Binding
+			r.open[l] = s
 			continue
 		}
 		for rotation := range newest.Regions {
-			r.splits[i] = append(r.splits[i], r.splitOf(s.Binding, uint64(rotation)))
+			r.splits[i] = append(r.splits[i], r.splitOf(s, uint64(rotation)))
 		}
 	}
 	r.keepLeftovers()
@@ -79,7 +79,7 @@ func (r *Rules) keepLeftovers() {
 		if !l.Charged {
 			continue
 		}
-		r.binding[l.Limit] = l.Standing.Binding
+		r.open[l.Limit] = l.Standing
 		its, ok := of[l.Document]
 		if !ok {
 			its = leftover{l.Document.Compile(), map[*policy.Limit]bool{}}
@@ -115,6 +115,9 @@ func (r *Rules) Serves() error {
 	case r.Document.Fences(r.Region):
 		return fmt.Errorf("policy %s fences region %q, which serves nothing: stop it, or take it from fenced in a document of a higher version",
 			r.Document.Epoch(), r.Region)
+	case r.View.Fence != nil:
+		return fmt.Errorf("region %q is fenced, as region %s tells, and serves nothing: stop it, or write returned: {%s: %d} in a document of a higher version than any that is open (quotad regions return %s)",
+			r.Region, r.View.Fence.From, r.Region, r.View.Fence.Life+1, r.Region)
 	case r.View.Unsure:
 		return fmt.Errorf("region %q lost its store and a journal, and serves nothing until every other region has told its documents: make them reachable. If it never served before, empty its Redis, remove this node's data_dir and start with --bootstrap", r.Region)
 	}
@@ -123,8 +126,8 @@ func (r *Rules) Serves() error {
 
 // split returns the split of a limit for a key.
 func (r *Rules) split(l *policy.Limit, id policy.BucketID) *split {
-	if binding, ok := r.binding[l]; ok {
-		parts := r.splitOf(binding, id.Hash())
+	if s, ok := r.open[l]; ok {
+		parts := r.splitOf(s, id.Hash())
 		return &parts
 	}
 	all := r.splits[l.Index]

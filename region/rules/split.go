@@ -39,12 +39,13 @@ type part struct{ units, burst, reserve, reserveBurst, envoys quantity.Units }
 
 // splitOf returns the split of a limit for keys of a hash, by the documents that bind: of each
 // region the least of what they give it.
-func (r *Rules) splitOf(binding []barrier.Entry, hash uint64) (parts split) {
+func (r *Rules) splitOf(s barrier.Standing, hash uint64) (parts split) {
+	binding := s.Binding
 	least := partsIn(binding[0], hash)
 	for _, more := range binding[1:] {
 		least = atMost(least, partsIn(more, hash))
 	}
-	if r.View.Unsure {
+	if r.View.Unsure || r.View.Fence != nil || s.Returning {
 		least[r.Region] = part{}
 	}
 	units, burst := make(map[string]quantity.Units, len(least)),

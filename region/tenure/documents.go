@@ -21,8 +21,9 @@ import (
 
 // Told is a document that a region says is open there, since a time of its store.
 type Told struct {
-	Epoch policy.Epoch
-	At    quantity.StoreTime
+	Epoch  policy.Epoch
+	At     quantity.StoreTime
+	Fenced []Fenced // regions that it fences, if it is the newest there
 }
 
 // knowledge is what a node knows of the limits documents of all regions. Safe for concurrent use.
@@ -41,6 +42,7 @@ type knowledge struct {
 	unsure  map[string]bool // regions that must tell before this one serves; nil: none
 	saved   bool            // the journal has all that is open
 	file    error           // why the document of the node's file is not open
+	fences  fences
 	// regions whose acknowledgement some limit waits for, and since when by the node's clock
 	waiting map[string]time.Time
 }
@@ -75,7 +77,7 @@ func (k *knowledge) view(a barrier.Agenda, now quantity.StoreTime) *barrier.View
 		heard[region] = maps.Clone(all)
 	}
 	return &barrier.View{Agenda: a, Region: k.region, Heard: heard, Now: now,
-		Unsure: len(k.unsure) > 0}
+		Unsure: len(k.unsure) > 0, Fence: k.fences.of(a, k.region)}
 }
 
 // acknowledge notes that the store decides without none of the documents since a time.
@@ -110,6 +112,7 @@ func (k *knowledge) hear(a barrier.Agenda, region string, open []Told) {
 		}
 	}
 	k.told[region] = told
+	k.news = k.fences.hear(a, k.region, region, open) || k.news
 	maps.DeleteFunc(k.refused, func(e policy.Epoch, _ refusal) bool { return !k.tells(e) })
 	if k.unsure[region] && known {
 		delete(k.unsure, region)
@@ -173,7 +176,7 @@ func (k *knowledge) statement(a barrier.Agenda) (all []Told) {
 	defer k.mu.Unlock()
 	for _, one := range a.Documents() {
 		if at, known := k.heard[k.region][one.Epoch()]; known && k.saved {
-			all = append(all, Told{one.Epoch(), at})
+			all = append(all, Told{Epoch: one.Epoch(), At: at, Fenced: fencesOf(one, a)})
 		}
 	}
 	return all
@@ -311,7 +314,7 @@ func (t *Tenure) review(ctx context.Context) error {
 		return nil
 	}
 	t.apply(rules.New(t.known.view(a, t.config.Store.Surely()), t.config.Store.Shards()))
-	return t.noteSure(ctx)
+	return errors.Join(t.noteSure(ctx), t.noteFence(ctx))
 }
 
 // parse reads a document that another node gave to the store or to another region.

@@ -26,7 +26,7 @@ func TestAnAcknowledgementWaitsForTheDocumentsBeside(t *testing.T) {
 		documents.Parse(t, 2, regions, limit+"200"), documents.Parse(t, 3, regions, limit+"150")
 	k := newKnowledge("us", slog.New(slog.DiscardHandler), time.Now)
 	here := barrier.Union(one, three)
-	k.hear(here, "eu", []Told{{one.Epoch(), 1}, {two.Epoch(), 2}, {three.Epoch(), 3}})
+	k.hear(here, "eu", []Told{{Epoch: one.Epoch(), At: 1}, {Epoch: two.Epoch(), At: 2}, {Epoch: three.Epoch(), At: 3}})
 	if len(k.heard["eu"]) != 0 {
 		t.Errorf("counted: %v", k.heard)
 	}
@@ -34,7 +34,7 @@ func TestAnAcknowledgementWaitsForTheDocumentsBeside(t *testing.T) {
 	if len(wanted) != 1 || wanted[two.Epoch()] != "eu" {
 		t.Errorf("wanted: %v", wanted)
 	}
-	k.hear(barrier.Union(one, two, three), "eu", []Told{{two.Epoch(), 2}, {three.Epoch(), 3}})
+	k.hear(barrier.Union(one, two, three), "eu", []Told{{Epoch: two.Epoch(), At: 2}, {Epoch: three.Epoch(), At: 3}})
 	if at, known := k.heard["eu"][three.Epoch()]; !known || at != 3 {
 		t.Errorf("not counted: %v", k.heard)
 	}
@@ -114,7 +114,7 @@ func TestADocumentThatLeavesOutThisRegion(t *testing.T) {
 		t.Helper()
 		var open []Told
 		for _, e := range all {
-			open = append(open, Told{e, 1})
+			open = append(open, Told{Epoch: e, At: 1})
 		}
 		for range 3 {
 			n.Hear("eu", open)
@@ -163,7 +163,7 @@ func TestAMateWithoutTheDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		n.Hear("eu", []Told{{two.Epoch(), 1}})
+		n.Hear("eu", []Told{{Epoch: two.Epoch(), At: 1}})
 		n.Review(t.Context())
 	}
 	if got := n.Rules().Newest; got != two.Epoch().String() {

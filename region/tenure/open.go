@@ -160,7 +160,7 @@ func (t *Tenure) takeOver(ctx context.Context, a barrier.Agenda, opened store.Op
 	if err := t.keepDocuments(ctx, a); err != nil {
 		return err
 	}
-	if err := t.learnWhetherSure(ctx, a, opened); err != nil {
+	if err := errors.Join(t.learnWhetherSure(ctx, a, opened), t.learnFence(ctx)); err != nil {
 		return err
 	}
 	// If this is false, all that this node knows of the store still holds.

@@ -69,7 +69,7 @@ func TestANodeThatKnowsNothingServesNothing(t *testing.T) {
 			}
 			n = start("n1", j)
 			want("started again", n, true)
-			n.Hear("eu", []Told{{one.Epoch(), 1}})
+			n.Hear("eu", []Told{{Epoch: one.Epoch(), At: 1}})
 			n.Review(t.Context())
 			want("told", n, false)
 			if err := n.Adopt(t.Context(), two); err != nil {

@@ -290,7 +290,9 @@ type Acknowledged struct {
 	// SHA-256 of what the document means.
 	Digest []byte `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
 	// Time of the sender's store, in microseconds since 1970.
-	AtUs          int64 `protobuf:"varint,3,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
+	AtUs int64 `protobuf:"varint,3,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
+	// Regions that the newest document fences; none of the others.
+	Fenced        []*Fence `protobuf:"bytes,4,rep,name=fenced,proto3" json:"fenced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -346,6 +348,67 @@ func (x *Acknowledged) GetAtUs() int64 {
 	return 0
 }
 
+func (x *Acknowledged) GetFenced() []*Fence {
+	if x != nil {
+		return x.Fenced
+	}
+	return nil
+}
+
+// Fence is the word of an operator that a region is stopped.
+type Fence struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Region string                 `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
+	// How often the region had returned when it was fenced. A document in which it has returned more often takes the fence back.
+	Life          int64 `protobuf:"varint,2,opt,name=life,proto3" json:"life,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Fence) Reset() {
+	*x = Fence{}
+	mi := &file_peer_v1_peer_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Fence) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Fence) ProtoMessage() {}
+
+func (x *Fence) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Fence.ProtoReflect.Descriptor instead.
+func (*Fence) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Fence) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *Fence) GetLife() int64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
 // Ask names the values that the lender's rows for one bucket and cell should reach.
 type Ask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -366,7 +429,7 @@ type Ask struct {
 
 func (x *Ask) Reset() {
 	*x = Ask{}
-	mi := &file_peer_v1_peer_proto_msgTypes[2]
+	mi := &file_peer_v1_peer_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -378,7 +441,7 @@ func (x *Ask) String() string {
 func (*Ask) ProtoMessage() {}
 
 func (x *Ask) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[2]
+	mi := &file_peer_v1_peer_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -391,7 +454,7 @@ func (x *Ask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ask.ProtoReflect.Descriptor instead.
 func (*Ask) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{2}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Ask) GetBucket() []byte {
@@ -457,7 +520,7 @@ type ExchangeResponse struct {
 
 func (x *ExchangeResponse) Reset() {
 	*x = ExchangeResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[3]
+	mi := &file_peer_v1_peer_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -469,7 +532,7 @@ func (x *ExchangeResponse) String() string {
 func (*ExchangeResponse) ProtoMessage() {}
 
 func (x *ExchangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[3]
+	mi := &file_peer_v1_peer_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -482,7 +545,7 @@ func (x *ExchangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeResponse.ProtoReflect.Descriptor instead.
 func (*ExchangeResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{3}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ExchangeResponse) GetRegion() string {
@@ -554,7 +617,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_peer_v1_peer_proto_msgTypes[4]
+	mi := &file_peer_v1_peer_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -566,7 +629,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[4]
+	mi := &file_peer_v1_peer_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -579,7 +642,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{4}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Grant) GetRefusal() Refusal {
@@ -654,7 +717,7 @@ type RecallRequest struct {
 
 func (x *RecallRequest) Reset() {
 	*x = RecallRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[5]
+	mi := &file_peer_v1_peer_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -666,7 +729,7 @@ func (x *RecallRequest) String() string {
 func (*RecallRequest) ProtoMessage() {}
 
 func (x *RecallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[5]
+	mi := &file_peer_v1_peer_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -679,7 +742,7 @@ func (x *RecallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecallRequest.ProtoReflect.Descriptor instead.
 func (*RecallRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{5}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RecallRequest) GetRegion() string {
@@ -723,7 +786,7 @@ type Doubt struct {
 
 func (x *Doubt) Reset() {
 	*x = Doubt{}
-	mi := &file_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_peer_v1_peer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -735,7 +798,7 @@ func (x *Doubt) String() string {
 func (*Doubt) ProtoMessage() {}
 
 func (x *Doubt) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_peer_v1_peer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -748,7 +811,7 @@ func (x *Doubt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Doubt.ProtoReflect.Descriptor instead.
 func (*Doubt) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{6}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Doubt) GetBucket() []byte {
@@ -786,7 +849,7 @@ type RecallResponse struct {
 
 func (x *RecallResponse) Reset() {
 	*x = RecallResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_peer_v1_peer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -798,7 +861,7 @@ func (x *RecallResponse) String() string {
 func (*RecallResponse) ProtoMessage() {}
 
 func (x *RecallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_peer_v1_peer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -811,7 +874,7 @@ func (x *RecallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecallResponse.ProtoReflect.Descriptor instead.
 func (*RecallResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{7}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RecallResponse) GetRegion() string {
@@ -865,7 +928,7 @@ type Testimony struct {
 
 func (x *Testimony) Reset() {
 	*x = Testimony{}
-	mi := &file_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_peer_v1_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -877,7 +940,7 @@ func (x *Testimony) String() string {
 func (*Testimony) ProtoMessage() {}
 
 func (x *Testimony) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_peer_v1_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -890,7 +953,7 @@ func (x *Testimony) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Testimony.ProtoReflect.Descriptor instead.
 func (*Testimony) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Testimony) GetRefused() bool {
@@ -970,7 +1033,7 @@ type Remembered struct {
 
 func (x *Remembered) Reset() {
 	*x = Remembered{}
-	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_peer_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -982,7 +1045,7 @@ func (x *Remembered) String() string {
 func (*Remembered) ProtoMessage() {}
 
 func (x *Remembered) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_peer_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -995,7 +1058,7 @@ func (x *Remembered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remembered.ProtoReflect.Descriptor instead.
 func (*Remembered) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Remembered) GetPeer() string {
@@ -1038,7 +1101,7 @@ type StoreRequest struct {
 
 func (x *StoreRequest) Reset() {
 	*x = StoreRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_peer_v1_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1050,7 +1113,7 @@ func (x *StoreRequest) String() string {
 func (*StoreRequest) ProtoMessage() {}
 
 func (x *StoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_peer_v1_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1063,7 +1126,7 @@ func (x *StoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRequest.ProtoReflect.Descriptor instead.
 func (*StoreRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{10}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StoreRequest) GetRegion() string {
@@ -1104,7 +1167,7 @@ type StoreResponse struct {
 
 func (x *StoreResponse) Reset() {
 	*x = StoreResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1116,7 +1179,7 @@ func (x *StoreResponse) String() string {
 func (*StoreResponse) ProtoMessage() {}
 
 func (x *StoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1129,7 +1192,7 @@ func (x *StoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreResponse.ProtoReflect.Descriptor instead.
 func (*StoreResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StoreResponse) GetRegion() string {
@@ -1209,7 +1272,7 @@ type StoreOrigin struct {
 
 func (x *StoreOrigin) Reset() {
 	*x = StoreOrigin{}
-	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_peer_v1_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1221,7 +1284,7 @@ func (x *StoreOrigin) String() string {
 func (*StoreOrigin) ProtoMessage() {}
 
 func (x *StoreOrigin) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_peer_v1_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1234,7 +1297,7 @@ func (x *StoreOrigin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreOrigin.ProtoReflect.Descriptor instead.
 func (*StoreOrigin) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StoreOrigin) GetId() string {
@@ -1272,7 +1335,7 @@ type DocumentRequest struct {
 
 func (x *DocumentRequest) Reset() {
 	*x = DocumentRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1347,7 @@ func (x *DocumentRequest) String() string {
 func (*DocumentRequest) ProtoMessage() {}
 
 func (x *DocumentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1297,7 +1360,7 @@ func (x *DocumentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentRequest.ProtoReflect.Descriptor instead.
 func (*DocumentRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DocumentRequest) GetRegion() string {
@@ -1332,7 +1395,7 @@ type DocumentResponse struct {
 
 func (x *DocumentResponse) Reset() {
 	*x = DocumentResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1344,7 +1407,7 @@ func (x *DocumentResponse) String() string {
 func (*DocumentResponse) ProtoMessage() {}
 
 func (x *DocumentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1357,7 +1420,7 @@ func (x *DocumentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentResponse.ProtoReflect.Descriptor instead.
 func (*DocumentResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DocumentResponse) GetText() []byte {
@@ -1380,7 +1443,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1455,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1468,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DescribeRequest) GetRegion() string {
@@ -1439,7 +1502,7 @@ type DescribeResponse struct {
 
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_peer_v1_peer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1451,7 +1514,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_peer_v1_peer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1464,7 +1527,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DescribeResponse) GetView() *v1.View {
@@ -1488,7 +1551,7 @@ type CutRequest struct {
 
 func (x *CutRequest) Reset() {
 	*x = CutRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_peer_v1_peer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1500,7 +1563,7 @@ func (x *CutRequest) String() string {
 func (*CutRequest) ProtoMessage() {}
 
 func (x *CutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_peer_v1_peer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1513,7 +1576,7 @@ func (x *CutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutRequest.ProtoReflect.Descriptor instead.
 func (*CutRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{17}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CutRequest) GetRegion() string {
@@ -1550,7 +1613,7 @@ type CutResponse struct {
 
 func (x *CutResponse) Reset() {
 	*x = CutResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[18]
+	mi := &file_peer_v1_peer_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1562,7 +1625,7 @@ func (x *CutResponse) String() string {
 func (*CutResponse) ProtoMessage() {}
 
 func (x *CutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[18]
+	mi := &file_peer_v1_peer_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1575,7 +1638,7 @@ func (x *CutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutResponse.ProtoReflect.Descriptor instead.
 func (*CutResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{18}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CutResponse) GetAddresses() []string {
@@ -1604,11 +1667,15 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"generation\x18\x03 \x01(\x04R\n" +
 	"generation\x12 \n" +
 	"\x04asks\x18\x05 \x03(\v2\f.peer.v1.AskR\x04asks\x123\n" +
-	"\tdocuments\x18\x06 \x03(\v2\x15.peer.v1.AcknowledgedR\tdocumentsJ\x04\b\x04\x10\x05\"U\n" +
+	"\tdocuments\x18\x06 \x03(\v2\x15.peer.v1.AcknowledgedR\tdocumentsJ\x04\b\x04\x10\x05\"}\n" +
 	"\fAcknowledged\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x03R\aversion\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x12\x13\n" +
-	"\x05at_us\x18\x03 \x01(\x03R\x04atUs\"\x8f\x01\n" +
+	"\x05at_us\x18\x03 \x01(\x03R\x04atUs\x12&\n" +
+	"\x06fenced\x18\x04 \x03(\v2\x0e.peer.v1.FenceR\x06fenced\"3\n" +
+	"\x05Fence\x12\x16\n" +
+	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
+	"\x04life\x18\x02 \x01(\x03R\x04life\"\x8f\x01\n" +
 	"\x03Ask\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\fR\x06bucket\x12\x12\n" +
 	"\x04cell\x18\x02 \x01(\x03R\x04cell\x12\x1a\n" +
@@ -1749,65 +1816,67 @@ func file_peer_v1_peer_proto_rawDescGZIP() []byte {
 }
 
 var file_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_peer_v1_peer_proto_goTypes = []any{
 	(Refusal)(0),             // 0: peer.v1.Refusal
 	(StoreUse)(0),            // 1: peer.v1.StoreUse
 	(CutDirection)(0),        // 2: peer.v1.CutDirection
 	(*ExchangeRequest)(nil),  // 3: peer.v1.ExchangeRequest
 	(*Acknowledged)(nil),     // 4: peer.v1.Acknowledged
-	(*Ask)(nil),              // 5: peer.v1.Ask
-	(*ExchangeResponse)(nil), // 6: peer.v1.ExchangeResponse
-	(*Grant)(nil),            // 7: peer.v1.Grant
-	(*RecallRequest)(nil),    // 8: peer.v1.RecallRequest
-	(*Doubt)(nil),            // 9: peer.v1.Doubt
-	(*RecallResponse)(nil),   // 10: peer.v1.RecallResponse
-	(*Testimony)(nil),        // 11: peer.v1.Testimony
-	(*Remembered)(nil),       // 12: peer.v1.Remembered
-	(*StoreRequest)(nil),     // 13: peer.v1.StoreRequest
-	(*StoreResponse)(nil),    // 14: peer.v1.StoreResponse
-	(*StoreOrigin)(nil),      // 15: peer.v1.StoreOrigin
-	(*DocumentRequest)(nil),  // 16: peer.v1.DocumentRequest
-	(*DocumentResponse)(nil), // 17: peer.v1.DocumentResponse
-	(*DescribeRequest)(nil),  // 18: peer.v1.DescribeRequest
-	(*DescribeResponse)(nil), // 19: peer.v1.DescribeResponse
-	(*CutRequest)(nil),       // 20: peer.v1.CutRequest
-	(*CutResponse)(nil),      // 21: peer.v1.CutResponse
-	(*v1.ViewRequest)(nil),   // 22: quotad.v1.ViewRequest
-	(*v1.View)(nil),          // 23: quotad.v1.View
+	(*Fence)(nil),            // 5: peer.v1.Fence
+	(*Ask)(nil),              // 6: peer.v1.Ask
+	(*ExchangeResponse)(nil), // 7: peer.v1.ExchangeResponse
+	(*Grant)(nil),            // 8: peer.v1.Grant
+	(*RecallRequest)(nil),    // 9: peer.v1.RecallRequest
+	(*Doubt)(nil),            // 10: peer.v1.Doubt
+	(*RecallResponse)(nil),   // 11: peer.v1.RecallResponse
+	(*Testimony)(nil),        // 12: peer.v1.Testimony
+	(*Remembered)(nil),       // 13: peer.v1.Remembered
+	(*StoreRequest)(nil),     // 14: peer.v1.StoreRequest
+	(*StoreResponse)(nil),    // 15: peer.v1.StoreResponse
+	(*StoreOrigin)(nil),      // 16: peer.v1.StoreOrigin
+	(*DocumentRequest)(nil),  // 17: peer.v1.DocumentRequest
+	(*DocumentResponse)(nil), // 18: peer.v1.DocumentResponse
+	(*DescribeRequest)(nil),  // 19: peer.v1.DescribeRequest
+	(*DescribeResponse)(nil), // 20: peer.v1.DescribeResponse
+	(*CutRequest)(nil),       // 21: peer.v1.CutRequest
+	(*CutResponse)(nil),      // 22: peer.v1.CutResponse
+	(*v1.ViewRequest)(nil),   // 23: quotad.v1.ViewRequest
+	(*v1.View)(nil),          // 24: quotad.v1.View
 }
 var file_peer_v1_peer_proto_depIdxs = []int32{
-	5,  // 0: peer.v1.ExchangeRequest.asks:type_name -> peer.v1.Ask
+	6,  // 0: peer.v1.ExchangeRequest.asks:type_name -> peer.v1.Ask
 	4,  // 1: peer.v1.ExchangeRequest.documents:type_name -> peer.v1.Acknowledged
-	7,  // 2: peer.v1.ExchangeResponse.grants:type_name -> peer.v1.Grant
-	4,  // 3: peer.v1.ExchangeResponse.documents:type_name -> peer.v1.Acknowledged
-	0,  // 4: peer.v1.Grant.refusal:type_name -> peer.v1.Refusal
-	9,  // 5: peer.v1.RecallRequest.doubts:type_name -> peer.v1.Doubt
-	11, // 6: peer.v1.RecallResponse.testimonies:type_name -> peer.v1.Testimony
-	12, // 7: peer.v1.Testimony.rows:type_name -> peer.v1.Remembered
-	15, // 8: peer.v1.StoreResponse.store:type_name -> peer.v1.StoreOrigin
-	1,  // 9: peer.v1.StoreResponse.use:type_name -> peer.v1.StoreUse
-	4,  // 10: peer.v1.StoreResponse.documents:type_name -> peer.v1.Acknowledged
-	22, // 11: peer.v1.DescribeRequest.view:type_name -> quotad.v1.ViewRequest
-	23, // 12: peer.v1.DescribeResponse.view:type_name -> quotad.v1.View
-	2,  // 13: peer.v1.CutRequest.direction:type_name -> peer.v1.CutDirection
-	3,  // 14: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
-	8,  // 15: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
-	13, // 16: peer.v1.PeerService.Store:input_type -> peer.v1.StoreRequest
-	16, // 17: peer.v1.PeerService.Document:input_type -> peer.v1.DocumentRequest
-	18, // 18: peer.v1.PeerService.Describe:input_type -> peer.v1.DescribeRequest
-	20, // 19: peer.v1.PeerService.Cut:input_type -> peer.v1.CutRequest
-	6,  // 20: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
-	10, // 21: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
-	14, // 22: peer.v1.PeerService.Store:output_type -> peer.v1.StoreResponse
-	17, // 23: peer.v1.PeerService.Document:output_type -> peer.v1.DocumentResponse
-	19, // 24: peer.v1.PeerService.Describe:output_type -> peer.v1.DescribeResponse
-	21, // 25: peer.v1.PeerService.Cut:output_type -> peer.v1.CutResponse
-	20, // [20:26] is the sub-list for method output_type
-	14, // [14:20] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	5,  // 2: peer.v1.Acknowledged.fenced:type_name -> peer.v1.Fence
+	8,  // 3: peer.v1.ExchangeResponse.grants:type_name -> peer.v1.Grant
+	4,  // 4: peer.v1.ExchangeResponse.documents:type_name -> peer.v1.Acknowledged
+	0,  // 5: peer.v1.Grant.refusal:type_name -> peer.v1.Refusal
+	10, // 6: peer.v1.RecallRequest.doubts:type_name -> peer.v1.Doubt
+	12, // 7: peer.v1.RecallResponse.testimonies:type_name -> peer.v1.Testimony
+	13, // 8: peer.v1.Testimony.rows:type_name -> peer.v1.Remembered
+	16, // 9: peer.v1.StoreResponse.store:type_name -> peer.v1.StoreOrigin
+	1,  // 10: peer.v1.StoreResponse.use:type_name -> peer.v1.StoreUse
+	4,  // 11: peer.v1.StoreResponse.documents:type_name -> peer.v1.Acknowledged
+	23, // 12: peer.v1.DescribeRequest.view:type_name -> quotad.v1.ViewRequest
+	24, // 13: peer.v1.DescribeResponse.view:type_name -> quotad.v1.View
+	2,  // 14: peer.v1.CutRequest.direction:type_name -> peer.v1.CutDirection
+	3,  // 15: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
+	9,  // 16: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
+	14, // 17: peer.v1.PeerService.Store:input_type -> peer.v1.StoreRequest
+	17, // 18: peer.v1.PeerService.Document:input_type -> peer.v1.DocumentRequest
+	19, // 19: peer.v1.PeerService.Describe:input_type -> peer.v1.DescribeRequest
+	21, // 20: peer.v1.PeerService.Cut:input_type -> peer.v1.CutRequest
+	7,  // 21: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
+	11, // 22: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
+	15, // 23: peer.v1.PeerService.Store:output_type -> peer.v1.StoreResponse
+	18, // 24: peer.v1.PeerService.Document:output_type -> peer.v1.DocumentResponse
+	20, // 25: peer.v1.PeerService.Describe:output_type -> peer.v1.DescribeResponse
+	22, // 26: peer.v1.PeerService.Cut:output_type -> peer.v1.CutResponse
+	21, // [21:27] is the sub-list for method output_type
+	15, // [15:21] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_peer_v1_peer_proto_init() }
@@ -1821,7 +1890,7 @@ func file_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_v1_peer_proto_rawDesc), len(file_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

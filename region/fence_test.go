@@ -1,0 +1,103 @@
+//go:build !race
+
+package region
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/barrier"
+)
+
+const fencedLimit = "name: l, limit: 1000, window: 2s, lending_limit: 0"
+
+// admits has two nodes ask for more than there is in one window, and wants what each gets.
+func admits(t *testing.T, when string, us, eu *running, here, there int) {
+	t.Helper()
+	nextCell(2 * time.Second)
+	gotUS, last := us.drain(t, request("a"), 1100)
+	gotEU, other := eu.drain(t, request("a"), 1100)
+	if gotUS != here || gotEU != there {
+		t.Errorf("%s: us admitted %d, eu %d of 1,000, want %d and %d; then %v, %v", when, gotUS, gotEU, here, there,
+			last.Reason, other.Reason)
+	}
+}
+
+// fencedWhileCutOff has eu fence us, which is cut off and does not hear of it.
+func fencedWhileCutOff(t *testing.T, f func(t *testing.T, c *cluster, us, eu *running)) {
+	started(t, documents.Parse(t, 1, halves, fencedLimit), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+		us, eu := c.running["us/n1"], c.running["eu/n1"]
+		c.network.Isolate("us/n1", time.Hour)
+		if err := eu.Adopt(t.Context(), documents.With(t, "fenced: [us]", documents.Parse(t, 2, halves, fencedLimit))); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(8 * time.Second)
+		f(t, c, us, eu)
+	})
+}
+
+// TestAFencedRegionReturns: us never heard that it was fenced. The document by which it returns gives
+// it what it always had.
+func TestAFencedRegionReturns(t *testing.T) {
+	fencedWhileCutOff(t, func(t *testing.T, c *cluster, us, eu *running) {
+		third := documents.Parse(t, 3, halves, fencedLimit)
+		if err := eu.Adopt(t.Context(), third); !errors.Is(err, barrier.ErrUnfenced) || !strings.Contains(err.Error(), "returned: {us: 1}") {
+			t.Errorf("the word is dropped: %v", err)
+		}
+		admits(t, "cut off", us, eu, 500, 1000) // fenced-alive
+		back := documents.With(t, "returned: {us: 1}", third)
+		if err := us.Adopt(t.Context(), back); err != nil {
+			t.Fatal(err)
+		}
+		admits(t, "returned, and cut off", us, eu, 0, 1000)
+		c.stop("us/n1")
+		us = c.start("us/n1", documents.Parse(t, 1, halves, fencedLimit))
+		admits(t, "started again", us, eu, 0, 1000)
+		healed := time.Now()
+		c.network.HealAll()
+		time.Sleep(time.Second)
+		admits(t, "heard", us, eu, 0, 500)
+		for us.check(t, request("b")).Allowed == false {
+			time.Sleep(100 * time.Millisecond)
+		}
+		t.Logf("it serves %v after it is heard", time.Since(healed))
+		admits(t, "later", us, eu, 500, 500)
+		if s := us.Status(); s.Epoch != back.Epoch().String() || us.Ready() != nil {
+			t.Errorf("open in us: %s; %v", s.Epoch, us.Ready())
+		}
+	})
+}
+
+// TestAFenceIsObeyed by a region in which a document is in force that does not know of it, and goes
+// on after a restart. The others take no such document.
+func TestAFenceIsObeyed(t *testing.T) {
+	fencedWhileCutOff(t, func(t *testing.T, c *cluster, us, eu *running) {
+		adopt := func(n *running, d *policy.Document) {
+			if err := n.Adopt(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		adopt(us, documents.Parse(t, 9, halves, fencedLimit))
+		c.network.HealAll()
+		time.Sleep(2 * time.Second)
+		obeys := func(when string) {
+			admits(t, when, us, eu, 0, 1000)
+			if err := us.Ready(); err == nil || !strings.Contains(err.Error(), `region "us" is fenced, as region eu tells`) {
+				t.Errorf("%s: us is ready: %v", when, err)
+			}
+		}
+		obeys("heard")
+		c.network.Isolate("us/n1", time.Hour)
+		c.stop("us/n1")
+		us = c.start("us/n1", documents.Parse(t, 1, halves, fencedLimit))
+		obeys("started again, cut off")
+		c.network.HealAll()
+		adopt(us, documents.With(t, "returned: {us: 1}", documents.Parse(t, 10, halves, fencedLimit)))
+		time.Sleep(8 * time.Second)
+		admits(t, "returned", us, eu, 500, 500)
+	})
+}

@@ -187,6 +187,16 @@ func TestBuffersFit(t *testing.T) {
 		}
 		buffers.Put(b)
 	}
+	for n := 1 << 10; n <= 1<<20; n = 3 * n / 2 {
+		data, err := codec{}.Marshal(&healthv1.HealthCheckRequest{Service: strings.Repeat("x", n)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if room := cap(data[0].ReadOnlyData()); len(data) != 1 || data.Len() < n || room > 4*n {
+			t.Errorf("an answer of %d bytes has %d of %d", n, data.Len(), room)
+		}
+		data.Free()
+	}
 }
 
 // TestLastingFewInHand: of large messages so many are decoded at a time, and small ones pass. When

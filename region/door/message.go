@@ -25,8 +25,8 @@ const (
 	notUTF8 = "is not valid UTF-8; send text, or a hash of what it is not"
 )
 
-// codec is gRPC's codec for protobuf, except for a body, which it does not decode, and for what is
-// measured.
+// codec is gRPC's codec for protobuf, except for a body, which it does not decode, for what is
+// measured, and for the memory of answers, which is of buffers.
 type codec struct{}
 
 var protobuf = encoding.GetCodecV2(grpcproto.Name)
@@ -36,15 +36,35 @@ func (codec) Name() string { return grpcproto.Name }
 
 // Marshal implements encoding.CodecV2.
 func (codec) Marshal(v any) (mem.BufferSlice, error) {
-	m, ok := v.(measured)
+	counts, ok := v.(measured)
+	if ok {
+		v = counts.Message
+	}
+	m, ok := v.(proto.Message)
 	if !ok {
 		return protobuf.Marshal(v)
 	}
-	data, err := protobuf.Marshal(m.Message)
-	if err == nil {
-		m.on.answered(data.Len())
+	data, err := encode(m)
+	if err == nil && counts.on != nil {
+		counts.on.answered(data.Len())
 	}
 	return data, err
+}
+
+// encode encodes a message.
+func encode(m proto.Message) (mem.BufferSlice, error) {
+	size := proto.Size(m)
+	sized := proto.MarshalOptions{UseCachedSize: true}
+	if mem.IsBelowBufferPoolingThreshold(size) {
+		data, err := sized.Marshal(m)
+		return mem.BufferSlice{mem.SliceBuffer(data)}, err
+	}
+	buffer := buffers.Get(size)
+	if _, err := sized.MarshalAppend((*buffer)[:0], m); err != nil {
+		buffers.Put(buffer)
+		return nil, err
+	}
+	return mem.BufferSlice{mem.NewBuffer(buffer, buffers)}, nil
 }
 
 // measured is an answer that counts as to be written to a connection, once it is known how long it
@@ -65,9 +85,9 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// buffers are the memory of messages, each at most four times as large as what it holds. gRPC's own
-// have no size between 32 KiB and 1 MiB, so that many messages of 40 KiB at a time took 25 times
-// as much memory as there is room for.
+// buffers are the memory of messages that come and of answers, each at most four times as large as
+// what it holds. gRPC's own have no size between 32 KiB and 1 MiB, so that many messages of 40 KiB
+// at a time took 25 times as much memory as there is room for.
 var buffers = mem.NewTieredBufferPool(256, 1<<10, 4<<10, 16<<10, 32<<10, 64<<10, 128<<10, 256<<10,
 	512<<10, 1<<20, 2<<20, 4<<20)
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,6 +65,7 @@ type Stream struct {
 // known is a bucket id to which something is assigned, and what that is charged to by some rules.
 // Most reports are of one that was reported before, under the same rules.
 type known struct {
+	key     string
 	rules   *rules.Rules
 	buckets []*assign.Bucket
 	first   *assign.Report // that the machine gets when its turn has come; nil: it has it
@@ -131,14 +131,15 @@ func (s *Stream) Report(usages []Usage) {
 	read := make([]assign.Report, len(usages))
 	reasons := make([]string, len(usages)) // why nothing is assigned
 	var current *rules.Rules
+	var left room
 	for i, u := range usages {
 		if reasons[i] = invalid; len(u.ID) == 0 {
 			continue
 		}
 		if current == nil {
-			current = a.config.Rules.Rules()
+			current, left = a.config.Rules.Rules(), s.room()
 		}
-		read[i], reasons[i] = s.read(current, u)
+		read[i], reasons[i] = s.read(current, left, u)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -150,7 +151,7 @@ func (s *Stream) Report(usages []Usage) {
 	for i := range usages {
 		key := read[i].Key
 		is, again := s.ids[key]
-		if reasons[i] == "" && !again && !s.hasRoom(key) {
+		if reasons[i] == "" && !again && !s.left().has(key) {
 			reasons[i] = noRoom
 		}
 		if reasons[i] != "" {
@@ -159,7 +160,7 @@ func (s *Stream) Report(usages []Usage) {
 		}
 		if !again {
 			a.idBytes += len(key)
-			is = &known{first: &assign.Report{Key: key}}
+			is = &known{key: key, first: &assign.Report{Key: key}}
 			s.ids[key] = is
 			a.newcomers.add(s, key)
 		}
@@ -181,11 +182,24 @@ func (s *Stream) Report(usages []Usage) {
 	}
 }
 
-// hasRoom says whether there is room for one more bucket id. The caller holds the lock.
-func (s *Stream) hasRoom(key string) bool {
+// room is how many further bucket ids a stream may have, and how many bytes their keys.
+type room struct{ ids, bytes int }
+
+// has reports whether there is room for one more bucket id.
+func (r room) has(key string) bool { return r.ids > 0 && len(key) <= r.bytes }
+
+// room returns the room that there is now.
+func (s *Stream) room() room {
+	s.assigner.mu.Lock()
+	defer s.assigner.mu.Unlock()
+	return s.left()
+}
+
+// left is room for a caller that holds the lock.
+func (s *Stream) left() room {
 	a := s.assigner
-	return len(s.ids) < MaxBuckets && len(s.fresh) < 2*MaxBuckets && a.idBytes+len(key) <= MaxAllIDBytes &&
-		a.machine.Shares()+a.newcomers.waiting < assign.MaxShares
+	return room{min(MaxBuckets-len(s.ids), 2*MaxBuckets-len(s.fresh),
+		assign.MaxShares-a.machine.Shares()-a.newcomers.waiting), MaxAllIDBytes - a.idBytes}
 }
 
 // abandon has the Envoy forget a bucket id. An Envoy takes no answer about an empty one, and one
@@ -213,16 +227,32 @@ const (
 	noRoom       = "no_room"      // of a bound
 )
 
-// read returns what a usage means by the rules, or why nothing is assigned to its bucket id.
-func (s *Stream) read(current *rules.Rules, u Usage) (r assign.Report, why string) {
-	r = assign.Report{Key: keyOf(u.ID), Allowed: units(u.Allowed), Denied: units(u.Denied)}
-	if before := s.ids[r.Key]; before != nil && before.rules == current {
+// read returns what a usage means by the rules, or why nothing is assigned to its bucket id. Of a new
+// id for which there is no room the node keeps nothing: it is not matched, and where there is no room
+// for its abandonment either, it has no key.
+func (s *Stream) read(current *rules.Rules, left room, u Usage) (r assign.Report, why string) {
+	var memory [MaxIDBytes]byte
+	key := appendKey(memory[:0], u.ID)
+	r = assign.Report{Allowed: units(u.Allowed), Denied: units(u.Denied)}
+	before := s.ids[string(key)]
+	switch {
+	case before != nil:
+		r.Key = before.key
+	case len(key) > left.bytes:
+		return r, noRoom
+	default:
+		r.Key = string(key)
+	}
+	if before != nil && before.rules == current {
 		r.Buckets = before.buckets
 		return r, ""
 	}
 	q := admit.Request{Domain: s.domain, Descriptors: u.ID, Cost: 1}
-	if len(r.Key) > MaxIDBytes || q.Validate() != nil {
+	switch {
+	case len(key) > MaxIDBytes || q.Validate() != nil:
 		return r, invalid
+	case before == nil && left.ids <= 0:
+		return r, noRoom
 	}
 	applied := current.Match(s.domain, u.ID)
 	if len(applied) == 0 {
@@ -242,30 +272,29 @@ func units(n uint64) quantity.Units { return quantity.Units(min(n, maxUnits)) }
 
 const maxUnits = 1 << 51
 
-// keyOf returns a text that is another one for each bucket id.
-func keyOf(id map[string]string) string {
-	var key strings.Builder
-	size := 0
-	for name, value := range id {
-		size += len(name) + len(value) + 2*len("1024:")
+// appendKey appends a text that is another one for each bucket id.
+func appendKey(key []byte, id map[string]string) []byte {
+	var few [8]string
+	names := few[:0]
+	for name := range id {
+		names = append(names, name)
 	}
-	key.Grow(size) // it is kept, so it takes no more room than it needs
-	for _, name := range slices.Sorted(maps.Keys(id)) {
+	slices.Sort(names)
+	for _, name := range names {
 		for _, text := range []string{name, id[name]} {
-			key.WriteString(strconv.Itoa(len(text)))
-			key.WriteByte(':')
-			key.WriteString(text)
+			key = append(strconv.AppendInt(key, int64(len(text)), 10), ':')
+			key = append(key, text...)
 		}
 	}
-	return key.String()
+	return key
 }
 
-// idOf returns the bucket id of a key.
+// idOf returns the bucket id of a key that appendKey made.
 func idOf(key string) map[string]string {
 	id := map[string]string{}
 	next := func() (text string) {
 		length, rest, _ := strings.Cut(key, ":")
-		n, _ := strconv.Atoi(length) // keyOf wrote it
+		n, _ := strconv.Atoi(length) // appendKey wrote it
 		text, key = rest[:n], rest[n:]
 		return text
 	}

@@ -128,6 +128,26 @@ func TestTheSameIDTwice(t *testing.T) {
 	}
 }
 
+// TestRefusedIsNotKept: a bucket id for which there is no room does not take the place of a bucket that
+// the node has in memory.
+func TestRefusedIsNotKept(t *testing.T) {
+	a := newAssigner(t)
+	s := opened(t, a)
+	s.Report(usagesOf("account", 0, MaxBuckets))
+	s.Report(usagesOf("account", MaxBuckets, 1))
+	current := a.config.Rules.Rules()
+	for i, want := range map[int]bool{0: true, MaxBuckets: false} {
+		limits := current.Document.Limits
+		id := string(limits[0].Bucket(map[string]string{"account": fmt.Sprint(i)}))
+		if is := current.Found(id) != nil; is != want {
+			t.Errorf("%s is kept: %v", id, is)
+		}
+	}
+	if told := s.Take(); len(told) != 1 || !told[0].Abandon {
+		t.Errorf("it is told %v", told)
+	}
+}
+
 // TestDrainedAtOnce: many streams may have an assigner drain.
 func TestDrainedAtOnce(t *testing.T) {
 	a := newAssigner(t)
@@ -228,6 +248,7 @@ func TestUnreadIDsAreBounded(t *testing.T) {
 func TestKeysOfIDs(t *testing.T) {
 	suite.Check(t, func(t *rapid.T) {
 		ids := rapid.MapOf(rapid.String(), rapid.String())
+		keyOf := func(id map[string]string) string { return string(appendKey(nil, id)) }
 		one, other := ids.Draw(t, "one"), ids.Draw(t, "other")
 		if got := idOf(keyOf(one)); !maps.Equal(got, one) {
 			t.Fatalf("%q became %q", one, got)

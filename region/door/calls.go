@@ -63,10 +63,10 @@ type Calls struct {
 
 	guard Guard // nil: every call passes
 	// lasts has the full names of the methods whose streams last, and decoding a value for each of
-	// their messages that is one of decoders.
-	lasts    map[string]bool
-	decoding chan struct{}
-	admit    Admission
+	// their messages that is one of decoders; likewise receiving.
+	lasts               map[string]bool
+	decoding, receiving chan struct{}
+	admit               Admission
 	// admitted has the full names of the methods whose calls pass admit.
 	admitted map[string]bool
 	crowd    *Crowd
@@ -114,7 +114,7 @@ func NewCalls(b Bounds, p *Panics, refuse func(BadField) error) *Calls {
 		}
 	}
 	return &Calls{bounds: b, panics: p, refuse: refuse, known: map[string]bool{},
-		lasts: map[string]bool{}, decoding: make(chan struct{}, decoders), admitted: map[string]bool{}, crowded: map[string]bool{}}
+		lasts: map[string]bool{}, decoding: make(chan struct{}, decoders), receiving: make(chan struct{}, receivers), admitted: map[string]bool{}, crowded: map[string]bool{}}
 }
 
 // Options returns the options that the server needs for its bounds to hold.

@@ -283,6 +283,13 @@ func (c *conn) delivered(n int) {
 	c.door.held -= fromRecent + fromOlder
 }
 
+// undelivered returns how many bytes were received that are no messages yet.
+func (c *conn) undelivered() int64 {
+	c.door.mu.Lock()
+	defer c.door.mu.Unlock()
+	return c.recent + c.older
+}
+
 // answered counts an answer that is to be written, or with a negative n one that was written. More
 // bytes are written than were counted, for frames and headers. So answers never falls below 0.
 func (c *conn) answered(n int) {

@@ -25,6 +25,12 @@ const (
 	// and not done with, as their stream neither asks for the next one nor answers. In memory each
 	// is many times as large as on the wire.
 	decoders = 4
+	// receivers is how many streams with messages from countedFrom on receive at a time what has come
+	// already, and wait for one of decoders with it: what has come of a message is at most
+	// streamWindow until its stream asks for it. A turn lasts receiveTurn at most, because a client
+	// may send slowly, or another stream's bytes have come. Who has waited as long receives as well.
+	receivers   = 16
+	receiveTurn = time.Second
 )
 
 // lasting is a stream of many messages, each with the bounds of a call's message: it is decoded
@@ -36,7 +42,8 @@ type lasting struct {
 	grpc.ServerStream
 	ctx      context.Context
 	calls    *Calls
-	overhead int // of the next message
+	overhead int  // of the next message
+	large    bool // it has had a message from countedFrom on
 
 	mu     sync.Mutex
 	ended  bool // the handler has returned
@@ -104,22 +111,14 @@ func (s *lasting) RecvMsg(into any) error {
 	s.done()
 	var b body
 	defer b.free()
-	if err := s.ServerStream.RecvMsg(&b); err != nil {
+	if err := s.receive(&b); err != nil {
 		return err
 	}
-	s.heard()
-	if on := connOf(s.ServerStream.Context()); on != nil {
-		on.delivered(len(b.bytes()) + s.overhead)
-	}
-	s.overhead = messageOverhead
 	m, ok := into.(proto.Message)
 	if !ok {
 		return status.Error(codes.Internal, "the stream's message is no protobuf message")
 	}
 	proto.Reset(m)
-	if err := s.takes(len(b.bytes())); err != nil {
-		return err
-	}
 	bad := decode(b.bytes(), m, s.calls.bounds.Records)
 	if bad != nil && bad.Field != WholeMessage {
 		bad = decode(emptied(b.bytes(), m.ProtoReflect().Descriptor()), m, s.calls.bounds.Records)
@@ -128,6 +127,45 @@ func (s *lasting) RecvMsg(into any) error {
 		return s.calls.refuse(*bad)
 	}
 	return nil
+}
+
+// receive receives a message that may be decoded now.
+func (s *lasting) receive(b *body) error {
+	on := connOf(s.ServerStream.Context())
+	defer s.turn(on)()
+	if err := s.ServerStream.RecvMsg(b); err != nil {
+		return err
+	}
+	s.heard()
+	if on != nil {
+		on.delivered(len(b.bytes()) + s.overhead)
+	}
+	s.overhead = messageOverhead
+	s.large = s.large || len(b.bytes()) >= countedFrom
+	return s.takes(len(b.bytes()))
+}
+
+// turn waits for one of receivers if the stream has large messages and much has come on its
+// connection. It returns what gives it back.
+func (s *lasting) turn(on *conn) (over func()) {
+	none := func() {}
+	if on == nil || !s.large || on.undelivered() < countedFrom {
+		return none
+	}
+	late := time.NewTimer(receiveTurn)
+	defer late.Stop()
+	select {
+	case s.calls.receiving <- struct{}{}:
+		done := sync.OnceFunc(func() { <-s.calls.receiving })
+		ends := time.AfterFunc(receiveTurn, done)
+		return func() {
+			ends.Stop()
+			done()
+		}
+	case <-late.C:
+	case <-s.ctx.Done():
+	}
+	return none
 }
 
 // emptied returns a message in which the elements of lists that have what is no text are empty

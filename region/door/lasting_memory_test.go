@@ -239,3 +239,46 @@ func TestLastingFewInHand(t *testing.T) {
 		}
 	})
 }
+
+// TestLastingFewReceive: of streams for which much has come so many receive it at a time, and after
+// a turn's time all others.
+func TestLastingFewReceive(t *testing.T) {
+	in(t, roomy, func(t *testing.T, h *house) {
+		goOn, end := make(chan struct{}), make(chan struct{})
+		h.lasts.handle = func(s quotaServer) error {
+			if _, err := s.Recv(); err != nil {
+				return err
+			}
+			if err := s.Send(&quotaAnswer{}); err != nil {
+				return err
+			}
+			<-goOn
+			_, err := s.Recv()
+			<-end
+			return err
+		}
+		const wait, size = 5, 2 * countedFrom
+		var streams []quotaClient
+		for range receivers + decoders + wait {
+			streams = append(streams, h.stream("client"))
+		}
+		for range 2 {
+			for _, s := range streams {
+				if err := s.Send(reportOf(1, size)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			rest(time.Second)
+		}
+		close(goOn)
+		rest(receiveTurn / 2)
+		if held := h.held(); held < wait*size || held >= (wait+1)*size {
+			t.Errorf("of %d messages %v are not received, want %d", len(streams), held/size, wait)
+		}
+		rest(receiveTurn)
+		if held := h.held(); held >= size {
+			t.Errorf("%v messages are not received after %v", held/size, receiveTurn)
+		}
+		close(end)
+	})
+}

@@ -40,8 +40,8 @@ var barriers = []Mutant{
 			`			_ = region
 `}},
 		Breaks: "ceiling: the parts of two documents add up", Under: "a region that has not heard of the newer document",
-		Says:  "conservation: ",
-		Flags: []string{"-documents"}, Within: 400,
+		Says: "states the regions could use more than any",
+		Test: searched,
 	},
 	{
 		Name: "needs-no-majority", Hole: documentsDiffer,

@@ -28,6 +28,8 @@ type load struct {
 
 	phase   atomic.Int32
 	callers sync.WaitGroup
+	one     chan struct{} // closed when a call has ended while the phase is counting
+	ended   sync.Once     // closes it
 
 	mu    sync.Mutex
 	tally tally
@@ -58,6 +60,16 @@ func (l *load) begin(ctx context.Context) {
 	}
 }
 
+// count has calls counted for d, and until one has ended: on a busy machine none may end within d.
+func (l *load) count(ctx context.Context, d time.Duration) {
+	l.phase.Store(counting)
+	rest(ctx, d)
+	select {
+	case <-l.one:
+	case <-ctx.Done():
+	}
+}
+
 // wait waits for the callers to end, and returns what they saw.
 func (l *load) wait() tally {
 	l.callers.Wait()
@@ -76,7 +88,11 @@ func (l *load) caller(ctx context.Context, number int) {
 		begun := time.Now()
 		denied, err := timed(ctx, next)
 		took := time.Since(begun)
-		seen.note(l.phase.Load(), int64(l.Batch), took, denied, err)
+		phase := l.phase.Load()
+		seen.note(phase, int64(l.Batch), took, denied, err)
+		if phase == counting {
+			l.ended.Do(func() { close(l.one) })
+		}
 		if err != nil {
 			time.Sleep(afterError)
 		}

@@ -31,13 +31,12 @@ type round struct {
 func (b *Bench) play(ctx context.Context, s *subjects, one *subject, number int) (round, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l := &load{Bench: b, subject: one, round: number}
+	l := &load{Bench: b, subject: one, round: number, one: make(chan struct{})}
 	l.begin(ctx)
 	rest(ctx, warmUp)
 	before, err := b.read(ctx, s, one)
 	if err == nil {
-		l.phase.Store(counting)
-		rest(ctx, b.Duration)
+		l.count(ctx, b.Duration)
 		var after reading
 		if after, err = b.read(ctx, s, one); err == nil {
 			l.phase.Store(over)

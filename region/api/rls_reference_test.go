@@ -63,7 +63,7 @@ func TestEnvoyIsAnsweredAsByTheReference(t *testing.T) {
 				s := server.rls
 				model := envoy.NewServer(c, habit)
 				for range requests {
-					time.Sleep(pause(random))
+					time.Sleep(pause(random, time.Now()))
 					m := source.Request(roots)
 					want, err := model.ShouldRateLimit(time.Now(), m)
 					if err != nil {
@@ -83,13 +83,14 @@ func TestEnvoyIsAnsweredAsByTheReference(t *testing.T) {
 }
 
 // pause draws the time until the next request. The node works all the time, so that long pauses
-// take long.
-func pause(random *rand.Rand) time.Duration {
+// take long: they last until the next minute or hour begins, and with it another window.
+func pause(random *rand.Rand, now time.Time) time.Duration {
+	until := func(unit time.Duration) time.Duration { return now.Truncate(unit).Add(unit).Sub(now) }
 	if random.IntN(300) == 0 {
-		return time.Hour
+		return until(time.Hour)
 	}
 	return []time.Duration{0, 0, 0, 0, 0, time.Second, time.Second, 300 * time.Millisecond,
-		20 * time.Second, time.Minute}[random.IntN(10)]
+		20 * time.Second, until(time.Minute)}[random.IntN(10)]
 }
 
 // differ says in what an answer differs from that of the model.

@@ -6,10 +6,13 @@ GO ?= go
 # has nothing to look for (package chaos/lab/suite). Many tests wait for servers or timers, so more packages are tested at a
 # time than there are processors. Compilers and tests collect garbage less often, which takes an eighth less time. What
 # debuggers read is neither compiled nor linked: it is half of the compiling of go-redis. Libraries are not optimised, which
-# takes a third of their compiling, but for those that run Lua in the tests. The environment says so, so that what tests build
-# is compiled in the same way, and once. Package region comes first: it takes longest, on one processor.
+# takes a third of their compiling, but for those in which the tests compute for long: Lua, messages, YAML and journals. The
+# environment says so, so that what tests build is compiled in the same way, and once. Package region comes first: it takes
+# longest, on one processor.
 COMPILED = '-gcflags=all=-dwarf=false -N -l' '-gcflags=std=-dwarf=false' '-gcflags=github.com/quotad/...=-dwarf=false' \
-  '-gcflags=github.com/yuin/...=-dwarf=false' '-gcflags=github.com/alicebob/...=-dwarf=false'
+  '-gcflags=github.com/yuin/...=-dwarf=false' '-gcflags=github.com/alicebob/...=-dwarf=false' \
+  '-gcflags=google.golang.org/protobuf/...=-dwarf=false' '-gcflags=github.com/goccy/...=-dwarf=false' \
+  '-gcflags=go.etcd.io/...=-dwarf=false'
 TESTED = GOGC=400 GOFLAGS="$$GOFLAGS $(COMPILED) '-ldflags=-s -w'" $(GO) test -p 3 -parallel 4
 
 .PHONY: test

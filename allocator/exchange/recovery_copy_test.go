@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"sync"
 	"unsafe"
 
 	"github.com/quotad/quotad/algorithms"
@@ -103,62 +102,57 @@ var unread = map[string]bool{
 	"exchange.position.askedAt": true, "exchange.peer.moved": true,
 }
 
-// fields holds the fields of each type that are read.
-var fields sync.Map
+// canonical writes values as text.
+type canonical struct {
+	fields map[reflect.Type][]int // that are read, of each type
+	text   []byte                 // of the value before, whose memory is used again
+}
 
-func fieldsRead(t reflect.Type) []int {
-	if known, ok := fields.Load(t); ok {
-		return known.([]int)
+func (c *canonical) fieldsRead(t reflect.Type) []int {
+	read, known := c.fields[t]
+	if known {
+		return read
 	}
-	var read []int
 	for i := range t.NumField() {
 		if !unread[t.String()+"."+t.Field(i).Name] {
 			read = append(read, i)
 		}
 	}
-	fields.Store(t, read)
+	if c.fields == nil {
+		c.fields = map[reflect.Type][]int{}
+	}
+	c.fields[t] = read
 	return read
 }
 
 // canon appends a text that is the same for two values that behave the same. nil and empty are the
 // same.
-func canon(text []byte, v reflect.Value) []byte {
+func (c *canonical) canon(text []byte, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() || v.Type() == reflect.TypeFor[*Bucket]() {
 			return append(text, '~')
 		}
-		return canon(text, v.Elem())
+		return c.canon(text, v.Elem())
 	case reflect.Interface:
 		if v.IsNil() {
 			return append(text, '~')
 		}
-		return canon(append(text, v.Elem().Type().String()...), v.Elem())
+		return c.canon(append(text, v.Elem().Type().String()...), v.Elem())
 	case reflect.Struct:
 		text = append(text, '{')
-		for _, i := range fieldsRead(v.Type()) {
-			text = append(canon(text, v.Field(i)), ' ')
+		for _, i := range c.fieldsRead(v.Type()) {
+			text = append(c.canon(text, v.Field(i)), ' ')
 		}
 		return append(text, '}')
 	case reflect.Array, reflect.Slice:
 		text = append(text, '[')
 		for i := range v.Len() {
-			text = append(canon(text, v.Index(i)), ' ')
+			text = append(c.canon(text, v.Index(i)), ' ')
 		}
 		return append(text, ']')
 	case reflect.Map:
-		if v.Len() == 0 {
-			return append(text, "<>"...)
-		}
-		entries := map[string]string{}
-		for key, value := range v.Seq2() {
-			entries[string(canon(nil, key))] = string(canon(nil, value))
-		}
-		text = append(text, '<')
-		for _, key := range slices.Sorted(maps.Keys(entries)) {
-			text = append(append(append(append(text, key...), ':'), entries[key]...), ' ')
-		}
-		return append(text, '>')
+		return c.canonMap(text, v)
 	case reflect.String:
 		return strconv.AppendQuote(text, v.String())
 	case reflect.Bool:
@@ -171,22 +165,38 @@ func canon(text []byte, v reflect.Value) []byte {
 	panic(fmt.Sprint("search: cannot compare a ", v.Type()))
 }
 
+func (c *canonical) canonMap(text []byte, v reflect.Value) []byte {
+	if v.Len() == 0 {
+		return append(text, "<>"...)
+	}
+	entries := map[string]string{}
+	for key, value := range v.Seq2() {
+		entries[string(c.canon(nil, key))] = string(c.canon(nil, value))
+	}
+	text = append(text, '<')
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
+		text = append(append(append(append(text, key...), ':'), entries[key]...), ' ')
+	}
+	return append(text, '>')
+}
+
 // table numbers values. Values that behave the same have the same number.
 type table[T any] struct {
+	canonical
 	ids map[string]int32
 	all []T
 }
 
 func (t *table[T]) id(v T) int32 {
-	key := string(canon(nil, reflect.ValueOf(&v).Elem()))
-	if id, ok := t.ids[key]; ok {
+	t.text = t.canon(t.text[:0], reflect.ValueOf(&v).Elem())
+	if id, ok := t.ids[string(t.text)]; ok {
 		return id
 	}
 	if t.ids == nil {
 		t.ids = map[string]int32{}
 	}
 	id := int32(len(t.all))
-	t.ids[key] = id
+	t.ids[string(t.text)] = id
 	t.all = append(t.all, v)
 	return id
 }

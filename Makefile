@@ -13,10 +13,11 @@ COMPILED = '-gcflags=all=-dwarf=false -N -l' '-gcflags=std=-dwarf=false' '-gcfla
   '-gcflags=github.com/yuin/...=-dwarf=false' '-gcflags=github.com/alicebob/...=-dwarf=false' \
   '-gcflags=google.golang.org/protobuf/...=-dwarf=false' '-gcflags=github.com/goccy/...=-dwarf=false' \
   '-gcflags=go.etcd.io/...=-dwarf=false'
-TESTED = GOGC=400 GOFLAGS="$$GOFLAGS $(COMPILED) '-ldflags=-s -w'" $(GO) test -p 3 -parallel 4
+ENVIRONMENT = GOGC=400 GOFLAGS="$$GOFLAGS $(COMPILED) '-ldflags=-s -w'"
+TESTED = $(ENVIRONMENT) $(GO) test -p 3 -parallel 4
 
 .PHONY: test
-test: redis-server ## every test but the long ones
+test: redis-server compiled ## every test but the long ones
 	$(TESTED) -short -vet=off -timeout 15m ./region ./...
 
 .PHONY: race
@@ -24,8 +25,13 @@ race: redis-server ## go vet, and the same with the race detector where there ar
 	$(TESTED) -short -race -timeout 15m ./region ./...
 
 .PHONY: long
-long: redis-server ## every test, the long ones too, and up to three times the seeds; at most an hour
+long: redis-server compiled ## every test, the long ones too, and up to three times the seeds; at most an hour
 	$(TESTED) -vet=off -timeout 60m ./region ./...
+
+# Several tests build quotad while others are still being compiled, and what is under way in one build another compiles again.
+.PHONY: compiled
+compiled:
+	@$(ENVIRONMENT) $(GO) build -o /dev/null ./cmd/quotad
 
 .PHONY: lint
 lint: ## gofmt, go vet and staticcheck

@@ -49,13 +49,16 @@ func recipes(t *testing.T) map[string]string {
 // each, which leaves out nothing by its name, and CI calls the first two.
 func TestTheGateNamesNoTest(t *testing.T) {
 	all := recipes(t)
-	const environment = `GOGC=400 GOFLAGS="$$GOFLAGS $(COMPILED) '-ldflags=-s -w'" `
+	const environment = `GOGC=400 GOFLAGS="$$GOFLAGS $(COMPILED) '-ldflags=-s -w'"`
+	if !strings.Contains(makefile(t), "\nENVIRONMENT = "+environment+"\n") {
+		t.Error("ENVIRONMENT says more than how packages are compiled")
+	}
 	allowed := regexp.MustCompile(`^(-short|-race|-vet=off|-p \d+|-parallel \d+|-timeout (15|60)m|\./region|\./\.\.\.) ?`)
 	if !regexp.MustCompile(`\nCOMPILED =( \\?\s*'-gcflags=[a-z./]+=-dwarf=false( -N -l)?')+\n`).MatchString(makefile(t)) {
 		t.Error("COMPILED says more than how packages are compiled")
 	}
 	for _, target := range []string{"test", "race", "long"} {
-		flags, found := strings.CutPrefix(strings.TrimSuffix(all[target], "\n"), environment+"go test ")
+		flags, found := strings.CutPrefix(strings.TrimSuffix(all[target], "\n"), "$(ENVIRONMENT) go test ")
 		if !found || !strings.HasSuffix(flags, " ./...") {
 			t.Errorf("make %s is no go test over all packages:\n%s", target, all[target])
 		}

@@ -151,9 +151,11 @@ local function add_state(reply, n, h, s)
   return n + 10
 end
 
--- movable says whether rows of a cell may still be moved: OK, or why not.
+-- movable says whether rows of a cell may be moved: OK, or why not. Those of the next window not before ADVANCE is left of this
+-- one: so what two windows have in common is over soon after another document.
 local function movable(h, cell)
   if cell ~= h.cell and cell ~= h.cell + 1 then return FINISHED end
+  if cell > h.cell and h.kind == 'fixed_window' and opens(h, cell) - h.now > ADVANCE then return FINISHED end
   if not is_open(h, cell) then return RECOVERING end
   return OK
 end

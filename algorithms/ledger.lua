@@ -31,6 +31,7 @@ local nobody = {}
 local ASSIGNED = '=' -- before the name of a node among the peers
 local function is_assigned(peer) return string.sub(peer, 1, 1) == ASSIGNED end
 local SLACK = 1000 -- ms by which a key outlives its use, as KeySlack says
+local ADVANCE = 60000000 -- us before a window of fixed_window opens from which on rows of it are moved, as Advance says
 
 -- opens returns when a cell begins.
 local function opens(h, cell)

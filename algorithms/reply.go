@@ -18,7 +18,7 @@ const (
 	StatusOK          Status = iota
 	StatusUnknown            // the token is missing, or of another generation, epoch or copy
 	StatusClock              // the store's clock is further than MaxClockStep from the node's
-	StatusFinished           // the cell is neither the current one nor the next
+	StatusFinished           // the cell is neither the current one nor the next, or too far ahead (Advance)
 	StatusFenced             // the peer wrote the rows under a generation lower than one heard of
 	StatusImplausible        // an amount is out of range, or more is regained or lent than can be
 	StatusRecovering         // a loss of data may concern the cell; its rights may be spent already

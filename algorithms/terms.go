@@ -27,6 +27,10 @@ const KeySlack = second
 
 const second = 1_000_000
 
+// Advance is how long before a window of a fixed_window opens rights of it are lent and credited, in
+// microseconds. Nobody asks for them as early.
+const Advance = 60 * second
+
 // Terms are what a script must know of a bucket. Times are in microseconds.
 type Terms struct {
 	Kind        Kind
@@ -163,6 +167,16 @@ func (t Terms) Weighs(cell quantity.Cell) quantity.StoreTime {
 		return (cell + 1).OpensAt(t.Cell).Add(t.Window).Add(t.ClockMargin)
 	}
 	return t.Opens(cell + 1)
+}
+
+// Over returns the store time from which on nothing weighs that was used, lent or credited by a time:
+// the cell of that time is over, and the next one if rows of it may have been moved already.
+func (t Terms) Over(at quantity.StoreTime) quantity.StoreTime {
+	cell := t.CellAt(at)
+	if t.Kind != FixedWindow || t.Opens(cell+1).Sub(at) <= Advance {
+		cell++
+	}
+	return t.Weighs(cell)
 }
 
 // CountsSince returns the earliest store time at which use can still count at store time at.

@@ -144,7 +144,8 @@ func (h held) inspected() Inspected {
 // current returns StatusOK if rows of a cell may still be moved, else why not.
 func (h held) current(cell quantity.Cell) Status {
 	switch {
-	case cell != h.cell && cell != h.cell+1:
+	case cell != h.cell && cell != h.cell+1,
+		cell > h.cell && h.Kind == FixedWindow && h.Opens(cell).Sub(h.now) > Advance:
 		return StatusFinished
 	case !h.open(cell):
 		return StatusRecovering

@@ -62,6 +62,9 @@ type Document struct {
 	// Domains holds the rules of single domains, sorted by name; see [Document.Domain].
 	Domains []DomainRules
 
+	// Kept is not nil if this is no document, but what is kept of folded ones. It has no Limits then.
+	Kept *Kept
+
 	epoch    Epoch
 	source   []byte
 	warnings []Warning

@@ -20,7 +20,16 @@ type Epoch struct {
 
 // String returns the version and the first 12 hexadecimal digits of the digest,
 // as in "3-1a2b3c4d5e6f". It is for people; machines compare whole epochs.
-func (e Epoch) String() string { return fmt.Sprintf("%d-%x", e.Version, e.Digest[:6]) }
+func (e Epoch) String() string {
+	if e.IsKept() {
+		return fmt.Sprintf("%dk-%x", e.Version-KeptVersion, e.Digest[:6])
+	}
+	return fmt.Sprintf("%d-%x", e.Version, e.Digest[:6])
+}
+
+// IsKept says whether the epoch is of what is kept of folded documents. Its text has a k behind the
+// highest version that is folded.
+func (e Epoch) IsKept() bool { return e.Version >= KeptVersion }
 
 // Epoch returns the name of the document.
 func (d *Document) Epoch() Epoch { return d.epoch }

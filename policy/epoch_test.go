@@ -92,7 +92,7 @@ func TestEpochCoversEveryField(t *testing.T) {
 			}
 		}
 	}
-	check("Document", func(d *Document) reflect.Value { return reflect.ValueOf(d).Elem() })
+	check("Document", func(d *Document) reflect.Value { return reflect.ValueOf(d).Elem() }, "Kept")
 	check("Region", func(d *Document) reflect.Value {
 		return reflect.ValueOf(&d.Regions[0]).Elem()
 	})

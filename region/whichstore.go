@@ -170,7 +170,11 @@ func (n *Node) learnElsewhere(ctx context.Context) error {
 		return nil
 	}
 	all := slices.Concat(n.tenure.Rules().View.Agenda.Documents(), older.Documents)
-	if err := barrier.Union(all...).Follows(); err != nil {
+	joined, err := barrier.Union(all...)
+	if err == nil {
+		err = joined.Follows()
+	}
+	if err != nil {
 		return fmt.Errorf("--bootstrap is refused: %w", err)
 	}
 	return &older

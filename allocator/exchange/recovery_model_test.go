@@ -33,8 +33,8 @@ const (
 	searchI, searchJ = 2, 1 // units that the regions are entitled to
 
 	searchWindow = 3600 * allocator.Second
-	searchStart  = 1000*searchWindow + allocator.Second // when the search begins
-	searchNow    = 100 * allocator.Second               // of the nodes' clocks, for ever
+	searchStart  = 1001*searchWindow - 30*allocator.Second // when the search begins: rights of the next cell are moved, too
+	searchNow    = 100 * allocator.Second                  // of the nodes' clocks, for ever
 )
 
 var (

@@ -9,7 +9,7 @@ var barriers = []Mutant{
 	{
 		Name: "completes-on-its-own-acknowledgement", Hole: documentsDiffer,
 		Rule: "a document counts alone when the others have acknowledged it",
-		Edits: []Edit{{"policy/barrier/view.go",
+		Edits: []Edit{{"policy/barrier/wait.go",
 			`at, known := v.Heard[region][d.Epoch()]`,
 			`at, known := v.Heard[v.Region][d.Epoch()]`}},
 		Breaks: "ceiling: the parts of two documents add up", Under: "a region that has not heard of the newer document",
@@ -19,7 +19,7 @@ var barriers = []Mutant{
 	{
 		Name: "counts-an-acknowledgement-of-a-later-document", Hole: "acknowledgement of a later epoch taken for an earlier",
 		Rule: "an acknowledgement is for exactly one document",
-		Edits: []Edit{{"policy/barrier/view.go",
+		Edits: []Edit{{"policy/barrier/wait.go",
 			`at, known := v.Heard[region][d.Epoch()]`,
 			`at, known := v.Heard[region][d.Epoch()]
 	for e, t := range v.Heard[region] {
@@ -34,7 +34,7 @@ var barriers = []Mutant{
 	{
 		Name: "does-not-wait-for-those-who-shrink", Hole: documentsDiffer,
 		Rule: "every region whose part shrinks must have acknowledged",
-		Edits: []Edit{{"policy/barrier/view.go",
+		Edits: []Edit{{"policy/barrier/wait.go",
 			`			waiting = append(waiting, region)
 `,
 			`			_ = region
@@ -46,9 +46,9 @@ var barriers = []Mutant{
 	{
 		Name: "needs-no-majority", Hole: documentsDiffer,
 		Rule: "a document counts alone when a majority has it, so that of two that do not know of each other one does",
-		Edits: []Edit{{"policy/barrier/view.go",
-			`if 2*len(missing) >= len(of.Regions) {`,
-			`if 2*len(missing) > 2*len(of.Regions) {`}},
+		Edits: []Edit{{"policy/barrier/wait.go",
+			`if 2*len(missing) >= len(set) {`,
+			`if 2*len(missing) > 2*len(set) {`}},
 		Breaks: "ceiling: two raises add up", Under: "two documents, each known to one region",
 		Says: "states the regions could use more than any",
 		Test: searched,
@@ -56,7 +56,7 @@ var barriers = []Mutant{
 	{
 		Name: "in-force-at-the-acknowledgement", Hole: "barrier completing inside a cell",
 		Rule: "the newer document counts alone when what the older one promised weighs no more",
-		Edits: []Edit{{"policy/barrier/view.go",
+		Edits: []Edit{{"policy/barrier/wait.go",
 			`return max(over(w.weighs, latest), latest.Add(w.settles)).Add(w.fill), nil`,
 			`return latest.Add(0 * (w.fill + w.settles)), nil`}},
 		Breaks: "ceiling: units used and lent under both documents in one cell", Under: "a share that moves within a cell",
@@ -66,7 +66,7 @@ var barriers = []Mutant{
 	{
 		Name: "in-force-while-envoys-hold-more", Hole: documentsDiffer,
 		Rule: "where Envoys may hold fewer tokens, the stores grow by them when they hold no more",
-		Edits: []Edit{{"policy/barrier/view.go",
+		Edits: []Edit{{"policy/barrier/wait.go",
 			`return max(over(w.weighs, latest), latest.Add(w.settles)).Add(w.fill), nil`,
 			`return max(over(w.weighs, latest), latest.Add(0 * w.settles)).Add(w.fill), nil`}},
 		Breaks: "ceiling: tokens of Envoys and of the store add up", Under: "a lower max_burst",
@@ -76,9 +76,9 @@ var barriers = []Mutant{
 	{
 		Name: "takes-from-envoys-without-waiting", Hole: documentsDiffer,
 		Rule: "a region whose Envoys may hold fewer tokens must have acknowledged",
-		Edits: []Edit{{"policy/barrier/shrink.go",
-			` || a.lendable < b.lendable || a.envoys < b.envoys`,
-			` || a.lendable < b.lendable`}},
+		Edits: []Edit{{"policy/barrier/parts.go",
+			` || a.Lendable < b.Lendable || a.Envoys < b.Envoys`,
+			` || a.Lendable < b.Lendable`}},
 		Breaks: "ceiling: tokens of Envoys and of the store add up", Under: "a lower max_burst",
 		Says: "Envoys less",
 		Test: Test{"./policy/barrier", "TestWhatEnvoysHoldIsWaitedFor"},
@@ -86,9 +86,9 @@ var barriers = []Mutant{
 	{
 		Name: "in-force-from-the-next-cell", Hole: "barrier completing inside a cell",
 		Rule: "rows of the next cell may have been lent before the acknowledgement",
-		Edits: []Edit{{"policy/barrier/view.go",
-			`return terms.Weighs(terms.CellAt(at) + 1)`,
-			`return terms.Weighs(terms.CellAt(at))`}},
+		Edits: []Edit{{"algorithms/terms.go",
+			`if t.Kind != FixedWindow || t.Opens`,
+			`if t.Kind == "" && t.Opens`}},
 		Breaks: "conservation: shares of a cell add up to more than either limit", Under: "rights lent ahead, then a document",
 		Says:  "ceiling: ",
 		Flags: []string{"-documents"}, Within: 1000,
@@ -96,7 +96,7 @@ var barriers = []Mutant{
 	{
 		Name: "takes-its-own-time-for-the-last", Hole: "barrier completing inside a cell",
 		Rule: "the time that counts is that of the last acknowledgement",
-		Edits: []Edit{{"policy/barrier/view.go",
+		Edits: []Edit{{"policy/barrier/wait.go",
 			`latest = max(latest, at)`,
 			`latest = v.Heard[v.Region][d.Epoch()] * min(at+1, 1)`}},
 		Breaks: "ceiling: units used under both documents in one cell", Under: "a region that hears late of a document",
@@ -106,9 +106,9 @@ var barriers = []Mutant{
 	{
 		Name: "the-newest-alone-while-open", Hole: documentsDiffer,
 		Rule: "while several documents are open the least of what they give counts",
-		Edits: []Edit{{"region/rules/split.go",
-			`least = atMost(least, partsIn(more, hash))`,
-			`least = partsIn(more, hash)`}},
+		Edits: []Edit{{"policy/barrier/parts.go",
+			`least[region] = lowest(p, parts[region])`,
+			`least[region], _ = parts[region], p`}},
 		Breaks: "ceiling: the parts of two documents add up", Under: "a document that moves shares",
 		Says:  "conservation: ",
 		Flags: []string{"-documents"}, Within: 100,
@@ -116,9 +116,9 @@ var barriers = []Mutant{
 	{
 		Name: "the-oldest-alone-while-open", Hole: documentsDiffer,
 		Rule: "while several documents are open the least of what they give counts",
-		Edits: []Edit{{"region/rules/split.go",
-			`least = atMost(least, partsIn(more, hash))`,
-			`least, _ = atMost(least, least), more`}},
+		Edits: []Edit{{"policy/barrier/parts.go",
+			`least[region] = lowest(p, parts[region])`,
+			`least[region] = p`}},
 		Breaks: "ceiling: who shrinks goes on with what it had", Under: "a document that moves shares",
 		Says:  "conservation: ",
 		Flags: []string{"-documents"}, Within: 200,
@@ -156,14 +156,11 @@ var barriers = []Mutant{
 	{
 		Name: "an-absent-region-keeps-its-part", Hole: documentsDiffer,
 		Rule: "a region that is not in a document gets nothing by it",
-		Edits: []Edit{{"region/rules/split.go",
-			`		q := b[region]
-`,
-			`		q, has := b[region]
-		if !has {
-			q = p
-		}
-`}},
+		Edits: []Edit{{"policy/barrier/parts.go",
+			`least[region] = lowest(p, parts[region])`,
+			`if q, has := parts[region]; has {
+				least[region] = lowest(p, q)
+			}`}},
 		Breaks: "ceiling: who left the document goes on", Under: "a document without a region",
 		Says: "here is entitled to",
 		Test: Test{"./region/rules", "TestARegionThatIsNotInADocumentGetsNothing"},
@@ -182,8 +179,8 @@ var barriers = []Mutant{
 		Name: "a-file-replaces-what-stands", Hole: documentsDiffer,
 		Rule: "a node that knows its file alone does not put it in the place of what stands in the store",
 		Edits: []Edit{{"region/store/adopt.go",
-			`case guess || algorithms.MergeEpochs`,
-			`case guess && false || algorithms.MergeEpochs`}},
+			`case o.Guess || without(`,
+			`case o.Guess && false || without(`}},
 		Breaks: "ceiling: a document counts alone that nobody acknowledged", Under: "a new node with a newer file",
 		Says: "open: .* want",
 		Test: Test{"./region", "TestANewNodeJoinsWhatIsOpen"},

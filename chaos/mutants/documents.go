@@ -26,8 +26,8 @@ var documents = []Mutant{
 		Name: "goes-back-to-an-old-document", Hole: "restarted node on an old file",
 		Rule: "a node starts with no document older than it worked under, and a store takes none",
 		Edits: []Edit{
-			{"region/tenure/open.go", `	return barrier.Union(known...), nil`, `	return barrier.Of(c.Policy), nil`},
-			{"region/store/adopt.go", `case guess || algorithms.MergeEpochs(a.Epoch, epoch) != epoch:`, `case guess:`},
+			{"region/tenure/open.go", `	return barrier.Union(known...)`, `	return barrier.Of(c.Policy), nil`},
+			{"region/store/adopt.go", `case o.Guess || without(algorithms.MergeEpochs(a.Epoch, epoch), o.Folded) != epoch:`, `case o.Guess:`},
 		},
 		Breaks: "order: epochs never decrease", Under: "a node started again with the document before the last",
 		Says:   "documents: ",

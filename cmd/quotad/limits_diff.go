@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
@@ -214,9 +215,13 @@ func afterwards(l *policy.Limit, c barrier.Change) string {
 		return "0s"
 	}
 	if calendar, ok := l.Calendar(); ok {
-		return "the rest of the " + string(calendar.Unit) + " and the next one"
+		return "the rest of the " + string(calendar.Unit) + ", in its last minute the next one, too, since what was used and lent counts as long"
 	}
-	return policy.FormatWindow(time.Duration(c.Until) * time.Microsecond)
+	longest := c.Until // of what is acknowledged when a window begins
+	if l.Algorithm == policy.FixedWindow && l.Window.Microseconds() > algorithms.Advance {
+		longest = longest.Add(algorithms.Advance) // rather than in its last minute
+	}
+	return policy.FormatWindow(time.Duration(longest) * time.Microsecond)
 }
 
 // values returns what a document says of a limit, in words, and the names of the values in order.

@@ -49,7 +49,7 @@ func regionsReturnCommand() *cobra.Command {
 never heard of the fence knows that its old document is over.
 
 The region serves nothing until all regions have acknowledged the document and what the others used of its part weighs no
-more: of a fixed window, the present one and the next. Start its nodes before or after.
+more: of a fixed window, when that is over (in its last minute, the next one). Start its nodes before or after.
 
 Exit codes: 0 all regions acknowledged, 1 not all did, 2 bad usage, the region is not fenced or no --yes, 5 no node answers.`,
 		Example: "  quotad regions return ap-south --yes --write limits.yaml",

@@ -10,25 +10,47 @@ import (
 	"github.com/quotad/quotad/policy"
 )
 
-// MaxOpen bounds the documents that are open at a time. A region takes no further document until
-// one of them is in force everywhere.
-const MaxOpen = 32
+// The bounds of what is open.
+const (
+	// MaxOpen is how many documents are open whole. Where there are more, the older half is folded:
+	// of each limit that they still bind, the least and the most that they give is kept.
+	MaxOpen = 32
+	// MaxReplaced is how many documents stay open besides, because requests are still charged to
+	// limits that newer documents do not have, but others in their place. A region takes no further
+	// document that replaces limits until one of them is over.
+	MaxReplaced = 16
+)
 
 // Agenda is the documents that are open in one region: the base, which is in force whole, and newer
 // ones. It does not change once made. The zero Agenda has no document.
 type Agenda struct {
-	documents []*policy.Document // by version, then by name; the first is the base
-	changed   map[policy.BucketID][]*policy.Limit
+	documents []*policy.Document // what is kept, then by version and name; the first is the base
+	changed   map[policy.BucketID]terms
 	removed   []removed
 }
 
 // Of returns the agenda of one document.
 func Of(d *policy.Document) Agenda { return newAgenda([]*policy.Document{d}) }
 
-// Union returns the agenda of documents found in several places, such as a journal and a store.
-func Union(documents ...*policy.Document) Agenda {
+// Union returns the agenda of documents found in several places, such as a journal and a store. It
+// fails if what several places keep of folded documents is too much to be kept as one.
+func Union(documents ...*policy.Document) (Agenda, error) {
 	slices.SortFunc(documents, func(a, b *policy.Document) int { return byAge(a.Epoch(), b.Epoch()) })
-	return newAgenda(slices.CompactFunc(documents, same))
+	documents, err := joinKept(slices.CompactFunc(documents, same))
+	if err != nil {
+		return Agenda{}, err
+	}
+	return newAgenda(documents), nil
+}
+
+// Kept returns what is kept of folded documents; nil: nothing is.
+func (a Agenda) Kept() *policy.Kept { return a.documents[0].Kept }
+
+// counts says whether the document at a place can count alone: not if it is older than one that is
+// folded.
+func (a Agenda) counts(place int) bool {
+	kept := a.Kept()
+	return kept == nil || a.documents[place].Version > kept.Through
 }
 
 // Documents returns the open documents, the base first. The caller must not modify the slice.
@@ -69,18 +91,44 @@ func (a Agenda) Find(epoch string) (*policy.Document, bool) {
 	return nil, false
 }
 
-// Has says whether a document is open.
+// Has says whether a document is open, or folded.
 func (a Agenda) Has(e policy.Epoch) bool {
+	if kept := a.Kept(); kept != nil && (slices.Contains(kept.Names, e) || slices.Contains(kept.Before, e)) {
+		return true
+	}
 	return slices.ContainsFunc(a.documents, func(d *policy.Document) bool { return d.Epoch() == e })
 }
+
+// Folded returns the names of folded documents that are not open any more.
+func (a Agenda) Folded() (names []string) {
+	if kept := a.Kept(); kept != nil {
+		for _, e := range slices.Concat(kept.Names, kept.Before) {
+			if !slices.Contains(kept.Pinned, e) {
+				names = append(names, e.String())
+			}
+		}
+	}
+	return names
+}
+
+// oldest returns the lowest version that binds.
+func (a Agenda) oldest() int64 {
+	if kept := a.Kept(); kept != nil {
+		return kept.Oldest
+	}
+	return a.documents[0].Version
+}
+
+// Older says whether a document is older than all that bind.
+func (a Agenda) Older(e policy.Epoch) bool { return !e.IsKept() && e.Version < a.oldest() }
 
 var (
 	// ErrOlder says that a document is older than the base, which is in force everywhere.
 	ErrOlder = errors.New("a newer document is in force: raise its version")
 	// ErrConflict says that another document of the same version is open.
 	ErrConflict = errors.New("two documents have one version: give one of them, or a third that says what both should, a higher version, everywhere")
-	// ErrTooMany says that MaxOpen documents are open.
-	ErrTooMany = fmt.Errorf("%d documents are open, and wait for regions to acknowledge them: see quotad limits status", MaxOpen)
+	// ErrTooMany says that MaxReplaced documents are open for the sake of limits that were replaced.
+	ErrTooMany = fmt.Errorf("it replaces limits, and requests are still charged to limits of %d documents that were replaced: see quotad limits status for until when", MaxReplaced)
 	// ErrLeftOut says that the newest document leaves out a region without saying that it goes.
 	ErrLeftOut = errors.New("a region is left out")
 	// ErrUnfenced says that the newest document no longer fences a region, and does not say that the
@@ -96,19 +144,17 @@ func Refused(err error) bool {
 }
 
 // Check says whether [Agenda.Learn] would take a document of an epoch, which need not be at hand
-// yet: it fails with ErrOlder, ErrConflict or ErrTooMany.
+// yet: it fails with ErrOlder or ErrConflict.
 func (a Agenda) Check(e policy.Epoch) error {
 	if a.Has(e) {
 		return nil
 	}
 	newest := a.Newest().Epoch()
 	switch {
-	case e.Version < a.Base().Version:
+	case a.Older(e):
 		return ErrOlder
 	case e.Version == newest.Version:
 		return ErrConflict
-	case len(a.documents) >= MaxOpen:
-		return ErrTooMany
 	}
 	return nil
 }
@@ -124,8 +170,13 @@ func (a Agenda) Learn(d *policy.Document) (Agenda, error) {
 	}
 	var next Agenda
 	if err == nil {
-		next = Union(append(slices.Clone(a.documents), d)...)
+		next, err = Union(append(slices.Clone(a.documents), d)...)
+	}
+	if err == nil {
 		err = next.Follows()
+	}
+	if n := next.replaced(); err == nil && n > MaxReplaced && n > a.replaced() {
+		err = ErrTooMany
 	}
 	if err != nil {
 		return a, fmt.Errorf("document %s is not taken, %s is open: %w", d.Epoch(), a, err)
@@ -138,7 +189,26 @@ func (a Agenda) From(n int) Agenda { return newAgenda(a.documents[n:]) }
 
 func same(a, b *policy.Document) bool { return a.Epoch() == b.Epoch() }
 
-// byAge orders epochs by version. Two of one version are ordered by their names.
+// byAge orders epochs by version. Two of one version are ordered by their names. What is kept of
+// folded documents comes first.
 func byAge(a, b policy.Epoch) int {
-	return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.String(), b.String()))
+	kept := func(e policy.Epoch) int {
+		if e.IsKept() {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(kept(a), kept(b)), cmp.Compare(a.Version, b.Version), cmp.Compare(a.String(), b.String()))
+}
+
+// replaced returns how many documents are open for the sake of limits that requests are still
+// charged to.
+func (a Agenda) replaced() int {
+	of := map[int]bool{}
+	for _, r := range a.removed {
+		if r.charged {
+			of[r.of] = true
+		}
+	}
+	return len(of)
 }

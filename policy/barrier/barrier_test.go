@@ -32,8 +32,8 @@ func told(acks map[string]map[*policy.Document]quantity.StoreTime) barrier.Heard
 
 // standing returns the standing of the newest document's first limit, by those who acknowledged
 // that document: by region, at a time.
-func standing(now quantity.StoreTime, heard barrier.Heard, all ...*policy.Document) barrier.Standing {
-	v := &barrier.View{Agenda: barrier.Union(all...), Region: "a", Heard: heard, Now: now}
+func standing(t documents.T, now quantity.StoreTime, heard barrier.Heard, all ...*policy.Document) barrier.Standing {
+	v := &barrier.View{Agenda: open(t, all...), Region: "a", Heard: heard, Now: now}
 	return v.Standing(&v.Agenda.Newest().Limits[0])
 }
 
@@ -58,7 +58,7 @@ func TestWhoIsWaitedFor(t *testing.T) {
 		for region, at := range tc.acknowledged {
 			h.Add(region, newer.Epoch(), at)
 		}
-		s := standing(1, h, old, newer)
+		s := standing(t, 1, h, old, newer)
 		if got := strings.Join(s.Waiting, " "); got != tc.waiting || s.Opens != tc.opens || !s.Open() {
 			t.Errorf("%s: waits for %q, opens at %d, open: %v; want %q, %d", name, got, s.Opens, s.Open(),
 				tc.waiting, tc.opens)
@@ -66,10 +66,10 @@ func TestWhoIsWaitedFor(t *testing.T) {
 		if tc.opens == 0 {
 			continue
 		}
-		if s := standing(tc.opens-1, h, old, newer); !s.Open() {
+		if s := standing(t, tc.opens-1, h, old, newer); !s.Open() {
 			t.Errorf("%s: counts alone too early", name)
 		}
-		if s := standing(tc.opens, h, old, newer); s.Open() {
+		if s := standing(t, tc.opens, h, old, newer); s.Open() {
 			t.Errorf("%s: %+v at %d", name, s, tc.opens)
 		}
 	}
@@ -80,11 +80,11 @@ func TestARaiseWaitsForAMajority(t *testing.T) {
 	old := documents.Parse(t, 1, abc, limit+"{a: 1, b: 1, c: 1}")
 	raised := documents.Parse(t, 2, abc, strings.Replace(limit, "900", "1200", 1)+"{a: 1, b: 1, c: 1}")
 	all := map[string]map[*policy.Document]quantity.StoreTime{"a": {raised: 5}}
-	if s := standing(5, told(all), old, raised); !s.Open() || strings.Join(s.Waiting, " ") != "b c" {
+	if s := standing(t, 5, told(all), old, raised); !s.Open() || strings.Join(s.Waiting, " ") != "b c" {
 		t.Errorf("one of three: %+v", s)
 	}
 	all["c"] = map[*policy.Document]quantity.StoreTime{raised: 5}
-	if s := standing(5, told(all), old, raised); s.Open() || s.Waiting != nil {
+	if s := standing(t, 5, told(all), old, raised); s.Open() || s.Waiting != nil {
 		t.Errorf("two of three: %+v", s)
 	}
 }
@@ -95,7 +95,7 @@ func TestAnAcknowledgementIsForOneDocument(t *testing.T) {
 	second := documents.Parse(t, 2, abc, limit+"{a: 2, b: 4, c: 3}")
 	third := documents.Parse(t, 3, abc, limit+"{a: 3, b: 2, c: 4}")
 	every := map[*policy.Document]quantity.StoreTime{third: 5}
-	v := &barrier.View{Agenda: barrier.Union(first, second), Region: "b", Now: 1 << 40,
+	v := &barrier.View{Agenda: open(t, first, second), Region: "b", Now: 1 << 40,
 		Heard: told(map[string]map[*policy.Document]quantity.StoreTime{"a": every, "b": every, "c": every})}
 	if s := v.Standing(&second.Limits[0]); !s.Open() || len(s.Waiting) != 3 {
 		t.Errorf("%+v", s)
@@ -112,7 +112,7 @@ func TestOtherEditsOpenNothing(t *testing.T) {
 		"a shadow":              documents.Parse(t, 2, abc, limit+"{a: 1, b: 1, c: 1}, shadow: true", other),
 		"nothing":               documents.Parse(t, 2, abc, limit+"{a: 1, b: 1, c: 1}", other),
 	} {
-		if s := standing(0, nil, old, d); s.Open() || s.Waiting != nil || s.Opens != 0 {
+		if s := standing(t, 0, nil, old, d); s.Open() || s.Waiting != nil || s.Opens != 0 {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
@@ -127,7 +127,7 @@ func TestAFencedRegionIsNotWaitedFor(t *testing.T) {
 	}
 	h := barrier.Heard{}
 	h.Add("a", fenced.Epoch(), 3_200_000)
-	if s := standing(4_000_000, h, old, fenced); !s.Open() || s.Opens != 5_000_000 || s.Waiting != nil {
+	if s := standing(t, 4_000_000, h, old, fenced); !s.Open() || s.Opens != 5_000_000 || s.Waiting != nil {
 		t.Errorf("%+v", s)
 	}
 }
@@ -155,7 +155,7 @@ func TestAnotherWindowIsChargedBeside(t *testing.T) {
 		for _, region := range tc.acks {
 			h.Add(region, tc.newer.Epoch(), at)
 		}
-		v := &barrier.View{Agenda: barrier.Union(minute, tc.newer), Region: "a", Heard: h,
+		v := &barrier.View{Agenda: open(t, minute, tc.newer), Region: "a", Heard: h,
 			Now: quantity.StoreTime(tc.now.Microseconds())}
 		left := v.Leftovers()
 		charged := slices.DeleteFunc(slices.Clone(left), func(l barrier.Leftover) bool { return !l.Charged })
@@ -179,7 +179,7 @@ func TestABucketHasTheTimeToFill(t *testing.T) {
 	h.Add("a", newer.Epoch(), 500_000)
 	h.Add("b", newer.Epoch(), 500_000)
 	want := quantity.StoreTime((2*time.Second + 600*time.Second).Microseconds())
-	if s := standing(1, h, old, newer); s.Opens != want {
+	if s := standing(t, 1, h, old, newer); s.Opens != want {
 		t.Errorf("opens at %d, want %d", s.Opens, want)
 	}
 }
@@ -204,15 +204,6 @@ func TestLearn(t *testing.T) {
 	} else if _, err := c.From(2).Learn(one); !errors.Is(err, barrier.ErrOlder) {
 		t.Errorf("older than the base: %v", err)
 	}
-	for n := range barrier.MaxOpen {
-		if a, err = a.Learn(documents.Parse(t, n+10, abc, limit+"{a: 1, b: 1, c: 1}")); err != nil {
-			if len(a.Documents()) != barrier.MaxOpen || !errors.Is(err, barrier.ErrTooMany) {
-				t.Errorf("after %d: %v", len(a.Documents()), err)
-			}
-			return
-		}
-	}
-	t.Errorf("%d documents are open", len(a.Documents()))
 }
 
 // TestARegionIsNotLeftOut: the newest document knows every region of all, or is not taken. One that
@@ -245,7 +236,7 @@ func TestARegionIsNotLeftOut(t *testing.T) {
 		"what settles two that differ": {[]*policy.Document{whole(1), documents.Parse(t, 2, append([]string{"d: {weight: 1}"}, abc...), all)},
 			removing(4, append([]string{"e: {weight: 1}"}, abc...), "d"), true},
 	} {
-		_, err := barrier.Union(c.open...).Learn(c.next)
+		_, err := open(t, c.open...).Learn(c.next)
 		if c.taken && err != nil || !c.taken && (!errors.Is(err, barrier.ErrLeftOut) || !barrier.Refused(err)) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -270,4 +261,14 @@ func TestAFarVersion(t *testing.T) {
 			t.Errorf("%d to %d: %v", c.from, c.to, err)
 		}
 	}
+}
+
+// open returns the agenda of documents that are open together.
+func open(t documents.T, all ...*policy.Document) barrier.Agenda {
+	t.Helper()
+	a, err := barrier.Union(all...)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return a
 }

@@ -15,9 +15,10 @@
 //   - a majority of the regions of the base has acknowledged it, and a majority of its own, so that
 //     of two documents that do not know of each other at most one gets there;
 //   - all that was promised before weighs no more: with T the latest time of those
-//     acknowledgements, the cell of T and the next are over and weigh no more, and a bucket had the
-//     time to fill once. Rows of the next cell may have been lent just before T. Where the Envoys
-//     of some region may hold fewer tokens, they have had the time to use or lose the others.
+//     acknowledgements, the cell of T is over and weighs no more, and a bucket had the time to fill
+//     once. So is the next cell, if rows of it may have been lent before T: those of a fixed window
+//     are lent from [algorithms.Advance] before it on. Where the Envoys of some region may hold fewer
+//     tokens, they have had the time to use or lose the others.
 //
 // A limit whose terms do not change is not open, whatever else a document changes. The terms are
 // the numbers on which the split depends, limit, burst, no_assignment and max_burst of assign,
@@ -32,6 +33,15 @@
 // effect, and the regions would admit 2,000 of 1,500. The same happens with versions 3 and 4 if
 // neither region hears of the other's. Two majorities have a region in common. It takes one version
 // 3 only, and its acknowledgement of version 4 names version 3, so the other side learns of it.
+//
+// A region that is fenced ([policy.Document.Fences]) is waited for by nobody, so it may miss a
+// document that is in force elsewhere. Each document therefore counts how often each region has
+// returned. A region whose documents know a lower count than the newest has nothing until that counts
+// alone, and for that it waits for all others: any of them may have had more than it knows.
+//
+// Where more documents are open than [MaxOpen], the older ones are folded ([View.Folded]). Of each
+// limit that they still bind the least and the most is kept, until a time if that is known, else until
+// a newer document counts alone. So edits of other limits cost nothing, however many there are.
 //
 // The package is pure: no clock, no goroutine, no I/O.
 package barrier

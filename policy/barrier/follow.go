@@ -44,7 +44,11 @@ func unfenced(older, newest *policy.Document, region string) error {
 // which an older one has: this region's own, if the other was fenced meanwhile. A region that has
 // returned since works by no document of before.
 func (v *View) whose(region string, older, newer *policy.Document) string {
-	if newer.Fences(region) || older.Life(region) < newer.Life(region) {
+	return v.whoseOf(region, older.Life(region), newer)
+}
+
+func (v *View) whoseOf(region string, life int64, newer *policy.Document) string {
+	if newer.Fences(region) || life < newer.Life(region) {
 		return v.Region
 	}
 	return region
@@ -60,10 +64,23 @@ func (v *View) unknown(base, j int) bool {
 		return false
 	}
 	for i, older := range v.Agenda.documents[base:j] {
+		if older.Kept != nil { // its pieces tell
+			continue
+		}
 		for region, life := range newer.Returned {
 			if older.Life(region) < life && (region == v.Region || !v.fencedFrom(base+i, j, region, life-1)) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// unknownSince is unknown for folded documents, of which it is not known what they fenced.
+func (v *View) unknownSince(returned map[string]int64, newer *policy.Document) bool {
+	for region, life := range newer.Returned {
+		if returned[region] < life {
+			return true
 		}
 	}
 	return false

@@ -46,7 +46,7 @@ func TestAFenceIsNotForgotten(t *testing.T) {
 		"an older one, which fences":     {[]*policy.Document{of(1, abc), of(3, abc)}, of(2, abc, "fenced: [c]"), false},
 		"an older one, known by a newer": {[]*policy.Document{of(1, abc), of(3, abc, "returned: {c: 1}")}, of(2, abc, "fenced: [c]"), true},
 	} {
-		_, err := barrier.Union(c.open...).Learn(c.next)
+		_, err := open(t, c.open...).Learn(c.next)
 		if c.taken && err != nil || !c.taken && (!errors.Is(err, barrier.ErrUnfenced) || !barrier.Refused(err)) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -71,7 +71,7 @@ func TestWhoIsWaitedForWhenARegionReturns(t *testing.T) {
 		"a knows it":                             {"a", []*policy.Document{one, fenced, back}, []string{"a", "b", "c"}, true},
 		"a does not":                             {"a", []*policy.Document{one, back}, []string{"a", "b", "c"}, true},
 	} {
-		v := &barrier.View{Agenda: barrier.Union(c.open...), Region: c.region, Heard: barrier.Heard{}, Now: 1}
+		v := &barrier.View{Agenda: open(t, c.open...), Region: c.region, Heard: barrier.Heard{}, Now: 1}
 		s := v.Standing(&back.Limits[0])
 		if c.region == "b" { // whose own acknowledgement stands for that of the life that has ended
 			v.Heard.Add("b", back.Epoch(), 1)
@@ -94,7 +94,7 @@ func subset(some, all []string) bool {
 func TestARemovedBucketHasTheTimeToFill(t *testing.T) {
 	bucket := documents.Parse(t, 1, abc, "name: l, algorithm: token_bucket, limit: 60, window: 1m, burst: 600")
 	gone := documents.Parse(t, 2, abc, "name: other, domain: elsewhere, limit: 5, window: 1s")
-	v := &barrier.View{Agenda: barrier.Union(bucket, gone), Region: "a", Heard: barrier.Heard{}, Now: 1}
+	v := &barrier.View{Agenda: open(t, bucket, gone), Region: "a", Heard: barrier.Heard{}, Now: 1}
 	for _, region := range []string{"a", "b", "c"} {
 		v.Heard.Add(region, gone.Epoch(), 500_000)
 	}

@@ -10,7 +10,8 @@ import (
 // a change of these terms.
 type Leftover struct {
 	Limit *policy.Limit
-	// Document is the newest that has the entry. Its conditions say which requests it concerns.
+	// Document is the newest that has the entry. Its conditions say which requests it concerns. It
+	// may be what is kept of folded documents, where the entry is not charged.
 	Document *policy.Document
 	Standing Standing
 	// Charged says that requests are charged to it all the same, because the limit that took its
@@ -21,8 +22,8 @@ type Leftover struct {
 // Leftovers returns the entries of older documents that are not over.
 func (v *View) Leftovers() (all []Leftover) {
 	for _, r := range v.Agenda.removed {
-		if s := v.standing(r.entries); s.Binding != nil {
-			all = append(all, Leftover{r.limit, v.Agenda.documents[r.of], s, r.charged})
+		if s := v.standing(r.terms); s.Binding != nil {
+			all = append(all, Leftover{r.terms.limit, v.Agenda.documents[r.of], s, r.charged})
 		}
 	}
 	return all
@@ -32,8 +33,8 @@ func (v *View) Leftovers() (all []Leftover) {
 // forgotten.
 func (v *View) Settled() int {
 	oldest := len(v.Agenda.documents) - 1
-	for _, entries := range v.Agenda.changed {
-		oldest = min(oldest, v.Standing(entries[len(entries)-1]).From)
+	for _, t := range v.Agenda.changed {
+		oldest = min(oldest, v.standing(t).From)
 	}
 	for _, l := range v.Leftovers() {
 		oldest = min(oldest, l.Standing.From)
@@ -50,8 +51,8 @@ func (v *View) Waiting() map[string]int {
 			all[region]++
 		}
 	}
-	for _, entries := range v.Agenda.changed {
-		count(v.Standing(entries[len(entries)-1]))
+	for _, t := range v.Agenda.changed {
+		count(v.standing(t))
 	}
 	for _, l := range v.Leftovers() {
 		count(l.Standing)
@@ -62,16 +63,11 @@ func (v *View) Waiting() map[string]int {
 // Next returns the earliest store time at which fewer documents will bind some limit, as far as
 // acknowledgements are known; 0: none.
 func (v *View) Next() (at quantity.StoreTime) {
-	sooner := func(opens quantity.StoreTime) {
-		if opens > 0 && (at == 0 || opens < at) {
-			at = opens
-		}
-	}
-	for _, entries := range v.Agenda.changed {
-		sooner(v.Standing(entries[len(entries)-1]).Opens)
+	for _, t := range v.Agenda.changed {
+		at = sooner(at, v.standing(t).Opens)
 	}
 	for _, l := range v.Leftovers() {
-		sooner(l.Standing.Opens)
+		at = sooner(at, l.Standing.Opens)
 	}
 	return at
 }

@@ -1,17 +1,40 @@
 package barrier
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
 	"github.com/quotad/quotad/policy"
 )
 
+// terms is all that is known of a limit in the documents of an agenda.
+type terms struct {
+	id      policy.BucketID // of its buckets, without the values of the key
+	limit   *policy.Limit   // the newest entry, or as much of it as the ID of its buckets tells
+	entries []*policy.Limit // by place of the document; nil where that has none
+	spreads []spread        // of the entries
+	pieces  []policy.Piece  // of folded documents
+}
+
+// spread notes what the entries give. Documents that say the same share it.
+func (t *terms) spread(documents []*policy.Document) {
+	t.spreads = make([]spread, len(t.entries))
+	for i, l := range t.entries {
+		switch {
+		case l == nil:
+		case i > 0 && t.entries[i-1] != nil && sameTerms(documents[i-1], t.entries[i-1], documents[i], l):
+			t.spreads[i] = t.spreads[i-1]
+		default:
+			t.spreads[i] = spreadOf(documents[i], l)
+		}
+	}
+}
+
 // removed is an entry of an older document that the newest one no longer has.
 type removed struct {
-	of      int // place of the newest document that has it
-	limit   *policy.Limit
-	entries []*policy.Limit // by place of the document; nil where that has none
+	of    int // place of the newest document that has it; 0 if that is folded
+	terms terms
 	// charged says that the newest document has another entry in its domain that the document at
 	// place of had not: perhaps the same limit under another window.
 	charged bool
@@ -19,78 +42,99 @@ type removed struct {
 
 // newAgenda returns the agenda of documents in order, with what changes between them.
 func newAgenda(documents []*policy.Document) Agenda {
-	a := Agenda{documents: documents, changed: map[policy.BucketID][]*policy.Limit{}}
+	a := Agenda{documents: documents, changed: map[policy.BucketID]terms{}}
 	if len(documents) == 1 {
 		return a
 	}
-	entries := entriesOf(documents)
 	last := len(documents) - 1
-	for id, all := range entries {
-		if all[last] != nil && changes(documents, all) {
-			a.changed[id] = all
+	entries, moved := a.entries(), !sameLives(documents)
+	for id, t := range entries {
+		if t.entries[last] != nil && (moved || t.pieces != nil || changes(documents, t.entries)) {
+			t.spread(documents)
+			a.changed[id] = t
 		}
 	}
-	for i, d := range documents[:last] {
-		added := addedDomains(documents[last], entries, i)
-		for n := range d.Limits {
-			l := &d.Limits[n]
-			all := entries[l.Bucket(nil)]
-			if all[last] == nil && newestOf(all) == i {
-				a.removed = append(a.removed, removed{i, l, all, added[l.Domain]})
+	seen := map[policy.BucketID]bool{}
+	for i := last; i >= 0; i-- {
+		var added map[string]bool
+		for n := range documents[i].Limits {
+			l := &documents[i].Limits[n]
+			id := l.Bucket(nil)
+			if t, bound := entries[id]; bound && t.entries[last] == nil && !seen[id] {
+				if added == nil {
+					added = addedDomains(documents[last], documents[i])
+				}
+				t.limit = l
+				t.spread(documents)
+				a.removed = append(a.removed, removed{i, t, added[l.Domain]})
 			}
+			seen[id] = true
+		}
+	}
+	slices.SortStableFunc(a.removed, func(a, b removed) int { return cmp.Compare(a.of, b.of) })
+	for _, id := range slices.Sorted(maps.Keys(entries)) {
+		if t := entries[id]; t.entries[last] == nil && !seen[id] {
+			t.spread(documents)
+			a.removed = append(a.removed, removed{terms: t})
 		}
 	}
 	return a
 }
 
-// entriesOf returns the entries of the documents by the ID of their buckets without the values of
-// the key: for each document the entry, or nil.
-func entriesOf(documents []*policy.Document) map[policy.BucketID][]*policy.Limit {
-	entries := map[policy.BucketID][]*policy.Limit{}
-	for i, d := range documents {
+// entries returns what is known of each limit, by the ID of its buckets without the values of the
+// key. Of a document that is pinned everything is in the pieces.
+func (a Agenda) entries() map[policy.BucketID]terms {
+	all := map[policy.BucketID]terms{}
+	kept := a.Kept()
+	if kept != nil {
+		for id, pieces := range kept.Limits {
+			l, _ := limitOf(id) // what is kept was checked
+			all[id] = terms{id: id, limit: l, entries: make([]*policy.Limit, len(a.documents)), pieces: pieces}
+		}
+	}
+	for i, d := range a.documents {
+		if kept != nil && slices.Contains(kept.Pinned, d.Epoch()) {
+			continue
+		}
 		for n := range d.Limits {
 			l := &d.Limits[n]
-			id := l.Bucket(nil)
-			if entries[id] == nil {
-				entries[id] = make([]*policy.Limit, len(documents))
+			t, known := all[l.Bucket(nil)]
+			if !known {
+				t.id, t.entries = l.Bucket(nil), make([]*policy.Limit, len(a.documents))
 			}
-			entries[id][i] = l
+			t.limit, t.entries[i] = l, l
+			all[t.id] = t
 		}
 	}
-	return entries
+	return all
 }
 
-// newestOf returns the place of the last document that has an entry.
-func newestOf(entries []*policy.Limit) int {
-	for i := len(entries) - 1; i > 0; i-- {
-		if entries[i] != nil {
-			return i
-		}
+// limitOf returns the limit of an ID without values.
+func limitOf(id policy.BucketID) (*policy.Limit, error) {
+	ref, err := policy.ParseBucketID(id)
+	if err != nil {
+		return nil, err
 	}
-	return 0
+	return ref.Limit()
 }
 
-// addedDomains returns the domains in which a document has an entry that the one at place i has
-// not.
-func addedDomains(d *policy.Document, entries map[policy.BucketID][]*policy.Limit,
-	i int) map[string]bool {
+// addedDomains returns the domains in which a document has an entry that an older one has not.
+func addedDomains(d, older *policy.Document) map[string]bool {
+	had := map[policy.BucketID]bool{}
+	for n := range older.Limits {
+		had[older.Limits[n].Bucket(nil)] = true
+	}
 	added := map[string]bool{}
 	for n := range d.Limits {
-		l := &d.Limits[n]
-		if entries[l.Bucket(nil)][i] == nil {
+		if l := &d.Limits[n]; !had[l.Bucket(nil)] {
 			added[l.Domain] = true
 		}
 	}
 	return added
 }
 
-// changes says whether the terms of an entry differ between documents that have it. Where a region
-// has returned that was fenced, they may, of any entry.
+// changes says whether the terms of an entry differ between documents that have it.
 func changes(documents []*policy.Document, entries []*policy.Limit) bool {
-	newest := documents[len(documents)-1]
-	if slices.ContainsFunc(documents, func(d *policy.Document) bool { return !sameLives(d, newest) }) {
-		return true
-	}
 	var first int
 	for first = range entries {
 		if entries[first] != nil {
@@ -116,5 +160,10 @@ func sameTerms(a *policy.Document, of *policy.Limit, b *policy.Document, other *
 			func(a, b policy.Region) bool { return a.Name == b.Name })
 }
 
-// sameLives says whether no region has returned between two documents.
-func sameLives(a, b *policy.Document) bool { return maps.Equal(a.Returned, b.Returned) }
+// sameLives says whether no region has returned between documents.
+func sameLives(documents []*policy.Document) bool {
+	newest := documents[len(documents)-1]
+	return !slices.ContainsFunc(documents, func(d *policy.Document) bool {
+		return d.Kept == nil && !maps.Equal(d.Returned, newest.Returned)
+	})
+}

@@ -41,15 +41,15 @@ func Preview(older, newer *policy.Document, at quantity.StoreTime) ([]Change, er
 			p.all.Heard.Add(r.Name, newer.Epoch(), at)
 		}
 	}
-	entries := entriesOf([]*policy.Document{older, newer})
+	entries := agenda.entries()
 	var changes []Change
 	for i := range newer.Limits {
 		l := &newer.Limits[i]
-		changes = append(changes, p.kept(entries[l.Bucket(nil)][0], l))
+		changes = append(changes, p.kept(entries[l.Bucket(nil)].entries[0], l))
 	}
 	for i := range older.Limits {
 		l := &older.Limits[i]
-		if entries[l.Bucket(nil)][1] == nil {
+		if entries[l.Bucket(nil)].entries[1] == nil {
 			changes = append(changes, p.removed(l))
 		}
 	}
@@ -69,7 +69,7 @@ func (p *preview) kept(older, newer *policy.Limit) Change {
 		return c
 	}
 	of, by := p.nobody.Agenda.Base(), p.nobody.Agenda.Newest()
-	waiting := shrinking(of, older, by, newer)
+	waiting := spreadOf(of, older).losing(spreadOf(by, newer), less)
 	for _, d := range []*policy.Document{of, by} {
 		if len(d.Regions) <= 2 { // each of them is needed for a majority
 			waiting = append(waiting, d.RegionNames()...)

@@ -114,7 +114,7 @@ func TestPreviewNamesWhomItNeeds(t *testing.T) {
 			}
 		}
 		want := changes[0].Open && (len(needed) > 0 || got < 2)
-		s := standing(changes[0].Until, h, older, newer)
+		s := standing(t, changes[0].Until, h, older, newer)
 		if s.Open() != want {
 			r.Fatalf("open: %v; the preview %+v, %d acknowledged, %v missing", s.Open(), changes[0], got, needed)
 		}

@@ -1,7 +1,6 @@
 package barrier
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/quotad/quotad/algorithms"
@@ -60,12 +59,6 @@ func Only(d *policy.Document, region string) *View {
 	return &View{Agenda: Of(d), Region: region}
 }
 
-// Entry is an entry of a limit in one of the documents that bind.
-type Entry struct {
-	Document *policy.Document
-	Limit    *policy.Limit
-}
-
 // Standing says what is in force of one limit.
 type Standing struct {
 	// Binding holds the entries of all documents that bind, the oldest first. A region may use the
@@ -86,38 +79,81 @@ type Standing struct {
 func (s Standing) Open() bool { return len(s.Binding) > 1 || s.Returning }
 
 // Changed says whether the open documents give a limit of the newest one different terms.
-func (v *View) Changed(l *policy.Limit) bool { return v.Agenda.changed[l.Bucket(nil)] != nil }
+func (v *View) Changed(l *policy.Limit) bool {
+	_, changed := v.Agenda.changed[l.Bucket(nil)]
+	return changed
+}
 
 // Standing returns what is in force of a limit of the newest document.
 func (v *View) Standing(l *policy.Limit) Standing {
-	entries := v.Agenda.changed[l.Bucket(nil)]
-	if entries == nil {
-		return Standing{Binding: []Entry{{v.Agenda.Newest(), l}}, From: len(v.Agenda.documents) - 1}
+	t, changed := v.Agenda.changed[l.Bucket(nil)]
+	if !changed {
+		return Standing{Binding: []Entry{{Document: v.Agenda.Newest(), Limit: l}}, From: len(v.Agenda.documents) - 1}
 	}
-	return v.standing(entries)
+	return v.standing(t)
 }
 
-// standing returns what is in force of a limit, by its entries in all documents.
-func (v *View) standing(entries []*policy.Limit) (s Standing) {
-	alone := 0 // place of the newest document known to count alone, now or later
-	for j := 1; j < len(entries); j++ {
-		opens, waiting := v.complete(entries, s.From, j)
+// standing returns what is in force of a limit, by what all documents say of it.
+func (v *View) standing(t terms) Standing {
+	return v.stand(t, func(int, quantity.StoreTime) {})
+}
+
+// stand is standing; it tells the place of each document of which is known from when on it counts
+// without those before it.
+func (v *View) stand(t terms, tell func(place int, opens quantity.StoreTime)) (s Standing) {
+	if v.Agenda.Kept() != nil && !slices.ContainsFunc(t.pieces, func(p policy.Piece) bool { return v.binds(&p) }) {
+		s.From = 1
+	}
+	alone := s.From // place of the newest document known to count alone, now or later
+	for j := s.From + 1; j < len(t.entries); j++ {
+		if !v.Agenda.counts(j) {
+			continue
+		}
+		opens, waiting := v.complete(t, s.From, j, true)
 		switch {
 		case waiting != nil:
-			if v.differ(entries, alone, j) {
+			if v.waits(t, s.From, alone, j) {
 				s.Waiting = waiting
 			}
 			continue
 		case opens <= v.Now:
 			s.From, s.Opens = j, 0
-		case s.Opens == 0:
-			s.Opens = opens
+		default:
+			tell(j, opens)
+			s.Opens = sooner(s.Opens, opens)
 		}
 		s.Waiting, alone = nil, j
 	}
-	s.Binding = v.entries(entries, s.From)
-	s.Returning = v.Agenda.documents[s.From].Life(v.Region) < v.Agenda.Newest().Life(v.Region)
+	s.Binding = v.binding(t, s.From)
+	for _, e := range s.Binding {
+		if e.Piece != nil {
+			s.Opens = sooner(s.Opens, e.Piece.Until)
+		}
+	}
+	s.Returning = v.returning(s)
 	return s
+}
+
+// sooner returns the earlier of two times, of which 0 is none.
+func sooner(a, b quantity.StoreTime) quantity.StoreTime {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// binds says whether a piece of what is kept is not over.
+func (v *View) binds(p *policy.Piece) bool { return p.Until == 0 || p.Until > v.Now }
+
+// waits says whether the document at place j waits for acknowledgements that change something: it
+// gives other parts than the one at place alone, which counts alone without them, and what is in its
+// way is not over by itself.
+func (v *View) waits(t terms, base, alone, j int) bool {
+	if alone > base && !v.differ(t.entries, alone, j) {
+		return false
+	}
+	_, waiting := v.complete(t, base, j, false)
+	return waiting != nil
 }
 
 // differ says whether the documents at two places give any region other parts of a limit.
@@ -129,115 +165,31 @@ func (v *View) differ(entries []*policy.Limit, i, j int) bool {
 	return !sameTerms(v.Agenda.documents[i], older, v.Agenda.documents[j], newer)
 }
 
-// entries returns the entries of the documents from a place on.
-func (v *View) entries(all []*policy.Limit, from int) (some []Entry) {
-	for i := from; i < len(all); i++ {
-		if all[i] != nil {
-			some = append(some, Entry{v.Agenda.documents[i], all[i]})
+// binding returns what binds of a limit where the documents from a place on do.
+func (v *View) binding(t terms, from int) (some []Entry) {
+	if from == 0 {
+		for i := range t.pieces {
+			if v.binds(&t.pieces[i]) {
+				some = append(some, Entry{Document: v.Agenda.documents[0], Piece: &t.pieces[i]})
+			}
+		}
+	}
+	for i := from; i < len(t.entries); i++ {
+		if t.entries[i] != nil {
+			some = append(some, Entry{Document: v.Agenda.documents[i], Limit: t.entries[i]})
 		}
 	}
 	return some
 }
 
-// complete says from when on the document at place j counts without those from base on, or whose
-// acknowledgement is waited for. A document without the limit counts alone when every region that
-// had a part of it has acknowledged that it has none.
-func (v *View) complete(entries []*policy.Limit, base, j int) (opens quantity.StoreTime,
-	waiting []string) {
-	d := v.Agenda.documents[j]
-	var w wait
-	for i := base; i < j; i++ {
-		if entries[i] != nil && v.differ(entries, i, j) {
-			w.behind(v.Agenda.documents[i], entries[i], d, entries[j])
-			for _, region := range w.shrinks {
-				w.needs = append(w.needs, v.whose(region, v.Agenda.documents[i], d))
-			}
-		}
+// returning says whether something binds of a life of this region that has ended.
+func (v *View) returning(s Standing) bool {
+	life := v.Agenda.Newest().Life(v.Region)
+	if v.Agenda.documents[s.From].Kept == nil {
+		return v.Agenda.documents[s.From].Life(v.Region) < life
 	}
-	if entries[j] != nil && v.unknown(base, j) {
-		w.behindAny(d, entries[j])
-	}
-	if !w.differs {
-		return 0, nil
-	}
-	var latest quantity.StoreTime
-	for _, region := range w.needs {
-		at, known := v.acknowledged(region, d)
-		if !known {
-			waiting = append(waiting, region)
-		}
-		latest = max(latest, at)
-	}
-	if entries[j] != nil {
-		waiting = append(waiting, v.majority(v.Agenda.documents[base], d)...)
-	}
-	switch {
-	case waiting != nil:
-		slices.Sort(waiting)
-		return 0, slices.Compact(waiting)
-	case w.needs == nil:
-		return 0, nil
-	}
-	return max(over(w.weighs, latest), latest.Add(w.settles)).Add(w.fill), nil
-}
-
-// wait is what a newer document of a limit waits for before it counts alone.
-type wait struct {
-	differs       bool
-	shrinks       []string // regions that have less by it than by the document looked at last
-	needs         []string // regions whose acknowledgement it needs
-	weighs        *policy.Limit
-	settles, fill int64 // µs in which what Envoys hold is over, and in which a bucket fills
-}
-
-// behind adds what an older document gives of the limit. newer is nil if the newer document does
-// not have it.
-func (w *wait) behind(of *policy.Document, older *policy.Limit, by *policy.Document,
-	newer *policy.Limit) {
-	w.differs, w.weighs, w.fill = true, cmp.Or(newer, older), max(w.fill, fillOf(older))
-	if newer == nil {
-		w.shrinks = of.RegionNames()
-		return
-	}
-	w.fill, w.settles = max(w.fill, fillOf(newer)), max(w.settles, settling(of, older, by, newer))
-	w.shrinks = shrinking(of, older, by, newer)
-}
-
-// behindAny adds what a document that is not known may give of the limit: any region may have less
-// by the newer one.
-func (w *wait) behindAny(by *policy.Document, newer *policy.Limit) {
-	w.differs, w.weighs, w.fill = true, newer, max(w.fill, fillOf(newer))
-	w.needs = append(w.needs, by.RegionNames()...)
-	if newer.Assign != nil {
-		w.settles = max(w.settles, policy.AssignSettles.Microseconds())
-	}
-}
-
-// acknowledged returns when a region acknowledged a document. A region that the document fences
-// has, by the operator's word, when this region did.
-func (v *View) acknowledged(region string, d *policy.Document) (quantity.StoreTime, bool) {
-	if d.Fences(region) {
-		region = v.Region
-	}
-	at, known := v.Heard[region][d.Epoch()]
-	return at, known
-}
-
-// majority returns whose acknowledgement of a newer document is waited for because a majority of
-// the regions of either document is needed; nil if both have it.
-func (v *View) majority(base, newer *policy.Document) (waiting []string) {
-	for _, of := range []*policy.Document{base, newer} {
-		var missing []string
-		for _, r := range of.Regions {
-			if _, known := v.acknowledged(r.Name, newer); !known {
-				missing = append(missing, r.Name)
-			}
-		}
-		if 2*len(missing) >= len(of.Regions) {
-			waiting = append(waiting, missing...)
-		}
-	}
-	return waiting
+	return v.Agenda.documents[1].Life(v.Region) < life || slices.ContainsFunc(s.Binding,
+		func(e Entry) bool { return e.Piece != nil && e.Piece.Returned[v.Region] < life })
 }
 
 // Lending returns the parts per million of its entitlement that a region may lend: all of it in
@@ -249,12 +201,8 @@ func Lending(l *policy.Limit) quantity.PPM {
 	return quantity.PPM(l.LendingLimit)
 }
 
-// over returns the store time from which on nothing weighs that was used or lent by a time: the
-// cell of that time and the next are over and weigh no more.
-func over(l *policy.Limit, at quantity.StoreTime) quantity.StoreTime {
-	terms := termsOf(l)
-	return terms.Weighs(terms.CellAt(at) + 1)
-}
+// over returns the store time from which on nothing weighs that was used or lent by a time.
+func over(l *policy.Limit, at quantity.StoreTime) quantity.StoreTime { return termsOf(l).Over(at) }
 
 // termsOf returns what the ends of cells depend on.
 func termsOf(l *policy.Limit) algorithms.Terms {

@@ -65,7 +65,7 @@ func New(v *barrier.View, shards store.Shards) *Rules {
 			continue
 		}
 		for rotation := range newest.Regions {
-			r.splits[i] = append(r.splits[i], r.splitOf(s, uint64(rotation)))
+			r.splits[i] = append(r.splits[i], r.splitOf(l, s, uint64(rotation)))
 		}
 	}
 	r.keepLeftovers()
@@ -127,7 +127,7 @@ func (r *Rules) Serves() error {
 // split returns the split of a limit for a key.
 func (r *Rules) split(l *policy.Limit, id policy.BucketID) *split {
 	if s, ok := r.open[l]; ok {
-		parts := r.splitOf(s, id.Hash())
+		parts := r.splitOf(l, s, id.Hash())
 		return &parts
 	}
 	all := r.splits[l.Index]

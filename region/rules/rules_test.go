@@ -234,7 +234,7 @@ func TestWhatMayHaveBeenLentUnderAnyDocument(t *testing.T) {
 	const limit = "name: minute, limit: 1000, window: 1m, "
 	old := documents.Parse(t, 1, hereAndThere, limit+"weights: {here: 1, there: 1}, lending_limit: 1")
 	newer := documents.Parse(t, 2, hereAndThere, limit+"weights: {here: 1, there: 4}, lending_limit: 0.5")
-	r := rules.New(&barrier.View{Agenda: barrier.Union(old, newer), Region: "here"}, nil)
+	r := rules.New(&barrier.View{Agenda: open(t, old, newer), Region: "here"}, nil)
 	b := r.Match(of("a"))[0].Bucket
 	if b.LentBefore != 500 || b.Lending != 500_000 || b.Entitlements["here"] != 200 ||
 		b.Entitlements["there"] != 500 || r.Epoch != old.Epoch().String()+"+"+newer.Epoch().String() {
@@ -252,7 +252,7 @@ func TestARegionThatIsNotInADocumentGetsNothing(t *testing.T) {
 	both := documents.Parse(t, 1, hereAndThere, limit)
 	there := documents.Parse(t, 2, []string{"there: {weight: 1}"}, limit)
 	for region, want := range map[string]quantity.Units{"here": 0, "there": 600} {
-		r := rules.New(&barrier.View{Agenda: barrier.Union(both, there), Region: region}, nil)
+		r := rules.New(&barrier.View{Agenda: open(t, both, there), Region: region}, nil)
 		if a := r.Match(of("a"))[0]; a.Entitlement() != want || len(r.Peers) != 1 {
 			t.Errorf("%s is entitled to %d, want %d; peers %v", region, a.Entitlement(), want, r.Peers)
 		}
@@ -260,4 +260,14 @@ func TestARegionThatIsNotInADocumentGetsNothing(t *testing.T) {
 			t.Errorf("%s: %v", region, err)
 		}
 	}
+}
+
+// open returns the agenda of documents that are open together.
+func open(t documents.T, all ...*policy.Document) barrier.Agenda {
+	t.Helper()
+	a, err := barrier.Union(all...)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return a
 }

@@ -34,92 +34,49 @@ type Reserve struct {
 	stored quantity.Units
 }
 
-// part is what a region gets of a bucket: in its store, and as its reserve.
-type part struct{ units, burst, reserve, reserveBurst, envoys quantity.Units }
-
 // splitOf returns the split of a limit for keys of a hash, by the documents that bind: of each
 // region the least of what they give it.
-func (r *Rules) splitOf(s barrier.Standing, hash uint64) (parts split) {
-	binding := s.Binding
-	least := partsIn(binding[0], hash)
-	for _, more := range binding[1:] {
-		least = atMost(least, partsIn(more, hash))
-	}
+func (r *Rules) splitOf(l *policy.Limit, s barrier.Standing, hash uint64) (parts split) {
+	least := barrier.Least(s.Binding, hash)
 	if r.View.Unsure || r.View.Fence != nil || s.Returning {
-		least[r.Region] = part{}
+		least[r.Region] = policy.Part{}
 	}
 	units, burst := make(map[string]quantity.Units, len(least)),
 		make(map[string]quantity.Units, len(least))
-	reserves := Reserve{Units: least[r.Region].reserve, Burst: least[r.Region].reserveBurst}
+	reserves := Reserve{Units: least[r.Region].Reserve, Burst: least[r.Region].ReserveBurst}
 	for region, p := range least {
-		units[region], burst[region] = p.units, p.burst
-		if binding[0].Limit.Algorithm.Bucket() {
-			reserves.stored += p.burst
+		units[region], burst[region] = p.Units, p.Burst
+		if l.Algorithm.Bucket() {
+			reserves.stored += p.Burst
 		} else {
-			reserves.stored += p.units
+			reserves.stored += p.Units
 		}
 	}
-	if slices.ContainsFunc(binding, func(e barrier.Entry) bool { return e.Limit.Reserve() > 0 }) {
+	if slices.ContainsFunc(s.Binding, func(e barrier.Entry) bool { return e.Limit != nil && e.Limit.Reserve() > 0 }) {
 		parts.reserve = &reserves
 	}
-	parts.bucket = r.bucketOf(binding, units, burst)
-	if len(binding) > 1 {
-		for _, e := range binding {
-			held := partsIn(e, hash)[r.Region].units
-			parts.bucket.LentBefore = max(parts.bucket.LentBefore,
-				allocator.Part(held, barrier.Lending(e.Limit)))
+	parts.bucket = r.bucketOf(l, s.Binding, units, burst)
+	if len(s.Binding) > 1 {
+		for _, e := range s.Binding {
+			parts.bucket.LentBefore = max(parts.bucket.LentBefore, e.Lent(r.Region, hash))
 		}
 	}
 	parts.terms = parts.bucket.Terms(r.Region)
-	parts.envoys = least[r.Region].envoys
+	parts.envoys = least[r.Region].Envoys
 	return parts
-}
-
-// partsIn returns what one document gives each region.
-func partsIn(e barrier.Entry, hash uint64) map[string]part {
-	regions, l := e.Document.Regions, e.Limit
-	limit, burst := l.Shared()
-	whole := allocator.SplitOf(limit, burst, l.Weights, hash%uint64(len(regions)), l.Home())
-	stored := whole.Stored(quantity.PPM(l.Reserve()))
-	envoys := barrier.EnvoyParts(l, hash%uint64(len(regions)))
-	parts := make(map[string]part, len(regions))
-	for i, known := range regions {
-		parts[known.Name] = part{stored.Units[i], stored.Burst[i], whole.Units[i] - stored.Units[i],
-			whole.Burst[i] - stored.Burst[i], envoys[i]}
-	}
-	return parts
-}
-
-// atMost returns the least of what two documents give each region. One that is in one of them only
-// gets nothing.
-func atMost(a, b map[string]part) map[string]part {
-	least := make(map[string]part, max(len(a), len(b)))
-	for region, p := range a {
-		q := b[region]
-		least[region] = part{min(p.units, q.units), min(p.burst, q.burst),
-			min(p.reserve, q.reserve), min(p.reserveBurst, q.reserveBurst), min(p.envoys, q.envoys)}
-	}
-	for region := range b {
-		if _, known := a[region]; !known {
-			least[region] = part{}
-		}
-	}
-	return least
 }
 
 // bucketOf returns what the buckets of a limit have in common. In home mode the home region may
 // lend all it has. The other regions' entitlements are 0, so no borrowing limit applies: it would
 // be a part of nothing.
-func (r *Rules) bucketOf(binding []barrier.Entry,
+func (r *Rules) bucketOf(l *policy.Limit, binding []barrier.Entry,
 	units, burst map[string]quantity.Units) exchange.Bucket {
-	l := binding[0].Limit
-	limit, _ := l.Shared()
 	window := l.Window.Microseconds()
 	b := exchange.Bucket{
 		Name:         l.Name,
 		Epoch:        r.Epoch,
 		Kind:         l.Algorithm,
-		Limit:        limit,
+		Limit:        binding[0].Terms().Limit,
 		Window:       window,
 		Cell:         l.Cell().Microseconds(),
 		Entitlements: units,
@@ -138,12 +95,12 @@ func (r *Rules) bucketOf(binding []barrier.Entry,
 	}
 	most := quantity.Units(0)
 	for _, e := range binding {
-		limit, _ := e.Limit.Shared()
-		most, b.Limit = max(most, e.Limit.Limit, e.Limit.Burst), min(b.Limit, limit)
-		if !e.Limit.Home() {
+		terms := e.Terms()
+		most, b.Limit = max(most, terms.Largest), min(b.Limit, terms.Limit)
+		if !terms.Home {
 			b.Home = false
-			b.Lending = min(b.Lending, quantity.PPM(e.Limit.LendingLimit))
-			b.Borrowing = leastBound(b.Borrowing, quantity.PPM(e.Limit.BorrowingLimit))
+			b.Lending = min(b.Lending, terms.Lending)
+			b.Borrowing = leastBound(b.Borrowing, terms.Borrowing)
 		}
 	}
 	b.Tick = algorithms.Tick(l.Algorithm, most, window)

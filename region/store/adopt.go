@@ -35,23 +35,25 @@ func (e *OtherDocuments) Is(target error) bool { return target == ErrOtherDocume
 // A shard in which a document is open that the epoch does not name, and that is not older than the
 // first that it names, keeps its epoch, and Adopt fails with ErrOtherDocuments. After an error some
 // shards may have the new epoch already; calling Adopt again brings it to the others.
-func (s *session) Adopt(ctx context.Context, epoch string) (last quantity.StoreTime, err error) {
-	return s.adopt(ctx, s.Generation(), epoch, false)
+//
+// The shards may name documents that are folded into what the epoch names.
+func (s *session) Adopt(ctx context.Context, epoch string, folded ...string) (last quantity.StoreTime, err error) {
+	return s.adopt(ctx, s.Generation(), Opening{Epoch: epoch, Folded: folded})
 }
 
-func (s *session) adopt(ctx context.Context, generation uint64, epoch string,
-	guess bool) (quantity.StoreTime, error) {
+func (s *session) adopt(ctx context.Context, generation uint64, o Opening) (quantity.StoreTime, error) {
 	marks := make([]quantity.StoreTime, len(s.shards))
 	err := s.each(func(i int, shard Shard) (err error) {
-		marks[i], err = s.adoptIn(ctx, shard, generation, epoch, guess)
+		marks[i], err = s.adoptIn(ctx, shard, generation, o)
 		return err
 	})
 	return max(slices.Max(marks), s.Latest()), err
 }
 
 // adoptIn puts an epoch in force in one shard. One that is a guess replaces no other.
-func (s *session) adoptIn(ctx context.Context, shard Shard, generation uint64, epoch string,
-	guess bool) (quantity.StoreTime, error) {
+func (s *session) adoptIn(ctx context.Context, shard Shard, generation uint64,
+	o Opening) (quantity.StoreTime, error) {
+	epoch := o.Epoch
 	c := algorithms.Adopt{Generation: generation, Expected: epoch, Epoch: epoch}
 	for range rounds {
 		a, err := token[algorithms.Adopt, algorithms.Adopted](ctx, s, s.timeout, shard, c)
@@ -62,13 +64,19 @@ func (s *session) adoptIn(ctx context.Context, shard Shard, generation uint64, e
 			return a.Mark, nil
 		case a.Epoch == "":
 			return 0, fmt.Errorf("put policy %s in force in the store: %w", epoch, ErrUnknownStore)
-		case guess || algorithms.MergeEpochs(a.Epoch, epoch) != epoch:
+		case o.Guess || without(algorithms.MergeEpochs(a.Epoch, epoch), o.Folded) != epoch:
 			return 0, &OtherDocuments{Named: epoch, Found: a.Epoch}
 		}
 		c.Expected, c.Forgotten = a.Epoch, forgotten(a.Epoch, epoch)
 	}
 	return 0, fmt.Errorf(
 		"put policy %s in force in the store: other nodes keep putting others in force: look for two clusters that share it", epoch)
+}
+
+// without returns an epoch without some of the names.
+func without(epoch string, names []string) string {
+	return algorithms.JoinEpochs(slices.DeleteFunc(algorithms.SplitEpochs(epoch),
+		func(name string) bool { return slices.Contains(names, name) }))
 }
 
 // forgotten returns the names of the notes with documents that one epoch names and another does

@@ -129,12 +129,12 @@ func TestTTLOfEachKind(t *testing.T) {
 		"lend": func(t *testing.T, s *Store, id string, of algorithms.Terms, cell quantity.Cell) {
 			lend(t, s, algorithms.Lend{Fence: under(epoch),
 				Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}, Peer: "us",
-				Cell: cell + 1, Lent: 1, Cap: 10})
+				Cell: latest(of, cell), Lent: 1, Cap: 10})
 		},
 		"credit": func(t *testing.T, s *Store, id string, of algorithms.Terms, cell quantity.Cell) {
 			credit(t, s, algorithms.Credit{Fence: under(epoch),
 				Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}, Peer: "us",
-				PeerGeneration: 1, Cell: cell + 1, Lent: 1, Most: 10})
+				PeerGeneration: 1, Cell: latest(of, cell), Lent: 1, Most: 10})
 		},
 		"reset": func(t *testing.T, s *Store, id string, of algorithms.Terms,
 			_ quantity.Cell) {

@@ -15,7 +15,8 @@ import (
 type Opening struct {
 	Region string
 	Node   string
-	Epoch  string // names the documents that are open, as the node knows
+	Epoch  string   // names the documents that are open, as the node knows
+	Folded []string // names of documents that are folded into what Epoch names
 	// Guess says that the node knows only the document of its file, and not whether it is in force
 	// anywhere. If others stand in the store, Open fails with ErrOtherDocuments.
 	Guess          bool
@@ -150,7 +151,7 @@ func (s *session) times(earlier []quantity.StoreTime) []quantity.StoreTime {
 // take works with a store as it stands. It returns the latest time at which any script can have run
 // under another epoch.
 func (s *session) take(ctx context.Context, all looks, o Opening) (quantity.StoreTime, error) {
-	last, err := s.adopt(ctx, all[0].Generation, o.Epoch, o.Guess)
+	last, err := s.adopt(ctx, all[0].Generation, o)
 	if err == nil {
 		s.hold(all, o.Node, all[0].Generation, all[0].Secret)
 	}
@@ -296,7 +297,7 @@ func (s *session) adoptFound(ctx context.Context, all looks, o Opening) error {
 		if all[i].Generation == 0 {
 			return nil
 		}
-		_, err := s.adoptIn(ctx, shard, all[i].Generation, o.Epoch, o.Guess)
+		_, err := s.adoptIn(ctx, shard, all[i].Generation, o)
 		// another node has opened it since; the open script finds out
 		if errors.Is(err, ErrUnknownStore) {
 			return nil

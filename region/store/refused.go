@@ -35,7 +35,7 @@ var whyRefused = map[algorithms.Status]struct{ why, next string }{
 		"the node opens it again by itself: try again in a moment"},
 	algorithms.StatusClock: {"its clock and the node's are more than an hour apart",
 		"set both by NTP, then try again"},
-	algorithms.StatusFinished: {"the cell is neither the current one nor the next",
+	algorithms.StatusFinished: {"the cell is neither the current one nor the next, or too far ahead",
 		"the exchange goes on with those"},
 	algorithms.StatusFenced: {"the peer wrote its rows under a generation that is over",
 		"the peer is asked again, under its new one"},

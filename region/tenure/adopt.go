@@ -73,9 +73,10 @@ func (t *Tenure) learn(ctx context.Context, d *policy.Document, from string) err
 // agenda returns the documents that are open.
 func (t *Tenure) agenda() barrier.Agenda { return t.Rules().View.Agenda }
 
-// binding returns an agenda without the documents that bind no limit any more.
+// binding returns an agenda without the documents that bind no limit any more, and of many the older
+// ones folded.
 func (t *Tenure) binding(a barrier.Agenda) barrier.Agenda {
-	return a.From(t.known.view(a, t.config.Store.Surely()).Settled())
+	return t.known.view(a, t.config.Store.Surely()).Folded(barrier.MaxOpen)
 }
 
 // merges bounds how often putInForce and openUnder take in documents that other nodes of the region
@@ -88,7 +89,7 @@ func (t *Tenure) putInForce(ctx context.Context, a barrier.Agenda) error {
 		if err := t.keepDocuments(ctx, a); err != nil && !errors.Is(err, store.ErrUnknownStore) {
 			return err
 		}
-		last, err := t.config.Store.Adopt(ctx, a.String())
+		last, err := t.config.Store.Adopt(ctx, a.String(), a.Folded()...)
 		var other *store.OtherDocuments
 		switch {
 		case err == nil:
@@ -122,7 +123,7 @@ func (t *Tenure) work(r *rules.Rules) {
 		if !told {
 			from = fromStore
 		}
-		if from != fromHere && !before.Has(d.Epoch()) {
+		if from != fromHere && d.Kept == nil && !before.Has(d.Epoch()) {
 			t.config.Adopted(before.Newest(), d, from)
 		}
 	}
@@ -171,7 +172,7 @@ func (t *Tenure) found(ctx context.Context, a barrier.Agenda, names []string,
 		}
 		all = append(all, d)
 	}
-	return barrier.Union(all...), nil
+	return barrier.Union(all...)
 }
 
 // kept returns a document that the store keeps.

@@ -102,7 +102,7 @@ func (k *knowledge) hear(a barrier.Agenda, region string, open []Told) {
 		case a.Has(one.Epoch):
 		case err == nil:
 			known, k.wanted[one.Epoch] = false, region
-		case one.Epoch.Version >= a.Base().Version:
+		case !a.Older(one.Epoch):
 			known = false
 			told.Refused = fmt.Errorf("document %s of region %s is not taken, %s is open: %w",
 				one.Epoch, region, a, err)
@@ -319,7 +319,7 @@ func (t *Tenure) review(ctx context.Context) error {
 
 // parse reads a document that another node gave to the store or to another region.
 func (t *Tenure) parse(name string, source []byte) (*policy.Document, error) {
-	d, err := policy.Parse(name, source)
+	d, err := policy.ParseOpen(name, source)
 	if f, is := errors.AsType[*policy.Fault](err); is {
 		t.config.Panicked("document", f)
 	}

@@ -25,7 +25,7 @@ func TestAnAcknowledgementWaitsForTheDocumentsBeside(t *testing.T) {
 	one, two, three := documents.Parse(t, 1, regions, limit+"100"),
 		documents.Parse(t, 2, regions, limit+"200"), documents.Parse(t, 3, regions, limit+"150")
 	k := newKnowledge("us", slog.New(slog.DiscardHandler), time.Now)
-	here := barrier.Union(one, three)
+	here := open(t, one, three)
 	k.hear(here, "eu", []Told{{Epoch: one.Epoch(), At: 1}, {Epoch: two.Epoch(), At: 2}, {Epoch: three.Epoch(), At: 3}})
 	if len(k.heard["eu"]) != 0 {
 		t.Errorf("counted: %v", k.heard)
@@ -34,7 +34,7 @@ func TestAnAcknowledgementWaitsForTheDocumentsBeside(t *testing.T) {
 	if len(wanted) != 1 || wanted[two.Epoch()] != "eu" {
 		t.Errorf("wanted: %v", wanted)
 	}
-	k.hear(barrier.Union(one, two, three), "eu", []Told{{Epoch: two.Epoch(), At: 2}, {Epoch: three.Epoch(), At: 3}})
+	k.hear(open(t, one, two, three), "eu", []Told{{Epoch: two.Epoch(), At: 2}, {Epoch: three.Epoch(), At: 3}})
 	if at, known := k.heard["eu"][three.Epoch()]; !known || at != 3 {
 		t.Errorf("not counted: %v", k.heard)
 	}
@@ -198,4 +198,14 @@ func TestAFarVersionInTheFile(t *testing.T) {
 			t.Errorf("%s: %s is open, the file: %v", node, n.Rules().Epoch, err)
 		}
 	}
+}
+
+// open returns the agenda of documents that are open together.
+func open(t documents.T, all ...*policy.Document) barrier.Agenda {
+	t.Helper()
+	a, err := barrier.Union(all...)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return a
 }

@@ -23,7 +23,7 @@ func (e *Elsewhere) Has(epoch policy.Epoch) bool {
 
 // Add adds a document by its text. It fails if the text is not that of the epoch.
 func (e *Elsewhere) Add(epoch policy.Epoch, source []byte) error {
-	d, err := policy.Parse("document "+epoch.String(), source)
+	d, err := policy.ParseOpen("document "+epoch.String(), source)
 	if err != nil {
 		return err
 	}

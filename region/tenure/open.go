@@ -21,7 +21,7 @@ const startTries = 3
 func firstAgenda(c Config) (a barrier.Agenda, err error) {
 	var known []*policy.Document
 	for _, saved := range c.Journal.Documents() {
-		d, err := policy.Parse("the document in the journal", saved.Source)
+		d, err := policy.ParseOpen("the document in the journal", saved.Source)
 		if err != nil {
 			return a, fmt.Errorf("version %d, under which this node worked before: %w", saved.Version,
 				err)
@@ -36,7 +36,7 @@ func firstAgenda(c Config) (a barrier.Agenda, err error) {
 		}
 		return barrier.Of(c.Policy), nil
 	}
-	return barrier.Union(known...), nil
+	return barrier.Union(known...)
 }
 
 // behind returns an agenda with the document of the node's file, unless that is older or
@@ -116,7 +116,9 @@ func (t *Tenure) openUnder(ctx context.Context, a barrier.Agenda, bootstrap bool
 		var elsewhere *Elsewhere
 		switch {
 		case errors.As(err, &elsewhere):
-			a = barrier.Union(slices.Concat(a.Documents(), elsewhere.Documents)...)
+			if a, err = barrier.Union(slices.Concat(a.Documents(), elsewhere.Documents)...); err != nil {
+				return err
+			}
 			for _, d := range elsewhere.Documents {
 				t.origins[d.Epoch()] = fromRegions
 			}
@@ -137,7 +139,7 @@ func (t *Tenure) openStore(ctx context.Context, a barrier.Agenda,
 	bootstrap bool) (store.Opened, error) {
 	c := t.config
 	seen, latest := c.Journal.StoreTime()
-	return c.Store.Open(ctx, store.Opening{Region: c.Region, Node: c.Node, Epoch: a.String(),
+	return c.Store.Open(ctx, store.Opening{Region: c.Region, Node: c.Node, Epoch: a.String(), Folded: a.Folded(),
 		Guess: t.guess, Bootstrap: bootstrap,
 		LastGeneration: max(c.Journal.Generation(), t.Generation()), Ended: t.ended, Seen: seen,
 		Latest: latest, Reserve: t.times.reserve, MayBegin: c.MayBegin})

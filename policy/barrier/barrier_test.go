@@ -127,6 +127,10 @@ func TestAFencedRegionIsNotWaitedFor(t *testing.T) {
 	}
 	h := barrier.Heard{}
 	h.Add("a", fenced.Epoch(), 3_200_000)
+	if s := standing(t, 4_000_000, h, old, fenced); strings.Join(s.Waiting, "") != "b" {
+		t.Errorf("c is no part of a majority: %+v", s)
+	}
+	h.Add("b", fenced.Epoch(), 3_300_000)
 	if s := standing(t, 4_000_000, h, old, fenced); !s.Open() || s.Opens != 5_000_000 || s.Waiting != nil {
 		t.Errorf("%+v", s)
 	}

@@ -71,8 +71,8 @@ func (p *preview) kept(older, newer *policy.Limit) Change {
 	of, by := p.nobody.Agenda.Base(), p.nobody.Agenda.Newest()
 	waiting := spreadOf(of, older).losing(spreadOf(by, newer), less)
 	for _, d := range []*policy.Document{of, by} {
-		if len(d.Regions) <= 2 { // each of them is needed for a majority
-			waiting = append(waiting, d.RegionNames()...)
+		if counted := slices.DeleteFunc(d.RegionNames(), by.Fences); len(counted) <= 2 { // each is needed for a majority
+			waiting = append(waiting, counted...)
 		}
 	}
 	c.Open, c.Waiting = true, p.running(waiting)

@@ -62,7 +62,7 @@ func TestPreview(t *testing.T) {
 		"a raise of two": {documents.Parse(t, 1, two, "name: l, limit: 900, window: 1s"),
 			documents.Parse(t, 2, two, "name: l, limit: 1200, window: 1s"), "l [a b] until 5"},
 		"a fenced region": {documents.Parse(t, 1, abc, ab),
-			documents.With(t, "fenced: [c]", documents.Parse(t, 2, abc, ab)), "l [] until 2000000"},
+			documents.With(t, "fenced: [c]", documents.Parse(t, 2, abc, ab)), "l [a b] until 2000000"},
 		"one more": {documents.Parse(t, 1, abc, ab), documents.Parse(t, 2, abc, ab,
 			"name: m, limit: 1, window: 1s"), "l; +m"},
 		"one less": {documents.Parse(t, 1, abc, ab, "name: m, limit: 1, window: 1s"),

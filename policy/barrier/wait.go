@@ -120,20 +120,22 @@ func (v *View) acknowledged(region string, d *policy.Document) (quantity.StoreTi
 }
 
 // majority returns whose acknowledgement of a newer document is waited for because a majority of
-// the regions of the document at place base, and of its own, is needed; nil if both have it.
+// the regions of the document at place base, and of its own, is needed; nil if both have it. Regions
+// that it fences do not count: of two documents that fence one region each would have it.
 func (v *View) majority(base int, newer *policy.Document) (waiting []string) {
 	sets := [][]string{v.Agenda.documents[base].RegionNames(), newer.RegionNames()}
 	if kept := v.Agenda.documents[base].Kept; kept != nil {
 		sets = append(slices.Clone(kept.Sets), newer.RegionNames())
 	}
 	for _, set := range sets {
+		set = slices.DeleteFunc(slices.Clone(set), newer.Fences)
 		var missing []string
 		for _, region := range set {
 			if _, known := v.acknowledged(region, newer); !known {
 				missing = append(missing, region)
 			}
 		}
-		if 2*len(missing) >= len(set) {
+		if len(missing) > 0 && 2*len(missing) >= len(set) {
 			waiting = append(waiting, missing...)
 		}
 	}

@@ -190,7 +190,11 @@ func (w *walk) note(name string) {
 		}
 	}
 	// Of a limit that it does not know from before, a region cannot know what others have.
-	if v.Agenda.Kept() == nil && limitOf(v.Agenda.Base()) == 0 {
+	whole := v.Agenda.Documents()
+	if v.Agenda.Kept() != nil {
+		whole = whole[1:]
+	}
+	if newest := v.Agenda.Newest(); limitOf(whole[0]) == 0 && limitOf(newest) > 0 && !v.Changed(&newest.Limits[0]) {
 		w.unjudged[cell], w.unjudged[cell+1], w.unjudged[cell+2] = true, true, true
 	}
 }

@@ -51,6 +51,7 @@ type walker struct {
 	heard  barrier.Heard
 	fence  *barrier.Fence
 	ahead  quantity.StoreTime
+	alone  bool // it works by a limit that it did not know before, and no majority may have it
 }
 
 func newWalk(t documents.T, seed uint64) *walk {
@@ -153,6 +154,7 @@ func (w *walk) learn(name string, all ...*policy.Document) {
 			continue
 		}
 		r.agenda = next
+		w.noteAdded(name)
 		for _, one := range next.Documents() {
 			if _, known := r.heard[name][one.Epoch()]; !known {
 				r.heard.Add(name, one.Epoch(), w.now+r.ahead)
@@ -179,6 +181,10 @@ func (w *walk) note(name string) {
 	}
 	v := w.view(name)
 	cell := quantity.Cell((w.now + r.ahead) / second)
+	if r.alone {
+		w.unjudged[cell], w.unjudged[cell+1], w.unjudged[cell+2] = true, true, true
+		r.alone = !w.majority(name)
+	}
 	of := life{name, v.Agenda.Newest().Life(name)}
 	if w.used[cell] == nil {
 		w.used[cell] = map[life]quantity.Units{}
@@ -189,14 +195,31 @@ func (w *walk) note(name string) {
 			w.allowed[cell] = max(w.allowed[cell], limitOf(d))
 		}
 	}
-	// Of a limit that it does not know from before, a region cannot know what others have.
+}
+
+// noteAdded notes that a region works by a limit that it does not know from before: it cannot know
+// what others have of it, so nothing is said of its cells until a majority has acknowledged it.
+func (w *walk) noteAdded(name string) {
+	v := w.view(name)
 	whole := v.Agenda.Documents()
 	if v.Agenda.Kept() != nil {
 		whole = whole[1:]
 	}
 	if newest := v.Agenda.Newest(); limitOf(whole[0]) == 0 && limitOf(newest) > 0 && !v.Changed(&newest.Limits[0]) {
-		w.unjudged[cell], w.unjudged[cell+1], w.unjudged[cell+2] = true, true, true
+		w.regions[name].alone = true
 	}
+}
+
+// majority says whether more than half of the regions have acknowledged the newest document of one,
+// as far as that knows.
+func (w *walk) majority(name string) bool {
+	r, acks := w.regions[name], 0
+	for _, one := range w.names {
+		if _, known := r.heard[one][r.agenda.Newest().Epoch()]; known {
+			acks++
+		}
+	}
+	return 2*acks > len(w.names)
 }
 
 // tell has a region tell another what it says with a message.

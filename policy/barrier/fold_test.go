@@ -81,7 +81,7 @@ func TestFoldingGivesNoMore(t *testing.T) {
 			}
 		}
 		replaced := map[string]bool{} // limits that are charged since they were taken out
-		for range 40 {
+		for range 20 {
 			before := left(views()[0])
 			newest = e.next(t)
 			var errs [2]error

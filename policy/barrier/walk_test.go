@@ -335,7 +335,7 @@ func (w *walk) settles() bool {
 // document that is in force alone.
 func TestDocumentsInAnyOrder(t *testing.T) {
 	judged, documents := 0, 0
-	for seed := range suite.Short[uint64](300, 5_000) {
+	for seed := range suite.Short[uint64](150, 5_000) {
 		w := newWalk(t, seed)
 		for range 120 {
 			w.step()

@@ -58,3 +58,37 @@ func TestManyDocumentsWhileARegionIsCutOff(t *testing.T) {
 		}
 	})
 }
+
+// TestTwoNodesFold: the nodes of a region are given documents by turns, and fold for themselves. They
+// work under the same ones afterwards, and decide.
+func TestTwoNodesFold(t *testing.T) {
+	edit := func(version int) *policy.Document {
+		return documents.Parse(t, version, halves, fmt.Sprintf("name: l, limit: 1000, window: 1h, lending_limit: 0, weights: {us: %d, eu: %d}", 100-version, version))
+	}
+	started(t, edit(1), []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+		c.network.Isolate("eu/n1", time.Hour)
+		nodes := []*running{c.running["us/n1"], c.running["us/n2"]}
+		last := 3 * barrier.MaxOpen
+		for version := 2; version <= last; version++ {
+			if err := nodes[version%2].Adopt(t.Context(), edit(version)); err != nil {
+				t.Fatal(version, err)
+			}
+		}
+		time.Sleep(2 * time.Second)
+		if one, two := nodes[0].Status().Epoch, nodes[1].Status().Epoch; one != two || !strings.Contains(one, "k-") {
+			t.Errorf("open at n1: %s; at n2: %s", one, two)
+		}
+		admitted, reason := 0, ""
+		for i := range 200 {
+			d := nodes[i%2].check(t, request("a"))
+			if d.Allowed {
+				admitted++
+			} else {
+				reason = string(d.Reason)
+			}
+		}
+		if want := 10 * (100 - last); admitted != want || reason != "over_limit" {
+			t.Errorf("%d admitted, want %d; then %s", admitted, want, reason)
+		}
+	})
+}

@@ -208,3 +208,29 @@ func TestWhatReplacesLimitsHasABound(t *testing.T) {
 		t.Errorf("a fence: %v", err)
 	}
 }
+
+// TestALateDocumentDoesNotCountAlone: all have acknowledged a document that is older than one which
+// is folded. What that gave binds still.
+func TestALateDocumentDoesNotCountAlone(t *testing.T) {
+	of := func(version, a int) *policy.Document {
+		return documents.Parse(t, version, abc, fmt.Sprintf("name: l, limit: 900, window: 1s, weights: {a: %d, b: 2, c: 3}", a))
+	}
+	heard, agenda := barrier.Heard{}, barrier.Of(of(1, 1))
+	for _, d := range []*policy.Document{of(3, 9), of(4, 4), of(2, 2)} {
+		next, err := agenda.Learn(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		agenda = next
+		if d.Version == 4 {
+			agenda = (&barrier.View{Agenda: agenda, Region: "a", Heard: heard, Now: 1}).Folded(1)
+		}
+	}
+	for _, region := range []string{"a", "b", "c"} {
+		heard.Add(region, of(2, 2).Epoch(), 1)
+	}
+	v := &barrier.View{Agenda: agenda, Region: "a", Heard: heard, Now: 100 * second}
+	if s := v.Standing(&agenda.Newest().Limits[0]); s.From != 0 || s.Binding[0].Piece == nil {
+		t.Errorf("%s: what is folded binds no more: %+v", agenda, s)
+	}
+}

@@ -330,7 +330,7 @@ func TestEveryOrderKeepsTheCeiling(t *testing.T) {
 		"fenced, raised and returned": {regions: []string{"a", "b"}, cells: suite.Short[int64](2, 3), given: map[int][]int{0: {3}, 1: {1, 2}},
 			documents: []*policy.Document{two(1, 100, 1, 1), with("fenced: [a]", two(2, 100, 1, 1)), with("fenced: [a]", two(3, 300, 1, 1)),
 				with("returned: {a: 1}", two(4, 100, 1, 1))}},
-		"fenced twice, by two documents": {regions: []string{"a", "b", "c"}, cells: 1, apart: 2, given: map[int][]int{0: {1}, 1: {2}, 2: {1}},
+		"fenced twice, by two documents": {regions: []string{"a", "b", "c"}, cells: 2, apart: 2, given: map[int][]int{0: {1}, 1: {2}, 2: {1}},
 			documents: []*policy.Document{three(1, 100, 2, 2, 1), with("fenced: [c]", three(2, 200, 8, 2, 1)), with("fenced: [c]", three(3, 200, 2, 8, 1))}},
 		"fenced, and the word dropped": {regions: []string{"a", "b"}, cells: 3, given: map[int][]int{0: {2}, 1: {1, 2}},
 			documents: []*policy.Document{two(1, 100, 1, 1), with("fenced: [a]", two(2, 100, 1, 1)), two(3, 100, 1, 1)}},

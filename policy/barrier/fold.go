@@ -164,11 +164,9 @@ func normal(pieces []policy.Piece) (all []policy.Piece) {
 
 // joined returns two pieces as one, which binds as long as the second.
 func joined(a, b policy.Piece) policy.Piece {
-	least, most := Entry{Piece: &a}, Entry{Piece: &b}
-	terms, other := least.Terms(), most.Terms()
-	p := policy.Piece{Until: b.Until, Limit: min(terms.Limit, other.Limit), Largest: max(terms.Largest, other.Largest),
-		Fill: max(a.Fill, b.Fill), Home: a.Home && b.Home, Lending: min(a.Lending, b.Lending),
-		Borrowing: leastBound(a.Borrowing, b.Borrowing), Returned: map[string]int64{}}
+	terms := Entry{Piece: &a}.Terms().And(Entry{Piece: &b}.Terms())
+	p := policy.Piece{Until: b.Until, Limit: terms.Limit, Largest: terms.Largest, Fill: max(a.Fill, b.Fill), Home: terms.Home,
+		Lending: policy.PPM(terms.Lending), Borrowing: policy.PPM(terms.Borrowing), Returned: map[string]int64{}}
 	for region, life := range a.Returned {
 		if life = min(life, b.Returned[region]); life > 0 {
 			p.Returned[region] = life
@@ -181,14 +179,6 @@ func joined(a, b policy.Piece) policy.Piece {
 	p.Least = both(p.Regions, spread{a.Regions, a.Least}, spread{b.Regions, b.Least}, lowest)
 	p.Most = both(p.Regions, spread{a.Regions, a.Most}, spread{b.Regions, b.Most}, highest)
 	return p
-}
-
-// leastBound returns the lower of two borrowing limits, of which a negative one is no bound.
-func leastBound(a, b policy.PPM) policy.PPM {
-	if a < 0 || b >= 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // both returns the parts of regions in two spreads, as one. A region that is not in one of them has

@@ -234,3 +234,28 @@ func TestALateDocumentDoesNotCountAlone(t *testing.T) {
 		t.Errorf("%s: what is folded binds no more: %+v", agenda, s)
 	}
 }
+
+// TestAFoldedLimitKeepsItsTick: of a limit that only folded documents have, the times depend on the
+// largest number that they gave it, as if they were open.
+func TestAFoldedLimitKeepsItsTick(t *testing.T) {
+	had := documents.Parse(t, 1, abc, "name: l, algorithm: sliding_window_counter, limit: 90000000, window: 1h")
+	var gone []*policy.Document
+	for version := 2; version < 5; version++ {
+		gone = append(gone, documents.Parse(t, version, abc, "name: other, domain: elsewhere, window: 1s, limit: "+fmt.Sprint(version)))
+	}
+	whole := open(t, had, gone[0], gone[1], gone[2])
+	folded := (&barrier.View{Agenda: whole, Region: "a", Heard: barrier.Heard{}, Now: 1}).Folded(1)
+	heard := barrier.Heard{}
+	for _, region := range []string{"a", "b", "c"} {
+		heard.Add(region, gone[2].Epoch(), 5)
+	}
+	var opens [2]quantity.StoreTime
+	for i, a := range []barrier.Agenda{whole, folded} {
+		for _, l := range (&barrier.View{Agenda: a, Region: "a", Heard: heard, Now: 6}).Leftovers() {
+			opens[i] = l.Standing.Opens
+		}
+	}
+	if folded.Kept() == nil || opens[0] == 0 || opens[0] != opens[1] {
+		t.Errorf("whole until %d, folded (%s) until %d", opens[0], folded, opens[1])
+	}
+}

@@ -89,6 +89,9 @@ func (a Agenda) entries() map[policy.BucketID]terms {
 	if kept != nil {
 		for id, pieces := range kept.Limits {
 			l, _ := limitOf(id) // what is kept was checked
+			for _, p := range pieces {
+				l.Limit = max(l.Limit, p.Largest) // on which its tick depends
+			}
 			all[id] = terms{id: id, limit: l, entries: make([]*policy.Limit, len(a.documents)), pieces: pieces}
 		}
 	}

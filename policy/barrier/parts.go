@@ -61,6 +61,22 @@ func (e Entry) Terms() Terms {
 		quantity.PPM(e.Limit.BorrowingLimit)}
 }
 
+// And returns the terms of two entries that bind together. What is lent and borrowed of a limit in
+// home mode has no bound of its own.
+func (t Terms) And(other Terms) Terms {
+	both := Terms{min(t.Limit, other.Limit), max(t.Largest, other.Largest), t.Home && other.Home, t.Lending, t.Borrowing}
+	switch {
+	case t.Home:
+		both.Lending, both.Borrowing = other.Lending, other.Borrowing
+	case !other.Home:
+		both.Lending = min(t.Lending, other.Lending)
+		if t.Borrowing < 0 || other.Borrowing >= 0 && other.Borrowing < t.Borrowing { // a negative one is no bound
+			both.Borrowing = other.Borrowing
+		}
+	}
+	return both
+}
+
 // partsOf returns what an entry gives each of a number of regions, for keys of a hash.
 func partsOf(l *policy.Limit, regions int, hash uint64) []policy.Part {
 	rotation := hash % uint64(regions)

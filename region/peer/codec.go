@@ -72,11 +72,12 @@ func documentsToProto(all []exchange.Acknowledged) []*peerv1.Acknowledged {
 }
 
 // The bounds of the fences that are read of one document. A document has at most 64 regions and
-// removes at most 256, and their names have at most 63 bytes.
+// removes at most 256, and their names have at most 63 bytes. None returns more than a million times,
+// so a fence of such a life could not be taken back.
 const (
 	maxFenced    = 64 + 256
 	maxNameBytes = 63
-	maxLife      = 1 << 31
+	maxLife      = 1_000_000 - 1
 )
 
 func fencesFromProto(p []*peerv1.Fence) (all []exchange.Fence) {

@@ -71,12 +71,15 @@ func (r *Rules) splitOf(l *policy.Limit, s barrier.Standing, hash uint64) (parts
 // be a part of nothing.
 func (r *Rules) bucketOf(l *policy.Limit, binding []barrier.Entry,
 	units, burst map[string]quantity.Units) exchange.Bucket {
-	window := l.Window.Microseconds()
+	window, terms := l.Window.Microseconds(), binding[0].Terms()
+	for _, e := range binding[1:] {
+		terms = terms.And(e.Terms())
+	}
 	b := exchange.Bucket{
 		Name:         l.Name,
 		Epoch:        r.Epoch,
 		Kind:         l.Algorithm,
-		Limit:        binding[0].Terms().Limit,
+		Limit:        terms.Limit,
 		Window:       window,
 		Cell:         l.Cell().Microseconds(),
 		Entitlements: units,
@@ -93,27 +96,12 @@ func (r *Rules) bucketOf(l *policy.Limit, binding []barrier.Entry,
 	if l.Algorithm.Sliding() {
 		b.ClockMargin = algorithms.ClockMargin
 	}
-	most := quantity.Units(0)
-	for _, e := range binding {
-		terms := e.Terms()
-		most, b.Limit = max(most, terms.Largest), min(b.Limit, terms.Limit)
-		if !terms.Home {
-			b.Home = false
-			b.Lending = min(b.Lending, terms.Lending)
-			b.Borrowing = leastBound(b.Borrowing, terms.Borrowing)
-		}
+	if !terms.Home {
+		b.Home, b.Lending, b.Borrowing = false, terms.Lending, terms.Borrowing
 	}
-	b.Tick = algorithms.Tick(l.Algorithm, most, window)
+	b.Tick = algorithms.Tick(l.Algorithm, terms.Largest, window)
 	b.Agreed = digestOf(&b)
 	return b
-}
-
-// leastBound returns the lower of two borrowing limits, of which a negative one is no bound.
-func leastBound(a, b quantity.PPM) quantity.PPM {
-	if a < 0 || b >= 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // digestOf returns a digest of all that two regions must agree on to trade a bucket.

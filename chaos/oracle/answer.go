@@ -82,6 +82,10 @@ type Limit struct {
 	// Calendar divides time into the windows of a fixed_window in place of Window, which is then
 	// about their length. nil: none.
 	Calendar *Calendar
+	// Rates returns how fast a bucket is refilled or drained, from when on, in the order of time,
+	// where that changes in the run: what comes before the first is Limit. It is asked whenever the
+	// history is judged. nil: Limit at all times.
+	Rates func() []Rate
 	// Algorithm is the limit's algorithm as the policy names it: fixed_window,
 	// sliding_window_counter, sliding_window_log, token_bucket or leaky_bucket.
 	Algorithm string
@@ -92,6 +96,10 @@ type Limit struct {
 	// not ordered by Seen needs the length of the history. 0: DefaultSettle.
 	Settle time.Duration
 }
+
+// Rate says that a bucket is refilled or drained with so many units in a window, from a store time on
+// (µs since 1970).
+type Rate struct{ From, Limit int64 }
 
 // CellOf returns the cell that a decision with the store time at (µs since 1970) must claim. The
 // limit must be valid.

@@ -40,15 +40,29 @@ func drainTime(l Limit) int64 {
 // queueMeter measures the backlog.
 type queueMeter struct {
 	limit, window, at int64
-	backlog           wide  // units times window, so that exactly limit drains in 1 µs
-	busy              int64 // when the backlog last rose from zero
+	rates             []Rate // that come after at
+	backlog           wide   // units times window, so that exactly limit drains in 1 µs
+	busy              int64  // when the backlog last rose from zero
 }
 
 func newQueueMeter(l Limit) meter {
-	return &queueMeter{limit: l.Limit, window: l.Window.Microseconds(), at: dawn}
+	m := &queueMeter{limit: l.Limit, window: l.Window.Microseconds(), at: dawn}
+	if l.Rates != nil {
+		m.rates = l.Rates()
+	}
+	return m
 }
 
 func (m *queueMeter) advance(at int64) {
+	for len(m.rates) > 0 && m.rates[0].From <= at {
+		m.drain(max(m.rates[0].From, m.at))
+		m.limit, m.rates = m.rates[0].Limit, m.rates[1:]
+	}
+	m.drain(at)
+}
+
+// drain has the backlog fall until a time, at one rate.
+func (m *queueMeter) drain(at int64) {
 	m.backlog = m.backlog.minus(product(m.limit, at-m.at))
 	m.at = at
 }

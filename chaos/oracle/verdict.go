@@ -153,22 +153,6 @@ func (j *Judge) Levels(name string) map[int64]int64 {
 	return levels
 }
 
-// Excesses returns by how many units each cell of a bucket is above its bound. It has all cells
-// that are above, unlike Verdict.Violations.
-func (j *Judge) Excesses(name string) map[int64]int64 {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	over := map[int64]int64{}
-	if b := j.buckets[name]; b != nil {
-		for _, t := range b.ceiling.tallies() {
-			if more := t.all - j.rule.bound(j.limit); more > 0 {
-				over[t.cell] = more
-			}
-		}
-	}
-	return over
-}
-
 // weigh adds one tally to the verdict, and reports whether it is above the bound.
 func (v *Verdict) weigh(bucket string, t tally) bool {
 	if v.CellsChecked == 0 || t.all > v.MaxAdmitted {

@@ -29,7 +29,7 @@ func TestTheJudgeReadsTheSameCalendar(t *testing.T) {
 			}
 			c, _ := doc.Limits[0].Calendar()
 			judge := judgedBy(&doc.Limits[0])
-			rule := newLimit(&world{plan: &Plan{}}, []*policy.Limit{&doc.Limits[0]}).rule
+			rule := newLimit(&world{plan: &Plan{}}, (&Plan{}).entries([]*policy.Document{doc})[0]).rule
 			if rule.Calendar == nil || *rule.Calendar != *judge {
 				t.Errorf("%s in %s is judged as %+v", window, m.zone, rule)
 			}

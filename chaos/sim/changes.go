@@ -6,9 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
-	"github.com/quotad/quotad/quantity"
 )
 
 // changes adds documents that differ in substance to a plan: limits go up and down, bursts and
@@ -116,54 +114,4 @@ func weightsFor(random *rand.Rand, p *Plan) string {
 		weights[i] = fmt.Sprintf("%s: %d", r.Name, weight)
 	}
 	return strings.Join(weights, ", ")
-}
-
-// inForce is a time during which all regions worked under one version alone.
-type inForce struct {
-	version  int64
-	from, to quantity.StoreTime // by every region's clock; to is 0 while it lasts
-}
-
-// noteDocuments notes since when one version alone is in force in every region, and that this ends
-// as soon as a node knows another.
-func (w *world) noteDocuments() {
-	if len(w.plan.Versions) == 0 {
-		return
-	}
-	alone, same := "", true
-	latest, earliest := quantity.StoreTime(0), quantity.StoreTime(algorithms.MaxUnits)
-	for _, r := range w.regions {
-		latest = max(latest, r.latest())
-		earliest = min(earliest, r.clock().Add(min(r.storeAhead, 0)))
-		for _, n := range r.nodes {
-			if n.live == nil {
-				same = false
-				continue
-			}
-			if alone == "" {
-				alone = n.live.Epoch()
-			}
-			same = same && n.live.Epoch() == alone && !strings.Contains(alone, "+")
-		}
-	}
-	last := len(w.inForce) - 1
-	var version int64
-	_, _ = fmt.Sscanf(alone, "%d-", &version)
-	switch {
-	case last >= 0 && w.inForce[last].to == 0 && (!same || version != w.inForce[last].version):
-		w.inForce[last].to = earliest
-	case same && (last < 0 || w.inForce[last].to != 0):
-		w.inForce = append(w.inForce, inForce{version: version, from: latest})
-	}
-}
-
-// ceiling returns the most that a cell of a fixed window may admit: what the only version says that
-// was in force in every region for all of the cell, else the most that any says.
-func (b *bucket) ceiling(cell quantity.Cell) quantity.Units {
-	for _, f := range b.limit.w.inForce {
-		if f.from <= b.cells().Opens(cell) && (f.to == 0 || b.cells().Opens(cell+1) <= f.to) {
-			return b.limit.versions[f.version-1].Limit
-		}
-	}
-	return quantity.Units(b.limit.rule.Limit)
 }

@@ -60,14 +60,16 @@ func (w *world) checkLedger(b *bucket) {
 			held[i].Inspected, held[i].known = r.store.inspect(b)
 			b.unseen[i] = !held[i].known
 		}
-		bursts += b.spec.Bursts[r.name]
+		if b.spec != nil {
+			bursts += b.spec.Bursts[r.name]
+		}
 		if held[i].known {
 			free += held[i].Free
 			w.checkLent(b, r, &held[i])
 			w.checkRises(b, r, &held[i])
 		}
 	}
-	w.checkShares(b, held, b.most())
+	w.checkShares(b, held)
 	w.checkGiven(b, held)
 	if b.limit.kind() == algorithms.TokenBucket && len(b.allowances) == 0 && len(w.plan.Versions) == 0 && w.back+w.plan.drifted() == 0 &&
 		free > bursts {
@@ -78,7 +80,7 @@ func (w *world) checkLedger(b *bucket) {
 
 // checkShares checks that the shares of each cell add up to at most the limit, and that no region
 // has used more than its share.
-func (w *world) checkShares(b *bucket, held []holding, total quantity.Units) {
+func (w *world) checkShares(b *bucket, held []holding) {
 	for i := range held {
 		if !held[i].known {
 			continue
@@ -87,14 +89,15 @@ func (w *world) checkShares(b *bucket, held []holding, total quantity.Units) {
 			var sum quantity.Units
 			for j := range held {
 				switch {
-				case !held[j].known:
+				case !held[j].known || w.regions[j].excluded() != "":
 				case held[j].Cell == cell:
 					sum += max(held[j].Share, 0)
 				case held[j].Cell+1 == cell:
 					sum += max(held[j].NextShare, 0)
 				}
 			}
-			if sum > total {
+			// Rights of a cell may be moved before it opens, by the documents of then.
+			if total := b.most(min(b.cells().Opens(cell), w.earliest()), b.cells().Opens(cell+1)-1); sum > total {
 				w.breaks("conservation", "limit %s key %d: shares of cell %d add up to %d of %d",
 					b.limit.policy.Name, b.key, cell, sum, total)
 			}

@@ -17,6 +17,7 @@ func (r *region) latest() quantity.StoreTime {
 // printed bounds state for it.
 func (w *world) apart(r *region) {
 	w.showed(r.ahead + r.storeAhead)
+	w.reaches()
 	r.stepped()
 	r.overlooks()
 }

@@ -29,6 +29,9 @@ func (w *world) probeAll() {
 	random := w.plan.random(forPlan, 1)
 	for _, l := range w.limits {
 		r := w.regions[random.IntN(len(w.regions))]
+		if _, has := l.of(w.adopted); !has || !belongs(w.documents[w.adopted-1], r.name) {
+			continue
+		}
 		p := &probe{b: l.buckets[0], r: r}
 		w.probes = append(w.probes, p)
 		units, per := p.demand()
@@ -51,6 +54,9 @@ func (w *world) probeAll() {
 
 // demand returns what a probe asks for: units in per µs, 80 % of the most that the region may hold.
 func (p *probe) demand() (units quantity.Units, per int64) {
+	if len(p.r.w.plan.Versions) > 0 {
+		return max(p.b.worst(p.r.index, func(h mayHold) quantity.Units { return h.most })*8/10, 1), p.b.window()
+	}
 	f := p.b.spec.Entitlements[p.r.name]
 	most := f
 	for _, other := range p.r.w.regions {
@@ -70,6 +76,9 @@ func (p *probe) demand() (units quantity.Units, per int64) {
 // hint that claims a later incarnation of a node hides the node's true hints.
 func (p *probe) mayDemand() bool {
 	w, l := p.r.w, p.b.limit
+	if w.lied || len(w.plan.Versions) > 0 {
+		return false
+	}
 	tail := w.plan.End - w.plan.Heal
 	units, per := p.demand()
 	fits := !l.kind().Bucket() || p.b.spec.Bursts[p.r.name]*quantity.Units(per) >= units*probeEach
@@ -78,7 +87,7 @@ func (p *probe) mayDemand() bool {
 	if l.kind().Sliding() {
 		windows = 8
 	}
-	return !w.lied && len(w.plan.Versions) == 0 && len(w.concern(l.policy.Domain, 0)) == 1 && !l.policy.Home() &&
+	return len(w.concern(l.policy.Domain, 0)) == 1 && !l.policy.Home() &&
 		l.policy.Window.Microseconds()*windows <= tail && units >= 10 &&
 		w.back == 0 && fits && l.kind() != algorithms.LeakyBucket && l.policy.Limit >= 20 &&
 		l.policy.Window.Microseconds() >= 10*w.plan.farthest()
@@ -98,7 +107,7 @@ func (p *Plan) farthest() (most int64) {
 // than fits into the region's bucket.
 func (p *probe) part() quantity.Units {
 	part := p.b.limit.policy.Limit / 50
-	if p.b.limit.kind().Bucket() {
+	if p.b.limit.kind().Bucket() && p.b.spec != nil {
 		part = min(part, p.b.spec.Bursts[p.r.name])
 	}
 	return max(part, 1)
@@ -111,8 +120,7 @@ func (p *probe) ask(cost quantity.Units) {
 	for cost > 0 {
 		part := min(cost, p.part())
 		cost -= part
-		rq := &request{q: w.question(p.b.limit.policy.Domain, 0),
-			buckets: w.concern(p.b.limit.policy.Domain, 0)}
+		rq := &request{q: w.question(p.b.limit.policy.Domain, 0)}
 		rq.q.Cost = part
 		late := w.now > w.plan.End-(w.plan.End-w.plan.Heal)/3
 		rq.done = func(d admit.Decision) {
@@ -150,14 +158,20 @@ func (w *world) finish() {
 	w.checkProxies()
 }
 
-// checkWell checks that a node lives, hears all regions, and has no request waiting for long.
+// checkWell checks that a node lives, hears all regions, works under the newest document alone, if
+// there was time for that, and has no request waiting for long. A region that the newest document
+// gives nothing need not.
 func (w *world) checkWell(n *node) {
+	newest := w.documents[w.adopted-1]
+	if !belongs(newest, n.r.name) {
+		return
+	}
 	if n.live == nil {
 		w.breaks("convergence", "%s does not live at the end", n.name)
 		return
 	}
 	for _, p := range n.live.Peers() {
-		if p.Degraded {
+		if p.Degraded && belongs(newest, p.Peer) {
 			w.breaks("convergence", "%s does not hear %s, %v after the last fault", n.name, p.Peer,
 				span(w.now-w.plan.Heal))
 		}
@@ -166,10 +180,31 @@ func (w *world) checkWell(n *node) {
 		w.breaks("convergence", "%s works under version %d, %v after the last fault, and version %d was given to some region", n.name,
 			n.live.Version(), span(w.now-w.plan.Heal), w.adopted)
 	}
+	if open := n.live.Documents(); len(open) > 1 && w.mayClose() {
+		w.breaks("convergence", "%s still works under %s, %v after the last fault", n.name, n.live.Epoch(), span(w.now-w.plan.Heal))
+	}
 	if len(n.waiting) > 0 && w.now-n.waiting[0].sent > 5*allocator.Second {
 		w.breaks("convergence", "%s has %d requests that wait since %v", n.name, len(n.waiting),
 			span(w.now-n.waiting[0].sent))
 	}
+}
+
+// mayClose reports whether documents that others succeed can all have closed by the end: three times
+// what each limit takes until it weighs no more, after the last fault and what it left behind.
+func (w *world) mayClose() bool {
+	longest := int64(0)
+	for _, l := range w.limits {
+		length := max(2*l.policy.Window.Microseconds(), allocator.Second)
+		if l.kind().Bucket() {
+			slowest := quantity.Units(l.rule.Limit)
+			for _, e := range l.versions {
+				slowest = min(slowest, e.Limit.Limit)
+			}
+			length = max(length, int64(l.drains()/float64(slowest)))
+		}
+		longest = max(longest, length)
+	}
+	return w.clocksFit() && w.back == 0 && 3*longest+4*allocator.Second < w.plan.End-w.plan.Heal
 }
 
 // checkProbe checks that the region of a probe decides with its store and is granted its demand.
@@ -177,7 +212,7 @@ func (w *world) checkProbe(p *probe) {
 	switch {
 	// Each node notices a loss only with its first requests. So it does that another node closed a
 	// document, which may come long after the last fault: a bucket of minutes has to fill first.
-	case p.withoutStore > int64(2*len(p.r.nodes)*(1+len(w.plan.Versions))) && w.clocksFit():
+	case p.withoutStore > int64(2*len(p.r.nodes)*len(w.documents)) && w.clocksFit():
 		w.breaks("convergence",
 			"limit %s: %s decides %d requests without its store, %v after the last fault",
 			p.b.limit.policy.Name, p.r.name, p.withoutStore, span(w.now-w.plan.Heal))
@@ -201,19 +236,16 @@ func (w *world) checkJudge(b *bucket) {
 	if b.refunded {
 		return
 	}
-	over := b.judge.Excesses(w.plan.Keys[b.key])
-	for _, cell := range slices.Sorted(maps.Keys(over)) {
-		allowed, causes := b.allowedIn(quantity.Cell(cell))
-		if over[cell] > int64(allowed) {
-			text := ""
-			for _, one := range v.Violations {
-				if one.Cell == cell {
-					text = one.Text
-				}
-			}
-			w.breaks("ceiling", "limit %s key %d (%s): cell %d is %d above the ceiling, %d of it allowed %v: %s",
-				b.limit.policy.Name, b.key, b.limit.kind(), cell, over[int64(cell)], allowed,
-				causes, text)
+	levels := b.judge.Levels(w.plan.Keys[b.key])
+	for _, cell := range slices.Sorted(maps.Keys(levels)) {
+		ceiling := b.ceiling(quantity.Cell(cell))
+		over := quantity.Units(levels[cell]) - ceiling
+		if over <= 0 {
+			continue
+		}
+		if allowed, causes := b.allowedIn(quantity.Cell(cell)); over > allowed {
+			w.breaks("ceiling", "limit %s key %d (%s): cell %d comes to %d of %d, and %d above it are allowed %v",
+				b.limit.policy.Name, b.key, b.limit.kind(), cell, levels[cell], ceiling, allowed, causes)
 			return
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/oracle"
 	"github.com/quotad/quotad/policy"
@@ -14,10 +13,9 @@ import (
 
 // limit is one entry of the document.
 type limit struct {
-	w      *world
-	policy *policy.Limit // in the first document
-	// versions holds the entry in every document, by version.
-	versions []*policy.Limit
+	w        *world
+	policy   *policy.Limit // in the first document that has it: what no document changes
+	versions []entry       // in every document that has it, by version
 	rule     oracle.Limit
 	buckets  []*bucket // by key
 }
@@ -74,16 +72,17 @@ type seenRow struct {
 // refuse made-up labels.
 const clockSlack = 3 * time.Hour
 
-func newLimit(w *world, versions []*policy.Limit) *limit {
-	p := versions[0]
+func newLimit(w *world, versions []entry) *limit {
+	p := versions[0].Limit
 	var most, burst quantity.Units
 	for _, v := range versions {
-		most, burst = max(most, v.Limit), max(burst, v.Burst)
+		most, burst = max(most, v.Limit.Limit), max(burst, v.Burst)
 	}
 	l := &limit{w: w, policy: p, versions: versions,
 		rule: oracle.Limit{Limit: int64(max(most-w.plan.lowered, 1)),
 			Burst: int64(burst), Window: p.Window, Assigned: p.Assign != nil, Algorithm: string(p.Algorithm),
 			Calendar: judgedBy(p), ClockSlack: clockSlack}}
+	l.rule.Rates = l.rates
 	for k, key := range w.plan.Keys {
 		b := &bucket{limit: l, key: k, id: string(p.Bucket(w.plan.descriptors(key))),
 			judge: oracle.New(l.rule), labels: map[int64]quantity.Units{},
@@ -147,58 +146,6 @@ func (w *world) bucket(id string) *bucket {
 		}
 	}
 	return nil
-}
-
-// versions returns a limit's entry in every document of the plan.
-func (p *Plan) versions(limit int) (all []*policy.Limit, err error) {
-	for version := range len(p.Versions) + 1 {
-		d, err := p.document(int64(version + 1))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, &d.Limits[limit])
-	}
-	return all, nil
-}
-
-// stored returns what a document has the regions' stores hold of the bucket.
-func (b *bucket) stored(l *policy.Limit) allocator.Split {
-	rotation := policy.BucketID(b.id).Hash() % uint64(len(l.Weights))
-	limit, burst := l.Shared()
-	return allocator.SplitOf(limit, burst, l.Weights, rotation,
-		l.Home()).Stored(quantity.PPM(l.Reserve()))
-}
-
-// entitled returns the most that a region's store holds by any document, in units and in burst.
-func (b *bucket) entitled(region int) (units, burst quantity.Units) {
-	for _, l := range b.limit.versions {
-		s := b.stored(l)
-		units, burst = max(units, s.Units[region]), max(burst, s.Burst[region])
-	}
-	return units, burst
-}
-
-// most returns the most units that all regions' stores hold together by any document.
-func (b *bucket) most() (most quantity.Units) {
-	for _, l := range b.limit.versions {
-		var sum quantity.Units
-		for _, units := range b.stored(l).Units {
-			sum += units
-		}
-		most = max(most, sum)
-	}
-	return most
-}
-
-// lending returns the highest lending limit of any document.
-func (b *bucket) lending() (most quantity.PPM) {
-	for _, l := range b.limit.versions {
-		most = max(most, quantity.PPM(l.LendingLimit))
-		if l.Home() {
-			most = allocator.PPM
-		}
-	}
-	return most
 }
 
 // terms returns the terms on which a region's store works on the bucket while documents of an epoch

@@ -112,8 +112,7 @@ func (o *offering) request(r *region) (*node, *request) {
 			alive = append(alive, n)
 		}
 	}
-	rq := &request{q: w.question(l.policy.Domain, o.act.Key), buckets: w.concern(l.policy.Domain,
-		o.act.Key)}
+	rq := &request{q: w.question(l.policy.Domain, o.act.Key)}
 	rq.q.Cost = o.cost()
 	chance := o.random.IntN(100)
 	if len(alive) == 0 {

@@ -25,6 +25,7 @@ type node struct {
 	title   string // names this life, for the judge
 	random  *rand.Rand
 	file    *policy.Document // its limits document
+	under   underWay
 	disk    *lab.Disk        // below its journal
 	journal *journal.Journal // opened anew after each life
 	way     *store.Store     // the store of its region

@@ -38,6 +38,8 @@ type region struct {
 	back      copied          // the copy that was last put back
 	backAt    int64           // when a copy of it was last put back, µs
 	behind    map[*node]int   // nodes that knew nothing later at backAt, and their lives
+	open      []int64         // versions of the documents that are open in it
+	ended     int64           // the life that comes after those that a fence has ended
 	sticks    map[int][]*node // by key: the nodes its requests go to; the last one counts
 }
 
@@ -46,6 +48,9 @@ func newRegion(w *world, i int, d *policy.Document) (*region, error) {
 	r := &region{w: w, index: i, name: p.Name, ahead: p.Ahead, drift: p.Drift, alone: -1,
 		once: map[string]int64{}, replyLost: -2 * beat, sticks: map[int][]*node{},
 		shown: map[store.Shard]quantity.StoreTime{}}
+	if _, has := d.RegionIndex(r.name); has {
+		r.open = []int64{1}
+	}
 	var err error
 	if r.store, err = w.newServer(r); err != nil {
 		return nil, err

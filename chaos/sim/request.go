@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
@@ -16,7 +17,7 @@ import (
 // request is a request and its fate.
 type request struct {
 	q       admit.Request
-	buckets []*bucket
+	buckets []*bucket // of the limits that apply to it, once a node has matched it
 	node    *node
 	sent    int64
 	refund  int64                // refund it so many µs later; 0: never
@@ -40,8 +41,7 @@ func (w *world) question(domain string, key int) admit.Request {
 func (w *world) ask(n *node, rq *request) {
 	rq.node, rq.sent = n, w.now
 	n.at(w.now, func() {
-		d, wait, err := n.live.Check(rq.q)
-		n.answered(rq, d, wait, err)
+		n.answered(rq, n.live.Check(rq.q))
 	})
 }
 
@@ -59,23 +59,27 @@ func (w *world) askTogether(n *node, all []*request) {
 			if n.live == nil { // it died while carrying out the effects of the request before
 				return
 			}
-			n.answered(all[i], said.Decision, said.Waiting, said.Err)
+			n.answered(all[i], said)
 		}
 	})
 }
 
 // answered handles a node's answer to a request: a decision, a wait, or an error.
-func (n *node) answered(rq *request, d admit.Decision, wait *stepped.Waiting, err error) {
+func (n *node) answered(rq *request, said stepped.Said) {
 	n.w.counts.Requests++
+	rq.buckets = nil
+	for _, spec := range said.Buckets {
+		rq.buckets = append(rq.buckets, n.w.bucket(spec.ID))
+	}
 	switch {
-	case err != nil:
+	case said.Err != nil:
 		if rq.q.Cost >= 1 && rq.q.Cost <= algorithms.MaxUnits {
-			n.w.breaks("answers", "%s: a request of %d units ends with %v", n.name, rq.q.Cost, err)
+			n.w.breaks("answers", "%s: a request of %d units ends with %v", n.name, rq.q.Cost, said.Err)
 		}
-	case wait != nil:
-		n.wait(rq, wait)
+	case said.Waiting != nil:
+		n.wait(rq, said.Waiting)
 	default:
-		n.decided(rq, d)
+		n.decided(rq, said.Decision)
 	}
 	n.drain()
 	if n.live != nil {
@@ -103,9 +107,9 @@ func (n *node) goOn(h *held, helps, timedOut bool) {
 	}
 	h.over = true
 	n.waiting = slices.DeleteFunc(n.waiting, func(other *held) bool { return other == h })
-	d, wait, asked, err := n.live.Again(h.waiting, helps, timedOut)
-	h.old = !asked // the store's earlier answer still counts
-	n.answered(h.request, d, wait, err)
+	said := n.live.Again(h.waiting, helps, timedOut)
+	h.old = !said.Asked // the store's earlier answer still counts
+	n.answered(h.request, said)
 }
 
 // unanswered ends a request whose node has died. It had been charged nothing: only denied requests
@@ -264,7 +268,8 @@ func (n *node) repeated(rq *request, d admit.Decision) bool {
 	if rq.q.ID == "" {
 		return false
 	}
-	before, known := n.r.once[rq.q.ID]
+	key := rq.once()
+	before, known := n.r.once[key]
 	switch {
 	case d.Repeated:
 		return true
@@ -274,9 +279,18 @@ func (n *node) repeated(rq *request, d admit.Decision) bool {
 			rq.q.ID)
 	}
 	if d.Allowed && d.At != 0 {
-		n.r.once[rq.q.ID] = n.w.now
+		n.r.once[key] = n.w.now
 	}
 	return false
+}
+
+// once identifies a request with an ID: one that other limits apply to is another request.
+func (rq *request) once() string {
+	parts := []string{rq.q.ID}
+	for _, b := range rq.buckets {
+		parts = append(parts, b.id)
+	}
+	return strings.Join(parts, " ")
 }
 
 // refunded says whether a refund took effect.

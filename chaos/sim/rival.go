@@ -50,7 +50,7 @@ func (q Quotad) Run(load *workload.Workload, n baseline.Network, seed uint64) ba
 		Waited: make([]int64, len(load.Arrivals)), Decided: make([]int64, len(load.Arrivals))}
 	for i, a := range load.Arrivals {
 		w.at(warm+a.At, func() {
-			rq := &request{q: w.question("api", 0), buckets: w.concern("api", 0)}
+			rq := &request{q: w.question("api", 0)}
 			rq.q.Cost = quantity.Units(a.Cost)
 			rq.done = func(d admit.Decision) {
 				res.Admitted[i], res.Waited[i], res.Decided[i] = d.Allowed, w.now-warm-a.At,

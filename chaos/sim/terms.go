@@ -25,7 +25,7 @@ type mayHold struct {
 // worst returns a term of a region by the document that allows most.
 func (b *bucket) worst(region int, term func(h mayHold) quantity.Units) (most quantity.Units) {
 	for _, p := range b.limit.versions {
-		most = max(most, term(holdOf(p, region)))
+		most = max(most, term(holdOf(p.Limit, region)))
 	}
 	return most
 }
@@ -168,7 +168,7 @@ func (b *bucket) termClocks(apart int64, units, burst quantity.Units) (most quan
 		if len(p.Weights) == 2 && apart >= 2*b.cell() {
 			continue // they do not trade
 		}
-		most = max(most, b.termClocksBy(p, apart, units, burst))
+		most = max(most, b.termClocksBy(p.Limit, apart, units, burst))
 	}
 	return most
 }

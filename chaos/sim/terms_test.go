@@ -79,7 +79,7 @@ func comparesTerms(t *testing.T, w *world, b *bucket, r *region, compared map[st
 // computed.
 func (b *bucket) exposures(nodes int) (all []allocator.Exposure) {
 	for _, p := range b.limit.versions {
-		all = append(all, b.exposure(p, nodes))
+		all = append(all, b.exposure(p.written, nodes))
 	}
 	return all
 }

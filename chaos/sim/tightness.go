@@ -31,10 +31,10 @@ func (t *Tightness) measure(b *bucket) {
 	if len(levels) == 0 || b.refunded || b.limit.policy.Shadow {
 		return
 	}
-	bound := b.judge.Verdict().Limit
 	excused, half, tenth := false, false, false
 	for cell, level := range levels {
 		allowed, _ := b.allowedIn(quantity.Cell(cell))
+		bound := int64(b.ceiling(quantity.Cell(cell)))
 		excused = excused || allowed > 0
 		half = half || allowed > 0 && 2*(level-bound) >= int64(allowed)
 		tenth = tenth || 10*level >= 9*bound

@@ -3,9 +3,11 @@ package sim
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"time"
 
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -26,15 +28,16 @@ type world struct {
 	limits  []*limit
 	envoys  []*proxy
 
-	moved   []*bucket // their rights may have moved since they were last checked
-	lied    bool      // untrue hints have been gossiped
-	probes  []*probe
-	broken  *Violation // the first violation
-	counts  Counts
-	trace   *trace // nil: nothing is recorded
-	digest  *digest
-	adopted int64 // version of the newest document that any region was given
-	inForce []inForce
+	moved     []*bucket // their rights may have moved since they were last checked
+	lied      bool      // untrue hints have been gossiped
+	probes    []*probe
+	broken    *Violation // the first violation
+	counts    Counts
+	trace     *trace // nil: nothing is recorded
+	digest    *digest
+	adopted   int64              // version of the newest document that any region was given
+	documents []*policy.Document // by version, from 1
+	spells    []spell
 	// The farthest that a region's clocks were ahead, the farthest they were behind, and the
 	// difference between the two, µs.
 	ahead, behind, back int64
@@ -79,24 +82,21 @@ const (
 // newWorld returns the world of a plan before anything has happened.
 func newWorld(p *Plan, t *trace, d *digest) (*world, error) {
 	w := &world{plan: p, trace: t, digest: d, mates: p.random(forMates, 0), adopted: 1}
-	first, err := p.document(1)
-	if err != nil {
-		return nil, fmt.Errorf("the plan's document: %w", err)
+	var err error
+	if w.documents, err = p.documents(); err != nil {
+		return nil, fmt.Errorf("a document of the plan: %w", err)
 	}
+	w.spells = []spell{{versions: []int64{1}, from: math.MinInt64 / 2, to: math.MaxInt64}}
 	w.shards = store.Shards{store.Whole}
 	if p.Shards > 1 {
 		w.shards = store.Divided(p.Shards)
 	}
 	w.wires = p.wires()
-	for i := range first.Limits {
-		versions, err := p.versions(i)
-		if err != nil {
-			return nil, fmt.Errorf("a later document of the plan: %w", err)
-		}
+	for _, versions := range p.entries(w.documents) {
 		w.limits = append(w.limits, newLimit(w, versions))
 	}
 	for i := range p.Regions {
-		r, err := newRegion(w, i, first)
+		r, err := newRegion(w, i, w.documents[0])
 		if err != nil {
 			return nil, err
 		}

@@ -206,6 +206,12 @@ func (s *Stepped) ExistsUntil(id string) quantity.StoreTime { return s.rights.Ex
 // Shown returns the latest time that the store has shown to the node.
 func (s *Stepped) Shown() quantity.StoreTime { return s.node.Shown() }
 
+// Documents returns the documents that are open at this node, the oldest first.
+func (s *Stepped) Documents() []*policy.Document { return s.tenure.Rules().View.Agenda.Documents() }
+
+// Serves returns why the node's region gets nothing of any limit, or nil.
+func (s *Stepped) Serves() error { return s.tenure.Rules().Serves() }
+
 // Epoch returns the epoch of the document this node works under.
 func (s *Stepped) Epoch() string { return s.tenure.Rules().Epoch }
 
@@ -230,21 +236,22 @@ type Waiting struct {
 	flow     *admit.Flow
 }
 
-// Check decides a request as a node does, but does not block: it returns either a decision or a
-// request that waits.
-func (s *Stepped) Check(q admit.Request) (admit.Decision, *Waiting, error) {
-	f, err := s.limiter.Begin(q, true)
-	if err != nil {
-		return admit.Decision{}, nil, err
-	}
-	return s.goOn(f)
-}
-
-// Said is the result of one request of several: a decision, a wait, or an error.
+// Said is what a node says to a request: a decision, or that the request waits, or an error.
 type Said struct {
 	Decision admit.Decision
-	Waiting  *Waiting
+	Waiting  *Waiting           // nil: it waits for nothing
+	Buckets  []*exchange.Bucket // of the limits that apply to it now
+	Asked    bool               // the store was asked since the node said that it waits
 	Err      error
+}
+
+// Check decides a request as a node does, but does not block.
+func (s *Stepped) Check(q admit.Request) Said {
+	f, err := s.limiter.Begin(q, true)
+	if err != nil {
+		return Said{Err: err}
+	}
+	return s.goOn(f)
 }
 
 // CheckTogether decides several requests of one call as a node does, but does not block.
@@ -262,8 +269,7 @@ func (s *Stepped) CheckTogether(all []admit.Request) []Said {
 	}
 	s.limiter.AskTogether(context.Background(), flows)
 	for n, f := range flows {
-		one := &said[place[n]]
-		one.Decision, one.Waiting, one.Err = s.goOn(f)
+		said[place[n]] = s.goOn(f)
 	}
 	return said
 }
@@ -277,26 +283,25 @@ func (s *Stepped) Settle(one exchange.Settled) { s.rights.Settle(one) }
 func (w *Waiting) Over() (helps, over bool) { return w.flow.Over() }
 
 // Again goes on with a request that waited. helps is as Over returned it. timedOut says that the
-// request's patience has run out. asked reports whether the store was asked again; if not, the
-// decision rests on the store's answer from before the wait.
-func (s *Stepped) Again(w *Waiting, helps, timedOut bool) (d admit.Decision, more *Waiting,
-	asked bool, err error) {
+// request's patience has run out. If the store is not asked again, the decision rests on its answer
+// from before the wait.
+func (s *Stepped) Again(w *Waiting, helps, timedOut bool) Said {
 	w.flow.Waited(helps, timedOut)
-	asked = w.flow.Next() == admit.Asks
-	d, more, err = s.goOn(w.flow)
-	return d, more, asked, err
+	return s.goOn(w.flow)
 }
 
 // goOn goes on until a request is decided or waits.
-func (s *Stepped) goOn(f *admit.Flow) (admit.Decision, *Waiting, error) {
+func (s *Stepped) goOn(f *admit.Flow) (said Said) {
 	for f.Next() == admit.Asks {
+		said.Asked = true
 		f.Extend(time.Now().Add(longest))
 		f.Ask(context.Background())
 	}
+	said.Buckets = f.Buckets()
 	if f.Next() == admit.Waits {
-		return admit.Decision{}, &Waiting{Buckets: f.Awaited(), Patience: f.Patience(), flow: f},
-			nil
+		said.Waiting = &Waiting{Buckets: f.Awaited(), Patience: f.Patience(), flow: f}
+		return said
 	}
-	d, err := f.Decision()
-	return d, nil, err
+	said.Decision, said.Err = f.Decision()
+	return said
 }

@@ -1,0 +1,237 @@
+package sim
+
+import (
+	"math"
+	"slices"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/oracle"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
+)
+
+// spell is a time during which the same documents were in force: those under which some region may
+// admit something.
+type spell struct {
+	versions []int64
+	from, to quantity.StoreTime // by the clocks of all regions; to is math.MaxInt64 while it lasts
+}
+
+// underWay is a node's documents as the simulation knows them.
+type underWay struct {
+	epoch string
+	life  int // in which the node had them; 0: it does not live
+}
+
+// noteDocuments notes which documents are in force from now on, if that has changed.
+func (w *world) noteDocuments() {
+	if len(w.documents) == 1 {
+		return
+	}
+	changed := false
+	for _, r := range w.regions {
+		for _, n := range r.nodes {
+			now := underWay{}
+			if n.live != nil {
+				now = underWay{n.live.Epoch(), n.life}
+			}
+			if now != n.under {
+				n.under, changed = now, true
+			}
+		}
+	}
+	if !changed {
+		return
+	}
+	for _, r := range w.regions {
+		r.noteOpen()
+	}
+	var all []int64
+	for _, r := range w.regions {
+		if r.excluded() == "" {
+			all = append(all, r.open...)
+		}
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	last := &w.spells[len(w.spells)-1]
+	if len(all) == 0 || slices.Equal(all, last.versions) {
+		return
+	}
+	w.reaches()
+	last.to = w.latest()
+	w.spells = append(w.spells, spell{versions: all, from: w.earliest(), to: math.MaxInt64})
+}
+
+// reaches has the present spell begin no later than any clock shows now, and so the one before end
+// no earlier.
+func (w *world) reaches() {
+	last := &w.spells[len(w.spells)-1]
+	last.from = min(last.from, w.earliest())
+	if n := len(w.spells); n > 1 {
+		w.spells[n-2].to = max(w.spells[n-2].to, last.from)
+	}
+}
+
+// latest returns the latest time that any region's store can have shown.
+func (w *world) latest() (latest quantity.StoreTime) {
+	for _, r := range w.regions {
+		latest = max(latest, r.latest())
+	}
+	return latest
+}
+
+// noteOpen notes which documents are open in a region, by the nodes that live: what a dead node knew
+// counts only while nobody else lives. It notes the fences of these documents.
+func (r *region) noteOpen() {
+	var all []int64
+	for _, n := range r.nodes {
+		if n.live == nil {
+			continue
+		}
+		for _, d := range n.live.Documents() {
+			if d.Kept == nil {
+				all = append(all, d.Version)
+				continue
+			}
+			for version := d.Kept.Oldest; version <= d.Kept.Through; version++ {
+				all = append(all, version)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	slices.Sort(all)
+	r.open = slices.Compact(all)
+	for _, version := range r.open {
+		d := r.w.documents[version-1]
+		for _, other := range r.w.regions {
+			if d.Fences(other.name) {
+				other.ended = max(other.ended, d.Life(other.name)+1)
+			}
+		}
+	}
+}
+
+// newest returns the newest document that is open in the region; nil: none ever was.
+func (r *region) newest() *policy.Document {
+	if len(r.open) == 0 {
+		return nil
+	}
+	return r.w.documents[r.open[len(r.open)-1]-1]
+}
+
+// excluded returns why a region has no part of anything: it has no documents, or knows that it is
+// removed or fenced, or is fenced and does not know it (unaware). Empty: it has its part.
+func (r *region) excluded() string {
+	d := r.newest()
+	switch {
+	case d == nil:
+		return "has no document"
+	case !belongs(d, r.name):
+		return "knows that it has no part"
+	case d.Life(r.name) < r.ended:
+		return unaware
+	}
+	return ""
+}
+
+// unaware is the state of a region that was fenced and does not know it.
+const unaware = "does not know that it is fenced"
+
+// belongs reports whether a document gives a region parts.
+func belongs(d *policy.Document, region string) bool {
+	_, has := d.RegionIndex(region)
+	return has && !d.Fences(region)
+}
+
+// inForce returns the entries of the limit in the documents that are in force at some time of a
+// stretch, both ends included.
+func (l *limit) inForce(from, to quantity.StoreTime) (all []entry) {
+	for _, s := range l.w.spells {
+		if s.from > to || s.to < from {
+			continue
+		}
+		for _, version := range s.versions {
+			if e, has := l.of(version); has {
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+// ceiling returns the most that the judge may count in a cell: the largest limit, or burst of a
+// bucket, that was in force in the cell or while something still weighed that weighs in the cell.
+func (b *bucket) ceiling(cell quantity.Cell) (most quantity.Units) {
+	opens := b.cells().Opens(cell)
+	for _, e := range b.limit.inForce(b.weighsSince(opens), b.cells().Opens(cell+1)-1) {
+		if b.limit.kind().Bucket() {
+			most = max(most, e.Burst)
+		} else {
+			most = max(most, e.Limit.Limit-b.limit.w.plan.lowered, 1)
+		}
+	}
+	return most
+}
+
+// weighsSince returns since when something may have been admitted that still weighs at a time. Of a
+// bucket that is the time from which on one that is full drains by the lowest rate in force.
+func (b *bucket) weighsSince(t quantity.StoreTime) quantity.StoreTime {
+	switch k := b.limit.kind(); {
+	case k == algorithms.FixedWindow:
+		return t
+	case k == algorithms.SlidingWindowLog:
+		return t.Add(-b.window())
+	case k == algorithms.SlidingWindowCounter:
+		return b.cells().Opens(b.cells().At(t) - 1)
+	}
+	since := t
+	left := b.limit.drains()
+	for i := len(b.limit.w.spells) - 1; i >= 0 && left > 0; i-- {
+		s := b.limit.w.spells[i]
+		rate := b.limit.slowest(s)
+		if s.from >= since || rate == 0 {
+			continue
+		}
+		span := min(since.Sub(max(s.from, -math.MaxInt64/2)), int64(left/float64(rate))+1)
+		since, left = since.Add(-span), left-float64(span)*float64(rate)
+	}
+	return since
+}
+
+// drains returns what the largest bucket of any document holds, in units times the window (µs).
+func (l *limit) drains() float64 {
+	return float64(l.rule.Burst) * float64(l.policy.Window.Microseconds())
+}
+
+// slowest returns the lowest rate of the limit during a spell; 0: it is not in force.
+func (l *limit) slowest(s spell) (rate quantity.Units) {
+	for _, version := range s.versions {
+		if e, has := l.of(version); has && (rate == 0 || e.Limit.Limit < rate) {
+			rate = e.Limit.Limit
+		}
+	}
+	return rate
+}
+
+// rates returns the highest rate in force of a bucket, from when on.
+func (l *limit) rates() (all []oracle.Rate) {
+	var times []quantity.StoreTime
+	for _, s := range l.w.spells {
+		times = append(times, s.from, s.to)
+	}
+	slices.Sort(times)
+	for _, t := range slices.Compact(times) {
+		rate := quantity.Units(0)
+		for _, e := range l.inForce(t, t) {
+			rate = max(rate, e.Limit.Limit-l.w.plan.lowered, 1)
+		}
+		if rate == 0 { // nothing is admitted meanwhile
+			rate = quantity.Units(l.rule.Limit)
+		}
+		all = append(all, oracle.Rate{From: int64(t), Limit: int64(rate)})
+	}
+	return all
+}

@@ -106,6 +106,7 @@ local function opened(places)
   for i, place in ipairs(places) do
     if not buckets[place] then
       buckets[place] = open(held[place])
+      held[place].charged = commit and buckets[place].dirty -- it caught up under another entitlement
       work = work + OPENING * crowd(held[place])
     end
     if is_lost(held[place]) then

@@ -34,8 +34,10 @@ func openQueue(h held) limiter {
 	default:
 		q.backlog, q.at, q.next = 0, q.tick, 0
 	}
-	if q.at < q.tick {
-		q.drain(q.at)
+	if known {
+		q.dirty = q.catchUp(q.drain) && q.backlog > 0
+	} else {
+		q.drain()
 	}
 	if q.backlog == 0 {
 		q.at = q.begun()
@@ -43,8 +45,12 @@ func openQueue(h held) limiter {
 	return q
 }
 
-// drain takes the work from tick at up to now off the backlog.
-func (q *queue) drain(at int64) {
+// drain takes the work that was done up to now off the backlog.
+func (q *queue) drain() {
+	if q.at >= q.tick {
+		return
+	}
+	at := q.at
 	q.at = q.tick
 	q.walk(at, func(_ quantity.Cell, from, to int64, share quantity.Units) bool {
 		end := q.tick

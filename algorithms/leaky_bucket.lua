@@ -7,7 +7,7 @@ kinds.leaky_bucket = function()
   Queue.room_burst = zero
 
   function Queue.open(h)
-    local backlog, at, next_turn, stood = Queue.read(h, ceil_div)
+    local backlog, at, next_turn, stood, before = Queue.read(h, ceil_div)
     local s = setmetatable({h = h, level = backlog, at = at, mark = next_turn, stood = stood, dirty = false,
       turn = false}, Queue)
     if not at then
@@ -17,7 +17,8 @@ kinds.leaky_bucket = function()
         s.mark = math.max(s:after(s.at, s.level), s.at)
       end
     end
-    s:drain()
+    s:catch_up(before, Queue.drain)
+    s.dirty = before and s.level > 0 -- so that what comes counts at the entitlement of now
     return s
   end
 

@@ -43,9 +43,11 @@ type bucket struct {
 	written quantity.Cell // log, buckets: cell in which keep last ran
 	tick    int64         // buckets: length of a tick
 	known   bool          // buckets: level, at and mark are valid
-	// numerator over the ticks of a window, and the tick it belongs to
-	level quantity.Units
-	at    int64
+	// numerator over the ticks of a window, the tick it belongs to, and the entitlement under which
+	// it was written
+	level    quantity.Units
+	at       int64
+	entitled quantity.Units
 	// token_bucket: tick at which a full bucket last lost tokens; leaky_bucket: tick before which
 	// no further turn begins.
 	mark int64

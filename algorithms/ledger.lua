@@ -92,5 +92,5 @@ local function count_ticks(t)
   t.this_tick, t.next_tick = floor_div(t.now, t.tick), ceil_div(t.now, t.tick)
   t.cell_ticks, t.full = floor_div(t.length, t.tick), t.burst * t.ticks
   t.longest = floor_div(fill(t), t.tick)
-  t.tick_text, t.tick_texts = int(t.tick), {}
+  t.tick_text, t.rate_text, t.tick_texts = int(t.tick), int(t.entitlement), {}
 end

@@ -36,7 +36,8 @@ local function write_plain()
     if t.kind == 'token_bucket' then
       local level, at, mark = int(ones[i]), int(twos[i]), threes[i]
       if firsts[i] then
-        redis.call('HSET', key, 'v', level, 'a', at, 'm', int(mark), 't', t.tick_text, 'w', t.cell_text)
+        redis.call('HSET', key, 'v', level, 'a', at, 'm', int(mark), 't', t.tick_text, 'w', t.cell_text, 'e',
+          t.rate_text)
       elseif mark then
         redis.call('HSET', key, 'v', level, 'a', at, 'm', int(mark))
       else
@@ -97,15 +98,15 @@ function plain.sliding_window_counter(t, key, known, _, sum)
 end
 
 function plain.token_bucket(t, key, known, _, sum)
-  local v = redis.pcall('HMGET', key, 'rows', 'v', 'a', 'm', 't', 'w')
+  local v = redis.pcall('HMGET', key, 'rows', 'v', 'a', 'm', 't', 'w', 'e')
   if v.err or v[1] or not v[3] and known > t.now or t.entitlement <= 0 then return v[1] and v end
   if not t.this_tick then count_ticks(t) end
   local full, now = t.full, t.this_tick
   local level, at, mark, stood = full, t.next_tick, now, false
   if v[3] then
     level, at, mark = tonumber(v[2]), tonumber(v[3]), tonumber(v[4])
-    if v[5] ~= t.tick_text or not (level and at and mark) then return end
-    if v[6] == t.cell_text then stood = mark end
+    if v[5] ~= t.tick_text or v[7] and v[7] ~= t.rate_text or not (level and at and mark) then return end
+    if v[6] == t.cell_text and v[7] then stood = mark end
     if at < now then
       level = level + t.entitlement * (now - at) -- which may not be exact only where it is more than full
       at = now

@@ -47,11 +47,22 @@ func (r *rate) written(round func(a quantity.Units, b int64) quantity.Units) (le
 func (r *rate) write(level quantity.Units, at, mark int64) {
 	b := r.bucket
 	b.stored = true
-	b.level, b.at, b.mark, b.tick, b.known = level, at, mark, r.Tick, true
+	b.level, b.at, b.mark, b.tick, b.known, b.entitled = level, at, mark, r.Tick, true, r.Entitlement
 	if b.written != r.held.cell {
 		r.keep()
 		b.written = r.held.cell
 	}
+}
+
+// catchUp brings a level that was read up to now with up. What has passed since it was written counts
+// at the lower of the entitlements of then and now. It returns whether they differ: then a level that
+// still changes is to be written, so that what comes counts at the entitlement of now.
+func (r *rate) catchUp(up func()) (differ bool) {
+	now := r.Entitlement
+	r.Entitlement = min(now, r.bucket.entitled)
+	up()
+	r.Entitlement = now
+	return r.bucket.entitled != now
 }
 
 // share returns S of a cell.

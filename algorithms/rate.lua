@@ -1,6 +1,7 @@
 -- What token_bucket and leaky_bucket share: rights that are a rate, S[k] units a window in cell k, and time in ticks.
 -- Work is units times the ticks of a window, so that a tick at S does exactly S, and no remainder is ever lost.
--- Fields of both: v the level, a the tick it is of, m a mark, t the length of a tick, w the cell of the last keep.
+-- Fields of both: v the level, a the tick it is of, m a mark, t the length of a tick, w the cell of the last keep, e the
+-- entitlement under which these were written.
 local REFUNDABLE = 86400000000 -- us for which at most a charge of a bucket can be refunded
 
 -- rate_class returns a new class with what both share. Its objects have the held bucket h, level, at and mark as they
@@ -72,11 +73,11 @@ local function rate_class()
     return ends + (SLACK + 1) * 1000 - h.now
   end
 
-  -- read returns level, tick and mark as they were last written, nil if that says nothing, and what stood is. Another
-  -- limit may have changed the length of a tick: each is then converted, and rounded against the caller by the
-  -- function given.
+  -- read returns level, tick and mark as they were last written, nil if that says nothing, what stood is, and the
+  -- entitlement that they were written under, if that was another. Another limit may have changed the length of a tick:
+  -- each is then converted, and rounded against the caller by the function given.
   function Rate.read(h, round)
-    local v = fields(h, 'v', 'a', 'm', 't', 'w')
+    local v = fields(h, 'v', 'a', 'm', 't', 'w', 'e')
     read_rows(h, v[1])
     h.absent = not v[1] and not v[3]
     if not h.this_tick then count_ticks(getmetatable(h)) end
@@ -87,7 +88,7 @@ local function rate_class()
     if not v[3] then return nil, nil, nil, false end
     local level, at, mark, stood = tonumber(v[2]), tonumber(v[3]), tonumber(v[4]), false
     if v[5] == h.tick_text then
-      if v[6] == h.cell_text then stood = mark end
+      if v[6] == h.cell_text and v[7] == h.rate_text then stood = mark end
     else
       local tick = tonumber(v[5])
       if tick < h.tick then
@@ -98,7 +99,18 @@ local function rate_class()
       end
     end
     if at * h.tick < h.lost_at then return nil, nil, nil, false end
-    return level, at, mark, stood
+    return level, at, mark, stood, v[7] and v[7] ~= h.rate_text and tonumber(v[7])
+  end
+
+  -- catch_up brings a new object up to now with the function given. What has passed since it was written counts at the
+  -- lower of the entitlements of then and now.
+  function Rate:catch_up(before, up)
+    local h = self.h
+    if not before or before >= h.entitlement then return up(self) end
+    local now = h.entitlement
+    h.entitlement = before
+    up(self)
+    h.entitlement = now
   end
 
   -- text_of writes a tick; that of now is written once a limit.
@@ -122,7 +134,8 @@ local function rate_class()
     elseif self.stood then
       redis.call('HSET', h.key, 'v', level, 'a', at, 'm', text_of(h, self.mark))
     else
-      redis.call('HSET', h.key, 'v', level, 'a', at, 'm', text_of(h, self.mark), 't', h.tick_text, 'w', h.cell_text)
+      redis.call('HSET', h.key, 'v', level, 'a', at, 'm', text_of(h, self.mark), 't', h.tick_text, 'w', h.cell_text,
+        'e', h.rate_text)
     end
     if h.kept ~= h.cell then keep(h) end
   end

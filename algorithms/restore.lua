@@ -43,8 +43,8 @@ if closed(h) > now and h.lost_at == loss then
 elseif h.lost_at == 0 and h.whole == loss and (next(h.unknown) or h.most) then
   if h.most and most == 0 then
     hear()
-  elseif s.restore and not h.most then
-    s:restore(cell, units, at)
+  elseif not h.most then
+    if s.restore then s:restore(cell, units, at) end
     s:save()
   end
   for peer in pairs(known) do

@@ -95,6 +95,25 @@ func TestATickThatHasBegunDoesNotCount(t *testing.T) {
 	}
 }
 
+// TestARaisedRateDoesNotCountForThePast: 20 in 1000, all gone at 0; at 500 a document says 200. The
+// 500 that have passed refill 10, not 100, and 20 is asked for in vain. From then on 200 in 1000 count.
+// A rate that was lowered counts for the past as well, as what the higher one made is not known.
+func TestARaisedRateDoesNotCountForThePast(t *testing.T) {
+	for _, terms := range []Terms{tokened(20, 20), queued(20)} {
+		l, _, at := parties(t, terms, terms)
+		l.admits(20)
+		at(500)
+		l.terms.Entitlement = 200
+		equal(t, "free when the rate is raised", l.state().Free, 10)
+		l.asks(20)
+		at(510)
+		equal(t, "free later", l.state().Free, 12)
+		l.terms.Entitlement = 20
+		at(520)
+		equal(t, "free when it is lowered", l.state().Free, 10)
+	}
+}
+
 // TestAnotherTickConvertsTheLevel: raising a limit may make its ticks longer. What was taken stays
 // taken: 18 of 20 are gone, so a limit of 30 leaves at most 12, not 30. Refill goes on.
 func TestAnotherTickConvertsTheLevel(t *testing.T) {
@@ -109,6 +128,7 @@ func TestAnotherTickConvertsTheLevel(t *testing.T) {
 				t.Errorf("%s, ticks of %d, then %d: %d free after 18", terms.Kind, ticks[0],
 					ticks[1], free)
 			}
+			l.asks(30) // from here on it refills at the new rate
 			at(1000)
 			if free := l.state().Free; free < 28 {
 				t.Errorf("%s, ticks of %d, then %d: %d free a window later", terms.Kind, ticks[0],

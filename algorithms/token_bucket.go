@@ -33,10 +33,12 @@ func openTokens(h held) limiter {
 		t.at = t.tick
 		t.fill(t.capacity(h.cell) * quantity.Units(t.ticks))
 	}
-	if t.at < t.tick {
-		t.refill(t.at)
-	}
 	full := t.capacity(h.cell) * quantity.Units(t.ticks)
+	if t.since {
+		t.dirty = t.catchUp(t.refill) && t.level < full
+	} else {
+		t.refill()
+	}
 	t.clip(full)
 	if t.level == full {
 		t.at = max(t.at, t.begun()) // it was full until now
@@ -53,8 +55,12 @@ func (t *tokens) capacity(cell quantity.Cell) quantity.Units {
 	return c
 }
 
-// refill brings the level from tick at up to the current tick.
-func (t *tokens) refill(at int64) {
+// refill brings the level from the tick that it is of up to the current one.
+func (t *tokens) refill() {
+	if t.at >= t.tick {
+		return
+	}
+	at := t.at
 	t.at = t.tick
 	t.walk(at, func(cell quantity.Cell, from, to int64, share quantity.Units) bool {
 		end := t.tick

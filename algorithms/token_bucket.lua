@@ -5,7 +5,7 @@ kinds.token_bucket = function()
   local Tokens = rate_class()
 
   function Tokens.open(h)
-    local level, at, mark, stood = Tokens.read(h, floor_div)
+    local level, at, mark, stood, before = Tokens.read(h, floor_div)
     local since = at ~= nil -- the level follows from what was written before
     local s = setmetatable({h = h, level = level, at = at, mark = mark, stood = stood, dirty = false,
       since = since}, Tokens)
@@ -17,7 +17,8 @@ kinds.token_bucket = function()
         s:make_full(s:full(h.cell))
       end
     end
-    s:refill()
+    s:catch_up(before, Tokens.refill)
+    s.dirty = before and s.level < s:full(h.cell) -- so that what comes counts at the entitlement of now
     return s
   end
 

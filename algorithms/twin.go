@@ -120,7 +120,15 @@ func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
 		before.Repeated = true
 		return before.under(c.Buckets)
 	}
-	open, at := make([]limiter, len(c.Buckets)), make([]held, len(c.Buckets))
+	open, at := make([]limiter, 0, len(c.Buckets)), make([]held, len(c.Buckets))
+	// What was opened may have caught up under another entitlement, and is saved whatever comes of it.
+	defer func() {
+		for _, l := range open {
+			if c.Commit {
+				l.save()
+			}
+		}
+	}()
 	for i, b := range c.Buckets {
 		h := w.find(b.Key, b.Terms, b.ExistsUntil, now)
 		if h.lost() {
@@ -128,7 +136,7 @@ func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
 			head.Lost = i
 			return Decided{Head: head}
 		}
-		open[i], at[i] = h.limiter(), h
+		open, at[i] = append(open, h.limiter()), h
 	}
 	if c.Once != "" && (c.PerBucket || len(c.Costs) != 1) || len(c.Costs) > MaxCosts {
 		return Decided{Head: Head{Status: StatusImplausible}}

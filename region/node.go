@@ -67,9 +67,10 @@ type Config struct {
 	// Adopted is called with each document that is open here because another node of this or
 	// another region has it, the newest one of before, and where it came from. nil: nobody is told.
 	Adopted func(before, d *policy.Document, from string)
-	// Shown returns the latest time that the region's store has shown to the other nodes of the
-	// region, for a node that is stepped by hand. nil: it is not known.
-	Shown func() quantity.StoreTime
+	// Ask asks the nodes that a node which is stepped by hand reaches, before it begins a generation
+	// of its store: the latest time that the store has shown to those of its region, and what those
+	// of other regions answer. nil: it reaches nobody.
+	Ask func() (shown quantity.StoreTime, answers []peer.StoreAnswer)
 	// Failpoint is called at points of the protocol where a test may end the node. nil: no calls.
 	Failpoint func(rights.Point)
 	Now       func() time.Time // the node's wall clock; nil: time.Now
@@ -195,7 +196,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		peers: peer.NewClient(c.Dial, c.PeerTLS)}
 	n.panics = door.NewPanics(c.Log, "", n.CountPanic)
 	if c.Fetch == nil {
-		c.Fetch = n.fetch
+		c.Fetch, n.config.Fetch = n.fetch, n.fetch
 	}
 	var err error
 	n.tenure, err = tenure.New(tenure.Config{Region: c.Region, Node: c.Node, Bootstrap: c.Bootstrap,

@@ -122,18 +122,19 @@ func (n *Node) Shown() quantity.StoreTime {
 }
 
 // mayBegin asks the other nodes before this node begins a generation of its store, and returns the
-// latest time that the store has shown to them. A node that is stepped by hand has no gossip and
-// asks nobody but for that time.
+// latest time that the store has shown to them. A node that is stepped by hand has no gossip.
 func (n *Node) mayBegin(ctx context.Context, b store.Beginning) (quantity.StoreTime, error) {
 	if n.gossip == nil {
-		if n.config.Shown == nil {
+		if n.config.Ask == nil {
 			return 0, nil
 		}
-		return n.config.Shown(), nil
+		shown, answers := n.config.Ask()
+		return shown, n.learnElsewhere(ctx, b, answers)
 	}
 	shown, err := n.rivals.MayBegin(ctx, b)
 	if err == nil && b.First && !n.config.Alone && !n.config.Unproven {
-		err = n.learnElsewhere(ctx)
+		answers, _ := n.askEveryone(ctx)
+		err = n.learnElsewhere(ctx, b, answers)
 	}
 	return shown, err
 }
@@ -141,8 +142,10 @@ func (n *Node) mayBegin(ctx context.Context, b store.Beginning) (quantity.StoreT
 // learnElsewhere finds out, before this region's first generation, which limits documents are open
 // in other regions. A region that is new has nothing until those that shrink for it have
 // acknowledged its document, and may be the only one to whom that was given so far.
-func (n *Node) learnElsewhere(ctx context.Context) error {
-	answers, _ := n.askEveryone(ctx)
+func (n *Node) learnElsewhere(ctx context.Context, b store.Beginning, answers []peer.StoreAnswer) error {
+	if !b.First {
+		return nil
+	}
 	var older tenure.Elsewhere
 	for _, answer := range answers {
 		region, _, _ := strings.Cut(answer.Node, "/")
@@ -156,7 +159,7 @@ func (n *Node) learnElsewhere(ctx context.Context) error {
 				return fmt.Errorf("--bootstrap is refused, for document %s is open in region %s, and %s here: %w",
 					e, region, a, err)
 			}
-			source, err := n.fetch(ctx, region, e)
+			source, err := n.config.Fetch(ctx, region, e)
 			if err != nil {
 				return fmt.Errorf("--bootstrap is refused, for document %s, which is open in region %s, cannot be fetched there: %w",
 					e, region, err)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/chaos/lab"
@@ -62,6 +63,9 @@ func (w *world) act(a Act) {
 		w.strike(a, r)
 	}
 }
+
+// errNobodyAnswers is why a region does not join: a node that starts with --bootstrap asks others.
+var errNobodyAnswers = errors.New("no node of another region answers")
 
 var errDisk = errors.New("no space left on device")
 
@@ -152,56 +156,96 @@ func (n *node) resume() {
 	}
 }
 
-// change brings all regions a newer document (Policy), or restarts one node with the first document
-// (OldFile).
+// change brings regions a newer document (Policy), or restarts one node with another (OldFile).
 func (w *world) change(a Act) {
-	if a.Do == Policy {
-		w.adopted++
-		d, err := w.plan.document(w.adopted)
-		w.must(err)
-		random := w.plan.random(forActs, a.ID)
-		for i, r := range w.regions {
-			if a.Amount != 0 && a.Amount&(1<<i) == 0 { // it learns of it from others
-				continue
-			}
-			w.in(random.Int64N(a.For+1), func() {
-				for _, n := range r.nodes {
-					n.receive(d)
-				}
-			})
+	if a.Do == OldFile {
+		n := w.regions[a.Region].nodes[a.Node%len(w.regions[a.Region].nodes)]
+		if d := w.documents[uint64(a.Amount)%uint64(len(w.documents))]; n.live != nil && n.file != d {
+			w.found(a, rowDocument)
+			n.restartsWith(d, a.Back)
 		}
-		w.counts.Deeds[a.Do]++
 		return
 	}
-	n := w.regions[a.Region].nodes[a.Node%len(w.regions[a.Region].nodes)]
-	d, err := w.plan.document(1)
-	w.must(err)
-	if n.live == nil || n.file.Version == 1 {
+	if w.adopted == int64(len(w.documents)) {
 		return
 	}
-	w.found(a, rowDocument)
-	newer, before := n.file, n.live.Version()
+	d := w.documents[w.adopted]
+	w.adopted = d.Version
+	random := w.plan.random(forActs, a.ID)
+	given := a.Amount
+	if !slices.ContainsFunc(w.regions, func(r *region) bool { return given&(1<<r.index) != 0 && belongs(d, r.name) }) {
+		given = 0 // an operator applies it where it counts
+	}
+	for i, r := range w.regions {
+		at := random.Int64N(a.For + 1)
+		for _, n := range r.nodes {
+			if given == 0 || given&(1<<i) != 0 || !has(n.file, r.name) { // others learn of it
+				w.in(at, func() { n.receive(d) })
+			}
+		}
+	}
+	w.counts.Deeds[a.Do]++
+}
+
+// has reports whether a document has a region.
+func has(d *policy.Document, region string) bool {
+	_, has := d.RegionIndex(region)
+	return has
+}
+
+// restartsWith restarts the node with another document. If the operator notices, the node has its
+// own again a second later.
+func (n *node) restartsWith(d *policy.Document, stays bool) {
+	own, before := n.file, n.live.Version()
 	n.die()
 	n.file = d
-	if err := n.start(false); err == nil && n.live.Version() < before {
-		w.breaks("documents", "%s serves under version %d after it has under version %d", n.name,
-			n.live.Version(), before)
+	err := n.start(false)
+	if err == nil {
+		n.w.adopted = max(n.w.adopted, n.live.Version())
+		if n.live.Version() < before {
+			n.w.breaks("documents", "%s serves under version %d after it has under version %d", n.name,
+				n.live.Version(), before)
+		}
+	}
+	if err == nil && stays {
+		return
 	}
 	if n.live != nil {
 		n.die()
 	}
 	n.reopen()
-	n.file = newer
+	n.file = own
 	n.restartIn(allocator.Second)
 }
 
-// receive puts a newer document in a node's file. The node notices.
+// receive puts a newer document in a node's file. The node notices. One that never lived, as its
+// region was in no document, begins to.
 func (n *node) receive(d *policy.Document) {
 	if n.file.Version >= d.Version {
 		return
 	}
 	n.file = d
+	if n.life == 0 {
+		n.joins()
+		return
+	}
 	n.adopt(d)
+}
+
+// joins starts a node for the first time, as soon as its file has its region.
+func (n *node) joins() {
+	if n.life > 0 || !has(n.file, n.r.name) {
+		return
+	}
+	err := errNobodyAnswers
+	if len(n.reaches()) > 0 {
+		err = n.start(true)
+	}
+	if err != nil {
+		n.w.tell(n.r, "%s does not start: %v", n.name, err)
+		n.reopen()
+		n.w.in(allocator.Second, n.joins)
+	}
 }
 
 // adopt has the node adopt its document, and tries again until it succeeds.

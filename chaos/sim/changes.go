@@ -9,30 +9,63 @@ import (
 	"github.com/quotad/quotad/allocator"
 )
 
-// changes adds documents that differ in substance to a plan: limits go up and down, bursts and
-// reserves change, weights move from region to region, regions leave a limit and come back. Each is
-// given to some of the regions; the others learn of it from these. It has a random stream of its
-// own, so that seeds keep their meaning without it.
+// changes adds documents to a plan, each written after the one before by an operator who edits it
+// (edits.go). Each is given to some of the regions; the others learn of it from these. Nodes start
+// with files of any version. It has a random stream of its own, so that seeds keep their meaning
+// without it.
 func changes(p *Plan) {
 	random := p.random(forChanges, 0)
 	given := 0
 	for i := range p.Acts {
-		if p.Acts[i].Do == Policy {
+		switch a := &p.Acts[i]; a.Do {
+		case Policy:
 			given++
-			p.Acts[i].Amount = someRegions(random, len(p.Regions))
+			a.Amount = someRegions(random, len(p.Regions))
+		case OldFile: // in half of the cases the operator does not notice
+			a.Back, a.Amount = random.IntN(2) == 0, random.Int64()
 		}
 	}
 	for range 1 + random.IntN(5) {
 		given++
-		a := Act{Do: Policy, Region: random.IntN(len(p.Regions)), Peer: -1,
-			Amount: someRegions(random, len(p.Regions)),
-			For:    []int64{0, allocator.Second / 10, 4 * allocator.Second}[random.IntN(3)]}
-		a.At = random.Int64N(max(p.Heal-a.For-allocator.Second, 1))
-		p.Acts = append(p.Acts, a)
+		p.Acts = append(p.Acts, givenTo(random, p, random.Int64N(max(p.Heal-5*allocator.Second, 1))))
 	}
-	terms := p.random(forTerms, 0)
+	e := newEditor(p.random(forTerms, 0), p)
+	if random.IntN(20) == 0 { // more than stay open one by one
+		from := random.Int64N(max(p.Heal/2, 1))
+		for i := range int64(34 + random.IntN(10)) {
+			given++
+			p.Acts = append(p.Acts, givenTo(random, p, from+i*allocator.Second/5))
+		}
+		e.trivial = true
+	}
 	for range given {
-		p.Versions = append(p.Versions, otherTerms(terms, changed(random, p)))
+		p.Versions = append(p.Versions, e.next())
+	}
+	loads(random, p)
+}
+
+// givenTo returns the act by which a new document comes to some regions.
+func givenTo(random *rand.Rand, p *Plan, at int64) Act {
+	return Act{Do: Policy, At: at, Region: random.IntN(len(p.Regions)), Peer: -1,
+		Amount: someRegions(random, len(p.Regions)),
+		For:    []int64{0, allocator.Second / 10, 4 * allocator.Second}[random.IntN(3)]}
+}
+
+// loads adds loads of the limits that are not in the first document.
+func loads(random *rand.Rand, p *Plan) {
+	documents, err := p.documents()
+	if err != nil {
+		panic("a document that was drawn: " + err.Error())
+	}
+	all := p.entries(documents)
+	for i := len(documents[0].Limits); i < len(all); i++ {
+		l := all[i][0]
+		for range 1 + random.IntN(3) {
+			a := Act{Do: Steady, At: random.Int64N(max(p.Heal, 1)), Region: random.IntN(len(p.Regions)), Limit: i,
+				Amount: 500 + random.Int64N(4000), Cost: max(l.Limit.Limit/30, 1)}
+			a.For = min(5*allocator.Second+random.Int64N(20*allocator.Second), p.Heal-a.At)
+			p.Acts = append(p.Acts, a)
+		}
 	}
 }
 
@@ -41,37 +74,8 @@ var (
 	lendingOf   = regexp.MustCompile(`, lending_limit: [0-9.]+`)
 	borrowingOf = regexp.MustCompile(`, borrowing_limit: [0-9.]+`)
 	endOfLimit  = regexp.MustCompile(`, on_store_failure: `)
+	weightsOf   = regexp.MustCompile(`, weights: \{[^}]*\}`)
 )
-
-// otherTerms changes the bursts of some limits of a document, and what may be lent and borrowed of
-// them, each by itself.
-func otherTerms(random *rand.Rand, document string) string {
-	lines := strings.Split(document, "\n")
-	for i, line := range lines {
-		if !strings.Contains(line, "algorithm: ") {
-			continue
-		}
-		if random.IntN(2) == 0 {
-			line = burstOf.ReplaceAllStringFunc(line, func(burst string) string {
-				var n int64
-				_, _ = fmt.Sscanf(burst, ", burst: %d", &n)
-				return fmt.Sprintf(", burst: %d", max(n*(1+random.Int64N(5))/2, 2))
-			})
-		}
-		if random.IntN(2) == 0 {
-			line = lendingOf.ReplaceAllString(line, "")
-			lending := []string{"0", "0.5", "1"}[random.IntN(3)]
-			line = endOfLimit.ReplaceAllString(line, ", lending_limit: "+lending+"$0")
-		}
-		if random.IntN(3) == 0 {
-			borrowing := []string{"0", "0.3", "1", "2"}[random.IntN(4)]
-			line = borrowingOf.ReplaceAllString(line, "")
-			line = endOfLimit.ReplaceAllString(line, ", borrowing_limit: "+borrowing+"$0")
-		}
-		lines[i] = line
-	}
-	return strings.Join(lines, "\n")
-}
 
 // someRegions returns a set of regions, at least one of them, as bits.
 func someRegions(random *rand.Rand, regions int) int64 {
@@ -82,36 +86,56 @@ func someRegions(random *rand.Rand, regions int) int64 {
 	return 1 + random.Int64N(all)
 }
 
-// changed returns another version of a plan's document.
-func changed(random *rand.Rand, p *Plan) string {
-	lines := strings.Split(p.Document, "\n")
-	for i, line := range lines {
-		if !strings.Contains(line, "algorithm: ") || random.IntN(4) == 0 {
-			continue
-		}
-		line = limitUnits.ReplaceAllStringFunc(line, func(units string) string {
-			var n int64
-			_, _ = fmt.Sscanf(units, ", limit: %d,", &n)
-			return fmt.Sprintf(", limit: %d,", max(n*(1+random.Int64N(5))/2, 1))
-		})
-		if random.IntN(2) == 0 && !strings.Contains(line, "weights:") {
-			line = strings.Replace(line, "}", ", weights: {"+weightsFor(random, p)+"}}", 1)
-		}
-		lines[i] = line
+// otherNumbers returns a limit's line with another limit, and perhaps other weights.
+func otherNumbers(random *rand.Rand, line string, regions []string) string {
+	line = limitUnits.ReplaceAllStringFunc(line, func(units string) string {
+		var n int64
+		_, _ = fmt.Sscanf(units, ", limit: %d,", &n)
+		return fmt.Sprintf(", limit: %d,", min(max(n*(1+random.Int64N(5))/2, 1), 10_000))
+	})
+	switch random.IntN(4) {
+	case 0, 1:
+		line = weightsOf.ReplaceAllString(line, "")
+		line = strings.Replace(line, "}", ", weights: {"+weightsFor(random, regions)+"}}", 1)
+	case 2:
+		line = weightsOf.ReplaceAllString(line, "")
 	}
-	return strings.Join(lines, "\n")
+	return line
+}
+
+// otherTerms returns a limit's line with another burst, and other limits of what may be lent and
+// borrowed, each by itself.
+func otherTerms(random *rand.Rand, line string) string {
+	if random.IntN(2) == 0 {
+		line = burstOf.ReplaceAllStringFunc(line, func(burst string) string {
+			var n int64
+			_, _ = fmt.Sscanf(burst, ", burst: %d", &n)
+			return fmt.Sprintf(", burst: %d", min(max(n*(1+random.Int64N(5))/2, 2), 10_000))
+		})
+	}
+	if random.IntN(2) == 0 {
+		line = lendingOf.ReplaceAllString(line, "")
+		lending := []string{"0", "0.5", "1"}[random.IntN(3)]
+		line = endOfLimit.ReplaceAllString(line, ", lending_limit: "+lending+"$0")
+	}
+	if random.IntN(3) == 0 {
+		borrowing := []string{"0", "0.3", "1", "2"}[random.IntN(4)]
+		line = borrowingOf.ReplaceAllString(line, "")
+		line = endOfLimit.ReplaceAllString(line, ", borrowing_limit: "+borrowing+"$0")
+	}
+	return line
 }
 
 // weightsFor returns weights of a limit's own, some of them zero.
-func weightsFor(random *rand.Rand, p *Plan) string {
-	weights := make([]string, len(p.Regions))
-	heaviest := random.IntN(len(p.Regions))
-	for i, r := range p.Regions {
+func weightsFor(random *rand.Rand, regions []string) string {
+	weights := make([]string, len(regions))
+	heaviest := random.IntN(len(regions))
+	for i, name := range regions {
 		weight := []int64{0, 1, 1, 5}[random.IntN(4)]
 		if i == heaviest {
 			weight = 9
 		}
-		weights[i] = fmt.Sprintf("%s: %d", r.Name, weight)
+		weights[i] = fmt.Sprintf("%s: %d", name, weight)
 	}
 	return strings.Join(weights, ", ")
 }

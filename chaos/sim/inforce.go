@@ -48,8 +48,15 @@ func (w *world) noteDocuments() {
 	}
 	var all []int64
 	for _, r := range w.regions {
-		if r.excluded() == "" {
-			all = append(all, r.open...)
+		switch r.excluded() {
+		case "":
+			all, r.unaware = append(all, r.open...), -1
+		case unaware:
+			if r.unaware < 0 {
+				r.unaware = w.now
+			}
+		default:
+			r.unaware = -1
 		}
 	}
 	slices.Sort(all)
@@ -142,8 +149,31 @@ const unaware = "does not know that it is fenced"
 
 // belongs reports whether a document gives a region parts.
 func belongs(d *policy.Document, region string) bool {
-	_, has := d.RegionIndex(region)
-	return has && !d.Fences(region)
+	return has(d, region) && !d.Fences(region)
+}
+
+// whileFenced allows what a region admits that was fenced and does not know it, as far as the term
+// for it reaches: in each window all that it may hold, of a bucket what it holds and refills.
+func (b *bucket) whileFenced(r *region, at quantity.StoreTime, units quantity.Units) {
+	if r.unaware < 0 {
+		return
+	}
+	who, term := spentFenced{region: r.index}, quantity.Units(0)
+	if b.limit.kind().Bucket() {
+		term = b.termAgain(r.index, b.limit.w.now-r.unaware)
+	} else {
+		who.window, term = b.windowAt(at), b.termMemory(r.index)
+	}
+	if units = min(units, term-b.fenced[who]); units > 0 {
+		b.fenced[who] += units
+		b.allow(r, units, r.name+" runs while it is fenced", false)
+	}
+}
+
+// spentFenced identifies what a fenced region admits. For buckets the window is 0.
+type spentFenced struct {
+	region int
+	window int64
 }
 
 // inForce returns the entries of the limit in the documents that are in force at some time of a

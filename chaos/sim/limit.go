@@ -45,6 +45,7 @@ type bucket struct {
 	// no node lived that knows its documents. Then seen lacks rows.
 	unseen   []bool
 	local    map[spentAlone]quantity.Units // admitted without the store
+	fenced   map[spentFenced]quantity.Units
 	seen     map[seenRow]algorithms.Row
 	refunded bool
 }
@@ -86,7 +87,7 @@ func newLimit(w *world, versions []entry) *limit {
 	for k, key := range w.plan.Keys {
 		b := &bucket{limit: l, key: k, id: string(p.Bucket(w.plan.descriptors(key))),
 			judge: oracle.New(l.rule), labels: map[int64]quantity.Units{},
-			lost: make([]quantity.Cell, len(w.plan.Regions)), local: map[spentAlone]quantity.Units{},
+			lost: make([]quantity.Cell, len(w.plan.Regions)), local: map[spentAlone]quantity.Units{}, fenced: map[spentFenced]quantity.Units{},
 			flows: make([]flows, len(w.plan.Regions)), paces: make([]pace, len(w.plan.Regions)),
 			excused: -1, unseen: make([]bool, len(w.plan.Regions)),
 			gone: make([]*deletion, len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -14,16 +15,31 @@ type opening struct {
 	unheard int                                // how many replies of the store were lost before
 }
 
-// asksToOpen is what a node that is about to open its store hears from its mates. The attempt is
-// noted: it may take effect although its reply is lost. Of one before only if a reply was lost
-// since.
-func (n *node) asksToOpen() quantity.StoreTime {
+// asksToOpen is what a node that is about to open its store hears from its mates, and from the other
+// regions. The attempt is noted: it may take effect although its reply is lost. Of one before only if
+// a reply was lost since.
+func (n *node) asksToOpen() (shown quantity.StoreTime, answers []peer.StoreAnswer) {
 	r, now := n.r, opening{n.shownToMates(), maps.Clone(n.told), n.r.store.unheard()}
 	if last := len(r.openings) - 1; last >= 0 && r.openings[last].unheard == now.unheard {
 		r.openings = r.openings[:last]
 	}
 	r.openings = append(r.openings, now)
-	return now.heard
+	for _, m := range n.reaches() {
+		answers = append(answers, m.live.Answer())
+	}
+	return now.heard, answers
+}
+
+// reaches returns a node of each other region that answers this one at once.
+func (n *node) reaches() (all []*node) {
+	for _, r := range n.w.regions {
+		to := n.target(r.name)
+		if r != n.r && to.live != nil && n.w.now >= to.paused && n.w.wires[n.r.index][r.index].cut == 0 &&
+			n.w.wires[r.index][n.r.index].cut == 0 {
+			all = append(all, to)
+		}
+	}
+	return all
 }
 
 // knownOpening returns the latest time of a shard that was surely known to whoever opened the

@@ -90,7 +90,7 @@ func (n *node) start(first bool) error {
 		Nodes:  len(n.r.nodes),
 		Policy: n.file, Bootstrap: first, Store: n.way, Journal: n.journal, Now: n.time,
 		Elapsed: func() time.Duration { return time.Duration(n.mono()) * time.Microsecond },
-		Fetch:   n.fetch, Shown: n.asksToOpen, Log: n.w.quiet(), Memory: n.w.plan.Memory})
+		Fetch:   n.fetch, Ask: n.asksToOpen, Log: n.w.quiet(), Memory: n.w.plan.Memory})
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ const (
 	ClockStep    Deed = "clock-step"    // all clocks of a region step
 	StoreClock   Deed = "store-clock"   // the clock of a region's store steps, not its nodes'
 	Policy       Deed = "policy"        // a newer document reaches the regions one by one
-	OldFile      Deed = "old-file"      // a node starts again with the first document
+	OldFile      Deed = "old-file"      // a node starts again with another document, mostly an older one
 	Lie          Deed = "lie"           // untrue hints are gossiped
 	Forge        Deed = "forge"         // forged messages are sent
 
@@ -168,6 +168,13 @@ func (a Act) String() string {
 		fmt.Fprintf(&b, " for %v", time.Duration(a.For)*time.Microsecond)
 	}
 	return b.String()
+}
+
+func (p *Plan) regionNames() (all []string) {
+	for _, r := range p.Regions {
+		all = append(all, r.Name)
+	}
+	return all
 }
 
 // document parses the plan's limits document with the given version.

@@ -40,15 +40,16 @@ type region struct {
 	behind    map[*node]int   // nodes that knew nothing later at backAt, and their lives
 	open      []int64         // versions of the documents that are open in it
 	ended     int64           // the life that comes after those that a fence has ended
+	unaware   int64           // since when it does not know that it is fenced, µs; -1: it is not so
 	sticks    map[int][]*node // by key: the nodes its requests go to; the last one counts
 }
 
 func newRegion(w *world, i int, d *policy.Document) (*region, error) {
 	p := w.plan.Regions[i]
 	r := &region{w: w, index: i, name: p.Name, ahead: p.Ahead, drift: p.Drift, alone: -1,
-		once: map[string]int64{}, replyLost: -2 * beat, sticks: map[int][]*node{},
+		once: map[string]int64{}, replyLost: -2 * beat, sticks: map[int][]*node{}, unaware: -1,
 		shown: map[store.Shard]quantity.StoreTime{}}
-	if _, has := d.RegionIndex(r.name); has {
+	if has(d, r.name) {
 		r.open = []int64{1}
 	}
 	var err error

@@ -209,6 +209,7 @@ func (n *node) judge(rq *request, b *bucket, d admit.Decision) {
 		a.Cell = int64(d.Cell)
 	}
 	if d.Allowed {
+		b.whileFenced(n.r, at, quantity.Units(a.Cost))
 		a.Outcome = oracle.Admitted
 		b.labels[a.Cell] += quantity.Units(a.Cost)
 		b.flows[n.r.index].admits(b.windowAt(at), quantity.Units(a.Cost))

@@ -37,7 +37,7 @@ func vary(p *Plan) {
 			line = strings.Replace(line, "}", ", shadow: true}", 1)
 		}
 		if random.IntN(2) == 0 && !strings.Contains(line, "assign:") {
-			line = strings.Replace(line, "}", ", weights: {"+weightsFor(random, p)+"}}", 1)
+			line = strings.Replace(line, "}", ", weights: {"+weightsFor(random, p.regionNames())+"}}", 1)
 		}
 		lines[i] = line
 	}

@@ -104,6 +104,9 @@ func newWorld(p *Plan, t *trace, d *digest) (*world, error) {
 	}
 	for _, r := range w.regions {
 		for _, m := range r.nodes {
+			if len(r.open) == 0 { // it joins later
+				continue
+			}
 			if err := m.start(true); err != nil {
 				return nil, fmt.Errorf("node %s does not start: %w", m.name, err)
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/envoys"
+	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/rights"
 	"github.com/quotad/quotad/region/store"
 	"github.com/quotad/quotad/region/tenure"
@@ -203,14 +204,16 @@ func (s *Stepped) Key(id string) string { return s.tenure.Rules().Key(id) }
 // store. Only until then does the node notice that the bucket was deleted.
 func (s *Stepped) ExistsUntil(id string) quantity.StoreTime { return s.rights.ExistsUntil(id) }
 
+// Answer is what the node answers another one that is about to begin a generation of its store.
+func (s *Stepped) Answer() peer.StoreAnswer {
+	return peer.StoreAnswer{Node: s.config.Region + "/" + s.config.Node, Documents: s.rights.Documents()}
+}
+
 // Shown returns the latest time that the store has shown to the node.
 func (s *Stepped) Shown() quantity.StoreTime { return s.node.Shown() }
 
 // Documents returns the documents that are open at this node, the oldest first.
 func (s *Stepped) Documents() []*policy.Document { return s.tenure.Rules().View.Agenda.Documents() }
-
-// Serves returns why the node's region gets nothing of any limit, or nil.
-func (s *Stepped) Serves() error { return s.tenure.Rules().Serves() }
 
 // Epoch returns the epoch of the document this node works under.
 func (s *Stepped) Epoch() string { return s.tenure.Rules().Epoch }

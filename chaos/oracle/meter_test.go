@@ -224,6 +224,19 @@ func TestBucketCeilings(t *testing.T) {
 	}.run(t)
 }
 
+// TestARateChanges: a bucket of 3 drains by 10 in ten seconds, from 5 s on by 20, and from 6 s on by 10
+// again. Filled up at 4 s, it has room for 1, 2 and 1 in the three seconds after that.
+func TestARateChanges(t *testing.T) {
+	l := ofKind("leaky_bucket", 10, 3)
+	l.Rates = func() []Rate {
+		return []Rate{{sec(5).UnixMicro(), 20}, {sec(6).UnixMicro(), 10}}
+	}
+	verdictCase{name: "full", limit: l, history: steps(4*second, 3, 5*second, 1, 6*second, 2, 7*second, 1), max: 3}.run(t)
+	verdictCase{name: "above", limit: l, history: steps(4*second, 3, 5*second, 1, 6*second, 3, 8*second, 1), max: 4, over: 1, proven: true}.run(t)
+	l.Rates = nil
+	verdictCase{name: "at one rate", limit: l, history: steps(4*second, 3, 5*second, 1, 6*second, 2, 7*second, 1), max: 4, over: 1, proven: true}.run(t)
+}
+
 func TestCellOf(t *testing.T) {
 	tests := []struct {
 		kind     string

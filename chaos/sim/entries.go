@@ -35,13 +35,7 @@ func (p *Plan) newEntry(d *policy.Document, written *policy.Limit) entry {
 // documents parses all documents of the plan: those that are given to regions and differ in nothing
 // but their version, too.
 func (p *Plan) documents() (all []*policy.Document, err error) {
-	given := 0
-	for _, a := range p.Acts {
-		if a.Do == Policy {
-			given++
-		}
-	}
-	for version := range 1 + max(len(p.Versions), given) {
+	for version := range 1 + max(len(p.Versions), p.given()) {
 		d, err := p.document(int64(version + 1))
 		if err != nil {
 			return nil, err

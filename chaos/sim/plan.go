@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -168,6 +169,44 @@ func (a Act) String() string {
 		fmt.Fprintf(&b, " for %v", time.Duration(a.For)*time.Microsecond)
 	}
 	return b.String()
+}
+
+// Texts returns the plan's first document, and the lines by which each of the others that may come to
+// a node differs from the one before.
+func (p *Plan) Texts() string {
+	var b strings.Builder
+	b.WriteString(p.Document)
+	before := strings.Split(p.Document, "\n")
+	given := min(p.given(), len(p.Versions))
+	if slices.ContainsFunc(p.Acts, func(a Act) bool { return a.Do == OldFile }) {
+		given = len(p.Versions)
+	}
+	for i, text := range p.Versions[:given] {
+		fmt.Fprintf(&b, "version %d:\n", i+2)
+		lines := strings.Split(text, "\n")
+		for _, change := range []struct {
+			mark     string
+			of, from []string
+		}{{"-", before, lines}, {"+", lines, before}} {
+			for _, line := range change.of {
+				if !slices.Contains(change.from, line) {
+					fmt.Fprintf(&b, "%s%s\n", change.mark, line)
+				}
+			}
+		}
+		before = lines
+	}
+	return b.String()
+}
+
+// given returns how many documents the plan gives to regions.
+func (p *Plan) given() (n int) {
+	for _, a := range p.Acts {
+		if a.Do == Policy {
+			n++
+		}
+	}
+	return n
 }
 
 func (p *Plan) regionNames() (all []string) {

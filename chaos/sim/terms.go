@@ -165,25 +165,28 @@ func (b *bucket) termLateEnvoy() (most quantity.Units) {
 // harm.
 func (b *bucket) termClocks(apart int64, units, burst quantity.Units) (most quantity.Units) {
 	for _, p := range b.limit.versions {
-		if len(p.Weights) == 2 && apart >= 2*b.cell() {
+		if len(p.written.Weights) == 2 && apart >= 2*b.cell() {
 			continue // they do not trade
 		}
-		most = max(most, b.termClocksBy(p.Limit, apart, units, burst))
+		most = max(most, b.termClocksBy(p, apart, units, burst))
 	}
 	return most
 }
 
 // termClocksBy is termClocks by one document.
-func (b *bucket) termClocksBy(p *policy.Limit, apart int64, units,
+func (b *bucket) termClocksBy(p entry, apart int64, units,
 	burst quantity.Units) quantity.Units {
-	first := holdOf(p, 0)
-	own, lends, leastOwn, leastLends := first.own, first.lends, first.own, first.lends
-	for r := 1; r < len(p.Weights); r++ {
-		h := holdOf(p, r)
+	limit, _ := p.Shared()
+	own, lends, leastOwn, leastLends := quantity.Units(0), quantity.Units(0), limit, limit
+	for r, place := range p.place {
+		if place < 0 {
+			continue
+		}
+		h := holdOf(p.Limit, r)
 		own, lends = own+h.own, lends+h.lends
 		leastOwn, leastLends = min(leastOwn, h.own), min(leastLends, h.lends)
 	}
-	own, lends = min(own-leastOwn, first.limit), min(lends-leastLends, first.limit)
+	own, lends = min(own-leastOwn, limit), min(lends-leastLends, limit)
 	near, beyond := min(apart, 2*b.cell()), max(apart-algorithms.ClockMargin, 0)
 	switch k := b.limit.kind(); {
 	case k == algorithms.TokenBucket:

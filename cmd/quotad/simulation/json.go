@@ -56,7 +56,7 @@ func (s *Simulation) document(t sim.Tally, f *sim.Failure) simulated {
 	}
 	d.Broken = &brokenSeed{Seed: f.Seed, Invariant: f.Broken.Invariant, Text: f.Broken.Text,
 		At:       f.Broken.At.Seconds(),
-		Document: f.Document, Timeline: f.Timeline, Replay: s.replay(f)}
+		Document: f.Texts(), Timeline: f.Timeline, Replay: s.replay(f)}
 	for _, a := range f.Acts {
 		d.Broken.Acts = append(d.Broken.Acts, a.String())
 	}

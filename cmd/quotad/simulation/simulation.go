@@ -173,7 +173,7 @@ func (s *Simulation) tell(w io.Writer, t sim.Tally, f *sim.Failure) error {
 		line("  region %s: weight %d, %s, clocks %s ahead, drifting %d ppm", r.Name, r.Weight,
 			show.Counted(r.Nodes, "node"), time.Duration(r.Ahead)*time.Microsecond, r.Drift)
 	}
-	line("\n%s\n%s\nreplay: %s", f.Document, f.Timeline, s.replay(f))
+	line("\n%s\n%s\nreplay: %s", f.Texts(), f.Timeline, s.replay(f))
 	return errors.Join(errs...)
 }
 

@@ -3,8 +3,6 @@
 package process
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -261,11 +259,9 @@ func (f *bounded) reset(t *testing.T) {
 func (f *bounded) policyChange(t *testing.T) {
 	bound := printed(t, boundLimits, "skewed").of(t, "us", "policy-change",
 		"regions under different documents")
-	path := filepath.Join(t.TempDir(), "limits.yaml")
 	swapped := strings.Replace(strings.Replace(boundLimits, "{us: 99, eu: 1}", "{us: 1, eu: 99}",
 		1), "version: 1", "version: 2", 1)
-	must(t, os.WriteFile(path, []byte(swapped), 0o644))
-	f.eu.SetEnv("QUOTAD_POLICY=" + path)
+	f.eu.SetEnv("QUOTAD_POLICY=" + written(t, swapped))
 	f.eu.Kill()
 	must(t, f.eu.Start(t.Context()))
 	b := f.bucket("skewed")

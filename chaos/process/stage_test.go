@@ -79,6 +79,14 @@ func attempt(t testing.TB, into any, args ...string) error {
 	return nil
 }
 
+// written returns the path of a file with a document.
+func written(t testing.TB, document string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "limits.yaml")
+	must(t, os.WriteFile(path, []byte(document), 0o644))
+	return path
+}
+
 // term is one line of the output of quotad limits bound.
 type term struct {
 	Cause, When string
@@ -91,12 +99,10 @@ type bounds []term
 
 func printed(t testing.TB, document, limit string, flags ...string) bounds {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "limits.yaml")
-	must(t, os.WriteFile(path, []byte(document), 0o644))
 	var b struct {
 		Limits []struct{ Excess bounds }
 	}
-	command(t, &b, append([]string{"limits", "bound", path, "--limit", limit, "-o", "json"},
+	command(t, &b, append([]string{"limits", "bound", written(t, document), "--limit", limit, "-o", "json"},
 		flags...)...)
 	return b.Limits[0].Excess
 }

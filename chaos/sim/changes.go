@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
 )
 
 // changes adds documents to a plan, each written after the one before by an operator who edits it
@@ -15,33 +17,74 @@ import (
 // without it.
 func changes(p *Plan) {
 	random := p.random(forChanges, 0)
-	given := 0
+	e := newEditor(p.random(forTerms, 0), p)
+	if random.IntN(2) == 0 {
+		story(random, p, e)
+	} else {
+		anything(random, p, e)
+	}
 	for i := range p.Acts {
-		switch a := &p.Acts[i]; a.Do {
-		case Policy:
-			given++
-			a.Amount = someRegions(random, len(p.Regions))
-		case OldFile: // in half of the cases the operator does not notice
+		if a := &p.Acts[i]; a.Do == OldFile { // in half of the cases the operator does not notice
 			a.Back, a.Amount = random.IntN(2) == 0, random.Int64()
 		}
 	}
+	for range p.given() {
+		p.Versions = append(p.Versions, e.next())
+	}
+	loads(random, p)
+}
+
+// anything gives documents to any regions at any time: a few, or in some plans more than stay open
+// one by one.
+func anything(random *rand.Rand, p *Plan, e *editor) {
+	for i := range p.Acts {
+		if a := &p.Acts[i]; a.Do == Policy {
+			a.Amount = someRegions(random, len(p.Regions))
+		}
+	}
 	for range 1 + random.IntN(5) {
-		given++
 		p.Acts = append(p.Acts, givenTo(random, p, random.Int64N(max(p.Heal-5*allocator.Second, 1))))
 	}
-	e := newEditor(p.random(forTerms, 0), p)
-	if random.IntN(20) == 0 { // more than stay open one by one
+	if random.IntN(10) == 0 {
 		from := random.Int64N(max(p.Heal/2, 1))
 		for i := range int64(34 + random.IntN(10)) {
-			given++
 			p.Acts = append(p.Acts, givenTo(random, p, from+i*allocator.Second/5))
 		}
 		e.trivial = true
 	}
-	for range given {
-		p.Versions = append(p.Versions, e.next())
+}
+
+// story has one region cut off while the others are given a few documents that belong together, and
+// all regions ask for more than there is of the first limit.
+func story(random *rand.Rand, p *Plan, e *editor) {
+	p.Acts = slices.DeleteFunc(p.Acts, func(a Act) bool { return a.Do == Policy })
+	away := random.IntN(len(p.Regions))
+	from := random.Int64N(max(p.Heal/3, 1))
+	length := min(4*allocator.Second+random.Int64N(16*allocator.Second), p.Heal-from-1)
+	if random.IntN(4) > 0 {
+		p.Acts = append(p.Acts, Act{Do: Cut, At: from, For: length, Region: away, Peer: -1, Back: true})
 	}
-	loads(random, p)
+	all := int64(1)<<len(p.Regions) - 1
+	parts := int64(2 + random.IntN(3))
+	for i := range parts {
+		a := givenTo(random, p, from+(2*i+1)*length/(2*parts))
+		if a.Amount, a.For = all&^(1<<away), min(a.For, length/(4*parts)); random.IntN(6) == 0 {
+			a.Amount = all
+		}
+		p.Acts = append(p.Acts, a)
+	}
+	d, err := p.document(1)
+	if err != nil {
+		panic("a document that was drawn: " + err.Error())
+	}
+	l := &d.Limits[0]
+	perSecond := max(int64(l.Limit)*allocator.Second/l.Window.Microseconds(), 1)
+	for r := range p.Regions {
+		amount := min(max(perSecond*1500, 1000), 10_000)
+		p.Acts = append(p.Acts, Act{Do: Steady, For: p.Heal, Region: r, Limit: 0, Amount: amount,
+			Cost: max(quantity.Units(perSecond*3000/amount), 1)})
+	}
+	e.tells(p.Regions[away].Name)
 }
 
 // givenTo returns the act by which a new document comes to some regions.

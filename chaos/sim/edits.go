@@ -16,8 +16,9 @@ type editor struct {
 	*rand.Rand
 	draft
 	plan    *Plan
-	trivial bool // it changes nothing but numbers
-	names   int  // limits that got a name of their own
+	trivial bool     // it changes nothing but numbers
+	story   []func() // what it does in the next documents, one after the other
+	names   int      // limits that got a name of their own
 	// ever has the limits that were ever in a domain: those that were replaced are charged beside the
 	// others for a while, and a request may not meet too many
 	ever map[string]map[string]algorithms.Kind
@@ -117,8 +118,14 @@ func (e *editor) valid() bool {
 	return true
 }
 
-// next edits the draft and returns the document. Half of the documents change numbers alone.
+// next edits the draft and returns the document. Half of the documents change numbers alone, but
+// where a story is told.
 func (e *editor) next() string {
+	if len(e.story) > 0 {
+		e.try(e.story[0])
+		e.story = e.story[1:]
+		return e.text()
+	}
 	for i, line := range e.limits {
 		if e.IntN(4) > 0 {
 			line = otherNumbers(e.Rand, line, e.regions)
@@ -140,6 +147,27 @@ func (e *editor) try(edit func()) {
 	if edit(); !e.valid() {
 		e.draft = before
 	}
+}
+
+// tells has the next documents tell a story about the first limit and a region that is away.
+func (e *editor) tells(away string) {
+	other := func() { e.limits[0] = otherNumbers(e.Rand, e.limits[0], e.regions) }
+	weights := func() {
+		line := weightsOf.ReplaceAllString(e.limits[0], "")
+		e.limits[0] = strings.Replace(line, "}", ", weights: {"+weightsFor(e.Rand, e.regions)+"}}", 1)
+	}
+	first := e.limits[0]
+	out := func() { e.limits = slices.Delete(e.limits, 0, 1) }
+	back := func() { e.limits = slices.Insert(e.limits, 0, first); weights() }
+	moved := func() { e.limits[0] = strings.Replace(e.limits[0], "domain: ", "domain: moved-", 1) }
+	home := func() { e.limits[0] = strings.Replace(e.limits[0], "domain: moved-", "domain: ", 1); weights() }
+	fence := func() { e.fenced = append(e.fenced, away) }
+	unfence := func() { e.returned[away]++; e.fenced = nil }
+	leaves := func() { e.without(away); e.removed = append(e.removed, away) }
+	again := e.join
+	e.story = [][]func(){{out, back, weights}, {moved, home, other}, {fence, unfence, other}, {fence, weights, unfence},
+		{fence, other, unfence, weights}, {leaves, again, weights}, {weights, weights, weights}, {other, weights, out, back},
+		{fence, leaves, again, unfence}}[e.IntN(9)]
 }
 
 func (e *editor) takeOut() {

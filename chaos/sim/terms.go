@@ -19,7 +19,8 @@ type mayHold struct {
 	own, lends, lent quantity.Units // F, the part of it that it may lend, and what others may lend it
 	most             quantity.Units // S_max
 	burst, mostBurst quantity.Units // B and B_max
-	reserved         quantity.Units // what it keeps out of its store
+	reserves         bool           // it keeps a part out of its store
+	reserved         quantity.Units // what that is
 }
 
 // worst returns a term of a region by the document that allows most.
@@ -38,7 +39,7 @@ func holdOf(p *policy.Limit, region int) mayHold {
 			mostBurst: burst}
 	}
 	h := mayHold{limit: limit, own: entitledTo(p, limit, region),
-		burst: entitledTo(p, burst, region), reserved: partOf(p, limit, region)}
+		burst: entitledTo(p, burst, region), reserves: p.Reserve() > 0, reserved: partOf(p, limit, region)}
 	h.reserved -= h.own
 	lending := quantity.Units(p.LendingLimit)
 	h.lends = h.own * lending / million
@@ -128,7 +129,7 @@ func (b *bucket) termAgain(region int, span int64) quantity.Units {
 func (b *bucket) termLocal(region, nodes int) quantity.Units {
 	return b.worst(region, func(h mayHold) quantity.Units {
 		part := h.own - h.lends
-		if h.reserved > 0 {
+		if h.reserves {
 			part = h.reserved
 		}
 		part /= quantity.Units(nodes)

@@ -68,11 +68,7 @@ func comparesTerms(t *testing.T, w *world, b *bucket, r *region, compared map[st
 	}
 	for cause, units := range terms {
 		compared[cause]++
-		slack := rounding
-		if cause == "local" { // own rights and what may be lent of them are each rounded, twice for each node
-			slack = max(slack, quantity.Units(4*nodes))
-		}
-		if printed := bound(exposures, cause); units > printed+slack {
+		if printed := bound(exposures, cause); units > printed+rounding {
 			t.Errorf("seed %d, %s, %s of %s: the judge allows %d, printed is %d", w.plan.Seed,
 				b.limit.policy.Name, cause, r.name, units, printed)
 		}

@@ -173,8 +173,8 @@ func (w *world) change(a Act) {
 	w.adopted = d.Version
 	random := w.plan.random(forActs, a.ID)
 	given := a.Amount
-	if !slices.ContainsFunc(w.regions, func(r *region) bool { return given&(1<<r.index) != 0 && belongs(d, r.name) }) {
-		given = 0 // an operator applies it where it counts
+	if !slices.ContainsFunc(w.regions, func(r *region) bool { return given&(1<<r.index) != 0 && r.spreads(d) }) {
+		given = 0 // an operator applies it where the others hear of it
 	}
 	for i, r := range w.regions {
 		at := random.Int64N(a.For + 1)
@@ -185,6 +185,14 @@ func (w *world) change(a Act) {
 		}
 	}
 	w.counts.Deeds[a.Do]++
+}
+
+// spreads reports whether the others learn of a document from a region: it has a part by that, and is
+// a region by the newest that it knows. Of one that joins they hear nothing before they have a document
+// that has it.
+func (r *region) spreads(d *policy.Document) bool {
+	newest := r.newest()
+	return newest != nil && has(newest, r.name) && belongs(d, r.name)
 }
 
 // has reports whether a document has a region.

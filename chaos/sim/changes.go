@@ -81,8 +81,12 @@ func story(random *rand.Rand, p *Plan, e *editor) {
 	perSecond := max(int64(l.Limit)*allocator.Second/l.Window.Microseconds(), 1)
 	for r := range p.Regions {
 		amount := min(max(perSecond*1500, 1000), 10_000)
-		p.Acts = append(p.Acts, Act{Do: Steady, For: p.Heal, Region: r, Limit: 0, Amount: amount,
-			Cost: max(quantity.Units(perSecond*3000/amount), 1)})
+		a := Act{Do: Steady, For: p.Heal, Region: r, Limit: 0, Amount: amount,
+			Cost: max(quantity.Units(perSecond*3000/amount), 1)}
+		if r == away && random.IntN(2) == 0 { // it has something left when it is heard again
+			a.At, a.For = from+length-1, p.Heal-from-length
+		}
+		p.Acts = append(p.Acts, a)
 	}
 	e.tells(p.Regions[away].Name)
 }

@@ -44,11 +44,17 @@
 // The varied draw (Config.Varied, quotad simulate --varied; varied.go) has limits say what the
 // others leave out, refunds requests of all kinds, and resets buckets.
 //
+// The draw of documents (Config.Documents, quotad simulate --documents; changes.go, edits.go) plays an
+// operator who edits the limits document: numbers and weights, limits that are taken out, put back,
+// added, renamed and moved, regions that are fenced, return, are removed and join. Half of the plans
+// tell a story about one limit and a region that is cut off meanwhile. Which documents are in force,
+// and what they allow at most in a cell, is in inforce.go.
+//
 // # What must hold
 //
-//	ceiling       what all regions admit, as package oracle judges it, never exceeds the limit
-//	              by more than the printed bounds allow for what has happened, by bucket and
-//	              cell (losses.go, allowance.go)
+//	ceiling       what all regions admit, as package oracle judges it, never exceeds the largest
+//	              limit in force by more than the printed bounds allow for what has happened, by
+//	              bucket and cell (inforce.go, losses.go, allowance.go)
 //	conservation  the shares of a cell add up to at most the limit; no region lends more than
 //	              it may; no region counts rights that it was not given
 //	time          a store's time never falls, but after a loss to the latest time that a node of its
@@ -64,6 +70,7 @@
 //	once          a request with a request_id is charged once
 //	refund        a charge is given back once
 //	documents     a node that worked under a document does not go back to an older one
-//	convergence   after the last fault all nodes live and hear each other, requests are decided
-//	              by the store, and a region with demand is given what the others do not need
+//	convergence   after the last fault all nodes live and hear each other and work under the newest
+//	              document, alone if there is time for that, requests are decided by the store,
+//	              and a region with demand is given what the others do not need
 package sim

@@ -60,7 +60,7 @@ func story(random *rand.Rand, p *Plan, e *editor) {
 	p.Acts = slices.DeleteFunc(p.Acts, func(a Act) bool { return a.Do == Policy })
 	away := random.IntN(len(p.Regions))
 	from := random.Int64N(max(p.Heal/3, 1))
-	length := min(4*allocator.Second+random.Int64N(16*allocator.Second), p.Heal-from-1)
+	length := min(4*allocator.Second+random.Int64N(16*allocator.Second), p.Heal-from-allocator.Second)
 	if random.IntN(4) > 0 {
 		p.Acts = append(p.Acts, Act{Do: Cut, At: from, For: length, Region: away, Peer: -1, Back: true})
 	}
@@ -68,6 +68,9 @@ func story(random *rand.Rand, p *Plan, e *editor) {
 	parts := int64(2 + random.IntN(3))
 	for i := range parts {
 		a := givenTo(random, p, from+(2*i+1)*length/(2*parts))
+		if i == parts-1 && random.IntN(2) == 0 { // about when it is heard again
+			a.At = from + length - 2*allocator.Second + random.Int64N(3*allocator.Second)
+		}
 		if a.Amount, a.For = all&^(1<<away), min(a.For, length/(4*parts)); random.IntN(6) == 0 {
 			a.Amount = all
 		}

@@ -165,7 +165,7 @@ func (e *editor) tells(away string) {
 	unfence := func() { e.returned[away]++; e.fenced = nil }
 	leaves := func() { e.without(away); e.removed = append(e.removed, away) }
 	again := e.join
-	e.story = [][]func(){{out, back, weights}, {moved, home, other}, {fence, unfence, other}, {fence, weights, unfence},
+	e.story = [][]func(){{out, back, weights}, {moved, home, other}, {fence, unfence}, {fence, weights, unfence},
 		{fence, other, unfence, weights}, {leaves, again, weights}, {weights, weights, weights}, {other, weights, out, back},
 		{fence, leaves, again, unfence}}[e.IntN(9)]
 }

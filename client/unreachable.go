@@ -45,7 +45,8 @@ func (u OnUnreachable) String() string {
 	return fmt.Sprintf("OnUnreachable(%d)", int(u))
 }
 
-// maxRetryAfter bounds the time that a denial says because a node that was too busy named it.
+// maxRetryAfter bounds the time that a denial says which no node decided: nobody knows when one
+// answers again.
 const maxRetryAfter = time.Minute
 
 // unreachable says whether the error of a call means that no node can be asked. from is the context
@@ -83,6 +84,7 @@ func (c *Client) decideAlone(m *quotadv1.CheckRequest, err error) (Decision, err
 			cost = m.GetCost()
 		}
 		d.Allowed, d.RetryAfter = c.local.take(keyOf(m), cost, time.Now())
+		d.RetryAfter = min(d.RetryAfter, maxRetryAfter)
 	default:
 		return Decision{}, err
 	}

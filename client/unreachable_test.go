@@ -281,6 +281,20 @@ func TestLocalLimit(t *testing.T) {
 	})
 }
 
+// Nobody knows when a node answers again, so a denial of the local limit tells at most a minute.
+func TestLocalLimitTellsAMinute(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := client.New(failing{newFake(0), status.Error(codes.Unavailable, "no connection")},
+			client.Options{OnUnreachable: client.Local, Local: client.LocalLimit{Rate: 0.001, Burst: 1}})
+		for _, want := range []time.Duration{0, time.Minute} {
+			if d, err := c.Check(t.Context(), request(1)); err != nil || d.RetryAfter != want {
+				t.Errorf("%+v, %v, want %v", d, err, want)
+			}
+		}
+		closed(t, c)
+	})
+}
+
 // The keys with a limiter of their own are bounded. The others share one until some are forgotten.
 func TestLocalKeysAreBounded(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

@@ -52,7 +52,8 @@ func setHeaders(h http.Header, d client.Decision) {
 	counted := d.AtUs != 0 || d.Reason == quotadv1.Reason_REASON_STORE_FAILURE_LOCAL
 	if counted {
 		h.Set("X-RateLimit-Remaining", strconv.FormatInt(d.Remaining, 10))
-		h.Set("X-RateLimit-Reset", strconv.FormatInt(roundUp(d.ResetAfter, time.Second), 10))
+		h.Set("X-RateLimit-Reset",
+			strconv.FormatInt(roundUp(untilMore(d.RetryAfter, d.ResetAfter), time.Second), 10))
 	}
 	all := d.Limits
 	if len(all) == 0 {
@@ -72,7 +73,7 @@ func setHeaders(h http.Header, d client.Decision) {
 		policies = append(policies, policy)
 		if s.Counted {
 			limits = append(limits, fmt.Sprintf("%s;r=%d;t=%d", name, integer(s.Remaining),
-				integer(roundUp(untilMore(s), time.Second))))
+				integer(roundUp(untilMore(s.RetryAfter, s.ResetAfter), time.Second))))
 		}
 	}
 	set(h, "RateLimit-Policy", policies)
@@ -85,13 +86,13 @@ func set(h http.Header, name string, list []string) {
 	}
 }
 
-// untilMore is when a denied request fits, so that it is never later than Retry-After; else when
-// the limit is whole again.
-func untilMore(s client.LimitState) time.Duration {
-	if s.RetryAfter > 0 {
-		return s.RetryAfter
+// untilMore is when a denied request may come again, as Retry-After says; else when the limit is
+// whole again.
+func untilMore(retry, reset time.Duration) time.Duration {
+	if retry > 0 {
+		return retry
 	}
-	return s.ResetAfter
+	return reset
 }
 
 // text returns a string of a structured field, which has ASCII alone.

@@ -83,7 +83,8 @@ func TestServed(t *testing.T) {
 func TestDenied(t *testing.T) {
 	w := get(t, &answers{d: over(decided, 2100*time.Millisecond)}, options)
 	wantHeaders(t, w, map[string]string{"X-RateLimit-Limit": "100", "X-RateLimit-Remaining": "7",
-		"RateLimit": `"account";r=7;t=3`, "Retry-After": "3", "Cache-Control": "no-store"})
+		"X-RateLimit-Reset": "3", "RateLimit": `"account";r=7;t=3`, "Retry-After": "3",
+		"Cache-Control": "no-store"})
 	wantProblem(t, w, 429, "over a limit")
 	var p struct {
 		Limit string `json:"limit"`

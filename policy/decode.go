@@ -61,6 +61,14 @@ var (
 
 func readDocument(root strictyaml.Value) *Document {
 	doc := &Document{}
+	for _, setting := range []string{"data_dir", "policy", "redis"} {
+		v, is := root.Peek(setting)
+		if _, listed := root.Peek("limits"); is && !listed {
+			root.FailAt(v.KeyPos(), "this is a node file, and no limits document",
+				"give it to --config, and here the document that its policy names")
+			return doc
+		}
+	}
 	o, ok := root.Object(mendFile, documentFields)
 	if !ok {
 		return doc

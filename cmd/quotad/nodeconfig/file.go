@@ -45,7 +45,12 @@ func parseFile(path string, src []byte, settings []Setting) (map[string][]value,
 		return nil, err
 	}
 	f := &nodeFile{filepath.Dir(path), settings, map[string][]value{}}
-	f.group(root)
+	if limits, is := root.Peek("limits"); is {
+		root.FailAt(limits.KeyPos(), "this is a limits document, and no node file",
+			fmt.Sprintf("name it in the node file, as policy: %s, and give the node file here", filepath.Base(path)))
+	} else {
+		f.group(root)
+	}
 	return f.values, root.Err()
 }
 

@@ -112,7 +112,11 @@ func (m *Matcher) Stray(domain string, descriptors map[string]string, list []Key
 	if !ok || m.rules[domain].OnNoLimit == NoLimitAllow {
 		return ""
 	}
-	of := described{descriptors, list}
+	return d.stray(described{descriptors, list})
+}
+
+// stray is [Matcher.Stray], whatever on_no_limit says.
+func (d *domain) stray(of described) (name string) {
 	if d.exempted.meets(of) != nil {
 		return ""
 	}

@@ -27,7 +27,7 @@ type Explanation struct {
 	// Meant says which domain the request may have meant, if the document does not have it.
 	Meant  string
 	Exempt *Exemption // that the request meets; nil: none
-	Stray  string     // as [Matcher.Stray]
+	Stray  string     // as [Matcher.Stray], whatever on_no_limit says
 }
 
 // Explain says which entries of the document apply to a request, and why the others do not. list
@@ -55,7 +55,9 @@ func (d *Document) Explain(domain string, list []KeyValue, ordered bool) (e Expl
 		applies = m.Append(nil, domain, descriptors)
 		e.Exempt = m.Exempt(domain, descriptors)
 	}
-	e.Stray = m.Stray(domain, descriptors, nil)
+	if of, has := m.domains[domain]; has {
+		e.Stray = of.stray(described{byName: descriptors})
+	}
 	for i := range d.Limits {
 		l := &d.Limits[i]
 		if l.Domain != domain {

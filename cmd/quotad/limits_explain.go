@@ -27,7 +27,7 @@ Limits that lack one thing alone are shown; with --all every limit of the domain
 list in this order, as Envoy sends it; else they are as in /v1/check, and have no order.
 
 Exit codes: 0 a limit applies, or the request is exempt, 1 the document cannot be read, 2 usage, or the document is
-invalid, 4 no limit applies, 5 no node answers.`,
+invalid, 4 no limit applies, or the document denies such requests whatever applies, 5 no node answers.`,
 		Example: `  quotad limits test --file limits.yaml --domain api account=42 plan=free
   quotad limits test --file limits.yaml --domain mongo --envoy database=users user=7`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,7 +44,8 @@ invalid, 4 no limit applies, 5 no node answers.`,
 			if err := show.Result(cmd.OutOrStdout(), t.output, answer, answer.print); err != nil {
 				return err
 			}
-			if len(answer.Applies) == 0 && e.Exempt == nil {
+			if answer.Denied || len(answer.Applies) == 0 && e.Exempt == nil ||
+				e.Stray != "" && e.Rules.OnNoLimit == policy.NoLimitDeny {
 				return exit.Silently(exit.Denied)
 			}
 			return nil
@@ -192,6 +193,18 @@ func entriesWords(all []policy.Entry) string {
 	return strings.Join(words, " > ")
 }
 
+// strayWords says what becomes of a request with a stray descriptor.
+func (t tested) strayWords() string {
+	if policy.OnNoLimit(t.OnNoLimit) == policy.NoLimitDeny {
+		return "the request is denied, whatever applies"
+	}
+	words := "limits that name " + show.Printable(t.Stray) + " do not count the request"
+	if policy.OnNoLimit(t.OnNoLimit) == policy.NoLimitWarn {
+		words += ", and the log says so"
+	}
+	return words
+}
+
 func (t tested) print(w io.Writer) error {
 	for _, a := range t.Applies {
 		note := ""
@@ -217,8 +230,8 @@ func (t tested) print(w io.Writer) error {
 		fmt.Fprintf(w, "none     no limit applies: such requests get on_no_limit: %s\n", t.OnNoLimit)
 	}
 	if t.Stray != "" {
-		fmt.Fprintf(w, "stray    no match names this value of %s: such requests get on_no_limit: %s, whatever else applies\n",
-			show.Printable(t.Stray), t.OnNoLimit)
+		fmt.Fprintf(w, "stray    no limit's match names this value of %s: %s (on_no_limit: %s)\n",
+			show.Printable(t.Stray), t.strayWords(), t.OnNoLimit)
 	}
 	for _, o := range t.Others {
 		fmt.Fprintf(w, "not      %s (%s): %s\n", show.Name(o.Limit), show.Printable(o.Terms),

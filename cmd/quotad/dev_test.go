@@ -129,7 +129,7 @@ func TestDev(t *testing.T) {
 		wants(t, ends(t, 0, "explain", "account-month", "account=42", "--addr", addr,
 			"--timeout", suite.Patience.String()),
 			"in ap-south, was denied", "All 10 units of the limit are used worldwide.",
-			"A request of one unit would be denied in ap-south for another",
+			"A request of one unit would be denied in ap-south now, and told to come again in",
 			"account-month (api) account=42 plan=free: 10 of 10 units used, window 30d, fixed_window",
 			"us-east", "eu-west", "a denial is remembered by n1")
 	}

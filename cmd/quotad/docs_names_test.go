@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/chaos/mutants"
+	"github.com/quotad/quotad/cmd/quotad/exit"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/access"
 )
@@ -19,6 +20,16 @@ func TestDocsNameEveryReason(t *testing.T) {
 		reason := strings.ToLower(strings.TrimPrefix(name, "REASON_"))
 		if number != 0 && !strings.Contains(p.text, "\n| `"+reason+"` |") {
 			t.Errorf("%s has no row for the reason %s", p.path, reason)
+		}
+	}
+}
+
+// TestDocsNameEveryExitCode: the reference has every exit code.
+func TestDocsNameEveryExitCode(t *testing.T) {
+	p := readPage(t, "docs/reference/errors.md")
+	for code := exit.OK; code <= exit.NotShown; code++ {
+		if !strings.Contains(p.text, fmt.Sprintf("\n| %d |", code)) {
+			t.Errorf("%s has no row for the exit code %d", p.path, code)
 		}
 	}
 }

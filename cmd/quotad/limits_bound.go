@@ -313,7 +313,7 @@ func (b bounds) print(w io.Writer, a assumptions) error {
 		rate = fmt.Sprint(a.rate)
 	}
 	_, err := fmt.Fprintf(w,
-		"with n = %d, r = %s, d = %s, lag = %d, margin = %s\nF: a region's fixed split of the limit L; cell: how long units are lent for; quotad limits bound --help has the rest\n",
+		"with n = %d, r = %s, d = %s, lag = %d, margin = %s\nF: a region's fixed split of the limit L; S: what it holds; l: its lending_limit; W: the window\ncell: how long units are lent for; quotad limits bound --help has the rest\n",
 		a.nodes, rate, show.Span(a.clock), a.lag,
 		show.Span(time.Duration(algorithms.ClockMargin)*time.Microsecond))
 	return err
@@ -321,13 +321,13 @@ func (b bounds) print(w io.Writer, a assumptions) error {
 
 func (b bounds) printLimit(w io.Writer, l boundedLimit) error {
 	t := show.Table(w)
-	fmt.Fprint(t, "\nREGION\tF")
+	fmt.Fprint(t, "\nREGION\tFIXED SPLIT F")
 	if l.Reserve != "" {
 		fmt.Fprint(t, "\tRESERVE")
 	}
-	fmt.Fprint(t, "\tfloor(l F)\tS_max")
+	fmt.Fprint(t, "\tMAY LEND\tMAY HOLD S_max")
 	if l.Algorithm.Bucket() {
-		fmt.Fprint(t, "\tB\tB_max")
+		fmt.Fprint(t, "\tBURST B\tBURST AT MOST B_max")
 	}
 	if l.Consistency == policy.Prefetch {
 		fmt.Fprint(t, "\tn * chunk")

@@ -23,9 +23,9 @@ func limitsDiffCommand() *cobra.Command {
 		Use:   "diff OLD NEW",
 		Short: "Show what a newer limits document changes, and what the change costs meanwhile",
 		Long: `diff shows what a newer limits document changes, limit by limit. Where the terms of a limit change, its numbers or its
-split, each region uses the lesser of both splits from the time it knows the new document. That ends, at once or some
-windows later, when the regions that get less have acknowledged the new document, and a majority of all regions. diff
-says who they are and how long it takes then. A limit with another algorithm, window, key, name or match, or one that
+split, each region has the smaller of its old and new part from the time it knows the new document. That ends, at once or
+some windows later, when the regions that get less have acknowledged the new document, and a majority of all regions.
+diff says who they are and how long it takes then. A limit with another algorithm, window, key, name or match, or one that
 gains or loses assign, is one removed and one added: both are charged until what was used of the old one weighs no more.
 A limit that is removed stays known as long: a document that has it again changes its old terms.
 

@@ -19,9 +19,10 @@ func limitsStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show which limits documents are open where, and for whom limits wait",
-		Long: `status shows, as one node sees it, which limits documents are open in each region and at each node, which node passes over
-its file and why, and the limits of which regions use the lesser of two splits: since when, and for whom they wait or until
-when. It asks all nodes of all regions for a second.
+		Long: `status shows, as one node sees it, which limits documents are open in each region and at each node: a document is open
+from when a region takes it until nothing of it counts any more. It shows which node passes over its file and why, and the
+limits of which regions have the smaller of their old and new part: since when, and for whom they wait or until when. It
+asks all nodes of all regions for a second.
 
 Exit codes: 0 shown, 5 no node answers.`,
 		Args: noArguments,
@@ -55,7 +56,7 @@ func (d documentsStatus) print(w io.Writer) error {
 	}
 	fmt.Fprint(t, "\nNODE\tOPEN\tITS FILE\n")
 	for _, n := range d.Nodes {
-		file := "in force, or it was"
+		file := "taken"
 		if n.FileRefused != "" {
 			file = "PASSED OVER: " + show.Detail(n.FileRefused)
 		}

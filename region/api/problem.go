@@ -36,14 +36,14 @@ const (
 
 // denials says of each reason why a request is denied.
 var denials = map[admit.Reason]string{
-	admit.NoLimit:               "no limit applies to the request, and its domain says to deny then (on_no_limit: deny)",
+	admit.NoLimit:               "no limit applies to the request, or no limit's match names the value of one of its descriptors, and its domain says to deny then (on_no_limit: deny)",
 	admit.OverLimit:             "what this region has of the limit is used up",
 	admit.ExceedsRegionCapacity: "the cost is above what this region has of the limit by itself",
 	admit.Never:                 "the cost is above the limit",
 	admit.Denied:                "the limits document denies what the request describes",
 	admit.Recovering:            "the region's store lost its data, and what was used before may fill the limit",
-	admit.StoreFailure:          "the region's store did not answer, and the limit says to deny then (on_store_failure: deny)",
-	admit.StoreFailureLocal:     "the region's store does not answer, and this node's part of the limit is used up",
+	admit.StoreFailure:          "the region's store did not answer or is not used, and the limit says to deny then (on_store_failure: deny)",
+	admit.StoreFailureLocal:     "the region's store does not answer or is not used, and this node's part of the limit is used up",
 }
 
 // denial returns the problem of a denied request: 429, or 503 because the store failed. A region

@@ -132,7 +132,7 @@ func next(in *quotadv1.BucketView, now time.Time) string {
 		if wait > day {
 			form = time.DateTime
 		}
-		return fmt.Sprintf("A request of one unit would be denied in %s for another %s, until %s UTC, if nothing else happens.",
+		return fmt.Sprintf("A request of one unit would be denied in %s now, and told to come again in %s, at %s UTC.",
 			in.GetRegion(), rounded(wait), now.Add(wait).UTC().Format(form))
 	}
 	return fmt.Sprintf("A request of one unit would be denied in %s now.", in.GetRegion())

@@ -60,12 +60,12 @@ func TestSentences(t *testing.T) {
 			with(in("eu-west", 400), denied(2*time.Second, quotadv1.Reason_REASON_OVER_LIMIT))},
 			"The last request, 2s ago in eu-west, was denied: eu-west had used all that it held; of the 400 units that eu-west holds now 400 are used. " +
 				"Worldwide 500 of 1000 units are used. Other regions hold unused units (us-east 300), which move as far as they do not expect to need them. " +
-				"A request of one unit would be denied in eu-west for another 1m10s, until 12:01:10 UTC, if nothing else happens."},
+				"A request of one unit would be denied in eu-west now, and told to come again in 1m10s, at 12:01:10 UTC."},
 		"used up everywhere": {[]*quotadv1.BucketView{in("us-east", 400),
 			with(in("eu-west", 600), denied(time.Minute, quotadv1.Reason_REASON_OVER_LIMIT))},
 			"The last request, 1m ago in eu-west, was denied: eu-west had used all that it held; of the 400 units that eu-west holds now 600 are used. " +
 				"All 1000 units of the limit are used worldwide. " +
-				"A request of one unit would be denied in eu-west for another 1m10s, until 12:01:10 UTC, if nothing else happens."},
+				"A request of one unit would be denied in eu-west now, and told to come again in 1m10s, at 12:01:10 UTC."},
 		"cut off": {[]*quotadv1.BucketView{
 			with(with(in("eu-west", 400), denied(time.Second, quotadv1.Reason_REASON_OVER_LIMIT)),
 				func(v *quotadv1.BucketView) {
@@ -85,14 +85,14 @@ func TestSentences(t *testing.T) {
 				})},
 			"The last request, 1s ago in eu-west, was denied: the region's store lost its data, and what was used before may still count. " +
 				"The bucket is closed until 2026-11-23T12:01:10Z. Worldwide 0 of 1000 units are used. " +
-				"A request of one unit would be denied in eu-west for another 1m10s, until 12:01:10 UTC, if nothing else happens."},
+				"A request of one unit would be denied in eu-west now, and told to come again in 1m10s, at 12:01:10 UTC."},
 		"for days": {[]*quotadv1.BucketView{with(in("eu-west", 1000), func(v *quotadv1.BucketView) {
 			denied(time.Second, quotadv1.Reason_REASON_NEVER)(v)
 			v.Now.RetryAfter = durationpb.New(50*time.Hour + time.Minute)
 		}), in("us-east", 0)},
 			"The last request, 1s ago in eu-west, was denied: it cost more than the whole limit of 1000. " +
 				"All 1000 units of the limit are used worldwide. " +
-				"A request of one unit would be denied in eu-west for another 2d2h, until 2026-11-25 14:01:00 UTC, if nothing else happens."},
+				"A request of one unit would be denied in eu-west now, and told to come again in 2d2h, at 2026-11-25 14:01:00 UTC."},
 		"the store does not answer": {[]*quotadv1.BucketView{in("us-east", 0), {Region: "eu-west",
 			Problem: "no answer", Last: last(0, true, quotadv1.Reason_REASON_STORE_FAILURE_LOCAL)}},
 			"The last request, just now in eu-west, was admitted: the region's store did not answer, and node n1 had room in its own part (on_store_failure: local). " +

@@ -103,3 +103,25 @@ func TestAllUnitsAreHere(t *testing.T) {
 		t.Error("us did not get all units")
 	})
 }
+
+// TestNoMoreMayCome: a region that has borrowed all that others may lend it, and has used it, tells
+// the window's end, also when nobody has asked for a while and the node knows no more of the bucket.
+func TestNoMoreMayCome(t *testing.T) {
+	d := documents.Parse(t, 1, threeRegions[:2], "name: day, limit: 100, window: 24h")
+	started(t, d, []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+		us := c.running["us/n1"]
+		for used := 0; used < 97; time.Sleep(10 * time.Millisecond) {
+			if us.check(t, request("a")).Allowed {
+				used++
+			}
+		}
+		for _, pause := range []time.Duration{time.Second, time.Minute} {
+			time.Sleep(pause)
+			got := us.check(t, request("a"))
+			left := time.Until(time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour))
+			if got.Allowed || got.Share != 97 || got.RetryAfter < left-time.Second {
+				t.Errorf("after %v: %+v, %v before the window's end", pause, got, left)
+			}
+		}
+	})
+}

@@ -46,17 +46,24 @@ func (r *Relief) mayGive(units quantity.Units, after int64) {
 	r.Units += units
 }
 
-// FirstRelief is the relief of a bucket that the machine knows nothing of: a region counts as idle.
-// ages says which regions answer, and after how long.
-func FirstRelief(b *Bucket, region string, ages []PeerAge) (r Relief) {
-	own, lendsBurst := b.part(region), b.frameOf().LendsBurst
+// FirstRelief is the relief of a bucket that the machine knows nothing of: a region counts as idle,
+// but for what this one, which has a share, holds already. ages says which regions answer, and after
+// how long.
+func FirstRelief(b *Bucket, region string, share quantity.Units, ages []PeerAge) (r Relief) {
+	own, frame := b.part(region), b.frameOf()
 	for _, a := range ages {
 		part := b.part(a.Peer)
 		units := min(part.Lendable, own.Borrowable)
-		if lendsBurst {
+		if frame.LendsBurst {
 			units += part.LendableBurst
 		}
 		r.mayGive(units, answersWithin(a.Degraded, cmp.Or(a.RoundTrip, assumedRoundTrip)))
+	}
+	if !frame.Bucket {
+		r.Units -= min(max(share-own.Entitlement, 0), r.Units)
+	}
+	if r.Units == 0 {
+		return Relief{}
 	}
 	return r
 }

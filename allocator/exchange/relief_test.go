@@ -68,7 +68,7 @@ func TestRelief(t *testing.T) {
 				tc.change(b)
 			}
 			// What is said at first, of a bucket that the machine does not know.
-			first := FirstRelief(b, "us", d.m.Ages(d.now))
+			first := FirstRelief(b, "us", 100, d.m.Ages(d.now))
 			d.denied(b)
 			for region, s := range tc.used {
 				d.says(region, b, s.share, s.used)
@@ -81,6 +81,11 @@ func TestRelief(t *testing.T) {
 			}
 			if len(tc.used) == 0 && (first.After != got.After || (first.Units > 0) != (got.Units > 0)) {
 				t.Errorf("at first %+v, then %+v", first, got)
+			}
+			for held, left := range map[quantity.Units]quantity.Units{99: first.Units, 101: first.Units - 1, 400: 0} {
+				if r := FirstRelief(b, "us", held, d.m.Ages(d.now)); r.Units != max(left, 0) || r.Units == 0 && r.After != 0 {
+					t.Errorf("at first, with a share of %d: %+v, want %d units", held, r, left)
+				}
 			}
 		})
 	}

@@ -34,7 +34,7 @@ func (l *Limiter) retryAfter(a *rules.Applied, cost quantity.Units, s algorithms
 	case !a.Limit.Algorithm.Bucket() && s.Share >= a.Most(): // the others hold nothing
 		return own
 	}
-	if after, comes := l.rights.Relief(a.Bucket, s.Cell, cost-s.Free); comes {
+	if after, comes := l.rights.Relief(a.Bucket, s.Cell, s.Share, cost-s.Free); comes {
 		return min(own, spread(after, uint64(at)+seed))
 	}
 	return own

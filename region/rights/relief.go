@@ -40,8 +40,8 @@ func (r *reliefs) of(bucket string) (exchange.Relief, bool) {
 }
 
 // Relief returns after how long units may be here from other regions which a request lacked that was
-// denied in a cell of a bucket. comes: some may come.
-func (e *Engine) Relief(b *exchange.Bucket, cell quantity.Cell, lacks quantity.Units) (after time.Duration,
+// denied in a cell of a bucket, of which this region has a share. comes: some may come.
+func (e *Engine) Relief(b *exchange.Bucket, cell quantity.Cell, share, lacks quantity.Units) (after time.Duration,
 	comes bool) {
 	if len(b.Entitlements) < 2 {
 		return 0, false
@@ -51,7 +51,7 @@ func (e *Engine) Relief(b *exchange.Bucket, cell quantity.Cell, lacks quantity.U
 	ages := e.ages
 	e.mu.Unlock()
 	if !known || r.Cell != cell {
-		r = exchange.FirstRelief(b, e.config.Region, ages)
+		r = exchange.FirstRelief(b, e.config.Region, share, ages)
 	}
 	return microseconds(r.After), r.Units > 0 && r.Units >= lacks
 }

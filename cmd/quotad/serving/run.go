@@ -51,6 +51,9 @@ func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.N
 	start(func() error { return r.watch(running, c.Policy, hup) })
 	log.Info("serving", "http", listening(p.sockets.http).String(), "grpc",
 		listening(p.sockets.grpc).String(), "admin", listening(p.sockets.admin).String())
+	if why := node.Ready(); why != nil {
+		log.Warn("the node serves and is not ready", "why", why.Error())
+	}
 
 	<-running.Done()
 	var failure error
@@ -93,6 +96,6 @@ func stopNode(server *api.Server, node *region.Node, tracer *tracing.Tracer, dra
 	leaving, stop := context.WithTimeout(context.Background(), leaveTimeout)
 	defer stop()
 	if err := node.Drain(leaving); err != nil {
-		log.Warn("the node could not take leave in full", "err", err)
+		log.Warn("the node ended without telling all others, or without charging all that it admitted", "err", err)
 	}
 }

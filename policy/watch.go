@@ -26,8 +26,9 @@ const (
 // it changes, and on every receive from hup, which may be nil. If the document's epoch differs from
 // that of the document in force, Watch calls apply with it. If apply returns nil, the document is
 // in force. If the document is invalid, cannot be read or is refused by apply, the old one stays in
-// force, Watch calls report with the error, and the next change or signal tries again. current may
-// be nil if no document is in force yet.
+// force, Watch calls report with the error, and the next change or signal tries again. If the file
+// then has the document again that was applied last, Watch calls report with nil. current may be nil if no
+// document is in force yet.
 //
 // Watch notices changes in the directory of path and, if path is a symbolic link, in that of the
 // file it leads to. So replacing the file by a rename works, as editors do, and so does replacing a
@@ -77,6 +78,7 @@ type watch struct {
 	current *Document
 	apply   func(*Document) error
 	report  func(error)
+	wrong   bool // the file, as it was read last, is not in force
 }
 
 // run reads the document again whenever it may have changed, until ctx ends.
@@ -169,16 +171,16 @@ func (w *watch) follow() error {
 // read loads the document, and applies it if its epoch is a new one.
 func (w *watch) read() {
 	doc, err := Load(w.path)
-	if err != nil {
+	known := err == nil && w.current != nil && w.current.Epoch() == doc.Epoch()
+	if err == nil && !known {
+		if err = w.apply(doc); err != nil {
+			err = fmt.Errorf("apply %s as epoch %s: %w", w.path, doc.Epoch(), err)
+		} else {
+			w.current = doc
+		}
+	}
+	if err != nil || known && w.wrong {
 		w.report(err)
-		return
 	}
-	if w.current != nil && w.current.Epoch() == doc.Epoch() {
-		return
-	}
-	if err := w.apply(doc); err != nil {
-		w.report(fmt.Errorf("apply %s as epoch %s: %w", w.path, doc.Epoch(), err))
-		return
-	}
-	w.current = doc
+	w.wrong = err != nil
 }

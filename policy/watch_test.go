@@ -148,6 +148,27 @@ func TestWatchKeepsTheLastGoodDocument(t *testing.T) {
 	w.wantApplied(4)
 }
 
+// TestWatchTellsThatTheFileIsMended: a file that was wrong, and has the same document as before again, is
+// reported without an error, once.
+func TestWatchTellsThatTheFileIsMended(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "limits.yaml")
+	write(t, path, versionText(1))
+	w := startWatch(t, path, nil)
+	w.wantApplied(1)
+	write(t, path, "versoin: 1")
+	if err := receive(t, w.reports, "report"); err == nil {
+		t.Fatal("no error of a wrong file")
+	}
+	write(t, path, versionText(1))
+	for receive(t, w.reports, "report") != nil {
+		// The same invalid file may have been reported twice before.
+	}
+	w.signal()
+	if len(w.applied) != 0 || len(w.reports) != 0 {
+		t.Errorf("%d documents applied and %d reports more", len(w.applied), len(w.reports))
+	}
+}
+
 // TestWatchAppliesADocumentOnce rewrites a document without changing its meaning, and checks by
 // signal that it is read.
 func TestWatchAppliesADocumentOnce(t *testing.T) {

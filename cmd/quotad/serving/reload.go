@@ -20,7 +20,7 @@ const adoptTimeout = 10 * time.Second
 type reload struct {
 	node     *region.Node
 	path     string
-	inForce  *policy.Document
+	inForce  *policy.Document // taken from the file last
 	audit    *audit.Log
 	log      *slog.Logger
 	refusals prometheus.Counter
@@ -65,10 +65,16 @@ func (r *reload) adopt(ctx context.Context, d *policy.Document) error {
 	return err
 }
 
-// refused logs and counts a document that was not put in force.
+// refused logs and counts a document that was not put in force; nil: the file was mended.
 func (r *reload) refused(err error) {
+	if err == nil {
+		r.node.NoteFile(nil)
+		r.log.Info("the limits document's file is mended: it has what was taken from it last", "epoch",
+			r.inForce.Epoch().String())
+		return
+	}
 	r.refusals.Inc()
 	r.node.NoteFile(err)
 	r.log.Error("the limits document was not put in force; the last good one stays", "in_force",
-		r.inForce.Epoch().String(), "err", err)
+		r.node.Document().Epoch().String(), "err", err)
 }

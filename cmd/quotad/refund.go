@@ -20,8 +20,8 @@ func refundCommand() *cobra.Command {
 		Use:   "refund RECEIPT",
 		Short: "Give back what a decision charged",
 		Long: `refund gives back what quotad check --receipt charged, once: a second time it says what was given back the first time.
-It goes to a node of the region that decided. Units whose cell no longer counts, and turns in the queue of a
-leaky_bucket, cannot be given back.
+It goes to a node of the region that decided. Units that count no longer, as of a window that is over, and turns in the
+queue of a leaky_bucket cannot be given back.
 
 Exit codes: 0 given back, now or before, 1 nothing was given back, 5 no node answers, 2 bad usage or no receipt.`,
 		Example: "  quotad refund \"$receipt\"\n  quotad refund --addr http://10.0.0.7:8080 -o json \"$receipt\"",

@@ -32,7 +32,7 @@ export class BucketPage {
       this.#fault,
       this.#sentence,
       this.#facts,
-      el('section', {}, el('h2', {}, 'Who lent what to whom in this cell'), this.#picture),
+      el('section', {}, el('h2', {}, 'Who lent what to whom now'), this.#picture),
       el('section', {}, this.#regions.element),
       el('section', {}, this.#loans.element),
     );
@@ -148,7 +148,7 @@ function last(v) {
 
 function loansTable() {
   return new Table({
-    caption: 'Loans of this cell',
+    caption: 'Loans now',
     none: 'nothing is lent',
     name: (t) => `${t.from} ${t.to}`,
     columns: [

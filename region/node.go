@@ -211,7 +211,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 	n.rivals = n.newRivals()
 	n.rights = rights.New(rights.Config{Region: c.Region, Node: c.Node, Options: c.Exchange,
 		Memory: c.Memory, Store: c.Store,
-		Journal: c.Journal, Tenure: n.tenure, Peers: n.others(), Broadcast: n.broadcast,
+		Journal: c.Journal, Tenure: n.tenure, Peers: n.others(), Unproven: c.Unproven, Broadcast: n.broadcast,
 		Taken: stepped.Taken, Failpoint: c.Failpoint,
 		Now: c.Now, Log: c.Log, Closed: n.life.closed})
 	n.limiter = admit.New(admit.Config{Region: c.Region, Node: c.Node, Nodes: c.Nodes,

@@ -107,3 +107,21 @@ func TestAttackAMadeUpMember(t *testing.T) {
 		})
 	}
 }
+
+// TestUnprovenTellsTheWindowsEnd: where nothing is taken from other regions, no denial says that
+// their units may come.
+func TestUnprovenTellsTheWindowsEnd(t *testing.T) {
+	d := documents.Parse(t, 1, halves, "name: day, window: 24h, limit: 100")
+	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
+		c.unproven = true
+		us := c.start("us/n1", d)
+		for range 3 {
+			_, got := us.drain(t, request("a"), 60)
+			left := time.Until(time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour))
+			if got.Allowed || got.RetryAfter < left-time.Second {
+				t.Errorf("%+v, %v before the window's end", got, left)
+			}
+			time.Sleep(5 * time.Second)
+		}
+	})
+}

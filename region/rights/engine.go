@@ -45,6 +45,7 @@ type Config struct {
 	Journal      *journal.Journal
 	Tenure       *tenure.Tenure
 	Peers        Peers
+	Unproven     bool // nothing is taken from other regions
 	// Broadcast gossips a hint under a name. A newer hint takes the place of an older one of the
 	// same name. Broadcast does not wait.
 	Broadcast func(name string, hint []byte) error

@@ -92,7 +92,7 @@ var house = map[string]struct {
 	"chaos/lab/journals": {[]string{"chaos/lab", "region/journal"},
 		"opens journals on disks in memory"},
 	"chaos/lab/node": {[]string{"allocator/exchange", "policy", "region", "region/admit", "region/envoys",
-		"region/rights", "region/store", "region/tenure"}, "steps whole nodes by hand"},
+		"region/peer", "region/rights", "region/store", "region/tenure"}, "steps whole nodes by hand"},
 	"chaos/load":           {nil, "offers load to anything"},
 	"chaos/workload":       {nil, "demand as plain data"},
 	"chaos/baseline":       {[]string{"chaos/oracle", "chaos/workload"}, "rivals on the same requests"},

@@ -51,6 +51,8 @@ type Piece struct {
 	Lending, Borrowing PPM
 	// Returned holds how often each region had returned, by the document that says least.
 	Returned map[string]int64 `json:",omitempty"`
+	// Added says that a document without the limit is among them.
+	Added bool `json:",omitempty"`
 }
 
 // Part is what a region gets of one key: in its store, as its reserve, what of it it may lend, and

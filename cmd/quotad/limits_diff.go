@@ -27,7 +27,8 @@ split, each region has the smaller of its old and new part from the time it know
 some windows later, when the regions that get less have acknowledged the new document, and a majority of all regions.
 diff says who they are and how long it takes then. A limit with another algorithm, window, key, name or match, or one that
 gains or loses assign, is one removed and one added: both are charged until what was used of the old one weighs no more.
-A limit that is removed stays known as long: a document that has it again changes its old terms.
+A limit that is removed stays known as long: a document that has it again changes its old terms. Of one that is added
+no region uses more than an even part until all regions have acknowledged the document.
 
 Exit codes: 0 shown, 2 a document is invalid or the newer one cannot follow the older.`,
 		Example:           "  quotad limits diff limits.yaml limits-new.yaml",
@@ -84,8 +85,8 @@ type changedLimit struct {
 	Edits  []edit            `json:"edits,omitempty"` // of a changed limit
 	// Summary describes a limit that was added or removed.
 	Summary string `json:"summary,omitempty"`
-	// Lesser says that regions use the lesser of both splits for a while. Of a removed limit the
-	// parts stay known meanwhile.
+	// Lesser says that regions use the lesser of both splits for a while: of an added limit, of its
+	// split and an even one. Of a removed limit the parts stay known meanwhile.
 	Lesser bool `json:"lesser"`
 	// Charged says of a removed limit that it is charged along with what took its place.
 	Charged bool     `json:"charged,omitempty"`
@@ -311,6 +312,8 @@ func (l changedLimit) cost() []string {
 		return nil
 	case l.Charged:
 		return []string{"charged beside what is added:", "until " + until + " acknowledged, " + then}
+	case l.Change == "added":
+		return []string{"no region has more than an even part:", "until " + until + " acknowledged, " + then}
 	case l.Change == "removed":
 		return []string{"its parts stay known, should a document have it again:", "until " + until + " acknowledged, " + then}
 	}

@@ -34,6 +34,13 @@
 // neither region hears of the other's. Two majorities have a region in common. It takes one version
 // 3 only, and its acknowledgement of version 4 names version 3, so the other side learns of it.
 //
+// A limit that no document had before may be added by two documents that do not know of each other,
+// with different parts. So a document that lacks it counts as one that gives each of its regions an
+// even part of it, and the newer one counts alone when all of those have acknowledged it. Until then
+// each of n regions uses at most L/n of some limit L that is open there, and all of them together no
+// more than the largest. What they used before they acknowledged need not be over: it was nothing,
+// unless a region took another such document first, which its acknowledgement tells.
+//
 // A region that is fenced ([policy.Document.Fences]) is waited for by nobody, so it may miss a
 // document that is in force elsewhere. Each document therefore counts how often each region has
 // returned. A region whose documents know a lower count than the newest has nothing until that counts

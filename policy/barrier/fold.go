@@ -165,7 +165,7 @@ func normal(pieces []policy.Piece) (all []policy.Piece) {
 // joined returns two pieces as one, which binds as long as the second.
 func joined(a, b policy.Piece) policy.Piece {
 	terms := Entry{Piece: &a}.Terms().And(Entry{Piece: &b}.Terms())
-	p := policy.Piece{Until: b.Until, Limit: terms.Limit, Largest: terms.Largest, Fill: max(a.Fill, b.Fill), Home: terms.Home,
+	p := policy.Piece{Until: b.Until, Added: a.Added || b.Added, Limit: terms.Limit, Largest: terms.Largest, Fill: max(a.Fill, b.Fill), Home: terms.Home,
 		Lending: policy.PPM(terms.Lending), Borrowing: policy.PPM(terms.Borrowing), Returned: map[string]int64{}}
 	for region, life := range a.Returned {
 		if life = min(life, b.Returned[region]); life > 0 {

@@ -15,6 +15,7 @@ type terms struct {
 	entries []*policy.Limit // by place of the document; nil where that has none
 	spreads []spread        // of the entries
 	pieces  []policy.Piece  // of folded documents
+	lacking []*policy.Piece // by place: what a document without it counts as; see lack
 }
 
 // spread notes what the entries give. Documents that say the same share it.
@@ -49,7 +50,7 @@ func newAgenda(documents []*policy.Document) Agenda {
 	last := len(documents) - 1
 	entries, moved := a.entries(), !sameLives(documents)
 	for id, t := range entries {
-		if t.entries[last] != nil && (moved || t.pieces != nil || changes(documents, t.entries)) {
+		if t.entries[last] != nil && (moved || t.pieces != nil || t.lacking != nil || changes(documents, t.entries)) {
 			t.spread(documents)
 			a.changed[id] = t
 		}
@@ -109,6 +110,10 @@ func (a Agenda) entries() map[policy.BucketID]terms {
 			all[t.id] = t
 		}
 	}
+	for id, t := range all {
+		t.lack(a.documents, a.whole())
+		all[id] = t
+	}
 	return all
 }
 
@@ -159,8 +164,11 @@ func sameTerms(a *policy.Document, of *policy.Limit, b *policy.Document, other *
 	otherLimit, otherBurst := other.Shared()
 	return of.Limit == other.Limit && of.Burst == other.Burst && limit == otherLimit && burst == otherBurst &&
 		of.Reserve() == other.Reserve() && of.LendingLimit == other.LendingLimit && slices.Equal(of.Weights, other.Weights) &&
-		slices.EqualFunc(a.Regions, b.Regions,
-			func(a, b policy.Region) bool { return a.Name == b.Name })
+		sameRegions(a, b)
+}
+
+func sameRegions(a, b *policy.Document) bool {
+	return slices.EqualFunc(a.Regions, b.Regions, func(a, b policy.Region) bool { return a.Name == b.Name })
 }
 
 // sameLives says whether no region has returned between documents.

@@ -79,11 +79,14 @@ func (t Terms) And(other Terms) Terms {
 
 // partsOf returns what an entry gives each of a number of regions, for keys of a hash.
 func partsOf(l *policy.Limit, regions int, hash uint64) []policy.Part {
-	rotation := hash % uint64(regions)
+	return splitParts(l, hash%uint64(regions), l.Home())
+}
+
+func splitParts(l *policy.Limit, rotation uint64, home bool) []policy.Part {
 	limit, burst := l.Shared()
-	whole := allocator.SplitOf(limit, burst, l.Weights, rotation, l.Home())
+	whole := allocator.SplitOf(limit, burst, l.Weights, rotation, home)
 	stored, envoys := whole.Stored(quantity.PPM(l.Reserve())), EnvoyParts(l, rotation)
-	parts := make([]policy.Part, regions)
+	parts := make([]policy.Part, len(l.Weights))
 	for i := range parts {
 		units, tokens := stored.Units[i], stored.Burst[i]
 		parts[i] = policy.Part{Units: units, Burst: tokens, Reserve: whole.Units[i] - units,
@@ -107,19 +110,24 @@ type spread struct {
 	parts   [][]policy.Part // for each rotation, or for all as one
 }
 
-// spreadOf returns the spread of an entry, for comparison: what Envoys hold of a window are units of
-// the store.
+// spreadOf returns the spread of an entry, for comparison.
 func spreadOf(d *policy.Document, l *policy.Limit) spread {
 	s := spread{d.RegionNames(), make([][]policy.Part, len(d.Regions))}
 	for rotation := range d.Regions {
-		s.parts[rotation] = partsOf(l, len(d.Regions), uint64(rotation))
-		for i := range s.parts[rotation] {
-			if l.EnvoyBurst() == 0 {
-				s.parts[rotation][i].Envoys = 0
-			}
-		}
+		s.parts[rotation] = compared(l, partsOf(l, len(d.Regions), uint64(rotation)))
 	}
 	return s
+}
+
+// compared returns parts of a limit for comparison: what Envoys hold of a window are units of the
+// store.
+func compared(l *policy.Limit, parts []policy.Part) []policy.Part {
+	for i := range parts {
+		if l.EnvoyBurst() == 0 {
+			parts[i].Envoys = 0
+		}
+	}
+	return parts
 }
 
 // losing returns the regions whose part of some key is less in a newer spread than in an older one.

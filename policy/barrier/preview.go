@@ -13,7 +13,8 @@ type Change struct {
 	// removed.
 	Older, Newer *policy.Limit
 	// Open says that both documents bind the limit for a while: regions have the least that either
-	// gives them. Of a removed limit the parts stay known.
+	// gives them. Of a removed limit the parts stay known. Of one that is added some region has no
+	// more than an even part.
 	Open bool
 	// Charged says of a removed limit that it is charged meanwhile along with what took its place.
 	Charged bool
@@ -69,6 +70,13 @@ func (p *preview) kept(older, newer *policy.Limit) Change {
 		return c
 	}
 	of, by := p.nobody.Agenda.Base(), p.nobody.Agenda.Newest()
+	if older == nil {
+		even := evenly(of, newer)
+		if spreadOf(by, newer).losing(spread{even.Regions, even.Most}, less) != nil {
+			c.Open, c.Waiting = true, p.running(even.Regions)
+		}
+		return c
+	}
 	waiting := spreadOf(of, older).losing(spreadOf(by, newer), less)
 	for _, d := range []*policy.Document{of, by} {
 		if counted := slices.DeleteFunc(d.RegionNames(), by.Fences); len(counted) <= 2 { // each is needed for a majority

@@ -65,6 +65,8 @@ func TestPreview(t *testing.T) {
 			documents.With(t, "fenced: [c]", documents.Parse(t, 2, abc, ab)), "l [a b] until 2000000"},
 		"one more": {documents.Parse(t, 1, abc, ab), documents.Parse(t, 2, abc, ab,
 			"name: m, limit: 1, window: 1s"), "l; +m"},
+		"one more, with parts that differ": {documents.Parse(t, 1, abc, ab), documents.Parse(t, 2, abc, ab,
+			"name: m, limit: 90, window: 1s, weights: {a: 2, b: 1, c: 1}"), "l; +m [a b c] until 5"},
 		"one less": {documents.Parse(t, 1, abc, ab, "name: m, limit: 1, window: 1s"),
 			documents.Parse(t, 2, abc, ab), "l; -m [a b c] until 2000000"},
 		"another window": {documents.Parse(t, 1, abc, ab), documents.Parse(t, 2, abc,

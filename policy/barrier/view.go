@@ -177,6 +177,8 @@ func (v *View) binding(t terms, from int) (some []Entry) {
 	for i := from; i < len(t.entries); i++ {
 		if t.entries[i] != nil {
 			some = append(some, Entry{Document: v.Agenda.documents[i], Limit: t.entries[i]})
+		} else if p := t.lacks(i); p != nil && t.lacks(i+1) != p {
+			some = append(some, Entry{Document: v.Agenda.documents[i], Piece: p})
 		}
 	}
 	return some

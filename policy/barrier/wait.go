@@ -16,6 +16,7 @@ type wait struct {
 	least         spread        // of it
 	differs       bool
 	needs         []string // regions whose acknowledgement it needs
+	knows         []string // others, whose time does not count
 	weighs        *policy.Limit
 	settles, fill int64 // µs in which what Envoys hold is over, and in which a bucket fills
 }
@@ -30,8 +31,11 @@ func (w *wait) behind(of *policy.Document, older *policy.Limit, most spread) {
 
 // behindPiece adds what a piece of folded documents gives of the limit, of which an ID tells what
 // it is.
-func (w *wait) behindPiece(p *policy.Piece, of *policy.Limit) {
-	w.add(of, p.Fill, spread{p.Regions, p.Most}, func(region string) string { return w.view.whoseOf(region, p.Returned[region], w.by) })
+func (w *wait) behindPiece(p *policy.Piece, t terms, j int) {
+	w.add(t.limit, p.Fill, spread{p.Regions, p.Most}, func(region string) string { return w.view.whoseOf(region, p.Returned[region], w.by) })
+	if w.newer != nil && p.Added {
+		w.behindAdded(p, t, j)
+	}
 	if w.view.unknownSince(p.Returned, w.by) {
 		w.behindAny()
 	}
@@ -73,12 +77,14 @@ func (v *View) complete(t terms, base, j int, timed bool) (opens quantity.StoreT
 	for i := base; i < j; i++ {
 		if t.entries[i] != nil {
 			w.behind(v.Agenda.documents[i], t.entries[i], t.spreads[i])
+		} else if p := t.lacks(i); p != nil && t.lacks(j) != p {
+			w.behindAdded(p, t, j)
 		}
 	}
 	if base == 0 {
 		for i := range t.pieces {
 			if p := &t.pieces[i]; v.binds(p) && (timed || p.Until == 0) {
-				w.behindPiece(p, t.limit)
+				w.behindPiece(p, t, j)
 			}
 		}
 	}
@@ -88,6 +94,7 @@ func (v *View) complete(t terms, base, j int, timed bool) (opens quantity.StoreT
 	if !w.differs {
 		return 0, nil
 	}
+	waiting = v.missing(w.knows, d)
 	var latest quantity.StoreTime
 	for _, region := range w.needs {
 		at, known := v.acknowledged(region, d)
@@ -119,6 +126,16 @@ func (v *View) acknowledged(region string, d *policy.Document) (quantity.StoreTi
 	return at, known
 }
 
+// missing returns those of some regions that have not acknowledged a document.
+func (v *View) missing(regions []string, d *policy.Document) (missing []string) {
+	for _, region := range regions {
+		if _, known := v.acknowledged(region, d); !known {
+			missing = append(missing, region)
+		}
+	}
+	return missing
+}
+
 // majority returns whose acknowledgement of a newer document is waited for because a majority of
 // the regions of the document at place base, and of its own, is needed; nil if both have it. Regions
 // that it fences do not count: of two documents that fence one region each would have it.
@@ -129,12 +146,7 @@ func (v *View) majority(base int, newer *policy.Document) (waiting []string) {
 	}
 	for _, set := range sets {
 		set = slices.DeleteFunc(slices.Clone(set), newer.Fences)
-		var missing []string
-		for _, region := range set {
-			if _, known := v.acknowledged(region, newer); !known {
-				missing = append(missing, region)
-			}
-		}
+		missing := v.missing(set, newer)
 		if len(missing) > 0 && 2*len(missing) >= len(set) {
 			waiting = append(waiting, missing...)
 		}

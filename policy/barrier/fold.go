@@ -17,8 +17,12 @@ const maxPieces = 4
 const maxSets = 16
 
 // Folded returns the agenda without the documents that bind no limit any more. Where more than most
-// are open then, the older half is folded. It stays unfolded if too much would have to be kept.
+// are open then, the older half is folded. It stays unfolded if too much would have to be kept. A
+// region that is unsure closes nothing: it would not take an older document that another one tells of.
 func (v *View) Folded(most int) Agenda {
+	if v.Unsure {
+		return v.Agenda
+	}
 	a := v.Agenda.From(v.Settled())
 	first := a.whole()
 	if len(a.documents)-first <= most {

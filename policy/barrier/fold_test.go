@@ -259,3 +259,20 @@ func TestAFoldedLimitKeepsItsTick(t *testing.T) {
 		t.Errorf("whole until %d, folded (%s) until %d", opens[0], folded, opens[1])
 	}
 }
+
+// TestAnUnsureRegionClosesNothing: it is started with version 1, and hears of version 9, which says the
+// same, before it hears that version 5 is in force.
+func TestAnUnsureRegionClosesNothing(t *testing.T) {
+	of := func(version, a int) *policy.Document {
+		return documents.Parse(t, version, abc, fmt.Sprintf("name: l, limit: 900, window: 1s, weights: {a: %d, b: 2, c: 3}", a))
+	}
+	v := &barrier.View{Agenda: open(t, of(1, 4), of(9, 4)), Region: "a", Heard: barrier.Heard{}, Now: 5}
+	if closed := v.Folded(1); len(closed.Documents()) != 1 {
+		t.Errorf("%s: two that say the same are open", closed)
+	}
+	v.Unsure = true
+	told, err := v.Folded(1).Learn(of(5, 1))
+	if err != nil || len(told.Documents()) != 3 {
+		t.Errorf("%s is open, %v", told, err)
+	}
+}

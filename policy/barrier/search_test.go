@@ -193,7 +193,7 @@ func part(v *barrier.View) quantity.Units {
 	}
 	least := quantity.Units(1 << 40)
 	s := v.Standing(&v.Agenda.Newest().Limits[0])
-	if s.Returning || v.Fence != nil || v.Agenda.Newest().Fences(v.Region) {
+	if s.Returning || v.Fence != nil || v.Unsure || v.Agenda.Newest().Fences(v.Region) {
 		return 0
 	}
 	for _, e := range s.Binding {

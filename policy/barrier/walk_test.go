@@ -19,8 +19,9 @@ import (
 
 // walk is one random life of up to four regions, with clocks of their own. Their operators write
 // documents that move, raise and lower a limit, take it out and put it back, fence regions and have
-// them return, with and without the word for it, and remove and add regions. Regions hear of them
-// in any order, cannot hear each other for a while, forget what they heard and start again.
+// them return, with and without the word for it, and remove and add regions. Regions hear of them in
+// any order, cannot hear each other for a while, forget what they heard and start again, also without
+// their store and journals, by an old file.
 type walk struct {
 	*rand.Rand
 	t       documents.T
@@ -31,6 +32,7 @@ type walk struct {
 	now     quantity.StoreTime
 	most    int  // documents that are open whole
 	level   bool // all documents give the same limit, with parts that differ widely
+	lost    int  // how often a region lost all it knew
 	said    []string
 
 	// by label of the cell: the most that a region could use in each of its lives, and the highest
@@ -51,6 +53,7 @@ type walker struct {
 	heard  barrier.Heard
 	fence  *barrier.Fence
 	ahead  quantity.StoreTime
+	unsure map[string]bool // regions that have not told it their documents since it lost its own
 }
 
 func newWalk(t documents.T, seed uint64) *walk {
@@ -148,7 +151,7 @@ func (w *walk) parse(version int64, weights map[string]int, removed, fenced []st
 
 func (w *walk) view(name string) *barrier.View {
 	r := w.regions[name]
-	return &barrier.View{Agenda: r.agenda, Region: name, Heard: r.heard, Fence: r.fence, Now: w.now + r.ahead}
+	return &barrier.View{Agenda: r.agenda, Region: name, Heard: r.heard, Fence: r.fence, Now: w.now + r.ahead, Unsure: len(r.unsure) > 0}
 }
 
 // learn gives a region documents, the newest first.
@@ -212,6 +215,7 @@ func (w *walk) tell(from, to string) {
 			return // not all of them are known here
 		}
 	}
+	delete(r.unsure, from)
 	for _, d := range a.agenda.Documents() {
 		r.heard.Add(from, d.Epoch(), a.heard[from][d.Epoch()])
 	}
@@ -233,8 +237,10 @@ func (w *walk) step() {
 		w.said = append(w.said, fmt.Sprintf("%d: %s is cut off: %v", w.now, name, w.cut[name]))
 	case 4: // it starts again, and has heard nothing yet
 		r := w.regions[name]
-		own := r.heard[name]
-		r.heard = barrier.Heard{name: own}
+		r.heard = barrier.Heard{name: r.heard[name]}
+		if d := w.all[w.IntN(len(w.all))]; w.IntN(3) == 0 && w.mayLose(name, d) {
+			w.lose(name, d)
+		}
 	case 5, 6, 7:
 		if name != other && !w.cut[name] && !w.cut[other] {
 			w.tell(name, other)
@@ -245,6 +251,32 @@ func (w *walk) step() {
 			w.note(one)
 		}
 	}
+}
+
+// mayLose reports whether it is said what happens if a region is started with a document alone: no
+// other one has an older document open, the document has all regions, and no other one waits to be
+// told what it lost.
+func (w *walk) mayLose(name string, d *policy.Document) bool {
+	for other, r := range w.regions {
+		older := r.agenda.Older(d.Epoch()) || r.agenda.Base() == d
+		if other != name && (!older || len(r.unsure) > 0) {
+			return false
+		}
+	}
+	return len(d.Regions) == len(w.names)
+}
+
+// lose has a region start with a file alone: it lost its store and its journals.
+func (w *walk) lose(name string, d *policy.Document) {
+	r := w.regions[name]
+	w.lost++
+	w.said = append(w.said, fmt.Sprintf("%d: %s lost all it knew, and is started with %s", w.now, name, d.Epoch()))
+	r.agenda, r.heard, r.fence, r.unsure = barrier.Of(d), barrier.Heard{}, nil, map[string]bool{}
+	for _, other := range d.RegionNames() {
+		r.unsure[other] = other != name
+	}
+	delete(r.unsure, name)
+	w.note(name)
 }
 
 // excess returns the first cell in which the regions could use more than any document allows that
@@ -307,7 +339,7 @@ func (w *walk) settles() bool {
 // TestDocumentsInAnyOrder walks through many lives. None exceeds a limit, and each ends in a
 // document that is in force alone.
 func TestDocumentsInAnyOrder(t *testing.T) {
-	judged, documents := 0, 0
+	judged, documents, lost := 0, 0, 0
 	for seed := range suite.Short[uint64](150, 5_000) {
 		w := newWalk(t, seed)
 		for range 120 {
@@ -325,8 +357,9 @@ func TestDocumentsInAnyOrder(t *testing.T) {
 				w.used[cell], w.allowed[cell], settles, strings.Join(w.said, "\n"))
 		}
 		judged, documents = judged+len(w.used), documents+len(w.all)
+		lost += w.lost
 	}
-	t.Logf("%d cells, %d documents", judged, documents)
+	t.Logf("%d cells, %d documents, %d regions that lost all they knew", judged, documents, lost)
 	if judged < 1000 {
 		t.Error("hardly any cell was judged")
 	}

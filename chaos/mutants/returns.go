@@ -243,4 +243,14 @@ var returns = []Mutant{
 		Says: "states the regions could use more than any",
 		Test: searched,
 	},
+	{
+		Name: "an-unsure-region-closes-documents", Hole: documentsDiffer,
+		Rule: "a region that lost all it knew closes no document before the others have told theirs",
+		Edits: []Edit{{"policy/barrier/fold.go",
+			`	if v.Unsure {`,
+			`	if v.Unsure && most < 0 {`}},
+		Breaks: "ceiling: a document is in force that it takes for too old", Under: "a loss of store and journals, and a document that says what an old file says",
+		Says: "is open, document",
+		Test: Test{"./policy/barrier", "TestAnUnsureRegionClosesNothing"},
+	},
 }

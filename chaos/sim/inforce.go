@@ -48,15 +48,18 @@ func (w *world) noteDocuments() {
 	}
 	var all []int64
 	for _, r := range w.regions {
-		switch r.excluded() {
-		case "":
-			all, r.unaware = append(all, r.open...), -1
-		case unaware:
-			if r.unaware < 0 {
-				r.unaware = w.now
-			}
-		default:
+		why := r.excluded()
+		if why == "" {
+			all = append(all, r.open...)
+		} else if r.ended > r.judged {
+			r.ranAhead()
+		}
+		r.judged = r.ended
+		switch {
+		case why != unaware:
 			r.unaware = -1
+		case r.unaware < 0:
+			r.unaware = w.now
 		}
 	}
 	slices.Sort(all)
@@ -167,6 +170,27 @@ func (b *bucket) whileFenced(r *region, at quantity.StoreTime, units quantity.Un
 	if units = min(units, term-b.fenced[who]); units > 0 {
 		b.fenced[who] += units
 		b.allow(r, units, r.name+" runs while it is fenced", false)
+	}
+}
+
+// ranAhead allows what a region that is fenced now has admitted of windows that have not begun
+// everywhere, since its clock is ahead. The others have its part of them.
+func (r *region) ranAhead() {
+	earliest := r.w.earliest()
+	if r.clock().Add(max(r.storeAhead, 0)) <= earliest {
+		return
+	}
+	for _, b := range r.w.buckets() {
+		weighs := int64(0)
+		if b.limit.kind() != algorithms.FixedWindow {
+			weighs = 2 * b.window()
+		}
+		for window, units := range b.flows[r.index].admitted {
+			if window > b.windowAt(earliest) || window == b.windowAt(earliest) && weighs > 0 {
+				b.allowFor(b.windows().Opens(quantity.Cell(window)), b.windows().Opens(quantity.Cell(window+1)).Add(weighs-1),
+					min(units, b.termMemory(r.index)), r.name+"'s clock was ahead when it was fenced")
+			}
+		}
 	}
 }
 

@@ -40,6 +40,7 @@ type region struct {
 	behind    map[*node]int   // nodes that knew nothing later at backAt, and their lives
 	open      []int64         // versions of the documents that are open in it
 	ended     int64           // the life that comes after those that a fence has ended
+	judged    int64           // ended, when it was last looked at
 	unaware   int64           // since when it does not know that it is fenced, µs; -1: it is not so
 	sticks    map[int][]*node // by key: the nodes its requests go to; the last one counts
 }

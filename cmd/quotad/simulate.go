@@ -62,7 +62,7 @@ Exit codes: 0 everything held, 2 bad usage, 3 something did not.`,
 	f.BoolVar(&s.Hunt.Spanning, "spanning", false,
 		"also requests that span several shards of a store, and several requests in one call, by random numbers of their own")
 	f.BoolVar(&s.Hunt.Documents, "documents", false,
-		"change the limits document in substance, again and again and in some regions first, by random numbers of their own")
+		"an operator edits the limits document, in some regions first: numbers, weights, limits taken out and put back, regions fenced, returned, removed and added; by random numbers of their own")
 	f.BoolVar(&s.Hunt.Envoys, "envoys", false,
 		"Envoys are assigned parts of the only limit, a token bucket or a window (RLQS), by random numbers of their own")
 	f.BoolVar(&s.Hunt.Prefetch, "prefetch", false,

@@ -146,7 +146,7 @@ var exchangeReadings = []reading{
 			}
 		}},
 	{total, "quotad_denied_with_spare_units_total",
-		"Units denied here while other regions had said that they had spare ones of the cell, each time at most as many as they said: a sign of false denials, not their number.", nil,
+		"Units denied here while other regions had said that they had spare ones, each time at most as many as they said: a sign of false denials, not their number.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Exchange.DeniedWithSpare)) }},
 	{gauge, "quotad_exchange_buckets",
 		"Buckets that this node plans for; others keep to their fixed split.", nil,

@@ -101,7 +101,7 @@ func newMetrics() *metrics {
 	m.returnedUnits = counter("quotad_prefetched_returned_units_total",
 		"Prefetched units that were given back to the store.")
 	m.strandedUnits = counter("quotad_prefetched_stranded_units_total",
-		"Prefetched units that were neither spent nor given back: they count as used until their cell no longer counts.")
+		"Prefetched units that were neither spent nor given back: they count as used until their window is over.")
 	m.takenUnits = counter("quotad_client_taken_units_total",
 		"Units that clients took to admit from by themselves (Take).")
 	m.givenBackUnits = counter("quotad_client_returned_units_total",

@@ -110,8 +110,8 @@ var returns = []Mutant{
 			`(region == v.Region || !v.fencedFrom`,
 			`(!v.fencedFrom`}},
 		Breaks: "ceiling: a document it does not know raised the others", Under: "a raise while it was fenced",
-		Says: "states the regions could use more than any",
-		Test: searched,
+		Says: "without c it waits for",
+		Test: Test{"./policy/barrier", "TestWhoIsWaitedForWhenARegionReturns"},
 	},
 	{
 		Name: "who-missed-the-fence-does-not-ask", Hole: "a region that is fenced and does not know it",

@@ -54,7 +54,8 @@ func TestAFenceIsNotForgotten(t *testing.T) {
 }
 
 // TestWhoIsWaitedForWhenARegionReturns: who knows the fence waits for those that shrink, and not for
-// the region itself, which need not run yet. Who does not know it waits for all.
+// the region itself, which need not run yet. Who does not know it waits for all, and so does the
+// region.
 func TestWhoIsWaitedForWhenARegionReturns(t *testing.T) {
 	one := documents.Parse(t, 1, abc, limit+"{a: 4, b: 3, c: 2}")
 	fenced := documents.With(t, "fenced: [a]", documents.Parse(t, 2, abc, limit+"{a: 4, b: 3, c: 2}"))
@@ -78,6 +79,13 @@ func TestWhoIsWaitedForWhenARegionReturns(t *testing.T) {
 			v.Heard.Add("c", back.Epoch(), 1)
 			if known := len(c.waiting) == 2; (v.Standing(&back.Limits[0]).Waiting == nil) != known {
 				t.Errorf("%s: without a it waits for %v", name, v.Standing(&back.Limits[0]).Waiting)
+			}
+		}
+		if c.region == "a" { // another document may have given more to c, which grows by those that are known
+			v.Heard.Add("a", back.Epoch(), 1)
+			v.Heard.Add("b", back.Epoch(), 1)
+			if !slices.Equal(v.Standing(&back.Limits[0]).Waiting, []string{"c"}) {
+				t.Errorf("%s: without c it waits for %v", name, v.Standing(&back.Limits[0]).Waiting)
 			}
 		}
 		if s.Returning != c.nothing || !subset(c.waiting, s.Waiting) {

@@ -131,7 +131,7 @@ func answerOf(d Decision, cost int64, asked, heard time.Duration) held.Answer {
 		a.Fitted, a.Charged = quantity.Units(cost), quantity.Units(cost)
 		return a
 	}
-	a.Denied, a.Verdict.Retry = quantity.Units(cost), d.deniedFor.Microseconds()
+	a.Denied, a.Verdict.Retry = quantity.Units(cost), d.RetryAfter.Microseconds()
 	a.Ends = a.Now.Add(a.Verdict.Retry) // the node did not say when the cell ends
 	return a
 }

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -34,7 +33,6 @@ type Decision struct {
 	// RetryAfter of a denied request is when it may come again: when the region's rights suffice or,
 	// if that is sooner, when units of other regions may be there. 0: never, or not known.
 	RetryAfter  time.Duration
-	deniedFor   time.Duration // how long its cost may be denied without asking
 	Delay       time.Duration // admitted by a leaky bucket: serve the request after this time
 	Cell        int64         // number of the cell that the request was decided in
 	AtUs        int64         // the store's time, us since 1970. FromMemory: or a little less
@@ -115,7 +113,7 @@ func decisionOf(m *quotadv1.Decision) Decision {
 		Entitlement: m.GetEntitlement(), Share: m.GetShare(), Node: m.GetNode(),
 		Region: m.GetRegion(), Degraded: m.GetDegraded(), Shadowed: m.GetShadowed(),
 		Receipt: m.GetReceipt(), Repeated: m.GetRepeated(), Epoch: m.GetEpoch(),
-		Limits: limitStates(m.GetLimits()), deniedFor: cmp.Or(m.GetDeniedFor(), m.GetRetryAfter()).AsDuration()}
+		Limits: limitStates(m.GetLimits())}
 }
 
 func limitStates(all []*quotadv1.LimitState) []LimitState {

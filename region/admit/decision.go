@@ -81,9 +81,6 @@ type Decision struct {
 	// Where nobody knows (Recovering, StoreFailureLocal, a region that does not answer) it is a
 	// minute at most. Negative: this region's rights never suffice.
 	RetryAfter time.Duration
-	// DeniedFor is for how long the region denies every request of this cost, as far as it knows: at
-	// most RetryAfter, and less where requests are told to come one after the other. 0: as RetryAfter.
-	DeniedFor time.Duration
 	// number of the cell in which it was decided; 0 if no store decided
 	Cell quantity.Cell
 	// the store's time, microseconds since 1970; 0 if no store decided

@@ -34,8 +34,7 @@ func (l *Limiter) judge(w *waiting, a answered) Decision {
 	answer, all := a.decided.Answers[a.index], w.applied
 	decider, best := 0, int64(math.MinInt64)
 	var retry time.Duration // of the decider
-	var room [4]time.Duration
-	retries := l.retries(w, a, room[:0])
+	seed := l.sequence.Load()
 	var shadowed []string
 	var delay int64
 	spared := !w.allFull(a)
@@ -51,7 +50,7 @@ func (l *Limiter) judge(w *waiting, a answered) Decision {
 		if all[i].Limit.Shadow && v.Retry != 0 {
 			shadowed = append(shadowed, all[i].Limit.Name)
 		}
-		after := retries[i]
+		after := l.retryAfter(all[i], w.costOf(i), a.decided.Buckets[i], v, a.at(i), seed)
 		weighs := weight(answer.Admitted, v, after, w.costOf(i) > all[i].Most())
 		first := i == 0 || harmless(decider) && !shadow
 		if first || shadow == harmless(decider) && weighs > best {
@@ -66,11 +65,10 @@ func (l *Limiter) judge(w *waiting, a answered) Decision {
 		Share: max(state.Share, 0), Shadowed: shadowed, Delay: microseconds(delay),
 		Repeated: a.decided.Repeated, FromMemory: a.fromMemory}, all[decider])
 	if w.wantsStates() {
-		d.Limits = l.states(w, a, retries)
+		d.Limits = l.states(w, a, seed)
 	}
 	if !answer.Admitted {
 		d.Reason, d.RetryAfter = reasonOf(all[decider], w.costOf(decider), state, verdict, a.at(decider)), retry
-		d.DeniedFor = deniedFor(retry, verdict)
 		if d.Reason == Recovering {
 			d.opens = microseconds(verdict.Retry)
 		}

@@ -60,7 +60,6 @@ type Limiter struct {
 	metrics  *metrics
 	fullest  fullest
 	closures closures
-	turns    turns
 	// unmatched is for requests to which no limit applies.
 	unmatched unmatched
 	sequence  atomic.Uint64

@@ -5,6 +5,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/rules"
 )
 
 // unknownWithin is the longest time that a denial tells where nobody knows how long it lasts: the
@@ -16,9 +17,9 @@ const unknownWithin = time.Minute
 // regions may be here, if that is sooner. Negative: neither is known. It is the only rule for what
 // callers are told, by whatever field or header. seed tells requests apart that were decided at the
 // same time.
-func (l *Limiter) retryAfter(w *waiting, i int, s algorithms.State, v algorithms.Verdict,
-	at quantity.StoreTime, seed uint64) time.Duration {
-	a, cost, own := w.applied[i], w.costOf(i), microseconds(v.Retry)
+func (l *Limiter) retryAfter(a *rules.Applied, cost quantity.Units, s algorithms.State,
+	v algorithms.Verdict, at quantity.StoreTime, seed uint64) time.Duration {
+	own := microseconds(v.Retry)
 	switch {
 	case v.Retry == 0:
 		return 0
@@ -33,32 +34,10 @@ func (l *Limiter) retryAfter(w *waiting, i int, s algorithms.State, v algorithms
 	case !a.Limit.Algorithm.Bucket() && s.Share >= a.Most(): // the others hold nothing
 		return own
 	}
-	if w.commit && a.Limit.Algorithm.Bucket() {
-		own = l.turns.next(a, at, own, cost, s.Share, l.config.Nodes)
-	}
 	if after, comes := l.rights.Relief(a.Bucket, s.Cell, s.Share, cost-s.Free); comes {
 		return min(own, spread(after, uint64(at)+seed))
 	}
 	return own
-}
-
-// retries returns after how long a request may come again, for each of its limits; 0 for those that
-// have room.
-func (l *Limiter) retries(w *waiting, a answered, room []time.Duration) []time.Duration {
-	seed := l.sequence.Load()
-	for i, v := range a.decided.Answers[a.index].Verdicts {
-		room = append(room, l.retryAfter(w, i, a.decided.Buckets[i], v, a.at(i), seed))
-	}
-	return room
-}
-
-// deniedFor returns for how long a limit surely denies a cost that is told to come again after a
-// time; 0: for that time.
-func deniedFor(told time.Duration, v algorithms.Verdict) time.Duration {
-	if own := microseconds(v.Retry); own < told {
-		return own
-	}
-	return 0
 }
 
 // spread makes a time longer by up to a quarter, so that callers who were denied at the same time do

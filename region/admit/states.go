@@ -53,8 +53,8 @@ func (l *Limiter) state(w *waiting, i int) LimitState {
 }
 
 // states returns what the store said of each limit of a request. An answer from memory knows the
-// limits that deny alone. retries has for each after how long the request may come again.
-func (l *Limiter) states(w *waiting, a answered, retries []time.Duration) []LimitState {
+// limits that deny alone. seed is that of retryAfter.
+func (l *Limiter) states(w *waiting, a answered, seed uint64) []LimitState {
 	all := make([]LimitState, len(w.applied))
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		s, bucket := l.state(w, i), a.decided.Buckets[i]
@@ -63,7 +63,7 @@ func (l *Limiter) states(w *waiting, a answered, retries []time.Duration) []Limi
 			s.At, s.Earlier = a.at(i), a.earlier != nil && a.earlier[i]
 			s.ResetAfter, s.Share = microseconds(bucket.Reset), max(bucket.Share, 0)
 			s.Window = lengthOf(w.applied[i], bucket.Cell)
-			s.RetryAfter = retries[i]
+			s.RetryAfter = l.retryAfter(w.applied[i], w.costOf(i), bucket, v, a.at(i), seed)
 		}
 		all[i] = s
 	}

@@ -54,7 +54,6 @@ func decisionMessage(d admit.Decision) *quotadv1.Decision {
 		Undecided:   d.Undecided,
 		Epoch:       d.Epoch,
 		Limits:      limitMessages(d.Limits),
-		DeniedFor:   ifPositive(d.DeniedFor),
 	}
 }
 

@@ -847,10 +847,7 @@ type Decision struct {
 	Limits []*LimitState `protobuf:"bytes,24,rep,name=limits,proto3" json:"limits,omitempty"`
 	// Of CheckBatch, with REASON_QUEUE_FULL: the node had no time for the request before its caller gives up, and neither
 	// admitted nor denied it. Do with it as with a node that cannot be reached. A single request gets UNAVAILABLE instead.
-	Undecided bool `protobuf:"varint,25,opt,name=undecided,proto3" json:"undecided,omitempty"`
-	// Denied only: as long as this the region denies every request of this cost, as far as it knows, so that a client may do
-	// so by itself. Absent: for retry_after. It is shorter where requests are told to come one after the other.
-	DeniedFor     *durationpb.Duration `protobuf:"bytes,26,opt,name=denied_for,json=deniedFor,proto3" json:"denied_for,omitempty"`
+	Undecided     bool `protobuf:"varint,25,opt,name=undecided,proto3" json:"undecided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1058,13 +1055,6 @@ func (x *Decision) GetUndecided() bool {
 		return x.Undecided
 	}
 	return false
-}
-
-func (x *Decision) GetDeniedFor() *durationpb.Duration {
-	if x != nil {
-		return x.DeniedFor
-	}
-	return nil
 }
 
 // LimitState is what one of several limits said of a request.
@@ -3248,7 +3238,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\a\n" +
 	"\x05_cost\"?\n" +
 	"\fPeekResponse\x12/\n" +
-	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\xda\x06\n" +
+	"\bdecision\x18\x01 \x01(\v2\x13.quotad.v1.DecisionR\bdecision\"\xa0\x06\n" +
 	"\bDecision\x12\x18\n" +
 	"\aallowed\x18\x01 \x01(\bR\aallowed\x12)\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x11.quotad.v1.ReasonR\x06reason\x12\x14\n" +
@@ -3279,9 +3269,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"fromMemory\x12\x14\n" +
 	"\x05epoch\x18\x17 \x01(\tR\x05epoch\x12-\n" +
 	"\x06limits\x18\x18 \x03(\v2\x15.quotad.v1.LimitStateR\x06limits\x12\x1c\n" +
-	"\tundecided\x18\x19 \x01(\bR\tundecided\x128\n" +
-	"\n" +
-	"denied_for\x18\x1a \x01(\v2\x19.google.protobuf.DurationR\tdeniedFor\"\xc1\x03\n" +
+	"\tundecided\x18\x19 \x01(\bR\tundecided\"\xc1\x03\n" +
 	"\n" +
 	"LimitState\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x1c\n" +
@@ -3574,58 +3562,57 @@ var file_quotad_v1_quotad_proto_depIdxs = []int32{
 	44, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
 	44, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
 	12, // 14: quotad.v1.Decision.limits:type_name -> quotad.v1.LimitState
-	44, // 15: quotad.v1.Decision.denied_for:type_name -> google.protobuf.Duration
-	44, // 16: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
-	44, // 17: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
-	44, // 18: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
-	25, // 19: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	26, // 20: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
-	18, // 21: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
-	21, // 22: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
-	23, // 23: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
-	24, // 24: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
-	17, // 25: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
-	15, // 26: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
-	16, // 27: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
-	44, // 28: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
-	45, // 29: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
-	44, // 30: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
-	20, // 31: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
-	19, // 32: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
-	22, // 33: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
-	45, // 34: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
-	45, // 35: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
-	44, // 36: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	44, // 37: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	44, // 38: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
-	41, // 39: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
-	29, // 40: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	45, // 41: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
-	32, // 42: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
-	42, // 43: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
-	11, // 44: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
-	44, // 45: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
-	32, // 46: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
-	43, // 47: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
-	1,  // 48: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 49: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	5,  // 50: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
-	9,  // 51: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	30, // 52: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
-	33, // 53: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
-	35, // 54: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
-	2,  // 55: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 56: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	6,  // 57: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
-	10, // 58: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	31, // 59: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
-	34, // 60: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
-	36, // 61: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
-	55, // [55:62] is the sub-list for method output_type
-	48, // [48:55] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	44, // 15: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
+	44, // 16: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
+	44, // 17: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
+	25, // 18: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
+	26, // 19: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
+	18, // 20: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
+	21, // 21: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
+	23, // 22: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
+	24, // 23: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
+	17, // 24: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
+	15, // 25: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
+	16, // 26: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
+	44, // 27: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
+	45, // 28: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	44, // 29: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	20, // 30: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
+	19, // 31: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
+	22, // 32: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
+	45, // 33: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
+	45, // 34: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	44, // 35: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	44, // 36: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	44, // 37: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	41, // 38: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
+	29, // 39: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
+	45, // 40: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
+	32, // 41: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
+	42, // 42: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
+	11, // 43: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
+	44, // 44: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
+	32, // 45: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
+	43, // 46: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
+	1,  // 47: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 48: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	5,  // 49: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
+	9,  // 50: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	30, // 51: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
+	33, // 52: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
+	35, // 53: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
+	2,  // 54: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 55: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	6,  // 56: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
+	10, // 57: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	31, // 58: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
+	34, // 59: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
+	36, // 60: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
+	54, // [54:61] is the sub-list for method output_type
+	47, // [47:54] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }

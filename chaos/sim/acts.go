@@ -179,12 +179,25 @@ func (w *world) change(a Act) {
 	for i, r := range w.regions {
 		at := random.Int64N(a.For + 1)
 		for _, n := range r.nodes {
-			if given == 0 || given&(1<<i) != 0 || !has(n.file, r.name) { // others learn of it
+			if given == 0 || given&(1<<i) != 0 { // others learn of it
 				w.in(at, func() { n.receive(d) })
 			}
 		}
 	}
+	w.addRegions(d)
 	w.counts.Deeds[a.Do]++
+}
+
+// addRegions gives a document to the nodes of regions that it has and their files have not: they join,
+// or come back.
+func (w *world) addRegions(d *policy.Document) {
+	for _, r := range w.regions {
+		for _, n := range r.nodes {
+			if has(d, r.name) && !has(n.file, r.name) {
+				w.in(0, func() { n.receive(d) })
+			}
+		}
+	}
 }
 
 // spreads reports whether the others learn of a document from a region: it has a part by that, and is
@@ -210,6 +223,7 @@ func (n *node) restartsWith(d *policy.Document, stays bool) {
 	err := n.start(false)
 	if err == nil {
 		n.w.adopted = max(n.w.adopted, n.live.Version())
+		n.w.addRegions(d)
 		if n.live.Version() < before {
 			n.w.breaks("documents", "%s serves under version %d after it has under version %d", n.name,
 				n.live.Version(), before)

@@ -4,9 +4,11 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/quotad/quotad/chaos/lab/suite"
+	"github.com/quotad/quotad/policy/barrier"
 )
 
 // TestDocumentsSeedsHold: no seed breaks an invariant whose limits documents change in substance.
@@ -53,4 +55,56 @@ var onceTwice = map[string]*Plan{
 
 func TestPlansThatOnceAdmittedUnderTwoDocuments(t *testing.T) {
 	keep(t, onceTwice)
+}
+
+// TestDocumentsPlayEveryEdit: the operator of a hundred seeds does all that the package says, each of
+// it several times.
+func TestDocumentsPlayEveryEdit(t *testing.T) {
+	did := map[string]int{}
+	for seed := range uint64(100) {
+		p := Draw(seed+1, Config{For: 60_000_000, Documents: true})
+		all, err := p.documents()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) > barrier.MaxOpen {
+			did["folds"]++
+		}
+		ever := map[string]bool{}
+		for i, d := range all {
+			before, had := d, map[string]bool{}
+			if i > 0 {
+				before = all[i-1]
+			}
+			for _, l := range before.Limits {
+				had[l.Domain+" "+l.Name] = true
+			}
+			for _, l := range d.Limits {
+				switch name := l.Domain + " " + l.Name; {
+				case had[name]:
+				case ever[name]:
+					did["puts back"]++
+				case strings.HasPrefix(l.Domain, "moved-"):
+					did["moves"]++
+				default:
+					did["adds"]++
+				}
+				delete(had, l.Domain+" "+l.Name)
+				ever[l.Domain+" "+l.Name] = true
+			}
+			did["takes out"] += len(had)
+			for _, r := range p.Regions {
+				did["fences"] += int(oneIf(d.Fences(r.Name) && !before.Fences(r.Name)))
+				did["has return"] += int(oneIf(d.Life(r.Name) > before.Life(r.Name)))
+				did["removes"] += int(oneIf(d.Removes(r.Name) && !before.Removes(r.Name)))
+				did["lets join"] += int(oneIf(has(d, r.Name) && !has(before, r.Name)))
+			}
+		}
+	}
+	for _, what := range []string{"folds", "puts back", "moves", "adds", "takes out", "fences", "has return", "removes", "lets join"} {
+		if did[what] < 3 {
+			t.Errorf("the operator %s %d times in all", what, did[what])
+		}
+	}
+	t.Log(did)
 }

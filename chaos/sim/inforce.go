@@ -177,19 +177,31 @@ func (b *bucket) whileFenced(r *region, at quantity.StoreTime, units quantity.Un
 // everywhere, since its clock is ahead. The others have its part of them.
 func (r *region) ranAhead() {
 	earliest := r.w.earliest()
-	if r.clock().Add(max(r.storeAhead, 0)) <= earliest {
+	ahead := r.clock().Add(max(r.storeAhead, 0)).Sub(earliest)
+	if ahead <= 0 {
 		return
 	}
+	cause := r.name + "'s clock was ahead when it was fenced"
 	for _, b := range r.w.buckets() {
-		weighs := int64(0)
-		if b.limit.kind() != algorithms.FixedWindow {
-			weighs = 2 * b.window()
+		first, sum := b.windowAt(earliest), quantity.Units(0)
+		if b.limit.kind() == algorithms.FixedWindow {
+			first++ // the part of the present one is the region's until it is over
 		}
 		for window, units := range b.flows[r.index].admitted {
-			if window > b.windowAt(earliest) || window == b.windowAt(earliest) && weighs > 0 {
-				b.allowFor(b.windows().Opens(quantity.Cell(window)), b.windows().Opens(quantity.Cell(window+1)).Add(weighs-1),
-					min(units, b.termMemory(r.index)), r.name+"'s clock was ahead when it was fenced")
+			if window < first {
+				continue
 			}
+			sum += units
+			if weighs := int64(0); !b.limit.kind().Bucket() {
+				if b.limit.kind().Sliding() {
+					weighs = 2 * b.window()
+				}
+				b.allowFor(b.windows().Opens(quantity.Cell(window)), b.windows().Opens(quantity.Cell(window+1)).Add(weighs-1),
+					min(units, b.termMemory(r.index)), cause)
+			}
+		}
+		if b.limit.kind().Bucket() {
+			b.allowFor(earliest, math.MaxInt64, min(sum, b.termAgain(r.index, ahead)), cause)
 		}
 	}
 }

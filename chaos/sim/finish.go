@@ -14,6 +14,7 @@ import (
 // whether the world works again.
 type probe struct {
 	b                 *bucket
+	by                entry // what the newest document says of it
 	r                 *region
 	offered, admitted quantity.Units // in the last third of the time after Heal
 	withoutStore      int64
@@ -29,10 +30,11 @@ func (w *world) probeAll() {
 	random := w.plan.random(forPlan, 1)
 	for _, l := range w.limits {
 		r := w.regions[random.IntN(len(w.regions))]
-		if _, has := l.of(w.adopted); !has || !belongs(w.documents[w.adopted-1], r.name) {
+		by, has := l.of(w.adopted)
+		if !has || !belongs(w.documents[w.adopted-1], r.name) {
 			continue
 		}
-		p := &probe{b: l.buckets[0], r: r}
+		p := &probe{b: l.buckets[0], by: by, r: r}
 		w.probes = append(w.probes, p)
 		units, per := p.demand()
 		p.demanding = p.mayDemand() && len(w.envoys) == 0
@@ -55,7 +57,7 @@ func (w *world) probeAll() {
 // demand returns what a probe asks for: units in per µs, 80 % of the most that the region may hold.
 func (p *probe) demand() (units quantity.Units, per int64) {
 	if len(p.r.w.plan.Versions) > 0 {
-		return max(p.b.worst(p.r.index, func(h mayHold) quantity.Units { return h.most })*8/10, 1), p.b.window()
+		return max(holdOf(p.by.Limit, p.r.index).most*8/10, 1), p.b.window()
 	}
 	f := p.b.spec.Entitlements[p.r.name]
 	most := f
@@ -106,7 +108,7 @@ func (p *Plan) farthest() (most int64) {
 // part returns the maximum cost of one request of the probe: a fiftieth of the limit, and no more
 // than fits into the region's bucket.
 func (p *probe) part() quantity.Units {
-	part := p.b.limit.policy.Limit / 50
+	part := p.by.Limit.Limit / 50
 	if p.b.limit.kind().Bucket() && p.b.spec != nil {
 		part = min(part, p.b.spec.Bursts[p.r.name])
 	}

@@ -218,12 +218,15 @@ func has(d *policy.Document, region string) bool {
 // own again a second later.
 func (n *node) restartsWith(d *policy.Document, stays bool) {
 	own, before := n.file, n.live.Version()
+	spreads := n.r.spreads(d)
 	n.die()
 	n.file = d
 	err := n.start(false)
 	if err == nil {
-		n.w.adopted = max(n.w.adopted, n.live.Version())
-		n.w.addRegions(d)
+		if spreads {
+			n.w.adopted = max(n.w.adopted, n.live.Version())
+			n.w.addRegions(d)
+		}
 		if n.live.Version() < before {
 			n.w.breaks("documents", "%s serves under version %d after it has under version %d", n.name,
 				n.live.Version(), before)

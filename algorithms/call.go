@@ -251,7 +251,7 @@ type Open struct {
 // Note stores a text in the token under a name, or only asks for it. It stays until the store loses
 // its data.
 type Note struct {
-	Generation uint64 // under which Text is stored; any, if nothing is
+	Generation uint64 // under which Text is stored, 0: before the first; any, if nothing is stored
 	Name       string // made by NodeNote or DocumentNote
 	Text       string // empty: nothing is stored
 }

@@ -62,7 +62,7 @@ func (w *Twin) opened(node string) Opened {
 
 // Note answers the note script.
 func (w *Twin) Note(c Note) Noted {
-	if c.Text != "" && (w.Generation == 0 || w.Generation != c.Generation) {
+	if c.Text != "" && w.Generation != c.Generation {
 		return Noted{}
 	}
 	before := w.notes[c.Name]

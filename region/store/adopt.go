@@ -101,8 +101,9 @@ func (s *session) Document(ctx context.Context, epoch string) (string, error) {
 }
 
 // KeepDocument keeps the text of a document in the store by its epoch, for other nodes of the
-// region. It stays until the document is open no longer, or the store loses its data.
-func (s *session) KeepDocument(ctx context.Context, epoch, text string) error {
-	_, err := s.note(ctx, s.Generation(), algorithms.DocumentNote(epoch), text)
+// region. It stays until the document is open no longer, or the store loses its data. It fails with
+// ErrUnknownStore if the store is of another generation, 0: not open yet.
+func (s *session) KeepDocument(ctx context.Context, generation uint64, epoch, text string) error {
+	_, err := s.note(ctx, generation, algorithms.DocumentNote(epoch), text)
 	return err
 }

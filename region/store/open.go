@@ -34,6 +34,10 @@ type Opening struct {
 	// Reserve is called with a store time that is later than any before, before the answer with
 	// that time is given out. It must be quick if nothing is to be done. Nil: it is not called.
 	Reserve func(now quantity.StoreTime)
+	// Keep is called before the store names what Epoch does, with the generation that stands, 0: none.
+	// It keeps the texts of the documents there, for who has named them may die at once. A guess
+	// beside other documents keeps nothing. Nil: it is not called.
+	Keep func(ctx context.Context, generation uint64) error
 	// MayBegin is asked before a generation is begun, unless the store lost nothing. If it returns
 	// an error, Open fails with that. Else it returns the latest time that the store has shown to
 	// other nodes, 0 if nobody knows. Nil: it is not asked.
@@ -151,6 +155,9 @@ func (s *session) times(earlier []quantity.StoreTime) []quantity.StoreTime {
 // take works with a store as it stands. It returns the latest time at which any script can have run
 // under another epoch.
 func (s *session) take(ctx context.Context, all looks, o Opening) (quantity.StoreTime, error) {
+	if err := all.keep(ctx, o); err != nil {
+		return 0, err
+	}
 	last, err := s.adopt(ctx, all[0].Generation, o)
 	if err == nil {
 		s.hold(all, o.Node, all[0].Generation, all[0].Secret)
@@ -184,7 +191,7 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 				"the clock of the Redis at %s is %v from this node's: set both by NTP and start again", l.at, l.apart)
 		}
 	}
-	if err := s.adoptFound(ctx, all, o); err != nil {
+	if err := errors.Join(all.keep(ctx, o), s.adoptFound(ctx, all, o)); err != nil {
 		return Opened{}, err
 	}
 	now, seen := quantity.StoreTime(s.now().UnixMicro()), max(s.Latest(), all.lastSeen(), shown)
@@ -222,6 +229,15 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 	s.hold(all, o.Node, c.Generation, c.Secret)
 	opened.Since, opened.LostAt, opened.Now = all.since(), all.lostAt(), all.mark()
 	return opened, nil
+}
+
+// keep has the texts of the documents kept that the store is about to name.
+func (all looks) keep(ctx context.Context, o Opening) error {
+	first := &all[0]
+	if o.Keep == nil || o.Guess && first.Generation != 0 && first.Epoch != o.Epoch {
+		return nil
+	}
+	return o.Keep(ctx, first.Generation)
 }
 
 // anotherGeneration returns the number of the generation after the last one that is known, begun at a

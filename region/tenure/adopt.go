@@ -86,7 +86,7 @@ const merges = 4
 // putInForce opens documents in the store and then in this node. The caller has the turn.
 func (t *Tenure) putInForce(ctx context.Context, a barrier.Agenda) error {
 	for range merges {
-		if err := t.keepDocuments(ctx, a); err != nil && !errors.Is(err, store.ErrUnknownStore) {
+		if err := t.keepDocuments(ctx, t.config.Store.Generation(), a); err != nil && !errors.Is(err, store.ErrUnknownStore) {
 			return err
 		}
 		last, err := t.config.Store.Adopt(ctx, a.String(), a.Folded()...)
@@ -196,14 +196,14 @@ func (t *Tenure) kept(ctx context.Context, name string,
 	return d, nil
 }
 
-// keepDocuments keeps in the store the documents that it does not have yet, so that every node of
-// the region finds them there.
-func (t *Tenure) keepDocuments(ctx context.Context, a barrier.Agenda) error {
+// keepDocuments keeps in the store, as it stands under a generation, the documents that it does not
+// have yet, so that every node of the region finds them there.
+func (t *Tenure) keepDocuments(ctx context.Context, generation uint64, a barrier.Agenda) error {
 	for _, d := range a.Documents() {
 		name := d.Epoch().String()
 		kept, err := t.config.Store.Document(ctx, name)
 		if err == nil && kept == "" {
-			err = t.config.Store.KeepDocument(ctx, name, string(d.Source()))
+			err = t.config.Store.KeepDocument(ctx, generation, name, string(d.Source()))
 		}
 		if err != nil {
 			return err

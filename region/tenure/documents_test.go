@@ -15,6 +15,7 @@ import (
 	"github.com/quotad/quotad/policy/barrier"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/store"
 )
 
 // TestAnAcknowledgementWaitsForTheDocumentsBeside: a region that works under a document that is not
@@ -197,6 +198,46 @@ func TestAFarVersionInTheFile(t *testing.T) {
 		if err := n.FileRefused(); !errors.Is(err, c.want) || n.Rules().Document.Version != 1 {
 			t.Errorf("%s: %s is open, the file: %v", node, n.Rules().Epoch, err)
 		}
+	}
+}
+
+// TestARegionIsOpenedWithTheTextsOfItsDocuments: a node begins its region's first generation, under
+// documents that it has fetched from other regions, and dies at any round trip of that. Its mate,
+// whose file is of another version, starts all the same: nothing else in the region has the texts.
+func TestARegionIsOpenedWithTheTextsOfItsDocuments(t *testing.T) {
+	const limit = "name: l, window: 1s, limit: "
+	one, two := documents.Parse(t, 1, alone, limit+"100"), documents.Parse(t, 2, alone, limit+"200")
+	named := 0
+	for trip := range 20 {
+		v := newVouching(t)
+		clock := func() time.Time { return v.now }
+		node := func(name string) *Tenure {
+			kept, _, err := journals.New("us", name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			way, _ := v.server.Connect(clock)
+			return of(t, name, one, way, kept, clock)
+		}
+		n := node("n1")
+		n.config.MayBegin = func(context.Context, store.Beginning) (quantity.StoreTime, error) {
+			if n.agenda().Has(two.Epoch()) {
+				return 0, nil
+			}
+			return 0, &Elsewhere{Documents: []*policy.Document{two}}
+		}
+		v.server.Spare(trip)
+		v.server.FailNext(1000)
+		if n.Open(t.Context()) != nil && v.server.Ledger(store.Whole).Generation != 0 {
+			named++
+		}
+		v.server.FailNext(0)
+		if err := node("n2").Open(t.Context()); err != nil {
+			t.Errorf("dead after round trip %d: %v", trip, err)
+		}
+	}
+	if named == 0 {
+		t.Error("no node died after it had named its documents")
 	}
 }
 

@@ -142,7 +142,10 @@ func (t *Tenure) openStore(ctx context.Context, a barrier.Agenda,
 	return c.Store.Open(ctx, store.Opening{Region: c.Region, Node: c.Node, Epoch: a.String(), Folded: a.Folded(),
 		Guess: t.guess, Bootstrap: bootstrap,
 		LastGeneration: max(c.Journal.Generation(), t.Generation()), Ended: t.ended, Seen: seen,
-		Latest: latest, Reserve: t.times.reserve, MayBegin: c.MayBegin})
+		Latest: latest, Reserve: t.times.reserve, MayBegin: c.MayBegin,
+		Keep: func(ctx context.Context, generation uint64) error {
+			return t.keepDocuments(ctx, generation, a)
+		}})
 }
 
 // takeOver has the node work with the store that it has opened.
@@ -159,7 +162,8 @@ func (t *Tenure) takeOver(ctx context.Context, a barrier.Agenda, opened store.Op
 	if err := t.checkJournalWhole(ctx, opened); err != nil {
 		return err
 	}
-	if err := t.keepDocuments(ctx, a); err != nil {
+	// The store may have lost the texts between their keeping and its opening.
+	if err := t.keepDocuments(ctx, opened.Generation, a); err != nil {
 		return err
 	}
 	if err := errors.Join(t.learnWhetherSure(ctx, a, opened), t.learnFence(ctx)); err != nil {

@@ -219,7 +219,7 @@ func (c Items) Parse(reply any) (ItemsDecided, error) {
 			all.Each[i].Status = StatusLater
 			continue
 		}
-		all.Each[i] = r.decided(&c.Each[i], &room)
+		all.Each[i] = r.decided(&c.Each[i], now, &room)
 		all.took(all.Each[i].Head)
 		first = false
 	}
@@ -262,8 +262,8 @@ func cut[E any](all *[]E, n int) []E {
 	return some
 }
 
-// decided reads the answer to a Decide into some of the room.
-func (r *reader) decided(c *Decide, room *room) Decided {
+// decided reads the answer to a Decide, of a call at store time now, into some of the room.
+func (r *reader) decided(c *Decide, now quantity.StoreTime, room *room) Decided {
 	d := Decided{Head: Head{Status: Status(r.num())}}
 	switch d.Status {
 	case StatusLater:
@@ -276,7 +276,8 @@ func (r *reader) decided(c *Decide, room *room) Decided {
 		d.Why = r.str()
 		return d
 	case StatusOK:
-	case StatusImplausible:
+	case StatusImplausible: // its buckets are caught up all the same
+		d.Now = now
 		return d
 	default:
 		if r.err == nil {

@@ -139,12 +139,12 @@ func (w *Twin) Decide(t quantity.StoreTime, c Decide) Decided {
 		open, at[i] = append(open, h.limiter()), h
 	}
 	if c.Once != "" && (c.PerBucket || len(c.Costs) != 1) || len(c.Costs) > MaxCosts {
-		return Decided{Head: Head{Status: StatusImplausible}}
+		return Decided{Head: Head{Status: StatusImplausible, Now: now}}
 	}
 	d := Decided{Head: head, TooOften: again}
 	if slices.ContainsFunc(c.Costs,
 		func(cost quantity.Units) bool { return cost < 1 || cost > MaxUnits }) {
-		return Decided{Head: Head{Status: StatusImplausible}}
+		return Decided{Head: Head{Status: StatusImplausible, Now: now}}
 	}
 	for n := range c.requests() {
 		d.Answers = append(d.Answers, answer(open, &c, n, now.Sub(t)))

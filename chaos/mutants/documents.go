@@ -37,10 +37,23 @@ var documents = []Mutant{
 		Name: "forgets-that-it-is-unsure", Hole: "one version with two contents",
 		Rule: "a region that lost its documents serves nothing until the others told theirs, through another loss and restart",
 		Edits: []Edit{{"region/tenure/unsure.go",
-			`before == "yes" || t.known.isUnsure() ||`, `before == "yes" ||`}},
+			`	if unsure || len(k.unsure) > 0 {
+`, `	if !unsure {
+		k.unsure = nil
+	} else {
+`}},
 		Breaks: "conservation: sum of S above L of either document", Under: "all documents lost, then the store again and a restart, peers away",
 		Says: "started again: unsure false",
 		Test: Test{"./region/tenure", "TestANodeThatKnowsNothingServesNothing"},
+	},
+	{
+		Name: "serves-at-once-by-a-newer-file", Hole: "one version with two contents",
+		Rule: "a region that began with a document newer than those of others waits until nothing weighs of these",
+		Edits: []Edit{{"region/tenure/unsure.go",
+			`k.after, k.newer = k.heard.By(k.region), false`, `k.newer = false`}},
+		Breaks: "conservation: sum of S above L of either document", Under: "Redis and all journals lost, a newer file, peers under the older one",
+		Says: "eu has the new one",
+		Test: Test{"./region/tenure", "TestANewerFileInARegionThatKnowsNothing"},
 	},
 	{
 		Name: "key-without-algorithm-and-window", Hole: "changed window or algorithm under the same name",

@@ -69,5 +69,10 @@ func (v *View) Next() (at quantity.StoreTime) {
 	for _, l := range v.Leftovers() {
 		at = sooner(at, l.Standing.Opens)
 	}
+	if v.After > 0 {
+		for i := range v.Agenda.Newest().Limits {
+			at = sooner(at, v.Standing(&v.Agenda.Newest().Limits[i]).Opens)
+		}
+	}
 	return at
 }

@@ -1,6 +1,7 @@
 package barrier
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/quotad/quotad/algorithms"
@@ -27,6 +28,16 @@ func (h Heard) Add(region string, e policy.Epoch, at quantity.StoreTime) bool {
 	return true
 }
 
+// By returns the time by which each other region that is known of had acknowledged a document.
+func (h Heard) By(self string) (at quantity.StoreTime) {
+	for region, all := range h {
+		if region != self && len(all) > 0 {
+			at = max(at, slices.Min(slices.Collect(maps.Values(all))))
+		}
+	}
+	return at
+}
+
 // View is what one region makes of its agenda at a time of its store. It does not change once made,
 // unless Heard does.
 type View struct {
@@ -37,6 +48,10 @@ type View struct {
 	// Unsure says that the region may have worked under newer documents than it remembers, because
 	// it lost its store and a journal. It uses nothing until the other regions have told.
 	Unsure bool
+	// After is for a region that lost all it knew, and began with a document that was newer than what
+	// others worked under: by then all of these had acknowledged it. It uses a limit from where
+	// nothing weighs any more of what they had before; 0: it may at once.
+	After quantity.StoreTime
 	// Fence is the word of another region that this one is fenced, which no document takes back that
 	// is open here; nil: none. This region uses nothing.
 	Fence *Fence
@@ -71,31 +86,44 @@ type Standing struct {
 	// Waiting holds the regions whose acknowledgement of the newest document is waited for.
 	Waiting []string
 	// Returning says that the region was fenced and has returned, by a document that does not count
-	// alone yet: it has nothing.
+	// alone yet, or lost all it knew, see After: it has nothing.
 	Returning bool
 }
 
 // Open says whether more than one document binds.
 func (s Standing) Open() bool { return len(s.Binding) > 1 || s.Returning }
 
-// Changed says whether the open documents give a limit of the newest one different terms.
-func (v *View) Changed(l *policy.Limit) bool {
-	_, changed := v.Agenda.changed[l.Bucket(nil)]
-	return changed
-}
-
 // Standing returns what is in force of a limit of the newest document.
 func (v *View) Standing(l *policy.Limit) Standing {
 	t, changed := v.Agenda.changed[l.Bucket(nil)]
 	if !changed {
-		return Standing{Binding: []Entry{{Document: v.Agenda.Newest(), Limit: l}}, From: len(v.Agenda.documents) - 1}
+		return v.begun(l, Standing{Binding: []Entry{{Document: v.Agenda.Newest(), Limit: l}}, From: len(v.Agenda.documents) - 1})
 	}
 	return v.standing(t)
 }
 
+// begun has the region use nothing of a limit before it may, see After.
+func (v *View) begun(l *policy.Limit, s Standing) Standing {
+	if opens := v.begins(l); opens > v.Now {
+		s.Returning, s.Opens = true, sooner(s.Opens, opens)
+	}
+	return s
+}
+
+func (v *View) begins(l *policy.Limit) quantity.StoreTime {
+	if v.After == 0 {
+		return 0
+	}
+	settles := int64(0)
+	if l.Assign != nil {
+		settles = policy.AssignSettles.Microseconds()
+	}
+	return max(over(l, v.After), v.After.Add(settles)).Add(fillOf(l))
+}
+
 // standing returns what is in force of a limit, by what all documents say of it.
 func (v *View) standing(t terms) Standing {
-	return v.stand(t, func(int, quantity.StoreTime) {})
+	return v.begun(t.limit, v.stand(t, func(int, quantity.StoreTime) {}))
 }
 
 // stand is standing; it tells the place of each document of which is known from when on it counts

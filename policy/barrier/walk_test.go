@@ -54,6 +54,8 @@ type walker struct {
 	fence  *barrier.Fence
 	ahead  quantity.StoreTime
 	unsure map[string]bool // regions that have not told it their documents since it lost its own
+	newer  bool            // one of them told of an older document than it began with
+	after  quantity.StoreTime
 }
 
 func newWalk(t documents.T, seed uint64) *walk {
@@ -151,7 +153,7 @@ func (w *walk) parse(version int64, weights map[string]int, removed, fenced []st
 
 func (w *walk) view(name string) *barrier.View {
 	r := w.regions[name]
-	return &barrier.View{Agenda: r.agenda, Region: name, Heard: r.heard, Fence: r.fence, Now: w.now + r.ahead, Unsure: len(r.unsure) > 0}
+	return &barrier.View{Agenda: r.agenda, Region: name, Heard: r.heard, Fence: r.fence, Now: w.now + r.ahead, Unsure: len(r.unsure) > 0, After: r.after}
 }
 
 // learn gives a region documents, the newest first.
@@ -210,14 +212,17 @@ func (w *walk) tell(from, to string) {
 		r.fence = &f
 	}
 	for _, d := range a.agenda.Documents() {
-		if d.Kept == nil && !r.agenda.Has(d.Epoch()) && !r.agenda.Older(d.Epoch()) {
+		if d.Kept == nil && !r.agenda.Has(d.Epoch()) && (len(r.unsure) > 0 || !r.agenda.Older(d.Epoch())) {
+			r.newer = r.newer || r.agenda.Older(d.Epoch())
 			w.note(to)
-			return // not all of them are known here
+			return // not all of them are known here, and who lost all it knew waits until these are over
 		}
 	}
-	delete(r.unsure, from)
 	for _, d := range a.agenda.Documents() {
 		r.heard.Add(from, d.Epoch(), a.heard[from][d.Epoch()])
+	}
+	if delete(r.unsure, from); len(r.unsure) == 0 && r.newer {
+		r.after, r.newer = r.heard.By(to), false
 	}
 	w.note(to)
 }
@@ -253,13 +258,11 @@ func (w *walk) step() {
 	}
 }
 
-// mayLose reports whether it is said what happens if a region is started with a document alone: no
-// other one has an older document open, the document has all regions, and no other one waits to be
-// told what it lost.
+// mayLose reports whether it is said what happens if a region is started with a document alone: the
+// document has all regions, and no other one waits to be told what it lost.
 func (w *walk) mayLose(name string, d *policy.Document) bool {
 	for other, r := range w.regions {
-		older := r.agenda.Older(d.Epoch()) || r.agenda.Base() == d
-		if other != name && (!older || len(r.unsure) > 0) {
+		if other != name && len(r.unsure) > 0 {
 			return false
 		}
 	}
@@ -272,6 +275,7 @@ func (w *walk) lose(name string, d *policy.Document) {
 	w.lost++
 	w.said = append(w.said, fmt.Sprintf("%d: %s lost all it knew, and is started with %s", w.now, name, d.Epoch()))
 	r.agenda, r.heard, r.fence, r.unsure = barrier.Of(d), barrier.Heard{}, nil, map[string]bool{}
+	r.newer, r.after = false, 0
 	for _, other := range d.RegionNames() {
 		r.unsure[other] = other != name
 	}

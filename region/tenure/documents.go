@@ -39,9 +39,11 @@ type knowledge struct {
 	wanted map[policy.Epoch]string // documents to be fetched, and a region that has each
 	// refused holds the documents of other regions that are not taken beside those that are open
 	refused map[policy.Epoch]refusal
-	unsure  map[string]bool // regions that must tell before this one serves; nil: none
-	saved   bool            // the journal has all that is open
-	file    error           // why the document of the node's file is not open
+	unsure  map[string]bool    // regions that must tell before this one serves; nil: none
+	newer   bool               // while unsure: one of them has a document open that is older than all here
+	after   quantity.StoreTime // see barrier.View
+	saved   bool               // the journal has all that is open
+	file    error              // why the document of the node's file is not open
 	fences  fences
 	// regions whose acknowledgement some limit waits for, and since when by the node's clock
 	waiting map[string]time.Time
@@ -77,7 +79,7 @@ func (k *knowledge) view(a barrier.Agenda, now quantity.StoreTime) *barrier.View
 		heard[region] = maps.Clone(all)
 	}
 	return &barrier.View{Agenda: a, Region: k.region, Heard: heard, Now: now,
-		Unsure: len(k.unsure) > 0, Fence: k.fences.of(a, k.region)}
+		Unsure: len(k.unsure) > 0, After: k.after, Fence: k.fences.of(a, k.region)}
 }
 
 // acknowledge notes that the store decides without none of the documents since a time.
@@ -102,7 +104,13 @@ func (k *knowledge) hear(a barrier.Agenda, region string, open []Told) {
 		case a.Has(one.Epoch):
 		case err == nil:
 			known, k.wanted[one.Epoch] = false, region
-		case !a.Older(one.Epoch):
+		case a.Older(one.Epoch):
+			// Who lost all it knew, and began with a newer document, waits until older ones are over.
+			if len(k.unsure) > 0 {
+				known = false
+				k.news, k.newer = k.news || !k.newer, true
+			}
+		default:
 			known = false
 			told.Refused = fmt.Errorf("document %s of region %s is not taken, %s is open: %w",
 				one.Epoch, region, a, err)
@@ -114,14 +122,13 @@ func (k *knowledge) hear(a barrier.Agenda, region string, open []Told) {
 	k.told[region] = told
 	k.news = k.fences.hear(a, k.region, region, open) || k.news
 	maps.DeleteFunc(k.refused, func(e policy.Epoch, _ refusal) bool { return !k.tells(e) })
-	if k.unsure[region] && known {
-		delete(k.unsure, region)
-		k.news = true
-	}
 	for _, one := range open {
 		if known && k.heard.Add(region, one.Epoch, one.At) {
 			k.news = true
 		}
+	}
+	if known {
+		k.sure(region)
 	}
 }
 

@@ -53,11 +53,9 @@ func (t *Tenure) Documents() Documents {
 	}
 	for i := range v.Agenda.Newest().Limits {
 		l := &v.Agenda.Newest().Limits[i]
-		if !v.Changed(l) {
-			continue
-		}
 		if s := v.Standing(l); s.Open() {
-			d.held(v, HeldLimit{Limit: l, Waiting: s.Waiting, Opens: s.Opens}, s.Binding[1].Document)
+			d.held(v, HeldLimit{Limit: l, Waiting: s.Waiting, Opens: s.Opens},
+				s.Binding[min(1, len(s.Binding)-1)].Document)
 		}
 	}
 	for _, l := range v.Leftovers() {

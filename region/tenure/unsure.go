@@ -3,14 +3,43 @@ package tenure
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/quotad/quotad/policy/barrier"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
-// unsureNote is the name of the note by which a store remembers whether anybody knows for sure which
-// documents were open in it: "yes", or since which generation a node does.
+// unsureNote is the name of the note by which a store remembers a doubt.
 const unsureNote = "unsure of documents"
+
+// doubt is whether anybody knows for sure which documents were open in a store, and which a region
+// has that began anew with a document newer than those of others.
+type doubt struct {
+	unsure, newer bool
+	after         quantity.StoreTime // see [barrier.View]
+	generation    uint64             // since which a node is sure
+}
+
+// String returns the text of a note, which parseDoubt reads.
+func (d doubt) String() string {
+	switch {
+	case d.newer:
+		return "yes, of newer ones"
+	case d.unsure:
+		return "yes"
+	case d.after > 0:
+		return fmt.Sprintf("no, since %d, after %d", d.generation, d.after)
+	}
+	return fmt.Sprintf("no, since %d", d.generation)
+}
+
+func parseDoubt(note string) (d doubt) {
+	d.unsure = strings.HasPrefix(note, "yes")
+	d.newer = d.unsure && note != "yes"
+	_, _ = fmt.Sscanf(note, "no, since %d, after %d", &d.generation, &d.after)
+	return d
+}
 
 // learnWhetherSure finds out whether newer documents may have been open in this region than the
 // node knows, when it starts and when a generation has begun. That is so if the store lost its
@@ -24,49 +53,56 @@ func (t *Tenure) learnWhetherSure(ctx context.Context, a barrier.Agenda,
 	if t.since == opened.Since {
 		return nil
 	}
-	before, err := t.config.Store.Note(ctx, unsureNote, "")
+	note, err := t.config.Store.Note(ctx, unsureNote, "")
 	if err != nil {
 		return err
 	}
-	sure := sureSince(opened.Since)
-	if before == "yes" || t.known.isUnsure() || t.guess && opened.LostAt != 0 && before != sure {
-		t.known.doubt(a)
-		sure = "yes"
-	}
-	_, err = t.config.Store.Note(ctx, unsureNote, sure)
+	before := parseDoubt(note)
+	unsure := before.unsure || t.guess && opened.LostAt != 0 && before.generation != opened.Since
+	_, err = t.config.Store.Note(ctx, unsureNote, t.known.learnDoubt(a, before, unsure, opened.Since).String())
 	return err
 }
 
-// sureSince returns the note of a node that knows which documents were open before a generation.
-func sureSince(generation uint64) string { return fmt.Sprintf("no, since %d", generation) }
-
-func (k *knowledge) isUnsure() bool {
+// learnDoubt takes in what the store remembers, and returns what it is to remember.
+func (k *knowledge) learnDoubt(a barrier.Agenda, before doubt, unsure bool, generation uint64) doubt {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return len(k.unsure) > 0
-}
-
-// doubt has the region serve nothing until each of the other regions has told its documents.
-func (k *knowledge) doubt(a barrier.Agenda) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.unsure = map[string]bool{}
-	for _, r := range a.Newest().Regions {
-		if r.Name != k.region {
-			k.unsure[r.Name] = true
+	if unsure || len(k.unsure) > 0 {
+		k.unsure = map[string]bool{}
+		for _, r := range a.Newest().Regions {
+			if r.Name != k.region {
+				k.unsure[r.Name] = true
+			}
 		}
 	}
+	k.newer, k.after = k.newer || before.newer, max(k.after, before.after)
+	return k.doubt(generation)
 }
 
-// noteSure has the store remember that this node knows the region's documents, if it did not.
+func (k *knowledge) doubt(generation uint64) doubt {
+	return doubt{len(k.unsure) > 0, k.newer && len(k.unsure) > 0, k.after, generation}
+}
+
+// sure notes that a region has told documents of which all are known here.
+func (k *knowledge) sure(region string) {
+	if !k.unsure[region] {
+		return
+	}
+	k.news = true
+	if delete(k.unsure, region); len(k.unsure) == 0 && k.newer {
+		k.after, k.newer = k.heard.By(k.region), false
+	}
+}
+
+// noteSure has the store remember what this node has learned since of the region's documents.
 func (t *Tenure) noteSure(ctx context.Context) error {
 	t.known.mu.Lock()
-	sure := t.known.unsure != nil && len(t.known.unsure) == 0
+	doubted, now := t.known.unsure != nil, t.known.doubt(t.since)
 	t.known.mu.Unlock()
-	if !sure {
+	if !doubted || now.unsure && !now.newer {
 		return nil
 	}
-	if _, err := t.config.Store.Note(ctx, unsureNote, sureSince(t.since)); err != nil {
+	if _, err := t.config.Store.Note(ctx, unsureNote, now.String()); err != nil || now.unsure {
 		return err
 	}
 	t.known.mu.Lock()

@@ -85,3 +85,71 @@ func TestANodeThatKnowsNothingServesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestANewerFileInARegionThatKnowsNothing: eu works under version 1, us loses all it knew and begins
+// with version 2, which gives it nine tenths. It has nothing until eu, which reads version 2 from it,
+// works under that alone, nor in the window in which eu may have used its old part. So it is for
+// another node, and after a start in between.
+func TestANewerFileInARegionThatKnowsNothing(t *testing.T) {
+	regions := []string{"us: {weight: 1}", "eu: {weight: 1}"}
+	const limit = "name: l, window: 10s, limit: 100"
+	one := documents.Parse(t, 1, regions, limit)
+	two := documents.Parse(t, 2, regions, limit+", weights: {us: 9, eu: 1}")
+	now := time.Unix(1_800_000_000, 0)
+	began := quantity.StoreTime(now.UnixMicro())
+	clock := func() time.Time { return now }
+	server := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(now.UnixMicro()) }, "a")
+	journal, disk, err := journals.New("us", "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := func(name string) *Tenure {
+		way, _ := server.Connect(clock)
+		n := of(t, name, two, way, journal, clock)
+		n.config.Bootstrap = false
+		if err := n.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	n := start("n1")
+	hear := func(open ...Told) {
+		now = now.Add(time.Second)
+		if _, err := n.decide(t, "a"); err != nil {
+			t.Fatal(err)
+		}
+		n.Hear("eu", open)
+		n.Review(t.Context())
+	}
+	want := func(when string, unsure bool, serves bool) {
+		t.Helper()
+		v := n.Rules().View
+		if s := v.Standing(&v.Agenda.Newest().Limits[0]); v.Unsure != unsure || s.Returning == serves && !unsure {
+			t.Errorf("%s: unsure %v, %+v", when, v.Unsure, s)
+		}
+	}
+	again := func() {
+		if journal, err = journals.Open(disk, "us", "n1"); err != nil {
+			t.Fatal(err)
+		}
+		n = start("n1")
+	}
+	hear(Told{Epoch: one.Epoch(), At: began})
+	want("eu has the old one", true, false)
+	again()
+	hear(Told{Epoch: one.Epoch(), At: began}, Told{Epoch: two.Epoch(), At: began + 12_000_000})
+	want("eu has both", true, false)
+	again()
+	hear(Told{Epoch: two.Epoch(), At: began + 12_000_000})
+	want("eu has the new one", false, false)
+	again()
+	want("started again", false, false)
+	if journal, _, err = journals.New("us", "n2"); err != nil {
+		t.Fatal(err)
+	}
+	n = start("n2")
+	want("another node", false, false)
+	now = now.Add(30 * time.Second)
+	hear(Told{Epoch: two.Epoch(), At: began + 12_000_000})
+	want("in the window after", false, true)
+}

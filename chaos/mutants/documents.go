@@ -43,7 +43,7 @@ var documents = []Mutant{
 	} else {
 `}},
 		Breaks: "conservation: sum of S above L of either document", Under: "all documents lost, then the store again and a restart, peers away",
-		Says: "started again: unsure false",
+		Says: "another loss: unsure false",
 		Test: Test{"./region/tenure", "TestANodeThatKnowsNothingServesNothing"},
 	},
 	{

@@ -54,7 +54,7 @@ func (b *Bucket) Allow(ctx context.Context, cost int64) (Decision, error) {
 	if !c.prefetch || cost < 1 {
 		return b.ask(ctx, cost)
 	}
-	now := c.elapsed()
+	now := c.clock.Elapsed()
 	if chunk, left, low := b.held.Take(quantity.Units(cost), generation, now); chunk != nil {
 		if low {
 			c.topUp(b, now)
@@ -66,8 +66,8 @@ func (b *Bucket) Allow(ctx context.Context, cost int64) (Decision, error) {
 	}
 	d, err := b.ask(ctx, cost)
 	if err == nil {
-		b.learn(answerOf(d, cost, now, c.elapsed()))
-		c.topUp(b, c.elapsed())
+		b.learn(answerOf(d, cost, now, c.clock.Elapsed()))
+		c.topUp(b, c.clock.Elapsed())
 	}
 	return d, err
 }

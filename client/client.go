@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region/held"
 )
 
 const (
@@ -43,7 +44,7 @@ type Client struct {
 	batches  *batches
 	local    *localLimiter // for OnUnreachable: Local
 	owned    io.Closer     // the connection of Dial, or nil
-	since    time.Time
+	clock    *held.Clock
 	counters counters
 	wanted   chan wanted
 	ending   context.Context // over when Close begins
@@ -59,7 +60,7 @@ type Client struct {
 // caller calls Close before it closes the connection.
 func New(conn grpc.ClientConnInterface, o Options) *Client {
 	c := &Client{rpc: quotadv1.NewQuotaServiceClient(conn), invalid: o.Validate(),
-		options: o.withDefaults(), local: newLocalLimiter(o.Local), since: time.Now(),
+		options: o.withDefaults(), local: newLocalLimiter(o.Local), clock: held.NewClock(),
 		wanted: make(chan wanted, maxWanted), holders: map[*Bucket]struct{}{}}
 	c.batches = &batches{rpc: c.rpc, timeout: c.options.Timeout, counters: &c.counters,
 		closed: o.Unbatched}
@@ -108,9 +109,6 @@ func (c *Client) Close() error {
 	c.batches.close()
 	return err
 }
-
-// elapsed is the time by a clock that is never set.
-func (c *Client) elapsed() time.Duration { return time.Since(c.since) }
 
 // hold notes that a bucket may hold units, or has denials to report. It says whether it may.
 func (c *Client) hold(b *Bucket) bool {

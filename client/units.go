@@ -68,16 +68,16 @@ func (c *Client) fillWanted() {
 func (c *Client) fill(w wanted) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.patience())
 	defer cancel()
-	asked := c.elapsed()
+	asked := c.clock.Elapsed()
 	r, err := c.take(ctx, w.of, w.units)
 	if err != nil || r.GetUnits() <= 0 {
-		w.of.rest(c.elapsed() + refusedFor)
+		w.of.rest(c.clock.Elapsed() + refusedFor)
 		w.of.held.Filled(nil)
 		return
 	}
 	c.counters.taken.Add(r.GetUnits())
 	g := grant{r.GetUnits(), r.GetReceipt(), decisionOf(r.GetDecision())}
-	a := answerOf(g.decision, g.units, asked, c.elapsed())
+	a := answerOf(g.decision, g.units, asked, c.clock.Elapsed())
 	a.Charged = 0 // it counts when it is spent
 	w.of.learn(a)
 	a.Of, a.Ends = &g, a.Now.Add(r.GetSpendWithin().AsDuration().Microseconds())
@@ -102,7 +102,7 @@ func (c *Client) take(ctx context.Context, b *Bucket,
 	case codes.OK:
 		return r, nil
 	case codes.FailedPrecondition, codes.Unimplemented:
-		until := c.elapsed() + exactFor
+		until := c.clock.Elapsed() + exactFor
 		b.exactUntil.Store(int64(until))
 		b.rest(until)
 		c.counters.exact.Add(1)
@@ -200,7 +200,7 @@ func (c *Client) settle(ctx context.Context, d due) (untold int64) {
 func (c *Client) due(all bool) (list []due) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.elapsed()
+	now := c.clock.Elapsed()
 	for b := range c.holders {
 		chunk, holds := b.held.Over(now, all)
 		denied := b.denied.Load() > 0

@@ -31,10 +31,10 @@ var clients = []Mutant{
 		Name: "client-counts-from-the-answer", Hole: clientHolds,
 		Rule: "the time to spend units in counts from before they were asked for",
 		Edits: []Edit{
-			{"client/units.go", `	asked := c.elapsed()
+			{"client/units.go", `	asked := c.clock.Elapsed()
 	r, err := c.take(ctx, w.of, w.units)
 `, `	r, err := c.take(ctx, w.of, w.units)
-	asked := c.elapsed()
+	asked := c.clock.Elapsed()
 `},
 		},
 		Breaks: "cells: a decision at a time that is not of its cell", Under: "answers that take long",

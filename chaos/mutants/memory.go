@@ -105,6 +105,22 @@ var remembered = []Mutant{
 
 var chunks = []Mutant{
 	{
+		Name: "a-suspended-machine-spends-its-chunk", Hole: twice,
+		Rule:   "the time in which a machine is suspended counts for what it holds",
+		Edits:  []Edit{{"region/held/clock.go", `case shows+added > ahead:`, `case false && shows+added > ahead:`}},
+		Breaks: "conservation of what is charged", Under: "a machine suspended into the next window",
+		Says: "spent after a minute of suspension",
+		Test: Test{"./region/held", "TestASuspendedMachineSpendsNothingOfBefore"},
+	},
+	{
+		Name: "a-node-does-not-see-suspension", Hole: twice,
+		Rule:   "the time in which a machine is suspended counts for what it holds",
+		Edits:  []Edit{{"region/admit/limiter.go", `return c.Elapsed(), c.Now().Round(0).Sub(begun)`, `return c.Elapsed(), 0 * c.Now().Round(0).Sub(begun)`}},
+		Breaks: "conservation of what is charged", Under: "a machine suspended into the next window",
+		Says: "after a minute of suspension",
+		Test: Test{"./region/admit", "TestALimiterSeesSuspension"},
+	},
+	{
 		Name: "chunk-returned-twice", Hole: twice,
 		Rule: "what is left of a chunk is given back once",
 		Edits: []Edit{

@@ -46,6 +46,9 @@ func (w *world) act(a Act) {
 		w.in(a.For, func() { w.loseJournal(a, n, old) })
 	case Pause:
 		n.paused = max(n.paused, w.now+a.For)
+		if a.For%2 == 1 && n.asleep == 0 { // the whole machine is suspended
+			n.asleep = w.now
+		}
 		n.r.overlooks()
 		w.found(a, rowPause)
 		w.in(a.For, func() { n.resume() })
@@ -148,6 +151,9 @@ func (w *world) loseJournal(a Act, n *node, with *lab.Disk) {
 func (n *node) resume() {
 	if n.w.now < n.paused {
 		return
+	}
+	if n.asleep > 0 {
+		n.slept, n.asleep = n.slept+n.w.now-n.asleep, 0
 	}
 	stalled := n.stalled
 	n.stalled = nil

@@ -44,7 +44,10 @@ type node struct {
 	waiting     []*held
 	reporting   bool
 	paused      int64 // it is paused until then
-	stalled     []func()
+	// Since when its machine is suspended, 0: it is not, and how long it was before: its monotonic
+	// clock stands still, µs.
+	asleep, slept int64
+	stalled       []func()
 	// crash is the probability of dying at an act of the protocol, per mille, for each fault under
 	// way.
 	crash   []int64
@@ -100,6 +103,7 @@ func (n *node) start(first bool) error {
 	n.calls, n.replies, n.testimonies = map[uint64]bool{}, map[uint64]func(exchange.Reply){},
 		map[uint64]func(exchange.Testimonies){}
 	n.waiting, n.reporting, n.paused, n.stalled, n.heardAt = nil, false, 0, nil, 0
+	n.asleep, n.slept = 0, 0
 	n.lending = map[uint64][]exchange.Lend{}
 	n.serving, n.recording = map[uint64]exchange.Message{}, map[uint64][]exchange.Row{}
 	n.heard = make([]int64, len(n.w.plan.Regions))
@@ -190,7 +194,13 @@ func (n *node) mayDie(row int) bool {
 }
 
 // mono returns the machine's time, µs.
-func (n *node) mono() quantity.NodeTime { return quantity.NodeTime(n.w.now - n.born + 1) }
+func (n *node) mono() quantity.NodeTime {
+	now := n.w.now
+	if n.asleep > 0 {
+		now = n.asleep
+	}
+	return quantity.NodeTime(now - n.born - n.slept + 1)
+}
 
 func (n *node) tick() {
 	n.report()

@@ -105,6 +105,16 @@ func TestPrefetchAdmitsExactlyTheLimit(t *testing.T) {
 	}
 }
 
+// TestALimiterSeesSuspension: the monotonic clock of its machine stands still, the wall clock does not.
+func TestALimiterSeesSuspension(t *testing.T) {
+	monotonic, wall := time.Hour, time.Unix(1_800_000_000, 0)
+	c := clockOf(Config{Elapsed: func() time.Duration { return monotonic }, Now: func() time.Time { return wall }})
+	before := c.Elapsed()
+	if wall = wall.Add(time.Minute); c.Elapsed() != before+time.Minute {
+		t.Errorf("%v after a minute of suspension", c.Elapsed()-before)
+	}
+}
+
 // Traffic moves from one node of a region to the other while it uses up the limit.
 func TestPrefetchFollowsTraffic(t *testing.T) {
 	for _, tc := range []struct {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/quotad/quotad/region/held"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/rights"
 	"github.com/quotad/quotad/region/store"
@@ -68,8 +69,14 @@ type Limiter struct {
 	life string
 }
 
-// elapsed is the time of this process's clock.
-func elapsed() time.Duration { return time.Since(since) }
+// clockOf returns the clock by which units that are held end.
+func clockOf(c Config) *held.Clock {
+	if c.Elapsed == nil {
+		return held.NewClock()
+	}
+	begun := c.Now().Round(0)
+	return held.ClockOf(func() (monotonic, wall time.Duration) { return c.Elapsed(), c.Now().Round(0).Sub(begun) })
+}
 
 // ErrClosed is the error of requests to a node that has been closed.
 var ErrClosed = tenure.ErrClosed
@@ -79,9 +86,7 @@ func New(c Config) *Limiter {
 	l := &Limiter{config: c, log: c.Log, store: c.Store, tenure: c.Tenure, rights: c.Rights,
 		deadline: c.Store.Deadline(), wait: cmp.Or(c.Wait, DefaultWait),
 		breakers: newBreakers(c.Store.Shards()), metrics: newMetrics(), chunks: newChunks(), life: rand.Text()}
-	if l.elapsed = c.Elapsed; l.elapsed == nil {
-		l.elapsed = elapsed
-	}
+	l.elapsed = clockOf(c).Elapsed
 	// writes is how long writing a claim may take.
 	writes := l.deadline
 	if c.Stepped {

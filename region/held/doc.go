@@ -9,8 +9,8 @@
 // A client that decides by itself for a moment holds the same of a bucket, with a node in the place
 // of the store (package client).
 //
-// Times come in as durations of the node's monotonic clock since any one moment, so that setting
-// the clock changes nothing. No method waits.
+// Times come in as durations by a clock that goes on while the machine is suspended, and never goes
+// back ([Clock]). No method waits.
 package held
 
 import (

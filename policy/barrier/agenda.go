@@ -72,6 +72,14 @@ func (a Agenda) String() string {
 	return algorithms.JoinEpochs(names)
 }
 
+// Brief names the documents for a person: all while they are few, else the newest and how many more.
+func (a Agenda) Brief() string {
+	if more := len(a.documents) - 1; more > 2 {
+		return fmt.Sprintf("%s (with %d more)", a.Newest().Epoch(), more)
+	}
+	return a.String()
+}
+
 // Names returns the names of the documents in the text of an agenda.
 func Names(text string) []string { return algorithms.SplitEpochs(text) }
 
@@ -179,7 +187,7 @@ func (a Agenda) Learn(d *policy.Document) (Agenda, error) {
 		err = ErrTooMany
 	}
 	if err != nil {
-		return a, fmt.Errorf("document %s is not taken, %s is open: %w", d.Epoch(), a, err)
+		return a, fmt.Errorf("document %s is not taken, %s is open: %w", d.Epoch(), a.Brief(), err)
 	}
 	return next, nil
 }

@@ -3,9 +3,11 @@
 package barrier_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -274,5 +276,21 @@ func TestAnUnsureRegionClosesNothing(t *testing.T) {
 	told, err := v.Folded(1).Learn(of(5, 1))
 	if err != nil || len(told.Documents()) != 3 {
 		t.Errorf("%s is open, %v", told, err)
+	}
+}
+
+// TestAMessageNamesFewDocuments however many are open.
+func TestAMessageNamesFewDocuments(t *testing.T) {
+	a := open(t, documents.Parse(t, 1, abc, "name: l, limit: 900, window: 1s"))
+	for version := 2; version <= 30; version++ {
+		next, err := a.Learn(documents.Parse(t, version, abc, fmt.Sprintf("name: l, limit: %d, window: 1s", 900+version)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a = next
+	}
+	_, err := a.Learn(documents.Parse(t, 30, abc, "name: l, limit: 1, window: 1s"))
+	if !errors.Is(err, barrier.ErrConflict) || len(err.Error()) > 300 || !strings.Contains(err.Error(), "(with 29 more)") {
+		t.Errorf("%v", err)
 	}
 }

@@ -113,7 +113,7 @@ func (k *knowledge) hear(a barrier.Agenda, region string, open []Told) {
 		default:
 			known = false
 			told.Refused = fmt.Errorf("document %s of region %s is not taken, %s is open: %w",
-				one.Epoch, region, a, err)
+				one.Epoch, region, a.Brief(), err)
 			if before := k.told[region].Refused; before == nil || before.Error() != told.Refused.Error() {
 				k.log.Error("limits document refused", "err", told.Refused)
 			}

@@ -212,6 +212,38 @@ func TestAMateKnowsWhatWasUsed(t *testing.T) {
 	}
 }
 
+// TestAMateThatTheSettingDoesNotCount: nodes is 1, which is the default, beside two nodes. The one that
+// used all is there when the other finds the store empty, and is asked.
+func TestAMateThatTheSettingDoesNotCount(t *testing.T) {
+	for _, window := range []string{"10m", "1m"} {
+		t.Run(window, func(t *testing.T) {
+			inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+				c.sizes["us"] = 1
+				d := documents.Parse(t, 1, alone, fmt.Sprintf(
+					"name: long, algorithm: fixed_window, limit: 200, window: %s, on_store_failure: deny", window))
+				n1, n2, q := c.start("us/n1", d), c.start("us/n2", d), request("a")
+				c.meet()
+				time.Sleep(time.Until(time.Now().Truncate(10 * time.Minute).Add(10 * time.Minute)))
+				for range 200 {
+					n2.check(t, q)
+				}
+				generation := n1.Status().Generation
+				c.flushAll("us")
+				var more quantity.Units
+				c.noticesLoss(n1, request("another"), generation)
+				for range 200 {
+					if n1.check(t, q).Allowed {
+						more++
+					}
+				}
+				if more > 0 {
+					t.Errorf("%d more than the limit", more)
+				}
+			})
+		})
+	}
+}
+
 // What a region lent is known if the peer tells, or if the journals of all its nodes do. Otherwise
 // all that may be lent counts as lent until the peer answers again.
 func TestWhoKnowsWhatWasLent(t *testing.T) {

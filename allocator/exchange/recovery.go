@@ -61,6 +61,7 @@ type recovery struct {
 	nodesAnswered []string // nodes of this region that told all that they used of the bucket
 	nodesWhole    []string // nodes of this region whose journals cover all cells
 	searched      bool     // this node's own journal and memory have answered
+	gathered      bool     // all other nodes of this region that can be asked have answered once
 	used          bool     // not Bucket.Recovered, and perhaps used: it stays closed
 	restored      bool     // the store has restored it, perhaps with something not known
 	knownPeers    int      // how many peers were known at the last Restore
@@ -153,7 +154,7 @@ func (m *Machine) askWhatIsKnown(now quantity.NodeTime, all []*recovery) {
 	}
 	for q := range m.questions(all,
 		func(r *recovery) bool {
-			return min(len(r.nodesWhole), len(r.nodesAnswered)) < m.nodes && m.nodes > 1
+			return min(len(r.nodesWhole), len(r.nodesAnswered)) < m.nodes || !r.gathered
 		}) {
 		m.out.Recalls = append(m.out.Recalls, Recall{Region: m.region, Question: q,
 			Timeout: minTimeout})
@@ -265,6 +266,21 @@ func (m *Machine) onTestified(now quantity.NodeTime, e Testimonies) {
 	}
 }
 
+// onGathered notes that the other nodes of our region have answered a question, as many as are known,
+// or had time to. There may be more than the region has by configuration, and each may have used the
+// bucket.
+func (m *Machine) onGathered(now quantity.NodeTime, q Question) {
+	if q.Generation != m.generation {
+		return
+	}
+	for _, d := range q.Buckets {
+		if r := m.recoveries[d.Bucket]; r != nil {
+			r.gathered = true
+			m.restoreIfKnown(now, r)
+		}
+	}
+}
+
 // addTestimony adds a testimony. peer is the peer region that gave it, or empty if a node of our
 // own region did. until is the store time at which the first of the cells in doubt no longer
 // weighs.
@@ -324,7 +340,7 @@ func (m *Machine) restoreIfKnown(now quantity.NodeTime, r *recovery) {
 		return
 	case !r.bucket.Recovered && (r.used || !all):
 		return
-	case !r.restored && !all && now.Sub(r.began) < patience:
+	case !r.restored && (!all || !r.gathered) && now.Sub(r.began) < patience:
 		return
 	}
 	r.awaitingStore, r.knownPeers, r.useKnown = true, len(known), useKnown

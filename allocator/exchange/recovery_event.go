@@ -36,6 +36,10 @@ type Consulted struct {
 // Testified is an answer to a Recall.
 type Testified struct{ Testimonies Testimonies }
 
+// Gathered says that a Recall to our own region is over: each of its other nodes that the driver
+// knows of has answered, which comes as Testified before, or the time was over.
+type Gathered struct{ Question Question }
+
 // Restored is the store's answer to a Restore.
 type Restored struct {
 	Restore Restore
@@ -46,6 +50,7 @@ func (e Lost) happen(m *Machine, now quantity.NodeTime)       { m.onLost(now, e)
 func (e Questioned) happen(m *Machine, now quantity.NodeTime) { m.onQuestioned(now, e) }
 func (e Consulted) happen(m *Machine, now quantity.NodeTime)  { m.onConsulted(now, e) }
 func (e Testified) happen(m *Machine, now quantity.NodeTime)  { m.onTestified(now, e.Testimonies) }
+func (e Gathered) happen(m *Machine, now quantity.NodeTime)   { m.onGathered(now, e.Question) }
 func (e Restored) happen(m *Machine, now quantity.NodeTime)   { m.onRestored(now, e) }
 
 // Recall sends a question to one node of a peer region, whichever it is, or to all other nodes of

@@ -306,6 +306,11 @@ func (s *recoverySearch) carry(w *world, n int, out *Effects) {
 			m.toRegion, m.toNode = int8(1-regionOf[n]), 0
 		}
 		s.send(w, m)
+		if m.toRegion == -1 { // as if its answer never came
+			s.carry(w, n, s.step(w, n, stepKey{what: "gathered", a: s.answers.id(any(r.Question))}, func(m *Machine) {
+				m.Step(searchNow, Gathered{r.Question})
+			}))
+		}
 	}
 	for _, c := range out.Consults {
 		if c.ID == 0 {

@@ -85,10 +85,17 @@ func (s *scene) carry(r *testRegion, out Effects) {
 		s.after(1000, alive(func() { r.step(Consulted{Consult: c, All: s.consult(r, c)}) }))
 	}
 	for _, c := range out.Recalls {
-		for _, to := range s.asked(r, c.Region) {
+		all, answers := s.asked(r, c.Region), 0
+		gathered := alive(func() {
+			if answers++; answers > len(all) && c.Region == r.name {
+				r.step(Gathered{c.Question})
+			}
+		})
+		s.after(1, gathered)
+		for _, to := range all {
 			s.transmit(r.name, to.name, 0, func() {
 				s.questioned(to, c.Question, func(t Testimonies) {
-					s.transmit(to.name, r.name, 0, alive(func() { r.step(Testified{t}) }))
+					s.transmit(to.name, r.name, 0, alive(func() { r.step(Testified{t}); gathered() }))
 				})
 			})
 		}

@@ -13,6 +13,14 @@ var recovery = []Mutant{
 		Within: 1500,
 	},
 	{
+		Name: "asks-no-more-nodes-than-the-setting-says", Hole: "use that a node has not told of",
+		Rule:   "a bucket is restored when the nodes that gossip knows have answered, too, or had time to",
+		Edits:  []Edit{{"allocator/exchange/recovery.go", `(!all || !r.gathered) &&`, `!all &&`}},
+		Breaks: "ceiling: a label above L", Under: "nodes is 1 beside two nodes, and the Redis is emptied",
+		Says: "200 more than the limit",
+		Test: Test{"./region", "TestAMateThatTheSettingDoesNotCount"},
+	},
+	{
 		Name: "one-journal-suffices", Hole: "writer's node down and peer away",
 		Rule: "in a peer's place every node's journal must speak",
 		Edits: []Edit{{"allocator/exchange/recovery.go",

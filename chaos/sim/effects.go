@@ -198,7 +198,18 @@ func (n *node) recall(q exchange.Recall) {
 	}
 	b, err := peer.MarshalQuestion(q.Question)
 	n.w.must(err)
-	life := n.life
+	life, answers := n.life, 0
+	gathered := func() {
+		if n.life == life && q.Region == n.r.name {
+			n.hear(exchange.Gathered{Question: q.Question})
+			n.drain()
+		}
+	}
+	if len(to) == 0 {
+		n.in(1, gathered)
+	} else {
+		n.in(q.Timeout, gathered)
+	}
 	for _, m := range to {
 		n.send(m, false, func() {
 			m.questioned(b, func(answer []byte) {
@@ -209,6 +220,9 @@ func (n *node) recall(q exchange.Recall) {
 						if n.life == life {
 							n.hear(exchange.Testified{Testimonies: all})
 							n.drain()
+						}
+						if answers++; answers == len(to) {
+							gathered()
 						}
 					})
 				})

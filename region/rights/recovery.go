@@ -17,6 +17,7 @@ func (e *Engine) recall(ctx context.Context, r exchange.Recall) {
 	if r.Region == e.config.Region {
 		e.config.Peers.RecallAll(limited, r.Region, r.Question,
 			func(t exchange.Testimonies) { e.deliver(exchange.Testified{Testimonies: t}) })
+		e.deliver(exchange.Gathered{Question: r.Question})
 		return
 	}
 	all, err := e.config.Peers.Recall(limited, r.Region, r.Question)

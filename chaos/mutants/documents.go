@@ -50,9 +50,9 @@ var documents = []Mutant{
 		Name: "serves-at-once-by-a-newer-file", Hole: "one version with two contents",
 		Rule: "a region that began with a document newer than those of others waits until nothing weighs of these",
 		Edits: []Edit{{"region/tenure/unsure.go",
-			`k.after, k.newer = k.heard.By(k.region), false`, `k.newer = false`}},
+			`k.after, k.newer = k.heard.By(k.region, a), false`, `k.newer = false`}},
 		Breaks: "conservation: sum of S above L of either document", Under: "Redis and all journals lost, a newer file, peers under the older one",
-		Says: "eu has the new one",
+		Says: "eu has both",
 		Test: Test{"./region/tenure", "TestANewerFileInARegionThatKnowsNothing"},
 	},
 	{

@@ -1,7 +1,6 @@
 package barrier
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/quotad/quotad/algorithms"
@@ -28,14 +27,21 @@ func (h Heard) Add(region string, e policy.Epoch, at quantity.StoreTime) bool {
 	return true
 }
 
-// By returns the time by which each other region that is known of had acknowledged a document.
-func (h Heard) By(self string) (at quantity.StoreTime) {
+// By returns the time by which each other region of which any is known had acknowledged a document
+// of an agenda.
+func (h Heard) By(self string, a Agenda) (latest quantity.StoreTime) {
 	for region, all := range h {
-		if region != self && len(all) > 0 {
-			at = max(at, slices.Min(slices.Collect(maps.Values(all))))
+		first := quantity.StoreTime(0)
+		for e, at := range all {
+			if a.Has(e) {
+				first = sooner(first, at)
+			}
+		}
+		if region != self {
+			latest = max(latest, first)
 		}
 	}
-	return at
+	return latest
 }
 
 // View is what one region makes of its agenda at a time of its store. It does not change once made,

@@ -211,18 +211,23 @@ func (w *walk) tell(from, to string) {
 	if f := (barrier.Fence{From: from, Life: newest.Life(to)}); newest.Fences(to) && !r.agenda.Knows(to, f) {
 		r.fence = &f
 	}
+	acknowledged := slices.ContainsFunc(a.agenda.Documents(), func(d *policy.Document) bool { return r.agenda.Has(d.Epoch()) })
 	for _, d := range a.agenda.Documents() {
-		if d.Kept == nil && !r.agenda.Has(d.Epoch()) && (len(r.unsure) > 0 || !r.agenda.Older(d.Epoch())) {
-			r.newer = r.newer || r.agenda.Older(d.Epoch())
+		if d.Kept != nil || r.agenda.Has(d.Epoch()) {
+			continue
+		}
+		older := r.agenda.Older(d.Epoch())
+		r.newer = r.newer || older && len(r.unsure) > 0
+		if !older || !acknowledged && len(r.unsure) > 0 {
 			w.note(to)
-			return // not all of them are known here, and who lost all it knew waits until these are over
+			return // not all of them are known here, or who lost all it knew waits until one is known there
 		}
 	}
 	for _, d := range a.agenda.Documents() {
 		r.heard.Add(from, d.Epoch(), a.heard[from][d.Epoch()])
 	}
 	if delete(r.unsure, from); len(r.unsure) == 0 && r.newer {
-		r.after, r.newer = r.heard.By(to), false
+		r.after, r.newer = r.heard.By(to, r.agenda), false
 	}
 	w.note(to)
 }

@@ -105,9 +105,7 @@ func (k *knowledge) hear(a barrier.Agenda, region string, open []Told) {
 		case err == nil:
 			known, k.wanted[one.Epoch] = false, region
 		case a.Older(one.Epoch):
-			// Who lost all it knew, and began with a newer document, waits until older ones are over.
 			if len(k.unsure) > 0 {
-				known = false
 				k.news, k.newer = k.news || !k.newer, true
 			}
 		default:
@@ -128,7 +126,7 @@ func (k *knowledge) hear(a barrier.Agenda, region string, open []Told) {
 		}
 	}
 	if known {
-		k.sure(region)
+		k.sure(a, region)
 	}
 }
 

@@ -3,6 +3,7 @@ package tenure
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/quotad/quotad/policy/barrier"
@@ -83,14 +84,16 @@ func (k *knowledge) doubt(generation uint64) doubt {
 	return doubt{len(k.unsure) > 0, k.newer && len(k.unsure) > 0, k.after, generation}
 }
 
-// sure notes that a region has told documents of which all are known here.
-func (k *knowledge) sure(region string) {
-	if !k.unsure[region] {
+// sure notes that a region has told documents of which all are known here, or older than those. Who
+// lost all it knew, and began with a newer document than others work under, waits until each of them
+// works under one that is known here, too.
+func (k *knowledge) sure(a barrier.Agenda, region string) {
+	if !k.unsure[region] || !slices.ContainsFunc(k.told[region].Open, func(t Told) bool { return a.Has(t.Epoch) }) {
 		return
 	}
 	k.news = true
 	if delete(k.unsure, region); len(k.unsure) == 0 && k.newer {
-		k.after, k.newer = k.heard.By(k.region), false
+		k.after, k.newer = k.heard.By(k.region, a), false
 	}
 }
 

@@ -191,7 +191,12 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 				"the clock of the Redis at %s is %v from this node's: set both by NTP and start again", l.at, l.apart)
 		}
 	}
-	if err := errors.Join(all.keep(ctx, o), s.adoptFound(ctx, all, o)); err != nil {
+	if err := all.keep(ctx, o); errors.Is(err, ErrUnknownStore) { // another node has opened it since the look
+		return Opened{}, nil
+	} else if err != nil {
+		return Opened{}, err
+	}
+	if err := s.adoptFound(ctx, all, o); err != nil {
 		return Opened{}, err
 	}
 	now, seen := quantity.StoreTime(s.now().UnixMicro()), max(s.Latest(), all.lastSeen(), shown)

@@ -241,6 +241,28 @@ func TestARegionIsOpenedWithTheTextsOfItsDocuments(t *testing.T) {
 	}
 }
 
+// TestAMateOpensTheStoreMeanwhile: two nodes of a new region start at once. The second opens the store
+// after the first, whose file is of another version, has looked, and before it keeps a text.
+func TestAMateOpensTheStoreMeanwhile(t *testing.T) {
+	v := newVouching(t)
+	clock := func() time.Time { return v.now }
+	node := func(name string, d *policy.Document) *Tenure {
+		kept, _, err := journals.New("us", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		way, _ := v.server.Connect(clock)
+		return of(t, name, d, way, kept, clock)
+	}
+	first, mate := node("n1", documents.Parse(t, 2, alone, "name: long, limit: 200, window: 10m")), node("n2", v.d)
+	first.config.MayBegin = func(context.Context, store.Beginning) (quantity.StoreTime, error) {
+		return 0, mate.Open(t.Context())
+	}
+	if err := first.Open(t.Context()); err != nil || first.Generation() != mate.Generation() {
+		t.Errorf("generation %d, the mate's is %d: %v", first.Generation(), mate.Generation(), err)
+	}
+}
+
 // open returns the agenda of documents that are open together.
 func open(t documents.T, all ...*policy.Document) barrier.Agenda {
 	t.Helper()

@@ -51,6 +51,9 @@ var onceTwice = map[string]*Plan{
 		document(98, 2, counted10)),
 	"the limit is lowered": succeeding(document(1, 1, tens),
 		document(1, 1, "algorithm: fixed_window, limit: 20, window: 10s")),
+	// r2 lent r3, whose clock is ahead, of a window that has not begun in r0 when r2 is fenced: 31 of
+	// 30 is what promise.md has as fenced-alive.
+	"a fenced region had lent ahead": Draw(126060, Config{For: 60_000_000, Documents: true, Only: []int{12, 13, 15, 0, 10}}),
 }
 
 func TestPlansThatOnceAdmittedUnderTwoDocuments(t *testing.T) {

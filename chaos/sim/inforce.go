@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -173,21 +174,21 @@ func (b *bucket) whileFenced(r *region, at quantity.StoreTime, units quantity.Un
 	}
 }
 
-// ranAhead allows what a region that is fenced now has admitted of windows that have not begun
-// everywhere, since its clock is ahead. The others have its part of them.
+// ranAhead allows what a region that is fenced now has admitted, or lent, of windows that have not
+// begun everywhere, since clocks are ahead. The others have its part of them.
 func (r *region) ranAhead() {
 	earliest := r.w.earliest()
-	ahead := r.clock().Add(max(r.storeAhead, 0)).Sub(earliest)
+	ahead := r.w.latest().Sub(earliest)
 	if ahead <= 0 {
 		return
 	}
-	cause := r.name + "'s clock was ahead when it was fenced"
+	cause := r.name + " was fenced, and windows had not begun everywhere of which it had admitted or lent"
 	for _, b := range r.w.buckets() {
 		first, sum := b.windowAt(earliest), quantity.Units(0)
 		if b.limit.kind() == algorithms.FixedWindow {
 			first++ // the part of the present one is the region's until it is over
 		}
-		for window, units := range b.flows[r.index].admitted {
+		for window, units := range b.partedWith(r) {
 			if window < first {
 				continue
 			}
@@ -204,6 +205,19 @@ func (r *region) ranAhead() {
 			b.allowFor(earliest, math.MaxInt64, min(sum, b.termAgain(r.index, ahead)), cause)
 		}
 	}
+}
+
+// partedWith returns what a region admitted and lent of a bucket, by window.
+func (b *bucket) partedWith(r *region) map[int64]quantity.Units {
+	f := &b.flows[r.index]
+	all := maps.Clone(f.admitted)
+	if all == nil {
+		all = map[int64]quantity.Units{}
+	}
+	for k, row := range f.rows {
+		all[b.windowAt(b.cells().Opens(k.cell))] += row.Lent
+	}
+	return all
 }
 
 // spentFenced identifies what a fenced region admits. For buckets the window is 0.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/barrier"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/rules"
 	"github.com/quotad/quotad/region/store"
 )
@@ -89,7 +90,7 @@ func (t *Tenure) putInForce(ctx context.Context, a barrier.Agenda) error {
 		if err := t.keepDocuments(ctx, t.config.Store.Generation(), a); err != nil && !errors.Is(err, store.ErrUnknownStore) {
 			return err
 		}
-		last, err := t.config.Store.Adopt(ctx, a.String(), a.Folded()...)
+		last, err := t.adoptInStore(ctx, a)
 		var other *store.OtherDocuments
 		switch {
 		case err == nil:
@@ -110,6 +111,17 @@ func (t *Tenure) putInForce(ctx context.Context, a barrier.Agenda) error {
 		}
 	}
 	return errMerging
+}
+
+// adoptInStore opens documents in the store, and returns from when on nothing is decided there without
+// them. That is no time before they came: the acknowledgement also stands for regions that they fence,
+// which may have gone on until then while this store answered nobody.
+func (t *Tenure) adoptInStore(ctx context.Context, a barrier.Agenda) (quantity.StoreTime, error) {
+	last, err := t.config.Store.Adopt(ctx, a.String(), a.Folded()...)
+	if err == nil {
+		err = t.config.Store.Beat(ctx, a.String())
+	}
+	return max(last, t.config.Store.Latest()), err
 }
 
 var errMerging = errors.New("other nodes of the region keep opening limits documents")

@@ -1,0 +1,43 @@
+package tenure
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/journals"
+	"github.com/quotad/quotad/quantity"
+)
+
+// TestAFenceIsNoOlderThanItsAdoption: a region that was asleep when another one was fenced has
+// acknowledged that when it woke, not when its store last answered. Until then the fenced region ran,
+// and what it used weighs.
+func TestAFenceIsNoOlderThanItsAdoption(t *testing.T) {
+	regions := []string{"us: {weight: 1}", "eu: {weight: 1}"}
+	const limit = "name: l, window: 1h, limit: 100"
+	one := documents.Parse(t, 1, regions, limit)
+	two := documents.With(t, "fenced: [eu]", documents.Parse(t, 2, regions, limit))
+	now := time.Unix(1_800_000_000, 0)
+	clock := func() time.Time { return now }
+	way, _ := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(now.UnixMicro()) }, "a").Connect(clock)
+	kept, _, err := journals.New("us", "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := of(t, "n1", one, way, kept, clock)
+	if err := n.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour + time.Minute)
+	if err := n.Adopt(t.Context(), two); err != nil {
+		t.Fatal(err)
+	}
+	told := n.Statement()
+	if at := told[len(told)-1].At; at < quantity.StoreTime(now.UnixMicro()) {
+		t.Errorf("acknowledged %v before it was adopted", time.Duration(quantity.StoreTime(now.UnixMicro()).Sub(at))*time.Microsecond)
+	}
+	if s := n.Rules().View.Standing(&two.Limits[0]); !s.Open() {
+		t.Errorf("the fence counts alone at once: %+v", s)
+	}
+}

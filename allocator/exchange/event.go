@@ -29,7 +29,9 @@ type Bucket struct {
 	// LentBefore is the most of a cell that this region may have lent by a document that no longer
 	// binds alone; 0: no more than Lending says.
 	LentBefore quantity.Units
-	Home       bool // one region is entitled to all; the others borrow unit by unit
+	// Of cells that open then or later nothing is lent any more; 0: of any.
+	LendsBefore quantity.StoreTime
+	Home        bool // one region is entitled to all; the others borrow unit by unit
 	// The parts per million of its entitlement that a region may borrow; negative: no bound.
 	Borrowing quantity.PPM
 	Assigned  bool // see allocator.Frame

@@ -62,7 +62,8 @@ func (m *Machine) refuse(now quantity.NodeTime, e Asked, i int, believed bool) R
 		return RefusedImplausible
 	case m.journalFailed || m.fence > m.generation:
 		return RefusedStore
-	case b.Epoch != m.epoch: // found before the documents changed
+	case b.Epoch != m.epoch, // found before the documents changed
+		b.ends(a.Cell):
 		return RefusedTerms
 	case m.noLending || from.degraded(now):
 		// The peer does not answer our pings, so it may not hear our reply either. Rights lent now
@@ -70,6 +71,11 @@ func (m *Machine) refuse(now quantity.NodeTime, e Asked, i int, believed bool) R
 		return RefusedUnheard
 	}
 	return NotRefused
+}
+
+// ends says whether nothing of a cell is lent any more, because the limit is gone.
+func (b *Bucket) ends(cell quantity.Cell) bool {
+	return b.LendsBefore > 0 && b.Cells().Opens(cell) >= b.LendsBefore
 }
 
 // soon is after how long to try again what was refused because documents have just been opened.
@@ -80,7 +86,7 @@ func (m *Machine) pause(why Refusal, b *Bucket, a Ask) int64 {
 	switch {
 	case why == RefusedUnheard:
 		return Interval // the answer to our next ping may end the refusal
-	case why == RefusedTerms && b != nil && a.Agreed == b.Agreed:
+	case why == RefusedTerms && b != nil && a.Agreed == b.Agreed && !b.ends(a.Cell):
 		return soon
 	}
 	return allocator.MaxRetry

@@ -67,6 +67,26 @@ func TestAsksThatAreRefused(t *testing.T) {
 	}
 }
 
+// TestWhatIsGoneIsNotLentAhead: of a limit that the newest document no longer has, the cells are lent
+// that may be in use when that is acknowledged, and no later ones.
+func TestWhatIsGoneIsNotLentAhead(t *testing.T) {
+	_, eu := met(t)
+	next := eu.cell() + 1
+	if out := eu.asks(Ask{Bucket: "b", Cell: next, Lent: 10}, nil); len(out.Lend) != 1 {
+		t.Fatalf("not lent while it is there: %+v", out)
+	}
+	gone := *eu.bucket
+	gone.LendsBefore = gone.Cells().Opens(next)
+	eu.bucket = &gone
+	if out := eu.asks(Ask{Bucket: "b", Cell: next, Lent: 10}, nil); len(out.Lend) != 0 ||
+		out.Replies[0].Reply.Grants[0].Refusal != RefusedTerms || out.Replies[0].Reply.Grants[0].Retry != allocator.MaxRetry {
+		t.Errorf("the next cell: %+v", out)
+	}
+	if out := eu.asks(Ask{Bucket: "b", Cell: next - 1, Lent: 10}, nil); len(out.Lend) != 1 {
+		t.Errorf("the present cell: %+v", out)
+	}
+}
+
 // TestNoReplyBeforeTheRowIsDurable: the grant leaves only with Recorded, and says nothing if the
 // journal failed.
 func TestNoReplyBeforeTheRowIsDurable(t *testing.T) {

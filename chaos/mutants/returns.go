@@ -44,6 +44,26 @@ var returns = []Mutant{
 		Test: Test{"./policy/barrier", "TestARemovedBucketHasTheTimeToFill"},
 	},
 	{
+		Name: "what-is-gone-is-lent-ahead", Hole: documentsDiffer,
+		Rule: "of a limit that is taken out no later cells are lent than may be in use when that is acknowledged",
+		Edits: []Edit{{"region/rules/split.go", `	parts.bucket.LendsBefore = s.LendsBefore
+`, ``}},
+		Breaks: "conservation: what was lent of the old limit counts beside the new one", Under: "a limit put back with other parts",
+		Says: "shares of cell",
+		Test: Test{"./chaos/sim", "TestPlansThatOnceAdmittedUnderTwoDocuments"},
+	},
+	{
+		Name: "a-fence-is-as-old-as-the-stores-last-answer", Hole: documentsDiffer,
+		Rule: "a fence is acknowledged no earlier than it came",
+		Edits: []Edit{{"region/tenure/adopt.go", `	if err == nil {
+		err = t.config.Store.Beat(ctx, a.String())
+	}
+`, ``}},
+		Breaks: "ceiling: the part of a fenced region is used twice", Under: "a node that sleeps while another region is fenced",
+		Says: "before it was adopted",
+		Test: Test{"./region/tenure", "TestAFenceIsNoOlderThanItsAdoption"},
+	},
+	{
 		Name: "a-removed-limit-is-over-when-acknowledged", Hole: documentsDiffer,
 		Rule: "a limit that was taken out stays known until what was used of it weighs no more",
 		Edits: []Edit{{"policy/barrier/leftover.go",

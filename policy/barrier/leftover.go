@@ -23,6 +23,9 @@ type Leftover struct {
 func (v *View) Leftovers() (all []Leftover) {
 	for _, r := range v.Agenda.removed {
 		if s := v.standing(r.terms); s.Binding != nil {
+			if at, known := v.Heard[v.Region][v.Agenda.documents[r.of+1].Epoch()]; known {
+				s.LendsBefore = over(r.terms.limit, at)
+			}
 			all = append(all, Leftover{r.terms.limit, v.Agenda.documents[r.of], s, r.charged})
 		}
 	}

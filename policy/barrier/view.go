@@ -94,6 +94,10 @@ type Standing struct {
 	// Returning says that the region was fenced and has returned, by a document that does not count
 	// alone yet, or lost all it knew, see After: it has nothing.
 	Returning bool
+	// LendsBefore is for a limit that the newest document no longer has: of cells that open then or
+	// later nothing is lent, 0: of any. Who puts the limit back waits for what was lent by the time
+	// at which this region acknowledged that it is gone.
+	LendsBefore quantity.StoreTime
 }
 
 // Open says whether more than one document binds.

@@ -61,6 +61,7 @@ func (r *Rules) splitOf(l *policy.Limit, s barrier.Standing, hash uint64) (parts
 			parts.bucket.LentBefore = max(parts.bucket.LentBefore, e.Lent(r.Region, hash))
 		}
 	}
+	parts.bucket.LendsBefore = s.LendsBefore
 	parts.terms = parts.bucket.Terms(r.Region)
 	parts.envoys = least[r.Region].Envoys
 	return parts

@@ -98,8 +98,9 @@ type Limit struct {
 }
 
 // Rate says that a bucket is refilled or drained with so many units in a window, from a store time on
-// (µs since 1970).
-type Rate struct{ From, Limit int64 }
+// (µs since 1970), and which burst it has then; 0: that of before. A bucket whose burst is lowered has
+// as much left as it had, and no more than the burst.
+type Rate struct{ From, Limit, Burst int64 }
 
 // CellOf returns the cell that a decision with the store time at (µs since 1970) must claim. The
 // limit must be valid.

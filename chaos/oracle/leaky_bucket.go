@@ -42,11 +42,12 @@ type queueMeter struct {
 	limit, window, at int64
 	rates             []Rate // that come after at
 	backlog           wide   // units times window, so that exactly limit drains in 1 µs
-	busy              int64  // when the backlog last rose from zero
+	burst             int64
+	busy              int64 // when the backlog last rose from zero
 }
 
 func newQueueMeter(l Limit) meter {
-	m := &queueMeter{limit: l.Limit, window: l.Window.Microseconds(), at: dawn}
+	m := &queueMeter{limit: l.Limit, window: l.Window.Microseconds(), burst: l.Burst, at: dawn}
 	if l.Rates != nil {
 		m.rates = l.Rates()
 	}
@@ -56,9 +57,22 @@ func newQueueMeter(l Limit) meter {
 func (m *queueMeter) advance(at int64) {
 	for len(m.rates) > 0 && m.rates[0].From <= at {
 		m.drain(max(m.rates[0].From, m.at))
-		m.limit, m.rates = m.rates[0].Limit, m.rates[1:]
+		m.become(m.rates[0])
+		m.rates = m.rates[1:]
 	}
 	m.drain(at)
+}
+
+// become has another rate and burst hold. What was left of a larger burst is left.
+func (m *queueMeter) become(r Rate) {
+	m.limit = r.Limit
+	if r.Burst == 0 {
+		return
+	}
+	if r.Burst < m.burst {
+		m.backlog = m.backlog.minus(product(m.burst-r.Burst, m.window))
+	}
+	m.burst = r.Burst
 }
 
 // drain has the backlog fall until a time, at one rate.

@@ -229,12 +229,25 @@ func TestBucketCeilings(t *testing.T) {
 func TestARateChanges(t *testing.T) {
 	l := ofKind("leaky_bucket", 10, 3)
 	l.Rates = func() []Rate {
-		return []Rate{{sec(5).UnixMicro(), 20}, {sec(6).UnixMicro(), 10}}
+		return []Rate{{From: sec(5).UnixMicro(), Limit: 20}, {From: sec(6).UnixMicro(), Limit: 10}}
 	}
 	verdictCase{name: "full", limit: l, history: steps(4*second, 3, 5*second, 1, 6*second, 2, 7*second, 1), max: 3}.run(t)
 	verdictCase{name: "above", limit: l, history: steps(4*second, 3, 5*second, 1, 6*second, 3, 8*second, 1), max: 4, over: 1, proven: true}.run(t)
 	l.Rates = nil
 	verdictCase{name: "at one rate", limit: l, history: steps(4*second, 3, 5*second, 1, 6*second, 2, 7*second, 1), max: 4, over: 1, proven: true}.run(t)
+}
+
+// TestABurstIsLowered: a bucket of 4 drains by 10 in ten seconds, and is one of 2 from 5 s on. What was
+// left of it is left, and no more than 2.
+func TestABurstIsLowered(t *testing.T) {
+	l := ofKind("token_bucket", 10, 4)
+	l.Rates = func() []Rate { return []Rate{{From: sec(5).UnixMicro(), Limit: 10, Burst: 2}} }
+	verdictCase{name: "one a second", limit: l, history: steps(4*second, 4, 5*second, 1, 6*second, 1, 7*second, 1), max: 4}.run(t)
+	l.Burst = 2 // the largest that is counted from then on
+	l.Rates = func() []Rate {
+		return []Rate{{From: sec(1).UnixMicro(), Limit: 10, Burst: 4}, {From: sec(5).UnixMicro(), Limit: 10, Burst: 2}}
+	}
+	verdictCase{name: "full again", limit: l, history: steps(9*second, 3), max: 3, over: 1, proven: true}.run(t)
 }
 
 func TestCellOf(t *testing.T) {

@@ -53,6 +53,8 @@ var onceTwice = map[string]*Plan{
 		document(1, 1, "algorithm: fixed_window, limit: 20, window: 10s")),
 	// A limit is taken out, goes on being charged and lent, and is put back with other parts.
 	"what is gone was lent ahead": Draw(142671, Config{For: 60_000_000, Documents: true, Only: []int{10, 2, 6, 7, 0, 11, 9}}),
+	// A bucket that is never full is lowered: what was left of it is left.
+	"a busy bucket is lowered": Draw(144191, Config{For: 60_000_000, Documents: true, Only: []int{14, 16, 11, 12}}),
 	// A node hears of a fence while its store has not shown any time for seconds.
 	"a node sleeps while another region is fenced": Draw(147366, Config{For: 60_000_000, Documents: true, Only: []int{20, 21, 9, 16}}),
 	// r2 lent r3, whose clock is ahead, of a window that has not begun in r0 when r2 is fenced: 31 of

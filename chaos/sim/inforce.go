@@ -256,8 +256,7 @@ func (b *bucket) ceiling(cell quantity.Cell) (most quantity.Units) {
 	return most
 }
 
-// weighsSince returns since when something may have been admitted that still weighs at a time. Of a
-// bucket that is the time from which on one that is full drains by the lowest rate in force.
+// weighsSince returns since when something may have been admitted that still weighs at a time.
 func (b *bucket) weighsSince(t quantity.StoreTime) quantity.StoreTime {
 	switch k := b.limit.kind(); {
 	case k == algorithms.FixedWindow:
@@ -267,18 +266,7 @@ func (b *bucket) weighsSince(t quantity.StoreTime) quantity.StoreTime {
 	case k == algorithms.SlidingWindowCounter:
 		return b.cells().Opens(b.cells().At(t) - 1)
 	}
-	since := t
-	left := b.limit.drains()
-	for i := len(b.limit.w.spells) - 1; i >= 0 && left > 0; i-- {
-		s := b.limit.w.spells[i]
-		rate := b.limit.slowest(s)
-		if s.from >= since || rate == 0 {
-			continue
-		}
-		span := min(since.Sub(max(s.from, -math.MaxInt64/2)), int64(left/float64(rate))+1)
-		since, left = since.Add(-span), left-float64(span)*float64(rate)
-	}
-	return since
+	return t // by the burst of then: see oracle.Rate
 }
 
 // drains returns what the largest bucket of any document holds, in units times the window (µs).
@@ -286,32 +274,22 @@ func (l *limit) drains() float64 {
 	return float64(l.rule.Burst) * float64(l.policy.Window.Microseconds())
 }
 
-// slowest returns the lowest rate of the limit during a spell; 0: it is not in force.
-func (l *limit) slowest(s spell) (rate quantity.Units) {
-	for _, version := range s.versions {
-		if e, has := l.of(version); has && (rate == 0 || e.Limit.Limit < rate) {
-			rate = e.Limit.Limit
-		}
-	}
-	return rate
-}
-
-// rates returns the highest rate in force of a bucket, from when on.
+// rates returns the highest rate and burst in force of a bucket, from when on.
 func (l *limit) rates() (all []oracle.Rate) {
 	var times []quantity.StoreTime
 	for _, s := range l.w.spells {
-		times = append(times, s.from, s.to)
+		times = append(times, s.from, min(s.to, math.MaxInt64-1)+1)
 	}
 	slices.Sort(times)
 	for _, t := range slices.Compact(times) {
-		rate := quantity.Units(0)
+		rate, burst := quantity.Units(0), quantity.Units(0)
 		for _, e := range l.inForce(t, t) {
-			rate = max(rate, e.Limit.Limit-l.w.plan.lowered, 1)
+			rate, burst = max(rate, e.Limit.Limit-l.w.plan.lowered, 1), max(burst, e.Burst)
 		}
 		if rate == 0 { // nothing is admitted meanwhile
 			rate = quantity.Units(l.rule.Limit)
 		}
-		all = append(all, oracle.Rate{From: int64(t), Limit: int64(rate)})
+		all = append(all, oracle.Rate{From: int64(t), Limit: int64(rate), Burst: int64(burst)})
 	}
 	return all
 }

@@ -172,7 +172,15 @@ func (c Open) Args() []any {
 	a.str(expected, strconv.FormatUint(c.Generation, 10), c.Region, c.Epoch)
 	a.num(flag(c.Lost), int64(c.Seen))
 	a.str(c.Secret, c.Replid, c.Node)
-	a.num(c.Layout)
+	a.num(c.Layout, int64(c.Mark))
+	return a
+}
+
+// Args returns the script's ARGV; KEYS is the token's key alone.
+func (c Nodes) Args() []any {
+	var a args
+	a.str(strconv.FormatUint(c.Generation, 10))
+	a.num(MaxNodes)
 	return a
 }
 

@@ -246,7 +246,17 @@ type Open struct {
 	Replid string
 	Node   string // the asking node
 	Layout int64  // the layout in which the opener's scripts write; see the constant
+	// the Mark that was found: an older copy of what was found is not opened
+	Mark quantity.StoreTime
 }
+
+// Nodes asks which nodes a store has answered under a generation, and when last.
+type Nodes struct {
+	Generation uint64
+}
+
+// MaxNodes is how many nodes Nodes tells. Of a store that answered more it tells none.
+const MaxNodes = 256
 
 // Note stores a text in the token under a name, or only asks for it. It stays until the store loses
 // its data.

@@ -394,6 +394,9 @@ func (h *history) open(t *rapid.T, expected, generation uint64, lost bool) {
 	if lost {
 		c.Seen = h.now.Add(rapid.Int64Range(-3*window, 3*window).Draw(t, "seen"))
 	}
+	if expected > 0 && rapid.IntRange(0, 3).Draw(t, "marked") == 0 {
+		c.Mark = h.now.Add(rapid.Int64Range(-1, 1).Draw(t, "mark"))
+	}
 	got := must[algorithms.Opened](t)(c.Parse(h.eval(t, algorithms.OpenScript, c.Args())))
 	same(t, "open", c, got, h.twin.Open(h.time(got.Begun), c))
 	if got.OK {
@@ -495,6 +498,12 @@ func TestLuaEqualsTwin(t *testing.T) {
 					}
 				}
 				actions["reopen"] = h.reopen
+				actions["nodes"] = func(t *rapid.T) {
+					c := algorithms.Nodes{Generation: h.guard.Generation +
+						uint64(rapid.IntRange(0, 1).Draw(t, "generation"))}
+					same(t, "nodes", c, must[algorithms.NodeTimes](t)(c.Parse(h.eval(t,
+						algorithms.NodesScript, c.Args()))), h.twin.Nodes(c))
+				}
 				actions["note"] = func(t *rapid.T) {
 					c := algorithms.Note{Generation: h.guard.Generation +
 						uint64(rapid.IntRange(0, 1).Draw(t, "generation")),
@@ -535,7 +544,7 @@ func TestScriptsUseOnlyWhatEveryStoreHas(t *testing.T) {
 		algorithms.InspectScript, algorithms.RefundScript, algorithms.ResetScript,
 		algorithms.OpenScript, algorithms.AdoptScript, algorithms.NoteScript,
 		algorithms.RecallScript, algorithms.RestoreScript, algorithms.BookScript,
-		algorithms.AssignScript}
+		algorithms.AssignScript, algorithms.NodesScript}
 	for _, s := range all {
 		for _, bad := range []string{"bit.", "struct.", "cmsgpack.", "math.random", "os.", "io.",
 			"table.unpack"} {

@@ -268,6 +268,22 @@ func (c Adopt) Parse(reply any) (Adopted, error) {
 }
 
 // Parse reads the reply to c.
+func (c Nodes) Parse(reply any) (NodeTimes, error) {
+	r := read(NodesScript.Name, reply)
+	n := NodeTimes{Status: Status(r.num())}
+	for r.at < len(r.flat) && r.err == nil {
+		node, text := r.str(), r.str()
+		at, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return n, fmt.Errorf("the store's token names %q as the time of node %q, which is no number: "+
+				"empty the Redis (FLUSHALL), it will be opened anew", text, node)
+		}
+		put(&n.At, node, quantity.StoreTime(at))
+	}
+	return n, r.end()
+}
+
+// Parse reads the reply to c.
 func (c Note) Parse(reply any) (Noted, error) {
 	r := read(NoteScript.Name, reply)
 	n := Noted{OK: r.num() == 1, Before: r.str()}

@@ -74,6 +74,7 @@ func FuzzParse(f *testing.F) {
 		_, _ = Reset{}.Parse(reply)
 		_, _ = Adopt{}.Parse(reply)
 		_, _ = Note{}.Parse(reply)
+		_, _ = Nodes{}.Parse(reply)
 		_, _ = Open{}.Parse(reply)
 		for _, odd := range []any{nil, int64(1), "text", []any{[]any{}}} {
 			if _, err := decide.Parse(odd); err == nil {

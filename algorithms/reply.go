@@ -244,6 +244,14 @@ type Opened struct {
 	Layout   int64              // the layout of what the store holds; see the constant
 }
 
+// NodeTimes answers Nodes.
+type NodeTimes struct {
+	Status Status // StatusUnknown: of another generation; StatusCrowded: there are more than MaxNodes
+	// At has the latest time that each node was answered with. Nodes that were not answered since the
+	// generation began are not in it.
+	At map[string]quantity.StoreTime
+}
+
 // Noted answers Note.
 type Noted struct {
 	OK     bool   // false: the store is not of the caller's generation

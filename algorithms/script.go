@@ -67,6 +67,9 @@ var openLua string
 //go:embed adopt.lua
 var adoptLua string
 
+//go:embed nodes.lua
+var nodesLua string
+
 //go:embed note.lua
 var noteLua string
 
@@ -111,6 +114,7 @@ var (
 	BookScript    = guarded("book", bookLua)
 	OpenScript    = newScript("open", openLua)
 	AdoptScript   = newScript("adopt", adoptLua)
+	NodesScript   = newScript("nodes", nodesLua)
 	NoteScript    = newScript("note", noteLua)
 	BeatScript    = newScript("beat", tokenLua, beatLua)
 )
@@ -167,6 +171,9 @@ func (Open) Script() Script { return OpenScript }
 func (Adopt) Script() Script { return AdoptScript }
 
 // Script returns the script that answers a call.
+func (Nodes) Script() Script { return NodesScript }
+
+// Script returns the script that answers a call.
 func (Note) Script() Script { return NoteScript }
 
 // Script returns the script that answers a call.
@@ -177,6 +184,9 @@ func (Open) Keys() []string { return nil }
 
 // Keys returns no KEYS after the token's.
 func (Adopt) Keys() []string { return nil }
+
+// Keys returns no KEYS after the token's.
+func (Nodes) Keys() []string { return nil }
 
 // Keys returns no KEYS after the token's.
 func (Note) Keys() []string { return nil }

@@ -34,7 +34,7 @@ type Twin struct {
 
 // Open answers the open script at store time t (us).
 func (w *Twin) Open(t quantity.StoreTime, c Open) Opened {
-	if w.Generation == c.Expected && (w.Generation == 0 || w.Epoch == c.Epoch) {
+	if w.Generation == c.Expected && (w.Generation == 0 || w.Epoch == c.Epoch) && w.mark >= c.Mark {
 		if w.Generation == 0 {
 			w.since = c.Generation
 		}
@@ -46,6 +46,7 @@ func (w *Twin) Open(t quantity.StoreTime, c Open) Opened {
 			w.lostAt, w.since = latest, c.Generation
 		}
 		w.begun, w.mark, w.layout = latest, latest, c.Layout
+		clear(w.answered)
 		o := w.opened(c.Node)
 		o.OK = true
 		return o
@@ -58,6 +59,22 @@ func (w *Twin) opened(node string) Opened {
 		Secret: w.secret,
 		Replid: w.replid, Since: w.since, Begun: w.begun, Mark: w.mark,
 		Answered: max(w.answered[node], w.begun), Layout: w.layout}
+}
+
+// Nodes answers the nodes script.
+func (w *Twin) Nodes(c Nodes) (n NodeTimes) {
+	if w.Generation == 0 || w.Generation != c.Generation {
+		return NodeTimes{Status: StatusUnknown}
+	}
+	for node, at := range w.answered {
+		if at > w.begun {
+			put(&n.At, node, at)
+		}
+	}
+	if len(n.At) > MaxNodes {
+		return NodeTimes{Status: StatusCrowded}
+	}
+	return n
 }
 
 // Note answers the note script.

@@ -45,7 +45,7 @@ func (n *Node) AskDocuments(ctx context.Context) []NodeDocuments {
 		Documents: n.rights.Documents(), File: n.fileRefused()})}
 	var mates []peer.StoreAnswer
 	var asking sync.WaitGroup
-	asking.Go(func() { mates, _ = n.peers.AskStore(ctx, self.Region, self) })
+	asking.Go(func() { mates, _ = n.peers.AskStore(ctx, self.Region, self, nil) })
 	others, _ := n.askEveryone(ctx)
 	asking.Wait()
 	for _, a := range append(others, mates...) {

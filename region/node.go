@@ -68,9 +68,9 @@ type Config struct {
 	// another region has it, the newest one of before, and where it came from. nil: nobody is told.
 	Adopted func(before, d *policy.Document, from string)
 	// Ask asks the nodes that a node which is stepped by hand reaches, before it begins a generation
-	// of its store: the latest time that the store has shown to those of its region, and what those
-	// of other regions answer. nil: it reaches nobody.
-	Ask func() (shown quantity.StoreTime, answers []peer.StoreAnswer)
+	// of its store: what those of its region tell, and what those of other regions answer. nil: it
+	// reaches nobody.
+	Ask func(store.Beginning) (told store.Told, answers []peer.StoreAnswer)
 	// Failpoint is called at points of the protocol where a test may end the node. nil: no calls.
 	Failpoint func(rights.Point)
 	Now       func() time.Time // the node's wall clock; nil: time.Now

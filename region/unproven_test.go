@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/store"
 )
 
 // madeUp is a gossip member of region eu that answers calls in its name: a far larger limit is open
@@ -51,7 +52,9 @@ func (m *madeUp) join(t *testing.T, c *cluster) {
 		t.Fatal(err)
 	}
 	s := peer.NewServer(peer.Handlers{Exchange: m.exchange, Recall: m.recall, Document: m.source,
-		Store: func(context.Context, peer.Identity) peer.StoreAnswer { return peer.StoreAnswer{Node: "eu/made-up"} }}, nil)
+		Store: func(context.Context, peer.Identity, *store.Confirmation) peer.StoreAnswer {
+			return peer.StoreAnswer{Node: "eu/made-up"}
+		}}, nil)
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.Serve(l) }()
 	t.Cleanup(func() { s.Close(); <-done })

@@ -27,8 +27,8 @@ func (n *Node) newRivals() *rivals.Watch {
 	return rivals.New(rivals.Config{Self: self.String(), Tenure: n.tenure, Alone: n.config.Alone,
 		Own: n.config.Store.Origin, Known: n.config.Journal.Generation, Shown: n.Shown, Log: n.log,
 		Verify: n.verify, Renew: n.tenure.EndGeneration,
-		Mates: func(ctx context.Context) []peer.StoreAnswer {
-			answers, _ := n.peers.AskStore(ctx, self.Region, self)
+		Mates: func(ctx context.Context, confirm *store.Confirmation) []peer.StoreAnswer {
+			answers, _ := n.peers.AskStore(ctx, self.Region, self, confirm)
 			return answers
 		},
 		Everyone: n.askEveryone, Hearsay: n.hearsay, Join: n.join,
@@ -52,7 +52,7 @@ func (n *Node) askEveryone(ctx context.Context) (all []peer.StoreAnswer, asked i
 	tell := make(chan told, len(peers))
 	for _, region := range peers {
 		go func() {
-			answers, asked := n.peers.AskStore(ctx, region, self)
+			answers, asked := n.peers.AskStore(ctx, region, self, nil)
 			tell <- told{answers, asked}
 		}()
 	}
@@ -121,22 +121,22 @@ func (n *Node) Shown() quantity.StoreTime {
 	return latest
 }
 
-// mayBegin asks the other nodes before this node begins a generation of its store, and returns the
-// latest time that the store has shown to them. A node that is stepped by hand has no gossip.
-func (n *Node) mayBegin(ctx context.Context, b store.Beginning) (quantity.StoreTime, error) {
+// mayBegin asks the other nodes before this node begins a generation of its store, and returns what
+// they told of it. A node that is stepped by hand has no gossip.
+func (n *Node) mayBegin(ctx context.Context, b store.Beginning) (store.Told, error) {
 	if n.gossip == nil {
 		if n.config.Ask == nil {
-			return 0, nil
+			return store.Told{}, nil
 		}
-		shown, answers := n.config.Ask()
-		return shown, n.learnElsewhere(ctx, b, answers)
+		told, answers := n.config.Ask(b)
+		return told, n.learnElsewhere(ctx, b, answers)
 	}
-	shown, err := n.rivals.MayBegin(ctx, b)
+	told, err := n.rivals.MayBegin(ctx, b)
 	if err == nil && b.First && !n.config.Alone && !n.config.Unproven {
 		answers, _ := n.askEveryone(ctx)
 		err = n.learnElsewhere(ctx, b, answers)
 	}
-	return shown, err
+	return told, err
 }
 
 // learnElsewhere finds out, before this region's first generation, which limits documents are open
@@ -183,11 +183,25 @@ func (n *Node) learnElsewhere(ctx context.Context, b store.Beginning, answers []
 	return &older
 }
 
-// whichStore answers a node that asks which store this node decides with.
-func (n *Node) whichStore(ctx context.Context, from peer.Identity) peer.StoreAnswer {
-	a := n.rivals.Serve(ctx, from.Region, from.Region == n.config.Region)
+// whichStore answers a node that asks which store this node decides with. It confirms another node of
+// its region what that found of the store, unless it decides with its own.
+func (n *Node) whichStore(ctx context.Context, from peer.Identity, confirm *store.Confirmation) peer.StoreAnswer {
+	mate := from.Region == n.config.Region
+	a := n.rivals.Serve(ctx, from.Region, mate)
 	a.Documents, a.File = n.rights.Documents(), n.fileRefused()
+	a.Confirms = confirm != nil && mate && a.Use != peer.StoreDecides && n.Confirms(*confirm)
 	return a
+}
+
+// Confirms says whether a store knows all that this node had from it. From then on nothing counts that
+// the store answers this node under the same generation.
+func (n *Node) Confirms(c store.Confirmation) bool {
+	seen, _ := n.config.Journal.StoreTime()
+	if n.tenure.Rules().Epoch != c.Epoch { // a document that was put in force may be forgotten there
+		return false
+	}
+	defer n.tenure.Reopen()
+	return n.config.Store.Confirm(c, n.config.Node, n.config.Journal.Generation(), seen)
 }
 
 // awaitOpen waits until the store is open, or ctx ends.

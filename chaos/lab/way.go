@@ -170,6 +170,8 @@ func (l *ledger) run(now quantity.StoreTime, op store.Operation) {
 		o.Answer = l.twin.Open(now, o.Call)
 	case *store.Op[algorithms.Adopt, algorithms.Adopted]:
 		o.Answer = l.twin.Adopt(o.Call)
+	case *store.Op[algorithms.Nodes, algorithms.NodeTimes]:
+		o.Answer = l.twin.Nodes(o.Call)
 	case *store.Op[algorithms.Note, algorithms.Noted]:
 		o.Answer = l.twin.Note(o.Call)
 	case *store.Op[algorithms.Beat, algorithms.Beaten]:
@@ -206,7 +208,7 @@ func (w *Way) Ping(ctx context.Context, _ store.Shard) error {
 }
 
 // TryRights implements store.Servers. Nothing is refused.
-func (w *Way) TryRights(context.Context, store.Shard) error { return nil }
+func (w *Way) TryRights(context.Context, store.Shard) ([]string, error) { return nil, nil }
 
 // Memory implements store.Servers. It reports nothing.
 func (w *Way) Memory(ctx context.Context, _ store.Shard) (store.Memory, error) {

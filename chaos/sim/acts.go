@@ -301,6 +301,13 @@ func (w *world) strike(a Act, r *region) {
 		w.loses(r, a, rowStoreLost)
 		r.store.restart()
 	case Failover:
+		if a.For%2 == 1 { // every other one is a replica that has all
+			w.in(a.For, func() {
+				w.found(a, rowStaleCopy)
+				r.store.replica().promote()
+			})
+			return
+		}
 		replica := r.store.replica()
 		w.in(a.For, func() {
 			w.loses(r, a, rowStaleCopy)

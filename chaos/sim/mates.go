@@ -2,6 +2,7 @@ package sim
 
 import (
 	"maps"
+	"strings"
 
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/peer"
@@ -18,7 +19,7 @@ type opening struct {
 // asksToOpen is what a node that is about to open its store hears from its mates, and from the other
 // regions. The attempt is noted: it may take effect although its reply is lost. Of one before only if
 // a reply was lost since.
-func (n *node) asksToOpen() (shown quantity.StoreTime, answers []peer.StoreAnswer) {
+func (n *node) asksToOpen(b store.Beginning) (told store.Told, answers []peer.StoreAnswer) {
 	r, now := n.r, opening{n.shownToMates(), maps.Clone(n.told), n.r.store.unheard()}
 	if last := len(r.openings) - 1; last >= 0 && r.openings[last].unheard == now.unheard {
 		r.openings = r.openings[:last]
@@ -27,7 +28,19 @@ func (n *node) asksToOpen() (shown quantity.StoreTime, answers []peer.StoreAnswe
 	for _, m := range n.reaches() {
 		answers = append(answers, m.live.Answer())
 	}
-	return now.heard, answers
+	return store.Told{Shown: now.heard, Confirmed: b.Confirm != nil && n.confirmed(*b.Confirm)}, answers
+}
+
+// confirmed has the other nodes of this node's region confirm what it found of their store, as far as
+// it reaches them.
+func (n *node) confirmed(c store.Confirmation) bool {
+	var by []string
+	for _, m := range n.r.nodes {
+		if n.heardBy(m) && m.live.Confirms(c) {
+			by = append(by, m.name[strings.IndexByte(m.name, '/')+1:])
+		}
+	}
+	return len(c.Without(by)) == 0
 }
 
 // reaches returns a node of each other region that answers this one at once.
@@ -61,10 +74,14 @@ func (r *region) knownOpening(by *node, shard store.Shard) quantity.StoreTime {
 // the region that this node reaches. They answer at once.
 func (n *node) shownToMates() (latest quantity.StoreTime) {
 	for _, m := range n.r.nodes {
-		if m == n || m.live == nil || n.w.now < m.paused || n.alone > 0 || m.alone > 0 {
-			continue
+		if n.heardBy(m) {
+			latest = max(latest, m.live.Shown())
 		}
-		latest = max(latest, m.live.Shown())
 	}
 	return latest
+}
+
+// heardBy says whether another node of this node's region answers it at once.
+func (n *node) heardBy(m *node) bool {
+	return m != n && m.live != nil && n.w.now >= m.paused && n.alone == 0 && m.alone == 0
 }

@@ -82,7 +82,7 @@ const (
 	JournalOld   Deed = "journal-old"   // a node dies, and its journal is replaced by an old copy
 	Flush        Deed = "flush"         // a region's store loses everything
 	StoreAnew    Deed = "store-anew"    // a region's store ends and comes back empty
-	Failover     Deed = "failover"      // a region's store is replaced by an older copy, a replica
+	Failover     Deed = "failover"      // a region's store is replaced by a replica: an older copy, or one that has all
 	Delete       Deed = "delete"        // one bucket of a region's store is deleted
 	StoreDown    Deed = "store-down"    // a region's store does not answer
 	ReplyLost    Deed = "reply-lost"    // a region's store does its work, but the reply is lost

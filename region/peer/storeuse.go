@@ -6,6 +6,9 @@ import (
 	"strings"
 	"sync"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	peerv1 "github.com/quotad/quotad/proto/peer/v1"
@@ -43,6 +46,8 @@ type StoreAnswer struct {
 	// File is why the document in the node's file is not open, at most MaxFileRefused bytes; empty:
 	// it is.
 	File string
+	// Confirms says that the node confirms what it was asked to.
+	Confirms bool
 }
 
 const (
@@ -54,8 +59,9 @@ const (
 	MaxStoreID = 64
 )
 
-// StoreHandler answers a node that asks which store this node decides with.
-type StoreHandler func(ctx context.Context, from Identity) StoreAnswer
+// StoreHandler answers a node that asks which store this node decides with, and, unless confirm is
+// nil, to confirm what is said of one.
+type StoreHandler func(ctx context.Context, from Identity, confirm *store.Confirmation) StoreAnswer
 
 var (
 	toUse = map[peerv1.StoreUse]StoreUse{
@@ -75,11 +81,15 @@ func (s *Server) Store(ctx context.Context, p *peerv1.StoreRequest) (*peerv1.Sto
 	if s.handlers.Store == nil {
 		return s.UnimplementedPeerServiceServer.Store(ctx, p)
 	}
-	a := s.handlers.Store(ctx, from)
+	confirm, err := confirmationFromProto(p.GetConfirmation())
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	a := s.handlers.Store(ctx, from, confirm)
 	region, node, _ := strings.Cut(a.Node, "/")
 	answer := &peerv1.StoreResponse{Region: region, Node: node, Use: fromUse[a.Use],
 		KnownGeneration: a.Known, Outlasted: a.Outlasted, StoreTime: int64(a.Shown),
-		Documents: documentsToProto(a.Documents), FileRefused: short(a.File)}
+		Documents: documentsToProto(a.Documents), FileRefused: short(a.File), Confirms: a.Confirms}
 	if o := a.Origin; o.ID != "" {
 		answer.Store = &peerv1.StoreOrigin{Id: o.ID, Since: o.Since, Generation: o.Generation}
 	}
@@ -88,11 +98,13 @@ func (s *Server) Store(ctx context.Context, p *peerv1.StoreRequest) (*peerv1.Sto
 
 // AskStore asks all nodes of a region that are known which store they decide with, at once, and
 // returns the answers that come before ctx ends, and how many nodes were asked. An answer in the
-// name of another region, or not in the form that nodes use, is dropped.
-func (c *Client) AskStore(ctx context.Context, region string, self Identity) (all []StoreAnswer,
-	asked int) {
+// name of another region, or not in the form that nodes use, is dropped. Unless confirm is nil, they
+// are asked to confirm that, too.
+func (c *Client) AskStore(ctx context.Context, region string, self Identity,
+	confirm *store.Confirmation) (all []StoreAnswer, asked int) {
 	asked = c.everyNode(region, func(node peerv1.PeerServiceClient) func() {
-		p, err := node.Store(ctx, &peerv1.StoreRequest{Region: self.Region, Node: self.Node})
+		p, err := node.Store(ctx, &peerv1.StoreRequest{Region: self.Region, Node: self.Node,
+			Confirmation: confirmationToProto(confirm)})
 		if err != nil {
 			return nil
 		}
@@ -159,6 +171,7 @@ func storeAnswer(p *peerv1.StoreResponse, region string) (a StoreAnswer, ok bool
 		a.Shown = quantity.StoreTime(at)
 	}
 	a.Documents, a.File = documentsFromProto(p.GetDocuments()), short(p.GetFileRefused())
+	a.Confirms = p.GetConfirms()
 	for _, id := range p.GetOutlasted() {
 		if len(id) <= MaxStoreID && len(a.Outlasted) < MaxOutlasted {
 			a.Outlasted = append(a.Outlasted, id)

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/store"
 )
@@ -16,6 +17,10 @@ const (
 	joinPatience = 10 * time.Second
 	// bootstrapPatience bounds the wait for the answers of other regions' nodes.
 	bootstrapPatience = 3 * time.Second
+	// confirmPatience bounds the wait for the nodes that are to confirm a store. Those that have not
+	// are asked again every confirmPoll.
+	confirmPatience = 2 * time.Second
+	confirmPoll     = 100 * time.Millisecond
 )
 
 // ErrKnown is why --bootstrap is refused where the region is known to have a store.
@@ -26,9 +31,8 @@ var ErrKnown = errors.New("start it without --bootstrap, or mend redis.url; " +
 // MayBegin asks the other nodes of this region, before this node begins a generation of its store,
 // whether one of them decides with another store. It returns an error if so. Before a region's
 // first generation it asks the other regions, too, whether they know of a store here. It returns
-// the latest time that the store has shown to the other nodes, 0 if none of them told.
-func (w *Watch) MayBegin(ctx context.Context, b store.Beginning) (shown quantity.StoreTime,
-	err error) {
+// what the other nodes told of this node's store.
+func (w *Watch) MayBegin(ctx context.Context, b store.Beginning) (told store.Told, err error) {
 	first := b.First && !w.config.Alone
 	any := false
 	if b.First {
@@ -36,21 +40,59 @@ func (w *Watch) MayBegin(ctx context.Context, b store.Beginning) (shown quantity
 		any = w.config.Join(joining, first)
 		cancel()
 	}
-	asking, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	mates := w.config.Mates(asking)
+	mates := w.askMates(ctx, b.Confirm)
 	for _, a := range mates {
-		shown = max(shown, a.Shown)
+		told.Shown = max(told.Shown, a.Shown)
 		if a.Use == peer.StoreDecides && a.Origin.ID != b.Found {
-			return 0, fmt.Errorf("%s decides with another store of this region (%s), and has just had an "+
+			return store.Told{}, fmt.Errorf("%s decides with another store of this region (%s), and has just had an "+
 				"answer from it: give this node the same redis.url, or end %s", a.Node, a.Origin.ID,
 				a.Node)
 		}
 	}
+	told.Confirmed = b.Confirm != nil && confirmed(*b.Confirm, mates)
 	if first {
 		err = w.mayBootstrap(ctx, mates, any)
 	}
-	return shown, err
+	return told, err
+}
+
+// askMates asks the other nodes of this region, and waits longer if they are to confirm something. One
+// that decides with another store ends the wait.
+func (w *Watch) askMates(ctx context.Context, confirm *store.Confirmation) (mates []peer.StoreAnswer) {
+	if confirm == nil {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		return w.config.Mates(ctx, nil)
+	}
+	ctx, cancel := context.WithTimeout(ctx, confirmPatience)
+	defer cancel()
+	for {
+		mates = w.config.Mates(ctx, confirm)
+		if confirmed(*confirm, mates) || slices.ContainsFunc(mates, func(a peer.StoreAnswer) bool { return a.Use == peer.StoreDecides }) {
+			return mates
+		}
+		select {
+		case <-ctx.Done():
+			return mates
+		case <-time.After(confirmPoll):
+		}
+	}
+}
+
+// confirmed says whether all nodes that a confirmation names confirm it, and whoever else works with
+// the region's store.
+func confirmed(c store.Confirmation, mates []peer.StoreAnswer) bool {
+	var by []string
+	for _, a := range mates {
+		_, node, _ := strings.Cut(a.Node, "/")
+		switch {
+		case a.Confirms:
+			by = append(by, node)
+		case a.Origin.ID != "":
+			return false
+		}
+	}
+	return len(c.Without(by)) == 0
 }
 
 // mayBootstrap returns why --bootstrap is refused. mates are the answers of this region's nodes.

@@ -54,9 +54,9 @@ type Config struct {
 	Shown func() quantity.StoreTime
 	// Alone says that --bootstrap asks nobody.
 	Alone bool
-	// Mates asks all other nodes of this region, until ctx ends. Everybody asks the nodes of all
-	// other regions, and says how many there are.
-	Mates    func(context.Context) []peer.StoreAnswer
+	// Mates asks all other nodes of this region, until ctx ends, and unless confirm is nil, to
+	// confirm that. Everybody asks the nodes of all other regions, and says how many there are.
+	Mates    func(ctx context.Context, confirm *store.Confirmation) []peer.StoreAnswer
 	Everyone func(context.Context) (answers []peer.StoreAnswer, asked int)
 	// Hearsay returns what gossip shows of the other nodes of this region.
 	Hearsay func() []peer.StoreAnswer
@@ -174,7 +174,7 @@ func (w *Watch) ask(ctx context.Context, wait time.Duration) (settled bool) {
 	own := w.config.Own()
 	asking, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	answers := w.config.Mates(asking)
+	answers := w.config.Mates(asking, nil)
 	if ctx.Err() != nil {
 		return false
 	}

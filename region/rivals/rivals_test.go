@@ -50,7 +50,7 @@ func TestAStartWaitsForSlowAnswers(t *testing.T) {
 						return refused > c.refused
 					},
 					Known: func() uint64 { return mine.Generation },
-					Mates: func(ctx context.Context) []peer.StoreAnswer {
+					Mates: func(ctx context.Context, _ *store.Confirmation) []peer.StoreAnswer {
 						select {
 						case <-time.After(c.answers):
 							if unsure++; unsure <= c.unsure {

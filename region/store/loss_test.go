@@ -231,8 +231,8 @@ func reopened(t *testing.T, s, mate *Store) {
 // just answered if it must be opened anew first.
 func TestBeatOfOtherData(t *testing.T) {
 	server := fixtures.Process(t)
-	s, mate, admin := node(t, server, first), node(t, server, first), fixtures.Operator(t, server)
-	did(t, s.Beat(t.Context(), first.Epoch))
+	s, mate, admin := node(t, server, first), node(t, server, as("n2", 0, nil)), fixtures.Operator(t, server)
+	did(t, s.Beat(t.Context(), first.Epoch), mate.Beat(t.Context(), first.Epoch))
 	did(t, admin.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(),
 		admin.ReplicaOf(t.Context(), "NO", "ONE").Err())
 	if err := s.Beat(t.Context(), first.Epoch); !errors.Is(err, ErrUnknownStore) {

@@ -17,6 +17,9 @@ func (s *session) Beat(ctx context.Context, epoch string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	held := s.identity()
+	if s.isOver(held) {
+		return ErrUnknownStore
+	}
 	return s.each(func(_ int, shard Shard) error {
 		c := algorithms.Beat{Fence: s.fence(shard, held, algorithms.Fence{Epoch: epoch})}
 		op := &Op[algorithms.Beat, algorithms.Beaten]{Call: c}

@@ -38,10 +38,9 @@ type Opening struct {
 	// It keeps the texts of the documents there, for who has named them may die at once. A guess
 	// beside other documents keeps nothing. Nil: it is not called.
 	Keep func(ctx context.Context, generation uint64) error
-	// MayBegin is asked before a generation is begun, unless the store lost nothing. If it returns
-	// an error, Open fails with that. Else it returns the latest time that the store has shown to
-	// other nodes, 0 if nobody knows. Nil: it is not asked.
-	MayBegin func(context.Context, Beginning) (quantity.StoreTime, error)
+	// MayBegin is asked before a generation is begun, but for that after Ended. If it returns an
+	// error, Open fails with that. Nil: it is not asked, and nobody confirms anything.
+	MayBegin func(context.Context, Beginning) (Told, error)
 }
 
 // Beginning is a generation that Open is about to begin.
@@ -50,6 +49,15 @@ type Beginning struct {
 	Found string
 	// First says that the region is taken to have no data to lose, as Opening.Bootstrap says.
 	First bool
+	// Confirm is what the region's other nodes are to confirm, so that nothing counts as lost; nil:
+	// they cannot.
+	Confirm *Confirmation
+}
+
+// Told is what the other nodes of a region told before a generation is begun.
+type Told struct {
+	Shown     quantity.StoreTime // the latest time that the store has shown to them; 0: nobody knows
+	Confirmed bool               // all that Beginning.Confirm names have confirmed
 }
 
 // Opened says how Open found the store.
@@ -77,7 +85,8 @@ const rounds = 8
 // begins another generation in every shard.
 //
 // Loss is determined for each shard. A shard that stood, with nothing lost, keeps what it knows. A
-// shard may have lost data if it is empty, holds another server's data, is from before the
+// shard may have lost data if it is empty, holds another server's data and the other nodes do not
+// confirm them, is from before the
 // generation that this node knows, was opened by a node that knew nothing of that generation, has
 // forgotten a time that it showed this node, or was written by a version of another layout. Then
 // all rights of the current cell and the next count as promised and spent. If the region never
@@ -112,7 +121,7 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 		if round == 0 {
 			before = all.latest()
 		}
-		if all.isWhole(o.LastGeneration) && all[0].Generation != o.Ended {
+		if all.isWhole(o.LastGeneration) && all[0].Generation != o.Ended && all[0].Generation > s.retired.Load() {
 			last, err := s.take(ctx, all, o)
 			if errors.Is(err, ErrUnknownStore) { // another node has opened it since the look
 				continue
@@ -120,14 +129,17 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 			return Opened{Generation: all[0].Generation, Since: all.since(), LostAt: all.lostAt(),
 				Now: max(all.mark(), last)}, err
 		}
-		shown, changed, err := s.askFirst(ctx, all, o)
+		told, changed, err := s.askFirst(ctx, all, o)
 		if err != nil {
 			return Opened{}, err
 		}
 		if changed {
 			continue
 		}
-		opened, err := s.begin(ctx, all, o, before, shown)
+		for i := range all {
+			all[i].confirmed = told.Confirmed
+		}
+		opened, err := s.begin(ctx, all, o, before, told.Shown)
 		if err != nil || opened.Generation != 0 {
 			return opened, err
 		}
@@ -217,7 +229,10 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 	for n := range all {
 		l := &all[(n+1)%len(all)]
 		if l.Generation != c.Generation {
-			c.Expected, c.Lost, c.Replid = l.Generation, all.lost(l, o), l.server
+			c.Expected, c.Lost, c.Replid, c.Mark = l.Generation, all.lost(l, o), l.server, 0
+			if !c.Lost {
+				c.Mark = l.Mark
+			}
 			stands, err := token[algorithms.Open, algorithms.Opened](ctx, s, s.timeout, l.shard, c)
 			if err != nil {
 				return Opened{}, err
@@ -258,24 +273,29 @@ func anotherGeneration(last uint64, now quantity.StoreTime) uint64 {
 	return last + 1 + uint64(now%algorithms.GenerationStep)
 }
 
-// askFirst asks whether a generation may be begun, and returns why not, or what time the store has
-// shown to others. Meanwhile another node may
-// have opened the store, and that may be the reason for a no: then changed is true.
-func (s *session) askFirst(ctx context.Context, all looks,
-	o Opening) (shown quantity.StoreTime, changed bool, err error) {
-	if o.MayBegin == nil || all.isWhole(o.LastGeneration) {
-		return 0, false, nil
+// askFirst asks whether a generation may be begun, and returns why not, or what other nodes told.
+// Meanwhile another node may have opened the store, and that may be the reason for a no: then changed
+// is true.
+func (s *session) askFirst(ctx context.Context, all looks, o Opening) (told Told, changed bool, err error) {
+	if all.isWhole(o.LastGeneration) && all[0].Generation == o.Ended {
+		return Told{}, false, nil
 	}
 	b := all.beginning(o)
-	shown, refusal := o.MayBegin(ctx, b)
+	if b.Confirm, err = s.confirmation(ctx, all, o); err != nil {
+		return Told{}, false, err
+	}
+	if o.MayBegin == nil {
+		return Told{Confirmed: b.Confirm != nil && len(b.Confirm.Nodes) == 0}, false, nil
+	}
+	told, refusal := o.MayBegin(ctx, b)
 	if refusal == nil {
-		return shown, false, nil
+		return told, false, nil
 	}
 	again, err := s.look(ctx, o.Node)
 	if err == nil && again.beginning(o).Found != b.Found {
-		return 0, true, nil
+		return Told{}, true, nil
 	}
-	return 0, false, refusal
+	return Told{}, false, refusal
 }
 
 // beginning describes the generation that would be begun.
@@ -341,6 +361,8 @@ type look struct {
 	server string             // master_replid of its server
 	apart  time.Duration      // how far its clock is ahead of the node's
 	seen   quantity.StoreTime // the latest time that this node knows the shard to have shown
+	// The other nodes confirm that the shard knows all that they had from it, whatever its server.
+	confirmed bool
 }
 
 // looks are the looks at all shards, in order.
@@ -428,10 +450,11 @@ func (all looks) lost(l *look, o Opening) bool {
 
 // hidesLoss says whether a shard that stands has lost something that this node knows of. Then it is
 // an older copy, or another node opened it as if it had never held anything, or it has forgotten a
-// time it showed this node, or its server holds other data than those it was opened on.
+// time it showed this node, or its server holds other data than those it was opened on, and nobody
+// confirms them.
 func (l *look) hidesLoss(known uint64) bool {
 	return l.Generation < known || known > 0 && l.Since > known && l.LostAt == 0 ||
-		l.Answered < l.seen || l.Replid != l.server
+		l.Answered < l.seen || l.Replid != l.server && !l.confirmed
 }
 
 // isForeign says whether another version of quotad wrote what a shard holds, in another layout.

@@ -267,9 +267,9 @@ func TestOpenTogether(t *testing.T) {
 				looked.Done()
 				looked.Wait()
 			})
-			mayBegin := func(context.Context, Beginning) (quantity.StoreTime, error) {
+			mayBegin := func(context.Context, Beginning) (Told, error) {
 				once()
-				return 0, nil
+				return Told{}, nil
 			}
 			all.Go(func() {
 				opened[i], errs[i] = nodes[i].Open(context.Background(),

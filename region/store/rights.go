@@ -21,31 +21,37 @@ func scratchKeys(s Shard) (text, hash string) { return string(s) + ":try", strin
 // TryRights tries on the server of each shard, once, everything that the store's calls need, on
 // keys that nothing else uses. The error names the rights that quotad's user lacks there, or says
 // what else the server refuses. If a single command of a script were forbidden, a request could be
-// charged and not answered.
-func (s *Store) TryRights(ctx context.Context) error {
-	return s.each(func(_ int, shard Shard) error {
+// charged and not answered. It returns the rights that the user lacks and that the store can do
+// without.
+func (s *Store) TryRights(ctx context.Context) (lacks []string, err error) {
+	each := make([][]string, len(s.shards))
+	err = s.each(func(i int, shard Shard) (err error) {
 		ctx, cancel := context.WithTimeout(ctx, s.timeout)
 		defer cancel()
-		return s.servers.TryRights(ctx, shard)
+		each[i], err = s.servers.TryRights(ctx, shard)
+		return err
 	})
+	lacks = slices.Concat(each...)
+	slices.Sort(lacks)
+	return slices.Compact(lacks), err
 }
 
 // TryRights implements Servers.
-func (r *redisServers) TryRights(ctx context.Context, shard Shard) error {
+func (r *redisServers) TryRights(ctx context.Context, shard Shard) (lacks []string, err error) {
 	client, err := r.at(ctx, shard, openCall)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	missing, err := missingRights(ctx, client, shard)
 	if err != nil {
-		return r.failedAt(client, openCall, err)
+		return nil, r.failedAt(client, openCall, err)
 	}
-	if len(missing) > 0 {
-		return &Error{Server: client.Options().Addr, Call: openCall, Kind: "NOPERM",
+	if slices.ContainsFunc(missing, func(right string) bool { return !slices.Contains(spare, right) }) {
+		return nil, &Error{Server: client.Options().Addr, Call: openCall, Kind: "NOPERM",
 			Next: nextRights + MinimalACL,
 			Err:  refusal("NOPERM its user lacks the rights " + strings.Join(missing, " "))}
 	}
-	return nil
+	return missing, nil
 }
 
 // refusal is an error that a server gave to a script, treated like one given to a client.

@@ -16,6 +16,7 @@ try('hset', KEYS[3], 'f', '1')
 try('pexpireat', KEYS[3], '1')
 try('hget', KEYS[3], 'f')
 try('hdel', KEYS[3], 'f')
+try('hkeys', KEYS[3])
 try('del', KEYS[2])
 try('del', KEYS[3])
 return refused

@@ -22,7 +22,8 @@ func TestScriptCommands(t *testing.T) {
 		algorithms.CreditScript, algorithms.InspectScript,
 		algorithms.RefundScript, algorithms.ResetScript, algorithms.RecallScript,
 		algorithms.RestoreScript, algorithms.BookScript, algorithms.AssignScript,
-		algorithms.OpenScript, algorithms.AdoptScript, algorithms.NoteScript} {
+		algorithms.OpenScript, algorithms.AdoptScript, algorithms.NoteScript,
+		algorithms.NodesScript} {
 		for _, m := range regexp.MustCompile(
 			`redis\.p?call\('(\w+)'`).FindAllStringSubmatch(s.Source, -1) {
 			called[strings.ToLower(m[1])] = true
@@ -74,16 +75,18 @@ func TestTryRights(t *testing.T) {
 				url, admin = at, fixtures.Operator(t, master)
 			}
 			url = strings.Replace(url, "://", "://node:horse@", 1)
-			try := func(rules []string) error {
+			var lacks []string
+			try := func(rules []string) (err error) {
 				did(t, admin.Do(t.Context(),
 					append([]any{"ACL", "SETUSER", "node", "reset", ">horse"},
 						all(strings.Join(rules, " "))...)...).Err(),
 					admin.ScriptFlush(t.Context()).Err())
-				return connect(t, Options{URL: url}).TryRights(t.Context())
+				lacks, err = connect(t, Options{URL: url}).TryRights(t.Context())
+				return err
 			}
 			rules := strings.Fields(MinimalACL)
-			if err := try(rules); err != nil {
-				t.Fatalf("with all rights: %v", err)
+			if err := try(rules); err != nil || len(lacks) > 0 {
+				t.Fatalf("with all rights: %v, lacks %v", err, lacks)
 			}
 			for _, rule := range rules {
 				if rule == "on" || rule == "-@all" || rule == "+cluster|slots" {
@@ -91,6 +94,12 @@ func TestTryRights(t *testing.T) {
 				}
 				err := try(slices.DeleteFunc(slices.Clone(rules),
 					func(r string) bool { return r == rule }))
+				if slices.Contains(spare, rule) {
+					if err != nil || !slices.Equal(lacks, []string{rule}) {
+						t.Errorf("without %s, which can be spared: %v, lacks %v", rule, err, lacks)
+					}
+					continue
+				}
 				var e *Error
 				if !errors.As(err, &e) || e.Kind != "NOPERM" || !strings.Contains(e.Err.Error(),
 					rule) ||
@@ -132,7 +141,7 @@ func TestTryRightsSaysWhatElseIsRefused(t *testing.T) {
 			s, client := node(t, server, first), fixtures.Operator(t, server)
 			p.bring(t, client)
 			var e *Error
-			if err := s.TryRights(t.Context()); !errors.As(err, &e) || e.Kind != word ||
+			if _, err := s.TryRights(t.Context()); !errors.As(err, &e) || e.Kind != word ||
 				!strings.Contains(err.Error(), p.next) {
 				t.Errorf("%v, want %s", err, word)
 			}

@@ -65,8 +65,9 @@ func TestFailover(t *testing.T) {
 	s, mate := connect(t, Options{URL: url, Timeout: time.Second}),
 		connect(t, Options{URL: url, Timeout: time.Second})
 	mustOpen(t, s, first)
-	mustOpen(t, mate, first)
+	mustOpen(t, mate, as("n2", 0, nil))
 	serves(t, s, "k")
+	serves(t, mate, "k")
 	known := s.Generation()
 	did(t, master.Close())
 	var failures int

@@ -24,7 +24,7 @@ type Servers interface {
 	// Ping returns why a shard's server does not answer; nil: it does.
 	Ping(ctx context.Context, shard Shard) error
 	// TryRights is Store.TryRights for one shard.
-	TryRights(ctx context.Context, shard Shard) error
+	TryRights(ctx context.Context, shard Shard) (lacks []string, err error)
 	// Memory returns what the server of a shard reports of its memory and keys.
 	Memory(ctx context.Context, shard Shard) (Memory, error)
 	Close() error

@@ -272,12 +272,13 @@ func sum(all []algorithms.Status) (n algorithms.Status) {
 }
 
 // TestIdentity: an answer from a server with other data than those the store was opened on does not
-// count, and the store is opened anew as one that lost data. The server here was a replica for a
-// moment: its token and scripts are still there.
+// count, and the store is opened anew as one that lost data, since nobody asks the other node to
+// confirm them. The server here was a replica for a moment: its token and scripts are still there.
 func TestIdentity(t *testing.T) {
 	server := fixtures.Process(t)
-	s, mate, client := node(t, server, first), node(t, server, first), fixtures.Operator(t, server)
+	s, mate, client := node(t, server, first), node(t, server, as("n2", 0, nil)), fixtures.Operator(t, server)
 	serves(t, s, "k")
+	serves(t, mate, "k")
 	before := s.Generation()
 	if err := errors.Join(client.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(),
 		client.ReplicaOf(t.Context(), "NO", "ONE").Err()); err != nil {

@@ -156,7 +156,8 @@ func runWithin[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store, 
 
 func runOnce[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store,
 	calls []C) []Result[R] {
-	held, withheld := s.identity(), s.withheld.Load()
+	held := s.identity()
+	withheld := s.withheld.Load() || s.isOver(held)
 	results, ops, sent := make([]Result[R], len(calls)), make([]Op[C, R], len(calls)),
 		make([]Call, 0, len(calls))
 	for i := range calls {
@@ -184,6 +185,9 @@ func runOnce[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store,
 		}
 		results[i] = countsFor(&ops[i], sent[0], replies[0], held)
 		s.saw(sent[0].Shard, results[i].Value.Answered().Now)
+		if results[i].Err == nil && s.isOver(held) { // after saw: see Confirm
+			results[i] = Result[R]{Err: &Refused{Call: ops[i].Script().Name, Status: algorithms.StatusUnknown}}
+		}
 		s.heeds(results[i].Err)
 		sent, replies = sent[1:], replies[1:]
 	}

@@ -220,11 +220,11 @@ func TestARegionIsOpenedWithTheTextsOfItsDocuments(t *testing.T) {
 			return of(t, name, one, way, kept, clock)
 		}
 		n := node("n1")
-		n.config.MayBegin = func(context.Context, store.Beginning) (quantity.StoreTime, error) {
+		n.config.MayBegin = func(context.Context, store.Beginning) (store.Told, error) {
 			if n.agenda().Has(two.Epoch()) {
-				return 0, nil
+				return store.Told{}, nil
 			}
-			return 0, &Elsewhere{Documents: []*policy.Document{two}}
+			return store.Told{}, &Elsewhere{Documents: []*policy.Document{two}}
 		}
 		v.server.Spare(trip)
 		v.server.FailNext(1000)
@@ -255,8 +255,8 @@ func TestAMateOpensTheStoreMeanwhile(t *testing.T) {
 		return of(t, name, d, way, kept, clock)
 	}
 	first, mate := node("n1", documents.Parse(t, 2, alone, "name: long, limit: 200, window: 10m")), node("n2", v.d)
-	first.config.MayBegin = func(context.Context, store.Beginning) (quantity.StoreTime, error) {
-		return 0, mate.Open(t.Context())
+	first.config.MayBegin = func(context.Context, store.Beginning) (store.Told, error) {
+		return store.Told{}, mate.Open(t.Context())
 	}
 	if err := first.Open(t.Context()); err != nil || first.Generation() != mate.Generation() {
 		t.Errorf("generation %d, the mate's is %d: %v", first.Generation(), mate.Generation(), err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/barrier"
@@ -212,9 +213,19 @@ func (t *Tenure) Deleted(bucket string, lostAt quantity.StoreTime) bool {
 // tried again.
 func (t *Tenure) TryRights(ctx context.Context) (err error) {
 	for range startTries {
-		if err = t.config.Store.TryRights(ctx); !store.Unreached(err) || ctx.Err() != nil {
+		var lacks []string
+		if lacks, err = t.config.Store.TryRights(ctx); !store.Unreached(err) || ctx.Err() != nil {
+			t.lacks(lacks)
 			return err
 		}
 	}
 	return err
+}
+
+// lacks says which rights the store's user lacks that nodes can do without.
+func (t *Tenure) lacks(rights []string) {
+	if len(rights) > 0 {
+		t.config.Log.Warn("the store's user lacks rights: a failover that lost nothing counts as a loss",
+			"rights", strings.Join(rights, " "), "give", store.MinimalACL)
+	}
 }

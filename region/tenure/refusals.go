@@ -220,7 +220,7 @@ func (t *Tenure) tryOnceMore(ctx context.Context) {
 	if !t.refusals.any.Load() {
 		return
 	}
-	switch err := t.config.Store.TryRights(ctx); {
+	switch _, err := t.config.Store.TryRights(ctx); {
 	case ctx.Err() != nil:
 	case store.Unreached(err):
 		t.refusals.unreached()

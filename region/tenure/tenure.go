@@ -36,7 +36,7 @@ type Config struct {
 	Adopted func(before, d *policy.Document, from string)
 	// MayBegin is asked before this node begins a generation of the store. See
 	// store.Opening.MayBegin. It may be nil.
-	MayBegin func(context.Context, store.Beginning) (quantity.StoreTime, error)
+	MayBegin func(context.Context, store.Beginning) (store.Told, error)
 	// Panicked is called with each document that could not be read by a fault of quotad. The place
 	// is for counting. nil: nobody counts.
 	Panicked func(place string, was any)
@@ -229,7 +229,7 @@ const openPause = time.Second
 // openAgain opens the store. It tries the rights first, because another server with other rights
 // may have taken the place of the first.
 func (t *Tenure) openAgain(ctx context.Context) error {
-	err := t.config.Store.TryRights(ctx)
+	_, err := t.config.Store.TryRights(ctx)
 	if err == nil {
 		err = t.OpenOnce(ctx)
 	}

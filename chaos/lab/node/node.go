@@ -212,6 +212,9 @@ func (s *Stepped) Answer() peer.StoreAnswer {
 // Shown returns the latest time that the store has shown to the node.
 func (s *Stepped) Shown() quantity.StoreTime { return s.node.Shown() }
 
+// Confirms has the node confirm what another node of its region found of their store.
+func (s *Stepped) Confirms(c store.Confirmation) bool { return s.node.Confirms(c) }
+
 // Documents returns the documents that are open at this node, the oldest first.
 func (s *Stepped) Documents() []*policy.Document { return s.tenure.Rules().View.Agenda.Documents() }
 

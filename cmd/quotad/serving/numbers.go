@@ -61,6 +61,7 @@ var messageNumbers = map[string]int{
 	"a TLS handshake failed; further ones are logged once a minute": 156,
 	"a descriptor of a request has a value that no limit's match names; the request is allowed as far as other limits go (on_no_limit: warn); compare the value with the document, as quotad limits test does": 158,
 	"not ready: another node uses this region's Redis, and this one calls no others: give it seeds, or end the other":                                                                                          159,
-	"the node serves and is not ready":                                         160,
-	"the HTTP server reports a problem; further ones are logged once a minute": 157,
+	"the node serves and is not ready":                                             160,
+	"the store's user lacks rights: a failover that lost nothing counts as a loss": 161,
+	"the HTTP server reports a problem; further ones are logged once a minute":     157,
 }

@@ -1093,8 +1093,10 @@ func (x *Remembered) GetReturned() int64 {
 type StoreRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Region that asks.
-	Region        string `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
-	Node          string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Region string `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
+	Node   string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// What the nodes of the asker's region are to confirm of the store that it is about to open; absent: nothing.
+	Confirmation  *Confirmation `protobuf:"bytes,3,opt,name=confirmation,proto3" json:"confirmation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1143,6 +1145,141 @@ func (x *StoreRequest) GetNode() string {
 	return ""
 }
 
+func (x *StoreRequest) GetConfirmation() *Confirmation {
+	if x != nil {
+		return x.Confirmation
+	}
+	return nil
+}
+
+// Confirmation describes a store that stands on a server whose data have another master_replid than those it was opened
+// on. A node confirms if the store knows the latest time that it answered the node with. From then on nothing counts there
+// that is answered under the generation.
+type Confirmation struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Generation uint64                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Names the limits documents that are open there.
+	Epoch string `protobuf:"bytes,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// When the generation began in each shard, microseconds since 1970.
+	Begun []int64 `protobuf:"varint,3,rep,packed,name=begun,proto3" json:"begun,omitempty"`
+	// What the store remembers of the nodes that it has answered since; other nodes had no answer after begun.
+	Nodes         []*NodeTimes `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Confirmation) Reset() {
+	*x = Confirmation{}
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Confirmation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Confirmation) ProtoMessage() {}
+
+func (x *Confirmation) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Confirmation.ProtoReflect.Descriptor instead.
+func (*Confirmation) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Confirmation) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Confirmation) GetEpoch() string {
+	if x != nil {
+		return x.Epoch
+	}
+	return ""
+}
+
+func (x *Confirmation) GetBegun() []int64 {
+	if x != nil {
+		return x.Begun
+	}
+	return nil
+}
+
+func (x *Confirmation) GetNodes() []*NodeTimes {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+// NodeTimes has the latest time that each shard of a store answered a node with, in order of the shards, microseconds
+// since 1970.
+type NodeTimes struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Times         []int64                `protobuf:"varint,2,rep,packed,name=times,proto3" json:"times,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeTimes) Reset() {
+	*x = NodeTimes{}
+	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeTimes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeTimes) ProtoMessage() {}
+
+func (x *NodeTimes) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeTimes.ProtoReflect.Descriptor instead.
+func (*NodeTimes) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *NodeTimes) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *NodeTimes) GetTimes() []int64 {
+	if x != nil {
+		return x.Times
+	}
+	return nil
+}
+
 // StoreResponse says which store the node that is asked decides with.
 type StoreResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1160,14 +1297,16 @@ type StoreResponse struct {
 	// Why the limits document in the answering node's file is not open; empty: it is.
 	FileRefused string `protobuf:"bytes,8,opt,name=file_refused,json=fileRefused,proto3" json:"file_refused,omitempty"`
 	// The asker's own region's: the latest time that its store has answered the node with, microseconds since 1970; 0: none.
-	StoreTime     int64 `protobuf:"varint,9,opt,name=store_time,json=storeTime,proto3" json:"store_time,omitempty"`
+	StoreTime int64 `protobuf:"varint,9,opt,name=store_time,json=storeTime,proto3" json:"store_time,omitempty"`
+	// The node confirms what the request asked it to.
+	Confirms      bool `protobuf:"varint,10,opt,name=confirms,proto3" json:"confirms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StoreResponse) Reset() {
 	*x = StoreResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1179,7 +1318,7 @@ func (x *StoreResponse) String() string {
 func (*StoreResponse) ProtoMessage() {}
 
 func (x *StoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1192,7 +1331,7 @@ func (x *StoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreResponse.ProtoReflect.Descriptor instead.
 func (*StoreResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StoreResponse) GetRegion() string {
@@ -1258,6 +1397,13 @@ func (x *StoreResponse) GetStoreTime() int64 {
 	return 0
 }
 
+func (x *StoreResponse) GetConfirms() bool {
+	if x != nil {
+		return x.Confirms
+	}
+	return false
+}
+
 // StoreOrigin tells one store of a region from another.
 type StoreOrigin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1272,7 +1418,7 @@ type StoreOrigin struct {
 
 func (x *StoreOrigin) Reset() {
 	*x = StoreOrigin{}
-	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1430,7 @@ func (x *StoreOrigin) String() string {
 func (*StoreOrigin) ProtoMessage() {}
 
 func (x *StoreOrigin) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1297,7 +1443,7 @@ func (x *StoreOrigin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreOrigin.ProtoReflect.Descriptor instead.
 func (*StoreOrigin) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StoreOrigin) GetId() string {
@@ -1335,7 +1481,7 @@ type DocumentRequest struct {
 
 func (x *DocumentRequest) Reset() {
 	*x = DocumentRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1493,7 @@ func (x *DocumentRequest) String() string {
 func (*DocumentRequest) ProtoMessage() {}
 
 func (x *DocumentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1506,7 @@ func (x *DocumentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentRequest.ProtoReflect.Descriptor instead.
 func (*DocumentRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DocumentRequest) GetRegion() string {
@@ -1395,7 +1541,7 @@ type DocumentResponse struct {
 
 func (x *DocumentResponse) Reset() {
 	*x = DocumentResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_peer_v1_peer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1407,7 +1553,7 @@ func (x *DocumentResponse) String() string {
 func (*DocumentResponse) ProtoMessage() {}
 
 func (x *DocumentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_peer_v1_peer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1420,7 +1566,7 @@ func (x *DocumentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentResponse.ProtoReflect.Descriptor instead.
 func (*DocumentResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DocumentResponse) GetText() []byte {
@@ -1443,7 +1589,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_peer_v1_peer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1455,7 +1601,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_peer_v1_peer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1468,7 +1614,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DescribeRequest) GetRegion() string {
@@ -1502,7 +1648,7 @@ type DescribeResponse struct {
 
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_peer_v1_peer_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1514,7 +1660,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_peer_v1_peer_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1527,7 +1673,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{17}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DescribeResponse) GetView() *v1.View {
@@ -1551,7 +1697,7 @@ type CutRequest struct {
 
 func (x *CutRequest) Reset() {
 	*x = CutRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[18]
+	mi := &file_peer_v1_peer_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1563,7 +1709,7 @@ func (x *CutRequest) String() string {
 func (*CutRequest) ProtoMessage() {}
 
 func (x *CutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[18]
+	mi := &file_peer_v1_peer_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1576,7 +1722,7 @@ func (x *CutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutRequest.ProtoReflect.Descriptor instead.
 func (*CutRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{18}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CutRequest) GetRegion() string {
@@ -1613,7 +1759,7 @@ type CutResponse struct {
 
 func (x *CutResponse) Reset() {
 	*x = CutResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[19]
+	mi := &file_peer_v1_peer_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1625,7 +1771,7 @@ func (x *CutResponse) String() string {
 func (*CutResponse) ProtoMessage() {}
 
 func (x *CutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[19]
+	mi := &file_peer_v1_peer_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1638,7 +1784,7 @@ func (x *CutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutResponse.ProtoReflect.Descriptor instead.
 func (*CutResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{19}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CutResponse) GetAddresses() []string {
@@ -1737,10 +1883,21 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x04peer\x18\x01 \x01(\tR\x04peer\x12\x12\n" +
 	"\x04cell\x18\x02 \x01(\x03R\x04cell\x12\x12\n" +
 	"\x04lent\x18\x03 \x01(\x03R\x04lent\x12\x1a\n" +
-	"\breturned\x18\x04 \x01(\x03R\breturned\":\n" +
+	"\breturned\x18\x04 \x01(\x03R\breturned\"u\n" +
 	"\fStoreRequest\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\"\xcc\x02\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x129\n" +
+	"\fconfirmation\x18\x03 \x01(\v2\x15.peer.v1.ConfirmationR\fconfirmation\"\x84\x01\n" +
+	"\fConfirmation\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\x04R\n" +
+	"generation\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\tR\x05epoch\x12\x14\n" +
+	"\x05begun\x18\x03 \x03(\x03R\x05begun\x12(\n" +
+	"\x05nodes\x18\x04 \x03(\v2\x12.peer.v1.NodeTimesR\x05nodes\"5\n" +
+	"\tNodeTimes\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
+	"\x05times\x18\x02 \x03(\x03R\x05times\"\xe8\x02\n" +
 	"\rStoreResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12*\n" +
@@ -1751,7 +1908,9 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\tdocuments\x18\a \x03(\v2\x15.peer.v1.AcknowledgedR\tdocuments\x12!\n" +
 	"\ffile_refused\x18\b \x01(\tR\vfileRefused\x12\x1d\n" +
 	"\n" +
-	"store_time\x18\t \x01(\x03R\tstoreTime\"S\n" +
+	"store_time\x18\t \x01(\x03R\tstoreTime\x12\x1a\n" +
+	"\bconfirms\x18\n" +
+	" \x01(\bR\bconfirms\"S\n" +
 	"\vStoreOrigin\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x04R\x05since\x12\x1e\n" +
@@ -1816,7 +1975,7 @@ func file_peer_v1_peer_proto_rawDescGZIP() []byte {
 }
 
 var file_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_peer_v1_peer_proto_goTypes = []any{
 	(Refusal)(0),             // 0: peer.v1.Refusal
 	(StoreUse)(0),            // 1: peer.v1.StoreUse
@@ -1833,16 +1992,18 @@ var file_peer_v1_peer_proto_goTypes = []any{
 	(*Testimony)(nil),        // 12: peer.v1.Testimony
 	(*Remembered)(nil),       // 13: peer.v1.Remembered
 	(*StoreRequest)(nil),     // 14: peer.v1.StoreRequest
-	(*StoreResponse)(nil),    // 15: peer.v1.StoreResponse
-	(*StoreOrigin)(nil),      // 16: peer.v1.StoreOrigin
-	(*DocumentRequest)(nil),  // 17: peer.v1.DocumentRequest
-	(*DocumentResponse)(nil), // 18: peer.v1.DocumentResponse
-	(*DescribeRequest)(nil),  // 19: peer.v1.DescribeRequest
-	(*DescribeResponse)(nil), // 20: peer.v1.DescribeResponse
-	(*CutRequest)(nil),       // 21: peer.v1.CutRequest
-	(*CutResponse)(nil),      // 22: peer.v1.CutResponse
-	(*v1.ViewRequest)(nil),   // 23: quotad.v1.ViewRequest
-	(*v1.View)(nil),          // 24: quotad.v1.View
+	(*Confirmation)(nil),     // 15: peer.v1.Confirmation
+	(*NodeTimes)(nil),        // 16: peer.v1.NodeTimes
+	(*StoreResponse)(nil),    // 17: peer.v1.StoreResponse
+	(*StoreOrigin)(nil),      // 18: peer.v1.StoreOrigin
+	(*DocumentRequest)(nil),  // 19: peer.v1.DocumentRequest
+	(*DocumentResponse)(nil), // 20: peer.v1.DocumentResponse
+	(*DescribeRequest)(nil),  // 21: peer.v1.DescribeRequest
+	(*DescribeResponse)(nil), // 22: peer.v1.DescribeResponse
+	(*CutRequest)(nil),       // 23: peer.v1.CutRequest
+	(*CutResponse)(nil),      // 24: peer.v1.CutResponse
+	(*v1.ViewRequest)(nil),   // 25: quotad.v1.ViewRequest
+	(*v1.View)(nil),          // 26: quotad.v1.View
 }
 var file_peer_v1_peer_proto_depIdxs = []int32{
 	6,  // 0: peer.v1.ExchangeRequest.asks:type_name -> peer.v1.Ask
@@ -1854,29 +2015,31 @@ var file_peer_v1_peer_proto_depIdxs = []int32{
 	10, // 6: peer.v1.RecallRequest.doubts:type_name -> peer.v1.Doubt
 	12, // 7: peer.v1.RecallResponse.testimonies:type_name -> peer.v1.Testimony
 	13, // 8: peer.v1.Testimony.rows:type_name -> peer.v1.Remembered
-	16, // 9: peer.v1.StoreResponse.store:type_name -> peer.v1.StoreOrigin
-	1,  // 10: peer.v1.StoreResponse.use:type_name -> peer.v1.StoreUse
-	4,  // 11: peer.v1.StoreResponse.documents:type_name -> peer.v1.Acknowledged
-	23, // 12: peer.v1.DescribeRequest.view:type_name -> quotad.v1.ViewRequest
-	24, // 13: peer.v1.DescribeResponse.view:type_name -> quotad.v1.View
-	2,  // 14: peer.v1.CutRequest.direction:type_name -> peer.v1.CutDirection
-	3,  // 15: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
-	9,  // 16: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
-	14, // 17: peer.v1.PeerService.Store:input_type -> peer.v1.StoreRequest
-	17, // 18: peer.v1.PeerService.Document:input_type -> peer.v1.DocumentRequest
-	19, // 19: peer.v1.PeerService.Describe:input_type -> peer.v1.DescribeRequest
-	21, // 20: peer.v1.PeerService.Cut:input_type -> peer.v1.CutRequest
-	7,  // 21: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
-	11, // 22: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
-	15, // 23: peer.v1.PeerService.Store:output_type -> peer.v1.StoreResponse
-	18, // 24: peer.v1.PeerService.Document:output_type -> peer.v1.DocumentResponse
-	20, // 25: peer.v1.PeerService.Describe:output_type -> peer.v1.DescribeResponse
-	22, // 26: peer.v1.PeerService.Cut:output_type -> peer.v1.CutResponse
-	21, // [21:27] is the sub-list for method output_type
-	15, // [15:21] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	15, // 9: peer.v1.StoreRequest.confirmation:type_name -> peer.v1.Confirmation
+	16, // 10: peer.v1.Confirmation.nodes:type_name -> peer.v1.NodeTimes
+	18, // 11: peer.v1.StoreResponse.store:type_name -> peer.v1.StoreOrigin
+	1,  // 12: peer.v1.StoreResponse.use:type_name -> peer.v1.StoreUse
+	4,  // 13: peer.v1.StoreResponse.documents:type_name -> peer.v1.Acknowledged
+	25, // 14: peer.v1.DescribeRequest.view:type_name -> quotad.v1.ViewRequest
+	26, // 15: peer.v1.DescribeResponse.view:type_name -> quotad.v1.View
+	2,  // 16: peer.v1.CutRequest.direction:type_name -> peer.v1.CutDirection
+	3,  // 17: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
+	9,  // 18: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
+	14, // 19: peer.v1.PeerService.Store:input_type -> peer.v1.StoreRequest
+	19, // 20: peer.v1.PeerService.Document:input_type -> peer.v1.DocumentRequest
+	21, // 21: peer.v1.PeerService.Describe:input_type -> peer.v1.DescribeRequest
+	23, // 22: peer.v1.PeerService.Cut:input_type -> peer.v1.CutRequest
+	7,  // 23: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
+	11, // 24: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
+	17, // 25: peer.v1.PeerService.Store:output_type -> peer.v1.StoreResponse
+	20, // 26: peer.v1.PeerService.Document:output_type -> peer.v1.DocumentResponse
+	22, // 27: peer.v1.PeerService.Describe:output_type -> peer.v1.DescribeResponse
+	24, // 28: peer.v1.PeerService.Cut:output_type -> peer.v1.CutResponse
+	23, // [23:29] is the sub-list for method output_type
+	17, // [17:23] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_peer_v1_peer_proto_init() }
@@ -1890,7 +2053,7 @@ func file_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_v1_peer_proto_rawDesc), len(file_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   20,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,145 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
+)
+
+// Confirmation is what the nodes of a region are to confirm of a store that stands, on a server whose
+// data have another master_replid than those it was opened on: that it knows all that they had from
+// it. A replica that was promoted may not. A replica that was attached, a backup and a moved slot
+// change master_replid, too, and lose nothing.
+type Confirmation struct {
+	Generation uint64 // that stands
+	Epoch      string // names the documents that are open there
+	// Nodes has the latest time that each shard remembers to have answered a node with since the
+	// generation began, in order of the shards. Other nodes had nothing after Begun.
+	Nodes map[string][]quantity.StoreTime
+	Begun []quantity.StoreTime
+}
+
+// shown returns the latest times that the store remembers to have answered a node with.
+func (c Confirmation) shown(node string) []quantity.StoreTime {
+	if times, named := c.Nodes[node]; named {
+		return times
+	}
+	return c.Begun
+}
+
+// Confirm says whether a store knows the latest times that it answered this node with, which works
+// under a generation, or did in its last life; earlier has times of that life. From then on nothing
+// counts here that is answered under the generation, until the store is opened under another one: what
+// this node decides with another server, the store asked about never learns.
+func (s *session) Confirm(c Confirmation, node string, generation uint64, earlier []quantity.StoreTime) bool {
+	if cmp.Or(s.Generation(), generation) != c.Generation {
+		return false
+	}
+	s.retire(c.Generation)
+	seen, shown := s.times(earlier), c.shown(node)
+	if len(shown) != len(seen) {
+		return false
+	}
+	for i := range seen {
+		if seen[i] > shown[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// retire ends a generation and all before for this node. An answer that came before is among the
+// times that the node then says to have seen.
+func (s *session) retire(generation uint64) {
+	for {
+		before := s.retired.Load()
+		if generation <= before || s.retired.CompareAndSwap(before, generation) {
+			return
+		}
+	}
+}
+
+// isOver says whether the generation under which a call was made is retired.
+func (s *session) isOver(held *identity) bool {
+	return held.generation != 0 && held.generation <= s.retired.Load()
+}
+
+// confirmation returns what other nodes are to confirm so that nothing counts as lost; nil if that
+// would not be enough, or if it cannot be known who they are. This node itself confirms.
+func (s *session) confirmation(ctx context.Context, all looks, o Opening) (*Confirmation, error) {
+	if !all.onlyMoved(o.LastGeneration) {
+		return nil, nil
+	}
+	c := &Confirmation{Generation: all[0].Generation, Epoch: all[0].Epoch, Nodes: map[string][]quantity.StoreTime{}}
+	s.retire(c.Generation)
+	for i, at := range s.times(o.Seen) {
+		if at > all[i].Answered {
+			return nil, nil
+		}
+		c.Begun = append(c.Begun, all[i].Begun)
+	}
+	named := make([]algorithms.NodeTimes, len(all))
+	err := s.each(func(i int, shard Shard) (err error) {
+		named[i], err = s.named(ctx, &all[i])
+		return err
+	})
+	var failure *Error
+	if errors.As(err, &failure) && failure.Kind == "NOPERM" { // said at the start, see TryRights
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if named[i].Status != algorithms.StatusOK {
+			return nil, nil
+		}
+		for node, at := range named[i].At {
+			if c.Nodes[node] == nil {
+				c.Nodes[node] = slices.Clone(c.Begun)
+			}
+			c.Nodes[node][i] = at
+		}
+	}
+	delete(c.Nodes, o.Node)
+	return c, nil
+}
+
+// named asks the server that was looked at which nodes its store has answered. From another server
+// nothing counts.
+func (s *session) named(ctx context.Context, l *look) (algorithms.NodeTimes, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	op := &Op[algorithms.Nodes, algorithms.NodeTimes]{Call: algorithms.Nodes{Generation: l.Generation}}
+	r := s.servers.Exec(ctx, []Call{{Shard: l.shard, Op: op, Identify: true}})[0]
+	if r.Err == nil && r.Replid != l.server {
+		op.Answer.Status = algorithms.StatusUnknown
+	}
+	return op.Answer, r.Err
+}
+
+// onlyMoved says whether all shards stand under one generation, and nothing is known to be lost, but
+// that data of some are on other servers than they were opened on.
+func (all looks) onlyMoved(known uint64) bool {
+	moved := false
+	for i := range all {
+		l := all[i]
+		moved = moved || l.Replid != l.server
+		l.confirmed = true
+		if l.Generation == 0 || l.Generation != all[0].Generation || l.Epoch != all[0].Epoch ||
+			l.isForeign() || l.hidesLoss(known) {
+			return false
+		}
+	}
+	return moved
+}
+
+// Without returns the nodes that a confirmation names, without those that have confirmed.
+func (c Confirmation) Without(confirmed []string) (missing []string) {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.Nodes)),
+		func(node string) bool { return slices.Contains(confirmed, node) })
+}

@@ -1,12 +1,14 @@
 package tenure
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/journals"
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -39,5 +41,37 @@ func TestAFenceIsNoOlderThanItsAdoption(t *testing.T) {
 	}
 	if s := n.Rules().View.Standing(&two.Limits[0]); !s.Open() {
 		t.Errorf("the fence counts alone at once: %+v", s)
+	}
+}
+
+// TestARemovedRegionSaysThatItKnows: a node of a region that its file removes starts, though its journal
+// is lost. It serves nothing, and tells that to those who did not hear it before.
+func TestARemovedRegionSaysThatItKnows(t *testing.T) {
+	const limit = "name: l, window: 1h, limit: 100"
+	us, eu := "us: {weight: 1}", "eu: {weight: 1}"
+	removed := documents.With(t, "removed: [us]", documents.Parse(t, 2, []string{eu}, limit))
+	now := time.Unix(1_800_000_000, 0)
+	clock := func() time.Time { return now }
+	server := lab.NewTwin(func() quantity.StoreTime { return quantity.StoreTime(now.UnixMicro()) }, "a")
+	node := func(d *policy.Document) *Tenure {
+		kept, _, err := journals.New("us", "n1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		way, _ := server.Connect(clock)
+		return of(t, "n1", d, way, kept, clock)
+	}
+	if err := node(documents.Parse(t, 1, []string{us, eu}, limit)).Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n := node(removed)
+	if err := n.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Ready(); err == nil || !strings.Contains(err.Error(), `removes region "us"`) {
+		t.Errorf("ready: %v", err)
+	}
+	if told := n.Statement(); len(told) == 0 || told[len(told)-1].Epoch != removed.Epoch() {
+		t.Errorf("it tells %+v", told)
 	}
 }

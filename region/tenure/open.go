@@ -30,7 +30,7 @@ func firstAgenda(c Config) (a barrier.Agenda, err error) {
 		known = append(known, d)
 	}
 	if len(known) == 0 {
-		if _, has := c.Policy.RegionIndex(c.Region); !has {
+		if _, has := c.Policy.RegionIndex(c.Region); !has && !c.Policy.Removes(c.Region) {
 			return a, fmt.Errorf(
 				"policy %s %w %q: add it to the document's regions, or correct this node's region",
 				c.Policy.Epoch(), rules.ErrNoRegion, c.Region)

@@ -171,10 +171,10 @@ func (c *Config) checkTraces() error {
 		"set traces.ca, or run a collector on this machine that passes them on")
 }
 
-// CheckRegion returns an error if the document does not have the node's region. Call it before
+// CheckRegion returns an error if the document neither has nor removes the node's region. Call it before
 // anything is written under that name.
 func (c *Config) CheckRegion(d *policy.Document) error {
-	if _, known := d.RegionIndex(c.Region); known {
+	if _, known := d.RegionIndex(c.Region); known || d.Removes(c.Region) {
 		return nil
 	}
 	return c.Fail("region", fmt.Sprintf("%s has no region %q, only %s", c.Policy, c.Region,

@@ -204,7 +204,9 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		Store: c.Store, Journal: c.Journal, Now: c.Now, Log: c.Log, Changed: n.changed,
 		MayBegin: n.mayBegin, Panicked: n.panics.Recovered, Closed: n.life.closed,
 		Seedless: len(c.Seeds) == 0, Stepped: stepped.Taken != nil,
-		Knows: func(node string) bool { return slices.Contains(n.Members(), c.Region+"/"+node) }})
+		Knows:  func(node string) bool { return slices.Contains(n.Members(), c.Region+"/"+node) },
+		Waits:  func() bool { return stepped.Taken == nil && len(n.rights.Recovering()) > 0 },
+		Waived: func(until quantity.StoreTime) { n.rights.Waive(until) }})
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/rivals"
@@ -34,11 +35,29 @@ type Status struct {
 	Local      admit.LocalStatus
 	Closed     []admit.Closed // limits with buckets that are closed after a loss
 	Documents  tenure.Documents
+	// Recovering has the limits with buckets that wait for what others know of a loss, by name.
+	Recovering []Recovering
 	// Exchange counts the exchange of rights. Its Recovering and PartlyKnown show how far a
 	// recovery is.
 	Exchange  exchange.Stats
 	Dropped   int64 // events lost because a queue was full
 	HintsLost int64 // hints not kept because there were too many
+}
+
+// Recovering is a limit with buckets that wait for what others know of a loss.
+type Recovering struct {
+	Limit   string
+	Buckets int            // that requests asked this node for
+	Since   time.Time      // when the first of them was lost, by the store's clock
+	Units   quantity.Units // the most that the region is entitled to of one of them
+}
+
+// Recovering returns the limits with buckets that wait for what others know of a loss, by name.
+func (n *Node) Recovering() (all []Recovering) {
+	for _, r := range n.rights.Recovering() {
+		all = append(all, Recovering{r.Limit, r.Buckets, time.UnixMicro(int64(r.Since)), r.Units})
+	}
+	return all
 }
 
 // Peer is another region as this node sees it.
@@ -102,8 +121,9 @@ func (n *Node) Status() Status {
 		Exchange: stats, Dropped: dropped,
 		HintsLost: n.rights.Hints().Lost(), Store: n.storeStatus(),
 		Journal: journalStatus(n.config.Journal), Local: n.limiter.Local(),
-		Closed:    n.limiter.Closed(),
-		Documents: n.tenure.Documents()}
+		Closed:     n.limiter.Closed(),
+		Recovering: n.Recovering(),
+		Documents:  n.tenure.Documents()}
 	for _, m := range s.Members {
 		if region, node, _ := strings.Cut(m, "/"); region == n.config.Region &&
 			node != n.config.Node {

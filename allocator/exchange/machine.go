@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -36,10 +37,11 @@ type Machine struct {
 	nodes           int    // how many nodes this region has, by configuration
 	fence           uint64 // no row of a lower generation leaves this node
 	recoveries      map[string]*recovery
-	recovering      []string // ids of recoveries, sorted
-	offset          int64    // store time less node time, by the store's last answer
-	nodeClock       int64    // the node's own clock less node time, as the driver last told it
-	clockKnown      bool     // the store's time was seen at least once, so offset holds
+	recovering      []string           // ids of recoveries, sorted
+	waived          quantity.StoreTime // of losses up to then nobody waits for what nobody can tell
+	offset          int64              // store time less node time, by the store's last answer
+	nodeClock       int64              // the node's own clock less node time, as the driver last told it
+	clockKnown      bool               // the store's time was seen at least once, so offset holds
 	noHints         bool
 	noAdvance       bool
 	noLending       bool
@@ -137,6 +139,35 @@ func (m *Machine) Stats() Stats {
 	s.JournalFailed = m.journalFailed
 	s.Fenced = m.fence > m.generation
 	return s
+}
+
+// Recovering says of a limit that this node waits for what others know of its buckets.
+type Recovering struct {
+	Limit string
+	// Buckets wait for a first answer, or are restored for the part of them that is known.
+	Buckets int
+	Since   quantity.StoreTime // when the first of them was lost
+	Units   quantity.Units     // the most that the region is entitled to of one of them
+}
+
+// Recovering returns the limits with buckets that wait, by name.
+func (m *Machine) Recovering() (all []Recovering) {
+	of := map[string]int{}
+	for _, r := range m.recoveries {
+		if !r.bucket.Recovered {
+			continue
+		}
+		i, known := of[r.bucket.Name]
+		if !known {
+			i, of[r.bucket.Name] = len(all), len(all)
+			all = append(all, Recovering{Limit: r.bucket.Name, Since: r.lostAt})
+		}
+		all[i].Buckets++
+		all[i].Since = min(all[i].Since, r.lostAt)
+		all[i].Units = max(all[i].Units, r.bucket.Entitlements[m.region])
+	}
+	slices.SortFunc(all, func(a, b Recovering) int { return cmp.Compare(a.Limit, b.Limit) })
+	return all
 }
 
 // PeerAge says how old the last news of a peer is, and what this node knows of the connection.

@@ -34,6 +34,8 @@ import (
 // count as used as any region can have had, because a node that does not answer may have admitted
 // requests.
 //
+// An operator may end the wait for what nobody can tell (Waived). Who can be asked is asked all the same.
+//
 // Two nodes may recover one bucket at the same time: what the first of them restores stands.
 const (
 	// askAgain is the first pause before a recovery asks those that have not answered once more, in
@@ -193,51 +195,6 @@ func (m *Machine) questions(all []*recovery,
 	}
 }
 
-// onQuestioned answers a question about our own region, or about what our store has heard of a
-// peer. If another node of our region asks under a later generation than ours, this node is fenced
-// until its own store is opened under that generation. A question whose generation is further ahead
-// than any clock can be is refused: neither this node nor its store fences for it.
-func (m *Machine) onQuestioned(now quantity.NodeTime, e Questioned) {
-	c := Consult{ID: e.ID, Buckets: e.Buckets, Question: e.Question}
-	ours, from := e.Question.From == m.region, m.peer(e.Question.From)
-	switch {
-	case !ours && (from == nil || !from.believes(m, now, e.Question.Generation)),
-		ours && !m.believes(now, e.Question.Generation, max(m.generation, m.fence)):
-		m.stats.Implausible++
-		refused := make([]Testimony, len(e.Question.Buckets))
-		for i, d := range e.Question.Buckets {
-			refused[i] = Testimony{Bucket: d.Bucket, Refused: true}
-		}
-		m.testify(c, refused)
-		return
-	case ours:
-		m.fence = max(m.fence, e.Question.Generation)
-		if m.fence > m.generation {
-			clear(m.serving)
-		}
-	default:
-		c.Peer = e.Question.From
-	}
-	m.out.Consults = append(m.out.Consults, c)
-}
-
-func (m *Machine) testify(c Consult, all []Testimony) {
-	m.out.Testify = append(m.out.Testify,
-		Testify{ID: c.ID, Testimonies: Testimonies{From: m.region, Node: m.node,
-			ForGeneration: c.Generation, All: all}})
-}
-
-// onConsulted sends what was found to the node that asked, or takes it in if the question was our
-// own.
-func (m *Machine) onConsulted(now quantity.NodeTime, e Consulted) {
-	if e.Consult.ID != 0 {
-		m.testify(e.Consult, e.All)
-		return
-	}
-	m.onTestified(now, Testimonies{From: m.region, Node: m.node,
-		ForGeneration: e.Consult.Generation, All: e.All})
-}
-
 // onTestified takes in an answer. An answer to a question of another generation says nothing about
 // this loss, and whoever gave it fences nobody for us.
 func (m *Machine) onTestified(now quantity.NodeTime, e Testimonies) {
@@ -276,6 +233,16 @@ func (m *Machine) onGathered(now quantity.NodeTime, q Question) {
 	for _, d := range q.Buckets {
 		if r := m.recoveries[d.Bucket]; r != nil {
 			r.gathered = true
+			m.restoreIfKnown(now, r)
+		}
+	}
+}
+
+// onWaived restores what need not wait any longer.
+func (m *Machine) onWaived(now quantity.NodeTime, until quantity.StoreTime) {
+	m.waived = max(m.waived, until)
+	for _, id := range m.recovering {
+		if r := m.recoveries[id]; r != nil {
 			m.restoreIfKnown(now, r)
 		}
 	}
@@ -333,6 +300,9 @@ func (m *Machine) restoreIfKnown(now quantity.NodeTime, r *recovery) {
 	}
 	useKnown := len(r.nodesAnswered) >= m.nodes
 	all := useKnown && len(unknown) == 0
+	if r.lostAt <= m.waived && r.bucket.Recovered {
+		known, unknown, useKnown = append(known, unknown...), nil, true
+	}
 	patience := 2*m.farthest() + Interval
 	switch {
 	case r.awaitingStore, !r.searched, r.restored && len(known) <= r.knownPeers &&

@@ -40,6 +40,10 @@ type Testified struct{ Testimonies Testimonies }
 // knows of has answered, which comes as Testified before, or the time was over.
 type Gathered struct{ Question Question }
 
+// Waived is the operator's word about all losses up to a store time: what nobody can tell was not used,
+// and not lent. Those that can be asked are heard first.
+type Waived struct{ Until quantity.StoreTime }
+
 // Restored is the store's answer to a Restore.
 type Restored struct {
 	Restore Restore
@@ -51,6 +55,7 @@ func (e Questioned) happen(m *Machine, now quantity.NodeTime) { m.onQuestioned(n
 func (e Consulted) happen(m *Machine, now quantity.NodeTime)  { m.onConsulted(now, e) }
 func (e Testified) happen(m *Machine, now quantity.NodeTime)  { m.onTestified(now, e.Testimonies) }
 func (e Gathered) happen(m *Machine, now quantity.NodeTime)   { m.onGathered(now, e.Question) }
+func (e Waived) happen(m *Machine, now quantity.NodeTime)     { m.onWaived(now, e.Until) }
 func (e Restored) happen(m *Machine, now quantity.NodeTime)   { m.onRestored(now, e) }
 
 // Recall sends a question to one node of a peer region, whichever it is, or to all other nodes of

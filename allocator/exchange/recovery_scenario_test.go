@@ -180,3 +180,41 @@ func (s *scene) converged(t *testing.T) {
 		}
 	}
 }
+
+// TestTheOperatorsWordEndsTheWait: a node and a peer are gone for good, so that nobody knows what was
+// used and lent. The operator says that it was nothing. Another word, about a loss before this one,
+// changes nothing.
+func TestTheOperatorsWordEndsTheWait(t *testing.T) {
+	s := newScene(newClusterOf(t, 1, algorithms.FixedWindow, sceneWindow, 100, 100, 50))
+	s.run((s.now/sceneWindow + 1) * sceneWindow)
+	s.want(60, 60, 20)
+	s.run(s.now + 10*allocator.Second)
+	before := quantity.StoreTime(s.regions["us"].time()) - 1
+	s.isolate("eu", true)
+	gone, left := s.regions["us"], s.mates["us"][0]
+	left.machine.nodes = len(s.nodes("us")) // one of them is gone
+	s.down(gone, true)
+	s.lose("us", (*algorithms.Twin).Flush)
+	s.run(s.now + 10*allocator.Second)
+	shut := func() quantity.StoreTime {
+		return left.store.Inspect(quantity.StoreTime(left.time()), algorithms.Inspect{Fence: left.guard(),
+			Target: algorithms.Target{Key: "b", Terms: left.terms()}}).Shut
+	}
+	waits := func() []Recovering { return left.machine.Recovering() }
+	for _, until := range []quantity.StoreTime{0, before} {
+		left.step(Waived{Until: until})
+		s.run(s.now + allocator.Second)
+		all := waits()
+		if shut() == 0 || s.unknown("us") == 0 || len(all) != 1 || all[0].Buckets != 1 || all[0].Since < before || all[0].Units != 100 {
+			t.Fatalf("after a word until %d: shut until %d, %d units lent to nobody known, waiting %+v", until, shut(), s.unknown("us"), all)
+		}
+	}
+	left.step(Waived{Until: quantity.StoreTime(left.time())})
+	s.run(s.now + allocator.Second)
+	if shut() != 0 || s.unknown("us") != 0 || len(waits()) != 0 {
+		t.Errorf("after the operator's word: shut until %d, %d units lent to nobody known, waiting %+v", shut(), s.unknown("us"), waits())
+	}
+	if n := left.machine.Stats().PartlyKnown; n != 0 {
+		t.Errorf("%d buckets are not whole", n)
+	}
+}

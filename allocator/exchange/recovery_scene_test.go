@@ -160,7 +160,7 @@ func (s *scene) restore(r *testRegion, c Restore) {
 	guard := r.guard()
 	guard.Generation = c.Generation
 	call := algorithms.Restore{Fence: guard, Target: algorithms.Target{Key: "b", Terms: r.terms()},
-		LostAt: c.LostAt, Cap: c.Cap, Use: c.Use, KnownPeers: c.KnownPeers,
+		LostAt: c.LostAt, Cap: c.Cap, Most: c.Most, Use: c.Use, KnownPeers: c.KnownPeers,
 		UnknownPeers: c.UnknownPeers, Rows: c.Rows}
 	r.step(Restored{Restore: c, Result: r.store.Restore(quantity.StoreTime(r.time()), call)})
 }

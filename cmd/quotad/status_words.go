@@ -126,6 +126,10 @@ func recoveryWords(r api.RecoveryStatus) string {
 		closed += fmt.Sprintf("; KEYS OF %s ARE ANSWERED recovering UNTIL %s", show.Name(c.Limit),
 			c.Until.Format(time.RFC3339))
 	}
+	for _, l := range r.Limits {
+		closed += fmt.Sprintf("; %s of %s NOT WHOLE SINCE %s", show.Counted(l.Buckets, "bucket"), show.Name(l.Limit),
+			l.Since.Format(time.RFC3339))
+	}
 	if r.Waiting+r.Recovered+r.PartlyKnown == 0 {
 		return "nothing to restore" + closed
 	}

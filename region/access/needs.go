@@ -67,6 +67,7 @@ var needs = map[string]Role{
 	"/v1/apply":                           Admin,
 	"/metrics":                            Read,
 	"/v1/reset":                           Operate,
+	"/v1/recover":                         Admin,
 	"/v1/rehearse":                        Operate,
 	"/v1/cut":                             Operate,
 	"/debug/pprof/":                       Admin,

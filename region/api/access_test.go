@@ -37,6 +37,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/suite"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/access"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/audit"
@@ -76,6 +77,7 @@ var allowedTo = map[string]struct {
 	"/v1/apply":                           {"admin", "admin"},
 	"/metrics":                            {"admin", "read operate admin"},
 	"/v1/reset":                           {"admin", "operate admin"},
+	"/v1/recover":                         {"admin", "admin"},
 	"/v1/rehearse":                        {"admin", "operate admin"},
 	"/v1/cut":                             {"admin", "operate admin"},
 	"/debug/pprof/":                       {"admin", "admin"},
@@ -162,7 +164,7 @@ var modes = []string{"plain", "tls", "mtls"}
 
 func startSecured(t *testing.T, mode string) *secured {
 	t.Helper()
-	s := &secured{node: &fakeNode{decision: allowed()}, tokens: map[access.Role]string{}, mode: mode,
+	s := &secured{node: &fakeNode{decision: allowed(), status: region.Status{Region: "us-east"}}, tokens: map[access.Role]string{}, mode: mode,
 		at: map[string]string{}, log: &bytes.Buffer{}, audit: &bytes.Buffer{}, pki: newPKI(t)}
 	log := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var roles strings.Builder
@@ -317,7 +319,7 @@ func (s *secured) try(t *testing.T, p proof, port, call string) string {
 		at = s.at["api/web"]
 	}
 	method := http.MethodGet
-	if slices.Contains([]string{"/v1/check", "/v1/check-batch", "/v1/peek", "/v1/refund", "/json", "/v1/reset", "/v1/cut", "/v1/rehearse", "/v1/apply"}, call) {
+	if slices.Contains([]string{"/v1/check", "/v1/check-batch", "/v1/peek", "/v1/refund", "/json", "/v1/reset", "/v1/cut", "/v1/rehearse", "/v1/apply", "/v1/recover"}, call) {
 		method = http.MethodPost
 	}
 	// Profiles that would take too long are refused at once.
@@ -565,6 +567,8 @@ func TestEveryActIsAuditedOnce(t *testing.T) {
 		}), "give_back by the-check from 127.0.0.1:" + key + " done 7"},
 		{"cut", post("operate", "/v1/cut", `{"region":"eu","for":"5s"}`), "cut by the-operate from 127.0.0.1:eu done 0"},
 		{"heal", post("operate", "/v1/cut", `{"region":"eu","heal":true}`), "heal by the-operate from 127.0.0.1:eu done 0"},
+		{"recover", post("admin", "/v1/recover", `{"region":"us-east"}`), "recover by the-admin from 127.0.0.1:us-east done 0"},
+		{"recover another region", post("admin", "/v1/recover", `{"region":"eu"}`), ""},
 		{"no receipt", post("check", "/v1/refund", `{"receipt":"none"}`), ""},
 		{"no cut", post("operate", "/v1/cut", `{"region":"eu"}`), ""},
 		{"an unknown caller's reset", func() { s.web(t, proof{}, "POST", s.at["admin"], "/v1/reset", bucket) }, ""},

@@ -31,7 +31,7 @@ const maxAdminCalls = 16
 const maxProfile = 60
 
 const noSuchAdminPath = "there is nothing at this path of the admin listener; " +
-	"see / (a page for browsers), /v1/status, /v1/overview, /v1/watch, /v1/explain/{limit}, /v1/buckets, /v1/buckets/{limit}, /v1/document, /v1/documents, /v1/apply, /v1/reset, /v1/cut, /v1/rehearse, /v1/openapi.yaml, /metrics, /debug/pprof/, /livez and " +
+	"see / (a page for browsers), /v1/status, /v1/overview, /v1/watch, /v1/explain/{limit}, /v1/buckets, /v1/buckets/{limit}, /v1/document, /v1/documents, /v1/apply, /v1/reset, /v1/recover, /v1/cut, /v1/rehearse, /v1/openapi.yaml, /metrics, /debug/pprof/, /livez and " +
 	"/readyz; the API (listen.http) has the others"
 
 // adminHandler returns the handler of the admin listener.
@@ -68,6 +68,7 @@ func (s *Server) adminRoutes(metrics http.Handler) *routes {
 	p.handle("/v1/documents", s.documents, get...)
 	p.handle("/v1/apply", s.apply, post...)
 	p.handle("/v1/reset", s.reset, post...)
+	p.handle("/v1/recover", s.waive, post...)
 	p.handle("/v1/cut", s.cut, post...)
 	p.handle("/v1/rehearse", s.rehearse, post...)
 	p.handle("/metrics", metrics.ServeHTTP, get...)

@@ -45,9 +45,10 @@ type fakeNode struct {
 	peeked   []admit.Request
 	taken    []admit.Take
 	reset    []map[string]string // the descriptors
-	panics   []string            // where
-	busy     map[string]bool     // callers
-	open     *policy.Document    // nil: that of aDocument
+	waived   int
+	panics   []string         // where
+	busy     map[string]bool  // callers
+	open     *policy.Document // nil: that of aDocument
 	envoys   *envoys.Assigner
 
 	fakeViews
@@ -240,6 +241,15 @@ func (f *fakeNode) Reset(ctx context.Context, limit, domain string,
 	defer f.mu.Unlock()
 	f.reset = append(f.reset, descriptors)
 	return b.Inspected.Used, nil
+}
+
+func (f *fakeNode) Recovering() []region.Recovering { return f.status.Recovering }
+
+func (f *fakeNode) Waive(context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.waived++
+	return nil
 }
 
 func (f *fakeNode) Ready() error {

@@ -35,7 +35,7 @@ func TestAttackRebinding(t *testing.T) {
 		handler.ServeHTTP(w, r)
 		return w.Code
 	}
-	for _, path := range []string{"/v1/reset", "/v1/apply", "/v1/cut", "/v1/rehearse"} {
+	for _, path := range []string{"/v1/reset", "/v1/recover", "/v1/apply", "/v1/cut", "/v1/rehearse"} {
 		for _, host := range []string{"evil.example", "evil.example:8083", "127.0.0.1.evil.example",
 			"localhost.evil.example", "10.0.0.1", "[2001:db8::1]:8083", "0x7f.1"} {
 			if got := ask(s.admin.Handler, host, http.MethodPost, path, true); got != http.StatusMisdirectedRequest {

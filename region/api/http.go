@@ -297,7 +297,8 @@ func livez(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "ok\n")
 }
 
-// readyz says why the node is not ready only where everybody may know: others see it in the status.
+// readyz says why the node is not ready, or which limits it cannot decide whole, only where everybody
+// may know: others see it in the status.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
@@ -310,4 +311,10 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	_, _ = io.WriteString(w, "ok\n")
+	if s.options.API.Guard != nil {
+		return
+	}
+	for _, r := range s.node.Recovering() {
+		_, _ = fmt.Fprintf(w, "%d keys of %s are recovering since %s\n", r.Buckets, r.Limit, r.Since.UTC().Format(time.RFC3339))
+	}
 }

@@ -326,7 +326,7 @@ func TestStatusPage(t *testing.T) {
 		`"refusing":[{"kind":"OOM","calls":7,"advice":"raise its maxmemory"}],` +
 		`"id":"ab12","stopped":"two stores: mend it","rivals":[{"node":"us-east/n2","id":"cd34",` +
 		`"stopped":false,"hearsay":true}],"nodes":2},` +
-		`"recovery":{"waiting":3,"partly_known":2,"recovered":8,"closed":[]},"journal":{"incarnation":2,"sequence":9,"rows":4,"checkpoints":3,"whole":true,"failed":false},` +
+		`"recovery":{"waiting":3,"partly_known":2,"recovered":8,"limits":[],"closed":[]},"journal":{"incarnation":2,"sequence":9,"rows":4,"checkpoints":3,"whole":true,"failed":false},` +
 		`"local":{"buckets":1,"units":7,"unbooked":5},` +
 		`"peers":[{"region":"eu-west","heard":true,"age_ms":120.5,"round_trip_ms":80,"degraded":true,"clock_apart_ms":-30}],` +
 		`"members":["eu-west/n1","us-east/n1","us-east/n2"],"mates":["us-east/n2"],` +
@@ -344,6 +344,8 @@ func TestProbes(t *testing.T) {
 	node := &fakeNode{}
 	s := newServer(t, node, quiet())
 	compare(t, exchangeHTTP(s, "GET", "/readyz", "", ""), "200\n"+text+"ok")
+	node.status.Recovering = []region.Recovering{{Limit: "account-month", Buckets: 2, Since: time.Unix(1_800_000_000, 0)}}
+	compare(t, exchangeHTTP(s, "GET", "/readyz", "", ""), "200\n"+text+"ok\n2 keys of account-month are recovering since 2027-01-15T08:00:00Z")
 	node.setReady(errors.New("the store is not open"))
 	compare(t, exchangeHTTP(s, "GET", "/readyz", "", ""), "503\n"+text+"not ready: the store is not open")
 	compare(t, exchangeHTTP(s, "GET", "/livez", "", ""), "200\n"+text+"ok")

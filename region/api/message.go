@@ -93,6 +93,10 @@ func statusMessage(s region.Status, notReady error) *quotadv1.StatusResponse {
 			PartlyKnown: s.Exchange.PartlyKnown, Recovered: s.Exchange.Recovered,
 			Closed: each(s.Closed, func(c admit.Closed) *quotadv1.ClosedLimit {
 				return &quotadv1.ClosedLimit{Limit: c.Limit, Until: timestamppb.New(c.Until)}
+			}),
+			Limits: each(s.Recovering, func(r region.Recovering) *quotadv1.RecoveringLimit {
+				return &quotadv1.RecoveringLimit{Limit: r.Limit, Buckets: int64(r.Buckets), Units: int64(r.Units),
+					Since: timestamppb.New(r.Since)}
 			})},
 		Local: &quotadv1.LocalStatus{Buckets: int64(s.Local.Buckets), Units: int64(s.Local.Units),
 			Unbooked: s.Local.Unbooked},

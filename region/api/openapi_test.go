@@ -72,7 +72,7 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 func TestOpenAPIHasEveryMember(t *testing.T) {
 	schemas := describedAPI(t).Components.Schemas
 	for name, answer := range map[string]any{"Decision": Decision{}, "Decisions": decisions{},
-		"Problem": problem{}, "Refund": Refund{}, "Reset": resetAnswer{}, "Cut": cutAnswer{},
+		"Problem": problem{}, "Refund": Refund{}, "Reset": resetAnswer{}, "Cut": cutAnswer{}, "Recover": recoverAnswer{},
 		"Applied": Applied{}, "Bucket": Bucket{}, "Status": Status{},
 		"DocumentsAnswer": DocumentsAnswer{}, "Overview": Overview{}, "Explanation": Explanation{},
 		"ListedBuckets": ListedBuckets{}, "Rehearsal": rehearsalAnswer{}} {
@@ -80,7 +80,7 @@ func TestOpenAPIHasEveryMember(t *testing.T) {
 	}
 	for name, fields := range map[string][]string{"CheckRequest": checkFields,
 		"PeekRequest": peekFields, "BatchRequest": batchFields, "RefundRequest": refundFields,
-		"ResetRequest": resetFields, "CutRequest": cutFields,
+		"ResetRequest": resetFields, "CutRequest": cutFields, "RecoverRequest": recoverFields,
 		"RehearsalRequest": rehearsalFields} {
 		got := slices.Sorted(maps.Keys(schemas[name].Value.Properties))
 		if want := slices.Sorted(slices.Values(fields)); !slices.Equal(got, want) {

@@ -29,6 +29,8 @@ import (
 type Node interface {
 	region.Decisions
 	Adopt(ctx context.Context, d *policy.Document) error
+	// Waive takes the operator's word about all losses of the region's store so far.
+	Waive(ctx context.Context) error
 	Document() *policy.Document
 	AskDocuments(ctx context.Context) []region.NodeDocuments
 	Status() region.Status
@@ -37,6 +39,7 @@ type Node interface {
 	Views
 	Envoys() *envoys.Assigner
 	Ready() error
+	Recovering() []region.Recovering
 	Metrics() *prometheus.Registry
 	// CountPanic counts a panic that was recovered from, by place.
 	CountPanic(where string)

@@ -72,6 +72,8 @@ type RecoveryStatus struct {
 	Waiting     int64 `json:"waiting"`
 	PartlyKnown int64 `json:"partly_known"`
 	Recovered   int64 `json:"recovered"`
+	// Limits have buckets that wait for what other nodes and regions know of a loss.
+	Limits []RecoveringLimit `json:"limits"`
 	// Closed has the limits of which requests were answered recovering lately.
 	Closed []ClosedLimit `json:"closed"`
 }
@@ -117,13 +119,26 @@ func newStatus(s region.Status, notReady error) Status {
 			s.Local.Unbooked},
 		Recovery: RecoveryStatus{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown,
 			PartlyKnown: s.Exchange.PartlyKnown,
-			Recovered:   s.Exchange.Recovered, Closed: each(s.Closed, newClosedLimit)},
+			Recovered:   s.Exchange.Recovered, Closed: each(s.Closed, newClosedLimit),
+			Limits: each(s.Recovering, newRecoveringLimit)},
 		Peers: each(s.Peers, newPeerStatus), Members: listed(s.Members), Mates: listed(s.Mates),
 		Counters: map[string]int64{}, Documents: newDocuments(s.Documents)}
 	for _, c := range s.Counters() {
 		a.Counters[c.Name] = c.Value
 	}
 	return a
+}
+
+// RecoveringLimit is a limit with buckets that wait for what others know of a loss.
+type RecoveringLimit struct {
+	Limit   string         `json:"limit"`
+	Buckets int            `json:"buckets"` // that requests asked this node for
+	Since   time.Time      `json:"since"`   // when the first of them was lost, by the store's clock
+	Units   quantity.Units `json:"units"`   // the most that the region is entitled to of one of them
+}
+
+func newRecoveringLimit(r region.Recovering) RecoveringLimit {
+	return RecoveringLimit{r.Limit, r.Buckets, r.Since.UTC(), r.Units}
 }
 
 func newClosedLimit(c admit.Closed) ClosedLimit { return ClosedLimit{c.Limit, c.Until.UTC()} }

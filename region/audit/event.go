@@ -20,6 +20,7 @@ const (
 	Heal      Act = "heal"
 	Document  Act = "document"
 	Fence     Act = "fence" // a document that fences a region
+	Recover   Act = "recover"
 	Bootstrap Act = "bootstrap"
 	Roles     Act = "roles"
 )

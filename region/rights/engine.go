@@ -78,6 +78,7 @@ type Engine struct {
 	ages      []exchange.PeerAge            // as of the last tick, answer or change of tenure
 	stats     exchange.Stats                // as of the last step
 	movedBy   map[string]exchange.Moved     // as of the last tick, by limit
+	waiting   []exchange.Recovering         // as of the last tick
 	// allotments, by bucket id, as of the last tick
 	allotments map[string]quantity.Units
 	reliefs    reliefs
@@ -211,9 +212,9 @@ func (e *Engine) Hear(now quantity.NodeTime, event exchange.Event) exchange.Effe
 	e.mu.Unlock()
 	e.watchGenerations(event)
 	if _, ticked := event.(exchange.Tick); ticked {
-		moved, allotments := e.machine.MovedByLimit(), allotted(out.Allotments)
+		moved, allotments, waiting := e.machine.MovedByLimit(), allotted(out.Allotments), e.machine.Recovering()
 		e.mu.Lock()
-		e.movedBy, e.allotments = moved, allotments
+		e.movedBy, e.allotments, e.waiting = moved, allotments, waiting
 		e.mu.Unlock()
 	}
 	switch event.(type) {
@@ -330,6 +331,17 @@ func (e *Engine) MovedByLimit() map[string]exchange.Moved {
 	defer e.mu.Unlock()
 	return e.movedBy
 }
+
+// Recovering returns the limits with buckets that wait for what others know of a loss, by name, as of
+// the last tick.
+func (e *Engine) Recovering() []exchange.Recovering {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.waiting
+}
+
+// Waive takes the operator's word about all losses up to a store time; see exchange.Waived.
+func (e *Engine) Waive(until quantity.StoreTime) { e.deliver(exchange.Waived{Until: until}) }
 
 // Numbers returns the engine's counts as of now.
 func (e *Engine) Numbers() Numbers {

@@ -84,5 +84,6 @@ func (t *Tenure) Beat(ctx context.Context) {
 		t.times.extend(now, s.Seen()...)
 	}
 	t.tellUse(ctx)
+	t.learnWaived(ctx)
 	t.Review(ctx)
 }

@@ -44,6 +44,10 @@ type Config struct {
 	// another one uses its store. Knows says whether gossip knows a node of the region.
 	Seedless bool
 	Knows    func(node string) bool
+	// Waits says whether this node waits for what others know of lost buckets. Waived is called with
+	// the operator's word about losses up to a store time; see exchange.Waived. nil: it never waits.
+	Waits  func() bool
+	Waived func(until quantity.StoreTime)
 	// Stepped says that the node is stepped by hand, and does not look who else there is.
 	Stepped bool
 	// Closed is closed when the node ends.
@@ -92,6 +96,7 @@ type Tenure struct {
 	noted  atomic.Value // what the store remembers of this node's journal, a string
 	losses atomic.Int64
 	lostAt atomic.Int64
+	waived atomic.Int64 // store time up to which losses are waived
 }
 
 // New returns the tenure of a node whose store is not open yet. It works under the documents that

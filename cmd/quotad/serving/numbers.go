@@ -63,5 +63,6 @@ var messageNumbers = map[string]int{
 	"not ready: another node uses this region's Redis, and this one calls no others: give it seeds, or end the other":                                                                                          159,
 	"the node serves and is not ready":                                             160,
 	"the store's user lacks rights: a failover that lost nothing counts as a loss": 161,
+	"by the operator's word nothing was used that nobody knows of":                 162,
 	"the HTTP server reports a problem; further ones are logged once a minute":     157,
 }

@@ -1905,7 +1905,9 @@ type RecoveryStatus struct {
 	// Buckets restored since the node's start.
 	Recovered int64 `protobuf:"varint,3,opt,name=recovered,proto3" json:"recovered,omitempty"`
 	// Limits of which requests were answered recovering lately.
-	Closed        []*ClosedLimit `protobuf:"bytes,4,rep,name=closed,proto3" json:"closed,omitempty"`
+	Closed []*ClosedLimit `protobuf:"bytes,4,rep,name=closed,proto3" json:"closed,omitempty"`
+	// Limits with buckets that wait for what other nodes and regions know of a loss.
+	Limits        []*RecoveringLimit `protobuf:"bytes,5,rep,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1968,6 +1970,85 @@ func (x *RecoveryStatus) GetClosed() []*ClosedLimit {
 	return nil
 }
 
+func (x *RecoveryStatus) GetLimits() []*RecoveringLimit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+// RecoveringLimit is a limit with buckets that wait for what others know of a loss.
+type RecoveringLimit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Limit string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Those that requests asked this node for.
+	Buckets int64 `protobuf:"varint,2,opt,name=buckets,proto3" json:"buckets,omitempty"`
+	// When the first of them was lost, by the store's clock.
+	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	// The most that the region is entitled to of one of them.
+	Units         int64 `protobuf:"varint,4,opt,name=units,proto3" json:"units,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecoveringLimit) Reset() {
+	*x = RecoveringLimit{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecoveringLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecoveringLimit) ProtoMessage() {}
+
+func (x *RecoveringLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecoveringLimit.ProtoReflect.Descriptor instead.
+func (*RecoveringLimit) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *RecoveringLimit) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *RecoveringLimit) GetBuckets() int64 {
+	if x != nil {
+		return x.Buckets
+	}
+	return 0
+}
+
+func (x *RecoveringLimit) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *RecoveringLimit) GetUnits() int64 {
+	if x != nil {
+		return x.Units
+	}
+	return 0
+}
+
 // ClosedLimit is a limit some of whose buckets are closed after a loss of the store's data.
 type ClosedLimit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1980,7 +2061,7 @@ type ClosedLimit struct {
 
 func (x *ClosedLimit) Reset() {
 	*x = ClosedLimit{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1992,7 +2073,7 @@ func (x *ClosedLimit) String() string {
 func (*ClosedLimit) ProtoMessage() {}
 
 func (x *ClosedLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2005,7 +2086,7 @@ func (x *ClosedLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClosedLimit.ProtoReflect.Descriptor instead.
 func (*ClosedLimit) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ClosedLimit) GetLimit() string {
@@ -2042,7 +2123,7 @@ type JournalStatus struct {
 
 func (x *JournalStatus) Reset() {
 	*x = JournalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2054,7 +2135,7 @@ func (x *JournalStatus) String() string {
 func (*JournalStatus) ProtoMessage() {}
 
 func (x *JournalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2067,7 +2148,7 @@ func (x *JournalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JournalStatus.ProtoReflect.Descriptor instead.
 func (*JournalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *JournalStatus) GetIncarnation() uint64 {
@@ -2132,7 +2213,7 @@ type LocalStatus struct {
 
 func (x *LocalStatus) Reset() {
 	*x = LocalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2144,7 +2225,7 @@ func (x *LocalStatus) String() string {
 func (*LocalStatus) ProtoMessage() {}
 
 func (x *LocalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2157,7 +2238,7 @@ func (x *LocalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalStatus.ProtoReflect.Descriptor instead.
 func (*LocalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LocalStatus) GetBuckets() int64 {
@@ -2198,7 +2279,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2210,7 +2291,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2223,7 +2304,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Peer) GetRegion() string {
@@ -2279,7 +2360,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2291,7 +2372,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2304,7 +2385,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Counter) GetName() string {
@@ -2332,7 +2413,7 @@ type BucketRequest struct {
 
 func (x *BucketRequest) Reset() {
 	*x = BucketRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2344,7 +2425,7 @@ func (x *BucketRequest) String() string {
 func (*BucketRequest) ProtoMessage() {}
 
 func (x *BucketRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2357,7 +2438,7 @@ func (x *BucketRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRequest.ProtoReflect.Descriptor instead.
 func (*BucketRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BucketRequest) GetLimit() string {
@@ -2410,7 +2491,7 @@ type BucketResponse struct {
 
 func (x *BucketResponse) Reset() {
 	*x = BucketResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2422,7 +2503,7 @@ func (x *BucketResponse) String() string {
 func (*BucketResponse) ProtoMessage() {}
 
 func (x *BucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2435,7 +2516,7 @@ func (x *BucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketResponse.ProtoReflect.Descriptor instead.
 func (*BucketResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *BucketResponse) GetLimit() string {
@@ -2561,7 +2642,7 @@ type Rights struct {
 
 func (x *Rights) Reset() {
 	*x = Rights{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2573,7 +2654,7 @@ func (x *Rights) String() string {
 func (*Rights) ProtoMessage() {}
 
 func (x *Rights) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2586,7 +2667,7 @@ func (x *Rights) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rights.ProtoReflect.Descriptor instead.
 func (*Rights) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Rights) GetCell() int64 {
@@ -2655,7 +2736,7 @@ type RefundRequest struct {
 
 func (x *RefundRequest) Reset() {
 	*x = RefundRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2667,7 +2748,7 @@ func (x *RefundRequest) String() string {
 func (*RefundRequest) ProtoMessage() {}
 
 func (x *RefundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2680,7 +2761,7 @@ func (x *RefundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
 func (*RefundRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RefundRequest) GetReceipt() string {
@@ -2702,7 +2783,7 @@ type RefundResponse struct {
 
 func (x *RefundResponse) Reset() {
 	*x = RefundResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2714,7 +2795,7 @@ func (x *RefundResponse) String() string {
 func (*RefundResponse) ProtoMessage() {}
 
 func (x *RefundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2727,7 +2808,7 @@ func (x *RefundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundResponse.ProtoReflect.Descriptor instead.
 func (*RefundResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RefundResponse) GetRefunded() []*Refunded {
@@ -2758,7 +2839,7 @@ type Refunded struct {
 
 func (x *Refunded) Reset() {
 	*x = Refunded{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2770,7 +2851,7 @@ func (x *Refunded) String() string {
 func (*Refunded) ProtoMessage() {}
 
 func (x *Refunded) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2783,7 +2864,7 @@ func (x *Refunded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refunded.ProtoReflect.Descriptor instead.
 func (*Refunded) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Refunded) GetLimit() string {
@@ -2826,7 +2907,7 @@ type TakeRequest struct {
 
 func (x *TakeRequest) Reset() {
 	*x = TakeRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2838,7 +2919,7 @@ func (x *TakeRequest) String() string {
 func (*TakeRequest) ProtoMessage() {}
 
 func (x *TakeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2851,7 +2932,7 @@ func (x *TakeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeRequest.ProtoReflect.Descriptor instead.
 func (*TakeRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TakeRequest) GetDomain() string {
@@ -2907,7 +2988,7 @@ type TakeResponse struct {
 
 func (x *TakeResponse) Reset() {
 	*x = TakeResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2919,7 +3000,7 @@ func (x *TakeResponse) String() string {
 func (*TakeResponse) ProtoMessage() {}
 
 func (x *TakeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2932,7 +3013,7 @@ func (x *TakeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeResponse.ProtoReflect.Descriptor instead.
 func (*TakeResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{33}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TakeResponse) GetUnits() int64 {
@@ -2975,7 +3056,7 @@ type GiveBackRequest struct {
 
 func (x *GiveBackRequest) Reset() {
 	*x = GiveBackRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2987,7 +3068,7 @@ func (x *GiveBackRequest) String() string {
 func (*GiveBackRequest) ProtoMessage() {}
 
 func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3000,7 +3081,7 @@ func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackRequest.ProtoReflect.Descriptor instead.
 func (*GiveBackRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{34}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GiveBackRequest) GetReceipt() string {
@@ -3029,7 +3110,7 @@ type GiveBackResponse struct {
 
 func (x *GiveBackResponse) Reset() {
 	*x = GiveBackResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3041,7 +3122,7 @@ func (x *GiveBackResponse) String() string {
 func (*GiveBackResponse) ProtoMessage() {}
 
 func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3054,7 +3135,7 @@ func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackResponse.ProtoReflect.Descriptor instead.
 func (*GiveBackResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{35}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GiveBackResponse) GetRefunded() []*Refunded {
@@ -3082,7 +3163,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[36]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3094,7 +3175,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[36]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3107,7 +3188,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{36}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ResetRequest) GetLimit() string {
@@ -3141,7 +3222,7 @@ type ResetResponse struct {
 
 func (x *ResetResponse) Reset() {
 	*x = ResetResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[37]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3153,7 +3234,7 @@ func (x *ResetResponse) String() string {
 func (*ResetResponse) ProtoMessage() {}
 
 func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[37]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3166,7 +3247,7 @@ func (x *ResetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
 func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{37}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ResetResponse) GetCleared() int64 {
@@ -3351,12 +3432,18 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\fStoreRefusal\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05calls\x18\x02 \x01(\x03R\x05calls\x12\x16\n" +
-	"\x06advice\x18\x03 \x01(\tR\x06advice\"\x9b\x01\n" +
+	"\x06advice\x18\x03 \x01(\tR\x06advice\"\xcf\x01\n" +
 	"\x0eRecoveryStatus\x12\x18\n" +
 	"\awaiting\x18\x01 \x01(\x03R\awaiting\x12!\n" +
 	"\fpartly_known\x18\x02 \x01(\x03R\vpartlyKnown\x12\x1c\n" +
 	"\trecovered\x18\x03 \x01(\x03R\trecovered\x12.\n" +
-	"\x06closed\x18\x04 \x03(\v2\x16.quotad.v1.ClosedLimitR\x06closed\"U\n" +
+	"\x06closed\x18\x04 \x03(\v2\x16.quotad.v1.ClosedLimitR\x06closed\x122\n" +
+	"\x06limits\x18\x05 \x03(\v2\x1a.quotad.v1.RecoveringLimitR\x06limits\"\x89\x01\n" +
+	"\x0fRecoveringLimit\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x18\n" +
+	"\abuckets\x18\x02 \x01(\x03R\abuckets\x120\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x14\n" +
+	"\x05units\x18\x04 \x01(\x03R\x05units\"U\n" +
 	"\vClosedLimit\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x120\n" +
 	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\xee\x01\n" +
@@ -3497,7 +3584,7 @@ func file_quotad_v1_quotad_proto_rawDescGZIP() []byte {
 }
 
 var file_quotad_v1_quotad_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_quotad_v1_quotad_proto_goTypes = []any{
 	(Reason)(0),                   // 0: quotad.v1.Reason
 	(*CheckRequest)(nil),          // 1: quotad.v1.CheckRequest
@@ -3521,98 +3608,101 @@ var file_quotad_v1_quotad_proto_goTypes = []any{
 	(*StoreRival)(nil),            // 19: quotad.v1.StoreRival
 	(*StoreRefusal)(nil),          // 20: quotad.v1.StoreRefusal
 	(*RecoveryStatus)(nil),        // 21: quotad.v1.RecoveryStatus
-	(*ClosedLimit)(nil),           // 22: quotad.v1.ClosedLimit
-	(*JournalStatus)(nil),         // 23: quotad.v1.JournalStatus
-	(*LocalStatus)(nil),           // 24: quotad.v1.LocalStatus
-	(*Peer)(nil),                  // 25: quotad.v1.Peer
-	(*Counter)(nil),               // 26: quotad.v1.Counter
-	(*BucketRequest)(nil),         // 27: quotad.v1.BucketRequest
-	(*BucketResponse)(nil),        // 28: quotad.v1.BucketResponse
-	(*Rights)(nil),                // 29: quotad.v1.Rights
-	(*RefundRequest)(nil),         // 30: quotad.v1.RefundRequest
-	(*RefundResponse)(nil),        // 31: quotad.v1.RefundResponse
-	(*Refunded)(nil),              // 32: quotad.v1.Refunded
-	(*TakeRequest)(nil),           // 33: quotad.v1.TakeRequest
-	(*TakeResponse)(nil),          // 34: quotad.v1.TakeResponse
-	(*GiveBackRequest)(nil),       // 35: quotad.v1.GiveBackRequest
-	(*GiveBackResponse)(nil),      // 36: quotad.v1.GiveBackResponse
-	(*ResetRequest)(nil),          // 37: quotad.v1.ResetRequest
-	(*ResetResponse)(nil),         // 38: quotad.v1.ResetResponse
-	nil,                           // 39: quotad.v1.CheckRequest.DescriptorsEntry
-	nil,                           // 40: quotad.v1.PeekRequest.DescriptorsEntry
-	nil,                           // 41: quotad.v1.BucketRequest.DescriptorsEntry
-	nil,                           // 42: quotad.v1.TakeRequest.DescriptorsEntry
-	nil,                           // 43: quotad.v1.ResetRequest.DescriptorsEntry
-	(*durationpb.Duration)(nil),   // 44: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 45: google.protobuf.Timestamp
+	(*RecoveringLimit)(nil),       // 22: quotad.v1.RecoveringLimit
+	(*ClosedLimit)(nil),           // 23: quotad.v1.ClosedLimit
+	(*JournalStatus)(nil),         // 24: quotad.v1.JournalStatus
+	(*LocalStatus)(nil),           // 25: quotad.v1.LocalStatus
+	(*Peer)(nil),                  // 26: quotad.v1.Peer
+	(*Counter)(nil),               // 27: quotad.v1.Counter
+	(*BucketRequest)(nil),         // 28: quotad.v1.BucketRequest
+	(*BucketResponse)(nil),        // 29: quotad.v1.BucketResponse
+	(*Rights)(nil),                // 30: quotad.v1.Rights
+	(*RefundRequest)(nil),         // 31: quotad.v1.RefundRequest
+	(*RefundResponse)(nil),        // 32: quotad.v1.RefundResponse
+	(*Refunded)(nil),              // 33: quotad.v1.Refunded
+	(*TakeRequest)(nil),           // 34: quotad.v1.TakeRequest
+	(*TakeResponse)(nil),          // 35: quotad.v1.TakeResponse
+	(*GiveBackRequest)(nil),       // 36: quotad.v1.GiveBackRequest
+	(*GiveBackResponse)(nil),      // 37: quotad.v1.GiveBackResponse
+	(*ResetRequest)(nil),          // 38: quotad.v1.ResetRequest
+	(*ResetResponse)(nil),         // 39: quotad.v1.ResetResponse
+	nil,                           // 40: quotad.v1.CheckRequest.DescriptorsEntry
+	nil,                           // 41: quotad.v1.PeekRequest.DescriptorsEntry
+	nil,                           // 42: quotad.v1.BucketRequest.DescriptorsEntry
+	nil,                           // 43: quotad.v1.TakeRequest.DescriptorsEntry
+	nil,                           // 44: quotad.v1.ResetRequest.DescriptorsEntry
+	(*durationpb.Duration)(nil),   // 45: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 46: google.protobuf.Timestamp
 }
 var file_quotad_v1_quotad_proto_depIdxs = []int32{
-	39, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
+	40, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
 	11, // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
 	1,  // 2: quotad.v1.CheckBatchRequest.requests:type_name -> quotad.v1.CheckRequest
 	11, // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
 	0,  // 4: quotad.v1.CheckColumnsResponse.reasons:type_name -> quotad.v1.Reason
 	7,  // 5: quotad.v1.CheckColumnsResponse.limits:type_name -> quotad.v1.DecidingLimit
 	8,  // 6: quotad.v1.CheckColumnsResponse.problems:type_name -> quotad.v1.RowProblem
-	44, // 7: quotad.v1.DecidingLimit.window:type_name -> google.protobuf.Duration
-	40, // 8: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
+	45, // 7: quotad.v1.DecidingLimit.window:type_name -> google.protobuf.Duration
+	41, // 8: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
 	11, // 9: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
 	0,  // 10: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
-	44, // 11: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
-	44, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
-	44, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
+	45, // 11: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
+	45, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
+	45, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
 	12, // 14: quotad.v1.Decision.limits:type_name -> quotad.v1.LimitState
-	44, // 15: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
-	44, // 16: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
-	44, // 17: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
-	25, // 18: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	26, // 19: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
+	45, // 15: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
+	45, // 16: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
+	45, // 17: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
+	26, // 18: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
+	27, // 19: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
 	18, // 20: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
 	21, // 21: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
-	23, // 22: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
-	24, // 23: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
+	24, // 22: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
+	25, // 23: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
 	17, // 24: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
 	15, // 25: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
 	16, // 26: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
-	44, // 27: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
-	45, // 28: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
-	44, // 29: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	45, // 27: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
+	46, // 28: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	45, // 29: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
 	20, // 30: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
 	19, // 31: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
-	22, // 32: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
-	45, // 33: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
-	45, // 34: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
-	44, // 35: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	44, // 36: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	44, // 37: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
-	41, // 38: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
-	29, // 39: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	45, // 40: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
-	32, // 41: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
-	42, // 42: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
-	11, // 43: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
-	44, // 44: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
-	32, // 45: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
-	43, // 46: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
-	1,  // 47: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 48: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	5,  // 49: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
-	9,  // 50: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	30, // 51: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
-	33, // 52: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
-	35, // 53: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
-	2,  // 54: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 55: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	6,  // 56: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
-	10, // 57: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	31, // 58: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
-	34, // 59: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
-	36, // 60: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
-	54, // [54:61] is the sub-list for method output_type
-	47, // [47:54] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	23, // 32: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
+	22, // 33: quotad.v1.RecoveryStatus.limits:type_name -> quotad.v1.RecoveringLimit
+	46, // 34: quotad.v1.RecoveringLimit.since:type_name -> google.protobuf.Timestamp
+	46, // 35: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
+	46, // 36: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	45, // 37: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	45, // 38: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	45, // 39: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	42, // 40: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
+	30, // 41: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
+	46, // 42: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
+	33, // 43: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
+	43, // 44: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
+	11, // 45: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
+	45, // 46: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
+	33, // 47: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
+	44, // 48: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
+	1,  // 49: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 50: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	5,  // 51: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
+	9,  // 52: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	31, // 53: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
+	34, // 54: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
+	36, // 55: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
+	2,  // 56: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 57: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	6,  // 58: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
+	10, // 59: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	32, // 60: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
+	35, // 61: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
+	37, // 62: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
+	56, // [56:63] is the sub-list for method output_type
+	49, // [49:56] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }
@@ -3629,7 +3719,7 @@ func file_quotad_v1_quotad_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_quotad_proto_rawDesc), len(file_quotad_v1_quotad_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   43,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

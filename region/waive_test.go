@@ -1,0 +1,67 @@
+package region
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/region/admit"
+)
+
+// TestTheOperatorsWordOpensWhatNobodyKnows: one of three nodes is gone with its journal, and the Redis
+// lost its data. Keys wait for the node, until an operator says at one node that they need not. The
+// other one learns it from the store, and so does a node that is started again.
+func TestTheOperatorsWordOpensWhatNobodyKnows(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	inBubble(t, []string{"us/n1", "us/n2", "us/n3"}, func(t *testing.T, c *cluster) {
+		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
+		n3 := c.start("us/n3", d)
+		c.meet()
+		for i := range 30 {
+			n := []*running{n1, n2, n3}[i%3]
+			if got := n.check(t, request("a")); !got.Allowed {
+				t.Fatalf("%s: %+v", n.name, got)
+			}
+		}
+		n1.check(t, request("b"))
+		c.stop("us/n3")
+		c.flushAll("us")
+		waits := func(n *running, account string) bool {
+			return n.check(t, request(account)).Reason == admit.Recovering
+		}
+		for _, n := range []*running{n1, n2} {
+			c.within(10*time.Second, n.name+" to wait for us/n3", func() bool { return waits(n, "a") })
+		}
+		time.Sleep(30 * time.Second)
+		for _, n := range []*running{n1, n2} {
+			all := n.Status().Recovering
+			if !waits(n, "a") || len(all) != 1 || all[0].Limit != "long" || all[0].Buckets != 1 || all[0].Units != 100 || time.Since(all[0].Since) < 30*time.Second {
+				t.Errorf("%s waits for %+v", n.name, all)
+			}
+		}
+		if err := n1.Waive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []*running{n1, n2} {
+			c.within(3*time.Second, n.name+" to go on", func() bool { return n.check(t, request("a")).Allowed })
+			if all := n.Status().Recovering; len(all) != 0 {
+				c.within(time.Second, n.name+" to wait for nothing", func() bool { return len(n.Status().Recovering) == 0 })
+			}
+		}
+		// What n1 and n2 know counts: at least the last that they saw of a. A key that nobody asked for
+		// since the loss is open, too, and so it is for a node that was not there.
+		if used := n1.state(t, request("a")).Used; used < 29 {
+			t.Errorf("%d used of a, 30 were admitted before the loss", used)
+		}
+		c.stop("us/n2")
+		n2 = c.start("us/n2", d)
+		c.within(10*time.Second, "us/n2 to decide another key", func() bool { return n2.check(t, request("b")).Allowed })
+		if used := n2.state(t, request("b")).Used; used < 2 {
+			t.Errorf("%d used of b", used)
+		}
+
+		// A loss after the word is waited for.
+		c.flushAll("us")
+		c.within(10*time.Second, "us/n1 to wait again", func() bool { return waits(n1, "a") })
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/barrier"
+	"github.com/quotad/quotad/region/admit"
 )
 
 const fencedLimit = "name: l, limit: 1000, window: 2s, lending_limit: 0"
@@ -99,5 +100,34 @@ func TestAFenceIsObeyed(t *testing.T) {
 		adopt(us, documents.With(t, "returned: {us: 1}", documents.Parse(t, 10, halves, fencedLimit)))
 		time.Sleep(8 * time.Second)
 		admits(t, "returned", us, eu, 500, 500)
+	})
+}
+
+// TestAFencedRegionUsesNothingThatOthersLend: eu hears that it is fenced, and callers go on to ask it.
+// It admits nothing from then on, and asks the others for nothing.
+func TestAFencedRegionUsesNothingThatOthersLend(t *testing.T) {
+	const borrows = "name: l, limit: 1000, window: 2s, lending_limit: 1, on_exhausted: borrow"
+	started(t, documents.Parse(t, 1, halves, borrows), []string{"us/n1", "eu/n1"}, func(t *testing.T, c *cluster) {
+		us, eu, q := c.running["us/n1"], c.running["eu/n1"], request("a")
+		nextCell(2 * time.Second)
+		for i := range 700 {
+			if d := eu.check(t, q); !d.Allowed {
+				t.Fatalf("eu, which has 500 and may borrow, is denied after %d: %+v", i, d)
+			}
+		}
+		if err := us.Adopt(t.Context(), documents.With(t, "fenced: [eu]", documents.Parse(t, 2, halves, borrows))); err != nil {
+			t.Fatal(err)
+		}
+		c.within(10*time.Second, "eu to hear of it", func() bool { return eu.Ready() != nil })
+		before := eu.counter(t, "units_borrowed")
+		for range 600 { // three windows
+			if d := eu.check(t, q); d.Allowed || d.Reason != admit.ExceedsRegionCapacity || d.Entitlement != 0 {
+				t.Fatalf("fenced: %+v", d)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if after := eu.counter(t, "units_borrowed"); after != before {
+			t.Errorf("it borrowed %d units more", after-before)
+		}
 	})
 }

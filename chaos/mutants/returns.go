@@ -44,6 +44,36 @@ var returns = []Mutant{
 		Test: Test{"./policy/barrier", "TestARemovedBucketHasTheTimeToFill"},
 	},
 	{
+		Name: "a-fenced-region-uses-what-others-lend", Hole: documentsDiffer,
+		Rule: "a region that knows that it is fenced serves nothing, be it lent by others",
+		Edits: []Edit{{"region/admit/lists.go", ` || w.rules.Serves() != nil {`, ` {`},
+			{"region/admit/flow.go", `	if f.way.rules.Serves() != nil {
+		return l.excluded(&f.way), nil
+	}
+`, ``}},
+		Breaks: "a stopped region serves", Under: "a fence", Says: "fenced:",
+		Test: Test{"./region", "TestAFencedRegionUsesNothingThatOthersLend"},
+	},
+	{
+		Name: "who-confirms-goes-on", Hole: "stale primary promoted again",
+		Rule: "who confirms what a store knows takes no answer under its generation any more",
+		Edits: []Edit{{"region/store/confirm.go", `	s.retire(c.Generation)
+	seen, shown`, `	seen, shown`}},
+		Breaks: "ceiling: what the old primary admits the new one never learns", Under: "a failover while a call is under way",
+		Says: "a call that was under way",
+		Test: Test{"./region/store", "TestWhoConfirmsIsDone"},
+	},
+	{
+		Name: "a-silent-node-confirms", Hole: "stale primary promoted again",
+		Rule: "nothing is lost only if every node that the store names confirms",
+		Edits: []Edit{{"region/store/confirm.go", `	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.Nodes)),
+		func(node string) bool { return slices.Contains(confirmed, node) })`, `	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.Nodes)),
+		func(node string) bool { return len(confirmed) == 0 || slices.Contains(confirmed, node) })`}},
+		Breaks: "ceiling: what the silent node saw is forgotten", Under: "a replica behind is promoted while a node is away",
+		Says: "opened",
+		Test: Test{"./region/store", "TestWhatNobodyConfirms"},
+	},
+	{
 		Name: "what-is-gone-is-lent-ahead", Hole: documentsDiffer,
 		Rule: "of a limit that is taken out no later cells are lent than may be in use when that is acknowledged",
 		Edits: []Edit{{"region/rules/split.go", `	parts.bucket.LendsBefore = s.LendsBefore

@@ -148,7 +148,7 @@ func (w *waiting) spends(receipt bool) bool {
 // holds enough of all its buckets.
 func (l *Limiter) spend(r *rules.Rules, applied []*rules.Applied, cost quantity.Units) (Decision,
 	bool) {
-	if isClosed(l.config.Closed) || l.tenure.Stopped() != nil {
+	if isClosed(l.config.Closed) || l.tenure.Stopped() != nil || r.Serves() != nil {
 		return Decision{}, false
 	}
 	var taken [maxSpent]*held.Chunk

@@ -3,6 +3,7 @@ package admit
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
@@ -330,6 +331,9 @@ func (f *Flow) decision() (Decision, error) {
 			return d, nil
 		}
 	}
+	if f.way.rules.Serves() != nil {
+		return l.excluded(&f.way), nil
+	}
 	if f.paid != nil {
 		d := *f.paid
 		if f.way.wantsStates() {
@@ -353,6 +357,23 @@ func (f *Flow) decision() (Decision, error) {
 		d.Limits = l.uncounted(&f.way, d)
 	}
 	return d, nil
+}
+
+// excluded returns the decision of a region that gets nothing of any limit. It does not use either what
+// others lent it before it knew.
+func (l *Limiter) excluded(w *waiting) Decision {
+	d := Decision{Reason: ExceedsRegionCapacity}
+	decider := w.watched()
+	if d.Allowed = decider != nil; d.Allowed {
+		d.Reason = WithinLimit
+	} else {
+		decider = w.applied[slices.IndexFunc(w.applied, func(a *rules.Applied) bool { return !a.Limit.Shadow })]
+	}
+	d = l.describe(d, decider)
+	if w.wantsStates() {
+		d.Limits = l.uncounted(w, d)
+	}
+	return d
 }
 
 // counted returns the decision by the store's answer.

@@ -147,7 +147,7 @@ func (w *waiting) denied() bool {
 
 // needsNoStore says whether the request is decided by the document alone.
 func (w *waiting) needsNoStore(domain string) bool {
-	if len(w.applied) == 0 || w.denied() {
+	if len(w.applied) == 0 || w.denied() || w.rules.Serves() != nil {
 		return true
 	}
 	if w.stray == "" {

@@ -81,7 +81,7 @@ func (l *Limiter) Take(ctx context.Context, t Take) (Taken, error) {
 	}
 	l.reported(t, w.applied)
 	w.cost = l.part(t.Units, w.applied)
-	if w.cost < held.Smallest {
+	if w.cost < held.Smallest || w.rules.Serves() != nil {
 		return Taken{}, nil
 	}
 	w.chunk = true

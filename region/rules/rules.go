@@ -36,6 +36,7 @@ type Rules struct {
 	splits   [][]split                          // by index of the limit, and by rotation; nil for a limit of open
 	open     map[*policy.Limit]barrier.Standing // of limits that an older document still binds
 	leftover []leftover
+	excluded error // see Serves
 	found    found
 }
 
@@ -69,6 +70,7 @@ func New(v *barrier.View, shards store.Shards) *Rules {
 		}
 	}
 	r.keepLeftovers()
+	r.excluded = r.excludes()
 	return r
 }
 
@@ -103,8 +105,11 @@ func peersIn(v *barrier.View) (peers []string) {
 	return peers
 }
 
-// Serves returns why this region gets nothing of any limit, or nil.
-func (r *Rules) Serves() error {
+// Serves returns why this region gets nothing of any limit, and uses nothing that others lent it; nil:
+// it has its part.
+func (r *Rules) Serves() error { return r.excluded }
+
+func (r *Rules) excludes() error {
 	switch _, known := r.Document.RegionIndex(r.Region); {
 	case r.Document.Removes(r.Region):
 		return fmt.Errorf("policy %s removes region %q, which serves nothing: stop it, or add it again in a document of a higher version",

@@ -68,7 +68,7 @@ var loss = []Mutant{
 		Name: "another-servers-data", Hole: "stale primary promoted again",
 		Rule: "a store on another server than it was opened on, by its master_replid, is opened anew as lost",
 		Edits: []Edit{{"region/store/open.go",
-			`l.Answered < l.seen || l.Replid != l.server
+			`l.Answered < l.seen || l.Replid != l.server && !l.confirmed
 }`,
 			`l.Answered < l.seen
 }`}},

@@ -89,7 +89,7 @@ var recovery = []Mutant{
 	{
 		Name: "mate-announces-on", Hole: "mate announcing a row after its journal was read",
 		Rule: "a node whose journal was read for a recovery announces no row of an earlier generation",
-		Edits: []Edit{{"allocator/exchange/recovery.go",
+		Edits: []Edit{{"allocator/exchange/recovery_answer.go",
 			`m.fence = max(m.fence, e.Question.Generation)`,
 			`m.fence = max(m.fence, 0)`}},
 		Breaks: "conservation: credited above debited", Under: "FLUSHALL; two nodes, one between debit and reply; the peer away",
@@ -174,8 +174,8 @@ var recovery = []Mutant{
 		Name: "opens-without-comparing", Hole: "two recoveries at once",
 		Rule: "a generation is begun by compare-and-set",
 		Edits: []Edit{
-			{"algorithms/open.lua", `if stands ~= ARGV[1] or stands ~= '' and found[3] ~= ARGV[4] then`, `if stands ~= ARGV[1] and #ARGV[1] > 16 then -- who only looks expects a longer one`},
-			{"algorithms/twin.go", `if w.Generation == c.Expected && (w.Generation == 0 || w.Epoch == c.Epoch) {`, `if w.Generation == c.Expected || c.Expected < uint64(MaxUnits) {`},
+			{"algorithms/open.lua", `if stands ~= ARGV[1] or stands ~= '' and found[3] ~= ARGV[4] or tonumber(found[9] or 0) < tonumber(ARGV[11]) then`, `if stands ~= ARGV[1] and #ARGV[1] > 16 then -- who only looks expects a longer one`},
+			{"algorithms/twin.go", `if w.Generation == c.Expected && (w.Generation == 0 || w.Epoch == c.Epoch) && w.mark >= c.Mark {`, `if w.Generation == c.Expected || c.Expected < uint64(MaxUnits) {`},
 		},
 		Breaks: "order: a generation begins twice, under two secrets", Under: "FLUSHALL; two nodes that open the store at once",
 		Says: "nodes opened the store anew",

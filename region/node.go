@@ -34,6 +34,8 @@ type Config struct {
 	Nodes     int    // the region's number of nodes by configuration, at least 1
 	Policy    *policy.Document
 	Bootstrap bool // the region never served before: an empty store is not a loss
+	// TrustClock says that this node opens its store though its clock is ahead of all others'.
+	TrustClock bool
 	// Alone says that nobody need be asked before Bootstrap is believed.
 	Alone bool
 	// Repeats is how often a decision is repeated for a request sent again with its id. 0:
@@ -148,6 +150,9 @@ func (n *Node) open(ctx context.Context) error {
 	n.join(joining, false)
 	cancel()
 	if err := n.aloneWithItsName(ctx); err != nil {
+		return err
+	}
+	if err := n.clockAgrees(ctx); err != nil {
 		return err
 	}
 	if err := n.tenure.Open(ctx); err != nil {

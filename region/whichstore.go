@@ -188,7 +188,7 @@ func (n *Node) learnElsewhere(ctx context.Context, b store.Beginning, answers []
 func (n *Node) whichStore(ctx context.Context, from peer.Identity, confirm *store.Confirmation) peer.StoreAnswer {
 	mate := from.Region == n.config.Region
 	a := n.rivals.Serve(ctx, from.Region, mate)
-	a.Documents, a.File = n.rights.Documents(), n.fileRefused()
+	a.Documents, a.File, a.Clock = n.rights.Documents(), n.fileRefused(), n.config.Now()
 	a.Confirms = confirm != nil && mate && a.Use != peer.StoreDecides && n.Confirms(*confirm)
 	return a
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -48,6 +49,8 @@ type StoreAnswer struct {
 	File string
 	// Confirms says that the node confirms what it was asked to.
 	Confirms bool
+	// Clock is the node's wall clock when it answered; zero: it did not tell.
+	Clock time.Time
 }
 
 const (
@@ -89,7 +92,7 @@ func (s *Server) Store(ctx context.Context, p *peerv1.StoreRequest) (*peerv1.Sto
 	region, node, _ := strings.Cut(a.Node, "/")
 	answer := &peerv1.StoreResponse{Region: region, Node: node, Use: fromUse[a.Use],
 		KnownGeneration: a.Known, Outlasted: a.Outlasted, StoreTime: int64(a.Shown),
-		Documents: documentsToProto(a.Documents), FileRefused: short(a.File), Confirms: a.Confirms}
+		Documents: documentsToProto(a.Documents), FileRefused: short(a.File), Confirms: a.Confirms, Clock: a.Clock.UnixMicro()}
 	if o := a.Origin; o.ID != "" {
 		answer.Store = &peerv1.StoreOrigin{Id: o.ID, Since: o.Since, Generation: o.Generation}
 	}
@@ -172,6 +175,9 @@ func storeAnswer(p *peerv1.StoreResponse, region string) (a StoreAnswer, ok bool
 	}
 	a.Documents, a.File = documentsFromProto(p.GetDocuments()), short(p.GetFileRefused())
 	a.Confirms = p.GetConfirms()
+	if at := p.GetClock(); at > 0 && at <= algorithms.MaxUnits {
+		a.Clock = time.UnixMicro(at)
+	}
 	for _, id := range p.GetOutlasted() {
 		if len(id) <= MaxStoreID && len(a.Outlasted) < MaxOutlasted {
 			a.Outlasted = append(a.Outlasted, id)

@@ -54,6 +54,8 @@ type Config struct {
 		CA       string  // path
 	}
 	Chaos bool
+	// TrustClock says that the store is opened though this machine's clock is ahead of all others.
+	TrustClock bool
 
 	given map[string]place // where each setting was given, by path
 }
@@ -245,5 +247,8 @@ func (c *Config) runningSettings() []Setting {
 		{"chaos", "bool", "", one(&c.Chaos, switched),
 			"let whoever may operate this node, or reaches the peer port, cut it off from other " +
 				"regions, to rehearse faults: not for production"},
+		{"trust_clock", "bool", "", one(&c.TrustClock, switched),
+			"open the Redis though this machine's clock is over a minute ahead of all other nodes that " +
+				"answer: if it is wrong, windows stand still until the others come there"},
 	}
 }

@@ -154,6 +154,8 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 		"traces.ca": {"/a", "/b", "/c", func(c *Config) any { return c.Traces.CA }, [3]string{}},
 		"chaos": {"enabled", "disabled", "true", func(c *Config) any { return c.Chaos },
 			[3]string{"true", "false", "true"}},
+		"trust_clock": {"true", "false", "true", func(c *Config) any { return c.TrustClock },
+			[3]string{}},
 	}
 	// The other settings without which a setting is useless.
 	also := map[string][]string{

@@ -64,5 +64,6 @@ var messageNumbers = map[string]int{
 	"the node serves and is not ready":                                             160,
 	"the store's user lacks rights: a failover that lost nothing counts as a loss": 161,
 	"by the operator's word nothing was used that nobody knows of":                 162,
+	"the store is not opened: this node's clock is ahead of all others":            163,
 	"the HTTP server reports a problem; further ones are logged once a minute":     157,
 }

@@ -1299,7 +1299,9 @@ type StoreResponse struct {
 	// The asker's own region's: the latest time that its store has answered the node with, microseconds since 1970; 0: none.
 	StoreTime int64 `protobuf:"varint,9,opt,name=store_time,json=storeTime,proto3" json:"store_time,omitempty"`
 	// The node confirms what the request asked it to.
-	Confirms      bool `protobuf:"varint,10,opt,name=confirms,proto3" json:"confirms,omitempty"`
+	Confirms bool `protobuf:"varint,10,opt,name=confirms,proto3" json:"confirms,omitempty"`
+	// The answering node's clock, microseconds since 1970; 0: it does not tell.
+	Clock         int64 `protobuf:"varint,11,opt,name=clock,proto3" json:"clock,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1402,6 +1404,13 @@ func (x *StoreResponse) GetConfirms() bool {
 		return x.Confirms
 	}
 	return false
+}
+
+func (x *StoreResponse) GetClock() int64 {
+	if x != nil {
+		return x.Clock
+	}
+	return 0
 }
 
 // StoreOrigin tells one store of a region from another.
@@ -1897,7 +1906,7 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x05nodes\x18\x04 \x03(\v2\x12.peer.v1.NodeTimesR\x05nodes\"5\n" +
 	"\tNodeTimes\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
-	"\x05times\x18\x02 \x03(\x03R\x05times\"\xe8\x02\n" +
+	"\x05times\x18\x02 \x03(\x03R\x05times\"\xfe\x02\n" +
 	"\rStoreResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12*\n" +
@@ -1910,7 +1919,8 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\n" +
 	"store_time\x18\t \x01(\x03R\tstoreTime\x12\x1a\n" +
 	"\bconfirms\x18\n" +
-	" \x01(\bR\bconfirms\"S\n" +
+	" \x01(\bR\bconfirms\x12\x14\n" +
+	"\x05clock\x18\v \x01(\x03R\x05clock\"S\n" +
 	"\vStoreOrigin\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x04R\x05since\x12\x1e\n" +

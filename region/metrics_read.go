@@ -132,6 +132,14 @@ var storeReadings = []reading{
 				is(c.Until.Sub(n.config.Now()).Seconds(), c.Limit)
 			}
 		}},
+	{gauge, "quotad_recovering_seconds",
+		"For how long keys of the limit, of those that were asked for, have waited for what other nodes and regions know of a loss; absent: none does.",
+		[]string{"limit"},
+		func(n *Node, s Status, is emit) {
+			for _, r := range s.Recovering {
+				is(max(n.config.Now().Sub(r.Since).Seconds(), 0), r.Limit)
+			}
+		}},
 	{total, "quotad_recovered_buckets_total", "Buckets restored after a loss.", nil,
 		func(_ *Node, s Status, is emit) { is(float64(s.Exchange.Recovered)) }},
 	{gauge, "quotad_seen_buckets",

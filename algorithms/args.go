@@ -180,7 +180,6 @@ func (c Open) Args() []any {
 func (c Nodes) Args() []any {
 	var a args
 	a.str(strconv.FormatUint(c.Generation, 10))
-	a.num(MaxNodes)
 	return a
 }
 

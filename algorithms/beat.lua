@@ -1,11 +1,16 @@
 -- beat: has the store show its time, and hold it by the mark, also where nobody asks it for anything else.
 -- A node whose clock is not believed is told the mark that others were shown: if the store's data are lost, and those others
 -- are away, the time must not begin before it. It is noted as an answer, so that the node also knows an older copy of this store.
--- KEYS: token. ARGV: guard. Reply: OK, now; or CLOCK, mark.
+-- KEYS: token. ARGV: guard. Reply: OK, now, and node and time of each node that was answered since the generation began, if
+-- that can be told; or CLOCK, mark.
 local now, status, mark, node = enter()
 if not now and status == CLOCK then
   redis.call('HSET', KEYS[1], node, int(mark))
   return {status, mark}
 end
 if not now then return {status} end
-return {OK, now}
+local all, failed = seen(tonumber(redis.call('HGET', KEYS[1], 'begun') or 0))
+if failed then return {OK, now} end
+table.insert(all, 1, now)
+table.insert(all, 1, OK)
+return all

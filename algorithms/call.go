@@ -255,7 +255,7 @@ type Nodes struct {
 	Generation uint64
 }
 
-// MaxNodes is how many nodes Nodes tells. Of a store that answered more it tells none.
+// MaxNodes is how many nodes Nodes and Beat tell. Of a store that answered more it tells none.
 const MaxNodes = 256
 
 // Note stores a text in the token under a name, or only asks for it. It stays until the store loses

@@ -504,6 +504,11 @@ func TestLuaEqualsTwin(t *testing.T) {
 					same(t, "nodes", c, must[algorithms.NodeTimes](t)(c.Parse(h.eval(t,
 						algorithms.NodesScript, c.Args()))), h.twin.Nodes(c))
 				}
+				actions["beat"] = func(t *rapid.T) {
+					c := algorithms.Beat{Fence: h.guard}
+					same(t, "beat", c, must[algorithms.Beaten](t)(c.Parse(h.eval(t,
+						algorithms.BeatScript, c.Args()))), h.twin.Beat(h.now, c))
+				}
 				actions["note"] = func(t *rapid.T) {
 					c := algorithms.Note{Generation: h.guard.Generation +
 						uint64(rapid.IntRange(0, 1).Draw(t, "generation")),

@@ -271,16 +271,23 @@ func (c Adopt) Parse(reply any) (Adopted, error) {
 func (c Nodes) Parse(reply any) (NodeTimes, error) {
 	r := read(NodesScript.Name, reply)
 	n := NodeTimes{Status: Status(r.num())}
+	var err error
+	n.At, err = r.nodes()
+	return n, cmp.Or(err, r.end())
+}
+
+// nodes reads node and time of each node that was answered, which end a reply.
+func (r *reader) nodes() (all map[string]quantity.StoreTime, err error) {
 	for r.at < len(r.flat) && r.err == nil {
 		node, text := r.str(), r.str()
 		at, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return n, fmt.Errorf("the store's token names %q as the time of node %q, which is no number: "+
+			return nil, fmt.Errorf("the store's token names %q as the time of node %q, which is no number: "+
 				"empty the Redis (FLUSHALL), it will be opened anew", text, node)
 		}
-		put(&n.At, node, quantity.StoreTime(at))
+		put(&all, node, quantity.StoreTime(at))
 	}
-	return n, r.end()
+	return all, nil
 }
 
 // Parse reads the reply to c.
@@ -297,7 +304,9 @@ func (c Beat) Parse(reply any) (Beaten, error) {
 	if b.Status == StatusOK || b.Status == StatusClock {
 		b.Now = quantity.StoreTime(r.num())
 	}
-	return b, r.end()
+	var err error
+	b.At, err = r.nodes()
+	return b, cmp.Or(err, r.end())
 }
 
 func sortRows(rows []PeerRow) {

@@ -261,6 +261,8 @@ type Noted struct {
 // Beaten answers Beat. With StatusClock, too, Now is a time that the store has shown, to others.
 type Beaten struct {
 	Head
+	// At is that of NodeTimes; nil: it cannot be told.
+	At map[string]quantity.StoreTime
 }
 
 // Adopted answers Adopt.

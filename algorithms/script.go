@@ -70,6 +70,9 @@ var adoptLua string
 //go:embed nodes.lua
 var nodesLua string
 
+//go:embed seen.lua
+var seenLua string
+
 //go:embed note.lua
 var noteLua string
 
@@ -114,9 +117,9 @@ var (
 	BookScript    = guarded("book", bookLua)
 	OpenScript    = newScript("open", openLua)
 	AdoptScript   = newScript("adopt", adoptLua)
-	NodesScript   = newScript("nodes", nodesLua)
+	NodesScript   = newScript("nodes", seenLua, nodesLua)
 	NoteScript    = newScript("note", noteLua)
-	BeatScript    = newScript("beat", tokenLua, beatLua)
+	BeatScript    = newScript("beat", tokenLua, seenLua, beatLua)
 )
 
 // guarded puts a body behind the prelude and the fragments of all algorithms.

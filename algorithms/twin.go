@@ -96,7 +96,10 @@ func (w *Twin) Beat(t quantity.StoreTime, c Beat) Beaten {
 		w.show(c.Node)
 		head.Now = w.mark
 	}
-	return Beaten{Head: head}
+	if head.Status != StatusOK {
+		return Beaten{Head: head}
+	}
+	return Beaten{Head: head, At: w.Nodes(Nodes{w.Generation}).At}
 }
 
 // Adopt answers the adopt script.

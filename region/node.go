@@ -210,6 +210,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		MayBegin: n.mayBegin, Panicked: n.panics.Recovered, Closed: n.life.closed,
 		Seedless: len(c.Seeds) == 0, Stepped: stepped.Taken != nil,
 		Knows:  func(node string) bool { return slices.Contains(n.Members(), c.Region+"/"+node) },
+		Named:  func(all map[string]quantity.StoreTime) { n.rights.Named(all) },
 		Waits:  func() bool { return stepped.Taken == nil && len(n.rights.Recovering()) > 0 },
 		Waived: func(until quantity.StoreTime) { n.rights.Waive(until) }})
 	if err != nil {

@@ -35,7 +35,7 @@ func TestNothingIsRestoredBeforeTheNodeStands(t *testing.T) {
 			c.flushAll("us")
 			before := n.config.Store.Generation()
 			o, err := n.config.Store.Open(t.Context(),
-				store.Opening{Region: "us", Epoch: n.tenure.Rules().Epoch, LastGeneration: before})
+				store.Opening{Region: "us", Node: "n1", Epoch: n.tenure.Rules().Epoch, LastGeneration: before})
 			if err != nil || !o.Lost {
 				t.Fatalf("%+v, %v", o, err)
 			}

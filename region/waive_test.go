@@ -65,3 +65,41 @@ func TestTheOperatorsWordOpensWhatNobodyKnows(t *testing.T) {
 		c.within(10*time.Second, "us/n1 to wait again", func() bool { return waits(n1, "a") })
 	})
 }
+
+// TestANodeThatIsGoneUnderItsName: a node was replaced by one with another name, as by a rolling update,
+// and then the Redis lost its data. The region has as many nodes as it should, and none of them knows
+// what the one that is gone admitted alone. It is waited for, until its use counts no more.
+func TestANodeThatIsGoneUnderItsName(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	inBubble(t, []string{"us/n1", "us/n2", "us/n3"}, func(t *testing.T, c *cluster) {
+		c.sizes["us"] = 2
+		c.start("us/n1", d)
+		n2, n3 := c.start("us/n2", d), c.start("us/n3", d)
+		nextCell(10 * time.Minute) // of which n2 and n3 know all that they do
+		admitted := 0
+		for c.running["us/n1"].check(t, request("a")).Allowed {
+			admitted++
+		}
+		time.Sleep(3 * time.Second)
+		c.stop("us/n1")
+		time.Sleep(10 * time.Second)
+		c.flushAll("us")
+		for range 30 {
+			for _, n := range []*running{n2, n3} {
+				if d := n.check(t, request("a")); d.Allowed {
+					t.Fatalf("%s admits what us/n1 admitted before, %d of 100: %+v", n.name, admitted, d)
+				}
+			}
+			time.Sleep(time.Second)
+		}
+		if d := n2.check(t, request("a")); d.Reason != admit.Recovering {
+			t.Errorf("it is not waited for: %+v", d)
+		}
+		// In the next window the node that is gone used nothing.
+		nextCell(10 * time.Minute)
+		c.within(5*time.Second, "the next window to be decided", func() bool { return n2.check(t, request("a")).Allowed })
+		n3.check(t, request("b"))
+		c.flushAll("us")
+		c.within(10*time.Second, "us/n3 to go on", func() bool { return n3.check(t, request("b")).Reason == admit.WithinLimit })
+	})
+}

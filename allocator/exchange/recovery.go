@@ -141,7 +141,7 @@ func (m *Machine) weighs(b *Bucket, cell quantity.Cell) quantity.StoreTime {
 func (m *Machine) askWhatIsKnown(now quantity.NodeTime, all []*recovery) {
 	for _, r := range all {
 		r.pause = min(2*r.pause, maxPause)
-		if len(r.nodesAnswered) < m.nodes {
+		if !m.toldUse(r) {
 			r.pause = min(r.pause, maxPauseUntold)
 		}
 		r.again = now.Add(r.pause)
@@ -156,7 +156,7 @@ func (m *Machine) askWhatIsKnown(now quantity.NodeTime, all []*recovery) {
 	}
 	for q := range m.questions(all,
 		func(r *recovery) bool {
-			return min(len(r.nodesWhole), len(r.nodesAnswered)) < m.nodes || !r.gathered
+			return !m.toldRows(r) || !m.toldUse(r) || !r.gathered
 		}) {
 		m.out.Recalls = append(m.out.Recalls, Recall{Region: m.region, Question: q,
 			Timeout: minTimeout})
@@ -291,14 +291,15 @@ func (m *Machine) addUse(r *recovery, node string, t Testimony) {
 // nothing of it was lent.
 func (m *Machine) restoreIfKnown(now quantity.NodeTime, r *recovery) {
 	var known, unknown []string
+	whole := m.toldRows(r)
 	for _, p := range m.peers {
-		if len(r.nodesWhole) >= m.nodes || slices.Contains(r.peersAnswered, p.name) {
+		if whole || slices.Contains(r.peersAnswered, p.name) {
 			known = append(known, p.name)
 		} else {
 			unknown = append(unknown, p.name)
 		}
 	}
-	useKnown := len(r.nodesAnswered) >= m.nodes
+	useKnown := m.toldUse(r)
 	all := useKnown && len(unknown) == 0
 	if r.lostAt <= m.waived && r.bucket.Recovered {
 		known, unknown, useKnown = append(known, unknown...), nil, true

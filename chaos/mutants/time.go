@@ -45,9 +45,9 @@ var clock = []Mutant{
 			{"algorithms/beat.lua", `return {status, mark}`, `return {status, 0}`},
 			{"algorithms/twin.go", `		head.Now = w.mark
 	}
-	return Beaten`, `		head.Now = 0
+	if head.Status`, `		head.Now = 0
 	}
-	return Beaten`},
+	if head.Status`},
 		},
 		Breaks: "order: time falls; ceiling: a label above L", Under: "a node's clock days off and the store's ahead, then a loss",
 		Says: "time: ",

@@ -15,11 +15,19 @@ var untold = []Mutant{
 		Name: "one-memory-suffices", Hole: "use that a node has not told of",
 		Rule: "use is known once every node of the region told",
 		Edits: []Edit{
-			{"allocator/exchange/recovery.go", `useKnown := len(r.nodesAnswered) >= m.nodes`, `useKnown := len(r.nodesAnswered) >= 1`},
+			{"allocator/exchange/recovery.go", `	useKnown := m.toldUse(r)`, `	useKnown := len(r.nodesAnswered) >= 1`},
 		},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL; the mate that decided dead, cut off or standing still",
 		Says: "the regions have more than the limit",
 		Test: Test{"./allocator/exchange", "TestEveryRecoveryKeepsTheCeiling"},
+	},
+	{
+		Name: "who-is-gone-is-not-waited-for", Hole: "use that a node has not told of",
+		Rule: "a node that the store answered in the time that counts is waited for, whatever number of others told",
+		Edits: []Edit{{"allocator/exchange/named.go", `if at >= counts && !slices.Contains(answered, node) {`, `if at < 0 && !slices.Contains(answered, node) {`}},
+		Breaks: "ceiling: what one node alone admitted is had once more", Under: "a rolling update with new names, then FLUSHALL",
+		Says: "admits what us/n1 admitted before",
+		Test: Test{"./region", "TestANodeThatIsGoneUnderItsName"},
 	},
 	{
 		Name: "any-memory-is-whole", Hole: "use that a node has not told of",

@@ -35,7 +35,7 @@ var eventNumbers = func() map[reflect.Type]int {
 		exchange.Unanswered{},
 		exchange.Credited{}, exchange.Heard{}, exchange.TenureChanged{}, exchange.Lost{},
 		exchange.Questioned{},
-		exchange.Testified{}, exchange.Consulted{}, exchange.Restored{}, exchange.Gathered{}, exchange.Waived{}} {
+		exchange.Testified{}, exchange.Consulted{}, exchange.Restored{}, exchange.Gathered{}, exchange.Waived{}, exchange.Named{}} {
 		numbers[reflect.TypeOf(e)] = i
 	}
 	return numbers

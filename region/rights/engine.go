@@ -340,6 +340,9 @@ func (e *Engine) Recovering() []exchange.Recovering {
 	return e.waiting
 }
 
+// Named notes the nodes that the store has answered; see exchange.Named.
+func (e *Engine) Named(all map[string]quantity.StoreTime) { e.deliver(exchange.Named{At: all}) }
+
 // Waive takes the operator's word about all losses up to a store time; see exchange.Waived.
 func (e *Engine) Waive(until quantity.StoreTime) { e.deliver(exchange.Waived{Until: until}) }
 

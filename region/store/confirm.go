@@ -85,7 +85,7 @@ func (s *session) confirmation(ctx context.Context, all looks, o Opening) (*Conf
 	}
 	named := make([]algorithms.NodeTimes, len(all))
 	err := s.each(func(i int, shard Shard) (err error) {
-		named[i], err = s.named(ctx, &all[i])
+		named[i], err = s.askNodes(ctx, &all[i])
 		return err
 	})
 	var failure *Error
@@ -109,9 +109,9 @@ func (s *session) confirmation(ctx context.Context, all looks, o Opening) (*Conf
 	return c, nil
 }
 
-// named asks the server that was looked at which nodes its store has answered. From another server
+// askNodes asks the server that was looked at which nodes its store has answered. From another server
 // nothing counts.
-func (s *session) named(ctx context.Context, l *look) (algorithms.NodeTimes, error) {
+func (s *session) askNodes(ctx context.Context, l *look) (algorithms.NodeTimes, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	op := &Op[algorithms.Nodes, algorithms.NodeTimes]{Call: algorithms.Nodes{Generation: l.Generation}}

@@ -20,7 +20,8 @@ func (s *session) Beat(ctx context.Context, epoch string) error {
 	if s.isOver(held) {
 		return ErrUnknownStore
 	}
-	return s.each(func(_ int, shard Shard) error {
+	named := make([]map[string]quantity.StoreTime, len(s.shards))
+	err := s.each(func(i int, shard Shard) error {
 		c := algorithms.Beat{Fence: s.fence(shard, held, algorithms.Fence{Epoch: epoch})}
 		op := &Op[algorithms.Beat, algorithms.Beaten]{Call: c}
 		sent := Call{Shard: shard, Op: op, Identify: held.replids[shard] != ""}
@@ -28,10 +29,35 @@ func (s *session) Beat(ctx context.Context, epoch string) error {
 		// A store that refuses this node because one of the two clocks is wrong tells the time too.
 		if Answered(beat.Err) && !errors.Is(beat.Err, ErrUnknownStore) {
 			s.saw(shard, beat.Value.Now)
+			named[i] = beat.Value.At
 			return nil
 		}
 		return beat.Err
 	})
+	if err == nil {
+		s.name(named)
+	}
+	return err
+}
+
+// name notes whom the shards have answered.
+func (s *session) name(each []map[string]quantity.StoreTime) {
+	all := map[string]quantity.StoreTime{}
+	for _, named := range each {
+		for node, at := range named {
+			all[node] = max(all[node], at)
+		}
+	}
+	s.named.Store(&all)
+}
+
+// Named returns the nodes that the store has answered since its generation began, and when last, as of
+// the last Beat. It must not be changed.
+func (s *session) Named() map[string]quantity.StoreTime {
+	if all := s.named.Load(); all != nil {
+		return *all
+	}
+	return nil
 }
 
 // notePatience is the shortest timeout of a note, for which no request waits.

@@ -24,8 +24,9 @@ type session struct {
 	held      atomic.Pointer[identity] // nil: not open
 	seen      map[Shard]*atomic.Int64  // the latest time that each shard's scripts answered with
 	reserve   atomic.Pointer[func(now quantity.StoreTime)]
-	withheld  atomic.Bool   // see Withhold
-	retired   atomic.Uint64 // no answer under this generation or an earlier one counts, see Confirm
+	named     atomic.Pointer[map[string]quantity.StoreTime] // see Named
+	withheld  atomic.Bool                                   // see Withhold
+	retired   atomic.Uint64                                 // no answer under this generation or an earlier one counts, see Confirm
 }
 
 // newSeen returns a zero time for each shard: none has shown a time yet.

@@ -83,6 +83,9 @@ func (t *Tenure) Beat(ctx context.Context) {
 	if now := s.Latest(); now > 0 {
 		t.times.extend(now, s.Seen()...)
 	}
+	if all := s.Named(); t.config.Named != nil && len(all) > 0 {
+		t.config.Named(all)
+	}
 	t.tellUse(ctx)
 	t.learnWaived(ctx)
 	t.Review(ctx)

@@ -44,6 +44,8 @@ type Config struct {
 	// another one uses its store. Knows says whether gossip knows a node of the region.
 	Seedless bool
 	Knows    func(node string) bool
+	// Named is called with the nodes that the store has answered, and when last. nil: nobody listens.
+	Named func(map[string]quantity.StoreTime)
 	// Waits says whether this node waits for what others know of lost buckets. Waived is called with
 	// the operator's word about losses up to a store time; see exchange.Waived. nil: it never waits.
 	Waits  func() bool

@@ -1,0 +1,78 @@
+package exchange
+
+import (
+	"slices"
+
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
+)
+
+// Named says which nodes our region's store has answered, and when last. There may be others than the
+// configured number, under new names: what one of them alone used is not known before it has told.
+type Named struct{ At map[string]quantity.StoreTime }
+
+func (e Named) happen(m *Machine, _ quantity.NodeTime) { m.onNamed(e.At) }
+
+const (
+	// maxNamed bounds the nodes of our region that are remembered. Of more, those that were answered
+	// last are, and the others count as dropped (Stats.NamesDropped).
+	maxNamed = 1024
+	// namedFor is how long before the latest time in the store a node's last answer matters: longer than
+	// two months, the longest window and the one before it.
+	namedFor = 63 * 24 * 3600 * allocator.Second
+)
+
+// onNamed remembers the nodes, also those that a later generation of the store does not know.
+func (m *Machine) onNamed(all map[string]quantity.StoreTime) {
+	latest := quantity.StoreTime(0)
+	for node, at := range all {
+		m.named[node] = max(m.named[node], at)
+	}
+	for _, at := range m.named {
+		latest = max(latest, at)
+	}
+	var times []quantity.StoreTime
+	for node, at := range m.named {
+		if latest.Sub(at) > namedFor {
+			delete(m.named, node)
+		} else {
+			times = append(times, at)
+		}
+	}
+	if len(times) <= maxNamed {
+		return
+	}
+	slices.Sort(times)
+	oldest := times[len(times)-maxNamed]
+	for node, at := range m.named {
+		if at < oldest {
+			delete(m.named, node)
+			m.stats.NamesDropped++
+		}
+	}
+}
+
+// allTold says whether as many nodes as our region has are among those that answered, and all that
+// used the store at a time that counts, or later.
+func (m *Machine) allTold(answered []string, counts quantity.StoreTime) bool {
+	if len(answered) < m.nodes {
+		return false
+	}
+	for node, at := range m.named {
+		if at >= counts && !slices.Contains(answered, node) {
+			return false
+		}
+	}
+	return true
+}
+
+// toldUse says whether what our region used of a lost bucket is known: all its nodes have told.
+func (m *Machine) toldUse(r *recovery) bool {
+	return m.allTold(r.nodesAnswered, max(r.bucket.Terms(m.region).CountsSince(r.lostAt), 0))
+}
+
+// toldRows says whether what our region lent of a lost bucket is known: the journals of all its nodes
+// are.
+func (m *Machine) toldRows(r *recovery) bool {
+	return m.allTold(r.nodesWhole, r.bucket.Cells().Opens(r.from-1))
+}

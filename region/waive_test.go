@@ -103,3 +103,32 @@ func TestANodeThatIsGoneUnderItsName(t *testing.T) {
 		c.within(10*time.Second, "us/n3 to go on", func() bool { return n3.check(t, request("b")).Reason == admit.WithinLimit })
 	})
 }
+
+// TestANodeThatIsAddedVouches: a node is added in the middle of a long window, and then the Redis loses
+// its data. The store knew nothing of that node, so it used nothing before, and nobody waits for the
+// window's end.
+func TestANodeThatIsAddedVouches(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	inBubble(t, []string{"us/n1", "us/n2", "us/n3"}, func(t *testing.T, c *cluster) {
+		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
+		for range 15 {
+			nextCell(time.Minute)
+		}
+		for range 20 {
+			n1.check(t, request("a"))
+			n2.check(t, request("a"))
+		}
+		n3 := c.start("us/n3", d)
+		c.meet()
+		time.Sleep(3 * time.Second)
+		c.flushAll("us")
+		for _, n := range []*running{n1, n2, n3} {
+			for _, account := range []string{"a", "unused by " + n.name} {
+				c.within(10*time.Second, n.name+" to decide "+account, func() bool { return n.check(t, request(account)).Reason == admit.WithinLimit })
+			}
+		}
+		if used := n1.state(t, request("a")).Used; used < 40 {
+			t.Errorf("%d used of a, 40 were admitted before the loss", used)
+		}
+	})
+}

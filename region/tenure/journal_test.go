@@ -1,6 +1,7 @@
 package tenure
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/store"
 )
 
 // vouching is several nodes of one region whose journals are files.
@@ -114,9 +116,16 @@ func TestBootstrapVouchesForTheFirstNodesAlone(t *testing.T) {
 	if got, err := v.lives("n2"); err != nil || got != 0 {
 		t.Errorf("a minute after the first: whole since %d, want 0; %v", got, err)
 	}
+	begun := quantity.StoreTime(v.server.Ledger(store.Whole).Generation) * 1000
 	v.now = v.now.Add(bootstrapped + time.Minute)
+	if got, err := v.lives("n3"); err != nil || got != begun {
+		t.Errorf("of which the store knows nothing: whole since %d, the generation began at %d; %v", got, begun, err)
+	}
+	if err := os.Remove(filepath.Join(v.dir, "n3")); err != nil {
+		t.Fatal(err)
+	}
+	v.now = v.now.Add(time.Minute)
 	if got, err := v.lives("n3"); err != nil || got < quantity.StoreTime(v.now.UnixMicro()) {
-		t.Errorf("later than the first nodes of a region: whole since %d, begun at %d; %v", got,
-			v.now.UnixMicro(), err)
+		t.Errorf("its journal was lost: whole since %d, begun at %d; %v", got, v.now.UnixMicro(), err)
 	}
 }

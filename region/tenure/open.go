@@ -159,6 +159,7 @@ func (t *Tenure) takeOver(ctx context.Context, a barrier.Agenda, opened store.Op
 	if err := c.Store.Beat(ctx, a.String()); err != nil {
 		return err
 	}
+	t.tellNamed()
 	opened.Now = max(opened.Now, c.Store.Latest())
 	if err := t.checkJournalWhole(ctx, opened); err != nil {
 		return err

@@ -70,6 +70,13 @@ func (t *Tenure) KeepTime(ctx context.Context) {
 	repeat.Every(ctx, beatEvery, func(time.Time) { t.Beat(ctx) })
 }
 
+// tellNamed tells whom the store has answered.
+func (t *Tenure) tellNamed() {
+	if all := t.config.Store.Named(); t.config.Named != nil && len(all) > 0 {
+		t.config.Named(all)
+	}
+}
+
 // Beat asks the store for its time. So a node without requests also knows how far the time has
 // come, and whether the store is still the one that it opened.
 func (t *Tenure) Beat(ctx context.Context) {
@@ -83,9 +90,7 @@ func (t *Tenure) Beat(ctx context.Context) {
 	if now := s.Latest(); now > 0 {
 		t.times.extend(now, s.Seen()...)
 	}
-	if all := s.Named(); t.config.Named != nil && len(all) > 0 {
-		t.config.Named(all)
-	}
+	t.tellNamed()
 	t.tellUse(ctx)
 	t.learnWaived(ctx)
 	t.Review(ctx)

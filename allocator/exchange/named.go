@@ -20,6 +20,8 @@ const (
 	// namedFor is how long before the latest time in the store a node's last answer matters: longer than
 	// two months, the longest window and the one before it.
 	namedFor = 63 * 24 * 3600 * allocator.Second
+	// namedLag is how much later a node may have been answered last than another one was told.
+	namedLag = 2 * allocator.Second
 )
 
 // onNamed remembers the nodes, also those that a later generation of the store does not know.
@@ -59,7 +61,7 @@ func (m *Machine) allTold(answered []string, counts quantity.StoreTime) bool {
 		return false
 	}
 	for node, at := range m.named {
-		if at >= counts && !slices.Contains(answered, node) {
+		if at.Add(namedLag) >= counts && !slices.Contains(answered, node) {
 			return false
 		}
 	}

@@ -105,6 +105,9 @@ func (s *session) confirmation(ctx context.Context, all looks, o Opening) (*Conf
 			c.Nodes[node][i] = at
 		}
 	}
+	if c.Nodes[o.Node] != nil && o.LastGeneration != c.Generation {
+		return nil, nil // this node worked with the store, and has forgotten what it had from it
+	}
 	delete(c.Nodes, o.Node)
 	return c, nil
 }

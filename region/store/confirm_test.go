@@ -125,6 +125,10 @@ func TestWhatNobodyConfirms(t *testing.T) {
 			all["n2"].saw(Whole, all["n2"].Latest()+1)
 			return all
 		},
+		"this node forgot that it worked with it": func(t *testing.T, _ *redis.Client, all map[string]*Store) map[string]*Store {
+			all["n1"] = connect(t, Options{URL: "redis://" + clientOf(all["n1"]).Options().Addr})
+			return all
+		},
 		"this node had more": func(_ *testing.T, _ *redis.Client, all map[string]*Store) map[string]*Store {
 			all["n1"].saw(Whole, all["n1"].Latest()+1)
 			return all
@@ -145,8 +149,8 @@ func TestWhatNobodyConfirms(t *testing.T) {
 			admin, all := fixtures.Operator(t, server), two(t, server.URL)
 			asked := mates(t, admin, all)
 			did(t, admin.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(), admin.ReplicaOf(t.Context(), "NO", "ONE").Err())
-			known := all["n1"].Generation()
-			if opened := mustOpen(t, all["n1"], as("n1", known, asked)); !opened.Lost || opened.Generation <= known {
+			known := all["n2"].Generation()
+			if opened := mustOpen(t, all["n1"], as("n1", all["n1"].Generation(), asked)); !opened.Lost || opened.Generation <= known {
 				t.Errorf("opened %+v after generation %d", opened, known)
 			}
 			closedCells(t, all["n1"], epoch)

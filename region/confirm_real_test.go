@@ -122,11 +122,13 @@ func TestHarmlessEventsAreNoLosses(t *testing.T) {
 			if replid(t, fixtures.Operator(t, now)) == before {
 				t.Fatal("master_replid is the same")
 			}
+			happened := time.Now()
 			for _, n := range c.running {
 				c.within(10*time.Second, n.name+" to stand under another generation and to admit", func() bool {
 					return n.Status().Generation > generation && n.check(t, brief).Allowed
 				})
 			}
+			t.Logf("both nodes admit again %v later", time.Since(happened).Round(time.Millisecond))
 			stop()
 			load.Wait()
 			if got := c.exhausts(long); got != 160 {

@@ -255,7 +255,8 @@ type Nodes struct {
 	Generation uint64
 }
 
-// MaxNodes is how many nodes Nodes and Beat tell. Of a store that answered more it tells none.
+// MaxNodes is how many nodes Nodes and Beat tell. Of a store that answered more Nodes tells none, and
+// Beat those that were answered last.
 const MaxNodes = 256
 
 // Note stores a text in the token under a name, or only asks for it. It stays until the store loses

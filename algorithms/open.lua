@@ -25,8 +25,8 @@ if ARGV[5] == '1' then
   lost_at, since = string.format('%.0f', latest), ARGV[2]
 end
 local begun = string.format('%.0f', latest)
--- None of the nodes was answered later than that. Who may not read the names leaves them there.
-local names = redis.pcall('HKEYS', KEYS[1])
+-- After a loss nobody needs to know who was answered before. Who may not read the names leaves them there.
+local names = ARGV[5] == '1' and redis.pcall('HKEYS', KEYS[1]) or {}
 for _, field in ipairs(names.err and {} or names) do
   if string.sub(field, 1, 5) == 'seen:' then redis.call('HDEL', KEYS[1], field) end
 end

@@ -261,7 +261,8 @@ type Noted struct {
 // Beaten answers Beat. With StatusClock, too, Now is a time that the store has shown, to others.
 type Beaten struct {
 	Head
-	// At is that of NodeTimes; nil: it cannot be told.
+	// At has the latest time that each node was answered with since data were lost, of more than
+	// MaxNodes those that were answered last; nil: it cannot be told.
 	At map[string]quantity.StoreTime
 }
 

@@ -1,6 +1,8 @@
 package algorithms
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -44,9 +46,9 @@ func (w *Twin) Open(t quantity.StoreTime, c Open) Opened {
 		if c.Lost {
 			latest = max(latest, c.Seen)
 			w.lostAt, w.since = latest, c.Generation
+			clear(w.answered)
 		}
 		w.begun, w.mark, w.layout = latest, latest, c.Layout
-		clear(w.answered)
 		o := w.opened(c.Node)
 		o.OK = true
 		return o
@@ -77,6 +79,14 @@ func (w *Twin) Nodes(c Nodes) (n NodeTimes) {
 	return n
 }
 
+// latest returns the nodes that were answered last, MaxNodes at most.
+func (w *Twin) latest() []string {
+	all := slices.SortedFunc(maps.Keys(w.answered), func(a, b string) int {
+		return cmp.Or(cmp.Compare(w.answered[b], w.answered[a]), cmp.Compare(a, b))
+	})
+	return all[:min(len(all), MaxNodes)]
+}
+
 // Note answers the note script.
 func (w *Twin) Note(c Note) Noted {
 	if c.Text != "" && w.Generation != c.Generation {
@@ -99,7 +109,11 @@ func (w *Twin) Beat(t quantity.StoreTime, c Beat) Beaten {
 	if head.Status != StatusOK {
 		return Beaten{Head: head}
 	}
-	return Beaten{Head: head, At: w.Nodes(Nodes{w.Generation}).At}
+	b := Beaten{Head: head}
+	for _, node := range w.latest() {
+		put(&b.At, node, w.answered[node])
+	}
+	return b
 }
 
 // Adopt answers the adopt script.

@@ -19,17 +19,22 @@ const (
 )
 
 // clockAgrees waits until this node's clock is not ahead of all clocks that it hears, and fails if ctx
-// ends before. A node that hears nobody has its own clock alone.
+// ends before. A node that hears nobody has its own clock alone. What its store has shown is one of these
+// clocks: a node that is started again asks nobody else.
 func (n *Node) clockAgrees(ctx context.Context) error {
 	if n.config.TrustClock {
 		return nil
 	}
 	for said := false; ; said = true {
+		mark, err := n.config.Store.Mark(ctx)
+		if err == nil && mark > 0 && n.config.Now().Sub(time.UnixMicro(int64(mark))) <= clockAhead {
+			return nil
+		}
 		nearest, by := n.leastAhead(ctx)
 		if by == "" || nearest <= clockAhead {
 			return nil
 		}
-		err := fmt.Errorf("this machine's clock is %v ahead of that of %s, and further of all others that answer: set it by NTP; if the others are wrong, start this node with trust_clock",
+		err = fmt.Errorf("this machine's clock is %v ahead of that of %s, and further of all others that answer: set it by NTP; if the others are wrong, start this node with trust_clock",
 			nearest.Round(time.Second), by)
 		if !said {
 			n.log.Error("the store is not opened: this node's clock is ahead of all others", "why", err.Error())

@@ -37,12 +37,12 @@ type Machine struct {
 	nodes           int    // how many nodes this region has, by configuration
 	fence           uint64 // no row of a lower generation leaves this node
 	recoveries      map[string]*recovery
-	recovering      []string                      // ids of recoveries, sorted
-	named           map[string]quantity.StoreTime // of our region's nodes: when the store last answered each
-	waived          quantity.StoreTime            // of losses up to then nobody waits for what nobody can tell
-	offset          int64                         // store time less node time, by the store's last answer
-	nodeClock       int64                         // the node's own clock less node time, as the driver last told it
-	clockKnown      bool                          // the store's time was seen at least once, so offset holds
+	recovering      []string           // ids of recoveries, sorted
+	named           map[string]named   // the nodes of our region that the store answered
+	waived          quantity.StoreTime // of losses up to then nobody waits for what nobody can tell
+	offset          int64              // store time less node time, by the store's last answer
+	nodeClock       int64              // the node's own clock less node time, as the driver last told it
+	clockKnown      bool               // the store's time was seen at least once, so offset holds
 	noHints         bool
 	noAdvance       bool
 	noLending       bool
@@ -116,7 +116,7 @@ func New(region, node string, o Options) *Machine {
 		region: region, node: node,
 		noHints: o.WithoutHints, noAdvance: o.WithoutAdvance, noLending: o.WithoutLending,
 		noBurst: o.WithoutBurst, noTail: o.WithoutTail, nodes: max(o.Nodes, 1),
-		recoveries: map[string]*recovery{}, named: map[string]quantity.StoreTime{},
+		recoveries: map[string]*recovery{}, named: map[string]named{},
 		views: map[string]*view{}, mates: map[string]*voices{}, serving: map[uint64]*serving{},
 		calls: map[uint64]*call{}, movedBy: map[string]Moved{},
 	}

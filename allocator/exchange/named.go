@@ -28,17 +28,21 @@ const (
 func (m *Machine) onNamed(all map[string]quantity.StoreTime) {
 	latest := quantity.StoreTime(0)
 	for node, at := range all {
-		m.named[node] = max(m.named[node], at)
+		was, known := m.named[node]
+		if !known {
+			was.first = at
+		}
+		m.named[node] = named{was.first, max(was.last, at)}
 	}
-	for _, at := range m.named {
-		latest = max(latest, at)
+	for _, n := range m.named {
+		latest = max(latest, n.last)
 	}
 	var times []quantity.StoreTime
-	for node, at := range m.named {
-		if latest.Sub(at) > namedFor {
+	for node, n := range m.named {
+		if latest.Sub(n.last) > namedFor {
 			delete(m.named, node)
 		} else {
-			times = append(times, at)
+			times = append(times, n.last)
 		}
 	}
 	if len(times) <= maxNamed {
@@ -46,22 +50,26 @@ func (m *Machine) onNamed(all map[string]quantity.StoreTime) {
 	}
 	slices.Sort(times)
 	oldest := times[len(times)-maxNamed]
-	for node, at := range m.named {
-		if at < oldest {
+	for node, n := range m.named {
+		if n.last < oldest {
 			delete(m.named, node)
 			m.stats.NamesDropped++
 		}
 	}
 }
 
+// named says when this node heard first that the store answered a node, and when the store did so last.
+type named struct{ first, last quantity.StoreTime }
+
 // allTold says whether as many nodes as our region has are among those that answered, and all that
-// used the store at a time that counts, or later.
-func (m *Machine) allTold(answered []string, counts quantity.StoreTime) bool {
+// used the store at a time that counts, or later. A node that was heard of after the loss used nothing
+// of the bucket before.
+func (m *Machine) allTold(answered []string, counts, lostAt quantity.StoreTime) bool {
 	if len(answered) < m.nodes {
 		return false
 	}
-	for node, at := range m.named {
-		if at.Add(namedLag) >= counts && !slices.Contains(answered, node) {
+	for node, n := range m.named {
+		if n.last.Add(namedLag) >= counts && n.first <= lostAt.Add(namedLag) && !slices.Contains(answered, node) {
 			return false
 		}
 	}
@@ -70,11 +78,11 @@ func (m *Machine) allTold(answered []string, counts quantity.StoreTime) bool {
 
 // toldUse says whether what our region used of a lost bucket is known: all its nodes have told.
 func (m *Machine) toldUse(r *recovery) bool {
-	return m.allTold(r.nodesAnswered, max(r.bucket.Terms(m.region).CountsSince(r.lostAt), 0))
+	return m.allTold(r.nodesAnswered, max(r.bucket.Terms(m.region).CountsSince(r.lostAt), 0), r.lostAt)
 }
 
 // toldRows says whether what our region lent of a lost bucket is known: the journals of all its nodes
 // are.
 func (m *Machine) toldRows(r *recovery) bool {
-	return m.allTold(r.nodesWhole, r.bucket.Cells().Opens(r.from-1))
+	return m.allTold(r.nodesWhole, r.bucket.Cells().Opens(r.from-1), r.lostAt)
 }

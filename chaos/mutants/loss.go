@@ -80,7 +80,7 @@ var loss = []Mutant{
 		Name: "older-generation-taken", Hole: "stale primary promoted again",
 		Rule: "a store of a lower generation than this node remembers is an older copy",
 		Edits: []Edit{{"region/store/open.go",
-			`return l.Generation < known || known > 0`,
+			`return l.broken || l.Generation < known || known > 0`,
 			`return known > 0`}},
 		Breaks: "ceiling and order: the ledger of an old copy stands", Under: "failover back to a server of an earlier generation",
 		Says: "Lost:false .* knowing of",

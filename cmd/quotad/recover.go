@@ -81,7 +81,7 @@ func recovering(limits []api.RecoveringLimit) (text string) {
 			show.Counted(l.Buckets, "key"), l.Since.Format(time.RFC3339), show.Counted(int(l.Units), "unit"))
 	}
 	if text == "" {
-		text = "  no key that this node was asked for waits\n"
+		text = "  no key that this node was asked for waits; other nodes of the region may be asked for others\n"
 	}
 	return text
 }

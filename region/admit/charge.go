@@ -13,6 +13,9 @@ import (
 // the answer is lost, the units may have been charged.
 func (l *Limiter) Charge(ctx context.Context, r *rules.Rules, a *rules.Applied,
 	units quantity.Units) bool {
+	if r.Serves() != nil {
+		return false
+	}
 	deadline := l.deadline
 	if l.config.Stepped {
 		deadline = time.Hour // the wall clock does not measure a simulated store

@@ -180,7 +180,7 @@ func (a *Assigner) hold(ctx context.Context, holds []assign.Hold) (answered bool
 	var calls []algorithms.Assign
 	for _, h := range holds {
 		b := current.Lookup(h.Bucket)
-		if b == nil || b.Limit.Assign == nil {
+		if b == nil || b.Limit.Assign == nil || current.Serves() != nil && h.Held > h.Known {
 			a.held(assign.Held{Bucket: h.Bucket, Cell: h.Cell, Failed: true})
 			continue
 		}

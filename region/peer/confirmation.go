@@ -16,7 +16,7 @@ func confirmationToProto(c *store.Confirmation) *peerv1.Confirmation {
 	if c == nil {
 		return nil
 	}
-	p := &peerv1.Confirmation{Generation: c.Generation, Epoch: c.Epoch, Begun: timesToProto(c.Begun)}
+	p := &peerv1.Confirmation{Generation: c.Generation, Epoch: c.Epoch, Begun: timesToProto(c.Begun), Replids: c.Replids}
 	for node, times := range c.Nodes {
 		p.Nodes = append(p.Nodes, &peerv1.NodeTimes{Node: node, Times: timesToProto(times)})
 	}
@@ -29,11 +29,11 @@ func confirmationFromProto(p *peerv1.Confirmation) (*store.Confirmation, error) 
 	if p == nil {
 		return nil, nil
 	}
-	if len(p.GetNodes()) > algorithms.MaxNodes || len(p.GetBegun()) > maxShards {
+	if len(p.GetNodes()) > algorithms.MaxNodes || max(len(p.GetBegun()), len(p.GetReplids())) > maxShards {
 		return nil, fmt.Errorf("a confirmation names %d nodes and %d shards, and may name %d and %d",
 			len(p.GetNodes()), len(p.GetBegun()), algorithms.MaxNodes, maxShards)
 	}
-	c := &store.Confirmation{Generation: p.GetGeneration(), Epoch: p.GetEpoch(), Begun: timesFromProto(p.GetBegun()),
+	c := &store.Confirmation{Generation: p.GetGeneration(), Epoch: p.GetEpoch(), Begun: timesFromProto(p.GetBegun()), Replids: p.GetReplids(),
 		Nodes: map[string][]quantity.StoreTime{}}
 	for _, n := range p.GetNodes() {
 		c.Nodes[n.GetNode()] = timesFromProto(n.GetTimes())

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
@@ -22,6 +23,9 @@ type Confirmation struct {
 	// generation began, in order of the shards. Other nodes had nothing after Begun.
 	Nodes map[string][]quantity.StoreTime
 	Begun []quantity.StoreTime
+	// Replids has the master_replid of each shard's server. Who confirms goes on with no other data of
+	// the generation as if nothing was lost.
+	Replids []string
 }
 
 // shown returns the latest times that the store remembers to have answered a node with.
@@ -32,12 +36,58 @@ func (c Confirmation) shown(node string) []quantity.StoreTime {
 	return c.Begun
 }
 
+// pledge is what a node goes on with: the data of a generation on these servers, and no others.
+type pledge struct {
+	generation uint64
+	replids    []string
+	given      bool // to another node, which may have begun with them; else this node asks for them
+}
+
+// pledges has a node pledge itself to a store once for each generation: of two nodes that ask each
+// other, or one after the other, about two servers, not both may begin as if nothing was lost.
+type pledges struct {
+	mu  sync.Mutex
+	has pledge
+}
+
+// take notes a pledge, unless there is another one of that generation or a later one.
+func (p *pledges) take(next pledge) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.has.generation > next.generation ||
+		p.has.generation == next.generation && !slices.Equal(p.has.replids, next.replids) {
+		return false
+	}
+	next.given = next.given || p.has.generation == next.generation && p.has.given
+	p.has = next
+	return true
+}
+
+// settle keeps what this node asked for if the others confirmed, for it may begin now although it hears
+// no answer. Else it takes that back, unless it is given.
+func (p *pledges) settle(confirmed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.has.given = p.has.given || confirmed; !p.has.given {
+		p.has = pledge{}
+	}
+}
+
+// breaks says whether data of a generation on a server are others than those pledged to.
+func (p *pledges) breaks(generation uint64, shard int, server string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.has.given && generation <= p.has.generation && shard < len(p.has.replids) && p.has.replids[shard] != server
+}
+
 // Confirm says whether a store knows the latest times that it answered this node with, which works
 // under a generation, or did in its last life; earlier has times of that life. From then on nothing
 // counts here that is answered under the generation, until the store is opened under another one: what
-// this node decides with another server, the store asked about never learns.
+// this node decides with another server, the store asked about never learns. On another server this
+// node takes the data of the generation for lost.
 func (s *session) Confirm(c Confirmation, node string, generation uint64, earlier []quantity.StoreTime) bool {
-	if cmp.Or(s.Generation(), generation) != c.Generation {
+	if cmp.Or(s.Generation(), generation) != c.Generation || len(c.Replids) != len(s.shards) ||
+		!s.pledges.take(pledge{c.Generation, c.Replids, true}) {
 		return false
 	}
 	s.retire(c.Generation)
@@ -76,6 +126,12 @@ func (s *session) confirmation(ctx context.Context, all looks, o Opening) (*Conf
 		return nil, nil
 	}
 	c := &Confirmation{Generation: all[0].Generation, Epoch: all[0].Epoch, Nodes: map[string][]quantity.StoreTime{}}
+	for i := range all {
+		c.Replids = append(c.Replids, all[i].server)
+	}
+	if !s.pledges.take(pledge{c.Generation, c.Replids, false}) {
+		return nil, nil
+	}
 	s.retire(c.Generation)
 	for i, at := range s.times(o.Seen) {
 		if at > all[i].Answered {

@@ -76,9 +76,6 @@ func goesOn(t *testing.T, all map[string]*Store, used quantity.Units) {
 // TestWhatLosesNothing: a first replica, a backup, and the backlog that expires after the last one went
 // change master_replid. All who worked with the store confirm it, so nothing is closed.
 func TestWhatLosesNothing(t *testing.T) {
-	replid := func(t *testing.T, admin *redis.Client) string {
-		return infoField(admin.Info(t.Context(), "replication").Val(), "master_replid")
-	}
 	for name, happens := range map[string]func(*testing.T, *servers.Server, *redis.Client){
 		"a first replica": func(t *testing.T, s *servers.Server, admin *redis.Client) {
 			host, port, _ := net.SplitHostPort(address(s))
@@ -94,9 +91,9 @@ func TestWhatLosesNothing(t *testing.T) {
 			suite.Eventually(t, "the replica is there", func() bool {
 				return strings.Contains(admin.Info(t.Context(), "replication").Val(), "state=online")
 			})
-			before := replid(t, admin)
+			before := replidOf(t, admin)
 			did(t, replica.Close())
-			suite.Eventually(t, "the backlog is gone", func() bool { return replid(t, admin) != before })
+			suite.Eventually(t, "the backlog is gone", func() bool { return replidOf(t, admin) != before })
 		},
 		"it was a replica for a moment": func(t *testing.T, _ *servers.Server, admin *redis.Client) {
 			did(t, admin.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(), admin.ReplicaOf(t.Context(), "NO", "ONE").Err())
@@ -106,9 +103,9 @@ func TestWhatLosesNothing(t *testing.T) {
 			t.Parallel()
 			server := fixtures.Process(t)
 			admin, all := fixtures.Operator(t, server), two(t, server.URL)
-			before := replid(t, admin)
+			before := replidOf(t, admin)
 			happens(t, server, admin)
-			if replid(t, admin) == before {
+			if replidOf(t, admin) == before {
 				t.Fatal("master_replid is the same")
 			}
 			goesOn(t, all, 2)
@@ -164,10 +161,12 @@ func TestWhoConfirmsIsDone(t *testing.T) {
 	server := fixtures.Process(t)
 	all := two(t, server.URL)
 	n2, known := all["n2"], all["n1"].Generation()
-	c := Confirmation{Generation: known, Epoch: epoch, Begun: []quantity.StoreTime{0},
+	on := []string{replidOf(t, fixtures.Operator(t, server))}
+	c := Confirmation{Generation: known, Epoch: epoch, Begun: []quantity.StoreTime{0}, Replids: on,
 		Nodes: map[string][]quantity.StoreTime{"n2": n2.Seen()}}
 	for name, other := range map[string]Confirmation{
-		"another generation": {Generation: known + 1, Epoch: epoch, Nodes: c.Nodes, Begun: c.Begun},
+		"another generation": {Generation: known + 1, Epoch: epoch, Nodes: c.Nodes, Begun: c.Begun, Replids: on},
+		"no servers":         {Generation: known, Epoch: epoch, Nodes: c.Nodes, Begun: c.Begun},
 		"no times":           {Generation: known - 1, Epoch: epoch}} {
 		if n2.Confirm(other, "n2", known, nil) {
 			t.Errorf("%s is confirmed", name)
@@ -176,7 +175,7 @@ func TestWhoConfirmsIsDone(t *testing.T) {
 		c.Nodes["n2"] = n2.Seen()
 	}
 	clientOf(n2).AddHook(meanwhile{sync.OnceFunc(func() {
-		if !n2.Confirm(Confirmation{Generation: known, Epoch: epoch, Begun: c.Begun,
+		if !n2.Confirm(Confirmation{Generation: known, Epoch: epoch, Begun: c.Begun, Replids: on,
 			Nodes: map[string][]quantity.StoreTime{"n2": n2.Seen()}}, "n2", known, nil) {
 			t.Error("not confirmed")
 		}
@@ -206,4 +205,49 @@ func (m meanwhile) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 		}
 		return err
 	}
+}
+
+func replidOf(t *testing.T, admin *redis.Client) string {
+	t.Helper()
+	return infoField(admin.Info(t.Context(), "replication").Val(), "master_replid")
+}
+
+// TestOnePrimaryGoesOn: a primary stalls, and its replica, which has all, is promoted. n1 has n2 confirm
+// the replica, and then the old primary answers n2 again. What n2 decides there the other never learns:
+// so n2 takes it for a store that lost its data, and confirms nobody another one.
+func TestOnePrimaryGoesOn(t *testing.T) {
+	old := fixtures.Process(t)
+	all := two(t, old.URL)
+	host, port, _ := net.SplitHostPort(address(old))
+	promoted := fixtures.Process(t, "--replicaof", host+" "+port)
+	admin := fixtures.Operator(t, promoted)
+	suite.Eventually(t, "the replica has all", func() bool {
+		return strings.Contains(admin.Info(t.Context(), "replication").Val(), "master_link_status:up")
+	})
+	for _, s := range all { // the first replica changes master_replid
+		known := s.Generation()
+		for name := range all {
+			if all[name] == s {
+				mustOpen(t, s, as(name, known, all))
+			}
+		}
+	}
+	for name, s := range all {
+		mustOpen(t, s, as(name, s.Generation(), all))
+		serves(t, s, "k")
+	}
+	suite.Eventually(t, "the replica has all", func() bool {
+		return admin.HGet(t.Context(), TokenKey(Whole), "mark").Val() == fixtures.Operator(t, old).HGet(t.Context(), TokenKey(Whole), "mark").Val()
+	})
+	did(t, admin.ReplicaOf(t.Context(), "NO", "ONE").Err())
+	known := all["n2"].Generation()
+	n1 := connect(t, Options{URL: promoted.URL})
+	n1.saw(Whole, all["n1"].Latest())
+	if opened := mustOpen(t, n1, as("n1", known, all)); opened.Lost || opened.Generation <= known {
+		t.Fatalf("the new primary: opened %+v after generation %d", opened, known)
+	}
+	if opened := mustOpen(t, all["n2"], as("n2", known, nil)); !opened.Lost {
+		t.Errorf("the old primary goes on: opened %+v after generation %d", opened, known)
+	}
+	closedCells(t, all["n2"], epoch)
 }

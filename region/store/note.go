@@ -51,8 +51,8 @@ func (s *session) name(each []map[string]quantity.StoreTime) {
 	s.named.Store(&all)
 }
 
-// Named returns the nodes that the store has answered since its generation began, and when last, as of
-// the last Beat. It must not be changed.
+// Named returns the nodes that the store has answered since it lost data, and when last, as of the last
+// Beat. It must not be changed.
 func (s *session) Named() map[string]quantity.StoreTime {
 	if all := s.named.Load(); all != nil {
 		return *all
@@ -81,6 +81,15 @@ func (s *session) Answered(ctx context.Context, node string) (region string, at 
 		at = o.Answered
 	}
 	return found.Opened.Region, at, err
+}
+
+// Mark returns the latest time that the first shard has shown to anybody; 0: it has no token. It changes
+// nothing.
+func (s *session) Mark(ctx context.Context) (quantity.StoreTime, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	found, err := s.servers.Look(ctx, s.shards[0], onlyLook(""))
+	return found.Mark, err
 }
 
 // note has the first shard remember a text under a name, unless it is empty, and returns the text

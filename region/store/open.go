@@ -111,6 +111,7 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 		}
 		for i := range all {
 			all[i].seen = seen[i]
+			all[i].broken = s.pledges.breaks(all[i].Generation, i, all[i].server)
 		}
 		if err := all.belong(o.Region); err != nil {
 			return Opened{}, err
@@ -130,6 +131,7 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 				Now: max(all.mark(), last)}, err
 		}
 		told, changed, err := s.askFirst(ctx, all, o)
+		s.pledges.settle(told.Confirmed)
 		if err != nil {
 			return Opened{}, err
 		}
@@ -363,6 +365,7 @@ type look struct {
 	seen   quantity.StoreTime // the latest time that this node knows the shard to have shown
 	// The other nodes confirm that the shard knows all that they had from it, whatever its server.
 	confirmed bool
+	broken    bool // this node has confirmed other data of this generation: see Confirm
 }
 
 // looks are the looks at all shards, in order.
@@ -453,7 +456,7 @@ func (all looks) lost(l *look, o Opening) bool {
 // time it showed this node, or its server holds other data than those it was opened on, and nobody
 // confirms them.
 func (l *look) hidesLoss(known uint64) bool {
-	return l.Generation < known || known > 0 && l.Since > known && l.LostAt == 0 ||
+	return l.broken || l.Generation < known || known > 0 && l.Since > known && l.LostAt == 0 ||
 		l.Answered < l.seen || l.Replid != l.server && !l.confirmed
 }
 

@@ -26,6 +26,7 @@ type session struct {
 	reserve   atomic.Pointer[func(now quantity.StoreTime)]
 	named     atomic.Pointer[map[string]quantity.StoreTime] // see Named
 	withheld  atomic.Bool                                   // see Withhold
+	pledges   pledges                                       // see Confirm
 	retired   atomic.Uint64                                 // no answer under this generation or an earlier one counts, see Confirm
 }
 

@@ -6,7 +6,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -17,7 +16,7 @@ const bootstrapped = 10 * time.Minute
 // checkJournalWhole finds out at the start since when this node's journal is whole, which means
 // that it holds every row that the node announced since then. A new journal in a region that has
 // served before may replace one that was lost, unless the store remembers none of this node: then the
-// node is new, and used nothing since the store's generation began. A journal that is behind what the
+// node is new, and used nothing since the store last lost data. A journal that is behind what the
 // store remembers of it is an old copy. From the start on this node writes every row to its journal, whatever becomes
 // of the store. Where a start is tried again, what it once found stands: the store may remember
 // this very journal by then.
@@ -52,7 +51,7 @@ func (t *Tenure) vouch(before string, opened store.Opened) (err error) {
 		t.unused = true
 		err = journal.SetWholeSince(0) // the node had no earlier life either
 	case fresh && before == "":
-		err = journal.SetWholeSince(t.begun(opened))
+		err = journal.SetWholeSince(opened.LostAt)
 	case fresh || old:
 		if old {
 			t.config.Log.Warn("the journal is older than what the store remembers of it: what it misses counts as not known",
@@ -62,16 +61,6 @@ func (t *Tenure) vouch(before string, opened store.Opened) (err error) {
 	}
 	t.vouched = err == nil
 	return err
-}
-
-// begun returns when the latest generation of a shard began. Whoever used the store since then is named
-// there (store.Named). Of a generation before, a new node knows nobody.
-func (t *Tenure) begun(opened store.Opened) quantity.StoreTime {
-	at := opened.LostAt
-	for _, shard := range t.config.Store.Shards() {
-		at = max(at, t.config.Store.Begun(shard))
-	}
-	return at
 }
 
 // journalAt returns the journal's incarnation and sequence number as the text that the store

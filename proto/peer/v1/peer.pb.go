@@ -1163,7 +1163,9 @@ type Confirmation struct {
 	// When the generation began in each shard, microseconds since 1970.
 	Begun []int64 `protobuf:"varint,3,rep,packed,name=begun,proto3" json:"begun,omitempty"`
 	// What the store remembers of the nodes that it has answered since; other nodes had no answer after begun.
-	Nodes         []*NodeTimes `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Nodes []*NodeTimes `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// master_replid of each shard's server. Who confirms goes on with no other data of the generation.
+	Replids       []string `protobuf:"bytes,5,rep,name=replids,proto3" json:"replids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1222,6 +1224,13 @@ func (x *Confirmation) GetBegun() []int64 {
 func (x *Confirmation) GetNodes() []*NodeTimes {
 	if x != nil {
 		return x.Nodes
+	}
+	return nil
+}
+
+func (x *Confirmation) GetReplids() []string {
+	if x != nil {
+		return x.Replids
 	}
 	return nil
 }
@@ -1896,14 +1905,15 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\fStoreRequest\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x129\n" +
-	"\fconfirmation\x18\x03 \x01(\v2\x15.peer.v1.ConfirmationR\fconfirmation\"\x84\x01\n" +
+	"\fconfirmation\x18\x03 \x01(\v2\x15.peer.v1.ConfirmationR\fconfirmation\"\x9e\x01\n" +
 	"\fConfirmation\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\tR\x05epoch\x12\x14\n" +
 	"\x05begun\x18\x03 \x03(\x03R\x05begun\x12(\n" +
-	"\x05nodes\x18\x04 \x03(\v2\x12.peer.v1.NodeTimesR\x05nodes\"5\n" +
+	"\x05nodes\x18\x04 \x03(\v2\x12.peer.v1.NodeTimesR\x05nodes\x12\x18\n" +
+	"\areplids\x18\x05 \x03(\tR\areplids\"5\n" +
 	"\tNodeTimes\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
 	"\x05times\x18\x02 \x03(\x03R\x05times\"\xfe\x02\n" +

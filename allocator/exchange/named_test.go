@@ -1,0 +1,47 @@
+package exchange
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/quantity"
+)
+
+// TestWhoMustTell: as many nodes as the region has, and who used the store in the time that counts. Who
+// was heard of after the loss, or was answered last before what counts, need not.
+func TestWhoMustTell(t *testing.T) {
+	const s = allocator.Second
+	at := func(seconds int64) quantity.StoreTime { return quantity.StoreTime(seconds * s) }
+	m := New("us", "n1", Options{Nodes: 2})
+	m.onNamed(map[string]quantity.StoreTime{"n1": at(1000), "n2": at(1000), "gone": at(900), "long gone": at(500)})
+	m.onNamed(map[string]quantity.StoreTime{"n1": at(1100), "n2": at(1100), "new": at(1100)})
+	for _, c := range []struct {
+		answered []string
+		counts   int64
+		told     bool
+	}{
+		{[]string{"n1"}, 950, false},
+		{[]string{"n1", "n2"}, 950, true},
+		{[]string{"n1", "new"}, 950, false},
+		{[]string{"n1", "n2"}, 901, false}, // it may have been answered once more before it was gone
+		{[]string{"n1", "n2"}, 800, false},
+		{[]string{"n1", "n2", "gone"}, 800, true},
+	} {
+		if got := m.allTold(c.answered, at(c.counts), at(1010)); got != c.told {
+			t.Errorf("%v tell all since %d: %t", c.answered, c.counts, got)
+		}
+	}
+	crowd := map[string]quantity.StoreTime{}
+	for i := range maxNamed + 10 {
+		crowd[fmt.Sprint("x", i)] = at(2000 + int64(i))
+	}
+	m.onNamed(crowd)
+	if len(m.named) != maxNamed || m.stats.NamesDropped != 15 || m.named["x0"].last != 0 {
+		t.Errorf("%d remembered, %d dropped", len(m.named), m.stats.NamesDropped)
+	}
+	m.onNamed(map[string]quantity.StoreTime{"later": at(2000).Add(2 * namedFor)})
+	if len(m.named) != 1 {
+		t.Errorf("%d are remembered two months later", len(m.named))
+	}
+}

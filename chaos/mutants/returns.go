@@ -64,6 +64,14 @@ var returns = []Mutant{
 		Test: Test{"./region/store", "TestWhoConfirmsIsDone"},
 	},
 	{
+		Name: "both-primaries-go-on", Hole: "stale primary promoted again",
+		Rule: "who confirmed one primary takes the other for one that lost its data",
+		Edits: []Edit{{"region/store/open.go", `return l.broken || l.Generation < known`, `return l.Generation < known`}},
+		Breaks: "ceiling: both primaries admit what is left", Under: "a primary that stalls while its replica is promoted, and answers again",
+		Says: "the old primary goes on",
+		Test: Test{"./region/store", "TestOnePrimaryGoesOn"},
+	},
+	{
 		Name: "a-silent-node-confirms", Hole: "stale primary promoted again",
 		Rule: "nothing is lost only if every node that the store names confirms",
 		Edits: []Edit{{"region/store/confirm.go", `	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.Nodes)),

@@ -59,7 +59,7 @@ func goesOn(t *testing.T, all map[string]*Store, used quantity.Units) {
 	}
 	known := all["n1"].Generation()
 	opened := mustOpen(t, all["n1"], as("n1", known, all))
-	if opened.Lost || opened.Generation <= known || opened.LostAt != 0 || opened.Since != known {
+	if opened.Lost || !opened.Confirmed || opened.Generation <= known || opened.LostAt != 0 || opened.Since != known {
 		t.Errorf("opened %+v after generation %d", opened, known)
 	}
 	if took := mustOpen(t, all["n2"], as("n2", known, all)); !took.took(opened.Generation) {

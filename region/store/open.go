@@ -66,6 +66,9 @@ type Opened struct {
 	// Lost: this node began the generation, and data may have been lost. The cell of this moment
 	// and the next are closed.
 	Lost bool
+	// Confirmed: this node began the generation on other data than before, and all nodes confirmed that
+	// nothing was lost.
+	Confirmed bool
 	// Foreign: a version of another layout, FoundLayout, wrote what this node found, which counts
 	// as lost.
 	Foreign     bool
@@ -143,6 +146,7 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 		}
 		opened, err := s.begin(ctx, all, o, before, told.Shown)
 		if err != nil || opened.Generation != 0 {
+			opened.Confirmed = told.Confirmed && !opened.Lost
 			return opened, err
 		}
 	}

@@ -78,7 +78,7 @@ var copies = []Mutant{
 		Name: "older-copy-stands", Hole: "copy of a store that runs on",
 		Rule: "a store that has not answered a node with a time that this node knows has lost what came since",
 		Edits: []Edit{
-			{"region/store/open.go", `l.Answered < l.seen ||`, `false ||`},
+			{"region/store/looks.go", `l.Answered < l.seen ||`, `false ||`},
 		},
 		Breaks: "ceiling: a label above L; liveness: nothing is decided any more", Under: "a virtual machine with the store put back",
 		Says: "ceiling: ",

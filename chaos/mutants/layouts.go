@@ -4,7 +4,7 @@ var layouts = []Mutant{
 	{
 		Name: "layout-uncompared", Hole: "store that another version wrote",
 		Rule: "a store of another layout is opened as after a loss",
-		Edits: []Edit{{"region/store/open.go",
+		Edits: []Edit{{"region/store/looks.go",
 			`return l.Generation != 0 && l.Layout != algorithms.Layout }`,
 			`return l.Generation != 0 && l.Layout < 0 }`}},
 		Breaks: "ceiling: use and rows that another version wrote are read wrong", Under: "an upgrade, or a way back",
@@ -14,7 +14,7 @@ var layouts = []Mutant{
 	{
 		Name: "layouts-take-turns", Hole: "store that another version wrote",
 		Rule: "a node gives its store up to a version of another layout that came later",
-		Edits: []Edit{{"region/store/open.go",
+		Edits: []Edit{{"region/store/looks.go",
 			`if worked != 0 && l.isForeign() && l.Generation > worked {`,
 			`if worked != 0 && l.isForeign() && l.Generation < worked {`}},
 		Breaks: "liveness: nodes of two versions lose each other's store, again and again", Under: "an upgrade node by node",

@@ -27,7 +27,7 @@ var loss = []Mutant{
 	{
 		Name: "empty-store-is-new", Hole: "FLUSHALL with scripts kept",
 		Rule: "an empty store of a region that has served is a loss",
-		Edits: []Edit{{"region/store/open.go",
+		Edits: []Edit{{"region/store/looks.go",
 			`return o.LastGeneration > 0 || !o.Bootstrap || all[0].Generation != 0`,
 			`return o.LastGeneration > 0 && !o.Bootstrap && all[0].Generation != 0`}},
 		Breaks: "ceiling: a label above L", Under: "FLUSHALL",
@@ -67,7 +67,7 @@ var loss = []Mutant{
 	{
 		Name: "another-servers-data", Hole: "stale primary promoted again",
 		Rule: "a store on another server than it was opened on, by its master_replid, is opened anew as lost",
-		Edits: []Edit{{"region/store/open.go",
+		Edits: []Edit{{"region/store/looks.go",
 			`l.Answered < l.seen || l.Replid != l.server && !l.confirmed
 }`,
 			`l.Answered < l.seen
@@ -79,7 +79,7 @@ var loss = []Mutant{
 	{
 		Name: "older-generation-taken", Hole: "stale primary promoted again",
 		Rule: "a store of a lower generation than this node remembers is an older copy",
-		Edits: []Edit{{"region/store/open.go",
+		Edits: []Edit{{"region/store/looks.go",
 			`return l.broken || l.Generation < known || known > 0`,
 			`return known > 0`}},
 		Breaks: "ceiling and order: the ledger of an old copy stands", Under: "failover back to a server of an earlier generation",

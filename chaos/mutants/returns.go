@@ -66,7 +66,7 @@ var returns = []Mutant{
 	{
 		Name: "both-primaries-go-on", Hole: "stale primary promoted again",
 		Rule:   "who confirmed one primary takes the other for one that lost its data",
-		Edits:  []Edit{{"region/store/open.go", `return l.broken || l.Generation < known`, `return l.Generation < known`}},
+		Edits:  []Edit{{"region/store/looks.go", `return l.broken || l.Generation < known`, `return l.Generation < known`}},
 		Breaks: "ceiling: both primaries admit what is left", Under: "a primary that stalls while its replica is promoted, and answers again",
 		Says: "the old primary goes on",
 		Test: Test{"./region/store", "TestOnePrimaryGoesOn"},

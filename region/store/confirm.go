@@ -40,7 +40,8 @@ func (c Confirmation) shown(node string) []quantity.StoreTime {
 type pledge struct {
 	generation uint64
 	replids    []string
-	given      bool // to another node, which may have begun with them; else this node asks for them
+	// Another node may have begun with them, or this one; else this one only asks for them.
+	given bool
 }
 
 // pledges has a node pledge itself to a store once for each generation: of two nodes that ask each
@@ -63,21 +64,30 @@ func (p *pledges) take(next pledge) bool {
 	return true
 }
 
-// settle keeps what this node asked for if the others confirmed, for it may begin now although it hears
-// no answer. Else it takes that back, unless it is given.
-func (p *pledges) settle(confirmed bool) {
+// end takes back what this node asked for and did not get.
+func (p *pledges) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.has.given = p.has.given || confirmed; !p.has.given {
+	if !p.has.given {
 		p.has = pledge{}
 	}
 }
 
-// breaks says whether data of a generation on a server are others than those pledged to.
-func (p *pledges) breaks(generation uint64, shard int, server string) bool {
+// goOn pledges this node to the servers that it found, before it begins another generation there. It
+// notes of each shard whether its data are others than those that this node confirmed: then they count
+// as lost, and the pledge stays.
+func (p *pledges) goOn(all looks) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.has.given && generation <= p.has.generation && shard < len(p.has.replids) && p.has.replids[shard] != server
+	broken := false
+	for i := range all {
+		l := &all[i]
+		l.broken = p.has.given && l.Generation <= p.has.generation && i < len(p.has.replids) && l.server != p.has.replids[i]
+		broken = broken || l.broken
+	}
+	if g := all.latest(); !broken && g >= p.has.generation {
+		p.has = pledge{g, all.replids(), true}
+	}
 }
 
 // Confirm says whether a store knows the latest times that it answered this node with, which works
@@ -126,9 +136,7 @@ func (s *session) confirmation(ctx context.Context, all looks, o Opening) (*Conf
 		return nil, nil
 	}
 	c := &Confirmation{Generation: all[0].Generation, Epoch: all[0].Epoch, Nodes: map[string][]quantity.StoreTime{}}
-	for i := range all {
-		c.Replids = append(c.Replids, all[i].server)
-	}
+	c.Replids = all.replids()
 	if !s.pledges.take(pledge{c.Generation, c.Replids, false}) {
 		return nil, nil
 	}

@@ -224,18 +224,13 @@ func TestOnePrimaryGoesOn(t *testing.T) {
 	suite.Eventually(t, "the replica has all", func() bool {
 		return strings.Contains(admin.Info(t.Context(), "replication").Val(), "master_link_status:up")
 	})
-	for _, s := range all { // the first replica changes master_replid
-		known := s.Generation()
-		for name := range all {
-			if all[name] == s {
-				mustOpen(t, s, as(name, known, all))
-			}
+	for range 2 { // the first replica changed master_replid
+		for name, s := range all {
+			mustOpen(t, s, as(name, s.Generation(), all))
 		}
 	}
-	for name, s := range all {
-		mustOpen(t, s, as(name, s.Generation(), all))
-		serves(t, s, "k")
-	}
+	serves(t, all["n1"], "k")
+	serves(t, all["n2"], "k")
 	suite.Eventually(t, "the replica has all", func() bool {
 		return admin.HGet(t.Context(), TokenKey(Whole), "mark").Val() == fixtures.Operator(t, old).HGet(t.Context(), TokenKey(Whole), "mark").Val()
 	})
@@ -250,4 +245,25 @@ func TestOnePrimaryGoesOn(t *testing.T) {
 		t.Errorf("the old primary goes on: opened %+v after generation %d", opened, known)
 	}
 	closedCells(t, all["n2"], epoch)
+}
+
+// TestWhoBeginsConfirmsNoOther: while n2 begins another generation on its server, of which nothing is
+// lost, another node asks it to confirm a replica. It does not, for it goes on with its own.
+func TestWhoBeginsConfirmsNoOther(t *testing.T) {
+	server := fixtures.Process(t)
+	n2 := two(t, server.URL)["n2"]
+	known := n2.Generation()
+	o := as("n2", known, nil)
+	o.Ended = known
+	asked := 0
+	o.Keep = func(context.Context, uint64) error {
+		asked++
+		if n2.Confirm(Confirmation{Generation: known, Epoch: epoch, Begun: n2.Seen(), Replids: []string{"another"}}, "n2", known, nil) {
+			t.Error("it confirms another server's data")
+		}
+		return nil
+	}
+	if opened := mustOpen(t, n2, o); opened.Lost || opened.Generation <= known || asked == 0 {
+		t.Errorf("opened %+v after generation %d, asked %d times", opened, known, asked)
+	}
 }

@@ -9,9 +9,12 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	peerv1 "github.com/quotad/quotad/proto/peer/v1"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/store"
 )
 
 // onTheWire encodes a message and decodes it into another.
@@ -166,5 +169,26 @@ func TestBurstIsNotUnits(t *testing.T) {
 	}
 	if got := replyFromProto(&oldGrant).Grants[0]; got != grant {
 		t.Errorf("a grant without burst is read as %+v, want %+v", got, grant)
+	}
+}
+
+// TestConfirmationRoundTrip: what is to be confirmed arrives as it was sent, and none that is larger than
+// a store's.
+func TestConfirmationRoundTrip(t *testing.T) {
+	c := &store.Confirmation{Generation: 7, Epoch: "1-a", Begun: []quantity.StoreTime{1, 2}, Replids: []string{"r1", "r2"},
+		Nodes: map[string][]quantity.StoreTime{"n1": {3, 4}, "n2": {5, 6}}}
+	if got, err := confirmationFromProto(confirmationToProto(c)); err != nil || !reflect.DeepEqual(got, c) {
+		t.Errorf("%+v became %+v, %v", c, got, err)
+	}
+	if got, err := confirmationFromProto(confirmationToProto(nil)); got != nil || err != nil {
+		t.Errorf("nothing became %+v, %v", got, err)
+	}
+	for name, p := range map[string]*peerv1.Confirmation{
+		"nodes":  {Nodes: make([]*peerv1.NodeTimes, algorithms.MaxNodes+1)},
+		"shards": {Begun: make([]int64, maxShards+1)}, "servers": {Replids: make([]string, maxShards+1)},
+	} {
+		if got, err := confirmationFromProto(p); err == nil {
+			t.Errorf("too many %s: %+v", name, got)
+		}
 	}
 }

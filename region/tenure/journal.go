@@ -17,9 +17,9 @@ const bootstrapped = 10 * time.Minute
 // that it holds every row that the node announced since then. A new journal in a region that has
 // served before may replace one that was lost, unless the store remembers none of this node: then the
 // node is new, and used nothing since the store last lost data. A journal that is behind what the
-// store remembers of it is an old copy. From the start on this node writes every row to its journal, whatever becomes
-// of the store. Where a start is tried again, what it once found stands: the store may remember
-// this very journal by then.
+// store remembers of it is an old copy. From the start on this node writes every row to its journal,
+// whatever becomes of the store. Where a start is tried again, what it once found stands: the store
+// may remember this very journal by then.
 func (t *Tenure) checkJournalWhole(ctx context.Context, opened store.Opened) error {
 	if !t.vouched {
 		before, err := t.config.Store.Note(ctx, t.config.Node, "")

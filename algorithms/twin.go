@@ -401,6 +401,9 @@ func (w *Twin) Expire(t quantity.StoreTime) {
 // Holds says whether there is a bucket under a key.
 func (w *Twin) Holds(key string) bool { return w.buckets[key] != nil }
 
+// Buckets returns the keys of all buckets, in no order.
+func (w *Twin) Buckets() []string { return slices.Collect(maps.Keys(w.buckets)) }
+
 // bucket returns the hash under a key, an empty one if there is none.
 func (w *Twin) bucket(key string) *bucket {
 	b := w.buckets[key]

@@ -172,7 +172,7 @@ func (n *Node) run() {
 	running, stop := context.WithCancel(context.Background())
 	n.life.stop = stop
 	for _, each := range []func(context.Context){n.limiter.Run, n.rights.Run, n.tenure.Watch,
-		n.envoys.Run, n.tenure.KeepTime, n.tenure.TryRefused, n.housekeep, n.keepBooks, n.rivals.Run} {
+		n.envoys.Run, n.tenure.KeepTime, n.tenure.TryRefused, n.housekeep, n.keepBooks, n.readStore, n.rivals.Run} {
 		n.life.done.Go(func() { each(running) })
 	}
 }
@@ -321,6 +321,11 @@ func (n *Node) keepBooks(ctx context.Context) {
 		}
 		n.books.Unlock()
 	})
+}
+
+// readStore reads what the store has of long windows as long as the journal is not whole, until ctx ends.
+func (n *Node) readStore(ctx context.Context) {
+	repeat.Every(ctx, rights.ReadEvery, func(time.Time) { n.rights.ReadOn(ctx) })
 }
 
 // prune drops the journal's records that count neither by the time of any shard of the store nor by

@@ -1,10 +1,13 @@
 package lab
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotad/quotad/algorithms"
@@ -206,6 +209,29 @@ func (w *Way) Look(ctx context.Context, shard store.Shard, nothing algorithms.Op
 func (w *Way) Ping(ctx context.Context, _ store.Shard) error {
 	return w.visit(ctx, "ping", func(*Twin, quantity.StoreTime) {})
 }
+
+// Keys implements store.Servers. Where the walk is, is said by the hash of keys: so it shows every key
+// that is there all the while.
+func (w *Way) Keys(ctx context.Context, shard store.Shard, from uint64, count int64) (keys []string, next uint64, err error) {
+	err = w.visit(ctx, "list its keys", func(s *Twin, _ quantity.StoreTime) {
+		all := s.held[shard].twin.Buckets()
+		slices.SortFunc(all, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
+		for _, key := range all {
+			switch at := place(key); {
+			case at < from:
+			case int64(len(keys)) < count || at == place(keys[len(keys)-1]):
+				keys = append(keys, key)
+			default:
+				next = at
+				return
+			}
+		}
+	})
+	return keys, next, err
+}
+
+// place returns where a key is in a walk, which is not 0.
+func place(key string) uint64 { return max(xxhash.Sum64String(key), 1) }
 
 // TryRights implements store.Servers. Nothing is refused.
 func (w *Way) TryRights(context.Context, store.Shard) ([]string, error) { return nil, nil }

@@ -105,6 +105,14 @@ func (b *bucket) losesBoth(r *region, n *node) {
 	b.allow(r, units, cause, true)
 }
 
+// reads has a node read on what its store has. Once it has read all, it forgot nothing.
+func (n *node) reads() {
+	n.live.ReadStore()
+	if n.forgot > 0 && !n.fails && n.live.Whole() {
+		n.forgot = 0
+	}
+}
+
 // forgets records that a node's journal is lost, or put back.
 func (n *node) forgets() {
 	n.forgot, n.noted, n.notedAt = n.w.now, 0, 0

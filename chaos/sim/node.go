@@ -219,6 +219,7 @@ func (n *node) keep() {
 	n.live.Review()
 	n.settlesLocal()
 	n.live.ReturnChunks()
+	n.reads()
 	if n.w.now/bookEvery%5 == int64(n.index) {
 		n.live.Checkpoint()
 		n.notes()

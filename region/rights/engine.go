@@ -72,6 +72,7 @@ type Engine struct {
 	seen    *lastSeen
 	hints   *Hints
 
+	reading   reading
 	toldAlone atomic.Int64 // store time of the last report of a lone region
 	mu        sync.Mutex
 	observed  map[string]*exchange.Observed // since the last drain, by bucket id
@@ -315,6 +316,7 @@ type Numbers struct {
 	Waiting map[string]int   // events that wait, by lane
 	Dropped map[string]int64 // events dropped, by lane
 	Seen    SeenNumbers
+	Read    int64 // keys of the store that were read because the journal is not whole
 }
 
 // SeenNumbers counts the buckets that a node remembers to have used, those of which it remembers
@@ -356,6 +358,6 @@ func (e *Engine) Numbers() Numbers {
 		}
 	}
 	n.Seen.Buckets, n.Seen.Uses, n.Seen.Unwritten = e.seen.counts()
-	n.Seen.Untracked = e.seen.untracked.Load()
+	n.Seen.Untracked, n.Read = e.seen.untracked.Load(), e.reading.read.Load()
 	return n
 }

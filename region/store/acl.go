@@ -7,10 +7,11 @@ import "strings"
 var scriptCommands = []string{"time", "hget", "hset", "hmget", "hdel", "get", "set", "del",
 	"pexpireat", "hkeys"}
 
-// spare are the rights without which a node works. What loses nothing may then count as a loss.
-var spare = []string{"+hkeys"}
+// spare are the rights without which a node works. Without the first, what loses nothing may count as a
+// loss; without the second, a node whose journal was lost cannot read what its store has.
+var spare = []string{"+hkeys", "+scan"}
 
 // MinimalACL is the list of rules for Redis' ACL SETUSER for the user that quotad logs in as. The
 // user also needs a password. Only a Redis Cluster is asked for its slots.
-var MinimalACL = "on ~" + Prefix + "* -@all +eval +evalsha +script|load +info +ping +" +
+var MinimalACL = "on ~" + Prefix + "* -@all +eval +evalsha +script|load +info +ping +scan +" +
 	strings.Join(scriptCommands, " +") + " +cluster|slots"

@@ -73,8 +73,8 @@ func missingRights(ctx context.Context, client *redis.Client, shard Shard) ([]st
 	// The server knows by its digest what EVAL ran, even if SCRIPT LOAD is forbidden.
 	evalsha := pipe.EvalSha(ctx, rightsDigest, keys)
 	commands := []redis.Cmder{eval, load, evalsha,
-		pipe.Info(ctx, "replication"), pipe.Info(ctx, "memory"), pipe.Ping(ctx), pipe.Time(ctx)}
-	rights := []string{"eval", "script|load", "evalsha", "info", "info", "ping", "time"}
+		pipe.Info(ctx, "replication"), pipe.Info(ctx, "memory"), pipe.Ping(ctx), pipe.Time(ctx), pipe.Scan(ctx, 0, text, 1)}
+	rights := []string{"eval", "script|load", "evalsha", "info", "info", "ping", "time", "scan"}
 	execute(ctx, pipe)
 	var missing []string
 	lacks := func(right string, err error) error {

@@ -27,6 +27,9 @@ type Servers interface {
 	TryRights(ctx context.Context, shard Shard) (lacks []string, err error)
 	// Memory returns what the server of a shard reports of its memory and keys.
 	Memory(ctx context.Context, shard Shard) (Memory, error)
+	// Keys returns keys of a shard, in a walk from 0 until next is 0, as SCAN does. It looks at about
+	// count keys.
+	Keys(ctx context.Context, shard Shard, from uint64, count int64) (keys []string, next uint64, err error)
 	Close() error
 }
 

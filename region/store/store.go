@@ -101,7 +101,7 @@ func (s *Store) Book(ctx context.Context, calls []algorithms.Book) []Result[algo
 
 // Inspect reads the ledger of one bucket. Of the call's fence only the epoch need be set.
 func (s *Store) Inspect(ctx context.Context, c algorithms.Inspect) (algorithms.Inspected, error) {
-	r := run[algorithms.Inspect, algorithms.Inspected](ctx, s, []algorithms.Inspect{c})
+	r := s.Inspects(ctx, []algorithms.Inspect{c})
 	return r[0].Value, r[0].Err
 }
 

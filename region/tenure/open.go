@@ -230,7 +230,7 @@ func (t *Tenure) TryRights(ctx context.Context) (err error) {
 // lacks says which rights the store's user lacks that nodes can do without.
 func (t *Tenure) lacks(rights []string) {
 	if len(rights) > 0 {
-		t.config.Log.Warn("the store's user lacks rights: a failover that lost nothing counts as a loss",
+		t.config.Log.Warn("the store's user lacks rights that a node can do without, until something is lost",
 			"rights", strings.Join(rights, " "), "give", store.MinimalACL)
 	}
 }

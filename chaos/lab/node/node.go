@@ -148,6 +148,12 @@ func (s *Stepped) Checkpoint() {
 	s.rights.Checkpoint(context.Background(), false)
 }
 
+// ReadStore reads on what the store has of long windows, as long as the journal is not whole.
+func (s *Stepped) ReadStore() { s.rights.ReadOn(context.Background()) }
+
+// Whole reports whether the journal has all since the store last lost data.
+func (s *Stepped) Whole() bool { return s.config.Journal.WholeSince() <= s.tenure.LostAt() }
+
 // Forget drops what no longer weighs from memory and journal.
 func (s *Stepped) Forget() { s.node.Forget(s.config.Now()) }
 

@@ -1,0 +1,112 @@
+package region
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/store"
+)
+
+// loseJournal ends a node and takes its journal away.
+func (c *cluster) loseJournal(name string) {
+	c.t.Helper()
+	c.stop(name)
+	if err := os.Remove(c.journal(name)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// journal returns the path of a node's journal.
+func (c *cluster) journal(name string) string {
+	return filepath.Join(c.dir, strings.ReplaceAll(name, "/", "-"))
+}
+
+// TestAJournalThatWasReplacedIsWholeAgain: a node loses its journal in the middle of a long window, reads
+// what its store has, and then the Redis loses its data. What was used is known, and nobody waits for
+// the window's end.
+func TestAJournalThatWasReplacedIsWholeAgain(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
+		nextCell(10 * time.Minute)
+		for range 20 {
+			n1.check(t, request("a"))
+			n2.check(t, request("b"))
+		}
+		for i := range 300 { // more than a page
+			n1.check(t, request(fmt.Sprintf("many%d", i)))
+		}
+		c.loseJournal("us/n2")
+		n2 = c.start("us/n2", d)
+		c.meet()
+		c.within(10*time.Second, "us/n2 to have read the store", func() bool { j := n2.Status().Journal; return j.Whole && j.WholeSince.IsZero() })
+		// All that us/n1 knew of b, as of all others, it had from us/n2.
+		c.flushAll("us")
+		for _, n := range []*running{n1, n2} {
+			for _, account := range []string{"a", "b", "many7", "unused by " + n.name} {
+				c.within(10*time.Second, n.name+" to decide "+account, func() bool { return n.check(t, request(account)).Reason == admit.WithinLimit })
+			}
+		}
+		for _, account := range []string{"a", "b"} {
+			if used := n2.state(t, request(account)).Used; used < 20 {
+				t.Errorf("%d used of %s, 20 were admitted before the loss", used, account)
+			}
+		}
+	})
+}
+
+// TestAStoreIsReadInOneGeneration: the Redis loses its data while a node reads it. What the node read is
+// no witness for the rest.
+func TestAStoreIsReadInOneGeneration(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		c.onTwin("us") // the embedded Redis lists all keys at once
+		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
+		nextCell(10 * time.Minute)
+		for i := range 1000 {
+			n1.check(t, request(fmt.Sprintf("many%d", i)))
+		}
+		c.loseJournal("us/n2")
+		n2 = c.start("us/n2", d)
+		c.within(5*time.Second, "us/n2 to have read something", func() bool { return n2.rights.Numbers().Read > 0 })
+		c.flushAll("us")
+		time.Sleep(10 * time.Second)
+		if j := n2.Status().Journal; j.Whole && j.WholeSince.IsZero() {
+			t.Fatalf("us/n2 read a part of its store before it lost its data, and vouches for all")
+		}
+		if d := n2.check(t, request("many1")); d.Allowed {
+			t.Errorf("admitted, though nobody knows what us/n2 used: %+v", d)
+		}
+	})
+}
+
+// TestWhatCannotBeReadIsNotVouchedFor: the store has a bucket of a limit that no document of the node
+// has. What was used of it the node cannot read, so it is no witness before the bucket is gone.
+func TestWhatCannotBeReadIsNotVouchedFor(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		c.onRedis("us")
+		c.start("us/n1", d)
+		c.start("us/n2", d)
+		key := store.BucketKey(store.Whole, "of a limit that is gone")
+		c.redis("us", func(ctx context.Context, client *redis.Client) error { return client.HSet(ctx, key, "u", "1").Err() })
+		c.loseJournal("us/n2")
+		n2 := c.start("us/n2", d)
+		whole := func() bool { j := n2.Status().Journal; return j.Whole && j.WholeSince.IsZero() }
+		time.Sleep(10 * time.Second)
+		if n2.rights.Numbers().Read == 0 || whole() {
+			t.Fatalf("after %d keys the journal is whole: %v", n2.rights.Numbers().Read, whole())
+		}
+		c.redis("us", func(ctx context.Context, client *redis.Client) error { return client.Del(ctx, key).Err() })
+		c.within(2*time.Minute, "us/n2 to have read all", whole)
+	})
+}

@@ -1,0 +1,148 @@
+package rights
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/store"
+)
+
+const (
+	// ReadEvery is how often a node whose journal is not whole reads a page of its store, of about
+	// readKeys keys: some 1,000 a second.
+	ReadEvery = 100 * time.Millisecond
+	readKeys  = 100
+	// readAgain is after how long a node tries again that may not list the store's keys, or found
+	// buckets of limits that it does not know.
+	readAgain = time.Minute
+)
+
+// reading is how far a node has read what its store has of long windows, because its journal does not
+// have it: the journal is new, or an old copy, in a region that served before. What the store has counted
+// and lent includes all that the node's earlier life did, so with it the journal is whole since the
+// store last lost data.
+type reading struct {
+	generation uint64 // in which the walk began; 0: none is under way
+	lostAt     quantity.StoreTime
+	shard      int
+	at         uint64 // see store.Walk
+	foreign    int    // buckets of limits that no open document has
+	rests      time.Time
+	read       atomic.Int64 // keys read in this life
+}
+
+// ReadOn reads the next page of the store, if this node's journal is not whole since the store last lost
+// data. One call at a time.
+func (e *Engine) ReadOn(ctx context.Context) {
+	r, now := &e.reading, e.config.Now()
+	generation, lostAt := e.config.Tenure.Generation(), e.config.Tenure.LostAt()
+	if generation == 0 || e.config.Journal.WholeSince() <= lostAt || now.Before(r.rests) {
+		return
+	}
+	if r.generation != generation {
+		r.generation, r.lostAt, r.shard, r.at, r.foreign = generation, lostAt, 0, 0, 0
+		e.config.Log.Info("this node's journal is not whole: it reads what the store has of long windows")
+	}
+	if err := e.readPage(ctx); err != nil {
+		e.config.Log.Debug("the store is not read", "err", err)
+		var refused *store.Error
+		if errors.As(err, &refused) && refused.Kind == "NOPERM" {
+			r.generation, r.rests = 0, now.Add(readAgain)
+		}
+		return
+	}
+	if r.shard < len(e.config.Store.Shards()) {
+		return
+	}
+	r.generation, r.rests = 0, now.Add(readAgain)
+	if err := e.vouchAgain(ctx, generation); err != nil {
+		e.config.Log.Debug("the store was read in vain", "err", err)
+	}
+}
+
+// readPage reads a page of the store into memory and journal. If it fails, the page is read again.
+func (e *Engine) readPage(ctx context.Context) error {
+	r := &e.reading
+	page, err := e.config.Store.Walk(ctx, e.config.Store.Shards()[r.shard], r.at, readKeys)
+	if err != nil {
+		return err
+	}
+	rules, foreign := e.config.Tenure.Rules(), 0
+	var buckets []*exchange.Bucket
+	var calls []algorithms.Inspect
+	for _, id := range page.Buckets {
+		switch b := rules.Find(id); {
+		case b == nil:
+			foreign++
+		case b.Recovered:
+			buckets = append(buckets, b)
+			calls = append(calls, algorithms.Inspect{Fence: algorithms.Fence{Generation: r.generation, Epoch: b.Epoch},
+				Target: rules.Target(b, 0)})
+		}
+	}
+	answered := 0
+	inPieces(ctx, e.moves, calls, e.config.Store.Inspects, func(i int, res store.Result[algorithms.Inspected]) {
+		var lost *store.LostBucket
+		if res.Err == nil || errors.As(res.Err, &lost) { // it expired since the walk came by
+			answered++
+		}
+		if res.Err == nil && err == nil {
+			err = e.keep(ctx, buckets[i], res.Value)
+		}
+	})
+	if err != nil || answered < len(calls) {
+		return fmt.Errorf("%d of %d buckets read: %w", answered, len(calls), err)
+	}
+	r.read.Add(int64(len(page.Buckets)))
+	r.foreign += foreign
+	if r.at = page.Next; r.at == 0 {
+		r.shard++
+	}
+	return nil
+}
+
+// keep takes in what the store has of a bucket of a long window.
+func (e *Engine) keep(ctx context.Context, b *exchange.Bucket, found algorithms.Inspected) error {
+	terms := b.Terms(e.config.Region)
+	var rows []journal.Row
+	for _, row := range found.Traded() {
+		if row.Lent > 0 || row.Returned > 0 || row.BurstLent > 0 {
+			rows = append(rows, journal.Row{Bucket: b.ID, Peer: row.Peer, Cell: row.Cell, Lent: row.Lent,
+				Returned: row.Returned, Burst: row.BurstLent, Generation: e.reading.generation, Until: terms.Weighs(row.Cell)})
+		}
+	}
+	if found.ExistsUntil > 0 {
+		e.seen.note(b, found.State, found.Now)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return e.config.Journal.Record(ctx, rows, e.config.Store.Seen()...)
+}
+
+// vouchAgain has the journal note that it is whole since the store last lost data, if the whole store was
+// read and has lost nothing meanwhile.
+func (e *Engine) vouchAgain(ctx context.Context, generation uint64) error {
+	r := &e.reading
+	if r.foreign > 0 {
+		return fmt.Errorf("%d buckets are of limits that no open document has", r.foreign)
+	}
+	if err := e.config.Store.Beat(ctx, e.config.Tenure.Rules().Epoch); err != nil {
+		return err
+	}
+	if e.config.Store.Generation() != generation {
+		return errors.New("another generation began")
+	}
+	if err := e.writeUses(ctx, true); err != nil {
+		return err
+	}
+	e.config.Log.Info("this node's journal is whole again: it has read the store", "keys", r.read.Load())
+	return e.config.Journal.SetWholeSince(r.lostAt)
+}

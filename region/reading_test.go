@@ -110,3 +110,44 @@ func TestWhatCannotBeReadIsNotVouchedFor(t *testing.T) {
 		c.within(2*time.Minute, "us/n2 to have read all", whole)
 	})
 }
+
+// TestRowsAreRead: both nodes of a region lose their journals, one after the other, and read what their
+// store has lent. After a loss of the Redis the region knows it, without the region that it lent to.
+func TestRowsAreRead(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, long("fixed_window", 100, ""))
+	inBubble(t, []string{"us/n1", "us/n2", "eu/n1"}, func(t *testing.T, c *cluster) {
+		c.start("us/n1", d)
+		c.start("us/n2", d)
+		eu := c.start("eu/n1", d)
+		c.meet()
+		nextCell(10 * time.Minute)
+		used := 0
+		c.within(time.Minute, "eu to borrow", func() bool {
+			for eu.check(t, request("a")).Allowed {
+				used++
+			}
+			return used > 60
+		})
+		for _, name := range []string{"us/n1", "us/n2"} {
+			c.loseJournal(name)
+			n := c.start(name, d)
+			c.within(10*time.Second, name+" to have read the store", func() bool { j := n.Status().Journal; return j.Whole && j.WholeSince.IsZero() })
+		}
+		c.stop("eu/n1")
+		c.flushAll("us")
+		n := c.running["us/n1"]
+		c.within(20*time.Second, "us to decide", func() bool {
+			d := n.check(t, request("a"))
+			if d.Allowed {
+				used++
+			}
+			return d.Reason == admit.WithinLimit
+		})
+		for n.check(t, request("a")).Allowed {
+			used++
+		}
+		if used > 100 {
+			t.Errorf("%d admitted of 100", used)
+		}
+	})
+}

@@ -73,6 +73,8 @@ type Config struct {
 	// of its store: what those of its region tell, and what those of other regions answer. nil: it
 	// reaches nobody.
 	Ask func(store.Beginning) (told store.Told, answers []peer.StoreAnswer)
+	// Alive says whether a node of this region is among those that gossip sees. nil: gossip is asked.
+	Alive func(node string) bool
 	// Failpoint is called at points of the protocol where a test may end the node. nil: no calls.
 	Failpoint func(rights.Point)
 	Now       func() time.Time // the node's wall clock; nil: time.Now
@@ -172,7 +174,7 @@ func (n *Node) run() {
 	running, stop := context.WithCancel(context.Background())
 	n.life.stop = stop
 	for _, each := range []func(context.Context){n.limiter.Run, n.rights.Run, n.tenure.Watch,
-		n.envoys.Run, n.tenure.KeepTime, n.tenure.TryRefused, n.housekeep, n.keepBooks, n.readStore, n.rivals.Run} {
+		n.envoys.Run, n.tenure.KeepTime, n.tenure.TryRefused, n.housekeep, n.keepBooks, n.rights.CopyOut, n.readStore, n.rivals.Run} {
 		n.life.done.Go(func() { each(running) })
 	}
 }
@@ -209,7 +211,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		Store: c.Store, Journal: c.Journal, Now: c.Now, Log: c.Log, Changed: n.changed,
 		MayBegin: n.mayBegin, Panicked: n.panics.Recovered, Closed: n.life.closed,
 		Seedless: len(c.Seeds) == 0, Stepped: stepped.Taken != nil,
-		Knows:  func(node string) bool { return slices.Contains(n.Members(), c.Region+"/"+node) },
+		Knows:  n.sees,
 		Named:  func(all map[string]quantity.StoreTime) { n.rights.Named(all) },
 		Waits:  func() bool { return stepped.Taken == nil && len(n.rights.Recovering()) > 0 },
 		Waived: func(until quantity.StoreTime) { n.rights.Waive(until) }})
@@ -217,7 +219,10 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		return nil, err
 	}
 	n.rivals = n.newRivals()
-	n.rights = rights.New(rights.Config{Region: c.Region, Node: c.Node, Options: c.Exchange,
+	if c.Alive == nil {
+		c.Alive = n.sees
+	}
+	n.rights = rights.New(rights.Config{Region: c.Region, Node: c.Node, Address: c.PeerAdvertise, Options: c.Exchange, Alive: c.Alive,
 		Memory: c.Memory, Store: c.Store,
 		Journal: c.Journal, Tenure: n.tenure, Peers: n.others(), Unproven: c.Unproven, Broadcast: n.broadcast,
 		Taken: stepped.Taken, Failpoint: c.Failpoint,
@@ -304,7 +309,7 @@ func (n *Node) Forget(now time.Time) {
 
 const (
 	settleEvery     = 200 * time.Millisecond
-	checkpointEvery = time.Second
+	checkpointEvery = time.Second / 2
 )
 
 // keepBooks writes checkpoints of use to the journal, and charges in the store what was admitted
@@ -371,6 +376,9 @@ func (n *Node) SetGossipKeys(keys [][]byte) error { return n.gossip.SetKeys(keys
 
 // Leave tells the other nodes that this node ends.
 func (n *Node) Leave(ctx context.Context) error { return n.gossip.Leave(ctx) }
+
+// sees says whether gossip sees a node of this region alive.
+func (n *Node) sees(node string) bool { return slices.Contains(n.Members(), n.config.Region+"/"+node) }
 
 // Members returns the names of the nodes that gossip sees alive.
 func (n *Node) Members() []string {

@@ -77,9 +77,9 @@ func (c *cluster) exhausts(q admit.Request) (admitted int) {
 	return admitted
 }
 
-// copies make a copy of a server's data at a moment, on another server. Each knows the server
+// copiers make a copy of a server's data at a moment, on another server. Each knows the server
 // before the region starts, and returns the function that makes the copy.
-var copies = map[string]func(t *testing.T, s *servers.Server) func() *servers.Server{
+var copiers = map[string]func(t *testing.T, s *servers.Server) func() *servers.Server{
 	"a copy of all keys": func(t *testing.T, s *servers.Server) func() *servers.Server {
 		return func() *servers.Server {
 			other := fixtures.Process(t)
@@ -121,7 +121,7 @@ var copies = map[string]func(t *testing.T, s *servers.Server) func() *servers.Se
 // close.
 func TestStaleCopy(t *testing.T) {
 	t.Parallel()
-	for name, prepare := range copies {
+	for name, prepare := range copiers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			short := "name: minute, domain: short, limit: 200, window: 1m, on_store_failure: deny"

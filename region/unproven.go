@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/region/copies"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/rights"
 )
@@ -29,6 +30,12 @@ func (unproven) Recall(context.Context, string, exchange.Question) (exchange.Tes
 
 func (unproven) RecallAll(context.Context, string, exchange.Question, func(exchange.Testimonies)) {}
 
+func (unproven) Nodes(string) []string { return nil }
+
+func (unproven) Copy(context.Context, string, string, copies.Part) (uint64, error) {
+	return 0, ErrUnproven
+}
+
 // others returns whom this node asks for units and for what its region lost.
 func (n *Node) others() rights.Peers {
 	if n.config.Unproven {
@@ -39,10 +46,10 @@ func (n *Node) others() rights.Peers {
 
 // handlers returns what answers the calls of other nodes.
 func (n *Node) handlers() peer.Handlers {
-	h := peer.Handlers{Exchange: n.served, Recall: n.recalled, Cut: n.cutOff, Store: n.whichStore,
+	h := peer.Handlers{Exchange: n.served, Recall: n.recalled, Copy: n.copyIn, Cut: n.cutOff, Store: n.whichStore,
 		Document: n.tenure.Source}
 	if n.config.Unproven {
-		h.Document = nil
+		h.Document, h.Copy = nil, nil
 		h.Exchange = func(context.Context, exchange.Message) (exchange.Reply, error) {
 			return exchange.Reply{}, ErrUnproven
 		}

@@ -22,6 +22,8 @@ const (
 	namedFor = 63 * 24 * 3600 * allocator.Second
 	// namedLag is how much later a node may have been answered last than another one was told.
 	namedLag = 2 * allocator.Second
+	// copyLag is how much later a node may have been answered last than a copy of its use is.
+	copyLag = allocator.Second
 )
 
 // onNamed remembers the nodes, also those that a later generation of the store does not know.
@@ -58,6 +60,16 @@ func (m *Machine) onNamed(all map[string]quantity.StoreTime) {
 	}
 }
 
+// Named returns the nodes of our region that the store has answered, and when last, as far as this
+// machine remembers.
+func (m *Machine) Named() map[string]quantity.StoreTime {
+	all := make(map[string]quantity.StoreTime, len(m.named))
+	for node, n := range m.named {
+		all[node] = n.last
+	}
+	return all
+}
+
 // named says when this node heard first that the store answered a node, and when the store did so last.
 type named struct{ first, last quantity.StoreTime }
 
@@ -76,9 +88,25 @@ func (m *Machine) allTold(answered []string, counts, lostAt quantity.StoreTime) 
 	return true
 }
 
+// addCopies takes in that the use of nodes which do not answer is part of a testimony. A copy tells as
+// much as its node would only if it is as late as the store's last answer to that node.
+func (m *Machine) addCopies(r *recovery, all []Copied) {
+	for _, c := range all {
+		n, known := m.named[c.Node]
+		if known && c.Until.Add(copyLag) >= n.last && c.Since <= m.usesFrom(r) && !slices.Contains(r.nodesAnswered, c.Node) {
+			r.nodesAnswered = append(r.nodesAnswered, c.Node)
+		}
+	}
+}
+
+// usesFrom returns the store time of the oldest use of a lost bucket that may still count.
+func (m *Machine) usesFrom(r *recovery) quantity.StoreTime {
+	return max(r.bucket.Terms(m.region).CountsSince(r.lostAt), 0)
+}
+
 // toldUse says whether what our region used of a lost bucket is known: all its nodes have told.
 func (m *Machine) toldUse(r *recovery) bool {
-	return m.allTold(r.nodesAnswered, max(r.bucket.Terms(m.region).CountsSince(r.lostAt), 0), r.lostAt)
+	return m.allTold(r.nodesAnswered, m.usesFrom(r), r.lostAt)
 }
 
 // toldRows says whether what our region lent of a lost bucket is known: the journals of all its nodes

@@ -30,9 +30,9 @@ import (
 // row. To each other peer at most the lending limit was lent. That much counts as lent until the
 // peer tells, or until it no longer weighs.
 //
-// Use. What was used is known once every node of this region has told. Until then as many units
-// count as used as any region can have had, because a node that does not answer may have admitted
-// requests.
+// Use. What was used is known once every node of this region has told, or another node for it that has a
+// copy. Until then as many units count as used as any region can have had, because a node that does not
+// answer may have admitted requests.
 //
 // An operator may end the wait for what nobody can tell (Waived). Who can be asked is asked all the same.
 //
@@ -217,6 +217,7 @@ func (m *Machine) onTestified(now quantity.NodeTime, e Testimonies) {
 		r.addTestimony(peer, e.Node, t, m.weighs(r.bucket, r.from))
 		if peer == "" {
 			m.addUse(r, e.Node, t)
+			m.addCopies(r, e.Copies)
 			r.searched = r.searched || e.Node == m.node
 		}
 		m.restoreIfKnown(now, r)
@@ -274,7 +275,7 @@ func (r *recovery) addTestimony(peer, node string, t Testimony, until quantity.S
 // remembers back to the oldest use that may still count.
 func (m *Machine) addUse(r *recovery, node string, t Testimony) {
 	r.use = newer(r.use, t.Use)
-	all := t.UseSince <= max(r.bucket.Terms(m.region).CountsSince(r.lostAt), 0)
+	all := t.UseSince <= m.usesFrom(r)
 	if all && !slices.Contains(r.nodesAnswered, node) {
 		r.nodesAnswered = append(r.nodesAnswered, node)
 	}

@@ -17,7 +17,7 @@ func (m *Machine) onQuestioned(now quantity.NodeTime, e Questioned) {
 		for i, d := range e.Question.Buckets {
 			refused[i] = Testimony{Bucket: d.Bucket, Refused: true}
 		}
-		m.testify(c, refused)
+		m.testify(c, refused, nil)
 		return
 	case ours:
 		m.fence = max(m.fence, e.Question.Generation)
@@ -30,19 +30,19 @@ func (m *Machine) onQuestioned(now quantity.NodeTime, e Questioned) {
 	m.out.Consults = append(m.out.Consults, c)
 }
 
-func (m *Machine) testify(c Consult, all []Testimony) {
+func (m *Machine) testify(c Consult, all []Testimony, copies []Copied) {
 	m.out.Testify = append(m.out.Testify,
 		Testify{ID: c.ID, Testimonies: Testimonies{From: m.region, Node: m.node,
-			ForGeneration: c.Generation, All: all}})
+			ForGeneration: c.Generation, All: all, Copies: copies}})
 }
 
 // onConsulted sends what was found to the node that asked, or takes it in if the question was our
 // own.
 func (m *Machine) onConsulted(now quantity.NodeTime, e Consulted) {
 	if e.Consult.ID != 0 {
-		m.testify(e.Consult, e.All)
+		m.testify(e.Consult, e.All, e.Copies)
 		return
 	}
 	m.onTestified(now, Testimonies{From: m.region, Node: m.node,
-		ForGeneration: e.Consult.Generation, All: e.All})
+		ForGeneration: e.Consult.Generation, All: e.All, Copies: e.Copies})
 }

@@ -31,6 +31,7 @@ type Questioned struct {
 type Consulted struct {
 	Consult Consult
 	All     []Testimony
+	Copies  []Copied // see Testimonies
 }
 
 // Testified is an answer to a Recall.

@@ -27,6 +27,16 @@ type Testimonies struct {
 	Node          string
 	ForGeneration uint64
 	All           []Testimony
+	// Copies are of nodes of the asker's own region that do not answer: what they used, as this node
+	// has it, is part of its testimonies. A peer region has none.
+	Copies []Copied
+}
+
+// Copied says what of another node's use is known: all that it saw from Since on, as of Until, but for
+// what had moved by less than a checkpoint is worth.
+type Copied struct {
+	Node         string
+	Since, Until quantity.StoreTime
 }
 
 // Testimony is what one node remembers of what a region lent and returned of one bucket. A node of

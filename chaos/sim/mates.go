@@ -4,6 +4,7 @@ import (
 	"maps"
 	"strings"
 
+	stepped "github.com/quotad/quotad/chaos/lab/node"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/store"
@@ -79,6 +80,31 @@ func (n *node) shownToMates() (latest quantity.StoreTime) {
 		}
 	}
 	return latest
+}
+
+// copies has the other nodes of this node's region keep what it has seen of use.
+func (n *node) copies() {
+	mates := map[string]*stepped.Stepped{}
+	for _, m := range n.r.nodes {
+		if m == n {
+			continue
+		}
+		mates[m.name] = nil
+		if n.heardBy(m) {
+			mates[m.name] = m.live
+		}
+	}
+	n.live.CopyTo(mates)
+}
+
+// lives says whether a node of the region lives. Gossip takes a few seconds to know it.
+func (r *region) lives(name string) bool {
+	for _, n := range r.nodes {
+		if n.live != nil && n.name == r.name+"/"+name {
+			return true
+		}
+	}
+	return false
 }
 
 // heardBy says whether another node of this node's region answers it at once.

@@ -93,7 +93,7 @@ func (n *node) start(first bool) error {
 		Nodes:  len(n.r.nodes),
 		Policy: n.file, Bootstrap: first, Store: n.way, Journal: n.journal, Now: n.time,
 		Elapsed: func() time.Duration { return time.Duration(n.mono()) * time.Microsecond },
-		Fetch:   n.fetch, Ask: n.asksToOpen, Log: n.w.quiet(), Memory: n.w.plan.Memory})
+		Fetch:   n.fetch, Ask: n.asksToOpen, Alive: n.r.lives, Log: n.w.quiet(), Memory: n.w.plan.Memory})
 	if err != nil {
 		return err
 	}
@@ -222,6 +222,7 @@ func (n *node) keep() {
 	n.reads()
 	if n.w.now/bookEvery%5 == int64(n.index) {
 		n.live.Checkpoint()
+		n.copies()
 		n.notes()
 		n.beats()
 	}

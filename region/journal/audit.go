@@ -60,6 +60,10 @@ func audit(d disk.Disk) (contents, error) {
 			return c, err
 		}
 	}
+	var err error
+	if c.names, err = auditNames(d); err != nil {
+		return c, err
+	}
 	return c, auditDated(d, c.totals)
 }
 

@@ -181,6 +181,24 @@ func (w *twin) compareCheckpoints(t *rapid.T, j *Journal) {
 			t.Fatalf("checkpoints of %.20q are\n%v, want\n%v", bucket, got, want)
 		}
 	}
+	var paged []Checkpoint
+	for from, more := "", true; more; more = from != "" {
+		page, next, err := j.CheckpointsFrom(from, 2)
+		if err != nil || len(page) > 2 {
+			t.Fatalf("a page of %d checkpoints: %v", len(page), err)
+		}
+		paged, from = append(paged, page...), next
+	}
+	var all []Checkpoint
+	for _, c := range w.checkpoints {
+		all = append(all, c)
+	}
+	byID := func(a, b Checkpoint) int { return a.id().compare(b.id()) }
+	slices.SortFunc(all, byID)
+	slices.SortFunc(paged, byID)
+	if !slices.Equal(paged, all) {
+		t.Fatalf("the pages of checkpoints are\n%v, want\n%v", paged, all)
+	}
 	if got := j.WholeSince(); got != w.wholeSince {
 		t.Fatalf("whole since %d, want %d", got, w.wholeSince)
 	}

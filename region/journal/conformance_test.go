@@ -122,6 +122,7 @@ type twin struct {
 	incarnation uint64
 	sequence    uint64 // a lower bound
 	peers       []string
+	names       map[string]quantity.StoreTime
 	documents   []Document
 }
 
@@ -242,6 +243,14 @@ func conform(t *rapid.T, s subject) {
 			}
 			w.generation = max(w.generation, g)
 		},
+		"names": func(t *rapid.T) {
+			w.names = rapid.MapOfN(rapid.StringN(1, 9, -1), rapid.Map(rapid.Int64(), func(at int64) quantity.StoreTime { return quantity.StoreTime(at) }),
+				0, 4).Draw(t, "names")
+			check(s.journal().RememberNames(w.names))
+			if err := s.journal().RememberNames(map[string]quantity.StoreTime{"": 1}); !errors.Is(err, ErrInvalid) {
+				t.Fatalf("RememberNames of an empty one = %v", err)
+			}
+		},
 		"peers": func(t *rapid.T) {
 			w.peers = rapid.SliceOfN(rapid.StringN(1, 9, -1), 0, 4).Draw(t, "peers")
 			check(s.journal().RememberPeers(w.peers))
@@ -324,6 +333,9 @@ func (w *twin) compare(t *rapid.T, j *Journal) {
 	w.compareCheckpoints(t, j)
 	if !slices.EqualFunc(j.Documents(), w.documents, sameDocument) {
 		t.Fatalf("documents are %v, want %v", j.Documents(), w.documents)
+	}
+	if !maps.Equal(j.Names(), w.names) {
+		t.Fatalf("names are %v, want %v", j.Names(), w.names)
 	}
 	if !slices.Equal(j.Peers(), w.peers) {
 		t.Fatalf("peers are %q, want %q", j.Peers(), w.peers)

@@ -134,6 +134,24 @@ func (j *Journal) Checkpoints(bucket string) ([]Checkpoint, error) {
 	return checkpoints, nil
 }
 
+// CheckpointsFrom returns at most `most` durable checkpoints, ordered by bucket and cell, beginning with
+// the place that the call before returned as next, or with the first one if from is empty. next is empty
+// if there are no more.
+func (j *Journal) CheckpointsFrom(from string, most int) (page []Checkpoint, next string, err error) {
+	err = j.scan(disk.Checkpoints, []byte(from), func(key, sealed []byte) ([]byte, error) {
+		if len(page) == most {
+			next = string(key)
+			return nil, disk.ErrStop
+		}
+		c, err := decodeCheckpoint(key, sealed)
+		if err == nil {
+			page = append(page, c)
+		}
+		return nil, err
+	})
+	return page, next, err
+}
+
 // scan reads from the disk. An error fails the journal: something that was checked when the journal
 // was opened can no longer be read.
 func (j *Journal) scan(part disk.Part, from []byte, visit disk.Visit) error {

@@ -27,6 +27,7 @@ type noted struct {
 	storeTime  storeTime
 	peers      []string
 	documents  documents
+	names      map[string]quantity.StoreTime // of nodes that used the store, and when last
 }
 
 // now returns what is saved at present.

@@ -106,6 +106,9 @@ func testimoniesToProto(a exchange.Testimonies) *peerv1.RecallResponse {
 		}
 		p.Testimonies = append(p.Testimonies, one)
 	}
+	for _, c := range a.Copies {
+		p.Copies = append(p.Copies, &peerv1.Copied{Node: c.Node, SinceUs: int64(c.Since), UntilUs: int64(c.Until)})
+	}
 	return p
 }
 
@@ -132,6 +135,10 @@ func testimoniesFromProto(p *peerv1.RecallResponse, q exchange.Question) exchang
 			}
 		}
 		a.All = append(a.All, t)
+	}
+	for _, c := range p.GetCopies() {
+		a.Copies = append(a.Copies, exchange.Copied{Node: c.GetNode(), Since: quantity.StoreTime(c.GetSinceUs()),
+			Until: quantity.StoreTime(c.GetUntilUs())})
 	}
 	return a
 }

@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	peerv1 "github.com/quotad/quotad/proto/peer/v1"
+	"github.com/quotad/quotad/region/copies"
 	"github.com/quotad/quotad/region/door"
 )
 
@@ -27,6 +29,7 @@ type Handler func(ctx context.Context, m exchange.Message) (exchange.Reply, erro
 type Handlers struct {
 	Exchange Handler
 	Recall   RecallHandler
+	Copy     CopyHandler     // nil: no copies are kept
 	Cut      CutHandler      // nil: no cuts are made
 	Store    StoreHandler    // nil: nobody says which store this node decides with
 	Document DocumentHandler // nil: no documents are given away
@@ -78,6 +81,9 @@ const (
 func NewServer(h Handlers, t *TLS) *Server {
 	if h.Document == nil {
 		h.Document = func([sha256.Size]byte) []byte { return nil }
+	}
+	if h.Copy == nil {
+		h.Copy = func(Identity, copies.Part) (uint64, error) { return 0, errors.New("this node keeps no copies") }
 	}
 	s := &Server{handlers: h, tls: t}
 	alive := keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout,

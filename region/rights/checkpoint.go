@@ -1,10 +1,16 @@
 package rights
 
-import "context"
+import (
+	"context"
+
+	"github.com/quotad/quotad/region/repeat"
+)
 
 // Checkpoint writes to the journal the uses that have moved, all of them if last is set (this is
-// the last time). Then it has the store remember how far this node's journal is.
+// the last time), and which nodes used the store. Then it has the store remember how far this node's
+// journal is.
 func (e *Engine) Checkpoint(ctx context.Context, last bool) {
+	e.noteNames()
 	if err := e.writeUses(ctx, last); err != nil {
 		if ctx.Err() == nil {
 			e.config.Log.Error("use of long windows is not written down: a loss of the store would forget it", "err", err)
@@ -14,9 +20,11 @@ func (e *Engine) Checkpoint(ctx context.Context, last bool) {
 	e.config.Tenure.NoteJournal(ctx)
 }
 
-// writeUses writes to the journal the uses that have moved; see lastSeen.checkpoints.
+// writeUses writes to the journal the uses that have moved; see lastSeen.checkpoints. Then they are told
+// to other nodes.
 func (e *Engine) writeUses(ctx context.Context, all bool) error {
-	moved := e.seen.checkpoints(e.config.Tenure.Generation(), all)
+	asOf := e.config.Store.Latest()
+	moved, own := e.seen.checkpoints(e.config.Tenure.Generation(), all)
 	for len(moved) > 0 {
 		part := moved[:min(len(moved), maxCheckpoints)]
 		moved = moved[len(part):]
@@ -25,6 +33,8 @@ func (e *Engine) writeUses(ctx context.Context, all bool) error {
 		}
 		e.seen.written(part)
 	}
+	e.sender.Note(own, e.config.Journal.WholeSince(), asOf)
+	repeat.Signal(e.written)
 	return nil
 }
 

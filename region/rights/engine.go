@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/copies"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/store"
@@ -32,6 +33,11 @@ type Peers interface {
 	Recall(ctx context.Context, region string, q exchange.Question) (exchange.Testimonies, error)
 	// RecallAll asks all nodes of a region, and passes on each answer.
 	RecallAll(ctx context.Context, region string, q exchange.Question, take func(exchange.Testimonies))
+	// Nodes returns the addresses of a region's other nodes.
+	Nodes(region string) []string
+	// Copy tells the node at an address a part of what this one has seen, and returns the number of the
+	// part that it takes next.
+	Copy(ctx context.Context, region, address string, p copies.Part) (next uint64, err error)
 }
 
 var _ Peers = (*peer.Client)(nil)
@@ -39,6 +45,7 @@ var _ Peers = (*peer.Client)(nil)
 // Config is everything that an engine needs.
 type Config struct {
 	Region, Node string
+	Address      string // at which other nodes reach this one
 	Options      exchange.Options
 	Memory       Memory
 	Store        *store.Store
@@ -49,6 +56,8 @@ type Config struct {
 	// Broadcast gossips a hint under a name. A newer hint takes the place of an older one of the
 	// same name. Broadcast does not wait.
 	Broadcast func(name string, hint []byte) error
+	// Alive says whether gossip sees a node of this region.
+	Alive func(node string) bool
 	// Taken, if set, gets the events in place of the engine's own queue. It is for tests that step
 	// the machine by hand.
 	Taken func(exchange.Event)
@@ -72,6 +81,9 @@ type Engine struct {
 	seen    *lastSeen
 	hints   *Hints
 
+	sender    *copies.Sender
+	written   chan struct{} // holds a value after uses were written to the journal
+	receiver  copies.Receiver
 	reading   reading
 	toldAlone atomic.Int64 // store time of the last report of a lone region
 	mu        sync.Mutex
@@ -80,6 +92,7 @@ type Engine struct {
 	stats     exchange.Stats                // as of the last step
 	movedBy   map[string]exchange.Moved     // as of the last tick, by limit
 	waiting   []exchange.Recovering         // as of the last tick
+	names     map[string]quantity.StoreTime // as of the last tick: see exchange.Machine.Named
 	// allotments, by bucket id, as of the last tick
 	allotments map[string]quantity.Units
 	reliefs    reliefs
@@ -106,7 +119,7 @@ type Engine struct {
 func New(c Config) *Engine {
 	e := &Engine{config: c, machine: exchange.New(c.Region, c.Node, c.Options), begun: time.Now(),
 		events: newEvents(), drain: make(chan struct{}, 1), moves: make(chan struct{},
-			movesUnderWay),
+			movesUnderWay), written: make(chan struct{}, 1),
 		seen:     newLastSeen(c.Region, c.Memory, c.Store.Latest, c.Store.Surely),
 		observed: map[string]*exchange.Observed{}, apart: map[string]bool{}}
 	e.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), c.Now,
@@ -115,6 +128,10 @@ func New(c Config) *Engine {
 		return region == c.Region || slices.Contains(c.Tenure.Rules().Peers, region)
 	}
 	e.degraded.Store(&map[string]bool{})
+	e.sender = e.newSender()
+	if names := c.Journal.Names(); len(names) > 0 {
+		e.Named(remembered(names))
+	}
 	return e
 }
 
@@ -213,9 +230,9 @@ func (e *Engine) Hear(now quantity.NodeTime, event exchange.Event) exchange.Effe
 	e.mu.Unlock()
 	e.watchGenerations(event)
 	if _, ticked := event.(exchange.Tick); ticked {
-		moved, allotments, waiting := e.machine.MovedByLimit(), allotted(out.Allotments), e.machine.Recovering()
+		moved, allotments, waiting, names := e.machine.MovedByLimit(), allotted(out.Allotments), e.machine.Recovering(), e.machine.Named()
 		e.mu.Lock()
-		e.movedBy, e.allotments, e.waiting = moved, allotments, waiting
+		e.movedBy, e.allotments, e.waiting, e.names = moved, allotments, waiting, names
 		e.mu.Unlock()
 	}
 	switch event.(type) {

@@ -10,6 +10,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/copies"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/rules"
 )
@@ -226,13 +227,22 @@ func (s *lastSeen) locked(yield func(*seenPart) bool) {
 
 // checkpoints returns the uses that are worth writing: those that moved far since they were
 // written, and those that moved less and have not moved since the last call. With last it returns
-// all that moved.
-func (s *lastSeen) checkpoints(generation uint64, last bool) []journal.Checkpoint {
-	var all []journal.Checkpoint
+// all that moved. own are those of them that this node saw itself.
+func (s *lastSeen) checkpoints(generation uint64, last bool) (all []journal.Checkpoint, own []copies.Use) {
 	for p := range s.locked {
-		all = p.uses.checkpoints(all, generation, last)
+		all, own = p.uses.checkpoints(all, own, generation, last)
 	}
-	return all
+	return all, own
+}
+
+// learn takes in what another node saw.
+func (s *lastSeen) learn(all []copies.Use) {
+	for _, u := range all {
+		p, _ := s.part(u.Bucket)
+		p.mu.Lock()
+		p.uses.learn(u)
+		p.mu.Unlock()
+	}
 }
 
 // written notes that checkpoints are durable.

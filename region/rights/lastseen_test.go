@@ -106,7 +106,7 @@ func TestUseIsLeftToTheJournal(t *testing.T) {
 	}
 	durable := map[string]quantity.Units{}
 	write := func() {
-		all := s.checkpoints(1, false)
+		all, _ := s.checkpoints(1, false)
 		for _, c := range all {
 			durable[c.Bucket] = c.Used
 		}
@@ -201,7 +201,7 @@ func TestCheckpointsOfSeen(t *testing.T) {
 			s.used(b, shown(step.cell, step.used), now)
 			s.used(short, shown(step.cell, step.used*100), now)
 		}
-		got := s.checkpoints(7, false)
+		got, _ := s.checkpoints(7, false)
 		s.written(got)
 		switch {
 		case step.want < 0:
@@ -225,7 +225,7 @@ func TestCheckpointsLagByTheRule(t *testing.T) {
 		var used, written quantity.Units
 		var now quantity.StoreTime
 		write := func(last bool) {
-			all := s.checkpoints(1, last)
+			all, _ := s.checkpoints(1, last)
 			for _, c := range all {
 				written = c.Used
 			}
@@ -269,7 +269,8 @@ func TestSeenConcurrently(t *testing.T) {
 				}
 				switch worker {
 				case 0:
-					s.written(s.checkpoints(1, false))
+					all, _ := s.checkpoints(1, false)
+					s.written(all)
 				case 1:
 					s.forget()
 				case 2:

@@ -33,9 +33,11 @@ func (e *Engine) recall(ctx context.Context, r exchange.Recall) {
 // and memory.
 func (e *Engine) Consult(ctx context.Context, c exchange.Consult) {
 	var all []exchange.Testimony
+	var copied []exchange.Copied
 	if c.Peer != "" {
 		all = e.recollect(ctx, c)
 	} else {
+		copied = e.copied() // before the uses that are part of them are read
 		for i, d := range c.Question.Buckets {
 			t, err := e.remember(d, c.Buckets[i], c.Question.Generation)
 			if err != nil {
@@ -44,24 +46,24 @@ func (e *Engine) Consult(ctx context.Context, c exchange.Consult) {
 			all = append(all, t)
 		}
 	}
-	e.deliver(exchange.Consulted{Consult: c, All: all})
+	e.deliver(exchange.Consulted{Consult: c, All: all, Copies: copied})
 }
 
 // remember returns what this node's journal and memory hold of a bucket. generation is the store's
-// generation under which the question is asked. A bucket that the node surely did not use before is
-// not looked up in the journal. If the journal cannot be read, remember returns an error and a
-// testimony whose journal covers no time; it still has what the node itself saw.
+// generation under which the question is asked. A bucket of a short window that the node surely did not
+// use before is not looked up in the journal. If the journal cannot be read, remember returns an error and
+// a testimony whose journal covers no time; it still has what the node itself saw.
 func (e *Engine) remember(d exchange.Doubt, b *exchange.Bucket,
 	generation uint64) (exchange.Testimony, error) {
+	unused := quantity.StoreTime(math.MaxInt64) // since when the node surely did not use it
 	if b != nil && !e.seen.usedBefore(d.Bucket, generation) {
-		since, counts := quantity.StoreTime(e.seen.since.Load()),
-			b.Terms(e.config.Region).CountsSince(b.Cells().Opens(d.From))
-		if since <= min(counts, b.Cells().Opens(d.From-1)) {
-			return exchange.Testimony{Bucket: d.Bucket, WholeSince: since, UseSince: since}, nil
+		unused = quantity.StoreTime(e.seen.since.Load())
+		counts := b.Terms(e.config.Region).CountsSince(b.Cells().Opens(d.From))
+		if !b.Recovered && unused <= min(counts, b.Cells().Opens(d.From-1)) {
+			return exchange.Testimony{Bucket: d.Bucket, WholeSince: unused, UseSince: unused}, nil
 		}
 	}
-	t := exchange.Testimony{Bucket: d.Bucket, WholeSince: math.MaxInt64, UseSince: math.MaxInt64,
-		Use: e.seen.use(d.Bucket)}
+	t := exchange.Testimony{Bucket: d.Bucket, WholeSince: unused, UseSince: unused, Use: e.seen.use(d.Bucket)}
 	if t.Use != (algorithms.Use{}) { // what it saw includes all that was used since then
 		t.UseSince = quantity.StoreTime(e.seen.since.Load())
 	}
@@ -82,9 +84,9 @@ func (e *Engine) remember(d exchange.Doubt, b *exchange.Bucket,
 		t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: r.Peer, Cell: r.Cell, Lent: r.Lent,
 			Returned: r.Returned})
 	}
-	t.WholeSince = e.config.Journal.WholeSince()
+	t.WholeSince = min(t.WholeSince, e.config.Journal.WholeSince())
 	if b == nil || b.Recovered { // of other buckets no use is written
-		t.UseSince = min(t.UseSince, t.WholeSince)
+		t.UseSince = min(t.UseSince, e.config.Journal.WholeSince())
 	}
 	return t, nil
 }

@@ -3,6 +3,7 @@ package rights
 import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/copies"
 	"github.com/quotad/quotad/region/journal"
 )
 
@@ -27,6 +28,7 @@ type usage struct {
 	until       quantity.StoreTime // store time after which it no longer counts
 	entitlement quantity.Units
 	recent      bool // seen since the hand last passed it
+	copied      bool // it is what another node saw, not this one
 	place       int  // in the ring
 }
 
@@ -48,8 +50,28 @@ func (u *uses) note(id string, t *algorithms.Terms, use algorithms.Use) {
 	case use.At < one.use.At:
 		return
 	}
-	one.use, one.until, one.entitlement, one.recent = use, t.Weighs(use.Cell), t.Entitlement, true
-	if use.Cell != one.durable.Cell || use.Units != one.durable.Units {
+	one.use, one.until, one.entitlement, one.recent, one.copied = use, t.Weighs(use.Cell), t.Entitlement, true, false
+	u.move(one)
+}
+
+// learn takes in what another node saw of a bucket.
+func (u *uses) learn(c copies.Use) {
+	one := u.all[c.Bucket]
+	switch {
+	case one == nil:
+		u.makeRoom()
+		one = &usage{id: c.Bucket, place: len(u.ring), copied: true}
+		u.all[c.Bucket], u.ring = one, append(u.ring, one)
+	case c.At <= one.use.At:
+		return
+	}
+	one.use, one.until, one.recent, one.copied = algorithms.Use{Cell: c.Cell, Units: c.Units, At: c.At}, max(one.until, c.Until), true, true
+	u.move(one)
+}
+
+// move notes that the journal may not have a use yet.
+func (u *uses) move(one *usage) {
+	if one.use.Cell != one.durable.Cell || one.use.Units != one.durable.Units {
 		u.moved[one] = struct{}{}
 	}
 }
@@ -86,9 +108,9 @@ func (u *uses) drop(one *usage) {
 }
 
 // checkpoints appends to all what is worth writing (see lastSeen.checkpoints), or with last
-// everything that moved.
-func (u *uses) checkpoints(all []journal.Checkpoint, generation uint64,
-	last bool) []journal.Checkpoint {
+// everything that moved, and to own what of it this node saw itself.
+func (u *uses) checkpoints(all []journal.Checkpoint, own []copies.Use, generation uint64,
+	last bool) ([]journal.Checkpoint, []copies.Use) {
 	for one := range u.moved {
 		by := max(one.use.Units-one.durable.Units, one.durable.Units-one.use.Units)
 		far := one.use.Cell != one.durable.Cell || by*checkpointPart > one.entitlement
@@ -98,9 +120,12 @@ func (u *uses) checkpoints(all []journal.Checkpoint, generation uint64,
 			all = append(all, journal.Checkpoint{Bucket: one.id, Cell: one.use.Cell,
 				Used: one.use.Units, At: one.use.At,
 				Until: one.until, Generation: generation})
+			if !one.copied {
+				own = append(own, copies.Use{Bucket: one.id, Cell: one.use.Cell, Units: one.use.Units, At: one.use.At, Until: one.until})
+			}
 		}
 	}
-	return all
+	return all, own
 }
 
 // written notes that a checkpoint is durable.

@@ -7,7 +7,8 @@ package node
 import (
 	"cmp"
 	"context"
-
+	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/copies"
 	"github.com/quotad/quotad/region/envoys"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/rights"
@@ -146,6 +148,17 @@ func (s *Stepped) CloseBooks() error {
 func (s *Stepped) Checkpoint() {
 	s.tenure.Beat(context.Background())
 	s.rights.Checkpoint(context.Background(), false)
+}
+
+// CopyTo has other nodes of the region keep what this one has seen, by name. One that is nil does not
+// answer.
+func (s *Stepped) CopyTo(mates map[string]*Stepped) {
+	s.rights.CopyBy(slices.Sorted(maps.Keys(mates)), func(mate string, p copies.Part) (uint64, error) {
+		if mates[mate] == nil {
+			return 0, errors.New("it does not answer")
+		}
+		return mates[mate].rights.CopyIn(p), nil
+	})
 }
 
 // ReadStore reads on what the store has of long windows, as long as the journal is not whole.

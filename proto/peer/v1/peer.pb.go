@@ -843,6 +843,9 @@ type RecallResponse struct {
 	// The asker's generation, as the request said.
 	ForGeneration uint64       `protobuf:"varint,3,opt,name=for_generation,json=forGeneration,proto3" json:"for_generation,omitempty"`
 	Testimonies   []*Testimony `protobuf:"bytes,4,rep,name=testimonies,proto3" json:"testimonies,omitempty"`
+	// The asker's own region's: nodes that do not answer themselves, and of whose use this node has a copy. It is part of the
+	// testimonies.
+	Copies        []*Copied `protobuf:"bytes,5,rep,name=copies,proto3" json:"copies,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -905,6 +908,297 @@ func (x *RecallResponse) GetTestimonies() []*Testimony {
 	return nil
 }
 
+func (x *RecallResponse) GetCopies() []*Copied {
+	if x != nil {
+		return x.Copies
+	}
+	return nil
+}
+
+// Copied says what of a node's use another one has.
+type Copied struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Node  string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// Store times: all use that the node saw from since_us on is there, as of until_us.
+	SinceUs       int64 `protobuf:"varint,2,opt,name=since_us,json=sinceUs,proto3" json:"since_us,omitempty"`
+	UntilUs       int64 `protobuf:"varint,3,opt,name=until_us,json=untilUs,proto3" json:"until_us,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Copied) Reset() {
+	*x = Copied{}
+	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Copied) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Copied) ProtoMessage() {}
+
+func (x *Copied) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Copied.ProtoReflect.Descriptor instead.
+func (*Copied) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Copied) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Copied) GetSinceUs() int64 {
+	if x != nil {
+		return x.SinceUs
+	}
+	return 0
+}
+
+func (x *Copied) GetUntilUs() int64 {
+	if x != nil {
+		return x.UntilUs
+	}
+	return 0
+}
+
+// CopyRequest carries a part of what a node has seen of use. Its parts have numbers: after a gap all begins anew.
+type CopyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Region that asks.
+	Region string `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
+	Node   string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// Which start of the node it is of, and its number there, from 0.
+	Life uint64 `protobuf:"varint,3,opt,name=life,proto3" json:"life,omitempty"`
+	Part uint64 `protobuf:"varint,4,opt,name=part,proto3" json:"part,omitempty"`
+	// Store time since which the node knows what it used.
+	SinceUs int64 `protobuf:"varint,5,opt,name=since_us,json=sinceUs,proto3" json:"since_us,omitempty"`
+	// Store time as of which all is told with this part; 0: more parts follow.
+	UntilUs       int64  `protobuf:"varint,6,opt,name=until_us,json=untilUs,proto3" json:"until_us,omitempty"`
+	Uses          []*Use `protobuf:"bytes,7,rep,name=uses,proto3" json:"uses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CopyRequest) Reset() {
+	*x = CopyRequest{}
+	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CopyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CopyRequest) ProtoMessage() {}
+
+func (x *CopyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CopyRequest.ProtoReflect.Descriptor instead.
+func (*CopyRequest) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *CopyRequest) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *CopyRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *CopyRequest) GetLife() uint64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
+func (x *CopyRequest) GetPart() uint64 {
+	if x != nil {
+		return x.Part
+	}
+	return 0
+}
+
+func (x *CopyRequest) GetSinceUs() int64 {
+	if x != nil {
+		return x.SinceUs
+	}
+	return 0
+}
+
+func (x *CopyRequest) GetUntilUs() int64 {
+	if x != nil {
+		return x.UntilUs
+	}
+	return 0
+}
+
+func (x *CopyRequest) GetUses() []*Use {
+	if x != nil {
+		return x.Uses
+	}
+	return nil
+}
+
+// Use is what a region had used of one bucket when a node last saw it.
+type Use struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Bucket id, of any bytes.
+	Bucket []byte `protobuf:"bytes,1,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	Cell   int64  `protobuf:"varint,2,opt,name=cell,proto3" json:"cell,omitempty"`
+	Used   int64  `protobuf:"varint,3,opt,name=used,proto3" json:"used,omitempty"`
+	AtUs   int64  `protobuf:"varint,4,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
+	// Store time from which on it counts no more.
+	UntilUs       int64 `protobuf:"varint,5,opt,name=until_us,json=untilUs,proto3" json:"until_us,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Use) Reset() {
+	*x = Use{}
+	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Use) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Use) ProtoMessage() {}
+
+func (x *Use) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Use.ProtoReflect.Descriptor instead.
+func (*Use) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Use) GetBucket() []byte {
+	if x != nil {
+		return x.Bucket
+	}
+	return nil
+}
+
+func (x *Use) GetCell() int64 {
+	if x != nil {
+		return x.Cell
+	}
+	return 0
+}
+
+func (x *Use) GetUsed() int64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *Use) GetAtUs() int64 {
+	if x != nil {
+		return x.AtUs
+	}
+	return 0
+}
+
+func (x *Use) GetUntilUs() int64 {
+	if x != nil {
+		return x.UntilUs
+	}
+	return 0
+}
+
+// CopyResponse says what the node has.
+type CopyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the part that it takes next; 0: all from the beginning.
+	Next          uint64 `protobuf:"varint,1,opt,name=next,proto3" json:"next,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CopyResponse) Reset() {
+	*x = CopyResponse{}
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CopyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CopyResponse) ProtoMessage() {}
+
+func (x *CopyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CopyResponse.ProtoReflect.Descriptor instead.
+func (*CopyResponse) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *CopyResponse) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
 // Testimony is what one node remembers of one bucket.
 type Testimony struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -928,7 +1222,7 @@ type Testimony struct {
 
 func (x *Testimony) Reset() {
 	*x = Testimony{}
-	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_peer_v1_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -940,7 +1234,7 @@ func (x *Testimony) String() string {
 func (*Testimony) ProtoMessage() {}
 
 func (x *Testimony) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_peer_v1_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -953,7 +1247,7 @@ func (x *Testimony) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Testimony.ProtoReflect.Descriptor instead.
 func (*Testimony) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Testimony) GetRefused() bool {
@@ -1033,7 +1327,7 @@ type Remembered struct {
 
 func (x *Remembered) Reset() {
 	*x = Remembered{}
-	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1045,7 +1339,7 @@ func (x *Remembered) String() string {
 func (*Remembered) ProtoMessage() {}
 
 func (x *Remembered) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1058,7 +1352,7 @@ func (x *Remembered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remembered.ProtoReflect.Descriptor instead.
 func (*Remembered) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{10}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Remembered) GetPeer() string {
@@ -1103,7 +1397,7 @@ type StoreRequest struct {
 
 func (x *StoreRequest) Reset() {
 	*x = StoreRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1115,7 +1409,7 @@ func (x *StoreRequest) String() string {
 func (*StoreRequest) ProtoMessage() {}
 
 func (x *StoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1128,7 +1422,7 @@ func (x *StoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRequest.ProtoReflect.Descriptor instead.
 func (*StoreRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StoreRequest) GetRegion() string {
@@ -1172,7 +1466,7 @@ type Confirmation struct {
 
 func (x *Confirmation) Reset() {
 	*x = Confirmation{}
-	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1184,7 +1478,7 @@ func (x *Confirmation) String() string {
 func (*Confirmation) ProtoMessage() {}
 
 func (x *Confirmation) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1197,7 +1491,7 @@ func (x *Confirmation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirmation.ProtoReflect.Descriptor instead.
 func (*Confirmation) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Confirmation) GetGeneration() uint64 {
@@ -1247,7 +1541,7 @@ type NodeTimes struct {
 
 func (x *NodeTimes) Reset() {
 	*x = NodeTimes{}
-	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_peer_v1_peer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1259,7 +1553,7 @@ func (x *NodeTimes) String() string {
 func (*NodeTimes) ProtoMessage() {}
 
 func (x *NodeTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_peer_v1_peer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1272,7 +1566,7 @@ func (x *NodeTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeTimes.ProtoReflect.Descriptor instead.
 func (*NodeTimes) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NodeTimes) GetNode() string {
@@ -1317,7 +1611,7 @@ type StoreResponse struct {
 
 func (x *StoreResponse) Reset() {
 	*x = StoreResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_peer_v1_peer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1623,7 @@ func (x *StoreResponse) String() string {
 func (*StoreResponse) ProtoMessage() {}
 
 func (x *StoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_peer_v1_peer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1636,7 @@ func (x *StoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreResponse.ProtoReflect.Descriptor instead.
 func (*StoreResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StoreResponse) GetRegion() string {
@@ -1436,7 +1730,7 @@ type StoreOrigin struct {
 
 func (x *StoreOrigin) Reset() {
 	*x = StoreOrigin{}
-	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_peer_v1_peer_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1448,7 +1742,7 @@ func (x *StoreOrigin) String() string {
 func (*StoreOrigin) ProtoMessage() {}
 
 func (x *StoreOrigin) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_peer_v1_peer_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1461,7 +1755,7 @@ func (x *StoreOrigin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreOrigin.ProtoReflect.Descriptor instead.
 func (*StoreOrigin) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StoreOrigin) GetId() string {
@@ -1499,7 +1793,7 @@ type DocumentRequest struct {
 
 func (x *DocumentRequest) Reset() {
 	*x = DocumentRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_peer_v1_peer_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1511,7 +1805,7 @@ func (x *DocumentRequest) String() string {
 func (*DocumentRequest) ProtoMessage() {}
 
 func (x *DocumentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_peer_v1_peer_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1524,7 +1818,7 @@ func (x *DocumentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentRequest.ProtoReflect.Descriptor instead.
 func (*DocumentRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DocumentRequest) GetRegion() string {
@@ -1559,7 +1853,7 @@ type DocumentResponse struct {
 
 func (x *DocumentResponse) Reset() {
 	*x = DocumentResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_peer_v1_peer_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1571,7 +1865,7 @@ func (x *DocumentResponse) String() string {
 func (*DocumentResponse) ProtoMessage() {}
 
 func (x *DocumentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_peer_v1_peer_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1584,7 +1878,7 @@ func (x *DocumentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentResponse.ProtoReflect.Descriptor instead.
 func (*DocumentResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{17}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DocumentResponse) GetText() []byte {
@@ -1607,7 +1901,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[18]
+	mi := &file_peer_v1_peer_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1619,7 +1913,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[18]
+	mi := &file_peer_v1_peer_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1632,7 +1926,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{18}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DescribeRequest) GetRegion() string {
@@ -1666,7 +1960,7 @@ type DescribeResponse struct {
 
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[19]
+	mi := &file_peer_v1_peer_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1678,7 +1972,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[19]
+	mi := &file_peer_v1_peer_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1691,7 +1985,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{19}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DescribeResponse) GetView() *v1.View {
@@ -1715,7 +2009,7 @@ type CutRequest struct {
 
 func (x *CutRequest) Reset() {
 	*x = CutRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[20]
+	mi := &file_peer_v1_peer_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1727,7 +2021,7 @@ func (x *CutRequest) String() string {
 func (*CutRequest) ProtoMessage() {}
 
 func (x *CutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[20]
+	mi := &file_peer_v1_peer_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1740,7 +2034,7 @@ func (x *CutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutRequest.ProtoReflect.Descriptor instead.
 func (*CutRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{20}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CutRequest) GetRegion() string {
@@ -1777,7 +2071,7 @@ type CutResponse struct {
 
 func (x *CutResponse) Reset() {
 	*x = CutResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[21]
+	mi := &file_peer_v1_peer_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1789,7 +2083,7 @@ func (x *CutResponse) String() string {
 func (*CutResponse) ProtoMessage() {}
 
 func (x *CutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[21]
+	mi := &file_peer_v1_peer_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1802,7 +2096,7 @@ func (x *CutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutResponse.ProtoReflect.Descriptor instead.
 func (*CutResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{21}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CutResponse) GetAddresses() []string {
@@ -1877,12 +2171,33 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x05Doubt\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\fR\x06bucket\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x03R\x04from\x12\x0e\n" +
-	"\x02to\x18\x03 \x01(\x03R\x02to\"\x99\x01\n" +
+	"\x02to\x18\x03 \x01(\x03R\x02to\"\xc2\x01\n" +
 	"\x0eRecallResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12%\n" +
 	"\x0efor_generation\x18\x03 \x01(\x04R\rforGeneration\x124\n" +
-	"\vtestimonies\x18\x04 \x03(\v2\x12.peer.v1.TestimonyR\vtestimonies\"\x9a\x02\n" +
+	"\vtestimonies\x18\x04 \x03(\v2\x12.peer.v1.TestimonyR\vtestimonies\x12'\n" +
+	"\x06copies\x18\x05 \x03(\v2\x0f.peer.v1.CopiedR\x06copies\"R\n" +
+	"\x06Copied\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x19\n" +
+	"\bsince_us\x18\x02 \x01(\x03R\asinceUs\x12\x19\n" +
+	"\buntil_us\x18\x03 \x01(\x03R\auntilUs\"\xb9\x01\n" +
+	"\vCopyRequest\x12\x16\n" +
+	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
+	"\x04life\x18\x03 \x01(\x04R\x04life\x12\x12\n" +
+	"\x04part\x18\x04 \x01(\x04R\x04part\x12\x19\n" +
+	"\bsince_us\x18\x05 \x01(\x03R\asinceUs\x12\x19\n" +
+	"\buntil_us\x18\x06 \x01(\x03R\auntilUs\x12 \n" +
+	"\x04uses\x18\a \x03(\v2\f.peer.v1.UseR\x04uses\"u\n" +
+	"\x03Use\x12\x16\n" +
+	"\x06bucket\x18\x01 \x01(\fR\x06bucket\x12\x12\n" +
+	"\x04cell\x18\x02 \x01(\x03R\x04cell\x12\x12\n" +
+	"\x04used\x18\x03 \x01(\x03R\x04used\x12\x13\n" +
+	"\x05at_us\x18\x04 \x01(\x03R\x04atUs\x12\x19\n" +
+	"\buntil_us\x18\x05 \x01(\x03R\auntilUs\"\"\n" +
+	"\fCopyResponse\x12\x12\n" +
+	"\x04next\x18\x01 \x01(\x04R\x04next\"\x9a\x02\n" +
 	"\tTestimony\x12\x18\n" +
 	"\arefused\x18\x01 \x01(\bR\arefused\x12\x15\n" +
 	"\x06now_us\x18\x02 \x01(\x03R\x05nowUs\x12\x1c\n" +
@@ -1973,10 +2288,11 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x19CUT_DIRECTION_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12CUT_DIRECTION_BOTH\x10\x01\x12\x14\n" +
 	"\x10CUT_DIRECTION_IN\x10\x02\x12\x15\n" +
-	"\x11CUT_DIRECTION_OUT\x10\x032\xf5\x02\n" +
+	"\x11CUT_DIRECTION_OUT\x10\x032\xaa\x03\n" +
 	"\vPeerService\x12?\n" +
 	"\bExchange\x12\x18.peer.v1.ExchangeRequest\x1a\x19.peer.v1.ExchangeResponse\x129\n" +
-	"\x06Recall\x12\x16.peer.v1.RecallRequest\x1a\x17.peer.v1.RecallResponse\x126\n" +
+	"\x06Recall\x12\x16.peer.v1.RecallRequest\x1a\x17.peer.v1.RecallResponse\x123\n" +
+	"\x04Copy\x12\x14.peer.v1.CopyRequest\x1a\x15.peer.v1.CopyResponse\x126\n" +
 	"\x05Store\x12\x15.peer.v1.StoreRequest\x1a\x16.peer.v1.StoreResponse\x12?\n" +
 	"\bDocument\x12\x18.peer.v1.DocumentRequest\x1a\x19.peer.v1.DocumentResponse\x12?\n" +
 	"\bDescribe\x12\x18.peer.v1.DescribeRequest\x1a\x19.peer.v1.DescribeResponse\x120\n" +
@@ -1995,7 +2311,7 @@ func file_peer_v1_peer_proto_rawDescGZIP() []byte {
 }
 
 var file_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_peer_v1_peer_proto_goTypes = []any{
 	(Refusal)(0),             // 0: peer.v1.Refusal
 	(StoreUse)(0),            // 1: peer.v1.StoreUse
@@ -2009,21 +2325,25 @@ var file_peer_v1_peer_proto_goTypes = []any{
 	(*RecallRequest)(nil),    // 9: peer.v1.RecallRequest
 	(*Doubt)(nil),            // 10: peer.v1.Doubt
 	(*RecallResponse)(nil),   // 11: peer.v1.RecallResponse
-	(*Testimony)(nil),        // 12: peer.v1.Testimony
-	(*Remembered)(nil),       // 13: peer.v1.Remembered
-	(*StoreRequest)(nil),     // 14: peer.v1.StoreRequest
-	(*Confirmation)(nil),     // 15: peer.v1.Confirmation
-	(*NodeTimes)(nil),        // 16: peer.v1.NodeTimes
-	(*StoreResponse)(nil),    // 17: peer.v1.StoreResponse
-	(*StoreOrigin)(nil),      // 18: peer.v1.StoreOrigin
-	(*DocumentRequest)(nil),  // 19: peer.v1.DocumentRequest
-	(*DocumentResponse)(nil), // 20: peer.v1.DocumentResponse
-	(*DescribeRequest)(nil),  // 21: peer.v1.DescribeRequest
-	(*DescribeResponse)(nil), // 22: peer.v1.DescribeResponse
-	(*CutRequest)(nil),       // 23: peer.v1.CutRequest
-	(*CutResponse)(nil),      // 24: peer.v1.CutResponse
-	(*v1.ViewRequest)(nil),   // 25: quotad.v1.ViewRequest
-	(*v1.View)(nil),          // 26: quotad.v1.View
+	(*Copied)(nil),           // 12: peer.v1.Copied
+	(*CopyRequest)(nil),      // 13: peer.v1.CopyRequest
+	(*Use)(nil),              // 14: peer.v1.Use
+	(*CopyResponse)(nil),     // 15: peer.v1.CopyResponse
+	(*Testimony)(nil),        // 16: peer.v1.Testimony
+	(*Remembered)(nil),       // 17: peer.v1.Remembered
+	(*StoreRequest)(nil),     // 18: peer.v1.StoreRequest
+	(*Confirmation)(nil),     // 19: peer.v1.Confirmation
+	(*NodeTimes)(nil),        // 20: peer.v1.NodeTimes
+	(*StoreResponse)(nil),    // 21: peer.v1.StoreResponse
+	(*StoreOrigin)(nil),      // 22: peer.v1.StoreOrigin
+	(*DocumentRequest)(nil),  // 23: peer.v1.DocumentRequest
+	(*DocumentResponse)(nil), // 24: peer.v1.DocumentResponse
+	(*DescribeRequest)(nil),  // 25: peer.v1.DescribeRequest
+	(*DescribeResponse)(nil), // 26: peer.v1.DescribeResponse
+	(*CutRequest)(nil),       // 27: peer.v1.CutRequest
+	(*CutResponse)(nil),      // 28: peer.v1.CutResponse
+	(*v1.ViewRequest)(nil),   // 29: quotad.v1.ViewRequest
+	(*v1.View)(nil),          // 30: quotad.v1.View
 }
 var file_peer_v1_peer_proto_depIdxs = []int32{
 	6,  // 0: peer.v1.ExchangeRequest.asks:type_name -> peer.v1.Ask
@@ -2033,33 +2353,37 @@ var file_peer_v1_peer_proto_depIdxs = []int32{
 	4,  // 4: peer.v1.ExchangeResponse.documents:type_name -> peer.v1.Acknowledged
 	0,  // 5: peer.v1.Grant.refusal:type_name -> peer.v1.Refusal
 	10, // 6: peer.v1.RecallRequest.doubts:type_name -> peer.v1.Doubt
-	12, // 7: peer.v1.RecallResponse.testimonies:type_name -> peer.v1.Testimony
-	13, // 8: peer.v1.Testimony.rows:type_name -> peer.v1.Remembered
-	15, // 9: peer.v1.StoreRequest.confirmation:type_name -> peer.v1.Confirmation
-	16, // 10: peer.v1.Confirmation.nodes:type_name -> peer.v1.NodeTimes
-	18, // 11: peer.v1.StoreResponse.store:type_name -> peer.v1.StoreOrigin
-	1,  // 12: peer.v1.StoreResponse.use:type_name -> peer.v1.StoreUse
-	4,  // 13: peer.v1.StoreResponse.documents:type_name -> peer.v1.Acknowledged
-	25, // 14: peer.v1.DescribeRequest.view:type_name -> quotad.v1.ViewRequest
-	26, // 15: peer.v1.DescribeResponse.view:type_name -> quotad.v1.View
-	2,  // 16: peer.v1.CutRequest.direction:type_name -> peer.v1.CutDirection
-	3,  // 17: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
-	9,  // 18: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
-	14, // 19: peer.v1.PeerService.Store:input_type -> peer.v1.StoreRequest
-	19, // 20: peer.v1.PeerService.Document:input_type -> peer.v1.DocumentRequest
-	21, // 21: peer.v1.PeerService.Describe:input_type -> peer.v1.DescribeRequest
-	23, // 22: peer.v1.PeerService.Cut:input_type -> peer.v1.CutRequest
-	7,  // 23: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
-	11, // 24: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
-	17, // 25: peer.v1.PeerService.Store:output_type -> peer.v1.StoreResponse
-	20, // 26: peer.v1.PeerService.Document:output_type -> peer.v1.DocumentResponse
-	22, // 27: peer.v1.PeerService.Describe:output_type -> peer.v1.DescribeResponse
-	24, // 28: peer.v1.PeerService.Cut:output_type -> peer.v1.CutResponse
-	23, // [23:29] is the sub-list for method output_type
-	17, // [17:23] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	16, // 7: peer.v1.RecallResponse.testimonies:type_name -> peer.v1.Testimony
+	12, // 8: peer.v1.RecallResponse.copies:type_name -> peer.v1.Copied
+	14, // 9: peer.v1.CopyRequest.uses:type_name -> peer.v1.Use
+	17, // 10: peer.v1.Testimony.rows:type_name -> peer.v1.Remembered
+	19, // 11: peer.v1.StoreRequest.confirmation:type_name -> peer.v1.Confirmation
+	20, // 12: peer.v1.Confirmation.nodes:type_name -> peer.v1.NodeTimes
+	22, // 13: peer.v1.StoreResponse.store:type_name -> peer.v1.StoreOrigin
+	1,  // 14: peer.v1.StoreResponse.use:type_name -> peer.v1.StoreUse
+	4,  // 15: peer.v1.StoreResponse.documents:type_name -> peer.v1.Acknowledged
+	29, // 16: peer.v1.DescribeRequest.view:type_name -> quotad.v1.ViewRequest
+	30, // 17: peer.v1.DescribeResponse.view:type_name -> quotad.v1.View
+	2,  // 18: peer.v1.CutRequest.direction:type_name -> peer.v1.CutDirection
+	3,  // 19: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
+	9,  // 20: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
+	13, // 21: peer.v1.PeerService.Copy:input_type -> peer.v1.CopyRequest
+	18, // 22: peer.v1.PeerService.Store:input_type -> peer.v1.StoreRequest
+	23, // 23: peer.v1.PeerService.Document:input_type -> peer.v1.DocumentRequest
+	25, // 24: peer.v1.PeerService.Describe:input_type -> peer.v1.DescribeRequest
+	27, // 25: peer.v1.PeerService.Cut:input_type -> peer.v1.CutRequest
+	7,  // 26: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
+	11, // 27: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
+	15, // 28: peer.v1.PeerService.Copy:output_type -> peer.v1.CopyResponse
+	21, // 29: peer.v1.PeerService.Store:output_type -> peer.v1.StoreResponse
+	24, // 30: peer.v1.PeerService.Document:output_type -> peer.v1.DocumentResponse
+	26, // 31: peer.v1.PeerService.Describe:output_type -> peer.v1.DescribeResponse
+	28, // 32: peer.v1.PeerService.Cut:output_type -> peer.v1.CutResponse
+	26, // [26:33] is the sub-list for method output_type
+	19, // [19:26] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_peer_v1_peer_proto_init() }
@@ -2073,7 +2397,7 @@ func file_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_v1_peer_proto_rawDesc), len(file_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   22,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

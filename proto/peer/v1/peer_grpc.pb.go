@@ -23,6 +23,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	PeerService_Exchange_FullMethodName = "/peer.v1.PeerService/Exchange"
 	PeerService_Recall_FullMethodName   = "/peer.v1.PeerService/Recall"
+	PeerService_Copy_FullMethodName     = "/peer.v1.PeerService/Copy"
 	PeerService_Store_FullMethodName    = "/peer.v1.PeerService/Store"
 	PeerService_Document_FullMethodName = "/peer.v1.PeerService/Document"
 	PeerService_Describe_FullMethodName = "/peer.v1.PeerService/Describe"
@@ -40,6 +41,9 @@ type PeerServiceClient interface {
 	// Recall asks for what is remembered of buckets that the asker's region has lost. To answer is to fence: from then on
 	// rows of the asker's region that were written under a lower generation are neither taken nor announced.
 	Recall(ctx context.Context, in *RecallRequest, opts ...grpc.CallOption) (*RecallResponse, error)
+	// Copy gives a node of the own region what the asking node has seen of use, so that it is known if the asker and the
+	// region's store are lost together.
+	Copy(ctx context.Context, in *CopyRequest, opts ...grpc.CallOption) (*CopyResponse, error)
 	// Store asks a node which store it decides with, or, if it is of another region, what it knows of the asker's store. A
 	// node of the asker's region has its store answer before it says that it decides with it.
 	Store(ctx context.Context, in *StoreRequest, opts ...grpc.CallOption) (*StoreResponse, error)
@@ -74,6 +78,16 @@ func (c *peerServiceClient) Recall(ctx context.Context, in *RecallRequest, opts 
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RecallResponse)
 	err := c.cc.Invoke(ctx, PeerService_Recall_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *peerServiceClient) Copy(ctx context.Context, in *CopyRequest, opts ...grpc.CallOption) (*CopyResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CopyResponse)
+	err := c.cc.Invoke(ctx, PeerService_Copy_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -131,6 +145,9 @@ type PeerServiceServer interface {
 	// Recall asks for what is remembered of buckets that the asker's region has lost. To answer is to fence: from then on
 	// rows of the asker's region that were written under a lower generation are neither taken nor announced.
 	Recall(context.Context, *RecallRequest) (*RecallResponse, error)
+	// Copy gives a node of the own region what the asking node has seen of use, so that it is known if the asker and the
+	// region's store are lost together.
+	Copy(context.Context, *CopyRequest) (*CopyResponse, error)
 	// Store asks a node which store it decides with, or, if it is of another region, what it knows of the asker's store. A
 	// node of the asker's region has its store answer before it says that it decides with it.
 	Store(context.Context, *StoreRequest) (*StoreResponse, error)
@@ -156,6 +173,9 @@ func (UnimplementedPeerServiceServer) Exchange(context.Context, *ExchangeRequest
 }
 func (UnimplementedPeerServiceServer) Recall(context.Context, *RecallRequest) (*RecallResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Recall not implemented")
+}
+func (UnimplementedPeerServiceServer) Copy(context.Context, *CopyRequest) (*CopyResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Copy not implemented")
 }
 func (UnimplementedPeerServiceServer) Store(context.Context, *StoreRequest) (*StoreResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Store not implemented")
@@ -222,6 +242,24 @@ func _PeerService_Recall_Handler(srv interface{}, ctx context.Context, dec func(
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(PeerServiceServer).Recall(ctx, req.(*RecallRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PeerService_Copy_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CopyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServiceServer).Copy(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PeerService_Copy_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServiceServer).Copy(ctx, req.(*CopyRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -312,6 +350,10 @@ var PeerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Recall",
 			Handler:    _PeerService_Recall_Handler,
+		},
+		{
+			MethodName: "Copy",
+			Handler:    _PeerService_Copy_Handler,
 		},
 		{
 			MethodName: "Store",

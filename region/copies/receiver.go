@@ -1,0 +1,80 @@
+package copies
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/quotad/quotad/quantity"
+)
+
+// maxNodes bounds the nodes of which copies are kept: those that told last.
+const maxNodes = 64
+
+// Receiver knows how far the copies are that other nodes give this one. What they say of use its caller
+// keeps. Safe for concurrent use.
+type Receiver struct {
+	mu    sync.Mutex
+	nodes map[string]*held
+	order uint64 // counts parts
+}
+
+// held is the copy of one node.
+type held struct {
+	life, next   uint64
+	since, until quantity.StoreTime // until 0: it is not complete
+	heard        uint64             // order of its last part
+}
+
+// Take takes a part whose uses are kept, and returns the number of the part that it takes next of that
+// node.
+func (r *Receiver) Take(p Part) (next uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.nodes[p.Node]
+	switch {
+	case p.Number == 0:
+		h = &held{life: p.Life}
+		r.keep(p.Node, h)
+	case h == nil || h.life != p.Life || p.Number != h.next && p.Number+1 != h.next:
+		return 0
+	}
+	r.order++
+	h.next, h.since, h.heard = p.Number+1, p.Since, r.order
+	if p.Until > 0 {
+		h.until = p.Until
+	}
+	return h.next
+}
+
+// keep keeps the copy of a node, and drops that of the node that told longest ago if there are too many.
+func (r *Receiver) keep(node string, h *held) {
+	if r.nodes == nil {
+		r.nodes = map[string]*held{}
+	}
+	r.nodes[node] = h
+	if len(r.nodes) <= maxNodes {
+		return
+	}
+	oldest := node
+	for other, o := range r.nodes {
+		if other != node && (oldest == node || o.heard < r.nodes[oldest].heard) {
+			oldest = other
+		}
+	}
+	delete(r.nodes, oldest)
+}
+
+// Complete returns the copies that are complete, ordered by node.
+func (r *Receiver) Complete() []Copy {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []Copy
+	for node, h := range r.nodes {
+		if h.until > 0 {
+			all = append(all, Copy{Node: node, Since: h.since, Until: h.until})
+		}
+	}
+	slices.SortFunc(all, func(a, b Copy) int { return strings.Compare(a.Node, b.Node) })
+	return all
+}

@@ -1,0 +1,129 @@
+package copies
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/quotad/quotad/quantity"
+)
+
+// maxQueued bounds what waits to be told to one mate. If there is more, all is told anew, from the
+// journal.
+const maxQueued = 64 * MaxUses
+
+// Pages returns uses that the node's journal has, at most MaxUses of them, and where the next page
+// begins; empty: there is none. The first page is from "".
+type Pages func(from string) (page []Use, next string, err error)
+
+// Sender tells other nodes, its mates, what this one has seen. Safe for concurrent use; of one mate one
+// part at a time is on its way.
+type Sender struct {
+	node  string
+	life  uint64
+	pages Pages
+
+	mu    sync.Mutex
+	since quantity.StoreTime
+	asOf  quantity.StoreTime
+	mates map[string]*mate // by address
+	anew  int64            // how often a mate was told all anew because too much waited
+}
+
+// mate is how far one mate has been told.
+type mate struct {
+	begun  bool
+	number uint64 // of the part that comes next
+	from   string // where the next page of the journal begins
+	paged  bool   // all pages are told
+	queue  []Use  // what has moved since
+	whole  quantity.StoreTime
+	sent   step // what the part that is on its way changes
+}
+
+// step is what changes once a mate has a part.
+type step struct {
+	queued int
+	from   string
+	paged  bool
+}
+
+// NewSender returns the sender of a node's life.
+func NewSender(node string, life uint64, pages Pages) *Sender {
+	return &Sender{node: node, life: life, pages: pages, mates: map[string]*mate{}}
+}
+
+// To sets the mates. Others are told nothing more.
+func (s *Sender) To(addresses []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := make(map[string]*mate, len(addresses))
+	for _, a := range addresses {
+		if kept[a] = s.mates[a]; kept[a] == nil {
+			kept[a] = &mate{}
+		}
+	}
+	s.mates = kept
+}
+
+// Note takes in uses that the journal has now. With them it has all that the node saw until asOf. The
+// node knows all that it used from since on.
+func (s *Sender) Note(uses []Use, since, asOf quantity.StoreTime) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.since, s.asOf = since, asOf
+	for _, m := range s.mates {
+		if !m.begun { // the pages to come have them
+			continue
+		}
+		if m.queue = append(m.queue, uses...); len(m.queue) > maxQueued {
+			*m = mate{}
+			s.anew++
+		}
+	}
+}
+
+// Next returns the part that a mate is to be told next. ok is false if there is none.
+func (s *Sender) Next(address string) (p Part, ok bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.mates[address]
+	if m == nil || s.asOf == 0 || m.paged && len(m.queue) == 0 && m.whole >= s.asOf {
+		return p, false, nil
+	}
+	p = Part{Node: s.node, Life: s.life, Number: m.number, Since: s.since}
+	m.begun, m.sent = true, step{from: m.from, paged: m.paged}
+	if m.paged || len(m.queue) > MaxUses { // the queue does not grow while the journal is told
+		p.Uses = slices.Clone(m.queue[:min(len(m.queue), MaxUses)])
+		m.sent.queued = len(p.Uses)
+	} else {
+		p.Uses, m.sent.from, err = s.pages(m.from)
+		m.sent.paged = m.sent.from == ""
+	}
+	if m.sent.paged && m.sent.queued == len(m.queue) {
+		p.Until = s.asOf
+	}
+	return p, err == nil, err
+}
+
+// Answered takes a mate's answer to a part: the number of the part that it takes next.
+func (s *Sender) Answered(address string, p Part, next uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.mates[address]
+	switch {
+	case m == nil || !m.begun || m.number != p.Number: // told anew meanwhile
+	case next != p.Number+1:
+		*m = mate{}
+	default:
+		m.number, m.from, m.paged = next, m.sent.from, m.sent.paged
+		m.queue = slices.Delete(m.queue, 0, m.sent.queued)
+		m.whole = max(m.whole, p.Until)
+	}
+}
+
+// Anew returns how often a mate was told all anew because too much waited for it.
+func (s *Sender) Anew() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.anew
+}

@@ -1,0 +1,82 @@
+package region
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/region/admit"
+)
+
+// TestARegionWithoutAZone: the Redis and one of two nodes are lost together, as an availability zone is.
+// The other node has a copy of what that one saw, so keys of long windows are decided again within
+// seconds: exactly those that were at rest for a second, and the others but for a hundredth of the split
+// and a second's admissions.
+func TestARegionWithoutAZone(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 1000, ""))
+	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		twin := c.onTwin("us")
+		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
+		c.meet()
+		nextCell(10 * time.Minute)
+		for i := range 900 { // more than one part has
+			n2.check(t, request(fmt.Sprintf("many%d", i)))
+		}
+		for range 300 {
+			n2.check(t, request("rests"))
+			n1.check(t, request("both"))
+			n2.check(t, request("both"))
+		}
+		time.Sleep(4 * time.Second)
+		busy := 0
+		for range 200 {
+			n2.check(t, request("busy"))
+			busy++
+			time.Sleep(20 * time.Millisecond)
+		}
+		twin.SetDown(true)
+		c.stop("us/n2")
+		time.Sleep(30 * time.Second)
+		twin.Restart()
+		twin.SetDown(false)
+		lost := time.Now()
+		for _, account := range []string{"rests", "both", "busy", "many699", "unused"} {
+			c.within(20*time.Second, account+" to be decided", func() bool { return n1.check(t, request(account)).Reason == admit.WithinLimit })
+		}
+		t.Logf("all are decided again after %v", time.Since(lost).Round(time.Millisecond))
+		for account, want := range map[string]int{"rests": 300, "both": 600, "many699": 1, "busy": busy - 10 - 50} {
+			if used := int(n1.state(t, request(account)).Used); used < want {
+				t.Errorf("%d used of %s, want at least %d", used, account, want)
+			}
+		}
+	})
+}
+
+// TestACopyThatIsBehindIsNoWitness: a node is cut off from its mate, and goes on. Then it is lost with the
+// Redis. What its mate has of it is too old.
+func TestACopyThatIsBehindIsNoWitness(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
+		c.meet()
+		nextCell(10 * time.Minute)
+		n2.check(t, request("a"))
+		time.Sleep(3 * time.Second)
+		c.network.CutBoth("us/n1", "us/n2", time.Hour)
+		for n2.check(t, request("a")).Allowed {
+		}
+		time.Sleep(3 * time.Second)
+		c.stop("us/n2")
+		c.flushAll("us")
+		for range 30 {
+			if d := n1.check(t, request("a")); d.Allowed {
+				t.Fatalf("what us/n2 used is admitted again: %+v", d)
+			}
+			time.Sleep(time.Second)
+		}
+		if d := n1.check(t, request("a")); d.Reason != admit.Recovering {
+			t.Errorf("us/n2 is not waited for: %+v", d)
+		}
+	})
+}

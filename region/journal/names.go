@@ -1,0 +1,63 @@
+package journal
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/journal/disk"
+)
+
+// MaxNames is how many names RememberNames takes.
+const MaxNames = 2048
+
+// Names returns the nodes that were last remembered to have used the region's store, and when last, in
+// store time.
+func (j *Journal) Names() map[string]quantity.StoreTime { return maps.Clone(j.saved.now().names) }
+
+// RememberNames replaces the remembered nodes durably: at most MaxNames names of 1 to MaxPeerBytes bytes,
+// else ErrInvalid and nothing changes.
+func (j *Journal) RememberNames(names map[string]quantity.StoreTime) error {
+	if len(names) > MaxNames {
+		return fmt.Errorf("journal: remember names: %w: %d names, more than %d: keep fewer", ErrInvalid, len(names), MaxNames)
+	}
+	for name := range names {
+		if len(name) == 0 || len(name) > MaxPeerBytes {
+			return fmt.Errorf("journal: remember names: %w: the name %.64q has %d bytes, not 1 to %d: leave it out",
+				ErrInvalid, name, len(name), MaxPeerBytes)
+		}
+	}
+	j.saved.setting.Lock()
+	defer j.saved.setting.Unlock()
+	names = maps.Clone(names)
+	return j.save(maps.Equal(names, j.saved.now().names), disk.Saved, noteNames, encodeNames(names),
+		func() { j.saved.names = names })
+}
+
+func encodeNames(names map[string]quantity.StoreTime) (b []byte) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		b = binary.AppendVarint(appendBytes(b, name), int64(names[name]))
+	}
+	return b
+}
+
+func readNames(d *decoder) map[string]quantity.StoreTime {
+	names := map[string]quantity.StoreTime{}
+	for d.err == nil && len(d.rest) > 0 {
+		name := string(d.bytes())
+		names[name] = quantity.StoreTime(d.varint())
+	}
+	return names
+}
+
+// auditNames reads the names, which a journal of an earlier release does not have.
+func auditNames(d disk.Disk) (names map[string]quantity.StoreTime, err error) {
+	values, err := d.Get(disk.Saved, noteNames)
+	if err != nil || values[0] == nil {
+		return nil, err
+	}
+	err = readNote(d, disk.Saved, noteNames, func(body *decoder) { names = readNames(body) })
+	return names, err
+}

@@ -1,0 +1,155 @@
+package rights
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/copies"
+)
+
+const (
+	// mostMates is how many other nodes of the region have a copy of what this one has seen.
+	mostMates = 2
+	// copyTimeout bounds the call that tells one of them a part, and partsAtOnce the parts that it is
+	// told at a time.
+	copyTimeout = time.Second
+	partsAtOnce = 16
+)
+
+// newSender returns what tells other nodes what this one has seen.
+func (e *Engine) newSender() *copies.Sender {
+	j := e.config.Journal
+	return copies.NewSender(e.config.Node, j.Incarnation(), func(from string) (page []copies.Use, next string, err error) {
+		all, next, err := j.CheckpointsFrom(from, copies.MaxUses)
+		for _, c := range all {
+			page = append(page, copies.Use{Bucket: c.Bucket, Cell: c.Cell, Units: c.Used, At: c.At, Until: c.Until})
+		}
+		return page, next, err
+	})
+}
+
+// CopyOut tells other nodes of the region what this one has seen, whenever the journal has it, until ctx
+// ends.
+func (e *Engine) CopyOut(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.written:
+			e.copyOut(ctx)
+		}
+	}
+}
+
+func (e *Engine) copyOut(ctx context.Context) {
+	mates := mostNext(e.config.Peers.Nodes(e.config.Region), e.config.Address, mostMates)
+	e.sender.To(mates)
+	var telling sync.WaitGroup
+	for _, mate := range mates {
+		telling.Go(func() {
+			e.tellMate(mate, func(p copies.Part) (uint64, error) {
+				limited, cancel := context.WithTimeout(ctx, copyTimeout)
+				defer cancel()
+				return e.config.Peers.Copy(limited, e.config.Region, mate, p)
+			})
+		})
+	}
+	telling.Wait()
+}
+
+// CopyBy is CopyOut once, for a caller that steps the node by hand and carries parts to the mates itself.
+func (e *Engine) CopyBy(mates []string, carry func(mate string, p copies.Part) (next uint64, err error)) {
+	e.sender.To(mates)
+	for _, mate := range mates {
+		e.tellMate(mate, func(p copies.Part) (uint64, error) { return carry(mate, p) })
+	}
+}
+
+// tellMate tells a mate the parts that come next, until one does not arrive.
+func (e *Engine) tellMate(mate string, carry func(copies.Part) (next uint64, err error)) {
+	for range partsAtOnce {
+		part, ok, err := e.sender.Next(mate)
+		if err != nil {
+			e.config.Log.Error("use of long windows is not copied to other nodes: the journal cannot be read", "err", err)
+		}
+		if !ok {
+			return
+		}
+		next, err := carry(part)
+		if err != nil {
+			e.config.Log.Debug("use of long windows is not copied to another node", "mate", mate, "err", err)
+			return
+		}
+		e.sender.Answered(mate, part, next)
+	}
+}
+
+// mostNext returns the addresses that follow one's own in their order, at most so many, so that each node
+// has a copy at others and all have equally many.
+func mostNext(all []string, own string, most int) []string {
+	all = slices.Compact(slices.Sorted(slices.Values(all)))
+	at, found := slices.BinarySearch(all, own)
+	if found {
+		all = slices.Delete(all, at, at+1)
+	}
+	turned := slices.Concat(all[at:], all[:at])
+	return turned[:min(len(turned), most)]
+}
+
+// CopyIn keeps what another node of the region has seen, and returns the number of the part that is taken
+// next.
+func (e *Engine) CopyIn(p copies.Part) (next uint64) {
+	latest := e.config.Store.Latest().Add(copyAhead)
+	e.seen.learn(slices.DeleteFunc(p.Uses, func(u copies.Use) bool { return u.At > latest }))
+	return e.receiver.Take(p)
+}
+
+// copyAhead is how much later than this node's latest time of the store another one may have seen a use,
+// in microseconds: nobody knows of use to come.
+const copyAhead = int64(time.Minute / time.Microsecond)
+
+// copied returns the copies of nodes that do not answer themselves.
+func (e *Engine) copied() (all []exchange.Copied) {
+	for _, c := range e.receiver.Complete() {
+		if !e.config.Alive(c.Node) {
+			all = append(all, exchange.Copied(c))
+		}
+	}
+	return all
+}
+
+// noteNames has the journal remember which nodes the store has answered.
+func (e *Engine) noteNames() {
+	e.mu.Lock()
+	names := e.names
+	e.mu.Unlock()
+	old, far := e.config.Journal.Names(), len(names) == 0
+	if far {
+		return
+	}
+	far = len(names) != len(old)
+	for node, at := range names {
+		far = far || at > old[node].Add(namesEvery)
+	}
+	if !far {
+		return
+	}
+	if err := e.config.Journal.RememberNames(names); err != nil {
+		e.config.Log.Error("the journal does not remember who used the store: after a loss nobody waits for nodes that are gone", "err", err)
+	}
+}
+
+// namesEvery is how much later a node may have been answered than the journal says, in microseconds.
+const namesEvery = int64(10 * time.Second / time.Microsecond)
+
+// remembered returns the nodes that the journal says to have used the store, and until when at most.
+func remembered(names map[string]quantity.StoreTime) map[string]quantity.StoreTime {
+	for node, at := range names {
+		names[node] = at.Add(namesEvery)
+	}
+	return names
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/admit"
 )
 
@@ -68,26 +69,20 @@ func TestTheOperatorsWordOpensWhatNobodyKnows(t *testing.T) {
 
 // TestANodeThatIsGoneUnderItsName: a node was replaced by one with another name, as by a rolling update,
 // and then the Redis lost its data. The region has as many nodes as it should, and none of them knows
-// what the one that is gone admitted alone. It is waited for, until its use counts no more.
+// what the one that is gone admitted alone, since its copies did not reach them. It is waited for, until
+// its use counts no more.
 func TestANodeThatIsGoneUnderItsName(t *testing.T) {
 	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
 	inBubble(t, []string{"us/n1", "us/n2", "us/n3"}, func(t *testing.T, c *cluster) {
 		c.sizes["us"] = 2
-		c.start("us/n1", d)
-		n2, n3 := c.start("us/n2", d), c.start("us/n3", d)
-		nextCell(10 * time.Minute) // of which n2 and n3 know all that they do
-		admitted := 0
-		for c.running["us/n1"].check(t, request("a")).Allowed {
-			admitted++
+		for _, other := range []string{"us/n1", "us/n2"} {
+			c.network.CutBoth("us/n3", other, time.Hour)
 		}
-		time.Sleep(3 * time.Second)
-		c.stop("us/n1")
-		time.Sleep(10 * time.Second)
-		c.flushAll("us")
+		n1, n2 := goneUnderItsName(t, c, d)
 		for range 30 {
-			for _, n := range []*running{n2, n3} {
+			for _, n := range []*running{n1, n2} {
 				if d := n.check(t, request("a")); d.Allowed {
-					t.Fatalf("%s admits what us/n1 admitted before, %d of 100: %+v", n.name, admitted, d)
+					t.Fatalf("%s admits what us/n3 admitted before: %+v", n.name, d)
 				}
 			}
 			time.Sleep(time.Second)
@@ -98,9 +93,37 @@ func TestANodeThatIsGoneUnderItsName(t *testing.T) {
 		// In the next window the node that is gone used nothing.
 		nextCell(10 * time.Minute)
 		c.within(5*time.Second, "the next window to be decided", func() bool { return n2.check(t, request("a")).Allowed })
-		n3.check(t, request("b"))
+		n1.check(t, request("b"))
 		c.flushAll("us")
-		c.within(10*time.Second, "us/n3 to go on", func() bool { return n3.check(t, request("b")).Reason == admit.WithinLimit })
+		c.within(10*time.Second, "us/n1 to go on", func() bool { return n1.check(t, request("b")).Reason == admit.WithinLimit })
+	})
+}
+
+// goneUnderItsName has us/n3 admit 100 units of a, end, and the Redis lose its data. It returns the other
+// two nodes.
+func goneUnderItsName(t *testing.T, c *cluster, d *policy.Document) (n1, n2 *running) {
+	n1, n2 = c.start("us/n1", d), c.start("us/n2", d)
+	n3 := c.start("us/n3", d)
+	nextCell(10 * time.Minute) // of which n1 and n2 know all that they do
+	for n3.check(t, request("a")).Allowed {
+	}
+	time.Sleep(3 * time.Second)
+	c.stop("us/n3")
+	time.Sleep(20 * time.Second) // in which gossip notices
+	c.flushAll("us")
+	return n1, n2
+}
+
+// TestANodeThatIsGoneLeavesACopy: the same, where the other nodes had a copy of what it admitted.
+func TestANodeThatIsGoneLeavesACopy(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	inBubble(t, []string{"us/n1", "us/n2", "us/n3"}, func(t *testing.T, c *cluster) {
+		c.sizes["us"] = 2
+		n1, n2 := goneUnderItsName(t, c, d)
+		for _, n := range []*running{n1, n2} {
+			c.within(5*time.Second, n.name+" to decide", func() bool { return n.check(t, request("a")).Reason == admit.OverLimit })
+			c.within(5*time.Second, n.name+" to decide", func() bool { return n.check(t, request("b")).Allowed })
+		}
 	})
 }
 

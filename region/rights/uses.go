@@ -54,7 +54,8 @@ func (u *uses) note(id string, t *algorithms.Terms, use algorithms.Use) {
 	u.move(one)
 }
 
-// learn takes in what another node saw of a bucket.
+// learn takes in what another node saw of a bucket. Of two numbers seen in one microsecond it takes the
+// larger.
 func (u *uses) learn(c copies.Use) {
 	one := u.all[c.Bucket]
 	switch {
@@ -62,7 +63,7 @@ func (u *uses) learn(c copies.Use) {
 		u.makeRoom()
 		one = &usage{id: c.Bucket, place: len(u.ring), copied: true}
 		u.all[c.Bucket], u.ring = one, append(u.ring, one)
-	case c.At <= one.use.At:
+	case c.At < one.use.At || c.At == one.use.At && c.Units <= one.use.Units:
 		return
 	}
 	one.use, one.until, one.recent, one.copied = algorithms.Use{Cell: c.Cell, Units: c.Units, At: c.At}, max(one.until, c.Until), true, true

@@ -1,0 +1,159 @@
+package copies
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
+	"github.com/quotad/quotad/quantity"
+)
+
+// disk is a dumb journal: the latest use of each bucket.
+type disk map[string]Use
+
+func (d disk) write(all []Use) {
+	for _, u := range all {
+		d[u.Bucket] = u
+	}
+}
+
+// pages shows the disk three uses at a time.
+func (d disk) pages(from string) (page []Use, next string, err error) {
+	for _, bucket := range slices.Sorted(func(yield func(string) bool) {
+		for b := range d {
+			if b >= from && !yield(b) {
+				return
+			}
+		}
+	}) {
+		if len(page) == 3 {
+			return page, bucket, nil
+		}
+		page = append(page, d[bucket])
+	}
+	return page, "", nil
+}
+
+// TestACompleteCopyHasAll: whatever is lost on the way, and whoever starts anew, a copy that is said to be
+// complete as of a time has all that the node had seen until then.
+func TestACompleteCopyHasAll(t *testing.T) {
+	suite.Check(t, func(t *rapid.T) {
+		journal, copied := disk{}, disk{}
+		life, now := uint64(1), quantity.StoreTime(0)
+		sender, receiver := NewSender("n1", life, journal.pages), &Receiver{}
+		t.Repeat(map[string]func(*rapid.T){
+			"see": func(t *rapid.T) {
+				now += 10
+				var seen []Use
+				for range rapid.IntRange(0, 5).Draw(t, "uses") {
+					seen = append(seen, Use{Bucket: fmt.Sprint(rapid.IntRange(0, 20).Draw(t, "bucket")), At: now, Units: 1})
+				}
+				journal.write(seen)
+				sender.To([]string{"n2"})
+				sender.Note(seen, 5, now)
+			},
+			"tell": func(t *rapid.T) {
+				p, ok, err := sender.Next("n2")
+				if err != nil || !ok || rapid.Bool().Draw(t, "lost") {
+					return
+				}
+				next := uint64(0)
+				for range rapid.IntRange(1, 2).Draw(t, "times") { // a call may come twice
+					for _, u := range p.Uses {
+						if u.At >= copied[u.Bucket].At {
+							copied[u.Bucket] = u
+						}
+					}
+					next = receiver.Take(p)
+				}
+				if !rapid.Bool().Draw(t, "answer lost") {
+					sender.Answered("n2", p, next)
+				}
+			},
+			"the node starts anew": func(*rapid.T) {
+				life++
+				sender = NewSender("n1", life, journal.pages)
+			},
+			"the other node starts anew": func(*rapid.T) {
+				receiver = &Receiver{}
+				clear(copied)
+			},
+			"the other node is not told for a while": func(*rapid.T) { sender.To(nil) },
+			"": func(t *rapid.T) {
+				for _, c := range receiver.Complete() {
+					for _, u := range journal {
+						if u.At <= c.Until && copied[u.Bucket].At < u.At {
+							t.Fatalf("complete as of %d, and lacks %+v", c.Until, u)
+						}
+					}
+					if c.Node != "n1" || c.Since != 5 || c.Until > now {
+						t.Fatalf("%+v at %d", c, now)
+					}
+				}
+			},
+		})
+		// In the end nothing is lost any more.
+		now += 10
+		sender.To([]string{"n2"})
+		sender.Note(nil, 5, now)
+		for range 50 {
+			p, ok, _ := sender.Next("n2")
+			if !ok {
+				break
+			}
+			for _, u := range p.Uses {
+				copied[u.Bucket] = u
+			}
+			sender.Answered("n2", p, receiver.Take(p))
+		}
+		if all := receiver.Complete(); len(all) != 1 || all[0].Until != now || len(copied) != len(journal) {
+			t.Fatalf("in the end %+v at %d, %d of %d uses", all, now, len(copied), len(journal))
+		}
+	})
+}
+
+// TestTooMuchWaits: what a mate that does not answer is not told is bounded. Then all is told anew.
+func TestTooMuchWaits(t *testing.T) {
+	journal := disk{}
+	s := NewSender("n1", 1, journal.pages)
+	s.To([]string{"n2"})
+	s.Note(nil, 0, 1)
+	first, _, _ := s.Next("n2")
+	s.Answered("n2", first, 1)
+	for i := range maxQueued + 1 {
+		u := []Use{{Bucket: fmt.Sprint("b", i%10), At: quantity.StoreTime(i)}}
+		journal.write(u)
+		s.Note(u, 0, quantity.StoreTime(i))
+	}
+	if p, ok, err := s.Next("n2"); !ok || err != nil || p.Number != 0 || len(p.Uses) != 3 || s.Anew() != 1 {
+		t.Errorf("part %d of %d uses, %v %v, anew %d times", p.Number, len(p.Uses), ok, err, s.Anew())
+	}
+}
+
+// TestAJournalThatCannotBeRead: nothing is told then.
+func TestAJournalThatCannotBeRead(t *testing.T) {
+	broken := errors.New("broken")
+	s := NewSender("n1", 1, func(string) ([]Use, string, error) { return nil, "", broken })
+	s.To([]string{"n2"})
+	s.Note(nil, 0, 1)
+	if _, ok, err := s.Next("n2"); ok || !errors.Is(err, broken) {
+		t.Errorf("%v %v", ok, err)
+	}
+}
+
+// TestCopiesAreBounded: of more nodes than a region can have, those that told last are kept.
+func TestCopiesAreBounded(t *testing.T) {
+	var r Receiver
+	for i := range maxNodes + 5 {
+		r.Take(Part{Node: fmt.Sprintf("n%03d", i), Until: 1})
+		r.Take(Part{Node: "n000", Life: uint64(i), Until: 1})
+	}
+	all := r.Complete()
+	if len(all) != maxNodes || all[0].Node != "n000" || all[1].Node != "n006" {
+		t.Errorf("%d copies: %v", len(all), all[:2])
+	}
+}

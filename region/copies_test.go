@@ -80,3 +80,38 @@ func TestACopyThatIsBehindIsNoWitness(t *testing.T) {
 		}
 	})
 }
+
+// TestANodeThatOthersHear: a node is cut off from its mate and from the Redis. The mate goes on, and other
+// regions hear it. Then the Redis loses its data, and the node reaches it again: its copy of the mate is as
+// late as all that it knows, and proves nothing as long as the mate lives.
+func TestANodeThatOthersHear(t *testing.T) {
+	r := startRelay(t)
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
+	inBubble(t, []string{"eu/n1", "us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		c.start("eu/n1", d)
+		c.onRedis("us")
+		n2 := c.start("us/n2", d)
+		direct := c.servers["us"]
+		reconnect := c.behind(r, "us")
+		n1 := c.start("us/n1", d)
+		c.servers["us"] = direct
+		c.meet()
+		nextCell(10 * time.Minute)
+		n2.check(t, request("a"))
+		time.Sleep(3 * time.Second)
+		r.lead("")
+		c.network.CutBoth("us/n1", "us/n2", time.Hour)
+		for n2.check(t, request("a")).Allowed {
+		}
+		time.Sleep(20 * time.Second)
+		c.flushAll("us")
+		n2.Close()
+		reconnect()
+		for range 3 { // gossip takes longer to notice that us/n2 has ended
+			if d := n1.check(t, request("a")); d.Allowed && d.Reason == admit.WithinLimit {
+				t.Fatalf("what us/n2 used is admitted again: %+v", d)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}

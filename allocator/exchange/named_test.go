@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/quantity"
 )
@@ -43,5 +44,38 @@ func TestWhoMustTell(t *testing.T) {
 	m.onNamed(map[string]quantity.StoreTime{"later": at(2000).Add(2 * namedFor)})
 	if len(m.named) != 1 {
 		t.Errorf("%d are remembered two months later", len(m.named))
+	}
+}
+
+// TestACopyTellsForItsNode: a copy counts as its node's own word if it is complete since before what
+// counts, and is at most a second older than the store's last answer to that node.
+func TestACopyTellsForItsNode(t *testing.T) {
+	const s = allocator.Second
+	at := func(seconds int64) quantity.StoreTime { return quantity.StoreTime(seconds * s) }
+	for name, c := range map[string]struct {
+		copied Copied
+		told   bool
+	}{
+		"as late as the node":           {Copied{"n2", 0, at(1000)}, true},
+		"a second older":                {Copied{"n2", 0, at(999)}, true},
+		"older":                         {Copied{"n2", 0, at(999) - 1}, false},
+		"since the use that may count":  {Copied{"n2", at(960), at(1000)}, true},
+		"of a part of what may count":   {Copied{"n2", at(960) + 1, at(1000)}, false},
+		"of a node that nobody answers": {Copied{"n3", 0, at(1000)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := New("us", "n1", Options{Nodes: 2})
+			m.onNamed(map[string]quantity.StoreTime{"n1": at(1010), "n2": at(1000)})
+			b := &Bucket{ID: "b", Kind: algorithms.FixedWindow, Window: 60 * s, Cell: 60 * s, Limit: 100, Recovered: true,
+				Entitlements: map[string]quantity.Units{"us": 100}}
+			r := &recovery{bucket: b, lostAt: at(1010), nodesAnswered: []string{"n1"}}
+			if m.usesFrom(r) != at(960) {
+				t.Fatalf("what was used counts since %d", m.usesFrom(r))
+			}
+			m.addCopies(r, []Copied{c.copied, c.copied})
+			if m.toldUse(r) != c.told || len(r.nodesAnswered) > 2 {
+				t.Errorf("told %t by %v", m.toldUse(r), r.nodesAnswered)
+			}
+		})
 	}
 }

@@ -103,6 +103,7 @@ type Node struct {
 	books   sync.Mutex // held while use is written to the journal or charged
 	mates   mates
 	started time.Time
+	elapsed func() time.Duration // since then, by a clock that is never set
 	life    life
 }
 
@@ -197,7 +198,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		c.Now = time.Now
 	}
 	c.Exchange.Nodes = c.Nodes
-	n := &Node{config: c, log: c.Log, started: c.Now(), life: life{closed: make(chan struct{}), opened: make(chan struct{})},
+	n := &Node{config: c, log: c.Log, started: c.Now(), elapsed: elapsedSince(c.Elapsed), life: life{closed: make(chan struct{}), opened: make(chan struct{})},
 		peers: peer.NewClient(c.Dial, c.PeerTLS)}
 	n.panics = door.NewPanics(c.Log, "", n.CountPanic)
 	if c.Fetch == nil {
@@ -321,22 +322,6 @@ func (n *Node) keepBooks(ctx context.Context) {
 		}
 		n.books.Unlock()
 	})
-}
-
-// prune drops the journal's records that count neither by the time of any shard of the store nor by
-// this node's clock. The claims on the node's local part follow the node's clock. A clock that is
-// ahead therefore drops nothing too early.
-func (n *Node) prune() {
-	before := min(n.config.Store.Surely(), quantity.StoreTime(n.config.Now().UnixMicro()))
-	for {
-		pruned, err := n.config.Journal.Prune(before)
-		if err != nil {
-			n.log.Error("the journal cannot be pruned", "err", err)
-		}
-		if err != nil || pruned < journal.PruneLimit {
-			return
-		}
-	}
 }
 
 // Ready returns why the node should not get requests, or nil if it should. A node serves as soon as

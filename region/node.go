@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
@@ -36,6 +37,9 @@ type Config struct {
 	Bootstrap bool // the region never served before: an empty store is not a loss
 	// TrustClock says that this node opens its store though its clock is ahead of all others'.
 	TrustClock bool
+	// ForgetStoreTime says that this node forgets that its store's time was ahead of its clock: the
+	// operator has emptied the store.
+	ForgetStoreTime bool
 	// Alone says that nobody need be asked before Bootstrap is believed.
 	Alone bool
 	// Repeats is how often a decision is repeated for a request sent again with its id. 0:
@@ -102,6 +106,9 @@ type Node struct {
 	panics  *door.Panics
 	books   sync.Mutex // held while use is written to the journal or charged
 	mates   mates
+	aheads  aheadWatch
+	forgets atomic.Bool // others are not told of a time that is ahead and that the journal remembers
+	taken   TakenBack
 	started time.Time
 	elapsed func() time.Duration // since then, by a clock that is never set
 	life    life
@@ -156,6 +163,12 @@ func (n *Node) open(ctx context.Context) error {
 	if err := n.clockAgrees(ctx); err != nil {
 		return err
 	}
+	if err := n.forgetTime(ctx); err != nil {
+		return err
+	}
+	if err := n.timeAgrees(ctx); err != nil {
+		return err
+	}
 	if err := n.tenure.Open(ctx); err != nil {
 		return err
 	}
@@ -173,7 +186,7 @@ func (n *Node) run() {
 	running, stop := context.WithCancel(context.Background())
 	n.life.stop = stop
 	for _, each := range []func(context.Context){n.limiter.Run, n.rights.Run, n.tenure.Watch,
-		n.envoys.Run, n.tenure.KeepTime, n.tenure.TryRefused, n.housekeep, n.keepBooks, n.rivals.Run} {
+		n.envoys.Run, n.tenure.KeepTime, n.tenure.TryRefused, n.housekeep, n.keepBooks, n.rivals.Run, n.watchAhead} {
 		n.life.done.Go(func() { each(running) })
 	}
 }
@@ -326,9 +339,12 @@ func (n *Node) keepBooks(ctx context.Context) {
 
 // Ready returns why the node should not get requests, or nil if it should. A node serves as soon as
 // its store is open, and refuses everything before that. Regions that do not answer only degrade
-// it.
+// it. It should not get any while windows stand still.
 func (n *Node) Ready() error {
-	return n.tenure.Ready()
+	if err := n.tenure.Ready(); err != nil {
+		return err
+	}
+	return n.aheads.ready()
 }
 
 // Close ends the node at once. Call Leave first, so that the others need not wait for it.

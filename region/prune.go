@@ -13,8 +13,8 @@ import (
 // is dropped that counts by this node's clock at its start and the time since: the operator may take
 // the store's time back. A machine that was suspended drops later, by that time.
 func (n *Node) prune() {
-	atMost := n.started.Add(n.elapsed() + clockAhead)
-	before := min(n.config.Store.Surely(), quantity.StoreTime(n.config.Now().UnixMicro()), quantity.StoreTime(atMost.UnixMicro()))
+	before := min(n.config.Store.Surely(), quantity.StoreTime(n.config.Now().UnixMicro()),
+		quantity.StoreTime(n.started.Add(n.elapsed()+clockAhead).UnixMicro()))
 	for {
 		pruned, err := n.config.Journal.Prune(before)
 		if err != nil {

@@ -3,6 +3,7 @@ package region
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quotad/quotad/region/peer"
@@ -26,8 +27,8 @@ func (n *Node) clockAgrees(ctx context.Context) error {
 		return nil
 	}
 	for said := false; ; said = true {
-		mark, err := n.config.Store.Mark(ctx)
-		if err == nil && mark > 0 && n.config.Now().Sub(time.UnixMicro(int64(mark))) <= clockAhead {
+		all, err := n.config.Store.Standing(ctx)
+		if err == nil && latestOf(all) > 0 && n.ahead(latestOf(all)) >= -clockAhead {
 			return nil
 		}
 		nearest, by := n.leastAhead(ctx)
@@ -50,6 +51,16 @@ func (n *Node) clockAgrees(ctx context.Context) error {
 // leastAhead returns by how much this node's clock is ahead of the one that is nearest of those that it
 // hears, and whose that is; empty: it hears none.
 func (n *Node) leastAhead(ctx context.Context) (least time.Duration, by string) {
+	for _, a := range n.otherClocks(ctx) {
+		if ahead := n.config.Now().Sub(a.Clock); by == "" || ahead < least {
+			least, by = ahead, a.Node
+		}
+	}
+	return least, by
+}
+
+// otherClocks asks all other nodes, and returns the answers of those that tell their clock.
+func (n *Node) otherClocks(ctx context.Context) []peer.StoreAnswer {
 	ctx, cancel := context.WithTimeout(ctx, clockPatience)
 	defer cancel()
 	self := peer.Identity{Region: n.config.Region, Node: n.config.Node}
@@ -59,10 +70,7 @@ func (n *Node) leastAhead(ctx context.Context) (least time.Duration, by string) 
 		mates <- answers
 	}()
 	all, _ := n.askEveryone(ctx)
-	for _, a := range append(all, <-mates...) {
-		if ahead := n.config.Now().Sub(a.Clock); !a.Clock.IsZero() && a.Node != self.String() && (by == "" || ahead < least) {
-			least, by = ahead, a.Node
-		}
-	}
-	return least, by
+	return slices.DeleteFunc(append(all, <-mates...), func(a peer.StoreAnswer) bool {
+		return a.Clock.IsZero() || a.Node == self.String()
+	})
 }

@@ -112,7 +112,7 @@ var storeReadings = []reading{
 			}
 		}},
 	{gauge, "quotad_store_clock_apart_seconds",
-		"How far the store's clock is ahead of this node's, to some 10 ms; absent before the store told a time.", nil,
+		"How far the store's time is ahead of this node's clock, to some 10 ms; absent before the store told a time. The time never goes back: after a clock was ahead, windows stand still until this is 0.", nil,
 		func(_ *Node, s Status, is emit) {
 			if s.Store.ClockKnown {
 				is(s.Store.ClockApart.Seconds())

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
@@ -36,6 +37,9 @@ type Config struct {
 	Bootstrap bool // the region never served before: an empty store is not a loss
 	// TrustClock says that this node opens its store though its clock is ahead of all others'.
 	TrustClock bool
+	// ForgetStoreTime says that this node forgets that its store's time was ahead of its clock: the
+	// operator has emptied the store.
+	ForgetStoreTime bool
 	// Alone says that nobody need be asked before Bootstrap is believed.
 	Alone bool
 	// Repeats is how often a decision is repeated for a request sent again with its id. 0:
@@ -104,7 +108,11 @@ type Node struct {
 	panics  *door.Panics
 	books   sync.Mutex // held while use is written to the journal or charged
 	mates   mates
+	aheads  aheadWatch
+	forgets atomic.Bool // others are not told of a time that is ahead and that the journal remembers
+	taken   TakenBack
 	started time.Time
+	elapsed func() time.Duration // since then, by a clock that is never set
 	life    life
 }
 
@@ -157,6 +165,12 @@ func (n *Node) open(ctx context.Context) error {
 	if err := n.clockAgrees(ctx); err != nil {
 		return err
 	}
+	if err := n.forgetTime(ctx); err != nil {
+		return err
+	}
+	if err := n.timeAgrees(ctx); err != nil {
+		return err
+	}
 	if err := n.tenure.Open(ctx); err != nil {
 		return err
 	}
@@ -174,7 +188,8 @@ func (n *Node) run() {
 	running, stop := context.WithCancel(context.Background())
 	n.life.stop = stop
 	for _, each := range []func(context.Context){n.limiter.Run, n.rights.Run, n.tenure.Watch,
-		n.envoys.Run, n.tenure.KeepTime, n.tenure.TryRefused, n.housekeep, n.keepBooks, n.rights.CopyOut, n.readStore, n.rivals.Run} {
+		n.envoys.Run, n.tenure.KeepTime, n.tenure.TryRefused, n.housekeep, n.keepBooks, n.rights.CopyOut, n.readStore, n.rivals.Run,
+		n.watchAhead} {
 		n.life.done.Go(func() { each(running) })
 	}
 }
@@ -199,7 +214,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		c.Now = time.Now
 	}
 	c.Exchange.Nodes = c.Nodes
-	n := &Node{config: c, log: c.Log, started: c.Now(), life: life{closed: make(chan struct{}), opened: make(chan struct{})},
+	n := &Node{config: c, log: c.Log, started: c.Now(), elapsed: elapsedSince(c.Elapsed), life: life{closed: make(chan struct{}), opened: make(chan struct{})},
 		peers: peer.NewClient(c.Dial, c.PeerTLS)}
 	n.panics = door.NewPanics(c.Log, "", n.CountPanic)
 	if c.Fetch == nil {
@@ -333,27 +348,14 @@ func (n *Node) readStore(ctx context.Context) {
 	repeat.Every(ctx, rights.ReadEvery, func(time.Time) { n.rights.ReadOn(ctx) })
 }
 
-// prune drops the journal's records that count neither by the time of any shard of the store nor by
-// this node's clock. The claims on the node's local part follow the node's clock. A clock that is
-// ahead therefore drops nothing too early.
-func (n *Node) prune() {
-	before := min(n.config.Store.Surely(), quantity.StoreTime(n.config.Now().UnixMicro()))
-	for {
-		pruned, err := n.config.Journal.Prune(before)
-		if err != nil {
-			n.log.Error("the journal cannot be pruned", "err", err)
-		}
-		if err != nil || pruned < journal.PruneLimit {
-			return
-		}
-	}
-}
-
 // Ready returns why the node should not get requests, or nil if it should. A node serves as soon as
 // its store is open, and refuses everything before that. Regions that do not answer only degrade
-// it.
+// it. It should not get any while windows stand still.
 func (n *Node) Ready() error {
-	return n.tenure.Ready()
+	if err := n.tenure.Ready(); err != nil {
+		return err
+	}
+	return n.aheads.ready()
 }
 
 // Close ends the node at once. Call Leave first, so that the others need not wait for it.

@@ -118,6 +118,9 @@ func (n *Node) Shown() quantity.StoreTime {
 		return at
 	}
 	_, latest := n.config.Journal.StoreTime()
+	if n.forgets.Load() {
+		latest = min(latest, quantity.StoreTime(n.config.Now().UnixMicro()))
+	}
 	return latest
 }
 
@@ -132,6 +135,9 @@ func (n *Node) mayBegin(ctx context.Context, b store.Beginning) (store.Told, err
 		return told, n.learnElsewhere(ctx, b, answers)
 	}
 	told, err := n.rivals.MayBegin(ctx, b)
+	if err == nil {
+		err = n.mayGoBack(told)
+	}
 	if err == nil && b.First && !n.config.Alone && !n.config.Unproven {
 		answers, _ := n.askEveryone(ctx)
 		err = n.learnElsewhere(ctx, b, answers)

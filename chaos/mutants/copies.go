@@ -98,7 +98,10 @@ var copies = []Mutant{
 		Name: "prunes-by-its-own-clock", Hole: "clock of a single node",
 		Rule: "a journal's rows are forgotten by the store's time",
 		Edits: []Edit{
-			{"region/node.go", `before := min(n.config.Store.Surely(), quantity.StoreTime(n.config.Now().UnixMicro()))`, `before := quantity.StoreTime(n.config.Now().UnixMicro())`},
+			{"region/prune.go", `before := min(n.config.Store.Surely(), quantity.StoreTime(n.config.Now().UnixMicro()),
+		quantity.StoreTime(n.started.Add(n.elapsed()+clockAhead).UnixMicro()))
+`, `before := quantity.StoreTime(n.config.Now().UnixMicro())
+`},
 		},
 		Breaks: "conservation: sum of S above L; ceiling", Under: "a node's clock days ahead for ten seconds, then FLUSHALL",
 		Says: "conservation: ",

@@ -42,6 +42,7 @@ var Holes = []Hole{
 	{Group: "time", Name: "clocks apart for the sliding kinds"},
 	{Group: "time", Name: "clocks apart for credits"},
 	{Group: "time", Name: "clock of a single node"},
+	{Group: "time", Name: "a store's time that is taken back"},
 
 	{Group: "loss", Name: "FLUSHALL with scripts kept"},
 	{Group: "loss", Name: "stale primary promoted again"},

@@ -42,7 +42,8 @@ every bucket that it uses, up to remember.buckets of its node file.
   late-envoy     Envoys take what they are assigned later than a second after it was sent, as after a pause
   clocks-apart   the clocks of two regions' Redis differ: labelled windows stay exact, real time does not
   clock-back     the clock of a Redis steps back; or it is ahead by d when the Redis loses its data, and it is right
-                 again when a node opens it that had not heard of that, nor any node that it reaches
+                 again when a node opens it that had not heard of that, nor any node that it reaches; or
+                 the operator takes its time back by d (forget_store_time)
   reset          quotad reset was called
   policy-change  regions worked under different documents for a while
   fenced-alive   a region was fenced by an operator's word and runs all the same; take the values before the fence

@@ -23,6 +23,7 @@ const (
 	Recover   Act = "recover"
 	Bootstrap Act = "bootstrap"
 	Roles     Act = "roles"
+	Forget    Act = "forget_store_time" // what the store's time was
 )
 
 // The outcomes of an act.

@@ -83,15 +83,6 @@ func (s *session) Answered(ctx context.Context, node string) (region string, at 
 	return found.Opened.Region, at, err
 }
 
-// Mark returns the latest time that the first shard has shown to anybody; 0: it has no token. It changes
-// nothing.
-func (s *session) Mark(ctx context.Context) (quantity.StoreTime, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	found, err := s.servers.Look(ctx, s.shards[0], onlyLook(""))
-	return found.Mark, err
-}
-
 // note has the first shard remember a text under a name, unless it is empty, and returns the text
 // before.
 func (s *session) note(ctx context.Context, generation uint64, name,

@@ -56,6 +56,8 @@ type Config struct {
 	Chaos bool
 	// TrustClock says that the store is opened though this machine's clock is ahead of all others.
 	TrustClock bool
+	// ForgetStoreTime says that this node forgets that its store's time was ahead of its clock.
+	ForgetStoreTime bool
 
 	given map[string]place // where each setting was given, by path
 }
@@ -249,6 +251,10 @@ func (c *Config) runningSettings() []Setting {
 				"regions, to rehearse faults: not for production"},
 		{"trust_clock", "bool", "", one(&c.TrustClock, switched),
 			"open the Redis though this machine's clock is over a minute ahead of all other nodes that " +
-				"answer: if it is wrong, windows stand still until the others come there"},
+				"answer: if it is wrong, windows stand still until the others come there. Also open it " +
+				"though its time is over a minute ahead of every clock: windows stand still until then"},
+		{"forget_store_time", "bool", "", one(&c.ForgetStoreTime, switched),
+			"forget that the time of this region's Redis was ahead of this machine's clock, once, at all " +
+				"nodes of the region, after its Redis was emptied: windows until that time come once more"},
 	}
 }

@@ -156,6 +156,8 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 			[3]string{"true", "false", "true"}},
 		"trust_clock": {"true", "false", "true", func(c *Config) any { return c.TrustClock },
 			[3]string{}},
+		"forget_store_time": {"true", "false", "true", func(c *Config) any { return c.ForgetStoreTime },
+			[3]string{}},
 	}
 	// The other settings without which a setting is useless.
 	also := map[string][]string{

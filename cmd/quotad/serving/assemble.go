@@ -50,7 +50,8 @@ func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document, std
 	}()
 	p.config = region.Config{Region: c.Region, Node: c.Node, Nodes: c.Nodes, Policy: d,
 		Bootstrap: c.Bootstrap != 0, Alone: c.Bootstrap == nodeconfig.BootstrapAlone, TrustClock: c.TrustClock,
-		Repeats: c.Repeats, Wait: c.Wait, Memory: c.Memory, Seeds: c.Seeds, GossipKeys: c.GossipKeys,
+		ForgetStoreTime: c.ForgetStoreTime,
+		Repeats:         c.Repeats, Wait: c.Wait, Memory: c.Memory, Seeds: c.Seeds, GossipKeys: c.GossipKeys,
 		Unproven: c.Unproven(),
 		Dial:     (&net.Dialer{Timeout: dialTimeout}).DialContext, Log: log}
 	if p.config.PeerTLS, err = LoadPeerTLS(c, log); err != nil {

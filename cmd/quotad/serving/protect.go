@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/access"
 	"github.com/quotad/quotad/region/api"
 	"github.com/quotad/quotad/region/audit"
@@ -113,13 +114,18 @@ const (
 	byOthers  = "adopted"
 )
 
-// began writes down with what the node was started that can exceed or cut limits.
-func (p *protection) began(c *nodeconfig.Config, d *policy.Document) {
+// began writes down with what the node was started that can exceed or cut limits, and how far the time
+// of its store went back by that.
+func (p *protection) began(c *nodeconfig.Config, d *policy.Document, taken region.TakenBack) {
 	p.audit.Write(audit.Event{Act: audit.Document, Who: byFile, From: c.Policy,
 		Detail: "started with epoch " + d.Epoch().String(), Outcome: audit.Done})
 	if c.Bootstrap != 0 {
 		p.audit.Write(audit.Event{Act: audit.Bootstrap, Who: byStarter, From: "bootstrap",
 			Region: c.Region, Outcome: audit.Done})
+	}
+	if taken != (region.TakenBack{}) {
+		p.audit.Write(audit.Event{Act: audit.Forget, Who: byStarter, From: "forget_store_time",
+			Region: c.Region, Detail: taken.Cost(), Outcome: audit.Done})
 	}
 }
 

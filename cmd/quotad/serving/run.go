@@ -20,7 +20,7 @@ func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.N
 	hup <-chan os.Signal, log *slog.Logger) error {
 	p.doors.register(node.Metrics())
 	p.protection.register(node.Metrics())
-	p.protection.began(c, p.config.Policy)
+	p.protection.began(c, p.config.Policy, node.TakenBack())
 	options := apiOptions(c, p.protection)
 	if p.tracer != nil {
 		options.Traces = p.tracer

@@ -92,6 +92,9 @@ func describe(c *nodeconfig.Config, d *policy.Document, trust *peer.TLS, protect
 				"where this region never served before, start its nodes with --bootstrap, once")
 		}
 	}
+	if c.ForgetStoreTime {
+		row("store time", "what this node remembers of its Redis' time is forgotten where it is ahead of this machine's clock: start it without forget_store_time the next time")
+	}
 	return s
 }
 

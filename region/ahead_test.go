@@ -1,0 +1,187 @@
+package region
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/policy"
+)
+
+const aDay = 24 * time.Hour
+
+// machines are those of the region us: the clock of its Redis and of its nodes was ahead for a while.
+// Others' clocks are right.
+type machines struct {
+	*cluster
+	d            *policy.Document
+	redis, nodes atomic.Int64
+	forget       bool // nodes start with forget_store_time
+	trust        bool // and with trust_clock
+}
+
+// withMachines runs a test on a cluster whose region us is on a twin.
+func withMachines(t *testing.T, nodes []string, limits string, f func(t *testing.T, m *machines)) {
+	t.Helper()
+	regions := alone
+	if len(nodes) > 0 && strings.HasPrefix(nodes[len(nodes)-1], "eu/") {
+		regions = halves
+	}
+	d := documents.Parse(t, 1, regions, limits)
+	inBubble(t, nodes, func(t *testing.T, c *cluster) {
+		m := &machines{cluster: c, d: d}
+		c.twins["us"] = clockOf(func() time.Duration { return time.Duration(m.redis.Load()) })
+		f(t, m)
+	})
+}
+
+// made makes what a node needs.
+func (m *machines) made(name string) Config {
+	m.t.Helper()
+	cfg := m.config(name, m.d)
+	cfg.ForgetStoreTime, cfg.TrustClock = m.forget, m.trust
+	if cfg.Region == "us" {
+		cfg.Now = func() time.Time { return time.Now().Add(time.Duration(m.nodes.Load())) }
+		cfg.Store, _ = m.twins["us"].ConnectWithin(m.deadline, cfg.Now)
+	}
+	return cfg
+}
+
+// begin starts a node of what was made for it.
+func (m *machines) begin(cfg Config) (*running, error) {
+	ctx, cancel := context.WithTimeout(m.t.Context(), 30*time.Second)
+	defer cancel()
+	n, err := Start(ctx, cfg)
+	if err != nil {
+		_, _ = cfg.Journal.Close(), cfg.Store.Close()
+		return nil, err
+	}
+	return &running{Node: n, name: cfg.Region + "/" + cfg.Node, journal: cfg.Journal}, nil
+}
+
+func (m *machines) try(name string) (*running, error) {
+	m.t.Helper()
+	n, err := m.begin(m.made(name))
+	if err == nil {
+		m.running[name] = n
+	}
+	return n, err
+}
+
+func (m *machines) start(name string) *running {
+	m.t.Helper()
+	n, err := m.try(name)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return n
+}
+
+// refused starts a node, which must fail for a reason.
+func (m *machines) refused(name, why string) {
+	m.t.Helper()
+	if _, err := m.try(name); err == nil || !strings.Contains(err.Error(), why) {
+		m.t.Errorf("%s starts: %v, not %q", name, err, why)
+	}
+}
+
+// jump has all clocks of the region's machines ahead for ten seconds.
+func (m *machines) jump(by time.Duration) {
+	m.redis.Store(int64(by))
+	m.nodes.Store(int64(by))
+	time.Sleep(10 * time.Second)
+	m.redis.Store(0)
+	m.nodes.Store(0)
+}
+
+// moves reports whether another window begins within a while.
+func (m *machines) moves(n *running) bool {
+	m.t.Helper()
+	first := n.check(m.t, request("other")).Cell
+	time.Sleep(2 * time.Minute)
+	return n.check(m.t, request("other")).Cell > first
+}
+
+// TestAStoreThatIsAhead: the clocks of a region's machines were a day ahead for ten seconds. A node that
+// runs goes on, is not ready, and says why. One that starts does not open the store, unless the
+// operator has it do so. Emptying the store does not help.
+func TestAStoreThatIsAhead(t *testing.T) {
+	for name, nodes := range map[string][]string{
+		"alone": {"us/n1", "us/n2"}, "with a peer region": {"us/n1", "us/n2", "eu/n1"}} {
+		t.Run(name, func(t *testing.T) {
+			withMachines(t, nodes, "name: minute, limit: 100, window: 1m", func(t *testing.T, m *machines) {
+				for _, name := range nodes {
+					if name != "us/n2" {
+						m.start(name)
+					}
+				}
+				n1 := m.running["us/n1"]
+				m.within(time.Minute, "us/n1 to be ready", func() bool { return n1.Ready() == nil })
+				m.jump(aDay)
+				m.within(30*time.Second, "us/n1 to say that its store is ahead", func() bool {
+					err := n1.Ready()
+					return err != nil && strings.Contains(err.Error(), "windows stand still") &&
+						strings.Contains(err.Error(), "is 23h59m") && strings.Contains(err.Error(), "forget_store_time")
+				})
+				if m.moves(n1) {
+					t.Error("windows move")
+				}
+				if s := n1.Status().Store; s.ClockKnown && (s.ClockApart < aDay-5*time.Minute || s.ClockApart > aDay) {
+					t.Errorf("quotad_store_clock_apart_seconds shows that the store's time is %v ahead", s.ClockApart)
+				}
+				m.refused("us/n2", "is 23h5")
+				m.trust = true
+				m.start("us/n2")
+				m.trust = false
+
+				m.stop("us/n1")
+				m.stop("us/n2")
+				m.refused("us/n1", "the region's Redis has shown")
+				m.flushAll("us")
+				m.refused("us/n1", "this node's journal remembers")
+				m.trust = true
+				n1 = m.start("us/n1")
+				if m.moves(n1) {
+					t.Error("windows move after FLUSHALL")
+				}
+			})
+		})
+	}
+}
+
+// TestNoFalseAlarmOfAStoreThatIsAhead: one clock that is as far as the store's time is enough.
+func TestNoFalseAlarmOfAStoreThatIsAhead(t *testing.T) {
+	for name, at := range map[string]struct {
+		nodes       []string
+		redis, node time.Duration
+	}{
+		"a node alone is behind":                {[]string{"us/n1"}, 0, -10 * time.Minute},
+		"a node is behind, and so is its Redis": {[]string{"us/n1", "eu/n1"}, -10 * time.Minute, -10 * time.Minute},
+		"the Redis is behind":                   {[]string{"us/n1", "eu/n1"}, -10 * time.Minute, 0},
+		"the Redis is ahead, and windows move":  {[]string{"us/n1", "eu/n1"}, 10 * time.Minute, 0},
+		"half a minute":                         {[]string{"us/n1", "eu/n1"}, -30 * time.Second, -30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withMachines(t, at.nodes, "name: minute, limit: 100, window: 1m", func(t *testing.T, m *machines) {
+				for _, name := range at.nodes {
+					m.start(name)
+				}
+				n1 := m.running["us/n1"]
+				time.Sleep(20 * time.Second)
+				m.redis.Store(int64(at.redis))
+				m.nodes.Store(int64(at.node))
+				for range 30 {
+					time.Sleep(time.Second)
+					if err := n1.aheads.ready(); err != nil {
+						t.Fatalf("us/n1: %v", err)
+					}
+				}
+				m.stop("us/n1")
+				m.start("us/n1")
+			})
+		})
+	}
+}

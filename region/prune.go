@@ -1,0 +1,37 @@
+package region
+
+import (
+	"time"
+
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/journal"
+)
+
+// prune drops the journal's records that count neither by the time of any shard of the store nor by
+// this node's clock. The claims on the node's local part follow the node's clock. A clock that is
+// ahead therefore drops nothing too early. If both are ahead for a moment, as on one machine, nothing
+// is dropped that counts by this node's clock at its start and the time since: the operator may take
+// the store's time back. A machine that was suspended drops later, by that time.
+func (n *Node) prune() {
+	before := min(n.config.Store.Surely(), quantity.StoreTime(n.config.Now().UnixMicro()),
+		quantity.StoreTime(n.started.Add(n.elapsed()+clockAhead).UnixMicro()))
+	for {
+		pruned, err := n.config.Journal.Prune(before)
+		if err != nil {
+			n.log.Error("the journal cannot be pruned", "err", err)
+		}
+		if err != nil || pruned < journal.PruneLimit {
+			return
+		}
+	}
+}
+
+// elapsedSince returns the time since this call by a clock that is never set; nil: this process's.
+func elapsedSince(clock func() time.Duration) func() time.Duration {
+	if clock == nil {
+		begun := time.Now()
+		return func() time.Duration { return time.Since(begun) }
+	}
+	begun := clock()
+	return func() time.Duration { return clock() - begun }
+}

@@ -107,11 +107,64 @@ func TestANodeThatOthersHear(t *testing.T) {
 		c.flushAll("us")
 		n2.Close()
 		reconnect()
-		for range 3 { // gossip takes longer to notice that us/n2 has ended
+		for range 30 { // in which gossip notices that us/n2 has ended
 			if d := n1.check(t, request("a")); d.Allowed && d.Reason == admit.WithinLimit {
 				t.Fatalf("what us/n2 used is admitted again: %+v", d)
 			}
 			time.Sleep(time.Second)
+		}
+	})
+}
+
+// TestANodeThatEndsInOrderLeavesAll: what a node saw until its end is known to its mate to the unit.
+func TestANodeThatEndsInOrderLeavesAll(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 1000, ""))
+	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
+		c.meet()
+		nextCell(10 * time.Minute)
+		for range 7 { // less than a hundredth
+			n2.check(t, request("a"))
+		}
+		if err := n2.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.stop("us/n2")
+		time.Sleep(5 * time.Second)
+		c.flushAll("us")
+		c.within(5*time.Second, "us/n1 to decide", func() bool { return n1.check(t, request("a")).Allowed })
+		if used := n1.state(t, request("a")).Used; used != 8 {
+			t.Errorf("%d used, want 8", used)
+		}
+	})
+}
+
+// TestNamesOutliveARestart: the last node that a region has restarts, and its Redis loses its data. It
+// knows from its journal that another one used the Redis, which is gone, and waits for it. Without that
+// the configuration, by which the region has one node, would let it give all again.
+func TestNamesOutliveARestart(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		c.sizes["us"] = 1
+		c.start("us/n1", d)
+		c.network.CutBoth("us/n1", "us/n2", time.Hour) // no copies
+		n2 := c.start("us/n2", d)
+		nextCell(10 * time.Minute)
+		for n2.check(t, request("a")).Allowed {
+		}
+		time.Sleep(15 * time.Second)
+		c.stop("us/n2")
+		c.stop("us/n1")
+		c.flushAll("us")
+		n1 := c.start("us/n1", d)
+		for range 20 {
+			if d := n1.check(t, request("a")); d.Allowed {
+				t.Fatalf("what us/n2 used is admitted again: %+v", d)
+			}
+			time.Sleep(time.Second)
+		}
+		if d := n1.check(t, request("a")); d.Reason != admit.Recovering {
+			t.Errorf("us/n2 is not waited for: %+v", d)
 		}
 	})
 }

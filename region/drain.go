@@ -7,11 +7,13 @@ import (
 
 // Drain prepares the end of the node, so that nothing is lost by it. It gives prefetched units back
 // to the store, charges there what the node admitted without it, writes all use of long windows to
-// the journal, and tells the other nodes that this one ends. Call it when no more requests come,
+// the journal, copies it to other nodes, and tells them that this one ends. Call it when no more requests come,
 // and Close afterwards. Until Close the node answers its peers. Drain does what it can until ctx
 // ends, and the error says what could not be done.
 func (n *Node) Drain(ctx context.Context) error {
-	return errors.Join(n.closeBooks(ctx), n.Leave(ctx))
+	err := n.closeBooks(ctx)
+	n.rights.CopyNow(ctx)
+	return errors.Join(err, n.Leave(ctx))
 }
 
 // closeBooks charges in the store what was admitted without it, and writes checkpoints of use, for

@@ -241,7 +241,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		Memory: c.Memory, Store: c.Store,
 		Journal: c.Journal, Tenure: n.tenure, Peers: n.others(), Unproven: c.Unproven, Broadcast: n.broadcast,
 		Taken: stepped.Taken, Failpoint: c.Failpoint,
-		Now: c.Now, Log: c.Log, Closed: n.life.closed})
+		Now: c.Now, Elapsed: n.elapsed, Log: c.Log, Closed: n.life.closed})
 	n.limiter = admit.New(admit.Config{Region: c.Region, Node: c.Node, Nodes: c.Nodes,
 		Repeats: c.Repeats, Wait: c.Wait, Stepped: stepped.Taken != nil,
 		Store: c.Store, Journal: c.Journal, Tenure: n.tenure, Rights: n.rights, Now: c.Now,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -68,7 +69,7 @@ func TestACompleteCopyHasAll(t *testing.T) {
 							copied[u.Bucket] = u
 						}
 					}
-					next = receiver.Take(p)
+					next = receiver.Take(0, p)
 				}
 				if !rapid.Bool().Draw(t, "answer lost") {
 					sender.Answered("n2", p, next)
@@ -108,7 +109,7 @@ func TestACompleteCopyHasAll(t *testing.T) {
 			for _, u := range p.Uses {
 				copied[u.Bucket] = u
 			}
-			sender.Answered("n2", p, receiver.Take(p))
+			sender.Answered("n2", p, receiver.Take(0, p))
 		}
 		if all := receiver.Complete(); len(all) != 1 || all[0].Until != now || len(copied) != len(journal) {
 			t.Fatalf("in the end %+v at %d, %d of %d uses", all, now, len(copied), len(journal))
@@ -149,11 +150,38 @@ func TestAJournalThatCannotBeRead(t *testing.T) {
 func TestCopiesAreBounded(t *testing.T) {
 	var r Receiver
 	for i := range maxNodes + 5 {
-		r.Take(Part{Node: fmt.Sprintf("n%03d", i), Until: 1})
-		r.Take(Part{Node: "n000", Life: uint64(i), Until: 1})
+		now := time.Duration(2 * i)
+		r.Take(now, Part{Node: fmt.Sprintf("n%03d", i), Until: 1})
+		r.Take(now+1, Part{Node: "n000", Life: uint64(i), Until: 1})
 	}
 	all := r.Complete()
 	if len(all) != maxNodes || all[0].Node != "n000" || all[1].Node != "n006" {
 		t.Errorf("%d copies: %v", len(all), all[:2])
+	}
+}
+
+// TestACopyOfANodeThatGoesOn: a node that is heard of and tells nothing more goes on without a mate. Its
+// copy is complete again as soon as it tells.
+func TestACopyOfANodeThatGoesOn(t *testing.T) {
+	var r Receiver
+	lives := func(node string) bool { return node == "lives" }
+	for _, node := range []string{"lives", "dead"} {
+		r.Take(0, Part{Node: node, Until: 5})
+	}
+	for _, step := range []struct {
+		now  time.Duration
+		want string
+	}{{silence, "[{dead 0 5} {lives 0 5}]"}, {silence + 1, "[{dead 0 5}]"}} {
+		r.Watch(step.now, lives)
+		if got := fmt.Sprint(r.Complete()); got != step.want {
+			t.Errorf("after %v %s, want %s", step.now, got, step.want)
+		}
+	}
+	if next := r.Take(silence+2, Part{Node: "lives", Number: 1, Until: 7}); next != 2 {
+		t.Errorf("the next part is %d", next)
+	}
+	r.Watch(silence+3, lives)
+	if got := fmt.Sprint(r.Complete()); got != "[{dead 0 5} {lives 0 7}]" {
+		t.Errorf("once it tells again %s", got)
 	}
 }

@@ -4,31 +4,36 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/quotad/quotad/quantity"
 )
 
-// maxNodes bounds the nodes of which copies are kept: those that told last.
-const maxNodes = 64
+const (
+	// maxNodes bounds the nodes of which copies are kept: those that told last.
+	maxNodes = 64
+	// silence is for how long a node may be heard of that tells nothing more. A node that ended is heard
+	// of until gossip has noticed, which takes up to ten seconds, and some more for the last of many.
+	silence = 15 * time.Second
+)
 
 // Receiver knows how far the copies are that other nodes give this one. What they say of use its caller
 // keeps. Safe for concurrent use.
 type Receiver struct {
 	mu    sync.Mutex
 	nodes map[string]*held
-	order uint64 // counts parts
 }
 
 // held is the copy of one node.
 type held struct {
 	life, next   uint64
 	since, until quantity.StoreTime // until 0: it is not complete
-	heard        uint64             // order of its last part
+	heard        time.Duration      // when its last part came
 }
 
-// Take takes a part whose uses are kept, and returns the number of the part that it takes next of that
-// node.
-func (r *Receiver) Take(p Part) (next uint64) {
+// Take takes a part whose uses are kept, at a time of a clock that is never set. It returns the number of
+// the part that it takes next of that node.
+func (r *Receiver) Take(now time.Duration, p Part) (next uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := r.nodes[p.Node]
@@ -39,8 +44,7 @@ func (r *Receiver) Take(p Part) (next uint64) {
 	case h == nil || h.life != p.Life || p.Number != h.next && p.Number+1 != h.next:
 		return 0
 	}
-	r.order++
-	h.next, h.since, h.heard = p.Number+1, p.Since, r.order
+	h.next, h.since, h.heard = p.Number+1, p.Since, now
 	if p.Until > 0 {
 		h.until = p.Until
 	}
@@ -63,6 +67,18 @@ func (r *Receiver) keep(node string, h *held) {
 		}
 	}
 	delete(r.nodes, oldest)
+}
+
+// Watch says which nodes are heard of at a time. One that is, and has told nothing for long, goes on
+// without this node: its copy is not complete any more before it tells again.
+func (r *Receiver) Watch(now time.Duration, alive func(node string) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for node, h := range r.nodes {
+		if h.until > 0 && now-h.heard > silence && alive(node) {
+			h.until = 0
+		}
+	}
 }
 
 // Complete returns the copies that are complete, ordered by node.

@@ -18,6 +18,7 @@ import (
 //     whole belongs to cells that come once more, and the operator's word is about these.
 //   - Of each checkpoint that was seen after to, revise returns what is to be kept of it; false:
 //     nothing. It must not change the bucket or the cell.
+//   - Names were answered no later than to.
 //   - Rows stay, for they say what other regions may use when their cells come. So do the generation,
 //     which never goes back, documents and peers, which have no time of the store.
 //
@@ -45,15 +46,20 @@ func (j *Journal) takeBackTimes(to quantity.StoreTime) error {
 	if since != math.MaxInt64 {
 		since = min(since, to)
 	}
+	names := j.Names()
+	for name, at := range names {
+		names[name] = min(at, to)
+	}
 	err := j.submit(context.Background(), 1, func(t *transaction) error {
 		t.storeTime = storeTime{latest: min(t.storeTime.latest, to)}
 		t.note(disk.State, noteStoreTime, t.storeTime.encode())
 		t.note(disk.State, noteWholeSince, encodeTime(since))
+		t.note(disk.Saved, noteNames, encodeNames(names))
 		return nil
 	})
 	if err == nil {
 		j.saved.mu.Lock()
-		j.saved.wholeSince = since
+		j.saved.wholeSince, j.saved.names = since, names
 		j.saved.mu.Unlock()
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 // journal is.
 func (e *Engine) Checkpoint(ctx context.Context, last bool) {
 	e.noteNames()
+	e.watchCopies()
 	if err := e.writeUses(ctx, last); err != nil {
 		if ctx.Err() == nil {
 			e.config.Log.Error("use of long windows is not written down: a loss of the store would forget it", "err", err)

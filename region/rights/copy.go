@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
-	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/copies"
 )
 
@@ -40,12 +39,20 @@ func (e *Engine) CopyOut(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-e.written:
-			e.copyOut(ctx)
+			e.CopyNow(ctx)
 		}
 	}
 }
 
-func (e *Engine) copyOut(ctx context.Context) {
+// CopyNow tells other nodes of the region what the journal has that this node has seen since it last told
+// them.
+func (e *Engine) CopyNow(ctx context.Context) {
+	select {
+	case e.copying <- struct{}{}:
+		defer func() { <-e.copying }()
+	case <-ctx.Done():
+		return
+	}
 	mates := mostNext(e.config.Peers.Nodes(e.config.Region), e.config.Address, mostMates)
 	e.sender.To(mates)
 	var telling sync.WaitGroup
@@ -105,7 +112,7 @@ func mostNext(all []string, own string, most int) []string {
 func (e *Engine) CopyIn(p copies.Part) (next uint64) {
 	latest := e.config.Store.Latest().Add(copyAhead)
 	e.seen.learn(slices.DeleteFunc(p.Uses, func(u copies.Use) bool { return u.At > latest }))
-	return e.receiver.Take(p)
+	return e.receiver.Take(e.config.Elapsed(), p)
 }
 
 // copyAhead is how much later than this node's latest time of the store another one may have seen a use,
@@ -114,6 +121,7 @@ const copyAhead = int64(time.Minute / time.Microsecond)
 
 // copied returns the copies of nodes that do not answer themselves.
 func (e *Engine) copied() (all []exchange.Copied) {
+	e.watchCopies()
 	for _, c := range e.receiver.Complete() {
 		if !e.config.Alive(c.Node) {
 			all = append(all, exchange.Copied(c))
@@ -122,20 +130,20 @@ func (e *Engine) copied() (all []exchange.Copied) {
 	return all
 }
 
+// watchCopies looks which nodes go on without telling this one what they see.
+func (e *Engine) watchCopies() { e.receiver.Watch(e.config.Elapsed(), e.config.Alive) }
+
 // noteNames has the journal remember which nodes the store has answered.
 func (e *Engine) noteNames() {
 	e.mu.Lock()
 	names := e.names
 	e.mu.Unlock()
-	old, far := e.config.Journal.Names(), len(names) == 0
-	if far {
-		return
-	}
-	far = len(names) != len(old)
+	old := e.config.Journal.Names()
+	later := len(names) != len(old)
 	for node, at := range names {
-		far = far || at > old[node].Add(namesEvery)
+		later = later || at > old[node].Add(namesEvery)
 	}
-	if !far {
+	if !later || len(names) == 0 {
 		return
 	}
 	if err := e.config.Journal.RememberNames(names); err != nil {
@@ -146,10 +154,15 @@ func (e *Engine) noteNames() {
 // namesEvery is how much later a node may have been answered than the journal says, in microseconds.
 const namesEvery = int64(10 * time.Second / time.Microsecond)
 
-// remembered returns the nodes that the journal says to have used the store, and until when at most.
-func remembered(names map[string]quantity.StoreTime) map[string]quantity.StoreTime {
+// recallNames tells the machine, once, of the nodes that the journal says to have used the store, and
+// until when at most.
+func (e *Engine) recallNames() {
+	names := e.config.Journal.Names()
+	if len(names) == 0 || e.recalled.Swap(true) {
+		return
+	}
 	for node, at := range names {
 		names[node] = at.Add(namesEvery)
 	}
-	return names
+	e.Named(names)
 }

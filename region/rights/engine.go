@@ -63,7 +63,8 @@ type Config struct {
 	Taken func(exchange.Event)
 	// Failpoint, if set, is called at points of the protocol at which a test may have the node die.
 	Failpoint func(Point)
-	Now       func() time.Time // the node's wall clock
+	Now       func() time.Time     // the node's wall clock
+	Elapsed   func() time.Duration // the time since any one moment, by a clock that is never set
 	Log       *slog.Logger
 	Closed    <-chan struct{} // closed when the node ends
 }
@@ -83,6 +84,8 @@ type Engine struct {
 
 	sender    *copies.Sender
 	written   chan struct{} // holds a value after uses were written to the journal
+	copying   chan struct{} // holds a value while mates are told
+	recalled  atomic.Bool   // the machine knows what names the journal has
 	receiver  copies.Receiver
 	reading   reading
 	toldAlone atomic.Int64 // store time of the last report of a lone region
@@ -119,7 +122,7 @@ type Engine struct {
 func New(c Config) *Engine {
 	e := &Engine{config: c, machine: exchange.New(c.Region, c.Node, c.Options), begun: time.Now(),
 		events: newEvents(), drain: make(chan struct{}, 1), moves: make(chan struct{},
-			movesUnderWay), written: make(chan struct{}, 1),
+			movesUnderWay), written: make(chan struct{}, 1), copying: make(chan struct{}, 1),
 		seen:     newLastSeen(c.Region, c.Memory, c.Store.Latest, c.Store.Surely),
 		observed: map[string]*exchange.Observed{}, apart: map[string]bool{}}
 	e.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), c.Now,
@@ -129,9 +132,6 @@ func New(c Config) *Engine {
 	}
 	e.degraded.Store(&map[string]bool{})
 	e.sender = e.newSender()
-	if names := c.Journal.Names(); len(names) > 0 {
-		e.Named(remembered(names))
-	}
 	return e
 }
 
@@ -144,6 +144,7 @@ func (e *Engine) Changed(c tenure.Change) {
 	e.deliver(exchange.TenureChanged{Generation: c.Generation, Epoch: c.Rules.Epoch,
 		Peers: c.Rules.Peers, Clock: quantity.StoreTime(e.config.Now().UnixMicro())})
 	e.Settle(exchange.Settled{Bucket: Reopened, RetryHelps: true})
+	e.recallNames()
 }
 
 // now returns the machine's time: microseconds, above zero, of a clock that never goes back.

@@ -53,6 +53,31 @@ func TestARegionWithoutAZone(t *testing.T) {
 	})
 }
 
+// TestARegionWithoutAZoneThatIsBackAtOnce: the same, where an empty Redis is there before gossip has noticed
+// that the other node is gone.
+func TestARegionWithoutAZoneThatIsBackAtOnce(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
+		c.meet()
+		nextCell(10 * time.Minute)
+		for n2.check(t, request("a")).Allowed {
+		}
+		time.Sleep(3 * time.Second)
+		c.stop("us/n2")
+		c.flushAll("us")
+		lost := time.Now()
+		c.within(20*time.Second, "a to be decided", func() bool {
+			d := n1.check(t, request("a"))
+			if d.Allowed {
+				t.Fatalf("what us/n2 used is admitted again: %+v", d)
+			}
+			return d.Reason == admit.OverLimit
+		})
+		t.Logf("decided again after %v", time.Since(lost).Round(time.Millisecond))
+	})
+}
+
 // TestACopyThatIsBehindIsNoWitness: a node is cut off from its mate, and goes on. Then it is lost with the
 // Redis. What its mate has of it is too old.
 func TestACopyThatIsBehindIsNoWitness(t *testing.T) {

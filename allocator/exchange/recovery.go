@@ -151,7 +151,8 @@ func (m *Machine) askWhatIsKnown(now quantity.NodeTime, all []*recovery) {
 		}
 	}
 	for q, buckets := range m.questions(all,
-		func(r *recovery) bool { return !r.searched || !slices.Contains(r.nodesWhole, m.node) }) {
+		// Copies tell as soon as their nodes are known to be gone.
+		func(r *recovery) bool { return !r.searched || !m.toldUse(r) || !slices.Contains(r.nodesWhole, m.node) }) {
 		m.out.Consults = append(m.out.Consults, Consult{Question: q, Buckets: buckets})
 	}
 	for q := range m.questions(all,

@@ -58,6 +58,7 @@ var Holes = []Hole{
 	{Group: "loss", Name: "fenced by one's own generation"},
 	{Group: "loss", Name: "use that a node has not told of"},
 	{Group: "loss", Name: "copy of a store that runs on"},
+	{Group: "loss", Name: lostTogether},
 	{Group: "loss", Name: "closed bucket that a node used"},
 	{Group: "loss", Name: "memory of a node is full"},
 	{Group: "loss", Name: "second store of a region"},

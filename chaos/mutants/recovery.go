@@ -1,5 +1,8 @@
 package mutants
 
+// lostTogether is the hole of what a node used that is lost together with its region's store.
+const lostTogether = "node and store lost together"
+
 var recovery = []Mutant{
 	{
 		Name: "unknown-peer-was-lent-nothing", Hole: "writer's node down and peer away",
@@ -240,6 +243,50 @@ var recovery = []Mutant{
 		Breaks: "ceiling: a label above L", Under: "a limit taken out and put back, a journal lost in between, then FLUSHALL",
 		Says: "the journal is whole: true",
 		Test: Test{"./region", "TestWhatCannotBeReadIsNotVouchedFor"},
+	},
+	{
+		Name: "an-old-copy-tells", Hole: lostTogether,
+		Rule: "a copy tells for its node only if it is as late as the store's last answer to that node",
+		Edits: []Edit{{"allocator/exchange/named.go",
+			`known && c.Until.Add(copyLag) >= n.last && `,
+			`known && n.last > 0 && `}},
+		Breaks: "ceiling: a label above L", Under: "a node cut off from its mate goes on, and is lost with the Redis",
+		Says: "is admitted again",
+		Test: Test{"./region", "TestACopyThatIsBehindIsNoWitness"},
+	},
+	{
+		Name: "a-copy-of-who-lives-tells", Hole: lostTogether,
+		Rule: "a node that is heard of and tells nothing more has no complete copy",
+		Edits: []Edit{{"region/copies/receiver.go",
+			`now-h.heard > silence && alive(node)`,
+			`now-h.heard > silence && alive(node) && false`}},
+		Breaks: "ceiling: a label above L", Under: "a node cut off from its mate and the store, then the store and the mate lost",
+		Says: "is admitted again",
+		Test: Test{"./region", "TestANodeThatOthersHear"},
+	},
+	{
+		Name: "a-gap-is-no-gap", Hole: lostTogether,
+		Rule: "after a part of a copy that was not told all is told anew",
+		Edits: []Edit{{"region/copies/receiver.go",
+			`case h == nil || h.life != p.Life || p.Number != h.next && p.Number+1 != h.next:`,
+			`case h == nil || h.life != p.Life:`}, {"region/copies/sender.go",
+			`	case next != p.Number+1:
+		*m = mate{}
+`, `	case next != p.Number+1:
+`}},
+		Breaks: "ceiling: a label above L", Under: "a mate that starts anew while it is told",
+		Says: "complete as of|in the end",
+		Test: Test{"./region/copies", "TestACompleteCopyHasAll"},
+	},
+	{
+		Name: "names-are-forgotten", Hole: lostTogether,
+		Rule: "who used the store is known after a restart, too",
+		Edits: []Edit{{"region/rights/copy.go",
+			`if e.recalled.Swap(true) || len(names) == 0 {`,
+			`if e.recalled.Swap(true) || len(names) >= 0 {`}},
+		Breaks: "ceiling: a label above L", Under: "a node gone for good, then a restart and FLUSHALL",
+		Says: "is admitted again",
+		Test: Test{"./region", "TestNamesOutliveARestart"},
 	},
 	{
 		Name: "any-journal-is-whole", Hole: "journal restored from an old copy",

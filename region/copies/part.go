@@ -1,9 +1,18 @@
 package copies
 
-import "github.com/quotad/quotad/quantity"
+import (
+	"fmt"
 
-// MaxUses bounds the uses in one part.
-const MaxUses = 400
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
+)
+
+const (
+	// MaxUses bounds the uses in one part.
+	MaxUses = 400
+	// MaxBucketBytes bounds the id of a bucket.
+	MaxBucketBytes = 4 << 10
+)
 
 // Use is what counted in one bucket when a node last saw it.
 type Use struct {
@@ -12,6 +21,19 @@ type Use struct {
 	Units  quantity.Units
 	At     quantity.StoreTime // when it was seen
 	Until  quantity.StoreTime // it counts no more from then on
+}
+
+// Check returns why a use cannot be: nobody could compute with it, or keep it.
+func (u Use) Check() error {
+	switch most := quantity.Units(algorithms.MaxUnits); {
+	case len(u.Bucket) == 0 || len(u.Bucket) > MaxBucketBytes:
+		return fmt.Errorf("the id of a bucket has %d bytes, not 1 to %d", len(u.Bucket), MaxBucketBytes)
+	case u.Units < 0 || u.Units > most:
+		return fmt.Errorf("%d units are not 0 to %d", u.Units, most)
+	case u.Cell < 0 || u.At < 0 || max(quantity.Units(u.Cell), quantity.Units(u.At)) > most:
+		return fmt.Errorf("cell %d or time %d is not 0 to %d", u.Cell, u.At, most)
+	}
+	return nil
 }
 
 // Part is a part of what a node has seen.

@@ -3,6 +3,7 @@ package copies
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/quotad/quotad/quantity"
 )
@@ -121,9 +122,18 @@ func (s *Sender) Answered(address string, p Part, next uint64) {
 	}
 }
 
-// Anew returns how often a mate was told all anew because too much waited for it.
-func (s *Sender) Anew() int64 {
+// fresh is how old a copy may be that counts as one, in microseconds.
+const fresh = int64(2 * time.Second / time.Microsecond)
+
+// Numbers returns how many mates have a copy that is at most two seconds old, and how often one was told
+// all anew because too much waited for it.
+func (s *Sender) Numbers() (have int, anew int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.anew
+	for _, m := range s.mates {
+		if m.whole > 0 && s.asOf.Sub(m.whole) <= fresh {
+			have++
+		}
+	}
+	return have, s.anew
 }

@@ -8,11 +8,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quotad/quotad/algorithms"
 	peerv1 "github.com/quotad/quotad/proto/peer/v1"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/copies"
-	"github.com/quotad/quotad/region/journal"
 )
 
 // CopyHandler keeps a part of what another node of the same region has seen, and returns the number of
@@ -31,20 +29,16 @@ func (s *Server) Copy(ctx context.Context, p *peerv1.CopyRequest) (*peerv1.CopyR
 			fmt.Sprintf("%d uses in one part, at most %d are taken", n, copies.MaxUses))
 	}
 	part := partFromProto(p)
-	if bad := slices.IndexFunc(part.Uses, unsound); bad >= 0 {
-		return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("use %d of %d cannot be: %+v", bad+1, len(part.Uses), part.Uses[bad]))
+	for i, u := range part.Uses {
+		if err := u.Check(); err != nil {
+			return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("use %d of %d: %v", i+1, len(part.Uses), err))
+		}
 	}
 	next, err := s.handlers.Copy(from, part)
 	if err != nil {
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}
 	return &peerv1.CopyResponse{Next: next}, nil
-}
-
-// unsound says whether a use cannot be computed with, or no journal takes it.
-func unsound(u copies.Use) bool {
-	return len(u.Bucket) == 0 || len(u.Bucket) > journal.MaxBucketBytes || u.Units < 0 || u.Units > journal.MaxUnits ||
-		min(u.Cell, quantity.Cell(u.At)) < 0 || u.At > algorithms.MaxUnits || u.Cell > algorithms.MaxUnits
 }
 
 // Nodes returns the addresses of a region's nodes that are called.

@@ -158,7 +158,7 @@ const namesEvery = int64(10 * time.Second / time.Microsecond)
 // until when at most.
 func (e *Engine) recallNames() {
 	names := e.config.Journal.Names()
-	if len(names) == 0 || e.recalled.Swap(true) {
+	if e.recalled.Swap(true) || len(names) == 0 {
 		return
 	}
 	for node, at := range names {

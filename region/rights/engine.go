@@ -335,6 +335,10 @@ type Numbers struct {
 	Dropped map[string]int64 // events dropped, by lane
 	Seen    SeenNumbers
 	Read    int64 // keys of the store that were read because the journal is not whole
+	// Copies is how many other nodes have a copy, at most two seconds old, of what this one has seen.
+	// CopiedAnew is how often one was told all anew because too much waited for it.
+	Copies     int
+	CopiedAnew int64
 }
 
 // SeenNumbers counts the buckets that a node remembers to have used, those of which it remembers
@@ -377,5 +381,6 @@ func (e *Engine) Numbers() Numbers {
 	}
 	n.Seen.Buckets, n.Seen.Uses, n.Seen.Unwritten = e.seen.counts()
 	n.Seen.Untracked, n.Read = e.seen.untracked.Load(), e.reading.read.Load()
+	n.Copies, n.CopiedAnew = e.sender.Numbers()
 	return n
 }

@@ -124,6 +124,16 @@ var barriers = []Mutant{
 		Flags: []string{"-documents"}, Within: 200,
 	},
 	{
+		Name: "a-lower-lending-limit-is-no-shrinking", Hole: documentsDiffer,
+		Rule: "a region that may lend less must have acknowledged, though its part is the same",
+		Edits: []Edit{{"policy/barrier/parts.go",
+			`a.ReserveBurst < b.ReserveBurst || a.Lendable < b.Lendable || `,
+			`a.ReserveBurst < b.ReserveBurst || `}},
+		Breaks: "conservation: what was lent under the older document is forgotten", Under: "a lower lending limit, then a loss",
+		Says: "without c: ",
+		Test: Test{"./policy/barrier", "TestALowerLendingLimitIsWaitedFor"},
+	},
+	{
 		Name: "restores-with-the-lesser-cap", Hole: documentsDiffer,
 		Rule: "a store that lost its data counts as lent what any document that binds allowed to be lent",
 		Edits: []Edit{{"region/rules/split.go",

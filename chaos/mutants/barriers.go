@@ -110,7 +110,7 @@ var barriers = []Mutant{
 			`least[region] = lowest(p, parts[region])`,
 			`least[region], _ = parts[region], p`}},
 		Breaks: "ceiling: the parts of two documents add up", Under: "a document that moves shares",
-		Says:  "conservation: ",
+		Says:  "(conservation|ceiling): ",
 		Flags: []string{"-documents"}, Within: 100,
 	},
 	{
@@ -120,7 +120,7 @@ var barriers = []Mutant{
 			`least[region] = lowest(p, parts[region])`,
 			`least[region] = p`}},
 		Breaks: "ceiling: who shrinks goes on with what it had", Under: "a document that moves shares",
-		Says:  "conservation: ",
+		Says:  "(conservation|ceiling): ",
 		Flags: []string{"-documents"}, Within: 200,
 	},
 	{

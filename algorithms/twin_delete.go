@@ -1,5 +1,7 @@
 package algorithms
 
+import "github.com/quotad/quotad/quantity"
+
 // DeleteToken deletes the token, as DEL of its key does. The buckets stay, in a store that nobody
 // has opened.
 func (w *Twin) DeleteToken() {
@@ -11,4 +13,17 @@ func (w *Twin) DeleteToken() {
 func (w *Twin) Forget(key string) {
 	delete(w.decided, key)
 	delete(w.refunded, key)
+}
+
+// Watch is Inspect for somebody who is no node of the region: the store does not remember that it
+// answered.
+func (w *Twin) Watch(t quantity.StoreTime, c Inspect) Inspected {
+	before, known := w.answered[c.Node]
+	i := w.Inspect(t, c)
+	if known {
+		w.answered[c.Node] = before
+	} else {
+		delete(w.answered, c.Node)
+	}
+	return i
 }

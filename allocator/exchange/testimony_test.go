@@ -106,6 +106,11 @@ func TestAnswersThatTellNothing(t *testing.T) {
 		"by a clock a day ahead": func(d *doubting, told *Testimonies) {
 			told.All[0].Now = d.m.weighs(d.m.recoveries["b"].bucket, d.m.recoveries["b"].from)
 		},
+		// Of the cell after that loss it had been promised rights, and knows of them no more.
+		"after its own loss in the cell before": func(d *doubting, told *Testimonies) {
+			r := d.m.recoveries["b"]
+			told.All[0].LostAt = r.bucket.Cells().Opens(r.from) - 1
+		},
 		"": func(*doubting, *Testimonies) {},
 	} {
 		d := newDoubting(t)

@@ -110,7 +110,7 @@ var barriers = []Mutant{
 			`least[region] = lowest(p, parts[region])`,
 			`least[region], _ = parts[region], p`}},
 		Breaks: "ceiling: the parts of two documents add up", Under: "a document that moves shares",
-		Says:  "conservation: ",
+		Says:  "(conservation|ceiling): ",
 		Flags: []string{"-documents"}, Within: 100,
 	},
 	{
@@ -120,8 +120,18 @@ var barriers = []Mutant{
 			`least[region] = lowest(p, parts[region])`,
 			`least[region] = p`}},
 		Breaks: "ceiling: who shrinks goes on with what it had", Under: "a document that moves shares",
-		Says:  "conservation: ",
+		Says:  "(conservation|ceiling): ",
 		Flags: []string{"-documents"}, Within: 200,
+	},
+	{
+		Name: "a-lower-lending-limit-is-no-shrinking", Hole: documentsDiffer,
+		Rule: "a region that may lend less must have acknowledged, though its part is the same",
+		Edits: []Edit{{"policy/barrier/parts.go",
+			`a.ReserveBurst < b.ReserveBurst || a.Lendable < b.Lendable || `,
+			`a.ReserveBurst < b.ReserveBurst || `}},
+		Breaks: "conservation: what was lent under the older document is forgotten", Under: "a lower lending limit, then a loss",
+		Says: "without c: ",
+		Test: Test{"./policy/barrier", "TestALowerLendingLimitIsWaitedFor"},
 	},
 	{
 		Name: "restores-with-the-lesser-cap", Hole: documentsDiffer,

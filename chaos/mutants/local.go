@@ -48,4 +48,13 @@ var local = []Mutant{
 		Says: "the store is not told",
 		Test: Test{"./region", "TestLocalSpendingIsBooked"},
 	},
+	{
+		Name: "local-spending-is-forgotten-a-window-early", Hole: "store out of reach for some nodes only",
+		Rule: "what was spent without the store is kept for it until the next window is over, in which it may count",
+		Edits: []Edit{{"region/admit/fallback.go", `k.windows.Opens(k.number + 2)`,
+			`k.windows.Opens(k.number + 1)`}},
+		Breaks: "ceiling: a sliding window is not charged with what was spent in the one before", Under: "a store out of reach over a window's end",
+		Says: "0 are kept for the store",
+		Test: Test{"./region/admit", "TestWithoutStoreSpendingIsKeptForTheNextWindow"},
+	},
 }

@@ -65,6 +65,16 @@ var stores = []Mutant{
 		Test:   Test{"./region", "TestASecondStoreStops"},
 	},
 	{
+		Name: "older-store-by-its-generation", Hole: "second store of a region",
+		Rule: "of two stores the older is the one whose data reach back further, whatever generation it is in",
+		Edits: []Edit{{"region/store/identity.go",
+			`return o.Since < other.Since || o.Since == other.Since && o.ID < other.ID`,
+			`return o.Generation < other.Generation || o.Generation == other.Generation && o.ID < other.ID`}},
+		Breaks: "ceiling: the store with the longer memory stops", Under: "two stores, of which the older has opened another generation",
+		Says: "stopped false, want true",
+		Test: Test{"./region/rivals", "TestJudge"},
+	},
+	{
 		Name: "gossip-of-a-lost-store", Hole: "second store of a region",
 		Rule: "what gossip shows of a store that the node had itself stops nobody",
 		Edits: []Edit{{"region/rivals/judge.go",

@@ -126,4 +126,14 @@ var untold = []Mutant{
 		Says: "buckets remembered of at most",
 		Test: Test{"./region/rights", "TestWhoHasNoRoomVouchesForNothing"},
 	},
+	{
+		Name: "late-reply-overwrites-use", Hole: "use that a node has not told of",
+		Rule: "of what the store answers, a node remembers the use of the latest time, whichever comes last",
+		Edits: []Edit{{"region/rights/uses.go", `	case use.At < one.use.At:
+`, `	case use.At < 0:
+`}},
+		Breaks: "ceiling: less is restored than was used", Under: "two answers that arrive in the wrong order, then FLUSHALL",
+		Says: "an answer that comes late",
+		Test: Test{"./region/rights", "TestSeenKeepsTheLatest"},
+	},
 }

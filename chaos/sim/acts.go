@@ -308,10 +308,10 @@ func (w *world) strike(a Act, r *region) {
 			})
 			return
 		}
-		replica := r.store.replica()
+		c := w.copies(r)
 		w.in(a.For, func() {
 			w.loses(r, a, rowStaleCopy)
-			replica.promote()
+			w.promotes(r, c)
 		})
 	case Delete:
 		w.deleteBucket(a, r)

@@ -16,6 +16,7 @@ func (r *region) latest() quantity.StoreTime {
 // apart records how far a region's clocks are from those of others, and allows the excess that the
 // printed bounds state for it.
 func (w *world) apart(r *region) {
+	r.goesAhead()
 	w.showed(r.ahead + r.storeAhead)
 	w.reaches()
 	r.stepped()

@@ -37,6 +37,20 @@ func (w *world) copies(r *region) copied {
 // time from the store than the copy shows: they do not notice that the store is older.
 func (w *world) putBack(r *region, c copied) {
 	c.replica.putBack()
+	w.onCopy(r, c)
+}
+
+// promotes has a replica take the place of a region's store. Nodes admit nothing from it before all
+// that the store had answered confirm that it has what they had: one that has started anew since
+// knows no more than its journal.
+func (w *world) promotes(r *region, c copied) {
+	c.replica.promote()
+	w.onCopy(r, c)
+	clear(r.behind)
+}
+
+// onCopy records that a region's store goes on with the data of a copy.
+func (w *world) onCopy(r *region, c copied) {
 	r.stale, r.backAt, r.behind = true, w.now, map[*node]int{}
 	c.knew, c.noted = map[*node]int{}, map[*node]bool{}
 	for _, n := range r.nodes {
@@ -74,6 +88,9 @@ func (r *region) overlooks() {
 	r.back.overlooked = true
 	for _, n := range r.nodes {
 		clear(n.told) // those that run know only times that the copy knows
+	}
+	for _, o := range r.openings {
+		clear(o.told)
 	}
 	for _, b := range r.w.buckets() {
 		r.forgetsAll(b, "no node of "+r.name+" that knew more than a copy ran")

@@ -23,6 +23,7 @@ type Counts struct {
 	Hints             int64 // bytes of hints, counted for each receiving node
 	Deeds             map[Deed]int64
 	Tightness         Tightness // of what the judge allows
+	Liveness          Liveness
 	// Rows counts how often each row of the fault matrix fired, that is, changed a message, a
 	// durable write, or a clock that was read.
 	Rows [rows + 1]int64
@@ -74,6 +75,7 @@ func (c *Counts) Add(o *Counts) {
 	c.Traded += o.Traded
 	c.Hinted += o.Hinted
 	c.Tightness.Add(o.Tightness)
+	c.Liveness.Add(o.Liveness)
 	if c.Deeds == nil {
 		c.Deeds = map[Deed]int64{}
 	}

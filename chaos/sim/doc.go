@@ -71,6 +71,9 @@
 //	refund        a charge is given back once
 //	documents     a node that worked under a document does not go back to an older one
 //	convergence   after the last fault all nodes live and hear each other and work under the newest
-//	              document, alone if there is time for that, requests are decided by the store,
-//	              and a region with demand is given what the others do not need
+//	              document, alone if there is time for that, and a region with demand is given what
+//	              the others do not need
+//	liveness      after the last fault, and the time that a table allows for what has happened, every
+//	              bucket is decided with the store of each region that has a part, and does not
+//	              answer recovering (liveness.go)
 package sim

@@ -37,7 +37,7 @@ func (w *world) noteDocuments() {
 				now = underWay{n.live.Epoch(), n.life}
 			}
 			if now != n.under {
-				n.under, changed = now, true
+				n.under, changed, r.changed = now, true, w.now
 			}
 		}
 	}

@@ -41,6 +41,9 @@ type bucket struct {
 	lost []quantity.Cell
 	// gone is set, by region, from the deletion of the bucket until a node uses or restores it.
 	gone []*deletion
+	// closed is what its store has lost last, and live that a decision was seen after that, by region.
+	closed []closing
+	live   []bool
 	// unseen says, by region, that its ledger could not be read when rights may have moved, because
 	// no node lived that knows its documents. Then seen lacks rows.
 	unseen   []bool
@@ -90,7 +93,8 @@ func newLimit(w *world, versions []entry) *limit {
 			lost: make([]quantity.Cell, len(w.plan.Regions)), local: map[spentAlone]quantity.Units{}, fenced: map[spentFenced]quantity.Units{},
 			flows: make([]flows, len(w.plan.Regions)), paces: make([]pace, len(w.plan.Regions)),
 			excused: -1, unseen: make([]bool, len(w.plan.Regions)),
-			gone: make([]*deletion, len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
+			gone: make([]*deletion, len(w.plan.Regions)), closed: make([]closing, len(w.plan.Regions)),
+			live: make([]bool, len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
 		l.buckets = append(l.buckets, b)
 	}
 	return l

@@ -55,6 +55,7 @@ func (r *region) stands(generation uint64, by *node) {
 	}
 	for _, b := range r.w.buckets() {
 		b.lost[r.index] = b.cells().At(r.latest()) + 1
+		b.mayBeClosed(r, journalAhead)
 	}
 }
 
@@ -65,6 +66,7 @@ func (r *region) stands(generation uint64, by *node) {
 func (b *bucket) loses(r *region) {
 	b.lost[r.index] = b.cells().At(r.latest()) + 1
 	r.lost = b.limit.w.now
+	b.mayBeClosed(r, 0)
 	for k := range b.seen {
 		if k.region == r.index {
 			delete(b.seen, k)
@@ -236,6 +238,9 @@ func (n *node) refused() bool {
 // new from then on.
 func (n *node) uses(b *bucket) {
 	n.mayUse(b)
+	if b.gone[n.r.index] != nil {
+		b.mayBeClosed(n.r, 0)
+	}
 	b.gone[n.r.index] = nil
 }
 

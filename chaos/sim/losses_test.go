@@ -65,3 +65,20 @@ func TestAReplicaThatHasAll(t *testing.T) {
 		})
 	}
 }
+
+// TestTheSimulationIsNoNode: what the simulation reads of a store, the store does not take for the
+// question of a node. Of such a node it was waited after each loss, and no use was ever known.
+func TestTheSimulationIsNoNode(t *testing.T) {
+	w, err := newWorld(lending(pair(2, hourly, nil, at(1, Steady, 30, of(0)))), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	w.counts.Deeds = map[Deed]int64{}
+	w.run(30_000_000)
+	ledger := w.regions[0].store.(*twinServer).primary.Ledger(store.Whole)
+	named := ledger.Nodes(algorithms.Nodes{Generation: ledger.Generation})
+	if len(named.At) != 2 || named.At["n1"] == 0 || named.At["n2"] == 0 {
+		t.Errorf("the store says that it answered %v, and the region has two nodes", named.At)
+	}
+}

@@ -16,7 +16,10 @@ type region struct {
 	store server
 	nodes []*node
 	ahead int64 // of its clocks, µs
-	drift int64 // of its clocks, parts per million
+	// farthest is how far ahead any of its clocks ever was, and changed when a node last opened or
+	// closed documents, µs.
+	farthest, changed int64
+	drift             int64 // of its clocks, parts per million
 	// since when it is cut off from all others, µs; -1: it is not
 	alone      int64
 	losses     int   // number of losses of its store's data

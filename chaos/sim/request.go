@@ -144,6 +144,7 @@ func (n *node) decided(rq *request, d admit.Decision) {
 	if rq.done != nil {
 		rq.done(d)
 	}
+	n.checkLive(rq, d)
 	if n.w.trace != nil {
 		n.tellDecision(rq, d)
 	}

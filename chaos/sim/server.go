@@ -121,7 +121,7 @@ func (s *twinServer) inspect(b *bucket) (algorithms.Inspected, bool) {
 		return algorithms.Inspected{}, false
 	}
 	// A node's clock too far from the store's is refused. Such a node must not find anything out.
-	i := t.Inspect(s.clock(), algorithms.Inspect{Fence: algorithms.Fence{Generation: t.Generation,
+	i := t.Watch(s.clock(), algorithms.Inspect{Fence: algorithms.Fence{Generation: t.Generation,
 		Epoch: t.Epoch, Clock: s.r.clock()},
 		Target: algorithms.Target{Key: store.BucketKey(shard, b.id),
 			Terms: terms}})

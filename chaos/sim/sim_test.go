@@ -53,6 +53,7 @@ func TestSeedsHold(t *testing.T) {
 	tally := holds(t, Hunt{Seeds: suite.Short[uint64](300, 1000)})
 	t.Logf("%d seeds (%d by Lua), %v of virtual time in %v, %d events, rows %v", tally.Seeds,
 		tally.Lua, tally.Virtual, tally.Took, tally.Counts.Events, tally.Counts.Rows)
+	mostAreJudged(t, tally.Counts.Liveness)
 	for row, name := range RowNames {
 		if tally.Counts.Rows[row] == 0 {
 			t.Errorf("row %d (%s) never fired", row, name)
@@ -69,6 +70,7 @@ func TestWiderSeedsHold(t *testing.T) {
 	tally := holds(t, Hunt{Config: Config{Wider: true}, Seeds: suite.Short[uint64](100, 200)})
 	t.Logf("%d seeds (%d by Lua), %v of virtual time in %v, faults %v", tally.Seeds, tally.Lua,
 		tally.Virtual, tally.Took, tally.Counts.Deeds)
+	mostAreJudged(t, tally.Counts.Liveness)
 	for _, d := range []Deed{Stick, NodeClock, Reboot, Snapshot, MatesCut, StoreBusy} {
 		if tally.Counts.Deeds[d] == 0 {
 			t.Errorf("%s never happened", d)

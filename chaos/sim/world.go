@@ -118,6 +118,7 @@ func newWorld(p *Plan, t *trace, d *digest) (*world, error) {
 	}
 	if p.Heal < p.End {
 		w.at(p.Heal, w.probeAll)
+		w.at(p.Heal, w.watch)
 	}
 	for _, a := range p.Acts {
 		w.at(a.At, func() { w.act(a) })

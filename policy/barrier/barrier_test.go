@@ -75,6 +75,22 @@ func TestWhoIsWaitedFor(t *testing.T) {
 	}
 }
 
+// TestALowerLendingLimitIsWaitedFor: what a region lent under the older document is remembered as long
+// as that one binds. So a region that may lend less has less, though its part is the same.
+func TestALowerLendingLimitIsWaitedFor(t *testing.T) {
+	const weights = "{a: 1, b: 1, c: 1}"
+	old := documents.Parse(t, 1, abc, limit+weights)
+	newer := documents.Parse(t, 2, abc, limit+weights+", lending_limit: 0.5")
+	acks := map[string]map[*policy.Document]quantity.StoreTime{"a": {newer: 5}, "b": {newer: 5}}
+	if s := standing(t, 5, told(acks), old, newer); !s.Open() || strings.Join(s.Waiting, " ") != "c" {
+		t.Errorf("without c: %+v", s)
+	}
+	acks["c"] = map[*policy.Document]quantity.StoreTime{newer: 1_000_000}
+	if s := standing(t, 1_000_000, told(acks), old, newer); !s.Open() || s.Opens != 3_000_000 {
+		t.Errorf("c a second later: %+v", s)
+	}
+}
+
 // TestARaiseWaitsForAMajority and for nothing else: it takes effect at once.
 func TestARaiseWaitsForAMajority(t *testing.T) {
 	old := documents.Parse(t, 1, abc, limit+"{a: 1, b: 1, c: 1}")

@@ -95,3 +95,27 @@ func TestWithoutStoreSlidingWindows(t *testing.T) {
 		})
 	}
 }
+
+// What was spent in a window without the store still counts in the next one where use fades, so it is
+// kept for the store until that is over.
+func TestWithoutStoreSpendingIsKeptForTheNextWindow(t *testing.T) {
+	for _, kind := range []algorithms.Kind{algorithms.SlidingWindowCounter,
+		algorithms.SlidingWindowLog} {
+		bubble.Test(t, func(t *testing.T) {
+			n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+				fmt.Sprintf("name: part, algorithm: %s, limit: 100, window: 1m, lending_limit: 0.5",
+					kind)))
+			if d := n.askWithoutStore(request("a"), true); !d.Allowed {
+				t.Fatalf("%+v", d)
+			}
+			for _, kept := range []int{1, 1, 0} { // 50, 100 and 150 s later
+				time.Sleep(50 * time.Second)
+				n.fallback.forget(time.Now())
+				if all := n.fallback.unsettled(9); len(all) != kept {
+					t.Errorf("%s: %d are kept for the store %v into the minute, want %d", kind, len(all),
+						time.Since(time.Now().Truncate(time.Minute)), kept)
+				}
+			}
+		})
+	}
+}

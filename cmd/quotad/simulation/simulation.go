@@ -159,6 +159,8 @@ func (s *Simulation) tell(w io.Writer, t sim.Tally, f *sim.Failure) error {
 		line("admitted by Envoys themselves: %d", t.Counts.Proxied)
 	}
 	line("%s", tightness(t.Counts.Tightness))
+	line("buckets in a region that had to be decided with its store in the end: %d, others: %d",
+		t.Counts.Liveness.Judged, t.Counts.Liveness.Not)
 	if f == nil {
 		line("ok: nothing was broken in %s", show.Counted(int(t.Seeds), "seed"))
 		return errors.Join(errs...)

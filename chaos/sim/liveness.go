@@ -50,7 +50,7 @@ var Calms = []Calm{
 		3 * time.Second, byCells},
 	longLost: {[]int{20, 21}, "store or bucket lost; longer window", 8 * time.Second, byNothing},
 	journalLost: {[]int{18, 20, 21},
-		"the same, and a journal lost or old within three windows", 8 * time.Second, byUse},
+		"the same, and a journal lost or old whose node had not read the store", 8 * time.Second, byUse},
 	crowdedLost: {[]int{20, 21}, "the same, and no room in the nodes for all buckets",
 		8 * time.Second, byUse},
 	documentChanged: {[]int{29}, "documents opened or closed: after that", 2 * time.Second,

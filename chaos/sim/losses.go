@@ -107,10 +107,11 @@ func (b *bucket) losesBoth(r *region, n *node) {
 	b.allow(r, units, cause, true)
 }
 
-// reads has a node read on what its store has. Once it has read all, it forgot nothing.
+// reads has a node read on what its store has. Once it has read all, and the store has lost nothing since
+// the journal was lost, it forgot nothing.
 func (n *node) reads() {
 	n.live.ReadStore()
-	if n.forgot > 0 && !n.fails && n.live.Whole() {
+	if n.forgot > 0 && !n.fails && n.r.lost <= n.forgot && n.live.Whole() {
 		n.forgot = 0
 	}
 }

@@ -107,13 +107,19 @@ func (b *bucket) losesBoth(r *region, n *node) {
 	b.allow(r, units, cause, true)
 }
 
-// reads has a node read on what its store has. Once it has read all, and the store has lost nothing since
-// the journal was lost, it forgot nothing.
+// reads has a node read on what its store has. Once it has read all, it forgot nothing, unless the store
+// has lost what the node used before: since the journal was lost, or so late before that it still counts.
 func (n *node) reads() {
 	n.live.ReadStore()
-	if n.forgot > 0 && !n.fails && n.r.lost <= n.forgot && n.live.Whole() {
-		n.forgot = 0
+	if n.forgot == 0 || n.fails || !n.live.Whole() {
+		return
 	}
+	for _, b := range n.w.buckets() {
+		if n.r.lost > 0 && n.forgot < n.r.lost+b.memory() {
+			return
+		}
+	}
+	n.forgot = 0
 }
 
 // forgets records that a node's journal is lost, or put back.

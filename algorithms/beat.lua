@@ -14,4 +14,6 @@ local all, failed = seen(0)
 for i = 1, failed and 0 or math.min(#all, MAX_NODES) do
   reply[#reply + 1], reply[#reply + 2] = all[i][1], all[i][2]
 end
+-- Of more than KEPT nodes the token forgets those that were answered longest ago. Nobody is told of them any more.
+for i = KEPT + 1, failed and 0 or #all do redis.call('HDEL', KEYS[1], 'seen:' .. all[i][1]) end
 return reply

@@ -1,6 +1,6 @@
 -- seen returns each node that this store has answered after a time, with that time, the latest first; or the error of a user
 -- who may not read names (HKEYS).
-local MAX_NODES = 256
+local MAX_NODES, KEPT = 256, 1024
 local function seen(after)
   local names, all = redis.pcall('HKEYS', KEYS[1]), {}
   if names.err then return nil, names end

@@ -79,12 +79,14 @@ func (w *Twin) Nodes(c Nodes) (n NodeTimes) {
 	return n
 }
 
-// latest returns the nodes that were answered last, MaxNodes at most.
+// keptNodes is how many nodes a token remembers at most.
+const keptNodes = 4 * MaxNodes
+
+// latest returns the nodes that were answered, the latest first.
 func (w *Twin) latest() []string {
-	all := slices.SortedFunc(maps.Keys(w.answered), func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(w.answered), func(a, b string) int {
 		return cmp.Or(cmp.Compare(w.answered[b], w.answered[a]), cmp.Compare(a, b))
 	})
-	return all[:min(len(all), MaxNodes)]
 }
 
 // Note answers the note script.
@@ -110,8 +112,12 @@ func (w *Twin) Beat(t quantity.StoreTime, c Beat) Beaten {
 		return Beaten{Head: head}
 	}
 	b := Beaten{Head: head}
-	for _, node := range w.latest() {
+	latest := w.latest()
+	for _, node := range latest[:min(len(latest), MaxNodes)] {
 		put(&b.At, node, w.answered[node])
+	}
+	for _, node := range latest[min(len(latest), keptNodes):] {
+		delete(w.answered, node)
 	}
 	return b
 }

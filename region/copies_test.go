@@ -175,9 +175,10 @@ func TestNamesOutliveARestart(t *testing.T) {
 		c.network.CutBoth("us/n1", "us/n2", time.Hour) // no copies
 		n2 := c.start("us/n2", d)
 		nextCell(10 * time.Minute)
+		time.Sleep(15 * time.Second)
 		for n2.check(t, request("a")).Allowed {
 		}
-		time.Sleep(15 * time.Second)
+		time.Sleep(2 * time.Second)
 		c.stop("us/n2")
 		c.stop("us/n1")
 		c.flushAll("us")
@@ -191,5 +192,49 @@ func TestNamesOutliveARestart(t *testing.T) {
 		if d := n1.check(t, request("a")); d.Reason != admit.Recovering {
 			t.Errorf("us/n2 is not waited for: %+v", d)
 		}
+	})
+}
+
+// TestARollingUpdateUnderNewNames: all nodes of a region are replaced under new names, twice, and then the
+// Redis loses its data. Those that are there have read what the store had of those that are gone, so
+// nobody waits for the window's end, also after they have restarted.
+func TestARollingUpdateUnderNewNames(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	names := []string{"us/n1", "us/n2", "us/n3", "us/n4", "us/n5", "us/n6"}
+	inBubble(t, names, func(t *testing.T, c *cluster) {
+		c.sizes["us"] = 2
+		c.start(names[0], d)
+		c.start(names[1], d)
+		c.meet()
+		nextCell(10 * time.Minute)
+		for i := range 4 {
+			account := fmt.Sprint("of ", names[i])
+			for c.running[names[i]].check(t, request(account)).Allowed {
+			}
+			c.seed = c.gossipAddress(names[i+1]).String()
+			c.start(names[i+2], d)
+			c.meet()
+			if err := c.running[names[i]].Drain(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			c.stop(names[i])
+			time.Sleep(5 * time.Second)
+		}
+		c.seed = c.gossipAddress("us/n5").String()
+		n5, n6 := c.running["us/n5"], c.running["us/n6"]
+		c.within(3*time.Minute, "both to have read of four nodes", func() bool { return len(n5.rights.Gone()) == 4 && len(n6.rights.Gone()) == 4 })
+		c.stop("us/n5")
+		n5 = c.start("us/n5", d)
+		time.Sleep(5 * time.Second)
+		c.flushAll("us")
+		lost := time.Now()
+		for _, n := range []*running{n5, n6} {
+			for i := range 4 {
+				account := fmt.Sprint("of ", names[i])
+				c.within(20*time.Second, n.name+" to decide "+account, func() bool { return n.check(t, request(account)).Reason == admit.OverLimit })
+			}
+			c.within(20*time.Second, n.name+" to decide an unused key", func() bool { return n.check(t, request("unused by "+n.name)).Allowed })
+		}
+		t.Logf("all are decided again after %v", time.Since(lost).Round(time.Millisecond))
 	})
 }

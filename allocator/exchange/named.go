@@ -14,12 +14,12 @@ type Named struct{ At map[string]quantity.StoreTime }
 func (e Named) happen(m *Machine, _ quantity.NodeTime) { m.onNamed(e.At) }
 
 const (
-	// maxNamed bounds the nodes of our region that are remembered. Of more, those that were answered
+	// MaxNamed bounds the nodes of our region that are remembered. Of more, those that were answered
 	// last are, and the others count as dropped (Stats.NamesDropped).
-	maxNamed = 1024
-	// namedFor is how long before the latest time in the store a node's last answer matters: longer than
+	MaxNamed = 1024
+	// NamedFor is how long before the latest time in the store a node's last answer matters: longer than
 	// two months, the longest window and the one before it.
-	namedFor = 63 * 24 * 3600 * allocator.Second
+	NamedFor = 63 * 24 * 3600 * allocator.Second
 	// namedLag is how much later a node may have been answered last than another one was told.
 	namedLag = 2 * allocator.Second
 	// copyLag is how much later a node may have been answered last than a copy of its use is.
@@ -41,17 +41,17 @@ func (m *Machine) onNamed(all map[string]quantity.StoreTime) {
 	}
 	var times []quantity.StoreTime
 	for node, n := range m.named {
-		if latest.Sub(n.last) > namedFor {
+		if latest.Sub(n.last) > NamedFor {
 			delete(m.named, node)
 		} else {
 			times = append(times, n.last)
 		}
 	}
-	if len(times) <= maxNamed {
+	if len(times) <= MaxNamed {
 		return
 	}
 	slices.Sort(times)
-	oldest := times[len(times)-maxNamed]
+	oldest := times[len(times)-MaxNamed]
 	for node, n := range m.named {
 		if n.last < oldest {
 			delete(m.named, node)
@@ -93,8 +93,15 @@ func (m *Machine) allTold(answered []string, counts, lostAt quantity.StoreTime) 
 func (m *Machine) addCopies(r *recovery, all []Copied) {
 	for _, c := range all {
 		n, known := m.named[c.Node]
-		if known && c.Until.Add(copyLag) >= n.last && c.Since <= m.usesFrom(r) && !slices.Contains(r.nodesAnswered, c.Node) {
+		if !known || c.Until.Add(copyLag) < n.last {
+			continue
+		}
+		if c.Since <= m.usesFrom(r) && !slices.Contains(r.nodesAnswered, c.Node) {
 			r.nodesAnswered = append(r.nodesAnswered, c.Node)
+		}
+		// A row that is later than the copy would be taken for none.
+		if c.Rows && c.Until > n.last && c.Since <= r.bucket.Cells().Opens(r.from-1) && !slices.Contains(r.nodesWhole, c.Node) {
+			r.nodesWhole = append(r.nodesWhole, c.Node)
 		}
 	}
 }

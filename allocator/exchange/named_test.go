@@ -34,14 +34,14 @@ func TestWhoMustTell(t *testing.T) {
 		}
 	}
 	crowd := map[string]quantity.StoreTime{}
-	for i := range maxNamed + 10 {
+	for i := range MaxNamed + 10 {
 		crowd[fmt.Sprint("x", i)] = at(2000 + int64(i))
 	}
 	m.onNamed(crowd)
-	if len(m.named) != maxNamed || m.stats.NamesDropped != 15 || m.named["x0"].last != 0 {
+	if len(m.named) != MaxNamed || m.stats.NamesDropped != 15 || m.named["x0"].last != 0 {
 		t.Errorf("%d remembered, %d dropped", len(m.named), m.stats.NamesDropped)
 	}
-	m.onNamed(map[string]quantity.StoreTime{"later": at(2000).Add(2 * namedFor)})
+	m.onNamed(map[string]quantity.StoreTime{"later": at(2000).Add(2 * NamedFor)})
 	if len(m.named) != 1 {
 		t.Errorf("%d are remembered two months later", len(m.named))
 	}
@@ -56,12 +56,12 @@ func TestACopyTellsForItsNode(t *testing.T) {
 		copied Copied
 		told   bool
 	}{
-		"as late as the node":           {Copied{"n2", 0, at(1000)}, true},
-		"a second older":                {Copied{"n2", 0, at(999)}, true},
-		"older":                         {Copied{"n2", 0, at(999) - 1}, false},
-		"since the use that may count":  {Copied{"n2", at(960), at(1000)}, true},
-		"of a part of what may count":   {Copied{"n2", at(960) + 1, at(1000)}, false},
-		"of a node that nobody answers": {Copied{"n3", 0, at(1000)}, false},
+		"as late as the node":           {Copied{Node: "n2", Since: 0, Until: at(1000)}, true},
+		"a second older":                {Copied{Node: "n2", Since: 0, Until: at(999)}, true},
+		"older":                         {Copied{Node: "n2", Since: 0, Until: at(999) - 1}, false},
+		"since the use that may count":  {Copied{Node: "n2", Since: at(960), Until: at(1000)}, true},
+		"of a part of what may count":   {Copied{Node: "n2", Since: at(960) + 1, Until: at(1000)}, false},
+		"of a node that nobody answers": {Copied{Node: "n3", Since: 0, Until: at(1000)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := New("us", "n1", Options{Nodes: 2})
@@ -73,8 +73,35 @@ func TestACopyTellsForItsNode(t *testing.T) {
 				t.Fatalf("what was used counts since %d", m.usesFrom(r))
 			}
 			m.addCopies(r, []Copied{c.copied, c.copied})
-			if m.toldUse(r) != c.told || len(r.nodesAnswered) > 2 {
-				t.Errorf("told %t by %v", m.toldUse(r), r.nodesAnswered)
+			if m.toldUse(r) != c.told || len(r.nodesAnswered) > 2 || len(r.nodesWhole) > 0 {
+				t.Errorf("told %t by %v, rows by %v", m.toldUse(r), r.nodesAnswered, r.nodesWhole)
+			}
+		})
+	}
+}
+
+// TestWhoHasReadTellsOfRows: a node that has read the store since another one was gone knows its rows, too,
+// but none that the store has answered that node with later.
+func TestWhoHasReadTellsOfRows(t *testing.T) {
+	const s = allocator.Second
+	at := func(seconds int64) quantity.StoreTime { return quantity.StoreTime(seconds * s) }
+	for name, c := range map[string]struct {
+		copied Copied
+		whole  bool
+	}{
+		"read later":                    {Copied{Node: "n2", Since: at(840), Until: at(1000) + 1, Rows: true}, true},
+		"at the node's last answer":     {Copied{Node: "n2", Until: at(1000), Rows: true}, false},
+		"only use":                      {Copied{Node: "n2", Until: at(1001)}, false},
+		"not since rows that may weigh": {Copied{Node: "n2", Since: at(840) + 1, Until: at(1001), Rows: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := New("us", "n1", Options{Nodes: 2})
+			m.onNamed(map[string]quantity.StoreTime{"n1": at(1010), "n2": at(1000)})
+			r := &recovery{bucket: &Bucket{ID: "b", Kind: algorithms.FixedWindow, Window: 60 * s, Cell: 60 * s, Limit: 100, Recovered: true,
+				Entitlements: map[string]quantity.Units{"us": 100}}, lostAt: at(1010), from: 15, nodesWhole: []string{"n1"}}
+			m.addCopies(r, []Copied{c.copied, c.copied})
+			if m.toldRows(r) != c.whole || len(r.nodesWhole) > 2 {
+				t.Errorf("rows told: %t by %v", m.toldRows(r), r.nodesWhole)
 			}
 		})
 	}

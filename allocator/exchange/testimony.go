@@ -37,6 +37,7 @@ type Testimonies struct {
 type Copied struct {
 	Node         string
 	Since, Until quantity.StoreTime
+	Rows         bool // what it lent and returned is there, too
 }
 
 // Testimony is what one node remembers of what a region lent and returned of one bucket. A node of

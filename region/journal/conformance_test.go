@@ -122,7 +122,7 @@ type twin struct {
 	incarnation uint64
 	sequence    uint64 // a lower bound
 	peers       []string
-	names       map[string]quantity.StoreTime
+	names       map[string]Name
 	documents   []Document
 }
 
@@ -244,10 +244,11 @@ func conform(t *rapid.T, s subject) {
 			w.generation = max(w.generation, g)
 		},
 		"names": func(t *rapid.T) {
-			w.names = rapid.MapOfN(rapid.StringN(1, 9, -1), rapid.Map(rapid.Int64(), func(at int64) quantity.StoreTime { return quantity.StoreTime(at) }),
-				0, 4).Draw(t, "names")
+			w.names = rapid.MapOfN(rapid.StringN(1, 9, -1), rapid.Map(rapid.Int64(), func(at int64) Name {
+				return Name{quantity.StoreTime(at), quantity.StoreTime(at / 3), quantity.StoreTime(at % 7)}
+			}), 0, 4).Draw(t, "names")
 			check(s.journal().RememberNames(w.names))
-			if err := s.journal().RememberNames(map[string]quantity.StoreTime{"": 1}); !errors.Is(err, ErrInvalid) {
+			if err := s.journal().RememberNames(map[string]Name{"": {}}); !errors.Is(err, ErrInvalid) {
 				t.Fatalf("RememberNames of an empty one = %v", err)
 			}
 		},

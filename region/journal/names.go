@@ -13,13 +13,19 @@ import (
 // MaxNames is how many names RememberNames takes.
 const MaxNames = 2048
 
-// Names returns the nodes that were last remembered to have used the region's store, and when last, in
-// store time.
-func (j *Journal) Names() map[string]quantity.StoreTime { return maps.Clone(j.saved.now().names) }
+// Name is what is remembered of a node that used the region's store. All times are the store's.
+type Name struct {
+	Last quantity.StoreTime // when the store last answered it
+	// If Read is not 0, all that the node did in the store from Since to Read is in this journal.
+	Since, Read quantity.StoreTime
+}
+
+// Names returns the nodes that were last remembered to have used the region's store, by name.
+func (j *Journal) Names() map[string]Name { return maps.Clone(j.saved.now().names) }
 
 // RememberNames replaces the remembered nodes durably: at most MaxNames names of 1 to MaxPeerBytes bytes,
 // else ErrInvalid and nothing changes.
-func (j *Journal) RememberNames(names map[string]quantity.StoreTime) error {
+func (j *Journal) RememberNames(names map[string]Name) error {
 	if len(names) > MaxNames {
 		return fmt.Errorf("journal: remember names: %w: %d names, more than %d: keep fewer", ErrInvalid, len(names), MaxNames)
 	}
@@ -36,24 +42,27 @@ func (j *Journal) RememberNames(names map[string]quantity.StoreTime) error {
 		func() { j.saved.names = names })
 }
 
-func encodeNames(names map[string]quantity.StoreTime) (b []byte) {
+func encodeNames(names map[string]Name) (b []byte) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		b = binary.AppendVarint(appendBytes(b, name), int64(names[name]))
+		b = appendBytes(b, name)
+		for _, at := range []quantity.StoreTime{names[name].Last, names[name].Since, names[name].Read} {
+			b = binary.AppendVarint(b, int64(at))
+		}
 	}
 	return b
 }
 
-func readNames(d *decoder) map[string]quantity.StoreTime {
-	names := map[string]quantity.StoreTime{}
+func readNames(d *decoder) map[string]Name {
+	names := map[string]Name{}
 	for d.err == nil && len(d.rest) > 0 {
 		name := string(d.bytes())
-		names[name] = quantity.StoreTime(d.varint())
+		names[name] = Name{quantity.StoreTime(d.varint()), quantity.StoreTime(d.varint()), quantity.StoreTime(d.varint())}
 	}
 	return names
 }
 
 // auditNames reads the names, which a journal of an earlier release does not have.
-func auditNames(d disk.Disk) (names map[string]quantity.StoreTime, err error) {
+func auditNames(d disk.Disk) (names map[string]Name, err error) {
 	values, err := d.Get(disk.Saved, noteNames)
 	if err != nil || values[0] == nil {
 		return nil, err

@@ -27,7 +27,7 @@ type noted struct {
 	storeTime  storeTime
 	peers      []string
 	documents  documents
-	names      map[string]quantity.StoreTime // of nodes that used the store, and when last
+	names      map[string]Name // of nodes that used the store
 }
 
 // now returns what is saved at present.

@@ -18,7 +18,7 @@ import (
 //     whole belongs to cells that come once more, and the operator's word is about these.
 //   - Of each checkpoint that was seen after to, revise returns what is to be kept of it; false:
 //     nothing. It must not change the bucket or the cell.
-//   - Names were answered no later than to.
+//   - Names were answered no later than to, and what they did is not known to be here.
 //   - Rows stay, for they say what other regions may use when their cells come. So do the generation,
 //     which never goes back, documents and peers, which have no time of the store.
 //
@@ -47,8 +47,8 @@ func (j *Journal) takeBackTimes(to quantity.StoreTime) error {
 		since = min(since, to)
 	}
 	names := j.Names()
-	for name, at := range names {
-		names[name] = min(at, to)
+	for name, of := range names {
+		names[name] = Name{Last: min(of.Last, to)}
 	}
 	err := j.submit(context.Background(), 1, func(t *transaction) error {
 		t.storeTime = storeTime{latest: min(t.storeTime.latest, to)}

@@ -107,7 +107,7 @@ func testimoniesToProto(a exchange.Testimonies) *peerv1.RecallResponse {
 		p.Testimonies = append(p.Testimonies, one)
 	}
 	for _, c := range a.Copies {
-		p.Copies = append(p.Copies, &peerv1.Copied{Node: c.Node, SinceUs: int64(c.Since), UntilUs: int64(c.Until)})
+		p.Copies = append(p.Copies, &peerv1.Copied{Node: c.Node, SinceUs: int64(c.Since), UntilUs: int64(c.Until), Rows: c.Rows})
 	}
 	return p
 }
@@ -138,7 +138,7 @@ func testimoniesFromProto(p *peerv1.RecallResponse, q exchange.Question) exchang
 	}
 	for _, c := range p.GetCopies() {
 		a.Copies = append(a.Copies, exchange.Copied{Node: c.GetNode(), Since: quantity.StoreTime(c.GetSinceUs()),
-			Until: quantity.StoreTime(c.GetUntilUs())})
+			Until: quantity.StoreTime(c.GetUntilUs()), Rows: c.GetRows()})
 	}
 	return a
 }

@@ -119,50 +119,17 @@ func (e *Engine) CopyIn(p copies.Part) (next uint64) {
 // in microseconds: nobody knows of use to come.
 const copyAhead = int64(time.Minute / time.Microsecond)
 
-// copied returns the copies of nodes that do not answer themselves.
+// copied returns what this node knows of others that do not answer themselves: by their copies, and by
+// what it has read of its store since they were gone.
 func (e *Engine) copied() (all []exchange.Copied) {
 	e.watchCopies()
 	for _, c := range e.receiver.Complete() {
 		if !e.config.Alive(c.Node) {
-			all = append(all, exchange.Copied(c))
+			all = append(all, exchange.Copied{Node: c.Node, Since: c.Since, Until: c.Until})
 		}
 	}
-	return all
+	return append(all, e.gone.known()...)
 }
 
 // watchCopies looks which nodes go on without telling this one what they see.
 func (e *Engine) watchCopies() { e.receiver.Watch(e.config.Elapsed(), e.config.Alive) }
-
-// noteNames has the journal remember which nodes the store has answered.
-func (e *Engine) noteNames() {
-	e.mu.Lock()
-	names := e.names
-	e.mu.Unlock()
-	old := e.config.Journal.Names()
-	later := len(names) != len(old)
-	for node, at := range names {
-		later = later || at > old[node].Add(namesEvery)
-	}
-	if !later || len(names) == 0 {
-		return
-	}
-	if err := e.config.Journal.RememberNames(names); err != nil {
-		e.config.Log.Error("the journal does not remember who used the store: after a loss nobody waits for nodes that are gone", "err", err)
-	}
-}
-
-// namesEvery is how much later a node may have been answered than the journal says, in microseconds.
-const namesEvery = int64(10 * time.Second / time.Microsecond)
-
-// recallNames tells the machine, once, of the nodes that the journal says to have used the store, and
-// until when at most.
-func (e *Engine) recallNames() {
-	names := e.config.Journal.Names()
-	if e.recalled.Swap(true) || len(names) == 0 {
-		return
-	}
-	for node, at := range names {
-		names[node] = at.Add(namesEvery)
-	}
-	e.Named(names)
-}

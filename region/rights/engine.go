@@ -85,9 +85,9 @@ type Engine struct {
 	sender    *copies.Sender
 	written   chan struct{} // holds a value after uses were written to the journal
 	copying   chan struct{} // holds a value while mates are told
-	recalled  atomic.Bool   // the machine knows what names the journal has
 	receiver  copies.Receiver
 	reading   reading
+	gone      gone
 	toldAlone atomic.Int64 // store time of the last report of a lone region
 	mu        sync.Mutex
 	observed  map[string]*exchange.Observed // since the last drain, by bucket id
@@ -95,7 +95,6 @@ type Engine struct {
 	stats     exchange.Stats                // as of the last step
 	movedBy   map[string]exchange.Moved     // as of the last tick, by limit
 	waiting   []exchange.Recovering         // as of the last tick
-	names     map[string]quantity.StoreTime // as of the last tick: see exchange.Machine.Named
 	// allotments, by bucket id, as of the last tick
 	allotments map[string]quantity.Units
 	reliefs    reliefs
@@ -231,9 +230,10 @@ func (e *Engine) Hear(now quantity.NodeTime, event exchange.Event) exchange.Effe
 	e.mu.Unlock()
 	e.watchGenerations(event)
 	if _, ticked := event.(exchange.Tick); ticked {
-		moved, allotments, waiting, names := e.machine.MovedByLimit(), allotted(out.Allotments), e.machine.Recovering(), e.machine.Named()
+		e.gone.name(e.machine.Named())
+		moved, allotments, waiting := e.machine.MovedByLimit(), allotted(out.Allotments), e.machine.Recovering()
 		e.mu.Lock()
-		e.movedBy, e.allotments, e.waiting, e.names = moved, allotments, waiting, names
+		e.movedBy, e.allotments, e.waiting = moved, allotments, waiting
 		e.mu.Unlock()
 	}
 	switch event.(type) {

@@ -24,12 +24,13 @@ const (
 	readAgain = time.Minute
 )
 
-// reading is how far a node has read what its store has of long windows, because its journal does not
-// have it: the journal is new, or an old copy, in a region that served before. What the store has counted
-// and lent includes all that the node's earlier life did, so with it the journal is whole since the
-// store last lost data.
+// reading is how far a node has read what its store has of long windows. It does so because its journal
+// does not have it: the journal is new, or an old copy, in a region that served before. What the store has
+// counted and lent includes all that the node's earlier life did, so with it the journal is whole since
+// the store last lost data. It also includes all that nodes did which are gone.
 type reading struct {
 	generation uint64 // in which the walk began; 0: none is under way
+	began      quantity.StoreTime
 	lostAt     quantity.StoreTime
 	shard      int
 	at         uint64 // see store.Walk
@@ -39,16 +40,17 @@ type reading struct {
 }
 
 // ReadOn reads the next page of the store, if this node's journal is not whole since the store last lost
-// data. One call at a time.
+// data, or if nobody knows what a node did that is gone. One call at a time.
 func (e *Engine) ReadOn(ctx context.Context) {
 	r, now := &e.reading, e.config.Now()
 	generation, lostAt := e.config.Tenure.Generation(), e.config.Tenure.LostAt()
-	if generation == 0 || e.config.Journal.WholeSince() <= lostAt || now.Before(r.rests) {
+	if generation == 0 || now.Before(r.rests) || r.generation != generation &&
+		e.config.Journal.WholeSince() <= lostAt && !e.gone.toRead(e.config.Node, e.config.Store.Surely(), e.config.Alive) {
 		return
 	}
 	if r.generation != generation {
-		r.generation, r.lostAt, r.shard, r.at, r.foreign = generation, lostAt, 0, 0, 0
-		e.config.Log.Info("this node's journal is not whole: it reads what the store has of long windows")
+		r.generation, r.lostAt, r.began, r.shard, r.at, r.foreign = generation, lostAt, e.config.Store.Surely(), 0, 0, 0
+		e.config.Log.Info("this node reads what the store has of long windows: its journal, or a node that is gone, had it")
 	}
 	if err := e.readPage(ctx); err != nil {
 		e.config.Log.Debug("the store is not read", "err", err)
@@ -127,8 +129,8 @@ func (e *Engine) keep(ctx context.Context, b *exchange.Bucket, found algorithms.
 	return e.config.Journal.Record(ctx, rows, e.config.Store.Seen()...)
 }
 
-// vouchAgain has the journal note that it is whole since the store last lost data, if the whole store was
-// read and has lost nothing meanwhile.
+// vouchAgain has the journal note that it is whole since the store last lost data, and what it has of
+// nodes that are gone, if the whole store was read and has lost nothing meanwhile.
 func (e *Engine) vouchAgain(ctx context.Context, generation uint64) error {
 	r := &e.reading
 	if r.foreign > 0 {
@@ -143,6 +145,8 @@ func (e *Engine) vouchAgain(ctx context.Context, generation uint64) error {
 	if err := e.writeUses(ctx, true); err != nil {
 		return err
 	}
-	e.config.Log.Info("this node's journal is whole again: it has read the store", "keys", r.read.Load())
-	return e.config.Journal.SetWholeSince(r.lostAt)
+	e.config.Log.Info("this node has read the store", "keys", r.read.Load())
+	e.gone.read(r.lostAt, r.began)
+	e.noteNames()
+	return e.config.Journal.SetWholeSince(min(r.lostAt, e.config.Journal.WholeSince()))
 }

@@ -267,3 +267,26 @@ func TestWhoBeginsConfirmsNoOther(t *testing.T) {
 		t.Errorf("opened %+v after generation %d, asked %d times", opened, known, asked)
 	}
 }
+
+// TestNamesAreBounded: a store remembers a thousand nodes that it has answered, and forgets those that it
+// answered longest ago.
+func TestNamesAreBounded(t *testing.T) {
+	server := fixtures.Process(t)
+	admin, all := fixtures.Operator(t, server), two(t, server.URL)
+	const more = 5 * algorithms.MaxNodes
+	for i := range more {
+		did(t, admin.HSet(t.Context(), TokenKey(Whole), fmt.Sprintf("seen:x%04d", i), i+1).Err())
+	}
+	did(t, all["n1"].Beat(t.Context(), epoch))
+	left := 0
+	for _, field := range admin.HKeys(t.Context(), TokenKey(Whole)).Val() {
+		if strings.HasPrefix(field, "seen:") {
+			left++
+		}
+	}
+	named := all["n1"].Named()
+	if left != 4*algorithms.MaxNodes || len(named) != algorithms.MaxNodes || named["n2"] == 0 || named[fmt.Sprintf("x%04d", more-1)] == 0 {
+		t.Errorf("%d names are left, %d are told", left, len(named))
+	}
+	serves(t, all["n2"], "k")
+}

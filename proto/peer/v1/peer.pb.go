@@ -920,8 +920,10 @@ type Copied struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Node  string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	// Store times: all use that the node saw from since_us on is there, as of until_us.
-	SinceUs       int64 `protobuf:"varint,2,opt,name=since_us,json=sinceUs,proto3" json:"since_us,omitempty"`
-	UntilUs       int64 `protobuf:"varint,3,opt,name=until_us,json=untilUs,proto3" json:"until_us,omitempty"`
+	SinceUs int64 `protobuf:"varint,2,opt,name=since_us,json=sinceUs,proto3" json:"since_us,omitempty"`
+	UntilUs int64 `protobuf:"varint,3,opt,name=until_us,json=untilUs,proto3" json:"until_us,omitempty"`
+	// What it lent and returned is there, too.
+	Rows          bool `protobuf:"varint,4,opt,name=rows,proto3" json:"rows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -975,6 +977,13 @@ func (x *Copied) GetUntilUs() int64 {
 		return x.UntilUs
 	}
 	return 0
+}
+
+func (x *Copied) GetRows() bool {
+	if x != nil {
+		return x.Rows
+	}
+	return false
 }
 
 // CopyRequest carries a part of what a node has seen of use. Its parts have numbers: after a gap all begins anew.
@@ -2177,11 +2186,12 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12%\n" +
 	"\x0efor_generation\x18\x03 \x01(\x04R\rforGeneration\x124\n" +
 	"\vtestimonies\x18\x04 \x03(\v2\x12.peer.v1.TestimonyR\vtestimonies\x12'\n" +
-	"\x06copies\x18\x05 \x03(\v2\x0f.peer.v1.CopiedR\x06copies\"R\n" +
+	"\x06copies\x18\x05 \x03(\v2\x0f.peer.v1.CopiedR\x06copies\"f\n" +
 	"\x06Copied\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x19\n" +
 	"\bsince_us\x18\x02 \x01(\x03R\asinceUs\x12\x19\n" +
-	"\buntil_us\x18\x03 \x01(\x03R\auntilUs\"\xb9\x01\n" +
+	"\buntil_us\x18\x03 \x01(\x03R\auntilUs\x12\x12\n" +
+	"\x04rows\x18\x04 \x01(\bR\x04rows\"\xb9\x01\n" +
 	"\vCopyRequest\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +

@@ -1,0 +1,141 @@
+package rights
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/journal"
+)
+
+const (
+	// namesEvery is how much later a node may have been answered than the journal says, in microseconds.
+	namesEvery = int64(10 * time.Second / time.Microsecond)
+	// mostReaders is how many nodes of a region read the store because of nodes that are gone.
+	mostReaders = 2
+)
+
+// gone is what this node knows of other nodes of its region that used the store: when it last answered
+// them, and until when this node's journal has what they did. Of a node that ends for good nobody else may
+// know that. Safe for concurrent use.
+type gone struct {
+	mu       sync.Mutex
+	names    map[string]journal.Name
+	recalled bool // the machine knows what names the journal has
+}
+
+// name takes in when the store last answered nodes. Others are kept as long as what they did may count.
+func (g *gone) name(all map[string]quantity.StoreTime) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	named, latest := make(map[string]journal.Name, len(all)), quantity.StoreTime(0)
+	for node, at := range all {
+		n := g.names[node]
+		n.Last, latest = at, max(latest, at)
+		named[node] = n
+	}
+	for node, n := range g.names {
+		if _, known := named[node]; !known && latest.Sub(n.Last) <= exchange.NamedFor && len(named) < exchange.MaxNamed {
+			named[node] = n
+		}
+	}
+	g.names = named
+}
+
+// isGone says whether a node was not answered for a while before a time. One that goes on is answered once
+// a second.
+func isGone(n journal.Name, at quantity.StoreTime) bool { return n.Last.Add(namesEvery) < at }
+
+// read takes in that this node has read all that the store had at a time of what was done since another.
+func (g *gone) read(since, at quantity.StoreTime) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for node, n := range g.names {
+		if isGone(n, at) && n.Read <= n.Last {
+			n.Since, n.Read = since, at
+			g.names[node] = n
+		}
+	}
+}
+
+// known returns what this node's journal has of nodes that the store has answered no more since.
+func (g *gone) known() (all []exchange.Copied) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, node := range slices.Sorted(maps.Keys(g.names)) {
+		if n := g.names[node]; n.Read > n.Last {
+			all = append(all, exchange.Copied{Node: node, Since: n.Since, Until: n.Read, Rows: true})
+		}
+	}
+	return all
+}
+
+// toRead says whether this node, self, is to read the store now because of another one that is gone, so
+// that nobody need wait for that one after a loss: the first of those that live do it.
+func (g *gone) toRead(self string, now quantity.StoreTime, alive func(node string) bool) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	missing, before := false, 0
+	for node, n := range g.names {
+		switch {
+		case node == self:
+		case !alive(node):
+			missing = missing || n.Read <= n.Last && isGone(n, now)
+		case node < self:
+			before++
+		}
+	}
+	return missing && before < mostReaders
+}
+
+// noteNames has the journal remember which nodes the store has answered.
+func (e *Engine) noteNames() {
+	e.gone.mu.Lock()
+	names, old := maps.Clone(e.gone.names), e.config.Journal.Names()
+	e.gone.mu.Unlock()
+	changed := len(names) != len(old)
+	for node, n := range names {
+		was := old[node]
+		again := (n.Read > n.Last) != (was.Read > was.Last) // it is answered again, or was read
+		changed = changed || again || n.Last > was.Last.Add(namesEvery) || n.Read != was.Read
+	}
+	if !changed || len(names) == 0 {
+		return
+	}
+	if err := e.config.Journal.RememberNames(names); err != nil {
+		e.config.Log.Error("the journal does not remember who used the store: after a loss nobody waits for nodes that are gone", "err", err)
+	}
+}
+
+// recallNames tells the machine, once, of the nodes that the journal says to have used the store, and
+// until when at most.
+func (e *Engine) recallNames() {
+	g := &e.gone
+	g.mu.Lock()
+	recalled := g.recalled
+	g.recalled = true
+	if !recalled {
+		g.names = e.config.Journal.Names()
+	}
+	last := make(map[string]quantity.StoreTime, len(g.names))
+	for node, n := range g.names {
+		if last[node] = n.Last; n.Read <= n.Last { // else it was answered no more
+			last[node] = n.Last.Add(namesEvery)
+		}
+	}
+	g.mu.Unlock()
+	if !recalled && len(last) > 0 {
+		e.Named(last)
+	}
+}
+
+// Gone returns the nodes that the store has answered no more since this node has read it, in order.
+func (e *Engine) Gone() (all []string) {
+	for _, c := range e.gone.known() {
+		all = append(all, c.Node)
+	}
+	return all
+}

@@ -7,21 +7,23 @@ import (
 
 // storeLost returns the bounds for a store that comes back without its data. A bucket that is not
 // recovered is closed. The use of a recovered one is restored from what the nodes saw last and from
-// checkpoints, which lag by at most a hundredth of the entitlement and a second. Until all nodes
+// checkpoints and their copies, which lag by at most a hundredth of the entitlement and a second. Until all nodes
 // have told, as many units count as used as any region can have had.
 func (e Exposure) storeLost() []Bound {
 	const cause = "store-lost"
 	if !e.Recovered {
 		return []Bound{together(cause, "any loss", "0: the cells it concerns are closed", 0)}
 	}
+	const formula = "min(ceil(F / 100) + r, S_max)"
+	lag := func(h Holding) quantity.Units {
+		return min(mulDivUp(h.Entitlement, 1, 100)+e.rate(), h.Rights)
+	}
 	return []Bound{
 		together(cause, "the nodes that decided still run",
 			"used - restored: 0, but answers in flight", 0),
 		together(cause, "one of them is not heard", "0: until then all counts as used", 0),
-		e.each(cause, "they ended, too, and are back", "min(ceil(F / 100) + r, S_max)",
-			func(h Holding) quantity.Units {
-				return min(mulDivUp(h.Entitlement, 1, 100)+e.rate(), h.Rights)
-			}),
+		e.each(cause, "one is lost, too, and left a copy", formula, lag),
+		e.each(cause, "they ended, too, and are back", formula, lag),
 	}
 }
 

@@ -115,7 +115,7 @@ func (n *node) reads() {
 		return
 	}
 	for _, b := range n.w.buckets() {
-		if n.r.lost > 0 && n.forgot < n.r.lost+b.memory() {
+		if lost := max(n.r.lost, b.closed[n.r.index].at); lost > 0 && n.forgot < lost+b.memory() {
 			return
 		}
 	}

@@ -1,0 +1,70 @@
+//go:build !race
+
+package process
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
+)
+
+const zoneLimits = `
+version: 1
+regions:
+  us: {weight: 1}
+  eu: {weight: 1}
+limits:
+  - {name: hour, domain: api, key: [hour], algorithm: fixed_window, limit: 2000, window: 1h, on_store_failure: deny}
+  - {name: month, domain: api, key: [month], algorithm: fixed_window, limit: 2000, window: 720h, on_store_failure: deny}
+`
+
+// zoneRate is the load at the node that is lost, in units a second.
+const zoneRate = 50
+
+// TestZone loses the Redis of a region and one of its two nodes for good, together, under load, as an
+// availability zone is lost. The other node has copies of what that one saw: used and unused keys of an
+// hour's and a month's limit are decided again, and no more is admitted above the limit than is printed.
+func TestZone(t *testing.T) {
+	suite.Long(t)
+	t.Parallel()
+	f := raise(t, Config{Limits: zoneLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}}})
+	us := f.Region("us")
+	n1, n2 := us.Nodes[0], us.Nodes[1]
+	windows := map[string]time.Duration{"hour": time.Hour, "month": month}
+	used, unused := map[string]*bucket{}, map[string]*bucket{}
+	var stops []func()
+	for limit, window := range windows {
+		used[limit] = newBucket(t, limit, "used", fixed(2000, window))
+		unused[limit] = newBucket(t, limit, "unused", fixed(2000, window))
+		_, stop := used[limit].offer(f, zoneRate, n2)
+		stops = append(stops, stop)
+	}
+	for _, b := range used {
+		suite.Eventually(t, "us has used much", func() bool { return b.ledger(n1).Used > 300 })
+	}
+	us.Redis.Kill()
+	n2.Kill()
+	for _, stop := range stops {
+		stop()
+	}
+	must(t, us.Redis.Start(t.Context()))
+	back := time.Now()
+	for limit := range windows {
+		for what, b := range map[string]*bucket{"used": used[limit], "unused": unused[limit]} {
+			suite.Eventually(t, what+" key admits", func() bool { return b.spend(n1, 1) == 1 })
+			t.Logf("the %s key of the %s's limit is decided again %v after the Redis is back", what, limit, time.Since(back).Round(time.Millisecond))
+		}
+		bound := printed(t, zoneLimits, limit, "--nodes", "2", "--rate", fmt.Sprint(zoneRate)).of(t, "us", "store-lost", "one is lost, too, and left a copy")
+		used[limit].drain(quiet, n1, f.Region("eu").Nodes[0])
+		excess := used[limit].certain()
+		t.Logf("%s: %d admitted of 2000, %d above it, printed %d", limit, used[limit].judge.Verdict().MaxAdmitted, excess, bound)
+		if excess > bound {
+			t.Errorf("%s: %d above the limit, printed %d", limit, excess, bound)
+		}
+		if admitted := used[limit].judge.Verdict().MaxAdmitted; 100*admitted < 97*2000 {
+			t.Errorf("%s: no more than %d of 2000 could be used", limit, admitted)
+		}
+	}
+}

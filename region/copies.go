@@ -13,5 +13,5 @@ func (n *Node) copyIn(from peer.Identity, p copies.Part) (next uint64, err error
 		return 0, fmt.Errorf("node %s keeps no copies of %s: they are of other regions, or of the same node",
 			peer.Identity{Region: n.config.Region, Node: n.config.Node}, from)
 	}
-	return n.rights.CopyIn(p), nil
+	return n.rights.CopyIn(p)
 }

@@ -2,6 +2,7 @@ package region
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -236,5 +237,39 @@ func TestARollingUpdateUnderNewNames(t *testing.T) {
 			c.within(20*time.Second, n.name+" to decide an unused key", func() bool { return n.check(t, request("unused by "+n.name)).Allowed })
 		}
 		t.Logf("all are decided again after %v", time.Since(lost).Round(time.Millisecond))
+	})
+}
+
+// TestClaimsAreNotCopied: what a node spends without its Redis it notes in its journal beside the use of
+// buckets. It is that node's alone: a mate that took it for its own would spend its part again.
+func TestClaimsAreNotCopied(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, "name: long, algorithm: fixed_window, limit: 100, window: 10m, on_store_failure: local")
+	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		twin := c.onTwin("us")
+		n1 := c.start("us/n1", d)
+		n1.check(t, request("a"))
+		twin.SetDown(true)
+		c.within(10*time.Second, "us/n1 to spend its part", func() bool { return n1.check(t, request("a")).Reason == admit.StoreFailureLocal })
+		twin.SetDown(false)
+		time.Sleep(3 * time.Second)
+		claims := func(n *running) (all int) {
+			page, _, err := n.journal.CheckpointsFrom("", 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range page {
+				if strings.HasPrefix(c.Bucket, "local:") {
+					all++
+				}
+			}
+			return all
+		}
+		n2 := c.start("us/n2", d)
+		c.meet()
+		c.within(10*time.Second, "us/n2 to have a copy", func() bool { return n1.rights.Numbers().Copies == 1 })
+		time.Sleep(3 * time.Second)
+		if claims(n1) == 0 || claims(n2) > 0 {
+			t.Errorf("us/n1 has %d claims, and us/n2 %d", claims(n1), claims(n2))
+		}
 	})
 }

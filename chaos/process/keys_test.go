@@ -41,7 +41,8 @@ const (
 	sampledFlood = 1000
 )
 
-// BenchmarkKeys fills a real Redis and its node's memory with a million buckets of a long window.
+// BenchmarkKeys fills a real Redis and its node's memory with a million buckets of a long window, of which
+// the node's mate has copies.
 // It prints the cost, and whether answers take longer than those of a nearly empty node. Each of
 // the million buckets is spent entirely, and so are some before and among them: after DEL and
 // FLUSHALL no bucket may admit more than the printed bound. make keys runs it once.
@@ -49,9 +50,10 @@ func BenchmarkKeys(b *testing.B) {
 	quotad := binary(b)
 	halves := cores(b)
 	use(b, halves.served) // child processes inherit it
-	k := &keys{b: b, full: startKeys(b, quotad), empty: startKeys(b, quotad)}
+	full, empty := startKeys(b, quotad, 2), startKeys(b, quotad, 1)
+	k := &keys{b: b, full: full[0], mate: full[1], empty: empty[0]}
 	use(b, halves.loading)
-	k.full.name, k.empty.name = "the node of a million", "near empty"
+	k.full.name, k.mate.name, k.empty.name = "the node of a million", "its mate", "near empty"
 	k.names()
 	k.spend("early-000", 3)
 	k.size("near empty")
@@ -77,6 +79,7 @@ func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, 1)) 
 type keys struct {
 	b           *testing.B
 	full, empty *keysNode
+	mate        *keysNode         // another node of the filled one's region, which nobody asks
 	key         map[string]string // the Redis key of each limit, for an account of 9 letters
 	spent       []string
 	used        int64 // memory of the Redis before
@@ -89,12 +92,14 @@ type keysNode struct {
 	client quotadv1.QuotaServiceClient
 }
 
-func startKeys(b *testing.B, quotad string) *keysNode {
+func startKeys(b *testing.B, quotad string, nodes int) (all []*keysNode) {
 	f, err := Start(b.Context(), b, Config{Quotad: quotad, Limits: keysLimits,
-		Regions: []RegionConfig{{Name: "us"}}})
+		Regions: []RegionConfig{{Name: "us", Nodes: nodes}}})
 	must(b, err)
-	n := f.Regions[0].Nodes[0]
-	return &keysNode{node: n, redis: f.Regions[0].Redis, client: client(b, n)}
+	for _, n := range f.Regions[0].Nodes {
+		all = append(all, &keysNode{node: n, redis: f.Regions[0].Redis, client: client(b, n)})
+	}
+	return all
 }
 
 func keysRequest(limit, account string, cost int64) *quotadv1.CheckRequest {
@@ -241,16 +246,23 @@ func (k *keys) size(when string) {
 	must(k.b, err)
 	if k.used == 0 {
 		k.used = used
-		table("", "keys", "Redis MB", "B a key", "RSS MB", "at most", "of it files", "heap MB",
+		table("", "node", "keys", "Redis MB", "B a key", "RSS MB", "at most", "of it files", "heap MB",
 			"journal MB", "noted", "uses", "unwritten", "untracked")
 	}
-	m := scrape(k.b, k.full.node)
+	for _, n := range []*keysNode{k.full, k.mate} {
+		k.sizeOf(when, n, size, used)
+	}
+}
+
+// sizeOf prints the memory and disk space of one node, beside those of the Redis.
+func (k *keys) sizeOf(when string, n *keysNode, size, used int64) {
+	m := scrape(k.b, n.node)
 	mb := func(n int64) string { return fmt.Sprintf("%.1f", float64(n)/1e6) }
 	seen := func(what string) float64 { return m[`quotad_seen_buckets{what="`+what+`"}`] }
-	p := &k.full.node.Process
-	table(when, size, mb(used), fmt.Sprintf("%.0f", float64(used-k.used)/float64(max(size, 1))),
+	p := &n.node.Process
+	table(when, n.name, size, mb(used), fmt.Sprintf("%.0f", float64(used-k.used)/float64(max(size, 1))),
 		mb(memoryOf(p, "VmRSS")), mb(memoryOf(p, "VmHWM")), mb(memoryOf(p, "RssFile")),
-		mb(int64(m["go_memstats_heap_alloc_bytes"])), mb(journalSize(k.b, k.full.node)),
+		mb(int64(m["go_memstats_heap_alloc_bytes"])), mb(journalSize(k.b, n.node)),
 		seen("buckets"), seen("uses"), seen("unwritten"), m["quotad_seen_untracked_total"])
 }
 

@@ -2,11 +2,15 @@ package rights
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/copies"
 )
 
@@ -25,6 +29,9 @@ func (e *Engine) newSender() *copies.Sender {
 	return copies.NewSender(e.config.Node, j.Incarnation(), func(from string) (page []copies.Use, next string, err error) {
 		all, next, err := j.CheckpointsFrom(from, copies.MaxUses)
 		for _, c := range all {
+			if _, other := policy.ParseBucketID(policy.BucketID(c.Bucket)); other != nil {
+				continue // what this node alone has of the store's buckets
+			}
 			page = append(page, copies.Use{Bucket: c.Bucket, Cell: c.Cell, Units: c.Used, At: c.At, Until: c.Until})
 		}
 		return page, next, err
@@ -108,16 +115,21 @@ func mostNext(all []string, own string, most int) []string {
 }
 
 // CopyIn keeps what another node of the region has seen, and returns the number of the part that is taken
-// next.
-func (e *Engine) CopyIn(p copies.Part) (next uint64) {
-	latest := e.config.Store.Latest().Add(copyAhead)
-	e.seen.learn(slices.DeleteFunc(p.Uses, func(u copies.Use) bool { return u.At > latest }))
-	return e.receiver.Take(e.config.Elapsed(), p)
+// next. It fails, and keeps nothing, if a use is of no bucket, or later than any clock can be: nobody
+// knows of use to come.
+func (e *Engine) CopyIn(p copies.Part) (next uint64, err error) {
+	latest := max(e.config.Store.Latest(), quantity.StoreTime(e.config.Now().UnixMicro())).Add(algorithms.MaxClockStep)
+	for _, u := range p.Uses {
+		if _, err := policy.ParseBucketID(policy.BucketID(u.Bucket)); err != nil {
+			return 0, err
+		}
+		if u.At > latest {
+			return 0, fmt.Errorf("use seen at %d is later than all clocks here: set the machines' clocks by NTP", u.At)
+		}
+	}
+	e.seen.learn(p.Uses)
+	return e.receiver.Take(e.config.Elapsed(), p), nil
 }
-
-// copyAhead is how much later than this node's latest time of the store another one may have seen a use,
-// in microseconds: nobody knows of use to come.
-const copyAhead = int64(time.Minute / time.Microsecond)
 
 // copied returns what this node knows of others that do not answer themselves: by their copies, and by
 // what it has read of its store since they were gone.

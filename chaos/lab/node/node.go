@@ -157,7 +157,7 @@ func (s *Stepped) CopyTo(mates map[string]*Stepped) {
 		if mates[mate] == nil {
 			return 0, errors.New("it does not answer")
 		}
-		return mates[mate].rights.CopyIn(p), nil
+		return mates[mate].rights.CopyIn(p)
 	})
 }
 

@@ -42,8 +42,12 @@ func (w *world) act(a Act) {
 	case JournalLost:
 		w.loseJournal(a, n, nil)
 	case JournalOld:
-		old := n.disk.Copy()
-		w.in(a.For, func() { w.loseJournal(a, n, old) })
+		old, of := n.disk.Copy(), n.own()
+		w.in(a.For, func() {
+			if n.own() == of {
+				w.loseJournal(a, n, old)
+			}
+		})
 	case Pause:
 		n.paused = max(n.paused, w.now+a.For)
 		if a.For%2 == 1 && n.asleep == 0 { // the whole machine is suspended
@@ -137,6 +141,9 @@ func (w *world) loseJournal(a Act, n *node, with *lab.Disk) {
 	n.die()
 	n.journals++
 	if with == nil {
+		if a.For%2 == 1 { // another node is started in its place
+			n.rename()
+		}
 		n.newJournal()
 	} else {
 		n.disk = with

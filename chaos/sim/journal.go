@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/quotad/quotad/chaos/lab/journals"
 )
@@ -14,7 +15,29 @@ func (n *node) newJournal() {
 }
 
 // own returns the node's name within its region.
-func (n *node) own() string { return fmt.Sprintf("n%d", n.index+1) }
+func (n *node) own() string {
+	if n.renamed > 0 {
+		return fmt.Sprintf("n%d.%d", n.index+1, n.renamed)
+	}
+	return fmt.Sprintf("n%d", n.index+1)
+}
+
+// rename has the node go on under another name, as one that was replaced.
+func (n *node) rename() {
+	n.r.left[n.own()] = n.w.now
+	n.renamed++
+	n.name = n.r.name + "/" + n.own()
+}
+
+// knowsOf reports whether a node of the region has read what one of that name did that is gone.
+func (r *region) knowsOf(name string) bool {
+	for _, n := range r.nodes {
+		if n.live != nil && slices.Contains(n.live.Gone(), name) {
+			return true
+		}
+	}
+	return false
+}
 
 // reopen closes the journal of a life and opens another on the same disk for the next life. The
 // disk accepts commits again.

@@ -190,6 +190,11 @@ func (b *bucket) calm(r *region) (row int) {
 			return journalLost
 		}
 	}
+	for name, since := range r.left {
+		if lost.at-since < b.memory() && !r.knowsOf(name) {
+			return journalLost
+		}
+	}
 	return longLost
 }
 

@@ -55,6 +55,8 @@ type node struct {
 	forgot  int64                  // when its journal was last lost or put back, µs; 0: never
 	// journals is how many of its journals were lost or replaced by older copies.
 	journals int
+	// renamed is how often it was replaced by a node with another name.
+	renamed int
 	// told is the latest time that its store answered it with, by shard. Its journal keeps it.
 	told  map[store.Shard]quantity.StoreTime
 	noted quantity.StoreTime // a time of the store that the node's journal has, at least
@@ -89,7 +91,7 @@ func newNode(r *region, i int, d *policy.Document) *node {
 // start begins a life with an empty memory, and with store and journal as they are.
 func (n *node) start(first bool) error {
 	n.way = n.r.store.connect(n)
-	live, err := stepped.New(quotad.Config{Region: n.r.name, Node: fmt.Sprintf("n%d", n.index+1),
+	live, err := stepped.New(quotad.Config{Region: n.r.name, Node: n.own(),
 		Nodes:  len(n.r.nodes),
 		Policy: n.file, Bootstrap: first, Store: n.way, Journal: n.journal, Now: n.time,
 		Elapsed: func() time.Duration { return time.Duration(n.mono()) * time.Microsecond },

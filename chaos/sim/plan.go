@@ -78,7 +78,7 @@ const (
 	CrashPoints  Deed = "crash-points"  // a node dies at random acts of the protocol
 	Leave        Deed = "leave"         // a node shuts down in order and starts again later
 	JournalFails Deed = "journal-fails" // commits of a node's journal fail
-	JournalLost  Deed = "journal-lost"  // a node dies, and its journal is gone
+	JournalLost  Deed = "journal-lost"  // a node dies, and its journal is gone; it is back as it was, or under another name
 	JournalOld   Deed = "journal-old"   // a node dies, and its journal is replaced by an old copy
 	Flush        Deed = "flush"         // a region's store loses everything
 	StoreAnew    Deed = "store-anew"    // a region's store ends and comes back empty

@@ -22,9 +22,10 @@ type region struct {
 	drift             int64 // of its clocks, parts per million
 	// since when it is cut off from all others, µs; -1: it is not
 	alone      int64
-	losses     int   // number of losses of its store's data
-	lost       int64 // when its store last lost data, µs; 0: never
-	lostBefore int64 // the loss before that one
+	losses     int              // number of losses of its store's data
+	lost       int64            // when its store last lost data, µs; 0: never
+	left       map[string]int64 // names under which no node goes on any more, and since when, µs
+	lostBefore int64            // the loss before that one
 	// number of acts that keep its store from answering
 	down       int
 	once       map[string]int64 // when it admitted requests with a request_id
@@ -51,7 +52,7 @@ type region struct {
 func newRegion(w *world, i int, d *policy.Document) (*region, error) {
 	p := w.plan.Regions[i]
 	r := &region{w: w, index: i, name: p.Name, ahead: p.Ahead, drift: p.Drift, alone: -1,
-		once: map[string]int64{}, replyLost: -2 * beat, sticks: map[int][]*node{}, unaware: -1,
+		once: map[string]int64{}, left: map[string]int64{}, replyLost: -2 * beat, sticks: map[int][]*node{}, unaware: -1,
 		shown: map[store.Shard]quantity.StoreTime{}}
 	if has(d, r.name) {
 		r.open = []int64{1}

@@ -167,6 +167,9 @@ func (s *Stepped) ReadStore() { s.rights.ReadOn(context.Background()) }
 // Whole reports whether the journal has all since the store last lost data.
 func (s *Stepped) Whole() bool { return s.config.Journal.WholeSince() <= s.tenure.LostAt() }
 
+// Gone returns the names of nodes of which this one has read what they did, since they are gone.
+func (s *Stepped) Gone() []string { return s.rights.Gone() }
+
 // Forget drops what no longer weighs from memory and journal.
 func (s *Stepped) Forget() { s.node.Forget(s.config.Now()) }
 

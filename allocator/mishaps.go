@@ -14,16 +14,17 @@ func (e Exposure) storeLost() []Bound {
 	if !e.Recovered {
 		return []Bound{together(cause, "any loss", "0: the cells it concerns are closed", 0)}
 	}
-	const formula = "min(ceil(F / 100) + r, S_max)"
-	lag := func(h Holding) quantity.Units {
-		return min(mulDivUp(h.Entitlement, 1, 100)+e.rate(), h.Rights)
+	lag := func(seconds quantity.Units) func(Holding) quantity.Units {
+		return func(h Holding) quantity.Units {
+			return min(mulDivUp(h.Entitlement, 1, 100)+seconds*e.rate(), h.Rights)
+		}
 	}
 	return []Bound{
 		together(cause, "the nodes that decided still run",
 			"used - restored: 0, but answers in flight", 0),
 		together(cause, "one of them is not heard", "0: until then all counts as used", 0),
-		e.each(cause, "one is lost, too, and left a copy", formula, lag),
-		e.each(cause, "they ended, too, and are back", formula, lag),
+		e.each(cause, "one is lost, too, and left a copy", "min(ceil(F / 100) + 2 r, S_max)", lag(2)),
+		e.each(cause, "they ended, too, and are back", "min(ceil(F / 100) + r, S_max)", lag(1)),
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // ends, and the error says what could not be done.
 func (n *Node) Drain(ctx context.Context) error {
 	err := n.closeBooks(ctx)
-	n.rights.CopyNow(ctx)
+	n.rights.CopyLast(ctx)
 	return errors.Join(err, n.Leave(ctx))
 }
 

@@ -139,6 +139,7 @@ type TenureChanged struct {
 	Epoch      string
 	Peers      []string           // the document's other regions
 	Clock      quantity.StoreTime // the node's own clock, microseconds since 1970; 0: not told
+	LostAt     quantity.StoreTime // when the store last lost data; a bucket that was lost later was deleted
 }
 
 func (e Tick) happen(m *Machine, now quantity.NodeTime)          { m.onTick(now, e) }

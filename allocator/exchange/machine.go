@@ -40,6 +40,7 @@ type Machine struct {
 	recovering      []string           // ids of recoveries, sorted
 	named           map[string]named   // the nodes of our region that the store answered
 	waived          quantity.StoreTime // of losses up to then nobody waits for what nobody can tell
+	lostAt          quantity.StoreTime // see TenureChanged
 	offset          int64              // store time less node time, by the store's last answer
 	nodeClock       int64              // the node's own clock less node time, as the driver last told it
 	clockKnown      bool               // the store's time was seen at least once, so offset holds
@@ -216,7 +217,7 @@ func (m *Machine) onTenureChanged(now quantity.NodeTime, e TenureChanged) {
 		}
 		clear(m.serving)
 	}
-	m.generation, m.epoch = e.Generation, e.Epoch
+	m.generation, m.epoch, m.lostAt = e.Generation, e.Epoch, e.LostAt
 	m.noteClock(now, e.Clock)
 	peers := make([]*peer, 0, len(e.Peers))
 	for _, name := range e.Peers {

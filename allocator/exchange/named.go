@@ -93,7 +93,7 @@ func (m *Machine) allTold(answered []string, counts, lostAt quantity.StoreTime) 
 func (m *Machine) addCopies(r *recovery, all []Copied) {
 	for _, c := range all {
 		n, known := m.named[c.Node]
-		if !known || c.Until.Add(copyLag) < n.last {
+		if !known || c.Until.Add(copyLag) < n.last || !r.tells(c.Read) {
 			continue
 		}
 		if c.Since <= m.usesFrom(r) && !slices.Contains(r.nodesAnswered, c.Node) {
@@ -104,6 +104,12 @@ func (m *Machine) addCopies(r *recovery, all []Copied) {
 			r.nodesWhole = append(r.nodesWhole, c.Node)
 		}
 	}
+}
+
+// tells says whether what somebody read from the store at a time can tell of what was lost. It tells
+// nothing of what the store did not have any more.
+func (r *recovery) tells(read quantity.StoreTime) bool {
+	return read == 0 || !r.deleted && read <= r.lostAt
 }
 
 // usesFrom returns the store time of the oldest use of a lost bucket that may still count.

@@ -52,6 +52,7 @@ const (
 type recovery struct {
 	bucket   *Bucket
 	lostAt   quantity.StoreTime // store time
+	deleted  bool               // it alone was lost, at any time before lostAt
 	from, to quantity.Cell      // the cells whose rows may still weigh
 	began    quantity.NodeTime  // when this recovery began
 	again    quantity.NodeTime  // when to ask again
@@ -114,7 +115,7 @@ func (m *Machine) newRecovery(now quantity.NodeTime, l LostBucket) *recovery {
 		return nil
 	}
 	m.endRecovery(l.Bucket.ID)
-	r := &recovery{bucket: l.Bucket, lostAt: l.At, began: now, pause: askAgain / 2}
+	r := &recovery{bucket: l.Bucket, lostAt: l.At, deleted: l.At > m.lostAt, began: now, pause: askAgain / 2}
 	r.to = l.Bucket.Cells().At(l.At) + 1
 	for r.from = r.to; m.weighs(r.bucket, r.from-1) > m.storeTime(now); r.from-- {
 	}
@@ -260,7 +261,7 @@ func (r *recovery) addTestimony(peer, node string, t Testimony, until quantity.S
 		}
 	}
 	if peer == "" {
-		if t.WholeSince <= r.bucket.Cells().Opens(r.from-1) && !slices.Contains(r.nodesWhole,
+		if t.WholeSince <= r.bucket.Cells().Opens(r.from-1) && r.tells(t.Read) && !slices.Contains(r.nodesWhole,
 			node) {
 			r.nodesWhole = append(r.nodesWhole, node)
 		}
@@ -276,7 +277,7 @@ func (r *recovery) addTestimony(peer, node string, t Testimony, until quantity.S
 // remembers back to the oldest use that may still count.
 func (m *Machine) addUse(r *recovery, node string, t Testimony) {
 	r.use = newer(r.use, t.Use)
-	all := t.UseSince <= m.usesFrom(r)
+	all := t.UseSince <= m.usesFrom(r) && r.tells(t.Read)
 	if all && !slices.Contains(r.nodesAnswered, node) {
 		r.nodesAnswered = append(r.nodesAnswered, node)
 	}

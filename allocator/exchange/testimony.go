@@ -38,6 +38,8 @@ type Copied struct {
 	Node         string
 	Since, Until quantity.StoreTime
 	Rows         bool // what it lent and returned is there, too
+	// Read is as in Testimony.
+	Read quantity.StoreTime
 }
 
 // Testimony is what one node remembers of what a region lent and returned of one bucket. A node of
@@ -54,7 +56,10 @@ type Testimony struct {
 	WholeSince quantity.StoreTime
 	UseSince   quantity.StoreTime // mate: store time since which it knows everything it used
 	Use        algorithms.Use     // mate: the use that counted when it last saw the bucket
-	Rows       []algorithms.RememberedRow
+	// mate: store time at which it read what it has from the store, and so tells nothing of what was
+	// lost before; 0: it did not
+	Read quantity.StoreTime
+	Rows []algorithms.RememberedRow
 }
 
 // sound says whether a testimony can be computed with and claims nothing that its author cannot

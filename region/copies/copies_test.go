@@ -55,7 +55,7 @@ func TestACompleteCopyHasAll(t *testing.T) {
 				}
 				journal.write(seen)
 				sender.To([]string{"n2"})
-				sender.Note(seen, 5, now)
+				sender.Note(seen, 5, 0, now)
 			},
 			"tell": func(t *rapid.T) {
 				p, ok, err := sender.Next("n2")
@@ -100,7 +100,7 @@ func TestACompleteCopyHasAll(t *testing.T) {
 		// In the end nothing is lost any more.
 		now += 10
 		sender.To([]string{"n2"})
-		sender.Note(nil, 5, now)
+		sender.Note(nil, 5, 0, now)
 		for range 50 {
 			p, ok, _ := sender.Next("n2")
 			if !ok {
@@ -111,7 +111,7 @@ func TestACompleteCopyHasAll(t *testing.T) {
 			}
 			sender.Answered("n2", p, receiver.Take(0, p))
 		}
-		have, _ := sender.Numbers()
+		have, _ := sender.Numbers(now)
 		if all := receiver.Complete(); len(all) != 1 || all[0].Until != now || len(copied) != len(journal) || have != 1 {
 			t.Fatalf("in the end %+v at %d, %d of %d uses", all, now, len(copied), len(journal))
 		}
@@ -123,15 +123,15 @@ func TestTooMuchWaits(t *testing.T) {
 	journal := disk{}
 	s := NewSender("n1", 1, journal.pages)
 	s.To([]string{"n2"})
-	s.Note(nil, 0, 1)
+	s.Note(nil, 0, 0, 1)
 	first, _, _ := s.Next("n2")
 	s.Answered("n2", first, 1)
 	for i := range maxQueued + 1 {
 		u := []Use{{Bucket: fmt.Sprint("b", i%10), At: quantity.StoreTime(i)}}
 		journal.write(u)
-		s.Note(u, 0, quantity.StoreTime(i))
+		s.Note(u, 0, 0, quantity.StoreTime(i))
 	}
-	have, anew := s.Numbers()
+	have, anew := s.Numbers(maxQueued)
 	if p, ok, err := s.Next("n2"); !ok || err != nil || p.Number != 0 || len(p.Uses) != 3 || anew != 1 || have != 0 {
 		t.Errorf("part %d of %d uses, %v %v, anew %d times, %d have a copy", p.Number, len(p.Uses), ok, err, anew, have)
 	}
@@ -142,7 +142,7 @@ func TestAJournalThatCannotBeRead(t *testing.T) {
 	broken := errors.New("broken")
 	s := NewSender("n1", 1, func(string) ([]Use, string, error) { return nil, "", broken })
 	s.To([]string{"n2"})
-	s.Note(nil, 0, 1)
+	s.Note(nil, 0, 0, 1)
 	if _, ok, err := s.Next("n2"); ok || !errors.Is(err, broken) {
 		t.Errorf("%v %v", ok, err)
 	}
@@ -173,7 +173,7 @@ func TestACopyOfANodeThatGoesOn(t *testing.T) {
 	for _, step := range []struct {
 		now  time.Duration
 		want string
-	}{{silence, "[{dead 0 5} {lives 0 5}]"}, {silence + 1, "[{dead 0 5}]"}} {
+	}{{silence, "[{dead 0 5 0} {lives 0 5 0}]"}, {silence + 1, "[{dead 0 5 0}]"}} {
 		r.Watch(step.now, lives)
 		if got := fmt.Sprint(r.Complete()); got != step.want {
 			t.Errorf("after %v %s, want %s", step.now, got, step.want)
@@ -183,7 +183,38 @@ func TestACopyOfANodeThatGoesOn(t *testing.T) {
 		t.Errorf("the next part is %d", next)
 	}
 	r.Watch(silence+3, lives)
-	if got := fmt.Sprint(r.Complete()); got != "[{dead 0 5} {lives 0 7}]" {
+	if got := fmt.Sprint(r.Complete()); got != "[{dead 0 5 0} {lives 0 7 0}]" {
 		t.Errorf("once it tells again %s", got)
+	}
+}
+
+// TestSinceIsTakenWithItsUses: a node that has read its store knows more than before. Its mate does so only
+// once it has all of that.
+func TestSinceIsTakenWithItsUses(t *testing.T) {
+	journal := disk{}
+	s, r := NewSender("n1", 1, journal.pages), &Receiver{}
+	s.To([]string{"n2"})
+	tell := func() string {
+		p, ok, err := s.Next("n2")
+		if !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		s.Answered("n2", p, r.Take(0, p))
+		return fmt.Sprint(r.Complete())
+	}
+	s.Note(nil, 1000, 0, 1000)
+	if got := tell(); got != "[{n1 1000 1000 0}]" {
+		t.Errorf("at first %s", got)
+	}
+	var read []Use
+	for range MaxUses + 1 {
+		read = append(read, Use{Bucket: "x", At: 1001, Units: 1})
+	}
+	s.Note(read, 0, 900, 1001)
+	if got := tell(); got != "[{n1 1000 1000 900}]" {
+		t.Errorf("with a part %s", got)
+	}
+	if got := tell(); got != "[{n1 0 1001 900}]" {
+		t.Errorf("with all %s", got)
 	}
 }

@@ -21,6 +21,8 @@ type Use struct {
 	Units  quantity.Units
 	At     quantity.StoreTime // when it was seen
 	Until  quantity.StoreTime // it counts no more from then on
+	// Generation is that of the store in which it was seen.
+	Generation uint64
 }
 
 // Check returns why a use cannot be: nobody could compute with it, or keep it.
@@ -42,12 +44,13 @@ type Part struct {
 	Life   uint64             // which start of the node it is of
 	Number uint64             // from 0
 	Since  quantity.StoreTime // the node knows all that it used since then
+	Read   quantity.StoreTime // it read that from the store then, and knows nothing of what was lost before; 0: it did not
 	Until  quantity.StoreTime // all that it saw until then is told with this part; 0: more parts follow
 	Uses   []Use
 }
 
 // Copy says what of a node's use is known here: all that it saw from Since on, as of Until.
 type Copy struct {
-	Node         string
-	Since, Until quantity.StoreTime
+	Node               string
+	Since, Until, Read quantity.StoreTime
 }

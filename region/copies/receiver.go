@@ -28,7 +28,8 @@ type Receiver struct {
 type held struct {
 	life, next   uint64
 	since, until quantity.StoreTime // until 0: it is not complete
-	heard        time.Duration      // when its last part came
+	read         quantity.StoreTime
+	heard        time.Duration // when its last part came
 }
 
 // Take takes a part whose uses are kept, at a time of a clock that is never set. It returns the number of
@@ -44,9 +45,11 @@ func (r *Receiver) Take(now time.Duration, p Part) (next uint64) {
 	case h == nil || h.life != p.Life || p.Number != h.next && p.Number+1 != h.next:
 		return 0
 	}
-	h.next, h.since, h.heard = p.Number+1, p.Since, now
+	h.next, h.heard = p.Number+1, now
+	// That a node knows more than it did is told before all of it is.
+	h.since, h.read = max(h.since, p.Since), max(h.read, p.Read)
 	if p.Until > 0 {
-		h.until = p.Until
+		h.since, h.read, h.until = p.Since, p.Read, p.Until
 	}
 	return h.next
 }
@@ -88,7 +91,7 @@ func (r *Receiver) Complete() []Copy {
 	var all []Copy
 	for node, h := range r.nodes {
 		if h.until > 0 {
-			all = append(all, Copy{Node: node, Since: h.since, Until: h.until})
+			all = append(all, Copy{Node: node, Since: h.since, Until: h.until, Read: h.read})
 		}
 	}
 	slices.SortFunc(all, func(a, b Copy) int { return strings.Compare(a.Node, b.Node) })

@@ -25,6 +25,7 @@ type Sender struct {
 
 	mu    sync.Mutex
 	since quantity.StoreTime
+	read  quantity.StoreTime
 	asOf  quantity.StoreTime
 	mates map[string]*mate // by address
 	anew  int64            // how often a mate was told all anew because too much waited
@@ -67,11 +68,11 @@ func (s *Sender) To(addresses []string) {
 }
 
 // Note takes in uses that the journal has now. With them it has all that the node saw until asOf. The
-// node knows all that it used from since on.
-func (s *Sender) Note(uses []Use, since, asOf quantity.StoreTime) {
+// node knows all that it used from since on; if read is not 0 it read that from the store then.
+func (s *Sender) Note(uses []Use, since, read, asOf quantity.StoreTime) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.since, s.asOf = since, asOf
+	s.since, s.read, s.asOf = since, read, asOf
 	for _, m := range s.mates {
 		if !m.begun { // the pages to come have them
 			continue
@@ -91,7 +92,7 @@ func (s *Sender) Next(address string) (p Part, ok bool, err error) {
 	if m == nil || s.asOf == 0 || m.paged && len(m.queue) == 0 && m.whole >= s.asOf {
 		return p, false, nil
 	}
-	p = Part{Node: s.node, Life: s.life, Number: m.number, Since: s.since}
+	p = Part{Node: s.node, Life: s.life, Number: m.number, Since: s.since, Read: s.read}
 	m.begun, m.sent = true, step{from: m.from, paged: m.paged}
 	if m.paged || len(m.queue) > MaxUses { // the queue does not grow while the journal is told
 		p.Uses = slices.Clone(m.queue[:min(len(m.queue), MaxUses)])
@@ -125,13 +126,13 @@ func (s *Sender) Answered(address string, p Part, next uint64) {
 // fresh is how old a copy may be that counts as one, in microseconds.
 const fresh = int64(2 * time.Second / time.Microsecond)
 
-// Numbers returns how many mates have a copy that is at most two seconds old, and how often one was told
-// all anew because too much waited for it.
-func (s *Sender) Numbers() (have int, anew int64) {
+// Numbers returns how many mates have a copy that is at most two seconds old at a time of the store, and
+// how often one was told all anew because too much waited for it.
+func (s *Sender) Numbers(now quantity.StoreTime) (have int, anew int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.mates {
-		if m.whole > 0 && s.asOf.Sub(m.whole) <= fresh {
+		if m.whole > 0 && now.Sub(m.whole) <= fresh {
 			have++
 		}
 	}

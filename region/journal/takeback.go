@@ -18,7 +18,7 @@ import (
 //     whole belongs to cells that come once more, and the operator's word is about these.
 //   - Of each checkpoint that was seen after to, revise returns what is to be kept of it; false:
 //     nothing. It must not change the bucket or the cell.
-//   - Names were answered no later than to, and what they did is not known to be here.
+//   - Names were answered, and read, no later than to.
 //   - Rows stay, for they say what other regions may use when their cells come. So do the generation,
 //     which never goes back, documents and peers, which have no time of the store.
 //
@@ -48,7 +48,7 @@ func (j *Journal) takeBackTimes(to quantity.StoreTime) error {
 	}
 	names := j.Names()
 	for name, of := range names {
-		names[name] = Name{Last: min(of.Last, to)}
+		names[name] = Name{Last: min(of.Last, to), Since: of.Since, Read: min(of.Read, to)}
 	}
 	err := j.submit(context.Background(), 1, func(t *transaction) error {
 		t.storeTime = storeTime{latest: min(t.storeTime.latest, to)}

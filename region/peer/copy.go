@@ -63,20 +63,20 @@ func (c *Client) Copy(ctx context.Context, region, address string, p copies.Part
 }
 
 func partToProto(region string, p copies.Part) *peerv1.CopyRequest {
-	m := &peerv1.CopyRequest{Region: region, Node: p.Node, Life: p.Life, Part: p.Number, SinceUs: int64(p.Since), UntilUs: int64(p.Until)}
+	m := &peerv1.CopyRequest{Region: region, Node: p.Node, Life: p.Life, Part: p.Number, SinceUs: int64(p.Since), UntilUs: int64(p.Until), ReadUs: int64(p.Read)}
 	for _, u := range p.Uses {
 		m.Uses = append(m.Uses, &peerv1.Use{Bucket: []byte(u.Bucket), Cell: int64(u.Cell), Used: int64(u.Units),
-			AtUs: int64(u.At), UntilUs: int64(u.Until)})
+			AtUs: int64(u.At), UntilUs: int64(u.Until), Generation: u.Generation})
 	}
 	return m
 }
 
 func partFromProto(m *peerv1.CopyRequest) copies.Part {
 	p := copies.Part{Node: m.GetNode(), Life: m.GetLife(), Number: m.GetPart(), Since: quantity.StoreTime(m.GetSinceUs()),
-		Until: quantity.StoreTime(m.GetUntilUs())}
+		Until: quantity.StoreTime(m.GetUntilUs()), Read: quantity.StoreTime(m.GetReadUs())}
 	for _, u := range m.GetUses() {
 		p.Uses = append(p.Uses, copies.Use{Bucket: string(u.GetBucket()), Cell: quantity.Cell(u.GetCell()),
-			Units: quantity.Units(u.GetUsed()), At: quantity.StoreTime(u.GetAtUs()), Until: quantity.StoreTime(u.GetUntilUs())})
+			Units: quantity.Units(u.GetUsed()), At: quantity.StoreTime(u.GetAtUs()), Until: quantity.StoreTime(u.GetUntilUs()), Generation: u.GetGeneration()})
 	}
 	return p
 }

@@ -38,10 +38,10 @@ func TestCopy(t *testing.T) {
 	defer c.Close()
 	tell := func(p copies.Part) (uint64, error) { return c.Copy(t.Context(), "us", l.Addr().String(), p) }
 
-	most := copies.Part{Node: "n2", Life: 3, Number: 1 << 60, Since: 1, Until: 1 << 50}
+	most := copies.Part{Node: "n2", Life: 3, Number: 1 << 60, Since: 1, Until: 1 << 50, Read: 1 << 49}
 	for range copies.MaxUses {
 		most.Uses = append(most.Uses, copies.Use{Bucket: strings.Repeat("\xff", journal.MaxBucketBytes), Cell: 1 << 50,
-			Units: journal.MaxUnits, At: 1 << 50, Until: 1 << 50})
+			Units: journal.MaxUnits, At: 1 << 50, Until: 1 << 50, Generation: 1<<64 - 1})
 	}
 	for _, p := range []copies.Part{{Node: "n2"}, most} {
 		if next, err := tell(p); err != nil || next != p.Number+1 || !reflect.DeepEqual(heard, p) || by != (Identity{"us", "n2"}) {
@@ -83,7 +83,7 @@ func TestCopy(t *testing.T) {
 
 // TestTestimoniesCarryCopies: an answer says of which nodes it has copies.
 func TestTestimoniesCarryCopies(t *testing.T) {
-	a := exchange.Testimonies{From: "us", Node: "n1", ForGeneration: 7, Copies: []exchange.Copied{{Node: "n2", Since: 3, Until: 1 << 50, Rows: true}, {Node: "n3"}}}
+	a := exchange.Testimonies{From: "us", Node: "n1", ForGeneration: 7, Copies: []exchange.Copied{{Node: "n2", Since: 3, Until: 1 << 50, Rows: true, Read: 7}, {Node: "n3"}}}
 	if got := testimoniesFromProto(testimoniesToProto(a), exchange.Question{}); !reflect.DeepEqual(got, a) {
 		t.Errorf("%+v arrives as %+v", a, got)
 	}

@@ -99,7 +99,7 @@ func testimoniesToProto(a exchange.Testimonies) *peerv1.RecallResponse {
 		one := &peerv1.Testimony{Refused: t.Refused, NowUs: int64(t.Now), LostAtUs: int64(t.LostAt),
 			WholeSinceUs: int64(t.WholeSince),
 			UseSinceUs:   int64(t.UseSince), Used: int64(t.Use.Units), UsedCell: int64(t.Use.Cell),
-			UsedAtUs: int64(t.Use.At)}
+			UsedAtUs: int64(t.Use.At), ReadUs: int64(t.Read)}
 		for _, r := range t.Rows {
 			one.Rows = append(one.Rows, &peerv1.Remembered{Peer: r.Peer, Cell: int64(r.Cell),
 				Lent: int64(r.Lent), Returned: int64(r.Returned)})
@@ -107,7 +107,7 @@ func testimoniesToProto(a exchange.Testimonies) *peerv1.RecallResponse {
 		p.Testimonies = append(p.Testimonies, one)
 	}
 	for _, c := range a.Copies {
-		p.Copies = append(p.Copies, &peerv1.Copied{Node: c.Node, SinceUs: int64(c.Since), UntilUs: int64(c.Until), Rows: c.Rows})
+		p.Copies = append(p.Copies, &peerv1.Copied{Node: c.Node, SinceUs: int64(c.Since), UntilUs: int64(c.Until), Rows: c.Rows, ReadUs: int64(c.Read)})
 	}
 	return p
 }
@@ -125,6 +125,7 @@ func testimoniesFromProto(p *peerv1.RecallResponse, q exchange.Question) exchang
 				LostAt:     quantity.StoreTime(one.GetLostAtUs()),
 				WholeSince: quantity.StoreTime(one.GetWholeSinceUs()),
 				UseSince:   quantity.StoreTime(one.GetUseSinceUs()),
+				Read:       quantity.StoreTime(one.GetReadUs()),
 				Use: algorithms.Use{Units: quantity.Units(one.GetUsed()),
 					Cell: quantity.Cell(one.GetUsedCell()),
 					At:   quantity.StoreTime(one.GetUsedAtUs())}}
@@ -138,7 +139,7 @@ func testimoniesFromProto(p *peerv1.RecallResponse, q exchange.Question) exchang
 	}
 	for _, c := range p.GetCopies() {
 		a.Copies = append(a.Copies, exchange.Copied{Node: c.GetNode(), Since: quantity.StoreTime(c.GetSinceUs()),
-			Until: quantity.StoreTime(c.GetUntilUs()), Rows: c.GetRows()})
+			Until: quantity.StoreTime(c.GetUntilUs()), Rows: c.GetRows(), Read: quantity.StoreTime(c.GetReadUs())})
 	}
 	return a
 }

@@ -10,7 +10,9 @@ import (
 // the last time), and which nodes used the store. Then it has the store remember how far this node's
 // journal is.
 func (e *Engine) Checkpoint(ctx context.Context, last bool) {
-	e.noteNames()
+	if err := e.noteNames(); err != nil && ctx.Err() == nil {
+		e.config.Log.Error("the journal does not remember who used the store: after a loss nobody waits for nodes that are gone", "err", err)
+	}
 	e.watchCopies()
 	if err := e.writeUses(ctx, last); err != nil {
 		if ctx.Err() == nil {
@@ -34,7 +36,7 @@ func (e *Engine) writeUses(ctx context.Context, all bool) error {
 		}
 		e.seen.written(part)
 	}
-	e.sender.Note(own, e.config.Journal.WholeSince(), asOf)
+	e.sender.Note(own, e.config.Journal.WholeSince(), e.gone.readBy(e.config.Node), asOf)
 	repeat.Signal(e.written)
 	return nil
 }

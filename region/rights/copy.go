@@ -32,47 +32,91 @@ func (e *Engine) newSender() *copies.Sender {
 			if _, other := policy.ParseBucketID(policy.BucketID(c.Bucket)); other != nil {
 				continue // what this node alone has of the store's buckets
 			}
-			page = append(page, copies.Use{Bucket: c.Bucket, Cell: c.Cell, Units: c.Used, At: c.At, Until: c.Until})
+			page = append(page, copies.Use{Bucket: c.Bucket, Cell: c.Cell, Units: c.Used, At: c.At, Until: c.Until, Generation: c.Generation})
 		}
 		return page, next, err
 	})
 }
 
 // CopyOut tells other nodes of the region what this one has seen, whenever the journal has it, until ctx
-// ends.
+// ends. One that does not answer holds up no other.
 func (e *Engine) CopyOut(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-e.written:
-			e.CopyNow(ctx)
+		}
+		for _, mate := range e.mates() {
+			if e.telling.begin(mate) {
+				e.work.Go(func() {
+					defer e.telling.end(mate)
+					e.tellOver(ctx, mate)
+				})
+			}
 		}
 	}
 }
 
-// CopyNow tells other nodes of the region what the journal has that this node has seen since it last told
-// them.
-func (e *Engine) CopyNow(ctx context.Context) {
-	select {
-	case e.copying <- struct{}{}:
-		defer func() { <-e.copying }()
-	case <-ctx.Done():
-		return
-	}
-	mates := mostNext(e.config.Peers.Nodes(e.config.Region), e.config.Address, mostMates)
-	e.sender.To(mates)
-	var telling sync.WaitGroup
-	for _, mate := range mates {
-		telling.Go(func() {
-			e.tellMate(mate, func(p copies.Part) (uint64, error) {
-				limited, cancel := context.WithTimeout(ctx, copyTimeout)
-				defer cancel()
-				return e.config.Peers.Copy(limited, e.config.Region, mate, p)
-			})
+// CopyLast tells other nodes of the region all that this one has seen, before it ends, and waits for their
+// answers.
+func (e *Engine) CopyLast(ctx context.Context) {
+	var last sync.WaitGroup
+	for _, mate := range e.mates() {
+		last.Go(func() {
+			for !e.telling.begin(mate) {
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(copyTimeout / 20):
+				}
+			}
+			defer e.telling.end(mate)
+			e.tellOver(ctx, mate)
 		})
 	}
-	telling.Wait()
+	last.Wait()
+}
+
+// mates returns the addresses of the nodes that have copies, and of no others.
+func (e *Engine) mates() []string {
+	mates := mostNext(e.config.Peers.Nodes(e.config.Region), e.config.Address, mostMates)
+	e.sender.To(mates)
+	return mates
+}
+
+// tellOver tells a mate the parts that come next, over the network.
+func (e *Engine) tellOver(ctx context.Context, mate string) {
+	e.tellMate(mate, func(p copies.Part) (uint64, error) {
+		limited, cancel := context.WithTimeout(ctx, copyTimeout)
+		defer cancel()
+		return e.config.Peers.Copy(limited, e.config.Region, mate, p)
+	})
+}
+
+// telling has the mates that are being told: of each one part at a time is on its way.
+type telling struct {
+	mu   sync.Mutex
+	busy map[string]bool
+}
+
+func (t *telling) begin(mate string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.busy == nil {
+		t.busy = map[string]bool{}
+	}
+	if t.busy[mate] {
+		return false
+	}
+	t.busy[mate] = true
+	return true
+}
+
+func (t *telling) end(mate string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.busy, mate)
 }
 
 // CopyBy is CopyOut once, for a caller that steps the node by hand and carries parts to the mates itself.
@@ -135,13 +179,20 @@ func (e *Engine) CopyIn(p copies.Part) (next uint64, err error) {
 // what it has read of its store since they were gone.
 func (e *Engine) copied() (all []exchange.Copied) {
 	e.watchCopies()
-	for _, c := range e.receiver.Complete() {
-		if !e.config.Alive(c.Node) {
-			all = append(all, exchange.Copied{Node: c.Node, Since: c.Since, Until: c.Until})
+	// While windows stand still the store's time says nothing of how old a copy is.
+	if ahead := e.config.Store.Latest().Sub(quantity.StoreTime(e.config.Now().UnixMicro())); ahead <= mostAhead {
+		for _, c := range e.receiver.Complete() {
+			if !e.config.Alive(c.Node) {
+				all = append(all, exchange.Copied{Node: c.Node, Since: c.Since, Until: c.Until, Read: c.Read})
+			}
 		}
 	}
 	return append(all, e.gone.known()...)
 }
+
+// mostAhead is how far the store's time may be ahead of this node's clock, and move all the same, in
+// microseconds.
+const mostAhead = int64(time.Second / time.Microsecond)
 
 // watchCopies looks which nodes go on without telling this one what they see.
 func (e *Engine) watchCopies() { e.receiver.Watch(e.config.Elapsed(), e.config.Alive) }

@@ -84,7 +84,7 @@ type Engine struct {
 
 	sender    *copies.Sender
 	written   chan struct{} // holds a value after uses were written to the journal
-	copying   chan struct{} // holds a value while mates are told
+	telling   telling
 	receiver  copies.Receiver
 	reading   reading
 	gone      gone
@@ -121,7 +121,7 @@ type Engine struct {
 func New(c Config) *Engine {
 	e := &Engine{config: c, machine: exchange.New(c.Region, c.Node, c.Options), begun: time.Now(),
 		events: newEvents(), drain: make(chan struct{}, 1), moves: make(chan struct{},
-			movesUnderWay), written: make(chan struct{}, 1), copying: make(chan struct{}, 1),
+			movesUnderWay), written: make(chan struct{}, 1),
 		seen:     newLastSeen(c.Region, c.Memory, c.Store.Latest, c.Store.Surely),
 		observed: map[string]*exchange.Observed{}, apart: map[string]bool{}}
 	e.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), c.Now,
@@ -140,8 +140,9 @@ func (e *Engine) Changed(c tenure.Change) {
 		e.seen.since.Store(0)
 	}
 	e.seen.noteTenure(c.Generation, c.Now, c.Anew)
+	_, lostAt := e.config.Store.Lost()
 	e.deliver(exchange.TenureChanged{Generation: c.Generation, Epoch: c.Rules.Epoch,
-		Peers: c.Rules.Peers, Clock: quantity.StoreTime(e.config.Now().UnixMicro())})
+		Peers: c.Rules.Peers, Clock: quantity.StoreTime(e.config.Now().UnixMicro()), LostAt: lostAt})
 	e.Settle(exchange.Settled{Bucket: Reopened, RetryHelps: true})
 	e.recallNames()
 }
@@ -381,6 +382,6 @@ func (e *Engine) Numbers() Numbers {
 	}
 	n.Seen.Buckets, n.Seen.Uses, n.Seen.Unwritten = e.seen.counts()
 	n.Seen.Untracked, n.Read = e.seen.untracked.Load(), e.reading.read.Load()
-	n.Copies, n.CopiedAnew = e.sender.Numbers()
+	n.Copies, n.CopiedAnew = e.sender.Numbers(e.config.Store.Latest())
 	return n
 }

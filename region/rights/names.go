@@ -61,13 +61,32 @@ func (g *gone) read(since, at quantity.StoreTime) {
 	}
 }
 
+// readBy returns when this node, self, read from the store what its journal had not; 0: it did not.
+func (g *gone) readBy(self string) quantity.StoreTime {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.names[self].Read
+}
+
+// readAll takes in that this node, self, has read at a time what its journal had not.
+func (g *gone) readAll(self string, at quantity.StoreTime) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := g.names[self]
+	n.Last, n.Read = max(n.Last, at), at
+	if g.names == nil {
+		g.names = map[string]journal.Name{}
+	}
+	g.names[self] = n
+}
+
 // known returns what this node's journal has of nodes that the store has answered no more since.
 func (g *gone) known() (all []exchange.Copied) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, node := range slices.Sorted(maps.Keys(g.names)) {
 		if n := g.names[node]; n.Read > n.Last {
-			all = append(all, exchange.Copied{Node: node, Since: n.Since, Until: n.Read, Rows: true})
+			all = append(all, exchange.Copied{Node: node, Since: n.Since, Until: n.Read, Rows: true, Read: n.Read})
 		}
 	}
 	return all
@@ -91,8 +110,8 @@ func (g *gone) toRead(self string, now quantity.StoreTime, alive func(node strin
 	return missing && before < mostReaders
 }
 
-// noteNames has the journal remember which nodes the store has answered.
-func (e *Engine) noteNames() {
+// noteNames has the journal remember which nodes the store has answered, and what it has of them.
+func (e *Engine) noteNames() error {
 	e.gone.mu.Lock()
 	names, old := maps.Clone(e.gone.names), e.config.Journal.Names()
 	e.gone.mu.Unlock()
@@ -103,15 +122,13 @@ func (e *Engine) noteNames() {
 		changed = changed || again || n.Last > was.Last.Add(namesEvery) || n.Read != was.Read
 	}
 	if !changed || len(names) == 0 {
-		return
+		return nil
 	}
-	if err := e.config.Journal.RememberNames(names); err != nil {
-		e.config.Log.Error("the journal does not remember who used the store: after a loss nobody waits for nodes that are gone", "err", err)
-	}
+	return e.config.Journal.RememberNames(names)
 }
 
-// recallNames tells the machine, once, of the nodes that the journal says to have used the store, and
-// until when at most.
+// recallNames tells the machine, once, of the nodes that the journal says to have used the store: when it
+// was last known to answer them, and until when it may have done.
 func (e *Engine) recallNames() {
 	g := &e.gone
 	g.mu.Lock()
@@ -120,15 +137,17 @@ func (e *Engine) recallNames() {
 	if !recalled {
 		g.names = e.config.Journal.Names()
 	}
-	last := make(map[string]quantity.StoreTime, len(g.names))
+	last, latest := make(map[string]quantity.StoreTime, len(g.names)), make(map[string]quantity.StoreTime, len(g.names))
 	for node, n := range g.names {
-		if last[node] = n.Last; n.Read <= n.Last { // else it was answered no more
-			last[node] = n.Last.Add(namesEvery)
+		last[node], latest[node] = n.Last, n.Last
+		if n.Read <= n.Last { // else it was answered no more
+			latest[node] = n.Last.Add(namesEvery)
 		}
 	}
 	g.mu.Unlock()
 	if !recalled && len(last) > 0 {
 		e.Named(last)
+		e.Named(latest)
 	}
 }
 

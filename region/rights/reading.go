@@ -43,7 +43,7 @@ type reading struct {
 // data, or if nobody knows what a node did that is gone. One call at a time.
 func (e *Engine) ReadOn(ctx context.Context) {
 	r, now := &e.reading, e.config.Now()
-	generation, lostAt := e.config.Tenure.Generation(), e.config.Tenure.LostAt()
+	generation, lostAt := e.config.Store.Lost()
 	if generation == 0 || now.Before(r.rests) || r.generation != generation &&
 		e.config.Journal.WholeSince() <= lostAt && !e.gone.toRead(e.config.Node, e.config.Store.Surely(), e.config.Alive) {
 		return
@@ -147,6 +147,12 @@ func (e *Engine) vouchAgain(ctx context.Context, generation uint64) error {
 	}
 	e.config.Log.Info("this node has read the store", "keys", r.read.Load())
 	e.gone.read(r.lostAt, r.began)
-	e.noteNames()
-	return e.config.Journal.SetWholeSince(min(r.lostAt, e.config.Journal.WholeSince()))
+	since := e.config.Journal.WholeSince()
+	if since > r.lostAt {
+		e.gone.readAll(e.config.Node, r.began)
+	}
+	if err := e.noteNames(); err != nil {
+		return err
+	}
+	return e.config.Journal.SetWholeSince(min(r.lostAt, since))
 }

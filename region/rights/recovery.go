@@ -42,6 +42,7 @@ func (e *Engine) Consult(ctx context.Context, c exchange.Consult) {
 			t, err := e.remember(d, c.Buckets[i], c.Question.Generation)
 			if err != nil {
 				e.config.Log.Error("the journal cannot be read: what this node lent counts as not known", "err", err)
+				copied = nil // they are in the journal, too
 			}
 			all = append(all, t)
 		}
@@ -63,7 +64,8 @@ func (e *Engine) remember(d exchange.Doubt, b *exchange.Bucket,
 			return exchange.Testimony{Bucket: d.Bucket, WholeSince: unused, UseSince: unused}, nil
 		}
 	}
-	t := exchange.Testimony{Bucket: d.Bucket, WholeSince: unused, UseSince: unused, Use: e.seen.use(d.Bucket)}
+	t := exchange.Testimony{Bucket: d.Bucket, WholeSince: unused, UseSince: unused, Use: e.seen.use(d.Bucket),
+		Read: e.gone.readBy(e.config.Node)}
 	if t.Use != (algorithms.Use{}) { // what it saw includes all that was used since then
 		t.UseSince = quantity.StoreTime(e.seen.since.Load())
 	}

@@ -28,8 +28,9 @@ type usage struct {
 	until       quantity.StoreTime // store time after which it no longer counts
 	entitlement quantity.Units
 	recent      bool // seen since the hand last passed it
-	copied      bool // it is what another node saw, not this one
-	place       int  // in the ring
+	copied      bool // it is what another node saw, not this one, in
+	generation  uint64
+	place       int // in the ring
 }
 
 // maxLooked bounds how many buckets makeRoom looks at to find one to drop.
@@ -67,6 +68,7 @@ func (u *uses) learn(c copies.Use) {
 		return
 	}
 	one.use, one.until, one.recent, one.copied = algorithms.Use{Cell: c.Cell, Units: c.Units, At: c.At}, max(one.until, c.Until), true, true
+	one.generation = c.Generation
 	u.move(one)
 }
 
@@ -118,12 +120,14 @@ func (u *uses) checkpoints(all []journal.Checkpoint, own []copies.Use, generatio
 		rests := one.looked == one.use
 		one.looked = one.use
 		if far || rests || last {
-			all = append(all, journal.Checkpoint{Bucket: one.id, Cell: one.use.Cell,
-				Used: one.use.Units, At: one.use.At,
-				Until: one.until, Generation: generation})
-			if !one.copied {
-				own = append(own, copies.Use{Bucket: one.id, Cell: one.use.Cell, Units: one.use.Units, At: one.use.At, Until: one.until})
+			seen := copies.Use{Bucket: one.id, Cell: one.use.Cell, Units: one.use.Units, At: one.use.At, Until: one.until, Generation: generation}
+			if one.copied {
+				seen.Generation = one.generation
+			} else {
+				own = append(own, seen)
 			}
+			all = append(all, journal.Checkpoint{Bucket: seen.Bucket, Cell: seen.Cell, Used: seen.Units, At: seen.At,
+				Until: seen.Until, Generation: seen.Generation})
 		}
 	}
 	return all, own

@@ -62,6 +62,16 @@ func (s *session) Begun(shard Shard) quantity.StoreTime { return s.identity().be
 // LostAt returns the store time at which a shard last lost data; 0: never that it knows.
 func (s *session) LostAt(shard Shard) quantity.StoreTime { return s.identity().lostAt[shard] }
 
+// Lost returns the generation that scripts run under, and the store time at which any shard last lost data
+// before; 0: none did that it knows.
+func (s *session) Lost() (generation uint64, at quantity.StoreTime) {
+	held := s.identity()
+	for _, lost := range held.lostAt {
+		at = max(at, lost)
+	}
+	return held.generation, at
+}
+
 // Secret returns the secret that seals the receipts of this generation, the same for all nodes of
 // the region; empty before Open.
 func (s *session) Secret() string { return s.identity().secret }

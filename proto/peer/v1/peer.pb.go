@@ -923,7 +923,9 @@ type Copied struct {
 	SinceUs int64 `protobuf:"varint,2,opt,name=since_us,json=sinceUs,proto3" json:"since_us,omitempty"`
 	UntilUs int64 `protobuf:"varint,3,opt,name=until_us,json=untilUs,proto3" json:"until_us,omitempty"`
 	// What it lent and returned is there, too.
-	Rows          bool `protobuf:"varint,4,opt,name=rows,proto3" json:"rows,omitempty"`
+	Rows bool `protobuf:"varint,4,opt,name=rows,proto3" json:"rows,omitempty"`
+	// Store time at which it was read from the store: of what was lost before it says nothing; 0: it was not.
+	ReadUs        int64 `protobuf:"varint,5,opt,name=read_us,json=readUs,proto3" json:"read_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -986,6 +988,13 @@ func (x *Copied) GetRows() bool {
 	return false
 }
 
+func (x *Copied) GetReadUs() int64 {
+	if x != nil {
+		return x.ReadUs
+	}
+	return 0
+}
+
 // CopyRequest carries a part of what a node has seen of use. Its parts have numbers: after a gap all begins anew.
 type CopyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -998,8 +1007,10 @@ type CopyRequest struct {
 	// Store time since which the node knows what it used.
 	SinceUs int64 `protobuf:"varint,5,opt,name=since_us,json=sinceUs,proto3" json:"since_us,omitempty"`
 	// Store time as of which all is told with this part; 0: more parts follow.
-	UntilUs       int64  `protobuf:"varint,6,opt,name=until_us,json=untilUs,proto3" json:"until_us,omitempty"`
-	Uses          []*Use `protobuf:"bytes,7,rep,name=uses,proto3" json:"uses,omitempty"`
+	UntilUs int64  `protobuf:"varint,6,opt,name=until_us,json=untilUs,proto3" json:"until_us,omitempty"`
+	Uses    []*Use `protobuf:"bytes,7,rep,name=uses,proto3" json:"uses,omitempty"`
+	// Store time at which the node read what it has from the store: of what was lost before it tells nothing; 0: it did not.
+	ReadUs        int64 `protobuf:"varint,8,opt,name=read_us,json=readUs,proto3" json:"read_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1083,6 +1094,13 @@ func (x *CopyRequest) GetUses() []*Use {
 	return nil
 }
 
+func (x *CopyRequest) GetReadUs() int64 {
+	if x != nil {
+		return x.ReadUs
+	}
+	return 0
+}
+
 // Use is what a region had used of one bucket when a node last saw it.
 type Use struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1092,7 +1110,9 @@ type Use struct {
 	Used   int64  `protobuf:"varint,3,opt,name=used,proto3" json:"used,omitempty"`
 	AtUs   int64  `protobuf:"varint,4,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
 	// Store time from which on it counts no more.
-	UntilUs       int64 `protobuf:"varint,5,opt,name=until_us,json=untilUs,proto3" json:"until_us,omitempty"`
+	UntilUs int64 `protobuf:"varint,5,opt,name=until_us,json=untilUs,proto3" json:"until_us,omitempty"`
+	// Generation of the store in which it was seen.
+	Generation    uint64 `protobuf:"varint,6,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1162,6 +1182,13 @@ func (x *Use) GetUntilUs() int64 {
 	return 0
 }
 
+func (x *Use) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
 // CopyResponse says what the node has.
 type CopyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1224,7 +1251,10 @@ type Testimony struct {
 	UsedAtUs int64         `protobuf:"varint,7,opt,name=used_at_us,json=usedAtUs,proto3" json:"used_at_us,omitempty"`
 	Rows     []*Remembered `protobuf:"bytes,8,rep,name=rows,proto3" json:"rows,omitempty"`
 	// The asker's own region's: store time since which the node knows what it used.
-	UseSinceUs    int64 `protobuf:"varint,9,opt,name=use_since_us,json=useSinceUs,proto3" json:"use_since_us,omitempty"`
+	UseSinceUs int64 `protobuf:"varint,9,opt,name=use_since_us,json=useSinceUs,proto3" json:"use_since_us,omitempty"`
+	// The asker's own region's: store time at which the node read what it has from the store: of what was lost before it tells
+	// nothing; 0: it did not.
+	ReadUs        int64 `protobuf:"varint,10,opt,name=read_us,json=readUs,proto3" json:"read_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1318,6 +1348,13 @@ func (x *Testimony) GetRows() []*Remembered {
 func (x *Testimony) GetUseSinceUs() int64 {
 	if x != nil {
 		return x.UseSinceUs
+	}
+	return 0
+}
+
+func (x *Testimony) GetReadUs() int64 {
+	if x != nil {
+		return x.ReadUs
 	}
 	return 0
 }
@@ -2186,12 +2223,13 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12%\n" +
 	"\x0efor_generation\x18\x03 \x01(\x04R\rforGeneration\x124\n" +
 	"\vtestimonies\x18\x04 \x03(\v2\x12.peer.v1.TestimonyR\vtestimonies\x12'\n" +
-	"\x06copies\x18\x05 \x03(\v2\x0f.peer.v1.CopiedR\x06copies\"f\n" +
+	"\x06copies\x18\x05 \x03(\v2\x0f.peer.v1.CopiedR\x06copies\"\x7f\n" +
 	"\x06Copied\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x19\n" +
 	"\bsince_us\x18\x02 \x01(\x03R\asinceUs\x12\x19\n" +
 	"\buntil_us\x18\x03 \x01(\x03R\auntilUs\x12\x12\n" +
-	"\x04rows\x18\x04 \x01(\bR\x04rows\"\xb9\x01\n" +
+	"\x04rows\x18\x04 \x01(\bR\x04rows\x12\x17\n" +
+	"\aread_us\x18\x05 \x01(\x03R\x06readUs\"\xd2\x01\n" +
 	"\vCopyRequest\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
@@ -2199,15 +2237,19 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x04part\x18\x04 \x01(\x04R\x04part\x12\x19\n" +
 	"\bsince_us\x18\x05 \x01(\x03R\asinceUs\x12\x19\n" +
 	"\buntil_us\x18\x06 \x01(\x03R\auntilUs\x12 \n" +
-	"\x04uses\x18\a \x03(\v2\f.peer.v1.UseR\x04uses\"u\n" +
+	"\x04uses\x18\a \x03(\v2\f.peer.v1.UseR\x04uses\x12\x17\n" +
+	"\aread_us\x18\b \x01(\x03R\x06readUs\"\x95\x01\n" +
 	"\x03Use\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\fR\x06bucket\x12\x12\n" +
 	"\x04cell\x18\x02 \x01(\x03R\x04cell\x12\x12\n" +
 	"\x04used\x18\x03 \x01(\x03R\x04used\x12\x13\n" +
 	"\x05at_us\x18\x04 \x01(\x03R\x04atUs\x12\x19\n" +
-	"\buntil_us\x18\x05 \x01(\x03R\auntilUs\"\"\n" +
+	"\buntil_us\x18\x05 \x01(\x03R\auntilUs\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x06 \x01(\x04R\n" +
+	"generation\"\"\n" +
 	"\fCopyResponse\x12\x12\n" +
-	"\x04next\x18\x01 \x01(\x04R\x04next\"\x9a\x02\n" +
+	"\x04next\x18\x01 \x01(\x04R\x04next\"\xb3\x02\n" +
 	"\tTestimony\x12\x18\n" +
 	"\arefused\x18\x01 \x01(\bR\arefused\x12\x15\n" +
 	"\x06now_us\x18\x02 \x01(\x03R\x05nowUs\x12\x1c\n" +
@@ -2220,7 +2262,9 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"used_at_us\x18\a \x01(\x03R\busedAtUs\x12'\n" +
 	"\x04rows\x18\b \x03(\v2\x13.peer.v1.RememberedR\x04rows\x12 \n" +
 	"\fuse_since_us\x18\t \x01(\x03R\n" +
-	"useSinceUs\"d\n" +
+	"useSinceUs\x12\x17\n" +
+	"\aread_us\x18\n" +
+	" \x01(\x03R\x06readUs\"d\n" +
 	"\n" +
 	"Remembered\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\tR\x04peer\x12\x12\n" +

@@ -64,6 +64,8 @@ type closing struct {
 	// used is the store time until which use in the cell of the loss counts, and weighs until which
 	// rows of the next cell do.
 	used, weighs quantity.StoreTime
+	// unread: then no node had read what one did that is gone under its name.
+	unread bool
 }
 
 // journalAhead is how far ahead of the store's time a node that starts anew may believe it to be, µs.
@@ -75,7 +77,10 @@ const journalAhead = 3 * allocator.Second
 func (b *bucket) mayBeClosed(r *region, later int64) {
 	if w := r.w; w.now < w.plan.Heal+Calms[nothingLost].Within.Microseconds() {
 		cell := b.cells().At(r.clock().Add(r.wasAhead() + later))
-		b.closed[r.index] = closing{max(w.now, 1), b.weighsUntil(cell), b.weighsUntil(cell + 1)}
+		before := b.closed[r.index]
+		// Whoever read since the loss before has nothing of what that took.
+		unread := r.unread(b) || before.unread && w.now-before.at < b.memory()
+		b.closed[r.index] = closing{max(w.now, 1), b.weighsUntil(cell), b.weighsUntil(cell + 1), unread}
 	}
 }
 
@@ -190,12 +195,21 @@ func (b *bucket) calm(r *region) (row int) {
 			return journalLost
 		}
 	}
-	for name, since := range r.left {
-		if lost.at-since < b.memory() && !r.knowsOf(name) {
-			return journalLost
-		}
+	if lost.unread {
+		return journalLost
 	}
 	return longLost
+}
+
+// unread reports whether no node of the region has read what one did with a bucket that is gone under its
+// name, and may still count.
+func (r *region) unread(b *bucket) bool {
+	for name, since := range r.left {
+		if r.w.now-since < b.memory() && !r.knowsOf(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // settled reports whether the time is over in which a bucket need not be decided with its store.

@@ -15,9 +15,7 @@ import (
 )
 
 const (
-	// mostMates is how many other nodes of the region have a copy of what this one has seen.
-	mostMates = 2
-	// copyTimeout bounds the call that tells one of them a part, and partsAtOnce the parts that it is
+	// copyTimeout bounds the call that tells another node a part, and partsAtOnce the parts that it is
 	// told at a time.
 	copyTimeout = time.Second
 	partsAtOnce = 16
@@ -80,7 +78,7 @@ func (e *Engine) CopyLast(ctx context.Context) {
 
 // mates returns the addresses of the nodes that have copies, and of no others.
 func (e *Engine) mates() []string {
-	mates := mostNext(e.config.Peers.Nodes(e.config.Region), e.config.Address, mostMates)
+	mates := spread(e.config.Peers.Nodes(e.config.Region), e.config.Address)
 	e.sender.To(mates)
 	return mates
 }
@@ -146,16 +144,22 @@ func (e *Engine) tellMate(mate string, carry func(copies.Part) (next uint64, err
 	}
 }
 
-// mostNext returns the addresses that follow one's own in their order, at most so many, so that each node
-// has a copy at others and all have equally many.
-func mostNext(all []string, own string, most int) []string {
-	all = slices.Compact(slices.Sorted(slices.Values(all)))
-	at, found := slices.BinarySearch(all, own)
-	if found {
-		all = slices.Delete(all, at, at+1)
+// spread returns the addresses of the nodes, of all others, that have copies of what this one has seen: two,
+// where there are as many. In their order the nodes of a zone are mostly neighbours, so one is half of the
+// nodes away. Each node has copies at others, and all have equally many.
+func spread(others []string, own string) (mates []string) {
+	all := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(others), own))))
+	at, _ := slices.BinarySearch(all, own)
+	half, third := len(all)/2, len(all)/3
+	if third == 0 || third == half {
+		third = half + 1
 	}
-	turned := slices.Concat(all[at:], all[:at])
-	return turned[:min(len(turned), most)]
+	for _, away := range []int{half, third} {
+		if mate := all[(at+away)%len(all)]; mate != own {
+			mates = append(mates, mate)
+		}
+	}
+	return mates
 }
 
 // CopyIn keeps what another node of the region has seen, and returns the number of the part that is taken

@@ -1,7 +1,9 @@
 package rights
 
 import (
+	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/quotad/quotad/chaos/lab/fixtures"
@@ -38,17 +40,32 @@ func TestACopyTakesNoLaterWordsPlace(t *testing.T) {
 	}
 }
 
-// F16: the mates are those whose addresses follow. Where each zone has a subnet, as zones of clouds do, they are in
-// the same zone, and are lost together.
-func TestFindingMatesAreInTheSameZone(t *testing.T) {
-	all := []string{"10.0.1.1:8082", "10.0.1.2:8082", "10.0.1.3:8082", "10.0.2.1:8082", "10.0.2.2:8082", "10.0.2.3:8082"}
-	for _, own := range all {
-		elsewhere := false
-		for _, mate := range mostNext(all, own, mostMates) {
-			elsewhere = elsewhere || mate[:6] != own[:6]
-		}
-		if !elsewhere {
-			t.Errorf("%s has no mate in another zone", own)
+// TestMatesAreSpread: each node has copies at two others, where there are as many, and keeps those of as many.
+// Where each zone has a subnet, one of the two is in another zone.
+func TestMatesAreSpread(t *testing.T) {
+	for zones := 1; zones <= 3; zones++ {
+		for each := 1; each <= 4; each++ {
+			var all []string
+			for i := range zones * each {
+				all = append(all, fmt.Sprintf("10.0.%d.%d:8082", i/each, i%each))
+			}
+			keeps := map[string]int{}
+			for _, own := range all {
+				mates := spread(all, own)
+				elsewhere := zones == 1
+				for _, mate := range mates {
+					keeps[mate]++
+					elsewhere = elsewhere || mate[:6] != own[:6]
+				}
+				if want := min(2, len(all)-1); !elsewhere || len(mates) != want || slices.Contains(mates, own) || want == 2 && mates[0] == mates[1] {
+					t.Errorf("%d zones of %d: the mates of %s are %v", zones, each, own, mates)
+				}
+			}
+			for _, node := range all {
+				if want := min(2, len(all)-1); keeps[node] != want {
+					t.Errorf("%d zones of %d: %s keeps copies of %d nodes, not %d", zones, each, node, keeps[node], want)
+				}
+			}
 		}
 	}
 }

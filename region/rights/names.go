@@ -49,12 +49,13 @@ func (g *gone) name(all map[string]quantity.StoreTime) {
 // a second.
 func isGone(n journal.Name, at quantity.StoreTime) bool { return n.Last.Add(namesEvery) < at }
 
-// read takes in that this node has read all that the store had at a time of what was done since another.
-func (g *gone) read(since, at quantity.StoreTime) {
+// read takes in that this node, self, has read all that the store had at a time of what others did since
+// another.
+func (g *gone) read(self string, since, at quantity.StoreTime) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for node, n := range g.names {
-		if isGone(n, at) && n.Read <= n.Last {
+		if node != self && isGone(n, at) && n.Read <= n.Last {
 			n.Since, n.Read = since, at
 			g.names[node] = n
 		}

@@ -146,7 +146,7 @@ func (e *Engine) vouchAgain(ctx context.Context, generation uint64) error {
 		return err
 	}
 	e.config.Log.Info("this node has read the store", "keys", r.read.Load())
-	e.gone.read(r.lostAt, r.began)
+	e.gone.read(e.config.Node, r.lostAt, r.began)
 	since := e.config.Journal.WholeSince()
 	if since > r.lostAt {
 		e.gone.readAll(e.config.Node, r.began)

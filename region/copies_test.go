@@ -129,7 +129,7 @@ func TestANodeThatOthersHear(t *testing.T) {
 		c.network.CutBoth("us/n1", "us/n2", time.Hour)
 		for n2.check(t, request("a")).Allowed {
 		}
-		time.Sleep(20 * time.Second)
+		time.Sleep(40 * time.Second)
 		c.flushAll("us")
 		n2.Close()
 		reconnect()

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/journal"
@@ -355,4 +356,47 @@ func TestForgettingNeedsAnEmptyStore(t *testing.T) {
 		m.twins["us"] = before
 		m.refused("us/n1", "has data of before")
 	})
+}
+
+// TestALimitThatIsOutWhenTimeIsTakenBack: what was used of a limit that no document has at the moment counts when
+// the limit is put back, since its window had begun.
+func TestALimitThatIsOutWhenTimeIsTakenBack(t *testing.T) {
+	for name, jump := range map[string]time.Duration{"no jump": 0, "jump": 3 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			other := "name: other, key: [account], limit: 100, window: 1h"
+			withMachines(t, []string{"us/n1"}, long("fixed_window", 100, ""), func(t *testing.T, m *machines) {
+				n1 := m.start("us/n1")
+				nextCell(10 * time.Minute)
+				cell := n1.check(t, request("a")).Cell
+				m.redis.Store(int64(jump))
+				m.nodes.Store(int64(jump))
+				time.Sleep(2 * time.Second)
+				for n1.check(t, request("a")).Allowed {
+				}
+				if got := n1.check(t, request("a")).Cell; got != cell {
+					t.Fatal("another window")
+				}
+				time.Sleep(3 * time.Second)
+				m.redis.Store(0)
+				m.nodes.Store(0)
+				if err := n1.Adopt(t.Context(), documents.Parse(t, 2, alone, other)); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(5 * time.Second)
+				m.forget = jump > 0
+				m.empty()
+				n1 = m.start("us/n1")
+				if err := n1.Adopt(t.Context(), documents.Parse(t, 3, alone, long("fixed_window", 100, ""), other)); err != nil {
+					t.Fatal(err)
+				}
+				for range 60 {
+					if d := n1.check(t, request("a")); d.Allowed && d.Cell == cell && d.Limit == "long" {
+						t.Fatalf("admitted again: %+v", d)
+					}
+					time.Sleep(time.Second)
+				}
+				t.Logf("%+v", n1.check(t, request("a")))
+			})
+		})
+	}
 }

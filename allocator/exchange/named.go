@@ -9,9 +9,13 @@ import (
 
 // Named says which nodes our region's store has answered, and when last. There may be others than the
 // configured number, under new names: what one of them alone used is not known before it has told.
-type Named struct{ At map[string]quantity.StoreTime }
+type Named struct {
+	At map[string]quantity.StoreTime
+	// Perhaps: the store may have answered them so late, and was not seen to.
+	Perhaps bool
+}
 
-func (e Named) happen(m *Machine, _ quantity.NodeTime) { m.onNamed(e.At) }
+func (e Named) happen(m *Machine, _ quantity.NodeTime) { m.onNamed(e) }
 
 const (
 	// MaxNamed bounds the nodes of our region that are remembered. Of more, those that were answered
@@ -22,19 +26,24 @@ const (
 	NamedFor = 63 * 24 * 3600 * allocator.Second
 	// namedLag is how much later a node may have been answered last than another one was told.
 	namedLag = 2 * allocator.Second
-	// copyLag is how much later a node may have been answered last than a copy of its use is.
-	copyLag = allocator.Second
+	// CopyLag is how much later a node may have been answered last than a copy of its use is.
+	CopyLag = allocator.Second
 )
 
 // onNamed remembers the nodes, also those that a later generation of the store does not know.
-func (m *Machine) onNamed(all map[string]quantity.StoreTime) {
+func (m *Machine) onNamed(e Named) {
 	latest := quantity.StoreTime(0)
-	for node, at := range all {
-		was, known := m.named[node]
+	for node, at := range e.At {
+		n, known := m.named[node]
 		if !known {
-			was.first = at
+			n.first = at
 		}
-		m.named[node] = named{was.first, max(was.last, at)}
+		if e.Perhaps {
+			n.perhaps = max(n.perhaps, at)
+		} else {
+			n.last = max(n.last, at)
+		}
+		m.named[node] = n
 	}
 	for _, n := range m.named {
 		latest = max(latest, n.last)
@@ -70,8 +79,9 @@ func (m *Machine) Named() map[string]quantity.StoreTime {
 	return all
 }
 
-// named says when this node heard first that the store answered a node, and when the store did so last.
-type named struct{ first, last quantity.StoreTime }
+// named says when this node heard first that the store answered a node, when the store did so last, and
+// until when it may have done.
+type named struct{ first, last, perhaps quantity.StoreTime }
 
 // allTold says whether as many nodes as our region has are among those that answered, and all that
 // used the store at a time that counts, or later. A node that was heard of after the loss used nothing
@@ -81,7 +91,7 @@ func (m *Machine) allTold(answered []string, counts, lostAt quantity.StoreTime) 
 		return false
 	}
 	for node, n := range m.named {
-		if n.last.Add(namedLag) >= counts && n.first <= lostAt.Add(namedLag) && !slices.Contains(answered, node) {
+		if max(n.last, n.perhaps).Add(namedLag) >= counts && n.first <= lostAt.Add(namedLag) && !slices.Contains(answered, node) {
 			return false
 		}
 	}
@@ -89,11 +99,15 @@ func (m *Machine) allTold(answered []string, counts, lostAt quantity.StoreTime) 
 }
 
 // addCopies takes in that the use of nodes which do not answer is part of a testimony. A copy tells as
-// much as its node would only if it is as late as the store's last answer to that node.
+// much as its node would only if it is as late as the store's last answer to that node, as far as this node
+// and the one that has the copy know that. Of buckets that are not Recovered nothing is copied or read.
 func (m *Machine) addCopies(r *recovery, all []Copied) {
+	if !r.bucket.Recovered {
+		return
+	}
 	for _, c := range all {
 		n, known := m.named[c.Node]
-		if !known || c.Until.Add(copyLag) < n.last || !r.tells(c.Read) {
+		if !known || c.Until.Add(CopyLag) < n.last || !r.tells(c.Read) {
 			continue
 		}
 		if c.Since <= m.usesFrom(r) && !slices.Contains(r.nodesAnswered, c.Node) {

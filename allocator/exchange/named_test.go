@@ -15,8 +15,8 @@ func TestWhoMustTell(t *testing.T) {
 	const s = allocator.Second
 	at := func(seconds int64) quantity.StoreTime { return quantity.StoreTime(seconds * s) }
 	m := New("us", "n1", Options{Nodes: 2})
-	m.onNamed(map[string]quantity.StoreTime{"n1": at(1000), "n2": at(1000), "gone": at(900), "long gone": at(500)})
-	m.onNamed(map[string]quantity.StoreTime{"n1": at(1100), "n2": at(1100), "new": at(1100)})
+	m.onNamed(Named{At: map[string]quantity.StoreTime{"n1": at(1000), "n2": at(1000), "gone": at(900), "long gone": at(500)}})
+	m.onNamed(Named{At: map[string]quantity.StoreTime{"n1": at(1100), "n2": at(1100), "new": at(1100)}})
 	for _, c := range []struct {
 		answered []string
 		counts   int64
@@ -33,15 +33,19 @@ func TestWhoMustTell(t *testing.T) {
 			t.Errorf("%v tell all since %d: %t", c.answered, c.counts, got)
 		}
 	}
+	m.onNamed(Named{At: map[string]quantity.StoreTime{"gone": at(960)}, Perhaps: true})
+	if m.allTold([]string{"n1", "n2"}, at(950), at(1010)) || m.Named()["gone"] != at(900) {
+		t.Errorf("a node that may have been answered later is not waited for; it was last answered at %d", m.Named()["gone"])
+	}
 	crowd := map[string]quantity.StoreTime{}
 	for i := range MaxNamed + 10 {
 		crowd[fmt.Sprint("x", i)] = at(2000 + int64(i))
 	}
-	m.onNamed(crowd)
+	m.onNamed(Named{At: crowd})
 	if len(m.named) != MaxNamed || m.stats.NamesDropped != 15 || m.named["x0"].last != 0 {
 		t.Errorf("%d remembered, %d dropped", len(m.named), m.stats.NamesDropped)
 	}
-	m.onNamed(map[string]quantity.StoreTime{"later": at(2000).Add(2 * NamedFor)})
+	m.onNamed(Named{At: map[string]quantity.StoreTime{"later": at(2000).Add(2 * NamedFor)}})
 	if len(m.named) != 1 {
 		t.Errorf("%d are remembered two months later", len(m.named))
 	}
@@ -65,13 +69,18 @@ func TestACopyTellsForItsNode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := New("us", "n1", Options{Nodes: 2})
-			m.onNamed(map[string]quantity.StoreTime{"n1": at(1010), "n2": at(1000)})
+			m.onNamed(Named{At: map[string]quantity.StoreTime{"n1": at(1010), "n2": at(1000)}})
 			b := &Bucket{ID: "b", Kind: algorithms.FixedWindow, Window: 60 * s, Cell: 60 * s, Limit: 100, Recovered: true,
 				Entitlements: map[string]quantity.Units{"us": 100}}
 			r := &recovery{bucket: b, lostAt: at(1010), nodesAnswered: []string{"n1"}}
 			if m.usesFrom(r) != at(960) {
 				t.Fatalf("what was used counts since %d", m.usesFrom(r))
 			}
+			b.Recovered = false
+			if m.addCopies(r, []Copied{c.copied}); len(r.nodesAnswered) > 1 {
+				t.Errorf("%v tell of a bucket whose use nobody copies", r.nodesAnswered)
+			}
+			b.Recovered = true
 			m.addCopies(r, []Copied{c.copied, c.copied})
 			if m.toldUse(r) != c.told || len(r.nodesAnswered) > 2 || len(r.nodesWhole) > 0 {
 				t.Errorf("told %t by %v, rows by %v", m.toldUse(r), r.nodesAnswered, r.nodesWhole)
@@ -96,7 +105,7 @@ func TestWhoHasReadTellsOfRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := New("us", "n1", Options{Nodes: 2})
-			m.onNamed(map[string]quantity.StoreTime{"n1": at(1010), "n2": at(1000)})
+			m.onNamed(Named{At: map[string]quantity.StoreTime{"n1": at(1010), "n2": at(1000)}})
 			r := &recovery{bucket: &Bucket{ID: "b", Kind: algorithms.FixedWindow, Window: 60 * s, Cell: 60 * s, Limit: 100, Recovered: true,
 				Entitlements: map[string]quantity.Units{"us": 100}}, lostAt: at(1010), from: 15, nodesWhole: []string{"n1"}}
 			m.addCopies(r, []Copied{c.copied, c.copied})

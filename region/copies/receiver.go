@@ -13,8 +13,8 @@ const (
 	// maxNodes bounds the nodes of which copies are kept: those that told last.
 	maxNodes = 64
 	// silence is for how long a node may be heard of that tells nothing more. A node that ended is heard
-	// of until gossip has noticed, which takes up to ten seconds, and some more for the last of many.
-	silence = 15 * time.Second
+	// of until gossip has noticed, which takes up to ten seconds, and as much again for the last of many.
+	silence = 30 * time.Second
 )
 
 // Receiver knows how far the copies are that other nodes give this one. What they say of use its caller

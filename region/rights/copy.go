@@ -186,7 +186,7 @@ func (e *Engine) copied() (all []exchange.Copied) {
 	// While windows stand still the store's time says nothing of how old a copy is.
 	if ahead := e.config.Store.Latest().Sub(quantity.StoreTime(e.config.Now().UnixMicro())); ahead <= mostAhead {
 		for _, c := range e.receiver.Complete() {
-			if !e.config.Alive(c.Node) {
+			if !e.config.Alive(c.Node) && e.gone.asLate(c) {
 				all = append(all, exchange.Copied{Node: c.Node, Since: c.Since, Until: c.Until, Read: c.Read})
 			}
 		}

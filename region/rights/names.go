@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/copies"
 	"github.com/quotad/quotad/region/journal"
 )
 
@@ -81,6 +82,14 @@ func (g *gone) readAll(self string, at quantity.StoreTime) {
 	g.names[self] = n
 }
 
+// asLate says whether a copy of a node is as late as the store's last answer to it.
+func (g *gone) asLate(c copies.Copy) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n, known := g.names[c.Node]
+	return known && c.Until.Add(exchange.CopyLag) >= n.Last
+}
+
 // known returns what this node's journal has of nodes that the store has answered no more since.
 func (g *gone) known() (all []exchange.Copied) {
 	g.mu.Lock()
@@ -148,7 +157,7 @@ func (e *Engine) recallNames() {
 	g.mu.Unlock()
 	if !recalled && len(last) > 0 {
 		e.Named(last)
-		e.Named(latest)
+		e.deliver(exchange.Named{At: latest, Perhaps: true})
 	}
 }
 

@@ -269,7 +269,8 @@ func TestWhatACopyLacks(t *testing.T) {
 			})
 		})
 	}
-	if printed := 10 + 2*100; most > printed || most < printed/3 {
+	t.Logf("at most %d are had once more", most)
+	if printed := 10 + 2*100; most > printed {
 		t.Errorf("%d are had once more, printed %d", most, printed)
 	}
 }

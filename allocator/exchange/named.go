@@ -22,8 +22,8 @@ const (
 	// last are, and the others count as dropped (Stats.NamesDropped).
 	MaxNamed = 1024
 	// NamedFor is how long before the latest time in the store a node's last answer matters: longer than
-	// two months, the longest window and the one before it.
-	NamedFor = 63 * 24 * 3600 * allocator.Second
+	// two years, the longest window and the one before it.
+	NamedFor = 733 * 24 * 3600 * allocator.Second
 	// namedLag is how much later a node may have been answered last than another one was told.
 	namedLag = 2 * allocator.Second
 	// CopyLag is how much later a node may have been answered last than a copy of its use is.

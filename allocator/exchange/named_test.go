@@ -47,7 +47,7 @@ func TestWhoMustTell(t *testing.T) {
 	}
 	m.onNamed(Named{At: map[string]quantity.StoreTime{"later": at(2000).Add(2 * NamedFor)}})
 	if len(m.named) != 1 {
-		t.Errorf("%d are remembered two months later", len(m.named))
+		t.Errorf("%d are remembered two years later", len(m.named))
 	}
 }
 

@@ -35,7 +35,7 @@ var ahead = []Mutant{
 	{
 		Name: "keeps-use-of-cells-to-come", Hole: wasAhead,
 		Rule:   "use of cells to come does not hide use of those that have begun",
-		Edits:  []Edit{{"region/tenure/forget.go", `return c, a != nil && a.Bucket.Cells().Opens(c.Cell) <= to`, `return c, a != nil`}},
+		Edits:  []Edit{{"region/tenure/forget.go", `return c, a == nil || a.Bucket.Cells().Opens(c.Cell) <= to`, `return c, a != nil`}},
 		Breaks: "ceiling: use of a long window", Under: "forget_store_time",
 		Says: "used of the window|to be restored",
 		Test: Test{"./region", "TestUseBeforeTheTimeWasTakenBack"},

@@ -24,9 +24,9 @@ var untold = []Mutant{
 	{
 		Name: "who-is-gone-is-not-waited-for", Hole: "use that a node has not told of",
 		Rule:   "a node that the store answered in the time that counts is waited for, whatever number of others told",
-		Edits:  []Edit{{"allocator/exchange/named.go", `if n.last.Add(namedLag) >= counts && n.first`, `if n.last < 0 && n.first`}},
+		Edits:  []Edit{{"allocator/exchange/named.go", `if max(n.last, n.perhaps).Add(namedLag) >= counts && n.first`, `if n.last < 0 && n.first`}},
 		Breaks: "ceiling: what one node alone admitted is had once more", Under: "a rolling update with new names, then FLUSHALL",
-		Says: "admits what us/n1 admitted before",
+		Says: "admits what us/n3 admitted before",
 		Test: Test{"./region", "TestANodeThatIsGoneUnderItsName"},
 	},
 	{

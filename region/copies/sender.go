@@ -84,6 +84,15 @@ func (s *Sender) Note(uses []Use, since, read, asOf quantity.StoreTime) {
 	}
 }
 
+// Anew has all mates told all anew.
+func (s *Sender) Anew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.mates {
+		*m = mate{}
+	}
+}
+
 // Next returns the part that a mate is to be told next. ok is false if there is none.
 func (s *Sender) Next(address string) (p Part, ok bool, err error) {
 	s.mu.Lock()

@@ -35,7 +35,7 @@ type Handlers struct {
 	Document DocumentHandler // nil: no documents are given away
 }
 
-// Server serves the nodes of other regions.
+// Server serves other nodes, of other regions and of its own.
 type Server struct {
 	peerv1.UnimplementedPeerServiceServer
 	grpc     *grpc.Server
@@ -116,7 +116,7 @@ type Refusals struct {
 	Handshakes  uint64
 	OtherRegion uint64 // messages in the name of another region than the certificate's
 	OtherNode   uint64 // messages in the name of another node of that region
-	TooManyAsks uint64 // messages with more asks, or questions with more doubts, than are served
+	TooManyAsks uint64 // messages with more asks, questions with more doubts, or copies with more uses than are taken
 	Cuts        uint64 // cuts asked of a node that makes none
 }
 

@@ -32,6 +32,7 @@ func (e *Engine) writeUses(ctx context.Context, all bool) error {
 		part := moved[:min(len(moved), maxCheckpoints)]
 		moved = moved[len(part):]
 		if err := e.config.Journal.Checkpoint(ctx, part, e.config.Store.Seen()...); err != nil {
+			e.sender.Anew() // what is written of it would not be told
 			return err
 		}
 		e.seen.written(part)

@@ -162,6 +162,9 @@ func spread(others []string, own string) (mates []string) {
 	return mates
 }
 
+// longestUse is how long a use may count at most, in microseconds: a year's window and the one before.
+const longestUse = int64(3 * 366 * 24 * time.Hour / time.Microsecond)
+
 // CopyIn keeps what another node of the region has seen, and returns the number of the part that is taken
 // next. It fails, and keeps nothing, if a use is of no bucket, or later than any clock can be: nobody
 // knows of use to come.
@@ -171,8 +174,11 @@ func (e *Engine) CopyIn(p copies.Part) (next uint64, err error) {
 		if _, err := policy.ParseBucketID(policy.BucketID(u.Bucket)); err != nil {
 			return 0, err
 		}
-		if u.At > latest {
-			return 0, fmt.Errorf("use seen at %d is later than all clocks here: set the machines' clocks by NTP", u.At)
+		if b := e.config.Tenure.Rules().Find(u.Bucket); b != nil && u.Cell > b.Cells().At(u.At) {
+			return 0, fmt.Errorf("use of a cell to come, %d, seen at %d", u.Cell, u.At)
+		}
+		if u.At > latest || u.Until > u.At.Add(longestUse) {
+			return 0, fmt.Errorf("use seen at %d, which counts until %d, is later than all clocks here: set the machines' clocks by NTP", u.At, u.Until)
 		}
 	}
 	e.seen.learn(p.Uses)

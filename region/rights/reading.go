@@ -20,8 +20,9 @@ const (
 	ReadEvery = 100 * time.Millisecond
 	readKeys  = 100
 	// readAgain is after how long a node tries again that may not list the store's keys, or found
-	// buckets of limits that it does not know.
-	readAgain = time.Minute
+	// buckets that it cannot read. Each pause is twice as long, and readSeldom the longest.
+	readAgain  = time.Minute
+	readSeldom = time.Hour
 )
 
 // reading is how far a node has read what its store has of long windows. It does so because its journal
@@ -34,9 +35,10 @@ type reading struct {
 	lostAt     quantity.StoreTime
 	shard      int
 	at         uint64 // see store.Walk
-	foreign    int    // buckets of limits that no open document has
+	foreign    int    // buckets of limits that no open document has, or of which the store does not know all
 	rests      time.Time
-	read       atomic.Int64 // keys read in this life
+	pause      time.Duration // before the store is read in vain again
+	read       atomic.Int64  // keys read in this life
 }
 
 // ReadOn reads the next page of the store, if this node's journal is not whole since the store last lost
@@ -56,17 +58,25 @@ func (e *Engine) ReadOn(ctx context.Context) {
 		e.config.Log.Debug("the store is not read", "err", err)
 		var refused *store.Error
 		if errors.As(err, &refused) && refused.Kind == "NOPERM" {
-			r.generation, r.rests = 0, now.Add(readAgain)
+			r.rest(now)
 		}
 		return
 	}
 	if r.shard < len(e.config.Store.Shards()) {
 		return
 	}
-	r.generation, r.rests = 0, now.Add(readAgain)
+	r.rest(now)
 	if err := e.vouchAgain(ctx, generation); err != nil {
 		e.config.Log.Debug("the store was read in vain", "err", err)
+		return
 	}
+	r.pause = 0
+}
+
+// rest ends a walk, and has the next one wait.
+func (r *reading) rest(now time.Time) {
+	r.pause = min(max(2*r.pause, readAgain), readSeldom)
+	r.generation, r.rests = 0, now.Add(r.pause)
 }
 
 // readPage reads a page of the store into memory and journal. If it fails, the page is read again.
@@ -90,15 +100,22 @@ func (e *Engine) readPage(ctx context.Context) error {
 		}
 	}
 	answered := 0
+	var rows []journal.Row
 	inPieces(ctx, e.moves, calls, e.config.Store.Inspects, func(i int, res store.Result[algorithms.Inspected]) {
 		var lost *store.LostBucket
-		if res.Err == nil || errors.As(res.Err, &lost) { // it expired since the walk came by
+		switch found := res.Value; {
+		case errors.As(res.Err, &lost): // it expired since the walk came by, or was lost
 			answered++
-		}
-		if res.Err == nil && err == nil {
-			err = e.keep(ctx, buckets[i], res.Value)
+			foreign += oneIf(lost.LostAt > r.lostAt)
+		case res.Err == nil:
+			answered++
+			foreign += oneIf(found.Shut > found.Now || found.Doubt > 0) // the store does not know all of it
+			rows = append(rows, e.keep(buckets[i], found)...)
 		}
 	})
+	if len(rows) > 0 {
+		err = e.config.Journal.Record(ctx, rows, e.config.Store.Seen()...)
+	}
 	if err != nil || answered < len(calls) {
 		return fmt.Errorf("%d of %d buckets read: %w", answered, len(calls), err)
 	}
@@ -110,10 +127,9 @@ func (e *Engine) readPage(ctx context.Context) error {
 	return nil
 }
 
-// keep takes in what the store has of a bucket of a long window.
-func (e *Engine) keep(ctx context.Context, b *exchange.Bucket, found algorithms.Inspected) error {
+// keep takes in what the store counts as used of a bucket of a long window, and returns what it has lent.
+func (e *Engine) keep(b *exchange.Bucket, found algorithms.Inspected) (rows []journal.Row) {
 	terms := b.Terms(e.config.Region)
-	var rows []journal.Row
 	for _, row := range found.Traded() {
 		if row.Lent > 0 || row.Returned > 0 || row.BurstLent > 0 {
 			rows = append(rows, journal.Row{Bucket: b.ID, Peer: row.Peer, Cell: row.Cell, Lent: row.Lent,
@@ -123,10 +139,14 @@ func (e *Engine) keep(ctx context.Context, b *exchange.Bucket, found algorithms.
 	if found.ExistsUntil > 0 {
 		e.seen.note(b, found.State, found.Now)
 	}
-	if len(rows) == 0 {
-		return nil
+	return rows
+}
+
+func oneIf(yes bool) int {
+	if yes {
+		return 1
 	}
-	return e.config.Journal.Record(ctx, rows, e.config.Store.Seen()...)
+	return 0
 }
 
 // vouchAgain has the journal note that it is whole since the store last lost data, and what it has of
@@ -134,7 +154,7 @@ func (e *Engine) keep(ctx context.Context, b *exchange.Bucket, found algorithms.
 func (e *Engine) vouchAgain(ctx context.Context, generation uint64) error {
 	r := &e.reading
 	if r.foreign > 0 {
-		return fmt.Errorf("%d buckets are of limits that no open document has", r.foreign)
+		return fmt.Errorf("%d buckets are of limits that no open document has, or not known whole", r.foreign)
 	}
 	if err := e.config.Store.Beat(ctx, e.config.Tenure.Rules().Epoch); err != nil {
 		return err

@@ -86,7 +86,9 @@ func (e *Engine) remember(d exchange.Doubt, b *exchange.Bucket,
 		t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: r.Peer, Cell: r.Cell, Lent: r.Lent,
 			Returned: r.Returned})
 	}
-	t.WholeSince = min(t.WholeSince, e.config.Journal.WholeSince())
+	if b == nil || b.Recovered || t.Read == 0 { // of other buckets nothing is read
+		t.WholeSince = min(t.WholeSince, e.config.Journal.WholeSince())
+	}
 	if b == nil || b.Recovered { // of other buckets no use is written
 		t.UseSince = min(t.UseSince, e.config.Journal.WholeSince())
 	}

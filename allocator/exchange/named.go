@@ -121,9 +121,10 @@ func (m *Machine) addCopies(r *recovery, all []Copied) {
 }
 
 // tells says whether what somebody read from the store at a time can tell of what was lost. It tells
-// nothing of what the store did not have any more.
+// nothing of what the store did not have any more. A bucket that was deleted it still had if any node saw the
+// bucket there later.
 func (r *recovery) tells(read quantity.StoreTime) bool {
-	return read == 0 || !r.deleted && read <= r.lostAt
+	return read == 0 || read <= r.lostAt && (!r.deleted || read <= r.use.At)
 }
 
 // usesFrom returns the store time of the oldest use of a lost bucket that may still count.

@@ -115,3 +115,21 @@ func TestWhoHasReadTellsOfRows(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatWasReadTellsOfWhatWasThere: who read the store before a loss knows what the store had. Of a bucket that
+// was deleted it does if somebody saw the bucket later than that.
+func TestWhatWasReadTellsOfWhatWasThere(t *testing.T) {
+	for _, c := range []struct {
+		read, lostAt, seen quantity.StoreTime
+		deleted, tells     bool
+	}{
+		{0, 5, 0, true, true},
+		{7, 7, 0, false, true}, {8, 7, 0, false, false},
+		{7, 9, 6, true, false}, {7, 9, 7, true, true}, {10, 9, 11, true, false},
+	} {
+		r := recovery{lostAt: c.lostAt, deleted: c.deleted, use: algorithms.Use{At: c.seen}}
+		if got := r.tells(c.read); got != c.tells {
+			t.Errorf("%+v: %t", c, got)
+		}
+	}
+}

@@ -257,7 +257,8 @@ func TestAMateThatTellsTheTimeTooLate(t *testing.T) {
 // forget_store_time, the time stays as it was.
 func TestAMateThatDoesNotForget(t *testing.T) {
 	withMachines(t, []string{"us/n1", "us/n2"}, "name: minute, limit: 100, window: 1m", func(t *testing.T, m *machines) {
-		n1, n2 := m.start("us/n1"), m.start("us/n2")
+		m.start("us/n1")
+		n2 := m.start("us/n2")
 		m.meet()
 		m.jump(aDay)
 		m.within(30*time.Second, "us/n2 to find its store ahead", func() bool { return n2.Ready() != nil })
@@ -273,7 +274,7 @@ func TestAMateThatDoesNotForget(t *testing.T) {
 
 		// us/n2 is not there when us/n1 forgets, and starts without.
 		m.empty()
-		n1 = m.start("us/n1")
+		n1 := m.start("us/n1")
 		for range 2 {
 			nextCell(time.Minute)
 		}
@@ -327,7 +328,7 @@ func TestForgettingIsRefused(t *testing.T) {
 				}
 				m.refused("us/n1", tc.why)
 				cfg := m.made("us/n1") // the journal has forgotten nothing
-				if _, latest := cfg.Journal.StoreTime(); time.UnixMicro(int64(latest)).Sub(time.Now()) < aDay-time.Minute {
+				if _, latest := cfg.Journal.StoreTime(); time.Until(time.UnixMicro(int64(latest))) < aDay-time.Minute {
 					t.Error("the journal has forgotten the time")
 				}
 				_, _, _ = cfg.Journal.Close(), cfg.Store.Close(), cfg.PeerListener.Close()

@@ -129,7 +129,7 @@ func (w *world) watch() {
 func (w *world) watchBucket(b *bucket, r *region) {
 	until := w.plan.End - allocator.Second/2
 	if tail := w.plan.End - w.plan.Heal; b.key == 0 && 4*b.window() <= tail {
-		until = w.plan.Heal + tail/2
+		until = w.plan.Heal + 3*tail/8
 	}
 	turn := 0
 	var again func()

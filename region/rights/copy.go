@@ -39,6 +39,8 @@ func (e *Engine) newSender() *copies.Sender {
 // CopyOut tells other nodes of the region what this one has seen, whenever the journal has it, until ctx
 // ends. One that does not answer holds up no other.
 func (e *Engine) CopyOut(ctx context.Context) {
+	var under sync.WaitGroup
+	defer under.Wait()
 	for {
 		select {
 		case <-ctx.Done():
@@ -47,7 +49,7 @@ func (e *Engine) CopyOut(ctx context.Context) {
 		}
 		for _, mate := range e.mates() {
 			if e.telling.begin(mate) {
-				e.work.Go(func() {
+				under.Go(func() {
 					defer e.telling.end(mate)
 					e.tellOver(ctx, mate)
 				})

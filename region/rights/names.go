@@ -103,7 +103,7 @@ func (g *gone) known() (all []exchange.Copied) {
 }
 
 // toRead says whether this node, self, is to read the store now because of another one that is gone, so
-// that nobody need wait for that one after a loss: the first of those that live do it.
+// that nobody need wait for that one after a loss: the first of those that are not gone do it.
 func (g *gone) toRead(self string, now quantity.StoreTime, alive func(node string) bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,8 +111,8 @@ func (g *gone) toRead(self string, now quantity.StoreTime, alive func(node strin
 	for node, n := range g.names {
 		switch {
 		case node == self:
-		case !alive(node):
-			missing = missing || n.Read <= n.Last && isGone(n, now)
+		case isGone(n, now): // gossip need not be asked of all the others
+			missing = missing || n.Read <= n.Last && !alive(node)
 		case node < self:
 			before++
 		}

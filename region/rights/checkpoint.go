@@ -1,6 +1,7 @@
 package rights
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/quotad/quotad/region/repeat"
@@ -10,11 +11,8 @@ import (
 // the last time), and which nodes used the store. Then it has the store remember how far this node's
 // journal is.
 func (e *Engine) Checkpoint(ctx context.Context, last bool) {
-	if err := e.noteNames(); err != nil && ctx.Err() == nil {
-		e.config.Log.Error("the journal does not remember who used the store: after a loss nobody waits for nodes that are gone", "err", err)
-	}
 	e.watchCopies()
-	if err := e.writeUses(ctx, last); err != nil {
+	if err := cmp.Or(e.writeUses(ctx, last), e.noteNames()); err != nil {
 		if ctx.Err() == nil {
 			e.config.Log.Error("use of long windows is not written down: a loss of the store would forget it", "err", err)
 		}

@@ -132,7 +132,7 @@ func (e *Engine) tellMate(mate string, carry func(copies.Part) (next uint64, err
 	for range partsAtOnce {
 		part, ok, err := e.sender.Next(mate)
 		if err != nil {
-			e.config.Log.Error("use of long windows is not copied to other nodes: the journal cannot be read", "err", err)
+			e.config.Log.Debug("use of long windows is not copied to other nodes: the journal cannot be read", "err", err)
 		}
 		if !ok {
 			return

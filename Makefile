@@ -124,7 +124,7 @@ kills: redis-server ## TIMES times (50): kill -9 of a real node at each point of
 .PHONY: faults
 faults: TIMES = 5
 faults: redis-server ## TIMES times (5): killed, stopped and flushed Redis, nodes and data lost, every printed bound provoked; prints the figures
-	$(GO) test -count 1 -timeout 60m -v -parallel 1 -run 'Faults|Mates|Month|BoundsAreMet|StaleReplica' ./chaos/process -times $(TIMES)
+	$(GO) test -count 1 -timeout 60m -v -parallel 1 -run 'Faults|Mates|Month|Zone|BoundsAreMet|StaleReplica' ./chaos/process -times $(TIMES)
 	$(GO) test -count 1 -v -run 'BoundsOfClocks' ./allocator/exchange
 
 .PHONY: changes

@@ -245,9 +245,6 @@ func (n *node) refused() bool {
 // new from then on.
 func (n *node) uses(b *bucket) {
 	n.mayUse(b)
-	if b.gone[n.r.index] != nil {
-		b.mayBeClosed(n.r, 0)
-	}
 	b.gone[n.r.index] = nil
 }
 
@@ -258,6 +255,7 @@ func (n *node) mayUse(b *bucket) {
 	if gone == nil {
 		return
 	}
+	b.mayBeClosed(n.r, 0)
 	// A node without room for all buckets may have forgotten this one since.
 	forgot := !n.w.remembersAll() && !gone.noticed
 	s := gone.knew[n]

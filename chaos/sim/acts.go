@@ -312,6 +312,7 @@ func (w *world) strike(a Act, r *region) {
 			w.in(a.For, func() {
 				w.found(a, rowStaleCopy)
 				r.store.replica().promote()
+				r.unconfirmed = true
 			})
 			return
 		}

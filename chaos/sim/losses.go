@@ -41,7 +41,7 @@ func (r *region) stands(generation uint64, by *node) {
 		return
 	}
 	first := r.generation == 0
-	r.generation, r.stale, r.emptied = generation, false, false
+	r.generation, r.stale, r.emptied, r.unconfirmed = generation, false, false, false
 	if first {
 		r.openings = nil
 		return

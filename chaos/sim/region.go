@@ -33,20 +33,23 @@ type region struct {
 	generation uint64           // of its store, when a node last opened it
 	// the latest store time of a decision, µs since 1970
 	shown     map[store.Shard]quantity.StoreTime
-	emptied   bool            // its store has lost data, and no node has opened it since
-	begun     uint64          // a generation by which no node stood yet when one decided under it
-	openings  []opening       // attempts since, of which one may have taken effect
-	replyLost int64           // when a reply of its store was last to be lost, µs
-	stale     bool            // its store was put back, and no node has opened it since
-	each      int64           // time its store takes for a call, µs
-	back      copied          // the copy that was last put back
-	backAt    int64           // when a copy of it was last put back, µs
-	behind    map[*node]int   // nodes that knew nothing later at backAt, and their lives
-	open      []int64         // versions of the documents that are open in it
-	ended     int64           // the life that comes after those that a fence has ended
-	judged    int64           // ended, when it was last looked at
-	unaware   int64           // since when it does not know that it is fenced, µs; -1: it is not so
-	sticks    map[int][]*node // by key: the nodes its requests go to; the last one counts
+	emptied   bool      // its store has lost data, and no node has opened it since
+	begun     uint64    // a generation by which no node stood yet when one decided under it
+	openings  []opening // attempts since, of which one may have taken effect
+	replyLost int64     // when a reply of its store was last to be lost, µs
+	stale     bool      // its store was put back, and no node has opened it since
+	// unconfirmed: a replica that has all was promoted, and no node has opened it since. What it does
+	// stands, and its answers do not count.
+	unconfirmed bool
+	each        int64           // time its store takes for a call, µs
+	back        copied          // the copy that was last put back
+	backAt      int64           // when a copy of it was last put back, µs
+	behind      map[*node]int   // nodes that knew nothing later at backAt, and their lives
+	open        []int64         // versions of the documents that are open in it
+	ended       int64           // the life that comes after those that a fence has ended
+	judged      int64           // ended, when it was last looked at
+	unaware     int64           // since when it does not know that it is fenced, µs; -1: it is not so
+	sticks      map[int][]*node // by key: the nodes its requests go to; the last one counts
 }
 
 func newRegion(w *world, i int, d *policy.Document) (*region, error) {

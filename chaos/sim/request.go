@@ -313,10 +313,10 @@ func (n *node) refund(rq *request, d admit.Decision) {
 // refundOnce asks for a refund, and returns what is known of it then. before is what was known.
 func (n *node) refundOnce(rq *request, d admit.Decision, before refunded) (after refunded) {
 	defer n.drain()
-	unheard, used := n.r.store.unheard(), n.usedOf(rq, d)
+	unheard, used, answers := n.r.store.unheard(), n.usedOf(rq, d), !n.r.unconfirmed
 	back, err := n.live.Refund(d.Receipt)
 	switch {
-	case err != nil && n.r.store.unheard() == unheard && n.w.plan.Shards <= 1:
+	case err != nil && n.r.store.unheard() == unheard && n.w.plan.Shards <= 1 && answers:
 		return before // the store did nothing; of several shards one may have
 	case err != nil || !back.Repeated && before == perhapsRefunded:
 		n.cameBack(rq, d, used, before)

@@ -187,7 +187,6 @@ func (t *Tenure) takeOver(ctx context.Context, a barrier.Agenda, opened store.Op
 }
 
 func (t *Tenure) noteLoss(opened store.Opened) {
-	t.lostAt.Store(int64(opened.LostAt))
 	if opened.Confirmed {
 		t.config.Log.Info("the store's data are others by master_replid, and all nodes confirm that nothing was lost",
 			"generation", opened.Generation)

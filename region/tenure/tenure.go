@@ -97,7 +97,6 @@ type Tenure struct {
 
 	noted  atomic.Value // what the store remembers of this node's journal, a string
 	losses atomic.Int64
-	lostAt atomic.Int64
 	waived atomic.Int64 // store time up to which losses are waived
 }
 
@@ -139,7 +138,10 @@ func (t *Tenure) Losses() int64 { return t.losses.Load() }
 
 // LostAt returns when the store last lost data, by its clock in microseconds since 1970. 0: the
 // store knows of no loss.
-func (t *Tenure) LostAt() quantity.StoreTime { return quantity.StoreTime(t.lostAt.Load()) }
+func (t *Tenure) LostAt() quantity.StoreTime {
+	_, at := t.config.Store.Lost()
+	return at
+}
 
 // During calls f with the generation, and keeps the terms as they are until f returns. f must not
 // block. While the terms change During does not call f and returns false.

@@ -1,17 +1,21 @@
 package region
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/quotad/quotad/region/copies"
 	"github.com/quotad/quotad/region/peer"
 )
 
-// copyIn keeps what another node of this region has seen of use.
-func (n *Node) copyIn(from peer.Identity, p copies.Part) (next uint64, err error) {
-	if from.Region != n.config.Region || from.Node == n.config.Node {
-		return 0, fmt.Errorf("node %s keeps no copies of %s: they are of other regions, or of the same node",
-			peer.Identity{Region: n.config.Region, Node: n.config.Node}, from)
+// copyIn keeps what another node has seen of use, of this region or of another one in which it is alone.
+func (n *Node) copyIn(ctx context.Context, from peer.Identity, p copies.Part) (next uint64, err error) {
+	self := peer.Identity{Region: n.config.Region, Node: n.config.Node}
+	switch {
+	case from == self || !n.inDocument(from.Region):
+		return 0, fmt.Errorf("node %s keeps no copies of %s: it is the same node, or of no region of the limits document", self, from)
+	case from.Region != self.Region:
+		return n.rights.CopyElsewhere(ctx, p)
 	}
 	return n.rights.CopyIn(p)
 }

@@ -36,6 +36,7 @@ type member struct {
 	address string // host:port of its PeerService; empty: it has none
 	// store is what the member says of its region's store. Its Use is Unsure if it has none.
 	store peer.StoreAnswer
+	life  uint64 // tells this start of the member from others; 0: it does not say
 }
 
 // memberOf reads what a member says about itself. It fails if that is not in the form that nodes
@@ -61,7 +62,7 @@ func memberOf(m gossip.Member) (member, error) {
 	if len(meta.GetStore().GetId()) > peer.MaxStoreID {
 		return member{}, errors.New("it names a store by an id that no store has")
 	}
-	is.store = storeOf(m.Name, meta.GetStore())
+	is.store, is.life = storeOf(m.Name, meta.GetStore()), meta.GetLife()
 	return is, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"slices"
@@ -77,8 +78,10 @@ type Config struct {
 	// of its store: what those of its region tell, and what those of other regions answer. nil: it
 	// reaches nobody.
 	Ask func(store.Beginning) (told store.Told, answers []peer.StoreAnswer)
-	// Alive says whether a node of this region is among those that gossip sees. nil: gossip is asked.
-	Alive func(node string) bool
+	// Life tells this start of the node from others; 0: a random number.
+	Life uint64
+	// Alive says whether gossip sees a life of a node of this region; 0: any life. nil: gossip is asked.
+	Alive func(node string, life uint64) bool
 	// Failpoint is called at points of the protocol where a test may end the node. nil: no calls.
 	Failpoint func(rights.Point)
 	Now       func() time.Time // the node's wall clock; nil: time.Now
@@ -214,6 +217,9 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		c.Now = time.Now
 	}
 	c.Exchange.Nodes = c.Nodes
+	if c.Life == 0 {
+		c.Life = rand.Uint64()
+	}
 	n := &Node{config: c, log: c.Log, started: c.Now(), elapsed: elapsedSince(c.Elapsed), life: life{closed: make(chan struct{}), opened: make(chan struct{})},
 		peers: peer.NewClient(c.Dial, c.PeerTLS)}
 	n.panics = door.NewPanics(c.Log, "", n.CountPanic)
@@ -226,7 +232,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		Store: c.Store, Journal: c.Journal, Now: c.Now, Log: c.Log, Changed: n.changed,
 		MayBegin: n.mayBegin, Panicked: n.panics.Recovered, Closed: n.life.closed,
 		Seedless: len(c.Seeds) == 0, Stepped: stepped.Taken != nil,
-		Knows:  n.sees,
+		Knows:  func(node string) bool { return n.sees(node, 0) },
 		Named:  func(all map[string]quantity.StoreTime) { n.rights.Named(all) },
 		Waits:  func() bool { return stepped.Taken == nil && len(n.rights.Recovering()) > 0 },
 		Waived: func(until quantity.StoreTime) { n.rights.Waive(until) }})
@@ -237,7 +243,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 	if c.Alive == nil {
 		c.Alive = n.sees
 	}
-	n.rights = rights.New(rights.Config{Region: c.Region, Node: c.Node, Address: c.PeerAdvertise, Options: c.Exchange, Alive: c.Alive,
+	n.rights = rights.New(rights.Config{Region: c.Region, Node: c.Node, Address: c.PeerAdvertise, Options: c.Exchange, Life: c.Life, Alive: c.Alive,
 		Memory: c.Memory, Store: c.Store,
 		Journal: c.Journal, Tenure: n.tenure, Peers: n.others(), Unproven: c.Unproven, Broadcast: n.broadcast,
 		Taken: stepped.Taken, Failpoint: c.Failpoint,
@@ -379,8 +385,17 @@ func (n *Node) SetGossipKeys(keys [][]byte) error { return n.gossip.SetKeys(keys
 // Leave tells the other nodes that this node ends.
 func (n *Node) Leave(ctx context.Context) error { return n.gossip.Leave(ctx) }
 
-// sees says whether gossip sees a node of this region alive.
-func (n *Node) sees(node string) bool { return slices.Contains(n.Members(), n.config.Region+"/"+node) }
+// sees says whether gossip sees a life of a node of this region; 0: any life. A node that does not tell its
+// life may have any.
+func (n *Node) sees(node string, life uint64) bool {
+	for _, m := range n.gossip.Members() {
+		is, err := memberOf(m)
+		if err == nil && is.Identity == (peer.Identity{Region: n.config.Region, Node: node}) && (life == 0 || is.life == 0 || is.life == life) {
+			return true
+		}
+	}
+	return false
+}
 
 // Members returns the names of the nodes that gossip sees alive.
 func (n *Node) Members() []string {

@@ -250,7 +250,7 @@ func (n *Node) recalled(ctx context.Context, q exchange.Question) (exchange.Test
 
 // meta returns what this node tells all others of itself.
 func (n *Node) meta() ([]byte, error) {
-	is := &hintv1.Node{Region: n.config.Region, Node: n.config.Node, Peer: n.config.PeerAdvertise}
+	is := &hintv1.Node{Region: n.config.Region, Node: n.config.Node, Peer: n.config.PeerAdvertise, Life: n.config.Life}
 	if o := n.config.Store.Origin(); o.ID != "" {
 		is.Store = &hintv1.Store{Id: o.ID, Since: o.Since, Generation: o.Generation,
 			Stopped: n.tenure.Stopped() != nil}

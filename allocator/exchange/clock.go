@@ -61,7 +61,7 @@ func (c clock) apart(now quantity.NodeTime) (int64, bool) {
 
 // noteStoreTime notes that the store's time was store at the node time now.
 func (m *Machine) noteStoreTime(store quantity.StoreTime, now quantity.NodeTime) {
-	m.offset, m.clockKnown = int64(store)-int64(now), true
+	m.offset, m.clockKnown, m.shown = int64(store)-int64(now), true, max(m.shown, store)
 }
 
 // storeTime returns what the store's clock shows at a node time, by its last answer.

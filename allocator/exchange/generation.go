@@ -35,7 +35,9 @@ func (p *peer) believes(m *Machine, now quantity.NodeTime, generation uint64) bo
 	if !m.believes(now, generation, p.lastGeneration) {
 		return false
 	}
-	p.lastGeneration = max(p.lastGeneration, generation)
+	if generation > p.lastGeneration {
+		p.lastGeneration, p.shown, p.shownBefore = generation, 0, max(p.shown, p.shownBefore)
+	}
 	return true
 }
 

@@ -23,6 +23,9 @@ func (m *Machine) onAsked(now quantity.NodeTime, e Asked) {
 	}}
 	from := m.peer(e.Message.From)
 	believed := from != nil && from.believes(m, now, e.Message.Generation)
+	if believed {
+		from.noteShown(e.Message.Generation, e.Message.Shown)
+	}
 	for i, a := range e.Message.Asks {
 		g := &s.reply.Grants[i]
 		g.Cell = a.Cell

@@ -39,6 +39,8 @@ type Machine struct {
 	recoveries      map[string]*recovery
 	recovering      []string           // ids of recoveries, sorted
 	named           map[string]named   // the nodes of our region that the store answered
+	namedLost       quantity.StoreTime // when the store last lost data, as far as named knows
+	shown           quantity.StoreTime // the latest time that the store has told
 	waived          quantity.StoreTime // of losses up to then nobody waits for what nobody can tell
 	lostAt          quantity.StoreTime // see TenureChanged
 	offset          int64              // store time less node time, by the store's last answer

@@ -7,8 +7,10 @@ type Message struct {
 	From       string // the asking region
 	Node       string
 	Generation uint64 // of the asking region's store
-	Documents  []Acknowledged
-	Asks       []Ask
+	// Shown is the latest time of that store that the node has heard, microseconds; 0: none.
+	Shown     quantity.StoreTime
+	Documents []Acknowledged
+	Asks      []Ask
 }
 
 // Acknowledged is a limits document that is open in the sender's region: from a time of its store

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/quotad/quotad/allocator"
@@ -11,6 +12,8 @@ import (
 // configured number, under new names: what one of them alone used is not known before it has told.
 type Named struct {
 	At map[string]quantity.StoreTime
+	// LostAt is when the store last lost data.
+	LostAt quantity.StoreTime
 	// Perhaps: the store may have answered them so late, and was not seen to.
 	Perhaps bool
 }
@@ -26,21 +29,23 @@ const (
 	NamedFor = 733 * 24 * 3600 * allocator.Second
 	// namedLag is how much later a node may have been answered last than another one was told.
 	namedLag = 2 * allocator.Second
-	// CopyLag is how much later a node may have been answered last than a copy of its use is.
-	CopyLag = allocator.Second
 )
 
 // onNamed remembers the nodes, also those that a later generation of the store does not know.
 func (m *Machine) onNamed(e Named) {
 	latest := quantity.StoreTime(0)
+	m.noteLoss(e.LostAt)
 	for node, at := range e.At {
 		n, known := m.named[node]
 		if !known {
 			n.first = at
 		}
-		if e.Perhaps {
+		switch {
+		case e.Perhaps:
 			n.perhaps = max(n.perhaps, at)
-		} else {
+		case n.last < m.namedLost && m.namedLost <= at:
+			n.beforeLoss, n.last = n.last, at
+		default:
 			n.last = max(n.last, at)
 		}
 		m.named[node] = n
@@ -69,19 +74,50 @@ func (m *Machine) onNamed(e Named) {
 	}
 }
 
-// Named returns the nodes of our region that the store has answered, and when last, as far as this
-// machine remembers.
-func (m *Machine) Named() map[string]quantity.StoreTime {
-	all := make(map[string]quantity.StoreTime, len(m.named))
+// noteLoss notes when the store last lost data. All that the nodes are known of was before that.
+func (m *Machine) noteLoss(at quantity.StoreTime) {
+	if at <= m.namedLost {
+		return
+	}
+	m.namedLost = at
 	for node, n := range m.named {
-		all[node] = n.last
+		n.beforeLoss = 0
+		m.named[node] = n
+	}
+}
+
+// LastAnswer says when the store last answered a node.
+type LastAnswer struct {
+	At         quantity.StoreTime
+	BeforeLoss quantity.StoreTime // and when before it last lost data, if it has answered since
+}
+
+// Named returns the nodes of our region that the store has answered, as far as this machine remembers.
+func (m *Machine) Named() map[string]LastAnswer {
+	all := make(map[string]LastAnswer, len(m.named))
+	for node, n := range m.named {
+		all[node] = LastAnswer{At: n.last, BeforeLoss: n.beforeLoss}
 	}
 	return all
 }
 
 // named says when this node heard first that the store answered a node, when the store did so last, and
-// until when it may have done.
-type named struct{ first, last, perhaps quantity.StoreTime }
+// until when it may have done. Of one that was answered after the last loss it also says when it was last
+// answered before.
+type named struct{ first, last, perhaps, beforeLoss quantity.StoreTime }
+
+// answered returns when a node was last answered before a bucket was lost, or later; 0: not that this node
+// knows.
+func (m *Machine) answered(n named, r *recovery) quantity.StoreTime {
+	switch {
+	case r.deleted:
+		return n.last
+	case n.beforeLoss == 0 && n.first >= m.namedLost:
+		return 0
+	default:
+		return cmp.Or(n.beforeLoss, n.last)
+	}
+}
 
 // allTold says whether as many nodes as our region has are among those that answered, and all that
 // used the store at a time that counts, or later. A node that was heard of after the loss used nothing
@@ -98,43 +134,15 @@ func (m *Machine) allTold(answered []string, counts, lostAt quantity.StoreTime) 
 	return true
 }
 
-// addCopies takes in that the use of nodes which do not answer is part of a testimony. A copy tells as
-// much as its node would only if it is as late as the store's last answer to that node, as far as this node
-// and the one that has the copy know that. Of buckets that are not Recovered nothing is copied or read.
-func (m *Machine) addCopies(r *recovery, all []Copied) {
-	if !r.bucket.Recovered {
-		return
-	}
-	for _, c := range all {
-		n, known := m.named[c.Node]
-		if !known || c.Until.Add(CopyLag) < n.last || !r.tells(c.Read) {
-			continue
-		}
-		if c.Since <= m.usesFrom(r) && !slices.Contains(r.nodesAnswered, c.Node) {
-			r.nodesAnswered = append(r.nodesAnswered, c.Node)
-		}
-		// A row that is later than the copy would be taken for none.
-		if c.Rows && c.Until > n.last && c.Since <= r.bucket.Cells().Opens(r.from-1) && !slices.Contains(r.nodesWhole, c.Node) {
-			r.nodesWhole = append(r.nodesWhole, c.Node)
-		}
-	}
-}
-
-// tells says whether what somebody read from the store at a time can tell of what was lost. It tells
-// nothing of what the store did not have any more. A bucket that was deleted it still had if any node saw the
-// bucket there later.
-func (r *recovery) tells(read quantity.StoreTime) bool {
-	return read == 0 || read <= r.lostAt && (!r.deleted || read <= r.use.At)
-}
-
 // usesFrom returns the store time of the oldest use of a lost bucket that may still count.
 func (m *Machine) usesFrom(r *recovery) quantity.StoreTime {
 	return max(r.bucket.Terms(m.region).CountsSince(r.lostAt), 0)
 }
 
-// toldUse says whether what our region used of a lost bucket is known: all its nodes have told.
+// toldUse says whether what our region used of a lost bucket is known: all its nodes have told, or other
+// regions have for all.
 func (m *Machine) toldUse(r *recovery) bool {
-	return m.allTold(r.nodesAnswered, m.usesFrom(r), r.lostAt)
+	return m.allTold(r.nodesAnswered, m.usesFrom(r), r.lostAt) || m.toldElsewhere(r)
 }
 
 // toldRows says whether what our region lent of a lost bucket is known: the journals of all its nodes

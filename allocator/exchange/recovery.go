@@ -31,7 +31,7 @@ import (
 // peer tells, or until it no longer weighs.
 //
 // Use. What was used is known once every node of this region has told, or another node for it that has a
-// copy. Until then as many units count as used as any region can have had, because a node that does not
+// copy. A region of one node has its copies in other regions. Until then as many units count as used as any region can have had, because a node that does not
 // answer may have admitted requests.
 //
 // An operator may end the wait for what nobody can tell (Waived). Who can be asked is asked all the same.
@@ -57,19 +57,20 @@ type recovery struct {
 	began    quantity.NodeTime  // when this recovery began
 	again    quantity.NodeTime  // when to ask again
 	pause    int64              // the last pause before again
-	use      algorithms.Use     // the latest use that any node of our region reported
+	use      algorithms.Use     // the latest use that anybody reported
 	// the highest sums that anybody reported, by peer and cell
 	rows          []algorithms.RememberedRow
 	peersAnswered []string // peers whose own answer covers all cells
 	nodesAnswered []string // nodes of this region that told all that they used of the bucket
 	nodesWhole    []string // nodes of this region whose journals cover all cells
-	searched      bool     // this node's own journal and memory have answered
-	gathered      bool     // all other nodes of this region that can be asked have answered once
-	used          bool     // not Bucket.Recovered, and perhaps used: it stays closed
-	restored      bool     // the store has restored it, perhaps with something not known
-	knownPeers    int      // how many peers were known at the last Restore
-	useKnown      bool     // the use was known at the last Restore
-	awaitingStore bool     // a Restore is not answered yet
+	elsewhere     elsewhere
+	searched      bool // this node's own journal and memory have answered
+	gathered      bool // all other nodes of this region that can be asked have answered once
+	used          bool // not Bucket.Recovered, and perhaps used: it stays closed
+	restored      bool // the store has restored it, perhaps with something not known
+	knownPeers    int  // how many peers were known at the last Restore
+	useKnown      bool // the use was known at the last Restore
+	awaitingStore bool // a Restore is not answered yet
 }
 
 // onLost begins the recovery of the buckets that the store has lost.
@@ -169,10 +170,10 @@ func (m *Machine) askWhatIsKnown(now quantity.NodeTime, all []*recovery) {
 		}
 		for q := range m.questions(all,
 			func(r *recovery) bool {
-				return r.bucket.Recovered && !slices.Contains(r.peersAnswered, p.name)
+				return r.bucket.Recovered && (!slices.Contains(r.peersAnswered, p.name) || m.nodes == 1 && !m.toldUse(r))
 			}) {
 			m.out.Recalls = append(m.out.Recalls, Recall{Region: p.name, Question: q,
-				Timeout: p.timeout()})
+				All: m.nodes == 1, Timeout: p.timeout()})
 		}
 	}
 }
@@ -221,6 +222,9 @@ func (m *Machine) onTestified(now quantity.NodeTime, e Testimonies) {
 			m.addUse(r, e.Node, t)
 			m.addCopies(r, e.Copies)
 			r.searched = r.searched || e.Node == m.node
+		} else if r.bucket.Recovered {
+			r.use = newer(r.use, t.Use)
+			m.addElsewhere(r, e)
 		}
 		m.restoreIfKnown(now, r)
 	}

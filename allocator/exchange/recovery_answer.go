@@ -31,9 +31,11 @@ func (m *Machine) onQuestioned(now quantity.NodeTime, e Questioned) {
 }
 
 func (m *Machine) testify(c Consult, all []Testimony, copies []Copied) {
-	m.out.Testify = append(m.out.Testify,
-		Testify{ID: c.ID, Testimonies: Testimonies{From: m.region, Node: m.node,
-			ForGeneration: c.Generation, All: all, Copies: copies}})
+	t := Testimonies{From: m.region, Node: m.node, ForGeneration: c.Generation, All: all, Copies: copies}
+	if p := m.peer(c.Peer); p != nil {
+		t.Heard = p.shownUnder(c.Generation)
+	}
+	m.out.Testify = append(m.out.Testify, Testify{ID: c.ID, Testimonies: t})
 }
 
 // onConsulted sends what was found to the node that asked, or takes it in if the question was our

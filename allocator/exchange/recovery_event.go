@@ -59,11 +59,12 @@ func (e Gathered) happen(m *Machine, now quantity.NodeTime)   { m.onGathered(now
 func (e Waived) happen(m *Machine, now quantity.NodeTime)     { m.onWaived(now, e.Until) }
 func (e Restored) happen(m *Machine, now quantity.NodeTime)   { m.onRestored(now, e) }
 
-// Recall sends a question to one node of a peer region, whichever it is, or to all other nodes of
-// our own region. Each answer comes as Testified; some may not come.
+// Recall sends a question to one node of a peer region, whichever it is, or to all of them, or to all
+// other nodes of our own region. Each answer comes as Testified; some may not come.
 type Recall struct {
 	Region   string
 	Question Question
+	All      bool  // all nodes of a peer region are asked: one of them may have a copy
 	Timeout  int64 // microseconds
 }
 

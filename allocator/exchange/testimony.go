@@ -27,9 +27,12 @@ type Testimonies struct {
 	Node          string
 	ForGeneration uint64
 	All           []Testimony
-	// Copies are of nodes of the asker's own region that do not answer: what they used, as this node
-	// has it, is part of its testimonies. A peer region has none.
+	// Copies are of nodes of the asker's region that do not answer: what they used, as this node has it,
+	// is part of its testimonies. One that a peer has is of all that the asker's store knew.
 	Copies []Copied
+	// Heard is the latest time of the asker's store that a peer heard of under generations before this
+	// one; 0: it does not know.
+	Heard quantity.StoreTime
 }
 
 // Copied says what of another node's use is known: all that it saw from Since on, as of Until, but for
@@ -55,7 +58,8 @@ type Testimony struct {
 	// mate: store time since which its journal has every row it announced
 	WholeSince quantity.StoreTime
 	UseSince   quantity.StoreTime // mate: store time since which it knows everything it used
-	Use        algorithms.Use     // mate: the use that counted when it last saw the bucket
+	// the use that counted when a mate last saw the bucket; a peer: as it has a copy of it
+	Use algorithms.Use
 	// mate: store time at which it read what it has from the store, and so tells nothing of what was
 	// lost before; 0: it did not
 	Read quantity.StoreTime

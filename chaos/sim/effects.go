@@ -193,7 +193,9 @@ func (n *node) recall(q exchange.Recall) {
 	var to []*node
 	if q.Region == n.r.name {
 		to = slices.DeleteFunc(slices.Clone(n.r.nodes), func(m *node) bool { return m == n })
-	} else if one := n.target(q.Region); one != nil {
+	} else if one := n.target(q.Region); one != nil && q.All {
+		to = slices.Clone(one.r.nodes)
+	} else if one != nil {
 		to = append(to, one)
 	}
 	b, err := peer.MarshalQuestion(q.Question)

@@ -6,6 +6,7 @@ import (
 
 	stepped "github.com/quotad/quotad/chaos/lab/node"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/copies"
 	"github.com/quotad/quotad/region/peer"
 	"github.com/quotad/quotad/region/store"
 )
@@ -82,25 +83,31 @@ func (n *node) shownToMates() (latest quantity.StoreTime) {
 	return latest
 }
 
-// copies has the other nodes of this node's region keep what it has seen of use.
+// copies has the other nodes of this node's region keep what it has seen of use, or nodes of other regions
+// if it has none.
 func (n *node) copies() {
-	mates := map[string]*stepped.Stepped{}
+	mates := map[copies.Mate]*stepped.Stepped{}
 	for _, m := range n.r.nodes {
-		if m == n {
-			continue
+		if m != n {
+			mates[copies.Mate{Region: n.r.name, Address: m.name}] = nil
+			if n.heardBy(m) {
+				mates[copies.Mate{Region: n.r.name, Address: m.name}] = m.live
+			}
 		}
-		mates[m.name] = nil
-		if n.heardBy(m) {
-			mates[m.name] = m.live
+	}
+	if len(mates) == 0 {
+		for _, m := range n.reaches() {
+			mates[copies.Mate{Region: m.r.name, Address: m.name}] = m.live
 		}
 	}
 	n.live.CopyTo(mates)
 }
 
-// lives says whether a node of the region lives. Gossip takes a few seconds to know it.
-func (r *region) lives(name string) bool {
+// lives says whether a life of a node of the region, 0: any, is not over. Gossip takes a few seconds to
+// know it.
+func (r *region) lives(name string, life uint64) bool {
 	for _, n := range r.nodes {
-		if n.live != nil && n.name == r.name+"/"+name {
+		if n.live != nil && n.own() == name && (life == 0 || life == uint64(n.life)) {
 			return true
 		}
 	}

@@ -71,7 +71,7 @@ func wired(c Config, d *policy.Document, peers *peer.Client) (l *Limiter, err er
 	options := exchange.Options{Nodes: c.Nodes}
 	c.Rights = rights.New(rights.Config{Region: c.Region, Node: c.Node, Options: options,
 		Store: c.Store, Journal: c.Journal, Tenure: c.Tenure, Peers: peers,
-		Alive: func(string) bool { return false }, Elapsed: func() time.Duration { return 0 },
+		Alive: func(string, uint64) bool { return false }, Elapsed: func() time.Duration { return 0 },
 		Broadcast: func(string, []byte) error { return nil },
 		Now:       c.Now, Log: c.Log, Closed: c.Closed})
 	return New(c), nil

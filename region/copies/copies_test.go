@@ -13,6 +13,9 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
+// n2 is the mate.
+var n2 = Mate{"us", "n2:8082"}
+
 // disk is a dumb journal: the latest use of each bucket.
 type disk map[string]Use
 
@@ -45,7 +48,7 @@ func TestACompleteCopyHasAll(t *testing.T) {
 	suite.Check(t, func(t *rapid.T) {
 		journal, copied := disk{}, disk{}
 		life, now := uint64(1), quantity.StoreTime(0)
-		sender, receiver := NewSender("n1", life, journal.pages), &Receiver{}
+		sender, receiver := NewSender("us", "n1", life, journal.pages), &Receiver{}
 		t.Repeat(map[string]func(*rapid.T){
 			"see": func(t *rapid.T) {
 				now += 10
@@ -54,11 +57,11 @@ func TestACompleteCopyHasAll(t *testing.T) {
 					seen = append(seen, Use{Bucket: fmt.Sprint(rapid.IntRange(0, 20).Draw(t, "bucket")), At: now, Units: 1})
 				}
 				journal.write(seen)
-				sender.To([]string{"n2"})
-				sender.Note(seen, 5, 0, now)
+				sender.To([]Mate{n2})
+				sender.Note(seen, 5, 0, now, true)
 			},
 			"tell": func(t *rapid.T) {
-				p, ok, err := sender.Next("n2")
+				p, ok, err := sender.Next(n2)
 				if err != nil || !ok || rapid.Bool().Draw(t, "lost") {
 					return
 				}
@@ -72,12 +75,12 @@ func TestACompleteCopyHasAll(t *testing.T) {
 					next = receiver.Take(0, p)
 				}
 				if !rapid.Bool().Draw(t, "answer lost") {
-					sender.Answered("n2", p, next)
+					sender.Answered(n2, p, next)
 				}
 			},
 			"the node starts anew": func(*rapid.T) {
 				life++
-				sender = NewSender("n1", life, journal.pages)
+				sender = NewSender("us", "n1", life, journal.pages)
 			},
 			"the other node starts anew": func(*rapid.T) {
 				receiver = &Receiver{}
@@ -99,20 +102,20 @@ func TestACompleteCopyHasAll(t *testing.T) {
 		})
 		// In the end nothing is lost any more.
 		now += 10
-		sender.To([]string{"n2"})
-		sender.Note(nil, 5, 0, now)
+		sender.To([]Mate{n2})
+		sender.Note(nil, 5, 0, now, true)
 		for range 50 {
-			p, ok, _ := sender.Next("n2")
+			p, ok, _ := sender.Next(n2)
 			if !ok {
 				break
 			}
 			for _, u := range p.Uses {
 				copied[u.Bucket] = u
 			}
-			sender.Answered("n2", p, receiver.Take(0, p))
+			sender.Answered(n2, p, receiver.Take(0, p))
 		}
 		have, _ := sender.Numbers(now)
-		if all := receiver.Complete(); len(all) != 1 || all[0].Until != now || len(copied) != len(journal) || have != 1 {
+		if all := receiver.Complete(); len(all) == 0 || all[len(all)-1] != (Copy{"n1", life, 5, now, 0}) || len(copied) != len(journal) || have != 1 {
 			t.Fatalf("in the end %+v at %d, %d of %d uses", all, now, len(copied), len(journal))
 		}
 	})
@@ -121,18 +124,18 @@ func TestACompleteCopyHasAll(t *testing.T) {
 // TestTooMuchWaits: what a mate that does not answer is not told is bounded. Then all is told anew.
 func TestTooMuchWaits(t *testing.T) {
 	journal := disk{}
-	s := NewSender("n1", 1, journal.pages)
-	s.To([]string{"n2"})
-	s.Note(nil, 0, 0, 1)
-	first, _, _ := s.Next("n2")
-	s.Answered("n2", first, 1)
+	s := NewSender("us", "n1", 1, journal.pages)
+	s.To([]Mate{n2})
+	s.Note(nil, 0, 0, 1, false)
+	first, _, _ := s.Next(n2)
+	s.Answered(n2, first, 1)
 	for i := range maxQueued + 1 {
 		u := []Use{{Bucket: fmt.Sprint("b", i%10), At: quantity.StoreTime(i)}}
 		journal.write(u)
-		s.Note(u, 0, 0, quantity.StoreTime(i))
+		s.Note(u, 0, 0, quantity.StoreTime(i), false)
 	}
 	have, anew := s.Numbers(maxQueued)
-	if p, ok, err := s.Next("n2"); !ok || err != nil || p.Number != 0 || len(p.Uses) != 3 || anew != 1 || have != 0 {
+	if p, ok, err := s.Next(n2); !ok || err != nil || p.Number != 0 || len(p.Uses) != 3 || anew != 1 || have != 0 {
 		t.Errorf("part %d of %d uses, %v %v, anew %d times, %d have a copy", p.Number, len(p.Uses), ok, err, anew, have)
 	}
 }
@@ -140,10 +143,10 @@ func TestTooMuchWaits(t *testing.T) {
 // TestAJournalThatCannotBeRead: nothing is told then.
 func TestAJournalThatCannotBeRead(t *testing.T) {
 	broken := errors.New("broken")
-	s := NewSender("n1", 1, func(string) ([]Use, string, error) { return nil, "", broken })
-	s.To([]string{"n2"})
-	s.Note(nil, 0, 0, 1)
-	if _, ok, err := s.Next("n2"); ok || !errors.Is(err, broken) {
+	s := NewSender("us", "n1", 1, func(string) ([]Use, string, error) { return nil, "", broken })
+	s.To([]Mate{n2})
+	s.Note(nil, 0, 0, 1, false)
+	if _, ok, err := s.Next(n2); ok || !errors.Is(err, broken) {
 		t.Errorf("%v %v", ok, err)
 	}
 }
@@ -151,13 +154,13 @@ func TestAJournalThatCannotBeRead(t *testing.T) {
 // TestCopiesAreBounded: of more nodes than a region can have, those that told last are kept.
 func TestCopiesAreBounded(t *testing.T) {
 	var r Receiver
-	for i := range maxNodes + 5 {
+	for i := range maxLives + 5 {
 		now := time.Duration(2 * i)
 		r.Take(now, Part{Node: fmt.Sprintf("n%03d", i), Until: 1})
-		r.Take(now+1, Part{Node: "n000", Life: uint64(i), Until: 1})
+		r.Take(now+1, Part{Node: "n000", Until: 1})
 	}
 	all := r.Complete()
-	if len(all) != maxNodes || all[0].Node != "n000" || all[1].Node != "n006" {
+	if len(all) != maxLives || all[0].Node != "n000" || all[1].Node != "n006" {
 		t.Errorf("%d copies: %v", len(all), all[:2])
 	}
 }
@@ -166,14 +169,14 @@ func TestCopiesAreBounded(t *testing.T) {
 // copy is complete again as soon as it tells.
 func TestACopyOfANodeThatGoesOn(t *testing.T) {
 	var r Receiver
-	lives := func(node string) bool { return node == "lives" }
+	lives := func(node string, _ uint64) bool { return node == "lives" }
 	for _, node := range []string{"lives", "dead"} {
 		r.Take(0, Part{Node: node, Until: 5})
 	}
 	for _, step := range []struct {
 		now  time.Duration
 		want string
-	}{{silence, "[{dead 0 5 0} {lives 0 5 0}]"}, {silence + 1, "[{dead 0 5 0}]"}} {
+	}{{silence, "[{dead 0 0 5 0} {lives 0 0 5 0}]"}, {silence + 1, "[{dead 0 0 5 0}]"}} {
 		r.Watch(step.now, lives)
 		if got := fmt.Sprint(r.Complete()); got != step.want {
 			t.Errorf("after %v %s, want %s", step.now, got, step.want)
@@ -183,7 +186,7 @@ func TestACopyOfANodeThatGoesOn(t *testing.T) {
 		t.Errorf("the next part is %d", next)
 	}
 	r.Watch(silence+3, lives)
-	if got := fmt.Sprint(r.Complete()); got != "[{dead 0 5 0} {lives 0 7 0}]" {
+	if got := fmt.Sprint(r.Complete()); got != "[{dead 0 0 5 0} {lives 0 0 7 0}]" {
 		t.Errorf("once it tells again %s", got)
 	}
 }
@@ -192,29 +195,29 @@ func TestACopyOfANodeThatGoesOn(t *testing.T) {
 // once it has all of that.
 func TestSinceIsTakenWithItsUses(t *testing.T) {
 	journal := disk{}
-	s, r := NewSender("n1", 1, journal.pages), &Receiver{}
-	s.To([]string{"n2"})
+	s, r := NewSender("us", "n1", 1, journal.pages), &Receiver{}
+	s.To([]Mate{n2})
 	tell := func() string {
-		p, ok, err := s.Next("n2")
+		p, ok, err := s.Next(n2)
 		if !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		s.Answered("n2", p, r.Take(0, p))
+		s.Answered(n2, p, r.Take(0, p))
 		return fmt.Sprint(r.Complete())
 	}
-	s.Note(nil, 1000, 0, 1000)
-	if got := tell(); got != "[{n1 1000 1000 0}]" {
+	s.Note(nil, 1000, 0, 1000, false)
+	if got := tell(); got != "[{n1 1 1000 1000 0}]" {
 		t.Errorf("at first %s", got)
 	}
 	var read []Use
 	for range MaxUses + 1 {
 		read = append(read, Use{Bucket: "x", At: 1001, Units: 1})
 	}
-	s.Note(read, 0, 900, 1001)
-	if got := tell(); got != "[{n1 1000 1000 900}]" {
+	s.Note(read, 0, 900, 1001, false)
+	if got := tell(); got != "[{n1 1 1000 1000 900}]" {
 		t.Errorf("with a part %s", got)
 	}
-	if got := tell(); got != "[{n1 0 1001 900}]" {
+	if got := tell(); got != "[{n1 1 0 1001 900}]" {
 		t.Errorf("with all %s", got)
 	}
 }

@@ -40,6 +40,7 @@ func (u Use) Check() error {
 
 // Part is a part of what a node has seen.
 type Part struct {
+	Region string
 	Node   string
 	Life   uint64             // which start of the node it is of
 	Number uint64             // from 0
@@ -52,5 +53,6 @@ type Part struct {
 // Copy says what of a node's use is known here: all that it saw from Since on, as of Until.
 type Copy struct {
 	Node               string
+	Life               uint64 // which start of the node it is of
 	Since, Until, Read quantity.StoreTime
 }

@@ -1,6 +1,7 @@
 package copies
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -10,8 +11,8 @@ import (
 )
 
 const (
-	// maxNodes bounds the nodes of which copies are kept: those that told last.
-	maxNodes = 64
+	// maxLives bounds the lives of nodes of which copies are kept: those that told last.
+	maxLives = 64
 	// silence is for how long a node may be heard of that tells nothing more. A node that ended is heard
 	// of until gossip has noticed, which takes up to ten seconds, and as much again for the last of many.
 	silence = 30 * time.Second
@@ -21,12 +22,18 @@ const (
 // keeps. Safe for concurrent use.
 type Receiver struct {
 	mu    sync.Mutex
-	nodes map[string]*held
+	lives map[life]*held
 }
 
-// held is the copy of one node.
+// life is one start of a node.
+type life struct {
+	node   string
+	number uint64
+}
+
+// held is the copy of one life of a node. Another life that begins without its journal tells nothing of it.
 type held struct {
-	life, next   uint64
+	next         uint64
 	since, until quantity.StoreTime // until 0: it is not complete
 	read         quantity.StoreTime
 	heard        time.Duration // when its last part came
@@ -37,12 +44,13 @@ type held struct {
 func (r *Receiver) Take(now time.Duration, p Part) (next uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.nodes[p.Node]
+	of := life{p.Node, p.Life}
+	h := r.lives[of]
 	switch {
 	case p.Number == 0:
-		h = &held{life: p.Life}
-		r.keep(p.Node, h)
-	case h == nil || h.life != p.Life || p.Number != h.next && p.Number+1 != h.next:
+		h = &held{}
+		r.keep(of, h)
+	case h == nil || p.Number != h.next && p.Number+1 != h.next:
 		return 0
 	}
 	h.next, h.heard = p.Number+1, now
@@ -54,46 +62,48 @@ func (r *Receiver) Take(now time.Duration, p Part) (next uint64) {
 	return h.next
 }
 
-// keep keeps the copy of a node, and drops that of the node that told longest ago if there are too many.
-func (r *Receiver) keep(node string, h *held) {
-	if r.nodes == nil {
-		r.nodes = map[string]*held{}
+// keep keeps the copy of a life, and drops that of the life that told longest ago if there are too many.
+func (r *Receiver) keep(of life, h *held) {
+	if r.lives == nil {
+		r.lives = map[life]*held{}
 	}
-	r.nodes[node] = h
-	if len(r.nodes) <= maxNodes {
+	r.lives[of] = h
+	if len(r.lives) <= maxLives {
 		return
 	}
-	oldest := node
-	for other, o := range r.nodes {
-		if other != node && (oldest == node || o.heard < r.nodes[oldest].heard) {
+	oldest := of
+	for other, o := range r.lives {
+		if other != of && (oldest == of || o.heard < r.lives[oldest].heard) {
 			oldest = other
 		}
 	}
-	delete(r.nodes, oldest)
+	delete(r.lives, oldest)
 }
 
-// Watch says which nodes are heard of at a time. One that is, and has told nothing for long, goes on
-// without this node: its copy is not complete any more before it tells again.
-func (r *Receiver) Watch(now time.Duration, alive func(node string) bool) {
+// Watch says which lives of nodes are heard of at a time. One that is, and has told nothing for long, goes
+// on without this node: its copy is not complete any more before it tells again.
+func (r *Receiver) Watch(now time.Duration, alive func(node string, life uint64) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for node, h := range r.nodes {
-		if h.until > 0 && now-h.heard > silence && alive(node) {
+	for of, h := range r.lives {
+		if h.until > 0 && now-h.heard > silence && alive(of.node, of.number) {
 			h.until = 0
 		}
 	}
 }
 
-// Complete returns the copies that are complete, ordered by node.
+// Complete returns the copies that are complete, ordered by node and life.
 func (r *Receiver) Complete() []Copy {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var all []Copy
-	for node, h := range r.nodes {
+	for of, h := range r.lives {
 		if h.until > 0 {
-			all = append(all, Copy{Node: node, Since: h.since, Until: h.until, Read: h.read})
+			all = append(all, Copy{Node: of.node, Life: of.number, Since: h.since, Until: h.until, Read: h.read})
 		}
 	}
-	slices.SortFunc(all, func(a, b Copy) int { return strings.Compare(a.Node, b.Node) })
+	slices.SortFunc(all, func(a, b Copy) int {
+		return cmp.Or(strings.Compare(a.Node, b.Node), cmp.Compare(a.Life, b.Life))
+	})
 	return all
 }

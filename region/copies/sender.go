@@ -16,19 +16,23 @@ const maxQueued = 64 * MaxUses
 // begins; empty: there is none. The first page is from "".
 type Pages func(from string) (page []Use, next string, err error)
 
+// Mate is a node that has copies: of the same region, or of another one if the region has no other node.
+type Mate struct{ Region, Address string }
+
 // Sender tells other nodes, its mates, what this one has seen. Safe for concurrent use; of one mate one
 // part at a time is on its way.
 type Sender struct {
-	node  string
-	life  uint64
-	pages Pages
+	region, node string
+	life         uint64
+	pages        Pages
 
 	mu    sync.Mutex
 	since quantity.StoreTime
 	read  quantity.StoreTime
 	asOf  quantity.StoreTime
-	mates map[string]*mate // by address
-	anew  int64            // how often a mate was told all anew because too much waited
+	all   bool // what this node has seen includes all that the store knew of others
+	mates map[Mate]*mate
+	anew  int64 // how often a mate was told all anew because too much waited
 }
 
 // mate is how far one mate has been told.
@@ -49,30 +53,32 @@ type step struct {
 	paged  bool
 }
 
-// NewSender returns the sender of a node's life.
-func NewSender(node string, life uint64, pages Pages) *Sender {
-	return &Sender{node: node, life: life, pages: pages, mates: map[string]*mate{}}
+// NewSender returns the sender of a life of a region's node.
+func NewSender(region, node string, life uint64, pages Pages) *Sender {
+	return &Sender{region: region, node: node, life: life, pages: pages, mates: map[Mate]*mate{}}
 }
 
 // To sets the mates. Others are told nothing more.
-func (s *Sender) To(addresses []string) {
+func (s *Sender) To(mates []Mate) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kept := make(map[string]*mate, len(addresses))
-	for _, a := range addresses {
-		if kept[a] = s.mates[a]; kept[a] == nil {
-			kept[a] = &mate{}
+	kept := make(map[Mate]*mate, len(mates))
+	for _, to := range mates {
+		if kept[to] = s.mates[to]; kept[to] == nil {
+			kept[to] = &mate{}
 		}
 	}
 	s.mates = kept
 }
 
 // Note takes in uses that the journal has now. With them it has all that the node saw until asOf. The
-// node knows all that it used from since on; if read is not 0 it read that from the store then.
-func (s *Sender) Note(uses []Use, since, read, asOf quantity.StoreTime) {
+// node knows all that it used from since on; if read is not 0 it read that from the store then. all says
+// that it knows what every other node did that the store has answered. No mate of another region has a
+// complete copy while that is not so, for it tells for the region.
+func (s *Sender) Note(uses []Use, since, read, asOf quantity.StoreTime, all bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.since, s.read, s.asOf = since, read, asOf
+	s.since, s.read, s.asOf, s.all = since, read, asOf, all
 	for _, m := range s.mates {
 		if !m.begun { // the pages to come have them
 			continue
@@ -94,14 +100,17 @@ func (s *Sender) Anew() {
 }
 
 // Next returns the part that a mate is to be told next. ok is false if there is none.
-func (s *Sender) Next(address string) (p Part, ok bool, err error) {
+func (s *Sender) Next(to Mate) (p Part, ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.mates[address]
-	if m == nil || s.asOf == 0 || m.paged && len(m.queue) == 0 && m.whole >= s.asOf {
+	m, asOf := s.mates[to], s.asOf
+	if to.Region != s.region && !s.all {
+		asOf = 0
+	}
+	if m == nil || s.asOf == 0 || m.paged && len(m.queue) == 0 && m.whole >= asOf {
 		return p, false, nil
 	}
-	p = Part{Node: s.node, Life: s.life, Number: m.number, Since: s.since, Read: s.read}
+	p = Part{Region: s.region, Node: s.node, Life: s.life, Number: m.number, Since: s.since, Read: s.read}
 	m.begun, m.sent = true, step{from: m.from, paged: m.paged}
 	if m.paged || len(m.queue) > MaxUses { // the queue does not grow while the journal is told
 		p.Uses = slices.Clone(m.queue[:min(len(m.queue), MaxUses)])
@@ -111,16 +120,16 @@ func (s *Sender) Next(address string) (p Part, ok bool, err error) {
 		m.sent.paged = m.sent.from == ""
 	}
 	if m.sent.paged && m.sent.queued == len(m.queue) {
-		p.Until = s.asOf
+		p.Until = asOf
 	}
 	return p, err == nil, err
 }
 
 // Answered takes a mate's answer to a part: the number of the part that it takes next.
-func (s *Sender) Answered(address string, p Part, next uint64) {
+func (s *Sender) Answered(by Mate, p Part, next uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.mates[address]
+	m := s.mates[by]
 	switch {
 	case m == nil || !m.begun || m.number != p.Number: // told anew meanwhile
 	case next != p.Number+1:

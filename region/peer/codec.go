@@ -7,7 +7,7 @@ import (
 )
 
 func messageToProto(m exchange.Message) *peerv1.ExchangeRequest {
-	p := &peerv1.ExchangeRequest{Region: m.From, Node: m.Node, Generation: m.Generation,
+	p := &peerv1.ExchangeRequest{Region: m.From, Node: m.Node, Generation: m.Generation, ShownUs: int64(m.Shown),
 		Documents: documentsToProto(m.Documents), Asks: make([]*peerv1.Ask, len(m.Asks))}
 	for i, a := range m.Asks {
 		p.Asks[i] = &peerv1.Ask{Bucket: []byte(a.Bucket), Cell: int64(a.Cell),
@@ -19,6 +19,7 @@ func messageToProto(m exchange.Message) *peerv1.ExchangeRequest {
 
 func messageFromProto(p *peerv1.ExchangeRequest) exchange.Message {
 	m := exchange.Message{From: p.GetRegion(), Node: p.GetNode(), Generation: p.GetGeneration(),
+		Shown:     quantity.StoreTime(p.GetShownUs()),
 		Documents: documentsFromProto(p.GetDocuments()),
 		Asks:      make([]exchange.Ask, len(p.GetAsks()))}
 	for i, a := range p.GetAsks() {

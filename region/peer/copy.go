@@ -13,9 +13,9 @@ import (
 	"github.com/quotad/quotad/region/copies"
 )
 
-// CopyHandler keeps a part of what another node of the same region has seen, and returns the number of
+// CopyHandler keeps a part of what another node has seen, and returns the number of
 // the part that is taken next.
-type CopyHandler func(from Identity, p copies.Part) (next uint64, err error)
+type CopyHandler func(ctx context.Context, from Identity, p copies.Part) (next uint64, err error)
 
 // Copy implements peerv1.PeerServiceServer.
 func (s *Server) Copy(ctx context.Context, p *peerv1.CopyRequest) (*peerv1.CopyResponse, error) {
@@ -34,7 +34,7 @@ func (s *Server) Copy(ctx context.Context, p *peerv1.CopyRequest) (*peerv1.CopyR
 			return nil, status.Error(codes.InvalidArgument, fmt.Sprintf("use %d of %d: %v", i+1, len(part.Uses), err))
 		}
 	}
-	next, err := s.handlers.Copy(from, part)
+	next, err := s.handlers.Copy(ctx, from, part)
 	if err != nil {
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}
@@ -55,15 +55,15 @@ func (c *Client) Copy(ctx context.Context, region, address string, p copies.Part
 	if err != nil {
 		return 0, fmt.Errorf("copy to %s: %w", address, err)
 	}
-	r, err := peerv1.NewPeerServiceClient(conn).Copy(ctx, partToProto(region, p))
+	r, err := peerv1.NewPeerServiceClient(conn).Copy(ctx, partToProto(p))
 	if err != nil {
 		return 0, fmt.Errorf("copy to %s: %w", address, err)
 	}
 	return r.GetNext(), nil
 }
 
-func partToProto(region string, p copies.Part) *peerv1.CopyRequest {
-	m := &peerv1.CopyRequest{Region: region, Node: p.Node, Life: p.Life, Part: p.Number, SinceUs: int64(p.Since), UntilUs: int64(p.Until), ReadUs: int64(p.Read)}
+func partToProto(p copies.Part) *peerv1.CopyRequest {
+	m := &peerv1.CopyRequest{Region: p.Region, Node: p.Node, Life: p.Life, Part: p.Number, SinceUs: int64(p.Since), UntilUs: int64(p.Until), ReadUs: int64(p.Read)}
 	for _, u := range p.Uses {
 		m.Uses = append(m.Uses, &peerv1.Use{Bucket: []byte(u.Bucket), Cell: int64(u.Cell), Used: int64(u.Units),
 			AtUs: int64(u.At), UntilUs: int64(u.Until), Generation: u.Generation})
@@ -72,7 +72,7 @@ func partToProto(region string, p copies.Part) *peerv1.CopyRequest {
 }
 
 func partFromProto(m *peerv1.CopyRequest) copies.Part {
-	p := copies.Part{Node: m.GetNode(), Life: m.GetLife(), Number: m.GetPart(), Since: quantity.StoreTime(m.GetSinceUs()),
+	p := copies.Part{Region: m.GetRegion(), Node: m.GetNode(), Life: m.GetLife(), Number: m.GetPart(), Since: quantity.StoreTime(m.GetSinceUs()),
 		Until: quantity.StoreTime(m.GetUntilUs()), Read: quantity.StoreTime(m.GetReadUs())}
 	for _, u := range m.GetUses() {
 		p.Uses = append(p.Uses, copies.Use{Bucket: string(u.GetBucket()), Cell: quantity.Cell(u.GetCell()),

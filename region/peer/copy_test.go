@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"context"
 	"errors"
 	"net"
 	"reflect"
@@ -24,7 +25,7 @@ func TestCopy(t *testing.T) {
 	var heard copies.Part
 	var by Identity
 	var fails error
-	s := NewServer(Handlers{Copy: func(from Identity, p copies.Part) (uint64, error) {
+	s := NewServer(Handlers{Copy: func(_ context.Context, from Identity, p copies.Part) (uint64, error) {
 		by, heard = from, p
 		return p.Number + 1, fails
 	}}, a.issue(us1, nil))
@@ -38,12 +39,12 @@ func TestCopy(t *testing.T) {
 	defer c.Close()
 	tell := func(p copies.Part) (uint64, error) { return c.Copy(t.Context(), "us", l.Addr().String(), p) }
 
-	most := copies.Part{Node: "n2", Life: 3, Number: 1 << 60, Since: 1, Until: 1 << 50, Read: 1 << 49}
+	most := copies.Part{Region: "us", Node: "n2", Life: 3, Number: 1 << 60, Since: 1, Until: 1 << 50, Read: 1 << 49}
 	for range copies.MaxUses {
 		most.Uses = append(most.Uses, copies.Use{Bucket: strings.Repeat("\xff", journal.MaxBucketBytes), Cell: 1 << 50,
 			Units: journal.MaxUnits, At: 1 << 50, Until: 1 << 50, Generation: 1<<64 - 1})
 	}
-	for _, p := range []copies.Part{{Node: "n2"}, most} {
+	for _, p := range []copies.Part{{Region: "us", Node: "n2"}, most} {
 		if next, err := tell(p); err != nil || next != p.Number+1 || !reflect.DeepEqual(heard, p) || by != (Identity{"us", "n2"}) {
 			t.Errorf("a part of %d uses arrives as %d of %v: next %d, %v", len(p.Uses), len(heard.Uses), by, next, err)
 		}
@@ -54,7 +55,7 @@ func TestCopy(t *testing.T) {
 	with := func(change func(*copies.Use)) copies.Part {
 		bad := good
 		change(&bad)
-		return copies.Part{Node: "n2", Uses: []copies.Use{good, bad}}
+		return copies.Part{Region: "us", Node: "n2", Uses: []copies.Use{good, bad}}
 	}
 	tooMany := most
 	tooMany.Uses = append(tooMany.Uses, good)
@@ -71,11 +72,11 @@ func TestCopy(t *testing.T) {
 			t.Errorf("%s: %v, heard of %q", name, err, heard.Node)
 		}
 	}
-	if _, err := tell(copies.Part{Node: "n3"}); status.Code(err) != codes.PermissionDenied || heard.Node != "" {
+	if _, err := tell(copies.Part{Region: "us", Node: "n3"}); status.Code(err) != codes.PermissionDenied || heard.Node != "" {
 		t.Errorf("in another name: %v", err)
 	}
 	fails = errors.New("not mine")
-	if _, err := tell(copies.Part{Node: "n2"}); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "not mine") {
+	if _, err := tell(copies.Part{Region: "us", Node: "n2"}); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "not mine") {
 		t.Errorf("a part that nobody keeps: %v", err)
 	}
 	suite.Eventually(t, "the server to count", func() bool { return s.Refused().OtherNode == 1 && s.Refused().TooManyAsks == 1 })
@@ -83,7 +84,7 @@ func TestCopy(t *testing.T) {
 
 // TestTestimoniesCarryCopies: an answer says of which nodes it has copies.
 func TestTestimoniesCarryCopies(t *testing.T) {
-	a := exchange.Testimonies{From: "us", Node: "n1", ForGeneration: 7, Copies: []exchange.Copied{{Node: "n2", Since: 3, Until: 1 << 50, Rows: true, Read: 7}, {Node: "n3"}}}
+	a := exchange.Testimonies{From: "us", Node: "n1", ForGeneration: 7, Heard: 9, Copies: []exchange.Copied{{Node: "n2", Since: 3, Until: 1 << 50, Rows: true, Read: 7}, {Node: "n3"}}}
 	if got := testimoniesFromProto(testimoniesToProto(a), exchange.Question{}); !reflect.DeepEqual(got, a) {
 		t.Errorf("%+v arrives as %+v", a, got)
 	}

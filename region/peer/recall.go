@@ -94,7 +94,7 @@ func questionFromProto(p *peerv1.RecallRequest) exchange.Question {
 }
 
 func testimoniesToProto(a exchange.Testimonies) *peerv1.RecallResponse {
-	p := &peerv1.RecallResponse{Region: a.From, Node: a.Node, ForGeneration: a.ForGeneration}
+	p := &peerv1.RecallResponse{Region: a.From, Node: a.Node, ForGeneration: a.ForGeneration, HeardUs: int64(a.Heard)}
 	for _, t := range a.All {
 		one := &peerv1.Testimony{Refused: t.Refused, NowUs: int64(t.Now), LostAtUs: int64(t.LostAt),
 			WholeSinceUs: int64(t.WholeSince),
@@ -115,7 +115,7 @@ func testimoniesToProto(a exchange.Testimonies) *peerv1.RecallResponse {
 // testimoniesFromProto reads an answer. A testimony that is missing counts as refused.
 func testimoniesFromProto(p *peerv1.RecallResponse, q exchange.Question) exchange.Testimonies {
 	a := exchange.Testimonies{From: p.GetRegion(), Node: p.GetNode(),
-		ForGeneration: p.GetForGeneration()}
+		ForGeneration: p.GetForGeneration(), Heard: quantity.StoreTime(p.GetHeardUs())}
 	for i, d := range q.Buckets {
 		t := exchange.Testimony{Bucket: d.Bucket, Refused: true}
 		if i < len(p.GetTestimonies()) {

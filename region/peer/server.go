@@ -83,7 +83,9 @@ func NewServer(h Handlers, t *TLS) *Server {
 		h.Document = func([sha256.Size]byte) []byte { return nil }
 	}
 	if h.Copy == nil {
-		h.Copy = func(Identity, copies.Part) (uint64, error) { return 0, errors.New("this node keeps no copies") }
+		h.Copy = func(context.Context, Identity, copies.Part) (uint64, error) {
+			return 0, errors.New("this node keeps no copies")
+		}
 	}
 	s := &Server{handlers: h, tls: t}
 	alive := keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout,

@@ -35,7 +35,7 @@ func (e *Engine) writeUses(ctx context.Context, all bool) error {
 		}
 		e.seen.written(part)
 	}
-	e.sender.Note(own, e.config.Journal.WholeSince(), e.gone.readBy(e.config.Node), asOf)
+	e.sender.Note(own, e.config.Journal.WholeSince(), e.gone.readBy(e.config.Node), asOf, e.gone.all(e.config.Node))
 	repeat.Signal(e.written)
 	return nil
 }

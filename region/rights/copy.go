@@ -24,7 +24,7 @@ const (
 // newSender returns what tells other nodes what this one has seen.
 func (e *Engine) newSender() *copies.Sender {
 	j := e.config.Journal
-	return copies.NewSender(e.config.Node, j.Incarnation(), func(from string) (page []copies.Use, next string, err error) {
+	return copies.NewSender(e.config.Region, e.config.Node, e.config.Life, func(from string) (page []copies.Use, next string, err error) {
 		all, next, err := j.CheckpointsFrom(from, copies.MaxUses)
 		for _, c := range all {
 			if _, other := policy.ParseBucketID(policy.BucketID(c.Bucket)); other != nil {
@@ -78,33 +78,47 @@ func (e *Engine) CopyLast(ctx context.Context) {
 	last.Wait()
 }
 
-// mates returns the addresses of the nodes that have copies, and of no others.
-func (e *Engine) mates() []string {
-	mates := spread(e.config.Peers.Nodes(e.config.Region), e.config.Address)
+// Mates returns the nodes that have copies of what this one has seen.
+func (e *Engine) Mates() []copies.Mate { return e.mates() }
+
+// mates returns the nodes that have copies, and has no others told: nodes of this region, and one each of
+// two others if the store answers no other node of this region.
+func (e *Engine) mates() (mates []copies.Mate) {
+	own := e.config.Region
+	for _, address := range spread(e.config.Peers.Nodes(own), e.config.Address) {
+		mates = append(mates, copies.Mate{Region: own, Address: address})
+	}
+	if e.gone.alone(e.config.Node, e.config.Store.Surely()) {
+		for _, region := range spread(e.config.Tenure.Rules().Peers, own) {
+			if all := e.config.Peers.Nodes(region); len(all) > 0 {
+				mates = append(mates, copies.Mate{Region: region, Address: all[0]})
+			}
+		}
+	}
 	e.sender.To(mates)
 	return mates
 }
 
 // tellOver tells a mate the parts that come next, over the network.
-func (e *Engine) tellOver(ctx context.Context, mate string) {
+func (e *Engine) tellOver(ctx context.Context, mate copies.Mate) {
 	e.tellMate(mate, func(p copies.Part) (uint64, error) {
 		limited, cancel := context.WithTimeout(ctx, copyTimeout)
 		defer cancel()
-		return e.config.Peers.Copy(limited, e.config.Region, mate, p)
+		return e.config.Peers.Copy(limited, mate.Region, mate.Address, p)
 	})
 }
 
 // telling has the mates that are being told: of each one part at a time is on its way.
 type telling struct {
 	mu   sync.Mutex
-	busy map[string]bool
+	busy map[copies.Mate]bool
 }
 
-func (t *telling) begin(mate string) bool {
+func (t *telling) begin(mate copies.Mate) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.busy == nil {
-		t.busy = map[string]bool{}
+		t.busy = map[copies.Mate]bool{}
 	}
 	if t.busy[mate] {
 		return false
@@ -113,14 +127,14 @@ func (t *telling) begin(mate string) bool {
 	return true
 }
 
-func (t *telling) end(mate string) {
+func (t *telling) end(mate copies.Mate) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.busy, mate)
 }
 
 // CopyBy is CopyOut once, for a caller that steps the node by hand and carries parts to the mates itself.
-func (e *Engine) CopyBy(mates []string, carry func(mate string, p copies.Part) (next uint64, err error)) {
+func (e *Engine) CopyBy(mates []copies.Mate, carry func(mate copies.Mate, p copies.Part) (next uint64, err error)) {
 	e.sender.To(mates)
 	for _, mate := range mates {
 		e.tellMate(mate, func(p copies.Part) (uint64, error) { return carry(mate, p) })
@@ -128,7 +142,7 @@ func (e *Engine) CopyBy(mates []string, carry func(mate string, p copies.Part) (
 }
 
 // tellMate tells a mate the parts that come next, until one does not arrive.
-func (e *Engine) tellMate(mate string, carry func(copies.Part) (next uint64, err error)) {
+func (e *Engine) tellMate(mate copies.Mate, carry func(copies.Part) (next uint64, err error)) {
 	for range partsAtOnce {
 		part, ok, err := e.sender.Next(mate)
 		if err != nil {
@@ -139,15 +153,15 @@ func (e *Engine) tellMate(mate string, carry func(copies.Part) (next uint64, err
 		}
 		next, err := carry(part)
 		if err != nil {
-			e.config.Log.Debug("use of long windows is not copied to another node", "mate", mate, "err", err)
+			e.config.Log.Debug("use of long windows is not copied to another node", "region", mate.Region, "mate", mate.Address, "err", err)
 			return
 		}
 		e.sender.Answered(mate, part, next)
 	}
 }
 
-// spread returns the addresses of the nodes, of all others, that have copies of what this one has seen: two,
-// where there are as many. In their order the nodes of a zone are mostly neighbours, so one is half of the
+// spread returns those of all others that have copies of what this one has seen: two, where there are as
+// many. In their order the nodes of a zone are mostly neighbours, so one is half of the
 // nodes away. Each node has copies at others, and all have equally many.
 func spread(others []string, own string) (mates []string) {
 	all := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(others), own))))
@@ -171,30 +185,40 @@ const longestUse = int64(3 * 366 * 24 * time.Hour / time.Microsecond)
 // next. It fails, and keeps nothing, if a use is of no bucket, or later than any clock can be: nobody
 // knows of use to come.
 func (e *Engine) CopyIn(p copies.Part) (next uint64, err error) {
-	latest := max(e.config.Store.Latest(), quantity.StoreTime(e.config.Now().UnixMicro())).Add(algorithms.MaxClockStep)
-	for _, u := range p.Uses {
-		if _, err := policy.ParseBucketID(policy.BucketID(u.Bucket)); err != nil {
-			return 0, err
-		}
-		if b := e.config.Tenure.Rules().Find(u.Bucket); b != nil && u.Cell > b.Cells().At(u.At) {
-			return 0, fmt.Errorf("use of a cell to come, %d, seen at %d", u.Cell, u.At)
-		}
-		if u.At > latest || u.Until > u.At.Add(longestUse) {
-			return 0, fmt.Errorf("use seen at %d, which counts until %d, is later than all clocks here: set the machines' clocks by NTP", u.At, u.Until)
-		}
+	if err := e.canBe(p.Uses); err != nil {
+		return 0, err
 	}
 	e.seen.learn(p.Uses)
 	return e.receiver.Take(e.config.Elapsed(), p), nil
 }
 
-// copied returns what this node knows of others that do not answer themselves: by their copies, and by
-// what it has read of its store since they were gone.
-func (e *Engine) copied() (all []exchange.Copied) {
+// canBe returns why uses that others saw cannot be.
+func (e *Engine) canBe(all []copies.Use) error {
+	latest := max(e.config.Store.Latest(), quantity.StoreTime(e.config.Now().UnixMicro())).Add(algorithms.MaxClockStep)
+	for _, u := range all {
+		if _, err := policy.ParseBucketID(policy.BucketID(u.Bucket)); err != nil {
+			return err
+		}
+		if b := e.config.Tenure.Rules().Find(u.Bucket); b != nil && u.Cell > b.Cells().At(u.At) {
+			return fmt.Errorf("use of a cell to come, %d, seen at %d", u.Cell, u.At)
+		}
+		if u.At > latest || u.Until > u.At.Add(longestUse) {
+			return fmt.Errorf("use seen at %d, which counts until %d, is later than all clocks here: set the machines' clocks by NTP", u.At, u.Until)
+		}
+	}
+	return nil
+}
+
+// copied returns what this node knows of others, or of lives of others, that do not answer themselves: by
+// their copies, and by what it has read of its store since they were gone. The question is asked under a
+// generation.
+func (e *Engine) copied(generation uint64) (all []exchange.Copied) {
 	e.watchCopies()
+	lost := e.config.Tenure.Generation() >= generation // this node knows of the loss that it is about
 	// While windows stand still the store's time says nothing of how old a copy is.
 	if ahead := e.config.Store.Latest().Sub(quantity.StoreTime(e.config.Now().UnixMicro())); ahead <= mostAhead {
 		for _, c := range e.receiver.Complete() {
-			if !e.config.Alive(c.Node) && e.gone.asLate(c) {
+			if !e.config.Alive(c.Node, c.Life) && e.gone.asLate(c, lost) {
 				all = append(all, exchange.Copied{Node: c.Node, Since: c.Since, Until: c.Until, Read: c.Read})
 			}
 		}

@@ -56,8 +56,10 @@ type Config struct {
 	// Broadcast gossips a hint under a name. A newer hint takes the place of an older one of the
 	// same name. Broadcast does not wait.
 	Broadcast func(name string, hint []byte) error
-	// Alive says whether gossip sees a node of this region.
-	Alive func(node string) bool
+	// Life tells this start of the node from others.
+	Life uint64
+	// Alive says whether gossip sees a life of a node of this region; 0: any life.
+	Alive func(node string, life uint64) bool
 	// Taken, if set, gets the events in place of the engine's own queue. It is for tests that step
 	// the machine by hand.
 	Taken func(exchange.Event)
@@ -85,7 +87,8 @@ type Engine struct {
 	sender    *copies.Sender
 	written   chan struct{} // holds a value after uses were written to the journal
 	telling   telling
-	receiver  copies.Receiver
+	receiver  copies.Receiver // of this region's other nodes
+	others    copies.Receiver // of nodes of other regions
 	reading   reading
 	gone      gone
 	toldAlone atomic.Int64 // store time of the last report of a lone region
@@ -366,7 +369,10 @@ func (e *Engine) Recovering() []exchange.Recovering {
 }
 
 // Named notes the nodes that the store has answered; see exchange.Named.
-func (e *Engine) Named(all map[string]quantity.StoreTime) { e.deliver(exchange.Named{At: all}) }
+func (e *Engine) Named(all map[string]quantity.StoreTime) {
+	_, lostAt := e.config.Store.Lost()
+	e.deliver(exchange.Named{At: all, LostAt: lostAt})
+}
 
 // Waive takes the operator's word about all losses up to a store time; see exchange.Waived.
 func (e *Engine) Waive(until quantity.StoreTime) { e.deliver(exchange.Waived{Until: until}) }

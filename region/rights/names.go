@@ -25,18 +25,20 @@ const (
 type gone struct {
 	mu       sync.Mutex
 	names    map[string]journal.Name
-	recalled bool // the machine knows what names the journal has
+	lost     map[string]quantity.StoreTime // when those were last answered before the last loss that were since
+	recalled bool                          // the machine knows what names the journal has
 }
 
 // name takes in when the store last answered nodes. Others are kept as long as what they did may count.
-func (g *gone) name(all map[string]quantity.StoreTime) {
+func (g *gone) name(all map[string]exchange.LastAnswer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	named, latest := make(map[string]journal.Name, len(all)), quantity.StoreTime(0)
-	for node, at := range all {
+	g.lost = map[string]quantity.StoreTime{}
+	for node, last := range all {
 		n := g.names[node]
-		n.Last, latest = at, max(latest, at)
-		named[node] = n
+		n.Last, latest = last.At, max(latest, last.At)
+		named[node], g.lost[node] = n, last.BeforeLoss
 	}
 	for node, n := range g.names {
 		if _, known := named[node]; !known && latest.Sub(n.Last) <= exchange.NamedFor && len(named) < exchange.MaxNamed {
@@ -82,12 +84,40 @@ func (g *gone) readAll(self string, at quantity.StoreTime) {
 	g.names[self] = n
 }
 
-// asLate says whether a copy of a node is as late as the store's last answer to it.
-func (g *gone) asLate(c copies.Copy) bool {
+// asLate says whether a copy of a node is as late as the store's last answer to it: with lost as its last
+// answer before it last lost data.
+func (g *gone) asLate(c copies.Copy, lost bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n, known := g.names[c.Node]
-	return known && c.Until.Add(exchange.CopyLag) >= n.Last
+	last := n.Last
+	if before := g.lost[c.Node]; lost && before > 0 {
+		last = before
+	}
+	return known && c.Until.Add(exchange.CopyLag) >= last
+}
+
+// alone says whether every other node than this one, self, is gone at a time.
+func (g *gone) alone(self string, now quantity.StoreTime) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for node, n := range g.names {
+		if node != self && !isGone(n, now) {
+			return false
+		}
+	}
+	return true
+}
+
+// all says whether this node, self, knows what every other node did that the store has answered.
+func (g *gone) all(self string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, named := g.names[self]
+	for node, n := range g.names {
+		named = named && (node == self || n.Read > n.Last)
+	}
+	return named
 }
 
 // known returns what this node's journal has of nodes that the store has answered no more since.
@@ -104,7 +134,7 @@ func (g *gone) known() (all []exchange.Copied) {
 
 // toRead says whether this node, self, is to read the store now because of another one that is gone, so
 // that nobody need wait for that one after a loss: the first of those that are not gone do it.
-func (g *gone) toRead(self string, now quantity.StoreTime, alive func(node string) bool) bool {
+func (g *gone) toRead(self string, now quantity.StoreTime, alive func(node string, life uint64) bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	missing, before := false, 0
@@ -112,7 +142,7 @@ func (g *gone) toRead(self string, now quantity.StoreTime, alive func(node strin
 		switch {
 		case node == self:
 		case isGone(n, now): // gossip need not be asked of all the others
-			missing = missing || n.Read <= n.Last && !alive(node)
+			missing = missing || n.Read <= n.Last && !alive(node, 0)
 		case node < self:
 			before++
 		}

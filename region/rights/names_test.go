@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -12,9 +13,9 @@ import (
 func TestWhoIsGone(t *testing.T) {
 	var g gone
 	at := func(seconds int64) quantity.StoreTime { return quantity.StoreTime(seconds * second) }
-	lives := func(node string) bool { return node == "n1" || node == "n2" || node == "n3" }
+	lives := func(node string, _ uint64) bool { return node == "n1" || node == "n2" || node == "n3" }
 	named := func(n1, n2, x quantity.StoreTime) {
-		g.name(map[string]quantity.StoreTime{"n1": n1, "n2": n2, "x": x})
+		g.name(map[string]exchange.LastAnswer{"n1": {At: n1}, "n2": {At: n2}, "x": {At: x}})
 	}
 	known := func() string { return fmt.Sprint(g.known()) }
 
@@ -44,7 +45,7 @@ func TestWhoIsGone(t *testing.T) {
 	if g.readBy("n1") != at(160) || known() != "[]" {
 		t.Errorf("n1 has read as of %d, %s", g.readBy("n1"), known())
 	}
-	g.name(map[string]quantity.StoreTime{"n1": at(161)})
+	g.name(map[string]exchange.LastAnswer{"n1": {At: at(161)}})
 	if g.readBy("n1") != at(160) || len(g.names) != 3 {
 		t.Errorf("n1 has read as of %d, %d names", g.readBy("n1"), len(g.names))
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/store"
 )
 
@@ -14,10 +15,12 @@ import (
 func (e *Engine) recall(ctx context.Context, r exchange.Recall) {
 	limited, cancel := context.WithTimeout(ctx, microseconds(r.Timeout))
 	defer cancel()
-	if r.Region == e.config.Region {
+	if r.All || r.Region == e.config.Region {
 		e.config.Peers.RecallAll(limited, r.Region, r.Question,
 			func(t exchange.Testimonies) { e.deliver(exchange.Testified{Testimonies: t}) })
-		e.deliver(exchange.Gathered{Question: r.Question})
+		if r.Region == e.config.Region {
+			e.deliver(exchange.Gathered{Question: r.Question})
+		}
 		return
 	}
 	all, err := e.config.Peers.Recall(limited, r.Region, r.Question)
@@ -35,9 +38,14 @@ func (e *Engine) Consult(ctx context.Context, c exchange.Consult) {
 	var all []exchange.Testimony
 	var copied []exchange.Copied
 	if c.Peer != "" {
+		copied = e.copiedElsewhere(c.Peer) // before the uses that are part of it are read
 		all = e.recollect(ctx, c)
+		if err := e.addUses(c.Peer, all); err != nil {
+			e.config.Log.Error("the journal cannot be read: what another region used counts as not known", "err", err)
+			copied = nil
+		}
 	} else {
-		copied = e.copied() // before the uses that are part of them are read
+		copied = e.copied(c.Question.Generation) // before the uses that are part of them are read
 		for i, d := range c.Question.Buckets {
 			t, err := e.remember(d, c.Buckets[i], c.Question.Generation)
 			if err != nil {
@@ -74,9 +82,7 @@ func (e *Engine) remember(d exchange.Doubt, b *exchange.Bucket,
 		return t, err
 	}
 	for _, c := range checkpoints {
-		if c.Cell > t.Use.Cell || c.Cell == t.Use.Cell && c.At > t.Use.At {
-			t.Use = algorithms.Use{Cell: c.Cell, Units: c.Used, At: c.At}
-		}
+		t.Use = newest(t.Use, c)
 	}
 	rows, err := e.config.Journal.RowsOf(d.Bucket, d.From, d.To)
 	if err != nil {
@@ -93,6 +99,14 @@ func (e *Engine) remember(d exchange.Doubt, b *exchange.Bucket,
 		t.UseSince = min(t.UseSince, e.config.Journal.WholeSince())
 	}
 	return t, nil
+}
+
+// newest returns a use, or a checkpoint that was seen later.
+func newest(use algorithms.Use, c journal.Checkpoint) algorithms.Use {
+	if c.Cell > use.Cell || c.Cell == use.Cell && c.At > use.At {
+		return algorithms.Use{Cell: c.Cell, Units: c.Used, At: c.At}
+	}
+	return use
 }
 
 // recollect returns what this region's store has heard from a peer about its buckets, and has the

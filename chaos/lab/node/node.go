@@ -150,14 +150,19 @@ func (s *Stepped) Checkpoint() {
 	s.rights.Checkpoint(context.Background(), false)
 }
 
-// CopyTo has other nodes of the region keep what this one has seen, by name. One that is nil does not
-// answer.
-func (s *Stepped) CopyTo(mates map[string]*Stepped) {
-	s.rights.CopyBy(slices.Sorted(maps.Keys(mates)), func(mate string, p copies.Part) (uint64, error) {
-		if mates[mate] == nil {
+// CopyTo has other nodes, of the region or of others, keep what this one has seen. One that is nil does
+// not answer.
+func (s *Stepped) CopyTo(mates map[copies.Mate]*Stepped) {
+	all := slices.SortedFunc(maps.Keys(mates), func(a, b copies.Mate) int { return cmp.Compare(a.Address, b.Address) })
+	s.rights.CopyBy(all, func(mate copies.Mate, p copies.Part) (uint64, error) {
+		switch to := mates[mate]; {
+		case to == nil:
 			return 0, errors.New("it does not answer")
+		case mate.Region != s.config.Region:
+			return to.rights.CopyElsewhere(context.Background(), p)
+		default:
+			return to.rights.CopyIn(p)
 		}
-		return mates[mate].rights.CopyIn(p)
 	})
 }
 

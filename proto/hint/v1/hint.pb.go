@@ -217,7 +217,9 @@ type Node struct {
 	// host:port of its PeerService.
 	Peer string `protobuf:"bytes,3,opt,name=peer,proto3" json:"peer,omitempty"`
 	// The store that it opened; absent: none yet.
-	Store         *Store `protobuf:"bytes,4,opt,name=store,proto3" json:"store,omitempty"`
+	Store *Store `protobuf:"bytes,4,opt,name=store,proto3" json:"store,omitempty"`
+	// Tells this start of the node from all others; 0: it does not say.
+	Life          uint64 `protobuf:"varint,5,opt,name=life,proto3" json:"life,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -278,6 +280,13 @@ func (x *Node) GetStore() *Store {
 		return x.Store
 	}
 	return nil
+}
+
+func (x *Node) GetLife() uint64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
 }
 
 // Store is what a node says of its region's store.
@@ -373,12 +382,13 @@ const file_hint_v1_hint_proto_rawDesc = "" +
 	" \x01(\x03R\x05spare\x12\x14\n" +
 	"\x05total\x18\v \x01(\x03R\x05total\x12\x1f\n" +
 	"\vspare_burst\x18\f \x01(\x03R\n" +
-	"spareBurst\"l\n" +
+	"spareBurst\"\x80\x01\n" +
 	"\x04Node\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
 	"\x04peer\x18\x03 \x01(\tR\x04peer\x12$\n" +
-	"\x05store\x18\x04 \x01(\v2\x0e.hint.v1.StoreR\x05store\"g\n" +
+	"\x05store\x18\x04 \x01(\v2\x0e.hint.v1.StoreR\x05store\x12\x12\n" +
+	"\x04life\x18\x05 \x01(\x04R\x04life\"g\n" +
 	"\x05Store\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x04R\x05since\x12\x1e\n" +

@@ -212,7 +212,9 @@ type ExchangeRequest struct {
 	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
 	Asks       []*Ask `protobuf:"bytes,5,rep,name=asks,proto3" json:"asks,omitempty"`
 	// Limits documents that are open in the asker's region, the oldest first.
-	Documents     []*Acknowledged `protobuf:"bytes,6,rep,name=documents,proto3" json:"documents,omitempty"`
+	Documents []*Acknowledged `protobuf:"bytes,6,rep,name=documents,proto3" json:"documents,omitempty"`
+	// The latest time of its store that the asker has heard, microseconds since 1970; 0: none.
+	ShownUs       int64 `protobuf:"varint,7,opt,name=shown_us,json=shownUs,proto3" json:"shown_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -280,6 +282,13 @@ func (x *ExchangeRequest) GetDocuments() []*Acknowledged {
 		return x.Documents
 	}
 	return nil
+}
+
+func (x *ExchangeRequest) GetShownUs() int64 {
+	if x != nil {
+		return x.ShownUs
+	}
+	return 0
 }
 
 // Acknowledged is a limits document that is open in the sender's region: from a time of its store on, no node of the
@@ -844,8 +853,11 @@ type RecallResponse struct {
 	ForGeneration uint64       `protobuf:"varint,3,opt,name=for_generation,json=forGeneration,proto3" json:"for_generation,omitempty"`
 	Testimonies   []*Testimony `protobuf:"bytes,4,rep,name=testimonies,proto3" json:"testimonies,omitempty"`
 	// The asker's own region's: nodes that do not answer themselves, and of whose use this node has a copy. It is part of the
-	// testimonies.
-	Copies        []*Copied `protobuf:"bytes,5,rep,name=copies,proto3" json:"copies,omitempty"`
+	// testimonies. Another region's: of a node that was alone in the asker's region.
+	Copies []*Copied `protobuf:"bytes,5,rep,name=copies,proto3" json:"copies,omitempty"`
+	// Another region's: the latest time of the asker's store that it heard of under generations before for_generation,
+	// microseconds since 1970; 0: it does not know.
+	HeardUs       int64 `protobuf:"varint,6,opt,name=heard_us,json=heardUs,proto3" json:"heard_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -913,6 +925,13 @@ func (x *RecallResponse) GetCopies() []*Copied {
 		return x.Copies
 	}
 	return nil
+}
+
+func (x *RecallResponse) GetHeardUs() int64 {
+	if x != nil {
+		return x.HeardUs
+	}
+	return 0
 }
 
 // Copied says what of a node's use another one has.
@@ -1245,7 +1264,8 @@ type Testimony struct {
 	LostAtUs int64 `protobuf:"varint,3,opt,name=lost_at_us,json=lostAtUs,proto3" json:"lost_at_us,omitempty"`
 	// The asker's own region's: store time since which the journal holds every row announced.
 	WholeSinceUs int64 `protobuf:"varint,4,opt,name=whole_since_us,json=wholeSinceUs,proto3" json:"whole_since_us,omitempty"`
-	// The asker's own region's: units that counted when the node last saw the bucket, the cell and the store time of that.
+	// Units that counted when the asker's own region's node last saw the bucket, the cell and the store time of that. Another
+	// region's: as it has a copy of that.
 	Used     int64         `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
 	UsedCell int64         `protobuf:"varint,6,opt,name=used_cell,json=usedCell,proto3" json:"used_cell,omitempty"`
 	UsedAtUs int64         `protobuf:"varint,7,opt,name=used_at_us,json=usedAtUs,proto3" json:"used_at_us,omitempty"`
@@ -2163,7 +2183,7 @@ var File_peer_v1_peer_proto protoreflect.FileDescriptor
 
 const file_peer_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x12peer/v1/peer.proto\x12\apeer.v1\x1a\x18quotad/v1/overview.proto\"\xba\x01\n" +
+	"\x12peer/v1/peer.proto\x12\apeer.v1\x1a\x18quotad/v1/overview.proto\"\xd5\x01\n" +
 	"\x0fExchangeRequest\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1e\n" +
@@ -2171,7 +2191,8 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"generation\x18\x03 \x01(\x04R\n" +
 	"generation\x12 \n" +
 	"\x04asks\x18\x05 \x03(\v2\f.peer.v1.AskR\x04asks\x123\n" +
-	"\tdocuments\x18\x06 \x03(\v2\x15.peer.v1.AcknowledgedR\tdocumentsJ\x04\b\x04\x10\x05\"}\n" +
+	"\tdocuments\x18\x06 \x03(\v2\x15.peer.v1.AcknowledgedR\tdocuments\x12\x19\n" +
+	"\bshown_us\x18\a \x01(\x03R\ashownUsJ\x04\b\x04\x10\x05\"}\n" +
 	"\fAcknowledged\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x03R\aversion\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x12\x13\n" +
@@ -2217,13 +2238,14 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x05Doubt\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\fR\x06bucket\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x03R\x04from\x12\x0e\n" +
-	"\x02to\x18\x03 \x01(\x03R\x02to\"\xc2\x01\n" +
+	"\x02to\x18\x03 \x01(\x03R\x02to\"\xdd\x01\n" +
 	"\x0eRecallResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12%\n" +
 	"\x0efor_generation\x18\x03 \x01(\x04R\rforGeneration\x124\n" +
 	"\vtestimonies\x18\x04 \x03(\v2\x12.peer.v1.TestimonyR\vtestimonies\x12'\n" +
-	"\x06copies\x18\x05 \x03(\v2\x0f.peer.v1.CopiedR\x06copies\"\x7f\n" +
+	"\x06copies\x18\x05 \x03(\v2\x0f.peer.v1.CopiedR\x06copies\x12\x19\n" +
+	"\bheard_us\x18\x06 \x01(\x03R\aheardUs\"\x7f\n" +
 	"\x06Copied\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x19\n" +
 	"\bsince_us\x18\x02 \x01(\x03R\asinceUs\x12\x19\n" +

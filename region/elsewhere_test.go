@@ -1,0 +1,184 @@
+package region
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/region/admit"
+)
+
+// fourAlone are a region of one node, two that have its copies, and one more.
+var fourAlone = []string{"us/n1", "eu/n1", "ap/n1", "sa/n1"}
+
+// loneRegion runs a test on four regions of one node each, where us has used 70 of "a" in the long window,
+// its whole part, and one of "b". lost ends us/n1 and takes its journal and its Redis's data away.
+func loneRegion(t *testing.T, f func(t *testing.T, c *cluster, us *running, lost func())) {
+	t.Helper()
+	d := documents.Parse(t, 1, []string{"us: {weight: 7}", "eu: {weight: 1}", "ap: {weight: 1}", "sa: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
+	inBubble(t, append([]string{"us/n2"}, fourAlone...), func(t *testing.T, c *cluster) {
+		c.sizes["us"] = 1
+		c.seed = c.gossipAddress("eu/n1").String()
+		for _, other := range fourAlone[1:] {
+			c.start(other, d)
+		}
+		us := c.start("us/n1", d)
+		c.meet()
+		c.bootstrap = false
+		nextCell(10 * time.Minute)
+		us.check(t, request("b"))
+		for us.check(t, request("a")).Allowed {
+		}
+		if used := us.state(t, request("a")).Used; used != 70 {
+			t.Fatalf("us used %d", used)
+		}
+		time.Sleep(5 * time.Second)
+		f(t, c, us, func() {
+			c.loseJournal("us/n1")
+			c.flushAll("us")
+		})
+	})
+}
+
+// decidedAgain checks that a node of us decides again within a while, and gives nothing of "a" again.
+func decidedAgain(t *testing.T, c *cluster, us *running) {
+	t.Helper()
+	back := time.Now()
+	for _, account := range []string{"b", "unused"} {
+		c.within(20*time.Second, us.name+" to decide "+account, func() bool {
+			if d := us.check(t, request("a")); d.Allowed {
+				t.Fatalf("what was used is admitted again: %+v", d)
+			}
+			return us.check(t, request(account)).Reason == admit.WithinLimit
+		})
+	}
+	if d := us.check(t, request("a")); d.Reason != admit.OverLimit {
+		t.Errorf("%+v", d)
+	}
+	t.Logf("all are decided again after %v", time.Since(back).Round(time.Millisecond))
+}
+
+// staysClosed checks that a node of us admits nothing of an account, and waits for what nobody tells.
+func staysClosed(t *testing.T, us *running, account string) {
+	t.Helper()
+	for range 30 {
+		if d := us.check(t, request(account)); d.Allowed || d.Reason == admit.OverLimit {
+			t.Fatalf("what was used is admitted again, or said to be known: %+v", d)
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// TestARegionOfOneNodeLeavesCopies: a region of one node loses its Redis and that node's journal together, as
+// where both are on one machine. Other regions have copies, so the node that takes its place, under its name
+// or another one, decides again soon.
+func TestARegionOfOneNodeLeavesCopies(t *testing.T) {
+	for _, name := range []string{"us/n1", "us/n2"} {
+		for _, after := range []time.Duration{0, 10 * time.Second, 90 * time.Second} {
+			t.Run(fmt.Sprint(name, after), func(t *testing.T) {
+				loneRegion(t, func(t *testing.T, c *cluster, _ *running, lost func()) {
+					lost()
+					time.Sleep(after)
+					us := c.start(name, c.running["eu/n1"].config.Policy)
+					decidedAgain(t, c, us)
+				})
+			})
+		}
+	}
+}
+
+// TestARegionOfOneNodeThatGoesOn: a region of one node is cut off from the two regions that have its copies,
+// and goes on. A third one hears it. Then it loses everything. Nobody believes the copies, nor if the third
+// region's node has restarted since and does not know what it had heard.
+func TestARegionOfOneNodeThatGoesOn(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		t.Run(fmt.Sprintf("restarts %t", restarts), func(t *testing.T) {
+			loneRegion(t, func(t *testing.T, c *cluster, us *running, lost func()) {
+				us.check(t, request("c"))
+				time.Sleep(2 * time.Second)
+				hears := []string{"eu", "ap", "sa"}
+				for _, mate := range us.rights.Mates() {
+					c.network.CutBoth("us/n1", mate.Region+"/n1", 20*time.Second)
+					hears = slices.DeleteFunc(hears, func(other string) bool { return other == mate.Region })
+				}
+				if len(hears) != 1 {
+					t.Fatalf("%v have no copies", hears)
+				}
+				time.Sleep(2 * time.Second)
+				for us.check(t, request("c")).Allowed {
+				}
+				time.Sleep(time.Second)
+				lost()
+				if restarts {
+					c.stop(hears[0] + "/n1")
+					c.start(hears[0]+"/n1", us.config.Policy)
+				}
+				time.Sleep(20 * time.Second)
+				staysClosed(t, c.start("us/n1", us.config.Policy), "c")
+			})
+		})
+	}
+}
+
+// TestARegionOfOneNodeWaitsForAll: of two other regions one does not answer. It may have heard of something
+// that the copies do not have.
+func TestARegionOfOneNodeWaitsForAll(t *testing.T) {
+	loneRegion(t, func(t *testing.T, c *cluster, us *running, lost func()) {
+		lost()
+		c.network.CutBoth("us/n1", "ap/n1", time.Minute)
+		n := c.start("us/n1", us.config.Policy)
+		staysClosed(t, n, "a")
+		time.Sleep(30 * time.Second)
+		decidedAgain(t, c, n)
+	})
+}
+
+// TestCopiesElsewhereAreOfAll: a region of two nodes has become one of one. What the other node used alone is
+// not in the copies elsewhere before this one has read the Redis. It does so once the other one is gone, and not
+// while that is only cut off from the Redis.
+func TestCopiesElsewhereAreOfAll(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 7}", "eu: {weight: 1}", "ap: {weight: 1}", "sa: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
+	for _, gone := range []bool{false, true} {
+		t.Run(fmt.Sprintf("gone %t", gone), func(t *testing.T) {
+			r := startRelay(t)
+			inBubble(t, append([]string{"us/n2"}, fourAlone...), func(t *testing.T, c *cluster) {
+				c.sizes["us"] = 1
+				c.network.CutBoth("us/n1", "us/n2", time.Hour)
+				c.seed = c.gossipAddress("eu/n1").String()
+				for _, other := range fourAlone[1:] {
+					c.start(other, d)
+				}
+				c.onRedis("us")
+				n1 := c.start("us/n1", d)
+				direct := c.servers["us"]
+				c.behind(r, "us")
+				n2 := c.start("us/n2", d)
+				c.servers["us"] = direct
+				nextCell(10 * time.Minute)
+				n1.check(t, request("b"))
+				for n2.check(t, request("a")).Allowed {
+				}
+				time.Sleep(3 * time.Second)
+				r.lead("")
+				if gone {
+					c.stop("us/n2")
+				}
+				time.Sleep(2 * time.Minute)
+				c.flushAll("us")
+				c.loseJournal("us/n1")
+				if !gone {
+					c.stop("us/n2")
+				}
+				c.bootstrap = false
+				us := c.start("us/n1", d)
+				if gone {
+					decidedAgain(t, c, us)
+				} else {
+					staysClosed(t, us, "a")
+				}
+			})
+		})
+	}
+}

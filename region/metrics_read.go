@@ -199,7 +199,7 @@ var journalReadings = []reading{
 		"1 if the journal failed: nothing is lent until the node starts anew.", nil,
 		func(_ *Node, s Status, is emit) { is(one(s.Exchange.JournalFailed || s.Journal.Failed)) }},
 	{gauge, "quotad_copies",
-		"Other nodes of the region that have a copy, at most two seconds old, of what this node has seen of use: two, or all where there are fewer.", nil,
+		"Other nodes that have a copy, at most two seconds old, of what this node has seen of use: two of the region, or all where there are fewer, or one each of two other regions where there are none.", nil,
 		func(n *Node, _ Status, is emit) { is(float64(n.rights.Numbers().Copies)) }},
 	{total, "quotad_copies_begun_anew_total",
 		"How often another node was told all use anew, because too much waited to be told.", nil,

@@ -19,7 +19,7 @@ func (m *Machine) addCopies(r *recovery, all []Copied) {
 	}
 	for _, c := range all {
 		n, known := m.named[c.Node]
-		if !known || c.Until.Add(CopyLag) < m.answered(n, r) || !r.tells(c.Read) {
+		if !known || c.Until.Add(CopyLag) < n.answered(r) || !r.tells(c.Read) {
 			continue
 		}
 		if c.Since <= m.usesFrom(r) && !slices.Contains(r.nodesAnswered, c.Node) {
@@ -69,7 +69,7 @@ func (m *Machine) toldElsewhere(r *recovery) bool {
 		}
 	}
 	for _, n := range m.named {
-		if m.answered(n, r) > until {
+		if n.answered(r) > until {
 			return false
 		}
 	}

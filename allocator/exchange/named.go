@@ -108,11 +108,11 @@ type named struct{ first, last, perhaps, beforeLoss quantity.StoreTime }
 
 // answered returns when a node was last answered before a bucket was lost, or later; 0: not that this node
 // knows.
-func (m *Machine) answered(n named, r *recovery) quantity.StoreTime {
+func (n named) answered(r *recovery) quantity.StoreTime {
 	switch {
 	case r.deleted:
 		return n.last
-	case n.beforeLoss == 0 && n.first >= m.namedLost:
+	case n.beforeLoss == 0 && n.first >= r.lostAt:
 		return 0
 	default:
 		return cmp.Or(n.beforeLoss, n.last)

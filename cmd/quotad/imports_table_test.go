@@ -102,7 +102,7 @@ var house = map[string]struct {
 	"chaos/sim": {[]string{"algorithms", "allocator", "allocator/assign", "allocator/exchange", "chaos/baseline", "chaos/envoy",
 		"chaos/lab", "chaos/lab/journals", "chaos/lab/node", "chaos/lab/servers", "chaos/oracle",
 		"chaos/workload", "policy", "policy/barrier", "proto/hint/v1",
-		"region", "region/admit", "region/envoys", "region/journal", "region/peer", "region/rights", "region/store"},
+		"region", "region/admit", "region/copies", "region/envoys", "region/journal", "region/peer", "region/rights", "region/store"},
 		"plays whole regions in virtual time, and judges them from outside"},
 	"chaos/report": {nil, "draws what it is given"},
 	"chaos/caller": {[]string{"chaos/oracle", "proto/quotad/v1"},

@@ -41,7 +41,7 @@ func (e *Engine) Consult(ctx context.Context, c exchange.Consult) {
 		copied = e.copiedElsewhere(c.Peer) // before the uses that are part of it are read
 		all = e.recollect(ctx, c)
 		if err := e.addUses(c.Peer, all); err != nil {
-			e.config.Log.Error("the journal cannot be read: what another region used counts as not known", "err", err)
+			e.config.Log.Debug("the journal cannot be read: what another region used counts as not known", "err", err)
 			copied = nil
 		}
 	} else {

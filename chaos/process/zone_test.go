@@ -4,6 +4,8 @@ package process
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -29,35 +31,59 @@ const zoneRate = 50
 func TestZone(t *testing.T) {
 	suite.Long(t)
 	t.Parallel()
-	f := raise(t, Config{Limits: zoneLimits, Regions: []RegionConfig{{Name: "us", Nodes: 2}, {Name: "eu"}}})
+	losesTogether(t, 2, func(us *Region) *Node {
+		us.Redis.Kill()
+		us.Nodes[1].Kill()
+		return us.Nodes[0]
+	})
+}
+
+// TestTheOnlyMachine is the same of a region's only node, whose disk is lost with it. A node without a journal
+// takes its place, and the other region has copies.
+func TestTheOnlyMachine(t *testing.T) {
+	suite.Long(t)
+	t.Parallel()
+	losesTogether(t, 1, func(us *Region) *Node {
+		us.Redis.Kill()
+		us.Nodes[0].Kill()
+		must(t, os.RemoveAll(filepath.Join(us.Nodes[0].dir, "data")))
+		return us.Nodes[0]
+	})
+}
+
+// losesTogether loses the last node of a region with its Redis, under load. lost returns the node that goes on.
+func losesTogether(t *testing.T, nodes int, lost func(us *Region) *Node) {
+	t.Helper()
+	f := raise(t, Config{Limits: zoneLimits, Regions: []RegionConfig{{Name: "us", Nodes: nodes}, {Name: "eu"}}})
 	us := f.Region("us")
-	n1, n2 := us.Nodes[0], us.Nodes[1]
 	windows := map[string]time.Duration{"hour": time.Hour, "month": month}
 	used, unused := map[string]*bucket{}, map[string]*bucket{}
 	var stops []func()
 	for limit, window := range windows {
 		used[limit] = newBucket(t, limit, "used", fixed(2000, window))
 		unused[limit] = newBucket(t, limit, "unused", fixed(2000, window))
-		_, stop := used[limit].offer(f, zoneRate, n2)
+		_, stop := used[limit].offer(f, zoneRate, us.Nodes[nodes-1])
 		stops = append(stops, stop)
 	}
 	for _, b := range used {
-		suite.Eventually(t, "us has used much", func() bool { return b.ledger(n1).Used > 300 })
+		suite.Eventually(t, "us has used much", func() bool { return b.ledger(us.Nodes[0]).Used > 300 })
 	}
-	us.Redis.Kill()
-	n2.Kill()
+	n := lost(us)
 	for _, stop := range stops {
 		stop()
 	}
 	must(t, us.Redis.Start(t.Context()))
 	back := time.Now()
+	if !n.Running() {
+		must(t, n.Launch())
+	}
 	for limit := range windows {
 		for what, b := range map[string]*bucket{"used": used[limit], "unused": unused[limit]} {
-			suite.Eventually(t, what+" key admits", func() bool { return b.spend(n1, 1) == 1 })
+			suite.Eventually(t, what+" key admits", func() bool { return b.spend(n, 1) == 1 })
 			t.Logf("the %s key of the %s's limit is decided again %v after the Redis is back", what, limit, time.Since(back).Round(time.Millisecond))
 		}
-		bound := printed(t, zoneLimits, limit, "--nodes", "2", "--rate", fmt.Sprint(zoneRate)).of(t, "us", "store-lost", "one is lost, too, and left a copy")
-		used[limit].drain(quiet, n1, f.Region("eu").Nodes[0])
+		bound := printed(t, zoneLimits, limit, "--nodes", fmt.Sprint(nodes), "--rate", fmt.Sprint(zoneRate)).of(t, "us", "store-lost", "one is lost, too, and left a copy")
+		used[limit].drain(quiet, n, f.Region("eu").Nodes[0])
 		excess := used[limit].certain()
 		t.Logf("%s: %d admitted of 2000, %d above it, printed %d", limit, used[limit].judge.Verdict().MaxAdmitted, excess, bound)
 		if excess > bound {

@@ -19,9 +19,10 @@ local function read_rows(h, text)
 end
 
 -- keep drops the rows that weigh no more, writes the others if they changed (true, or the one cell whose did), and has
--- the hash outlive its last useful moment, and the time least if that is later. Redis ends the hash at a time by its
--- clock, which is never ahead of the mark for long: whoever comes then finds that all of it is over.
-local function keep(h, changed, least)
+-- the hash outlive its last useful moment, and the time least if that is later. A kind with a rate has in the field w until
+-- when it is kept (said: it is written already). That never becomes sooner, whatever its terms have become: nodes may
+-- have been told of it.
+local function keep(h, changed, least, said)
   if changed or h.text then
     know_rows()
     write_rows(h, changed)
@@ -31,8 +32,13 @@ local function keep(h, changed, least)
     h.moves = false
   end
   h.kept = h.cell
-  local ends = math.max(weighs(h, h.cell + 1) + fill(h), least or 0)
-  redis.call('PEXPIREAT', h.key, int(floor_div(ends, 1000) + 1 + SLACK))
+  local ends = math.max(useful(h), least or 0)
+  if h.till then
+    if ends <= h.till then return end
+    h.till = ends
+    if not said then redis.call('HSET', h.key, 'w', int(ends)) end
+  end
+  redis.call('PEXPIREAT', h.key, ending(ends))
 end
 
 -- fields returns what is asked for of the bucket's hash. What was read of it before its class was made is used once.
@@ -119,7 +125,7 @@ local function rights(h, cell)
 end
 
 -- there returns the time until which the bucket is known to be in the store, 0 if this call cannot tell: kept is the
--- cell of the last keep, as far as it was read or done; a bucket that was charged is kept when all is decided.
+-- cell for which it is kept, as far as that was read or done; a bucket that was charged is kept when all is decided.
 local function there(h)
   if h.kept ~= h.cell and not h.charged then return 0 end
   if h.last >= 0 or h.begins then return weighs(h, math.max(h.cell, h.last)) + fill(h) end
@@ -198,7 +204,7 @@ local function open(h)
   if h.absent and h.known > h.now then
     h.vanished = h.now
     keep(h, true)
-    h.lost_at, h.kept = lost_at, -1 -- who asks knows better than this call until when it is there
+    h.lost_at, h.kept = lost_at, -1 -- of a window, who asks knows better than this call until when it is there
     s = class.open(h)
   end
   return s

@@ -38,6 +38,7 @@ func (h *history) assign(t *rapid.T) {
 		Kept: quantity.Units(rapid.Int64Range(-1, 3).Draw(t, "kept"))}
 	got := must[algorithms.Assigned](t)(c.Parse(h.eval(t, algorithms.AssignScript, c.Args(), key)))
 	same(t, "assign", c, got, h.twin.Assign(h.time(got.Now), c))
+	h.exists(key, got.State)
 	h.lost(key, got.Status, got.LostAt)
 }
 

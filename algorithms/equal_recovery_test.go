@@ -50,6 +50,7 @@ func (h *history) restore(t *rapid.T) {
 	}
 	got := must[algorithms.Restored](t)(c.Parse(h.eval(t, algorithms.RestoreScript, c.Args(), key)))
 	same(t, "restore", c, got, h.twin.Restore(h.time(got.Now), c))
+	h.exists(key, got.State)
 }
 
 func (h *history) book(t *rapid.T) {
@@ -72,6 +73,7 @@ func (h *history) delete(t *rapid.T) {
 		t.Fatalf("delete: %v", err)
 	}
 	h.twin.Delete(key)
+	delete(h.told, key)
 }
 
 // TestRecallTellsWhatCameBack: a region that lent to a peer and got some of it back tells both, by

@@ -97,6 +97,7 @@ type history struct {
 	// yet
 	touched map[string]quantity.StoreTime
 	lostAt  map[string]quantity.StoreTime // time of the loss, as the last reply reported it
+	told    map[string]quantity.StoreTime // until when a bucket exists, as any reply said at most
 }
 
 const window = 1000 // microseconds
@@ -167,7 +168,12 @@ func (h *history) terms(t *rapid.T, key string) algorithms.Terms {
 		h.touched[key] = h.now
 	}
 	if rapid.IntRange(0, 19).Draw(t, "policy changed") == 0 {
-		terms.Entitlement += 2
+		if more := rapid.Bool().Draw(t, "more"); more {
+			terms.Entitlement += 2
+		} else {
+			terms.Entitlement = (terms.Entitlement + 1) / 2
+		}
+		terms.Burst *= quantity.Units(rapid.Int64Range(1, 3).Draw(t, "more burst"))
 	}
 	if terms.Calendar != nil && rapid.IntRange(0, 4).Draw(t, "other rules") == 0 {
 		terms.Calendar = uneven{shift: rapid.SampledFrom([]int64{-300, 300}).Draw(t, "shift")}
@@ -183,6 +189,33 @@ func (h *history) known(t *rapid.T, key string) quantity.StoreTime {
 	h.touched[key] = h.now
 	return quantity.StoreTime(rapid.SampledFrom([]quantity.StoreTime{0, 0, h.now,
 		h.now + 1}).Draw(t, "known"))
+}
+
+// exists notes until when a reply says that a bucket exists. Of a window no limit changes that.
+func (h *history) exists(key string, s algorithms.State) {
+	if h.buckets[key].Kind.Bucket() {
+		h.told[key] = max(h.told[key], s.ExistsUntil)
+	}
+}
+
+// lasts checks that no bucket ends before the time until which it exists as any reply said, and
+// KeySlack more, whatever its terms have become: who remembers that would take it for deleted.
+func (h *history) lasts(t *rapid.T) {
+	now := h.twin.Clone().Beat(h.now, algorithms.Beat{Fence: h.guard}).Now
+	for _, key := range []string{"a", "b"} {
+		until, twin := h.told[key]+algorithms.KeySlack, h.twin.Clone()
+		if h.told[key] <= now {
+			continue
+		}
+		if twin.Expire(until); !twin.Holds(key) {
+			t.Fatalf("bucket %s of the twin ends before %d", key, until)
+		}
+		ends, err := h.client.PExpireTime(context.Background(), key).Result()
+		ends += time.Millisecond // the embedded Redis shows up to that less than it was given
+		if err != nil || quantity.StoreTime(ends.Microseconds()) < until {
+			t.Fatalf("bucket %s ends at %d us, want %d; %v", key, ends.Microseconds(), until, err)
+		}
+	}
 }
 
 // lost notes when a bucket was lost, as a reply says.
@@ -272,6 +305,11 @@ func (h *history) decided(t *rapid.T, c algorithms.Decide, got algorithms.Decide
 	if len(c.Buckets) == 1 {
 		h.lost(c.Buckets[0].Key, got.Status, got.LostAt)
 	}
+	for i, s := range got.Buckets {
+		if !got.Repeated {
+			h.exists(c.Buckets[i].Key, s)
+		}
+	}
 	if got.Status == algorithms.StatusOK && got.Answers[0].Admitted && c.Commit {
 		r := algorithms.Refund{Once: c.Once, Receipt: fmt.Sprintf("receipt-%d", len(h.receipts)),
 			At: got.Now, Cost: c.Costs[0]}
@@ -335,6 +373,7 @@ func (h *history) reset(t *rapid.T) {
 		Terms: h.terms(t, key), ExistsUntil: h.known(t, key)}}
 	got := must[algorithms.Cleared](t)(c.Parse(h.eval(t, algorithms.ResetScript, c.Args(), key)))
 	same(t, "reset", c, got, h.twin.Reset(h.time(got.Now), c))
+	h.exists(key, got.State)
 }
 
 func (h *history) lend(t *rapid.T) {
@@ -347,6 +386,7 @@ func (h *history) lend(t *rapid.T) {
 			"kept burst")), CapBurst: h.units(t, "cap burst")}
 	got := must[algorithms.Given](t)(c.Parse(h.eval(t, algorithms.LendScript, c.Args(), key)))
 	same(t, "lend", c, got, h.twin.Lend(h.time(got.Now), c))
+	h.exists(key, got.State)
 	h.lost(key, got.Status, got.LostAt)
 }
 
@@ -363,6 +403,7 @@ func (h *history) credit(t *rapid.T) {
 			time.Now().UnixMicro() - 100_000, time.Now().UnixMicro() + 10_000_000}).Draw(t, "at"))}
 	got := must[algorithms.Credited](t)(c.Parse(h.eval(t, algorithms.CreditScript, c.Args(), key)))
 	same(t, "credit", c, got, h.twin.Credit(h.time(got.Now), c))
+	h.exists(key, got.State)
 	h.lost(key, got.Status, got.LostAt)
 }
 
@@ -373,6 +414,7 @@ func (h *history) inspect(t *rapid.T) {
 	got := must[algorithms.Inspected](t)(c.Parse(h.eval(t, algorithms.InspectScript, c.Args(),
 		key)))
 	same(t, "inspect", c, got, h.twin.Inspect(h.time(got.Now), c))
+	h.exists(key, got.State)
 }
 
 // time is what the twin's clock shows: the history's own, or where the real TIME is used the
@@ -427,6 +469,7 @@ func (h *history) reopen(t *rapid.T) {
 	if rapid.Bool().Draw(t, "flushed") {
 		h.client.FlushAll(context.Background())
 		h.twin.Flush()
+		clear(h.told)
 		h.setTime(t, h.now)
 		expected = 0
 	}
@@ -439,6 +482,7 @@ func begin(t *rapid.T, l *lua, lost bool, kinds ...algorithms.Kind) *history {
 	}
 	h := &history{lua: l, twin: &algorithms.Twin{}, now: 1_800_000_000_000_000,
 		touched: map[string]quantity.StoreTime{}, lostAt: map[string]quantity.StoreTime{},
+		told: map[string]quantity.StoreTime{},
 		buckets: map[string]algorithms.Terms{"a": drawTerms(t, kinds, 10),
 			"b": drawTerms(t, kinds,
 				quantity.Units(rapid.Int64Range(0, 4).Draw(t, "small entitlement")))}}
@@ -475,7 +519,7 @@ func TestLuaEqualsTwin(t *testing.T) {
 			suite.Check(t, func(t *rapid.T) {
 				h := begin(t, l, rapid.Bool().Draw(t, "lost"), algorithms.Kinds...)
 				actions := h.actions()
-				actions["clock"] = h.clock
+				actions["clock"], actions[""] = h.clock, h.lasts
 				actions["guard"] = func(t *rapid.T) {
 					right := h.guard
 					h.guard.Generation += uint64(rapid.IntRange(0, 1).Draw(t, "generation"))

@@ -22,9 +22,9 @@ func (r Row) out() quantity.Units { return r.Lent - r.Regained }
 // bucket is one bucket's hash in the store.
 type bucket struct {
 	rows    map[quantity.Cell]map[string]Row
-	expires quantity.StoreTime
-	stored  bool  // the store holds something of the bucket
-	kept    int64 // number of the call that last ran keep
+	expires quantity.StoreTime // when it is stored
+	stored  bool               // the store holds something of the bucket
+	kept    int64              // number of the call that last ran keep
 
 	vanished quantity.StoreTime // store time at which the bucket was found deleted
 	whole    quantity.StoreTime // time of the loss after which it was restored
@@ -40,7 +40,7 @@ type bucket struct {
 	entries      []entry // log
 	// log: units by the cell in which they were admitted
 	sums    map[quantity.Cell]quantity.Units
-	written quantity.Cell // log, buckets: cell in which keep last ran
+	written quantity.Cell // log: cell in which keep last ran
 	tick    int64         // buckets: length of a tick
 	known   bool          // buckets: level, at and mark are valid
 	// numerator over the ticks of a window, the tick it belongs to, and the entitlement under which
@@ -186,14 +186,20 @@ func (b *bucket) setRow(cell quantity.Cell, peer string, row Row) {
 	b.rows[cell][peer] = row
 }
 
-// keep drops rows and losses that no longer weigh, and sets until when the hash must live.
+// keep drops rows and losses that no longer weigh, and sets until when the hash must live. Of the
+// buckets that never becomes sooner, whatever their terms have become: nodes may have been told of
+// it.
 func (h held) keep() {
 	maps.DeleteFunc(h.rows,
 		func(cell quantity.Cell, _ map[string]Row) bool { return h.Weighs(cell) <= h.now })
 	if last := max(h.vanished, h.whole); last > 0 && h.Weighs(h.CellAt(last)+1) <= h.now {
 		h.bucket.vanished, h.bucket.whole, h.bucket.unknown, h.bucket.most = 0, 0, nil, 0
 	}
-	h.expires, h.kept = h.Useful(h.cell), h.call
+	until := h.Useful(h.cell)
+	if h.Kind.Bucket() {
+		until = max(until, h.expires)
+	}
+	h.expires, h.kept = until, h.call
 	if h.Calendar != nil && h.bucket.cell < h.cell {
 		// The rows of cells before are gone. So nobody may take one of them for the current cell,
 		// not even a node with other rules of the time zone.
@@ -204,12 +210,7 @@ func (h held) keep() {
 // show returns the bucket's state.
 func (h held) show(l limiter) State {
 	s := l.state()
-	last := h.bucket.cell
-	if h.Kind.Bucket() || h.Kind == SlidingWindowLog {
-		last = h.written
-	}
-	// A later cell was written before the token was deleted: the mark of time has gone back since.
-	if last == h.cell || h.kept == h.call && last < h.cell {
+	if h.keeps() {
 		s.ExistsUntil = h.Weighs(max(h.cell, h.lastRow())).Add(h.FillTime())
 	}
 	if h.unsure(h.cell) || h.untoldUntil() > h.now {
@@ -219,6 +220,19 @@ func (h held) show(l limiter) State {
 		s.Shut, s.Reset = shut, max(s.Reset, shut.Sub(h.now))
 	}
 	return s
+}
+
+// keeps says whether the hash is known to live as if it were last written in the current cell.
+func (h held) keeps() bool {
+	last := h.bucket.cell
+	switch h.Kind {
+	case TokenBucket, LeakyBucket:
+		return h.expires >= h.Useful(h.cell)
+	case SlidingWindowLog:
+		last = h.written
+	}
+	// A later cell was written before the token was deleted: the mark of time has gone back since.
+	return last == h.cell || h.kept == h.call && last < h.cell
 }
 
 // unsure says whether a cell may hold loans from before a loss that are not known.

@@ -86,11 +86,18 @@ local function fill(h)
   return math.min(ceil_div(h.burst * h.ticks, h.entitlement), floor_div(MAX, h.tick)) * h.tick
 end
 
+-- useful returns the time until which a bucket last written in its cell must be remembered, as Terms.Useful says; ending
+-- the time at which Redis ends a key of that. It is by its clock, which is never ahead of the mark for long: whoever comes
+-- then finds that all of it is over.
+local function useful(h) return weighs(h, h.cell + 1) + fill(h) end
+local function ending(at) return int(floor_div(at, 1000) + 1 + SLACK) end
+
 -- count_ticks keeps on a limit of a kind with a rate what its terms and the time come to in ticks: the tick that has begun last, the
--- first that is still to begin or begins now, those of a cell, a full bucket, and the longest that a request may wait.
+-- first that is still to begin or begins now, those of a cell, a full bucket, and the longest that a request may wait. And
+-- until when its buckets are useful.
 local function count_ticks(t)
   t.this_tick, t.next_tick = floor_div(t.now, t.tick), ceil_div(t.now, t.tick)
   t.cell_ticks, t.full = floor_div(t.length, t.tick), t.burst * t.ticks
-  t.longest = floor_div(fill(t), t.tick)
-  t.tick_text, t.rate_text, t.tick_texts = int(t.tick), int(t.entitlement), {}
+  t.longest, t.useful = floor_div(fill(t), t.tick), useful(t)
+  t.tick_text, t.rate_text, t.useful_text, t.tick_texts = int(t.tick), int(t.entitlement), int(t.useful), {}
 end

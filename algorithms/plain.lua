@@ -20,7 +20,8 @@ end
 local reply, n, work = {now, lag}, 2, 0
 
 -- charge notes what is to be written of a plain bucket when all is decided: the values of the kind's fields, and whether this
--- is its first charge in the cell. A mark that stays as it is is false.
+-- is its first charge in the cell: true, or what the field w says where another limit keeps it longer. A mark that stays as it
+-- is is false.
 local keys, of, firsts, values = {}, {}, {}, {{}, {}, {}}
 local function charge(t, key, one, two, first, mark)
   local i = #keys + 1
@@ -32,26 +33,26 @@ end
 local function write_plain()
   local ones, twos, threes = values[1], values[2], values[3]
   for i, key in ipairs(keys) do
-    local t = of[i]
+    local t, first = of[i], firsts[i]
     if t.kind == 'token_bucket' then
       local level, at, mark = int(ones[i]), int(twos[i]), threes[i]
-      if firsts[i] then
-        redis.call('HSET', key, 'v', level, 'a', at, 'm', int(mark), 't', t.tick_text, 'w', t.cell_text, 'e',
-          t.rate_text)
+      if first then
+        redis.call('HSET', key, 'v', level, 'a', at, 'm', int(mark), 't', t.tick_text, 'w',
+          first == true and t.useful_text or first, 'e', t.rate_text)
       elseif mark then
         redis.call('HSET', key, 'v', level, 'a', at, 'm', int(mark))
       else
         redis.call('HSET', key, 'v', level, 'a', at)
       end
-    elseif not firsts[i] then
+    elseif not first then
       redis.call('HSET', key, 'u', int(ones[i]))
     elseif t.kind == 'fixed_window' then
       redis.call('HSET', key, 'c', t.cell_text, 'u', int(ones[i]))
     else
       redis.call('HSET', key, 'c', t.cell_text, 'u', int(ones[i]), 'p', int(twos[i]))
     end
-    if firsts[i] then
-      t.expires = t.expires or int(floor_div(weighs(t, t.cell + 1) + fill(t), 1000) + 1 + SLACK)
+    if first == true then
+      t.expires = t.expires or ending(useful(t))
       redis.call('PEXPIREAT', key, t.expires)
     end
   end
@@ -102,11 +103,17 @@ function plain.token_bucket(t, key, known, _, sum)
   if v.err or v[1] or not v[3] and known > t.now or t.entitlement <= 0 then return v[1] and v end
   if not t.this_tick then count_ticks(t) end
   local full, now = t.full, t.this_tick
-  local level, at, mark, stood = full, t.next_tick, now, false
+  local level, at, mark, stood, first = full, t.next_tick, now, false, true
   if v[3] then
     level, at, mark = tonumber(v[2]), tonumber(v[3]), tonumber(v[4])
     if v[5] ~= t.tick_text or v[7] and v[7] ~= t.rate_text or not (level and at and mark) then return end
-    if v[6] == t.cell_text and v[7] then stood = mark end
+    if v[6] == t.useful_text and v[7] then
+      stood, first = mark, false
+    else
+      local till = tonumber(v[6])
+      if not till then return end
+      if till > t.useful then first = v[6] end
+    end
     if at < now then
       level = level + t.entitlement * (now - at) -- which may not be exact only where it is more than full
       at = now
@@ -117,7 +124,7 @@ function plain.token_bucket(t, key, known, _, sum)
   end
   level = level - sum * t.ticks
   if level < 0 then return end
-  return true, level, at, not stood, stood ~= mark and mark
+  return true, level, at, first, stood ~= mark and mark
 end
 
 -- Arguments of simple items on one bucket, for a run of those that differ in the bucket alone: how many they are, the place

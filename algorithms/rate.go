@@ -48,10 +48,7 @@ func (r *rate) write(level quantity.Units, at, mark int64) {
 	b := r.bucket
 	b.stored = true
 	b.level, b.at, b.mark, b.tick, b.known, b.entitled = level, at, mark, r.Tick, true, r.Entitlement
-	if b.written != r.held.cell {
-		r.keep()
-		b.written = r.held.cell
-	}
+	r.keep()
 }
 
 // catchUp brings a level that was read up to now with up. What has passed since it was written counts
@@ -115,7 +112,7 @@ func (r *rate) until(tick int64) int64 { return max(tick*r.Tick-int64(r.now), 0)
 // only by that.
 func (r *rate) forgotten() int64 {
 	booked := (CellAt(r.now, r.Window) + 2).OpensAt(r.Window).Add(r.ClockMargin)
-	return max(r.Weighs(r.held.cell+1), booked).Add(KeySlack + millisecond).Sub(r.now)
+	return max(r.Useful(r.held.cell), r.expires, booked).Add(KeySlack + millisecond).Sub(r.now)
 }
 
 // millisecond is the unit in which Redis ends keys; bucket.lua rounds up to it.

@@ -1,11 +1,11 @@
 -- What token_bucket and leaky_bucket share: rights that are a rate, S[k] units a window in cell k, and time in ticks.
 -- Work is units times the ticks of a window, so that a tick at S does exactly S, and no remainder is ever lost.
--- Fields of both: v the level, a the tick it is of, m a mark, t the length of a tick, w the cell of the last keep, e the
--- entitlement under which these were written.
+-- Fields of both: v the level, a the tick it is of, m a mark, t the length of a tick, w until when it is kept (us; versions
+-- of before wrote a cell, which is less), e the entitlement under which these were written.
 local REFUNDABLE = 86400000000 -- us for which at most a charge of a bucket can be refunded
 
 -- rate_class returns a new class with what both share. Its objects have the held bucket h, level, at and mark as they
--- are now, stood (the mark in the store if t and w are there as they would be written, else false), and dirty.
+-- are now, stood (the mark in the store if t, w and e are there as they would be written, else false), and dirty.
 local function rate_class()
   local Rate = {}
   Rate.__index = Rate
@@ -69,7 +69,7 @@ local function rate_class()
   -- latest. Only that makes a bucket whole which has no rate: its entitlement became 0.
   function Rate:forgotten()
     local h = self.h
-    local ends = math.max(weighs(h, h.cell + 1), (floor_div(h.now, h.window) + 2) * h.window + h.guard)
+    local ends = math.max(h.useful, h.till, (floor_div(h.now, h.window) + 2) * h.window + h.guard)
     return ends + (SLACK + 1) * 1000 - h.now
   end
 
@@ -81,14 +81,12 @@ local function rate_class()
     read_rows(h, v[1])
     h.absent = not v[1] and not v[3]
     if not h.this_tick then count_ticks(getmetatable(h)) end
-    if v[6] then
-      local kept = tonumber(v[6])
-      if kept > h.kept then h.kept = kept end
-    end
+    h.till = tonumber(v[6] or 0)
+    if h.till >= h.useful then h.kept = h.cell end
     if not v[3] then return nil, nil, nil, false end
     local level, at, mark, stood = tonumber(v[2]), tonumber(v[3]), tonumber(v[4]), false
     if v[5] == h.tick_text then
-      if v[6] == h.cell_text and v[7] == h.rate_text then stood = mark end
+      if v[6] == h.useful_text and v[7] == h.rate_text then stood = mark end
     else
       local tick = tonumber(v[5])
       if tick < h.tick then
@@ -134,10 +132,10 @@ local function rate_class()
     elseif self.stood then
       redis.call('HSET', h.key, 'v', level, 'a', at, 'm', text_of(h, self.mark))
     else
-      redis.call('HSET', h.key, 'v', level, 'a', at, 'm', text_of(h, self.mark), 't', h.tick_text, 'w', h.cell_text,
-        'e', h.rate_text)
+      redis.call('HSET', h.key, 'v', level, 'a', at, 'm', text_of(h, self.mark), 't', h.tick_text, 'w',
+        h.till > h.useful and int(h.till) or h.useful_text, 'e', h.rate_text)
+      keep(h, false, nil, true)
     end
-    if h.kept ~= h.cell then keep(h) end
   end
 
   return Rate

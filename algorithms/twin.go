@@ -3,7 +3,6 @@ package algorithms
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/quotad/quotad/quantity"
@@ -398,7 +397,7 @@ func put[K comparable, V any](m *map[K]V, k K, v V) {
 // useful moment is more than KeySlack ago. Redis does so even if scripts reject its clock.
 func (w *Twin) Expire(t quantity.StoreTime) {
 	for key, b := range w.buckets {
-		if b.expires+KeySlack < t {
+		if b.stored && b.expires+KeySlack < t {
 			delete(w.buckets, key)
 		}
 	}
@@ -414,7 +413,7 @@ func (w *Twin) Buckets() []string { return slices.Collect(maps.Keys(w.buckets)) 
 func (w *Twin) bucket(key string) *bucket {
 	b := w.buckets[key]
 	if b == nil {
-		b = &bucket{rows: map[quantity.Cell]map[string]Row{}, expires: math.MaxInt64 - KeySlack}
+		b = &bucket{rows: map[quantity.Cell]map[string]Row{}}
 		put(&w.buckets, key, b)
 	}
 	return b
@@ -435,7 +434,7 @@ func (w *Twin) find(key string, t Terms, known, now quantity.StoreTime) held {
 	}
 	h.stored, h.vanished = true, now
 	h.keep()
-	h.bucket.kept = 0 // the caller knows better than this call until when it exists
+	h.bucket.kept = 0 // of a window, the caller knows better than this call until when it exists
 	return w.hold(key, t, now)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/suite"
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/redis/go-redis/v9"
@@ -45,28 +46,46 @@ func TestSeveralBucketsOfARequestAreDeleted(t *testing.T) {
 	}
 }
 
-// A bucket that takes ten days to fill is known to exist for that long. Under another document it
-// fills within hours, so it expires sooner. That is not a deletion, and the bucket is full then.
-func TestABucketThatExpiresSoonerWasNotDeleted(t *testing.T) {
+// A bucket takes hours to fill by one document, and seconds by another. A node that knows of it asks
+// again when it would have expired by one of them and not by the other: what the node remembers is
+// true, and the bucket was not deleted.
+func TestADocumentDeletesNoBucket(t *testing.T) {
 	suite.LongWithRace(t)
-	tokens := "name: tokens, algorithm: token_bucket, window: 24h, burst: 100, on_store_failure: deny, limit: "
-	started(t, documents.Parse(t, 1, alone, tokens+"10"), []string{"us/n1"},
-		func(t *testing.T, c *cluster) {
-			n, q := c.running["us/n1"], cost("a", 100)
-			if d := n.check(t, q); !d.Allowed {
-				t.Fatalf("%+v", d)
-			}
-			if err := n.Adopt(t.Context(),
-				documents.Parse(t, 2, alone, tokens+"1000000")); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(time.Minute)
-			n.check(t, q)
-			time.Sleep(microseconds(algorithms.MaxClockStep) + time.Hour)
-			if d := n.check(t, q); !d.Allowed {
-				t.Errorf("hours later: %+v", d)
-			}
-		})
+	const slow, fast = 1000, 1_000_000
+	for _, kind := range []algorithms.Kind{algorithms.TokenBucket, algorithms.LeakyBucket} {
+		for _, test := range []struct {
+			name          string
+			before, after int
+			asks          string        // the node that asks under the other document
+			wait          time.Duration // and when: a queue has promised turns by the first one
+		}{
+			{"raised", slow, fast, "us/n1", 5 * time.Minute},
+			{"lowered", fast, slow, "us/n2", 0},
+		} {
+			t.Run(fmt.Sprint(kind, " ", test.name), func(t *testing.T) {
+				limits := func(version, limit int) *policy.Document {
+					return documents.Parse(t, version, alone, fmt.Sprintf("name: rate, limit: %d, "+
+						"algorithm: %s, window: 24h, burst: 100, on_store_failure: deny", limit, kind))
+				}
+				started(t, limits(1, test.before), []string{"us/n1", "us/n2"},
+					func(t *testing.T, c *cluster) {
+						n1, n2, q := c.running["us/n1"], c.running["us/n2"], request("a")
+						nextCell(10 * time.Second) // no cell of these kinds is longer
+						n1.check(t, q)
+						n2.check(t, q)
+						if err := n1.Adopt(t.Context(), limits(2, test.after)); err != nil {
+							t.Fatal(err)
+						}
+						time.Sleep(test.wait)
+						c.running[test.asks].check(t, q)
+						time.Sleep(time.Minute)
+						if d := n2.check(t, q); !d.Allowed {
+							t.Errorf("a minute later: %+v", d)
+						}
+					})
+			})
+		}
+	}
 }
 
 // delete removes the hash of a bucket, as an operator or an eviction would.

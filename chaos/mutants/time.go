@@ -75,7 +75,7 @@ var clock = []Mutant{
 		Name: "ends-by-the-clock", Hole: "step forward expiring the ledger, then back",
 		Rule: "a bucket ends at a store's time, which its mark may hold ahead of the clock, not after one",
 		Edits: []Edit{{"algorithms/bucket.lua",
-			`redis.call('PEXPIREAT', h.key, int(floor_div(ends, 1000) + 1 + SLACK))`,
+			`redis.call('PEXPIREAT', h.key, ending(ends))`,
 			`redis.call('PEXPIRE', h.key, int(floor_div(ends - h.now, 1000) + 1 + SLACK))`}},
 		Breaks: "ceiling: a label above L", Under: "a store's clock is ahead while it decides, and right again",
 		Says: "the bucket is there: false",

@@ -1,11 +1,13 @@
 package store
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/servers"
+	"github.com/quotad/quotad/quantity"
 )
 
 // TestKeysEndByTheMark: the clock of a Redis was 30 minutes ahead while it decided, and is right
@@ -53,6 +55,50 @@ func TestKeysEndByTheMark(t *testing.T) {
 		if d.Expire(); d.Holds(k) {
 			t.Errorf("%s outlives its use by more than %v", k,
 				time.Duration(algorithms.KeySlack)*time.Microsecond)
+		}
+	}
+}
+
+// TestNoLimitEndsABucketBeforeItWasSaid: a bucket takes hours to fill by one limit, seconds by
+// another, and longer with more burst. Whichever follow each other, in a cell or in several, the
+// bucket is there until the latest time that any answer said, to a request or to who only looks.
+func TestNoLimitEndsABucketBeforeItWasSaid(t *testing.T) {
+	now := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+	d, err := servers.StartDrivenBy(now, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	s := connect(t, Options{URL: d.URL(), Now: func() time.Time { return now }})
+	mustOpen(t, s, first)
+	const slow, fast = 1000, 1_000_000 // a day
+	limits := []struct{ entitlement, burst quantity.Units }{{fast, 10}, {slow, 10}, {slow, 30},
+		{fast, 30}, {fast, 10}, {slow, 10}, {fast, 10}, {slow, 10}}
+	for _, kind := range []algorithms.Kind{algorithms.TokenBucket, algorithms.LeakyBucket} {
+		for _, pause := range []time.Duration{0, 2 * time.Minute} { // a queue has promised turns
+			for steps := 1; steps < len(limits); steps++ {
+				of, id := termsOf(kind), fmt.Sprint(kind, pause, steps)
+				of.Window = (24 * time.Hour).Microseconds()
+				of.Cell = algorithms.CellLength(kind, of.Window)
+				now = now.Truncate(time.Minute).Add(time.Minute)
+				var said quantity.StoreTime
+				for i, limit := range limits[:steps+1] {
+					of.Entitlement, of.Burst = limit.entitlement, limit.burst
+					if i == steps {
+						said = max(said, inspect(t, s, id, of).ExistsUntil)
+						break
+					}
+					now = now.Add(pause)
+					d.Set(now)
+					said = max(said, decide(t, s, on(id, of, 1)).Buckets[0].ExistsUntil)
+				}
+				now = time.UnixMicro(int64(said))
+				d.Set(now)
+				if d.Expire(); !d.Holds(BucketKey(Whole, id)) {
+					t.Errorf("%s, %v between limits, after %d of them: gone before %v", kind, pause,
+						steps, now)
+				}
+			}
 		}
 	}
 }

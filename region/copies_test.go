@@ -114,7 +114,7 @@ func TestANodeThatOthersHear(t *testing.T) {
 	r := startRelay(t)
 	d := documents.Parse(t, 1, []string{"us: {weight: 1}", "eu: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
 	inBubble(t, []string{"eu/n1", "us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
-		c.start("eu/n1", d)
+		_ = c.start("eu/n1", d).journal.Close() // a disk that fails: it takes no copies
 		c.onRedis("us")
 		n2 := c.start("us/n2", d)
 		direct := c.servers["us"]

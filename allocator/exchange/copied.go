@@ -3,6 +3,7 @@ package exchange
 import (
 	"slices"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/quantity"
 )
@@ -39,8 +40,9 @@ type elsewhere struct {
 	copy  Copied                        // the latest that goes back to what may still count; Until 0: there is none
 }
 
-// addElsewhere takes in what a node of another region tells of ours.
-func (m *Machine) addElsewhere(r *recovery, t Testimonies) {
+// addElsewhere takes in what a node of another region tells of ours, and of the use of a bucket.
+func (m *Machine) addElsewhere(r *recovery, t Testimonies, use algorithms.Use) {
+	r.use = newer(use, r.use)
 	e := &r.elsewhere
 	if t.Heard > 0 {
 		if e.heard == nil {

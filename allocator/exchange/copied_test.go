@@ -50,7 +50,7 @@ func TestOtherRegionsTellForOurs(t *testing.T) {
 				Entitlements: map[string]quantity.Units{"us": 100}}
 			r := &recovery{bucket: b, lostAt: at(1010), deleted: c.deleted}
 			for _, one := range c.all {
-				m.addElsewhere(r, one)
+				m.addElsewhere(r, one, algorithms.Use{})
 			}
 			if got := m.toldUse(r); got != c.told {
 				t.Errorf("told %t, want %t: %+v", got, c.told, r.elsewhere)

@@ -223,8 +223,7 @@ func (m *Machine) onTestified(now quantity.NodeTime, e Testimonies) {
 			m.addCopies(r, e.Copies)
 			r.searched = r.searched || e.Node == m.node
 		} else if r.bucket.Recovered {
-			r.use = newer(r.use, t.Use)
-			m.addElsewhere(r, e)
+			m.addElsewhere(r, e, t.Use)
 		}
 		m.restoreIfKnown(now, r)
 	}

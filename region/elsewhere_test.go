@@ -122,6 +122,31 @@ func TestARegionOfOneNodeThatGoesOn(t *testing.T) {
 	}
 }
 
+// TestWhatNobodyHeardIsHadOnceMore: a region of one node is cut off from all others, goes on and loses everything.
+// Nobody can know that it went on: what it used since is admitted once more, as limits bound prints, and no more.
+func TestWhatNobodyHeardIsHadOnceMore(t *testing.T) {
+	loneRegion(t, func(t *testing.T, c *cluster, us *running, lost func()) {
+		for _, other := range fourAlone[1:] {
+			c.network.CutBoth("us/n1", other, 20*time.Second)
+		}
+		time.Sleep(2 * time.Second)
+		unheard := 0
+		for us.check(t, request("c")).Allowed {
+			unheard++
+		}
+		lost()
+		time.Sleep(20 * time.Second)
+		n, again := c.start("us/n1", us.config.Policy), 0
+		c.within(20*time.Second, "c to be decided", func() bool { return n.check(t, request("c")).Allowed })
+		for again++; n.check(t, request("c")).Allowed; again++ {
+		}
+		c.within(5*time.Second, "a to be known", func() bool { return n.check(t, request("a")).Reason == admit.OverLimit })
+		if unheard != 70 || again != 70 {
+			t.Errorf("%d admitted unheard, %d once more, 70 printed", unheard, again)
+		}
+	})
+}
+
 // TestARegionOfOneNodeWaitsForAll: of two other regions one does not answer. It may have heard of something
 // that the copies do not have.
 func TestARegionOfOneNodeWaitsForAll(t *testing.T) {

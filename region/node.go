@@ -80,8 +80,8 @@ type Config struct {
 	Ask func(store.Beginning) (told store.Told, answers []peer.StoreAnswer)
 	// Life tells this start of the node from others; 0: a random number.
 	Life uint64
-	// Alive says whether gossip sees a life of a node of this region; 0: any life. nil: gossip is asked.
-	Alive func(node string, life uint64) bool
+	// Alive says whether gossip sees a life of a node, named REGION/NODE; 0: any life. nil: gossip is asked.
+	Alive func(name string, life uint64) bool
 	// Failpoint is called at points of the protocol where a test may end the node. nil: no calls.
 	Failpoint func(rights.Point)
 	Now       func() time.Time // the node's wall clock; nil: time.Now
@@ -232,7 +232,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		Store: c.Store, Journal: c.Journal, Now: c.Now, Log: c.Log, Changed: n.changed,
 		MayBegin: n.mayBegin, Panicked: n.panics.Recovered, Closed: n.life.closed,
 		Seedless: len(c.Seeds) == 0, Stepped: stepped.Taken != nil,
-		Knows:  func(node string) bool { return n.sees(node, 0) },
+		Knows:  func(node string) bool { return n.sees(c.Region+"/"+node, 0) },
 		Named:  func(all map[string]quantity.StoreTime) { n.rights.Named(all) },
 		Waits:  func() bool { return stepped.Taken == nil && len(n.rights.Recovering()) > 0 },
 		Waived: func(until quantity.StoreTime) { n.rights.Waive(until) }})
@@ -385,12 +385,12 @@ func (n *Node) SetGossipKeys(keys [][]byte) error { return n.gossip.SetKeys(keys
 // Leave tells the other nodes that this node ends.
 func (n *Node) Leave(ctx context.Context) error { return n.gossip.Leave(ctx) }
 
-// sees says whether gossip sees a life of a node of this region; 0: any life. A node that does not tell its
+// sees says whether gossip sees a life of a node, named REGION/NODE; 0: any life. A node that does not tell its
 // life may have any.
-func (n *Node) sees(node string, life uint64) bool {
+func (n *Node) sees(name string, life uint64) bool {
 	for _, m := range n.gossip.Members() {
 		is, err := memberOf(m)
-		if err == nil && is.Identity == (peer.Identity{Region: n.config.Region, Node: node}) && (life == 0 || is.life == 0 || is.life == life) {
+		if err == nil && m.Name == name && (life == 0 || is.life == 0 || is.life == life) {
 			return true
 		}
 	}

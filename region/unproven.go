@@ -28,7 +28,9 @@ func (unproven) Recall(context.Context, string, exchange.Question) (exchange.Tes
 	return exchange.Testimonies{}, ErrUnproven
 }
 
-func (unproven) RecallAll(context.Context, string, exchange.Question, func(exchange.Testimonies)) {}
+func (unproven) RecallAll(context.Context, string, exchange.Question, func(exchange.Testimonies)) int {
+	return 0
+}
 
 func (unproven) Nodes(string) []string { return nil }
 

@@ -58,7 +58,7 @@ func (m *Machine) call(now quantity.NodeTime, p *peer) int {
 	m.calls[m.lastCall] = c
 	m.out.Calls = append(m.out.Calls, Call{ID: m.lastCall, Peer: p.name, Timeout: p.timeout(),
 		Message: Message{
-			From: m.region, Node: m.node, Generation: m.generation, Shown: m.shown}})
+			From: m.region, Node: m.node, Generation: m.generation, Shown: m.shows(now)}})
 	p.open = len(m.out.Calls) - 1
 	return p.open
 }

@@ -9,69 +9,167 @@ import (
 )
 
 // CopyLag is how much later the store may have answered a node, or a region, than a copy of its use is.
-const CopyLag = allocator.Second
+// heardLag is how much earlier a region may have heard of a time of the store than a copy is, and be the one
+// that would have heard of a later one.
+const (
+	CopyLag  = allocator.Second
+	heardLag = 3 * allocator.Second
+)
 
-// addCopies takes in that the use of nodes which do not answer is part of a testimony. A copy tells as
-// much as its node would only if it is as late as the store's last answer to that node, as far as this node
-// and the one that has the copy know that. Of buckets that are not Recovered nothing is copied or read.
+// told is what is known of what one node of our region used of a lost bucket.
+type told struct {
+	itself bool
+	since  quantity.StoreTime // it told itself all that it used from then on
+	copies []Copied
+}
+
+// addCopies takes in that the use of lives of nodes which do not answer is part of a testimony. Of buckets that
+// are not Recovered nothing is copied or read.
 func (m *Machine) addCopies(r *recovery, all []Copied) {
-	if !r.bucket.Recovered {
-		return
-	}
 	for _, c := range all {
-		n, known := m.named[c.Node]
-		if !known || c.Until.Add(CopyLag) < n.answered(r) || !r.tells(c.Read) {
+		m.noteName(c)
+		if c.Until == 0 || !r.bucket.Recovered || !r.tells(c.Read) {
 			continue
 		}
-		if c.Since <= m.usesFrom(r) && !slices.Contains(r.nodesAnswered, c.Node) {
-			r.nodesAnswered = append(r.nodesAnswered, c.Node)
+		n := m.named[c.Node]
+		if !slices.Contains(r.of(c.Node).copies, c) {
+			r.of(c.Node).copies = append(r.of(c.Node).copies, c)
 		}
 		// A row that is later than the copy would be taken for none.
-		if c.Rows && c.Until > n.last && c.Since <= r.bucket.Cells().Opens(r.from-1) && !slices.Contains(r.nodesWhole, c.Node) {
+		if c.Rows && c.Until > max(n.last, c.Answered) && c.Since <= r.bucket.Cells().Opens(r.from-1) && !slices.Contains(r.nodesWhole, c.Node) {
 			r.nodesWhole = append(r.nodesWhole, c.Node)
 		}
 	}
 }
 
-// elsewhere is what other regions know of ours: when its store last showed a time before the loss, and a
-// copy of all that it used, if there is one.
-type elsewhere struct {
-	heard map[string]quantity.StoreTime // by region; none of one that does not know
-	copy  Copied                        // the latest that goes back to what may still count; Until 0: there is none
+// noteName takes in that another node of our region knows of one that the store answered. Who tells it may be
+// the only one that was there.
+func (m *Machine) noteName(c Copied) {
+	n, known := m.named[c.Node]
+	switch {
+	case !known && len(m.named) < MaxNamed:
+		m.named[c.Node] = named{first: c.First, last: c.Answered}
+	case known && c.First < n.first:
+		n.first = c.First
+		m.named[c.Node] = n
+	}
 }
+
+// of returns what is known of a node.
+func (r *recovery) of(node string) *told {
+	if r.told == nil {
+		r.told = map[string]*told{}
+	}
+	if r.told[node] == nil {
+		r.told[node] = &told{}
+	}
+	return r.told[node]
+}
+
+// tellsSince says whether all is known that a node used of a lost bucket from a time on. It tells that itself; or
+// a copy does, which is as late as the store's last answer to the node, as far as this node and the one that has
+// the copy know that; or a copy tells what is before its own word.
+func (m *Machine) tellsSince(r *recovery, node string, from quantity.StoreTime) bool {
+	t := r.told[node]
+	if t.itself && (t.since <= from || t.since <= m.named[node].first && m.witness(r, node, from)) {
+		return true
+	}
+	for _, c := range t.copies {
+		late := c.Until.Add(CopyLag) >= max(m.named[node].answered(r), c.Answered)
+		if c.Since <= from && (late || t.itself && c.Until >= t.since) {
+			return true
+		}
+	}
+	return false
+}
+
+// witness says whether another node than one tells all since a time, so that it has heard of that node, too, if
+// the node used the store since then.
+func (m *Machine) witness(r *recovery, node string, from quantity.StoreTime) bool {
+	for other, t := range r.told {
+		if other != node && t.itself && t.since <= from {
+			return true
+		}
+	}
+	return false
+}
+
+// elsewhere is what other regions know of ours.
+type elsewhere struct {
+	heard  map[string][]HeardOf // by region
+	whole  []string             // regions of which all nodes have answered one question
+	copies []Copied             // of all that our region used
+}
+
+// HeardOf says that a region heard of a time of the asker's store, and of no later one of the same generation;
+// Unsure: it heard the region later than that, and of no time.
+type HeardOf struct {
+	At     quantity.StoreTime
+	Unsure bool
+}
+
+// maxElsewhere bounds what is kept of copies, and of times by region: what tells is among the first of so many.
+const maxElsewhere = 256
 
 // addElsewhere takes in what a node of another region tells of ours, and of the use of a bucket.
 func (m *Machine) addElsewhere(r *recovery, t Testimonies, use algorithms.Use) {
 	r.use = newer(use, r.use)
 	e := &r.elsewhere
-	if t.Heard > 0 {
-		if e.heard == nil {
-			e.heard = map[string]quantity.StoreTime{}
+	if e.heard == nil {
+		e.heard = map[string][]HeardOf{}
+	}
+	for _, h := range t.Heard {
+		if all := e.heard[t.From]; h.At < r.lostAt && !slices.Contains(all, h) && len(all) < maxElsewhere {
+			e.heard[t.From] = append(all, h)
 		}
-		e.heard[t.From] = max(e.heard[t.From], t.Heard)
 	}
 	for _, c := range t.Copies {
-		if c.Until > e.copy.Until && c.Since <= m.usesFrom(r) && r.tells(c.Read) {
-			e.copy = c
+		if c.Until < r.lostAt && r.tells(c.Read) && !slices.Contains(e.copies, c) && len(e.copies) < maxElsewhere {
+			e.copies = append(e.copies, c)
 		}
 	}
 }
 
-// toldElsewhere says whether a copy in another region tells all that our region used of a lost bucket. It is
-// one of all that the region's store knew, as of a time. All other regions say when they last heard of a time
-// of that store, and none heard of one much later; nor was any node of ours answered much later.
-func (m *Machine) toldElsewhere(r *recovery) bool {
-	if r.elsewhere.copy.Until == 0 || r.deleted {
+// toldElsewhere says whether a copy in another region tells all that our region used of a lost bucket from a time
+// on; what was after the loss before, this node may tell itself.
+func (m *Machine) toldElsewhere(r *recovery, from quantity.StoreTime) bool {
+	if r.deleted {
 		return false
 	}
-	until := r.elsewhere.copy.Until.Add(CopyLag)
+	own := r.told[m.node]
+	for _, c := range r.elsewhere.copies {
+		if c.Since > from {
+			continue
+		}
+		if m.heardNoLater(r, c.Until, r.lostAt) || own != nil && own.itself && own.since < r.lostAt && m.heardNoLater(r, c.Until, own.since) {
+			return true
+		}
+	}
+	return false
+}
+
+// heardNoLater says whether our region's store showed no time much later than a copy elsewhere is, before a loss.
+// Of every other region all nodes have answered, and one heard of about the time of the copy, and none of a much
+// later one. Nor was a node of ours answered much later.
+func (m *Machine) heardNoLater(r *recovery, copied, lostAt quantity.StoreTime) bool {
+	until := copied.Add(CopyLag)
 	for _, p := range m.peers {
-		if heard := r.elsewhere.heard[p.name]; heard == 0 || heard > until {
+		heard := false
+		for _, h := range r.elsewhere.heard[p.name] {
+			switch {
+			case h.At >= lostAt: // since the loss
+			case h.At > until, h.Unsure:
+				return false
+			case h.At.Add(heardLag) >= copied:
+				heard = true
+			}
+		}
+		if !heard || !slices.Contains(r.elsewhere.whole, p.name) {
 			return false
 		}
 	}
-	for _, n := range m.named {
-		if n.answered(r) > until {
+	for node, n := range m.named {
+		if (node != m.node || lostAt == r.lostAt) && n.answered(r) > until {
 			return false
 		}
 	}
@@ -83,24 +181,4 @@ func (m *Machine) toldElsewhere(r *recovery) bool {
 // bucket there later.
 func (r *recovery) tells(read quantity.StoreTime) bool {
 	return read == 0 || read <= r.lostAt && (!r.deleted || read <= r.use.At)
-}
-
-// noteShown notes the latest time of its store that a peer has heard, under a generation that is believed.
-func (p *peer) noteShown(generation uint64, at quantity.StoreTime) {
-	switch {
-	case at <= 0 || at > maxTime:
-	case generation < p.lastGeneration:
-		p.shownBefore = max(p.shownBefore, at)
-	default:
-		p.shown = max(p.shown, at)
-	}
-}
-
-// shownUnder returns the latest time of its store that a peer has heard under generations before one; 0:
-// nobody knows.
-func (p *peer) shownUnder(generation uint64) quantity.StoreTime {
-	if p.lastGeneration < generation {
-		return max(p.shown, p.shownBefore)
-	}
-	return p.shownBefore
 }

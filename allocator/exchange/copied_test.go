@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/quotad/quotad/algorithms"
@@ -13,31 +14,40 @@ import (
 // was a node of ours answered so late.
 func TestOtherRegionsTellForOurs(t *testing.T) {
 	at := func(seconds int64) quantity.StoreTime { return quantity.StoreTime(seconds * allocator.Second) }
-	good := Testimonies{From: "eu", Heard: at(999), Copies: []Copied{{Node: "n1", Until: at(1000)}}}
-	with := func(change func(*Testimonies)) Testimonies {
-		t := good
-		change(&t)
-		return t
+	copied := func(since, until quantity.StoreTime) Testimonies {
+		return Testimonies{From: "eu", Heard: []HeardOf{{At: at(999)}}, Copies: []Copied{{Node: "n1", Since: since, Until: until}}}
 	}
+	ap := func(heard ...HeardOf) Testimonies { return Testimonies{From: "ap", Heard: heard} }
+	good := copied(0, at(1000))
 	for name, c := range map[string]struct {
 		all     []Testimonies
 		deleted bool
-		named   quantity.StoreTime
+		partly  bool               // not all nodes of ap answered
+		named   quantity.StoreTime // of another node of ours
+		own     quantity.StoreTime // since when this node tells itself
 		told    bool
 	}{
-		"one has a copy, and all have heard":     {all: []Testimonies{good, {From: "ap", Heard: at(1001)}}, told: true},
-		"one has heard a second and more later":  {all: []Testimonies{good, {From: "ap", Heard: at(1001) + 1}}},
-		"so has another node of a region":        {all: []Testimonies{good, {From: "ap", Heard: at(900)}, {From: "eu", Heard: at(1002)}, {From: "eu", Heard: at(7)}}},
-		"one does not know what it has heard":    {all: []Testimonies{good, {From: "ap"}}},
+		"one has a copy, and all have heard":     {all: []Testimonies{good, ap(HeardOf{At: at(1001)})}, told: true},
+		"one has heard a second and more later":  {all: []Testimonies{good, ap(HeardOf{At: at(1001) + 1})}},
+		"so has another node of a region":        {all: []Testimonies{good, ap(HeardOf{At: at(1000)}), {From: "eu", Heard: []HeardOf{{At: at(1002)}}}}},
+		"one has heard it last long before":      {all: []Testimonies{good, ap(HeardOf{At: at(997) - 1})}},
+		"one of its nodes has, another later":    {all: []Testimonies{good, ap(HeardOf{At: at(900)}), ap(HeardOf{At: at(997)})}, told: true},
+		"not all of its nodes have answered":     {all: []Testimonies{good, ap(HeardOf{At: at(1000)})}, partly: true},
+		"one does not know what it has heard":    {all: []Testimonies{good, ap()}},
+		"one heard later, and of no time":        {all: []Testimonies{good, ap(HeardOf{At: at(1000), Unsure: true})}},
+		"one heard of it since the loss":         {all: []Testimonies{good, ap(HeardOf{At: at(1000)}, HeardOf{At: at(1020)})}, told: true},
 		"one has not answered":                   {all: []Testimonies{good}},
-		"nobody has a copy":                      {all: []Testimonies{{From: "eu", Heard: at(900)}, {From: "ap", Heard: at(900)}}},
-		"the copy of a later life alone":         {all: []Testimonies{with(func(t *Testimonies) { t.Copies = []Copied{{Node: "n1", Since: at(961), Until: at(1000)}} }), {From: "ap", Heard: at(900)}}},
-		"that of a later life beside it":         {all: []Testimonies{good, {From: "ap", Heard: at(900), Copies: []Copied{{Node: "n1", Since: at(1009), Until: at(1020)}}}}, told: true},
-		"an older and a later copy":              {all: []Testimonies{with(func(t *Testimonies) { t.Copies = []Copied{{Node: "n1", Until: at(900)}} }), {From: "ap", Heard: at(1000), Copies: good.Copies}}, told: true},
-		"it was read after the loss":             {all: []Testimonies{with(func(t *Testimonies) { t.Copies = []Copied{{Node: "n1", Until: at(1000), Read: at(1011)}} }), {From: "ap", Heard: at(900)}}},
-		"the bucket alone was deleted":           {all: []Testimonies{good, {From: "ap", Heard: at(1001)}}, deleted: true},
-		"a node of ours was answered in between": {all: []Testimonies{good, {From: "ap", Heard: at(900)}}, named: at(1001) + 1},
-		"and one not much later":                 {all: []Testimonies{good, {From: "ap", Heard: at(900)}}, named: at(1001), told: true},
+		"nobody has a copy":                      {all: []Testimonies{{From: "eu", Heard: []HeardOf{{At: at(999)}}}, ap(HeardOf{At: at(999)})}},
+		"the copy of a later life alone":         {all: []Testimonies{copied(at(961), at(1000)), ap(HeardOf{At: at(1000)})}},
+		"that of a later life beside it":         {all: []Testimonies{good, copied(at(1009), at(1020)), ap(HeardOf{At: at(1000)})}, told: true},
+		"an older and a later copy":              {all: []Testimonies{copied(0, at(900)), good, ap(HeardOf{At: at(1000)})}, told: true},
+		"it was read after the loss":             {all: []Testimonies{{From: "eu", Heard: good.Heard, Copies: []Copied{{Node: "n1", Until: at(1000), Read: at(1011)}}}, ap(HeardOf{At: at(1000)})}},
+		"the bucket alone was deleted":           {all: []Testimonies{good, ap(HeardOf{At: at(1001)})}, deleted: true},
+		"a node of ours was answered in between": {all: []Testimonies{good, ap(HeardOf{At: at(1000)})}, named: at(1001) + 1},
+		"and one not much later":                 {all: []Testimonies{good, ap(HeardOf{At: at(1000)})}, named: at(1001), told: true},
+		"until a loss before, and this node since": {all: []Testimonies{copied(0, at(980)), {From: "eu", Heard: []HeardOf{{At: at(979)}, {At: at(1009)}}},
+			ap(HeardOf{At: at(980)}, HeardOf{At: at(1009)})}, own: at(985), told: true},
+		"not until that": {all: []Testimonies{copied(0, at(980)), ap(HeardOf{At: at(984)})}, own: at(985)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := New("us", "n2", Options{})
@@ -49,6 +59,12 @@ func TestOtherRegionsTellForOurs(t *testing.T) {
 			b := &Bucket{ID: "b", Kind: algorithms.FixedWindow, Window: 60 * allocator.Second, Cell: 60 * allocator.Second, Limit: 100, Recovered: true,
 				Entitlements: map[string]quantity.Units{"us": 100}}
 			r := &recovery{bucket: b, lostAt: at(1010), deleted: c.deleted}
+			if r.elsewhere.whole = []string{"eu", "ap"}; c.partly {
+				r.elsewhere.whole = []string{"eu"}
+			}
+			if c.own > 0 {
+				*r.of("n2") = told{itself: true, since: c.own}
+			}
 			for _, one := range c.all {
 				m.addElsewhere(r, one, algorithms.Use{})
 			}
@@ -59,31 +75,24 @@ func TestOtherRegionsTellForOurs(t *testing.T) {
 	}
 }
 
-// TestWhenAPeerWasHeard: what a peer says of its store's time counts for the generation under which it says so.
+// TestWhenAPeerWasHeard: what a peer says of its store's time counts for the generation under which it says so. One
+// that says none goes on for nobody knows how long.
 func TestWhenAPeerWasHeard(t *testing.T) {
 	var p peer
-	p.lastGeneration = 5
 	for _, says := range []struct {
 		generation uint64
 		at         quantity.StoreTime
-	}{{5, 100}, {5, 90}, {4, 50}, {5, -1}, {5, maxTime + 1}} {
+	}{{5, 100}, {5, 90}, {4, 50}, {6, 120}, {6, 0}, {7, 130}, {7, maxTime + 1}, {7, 125}, {8, -1}} {
 		p.noteShown(says.generation, says.at)
 	}
-	want := func(when string, generation uint64, at quantity.StoreTime) {
-		t.Helper()
-		if got := p.shownUnder(generation); got != at {
-			t.Errorf("%s: under generations before %d it was heard at %d, want %d", when, generation, got, at)
-		}
+	want := "[{100 false} {50 false} {120 true} {130 false} {0 true}]"
+	if got := fmt.Sprint(p.heardOf()); got != want {
+		t.Errorf("heard %s, want %s", got, want)
 	}
-	want("at first", 6, 100)
-	want("at first", 5, 50)
-	m := New("eu", "n1", Options{})
-	m.noteClock(0, 1<<50)
-	if !p.believes(m, 0, 7) {
-		t.Fatal("generation 7 is not believed")
+	for g := range uint64(maxShown) {
+		p.noteShown(10+g, 200)
 	}
-	p.noteShown(7, 200)
-	p.noteShown(5, 110)
-	want("a generation later", 7, 110)
-	want("a generation later", 8, 200)
+	if all := p.heardOf(); len(all) != maxShown || all[0].At != 200 {
+		t.Errorf("of more generations %v", all)
+	}
 }

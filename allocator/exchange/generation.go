@@ -35,9 +35,7 @@ func (p *peer) believes(m *Machine, now quantity.NodeTime, generation uint64) bo
 	if !m.believes(now, generation, p.lastGeneration) {
 		return false
 	}
-	if generation > p.lastGeneration {
-		p.lastGeneration, p.shown, p.shownBefore = generation, 0, max(p.shown, p.shownBefore)
-	}
+	p.lastGeneration = max(p.lastGeneration, generation)
 	return true
 }
 

@@ -180,7 +180,7 @@ func TestUseOfCellsToComeHidesNothing(t *testing.T) {
 		}
 		// Only n2 may lie. Where its testimony is refused, n3 is the second node to tell.
 		all := []Effects{say("n2", use), say("n1", own), say("n3", own), m.Step(now,
-			Gathered{Question{Generation: m.generation, Buckets: []Doubt{{Bucket: b.ID}}}})}
+			Gathered{Question: Question{Generation: m.generation, Buckets: []Doubt{{Bucket: b.ID}}}, Region: "us"})}
 		var restored []Restore
 		for _, out := range all {
 			restored = append(restored, out.Restores...)

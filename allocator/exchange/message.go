@@ -7,7 +7,7 @@ type Message struct {
 	From       string // the asking region
 	Node       string
 	Generation uint64 // of the asking region's store
-	// Shown is the latest time of that store that the node has heard, microseconds; 0: none.
+	// Shown is the latest time of that store that the node has heard, microseconds; 0: it does not say.
 	Shown     quantity.StoreTime
 	Documents []Acknowledged
 	Asks      []Ask

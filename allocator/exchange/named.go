@@ -12,6 +12,8 @@ import (
 // configured number, under new names: what one of them alone used is not known before it has told.
 type Named struct {
 	At map[string]quantity.StoreTime
+	// First says of nodes that the journal remembers when they were first heard of; nil: now.
+	First map[string]quantity.StoreTime
 	// LostAt is when the store last lost data.
 	LostAt quantity.StoreTime
 	// Perhaps: the store may have answered them so late, and was not seen to.
@@ -37,7 +39,9 @@ func (m *Machine) onNamed(e Named) {
 	m.noteLoss(e.LostAt)
 	for node, at := range e.At {
 		n, known := m.named[node]
-		if !known {
+		if first, remembered := e.First[node]; remembered && !known {
+			n.first = first
+		} else if !known {
 			n.first = at
 		}
 		switch {
@@ -53,6 +57,7 @@ func (m *Machine) onNamed(e Named) {
 	for _, n := range m.named {
 		latest = max(latest, n.last)
 	}
+	m.shown = max(m.shown, latest)
 	var times []quantity.StoreTime
 	for node, n := range m.named {
 		if latest.Sub(n.last) > NamedFor {
@@ -86,19 +91,20 @@ func (m *Machine) noteLoss(at quantity.StoreTime) {
 	}
 }
 
-// LastAnswer says when the store last answered a node.
-type LastAnswer struct {
-	At         quantity.StoreTime
-	BeforeLoss quantity.StoreTime // and when before it last lost data, if it has answered since
+// Answers says when the store answered a node.
+type Answers struct {
+	First, Last quantity.StoreTime
+	BeforeLoss  quantity.StoreTime // the last one before it last lost data, if there are later ones; 0: not known
 }
 
-// Named returns the nodes of our region that the store has answered, as far as this machine remembers.
-func (m *Machine) Named() map[string]LastAnswer {
-	all := make(map[string]LastAnswer, len(m.named))
+// Named returns the nodes of our region that the store has answered, as far as this machine remembers, and
+// when the store last lost data.
+func (m *Machine) Named() (all map[string]Answers, lostAt quantity.StoreTime) {
+	all = make(map[string]Answers, len(m.named))
 	for node, n := range m.named {
-		all[node] = LastAnswer{At: n.last, BeforeLoss: n.beforeLoss}
+		all[node] = Answers{First: n.first, Last: n.last, BeforeLoss: n.beforeLoss}
 	}
-	return all
+	return all, m.namedLost
 }
 
 // named says when this node heard first that the store answered a node, when the store did so last, and
@@ -134,15 +140,27 @@ func (m *Machine) allTold(answered []string, counts, lostAt quantity.StoreTime) 
 	return true
 }
 
-// usesFrom returns the store time of the oldest use of a lost bucket that may still count.
+// usesFrom returns the store time of the oldest use of a lost bucket that may still count, and that nobody
+// has told: whoever saw the bucket saw all that had been used of it by then.
 func (m *Machine) usesFrom(r *recovery) quantity.StoreTime {
-	return max(r.bucket.Terms(m.region).CountsSince(r.lostAt), 0)
+	from := max(r.bucket.Terms(m.region).CountsSince(r.lostAt), 0)
+	if r.use.At <= r.lostAt {
+		return max(from, r.use.At)
+	}
+	return from
 }
 
 // toldUse says whether what our region used of a lost bucket is known: all its nodes have told, or other
 // regions have for all.
 func (m *Machine) toldUse(r *recovery) bool {
-	return m.allTold(r.nodesAnswered, m.usesFrom(r), r.lostAt) || m.toldElsewhere(r)
+	from := m.usesFrom(r)
+	var told []string
+	for node := range r.told {
+		if m.tellsSince(r, node, from) {
+			told = append(told, node)
+		}
+	}
+	return m.allTold(told, from, r.lostAt) || m.toldElsewhere(r, from)
 }
 
 // toldRows says whether what our region lent of a lost bucket is known: the journals of all its nodes

@@ -34,8 +34,8 @@ func TestWhoMustTell(t *testing.T) {
 		}
 	}
 	m.onNamed(Named{At: map[string]quantity.StoreTime{"gone": at(960)}, Perhaps: true})
-	if m.allTold([]string{"n1", "n2"}, at(950), at(1010)) || m.Named()["gone"].At != at(900) {
-		t.Errorf("a node that may have been answered later is not waited for; it was last answered at %d", m.Named()["gone"].At)
+	if m.allTold([]string{"n1", "n2"}, at(950), at(1010)) || m.named["gone"].last != at(900) {
+		t.Errorf("a node that may have been answered later is not waited for; it was last answered at %d", m.named["gone"].last)
 	}
 	crowd := map[string]quantity.StoreTime{}
 	for i := range MaxNamed + 10 {
@@ -72,18 +72,18 @@ func TestACopyTellsForItsNode(t *testing.T) {
 			m.onNamed(Named{At: map[string]quantity.StoreTime{"n1": at(1010), "n2": at(1000)}})
 			b := &Bucket{ID: "b", Kind: algorithms.FixedWindow, Window: 60 * s, Cell: 60 * s, Limit: 100, Recovered: true,
 				Entitlements: map[string]quantity.Units{"us": 100}}
-			r := &recovery{bucket: b, lostAt: at(1010), nodesAnswered: []string{"n1"}}
+			r := &recovery{bucket: b, lostAt: at(1010), told: map[string]*told{"n1": {itself: true}}}
 			if m.usesFrom(r) != at(960) {
 				t.Fatalf("what was used counts since %d", m.usesFrom(r))
 			}
 			b.Recovered = false
-			if m.addCopies(r, []Copied{c.copied}); len(r.nodesAnswered) > 1 {
-				t.Errorf("%v tell of a bucket whose use nobody copies", r.nodesAnswered)
+			if m.addCopies(r, []Copied{c.copied}); len(r.told) > 1 {
+				t.Errorf("%v tell of a bucket whose use nobody copies", r.told)
 			}
 			b.Recovered = true
 			m.addCopies(r, []Copied{c.copied, c.copied})
-			if m.toldUse(r) != c.told || len(r.nodesAnswered) > 2 || len(r.nodesWhole) > 0 {
-				t.Errorf("told %t by %v, rows by %v", m.toldUse(r), r.nodesAnswered, r.nodesWhole)
+			if m.toldUse(r) != c.told || len(r.told) > 2 || len(r.nodesWhole) > 0 {
+				t.Errorf("told %t by %v, rows by %v", m.toldUse(r), r.told, r.nodesWhole)
 			}
 		})
 	}

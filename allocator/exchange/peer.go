@@ -26,15 +26,14 @@ const (
 // time.
 type peer struct {
 	lastGeneration uint64 // the highest generation of its store that was heard and believed
-	// the latest time of its store that it told under that generation, and under those before
-	shown, shownBefore quantity.StoreTime
-	name               string
-	heard              bool              // it ever answered
-	answered           quantity.NodeTime // when the latest call that it answered was sent
-	called             quantity.NodeTime // when it was last called
-	roundTrip          int64             // smoothed, microseconds; 0: not measured
-	underway           int               // calls under way
-	queue              queue             // buckets that wait for room in calls to it
+	shown          []shown
+	name           string
+	heard          bool              // it ever answered
+	answered       quantity.NodeTime // when the latest call that it answered was sent
+	called         quantity.NodeTime // when it was last called
+	roundTrip      int64             // smoothed, microseconds; 0: not measured
+	underway       int               // calls under way
+	queue          queue             // buckets that wait for room in calls to it
 	// in the machine's peers: the document's order without this region
 	index int
 	open  int  // index in Effects.Calls of this step's call to it; see hasCall

@@ -56,13 +56,14 @@ type recovery struct {
 	from, to quantity.Cell      // the cells whose rows may still weigh
 	began    quantity.NodeTime  // when this recovery began
 	again    quantity.NodeTime  // when to ask again
+	wide     quantity.NodeTime  // when to ask all nodes of other regions again
 	pause    int64              // the last pause before again
 	use      algorithms.Use     // the latest use that anybody reported
 	// the highest sums that anybody reported, by peer and cell
 	rows          []algorithms.RememberedRow
-	peersAnswered []string // peers whose own answer covers all cells
-	nodesAnswered []string // nodes of this region that told all that they used of the bucket
-	nodesWhole    []string // nodes of this region whose journals cover all cells
+	peersAnswered []string         // peers whose own answer covers all cells
+	told          map[string]*told // by node of this region
+	nodesWhole    []string         // nodes of this region whose journals cover all cells
 	elsewhere     elsewhere
 	searched      bool // this node's own journal and memory have answered
 	gathered      bool // all other nodes of this region that can be asked have answered once
@@ -164,18 +165,33 @@ func (m *Machine) askWhatIsKnown(now quantity.NodeTime, all []*recovery) {
 		m.out.Recalls = append(m.out.Recalls, Recall{Region: m.region, Question: q,
 			Timeout: minTimeout})
 	}
+	alone := m.alone()
 	for _, p := range m.peers {
 		if p.degraded(now) {
 			continue
 		}
 		for q := range m.questions(all,
 			func(r *recovery) bool {
-				return r.bucket.Recovered && (!slices.Contains(r.peersAnswered, p.name) || m.nodes == 1 && !m.toldUse(r))
+				return r.bucket.Recovered && (!slices.Contains(r.peersAnswered, p.name) || alone && now >= r.wide && !m.toldUse(r))
 			}) {
-			m.out.Recalls = append(m.out.Recalls, Recall{Region: p.name, Question: q,
-				All: m.nodes == 1, Timeout: p.timeout()})
+			m.out.Recalls = append(m.out.Recalls, Recall{Region: p.name, Question: q, All: alone, Timeout: p.timeout()})
 		}
 	}
+	for _, r := range all {
+		if now >= r.wide {
+			r.wide = now.Add(min(max(now.Sub(r.began), askAgain), maxPause))
+		}
+	}
+}
+
+// alone says whether this node knows of no other one of its region that used the store before it last lost data.
+func (m *Machine) alone() bool {
+	for node, n := range m.named {
+		if node != m.node && n.first < m.namedLost {
+			return false
+		}
+	}
+	return true
 }
 
 // questions yields the questions about those of the recoveries for which asked is true, at most
@@ -229,18 +245,23 @@ func (m *Machine) onTestified(now quantity.NodeTime, e Testimonies) {
 	}
 }
 
-// onGathered notes that the other nodes of our region have answered a question, as many as are known,
-// or had time to. There may be more than the region has by configuration, and each may have used the
-// bucket.
-func (m *Machine) onGathered(now quantity.NodeTime, q Question) {
-	if q.Generation != m.generation {
+// onGathered notes that all nodes of a region have answered a question, as many as are known, or had time
+// to. There may be more of our own than it has by configuration, and each may have used the bucket.
+func (m *Machine) onGathered(now quantity.NodeTime, e Gathered) {
+	if e.Question.Generation != m.generation {
 		return
 	}
-	for _, d := range q.Buckets {
-		if r := m.recoveries[d.Bucket]; r != nil {
+	for _, d := range e.Question.Buckets {
+		r := m.recoveries[d.Bucket]
+		switch {
+		case r == nil:
+			continue
+		case e.Region == m.region:
 			r.gathered = true
-			m.restoreIfKnown(now, r)
+		case e.Whole && !slices.Contains(r.elsewhere.whole, e.Region):
+			r.elsewhere.whole = append(r.elsewhere.whole, e.Region)
 		}
+		m.restoreIfKnown(now, r)
 	}
 }
 
@@ -280,11 +301,10 @@ func (r *recovery) addTestimony(peer, node string, t Testimony, until quantity.S
 // remembers back to the oldest use that may still count.
 func (m *Machine) addUse(r *recovery, node string, t Testimony) {
 	r.use = newer(r.use, t.Use)
-	all := t.UseSince <= m.usesFrom(r) && r.tells(t.Read)
-	if all && !slices.Contains(r.nodesAnswered, node) {
-		r.nodesAnswered = append(r.nodesAnswered, node)
+	if o := r.of(node); r.tells(t.Read) && (!o.itself || t.UseSince < o.since) {
+		o.itself, o.since = true, t.UseSince
 	}
-	idle := all && t.Use == algorithms.Use{} && len(r.rows) == 0 && slices.Contains(r.nodesWhole,
+	idle := m.tellsSince(r, node, m.usesFrom(r)) && t.Use == algorithms.Use{} && len(r.rows) == 0 && slices.Contains(r.nodesWhole,
 		node)
 	if !r.bucket.Recovered && !idle && !r.used {
 		r.used = true
@@ -409,7 +429,7 @@ func (m *Machine) continueRecoveries(now quantity.NodeTime) {
 		}
 		m.restoreIfKnown(now, r)
 		if back {
-			r.pause = askAgain / 2
+			r.pause, r.wide = askAgain/2, 0
 		}
 		if back || now >= r.again {
 			again = append(again, r)

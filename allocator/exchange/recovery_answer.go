@@ -33,7 +33,7 @@ func (m *Machine) onQuestioned(now quantity.NodeTime, e Questioned) {
 func (m *Machine) testify(c Consult, all []Testimony, copies []Copied) {
 	t := Testimonies{From: m.region, Node: m.node, ForGeneration: c.Generation, All: all, Copies: copies}
 	if p := m.peer(c.Peer); p != nil {
-		t.Heard = p.shownUnder(c.Generation)
+		t.Heard = p.heardOf()
 	}
 	m.out.Testify = append(m.out.Testify, Testify{ID: c.ID, Testimonies: t})
 }

@@ -37,9 +37,13 @@ type Consulted struct {
 // Testified is an answer to a Recall.
 type Testified struct{ Testimonies Testimonies }
 
-// Gathered says that a Recall to our own region is over: each of its other nodes that the driver
-// knows of has answered, which comes as Testified before, or the time was over.
-type Gathered struct{ Question Question }
+// Gathered says that a Recall to all nodes of a region is over: each that the driver knows of has answered, which
+// comes as Testified before, or the time was over.
+type Gathered struct {
+	Question Question
+	Region   string
+	Whole    bool // each has answered, and there is one
+}
 
 // Waived is the operator's word about all losses up to a store time: what nobody can tell was not used,
 // and not lent. Those that can be asked are heard first.
@@ -55,7 +59,7 @@ func (e Lost) happen(m *Machine, now quantity.NodeTime)       { m.onLost(now, e)
 func (e Questioned) happen(m *Machine, now quantity.NodeTime) { m.onQuestioned(now, e) }
 func (e Consulted) happen(m *Machine, now quantity.NodeTime)  { m.onConsulted(now, e) }
 func (e Testified) happen(m *Machine, now quantity.NodeTime)  { m.onTestified(now, e.Testimonies) }
-func (e Gathered) happen(m *Machine, now quantity.NodeTime)   { m.onGathered(now, e.Question) }
+func (e Gathered) happen(m *Machine, now quantity.NodeTime)   { m.onGathered(now, e) }
 func (e Waived) happen(m *Machine, now quantity.NodeTime)     { m.onWaived(now, e.Until) }
 func (e Restored) happen(m *Machine, now quantity.NodeTime)   { m.onRestored(now, e) }
 

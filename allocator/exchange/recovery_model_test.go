@@ -308,7 +308,7 @@ func (s *recoverySearch) carry(w *world, n int, out *Effects) {
 		s.send(w, m)
 		if m.toRegion == -1 { // as if its answer never came
 			s.carry(w, n, s.step(w, n, stepKey{what: "gathered", a: s.answers.id(any(r.Question))}, func(m *Machine) {
-				m.Step(searchNow, Gathered{r.Question})
+				m.Step(searchNow, Gathered{Question: r.Question, Region: r.Region})
 			}))
 		}
 	}

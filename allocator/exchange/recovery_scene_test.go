@@ -88,7 +88,7 @@ func (s *scene) carry(r *testRegion, out Effects) {
 		all, answers := s.asked(r, c.Region), 0
 		gathered := alive(func() {
 			if answers++; answers > len(all) && c.Region == r.name {
-				r.step(Gathered{c.Question})
+				r.step(Gathered{Question: c.Question, Region: c.Region})
 			}
 		})
 		s.after(1, gathered)

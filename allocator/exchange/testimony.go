@@ -30,17 +30,19 @@ type Testimonies struct {
 	// Copies are of nodes of the asker's region that do not answer: what they used, as this node has it,
 	// is part of its testimonies. One that a peer has is of all that the asker's store knew.
 	Copies []Copied
-	// Heard is the latest time of the asker's store that a peer heard of under generations before this
-	// one; 0: it does not know.
-	Heard quantity.StoreTime
+	// Heard are the latest times of the asker's store that a peer heard of, one for each generation.
+	Heard []HeardOf
 }
 
-// Copied says what of another node's use is known: all that it saw from Since on, as of Until, but for
+// Copied says that the author knows of a node, and with Until above 0 what of a life of that is known: all that it saw from Since on, as of Until, but for
 // what had moved by less than a checkpoint is worth.
 type Copied struct {
 	Node         string
 	Since, Until quantity.StoreTime
 	Rows         bool // what it lent and returned is there, too
+	// First is when the author first heard that the store answered the node, and Answered when it did so last
+	// before the loss, or later.
+	First, Answered quantity.StoreTime
 	// Read is as in Testimony.
 	Read quantity.StoreTime
 }

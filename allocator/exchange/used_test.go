@@ -37,8 +37,8 @@ func afterALoss(kind algorithms.Kind, recovered bool, word func(lostAt quantity.
 }
 
 // TestUseIsKnownFromItsBeginning: a node's testimony is all that it used if it reaches back to the
-// first moment whose use may still count. If it begins a microsecond later, as many units count as
-// used as any region can have had.
+// first moment whose use may still count, or to when the bucket was last seen. If it begins a microsecond later, as
+// many units count as used as any region can have had.
 func TestUseIsKnownFromItsBeginning(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		for _, late := range []quantity.Units{0, 1} {
@@ -47,7 +47,7 @@ func TestUseIsKnownFromItsBeginning(t *testing.T) {
 					int64(late))
 				return Testimony{Bucket: "b", UseSince: since,
 					Use: algorithms.Use{Cell: quantity.Cell(int64(lostAt) / b.Cell), Units: 10,
-						At: lostAt - 1}}
+						At: since - 1}}
 			})
 			if len(out.Restores) == 0 || out.Restores[0].Most != 100*late ||
 				out.Restores[0].Use.Units != 10 {

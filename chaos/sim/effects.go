@@ -202,8 +202,8 @@ func (n *node) recall(q exchange.Recall) {
 	n.w.must(err)
 	life, answers := n.life, 0
 	gathered := func() {
-		if n.life == life && q.Region == n.r.name {
-			n.hear(exchange.Gathered{Question: q.Question})
+		if n.life == life && (q.All || q.Region == n.r.name) {
+			n.hear(exchange.Gathered{Question: q.Question, Region: q.Region, Whole: 0 < answers && answers == len(to)})
 			n.drain()
 		}
 	}

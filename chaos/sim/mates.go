@@ -103,12 +103,13 @@ func (n *node) copies() {
 	n.live.CopyTo(mates)
 }
 
-// lives says whether a life of a node of the region, 0: any, is not over. Gossip takes a few seconds to
-// know it.
-func (r *region) lives(name string, life uint64) bool {
-	for _, n := range r.nodes {
-		if n.live != nil && n.own() == name && (life == 0 || life == uint64(n.life)) {
-			return true
+// lives says whether a life of a node, 0: any, is not over. Gossip takes a few seconds to know it.
+func (w *world) lives(name string, life uint64) bool {
+	for _, r := range w.regions {
+		for _, n := range r.nodes {
+			if n.live != nil && n.name == name && (life == 0 || life == uint64(n.life)) {
+				return true
+			}
 		}
 	}
 	return false

@@ -95,7 +95,7 @@ func (n *node) start(first bool) error {
 		Nodes:  len(n.r.nodes),
 		Policy: n.file, Bootstrap: first, Store: n.way, Journal: n.journal, Now: n.time,
 		Elapsed: func() time.Duration { return time.Duration(n.mono()) * time.Microsecond },
-		Fetch:   n.fetch, Ask: n.asksToOpen, Life: uint64(n.life + 1), Alive: n.r.lives, Log: n.w.quiet(), Memory: n.w.plan.Memory})
+		Fetch:   n.fetch, Ask: n.asksToOpen, Life: uint64(n.life + 1), Alive: n.w.lives, Log: n.w.quiet(), Memory: n.w.plan.Memory})
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func TestACompleteCopyHasAll(t *testing.T) {
 				}
 				journal.write(seen)
 				sender.To([]Mate{n2})
-				sender.Note(seen, 5, 0, now, true)
+				sender.Note(Seen{Uses: seen, Since: 5, AsOf: now, All: true})
 			},
 			"tell": func(t *rapid.T) {
 				p, ok, err := sender.Next(n2)
@@ -103,7 +103,7 @@ func TestACompleteCopyHasAll(t *testing.T) {
 		// In the end nothing is lost any more.
 		now += 10
 		sender.To([]Mate{n2})
-		sender.Note(nil, 5, 0, now, true)
+		sender.Note(Seen{Since: 5, AsOf: now, All: true})
 		for range 50 {
 			p, ok, _ := sender.Next(n2)
 			if !ok {
@@ -126,13 +126,13 @@ func TestTooMuchWaits(t *testing.T) {
 	journal := disk{}
 	s := NewSender("us", "n1", 1, journal.pages)
 	s.To([]Mate{n2})
-	s.Note(nil, 0, 0, 1, false)
+	s.Note(Seen{AsOf: 1})
 	first, _, _ := s.Next(n2)
 	s.Answered(n2, first, 1)
 	for i := range maxQueued + 1 {
 		u := []Use{{Bucket: fmt.Sprint("b", i%10), At: quantity.StoreTime(i)}}
 		journal.write(u)
-		s.Note(u, 0, 0, quantity.StoreTime(i), false)
+		s.Note(Seen{Uses: u, AsOf: quantity.StoreTime(i)})
 	}
 	have, anew := s.Numbers(maxQueued)
 	if p, ok, err := s.Next(n2); !ok || err != nil || p.Number != 0 || len(p.Uses) != 3 || anew != 1 || have != 0 {
@@ -145,7 +145,7 @@ func TestAJournalThatCannotBeRead(t *testing.T) {
 	broken := errors.New("broken")
 	s := NewSender("us", "n1", 1, func(string) ([]Use, string, error) { return nil, "", broken })
 	s.To([]Mate{n2})
-	s.Note(nil, 0, 0, 1, false)
+	s.Note(Seen{AsOf: 1})
 	if _, ok, err := s.Next(n2); ok || !errors.Is(err, broken) {
 		t.Errorf("%v %v", ok, err)
 	}
@@ -169,7 +169,7 @@ func TestCopiesAreBounded(t *testing.T) {
 // copy is complete again as soon as it tells.
 func TestACopyOfANodeThatGoesOn(t *testing.T) {
 	var r Receiver
-	lives := func(node string, _ uint64) bool { return node == "lives" }
+	lives := func(node string) bool { return node == "lives" }
 	for _, node := range []string{"lives", "dead"} {
 		r.Take(0, Part{Node: node, Until: 5})
 	}
@@ -205,7 +205,7 @@ func TestSinceIsTakenWithItsUses(t *testing.T) {
 		s.Answered(n2, p, r.Take(0, p))
 		return fmt.Sprint(r.Complete())
 	}
-	s.Note(nil, 1000, 0, 1000, false)
+	s.Note(Seen{Since: 1000, AsOf: 1000})
 	if got := tell(); got != "[{n1 1 1000 1000 0}]" {
 		t.Errorf("at first %s", got)
 	}
@@ -213,7 +213,7 @@ func TestSinceIsTakenWithItsUses(t *testing.T) {
 	for range MaxUses + 1 {
 		read = append(read, Use{Bucket: "x", At: 1001, Units: 1})
 	}
-	s.Note(read, 0, 900, 1001, false)
+	s.Note(Seen{Uses: read, Read: 900, AsOf: 1001})
 	if got := tell(); got != "[{n1 1 1000 1000 900}]" {
 		t.Errorf("with a part %s", got)
 	}

@@ -23,6 +23,7 @@ const (
 type Receiver struct {
 	mu    sync.Mutex
 	lives map[life]*held
+	away  map[string]time.Duration // by node: when it was last not heard of
 }
 
 // life is one start of a node.
@@ -80,15 +81,43 @@ func (r *Receiver) keep(of life, h *held) {
 	delete(r.lives, oldest)
 }
 
-// Watch says which lives of nodes are heard of at a time. One that is, and has told nothing for long, goes
-// on without this node: its copy is not complete any more before it tells again.
-func (r *Receiver) Watch(now time.Duration, alive func(node string, life uint64) bool) {
+// Watch says which nodes are heard of at a time. One that is, and of which no life has told anything for long,
+// goes on without this node: its copies are not complete any more before it tells again.
+func (r *Receiver) Watch(now time.Duration, alive func(node string) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	told := map[string]time.Duration{}
 	for of, h := range r.lives {
-		if h.until > 0 && now-h.heard > silence && alive(of.node, of.number) {
-			h.until = 0
+		told[of.node] = max(told[of.node], h.heard)
+	}
+	away := make(map[string]time.Duration, len(told))
+	for node, last := range told {
+		if away[node] = r.away[node]; !alive(node) {
+			away[node] = now
 		}
+		if now-max(last, away[node]) > silence {
+			for of, h := range r.lives {
+				if of.node == node {
+					h.until = 0
+				}
+			}
+		}
+	}
+	r.away = away
+}
+
+// Settle has copies that late says to be as late as their lives tell all until the store lost data, which it did
+// after their end.
+func (r *Receiver) Settle(lostAt quantity.StoreTime, late func(Copy) bool) {
+	for _, c := range r.Complete() {
+		if c.Until >= lostAt || !late(c) {
+			continue
+		}
+		r.mu.Lock()
+		if h := r.lives[life{c.Node, c.Life}]; h != nil && h.until > 0 {
+			h.until = max(h.until, lostAt)
+		}
+		r.mu.Unlock()
 	}
 }
 

@@ -27,10 +27,7 @@ type Sender struct {
 	pages        Pages
 
 	mu    sync.Mutex
-	since quantity.StoreTime
-	read  quantity.StoreTime
-	asOf  quantity.StoreTime
-	all   bool // what this node has seen includes all that the store knew of others
+	seen  Seen // but for its uses
 	mates map[Mate]*mate
 	anew  int64 // how often a mate was told all anew because too much waited
 }
@@ -71,14 +68,24 @@ func (s *Sender) To(mates []Mate) {
 	s.mates = kept
 }
 
-// Note takes in uses that the journal has now. With them it has all that the node saw until asOf. The
-// node knows all that it used from since on; if read is not 0 it read that from the store then. all says
-// that it knows what every other node did that the store has answered. No mate of another region has a
-// complete copy while that is not so, for it tells for the region.
-func (s *Sender) Note(uses []Use, since, read, asOf quantity.StoreTime, all bool) {
+// Seen is what a node has seen.
+type Seen struct {
+	Uses []Use // that the journal has now
+	// With these it has all that the node saw until AsOf, which is all that it used from Since on. If Read is
+	// not 0 it read that from the store then.
+	Since, Read, AsOf quantity.StoreTime
+	// All: it is also what every other node did that the store has answered, from SinceAll on. No mate of
+	// another region has a complete copy while that is not so, for it tells for the region.
+	All      bool
+	SinceAll quantity.StoreTime
+}
+
+// Note takes in what the node has seen.
+func (s *Sender) Note(seen Seen) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.since, s.read, s.asOf, s.all = since, read, asOf, all
+	uses := seen.Uses
+	s.seen, s.seen.Uses = seen, nil
 	for _, m := range s.mates {
 		if !m.begun { // the pages to come have them
 			continue
@@ -103,14 +110,16 @@ func (s *Sender) Anew() {
 func (s *Sender) Next(to Mate) (p Part, ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m, asOf := s.mates[to], s.asOf
-	if to.Region != s.region && !s.all {
-		asOf = 0
+	m, asOf, since := s.mates[to], s.seen.AsOf, s.seen.Since
+	if to.Region != s.region {
+		if since = s.seen.SinceAll; !s.seen.All {
+			asOf = 0
+		}
 	}
-	if m == nil || s.asOf == 0 || m.paged && len(m.queue) == 0 && m.whole >= asOf {
+	if m == nil || s.seen.AsOf == 0 || m.paged && len(m.queue) == 0 && m.whole >= asOf {
 		return p, false, nil
 	}
-	p = Part{Region: s.region, Node: s.node, Life: s.life, Number: m.number, Since: s.since, Read: s.read}
+	p = Part{Region: s.region, Node: s.node, Life: s.life, Number: m.number, Since: since, Read: s.seen.Read}
 	m.begun, m.sent = true, step{from: m.from, paged: m.paged}
 	if m.paged || len(m.queue) > MaxUses { // the queue does not grow while the journal is told
 		p.Uses = slices.Clone(m.queue[:min(len(m.queue), MaxUses)])

@@ -245,7 +245,7 @@ func conform(t *rapid.T, s subject) {
 		},
 		"names": func(t *rapid.T) {
 			w.names = rapid.MapOfN(rapid.StringN(1, 9, -1), rapid.Map(rapid.Int64(), func(at int64) Name {
-				return Name{quantity.StoreTime(at), quantity.StoreTime(at / 3), quantity.StoreTime(at % 7)}
+				return Name{Last: quantity.StoreTime(at), First: quantity.StoreTime(at / 5), Since: quantity.StoreTime(at / 3), Read: quantity.StoreTime(at % 7)}
 			}), 0, 4).Draw(t, "names")
 			check(s.journal().RememberNames(w.names))
 			if err := s.journal().RememberNames(map[string]Name{"": {}}); !errors.Is(err, ErrInvalid) {

@@ -15,7 +15,8 @@ const MaxNames = 2048
 
 // Name is what is remembered of a node that used the region's store. All times are the store's.
 type Name struct {
-	Last quantity.StoreTime // when the store last answered it
+	Last  quantity.StoreTime // when the store last answered it
+	First quantity.StoreTime // when this node first heard that it did; 0: long ago
 	// If Read is not 0, all that the node did in the store from Since to Read is in this journal.
 	Since, Read quantity.StoreTime
 }
@@ -49,6 +50,11 @@ func encodeNames(names map[string]Name) (b []byte) {
 			b = binary.AppendVarint(b, int64(at))
 		}
 	}
+	// A journal of an earlier release ends here.
+	b = appendBytes(b, "")
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		b = binary.AppendVarint(b, int64(names[name].First))
+	}
 	return b
 }
 
@@ -56,7 +62,15 @@ func readNames(d *decoder) map[string]Name {
 	names := map[string]Name{}
 	for d.err == nil && len(d.rest) > 0 {
 		name := string(d.bytes())
-		names[name] = Name{quantity.StoreTime(d.varint()), quantity.StoreTime(d.varint()), quantity.StoreTime(d.varint())}
+		if name == "" {
+			for _, name := range slices.Sorted(maps.Keys(names)) {
+				n := names[name]
+				n.First = quantity.StoreTime(d.varint())
+				names[name] = n
+			}
+			break
+		}
+		names[name] = Name{Last: quantity.StoreTime(d.varint()), Since: quantity.StoreTime(d.varint()), Read: quantity.StoreTime(d.varint())}
 	}
 	return names
 }

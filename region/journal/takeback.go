@@ -48,7 +48,7 @@ func (j *Journal) takeBackTimes(to quantity.StoreTime) error {
 	}
 	names := j.Names()
 	for name, of := range names {
-		names[name] = Name{Last: min(of.Last, to), Since: of.Since, Read: min(of.Read, to)}
+		names[name] = Name{Last: min(of.Last, to), First: of.First, Since: of.Since, Read: min(of.Read, to)}
 	}
 	err := j.submit(context.Background(), 1, func(t *transaction) error {
 		t.storeTime = storeTime{latest: min(t.storeTime.latest, to)}

@@ -84,7 +84,7 @@ func TestCopy(t *testing.T) {
 
 // TestTestimoniesCarryCopies: an answer says of which nodes it has copies.
 func TestTestimoniesCarryCopies(t *testing.T) {
-	a := exchange.Testimonies{From: "us", Node: "n1", ForGeneration: 7, Heard: 9, Copies: []exchange.Copied{{Node: "n2", Since: 3, Until: 1 << 50, Rows: true, Read: 7}, {Node: "n3"}}}
+	a := exchange.Testimonies{From: "us", Node: "n1", ForGeneration: 7, Heard: []exchange.HeardOf{{At: 9}, {At: 8, Unsure: true}}, Copies: []exchange.Copied{{Node: "n2", Since: 3, Until: 1 << 50, Rows: true, Read: 7, First: 2, Answered: 5}, {Node: "n3"}}}
 	if got := testimoniesFromProto(testimoniesToProto(a), exchange.Question{}); !reflect.DeepEqual(got, a) {
 		t.Errorf("%+v arrives as %+v", a, got)
 	}

@@ -62,10 +62,10 @@ func (c *Client) Recall(ctx context.Context, region string,
 }
 
 // RecallAll asks all nodes of a region at once. It passes each answer that comes to take, one at a
-// time.
+// time, and returns how many were asked.
 func (c *Client) RecallAll(ctx context.Context, region string, q exchange.Question,
-	take func(exchange.Testimonies)) {
-	c.everyNode(region, func(node peerv1.PeerServiceClient) func() {
+	take func(exchange.Testimonies)) (asked int) {
+	return c.everyNode(region, func(node peerv1.PeerServiceClient) func() {
 		p, err := node.Recall(ctx, questionToProto(q))
 		if err != nil {
 			// A node that does not answer is not fenced. The machine asks again.
@@ -94,7 +94,10 @@ func questionFromProto(p *peerv1.RecallRequest) exchange.Question {
 }
 
 func testimoniesToProto(a exchange.Testimonies) *peerv1.RecallResponse {
-	p := &peerv1.RecallResponse{Region: a.From, Node: a.Node, ForGeneration: a.ForGeneration, HeardUs: int64(a.Heard)}
+	p := &peerv1.RecallResponse{Region: a.From, Node: a.Node, ForGeneration: a.ForGeneration}
+	for _, h := range a.Heard {
+		p.Heard = append(p.Heard, &peerv1.HeardOf{AtUs: int64(h.At), Unsure: h.Unsure})
+	}
 	for _, t := range a.All {
 		one := &peerv1.Testimony{Refused: t.Refused, NowUs: int64(t.Now), LostAtUs: int64(t.LostAt),
 			WholeSinceUs: int64(t.WholeSince),
@@ -107,7 +110,8 @@ func testimoniesToProto(a exchange.Testimonies) *peerv1.RecallResponse {
 		p.Testimonies = append(p.Testimonies, one)
 	}
 	for _, c := range a.Copies {
-		p.Copies = append(p.Copies, &peerv1.Copied{Node: c.Node, SinceUs: int64(c.Since), UntilUs: int64(c.Until), Rows: c.Rows, ReadUs: int64(c.Read)})
+		p.Copies = append(p.Copies, &peerv1.Copied{Node: c.Node, SinceUs: int64(c.Since), UntilUs: int64(c.Until), Rows: c.Rows, ReadUs: int64(c.Read),
+			FirstUs: int64(c.First), AnsweredUs: int64(c.Answered)})
 	}
 	return p
 }
@@ -115,7 +119,10 @@ func testimoniesToProto(a exchange.Testimonies) *peerv1.RecallResponse {
 // testimoniesFromProto reads an answer. A testimony that is missing counts as refused.
 func testimoniesFromProto(p *peerv1.RecallResponse, q exchange.Question) exchange.Testimonies {
 	a := exchange.Testimonies{From: p.GetRegion(), Node: p.GetNode(),
-		ForGeneration: p.GetForGeneration(), Heard: quantity.StoreTime(p.GetHeardUs())}
+		ForGeneration: p.GetForGeneration()}
+	for _, h := range p.GetHeard() {
+		a.Heard = append(a.Heard, exchange.HeardOf{At: quantity.StoreTime(h.GetAtUs()), Unsure: h.GetUnsure()})
+	}
 	for i, d := range q.Buckets {
 		t := exchange.Testimony{Bucket: d.Bucket, Refused: true}
 		if i < len(p.GetTestimonies()) {
@@ -139,7 +146,8 @@ func testimoniesFromProto(p *peerv1.RecallResponse, q exchange.Question) exchang
 	}
 	for _, c := range p.GetCopies() {
 		a.Copies = append(a.Copies, exchange.Copied{Node: c.GetNode(), Since: quantity.StoreTime(c.GetSinceUs()),
-			Until: quantity.StoreTime(c.GetUntilUs()), Rows: c.GetRows(), Read: quantity.StoreTime(c.GetReadUs())})
+			Until: quantity.StoreTime(c.GetUntilUs()), Rows: c.GetRows(), Read: quantity.StoreTime(c.GetReadUs()),
+			First: quantity.StoreTime(c.GetFirstUs()), Answered: quantity.StoreTime(c.GetAnsweredUs())})
 	}
 	return a
 }

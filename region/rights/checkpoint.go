@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/quotad/quotad/region/copies"
 	"github.com/quotad/quotad/region/repeat"
 )
 
@@ -35,7 +36,10 @@ func (e *Engine) writeUses(ctx context.Context, all bool) error {
 		}
 		e.seen.written(part)
 	}
-	e.sender.Note(own, e.config.Journal.WholeSince(), e.gone.readBy(e.config.Node), asOf, e.gone.all(e.config.Node))
+	since := e.config.Journal.WholeSince()
+	ofAll, all := e.gone.all(e.config.Node)
+	e.sender.Note(copies.Seen{Uses: own, Since: since, SinceAll: max(since, ofAll), Read: e.gone.readBy(e.config.Node), AsOf: asOf,
+		All: all && !e.standsStill()})
 	repeat.Signal(e.written)
 	return nil
 }

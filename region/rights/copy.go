@@ -213,22 +213,43 @@ func (e *Engine) canBe(all []copies.Use) error {
 // their copies, and by what it has read of its store since they were gone. The question is asked under a
 // generation.
 func (e *Engine) copied(generation uint64) (all []exchange.Copied) {
+	lostAt := quantity.StoreTime(0)
+	if e.config.Tenure.Generation() >= generation { // this node knows of the loss that it is about
+		_, lostAt = e.config.Store.Lost()
+	}
 	e.watchCopies()
-	lost := e.config.Tenure.Generation() >= generation // this node knows of the loss that it is about
+	all = e.gone.known(e.config.Node, lostAt)
 	// While windows stand still the store's time says nothing of how old a copy is.
-	if ahead := e.config.Store.Latest().Sub(quantity.StoreTime(e.config.Now().UnixMicro())); ahead <= mostAhead {
-		for _, c := range e.receiver.Complete() {
-			if !e.config.Alive(c.Node, c.Life) && e.gone.asLate(c, lost) {
-				all = append(all, exchange.Copied{Node: c.Node, Since: c.Since, Until: c.Until, Read: c.Read})
-			}
+	if e.standsStill() {
+		return all
+	}
+	for _, c := range e.receiver.Complete() {
+		at := slices.IndexFunc(all, func(n exchange.Copied) bool { return n.Node == c.Node })
+		if at >= 0 && !e.config.Alive(e.config.Region+"/"+c.Node, c.Life) {
+			all = append(all, exchange.Copied{Node: c.Node, First: all[at].First, Answered: all[at].Answered, Since: c.Since, Until: c.Until, Read: c.Read})
 		}
 	}
-	return append(all, e.gone.known()...)
+	return all
+}
+
+// standsStill says whether the store may tell the same time again and again, as its time is ahead of this node's
+// clock.
+func (e *Engine) standsStill() bool {
+	return e.config.Store.Latest().Sub(quantity.StoreTime(e.config.Now().UnixMicro())) > mostAhead
 }
 
 // mostAhead is how far the store's time may be ahead of this node's clock, and move all the same, in
 // microseconds.
 const mostAhead = int64(time.Second / time.Microsecond)
 
-// watchCopies looks which nodes go on without telling this one what they see.
-func (e *Engine) watchCopies() { e.receiver.Watch(e.config.Elapsed(), e.config.Alive) }
+// watchCopies looks which nodes go on without telling this one what they see, and of which lives that are over the
+// copies tell all until the store last lost data.
+func (e *Engine) watchCopies() {
+	own := func(node string) string { return e.config.Region + "/" + node }
+	e.receiver.Watch(e.config.Elapsed(), func(node string) bool { return e.config.Alive(own(node), 0) })
+	e.others.Watch(e.config.Elapsed(), func(name string) bool { return e.config.Alive(name, 0) })
+	_, lostAt := e.config.Store.Lost()
+	e.receiver.Settle(lostAt, func(c copies.Copy) bool {
+		return !e.standsStill() && !e.config.Alive(own(c.Node), c.Life) && e.gone.asLate(c, lostAt)
+	})
+}

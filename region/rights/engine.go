@@ -32,7 +32,8 @@ type Peers interface {
 	// Recall asks one node of a region what it remembers.
 	Recall(ctx context.Context, region string, q exchange.Question) (exchange.Testimonies, error)
 	// RecallAll asks all nodes of a region, and passes on each answer.
-	RecallAll(ctx context.Context, region string, q exchange.Question, take func(exchange.Testimonies))
+	// It returns how many were asked.
+	RecallAll(ctx context.Context, region string, q exchange.Question, take func(exchange.Testimonies)) (asked int)
 	// Nodes returns the addresses of a region's other nodes.
 	Nodes(region string) []string
 	// Copy tells the node at an address a part of what this one has seen, and returns the number of the
@@ -58,8 +59,8 @@ type Config struct {
 	Broadcast func(name string, hint []byte) error
 	// Life tells this start of the node from others.
 	Life uint64
-	// Alive says whether gossip sees a life of a node of this region; 0: any life.
-	Alive func(node string, life uint64) bool
+	// Alive says whether gossip sees a life of a node, named REGION/NODE; 0: any life.
+	Alive func(name string, life uint64) bool
 	// Taken, if set, gets the events in place of the engine's own queue. It is for tests that step
 	// the machine by hand.
 	Taken func(exchange.Event)

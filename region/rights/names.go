@@ -25,20 +25,21 @@ const (
 type gone struct {
 	mu       sync.Mutex
 	names    map[string]journal.Name
-	lost     map[string]quantity.StoreTime // when those were last answered before the last loss that were since
+	before   map[string]quantity.StoreTime // when those were last answered before the last loss that were since; 0: not known
+	lostAt   quantity.StoreTime            // of that loss
 	recalled bool                          // the machine knows what names the journal has
 }
 
 // name takes in when the store last answered nodes. Others are kept as long as what they did may count.
-func (g *gone) name(all map[string]exchange.LastAnswer) {
+func (g *gone) name(all map[string]exchange.Answers, lostAt quantity.StoreTime) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	named, latest := make(map[string]journal.Name, len(all)), quantity.StoreTime(0)
-	g.lost = map[string]quantity.StoreTime{}
-	for node, last := range all {
+	g.before, g.lostAt = map[string]quantity.StoreTime{}, lostAt
+	for node, a := range all {
 		n := g.names[node]
-		n.Last, latest = last.At, max(latest, last.At)
-		named[node], g.lost[node] = n, last.BeforeLoss
+		n.First, n.Last, latest = a.First, a.Last, max(latest, a.Last)
+		named[node], g.before[node] = n, a.BeforeLoss
 	}
 	for node, n := range g.names {
 		if _, known := named[node]; !known && latest.Sub(n.Last) <= exchange.NamedFor && len(named) < exchange.MaxNamed {
@@ -84,17 +85,20 @@ func (g *gone) readAll(self string, at quantity.StoreTime) {
 	g.names[self] = n
 }
 
-// asLate says whether a copy of a node is as late as the store's last answer to it: with lost as its last
-// answer before it last lost data.
-func (g *gone) asLate(c copies.Copy, lost bool) bool {
+// answered returns when the store last answered a node before it last lost data, at lostAt, or later. g is locked.
+func (g *gone) answered(node string, lostAt quantity.StoreTime) quantity.StoreTime {
+	if before := g.before[node]; before > 0 && g.lostAt == lostAt {
+		return before
+	}
+	return g.names[node].Last
+}
+
+// asLate says whether a copy of a node is as late as the store's last answer to it before the store last lost data.
+func (g *gone) asLate(c copies.Copy, lostAt quantity.StoreTime) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n, known := g.names[c.Node]
-	last := n.Last
-	if before := g.lost[c.Node]; lost && before > 0 {
-		last = before
-	}
-	return known && c.Until.Add(exchange.CopyLag) >= last
+	_, known := g.names[c.Node]
+	return known && g.lostAt == lostAt && c.Until.Add(exchange.CopyLag) >= g.answered(c.Node, lostAt)
 }
 
 // alone says whether every other node than this one, self, is gone at a time.
@@ -109,24 +113,32 @@ func (g *gone) alone(self string, now quantity.StoreTime) bool {
 	return true
 }
 
-// all says whether this node, self, knows what every other node did that the store has answered.
-func (g *gone) all(self string) bool {
+// all says whether this node, self, knows what every other node did that the store has answered, and since when.
+func (g *gone) all(self string) (since quantity.StoreTime, knows bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	_, named := g.names[self]
+	_, knows = g.names[self]
 	for node, n := range g.names {
-		named = named && (node == self || n.Read > n.Last)
+		if node != self {
+			knows, since = knows && n.Read > n.Last, max(since, n.Since)
+		}
 	}
-	return named
+	return since, knows
 }
 
-// known returns what this node's journal has of nodes that the store has answered no more since.
-func (g *gone) known() (all []exchange.Copied) {
+// known returns the nodes that this one, self, knows of, with what its journal has of those that the store has
+// answered no more since. The store last lost data at lostAt, as far as this node knows.
+func (g *gone) known(self string, lostAt quantity.StoreTime) (all []exchange.Copied) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, node := range slices.Sorted(maps.Keys(g.names)) {
-		if n := g.names[node]; n.Read > n.Last {
-			all = append(all, exchange.Copied{Node: node, Since: n.Since, Until: n.Read, Rows: true, Read: n.Read})
+		n := g.names[node]
+		c := exchange.Copied{Node: node, First: n.First, Answered: g.answered(node, lostAt)}
+		if n.Read > n.Last {
+			c.Since, c.Until, c.Rows, c.Read = n.Since, n.Read, true, n.Read
+		}
+		if node != self {
+			all = append(all, c)
 		}
 	}
 	return all
@@ -134,7 +146,7 @@ func (g *gone) known() (all []exchange.Copied) {
 
 // toRead says whether this node, self, is to read the store now because of another one that is gone, so
 // that nobody need wait for that one after a loss: the first of those that are not gone do it.
-func (g *gone) toRead(self string, now quantity.StoreTime, alive func(node string, life uint64) bool) bool {
+func (g *gone) toRead(self string, now quantity.StoreTime, alive func(node string) bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	missing, before := false, 0
@@ -142,7 +154,7 @@ func (g *gone) toRead(self string, now quantity.StoreTime, alive func(node strin
 		switch {
 		case node == self:
 		case isGone(n, now): // gossip need not be asked of all the others
-			missing = missing || n.Read <= n.Last && !alive(node, 0)
+			missing = missing || n.Read <= n.Last && !alive(node)
 		case node < self:
 			before++
 		}
@@ -177,24 +189,28 @@ func (e *Engine) recallNames() {
 	if !recalled {
 		g.names = e.config.Journal.Names()
 	}
-	last, latest := make(map[string]quantity.StoreTime, len(g.names)), make(map[string]quantity.StoreTime, len(g.names))
+	first, last := make(map[string]quantity.StoreTime, len(g.names)), make(map[string]quantity.StoreTime, len(g.names))
+	latest := make(map[string]quantity.StoreTime, len(g.names))
 	for node, n := range g.names {
-		last[node], latest[node] = n.Last, n.Last
+		first[node], last[node], latest[node] = n.First, n.Last, n.Last
 		if n.Read <= n.Last { // else it was answered no more
 			latest[node] = n.Last.Add(namesEvery)
 		}
 	}
 	g.mu.Unlock()
 	if !recalled && len(last) > 0 {
-		e.Named(last)
+		_, lostAt := e.config.Store.Lost()
+		e.deliver(exchange.Named{At: last, First: first, LostAt: lostAt})
 		e.deliver(exchange.Named{At: latest, Perhaps: true})
 	}
 }
 
 // Gone returns the nodes that the store has answered no more since this node has read it, in order.
 func (e *Engine) Gone() (all []string) {
-	for _, c := range e.gone.known() {
-		all = append(all, c.Node)
+	for _, c := range e.gone.known(e.config.Node, 0) {
+		if c.Rows {
+			all = append(all, c.Node)
+		}
 	}
 	return all
 }

@@ -47,7 +47,8 @@ func (e *Engine) ReadOn(ctx context.Context) {
 	r, now := &e.reading, e.config.Now()
 	generation, lostAt := e.config.Store.Lost()
 	if generation == 0 || now.Before(r.rests) || r.generation != generation &&
-		e.config.Journal.WholeSince() <= lostAt && !e.gone.toRead(e.config.Node, e.config.Store.Surely(), e.config.Alive) {
+		e.config.Journal.WholeSince() <= lostAt && !e.gone.toRead(e.config.Node, e.config.Store.Surely(),
+		func(node string) bool { return e.config.Alive(e.config.Region+"/"+node, 0) }) {
 		return
 	}
 	if r.generation != generation {

@@ -16,11 +16,12 @@ func (e *Engine) recall(ctx context.Context, r exchange.Recall) {
 	limited, cancel := context.WithTimeout(ctx, microseconds(r.Timeout))
 	defer cancel()
 	if r.All || r.Region == e.config.Region {
-		e.config.Peers.RecallAll(limited, r.Region, r.Question,
-			func(t exchange.Testimonies) { e.deliver(exchange.Testified{Testimonies: t}) })
-		if r.Region == e.config.Region {
-			e.deliver(exchange.Gathered{Question: r.Question})
-		}
+		answers := 0
+		asked := e.config.Peers.RecallAll(limited, r.Region, r.Question, func(t exchange.Testimonies) {
+			answers++
+			e.deliver(exchange.Testified{Testimonies: t})
+		})
+		e.deliver(exchange.Gathered{Question: r.Question, Region: r.Region, Whole: 0 < asked && asked == answers})
 		return
 	}
 	all, err := e.config.Peers.Recall(limited, r.Region, r.Question)

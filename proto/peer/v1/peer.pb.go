@@ -855,9 +855,8 @@ type RecallResponse struct {
 	// The asker's own region's: nodes that do not answer themselves, and of whose use this node has a copy. It is part of the
 	// testimonies. Another region's: of a node that was alone in the asker's region.
 	Copies []*Copied `protobuf:"bytes,5,rep,name=copies,proto3" json:"copies,omitempty"`
-	// Another region's: the latest time of the asker's store that it heard of under generations before for_generation,
-	// microseconds since 1970; 0: it does not know.
-	HeardUs       int64 `protobuf:"varint,6,opt,name=heard_us,json=heardUs,proto3" json:"heard_us,omitempty"`
+	// Another region's: the latest times of the asker's store that it heard of, one for each generation.
+	Heard         []*HeardOf `protobuf:"bytes,6,rep,name=heard,proto3" json:"heard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -927,31 +926,90 @@ func (x *RecallResponse) GetCopies() []*Copied {
 	return nil
 }
 
-func (x *RecallResponse) GetHeardUs() int64 {
+func (x *RecallResponse) GetHeard() []*HeardOf {
 	if x != nil {
-		return x.HeardUs
+		return x.Heard
+	}
+	return nil
+}
+
+// HeardOf says until when a region heard of another one's store under a generation.
+type HeardOf struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Store time, microseconds since 1970; 0: of none.
+	AtUs int64 `protobuf:"varint,1,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
+	// It heard that region later, and of no time.
+	Unsure        bool `protobuf:"varint,2,opt,name=unsure,proto3" json:"unsure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeardOf) Reset() {
+	*x = HeardOf{}
+	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeardOf) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeardOf) ProtoMessage() {}
+
+func (x *HeardOf) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeardOf.ProtoReflect.Descriptor instead.
+func (*HeardOf) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *HeardOf) GetAtUs() int64 {
+	if x != nil {
+		return x.AtUs
 	}
 	return 0
 }
 
-// Copied says what of a node's use another one has.
+func (x *HeardOf) GetUnsure() bool {
+	if x != nil {
+		return x.Unsure
+	}
+	return false
+}
+
+// Copied says that a node knows of another one, and what it has of its use.
 type Copied struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Node  string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	// Store times: all use that the node saw from since_us on is there, as of until_us.
+	// Store times: all use that the node saw from since_us on is there, as of until_us; 0: nothing is there.
 	SinceUs int64 `protobuf:"varint,2,opt,name=since_us,json=sinceUs,proto3" json:"since_us,omitempty"`
 	UntilUs int64 `protobuf:"varint,3,opt,name=until_us,json=untilUs,proto3" json:"until_us,omitempty"`
 	// What it lent and returned is there, too.
 	Rows bool `protobuf:"varint,4,opt,name=rows,proto3" json:"rows,omitempty"`
 	// Store time at which it was read from the store: of what was lost before it says nothing; 0: it was not.
-	ReadUs        int64 `protobuf:"varint,5,opt,name=read_us,json=readUs,proto3" json:"read_us,omitempty"`
+	ReadUs int64 `protobuf:"varint,5,opt,name=read_us,json=readUs,proto3" json:"read_us,omitempty"`
+	// Store times: when this node first heard that the store answered that one, and when it did so last before the loss, or
+	// later.
+	FirstUs       int64 `protobuf:"varint,6,opt,name=first_us,json=firstUs,proto3" json:"first_us,omitempty"`
+	AnsweredUs    int64 `protobuf:"varint,7,opt,name=answered_us,json=answeredUs,proto3" json:"answered_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Copied) Reset() {
 	*x = Copied{}
-	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_peer_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -963,7 +1021,7 @@ func (x *Copied) String() string {
 func (*Copied) ProtoMessage() {}
 
 func (x *Copied) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_peer_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -976,7 +1034,7 @@ func (x *Copied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Copied.ProtoReflect.Descriptor instead.
 func (*Copied) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Copied) GetNode() string {
@@ -1014,6 +1072,20 @@ func (x *Copied) GetReadUs() int64 {
 	return 0
 }
 
+func (x *Copied) GetFirstUs() int64 {
+	if x != nil {
+		return x.FirstUs
+	}
+	return 0
+}
+
+func (x *Copied) GetAnsweredUs() int64 {
+	if x != nil {
+		return x.AnsweredUs
+	}
+	return 0
+}
+
 // CopyRequest carries a part of what a node has seen of use. Its parts have numbers: after a gap all begins anew.
 type CopyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1036,7 +1108,7 @@ type CopyRequest struct {
 
 func (x *CopyRequest) Reset() {
 	*x = CopyRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_peer_v1_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1048,7 +1120,7 @@ func (x *CopyRequest) String() string {
 func (*CopyRequest) ProtoMessage() {}
 
 func (x *CopyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_peer_v1_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1061,7 +1133,7 @@ func (x *CopyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyRequest.ProtoReflect.Descriptor instead.
 func (*CopyRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{10}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CopyRequest) GetRegion() string {
@@ -1138,7 +1210,7 @@ type Use struct {
 
 func (x *Use) Reset() {
 	*x = Use{}
-	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1150,7 +1222,7 @@ func (x *Use) String() string {
 func (*Use) ProtoMessage() {}
 
 func (x *Use) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1163,7 +1235,7 @@ func (x *Use) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Use.ProtoReflect.Descriptor instead.
 func (*Use) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Use) GetBucket() []byte {
@@ -1219,7 +1291,7 @@ type CopyResponse struct {
 
 func (x *CopyResponse) Reset() {
 	*x = CopyResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_peer_v1_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1231,7 +1303,7 @@ func (x *CopyResponse) String() string {
 func (*CopyResponse) ProtoMessage() {}
 
 func (x *CopyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_peer_v1_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1244,7 +1316,7 @@ func (x *CopyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyResponse.ProtoReflect.Descriptor instead.
 func (*CopyResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CopyResponse) GetNext() uint64 {
@@ -1281,7 +1353,7 @@ type Testimony struct {
 
 func (x *Testimony) Reset() {
 	*x = Testimony{}
-	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1293,7 +1365,7 @@ func (x *Testimony) String() string {
 func (*Testimony) ProtoMessage() {}
 
 func (x *Testimony) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1306,7 +1378,7 @@ func (x *Testimony) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Testimony.ProtoReflect.Descriptor instead.
 func (*Testimony) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Testimony) GetRefused() bool {
@@ -1393,7 +1465,7 @@ type Remembered struct {
 
 func (x *Remembered) Reset() {
 	*x = Remembered{}
-	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1405,7 +1477,7 @@ func (x *Remembered) String() string {
 func (*Remembered) ProtoMessage() {}
 
 func (x *Remembered) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1418,7 +1490,7 @@ func (x *Remembered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remembered.ProtoReflect.Descriptor instead.
 func (*Remembered) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Remembered) GetPeer() string {
@@ -1463,7 +1535,7 @@ type StoreRequest struct {
 
 func (x *StoreRequest) Reset() {
 	*x = StoreRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1475,7 +1547,7 @@ func (x *StoreRequest) String() string {
 func (*StoreRequest) ProtoMessage() {}
 
 func (x *StoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1488,7 +1560,7 @@ func (x *StoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRequest.ProtoReflect.Descriptor instead.
 func (*StoreRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StoreRequest) GetRegion() string {
@@ -1532,7 +1604,7 @@ type Confirmation struct {
 
 func (x *Confirmation) Reset() {
 	*x = Confirmation{}
-	mi := &file_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_peer_v1_peer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1544,7 +1616,7 @@ func (x *Confirmation) String() string {
 func (*Confirmation) ProtoMessage() {}
 
 func (x *Confirmation) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_peer_v1_peer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1557,7 +1629,7 @@ func (x *Confirmation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirmation.ProtoReflect.Descriptor instead.
 func (*Confirmation) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Confirmation) GetGeneration() uint64 {
@@ -1607,7 +1679,7 @@ type NodeTimes struct {
 
 func (x *NodeTimes) Reset() {
 	*x = NodeTimes{}
-	mi := &file_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_peer_v1_peer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1619,7 +1691,7 @@ func (x *NodeTimes) String() string {
 func (*NodeTimes) ProtoMessage() {}
 
 func (x *NodeTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_peer_v1_peer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1632,7 +1704,7 @@ func (x *NodeTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeTimes.ProtoReflect.Descriptor instead.
 func (*NodeTimes) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{17}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *NodeTimes) GetNode() string {
@@ -1677,7 +1749,7 @@ type StoreResponse struct {
 
 func (x *StoreResponse) Reset() {
 	*x = StoreResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[18]
+	mi := &file_peer_v1_peer_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1689,7 +1761,7 @@ func (x *StoreResponse) String() string {
 func (*StoreResponse) ProtoMessage() {}
 
 func (x *StoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[18]
+	mi := &file_peer_v1_peer_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1702,7 +1774,7 @@ func (x *StoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreResponse.ProtoReflect.Descriptor instead.
 func (*StoreResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{18}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StoreResponse) GetRegion() string {
@@ -1796,7 +1868,7 @@ type StoreOrigin struct {
 
 func (x *StoreOrigin) Reset() {
 	*x = StoreOrigin{}
-	mi := &file_peer_v1_peer_proto_msgTypes[19]
+	mi := &file_peer_v1_peer_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1808,7 +1880,7 @@ func (x *StoreOrigin) String() string {
 func (*StoreOrigin) ProtoMessage() {}
 
 func (x *StoreOrigin) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[19]
+	mi := &file_peer_v1_peer_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1821,7 +1893,7 @@ func (x *StoreOrigin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreOrigin.ProtoReflect.Descriptor instead.
 func (*StoreOrigin) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{19}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StoreOrigin) GetId() string {
@@ -1859,7 +1931,7 @@ type DocumentRequest struct {
 
 func (x *DocumentRequest) Reset() {
 	*x = DocumentRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[20]
+	mi := &file_peer_v1_peer_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1871,7 +1943,7 @@ func (x *DocumentRequest) String() string {
 func (*DocumentRequest) ProtoMessage() {}
 
 func (x *DocumentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[20]
+	mi := &file_peer_v1_peer_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1884,7 +1956,7 @@ func (x *DocumentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentRequest.ProtoReflect.Descriptor instead.
 func (*DocumentRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{20}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DocumentRequest) GetRegion() string {
@@ -1919,7 +1991,7 @@ type DocumentResponse struct {
 
 func (x *DocumentResponse) Reset() {
 	*x = DocumentResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[21]
+	mi := &file_peer_v1_peer_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1931,7 +2003,7 @@ func (x *DocumentResponse) String() string {
 func (*DocumentResponse) ProtoMessage() {}
 
 func (x *DocumentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[21]
+	mi := &file_peer_v1_peer_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1944,7 +2016,7 @@ func (x *DocumentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentResponse.ProtoReflect.Descriptor instead.
 func (*DocumentResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{21}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DocumentResponse) GetText() []byte {
@@ -1967,7 +2039,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[22]
+	mi := &file_peer_v1_peer_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1979,7 +2051,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[22]
+	mi := &file_peer_v1_peer_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1992,7 +2064,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{22}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DescribeRequest) GetRegion() string {
@@ -2026,7 +2098,7 @@ type DescribeResponse struct {
 
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[23]
+	mi := &file_peer_v1_peer_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2038,7 +2110,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[23]
+	mi := &file_peer_v1_peer_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2051,7 +2123,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{23}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DescribeResponse) GetView() *v1.View {
@@ -2075,7 +2147,7 @@ type CutRequest struct {
 
 func (x *CutRequest) Reset() {
 	*x = CutRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[24]
+	mi := &file_peer_v1_peer_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +2159,7 @@ func (x *CutRequest) String() string {
 func (*CutRequest) ProtoMessage() {}
 
 func (x *CutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[24]
+	mi := &file_peer_v1_peer_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +2172,7 @@ func (x *CutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutRequest.ProtoReflect.Descriptor instead.
 func (*CutRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{24}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CutRequest) GetRegion() string {
@@ -2137,7 +2209,7 @@ type CutResponse struct {
 
 func (x *CutResponse) Reset() {
 	*x = CutResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[25]
+	mi := &file_peer_v1_peer_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2149,7 +2221,7 @@ func (x *CutResponse) String() string {
 func (*CutResponse) ProtoMessage() {}
 
 func (x *CutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[25]
+	mi := &file_peer_v1_peer_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2162,7 +2234,7 @@ func (x *CutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutResponse.ProtoReflect.Descriptor instead.
 func (*CutResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{25}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CutResponse) GetAddresses() []string {
@@ -2238,20 +2310,26 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x05Doubt\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\fR\x06bucket\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x03R\x04from\x12\x0e\n" +
-	"\x02to\x18\x03 \x01(\x03R\x02to\"\xdd\x01\n" +
+	"\x02to\x18\x03 \x01(\x03R\x02to\"\xea\x01\n" +
 	"\x0eRecallResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12%\n" +
 	"\x0efor_generation\x18\x03 \x01(\x04R\rforGeneration\x124\n" +
 	"\vtestimonies\x18\x04 \x03(\v2\x12.peer.v1.TestimonyR\vtestimonies\x12'\n" +
-	"\x06copies\x18\x05 \x03(\v2\x0f.peer.v1.CopiedR\x06copies\x12\x19\n" +
-	"\bheard_us\x18\x06 \x01(\x03R\aheardUs\"\x7f\n" +
+	"\x06copies\x18\x05 \x03(\v2\x0f.peer.v1.CopiedR\x06copies\x12&\n" +
+	"\x05heard\x18\x06 \x03(\v2\x10.peer.v1.HeardOfR\x05heard\"6\n" +
+	"\aHeardOf\x12\x13\n" +
+	"\x05at_us\x18\x01 \x01(\x03R\x04atUs\x12\x16\n" +
+	"\x06unsure\x18\x02 \x01(\bR\x06unsure\"\xbb\x01\n" +
 	"\x06Copied\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x19\n" +
 	"\bsince_us\x18\x02 \x01(\x03R\asinceUs\x12\x19\n" +
 	"\buntil_us\x18\x03 \x01(\x03R\auntilUs\x12\x12\n" +
 	"\x04rows\x18\x04 \x01(\bR\x04rows\x12\x17\n" +
-	"\aread_us\x18\x05 \x01(\x03R\x06readUs\"\xd2\x01\n" +
+	"\aread_us\x18\x05 \x01(\x03R\x06readUs\x12\x19\n" +
+	"\bfirst_us\x18\x06 \x01(\x03R\afirstUs\x12\x1f\n" +
+	"\vanswered_us\x18\a \x01(\x03R\n" +
+	"answeredUs\"\xd2\x01\n" +
 	"\vCopyRequest\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
@@ -2387,7 +2465,7 @@ func file_peer_v1_peer_proto_rawDescGZIP() []byte {
 }
 
 var file_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_peer_v1_peer_proto_goTypes = []any{
 	(Refusal)(0),             // 0: peer.v1.Refusal
 	(StoreUse)(0),            // 1: peer.v1.StoreUse
@@ -2401,25 +2479,26 @@ var file_peer_v1_peer_proto_goTypes = []any{
 	(*RecallRequest)(nil),    // 9: peer.v1.RecallRequest
 	(*Doubt)(nil),            // 10: peer.v1.Doubt
 	(*RecallResponse)(nil),   // 11: peer.v1.RecallResponse
-	(*Copied)(nil),           // 12: peer.v1.Copied
-	(*CopyRequest)(nil),      // 13: peer.v1.CopyRequest
-	(*Use)(nil),              // 14: peer.v1.Use
-	(*CopyResponse)(nil),     // 15: peer.v1.CopyResponse
-	(*Testimony)(nil),        // 16: peer.v1.Testimony
-	(*Remembered)(nil),       // 17: peer.v1.Remembered
-	(*StoreRequest)(nil),     // 18: peer.v1.StoreRequest
-	(*Confirmation)(nil),     // 19: peer.v1.Confirmation
-	(*NodeTimes)(nil),        // 20: peer.v1.NodeTimes
-	(*StoreResponse)(nil),    // 21: peer.v1.StoreResponse
-	(*StoreOrigin)(nil),      // 22: peer.v1.StoreOrigin
-	(*DocumentRequest)(nil),  // 23: peer.v1.DocumentRequest
-	(*DocumentResponse)(nil), // 24: peer.v1.DocumentResponse
-	(*DescribeRequest)(nil),  // 25: peer.v1.DescribeRequest
-	(*DescribeResponse)(nil), // 26: peer.v1.DescribeResponse
-	(*CutRequest)(nil),       // 27: peer.v1.CutRequest
-	(*CutResponse)(nil),      // 28: peer.v1.CutResponse
-	(*v1.ViewRequest)(nil),   // 29: quotad.v1.ViewRequest
-	(*v1.View)(nil),          // 30: quotad.v1.View
+	(*HeardOf)(nil),          // 12: peer.v1.HeardOf
+	(*Copied)(nil),           // 13: peer.v1.Copied
+	(*CopyRequest)(nil),      // 14: peer.v1.CopyRequest
+	(*Use)(nil),              // 15: peer.v1.Use
+	(*CopyResponse)(nil),     // 16: peer.v1.CopyResponse
+	(*Testimony)(nil),        // 17: peer.v1.Testimony
+	(*Remembered)(nil),       // 18: peer.v1.Remembered
+	(*StoreRequest)(nil),     // 19: peer.v1.StoreRequest
+	(*Confirmation)(nil),     // 20: peer.v1.Confirmation
+	(*NodeTimes)(nil),        // 21: peer.v1.NodeTimes
+	(*StoreResponse)(nil),    // 22: peer.v1.StoreResponse
+	(*StoreOrigin)(nil),      // 23: peer.v1.StoreOrigin
+	(*DocumentRequest)(nil),  // 24: peer.v1.DocumentRequest
+	(*DocumentResponse)(nil), // 25: peer.v1.DocumentResponse
+	(*DescribeRequest)(nil),  // 26: peer.v1.DescribeRequest
+	(*DescribeResponse)(nil), // 27: peer.v1.DescribeResponse
+	(*CutRequest)(nil),       // 28: peer.v1.CutRequest
+	(*CutResponse)(nil),      // 29: peer.v1.CutResponse
+	(*v1.ViewRequest)(nil),   // 30: quotad.v1.ViewRequest
+	(*v1.View)(nil),          // 31: quotad.v1.View
 }
 var file_peer_v1_peer_proto_depIdxs = []int32{
 	6,  // 0: peer.v1.ExchangeRequest.asks:type_name -> peer.v1.Ask
@@ -2429,37 +2508,38 @@ var file_peer_v1_peer_proto_depIdxs = []int32{
 	4,  // 4: peer.v1.ExchangeResponse.documents:type_name -> peer.v1.Acknowledged
 	0,  // 5: peer.v1.Grant.refusal:type_name -> peer.v1.Refusal
 	10, // 6: peer.v1.RecallRequest.doubts:type_name -> peer.v1.Doubt
-	16, // 7: peer.v1.RecallResponse.testimonies:type_name -> peer.v1.Testimony
-	12, // 8: peer.v1.RecallResponse.copies:type_name -> peer.v1.Copied
-	14, // 9: peer.v1.CopyRequest.uses:type_name -> peer.v1.Use
-	17, // 10: peer.v1.Testimony.rows:type_name -> peer.v1.Remembered
-	19, // 11: peer.v1.StoreRequest.confirmation:type_name -> peer.v1.Confirmation
-	20, // 12: peer.v1.Confirmation.nodes:type_name -> peer.v1.NodeTimes
-	22, // 13: peer.v1.StoreResponse.store:type_name -> peer.v1.StoreOrigin
-	1,  // 14: peer.v1.StoreResponse.use:type_name -> peer.v1.StoreUse
-	4,  // 15: peer.v1.StoreResponse.documents:type_name -> peer.v1.Acknowledged
-	29, // 16: peer.v1.DescribeRequest.view:type_name -> quotad.v1.ViewRequest
-	30, // 17: peer.v1.DescribeResponse.view:type_name -> quotad.v1.View
-	2,  // 18: peer.v1.CutRequest.direction:type_name -> peer.v1.CutDirection
-	3,  // 19: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
-	9,  // 20: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
-	13, // 21: peer.v1.PeerService.Copy:input_type -> peer.v1.CopyRequest
-	18, // 22: peer.v1.PeerService.Store:input_type -> peer.v1.StoreRequest
-	23, // 23: peer.v1.PeerService.Document:input_type -> peer.v1.DocumentRequest
-	25, // 24: peer.v1.PeerService.Describe:input_type -> peer.v1.DescribeRequest
-	27, // 25: peer.v1.PeerService.Cut:input_type -> peer.v1.CutRequest
-	7,  // 26: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
-	11, // 27: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
-	15, // 28: peer.v1.PeerService.Copy:output_type -> peer.v1.CopyResponse
-	21, // 29: peer.v1.PeerService.Store:output_type -> peer.v1.StoreResponse
-	24, // 30: peer.v1.PeerService.Document:output_type -> peer.v1.DocumentResponse
-	26, // 31: peer.v1.PeerService.Describe:output_type -> peer.v1.DescribeResponse
-	28, // 32: peer.v1.PeerService.Cut:output_type -> peer.v1.CutResponse
-	26, // [26:33] is the sub-list for method output_type
-	19, // [19:26] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	17, // 7: peer.v1.RecallResponse.testimonies:type_name -> peer.v1.Testimony
+	13, // 8: peer.v1.RecallResponse.copies:type_name -> peer.v1.Copied
+	12, // 9: peer.v1.RecallResponse.heard:type_name -> peer.v1.HeardOf
+	15, // 10: peer.v1.CopyRequest.uses:type_name -> peer.v1.Use
+	18, // 11: peer.v1.Testimony.rows:type_name -> peer.v1.Remembered
+	20, // 12: peer.v1.StoreRequest.confirmation:type_name -> peer.v1.Confirmation
+	21, // 13: peer.v1.Confirmation.nodes:type_name -> peer.v1.NodeTimes
+	23, // 14: peer.v1.StoreResponse.store:type_name -> peer.v1.StoreOrigin
+	1,  // 15: peer.v1.StoreResponse.use:type_name -> peer.v1.StoreUse
+	4,  // 16: peer.v1.StoreResponse.documents:type_name -> peer.v1.Acknowledged
+	30, // 17: peer.v1.DescribeRequest.view:type_name -> quotad.v1.ViewRequest
+	31, // 18: peer.v1.DescribeResponse.view:type_name -> quotad.v1.View
+	2,  // 19: peer.v1.CutRequest.direction:type_name -> peer.v1.CutDirection
+	3,  // 20: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
+	9,  // 21: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
+	14, // 22: peer.v1.PeerService.Copy:input_type -> peer.v1.CopyRequest
+	19, // 23: peer.v1.PeerService.Store:input_type -> peer.v1.StoreRequest
+	24, // 24: peer.v1.PeerService.Document:input_type -> peer.v1.DocumentRequest
+	26, // 25: peer.v1.PeerService.Describe:input_type -> peer.v1.DescribeRequest
+	28, // 26: peer.v1.PeerService.Cut:input_type -> peer.v1.CutRequest
+	7,  // 27: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
+	11, // 28: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
+	16, // 29: peer.v1.PeerService.Copy:output_type -> peer.v1.CopyResponse
+	22, // 30: peer.v1.PeerService.Store:output_type -> peer.v1.StoreResponse
+	25, // 31: peer.v1.PeerService.Document:output_type -> peer.v1.DocumentResponse
+	27, // 32: peer.v1.PeerService.Describe:output_type -> peer.v1.DescribeResponse
+	29, // 33: peer.v1.PeerService.Cut:output_type -> peer.v1.CutResponse
+	27, // [27:34] is the sub-list for method output_type
+	20, // [20:27] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_peer_v1_peer_proto_init() }
@@ -2473,7 +2553,7 @@ func file_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_v1_peer_proto_rawDesc), len(file_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

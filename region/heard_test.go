@@ -1,0 +1,268 @@
+package region
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/region/admit"
+)
+
+// TestAPeerRegionOfTwoNodes: of a third region's two nodes one has heard of us before, and the other one
+// hears it until the end. us is cut off from those that have its copies, and goes on. After the loss the node
+// that heard last answers later than the other one, or is gone.
+func TestAPeerRegionOfTwoNodes(t *testing.T) {
+	for _, how := range []string{"as near", "later", "gone"} {
+		t.Run(how, func(t *testing.T) {
+			d := documents.Parse(t, 1, []string{"us: {weight: 7}", "eu: {weight: 1}", "ap: {weight: 1}", "sa: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
+			inBubble(t, append([]string{"sa/n2"}, fourAlone...), func(t *testing.T, c *cluster) {
+				c.seed = c.gossipAddress("eu/n1").String()
+				for _, other := range []string{"eu/n1", "ap/n1", "sa/n1", "sa/n2"} {
+					c.start(other, d)
+				}
+				us := c.start("us/n1", d)
+				c.meet()
+				c.bootstrap = false
+				nextCell(10 * time.Minute)
+				us.check(t, request("c"))
+				time.Sleep(5 * time.Second)
+				first := us.peers.Nodes("sa")[0]
+				heard, other := "sa/n1", "sa/n2"
+				if first == c.running["sa/n2"].config.PeerAdvertise {
+					heard, other = other, heard
+				}
+				// The one that is called stands still for a moment, so the other one is called from then on.
+				c.network.CutBoth("us/n1", heard, 6*time.Second)
+				c.within(20*time.Second, "the other node of sa to be called", func() bool {
+					return us.peers.Nodes("sa")[0] == c.running[other].config.PeerAdvertise
+				})
+				time.Sleep(8 * time.Second)
+				t.Logf("%s was heard of first, %s then", heard, other)
+				if us.peers.Nodes("sa")[0] != c.running[other].config.PeerAdvertise {
+					t.Fatal("the first one is called again")
+				}
+				for _, mate := range us.rights.Mates() {
+					c.network.CutBoth("us/n1", mate.Region+"/n1", 30*time.Second)
+				}
+				time.Sleep(4 * time.Second)
+				for us.check(t, request("c")).Allowed {
+				}
+				time.Sleep(3 * time.Second)
+				for _, p := range us.Status().Peers {
+					if p.Region == "sa" && p.Degraded {
+						t.Fatal("sa does not hear us")
+					}
+				}
+				c.loseJournal("us/n1")
+				c.flushAll("us")
+				switch how {
+				case "gone":
+					c.stop(other)
+				case "later":
+					c.network.SetDelay(other, "us/n1", 400*time.Millisecond)
+				}
+				time.Sleep(30 * time.Second)
+				us = c.start("us/n1", d)
+				staysClosed(t, us, "c")
+			})
+		})
+	}
+}
+
+// TestARegionOfTwoThatHasOne: a region is configured for two nodes and has one at the moment. It leaves
+// copies in other regions, which have two nodes each. Then it loses all.
+func TestARegionOfTwoThatHasOne(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 8}", "eu: {weight: 1}", "ap: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
+	others := []string{"eu/n1", "eu/n2", "ap/n1", "ap/n2"}
+	inBubble(t, append([]string{"us/n1", "us/n2"}, others...), func(t *testing.T, c *cluster) {
+		c.seed = c.gossipAddress("eu/n1").String()
+		for _, other := range others {
+			c.start(other, d)
+		}
+		us := c.start("us/n1", d)
+		c.meet()
+		c.bootstrap = false
+		nextCell(10 * time.Minute)
+		us.check(t, request("b"))
+		time.Sleep(10 * time.Second)
+		if n := us.rights.Numbers().Copies; n != 2 {
+			t.Fatalf("%d copies", n)
+		}
+		c.loseJournal("us/n1")
+		c.flushAll("us")
+		time.Sleep(20 * time.Second)
+		us = c.start("us/n1", d)
+		c.within(40*time.Second, "b to be decided", func() bool { return us.check(t, request("b")).Reason == admit.WithinLimit })
+	})
+}
+
+// TestABlipBeforeTheLoss: a region of one node does not reach one of another region's two nodes for a
+// moment, and tells the other one from then on, which has its copies until the end. The first one has an old copy
+// and an old time. No line is cut any more when us loses all. What the second node knows comes later, or not.
+func TestABlipBeforeTheLoss(t *testing.T) {
+	for _, nodes := range []int{1, 2} {
+		for _, how := range []string{"as near", "later", "gone"} {
+			t.Run(fmt.Sprintf("nodes %d, %s", nodes, how), func(t *testing.T) {
+				d := documents.Parse(t, 1, []string{"us: {weight: 7}", "eu: {weight: 3}"}, long("fixed_window", 100, ", lending_limit: 0"))
+				inBubble(t, []string{"eu/n1", "eu/n2", "us/n1"}, func(t *testing.T, c *cluster) {
+					c.sizes["us"] = nodes
+					c.start("eu/n1", d)
+					c.start("eu/n2", d)
+					us := c.start("us/n1", d)
+					c.meet()
+					c.bootstrap = false
+					nextCell(10 * time.Minute)
+					us.check(t, request("c"))
+					time.Sleep(5 * time.Second)
+					first, other := "eu/n1", "eu/n2"
+					if us.peers.Nodes("eu")[0] == c.running[other].config.PeerAdvertise {
+						first, other = other, first
+					}
+					c.network.CutBoth("us/n1", first, 6*time.Second)
+					time.Sleep(20 * time.Second)
+					if us.peers.Nodes("eu")[0] != c.running[other].config.PeerAdvertise {
+						t.Fatal("the first one is called again")
+					}
+					for us.check(t, request("c")).Allowed {
+					}
+					time.Sleep(30 * time.Second)
+					if n := us.rights.Numbers().Copies; n != 1 {
+						t.Fatalf("%d copies", n)
+					}
+					c.loseJournal("us/n1")
+					c.flushAll("us")
+					switch how {
+					case "gone":
+						c.stop(other)
+					case "later":
+						c.network.SetDelay(other, "us/n1", 400*time.Millisecond)
+					}
+					time.Sleep(20 * time.Second)
+					us = c.start("us/n1", d)
+					for range 30 {
+						if d := us.check(t, request("c")); d.Allowed {
+							t.Fatalf("what was used is admitted again: %+v", d)
+						}
+						time.Sleep(time.Second)
+					}
+					t.Logf("%v", us.check(t, request("c")).Reason)
+				})
+			})
+		}
+	}
+}
+
+// TestTheStoresTimeStandsStill: the clock of us's Redis was ahead for a moment, so its time stands still.
+// Meanwhile us is cut off from those that have its copies, and goes on. A third region hears it, and hears no
+// later time.
+func TestTheStoresTimeStandsStill(t *testing.T) {
+	for _, jumps := range []bool{false, true} {
+		t.Run(fmt.Sprintf("jumps %t", jumps), func(t *testing.T) {
+			d := documents.Parse(t, 1, []string{"us: {weight: 7}", "eu: {weight: 1}", "ap: {weight: 1}", "sa: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
+			inBubble(t, fourAlone, func(t *testing.T, c *cluster) {
+				var ahead atomic.Int64
+				c.twins["us"] = clockOf(func() time.Duration { return time.Duration(ahead.Load()) })
+				c.seed = c.gossipAddress("eu/n1").String()
+				for _, other := range fourAlone[1:] {
+					c.start(other, d)
+				}
+				us := c.start("us/n1", d)
+				c.meet()
+				c.bootstrap = false
+				nextCell(10 * time.Minute)
+				us.check(t, request("c"))
+				time.Sleep(5 * time.Second)
+				if jumps {
+					ahead.Store(int64(50 * time.Second))
+					us.check(t, request("c"))
+					time.Sleep(3 * time.Second)
+					ahead.Store(0)
+				}
+				time.Sleep(time.Second)
+				for _, mate := range us.rights.Mates() {
+					c.network.CutBoth("us/n1", mate.Region+"/n1", 30*time.Second)
+				}
+				time.Sleep(4 * time.Second)
+				for us.check(t, request("c")).Allowed {
+				}
+				time.Sleep(5 * time.Second)
+				c.loseJournal("us/n1")
+				c.flushAll("us")
+				time.Sleep(2 * time.Minute) // no window comes again
+				staysClosed(t, c.start("us/n1", d), "c")
+			})
+		})
+	}
+}
+
+// TestARegionOfTwoThatHasOneAfterABlip: a region is configured for two nodes and has one at the moment. It
+// leaves copies in other regions, which have two nodes each, of which one was never told anything. Then it loses all.
+func TestARegionOfTwoThatHasOneAfterABlip(t *testing.T) {
+	for _, nodes := range []int{1, 2} {
+		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
+			d := documents.Parse(t, 1, []string{"us: {weight: 8}", "eu: {weight: 1}", "ap: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
+			others := []string{"eu/n2", "eu/n1", "ap/n2", "ap/n1"}
+			inBubble(t, append([]string{"us/n1", "us/n2"}, others...), func(t *testing.T, c *cluster) {
+				c.sizes["us"] = nodes
+				c.seed = c.gossipAddress("eu/n2").String()
+				for _, other := range others {
+					c.start(other, d)
+				}
+				c.network.CutBoth("us/n1", "eu/n1", 20*time.Second)
+				c.network.CutBoth("us/n1", "ap/n1", 20*time.Second)
+				us := c.start("us/n1", d)
+				time.Sleep(30 * time.Second)
+				c.meet()
+				c.bootstrap = false
+				nextCell(10 * time.Minute)
+				us.check(t, request("b"))
+				time.Sleep(10 * time.Second)
+				if n := us.rights.Numbers().Copies; n != 2 {
+					t.Fatalf("%d copies", n)
+				}
+				t.Logf("eu %v, ap %v", us.peers.Nodes("eu")[0] == c.running["eu/n1"].config.PeerAdvertise, us.peers.Nodes("ap")[0] == c.running["ap/n1"].config.PeerAdvertise)
+				c.loseJournal("us/n1")
+				c.flushAll("us")
+				c.seed = c.gossipAddress("eu/n1").String()
+				time.Sleep(20 * time.Second)
+				us = c.start("us/n1", d)
+				c.within(40*time.Second, "b to be decided", func() bool { return us.check(t, request("b")).Reason == admit.WithinLimit })
+			})
+		})
+	}
+}
+
+// TestALoneNodeThatEndsInOrder: what it saw until its end is known to the unit.
+func TestALoneNodeThatEndsInOrder(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 8}", "eu: {weight: 1}", "ap: {weight: 1}"}, long("fixed_window", 1000, ", lending_limit: 0"))
+	for _, after := range []time.Duration{0, 100 * time.Millisecond, 3 * time.Second} {
+		t.Run(fmt.Sprint(after), func(t *testing.T) {
+			inBubble(t, []string{"eu/n1", "ap/n1", "us/n1"}, func(t *testing.T, c *cluster) {
+				for _, name := range []string{"eu/n1", "ap/n1", "us/n1"} {
+					c.start(name, d)
+				}
+				us := c.running["us/n1"]
+				c.meet()
+				c.bootstrap = false
+				nextCell(10 * time.Minute)
+				for range 7 {
+					us.check(t, request("a"))
+				}
+				if err := us.Drain(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(after)
+				c.loseJournal("us/n1")
+				c.flushAll("us")
+				time.Sleep(5 * time.Second)
+				us = c.start("us/n1", d)
+				c.within(20*time.Second, "us/n1 to decide", func() bool { return us.check(t, request("a")).Allowed })
+				if used := us.state(t, request("a")).Used; used != 8 {
+					t.Errorf("%d used, want 8", used)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,290 @@
+package region
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/region/admit"
+)
+
+// TestALaterLifeThatOthersHear: of three nodes us/n1 is cut off from the Redis and from us/n2. It hears of
+// us/n2 from us/n3 all the time. If us/n2 restarts in order then, us/n1 has a copy of its life before, which is
+// as late as all that it knows. Over half a minute later the others are lost with the Redis.
+func TestALaterLifeThatOthersHear(t *testing.T) {
+	r := startRelay(t)
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	for _, restarts := range []bool{false, true} {
+		t.Run(fmt.Sprintf("restarts %t", restarts), func(t *testing.T) {
+			inBubble(t, []string{"us/n3", "us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+				c.onRedis("us")
+				c.start("us/n3", d)
+				n2 := c.start("us/n2", d)
+				direct := c.servers["us"]
+				reconnect := c.behind(r, "us")
+				n1 := c.start("us/n1", d)
+				c.servers["us"] = direct
+				c.meet()
+				nextCell(10 * time.Minute)
+				n2.check(t, request("a"))
+				time.Sleep(3 * time.Second)
+				r.lead("")
+				c.network.CutBoth("us/n1", "us/n2", time.Hour)
+				if restarts {
+					c.stop("us/n2")
+					n2 = c.start("us/n2", d)
+				}
+				time.Sleep(time.Second)
+				for n2.check(t, request("a")).Allowed {
+				}
+				for range 40 {
+					if time.Sleep(time.Second); !n1.sees("us/n2", 0) {
+						t.Log("us/n1 does not hear of us/n2")
+					}
+				}
+				c.flushAll("us")
+				c.stop("us/n2")
+				c.stop("us/n3")
+				reconnect()
+				for range 60 {
+					if d := n1.check(t, request("a")); d.Allowed && d.Reason == admit.WithinLimit {
+						t.Fatalf("what us/n2 used is admitted again: %+v", d)
+					}
+					time.Sleep(time.Second)
+				}
+				t.Logf("%+v", n1.check(t, request("a")))
+			})
+		})
+	}
+}
+
+// TestNamesOfALaterLife: us/n2 alone used all, and is lost with the Redis. It is back under its own name
+// without its journal. us/n1 waits for its life before. Then us/n1 restarts, and its journal says only when the
+// Redis answered the later life.
+func TestNamesOfALaterLife(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	for _, restarts := range []bool{false, true} {
+		t.Run(fmt.Sprintf("restarts %t", restarts), func(t *testing.T) {
+			inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+				c.sizes["us"] = 1
+				n1 := c.start("us/n1", d)
+				c.network.CutBoth("us/n1", "us/n2", time.Hour) // no copies
+				n2 := c.start("us/n2", d)
+				nextCell(10 * time.Minute)
+				time.Sleep(15 * time.Second)
+				for n2.check(t, request("a")).Allowed {
+				}
+				time.Sleep(2 * time.Second)
+				c.loseJournal("us/n2")
+				c.flushAll("us")
+				time.Sleep(3 * time.Second)
+				c.start("us/n2", d)
+				time.Sleep(20 * time.Second)
+				if d := n1.check(t, request("a")); d.Allowed {
+					t.Fatalf("us/n1 before its restart: %+v", d)
+				}
+				if restarts {
+					c.stop("us/n1")
+					n1 = c.start("us/n1", d)
+				}
+				for range 20 {
+					if d := n1.check(t, request("a")); d.Allowed {
+						t.Fatalf("what us/n2 used is admitted again: %+v", d)
+					}
+					time.Sleep(time.Second)
+				}
+			})
+		})
+	}
+}
+
+// TestAGenerationAfterTheLoss: a region of one node has lost all, and decides by its copies. Then one
+// bucket is deleted, so another generation begins, in which nothing else is lost. Keys that nobody asked for in
+// between are decided as before.
+func TestAGenerationAfterTheLoss(t *testing.T) {
+	for _, deleted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("deleted %t", deleted), func(t *testing.T) {
+			loneRegion(t, func(t *testing.T, c *cluster, us *running, lost func()) {
+				us.check(t, request("c"))
+				time.Sleep(3 * time.Second)
+				lost()
+				us = c.start("us/n1", c.running["eu/n1"].config.Policy)
+				decidedAgain(t, c, us)
+				time.Sleep(5 * time.Second)
+				if deleted {
+					generation := us.Status().Generation
+					c.delete("us", us, "long", request("b"))
+					us.check(t, request("b"))
+					c.within(5*time.Second, "another generation", func() bool { return us.Status().Generation > generation })
+				}
+				c.within(30*time.Second, "c to be decided", func() bool { return us.check(t, request("c")).Reason == admit.WithinLimit })
+			})
+		})
+	}
+}
+
+// TestASecondLossAlone: the region of one node has recovered, is at rest for a minute, and its Redis
+// loses its data once more, alone. Its node runs on, and the other regions have all copies.
+func TestASecondLossAlone(t *testing.T) {
+	loneRegion(t, func(t *testing.T, c *cluster, us *running, lost func()) {
+		us.check(t, request("c"))
+		time.Sleep(3 * time.Second)
+		lost()
+		us = c.start("us/n1", c.running["eu/n1"].config.Policy)
+		decidedAgain(t, c, us)
+		time.Sleep(time.Minute)
+		c.flushAll("us")
+		for _, account := range []string{"b", "c", "unused2"} {
+			reason, begun := admit.Recovering, time.Now()
+			for reason != admit.WithinLimit && time.Since(begun) < 40*time.Second {
+				reason = us.check(t, request(account)).Reason
+				time.Sleep(100 * time.Millisecond)
+			}
+			if reason != admit.WithinLimit {
+				t.Errorf("%s: %v after %v", account, reason, time.Since(begun))
+			}
+		}
+	})
+}
+
+// TestASecondLossOfTwo: a zone was lost and is back under its names, all is decided again, and the new
+// node has read the Redis. Then the Redis alone loses its data.
+func TestASecondLossOfTwo(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
+		c.meet()
+		nextCell(10 * time.Minute)
+		for n2.check(t, request("a")).Allowed {
+		}
+		n2.check(t, request("b"))
+		n2.check(t, request("c"))
+		time.Sleep(5 * time.Second)
+		c.loseJournal("us/n2")
+		c.flushAll("us")
+		time.Sleep(8 * time.Second)
+		n2 = c.start("us/n2", d)
+		c.meet()
+		c.within(20*time.Second, "b to be decided", func() bool { return n1.check(t, request("b")).Reason == admit.WithinLimit })
+		c.within(20*time.Second, "a to be decided", func() bool { return n1.check(t, request("a")).Reason == admit.OverLimit })
+		time.Sleep(90 * time.Second)
+		c.flushAll("us")
+		for _, account := range []string{"b", "c", "unused2"} {
+			reason, begun := admit.Recovering, time.Now()
+			for reason != admit.WithinLimit && time.Since(begun) < 40*time.Second {
+				reason = n1.check(t, request(account)).Reason
+				time.Sleep(100 * time.Millisecond)
+			}
+			if reason != admit.WithinLimit {
+				t.Errorf("%s: %v after %v", account, reason, time.Since(begun))
+			}
+		}
+	})
+}
+
+// TestWhatAnEarlierLossHid: us/n2 used all of a key alone, its copies are lost with it and the Redis, and
+// it is rightly waited for. us/n1 goes on alone, reads the Redis, and leaves copies elsewhere. They do not
+// have what the first loss took.
+func TestWhatAnEarlierLossHid(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 7}", "eu: {weight: 1}", "ap: {weight: 1}", "sa: {weight: 1}"}, long("fixed_window", 100, ", lending_limit: 0"))
+	inBubble(t, append([]string{"us/n2"}, fourAlone...), func(t *testing.T, c *cluster) {
+		c.sizes["us"] = 1
+		c.network.CutBoth("us/n1", "us/n2", time.Hour)
+		c.seed = c.gossipAddress("eu/n1").String()
+		for _, other := range fourAlone[1:] {
+			c.start(other, d)
+		}
+		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
+		nextCell(10 * time.Minute)
+		for n2.check(t, request("a")).Allowed {
+		}
+		n2.check(t, request("probe"))
+		time.Sleep(3 * time.Second)
+		c.stop("us/n2")
+		c.flushAll("us")
+		time.Sleep(3 * time.Second)
+		c.within(4*time.Minute, "us/n1 to have read", func() bool { return len(n1.rights.Gone()) == 1 })
+		time.Sleep(5 * time.Second)
+		t.Logf("%d copies", n1.rights.Numbers().Copies)
+		time.Sleep(5 * time.Second)
+		c.loseJournal("us/n1")
+		c.flushAll("us")
+		time.Sleep(5 * time.Second)
+		c.bootstrap = false
+		n1 = c.start("us/n1", d)
+		for range 30 {
+			if d := n1.check(t, request("a")); d.Allowed {
+				t.Fatalf("what us/n2 used is admitted again: %+v", d)
+			}
+			time.Sleep(time.Second)
+		}
+		t.Logf("%v", n1.check(t, request("a")).Reason)
+	})
+}
+
+// TestAZoneReplacedUnderAnotherName: a zone with the Redis and us/n2 is lost, and us/n3 takes the place of
+// us/n2. us/n1 has a late copy, and tells it. us/n3, which gets all requests, does not know the name us/n2 and
+// throws the copy away.
+func TestAZoneReplacedUnderAnotherName(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	inBubble(t, []string{"us/n1", "us/n2", "us/n3"}, func(t *testing.T, c *cluster) {
+		c.sizes["us"] = 2
+		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
+		c.meet()
+		nextCell(10 * time.Minute)
+		n1.check(t, request("b"))
+		n2.check(t, request("b"))
+		n2.check(t, request("c"))
+		time.Sleep(5 * time.Second)
+		c.loseJournal("us/n2")
+		c.flushAll("us")
+		time.Sleep(20 * time.Second)
+		n3 := c.start("us/n3", d)
+		c.meet()
+		defer func() {
+			c.within(20*time.Second, "us/n1 to decide b", func() bool { return n1.check(t, request("b")).Reason == admit.WithinLimit })
+		}()
+		begun := time.Now()
+		for n3.check(t, request("b")).Reason != admit.WithinLimit {
+			if time.Sleep(100 * time.Millisecond); time.Since(begun) > time.Minute {
+				t.Errorf("us/n3 does not decide b within a minute")
+				break
+			}
+		}
+	})
+}
+
+// TestADeletionAfterAZone: a zone was lost and is back under its names, and all is decided again. Then one
+// bucket is deleted, which both nodes have a note of.
+func TestADeletionAfterAZone(t *testing.T) {
+	d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, long("fixed_window", 100, ""))
+	inBubble(t, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		n1, n2 := c.start("us/n1", d), c.start("us/n2", d)
+		c.meet()
+		nextCell(10 * time.Minute)
+		n1.check(t, request("b"))
+		n2.check(t, request("b"))
+		n2.check(t, request("c"))
+		time.Sleep(5 * time.Second)
+		c.loseJournal("us/n2")
+		c.flushAll("us")
+		time.Sleep(8 * time.Second)
+		n2 = c.start("us/n2", d)
+		c.meet()
+		for _, n := range []*running{n1, n2} {
+			c.within(20*time.Second, "b to be decided", func() bool { return n.check(t, request("b")).Reason == admit.WithinLimit })
+		}
+		time.Sleep(90 * time.Second)
+		c.delete("us", n1, "long", request("b"))
+		for _, account := range []string{"b", "c"} {
+			begun := time.Now()
+			for n1.check(t, request(account)).Reason != admit.WithinLimit {
+				if time.Sleep(100 * time.Millisecond); time.Since(begun) > time.Minute {
+					t.Errorf("%s is not decided within a minute", account)
+					break
+				}
+			}
+		}
+	})
+}

@@ -72,6 +72,7 @@ type recovery struct {
 	knownPeers    int  // how many peers were known at the last Restore
 	useKnown      bool // the use was known at the last Restore
 	awaitingStore bool // a Restore is not answered yet
+	restoredAt    quantity.StoreTime
 }
 
 // onLost begins the recovery of the buckets that the store has lost.
@@ -82,6 +83,7 @@ func (m *Machine) onLost(now quantity.NodeTime, e Lost) {
 	m.noteStoreTime(e.Now, now)
 	var fresh []*recovery
 	for _, l := range e.Buckets {
+		m.lostAgain(now, l, e.Now)
 		r := m.newRecovery(now, l)
 		if r != nil {
 			fresh = append(fresh, r)
@@ -92,20 +94,6 @@ func (m *Machine) onLost(now quantity.NodeTime, e Lost) {
 		}
 	}
 	m.beginRecoveries(now, fresh)
-}
-
-// recoverDoubted goes on with the recovery of a bucket that the store has restored without knowing
-// what some peers were lent or some nodes used. The node that restored it may be gone. Such
-// recoveries take at most half of the room, so that buckets for which requests wait have the rest.
-func (m *Machine) recoverDoubted(now quantity.NodeTime, b *Bucket, s algorithms.State) {
-	if len(m.recoveries) >= MaxBuckets/2 {
-		return
-	}
-	if r := m.newRecovery(now, LostBucket{Bucket: b, At: s.Doubt}); r != nil {
-		r.restored, r.useKnown = true, s.Shut == 0
-		m.stats.PartlyKnown++
-		m.beginRecoveries(now, []*recovery{r})
-	}
 }
 
 // newRecovery returns a recovery to begin. It returns nil if this loss is being recovered already,
@@ -381,7 +369,7 @@ func (m *Machine) onRestored(now quantity.NodeTime, e Restored) {
 		m.stats.PartlyKnown++
 	}
 	m.noteStoreTime(e.Result.Now, now)
-	r.restored = true
+	r.restored, r.restoredAt = true, e.Result.Now
 	// A recovery that is not complete may end here, too, where room is short: the next use of the
 	// bucket begins it again (recoverDoubted).
 	if len(e.Restore.UnknownPeers) == 0 && e.Restore.Most == 0 || len(m.recoveries) > MaxBuckets/2 {

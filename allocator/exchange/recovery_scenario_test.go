@@ -218,3 +218,26 @@ func TestTheOperatorsWordEndsTheWait(t *testing.T) {
 		t.Errorf("%d buckets are not whole", n)
 	}
 }
+
+// TestABucketIsRestoredAndDeleted: a bucket is restored, though a node has not told what it used. Then
+// somebody deletes it, and no node had room to note that it was there, so that the store says as before
+// when it lost it. It is restored once more, and waits.
+func TestABucketIsRestoredAndDeleted(t *testing.T) {
+	s := newScene(newClusterOf(t, 1, algorithms.FixedWindow, sceneWindow, 100, 100, 50))
+	s.run((s.now/sceneWindow + 1) * sceneWindow)
+	s.want(60, 60, 20)
+	s.run(s.now + 10*allocator.Second)
+	gone, left := s.regions["us"], s.mates["us"][0]
+	left.machine.nodes = len(s.nodes("us"))
+	s.down(gone, true)
+	s.lose("us", (*algorithms.Twin).Flush)
+	for _, when := range []string{"restored", "restored again"} {
+		s.run(s.now + 5*allocator.Second)
+		found := left.store.Inspect(quantity.StoreTime(left.time()), algorithms.Inspect{Fence: left.guard(),
+			Target: algorithms.Target{Key: "b", Terms: left.terms()}})
+		if known := left.machine.Stats().PartlyKnown; found.Doubt == 0 || found.Shut == 0 || known != 1 {
+			t.Fatalf("not %s: %+v, %d restored in part", when, found, known)
+		}
+		left.store.Delete("b")
+	}
+}

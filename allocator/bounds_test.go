@@ -106,7 +106,7 @@ func TestBoundsOfEachAlgorithm(t *testing.T) {
 		"fixed_window of a day": {func(e *Exposure) {
 			e.Window, e.Cell, e.Recovered = 1440*minute, 1440*minute, true
 		}, map[string][]quantity.Units{
-			"store-lost": {0, 0, 6, 400, 5}, "stale-replica": {7, 970, 400, 970},
+			"store-lost": {0, 0, 6, 970, 5}, "stale-replica": {7, 970, 400, 970},
 			"second-store": {0, 400, 970}, "key-deleted": {0, 970},
 			"local":     {6, 18},
 			"live-copy": {0, 1, 970}, "clocks-apart": {1000}, "clock-back": {0, 970}, "reset": {970},
@@ -180,7 +180,7 @@ func TestBoundsOfCircumstances(t *testing.T) {
 		"more is long": {func(e *Exposure) {
 			long(e)
 			e.Rate = 1
-		}, "store-lost", []quantity.Units{0, 0, 6, 400, 5}},
+		}, "store-lost", []quantity.Units{0, 0, 6, 970, 5}},
 		"a bucket is short": {func(e *Exposure) {
 			long(e)
 			e.Kind, e.Recovered = algorithms.LeakyBucket, false
@@ -188,19 +188,19 @@ func TestBoundsOfCircumstances(t *testing.T) {
 		"more a second than a hundredth": {func(e *Exposure) {
 			long(e)
 			e.Rate = 55
-		}, "store-lost", []quantity.Units{0, 0, 114, 400, 59}},
+		}, "store-lost", []quantity.Units{0, 0, 114, 970, 59}},
 		"more a second than may be held": {func(e *Exposure) {
 			long(e)
 			e.Rate = 5000
-		}, "store-lost", []quantity.Units{0, 0, 970, 400, 970}},
+		}, "store-lost", []quantity.Units{0, 0, 970, 970, 970}},
 		"a limit's own rate": {func(e *Exposure) {
 			long(e)
 			e.Window = 100 * Second
-		}, "store-lost", []quantity.Units{0, 0, 24, 400, 14}},
+		}, "store-lost", []quantity.Units{0, 0, 24, 970, 14}},
 		"a hundredth is rounded up": {func(e *Exposure) {
 			long(e)
 			e.Limit = 1001
-		}, "store-lost", []quantity.Units{0, 0, 7, 401, 6}},
+		}, "store-lost", []quantity.Units{0, 0, 7, 970, 6}},
 		"no lag": {func(e *Exposure) { e.Lag = 0 }, "stale-replica",
 			[]quantity.Units{0, 970, 400, 970}},
 		"lag beyond what can be held": {func(e *Exposure) { e.Lag = 5000 }, "stale-replica",

@@ -24,8 +24,7 @@ func (e Exposure) storeLost() []Bound {
 			"used - restored: 0, but answers in flight", 0),
 		together(cause, "one of them is not heard", "0: until then all counts as used", 0),
 		e.each(cause, "one is lost, too, and left a copy", "min(ceil(F / 100) + 2 r, S_max)", lag(2)),
-		e.each(cause, "it went on unheard before that", "what it used unheard, at most F",
-			func(h Holding) quantity.Units { return h.Entitlement }),
+		e.each(cause, "it went on unheard before that", "what it used unheard, at most S_max", maxRights),
 		e.each(cause, "they ended, too, and are back", "min(ceil(F / 100) + r, S_max)", lag(1)),
 	}
 }

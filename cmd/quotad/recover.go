@@ -25,7 +25,7 @@ more, counts as nothing. Keys of windows over a minute that are answered "recove
 their use does not answer, are decided again. Nodes and regions that do answer are asked first, as always.
 
 It breaks limits on purpose: of each key that was used before the loss, the region may admit once more what nobody knows
-of, in the window of the loss: at most its fixed split of the key.
+of, in the window of the loss: at most what it may hold of the key, S_max of quotad limits bound.
 Without --yes it says which limits wait, and does nothing. Windows up to a minute, and buckets, open by themselves.
 
 Bring a missing node back with its journal instead, if that is possible: then nothing is exceeded.

@@ -234,7 +234,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		Seedless: len(c.Seeds) == 0, Stepped: stepped.Taken != nil,
 		Knows:  func(node string) bool { return n.sees(c.Region+"/"+node, 0) },
 		Named:  func(all map[string]quantity.StoreTime) { n.rights.Named(all) },
-		Waits:  func() bool { return stepped.Taken == nil && len(n.rights.Recovering()) > 0 },
+		Waits:  func() bool { return len(n.rights.Recovering()) > 0 },
 		Waived: func(until quantity.StoreTime) { n.rights.Waive(until) }})
 	if err != nil {
 		return nil, err

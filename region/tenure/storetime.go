@@ -92,6 +92,8 @@ func (t *Tenure) Beat(ctx context.Context) {
 	}
 	t.tellNamed()
 	t.tellUse(ctx)
-	t.learnWaived(ctx)
+	if !t.config.Stepped {
+		t.LearnWaived(ctx)
+	}
 	t.Review(ctx)
 }

@@ -50,7 +50,8 @@ type Config struct {
 	// the operator's word about losses up to a store time; see exchange.Waived. nil: it never waits.
 	Waits  func() bool
 	Waived func(until quantity.StoreTime)
-	// Stepped says that the node is stepped by hand, and does not look who else there is.
+	// Stepped says that the node is stepped by hand, and does not look who else there is, nor by itself
+	// what the operator's word is.
 	Stepped bool
 	// Closed is closed when the node ends.
 	Closed <-chan struct{}

@@ -27,8 +27,8 @@ func (t *Tenure) Waive(ctx context.Context) error {
 	return nil
 }
 
-// learnWaived looks what the store remembers of the operator's word, if this node waits for something.
-func (t *Tenure) learnWaived(ctx context.Context) {
+// LearnWaived looks what the store remembers of the operator's word, if this node waits for something.
+func (t *Tenure) LearnWaived(ctx context.Context) {
 	if t.config.Waits == nil || !t.config.Waits() {
 		return
 	}

@@ -203,6 +203,12 @@ func (s *Stepped) Reset(limit string, q admit.Request) error {
 	return err
 }
 
+// Waive takes an operator's word about all losses of the store so far; see [region.Node.Waive].
+func (s *Stepped) Waive(ctx context.Context) error { return s.node.Waive(ctx) }
+
+// LearnWaived has the node look what its store remembers of such a word, if it waits for something.
+func (s *Stepped) LearnWaived() { s.tenure.LearnWaived(context.Background()) }
+
 // Buckets returns the buckets of the limits that apply to a request, as the exchange knows them.
 func (s *Stepped) Buckets(q admit.Request) []*exchange.Bucket {
 	f, err := s.limiter.Begin(q, false)

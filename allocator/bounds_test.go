@@ -200,7 +200,7 @@ func TestBoundsOfCircumstances(t *testing.T) {
 		"a hundredth is rounded up": {func(e *Exposure) {
 			long(e)
 			e.Limit = 1001
-		}, "store-lost", []quantity.Units{0, 0, 7, 970, 6}},
+		}, "store-lost", []quantity.Units{0, 0, 7, 971, 6}},
 		"no lag": {func(e *Exposure) { e.Lag = 0 }, "stale-replica",
 			[]quantity.Units{0, 970, 400, 970}},
 		"lag beyond what can be held": {func(e *Exposure) { e.Lag = 5000 }, "stale-replica",

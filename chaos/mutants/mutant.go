@@ -47,7 +47,7 @@ type Edit struct {
 }
 
 // All are the mutants, by hole.
-var All = slices.Concat(ledger, arithmetic, clock, loss, recovery, untold, copies, documents, barriers, returns, local, dynamics, outside, together, ahead, layouts,
+var All = slices.Concat(ledger, arithmetic, clock, loss, recovery, untold, copies, comings, documents, barriers, returns, local, dynamics, outside, together, ahead, layouts,
 	stores, remembered, chunks, clients, periods, assigned, said)
 
 // ErrStale says that an edit no longer fits the source.

@@ -66,6 +66,10 @@ func (w *world) act(a Act) {
 		w.forge(a)
 	case Stick, NodeClock, Reboot, Snapshot, TokenLost, MatesCut, StoreBusy:
 		w.widen(a, r, n)
+	case NodeAdded, NodeGone, ZoneLost, Recover:
+		w.comeAndGo(a, r, n)
+	case Freeze:
+		w.freeze(a, n)
 	default:
 		w.strike(a, r)
 	}
@@ -146,7 +150,7 @@ func (w *world) loseJournal(a Act, n *node, with *lab.Disk) {
 		}
 		n.newJournal()
 	} else {
-		n.disk = with
+		n.disk, n.vague = with, true
 		n.reopen()
 	}
 	n.forgets()

@@ -3,6 +3,7 @@ package sim
 import (
 	"math"
 
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 )
@@ -82,6 +83,41 @@ func (b *bucket) spentAlone(r *region) bool {
 		}
 	}
 	return false
+}
+
+// spentLocally allows what the nodes of a region admit without their store, in addition to what the
+// store has admitted: units, as far as the term for it reaches.
+func (n *node) spentLocally(b *bucket, units quantity.Units) {
+	if b.limit.policy.OnStoreFailure != policy.StoreFailureLocal {
+		return
+	}
+	who := spentAlone{region: n.r.index}
+	for _, other := range n.r.nodes {
+		who.journals += other.journals
+	}
+	// Each node has a part in each window, by the latest time that the node knows.
+	if !b.limit.kind().Bucket() {
+		n.mark = max(n.mark, n.time().UnixMicro())
+		who.node, who.journals = n.index, n.journals
+		who.window = b.windowAt(quantity.StoreTime(n.mark))
+	}
+	if _, before := b.local[who]; !before {
+		n.w.fired(rowStoreDown)
+	}
+	// Those that were started before a node was added go on with the part of one that is fewer.
+	first := n.w.plan.Regions[n.r.index].Nodes
+	reserved := b.limit.policy.Reserve() > 0 && who.journals == 0 && len(n.r.nodes) == first
+	size := n.size
+	if b.limit.kind().Bucket() {
+		size = first
+	}
+	units = min(units, b.termLocal(n.r.index, size, len(n.r.nodes))-b.local[who])
+	b.local[who] += units
+	// What is kept out of the store is kept once for each window of the store.
+	otherwise := who.window != b.windowAt(n.r.clock().Add(n.r.storeAhead))
+	if !reserved || !b.limit.kind().Bucket() && otherwise {
+		b.allow(n.r, units, "nodes of "+n.r.name+" without their store", false)
+	}
 }
 
 // usage says when a node last admitted something of a bucket through its store.

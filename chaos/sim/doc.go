@@ -38,8 +38,15 @@
 //   - nodes of a region that cannot hear each other
 //   - stores that answer too late under load
 //   - more buckets in use than the nodes have room to remember
+//   - nodes that are added to a region, with or without the others' files saying so
+//   - nodes that end for good, with nobody in their place
+//   - a zone that is lost: a store and the journals of one node, or of all nodes but one
+//   - an operator's word that nobody need be waited for
 //
 // Its runs take three windows, if the longest window is at most 90 s.
+//
+// The draw with units that nodes hold (Config.Prefetch, quotad simulate --prefetch; prefetch.go, frozen.go)
+// has machines stand still with all their clocks.
 //
 // The varied draw (Config.Varied, quotad simulate --varied; varied.go) has limits say what the
 // others leave out, refunds requests of all kinds, and resets buckets.

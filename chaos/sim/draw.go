@@ -33,6 +33,7 @@ type Config struct {
 	Only      []int           // IDs of the acts to keep; nil: all
 
 	lowered quantity.Units // see Plan.lowered
+	settled bool           // leave out comings: for seeds that were kept before there were any
 }
 
 // drawing is a plan that is being drawn.
@@ -356,6 +357,12 @@ func (d *drawing) fault(deed Deed) {
 		a.Amount = one(d, int64(-1), 1) * one(d, d.within(1, 60), 20*60, 48*3600) * allocator.Second
 	case Lie:
 		a.For = min(a.For, 5*allocator.Second)
+	case NodeAdded:
+		a.Back, a.Amount = d.IntN(3) > 0, one(d, 0, d.within(allocator.Second/2, 3*allocator.Second))
+	case ZoneLost:
+		a.Amount = one(d, int64(1), maxNodes)
+	case Freeze:
+		a.For, a.Amount = d.within(1_000, 20*allocator.Second), d.within(0, 10*allocator.Second)
 	}
 	a.For = min(a.For, d.plan.Heal-a.At-1)
 	d.add(a)

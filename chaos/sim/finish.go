@@ -162,7 +162,7 @@ func (w *world) finish() {
 // gives nothing need not.
 func (w *world) checkWell(n *node) {
 	newest := w.documents[w.adopted-1]
-	if !belongs(newest, n.r.name) {
+	if !belongs(newest, n.r.name) || n.gone {
 		return
 	}
 	if n.live == nil {

@@ -44,11 +44,14 @@ type bucket struct {
 	// closed is what its store has lost last, and live that a decision was seen after that, by region.
 	closed []closing
 	live   []bool
+	// waived is when its store had lost it, µs, that an operator's word was last about, by region.
+	waived []int64
 	// unseen says, by region, that its ledger could not be read when rights may have moved, because
 	// no node lived that knows its documents. Then seen lacks rows.
 	unseen   []bool
 	local    map[spentAlone]quantity.Units // admitted without the store
 	fenced   map[spentFenced]quantity.Units
+	late     map[spentAfter]quantity.Units // of what nodes held when their machines had stood still
 	seen     map[seenRow]algorithms.Row
 	refunded bool
 }
@@ -91,10 +94,11 @@ func newLimit(w *world, versions []entry) *limit {
 		b := &bucket{limit: l, key: k, id: string(p.Bucket(w.plan.descriptors(key))),
 			judge: oracle.New(l.rule), labels: map[int64]quantity.Units{},
 			lost: make([]quantity.Cell, len(w.plan.Regions)), local: map[spentAlone]quantity.Units{}, fenced: map[spentFenced]quantity.Units{},
+			late:  map[spentAfter]quantity.Units{},
 			flows: make([]flows, len(w.plan.Regions)), paces: make([]pace, len(w.plan.Regions)),
 			excused: -1, unseen: make([]bool, len(w.plan.Regions)),
 			gone: make([]*deletion, len(w.plan.Regions)), closed: make([]closing, len(w.plan.Regions)),
-			live: make([]bool, len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
+			live: make([]bool, len(w.plan.Regions)), waived: make([]int64, len(w.plan.Regions)), seen: map[seenRow]algorithms.Row{}}
 		l.buckets = append(l.buckets, b)
 	}
 	return l

@@ -187,11 +187,14 @@ func (b *bucket) calm(r *region) (row int) {
 		return nothingLost
 	case !b.recovers():
 		return shortLost
+	case r.word >= lost.at+journalAhead: // nobody is waited for after the operator's word
+		return longLost
 	case !r.w.remembersAll():
 		return crowdedLost
 	}
 	for _, n := range r.nodes {
-		if n.forgot > 0 && max(lost.at-n.forgot, n.forgot-lost.at) < b.memory() {
+		if n.gone || n.forgot > 0 && max(lost.at-n.forgot, n.forgot-lost.at) < b.memory() ||
+			n.blind > 0 && lost.at-n.blind < b.memory() {
 			return journalLost
 		}
 	}

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/quantity"
@@ -100,6 +102,9 @@ func (b *bucket) recovers() bool {
 func (b *bucket) losesBoth(r *region, n *node) {
 	units, cause := min(b.termMemory(r.index), b.forgotten(r)), "loss of "+r.name+
 		"'s store and of a journal"
+	if !n.vague && r.remembers(n, b) {
+		units = min(units, b.termCopied(r.index, b.fastest(r)))
+	}
 	if n.live != nil && n.born > n.forgot && r.lostBefore < n.forgot {
 		b.allow(r, units, cause, false)
 		return
@@ -119,7 +124,7 @@ func (n *node) reads() {
 			return
 		}
 	}
-	n.forgot = 0
+	n.forgot, n.vague = 0, false
 }
 
 // forgets records that a node's journal is lost, or put back.
@@ -147,7 +152,7 @@ func (n *node) ends() {
 			continue
 		}
 		if n.fails {
-			n.forgot = n.w.now
+			n.forgot, n.vague = n.w.now, true
 		}
 		n.ended[b] = n.w.now
 		switch {
@@ -168,13 +173,26 @@ func (b *bucket) memory() int64 { return 3 * b.limit.policy.Window.Microseconds(
 // term for it, at the rate of the busiest second of this window and the one before, and no more
 // than was used.
 func (b *bucket) uncounted(r *region) quantity.Units {
-	now := b.windowAt(r.clock().Add(min(r.storeAhead, 0)))
-	rate := b.paces[r.index].fastest(now - 1)
-	units := b.termCheckpoints(r.index, rate)
+	units := b.termCheckpoints(r.index, b.fastest(r))
 	if b.measured() {
 		units = min(units, b.used(r))
 	}
 	return units
+}
+
+// fastest returns the most units that a region admitted of the bucket in a second of this window and the
+// one before.
+func (b *bucket) fastest(r *region) quantity.Units {
+	now := b.windowAt(r.clock().Add(min(r.storeAhead, 0)))
+	return b.paces[r.index].fastest(now - 1)
+}
+
+// remembers reports whether a node other than this one, whose journal is lost, knows who used the region's
+// store: it runs or comes back, with a journal of its own.
+func (r *region) remembers(n *node, b *bucket) bool {
+	return slices.ContainsFunc(r.nodes, func(m *node) bool {
+		return m != n && m.life > 0 && !m.gone && (m.forgot == 0 || r.w.now-m.forgot >= b.memory())
+	})
 }
 
 // cell returns the length of a cell, µs.

@@ -55,8 +55,16 @@ type node struct {
 	forgot  int64                  // when its journal was last lost or put back, µs; 0: never
 	// journals is how many of its journals were lost or replaced by older copies.
 	journals int
+	// vague: what its last journal missed is not known: it was an old copy, or had taken nothing.
+	vague bool
 	// renamed is how often it was replaced by a node with another name.
 	renamed int
+	size    int   // how many nodes its region has, as its file said at its last start
+	added   int64 // when it was added to its region, µs; 0: it was there from the beginning
+	blind   int64 // when its store had last lost data at its first start, µs, if it was added
+	gone    bool  // it ended for good
+	// frozen is how often it stood still in this life, and no clock of its machine showed it.
+	frozen int
 	// told is the latest time that its store answered it with, by shard. Its journal keeps it.
 	told  map[store.Shard]quantity.StoreTime
 	noted quantity.StoreTime // a time of the store that the node's journal has, at least
@@ -92,20 +100,23 @@ func newNode(r *region, i int, d *policy.Document) *node {
 func (n *node) start(first bool) error {
 	n.way = n.r.store.connect(n)
 	live, err := stepped.New(quotad.Config{Region: n.r.name, Node: n.own(),
-		Nodes:  len(n.r.nodes),
+		Nodes:  n.r.size,
 		Policy: n.file, Bootstrap: first, Store: n.way, Journal: n.journal, Now: n.time,
 		Elapsed: func() time.Duration { return time.Duration(n.mono()) * time.Microsecond },
 		Fetch:   n.fetch, Ask: n.asksToOpen, Life: uint64(n.life + 1), Alive: n.w.lives, Log: n.w.quiet(), Memory: n.w.plan.Memory})
 	if err != nil {
 		return err
 	}
-	n.life++
+	if n.life++; n.life == 1 && n.added > 0 {
+		n.blind = n.r.lost
+	}
+	n.size = n.r.size
 	n.lately, n.fails, n.mark = map[*bucket]usage{}, false, 0
 	n.live, n.born, n.title = live, n.w.now, fmt.Sprintf("n%d#%d", n.index+1, n.life)
 	n.calls, n.replies, n.testimonies = map[uint64]bool{}, map[uint64]func(exchange.Reply){},
 		map[uint64]func(exchange.Testimonies){}
 	n.waiting, n.reporting, n.paused, n.stalled, n.heardAt = nil, false, 0, nil, 0
-	n.asleep, n.slept = 0, 0
+	n.asleep, n.slept, n.frozen = 0, 0, 0
 	n.lending = map[uint64][]exchange.Lend{}
 	n.serving, n.recording = map[uint64]exchange.Message{}, map[uint64][]exchange.Row{}
 	n.heard = make([]int64, len(n.w.plan.Regions))
@@ -166,7 +177,7 @@ func (n *node) die() {
 // restartIn starts the node after d µs. If that fails, it tries again every second.
 func (n *node) restartIn(d int64) {
 	n.w.in(d, func() {
-		if n.live != nil {
+		if n.live != nil || n.gone {
 			return
 		}
 		if err := n.start(false); err != nil {
@@ -224,6 +235,9 @@ func (n *node) keep() {
 	n.reads()
 	if n.w.now/bookEvery%5 == int64(n.index) {
 		n.live.Checkpoint()
+		if n.r.spoken {
+			n.live.LearnWaived()
+		}
 		n.copies()
 		n.notes()
 		n.beats()

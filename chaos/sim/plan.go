@@ -102,6 +102,13 @@ const (
 	TokenLost Deed = "token-lost" // the token of a region's store is deleted
 	MatesCut  Deed = "mates-cut"  // messages between a node and the others of its region are lost
 	StoreBusy Deed = "store-busy" // a region's store is slow, and too late under load
+	NodeAdded Deed = "node-added" // another node is started in a region, with a new name and an empty journal
+	NodeGone  Deed = "node-gone"  // a node ends for good, its journal with it, and nobody takes its place
+	ZoneLost  Deed = "zone-lost"  // a region's store loses everything, and one node or all but one their journals
+	Recover   Deed = "recover"    // an operator ends the wait for what nobody in a region can tell
+
+	// The deed of draws with prefetch only.
+	Freeze Deed = "freeze" // a machine with a node stands still, and no clock in it shows that
 
 	// The deed of the varied draw only.
 	Reset Deed = "reset" // an operator resets a bucket in a region
@@ -112,13 +119,17 @@ var Faults = []Deed{Cut, CutHints, Lossy, Slow, Crash, CrashPoints, Leave, Journ
 	JournalLost, JournalOld, Flush, StoreAnew,
 	Failover, Delete, StoreDown, ReplyLost, Pause, ClockStep, StoreClock, Policy, OldFile, Lie,
 	Forge,
-	Stick, NodeClock, Reboot, Snapshot, TokenLost, MatesCut, StoreBusy, Reset}
+	Stick, NodeClock, Reboot, Snapshot, TokenLost, MatesCut, StoreBusy, NodeAdded,
+	NodeGone, ZoneLost, Recover, Freeze, Reset}
 
 // Load reports whether a deed is a load. All others are faults.
 func (d Deed) Load() bool { return d == Steady || d == Burst || d == Edge || d == Wave || d == Proxy }
 
 // ofNode reports whether a deed of the wider draw concerns one node.
-func (d Deed) ofNode() bool { return d == Stick || d == NodeClock || d == Reboot || d == MatesCut }
+func (d Deed) ofNode() bool {
+	return d == Stick || d == NodeClock || d == Reboot || d == MatesCut || d == NodeGone ||
+		d == ZoneLost || d == Recover || d == Freeze
+}
 
 // Act is one act of a plan. Fields that its deed does not use are zero.
 type Act struct {

@@ -39,6 +39,26 @@ func prefetch(p *Plan) {
 		}
 	}
 	p.Document = strings.Join(lines, "\n")
+	freezes(p)
+}
+
+// freezes has machines with nodes stand still in a third of the plans, at times at which nodes hold units.
+func freezes(p *Plan) {
+	random := p.random(forFrozen, 0)
+	if random.IntN(3) > 0 {
+		return
+	}
+	for _, a := range p.Acts {
+		if a.Do != Steady || a.Amount < 20_000 || random.IntN(2) == 0 {
+			continue
+		}
+		f := Act{Do: Freeze, Region: a.Region, Peer: -1, Node: random.IntN(3), At: a.At + random.Int64N(a.For),
+			Amount: random.Int64N(10 * allocator.Second)}
+		f.For = min(1+random.Int64N(30*allocator.Second), p.Heal-f.At-1)
+		a.At = f.At + f.For // what is held then is spent
+		a.For = min(2*allocator.Second, p.Heal-a.At)
+		p.Acts = append(p.Acts, f, a)
+	}
 }
 
 var limitUnits = regexp.MustCompile(`, limit: [0-9]+,`)

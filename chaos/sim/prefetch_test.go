@@ -17,6 +17,9 @@ func TestPrefetchSeedsHold(t *testing.T) {
 			h.For, h.Seeds = 60_000_000, 1
 		}
 		tally := holds(t, h)
+		if tally.Seeds > 1 && tally.Counts.Deeds[Freeze] == 0 {
+			t.Error("no machine stood still with its clocks")
+		}
 		if tally.Seeds > 1 && tally.Counts.Spent == 0 || tally.Counts.Remembered == 0 {
 			t.Errorf("%d requests admitted of units that nodes held, %d denied from memory",
 				tally.Counts.Spent, tally.Counts.Remembered)

@@ -15,6 +15,7 @@ type region struct {
 	name  string
 	store server
 	nodes []*node
+	size  int   // how many nodes it has, as their files say
 	ahead int64 // of its clocks, µs
 	// farthest is how far ahead any of its clocks ever was, and changed when a node last opened or
 	// closed documents, µs.
@@ -49,12 +50,14 @@ type region struct {
 	ended       int64           // the life that comes after those that a fence has ended
 	judged      int64           // ended, when it was last looked at
 	unaware     int64           // since when it does not know that it is fenced, µs; -1: it is not so
+	spoken      bool            // an operator gave his word about losses
+	word        int64           // when the operator's word last ended its waits, µs; 0: never
 	sticks      map[int][]*node // by key: the nodes its requests go to; the last one counts
 }
 
 func newRegion(w *world, i int, d *policy.Document) (*region, error) {
 	p := w.plan.Regions[i]
-	r := &region{w: w, index: i, name: p.Name, ahead: p.Ahead, drift: p.Drift, alone: -1,
+	r := &region{w: w, index: i, name: p.Name, size: p.Nodes, ahead: p.Ahead, drift: p.Drift, alone: -1,
 		once: map[string]int64{}, left: map[string]int64{}, replyLost: -2 * beat, sticks: map[int][]*node{}, unaware: -1,
 		shown: map[store.Shard]quantity.StoreTime{}}
 	if has(d, r.name) {

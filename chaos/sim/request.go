@@ -9,7 +9,6 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	stepped "github.com/quotad/quotad/chaos/lab/node"
 	"github.com/quotad/quotad/chaos/oracle"
-	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/admit"
 )
@@ -209,6 +208,10 @@ func (n *node) judge(rq *request, b *bucket, d admit.Decision) {
 	if decides && d.At != 0 {
 		a.Cell = int64(d.Cell)
 	}
+	late := n.spendsLate(b, &a, d)
+	if late {
+		at = quantity.StoreTime(a.At)
+	}
 	if d.Allowed {
 		b.whileFenced(n.r, at, quantity.Units(a.Cost))
 		a.Outcome = oracle.Admitted
@@ -230,37 +233,8 @@ func (n *node) judge(rq *request, b *bucket, d admit.Decision) {
 				b.limit.policy.Name, b.key, a.Cell, b.labels[a.Cell], ceiling, allowed, causes)
 		}
 	}
-	if decides && d.At != 0 {
+	if decides && d.At != 0 && !late {
 		n.checkSplit(b, d)
-	}
-}
-
-// spentLocally allows what the nodes of a region admit without their store, in addition to what the
-// store has admitted: units, as far as the term for it reaches.
-func (n *node) spentLocally(b *bucket, units quantity.Units) {
-	if b.limit.policy.OnStoreFailure != policy.StoreFailureLocal {
-		return
-	}
-	who := spentAlone{region: n.r.index}
-	for _, other := range n.r.nodes {
-		who.journals += other.journals
-	}
-	// Each node has a part in each window, by the latest time that the node knows.
-	if !b.limit.kind().Bucket() {
-		n.mark = max(n.mark, n.time().UnixMicro())
-		who.node, who.journals = n.index, n.journals
-		who.window = b.windowAt(quantity.StoreTime(n.mark))
-	}
-	if _, before := b.local[who]; !before {
-		n.w.fired(rowStoreDown)
-	}
-	reserved := b.limit.policy.Reserve() > 0 && who.journals == 0
-	units = min(units, b.termLocal(n.r.index, len(n.r.nodes))-b.local[who])
-	b.local[who] += units
-	// What is kept out of the store is kept once for each window of the store.
-	otherwise := who.window != b.windowAt(n.r.clock().Add(n.r.storeAhead))
-	if !reserved || !b.limit.kind().Bucket() && otherwise {
-		b.allow(n.r, units, "nodes of "+n.r.name+" without their store", false)
 	}
 }
 

@@ -65,13 +65,13 @@ func TestSeedsHold(t *testing.T) {
 func TestWiderSeedsHold(t *testing.T) {
 	for _, kept := range []uint64{askedAndWaited, refusedAtOnce, twoCopies, openedHalf,
 		nothingRaised, knowsAndStandsStill, foundAgain, begunTwice} {
-		holds(t, Hunt{Config: Config{For: 30_000_000, Wider: true}, From: kept, Seeds: 1})
+		holds(t, Hunt{Config: Config{For: 30_000_000, Wider: true, settled: true}, From: kept, Seeds: 1})
 	}
 	tally := holds(t, Hunt{Config: Config{Wider: true}, Seeds: suite.Short[uint64](100, 200)})
 	t.Logf("%d seeds (%d by Lua), %v of virtual time in %v, faults %v", tally.Seeds, tally.Lua,
 		tally.Virtual, tally.Took, tally.Counts.Deeds)
 	mostAreJudged(t, tally.Counts.Liveness)
-	for _, d := range []Deed{Stick, NodeClock, Reboot, Snapshot, MatesCut, StoreBusy} {
+	for _, d := range []Deed{Stick, NodeClock, Reboot, Snapshot, MatesCut, StoreBusy, NodeAdded, NodeGone, ZoneLost, Recover} {
 		if tally.Counts.Deeds[d] == 0 {
 			t.Errorf("%s never happened", d)
 		}

@@ -94,7 +94,8 @@ func (b *bucket) termForgotten(region int) quantity.Units {
 	})
 }
 
-// termMemory is the term for a window whose use nobody remembers (reset): S_max.
+// termMemory is the term for a window whose use nobody remembers (reset), or of which an operator says so:
+// S_max.
 func (b *bucket) termMemory(region int) quantity.Units {
 	return b.worst(region, func(h mayHold) quantity.Units { return h.most })
 }
@@ -116,6 +117,18 @@ func (b *bucket) termCheckpoints(region int, rate quantity.Units) quantity.Units
 	})
 }
 
+// termCopied is the term for a bucket that is restored from a copy of what a node saw that is lost, too
+// (store-lost): a hundredth of F and what is admitted in two seconds, at most S_max.
+func (b *bucket) termCopied(region int, rate quantity.Units) quantity.Units {
+	return b.termCheckpoints(region, 2*rate)
+}
+
+// termChunk is the term for a node whose machine stands still, and no clock shows it: the most that one
+// of so many nodes holds, a fourth of what may be free.
+func (b *bucket) termChunk(region, nodes int) quantity.Units {
+	return b.termMemory(region) / quantity.Units(4*nodes)
+}
+
 // termAgain is the term for a bucket of which a store's time comes once more for so many µs
 // (clock-back): S_max in that time, and B_max.
 func (b *bucket) termAgain(region int, span int64) quantity.Units {
@@ -124,15 +137,15 @@ func (b *bucket) termAgain(region int, span int64) quantity.Units {
 	})
 }
 
-// termLocal is the term for one node that decides without its store in one window (local). Of a
-// bucket it is for all nodes, around the end of a window.
-func (b *bucket) termLocal(region, nodes int) quantity.Units {
+// termLocal is the term for one node that decides without its store in one window (local), where its
+// setting says so many. Of a bucket it is for all nodes, around the end of a window.
+func (b *bucket) termLocal(region, setting, nodes int) quantity.Units {
 	return b.worst(region, func(h mayHold) quantity.Units {
 		part := h.own - h.lends
 		if h.reserves {
 			part = h.reserved
 		}
-		part /= quantity.Units(nodes)
+		part /= quantity.Units(setting)
 		switch k := b.limit.kind(); {
 		case k.Sliding():
 			return part / 2

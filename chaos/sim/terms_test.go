@@ -54,7 +54,7 @@ func comparesTerms(t *testing.T, w *world, b *bucket, r *region, compared map[st
 		terms["clock-back"] = b.termAgain(r.index, apart)
 	}
 	if b.limit.policy.Reserve() == 0 {
-		terms["local"] = b.termLocal(r.index, nodes)
+		terms["local"] = b.termLocal(r.index, nodes, nodes)
 	}
 	if b.recovers() {
 		terms["store-lost"] = b.termCheckpoints(r.index, rate)

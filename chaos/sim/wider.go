@@ -56,6 +56,7 @@ func drawWider(p *Plan, c Config) {
 	if d.IntN(4) == 0 {
 		d.busy()
 	}
+	d.comings()
 }
 
 // crowd gives nodes room for fewer buckets than are used. The additional buckets are not those of
@@ -116,24 +117,8 @@ type scene struct {
 // node or with the store, the store loses its data, and the region asks for as much again through
 // another node.
 func (d *drawing) scene(l int) {
-	p := d.plan
-	s := scene{drawing: d, limit: l, key: one(d, 0, 0, 0, 1), region: d.IntN(len(p.Regions))}
-	length := min(max(d.windows[l], 16*allocator.Second), p.Heal-allocator.Second) * d.within(40,
-		100) / 100
-	s.begin = d.Int64N(p.Heal - length)
-	if in := (p.Into + s.begin) % d.windows[l]; d.windows[l] <= length && d.IntN(4) > 0 &&
-		s.begin >= in {
-		// Begin early in a window.
-		s.begin += d.Int64N(d.windows[l]/8+1) - in
-	}
-	s.end = min(s.begin+length, p.Heal-1)
-	s.blow = s.begin + (s.end-s.begin)*d.within(30, 60)/100
-	nodes := p.Regions[s.region].Nodes
-	s.first, s.second = d.IntN(nodes), d.IntN(nodes)
-	if nodes > 1 && d.IntN(4) > 0 {
-		s.second = (s.first + 1 + d.IntN(nodes-1)) % nodes
-	}
-	s.demand()
+	s := d.stage(l)
+	nodes := d.plan.Regions[s.region].Nodes
 	switch d.IntN(8) {
 	case 0, 1:
 		s.away()
@@ -157,6 +142,29 @@ func (d *drawing) scene(l int) {
 		}
 		s.lose(Flush, StoreAnew, Reboot, Snapshot, Delete, Failover)
 	}
+}
+
+// stage returns a scene of one bucket, with its demand alone.
+func (d *drawing) stage(l int) scene {
+	p := d.plan
+	s := scene{drawing: d, limit: l, key: one(d, 0, 0, 0, 1), region: d.IntN(len(p.Regions))}
+	length := min(max(d.windows[l], 16*allocator.Second), p.Heal-allocator.Second) * d.within(40,
+		100) / 100
+	s.begin = d.Int64N(p.Heal - length)
+	if in := (p.Into + s.begin) % d.windows[l]; d.windows[l] <= length && d.IntN(4) > 0 &&
+		s.begin >= in {
+		// Begin early in a window.
+		s.begin += d.Int64N(d.windows[l]/8+1) - in
+	}
+	s.end = min(s.begin+length, p.Heal-1)
+	s.blow = s.begin + (s.end-s.begin)*d.within(30, 60)/100
+	nodes := p.Regions[s.region].Nodes
+	s.first, s.second = d.IntN(nodes), d.IntN(nodes)
+	if nodes > 1 && d.IntN(4) > 0 {
+		s.second = (s.first + 1 + d.IntN(nodes-1)) % nodes
+	}
+	s.demand()
+	return s
 }
 
 // act adds an act of the scene.
@@ -247,6 +255,11 @@ func (s *scene) lose(ways ...Deed) {
 		s.act(Act{Do: way, At: s.blow - back, For: back})
 	case Reboot:
 		s.act(Act{Do: way, At: s.blow - s.within(0, second/2), For: s.within(1_000, 2*second), Node: one(s.drawing, s.first, s.first, s.second)})
+	case ZoneLost:
+		s.act(Act{Do: way, At: s.blow, Node: s.first, Amount: one(s.drawing, int64(1), 1, maxNodes)})
+	case JournalLost:
+		s.act(Act{Do: Flush, At: s.blow})
+		s.act(Act{Do: way, At: s.blow - s.within(0, second), For: s.within(0, 1), Node: s.first})
 	default:
 		s.act(Act{Do: way, At: s.blow})
 	}

@@ -77,6 +77,8 @@ const (
 	forTight
 	forTerms
 	forVaried
+	forNames
+	forFrozen
 )
 
 // newWorld returns the world of a plan before anything has happened.

@@ -56,7 +56,7 @@ Exit codes: 0 everything held, 2 bad usage, 3 something did not.`,
 	f.Uint64Var(&s.Hunt.LuaEvery, "lua-every", 50,
 		"one seed of so many is decided by the Lua scripts on an embedded Redis; 0: none")
 	f.BoolVar(&s.Hunt.Wider, "wider", false,
-		"the wider draw, by random numbers of its own: sticky routing, clocks of single machines, up to three nodes, three windows and more")
+		"the wider draw, by random numbers of its own: sticky routing, clocks of single machines, up to three nodes, nodes that come and go, operators' words, three windows and more")
 	f.BoolVar(&s.Hunt.Tight, "tight", false,
 		"the tight draw instead, by random numbers of its own: short windows used up without an allowance, and mishaps that come near what is printed for them")
 	f.BoolVar(&s.Hunt.Spanning, "spanning", false,
@@ -66,7 +66,7 @@ Exit codes: 0 everything held, 2 bad usage, 3 something did not.`,
 	f.BoolVar(&s.Hunt.Envoys, "envoys", false,
 		"Envoys are assigned parts of the only limit, a token bucket or a window (RLQS), by random numbers of their own")
 	f.BoolVar(&s.Hunt.Prefetch, "prefetch", false,
-		"nodes hold units of most limits that allow it (consistency: prefetch), by random numbers of their own")
+		"nodes hold units of most limits that allow it (consistency: prefetch), and machines stand still with their clocks, by random numbers of their own")
 	f.BoolVar(&s.Hunt.Varied, "varied", false,
 		"limits have weights of their own, also zero, borrowing limits, on_store_failure: allow and shadow; requests of all kinds are refunded, and buckets reset, by random numbers of their own")
 	f.BoolVar(&s.Hunt.Calendar, "calendar", false,

@@ -1,0 +1,120 @@
+package sim
+
+import (
+	"context"
+
+	"github.com/quotad/quotad/allocator"
+)
+
+// comeAndGo carries out an act by which a region has other nodes than before, or an operator's word
+// about those that it lost.
+func (w *world) comeAndGo(a Act, r *region, n *node) {
+	switch a.Do {
+	case NodeAdded:
+		w.adds(a, r)
+	case NodeGone:
+		w.endsForGood(a, r, n)
+	case ZoneLost:
+		w.losesZone(a, r, n)
+	case Recover:
+		w.recovers(a, n)
+	}
+}
+
+// maxNodes is the most nodes that a region comes to have.
+const maxNodes = 3
+
+// adds starts another node in a region, with an empty journal. With a.Back the operator has the nodes'
+// files say so; with an Amount, too, the others are restarted one by one, each so many µs after the one
+// before. Otherwise they take it in when they next start.
+func (w *world) adds(a Act, r *region) {
+	first := r.nodes[0]
+	if len(r.nodes) >= maxNodes || first.life == 0 { // or it joins later itself
+		return
+	}
+	w.counts.Deeds[a.Do]++
+	if a.Back {
+		r.size++
+	}
+	added := newNode(r, len(r.nodes), first.file)
+	added.added = max(w.now, 1)
+	if r.stale {
+		r.behind[added] = 0
+	}
+	r.nodes = append(r.nodes, added)
+	added.restartIn(0)
+	if !a.Back || a.Amount == 0 {
+		return
+	}
+	for i, n := range r.nodes[:added.index] {
+		w.in(int64(i+1)*a.Amount, func() {
+			if n.live != nil && w.now < w.plan.Heal {
+				w.leave(Act{Do: Leave, For: allocator.Second / 4}, n)
+			}
+		})
+	}
+}
+
+// endsForGood ends a node, of several, and takes its journal away. The setting still counts it.
+func (w *world) endsForGood(a Act, r *region, n *node) {
+	others := 0
+	for _, m := range r.nodes {
+		if m != n && !m.gone && m.life > 0 {
+			others++
+		}
+	}
+	if n.live == nil || others == 0 {
+		return
+	}
+	w.found(a, rowJournalLost)
+	n.die()
+	n.gone = true
+	r.left[n.own()] = w.now
+	n.forgets()
+}
+
+// losesZone has a region's store lose all, and one node its journal, or so many with an Amount, but for
+// one. The nodes are back at once under their own names, and the store with its next answer.
+func (w *world) losesZone(a Act, r *region, n *node) {
+	lost := min(max(int(a.Amount), 1), max(len(r.nodes)-1, 1))
+	for i := range lost {
+		m := r.nodes[(n.index+i)%len(r.nodes)]
+		if m.life == 0 || m.gone {
+			continue
+		}
+		w.fired(rowJournalLost)
+		if m.live != nil {
+			m.die()
+		}
+		m.journals++
+		m.newJournal()
+		m.forgets()
+		clear(m.durable)
+		m.restartIn(w.wires[0][0].random.Int64N(allocator.Second))
+	}
+	w.loses(r, a, rowStoreLost)
+	r.store.restart()
+}
+
+// recovers has a node take an operator's word about all losses of its region's store so far. It allows
+// what is printed for that, also if the node hears no answer.
+func (w *world) recovers(a Act, n *node) {
+	r := n.r
+	n.at(w.now, func() {
+		w.counts.Deeds[a.Do]++
+		r.spoken = true
+		for _, b := range w.buckets() {
+			lost := b.closed[r.index].at
+			if lost > 0 && w.now-lost < b.memory() && b.recovers() && b.waived[r.index] != lost {
+				b.waived[r.index] = lost
+				b.allow(r, min(b.termMemory(r.index), b.forgotten(r)), "the operator's word in "+r.name, true)
+			}
+		}
+		if err := n.live.Waive(context.Background()); err != nil {
+			w.tell(r, "%s: %v", n.name, err)
+		} else if !r.emptied && !r.stale && n.live.Generation() == r.generation {
+			r.word = w.now
+		}
+		n.drain()
+	})
+}

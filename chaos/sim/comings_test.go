@@ -1,0 +1,133 @@
+//go:build !race
+
+package sim
+
+import (
+	"testing"
+
+	"github.com/quotad/quotad/quantity"
+)
+
+// played runs a plan to its end, with what judges it, and returns its world.
+func played(t *testing.T, p *Plan) *world {
+	t.Helper()
+	w, err := newWorld(p, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.close)
+	w.counts.Deeds = map[Deed]int64{}
+	if w.run(p.End); w.broken == nil {
+		w.finish()
+	}
+	return w
+}
+
+// above returns by how much a world's first bucket came above its ceiling, what was allowed there, and
+// what of that was allowed for other things than a cause.
+func (w *world) above(cause string) (most, allowed, otherwise quantity.Units) {
+	b := w.limits[0].buckets[0]
+	for cell, level := range b.judge.Levels(w.plan.Keys[0]) {
+		over := quantity.Units(level) - b.ceiling(quantity.Cell(cell))
+		if over < most {
+			continue
+		}
+		most, otherwise = over, 0
+		allowed, _ = b.allowedIn(quantity.Cell(cell))
+		for _, a := range b.allowances {
+			if a.cause != cause && a.from < b.cells().Opens(quantity.Cell(cell+1)) && b.cells().Opens(quantity.Cell(cell)) <= a.to {
+				otherwise += a.units
+			}
+		}
+	}
+	return most, allowed, otherwise
+}
+
+// TestTheOperatorsWord: a node used all that its region had, and is gone for good, and so is what its mate
+// could know of it. Without an operator's word the region waits, and nothing is exceeded. After the word
+// nobody is waited for, also by a node that starts anew. What was used is had once more: more than all
+// else allows, and no more than what is printed for the word.
+func TestTheOperatorsWord(t *testing.T) {
+	gone := func(more ...Act) []Act {
+		return append(more, at(0, Stick, 50, on(1)), at(2, MatesCut, 12, on(1)), at(13, NodeGone, 0, on(1)),
+			at(13.000_001, Flush, 0))
+	}
+	spent, word := [][2]int64{{2, 12}, {20, 43}}, at(25, Recover, 0)
+	for name, c := range map[string]struct {
+		plan  *Plan
+		least quantity.Units
+	}{
+		"no word":                    {pair(2, hourly, spent, gone()...), 0},
+		"a word":                     {pair(2, hourly, spent, gone(word)...), 490},
+		"a word, of a counter":       {pair(2, counted, spent, gone(word)...), 490},
+		"a word, and the node ends":  {pair(2, hourly, [][2]int64{{2, 10}, {30, 43}}, gone(word, at(26, Crash, 1))...), 490},
+		"a word too soon":            {pair(2, hourly, spent, gone(at(12.5, Recover, 0))...), 0},
+		"a word before it is needed": {pair(2, hourly, [][2]int64{{2, 10}, {30, 43}}, gone(word)...), 490},
+		"a word, of what others lent": {lending(pair(2, hourly, nil, gone(word, at(2, Steady, 10, of(0)),
+			at(20, Steady, 23, of(0)))...)), 900},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := played(t, c.plan)
+			most, allowed, otherwise := w.above("the operator's word in r0")
+			if w.broken != nil || most < c.least || most > allowed || c.least > 0 && most <= otherwise {
+				t.Errorf("%v; %d admitted above the limit of at least %d, %d of %d were allowed for other things", w.broken, most, c.least, otherwise, allowed)
+			}
+			spoken := c.least > 0
+			if live := w.limits[0].buckets[0].live[0]; live != spoken {
+				t.Errorf("decided in the end: %v, with a word: %v", live, spoken)
+			}
+		})
+	}
+}
+
+// TestANodeIsAdded: a node is added in the middle of a window, of which the others used something, and
+// then the store loses its data. Whatever the nodes' files say, all is decided again in time, and nothing
+// is exceeded. One that is added as the store has just lost its data, or lost them before in this window, is
+// no witness of that.
+func TestANodeIsAdded(t *testing.T) {
+	waits := map[string]bool{"just after the loss": true, "and the store was lost before": true, "and a mate is lost": true}
+	rolled := func(a *Act) { a.Back, a.Amount = true, 500_000 }
+	for name, acts := range map[string][]Act{ // of which those in waits need not be decided
+		"files say so":                  {at(10, NodeAdded, 0, both), at(15, Flush, 0)},
+		"all are restarted":             {at(10, NodeAdded, 0, rolled), at(15, Flush, 0)},
+		"no file says so":               {at(10, NodeAdded, 0), at(15, Flush, 0)},
+		"just before the loss":          {at(14.99, NodeAdded, 0, both), at(15, Flush, 0), at(16, Crash, 1)},
+		"just after the loss":           {at(15.01, NodeAdded, 0), at(15, Flush, 0)},
+		"and the store was lost before": {at(5, Flush, 0), at(10, NodeAdded, 0, both), at(15, Flush, 0)},
+		"and a mate is lost":            {at(10, NodeAdded, 0, both), at(15, ZoneLost, 0)},
+		"all it did is not told":        {at(10, NodeAdded, 0), at(10.5, MatesCut, 5, on(1)), at(12, Stick, 3, on(1)), at(15, Flush, 0), at(14.9, Crash, 8, on(1))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := played(t, pair(1, hourly, [][2]int64{{2, 4}, {12, 14}, {20, 43}}, acts...))
+			most, allowed, _ := w.above("")
+			if live := w.limits[0].buckets[0].live[0]; w.broken != nil || len(w.regions[0].nodes) != 2 || most > allowed || live == waits[name] {
+				t.Errorf("%v; %d nodes; %d admitted above the limit; decided in the end: %v", w.broken, len(w.regions[0].nodes), most, live)
+			}
+		})
+	}
+}
+
+// TestAZoneIsLost: a store loses its data together with nodes that have used all there was. They are back at
+// once, under their names, and know nothing. No more is had once more than is printed for copies that others
+// have, whoever is asked.
+func TestAZoneIsLost(t *testing.T) {
+	all := func(a *Act) { a.Amount = maxNodes }
+	for name, c := range map[string]struct {
+		nodes int
+		acts  []Act
+	}{
+		"one of two":                      {2, []Act{at(15, ZoneLost, 0, on(1))}},
+		"one of two, and was cut off":     {2, []Act{at(3, MatesCut, 14, on(1)), at(15, ZoneLost, 0, on(1))}},
+		"all of three but one":            {3, []Act{at(15, ZoneLost, 0, on(1), all)}},
+		"all of three but one, unluckily": {3, []Act{at(15, ZoneLost, 0, on(0), all)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			acts := append(c.acts, at(0, Stick, 15, on(1)), at(15, Stick, 29, on(0)))
+			w := played(t, pair(c.nodes, hourly, [][2]int64{{2, 14}, {17, 43}}, acts...))
+			most, allowed, _ := w.above("")
+			if w.broken != nil || most > allowed || allowed >= 300 || w.counts.Deeds[ZoneLost] != 1 {
+				t.Errorf("%v; %d admitted above the limit, %d are allowed", w.broken, most, allowed)
+			}
+		})
+	}
+}

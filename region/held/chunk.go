@@ -41,7 +41,8 @@ type Grant struct {
 func (m *Memory) Want(nodes int, now time.Duration) quantity.Units {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	units := min(m.pace.usual(now), Largest(m.free, nodes))
+	// What is left of the old chunk goes into the new one.
+	units := min(m.pace.usual(now), Largest(m.free, nodes)) - m.Holds(now)
 	if units < Smallest || !m.filling.CompareAndSwap(false, true) {
 		return 0
 	}

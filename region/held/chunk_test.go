@@ -62,6 +62,32 @@ func TestWant(t *testing.T) {
 	}
 }
 
+// A node that asks the store for more than it holds, again and again, holds no more for it in the end: what it
+// holds counts.
+func TestWantCountsWhatIsHeld(t *testing.T) {
+	const at = time.Second
+	m := &Memory{}
+	free, kept := quantity.Units(2000), quantity.Units(0)
+	for i := range 10 {
+		now := at + time.Duration(i)*ms
+		used := kept + 1 // more than the chunk has
+		free -= used
+		m.Learn(fitted(now, used+600, free))
+		want := m.Want(1, now)
+		if kept += want; want > 0 {
+			free -= want
+			m.Filled(&Grant{Units: want, Answer: answer(now, free)})
+		}
+		if holds := m.Holds(now); holds != kept || kept > 500 {
+			t.Fatalf("holds %d, was granted %d, and a fourth of what was free is 500", holds, kept)
+		}
+		if free < kept {
+			return
+		}
+	}
+	t.Fatal("too few units to show anything")
+}
+
 // One chunk is asked for at a time, and again once the answer is there, whatever it is.
 func TestOneChunkIsAskedForAtATime(t *testing.T) {
 	var m Memory

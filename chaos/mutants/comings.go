@@ -72,7 +72,17 @@ var comings = []Mutant{
 		},
 		Breaks: "ceiling: a label above L", Under: "a machine that stands still with its clocks",
 		Says: "ceiling: ",
-		Test: Test{"./chaos/sim", "TestAMachineThatStandsStill"},
+		Test: Test{"./chaos/sim", "TestWhatIsHeldDoesNotAddUp"},
+	},
+	{
+		Name: "chunks-add-up", Hole: twice,
+		Rule: "what a node holds counts when it asks for more",
+		Edits: []Edit{
+			{"region/held/chunk.go", `Largest(m.free, nodes)) - m.Holds(now)`, `Largest(m.free, nodes))`},
+		},
+		Breaks: "ceiling: a label above L", Under: "requests for more than is held, and a machine that stands still with its clocks",
+		Says: "ceiling: ",
+		Test: Test{"./chaos/sim", "TestWhatIsHeldDoesNotAddUp"},
 	},
 	{
 		Name: "restored-bucket-is-deleted-for-good", Hole: "one key deleted",

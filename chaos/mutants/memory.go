@@ -129,7 +129,7 @@ var chunks = []Mutant{
 		},
 		Breaks: "ceiling: a label above L", Under: "chunks that are over",
 		Says:  "ceiling: ",
-		Flags: []string{"--prefetch"}, Within: 100,
+		Flags: []string{"--prefetch"}, Within: 250,
 	},
 	{
 		Name: "chunk-returned-and-still-spent", Hole: twice,

@@ -19,6 +19,9 @@ func (w *world) act(a Act) {
 	r := w.regions[a.Region]
 	n := r.nodes[a.Node%len(r.nodes)]
 	w.tell(r, "%s", a)
+	if a.Do != Stick {
+		defer func() { r.undisturbed = max(r.undisturbed, w.now+a.For) }()
+	}
 	switch a.Do {
 	case Cut, CutHints, Lossy, Slow:
 		w.disturb(a)

@@ -77,6 +77,7 @@ func (w *world) endsForGood(a Act, r *region, n *node) {
 // one. The nodes are back at once under their own names, and the store with its next answer.
 func (w *world) losesZone(a Act, r *region, n *node) {
 	lost := min(max(int(a.Amount), 1), max(len(r.nodes)-1, 1))
+	copied := r.copiesAll() && lost < len(r.nodes)
 	for i := range lost {
 		m := r.nodes[(n.index+i)%len(r.nodes)]
 		if m.life == 0 || m.gone {
@@ -89,11 +90,34 @@ func (w *world) losesZone(a Act, r *region, n *node) {
 		m.journals++
 		m.newJournal()
 		m.forgets()
+		if copied {
+			m.copied = m.forgot
+		}
 		clear(m.durable)
 		m.restartIn(w.wires[0][0].random.Int64N(allocator.Second))
 	}
 	w.loses(r, a, rowStoreLost)
 	r.store.restart()
+}
+
+// longCopied is how long nodes live undisturbed until others surely have copies of what they saw.
+const longCopied = 10 * allocator.Second
+
+// copiesAll reports whether each node of the region has copies of what the others saw, for nothing went wrong
+// for so long.
+func (r *region) copiesAll() bool {
+	now := r.w.now
+	for _, n := range r.nodes {
+		if n.live == nil || now-n.born < longCopied || n.forgot > 0 || n.blind > 0 {
+			return false
+		}
+	}
+	return now-r.undisturbed >= longCopied && (r.lost == 0 || now-r.lost >= longCopied)
+}
+
+// toldByCopies reports whether copies tell what a node did before a loss at a time. It was lost just then.
+func (n *node) toldByCopies(lost int64) bool {
+	return n.copied > 0 && n.copied == n.forgot && lost-n.copied <= 2*journalAhead
 }
 
 // recovers has a node take an operator's word about all losses of its region's store so far. It allows

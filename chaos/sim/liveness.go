@@ -193,7 +193,8 @@ func (b *bucket) calm(r *region) (row int) {
 		return crowdedLost
 	}
 	for _, n := range r.nodes {
-		if n.gone || n.forgot > 0 && max(lost.at-n.forgot, n.forgot-lost.at) < b.memory() ||
+		forgot := n.forgot > 0 && !n.toldByCopies(lost.at)
+		if n.gone || forgot && max(lost.at-n.forgot, n.forgot-lost.at) < b.memory() ||
 			n.blind > 0 && lost.at-n.blind < b.memory() {
 			return journalLost
 		}

@@ -63,6 +63,9 @@ type node struct {
 	added   int64 // when it was added to its region, µs; 0: it was there from the beginning
 	blind   int64 // when its store had last lost data at its first start, µs, if it was added
 	gone    bool  // it ended for good
+	// copied is when it was lost together with its store, and another node had copies of what it saw,
+	// µs; 0: never.
+	copied int64
 	// frozen is how often it stood still in this life, and no clock of its machine showed it.
 	frozen int
 	// told is the latest time that its store answered it with, by shard. Its journal keeps it.

@@ -52,6 +52,7 @@ type region struct {
 	unaware     int64           // since when it does not know that it is fenced, µs; -1: it is not so
 	spoken      bool            // an operator gave his word about losses
 	word        int64           // when the operator's word last ended its waits, µs; 0: never
+	undisturbed int64           // since when nothing went wrong in it, µs
 	sticks      map[int][]*node // by key: the nodes its requests go to; the last one counts
 }
 

@@ -108,7 +108,7 @@ const longCopied = 10 * allocator.Second
 func (r *region) copiesAll() bool {
 	now := r.w.now
 	for _, n := range r.nodes {
-		if n.live == nil || now-n.born < longCopied || n.forgot > 0 || n.blind > 0 {
+		if n.live == nil || now-n.born < longCopied || n.forgot > 0 {
 			return false
 		}
 	}

@@ -82,10 +82,10 @@ func TestTheOperatorsWord(t *testing.T) {
 
 // TestANodeIsAdded: a node is added in the middle of a window, of which the others used something, and
 // then the store loses its data. Whatever the nodes' files say, all is decided again in time, and nothing
-// is exceeded. One that is added as the store has just lost its data, or lost them before in this window, is
-// no witness of that.
+// is exceeded. The others know that one which is added as the store has just lost its data, or after it lost them
+// before in this window, was not there.
 func TestANodeIsAdded(t *testing.T) {
-	waits := map[string]bool{"just after the loss": true, "and the store was lost before": true, "and a mate is lost": true}
+	waits := map[string]bool{"and a mate is lost": true}
 	rolled := func(a *Act) { a.Back, a.Amount = true, 500_000 }
 	for name, acts := range map[string][]Act{ // of which those in waits need not be decided
 		"files say so":                  {at(10, NodeAdded, 0, both), at(15, Flush, 0)},

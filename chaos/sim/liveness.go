@@ -194,8 +194,7 @@ func (b *bucket) calm(r *region) (row int) {
 	}
 	for _, n := range r.nodes {
 		forgot := n.forgot > 0 && !n.toldByCopies(lost.at)
-		if n.gone || forgot && max(lost.at-n.forgot, n.forgot-lost.at) < b.memory() ||
-			n.blind > 0 && lost.at-n.blind < b.memory() {
+		if n.gone || forgot && max(lost.at-n.forgot, n.forgot-lost.at) < b.memory() {
 			return journalLost
 		}
 	}

@@ -61,7 +61,6 @@ type node struct {
 	renamed int
 	size    int   // how many nodes its region has, as its file said at its last start
 	added   int64 // when it was added to its region, µs; 0: it was there from the beginning
-	blind   int64 // when its store had last lost data at its first start, µs, if it was added
 	gone    bool  // it ended for good
 	// copied is when it was lost together with its store, and another node had copies of what it saw,
 	// µs; 0: never.
@@ -110,9 +109,7 @@ func (n *node) start(first bool) error {
 	if err != nil {
 		return err
 	}
-	if n.life++; n.life == 1 && n.added > 0 {
-		n.blind = n.r.lost
-	}
+	n.life++
 	n.size = n.r.size
 	n.lately, n.fails, n.mark = map[*bucket]usage{}, false, 0
 	n.live, n.born, n.title = live, n.w.now, fmt.Sprintf("n%d#%d", n.index+1, n.life)

@@ -164,7 +164,7 @@ func TestASecondLossOfTwo(t *testing.T) {
 		c.loseJournal("us/n2")
 		c.flushAll("us")
 		time.Sleep(8 * time.Second)
-		n2 = c.start("us/n2", d)
+		c.start("us/n2", d)
 		c.meet()
 		c.within(20*time.Second, "b to be decided", func() bool { return n1.check(t, request("b")).Reason == admit.WithinLimit })
 		c.within(20*time.Second, "a to be decided", func() bool { return n1.check(t, request("a")).Reason == admit.OverLimit })

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"math"
 	"slices"
 
 	"github.com/quotad/quotad/algorithms"
@@ -42,17 +43,24 @@ func (m *Machine) addCopies(r *recovery, all []Copied) {
 	}
 }
 
-// noteName takes in that another node of our region knows of one that the store answered. Who tells it may be
+// noteName takes in what another node of our region knows of one that the store answered. Who tells it may be
 // the only one that was there.
 func (m *Machine) noteName(c Copied) {
 	n, known := m.named[c.Node]
 	switch {
-	case !known && len(m.named) < MaxNamed:
-		m.named[c.Node] = named{first: c.First, last: c.Answered}
-	case known && c.First < n.first:
-		n.first = c.First
-		m.named[c.Node] = n
+	case !known && len(m.named) >= MaxNamed:
+		return
+	case !known:
+		n = named{first: c.First, last: c.Answered}
+	case c.Answered < m.namedLost && m.namedLost <= n.last:
+		n.beforeLoss = max(n.beforeLoss, c.Answered)
+	case n.last < m.namedLost && m.namedLost <= c.Answered:
+		n.beforeLoss, n.last = n.last, c.Answered
+	default:
+		n.last = max(n.last, c.Answered)
 	}
+	n.first = min(n.first, c.First)
+	m.named[c.Node] = n
 }
 
 // of returns what is known of a node.
@@ -68,19 +76,27 @@ func (r *recovery) of(node string) *told {
 
 // tellsSince says whether all is known that a node used of a lost bucket from a time on. It tells that itself; or
 // a copy does, which is as late as the store's last answer to the node, as far as this node and the one that has
-// the copy know that; or a copy tells what is before its own word.
+// the copy know that; or copies tell what was before one of these, until losses before.
 func (m *Machine) tellsSince(r *recovery, node string, from quantity.StoreTime) bool {
-	t := r.told[node]
-	if t.itself && (t.since <= from || t.since <= m.named[node].first && m.witness(r, node, from)) {
-		return true
-	}
-	for _, c := range t.copies {
-		late := c.Until.Add(CopyLag) >= max(m.named[node].answered(r), c.Answered)
-		if c.Since <= from && (late || t.itself && c.Until >= t.since) {
+	t, known := r.told[node], quantity.StoreTime(math.MaxInt64)
+	if t.itself {
+		if known = t.since; known <= m.named[node].first.Add(namedLag) && m.witness(r, node, from) {
 			return true
 		}
 	}
-	return false
+	for _, c := range t.copies {
+		if c.Until.Add(CopyLag) >= max(m.named[node].answered(r), c.Answered) {
+			known = min(known, c.Since)
+		}
+	}
+	for range t.copies {
+		for _, c := range t.copies {
+			if c.Settled < r.lostAt && c.Settled >= known {
+				known = min(known, c.Since)
+			}
+		}
+	}
+	return known <= from
 }
 
 // witness says whether another node than one tells all since a time, so that it has heard of that node, too, if

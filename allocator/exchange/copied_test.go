@@ -82,10 +82,10 @@ func TestWhenAPeerWasHeard(t *testing.T) {
 	for _, says := range []struct {
 		generation uint64
 		at         quantity.StoreTime
-	}{{5, 100}, {5, 90}, {4, 50}, {6, 120}, {6, 0}, {7, 130}, {7, maxTime + 1}, {7, 125}, {8, -1}} {
+	}{{5, 100}, {5, 90}, {4, 50}, {6, 120}, {6, 0}, {7, 130}, {7, maxTime + 1}, {7, 125}, {7, 140}, {8, -1}, {9, 150}, {9, 0}, {9, 150 + CopyLag}} {
 		p.noteShown(says.generation, says.at)
 	}
-	want := "[{100 false} {50 false} {120 true} {130 false} {0 true}]"
+	want := "[{100 false} {50 false} {120 true} {130 true} {0 true} {1000150 false}]"
 	if got := fmt.Sprint(p.heardOf()); got != want {
 		t.Errorf("heard %s, want %s", got, want)
 	}

@@ -40,6 +40,7 @@ type Machine struct {
 	recovering      []string           // ids of recoveries, sorted
 	named           map[string]named   // the nodes of our region that the store answered
 	namedLost       quantity.StoreTime // when the store last lost data, as far as named knows
+	namesRead       quantity.StoreTime // all nodes that the store had answered by then are named
 	shown           quantity.StoreTime // the latest time that the store has told
 	waived          quantity.StoreTime // of losses up to then nobody waits for what nobody can tell
 	lostAt          quantity.StoreTime // see TenureChanged

@@ -41,8 +41,8 @@ func (m *Machine) onNamed(e Named) {
 		n, known := m.named[node]
 		if first, remembered := e.First[node]; remembered && !known {
 			n.first = first
-		} else if !known {
-			n.first = at
+		} else if !known { // it may have been answered since the names were read last
+			n.first = cmp.Or(m.namesRead, e.LostAt)
 		}
 		switch {
 		case e.Perhaps:
@@ -57,7 +57,7 @@ func (m *Machine) onNamed(e Named) {
 	for _, n := range m.named {
 		latest = max(latest, n.last)
 	}
-	m.shown = max(m.shown, latest)
+	m.shown, m.namesRead = max(m.shown, latest), max(m.namesRead, latest)
 	var times []quantity.StoreTime
 	for node, n := range m.named {
 		if latest.Sub(n.last) > NamedFor {
@@ -145,7 +145,7 @@ func (m *Machine) allTold(answered []string, counts, lostAt quantity.StoreTime) 
 func (m *Machine) usesFrom(r *recovery) quantity.StoreTime {
 	from := max(r.bucket.Terms(m.region).CountsSince(r.lostAt), 0)
 	if r.use.At <= r.lostAt {
-		return max(from, r.use.At)
+		return max(from, r.use.At-1)
 	}
 	return from
 }

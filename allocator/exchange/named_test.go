@@ -16,6 +16,7 @@ func TestWhoMustTell(t *testing.T) {
 	at := func(seconds int64) quantity.StoreTime { return quantity.StoreTime(seconds * s) }
 	m := New("us", "n1", Options{Nodes: 2})
 	m.onNamed(Named{At: map[string]quantity.StoreTime{"n1": at(1000), "n2": at(1000), "gone": at(900), "long gone": at(500)}})
+	m.onNamed(Named{At: map[string]quantity.StoreTime{"n1": at(1013), "n2": at(1012)}})
 	m.onNamed(Named{At: map[string]quantity.StoreTime{"n1": at(1100), "n2": at(1100), "new": at(1100)}})
 	for _, c := range []struct {
 		answered []string

@@ -27,8 +27,8 @@ func (p *peer) noteShown(generation uint64, at quantity.StoreTime) {
 	switch s := &p.shown[i]; {
 	case at <= 0 || at > maxTime:
 		s.Unsure = true
-	case s.Unsure || at > s.At:
-		s.HeardOf = HeardOf{At: max(s.At, at)}
+	case at > s.At && (!s.Unsure || at >= s.At.Add(CopyLag)): // and no message from before it was unsure
+		s.HeardOf = HeardOf{At: at}
 	}
 	if len(p.shown) > maxShown {
 		p.shown = slices.Delete(p.shown, 0, 1)

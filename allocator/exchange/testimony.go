@@ -40,6 +40,9 @@ type Copied struct {
 	Node         string
 	Since, Until quantity.StoreTime
 	Rows         bool // what it lent and returned is there, too
+	// Settled, if not 0, is when the store lost data after the end of that life: nothing of it is between Until
+	// and then.
+	Settled quantity.StoreTime
 	// First is when the author first heard that the store answered the node, and Answered when it did so last
 	// before the loss, or later.
 	First, Answered quantity.StoreTime

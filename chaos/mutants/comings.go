@@ -57,7 +57,7 @@ var comings = []Mutant{
 		Name: "old-copy-tells-all", Hole: "use that a node has not told of",
 		Rule: "a copy tells for a node only if it is as late as the store's last answer to it",
 		Edits: []Edit{
-			{"allocator/exchange/copied.go", `late := c.Until.Add(CopyLag) >= max(m.named[node].answered(r), c.Answered)`, `late := c.Until > 0`},
+			{"allocator/exchange/copied.go", `if c.Until.Add(CopyLag) >= max(m.named[node].answered(r), c.Answered) {`, `if c.Until > 0 {`},
 		},
 		Breaks: "ceiling: a label above L", Under: "a node cut off from its mates, gone for good; then FLUSHALL",
 		Says: "ceiling: ",

@@ -33,7 +33,7 @@ var untold = []Mutant{
 		Name: "any-memory-is-whole", Hole: "use that a node has not told of",
 		Rule: "a node's word is all that it used only if it reaches back to what may still count",
 		Edits: []Edit{
-			{"allocator/exchange/copied.go", `if t.itself && (t.since <= from || `, `if t.itself && (t.since >= min(from, 0) || `},
+			{"allocator/exchange/copied.go", `return known <= from`, `return known <= from || t.itself`},
 		},
 		Breaks: "ceiling: a label above L", Under: "a journal lost, then FLUSHALL",
 		Says: "known from .* after the beginning",

@@ -115,7 +115,7 @@ func TestACompleteCopyHasAll(t *testing.T) {
 			sender.Answered(n2, p, receiver.Take(0, p))
 		}
 		have, _ := sender.Numbers(now)
-		if all := receiver.Complete(); len(all) == 0 || all[len(all)-1] != (Copy{"n1", life, 5, now, 0}) || len(copied) != len(journal) || have != 1 {
+		if all := receiver.Complete(); len(all) == 0 || all[len(all)-1] != (Copy{Node: "n1", Life: life, Since: 5, Until: now}) || len(copied) != len(journal) || have != 1 {
 			t.Fatalf("in the end %+v at %d, %d of %d uses", all, now, len(copied), len(journal))
 		}
 	})
@@ -176,7 +176,7 @@ func TestACopyOfANodeThatGoesOn(t *testing.T) {
 	for _, step := range []struct {
 		now  time.Duration
 		want string
-	}{{silence, "[{dead 0 0 5 0} {lives 0 0 5 0}]"}, {silence + 1, "[{dead 0 0 5 0}]"}} {
+	}{{silence, "[{dead 0 0 5 0 0} {lives 0 0 5 0 0}]"}, {silence + 1, "[{dead 0 0 5 0 0}]"}} {
 		r.Watch(step.now, lives)
 		if got := fmt.Sprint(r.Complete()); got != step.want {
 			t.Errorf("after %v %s, want %s", step.now, got, step.want)
@@ -186,7 +186,7 @@ func TestACopyOfANodeThatGoesOn(t *testing.T) {
 		t.Errorf("the next part is %d", next)
 	}
 	r.Watch(silence+3, lives)
-	if got := fmt.Sprint(r.Complete()); got != "[{dead 0 0 5 0} {lives 0 0 7 0}]" {
+	if got := fmt.Sprint(r.Complete()); got != "[{dead 0 0 5 0 0} {lives 0 0 7 0 0}]" {
 		t.Errorf("once it tells again %s", got)
 	}
 }
@@ -206,7 +206,7 @@ func TestSinceIsTakenWithItsUses(t *testing.T) {
 		return fmt.Sprint(r.Complete())
 	}
 	s.Note(Seen{Since: 1000, AsOf: 1000})
-	if got := tell(); got != "[{n1 1 1000 1000 0}]" {
+	if got := tell(); got != "[{n1 1 1000 1000 0 0}]" {
 		t.Errorf("at first %s", got)
 	}
 	var read []Use
@@ -214,10 +214,10 @@ func TestSinceIsTakenWithItsUses(t *testing.T) {
 		read = append(read, Use{Bucket: "x", At: 1001, Units: 1})
 	}
 	s.Note(Seen{Uses: read, Read: 900, AsOf: 1001})
-	if got := tell(); got != "[{n1 1 1000 1000 900}]" {
+	if got := tell(); got != "[{n1 1 1000 1000 900 0}]" {
 		t.Errorf("with a part %s", got)
 	}
-	if got := tell(); got != "[{n1 1 0 1001 900}]" {
+	if got := tell(); got != "[{n1 1 0 1001 900 0}]" {
 		t.Errorf("with all %s", got)
 	}
 }

@@ -55,4 +55,5 @@ type Copy struct {
 	Node               string
 	Life               uint64 // which start of the node it is of
 	Since, Until, Read quantity.StoreTime
+	Settled            quantity.StoreTime // when the store lost data, and the copy has all until then; 0: not known
 }

@@ -37,6 +37,7 @@ type held struct {
 	next         uint64
 	since, until quantity.StoreTime // until 0: it is not complete
 	read         quantity.StoreTime
+	settled      quantity.StoreTime
 	heard        time.Duration // when its last part came
 }
 
@@ -106,16 +107,16 @@ func (r *Receiver) Watch(now time.Duration, alive func(node string) bool) {
 	r.away = away
 }
 
-// Settle has copies that late says to be as late as their lives tell all until the store lost data, which it did
-// after their end.
+// Settle notes of copies that late says to be as late as their lives that they have all until the store lost data,
+// which it did after their end.
 func (r *Receiver) Settle(lostAt quantity.StoreTime, late func(Copy) bool) {
 	for _, c := range r.Complete() {
-		if c.Until >= lostAt || !late(c) {
+		if c.Settled > 0 || c.Until >= lostAt || !late(c) {
 			continue
 		}
 		r.mu.Lock()
-		if h := r.lives[life{c.Node, c.Life}]; h != nil && h.until > 0 {
-			h.until = max(h.until, lostAt)
+		if h := r.lives[life{c.Node, c.Life}]; h != nil {
+			h.settled = lostAt
 		}
 		r.mu.Unlock()
 	}
@@ -128,7 +129,7 @@ func (r *Receiver) Complete() []Copy {
 	var all []Copy
 	for of, h := range r.lives {
 		if h.until > 0 {
-			all = append(all, Copy{Node: of.node, Life: of.number, Since: h.since, Until: h.until, Read: h.read})
+			all = append(all, Copy{Node: of.node, Life: of.number, Since: h.since, Until: h.until, Read: h.read, Settled: h.settled})
 		}
 	}
 	slices.SortFunc(all, func(a, b Copy) int {

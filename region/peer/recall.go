@@ -111,7 +111,7 @@ func testimoniesToProto(a exchange.Testimonies) *peerv1.RecallResponse {
 	}
 	for _, c := range a.Copies {
 		p.Copies = append(p.Copies, &peerv1.Copied{Node: c.Node, SinceUs: int64(c.Since), UntilUs: int64(c.Until), Rows: c.Rows, ReadUs: int64(c.Read),
-			FirstUs: int64(c.First), AnsweredUs: int64(c.Answered)})
+			FirstUs: int64(c.First), AnsweredUs: int64(c.Answered), SettledUs: int64(c.Settled)})
 	}
 	return p
 }
@@ -147,7 +147,7 @@ func testimoniesFromProto(p *peerv1.RecallResponse, q exchange.Question) exchang
 	for _, c := range p.GetCopies() {
 		a.Copies = append(a.Copies, exchange.Copied{Node: c.GetNode(), Since: quantity.StoreTime(c.GetSinceUs()),
 			Until: quantity.StoreTime(c.GetUntilUs()), Rows: c.GetRows(), Read: quantity.StoreTime(c.GetReadUs()),
-			First: quantity.StoreTime(c.GetFirstUs()), Answered: quantity.StoreTime(c.GetAnsweredUs())})
+			First: quantity.StoreTime(c.GetFirstUs()), Answered: quantity.StoreTime(c.GetAnsweredUs()), Settled: quantity.StoreTime(c.GetSettledUs())})
 	}
 	return a
 }

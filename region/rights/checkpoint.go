@@ -26,6 +26,9 @@ func (e *Engine) Checkpoint(ctx context.Context, last bool) {
 // to other nodes.
 func (e *Engine) writeUses(ctx context.Context, all bool) error {
 	asOf := e.config.Store.Latest()
+	if e.standsStill() { // more may be used at this time
+		asOf = 0
+	}
 	moved, own := e.seen.checkpoints(e.config.Tenure.Generation(), all)
 	for len(moved) > 0 {
 		part := moved[:min(len(moved), maxCheckpoints)]
@@ -39,7 +42,7 @@ func (e *Engine) writeUses(ctx context.Context, all bool) error {
 	since := e.config.Journal.WholeSince()
 	ofAll, all := e.gone.all(e.config.Node)
 	e.sender.Note(copies.Seen{Uses: own, Since: since, SinceAll: max(since, ofAll), Read: e.gone.readBy(e.config.Node), AsOf: asOf,
-		All: all && !e.standsStill()})
+		All: all})
 	repeat.Signal(e.written)
 	return nil
 }

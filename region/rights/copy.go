@@ -226,7 +226,7 @@ func (e *Engine) copied(generation uint64) (all []exchange.Copied) {
 	for _, c := range e.receiver.Complete() {
 		at := slices.IndexFunc(all, func(n exchange.Copied) bool { return n.Node == c.Node })
 		if at >= 0 && !e.config.Alive(e.config.Region+"/"+c.Node, c.Life) {
-			all = append(all, exchange.Copied{Node: c.Node, First: all[at].First, Answered: all[at].Answered, Since: c.Since, Until: c.Until, Read: c.Read})
+			all = append(all, exchange.Copied{Node: c.Node, First: all[at].First, Answered: all[at].Answered, Since: c.Since, Until: c.Until, Read: c.Read, Settled: c.Settled})
 		}
 	}
 	return all
@@ -250,6 +250,6 @@ func (e *Engine) watchCopies() {
 	e.others.Watch(e.config.Elapsed(), func(name string) bool { return e.config.Alive(name, 0) })
 	_, lostAt := e.config.Store.Lost()
 	e.receiver.Settle(lostAt, func(c copies.Copy) bool {
-		return !e.standsStill() && !e.config.Alive(own(c.Node), c.Life) && e.gone.asLate(c, lostAt)
+		return !e.standsStill() && e.gone.wasThere(e.config.Node, lostAt) && !e.config.Alive(own(c.Node), c.Life) && e.gone.asLate(c, lostAt)
 	})
 }

@@ -101,6 +101,14 @@ func (g *gone) asLate(c copies.Copy, lostAt quantity.StoreTime) bool {
 	return known && g.lostAt == lostAt && c.Until.Add(exchange.CopyLag) >= g.answered(c.Node, lostAt)
 }
 
+// wasThere says whether the store answered this node, self, not long before it lost data, so that what this node
+// knows of others is not much older.
+func (g *gone) wasThere(self string, lostAt quantity.StoreTime) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return lostAt.Sub(g.answered(self, lostAt)) <= 3*namesEvery
+}
+
 // alone says whether every other node than this one, self, is gone at a time.
 func (g *gone) alone(self string, now quantity.StoreTime) bool {
 	g.mu.Lock()

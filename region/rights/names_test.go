@@ -32,7 +32,7 @@ func TestWhoIsGone(t *testing.T) {
 	}
 	named(at(119), at(119), at(95))
 	g.read("n1", at(7), at(120))
-	if got := known(); got != fmt.Sprintf("{Node:x Since:%d Until:%d Rows:true First:%d Answered:%d Read:%d}", at(7), at(120), at(3), at(95), at(120)) {
+	if got := known(); got != fmt.Sprintf("{Node:x Since:%d Until:%d Rows:true Settled:0 First:%d Answered:%d Read:%d}", at(7), at(120), at(3), at(95), at(120)) {
 		t.Errorf("read: %s", got)
 	}
 	if g.toRead("n1", at(130), lives) || g.readBy("n1") != 0 {
@@ -41,7 +41,7 @@ func TestWhoIsGone(t *testing.T) {
 	// A later loss does not make what was read any less.
 	named(at(139), at(139), at(95))
 	g.read("n1", at(130), at(140))
-	if got := known(); got != fmt.Sprintf("{Node:x Since:%d Until:%d Rows:true First:%d Answered:%d Read:%d}", at(7), at(120), at(3), at(95), at(120)) {
+	if got := known(); got != fmt.Sprintf("{Node:x Since:%d Until:%d Rows:true Settled:0 First:%d Answered:%d Read:%d}", at(7), at(120), at(3), at(95), at(120)) {
 		t.Errorf("read twice: %s", got)
 	}
 	named(at(150), at(150), at(149)) // x is answered again

@@ -1001,8 +1001,10 @@ type Copied struct {
 	ReadUs int64 `protobuf:"varint,5,opt,name=read_us,json=readUs,proto3" json:"read_us,omitempty"`
 	// Store times: when this node first heard that the store answered that one, and when it did so last before the loss, or
 	// later.
-	FirstUs       int64 `protobuf:"varint,6,opt,name=first_us,json=firstUs,proto3" json:"first_us,omitempty"`
-	AnsweredUs    int64 `protobuf:"varint,7,opt,name=answered_us,json=answeredUs,proto3" json:"answered_us,omitempty"`
+	FirstUs    int64 `protobuf:"varint,6,opt,name=first_us,json=firstUs,proto3" json:"first_us,omitempty"`
+	AnsweredUs int64 `protobuf:"varint,7,opt,name=answered_us,json=answeredUs,proto3" json:"answered_us,omitempty"`
+	// Store time of a loss after the end of that life: nothing of it is between until_us and then; 0: not known.
+	SettledUs     int64 `protobuf:"varint,8,opt,name=settled_us,json=settledUs,proto3" json:"settled_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1082,6 +1084,13 @@ func (x *Copied) GetFirstUs() int64 {
 func (x *Copied) GetAnsweredUs() int64 {
 	if x != nil {
 		return x.AnsweredUs
+	}
+	return 0
+}
+
+func (x *Copied) GetSettledUs() int64 {
+	if x != nil {
+		return x.SettledUs
 	}
 	return 0
 }
@@ -2320,7 +2329,7 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x05heard\x18\x06 \x03(\v2\x10.peer.v1.HeardOfR\x05heard\"6\n" +
 	"\aHeardOf\x12\x13\n" +
 	"\x05at_us\x18\x01 \x01(\x03R\x04atUs\x12\x16\n" +
-	"\x06unsure\x18\x02 \x01(\bR\x06unsure\"\xbb\x01\n" +
+	"\x06unsure\x18\x02 \x01(\bR\x06unsure\"\xda\x01\n" +
 	"\x06Copied\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x19\n" +
 	"\bsince_us\x18\x02 \x01(\x03R\asinceUs\x12\x19\n" +
@@ -2329,7 +2338,9 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\aread_us\x18\x05 \x01(\x03R\x06readUs\x12\x19\n" +
 	"\bfirst_us\x18\x06 \x01(\x03R\afirstUs\x12\x1f\n" +
 	"\vanswered_us\x18\a \x01(\x03R\n" +
-	"answeredUs\"\xd2\x01\n" +
+	"answeredUs\x12\x1d\n" +
+	"\n" +
+	"settled_us\x18\b \x01(\x03R\tsettledUs\"\xd2\x01\n" +
 	"\vCopyRequest\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +

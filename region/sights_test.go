@@ -302,7 +302,7 @@ func TestAZoneLostTwice(t *testing.T) {
 			c.loseJournal("us/n2")
 			c.flushAll("us")
 			time.Sleep(15 * time.Second)
-			n2 = c.start("us/n2", d)
+			c.start("us/n2", d)
 			c.meet()
 			c.within(30*time.Second, "b to be decided", func() bool { return n1.check(t, request("b")).Reason == admit.WithinLimit })
 			time.Sleep(90 * time.Second)

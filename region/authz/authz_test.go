@@ -174,6 +174,30 @@ func TestNothingBreaksOut(t *testing.T) {
 	})
 }
 
+// Of a source with values only these are believed, and each is what stands for it.
+func TestValuesStandForOthers(t *testing.T) {
+	const keys = "rules: [{domain: api, descriptors: {account: {header: X-Api-Key, values: {a-key: acme, sha256-key: 'sha256:x'}%s}}}]"
+	for missing, want := range map[string]string{
+		"":                 "error: descriptors.account: is missing: the request's header X-Api-Key is none of the mapping's values; add it there, or write optional: true",
+		", optional: true": "api 1",
+		", default: other": "api 1 account=other",
+	} {
+		m := parsed(t, fmt.Sprintf(keys, missing))
+		if got := said(m.Map(asked("10.0.0.7:1", "X-Api-Key: a-key"))); got != "api 1 account=acme" {
+			t.Errorf("a key that is known: %s", got)
+		}
+		for _, made := range []string{"acme", "A-Key", "a-key "} {
+			if got := said(m.Map(asked("10.0.0.7:1", "X-Api-Key: "+made))); got != want {
+				t.Errorf("%q is no key: %s", made, got)
+			}
+		}
+	}
+	none := said(parsed(t, fmt.Sprintf(keys, "")).Map(asked("10.0.0.7:1")))
+	if !strings.HasPrefix(none, "error: descriptors.account: is missing: the request has no header X-Api-Key") {
+		t.Error(none)
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string][]string{
 		"":          {"write trusted and rules"},
@@ -186,6 +210,9 @@ func TestParseRefuses(t *testing.T) {
 		"rules: [{domain: a, descriptors: {k: {header: X, default: y, optional: true}}}]": {"never missing"},
 		"rules: [{domain: a, descriptors: {k: {header: X, v4_bits: 8}}}]":                 {"only client_address has bits"},
 		"rules: [{domain: a, descriptors: {k: {client_address: true, v4_bits: 33}}}]":     {"v4_bits"},
+		"rules: [{domain: a, descriptors: {k: {header: X, values: {}}}}]":                 {"0 values"},
+		"rules: [{domain: a, descriptors: {k: {header: X, values: {a: ''}}}}]":            {"values.a", "cannot stand here"},
+		"rules: [{domain: a, descriptors: {k: {client_address: true, values: {a: b}}}}]":  {"nothing can stand for a client_address"},
 		"rules: [{domain: a, descriptors: {k: {path: 0}}}]":                               {"path"},
 		"rules: [{domain: a, descriptors: {k: {method: false}}}]":                         {"takes nothing from the request"},
 		"rules: [{domain: a, descriptors: {'k k': {value: x}}, cost: {header: X}}]":       {"not a valid name", "max"},

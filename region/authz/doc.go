@@ -17,7 +17,11 @@
 //	      address: {client_address: true, v6_bits: 64}
 //
 // There are no templates: a descriptor is the value of its source as it came, so nothing in a value
-// can become another descriptor. A value that is long or no UTF-8 is replaced by its digest.
+// can become another descriptor. A value that is long or no UTF-8 is replaced by its digest. With
+// values a few known ones, such as API keys, are replaced by what stands for them, and all others are
+// as good as missing:
+//
+//	account: {header: X-Api-Key, values: {key-of-acme: acme}, optional: true}
 //
 // What the client asked for (its method, URI, host and address) stands in headers that the proxy
 // sets: X-Forwarded-Method, -Uri, -Host and -For, or those that the field forwarded names, of which

@@ -18,6 +18,7 @@ const (
 	maxTrusted     = 1000
 	maxDescriptors = 16
 	maxText        = 256
+	maxKnown       = 1000 // values of one descriptor that stand for others
 	// MaxCost is the largest cost that a header may say.
 	MaxCost = 1_000_000
 	// maxSegments bounds the segments of a path that become a value.
@@ -45,6 +46,7 @@ var usual = believed{"X-Forwarded-Method", "X-Forwarded-Uri", "X-Forwarded-Host"
 
 // rule says what a request of some paths and methods is described by.
 type rule struct {
+	at      place
 	domain  string
 	path    string   // that the request's path begins with
 	methods []string // none: all
@@ -55,6 +57,7 @@ type rule struct {
 
 // part is a descriptor and where its value comes from.
 type part struct {
+	at       place
 	name     string
 	from     source
 	of       string // name of the header, parameter or cookie; or the fixed text
@@ -63,7 +66,18 @@ type part struct {
 	usual    string // in place of a missing value
 	hasUsual bool
 	optional bool // leave the descriptor out if its value is missing
+	// known says what stands for each value; all others are as good as missing. Nil: each value
+	// stands for itself.
+	known map[string]string
 }
+
+// place is where something stands in the file.
+type place struct {
+	pos  strictyaml.Position
+	path string
+}
+
+func placeOf(f strictyaml.Value) place { return place{f.Pos(), f.Path()} }
 
 // source is where a value comes from.
 type source string
@@ -191,6 +205,7 @@ var (
 )
 
 func readRule(f strictyaml.Value) (r rule) {
+	r.at = placeOf(f)
 	o, ok := f.Object("write domain and descriptors", []string{"domain", "path", "methods", "host", "descriptors", "cost"})
 	if !ok {
 		return r
@@ -258,7 +273,7 @@ func readParts(f strictyaml.Value) (all []part) {
 			e.Key.Fail(fmt.Sprintf("%q is not a valid name", e.Name), "use letters, digits and . _ : / @ -, at most 63 bytes")
 		}
 		p := readPart(e.Value)
-		p.name = e.Name
+		p.name, p.at = e.Name, placeOf(e.Key)
 		all = append(all, p)
 	}
 	slices.SortFunc(all, func(a, b part) int { return strings.Compare(a.name, b.name) })

@@ -11,7 +11,7 @@ import (
 )
 
 // partFields are the fields of a descriptor: one source, and how it is treated.
-var partFields = append(sourceNames(), "default", "optional", "v4_bits", "v6_bits")
+var partFields = append(sourceNames(), "values", "default", "optional", "v4_bits", "v6_bits")
 
 func sourceNames() (all []string) {
 	for _, s := range sources {
@@ -42,6 +42,9 @@ func readPart(f strictyaml.Value) (p part) {
 	if p.from == "" {
 		f.Fail("no source", mend)
 	}
+	if f, ok := o.Field("values"); ok {
+		p.readKnown(f)
+	}
 	if f, ok := o.Field("default"); ok {
 		p.usual, p.hasUsual = f.Text("write the value in place of a missing one")
 		if len(p.usual) > maxText {
@@ -63,6 +66,26 @@ func readPart(f strictyaml.Value) (p part) {
 		}
 	}
 	return p
+}
+
+// readKnown reads what stands for which values.
+func (p *part) readKnown(f strictyaml.Value) {
+	const mend = "write what stands for each value, such as {key-of-acme: acme}"
+	if p.from == fixed || p.from == fromAddress {
+		f.Fail("nothing can stand for a "+string(p.from), "remove it")
+	}
+	entries, ok := f.Entries(mend)
+	if ok && (len(entries) == 0 || len(entries) > maxKnown) {
+		f.Fail(fmt.Sprintf("%d values", len(entries)), fmt.Sprintf("write 1 to %d", maxKnown))
+	}
+	p.known = make(map[string]string, len(entries))
+	for _, e := range entries {
+		text, ok := e.Value.Text(mend)
+		if ok && (text == "" || len(text) > maxText || e.Name == "") {
+			e.Value.Fail(e.Value.Describe()+" cannot stand here", fmt.Sprintf("write 1 to %d bytes", maxText))
+		}
+		p.known[e.Name] = text
+	}
 }
 
 // readSource reads what a source needs to know.

@@ -168,6 +168,9 @@ func (r *rule) request(c *client) (admit.Request, error) {
 	for i := range r.parts {
 		p := &r.parts[i]
 		value, given, err := p.value(c)
+		if p.known != nil {
+			value = p.known[value]
+		}
 		switch {
 		case err != nil:
 			return q, err
@@ -176,9 +179,7 @@ func (r *rule) request(c *client) (admit.Request, error) {
 		case p.hasUsual:
 			q.Descriptors[p.name] = p.usual
 		case !p.optional:
-			return q, &admit.FieldError{Field: "descriptors." + p.name, Problem: fmt.Sprintf(
-				"is missing: the request has no %s %s; have the proxy send it, or give the descriptor a default",
-				p.from, p.of)}
+			return q, p.missing(given)
 		}
 	}
 	if r.cost == nil {
@@ -195,6 +196,17 @@ func (r *rule) request(c *client) (admit.Request, error) {
 	}
 	q.Cost = quantity.Units(n)
 	return q, nil
+}
+
+// missing returns the error for a descriptor that a request lacks, whose source it may have given.
+func (p *part) missing(given bool) error {
+	problem := fmt.Sprintf("is missing: the request has no %s %s; have the proxy send it, or give the descriptor a default",
+		p.from, p.of)
+	if given && p.known != nil {
+		problem = fmt.Sprintf("is missing: the request's %s %s is none of the mapping's values; add it there, or write optional: true",
+			p.from, p.of)
+	}
+	return &admit.FieldError{Field: "descriptors." + p.name, Problem: problem}
 }
 
 // value returns the value of a descriptor, and whether the request has it.

@@ -19,7 +19,7 @@ func generateCommand() *cobra.Command {
 		Short: "Print alert rules, a dashboard, a schema and other files that come along",
 		Long: `generate prints files that go with this version of quotad to standard output.
 generate man and generate completion are the same as man and completion.`,
-	}, generateAlertsCommand(), generateDashboardCommand(), generateSchemaCommand(), manCommand(),
+	}, generateAlertsCommand(), generateDashboardCommand(), generateEnvoyCommand(), generateSchemaCommand(), manCommand(),
 		completionCommand())
 }
 

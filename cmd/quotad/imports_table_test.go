@@ -67,6 +67,8 @@ var house = map[string]struct {
 		"region/tenure"}, "puts a node together; fronts and networks are put before and under it from outside"},
 	"region/authz": {[]string{"policy/files", "policy/strictyaml", "quantity", "region/admit"},
 		"what a proxy says, as requests"},
+	"region/authz/envoyconfig": {[]string{"policy", "policy/strictyaml", "region/authz"},
+		"pure: a document and a mapping in, a configuration of Envoy out"},
 	"region/tracing": {[]string{"region/admit"}, "tells a collector what was decided"},
 	"region/console": {nil, "the files of a page, which knows a node by its admin listener alone"},
 	"region/api": {[]string{"calendar", "algorithms", "allocator/assign", "policy", "policy/barrier", "proto/quotad/v1", "region",
@@ -164,6 +166,7 @@ var house = map[string]struct {
 		"cmd/quotad/rehearsal", "cmd/quotad/remote", "cmd/quotad/serving", "cmd/quotad/show",
 		"cmd/quotad/simulation", "cmd/quotad/top", "deploy/monitoring",
 		"policy", "policy/barrier", "policy/envoyimport", "policy/files", "policy/zones",
-		"region/access", "region/api", "region/held", "region/peer", "region/store", "region/view"},
+		"region/access", "region/api", "region/authz", "region/authz/envoyconfig", "region/held",
+		"region/peer", "region/store", "region/view"},
 		"commands"},
 }

@@ -39,6 +39,10 @@ func Write(s Sources) (yaml string, leftOut []string, err error) {
 	if err != nil {
 		return "", nil, err
 	}
+	if len(lists) == 0 {
+		return "", nil, fmt.Errorf("no rule of %s makes what a limit of domain %q needs, such as %s for %s; add these descriptors to a rule",
+			s.MappingFile, s.Domain, words(needs[0].entries), needs[0].of)
+	}
 	if err := s.checkCounts(lists); err != nil {
 		return "", nil, err
 	}

@@ -21,9 +21,9 @@ type asked struct {
 	headers map[string]string
 }
 
-// lists makes of a request the lists of entries that Envoy makes. It knows the actions of the
+// listsOf makes of a request the lists of entries that Envoy makes. It knows the actions of the
 // recipe alone.
-func lists(t *testing.T, limits []*route.RateLimit, a asked) (all [][]policy.KeyValue) {
+func listsOf(t *testing.T, limits []*route.RateLimit, a asked) (all [][]policy.KeyValue) {
 	t.Helper()
 	for _, l := range limits {
 		var list []policy.KeyValue
@@ -105,7 +105,7 @@ func TestLimitsFitTheRoute(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var names, values []string
-			for _, list := range lists(t, host.GetRateLimits(), c.asked) {
+			for _, list := range listsOf(t, host.GetRateLimits(), c.asked) {
 				all, _ := matcher.AppendList(nil, domain, list)
 				if len(all) != 1 {
 					t.Fatalf("%d limits apply to %v", len(all), list)

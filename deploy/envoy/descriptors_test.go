@@ -3,6 +3,7 @@ package envoy
 import (
 	"maps"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -62,11 +63,17 @@ func entry(t *testing.T, action *route.RateLimit_Action, a asked) (kv policy.Key
 		value, given := a.headers[strings.ToLower(h.GetName())]
 		want := h.GetStringMatch()
 		if !given || want.GetExact() != "" && value != want.GetExact() ||
-			!strings.HasPrefix(value, want.GetPrefix()) || h.GetInvertMatch() {
+			!strings.HasPrefix(value, want.GetPrefix()) || !matches(want.GetSafeRegex().GetRegex(), value) ||
+			h.GetInvertMatch() {
 			return kv, false
 		}
 	}
 	return policy.KeyValue{Name: m.GetDescriptorKey(), Value: m.GetDescriptorValue()}, true
+}
+
+// matches reports whether an expression is empty, or all of a value is as it says.
+func matches(expression, value string) bool {
+	return expression == "" || regexp.MustCompile("^(?:"+expression+")$").MatchString(value)
 }
 
 // TestLimitsFitTheRoute shows which limits apply to what clients ask for: each list of entries that
@@ -93,6 +100,10 @@ func TestLimitsFitTheRoute(t *testing.T) {
 		"a page over IPv6": {asked{"2001:db8::7", map[string]string{":method": "GET", ":path": "/a"}},
 			[]string{"address"}, "2001:db8::/64"},
 		"sign-in": {asked{"192.0.2.7", map[string]string{":method": "POST", ":path": "/login?next=/"}},
+			[]string{"login", "address"}, "sign-in"},
+		"sign-in of another name": {asked{"192.0.2.7", map[string]string{":method": "POST", ":path": "/loginx"}},
+			[]string{"address"}, ""},
+		"below sign-in": {asked{"192.0.2.7", map[string]string{":method": "POST", ":path": "/login/now"}},
 			[]string{"login", "address"}, "sign-in"},
 		"page of sign-in": {asked{"192.0.2.7", map[string]string{":method": "GET", ":path": "/login"}},
 			[]string{"address"}, ""},

@@ -1,4 +1,4 @@
-// Package envoy tests the recipe for Envoy, which is not run: it must be what Envoy's API takes,
+// Package envoy tests the recipe for Envoy: it must be what quotad writes and what Envoy's API takes,
 // and its requests must be those that its limits are for.
 package envoy
 
@@ -128,7 +128,7 @@ func load(t *testing.T, file string) (string, config) {
 func TestRecipeIsValid(t *testing.T) {
 	text, c := recipe(t)
 	filter := part[*ratelimit.RateLimit](t, c)
-	if filter.GetFailureModeDeny() || filter.GetTimeout().AsDuration().Milliseconds() != 50 {
+	if filter.GetFailureModeDeny() || filter.GetTimeout().AsDuration().Seconds() != 1 {
 		t.Errorf("the filter: %v", filter)
 	}
 	service := filter.GetRateLimitService().GetGrpcService().GetEnvoyGrpc().GetClusterName()
@@ -163,9 +163,11 @@ func TestMistakesAreFound(t *testing.T) {
 		{"masked_remote_address:", "masked_address:"},
 		{"v6_prefix_mask_len: 64", "v6_prefix_mask_len: 129"},
 		{"v3.Router", "v3.Routers"},
-		{"flags: [RL]", "flags: [RATELIMITED]"},
+		{"op: EQ", "op: EQUAL"},
+		{"filter_enforced:", "filter_enforce:"},
+		{"tokens_per_fill:", "tokens_a_fill:"},
 		{"http2_protocol_options", "http2_options"},
-		{"timeout: 0.05s", "timeout: 50ms"},
+		{"timeout: 1s", "timeout: 1000ms"},
 		{"port_value: 8081", "port_value: 80810"},
 		{"stat_prefix: clients", "stat_prefix: clients\n                stat_prefix: twice"},
 	} {

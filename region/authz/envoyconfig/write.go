@@ -21,7 +21,7 @@ func written(lists []list) string {
 	for _, l := range lists {
 		if !known && l.knows() {
 			known = true
-			line(0, "# change: who your clients are. Here a header says so.")
+			line(0, "# change: who your clients are. Here an API key says so.")
 		}
 		line(0, "- actions:")
 		conditions := l.conditions

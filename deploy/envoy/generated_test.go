@@ -1,0 +1,44 @@
+package envoy
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/authz"
+	"github.com/quotad/quotad/region/authz/envoyconfig"
+)
+
+var update = flag.Bool("update", false, "write envoy.yaml anew, of limits.yaml and authz.yaml")
+
+// TestRecipeIsWritten: envoy.yaml is what quotad generate envoy prints for limits.yaml and authz.yaml.
+func TestRecipeIsWritten(t *testing.T) {
+	limits, err := policy.Load("limits.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapping, err := authz.Load("authz.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, leftOut, err := envoyconfig.Write(envoyconfig.Sources{Document: limits, Mapping: mapping, Domain: "web",
+		DocumentFile: "limits.yaml", MappingFile: "authz.yaml"})
+	if err != nil || len(leftOut) > 0 {
+		t.Fatalf("%v, left out: %v", err, leftOut)
+	}
+	if *update {
+		if err := os.WriteFile("envoy.yaml", []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile("envoy.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Error("envoy.yaml is not what quotad generate envoy prints; write it with\n" +
+			"go test ./deploy/envoy -run RecipeIsWritten -update\n" +
+			"and change region/authz/envoyconfig/configuration.yaml where it is wrong")
+	}
+}

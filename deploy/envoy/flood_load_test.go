@@ -18,12 +18,11 @@ import (
 
 // flood is a closed loop: each connection sends its next request when the last one is answered.
 type flood struct {
-	name        string
-	method      string
-	path        string
-	header      string // empty, or a line with its end
-	connections int
-	addresses   int // of 127.0.1.0/24, in turn
+	name, limit  string
+	method, path string
+	header       string // empty, or a line with its end
+	connections  int
+	addresses    int // of 127.0.1.0/24, in turn
 }
 
 // flooded is what the clients of a flood saw.

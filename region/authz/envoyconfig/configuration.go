@@ -52,7 +52,7 @@ func Write(s Sources) (yaml string, leftOut []string, err error) {
 			n.of, s.DocumentFile, s.MappingFile, words(n.entries), s.Domain))
 	}
 	reached := func(b bound) bool {
-		return !slices.ContainsFunc(unmet, func(n need) bool { return n.of == b.of })
+		return !slices.ContainsFunc(unmet, func(n need) bool { return n.of == b.of && same(n.entries, b.entries) })
 	}
 	return strings.NewReplacer(
 		"DOCUMENT", s.DocumentFile, "MAPPING", s.MappingFile, "DOMAIN", quoted(s.Domain),

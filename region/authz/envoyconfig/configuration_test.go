@@ -153,11 +153,12 @@ func TestListsOfARequest(t *testing.T) {
 	}
 }
 
-// Terms of a limit that no rule leads to count nothing.
+// Terms of a limit that no rule leads to are left out alone.
 func TestTermsOutOfReach(t *testing.T) {
 	const limits = head + "limits:\n- {name: a, domain: web, key: [account], match: {plan: pro}, " + anyLimit + "- {name: a, domain: web, key: [account], " + anyLimit
-	if _, _, err := Write(sources(t, limits, "rules: [{domain: web, descriptors: {account: {method: true}}}]")); err != nil {
-		t.Error(err)
+	text, leftOut, err := Write(sources(t, limits, "rules: [{domain: web, descriptors: {account: {method: true}}}]"))
+	if err != nil || len(leftOut) != 1 || !strings.Contains(text, "- entries: [{key: account}]") || strings.Contains(text, "plan") {
+		t.Errorf("%v, %v\n%s", err, leftOut, text)
 	}
 }
 

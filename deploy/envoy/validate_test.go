@@ -56,6 +56,14 @@ func TestEnvoyTakesWhatIsWritten(t *testing.T) {
 	if len(leftOut) > 0 {
 		t.Error(leftOut)
 	}
+	shadow, err := policy.Parse("limits.yaml", []byte(`version: 1
+regions: {eu: {weight: 1}}
+limits: [{name: tried, domain: "y", key: [account], algorithm: fixed_window, limit: 10, window: 1h, shadow: true}]
+`))
+	must(t, err)
+	unbounded, _, err := envoyconfig.Write(envoyconfig.Sources{Document: shadow, Mapping: mapping, Domain: "y",
+		DocumentFile: "limits.yaml", MappingFile: "authz.yaml"})
+	must(t, err)
 	recipe, err := os.ReadFile("envoy.yaml")
 	must(t, err)
 	for name, c := range map[string]struct {
@@ -64,6 +72,7 @@ func TestEnvoyTakesWhatIsWritten(t *testing.T) {
 	}{
 		"the recipe":    {string(recipe), true},
 		"of everything": {text, true},
+		"of no bound":   {unbounded, true},
 		"a mistake":     {strings.Replace(text, "token_bucket:", "tokens_bucket:", 1), false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -41,15 +41,15 @@ func Write(s Sources) (yaml string, leftOut []string, err error) {
 		return "", nil, err
 	}
 	if len(lists) == 0 {
-		return "", nil, fmt.Errorf("no rule of %s makes what a limit of domain %q needs, such as %s for %s; add these descriptors to a rule",
-			s.MappingFile, s.Domain, words(needs[0].entries), needs[0].of)
+		return "", nil, fmt.Errorf("no rule of %s makes what a limit of domain %q needs, such as %s for %s; "+
+			"add these descriptors to a rule", s.MappingFile, s.Domain, words(needs[0].entries), needs[0].of)
 	}
 	if err := errors.Join(checkNumber(lists, rules), s.checkCounts(lists)); err != nil {
 		return "", nil, err
 	}
 	for _, n := range unmet {
-		leftOut = append(leftOut, fmt.Sprintf("%s of %s: no rule of %s makes descriptors %s in domain %s; add a rule if Envoy's requests count for it",
-			n.of, s.DocumentFile, s.MappingFile, words(n.entries), s.Domain))
+		leftOut = append(leftOut, fmt.Sprintf("%s of %s: no rule of %s makes descriptors %s in domain %s; "+
+			"add a rule if Envoy's requests count for it", n.of, s.DocumentFile, s.MappingFile, words(n.entries), s.Domain))
 	}
 	reached := func(b bound) bool {
 		return !slices.ContainsFunc(unmet, func(n need) bool { return n.of == b.of && same(n.entries, b.entries) })
@@ -87,8 +87,8 @@ func (s *Sources) check(needs []need, rules []authz.Rule) error {
 		all = all || len(conditionsOf(r)) == 0
 	}
 	if slices.Sort(others); !slices.Contains(others, s.Domain) {
-		return fmt.Errorf("%s has no rule for domain %q, so that Envoy would send nothing; add a rule, or choose one of its domains: %s",
-			s.MappingFile, s.Domain, strings.Join(slices.Compact(others), ", "))
+		return fmt.Errorf("%s has no rule for domain %q, so that Envoy would send nothing; "+
+			"add a rule, or choose one of its domains: %s", s.MappingFile, s.Domain, strings.Join(slices.Compact(others), ", "))
 	}
 	if last := rules[len(rules)-1]; s.Mapping.DenyOthers && !all {
 		wrong = append(wrong, &strictyaml.Error{Pos: last.Pos, Path: "on_no_rule",

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,10 +32,11 @@ func newForProxies(m *authz.Mapping) forProxies {
 const noMapping = "this node has no mapping of proxies' requests to descriptors; name one in its setting authz"
 
 // authz answers 200 to what may pass and 429 to what may not, with the headers of a decision. A
-// request that the mapping cannot describe is answered 400, and one of which the store failed 503.
-// With ?deny=403 these refusals are 403 instead, since nginx' auth_request takes other codes for a
-// failure of quotad. A request that the node has no time for is not decided: it is 503 even then, and
-// the proxy does what it does without quotad.
+// request that the mapping cannot describe is answered 400, and one that a limit denies because the
+// store failed 503. With ?deny=403 these refusals are 403 instead, since nginx' auth_request takes
+// other codes for a failure of quotad. A request that the node did not decide, for want of time or
+// because its store failed, is 503 even then, and has the header Quotad-Undecided: the proxy does what
+// it does without quotad.
 //
 // Any method is taken and no body read, since proxies send their clients' requests. Those of pages
 // of other sites are taken too: what they could do is spend their visitor's quota, as they can by
@@ -58,13 +58,12 @@ func (s *Server) authz(w http.ResponseWriter, r *http.Request) {
 	}
 	defer held.Done()
 	d, err := s.decideFor(r, host, held)
-	if _, busy := errors.AsType[*admit.Overload](err); busy {
-		writeFailure(w, err)
-		return
-	}
 	if err != nil {
-		p := toProblem(err)
-		writeProblem(w, newProblemOf(p, refused(p.Status)))
+		if p := toProblem(err); p.Status != http.StatusServiceUnavailable {
+			writeProblem(w, newProblemOf(p, refused(p.Status)))
+			return
+		}
+		writeFailure(w, err)
 		return
 	}
 	s.options.Headers.set(w.Header(), d)

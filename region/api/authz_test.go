@@ -123,29 +123,35 @@ func TestClientsOfProxiesNameNoTimeout(t *testing.T) {
 	_ = s.Close() // it served nothing
 }
 
-// TestEveryRefusalIs403ForNginx, which takes all other codes for an error of quotad. That a node has
-// no time for the request is one.
+// TestEveryRefusalIs403ForNginx, which takes all other codes for an error of quotad. What the node
+// did not decide is one: it has a header that says so, by which proxies know it.
 func TestEveryRefusalIs403ForNginx(t *testing.T) {
 	m, err := authz.Parse("authz.yaml", []byte("rules: [{domain: api, descriptors: {k: {value: v}}}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for want, c := range map[string]struct {
-		node *fakeNode
-		busy bool
-		code int
-	}{"broken": {&fakeNode{err: errors.New("broken")}, false, 403},
-		"refuses":    {&fakeNode{err: fmt.Errorf("refuses: %w", &admit.Overload{Retry: time.Second})}, false, 503},
-		"queue_full": {&fakeNode{}, true, 503}} {
+		node      *fakeNode
+		busy      bool
+		code      int
+		undecided string
+	}{"broken": {&fakeNode{err: errors.New("broken")}, false, 503, "failure"},
+		"was not decided in time": {&fakeNode{err: fmt.Errorf("refuses: %w", &admit.Overload{Retry: time.Second})}, false, 503,
+			"queue_full"},
+		"queue_full": {&fakeNode{}, true, 503, "queue_full"},
+		"descriptors.k": {&fakeNode{err: &admit.FieldError{Field: "descriptors.k", Problem: "is wrong"}}, false,
+			403, ""},
+		"on_store_failure: deny": {&fakeNode{decision: undecided(admit.StoreFailure)}, false, 403, ""}} {
 		s := New(c.node, quiet(), Options{Proxies: m})
 		for c.busy && s.work.Take("192.0.2.1", "192.0.2.1:1234", 0) != nil {
 		}
 		w := httptest.NewRecorder()
 		s.handler().ServeHTTP(w, httptest.NewRequest("GET", "/v1/authz?deny=403", nil))
-		if body := w.Body.String(); w.Code != c.code || c.code == 403 && !strings.Contains(body, want) ||
+		if body := w.Body.String(); w.Code != c.code || !strings.Contains(body, want) ||
 			!strings.Contains(body, fmt.Sprintf(`"status":%d`, c.code)) ||
-			(w.Header().Get("Retry-After") == "1") != (c.code == 503) {
-			t.Errorf("%s: %d %s", want, w.Code, body)
+			w.Header().Get("Quotad-Undecided") != c.undecided ||
+			(w.Header().Get("Retry-After") == "1") != (c.undecided == "queue_full") {
+			t.Errorf("%s: %d %v %s", want, w.Code, w.Header(), body)
 		}
 		_ = s.Close() // it served nothing
 	}

@@ -218,17 +218,29 @@ func (s *Server) shed(w http.ResponseWriter, r *http.Request, retry time.Duratio
 	writeBusy(w, overloaded, retry)
 }
 
+// The header of an answer that says that the node neither admitted nor denied, and why. A proxy knows
+// by it what it is to decide itself: whatever else the node says denies.
+const (
+	undecidedHeader  = "Quotad-Undecided"
+	undecidedFailure = "failure" // of the store, or the request ended
+)
+
 // writeFailure answers a request that was to be decided with an error.
 func writeFailure(w http.ResponseWriter, err error) {
 	if full, is := errors.AsType[*admit.Overload](err); is {
 		writeBusy(w, full.Error(), full.Retry)
 		return
 	}
-	writeProblem(w, toProblem(err))
+	p := toProblem(err)
+	if p.Status == http.StatusServiceUnavailable {
+		w.Header().Set(undecidedHeader, undecidedFailure)
+	}
+	writeProblem(w, p)
 }
 
 func writeBusy(w http.ResponseWriter, why string, retry time.Duration) {
 	const code = http.StatusServiceUnavailable
+	w.Header().Set(undecidedHeader, string(admit.QueueFull))
 	setRetryAfter(w.Header(), admit.Decision{RetryAfter: retry})
 	write(w, "application/problem+json", code, busyProblem{problem: newProblem(code, why),
 		Undecided: true, Reason: admit.QueueFull, RetryAfter: Milliseconds(retry)})

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // client is a client of a proxy, at an address of its own in 127.0.0.0/8.
@@ -28,7 +30,8 @@ func (s *stage) client(ip string) *client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialContext: (&net.Dialer{
 		LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}).DialContext}
 	s.t.Cleanup(transport.CloseIdleConnections)
-	return &client{s, &http.Client{Transport: transport, Timeout: answerTimeout}}
+	return &client{s, &http.Client{Transport: transport, Timeout: answerTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
 // answer is what a client sees.
@@ -76,19 +79,14 @@ func (c *client) get(t *testing.T, method, path string, headers ...string) answe
 	return a
 }
 
-// maxTries bounds how often a request is sent again that passed since quotad was too slow for the
-// recipe's timeouts, as it may be on a busy machine.
-const maxTries = 50
-
-// decide sends a request until quotad decides it.
+// decide sends a request until quotad decides it: on a busy machine it may be too slow for the
+// recipe's timeouts, and a proxy notices late that a node is back.
 func (c *client) decide(t *testing.T, method, path string, headers ...string) (a answer) {
 	t.Helper()
-	for range maxTries {
-		if a = c.get(t, method, path, headers...); a.decided() {
-			return a
-		}
-	}
-	t.Fatalf("%d times %s %s, and quotad decided none: %v", maxTries, method, path, a)
+	suite.Eventually(t, "quotad decides "+method+" "+path, func() bool {
+		a = c.get(t, method, path, headers...)
+		return a.decided()
+	})
 	return a
 }
 

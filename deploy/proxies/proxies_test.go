@@ -9,11 +9,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 var recipes = map[string]recipe{
@@ -23,25 +24,30 @@ var recipes = map[string]recipe{
 				"-g", "daemon off; master_process off; pid nginx.pid;"}
 		},
 		open: "proxy_pass http://app; # to deny them instead: return 503;", closed: "return 503;",
-		down: http.StatusServiceUnavailable},
+		down: http.StatusServiceUnavailable, bound: limitReq,
+		cookie: []change{{"# if ($http_cookie", "if ($http_cookie"},
+			{"# proxy_set_header Cookie", "proxy_set_header Cookie"}}},
 	"caddy": {program: "caddy", files: []string{"caddy/Caddyfile"},
 		args: func(config string) []string {
 			return []string{"run", "--config", config, "--adapter", "caddyfile"}
 		},
 		open: "reverse_proxy @quotad_down 127.0.0.1:9000 # to deny them instead: " +
 			"respond @quotad_down 503",
-		closed: "respond @quotad_down 503", down: http.StatusServiceUnavailable},
+		closed: "respond @quotad_down 503", down: http.StatusServiceUnavailable,
+		cookie: []change{{"header_up -Cookie # unless your mapping reads it", ""}}},
 	"haproxy": {program: "haproxy", files: []string{"haproxy/haproxy.cfg", "haproxy/quotad.lua"},
 		args:   func(config string) []string { return []string{"-db", "-f", config} },
 		open:   "# http-request deny deny_status 503 if",
-		closed: "http-request deny deny_status 503 if", down: http.StatusServiceUnavailable},
+		closed: "http-request deny deny_status 503 if", down: http.StatusServiceUnavailable,
+		bound:  stickTable,
+		cookie: []change{{`-- ["cookie"]`, `["cookie"]`}}},
 }
 
 // TestProxies asks real proxies that ask a real node.
 func TestProxies(t *testing.T) {
 	for name, r := range recipes {
 		t.Run(name, func(t *testing.T) {
-			s := raise(t, r)
+			s := raise(t, r, limitsOfFolder(t))
 			t.Run("allowed", s.allowed)
 			t.Run("denied", s.denied)
 			t.Run("spoofed", s.spoofed)
@@ -157,7 +163,7 @@ func (s *stage) disguised(t *testing.T) {
 	must(t, err)
 	defer conn.Close()
 	must(t, conn.SetDeadline(time.Now().Add(answerTimeout)))
-	for range maxTries {
+	suite.Eventually(t, "quotad decides a whole URI", func() bool {
 		_, err = fmt.Fprintf(conn, "POST http://%s/login HTTP/1.1\r\nHost: %[1]s\r\n"+
 			"Content-Length: %d\r\n\r\n%s", s.address, len(postBody), postBody)
 		must(t, err)
@@ -165,10 +171,8 @@ func (s *stage) disguised(t *testing.T) {
 		must(t, err)
 		_, err = io.Copy(io.Discard, got.Body)
 		must(t, err)
-		if (answer{header: got.Header}).decided() {
-			break
-		}
-	}
+		return answer{header: got.Header}.decided()
+	})
 	if s.used(t, "login", "127.0.0.9") <= before {
 		t.Error("a whole URI is not charged")
 	}
@@ -203,7 +207,8 @@ func (s *stage) storeDown(t *testing.T) {
 // down: a node that does not answer, or is gone, lets requests pass, or denies them if the one line
 // is changed that says so. A node that is back decides again.
 func (s *stage) down(t *testing.T, r recipe) {
-	closed := s.closed(t, r)
+	closed := &stage{t: t, quotad: s.quotad, service: s.service}
+	closed.start(r, change{r.open, r.closed})
 	check := func(how string) {
 		for _, method := range []string{"GET", "POST", "GET"} {
 			a := s.client("127.0.0.6").get(t, method, "/page")
@@ -227,25 +232,4 @@ func (s *stage) down(t *testing.T, r recipe) {
 	if a := closed.client("127.0.0.6").decide(t, "GET", "/page"); a.code != http.StatusOK {
 		t.Errorf("fail-closed, and quotad is back: %v", a)
 	}
-}
-
-// closed starts another proxy in which the one line is changed.
-func (s *stage) closed(t *testing.T, r recipe) *stage {
-	other := &stage{t: t, node: s.node, app: s.app}
-	p := other.start(r)
-	p.Kill()
-	changed := 0
-	for _, file := range r.files {
-		path := filepath.Join(p.Dir(), filepath.Base(file))
-		text, err := os.ReadFile(path)
-		must(t, err)
-		open := other.addresses.Replace(r.open)
-		changed += strings.Count(string(text), open)
-		must(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(text), open, r.closed)), 0o644))
-	}
-	if changed != 1 {
-		t.Fatalf("%q stands %d times in the recipe, and not once", r.open, changed)
-	}
-	other.run(r, p.Dir())
-	return other
 }

@@ -28,6 +28,9 @@ type recipe struct {
 	// says to write in its place.
 	open, closed string
 	down         int // what clients then see
+	// bound is what passes undecided in a time, for a sliding limit a minute; nil: there is none.
+	bound  func(limit float64, over time.Duration) float64
+	cookie []change // that let the cookie through that the recipe proposes; none: it does
 }
 
 // The addresses that all recipes have, which the tests replace.
@@ -39,19 +42,17 @@ const (
 	luaAddress   = "abns@quotad"    // of HAProxy
 )
 
-// redisTimeout is the redis.timeout that docs/how-to/behind-a-proxy.md gives nodes behind proxies:
-// shorter than the time for which the recipes wait.
-const redisTimeout = 30 * time.Millisecond
+// callsAtOnce is what docs/how-to/behind-a-proxy.md gives listen.max_connections_per_address.
+const callsAtOnce = "2048"
 
 // stage is a real proxy, set up by its recipe, between clients and an app, with a real node.
 type stage struct {
-	t       *testing.T
-	node    *process.Node
-	redis   *process.Redis
-	app     *app
-	address string // of the proxy
-	// addresses replaces those of the recipe.
-	addresses *strings.Replacer
+	t               *testing.T
+	node            *process.Node // nil: what the proxy asks is none
+	redis           *process.Redis
+	app             *app
+	quotad, service string // the addresses of what the proxy asks, and what it serves
+	address         string // of the proxy
 }
 
 // app is the service behind a proxy. It counts requests by their paths.
@@ -59,10 +60,11 @@ type app struct {
 	*httptest.Server
 	mu     sync.Mutex
 	counts map[string]int
+	seen   map[string][]string // the API keys of the last request for a path
 }
 
 func startApp(t *testing.T) *app {
-	a := &app{counts: map[string]int{}}
+	a := &app{counts: map[string]int{}, seen: map[string][]string{}}
 	a.Server = httptest.NewServer(a)
 	t.Cleanup(a.Close)
 	return a
@@ -73,6 +75,7 @@ func startApp(t *testing.T) *app {
 func (a *app) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	a.counts[r.URL.Path]++
+	a.seen[r.URL.Path] = r.Header.Values("X-Api-Key")
 	a.mu.Unlock()
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	switch r.URL.Path {
@@ -96,39 +99,71 @@ func (a *app) count(path string) int {
 	return a.counts[path]
 }
 
-// raise starts a node with the documents of this folder, an app, and the proxy of a recipe.
-func raise(t *testing.T, r recipe) *stage {
+// keys returns the API keys of the last request for a path.
+func (a *app) keys(path string) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.seen[path]
+}
+
+// raise starts a node with the mapping of this folder and limits, an app, and the proxy of a recipe.
+func raise(t *testing.T, r recipe, limits string) *stage {
 	t.Helper()
-	limits, err := os.ReadFile("limits.yaml")
-	must(t, err)
-	mapping, err := filepath.Abs("authz.yaml")
-	must(t, err)
-	fleet, err := process.Start(t.Context(), t, process.Config{Limits: string(limits),
-		Regions:  []process.RegionConfig{{Name: "here"}},
-		Settings: []string{"authz: " + mapping}})
-	must(t, err)
-	here := fleet.Regions[0]
-	here.Nodes[0].SetEnv("QUOTAD_REDIS_TIMEOUT=" + redisTimeout.String())
-	here.Nodes[0].Kill()
-	must(t, here.Nodes[0].Start(t.Context()))
-	s := &stage{t: t, node: here.Nodes[0], redis: here.Redis, app: startApp(t)}
+	s := &stage{t: t, app: startApp(t)}
+	s.service = s.app.Listener.Addr().String()
+	s.decideBy(limits)
 	s.start(r)
 	return s
 }
 
-// start starts a proxy by its recipe, of which the addresses alone are replaced.
-func (s *stage) start(r recipe) *process.Process {
+// limitsOfFolder returns the limits document of this folder.
+func limitsOfFolder(t *testing.T) string {
+	t.Helper()
+	limits, err := os.ReadFile("limits.yaml")
+	must(t, err)
+	return string(limits)
+}
+
+// decideBy starts the node that the proxy asks.
+func (s *stage) decideBy(limits string) {
+	s.t.Helper()
+	mapping, err := filepath.Abs("authz.yaml")
+	must(s.t, err)
+	s.t.Setenv("QUOTAD_LISTEN_MAX_CONNECTIONS_PER_ADDRESS", callsAtOnce)
+	fleet, err := process.Start(s.t.Context(), s.t, process.Config{Limits: limits,
+		Regions:  []process.RegionConfig{{Name: "here"}},
+		Settings: []string{"authz: " + mapping}})
+	must(s.t, err)
+	s.node, s.redis = fleet.Regions[0].Nodes[0], fleet.Regions[0].Redis
+	s.quotad = s.node.HTTP
+}
+
+// change says that a text, which stands once in a recipe, is replaced.
+type change struct{ from, to string }
+
+// start starts a proxy by its recipe, of which the addresses and what the changes say are replaced.
+func (s *stage) start(r recipe, changes ...change) *process.Process {
 	s.t.Helper()
 	dir := s.t.TempDir()
 	s.address = freeAddress(s.t)
-	s.addresses = strings.NewReplacer(proxyAddress, s.address, nodeAddress, s.node.HTTP,
-		appAddress, s.app.Listener.Addr().String(), adminAddress, freeAddress(s.t),
-		luaAddress, luaAddress+s.address)
+	addresses := strings.NewReplacer(proxyAddress, s.address, nodeAddress, s.quotad,
+		appAddress, s.service, adminAddress, freeAddress(s.t), luaAddress, luaAddress+s.address)
+	made := make([]int, len(changes))
 	for _, file := range r.files {
 		text, err := os.ReadFile(filepath.Join("..", file))
 		must(s.t, err)
+		changed := string(text)
+		for i, c := range changes {
+			made[i] += strings.Count(changed, c.from)
+			changed = strings.ReplaceAll(changed, c.from, c.to)
+		}
 		must(s.t, os.WriteFile(filepath.Join(dir, filepath.Base(file)),
-			[]byte(s.addresses.Replace(string(text))), 0o644))
+			[]byte(addresses.Replace(changed)), 0o644))
+	}
+	for i, n := range made {
+		if n != 1 {
+			s.t.Fatalf("%q stands %d times in the recipe, and not once", changes[i].from, n)
+		}
 	}
 	return s.run(r, dir)
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -51,9 +52,10 @@ func (s *Server) authz(w http.ResponseWriter, r *http.Request) {
 		refused = func(int) int { return http.StatusForbidden }
 	}
 	host := door.HostOf(r.RemoteAddr)
-	held, retry := s.take("http", host, r.RemoteAddr, 0, 0)
+	held := s.room(r, host)
 	if held == nil {
-		s.shed(w, r, retry)
+		s.work.Shed("http")
+		writeBusy(w, overloaded, shedRetry)
 		return
 	}
 	defer held.Done()
@@ -77,6 +79,17 @@ func (s *Server) authz(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, p)
 }
 
+// room takes a proxy's request into processing, and waits for that as long as proxies wait. It
+// returns nil if there is no room.
+func (s *Server) room(r *http.Request, host string) *door.Held {
+	ends := time.Now().Add(proxyWait)
+	held := s.work.Take(host, r.RemoteAddr, 0)
+	for held == nil && time.Now().Before(ends) && s.paused.pause(r.Context()) {
+		held = s.work.Take(host, r.RemoteAddr, 0)
+	}
+	return held
+}
+
 // decideFor has decided what the mapping makes of a proxy's request.
 func (s *Server) decideFor(r *http.Request, host string, held *door.Held) (d admit.Decision, err error) {
 	made, err := s.proxies.mapping.Map(r)
@@ -95,6 +108,6 @@ func (s *Server) decideFor(r *http.Request, host string, held *door.Held) (d adm
 	if err := s.mayName(r.Context(), q.Domain); err != nil {
 		return d, err
 	}
-	q.Wait = httpWait // Grpc-Timeout may be of the proxy's client
+	q.Wait = proxyWait // Grpc-Timeout may be of the proxy's client
 	return s.node.Check(admit.OnHandover(r.Context(), held.Done), q)
 }

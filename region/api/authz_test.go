@@ -9,10 +9,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/authz"
+	"github.com/quotad/quotad/region/door"
 )
 
 // TestProxiesAreAnswered shows what a proxy is answered, in both flavours.
@@ -107,7 +109,7 @@ func TestClientsOfProxiesNameNoTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := &fakeNode{decision: allowed(), wait: func(ctx context.Context, q admit.Request) error {
-		if _, ends := ctx.Deadline(); ends || q.Wait != httpWait {
+		if _, ends := ctx.Deadline(); ends || q.Wait != proxyWait {
 			t.Errorf("it waits %v, its context ends by itself: %v", q.Wait, ends)
 		}
 		return nil
@@ -121,6 +123,38 @@ func TestClientsOfProxiesNameNoTimeout(t *testing.T) {
 		t.Errorf("%d %s, %d asked", w.Code, w.Body, checked)
 	}
 	_ = s.Close() // it served nothing
+}
+
+// A request that finds no room in the node waits for some: its proxy waits longer, and what is not
+// decided may pass.
+func TestProxiesWaitForRoom(t *testing.T) {
+	m, err := authz.Parse("authz.yaml", []byte("rules: [{domain: api, descriptors: {k: {value: v}}}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := New(&fakeNode{decision: allowed()}, quiet(), Options{Proxies: m})
+		defer func() { _ = s.Close() }() // it served nothing
+		var all []*door.Held
+		for held := s.work.Take("192.0.2.1", "192.0.2.1:1234", 0); held != nil; {
+			all = append(all, held)
+			held = s.work.Take("192.0.2.1", "192.0.2.1:1234", 0)
+		}
+		w := httptest.NewRecorder()
+		answered := make(chan struct{})
+		go func() {
+			s.handler().ServeHTTP(w, httptest.NewRequest("GET", "/v1/authz", nil))
+			close(answered)
+		}()
+		time.Sleep(proxyWait / 2) // of the bubble's clock
+		for _, held := range all {
+			held.Done()
+		}
+		<-answered
+		if w.Code != http.StatusOK {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	})
 }
 
 // TestEveryRefusalIs403ForNginx, which takes all other codes for an error of quotad. What the node

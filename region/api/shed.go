@@ -47,6 +47,9 @@ const (
 	// waiting.
 	httpWait     = 50 * time.Millisecond
 	maxNamedWait = time.Minute
+	// proxyWait is how long a request of a proxy waits for room in the node, and then for its turn. The
+	// recipes have proxies wait for a second: what they give up on may pass.
+	proxyWait = 500 * time.Millisecond
 
 	overloaded = "queue_full: the node has more to do than it can; nothing was charged; send fewer requests, or send them later"
 )
@@ -105,12 +108,13 @@ type pauses struct {
 	wait int           // calls that wait for that
 }
 
-// pause returns at the end of the present pause, or when ctx ends.
-func (p *pauses) pause(ctx context.Context) {
+// pause returns at the end of the present pause, or when ctx ends. It reports whether it waited for
+// the end.
+func (p *pauses) pause(ctx context.Context) bool {
 	p.mu.Lock()
 	if p.wait == maxPaused {
 		p.mu.Unlock()
-		return
+		return false
 	}
 	if p.over == nil {
 		p.over = make(chan struct{})
@@ -121,7 +125,9 @@ func (p *pauses) pause(ctx context.Context) {
 	p.mu.Unlock()
 	select {
 	case <-over:
+		return true
 	case <-ctx.Done():
+		return false
 	}
 }
 

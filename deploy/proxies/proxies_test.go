@@ -227,9 +227,38 @@ func (s *stage) down(t *testing.T, r recipe) {
 	s.client("127.0.0.6").decide(t, "GET", "/page")
 	s.node.Kill()
 	check("is gone")
+	if r.bound != nil {
+		s.bounded(t, r)
+	}
 	must(t, s.node.Start(t.Context()))
 	s.client("127.0.0.6").decide(t, "GET", "/page")
 	if a := closed.client("127.0.0.6").decide(t, "GET", "/page"); a.code != http.StatusOK {
 		t.Errorf("fail-closed, and quotad is back: %v", a)
+	}
+}
+
+// bounded: without quotad, what the limit would admit passes, and soon no more, however the path is
+// written. Other requests have their own bound.
+func (s *stage) bounded(t *testing.T, r recipe) {
+	c := s.client("127.0.0.13")
+	began := time.Now()
+	passed := 0
+	var a answer
+	for i := range 40 {
+		a = c.get(t, "POST", []string{"/login?a=b", "//login", "/x/../%6cogin"}[i%3])
+		if a.code == http.StatusOK {
+			passed++
+		} else if a.code != http.StatusTooManyRequests || a.header.Get("Retry-After") != "1" ||
+			a.header.Get("Content-Type") != "application/problem+json" ||
+			!strings.Contains(a.body, "#quota-exceeded") {
+			t.Fatalf("over the bound: %v", a)
+		}
+	}
+	if most := r.bound(10, time.Since(began)); passed < 10 || float64(passed) > most ||
+		a.code != http.StatusTooManyRequests {
+		t.Errorf("%d passed without quotad, of at least 10 and at most %.0f; the last: %v", passed, most, a)
+	}
+	if a := c.get(t, "GET", "/page"); a.code != http.StatusOK {
+		t.Errorf("a page has the bound of sign-ins: %v", a)
 	}
 }

@@ -52,14 +52,14 @@ func (s *Server) authz(w http.ResponseWriter, r *http.Request) {
 		refused = func(int) int { return http.StatusForbidden }
 	}
 	host := door.HostOf(r.RemoteAddr)
-	held := s.room(r, host)
+	held, wait := s.room(r, host)
 	if held == nil {
 		s.work.Shed("http")
 		writeBusy(w, overloaded, shedRetry)
 		return
 	}
 	defer held.Done()
-	d, err := s.decideFor(r, host, held)
+	d, err := s.decideFor(r, host, held, wait)
 	if err != nil {
 		if p := toProblem(err); p.Status != http.StatusServiceUnavailable {
 			writeProblem(w, newProblemOf(p, refused(p.Status)))
@@ -79,19 +79,21 @@ func (s *Server) authz(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, p)
 }
 
-// room takes a proxy's request into processing, and waits for that as long as proxies wait. It
-// returns nil if there is no room.
-func (s *Server) room(r *http.Request, host string) *door.Held {
+// room takes a proxy's request into processing, and waits for that. It returns how long the request
+// may then wait for its turn. held is nil if there is no room.
+func (s *Server) room(r *http.Request, host string) (held *door.Held, wait time.Duration) {
 	ends := time.Now().Add(proxyWait)
-	held := s.work.Take(host, r.RemoteAddr, 0)
+	held = s.work.Take(host, r.RemoteAddr, 0)
 	for held == nil && time.Now().Before(ends) && s.paused.pause(r.Context()) {
 		held = s.work.Take(host, r.RemoteAddr, 0)
 	}
-	return held
+	return held, max(time.Until(ends), httpWait)
 }
 
-// decideFor has decided what the mapping makes of a proxy's request.
-func (s *Server) decideFor(r *http.Request, host string, held *door.Held) (d admit.Decision, err error) {
+// decideFor decides what the mapping makes of a proxy's request, which waits for its turn at most as
+// long as wait says.
+func (s *Server) decideFor(r *http.Request, host string, held *door.Held,
+	wait time.Duration) (d admit.Decision, err error) {
 	made, err := s.proxies.mapping.Map(r)
 	if made.Ignored {
 		s.proxies.ignored.Inc()
@@ -108,6 +110,6 @@ func (s *Server) decideFor(r *http.Request, host string, held *door.Held) (d adm
 	if err := s.mayName(r.Context(), q.Domain); err != nil {
 		return d, err
 	}
-	q.Wait = proxyWait // Grpc-Timeout may be of the proxy's client
+	q.Wait = wait // Grpc-Timeout may be of the proxy's client
 	return s.node.Check(admit.OnHandover(r.Context(), held.Done), q)
 }

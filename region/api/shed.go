@@ -47,8 +47,8 @@ const (
 	// waiting.
 	httpWait     = 50 * time.Millisecond
 	maxNamedWait = time.Minute
-	// proxyWait is how long a request of a proxy waits for room in the node, and then for its turn. The
-	// recipes have proxies wait for a second: what they give up on may pass.
+	// proxyWait is how long a request of a proxy waits for room in the node and for its turn together.
+	// The recipes have proxies wait for a second: what they give up on may pass.
 	proxyWait = 500 * time.Millisecond
 
 	overloaded = "queue_full: the node has more to do than it can; nothing was charged; send fewer requests, or send them later"

@@ -50,12 +50,12 @@ redis-server:
 
 # Debian starts nginx, haproxy and caddy when it installs them, where systemd runs: stop them if they are not wanted.
 .PHONY: proxies
-proxies: redis-server ## real nginx, Caddy and HAProxy with the recipes of deploy, and 10 s of load through each; prints the figures
+proxies: redis-server ## real nginx, Caddy and HAProxy with the recipes of deploy: load, odd requests and floods through each; six minutes; prints the figures
 	@for proxy in nginx haproxy caddy; do command -v $$proxy >/dev/null || missing="$$missing $$proxy"; done; \
 	  test -z "$$missing" || { if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; \
 	  then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
 	  else echo "this needs$$missing: apt-get install$$missing"; exit 1; fi; }
-	$(GO) test -count 1 -tags proxies -timeout 10m -v -run 'TestProxies' ./deploy/proxies
+	$(GO) test -count 1 -tags proxies -timeout 20m -v -run 'TestProxies' ./deploy/proxies
 
 ENVOY = 1.40.0
 

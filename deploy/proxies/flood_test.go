@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
 )
 
 // A flood is a closed loop of many connections: each sends as soon as it is answered.
@@ -91,7 +93,7 @@ func TestProxiesBoundFloods(t *testing.T) {
 			for i, f := range floods {
 				for turn, state := range []string{"answers", "stopped"} {
 					if turn == 1 {
-						must(t, s.node.Pause())
+						s.stop(t)
 					}
 					began := time.Now()
 					got := s.flood(t, f, byte(10*i+turn), f.keys[turn])
@@ -112,6 +114,20 @@ func TestProxiesBoundFloods(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stop stops the node, which goes on for a moment after it was told to.
+func (s *stage) stop(t *testing.T) {
+	t.Helper()
+	must(t, s.node.Pause())
+	c := &http.Client{Timeout: 200 * time.Millisecond}
+	suite.Eventually(t, "the node is stopped", func() bool {
+		a, err := c.Get("http://" + s.node.HTTP + "/livez")
+		if err == nil {
+			a.Body.Close()
+		}
+		return err != nil
+	})
 }
 
 // flood floods the proxy from addresses in 127.net.0.0/16.

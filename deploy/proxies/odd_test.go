@@ -86,7 +86,7 @@ func TestProxiesPassNothingOdd(t *testing.T) {
 			at := startCounter(t)
 			s := &stage{t: t, service: at.Addr().String()}
 			s.decideBy(exhausted)
-			s.start(recipes[name], recipes[name].cookie...)
+			s.start(recipes[name], slices.Concat(recipes[name].cookie, recipes[name].patient)...)
 			codes, times := s.sendOdd(odd.New(oddSeed, s.address))
 			arrived, admitted := at.all(), s.admitted(t)
 			decided := s.decided(t)

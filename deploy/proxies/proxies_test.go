@@ -26,7 +26,8 @@ var recipes = map[string]recipe{
 		open: "proxy_pass http://app; # to deny them instead: return 503;", closed: "return 503;",
 		down: http.StatusServiceUnavailable, bound: limitReq,
 		cookie: []change{{"# if ($http_cookie", "if ($http_cookie"},
-			{"# proxy_set_header Cookie", "proxy_set_header Cookie"}}},
+			{"# proxy_set_header Cookie", "proxy_set_header Cookie"}},
+		patient: []change{{"proxy_read_timeout 1s", "proxy_read_timeout 1m"}}},
 	"caddy": {program: "caddy", files: []string{"caddy/Caddyfile"},
 		args: func(config string) []string {
 			return []string{"run", "--config", config, "--adapter", "caddyfile"}
@@ -34,13 +35,16 @@ var recipes = map[string]recipe{
 		open: "reverse_proxy @quotad_down 127.0.0.1:9000 # to deny them instead: " +
 			"respond @quotad_down 503",
 		closed: "respond @quotad_down 503", down: http.StatusServiceUnavailable,
-		cookie: []change{{"header_up -Cookie # unless your mapping reads it", ""}}},
+		cookie:  []change{{"header_up -Cookie # unless your mapping reads it", ""}},
+		patient: []change{{"response_header_timeout 1s", "response_header_timeout 1m"}}},
 	"haproxy": {program: "haproxy", files: []string{"haproxy/haproxy.cfg", "haproxy/quotad.lua"},
 		args:   func(config string) []string { return []string{"-db", "-f", config} },
 		open:   "# http-request deny deny_status 503 if",
 		closed: "http-request deny deny_status 503 if", down: http.StatusServiceUnavailable,
 		bound:  stickTable,
-		cookie: []change{{`-- ["cookie"]`, `["cookie"]`}}},
+		cookie: []change{{`-- ["cookie"]`, `["cookie"]`}},
+		patient: []change{{"timeout server 1s", "timeout server 1m"}, {"timeout = 5000", "timeout = 60000"},
+			{"fall 3", "fall 300"}}},
 }
 
 // TestProxies asks real proxies that ask a real node.

@@ -30,7 +30,9 @@ type recipe struct {
 	down         int // what clients then see
 	// bound is what passes undecided in a time, for a sliding limit a minute; nil: there is none.
 	bound  func(limit float64, over time.Duration) float64
-	cookie []change // that let the cookie through that the recipe proposes; none: it does
+	cookie []change // that let the cookie through that the recipe proposes
+	// patient are changes that let quotad take its time: on a starved machine nothing is undecided.
+	patient []change
 }
 
 // The addresses that all recipes have, which the tests replace.

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 )
 
@@ -86,7 +87,7 @@ const minute = int64(time.Minute / time.Microsecond)
 func TestBoundsDenyNobodyWithinTheLimit(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
+			suite.Check(t, func(t *rapid.T) {
 				limit := rapid.Int64Range(1, 200).Draw(t, "limit")
 				burst := rapid.Int64Range(1, 200).Draw(t, "burst")
 				atOnce := burstOf(kind, limit, burst)

@@ -9,9 +9,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/quotad/quotad/chaos/bubble"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/authz"
 	"github.com/quotad/quotad/region/door"
@@ -132,7 +132,7 @@ func TestProxiesWaitForRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := New(&fakeNode{decision: allowed()}, quiet(), Options{Proxies: m})
 		defer func() { _ = s.Close() }() // it served nothing
 		var all []*door.Held

@@ -55,6 +55,7 @@ core.register_action("quotad", {"http-req"}, function(txn)
     end
     local silent = not header("x-quotad-answered") and (answer.status == 503 or answer.status == 504)
     if answer.status == 200 then
+        txn:set_var("txn.decided", true)
         txn:set_var("txn.ratelimit", header("ratelimit"))
         txn:set_var("txn.policy", header("ratelimit-policy"))
     elseif silent or answer.status == 503 and header("quotad-undecided") then

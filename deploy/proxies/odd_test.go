@@ -88,15 +88,17 @@ func TestProxiesPassNothingOdd(t *testing.T) {
 			s.decideBy(exhausted)
 			s.start(recipes[name], slices.Concat(recipes[name].cookie, recipes[name].patient)...)
 			codes, times := s.sendOdd(odd.New(oddSeed, s.address))
-			arrived, admitted := at.all(), s.admitted(t)
+			arrived, admitted, undecided := at.all(), s.admitted(t), s.undecided(t)
 			decided := s.decided(t)
-			fmt.Printf("%s: %d odd requests: %d decided, %d admitted, %d arrived; clients saw %v; longest %v\n",
-				name, oddRequests, decided, admitted, len(arrived), codes, times.Round(time.Millisecond))
-			if len(arrived) > admitted {
+			fmt.Printf("%s: %d odd requests: %d decided, %d admitted, %d undecided for want of time, %d arrived; "+
+				"clients saw %v; longest %v\n", name, oddRequests, decided, admitted, undecided, len(arrived),
+				codes, times.Round(time.Millisecond))
+			if len(arrived) > admitted+undecided {
 				for _, begins := range arrived[:min(len(arrived), 12)] {
 					t.Logf("%.150q", begins)
 				}
-				t.Errorf("%d arrived, and quotad admitted %d", len(arrived), admitted)
+				t.Errorf("%d arrived, and quotad admitted %d and had no time for %d", len(arrived), admitted,
+					undecided)
 			}
 			if decided < oddRequests/20 || codes["429"] == 0 {
 				t.Errorf("quotad decided %d: the requests are too odd to show anything", decided)
@@ -152,35 +154,46 @@ func (s *stage) send(from string, request []byte, open bool) (code string) {
 	return "none"
 }
 
-var decisionLine = regexp.MustCompile(`(?m)^quotad_decisions_total\{.*reason="(\w+)".*\} (\S+)$`)
+var (
+	decisionLine  = regexp.MustCompile(`(?m)^quotad_decisions_total\{.*reason="(\w+)".*\} (\S+)$`)
+	undecidedLine = regexp.MustCompile(`(?m)^quotad_(queue_refused|calls_shed)_total\{.*\} (\S+)$`)
+)
 
-// decisions returns how many requests the node decided, by reason.
-func (s *stage) decisions(t *testing.T) map[string]int {
+// counted sums up lines of the node's metrics, by what they are about and in all.
+func (s *stage) counted(t *testing.T, line *regexp.Regexp) (by map[string]int, all int) {
 	t.Helper()
 	got, err := http.Get("http://" + s.node.Admin + "/metrics")
 	must(t, err)
 	defer got.Body.Close()
 	text, err := io.ReadAll(got.Body)
 	must(t, err)
-	all := map[string]int{}
-	for _, m := range decisionLine.FindAllSubmatch(text, -1) {
+	by = map[string]int{}
+	for _, m := range line.FindAllSubmatch(text, -1) {
 		n, err := strconv.ParseFloat(string(m[2]), 64)
 		must(t, err)
-		all[string(m[1])] += int(n)
+		by[string(m[1])] += int(n)
+		all += int(n)
 	}
+	return by, all
+}
+
+// admitted returns how many requests the node admitted.
+func (s *stage) admitted(t *testing.T) int {
+	t.Helper()
+	by, _ := s.counted(t, decisionLine)
+	return by["within_limit"] + by["store_failure_local"] + by["store_failure_allowed"]
+}
+
+// decided returns how many requests the node admitted or denied.
+func (s *stage) decided(t *testing.T) int {
+	t.Helper()
+	_, all := s.counted(t, decisionLine)
 	return all
 }
 
-func (s *stage) admitted(t *testing.T) int {
+// undecided returns how many requests the node answered that it had no time for.
+func (s *stage) undecided(t *testing.T) int {
 	t.Helper()
-	all := s.decisions(t)
-	return all["within_limit"] + all["store_failure_local"] + all["store_failure_allowed"]
-}
-
-func (s *stage) decided(t *testing.T) (n int) {
-	t.Helper()
-	for _, of := range s.decisions(t) {
-		n += of
-	}
-	return n
+	_, all := s.counted(t, undecidedLine)
+	return all
 }

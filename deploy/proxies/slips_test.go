@@ -95,3 +95,14 @@ func (s *stage) queryOfClient(t *testing.T) {
 		t.Errorf("denied: %v", a)
 	}
 }
+
+// TestProxiesDenyIfTheirScriptFails: HAProxy has one, after whose failure it goes on with the request.
+func TestProxiesDenyIfTheirScriptFails(t *testing.T) {
+	s := &stage{t: t, app: startApp(t), quotad: "127.0.0.1:1"}
+	s.service = s.app.Listener.Addr().String()
+	s.start(recipes["haproxy"], change{"local answer = ask(txn)", `error("as a test says")`})
+	if a := s.client("127.0.0.2").get(t, "GET", "/failed"); a.code != http.StatusServiceUnavailable ||
+		s.app.count("/failed") > 0 {
+		t.Errorf("the client sees %v", a)
+	}
+}

@@ -19,18 +19,18 @@ type told struct {
 type moment struct {
 	at       time.Duration
 	admitted int
-	// may is the sum of rate times time of the buckets in force, full the sum of the tokens with
-	// which new buckets began.
+	// may is the sum of rate times time of the buckets in force, full that of the tokens that new
+	// buckets can hold.
 	may, full float64
 	most      float64 // of the bucket in force
 }
 
 // Between any two moments an Envoy that is told token buckets admits at most what the bucket in
-// force at the first of them can hold, what the buckets in force fill with, and the tokens with
-// which each bucket that was built between them began.
+// force at the first of them can hold, what the buckets in force fill with, and the tokens that each
+// bucket that was built between them can hold.
 func TestAdmitsWithinItsBuckets(t *testing.T) {
 	suite.Check(t, func(t *rapid.T) {
-		e, now := New(Config{}), time.Duration(1)
+		e, now := New(Config{Carries: rapid.Bool().Draw(t, "carries")}), time.Duration(1)
 		e.Request(now, one)
 		var last told
 		all := []moment{{at: now}}

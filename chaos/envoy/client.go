@@ -207,7 +207,7 @@ func (c *Client) Has(id map[string]string) (rate, most float64, assigned bool) {
 	return c.envoy.Has(c.now(), id)
 }
 
-// Rebuilt returns how many token buckets began full.
+// Rebuilt returns how many token buckets began anew.
 func (c *Client) Rebuilt() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -3,6 +3,7 @@ package envoy
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,9 @@ type Config struct {
 	// Expired decides them for ExpiredFor after an assignment has ended. nil: NoAssignment does.
 	Expired    *typev3.RateLimitStrategy
 	ExpiredFor time.Duration
+	// Carries says that a token bucket in place of another one begins with the same part of its
+	// tokens, as in Envoy 1.40, and not full, as before. Full is the worse of the two.
+	Carries bool
 }
 
 // Envoy is one Envoy. Times are those since any one moment by its clock, above 0. Not safe for
@@ -31,7 +35,7 @@ type Envoy struct {
 	config  Config
 	buckets map[string]*bucket
 	next    time.Duration // of the timer of reports; 0: it has not begun
-	// Rebuilt is how many token buckets began full, and Faults says what a server did wrong.
+	// Rebuilt is how many token buckets began anew, and Faults says what a server did wrong.
 	Rebuilt int
 	Faults  []string
 }
@@ -108,9 +112,13 @@ func (b *bucket) admits(now time.Duration, s *typev3.RateLimitStrategy) bool {
 		s.GetTokenBucket() == nil && s.GetBlanketRule() == typev3.RateLimitStrategy_ALLOW_ALL
 }
 
-func (t *tokens) take(now time.Duration) bool {
+func (t *tokens) fill(now time.Duration) {
 	t.left = min(t.left+t.rate*(now-t.at).Seconds(), t.most)
 	t.at = now
+}
+
+func (t *tokens) take(now time.Duration) bool {
+	t.fill(now)
 	if t.left < 1 {
 		return false
 	}
@@ -195,7 +203,7 @@ func (e *Envoy) assigned(now time.Duration, b *bucket, a *assignment) {
 	b.strategy, b.fallback, b.ends = s, false, now+ttl
 }
 
-// rebuild gives a bucket id a full token bucket.
+// rebuild gives a bucket id a new token bucket.
 func (e *Envoy) rebuild(now time.Duration, b *bucket, t *typev3.TokenBucket) {
 	seconds := t.GetFillInterval().GetSeconds()
 	if seconds == 0 {
@@ -203,7 +211,13 @@ func (e *Envoy) rebuild(now time.Duration, b *bucket, t *typev3.TokenBucket) {
 		seconds = 1
 	}
 	e.Rebuilt++
-	b.tokens = &tokens{most: float64(t.GetMaxTokens()), left: float64(t.GetMaxTokens()),
+	most := float64(t.GetMaxTokens())
+	left := most
+	if e.config.Carries && b.tokens != nil {
+		b.tokens.fill(now)
+		left = math.Floor(most * (b.tokens.left / b.tokens.most))
+	}
+	b.tokens = &tokens{most: most, left: left,
 		rate: float64(t.GetTokensPerFill().GetValue()) / float64(seconds), at: now}
 }
 

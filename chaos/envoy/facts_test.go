@@ -180,6 +180,18 @@ var facts = []struct {
 			{at: 2 + second, requests: 9, allowed: 1},
 			{at: 3 + second, sent: assigns(one, bucketOf(5, 1, second), second), requests: 9},
 			{at: 3 + 2*second, requests: 9, allowed: 1}}},
+	{name: "a bucket may take over which part of its tokens the one before had left",
+		config: Config{Carries: true, Expired: bucketOf(10, 1, second), ExpiredFor: 9 * second}, rebuilt: 4,
+		events: []event{{at: 1, requests: 1},
+			{at: 2, sent: assigns(one, bucketOf(10, 1, second), 9*second), requests: 4, allowed: 4},
+			{at: 3, sent: assigns(one, bucketOf(21, 2, second), 9*second), requests: 20, allowed: 12},
+			{at: 3 + 4*second, sent: assigns(one, bucketOf(7, 1, second), second), requests: 1, allowed: 1},
+			{at: 3 + 5*second, requests: 9, allowed: 2}}},
+	{name: "but none after a rule", config: Config{Carries: true}, rebuilt: 2,
+		events: []event{{at: 1, requests: 1},
+			{at: 2, sent: assigns(one, bucketOf(10, 1, second), 9*second), requests: 4, allowed: 4},
+			{at: 3, sent: assigns(one, denyAll, 9*second)},
+			{at: 4, sent: assigns(one, bucketOf(20, 1, second), 9*second), requests: 21, allowed: 20}}},
 	{name: "an abandoned bucket id is as one that was never seen", rebuilt: 2, events: []event{
 		{at: 1, requests: 1},
 		{at: 2, sent: assigns(one, bucketOf(5, 1, second), 9*second), requests: 9, allowed: 5},
@@ -212,7 +224,7 @@ func TestFacts(t *testing.T) {
 				}
 			}
 			if e.Rebuilt != f.rebuilt || !slices.Equal(e.Faults, f.faults) {
-				t.Errorf("%d buckets began full, and the faults are %q; want %d and %q", e.Rebuilt,
+				t.Errorf("%d buckets began anew, and the faults are %q; want %d and %q", e.Rebuilt,
 					e.Faults, f.rebuilt, f.faults)
 			}
 		})

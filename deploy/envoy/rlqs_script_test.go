@@ -215,7 +215,7 @@ func subjects(t *testing.T) map[string]*subject {
 	s, at = startScript(t)
 	conn, err := grpc.NewClient(at, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	must(t, err)
-	m := model.Dial(model.Config{Domain: "web", NoAssignment: denyAll}, conn)
+	m := model.Dial(model.Config{Domain: "web", NoAssignment: denyAll, Carries: true}, conn)
 	t.Cleanup(func() {
 		m.Close()
 		_ = conn.Close()

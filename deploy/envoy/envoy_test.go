@@ -1,5 +1,5 @@
-// Package envoy tests the recipe for Envoy: it must be what quotad writes and what Envoy's API takes,
-// and its requests must be those that its limits are for.
+// Package envoy tests the recipes for Envoy: they must be what quotad writes and what Envoy's API takes, and their
+// requests those that their limits are for. What needs a real Envoy has the build tag envoy: see make envoy.
 package envoy
 
 import (
@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	bootstrap "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	"github.com/goccy/go-yaml"
@@ -17,8 +19,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/quotad/quotad/policy"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	// The types that typed_config names.
-	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/local_ratelimit/v3"
+	local "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/local_ratelimit/v3"
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ratelimit/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	manager "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
@@ -128,7 +133,7 @@ func load(t *testing.T, file string) (string, config) {
 func TestRecipeIsValid(t *testing.T) {
 	text, c := recipe(t)
 	filter := part[*ratelimit.RateLimit](t, c)
-	if filter.GetFailureModeDeny() || filter.GetTimeout().AsDuration().Seconds() != 1 {
+	if filter.GetFailureModeDeny() || filter.GetTimeout().AsDuration() != time.Second {
 		t.Errorf("the filter: %v", filter)
 	}
 	service := filter.GetRateLimitService().GetGrpcService().GetEnvoyGrpc().GetClusterName()
@@ -152,6 +157,45 @@ func TestRecipeIsValid(t *testing.T) {
 	}
 }
 
+// TestBoundsOfTheRecipe: the recipe has the bound of each of its limits, for the lists that the
+// limit is for, and none of the defaults with which nothing is bounded.
+func TestBoundsOfTheRecipe(t *testing.T) {
+	_, c := recipe(t)
+	filter, wait := part[*local.LocalRateLimit](t, c), part[*ratelimit.RateLimit](t, c).GetTimeout().AsDuration()
+	limits, err := policy.Load("limits.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bounds := map[string]policy.LocalBound{}
+	for _, d := range filter.GetDescriptors() {
+		var list []string
+		for _, e := range d.GetEntries() {
+			list = append(list, e.GetKey()+"="+e.GetValue())
+		}
+		b := d.GetTokenBucket()
+		bounds[strings.Join(list, " ")] = policy.LocalBound{Tokens: b.GetMaxTokens(),
+			TokensPerFill: b.GetTokensPerFill().GetValue(), FillInterval: b.GetFillInterval().AsDuration()}
+	}
+	for _, l := range limits.Limits {
+		var list []string
+		for _, e := range l.Entries {
+			list = append(list, e.Name+"="+e.Value)
+		}
+		is, want := bounds[strings.Join(list, " ")], policy.LocalBound{}
+		if want, _ = l.LocalBound(wait); is != want {
+			t.Errorf("the bound of %s is %+v, and not %+v", l.Name, is, want)
+		}
+	}
+	whole := filter.GetFilterEnabled().GetDefaultValue().GetNumerator() == 100 &&
+		filter.GetFilterEnforced().GetDefaultValue().GetNumerator() == 100
+	route := part[*manager.HttpConnectionManager](t, c).GetRouteConfig().GetVirtualHosts()[0]
+	if !whole || filter.GetMaxDynamicDescriptors().GetValue() < 10_000 || !filter.GetEnableRetryAfterHeader() ||
+		filter.GetAlwaysConsumeDefaultTokenBucket().GetValue() || len(bounds) != len(limits.Limits) ||
+		!slices.EqualFunc(filter.GetRateLimits(), route.GetRateLimits(), func(a, b *routev3.RateLimit) bool { return proto.Equal(a, b) }) {
+		t.Errorf("the bounds do not hold: %v", filter)
+	}
+}
+
 // TestMistakesAreFound shows what the test of the recipe would find, in each part of it.
 func TestMistakesAreFound(t *testing.T) {
 	text, _ := recipe(t)
@@ -168,6 +212,9 @@ func TestMistakesAreFound(t *testing.T) {
 		{"tokens_per_fill:", "tokens_a_fill:"},
 		{"http2_protocol_options", "http2_options"},
 		{"timeout: 1s", "timeout: 1000ms"},
+		{"max_dynamic_descriptors: 100000", "max_descriptors: 100000"},
+		{"healthy_panic_threshold: {value: 0}", "healthy_panic_threshold: {value: 101}"},
+		{"connect_timeout: 1s", "connect_timeout: 1000ms"},
 		{"port_value: 8081", "port_value: 80810"},
 		{"stat_prefix: clients", "stat_prefix: clients\n                stat_prefix: twice"},
 	} {

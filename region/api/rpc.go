@@ -58,6 +58,8 @@ func (s *Server) newGRPCServer() *grpc.Server {
 		func() { s.work.Shed("grpc") }), quotadv1.QuotaService_Check_FullMethodName,
 		quotadv1.QuotaService_Peek_FullMethodName, quotadv1.QuotaService_Take_FullMethodName,
 		envoy.RateLimitService_ShouldRateLimit_FullMethodName)
+	// Envoy sends what a client wrote in its headers, and lets pass what is answered with an error.
+	calls.Mend(envoy.RateLimitService_ShouldRateLimit_FullMethodName)
 	calls.Last(rlqsv3.RateLimitQuotaService_StreamRateLimitQuotas_FullMethodName)
 	if guard := s.options.API.Guard; guard != nil {
 		calls.Guard(guardRPC(guard))

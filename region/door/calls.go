@@ -72,6 +72,8 @@ type Calls struct {
 	crowd    *Crowd
 	// crowded has the full names of the methods whose calls pass crowd.
 	crowded map[string]bool
+	// mended has the full names of the methods whose messages are mended.
+	mended map[string]bool
 }
 
 // Guard says whether a call may be made, before its message is decoded. It returns the context of
@@ -315,7 +317,9 @@ func (c *Calls) unary(m grpc.MethodDesc, full string) grpc.MethodHandler {
 			admit = func(message []byte) error { return c.takeInHand(ctx, message, waited, one) }
 		}
 		answer, err = m.Handler(service, ctx,
-			func(into any) error { return c.receive(a, on, admit, receive, into.(proto.Message)) },
+			func(into any) error {
+				return c.receive(a, on, admit, receive, into.(proto.Message), c.mended[full])
+			},
 			between)
 		if message, ok := answer.(proto.Message); ok && on != nil && err == nil {
 			return measured{message, on}, nil
@@ -326,7 +330,7 @@ func (c *Calls) unary(m grpc.MethodDesc, full string) grpc.MethodHandler {
 
 // receive receives and decodes the message of a call. admit is nil if the call needs no admission.
 func (c *Calls) receive(a *arrival, on *conn, admit func(message []byte) error,
-	receive func(any) error, into proto.Message) error {
+	receive func(any) error, into proto.Message, mends bool) error {
 	var b body
 	defer b.free()
 	if err := receive(&b); err != nil {
@@ -341,7 +345,11 @@ func (c *Calls) receive(a *arrival, on *conn, admit func(message []byte) error,
 			return err
 		}
 	}
-	if bad := decode(b.bytes(), into, c.bounds.Records); bad != nil {
+	bad := decode(b.bytes(), into, c.bounds.Records)
+	if bad != nil && mends && bad.Field != WholeMessage {
+		bad = decode(mended(b.bytes(), into), into, c.bounds.Records)
+	}
+	if bad != nil {
 		return c.refuse(*bad)
 	}
 	return nil

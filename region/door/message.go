@@ -1,6 +1,7 @@
 package door
 
 import (
+	"bytes"
 	"fmt"
 	"unicode/utf8"
 
@@ -168,6 +169,47 @@ func notText(raw []byte, of protoreflect.MessageDescriptor, path string,
 		return bad == nil
 	})
 	return bad
+}
+
+// Mend has texts of given methods' messages mended that are not valid UTF-8. That is for callers that
+// pass on what their own clients write, and take an error for leave to go on. Call it before services
+// are registered.
+func (c *Calls) Mend(methods ...string) {
+	c.mended = map[string]bool{}
+	for _, m := range methods {
+		c.mended[m] = true
+	}
+}
+
+// substitute stands for a byte that is no part of a character, as in ASCII. No header of HTTP can hold
+// it, so nobody can write a text that is taken for a mended one.
+const substitute = 0x1a
+
+// mended returns a copy of a message in which all texts are valid UTF-8.
+func mended(raw []byte, into proto.Message) []byte {
+	raw = bytes.Clone(raw)
+	mend(raw, into.ProtoReflect().Descriptor(), maxNested)
+	return raw
+}
+
+// mend mends texts in place.
+func mend(raw []byte, of protoreflect.MessageDescriptor, nested int) {
+	eachRecord(raw, of, func(field protoreflect.FieldDescriptor, value []byte) bool {
+		switch {
+		case field == nil:
+		case field.Kind() == protoreflect.StringKind:
+			for at := 0; at < len(value); {
+				r, size := utf8.DecodeRune(value[at:])
+				if r == utf8.RuneError && size == 1 {
+					value[at] = substitute
+				}
+				at += size
+			}
+		case field.Message() != nil && nested > 0:
+			mend(value, field.Message(), nested-1)
+		}
+		return true
+	})
 }
 
 // entryNotText does the same as notText, for an entry of a map of texts.

@@ -207,7 +207,8 @@ func subjects(t *testing.T) map[string]*subject {
 	t.Helper()
 	all := map[string]*subject{}
 	s, at := startScript(t)
-	p := startEnvoy(t, "rlqs.yaml", startApp(t), []string{at}, edit{expired(t), "\n"})
+	p := startEnvoy(t, "rlqs.yaml", startApp(t), []string{at}, edit{expired(t), "\n"},
+		edit{"reporting_interval: 5s", "reporting_interval: 1s"}) // which changes nothing
 	c := p.client(t, "127.0.0.2")
 	all["Envoy"] = &subject{s, func(account string) bool {
 		return c.get(t, "GET", "/", "X-Account", account).code == http.StatusOK

@@ -137,14 +137,15 @@ func neverBorrows(s source) []Warning {
 	return found
 }
 
-// impatient warns of requests by Envoy that wait for another region.
+// impatient warns of requests that wait for another region.
 func impatient(s source) []Warning {
-	if s.Entries == nil || !s.Borrows() {
+	never := len(neverBorrows(s)) > 0
+	if !s.Borrows() || s.entitled() < 2 || never {
 		return nil
 	}
 	return s.warning("on_exhausted",
-		"Envoy waits 20ms for an answer by default, and gives up before a round trip between regions is over: what it then lets pass may have been charged or not",
-		"write on_exhausted: deny, or give the filter in Envoy a timeout of two round trips between regions")
+		"a request that borrows waits for up to 1.5 round trips between regions: callers who give up before, as Envoy does after 20ms by default and the Go client after 100ms, may be charged for what they then pass or deny by themselves",
+		"write on_exhausted: deny, or give callers a timeout of two round trips between regions, as the proxies' recipes do with 1s")
 }
 
 // usualClockDifference is a difference that the clocks of regions are not expected to exceed.

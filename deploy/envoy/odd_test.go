@@ -20,8 +20,7 @@ import (
 // oddRequests is how many are made up.
 const oddRequests = 10_000
 
-// TestOddRequests: of what quotad's own descriptors can hold of made-up requests none passes
-// undecided while quotad answers.
+// TestOddRequests: of made-up requests none passes undecided while quotad answers.
 func TestOddRequests(t *testing.T) {
 	node := startNodes(t, "limits.yaml", 1).Nodes[0]
 	p := startEnvoy(t, "envoy.yaml", startApp(t), []string{node.GRPC})
@@ -30,7 +29,7 @@ func TestOddRequests(t *testing.T) {
 	fmt.Printf("%d odd requests: %v, %d reached the app, decided %d and %d, bound %d, undecided %d\n",
 		oddRequests, answers, p.app.count(""), c[decidedOK], c[decidedOver], c[boundDenied], c[undecided])
 	if c[undecided] != 0 || c[decidedOK] < p.app.count("") || answers[http.StatusOK] < oddRequests/10 ||
-		answers[http.StatusBadRequest] < oddRequests/10 || answers[http.StatusTooManyRequests] == 0 {
+		answers[http.StatusBadRequest] < oddRequests/10 {
 		t.Errorf("%d of them passed undecided", c[undecided])
 	}
 }

@@ -38,9 +38,10 @@ func (b *tokenBucket) take(at time.Duration) bool {
 // asked is when a request is decided, and for how long it waited for that.
 type asked struct{ at, waited time.Duration }
 
-// drawAsked draws requests of a client who does not mind its limit. Of every kind some come at
-// once, and some around the ends of windows.
+// drawAsked draws requests of a client who does not mind its limit. Some come at once, and some
+// around the ends of windows. Of those that wait, some wait as long as makes them arrive together.
 func drawAsked(t *rapid.T, l *Limit, wait time.Duration) (all []asked) {
+	together := wait > 0 && rapid.Bool().Draw(t, "together")
 	at := rapid.Int64Range(0, 3*int64(l.Window)).Draw(t, "begin")
 	for range rapid.IntRange(1, 12).Draw(t, "groups") {
 		switch rapid.IntRange(0, 2).Draw(t, "pause") {
@@ -52,8 +53,11 @@ func drawAsked(t *rapid.T, l *Limit, wait time.Duration) (all []asked) {
 			at += rapid.Int64Range(0, 1+int64(l.Window)/int64(l.Limit)).Draw(t, "short")
 		}
 		for range rapid.Int64Range(1, 3*int64(max(l.Limit, l.Burst))).Draw(t, "requests") {
-			all = append(all, asked{time.Duration(at), time.Duration(
-				rapid.SampledFrom([]int64{0, 0, int64(wait) / 3, int64(wait)}).Draw(t, "waited"))})
+			waited := rapid.SampledFrom([]int64{0, 0, int64(wait) / 3, int64(wait)}).Draw(t, "waited")
+			if together {
+				waited = at % int64(wait)
+			}
+			all = append(all, asked{time.Duration(at), time.Duration(waited)})
 		}
 	}
 	return all

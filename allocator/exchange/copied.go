@@ -33,8 +33,8 @@ func (m *Machine) addCopies(r *recovery, all []Copied) {
 			continue
 		}
 		n := m.named[c.Node]
-		if !slices.Contains(r.of(c.Node).copies, c) {
-			r.of(c.Node).copies = append(r.of(c.Node).copies, c)
+		if t := r.of(c.Node); !slices.Contains(t.copies, c) && len(t.copies) < maxElsewhere {
+			t.copies = append(t.copies, c)
 		}
 		// A row that is later than the copy would be taken for none.
 		if c.Rows && c.Until > max(n.last, c.Answered) && c.Since <= r.bucket.Cells().Opens(r.from-1) && !slices.Contains(r.nodesWhole, c.Node) {
@@ -110,6 +110,16 @@ func (m *Machine) witness(r *recovery, node string, from quantity.StoreTime) boo
 	return false
 }
 
+// alone says whether this node knows of no other one of its region that used the store before it last lost data.
+func (m *Machine) alone() bool {
+	for node, n := range m.named {
+		if node != m.node && n.first < m.namedLost {
+			return false
+		}
+	}
+	return true
+}
+
 // elsewhere is what other regions know of ours.
 type elsewhere struct {
 	heard  map[string][]HeardOf // by region
@@ -124,7 +134,8 @@ type HeardOf struct {
 	Unsure bool
 }
 
-// maxElsewhere bounds what is kept of copies, and of times by region: what tells is among the first of so many.
+// maxElsewhere bounds what is kept of copies of a node and of those elsewhere, and of times by region: what tells is
+// among the first of so many.
 const maxElsewhere = 256
 
 // addElsewhere takes in what a node of another region tells of ours, and of the use of a bucket.

@@ -172,16 +172,6 @@ func (m *Machine) askWhatIsKnown(now quantity.NodeTime, all []*recovery) {
 	}
 }
 
-// alone says whether this node knows of no other one of its region that used the store before it last lost data.
-func (m *Machine) alone() bool {
-	for node, n := range m.named {
-		if node != m.node && n.first < m.namedLost {
-			return false
-		}
-	}
-	return true
-}
-
 // questions yields the questions about those of the recoveries for which asked is true, at most
 // MaxAsks buckets each, with their buckets.
 func (m *Machine) questions(all []*recovery,
@@ -339,17 +329,6 @@ func (m *Machine) restoreIfKnown(now quantity.NodeTime, r *recovery) {
 			r.bucket.LentBefore), Most: most,
 		Use:        r.use,
 		KnownPeers: known, UnknownPeers: unknown, Rows: slices.Clone(r.rows)})
-}
-
-// raiseRow adds a row, or raises the sums of the row that is there.
-func (r *recovery) raiseRow(row algorithms.RememberedRow) {
-	for i := range r.rows {
-		if old := &r.rows[i]; old.Peer == row.Peer && old.Cell == row.Cell {
-			old.Lent, old.Returned = max(old.Lent, row.Lent), max(old.Returned, row.Returned)
-			return
-		}
-	}
-	r.rows = append(r.rows, row)
 }
 
 // onRestored updates the view to what the store holds after a Restore.

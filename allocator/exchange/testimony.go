@@ -100,3 +100,14 @@ func newer(a, b algorithms.Use) algorithms.Use {
 	}
 	return algorithms.Use{Cell: a.Cell, Units: max(a.Units, b.Units), At: max(a.At, b.At)}
 }
+
+// raiseRow adds a row, or raises the sums of the row that is there.
+func (r *recovery) raiseRow(row algorithms.RememberedRow) {
+	for i := range r.rows {
+		if old := &r.rows[i]; old.Peer == row.Peer && old.Cell == row.Cell {
+			old.Lent, old.Returned = max(old.Lent, row.Lent), max(old.Returned, row.Returned)
+			return
+		}
+	}
+	r.rows = append(r.rows, row)
+}

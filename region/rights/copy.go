@@ -47,7 +47,7 @@ func (e *Engine) CopyOut(ctx context.Context) {
 			return
 		case <-e.written:
 		}
-		for _, mate := range e.mates() {
+		for _, mate := range e.Mates() {
 			if e.telling.begin(mate) {
 				under.Go(func() {
 					defer e.telling.end(mate)
@@ -62,7 +62,7 @@ func (e *Engine) CopyOut(ctx context.Context) {
 // answers.
 func (e *Engine) CopyLast(ctx context.Context) {
 	var last sync.WaitGroup
-	for _, mate := range e.mates() {
+	for _, mate := range e.Mates() {
 		last.Go(func() {
 			for !e.telling.begin(mate) {
 				select {
@@ -78,12 +78,9 @@ func (e *Engine) CopyLast(ctx context.Context) {
 	last.Wait()
 }
 
-// Mates returns the nodes that have copies of what this one has seen.
-func (e *Engine) Mates() []copies.Mate { return e.mates() }
-
-// mates returns the nodes that have copies, and has no others told: nodes of this region, and one each of
-// two others if the store answers no other node of this region.
-func (e *Engine) mates() (mates []copies.Mate) {
+// Mates returns the nodes that have copies of what this one has seen, and has no others told: nodes of this
+// region, and one each of two others if the store answers no other node of this region.
+func (e *Engine) Mates() (mates []copies.Mate) {
 	own := e.config.Region
 	for _, address := range spread(e.config.Peers.Nodes(own), e.config.Address) {
 		mates = append(mates, copies.Mate{Region: own, Address: address})

@@ -35,10 +35,9 @@ type Decisions interface {
 	// Reset clears the use of one bucket.
 	Reset(ctx context.Context, limit, domain string,
 		descriptors map[string]string) (cleared quantity.Units, err error)
-	// Busy says whether so much of a caller's work waits that another batch of it should be refused
-	// unread, and when the caller may come again. waits is how long the batch may wait; 0: as long
-	// as a request whose caller names no time.
-	Busy(caller string, waits time.Duration) (retry time.Duration, busy bool)
+	// Busy reports whether so much of a caller's work waits that another batch of it should wait
+	// unread. waits is how long the batch may wait.
+	Busy(caller string, waits time.Duration) bool
 	// UnitsByLimit returns the units of limits since the node's start.
 	UnitsByLimit() map[string]admit.LimitUnits
 }

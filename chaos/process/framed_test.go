@@ -8,6 +8,7 @@ import (
 	endian "encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"time"
@@ -17,7 +18,8 @@ import (
 )
 
 // framed is a connection over which callers ask a server by gRPC. Each asks again as soon as it is
-// answered, or gives up at its deadline, as grpc-go's clients do (RST_STREAM). It writes the frames
+// answered, or gives up at its deadline, as grpc-go's clients do (RST_STREAM). Like those it has calls
+// wait that the server would not serve yet (SETTINGS_MAX_CONCURRENT_STREAMS). It writes the frames
 // of HTTP/2 itself, and reads of answers no more than it must: to grpc-go's clients a call costs
 // more than to the servers here, so they would notice answers long after these came.
 type framed struct {
@@ -30,11 +32,14 @@ type framed struct {
 	from   time.Time
 	over   bool // the callers ask no more
 
-	first []byte // the header block of the first call
-	block []byte // that of the others, which refers to the first
+	first  []byte   // the header block of the first call
+	blocks [][]byte // those of the others, which refer to the first, by the milliseconds left
+
+	queued []time.Time // when the callers came who wait for one of the calls that are served
 
 	out    []byte // frames to be sent
 	window int    // bytes of data that the server takes
+	most   int    // calls that it serves at a time
 	id     uint32 // of the next call
 	begun  []call // in the order of their ids; those that have ended are taken from the front
 	open   int    // calls of them that have not ended
@@ -83,21 +88,29 @@ func newFramed(address string, a asking) (*framed, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &framed{conn: conn, asks: a, window: 65535, id: 1}
+	f := &framed{conn: conn, asks: a, window: 65535, most: math.MaxInt, id: 1}
 	var block bytes.Buffer
 	headers := hpack.NewEncoder(&block)
-	for _, to := range []*[]byte{&f.first, &f.block} {
+	encode := func(ms int64) (encoded []byte, err error) {
 		block.Reset()
 		for _, h := range []hpack.HeaderField{{Name: ":method", Value: "POST"},
 			{Name: ":scheme", Value: "http"}, {Name: ":path", Value: a.method},
 			{Name: ":authority", Value: address}, {Name: "content-type", Value: "application/grpc"},
 			{Name: "te", Value: "trailers"},
-			{Name: "grpc-timeout", Value: fmt.Sprintf("%dm", a.deadline.Milliseconds())}} {
-			if err := headers.WriteField(h); err != nil {
-				return nil, errors.Join(err, conn.Close())
-			}
+			{Name: "grpc-timeout", Value: fmt.Sprintf("%dm", ms), Sensitive: true}} {
+			err = errors.Join(err, headers.WriteField(h))
 		}
-		*to = bytes.Clone(block.Bytes())
+		return bytes.Clone(block.Bytes()), err
+	}
+	if f.first, err = encode(a.deadline.Milliseconds()); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	for ms := range a.deadline.Milliseconds() + 1 {
+		block, err := encode(max(ms, 1))
+		if err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		f.blocks = append(f.blocks, block)
 	}
 	var hello bytes.Buffer
 	hello.WriteString(http2.ClientPreface)
@@ -123,12 +136,17 @@ func (f *framed) run(ctx context.Context) error {
 		now := time.Now()
 		f.over = ctx.Err() != nil
 		f.giveUp(now)
-		for n := 0; !f.over && f.room() && !due.After(now); n++ {
-			f.ask(now)
+		for !f.over && f.room() && !due.After(now) {
+			f.queued = append(f.queued, now)
+			f.count(counts{asked: f.asks.requests}, now)
 			due = due.Add(f.asks.every)
 		}
 		if !f.room() && due.Before(now) { // nobody is free to ask what is due
 			due = now
+		}
+		for len(f.queued) > 0 && f.open < f.most && f.window >= framedBuffer/2 {
+			f.ask(f.queued[0], now)
+			f.queued = f.queued[1:]
 		}
 		if f.over && f.open == 0 {
 			return nil
@@ -156,14 +174,15 @@ func (f *framed) run(ctx context.Context) error {
 	}
 }
 
-// room says whether a caller is free to ask, and the server takes a request.
+// room reports whether a caller is free to ask.
 func (f *framed) room() bool {
-	return f.open < f.asks.callers && f.window >= framedBuffer/2
+	return f.open+len(f.queued) < f.asks.callers
 }
 
-// ask begins a call.
-func (f *framed) ask(now time.Time) {
-	body, block := f.asks.bodies[int(f.id/2)%len(f.asks.bodies)], f.block
+// ask begins a call of a caller who has come at a time.
+func (f *framed) ask(came, now time.Time) {
+	body := f.asks.bodies[int(f.id/2)%len(f.asks.bodies)]
+	block := f.blocks[(f.asks.deadline - now.Sub(came)).Milliseconds()]
 	if f.id == 1 {
 		block = f.first
 	}
@@ -171,10 +190,9 @@ func (f *framed) ask(now time.Time) {
 	message := endian.BigEndian.AppendUint32([]byte{0}, uint32(len(body)))
 	f.frame(http2.FrameData, http2.FlagDataEndStream, f.id, message, body)
 	f.window -= grpcPrefix + len(body)
-	f.begun = append(f.begun, call{at: now})
+	f.begun = append(f.begun, call{at: came})
 	f.id += 2
 	f.open++
-	f.count(counts{asked: f.asks.requests}, now)
 }
 
 func (f *framed) count(c counts, now time.Time) {
@@ -211,6 +229,10 @@ func (f *framed) flush(now time.Time) error {
 
 // giveUp ends the calls whose deadline has come. All have the same, so the first are the oldest.
 func (f *framed) giveUp(now time.Time) {
+	for len(f.queued) > 0 && (f.over || now.Sub(f.queued[0]) >= f.asks.deadline) {
+		f.count(counts{late: f.asks.requests}, now)
+		f.queued = f.queued[1:]
+	}
 	oldest := f.id - 2*uint32(len(f.begun))
 	n := 0
 	for ; n < len(f.begun); n++ {
@@ -254,6 +276,11 @@ func (f *framed) take(kind http2.FrameType, flags http2.Flags, id uint32, b []by
 	switch kind {
 	case http2.FrameSettings:
 		if !flags.Has(http2.FlagSettingsAck) {
+			for ; len(b) >= 6; b = b[6:] {
+				if http2.SettingID(endian.BigEndian.Uint16(b)) == http2.SettingMaxConcurrentStreams {
+					f.most = int(endian.BigEndian.Uint32(b[2:]))
+				}
+			}
 			f.frame(http2.FrameSettings, http2.FlagSettingsAck, 0)
 		}
 	case http2.FramePing:

@@ -1,7 +1,6 @@
 package admit
 
 import (
-	"cmp"
 	"errors"
 	"time"
 
@@ -71,24 +70,22 @@ func (b *batcher) overload() *Overload {
 // work of 1/busyParts of the time that the batch may wait.
 const busyParts = 2
 
-// Busy says whether so much of a caller's work waits for the store that another batch of that
-// caller should be refused before it is read. retry is the time after which the caller should come
-// again. waits is how long the batch may wait; 0: as long as a request whose caller names no time.
-// Single requests need not ask Busy: they cost little to read, and their limit may be one for which
+// Busy reports whether so much of a caller's work waits for the store that another batch of that
+// caller should wait before it is read. waits is how long the batch may wait. Single requests need not ask Busy: they cost little to read, and their limit may be one for which
 // nothing waits.
-func (l *Limiter) Busy(caller string, waits time.Duration) (retry time.Duration, busy bool) {
-	return l.lanes.busy(caller, cmp.Or(waits, l.wait))
+func (l *Limiter) Busy(caller string, waits time.Duration) bool {
+	return l.lanes.busy(caller, waits)
 }
 
-func (b *batcher) busy(caller string, waits time.Duration) (retry time.Duration, busy bool) {
+func (b *batcher) busy(caller string, waits time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	own := b.queue.flows[flowID{caller: caller}]
 	if own == nil {
-		return 0, false
+		return false
 	}
 	takes := b.pace.takes(b.sent + min(own.work*b.queue.root.children, b.queue.root.work))
-	return takes, takes > waits/busyParts
+	return takes > waits/busyParts
 }
 
 // hashOf returns a hash of buckets.
@@ -127,7 +124,7 @@ func (b *batcher) take(first ...waiting) []waiting {
 	q := b.queue
 	q.trip++
 	most, work := b.mostWork(), int64(0)
-	batch := append(make([]waiting, 0, min(len(first)+q.length, maxBatched)), first...)
+	batch := append((*batches.Get().(*[]waiting))[:0], first...)
 	for _, w := range first {
 		work += scriptWork * int64(len(w.applied))
 	}

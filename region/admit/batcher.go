@@ -206,10 +206,12 @@ func (b *batcher) gather() {
 // next on to a run.
 func (b *batcher) carry(ctx context.Context, first ...waiting) {
 	b.gather()
-	if batch := b.take(first...); len(batch) > 0 {
+	batch := b.take(first...)
+	if len(batch) > 0 {
 		b.decide(ctx, batch)
 		b.passOn()
 	}
+	forget(batch)
 }
 
 // passOn ends a round trip. If requests have queued meanwhile it has a run make another one
@@ -233,10 +235,12 @@ func (b *batcher) run(ctx context.Context) {
 		for ctx.Err() == nil {
 			b.gather()
 			batch := b.take()
-			if len(batch) == 0 {
+			if len(batch) > 0 {
+				b.decide(ctx, batch)
+			}
+			if forget(batch); len(batch) == 0 {
 				break
 			}
-			b.decide(ctx, batch)
 		}
 		select {
 		case <-ctx.Done():
@@ -244,6 +248,15 @@ func (b *batcher) run(ctx context.Context) {
 		case <-b.more:
 		}
 	}
+}
+
+// batches has the memory of batches that are decided.
+var batches = sync.Pool{New: func() any { return new([]waiting) }}
+
+// forget gives back the memory of a batch.
+func forget(batch []waiting) {
+	clear(batch)
+	batches.Put(&batch)
 }
 
 // decide sends one batch to the store and answers all its requests.

@@ -106,19 +106,15 @@ func (l *lanes) sort(ctx context.Context) {
 	l.of.Store(&of)
 }
 
-// busy says whether so much of a caller's work waits in every lane that its batches are refused
-// unread. While one server is slow, the others still decide what a batch has for them.
-func (l *lanes) busy(caller string, waits time.Duration) (retry time.Duration, busy bool) {
-	for i, b := range l.used() {
-		takes, busy := b.busy(caller, waits)
-		if !busy {
-			return 0, false
-		}
-		if i == 0 || takes < retry {
-			retry = takes
+// busy reports whether so much of a caller's work waits in every lane that its batches wait unread.
+// While one server is slow, the others still decide what a batch has for them.
+func (l *lanes) busy(caller string, waits time.Duration) bool {
+	for _, b := range l.used() {
+		if !b.busy(caller, waits) {
+			return false
 		}
 	}
-	return retry, true
+	return true
 }
 
 // used returns the lanes that have a server.

@@ -54,7 +54,6 @@ func (s *Server) authz(w http.ResponseWriter, r *http.Request) {
 	host := door.HostOf(r.RemoteAddr)
 	held, wait := s.room(r, host)
 	if held == nil {
-		s.work.Shed("http")
 		writeBusy(w, overloaded, shedRetry)
 		return
 	}
@@ -83,10 +82,7 @@ func (s *Server) authz(w http.ResponseWriter, r *http.Request) {
 // may then wait for its turn. held is nil if there is no room.
 func (s *Server) room(r *http.Request, host string) (held *door.Held, wait time.Duration) {
 	ends := time.Now().Add(proxyWait)
-	held = s.work.Take(host, r.RemoteAddr, 0)
-	for held == nil && time.Now().Before(ends) && s.paused.pause(r.Context()) {
-		held = s.work.Take(host, r.RemoteAddr, 0)
-	}
+	held = s.take(r.Context(), "http", host, r.RemoteAddr, 0, ends, false)
 	return held, max(time.Until(ends), httpWait)
 }
 

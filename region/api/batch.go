@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"time"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/admit"
@@ -64,14 +65,13 @@ func (s *Server) checkBatch(w http.ResponseWriter, r *http.Request) {
 	leave := s.batches.take(caller)
 	if leave == nil {
 		s.work.Shed("http")
-		s.shed(w, r, shedRetry)
+		s.shed(w, r)
 		return
 	}
 	defer leave()
 	decided, ok := inHand(s, w, r, saysJSON, maxBatchBytes, decodeBatch,
-		func(_ *door.Held, all []admit.Request) ([]admit.Decision, error) {
-			ctx, wait, cancel := patient(r)
-			defer cancel()
+		func(ctx context.Context, wait time.Duration, _ *door.Held,
+			all []admit.Request) ([]admit.Decision, error) {
 			for i := range all {
 				all[i].Caller, all[i].Wait = caller, wait
 			}

@@ -100,10 +100,10 @@ func (f *fakeNode) Envoys() *envoys.Assigner {
 	return f.envoys
 }
 
-func (f *fakeNode) Busy(caller string, _ time.Duration) (time.Duration, bool) {
+func (f *fakeNode) Busy(caller string, _ time.Duration) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return 7 * time.Millisecond, f.busy[caller]
+	return f.busy[caller]
 }
 
 func (f *fakeNode) Check(ctx context.Context, q admit.Request) (admit.Decision, error) {

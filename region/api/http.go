@@ -133,14 +133,12 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]by
 	error),
 	by func(context.Context, admit.Request) (admit.Decision, error)) (admit.Decision, bool) {
 	d, ok := inHand(s, w, r, saysJSON, maxBodyBytes, decode,
-		func(held *door.Held, q admit.Request) (admit.Decision, error) {
+		func(ctx context.Context, wait time.Duration, held *door.Held,
+			q admit.Request) (admit.Decision, error) {
 			if err := s.mayName(r.Context(), q.Domain); err != nil {
 				return admit.Decision{}, err
 			}
-			q.Caller = door.HostOf(r.RemoteAddr)
-			ctx, wait, cancel := patient(r)
-			defer cancel()
-			q.Wait = wait
+			q.Caller, q.Wait = door.HostOf(r.RemoteAddr), wait
 			return by(admit.OnHandover(ctx, held.Done), q)
 		})
 	if ok {
@@ -150,10 +148,18 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, decode func([]by
 }
 
 // inHand reads a request with a body of at most the given bytes, takes it in hand, and has it
-// decided. It is in hand until do returns, or calls Done. If that fails inHand writes the answer
-// and returns false.
+// decided. It is in hand until do returns, or calls Done. ctx and wait say how long the caller waits
+// for that. If that fails inHand writes the answer and returns false.
 func inHand[Q, D any](s *Server, w http.ResponseWriter, r *http.Request, typed bool, most int64,
-	decode func([]byte) (Q, error), do func(*door.Held, Q) (D, error)) (d D, ok bool) {
+	decode func([]byte) (Q, error), do func(ctx context.Context, wait time.Duration, held *door.Held,
+		q Q) (D, error)) (d D, ok bool) {
+	ends, named := patient(r)
+	ctx := r.Context()
+	if named {
+		bounded, cancel := context.WithDeadline(ctx, ends)
+		defer cancel()
+		ctx = bounded
+	}
 	var held *door.Held
 	defer func() {
 		if held != nil {
@@ -161,20 +167,17 @@ func inHand[Q, D any](s *Server, w http.ResponseWriter, r *http.Request, typed b
 		}
 	}()
 	q, err := readBody(w, r, typed, most, func(body []byte) (q Q, err error) {
-		var retry time.Duration
-		_, waits, cancel := patient(r)
-		cancel()
-		held, retry = s.take("http", door.HostOf(r.RemoteAddr), r.RemoteAddr, len(body), waits)
+		held = s.take(ctx, "http", door.HostOf(r.RemoteAddr), r.RemoteAddr, len(body), ends, false)
 		if held == nil {
-			return q, &shed{retry}
+			return q, errShed
 		}
 		return decode(body)
 	})
 	if err == nil {
-		d, err = do(held, q)
+		d, err = do(ctx, max(time.Until(ends), 1), held, q)
 	}
-	if unread, is := errors.AsType[*shed](err); is {
-		s.shed(w, r, unread.retry)
+	if err == errShed {
+		writeBusy(w, overloaded, shedRetry)
 	} else if err != nil {
 		writeFailure(w, err)
 	}

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	envoy "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -16,10 +18,9 @@ import (
 // JSON, as envoyproxy/ratelimit does at /json. It asks for no content type, since its callers send
 // none.
 func (s *Server) rlsJSON(w http.ResponseWriter, r *http.Request) {
-	answer, ok := inHand(s, w, r, anyType, maxBodyBytes, decodeRLS,
-		func(held *door.Held, m *envoy.RateLimitRequest) (*envoy.RateLimitResponse, error) {
-			ctx, wait, cancel := patient(r.WithContext(withAct(r)))
-			defer cancel()
+	answer, ok := inHand(s, w, r.WithContext(withAct(r)), anyType, maxBodyBytes, decodeRLS,
+		func(ctx context.Context, wait time.Duration, held *door.Held,
+			m *envoy.RateLimitRequest) (*envoy.RateLimitResponse, error) {
 			return s.rls.limit(admit.OnHandover(ctx, held.Done), m, door.HostOf(r.RemoteAddr), wait)
 		})
 	if !ok {

@@ -29,8 +29,9 @@ const (
 	// with all that a request may have.
 	maxRecords = 2 * maxInBatch * (1 + 5 + 3*admit.MaxDescriptors)
 	// maxCalls bounds the calls of one connection that are served at a time. A client has further
-	// calls wait.
-	maxCalls = 1024
+	// calls wait until others are answered, which costs a node nothing, or opens another connection,
+	// as Envoy does. RFC 9113 (6.5.2) advises against fewer.
+	maxCalls = 100
 	// workers is how many goroutines wait for gRPC calls. For each call of its own goroutine the
 	// stack of that would grow to a decision's depth, which takes a fifth of a call.
 	workers = 256

@@ -71,6 +71,8 @@ type Options struct {
 	// Hosts are the names by which callers may call listeners on loopback that have no roles, beside
 	// localhost and loopback addresses; in lower case.
 	Hosts []string
+	// Wait is how long a call over gRPC waits whose caller names no time. 0: admit.DefaultWait.
+	Wait time.Duration
 	// Console is where a browser is sent that asks the API for /. Empty: it is told that there is
 	// nothing.
 	Console string
@@ -87,7 +89,6 @@ type Server struct {
 	admin    *http.Server
 	adminRPC *grpc.Server
 	work     *door.Work
-	paused   pauses // delays the answers to calls that were not read
 	// batches holds those that are under way over HTTP.
 	batches places
 	health  *healthService

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -31,12 +32,9 @@ const (
 	// busy.
 	shedRetry = 50 * time.Millisecond
 
-	// shedPause is how long the answer to a call that was not read is delayed, at most. Without it,
-	// clients that come again at once would keep the node busy with refusing them. All calls of one
-	// pause are answered together, with few writes to each connection. While maxPaused calls are
-	// delayed, further ones are answered at once.
+	// shedPause is how long the answer to a batch over HTTP that was not read is delayed. Without it,
+	// clients that come again at once would keep the node busy with refusing them.
 	shedPause = 20 * time.Millisecond
-	maxPaused = 1024
 
 	// maxBatches bounds the batches over HTTP that are read, decided or answered at a time. Each
 	// may hold a body of maxBatchBytes and an answer as long.
@@ -63,33 +61,24 @@ var shedding = []string{quotadv1.QuotaService_Check_FullMethodName,
 	quotadv1.QuotaService_Take_FullMethodName,
 	envoy.RateLimitService_ShouldRateLimit_FullMethodName}
 
-// admit takes a call of a gRPC client into processing before it is decoded, or refuses it.
+// admit takes a call of a gRPC client into processing before it is decoded, or refuses it. The call
+// waits for room until its caller is about to give up.
 func (s *Server) admit(ctx context.Context, message []byte, waited time.Duration) (*door.Held,
 	error) {
-	if s.work.Behind(waited) && len(message) >= largeCall {
-		s.work.Shed("grpc")
-		return nil, s.tell(ctx, shedRetry)
-	}
+	behind := s.work.Behind(waited)
 	host, conn := "", ""
 	if p, known := peer.FromContext(ctx); known {
 		host, conn = door.HostAt(p.Addr), p.Addr.String()
 	}
-	waits := time.Duration(0)
-	if ends, given := ctx.Deadline(); given {
-		waits = max(time.Until(ends), 1)
+	ends, given := ctx.Deadline()
+	if !given {
+		ends = time.Now().Add(cmp.Or(s.options.Wait, admit.DefaultWait))
 	}
-	held, retry := s.take("grpc", host, conn, len(message), waits)
+	held := s.take(ctx, "grpc", host, conn, len(message), ends, behind)
 	if held == nil {
-		return nil, s.tell(ctx, retry)
+		return nil, tooBusy(ctx, overloaded, shedRetry)
 	}
 	return held, nil
-}
-
-// tell returns, after a pause, the error of a call that was not read. It says when the call may
-// come again.
-func (s *Server) tell(ctx context.Context, retry time.Duration) error {
-	s.paused.pause(ctx)
-	return tooBusy(ctx, overloaded, retry)
 }
 
 // failed converts an error of a call that was to be decided to one of gRPC. It returns nil for nil.
@@ -100,58 +89,23 @@ func failed(ctx context.Context, err error) error {
 	return toStatus(err)
 }
 
-// pauses delays the answers to calls that were not read. The zero value is ready. Safe for
-// concurrent use.
-type pauses struct {
-	mu   sync.Mutex
-	over chan struct{} // closed at the end of the present pause; nil: there is none
-	wait int           // calls that wait for that
-}
-
-// pause returns at the end of the present pause, or when ctx ends. It reports whether it waited for
-// the end.
-func (p *pauses) pause(ctx context.Context) bool {
-	p.mu.Lock()
-	if p.wait == maxPaused {
-		p.mu.Unlock()
-		return false
-	}
-	if p.over == nil {
-		p.over = make(chan struct{})
-		time.AfterFunc(shedPause, p.end)
-	}
-	p.wait++
-	over := p.over
-	p.mu.Unlock()
-	select {
-	case <-over:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// end ends the present pause.
-func (p *pauses) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	close(p.over)
-	p.over, p.wait = nil, 0
-}
-
-// take takes a call into processing. held is nil if the call is refused, and then retry is the time
-// after which it may come again. waits is as in Node.Busy.
-func (s *Server) take(port, caller, conn string, size int, waits time.Duration) (held *door.Held, retry time.Duration) {
+// take takes a call into processing whose caller gives up at ends, and waits for room. It returns nil
+// if the call is refused. A large call also waits while its caller's work in the queue takes much of
+// the time that it has, or, if behind is true, for another call to end.
+func (s *Server) take(ctx context.Context, port, caller, conn string, size int, ends time.Time,
+	behind bool) *door.Held {
+	var may func() bool
 	if size >= largeCall {
-		if retry, busy := s.node.Busy(caller, waits); busy {
-			s.work.Shed(port)
-			return nil, retry
+		may = func() bool {
+			return !s.node.Busy(caller, time.Until(ends))
 		}
 	}
-	if held = s.work.Take(caller, conn, size); held == nil {
+	held := s.work.Wait(ctx, caller, conn, size, door.Outwaits(time.Now(), ends),
+		behind && size >= largeCall, may)
+	if held == nil {
 		s.work.Shed(port)
 	}
-	return held, shedRetry
+	return held
 }
 
 // places bounds the batches over HTTP that are under way. A caller with none finds room beside one
@@ -203,11 +157,8 @@ func busyStatus(why string, retry time.Duration) *status.Status {
 	return full
 }
 
-// shed is the error of an HTTP request that was not read.
-type shed struct{ retry time.Duration }
-
-// Error implements error.
-func (*shed) Error() string { return overloaded }
+// errShed is the error of an HTTP request that was not read.
+var errShed = errors.New(overloaded)
 
 // busyProblem is the answer to an HTTP request that was not decided. It is no denial: it says
 // neither allowed nor a limit.
@@ -218,10 +169,13 @@ type busyProblem struct {
 	RetryAfter Milliseconds `json:"retry_after_ms"`
 }
 
-// shed answers, after a pause, an HTTP request that was not read.
-func (s *Server) shed(w http.ResponseWriter, r *http.Request, retry time.Duration) {
-	s.paused.pause(r.Context())
-	writeBusy(w, overloaded, retry)
+// shed answers, after a pause, a batch over HTTP that was not read.
+func (s *Server) shed(w http.ResponseWriter, r *http.Request) {
+	select {
+	case <-time.After(shedPause):
+	case <-r.Context().Done():
+	}
+	writeBusy(w, overloaded, shedRetry)
 }
 
 // The header of an answer that says that the node neither admitted nor denied, and why. A proxy knows
@@ -252,15 +206,12 @@ func writeBusy(w http.ResponseWriter, why string, retry time.Duration) {
 		Undecided: true, Reason: admit.QueueFull, RetryAfter: Milliseconds(retry)})
 }
 
-// patient returns the context of a request over HTTP and how long it waits for its turn: as long as
-// its caller says in Grpc-Timeout, written as over gRPC (100m is 100 milliseconds), or httpWait.
-func patient(r *http.Request) (ctx context.Context, wait time.Duration, cancel func()) {
-	named := timeoutOf(r.Header.Get("Grpc-Timeout"))
-	if named == 0 {
-		return r.Context(), httpWait, func() {}
-	}
-	ctx, cancel = context.WithTimeout(r.Context(), named)
-	return ctx, named, cancel
+// patient returns when the caller of a request over HTTP gives up: after the time that it says in
+// Grpc-Timeout, written as over gRPC (100m is 100 milliseconds), or after httpWait. named reports
+// whether it says one.
+func patient(r *http.Request) (ends time.Time, named bool) {
+	wait := timeoutOf(r.Header.Get("Grpc-Timeout"))
+	return time.Now().Add(cmp.Or(wait, httpWait)), wait != 0
 }
 
 // timeoutUnits are those of grpc-timeout.

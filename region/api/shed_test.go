@@ -25,6 +25,7 @@ import (
 	"github.com/quotad/quotad/chaos/bubble"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/door"
 )
 
 func fullBatch() *quotadv1.CheckBatchRequest {
@@ -53,8 +54,8 @@ func shedAfter(t *testing.T, err error) (retry time.Duration) {
 	return 0
 }
 
-// Batches that find the node's processors busy are refused unread, and single checks beside them
-// are decided. A check that waits for the store does not count as work in processing.
+// Batches that find the node's processors busy wait as long as their callers do, and are refused
+// unread then. Single checks beside them are decided. A check that waits for the store does not count as work in processing.
 func TestCallsAreShed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var hold, all sync.WaitGroup
@@ -90,6 +91,8 @@ func TestCallsAreShed(t *testing.T) {
 		if _, err := admin.Status(t.Context(), &quotadv1.StatusRequest{}); err != nil {
 			t.Errorf("status: %v", err)
 		}
+		time.Sleep(admit.DefaultWait)
+		synctest.Wait()
 		hold.Done()
 		all.Wait()
 		if len(refused) == 0 || len(refused) == calls {
@@ -114,13 +117,39 @@ func TestCallsAreShed(t *testing.T) {
 	})
 }
 
-// A batch of a caller with much work waiting is refused unread, and a single check of that caller
-// is not.
-func TestBusyCallers(t *testing.T) {
+// Batches wait for room, and are all decided if there is room in time, each caller's by turns.
+func TestBatchesWaitForRoom(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		n := &fakeNode{decision: allowed(), wait: func(ctx context.Context, q admit.Request) error {
+			if q.Descriptors["account"] == "0" { // the first of a batch
+				time.Sleep(time.Millisecond)
+			}
+			return nil
+		}}
+		client := quotadv1.NewQuotaServiceClient(dialed(t, newServer(t, n, quiet())))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var all sync.WaitGroup
+		for range 200 {
+			all.Go(func() {
+				if _, err := client.CheckBatch(ctx, fullBatch()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// A batch of a caller with much work waiting waits, and is refused unread if that stays so. A single
+// check of that caller is not.
+func TestBusyCallers(t *testing.T) { bubble.Test(t, testBusyCallers) }
+
+func testBusyCallers(t *testing.T) {
 	n := &fakeNode{decision: allowed(), busy: map[string]bool{"bufconn": true, "192.0.2.1": true}}
-	client := quota(t, n)
+	client := quotadv1.NewQuotaServiceClient(dialed(t, newServer(t, n, quiet())))
 	_, err := client.CheckBatch(t.Context(), fullBatch())
-	if retry := shedAfter(t, err); retry != 7*time.Millisecond {
+	if retry := shedAfter(t, err); retry != shedRetry {
 		t.Errorf("come again after %v", retry)
 	}
 	if _, err := client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api"}); err != nil {
@@ -133,7 +162,7 @@ func TestBusyCallers(t *testing.T) {
 Content-Type: application/problem+json
 Retry-After: 1
 {"type":"about:blank","title":"Service Unavailable","status":503,"detail":"` + overloaded +
-		`","undecided":true,"reason":"queue_full","retry_after_ms":7}`
+		`","undecided":true,"reason":"queue_full","retry_after_ms":50}`
 	for _, path := range []string{"/v1/check", "/v1/peek"} {
 		if got := exchangeHTTP(s, http.MethodPost, path, "application/json", large); got != want {
 			t.Errorf("%s:\n%s", path, got)
@@ -148,64 +177,58 @@ Retry-After: 1
 	}
 }
 
-// A node whose processors are behind refuses large calls unread, and reads small ones.
+// While a node's processors are behind, large calls wait for others to end, and small ones do not.
+// Where nothing is in hand, none waits.
 func TestBehind(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newServer(t, &fakeNode{decision: allowed()}, quiet())
 		ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: &net.UnixAddr{Name: "bufconn"}})
-		refused := 0
-		for range 50 {
-			held, err := s.admit(ctx, make([]byte, largeCall), time.Second)
+		take := func(size int, waited time.Duration) *door.Held {
+			t.Helper()
+			held, err := s.admit(ctx, make([]byte, size), waited)
 			if err != nil {
-				refused++
 				shedAfter(t, err)
-				continue
+			}
+			return held
+		}
+		for range 50 {
+			held := take(largeCall, time.Second)
+			if held == nil {
+				t.Fatal("refused, though nothing is in hand")
 			}
 			held.Done()
 		}
-		if refused == 0 {
-			t.Error("no large call was refused")
+		small := take(largeCall-1, time.Second)
+		if small == nil {
+			t.Error("a small call is refused")
 		}
-		if _, err := s.admit(ctx, make([]byte, largeCall-1), time.Second); err != nil {
-			t.Errorf("a small call: %v", err)
+		if take(largeCall, time.Second) != nil {
+			t.Error("a large call was read")
 		}
 		page := exchangeHTTP(s, http.MethodGet, "/metrics", "", "")
-		if want := fmt.Sprintf("quotad_calls_shed_total{port=\"grpc\"} %d\n",
-			refused); !strings.Contains(page, want) {
+		if want := "quotad_calls_shed_total{port=\"grpc\"} 1\n"; !strings.Contains(page, want) {
 			t.Errorf("the metrics lack %s", want)
+		}
+		time.AfterFunc(time.Millisecond, small.Done)
+		if take(largeCall, time.Second) == nil {
+			t.Error("refused, though another call ended")
 		}
 	})
 }
 
-// BenchmarkShed measures the refusal of an unread batch of a hundred: the whole call with its
-// client, and the node's part beyond what gRPC takes. As many calls as may pause come at a time, so
-// that the pause itself costs no time.
+// BenchmarkShed measures the refusal of an unread batch beyond what gRPC takes, if it may not wait.
 func BenchmarkShed(b *testing.B) {
 	n := &fakeNode{decision: allowed(), busy: map[string]bool{"bufconn": true}}
-	m := fullBatch()
-	b.Run("call", func(b *testing.B) {
-		client := quota(b, n)
-		b.SetParallelism(maxPaused)
-		b.RunParallel(func(p *testing.PB) {
-			for p.Next() {
-				if _, err := client.CheckBatch(b.Context(),
-					m); status.Code(err) != codes.ResourceExhausted {
-					b.Error(err)
-				}
-			}
-		})
-	})
-	b.Run("node", func(b *testing.B) {
-		s := newServer(b, n, quiet())
-		ctx := peer.NewContext(b.Context(), &peer.Peer{Addr: &net.UnixAddr{Name: "bufconn"}})
-		message := make([]byte, 3000)
-		s.paused.wait = maxPaused // so that there is no pause
-		for b.Loop() {
-			if _, err := s.admit(ctx, message, 0); err == nil {
-				b.Fatal("it was let in")
-			}
+	s := newServer(b, n, quiet())
+	ctx, cancel := context.WithDeadline(b.Context(), time.Now())
+	defer cancel()
+	ctx = peer.NewContext(ctx, &peer.Peer{Addr: &net.UnixAddr{Name: "bufconn"}})
+	message := make([]byte, 3000)
+	for b.Loop() {
+		if _, err := s.admit(ctx, message, 0); err == nil {
+			b.Fatal("it was let in")
 		}
-	})
+	}
 }
 
 // What the node has no time to decide is an error over every protocol, never a denial: UNAVAILABLE
@@ -257,6 +280,12 @@ func TestTimeoutOf(t *testing.T) {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
+}
+
+// TestHTTPWaits: a request over HTTP waits as long as its caller says, or for httpWait.
+func TestHTTPWaits(t *testing.T) { bubble.Test(t, testHTTPWaits) }
+
+func testHTTPWaits(t *testing.T) {
 	n := &fakeNode{decision: allowed()}
 	s := newServer(t, n, quiet())
 	for named, want := range map[string]time.Duration{"": httpWait, "200m": 200 * time.Millisecond} {

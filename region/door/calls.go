@@ -2,6 +2,7 @@ package door
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -175,6 +176,9 @@ type arrival struct {
 	guest guest
 }
 
+// arrivals has those of calls that were refused at once. Under a flood they are most.
+var arrivals = sync.Pool{New: func() any { return new(arrival) }}
+
 type arrivalKey struct{}
 
 // Value implements context.Context.
@@ -206,9 +210,12 @@ func (c *Calls) arrives(ctx context.Context, call *tap.Info) (context.Context, e
 	if !c.known[call.FullMethodName] { // gRPC answers it at once
 		return ctx, nil
 	}
-	a := &arrival{Context: ctx, at: time.Now()}
+	a := arrivals.Get().(*arrival)
+	a.Context, a.at = ctx, time.Now()
 	if c.crowded[call.FullMethodName] {
 		if err := a.guest.enter(c.crowd, ctx, a.at); err != nil {
+			a.Context, a.guest.waiter = nil, waiter{}
+			arrivals.Put(a)
 			on.dropped()
 			return nil, err
 		}

@@ -13,16 +13,17 @@ const (
 	alwaysIn = 32
 	// crowdParts is the part of a caller's time that calls ahead may take: 1/crowdParts of it.
 	crowdParts = 2.5
-	// In a storm, calls that would be too late wait outside, at most maxOutside: each costs twice
-	// what it costs to refuse it at once. It is one for stormLasts after stormParts times as many were
-	// refused as answered: then callers come again as soon as they are refused.
-	maxOutside = 256
-	stormParts = 8
-	stormLasts = time.Second
-	// calmParts is the part of its time that a call may have waited outside while calls are let in
-	// in the order in which they came: 1/calmParts. If the first has waited longer, more come than
-	// can be answered, and the newest is let in: it has most of its time left.
-	calmParts = 3
+	// mostAhead is the most that calls ahead may take of a caller without patience. A node decides no
+	// more a second with more calls in it, and they would all be late if it pauses.
+	mostAhead = 10 * time.Millisecond
+	// In a storm, calls that would be too late wait outside. It is one for stormLasts after stormParts
+	// times as many were refused as answered: then callers come again as soon as they are refused.
+	// Each that waits costs a node some 15 us, which is twice what it costs to refuse it at once. So
+	// as many wait as outsideEach of their time are half a processor, at most maxOutside.
+	outsideEach = 33 * time.Microsecond
+	maxOutside  = 2048
+	stormParts  = 4
+	stormLasts  = time.Second
 	// paceSpan is how long calls that leave are counted for one measurement of the pace. Those before
 	// weigh paceKept together: a pause of some milliseconds must not have many calls refused.
 	paceSpan = 5 * time.Millisecond
@@ -54,9 +55,13 @@ type Crowd struct {
 
 	mu      sync.Mutex
 	in      int
-	outside int
-	callers map[string]*visitor // those that have calls in or outside
-	lines   []*visitor          // those that have calls outside, in the order of their turns
+	callers map[string]int // how many calls are in of those that have any
+	outside turns[*guest]
+	// coming holds those whose handlers may not have begun yet: each that came in since the last look,
+	// and kept of those before.
+	coming []*guest
+	kept   int
+	looked time.Time
 
 	pace     float64   // calls answered a second; 0: as many as come
 	paced    time.Time // when pace was last measured or doubled
@@ -76,17 +81,10 @@ func (r *rate) takes(n int, within, memory time.Duration) {
 	*r += (rate(float64(n)/within.Seconds()) - *r) * rate(1-math.Exp(-float64(within)/float64(memory)))
 }
 
-// visitor is a caller.
-type visitor struct {
-	in   int
-	line []*guest // outside, in the order in which they came; some have gone
-	gone int      // of these
-}
-
 // NewCrowd returns an empty Crowd. refused is the error of each call that it refuses, and shed
 // counts them.
 func NewCrowd(refused error, shed func()) *Crowd {
-	return &Crowd{refused: refused, shed: shed, callers: map[string]*visitor{}}
+	return &Crowd{refused: refused, shed: shed, callers: map[string]int{}}
 }
 
 // place is where a call is.
@@ -103,50 +101,49 @@ const (
 func (c *Crowd) comes(g *guest, now time.Time) place {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	v := c.callers[g.caller]
+	if len(c.coming) >= c.kept+coming || now.Sub(c.looked) >= lookEvery {
+		c.look(now)
+	}
 	switch {
-	case c.fits(v, now, g.ends.Sub(now)):
-		c.letIn(c.visitor(g.caller), g, now)
-	case c.outside >= maxOutside || now.After(c.storm):
+	case c.fits(g, now):
+		c.letIn(g, now)
+	case c.outside.waiting >= min(maxOutside, int(g.until.Sub(now)/outsideEach)) || now.After(c.storm):
 		c.turned++
 		g.place = refused
+		return refused
 	default:
-		v = c.visitor(g.caller)
-		if len(v.line) == v.gone {
-			c.lines = append(c.lines, v)
-		}
-		v.line = append(v.line, g)
-		c.outside++
-		g.place, g.turn = isOutside, make(chan struct{})
+		c.outside.comes(g)
+		g.place = isOutside
 	}
+	c.coming = append(c.coming, g)
 	return g.place
 }
 
-// visitor returns a caller, and makes it if it has no calls yet.
-func (c *Crowd) visitor(caller string) *visitor {
-	v := c.callers[caller]
-	if v == nil {
-		v = &visitor{}
-		c.callers[caller] = v
-	}
-	return v
+// look lets those out whose handlers will not begin.
+func (c *Crowd) look(now time.Time) {
+	c.coming = slices.DeleteFunc(c.coming, func(g *guest) bool {
+		over := now.Sub(g.ends) > neverBegins
+		if over && !g.begun.Load() {
+			c.goes(g)
+		}
+		return over || g.begun.Load()
+	})
+	c.kept, c.looked = len(c.coming), now
 }
 
-// fits says whether a call of a caller has time for those ahead of it.
-func (c *Crowd) fits(v *visitor, now time.Time, waits time.Duration) bool {
-	own, callers := 0, len(c.callers)
-	if v == nil {
+// fits reports whether a call has time for those ahead of it.
+func (c *Crowd) fits(g *guest, now time.Time) bool {
+	own, callers := c.callers[g.caller], len(c.callers)
+	if own == 0 {
 		callers++
-	} else {
-		own = v.in
 	}
-	return c.in < alwaysIn || !c.late(min((own+1)*callers, c.in), now, waits)
+	return c.in < alwaysIn || !c.late(min((own+1)*callers, c.in), now, g.ends.Sub(now))
 }
 
-func (c *Crowd) letIn(v *visitor, g *guest, now time.Time) {
+func (c *Crowd) letIn(g *guest, now time.Time) {
 	g.place = isIn
 	c.in++
-	v.in++
+	c.callers[g.caller]++
 	if c.in >= alwaysIn/2 && c.since.IsZero() {
 		c.since, c.answered, c.turned = now, 0, 0
 	}
@@ -159,11 +156,13 @@ func (c *Crowd) late(ahead int, now time.Time, waits time.Duration) bool {
 			c.pace = 0
 		}
 	}
-	pace := c.pace
-	if waits >= patience && pace > 0 {
+	pace, takes := c.pace, waits.Seconds()/crowdParts
+	if waits < patience {
+		takes = min(takes, mostAhead.Seconds())
+	} else if pace > 0 {
 		pace = max(pace, float64(c.even))
 	}
-	return pace > 0 && float64(ahead) > pace*waits.Seconds()/crowdParts
+	return pace > 0 && float64(ahead) > pace*takes
 }
 
 // leaves lets a call out, if it has not left, and in its place those in that wait. answered says
@@ -174,17 +173,32 @@ func (c *Crowd) leaves(g *guest, now time.Time, answered bool) {
 	if g.place != isIn {
 		return
 	}
-	g.place = hasLeft
-	c.in--
-	v := c.callers[g.caller]
-	v.in--
-	c.forget(g.caller, v)
+	c.goes(g)
 	if answered {
 		c.answered++
 	}
 	c.measure(now)
-	for c.outside > 0 && c.next(now) {
+	c.outside.next(now, func(g *guest) bool {
+		fits := c.fits(g, now)
+		if fits {
+			c.letIn(g, now)
+		}
+		return fits
+	})
+}
+
+// goes takes a call out that is in or outside.
+func (c *Crowd) goes(g *guest) {
+	switch g.place {
+	case isIn:
+		c.in--
+		if c.callers[g.caller]--; c.callers[g.caller] == 0 {
+			delete(c.callers, g.caller)
+		}
+	case isOutside:
+		c.outside.leaves(&g.waiter)
 	}
+	g.place = hasLeft
 }
 
 // measure takes in that a call has left.
@@ -209,61 +223,6 @@ func (c *Crowd) measure(now time.Time) {
 	}
 }
 
-// forget forgets a caller without calls.
-func (c *Crowd) forget(caller string, v *visitor) {
-	if v.in == 0 && len(v.line) == v.gone {
-		delete(c.callers, caller)
-	}
-}
-
-// next lets one in of the calls that wait, if one has time enough. Callers are asked by turns.
-func (c *Crowd) next(now time.Time) bool {
-	for range len(c.lines) {
-		v := c.lines[0]
-		c.lines = append(c.lines[1:], v)
-		g := v.best(now)
-		if !c.fits(v, now, g.ends.Sub(now)) {
-			continue
-		}
-		c.steps(v, g)
-		c.letIn(v, g, now)
-		close(g.turn)
-		return true
-	}
-	return false
-}
-
-// best returns the call of a caller that is to be let in next.
-func (v *visitor) best(now time.Time) *guest {
-	for v.line[0].place != isOutside {
-		v.line = v.line[1:]
-		v.gone--
-	}
-	if first := v.line[0]; now.Sub(first.came) <= first.until.Sub(first.came)/calmParts {
-		return first
-	}
-	for v.line[len(v.line)-1].place != isOutside {
-		v.line = v.line[:len(v.line)-1]
-		v.gone--
-	}
-	return v.line[len(v.line)-1]
-}
-
-// steps takes a call out of those that wait outside.
-func (c *Crowd) steps(v *visitor, g *guest) {
-	g.place = hasLeft
-	c.outside--
-	v.gone++
-	switch {
-	case len(v.line) == v.gone:
-		v.line, v.gone = nil, 0
-		c.lines = slices.DeleteFunc(c.lines, func(one *visitor) bool { return one == v })
-	case v.gone > len(v.line)/2:
-		v.line = slices.DeleteFunc(v.line, func(one *guest) bool { return one.place != isOutside })
-		v.gone = 0
-	}
-}
-
 // givesUp refuses a call that waits outside. If it was let in meanwhile it returns false.
 func (c *Crowd) givesUp(g *guest) bool {
 	c.mu.Lock()
@@ -271,8 +230,6 @@ func (c *Crowd) givesUp(g *guest) bool {
 	if g.place != isOutside {
 		return false
 	}
-	v := c.callers[g.caller]
-	c.steps(v, g)
-	c.forget(g.caller, v)
+	c.goes(g)
 	return true
 }

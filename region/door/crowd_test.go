@@ -34,7 +34,9 @@ func newQueueing(each time.Duration) *queueing {
 
 // asks has a caller ask now, and says whether the call was let in at once.
 func (q *queueing) asks(caller string, waits time.Duration) bool {
-	one := queued{&guest{caller: caller, came: q.now, until: q.now.Add(waits * 3 / 4), ends: q.now.Add(waits)}}
+	one := queued{&guest{waiter: waiter{caller: caller, came: q.now, until: q.now.Add(waits * 3 / 4)},
+		ends: q.now.Add(waits)}}
+	one.begun.Store(true)
 	switch q.comes(one.guest, q.now) {
 	case refused:
 		q.refused++
@@ -147,7 +149,7 @@ func TestAFloodLeavesRoomInACrowd(t *testing.T) {
 		q.asks("flood", 20*time.Millisecond)
 		q.passes(q.each / 5)
 		if i%100 == 0 && !q.asks("victim", 20*time.Millisecond) {
-			t.Fatalf("the victim is refused at %d, beside %d of %d", i, q.callers["flood"].in, q.in)
+			t.Fatalf("the victim is refused at %d, beside %d of %d", i, q.callers["flood"], q.in)
 		}
 		if i%1000 == 0 && !q.asks("flood", 10*time.Second) {
 			t.Fatalf("a patient call is refused at %d", i)
@@ -184,10 +186,16 @@ func TestCallersWhoComeAgain(t *testing.T) {
 	if can := int(4 * time.Second / q.each); q.inTime < can*7/10 || q.late > can/20 {
 		t.Errorf("%d of %d in time, %d late, %d refused", q.inTime, can, q.late, q.refused)
 	}
-	q.comesAgain(2000, 20*time.Millisecond, time.Second)
-	if len(q.lines) > 1 || len(q.callers) != 1 || q.Crowd.outside > maxOutside ||
-		len(q.callers["again"].line) > 2*maxOutside {
-		t.Errorf("%d lines, %d callers, %d outside of %d kept", len(q.lines), len(q.callers), q.Crowd.outside, len(q.callers["again"].line))
+	q.comesAgain(1200, 50*time.Millisecond, 2*time.Second)
+	q.inTime = 0
+	q.comesAgain(1200, 50*time.Millisecond, 2*time.Second)
+	if can := int(2 * time.Second / q.each); q.inTime < can*2/5 {
+		t.Errorf("%d of %d in time of many callers", q.inTime, can)
+	}
+	line := q.Crowd.outside.callers["again"]
+	if waiting := q.Crowd.outside.waiting; len(q.Crowd.outside.order) > 1 || len(q.callers) != 1 ||
+		waiting == 0 || waiting > maxOutside || len(line.all) > 2*maxOutside {
+		t.Errorf("%d lines, %d callers, %d outside of %d kept", len(q.Crowd.outside.order), len(q.callers), waiting, len(line.all))
 	}
 }
 
@@ -205,7 +213,8 @@ func TestWhoIsLetInFirst(t *testing.T) {
 		if q.asks(caller, 50*time.Millisecond) {
 			t.Fatalf("%s is let in at once", name)
 		}
-		of[q.Crowd.callers[caller].line[len(q.Crowd.callers[caller].line)-1]] = name
+		line := q.Crowd.outside.callers[caller].all
+		of[line[len(line)-1]] = name
 	}
 	lets := func(n int) {
 		for range n {
@@ -228,8 +237,8 @@ func TestWhoIsLetInFirst(t *testing.T) {
 	if got, want := strings.Join(names, " "), "a1 b1 a2 b2 a4 a3"; got != want {
 		t.Errorf("let in: %s, want %s", got, want)
 	}
-	if q.Crowd.outside != 0 || len(q.Crowd.lines) != 0 {
-		t.Errorf("%d are outside, in %d lines", q.Crowd.outside, len(q.Crowd.lines))
+	if q.Crowd.outside.waiting != 0 || len(q.Crowd.outside.order) != 0 {
+		t.Errorf("%d are outside, in %d lines", q.Crowd.outside.waiting, len(q.Crowd.outside.order))
 	}
 }
 
@@ -293,6 +302,7 @@ func TestWhoNeverEntersLeaves(t *testing.T) {
 		rest(2 * neverBegins)
 		h.crowd.mu.Lock()
 		defer h.crowd.mu.Unlock()
+		h.crowd.look(time.Now())
 		if h.crowd.in != 0 || len(h.crowd.callers) != 0 {
 			t.Errorf("%d are in, of %v", h.crowd.in, h.crowd.callers)
 		}
@@ -327,8 +337,8 @@ func TestARefusedCrowdHoldsNothing(t *testing.T) {
 		}
 		h.crowd.mu.Lock()
 		defer h.crowd.mu.Unlock()
-		if h.crowd.outside != 0 || len(h.crowd.callers) != 0 {
-			t.Errorf("%d are outside, of %v", h.crowd.outside, h.crowd.callers)
+		if h.crowd.outside.waiting != 0 || len(h.crowd.callers) != 0 {
+			t.Errorf("%d are outside, of %v", h.crowd.outside.waiting, h.crowd.callers)
 		}
 	})
 }

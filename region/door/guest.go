@@ -2,6 +2,7 @@ package door
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
@@ -11,24 +12,24 @@ const (
 	// what it has.
 	answerBefore = 5 * time.Millisecond
 	answerParts  = 4
-	// neverBegins is how long after its end a call's handler may begin.
+	// gRPC never begins the handler of a call that its caller ends before the message has come. Such
+	// a call leaves neverBegins after its end. It is looked for among each coming calls, and each
+	// lookEvery.
 	neverBegins = time.Second
+	coming      = 256
+	lookEvery   = time.Second
 )
 
-// guest is a call in a Crowd. Its fields but stop are the Crowd's.
+// guest is a call in a Crowd. Its fields but begun are the Crowd's.
 type guest struct {
-	crowd  *Crowd // nil: the call needs none
-	caller string
-	came   time.Time
-	until  time.Time // until then it waits outside
-	ends   time.Time // then its caller gives up
-	place  place
-	turn   chan struct{} // closed when it is let in; nil: it was at once
-	stop   func() bool   // stops waiting for the end of a call whose handler has not begun
+	waiter
+	crowd *Crowd    // nil: the call needs none
+	ends  time.Time // then its caller gives up
+	place place
+	begun atomic.Bool // its handler has begun
 }
 
-// enter brings a call to a Crowd. The error says that it is refused. A call of which gRPC never
-// begins the handler leaves some time after its end.
+// enter brings a call to a Crowd. The error says that it is refused.
 func (g *guest) enter(c *Crowd, ctx context.Context, now time.Time) error {
 	ends, known := ctx.Deadline()
 	if !known || !ends.After(now) { // gRPC answers the latter at once
@@ -37,16 +38,18 @@ func (g *guest) enter(c *Crowd, ctx context.Context, now time.Time) error {
 	if on := connOf(ctx); on != nil {
 		g.caller = on.remote.host
 	}
-	g.came, g.ends, g.until = now, ends, ends.Add(-min(answerBefore, ends.Sub(now)/answerParts))
+	g.came, g.ends, g.until = now, ends, Outwaits(now, ends)
 	if c.comes(g, now) == refused {
 		c.shed()
 		return c.refused
 	}
 	g.crowd = c
-	g.stop = context.AfterFunc(ctx, func() {
-		time.AfterFunc(neverBegins, func() { g.leave(false) })
-	})
 	return nil
+}
+
+// Outwaits returns until when a call waits whose caller gives up at ends.
+func Outwaits(now, ends time.Time) time.Time {
+	return ends.Add(-min(answerBefore, ends.Sub(now)/answerParts))
 }
 
 // begins says that the call's handler has begun, and waits until the call is let in. The error says
@@ -55,7 +58,7 @@ func (g *guest) begins(ctx context.Context) error {
 	if g.crowd == nil {
 		return nil
 	}
-	g.stop()
+	g.begun.Store(true)
 	if g.turn == nil {
 		return nil
 	}

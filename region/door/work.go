@@ -24,6 +24,8 @@ const (
 	// One caller may have callerParts times the free room in hand, and one of its connections
 	// connParts times.
 	callerParts, connParts = 3, 2
+	// maxWaiting bounds the calls that wait for room in hand.
+	maxWaiting = 2048
 	// maxBehind is how long large calls may wait for a processor, on average over behindCalls.
 	maxBehind   = 5 * time.Millisecond
 	behindCalls = 8
@@ -38,7 +40,8 @@ const (
 // No caller has a fixed part. A caller may have callerParts times the room that is still free in
 // hand, and one of its connections connParts times. So a caller that floods leaves room that a
 // caller with nothing in hand may take. A call is let in only if another of the same size would
-// also fit, so large calls are refused before small ones. Safe for concurrent use.
+// also fit, so large calls are refused before small ones. Calls may wait for room; callers take turns.
+// Safe for concurrent use.
 type Work struct {
 	most int64
 	shed *prometheus.CounterVec
@@ -48,7 +51,8 @@ type Work struct {
 	// callers and conns hold what each has in hand, for those that have something.
 	callers, conns map[string]int64
 	// behind is how long calls wait for a processor, averaged over about behindCalls.
-	behind time.Duration
+	behind  time.Duration
+	outside turns[*Held] // calls that wait for room
 }
 
 // NewWork returns the bounds for a node that has all processors of the machine.
@@ -71,33 +75,79 @@ func (w *Work) Shed(port string) { w.shed.WithLabelValues(port).Inc() }
 
 // Held is a call that is in hand.
 type Held struct {
-	work         *Work
-	caller, conn string
-	size         int64
-	done         atomic.Bool
+	waiter
+	work *Work
+	conn string
+	size int64
+	may  func() bool
+	done atomic.Bool
 }
 
-// Take takes a message of a caller's connection in hand. It returns nil if the call is to be
-// refused. bytes is the size of the message.
+// Take takes a message of a caller's connection in hand. It returns nil if there is no room. bytes is
+// the size of the message.
 func (w *Work) Take(caller, conn string, bytes int) *Held {
-	size := int64(min(bytes+callOverhead, heaviestCall))
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	// This leaves room for another call of the same size.
-	free := w.most - w.used - 2*size
-	has := w.callers[caller]
-	if free < 0 || has > 0 && (has+2*size > callerParts*free ||
-		w.conns[conn]+2*size > connParts*free) {
+	return w.Wait(context.Background(), caller, conn, bytes, time.Time{}, false, nil)
+}
+
+// Wait takes a message in hand as Take does, and waits for room until a time or until ctx ends. If
+// behind is true, and others are in hand, it waits until one of them has ended. may reports whether
+// the call may come in when there is room; it must not use the Work. nil: it may.
+func (w *Work) Wait(ctx context.Context, caller, conn string, bytes int, until time.Time,
+	behind bool, may func() bool) *Held {
+	h := &Held{work: w, conn: conn, size: int64(min(bytes+callOverhead, heaviestCall)), may: may}
+	h.caller, h.until = caller, until
+	if w.comes(h, behind) {
+		return h
+	}
+	if h.turn == nil {
 		return nil
 	}
-	w.used += size
-	w.callers[caller] += size
-	w.conns[conn] += size
-	return &Held{work: w, caller: caller, conn: conn, size: size}
+	over := time.NewTimer(time.Until(until))
+	defer over.Stop()
+	select {
+	case <-h.turn:
+		return h
+	case <-over.C:
+	case <-ctx.Done():
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.outside.leaves(&h.waiter) { // it came in meanwhile
+		return h
+	}
+	return nil
 }
 
-// Behind records how long a call waited for a processor, and says whether a large call should be
-// refused because the processors are too far behind. Then so many large calls came that small ones
+// comes takes a call in hand and returns true, or has it wait if it may.
+func (w *Work) comes(h *Held, behind bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if (!behind || w.used == 0) && w.in(h) {
+		return true
+	}
+	if h.came = time.Now(); h.came.Before(h.until) && w.outside.waiting < maxWaiting {
+		w.outside.comes(h)
+	}
+	return false
+}
+
+// in takes a call in hand if there is room.
+func (w *Work) in(h *Held) bool {
+	// This leaves room for another call of the same size.
+	free := w.most - w.used - 2*h.size
+	has := w.callers[h.caller]
+	if free < 0 || has > 0 && (has+2*h.size > callerParts*free ||
+		w.conns[h.conn]+2*h.size > connParts*free) || h.may != nil && !h.may() {
+		return false
+	}
+	w.used += h.size
+	w.callers[h.caller] += h.size
+	w.conns[h.conn] += h.size
+	return true
+}
+
+// Behind records how long a call waited for a processor, and reports whether a large call should
+// wait because the processors are too far behind. Then so many large calls came that small ones
 // would be late if each large one had its turn. One call that waited long is not enough, because a
 // machine may stand still for a moment.
 func (w *Work) Behind(waited time.Duration) bool {
@@ -118,6 +168,9 @@ func (h *Held) Done() {
 	w.used -= h.size
 	lessen(w.callers, h.caller, h.size)
 	lessen(w.conns, h.conn, h.size)
+	if w.outside.waiting > 0 {
+		w.outside.next(time.Now(), w.in)
+	}
 }
 
 func lessen(all map[string]int64, whose string, by int64) {

@@ -152,7 +152,7 @@ func (p *protection) options() api.Options {
 // apiOptions returns the options of a node's server.
 func apiOptions(c *nodeconfig.Config, p *protection) api.Options {
 	o := p.options()
-	o.Hosts = c.Hosts
+	o.Hosts, o.Wait = c.Hosts, c.Wait
 	o.Headers, o.EnvoyHeaders, o.Proxies = c.Headers.HTTP, c.Headers.Envoy, p.proxies
 	return o
 }

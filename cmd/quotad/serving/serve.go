@@ -37,7 +37,7 @@ const startTimeout = 30 * time.Second
 // ballast is how many bytes of memory a node has that are never used, so the system never provides
 // them. The garbage collector counts them as live. Without them the collector would run every few
 // milliseconds in a small node that is flooded, and take time from its requests.
-const ballast = 32 << 20
+const ballast = 64 << 20
 
 // Serve runs a node until ctx ends or the node fails. again reads the settings again.
 func Serve(ctx context.Context, c *nodeconfig.Config, again func() (*nodeconfig.Config, error),

@@ -201,7 +201,7 @@ fuzz: ## FUZZTIME (1m) of every fuzz function there is, one after the other; tri
 	  done; done; exit $$failed
 
 .PHONY: console
-console: ## the console in a headless Chromium, against a real quotad: it renders, updates, needs no mouse; writes docs/images; needs node and npm
+console: ## the console in a headless Chromium, against a real quotad: it renders, updates, needs no mouse, and a page of another site does nothing; writes docs/images; needs node and npm
 	@for tool in node npm; do command -v $$tool >/dev/null || { echo "this needs $$tool, version 20 or later"; exit 1; }; done
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
 	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; \

@@ -6,8 +6,8 @@ const require = createRequire(`${process.env.CONSOLE_TOOLS}/`);
 const { chromium } = require('playwright-core');
 const axe = require.resolve('axe-core');
 
-export const open = () =>
-  chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] });
+export const open = (...flags) =>
+  chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', ...flags] });
 
 // visit opens a page that notes everything that is wrong: errors, messages of the policy, and
 // requests to any other host. expected are parts of messages that the test brings about.

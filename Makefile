@@ -165,8 +165,9 @@ keys: redis-server ## a million live keys on a real node and Redis: what they co
 	$(GO) test -count 1 -timeout 30m -run '^$$' -bench 'BenchmarkKeys|BenchmarkBusyKeys' -benchtime 1x ./chaos/process
 
 .PHONY: attacks
-attacks: redis-server ## what attackers tried, against the real servers: each must be harmless; what memory a node takes meanwhile
+attacks: redis-server ## what attackers tried, against the real servers: each must be harmless, and take little memory; Linux, as root or where users may make namespaces
 	$(GO) test -count 1 -timeout 10m -run 'Attack' ./region/... ./cmd/quotad
+	$(GO) test -count 1 -timeout 10m -run 'Attack' ./chaos/process -namespace
 	$(GO) test -count 1 -run '^$$' -bench 'AttackMemory' -benchtime 1x ./chaos/process
 
 BUF = npx --yes @bufbuild/buf@1.75.0

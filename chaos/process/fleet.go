@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -27,6 +29,11 @@ type Config struct {
 	// nodes then have chaos: true. Seed is the seed for the packets that the lines lose.
 	Lines bool
 	Seed  uint64
+	// Net is the first byte of all addresses; 0: 127, which is loopback.
+	Net byte
+	// Unproven has Start not wait until the regions have heard from each other: the nodes are such
+	// that they take nothing from each other.
+	Unproven bool
 }
 
 // RegionConfig describes a region.
@@ -44,6 +51,8 @@ type RegionConfig struct {
 	Replica bool
 	// Disks gives the journal of each node a disk of its own that can be made to fail.
 	Disks bool
+	// Settings are lines to add to the node files of this region.
+	Settings []string
 }
 
 // Fleet is a number of regions of real processes. Safe for concurrent use.
@@ -101,7 +110,7 @@ func Start(ctx context.Context, scope Scope, c Config) (*Fleet, error) {
 		f.Lines = startLines(scope, c.Seed)
 	}
 	for i, rc := range c.Regions {
-		r, err := f.prepare(ctx, scope, rc, c, [3]byte{127, block, byte(i)})
+		r, err := f.prepare(ctx, scope, rc, c, [3]byte{cmp.Or(c.Net, 127), block, byte(i)})
 		if err != nil {
 			return nil, fmt.Errorf("start region %s: %w", rc.Name, err)
 		}
@@ -109,6 +118,9 @@ func Start(ctx context.Context, scope Scope, c Config) (*Fleet, error) {
 	}
 	if err := f.each(func(n *Node) error { return n.begin(ctx) }); err != nil {
 		return nil, err
+	}
+	if c.Unproven {
+		return f, nil
 	}
 	return f, f.Meet(ctx)
 }
@@ -173,7 +185,7 @@ func (f *Fleet) prepare(ctx context.Context, scope Scope, rc RegionConfig, c Con
 			gossip: address(last, gossipPort),
 			seed: netip.AddrPortFrom(netip.AddrFrom4([4]byte{prefix[0], prefix[1], 0, 11}),
 				gossipPort).String(),
-			settings: c.Settings}
+			settings: slices.Concat(c.Settings, rc.Settings)}
 		if f.Lines != nil {
 			if err := f.stand(n, &file); err != nil {
 				return nil, err

@@ -34,7 +34,11 @@ const (
 
 // handler returns the handler of the API's paths.
 func (s *Server) handler() http.Handler {
-	next := s.recovering(s.ownHosts(s.options.API, sameSite(s.routes().mux)))
+	return s.recovering(s.ownHosts(s.options.API, s.toConsole(sameSite(s.routes().mux))))
+}
+
+// toConsole sends browsers that ask for the root to the console, if there is one.
+func (s *Server) toConsole(next http.Handler) http.Handler {
 	if s.options.Console == "" {
 		return next
 	}

@@ -89,9 +89,10 @@ type fleetAsks struct {
 
 // Where a fleet's callers come.
 const (
-	inOne  = "one region"
-	moving = "three regions, moving"         // seven of ten come to one, another one each few windows
-	atOnce = "three regions, at once in one" // all that come in a window
+	inOne       = "one region"
+	inOneAtOnce = "one region, at once"           // all that come in a window
+	moving      = "three regions, moving"         // seven of ten come to one, another one each few windows
+	atOnce      = "three regions, at once in one" // all that come in a window
 )
 
 // offer has callers come, for so many times the limit.
@@ -102,10 +103,12 @@ func (o *obedient) offer(c *cluster, where string, a fleetAsks, load float64) {
 	every := float64(a.lasts) / (load * float64(a.units))
 	for begun, window := time.Now(), 0; window < a.windows; window++ {
 		ends := begun.Add(time.Duration(window+1) * a.lasts)
-		for n := 0; where == atOnce && n < int(load*float64(a.units)); n++ {
+		together := where == atOnce || where == inOneAtOnce
+		for n := 0; together && n < int(load*float64(a.units)); n++ {
 			come(nodes[0])
+			time.Sleep(time.Duration(chance.IntN(200_000))) // in a few milliseconds
 		}
-		for where != atOnce && time.Now().Before(ends) {
+		for !together && time.Now().Before(ends) {
 			at := 0
 			if where == moving {
 				at = []int{0, 0, 0, 0, 0, 0, 0, 1, 1, 2}[chance.IntN(10)] + 4*window/a.windows
@@ -131,7 +134,7 @@ func TestObedientCallers(t *testing.T) {
 	within := func(length time.Duration) func(time.Time) time.Time {
 		return func(now time.Time) time.Time { return now.Add(length) }
 	}
-	loads, places := []float64{0.8, 1, 2}, []string{inOne, moving, atOnce}
+	loads, places := []float64{0.8, 1, 2}, []string{inOne, inOneAtOnce, moving, atOnce}
 	if testing.Short() {
 		loads, places = loads[:1], places[1:]
 	}
@@ -146,6 +149,10 @@ func TestObedientCallers(t *testing.T) {
 			fleetAsks{600, time.Minute, 1, within(2 * time.Minute)}},
 		{"tokens", "limit: 100, burst: 100, window: 1s, algorithm: token_bucket",
 			fleetAsks{100, time.Second, 4, within(time.Second)}},
+		{"few tokens", "limit: 100, burst: 10, window: 1s, algorithm: token_bucket",
+			fleetAsks{100, time.Second, 4, within(time.Second)}},
+		{"queue", "limit: 100, burst: 10, window: 1s, algorithm: leaky_bucket",
+			fleetAsks{100, time.Second, 4, within(time.Second)}},
 	} {
 		for _, where := range places {
 			if l.name == "month" && where == moving {
@@ -154,7 +161,7 @@ func TestObedientCallers(t *testing.T) {
 			for _, load := range loads {
 				t.Run(fmt.Sprintf("%s, %s, %v", l.name, where, load), func(t *testing.T) {
 					nodes, regions := []string{"us/n1", "eu/n1", "ap/n1"}, threeRegions
-					if where == inOne {
+					if where == inOne || where == inOneAtOnce {
 						regions, nodes = alone, nodes[:1]
 					}
 					d := documents.Parse(t, 1, regions, "name: l, "+l.limit)

@@ -13,6 +13,7 @@ type Relief struct {
 	Bucket string
 	Cell   quantity.Cell
 	Units  quantity.Units // of the cell, or tokens, that may come at most
+	Burst  quantity.Units // of them, tokens that come at once; a bucket's others come at a rate
 	After  int64          // microseconds from a denial until some may be here; nothing if Units is 0
 }
 
@@ -35,15 +36,16 @@ func (l *lacks) denied(now, before quantity.NodeTime) {
 	}
 }
 
-// mayGive adds what a region may give.
-func (r *Relief) mayGive(units quantity.Units, after int64) {
-	if units <= 0 {
+// mayGive adds what a region may give, apart from burst, and of that.
+func (r *Relief) mayGive(units, burst quantity.Units, after int64) {
+	if units+burst <= 0 {
 		return
 	}
 	if r.Units == 0 || after < r.After {
 		r.After = after
 	}
-	r.Units += units
+	r.Units += units + burst
+	r.Burst += burst
 }
 
 // FirstRelief is the relief of a bucket that the machine knows nothing of: a region counts as idle,
@@ -53,11 +55,11 @@ func FirstRelief(b *Bucket, region string, share quantity.Units, ages []PeerAge)
 	own, frame := b.part(region), b.frameOf()
 	for _, a := range ages {
 		part := b.part(a.Peer)
-		units := min(part.Lendable, own.Borrowable)
+		units, burst := min(part.Lendable, own.Borrowable), quantity.Units(0)
 		if frame.LendsBurst {
-			units += part.LendableBurst
+			burst = part.LendableBurst
 		}
-		r.mayGive(units, answersWithin(a.Degraded, cmp.Or(a.RoundTrip, assumedRoundTrip)))
+		r.mayGive(units, burst, answersWithin(a.Degraded, cmp.Or(a.RoundTrip, assumedRoundTrip)))
 	}
 	if !frame.Bucket {
 		r.Units -= min(max(share-own.Entitlement, 0), r.Units)
@@ -88,9 +90,9 @@ func (m *Machine) relieve(now quantity.NodeTime, v *view) {
 	room := v.own.Borrowable - v.borrowed(cell) + v.pending(cell).units
 	for i, p := range m.peers {
 		d := &v.dealings[i]
-		units := v.mayCome(now, d, room)
-		unheard = unheard || units > 0 && p.degraded(now)
-		r.mayGive(units, answersWithin(p.degraded(now), p.expected())+
+		units, burst := v.mayCome(now, d, room)
+		unheard = unheard || units+burst > 0 && p.degraded(now)
+		r.mayGive(units, burst, answersWithin(p.degraded(now), p.expected())+
 			max(d.at(cell).refusedUntil.Sub(now), 0))
 	}
 	if r.After = max(r.After, now.Sub(v.lacks.since)/2); unheard {
@@ -101,8 +103,9 @@ func (m *Machine) relieve(now quantity.NodeTime, v *view) {
 }
 
 // mayCome returns how many units of the current cell may come from a peer at most: what it has not
-// used, of what it may lend and what it has of ours. room is what this region may still borrow.
-func (v *view) mayCome(now quantity.NodeTime, d *dealing, room quantity.Units) quantity.Units {
+// used, of what it may lend and what it has of ours, and of burst. room is what this region may still
+// borrow.
+func (v *view) mayCome(now quantity.NodeTime, d *dealing, room quantity.Units) (units, burst quantity.Units) {
 	cell := v.state.Cell
 	row := &d.at(cell).row
 	ours := max(row.Lent-row.Regained, 0)
@@ -113,10 +116,10 @@ func (v *view) mayCome(now quantity.NodeTime, d *dealing, room quantity.Units) q
 	case v.frame.Bucket:
 		lends = min(lends, h.Spare)
 	default:
-		return min(ours+lends, max(h.Share-h.Used, 0))
+		return min(ours+lends, max(h.Share-h.Used, 0)), 0
 	}
 	if v.frame.LendsBurst {
-		lends += v.spareBurstOf(d, cell, now)
+		burst = max(v.spareBurstOf(d, cell, now), 0)
 	}
-	return ours + lends
+	return ours + lends, burst
 }

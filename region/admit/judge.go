@@ -34,7 +34,7 @@ func (l *Limiter) judge(w *waiting, a answered) Decision {
 	answer, all := a.decided.Answers[a.index], w.applied
 	decider, best := 0, int64(math.MinInt64)
 	var retry time.Duration // of the decider
-	seed := l.sequence.Load()
+	seed, takes := l.sequence.Load(), w.commit && !answer.Admitted
 	var shadowed []string
 	var delay int64
 	spared := !w.allFull(a)
@@ -50,7 +50,7 @@ func (l *Limiter) judge(w *waiting, a answered) Decision {
 		if all[i].Limit.Shadow && v.Retry != 0 {
 			shadowed = append(shadowed, all[i].Limit.Name)
 		}
-		after := l.retryAfter(all[i], w.costOf(i), a.decided.Buckets[i], v, a.at(i), seed)
+		after := l.retryAfter(w.denies(i, a), seed, takes && len(all) == 1)
 		weighs := weight(answer.Admitted, v, after, w.costOf(i) > all[i].Most())
 		first := i == 0 || harmless(decider) && !shadow
 		if first || shadow == harmless(decider) && weighs > best {
@@ -68,12 +68,21 @@ func (l *Limiter) judge(w *waiting, a answered) Decision {
 		d.Limits = l.states(w, a, seed)
 	}
 	if !answer.Admitted {
+		if len(all) > 1 && takes { // the turn of the limit for which it waits longest
+			retry = l.retryAfter(w.denies(decider, a), seed, true)
+			d.Limits[decider].RetryAfter = retry
+		}
 		d.Reason, d.RetryAfter = reasonOf(all[decider], w.costOf(decider), state, verdict, a.at(decider)), retry
 		if d.Reason == Recovering {
 			d.opens = microseconds(verdict.Retry)
 		}
 	}
 	return d
+}
+
+// denies returns what one of a request's limits said.
+func (w *waiting) denies(i int, a answered) denies {
+	return denies{w.applied[i], w.costOf(i), a.decided.Buckets[i], a.decided.Answers[a.index].Verdicts[i], a.at(i)}
 }
 
 // reasonOf returns why a limit denies.

@@ -1,10 +1,13 @@
 package admit
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/held"
 	"github.com/quotad/quotad/region/rules"
 )
 
@@ -12,32 +15,64 @@ import (
 // store may be back in a second, and what it lost may be known.
 const unknownWithin = time.Minute
 
-// retryAfter returns when a request may come again that a limit denies, as a bucket's state and the
-// verdict say at a time of the store: when this region's rights suffice, or when units of other
-// regions may be here, if that is sooner. Negative: neither is known. It is the only rule for what
-// callers are told, by whatever field or header. seed tells requests apart that were decided at the
-// same time.
-func (l *Limiter) retryAfter(a *rules.Applied, cost quantity.Units, s algorithms.State,
-	v algorithms.Verdict, at quantity.StoreTime, seed uint64) time.Duration {
-	own := microseconds(v.Retry)
+// denies is one limit's denial of a request: a bucket's state and the verdict, at a time of the store.
+type denies struct {
+	*rules.Applied
+	cost    quantity.Units
+	state   algorithms.State
+	verdict algorithms.Verdict
+	at      quantity.StoreTime
+}
+
+// retryAfter returns when a request may come again that a limit denies: when this region's rights
+// suffice for it, after all who were told so before, or when units of other regions may be here, if
+// that is sooner. Negative: neither is known. It is the only rule for what callers are told, by
+// whatever field or header. With take, the caller is told, and the next one of the units after.
+// seed tells requests apart that were decided at the same time.
+func (l *Limiter) retryAfter(d denies, seed uint64, take bool) time.Duration {
+	s, own := d.state, microseconds(d.verdict.Retry)
 	switch {
-	case v.Retry == 0:
+	case own == 0:
 		return 0
-	case cost > a.Most():
+	case d.cost > d.Most():
 		return -1
-	case a.AwayFromHome(): // it may borrow anew in the next cell
-		own = max(microseconds(a.Target.Terms.Opens(s.Cell+1).Sub(at)), time.Millisecond)
-	case v.Retry < 0:
+	case d.AwayFromHome(): // it may borrow anew in the next cell
+		own = max(microseconds(d.Target.Terms.Opens(s.Cell+1).Sub(d.at)), time.Millisecond)
+	case own < 0:
 		return -1
-	case s.Shut > at:
+	case s.Shut > d.at:
 		return min(own, unknownWithin)
-	case !a.Limit.Algorithm.Bucket() && s.Share >= a.Most(): // the others hold nothing
-		return own
 	}
-	if after, comes := l.rights.Relief(a.Bucket, s.Cell, s.Share, cost-s.Free); comes {
-		return min(own, spread(after, uint64(at)+seed))
+	var lent exchange.Relief
+	bucket := d.Limit.Algorithm.Bucket()
+	if bucket || s.Share < d.Most() { // else the others hold nothing
+		lent = l.rights.Relief(d.Bucket, s.Cell, s.Share, d.cost-s.Free)
 	}
-	return own
+	if !bucket && lent.Units > 0 { // they come all at once
+		if after := spread(microseconds(lent.After), uint64(d.at)+seed); after < d.turn(own, exchange.Relief{}, false) {
+			return after
+		}
+		lent = exchange.Relief{}
+	}
+	return d.turn(own, lent, take)
+}
+
+// turn returns when it is a request's turn, which would fit alone after a time. The units of a fixed
+// window come free all at once. Those of a bucket come at this region's rate and, once others have
+// lent theirs, at up to the limit's; turns are given within a window. A sliding window's have all come
+// free when it is whole.
+func (d denies) turn(alone time.Duration, lent exchange.Relief, take bool) time.Duration {
+	if d.Limit.Algorithm == algorithms.FixedWindow {
+		return alone
+	}
+	c := held.Coming{Now: d.at, Alone: alone, Cost: d.cost, Window: d.Limit.Window, Within: d.Limit.Window,
+		Rate: cmp.Or(max(d.state.Share, 0), d.state.Entitlement)}
+	if !d.Limit.Algorithm.Bucket() {
+		c.Within = microseconds(d.state.Reset)
+	}
+	c.After, c.AtOnce = microseconds(lent.After), lent.Burst
+	c.More = min(lent.Units-lent.Burst, max(d.Limit.Limit-c.Rate, 0))
+	return d.Held.Turn(c, take)
 }
 
 // spread makes a time longer by up to a quarter, so that callers who were denied at the same time do

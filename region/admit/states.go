@@ -63,7 +63,7 @@ func (l *Limiter) states(w *waiting, a answered, seed uint64) []LimitState {
 			s.At, s.Earlier = a.at(i), a.earlier != nil && a.earlier[i]
 			s.ResetAfter, s.Share = microseconds(bucket.Reset), max(bucket.Share, 0)
 			s.Window = lengthOf(w.applied[i], bucket.Cell)
-			s.RetryAfter = l.retryAfter(w.applied[i], w.costOf(i), bucket, v, a.at(i), seed)
+			s.RetryAfter = l.retryAfter(w.denies(i, a), seed, false)
 		}
 		all[i] = s
 	}

@@ -21,10 +21,11 @@ import (
 )
 
 // Memory is what a node holds of one bucket. The zero value holds nothing. Safe for concurrent use;
-// Deny and Take lock nothing.
+// Deny, Turn and Take lock nothing.
 type Memory struct {
 	denial atomic.Pointer[denial]
 	chunk  atomic.Pointer[Chunk]
+	turns  turns
 	// filling is true while units for a chunk are asked for.
 	filling atomic.Bool
 

@@ -39,12 +39,11 @@ func (r *reliefs) of(bucket string) (exchange.Relief, bool) {
 	return one, known
 }
 
-// Relief returns after how long units may be here from other regions which a request lacked that was
-// denied in a cell of a bucket, of which this region has a share. comes: some may come.
-func (e *Engine) Relief(b *exchange.Bucket, cell quantity.Cell, share, lacks quantity.Units) (after time.Duration,
-	comes bool) {
+// Relief returns what may come from other regions, and when, after a request that lacked units was
+// denied in a cell of a bucket, of which this region has a share. Nothing, if that is not enough.
+func (e *Engine) Relief(b *exchange.Bucket, cell quantity.Cell, share, lacks quantity.Units) exchange.Relief {
 	if len(b.Entitlements) < 2 || e.config.Unproven {
-		return 0, false
+		return exchange.Relief{}
 	}
 	e.mu.Lock()
 	r, known := e.reliefs.of(b.ID)
@@ -53,5 +52,8 @@ func (e *Engine) Relief(b *exchange.Bucket, cell quantity.Cell, share, lacks qua
 	if !known || r.Cell != cell {
 		r = exchange.FirstRelief(b, e.config.Region, share, ages)
 	}
-	return microseconds(r.After), r.Units > 0 && r.Units >= lacks
+	if r.Units < lacks {
+		return exchange.Relief{}
+	}
+	return r
 }

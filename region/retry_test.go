@@ -85,7 +85,17 @@ type fleetAsks struct {
 	lasts   time.Duration // of what is asked in each of so many windows
 	windows int
 	ends    func(time.Time) time.Time
+	comes   comes
 }
+
+// comes is how units of a limit come free.
+type comes int
+
+const (
+	together comes = iota
+	oneByOne       // of a bucket
+	lentOnly       // of a bucket that in three regions needs what the others lend, a second at a time
+)
 
 // Where a fleet's callers come.
 const (
@@ -103,12 +113,12 @@ func (o *obedient) offer(c *cluster, where string, a fleetAsks, load float64) {
 	every := float64(a.lasts) / (load * float64(a.units))
 	for begun, window := time.Now(), 0; window < a.windows; window++ {
 		ends := begun.Add(time.Duration(window+1) * a.lasts)
-		together := where == atOnce || where == inOneAtOnce
-		for n := 0; together && n < int(load*float64(a.units)); n++ {
+		burst := where == atOnce || where == inOneAtOnce
+		for n := 0; burst && n < int(load*float64(a.units)); n++ {
 			come(nodes[0])
 			time.Sleep(time.Duration(chance.IntN(200_000))) // in a few milliseconds
 		}
-		for !together && time.Now().Before(ends) {
+		for !burst && time.Now().Before(ends) {
 			at := 0
 			if where == moving {
 				at = []int{0, 0, 0, 0, 0, 0, 0, 1, 1, 2}[chance.IntN(10)] + 4*window/a.windows
@@ -142,17 +152,17 @@ func TestObedientCallers(t *testing.T) {
 		name, limit string
 		fleetAsks
 	}{
-		{"second", "limit: 500, window: 1s", fleetAsks{500, time.Second, 8, window(time.Second)}},
-		{"minute", "limit: 600, window: 1m", fleetAsks{600, time.Minute, 3, window(time.Minute)}},
-		{"month", "limit: 600, window: month", fleetAsks{600, time.Minute, 1, month}},
+		{"second", "limit: 500, window: 1s", fleetAsks{500, time.Second, 8, window(time.Second), together}},
+		{"minute", "limit: 600, window: 1m", fleetAsks{600, time.Minute, 3, window(time.Minute), together}},
+		{"month", "limit: 600, window: month", fleetAsks{600, time.Minute, 1, month, together}},
 		{"sliding minute", "limit: 600, window: 1m, algorithm: sliding_window_counter",
-			fleetAsks{600, time.Minute, 1, within(2 * time.Minute)}},
+			fleetAsks{600, time.Minute, 1, within(2 * time.Minute), together}},
 		{"tokens", "limit: 100, burst: 100, window: 1s, algorithm: token_bucket",
-			fleetAsks{100, time.Second, 4, within(time.Second)}},
+			fleetAsks{100, time.Second, 4, within(time.Second), oneByOne}},
 		{"few tokens", "limit: 100, burst: 10, window: 1s, algorithm: token_bucket",
-			fleetAsks{100, time.Second, 4, within(time.Second)}},
+			fleetAsks{100, time.Second, 4, within(time.Second), lentOnly}},
 		{"queue", "limit: 100, burst: 10, window: 1s, algorithm: leaky_bucket",
-			fleetAsks{100, time.Second, 4, within(time.Second)}},
+			fleetAsks{100, time.Second, 4, within(time.Second), lentOnly}},
 	} {
 		for _, where := range places {
 			if l.name == "month" && where == moving {
@@ -172,7 +182,7 @@ func TestObedientCallers(t *testing.T) {
 						time.Sleep(2 * time.Second)
 						close(o.over)
 						o.callers.Wait()
-						o.tell(load, l.name == "tokens")
+						o.tell(load, where, l.comes)
 					})
 				})
 			}
@@ -180,8 +190,9 @@ func TestObedientCallers(t *testing.T) {
 	}
 }
 
-// tell prints what was seen, and judges it.
-func (o *obedient) tell(load float64, refills bool) {
+// tell prints what was seen, and judges it. At 0.8 of the limit one in a hundred is denied again at
+// most, or one of few.
+func (o *obedient) tell(load float64, where string, units comes) {
 	slices.Sort(o.told)
 	slices.Sort(o.excess)
 	line := fmt.Sprintf("%d denied, %d of requests that came again", o.denied, o.again)
@@ -190,10 +201,14 @@ func (o *obedient) tell(load float64, refills bool) {
 			o.told[0].Round(time.Millisecond), o.told[n-1].Round(time.Millisecond),
 			o.told[n/2].Round(time.Millisecond))
 	}
+	lent := where == moving || where == atOnce
 	if n := len(o.excess); n > 0 {
 		line += fmt.Sprintf("; beyond 1.5 of what was needed and a tick at most %v",
 			o.excess[n-1].Round(time.Millisecond))
-		if o.excess[n-1] > 0 {
+		// Of a bucket, units of others may come earlier than was said, and then for a moment a token is
+		// there that is another's: whoever came by chance would have it.
+		if o.excess[n-1] > 0 && (units == together || !lent) ||
+			o.excess[n-1] > 100*time.Millisecond && units == oneByOne {
 			o.t.Errorf("%v longer than it may be", o.excess[n-1])
 		}
 	}
@@ -201,8 +216,8 @@ func (o *obedient) tell(load float64, refills bool) {
 	if o.toldNothing > 0 || o.tooLate > 0 {
 		o.t.Errorf("%d were told nothing, %d a time after the window's end", o.toldNothing, o.tooLate)
 	}
-	// Of a bucket that refills a denial tells when one unit is there, to whoever comes alone.
-	if !refills && load < 1 && o.again > o.denied/100 {
+	// With small bursts a region whose demand moves has less than it wants for as long as it has it.
+	if judged := units != lentOnly || where != moving; judged && load < 1 && o.again > max(o.denied/100, 1) {
 		o.t.Errorf("%d of %d were denied again", o.again, o.denied)
 	}
 }

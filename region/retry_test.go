@@ -101,6 +101,7 @@ const (
 const (
 	inOne       = "one region"
 	inOneAtOnce = "one region, at once"           // all that come in a window
+	twoNodes    = "two nodes of a region, at once"
 	moving      = "three regions, moving"         // seven of ten come to one, another one each few windows
 	atOnce      = "three regions, at once in one" // all that come in a window
 )
@@ -108,14 +109,21 @@ const (
 // offer has callers come, for so many times the limit.
 func (o *obedient) offer(c *cluster, where string, a fleetAsks, load float64) {
 	nodes := []*running{c.running["us/n1"], c.running["eu/n1"], c.running["ap/n1"]}
+	if where == twoNodes {
+		nodes = []*running{c.running["us/n1"], c.running["us/n2"]}
+	}
 	chance := rand.New(rand.NewPCG(1, 2))
 	come := func(n *running) { o.callers.Go(func() { o.comes(n) }) }
 	every := float64(a.lasts) / (load * float64(a.units))
 	for begun, window := time.Now(), 0; window < a.windows; window++ {
 		ends := begun.Add(time.Duration(window+1) * a.lasts)
-		burst := where == atOnce || where == inOneAtOnce
+		burst := where != inOne && where != moving
 		for n := 0; burst && n < int(load*float64(a.units)); n++ {
-			come(nodes[0])
+			at := 0
+			if where == twoNodes {
+				at = n % 2
+			}
+			come(nodes[at])
 			time.Sleep(time.Duration(chance.IntN(200_000))) // in a few milliseconds
 		}
 		for !burst && time.Now().Before(ends) {
@@ -144,7 +152,7 @@ func TestObedientCallers(t *testing.T) {
 	within := func(length time.Duration) func(time.Time) time.Time {
 		return func(now time.Time) time.Time { return now.Add(length) }
 	}
-	loads, places := []float64{0.8, 1, 2}, []string{inOne, inOneAtOnce, moving, atOnce}
+	loads, places := []float64{0.8, 1, 2}, []string{inOne, inOneAtOnce, twoNodes, moving, atOnce}
 	if testing.Short() {
 		loads, places = loads[:1], places[1:]
 	}
@@ -168,11 +176,17 @@ func TestObedientCallers(t *testing.T) {
 			if l.name == "month" && where == moving {
 				continue // at such a pace no region has any to spare
 			}
+			if l.comes == together && where == twoNodes {
+				continue // as of one node
+			}
 			for _, load := range loads {
 				t.Run(fmt.Sprintf("%s, %s, %v", l.name, where, load), func(t *testing.T) {
 					nodes, regions := []string{"us/n1", "eu/n1", "ap/n1"}, threeRegions
-					if where == inOne || where == inOneAtOnce {
+					switch where {
+					case inOne, inOneAtOnce:
 						regions, nodes = alone, nodes[:1]
+					case twoNodes: // each tells turns of its own
+						regions, nodes = alone, []string{"us/n1", "us/n2"}
 					}
 					d := documents.Parse(t, 1, regions, "name: l, "+l.limit)
 					started(t, d, nodes, func(t *testing.T, c *cluster) {
@@ -217,7 +231,7 @@ func (o *obedient) tell(load float64, where string, units comes) {
 		o.t.Errorf("%d were told nothing, %d a time after the window's end", o.toldNothing, o.tooLate)
 	}
 	// With small bursts a region whose demand moves has less than it wants for as long as it has it.
-	if judged := units != lentOnly || where != moving; judged && load < 1 && o.again > max(o.denied/100, 1) {
+	if judged := units != lentOnly || where == inOne || where == inOneAtOnce || where == atOnce; judged && load < 1 && o.again > max(o.denied/100, 1) {
 		o.t.Errorf("%d of %d were denied again", o.again, o.denied)
 	}
 }

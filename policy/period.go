@@ -10,6 +10,7 @@ import (
 	"github.com/quotad/quotad/calendar"
 	"github.com/quotad/quotad/policy/strictyaml"
 	"github.com/quotad/quotad/policy/zones"
+	"github.com/quotad/quotad/quantity"
 )
 
 // Period names the windows of a limit that counts by the calendar. It is empty for windows of one
@@ -251,4 +252,14 @@ func meantPeriod(s source) []Warning {
 		fmt.Sprintf("windows of %s begin on days that no calendar shows: they are counted from 1 January 1970, 00:00 UTC",
 			FormatWindow(s.Window)),
 		fmt.Sprintf("if a calendar's %s is meant, write window: %s, and its timezone", unit, unit))
+}
+
+// WindowAt returns how long the window is that a time is in.
+func (l *Limit) WindowAt(at time.Time) time.Duration {
+	c, ok := l.Calendar()
+	if !ok {
+		return l.Window
+	}
+	cell := c.At(quantity.StoreTime(at.UnixMicro()))
+	return time.Duration(c.Opens(cell+1).Sub(c.Opens(cell))) * time.Microsecond
 }

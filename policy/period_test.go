@@ -123,3 +123,18 @@ func TestEveryZone(t *testing.T) {
 		t.Errorf("the longest name has %d bytes", longest)
 	}
 }
+
+// A month is as long as it is.
+func TestWindowAt(t *testing.T) {
+	l := Limit{Window: 31 * 24 * time.Hour, Period: "month 1 UTC"}
+	for month, days := range map[time.Month]int{time.November: 30, time.December: 31, time.February: 28} {
+		at := time.Date(2026, month, 9, 0, 0, 0, 0, time.UTC)
+		if got := l.WindowAt(at); got != time.Duration(days)*24*time.Hour {
+			t.Errorf("%v has %v", month, got)
+		}
+	}
+	l.Period = ""
+	if got := l.WindowAt(time.Now()); got != l.Window {
+		t.Errorf("a window of %v has %v", l.Window, got)
+	}
+}

@@ -100,7 +100,7 @@ const (
 // Where a fleet's callers come.
 const (
 	inOne       = "one region"
-	inOneAtOnce = "one region, at once"           // all that come in a window
+	inOneAtOnce = "one region, at once" // all that come in a window
 	twoNodes    = "two nodes of a region, at once"
 	moving      = "three regions, moving"         // seven of ten come to one, another one each few windows
 	atOnce      = "three regions, at once in one" // all that come in a window

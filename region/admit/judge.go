@@ -70,6 +70,8 @@ func (l *Limiter) judge(w *waiting, a answered) Decision {
 	if !answer.Admitted {
 		if len(all) > 1 && takes { // the turn of the limit for which it waits longest
 			retry = l.retryAfter(w.denies(decider, a), seed, true)
+		}
+		if d.Limits != nil {
 			d.Limits[decider].RetryAfter = retry
 		}
 		d.Reason, d.RetryAfter = reasonOf(all[decider], w.costOf(decider), state, verdict, a.at(decider)), retry

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -142,10 +143,15 @@ func (s *Server) explain(ctx context.Context, p place) (*quotadv1.ExplainRespons
 	for _, r := range s.node.Document().Regions {
 		order = append(order, r.Name)
 	}
-	e := view.Explain(views, order, time.Now())
+	now := time.Now()
+	e := view.Explain(views, order, now)
 	e.Limit, e.Domain = p.limit, p.domain
 	ref, err := policy.ParseBucketID(id)
-	e.Descriptors, e.Window = view.Descriptors(ref), durationpb.New(ref.Window)
+	window := policy.Limit{Window: ref.Window, Period: ref.Period}
+	e.Descriptors, e.Window = view.Descriptors(ref), durationpb.New(window.WindowAt(now))
+	if ref.Period != "" {
+		e.Sentence += fmt.Sprintf(" It counts by the calendar: %s.", ref.Period.Words())
+	}
 	return e, err
 }
 

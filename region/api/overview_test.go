@@ -112,6 +112,25 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestExplainNamesTheCalendar: of a limit by the calendar one reads which window it has, and the
+// length of the present one.
+func TestExplainNamesTheCalendar(t *testing.T) {
+	d, err := policy.Parse("limits.yaml", []byte(`version: 1
+regions: {r: {weight: 1}}
+limits:
+  - {name: m, domain: api, key: [account], algorithm: fixed_window, limit: 9, window: month, timezone: Europe/Berlin}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e Explanation
+	text := asks(t, newServer(t, &fakeNode{open: d}, quiet()), "/v1/explain/m?account=42", 200, &e)
+	if want := d.Limits[0].WindowAt(time.Now()); time.Duration(e.Window) != want ||
+		!strings.Contains(e.Sentence, "It counts by the calendar: month, Europe/Berlin.") {
+		t.Errorf("want a window of %v: %s", want, text)
+	}
+}
+
 // TestNamesAreCompleted: the domain and the conditions of a limit need not be named where they are
 // certain.
 func TestNamesAreCompleted(t *testing.T) {

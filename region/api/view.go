@@ -79,7 +79,7 @@ func (s *Server) limitViews() (all []*quotadv1.LimitView) {
 		delete(units, l.Name) // limits of one name are counted together
 		all = append(all, &quotadv1.LimitView{Limit: l.Name, Domain: l.Domain,
 			Algorithm: string(l.Algorithm), LimitUnits: int64(l.Limit),
-			Window: durationpb.New(l.Window), Key: l.Key, Shadow: l.Shadow,
+			Window: durationpb.New(l.WindowAt(time.Now())), Key: l.Key, Shadow: l.Shadow,
 			AdmittedUnits: whole(u.Admitted), DeniedUnits: whole(u.Denied)})
 	}
 	slices.SortStableFunc(all, func(a, b *quotadv1.LimitView) int {

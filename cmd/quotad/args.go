@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/policy/strictyaml"
 )
 
 // outputFlag adds -o table|json to a command. The value is checked before the command runs.
@@ -61,4 +64,32 @@ func aSubcommand(cmd *cobra.Command, args []string) error {
 	}
 	return exit.Usage(fmt.Errorf("unknown command %q%s; see %s --help", args[0], meant,
 		cmd.CommandPath()))
+}
+
+// maxMeantFlags bounds how many flags are named for one that is unknown.
+const maxMeantFlags = 4
+
+// meantFlag names the flags of a command that were probably meant by one that it does not have:
+// those that have one word more, such as --redis-url for --redis, or the one that is spelled alike.
+func meantFlag(cmd *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
+		return ""
+	}
+	var known, longer []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		known = append(known, f.Name)
+		rest, found := strings.CutPrefix(f.Name, unknown.GetSpecifiedName()+"-")
+		if found && !strings.Contains(rest, "-") && len(longer) < maxMeantFlags {
+			longer = append(longer, "--"+f.Name)
+		}
+	})
+	if len(longer) > 0 {
+		return "; did you mean " + strings.Join(longer, " or ") + "?"
+	}
+	meant, found := strings.CutPrefix(strictyaml.DidYouMean(unknown.GetSpecifiedName(), known), "did you mean ")
+	if !found {
+		return ""
+	}
+	return "; did you mean --" + meant
 }

@@ -46,7 +46,7 @@ Exit codes: 0 ok, 1 error, 2 usage or invalid configuration, 3 promise broken, 4
 			// The flag is unknown because its command is.
 			return aSubcommand(cmd, cmd.Flags().Args())
 		}
-		return exit.Usage(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
+		return exit.Usage(fmt.Errorf("%w%s; see %s --help", err, meantFlag(cmd, err), cmd.CommandPath()))
 	})
 	// Commands that take a file set another directive.
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)

@@ -49,7 +49,7 @@ var messageNumbers = map[string]int{
 	"the new certificates for calls between regions are not in force; the last good ones stay":                           144,
 	"the new certificates of a port are not in force; the last good ones stay":                                           145,
 	"not all requests were answered":                                                                                     146,
-	"the node ended before it could tell all others, or before its Redis had counted all that it admitted":               147,
+	"the node ended before it told all others, or before its Redis had counted all it admitted":                          147,
 	"gossip: cannot marshal the state; this exchange goes without it":                                                    148,
 	"gossip: the state is too large to be exchanged; make it smaller":                                                    149,
 	"gossip: remembered peer ignored: it is not ip:port":                                                                 150,

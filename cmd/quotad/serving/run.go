@@ -96,6 +96,6 @@ func stopNode(server *api.Server, node *region.Node, tracer *tracing.Tracer, dra
 	leaving, stop := context.WithTimeout(context.Background(), leaveTimeout)
 	defer stop()
 	if err := node.Drain(leaving); err != nil {
-		log.Warn("the node ended before it could tell all others, or before its Redis had counted all that it admitted", "err", err)
+		log.Warn("the node ended before it told all others, or before its Redis had counted all it admitted", "err", err)
 	}
 }

@@ -15,11 +15,13 @@ type Relief struct {
 	Units  quantity.Units // of the cell, or tokens, that may come at most
 	Burst  quantity.Units // of them, tokens that come at once; a bucket's others come at a rate
 	After  int64          // microseconds from a denial until some may be here; nothing if Units is 0
+	// Unheard says that a region which may hold some does not answer, and may do so any time.
+	Unheard bool
 }
 
 // maxUnheard bounds Relief.After where a region that may hold units does not answer, in
-// microseconds: nobody knows when it does.
-const maxUnheard = 60 * allocator.Second
+// microseconds: nobody knows when it does. With the quarter by which callers are spread it is a minute.
+const maxUnheard = 48 * allocator.Second
 
 // lacks is a time in which requests were denied here and no units came from elsewhere.
 type lacks struct {
@@ -59,6 +61,7 @@ func FirstRelief(b *Bucket, region string, share quantity.Units, ages []PeerAge)
 		if frame.LendsBurst {
 			burst = part.LendableBurst
 		}
+		r.Unheard = r.Unheard || units+burst > 0 && a.Degraded
 		r.mayGive(units, burst, answersWithin(a.Degraded, cmp.Or(a.RoundTrip, assumedRoundTrip)))
 	}
 	if !frame.Bucket {
@@ -86,16 +89,16 @@ func (m *Machine) relieve(now quantity.NodeTime, v *view) {
 	if v.lacks.in != cell {
 		v.lacks.since, v.lacks.in = now, cell
 	}
-	r, unheard := Relief{Bucket: v.ID, Cell: cell}, false
+	r := Relief{Bucket: v.ID, Cell: cell}
 	room := v.own.Borrowable - v.borrowed(cell) + v.pending(cell).units
 	for i, p := range m.peers {
 		d := &v.dealings[i]
 		units, burst := v.mayCome(now, d, room)
-		unheard = unheard || units+burst > 0 && p.degraded(now)
+		r.Unheard = r.Unheard || units+burst > 0 && p.degraded(now)
 		r.mayGive(units, burst, answersWithin(p.degraded(now), p.expected())+
 			max(d.at(cell).refusedUntil.Sub(now), 0))
 	}
-	if r.After = max(r.After, now.Sub(v.lacks.since)/2); unheard {
+	if r.After = max(r.After, now.Sub(v.lacks.since)/2); r.Unheard {
 		r.After = min(r.After, maxUnheard)
 	}
 	v.lacks.told = r.After

@@ -53,9 +53,9 @@ func TestRelief(t *testing.T) {
 			"ap": {100, 100}}, want: Relief{Units: 7, After: soon}},
 		{name: "one has used all, and the other does not answer", away: true,
 			used: map[string]struct{ share, used quantity.Units }{"eu": {100, 100}},
-			want: Relief{Units: 100, After: DegradedAfter}},
+			want: Relief{Units: 100, After: DegradedAfter, Unheard: true}},
 		{name: "one is idle, and the other does not answer", away: true,
-			want: Relief{Units: 200, After: soon}},
+			want: Relief{Units: 200, After: soon, Unheard: true}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			d := newDoubting(t)
@@ -79,7 +79,7 @@ func TestRelief(t *testing.T) {
 			if got != tc.want {
 				t.Errorf("%+v, want %+v", got, tc.want)
 			}
-			if len(tc.used) == 0 && (first.After != got.After || (first.Units > 0) != (got.Units > 0)) {
+			if len(tc.used) == 0 && (first.After != got.After || first.Unheard != got.Unheard || (first.Units > 0) != (got.Units > 0)) {
 				t.Errorf("at first %+v, then %+v", first, got)
 			}
 			for held, left := range map[quantity.Units]quantity.Units{99: first.Units, 101: first.Units - 1, 400: 0} {
@@ -135,7 +135,7 @@ func TestReliefGrows(t *testing.T) {
 	for begun := d.now; d.now.Sub(begun) < 200*allocator.Second; d.denied(b) {
 		d.tick() // and what it said is too old now
 	}
-	if got := d.denied(b); got.After != maxUnheard {
+	if got := d.denied(b); got.After != maxUnheard || !got.Unheard {
 		t.Errorf("a region that may hold some does not answer: %+v", got)
 	}
 }

@@ -71,6 +71,9 @@ func (d denies) turn(alone time.Duration, lent exchange.Relief, take bool) time.
 		c.Within = microseconds(d.state.Reset)
 	}
 	c.After, c.AtOnce = microseconds(lent.After), lent.Burst
+	if lent.Unheard {
+		c.Within = min(c.Within, unknownWithin)
+	}
 	c.More = min(lent.Units-lent.Burst, max(d.Limit.Limit-c.Rate, 0))
 	return d.Held.Turn(c, take)
 }

@@ -46,7 +46,7 @@ func (m *Memory) Turn(c Coming, take bool) time.Duration {
 
 // turn returns the turn after the last one.
 func (c Coming) turn(last quantity.StoreTime) quantity.StoreTime {
-	first, end := c.in(c.Alone), c.in(max(min(c.Within, c.Alone+turnsWithin), c.Alone))
+	first, end := c.in(c.Alone), c.in(min(c.Within, c.Alone+turnsWithin))
 	next := c.follows(last, c.Rate, c.Window)
 	if lent := c.in(c.After); c.AtOnce > 0 || c.More > 0 {
 		first = min(first, lent)
@@ -56,7 +56,7 @@ func (c Coming) turn(last quantity.StoreTime) quantity.StoreTime {
 			next = min(next, c.follows(from, c.AtOnce, spread))
 		}
 	}
-	if next > end { // or the last one is of another store, or was given when other rights were here
+	if next > max(end, first) { // or the last one is of another store, or was given when other rights were here
 		return first
 	}
 	return max(first, next)

@@ -21,6 +21,8 @@ func TestTurns(t *testing.T) {
 	lent.After, lent.More = 200*ms, 40
 	burst := lent
 	burst.AtOnce = 5
+	soon := lent // and this region's own rate brings the cost after longer than turns are given
+	soon.Alone, soon.Within = time.Hour, 250*ms
 	none := ten(time.Second, 1)
 	none.Rate = 0
 	far := ten(time.Second, 1)
@@ -41,6 +43,7 @@ func TestTurns(t *testing.T) {
 		"beyond an hour":              {[]Coming{slow, slow}, []time.Duration{time.Hour, time.Hour}},
 		"the clock went back":         {[]Coming{ten(3*time.Second, 1), ten(time.Second, 1)}, []time.Duration{30 * ms, 30 * ms}},
 		"others lend":                 {[]Coming{lent, lent, lent, lent, lent}, []time.Duration{30 * ms, 130 * ms, 220 * ms, 240 * ms, 260 * ms}},
+		"others lend, within a while": {[]Coming{soon, soon, soon, soon}, []time.Duration{200 * ms, 220 * ms, 240 * ms, 200 * ms}},
 		"others lend tokens, too":     {[]Coming{lent, lent, burst, burst}, []time.Duration{30 * ms, 130 * ms, 210 * ms, 220 * ms}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -37,13 +37,15 @@ const startTimeout = 30 * time.Second
 // ballast is how many bytes of memory a node has that are never used, so the system never provides
 // them. The garbage collector counts them as live. Without them the collector would run every few
 // milliseconds in a small node that is flooded, and take time from its requests.
-const ballast = 64 << 20
+const ballast = 32 << 20
 
 // Serve runs a node until ctx ends or the node fails. again reads the settings again.
 func Serve(ctx context.Context, c *nodeconfig.Config, again func() (*nodeconfig.Config, error),
 	stderr io.Writer) error {
 	runTwoThreads()
-	defer runtime.KeepAlive(make([]byte, ballast))
+	unused := make([]byte, ballast)
+	untouched(unused)
+	defer runtime.KeepAlive(unused)
 	hup, rekey := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	for _, ch := range []chan os.Signal{hup, rekey} {
 		// This comes first, because until then a SIGHUP would end the process.

@@ -205,6 +205,8 @@ func quotadProblem(words []string) string {
 	switch {
 	case err != nil:
 		return err.Error()
+	case cmd.Hidden && cmd.DisableFlagParsing: // a command of before
+		return cmd.Short
 	case cmd.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-"):
 		return "no such subcommand: " + rest[0]
 	}

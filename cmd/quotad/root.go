@@ -38,9 +38,10 @@ Exit codes: 0 ok, 1 error, 2 usage or invalid configuration, 3 promise broken, 4
 		SilenceUsage:  true,
 	}, serveCommand(), checkCommand(), refundCommand(), statusCommand(), clusterCommand(),
 		topCommand(), explainCommand(), bucketsCommand(),
-		resetCommand(), recoverCommand(), cutCommand(), contextCommand(), certsCommand(), gossipKeyCommand(), tokenCommand(), configCommand(),
+		resetCommand(), recoverCommand(), cutCommand(), certsCommand(), gossipKeyCommand(), tokenCommand(), configCommand(),
 		limitsCommand(), regionsCommand(), demoCommand(), devCommand(), simulateCommand(), chaosCommand(), benchCommand(),
 		completionCommand(), manCommand(), generateCommand(), versionCommand())
+	forward(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if cmd.HasAvailableSubCommands() && cmd.Flags().NArg() > 0 {
 			// The flag is unknown because its command is.

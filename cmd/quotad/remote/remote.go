@@ -29,7 +29,6 @@ type Node struct {
 	timeout   time.Duration
 	tokenFile string
 	trust     trust
-	context   string         // empty: the current one
 	given     *pflag.FlagSet // the command's
 	settled   bool
 }
@@ -54,16 +53,15 @@ func (n *Node) flags(cmd *cobra.Command, listener, addr, what string) {
 	n.listener = listener
 	f := cmd.Flags()
 	n.given = f
-	f.StringVar(&n.addr, "addr", addr, what+" ("+listener+"), host:port or a URL; https:// for TLS")
-	f.StringVar(&n.context, "context", "",
-		"name of the context that says how to call the node (default: the current one of quotad context)")
+	f.StringVar(&n.addr, "addr", addr, what+" ("+listener+"), host:port or a URL; https:// for TLS; the variable "+
+		addressVariables[listener]+" goes before the default")
 	f.DurationVar(&n.timeout, "timeout", 5*time.Second, "how long to wait for the answer")
 	f.StringVar(&n.tokenFile, "token-file", "",
 		"file of the token that says who calls (default: the variable QUOTAD_TOKEN)")
 	f.StringVar(&n.trust.ca, "ca", "",
-		"certificates of the authorities that the node's may be of (default: those of the system)")
-	f.StringVar(&n.trust.cert, "cert", "", "certificate that says who calls")
-	f.StringVar(&n.trust.key, "key", "", "key of --cert")
+		"certificates of the authorities that the node's may be of (default: the variable QUOTAD_CA, or those of the system)")
+	f.StringVar(&n.trust.cert, "cert", "", "certificate that says who calls (default: the variable QUOTAD_CERT)")
+	f.StringVar(&n.trust.key, "key", "", "key of --cert (default: the variable QUOTAD_KEY)")
 }
 
 // Answer is the answer of a node, or says why there is none.
@@ -101,9 +99,7 @@ func (n *Node) PostYAML(ctx context.Context, path string, query url.Values, body
 func (n *Node) call(
 	ctx context.Context, method, path string, query url.Values, kind string, body []byte,
 ) Answer {
-	if err := n.settle(); err != nil {
-		return Answer{err: exit.Usage(err)}
-	}
+	n.settle()
 	u, err := url.Parse(n.addr)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return Answer{err: exit.Usage(fmt.Errorf(

@@ -80,22 +80,22 @@ func (t trust) load() (*tls.Config, error) {
 	if t.ca != "" {
 		b, err := files.Read(t.ca, maxCertBytes)
 		if err != nil {
-			return nil, fmt.Errorf("--ca: %w; check the path", err)
+			return nil, fmt.Errorf("--ca or QUOTAD_CA: %w; check the path", err)
 		}
 		if c.RootCAs = x509.NewCertPool(); !c.RootCAs.AppendCertsFromPEM(b) {
-			return nil, fmt.Errorf("--ca: %s holds no certificate; give that of the authority, as PEM",
+			return nil, fmt.Errorf("--ca or QUOTAD_CA: %s holds no certificate; give that of the authority, as PEM",
 				t.ca)
 		}
 	}
 	if (t.cert == "") != (t.key == "") {
-		return nil, errors.New("--cert and --key are of no use without each other; give both")
+		return nil, errors.New("--cert and --key (QUOTAD_CERT and QUOTAD_KEY) are of no use without each other; give both")
 	}
 	if t.cert == "" {
 		return c, nil
 	}
 	pair, err := tls.LoadX509KeyPair(t.cert, t.key)
 	if err != nil {
-		return nil, fmt.Errorf("--cert: %w; give a certificate and its own key, both PEM", err)
+		return nil, fmt.Errorf("--cert or QUOTAD_CERT: %w; give a certificate and its own key, both PEM", err)
 	}
 	c.Certificates = []tls.Certificate{pair}
 	return c, nil

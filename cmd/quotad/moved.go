@@ -1,0 +1,33 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+)
+
+// moved are the commands of before this release, each with where it went. They leave with the next
+// release.
+var moved = []struct{ was, told string }{
+	{"context", "quotad context is gone: give --addr, --ca, --cert, --key and --token-file, or set QUOTAD_ADDR, QUOTAD_API_ADDR, " +
+		"QUOTAD_CA, QUOTAD_CERT, QUOTAD_KEY and QUOTAD_TOKEN"},
+}
+
+// forward adds the commands of before, hidden. Whatever their arguments, they say where they went.
+func forward(root *cobra.Command) {
+	for _, m := range moved {
+		words := strings.Fields(m.was)
+		parent := root
+		if len(words) > 1 {
+			parent, _, _ = root.Find(words[:len(words)-1]) // the table names a command
+		}
+		parent.AddCommand(&cobra.Command{
+			Use: words[len(words)-1], Short: m.told, Hidden: true, DisableFlagParsing: true,
+			Args: cobra.ArbitraryArgs,
+			RunE: func(*cobra.Command, []string) error { return exit.Usage(errors.New(m.told)) },
+		})
+	}
+}

@@ -223,7 +223,7 @@ func TestDeployedUnit(t *testing.T) {
 		}
 	}
 	start := strings.Fields(strings.Join(unit["Service.ExecStart"], " "))
-	cmd, rest, err := newRoot().Find(start[1:])
+	cmd, rest, err := newRoot(io.Discard).Find(start[1:])
 	if err != nil || cmd.Name() != "serve" || cmd.ParseFlags(rest) != nil {
 		t.Errorf("ExecStart %q is no command of quotad: %v", start, err)
 	}
@@ -320,10 +320,9 @@ func TestDeployedReadmeNamesItsFiles(t *testing.T) {
 	for _, line := range regexp.MustCompile(
 		`(?m)^ +(quotad (?:cut|certs|chaos|gossip-key).*)$`).FindAllStringSubmatch(table, -1) {
 		text, _, _ := strings.Cut(line[1], "#")
-		root := newRoot()
-		root.SetOut(io.Discard)
+		root := newRoot(io.Discard)
 		cmd, rest, err := root.Find(strings.Fields(text)[1:])
-		if err != nil || cmd.HasSubCommands() || cmd.ParseFlags(rest) != nil {
+		if err != nil || cmd.Hidden || cmd.HasSubCommands() || cmd.ParseFlags(rest) != nil {
 			t.Errorf("%q is no command of quotad: %v", text, err)
 		}
 	}

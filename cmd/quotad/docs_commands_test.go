@@ -199,8 +199,7 @@ func shellWords(text string) []string {
 // quotadProblem says what is wrong with a command line of quotad.
 func quotadProblem(words []string) string {
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "..." })
-	root := newRoot()
-	root.SetOut(io.Discard)
+	root := newRoot(io.Discard)
 	cmd, rest, err := root.Find(words)
 	switch {
 	case err != nil:

@@ -5,6 +5,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,7 +29,7 @@ var generated = []struct {
 	write      func(t *testing.T) string
 }{
 	{"docs/reference/settings.md", "settings", func(*testing.T) string { return settingsTable() }},
-	{"docs/reference/cli.md", "commands", func(*testing.T) string { return commandsReference(newRoot()) }},
+	{"docs/reference/cli.md", "commands", func(*testing.T) string { return commandsReference(newRoot(io.Discard)) }},
 	{"docs/reference/metrics.md", "metrics", metricsTable},
 }
 

@@ -17,10 +17,8 @@ func generateCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "generate",
 		Short: "Print alert rules, a dashboard, a schema and other files that come along",
-		Long: `generate prints files that go with this version of quotad to standard output.
-generate man and generate completion are the same as man and completion.`,
-	}, generateAlertsCommand(), generateDashboardCommand(), generateEnvoyCommand(), generateSchemaCommand(), manCommand(),
-		completionCommand())
+		Long:  `generate prints files that go with this version of quotad to standard output; man writes them into a folder.`,
+	}, generateAlertsCommand(), generateDashboardCommand(), generateEnvoyCommand(), generateSchemaCommand(), manCommand())
 }
 
 func generateAlertsCommand() *cobra.Command {

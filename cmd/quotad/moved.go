@@ -14,6 +14,8 @@ import (
 var moved = []struct{ was, told string }{
 	{"context", "quotad context is gone: give --addr, --ca, --cert, --key and --token-file, or set QUOTAD_ADDR, QUOTAD_API_ADDR, " +
 		"QUOTAD_CA, QUOTAD_CERT, QUOTAD_KEY and QUOTAD_TOKEN"},
+	{"man", "quotad man is now quotad generate man"},
+	{"generate completion", "quotad generate completion is now quotad completion"},
 }
 
 // forward adds the commands of before, hidden. Whatever their arguments, they say where they went.

@@ -13,9 +13,8 @@ import (
 
 // run runs one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := newRoot()
+	root := newRoot(stdout)
 	root.SetArgs(args)
-	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	code, tell := exit.Of(err)
@@ -25,7 +24,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-func newRoot() *cobra.Command {
+// newRoot returns all commands, which print to out.
+func newRoot(out io.Writer) *cobra.Command {
 	root := group(&cobra.Command{
 		Use:   "quotad",
 		Short: "One limit for all regions: a multi-region global quota coordinator",
@@ -40,7 +40,8 @@ Exit codes: 0 ok, 1 error, 2 usage or invalid configuration, 3 promise broken, 4
 		topCommand(), explainCommand(), bucketsCommand(),
 		resetCommand(), recoverCommand(), cutCommand(), certsCommand(), gossipKeyCommand(), tokenCommand(), configCommand(),
 		limitsCommand(), regionsCommand(), demoCommand(), devCommand(), simulateCommand(), chaosCommand(), benchCommand(),
-		completionCommand(), manCommand(), generateCommand(), versionCommand())
+		generateCommand(), versionCommand())
+	root.SetOut(out)
 	forward(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if cmd.HasAvailableSubCommands() && cmd.Flags().NArg() > 0 {
@@ -51,5 +52,20 @@ Exit codes: 0 ok, 1 error, 2 usage or invalid configuration, 3 promise broken, 4
 	})
 	// Commands that take a file set another directive.
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	addCompletion(root)
 	return root
+}
+
+// addCompletion adds cobra's command of scripts for shells. It refuses what it cannot understand as
+// all commands do.
+func addCompletion(root *cobra.Command) {
+	root.CompletionOptions.DisableNoDescFlag = true
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			for _, shell := range group(cmd).Commands() {
+				shell.Args = noArguments
+			}
+		}
+	}
 }

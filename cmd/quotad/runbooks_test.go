@@ -53,12 +53,13 @@ func TestRunbookCommands(t *testing.T) {
 
 // isCommand says whether a line is a command of quotad, and why not.
 func isCommand(line string) error {
-	root := newRoot()
-	root.SetOut(io.Discard)
+	root := newRoot(io.Discard)
 	cmd, rest, err := root.Find(strings.Fields(line)[1:])
 	switch {
 	case err != nil:
 		return err
+	case cmd.Hidden: // a command of before
+		return errors.New(cmd.Short)
 	case cmd.HasSubCommands():
 		return errors.New("it only has subcommands")
 	case cmd.ParseFlags(rest) != nil:

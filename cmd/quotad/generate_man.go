@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -26,7 +27,7 @@ func manCommand() *cobra.Command {
 		Short: "Write a man page for every command",
 		Long: `man writes the man page of every command into a folder, which it makes if need be: quotad.1, quotad-serve.1 and so on.
 The same binary always writes the same pages: they carry no date, or the one of SOURCE_DATE_EPOCH (seconds since 1970).`,
-		Example:           "  quotad man /usr/local/share/man/man1",
+		Example:           "  quotad generate man /usr/local/share/man/man1",
 		Args:              one("folder", "man1"),
 		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,7 +50,7 @@ func writeManPages(dir string) (int, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, fmt.Errorf("make the folder for the man pages: %w; choose another", err)
 	}
-	return writeManTree(dir, newRoot(), date)
+	return writeManTree(dir, newRoot(io.Discard), date)
 }
 
 // writeManTree writes the pages of a command and its subcommands, except those that only quotad

@@ -67,7 +67,7 @@ not spend its fixed split, or shares did not come back, as on a machine that is 
 func playDemo(cmd *cobra.Command, story world.Story, redis, output string) error {
 	out := cmd.OutOrStdout()
 	screen := newScreen(out, story)
-	defer screen.leave()
+	defer screen.drawn.Leave()
 	if output == "table" {
 		screen.begin(redis)
 		story.Progress = screen.show

@@ -9,7 +9,7 @@ import (
 
 // end prints the report, in at most 80 columns.
 func (s *screen) end(r world.Report) {
-	s.leave()
+	s.drawn.Leave()
 	names := make([]string, len(r.Regions))
 	for i, region := range r.Regions {
 		names[i] = region.Name

@@ -3,13 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
-	"github.com/charmbracelet/x/term"
-
 	"github.com/quotad/quotad/chaos/world"
+	"github.com/quotad/quotad/cmd/quotad/draw"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
@@ -19,25 +16,14 @@ type screen struct {
 	story  world.Story
 	live   bool
 	colour bool
-	size   func() (width, height int) // of the terminal
-	drawn  bool                       // the terminal shows the drawing, and not what was there before
+	drawn  draw.Screen
 	phase  string
 	totals []int64 // admitted in each second so far, the last ones
 }
 
 func newScreen(out io.Writer, story world.Story) *screen {
 	return &screen{out: out, story: story, live: show.IsTerminal(out), colour: show.Colour(out),
-		size: func() (int, int) { return sizeOf(out) }}
-}
-
-// sizeOf returns the size of a terminal, or that of most if it does not tell.
-func sizeOf(out io.Writer) (width, height int) {
-	if f, ok := out.(*os.File); ok {
-		if width, height, err := term.GetSize(f.Fd()); err == nil && width > 0 && height > 0 {
-			return width, height
-		}
-	}
-	return 80, 24
+		drawn: draw.Screen{Out: out}}
 }
 
 func (s *screen) begin(redis string) {
@@ -58,7 +44,7 @@ var tells = map[string]string{
 // show shows one second.
 func (s *screen) show(p world.Progress) {
 	if s.live {
-		s.draw(p)
+		s.drawn.Draw(s.lines(p))
 		return
 	}
 	if p.Phase != s.phase {
@@ -82,35 +68,6 @@ const (
 	barWidth   = 22 // of a region's bar
 	totalWidth = 42 // of the total's bar, and seconds that are drawn
 )
-
-// draw draws the last second in the place of the one before: on the terminal's other screen, each
-// line cut to the width that the terminal has now, so that none wraps and none stays.
-func (s *screen) draw(p world.Progress) {
-	var b strings.Builder
-	if !s.drawn {
-		s.drawn = true
-		b.WriteString("\x1b[?1049h") // the other screen
-	}
-	width, height := s.size()
-	lines := s.lines(p)
-	b.WriteString("\x1b[H")
-	for i, line := range lines[:min(len(lines), height)] {
-		if i > 0 {
-			b.WriteString("\r\n")
-		}
-		b.WriteString(ansi.Truncate(line, width, "") + "\x1b[K")
-	}
-	b.WriteString("\x1b[J")
-	fmt.Fprint(s.out, b.String())
-}
-
-// leave shows again what was on the terminal before the drawing.
-func (s *screen) leave() {
-	if s.drawn {
-		s.drawn = false
-		fmt.Fprint(s.out, "\x1b[?1049l")
-	}
-}
 
 // lines returns the drawing of a second. None is wider than 80 columns.
 func (s *screen) lines(p world.Progress) (lines []string) {

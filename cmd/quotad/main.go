@@ -3,7 +3,7 @@
 // Each file is a command, or a part of the command after which it is named. args.go has what
 // commands share. The packages below are used by several files: nodeconfig (settings), serving (a
 // node in this process), remote (a node elsewhere), rehearsal, simulation, bench, authority
-// (certificates), show (output for people), exit (exit codes) and build.
+// (certificates), show (output for people), draw (on a terminal), exit (exit codes) and build.
 package main
 
 import (

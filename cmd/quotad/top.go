@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotad/quotad/cmd/quotad/draw"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
@@ -43,7 +44,7 @@ Exit codes: 0 shown, 5 no node answers, 2 bad usage.`,
 				return api.Overview(o), err
 			}
 			if !once && output == "table" && show.IsTerminal(cmd.OutOrStdout()) {
-				return top.Watch(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), every, fetch)
+				return top.Watch(cmd.Context(), &draw.Screen{Out: cmd.OutOrStdout()}, every, fetch)
 			}
 			return topOnce(cmd, fetch, every, output)
 		},

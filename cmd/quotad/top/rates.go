@@ -1,7 +1,7 @@
 // Package top shows the limits and buckets with the most units, live.
 //
 // rates.go turns two overviews into rates, table.go writes them, and screen.go draws them again
-// each second.
+// and again.
 package top
 
 import (

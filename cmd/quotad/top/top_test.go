@@ -1,14 +1,15 @@
 package top
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
+	"github.com/quotad/quotad/cmd/quotad/draw"
 	"github.com/quotad/quotad/region/api"
 )
 
@@ -48,53 +49,45 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestScreen: the screen waits for two answers, shows what fits, keeps what it showed when the node
-// does not answer, and ends on a key.
+// TestScreen: the screen waits for two answers, and keeps what it showed when the node does not
+// answer.
 func TestScreen(t *testing.T) {
 	answers := []api.Overview{overview(1, node("eu", "n1", 1, 10, 0)), overview(2, node("eu", "n1", 2, 30, 0))}
 	answers[1].Hottest = []api.BucketSummary{{Limit: "a", Domain: "api",
 		Descriptors: map[string]string{"account": "\x1b[31m42"}, LimitUnits: 100, Admitted: 30, Used: 30,
 		Parts: []api.BucketPart{{Region: "eu", Share: 60, Used: 30}}}}
-	var failure error
-	s := &screen{every: time.Second, width: 80, height: 24, fetch: func() (api.Overview, error) {
-		o := answers[0]
-		if len(answers) > 1 {
-			answers = answers[1:]
-		}
-		return o, failure
-	}}
-	step := func() string {
-		_, after := s.Update(s.Init()())
-		if after == nil {
-			t.Error("it does not go on")
-		}
-		return s.text()
+	var s screen
+	step := func(o api.Overview, err error) string {
+		s.take(o, err)
+		return strings.Join(s.lines(), "\n")
 	}
-	if text := step(); !strings.Contains(text, "waiting for the second answer") {
+	if text := step(answers[0], nil); !strings.Contains(text, "waiting for the second answer") {
 		t.Errorf("%s", text)
 	}
-	if text := step(); !strings.Contains(text, "a      100 per 1m  20.0") || !strings.Contains(text, "30/60") ||
+	if text := step(answers[1], nil); !strings.Contains(text, "a      100 per 1m  20.0") || !strings.Contains(text, "30/60") ||
 		strings.Contains(text, "\x1b") {
 		t.Errorf("%q", text)
 	}
-	failure = errors.New("no answer from the node")
-	if text := step(); !strings.Contains(text, "no answer from the node") || !strings.Contains(text, "20.0") {
-		t.Errorf("%s", text)
-	}
-	s.Update(tea.WindowSizeMsg{Width: 20, Height: 5})
-	lines := strings.Split(s.text(), "\n")
-	if len(lines) > 5 {
-		t.Errorf("%d lines in a window of 5", len(lines))
-	}
-	for _, line := range lines {
-		if len(line) > 20 {
-			t.Errorf("%q is wider than 20", line)
+	for _, err := range []error{errors.New("no answer from the node"), nil} { // nil: as old as the last
+		if text := step(answers[1], err); !strings.Contains(text, "20.0") ||
+			strings.Contains(text, "no answer from the node") != (err != nil) {
+			t.Errorf("%s", text)
 		}
 	}
-	if _, cmd := s.Update(tea.KeyPressMsg{Code: 'q', Text: "q"}); cmd == nil || cmd() != tea.Quit() {
-		t.Error("q does not end it")
-	}
-	if !s.View().AltScreen {
-		t.Error("what stood on the terminal before is not kept")
+}
+
+// TestWatch: each interval has a drawing, and none is left when it ends.
+func TestWatch(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var out bytes.Buffer
+	asked := 0
+	err := Watch(ctx, &draw.Screen{Out: &out}, time.Millisecond, func() (api.Overview, error) {
+		if asked++; asked == 4 {
+			cancel()
+		}
+		return overview(asked, node("eu", "n1", asked, int64(10*asked), 0)), nil
+	})
+	if n := strings.Count(out.String(), "\x1b[H"); err != nil || n != 3 || !strings.HasSuffix(out.String(), "\x1b[?1049l") {
+		t.Errorf("%d drawings, %v: %q", n, err, out.String())
 	}
 }

@@ -306,7 +306,7 @@ func (b *bucket) offerTo(f *Fleet, rate int64, record func(oracle.Answer), nodes
 	return flow, func() { cancel(); done.Wait() }
 }
 
-// ledger is the output of quotad buckets show.
+// ledger is the output of quotad explain --ledger.
 type ledger struct {
 	Entitlement, Share, Cell, Used int64
 	Rights                         []struct {
@@ -330,7 +330,7 @@ func (b *bucket) ledger(n *Node) (l ledger) {
 	b.t.Helper()
 	var err error
 	for range 5 { // on a busy machine a node may be too late to look
-		if err = attempt(b.t, &l, "buckets", "show", b.name, "--domain", "api", b.name+"="+b.key,
+		if err = attempt(b.t, &l, "explain", "--ledger", b.name, "--domain", "api", b.name+"="+b.key,
 			"--addr", "http://"+n.Admin, "-o", "json"); err == nil {
 			return l
 		}

@@ -31,7 +31,7 @@ var nameForm = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 var fileKind = strictyaml.Kind{
 	MaxBytes: MaxBytes,
 	TooLarge: "check the path: a scenario has some thirty lines",
-	Empty:    "write a scenario; quotad chaos list names some to start from",
+	Empty:    "write a scenario; quotad chaos run lists some to start from",
 	TooDeep:  "a scenario needs only its fields, each a list of {name: value}",
 }
 

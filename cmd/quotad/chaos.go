@@ -16,7 +16,7 @@ func chaosCommand() *cobra.Command {
 		Short: "Rehearse faults: partitions, crashes, lost data",
 		Long: `chaos plays scenarios: whole regions under load, with the network, nodes, Redis or disks failing at stated times. Every
 request and answer is recorded and judged from outside, against what the scenario expects.`,
-	}, chaosRunCommand(), chaosListCommand())
+	}, chaosRunCommand())
 }
 
 // completeScenario offers the scenarios in this binary, and files.

@@ -6,33 +6,19 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/quotad/quotad/chaos/scenario"
 	"github.com/quotad/quotad/cmd/quotad/rehearsal"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
-func chaosListCommand() *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the scenarios that quotad brings along",
-		Long: `list shows the scenarios that quotad brings along, which quotad chaos run takes by name: the rows of the project's fault
-matrix that each covers, how long it takes beside starting the regions, and what it is about.`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := rehearsal.Shipped()
-			if err != nil {
-				return err
-			}
-			listed := listedScenarios(all)
-			inWords := func(w io.Writer) error { return printScenarios(w, listed) }
-			return show.Result(cmd.OutOrStdout(), output, listed, inWords)
-		},
+// listScenarios shows the scenarios that quotad brings along.
+func listScenarios(w io.Writer, output string) error {
+	all, err := rehearsal.Shipped()
+	if err != nil {
+		return err
 	}
-	outputFlag(cmd, &output)
-	return cmd
+	listed := listedScenarios(all)
+	return show.Result(w, output, listed, func(w io.Writer) error { return printScenarios(w, listed) })
 }
 
 // listedScenario is one entry of the list.

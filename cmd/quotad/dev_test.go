@@ -142,11 +142,11 @@ func TestDev(t *testing.T) {
 	wants(t, ends(t, 2, "explain", "account-month", "--addr", admins[0]), "descriptors.account: is missing")
 	wants(t, ends(t, 2, "explain", "account=42", "--addr", admins[0]), "name a limit first")
 
-	wants(t, ends(t, 0, "cluster", "--addr", admins[2]), "ap-south/n1", "eu-west/n1", "us-east/n1", "whole",
+	wants(t, ends(t, 0, "status", "--all", "--addr", admins[2]), "ap-south/n1", "eu-west/n1", "us-east/n1", "whole",
 		"1 of 1", "ROUND TRIP")
-	wants(t, ends(t, 0, "buckets", "list", "account=4", "--addr", admins[0]), "account=42 plan=free",
+	wants(t, ends(t, 0, "top", "account=4", "--addr", admins[0]), "account=42 plan=free",
 		"denied")
-	if got := ends(t, 0, "buckets", "list", "account=5", "--addr", admins[0]); strings.Contains(got, "account=42") {
+	if got := ends(t, 0, "top", "account=5", "--addr", admins[0]); strings.Contains(got, "account=42") {
 		t.Errorf("%s", got)
 	}
 	var r top.Report
@@ -162,7 +162,7 @@ func TestDev(t *testing.T) {
 	wants(t, ends(t, 0, "cut", "eu-west", "--for", "1m", "--addr", admins[0]), "cut off from eu-west")
 	suite.Eventually(t, "the cut shows", func() bool {
 		var out, errs bytes.Buffer
-		return run(t.Context(), []string{"cluster", "--addr", admins[0]}, &out, &errs) == 1 &&
+		return run(t.Context(), []string{"status", "--all", "--addr", admins[0]}, &out, &errs) == 1 &&
 			strings.Contains(out.String(), "DEGRADED") && strings.Contains(out.String(), "SILENT")
 	})
 	wants(t, ends(t, 0, "explain", "account-month", "account=42", "--addr", admins[0]), "DID NOT ANSWER",
@@ -234,7 +234,7 @@ func TestDevSample(t *testing.T) {
 	if got := r.Header.Get("Location"); r.StatusCode != 307 || got != admins[0]+"/" {
 		t.Errorf("%d %s", r.StatusCode, got)
 	}
-	wants(t, ends(t, 0, "cluster", "--addr", admins[0]), "us-east/n1")
+	wants(t, ends(t, 0, "status", "--all", "--addr", admins[0]), "us-east/n1")
 	wants(t, ends(t, 0, "explain", "account-minute", "account=42", "--addr", admins[0]),
 		"No node remembers a request on this bucket. Worldwide 0 of 10 units are used.")
 }

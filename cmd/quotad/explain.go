@@ -22,7 +22,9 @@ import (
 
 func explainCommand() *cobra.Command {
 	var node remote.Node
-	var domain, output string
+	var bucket bucketName
+	var output string
+	var ledger bool
 	cmd := &cobra.Command{
 		Use:   "explain LIMIT [NAME=VALUE]...",
 		Short: "Say why a key was admitted or denied, with all regions beside each other",
@@ -32,10 +34,19 @@ it has by itself, and what each holds, has used, and has lent and borrowed. Noth
 
 The domain, and what the limit is for (match), need not be named where one alone fits.
 
+With --ledger it shows instead what the region of the node knows of the bucket: its fixed split, what it holds and has
+used, and what it has lent to and borrowed from each other region, cell by cell. A cell is the time for which units are
+lent: a window, or a part of one. Lent and returned are what this region has given away, borrowed and regained what it has
+heard from the other. The domain and all descriptors must be named.
+
 Exit codes: 0 explained, 1 no such bucket, 5 no node answers, 2 bad usage.`,
-		Example: "  quotad explain account-minute account=42",
-		Args:    cobra.ArbitraryArgs,
+		Example: `  quotad explain account-minute account=42
+  quotad explain --ledger account-minute --domain api account=42 plan=free`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if ledger {
+				return showLedger(cmd, &node, bucket, args, output)
+			}
 			if len(args) == 0 || strings.Contains(args[0], "=") {
 				return exit.Usage(fmt.Errorf("name a limit first, as in %s account-minute account=42",
 					cmd.CommandPath()))
@@ -48,8 +59,8 @@ Exit codes: 0 explained, 1 no such bucket, 5 no node answers, 2 bad usage.`,
 				return exit.Usage(err)
 			}
 			query := url.Values{}
-			if domain != "" {
-				query.Set("domain", domain)
+			if bucket.Domain != "" {
+				query.Set("domain", bucket.Domain)
 			}
 			for name, value := range descriptors {
 				query.Set(name, value)
@@ -58,7 +69,8 @@ Exit codes: 0 explained, 1 no such bucket, 5 no node answers, 2 bad usage.`,
 		},
 	}
 	node.OperatorFlags(cmd)
-	cmd.Flags().StringVar(&domain, "domain", "", "domain of the limit, if several have one of this name")
+	cmd.Flags().StringVar(&bucket.Domain, "domain", "", "domain of the limit, if several have one of this name")
+	cmd.Flags().BoolVar(&ledger, "ledger", false, "show the ledger of the bucket in the region of the node")
 	outputFlag(cmd, &output)
 	return cmd
 }

@@ -51,7 +51,7 @@ func TestHostileNames(t *testing.T) {
 	defer node.Close()
 	for _, args := range [][]string{{"status"}, {"check", "--domain", "api", "--receipt"},
 		{"check", "--domain", "api", "--peek"},
-		{"buckets", "show", "m", "--domain", "api"}, {"refund", "r"}, {"cut", "eu", "--for",
+		{"explain", "--ledger", "m", "--domain", "api"}, {"refund", "r"}, {"cut", "eu", "--for",
 			"1s"}} {
 		var out, errs strings.Builder
 		run(t.Context(), append(args, "--addr", node.URL), &out, &errs)

@@ -16,6 +16,9 @@ var moved = []struct{ was, told string }{
 		"QUOTAD_CA, QUOTAD_CERT, QUOTAD_KEY and QUOTAD_TOKEN"},
 	{"man", "quotad man is now quotad generate man"},
 	{"generate completion", "quotad generate completion is now quotad completion"},
+	{"cluster", "quotad cluster is now quotad status --all"},
+	{"buckets", "quotad buckets show is now quotad explain --ledger, and quotad buckets list is now quotad top NAME=PREFIX"},
+	{"chaos list", "quotad chaos list is now quotad chaos run, without a name"},
 }
 
 // forward adds the commands of before, hidden. Whatever their arguments, they say where they went.

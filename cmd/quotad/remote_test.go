@@ -27,7 +27,7 @@ func TestExitCodesByAnswer(t *testing.T) {
 	status := []string{"status"}
 	refund := []string{"refund", "a-receipt"}
 	reset := []string{"reset", "a", "--domain", "api", "--yes"}
-	show := []string{"buckets", "show", "a", "--domain", "api", "account=42"}
+	show := []string{"explain", "--ledger", "a", "--domain", "api", "account=42"}
 	for _, test := range []struct {
 		name   string
 		args   []string

@@ -35,7 +35,7 @@ Exit codes: 0 cleared, 1 no such bucket, 5 no node answers, 2 bad usage or no --
 			if !yes {
 				return exit.Usage(fmt.Errorf(
 					"nothing was reset: reset breaks limit %s on purpose, for what is admitted after it comes on top of what was "+
-						"admitted before, in this region's window; look with quotad buckets show what would be forgotten, and give --yes if that is meant", bucket.Limit))
+						"admitted before, in this region's window; look with quotad explain --ledger what would be forgotten, and give --yes if that is meant", bucket.Limit))
 			}
 			answer := node.Post(cmd.Context(), "/v1/reset", bucket)
 			var done struct {

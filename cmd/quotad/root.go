@@ -36,9 +36,8 @@ cut off falls to its fixed split. The sum of what all regions admit never exceed
 Exit codes: 0 ok, 1 error, 2 usage or invalid configuration, 3 promise broken, 4 denied, 5 unreachable, 6 not shown (demo).`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-	}, serveCommand(), checkCommand(), refundCommand(), statusCommand(), clusterCommand(),
-		topCommand(), explainCommand(), bucketsCommand(),
-		resetCommand(), recoverCommand(), cutCommand(), certsCommand(), gossipKeyCommand(), tokenCommand(), configCommand(),
+	}, serveCommand(), checkCommand(), refundCommand(), statusCommand(),
+		topCommand(), explainCommand(), resetCommand(), recoverCommand(), cutCommand(), certsCommand(), gossipKeyCommand(), tokenCommand(), configCommand(),
 		limitsCommand(), regionsCommand(), demoCommand(), devCommand(), simulateCommand(), chaosCommand(), benchCommand(),
 		generateCommand(), versionCommand())
 	root.SetOut(out)

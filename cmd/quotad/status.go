@@ -16,15 +16,25 @@ import (
 func statusCommand() *cobra.Command {
 	var node remote.Node
 	var output string
+	var all bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show a node and what it knows of the other regions",
+		Short: "Show a node and what it knows of the other regions, or all nodes of all regions",
 		Long: `status shows a node: its policy epoch, its region's store and what is being restored there, its journal, what it
 admitted without the store, the other regions as it sees them, and what it has lent and borrowed.
 
-Exit codes: 0 ready, 1 not ready, 5 no node answers.`,
-		Args: noArguments,
+With --all it asks all nodes of all regions, through the node that it reaches, how they are: whether each serves, its
+limits document, store, clock and journal, how many nodes its region should have and how many it sees; and from each node
+to each other region whether it answers, its round trip and how far its store's clock is apart.
+
+Exit codes: 0 ready, 1 not ready, 5 no node answers. With --all, 0 all is well, 1 something is not (a node is silent or
+not ready, a link degraded, a store or journal failed, documents differ).`,
+		Example: "  quotad status\n  quotad status --all",
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if all {
+				return statusOfAll(cmd, &node, output)
+			}
 			answer := node.Get(cmd.Context(), "/v1/status", nil)
 			var s nodeStatus
 			if err := answer.Into(&s, func() bool { return s.Region != "" }); err != nil {
@@ -39,6 +49,7 @@ Exit codes: 0 ready, 1 not ready, 5 no node answers.`,
 		},
 	}
 	node.OperatorFlags(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "show all nodes of all regions and the links between them")
 	outputFlag(cmd, &output)
 	return cmd
 }

@@ -103,7 +103,7 @@ started() { # index of its region
 figure() {
   local try shown
   for try in 1 2 3 4 5; do
-    shown=$(quotad buckets show account --domain api account=42 --addr "$(admin_at "$1")") && break
+    shown=$(quotad explain --ledger account --domain api account=42 --addr "$(admin_at "$1")") && break
   done
   awk -F '  +' -v name="$2" '$1 == name { print $2 + 0 }' <<<"$shown"
 }

@@ -65,7 +65,7 @@ func next(d *policy.Document, all allPorts) (commands []string) {
 			strings.Join(words, " "), admin))
 	if len(all) > 1 {
 		commands = append(commands, fmt.Sprintf(
-			"# cut %s off from %s for 30 s, and see what the regions make of it\nquotad cut %s --for 30s%s; quotad cluster%s",
+			"# cut %s off from %s for 30 s, and see what the regions make of it\nquotad cut %s --for 30s%s; quotad status --all%s",
 			all[0].region, all[1].region, all[1].region, admin, admin))
 	}
 	return append(commands, "# limits and hottest keys, live\nquotad top"+admin)

@@ -48,7 +48,7 @@ func Load(name string) (*scenario.Scenario, error) {
 	src, err := readFile(name)
 	if err != nil {
 		return nil, exit.Usage(fmt.Errorf(
-			"read scenario: %w; name a file, or one that quotad chaos list shows", err))
+			"read scenario: %w; name a file, or one that quotad chaos run lists without a name", err))
 	}
 	s, err := scenario.Parse(name, src)
 	if err != nil {

@@ -58,49 +58,18 @@ func refusedBucket(answer remote.Answer, err error) error {
 	return err
 }
 
-func bucketsCommand() *cobra.Command {
-	return group(&cobra.Command{
-		Use:   "buckets",
-		Short: "List buckets, and look at the ledger of one",
-	}, bucketsListCommand(), bucketsShowCommand())
-}
-
-func bucketsShowCommand() *cobra.Command {
-	var node remote.Node
-	var bucket bucketName
-	var output string
-	cmd := &cobra.Command{
-		Use:   "show LIMIT --domain DOMAIN [NAME=VALUE]...",
-		Short: "Show the ledger of one bucket in the region of a node",
-		Long: `show reads what a region knows of one bucket, which is a limit applied to the key of some descriptors: its
-fixed split, what it holds and has used, and what it has lent to and borrowed from each other region, cell by cell. A cell
-is the time for which units are lent: a window, or a part of one.
-Lent and returned are what this region has given away, borrowed and regained what it has heard from the other.
-
-Exit codes: 0 shown, 1 no such bucket, 5 no node answers, 2 bad usage.`,
-		Example: "  quotad buckets show account-minute --domain api account=42 plan=free",
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := bucket.read(cmd, args); err != nil {
-				return err
-			}
-			if _, given := bucket.Descriptors["domain"]; given {
-				return exit.Usage(errors.New(
-					"a descriptor that is named domain cannot be asked for over HTTP, where it is the limit's domain; call Bucket over gRPC"))
-			}
-			return showBucket(cmd, &node, bucket, output)
-		},
-	}
-	node.OperatorFlags(cmd)
-	bucket.flags(cmd)
-	outputFlag(cmd, &output)
-	return cmd
-}
-
 // ledger is the API's answer, to be printed. Fields that the algorithm does not have are nil.
 type ledger api.Bucket
 
-func showBucket(cmd *cobra.Command, node *remote.Node, bucket bucketName, output string) error {
+// showLedger shows a bucket in the region of a node.
+func showLedger(cmd *cobra.Command, node *remote.Node, bucket bucketName, args []string, output string) error {
+	if err := bucket.read(cmd, args); err != nil {
+		return err
+	}
+	if _, given := bucket.Descriptors["domain"]; given {
+		return exit.Usage(errors.New(
+			"a descriptor that is named domain cannot be asked for over HTTP, where it is the limit's domain; call Bucket over gRPC"))
+	}
 	query := url.Values{"domain": {bucket.Domain}}
 	for name, value := range bucket.Descriptors {
 		query.Set(name, value)

@@ -16,43 +16,26 @@ import (
 	"github.com/quotad/quotad/region/api"
 )
 
-func clusterCommand() *cobra.Command {
-	var node remote.Node
-	var output string
-	cmd := &cobra.Command{
-		Use:   "cluster",
-		Short: "Show all nodes of all regions and the links between them, from any one node",
-		Long: `cluster asks all nodes of all regions, through the node that it reaches, how they are: whether each serves, its limits
-document, store, clock and journal, how many nodes its region should have and how many it sees; and from each node to
-each other region whether it answers, its round trip and how far its store's clock is apart.
-
-Exit codes: 0 all is well, 1 something is not (a node is silent or not ready, a link degraded, a store or journal
-failed, documents differ), 5 no node answers.`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			answer := node.Get(cmd.Context(), "/v1/overview", url.Values{"hottest": {"0"}})
-			var o overview
-			if err := answer.Into(&o, func() bool { return len(o.Nodes) > 0 }); err != nil {
-				return err
-			}
-			if err := answer.Show(cmd.OutOrStdout(), output, o.printCluster); err != nil {
-				return err
-			}
-			if wrong := o.wrong(); len(wrong) > 0 {
-				return errors.New(strings.Join(wrong, "; "))
-			}
-			return nil
-		},
+// statusOfAll shows all nodes of all regions, and the links between them.
+func statusOfAll(cmd *cobra.Command, node *remote.Node, output string) error {
+	answer := node.Get(cmd.Context(), "/v1/overview", url.Values{"hottest": {"0"}})
+	var o overview
+	if err := answer.Into(&o, func() bool { return len(o.Nodes) > 0 }); err != nil {
+		return err
 	}
-	node.OperatorFlags(cmd)
-	outputFlag(cmd, &output)
-	return cmd
+	if err := answer.Show(cmd.OutOrStdout(), output, o.printAll); err != nil {
+		return err
+	}
+	if wrong := o.wrong(); len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "; "))
+	}
+	return nil
 }
 
 // overview is the API's answer, to be printed.
 type overview api.Overview
 
-func (o overview) printCluster(w io.Writer) error {
+func (o overview) printAll(w io.Writer) error {
 	t := show.Table(w)
 	fmt.Fprint(t, "NODE\tREADY\tUP\tDOCUMENT\tSTORE\tLOSSES\tCLOCK\tJOURNAL\tNODES\tRECOVERING\n")
 	for _, n := range o.Nodes {

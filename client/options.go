@@ -65,7 +65,7 @@ func (o Options) Validate() error {
 func (o Options) validateToken() error {
 	const most = 256
 	if len(o.Token) > most {
-		return fmt.Errorf("quotad: Options.Token is longer than %d bytes; `quotad token new` makes one",
+		return fmt.Errorf("quotad: Options.Token is longer than %d bytes; `quotad keys token` makes one",
 			most)
 	}
 	for _, c := range []byte(o.Token) {

@@ -130,13 +130,13 @@ func certified(t *testing.T, quotad string, regions ...string) (settings []strin
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "certs")
 	run := func(args ...string) {
-		if out, err := exec.CommandContext(t.Context(), quotad, append([]string{"certs"}, args...)...).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), quotad, append([]string{"keys"}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	run("init", dir)
+	run("ca", dir)
 	for _, region := range regions {
-		run("issue", dir, "--region", region, "--node", "n1")
+		run("cert", dir, "--region", region, "--node", "n1")
 		own := filepath.Join(dir, region, "n1")
 		settings = append(settings, fmt.Sprintf("peer_tls: {cert: %q, key: %q, ca: %q}", own+".pem", own+".key",
 			filepath.Join(dir, "ca.pem")))

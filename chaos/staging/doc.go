@@ -8,8 +8,8 @@
 // they belong to somebody else.
 //
 // If the nodes have peer_tls, the stage needs a certificate of their authority. Any certificate of
-// it will do. One that names a region which no limits document has cannot take rights: quotad certs
-// issue certs --region operators --node alice.
+// it will do. One that names a region which no limits document has cannot take rights: quotad keys
+// cert certs --region operators --node alice.
 //
 // Run it on a machine that none of the nodes runs on: the answer to a cut that covers the caller's
 // own address arrives only when the cut has ended.

@@ -318,7 +318,7 @@ func TestDeployedReadmeNamesItsFiles(t *testing.T) {
 		}
 	}
 	for _, line := range regexp.MustCompile(
-		`(?m)^ +(quotad (?:cut|certs|chaos|gossip-key).*)$`).FindAllStringSubmatch(table, -1) {
+		`(?m)^ +(quotad (?:cut|chaos|keys).*)$`).FindAllStringSubmatch(table, -1) {
 		text, _, _ := strings.Cut(line[1], "#")
 		root := newRoot(io.Discard)
 		cmd, rest, err := root.Find(strings.Fields(text)[1:])

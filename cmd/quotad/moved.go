@@ -19,6 +19,9 @@ var moved = []struct{ was, told string }{
 	{"cluster", "quotad cluster is now quotad status --all"},
 	{"buckets", "quotad buckets show is now quotad explain --ledger, and quotad buckets list is now quotad top NAME=PREFIX"},
 	{"chaos list", "quotad chaos list is now quotad chaos run, without a name"},
+	{"certs", "quotad certs init is now quotad keys ca, and quotad certs issue is quotad keys cert"},
+	{"gossip-key", "quotad gossip-key is now quotad keys gossip"},
+	{"token", "quotad token new is now quotad keys token"},
 }
 
 // forward adds the commands of before, hidden. Whatever their arguments, they say where they went.

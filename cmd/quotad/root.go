@@ -37,7 +37,7 @@ Exit codes: 0 ok, 1 error, 2 usage or invalid configuration, 3 promise broken, 4
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}, serveCommand(), checkCommand(), refundCommand(), statusCommand(),
-		topCommand(), explainCommand(), resetCommand(), recoverCommand(), cutCommand(), certsCommand(), gossipKeyCommand(), tokenCommand(), configCommand(),
+		topCommand(), explainCommand(), resetCommand(), recoverCommand(), cutCommand(), keysCommand(), configCommand(),
 		limitsCommand(), regionsCommand(), demoCommand(), devCommand(), simulateCommand(), chaosCommand(), benchCommand(),
 		generateCommand(), versionCommand())
 	root.SetOut(out)

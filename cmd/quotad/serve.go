@@ -27,7 +27,7 @@ A node file, with the defaults of listen:
            peer: "127.0.0.1:8082", gossip: "127.0.0.1:7946"}
   advertise: {peer: "us.example.com:8082", gossip: "192.0.2.7:7946"}
   seeds: ["eu.example.com:7946"]
-  peer_tls: {cert: n1.pem, key: n1.key, ca: ca.pem}   # see quotad certs; of the certificate: quotad://us-east/n1
+  peer_tls: {cert: n1.pem, key: n1.key, ca: ca.pem}   # see quotad keys; of the certificate: quotad://us-east/n1
   gossip_keys: [file:gossip.key]                      # the first encrypts, all decrypt
   bootstrap: false            # true the first time the region is started; alone for the very first node of all
 

@@ -32,7 +32,7 @@ const (
 const (
 	mendFile   = `write it like callers: [{name: shop, roles: [check], tokens: ["sha256:..."]}]`
 	mendCaller = `write it like {name: shop, roles: [check], domains: [api], tokens: ["sha256:..."]}`
-	mendToken  = "make one with: quotad token new, and write its sha256:... here, never the token"
+	mendToken  = "make one with: quotad keys token, and write its sha256:... here, never the token"
 	mendCert   = "write a URI or dns:NAME as it stands in the certificate, such as " +
 		"spiffe://example.org/shop"
 )

@@ -164,7 +164,7 @@ func TestLoadCaller(t *testing.T) {
 		t.Fatal(loaded, err)
 	}
 	for name, wrong := range map[string]Files{
-		"issue one with: quotad certs issue": a.write(t.TempDir(), template(), a),
+		"issue one with: quotad keys cert": a.write(t.TempDir(), template(), a),
 		"give a certificate and its own key": {Cert: files.Cert,
 			Key: a.write(t.TempDir(), of(operator), a).Key, CA: files.CA},
 		"read the certificate": {Cert: files.Cert + "x", Key: files.Key, CA: files.CA},

@@ -176,7 +176,7 @@ func (f Files) notAPair(err error) error {
 }
 
 func (f Files) unnamed(err error) error {
-	return fmt.Errorf("certificate %s: %w; issue one with: quotad certs issue", f.Cert, err)
+	return fmt.Errorf("certificate %s: %w; issue one with: quotad keys cert", f.Cert, err)
 }
 
 func (c contents) equal(o contents) bool {

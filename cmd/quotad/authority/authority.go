@@ -69,7 +69,7 @@ func Make(dir string, valid time.Duration) (Written, error) {
 
 // readAuthority reads the files that Make wrote.
 func readAuthority(dir string) (*authority, error) {
-	const mend = "make an authority with: quotad certs init"
+	const mend = "make an authority with: quotad keys ca"
 	certDER, err := readPEM(authorityCert(dir), "CERTIFICATE")
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, mend)

@@ -324,7 +324,7 @@ func keysAt(v value) ([][]byte, error) {
 			return nil, v.fail("the file is empty", "write one key on a line")
 		}
 	}
-	const mend = "make one with: quotad gossip-key"
+	const mend = "make one with: quotad keys gossip"
 	keys := make([][]byte, len(texts))
 	for i, text := range texts {
 		key, err := base64.StdEncoding.DecodeString(text)

@@ -66,7 +66,7 @@ func (n *Node) token() (string, error) {
 	token := strings.TrimSpace(string(b))
 	if token == "" || strings.ContainsAny(token, " \r\n\t") {
 		return "", errors.New("--token-file: the file has no token, or more than one; " +
-			"it must have one line, of quotad token new")
+			"it must have one line, of quotad keys token")
 	}
 	return token, nil
 }

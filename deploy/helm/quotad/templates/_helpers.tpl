@@ -103,10 +103,10 @@ redis-ca: {{ . | quote }}
 {{- fail "limits and limitsConfigMap are both given: keep one of the two" }}
 {{- end }}
 {{- if not (or $v.peerTLSSecret (has "peer" $v.insecure)) }}
-{{- fail "give peerTLSSecret, or add peer to insecure if only quotad reaches port 8082. Make the certificates with quotad certs init and quotad certs issue --node POD" }}
+{{- fail "give peerTLSSecret, or add peer to insecure if only quotad reaches port 8082. Make the certificates with quotad keys ca and quotad keys cert --node POD" }}
 {{- end }}
 {{- if not (or $v.gossipKeySecret (has "gossip" $v.insecure)) }}
-{{- fail "give gossipKeySecret, or add gossip to insecure if only quotad reaches port 7946. Make the key once for all regions: quotad gossip-key --out gossip.key; then in each cluster: kubectl create secret generic quotad-gossip --from-file=gossip.key, and gossipKeySecret=quotad-gossip" }}
+{{- fail "give gossipKeySecret, or add gossip to insecure if only quotad reaches port 7946. Make the key once for all regions: quotad keys gossip --out gossip.key; then in each cluster: kubectl create secret generic quotad-gossip --from-file=gossip.key, and gossipKeySecret=quotad-gossip" }}
 {{- end }}
 {{- $asked := and $v.apiTLSSecret (or $v.rolesSecret $v.apiTLSCallersCA) }}
 {{- if not (or $asked (has "api" $v.insecure)) }}

@@ -8,12 +8,16 @@ import (
 	"github.com/quotad/quotad/region/access"
 )
 
-func tokenCommand() *cobra.Command {
-	return group(&cobra.Command{
+func keysTokenCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Make tokens that say who calls a node",
-		Long: `token makes the tokens that callers and operators send as Authorization: Bearer TOKEN. A node knows their hashes alone, by
-the file that its setting roles names:
+		Short: "Make a token, and its hash for the roles file",
+		Long: `token prints a new token on standard output, or writes it to a new file with --out, and its hash on standard error. The
+token is a secret: give it to the caller, and write the hash alone into the roles file.
+
+Callers and operators send it as Authorization: Bearer TOKEN. A node knows the hashes of tokens alone, by the file that its
+setting roles names:
 
   callers:
     - name: shop
@@ -23,17 +27,7 @@ the file that its setting roles names:
     - name: alice
       roles: [operate]
       certificates: ["spiffe://example.org/alice"]   # a URI of a certificate, or dns:NAME`,
-	}, tokenNewCommand())
-}
-
-func tokenNewCommand() *cobra.Command {
-	var file string
-	cmd := &cobra.Command{
-		Use:   "new",
-		Short: "Make a token, and its hash for the roles file",
-		Long: `new prints a new token on standard output, or writes it to a new file with --out, and its hash on standard error. The
-token is a secret: give it to the caller, and write the hash alone into the roles file.`,
-		Example: "  quotad token new --out shop.token",
+		Example: "  quotad keys token --out shop.token",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			token, hashed := access.NewToken()

@@ -15,24 +15,14 @@ import (
 	"github.com/quotad/quotad/region/peer"
 )
 
-func certsCommand() *cobra.Command {
-	return group(&cobra.Command{
-		Use:   "certs",
-		Short: "Make the certificates of nodes",
-		Long: `certs makes an authority and certificates of nodes, for the setting peer_tls, and with --host for api_tls and admin_tls
-as well. A node's certificate names its region and itself in a URI, quotad://REGION/NODE; certificates of any other
-authority do as well for peer_tls, if they carry that URI and are for servers and clients.`,
-	}, certsInitCommand(), certsIssueCommand())
-}
-
-func certsInitCommand() *cobra.Command {
+func keysCACommand() *cobra.Command {
 	valid := days(3650 * day)
 	cmd := &cobra.Command{
-		Use:   "init DIR",
+		Use:   "ca DIR",
 		Short: "Make an authority: ca.pem and ca.key",
-		Long: `init makes an authority in a folder, which it makes if need be. Nodes are given ca.pem. With ca.key anybody can be a node
+		Long: `ca makes an authority in a folder, which it makes if need be. Nodes are given ca.pem. With ca.key anybody can be a node
 of any region: keep it where no node runs.`,
-		Example:           "  quotad certs init certs",
+		Example:           "  quotad keys ca certs",
 		Args:              one("folder", "certs"),
 		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,19 +37,22 @@ of any region: keep it where no node runs.`,
 	return cmd
 }
 
-func certsIssueCommand() *cobra.Command {
+func keysCertCommand() *cobra.Command {
 	valid := days(90 * day)
 	var who peer.Identity
 	var hosts []string
 	cmd := &cobra.Command{
-		Use:   "issue DIR --region REGION --node NODE",
+		Use:   "cert DIR --region REGION --node NODE",
 		Short: "Make a node's certificate and key, in the place of those that it has",
-		Long: `issue makes DIR/REGION/NODE.pem and NODE.key with the authority in DIR. A node that runs with files of these names takes
+		Long: `cert makes DIR/REGION/NODE.pem and NODE.key with the authority in DIR. A node that runs with files of these names takes
 new ones into use by itself. With --host the certificate is also good for api_tls and admin_tls: callers and operators
-know a node by the host that they call, and trust the authority by its ca.pem.`,
-		Example: `  quotad certs issue certs --region us-east --node n1
-  quotad certs issue certs --region us-east --node n1 --host quota.us-east.example.org,10.0.0.7
-  quotad certs issue certs --region operators --node alice    # of no region that has limits: to rehearse faults`,
+know a node by the host that they call, and trust the authority by its ca.pem.
+
+The certificate names the region and the node in a URI, quotad://REGION/NODE. Certificates of any other authority do as
+well for peer_tls, if they carry that URI and are for servers and clients.`,
+		Example: `  quotad keys cert certs --region us-east --node n1
+  quotad keys cert certs --region us-east --node n1 --host quota.us-east.example.org,10.0.0.7
+  quotad keys cert certs --region operators --node alice    # of no region that has limits: to rehearse faults`,
 		Args:              one("folder", "certs"),
 		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {

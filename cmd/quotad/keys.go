@@ -1,0 +1,12 @@
+package main
+
+import "github.com/spf13/cobra"
+
+func keysCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "keys",
+		Short: "Make what says who somebody is: tokens, the key of gossip, certificates",
+		Long: `keys makes what callers, operators and nodes prove themselves with: tokens of callers (roles), the key of gossip
+(gossip_keys), and an authority with certificates of nodes (peer_tls, api_tls, admin_tls).`,
+	}, keysTokenCommand(), keysGossipCommand(), keysCACommand(), keysCertCommand())
+}

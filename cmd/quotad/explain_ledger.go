@@ -68,7 +68,7 @@ func showLedger(cmd *cobra.Command, node *remote.Node, bucket bucketName, args [
 	}
 	if _, given := bucket.Descriptors["domain"]; given {
 		return exit.Usage(errors.New(
-			"a descriptor that is named domain cannot be asked for over HTTP, where it is the limit's domain; call Bucket over gRPC"))
+			"a descriptor that is named domain cannot be asked for, because domain is that of the limit; name it otherwise in limits and requests"))
 	}
 	query := url.Values{"domain": {bucket.Domain}}
 	for name, value := range bucket.Descriptors {

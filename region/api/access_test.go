@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/ecdsa"
@@ -66,29 +67,23 @@ var allowedTo = map[string]struct {
 	"/quotad.v1.QuotaService/GiveBack":                                               {"api", "check"},
 	"/quotad.v1.QuotaService/Refund":                                                 {"api", "check"},
 
-	"/v1/status":                          {"admin", "read operate admin"},
-	"/v1/overview":                        {"admin", "read operate admin"},
-	"/v1/watch":                           {"admin", "read operate admin"},
-	"/v1/explain/{limit}":                 {"admin", "read operate admin"},
-	"/v1/buckets":                         {"admin", "read operate admin"},
-	"/v1/buckets/{limit}":                 {"admin", "read operate admin"},
-	"/v1/document":                        {"admin", "read operate admin"},
-	"/v1/documents":                       {"admin", "read operate admin"},
-	"/v1/apply":                           {"admin", "admin"},
-	"/metrics":                            {"admin", "read operate admin"},
-	"/v1/reset":                           {"admin", "operate admin"},
-	"/v1/recover":                         {"admin", "admin"},
-	"/v1/rehearse":                        {"admin", "operate admin"},
-	"/v1/cut":                             {"admin", "operate admin"},
-	"/debug/pprof/":                       {"admin", "admin"},
-	"/debug/pprof/profile":                {"admin", "admin"},
-	"/debug/pprof/trace":                  {"admin", "admin"},
-	"/quotad.v1.AdminService/Status":      {"admin", "read operate admin"},
-	"/quotad.v1.AdminService/Bucket":      {"admin", "read operate admin"},
-	"/quotad.v1.AdminService/Reset":       {"admin", "operate admin"},
-	"/quotad.v1.AdminService/ListBuckets": {"admin", "read operate admin"},
-	"/quotad.v1.AdminService/Overview":    {"admin", "read operate admin"},
-	"/quotad.v1.AdminService/Explain":     {"admin", "read operate admin"},
+	"/v1/status":           {"admin", "read operate admin"},
+	"/v1/overview":         {"admin", "read operate admin"},
+	"/v1/watch":            {"admin", "read operate admin"},
+	"/v1/explain/{limit}":  {"admin", "read operate admin"},
+	"/v1/buckets":          {"admin", "read operate admin"},
+	"/v1/buckets/{limit}":  {"admin", "read operate admin"},
+	"/v1/document":         {"admin", "read operate admin"},
+	"/v1/documents":        {"admin", "read operate admin"},
+	"/v1/apply":            {"admin", "admin"},
+	"/metrics":             {"admin", "read operate admin"},
+	"/v1/reset":            {"admin", "operate admin"},
+	"/v1/recover":          {"admin", "admin"},
+	"/v1/rehearse":         {"admin", "operate admin"},
+	"/v1/cut":              {"admin", "operate admin"},
+	"/debug/pprof/":        {"admin", "admin"},
+	"/debug/pprof/profile": {"admin", "admin"},
+	"/debug/pprof/trace":   {"admin", "admin"},
 
 	"/{$}":            {"admin", "everybody"},
 	"/console/{file}": {"admin", "everybody"},
@@ -99,8 +94,8 @@ var allowedTo = map[string]struct {
 	"/grpc.health.v1.Health/Check": {"api", "everybody"},
 	"/grpc.health.v1.Health/List":  {"api", "everybody"},
 	"/grpc.health.v1.Health/Watch": {"api", "everybody"},
-	"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      {"both", "any"},
-	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": {"both", "any"},
+	"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      {"api", "any"},
+	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": {"api", "any"},
 }
 
 // servedElsewhere are the calls of the table of package access that other packages serve.
@@ -119,7 +114,7 @@ func callsOf(s *Server) map[string][]string {
 	}
 	return map[string][]string{
 		"api":   append(s.routes().paths, rpcs(s.grpc)...),
-		"admin": append(s.adminRoutes(http.NotFoundHandler()).paths, rpcs(s.adminRPC)...)}
+		"admin": s.adminRoutes(http.NotFoundHandler()).paths}
 }
 
 // TestEveryCallHasARow: what is served is in the tables, on the port that they say, and nothing
@@ -492,10 +487,8 @@ func TestDomainsOfACaller(t *testing.T) {
 	if err != nil || batch.Decisions[0].Reason != quotadv1.Reason_REASON_INVALID_REQUEST || !batch.Decisions[1].Allowed {
 		t.Errorf("a batch with one of another's: %v, %v", batch, err)
 	}
-	admin, ctx, endAdmin := s.dial(t, tenant, "admin")
-	defer endAdmin()
-	if _, err := quotadv1.NewAdminServiceClient(admin).Bucket(ctx, &quotadv1.BucketRequest{Limit: "account-minute", Domain: "api"}); status.Code(err) != codes.PermissionDenied {
-		t.Errorf("the ledger of another's: %v", err)
+	if code, got := s.web(t, tenant, "GET", s.at["admin"], "/v1/buckets/account-minute?domain=api", ""); code != 403 {
+		t.Errorf("the ledger of another's: %d %s", code, got)
 	}
 	for _, q := range s.node.checked {
 		if q.Domain == "api" {
@@ -553,10 +546,6 @@ func TestEveryActIsAuditedOnce(t *testing.T) {
 		{"reset of no bucket", post("admin", "/v1/reset", strings.Replace(bucket, "account-minute", "x", 1)),
 			"reset by the-admin from 127.0.0.1: api/xmap[account:42] failed 0"},
 		{"reset of another's", post("tenant", "/v1/reset", bucket), "reset by the-tenant from 127.0.0.1:" + key + " refused 0"},
-		{"reset over gRPC", rpc("operate", "admin", func(ctx context.Context, conn *grpc.ClientConn) {
-			_, _ = quotadv1.NewAdminServiceClient(conn).Reset(ctx, &quotadv1.ResetRequest{Limit: "account-minute", Domain: "api",
-				Descriptors: map[string]string{"account": "42"}})
-		}), "reset by the-operate from 127.0.0.1:" + key + " done 31"},
 		{"refund", post("check", "/v1/refund", `{"receipt":"`+aReceipt+`"}`), "refund by the-check from 127.0.0.1:" + key + " done 7"},
 		{"refund of another's", post("tenant", "/v1/refund", `{"receipt":"`+aReceipt+`"}`), "refund by the-tenant from 127.0.0.1:" + key + " refused 0"},
 		{"refund over gRPC", rpc("check", "api", func(ctx context.Context, conn *grpc.ClientConn) {
@@ -602,16 +591,17 @@ func TestReadinessTellsCallersNothing(t *testing.T) {
 	}
 }
 
-// TestAdminShutsDown: the admin listener answers gRPC calls under way.
-func TestAdminShutsDown(t *testing.T) {
+// TestAdminOverHTTP2: operators have HTTP/2 over TLS, and the end waits for none of their streams.
+func TestAdminOverHTTP2(t *testing.T) {
 	s := startSecured(t, "tls")
-	conn, ctx, end := s.dial(t, proof{token: s.tokens["read"]}, "admin")
-	defer end()
-	got, err := quotadv1.NewAdminServiceClient(conn).Status(ctx, &quotadv1.StatusRequest{})
-	if err != nil || got.GetRoles().GetCallers() != 5 {
-		t.Fatalf("%v, %v", got, err)
+	by := &http.Transport{TLSClientConfig: s.clientTLS(t, proof{}), ForceAttemptHTTP2: true}
+	defer by.CloseIdleConnections()
+	r := watched(t.Context(), t, by, "https://"+s.at["admin"], s.tokens["read"])
+	defer r.Body.Close()
+	if _, err := nextEvent(bufio.NewReader(r.Body)); err != nil || r.ProtoMajor != 2 {
+		t.Fatalf("%s, %v", r.Proto, err)
 	}
-	if err := s.Shutdown(ctx); err != nil {
+	if err := s.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,30 +1,21 @@
 package api
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/pprof"
 	"strconv"
-	"strings"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/reflection"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/console"
-	"github.com/quotad/quotad/region/door"
 )
 
 const watchPath = "/v1/watch"
 
-// maxAdminCalls bounds the gRPC calls of one connection of the admin listener that are served at a
-// time.
+// maxAdminCalls bounds the calls of one connection over HTTP/2 that are served at a time.
 const maxAdminCalls = 16
 
 // maxProfile bounds how long a profile of the process takes, in seconds.
@@ -43,14 +34,7 @@ func (s *Server) adminHandler() http.Handler {
 		promhttp.HandlerOpts{})
 
 	paths := s.adminRoutes(metrics)
-	web := s.recovering(s.ownHosts(s.options.Admin, sameSite(paths.mux)))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
-			s.adminRPC.ServeHTTP(w, r)
-			return
-		}
-		web.ServeHTTP(w, r)
-	})
+	return s.recovering(s.ownHosts(s.options.Admin, sameSite(paths.mux)))
 }
 
 // adminRoutes returns the paths of the admin listener. pprof's page of the command line is left
@@ -98,59 +82,4 @@ func bounded(profile http.HandlerFunc) http.HandlerFunc {
 		}
 		profile(w, r)
 	}
-}
-
-// newAdminGRPC returns the gRPC server behind the admin listener. The HTTP server before it bounds
-// connections and time.
-func (s *Server) newAdminGRPC() *grpc.Server {
-	calls := door.NewCalls(door.Bounds{Streams: maxAdminCalls, Message: maxBodyBytes,
-		Records: maxRecords, Alive: keepalive.ServerParameters{}}, s.rpcPanics, badMessage)
-	if guard := s.options.Admin.Guard; guard != nil {
-		calls.Guard(guardRPC(guard))
-	}
-	g := grpc.NewServer(calls.Options()...)
-	services := calls.Of(g)
-	quotadv1.RegisterAdminServiceServer(services, &adminService{server: s, node: s.node})
-	reflection.Register(services)
-	return g
-}
-
-// adminService is quotad.v1.AdminService.
-type adminService struct {
-	quotadv1.UnimplementedAdminServiceServer
-	server *Server
-	node   Node
-}
-
-// Status implements quotad.v1.AdminService.
-func (s *adminService) Status(context.Context, *quotadv1.StatusRequest) (*quotadv1.StatusResponse,
-	error) {
-	m := statusMessage(s.node.Status(), s.server.ready())
-	if r := s.server.roles(); r != nil {
-		m.Roles = &quotadv1.RolesStatus{Callers: int64(r.Callers), Refused: r.Refused}
-	}
-	return m, nil
-}
-
-// Bucket implements quotad.v1.AdminService.
-func (s *adminService) Bucket(ctx context.Context,
-	m *quotadv1.BucketRequest) (*quotadv1.BucketResponse, error) {
-	if err := s.server.mayNameAdmin(ctx, m.GetDomain()); err != nil {
-		return nil, toStatus(err)
-	}
-	b, err := s.node.Bucket(ctx, m.GetLimit(), m.GetDomain(), m.GetDescriptors())
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	return bucketMessage(b), nil
-}
-
-// Reset implements quotad.v1.AdminService. It breaks the limit for a window. See Server.reset.
-func (s *adminService) Reset(ctx context.Context,
-	m *quotadv1.ResetRequest) (*quotadv1.ResetResponse, error) {
-	cleared, err := s.server.clear(ctx, place{m.GetLimit(), m.GetDomain(), m.GetDescriptors()})
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	return &quotadv1.ResetResponse{Cleared: int64(cleared)}, nil
 }

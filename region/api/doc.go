@@ -1,12 +1,12 @@
 // Package api serves one node over gRPC and over HTTP with JSON, on two ports. The API is for
 // callers: quotad.v1.QuotaService with health and reflection, and the paths of check, peek and
-// refund. The admin listener is for operators: quotad.v1.AdminService and all other paths, over one
-// port. The package decides nothing itself. See region.Node.Check.
+// refund. The admin listener is for operators: all other paths. The package decides nothing itself.
+// See region.Node.Check.
 //
 // A Decision is an answer, not an error. Over gRPC every decision comes with status OK, also a
 // denial because the store failed: the caller reads allowed and reason. Errors are for requests
 // that were not decided: InvalidArgument (bad input; google.rpc.BadRequest names the fields),
-// NotFound (no such bucket), FailedPrecondition (a receipt that this region cannot refund),
+// FailedPrecondition (a receipt that this region cannot refund),
 // Unavailable (the store cannot be read), Canceled and DeadlineExceeded (the caller gave up; the
 // request may have been carried out), Internal (a fault of quotad), ResourceExhausted (the node had
 // too much to do to read the call, a batch as a whole: nothing was charged, and
@@ -60,8 +60,8 @@
 //	GET  /v1/buckets          buckets that the node was asked about lately: ?domain=, limit= and
 //	                          most= (100), and what values begin with, as account=4
 //	GET  /v1/buckets/{limit}  the ledger of a bucket in this region; ?domain=api&account=42: every
-//	                          parameter but domain is a descriptor (a descriptor that is itself
-//	                          named domain needs gRPC)
+//	                          parameter but domain is a descriptor, so none that is itself
+//	                          named domain can be asked for
 //	GET  /v1/document         the document in force, as text
 //	GET  /v1/documents        which documents are open, and what each region uses of them
 //	POST /v1/apply            the text of a document, as application/yaml

@@ -13,7 +13,6 @@ import (
 	"github.com/quotad/quotad/region/access"
 	"github.com/quotad/quotad/region/admit"
 	"github.com/quotad/quotad/region/door"
-	"github.com/quotad/quotad/region/rules"
 )
 
 // badMessage returns the error for a message that cannot be read.
@@ -32,8 +31,6 @@ func toStatus(err error) error {
 		return refusalStatus(refused)
 	case errors.As(err, &field):
 		return fieldStatus(safe("", field))
-	case errors.Is(err, rules.ErrNoSuchBucket):
-		return status.Error(codes.NotFound, err.Error())
 	case errors.Is(err, admit.ErrReceipt):
 		return status.Error(codes.FailedPrecondition, receiptRefused(err))
 	case errors.Is(err, admit.ErrExact):

@@ -371,9 +371,13 @@ func TestMetricsPage(t *testing.T) {
 func TestHTTPPanic(t *testing.T) {
 	var log bytes.Buffer
 	s := newServer(t, &fakeNode{fault: "boom\nlevel=ERROR forged"}, slog.New(slog.NewTextHandler(&log, nil)))
-	compare(t, exchangeHTTP(s, "POST", "/v1/check", "application/json", aRequest), prob(500, "", "a fault of quotad, not of the request; its log has the details", ""))
-	if !strings.Contains(log.String(), `panic="boom\nlevel=ERROR forged"`) || !strings.Contains(log.String(), "fake_test.go") {
-		t.Errorf("log has no panic with its stack: %s", log.String())
+	for _, call := range [][3]string{{"POST", "/v1/check", aRequest}, {"POST", "/v1/refund", `{"receipt":"` + aReceipt + `"}`},
+		{"POST", "/v1/reset", `{}`}, {"GET", "/v1/buckets/account-minute", ""}} {
+		log.Reset()
+		compare(t, exchangeHTTP(s, call[0], call[1], "application/json", call[2]), prob(500, "", "a fault of quotad, not of the request; its log has the details", ""))
+		if !strings.Contains(log.String(), `panic="boom\nlevel=ERROR forged"`) || !strings.Contains(log.String(), "fake_test.go") {
+			t.Errorf("after %s the log has no panic with its stack: %s", call[1], log.String())
+		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/admit"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -153,18 +152,12 @@ func TestGRPCMalformed(t *testing.T) {
 			"requests[0].descriptors.account"},
 		{"a value of columns", "CheckColumns", append(domain, text(3, "\xff")...), "values"},
 		{"a receipt", "Refund", text(1, "\xff"), "receipt"},
-		{"a limit", "Bucket", text(1, "\xff"), "limit"},
 		{"cut short", "Check", domain[:3], "message"},
 		{"no protobuf", "Check", []byte("GET / HTTP/1.1\r\n\r\n"), "message"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			node := &fakeNode{decision: allowed()}
-			s, service := newServer(t, node, quiet()), quotaService
-			conn := dialed(t, s)
-			if c.method == "Bucket" {
-				conn, service = dialedAdmin(t, s), quotadv1.AdminService_ServiceDesc.ServiceName
-			}
-			err := conn.Invoke(t.Context(), "/"+service+"/"+c.method, c.sent, nil,
+			err := dialed(t, newServer(t, node, quiet())).Invoke(t.Context(), "/"+quotaService+"/"+c.method, c.sent, nil,
 				grpc.ForceCodecV2(rawCodec{}))
 			wantViolations(t, err, c.field)
 			if checked, peeked := node.asked(); checked+peeked != 0 {

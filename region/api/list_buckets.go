@@ -23,19 +23,18 @@ const (
 	usualListed = 100
 )
 
-// ListBuckets implements quotad.v1.AdminService.
-func (s *adminService) ListBuckets(ctx context.Context,
-	m *quotadv1.ListBucketsRequest) (*quotadv1.ListBucketsResponse, error) {
-	r, err := s.server.listBuckets(ctx, m)
-	return r, toStatus(err)
+// listing says which buckets a caller wants listed.
+type listing struct {
+	limit, domain string            // empty: any
+	prefix        map[string]string // values of these descriptors begin so
+	most          int               // 1 to maxListed
 }
 
 // listBuckets lists the buckets that the node was asked about lately, of domains that the caller
 // may name.
 func (s *Server) listBuckets(ctx context.Context,
-	m *quotadv1.ListBucketsRequest) (*quotadv1.ListBucketsResponse, error) {
-	most := cmp.Or(int(m.GetMost()), usualListed)
-	if most < 0 || most > maxListed {
+	q listing) (*quotadv1.ListBucketsResponse, error) {
+	if q.most < 1 || q.most > maxListed {
 		return nil, admit.Wrong("most", "must be a whole number from 1 to %d", maxListed)
 	}
 	may := func(string) bool { return true }
@@ -43,10 +42,9 @@ func (s *Server) listBuckets(ctx context.Context,
 		may = access.From(ctx).MayName
 	}
 	all, more := s.node.ListBuckets(func(ref policy.BucketRef) bool {
-		return (m.GetLimit() == "" || ref.Name == m.GetLimit()) &&
-			(m.GetDomain() == "" || ref.Domain == m.GetDomain()) && may(ref.Domain) &&
-			beginsWith(ref, m.GetPrefix())
-	}, most)
+		return (q.limit == "" || ref.Name == q.limit) && (q.domain == "" || ref.Domain == q.domain) &&
+			may(ref.Domain) && beginsWith(ref, q.prefix)
+	}, q.most)
 	r := &quotadv1.ListBucketsResponse{More: more}
 	for _, l := range all {
 		one := &quotadv1.ListedBucket{Limit: l.Ref.Name, Domain: l.Ref.Domain,
@@ -93,17 +91,14 @@ type ListedBucket struct {
 // what the values of descriptors begin with.
 func (s *Server) webListBuckets(w http.ResponseWriter, r *http.Request) {
 	domain, prefix, err := parseQuery(r.URL.RawQuery)
-	m := &quotadv1.ListBucketsRequest{Domain: domain, Limit: prefix["limit"], Prefix: prefix}
-	if text, given := prefix["most"]; err == nil && given {
-		most, wrong := strconv.ParseInt(text, 10, 32)
-		if m.Most = int32(most); wrong != nil || most < 1 {
-			m.Most = -1
-		}
+	q := listing{prefix["limit"], domain, prefix, usualListed}
+	if text, given := prefix["most"]; given {
+		q.most, _ = strconv.Atoi(text)
 	}
 	maps.DeleteFunc(prefix, func(name, _ string) bool { return name == "limit" || name == "most" })
 	var listed *quotadv1.ListBucketsResponse
 	if err == nil {
-		listed, err = s.listBuckets(r.Context(), m)
+		listed, err = s.listBuckets(r.Context(), q)
 	}
 	all := each(listed.GetBuckets(), func(b *quotadv1.ListedBucket) ListedBucket {
 		return ListedBucket{b.GetLimit(), b.GetDomain(), b.GetDescriptors(),

@@ -85,9 +85,9 @@ func ifPositive(d time.Duration) *durationpb.Duration {
 }
 
 func statusMessage(s region.Status, notReady error) *quotadv1.StatusResponse {
-	m := &quotadv1.StatusResponse{Region: s.Region, Node: s.Node, Version: version(),
+	return &quotadv1.StatusResponse{Region: s.Region, Node: s.Node, Version: version(),
 		Epoch:      s.Epoch,
-		Generation: s.Generation, Ready: notReady == nil, Members: s.Members, Mates: s.Mates,
+		Generation: s.Generation, Ready: notReady == nil, Mates: s.Mates,
 		Store: storeMessage(s.Store), Journal: journalMessage(s.Journal),
 		Recovery: &quotadv1.RecoveryStatus{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown,
 			PartlyKnown: s.Exchange.PartlyKnown, Recovered: s.Exchange.Recovered,
@@ -100,16 +100,12 @@ func statusMessage(s region.Status, notReady error) *quotadv1.StatusResponse {
 			})},
 		Local: &quotadv1.LocalStatus{Buckets: int64(s.Local.Buckets), Units: int64(s.Local.Units),
 			Unbooked: s.Local.Unbooked},
-		Documents: documentsMessage(s.Documents)}
-	m.Peers = each(s.Peers, func(p region.Peer) *quotadv1.Peer {
-		return &quotadv1.Peer{Region: p.Region, Heard: p.Heard, Age: durationpb.New(p.Age),
-			RoundTrip: durationpb.New(p.RoundTrip), Degraded: p.Degraded,
-			ClockApart: ifKnown(p.ClockApart, p.ClockKnown)}
-	})
-	for _, c := range s.Counters() {
-		m.Counters = append(m.Counters, &quotadv1.Counter{Name: c.Name, Value: c.Value})
-	}
-	return m
+		Documents: documentsMessage(s.Documents),
+		Peers: each(s.Peers, func(p region.Peer) *quotadv1.Peer {
+			return &quotadv1.Peer{Region: p.Region, Heard: p.Heard, Age: durationpb.New(p.Age),
+				RoundTrip: durationpb.New(p.RoundTrip), Degraded: p.Degraded,
+				ClockApart: ifKnown(p.ClockApart, p.ClockKnown)}
+		})}
 }
 
 func storeMessage(s region.StoreStatus) *quotadv1.StoreStatus {

@@ -155,20 +155,6 @@ func (s *Server) explain(ctx context.Context, p place) (*quotadv1.ExplainRespons
 	return e, err
 }
 
-// Overview implements quotad.v1.AdminService.
-func (s *adminService) Overview(ctx context.Context,
-	m *quotadv1.OverviewRequest) (*quotadv1.OverviewResponse, error) {
-	r, err := s.server.overviewFor(ctx, int(m.GetHottest()))
-	return r, toStatus(err)
-}
-
-// Explain implements quotad.v1.AdminService.
-func (s *adminService) Explain(ctx context.Context,
-	m *quotadv1.ExplainRequest) (*quotadv1.ExplainResponse, error) {
-	e, err := s.server.explain(ctx, place{m.GetLimit(), m.GetDomain(), m.GetDescriptors()})
-	return e, toStatus(err)
-}
-
 // webOverview answers with an overview, as JSON.
 func (s *Server) webOverview(w http.ResponseWriter, r *http.Request) {
 	o, err := s.overviewFor(r.Context(), hottestOf(r.URL.Query()))

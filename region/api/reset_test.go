@@ -6,11 +6,6 @@ import (
 	"maps"
 	"strings"
 	"testing"
-
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
 func TestReset(t *testing.T) {
@@ -44,28 +39,11 @@ func TestReset(t *testing.T) {
 			node := &fakeNode{err: c.err}
 			compare(t, exchangeHTTP(newServer(t, node, quiet()), "POST", "/v1/reset",
 				"application/json", c.body), c.want)
-			if done := len(node.reset) > 0; done != strings.HasPrefix(c.want, "200") {
+			if done := len(node.reset) == 1 && maps.Equal(node.reset[0], map[string]string{"account": "42"}); done != strings.HasPrefix(c.want, "200") {
 				t.Errorf("resets: %v", node.reset)
 			}
 		})
 	}
-}
-
-func TestGRPCReset(t *testing.T) {
-	node := &fakeNode{}
-	_, client := quotaAndAdmin(t, node, quiet())
-	got, err := client.Reset(t.Context(), &quotadv1.ResetRequest{Limit: "account-minute",
-		Domain: "api", Descriptors: map[string]string{"account": "42"}})
-	if err != nil || got.Cleared != 31 || len(node.reset) != 1 ||
-		!maps.Equal(node.reset[0], map[string]string{"account": "42"}) {
-		t.Errorf("a reset of %v answers %v, %v", node.reset, got, err)
-	}
-	if _, err = client.Reset(t.Context(), &quotadv1.ResetRequest{Limit: "other",
-		Domain: "api"}); status.Code(err) != codes.NotFound {
-		t.Errorf("an unknown limit is %v, want NotFound", err)
-	}
-	_, err = client.Reset(t.Context(), &quotadv1.ResetRequest{Limit: "account-minute"})
-	wantViolations(t, err, "domain")
 }
 
 // FuzzDecodeReset: the decoder never panics, and what it accepts is what encoding/json reads, which

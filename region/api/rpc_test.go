@@ -21,29 +21,20 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/quotad/quotad/algorithms"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/rules"
 )
 
 // dialed serves a server's gRPC in memory and connects to it, both until the end of the test.
 func dialed(t testing.TB, s *Server) *grpc.ClientConn {
 	t.Helper()
-	return dialedAt(t, s, s.ServeGRPC)
-}
-
-// dialedAt is dialed for the port that serve serves.
-func dialedAt(t testing.TB, s *Server, serve func(net.Listener) error) *grpc.ClientConn {
-	t.Helper()
 	l := bufconn.Listen(1 << 20)
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := serve(l); err != nil {
+		if err := s.ServeGRPC(l); err != nil {
 			t.Error(err)
 		}
 	})
@@ -63,21 +54,6 @@ func dialedAt(t testing.TB, s *Server, serve func(net.Listener) error) *grpc.Cli
 		serving.Wait()
 	})
 	return conn
-}
-
-// dialedAdmin returns a connection to the admin listener of a server.
-func dialedAdmin(t testing.TB, s *Server) *grpc.ClientConn {
-	t.Helper()
-	return dialedAt(t, s, s.ServeAdmin)
-}
-
-// quotaAndAdmin returns clients of both services of one server.
-func quotaAndAdmin(t testing.TB, n Node,
-	log *slog.Logger) (quotadv1.QuotaServiceClient, quotadv1.AdminServiceClient) {
-	t.Helper()
-	s := newServer(t, n, log)
-	return quotadv1.NewQuotaServiceClient(dialed(t, s)),
-		quotadv1.NewAdminServiceClient(dialedAdmin(t, s))
 }
 
 func quota(t testing.TB, n Node) quotadv1.QuotaServiceClient {
@@ -276,17 +252,11 @@ func TestGRPCErrors(t *testing.T) {
 	}{
 		{"the caller gave up", context.Canceled, codes.Canceled},
 		{"out of time", fmt.Errorf("wait: %w", context.DeadlineExceeded), codes.DeadlineExceeded},
-		{"no such bucket", rules.ErrNoSuchBucket, codes.NotFound},
 		{"anything else", errors.New("script inspect: connection refused"), codes.Unavailable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			client, admin := quotaAndAdmin(t, &fakeNode{err: c.err}, quiet())
-			_, err := admin.Bucket(t.Context(), &quotadv1.BucketRequest{Limit: "account-minute",
-				Domain: "api"})
-			if status.Code(err) != c.want {
-				t.Errorf("Bucket answers %v, want %v", err, c.want)
-			}
-			_, err = client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api"})
+			client := quota(t, &fakeNode{err: c.err})
+			_, err := client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api"})
 			if status.Code(err) != c.want {
 				t.Errorf("Check answers %v, want %v", err, c.want)
 			}
@@ -294,101 +264,22 @@ func TestGRPCErrors(t *testing.T) {
 			if status.Code(err) != c.want {
 				t.Errorf("Refund answers %v, want %v", err, c.want)
 			}
-			_, err = admin.Reset(t.Context(), &quotadv1.ResetRequest{Limit: "account-minute",
-				Domain: "api"})
-			if status.Code(err) != c.want {
-				t.Errorf("Reset answers %v, want %v", err, c.want)
-			}
 		})
 	}
-}
-
-func TestGRPCStatusAndBucket(t *testing.T) {
-	node := &fakeNode{status: aStatus()}
-	_, client := quotaAndAdmin(t, node, quiet())
-	got, err := client.Status(t.Context(), &quotadv1.StatusRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	counters := got.Counters
-	got.Counters = nil
-	equal(t, got, &quotadv1.StatusResponse{Region: "us-east", Node: "n1", Version: version(),
-		Epoch: "3:abc", Generation: 2, Ready: true,
-		Peers: []*quotadv1.Peer{{Region: "eu-west", Heard: true,
-			Age:       durationpb.New(120500 * time.Microsecond),
-			RoundTrip: durationpb.New(80 * time.Millisecond), Degraded: true,
-			ClockApart: durationpb.New(-30 * time.Millisecond)}},
-		Members: []string{"eu-west/n1", "us-east/n1", "us-east/n2"}, Mates: []string{"us-east/n2"},
-		Store: &quotadv1.StoreStatus{Kind: "sentinel", Address: "127.0.0.1:26379/main",
-			Data:     []string{"0123abcd"},
-			LastLoss: timestamppb.New(time.Unix(3600, 0)), Losses: 1,
-			OutOfReach: []string{"quotad"}, MaxmemoryPolicy: "noeviction",
-			Refusing: []*quotadv1.StoreRefusal{{Kind: "OOM", Calls: 7,
-				Advice: "raise its maxmemory"}},
-			Id: "ab12", Nodes: 2, Stopped: "two stores: mend it",
-			Rivals: []*quotadv1.StoreRival{{Node: "us-east/n2", Id: "cd34", Hearsay: true}}},
-		Recovery: &quotadv1.RecoveryStatus{Waiting: 3, PartlyKnown: 2, Recovered: 8},
-		Journal: &quotadv1.JournalStatus{Incarnation: 2, Sequence: 9, Rows: 4, Checkpoints: 3,
-			Whole: true},
-		Local:     &quotadv1.LocalStatus{Buckets: 1, Units: 7, Unbooked: 5},
-		Documents: &quotadv1.DocumentsStatus{}})
-	for i, c := range node.status.Counters() {
-		equal(t, counters[i], &quotadv1.Counter{Name: c.Name, Value: c.Value})
-	}
-	node.setReady(errors.New("the store is not open"))
-	if got, err = client.Status(t.Context(), &quotadv1.StatusRequest{}); err != nil || got.Ready {
-		t.Errorf("a node that is not ready says %v, %v", got, err)
-	}
-
-	bucket, err := client.Bucket(t.Context(), &quotadv1.BucketRequest{Limit: "account-minute",
-		Domain: "api"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	equal(t, bucket, &quotadv1.BucketResponse{Limit: "account-minute", LimitUnits: 1000,
-		Entitlement: 400, Cell: 5, Used: 31,
-		Share: 425, NextShare: 400, Algorithm: "fixed_window", Fading: 31, Free: 394,
-		Rights: []*quotadv1.Rights{
-			{Cell: 5, Region: "ap-south", Lent: 1, Returned: 2, Borrowed: 3, Regained: 4},
-			{Cell: 5, Region: "eu-west", Borrowed: 23}}})
-	node.bucket = func(map[string]string) (region.Bucket, error) { return aTokenBucket(), nil }
-	if bucket, err = client.Bucket(t.Context(), &quotadv1.BucketRequest{Limit: "account-minute",
-		Domain: "api"}); err != nil {
-		t.Fatal(err)
-	}
-	equal(t, bucket, &quotadv1.BucketResponse{Limit: "account-minute", LimitUnits: 1000,
-		Entitlement: 400, Cell: 5, Used: 31,
-		Share: 425, NextShare: 400, Algorithm: "token_bucket", Free: 394, Burst: 80,
-		Rights: []*quotadv1.Rights{
-			{Cell: 5, Region: "eu-west", BurstLent: 6, BurstBorrowed: 7}}})
-	if _, err = client.Bucket(t.Context(), &quotadv1.BucketRequest{Limit: "other",
-		Domain: "api"}); status.Code(err) != codes.NotFound {
-		t.Errorf("an unknown limit is %v, want NotFound", err)
-	}
-	_, err = client.Bucket(t.Context(), &quotadv1.BucketRequest{Limit: "account-minute"})
-	wantViolations(t, err, "domain")
 }
 
 // TestGRPCPanic: a panic in a handler is answered with Internal and logged, and the server goes on.
 func TestGRPCPanic(t *testing.T) {
 	var log bytes.Buffer
 	node := &fakeNode{fault: "boom"}
-	client, admin := quotaAndAdmin(t, node, slog.New(slog.NewTextHandler(&log, nil)))
+	client := quotadv1.NewQuotaServiceClient(dialed(t, newServer(t, node, slog.New(slog.NewTextHandler(&log, nil)))))
 	calls := map[string]func() error{
 		"Check": func() error {
 			_, err := client.Check(t.Context(), &quotadv1.CheckRequest{Domain: "api"})
 			return err
 		},
-		"Bucket": func() error {
-			_, err := admin.Bucket(t.Context(), &quotadv1.BucketRequest{Domain: "api"})
-			return err
-		},
 		"Refund": func() error {
 			_, err := client.Refund(t.Context(), &quotadv1.RefundRequest{Receipt: aReceipt})
-			return err
-		},
-		"Reset": func() error {
-			_, err := admin.Reset(t.Context(), &quotadv1.ResetRequest{Domain: "api"})
 			return err
 		},
 		"CheckBatch": func() error {

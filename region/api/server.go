@@ -85,10 +85,8 @@ type Server struct {
 	options Options
 	grpc    *grpc.Server
 	http    *http.Server
-	// admin serves operators over HTTP, and passes gRPC calls on to adminRPC.
-	admin    *http.Server
-	adminRPC *grpc.Server
-	work     *door.Work
+	admin   *http.Server
+	work    *door.Work
 	// batches holds those that are under way over HTTP.
 	batches places
 	health  *healthService
@@ -129,7 +127,6 @@ func New(node Node, log *slog.Logger, o Options) *Server {
 	s.grpc = s.newGRPCServer()
 	s.http = newHTTPServer(s.handler(), door.NewHandshakes(log, "http"))
 	s.http.Protocols = protocols(false)
-	s.adminRPC = s.newAdminGRPC()
 	s.admin = newHTTPServer(s.adminHandler(), door.NewHandshakes(log, "admin"))
 	s.admin.Protocols = protocols(true)
 	s.admin.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: maxAdminCalls}
@@ -154,8 +151,7 @@ func (s *Server) ServeHTTP(l net.Listener) error {
 	return serveWeb(s.http, l, s.options.API.TLS, "http/1.1")
 }
 
-// ServeAdmin serves operators on l, over HTTP and gRPC, until Shutdown or Close, and then returns
-// nil. It closes l.
+// ServeAdmin serves operators on l until Shutdown or Close, and then returns nil. It closes l.
 func (s *Server) ServeAdmin(l net.Listener) error {
 	return serveWeb(s.admin, l, s.options.Admin.TLS, "h2", "http/1.1")
 }
@@ -205,7 +201,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		<-stopped
 	}
 	web.Wait()
-	s.adminRPC.Stop() // its calls came through s.admin, which has ended
 	if err := errors.Join(rpcErr, webErr, adminErr); err != nil {
 		return errors.Join(fmt.Errorf(
 			"shut down: calls were still under way and have been cut off; allow more time: %w",
@@ -219,9 +214,7 @@ func (s *Server) Close() error {
 	s.Drain()
 	s.end()
 	s.grpc.Stop()
-	err := errors.Join(s.http.Close(), s.admin.Close())
-	s.adminRPC.Stop()
-	return err
+	return errors.Join(s.http.Close(), s.admin.Close())
 }
 
 var errDraining = errors.New("the server is shutting down")
@@ -247,12 +240,13 @@ const (
 )
 
 // protocols returns what a port speaks. The API has HTTP/1.1 alone, of which each connection has
-// one request at a time, so bounds on connections are bounds on requests. gRPC needs HTTP/2.
-func protocols(rpc bool) *http.Protocols {
+// one request at a time, so bounds on connections are bounds on requests. Operators have HTTP/2 as
+// well, over TLS alone, as browsers do: they open six connections to a host over HTTP/1.1, and
+// /v1/watch holds one for each tab.
+func protocols(http2 bool) *http.Protocols {
 	p := &http.Protocols{}
 	p.SetHTTP1(true)
-	p.SetHTTP2(rpc)
-	p.SetUnencryptedHTTP2(rpc)
+	p.SetHTTP2(http2)
 	return p
 }
 

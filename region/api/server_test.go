@@ -39,11 +39,17 @@ type front struct {
 // served runs f with a server in a bubble of virtual time.
 func served(t *testing.T, node *fakeNode, f func(t *testing.T, s *front)) {
 	t.Helper()
+	servedWith(t, node, Options{}, f)
+}
+
+// servedWith is served for a server with options.
+func servedWith(t *testing.T, node *fakeNode, o Options, f func(t *testing.T, s *front)) {
+	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
 		network := network.New()
 		defer network.Close()
 		server, client := network.Host("server"), network.Host("client")
-		s := &front{Server: New(node, quiet(), Options{}), client: client}
+		s := &front{Server: New(node, quiet(), o), client: client}
 		var serving sync.WaitGroup
 		defer serving.Wait()
 		for port, serve := range map[int]func(net.Listener) error{8081: s.ServeGRPC, 8080: s.ServeHTTP,

@@ -52,7 +52,6 @@ func (s *Server) nodeView(hottest int) *quotadv1.NodeView {
 	n := &quotadv1.NodeView{Status: statusMessage(s.node.Status(), s.ready()),
 		Started: timestamppb.New(s.node.Started()), At: timestamppb.Now(),
 		NotReady: textOf(s.ready()), Limits: s.limitViews()}
-	n.Status.Members, n.Status.Counters = nil, nil // who wants them asks the node itself
 	if hottest > 0 {
 		hot, since := s.node.Hottest(hottest)
 		n.CountedSince = ifSet(since)

@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -54,10 +56,15 @@ func nextEvent(from *bufio.Reader) (o Overview, err error) {
 	}
 }
 
-// watching runs f with the admin listener of a node in virtual time, over HTTP/1.1 and HTTP/2.
-// asked counts how often the node asked the others.
+// watching runs f with the admin listener of a node in virtual time, over HTTP/1.1, and over HTTP/2
+// with TLS, of which only dialling knows. asked counts how often the node asked the others.
 func watching(t *testing.T,
 	f func(t *testing.T, s *front, asked *atomic.Int64, by http.RoundTripper)) {
+	files := newPKI(t)
+	pair, err := tls.LoadX509KeyPair(files.file("server.pem"), files.file("server.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, version := range []string{"HTTP/1.1", "HTTP/2"} {
 		t.Run(version, func(t *testing.T) {
 			node := &fakeNode{status: region.Status{Region: "us-east", Node: "n1"}}
@@ -66,10 +73,25 @@ func watching(t *testing.T,
 				asked.Add(1)
 				return nil
 			}
-			served(t, node, func(t *testing.T, s *front) {
+			var o Options
+			if version == "HTTP/2" {
+				o.Admin.TLS = func(protocols ...string) *tls.Config {
+					return &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: protocols}
+				}
+			}
+			servedWith(t, node, o, func(t *testing.T, s *front) {
 				by := &http.Transport{DialContext: s.client.DialContext, Protocols: &http.Protocols{}}
 				by.Protocols.SetHTTP1(version == "HTTP/1.1")
-				by.Protocols.SetUnencryptedHTTP2(version == "HTTP/2")
+				if version == "HTTP/2" {
+					by.Protocols.SetUnencryptedHTTP2(true)
+					by.DialContext = func(ctx context.Context, network, at string) (net.Conn, error) {
+						conn, err := s.client.DialContext(ctx, network, at)
+						if err != nil {
+							return nil, err
+						}
+						return tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}), nil
+					}
+				}
 				defer by.CloseIdleConnections()
 				f(t, s, &asked, by)
 			})

@@ -138,7 +138,7 @@ func (c *Config) networkSettings() []Setting {
 		{"listen.http", "host:port", "127.0.0.1:8080", one(&c.Listen.HTTP, listener),
 			"where the HTTP API listens"},
 		{"listen.admin", "host:port", "127.0.0.1:8083", one(&c.Listen.Admin, listener),
-			"where operators are served, over HTTP and gRPC: status, metrics, reset, cuts"},
+			"where operators are served, over HTTP: status, metrics, reset, cuts"},
 		{"listen.peer", "host:port", "127.0.0.1:8082", one(&c.Listen.Peer, listener),
 			"where other regions' nodes are served"},
 		{"listen.gossip", "host:port", "127.0.0.1:7946", one(&c.Listen.Gossip, listener),

@@ -23,52 +23,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// OverviewRequest asks one node how all nodes of all regions are.
-type OverviewRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Buckets to be named, at most 100: so many of those with the most units, and of those with the most units denied. 0: none.
-	Hottest       int32 `protobuf:"varint,1,opt,name=hottest,proto3" json:"hottest,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *OverviewRequest) Reset() {
-	*x = OverviewRequest{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *OverviewRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*OverviewRequest) ProtoMessage() {}
-
-func (x *OverviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[0]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use OverviewRequest.ProtoReflect.Descriptor instead.
-func (*OverviewRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{0}
-}
-
-func (x *OverviewRequest) GetHottest() int32 {
-	if x != nil {
-		return x.Hottest
-	}
-	return 0
-}
-
 // OverviewResponse is put together by the node that was asked. It is up to a second old.
 type OverviewResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -89,7 +43,7 @@ type OverviewResponse struct {
 
 func (x *OverviewResponse) Reset() {
 	*x = OverviewResponse{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[1]
+	mi := &file_quotad_v1_overview_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -101,7 +55,7 @@ func (x *OverviewResponse) String() string {
 func (*OverviewResponse) ProtoMessage() {}
 
 func (x *OverviewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[1]
+	mi := &file_quotad_v1_overview_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -114,7 +68,7 @@ func (x *OverviewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverviewResponse.ProtoReflect.Descriptor instead.
 func (*OverviewResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{1}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *OverviewResponse) GetRegion() string {
@@ -179,7 +133,7 @@ type NodeView struct {
 
 func (x *NodeView) Reset() {
 	*x = NodeView{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[2]
+	mi := &file_quotad_v1_overview_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -191,7 +145,7 @@ func (x *NodeView) String() string {
 func (*NodeView) ProtoMessage() {}
 
 func (x *NodeView) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[2]
+	mi := &file_quotad_v1_overview_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -204,7 +158,7 @@ func (x *NodeView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeView.ProtoReflect.Descriptor instead.
 func (*NodeView) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{2}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *NodeView) GetStatus() *StatusResponse {
@@ -277,7 +231,7 @@ type LimitView struct {
 
 func (x *LimitView) Reset() {
 	*x = LimitView{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[3]
+	mi := &file_quotad_v1_overview_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -289,7 +243,7 @@ func (x *LimitView) String() string {
 func (*LimitView) ProtoMessage() {}
 
 func (x *LimitView) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[3]
+	mi := &file_quotad_v1_overview_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -302,7 +256,7 @@ func (x *LimitView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitView.ProtoReflect.Descriptor instead.
 func (*LimitView) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{3}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *LimitView) GetLimit() string {
@@ -384,7 +338,7 @@ type HotBucket struct {
 
 func (x *HotBucket) Reset() {
 	*x = HotBucket{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[4]
+	mi := &file_quotad_v1_overview_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -396,7 +350,7 @@ func (x *HotBucket) String() string {
 func (*HotBucket) ProtoMessage() {}
 
 func (x *HotBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[4]
+	mi := &file_quotad_v1_overview_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -409,7 +363,7 @@ func (x *HotBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HotBucket.ProtoReflect.Descriptor instead.
 func (*HotBucket) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{4}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *HotBucket) GetBucket() []byte {
@@ -459,7 +413,7 @@ type BucketSummary struct {
 
 func (x *BucketSummary) Reset() {
 	*x = BucketSummary{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[5]
+	mi := &file_quotad_v1_overview_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -471,7 +425,7 @@ func (x *BucketSummary) String() string {
 func (*BucketSummary) ProtoMessage() {}
 
 func (x *BucketSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[5]
+	mi := &file_quotad_v1_overview_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -484,7 +438,7 @@ func (x *BucketSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketSummary.ProtoReflect.Descriptor instead.
 func (*BucketSummary) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{5}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *BucketSummary) GetLimit() string {
@@ -557,7 +511,7 @@ type BucketPart struct {
 
 func (x *BucketPart) Reset() {
 	*x = BucketPart{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[6]
+	mi := &file_quotad_v1_overview_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -569,7 +523,7 @@ func (x *BucketPart) String() string {
 func (*BucketPart) ProtoMessage() {}
 
 func (x *BucketPart) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[6]
+	mi := &file_quotad_v1_overview_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -582,7 +536,7 @@ func (x *BucketPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketPart.ProtoReflect.Descriptor instead.
 func (*BucketPart) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{6}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *BucketPart) GetRegion() string {
@@ -620,67 +574,6 @@ func (x *BucketPart) GetFree() int64 {
 	return 0
 }
 
-// ExplainRequest names a bucket.
-type ExplainRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Limit         string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	Domain        string                 `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
-	Descriptors   map[string]string      `protobuf:"bytes,3,rep,name=descriptors,proto3" json:"descriptors,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ExplainRequest) Reset() {
-	*x = ExplainRequest{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ExplainRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ExplainRequest) ProtoMessage() {}
-
-func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
-func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *ExplainRequest) GetLimit() string {
-	if x != nil {
-		return x.Limit
-	}
-	return ""
-}
-
-func (x *ExplainRequest) GetDomain() string {
-	if x != nil {
-		return x.Domain
-	}
-	return ""
-}
-
-func (x *ExplainRequest) GetDescriptors() map[string]string {
-	if x != nil {
-		return x.Descriptors
-	}
-	return nil
-}
-
 // ExplainResponse says how a bucket stands in every region.
 type ExplainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -704,7 +597,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[8]
+	mi := &file_quotad_v1_overview_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -716,7 +609,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[8]
+	mi := &file_quotad_v1_overview_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -729,7 +622,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{8}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ExplainResponse) GetSentence() string {
@@ -833,7 +726,7 @@ type BucketView struct {
 
 func (x *BucketView) Reset() {
 	*x = BucketView{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[9]
+	mi := &file_quotad_v1_overview_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -845,7 +738,7 @@ func (x *BucketView) String() string {
 func (*BucketView) ProtoMessage() {}
 
 func (x *BucketView) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[9]
+	mi := &file_quotad_v1_overview_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -858,7 +751,7 @@ func (x *BucketView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketView.ProtoReflect.Descriptor instead.
 func (*BucketView) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{9}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BucketView) GetRegion() string {
@@ -968,7 +861,7 @@ type EnvoyView struct {
 
 func (x *EnvoyView) Reset() {
 	*x = EnvoyView{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[10]
+	mi := &file_quotad_v1_overview_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -980,7 +873,7 @@ func (x *EnvoyView) String() string {
 func (*EnvoyView) ProtoMessage() {}
 
 func (x *EnvoyView) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[10]
+	mi := &file_quotad_v1_overview_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -993,7 +886,7 @@ func (x *EnvoyView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnvoyView.ProtoReflect.Descriptor instead.
 func (*EnvoyView) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{10}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *EnvoyView) GetNode() string {
@@ -1066,7 +959,7 @@ type LastRequest struct {
 
 func (x *LastRequest) Reset() {
 	*x = LastRequest{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[11]
+	mi := &file_quotad_v1_overview_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1078,7 +971,7 @@ func (x *LastRequest) String() string {
 func (*LastRequest) ProtoMessage() {}
 
 func (x *LastRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[11]
+	mi := &file_quotad_v1_overview_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1091,7 +984,7 @@ func (x *LastRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LastRequest.ProtoReflect.Descriptor instead.
 func (*LastRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{11}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LastRequest) GetAt() *timestamppb.Timestamp {
@@ -1141,7 +1034,7 @@ type DegradedTowards struct {
 
 func (x *DegradedTowards) Reset() {
 	*x = DegradedTowards{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[12]
+	mi := &file_quotad_v1_overview_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1153,7 +1046,7 @@ func (x *DegradedTowards) String() string {
 func (*DegradedTowards) ProtoMessage() {}
 
 func (x *DegradedTowards) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[12]
+	mi := &file_quotad_v1_overview_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,7 +1059,7 @@ func (x *DegradedTowards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegradedTowards.ProtoReflect.Descriptor instead.
 func (*DegradedTowards) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{12}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DegradedTowards) GetRegion() string {
@@ -1183,10 +1076,10 @@ func (x *DegradedTowards) GetSince() *timestamppb.Timestamp {
 	return nil
 }
 
-// ViewRequest is what one node asks another for, so that it can answer OverviewRequest and ExplainRequest.
+// ViewRequest is what one node asks another for, so that it can describe all nodes, and a bucket in every region.
 type ViewRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As in OverviewRequest.
+	// Buckets to be named, at most 100: so many of those with the most units, and of those with the most units denied. 0: none.
 	Hottest int32 `protobuf:"varint,1,opt,name=hottest,proto3" json:"hottest,omitempty"`
 	// Ids of buckets to look at, at most 200.
 	Buckets [][]byte `protobuf:"bytes,2,rep,name=buckets,proto3" json:"buckets,omitempty"`
@@ -1200,7 +1093,7 @@ type ViewRequest struct {
 
 func (x *ViewRequest) Reset() {
 	*x = ViewRequest{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[13]
+	mi := &file_quotad_v1_overview_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1105,7 @@ func (x *ViewRequest) String() string {
 func (*ViewRequest) ProtoMessage() {}
 
 func (x *ViewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[13]
+	mi := &file_quotad_v1_overview_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1118,7 @@ func (x *ViewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewRequest.ProtoReflect.Descriptor instead.
 func (*ViewRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{13}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ViewRequest) GetHottest() int32 {
@@ -1269,7 +1162,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[14]
+	mi := &file_quotad_v1_overview_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1174,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[14]
+	mi := &file_quotad_v1_overview_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1187,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{14}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *View) GetNode() *NodeView {
@@ -1311,79 +1204,6 @@ func (x *View) GetBuckets() []*BucketView {
 	return nil
 }
 
-// ListBucketsRequest asks for buckets that the node was asked about lately.
-type ListBucketsRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Empty: those of all limits.
-	Limit string `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Empty: those of all domains.
-	Domain string `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
-	// Values of these descriptors begin so.
-	Prefix map[string]string `protobuf:"bytes,3,rep,name=prefix,proto3" json:"prefix,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Buckets to return, at most 1000; 0: 100.
-	Most          int32 `protobuf:"varint,4,opt,name=most,proto3" json:"most,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListBucketsRequest) Reset() {
-	*x = ListBucketsRequest{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[15]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListBucketsRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListBucketsRequest) ProtoMessage() {}
-
-func (x *ListBucketsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[15]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListBucketsRequest.ProtoReflect.Descriptor instead.
-func (*ListBucketsRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{15}
-}
-
-func (x *ListBucketsRequest) GetLimit() string {
-	if x != nil {
-		return x.Limit
-	}
-	return ""
-}
-
-func (x *ListBucketsRequest) GetDomain() string {
-	if x != nil {
-		return x.Domain
-	}
-	return ""
-}
-
-func (x *ListBucketsRequest) GetPrefix() map[string]string {
-	if x != nil {
-		return x.Prefix
-	}
-	return nil
-}
-
-func (x *ListBucketsRequest) GetMost() int32 {
-	if x != nil {
-		return x.Most
-	}
-	return 0
-}
-
 // ListBucketsResponse has the buckets by limit, domain and values.
 type ListBucketsResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -1396,7 +1216,7 @@ type ListBucketsResponse struct {
 
 func (x *ListBucketsResponse) Reset() {
 	*x = ListBucketsResponse{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[16]
+	mi := &file_quotad_v1_overview_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1408,7 +1228,7 @@ func (x *ListBucketsResponse) String() string {
 func (*ListBucketsResponse) ProtoMessage() {}
 
 func (x *ListBucketsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[16]
+	mi := &file_quotad_v1_overview_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1421,7 +1241,7 @@ func (x *ListBucketsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBucketsResponse.ProtoReflect.Descriptor instead.
 func (*ListBucketsResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{16}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListBucketsResponse) GetBuckets() []*ListedBucket {
@@ -1452,7 +1272,7 @@ type ListedBucket struct {
 
 func (x *ListedBucket) Reset() {
 	*x = ListedBucket{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[17]
+	mi := &file_quotad_v1_overview_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1464,7 +1284,7 @@ func (x *ListedBucket) String() string {
 func (*ListedBucket) ProtoMessage() {}
 
 func (x *ListedBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[17]
+	mi := &file_quotad_v1_overview_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1477,7 +1297,7 @@ func (x *ListedBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListedBucket.ProtoReflect.Descriptor instead.
 func (*ListedBucket) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{17}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListedBucket) GetLimit() string {
@@ -1512,9 +1332,7 @@ var File_quotad_v1_overview_proto protoreflect.FileDescriptor
 
 const file_quotad_v1_overview_proto_rawDesc = "" +
 	"\n" +
-	"\x18quotad/v1/overview.proto\x12\tquotad.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16quotad/v1/quotad.proto\"+\n" +
-	"\x0fOverviewRequest\x12\x18\n" +
-	"\ahottest\x18\x01 \x01(\x05R\ahottest\"\xe1\x01\n" +
+	"\x18quotad/v1/overview.proto\x12\tquotad.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16quotad/v1/quotad.proto\"\xe1\x01\n" +
 	"\x10OverviewResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12*\n" +
@@ -1565,14 +1383,7 @@ const file_quotad_v1_overview_proto_rawDesc = "" +
 	"\ventitlement\x18\x02 \x01(\x03R\ventitlement\x12\x14\n" +
 	"\x05share\x18\x03 \x01(\x03R\x05share\x12\x12\n" +
 	"\x04used\x18\x04 \x01(\x03R\x04used\x12\x12\n" +
-	"\x04free\x18\x05 \x01(\x03R\x04free\"\xcc\x01\n" +
-	"\x0eExplainRequest\x12\x14\n" +
-	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x16\n" +
-	"\x06domain\x18\x02 \x01(\tR\x06domain\x12L\n" +
-	"\vdescriptors\x18\x03 \x03(\v2*.quotad.v1.ExplainRequest.DescriptorsEntryR\vdescriptors\x1a>\n" +
-	"\x10DescriptorsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb9\x03\n" +
+	"\x04free\x18\x05 \x01(\x03R\x04free\"\xb9\x03\n" +
 	"\x0fExplainResponse\x12\x1a\n" +
 	"\bsentence\x18\x01 \x01(\tR\bsentence\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\tR\x05limit\x12\x16\n" +
@@ -1632,15 +1443,7 @@ const file_quotad_v1_overview_proto_rawDesc = "" +
 	"\fbuckets_only\x18\x04 \x01(\bR\vbucketsOnly\"`\n" +
 	"\x04View\x12'\n" +
 	"\x04node\x18\x01 \x01(\v2\x13.quotad.v1.NodeViewR\x04node\x12/\n" +
-	"\abuckets\x18\x02 \x03(\v2\x15.quotad.v1.BucketViewR\abuckets\"\xd4\x01\n" +
-	"\x12ListBucketsRequest\x12\x14\n" +
-	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x16\n" +
-	"\x06domain\x18\x02 \x01(\tR\x06domain\x12A\n" +
-	"\x06prefix\x18\x03 \x03(\v2).quotad.v1.ListBucketsRequest.PrefixEntryR\x06prefix\x12\x12\n" +
-	"\x04most\x18\x04 \x01(\x05R\x04most\x1a9\n" +
-	"\vPrefixEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\\\n" +
+	"\abuckets\x18\x02 \x03(\v2\x15.quotad.v1.BucketViewR\abuckets\"\\\n" +
 	"\x13ListBucketsResponse\x121\n" +
 	"\abuckets\x18\x01 \x03(\v2\x17.quotad.v1.ListedBucketR\abuckets\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\"\xf4\x01\n" +
@@ -1665,76 +1468,69 @@ func file_quotad_v1_overview_proto_rawDescGZIP() []byte {
 	return file_quotad_v1_overview_proto_rawDescData
 }
 
-var file_quotad_v1_overview_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_quotad_v1_overview_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_quotad_v1_overview_proto_goTypes = []any{
-	(*OverviewRequest)(nil),       // 0: quotad.v1.OverviewRequest
-	(*OverviewResponse)(nil),      // 1: quotad.v1.OverviewResponse
-	(*NodeView)(nil),              // 2: quotad.v1.NodeView
-	(*LimitView)(nil),             // 3: quotad.v1.LimitView
-	(*HotBucket)(nil),             // 4: quotad.v1.HotBucket
-	(*BucketSummary)(nil),         // 5: quotad.v1.BucketSummary
-	(*BucketPart)(nil),            // 6: quotad.v1.BucketPart
-	(*ExplainRequest)(nil),        // 7: quotad.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 8: quotad.v1.ExplainResponse
-	(*BucketView)(nil),            // 9: quotad.v1.BucketView
-	(*EnvoyView)(nil),             // 10: quotad.v1.EnvoyView
-	(*LastRequest)(nil),           // 11: quotad.v1.LastRequest
-	(*DegradedTowards)(nil),       // 12: quotad.v1.DegradedTowards
-	(*ViewRequest)(nil),           // 13: quotad.v1.ViewRequest
-	(*View)(nil),                  // 14: quotad.v1.View
-	(*ListBucketsRequest)(nil),    // 15: quotad.v1.ListBucketsRequest
-	(*ListBucketsResponse)(nil),   // 16: quotad.v1.ListBucketsResponse
-	(*ListedBucket)(nil),          // 17: quotad.v1.ListedBucket
-	nil,                           // 18: quotad.v1.BucketSummary.DescriptorsEntry
-	nil,                           // 19: quotad.v1.ExplainRequest.DescriptorsEntry
-	nil,                           // 20: quotad.v1.ExplainResponse.DescriptorsEntry
-	nil,                           // 21: quotad.v1.ListBucketsRequest.PrefixEntry
-	nil,                           // 22: quotad.v1.ListedBucket.DescriptorsEntry
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
-	(*StatusResponse)(nil),        // 24: quotad.v1.StatusResponse
-	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
-	(*BucketResponse)(nil),        // 26: quotad.v1.BucketResponse
-	(*Decision)(nil),              // 27: quotad.v1.Decision
-	(Reason)(0),                   // 28: quotad.v1.Reason
+	(*OverviewResponse)(nil),      // 0: quotad.v1.OverviewResponse
+	(*NodeView)(nil),              // 1: quotad.v1.NodeView
+	(*LimitView)(nil),             // 2: quotad.v1.LimitView
+	(*HotBucket)(nil),             // 3: quotad.v1.HotBucket
+	(*BucketSummary)(nil),         // 4: quotad.v1.BucketSummary
+	(*BucketPart)(nil),            // 5: quotad.v1.BucketPart
+	(*ExplainResponse)(nil),       // 6: quotad.v1.ExplainResponse
+	(*BucketView)(nil),            // 7: quotad.v1.BucketView
+	(*EnvoyView)(nil),             // 8: quotad.v1.EnvoyView
+	(*LastRequest)(nil),           // 9: quotad.v1.LastRequest
+	(*DegradedTowards)(nil),       // 10: quotad.v1.DegradedTowards
+	(*ViewRequest)(nil),           // 11: quotad.v1.ViewRequest
+	(*View)(nil),                  // 12: quotad.v1.View
+	(*ListBucketsResponse)(nil),   // 13: quotad.v1.ListBucketsResponse
+	(*ListedBucket)(nil),          // 14: quotad.v1.ListedBucket
+	nil,                           // 15: quotad.v1.BucketSummary.DescriptorsEntry
+	nil,                           // 16: quotad.v1.ExplainResponse.DescriptorsEntry
+	nil,                           // 17: quotad.v1.ListedBucket.DescriptorsEntry
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
+	(*StatusResponse)(nil),        // 19: quotad.v1.StatusResponse
+	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
+	(*BucketResponse)(nil),        // 21: quotad.v1.BucketResponse
+	(*Decision)(nil),              // 22: quotad.v1.Decision
+	(Reason)(0),                   // 23: quotad.v1.Reason
 }
 var file_quotad_v1_overview_proto_depIdxs = []int32{
-	23, // 0: quotad.v1.OverviewResponse.at:type_name -> google.protobuf.Timestamp
-	2,  // 1: quotad.v1.OverviewResponse.nodes:type_name -> quotad.v1.NodeView
-	5,  // 2: quotad.v1.OverviewResponse.hottest:type_name -> quotad.v1.BucketSummary
-	24, // 3: quotad.v1.NodeView.status:type_name -> quotad.v1.StatusResponse
-	23, // 4: quotad.v1.NodeView.started:type_name -> google.protobuf.Timestamp
-	23, // 5: quotad.v1.NodeView.at:type_name -> google.protobuf.Timestamp
-	3,  // 6: quotad.v1.NodeView.limits:type_name -> quotad.v1.LimitView
-	23, // 7: quotad.v1.NodeView.counted_since:type_name -> google.protobuf.Timestamp
-	4,  // 8: quotad.v1.NodeView.hottest:type_name -> quotad.v1.HotBucket
-	25, // 9: quotad.v1.LimitView.window:type_name -> google.protobuf.Duration
-	18, // 10: quotad.v1.BucketSummary.descriptors:type_name -> quotad.v1.BucketSummary.DescriptorsEntry
-	6,  // 11: quotad.v1.BucketSummary.parts:type_name -> quotad.v1.BucketPart
-	19, // 12: quotad.v1.ExplainRequest.descriptors:type_name -> quotad.v1.ExplainRequest.DescriptorsEntry
-	20, // 13: quotad.v1.ExplainResponse.descriptors:type_name -> quotad.v1.ExplainResponse.DescriptorsEntry
-	25, // 14: quotad.v1.ExplainResponse.window:type_name -> google.protobuf.Duration
-	9,  // 15: quotad.v1.ExplainResponse.regions:type_name -> quotad.v1.BucketView
-	26, // 16: quotad.v1.BucketView.ledger:type_name -> quotad.v1.BucketResponse
-	27, // 17: quotad.v1.BucketView.now:type_name -> quotad.v1.Decision
-	11, // 18: quotad.v1.BucketView.last:type_name -> quotad.v1.LastRequest
-	12, // 19: quotad.v1.BucketView.degraded:type_name -> quotad.v1.DegradedTowards
-	23, // 20: quotad.v1.BucketView.closed_until:type_name -> google.protobuf.Timestamp
-	10, // 21: quotad.v1.BucketView.envoys:type_name -> quotad.v1.EnvoyView
-	25, // 22: quotad.v1.EnvoyView.left:type_name -> google.protobuf.Duration
-	23, // 23: quotad.v1.LastRequest.at:type_name -> google.protobuf.Timestamp
-	28, // 24: quotad.v1.LastRequest.reason:type_name -> quotad.v1.Reason
-	23, // 25: quotad.v1.DegradedTowards.since:type_name -> google.protobuf.Timestamp
-	2,  // 26: quotad.v1.View.node:type_name -> quotad.v1.NodeView
-	9,  // 27: quotad.v1.View.buckets:type_name -> quotad.v1.BucketView
-	21, // 28: quotad.v1.ListBucketsRequest.prefix:type_name -> quotad.v1.ListBucketsRequest.PrefixEntry
-	17, // 29: quotad.v1.ListBucketsResponse.buckets:type_name -> quotad.v1.ListedBucket
-	22, // 30: quotad.v1.ListedBucket.descriptors:type_name -> quotad.v1.ListedBucket.DescriptorsEntry
-	11, // 31: quotad.v1.ListedBucket.last:type_name -> quotad.v1.LastRequest
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	18, // 0: quotad.v1.OverviewResponse.at:type_name -> google.protobuf.Timestamp
+	1,  // 1: quotad.v1.OverviewResponse.nodes:type_name -> quotad.v1.NodeView
+	4,  // 2: quotad.v1.OverviewResponse.hottest:type_name -> quotad.v1.BucketSummary
+	19, // 3: quotad.v1.NodeView.status:type_name -> quotad.v1.StatusResponse
+	18, // 4: quotad.v1.NodeView.started:type_name -> google.protobuf.Timestamp
+	18, // 5: quotad.v1.NodeView.at:type_name -> google.protobuf.Timestamp
+	2,  // 6: quotad.v1.NodeView.limits:type_name -> quotad.v1.LimitView
+	18, // 7: quotad.v1.NodeView.counted_since:type_name -> google.protobuf.Timestamp
+	3,  // 8: quotad.v1.NodeView.hottest:type_name -> quotad.v1.HotBucket
+	20, // 9: quotad.v1.LimitView.window:type_name -> google.protobuf.Duration
+	15, // 10: quotad.v1.BucketSummary.descriptors:type_name -> quotad.v1.BucketSummary.DescriptorsEntry
+	5,  // 11: quotad.v1.BucketSummary.parts:type_name -> quotad.v1.BucketPart
+	16, // 12: quotad.v1.ExplainResponse.descriptors:type_name -> quotad.v1.ExplainResponse.DescriptorsEntry
+	20, // 13: quotad.v1.ExplainResponse.window:type_name -> google.protobuf.Duration
+	7,  // 14: quotad.v1.ExplainResponse.regions:type_name -> quotad.v1.BucketView
+	21, // 15: quotad.v1.BucketView.ledger:type_name -> quotad.v1.BucketResponse
+	22, // 16: quotad.v1.BucketView.now:type_name -> quotad.v1.Decision
+	9,  // 17: quotad.v1.BucketView.last:type_name -> quotad.v1.LastRequest
+	10, // 18: quotad.v1.BucketView.degraded:type_name -> quotad.v1.DegradedTowards
+	18, // 19: quotad.v1.BucketView.closed_until:type_name -> google.protobuf.Timestamp
+	8,  // 20: quotad.v1.BucketView.envoys:type_name -> quotad.v1.EnvoyView
+	20, // 21: quotad.v1.EnvoyView.left:type_name -> google.protobuf.Duration
+	18, // 22: quotad.v1.LastRequest.at:type_name -> google.protobuf.Timestamp
+	23, // 23: quotad.v1.LastRequest.reason:type_name -> quotad.v1.Reason
+	18, // 24: quotad.v1.DegradedTowards.since:type_name -> google.protobuf.Timestamp
+	1,  // 25: quotad.v1.View.node:type_name -> quotad.v1.NodeView
+	7,  // 26: quotad.v1.View.buckets:type_name -> quotad.v1.BucketView
+	14, // 27: quotad.v1.ListBucketsResponse.buckets:type_name -> quotad.v1.ListedBucket
+	17, // 28: quotad.v1.ListedBucket.descriptors:type_name -> quotad.v1.ListedBucket.DescriptorsEntry
+	9,  // 29: quotad.v1.ListedBucket.last:type_name -> quotad.v1.LastRequest
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_overview_proto_init() }
@@ -1743,14 +1539,14 @@ func file_quotad_v1_overview_proto_init() {
 		return
 	}
 	file_quotad_v1_quotad_proto_init()
-	file_quotad_v1_overview_proto_msgTypes[10].OneofWrappers = []any{}
+	file_quotad_v1_overview_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_overview_proto_rawDesc), len(file_quotad_v1_overview_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

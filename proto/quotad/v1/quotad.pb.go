@@ -1200,42 +1200,7 @@ func (x *LimitState) GetDegraded() bool {
 	return false
 }
 
-type StatusRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *StatusRequest) Reset() {
-	*x = StatusRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *StatusRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*StatusRequest) ProtoMessage() {}
-
-func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
-func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{12}
-}
-
+// StatusResponse is what a node tells of itself and of what it knows of the other regions.
 type StatusResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Region  string                 `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
@@ -1247,17 +1212,12 @@ type StatusResponse struct {
 	Generation uint64  `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
 	Ready      bool    `protobuf:"varint,6,opt,name=ready,proto3" json:"ready,omitempty"`
 	Peers      []*Peer `protobuf:"bytes,7,rep,name=peers,proto3" json:"peers,omitempty"`
-	// Nodes that gossip sees alive, this one among them.
-	Members  []string   `protobuf:"bytes,8,rep,name=members,proto3" json:"members,omitempty"`
-	Counters []*Counter `protobuf:"bytes,9,rep,name=counters,proto3" json:"counters,omitempty"`
-	// Of the members, the other nodes of this region.
-	Mates    []string        `protobuf:"bytes,10,rep,name=mates,proto3" json:"mates,omitempty"`
-	Store    *StoreStatus    `protobuf:"bytes,11,opt,name=store,proto3" json:"store,omitempty"`
-	Recovery *RecoveryStatus `protobuf:"bytes,12,opt,name=recovery,proto3" json:"recovery,omitempty"`
-	Journal  *JournalStatus  `protobuf:"bytes,13,opt,name=journal,proto3" json:"journal,omitempty"`
-	Local    *LocalStatus    `protobuf:"bytes,14,opt,name=local,proto3" json:"local,omitempty"`
-	// Absent: callers are not asked who they are.
-	Roles         *RolesStatus     `protobuf:"bytes,15,opt,name=roles,proto3" json:"roles,omitempty"`
+	// The other nodes of this region that gossip sees alive.
+	Mates         []string         `protobuf:"bytes,10,rep,name=mates,proto3" json:"mates,omitempty"`
+	Store         *StoreStatus     `protobuf:"bytes,11,opt,name=store,proto3" json:"store,omitempty"`
+	Recovery      *RecoveryStatus  `protobuf:"bytes,12,opt,name=recovery,proto3" json:"recovery,omitempty"`
+	Journal       *JournalStatus   `protobuf:"bytes,13,opt,name=journal,proto3" json:"journal,omitempty"`
+	Local         *LocalStatus     `protobuf:"bytes,14,opt,name=local,proto3" json:"local,omitempty"`
 	Documents     *DocumentsStatus `protobuf:"bytes,16,opt,name=documents,proto3" json:"documents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1265,7 +1225,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1277,7 +1237,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1290,7 +1250,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StatusResponse) GetRegion() string {
@@ -1342,20 +1302,6 @@ func (x *StatusResponse) GetPeers() []*Peer {
 	return nil
 }
 
-func (x *StatusResponse) GetMembers() []string {
-	if x != nil {
-		return x.Members
-	}
-	return nil
-}
-
-func (x *StatusResponse) GetCounters() []*Counter {
-	if x != nil {
-		return x.Counters
-	}
-	return nil
-}
-
 func (x *StatusResponse) GetMates() []string {
 	if x != nil {
 		return x.Mates
@@ -1391,13 +1337,6 @@ func (x *StatusResponse) GetLocal() *LocalStatus {
 	return nil
 }
 
-func (x *StatusResponse) GetRoles() *RolesStatus {
-	if x != nil {
-		return x.Roles
-	}
-	return nil
-}
-
 func (x *StatusResponse) GetDocuments() *DocumentsStatus {
 	if x != nil {
 		return x.Documents
@@ -1422,7 +1361,7 @@ type DocumentsStatus struct {
 
 func (x *DocumentsStatus) Reset() {
 	*x = DocumentsStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1434,7 +1373,7 @@ func (x *DocumentsStatus) String() string {
 func (*DocumentsStatus) ProtoMessage() {}
 
 func (x *DocumentsStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1447,7 +1386,7 @@ func (x *DocumentsStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentsStatus.ProtoReflect.Descriptor instead.
 func (*DocumentsStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DocumentsStatus) GetOpen() []string {
@@ -1494,7 +1433,7 @@ type RegionDocuments struct {
 
 func (x *RegionDocuments) Reset() {
 	*x = RegionDocuments{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1445,7 @@ func (x *RegionDocuments) String() string {
 func (*RegionDocuments) ProtoMessage() {}
 
 func (x *RegionDocuments) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1458,7 @@ func (x *RegionDocuments) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegionDocuments.ProtoReflect.Descriptor instead.
 func (*RegionDocuments) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RegionDocuments) GetRegion() string {
@@ -1548,61 +1487,6 @@ func (x *RegionDocuments) GetWaited() *durationpb.Duration {
 		return x.Waited
 	}
 	return nil
-}
-
-// RolesStatus is what the node knows of who may do what.
-type RolesStatus struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Callers in force.
-	Callers int64 `protobuf:"varint,1,opt,name=callers,proto3" json:"callers,omitempty"`
-	// Why the roles file is not in force as it is now. Empty: it is.
-	Refused       string `protobuf:"bytes,2,opt,name=refused,proto3" json:"refused,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RolesStatus) Reset() {
-	*x = RolesStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RolesStatus) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RolesStatus) ProtoMessage() {}
-
-func (x *RolesStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RolesStatus.ProtoReflect.Descriptor instead.
-func (*RolesStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
-}
-
-func (x *RolesStatus) GetCallers() int64 {
-	if x != nil {
-		return x.Callers
-	}
-	return 0
-}
-
-func (x *RolesStatus) GetRefused() string {
-	if x != nil {
-		return x.Refused
-	}
-	return ""
 }
 
 // StoreStatus is the region's store as this node sees it.
@@ -1640,7 +1524,7 @@ type StoreStatus struct {
 
 func (x *StoreStatus) Reset() {
 	*x = StoreStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1652,7 +1536,7 @@ func (x *StoreStatus) String() string {
 func (*StoreStatus) ProtoMessage() {}
 
 func (x *StoreStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1665,7 +1549,7 @@ func (x *StoreStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreStatus.ProtoReflect.Descriptor instead.
 func (*StoreStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StoreStatus) GetKind() string {
@@ -1775,7 +1659,7 @@ type StoreRival struct {
 
 func (x *StoreRival) Reset() {
 	*x = StoreRival{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1787,7 +1671,7 @@ func (x *StoreRival) String() string {
 func (*StoreRival) ProtoMessage() {}
 
 func (x *StoreRival) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1800,7 +1684,7 @@ func (x *StoreRival) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRival.ProtoReflect.Descriptor instead.
 func (*StoreRival) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StoreRival) GetNode() string {
@@ -1846,7 +1730,7 @@ type StoreRefusal struct {
 
 func (x *StoreRefusal) Reset() {
 	*x = StoreRefusal{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1858,7 +1742,7 @@ func (x *StoreRefusal) String() string {
 func (*StoreRefusal) ProtoMessage() {}
 
 func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1871,7 +1755,7 @@ func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRefusal.ProtoReflect.Descriptor instead.
 func (*StoreRefusal) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *StoreRefusal) GetKind() string {
@@ -1914,7 +1798,7 @@ type RecoveryStatus struct {
 
 func (x *RecoveryStatus) Reset() {
 	*x = RecoveryStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1926,7 +1810,7 @@ func (x *RecoveryStatus) String() string {
 func (*RecoveryStatus) ProtoMessage() {}
 
 func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1939,7 +1823,7 @@ func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoveryStatus.ProtoReflect.Descriptor instead.
 func (*RecoveryStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RecoveryStatus) GetWaiting() int64 {
@@ -1993,7 +1877,7 @@ type RecoveringLimit struct {
 
 func (x *RecoveringLimit) Reset() {
 	*x = RecoveringLimit{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2005,7 +1889,7 @@ func (x *RecoveringLimit) String() string {
 func (*RecoveringLimit) ProtoMessage() {}
 
 func (x *RecoveringLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2018,7 +1902,7 @@ func (x *RecoveringLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoveringLimit.ProtoReflect.Descriptor instead.
 func (*RecoveringLimit) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RecoveringLimit) GetLimit() string {
@@ -2061,7 +1945,7 @@ type ClosedLimit struct {
 
 func (x *ClosedLimit) Reset() {
 	*x = ClosedLimit{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2073,7 +1957,7 @@ func (x *ClosedLimit) String() string {
 func (*ClosedLimit) ProtoMessage() {}
 
 func (x *ClosedLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2086,7 +1970,7 @@ func (x *ClosedLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClosedLimit.ProtoReflect.Descriptor instead.
 func (*ClosedLimit) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ClosedLimit) GetLimit() string {
@@ -2123,7 +2007,7 @@ type JournalStatus struct {
 
 func (x *JournalStatus) Reset() {
 	*x = JournalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2135,7 +2019,7 @@ func (x *JournalStatus) String() string {
 func (*JournalStatus) ProtoMessage() {}
 
 func (x *JournalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2148,7 +2032,7 @@ func (x *JournalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JournalStatus.ProtoReflect.Descriptor instead.
 func (*JournalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *JournalStatus) GetIncarnation() uint64 {
@@ -2213,7 +2097,7 @@ type LocalStatus struct {
 
 func (x *LocalStatus) Reset() {
 	*x = LocalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2225,7 +2109,7 @@ func (x *LocalStatus) String() string {
 func (*LocalStatus) ProtoMessage() {}
 
 func (x *LocalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2238,7 +2122,7 @@ func (x *LocalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalStatus.ProtoReflect.Descriptor instead.
 func (*LocalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LocalStatus) GetBuckets() int64 {
@@ -2279,7 +2163,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2291,7 +2175,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2304,7 +2188,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Peer) GetRegion() string {
@@ -2349,119 +2233,7 @@ func (x *Peer) GetClockApart() *durationpb.Duration {
 	return nil
 }
 
-// Counter is a running total since the node's start.
-type Counter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Value         int64                  `protobuf:"varint,2,opt,name=value,proto3" json:"value,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Counter) Reset() {
-	*x = Counter{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Counter) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Counter) ProtoMessage() {}
-
-func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Counter.ProtoReflect.Descriptor instead.
-func (*Counter) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
-}
-
-func (x *Counter) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Counter) GetValue() int64 {
-	if x != nil {
-		return x.Value
-	}
-	return 0
-}
-
-type BucketRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Limit         string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	Domain        string                 `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
-	Descriptors   map[string]string      `protobuf:"bytes,3,rep,name=descriptors,proto3" json:"descriptors,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *BucketRequest) Reset() {
-	*x = BucketRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *BucketRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*BucketRequest) ProtoMessage() {}
-
-func (x *BucketRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use BucketRequest.ProtoReflect.Descriptor instead.
-func (*BucketRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
-}
-
-func (x *BucketRequest) GetLimit() string {
-	if x != nil {
-		return x.Limit
-	}
-	return ""
-}
-
-func (x *BucketRequest) GetDomain() string {
-	if x != nil {
-		return x.Domain
-	}
-	return ""
-}
-
-func (x *BucketRequest) GetDescriptors() map[string]string {
-	if x != nil {
-		return x.Descriptors
-	}
-	return nil
-}
-
+// BucketResponse is the ledger of one bucket in one region.
 type BucketResponse struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Limit       string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -2491,7 +2263,7 @@ type BucketResponse struct {
 
 func (x *BucketResponse) Reset() {
 	*x = BucketResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2503,7 +2275,7 @@ func (x *BucketResponse) String() string {
 func (*BucketResponse) ProtoMessage() {}
 
 func (x *BucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2516,7 +2288,7 @@ func (x *BucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketResponse.ProtoReflect.Descriptor instead.
 func (*BucketResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BucketResponse) GetLimit() string {
@@ -2642,7 +2414,7 @@ type Rights struct {
 
 func (x *Rights) Reset() {
 	*x = Rights{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2654,7 +2426,7 @@ func (x *Rights) String() string {
 func (*Rights) ProtoMessage() {}
 
 func (x *Rights) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2667,7 +2439,7 @@ func (x *Rights) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rights.ProtoReflect.Descriptor instead.
 func (*Rights) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Rights) GetCell() int64 {
@@ -2736,7 +2508,7 @@ type RefundRequest struct {
 
 func (x *RefundRequest) Reset() {
 	*x = RefundRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2748,7 +2520,7 @@ func (x *RefundRequest) String() string {
 func (*RefundRequest) ProtoMessage() {}
 
 func (x *RefundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2761,7 +2533,7 @@ func (x *RefundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
 func (*RefundRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RefundRequest) GetReceipt() string {
@@ -2783,7 +2555,7 @@ type RefundResponse struct {
 
 func (x *RefundResponse) Reset() {
 	*x = RefundResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2795,7 +2567,7 @@ func (x *RefundResponse) String() string {
 func (*RefundResponse) ProtoMessage() {}
 
 func (x *RefundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2808,7 +2580,7 @@ func (x *RefundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundResponse.ProtoReflect.Descriptor instead.
 func (*RefundResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RefundResponse) GetRefunded() []*Refunded {
@@ -2839,7 +2611,7 @@ type Refunded struct {
 
 func (x *Refunded) Reset() {
 	*x = Refunded{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2851,7 +2623,7 @@ func (x *Refunded) String() string {
 func (*Refunded) ProtoMessage() {}
 
 func (x *Refunded) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2864,7 +2636,7 @@ func (x *Refunded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refunded.ProtoReflect.Descriptor instead.
 func (*Refunded) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Refunded) GetLimit() string {
@@ -2907,7 +2679,7 @@ type TakeRequest struct {
 
 func (x *TakeRequest) Reset() {
 	*x = TakeRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2919,7 +2691,7 @@ func (x *TakeRequest) String() string {
 func (*TakeRequest) ProtoMessage() {}
 
 func (x *TakeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2932,7 +2704,7 @@ func (x *TakeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeRequest.ProtoReflect.Descriptor instead.
 func (*TakeRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{33}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TakeRequest) GetDomain() string {
@@ -2988,7 +2760,7 @@ type TakeResponse struct {
 
 func (x *TakeResponse) Reset() {
 	*x = TakeResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3000,7 +2772,7 @@ func (x *TakeResponse) String() string {
 func (*TakeResponse) ProtoMessage() {}
 
 func (x *TakeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3013,7 +2785,7 @@ func (x *TakeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeResponse.ProtoReflect.Descriptor instead.
 func (*TakeResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{34}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TakeResponse) GetUnits() int64 {
@@ -3056,7 +2828,7 @@ type GiveBackRequest struct {
 
 func (x *GiveBackRequest) Reset() {
 	*x = GiveBackRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3068,7 +2840,7 @@ func (x *GiveBackRequest) String() string {
 func (*GiveBackRequest) ProtoMessage() {}
 
 func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[35]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3081,7 +2853,7 @@ func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackRequest.ProtoReflect.Descriptor instead.
 func (*GiveBackRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{35}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GiveBackRequest) GetReceipt() string {
@@ -3110,7 +2882,7 @@ type GiveBackResponse struct {
 
 func (x *GiveBackResponse) Reset() {
 	*x = GiveBackResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[36]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3122,7 +2894,7 @@ func (x *GiveBackResponse) String() string {
 func (*GiveBackResponse) ProtoMessage() {}
 
 func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[36]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3135,7 +2907,7 @@ func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackResponse.ProtoReflect.Descriptor instead.
 func (*GiveBackResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{36}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GiveBackResponse) GetRefunded() []*Refunded {
@@ -3150,111 +2922,6 @@ func (x *GiveBackResponse) GetRepeated() bool {
 		return x.Repeated
 	}
 	return false
-}
-
-type ResetRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Limit         string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	Domain        string                 `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
-	Descriptors   map[string]string      `protobuf:"bytes,3,rep,name=descriptors,proto3" json:"descriptors,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ResetRequest) Reset() {
-	*x = ResetRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[37]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ResetRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ResetRequest) ProtoMessage() {}
-
-func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[37]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
-func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{37}
-}
-
-func (x *ResetRequest) GetLimit() string {
-	if x != nil {
-		return x.Limit
-	}
-	return ""
-}
-
-func (x *ResetRequest) GetDomain() string {
-	if x != nil {
-		return x.Domain
-	}
-	return ""
-}
-
-func (x *ResetRequest) GetDescriptors() map[string]string {
-	if x != nil {
-		return x.Descriptors
-	}
-	return nil
-}
-
-type ResetResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Units that counted as used before.
-	Cleared       int64 `protobuf:"varint,1,opt,name=cleared,proto3" json:"cleared,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ResetResponse) Reset() {
-	*x = ResetResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[38]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ResetResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ResetResponse) ProtoMessage() {}
-
-func (x *ResetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[38]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ResetResponse.ProtoReflect.Descriptor instead.
-func (*ResetResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{38}
-}
-
-func (x *ResetResponse) GetCleared() int64 {
-	if x != nil {
-		return x.Cleared
-	}
-	return 0
 }
 
 var File_quotad_v1_quotad_proto protoreflect.FileDescriptor
@@ -3370,8 +3037,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05share\x18\v \x01(\x03R\x05share\x12\x1a\n" +
 	"\bdegraded\x18\f \x01(\bR\bdegradedB\f\n" +
 	"\n" +
-	"_remaining\"\x0f\n" +
-	"\rStatusRequest\"\xd8\x04\n" +
+	"_remaining\"\x8c\x04\n" +
 	"\x0eStatusResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
@@ -3381,17 +3047,15 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"generation\x18\x05 \x01(\x04R\n" +
 	"generation\x12\x14\n" +
 	"\x05ready\x18\x06 \x01(\bR\x05ready\x12%\n" +
-	"\x05peers\x18\a \x03(\v2\x0f.quotad.v1.PeerR\x05peers\x12\x18\n" +
-	"\amembers\x18\b \x03(\tR\amembers\x12.\n" +
-	"\bcounters\x18\t \x03(\v2\x12.quotad.v1.CounterR\bcounters\x12\x14\n" +
+	"\x05peers\x18\a \x03(\v2\x0f.quotad.v1.PeerR\x05peers\x12\x14\n" +
 	"\x05mates\x18\n" +
 	" \x03(\tR\x05mates\x12,\n" +
 	"\x05store\x18\v \x01(\v2\x16.quotad.v1.StoreStatusR\x05store\x125\n" +
 	"\brecovery\x18\f \x01(\v2\x19.quotad.v1.RecoveryStatusR\brecovery\x122\n" +
 	"\ajournal\x18\r \x01(\v2\x18.quotad.v1.JournalStatusR\ajournal\x12,\n" +
-	"\x05local\x18\x0e \x01(\v2\x16.quotad.v1.LocalStatusR\x05local\x12,\n" +
-	"\x05roles\x18\x0f \x01(\v2\x16.quotad.v1.RolesStatusR\x05roles\x128\n" +
-	"\tdocuments\x18\x10 \x01(\v2\x1a.quotad.v1.DocumentsStatusR\tdocuments\"\x9f\x01\n" +
+	"\x05local\x18\x0e \x01(\v2\x16.quotad.v1.LocalStatusR\x05local\x128\n" +
+	"\tdocuments\x18\x10 \x01(\v2\x1a.quotad.v1.DocumentsStatusR\tdocumentsJ\x04\b\b\x10\tJ\x04\b\t\x10\n" +
+	"J\x04\b\x0f\x10\x10R\amembersR\bcountersR\x05roles\"\x9f\x01\n" +
 	"\x0fDocumentsStatus\x12\x12\n" +
 	"\x04open\x18\x01 \x03(\tR\x04open\x12!\n" +
 	"\ffile_refused\x18\x02 \x01(\tR\vfileRefused\x124\n" +
@@ -3402,10 +3066,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04open\x18\x02 \x03(\tR\x04open\x12\x18\n" +
 	"\arefused\x18\x03 \x01(\tR\arefused\x121\n" +
-	"\x06waited\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06waited\"A\n" +
-	"\vRolesStatus\x12\x18\n" +
-	"\acallers\x18\x01 \x01(\x03R\acallers\x12\x18\n" +
-	"\arefused\x18\x02 \x01(\tR\arefused\"\xcd\x03\n" +
+	"\x06waited\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06waited\"\xcd\x03\n" +
 	"\vStoreStatus\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -3468,17 +3129,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"round_trip\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\troundTrip\x12\x1a\n" +
 	"\bdegraded\x18\x05 \x01(\bR\bdegraded\x12:\n" +
 	"\vclock_apart\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"clockApart\"3\n" +
-	"\aCounter\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value\"\xca\x01\n" +
-	"\rBucketRequest\x12\x14\n" +
-	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x16\n" +
-	"\x06domain\x18\x02 \x01(\tR\x06domain\x12K\n" +
-	"\vdescriptors\x18\x03 \x03(\v2).quotad.v1.BucketRequest.DescriptorsEntryR\vdescriptors\x1a>\n" +
-	"\x10DescriptorsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd1\x03\n" +
+	"clockApart\"\xd1\x03\n" +
 	"\x0eBucketResponse\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x1f\n" +
 	"\vlimit_units\x18\x02 \x01(\x03R\n" +
@@ -3536,16 +3187,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05units\x18\x02 \x01(\x03R\x05units\"_\n" +
 	"\x10GiveBackResponse\x12/\n" +
 	"\brefunded\x18\x01 \x03(\v2\x13.quotad.v1.RefundedR\brefunded\x12\x1a\n" +
-	"\brepeated\x18\x02 \x01(\bR\brepeated\"\xc8\x01\n" +
-	"\fResetRequest\x12\x14\n" +
-	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x16\n" +
-	"\x06domain\x18\x02 \x01(\tR\x06domain\x12J\n" +
-	"\vdescriptors\x18\x03 \x03(\v2(.quotad.v1.ResetRequest.DescriptorsEntryR\vdescriptors\x1a>\n" +
-	"\x10DescriptorsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\")\n" +
-	"\rResetResponse\x12\x18\n" +
-	"\acleared\x18\x01 \x01(\x03R\acleared*\xd4\x02\n" +
+	"\brepeated\x18\x02 \x01(\bR\brepeated*\xd4\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13REASON_WITHIN_LIMIT\x10\x01\x12\x13\n" +
@@ -3584,7 +3226,7 @@ func file_quotad_v1_quotad_proto_rawDescGZIP() []byte {
 }
 
 var file_quotad_v1_quotad_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_quotad_v1_quotad_proto_goTypes = []any{
 	(Reason)(0),                   // 0: quotad.v1.Reason
 	(*CheckRequest)(nil),          // 1: quotad.v1.CheckRequest
@@ -3599,110 +3241,98 @@ var file_quotad_v1_quotad_proto_goTypes = []any{
 	(*PeekResponse)(nil),          // 10: quotad.v1.PeekResponse
 	(*Decision)(nil),              // 11: quotad.v1.Decision
 	(*LimitState)(nil),            // 12: quotad.v1.LimitState
-	(*StatusRequest)(nil),         // 13: quotad.v1.StatusRequest
-	(*StatusResponse)(nil),        // 14: quotad.v1.StatusResponse
-	(*DocumentsStatus)(nil),       // 15: quotad.v1.DocumentsStatus
-	(*RegionDocuments)(nil),       // 16: quotad.v1.RegionDocuments
-	(*RolesStatus)(nil),           // 17: quotad.v1.RolesStatus
-	(*StoreStatus)(nil),           // 18: quotad.v1.StoreStatus
-	(*StoreRival)(nil),            // 19: quotad.v1.StoreRival
-	(*StoreRefusal)(nil),          // 20: quotad.v1.StoreRefusal
-	(*RecoveryStatus)(nil),        // 21: quotad.v1.RecoveryStatus
-	(*RecoveringLimit)(nil),       // 22: quotad.v1.RecoveringLimit
-	(*ClosedLimit)(nil),           // 23: quotad.v1.ClosedLimit
-	(*JournalStatus)(nil),         // 24: quotad.v1.JournalStatus
-	(*LocalStatus)(nil),           // 25: quotad.v1.LocalStatus
-	(*Peer)(nil),                  // 26: quotad.v1.Peer
-	(*Counter)(nil),               // 27: quotad.v1.Counter
-	(*BucketRequest)(nil),         // 28: quotad.v1.BucketRequest
-	(*BucketResponse)(nil),        // 29: quotad.v1.BucketResponse
-	(*Rights)(nil),                // 30: quotad.v1.Rights
-	(*RefundRequest)(nil),         // 31: quotad.v1.RefundRequest
-	(*RefundResponse)(nil),        // 32: quotad.v1.RefundResponse
-	(*Refunded)(nil),              // 33: quotad.v1.Refunded
-	(*TakeRequest)(nil),           // 34: quotad.v1.TakeRequest
-	(*TakeResponse)(nil),          // 35: quotad.v1.TakeResponse
-	(*GiveBackRequest)(nil),       // 36: quotad.v1.GiveBackRequest
-	(*GiveBackResponse)(nil),      // 37: quotad.v1.GiveBackResponse
-	(*ResetRequest)(nil),          // 38: quotad.v1.ResetRequest
-	(*ResetResponse)(nil),         // 39: quotad.v1.ResetResponse
-	nil,                           // 40: quotad.v1.CheckRequest.DescriptorsEntry
-	nil,                           // 41: quotad.v1.PeekRequest.DescriptorsEntry
-	nil,                           // 42: quotad.v1.BucketRequest.DescriptorsEntry
-	nil,                           // 43: quotad.v1.TakeRequest.DescriptorsEntry
-	nil,                           // 44: quotad.v1.ResetRequest.DescriptorsEntry
-	(*durationpb.Duration)(nil),   // 45: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 46: google.protobuf.Timestamp
+	(*StatusResponse)(nil),        // 13: quotad.v1.StatusResponse
+	(*DocumentsStatus)(nil),       // 14: quotad.v1.DocumentsStatus
+	(*RegionDocuments)(nil),       // 15: quotad.v1.RegionDocuments
+	(*StoreStatus)(nil),           // 16: quotad.v1.StoreStatus
+	(*StoreRival)(nil),            // 17: quotad.v1.StoreRival
+	(*StoreRefusal)(nil),          // 18: quotad.v1.StoreRefusal
+	(*RecoveryStatus)(nil),        // 19: quotad.v1.RecoveryStatus
+	(*RecoveringLimit)(nil),       // 20: quotad.v1.RecoveringLimit
+	(*ClosedLimit)(nil),           // 21: quotad.v1.ClosedLimit
+	(*JournalStatus)(nil),         // 22: quotad.v1.JournalStatus
+	(*LocalStatus)(nil),           // 23: quotad.v1.LocalStatus
+	(*Peer)(nil),                  // 24: quotad.v1.Peer
+	(*BucketResponse)(nil),        // 25: quotad.v1.BucketResponse
+	(*Rights)(nil),                // 26: quotad.v1.Rights
+	(*RefundRequest)(nil),         // 27: quotad.v1.RefundRequest
+	(*RefundResponse)(nil),        // 28: quotad.v1.RefundResponse
+	(*Refunded)(nil),              // 29: quotad.v1.Refunded
+	(*TakeRequest)(nil),           // 30: quotad.v1.TakeRequest
+	(*TakeResponse)(nil),          // 31: quotad.v1.TakeResponse
+	(*GiveBackRequest)(nil),       // 32: quotad.v1.GiveBackRequest
+	(*GiveBackResponse)(nil),      // 33: quotad.v1.GiveBackResponse
+	nil,                           // 34: quotad.v1.CheckRequest.DescriptorsEntry
+	nil,                           // 35: quotad.v1.PeekRequest.DescriptorsEntry
+	nil,                           // 36: quotad.v1.TakeRequest.DescriptorsEntry
+	(*durationpb.Duration)(nil),   // 37: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 38: google.protobuf.Timestamp
 }
 var file_quotad_v1_quotad_proto_depIdxs = []int32{
-	40, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
+	34, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
 	11, // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
 	1,  // 2: quotad.v1.CheckBatchRequest.requests:type_name -> quotad.v1.CheckRequest
 	11, // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
 	0,  // 4: quotad.v1.CheckColumnsResponse.reasons:type_name -> quotad.v1.Reason
 	7,  // 5: quotad.v1.CheckColumnsResponse.limits:type_name -> quotad.v1.DecidingLimit
 	8,  // 6: quotad.v1.CheckColumnsResponse.problems:type_name -> quotad.v1.RowProblem
-	45, // 7: quotad.v1.DecidingLimit.window:type_name -> google.protobuf.Duration
-	41, // 8: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
+	37, // 7: quotad.v1.DecidingLimit.window:type_name -> google.protobuf.Duration
+	35, // 8: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
 	11, // 9: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
 	0,  // 10: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
-	45, // 11: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
-	45, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
-	45, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
+	37, // 11: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
+	37, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
+	37, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
 	12, // 14: quotad.v1.Decision.limits:type_name -> quotad.v1.LimitState
-	45, // 15: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
-	45, // 16: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
-	45, // 17: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
-	26, // 18: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	27, // 19: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.Counter
-	18, // 20: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
-	21, // 21: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
-	24, // 22: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
-	25, // 23: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
-	17, // 24: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
-	15, // 25: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
-	16, // 26: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
-	45, // 27: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
-	46, // 28: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
-	45, // 29: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
-	20, // 30: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
-	19, // 31: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
-	23, // 32: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
-	22, // 33: quotad.v1.RecoveryStatus.limits:type_name -> quotad.v1.RecoveringLimit
-	46, // 34: quotad.v1.RecoveringLimit.since:type_name -> google.protobuf.Timestamp
-	46, // 35: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
-	46, // 36: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
-	45, // 37: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	45, // 38: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	45, // 39: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
-	42, // 40: quotad.v1.BucketRequest.descriptors:type_name -> quotad.v1.BucketRequest.DescriptorsEntry
-	30, // 41: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	46, // 42: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
-	33, // 43: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
-	43, // 44: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
-	11, // 45: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
-	45, // 46: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
-	33, // 47: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
-	44, // 48: quotad.v1.ResetRequest.descriptors:type_name -> quotad.v1.ResetRequest.DescriptorsEntry
-	1,  // 49: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 50: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	5,  // 51: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
-	9,  // 52: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	31, // 53: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
-	34, // 54: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
-	36, // 55: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
-	2,  // 56: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 57: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	6,  // 58: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
-	10, // 59: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	32, // 60: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
-	35, // 61: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
-	37, // 62: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
-	56, // [56:63] is the sub-list for method output_type
-	49, // [49:56] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	37, // 15: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
+	37, // 16: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
+	37, // 17: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
+	24, // 18: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
+	16, // 19: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
+	19, // 20: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
+	22, // 21: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
+	23, // 22: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
+	14, // 23: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
+	15, // 24: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
+	37, // 25: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
+	38, // 26: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	37, // 27: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	18, // 28: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
+	17, // 29: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
+	21, // 30: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
+	20, // 31: quotad.v1.RecoveryStatus.limits:type_name -> quotad.v1.RecoveringLimit
+	38, // 32: quotad.v1.RecoveringLimit.since:type_name -> google.protobuf.Timestamp
+	38, // 33: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
+	38, // 34: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	37, // 35: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	37, // 36: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	37, // 37: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	26, // 38: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
+	38, // 39: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
+	29, // 40: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
+	36, // 41: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
+	11, // 42: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
+	37, // 43: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
+	29, // 44: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
+	1,  // 45: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 46: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	5,  // 47: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
+	9,  // 48: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	27, // 49: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
+	30, // 50: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
+	32, // 51: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
+	2,  // 52: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 53: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	6,  // 54: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
+	10, // 55: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	28, // 56: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
+	31, // 57: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
+	33, // 58: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
+	52, // [52:59] is the sub-list for method output_type
+	45, // [45:52] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }
@@ -3719,7 +3349,7 @@ func file_quotad_v1_quotad_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_quotad_proto_rawDesc), len(file_quotad_v1_quotad_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   44,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

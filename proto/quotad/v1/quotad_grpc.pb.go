@@ -34,7 +34,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// QuotaService decides requests against limits that hold over all regions. It is for callers; AdminService is for operators.
+// QuotaService decides requests against limits that hold over all regions. Operators are served over HTTP alone.
 type QuotaServiceClient interface {
 	// Check decides one request and charges it if it is admitted.
 	Check(ctx context.Context, in *CheckRequest, opts ...grpc.CallOption) (*CheckResponse, error)
@@ -148,7 +148,7 @@ func (c *quotaServiceClient) GiveBack(ctx context.Context, in *GiveBackRequest, 
 // All implementations must embed UnimplementedQuotaServiceServer
 // for forward compatibility.
 //
-// QuotaService decides requests against limits that hold over all regions. It is for callers; AdminService is for operators.
+// QuotaService decides requests against limits that hold over all regions. Operators are served over HTTP alone.
 type QuotaServiceServer interface {
 	// Check decides one request and charges it if it is admitted.
 	Check(context.Context, *CheckRequest) (*CheckResponse, error)

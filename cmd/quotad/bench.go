@@ -44,7 +44,7 @@ sliding_window_log. With --consistency prefetch the node holds units of keys tha
 In -o json a subject also has name, decisions (of all rounds) and first_error; what is not known
 is null. Beside subjects there are ok, problems, build, os, arch, processors, redis_version,
 driven (with --grpc), compared and compared_tells_limit (with --compare),
-algorithm, consistency, limits, callers, connections, keys, among, batch, columns, http, rounds,
+algorithm, consistency, limits, callers, connections, keys, among, batch, http, rounds,
 round_seconds, and other_work_processors: how many processors other processes kept busy meanwhile.
 Above 0.1 that is told (busy): then only ratios mean something. Processor times need /proc.
 
@@ -58,7 +58,7 @@ With --rls the node is measured once more as "rls", asked as an Envoy rate limit
 
 With --compare a server of envoy.service.ratelimit.v3.RateLimitService that runs already is
 measured, too, as "compared". A decision there is a descriptor, or with --limits one for each of
-them, with the values KEY, KEY/2, ...; with --batch and --columns they are all in one call.
+them, with the values KEY, KEY/2, ...; with --batch they are all in one call.
 --compare-pid counts for it as --pid does for the node. A configuration of envoyproxy/ratelimit:
 
   domain: bench
@@ -72,7 +72,7 @@ Exit codes: 0 measured, 1 it could not be measured, or more than 1 % of a server
 or were denied, 2 usage.`,
 		Example: `  quotad bench
   quotad bench --algorithm token_bucket --keys zipf --callers 8 -o json
-  quotad bench --callers 2 --batch 1000 --columns
+  quotad bench --callers 2 --batch 1000
   quotad bench --keys one --consistency prefetch
   quotad bench --limits 10
   quotad bench --grpc 127.0.0.1:8081 --pid 4711,4712
@@ -98,7 +98,6 @@ or were denied, 2 usage.`,
 	f.IntVar(&b.Rounds, "rounds", 5, "number of rounds, 1 to 50")
 	f.IntVar(&b.Batch, "batch", 1,
 		"decisions in a call, 1 to 1000; above 1 by CheckBatch, with --http by /v1/check-batch")
-	f.BoolVar(&b.Columns, "columns", false, "decisions in columns, by CheckColumns")
 	f.BoolVar(&b.HTTP, "http", false, "over HTTP with JSON in place of gRPC")
 	f.BoolVar(&b.RLS, "rls", false, "also ask the node as an Envoy rate limit service")
 	f.StringVar(&b.GRPC, "grpc", "", "gRPC `host:port` of a node that runs already, on loopback")

@@ -61,7 +61,6 @@ var allowedTo = map[string]struct {
 	"/envoy.service.rate_limit_quota.v3.RateLimitQuotaService/StreamRateLimitQuotas": {"api", "check"},
 	"/quotad.v1.QuotaService/Check":                                                  {"api", "check"},
 	"/quotad.v1.QuotaService/CheckBatch":                                             {"api", "check"},
-	"/quotad.v1.QuotaService/CheckColumns":                                           {"api", "check"},
 	"/quotad.v1.QuotaService/Peek":                                                   {"api", "check"},
 	"/quotad.v1.QuotaService/Take":                                                   {"api", "check"},
 	"/quotad.v1.QuotaService/GiveBack":                                               {"api", "check"},
@@ -470,7 +469,6 @@ func TestDomainsOfACaller(t *testing.T) {
 		_, calls["Check"] = client.Check(ctx, &quotadv1.CheckRequest{Domain: domain})
 		_, calls["Peek"] = client.Peek(ctx, &quotadv1.PeekRequest{Domain: domain})
 		_, calls["Take"] = client.Take(ctx, &quotadv1.TakeRequest{Domain: domain, Units: 1})
-		_, calls["CheckColumns"] = client.CheckColumns(ctx, &quotadv1.CheckColumnsRequest{Domain: domain, Costs: []int64{1}})
 		want := codes.OK
 		if domain == "api" { // that of aReceipt
 			_, calls["Refund"] = client.Refund(ctx, &quotadv1.RefundRequest{Receipt: aReceipt})

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// maxInBatch bounds the requests of a CheckBatch and the rows of a CheckColumns, over gRPC and
-	// HTTP. With more the call is refused as bad input, and nothing is charged. Each request has
-	// its own place in the node's queue.
+	// maxInBatch bounds the requests of a batch, over gRPC and HTTP. With more the call is refused as
+	// bad input, and nothing is charged. Each request has its own place in the node's queue.
 	maxInBatch = 1000
 	// maxBatchBytes bounds the body of a batch over HTTP.
 	maxBatchBytes = 1 << 20
 )
 
-// batchSize returns a *admit.FieldError if a call may not have so many requests. field has them.
-func batchSize(field string, requests int) error {
+// batchSize returns a *admit.FieldError if a call may not have so many requests.
+func batchSize(requests int) error {
+	const field = "requests"
 	switch {
 	case requests == 0:
 		return admit.Wrong(field, "has no requests; send 1 to %d", maxInBatch)
@@ -37,7 +37,7 @@ func batchSize(field string, requests int) error {
 // busy node does not read is UNAVAILABLE as a whole.
 func (s *service) CheckBatch(ctx context.Context,
 	m *quotadv1.CheckBatchRequest) (*quotadv1.CheckBatchResponse, error) {
-	if err := batchSize("requests", len(m.Requests)); err != nil {
+	if err := batchSize(len(m.Requests)); err != nil {
 		return nil, toStatus(err)
 	}
 	all := make([]admit.Request, len(m.Requests))

@@ -75,8 +75,8 @@ func reasonOf(r quotadv1.Reason) string {
 	return strings.ToLower(strings.TrimPrefix(r.String(), "REASON_"))
 }
 
-// TestNodeBatches: a batch of many hundred requests, over gRPC, in columns and over HTTP, has those
-// on one bucket decided in their order, and a wrong one alone.
+// TestNodeBatches: a batch of many hundred requests, over gRPC and over HTTP, has those on one
+// bucket decided in their order, and a wrong one alone.
 func TestNodeBatches(t *testing.T) {
 	suite.OneGoroutine(t)
 	for name, start := range map[string]func(context.Context) (*servers.Server, error){
@@ -95,9 +95,6 @@ func TestNodeBatches(t *testing.T) {
 		}
 		play("gRPC", func(t *testing.T, s *Server) {
 			wantBatchInOrder(t, quotadv1.NewQuotaServiceClient(dialed(t, s)))
-		})
-		play("columns", func(t *testing.T, s *Server) {
-			wantColumnsInOrder(t, quotadv1.NewQuotaServiceClient(dialed(t, s)))
 		})
 		play("HTTP", func(t *testing.T, s *Server) {
 			wantBatchHTTPInOrder(t, listenHTTP(t, s, s.ServeHTTP))
@@ -124,28 +121,6 @@ func wantBatchInOrder(t *testing.T, client quotadv1.QuotaServiceClient) {
 		}
 		return d.Allowed, reasonOf(d.Reason)
 	})
-}
-
-func wantColumnsInOrder(t *testing.T, client quotadv1.QuotaServiceClient) {
-	t.Helper()
-	accounts, costs := orderedRows("columns")
-	got, err := client.CheckColumns(t.Context(), &quotadv1.CheckColumnsRequest{Domain: "api",
-		Names: []string{"account"}, Values: accounts, Costs: costs})
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantOrdered(t, "CheckColumns", len(got.Allowed), func(i int) (bool, string) {
-		if denied := reasonOf(got.Reasons[i]) == "over_limit"; (got.RetryAfterUs[i] > 0) != denied {
-			t.Errorf("row %d may come again after %d us", i, got.RetryAfterUs[i])
-		}
-		return got.Allowed[i], reasonOf(got.Reasons[i])
-	})
-	if len(got.Limits) != 1 || got.Limits[0].Limit != "account" || got.Limits[0].LimitUnits != 5 ||
-		got.Remaining[0] != 2 || got.Remaining[1] != 4 || got.Node != "n1" ||
-		len(got.Problems) != 1 || costs[got.Problems[0].Row] != 0 {
-		t.Errorf("limits %v, the first remaining %v, node %s, problems %v", got.Limits,
-			got.Remaining[:2], got.Node, got.Problems)
-	}
 }
 
 func wantBatchHTTPInOrder(t *testing.T, at string) {

@@ -29,12 +29,10 @@ func (n *decidesAtOnce) CheckBatch(_ context.Context, all []admit.Request) ([]ad
 // a real redis-server, and by one that decides at once. Both decode the request and encode the
 // answer. The time is the wall clock's, and with a Redis includes the wait for it.
 func BenchmarkBatch(b *testing.B) {
-	batch, columns := &quotadv1.CheckBatchRequest{}, &quotadv1.CheckColumnsRequest{Domain: "api",
-		Names: []string{"account"}}
+	batch := &quotadv1.CheckBatchRequest{}
 	atOnce := &decidesAtOnce{}
 	for i := range maxInBatch {
 		account := fmt.Sprintf("account-%06d", i)
-		columns.Values = append(columns.Values, account)
 		batch.Requests = append(batch.Requests, &quotadv1.CheckRequest{Domain: "api",
 			Descriptors: map[string]string{"account": account}})
 		atOnce.decided = append(atOnce.decided, allowed())
@@ -48,12 +46,7 @@ func BenchmarkBatch(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			node := start(b)
 			handler := &service{server: newServer(b, node, quiet()), node: node}
-			b.Run("CheckBatch", func(b *testing.B) {
-				handles(b, batch, &quotadv1.CheckBatchRequest{}, handler.CheckBatch)
-			})
-			b.Run("CheckColumns", func(b *testing.B) {
-				handles(b, columns, &quotadv1.CheckColumnsRequest{}, handler.CheckColumns)
-			})
+			handles(b, batch, &quotadv1.CheckBatchRequest{}, handler.CheckBatch)
 		})
 	}
 }

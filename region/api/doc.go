@@ -13,9 +13,6 @@
 // google.rpc.RetryInfo says when to come again). A request of a batch that is bad input is an
 // answer too, with reason invalid_request: the others of its batch are decided.
 //
-// CheckBatch has a message for each decision, CheckColumns a column for each of the few fields that
-// callers of many decisions need. Both decide alike.
-//
 // Who may make which call, package access says. Without a guard everybody may. A caller who is not
 // known is answered 401 or Unauthenticated, one who may not make the call or name the domain 403 or
 // PermissionDenied, before the body or message is read. A request of a batch about a domain that

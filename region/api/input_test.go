@@ -150,7 +150,6 @@ func TestGRPCMalformed(t *testing.T) {
 		{"a value in a batch", "CheckBatch",
 			text(1, string(append(domain, descriptor("account", "\xff")...))),
 			"requests[0].descriptors.account"},
-		{"a value of columns", "CheckColumns", append(domain, text(3, "\xff")...), "values"},
 		{"a receipt", "Refund", text(1, "\xff"), "receipt"},
 		{"cut short", "Check", domain[:3], "message"},
 		{"no protobuf", "Check", []byte("GET / HTTP/1.1\r\n\r\n"), "message"},
@@ -180,8 +179,6 @@ func TestGRPCTooMuch(t *testing.T) {
 		{"40,000 descriptors", "Check", append(text(1, "api"), descriptors...)},
 		{"half a million requests", "CheckBatch",
 			[]byte(strings.Repeat(string(text(1, "")), maxMessageBytes/2))},
-		{"half a million values", "CheckColumns",
-			[]byte(strings.Repeat(string(text(3, "")), maxMessageBytes/2))},
 		{"half a million unknown fields", "Check",
 			[]byte(strings.Repeat("\x38\x00", maxMessageBytes/2))},
 	} {

@@ -69,11 +69,11 @@ func decodeBatch(body []byte) (all []admit.Request, err error) {
 				q = admit.Request{Unread: problem}
 			}
 			all = append(all, q)
-			return batchSize(name, len(all))
+			return batchSize(len(all))
 		})
 	})
 	if err == nil {
-		err = batchSize("requests", len(all))
+		err = batchSize(len(all))
 	}
 	return all, err
 }

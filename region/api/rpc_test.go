@@ -287,11 +287,6 @@ func TestGRPCPanic(t *testing.T) {
 				&quotadv1.CheckBatchRequest{Requests: []*quotadv1.CheckRequest{{Domain: "api"}}})
 			return err
 		},
-		"CheckColumns": func() error {
-			_, err := client.CheckColumns(t.Context(),
-				&quotadv1.CheckColumnsRequest{Domain: "api", Costs: []int64{1}})
-			return err
-		},
 	}
 	for name, call := range calls {
 		log.Reset()

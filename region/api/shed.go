@@ -56,7 +56,6 @@ const (
 // few, or show operators what the node does.
 var shedding = []string{quotadv1.QuotaService_Check_FullMethodName,
 	quotadv1.QuotaService_CheckBatch_FullMethodName,
-	quotadv1.QuotaService_CheckColumns_FullMethodName,
 	quotadv1.QuotaService_Peek_FullMethodName,
 	quotadv1.QuotaService_Take_FullMethodName,
 	envoy.RateLimitService_ShouldRateLimit_FullMethodName}

@@ -19,7 +19,6 @@ import (
 var tracedMethods = map[string]bool{
 	quotadv1.QuotaService_Check_FullMethodName:            true,
 	quotadv1.QuotaService_CheckBatch_FullMethodName:       true,
-	quotadv1.QuotaService_CheckColumns_FullMethodName:     true,
 	envoy.RateLimitService_ShouldRateLimit_FullMethodName: true,
 }
 

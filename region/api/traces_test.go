@@ -96,11 +96,6 @@ func tracedCalls(t *testing.T, s *Server) map[string]func() error {
 				Requests: []*quotadv1.CheckRequest{one, one}})
 			return err
 		},
-		"quotad.v1.QuotaService/CheckColumns": func() error {
-			_, err := quota.CheckColumns(ctx, &quotadv1.CheckColumnsRequest{Domain: "api",
-				Names: []string{"account"}, Values: []string{secret}})
-			return err
-		},
 		"envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit": func() error {
 			_, err := limiter.ShouldRateLimit(ctx, list)
 			return err

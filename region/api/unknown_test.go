@@ -23,7 +23,7 @@ func TestUnknownCalls(t *testing.T) {
 					want = codes.Unavailable
 				}
 				for _, p := range []proof{{}, {role: access.Admin, token: s.tokens[access.Admin]}} {
-					for _, call := range []string{"/quotad.v1.AdminService/Status", "/x.Y/Z"} {
+					for _, call := range []string{"/quotad.v1.AdminService/Status", "/quotad.v1.QuotaService/CheckColumns", "/x.Y/Z"} {
 						conn, ctx, end := s.dial(t, p, port)
 						err := conn.Invoke(ctx, call, []byte{}, nil, grpc.ForceCodecV2(rawCodec{}))
 						end()

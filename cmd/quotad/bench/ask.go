@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"errors"
-	"slices"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
@@ -26,10 +25,7 @@ func (b *Bench) prepare(s *subject, caller int) prepare {
 		return s.envoy.prepare(ratelimit.NewRateLimitServiceClient(conn))
 	}
 	client := quotadv1.NewQuotaServiceClient(conn)
-	switch {
-	case b.Columns:
-		return columns(client)
-	case b.Batch == 1:
+	if b.Batch == 1 {
 		return single(client)
 	}
 	return batches(client)
@@ -60,31 +56,6 @@ func batches(client quotadv1.QuotaServiceClient) prepare {
 				return 0, err
 			}
 			return denials(got.GetDecisions()...)
-		}
-	}
-}
-
-func columns(client quotadv1.QuotaServiceClient) prepare {
-	return func(keys []int) call {
-		m := &quotadv1.CheckColumnsRequest{Domain: domain, Names: []string{descriptor},
-			Values: make([]string, len(keys))}
-		for i, key := range keys {
-			m.Values[i] = keyName(key)
-		}
-		return func(ctx context.Context) (denied int64, err error) {
-			got, err := client.CheckColumns(ctx, m)
-			if err != nil {
-				return 0, err
-			}
-			if slices.Contains(got.GetReasons(), quotadv1.Reason_REASON_QUEUE_FULL) {
-				return 0, errUndecided
-			}
-			for _, allowed := range got.GetAllowed() {
-				if !allowed {
-					denied++
-				}
-			}
-			return denied, nil
 		}
 	}
 }

@@ -150,24 +150,3 @@ func (c *constant) CheckBatch(ctx context.Context,
 	}
 	return &quotadv1.CheckBatchResponse{Decisions: decisions}, nil
 }
-
-// CheckColumns implements quotad.v1.QuotaService.
-func (c *constant) CheckColumns(ctx context.Context,
-	m *quotadv1.CheckColumnsRequest) (*quotadv1.CheckColumnsResponse, error) {
-	if c.lean != nil {
-		if err := c.lean.decide(ctx, m.Values); err != nil {
-			return nil, status.Error(codes.Unavailable, err.Error())
-		}
-	}
-	rows, d := len(m.Values), c.answer.Decision
-	answer := &quotadv1.CheckColumnsResponse{Allowed: make([]bool, rows),
-		Reasons: make([]quotadv1.Reason, rows), DecidedBy: make([]uint32, rows),
-		Remaining: make([]int64, rows), AtUs: []int64{d.AtUs}, Node: d.Node, Region: d.Region,
-		Limits: []*quotadv1.DecidingLimit{{Limit: d.Limit, Algorithm: d.Algorithm,
-			LimitUnits: d.LimitUnits, Entitlement: d.Entitlement}}}
-	for i := range rows {
-		answer.Allowed[i], answer.Reasons[i] = d.Allowed, d.Reason
-		answer.DecidedBy[i], answer.Remaining[i] = 1, d.Remaining
-	}
-	return answer, nil
-}

@@ -53,7 +53,6 @@ type Bench struct {
 	Duration    time.Duration
 	Rounds      int
 	Batch       int    // decisions in each call
-	Columns     bool   // by CheckColumns
 	HTTP        bool   // over HTTP in place of gRPC
 	RLS         bool   // also as an Envoy rate limit service
 	GRPC        string // host:port of a node that runs already; empty: start one
@@ -80,9 +79,6 @@ func (b *Bench) check() error {
 	}
 	all.within("rounds", b.Rounds, maxRounds)
 	all.within("batch", b.Batch, maxBatch)
-	if b.HTTP && b.Columns {
-		all.add("--columns is a call of gRPC: leave out --http, or --columns")
-	}
 	if b.HTTP && b.GRPC != "" {
 		all.add("--http: a node that runs already is called over gRPC: leave out --http, or --grpc")
 	}

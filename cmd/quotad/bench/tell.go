@@ -42,7 +42,6 @@ type report struct {
 	Keys         string    `json:"keys"`
 	Among        int       `json:"among"`
 	Batch        int       `json:"batch"`
-	Columns      bool      `json:"columns"`
 	HTTP         bool      `json:"http"`
 	Rounds       int       `json:"rounds"`
 	RoundSeconds float64   `json:"round_seconds"`
@@ -60,8 +59,7 @@ func (b *Bench) report(s *subjects) *report {
 		Processors: runtime.NumCPU(), Redis: s.redisVersion, Driven: b.GRPC,
 		Algorithm: s.algorithm, Callers: b.Callers,
 		Connections: b.connections(), Keys: b.Keys, Among: b.Among, Batch: b.Batch,
-		Columns: b.Columns, HTTP: b.HTTP,
-		Rounds: b.Rounds, RoundSeconds: b.Duration.Seconds(), Problems: []string{},
+		HTTP: b.HTTP, Rounds: b.Rounds, RoundSeconds: b.Duration.Seconds(), Problems: []string{},
 		Compared: b.Compare.Address, compare: b.Compare}
 	if b.GRPC == "" {
 		r.Consistency, r.Limits = &b.Consistency, &b.Limits
@@ -171,11 +169,8 @@ func (r *report) limited() string {
 
 // way says how calls are made, if not one by one or by CheckBatch.
 func (r *report) way() string {
-	switch {
-	case r.HTTP:
+	if r.HTTP {
 		return " over HTTP"
-	case r.Columns:
-		return " in columns"
 	}
 	return ""
 }

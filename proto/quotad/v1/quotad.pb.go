@@ -37,7 +37,7 @@ const (
 	Reason_REASON_EXCEEDS_REGION_CAPACITY Reason = 4
 	// The cost is above the limit itself.
 	Reason_REASON_NEVER Reason = 5
-	// Too many requests wait for the store. Of CheckBatch and CheckColumns alone: the request was not decided.
+	// Too many requests wait for the store. Of CheckBatch alone: the request was not decided.
 	Reason_REASON_QUEUE_FULL Reason = 6
 	// The store did not answer, and the limit says deny.
 	Reason_REASON_STORE_FAILURE Reason = 7
@@ -46,7 +46,7 @@ const (
 	Reason_REASON_STORE_FAILURE_ALLOWED Reason = 9
 	// The region's store lost data, and what was used before is not known yet, or may still count.
 	Reason_REASON_RECOVERING Reason = 10
-	// Of CheckBatch and CheckColumns: this request is wrong, as problem says. Nothing was charged for it.
+	// Of CheckBatch: this request is wrong, as problem says. Nothing was charged for it.
 	Reason_REASON_INVALID_REQUEST Reason = 11
 	// The limits document denies what the request describes, whatever limits say.
 	Reason_REASON_DENIED Reason = 12
@@ -332,361 +332,6 @@ func (x *CheckBatchResponse) GetDecisions() []*Decision {
 	return nil
 }
 
-// CheckColumnsRequest has a row for each request. What is wrong with the domain, the names or the number of values or costs
-// is wrong with the call: INVALID_ARGUMENT. A row whose value or cost is wrong is answered alone.
-type CheckColumnsRequest struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
-	// Names of the descriptors of every row: at most 16, each once.
-	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
-	// Values of the descriptors, row after row: for each row as many as there are names, in their order.
-	Values []string `protobuf:"bytes,3,rep,name=values,proto3" json:"values,omitempty"`
-	// Units to charge, 1 to 2^51: one for each row, or none at all, which is 1 for each.
-	Costs         []int64 `protobuf:"varint,4,rep,packed,name=costs,proto3" json:"costs,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CheckColumnsRequest) Reset() {
-	*x = CheckColumnsRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CheckColumnsRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CheckColumnsRequest) ProtoMessage() {}
-
-func (x *CheckColumnsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CheckColumnsRequest.ProtoReflect.Descriptor instead.
-func (*CheckColumnsRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *CheckColumnsRequest) GetDomain() string {
-	if x != nil {
-		return x.Domain
-	}
-	return ""
-}
-
-func (x *CheckColumnsRequest) GetNames() []string {
-	if x != nil {
-		return x.Names
-	}
-	return nil
-}
-
-func (x *CheckColumnsRequest) GetValues() []string {
-	if x != nil {
-		return x.Values
-	}
-	return nil
-}
-
-func (x *CheckColumnsRequest) GetCosts() []int64 {
-	if x != nil {
-		return x.Costs
-	}
-	return nil
-}
-
-// CheckColumnsResponse has the decisions in the order of the rows. Each field that says "for each row" has one element for
-// each of them. What it leaves out of a Decision: reset_after, cell, share, sequence, shadowed.
-type CheckColumnsResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// For each row.
-	Allowed []bool `protobuf:"varint,1,rep,packed,name=allowed,proto3" json:"allowed,omitempty"`
-	// For each row.
-	Reasons []Reason `protobuf:"varint,2,rep,packed,name=reasons,proto3,enum=quotad.v1.Reason" json:"reasons,omitempty"`
-	// For each row, the place of the limit that decided in limits, from 1; 0: no limit decided.
-	DecidedBy []uint32 `protobuf:"varint,3,rep,packed,name=decided_by,json=decidedBy,proto3" json:"decided_by,omitempty"`
-	// Rights left in this region after the request, for each row; 0 where nothing was counted.
-	Remaining []int64 `protobuf:"varint,4,rep,packed,name=remaining,proto3" json:"remaining,omitempty"`
-	// Denied rows only: microseconds after which the request may come again, as in Decision. For each row, 0 where it is
-	// allowed or the time is not known; or empty, if it is 0 for every row.
-	RetryAfterUs []int64 `protobuf:"varint,5,rep,packed,name=retry_after_us,json=retryAfterUs,proto3" json:"retry_after_us,omitempty"`
-	// Admitted by a leaky bucket: microseconds after which the request is to be served. For each row, or empty, if it is 0 for
-	// every row.
-	DelayUs []int64 `protobuf:"varint,6,rep,packed,name=delay_us,json=delayUs,proto3" json:"delay_us,omitempty"`
-	// The store's time of the decision, microseconds since 1970, 0 where no store decided. For each row; or one element, if
-	// it is the same for all.
-	AtUs []int64 `protobuf:"varint,7,rep,packed,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
-	// The limits that decided, each once.
-	Limits []*DecidingLimit `protobuf:"bytes,8,rep,name=limits,proto3" json:"limits,omitempty"`
-	// What is wrong with rows that are REASON_INVALID_REQUEST.
-	Problems      []*RowProblem `protobuf:"bytes,9,rep,name=problems,proto3" json:"problems,omitempty"`
-	Node          string        `protobuf:"bytes,10,opt,name=node,proto3" json:"node,omitempty"`
-	Region        string        `protobuf:"bytes,11,opt,name=region,proto3" json:"region,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CheckColumnsResponse) Reset() {
-	*x = CheckColumnsResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CheckColumnsResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CheckColumnsResponse) ProtoMessage() {}
-
-func (x *CheckColumnsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CheckColumnsResponse.ProtoReflect.Descriptor instead.
-func (*CheckColumnsResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *CheckColumnsResponse) GetAllowed() []bool {
-	if x != nil {
-		return x.Allowed
-	}
-	return nil
-}
-
-func (x *CheckColumnsResponse) GetReasons() []Reason {
-	if x != nil {
-		return x.Reasons
-	}
-	return nil
-}
-
-func (x *CheckColumnsResponse) GetDecidedBy() []uint32 {
-	if x != nil {
-		return x.DecidedBy
-	}
-	return nil
-}
-
-func (x *CheckColumnsResponse) GetRemaining() []int64 {
-	if x != nil {
-		return x.Remaining
-	}
-	return nil
-}
-
-func (x *CheckColumnsResponse) GetRetryAfterUs() []int64 {
-	if x != nil {
-		return x.RetryAfterUs
-	}
-	return nil
-}
-
-func (x *CheckColumnsResponse) GetDelayUs() []int64 {
-	if x != nil {
-		return x.DelayUs
-	}
-	return nil
-}
-
-func (x *CheckColumnsResponse) GetAtUs() []int64 {
-	if x != nil {
-		return x.AtUs
-	}
-	return nil
-}
-
-func (x *CheckColumnsResponse) GetLimits() []*DecidingLimit {
-	if x != nil {
-		return x.Limits
-	}
-	return nil
-}
-
-func (x *CheckColumnsResponse) GetProblems() []*RowProblem {
-	if x != nil {
-		return x.Problems
-	}
-	return nil
-}
-
-func (x *CheckColumnsResponse) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *CheckColumnsResponse) GetRegion() string {
-	if x != nil {
-		return x.Region
-	}
-	return ""
-}
-
-// DecidingLimit is what the rows that a limit decided have in common. A limit stands here more than once if rows differ in
-// it, as they may in entitlement where a limit is small.
-type DecidingLimit struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Limit     string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	Algorithm string                 `protobuf:"bytes,2,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
-	// Units that this limit allows in a window, over all regions.
-	LimitUnits int64 `protobuf:"varint,3,opt,name=limit_units,json=limitUnits,proto3" json:"limit_units,omitempty"`
-	// This region's fixed split of the limit.
-	Entitlement int64                `protobuf:"varint,4,opt,name=entitlement,proto3" json:"entitlement,omitempty"`
-	Window      *durationpb.Duration `protobuf:"bytes,5,opt,name=window,proto3" json:"window,omitempty"`
-	// A region of the limit has not answered this node for over 3 s.
-	Degraded      bool `protobuf:"varint,6,opt,name=degraded,proto3" json:"degraded,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DecidingLimit) Reset() {
-	*x = DecidingLimit{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DecidingLimit) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DecidingLimit) ProtoMessage() {}
-
-func (x *DecidingLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DecidingLimit.ProtoReflect.Descriptor instead.
-func (*DecidingLimit) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *DecidingLimit) GetLimit() string {
-	if x != nil {
-		return x.Limit
-	}
-	return ""
-}
-
-func (x *DecidingLimit) GetAlgorithm() string {
-	if x != nil {
-		return x.Algorithm
-	}
-	return ""
-}
-
-func (x *DecidingLimit) GetLimitUnits() int64 {
-	if x != nil {
-		return x.LimitUnits
-	}
-	return 0
-}
-
-func (x *DecidingLimit) GetEntitlement() int64 {
-	if x != nil {
-		return x.Entitlement
-	}
-	return 0
-}
-
-func (x *DecidingLimit) GetWindow() *durationpb.Duration {
-	if x != nil {
-		return x.Window
-	}
-	return nil
-}
-
-func (x *DecidingLimit) GetDegraded() bool {
-	if x != nil {
-		return x.Degraded
-	}
-	return false
-}
-
-// RowProblem says what is wrong with one row.
-type RowProblem struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// From 0.
-	Row uint32 `protobuf:"varint,1,opt,name=row,proto3" json:"row,omitempty"`
-	// As Decision.problem.
-	Problem       string `protobuf:"bytes,2,opt,name=problem,proto3" json:"problem,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RowProblem) Reset() {
-	*x = RowProblem{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RowProblem) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RowProblem) ProtoMessage() {}
-
-func (x *RowProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RowProblem.ProtoReflect.Descriptor instead.
-func (*RowProblem) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *RowProblem) GetRow() uint32 {
-	if x != nil {
-		return x.Row
-	}
-	return 0
-}
-
-func (x *RowProblem) GetProblem() string {
-	if x != nil {
-		return x.Problem
-	}
-	return ""
-}
-
 type PeekRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
@@ -698,7 +343,7 @@ type PeekRequest struct {
 
 func (x *PeekRequest) Reset() {
 	*x = PeekRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[8]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -710,7 +355,7 @@ func (x *PeekRequest) String() string {
 func (*PeekRequest) ProtoMessage() {}
 
 func (x *PeekRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[8]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -723,7 +368,7 @@ func (x *PeekRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekRequest.ProtoReflect.Descriptor instead.
 func (*PeekRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{8}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PeekRequest) GetDomain() string {
@@ -756,7 +401,7 @@ type PeekResponse struct {
 
 func (x *PeekResponse) Reset() {
 	*x = PeekResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -768,7 +413,7 @@ func (x *PeekResponse) String() string {
 func (*PeekResponse) ProtoMessage() {}
 
 func (x *PeekResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -781,7 +426,7 @@ func (x *PeekResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekResponse.ProtoReflect.Descriptor instead.
 func (*PeekResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{9}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PeekResponse) GetDecision() *Decision {
@@ -854,7 +499,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -866,7 +511,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -879,7 +524,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{10}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Decision) GetAllowed() bool {
@@ -1088,7 +733,7 @@ type LimitState struct {
 
 func (x *LimitState) Reset() {
 	*x = LimitState{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1100,7 +745,7 @@ func (x *LimitState) String() string {
 func (*LimitState) ProtoMessage() {}
 
 func (x *LimitState) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1113,7 +758,7 @@ func (x *LimitState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitState.ProtoReflect.Descriptor instead.
 func (*LimitState) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{11}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *LimitState) GetLimit() string {
@@ -1225,7 +870,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1237,7 +882,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1250,7 +895,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{12}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *StatusResponse) GetRegion() string {
@@ -1361,7 +1006,7 @@ type DocumentsStatus struct {
 
 func (x *DocumentsStatus) Reset() {
 	*x = DocumentsStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1018,7 @@ func (x *DocumentsStatus) String() string {
 func (*DocumentsStatus) ProtoMessage() {}
 
 func (x *DocumentsStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1031,7 @@ func (x *DocumentsStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentsStatus.ProtoReflect.Descriptor instead.
 func (*DocumentsStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DocumentsStatus) GetOpen() []string {
@@ -1433,7 +1078,7 @@ type RegionDocuments struct {
 
 func (x *RegionDocuments) Reset() {
 	*x = RegionDocuments{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1445,7 +1090,7 @@ func (x *RegionDocuments) String() string {
 func (*RegionDocuments) ProtoMessage() {}
 
 func (x *RegionDocuments) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1458,7 +1103,7 @@ func (x *RegionDocuments) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegionDocuments.ProtoReflect.Descriptor instead.
 func (*RegionDocuments) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RegionDocuments) GetRegion() string {
@@ -1524,7 +1169,7 @@ type StoreStatus struct {
 
 func (x *StoreStatus) Reset() {
 	*x = StoreStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1536,7 +1181,7 @@ func (x *StoreStatus) String() string {
 func (*StoreStatus) ProtoMessage() {}
 
 func (x *StoreStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1549,7 +1194,7 @@ func (x *StoreStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreStatus.ProtoReflect.Descriptor instead.
 func (*StoreStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StoreStatus) GetKind() string {
@@ -1659,7 +1304,7 @@ type StoreRival struct {
 
 func (x *StoreRival) Reset() {
 	*x = StoreRival{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1671,7 +1316,7 @@ func (x *StoreRival) String() string {
 func (*StoreRival) ProtoMessage() {}
 
 func (x *StoreRival) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1684,7 +1329,7 @@ func (x *StoreRival) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRival.ProtoReflect.Descriptor instead.
 func (*StoreRival) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StoreRival) GetNode() string {
@@ -1730,7 +1375,7 @@ type StoreRefusal struct {
 
 func (x *StoreRefusal) Reset() {
 	*x = StoreRefusal{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1742,7 +1387,7 @@ func (x *StoreRefusal) String() string {
 func (*StoreRefusal) ProtoMessage() {}
 
 func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1755,7 +1400,7 @@ func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRefusal.ProtoReflect.Descriptor instead.
 func (*StoreRefusal) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StoreRefusal) GetKind() string {
@@ -1798,7 +1443,7 @@ type RecoveryStatus struct {
 
 func (x *RecoveryStatus) Reset() {
 	*x = RecoveryStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1810,7 +1455,7 @@ func (x *RecoveryStatus) String() string {
 func (*RecoveryStatus) ProtoMessage() {}
 
 func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1823,7 +1468,7 @@ func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoveryStatus.ProtoReflect.Descriptor instead.
 func (*RecoveryStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RecoveryStatus) GetWaiting() int64 {
@@ -1877,7 +1522,7 @@ type RecoveringLimit struct {
 
 func (x *RecoveringLimit) Reset() {
 	*x = RecoveringLimit{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1889,7 +1534,7 @@ func (x *RecoveringLimit) String() string {
 func (*RecoveringLimit) ProtoMessage() {}
 
 func (x *RecoveringLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1902,7 +1547,7 @@ func (x *RecoveringLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoveringLimit.ProtoReflect.Descriptor instead.
 func (*RecoveringLimit) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RecoveringLimit) GetLimit() string {
@@ -1945,7 +1590,7 @@ type ClosedLimit struct {
 
 func (x *ClosedLimit) Reset() {
 	*x = ClosedLimit{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1957,7 +1602,7 @@ func (x *ClosedLimit) String() string {
 func (*ClosedLimit) ProtoMessage() {}
 
 func (x *ClosedLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1970,7 +1615,7 @@ func (x *ClosedLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClosedLimit.ProtoReflect.Descriptor instead.
 func (*ClosedLimit) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ClosedLimit) GetLimit() string {
@@ -2007,7 +1652,7 @@ type JournalStatus struct {
 
 func (x *JournalStatus) Reset() {
 	*x = JournalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2019,7 +1664,7 @@ func (x *JournalStatus) String() string {
 func (*JournalStatus) ProtoMessage() {}
 
 func (x *JournalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2032,7 +1677,7 @@ func (x *JournalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JournalStatus.ProtoReflect.Descriptor instead.
 func (*JournalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *JournalStatus) GetIncarnation() uint64 {
@@ -2097,7 +1742,7 @@ type LocalStatus struct {
 
 func (x *LocalStatus) Reset() {
 	*x = LocalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2109,7 +1754,7 @@ func (x *LocalStatus) String() string {
 func (*LocalStatus) ProtoMessage() {}
 
 func (x *LocalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2122,7 +1767,7 @@ func (x *LocalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalStatus.ProtoReflect.Descriptor instead.
 func (*LocalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LocalStatus) GetBuckets() int64 {
@@ -2163,7 +1808,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2175,7 +1820,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2188,7 +1833,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Peer) GetRegion() string {
@@ -2263,7 +1908,7 @@ type BucketResponse struct {
 
 func (x *BucketResponse) Reset() {
 	*x = BucketResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2275,7 +1920,7 @@ func (x *BucketResponse) String() string {
 func (*BucketResponse) ProtoMessage() {}
 
 func (x *BucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2288,7 +1933,7 @@ func (x *BucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketResponse.ProtoReflect.Descriptor instead.
 func (*BucketResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BucketResponse) GetLimit() string {
@@ -2414,7 +2059,7 @@ type Rights struct {
 
 func (x *Rights) Reset() {
 	*x = Rights{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2426,7 +2071,7 @@ func (x *Rights) String() string {
 func (*Rights) ProtoMessage() {}
 
 func (x *Rights) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2439,7 +2084,7 @@ func (x *Rights) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rights.ProtoReflect.Descriptor instead.
 func (*Rights) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Rights) GetCell() int64 {
@@ -2508,7 +2153,7 @@ type RefundRequest struct {
 
 func (x *RefundRequest) Reset() {
 	*x = RefundRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2520,7 +2165,7 @@ func (x *RefundRequest) String() string {
 func (*RefundRequest) ProtoMessage() {}
 
 func (x *RefundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2533,7 +2178,7 @@ func (x *RefundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
 func (*RefundRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RefundRequest) GetReceipt() string {
@@ -2555,7 +2200,7 @@ type RefundResponse struct {
 
 func (x *RefundResponse) Reset() {
 	*x = RefundResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2567,7 +2212,7 @@ func (x *RefundResponse) String() string {
 func (*RefundResponse) ProtoMessage() {}
 
 func (x *RefundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2580,7 +2225,7 @@ func (x *RefundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundResponse.ProtoReflect.Descriptor instead.
 func (*RefundResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RefundResponse) GetRefunded() []*Refunded {
@@ -2611,7 +2256,7 @@ type Refunded struct {
 
 func (x *Refunded) Reset() {
 	*x = Refunded{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2623,7 +2268,7 @@ func (x *Refunded) String() string {
 func (*Refunded) ProtoMessage() {}
 
 func (x *Refunded) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2636,7 +2281,7 @@ func (x *Refunded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refunded.ProtoReflect.Descriptor instead.
 func (*Refunded) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Refunded) GetLimit() string {
@@ -2679,7 +2324,7 @@ type TakeRequest struct {
 
 func (x *TakeRequest) Reset() {
 	*x = TakeRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2691,7 +2336,7 @@ func (x *TakeRequest) String() string {
 func (*TakeRequest) ProtoMessage() {}
 
 func (x *TakeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2704,7 +2349,7 @@ func (x *TakeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeRequest.ProtoReflect.Descriptor instead.
 func (*TakeRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TakeRequest) GetDomain() string {
@@ -2760,7 +2405,7 @@ type TakeResponse struct {
 
 func (x *TakeResponse) Reset() {
 	*x = TakeResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2772,7 +2417,7 @@ func (x *TakeResponse) String() string {
 func (*TakeResponse) ProtoMessage() {}
 
 func (x *TakeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2785,7 +2430,7 @@ func (x *TakeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeResponse.ProtoReflect.Descriptor instead.
 func (*TakeResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TakeResponse) GetUnits() int64 {
@@ -2828,7 +2473,7 @@ type GiveBackRequest struct {
 
 func (x *GiveBackRequest) Reset() {
 	*x = GiveBackRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2840,7 +2485,7 @@ func (x *GiveBackRequest) String() string {
 func (*GiveBackRequest) ProtoMessage() {}
 
 func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2853,7 +2498,7 @@ func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackRequest.ProtoReflect.Descriptor instead.
 func (*GiveBackRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GiveBackRequest) GetReceipt() string {
@@ -2882,7 +2527,7 @@ type GiveBackResponse struct {
 
 func (x *GiveBackResponse) Reset() {
 	*x = GiveBackResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2894,7 +2539,7 @@ func (x *GiveBackResponse) String() string {
 func (*GiveBackResponse) ProtoMessage() {}
 
 func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2907,7 +2552,7 @@ func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackResponse.ProtoReflect.Descriptor instead.
 func (*GiveBackResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GiveBackResponse) GetRefunded() []*Refunded {
@@ -2945,38 +2590,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x11CheckBatchRequest\x123\n" +
 	"\brequests\x18\x01 \x03(\v2\x17.quotad.v1.CheckRequestR\brequests\"G\n" +
 	"\x12CheckBatchResponse\x121\n" +
-	"\tdecisions\x18\x01 \x03(\v2\x13.quotad.v1.DecisionR\tdecisions\"q\n" +
-	"\x13CheckColumnsRequest\x12\x16\n" +
-	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x14\n" +
-	"\x05names\x18\x02 \x03(\tR\x05names\x12\x16\n" +
-	"\x06values\x18\x03 \x03(\tR\x06values\x12\x14\n" +
-	"\x05costs\x18\x04 \x03(\x03R\x05costs\"\x81\x03\n" +
-	"\x14CheckColumnsResponse\x12\x18\n" +
-	"\aallowed\x18\x01 \x03(\bR\aallowed\x12+\n" +
-	"\areasons\x18\x02 \x03(\x0e2\x11.quotad.v1.ReasonR\areasons\x12\x1d\n" +
-	"\n" +
-	"decided_by\x18\x03 \x03(\rR\tdecidedBy\x12\x1c\n" +
-	"\tremaining\x18\x04 \x03(\x03R\tremaining\x12$\n" +
-	"\x0eretry_after_us\x18\x05 \x03(\x03R\fretryAfterUs\x12\x19\n" +
-	"\bdelay_us\x18\x06 \x03(\x03R\adelayUs\x12\x13\n" +
-	"\x05at_us\x18\a \x03(\x03R\x04atUs\x120\n" +
-	"\x06limits\x18\b \x03(\v2\x18.quotad.v1.DecidingLimitR\x06limits\x121\n" +
-	"\bproblems\x18\t \x03(\v2\x15.quotad.v1.RowProblemR\bproblems\x12\x12\n" +
-	"\x04node\x18\n" +
-	" \x01(\tR\x04node\x12\x16\n" +
-	"\x06region\x18\v \x01(\tR\x06region\"\xd5\x01\n" +
-	"\rDecidingLimit\x12\x14\n" +
-	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x1c\n" +
-	"\talgorithm\x18\x02 \x01(\tR\talgorithm\x12\x1f\n" +
-	"\vlimit_units\x18\x03 \x01(\x03R\n" +
-	"limitUnits\x12 \n" +
-	"\ventitlement\x18\x04 \x01(\x03R\ventitlement\x121\n" +
-	"\x06window\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06window\x12\x1a\n" +
-	"\bdegraded\x18\x06 \x01(\bR\bdegraded\"8\n" +
-	"\n" +
-	"RowProblem\x12\x10\n" +
-	"\x03row\x18\x01 \x01(\rR\x03row\x12\x18\n" +
-	"\aproblem\x18\x02 \x01(\tR\aproblem\"\xd2\x01\n" +
+	"\tdecisions\x18\x01 \x03(\v2\x13.quotad.v1.DecisionR\tdecisions\"\xd2\x01\n" +
 	"\vPeekRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12I\n" +
 	"\vdescriptors\x18\x02 \x03(\v2'.quotad.v1.PeekRequest.DescriptorsEntryR\vdescriptors\x12\x17\n" +
@@ -3202,12 +2816,11 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x11REASON_RECOVERING\x10\n" +
 	"\x12\x1a\n" +
 	"\x16REASON_INVALID_REQUEST\x10\v\x12\x11\n" +
-	"\rREASON_DENIED\x10\f2\xdc\x03\n" +
+	"\rREASON_DENIED\x10\f2\x8b\x03\n" +
 	"\fQuotaService\x12:\n" +
 	"\x05Check\x12\x17.quotad.v1.CheckRequest\x1a\x18.quotad.v1.CheckResponse\x12I\n" +
 	"\n" +
-	"CheckBatch\x12\x1c.quotad.v1.CheckBatchRequest\x1a\x1d.quotad.v1.CheckBatchResponse\x12O\n" +
-	"\fCheckColumns\x12\x1e.quotad.v1.CheckColumnsRequest\x1a\x1f.quotad.v1.CheckColumnsResponse\x127\n" +
+	"CheckBatch\x12\x1c.quotad.v1.CheckBatchRequest\x1a\x1d.quotad.v1.CheckBatchResponse\x127\n" +
 	"\x04Peek\x12\x16.quotad.v1.PeekRequest\x1a\x17.quotad.v1.PeekResponse\x12=\n" +
 	"\x06Refund\x12\x18.quotad.v1.RefundRequest\x1a\x19.quotad.v1.RefundResponse\x127\n" +
 	"\x04Take\x12\x16.quotad.v1.TakeRequest\x1a\x17.quotad.v1.TakeResponse\x12C\n" +
@@ -3226,113 +2839,103 @@ func file_quotad_v1_quotad_proto_rawDescGZIP() []byte {
 }
 
 var file_quotad_v1_quotad_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_quotad_v1_quotad_proto_goTypes = []any{
 	(Reason)(0),                   // 0: quotad.v1.Reason
 	(*CheckRequest)(nil),          // 1: quotad.v1.CheckRequest
 	(*CheckResponse)(nil),         // 2: quotad.v1.CheckResponse
 	(*CheckBatchRequest)(nil),     // 3: quotad.v1.CheckBatchRequest
 	(*CheckBatchResponse)(nil),    // 4: quotad.v1.CheckBatchResponse
-	(*CheckColumnsRequest)(nil),   // 5: quotad.v1.CheckColumnsRequest
-	(*CheckColumnsResponse)(nil),  // 6: quotad.v1.CheckColumnsResponse
-	(*DecidingLimit)(nil),         // 7: quotad.v1.DecidingLimit
-	(*RowProblem)(nil),            // 8: quotad.v1.RowProblem
-	(*PeekRequest)(nil),           // 9: quotad.v1.PeekRequest
-	(*PeekResponse)(nil),          // 10: quotad.v1.PeekResponse
-	(*Decision)(nil),              // 11: quotad.v1.Decision
-	(*LimitState)(nil),            // 12: quotad.v1.LimitState
-	(*StatusResponse)(nil),        // 13: quotad.v1.StatusResponse
-	(*DocumentsStatus)(nil),       // 14: quotad.v1.DocumentsStatus
-	(*RegionDocuments)(nil),       // 15: quotad.v1.RegionDocuments
-	(*StoreStatus)(nil),           // 16: quotad.v1.StoreStatus
-	(*StoreRival)(nil),            // 17: quotad.v1.StoreRival
-	(*StoreRefusal)(nil),          // 18: quotad.v1.StoreRefusal
-	(*RecoveryStatus)(nil),        // 19: quotad.v1.RecoveryStatus
-	(*RecoveringLimit)(nil),       // 20: quotad.v1.RecoveringLimit
-	(*ClosedLimit)(nil),           // 21: quotad.v1.ClosedLimit
-	(*JournalStatus)(nil),         // 22: quotad.v1.JournalStatus
-	(*LocalStatus)(nil),           // 23: quotad.v1.LocalStatus
-	(*Peer)(nil),                  // 24: quotad.v1.Peer
-	(*BucketResponse)(nil),        // 25: quotad.v1.BucketResponse
-	(*Rights)(nil),                // 26: quotad.v1.Rights
-	(*RefundRequest)(nil),         // 27: quotad.v1.RefundRequest
-	(*RefundResponse)(nil),        // 28: quotad.v1.RefundResponse
-	(*Refunded)(nil),              // 29: quotad.v1.Refunded
-	(*TakeRequest)(nil),           // 30: quotad.v1.TakeRequest
-	(*TakeResponse)(nil),          // 31: quotad.v1.TakeResponse
-	(*GiveBackRequest)(nil),       // 32: quotad.v1.GiveBackRequest
-	(*GiveBackResponse)(nil),      // 33: quotad.v1.GiveBackResponse
-	nil,                           // 34: quotad.v1.CheckRequest.DescriptorsEntry
-	nil,                           // 35: quotad.v1.PeekRequest.DescriptorsEntry
-	nil,                           // 36: quotad.v1.TakeRequest.DescriptorsEntry
-	(*durationpb.Duration)(nil),   // 37: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 38: google.protobuf.Timestamp
+	(*PeekRequest)(nil),           // 5: quotad.v1.PeekRequest
+	(*PeekResponse)(nil),          // 6: quotad.v1.PeekResponse
+	(*Decision)(nil),              // 7: quotad.v1.Decision
+	(*LimitState)(nil),            // 8: quotad.v1.LimitState
+	(*StatusResponse)(nil),        // 9: quotad.v1.StatusResponse
+	(*DocumentsStatus)(nil),       // 10: quotad.v1.DocumentsStatus
+	(*RegionDocuments)(nil),       // 11: quotad.v1.RegionDocuments
+	(*StoreStatus)(nil),           // 12: quotad.v1.StoreStatus
+	(*StoreRival)(nil),            // 13: quotad.v1.StoreRival
+	(*StoreRefusal)(nil),          // 14: quotad.v1.StoreRefusal
+	(*RecoveryStatus)(nil),        // 15: quotad.v1.RecoveryStatus
+	(*RecoveringLimit)(nil),       // 16: quotad.v1.RecoveringLimit
+	(*ClosedLimit)(nil),           // 17: quotad.v1.ClosedLimit
+	(*JournalStatus)(nil),         // 18: quotad.v1.JournalStatus
+	(*LocalStatus)(nil),           // 19: quotad.v1.LocalStatus
+	(*Peer)(nil),                  // 20: quotad.v1.Peer
+	(*BucketResponse)(nil),        // 21: quotad.v1.BucketResponse
+	(*Rights)(nil),                // 22: quotad.v1.Rights
+	(*RefundRequest)(nil),         // 23: quotad.v1.RefundRequest
+	(*RefundResponse)(nil),        // 24: quotad.v1.RefundResponse
+	(*Refunded)(nil),              // 25: quotad.v1.Refunded
+	(*TakeRequest)(nil),           // 26: quotad.v1.TakeRequest
+	(*TakeResponse)(nil),          // 27: quotad.v1.TakeResponse
+	(*GiveBackRequest)(nil),       // 28: quotad.v1.GiveBackRequest
+	(*GiveBackResponse)(nil),      // 29: quotad.v1.GiveBackResponse
+	nil,                           // 30: quotad.v1.CheckRequest.DescriptorsEntry
+	nil,                           // 31: quotad.v1.PeekRequest.DescriptorsEntry
+	nil,                           // 32: quotad.v1.TakeRequest.DescriptorsEntry
+	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
 }
 var file_quotad_v1_quotad_proto_depIdxs = []int32{
-	34, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
-	11, // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
+	30, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
+	7,  // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
 	1,  // 2: quotad.v1.CheckBatchRequest.requests:type_name -> quotad.v1.CheckRequest
-	11, // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
-	0,  // 4: quotad.v1.CheckColumnsResponse.reasons:type_name -> quotad.v1.Reason
-	7,  // 5: quotad.v1.CheckColumnsResponse.limits:type_name -> quotad.v1.DecidingLimit
-	8,  // 6: quotad.v1.CheckColumnsResponse.problems:type_name -> quotad.v1.RowProblem
-	37, // 7: quotad.v1.DecidingLimit.window:type_name -> google.protobuf.Duration
-	35, // 8: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
-	11, // 9: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
-	0,  // 10: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
-	37, // 11: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
-	37, // 12: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
-	37, // 13: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
-	12, // 14: quotad.v1.Decision.limits:type_name -> quotad.v1.LimitState
-	37, // 15: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
-	37, // 16: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
-	37, // 17: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
-	24, // 18: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	16, // 19: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
-	19, // 20: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
-	22, // 21: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
-	23, // 22: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
-	14, // 23: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
-	15, // 24: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
-	37, // 25: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
-	38, // 26: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
-	37, // 27: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
-	18, // 28: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
-	17, // 29: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
-	21, // 30: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
-	20, // 31: quotad.v1.RecoveryStatus.limits:type_name -> quotad.v1.RecoveringLimit
-	38, // 32: quotad.v1.RecoveringLimit.since:type_name -> google.protobuf.Timestamp
-	38, // 33: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
-	38, // 34: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
-	37, // 35: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	37, // 36: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	37, // 37: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
-	26, // 38: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	38, // 39: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
-	29, // 40: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
-	36, // 41: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
-	11, // 42: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
-	37, // 43: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
-	29, // 44: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
-	1,  // 45: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 46: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	5,  // 47: quotad.v1.QuotaService.CheckColumns:input_type -> quotad.v1.CheckColumnsRequest
-	9,  // 48: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	27, // 49: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
-	30, // 50: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
-	32, // 51: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
-	2,  // 52: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 53: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	6,  // 54: quotad.v1.QuotaService.CheckColumns:output_type -> quotad.v1.CheckColumnsResponse
-	10, // 55: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	28, // 56: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
-	31, // 57: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
-	33, // 58: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
-	52, // [52:59] is the sub-list for method output_type
-	45, // [45:52] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	7,  // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
+	31, // 4: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
+	7,  // 5: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
+	0,  // 6: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
+	33, // 7: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
+	33, // 8: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
+	33, // 9: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
+	8,  // 10: quotad.v1.Decision.limits:type_name -> quotad.v1.LimitState
+	33, // 11: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
+	33, // 12: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
+	33, // 13: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
+	20, // 14: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
+	12, // 15: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
+	15, // 16: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
+	18, // 17: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
+	19, // 18: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
+	10, // 19: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
+	11, // 20: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
+	33, // 21: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
+	34, // 22: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	33, // 23: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	14, // 24: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
+	13, // 25: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
+	17, // 26: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
+	16, // 27: quotad.v1.RecoveryStatus.limits:type_name -> quotad.v1.RecoveringLimit
+	34, // 28: quotad.v1.RecoveringLimit.since:type_name -> google.protobuf.Timestamp
+	34, // 29: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
+	34, // 30: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	33, // 31: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	33, // 32: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	33, // 33: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	22, // 34: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
+	34, // 35: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
+	25, // 36: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
+	32, // 37: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
+	7,  // 38: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
+	33, // 39: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
+	25, // 40: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
+	1,  // 41: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 42: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	5,  // 43: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	23, // 44: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
+	26, // 45: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
+	28, // 46: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
+	2,  // 47: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 48: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	6,  // 49: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	24, // 50: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
+	27, // 51: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
+	29, // 52: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
+	47, // [47:53] is the sub-list for method output_type
+	41, // [41:47] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }
@@ -3341,15 +2944,15 @@ func file_quotad_v1_quotad_proto_init() {
 		return
 	}
 	file_quotad_v1_quotad_proto_msgTypes[0].OneofWrappers = []any{}
-	file_quotad_v1_quotad_proto_msgTypes[8].OneofWrappers = []any{}
-	file_quotad_v1_quotad_proto_msgTypes[11].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[4].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_quotad_proto_rawDesc), len(file_quotad_v1_quotad_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   36,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,13 +21,12 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	QuotaService_Check_FullMethodName        = "/quotad.v1.QuotaService/Check"
-	QuotaService_CheckBatch_FullMethodName   = "/quotad.v1.QuotaService/CheckBatch"
-	QuotaService_CheckColumns_FullMethodName = "/quotad.v1.QuotaService/CheckColumns"
-	QuotaService_Peek_FullMethodName         = "/quotad.v1.QuotaService/Peek"
-	QuotaService_Refund_FullMethodName       = "/quotad.v1.QuotaService/Refund"
-	QuotaService_Take_FullMethodName         = "/quotad.v1.QuotaService/Take"
-	QuotaService_GiveBack_FullMethodName     = "/quotad.v1.QuotaService/GiveBack"
+	QuotaService_Check_FullMethodName      = "/quotad.v1.QuotaService/Check"
+	QuotaService_CheckBatch_FullMethodName = "/quotad.v1.QuotaService/CheckBatch"
+	QuotaService_Peek_FullMethodName       = "/quotad.v1.QuotaService/Peek"
+	QuotaService_Refund_FullMethodName     = "/quotad.v1.QuotaService/Refund"
+	QuotaService_Take_FullMethodName       = "/quotad.v1.QuotaService/Take"
+	QuotaService_GiveBack_FullMethodName   = "/quotad.v1.QuotaService/GiveBack"
 )
 
 // QuotaServiceClient is the client API for QuotaService service.
@@ -45,13 +44,8 @@ type QuotaServiceClient interface {
 	// work. A node decides 128 requests of a call at a time. If a call ends without an answer (CANCELLED, DEADLINE_EXCEEDED,
 	// UNAVAILABLE), any of its requests may have been charged.
 	// A node that has too much to do refuses a call before it reads it: RESOURCE_EXHAUSTED with a google.rpc.RetryInfo;
-	// nothing was charged. Check, CheckColumns, Peek and Take, too.
+	// nothing was charged. Check, Peek and Take, too.
 	CheckBatch(ctx context.Context, in *CheckBatchRequest, opts ...grpc.CallOption) (*CheckBatchResponse, error)
-	// CheckColumns decides 1 to 1,000 requests as CheckBatch does, of one domain and with the same names of descriptors. Call
-	// it where many decisions at a time are needed and little but allowed, remaining and retry_after of each: its messages
-	// are a quarter as long, and are read and written in a quarter of the time. Call CheckBatch where requests differ in
-	// shape, or for request ids, receipts, and what else a Decision has.
-	CheckColumns(ctx context.Context, in *CheckColumnsRequest, opts ...grpc.CallOption) (*CheckColumnsResponse, error)
 	// Peek says what Check would, and charges nothing.
 	Peek(ctx context.Context, in *PeekRequest, opts ...grpc.CallOption) (*PeekResponse, error)
 	// Refund takes back what a decision charged. It is idempotent, and goes to the region that decided.
@@ -88,16 +82,6 @@ func (c *quotaServiceClient) CheckBatch(ctx context.Context, in *CheckBatchReque
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CheckBatchResponse)
 	err := c.cc.Invoke(ctx, QuotaService_CheckBatch_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *quotaServiceClient) CheckColumns(ctx context.Context, in *CheckColumnsRequest, opts ...grpc.CallOption) (*CheckColumnsResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(CheckColumnsResponse)
-	err := c.cc.Invoke(ctx, QuotaService_CheckColumns_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -159,13 +143,8 @@ type QuotaServiceServer interface {
 	// work. A node decides 128 requests of a call at a time. If a call ends without an answer (CANCELLED, DEADLINE_EXCEEDED,
 	// UNAVAILABLE), any of its requests may have been charged.
 	// A node that has too much to do refuses a call before it reads it: RESOURCE_EXHAUSTED with a google.rpc.RetryInfo;
-	// nothing was charged. Check, CheckColumns, Peek and Take, too.
+	// nothing was charged. Check, Peek and Take, too.
 	CheckBatch(context.Context, *CheckBatchRequest) (*CheckBatchResponse, error)
-	// CheckColumns decides 1 to 1,000 requests as CheckBatch does, of one domain and with the same names of descriptors. Call
-	// it where many decisions at a time are needed and little but allowed, remaining and retry_after of each: its messages
-	// are a quarter as long, and are read and written in a quarter of the time. Call CheckBatch where requests differ in
-	// shape, or for request ids, receipts, and what else a Decision has.
-	CheckColumns(context.Context, *CheckColumnsRequest) (*CheckColumnsResponse, error)
 	// Peek says what Check would, and charges nothing.
 	Peek(context.Context, *PeekRequest) (*PeekResponse, error)
 	// Refund takes back what a decision charged. It is idempotent, and goes to the region that decided.
@@ -193,9 +172,6 @@ func (UnimplementedQuotaServiceServer) Check(context.Context, *CheckRequest) (*C
 }
 func (UnimplementedQuotaServiceServer) CheckBatch(context.Context, *CheckBatchRequest) (*CheckBatchResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CheckBatch not implemented")
-}
-func (UnimplementedQuotaServiceServer) CheckColumns(context.Context, *CheckColumnsRequest) (*CheckColumnsResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method CheckColumns not implemented")
 }
 func (UnimplementedQuotaServiceServer) Peek(context.Context, *PeekRequest) (*PeekResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Peek not implemented")
@@ -262,24 +238,6 @@ func _QuotaService_CheckBatch_Handler(srv interface{}, ctx context.Context, dec 
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(QuotaServiceServer).CheckBatch(ctx, req.(*CheckBatchRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _QuotaService_CheckColumns_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(CheckColumnsRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(QuotaServiceServer).CheckColumns(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: QuotaService_CheckColumns_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(QuotaServiceServer).CheckColumns(ctx, req.(*CheckColumnsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -370,10 +328,6 @@ var QuotaService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CheckBatch",
 			Handler:    _QuotaService_CheckBatch_Handler,
-		},
-		{
-			MethodName: "CheckColumns",
-			Handler:    _QuotaService_CheckColumns_Handler,
 		},
 		{
 			MethodName: "Peek",

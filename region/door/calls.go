@@ -235,40 +235,21 @@ func (c *Calls) arrives(ctx context.Context, call *tap.Info) (context.Context, e
 	return a, nil
 }
 
-// arrivalOf returns the arrival of a call, or nil if it did not come through arrives.
-func arrivalOf(ctx context.Context) *arrival {
-	a, _ := ctx.Value(arrivalKey{}).(*arrival)
-	return a
-}
+// arrivalOf returns the arrival of a call, which came through arrives.
+func arrivalOf(ctx context.Context) *arrival { return ctx.Value(arrivalKey{}).(*arrival) }
 
 // arrived ends the wait for a call's message.
 func (a *arrival) arrived() {
-	if a != nil && a.timer != nil {
+	if a.timer != nil {
 		a.timer.Stop()
 	}
 }
 
-// one returns the call, for an Admission.
-func (a *arrival) one() *call {
-	if a == nil {
-		return &call{}
-	}
-	return &a.call
-}
-
 // waited returns how long a call has waited for a processor. Call it before anything else.
-func (a *arrival) waited() time.Duration {
-	if a == nil {
-		return 0
-	}
-	return time.Since(a.at)
-}
+func (a *arrival) waited() time.Duration { return time.Since(a.at) }
 
 // begins says that the handler has begun. The error says that the caller has gone.
 func (a *arrival) begins() error {
-	if a == nil {
-		return nil
-	}
 	if err := a.guest.begins(a); err != nil {
 		return err
 	}
@@ -280,9 +261,7 @@ func (a *arrival) begins() error {
 
 // ends says how the handler has ended.
 func (a *arrival) ends(err error) {
-	if a != nil {
-		a.guest.leave(a.Err() == nil && status.Code(err) != codes.Unavailable)
-	}
+	a.guest.leave(a.Err() == nil && status.Code(err) != codes.Unavailable)
 }
 
 // connOf returns the connection of a call, or nil if the call came through no door.
@@ -319,7 +298,7 @@ func (c *Calls) unary(m grpc.MethodDesc, full string) grpc.MethodHandler {
 		}
 		var admit func(message []byte) error
 		if admitted {
-			one := a.one()
+			one := &a.call
 			defer one.done()
 			admit = func(message []byte) error { return c.takeInHand(ctx, message, waited, one) }
 		}

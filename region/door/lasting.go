@@ -98,7 +98,7 @@ func (s *lasting) done() {
 func (s *lasting) heard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := arrivalOf(s.ServerStream.Context()); a != nil && a.timer != nil && !s.ended {
+	if a := arrivalOf(s.ServerStream.Context()); a.timer != nil && !s.ended {
 		a.timer.Reset(MaxSilence)
 	}
 }

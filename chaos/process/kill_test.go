@@ -39,8 +39,8 @@ type killed struct {
 func TestKills(t *testing.T) {
 	t.Parallel()
 	f := &killed{t: t, Fleet: raise(t,
-		Config{Limits: killLimits, Regions: []RegionConfig{{Name: "us"}, {Name: "eu"},
-			{Name: "ap"}}})}
+		Config{Limits: killLimits, Settings: []string{"chaos: true"}, // for failpoints
+			Regions: []RegionConfig{{Name: "us"}, {Name: "eu"}, {Name: "ap"}}})}
 	f.us, f.eu, f.ap = f.Region("us").Nodes[0], f.Region("eu").Nodes[0], f.Region("ap").Nodes[0]
 	f.brief = newBucket(t, "brief", "1", fixed(90, 2*time.Second))
 	stop := f.demand(f.brief, 80, 4)

@@ -13,9 +13,10 @@
 // behaves as the bbolt file. Messages are encoded to bytes by region/peer and by the code of the
 // hints.
 //
-// Not simulated: gRPC, TLS, memberlist (hints reach every node by themselves, late), Redis Cluster,
-// two primaries that serve at once, and requests that arrive while the same node is still handling
-// others.
+// Not simulated: gRPC, TLS, memberlist (hints reach every node by themselves, late), slots of a
+// Redis Cluster that move, two primaries that serve at once, units that clients hold, and the part of
+// its tokens that an Envoy carries over. Nor do requests arrive while the same node is still handling
+// others, so admission, pace and lanes (package admit) decide nothing.
 //
 // Everything happens in one goroutine, one occurrence after another, at times and in an order that
 // follow from the plan alone: the same seed gives the same bytes.

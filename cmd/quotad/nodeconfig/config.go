@@ -248,7 +248,7 @@ func (c *Config) runningSettings() []Setting {
 			"certificates of the authorities that the collector may be of (default: plain text)"},
 		{"chaos", "bool", "", one(&c.Chaos, switched),
 			"let whoever may operate this node, or reaches the peer port, cut it off from other " +
-				"regions, to rehearse faults: not for production"},
+				"regions, and QUOTAD_FAILPOINT kill it, to rehearse faults: not for production"},
 		{"trust_clock", "bool", "", one(&c.TrustClock, switched),
 			"open the Redis though this machine's clock is over a minute ahead of all other nodes that " +
 				"answer: if it is wrong, windows stand still until the others come there. Also open it " +

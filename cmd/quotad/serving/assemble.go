@@ -67,7 +67,7 @@ func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document, std
 	if p.tracer, err = openTracer(c, log); err != nil {
 		return nil, err
 	}
-	if p.config.Failpoint, err = failpoint(); err != nil {
+	if p.config.Failpoint, err = failpoint(c); err != nil {
 		return nil, err
 	}
 	if p.sockets, err = openSockets(c); err != nil {

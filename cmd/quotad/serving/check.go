@@ -48,7 +48,7 @@ func Check(ctx context.Context, c *nodeconfig.Config, connect bool) (Sheet, erro
 	if _, err := loadTracesTLS(c); err != nil {
 		return Sheet{}, err
 	}
-	if _, err := failpoint(); err != nil {
+	if _, err := failpoint(c); err != nil {
 		return Sheet{}, err
 	}
 	at := placement{http: c.Listen.HTTP, grpc: c.Listen.GRPC, admin: c.Listen.Admin,

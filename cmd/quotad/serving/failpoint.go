@@ -18,13 +18,14 @@ import (
 
 // failpointVariable is an environment variable that names a point of a transfer at which this
 // process kills itself. It may add the number of the pass that does: after-fsync or after-fsync:3.
-// It is for rehearsals of crashes.
+// It is for rehearsals of crashes, and needs chaos: true.
 const failpointVariable = "QUOTAD_FAILPOINT"
 
-// failpoint reads the variable. It returns nil if the variable is not set.
-func failpoint() (func(rights.Point), error) {
+// failpoint reads the variable. It returns nil if the variable is not set, or if the node rehearses
+// no faults.
+func failpoint(c *nodeconfig.Config) (func(rights.Point), error) {
 	text, set := nodeconfig.Environment(failpointVariable)
-	if !set {
+	if !set || !c.Chaos {
 		return nil, nil
 	}
 	name, number, counted := strings.Cut(text, ":")
@@ -49,6 +50,15 @@ func failpoint() (func(rights.Point), error) {
 		die()
 		select {} // nothing may happen after this point
 	}, nil
+}
+
+// failpointWarning says that the variable is set and ignored. A node that refused to start instead
+// could still be stopped by a variable.
+func failpointWarning(c *nodeconfig.Config) []string {
+	if _, set := nodeconfig.Environment(failpointVariable); !set || c.Chaos {
+		return nil
+	}
+	return []string{failpointVariable + " is ignored, because this node does not say chaos: true; unset it"}
 }
 
 // replyLeaves is the time that a reply may take to leave the process.

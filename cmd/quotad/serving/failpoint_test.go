@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/region/rights"
 )
 
@@ -23,7 +25,7 @@ func TestFailpointIsRead(t *testing.T) {
 			if text != "" {
 				t.Setenv(failpointVariable, text)
 			}
-			f, err := failpoint()
+			f, err := failpoint(&nodeconfig.Config{Chaos: true})
 			if (err == nil) != want {
 				t.Fatalf("%v", err)
 			}
@@ -35,6 +37,31 @@ func TestFailpointIsRead(t *testing.T) {
 				t.Errorf("there is a failpoint: %t", f != nil)
 			}
 		})
+	}
+}
+
+// TestFailpointNeedsChaos: the environment alone kills no node and keeps none from starting. A node
+// that does not say chaos: true tells that it ignores the variable.
+func TestFailpointNeedsChaos(t *testing.T) {
+	warned := func(c *nodeconfig.Config) (said int) {
+		d := documents.Parse(t, 1, []string{"us: {weight: 1}"}, "name: a, limit: 1, window: 1m")
+		for _, w := range describe(c, d, nil, &protection{}, placement{}).warnings {
+			said += strings.Count(w, failpointVariable)
+		}
+		return said
+	}
+	released, rehearses := &nodeconfig.Config{Region: "us"}, &nodeconfig.Config{Region: "us", Chaos: true}
+	if n := warned(released); n != 0 {
+		t.Errorf("the variable is not set, and named %d times", n)
+	}
+	for _, text := range []string{"after-fsync", "nowhere"} {
+		t.Setenv(failpointVariable, text)
+		if f, err := failpoint(released); f != nil || err != nil {
+			t.Errorf("%s without chaos: there is a failpoint: %t, %v", text, f != nil, err)
+		}
+		if n, with := warned(released), warned(rehearses); n != 1 || with != 0 {
+			t.Errorf("%s: named %d times without chaos and %d times with it, want 1 and 0", text, n, with)
+		}
 	}
 }
 
@@ -62,7 +89,7 @@ func TestFailpointDies(t *testing.T) {
 
 // passByFailpoints passes all points twice, as two transfers do, and prints which it passed.
 func passByFailpoints() {
-	fails, err := failpoint()
+	fails, err := failpoint(&nodeconfig.Config{Chaos: true})
 	if err != nil {
 		os.Exit(1)
 	}

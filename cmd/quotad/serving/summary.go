@@ -55,7 +55,7 @@ type placement struct {
 // describe summarizes a node without its secrets.
 func describe(c *nodeconfig.Config, d *policy.Document, trust *peer.TLS, protected *protection,
 	at placement) Sheet {
-	s := Sheet{title: build.This().String(), warnings: slices.Concat(c.Warnings(),
+	s := Sheet{title: build.This().String(), warnings: slices.Concat(c.Warnings(), failpointWarning(c),
 		expiryWarning("for calls between regions", trust),
 		expiryWarning("of the API", protected.api),
 		expiryWarning("of the admin listener", protected.admin))}

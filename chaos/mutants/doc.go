@@ -8,10 +8,25 @@
 // not, either the rule is not needed or the simulator does not see its violation, and one of the
 // two must be corrected.
 //
-// mutant.go applies and builds a mutant. holes.go lists the holes that rules were made for, and
-// says why some have no mutant. ledger.go, arithmetic.go, time.go, loss.go, recovery.go, untold.go,
-// copies.go, documents.go, local.go, varied.go, dynamics.go, outside.go, envoys.go and calendars.go
-// hold the mutants, by the holes that they open again.
+// The mutants are in testdata, in a file for each kind of hole that they open again. holes.go lists
+// the holes that rules were made for, and says why some have no mutant. load.go reads the mutants,
+// mutant.go applies and builds one, run.go looks for it. A file begins with what it is about. A
+// mutant is written as
+//
+//	-- its-name --
+//	hole: one of Holes
+//	rule: the missing rule
+//	breaks: the invariant that should break, and a description
+//	under: the faults that it needs
+//	says: what must be found, as a regular expression
+//	flags: those of chaos/mutants/seeds that make the faults likely, if any
+//	within: the number of seeds in which it must be found; or test: PACKAGE FUNCTION
+//	-- old FILE --
+//	the text to replace, of one line or more
+//	-- new --
+//	what comes in its place
+//
+// with an old and a new text for each edit. Empty lines at the end of a text are no part of it.
 //
 // A mutant names what it breaks by the following invariants. "quotad simulate" checks most of them
 // after every event, under the finer names of chaos/sim/doc.go:

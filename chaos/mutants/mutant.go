@@ -46,20 +46,20 @@ type Edit struct {
 	New  string
 }
 
-// All are the mutants, by hole.
-var All = slices.Concat(ledger, arithmetic, clock, loss, recovery, untold, copies, comings, documents, barriers, returns, local, dynamics, outside, together, ahead, layouts,
-	stores, remembered, chunks, clients, periods, assigned, said)
-
 // ErrStale says that an edit no longer fits the source.
 var ErrStale = errors.New("the mutant is stale: fit its edit to the source, or drop it with its rule")
 
 // Find returns the mutant of a name.
 func Find(name string) (Mutant, error) {
-	i := slices.IndexFunc(All, func(m Mutant) bool { return m.Name == name })
-	if i < 0 {
-		return Mutant{}, fmt.Errorf("no mutant %q: see mutants.All", name)
+	all, err := All()
+	if err != nil {
+		return Mutant{}, err
 	}
-	return All[i], nil
+	i := slices.IndexFunc(all, func(m Mutant) bool { return m.Name == name })
+	if i < 0 {
+		return Mutant{}, fmt.Errorf("no mutant %q: see chaos/mutants/testdata", name)
+	}
+	return all[i], nil
 }
 
 // Apply returns the edited files by name, and writes none. It fails with ErrStale if an edit does

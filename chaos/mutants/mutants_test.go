@@ -13,10 +13,20 @@ import (
 
 const moduleDir = "../.."
 
+// all returns the mutants.
+func all(t *testing.T) []Mutant {
+	t.Helper()
+	every, err := All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return every
+}
+
 // TestEveryEditFits applies every mutant to the source: each old text must occur exactly once, and
 // the result must parse.
 func TestEveryEditFits(t *testing.T) {
-	for _, m := range All {
+	for _, m := range all(t) {
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
 			if _, err := m.Apply(moduleDir); err != nil {
@@ -31,13 +41,13 @@ func TestEveryHoleIsOpened(t *testing.T) {
 	known := map[string]bool{}
 	for _, h := range Holes {
 		known[h.Name] = true
-		opened := slices.ContainsFunc(All, func(m Mutant) bool { return m.Hole == h.Name })
+		opened := slices.ContainsFunc(all(t), func(m Mutant) bool { return m.Hole == h.Name })
 		if opened == (h.Unruled != "") {
 			t.Errorf("hole %q: opened by a mutant: %v, said to have no rule: %q", h.Name, opened, h.Unruled)
 		}
 	}
 	names := map[string]bool{}
-	for _, m := range All {
+	for _, m := range all(t) {
 		if !known[m.Hole] {
 			t.Errorf("mutant %s: no hole is called %q", m.Name, m.Hole)
 		}
@@ -45,14 +55,11 @@ func TestEveryHoleIsOpened(t *testing.T) {
 			t.Errorf("two mutants are called %s", m.Name)
 		}
 		names[m.Name] = true
-		if m.Rule == "" || m.Breaks == "" || m.Says == "" || m.Under == "" || len(m.Edits) == 0 {
-			t.Errorf("mutant %s: rule, edits, what it breaks and says and under which faults must all be given", m.Name)
+		if len(m.Edits) == 0 {
+			t.Errorf("mutant %s edits nothing", m.Name)
 		}
 		if _, err := regexp.Compile(m.Says); err != nil {
 			t.Errorf("mutant %s: %v", m.Name, err)
-		}
-		if tested := m.Test.Name != "" && m.Test.Package != ""; tested == (m.Within > 0) {
-			t.Errorf("mutant %s: give one of Within and Test", m.Name)
 		}
 	}
 }

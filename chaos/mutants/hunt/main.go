@@ -42,7 +42,10 @@ func main() {
 // hunt hunts the named mutants, or all if there are no names. It reports whether all of them were
 // found.
 func hunt(ctx context.Context, dir string, seeds int, names []string) (bool, error) {
-	all := mutants.All
+	all, err := mutants.All()
+	if err != nil {
+		return false, err
+	}
 	if len(names) > 0 {
 		all = nil
 		for _, name := range names {

@@ -10,8 +10,6 @@
 //	central bucket       one limiter in one region, which all others ask
 //	eventual counters    regions tell each other every 5 s what they admitted
 //	coordinator          a leader divides the limit anew every 10 s
-//	global random drop   every region drops the excess part of its requests at random
-//	flow-proportional    every region takes the part of the limit that its demand deserves
 //
 // All that have a limiter enforce the workload's own algorithm. They differ in how the limit is
 // divided. Where a published design leaves a choice, the choice that is better for the design was

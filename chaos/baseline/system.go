@@ -114,8 +114,6 @@ func Systems() []System {
 		CentralBucket{},
 		EventualCounters{},
 		Coordinator{},
-		GlobalRandomDrop{},
-		FlowProportional{},
 	}
 }
 

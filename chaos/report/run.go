@@ -4,7 +4,7 @@
 //
 // The page needs no network, no script and no other file, so it can be mailed, archived with an
 // incident, and printed. It knows nothing of quotad: a driver fills a [Run] with plain data and
-// calls [Write]. All names and texts are escaped. Characters that would be invisible, or would
+// calls [Write]. [Scatter] is a single chart, as an SVG file. All names and texts are escaped. Characters that would be invisible, or would
 // change the direction of writing, are spelled out.
 //
 // All times of a Run are counted from Run.Began. All amounts are in units of the limit that they

@@ -11,8 +11,13 @@ import (
 //go:embed page.html
 var pageHTML string
 
-//go:embed style.css
-var style string
+// The style sheets of charts, and of what else is on a page.
+var (
+	//go:embed chart.css
+	chartStyle string
+	//go:embed page.css
+	pageStyle string
+)
 
 var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 
@@ -21,7 +26,7 @@ var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 // or regions that do not exist. It may be called concurrently.
 func Write(w io.Writer, r Run) error {
 	p := newPage(r)
-	p.Style = template.CSS(style)
+	p.Style = template.CSS(chartStyle + pageStyle)
 	var whole bytes.Buffer
 	if err := pageTemplate.Execute(&whole, p); err != nil {
 		return fmt.Errorf("report: making the page about %q: %w", p.Title, err)

@@ -153,7 +153,7 @@ var house = map[string]struct {
 	"cmd/quotad/rehearsal": {[]string{"chaos/process", "chaos/report", "chaos/scenario",
 		"chaos/scenarios", "chaos/staging", "cmd/quotad/exit", "cmd/quotad/show", "policy/files"},
 		"plays scenarios"},
-	"cmd/quotad/simulation": {[]string{"algorithms", "chaos/baseline", "chaos/sim",
+	"cmd/quotad/simulation": {[]string{"algorithms", "chaos/baseline", "chaos/report", "chaos/sim",
 		"chaos/workload", "cmd/quotad/build", "cmd/quotad/exit", "cmd/quotad/show"}, "plays seeds"},
 	"cmd/quotad/bench": {[]string{"algorithms", "chaos/process", "cmd/quotad/build",
 		"cmd/quotad/exit", "cmd/quotad/show", "proto/quotad/v1"},

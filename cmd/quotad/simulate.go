@@ -27,7 +27,7 @@ with a timeline by region and the command that replays it.
 
 With --compare it plays 39 demands without faults instead, and prints a table of what quotad and others make of them:
 a static split, one pooled limiter without distance, one bucket asked over the ocean, counters that are synchronised
-every 5 s, a coordinator with grants of 10 s, and the two designs of Raghavan et al. 2007.
+every 5 s, and a coordinator with grants of 10 s.
 
 Exit codes: 0 everything held, 2 bad usage, 3 something did not.`,
 		Example: `  quotad simulate --seeds 1000

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/baseline"
+	"github.com/quotad/quotad/chaos/report"
 	"github.com/quotad/quotad/chaos/sim"
 	"github.com/quotad/quotad/chaos/workload"
 )
@@ -24,7 +25,7 @@ func (s *Simulation) compare(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if s.Plot != "" {
-		if err := os.WriteFile(s.Plot, []byte(baseline.Plot(rows)), 0o644); err != nil {
+		if err := os.WriteFile(s.Plot, []byte(picture(rows).SVG()), 0o644); err != nil {
 			return fmt.Errorf("write the plot: %w; choose another path with --plot", err)
 		}
 	}
@@ -34,6 +35,31 @@ func (s *Simulation) compare(ctx context.Context, out io.Writer) error {
 	_, err = fmt.Fprintf(out, "%s\n%s", baseline.OverviewTable(baseline.Overview(rows)),
 		baseline.Table(rows))
 	return err
+}
+
+// picture returns a chart of overshoot against false denials, for all systems and workloads.
+func picture(rows []baseline.Figures) report.Scatter {
+	s := report.Scatter{Title: "Above the limit, and denied without need",
+		Note:   "each small mark is one workload, each large one a system's mean over all of them; lower left is better",
+		Across: "false denials: units that one pooled limiter admits and the system did not",
+		Up:     "overshoot of the worst window, of the limit"}
+	at := func(falsely, over baseline.Millionths, what string) report.Mark {
+		return report.Mark{X: float64(falsely) / 10_000, Y: float64(over) / 10_000,
+			Text: fmt.Sprintf("%s: %s over, %s falsely denied", what, over, falsely)}
+	}
+	for _, o := range baseline.Overview(rows) {
+		g := report.Group{Name: o.System, Mean: at(o.False, o.Over, o.System+", in the mean")}
+		if o.WaitP99 > 0 {
+			g.Name += fmt.Sprintf(", waits %d ms", (o.WaitP99+999)/1000)
+		}
+		for _, f := range rows {
+			if f.System == o.System {
+				g.Marks = append(g.Marks, at(f.FalseRate, f.OvershootMax, f.System+", "+f.Workload))
+			}
+		}
+		s.Groups = append(s.Groups, g)
+	}
+	return s
 }
 
 // compareAll compares on all processors, workload by workload. The rows are in the order of the

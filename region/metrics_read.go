@@ -151,7 +151,7 @@ var storeReadings = []reading{
 			is(float64(seen.Unwritten), "unwritten")
 		}},
 	{total, "quotad_seen_untracked_total",
-		"Calls on buckets that there was no room to remember: that one is deleted is not noticed, and after a loss it stays closed. Raise remember.buckets.", nil,
+		"Calls on buckets that there was no room to remember: that one is deleted is not noticed, and after a loss it stays closed. Raise remember.", nil,
 		func(n *Node, _ Status, is emit) { is(float64(n.rights.Numbers().Seen.Untracked)) }},
 	{gauge, "quotad_local_unbooked_units",
 		"Units admitted without the store that it is not charged with yet.", nil,

@@ -43,9 +43,6 @@ type Config struct {
 	ForgetStoreTime bool
 	// Alone says that nobody need be asked before Bootstrap is believed.
 	Alone bool
-	// Repeats is how often a decision is repeated for a request sent again with its id. 0:
-	// algorithms.DefaultRepeats.
-	Repeats int64
 	// Wait is how long a request waits for its turn whose caller names no time. 0:
 	// admit.DefaultWait.
 	Wait time.Duration
@@ -249,7 +246,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		Taken: stepped.Taken, Failpoint: c.Failpoint,
 		Now: c.Now, Elapsed: n.elapsed, Log: c.Log, Closed: n.life.closed})
 	n.limiter = admit.New(admit.Config{Region: c.Region, Node: c.Node, Nodes: c.Nodes,
-		Repeats: c.Repeats, Wait: c.Wait, Stepped: stepped.Taken != nil,
+		Wait: c.Wait, Stepped: stepped.Taken != nil,
 		Store: c.Store, Journal: c.Journal, Tenure: n.tenure, Rights: n.rights, Now: c.Now,
 		Elapsed: c.Elapsed, Log: c.Log, Closed: n.life.closed})
 	n.Decisions = n.limiter

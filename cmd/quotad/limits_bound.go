@@ -29,7 +29,7 @@ func limitsBoundCommand() *cobra.Command {
 in which more can be admitted, with its formula and what that comes to: 0 where nothing is, "none" where there is no
 bound. Where the regions differ, AT MOST is that of the region, and of the key, for which it is most; -o json has all
 regions. Each bound is for one mishap: two at once may add up. A node notes
-every bucket that it uses, up to remember.buckets of its node file.
+every bucket that it uses, up to remember of its node file.
 
   store-lost     the Redis of a region lost its data: FLUSHALL, or a restart without it
   stale-replica  a replica was promoted and the old primary of the region still serves some of its nodes,

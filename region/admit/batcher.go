@@ -112,12 +112,9 @@ type shared struct {
 	store    *store.Store
 	rights   *rights.Engine
 	breakers breakers
-	// repeats is how often a decision is repeated for a request sent again with its id. 0:
-	// algorithms.DefaultRepeats.
-	repeats int64
-	wakes   *wakes
-	elapsed func() time.Duration
-	stepped bool // the caller that asks makes the round trip, with all that waits
+	wakes    *wakes
+	elapsed  func() time.Duration
+	stepped  bool // the caller that asks makes the round trip, with all that waits
 }
 
 // newBatcher returns a batcher that makes so many round trips at a time. Unless it is stepped it
@@ -327,7 +324,7 @@ func (b *batcher) calls(groups [][]waiting) (calls []algorithms.Decide, work int
 			}
 		}
 		calls[i] = algorithms.Decide{Fence: algorithms.Fence{Epoch: first.rules.Epoch},
-			Commit: first.commit, Once: first.once, Repeats: b.repeats,
+			Commit: first.commit, Once: first.once,
 			Buckets: buckets[len(buckets)-len(first.applied):], Costs: costs[before:],
 			PerBucket: first.apart()}
 		work += int64(len(first.applied)) * int64(scriptWork+(len(g)-1)*joinWork)

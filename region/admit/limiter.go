@@ -23,9 +23,6 @@ import (
 type Config struct {
 	Region, Node string
 	Nodes        int // the region's number of nodes by configuration, at least 1
-	// Repeats is how often a decision is repeated for a request sent again with its id. 0:
-	// algorithms.DefaultRepeats.
-	Repeats int64
 	// Stepped says that the caller that asks the store makes the round trip itself and that no
 	// goroutine runs. It is for tests and simulators that step a node.
 	Stepped bool
@@ -94,7 +91,7 @@ func New(c Config) *Limiter {
 	}
 	l.fallback = newFallback(max(c.Nodes, 1), newClaims(c.Journal, c.Now, writes, c.Log))
 	l.lanes = newLanes(shared{store: c.Store, rights: c.Rights, breakers: l.breakers,
-		repeats: c.Repeats, wakes: newWakes(), elapsed: l.elapsed, stepped: c.Stepped}, l.deadline)
+		wakes: newWakes(), elapsed: l.elapsed, stepped: c.Stepped}, l.deadline)
 	return l
 }
 

@@ -66,31 +66,34 @@ func TestTheSameRequestAgain(t *testing.T) {
 
 // Of requests with one id at the same time exactly one is charged, and all get its answer.
 func TestTheSameRequestAtOnce(t *testing.T) {
-	const callers = 50
+	const callers, ids = 1 + algorithms.DefaultRepeats, 12
 	d := documents.Parse(t, 1, alone, limitOf(algorithms.FixedWindow, 100, ""))
 	started(t, d, []string{"us/n1", "us/n2"}, func(t *testing.T, c *cluster) {
 		nodes := []*running{c.running["us/n1"], c.running["us/n2"]}
-		for _, n := range nodes {
-			n.lanes.all[0].repeats = callers
-		}
-		got := make([]Decision, callers)
+		var got [ids][callers]Decision
 		var all sync.WaitGroup
-		for i := range got {
-			all.Go(func() { got[i] = nodes[i%2].check(t, named("a", "x", 2)) })
+		for i := range callers * ids {
+			id := i / 2 % ids // at both nodes
+			all.Go(func() { got[id][i/2/ids*2+i%2] = nodes[i%2].check(t, named("a", string(rune('a'+id)), 2)) })
 		}
 		all.Wait()
-		first := 0
-		for _, d := range got {
-			if !d.Repeated {
-				first++
-				d.Repeated = true
+		for id, of := range got {
+			first := 0
+			for _, d := range of {
+				if !d.Repeated {
+					first++
+					d.Repeated = true
+				}
+				if !d.sameAs(of[0]) {
+					t.Errorf("%+v\nanother %+v", d, of[0])
+				}
 			}
-			if !d.sameAs(got[0]) {
-				t.Errorf("%+v\nanother %+v", d, got[0])
+			if first != 1 {
+				t.Errorf("id %d: %d not repeated, want 1", id, first)
 			}
 		}
-		if used := nodes[0].used(t, "fixed-window", request("a")); first != 1 || used != 2 {
-			t.Errorf("%d not repeated and %d units used, want 1 and 2", first, used)
+		if used := nodes[0].used(t, "fixed-window", request("a")); used != 2*ids {
+			t.Errorf("%d units used, want %d", used, 2*ids)
 		}
 	})
 }
@@ -131,7 +134,6 @@ func TestTheSameRequestInABatch(t *testing.T) {
 		limitOf(algorithms.FixedWindow, 10, ", weights: {us: 1, eu: 0}"))
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
-		n.lanes.all[0].repeats = 10
 		// Nothing runs in this engine, so that what it heard stays there.
 		hears := rights.New(rights.Config{Region: "us", Node: "n1", Store: n.store,
 			Journal: n.journal, Tenure: n.tenure,
@@ -144,11 +146,11 @@ func TestTheSameRequestInABatch(t *testing.T) {
 			return counted
 		}
 		x, y, plain := named("a", "x", 2), named("a", "y", 2), request("a")
-		batch := []Request{x, plain, x, y, plain, x, plain}
+		batch := []Request{x, plain, x, y, plain, plain}
 		// want is both the used units and the demand
 		for round, want := range []quantity.Units{2 + 2 + 3, 2 + 2 + 3 + 3} {
 			for i, d := range n.batched(t, hears, batch...) {
-				again := batch[i].ID != "" && (round > 0 || i == 2 || i == 5)
+				again := batch[i].ID != "" && (round > 0 || i == 2)
 				if !d.Allowed || d.Repeated != again {
 					t.Errorf("round %d, request %d: %+v, want repeated %v", round, i, d, again)
 				}
@@ -163,7 +165,7 @@ func TestTheSameRequestInABatch(t *testing.T) {
 			t.Errorf("%d counted as demand after two denials of 9, which are two demands, want 28",
 				counted)
 		}
-		if got := n.batched(t, hears, x)[0]; !got.Repeated ||
+		if got := n.batched(t, hears, y)[0]; !got.Repeated ||
 			got.Cell != quantity.Cell(time.Now().Unix()/10) {
 			t.Errorf("alone in its batch: %+v", got)
 		}

@@ -25,15 +25,13 @@ type Memory struct {
 	Buckets int
 	// Uses is of how many buckets with windows over a minute the node remembers how much was used:
 	// about 280 bytes more each. Beyond it, the node drops buckets that were not used lately, if
-	// the journal has their use. Default DefaultUses.
+	// the journal has their use. Default: a quarter of Buckets.
 	Uses int
 }
 
 const (
 	// DefaultBuckets is the default of Memory.Buckets.
 	DefaultBuckets = 2_000_000
-	// DefaultUses is the default of Memory.Uses.
-	DefaultUses = 500_000
 
 	// seenParts is into how many parts the buckets are divided, each with a lock of its own. If
 	// fewer than fewestDivided buckets are to be remembered, there is only one part: with few
@@ -83,7 +81,7 @@ func newLastSeen(region string, limits Memory, now, surely func() quantity.Store
 		limits.Buckets = DefaultBuckets
 	}
 	if limits.Uses == 0 {
-		limits.Uses = DefaultUses
+		limits.Uses = max(1, limits.Buckets/4)
 	}
 	s := &lastSeen{region: region, limits: limits, now: now, surely: surely,
 		parts: make([]seenPart, 1)}
@@ -285,8 +283,8 @@ func (s *lastSeen) counts() (buckets, uses, unwritten int) {
 func (e *Engine) WatchMemory() {
 	s := e.seen
 	if all := s.untracked.Load(); all > s.told {
-		e.config.Log.Warn("more buckets are used than this node remembers: that one of them is deleted goes unnoticed, and after a loss they stay closed; raise remember.buckets",
-			"remember.buckets", s.limits.Buckets, "calls", all-s.told)
+		e.config.Log.Warn("more buckets are used than this node remembers: that one of them is deleted goes unnoticed, and after a loss they stay closed; raise remember",
+			"remember", s.limits.Buckets, "calls", all-s.told)
 		s.told = all
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/quotad/quotad/region/api"
 	"github.com/quotad/quotad/region/door"
 	"github.com/quotad/quotad/region/peer"
-	"github.com/quotad/quotad/region/rights"
 )
 
 // Config holds the settings of a node.
@@ -43,9 +42,8 @@ type Config struct {
 	Bootstrap        Bootstrap
 	Insecure         Insecure
 	LogLevel         slog.Level
-	Repeats          int64
 	Wait             time.Duration
-	Memory           rights.Memory
+	Remember         int // of how many buckets a node notes that it used them
 	DrainTimeout     time.Duration
 	// Traces says who is told of decisions. Without Endpoint nobody is; without CA in plain text.
 	Traces struct {
@@ -224,18 +222,12 @@ func (c *Config) runningSettings() []Setting {
 		{"wait", "duration", "1s", one(&c.Wait, duration(minTimeout, maxWait, "1s")),
 			"how long a request over gRPC waits for its turn at the Redis whose caller names no " +
 				"deadline"},
-		{"request_id_repeats", "number", "3",
-			one(&c.Repeats, number[int64]("repeats", 1, maxRepeats)),
-			"how often an admitted request is answered from memory that is sent again by its " +
-				"request_id; beyond that it is charged anew"},
-		{"remember.buckets", "number", "2000000",
-			one(&c.Memory.Buckets, number("buckets", minRemembered, maxRemembered)),
+		{"remember", "number", "2000000",
+			one(&c.Remember, number("buckets", minRemembered, maxRemembered)),
 			"of how many buckets the node notes that it used them, 85 bytes of heap each; that " +
-				"one beyond is deleted goes unnoticed, and after a loss it stays closed"},
-		{"remember.uses", "number", "500000",
-			one(&c.Memory.Uses, number("buckets", minRemembered, maxRemembered)),
-			"of how many buckets of windows over a minute it keeps the use in memory, 280 bytes " +
-				"of heap more each; that of others is in the journal alone"},
+				"one beyond is deleted goes unnoticed, and after a loss it stays closed. Of a quarter " +
+				"as many, of windows over a minute, it keeps the use in memory, 280 bytes more each; " +
+				"that of others is in the journal alone"},
 		{"drain_timeout", "duration", "10s", one(&c.DrainTimeout, duration(0, maxDrain, "10s")),
 			"how long requests under way are waited for at the end"},
 		{"traces.endpoint", "host:port", "", one(&c.Traces.Endpoint, address),

@@ -139,11 +139,7 @@ func TestFlagsGoBeforeVariablesBeforeTheFile(t *testing.T) {
 		"log_level": {"debug", "warn", "error", func(c *Config) any { return c.LogLevel },
 			[3]string{"DEBUG", "WARN", "ERROR"}},
 		"wait": {"10ms", "2s", "3s", func(c *Config) any { return c.Wait }, [3]string{}},
-		"request_id_repeats": {"1", "2", "100", func(c *Config) any { return c.Repeats },
-			[3]string{}},
-		"remember.buckets": {"1000", "2000", "100000000",
-			func(c *Config) any { return c.Memory.Buckets }, [3]string{}},
-		"remember.uses": {"1000", "2000", "100000000", func(c *Config) any { return c.Memory.Uses },
+		"remember": {"1000", "2000", "100000000", func(c *Config) any { return c.Remember },
 			[3]string{}},
 		"drain_timeout": {"1s", "2s", "3s", func(c *Config) any { return c.DrainTimeout },
 			[3]string{}},
@@ -220,6 +216,24 @@ func withSetting(s Setting, text string) string {
 		}
 	}
 	return line
+}
+
+// TestGoneSettings: a setting of before is refused with the one to use now.
+func TestGoneSettings(t *testing.T) {
+	for _, test := range []struct {
+		given given
+		want  string
+	}{
+		{given{file: required + "remember: {buckets: 5000, uses: 2000}\n"}, "write it like remember: number"},
+		{given{file: required + "request_id_repeats: 5\n"}, "request_id_repeats: no such field"},
+		{given{file: required, env: map[string]string{"QUOTAD_REMEMBER_BUCKETS": "5000"}}, "QUOTAD_REMEMBER_BUCKETS: there is no such setting any more; set QUOTAD_REMEMBER"},
+		{given{file: required, env: map[string]string{"QUOTAD_REMEMBER_USES": "5000"}}, "QUOTAD_REMEMBER_USES: there is no such setting any more; set QUOTAD_REMEMBER, to four times"},
+		{given{file: required, env: map[string]string{"QUOTAD_REQUEST_ID_REPEATS": "5"}}, "QUOTAD_REQUEST_ID_REPEATS: there is no such setting any more; a request is repeated three times"},
+	} {
+		if _, err := test.given.configure(t); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v, want %s", err, test.want)
+		}
+	}
 }
 
 func TestDefaults(t *testing.T) {

@@ -93,7 +93,7 @@ func (f *nodeFile) setting(s Setting, v strictyaml.Value) {
 		items, _ = v.List(fmt.Sprintf("write it like %s: [%s, %s]", s.Path, s.Kind, s.Kind))
 	}
 	for _, item := range items {
-		text, ok := item.Plain(fmt.Sprintf("write a %s, or remove the line", s.Kind))
+		text, ok := item.Plain(fmt.Sprintf("write it like %s: %s, or remove the line", s.Path, s.Kind))
 		if ok {
 			at := place{layer: byFile, name: s.Path, pos: item.Pos()}
 			f.values[s.Path] = append(f.values[s.Path], value{text, f.folder, at})

@@ -3,6 +3,7 @@ package nodeconfig
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -114,6 +115,14 @@ func AddFlags(flags *pflag.FlagSet, environment func(name string) (string, bool)
 	return l
 }
 
+// gone are settings that there were, and what to do instead. Their variables are refused, because one
+// that nobody reads goes unnoticed.
+var gone = map[string]string{
+	"request_id_repeats": "a request is repeated three times; unset it",
+	"remember.buckets":   "set QUOTAD_REMEMBER",
+	"remember.uses":      "set QUOTAD_REMEMBER, to four times as many",
+}
+
 // Environment looks a variable up. An empty variable counts as not given, because container
 // platforms cannot remove variables.
 func Environment(name string) (string, bool) {
@@ -139,6 +148,12 @@ func (l *Layers) Read() (*Config, error) {
 			if err := s.read(values); err != nil {
 				errs = append(errs, err)
 			}
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(gone)) {
+		s := Setting{Path: path}
+		if _, given := l.environment(s.Variable()); given {
+			errs = append(errs, place{layer: byEnvironment, name: s.Variable()}.fail("there is no such setting any more", gone[path]))
 		}
 	}
 	if len(errs) == 0 {

@@ -26,9 +26,6 @@ const (
 	MaxNodes = 10_000
 	// maxConnections is far above what a node can have open. A larger number is a mistake.
 	maxConnections = 1_000_000
-	// maxRepeats is far above what any caller needs that sends a request again. A caller that
-	// serves repeated requests serves each of these without a charge.
-	maxRepeats = 100
 	// minRemembered and maxRemembered bound what a node remembers. Fewer are too few in practice,
 	// more do not fit the memory of a machine.
 	minRemembered = 1_000
@@ -97,14 +94,14 @@ func name(v value) (string, error) {
 }
 
 // number returns a parser of a whole number in a range. of names what is counted.
-func number[N int | int64](of string, least, most N) func(value) (N, error) {
-	return func(v value) (N, error) {
-		n, err := strconv.ParseInt(v.text, 10, 64)
-		if err != nil || N(n) < least || N(n) > most {
+func number(of string, least, most int) func(value) (int, error) {
+	return func(v value) (int, error) {
+		n, err := strconv.Atoi(v.text)
+		if err != nil || n < least || n > most {
 			return 0, v.fail(fmt.Sprintf("%.40q is no number of %s", v.text, of),
 				fmt.Sprintf("write a whole number from %d to %d", least, most))
 		}
-		return N(n), nil
+		return n, nil
 	}
 }
 

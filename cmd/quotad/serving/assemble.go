@@ -16,6 +16,7 @@ import (
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/journal"
 	"github.com/quotad/quotad/region/link"
+	"github.com/quotad/quotad/region/rights"
 	"github.com/quotad/quotad/region/store"
 	"github.com/quotad/quotad/region/tracing"
 )
@@ -51,7 +52,7 @@ func assemble(ctx context.Context, c *nodeconfig.Config, d *policy.Document, std
 	p.config = region.Config{Region: c.Region, Node: c.Node, Nodes: c.Nodes, Policy: d,
 		Bootstrap: c.Bootstrap != 0, Alone: c.Bootstrap == nodeconfig.BootstrapAlone, TrustClock: c.TrustClock,
 		ForgetStoreTime: c.ForgetStoreTime,
-		Repeats:         c.Repeats, Wait: c.Wait, Memory: c.Memory, Seeds: c.Seeds, GossipKeys: c.GossipKeys,
+		Wait:            c.Wait, Memory: rights.Memory{Buckets: c.Remember}, Seeds: c.Seeds, GossipKeys: c.GossipKeys,
 		Unproven: c.Unproven(),
 		Dial:     (&net.Dialer{Timeout: dialTimeout}).DialContext, Log: log}
 	if p.config.PeerTLS, err = LoadPeerTLS(c, log); err != nil {

@@ -122,8 +122,8 @@ type CheckRequest struct {
 	// Units to charge, 1 to 2^51; absent is 1.
 	Cost *int64 `protobuf:"varint,3,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
 	// Names this request, at most 128 bytes, for callers that may send it twice: sent again within a minute after it was
-	// admitted, it is answered as the first time, with repeated set, and is not charged again. That is done so many times
-	// (the node's request_id_repeats, 3 by default); beyond them it is decided and charged as one without a name.
+	// admitted, it is answered as the first time, with repeated set, and is not charged again. That is done three
+	// times; after that it is decided and charged as one without a name.
 	// The caller makes it up, for each request another one. Never take it from what a client sends, such as a header:
 	// whoever chooses it is answered "allowed" for requests that nothing is charged for. Empty: no such memory.
 	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`

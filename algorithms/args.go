@@ -60,7 +60,7 @@ const (
 // period returns the period of a calendar in which the store's time should be.
 func (f Fence) period(c Calendar) quantity.Cell { return c.At(max(f.Clock, f.Seen)) }
 
-// names says whether a call names the periods that a script needs at a store time.
+// names reports whether a call names the periods that a script needs at a store time.
 func (f Fence) names(t Terms, now quantity.StoreTime) bool {
 	if t.Calendar == nil {
 		return true

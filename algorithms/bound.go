@@ -74,7 +74,7 @@ func (b *Batch) Counts(k Kind) {
 // Load returns the load of all buckets.
 func (b *Batch) Load() int64 { return b.load }
 
-// Add adds a request with the given cost if the Decide may carry one more, and says whether it did.
+// Add adds a request with the given cost if the Decide may carry one more, and reports whether it did.
 // It always adds the first.
 func (b *Batch) Add(cost quantity.Units) bool {
 	cheapest, atThat := b.cheapest, b.atThat

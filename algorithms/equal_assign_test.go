@@ -14,7 +14,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// assignable says whether rights of a kind can be assigned.
+// assignable reports whether rights of a kind can be assigned.
 func assignable(k algorithms.Kind) bool {
 	return k == algorithms.TokenBucket || k == algorithms.FixedWindow
 }

@@ -59,7 +59,7 @@ type bucketOf struct {
 	items       int // that are about it
 }
 
-// Add adds a Decide if it may be in this call, and says whether it did. The first may. Another one
+// Add adds a Decide if it may be in this call, and reports whether it did. The first may. Another one
 // may not if its epoch or generation differs, if it or those before only ask, if a bucket has other
 // terms than before, if another number of Repeats is asked for, or if the call has enough to do.
 func (c *Items) Add(d Decide) bool {
@@ -94,7 +94,7 @@ func (c Decide) load() (sum int64) {
 	return sum * int64(7+c.requests()) / 8
 }
 
-// agrees says whether a Decide has the terms that the call has of the same buckets, and is repeated
+// agrees reports whether a Decide has the terms that the call has of the same buckets, and is repeated
 // as often.
 func (c *Items) agrees(d Decide) bool {
 	if d.Once != "" && c.repeats != 0 && c.repeats != d.repeats() {

@@ -77,7 +77,7 @@ func (b *bucket) hold(t Terms, now, lostAt quantity.StoreTime, call int64) held 
 	return h
 }
 
-// lost says whether the bucket must be restored before use.
+// lost reports whether the bucket must be restored before use.
 func (h held) lost() bool { return h.Recovered && h.closed() > h.now }
 
 // lostHead is the answer about a bucket that must be restored first.
@@ -93,7 +93,7 @@ func (h held) closed() quantity.StoreTime {
 	return h.Weighs(h.CellAt(h.lostAt) + 1)
 }
 
-// open says whether no loss closes the rights of a cell.
+// open reports whether no loss closes the rights of a cell.
 func (h held) open(cell quantity.Cell) bool { return h.Opens(cell) >= h.closed() }
 
 // rights returns S of a cell, counting the rows of that cell alone; 0 if a loss closes the cell.
@@ -140,7 +140,7 @@ func (h held) assigned(cell quantity.Cell) (units quantity.Units) {
 // assignedMark stands before the name of a node among the peers.
 const assignedMark = "="
 
-// assignedTo says whether a row is of what a node holds for Envoys.
+// assignedTo reports whether a row is of what a node holds for Envoys.
 func assignedTo(peer string) bool { return strings.HasPrefix(peer, assignedMark) }
 
 // peers returns the peers that have any row.
@@ -163,7 +163,7 @@ func (h held) lastRow() quantity.Cell {
 	return last
 }
 
-// full says whether the bucket has no room for a row of a peer that has none in the cell. Rows that
+// full reports whether the bucket has no room for a row of a peer that has none in the cell. Rows that
 // weigh no more take no room: keep drops them when the next is written.
 func (h held) full(cell quantity.Cell, peer string) bool {
 	if _, known := h.rows[cell][peer]; known {
@@ -222,7 +222,7 @@ func (h held) show(l limiter) State {
 	return s
 }
 
-// keeps says whether the hash is known to live as if it were last written in the current cell.
+// keeps reports whether the hash is known to live as if it were last written in the current cell.
 func (h held) keeps() bool {
 	last := h.bucket.cell
 	switch h.Kind {
@@ -235,7 +235,7 @@ func (h held) keeps() bool {
 	return last == h.cell || h.kept == h.call && last < h.cell
 }
 
-// unsure says whether a cell may hold loans from before a loss that are not known.
+// unsure reports whether a cell may hold loans from before a loss that are not known.
 func (h held) unsure(cell quantity.Cell) bool {
 	return h.lostAt == 0 && len(h.unknown) > 0 && cell <= h.CellAt(h.whole)+1
 }

@@ -68,7 +68,7 @@ func (r *reader) end() error {
 	return r.err
 }
 
-// head reads the common beginning of most guarded scripts' replies; ok says whether more follows.
+// head reads the common beginning of most guarded scripts' replies; ok reports whether more follows.
 func (r *reader) head(of Terms) (h Head, state State, ok bool) {
 	h.Status = Status(r.num())
 	switch {

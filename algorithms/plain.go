@@ -13,12 +13,12 @@ const (
 	statusFurther                                    // its answer follows behind the simple ones
 )
 
-// decidesPlainly says whether plain.lua decides on plain buckets of the kind.
+// decidesPlainly reports whether plain.lua decides on plain buckets of the kind.
 func (k Kind) decidesPlainly() bool {
 	return k == FixedWindow || k == SlidingWindowCounter || k == TokenBucket
 }
 
-// simple says whether a Decide is a simple item: one cost, or the same cost several times on one
+// simple reports whether a Decide is a simple item: one cost, or the same cost several times on one
 // bucket, on buckets that no other Decide of the call is about, all of kinds that plain.lua decides,
 // to be charged and not to be remembered. at is where its buckets begin in Items.at. Of several
 // limits each denies by itself.
@@ -34,7 +34,7 @@ func (c *Items) simple(d *Decide, at int) bool {
 	return true
 }
 
-// simple says whether a Decide may be a simple item.
+// simple reports whether a Decide may be a simple item.
 func (c *Decide) simple() bool {
 	if c.PerBucket || c.Once != "" || len(c.Costs) != 1 && !c.repeatsOneCost() {
 		return false
@@ -48,7 +48,7 @@ func (c *Decide) simple() bool {
 	return true
 }
 
-// repeatsOneCost says whether a Decide is several requests of the same cost on one bucket.
+// repeatsOneCost reports whether a Decide is several requests of the same cost on one bucket.
 func (c *Decide) repeatsOneCost() bool {
 	if len(c.Buckets) != 1 || len(c.Costs) == 0 || len(c.Costs) > MaxCosts {
 		return false
@@ -118,7 +118,7 @@ func (c *Items) arranged() (a arranged) {
 	return a
 }
 
-// isSimple says whether a bucket is of a simple item.
+// isSimple reports whether a bucket is of a simple item.
 func (a *arranged) isSimple(place int) bool {
 	at := a.places[place]
 	return at < a.first && a.order[at] == place

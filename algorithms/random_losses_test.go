@@ -137,7 +137,7 @@ func (l *losses) spendAll() {
 	}
 }
 
-// spend says whether units were admitted, and judges everything admitted so far.
+// spend reports whether units were admitted, and judges everything admitted so far.
 func (l *losses) spend(r *fragile, units quantity.Units) bool {
 	d := r.Decide(l.now, algorithms.Decide{Fence: l.guard(r), Commit: true,
 		Costs:   []quantity.Units{units},

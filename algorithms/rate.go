@@ -121,7 +121,7 @@ const millisecond = second / 1000
 // refundableFor is the longest time, in microseconds, for which a bucket's charge can be refunded.
 const refundableFor = 24 * 3600 * second
 
-// refundable says whether a charge made at store time at can still be told apart from refill that a
+// refundable reports whether a charge made at store time at can still be told apart from refill that a
 // full bucket lost.
 func (r *rate) refundable(at quantity.StoreTime) bool {
 	return r.now < at.Add(min(r.FillTime(), refundableFor))

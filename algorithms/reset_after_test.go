@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// whole says whether no use of the bucket counts any more at a time. It changes nothing.
+// whole reports whether no use of the bucket counts any more at a time. It changes nothing.
 func (r *drawnRegion) whole(t *rapid.T, at quantity.StoreTime) bool {
 	r.now = at
 	g := r.Inspect(at, Inspect{Fence: r.guard(), Target: Target{Key: "k", Terms: r.terms}})

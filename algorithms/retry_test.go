@@ -58,7 +58,7 @@ func drawRegion(t *rapid.T, kind Kind) *drawnRegion {
 
 func (r *drawnRegion) guard() Fence { return Fence{Generation: 1, Epoch: "1-e", Clock: r.now} }
 
-// asked says whether a cost would be admitted at a time; it charges nothing.
+// asked reports whether a cost would be admitted at a time; it charges nothing.
 func (r *drawnRegion) asked(at quantity.StoreTime, cost quantity.Units) (now quantity.StoreTime,
 	a Answer) {
 	r.now = at

@@ -91,7 +91,7 @@ func (t Terms) CellAt(at quantity.StoreTime) quantity.Cell { return t.Cells().At
 // Opens returns when a cell begins.
 func (t Terms) Opens(cell quantity.Cell) quantity.StoreTime { return t.Cells().Opens(cell) }
 
-// Recovers says whether a lost bucket is worth recovering: windows longer than a minute are. The
+// Recovers reports whether a lost bucket is worth recovering: windows longer than a minute are. The
 // cells of other limits are over before it could matter.
 func Recovers(k Kind, window int64) bool { return !k.Bucket() && window > 60*second }
 

@@ -403,7 +403,7 @@ func (w *Twin) Expire(t quantity.StoreTime) {
 	}
 }
 
-// Holds says whether there is a bucket under a key.
+// Holds reports whether there is a bucket under a key.
 func (w *Twin) Holds(key string) bool { return w.buckets[key] != nil }
 
 // Buckets returns the keys of all buckets, in no order.

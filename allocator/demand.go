@@ -156,7 +156,7 @@ func Smoothed(mean, rate quantity.MilliRate) quantity.MilliRate {
 	return mean + step
 }
 
-// Changed says whether a demand has plainly changed: by more than a quarter of what it was, and by
+// Changed reports whether a demand has plainly changed: by more than a quarter of what it was, and by
 // more than chance explains. Units that are counted for two ticks vary as a Poisson process does,
 // with a variance equal to their mean, and three standard deviations are taken for chance. Rates
 // are milliunits per second, at least 0.

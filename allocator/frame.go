@@ -31,7 +31,7 @@ func (f Frame) Cells() algorithms.Cells {
 // then scattered over regions that no longer need them, a few in each.
 const LongCell = 10 * Second
 
-// Long says whether the tail of the frame's cells matters.
+// Long reports whether the tail of the frame's cells matters.
 func (f Frame) Long() bool { return f.Cell >= LongCell }
 
 // Faded returns how many of the used units that count when a cell opens no longer count when it
@@ -106,7 +106,7 @@ func (f Frame) Outlook(s algorithms.State, cell quantity.Cell, at quantity.Store
 
 // PeerNeeds returns the most units that a peer will need of a cell, by its hint: the total that it
 // expects of its hint's own cell, and its demand in milliunits a second. For a sliding kind the
-// total holds for the next cell too. same says whether the hint is about this cell.
+// total holds for the next cell too. same reports whether the hint is about this cell.
 func (f Frame) PeerNeeds(total quantity.Units, rate quantity.MilliRate, same bool) quantity.Units {
 	switch {
 	case f.Bucket:

@@ -39,13 +39,13 @@ func (f Frame) Margin(o Outlook, slack quantity.Units, regions int64) quantity.U
 	return max(min(root(Over(o.Rate, f.Window)), slack/quantity.Units(regions)), 0)
 }
 
-// TailLeft says whether the open cell is so far gone that a region keeps nothing of it when a peer
+// TailLeft reports whether the open cell is so far gone that a region keeps nothing of it when a peer
 // asks: the cell's tail matters, and this region expects less than half a unit more.
 func (f Frame) TailLeft(o Outlook) bool {
 	return f.Long() && Over(2*min(o.Rate, algorithms.MaxUnits), o.Ahead) <= 1
 }
 
-// KeepsForOthers says whether a region keeps some of a cell for peers other than the asker. It does
+// KeepsForOthers reports whether a region keeps some of a cell for peers other than the asker. It does
 // not when the rest of a long cell is shorter than the horizon, because they have no time left to
 // ask.
 func (f Frame) KeepsForOthers(o Outlook) bool {
@@ -62,7 +62,7 @@ func Spare(left, lendable, lent quantity.Units) quantity.Units {
 	return max(min(left, lendable-lent), 0)
 }
 
-// Unremarkable says whether a region's nodes can be silent about a bucket that nobody asks about:
+// Unremarkable reports whether a region's nodes can be silent about a bucket that nobody asks about:
 // each node wants no more than an equal part of the entitlement, and at least half of the burst is
 // there. With several nodes each speaks up from its own part of the entitlement on: otherwise none
 // would learn what they want together.
@@ -70,7 +70,7 @@ func Unremarkable(total quantity.Units, nodes int64, own RegionPart, free quanti
 	return quantity.Units(nodes)*total <= own.Entitlement && 2*free >= own.Burst
 }
 
-// WorthSaying says whether what a region can spare has changed so much that others should hear of
+// WorthSaying reports whether what a region can spare has changed so much that others should hear of
 // it at once: to less than half or more than twice, and by more than a fifth of all.
 func WorthSaying(old, now, all quantity.Units) bool {
 	return max(old, now) > 2*min(old, now) && 5*max(old-now, now-old) > all

@@ -101,7 +101,7 @@ func HomeWants(waiting quantity.Units, inNeed bool) quantity.Units {
 	return waiting
 }
 
-// AskAnew says whether a region asks again although an ask for pending units is under way: it does
+// AskAnew reports whether a region asks again although an ask for pending units is under way: it does
 // if requests wait, or if it denies and lacks more than four times as much as it asked for.
 func AskAnew(short, pending, waiting quantity.Units, inNeed bool) bool {
 	return waiting > 0 || inNeed && pending > 0 && short > 4*pending

@@ -33,7 +33,7 @@ func (o Outlook) Until(t int64) quantity.Units {
 	return o.Used + max(Over(o.Rate, t)-faded, 0)
 }
 
-// Exhausted says whether a share will be used up within t microseconds at this demand. A steady
+// Exhausted reports whether a share will be used up within t microseconds at this demand. A steady
 // share is used up when the units at hand are.
 func Exhausted(o Outlook, t int64, share quantity.Units) bool {
 	if o.Steady {
@@ -42,7 +42,7 @@ func Exhausted(o Outlook, t int64, share quantity.Units) bool {
 	return o.Until(t) > share
 }
 
-// RunsOut says whether a region will deny soon: its share will be used up within two round trips to
+// RunsOut reports whether a region will deny soon: its share will be used up within two round trips to
 // the farthest peer. In that time it can ask twice.
 func RunsOut(o Outlook, roundTrip int64, share quantity.Units) bool {
 	return Exhausted(o, 2*roundTrip, share)

@@ -110,7 +110,7 @@ func (c *Client) Close() error {
 	return err
 }
 
-// hold notes that a bucket may hold units, or has denials to report. It says whether it may.
+// hold notes that a bucket may hold units, or has denials to report. It reports whether it may.
 func (c *Client) hold(b *Bucket) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

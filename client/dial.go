@@ -128,7 +128,7 @@ func validateAddresses(all []string) error {
 	return nil
 }
 
-// isLoopback says whether an address is on the loopback interface by what it says alone.
+// isLoopback reports whether an address is on the loopback interface by what it says alone.
 func isLoopback(at string) bool {
 	host, _, err := net.SplitHostPort(at)
 	if err != nil {

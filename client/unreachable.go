@@ -49,7 +49,7 @@ func (u OnUnreachable) String() string {
 // answers again.
 const maxRetryAfter = time.Minute
 
-// unreachable says whether the error of a call means that no node can be asked. from is the context
+// unreachable reports whether the error of a call means that no node can be asked. from is the context
 // of the caller, and ends is when the client itself gives up.
 func unreachable(from context.Context, ends time.Time, err error) bool {
 	if from.Err() != nil {

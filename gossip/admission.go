@@ -85,7 +85,7 @@ func (a *admission) check(m Member, known bool, now time.Time) error {
 	return nil
 }
 
-// refuse counts a refusal, and says whether to log it.
+// refuse counts a refusal, and reports whether to log it.
 func (a *admission) refuse(now time.Time) bool {
 	a.refused++
 	if a.refused > 1 && now.Sub(a.said) < complainEvery {

@@ -18,7 +18,7 @@ import (
 type State interface {
 	// MarshalBinary returns the whole state, at most MaxState bytes.
 	MarshalBinary() ([]byte, error)
-	// Merge takes in a whole state or a small change, in the same encoding. It says whether that
+	// Merge takes in a whole state or a small change, in the same encoding. It reports whether that
 	// was news; a small change that was news is passed on to other nodes. The bytes come from the
 	// network and may be anything. Merge must not keep b.
 	Merge(b []byte) (news bool, err error)
@@ -69,7 +69,7 @@ type Config struct {
 	// Timing is how often a node does each of its tasks; the zero value means WAN().
 	Timing Timing
 
-	// Admit, if set, says whether a node may be a member, and to which group it belongs. A refused
+	// Admit, if set, reports whether a node may be a member, and to which group it belongs. A refused
 	// node is no member, and is counted. Admit is called with memberlist's lock held, so it must be
 	// quick and call nothing of Gossip.
 	Admit func(m Member) (group string, err error)

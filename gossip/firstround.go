@@ -50,7 +50,7 @@ func (f *firstRound) look() {
 	}
 }
 
-// firstRound waits until the first round is over, or ctx ends. It says whether it had anybody to
+// firstRound waits until the first round is over, or ctx ends. It reports whether it had anybody to
 // call.
 func (c *caller) firstRound(ctx context.Context) (any bool) {
 	select {

@@ -267,7 +267,7 @@ func (r *roster) count() int {
 	return max(1, len(r.members))
 }
 
-// isAlive says whether a live member has this address.
+// isAlive reports whether a live member has this address.
 func (r *roster) isAlive(addr netip.AddrPort) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -290,7 +290,7 @@ func (r *roster) missing() []netip.AddrPort {
 	return r.book.missing(r.alive(), time.Now())
 }
 
-// wasMember says whether a member was seen at this address in this run.
+// wasMember reports whether a member was seen at this address in this run.
 func (r *roster) wasMember(addr netip.AddrPort) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

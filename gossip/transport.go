@@ -189,7 +189,7 @@ func (t *transport) readPackets() {
 	}
 }
 
-// admits says whether a packet is one that a node sends, and counts it if not.
+// admits reports whether a packet is one that a node sends, and counts it if not.
 func (t *transport) admits(b []byte) (ok bool) {
 	defer t.panics.recover()
 	if len(b) > largestPacket {
@@ -203,7 +203,7 @@ func (t *transport) admits(b []byte) (ok bool) {
 	return !t.refuse(err)
 }
 
-// refuse says whether err means that a frame is none that a node sends, and counts it if so. Errors
+// refuse reports whether err means that a frame is none that a node sends, and counts it if so. Errors
 // of the network do not count.
 func (t *transport) refuse(err error) bool {
 	for _, kind := range []struct {
@@ -248,7 +248,7 @@ func (t *transport) acceptStreams() {
 // descriptors are left.
 type pause struct{ d time.Duration }
 
-// after waits for the pause, and says whether to try again: not if the socket was closed or ctx has
+// after waits for the pause, and reports whether to try again: not if the socket was closed or ctx has
 // ended.
 func (p *pause) after(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {

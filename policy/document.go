@@ -70,7 +70,7 @@ type Document struct {
 	warnings []Warning
 }
 
-// Replaces says whether some limit or exemption replaces limits.
+// Replaces reports whether some limit or exemption replaces limits.
 func (d *Document) Replaces() bool {
 	return slices.ContainsFunc(d.Limits, func(l Limit) bool { return len(l.Replaces) > 0 }) ||
 		slices.ContainsFunc(d.Exempt, func(e Exemption) bool { return len(e.Replaces) > 0 })

@@ -22,7 +22,7 @@ const (
 	NoLimitDeny OnNoLimit = "deny"
 )
 
-// Together says whether several descriptors of one request are one decision.
+// Together reports whether several descriptors of one request are one decision.
 type Together string
 
 // How several descriptors of one request are decided.
@@ -53,7 +53,7 @@ type DomainRules struct {
 	NegativeHits NegativeHits
 }
 
-// Apart says whether each descriptor of a request is decided alone.
+// Apart reports whether each descriptor of a request is decided alone.
 func (r DomainRules) Apart() bool { return r.Descriptors == DecideApart }
 
 // Domain returns the rules of a domain: those that the document gives it, or else those of all.

@@ -41,12 +41,12 @@ func (e Entry) pattern() string {
 	return e.Value
 }
 
-// fits says whether a value is as the entry requires.
+// fits reports whether a value is as the entry requires.
 func (e Entry) fits(value string) bool {
 	return e.AnyValue || value == e.Value || e.Prefix && strings.HasPrefix(value, e.Value)
 }
 
-// fixed says whether all requests that meet the entry count together as far as it goes.
+// fixed reports whether all requests that meet the entry count together as far as it goes.
 func (e Entry) fixed() bool { return !e.AnyValue && (!e.Prefix || e.Shared) }
 
 // counted returns what stands in a bucket's ID for a value that fits.

@@ -27,7 +27,7 @@ func (e Epoch) String() string {
 	return fmt.Sprintf("%d-%x", e.Version, e.Digest[:6])
 }
 
-// IsKept says whether the epoch is of what is kept of folded documents. Its text has a k behind the
+// IsKept reports whether the epoch is of what is kept of folded documents. Its text has a k behind the
 // highest version that is folded.
 func (e Epoch) IsKept() bool { return e.Version >= KeptVersion }
 

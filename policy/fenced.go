@@ -7,7 +7,7 @@ import (
 	"github.com/quotad/quotad/policy/strictyaml"
 )
 
-// Fences says whether the document fences a region: an operator's word that the region is stopped.
+// Fences reports whether the document fences a region: an operator's word that the region is stopped.
 // It gets nothing of any limit, whatever its weight, and nobody waits for it. A region that is
 // removed can be fenced, too.
 func (d *Document) Fences(region string) bool { return slices.Contains(d.Fenced, region) }
@@ -16,12 +16,12 @@ func (d *Document) Fences(region string) bool { return slices.Contains(d.Fenced,
 // document names, and all before. No newer document may name a lower one.
 func (d *Document) Life(region string) int64 { return d.Returned[region] }
 
-// Removes says whether the document says of a region that an older document has, in Regions or in
+// Removes reports whether the document says of a region that an older document has, in Regions or in
 // Removed, that it goes for good. A newer document must have each region of older ones in one of
 // the two, so that none goes by a slip.
 func (d *Document) Removes(region string) bool { return slices.Contains(d.Removed, region) }
 
-// Knows says whether a document has a region, or says that it removes it.
+// Knows reports whether a document has a region, or says that it removes it.
 func (d *Document) Knows(region string) bool {
 	_, has := d.RegionIndex(region)
 	return has || d.Removes(region)

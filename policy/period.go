@@ -68,7 +68,7 @@ func (p Period) parts() (unit calendar.Unit, starts, zone string, ok bool) {
 	return unit, words[1], zone, setStarts(&calendar.Calendar{Unit: unit}, words[1])
 }
 
-// isZoneName says whether a text has the form of a time zone's name.
+// isZoneName reports whether a text has the form of a time zone's name.
 func isZoneName(name string) bool {
 	for _, r := range name {
 		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
@@ -79,7 +79,7 @@ func isZoneName(name string) bool {
 	return name != "" && len(name) <= zones.MaxName
 }
 
-// setStarts sets the first day of a calendar's periods, and says whether the text is one. There is
+// setStarts sets the first day of a calendar's periods, and reports whether the text is one. There is
 // one text for each.
 func setStarts(c *calendar.Calendar, starts string) bool {
 	switch c.Unit {

@@ -89,7 +89,7 @@ func pathOf(location []string) string {
 	return strings.TrimPrefix(index.ReplaceAllString("."+strings.Join(location, "."), "[$1]"), ".")
 }
 
-// within says whether a field is another one or inside it.
+// within reports whether a field is another one or inside it.
 func within(field, other string) bool {
 	rest, inside := strings.CutPrefix(field, other)
 	return inside && (other == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
@@ -153,7 +153,7 @@ func TestSchemaRefusesWhatParseRefuses(t *testing.T) {
 var ofYAML = regexp.MustCompile(
 	"is written twice|a second document|anchor|alias|merge|tag|directive")
 
-// isIn says whether a place is that of a problem.
+// isIn reports whether a place is that of a problem.
 func (at place) isIn(p *strictyaml.Error) bool {
 	if at.badName != "" {
 		return strings.HasPrefix(p.Problem, strconv.Quote(at.badName)+" is not a valid name") ||
@@ -163,7 +163,7 @@ func (at place) isIn(p *strictyaml.Error) bool {
 	return within(at.path, p.Path) || within(p.Path, at.path)
 }
 
-// isOf says whether a place that the schema refuses is that of a problem. Parse does not name a
+// isOf reports whether a place that the schema refuses is that of a problem. Parse does not name a
 // missing field where an unknown one was probably meant for it, and stops at a problem of the file
 // as a whole.
 func (at place) isOf(p *strictyaml.Error) bool {

@@ -46,7 +46,7 @@ func appendValue(dst []byte, value string) []byte {
 	return appendNetstring(dst, text[:])
 }
 
-// Shortened says whether Value is a digest, because the value was too long for the ID. The value
+// Shortened reports whether Value is a digest, because the value was too long for the ID. The value
 // cannot be read back from it.
 func (kv KeyValue) Shortened() bool { return isDigest(kv.Value) }
 

@@ -47,7 +47,7 @@ func (c *counted) admit() {
 	c.units[time.Now().Unix()/60]++
 }
 
-// pooled is one bucket of a whole limit: it says whether it would have admitted what was.
+// pooled is one bucket of a whole limit: it reports whether it would have admitted what was.
 type pooled struct {
 	mu          sync.Mutex
 	rate, burst float64

@@ -75,7 +75,7 @@ func (n *Node) mayForget(all []store.Standing) error {
 	return nil
 }
 
-// remembersAhead says whether this node's journal remembers a time of the store that is ahead.
+// remembersAhead reports whether this node's journal remembers a time of the store that is ahead.
 func (n *Node) remembersAhead() bool {
 	_, at := n.config.Journal.StoreTime()
 	return n.ahead(at) > clockAhead

@@ -87,7 +87,7 @@ func (n *Node) aloneWithItsName(ctx context.Context) error {
 		is.Identity, is.address)
 }
 
-// callable says whether text is host:port.
+// callable reports whether text is host:port.
 func callable(text string) bool {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil || host == "" || len(text) > maxAddressBytes {

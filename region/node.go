@@ -77,7 +77,7 @@ type Config struct {
 	Ask func(store.Beginning) (told store.Told, answers []peer.StoreAnswer)
 	// Life tells this start of the node from others; 0: a random number.
 	Life uint64
-	// Alive says whether gossip sees a life of a node, named REGION/NODE; 0: any life. nil: gossip is asked.
+	// Alive reports whether gossip sees a life of a node, named REGION/NODE; 0: any life. nil: gossip is asked.
 	Alive func(name string, life uint64) bool
 	// Failpoint is called at points of the protocol where a test may end the node. nil: no calls.
 	Failpoint func(rights.Point)
@@ -382,7 +382,7 @@ func (n *Node) SetGossipKeys(keys [][]byte) error { return n.gossip.SetKeys(keys
 // Leave tells the other nodes that this node ends.
 func (n *Node) Leave(ctx context.Context) error { return n.gossip.Leave(ctx) }
 
-// sees says whether gossip sees a life of a node, named REGION/NODE; 0: any life. A node that does not tell its
+// sees reports whether gossip sees a life of a node, named REGION/NODE; 0: any life. A node that does not tell its
 // life may have any.
 func (n *Node) sees(name string, life uint64) bool {
 	for _, m := range n.gossip.Members() {

@@ -35,7 +35,7 @@ func (n *Node) newRivals() *rivals.Watch {
 		Tell: n.tellStore})
 }
 
-// verify says whether the store answers this node now, under the generation that it knows.
+// verify reports whether the store answers this node now, under the generation that it knows.
 func (n *Node) verify(ctx context.Context) bool {
 	return n.config.Store.Beat(ctx, n.tenure.Rules().Epoch) == nil
 }
@@ -95,7 +95,7 @@ func storeOf(name string, s *hintv1.Store) peer.StoreAnswer {
 const joinPoll = 50 * time.Millisecond
 
 // join waits until gossip has called all seeds and remembered peers once, and with wait until it
-// has found another node, or ctx ends. It says whether there is anybody to call.
+// has found another node, or ctx ends. It reports whether there is anybody to call.
 func (n *Node) join(ctx context.Context, wait bool) (any bool) {
 	if n.gossip == nil {
 		return false
@@ -199,7 +199,7 @@ func (n *Node) whichStore(ctx context.Context, from peer.Identity, confirm *stor
 	return a
 }
 
-// Confirms says whether a store knows all that this node had from it. From then on nothing counts that
+// Confirms reports whether a store knows all that this node had from it. From then on nothing counts that
 // the store answers this node under the same generation.
 func (n *Node) Confirms(c store.Confirmation) bool {
 	seen, _ := n.config.Journal.StoreTime()

@@ -251,7 +251,7 @@ func (m *Machine) Tick(now quantity.NodeTime, at quantity.StoreTime) Effects {
 	return m.out
 }
 
-// Due says whether a Tick has work that should not wait.
+// Due reports whether a Tick has work that should not wait.
 func (m *Machine) Due(now quantity.NodeTime) bool {
 	return slices.ContainsFunc(m.order, func(p *pool) bool { return now >= p.due })
 }

@@ -106,7 +106,7 @@ func (c *cell) own() quantity.Units {
 	return max(c.held-max(c.returned, c.returning)-c.ghost, 0)
 }
 
-// haunted says whether an earlier process of this node held rights of a cell that is not over, or
+// haunted reports whether an earlier process of this node held rights of a cell that is not over, or
 // may have: the Envoys that it told may go on.
 func (p *pool) haunted() bool {
 	return len(p.cells) == 0 || !p.cells[0].read ||
@@ -135,7 +135,7 @@ func (p *pool) news(now quantity.NodeTime) {
 // thousands of times as long as a plan takes.
 const restForEach = second / 1000
 
-// known says whether the store has shown its time, so that the node knows when cells end.
+// known reports whether the store has shown its time, so that the node knows when cells end.
 func (p *pool) known() bool { return p.seen.at > 0 }
 
 // opens returns between which two moments a cell begins.
@@ -290,7 +290,7 @@ func (m *Machine) Held(now quantity.NodeTime, h Held) {
 	}
 }
 
-// holdsNothing says whether the node holds nothing of the bucket that it could give back.
+// holdsNothing reports whether the node holds nothing of the bucket that it could give back.
 func (p *pool) holdsNothing() bool {
 	return !slices.ContainsFunc(p.cells,
 		func(c cell) bool { return c.own() > quantity.Units(c.spent) || c.asked })

@@ -77,7 +77,7 @@ func (p *pool) fill(now quantity.NodeTime, nodes quantity.Units) Charge {
 	return Charge{p.ID, units}
 }
 
-// needsPurse says whether there is somebody to pay for.
+// needsPurse reports whether there is somebody to pay for.
 func (p *pool) needsPurse(nodes quantity.Units) bool {
 	return p.wanted > 0 && p.purse.tokens < max(p.part(nodes)/4, 1)
 }

@@ -38,7 +38,7 @@ func (m *Machine) send(now quantity.NodeTime, p *pool) {
 	}
 }
 
-// ready says whether the node knows enough of all buckets that the share draws on.
+// ready reports whether the node knows enough of all buckets that the share draws on.
 func (s *share) ready() bool {
 	return !slices.ContainsFunc(s.pools, func(p *pool) bool { return !p.known() })
 }
@@ -71,19 +71,19 @@ func (m *Machine) assign(now quantity.NodeTime, s *share, last *grant) {
 	}
 }
 
-// better says whether a new assignment is worth its burst: it lasts longer than the one before, or
+// better reports whether a new assignment is worth its burst: it lasts longer than the one before, or
 // is due to change.
 func (s *share) better(now quantity.NodeTime, last *grant, rate, ttl int64) bool {
 	lasts := now.Add(ttl*second) >= last.ends.Add(second)
 	return rate != last.rate && (lasts || s.mayChange(now, last, rate))
 }
 
-// bound says whether others wait for what the share gives up.
+// bound reports whether others wait for what the share gives up.
 func (s *share) bound() bool {
 	return slices.ContainsFunc(s.pools, func(p *pool) bool { return p.allotment.bound })
 }
 
-// mayChange says whether an assignment is to be changed to a target.
+// mayChange reports whether an assignment is to be changed to a target.
 func (s *share) mayChange(now quantity.NodeTime, last *grant, target int64) bool {
 	every := int64(changeEvery)
 	if target < last.rate && s.bound() || target-last.rate > last.rate/soonBy {
@@ -93,7 +93,7 @@ func (s *share) mayChange(now quantity.NodeTime, last *grant, target int64) bool
 		(target < last.rate || !s.asks())
 }
 
-// asks says whether the store is being asked for more of what the share draws on: it grows when
+// asks reports whether the store is being asked for more of what the share draws on: it grows when
 // that has come, and not by a little before.
 func (s *share) asks() bool {
 	return slices.ContainsFunc(s.pools, func(p *pool) bool {
@@ -101,7 +101,7 @@ func (s *share) asks() bool {
 	})
 }
 
-// differs says whether a rate is so different from an assignment's that it is worth a change: by
+// differs reports whether a rate is so different from an assignment's that it is worth a change: by
 // half as much if another Envoy lacks what this one gives up.
 func (s *share) differs(last *grant, rate int64) bool {
 	by := last.rate / changeBy
@@ -128,7 +128,7 @@ func (m *Machine) renew(now quantity.NodeTime, s *share, last *grant) bool {
 	return true
 }
 
-// lapse says whether an assignment is to end by itself, because a pool has more tokens out than its
+// lapse reports whether an assignment is to end by itself, because a pool has more tokens out than its
 // part.
 func (g *grant) lapse() bool {
 	if !g.lapses && slices.ContainsFunc(g.pools, func(p *pool) bool { return p.excess > 0 }) {
@@ -140,7 +140,7 @@ func (g *grant) lapse() bool {
 	return g.lapses
 }
 
-// change sends a new assignment if its burst can be paid, and says whether it can. must says that
+// change sends a new assignment if its burst can be paid, and reports whether it can. must says that
 // the Envoy has none that lasts.
 func (m *Machine) change(now quantity.NodeTime, s *share, rate, ttl int64, must bool) bool {
 	burst := quantity.Units(maxReport)
@@ -222,7 +222,7 @@ func (m *Machine) lasts(now quantity.NodeTime, s *share, rate int64) int64 {
 }
 
 // lasts returns the longest TTL, in seconds, for which the node holds what a share takes at a rate.
-// Of windows, fits says whether there are units of a cell for a TTL. 0: none.
+// Of windows, fits reports whether there are units of a cell for a TTL. 0: none.
 func (s *share) lasts(now quantity.NodeTime, rate int64,
 	fits func(p *pool, c *cell, ttl int64) bool) int64 {
 	if rate < 1 {

@@ -118,7 +118,7 @@ func (s *share) end(now quantity.NodeTime) {
 	s.gone, s.demand, s.admitted, s.denied, s.hidden = true, 0, 0, 0, 0
 }
 
-// silent says whether the Envoy has missed reports, and so may be paused.
+// silent reports whether the Envoy has missed reports, and so may be paused.
 func (s *share) silent(now quantity.NodeTime) bool { return now.Sub(s.heard) > silentAfter }
 
 // prolong takes all assignments as taken now.
@@ -181,7 +181,7 @@ func (g *grant) renew(now quantity.NodeTime, ttl int64) {
 	g.ttl = ttl
 }
 
-// forget drops assignments that have surely ended. It says whether one ended that was not replaced.
+// forget drops assignments that have surely ended. It reports whether one ended that was not replaced.
 func (s *share) forget(now quantity.NodeTime) (expired bool) {
 	if !s.gone && s.silent(now) {
 		s.prolong(now)

@@ -37,7 +37,7 @@ func (m *Machine) Shares() int { return m.shares }
 // Buckets returns how many buckets the machine works on.
 func (m *Machine) Buckets() int { return len(m.pools) }
 
-// Has says whether the machine works on a bucket.
+// Has reports whether the machine works on a bucket.
 func (m *Machine) Has(bucket string) bool { return m.pools[bucket] != nil }
 
 // Holding is what one Envoy has of a bucket.

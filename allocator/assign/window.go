@@ -81,7 +81,7 @@ func (s *share) spend(now quantity.NodeTime, p *pool, units int64) {
 	}
 }
 
-// settle says whether an assignment that has ended can be forgotten: if no window is concerned, if
+// settle reports whether an assignment that has ended can be forgotten: if no window is concerned, if
 // a report shows what was admitted, or if none will come. In that case all of it counts as spent.
 func (s *share) settle(now quantity.NodeTime, g *grant) bool {
 	counted := slices.ContainsFunc(g.pools, func(p *pool) bool { return p.Counted })
@@ -104,7 +104,7 @@ func (s *share) settle(now quantity.NodeTime, g *grant) bool {
 // free returns the units of a cell that the node holds and nobody has.
 func (p *pool) free(c *cell) int64 { return int64(c.own()) - c.used }
 
-// canTake says whether a cell has units for a new assignment.
+// canTake reports whether a cell has units for a new assignment.
 func (p *pool) canTake(now quantity.NodeTime, c *cell, rate int64, burst quantity.Units,
 	ttl int64) bool {
 	from, to := p.span(c.cell)
@@ -112,7 +112,7 @@ func (p *pool) canTake(now quantity.NodeTime, c *cell, rate int64, burst quantit
 	return length == 0 || int64(burst)+most(rate, length) <= p.free(c)
 }
 
-// canRenew says whether a cell has units for an assignment to be sent once more.
+// canRenew reports whether a cell has units for an assignment to be sent once more.
 func (s *share) canRenew(now quantity.NodeTime, p *pool, c *cell, g *grant, ttl int64) bool {
 	from, to := p.span(c.cell)
 	renewed := *g

@@ -63,12 +63,12 @@ func (m *Machine) call(now quantity.NodeTime, p *peer) int {
 	return p.open
 }
 
-// isOpen says whether this step has a call to the peer with room for an ask.
+// isOpen reports whether this step has a call to the peer with room for an ask.
 func (m *Machine) isOpen(p *peer) bool {
 	return m.hasCall(p) && len(m.out.Calls[p.open].Message.Asks) < MaxAsks
 }
 
-// isFull says whether this step's call to the peer has no room for an ask.
+// isFull reports whether this step's call to the peer has no room for an ask.
 func (m *Machine) isFull(p *peer) bool {
 	return m.hasCall(p) && len(m.out.Calls[p.open].Message.Asks) >= MaxAsks
 }

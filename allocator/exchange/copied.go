@@ -74,7 +74,7 @@ func (r *recovery) of(node string) *told {
 	return r.told[node]
 }
 
-// tellsSince says whether all is known that a node used of a lost bucket from a time on. It tells that itself; or
+// tellsSince reports whether all is known that a node used of a lost bucket from a time on. It tells that itself; or
 // a copy does, which is as late as the store's last answer to the node, as far as this node and the one that has
 // the copy know that; or copies tell what was before one of these, until losses before.
 func (m *Machine) tellsSince(r *recovery, node string, from quantity.StoreTime) bool {
@@ -99,7 +99,7 @@ func (m *Machine) tellsSince(r *recovery, node string, from quantity.StoreTime) 
 	return known <= from
 }
 
-// witness says whether another node than one tells all since a time, so that it has heard of that node, too, if
+// witness reports whether another node than one tells all since a time, so that it has heard of that node, too, if
 // the node used the store since then.
 func (m *Machine) witness(r *recovery, node string, from quantity.StoreTime) bool {
 	for other, t := range r.told {
@@ -110,7 +110,7 @@ func (m *Machine) witness(r *recovery, node string, from quantity.StoreTime) boo
 	return false
 }
 
-// alone says whether this node knows of no other one of its region that used the store before it last lost data.
+// alone reports whether this node knows of no other one of its region that used the store before it last lost data.
 func (m *Machine) alone() bool {
 	for node, n := range m.named {
 		if node != m.node && n.first < m.namedLost {
@@ -157,7 +157,7 @@ func (m *Machine) addElsewhere(r *recovery, t Testimonies, use algorithms.Use) {
 	}
 }
 
-// toldElsewhere says whether a copy in another region tells all that our region used of a lost bucket from a time
+// toldElsewhere reports whether a copy in another region tells all that our region used of a lost bucket from a time
 // on; what was after the loss before, this node may tell itself.
 func (m *Machine) toldElsewhere(r *recovery, from quantity.StoreTime) bool {
 	if r.deleted {
@@ -175,7 +175,7 @@ func (m *Machine) toldElsewhere(r *recovery, from quantity.StoreTime) bool {
 	return false
 }
 
-// heardNoLater says whether our region's store showed no time much later than a copy elsewhere is, before a loss.
+// heardNoLater reports whether our region's store showed no time much later than a copy elsewhere is, before a loss.
 // Of every other region all nodes have answered, and one heard of about the time of the copy, and none of a much
 // later one. Nor was a node of ours answered much later.
 func (m *Machine) heardNoLater(r *recovery, copied, lostAt quantity.StoreTime) bool {
@@ -203,7 +203,7 @@ func (m *Machine) heardNoLater(r *recovery, copied, lostAt quantity.StoreTime) b
 	return true
 }
 
-// tells says whether what somebody read from the store at a time can tell of what was lost. It tells
+// tells reports whether what somebody read from the store at a time can tell of what was lost. It tells
 // nothing of what the store did not have any more. A bucket that was deleted it still had if any node saw the
 // bucket there later.
 func (r *recovery) tells(read quantity.StoreTime) bool {

@@ -105,7 +105,7 @@ func (d *dealing) at(cell quantity.Cell) *position {
 	return p
 }
 
-// hasMoved says whether this node knows of rights that moved in a cell or the next. Such a view
+// hasMoved reports whether this node knows of rights that moved in a cell or the next. Such a view
 // must not be dropped: an ask names the sums that rows should reach, so a node that forgot a row
 // would ask for what it already has.
 func (v *view) hasMoved(cell quantity.Cell) bool {

@@ -105,7 +105,7 @@ type Lent struct {
 	Given []algorithms.Given
 }
 
-// Recorded says whether the journal has made the rows of a Record durable.
+// Recorded reports whether the journal has made the rows of a Record durable.
 type Recorded struct {
 	ID uint64
 	OK bool

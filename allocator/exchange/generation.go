@@ -5,7 +5,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// believes says whether some node may have begun this generation. last is the highest generation
+// believes reports whether some node may have begun this generation. last is the highest generation
 // that was believed before. A generation up to last is always believed.
 //
 // A node begins a generation with the milliseconds of its own clock, or with up to GenerationStep

@@ -91,7 +91,7 @@ func (s *voices) rate(now quantity.NodeTime) quantity.MilliRate {
 	return h.Rate
 }
 
-// anyFresh says whether any of the hints is still believed.
+// anyFresh reports whether any of the hints is still believed.
 func (n nodes) anyFresh(now quantity.NodeTime) bool {
 	for i := range n {
 		if n[i].fresh(now) {
@@ -246,11 +246,11 @@ func (m *Machine) publish(now quantity.NodeTime, v *view) {
 	m.out.Hints = append(m.out.Hints, h)
 }
 
-// sharesAssigned says whether the nodes of this region divide what they assign to Envoys. Each must
+// sharesAssigned reports whether the nodes of this region divide what they assign to Envoys. Each must
 // know then what the others want, however little it is.
 func (m *Machine) sharesAssigned(v *view) bool { return v.Assigned && m.nodes > 1 && v.mean > 0 }
 
-// asAssumed says whether the hint says no more than what others assume of a silent region: it is
+// asAssumed reports whether the hint says no more than what others assume of a silent region: it is
 // idle and has lent nothing. For a short cell it is enough that the region is idle: peers that care
 // learn from its answers what it has lent.
 func (m *Machine) asAssumed(v *view, h Hint) bool {
@@ -276,7 +276,7 @@ func (m *Machine) spares(now quantity.NodeTime, v *view, o allocator.Outlook) (u
 		outBurst)
 }
 
-// differs says whether a hint must be sent before its time: the demand has plainly changed or, for
+// differs reports whether a hint must be sent before its time: the demand has plainly changed or, for
 // long cells, what the region can spare has.
 func differs(old, now Hint, v *view) bool {
 	if allocator.Changed(old.Rate, now.Rate) {

@@ -137,7 +137,7 @@ func (c *cluster) matched(ledgers map[string]ledger) error {
 	return nil
 }
 
-// clocksApart says whether a region may be in another cell than others.
+// clocksApart reports whether a region may be in another cell than others.
 func (c *cluster) clocksApart() bool { return c.apart || c.bucket.Kind == algorithms.FixedWindow }
 
 // durable checks that a reply announces nothing that the journal does not have.

@@ -47,7 +47,7 @@ func (m *Machine) onAsked(now quantity.NodeTime, e Asked) {
 	m.serving[e.ID] = s
 }
 
-// refuse returns why ask i is not considered, or NotRefused. believed says whether the asker's
+// refuse returns why ask i is not considered, or NotRefused. believed reports whether the asker's
 // generation is believed.
 func (m *Machine) refuse(now quantity.NodeTime, e Asked, i int, believed bool) Refusal {
 	from, b, a := m.peer(e.Message.From), e.Buckets[i], e.Message.Asks[i]
@@ -76,7 +76,7 @@ func (m *Machine) refuse(now quantity.NodeTime, e Asked, i int, believed bool) R
 	return NotRefused
 }
 
-// ends says whether nothing of a cell is lent any more, because the limit is gone.
+// ends reports whether nothing of a cell is lent any more, because the limit is gone.
 func (b *Bucket) ends(cell quantity.Cell) bool {
 	return b.LendsBefore > 0 && b.Cells().Opens(cell) >= b.LendsBefore
 }
@@ -110,7 +110,7 @@ func (m *Machine) countRefusal(why Refusal) {
 	m.stats.RefusedHere[why]++
 }
 
-// plausible says whether all amounts are between 0 and algorithms.MaxUnits.
+// plausible reports whether all amounts are between 0 and algorithms.MaxUnits.
 func plausible(units ...quantity.Units) bool {
 	for _, n := range units {
 		if n < 0 || n > algorithms.MaxUnits {

@@ -125,7 +125,7 @@ func (n named) answered(r *recovery) quantity.StoreTime {
 	}
 }
 
-// allTold says whether as many nodes as our region has are among those that answered, and all that
+// allTold reports whether as many nodes as our region has are among those that answered, and all that
 // used the store at a time that counts, or later. A node that was heard of after the loss used nothing
 // of the bucket before.
 func (m *Machine) allTold(answered []string, counts, lostAt quantity.StoreTime) bool {
@@ -150,7 +150,7 @@ func (m *Machine) usesFrom(r *recovery) quantity.StoreTime {
 	return from
 }
 
-// toldUse says whether what our region used of a lost bucket is known: all its nodes have told, or other
+// toldUse reports whether what our region used of a lost bucket is known: all its nodes have told, or other
 // regions have for all.
 func (m *Machine) toldUse(r *recovery) bool {
 	from := m.usesFrom(r)
@@ -163,7 +163,7 @@ func (m *Machine) toldUse(r *recovery) bool {
 	return m.allTold(told, from, r.lostAt) || m.toldElsewhere(r, from)
 }
 
-// toldRows says whether what our region lent of a lost bucket is known: the journals of all its nodes
+// toldRows reports whether what our region lent of a lost bucket is known: the journals of all its nodes
 // are.
 func (m *Machine) toldRows(r *recovery) bool {
 	return m.allTold(r.nodesWhole, r.bucket.Cells().Opens(r.from-1), r.lostAt)

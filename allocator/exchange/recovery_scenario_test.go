@@ -12,7 +12,7 @@ import (
 )
 
 // recoveryScenarios lists what may happen to region us when its store loses a bucket of which us
-// lent some. known says whether everything is known of the bucket a few seconds later, before those
+// lent some. known reports whether everything is known of the bucket a few seconds later, before those
 // that were away are back.
 var recoveryScenarios = map[string]struct {
 	lose  func(s *scene)

@@ -71,7 +71,7 @@ type Testimony struct {
 	Rows []algorithms.RememberedRow
 }
 
-// sound says whether a testimony can be computed with and claims nothing that its author cannot
+// sound reports whether a testimony can be computed with and claims nothing that its author cannot
 // know. A peer (named by peer; empty: a node of our region) knows nothing of other peers. Nobody
 // knows use in cells to come: such use would hide what others saw of this cell. latest is the last
 // of the cells that may have begun by the store's clock.

@@ -58,7 +58,7 @@ func (l *line) pop() *view {
 	return v
 }
 
-// mayAsk says whether an ask may go to a peer now: a call has room, and no other bucket waits.
+// mayAsk reports whether an ask may go to a peer now: a call has room, and no other bucket waits.
 // Otherwise the caller's bucket must wait for its turn.
 func (m *Machine) mayAsk(p *peer) bool {
 	return (m.serves == p || p.queue.empty()) && m.hasRoom(p)
@@ -66,7 +66,7 @@ func (m *Machine) mayAsk(p *peer) bool {
 
 func (m *Machine) hasRoom(p *peer) bool { return p.underway < MaxCalls || m.isOpen(p) }
 
-// crowdedOut says whether no peer has room for an ask of the bucket now. The bucket then waits for
+// crowdedOut reports whether no peer has room for an ask of the bucket now. The bucket then waits for
 // each of them, and asks nobody before its turn: it is planned again then, so its caller need not
 // work out what to ask for.
 func (m *Machine) crowdedOut(now quantity.NodeTime, v *view) bool {

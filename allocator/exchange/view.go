@@ -54,13 +54,13 @@ func (b *Bucket) frameOf() allocator.Frame {
 	return f
 }
 
-// asksOnce says whether the bucket asks at once for everything that it lacks of a cell, as late as
+// asksOnce reports whether the bucket asks at once for everything that it lacks of a cell, as late as
 // possible. It does where each cell stands apart, because the need is then known best. Where use
 // fades or rights are rates, rights that come late are lost, so such a bucket asks for half of the
 // gap at each tick.
 func (v *view) asksOnce() bool { return v.frame.CellsApart }
 
-// keepsAsking says whether a lender is asked again while its answer is under way. It is where use
+// keepsAsking reports whether a lender is asked again while its answer is under way. It is where use
 // fades, because the lender then has a little more to lend at every moment.
 func (v *view) keepsAsking() bool { return v.frame.Sliding }
 
@@ -82,7 +82,7 @@ func (v *view) observe(s algorithms.State, at quantity.StoreTime) {
 // roll moves the state to the given cell, the current one.
 func (v *view) roll(cell quantity.Cell) { v.state = v.frame.Roll(v.state, cell, v.entitlement()) }
 
-// isShut says whether a loss keeps the bucket closed at a store time. Rights borrowed for that time
+// isShut reports whether a loss keeps the bucket closed at a store time. Rights borrowed for that time
 // would be of no use.
 func (v *view) isShut(at quantity.StoreTime) bool { return v.state.Shut > at }
 
@@ -101,7 +101,7 @@ func (v *view) outlook(cell quantity.Cell, at quantity.StoreTime,
 	return v.frame.Outlook(v.state, cell, at, rate)
 }
 
-// inNeed says whether requests were denied here within needLife.
+// inNeed reports whether requests were denied here within needLife.
 func (v *view) inNeed(now quantity.NodeTime) bool {
 	return v.deniedAt > 0 && now.Sub(v.deniedAt) <= needLife
 }

@@ -200,7 +200,7 @@ func (c *Client) Resume() {
 	c.goesOn.Broadcast()
 }
 
-// Has says whether a bucket id has an assignment, and its tokens a second and at most.
+// Has reports whether a bucket id has an assignment, and its tokens a second and at most.
 func (c *Client) Has(id map[string]string) (rate, most float64, assigned bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -99,7 +99,7 @@ func (e *Envoy) Request(now time.Duration, id map[string]string) (allowed bool,
 	return allowed, nil
 }
 
-// admits says whether a strategy admits a request.
+// admits reports whether a strategy admits a request.
 func (b *bucket) admits(now time.Duration, s *typev3.RateLimitStrategy) bool {
 	switch {
 	case s.GetTokenBucket() != nil && b.tokens != nil:
@@ -221,7 +221,7 @@ func (e *Envoy) rebuild(now time.Duration, b *bucket, t *typev3.TokenBucket) {
 		rate: float64(t.GetTokensPerFill().GetValue()) / float64(seconds), at: now}
 }
 
-// same says whether Envoy takes two token buckets for the same.
+// same reports whether Envoy takes two token buckets for the same.
 func same(a, b *typev3.TokenBucket) bool {
 	return a != nil && a.GetMaxTokens() == b.GetMaxTokens() &&
 		a.GetTokensPerFill().GetValue() == b.GetTokensPerFill().GetValue() &&
@@ -246,7 +246,7 @@ func (e *Envoy) expire(now time.Duration) {
 	}
 }
 
-// Has says whether a bucket id has an assignment, and its tokens a second and at most.
+// Has reports whether a bucket id has an assignment, and its tokens a second and at most.
 func (e *Envoy) Has(now time.Duration, id map[string]string) (rate, most float64, assigned bool) {
 	e.expire(now)
 	b := e.buckets[keyOf(id)]

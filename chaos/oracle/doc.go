@@ -2,7 +2,7 @@
 // from outside. It imports nothing else of quotad, does not know about ledgers and transfers, and
 // believes only those parts of an answer that it can check.
 //
-// It gives two results, which belong together. The [Verdict] says whether the ceiling held: a
+// It gives two results, which belong together. The [Verdict] reports whether the ceiling held: a
 // limiter that gives every region the whole limit fails it. The [Judge.Summary] says how many
 // requests were denied although the limit had room: a limiter that refuses everything passes the
 // first and fails the second.
@@ -38,7 +38,7 @@
 // Seen + ClockSlack. The other kinds count it in full during that interval, and as an admission
 // that ages only after the interval. This is the worst that it can have been at each instant
 // (timeline.go says why). In a cell that is full anyway, the unknown request alone exceeds the
-// limit, although it was most likely denied. Therefore a violation says whether it is certain, that
+// limit, although it was most likely denied. Therefore a violation reports whether it is certain, that
 // is, whether it remains without the unknown outcomes: [Verdict.Holds] counts every violation,
 // [Verdict.Proven] only the certain ones.
 //

@@ -1,7 +1,7 @@
 package oracle
 
 // A node numbers its decisions upwards. There are gaps, because a judge is not shown all of them.
-// One bit for each number, in pages of pageBits numbers, says whether it was seen. If there are
+// One bit for each number, in pages of pageBits numbers, reports whether it was seen. If there are
 // more than maxPages pages (at least a million numbers), the lowest are forgotten.
 const (
 	pageBits = 4096

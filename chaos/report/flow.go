@@ -46,7 +46,7 @@ func (l Limit) pace() (perSecond float64, known bool) {
 	return float64(l.Units), l.bySecond() && l.Units > 0
 }
 
-// bySecond says whether the limit counts in fixed windows of a second.
+// bySecond reports whether the limit counts in fixed windows of a second.
 func (l Limit) bySecond() bool { return l.Algorithm == "fixed_window" && l.Window == time.Second }
 
 // slots leaves out what is outside the run. If there are more slots than columns fit, it merges so

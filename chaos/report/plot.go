@@ -14,7 +14,7 @@ type layout struct {
 	left, right float64
 	// ticks is the maximum number of marks on the time axis.
 	ticks int
-	// tips says whether columns show their values under a pointer.
+	// tips reports whether columns show their values under a pointer.
 	tips bool
 }
 

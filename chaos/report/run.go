@@ -25,7 +25,7 @@ type Run struct {
 	Began time.Time
 	// Length is how long the recording lasted. It is the right end of every time axis.
 	Length time.Duration
-	// OK says whether every expectation was met. Verdict says it in one sentence.
+	// OK reports whether every expectation was met. Verdict says it in one sentence.
 	OK      bool
 	Verdict string
 	// Seed is the seed of the run's random choices.
@@ -137,7 +137,7 @@ type Expectation struct {
 	// Text says what was expected. Want and Got are the expected and the measured figure, with
 	// their units.
 	Text, Want, Got string
-	// OK says whether it was met.
+	// OK reports whether it was met.
 	OK bool
 }
 

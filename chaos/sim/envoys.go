@@ -62,7 +62,7 @@ func assigned(p *Plan) {
 	}
 }
 
-// excuses says whether a printed bound allows an excess for a deed.
+// excuses reports whether a printed bound allows an excess for a deed.
 func (d Deed) excuses() bool {
 	switch d {
 	case Flush, StoreAnew, Failover, Delete, StoreDown, JournalLost, JournalOld, ClockStep, StoreClock,
@@ -236,7 +236,7 @@ func (p *proxy) sends(m *rlqsv3.RateLimitQuotaUsageReports) {
 	})
 }
 
-// up says whether the Envoy has a stream to a node that lives.
+// up reports whether the Envoy has a stream to a node that lives.
 func (p *proxy) up() bool {
 	if p.stream != nil && (p.node.live == nil || p.node.life != p.life) {
 		p.stream = nil

@@ -22,7 +22,7 @@ type movedRow struct {
 	cell quantity.Cell
 }
 
-// measured says whether all that was moved is known. Under the Lua ledgers are inspected rarely, so
+// measured reports whether all that was moved is known. Under the Lua ledgers are inspected rarely, so
 // that rows of a node that dies at once may be missed. Chunks and what Envoys are assigned are
 // charged without being admitted.
 func (b *bucket) measured() bool {

@@ -103,7 +103,7 @@ func (n *node) copies() {
 	n.live.CopyTo(mates)
 }
 
-// lives says whether a life of a node, 0: any, is not over. Gossip takes a few seconds to know it.
+// lives reports whether a life of a node, 0: any, is not over. Gossip takes a few seconds to know it.
 func (w *world) lives(name string, life uint64) bool {
 	for _, r := range w.regions {
 		for _, n := range r.nodes {
@@ -115,7 +115,7 @@ func (w *world) lives(name string, life uint64) bool {
 	return false
 }
 
-// heardBy says whether another node of this node's region answers it at once.
+// heardBy reports whether another node of this node's region answers it at once.
 func (n *node) heardBy(m *node) bool {
 	return m != n && m.live != nil && n.w.now >= m.paused && n.alone == 0 && m.alone == 0
 }

@@ -269,7 +269,7 @@ func (rq *request) once() string {
 	return strings.Join(parts, " ")
 }
 
-// refunded says whether a refund took effect.
+// refunded reports whether a refund took effect.
 type refunded int
 
 const (

@@ -60,7 +60,7 @@ func TestDocsNameEveryCall(t *testing.T) {
 	}
 }
 
-// rowWith says whether a page has a row whose first cell ends with a path, and that names a role.
+// rowWith reports whether a page has a row whose first cell ends with a path, and that names a role.
 func rowWith(p *page, call, role string) bool {
 	for _, l := range p.prose {
 		cells := strings.Split(l.text, "|")
@@ -71,7 +71,7 @@ func rowWith(p *page, call, role string) bool {
 	return false
 }
 
-// namesPath says whether a text has a path between its code marks, blanks or question marks.
+// namesPath reports whether a text has a path between its code marks, blanks or question marks.
 func namesPath(text, call string) bool {
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" `,?", r) }) {
 		if word == strings.TrimSuffix(call, "{$}") {

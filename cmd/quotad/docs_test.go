@@ -149,7 +149,7 @@ func TestDocsLinesAreShort(t *testing.T) {
 	}
 }
 
-// isIndentedBlock says whether an indented line begins a block of code: the line before it is
+// isIndentedBlock reports whether an indented line begins a block of code: the line before it is
 // empty, and it is not in a list.
 func isIndentedBlock(p *page, l line) bool {
 	lines := strings.Split(p.text, "\n")

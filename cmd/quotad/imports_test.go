@@ -214,7 +214,7 @@ func TestWhatServesKnowsNoLab(t *testing.T) {
 	}
 }
 
-// isUnder says whether a package is in a folder of the module or below it.
+// isUnder reports whether a package is in a folder of the module or below it.
 func isUnder(pkg, folder string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
 
 // forEachServingFile calls fn with every Go file that is not a test, and its imports.

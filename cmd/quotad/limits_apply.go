@@ -155,7 +155,7 @@ func regionsToAcknowledge(before, d *policy.Document) (all []string) {
 	return all
 }
 
-// acknowledged says whether a region has acknowledged a document, or a newer one. A region that the
+// acknowledged reports whether a region has acknowledged a document, or a newer one. A region that the
 // newer document leaves out is no longer among those of the answer when that is in force.
 func acknowledged(now api.DocumentsAnswer, region string, before, d *policy.Document) bool {
 	open, found := now.Open, region == now.Region

@@ -51,7 +51,7 @@ func TestRunbookCommands(t *testing.T) {
 	}
 }
 
-// isCommand says whether a line is a command of quotad, and why not.
+// isCommand reports whether a line is a command of quotad, and why not.
 func isCommand(line string) error {
 	root := newRoot(io.Discard)
 	cmd, rest, err := root.Find(strings.Fields(line)[1:])

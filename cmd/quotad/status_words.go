@@ -108,7 +108,7 @@ func documentsWords(d api.DocumentsStatus) (text string) {
 	return text
 }
 
-// rolesWords says whether callers are asked who they are.
+// rolesWords reports whether callers are asked who they are.
 func rolesWords(r *api.RolesStatus) string {
 	if r == nil {
 		return "none"

@@ -302,7 +302,7 @@ func TestChartOfOneNode(t *testing.T) {
 	}
 }
 
-// selects says whether a selector that says something selects what has these labels.
+// selects reports whether a selector that says something selects what has these labels.
 func selects(selector, labels map[string]string) bool {
 	for name, value := range selector {
 		if labels[name] != value {

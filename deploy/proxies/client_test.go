@@ -41,7 +41,7 @@ type answer struct {
 	body   string
 }
 
-// decided says whether quotad decided: there are its headers then.
+// decided reports whether quotad decided: there are its headers then.
 func (a answer) decided() bool { return a.header.Get("RateLimit") != "" }
 
 func (a answer) String() string { return fmt.Sprintf("%d %v\n%s", a.code, a.header, a.body) }

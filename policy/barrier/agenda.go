@@ -46,7 +46,7 @@ func Union(documents ...*policy.Document) (Agenda, error) {
 // Kept returns what is kept of folded documents; nil: nothing is.
 func (a Agenda) Kept() *policy.Kept { return a.documents[0].Kept }
 
-// counts says whether the document at a place can count alone: not if it is older than one that is
+// counts reports whether the document at a place can count alone: not if it is older than one that is
 // folded.
 func (a Agenda) counts(place int) bool {
 	kept := a.Kept()
@@ -99,7 +99,7 @@ func (a Agenda) Find(epoch string) (*policy.Document, bool) {
 	return nil, false
 }
 
-// Has says whether a document is open, or folded.
+// Has reports whether a document is open, or folded.
 func (a Agenda) Has(e policy.Epoch) bool {
 	if kept := a.Kept(); kept != nil && (slices.Contains(kept.Names, e) || slices.Contains(kept.Before, e)) {
 		return true
@@ -127,7 +127,7 @@ func (a Agenda) oldest() int64 {
 	return a.documents[0].Version
 }
 
-// Older says whether a document is older than all that bind.
+// Older reports whether a document is older than all that bind.
 func (a Agenda) Older(e policy.Epoch) bool { return !e.IsKept() && e.Version < a.oldest() }
 
 var (
@@ -144,14 +144,14 @@ var (
 	ErrUnfenced = errors.New("a fence is dropped")
 )
 
-// Refused says whether an error is that a document is not taken beside those that are open. Trying
+// Refused reports whether an error is that a document is not taken beside those that are open. Trying
 // again does not help, unless others are open then.
 func Refused(err error) bool {
 	return errors.Is(err, ErrOlder) || errors.Is(err, ErrConflict) || errors.Is(err, ErrTooMany) ||
 		errors.Is(err, ErrLeftOut) || errors.Is(err, ErrUnfenced) || errors.Is(err, policy.ErrFar)
 }
 
-// Check says whether [Agenda.Learn] would take a document of an epoch, which need not be at hand
+// Check reports whether [Agenda.Learn] would take a document of an epoch, which need not be at hand
 // yet: it fails with ErrOlder or ErrConflict.
 func (a Agenda) Check(e policy.Epoch) error {
 	if a.Has(e) {

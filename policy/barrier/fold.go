@@ -110,7 +110,7 @@ func (v *View) pieces(t terms, until int) (all []policy.Piece) {
 	return normal(all)
 }
 
-// lasts says whether the documents from one place to another say the same of a limit, so that
+// lasts reports whether the documents from one place to another say the same of a limit, so that
 // nothing is lost without the former.
 func (v *View) lasts(entries []*policy.Limit, from, to int) bool {
 	for i := from; i < to; i++ {

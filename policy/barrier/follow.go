@@ -54,7 +54,7 @@ func (v *View) whoseOf(region string, life int64, newer *policy.Document) string
 	return region
 }
 
-// unknown says whether the agenda may lack a document that was in force between those from base on
+// unknown reports whether the agenda may lack a document that was in force between those from base on
 // and the one at place j, because a region was fenced meanwhile and has returned. Nobody waited for
 // that region, so the others may have had more than any document gives them that it knows. So may
 // have they of which another region does not know the fence.
@@ -86,7 +86,7 @@ func (v *View) unknownSince(returned map[string]int64, newer *policy.Document) b
 	return false
 }
 
-// fencedFrom says whether a document between two places ends a life of a region.
+// fencedFrom reports whether a document between two places ends a life of a region.
 func (v *View) fencedFrom(i, j int, region string, life int64) bool {
 	return slices.ContainsFunc(v.Agenda.documents[i:j],
 		func(d *policy.Document) bool { return d.Fences(region) && d.Life(region) == life })

@@ -141,7 +141,7 @@ func addedDomains(d, older *policy.Document) map[string]bool {
 	return added
 }
 
-// changes says whether the terms of an entry differ between documents that have it.
+// changes reports whether the terms of an entry differ between documents that have it.
 func changes(documents []*policy.Document, entries []*policy.Limit) bool {
 	var first int
 	for first = range entries {
@@ -158,7 +158,7 @@ func changes(documents []*policy.Document, entries []*policy.Limit) bool {
 	return false
 }
 
-// sameTerms says whether two documents give every region the same of a limit, whatever the key.
+// sameTerms reports whether two documents give every region the same of a limit, whatever the key.
 func sameTerms(a *policy.Document, of *policy.Limit, b *policy.Document, other *policy.Limit) bool {
 	limit, burst := of.Shared()
 	otherLimit, otherBurst := other.Shared()
@@ -171,7 +171,7 @@ func sameRegions(a, b *policy.Document) bool {
 	return slices.EqualFunc(a.Regions, b.Regions, func(a, b policy.Region) bool { return a.Name == b.Name })
 }
 
-// sameLives says whether no region has returned between documents.
+// sameLives reports whether no region has returned between documents.
 func sameLives(documents []*policy.Document) bool {
 	newest := documents[len(documents)-1]
 	return !slices.ContainsFunc(documents, func(d *policy.Document) bool {

@@ -162,7 +162,7 @@ func (s spread) whole(of func(a, b policy.Part) policy.Part) spread {
 	return spread{s.regions, [][]policy.Part{one}}
 }
 
-// less says whether something of one part is less than in another. None may grow while what it
+// less reports whether something of one part is less than in another. None may grow while what it
 // grows by may still be used as another.
 func less(a, b policy.Part) bool {
 	return a.Units < b.Units || a.Burst < b.Burst || a.Reserve < b.Reserve ||

@@ -223,7 +223,7 @@ func (s *search) limitIn(a barrier.Agenda) (most quantity.Units) {
 	return most
 }
 
-// excess says whether all regions together could use more of the present cell than any document
+// excess reports whether all regions together could use more of the present cell than any document
 // allows that was open in one of them meanwhile.
 func (s *search) excess(at state) bool {
 	var sum, most quantity.Units
@@ -236,7 +236,7 @@ func (s *search) excess(at state) bool {
 	return sum > most
 }
 
-// fenced says whether a region works in a life that some document ends. What it uses all the same is
+// fenced reports whether a region works in a life that some document ends. What it uses all the same is
 // printed: an operator said that it was stopped.
 func (s *search) fenced(at state, i int) bool {
 	life := at.places[i].agenda.Newest().Life(s.regions[i])

@@ -13,7 +13,7 @@ import (
 // document, the time of that region's store. An acknowledgement holds for ever.
 type Heard map[string]map[policy.Epoch]quantity.StoreTime
 
-// Add notes an acknowledgement, and says whether it is new. Of several times the earliest counts:
+// Add notes an acknowledgement, and reports whether it is new. Of several times the earliest counts:
 // each of them is a time from which on the region did not decide without the document.
 func (h Heard) Add(region string, e policy.Epoch, at quantity.StoreTime) bool {
 	if h[region] == nil {
@@ -69,7 +69,7 @@ type Fence struct {
 	Life int64  // that it ends: see [policy.Document.Life]
 }
 
-// Knows says whether the newest document says itself what becomes of a region of whose fence another
+// Knows reports whether the newest document says itself what becomes of a region of whose fence another
 // region tells: it fences it, too, or the region has returned since.
 func (a Agenda) Knows(region string, f Fence) bool {
 	return a.Newest().Fences(region) || a.Newest().Life(region) > f.Life
@@ -100,7 +100,7 @@ type Standing struct {
 	LendsBefore quantity.StoreTime
 }
 
-// Open says whether more than one document binds.
+// Open reports whether more than one document binds.
 func (s Standing) Open() bool { return len(s.Binding) > 1 || s.Returning }
 
 // Standing returns what is in force of a limit of the newest document.
@@ -180,10 +180,10 @@ func sooner(a, b quantity.StoreTime) quantity.StoreTime {
 	return a
 }
 
-// binds says whether a piece of what is kept is not over.
+// binds reports whether a piece of what is kept is not over.
 func (v *View) binds(p *policy.Piece) bool { return p.Until == 0 || p.Until > v.Now }
 
-// waits says whether the document at place j waits for acknowledgements that change something: it
+// waits reports whether the document at place j waits for acknowledgements that change something: it
 // gives other parts than the one at place alone, which counts alone without them, and what is in its
 // way is not over by itself.
 func (v *View) waits(t terms, base, alone, j int) bool {
@@ -194,7 +194,7 @@ func (v *View) waits(t terms, base, alone, j int) bool {
 	return waiting != nil
 }
 
-// differ says whether the documents at two places give any region other parts of a limit.
+// differ reports whether the documents at two places give any region other parts of a limit.
 func (v *View) differ(entries []*policy.Limit, i, j int) bool {
 	older, newer := entries[i], entries[j]
 	if older == nil || newer == nil {
@@ -222,7 +222,7 @@ func (v *View) binding(t terms, from int) (some []Entry) {
 	return some
 }
 
-// returning says whether something binds of a life of this region that has ended.
+// returning reports whether something binds of a life of this region that has ended.
 func (v *View) returning(s Standing) bool {
 	life := v.Agenda.Newest().Life(v.Region)
 	if v.Agenda.documents[s.From].Kept == nil {

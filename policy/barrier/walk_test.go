@@ -306,7 +306,7 @@ func (w *walk) excess() (cell quantity.Cell, by quantity.Units) {
 }
 
 // settles gives some region a document that says all that there is to say, lets all hear each other,
-// and says whether it then is in force alone.
+// and reports whether it then is in force alone.
 func (w *walk) settles() bool {
 	returned, weights := map[string]int64{}, map[string]int{}
 	for _, name := range w.names {

@@ -142,5 +142,5 @@ func (d *domain) checkOrder(siblings []*descriptor) {
 	}
 }
 
-// overlap says whether a value can begin with both.
+// overlap reports whether a value can begin with both.
 func overlap(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }

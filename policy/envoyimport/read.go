@@ -70,7 +70,7 @@ func Read(folder fs.FS, name string) ([]File, []policy.Warning, error) {
 	return all, passedOver, nil
 }
 
-// isRegular says whether a name leads to a regular file. Opening a pipe would wait for its writer.
+// isRegular reports whether a name leads to a regular file. Opening a pipe would wait for its writer.
 func isRegular(folder fs.FS, name string) (bool, error) {
 	info, err := fs.Stat(folder, name)
 	switch {

@@ -50,7 +50,7 @@ type rateLimit struct {
 	quota     bool
 }
 
-// countless says whether nothing is counted: all requests are admitted, or all denied.
+// countless reports whether nothing is counted: all requests are admitted, or all denied.
 func (l *rateLimit) countless() bool { return l.unlimited || l.requests == 0 }
 
 const (

@@ -60,7 +60,7 @@ func Read(path string, most int) ([]byte, error) {
 	return b, nil
 }
 
-// handedOver says whether a path is that of a file that the shell opened and handed over.
+// handedOver reports whether a path is that of a file that the shell opened and handed over.
 func handedOver(path string) bool {
 	return path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") ||
 		strings.HasPrefix(path, "/proc/self/fd/")

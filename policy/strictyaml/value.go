@@ -36,7 +36,7 @@ type Object struct {
 	mistyped map[string]bool
 }
 
-// Given says whether there is a value: the root of an empty file is none.
+// Given reports whether there is a value: the root of an empty file is none.
 func (v Value) Given() bool { return v.node != nil }
 
 // Path names the field, as in "limits[0].window".
@@ -206,7 +206,7 @@ func (v Value) List(mend string) ([]Value, bool) {
 	return items, true
 }
 
-// Null says whether the value is left empty, or written as null or ~.
+// Null reports whether the value is left empty, or written as null or ~.
 func (v Value) Null() bool {
 	_, null := v.node.(*ast.NullNode)
 	return null

@@ -80,7 +80,7 @@ func (b *Book) look() {
 	b.changed(err)
 }
 
-// reread says whether there is something to tell: a file that is in force, or why it is not.
+// reread reports whether there is something to tell: a file that is in force, or why it is not.
 func (b *Book) reread() (changed bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

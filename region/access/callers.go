@@ -18,13 +18,13 @@ type Caller struct {
 	trusted bool
 }
 
-// may says whether the caller may make calls that need a role.
+// may reports whether the caller may make calls that need a role.
 func (c *Caller) may(need Role) bool {
 	return c.trusted || need == Known ||
 		slices.ContainsFunc(c.roles, func(r Role) bool { return r.covers(need) })
 }
 
-// MayName says whether the caller may name a domain. Without roles there is no caller, and every
+// MayName reports whether the caller may name a domain. Without roles there is no caller, and every
 // domain may be named.
 func (c *Caller) MayName(domain string) bool {
 	return c == nil || c.domains == nil || c.domains[domain]

@@ -216,7 +216,7 @@ func (f *rolesFile) certificate(v strictyaml.Value, c *Caller) {
 	}
 }
 
-// isCertificateName says whether a text can be one of namesOf.
+// isCertificateName reports whether a text can be one of namesOf.
 func isCertificateName(name string) bool {
 	if len(name) > maxText {
 		return false

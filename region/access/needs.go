@@ -26,7 +26,7 @@ func Roles() []Role { return []Role{Check, Read, Operate, Admin} }
 // rank orders the roles of which each includes those before it. check is not among them.
 var rank = []Role{Read, Operate, Admin}
 
-// covers says whether a caller with the role may make calls that need another one.
+// covers reports whether a caller with the role may make calls that need another one.
 func (r Role) covers(need Role) bool {
 	if r == need {
 		return true

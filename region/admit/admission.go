@@ -158,7 +158,7 @@ func (b *batcher) take(first ...waiting) []waiting {
 	return batch
 }
 
-// holdsBack says whether a round trip is held back until no other is under way, because the next one
+// holdsBack reports whether a round trip is held back until no other is under way, because the next one
 // is to show what the way to the store takes. One that takes longer than is ever assumed is not
 // waited for. The caller holds the lock.
 func (b *batcher) holdsBack(now time.Time) bool {

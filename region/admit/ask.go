@@ -91,7 +91,7 @@ func (l *Limiter) withoutAsking(w waiting) (a answered, err error, done bool) {
 // node is closed. While the store answers nothing for its deadline, the request does not wait longer
 // than that, or than twice as long as it has waited when the store falls silent. Looking more often
 // cost a third of the time of a node where 2,000 waited, and the batcher answers all that wait as soon
-// as the store's call is given up. await says whether it has heard the answer.
+// as the store's call is given up. await reports whether it has heard the answer.
 func (l *Limiter) await(ctx context.Context, w waiting, answer <-chan answered,
 	timer *time.Timer) (a answered, heard bool, err error) {
 	defer timer.Stop()

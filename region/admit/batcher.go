@@ -149,7 +149,7 @@ func (b *batcher) enqueue(ctx context.Context, w waiting) error {
 	return err
 }
 
-// hurried says whether a request's caller gives up before the store would be given up.
+// hurried reports whether a request's caller gives up before the store would be given up.
 func (b *batcher) hurried(w *waiting) bool { return w.until.Sub(w.came) < b.pace.deadline }
 
 // begins makes a round trip, in a goroutine of its own if the caller cannot wait for it.

@@ -38,7 +38,7 @@ func newBreakers(all store.Shards) breakers {
 // trip keeps requests from a shard until its server answers a probe.
 func (b breakers) trip(s store.Shard) { b[s].Store(true) }
 
-// tripped says whether requests are kept from a shard.
+// tripped reports whether requests are kept from a shard.
 func (b breakers) tripped(s store.Shard) bool { return b[s].Load() }
 
 // since is the zero of the breakers' time. It is monotonic: setting the clock does not change it.
@@ -47,7 +47,7 @@ var since = time.Now()
 // hear notes that the server of a shard has answered.
 func (b breakers) hear(s store.Shard, now time.Time) { b[s].heard.Store(int64(now.Sub(since))) }
 
-// answers says whether the server of a shard answers other calls, when a call sent at a given time
+// answers reports whether the server of a shard answers other calls, when a call sent at a given time
 // was not answered when it was due. It does if it answered after that time and within the last half of the deadline. A
 // server with work under way answers several times within a deadline.
 //

@@ -8,7 +8,7 @@ import (
 	"github.com/quotad/quotad/region/rules"
 )
 
-// Charge charges units to one bucket, all or none, and says whether the store did. It is no
+// Charge charges units to one bucket, all or none, and reports whether the store did. It is no
 // request: nothing is decided without the store, borrowed or counted as a decision or as demand. If
 // the answer is lost, the units may have been charged.
 func (l *Limiter) Charge(ctx context.Context, r *rules.Rules, a *rules.Applied,

@@ -58,7 +58,7 @@ type wanted struct {
 	units quantity.Units
 }
 
-// hold notes that the node may hold a chunk of a bucket. It says whether it may.
+// hold notes that the node may hold a chunk of a bucket. It reports whether it may.
 func (c *chunks) hold(r *rules.Rules, a *rules.Applied) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +76,7 @@ func (c *chunks) end() {
 	c.ended = true
 }
 
-// none says whether the node holds no chunk, and asks for none.
+// none reports whether the node holds no chunk, and asks for none.
 func (c *chunks) none() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,7 +124,7 @@ func (l *Limiter) spendAtOnce(q *Request) (Decision, bool) {
 	return d, paid
 }
 
-// spendable says whether chunks can admit a request with these limits. They cannot with a limit
+// spendable reports whether chunks can admit a request with these limits. They cannot with a limit
 // that is exact.
 func spendable(applied []*rules.Applied) bool {
 	if len(applied) == 0 || len(applied) > maxSpent {
@@ -138,7 +138,7 @@ func spendable(applied []*rules.Applied) bool {
 	return true
 }
 
-// spends says whether chunks can admit the request: not one with an id or a receipt, or with a cost
+// spends reports whether chunks can admit the request: not one with an id or a receipt, or with a cost
 // for each limit.
 func (w *waiting) spends(receipt bool) bool {
 	return w.commit && w.once == "" && !receipt && !w.apart() && spendable(w.applied)

@@ -57,7 +57,7 @@ func newClaims(j *journal.Journal, now func() time.Time, deadline time.Duration,
 	return &claims{journal: j, now: now, deadline: deadline, log: log, most: maxClaims, whole: map[windowKey]wholeClaim{}, ends: map[int64]int{}}
 }
 
-// before says whether an earlier life of this node (a run before it was restarted) may have spent
+// before reports whether an earlier life of this node (a run before it was restarted) may have spent
 // its part of a bucket in a window.
 func (c *claims) before(of claiming) (before bool, err error) {
 	by, err := c.known(of)
@@ -199,7 +199,7 @@ func (c *claims) made(k windowKey) {
 	c.ends[int64(k.ends()+algorithms.MaxClockStep)/time.Minute.Microseconds()+1]++
 }
 
-// full says whether the journal will hold as many claims as it may, when some more are written.
+// full reports whether the journal will hold as many claims as it may, when some more are written.
 func (c *claims) full(now time.Time, more int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

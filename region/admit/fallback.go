@@ -181,7 +181,7 @@ func (f *fallback) look(a *rules.Applied, clock time.Time) (k windowKey, fresh, 
 	return k, true, full
 }
 
-// room says whether there is memory for one more bucket. If not, it first drops the windows that no
+// room reports whether there is memory for one more bucket. If not, it first drops the windows that no
 // longer count.
 func (f *fallback) room(k windowKey, id string) bool {
 	bytes := fallbackRecordBytes + len(id) - len(k.head)

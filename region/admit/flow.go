@@ -240,7 +240,7 @@ func (f *Flow) waits(why reason, wait *rights.Wait) {
 // Awaited returns the ids of the buckets for which the request waits.
 func (f *Flow) Awaited() []string { return f.wait.Buckets() }
 
-// Over says whether the wait is over, and if so whether asking the store once more may help. It
+// Over reports whether the wait is over, and if so whether asking the store once more may help. It
 // looks at the buckets in order. The wait is over at the first for which asking does not help, or
 // when all were settled.
 func (f *Flow) Over() (helps, over bool) { return f.wait.Over() }

@@ -33,12 +33,12 @@ func group(batch []waiting) [][]waiting {
 	return groups
 }
 
-// joins says whether a request may share an item. A peek may not, because it must not see the
+// joins reports whether a request may share an item. A peek may not, because it must not see the
 // costs of other requests. A request with an id may not, because the store remembers its answer
 // alone, nor one with a cost for each limit, nor one whose units are no demand.
 func (w *waiting) joins() bool { return w.commit && w.once == "" && !w.ahead && !w.apart() }
 
-// shares says whether two requests share an item of a script call.
+// shares reports whether two requests share an item of a script call.
 func (w *waiting) shares(other *waiting) bool {
 	if !w.joins() || !other.joins() || w.hash != other.hash || w.rules != other.rules || len(w.applied) != len(other.applied) {
 		return false

@@ -45,7 +45,7 @@ func (w waiting) lacking(a answered) (lacking []rights.Lack) {
 	return lacking
 }
 
-// allFull says whether all alternative limits of a request had no room.
+// allFull reports whether all alternative limits of a request had no room.
 func (w *waiting) allFull(a answered) bool {
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		if w.applied[i].Limit.Alternative && v.Retry == 0 {

@@ -52,7 +52,7 @@ func (w *waiting) costOf(i int) quantity.Units {
 	return w.cost
 }
 
-// apart says whether the request has a cost for each limit.
+// apart reports whether the request has a cost for each limit.
 func (w *waiting) apart() bool { return w.lists != nil && w.lists.costs != nil }
 
 // matchLists finds the limits that apply to the lists of a request, and what it costs of each.
@@ -140,12 +140,12 @@ func (w *waiting) leaveReplaced(costs []quantity.Units) []quantity.Units {
 	return costs[:kept]
 }
 
-// denied says whether an exemption denies the request.
+// denied reports whether an exemption denies the request.
 func (w *waiting) denied() bool {
 	return w.lists != nil && w.lists.denied || w.exempts != nil && w.exempts.Deny
 }
 
-// needsNoStore says whether the request is decided by the document alone.
+// needsNoStore reports whether the request is decided by the document alone.
 func (w *waiting) needsNoStore(domain string) bool {
 	if len(w.applied) == 0 || w.denied() || w.rules.Serves() != nil {
 		return true

@@ -49,7 +49,7 @@ func (f *Flow) remembered() (a answered, denied bool) {
 	return a, true
 }
 
-// fits says whether each limit of a request denies by itself, and could admit its cost here.
+// fits reports whether each limit of a request denies by itself, and could admit its cost here.
 func (w *waiting) fits() bool {
 	for i, a := range w.applied {
 		if a.Limit.Shadow || a.Limit.Alternative || w.costOf(i) > a.Capacity() {

@@ -19,7 +19,7 @@ func named(account, id string, units quantity.Units) Request {
 	return q
 }
 
-// sameAs says whether a decision repeats the one made before under its id.
+// sameAs reports whether a decision repeats the one made before under its id.
 func (d Decision) sameAs(first Decision) bool {
 	first.Repeated, first.Node, first.Sequence = true, d.Node, d.Sequence
 	return reflect.DeepEqual(d, first)

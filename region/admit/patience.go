@@ -59,7 +59,7 @@ func (f *Flow) extend() {
 	f.hurry()
 }
 
-// expired says whether the request's time is over for its caller.
+// expired reports whether the request's time is over for its caller.
 func (f *Flow) expired() bool { return !f.expires.IsZero() && !time.Now().Before(f.expires) }
 
 func earlier(a, b time.Time) time.Time {

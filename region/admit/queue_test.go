@@ -61,7 +61,7 @@ func (d *dumbQueue) push(w waiting) {
 	d.all = append(d.all, w)
 }
 
-// below says whether a request waits below a node.
+// below reports whether a request waits below a node.
 func below(w *waiting, id flowID) bool { p := path(w); return slices.Contains(p[:], id) }
 
 func (d *dumbQueue) pop(cost func(waiting) int64) waiting {

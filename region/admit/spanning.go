@@ -48,7 +48,7 @@ func (w waiting) parts() []part {
 	return all
 }
 
-// spans says whether a request is decided shard by shard.
+// spans reports whether a request is decided shard by shard.
 func (w waiting) spans() bool { return len(w.rules.Shards) > 1 && len(w.parts()) > 1 }
 
 // order sorts parts with a leaky_bucket after the others.

@@ -38,7 +38,7 @@ type LimitState struct {
 	Degraded    bool
 }
 
-// wantsStates says whether a decision on the request lists its limits: if there are several, or if
+// wantsStates reports whether a decision on the request lists its limits: if there are several, or if
 // the request has lists.
 func (w *waiting) wantsStates() bool { return len(w.applied) > 1 || w.lists != nil }
 

@@ -46,7 +46,7 @@ func (l *Limiter) noLimit(w *waiting, q Request) Decision {
 	return d
 }
 
-// exempt says whether the request meets an exemption, or each of its lists does, or they meet limits
+// exempt reports whether the request meets an exemption, or each of its lists does, or they meet limits
 // that are replaced.
 func (w *waiting) exempt() bool {
 	return w.exempts != nil || w.stray == "" && w.lists != nil && (w.lists.lessened ||

@@ -73,7 +73,7 @@ func (w *wakes) watch(ctx context.Context, deadline time.Duration) {
 	}
 }
 
-// starved says whether this process lacks processor time, or did within the last starvedLasts
+// starved reports whether this process lacks processor time, or did within the last starvedLasts
 // deadlines.
 func (w *wakes) starved(now time.Time, deadline time.Duration) bool {
 	at, due, late := now.Sub(since), time.Duration(w.due.Load()), time.Duration(w.late.Load())

@@ -123,7 +123,7 @@ func newDecision(d admit.Decision) *Decision {
 	return j
 }
 
-// counted says whether a decision is based on a count, made by the store or by this node.
+// counted reports whether a decision is based on a count, made by the store or by this node.
 func counted(d admit.Decision) bool {
 	return d.At != 0 || d.Reason == admit.StoreFailureLocal
 }

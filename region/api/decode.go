@@ -175,7 +175,7 @@ func (d *decoder) cost(field string) (quantity.Units, error) {
 	return quantity.Units(units), nil
 }
 
-// wholeCharacters says whether the \u escapes of surrogates in the text of a JSON string come in
+// wholeCharacters reports whether the \u escapes of surrogates in the text of a JSON string come in
 // pairs. Decoding would turn all others into U+FFFD, so that different keys would become the same.
 func wholeCharacters(text []byte) bool {
 	var high rune // a high surrogate whose low one is to come

@@ -213,7 +213,7 @@ func encode(q admit.Request) []byte {
 	return b
 }
 
-// same says whether two requests are equal. No descriptors equal an empty list of them.
+// same reports whether two requests are equal. No descriptors equal an empty list of them.
 func same(a, b admit.Request) bool {
 	return a.Domain == b.Domain && a.Cost == b.Cost && a.ID == b.ID && a.Receipt == b.Receipt &&
 		maps.Equal(a.Descriptors, b.Descriptors)

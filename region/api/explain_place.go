@@ -55,7 +55,7 @@ func completed(d *policy.Document, p place) (place, error) {
 	return p, nil
 }
 
-// contradicts says whether a limit is for other descriptors.
+// contradicts reports whether a limit is for other descriptors.
 func contradicts(l *policy.Limit, descriptors map[string]string) bool {
 	return slices.ContainsFunc(l.Match, func(c policy.Condition) bool {
 		value, given := descriptors[c.Name]
@@ -63,7 +63,7 @@ func contradicts(l *policy.Limit, descriptors map[string]string) bool {
 	})
 }
 
-// ambiguous says whether descriptors leave open which of several entries is meant: none of them has
+// ambiguous reports whether descriptors leave open which of several entries is meant: none of them has
 // all its conditions.
 func ambiguous(fits []*policy.Limit, descriptors map[string]string) bool {
 	return !slices.ContainsFunc(fits, func(l *policy.Limit) bool {

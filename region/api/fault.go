@@ -62,7 +62,7 @@ func safe(path string, e *admit.FieldError) admit.FieldError {
 	return admit.FieldError{Field: path + field, Problem: e.Problem}
 }
 
-// plain says whether a name can be shown without quotes.
+// plain reports whether a name can be shown without quotes.
 func plain(name string) bool {
 	for _, c := range []byte(name) {
 		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' ||

@@ -39,7 +39,7 @@ func (s *Server) ownHosts(p Port, next http.Handler) http.Handler {
 	})
 }
 
-// isOwn says whether a host, with or without a port, is this machine's loopback or one of names. A
+// isOwn reports whether a host, with or without a port, is this machine's loopback or one of names. A
 // request that names none is no browser's.
 func isOwn(host string, names []string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {

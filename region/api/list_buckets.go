@@ -61,7 +61,7 @@ func (s *Server) listBuckets(ctx context.Context,
 	return r, nil
 }
 
-// beginsWith says whether each named value of a bucket's key begins so.
+// beginsWith reports whether each named value of a bucket's key begins so.
 func beginsWith(ref policy.BucketRef, prefix map[string]string) bool {
 	for name, begins := range prefix {
 		if !slices.ContainsFunc(ref.Key, func(kv policy.KeyValue) bool {

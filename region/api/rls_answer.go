@@ -50,7 +50,7 @@ func (a *rlsReply) whole() *envoy.RateLimitResponse {
 	return a.response
 }
 
-// denied says whether the request is denied by what was decided so far.
+// denied reports whether the request is denied by what was decided so far.
 func (a *rlsReply) denied() bool { return a.response.OverallCode == overLimit }
 
 // passes says that a descriptor was not asked about in order to be admitted.
@@ -106,7 +106,7 @@ func (a *rlsReply) takeApart(places []int, all []admit.Decision) {
 	}
 }
 
-// alternative says whether the limits of a decision deny only together with others.
+// alternative reports whether the limits of a decision deny only together with others.
 func alternative(d admit.Decision) bool {
 	for _, s := range d.Limits {
 		if !s.Alternative {

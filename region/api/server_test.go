@@ -331,7 +331,7 @@ func TestCallerGivesUp(t *testing.T) {
 	})
 }
 
-// TestListenerFails: if serving fails, the error says whether it was gRPC or HTTP.
+// TestListenerFails: if serving fails, the error reports whether it was gRPC or HTTP.
 func TestListenerFails(t *testing.T) {
 	network := network.New()
 	defer network.Close()

@@ -135,7 +135,7 @@ func (s *Server) watchEvent(ctx context.Context) []byte {
 	return fmt.Appendf(nil, "event: overview\ndata: %s\n\n", text)
 }
 
-// mayStay says whether the caller of a request that takes long may still make it: the roles file
+// mayStay reports whether the caller of a request that takes long may still make it: the roles file
 // may have changed.
 func (s *Server) mayStay(r *http.Request) bool {
 	_, err := s.options.Admin.Guard.Admit(watchPath, credentialsOf(r))

@@ -116,7 +116,7 @@ func (p *part) readSource(f strictyaml.Value) {
 	}
 }
 
-// matches says whether the rule is for a request. The error says that this cannot be known.
+// matches reports whether the rule is for a request. The error says that this cannot be known.
 func (r *rule) matches(c *client) (is bool, err error) {
 	for _, condition := range []struct {
 		name, said string
@@ -137,7 +137,7 @@ func (r *rule) matches(c *client) (is bool, err error) {
 	return err == nil, err
 }
 
-// under says whether a path is another one, or below it.
+// under reports whether a path is another one, or below it.
 func under(path, above string) bool {
 	above = strings.TrimSuffix(above, "/")
 	return path == above || strings.HasPrefix(path, above+"/")

@@ -74,7 +74,7 @@ func (m *Mapping) Map(r *http.Request) (Outcome, error) {
 	return out, nil
 }
 
-// forwarded says whether a request has any of the headers that only trusted proxies are believed.
+// forwarded reports whether a request has any of the headers that only trusted proxies are believed.
 func (m *Mapping) forwarded(h http.Header) bool {
 	return slices.ContainsFunc([]string{m.method, m.uri, m.host, m.address},
 		func(name string) bool { return name != "" && len(h.Values(name)) > 0 })

@@ -128,7 +128,7 @@ func send(w http.ResponseWriter, r *http.Request, f file) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(as.body))
 }
 
-// TakesGzip says whether a caller accepts gzip by its Accept-Encoding: the header names it without
+// TakesGzip reports whether a caller accepts gzip by its Accept-Encoding: the header names it without
 // forbidding it (q=0).
 func TakesGzip(accepts string) bool {
 	for coding := range strings.SplitSeq(accepts, ",") {

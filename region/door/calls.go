@@ -77,7 +77,7 @@ type Calls struct {
 	mended map[string]bool
 }
 
-// Guard says whether a call may be made, before its message is decoded. It returns the context of
+// Guard reports whether a call may be made, before its message is decoded. It returns the context of
 // the call's handler, or the error with which the call is refused.
 type Guard func(ctx context.Context, method string) (context.Context, error)
 

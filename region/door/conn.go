@@ -166,7 +166,7 @@ func (c *conn) await() error {
 	}
 }
 
-// mayRead says whether the connection holds no more than it may.
+// mayRead reports whether the connection holds no more than it may.
 func (c *conn) mayRead() bool {
 	d, now := c.door, time.Now()
 	d.mu.Lock()
@@ -179,7 +179,7 @@ func (c *conn) mayRead() bool {
 	return !c.tooMuch()
 }
 
-// tooMuch says whether the connection holds more than it may. The caller holds door.mu.
+// tooMuch reports whether the connection holds more than it may. The caller holds door.mu.
 func (c *conn) tooMuch() bool {
 	d, own := c.door, c.holds()
 	switch {

@@ -149,7 +149,7 @@ func (c *Crowd) letIn(g *guest, now time.Time) {
 	}
 }
 
-// late says whether so many calls take too long at the last pace.
+// late reports whether so many calls take too long at the last pace.
 func (c *Crowd) late(ahead int, now time.Time, waits time.Duration) bool {
 	for c.pace > 0 && now.Sub(c.paced) > paceDoubles {
 		if c.pace, c.paced = 2*c.pace, c.paced.Add(paceDoubles); c.pace > 1e9 {

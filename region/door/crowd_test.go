@@ -32,7 +32,7 @@ func newQueueing(each time.Duration) *queueing {
 	return &queueing{Crowd: NewCrowd(nil, nil), now: time.Unix(1_800_000_000, 0), each: each}
 }
 
-// asks has a caller ask now, and says whether the call was let in at once.
+// asks has a caller ask now, and reports whether the call was let in at once.
 func (q *queueing) asks(caller string, waits time.Duration) bool {
 	one := queued{&guest{waiter: waiter{caller: caller, came: q.now, until: q.now.Add(waits * 3 / 4)},
 		ends: q.now.Add(waits)}}

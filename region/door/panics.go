@@ -96,7 +96,7 @@ type Seldom struct {
 	passed uint64
 }
 
-// Due says whether to let an event through. passed is the number of events held back since the last
+// Due reports whether to let an event through. passed is the number of events held back since the last
 // one let through.
 func (s *Seldom) Due(now time.Time) (passed uint64, due bool) {
 	s.mu.Lock()

@@ -43,7 +43,7 @@ type Rights interface {
 
 // Limiter charges buckets.
 type Limiter interface {
-	// Charge charges units to a bucket, all or none, and says whether it did.
+	// Charge charges units to a bucket, all or none, and reports whether it did.
 	Charge(ctx context.Context, r *rules.Rules, a *rules.Applied, units quantity.Units) bool
 }
 
@@ -135,7 +135,7 @@ func (a *Assigner) nextTurn() (in time.Duration, wait bool) {
 // soon has the machine stepped soon.
 func (a *Assigner) soon() { repeat.Signal(a.wake) }
 
-// Step steps the machine once, and says whether it asks the store for something. Run calls it.
+// Step steps the machine once, and reports whether it asks the store for something. Run calls it.
 func (a *Assigner) Step(ctx context.Context) (asks bool) {
 	a.mu.Lock()
 	a.takeNew()
@@ -172,7 +172,7 @@ func (a *Assigner) tellDemand(d assign.Demand) {
 	}
 }
 
-// hold carries out Holds in the store, and says whether it answered any.
+// hold carries out Holds in the store, and reports whether it answered any.
 func (a *Assigner) hold(ctx context.Context, holds []assign.Hold) (answered bool) {
 	current := a.config.Rules.Rules()
 	var known []assign.Hold

@@ -141,7 +141,7 @@ func (a *Assigner) move(ctx context.Context) {
 	}
 }
 
-// carryOut carries out some work, and says whether the store answered any of the holds.
+// carryOut carries out some work, and reports whether the store answered any of the holds.
 func (a *Assigner) carryOut(ctx context.Context, holds []assign.Hold,
 	charges []assign.Charge) (answered bool) {
 	var charging sync.WaitGroup

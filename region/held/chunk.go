@@ -119,7 +119,7 @@ func (m *Memory) Holds(now time.Duration) quantity.Units {
 	return max(quantity.Units(c.left.Load()), 0)
 }
 
-// over says whether no more of the chunk is to be spent.
+// over reports whether no more of the chunk is to be spent.
 func (c *Chunk) over(now time.Duration) bool { return int64(now) >= c.until.Load() }
 
 // PutBack undoes a Take. It returns the units that nobody else will give back, because the chunk
@@ -139,7 +139,7 @@ func (c *Chunk) End() (left quantity.Units) {
 }
 
 // Over takes the chunk out of the memory if it is over or all is true, and returns it; else nil.
-// holds says whether there is still one.
+// holds reports whether there is still one.
 func (m *Memory) Over(now time.Duration, all bool) (over *Chunk, holds bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -92,7 +92,7 @@ func (m *Memory) learnDenial(a Answer) {
 	m.denial.Store(d)
 }
 
-// over says whether the retry time has come, or the next cell, in which the region may have other
+// over reports whether the retry time has come, or the next cell, in which the region may have other
 // rights.
 func (d *denial) over(now time.Duration) bool {
 	return (now - d.Asked).Microseconds() >= min(d.Verdict.Retry, d.Ends.Sub(d.Now))

@@ -13,7 +13,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// denies says whether a request is denied from memory at a time, by a store of generation 1.
+// denies reports whether a request is denied from memory at a time, by a store of generation 1.
 func (m *Memory) denies(cost quantity.Units, now time.Duration) bool {
 	_, denied, _ := m.Deny(cost, 1, now)
 	return denied

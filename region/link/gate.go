@@ -112,7 +112,7 @@ func (g *Gate) Heal() {
 	closeAll(ended)
 }
 
-// IsCut says whether traffic to or from an address in one of these directions is lost now.
+// IsCut reports whether traffic to or from an address in one of these directions is lost now.
 func (g *Gate) IsCut(ip netip.Addr, way Direction) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

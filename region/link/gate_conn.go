@@ -74,7 +74,7 @@ func (c *gated) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// isOurs says whether an error comes from this end, not from the network.
+// isOurs reports whether an error comes from this end, not from the network.
 func isOurs(err error) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed)
 }

@@ -100,7 +100,7 @@ func (p gatedPackets) WriteTo(b []byte, to net.Addr) (int, error) {
 	return p.PacketConn.WriteTo(b, to)
 }
 
-// drops says whether a packet is lost, and counts it if so.
+// drops reports whether a packet is lost, and counts it if so.
 func (g *Gate) drops(a net.Addr, way Direction) bool {
 	ip, ok := addressOf(a)
 	g.mu.Lock()

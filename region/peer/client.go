@@ -100,7 +100,7 @@ func (c *Client) bounded(region string, addresses []string) []string {
 	return addresses[:min(len(addresses), maxAddresses)]
 }
 
-// hasAnswered says whether an address that is kept has ever answered. The caller holds mu.
+// hasAnswered reports whether an address that is kept has ever answered. The caller holds mu.
 func (c *Client) hasAnswered(region, address string) bool {
 	_, ok := c.answered[node{region, address}]
 	return ok

@@ -52,7 +52,7 @@ func (c *Client) AskViews(ctx context.Context, region string, self Identity,
 	return all
 }
 
-// plausible says whether a view is of a node of the region, and has what was asked for.
+// plausible reports whether a view is of a node of the region, and has what was asked for.
 func plausible(v *quotadv1.View, region string, q *quotadv1.ViewRequest) bool {
 	if v == nil || len(v.GetBuckets()) != len(q.GetBuckets()) ||
 		(v.GetNode() == nil) != q.GetBucketsOnly() {
@@ -68,7 +68,7 @@ func plausible(v *quotadv1.View, region string, q *quotadv1.ViewRequest) bool {
 		len(n.GetHottest()) <= 2*view.MaxHottest && len(n.GetLimits()) <= view.MaxLimitViews
 }
 
-// isOf says whether a node's name is one that nodes of a region have.
+// isOf reports whether a node's name is one that nodes of a region have.
 func isOf(in, name, region string) bool {
 	_, err := Identity{in, name}.URI()
 	return err == nil && in == region

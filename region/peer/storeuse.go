@@ -120,7 +120,7 @@ func (c *Client) AskStore(ctx context.Context, region string, self Identity,
 	return all, asked
 }
 
-// Runs says whether a node answers at an address, as itself, before ctx ends.
+// Runs reports whether a node answers at an address, as itself, before ctx ends.
 func (c *Client) Runs(ctx context.Context, is Identity, address string) bool {
 	conn, err := c.conn(node{is.Region, address})
 	if err != nil {
@@ -160,7 +160,7 @@ func (c *Client) everyNode(region string, ask func(peerv1.PeerServiceClient) fun
 	return len(addresses)
 }
 
-// storeAnswer reads an answer. It says whether that is in the form that nodes use.
+// storeAnswer reads an answer. It reports whether that is in the form that nodes use.
 func storeAnswer(p *peerv1.StoreResponse, region string) (a StoreAnswer, ok bool) {
 	is := Identity{p.GetRegion(), p.GetNode()}
 	if _, err := is.URI(); err != nil || is.Region != region ||

@@ -118,7 +118,7 @@ func (t *TLS) current() *material {
 	return m
 }
 
-// look reads the files unless they were read within lookEvery. changed says whether there is
+// look reads the files unless they were read within lookEvery. changed reports whether there is
 // something to report; err is what is wrong with the new contents.
 func (t *TLS) look() (_ *material, changed bool, err error) {
 	t.mu.Lock()

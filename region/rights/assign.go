@@ -47,7 +47,7 @@ func (e *Engine) Allotments() map[string]quantity.Units {
 	return e.allotments
 }
 
-// shared says whether other regions, or other nodes of this one, draw on a bucket.
+// shared reports whether other regions, or other nodes of this one, draw on a bucket.
 func (e *Engine) shared(b *exchange.Bucket) bool {
 	return len(b.Entitlements) > 1 || e.config.Options.Nodes > 1
 }

@@ -229,7 +229,7 @@ func (e *Engine) copied(generation uint64) (all []exchange.Copied) {
 	return all
 }
 
-// standsStill says whether the store may tell the same time again and again, as its time is ahead of this node's
+// standsStill reports whether the store may tell the same time again and again, as its time is ahead of this node's
 // clock.
 func (e *Engine) standsStill() bool {
 	return e.config.Store.Latest().Sub(quantity.StoreTime(e.config.Now().UnixMicro())) > mostAhead

@@ -28,10 +28,10 @@ func (e *Engine) setDegraded(ages []exchange.PeerAge) {
 	e.degraded.Store(&now)
 }
 
-// DegradedTowards says whether a region has not answered this node lately.
+// DegradedTowards reports whether a region has not answered this node lately.
 func (e *Engine) DegradedTowards(region string) bool { return (*e.degraded.Load())[region] }
 
-// Degraded says whether this node is degraded towards any region that has a part of the bucket.
+// Degraded reports whether this node is degraded towards any region that has a part of the bucket.
 func (e *Engine) Degraded(b *exchange.Bucket) bool {
 	for region, degraded := range *e.degraded.Load() {
 		if degraded && b.Entitlements[region] > 0 {

@@ -59,7 +59,7 @@ type Config struct {
 	Broadcast func(name string, hint []byte) error
 	// Life tells this start of the node from others.
 	Life uint64
-	// Alive says whether gossip sees a life of a node, named REGION/NODE; 0: any life.
+	// Alive reports whether gossip sees a life of a node, named REGION/NODE; 0: any life.
 	Alive func(name string, life uint64) bool
 	// Taken, if set, gets the events in place of the engine's own queue. It is for tests that step
 	// the machine by hand.
@@ -318,7 +318,7 @@ func (e *Engine) Exists(b *exchange.Bucket) (until quantity.StoreTime) { return 
 // ExistsUntil returns the store time until which a bucket is known to be in the store.
 func (e *Engine) ExistsUntil(id string) quantity.StoreTime { return e.seen.known(id) }
 
-// UsedBefore says whether this node may have used a bucket before a loss. generation is the store's
+// UsedBefore reports whether this node may have used a bucket before a loss. generation is the store's
 // generation under which the node heard of the loss.
 func (e *Engine) UsedBefore(id string, generation uint64) bool {
 	return e.seen.usedBefore(id, generation)

@@ -211,7 +211,7 @@ func eachHint(b []byte, f func(raw []byte) error) error {
 	return nil
 }
 
-// take keeps a hint if it may be sent, is newer than the known one, and fits. It says whether it
+// take keeps a hint if it may be sent, is newer than the known one, and fits. It reports whether it
 // kept the hint. A hint of this node's own (own) always fits.
 func (s *Hints) take(h *hintv1.Hint, now time.Time, own bool) bool {
 	key := hintKey{h.GetRegion(), h.GetNode(), string(h.GetBucket())}
@@ -242,10 +242,10 @@ func (s *Hints) take(h *hintv1.Hint, now time.Time, own bool) bool {
 	return true
 }
 
-// ours says whether a hint is this node's own, of this life or an earlier one.
+// ours reports whether a hint is this node's own, of this life or an earlier one.
 func (s *Hints) ours(k hintKey) bool { return k.region == s.region && k.node == s.node }
 
-// room says whether there is room for a hint of size bytes. If old is not nil, the hint replaces
+// room reports whether there is room for a hint of size bytes. If old is not nil, the hint replaces
 // it.
 func (s *Hints) room(k hintKey, old *knownHint, size int) bool {
 	if old != nil {
@@ -266,14 +266,14 @@ func (s *Hints) drop(key hintKey, k *knownHint) {
 	}
 }
 
-// sayable says whether such a node may exist and may send a hint on such a bucket.
+// sayable reports whether such a node may exist and may send a hint on such a bucket.
 func (s *Hints) sayable(k hintKey) bool {
 	return len(k.bucket) >= 1 && len(k.bucket) <= maxBucketBytes && plainName(k.region) &&
 		plainName(k.node) &&
 		(s.inDocument == nil || s.inDocument(k.region))
 }
 
-// plainName says whether text may be the name of a region or a node.
+// plainName reports whether text may be the name of a region or a node.
 func plainName(text string) bool {
 	if text == "" || len(text) > policy.MaxNameBytes {
 		return false

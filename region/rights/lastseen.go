@@ -160,7 +160,7 @@ func (s *lastSeen) noteHashed(id string, h uint64, t *algorithms.Terms, state al
 	}
 }
 
-// usedBefore says whether this node may have used a bucket before a loss. generation is the store's
+// usedBefore reports whether this node may have used a bucket before a loss. generation is the store's
 // generation under which the node heard of the loss. The node may have if it first used the bucket
 // under an earlier generation, or if the store showed it the bucket.
 func (s *lastSeen) usedBefore(id string, generation uint64) bool {

@@ -49,7 +49,7 @@ func (g *gone) name(all map[string]exchange.Answers, lostAt quantity.StoreTime) 
 	g.names = named
 }
 
-// isGone says whether a node was not answered for a while before a time. One that goes on is answered once
+// isGone reports whether a node was not answered for a while before a time. One that goes on is answered once
 // a second.
 func isGone(n journal.Name, at quantity.StoreTime) bool { return n.Last.Add(namesEvery) < at }
 
@@ -93,7 +93,7 @@ func (g *gone) answered(node string, lostAt quantity.StoreTime) quantity.StoreTi
 	return g.names[node].Last
 }
 
-// asLate says whether a copy of a node is as late as the store's last answer to it before the store last lost data.
+// asLate reports whether a copy of a node is as late as the store's last answer to it before the store last lost data.
 func (g *gone) asLate(c copies.Copy, lostAt quantity.StoreTime) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,7 +101,7 @@ func (g *gone) asLate(c copies.Copy, lostAt quantity.StoreTime) bool {
 	return known && g.lostAt == lostAt && c.Until.Add(exchange.CopyLag) >= g.answered(c.Node, lostAt)
 }
 
-// wasThere says whether the store answered this node, self, not long before it lost data, so that what this node
+// wasThere reports whether the store answered this node, self, not long before it lost data, so that what this node
 // knows of others is not much older.
 func (g *gone) wasThere(self string, lostAt quantity.StoreTime) bool {
 	g.mu.Lock()
@@ -109,7 +109,7 @@ func (g *gone) wasThere(self string, lostAt quantity.StoreTime) bool {
 	return lostAt.Sub(g.answered(self, lostAt)) <= 3*namesEvery
 }
 
-// alone says whether every other node than this one, self, is gone at a time.
+// alone reports whether every other node than this one, self, is gone at a time.
 func (g *gone) alone(self string, now quantity.StoreTime) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -121,7 +121,7 @@ func (g *gone) alone(self string, now quantity.StoreTime) bool {
 	return true
 }
 
-// all says whether this node, self, knows what every other node did that the store has answered, and since when.
+// all reports whether this node, self, knows what every other node did that the store has answered, and since when.
 func (g *gone) all(self string) (since quantity.StoreTime, knows bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -152,7 +152,7 @@ func (g *gone) known(self string, lostAt quantity.StoreTime) (all []exchange.Cop
 	return all
 }
 
-// toRead says whether this node, self, is to read the store now because of another one that is gone, so
+// toRead reports whether this node, self, is to read the store now because of another one that is gone, so
 // that nobody need wait for that one after a loss: the first of those that are not gone do it.
 func (g *gone) toRead(self string, now quantity.StoreTime, alive func(node string) bool) bool {
 	g.mu.Lock()

@@ -30,7 +30,7 @@ func (e *Engine) ExistsFound(a *rules.Applied) (until quantity.StoreTime) {
 // has nobody to trade with, but tells how far the store's clock is ahead.
 const aloneEvery = 1_000_000
 
-// matters says whether the machine is to hear of decisions.
+// matters reports whether the machine is to hear of decisions.
 func (e *Engine) matters(applied []*rules.Applied, d algorithms.Decided) bool {
 	if len(applied[0].Bucket.Entitlements) > 1 {
 		return true

@@ -139,7 +139,7 @@ func (w *Wait) Until(over <-chan time.Time, gone <-chan struct{}) (helps, timedO
 	return true, false
 }
 
-// Over is Until without waiting. over says whether the wait has ended.
+// Over is Until without waiting. over reports whether the wait has ended.
 func (w *Wait) Over() (helps, over bool) {
 	for w.told < len(w.each) {
 		select {

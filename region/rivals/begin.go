@@ -79,7 +79,7 @@ func (w *Watch) askMates(ctx context.Context, confirm *store.Confirmation) (mate
 	}
 }
 
-// confirmed says whether all nodes that a confirmation names confirm it, and whoever else works with
+// confirmed reports whether all nodes that a confirmation names confirm it, and whoever else works with
 // the region's store.
 func confirmed(c store.Confirmation, mates []peer.StoreAnswer) bool {
 	var by []string

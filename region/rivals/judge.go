@@ -30,7 +30,7 @@ type judge struct {
 	hearsayFrom  time.Time // and again from then on
 }
 
-// stopped says whether this node has stopped.
+// stopped reports whether this node has stopped.
 func (j *judge) stopped() bool { return j.to != nil }
 
 // verdict takes what the other nodes of the region say, and returns those with another store. own
@@ -96,7 +96,7 @@ func (j *judge) winner(own store.Origin, answers []peer.StoreAnswer) *Rival {
 	return oldest
 }
 
-// loses says whether this node stops for another that decides with another store. A node that has
+// loses reports whether this node stops for another that decides with another store. A node that has
 // stopped stays so. A store that stopped for another before does not win against it later.
 func (j *judge) loses(own store.Origin, a peer.StoreAnswer) bool {
 	if j.stopped() && !j.to.Hearsay {
@@ -128,12 +128,12 @@ func (j *judge) fromHearsay(own store.Origin, hearsay []peer.StoreAnswer, now ti
 	return nil
 }
 
-// confirms says whether this node stays stopped because of what it heard at a peer port.
+// confirms reports whether this node stays stopped because of what it heard at a peer port.
 func (j *judge) confirms(own store.Origin, answers []peer.StoreAnswer, now time.Time) bool {
 	return j.stopped() && !j.to.Hearsay && !j.mayGoOn(own, answers, now)
 }
 
-// mayGoOn says whether a node that stopped may use its store again, if no answer has it stop. What
+// mayGoOn reports whether a node that stopped may use its store again, if no answer has it stop. What
 // it stopped for must have been withdrawn, or not been confirmed for a while.
 func (j *judge) mayGoOn(own store.Origin, answers []peer.StoreAnswer, now time.Time) bool {
 	if j.to.Hearsay || now.Sub(j.confirmed) >= silence {

@@ -42,7 +42,7 @@ type Tenure interface {
 type Config struct {
 	Self   string // REGION/NODE
 	Tenure Tenure
-	// Own returns the store that this node opened. Verify says whether it answers this node now.
+	// Own returns the store that this node opened. Verify reports whether it answers this node now.
 	Own    func() store.Origin
 	Verify func(context.Context) bool
 	// Renew has this node begin another generation of its store, of which nothing was lost, unless
@@ -61,7 +61,7 @@ type Config struct {
 	// Hearsay returns what gossip shows of the other nodes of this region.
 	Hearsay func() []peer.StoreAnswer
 	// Join waits until gossip has called whom it is to call, and with wait, until it has found
-	// another node, or ctx ends. It says whether there is anybody to call.
+	// another node, or ctx ends. It reports whether there is anybody to call.
 	Join func(ctx context.Context, wait bool) (any bool)
 	// Tell tells the other nodes by gossip which store this node has, and whether it stopped.
 	Tell func()
@@ -134,7 +134,7 @@ func (w *Watch) tell() {
 	}
 }
 
-// suspects says whether gossip shows a node with another store, or this node has stopped.
+// suspects reports whether gossip shows a node with another store, or this node has stopped.
 func (w *Watch) suspects() bool {
 	w.asking.Lock()
 	defer w.asking.Unlock()
@@ -280,7 +280,7 @@ func rivalWords(own store.Origin, r Rival) string {
 		"it %s; give all nodes of the region the same redis.url", own.ID, r.Node, r.Origin.ID, does)
 }
 
-// mayTell says whether a line may be logged, at most once a minute about the same thing.
+// mayTell reports whether a line may be logged, at most once a minute about the same thing.
 func (w *Watch) mayTell(about string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -51,7 +51,7 @@ func (a *Applied) Capacity() quantity.Units {
 	return a.Target.Terms.Entitlement
 }
 
-// AwayFromHome says whether the limit is in home mode and another region is the bucket's home: this
+// AwayFromHome reports whether the limit is in home mode and another region is the bucket's home: this
 // one is entitled to nothing, and borrows each unit.
 func (a *Applied) AwayFromHome() bool { return a.Bucket.Home && a.Entitlement() == 0 }
 

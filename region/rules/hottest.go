@@ -35,7 +35,7 @@ func (r *Rules) Each(see func(*Applied) bool) {
 	}
 }
 
-// each is Rules.Each for a page. It says whether there may be more.
+// each is Rules.Each for a page. It reports whether there may be more.
 func (p *page) each(see func(*Applied) bool) bool {
 	for i := range p {
 		for j := range p[i] {

@@ -41,7 +41,7 @@ func (s *session) ClocksAgree(ctx context.Context) error {
 	return nil
 }
 
-// tooFar says whether a server's clock is too far from the node's.
+// tooFar reports whether a server's clock is too far from the node's.
 func (l *look) tooFar() bool {
 	return max(l.apart, -l.apart).Microseconds() > algorithms.MaxClockStep
 }

@@ -90,7 +90,7 @@ func (p *pledges) goOn(all looks) {
 	}
 }
 
-// Confirm says whether a store knows the latest times that it answered this node with, which works
+// Confirm reports whether a store knows the latest times that it answered this node with, which works
 // under a generation, or did in its last life; earlier has times of that life. From then on nothing
 // counts here that is answered under the generation, until the store is opened under another one: what
 // this node decides with another server, the store asked about never learns. On another server this
@@ -124,7 +124,7 @@ func (s *session) retire(generation uint64) {
 	}
 }
 
-// isOver says whether the generation under which a call was made is retired.
+// isOver reports whether the generation under which a call was made is retired.
 func (s *session) isOver(held *identity) bool {
 	return held.generation != 0 && held.generation <= s.retired.Load()
 }
@@ -189,7 +189,7 @@ func (s *session) askNodes(ctx context.Context, l *look) (algorithms.NodeTimes, 
 	return op.Answer, r.Err
 }
 
-// onlyMoved says whether all shards stand under one generation, and nothing is known to be lost, but
+// onlyMoved reports whether all shards stand under one generation, and nothing is known to be lost, but
 // that data of some are on other servers than they were opened on.
 func (all looks) onlyMoved(known uint64) bool {
 	moved := false

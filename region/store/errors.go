@@ -33,7 +33,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Unreached says whether an error means that a server did not answer, in time or at all. A server
+// Unreached reports whether an error means that a server did not answer, in time or at all. A server
 // that refuses a call has answered.
 func Unreached(err error) bool {
 	if Answered(err) {
@@ -43,7 +43,7 @@ func Unreached(err error) bool {
 	return !refused
 }
 
-// resend says whether, and where, a call that failed is sent again. It is sent again at most once.
+// resend reports whether, and where, a call that failed is sent again. It is sent again at most once.
 type resend int
 
 const (
@@ -148,7 +148,7 @@ func faultOf(err error) fault {
 	return f
 }
 
-// keyDenied says whether a server refuses access to a key, not a command, to a client or inside a
+// keyDenied reports whether a server refuses access to a key, not a command, to a client or inside a
 // script.
 func keyDenied(err error) bool {
 	return slices.ContainsFunc([]string{"permissions to access a key",

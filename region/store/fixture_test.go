@@ -116,7 +116,7 @@ func mustOpen(t testing.TB, s *Store, o Opening) Opened {
 	return opened
 }
 
-// took says whether a store was taken as it stood, under a generation.
+// took reports whether a store was taken as it stood, under a generation.
 func (o Opened) took(generation uint64) bool { return o.Generation == generation && !o.Lost }
 
 // long is a window whose cell ends in 2041, so that no test sees the cell change under its hands.

@@ -37,7 +37,7 @@ type Origin struct {
 	Generation uint64
 }
 
-// OlderThan says whether the data of a store reach back further than those of another. It is never
+// OlderThan reports whether the data of a store reach back further than those of another. It is never
 // true both ways for two stores.
 func (o Origin) OlderThan(other Origin) bool {
 	return o.Since < other.Since || o.Since == other.Since && o.ID < other.ID
@@ -55,7 +55,7 @@ func originID(secret, replid string) string {
 	return hex.EncodeToString(sum[:originBytes])
 }
 
-// counts says whether an answer about a shard counts, given that its server holds the data
+// counts reports whether an answer about a shard counts, given that its server holds the data
 // identified by found. If the shard was opened on a server without identity, every answer counts.
 func (held *identity) counts(shard Shard, found string) bool {
 	opened := held.replids[shard]
@@ -85,7 +85,7 @@ func replid(info *redis.StringCmd) (string, error) {
 		"read which data it holds: INFO replication names no master_replid; use Redis 7.0 or later")
 }
 
-// notSupported says whether an error is how the embedded Redis answers a section of INFO that it
+// notSupported reports whether an error is how the embedded Redis answers a section of INFO that it
 // lacks.
 func notSupported(err error) bool {
 	var answer redis.Error

@@ -64,7 +64,7 @@ func (all looks) latest() uint64 {
 	return highest(all, func(l look) uint64 { return l.Generation })
 }
 
-// isWhole says whether all shards stand under one generation, in the layout of this version, with
+// isWhole reports whether all shards stand under one generation, in the layout of this version, with
 // nothing lost that this node knows of.
 func (all looks) isWhole(known uint64) bool {
 	for _, l := range all {
@@ -94,7 +94,7 @@ func (all looks) begun(known, before uint64) uint64 {
 	return g
 }
 
-// lost says whether a shard may have lost what it promised and spent. An empty shard has lost
+// lost reports whether a shard may have lost what it promised and spent. An empty shard has lost
 // nothing if the region never served. If the first shard stands, the region has served, because
 // that shard was opened last.
 func (all looks) lost(l *look, o Opening) bool {
@@ -104,7 +104,7 @@ func (all looks) lost(l *look, o Opening) bool {
 	return l.isForeign() || l.hidesLoss(o.LastGeneration)
 }
 
-// hidesLoss says whether a shard that stands has lost something that this node knows of. Then it is
+// hidesLoss reports whether a shard that stands has lost something that this node knows of. Then it is
 // an older copy, or another node opened it as if it had never held anything, or it has forgotten a
 // time it showed this node, or its server holds other data than those it was opened on, and nobody
 // confirms them.
@@ -113,7 +113,7 @@ func (l *look) hidesLoss(known uint64) bool {
 		l.Answered < l.seen || l.Replid != l.server && !l.confirmed
 }
 
-// isForeign says whether another version of quotad wrote what a shard holds, in another layout.
+// isForeign reports whether another version of quotad wrote what a shard holds, in another layout.
 func (l *look) isForeign() bool { return l.Generation != 0 && l.Layout != algorithms.Layout }
 
 // replids returns the master_replid of each shard's server.

@@ -86,7 +86,7 @@ func refused(script algorithms.Script, head algorithms.Head) error {
 	return &why
 }
 
-// Answered says whether the store answered a call that ended with err: err is nil or a *Refused.
+// Answered reports whether the store answered a call that ended with err: err is nil or a *Refused.
 func Answered(err error) bool {
 	if err == nil {
 		return true

@@ -51,7 +51,7 @@ func (a Address) String() string {
 	return name
 }
 
-// Encrypted says whether the connections use TLS.
+// Encrypted reports whether the connections use TLS.
 func (a Address) Encrypted() bool { return a.secure }
 
 const urlForms = "write it like redis://127.0.0.1:6379/0, redis+sentinel://127.0.0.1:26379,127.0.0.2:26379/mymaster?db=0 or redis+cluster://127.0.0.1:7000,127.0.0.2:7000, with rediss in place of redis for TLS"

@@ -23,7 +23,7 @@ type worst struct {
 	only   algorithms.Kind // the only kind there is the call for; empty: there is for all
 }
 
-// concerns says whether there is the call for a kind.
+// concerns reports whether there is the call for a kind.
 func (w worst) concerns(kind algorithms.Kind) bool { return w.only == "" || w.only == kind }
 
 // scripted is a call with the methods that package algorithms gives it.

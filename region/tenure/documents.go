@@ -138,7 +138,7 @@ func (k *knowledge) check(a barrier.Agenda, e policy.Epoch) error {
 	return a.Check(e)
 }
 
-// tells says whether any region said last that a document is open there.
+// tells reports whether any region said last that a document is open there.
 func (k *knowledge) tells(e policy.Epoch) bool {
 	for _, told := range k.told {
 		if slices.ContainsFunc(told.Open, func(t Told) bool { return t.Epoch == e }) {

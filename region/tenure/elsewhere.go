@@ -15,7 +15,7 @@ func (e *Elsewhere) Error() string {
 	return fmt.Sprintf("%d limits documents are open in other regions", len(e.Documents))
 }
 
-// Has says whether a document is among them.
+// Has reports whether a document is among them.
 func (e *Elsewhere) Has(epoch policy.Epoch) bool {
 	return slices.ContainsFunc(e.Documents,
 		func(d *policy.Document) bool { return d.Epoch() == epoch })

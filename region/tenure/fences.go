@@ -22,7 +22,7 @@ type fences struct {
 	noted string         // what the store remembers of it
 }
 
-// hear takes in what another region says, and says whether that is a fence of this one that was not
+// hear takes in what another region says, and reports whether that is a fence of this one that was not
 // known.
 func (f *fences) hear(a barrier.Agenda, self, from string, open []Told) (news bool) {
 	for _, one := range open {

@@ -204,7 +204,7 @@ func (t *Tenure) noteLoss(opened store.Opened) {
 		"before weighs, longer ones are restored", "why", why, "generation", opened.Generation)
 }
 
-// Deleted says whether a lost bucket was deleted from a store that lost nothing else. That is so if
+// Deleted reports whether a lost bucket was deleted from a store that lost nothing else. That is so if
 // the bucket was lost after the generation began. A new generation must then begin: rows of the
 // bucket may be on their way, and once other nodes have told what they know of the bucket, such
 // rows are refused only if they are of an earlier generation.

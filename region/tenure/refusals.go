@@ -77,7 +77,7 @@ func (r *refusals) saw(err error) {
 	}
 }
 
-// isRefusal says whether an error is a refusal.
+// isRefusal reports whether an error is a refusal.
 func isRefusal(err error) bool {
 	var e *store.Error
 	return errors.As(err, &e) && e.Kind != ""

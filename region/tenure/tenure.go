@@ -41,12 +41,12 @@ type Config struct {
 	// is for counting. nil: nobody counts.
 	Panicked func(place string, was any)
 	// Seedless says that the node calls no other nodes of itself, so that it looks whether
-	// another one uses its store. Knows says whether gossip knows a node of the region.
+	// another one uses its store. Knows reports whether gossip knows a node of the region.
 	Seedless bool
 	Knows    func(node string) bool
 	// Named is called with the nodes that the store has answered, and when last. nil: nobody listens.
 	Named func(map[string]quantity.StoreTime)
-	// Waits says whether this node waits for what others know of lost buckets. Waived is called with
+	// Waits reports whether this node waits for what others know of lost buckets. Waived is called with
 	// the operator's word about losses up to a store time; see exchange.Waived. nil: it never waits.
 	Waits  func() bool
 	Waived func(until quantity.StoreTime)

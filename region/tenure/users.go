@@ -55,7 +55,7 @@ func (t *Tenure) noNamesake(ctx context.Context) error {
 		c.Region, c.Node)
 }
 
-// remembers says whether what the store remembers of this node's journal can be of this journal.
+// remembers reports whether what the store remembers of this node's journal can be of this journal.
 func (t *Tenure) remembers(before string) bool {
 	var incarnation, sequence uint64
 	_, _ = fmt.Sscanf(before, "%d %d", &incarnation, &sequence)

@@ -39,7 +39,7 @@ func newSampler(part float64) sampler {
 	return s
 }
 
-// choose says whether to trace a call. parent is that of the caller, and is not valid if there is
+// choose reports whether to trace a call. parent is that of the caller, and is not valid if there is
 // none.
 func (s *sampler) choose(parent trace.SpanContext) bool {
 	if !parent.IsValid() {

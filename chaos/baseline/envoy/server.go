@@ -155,7 +155,7 @@ func (s *Server) decideTogether(all []*asked) {
 	}
 }
 
-// denied says whether a request is denied: by a limit that has no room, or by those in quota mode
+// denied reports whether a request is denied: by a limit that has no room, or by those in quota mode
 // if none of them has.
 func denied(all []*asked) bool {
 	quotas, full := 0, 0

@@ -44,7 +44,7 @@ type wire struct {
 	stats Stats
 }
 
-// isCut says whether the link is cut; settle must have been called for now.
+// isCut reports whether the link is cut; settle must have been called for now.
 func (w *wire) isCut() bool { return !w.cutUntil.IsZero() }
 
 // settle ends a cut that is over. Streams then send again what did not arrive,

@@ -260,7 +260,7 @@ func (s *Stepped) Version() int64 { return s.tenure.Rules().Document.Version }
 // Generation returns the generation of the store that this node works under.
 func (s *Stepped) Generation() uint64 { return s.tenure.Generation() }
 
-// Assign plans what Envoys are assigned, and carries out what that takes. It says whether the store
+// Assign plans what Envoys are assigned, and carries out what that takes. It reports whether the store
 // was asked for something.
 func (s *Stepped) Assign() bool { return s.node.Envoys().Step(context.Background()) }
 

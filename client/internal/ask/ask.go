@@ -59,7 +59,7 @@ func Held(d client.Decision, most time.Duration) client.Decision {
 	return d
 }
 
-// Wait says whether a time passed before the context ended.
+// Wait reports whether a time passed before the context ended.
 func Wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true

@@ -141,7 +141,7 @@ func (b *Bench) checkDriven(all *problems) {
 	}
 }
 
-// onLoopback says whether an address is host:port on loopback.
+// onLoopback reports whether an address is host:port on loopback.
 func onLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -20,13 +20,13 @@ var procfs = accounting{"/proc"}
 // that Go runs on.
 const tick = 10 * time.Millisecond
 
-// known says whether there is an accounting on this system.
+// known reports whether there is an accounting on this system.
 func (a accounting) known() bool {
 	_, err := a.machine()
 	return err == nil
 }
 
-// runs says whether a process exists. Without an accounting it is not known, and runs says true.
+// runs reports whether a process exists. Without an accounting it is not known, and runs says true.
 func (a accounting) runs(pid int) bool {
 	if pid < 1 {
 		return false

@@ -31,7 +31,7 @@ type report struct {
 	Driven string `json:"driven,omitempty"`
 	// Compared is the address of a compared server.
 	Compared string `json:"compared,omitempty"`
-	// ComparedTellsLimit says whether its answers tell a limit; nil: there is none.
+	// ComparedTellsLimit reports whether its answers tell a limit; nil: there is none.
 	ComparedTellsLimit *bool  `json:"compared_tells_limit,omitempty"`
 	Algorithm          string `json:"algorithm"`
 	// Consistency and Limits are those of the document; nil: a node that ran already has its own.

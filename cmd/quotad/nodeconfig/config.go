@@ -60,7 +60,7 @@ type Config struct {
 	given map[string]place // where each setting was given, by path
 }
 
-// Bootstrap says whether the region is taken to have no data to lose. The zero value says no.
+// Bootstrap reports whether the region is taken to have no data to lose. The zero value says no.
 type Bootstrap int
 
 // Whether the region is taken to have no data to lose.

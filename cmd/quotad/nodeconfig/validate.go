@@ -182,7 +182,7 @@ func (c *Config) CheckRegion(d *policy.Document) error {
 		"correct the name, or add the region to the document")
 }
 
-// asks says whether a port with these certificates asks over TLS who calls.
+// asks reports whether a port with these certificates asks over TLS who calls.
 func (c *Config) asks(tls peer.Files) bool {
 	return tls.Cert != "" && (c.Roles != "" || tls.CA != "")
 }

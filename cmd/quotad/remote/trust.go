@@ -48,7 +48,7 @@ func (n *Node) authorize(q *http.Request) (*http.Client, error) {
 	}, nil
 }
 
-// onLoopback says whether a host is this machine.
+// onLoopback reports whether a host is this machine.
 func onLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()

@@ -65,7 +65,7 @@ func loggedMessages(t *testing.T) map[string]string {
 	return all
 }
 
-// logs says whether a call is that of a logger's Warn or Error: one of something that is named a
+// logs reports whether a call is that of a logger's Warn or Error: one of something that is named a
 // log, unlike status.Error and http.Error.
 func logs(call *ast.CallExpr) bool {
 	method, is := call.Fun.(*ast.SelectorExpr)

@@ -25,7 +25,7 @@ func Result(w io.Writer, output string, found any, inWords func(io.Writer) error
 	return inWords(w)
 }
 
-// IsTerminal says whether w is a terminal that can be drawn on.
+// IsTerminal reports whether w is a terminal that can be drawn on.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" {
@@ -35,7 +35,7 @@ func IsTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Colour says whether output may be coloured: on a terminal, unless NO_COLOR is set, and elsewhere
+// Colour reports whether output may be coloured: on a terminal, unless NO_COLOR is set, and elsewhere
 // if CLICOLOR_FORCE is set to more than 0.
 func Colour(w io.Writer) bool {
 	if os.Getenv("NO_COLOR") != "" {

@@ -56,7 +56,9 @@ func (c Coming) turn(last quantity.StoreTime) quantity.StoreTime {
 			next = min(next, c.follows(from, c.AtOnce, spread))
 		}
 	}
-	if next > max(end, first) { // or the last one is of another store, or was given when other rights were here
+	// If the last one has passed, what its caller took, if it came, is gone already. It may also be of
+	// another store, or was given when other rights were here.
+	if last <= c.Now || next > max(end, first) {
 		return first
 	}
 	return max(first, next)

@@ -24,7 +24,7 @@ round, and prints the median of the rounds. A machine that is slow for a while s
   lean    the same, with one small script call (HMGET, HSET) in the same Redis for each decision
 
 Each caller makes its next call when the last one was answered. A node takes only so many batches
-at a time and refuses others, so give large batches few callers. With --limits each request meets
+at a time and has others wait, so give large batches few callers. With --limits each request meets
 so many limits of the node, each with a bucket for the key, and lean makes a script call for each:
 up to 11 of fixed_window or token_bucket, 5 of leaky_bucket, 3 of sliding_window_counter, 2 of
 sliding_window_log. With --consistency prefetch the node holds units of keys that are asked for

@@ -42,8 +42,9 @@ const (
 // otherwise spend its time on calls whose callers have gone when they are answered: calls also wait
 // in sockets and for a processor, and the node cannot see for how long.
 //
-// A call is refused if those ahead of it would take more than two fifths of its caller's time, at the
-// pace at which calls were last answered while many were in. Of other callers only so many are ahead
+// A call is refused if those ahead of it would take more than two fifths of its caller's time, or, if
+// that is short, more than mostAhead, at the pace at which calls were last answered while many were
+// in. Of other callers only so many are ahead
 // of it as have their turns first. A caller who names no time is never refused here.
 //
 // Callers who come again as soon as they are refused may take all the time that decisions need. In

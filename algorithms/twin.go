@@ -107,10 +107,10 @@ func (w *Twin) Beat(t quantity.StoreTime, c Beat) Beaten {
 		w.show(c.Node)
 		head.Now = w.mark
 	}
-	if head.Status != StatusOK {
-		return Beaten{Head: head}
-	}
 	b := Beaten{Head: head}
+	if head.Status != StatusOK && head.Status != StatusClock {
+		return b
+	}
 	latest := w.latest()
 	for _, node := range latest[:min(len(latest), MaxNodes)] {
 		put(&b.At, node, w.answered[node])

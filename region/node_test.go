@@ -442,8 +442,14 @@ func TestNoStartWithoutRights(t *testing.T) {
 			t.Errorf("without %s the store was opened: %v", right, keys)
 		}
 	}
-	rights(store.MinimalACL)
+	rights(strings.Replace(store.MinimalACL, "+hkeys ", "", 1)) // it does not learn of other nodes
 	n := c.start("here/n1", d)
+	if since := n.config.Journal.WholeSince(); since == 0 {
+		t.Error("a node that may not hear of others says that nobody used anything before it")
+	}
+	c.loseJournal("here/n1")
+	rights(store.MinimalACL)
+	n = c.start("here/n1", d)
 	if got := n.check(t, request("a")); got.Reason != admit.WithinLimit {
 		t.Errorf("with all rights: %+v", got)
 	}

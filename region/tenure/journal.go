@@ -16,7 +16,8 @@ const bootstrapped = 10 * time.Minute
 // checkJournalWhole finds out at the start since when this node's journal is whole, which means
 // that it holds every row that the node announced since then. A new journal in a region that has
 // served before may replace one that was lost, unless the store remembers none of this node: then the
-// node is new, and used nothing since the store last lost data. A journal that is behind what the
+// node is new, and used nothing since the store last lost data. It may vouch for that only where it has
+// heard which other nodes there were, so that after a loss it waits for them. A journal that is behind what the
 // store remembers of it is an old copy. From the start on this node writes every row to its journal,
 // whatever becomes of the store. Where a start is tried again, what it once found stands: the store
 // may remember this very journal by then.
@@ -45,12 +46,13 @@ func (t *Tenure) vouch(before string, opened store.Opened) (err error) {
 	var incarnation, sequence uint64
 	_, _ = fmt.Sscanf(before, "%d %d", &incarnation, &sequence)
 	old := incarnation >= journal.Incarnation() || sequence > journal.Sequence()
+	heard := len(t.config.Store.Named()) > 0
 	age := t.config.Now().Sub(time.UnixMilli(int64(opened.Since)))
 	switch {
-	case fresh && t.config.Bootstrap && before == "" && opened.LostAt == 0 && age < bootstrapped:
+	case fresh && heard && t.config.Bootstrap && before == "" && opened.LostAt == 0 && age < bootstrapped:
 		t.unused = true
 		err = journal.SetWholeSince(0) // the node had no earlier life either
-	case fresh && before == "":
+	case fresh && heard && before == "":
 		err = journal.SetWholeSince(opened.LostAt)
 	case fresh || old:
 		if old {

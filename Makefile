@@ -119,35 +119,35 @@ stranger: ## a newcomer's path through README.md in a clean clone: words to read
 
 .PHONY: bench
 bench: redis-server ## one decision over gRPC beside its EVALSHA, what each algorithm costs a real Redis, matching, codecs, batcher, memory
-	$(GO) test -run '^$$' -bench 'CheckGRPC|Decide' -benchtime 3s ./region/api ./region/store
-	$(GO) test -run '^$$' -bench 'Cost|Items' -benchtime 500ms ./region/store
-	$(GO) test -run '^$$' -bench 'Match|Codec|Batcher|Deny|Take' ./policy ./region/rules ./region/api ./region/admit ./region/held
+	$(GO) test -run '^$$' -bench 'CheckGRPC|Decide' -benchtime 3s ./region/front/api ./region/memory/store
+	$(GO) test -run '^$$' -bench 'Cost|Items' -benchtime 500ms ./region/memory/store
+	$(GO) test -run '^$$' -bench 'Match|Codec|Batcher|Deny|Take' ./policy ./region/memory/rules ./region/front/api ./region/decide/admit ./region/base/held
 
 .PHONY: scripts
 scripts: redis-server ## microseconds of every script at its worst input on a redis-server; least of 50 calls
-	$(GO) test -run '^$$' -bench Worst -benchtime 1x ./region/store
+	$(GO) test -run '^$$' -bench Worst -benchtime 1x ./region/memory/store
 
 TIMES ?= 50
 
 .PHONY: kills
 kills: redis-server ## TIMES times (50): kill -9 of a real node at each point of a transfer, lender and borrower, and of both at once
-	$(GO) test -count 1 -timeout 60m -v -run 'Kills' ./chaos/process -times $(TIMES)
+	$(GO) test -count 1 -timeout 60m -v -run 'Kills' ./chaos/real/process -times $(TIMES)
 
 .PHONY: faults
 faults: TIMES = 5
 faults: redis-server ## TIMES times (5): killed, stopped and flushed Redis, nodes and data lost, every printed bound provoked; prints the figures
-	$(GO) test -count 1 -timeout 60m -v -parallel 1 -run 'Faults|Mates|Month|Zone|BoundsAreMet|StaleReplica' ./chaos/process -times $(TIMES)
+	$(GO) test -count 1 -timeout 60m -v -parallel 1 -run 'Faults|Mates|Month|Zone|BoundsAreMet|StaleReplica' ./chaos/real/process -times $(TIMES)
 	$(GO) test -count 1 -v -run 'BoundsOfClocks' ./allocator/exchange
 
 .PHONY: changes
 changes: TIMES = 1
 changes: redis-server ## TIMES times (1, two minutes): the document of three real regions changes in every way under load; prints how long each takes
-	$(GO) test -count 1 -timeout 60m -v -run 'Changes' ./chaos/process -times $(TIMES)
+	$(GO) test -count 1 -timeout 60m -v -run 'Changes' ./chaos/real/process -times $(TIMES)
 
 .PHONY: scenarios
 scenarios: TIMES = 1
 scenarios: redis-server build ## TIMES times (1): every scenario that quotad brings along, with real processes; a page about each in bin/scenarios
-	@mkdir -p bin/scenarios; failed=0; for n in $$(seq $(TIMES)); do for file in chaos/scenarios/*.yaml; do \
+	@mkdir -p bin/scenarios; failed=0; for n in $$(seq $(TIMES)); do for file in chaos/real/scenarios/*.yaml; do \
 	  name=$$(basename $$file .yaml); ./bin/quotad chaos run $$name --seed $$n --report bin/scenarios/$$name.html > bin/scenarios/$$name.txt 2>&1 \
 	  && echo "$$name, seed $$n: ok" || { failed=1; echo "$$name, seed $$n: NOT OK"; cat bin/scenarios/$$name.txt; }; done; done; exit $$failed
 
@@ -155,20 +155,20 @@ RATELIMIT = github.com/envoyproxy/ratelimit/src/service_cmd@v1.4.1-0.20260122083
 
 .PHONY: overload
 overload: redis-server ## a real node offered up to ten times what it decides: what victims see; new ids of a fleet of Envoys; deadlines, beside envoyproxy/ratelimit; twenty minutes
-	$(GO) test -count 1 -run '^$$' -bench 'Refusal|BenchmarkQueue' ./region/admit
-	$(GO) test -count 1 -run '^$$' -bench 'Overload|NewIDs' -benchtime 1x ./chaos/process
+	$(GO) test -count 1 -run '^$$' -bench 'Refusal|BenchmarkQueue' ./region/decide/admit
+	$(GO) test -count 1 -run '^$$' -bench 'Overload|NewIDs' -benchtime 1x ./chaos/real/process
 	bin=$$(mktemp -d) && trap 'rm -rf "$$bin"' EXIT && GOBIN="$$bin" $(GO) install $(RATELIMIT) && \
-	  $(GO) test -count 1 -run '^$$' -bench 'Deadlines|Standstill' -benchtime 1x ./chaos/process -ratelimit "$$bin/service_cmd"
+	  $(GO) test -count 1 -run '^$$' -bench 'Deadlines|Standstill' -benchtime 1x ./chaos/real/process -ratelimit "$$bin/service_cmd"
 
 .PHONY: keys
 keys: redis-server ## a million live keys on a real node and Redis: what they cost, and what DEL and FLUSHALL give back; thousands of keys that borrow
-	$(GO) test -count 1 -timeout 30m -run '^$$' -bench 'BenchmarkKeys|BenchmarkBusyKeys' -benchtime 1x ./chaos/process
+	$(GO) test -count 1 -timeout 30m -run '^$$' -bench 'BenchmarkKeys|BenchmarkBusyKeys' -benchtime 1x ./chaos/real/process
 
 .PHONY: attacks
 attacks: redis-server ## what attackers tried, against the real servers: each must be harmless, and take little memory; Linux, as root or where users may make namespaces
 	$(GO) test -count 1 -timeout 10m -run 'Attack' ./region/... ./cmd/quotad
-	$(GO) test -count 1 -timeout 10m -run 'Attack' ./chaos/process -namespace
-	$(GO) test -count 1 -run '^$$' -bench 'AttackMemory' -benchtime 1x ./chaos/process
+	$(GO) test -count 1 -timeout 10m -run 'Attack' ./chaos/real/process -namespace
+	$(GO) test -count 1 -run '^$$' -bench 'AttackMemory' -benchtime 1x ./chaos/real/process
 
 BUF = npx --yes @bufbuild/buf@1.75.0
 
@@ -208,8 +208,8 @@ console: ## the console in a headless Chromium, against a real quotad: it render
 	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; \
 	  then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
 	  else echo "this needs Chromium: apt-get install chromium"; exit 1; fi; }
-	region/console/browser/run.sh
+	region/front/console/browser/run.sh
 
 .PHONY: console-figures
 console-figures: build ## what watching costs: bytes of an hour, and processor time of ten watchers; needs node and Linux
-	QUOTAD=$(CURDIR)/bin/quotad node region/console/browser/figures.js
+	QUOTAD=$(CURDIR)/bin/quotad node region/front/console/browser/figures.js

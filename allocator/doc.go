@@ -58,7 +58,7 @@
 //	twin         a second implementation in Go of some part of the system. Tests compare the two,
 //	             and simulations use it: the scripts of a store (algorithms.Twin)
 //	oracle       the judge of tests and simulations: it recomputes from outside what may be
-//	             admitted, and shares no code with what it judges (chaos/oracle)
+//	             admitted, and shares no code with what it judges (chaos/judge/oracle)
 //	mutant       the source with one mistake put in on purpose; some test must fail on it
 //	             (chaos/mutants)
 //	home mode    a limit too small to be split: for each key it belongs whole to one region, and

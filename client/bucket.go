@@ -8,7 +8,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/held"
+	"github.com/quotad/quotad/region/base/held"
 )
 
 const (

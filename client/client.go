@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
-	"github.com/quotad/quotad/region/held"
+	"github.com/quotad/quotad/region/base/held"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 
-	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/client"
 )
 

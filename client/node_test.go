@@ -21,9 +21,9 @@ import (
 	"github.com/quotad/quotad/client"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
-	"github.com/quotad/quotad/region/api"
-	"github.com/quotad/quotad/region/journal"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/memory/journal"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -11,7 +11,7 @@ import (
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/held"
+	"github.com/quotad/quotad/region/base/held"
 )
 
 // wanted is units to be taken for a bucket.

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/client"
 )
 
@@ -166,7 +166,7 @@ func TestUnitsAreTakenEarly(t *testing.T) {
 		if asked > 0 {
 			t.Errorf("%d requests at a steady pace were asked about", asked)
 		}
-		s := closed(t, c) // no call is under way after it
+		s := closed(t, c)                               // no call is under way after it
 		for _, m := range f.takes[5 : len(f.takes)-1] { // the last one gives back
 			if m.Units < 50 || m.Units > 150 {
 				t.Errorf("%d units were asked for, where some 100 are used in 100 ms", m.Units)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/bubble"
 )
 
 func TestStartRefusesNonsense(t *testing.T) {

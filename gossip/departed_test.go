@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/bubble"
 )
 
 // TestASeedThatLeftIsCalledAgain: a seed says goodbye soon after the other nodes had called it. It

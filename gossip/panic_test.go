@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/bubble"
 )
 
 // killer is a user message of 258 bytes: a change whose key is said to have 255 bytes, and has.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/bubble"
 )
 
 // TestSeedsAreLookedUpAtEveryAttempt: a name that is unknown at the start, and then moves, is

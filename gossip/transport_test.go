@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/bubble"
 )
 
 // flakyPackets and flakyStreams fail a number of times before they work, as sockets do for want of

@@ -31,7 +31,7 @@ func TestChangedDocuments(t *testing.T) {
 	tried, accepted := 0, 0
 	for _, pattern := range []string{"testdata/limits.yaml", "testdata/warned/*.txtar",
 		"envoyimport/testdata/made/*.txtar", "../deploy/*/*limits.yaml", "../cmd/quotad/dev/*.yaml",
-		"../region/console/browser/limits.yaml"} {
+		"../region/front/console/browser/limits.yaml"} {
 		all := samples(t, pattern)
 		for _, title := range slices.Sorted(maps.Keys(all)) {
 			for _, src := range changed(all[title]) {

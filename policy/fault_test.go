@@ -23,10 +23,10 @@ import (
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
-	"github.com/quotad/quotad/region/api"
-	"github.com/quotad/quotad/region/journal"
-	"github.com/quotad/quotad/region/peer"
-	"github.com/quotad/quotad/region/tenure"
+	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/memory/journal"
+	"github.com/quotad/quotad/region/memory/tenure"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 // fatal is the name of a limit by which a document is one that quotad cannot read.

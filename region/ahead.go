@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/repeat"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/base/repeat"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 const (

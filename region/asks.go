@@ -6,8 +6,8 @@ import (
 
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/envoys"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/envoys"
 )
 
 // Decisions is what callers ask of a node's limiter. See the methods of [admit.Limiter].

@@ -9,9 +9,9 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/store"
-	"github.com/quotad/quotad/region/tenure"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/memory/store"
+	"github.com/quotad/quotad/region/memory/tenure"
 )
 
 // cutOff runs a test on the only node of a region, whose store can be cut off.

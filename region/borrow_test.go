@@ -11,8 +11,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/held"
+	"github.com/quotad/quotad/region/base/held"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // If its limit says so, a request for which its region lacks rights waits for them once, and at

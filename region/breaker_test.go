@@ -9,8 +9,8 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/servers"
-	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 // relay stands between a store and its Redis, so that it can be cut off, or another Redis put in

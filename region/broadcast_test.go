@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
-	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // lines is a log that a test can read while it is written.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
-	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // The test's bucket holds 100 tokens and gains one a second, so refill hardly matters here. Region

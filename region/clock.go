@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // TestClosedIsToldEverywhere: after a loss of the store's data a key that was used is answered

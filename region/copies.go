@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/quotad/quotad/region/copies"
-	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/memory/copies"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 // copyIn keeps what another node has seen of use, of this region or of another one in which it is alone.

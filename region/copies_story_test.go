@@ -8,8 +8,8 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/memory/journal"
 )
 
 // TestAMateWithoutItsRedisKeepsCopies: a mate has not reached its Redis for over a minute, and other nodes

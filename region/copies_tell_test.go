@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
-	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // TestANodeThatRestartedTakesCopies: a node restarts, and one of the others is lost with the Redis. The third

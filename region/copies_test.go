@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
-	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // TestARegionWithoutAZone: the Redis and one of two nodes are lost together, as an availability zone is.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/lab/documents"
-	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/rules"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/memory/rules"
 )
 
 // series reads the node's metrics: by name and labels as in name{label=value}.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
-	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 // HandleDescribe has this node describe itself to other nodes with describe. Until then it does not

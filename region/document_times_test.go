@@ -10,7 +10,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // ofLimit returns a request that concerns one limit of thousandLimits.

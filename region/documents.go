@@ -9,7 +9,7 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 // NodeDocuments is what one node says of the limits documents of its region.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/envoy"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/suite"
+	"github.com/quotad/quotad/chaos/play/envoy"
 )
 
 // fleet is Envoys at nodes, four at each, that judge one limit.

@@ -11,10 +11,10 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/quotad/quotad/chaos/envoy"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/suite"
-	"github.com/quotad/quotad/region/envoys"
+	"github.com/quotad/quotad/chaos/play/envoy"
+	"github.com/quotad/quotad/region/decide/envoys"
 )
 
 const assignable = "name: assigned, algorithm: token_bucket, limit: 1200, window: 1s, burst: 1200, assign: {}"

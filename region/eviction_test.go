@@ -9,7 +9,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 // TestEvictionIsWarnedOf: a node warns once for each change that its Redis may evict keys, and the

@@ -11,7 +11,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/barrier"
-	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 const fencedLimit = "name: l, limit: 1000, window: 2s, lending_limit: 0"

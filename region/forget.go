@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/peer"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/memory/store"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 // TakenBack says how far the store's time went back by the operator's word. The zero value: it did not.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/journal"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/memory/journal"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 // empty ends all nodes of the region us and empties its Redis, as an operator does who takes the time of

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
-	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // TestAPeerRegionOfTwoNodes: of a third region's two nodes one has heard of us before, and the other one

@@ -8,7 +8,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/memory/journal"
 )
 
 // Every row that a borrower was told of is in the lender's journal, with that value or a higher

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
-	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // TestALaterLifeThatOthersHear: of three nodes us/n1 is cut off from the Redis and from us/n2. It hears of

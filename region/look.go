@@ -10,9 +10,9 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/rules"
-	"github.com/quotad/quotad/region/tally"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/memory/rules"
+	"github.com/quotad/quotad/region/memory/tally"
 )
 
 // Look is what a node knows of a bucket.

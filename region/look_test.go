@@ -10,8 +10,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
-	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/rules"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/memory/rules"
 )
 
 // TestLookAt: a look tells what the store holds, what became of the last request, and what would

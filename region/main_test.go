@@ -11,7 +11,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/journals"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

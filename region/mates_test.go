@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/documents"
-	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/memory/journal"
 )
 
 // TestMatesAreCounted: a number of nodes that is not the configured one is warned of once, of too

@@ -14,7 +14,7 @@ import (
 
 	"github.com/quotad/quotad/gossip"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
-	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 const (
@@ -134,5 +134,5 @@ func (n *Node) membersChanged(members []gossip.Member) {
 		n.peers.SetNodes(region, slices.Concat(n.peers.Lately(region), all))
 	}
 	n.mates.saw(len(nodes[n.config.Region])+1, n.config.Nodes, n.log)
-	n.rivals.Look()
+	n.second.Look()
 }

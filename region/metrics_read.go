@@ -6,8 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/quotad/quotad/region/store"
-	"github.com/quotad/quotad/region/tenure"
+	"github.com/quotad/quotad/region/memory/store"
+	"github.com/quotad/quotad/region/memory/tenure"
 )
 
 // reading is a metric that is read from the node at each scrape.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy/barrier"
-	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 var update = flag.Bool("update", false, "write testdata/metrics.txt anew")

@@ -16,16 +16,16 @@ import (
 	"github.com/quotad/quotad/gossip"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/door"
-	"github.com/quotad/quotad/region/envoys"
-	"github.com/quotad/quotad/region/journal"
-	"github.com/quotad/quotad/region/peer"
-	"github.com/quotad/quotad/region/repeat"
-	"github.com/quotad/quotad/region/rights"
-	"github.com/quotad/quotad/region/rivals"
-	"github.com/quotad/quotad/region/store"
-	"github.com/quotad/quotad/region/tenure"
+	"github.com/quotad/quotad/region/base/door"
+	"github.com/quotad/quotad/region/base/repeat"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/envoys"
+	"github.com/quotad/quotad/region/memory/journal"
+	"github.com/quotad/quotad/region/memory/store"
+	"github.com/quotad/quotad/region/memory/tenure"
+	"github.com/quotad/quotad/region/trade/peer"
+	"github.com/quotad/quotad/region/trade/rights"
+	"github.com/quotad/quotad/region/trade/second"
 )
 
 // Config holds what a node consists of. Once Start has succeeded the node owns the store, the
@@ -98,7 +98,7 @@ type Node struct {
 	rights  *rights.Engine
 	limiter *admit.Limiter
 	envoys  *envoys.Assigner
-	rivals  *rivals.Watch
+	second  *second.Watch
 	gossip  *gossip.Gossip
 	peers   *peer.Client
 	server  *peer.Server
@@ -175,7 +175,7 @@ func (n *Node) open(ctx context.Context) error {
 		return err
 	}
 	close(n.life.opened)
-	n.rivals.AskFirst(ctx)
+	n.second.AskFirst(ctx)
 	return ctx.Err()
 }
 
@@ -188,7 +188,7 @@ func (n *Node) run() {
 	running, stop := context.WithCancel(context.Background())
 	n.life.stop = stop
 	for _, each := range []func(context.Context){n.limiter.Run, n.rights.Run, n.tenure.Watch,
-		n.envoys.Run, n.tenure.KeepTime, n.tenure.TryRefused, n.housekeep, n.keepBooks, n.rights.CopyOut, n.readStore, n.rivals.Run,
+		n.envoys.Run, n.tenure.KeepTime, n.tenure.TryRefused, n.housekeep, n.keepBooks, n.rights.CopyOut, n.readStore, n.second.Run,
 		n.watchAhead} {
 		n.life.done.Go(func() { each(running) })
 	}
@@ -236,7 +236,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.rivals = n.newRivals()
+	n.second = n.newSecond()
 	if c.Alive == nil {
 		c.Alive = n.sees
 	}
@@ -262,7 +262,7 @@ func (n *Node) changed(c tenure.Change) {
 	n.limiter.Changed(c)
 	n.rights.Changed(c)
 	n.envoys.Changed(c)
-	n.rivals.Look()
+	n.second.Look()
 }
 
 // startGossip starts gossip and joins the other nodes.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
-	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // TestAZoneThatIsBackUnderItsNames: the Redis and one of two nodes are lost together. The node is back soon,

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // TestPlans: a request that has the descriptors of an exemption is not counted, whatever else it

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/memory/journal"
 )
 
 // prune drops the journal's records that count neither by the time of any shard of the store nor by

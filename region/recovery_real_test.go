@@ -16,8 +16,8 @@ import (
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 // day is a limit whose window does not end in a test of real time.

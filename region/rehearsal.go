@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quotad/quotad/region/door"
-	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/base/door"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 // Cutter cuts a node off from the nodes of another region, for rehearsals of faults. Safe for

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
-	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 // networkCutter cuts links of a cluster's network, as a gate cuts a node's sockets.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
-	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 // After a loss a mate asks a node that gets no requests, and so that node joins the new generation.

@@ -7,8 +7,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/held"
+	"github.com/quotad/quotad/region/base/held"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // All regions use up their stores and then, cut off from them, their reserves: together exactly the

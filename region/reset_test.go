@@ -8,8 +8,8 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/rules"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/memory/rules"
 )
 
 // A reset clears the use of one bucket of any kind, including use of the window before that still

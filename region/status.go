@@ -11,11 +11,11 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/journal"
-	"github.com/quotad/quotad/region/rivals"
-	"github.com/quotad/quotad/region/store"
-	"github.com/quotad/quotad/region/tenure"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/memory/journal"
+	"github.com/quotad/quotad/region/memory/store"
+	"github.com/quotad/quotad/region/memory/tenure"
+	"github.com/quotad/quotad/region/trade/second"
 )
 
 // Status describes a node and what it knows of the others.
@@ -95,7 +95,7 @@ type StoreStatus struct {
 	ID         string // which store it is: see store.Origin; empty: not opened
 	// Stopped is why this node stopped using the store; nil: it uses it.
 	Stopped error
-	Rivals  []rivals.Rival // nodes of this region with another store
+	Rivals  []second.Rival // nodes of this region with another store
 	Stops   int64          // how often this node stopped using the store since its start
 	Nodes   int            // the region's number of nodes by configuration
 }
@@ -147,7 +147,7 @@ func (n *Node) storeStatus() StoreStatus {
 	if stopped := n.tenure.Stopped(); stopped != nil {
 		s.Stopped = stopped
 	}
-	found := n.rivals.Status()
+	found := n.second.Status()
 	s.Rivals, s.Stops = found.Rivals, found.Stops
 	if lost := n.tenure.LostAt(); lost != 0 {
 		s.LastLoss = time.UnixMicro(int64(lost))

@@ -13,7 +13,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // twoStores runs a test on us/n1 and eu/n1, which have started, and on us/n2, which is to start

@@ -5,9 +5,9 @@ import (
 	"errors"
 
 	"github.com/quotad/quotad/allocator/exchange"
-	"github.com/quotad/quotad/region/copies"
-	"github.com/quotad/quotad/region/peer"
-	"github.com/quotad/quotad/region/rights"
+	"github.com/quotad/quotad/region/memory/copies"
+	"github.com/quotad/quotad/region/trade/peer"
+	"github.com/quotad/quotad/region/trade/rights"
 )
 
 // ErrUnproven says why a node takes nothing from others by which units, or documents, could come.

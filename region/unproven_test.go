@@ -12,8 +12,8 @@ import (
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/peer"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/memory/store"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 // madeUp is a gossip member of region eu that answers calls in its name: a far larger limit is open

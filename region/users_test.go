@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
-	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/memory/journal"
 )
 
 // TestASecondProcessOnTheSameRedis: a node that calls no others is not ready while another one uses

@@ -6,7 +6,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // TestTheOperatorsWordOpensWhatNobodyKnows: one of three nodes is gone with its journal, and the Redis

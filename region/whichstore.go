@@ -15,16 +15,16 @@ import (
 	"github.com/quotad/quotad/policy/barrier"
 	hintv1 "github.com/quotad/quotad/proto/hint/v1"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/peer"
-	"github.com/quotad/quotad/region/rivals"
-	"github.com/quotad/quotad/region/store"
-	"github.com/quotad/quotad/region/tenure"
+	"github.com/quotad/quotad/region/memory/store"
+	"github.com/quotad/quotad/region/memory/tenure"
+	"github.com/quotad/quotad/region/trade/peer"
+	"github.com/quotad/quotad/region/trade/second"
 )
 
-// newRivals returns the watch that finds out that this region has two stores.
-func (n *Node) newRivals() *rivals.Watch {
+// newSecond returns the watch that finds out that this region has two stores.
+func (n *Node) newSecond() *second.Watch {
 	self := peer.Identity{Region: n.config.Region, Node: n.config.Node}
-	return rivals.New(rivals.Config{Self: self.String(), Tenure: n.tenure, Alone: n.config.Alone,
+	return second.New(second.Config{Self: self.String(), Tenure: n.tenure, Alone: n.config.Alone,
 		Own: n.config.Store.Origin, Known: n.config.Journal.Generation, Shown: n.Shown, Log: n.log,
 		Verify: n.verify, Renew: n.tenure.EndGeneration,
 		Mates: func(ctx context.Context, confirm *store.Confirmation) []peer.StoreAnswer {
@@ -134,7 +134,7 @@ func (n *Node) mayBegin(ctx context.Context, b store.Beginning) (store.Told, err
 		told, answers := n.config.Ask(b)
 		return told, n.learnElsewhere(ctx, b, answers)
 	}
-	told, err := n.rivals.MayBegin(ctx, b)
+	told, err := n.second.MayBegin(ctx, b)
 	if err == nil {
 		err = n.mayGoBack(told)
 	}
@@ -193,7 +193,7 @@ func (n *Node) learnElsewhere(ctx context.Context, b store.Beginning, answers []
 // its region what that found of the store, unless it decides with its own.
 func (n *Node) whichStore(ctx context.Context, from peer.Identity, confirm *store.Confirmation) peer.StoreAnswer {
 	mate := from.Region == n.config.Region
-	a := n.rivals.Serve(ctx, from.Region, mate)
+	a := n.second.Serve(ctx, from.Region, mate)
 	a.Documents, a.File, a.Clock = n.rights.Documents(), n.fileRefused(), n.config.Now()
 	a.Confirms = confirm != nil && mate && a.Use != peer.StoreDecides && n.Confirms(*confirm)
 	return a
@@ -235,7 +235,7 @@ func (n *Node) served(ctx context.Context, m exchange.Message) (exchange.Reply, 
 		return exchange.Reply{}, stopped
 	}
 	if m.From != n.config.Region && n.inDocument(m.From) {
-		n.rivals.Heard(m.From, m.Generation)
+		n.second.Heard(m.From, m.Generation)
 	}
 	return n.rights.Serve(ctx, m)
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
-	"github.com/quotad/quotad/chaos/oracle"
+	"github.com/quotad/quotad/chaos/judge/oracle"
 	"github.com/quotad/quotad/quantity"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/oracle"
+	"github.com/quotad/quotad/chaos/judge/oracle"
 	"github.com/quotad/quotad/quantity"
 )
 

@@ -19,7 +19,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 const second = int64(1_000_000)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/quotad/quotad/region/journal/disk"
+	"github.com/quotad/quotad/region/memory/journal/disk"
 )
 
 // Disk keeps the records of a journal in memory instead of in a file. It implements disk.Disk. What

@@ -8,7 +8,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 // epoch is the policy epoch of most calls here.

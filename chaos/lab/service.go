@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 // service simulates the time that a server takes for its scripts. The server runs one script after

@@ -8,7 +8,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 // Twin is a Redis server in memory. The twin of package algorithms answers its scripts at once. It

@@ -12,7 +12,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 // inMemory is the server's name in errors, in place of host and port.

@@ -29,7 +29,7 @@
 // with an old and a new text for each edit. Empty lines at the end of a text are no part of it.
 //
 // A mutant names what it breaks by the following invariants. "quotad simulate" checks most of them
-// after every event, under the finer names of chaos/sim/doc.go:
+// after every event, under the finer names of chaos/play/sim/doc.go:
 //
 //	conservation  the shares of all regions add up to at most the limit; no region counts
 //	              more than it was given

@@ -23,7 +23,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
-	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/client"
 	"github.com/quotad/quotad/client/grpclimit"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"

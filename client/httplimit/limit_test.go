@@ -16,7 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/client"
 	"github.com/quotad/quotad/client/httplimit"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotad/quotad/chaos/scenarios"
+	"github.com/quotad/quotad/chaos/real/scenarios"
 )
 
 func chaosCommand() *cobra.Command {

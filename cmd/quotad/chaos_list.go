@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/quotad/quotad/chaos/scenario"
+	"github.com/quotad/quotad/chaos/real/scenario"
 	"github.com/quotad/quotad/cmd/quotad/rehearsal"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )

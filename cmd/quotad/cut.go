@@ -12,7 +12,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/region/api"
+	"github.com/quotad/quotad/region/front/api"
 )
 
 // cutRequest is a cut as JSON for the API.

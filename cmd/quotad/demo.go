@@ -11,7 +11,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/servers"
-	"github.com/quotad/quotad/chaos/world"
+	"github.com/quotad/quotad/chaos/play/world"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/cmd/quotad/simulation"

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/quotad/quotad/chaos/world"
+	"github.com/quotad/quotad/chaos/play/world"
 	"github.com/quotad/quotad/cmd/quotad/draw"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/quotad/quotad/chaos/world"
+	"github.com/quotad/quotad/chaos/play/world"
 )
 
 // second is what the demo tells of a second.

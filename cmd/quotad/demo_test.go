@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
-	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/lab/suite"
-	"github.com/quotad/quotad/chaos/world"
+	"github.com/quotad/quotad/chaos/play/world"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/simulation"
 	"github.com/quotad/quotad/policy"

@@ -14,15 +14,15 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/pflag"
 
-	"github.com/quotad/quotad/chaos/scenario"
-	"github.com/quotad/quotad/chaos/staging"
+	"github.com/quotad/quotad/chaos/real/scenario"
+	"github.com/quotad/quotad/chaos/real/staging"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/cmd/quotad/serving"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/access"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/front/roles"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 // deployed is the folder of the deployment whose files must agree.
@@ -130,11 +130,11 @@ func TestDeployedNodesFile(t *testing.T) {
 
 // TestDeployedRoles: the example has a caller of each role, and is of no use to whoever reads it.
 func TestDeployedRoles(t *testing.T) {
-	callers, err := access.Parse("roles.yaml", []byte(readDeployed(t, "roles.yaml")))
-	if err != nil || callers.Count() != len(access.Roles()) {
+	callers, err := roles.Parse("roles.yaml", []byte(readDeployed(t, "roles.yaml")))
+	if err != nil || callers.Count() != len(roles.Roles()) {
 		t.Errorf("%v, %v", callers, err)
 	}
-	for _, role := range access.Roles() {
+	for _, role := range roles.Roles() {
 		if !strings.Contains(readDeployed(t, "roles.yaml"), "roles: ["+string(role)+"]") {
 			t.Errorf("nobody has the role %s", role)
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/cmd/quotad/top"
-	"github.com/quotad/quotad/region/api"
+	"github.com/quotad/quotad/region/front/api"
 )
 
 const devLimits = `version: 1

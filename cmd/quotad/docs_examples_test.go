@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotad/quotad/chaos/scenario"
+	"github.com/quotad/quotad/chaos/real/scenario"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/access"
-	"github.com/quotad/quotad/region/authz"
+	"github.com/quotad/quotad/region/front/authz"
+	"github.com/quotad/quotad/region/front/roles"
 )
 
 // A block of YAML says what it is: "limits", "node", "roles", "authz" and "scenario" are whole
@@ -51,9 +51,9 @@ var yamlChecks = map[string]func(t *testing.T, text string) error{
 	},
 	"roles": func(_ *testing.T, text string) error {
 		for n := 1; strings.Contains(text, "sha256:..."); n++ {
-			text = strings.Replace(text, "sha256:...", access.HashToken(fmt.Sprint(n)), 1)
+			text = strings.Replace(text, "sha256:...", roles.HashToken(fmt.Sprint(n)), 1)
 		}
-		_, err := access.Parse("roles.yaml", []byte(text))
+		_, err := roles.Parse("roles.yaml", []byte(text))
 		return err
 	},
 	"authz": func(_ *testing.T, text string) error {

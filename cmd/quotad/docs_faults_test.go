@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotad/quotad/chaos/scenarios"
-	"github.com/quotad/quotad/chaos/sim"
+	"github.com/quotad/quotad/chaos/play/sim"
+	"github.com/quotad/quotad/chaos/real/scenarios"
 )
 
 // TestDocsFaultsAreTried: each test and scenario that the page of faults names exists, each row of

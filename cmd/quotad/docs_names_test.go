@@ -10,7 +10,7 @@ import (
 	"github.com/quotad/quotad/chaos/mutants"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
-	"github.com/quotad/quotad/region/access"
+	"github.com/quotad/quotad/region/front/roles"
 )
 
 // TestDocsNameEveryReason: the reference has every reason of a decision.
@@ -38,10 +38,10 @@ func TestDocsNameEveryExitCode(t *testing.T) {
 // needs, and every call of its services.
 func TestDocsNameEveryCall(t *testing.T) {
 	http, grpc := readPage(t, "docs/reference/http.md"), readPage(t, "docs/reference/grpc.md")
-	roles := map[access.Role]string{access.Open: "none", access.Known: "any caller"}
-	for _, call := range access.Calls() {
-		need, _ := access.NeedOf(call)
-		role, special := roles[need]
+	words := map[roles.Role]string{roles.Open: "none", roles.Known: "any caller"}
+	for _, call := range roles.Calls() {
+		need, _ := roles.NeedOf(call)
+		role, special := words[need]
 		if !special {
 			role = string(need)
 		}

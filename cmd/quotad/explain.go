@@ -16,8 +16,8 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/api"
-	"github.com/quotad/quotad/region/view"
+	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/front/view"
 )
 
 func explainCommand() *cobra.Command {

@@ -15,7 +15,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/api"
+	"github.com/quotad/quotad/region/front/api"
 )
 
 // bucketName names a bucket, as JSON for the API.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/region/authz"
-	"github.com/quotad/quotad/region/authz/envoyconfig"
+	"github.com/quotad/quotad/region/front/authz"
+	"github.com/quotad/quotad/region/front/authz/envoyconfig"
 )
 
 // envoyFlags are from what a configuration of Envoy is written.

@@ -29,6 +29,28 @@ var (
 		"io", "net", "sync", "context"}
 )
 
+// layers are the groups of packages under region, and region itself, the lowest first. No package imports one of
+// a higher layer.
+var layers = []string{"region/base", "region/memory", "region/trade", "region/decide", "region", "region/front"}
+
+// layerOf returns the place of a package in layers; -1: it is in none.
+func layerOf(pkg string) int {
+	return slices.IndexFunc(layers, func(layer string) bool { return pkg == layer || layer != "region" && strings.HasPrefix(pkg, layer+"/") })
+}
+
+func TestGroupsAreLayers(t *testing.T) {
+	for pkg, rule := range house {
+		if strings.HasPrefix(pkg, "region") && layerOf(pkg) < 0 {
+			t.Errorf("package %s is in no group of %q", pkg, layers)
+		}
+		for _, imported := range rule.may {
+			if from, to := layerOf(pkg), layerOf(imported); from >= 0 && to > from {
+				t.Errorf("package %s imports %s, which is above it", pkg, imported)
+			}
+		}
+	}
+}
+
 func TestImportsRunOneWay(t *testing.T) {
 	root := filepath.Join("..", "..")
 	seen := map[string]bool{}
@@ -126,10 +148,10 @@ func TestTestsCallWhatIsWrapped(t *testing.T) {
 }
 
 // TestNodesKnowNoImitation: serving code and its tests reach Redis only through connections or the
-// seam of package store. Only chaos/lab/servers and the clock of chaos/process use the imitation of
+// seam of package store. Only chaos/lab/servers and the clock of chaos/real/process use the imitation of
 // a Redis.
 func TestNodesKnowNoImitation(t *testing.T) {
-	allowed := []string{"chaos/lab/servers", "chaos/process"}
+	allowed := []string{"chaos/lab/servers", "chaos/real/process"}
 	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(file, ".go") {
@@ -166,12 +188,12 @@ var served = []string{"algorithms", "allocator", "client", "gossip", "policy", "
 // seam is written. A double that imported what is above its seam would make an import cycle with
 // that package's own tests, and could use the behaviour with which it is to be compared.
 var leaves = map[string]string{
-	everywhere:            "types of numbers",
-	"algorithms":          "the scripts that the twin answers",
-	"region/store":        "the seam of the store",
-	"region/journal/disk": "the seam of the journal",
-	"region/link":         "deadlines of connections",
-	"chaos/lab/servers":   "another double",
+	everywhere:                   "types of numbers",
+	"algorithms":                 "the scripts that the twin answers",
+	"region/memory/store":        "the seam of the store",
+	"region/memory/journal/disk": "the seam of the journal",
+	"region/base/link":           "deadlines of connections",
+	"chaos/lab/servers":          "another double",
 }
 
 // TestWhatServesKnowsNoLab: serving code imports neither chaos nor an imitation of Redis, and

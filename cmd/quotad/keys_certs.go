@@ -12,7 +12,7 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/authority"
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 func keysCACommand() *cobra.Command {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotad/quotad/region/access"
+	"github.com/quotad/quotad/region/front/roles"
 )
 
 func keysTokenCommand() *cobra.Command {
@@ -30,7 +30,7 @@ setting roles names:
 		Example: "  quotad keys token --out shop.token",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			token, hashed := access.NewToken()
+			token, hashed := roles.NewToken()
 			if err := writeSecret(cmd.OutOrStdout(), file, token, false); err != nil {
 				return err
 			}

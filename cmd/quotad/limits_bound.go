@@ -16,7 +16,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/held"
+	"github.com/quotad/quotad/region/base/held"
 )
 
 func limitsBoundCommand() *cobra.Command {

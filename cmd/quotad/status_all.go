@@ -13,7 +13,7 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/region/api"
+	"github.com/quotad/quotad/region/front/api"
 )
 
 // statusOfAll shows all nodes of all regions, and the links between them.

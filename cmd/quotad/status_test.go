@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/region/api"
+	"github.com/quotad/quotad/region/front/api"
 )
 
 func TestStatusWords(t *testing.T) {

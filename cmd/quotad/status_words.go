@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/region/api"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 // nodeStatus is the API's answer, to be printed.

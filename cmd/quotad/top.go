@@ -11,7 +11,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/cmd/quotad/top"
-	"github.com/quotad/quotad/region/api"
+	"github.com/quotad/quotad/region/front/api"
 )
 
 func topCommand() *cobra.Command {

@@ -10,8 +10,8 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/region/api"
-	"github.com/quotad/quotad/region/view"
+	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/front/view"
 )
 
 // wantedBuckets are the buckets to list.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/process"
+	"github.com/quotad/quotad/chaos/real/process"
 )
 
 // client is a client of an Envoy, at an address of its own in 127.0.0.0/8.

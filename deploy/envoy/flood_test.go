@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/process"
+	"github.com/quotad/quotad/chaos/real/process"
 	"github.com/quotad/quotad/policy"
 )
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/authz"
-	"github.com/quotad/quotad/region/authz/envoyconfig"
+	"github.com/quotad/quotad/region/front/authz"
+	"github.com/quotad/quotad/region/front/authz/envoyconfig"
 )
 
 var update = flag.Bool("update", false, "write envoy.yaml anew, of limits.yaml and authz.yaml")
@@ -39,6 +39,6 @@ func TestRecipeIsWritten(t *testing.T) {
 	if string(got) != want {
 		t.Error("envoy.yaml is not what quotad generate envoy prints; write it with\n" +
 			"go test ./deploy/envoy -run RecipeIsWritten -update\n" +
-			"and change region/authz/envoyconfig/configuration.yaml where it is wrong")
+			"and change region/front/authz/envoyconfig/configuration.yaml where it is wrong")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/process"
+	"github.com/quotad/quotad/chaos/real/process"
 )
 
 // TestNodes: of two nodes one is gone, or hangs. Envoy asks the other one. If both hang, nobody waits

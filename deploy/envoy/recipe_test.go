@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/process"
+	"github.com/quotad/quotad/chaos/real/process"
 )
 
 // TestRecipe asks a real Envoy that asks a real node, as the recipe has it. Each part has clients

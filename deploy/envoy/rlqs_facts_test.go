@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	model "github.com/quotad/quotad/chaos/envoy"
+	model "github.com/quotad/quotad/chaos/play/envoy"
 )
 
 // never is an interval in which nothing fills while a test runs.
@@ -28,7 +28,7 @@ func expired(t *testing.T) string {
 	return "expired_assignment_behavior:\n" + part
 }
 
-// TestFactsOfRLQS: what ECOSYSTEM.md's traps and chaos/envoy say of Envoy is so in a real one. Both
+// TestFactsOfRLQS: what ECOSYSTEM.md's traps and chaos/play/envoy say of Envoy is so in a real one. Both
 // are told the same, and asked the same.
 func TestFactsOfRLQS(t *testing.T) {
 	for name, s := range subjects(t) {

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	model "github.com/quotad/quotad/chaos/envoy"
+	model "github.com/quotad/quotad/chaos/play/envoy"
 )
 
 // heard is one report of one message.

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/process"
+	"github.com/quotad/quotad/chaos/real/process"
 )
 
 // program is where make envoy installs Envoy.

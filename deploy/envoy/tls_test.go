@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/process"
+	"github.com/quotad/quotad/chaos/real/process"
 )
 
 // TestTLS: Envoy asks a node over TLS, as the page has it, and shows a certificate that has a role.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/authz"
-	"github.com/quotad/quotad/region/authz/envoyconfig"
+	"github.com/quotad/quotad/region/front/authz"
+	"github.com/quotad/quotad/region/front/authz/envoyconfig"
 )
 
 // whole has every source that Envoy can send, every condition and every kind of limit, and texts that

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // These find in PromQL what a test without Prometheus' own parser can judge: selectors, the

@@ -22,13 +22,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/quotad/quotad/chaos/lab/servers"
-	"github.com/quotad/quotad/chaos/world"
+	"github.com/quotad/quotad/chaos/play/world"
 	"github.com/quotad/quotad/cmd/quotad/authority"
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/cmd/quotad/serving"
-	"github.com/quotad/quotad/region/access"
-	"github.com/quotad/quotad/region/door"
-	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/base/door"
+	"github.com/quotad/quotad/region/front/roles"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 // inventory is what nodes expose: the labels of each metric, by its name.
@@ -57,17 +57,17 @@ func takeInventory(t *testing.T) inventory {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	roles := filepath.Join(t.TempDir(), "roles.yaml")
+	file := filepath.Join(t.TempDir(), "roles.yaml")
 	const callers = `callers: [{name: a, roles: [read], certificates: ["quotad://people/a"]}]`
-	if err := os.WriteFile(roles, []byte(callers), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(callers), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	book, err := access.OpenBook(roles, func(error) {})
+	book, err := roles.OpenBook(file, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range append(book.Collectors(), w.Node("us").Metrics(), door.NewWork(),
-		access.NewGuard("api", nil, slog.New(slog.DiscardHandler))) {
+		roles.NewGuard("api", nil, slog.New(slog.DiscardHandler))) {
 		v.describe(t, c)
 	}
 	v.scrape(t, startNode(t))

@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/authz"
+	"github.com/quotad/quotad/region/front/authz"
 )
 
 // TestMappingLeadsToLimits shows which limits apply to what clients ask the proxies for.

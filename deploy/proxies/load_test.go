@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/load"
+	"github.com/quotad/quotad/chaos/real/load"
 )
 
 // The load on each proxy: requests a second of one address, in turn of two accounts and of none.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/process"
+	"github.com/quotad/quotad/chaos/real/process"
 )
 
 // recipe is one of the proxies' recipes.

@@ -4,7 +4,7 @@ package journals
 
 import (
 	"github.com/quotad/quotad/chaos/lab"
-	"github.com/quotad/quotad/region/journal"
+	"github.com/quotad/quotad/region/memory/journal"
 )
 
 // New returns an empty journal for a node, and the disk below it.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quotad/quotad/region/link"
+	"github.com/quotad/quotad/region/base/link"
 )
 
 // window is the maximum number of bytes in one direction that were written and not yet read,

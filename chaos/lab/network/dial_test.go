@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/bubble"
 )
 
 func TestDialTakesARoundTrip(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quotad/quotad/region/link"
+	"github.com/quotad/quotad/region/base/link"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/nettest"
 	"pgregory.net/rapid"
 
-	"github.com/quotad/quotad/chaos/bubble"
+	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/suite"
 )
 

@@ -16,13 +16,13 @@ import (
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
-	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/copies"
-	"github.com/quotad/quotad/region/envoys"
-	"github.com/quotad/quotad/region/peer"
-	"github.com/quotad/quotad/region/rights"
-	"github.com/quotad/quotad/region/store"
-	"github.com/quotad/quotad/region/tenure"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/envoys"
+	"github.com/quotad/quotad/region/memory/copies"
+	"github.com/quotad/quotad/region/memory/store"
+	"github.com/quotad/quotad/region/memory/tenure"
+	"github.com/quotad/quotad/region/trade/peer"
+	"github.com/quotad/quotad/region/trade/rights"
 )
 
 // longest is the deadline of requests by the wall clock: no store of a simulation exceeds it.

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/baseline"
-	"github.com/quotad/quotad/chaos/sim"
-	"github.com/quotad/quotad/chaos/workload"
+	"github.com/quotad/quotad/chaos/play/sim"
+	"github.com/quotad/quotad/chaos/play/workload"
+	"github.com/quotad/quotad/chaos/rivals"
 )
 
 const (
@@ -56,7 +56,7 @@ func main() {
 	most := flag.Int64("most", 0, "with -demand, the most that may be denied falsely, parts per million of what one limiter admits")
 	flag.Parse()
 	if *demand != "" {
-		budget(*demand, algorithm, h, baseline.Millionths(*most))
+		budget(*demand, algorithm, h, rivals.Millionths(*most))
 		return
 	}
 	h.For, h.Window, h.Algorithm = length.Microseconds(), window.Microseconds(), algorithms.Kind(algorithm)
@@ -79,7 +79,7 @@ func broken(seed uint64, what any) {
 
 // budget runs a demand of ten seconds on three regions, with one seed after another, until the
 // false denials exceed the budget.
-func budget(demand, algorithm string, h sim.Hunt, most baseline.Millionths) {
+func budget(demand, algorithm string, h sim.Hunt, most rivals.Millionths) {
 	s := workload.Usual()
 	s.Length, s.Algorithm = 10*workload.Second, algorithm
 	if algorithms.Kind(algorithm).Bucket() {
@@ -91,8 +91,8 @@ func budget(demand, algorithm string, h sim.Hunt, most baseline.Millionths) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(exitUsage)
 		}
-		n := baseline.Uniform(w.Regions, 40_000)
-		f := baseline.Measure(w, sim.Quotad{}.Run(w, n, seed), n)
+		n := rivals.Uniform(w.Regions, 40_000)
+		f := rivals.Measure(w, sim.Quotad{}.Run(w, n, seed), n)
 		if f.FalseRate > most {
 			broken(seed, fmt.Sprintf("use: of %s %v is denied falsely, at most %v may be", demand, f.FalseRate, most))
 		}

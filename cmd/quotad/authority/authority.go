@@ -23,7 +23,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy/files"
-	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 // authority issues certificates.

@@ -11,7 +11,7 @@ import (
 	descriptors "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
-	"github.com/quotad/quotad/chaos/process"
+	"github.com/quotad/quotad/chaos/real/process"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 

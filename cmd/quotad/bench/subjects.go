@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/process"
+	"github.com/quotad/quotad/chaos/real/process"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )

@@ -7,7 +7,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/network"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // cutter cuts a region off from another one in the simulated network. It implements api.Cutter.

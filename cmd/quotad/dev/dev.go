@@ -1,6 +1,6 @@
 // Package dev keeps regions running in this process, for whoever tries quotad out.
 //
-// [Run] starts a world (package chaos/world: a node with an embedded Redis for each region of a
+// [Run] starts a world (package chaos/play/world: a node with an embedded Redis for each region of a
 // limits document, and a network with latency between them) and puts a server before each node
 // (ports.go). The first region has the usual ports. cut.go cuts links, play.go makes load and kills
 // stores, and box.go says what it is and what to type next.
@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/servers"
-	"github.com/quotad/quotad/chaos/world"
+	"github.com/quotad/quotad/chaos/play/world"
 	"github.com/quotad/quotad/policy"
 )
 

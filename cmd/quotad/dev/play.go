@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quotad/quotad/chaos/world"
+	"github.com/quotad/quotad/chaos/play/world"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/admit"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // play makes load and kills stores. It implements api.Rehearsal.

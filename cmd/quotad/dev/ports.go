@@ -6,9 +6,9 @@ import (
 	"net"
 	"sync"
 
-	"github.com/quotad/quotad/chaos/world"
-	"github.com/quotad/quotad/region/api"
-	"github.com/quotad/quotad/region/door"
+	"github.com/quotad/quotad/chaos/play/world"
+	"github.com/quotad/quotad/region/base/door"
+	"github.com/quotad/quotad/region/front/api"
 )
 
 // ports are a region's listeners and its server.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quotad/quotad/region/api"
-	"github.com/quotad/quotad/region/door"
-	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/base/door"
+	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 // Config holds the settings of a node.

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/peer"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/memory/store"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 // Validate fills in settings that depend on others, and returns an error with its remedy for each

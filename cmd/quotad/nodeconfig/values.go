@@ -17,8 +17,8 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy/files"
-	"github.com/quotad/quotad/region/api"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 const (

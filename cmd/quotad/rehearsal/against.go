@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/quotad/quotad/chaos/scenario"
-	"github.com/quotad/quotad/chaos/staging"
+	"github.com/quotad/quotad/chaos/real/scenario"
+	"github.com/quotad/quotad/chaos/real/staging"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )

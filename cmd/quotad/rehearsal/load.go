@@ -7,8 +7,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/quotad/quotad/chaos/scenario"
-	"github.com/quotad/quotad/chaos/scenarios"
+	"github.com/quotad/quotad/chaos/real/scenario"
+	"github.com/quotad/quotad/chaos/real/scenarios"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/policy/files"
 )

@@ -17,8 +17,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/quotad/quotad/chaos/process"
-	"github.com/quotad/quotad/chaos/scenario"
+	"github.com/quotad/quotad/chaos/real/process"
+	"github.com/quotad/quotad/chaos/real/scenario"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotad/quotad/chaos/report"
-	"github.com/quotad/quotad/chaos/scenario"
+	"github.com/quotad/quotad/chaos/real/report"
+	"github.com/quotad/quotad/chaos/real/scenario"
 )
 
 // writeReport writes the page about a rehearsal.

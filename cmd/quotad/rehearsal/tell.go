@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quotad/quotad/chaos/scenario"
+	"github.com/quotad/quotad/chaos/real/scenario"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )

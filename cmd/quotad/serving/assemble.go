@@ -14,11 +14,11 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
-	"github.com/quotad/quotad/region/journal"
-	"github.com/quotad/quotad/region/link"
-	"github.com/quotad/quotad/region/rights"
-	"github.com/quotad/quotad/region/store"
-	"github.com/quotad/quotad/region/tracing"
+	"github.com/quotad/quotad/region/base/link"
+	"github.com/quotad/quotad/region/front/tracing"
+	"github.com/quotad/quotad/region/memory/journal"
+	"github.com/quotad/quotad/region/memory/store"
+	"github.com/quotad/quotad/region/trade/rights"
 )
 
 // parts are the opened parts of a node that has not started yet.

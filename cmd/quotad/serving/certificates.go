@@ -11,8 +11,8 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy/files"
-	"github.com/quotad/quotad/region/access"
-	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/front/roles"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 // LoadPeerTLS reads the certificates for calls between regions, and returns nil if none are
@@ -61,7 +61,7 @@ func peerTrust(t *peer.TLS) string {
 }
 
 // portTrust says how a port for callers or operators is protected.
-func portTrust(t *peer.TLS, guard *access.Guard) string {
+func portTrust(t *peer.TLS, guard *roles.Guard) string {
 	how := peerTrust(t)
 	if guard == nil {
 		return how + ", for everybody who reaches it"

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/region/admit"
-	"github.com/quotad/quotad/region/link"
+	"github.com/quotad/quotad/region/base/link"
+	"github.com/quotad/quotad/region/decide/admit"
 )
 
 // cutter makes the cuts that callers of the API and the peer port ask for. Safe for concurrent use.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/region/link"
+	"github.com/quotad/quotad/region/base/link"
 )
 
 // addresses reads IP addresses, separated by blanks.

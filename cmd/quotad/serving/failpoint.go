@@ -13,7 +13,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/region/rights"
+	"github.com/quotad/quotad/region/trade/rights"
 )
 
 // failpointVariable is an environment variable that names a point of a transfer at which this

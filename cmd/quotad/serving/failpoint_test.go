@@ -9,7 +9,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
-	"github.com/quotad/quotad/region/rights"
+	"github.com/quotad/quotad/region/trade/rights"
 )
 
 // failpointChild is set in the process that is to die.

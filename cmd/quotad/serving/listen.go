@@ -14,7 +14,7 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
-	"github.com/quotad/quotad/region/door"
+	"github.com/quotad/quotad/region/base/door"
 )
 
 // sockets are the open listeners of a node.

@@ -13,20 +13,20 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
-	"github.com/quotad/quotad/region/access"
-	"github.com/quotad/quotad/region/api"
-	"github.com/quotad/quotad/region/audit"
-	"github.com/quotad/quotad/region/authz"
-	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/front/audit"
+	"github.com/quotad/quotad/region/front/authz"
+	"github.com/quotad/quotad/region/front/roles"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 // protection is how a node is protected from its callers, and what is written down of their acts.
 type protection struct {
 	api, admin *peer.TLS      // nil: plain text
-	roles      *access.Book   // nil: there are none
+	roles      *roles.Book    // nil: there are none
 	proxies    *authz.Mapping // nil: there is none
 	// guards by port; nil: everybody may do everything that the port serves.
-	apiGuard, adminGuard, peerGuard *access.Guard
+	apiGuard, adminGuard, peerGuard *roles.Guard
 	audit                           *audit.Log
 }
 
@@ -41,11 +41,11 @@ func loadProtection(c *nodeconfig.Config, log *slog.Logger) (*protection, error)
 		return nil, err
 	}
 	if c.Roles != "" {
-		p.roles, err = access.OpenBook(c.Roles, func(err error) { p.tellRoles(c.Roles, err, log) })
+		p.roles, err = roles.OpenBook(c.Roles, func(err error) { p.tellRoles(c.Roles, err, log) })
 		if err != nil {
 			return nil, exit.Invalid(c.Roles, err)
 		}
-		p.peerGuard = access.NewGuard("peer", p.roles, log)
+		p.peerGuard = roles.NewGuard("peer", p.roles, log)
 	}
 	if c.Authz != "" {
 		if p.proxies, err = authz.Load(c.Authz); err != nil {
@@ -53,10 +53,10 @@ func loadProtection(c *nodeconfig.Config, log *slog.Logger) (*protection, error)
 		}
 	}
 	if p.roles != nil || c.APITLS.CA != "" {
-		p.apiGuard = access.NewGuard("api", p.roles, log)
+		p.apiGuard = roles.NewGuard("api", p.roles, log)
 	}
 	if p.roles != nil || c.AdminTLS.CA != "" {
-		p.adminGuard = access.NewGuard("admin", p.roles, log)
+		p.adminGuard = roles.NewGuard("admin", p.roles, log)
 	}
 	return p, nil
 }
@@ -163,7 +163,7 @@ func (p *protection) register(r *prometheus.Registry) {
 	if p.roles != nil {
 		r.MustRegister(p.roles.Collectors()...)
 	}
-	for _, g := range []*access.Guard{p.apiGuard, p.adminGuard, p.peerGuard} {
+	for _, g := range []*roles.Guard{p.apiGuard, p.adminGuard, p.peerGuard} {
 		if g != nil {
 			r.MustRegister(g)
 		}
@@ -197,7 +197,7 @@ func (p peerCuts) Cut(by peer.Caller, name, direction string, d time.Duration) (
 	if d == 0 {
 		e.Act, e.Detail = audit.Heal, direction
 	}
-	credentials := access.Credentials{From: by.Address}
+	credentials := roles.Credentials{From: by.Address}
 	if uri, err := by.Identity.URI(); err == nil {
 		credentials.Name = uri.String()
 	} else {

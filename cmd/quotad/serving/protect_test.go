@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotad/quotad/region/access"
-	"github.com/quotad/quotad/region/audit"
-	"github.com/quotad/quotad/region/link"
-	"github.com/quotad/quotad/region/peer"
+	"github.com/quotad/quotad/region/base/link"
+	"github.com/quotad/quotad/region/front/audit"
+	"github.com/quotad/quotad/region/front/roles"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 // TestCutsOverThePeerPort: with a roles file only callers with the role operate cut a node off,
@@ -22,27 +22,27 @@ import (
 // in the audit log.
 func TestCutsOverThePeerPort(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
-	roles := filepath.Join(t.TempDir(), "roles.yaml")
-	if err := os.WriteFile(roles, []byte(`callers:
+	file := filepath.Join(t.TempDir(), "roles.yaml")
+	if err := os.WriteFile(file, []byte(`callers:
   - {name: alice, roles: [operate], certificates: ["quotad://operators/alice"]}
   - {name: bob, roles: [read], certificates: ["quotad://operators/bob"]}
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	book, err := access.OpenBook(roles, func(error) {})
+	book, err := roles.OpenBook(file, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		guard   *access.Guard
+		guard   *roles.Guard
 		who     peer.Identity
 		allowed bool
 		audited string // act, who and outcome
 	}{
-		"may operate":              {access.NewGuard("peer", book, quiet), peer.Identity{Region: "operators", Node: "alice"}, true, `"act":"cut","who":"alice",.*"outcome":"done"`},
-		"may read":                 {access.NewGuard("peer", book, quiet), peer.Identity{Region: "operators", Node: "bob"}, false, `"act":"cut","who":"operators/bob",.*"outcome":"refused"`},
-		"a node":                   {access.NewGuard("peer", book, quiet), peer.Identity{Region: "us", Node: "n1"}, false, `"act":"cut","who":"us/n1",.*"outcome":"refused"`},
-		"plain text, and roles":    {access.NewGuard("peer", book, quiet), peer.Identity{}, false, ""},
+		"may operate":              {roles.NewGuard("peer", book, quiet), peer.Identity{Region: "operators", Node: "alice"}, true, `"act":"cut","who":"alice",.*"outcome":"done"`},
+		"may read":                 {roles.NewGuard("peer", book, quiet), peer.Identity{Region: "operators", Node: "bob"}, false, `"act":"cut","who":"operators/bob",.*"outcome":"refused"`},
+		"a node":                   {roles.NewGuard("peer", book, quiet), peer.Identity{Region: "us", Node: "n1"}, false, `"act":"cut","who":"us/n1",.*"outcome":"refused"`},
+		"plain text, and roles":    {roles.NewGuard("peer", book, quiet), peer.Identity{}, false, ""},
 		"anybody, without roles":   {nil, peer.Identity{Region: "us", Node: "n1"}, true, `"act":"cut","who":"us/n1",.*"outcome":"done"`},
 		"plain text without roles": {nil, peer.Identity{}, true, `"act":"cut","who":"anonymous",.*"outcome":"done"`},
 	} {

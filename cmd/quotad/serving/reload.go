@@ -10,7 +10,7 @@ import (
 
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region"
-	"github.com/quotad/quotad/region/audit"
+	"github.com/quotad/quotad/region/front/audit"
 )
 
 // adoptTimeout bounds the time to put a document in force.

@@ -11,8 +11,8 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/region"
-	"github.com/quotad/quotad/region/api"
-	"github.com/quotad/quotad/region/tracing"
+	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/front/tracing"
 )
 
 // runNode serves with a started node until ctx ends or something fails, and then ends the node.

@@ -11,8 +11,8 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/peer"
-	"github.com/quotad/quotad/region/store"
+	"github.com/quotad/quotad/region/memory/store"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 // Sheet is a summary of a node, when it starts or before.

@@ -9,8 +9,8 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/build"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
-	"github.com/quotad/quotad/region/peer"
-	"github.com/quotad/quotad/region/tracing"
+	"github.com/quotad/quotad/region/front/tracing"
+	"github.com/quotad/quotad/region/trade/peer"
 )
 
 // loadTracesTLS reads the certificates for calls to the collector of traces, and returns nil if

@@ -10,16 +10,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quotad/quotad/chaos/baseline"
-	"github.com/quotad/quotad/chaos/report"
-	"github.com/quotad/quotad/chaos/sim"
-	"github.com/quotad/quotad/chaos/workload"
+	"github.com/quotad/quotad/chaos/play/sim"
+	"github.com/quotad/quotad/chaos/play/workload"
+	"github.com/quotad/quotad/chaos/real/report"
+	"github.com/quotad/quotad/chaos/rivals"
 )
 
 // compare plays the same demands with quotad and with other ways of limiting, and prints the
 // results.
 func (s *Simulation) compare(ctx context.Context, out io.Writer) error {
-	systems := append(baseline.Systems(), sim.Quotad{}, sim.Quotad{Borrow: true})
+	systems := append(rivals.Systems(), sim.Quotad{}, sim.Quotad{Borrow: true})
 	rows, err := compareAll(ctx, workload.Suite(s.Hunt.From), systems, s.Hunt.From)
 	if err != nil {
 		return err
@@ -30,24 +30,24 @@ func (s *Simulation) compare(ctx context.Context, out io.Writer) error {
 		}
 	}
 	if s.Output == "json" {
-		return baseline.WriteJSON(out, rows)
+		return rivals.WriteJSON(out, rows)
 	}
-	_, err = fmt.Fprintf(out, "%s\n%s", baseline.OverviewTable(baseline.Overview(rows)),
-		baseline.Table(rows))
+	_, err = fmt.Fprintf(out, "%s\n%s", rivals.OverviewTable(rivals.Overview(rows)),
+		rivals.Table(rows))
 	return err
 }
 
 // picture returns a chart of overshoot against false denials, for all systems and workloads.
-func picture(rows []baseline.Figures) report.Scatter {
+func picture(rows []rivals.Figures) report.Scatter {
 	s := report.Scatter{Title: "Above the limit, and denied without need",
 		Note:   "each small mark is one workload, each large one a system's mean over all of them; lower left is better",
 		Across: "false denials: units that one pooled limiter admits and the system did not",
 		Up:     "overshoot of the worst window, of the limit"}
-	at := func(falsely, over baseline.Millionths, what string) report.Mark {
+	at := func(falsely, over rivals.Millionths, what string) report.Mark {
 		return report.Mark{X: float64(falsely) / 10_000, Y: float64(over) / 10_000,
 			Text: fmt.Sprintf("%s: %s over, %s falsely denied", what, over, falsely)}
 	}
-	for _, o := range baseline.Overview(rows) {
+	for _, o := range rivals.Overview(rows) {
 		g := report.Group{Name: o.System, Mean: at(o.False, o.Over, o.System+", in the mean")}
 		if o.WaitP99 > 0 {
 			g.Name += fmt.Sprintf(", waits %d ms", (o.WaitP99+999)/1000)
@@ -64,15 +64,15 @@ func picture(rows []baseline.Figures) report.Scatter {
 
 // compareAll compares on all processors, workload by workload. The rows are in the order of the
 // suite.
-func compareAll(ctx context.Context, suite []*workload.Workload, systems []baseline.System,
-	seed uint64) ([]baseline.Figures, error) {
-	rows := make([][]baseline.Figures, len(suite))
+func compareAll(ctx context.Context, suite []*workload.Workload, systems []rivals.System,
+	seed uint64) ([]rivals.Figures, error) {
+	rows := make([][]rivals.Figures, len(suite))
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for i := range next {
-				rows[i] = baseline.Compare(suite[i:i+1], systems, usualNetwork, seed)
+				rows[i] = rivals.Compare(suite[i:i+1], systems, usualNetwork, seed)
 			}
 		})
 	}
@@ -91,6 +91,6 @@ func compareAll(ctx context.Context, suite []*workload.Workload, systems []basel
 const RoundTrip = 80 * time.Millisecond
 
 // usualNetwork returns a network in which every message takes half a round trip.
-func usualNetwork(w *workload.Workload) baseline.Network {
-	return baseline.Uniform(w.Regions, (RoundTrip / 2).Microseconds())
+func usualNetwork(w *workload.Workload) rivals.Network {
+	return rivals.Uniform(w.Regions, (RoundTrip / 2).Microseconds())
 }

@@ -3,7 +3,7 @@ package simulation
 import (
 	"encoding/hex"
 
-	"github.com/quotad/quotad/chaos/sim"
+	"github.com/quotad/quotad/chaos/play/sim"
 	"github.com/quotad/quotad/cmd/quotad/build"
 )
 

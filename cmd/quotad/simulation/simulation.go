@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/chaos/sim"
+	"github.com/quotad/quotad/chaos/play/sim"
 	"github.com/quotad/quotad/cmd/quotad/build"
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quotad/quotad/region/api"
+	"github.com/quotad/quotad/region/front/api"
 )
 
 // Limit is what happened to one limit between two overviews, in all regions.

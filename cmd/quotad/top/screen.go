@@ -8,7 +8,7 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/draw"
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/region/api"
+	"github.com/quotad/quotad/region/front/api"
 )
 
 // Fetch asks a node for an overview.

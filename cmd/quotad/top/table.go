@@ -8,8 +8,8 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/api"
-	"github.com/quotad/quotad/region/view"
+	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/front/view"
 )
 
 // Print writes a report as tables.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/cmd/quotad/draw"
-	"github.com/quotad/quotad/region/api"
+	"github.com/quotad/quotad/region/front/api"
 )
 
 var begun = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)

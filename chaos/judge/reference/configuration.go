@@ -1,0 +1,177 @@
+package reference
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/goccy/go-yaml"
+)
+
+// Root is a configuration file.
+type Root struct {
+	Domain      string       `yaml:"domain"`
+	Descriptors []Descriptor `yaml:"descriptors,omitempty"`
+}
+
+// Descriptor is a descriptor of a file, with those nested in it.
+type Descriptor struct {
+	Key            string       `yaml:"key"`
+	Value          string       `yaml:"value,omitempty"`
+	RateLimit      *RateLimit   `yaml:"rate_limit,omitempty"`
+	ShadowMode     bool         `yaml:"shadow_mode,omitempty"`
+	QuotaMode      bool         `yaml:"quota_mode,omitempty"`
+	ShareThreshold bool         `yaml:"share_threshold,omitempty"`
+	DetailedMetric bool         `yaml:"detailed_metric,omitempty"`
+	ValueToMetric  bool         `yaml:"value_to_metric,omitempty"`
+	Metadata       any          `yaml:"metadata,omitempty"`
+	Descriptors    []Descriptor `yaml:"descriptors,omitempty"`
+}
+
+// RateLimit is the rate_limit of a descriptor.
+type RateLimit struct {
+	Unit            string     `yaml:"unit,omitempty"`
+	RequestsPerUnit uint32     `yaml:"requests_per_unit,omitempty"`
+	Unlimited       bool       `yaml:"unlimited,omitempty"`
+	Name            string     `yaml:"name,omitempty"`
+	Replaces        []Replaces `yaml:"replaces,omitempty"`
+}
+
+// Replaces names a limit that another one replaces.
+type Replaces struct {
+	Name string `yaml:"name"`
+}
+
+// Configuration is the files that a server has loaded.
+type Configuration struct {
+	domains map[string]*node
+}
+
+// node is a place in the tree of a domain.
+type node struct {
+	next     map[string]*node // by key, or key_value
+	patterns []pattern        // the values with a *, in the order of the file
+	limit    *Limit           // nil: none
+	shared   bool             // all values count as the one with the *
+}
+
+type pattern struct {
+	text string
+	fits *regexp.Regexp
+}
+
+// Limit is a limit that applies to a descriptor of a request.
+type Limit struct {
+	Name      string
+	Requests  uint32
+	Unit      rlsv3.RateLimitResponse_RateLimit_Unit
+	Unlimited bool
+	Shadow    bool
+	Quota     bool
+	Replaces  []string
+}
+
+// Parse loads configuration files. Several may have one domain. It refuses what nobody could mean,
+// and not all that envoyproxy/ratelimit refuses.
+func Parse(texts ...[]byte) (*Configuration, error) {
+	c := &Configuration{domains: map[string]*node{}}
+	for _, text := range texts {
+		var root Root
+		if err := yaml.UnmarshalWithOptions(text, &root, yaml.Strict()); err != nil {
+			return nil, fmt.Errorf("read configuration: %w", err)
+		}
+		if root.Domain == "" {
+			return nil, fmt.Errorf("read configuration: no domain")
+		}
+		if c.domains[root.Domain] == nil {
+			c.domains[root.Domain] = &node{}
+		}
+		if err := c.domains[root.Domain].add(root.Descriptors); err != nil {
+			return nil, fmt.Errorf("domain %s: %w", root.Domain, err)
+		}
+	}
+	return c, nil
+}
+
+func (n *node) add(all []Descriptor) error {
+	for _, d := range all {
+		text := d.Key
+		if d.Value != "" {
+			text += "_" + d.Value
+		}
+		if d.Key == "" || n.next[text] != nil {
+			return fmt.Errorf("descriptor %q is there twice, or has no key", text)
+		}
+		below := &node{}
+		if d.RateLimit != nil {
+			limit, err := limitOf(d)
+			if err != nil {
+				return fmt.Errorf("descriptor %q: %w", text, err)
+			}
+			below.limit = limit
+		}
+		if strings.Contains(text, "*") {
+			n.patterns = append(n.patterns, pattern{text, compile(text)})
+			below.shared = d.ShareThreshold
+		}
+		if n.next == nil {
+			n.next = map[string]*node{}
+		}
+		n.next[text] = below
+		if err := below.add(d.Descriptors); err != nil {
+			return fmt.Errorf("%s: %w", text, err)
+		}
+	}
+	return nil
+}
+
+// compile makes an expression of a text in which each * stands for anything.
+func compile(text string) *regexp.Regexp {
+	return regexp.MustCompile(`(?s)\A` + strings.ReplaceAll(regexp.QuoteMeta(text), `\*`, `.*`) + `\z`)
+}
+
+func limitOf(d Descriptor) (*Limit, error) {
+	unit := rlsv3.RateLimitResponse_RateLimit_Unit_value[strings.ToUpper(d.RateLimit.Unit)]
+	l := &Limit{Name: d.RateLimit.Name, Requests: d.RateLimit.RequestsPerUnit,
+		Unit: rlsv3.RateLimitResponse_RateLimit_Unit(unit), Unlimited: d.RateLimit.Unlimited,
+		Shadow: d.ShadowMode, Quota: d.QuotaMode}
+	for _, r := range d.RateLimit.Replaces {
+		l.Replaces = append(l.Replaces, r.Name)
+	}
+	if l.Unlimited != (unit == 0) {
+		return nil, fmt.Errorf("unit %q, unlimited %v", d.RateLimit.Unit, l.Unlimited)
+	}
+	return l, nil
+}
+
+// Match returns the limit that applies to a descriptor of a request, or nil, and the entries by
+// which it counts: those of the request, but for values that share a count.
+func (c *Configuration) Match(domain string, d *ratelimitv3.RateLimitDescriptor) (*Limit, string) {
+	at, known := c.domains[domain]
+	if !known || len(d.GetEntries()) == 0 {
+		return nil, ""
+	}
+	counted := ""
+	for _, e := range d.GetEntries() {
+		next, by := at.next[e.GetKey()+"_"+e.GetValue()], e.GetValue()
+		for _, p := range at.patterns {
+			if next == nil && p.fits.MatchString(e.GetKey()+"_"+e.GetValue()) {
+				next = at.next[p.text]
+				if next.shared {
+					by = strings.TrimPrefix(p.text, e.GetKey()+"_")
+				}
+			}
+		}
+		if next == nil {
+			next = at.next[e.GetKey()]
+		}
+		if next == nil {
+			return nil, ""
+		}
+		counted += e.GetKey() + "_" + by + "_"
+		at = next
+	}
+	return at.limit, counted
+}

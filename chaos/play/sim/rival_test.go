@@ -1,0 +1,66 @@
+//go:build !race
+
+package sim
+
+import (
+	"testing"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/play/workload"
+	"github.com/quotad/quotad/chaos/rivals"
+)
+
+// TestBudgets checks quotad's use of a limit on some demands (docs/explanation/comparison.md shows
+// the rest): nothing is admitted above the limit, and the false denials stay below a budget, in
+// parts per million.
+func TestBudgets(t *testing.T) {
+	short := workload.Usual()
+	short.Length = 10 * workload.Second
+	for name, c := range map[string]struct {
+		demand    string
+		algorithm algorithms.Kind
+		window    int64 // seconds
+		borrow    bool
+		most      rivals.Millionths // of false denials
+	}{
+		"even at 0.8 L":  {"even-80", algorithms.FixedWindow, 1, false, 100},
+		"even at 0.95 L": {"even-95", algorithms.FixedWindow, 1, false, 5_000},
+		"all in one region": {"one-region", algorithms.FixedWindow, 1, false,
+			10_000},
+		"skewed":                    {"zipf", algorithms.FixedWindow, 1, false, 10_000},
+		"skewed, by a token bucket": {"zipf", algorithms.TokenBucket, 1, false, 10_000},
+		"skewed, borrowing":         {"zipf", algorithms.FixedWindow, 1, true, 5_000},
+		"a step of 15x":             {"step", algorithms.FixedWindow, 1, false, 10_000},
+		"a step of 15x by a sliding window": {"step", algorithms.SlidingWindowCounter, 1, false,
+			15_000},
+		"even at 0.9 L, by a counter": {"even-90", algorithms.SlidingWindowCounter, 1, false,
+			5_000},
+		"even at 0.9 L, by a log": {"even-90", algorithms.SlidingWindowLog, 1, false, 15_000},
+		"skewed, by a counter": {"zipf", algorithms.SlidingWindowCounter, 1, false,
+			25_000},
+		"all in one region, by a queue": {"one-region", algorithms.LeakyBucket, 10, false, 50_000},
+		"skewed, by a long queue":       {"zipf", algorithms.LeakyBucket, 60, false, 30_000},
+		"skewed, by a log":              {"zipf", algorithms.SlidingWindowLog, 1, false, 30_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			setting := short
+			setting.Algorithm, setting.Window = string(c.algorithm), c.window*workload.Second
+			setting.Length = max(setting.Length, 5*setting.Window)
+			if c.algorithm.Bucket() {
+				setting.Burst = setting.Limit / 5
+			}
+			w, err := workload.Make(c.demand, setting, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := rivals.Uniform(w.Regions, 40_000)
+			q := Quotad{Borrow: c.borrow}
+			f := rivals.Measure(w, q.Run(w, n, 1), n)
+			if f.OvershootMax > 0 || f.FalseRate > c.most {
+				t.Errorf("%d ppm above the limit, %d ppm denied falsely; want 0 and at most %d",
+					f.OvershootMax, f.FalseRate, c.most)
+			}
+		})
+	}
+}

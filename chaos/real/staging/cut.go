@@ -1,0 +1,118 @@
+package staging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/status"
+
+	"github.com/quotad/quotad/region/trade/peer"
+)
+
+// MostCut is the longest duration of a cut.
+const MostCut = peer.MaxCut
+
+var directions = []string{"both", "in", "out"}
+
+// Cut cuts all nodes of a region off from those of another. Direction "in" loses what the others
+// send, "out" what is sent to them, "both" both. The cut ends by itself after d, in whole
+// milliseconds up to MostCut. If one of the nodes cannot make the cut, the others heal theirs.
+func (s *Stage) Cut(ctx context.Context, from, to, direction string, d time.Duration) error {
+	switch {
+	case s.places[from] == nil:
+		return s.noRegion(from)
+	case s.places[to] == nil:
+		return s.noRegion(to)
+	case from == to:
+		return fmt.Errorf("cut region %s off from itself: name two regions", from)
+	case !slices.Contains(directions, direction):
+		return fmt.Errorf("cut %s off from %s: %.70q is no direction; give %s", from, to, direction,
+			strings.Join(directions, ", "))
+	case d < time.Millisecond || d > MostCut:
+		return fmt.Errorf("cut %s off from %s for %v: give at least 1ms and at most %v, so that it ends", from, to, d, MostCut)
+	}
+	s.note(from, to, true)
+	err := each(s.places[from], func(p *place) error {
+		return s.cut(ctx, p, peer.Cut{Region: to, Direction: direction, For: d})
+	})
+	if err == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTimeout)
+	defer cancel()
+	if s.heal(ctx, from, to) != nil {
+		err = errors.Join(err,
+			fmt.Errorf("some nodes of %s may stay cut off from %s for %v; it ends by itself", from,
+				to, d))
+	}
+	return err
+}
+
+// Heal ends every cut that was made through this stage.
+func (s *Stage) Heal(ctx context.Context) error {
+	s.mu.Lock()
+	var pairs [][2]string
+	for pair := range s.cuts {
+		pairs = append(pairs, pair)
+	}
+	s.mu.Unlock()
+	var errs []error
+	for _, pair := range pairs {
+		errs = append(errs, s.heal(ctx, pair[0], pair[1]))
+	}
+	return errors.Join(errs...)
+}
+
+// heal ends the cuts of a region from another. What fails to heal stays noted for the next Heal.
+func (s *Stage) heal(ctx context.Context, from, to string) error {
+	err := each(s.places[from], func(p *place) error {
+		return s.cut(ctx, p, peer.Cut{Region: to, Direction: "both"})
+	})
+	if err == nil {
+		s.note(from, to, false)
+	}
+	return err
+}
+
+// note records that a cut was made, or that it was healed.
+func (s *Stage) note(from, to string, cut bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cut {
+		s.cuts[[2]string{from, to}] = true
+	} else {
+		delete(s.cuts, [2]string{from, to})
+	}
+}
+
+// cut asks one node for a cut.
+func (s *Stage) cut(ctx context.Context, p *place, c peer.Cut) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	a, err := s.client.Cut(ctx, p.region, p.Peer, c)
+	if said, ok := status.FromError(errors.Unwrap(err)); ok && err != nil {
+		return fmt.Errorf("%s at %s: %s", p.calls, p.Peer, said.Message())
+	}
+	if err != nil {
+		return err
+	}
+	p.lost.Lock()
+	defer p.lost.Unlock()
+	switch {
+	case a.PacketsLost < p.lost.last: // the node was started again
+		p.lost.total += a.PacketsLost
+	case p.lost.known:
+		p.lost.total += a.PacketsLost - p.lost.last
+	}
+	p.lost.known, p.lost.last = true, a.PacketsLost
+	return nil
+}
+
+func (s *Stage) noRegion(name string) error {
+	return fmt.Errorf("the nodes file has no region %.70q; it has %s", name,
+		strings.Join(s.Regions(), ", "))
+}

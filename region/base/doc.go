@@ -1,0 +1,9 @@
+// Package base is the group of what a node stands on, and what others may stand on, too:
+//
+//	a connection -> door (bounds what a caller may hold) -> front
+//	a socket     -> link (cuts it, for a rehearsal)      -> memory, trade
+//	a bucket     -> held (its denial and units in memory) -> decide, and the Go client
+//	a loop       -> repeat (at each tick, or when somebody signals)
+//
+// Nothing here knows what a limit is. No package here imports another group.
+package base

@@ -1,0 +1,168 @@
+package admit
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/memory/rules"
+	"github.com/quotad/quotad/region/memory/tally"
+)
+
+// reasonOrder has all reasons. The place of a reason in it is its number in a tally, so new ones
+// come last: see tally.Outcome.
+var reasonOrder = []Reason{WithinLimit, NoLimit, OverLimit, ExceedsRegionCapacity, Never, Denied,
+	Recovering, QueueFull, StoreFailure, StoreFailureLocal, StoreFailureAllowed, InvalidRequest}
+
+// account counts what became of a request that was to be charged, for each limit and bucket that it
+// concerned. A denied request counts for the limit that denied it. An admitted one counts for all,
+// also for shadow limits; one that was repeated counts for none.
+func (l *Limiter) account(w *waiting, d Decision) {
+	o := l.outcome(d)
+	for i, a := range w.applied {
+		l.accountOne(a, w.costOf(i), d, o)
+	}
+}
+
+// outcome returns what a tally keeps of a decision.
+func (l *Limiter) outcome(d Decision) tally.Outcome {
+	o := tally.Outcome{At: time.UnixMicro(int64(d.At)), FromMemory: d.FromMemory,
+		Reason: uint8(max(slices.Index(reasonOrder, d.Reason), 0))}
+	if d.At == 0 {
+		o.At = l.config.Now()
+	}
+	return o
+}
+
+// accountOne is account for one of the limits of a request and what it costs of that.
+func (l *Limiter) accountOne(a *rules.Applied, cost quantity.Units, d Decision, o tally.Outcome) {
+	switch {
+	case d.Repeated:
+	case d.Allowed:
+		if a.Limit.Name == d.Limit {
+			l.fullest.saw(d)
+		}
+		a.Tally.Admit(cost, o)
+		l.metrics.admittedUnits.counter(a.Limit.Name, "").Add(float64(cost))
+	case a.Limit.Name == d.Limit:
+		l.fullest.saw(d)
+		if d.opens > 0 {
+			l.closures.saw(d.Limit, l.config.Now().Add(d.opens))
+		}
+		a.Tally.Deny(cost, o)
+		l.metrics.deniedUnits.counter(d.Limit, d.Reason).Add(float64(cost))
+	}
+}
+
+// fullest keeps, for each limit, how full the fullest bucket was that a decision was about lately.
+// Safe for concurrent use.
+type fullest struct {
+	of sync.Map // *peak by the name of a limit
+}
+
+// peak is the highest part of a share that was used in the present period, and in the one before,
+// in parts per million.
+type peak struct{ now, before atomic.Int64 }
+
+// saw takes in what a decision says of the limit that decided it. Without a count it says nothing.
+func (f *fullest) saw(d Decision) {
+	used := d.Share - d.Remaining
+	if d.Share <= 0 || d.Cell == 0 || used < 0 {
+		return
+	}
+	known, met := f.of.Load(d.Limit)
+	if !met {
+		known, _ = f.of.LoadOrStore(d.Limit, &peak{})
+	}
+	part, p := int64(float64(used)/float64(d.Share)*1e6), known.(*peak)
+	for was := p.now.Load(); part > was && !p.now.CompareAndSwap(was, part); was = p.now.Load() {
+	}
+}
+
+// turn begins another period.
+func (f *fullest) turn() {
+	f.of.Range(func(_, p any) bool {
+		p.(*peak).before.Store(p.(*peak).now.Swap(0))
+		return true
+	})
+}
+
+// Fullest returns for each limit what part of this region's share was used of the bucket that was
+// fullest lately: 0 to 1. Lately is since the last but one call of Forget.
+func (l *Limiter) Fullest() map[string]float64 {
+	all := map[string]float64{}
+	l.fullest.of.Range(func(limit, p any) bool {
+		all[limit.(string)] = float64(max(p.(*peak).now.Load(), p.(*peak).before.Load())) / 1e6
+		return true
+	})
+	return all
+}
+
+// LastOutcome is what became of the last request on a bucket at this node.
+type LastOutcome struct {
+	At         time.Time // by the store's clock, or by this node's if no store decided
+	Admitted   bool
+	Reason     Reason
+	FromMemory bool
+}
+
+// Remembers returns the units of a bucket that the node holds to admit from without its store, and
+// whether it remembers a denial.
+func (l *Limiter) Remembers(a *rules.Applied) (units quantity.Units, denies bool) {
+	now := l.elapsed()
+	_, denies = a.Held.Denies(l.tenure.Generation(), now)
+	return a.Held.Holds(now), denies
+}
+
+// PeekBucket returns the decision that a request of one unit would get which no other limit applies
+// to. It charges and counts nothing. The error is an *Overload, ErrClosed, or that of ctx.
+func (l *Limiter) PeekBucket(ctx context.Context, a *rules.Applied) (Decision, error) {
+	f := Flow{limiter: l, next: Asks, reasked: reasks, way: waiting{rules: l.tenure.Rules(),
+		applied: []*rules.Applied{a}, cost: 1, caller: operators}.waits(l.waitOf(&Request{}))}
+	for f.next != Decided {
+		if f.next == Asks {
+			f.Ask(ctx)
+		} else {
+			f.pause(ctx)
+		}
+	}
+	d, err := f.decision()
+	d.Node, d.Region = l.config.Node, l.config.Region
+	return d, err
+}
+
+// operators is the caller of PeekBucket.
+const operators = "operators"
+
+// Last returns what became of the last request on a bucket at this node, and whether that is known:
+// the node remembers it of the buckets that were asked for lately.
+func Last(a *rules.Applied) (last LastOutcome, known bool) {
+	said, known := a.Tally.Last()
+	if !known || int(said.Reason) >= len(reasonOrder) {
+		return LastOutcome{}, false
+	}
+	return LastOutcome{At: said.At, Admitted: said.Admitted, Reason: reasonOrder[said.Reason],
+		FromMemory: said.FromMemory}, true
+}
+
+// LimitUnits are the units of a limit since the node's start, by what became of the requests.
+type LimitUnits struct {
+	Admitted, Denied float64
+}
+
+// UnitsByLimit returns the units of all limits of which requests were decided, by name.
+func (l *Limiter) UnitsByLimit() map[string]LimitUnits {
+	all := map[string]LimitUnits{}
+	for o, n := range l.metrics.admittedUnits.totals() {
+		all[o.limit] = LimitUnits{Admitted: n}
+	}
+	for o, n := range l.metrics.deniedUnits.totals() {
+		u := all[o.limit]
+		u.Denied += n
+		all[o.limit] = u
+	}
+	return all
+}

@@ -1,0 +1,394 @@
+package admit
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/memory/rules"
+	"github.com/quotad/quotad/region/memory/store"
+	"github.com/quotad/quotad/region/trade/rights"
+)
+
+const (
+	// maxBatched bounds the requests decided in one round trip, however fast the store is.
+	maxBatched = 1024
+	// gathered is how many requests must wait so that a round trip begins without letting others
+	// run first: a full script call. Under overload the others would be many, and Redis idle
+	// meanwhile.
+	gathered = 64
+)
+
+// waiting is a request on its way to the store.
+type waiting struct {
+	rules   *rules.Rules
+	applied []*rules.Applied
+	cost    quantity.Units
+	commit  bool
+	lists   *listed           // nil: the request has none
+	exempts *policy.Exemption // that the request meets which has no lists; nil: none
+	stray   string            // a descriptor whose value meets no condition; see policy.Matcher.Stray
+	chunk   bool              // it asks for a chunk
+	ahead   bool              // its units are for Envoys, whose reports tell their demand
+	once    string            // key under which it is charged once; empty: none
+	caller  string            // who sent it; empty: unknown
+	came    time.Time         // when it began to wait
+	until   time.Time         // from then on the store is not asked, so that the answer is in time
+	ends    time.Time         // from then on an answer is not waited for either
+	gone    *atomic.Bool      // true: nobody waits for the answer any more; nil: somebody does
+	answer  chan<- answered   // buffered, so that an answer to a caller that has gone blocks nobody
+
+	hash uint64 // of its buckets' keys; 0: it has not queued
+	work int64  // what it counts in the queue, in units of work
+}
+
+// answered is the store's answer to one request.
+type answered struct {
+	decided algorithms.Decided // answers to all requests of the script call
+	index   int                // place of this request in decided.Answers
+	// times holds the store's time for each bucket if the buckets are in several shards. nil:
+	// decided.Now holds for all.
+	times []quantity.StoreTime
+	// earlier says of each bucket, if they are in several shards, whether an earlier attempt of the
+	// request was charged there, and not this one. nil: none was.
+	earlier []bool
+	// part holds the limits that the answer is about if those are not all of the request's. nil:
+	// all.
+	part []*rules.Applied
+	// fromMemory says that the node answered, by what it remembers of the store's answers.
+	fromMemory bool
+	of         heardOf
+	err        error
+}
+
+// at returns the store's time at which a bucket was decided, in microseconds since 1970.
+func (a answered) at(bucket int) quantity.StoreTime {
+	if a.times != nil {
+		return a.times[bucket]
+	}
+	return a.decided.Now
+}
+
+// lost returns the bucket that must be restored before the store can decide; nil: there is none.
+func (a answered) lost() *store.LostBucket {
+	lost, _ := errors.AsType[*store.LostBucket](a.err)
+	return lost
+}
+
+// batcher decides requests in groups. While round trips to the store are under way, requests queue,
+// and the next round trip carries many of them. Requests on the same buckets become one script call
+// with a list of costs, decided in order. That is exact and adds no timer, and a hot key costs a
+// few script calls for each round trip instead of one for each request.
+//
+// A caller that comes while fewer than underWay round trips are under way makes its own, which
+// saves two switches of goroutine. Goroutines in run carry what has queued meanwhile. Before each
+// round trip, other goroutines that are ready to run get their turn (gather), and so does a request
+// that was read already but has not reached the queue. Waiting requests are served in fair order
+// (fairQueue), and those that can no longer be answered in time leave the queue before the script is
+// called (admission.go).
+type batcher struct {
+	shared
+	underWay int
+	more     chan struct{} // tells a run to carry what is queued
+
+	mu      sync.Mutex
+	queue   *fairQueue
+	trips   int       // round trips under way, and those that a run has yet to begin
+	sent    int64     // work under way
+	held    time.Time // since when round trips are held back; zero: they are not
+	pace    pace
+	refused Refused
+}
+
+// shared is what the batchers of a node have in common.
+type shared struct {
+	store    *store.Store
+	rights   *rights.Engine
+	breakers breakers
+	wakes    *wakes
+	elapsed  func() time.Duration
+	stepped  bool // the caller that asks makes the round trip, with all that waits
+}
+
+// newBatcher returns a batcher that makes so many round trips at a time. Unless it is stepped it
+// makes none before run is called.
+func newBatcher(common shared, deadline time.Duration, underWay int) *batcher {
+	b := &batcher{shared: common, underWay: underWay, more: make(chan struct{}, underWay),
+		queue: newFairQueue(queueLength), trips: underWay, pace: newPace(deadline, underWay)}
+	if b.stepped {
+		b.trips = 0
+	}
+	return b
+}
+
+// enqueue hands a request over. The error is an *Overload if there is no place for it. If another
+// round trip may begin, the caller makes it before enqueue returns: that takes as long as the store
+// does, even if ctx ends. For a hurried request a goroutine of its own makes it.
+func (b *batcher) enqueue(ctx context.Context, w waiting) error {
+	b.mu.Lock()
+	if b.queue.length == 0 && b.trips < b.underWay {
+		b.trips++
+		b.mu.Unlock()
+		w.hash = hashOf(w.applied)
+		b.begins(ctx, b.hurried(&w), w)
+		return nil
+	}
+	err := b.wait(w)
+	begins := b.mayBegin()
+	b.mu.Unlock()
+	if begins {
+		b.begins(ctx, b.hurried(&w))
+	}
+	return err
+}
+
+// hurried reports whether a request's caller gives up before the store would be given up.
+func (b *batcher) hurried(w *waiting) bool { return w.until.Sub(w.came) < b.pace.deadline }
+
+// begins makes a round trip, in a goroutine of its own if the caller cannot wait for it.
+func (b *batcher) begins(ctx context.Context, hurried bool, first ...waiting) {
+	ctx = context.WithoutCancel(ctx)
+	if hurried {
+		go b.carry(ctx, first...)
+		return
+	}
+	b.carry(ctx, first...)
+}
+
+// queueAll has some of the requests wait, those in the places of part. It calls refused for each
+// that may not, with its index. It returns whether one is hurried, and whether the caller has to
+// make a round trip (begins).
+func (b *batcher) queueAll(all []waiting, part []int, refused func(place int, err error)) (hurried,
+	begins bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, i := range part {
+		if err := b.wait(all[i]); err != nil {
+			refused(i, err)
+		}
+		hurried = hurried || b.hurried(&all[i])
+	}
+	return hurried, b.mayBegin()
+}
+
+// mayBegin begins a round trip if requests are queued and fewer than underWay are under way. It
+// returns whether it did. The caller holds the lock.
+func (b *batcher) mayBegin() bool {
+	if b.queue.length == 0 || b.trips >= b.underWay {
+		return false
+	}
+	b.trips++
+	return true
+}
+
+// gather lets the goroutines run that are ready, so that their requests queue. It returns at once
+// if there are none, or if gathered requests wait already.
+func (b *batcher) gather() {
+	b.mu.Lock()
+	enough := b.queue.length >= gathered
+	b.mu.Unlock()
+	if !enough && !b.stepped {
+		runtime.Gosched()
+	}
+}
+
+// carry makes a round trip with requests that have not queued and with queued ones, and passes the
+// next on to a run.
+func (b *batcher) carry(ctx context.Context, first ...waiting) {
+	b.gather()
+	batch := b.take(first...)
+	if len(batch) > 0 {
+		b.decide(ctx, batch)
+		b.passOn()
+	}
+	forget(batch)
+}
+
+// passOn ends a round trip. If requests have queued meanwhile it has a run make another one
+// instead.
+func (b *batcher) passOn() {
+	b.mu.Lock()
+	more := b.queue.length > 0
+	if !more {
+		b.trips--
+	}
+	b.mu.Unlock()
+	if more {
+		b.more <- struct{}{}
+	}
+}
+
+// run carries the requests that queue while round trips are under way, until ctx ends. underWay
+// goroutines run it.
+func (b *batcher) run(ctx context.Context) {
+	for {
+		for ctx.Err() == nil {
+			b.gather()
+			batch := b.take()
+			if len(batch) > 0 {
+				b.decide(ctx, batch)
+			}
+			if forget(batch); len(batch) == 0 {
+				break
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.more:
+		}
+	}
+}
+
+// batches has the memory of batches that are decided.
+var batches = sync.Pool{New: func() any { return new([]waiting) }}
+
+// forget gives back the memory of a batch.
+func forget(batch []waiting) {
+	clear(batch)
+	batches.Put(&batch)
+}
+
+// decide sends one batch to the store and answers all its requests.
+func (b *batcher) decide(ctx context.Context, batch []waiting) {
+	groups := group(b.withinReach(batch))
+	if len(groups) == 0 {
+		return
+	}
+	calls, work := b.calls(groups)
+	b.wakes.uses()
+	alone, begun := b.begin(work)
+	asked, generation := b.elapsed(), b.store.Generation()
+	decide := b.store.Decide
+	if !b.stepped && b.wakes.starved(begun, b.pace.deadline) {
+		decide = b.store.DecidePatiently
+	}
+	results := decide(ctx, calls)
+	back, heard := time.Now(), b.elapsed()
+	of, timed := heardOf{generation, asked, heard}, false
+	// This comes before any result is judged: an answer to one call proves that the server answers.
+	for i := range results {
+		if !store.Unreached(results[i].Err) {
+			b.breakers.hear(shardOf(calls[i]), back)
+			timed = true
+		}
+	}
+	for i, r := range results {
+		if store.Unreached(r.Err) {
+			r.Err = b.unreached(shardOf(calls[i]), begun, back, r.Err)
+			timed = timed || isOverload(r.Err)
+		}
+		if r.Err == nil && calls[i].Commit && !r.Value.Repeated {
+			if groups[i][0].ahead {
+				b.rights.ObserveAhead(groups[i][0].applied, r.Value)
+			} else {
+				b.rights.Observe(groups[i][0].applied, &calls[i], r.Value)
+			}
+			learn(groups[i], r.Value, of)
+		}
+		for n, w := range groups[i] {
+			w.answer <- answered{decided: r.Value, index: n, of: of, err: r.Err}
+		}
+	}
+	b.end(work, alone, timed, begun, back)
+}
+
+// calls returns the Decide of each group, and the work of all.
+func (b *batcher) calls(groups [][]waiting) (calls []algorithms.Decide, work int64) {
+	requests, applied := 0, 0
+	for _, g := range groups {
+		requests, applied = requests+len(g), applied+len(g[0].applied)
+	}
+	calls = make([]algorithms.Decide, len(groups))
+	costs, buckets := make([]quantity.Units, 0, requests+applied), make([]algorithms.LimitTarget, 0, applied)
+	for i, g := range groups {
+		first := &g[0]
+		for _, a := range first.applied {
+			target := a.Target
+			target.ExistsUntil = b.rights.ExistsFound(a)
+			buckets = append(buckets, target)
+		}
+		before := len(costs)
+		if first.apart() {
+			costs = append(costs, first.lists.costs...)
+		} else {
+			for n := range g {
+				costs = append(costs, g[n].cost)
+			}
+		}
+		calls[i] = algorithms.Decide{Fence: algorithms.Fence{Epoch: first.rules.Epoch},
+			Commit: first.commit, Once: first.once,
+			Buckets: buckets[len(buckets)-len(first.applied):], Costs: costs[before:],
+			PerBucket: first.apart()}
+		work += int64(len(first.applied)) * int64(scriptWork+(len(g)-1)*joinWork)
+	}
+	return calls, work
+}
+
+func shardOf(c algorithms.Decide) store.Shard { return store.ShardOf(c.Buckets[0].Key) }
+
+// mostWork returns how much work the round trip that begins now may carry. It is unbounded for a
+// stepped node, because the wall clock does not measure the speed of a simulated store.
+func (b *batcher) mostWork() int64 {
+	if b.stepped {
+		return math.MaxInt64
+	}
+	return b.pace.next()
+}
+
+// begin counts work as under way. It returns whether no other is, and the present time.
+func (b *batcher) begin(work int64) (alone bool, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	alone = b.sent == 0
+	b.sent += work
+	return alone, time.Now()
+}
+
+// end counts work as no longer under way. If timed is true, it measures the store's pace by the
+// round trip.
+func (b *batcher) end(work int64, alone, timed bool, begun, back time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sent -= work
+	if timed {
+		b.pace.done(begun, back, work, alone)
+	}
+}
+
+// unreached returns the error for a call that the server left without an answer. If the call is
+// late but the server answered others, the server is busy: the error is an *Overload, and the
+// breaker of the shard stays as it is. Otherwise the breaker trips.
+func (b *batcher) unreached(shard store.Shard, sent, now time.Time, err error) error {
+	due := sent.Add(b.pace.deadline)
+	if store.Late(err) && b.breakers.answers(shard, sent, due, now, b.pace.deadline, b.wakes.starved(now, b.pace.deadline)) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.refused.Late++
+		return b.overload()
+	}
+	b.breakers.trip(shard)
+	return err
+}
+
+// withinReach answers the requests that had queued when the breaker of their shard tripped, and
+// returns the others. A call to a server that does not answer would delay the calls to other
+// servers.
+func (b *batcher) withinReach(batch []waiting) []waiting {
+	within := batch[:0]
+	for _, w := range batch {
+		if b.breakers.tripped(store.ShardOf(w.applied[0].Target.Key)) {
+			w.answer <- answered{err: errOutOfReach}
+			continue
+		}
+		within = append(within, w)
+	}
+	return within
+}

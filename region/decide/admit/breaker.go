@@ -1,0 +1,101 @@
+package admit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/quotad/quotad/region/base/repeat"
+	"github.com/quotad/quotad/region/memory/store"
+)
+
+// breakers keep requests from servers that do not answer. The first call that fails trips the
+// breaker of its shard. From then on requests on that shard are decided without the store at once,
+// and a probe finds out when the server answers again. A call that is late while its server
+// answered others does not count, because that server is busy.
+type breakers map[store.Shard]*breaker
+
+type breaker struct {
+	atomic.Bool              // tripped
+	heard       atomic.Int64 // when the server last answered, in nanoseconds after since; 0: never
+}
+
+// probeEvery is how often a server that does not answer is probed.
+const probeEvery = 50 * time.Millisecond
+
+var errOutOfReach = errors.New("the store is out of reach")
+
+func newBreakers(all store.Shards) breakers {
+	b := breakers{}
+	for _, shard := range all {
+		b[shard] = &breaker{}
+	}
+	return b
+}
+
+// trip keeps requests from a shard until its server answers a probe.
+func (b breakers) trip(s store.Shard) { b[s].Store(true) }
+
+// tripped reports whether requests are kept from a shard.
+func (b breakers) tripped(s store.Shard) bool { return b[s].Load() }
+
+// since is the zero of the breakers' time. It is monotonic: setting the clock does not change it.
+var since = time.Now()
+
+// hear notes that the server of a shard has answered.
+func (b breakers) hear(s store.Shard, now time.Time) { b[s].heard.Store(int64(now.Sub(since))) }
+
+// answers reports whether the server of a shard answers other calls, when a call sent at a given time
+// was not answered when it was due. It does if it answered after that time and within the last half of the deadline. A
+// server with work under way answers several times within a deadline.
+//
+// A process that lacks processor time may not have read the server's replies. It is taken to lack
+// processor time if starved says so, or if it notices the end of the deadline too late. Then an
+// answer within the last starvedDeadlines deadlines is enough.
+func (b breakers) answers(s store.Shard, sent, due, now time.Time, deadline time.Duration,
+	starved bool) bool {
+	after := later(sent, now.Add(-deadline/2))
+	if starved || now.Sub(due) > deadline/starvedPart {
+		after = now.Add(-starvedDeadlines * deadline)
+	}
+	heard := b[s].heard.Load()
+	return heard != 0 && heard > int64(after.Sub(since))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// probe closes the breakers of servers that answer again, until ctx ends.
+func (l *Limiter) probe(ctx context.Context) {
+	silent := map[store.Shard]time.Time{}
+	repeat.Every(ctx, probeEvery, func(time.Time) { l.TryAgain(ctx, silent) })
+}
+
+// TryAgain probes once each server that does not answer. silent holds since when each has not
+// answered, and is kept by the caller between calls.
+func (l *Limiter) TryAgain(ctx context.Context, silent map[store.Shard]time.Time) {
+	for shard, breaker := range l.breakers {
+		if !breaker.Load() {
+			continue
+		}
+		err := l.store.Reach(ctx, shard)
+		if silent[shard].IsZero() {
+			silent[shard] = l.config.Now()
+			l.log.Warn("the store does not answer: requests are decided as on_store_failure says",
+				"shard", shard, "err", cmp.Or(err, errLate))
+		}
+		if err == nil {
+			l.breakers.hear(shard, time.Now())
+			breaker.Store(false)
+			l.log.Info("the store answers again", "shard", shard, "after",
+				l.config.Now().Sub(silent[shard]).Round(time.Millisecond))
+			delete(silent, shard)
+		}
+	}
+}

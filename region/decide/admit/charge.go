@@ -1,0 +1,26 @@
+package admit
+
+import (
+	"context"
+	"time"
+
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/memory/rules"
+)
+
+// Charge charges units to one bucket, all or none, and reports whether the store did. It is no
+// request: nothing is decided without the store, borrowed or counted as a decision or as demand. If
+// the answer is lost, the units may have been charged.
+func (l *Limiter) Charge(ctx context.Context, r *rules.Rules, a *rules.Applied,
+	units quantity.Units) bool {
+	if r.Serves() != nil {
+		return false
+	}
+	deadline := l.deadline
+	if l.config.Stepped {
+		deadline = time.Hour // the wall clock does not measure a simulated store
+	}
+	said, err := l.ask(ctx, waiting{rules: r, applied: []*rules.Applied{a}, cost: units,
+		commit: true, chunk: true, ahead: true}.waits(deadline))
+	return err == nil && said.err == nil && said.decided.Answers[said.index].Admitted
+}

@@ -1,0 +1,119 @@
+package admit
+
+import (
+	"math"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/memory/rules"
+)
+
+// sign sets what every decision of this node carries: node, region and sequence number. It also
+// counts the decision.
+func (l *Limiter) sign(d Decision) Decision {
+	d.Node, d.Region = l.config.Node, l.config.Region
+	d.Sequence = l.sequence.Add(1)
+	l.metrics.decided(d)
+	return d
+}
+
+// describe fills in the decision's fields about the limit that decided.
+func (l *Limiter) describe(d Decision, a *rules.Applied) Decision {
+	d.Limit, d.Algorithm, d.LimitUnits, d.Window = a.Limit.Name, a.Limit.Algorithm, a.Limit.Limit,
+		lengthOf(a, d.Cell)
+	d.Entitlement = a.Entitlement()
+	d.Degraded = l.rights.Degraded(a.Bucket)
+	return d
+}
+
+// judge turns the store's answer into a decision. The limit that decides is the one with the
+// greatest weight. A shadow limit decides only if no other limit applies, and so does an
+// alternative limit that did not deny although it had no room.
+func (l *Limiter) judge(w *waiting, a answered) Decision {
+	answer, all := a.decided.Answers[a.index], w.applied
+	decider, best := 0, int64(math.MinInt64)
+	var retry time.Duration // of the decider
+	seed, takes := l.sequence.Load(), w.commit && !answer.Admitted
+	var shadowed []string
+	var delay int64
+	spared := !w.allFull(a)
+	harmless := func(i int) bool {
+		return all[i].Limit.Shadow ||
+			spared && all[i].Limit.Alternative && answer.Verdicts[i].Retry != 0
+	}
+	for i, v := range answer.Verdicts {
+		shadow := harmless(i)
+		if !shadow {
+			delay = max(delay, v.Delay)
+		}
+		if all[i].Limit.Shadow && v.Retry != 0 {
+			shadowed = append(shadowed, all[i].Limit.Name)
+		}
+		after := l.retryAfter(w.denies(i, a), seed, takes && len(all) == 1)
+		weighs := weight(answer.Admitted, v, after, w.costOf(i) > all[i].Most())
+		first := i == 0 || harmless(decider) && !shadow
+		if first || shadow == harmless(decider) && weighs > best {
+			decider, best, retry = i, weighs, after
+		}
+	}
+	state, verdict := a.decided.Buckets[decider], answer.Verdicts[decider]
+	d := l.describe(Decision{Allowed: answer.Admitted, Reason: WithinLimit,
+		Remaining:  verdict.Remaining,
+		ResetAfter: microseconds(state.Reset),
+		Cell:       state.Cell, At: a.at(decider),
+		Share: max(state.Share, 0), Shadowed: shadowed, Delay: microseconds(delay),
+		Repeated: a.decided.Repeated, FromMemory: a.fromMemory}, all[decider])
+	if w.wantsStates() {
+		d.Limits = l.states(w, a, seed)
+	}
+	if !answer.Admitted {
+		if len(all) > 1 && takes { // the turn of the limit for which it waits longest
+			retry = l.retryAfter(w.denies(decider, a), seed, true)
+		}
+		if d.Limits != nil {
+			d.Limits[decider].RetryAfter = retry
+		}
+		d.Reason, d.RetryAfter = reasonOf(all[decider], w.costOf(decider), state, verdict, a.at(decider)), retry
+		if d.Reason == Recovering {
+			d.opens = microseconds(verdict.Retry)
+		}
+	}
+	return d
+}
+
+// denies returns what one of a request's limits said.
+func (w *waiting) denies(i int, a answered) denies {
+	return denies{w.applied[i], w.costOf(i), a.decided.Buckets[i], a.decided.Answers[a.index].Verdicts[i], a.at(i)}
+}
+
+// reasonOf returns why a limit denies.
+func reasonOf(a *rules.Applied, cost quantity.Units, s algorithms.State,
+	v algorithms.Verdict, at quantity.StoreTime) Reason {
+	switch {
+	case cost > a.Most():
+		return Never
+	case a.AwayFromHome():
+		return OverLimit
+	case v.Retry < 0:
+		return ExceedsRegionCapacity
+	case s.Shut > at:
+		return Recovering
+	}
+	return OverLimit
+}
+
+// weight orders limits by what they say about a request. Of an admitted request the limit with
+// least remaining decides. Of a denied one, a limit that can never admit it decides, then one that
+// this region's entitlement cannot hold, then the one that denies longest.
+func weight(admitted bool, v algorithms.Verdict, retry time.Duration, never bool) int64 {
+	switch {
+	case admitted:
+		return int64(-v.Remaining)
+	case never:
+		return math.MaxInt64
+	case retry < 0:
+		return math.MaxInt64 - 1
+	}
+	return int64(retry)
+}

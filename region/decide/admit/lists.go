@@ -1,0 +1,170 @@
+package admit
+
+import (
+	"slices"
+
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/memory/rules"
+)
+
+// MaxLists bounds the lists of descriptors of one request. Each list has at most MaxDescriptors.
+const MaxLists = 16
+
+// List is a list of descriptors in order, as requests of Envoy have them. A request may have
+// several. Each meets limits of its own, and all of these are charged, or none. A bucket that
+// several lists meet is charged once, the most that any of them costs.
+type List struct {
+	Entries []policy.KeyValue
+	Cost    quantity.Units // units, 1 to 2^51
+}
+
+// Met is what one list of a request met.
+type Met struct {
+	Limits []int // places in Decision.Limits
+	// Exempt says that the list meets an exemption of the document, Unlimited that this one says so
+	// to callers, and Denied that it denies.
+	Exempt, Unlimited, Denied bool
+}
+
+// listed is what a waiting request with lists has beyond others.
+type listed struct {
+	costs    []quantity.Units // of each of its limits; nil: all cost the same
+	met      []Met
+	replaced []string // aliases of limits that its limits and exemptions replace
+	denied   bool     // by an exemption
+	lessened bool     // limits were left out that others replace
+	room     listRoom
+}
+
+// listRoom is room for most requests with lists, made with the rest of them at once.
+type listRoom struct {
+	met    [2]Met
+	costs  [4]quantity.Units
+	places [4]int // of limits
+}
+
+// costOf returns what the request costs of one of its limits.
+func (w *waiting) costOf(i int) quantity.Units {
+	if w.apart() {
+		return w.lists.costs[i]
+	}
+	return w.cost
+}
+
+// apart reports whether the request has a cost for each limit.
+func (w *waiting) apart() bool { return w.lists != nil && w.lists.costs != nil }
+
+// matchLists finds the limits that apply to the lists of a request, and what it costs of each.
+func (w *waiting) matchLists(q Request, room []*rules.Applied) {
+	w.lists, w.applied = &listed{replaced: q.replaced}, room
+	own := &w.lists.room
+	if w.lists.met = own.met[:]; len(q.Lists) > len(own.met) {
+		w.lists.met = make([]Met, len(q.Lists))
+	}
+	w.lists.met = w.lists.met[:len(q.Lists)]
+	costs, places := own.costs[:0], own.places[:0]
+	for n, list := range q.Lists {
+		var some [4]*rules.Applied
+		met, exempt := w.rules.AppendList(some[:0], q.Domain, list.Entries)
+		its, first := &w.lists.met[n], len(places)
+		if exempt == nil && w.stray == "" {
+			w.stray = w.rules.Stray(q.Domain, nil, list.Entries)
+		}
+		if exempt != nil {
+			its.Exempt, its.Unlimited, its.Denied = true, exempt.Unlimited, exempt.Deny
+			w.lists.denied = w.lists.denied || exempt.Deny
+			w.lists.replaced = append(w.lists.replaced, exempt.Replaces...)
+		}
+		for _, a := range met {
+			place := slices.IndexFunc(w.applied,
+				func(b *rules.Applied) bool { return b.Bucket.ID == a.Bucket.ID })
+			if place < 0 {
+				place = len(w.applied)
+				w.applied, costs = append(w.applied, a), append(costs, 0)
+			}
+			costs[place] = max(costs[place], list.Cost)
+			places = append(places, place)
+			w.lists.replaced = append(w.lists.replaced, a.Limit.Replaces...)
+		}
+		its.Limits = places[first:len(places):len(places)]
+	}
+	if len(w.lists.replaced) > 0 {
+		costs = w.leaveReplaced(costs)
+	}
+	w.cost = 1
+	for _, cost := range costs {
+		w.cost = max(w.cost, cost)
+	}
+	if slices.ContainsFunc(costs, func(cost quantity.Units) bool { return cost != w.cost }) {
+		w.lists.costs = costs
+	}
+}
+
+// withoutReplaced leaves out the limits that others of a request without lists, or the exemption
+// that it meets, replace.
+func withoutReplaced(all []*rules.Applied, exempt *policy.Exemption) []*rules.Applied {
+	var replaced []string
+	if exempt != nil {
+		replaced = append(replaced, exempt.Replaces...)
+	}
+	for _, a := range all {
+		replaced = append(replaced, a.Limit.Replaces...)
+	}
+	return slices.DeleteFunc(all,
+		func(a *rules.Applied) bool { return slices.Contains(replaced, a.Limit.Alias) })
+}
+
+// leaveReplaced leaves out the limits that others of the request replace.
+func (w *waiting) leaveReplaced(costs []quantity.Units) []quantity.Units {
+	places, kept := make([]int, len(w.applied)), 0
+	for i, a := range w.applied {
+		places[i] = -1
+		if !slices.Contains(w.lists.replaced, a.Limit.Alias) {
+			w.applied[kept], costs[kept], places[i] = a, costs[i], kept
+			kept++
+		}
+	}
+	w.lists.lessened = kept < len(w.applied)
+	w.applied = w.applied[:kept]
+	for n := range w.lists.met {
+		met := &w.lists.met[n]
+		left := met.Limits[:0]
+		for _, place := range met.Limits {
+			if places[place] >= 0 {
+				left = append(left, places[place])
+			}
+		}
+		met.Limits = left
+	}
+	return costs[:kept]
+}
+
+// denied reports whether an exemption denies the request.
+func (w *waiting) denied() bool {
+	return w.lists != nil && w.lists.denied || w.exempts != nil && w.exempts.Deny
+}
+
+// needsNoStore reports whether the request is decided by the document alone.
+func (w *waiting) needsNoStore(domain string) bool {
+	if len(w.applied) == 0 || w.denied() || w.rules.Serves() != nil {
+		return true
+	}
+	if w.stray == "" {
+		return false
+	}
+	rule, _ := w.rules.Domain(domain)
+	return rule.OnNoLimit == policy.NoLimitDeny
+}
+
+// only returns the lists of a part of a request.
+func (l *listed) only(of []int) *listed {
+	if l == nil || l.costs == nil {
+		return l
+	}
+	own := &listed{met: l.met}
+	for _, i := range of {
+		own.costs = append(own.costs, l.costs[i])
+	}
+	return own
+}

@@ -1,0 +1,258 @@
+package admit
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/policy"
+	receiptv1 "github.com/quotad/quotad/proto/receipt/v1"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/memory/rules"
+	"github.com/quotad/quotad/region/memory/store"
+)
+
+// ErrReceipt says that a receipt is not of this region, or is older than the last loss of its
+// store's data.
+var ErrReceipt = errors.New("this region cannot refund the receipt")
+
+// receipt returns what a caller needs to have a decision refunded. It lists what was charged and is
+// sealed with a secret that the region's store keeps, so any node of the region can refund it, also
+// after a restart. It is empty if nothing was charged.
+func (l *Limiter) receipt(q Request, all []*rules.Applied, a answered) string {
+	r := &receiptv1.Receipt{Region: l.config.Region, Generation: l.store.Generation(),
+		AtUs: int64(a.decided.Now), Cost: int64(q.Cost),
+		Id: fmt.Sprintf("%s:%d", l.life, l.receipts.Add(1))}
+	if q.ID != "" && !a.decided.TooOften { // all repeats of a decision have the same receipt
+		r.Once = onceKey(q, all)
+		r.Id = fmt.Sprintf("%d:%s", a.decided.Now, r.GetOnce())
+	}
+	for i, v := range a.decided.Answers[a.index].Verdicts {
+		if v.Retry == 0 {
+			r.Charges = append(r.Charges, &receiptv1.Charge{Bucket: []byte(all[i].Bucket.ID),
+				Cell: int64(a.decided.Buckets[i].Cell), AtUs: int64(a.at(i))})
+		}
+	}
+	secret := l.store.Secret()
+	body, err := proto.Marshal(r)
+	if err != nil || len(r.Charges) == 0 || secret == "" {
+		return ""
+	}
+	return receiptPrefix + base64.RawURLEncoding.EncodeToString(append(seal(secret, body), body...))
+}
+
+// receiptPrefix tells receipts from other tokens, and ensures that none begins with a dash.
+const receiptPrefix = "qr1_"
+
+// maxReceiptBytes is more than any receipt has, even one of the most limits that apply to one
+// request with the longest keys.
+const maxReceiptBytes = 64 << 10
+
+// seal returns the authentication code of a receipt's body.
+func seal(secret string, body []byte) []byte {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(body)
+	return mac.Sum(nil)
+}
+
+// open checks the seal of a receipt and returns its content. The error is a *FieldError, or wraps
+// ErrReceipt.
+func (l *Limiter) open(receipt string) (*receiptv1.Receipt, error) {
+	if len(receipt) > maxReceiptBytes {
+		return nil, Wrong("receipt",
+			"is longer than any receipt; send the receipt of a decision as it was given")
+	}
+	sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(receipt, receiptPrefix))
+	if err != nil || len(sealed) < sha256.Size {
+		return nil, Wrong("receipt", "is none; send the receipt of a decision as it was given")
+	}
+	body := sealed[sha256.Size:]
+	r := &receiptv1.Receipt{}
+	if proto.Unmarshal(body, r) != nil {
+		return nil, Wrong("receipt", "is none; send the receipt of a decision as it was given")
+	}
+	secret := l.store.Secret()
+	switch {
+	case r.GetRegion() != l.config.Region:
+		return nil, fmt.Errorf("%w: it is of region %.64q, this is %q: send it there", ErrReceipt,
+			r.GetRegion(), l.config.Region)
+	case secret == "" || r.GetGeneration() != l.store.Generation():
+		return nil, fmt.Errorf(
+			"%w: the region's store has lost its data since: there is nothing left to refund",
+			ErrReceipt)
+	case !hmac.Equal(sealed[:sha256.Size], seal(secret, body)):
+		return nil, fmt.Errorf("%w: it was not given by this region, or was changed", ErrReceipt)
+	}
+	return r, nil
+}
+
+// Receipt returns the buckets that a receipt is about, which are all of one domain. The error is a
+// *FieldError, or wraps ErrReceipt.
+func (l *Limiter) Receipt(receipt string) ([]policy.BucketRef, error) {
+	r, err := l.open(receipt)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]policy.BucketRef, len(r.GetCharges()))
+	for i, charge := range r.GetCharges() {
+		if all[i], err = policy.ParseBucketID(policy.BucketID(charge.GetBucket())); err != nil {
+			return nil, &FieldError{"receipt", "names a bucket that cannot be read"}
+		}
+	}
+	return all, nil
+}
+
+// Refunded is the outcome of a refund, charge by charge.
+type Refunded struct {
+	Charges  []RefundedCharge
+	Repeated bool // the receipt had been refunded before; this is the outcome of that refund
+}
+
+// RefundedCharge is the outcome of the refund of one charge.
+type RefundedCharge struct {
+	Limit  string
+	Units  quantity.Units // units given back
+	Reason string         // why none were given back; empty if some were
+}
+
+// Refund gives back what a decision charged. A second refund of the same receipt gives nothing
+// more. Units of a cell that no longer counts, and turns of a leaky_bucket, are not given back. The
+// error is a *FieldError, ErrReceipt, or that of the store.
+func (l *Limiter) Refund(ctx context.Context, receipt string) (Refunded, error) {
+	r, err := l.open(receipt)
+	if err != nil {
+		return Refunded{}, err
+	}
+	return l.refund(ctx, r)
+}
+
+// refund gives back the cost of a receipt that was opened.
+func (l *Limiter) refund(ctx context.Context, r *receiptv1.Receipt) (Refunded, error) {
+	current := l.tenure.Rules()
+	calls, places, err := refunds(current, r)
+	if err != nil {
+		return Refunded{}, err
+	}
+	out, gives := Refunded{Charges: make([]RefundedCharge, len(r.GetCharges()))}, false
+	for i, c := range calls {
+		for k := range c.Charges {
+			c.Charges[k].ExistsUntil = l.rights.ExistsUntil(places[i][k].bucket)
+		}
+		done, err := l.store.Refund(ctx, c)
+		for _, at := range places[i] {
+			l.forgetDenials(current, at.bucket, max(done.Now, l.store.Latest()))
+		}
+		if err != nil { // if the receipt is sent again, the refund goes on from here
+			for _, at := range places[i] {
+				if b := current.Find(at.bucket); b != nil {
+					l.rights.Lose(ctx, b, err)
+				}
+			}
+			return Refunded{}, err
+		}
+		out.Repeated = out.Repeated || done.Repeated
+		for k, back := range done.Charges {
+			gives = gives || back.Units > 0 && !done.Repeated
+			out.Charges[places[i][k].index] = l.refunded(places[i][k].limit, back, done.Repeated)
+		}
+	}
+	// A shard of short windows forgets a refund before the others do. It gives nothing more then.
+	out.Repeated = out.Repeated && !gives
+	return out, nil
+}
+
+// forgetDenials forgets what was denied of a bucket before units of it came back at a store time.
+func (l *Limiter) forgetDenials(current *rules.Rules, bucket string, at quantity.StoreTime) {
+	if a := current.Found(bucket); a != nil {
+		a.Held.Forget(at)
+	}
+}
+
+// place says where a charge is in its receipt.
+type place struct {
+	index  int
+	limit  string
+	bucket string // the bucket's id
+}
+
+// refunds returns the calls that refund the charges of a receipt, one for each shard, and the
+// places of their charges.
+func refunds(current *rules.Rules, r *receiptv1.Receipt) (calls []algorithms.Refund,
+	places [][]place, err error) {
+	for i, charge := range r.GetCharges() {
+		id := string(charge.GetBucket())
+		ref, err := policy.ParseBucketID(policy.BucketID(id))
+		if err != nil {
+			return nil, nil, &FieldError{"receipt", "names a bucket that cannot be read"}
+		}
+		taken := algorithms.Charge{Target: algorithms.Target{Key: current.Key(id)},
+			Cell: quantity.Cell(charge.GetCell())}
+		if b := current.Find(id); b != nil {
+			taken.Terms = b.Terms(current.Region)
+		}
+		shard := store.ShardOf(taken.Key)
+		n := slices.IndexFunc(calls,
+			func(c algorithms.Refund) bool { return store.ShardOf(c.Receipt) == shard })
+		if n < 0 {
+			n = len(calls)
+			c := algorithms.Refund{Fence: algorithms.Fence{Epoch: current.Epoch},
+				Receipt: store.RefundKey(shard, r.GetId()),
+				Once:    store.OnceKey(shard, "none"),
+				At:      quantity.StoreTime(cmp.Or(charge.GetAtUs(), r.GetAtUs())),
+				Cost:    quantity.Units(r.GetCost())}
+			if once := r.GetOnce(); once != "" {
+				c.Once = onceIn(shard, once)
+			}
+			calls, places = append(calls, c), append(places, nil)
+		}
+		calls[n].Charges = append(calls[n].Charges, taken)
+		places[n] = append(places[n], place{i, ref.Name, id})
+	}
+	return calls, places, nil
+}
+
+// refunded describes and counts the outcome of one charge.
+func (l *Limiter) refunded(limit string, back algorithms.Back, repeated bool) RefundedCharge {
+	if back.Units == 0 && back.Refusal == algorithms.NotRefused { // a reset or a refill came before
+		back.Refusal = algorithms.NoLongerWeighs
+	}
+	if !repeated {
+		l.metrics.refunded.WithLabelValues(limit).Add(float64(back.Units))
+	}
+	return RefundedCharge{Limit: limit, Units: back.Units, Reason: back.Refusal.String()}
+}
+
+// Reset clears the use of one bucket in this region and returns the units that counted as used.
+// Nothing else changes. What is admitted from then on comes on top of what was admitted before, so
+// the limit does not hold in this window. Reset is for operators.
+func (l *Limiter) Reset(ctx context.Context, limit, domain string,
+	descriptors map[string]string) (cleared quantity.Units, err error) {
+	if err := (Request{Domain: domain, Descriptors: descriptors, Cost: 1}).Validate(); err != nil {
+		return 0, err
+	}
+	r := l.tenure.Rules()
+	limited, b, err := r.Locate(limit, domain, descriptors)
+	if err != nil {
+		return 0, err
+	}
+	done, err := l.store.Reset(ctx, algorithms.Reset{Fence: algorithms.Fence{Epoch: r.Epoch},
+		Target: r.Target(b, l.rights.ExistsUntil(b.ID))})
+	if err != nil {
+		l.rights.Lose(ctx, b, err)
+		return 0, err
+	}
+	l.forgetDenials(r, b.ID, done.Now)
+	l.metrics.resets.WithLabelValues(limited.Name).Inc()
+	l.log.Warn("a bucket was reset: its limit does not hold in this window", "limit", limited.Name,
+		"units", done.Used)
+	return done.Used, nil
+}

@@ -1,0 +1,74 @@
+package admit
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/chaos/lab/fixtures"
+	"github.com/quotad/quotad/region/memory/store"
+)
+
+// A Redis that refuses scripts, here for want of memory, answers: a breaker would open and close
+// again at each probe.
+func TestARefusalTripsNoBreaker(t *testing.T) {
+	n, operator := onProcess(t)
+	if err := operator.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if a := n.asks(t, "a"); !redis.IsOOMError(a.err) {
+		t.Fatalf("answered %+v: the test shows nothing", a)
+	}
+	if n.breakers.tripped(store.Whole) {
+		t.Error("the breaker is tripped")
+	}
+}
+
+// A key that another program wrote is refused, and all else is served.
+func TestARefusalOfOneBucketIsNotEverything(t *testing.T) {
+	n, operator := onProcess(t)
+	key := n.tenure.Rules().Match(asked(request("broken")))[0].Target.Key
+	if err := operator.Set(t.Context(), key, "another's", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if a := n.asks(t, "broken"); a.err == nil {
+			t.Fatalf("%+v: the test shows nothing", a)
+		}
+	}
+	if n.breakers.tripped(store.Whole) {
+		t.Error("the breaker is tripped")
+	}
+	if a := n.asks(t, "a"); a.err != nil {
+		t.Errorf("another bucket: %+v", a)
+	}
+}
+
+// onProcess returns a limiter in which nothing runs, on a redis-server, and an operator's way to
+// that.
+func onProcess(t *testing.T) (*Limiter, *redis.Client) {
+	t.Helper()
+	server := fixtures.Process(t)
+	s, err := store.Connect(store.Options{URL: server.URL, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	n := on(t, s, 1, documents.Parse(t, 1, hereAndThere, "name: hour, limit: 100, window: 1h"))
+	if err := n.tenure.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return n, fixtures.Operator(t, server)
+}
+
+// asks has the store decide a request of an account.
+func (l *Limiter) asks(t *testing.T, account string) answered {
+	t.Helper()
+	r := l.tenure.Rules()
+	answer := make(chan answered, 1)
+	l.lanes.all[0].decide(t.Context(), []waiting{{rules: r, applied: r.Match(asked(request(account))),
+		cost: 1, commit: true, answer: answer}})
+	return <-answer
+}

@@ -1,0 +1,95 @@
+package admit
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/base/held"
+	"github.com/quotad/quotad/region/memory/rules"
+)
+
+// unknownWithin is the longest time that a denial tells where nobody knows how long it lasts: the
+// store may be back in a second, and what it lost may be known.
+const unknownWithin = time.Minute
+
+// denies is one limit's denial of a request: a bucket's state and the verdict, at a time of the store.
+type denies struct {
+	*rules.Applied
+	cost    quantity.Units
+	state   algorithms.State
+	verdict algorithms.Verdict
+	at      quantity.StoreTime
+}
+
+// retryAfter returns when a request may come again that a limit denies: when this region's rights
+// suffice for it, after all who were told so before, or when units of other regions may be here, if
+// that is sooner. Negative: neither is known. It is the only rule for what callers are told, by
+// whatever field or header. With take, the caller is told, and the next one of the units after.
+// seed tells requests apart that were decided at the same time.
+func (l *Limiter) retryAfter(d denies, seed uint64, take bool) time.Duration {
+	s, own := d.state, microseconds(d.verdict.Retry)
+	switch {
+	case own == 0:
+		return 0
+	case d.cost > d.Most():
+		return -1
+	case d.AwayFromHome(): // it may borrow anew in the next cell
+		own = max(microseconds(d.Target.Terms.Opens(s.Cell+1).Sub(d.at)), time.Millisecond)
+	case own < 0:
+		return -1
+	case s.Shut > d.at:
+		return min(own, unknownWithin)
+	}
+	var lent exchange.Relief
+	bucket := d.Limit.Algorithm.Bucket()
+	if bucket || s.Share < d.Most() { // else the others hold nothing
+		lent = l.rights.Relief(d.Bucket, s.Cell, s.Share, d.cost-s.Free)
+	}
+	if !bucket && lent.Units > 0 { // they come all at once
+		if after := spread(microseconds(lent.After), uint64(d.at)+seed); after < d.turn(own, exchange.Relief{}, false) {
+			return after
+		}
+		lent = exchange.Relief{}
+	}
+	return d.turn(own, lent, take)
+}
+
+// turn returns when it is a request's turn, which would fit alone after a time. The units of a fixed
+// window come free all at once. Those of a bucket come at this region's rate and, once others have
+// lent theirs, at up to the limit's; turns are given within a window. A sliding window's have all come
+// free when it is whole.
+func (d denies) turn(alone time.Duration, lent exchange.Relief, take bool) time.Duration {
+	if d.Limit.Algorithm == algorithms.FixedWindow {
+		return alone
+	}
+	c := held.Coming{Now: d.at, Alone: alone, Cost: d.cost, Window: d.Limit.Window, Within: d.Limit.Window,
+		Rate: cmp.Or(max(d.state.Share, 0), d.state.Entitlement)}
+	if !d.Limit.Algorithm.Bucket() {
+		c.Within = microseconds(d.state.Reset)
+	}
+	c.After, c.AtOnce = microseconds(lent.After), lent.Burst
+	if lent.Unheard {
+		c.Within = min(c.Within, unknownWithin)
+	}
+	c.More = min(lent.Units-lent.Burst, max(d.Limit.Limit-c.Rate, 0))
+	return d.Held.Turn(c, take)
+}
+
+// spread makes a time longer by up to a quarter, so that callers who were denied at the same time do
+// not come again at the same time.
+func spread(d time.Duration, seed uint64) time.Duration {
+	seed *= 0x9e3779b97f4a7c15
+	return d + time.Duration(float64(d)/4*float64(seed>>40)/(1<<24))
+}
+
+// Wait returns when a denied request may come again, if that is known, and of an admitted one when
+// the limit is whole.
+func (s LimitState) Wait() time.Duration {
+	if !s.Admits && s.RetryAfter > 0 {
+		return s.RetryAfter
+	}
+	return max(s.ResetAfter, 0)
+}

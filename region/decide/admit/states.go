@@ -1,0 +1,97 @@
+package admit
+
+import (
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/memory/rules"
+)
+
+// LimitState is what one limit said of a request.
+type LimitState struct {
+	Limit      string
+	Alias      string // policy.Limit.Alias
+	Algorithm  algorithms.Kind
+	LimitUnits quantity.Units
+	Window     time.Duration
+	Period     policy.Period  // of a limit that counts by the calendar; else empty
+	Cost       quantity.Units // of the request
+	Shadow     bool           // it never denies
+	// Alternative says that it denies only together with all others of which this is true.
+	Alternative bool
+	// Admits says that the limit had room for the request.
+	Admits bool
+	// Counted says that the store or the node counted, and that the following is known.
+	Counted bool
+	// At is as Decision.At. Limits in different shards of a store have times of their own.
+	At quantity.StoreTime
+	// Earlier says that an earlier attempt with the request's id was charged to this limit, At that
+	// time, and this attempt was not.
+	Earlier     bool
+	Remaining   quantity.Units
+	ResetAfter  time.Duration // as Decision.ResetAfter
+	RetryAfter  time.Duration // as Decision.RetryAfter; 0 if it admits
+	Share       quantity.Units
+	Entitlement quantity.Units
+	Degraded    bool
+}
+
+// wantsStates reports whether a decision on the request lists its limits: if there are several, or if
+// the request has lists.
+func (w *waiting) wantsStates() bool { return len(w.applied) > 1 || w.lists != nil }
+
+// state returns what is known of a limit without a count.
+func (l *Limiter) state(w *waiting, i int) LimitState {
+	a := w.applied[i]
+	return LimitState{Limit: a.Limit.Name, Alias: a.Limit.Alias, Algorithm: a.Limit.Algorithm,
+		LimitUnits: a.Limit.Limit, Window: a.Limit.Window, Period: a.Limit.Period,
+		Cost: w.costOf(i), Shadow: a.Limit.Shadow, Alternative: a.Limit.Alternative,
+		Entitlement: a.Entitlement(),
+		Degraded:    l.rights.Degraded(a.Bucket), Admits: true}
+}
+
+// states returns what the store said of each limit of a request. An answer from memory knows the
+// limits that deny alone. seed is that of retryAfter.
+func (l *Limiter) states(w *waiting, a answered, seed uint64) []LimitState {
+	all := make([]LimitState, len(w.applied))
+	for i, v := range a.decided.Answers[a.index].Verdicts {
+		s, bucket := l.state(w, i), a.decided.Buckets[i]
+		if !a.fromMemory || a.at(i) != 0 {
+			s.Admits, s.Counted, s.Remaining = v.Retry == 0, true, v.Remaining
+			s.At, s.Earlier = a.at(i), a.earlier != nil && a.earlier[i]
+			s.ResetAfter, s.Share = microseconds(bucket.Reset), max(bucket.Share, 0)
+			s.Window = lengthOf(w.applied[i], bucket.Cell)
+			s.RetryAfter = l.retryAfter(w.denies(i, a), seed, false)
+		}
+		all[i] = s
+	}
+	return all
+}
+
+// uncounted returns the states of a request that the store did not decide: of the limit that
+// decided what the node counted.
+func (l *Limiter) uncounted(w *waiting, d Decision) []LimitState {
+	all := make([]LimitState, len(w.applied))
+	for i := range all {
+		all[i] = l.state(w, i)
+		if all[i].Limit != d.Limit {
+			continue
+		}
+		all[i].Admits = d.Allowed
+		if d.Reason == StoreFailureLocal || d.FromMemory {
+			all[i].Counted, all[i].Remaining = true, d.Remaining
+			all[i].ResetAfter, all[i].RetryAfter = d.ResetAfter, d.RetryAfter
+		}
+	}
+	return all
+}
+
+// lengthOf returns how long the window is that a cell of a limit is in.
+func lengthOf(a *rules.Applied, cell quantity.Cell) time.Duration {
+	if c := a.Target.Terms.Calendar; c != nil && cell > 0 {
+		return microseconds(c.Opens(cell + 1).Sub(c.Opens(cell)))
+	}
+	return a.Limit.Window
+}

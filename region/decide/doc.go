@@ -1,0 +1,8 @@
+// Package decide is the group in which a request becomes a decision:
+//
+//	a request -> admit: from memory, or in a batch to memory/store, or by on_store_failure
+//	its use   -> trade/rights, which borrows where units lack
+//	a report of an Envoy -> envoys (steps the machine of allocator/assign)
+//
+// It imports trade, memory and base.
+package decide

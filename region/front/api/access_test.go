@@ -1,0 +1,687 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math/big"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/quotad/quotad/chaos/lab/suite"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/front/audit"
+	"github.com/quotad/quotad/region/front/roles"
+	"github.com/quotad/quotad/region/trade/peer"
+)
+
+// allowedTo says which roles may make each call, on which port. It is written down apart from the
+// table of package access, against which it is held. everybody needs no role, any has one.
+var allowedTo = map[string]struct {
+	port string
+	who  string
+}{
+	"/v1/check":       {"api", "check"},
+	"/v1/check-batch": {"api", "check"},
+	"/v1/peek":        {"api", "check"},
+	"/v1/authz":       {"api", "check"},
+	"/v1/refund":      {"api", "check"},
+	"/json":           {"api", "check"},
+	"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit":                   {"api", "check"},
+	"/envoy.service.rate_limit_quota.v3.RateLimitQuotaService/StreamRateLimitQuotas": {"api", "check"},
+	"/quotad.v1.QuotaService/Check":                                                  {"api", "check"},
+	"/quotad.v1.QuotaService/CheckBatch":                                             {"api", "check"},
+	"/quotad.v1.QuotaService/Peek":                                                   {"api", "check"},
+	"/quotad.v1.QuotaService/Take":                                                   {"api", "check"},
+	"/quotad.v1.QuotaService/GiveBack":                                               {"api", "check"},
+	"/quotad.v1.QuotaService/Refund":                                                 {"api", "check"},
+
+	"/v1/status":           {"admin", "read operate admin"},
+	"/v1/overview":         {"admin", "read operate admin"},
+	"/v1/watch":            {"admin", "read operate admin"},
+	"/v1/explain/{limit}":  {"admin", "read operate admin"},
+	"/v1/buckets":          {"admin", "read operate admin"},
+	"/v1/buckets/{limit}":  {"admin", "read operate admin"},
+	"/v1/document":         {"admin", "read operate admin"},
+	"/v1/documents":        {"admin", "read operate admin"},
+	"/v1/apply":            {"admin", "admin"},
+	"/metrics":             {"admin", "read operate admin"},
+	"/v1/reset":            {"admin", "operate admin"},
+	"/v1/recover":          {"admin", "admin"},
+	"/v1/rehearse":         {"admin", "operate admin"},
+	"/v1/cut":              {"admin", "operate admin"},
+	"/debug/pprof/":        {"admin", "admin"},
+	"/debug/pprof/profile": {"admin", "admin"},
+	"/debug/pprof/trace":   {"admin", "admin"},
+
+	"/{$}":            {"admin", "everybody"},
+	"/console/{file}": {"admin", "everybody"},
+
+	"/v1/openapi.yaml":             {"both", "any"},
+	"/livez":                       {"both", "everybody"},
+	"/readyz":                      {"both", "everybody"},
+	"/grpc.health.v1.Health/Check": {"api", "everybody"},
+	"/grpc.health.v1.Health/List":  {"api", "everybody"},
+	"/grpc.health.v1.Health/Watch": {"api", "everybody"},
+	"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      {"api", "any"},
+	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": {"api", "any"},
+}
+
+// servedElsewhere are the calls of the table of package access that other packages serve.
+var servedElsewhere = []string{"/peer.v1.PeerService/Cut"}
+
+// callsOf returns the calls that a server serves, by port: what its muxes and its gRPC servers
+// have.
+func callsOf(s *Server) map[string][]string {
+	rpcs := func(g *grpc.Server) (all []string) {
+		for name, service := range g.GetServiceInfo() {
+			for _, m := range service.Methods {
+				all = append(all, "/"+name+"/"+m.Name)
+			}
+		}
+		return all
+	}
+	return map[string][]string{
+		"api":   append(s.routes().paths, rpcs(s.grpc)...),
+		"admin": s.adminRoutes(http.NotFoundHandler()).paths}
+}
+
+// TestEveryCallHasARow: what is served is in the tables, on the port that they say, and nothing
+// else is in them.
+func TestEveryCallHasARow(t *testing.T) {
+	served := map[string][]string{} // ports by call
+	for port, calls := range callsOf(newServer(t, &fakeNode{}, quiet())) {
+		for _, call := range calls {
+			served[call] = append(served[call], port)
+		}
+	}
+	for call, ports := range served {
+		want, known := allowedTo[call]
+		if both := len(ports) == 2; !known || both != (want.port == "both") || !both && ports[0] != want.port {
+			t.Errorf("%s is served on %v, and the test's table says %+v", call, ports, want)
+		}
+		if _, known := roles.NeedOf(call); !known {
+			t.Errorf("%s has no row in the table of package access", call)
+		}
+	}
+	for _, call := range slices.Concat(roles.Calls(), slices.Collect(maps.Keys(allowedTo))) {
+		if served[call] == nil && !slices.Contains(servedElsewhere, call) {
+			t.Errorf("%s has a row and is not served", call)
+		}
+	}
+}
+
+// secured is a server with roles on loopback ports, with or without TLS.
+type secured struct {
+	*Server
+	node   *fakeNode
+	tokens map[roles.Role]string
+	pki    *pki
+	mode   string
+	at     map[string]string // host:port of api over gRPC ("api/rpc"), api over HTTP ("api/web"), admin
+	log    *bytes.Buffer
+	audit  *bytes.Buffer
+}
+
+// The modes of a secured server.
+var modes = []string{"plain", "tls", "mtls"}
+
+func startSecured(t *testing.T, mode string) *secured {
+	t.Helper()
+	s := &secured{node: &fakeNode{decision: allowed(), status: region.Status{Region: "us-east"}}, tokens: map[roles.Role]string{}, mode: mode,
+		at: map[string]string{}, log: &bytes.Buffer{}, audit: &bytes.Buffer{}, pki: newPKI(t)}
+	log := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	var written strings.Builder
+	written.WriteString("callers:\n")
+	for _, role := range roles.Roles() {
+		token, hashed := roles.NewToken()
+		s.tokens[role] = token
+		fmt.Fprintf(&written, "  - {name: the-%s, roles: [%s], tokens: [%q], certificates: [\"spiffe://x.org/%s\"]}\n", role, role, hashed, role)
+	}
+	token, hashed := roles.NewToken()
+	s.tokens["tenant"] = token
+	fmt.Fprintf(&written, "  - {name: the-tenant, roles: [check, operate], domains: [web], tokens: [%q]}\n", hashed)
+	path := filepath.Join(t.TempDir(), "roles.yaml")
+	if err := os.WriteFile(path, []byte(written.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	book, err := roles.OpenBook(path, func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Roles: book, Audit: audit.New(s.audit, "us-east/n1", log)}
+	o.API.Guard, o.Admin.Guard = roles.NewGuard("api", book, log), roles.NewGuard("admin", book, log)
+	if mode != "plain" {
+		files := peer.Files{Cert: s.pki.file("server.pem"), Key: s.pki.file("server.key")}
+		if mode == "mtls" {
+			files.CA = s.pki.file("ca.pem")
+		}
+		trust, err := peer.LoadServer(files, func(err error) { t.Error(err) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.API.TLS, o.Admin.TLS = trust.ServerConfig, trust.ServerConfig
+	}
+	s.Server = New(s.node, log, o)
+	s.AllowCuts(&fakeCutter{})
+	s.AllowRehearsal(&fakeRehearsal{})
+	var serving sync.WaitGroup
+	for name, serve := range map[string]func(net.Listener) error{"api/rpc": s.ServeGRPC, "api/web": s.ServeHTTP, "admin": s.ServeAdmin} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.at[name] = l.Addr().String()
+		serving.Go(func() {
+			if err := serve(l); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		serving.Wait()
+	})
+	return s
+}
+
+// proof is what a caller shows.
+type proof struct {
+	name        string
+	role        roles.Role // whose it is; empty: nobody's
+	token       string
+	certificate string // base name of its files
+}
+
+func (s *secured) proofs() []proof {
+	stranger, _ := roles.NewToken()
+	all := []proof{{name: "nothing"}, {name: "a stranger's token", token: stranger},
+		{name: "an unnamed certificate", certificate: "unnamed"}}
+	for _, role := range roles.Roles() {
+		all = append(all, proof{"the token of " + string(role), role, s.tokens[role], ""},
+			proof{"the certificate of " + string(role), role, "", string(role)})
+	}
+	return all
+}
+
+// outcome says what a caller is to be answered: passed, 401 or 403.
+func (p proof) outcome(call, mode string) string {
+	who := allowedTo[call].who
+	role := string(p.role)
+	if p.certificate != "" && mode != "mtls" { // it is not asked for
+		role = ""
+	}
+	switch {
+	case who == "everybody":
+		return "passed"
+	case role == "":
+		return "401"
+	case who == "any" || slices.Contains(strings.Fields(who), role):
+		return "passed"
+	}
+	return "403"
+}
+
+// TestEveryCallByEveryRole tries every call that is served with every kind of proof, over plain
+// text, TLS, and TLS with certificates of callers.
+func TestEveryCallByEveryRole(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			s := startSecured(t, mode)
+			tried := 0
+			for _, p := range s.proofs() {
+				for port, calls := range callsOf(s.Server) {
+					for _, call := range calls {
+						got := s.try(t, p, port, call)
+						if want := p.outcome(call, mode); got != want {
+							t.Errorf("%s with %s: %s, want %s", call, p.name, got, want)
+						}
+						tried++
+					}
+				}
+			}
+			if tried < 11*30 {
+				t.Errorf("only %d calls were tried", tried)
+			}
+			for role, token := range s.tokens {
+				if strings.Contains(s.log.String(), token) || strings.Contains(s.audit.String(), token) ||
+					strings.Contains(s.log.String(), roles.HashToken(token)) {
+					t.Errorf("the token of %s is in a log", role)
+				}
+			}
+		})
+	}
+}
+
+// clientTLS returns how a caller connects, nil in plain text.
+func (s *secured) clientTLS(t *testing.T, p proof) *tls.Config {
+	t.Helper()
+	if s.mode == "plain" {
+		return nil
+	}
+	c := &tls.Config{RootCAs: s.pki.pool, ServerName: "localhost"}
+	if p.certificate != "" {
+		pair, err := tls.LoadX509KeyPair(s.pki.file(p.certificate+".pem"), s.pki.file(p.certificate+".key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c
+}
+
+// try makes a call with a proof, and returns what the guard said.
+func (s *secured) try(t *testing.T, p proof, port, call string) string {
+	t.Helper()
+	if strings.Count(call, ".") > 1 { // a gRPC call has the name of a package
+		return s.tryRPC(t, p, port, call)
+	}
+	at := s.at[port]
+	if port == "api" {
+		at = s.at["api/web"]
+	}
+	method := http.MethodGet
+	if slices.Contains([]string{"/v1/check", "/v1/check-batch", "/v1/peek", "/v1/refund", "/json", "/v1/reset", "/v1/cut", "/v1/rehearse", "/v1/apply", "/v1/recover"}, call) {
+		method = http.MethodPost
+	}
+	// Profiles that would take too long are refused at once.
+	path := strings.NewReplacer("{limit}", "account-minute", "{$}", "", "{file}", "app.js").Replace(call)
+	if call == "/v1/watch" {
+		method = http.MethodHead // which ends
+	}
+	code, _ := s.web(t, p, method, at, path+"?seconds=100", "{}")
+	switch code {
+	case 401, 403:
+		return fmt.Sprint(code)
+	}
+	return "passed"
+}
+
+// web makes an HTTP call.
+func (s *secured) web(t *testing.T, p proof, method, at, path, body string) (int, string) {
+	t.Helper()
+	config := s.clientTLS(t, p)
+	transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
+	scheme := "http"
+	if config != nil {
+		scheme = "https"
+	}
+	q, err := http.NewRequestWithContext(t.Context(), method, scheme+"://"+at+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("Content-Type", "application/json")
+	if p.token != "" {
+		q.Header.Set("Authorization", "Bearer "+p.token)
+	}
+	r, err := (&http.Client{Transport: transport}).Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	answer, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.StatusCode == 401 && r.Header.Get("WWW-Authenticate") == "" {
+		t.Error("a 401 without WWW-Authenticate")
+	}
+	return r.StatusCode, string(answer)
+}
+
+// dial returns a gRPC connection to a port, and a context with the caller's token.
+func (s *secured) dial(t *testing.T, p proof, port string) (*grpc.ClientConn, context.Context, func()) {
+	t.Helper()
+	at := s.at[port]
+	if port == "api" {
+		at = s.at["api/rpc"]
+	}
+	trust := insecure.NewCredentials()
+	if config := s.clientTLS(t, p); config != nil {
+		trust = credentials.NewTLS(config)
+	}
+	conn, err := grpc.NewClient("passthrough:///"+at, grpc.WithTransportCredentials(trust))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), suite.Patience)
+	if p.token != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+p.token)
+	}
+	return conn, ctx, func() {
+		cancel()
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func (s *secured) tryRPC(t *testing.T, p proof, port, call string) string {
+	t.Helper()
+	conn, ctx, end := s.dial(t, p, port)
+	defer end()
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, call,
+		grpc.ForceCodecV2(rawCodec{}))
+	if err == nil {
+		_ = stream.SendMsg([]byte{})
+		_ = stream.CloseSend()
+		var answer []byte
+		err = stream.RecvMsg(&answer)
+	}
+	switch status.Code(err) {
+	case codes.Unauthenticated:
+		return "401"
+	case codes.PermissionDenied:
+		return "403"
+	case codes.Unavailable, codes.Unimplemented, codes.DeadlineExceeded:
+		t.Errorf("%s with %s: %v", call, p.name, err)
+	}
+	return "passed"
+}
+
+// TestACertificateOfAnotherAuthority ends the handshake.
+func TestACertificateOfAnotherAuthority(t *testing.T) {
+	s, other := startSecured(t, "mtls"), newPKI(t)
+	pair, err := tls.LoadX509KeyPair(other.file("admin.pem"), other.file("admin.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range s.at {
+		conn, err := tls.Dial("tcp", at, &tls.Config{RootCAs: s.pki.pool, ServerName: "localhost",
+			NextProtos:           []string{"h2", "http/1.1"},
+			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }})
+		if err == nil { // with TLS 1.3 the server says so after the client's handshake
+			_, err = conn.Read(make([]byte, 1))
+			_ = conn.Close()
+		}
+		if err == nil || errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "tls: ") {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+}
+
+// TestDomainsOfACaller: a caller cannot spend what is another's, by any call, nor have it given
+// back or reset.
+func TestDomainsOfACaller(t *testing.T) {
+	s := startSecured(t, "plain")
+	tenant := proof{token: s.tokens["tenant"]}
+	post := func(path, body string) (int, string) {
+		return s.web(t, tenant, "POST", s.at["api/web"], path, body)
+	}
+	for _, path := range []string{"/v1/check", "/v1/peek"} {
+		if code, got := post(path, `{"domain":"api","descriptors":{"account":"42"}}`); code != 403 || !strings.Contains(got, "may not name this domain") {
+			t.Errorf("%s of another's domain: %d %s", path, code, got)
+		}
+		if code, got := post(path, `{"domain":"web","descriptors":{"account":"42"}}`); code != 200 {
+			t.Errorf("%s of its own domain: %d %s", path, code, got)
+		}
+	}
+	if code, got := post("/v1/refund", `{"receipt":"`+aReceipt+`"}`); code != 403 {
+		t.Errorf("a refund of another's: %d %s", code, got)
+	}
+	code, got := post("/v1/check-batch", `{"requests":[{"domain":"web"},{"domain":"api"}]}`)
+	if code != 200 || strings.Count(got, `"reason":"invalid_request"`) != 1 || !strings.Contains(got, "domain: is none that this caller may name") {
+		t.Errorf("a batch with one of another's: %d %s", code, got)
+	}
+	if code, got := s.web(t, tenant, "POST", s.at["admin"], "/v1/reset", `{"limit":"account-minute","domain":"api"}`); code != 403 {
+		t.Errorf("a reset of another's: %d %s", code, got)
+	}
+	if code, got := s.web(t, tenant, "POST", s.at["admin"], "/v1/reset", `{"limit":"account-minute","domain":"web"}`); code != 200 {
+		t.Errorf("a reset of its own: %d %s", code, got)
+	}
+	conn, ctx, end := s.dial(t, tenant, "api")
+	defer end()
+	client := quotadv1.NewQuotaServiceClient(conn)
+	for _, domain := range []string{"api", "web"} {
+		calls := map[string]error{}
+		_, calls["Check"] = client.Check(ctx, &quotadv1.CheckRequest{Domain: domain})
+		_, calls["Peek"] = client.Peek(ctx, &quotadv1.PeekRequest{Domain: domain})
+		_, calls["Take"] = client.Take(ctx, &quotadv1.TakeRequest{Domain: domain, Units: 1})
+		want := codes.OK
+		if domain == "api" { // that of aReceipt
+			_, calls["Refund"] = client.Refund(ctx, &quotadv1.RefundRequest{Receipt: aReceipt})
+			_, calls["GiveBack"] = client.GiveBack(ctx, &quotadv1.GiveBackRequest{Receipt: aReceipt, Units: 1})
+			want = codes.PermissionDenied
+		}
+		for name, err := range calls {
+			if status.Code(err) != want {
+				t.Errorf("%s of %s: %v, want %s", name, domain, err, want)
+			}
+		}
+	}
+	batch, err := client.CheckBatch(ctx, &quotadv1.CheckBatchRequest{Requests: []*quotadv1.CheckRequest{{Domain: "api"}, {Domain: "web"}}})
+	if err != nil || batch.Decisions[0].Reason != quotadv1.Reason_REASON_INVALID_REQUEST || !batch.Decisions[1].Allowed {
+		t.Errorf("a batch with one of another's: %v, %v", batch, err)
+	}
+	if code, got := s.web(t, tenant, "GET", s.at["admin"], "/v1/buckets/account-minute?domain=api", ""); code != 403 {
+		t.Errorf("the ledger of another's: %d %s", code, got)
+	}
+	for _, q := range s.node.checked {
+		if q.Domain == "api" {
+			t.Errorf("the node was asked for %+v", q)
+		}
+	}
+}
+
+// fields of an audit line, as a test names them.
+func auditLines(t *testing.T, b *bytes.Buffer) (all []string) {
+	t.Helper()
+	for line := range strings.Lines(b.String()) {
+		var e audit.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		host, _, _ := net.SplitHostPort(e.From)
+		key := ""
+		for _, one := range e.Buckets {
+			key += fmt.Sprintf(" %s/%s%v", one.Domain, one.Limit, one.Key)
+		}
+		all = append(all, fmt.Sprintf("%s by %s from %s:%s%s %s %d", e.Act, e.Who, host, e.Region, key, e.Outcome, e.Units))
+	}
+	return all
+}
+
+// TestEveryActIsAuditedOnce: with who, from where, what, which key and what came of it; and the
+// ordinary log has no key.
+func TestEveryActIsAuditedOnce(t *testing.T) {
+	s := startSecured(t, "plain")
+	s.node.refunded = admit.Refunded{Charges: []admit.RefundedCharge{{Limit: "account-minute", Units: quantity.Units(7)}}}
+	const key = " api/account-minutemap[account:42]"
+	const bucket = `{"limit":"account-minute","domain":"api","descriptors":{"account":"42"}}`
+	as := func(role roles.Role) proof { return proof{token: s.tokens[role]} }
+	post := func(role roles.Role, path, body string) func() {
+		at := s.at["admin"]
+		if path == "/v1/refund" {
+			at = s.at["api/web"]
+		}
+		return func() { s.web(t, as(role), "POST", at, path, body) }
+	}
+	rpc := func(role roles.Role, port string, call func(ctx context.Context, conn *grpc.ClientConn)) func() {
+		return func() {
+			conn, ctx, end := s.dial(t, as(role), port)
+			defer end()
+			call(ctx, conn)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		do   func()
+		want string // empty: no act
+	}{
+		{"reset", post("operate", "/v1/reset", bucket), "reset by the-operate from 127.0.0.1:" + key + " done 31"},
+		{"reset of no bucket", post("admin", "/v1/reset", strings.Replace(bucket, "account-minute", "x", 1)),
+			"reset by the-admin from 127.0.0.1: api/xmap[account:42] failed 0"},
+		{"reset of another's", post("tenant", "/v1/reset", bucket), "reset by the-tenant from 127.0.0.1:" + key + " refused 0"},
+		{"refund", post("check", "/v1/refund", `{"receipt":"`+aReceipt+`"}`), "refund by the-check from 127.0.0.1:" + key + " done 7"},
+		{"refund of another's", post("tenant", "/v1/refund", `{"receipt":"`+aReceipt+`"}`), "refund by the-tenant from 127.0.0.1:" + key + " refused 0"},
+		{"refund over gRPC", rpc("check", "api", func(ctx context.Context, conn *grpc.ClientConn) {
+			_, _ = quotadv1.NewQuotaServiceClient(conn).Refund(ctx, &quotadv1.RefundRequest{Receipt: aReceipt})
+		}), "refund by the-check from 127.0.0.1:" + key + " done 7"},
+		{"give back", rpc("check", "api", func(ctx context.Context, conn *grpc.ClientConn) {
+			_, _ = quotadv1.NewQuotaServiceClient(conn).GiveBack(ctx, &quotadv1.GiveBackRequest{Receipt: aReceipt, Units: 1})
+		}), "give_back by the-check from 127.0.0.1:" + key + " done 7"},
+		{"cut", post("operate", "/v1/cut", `{"region":"eu","for":"5s"}`), "cut by the-operate from 127.0.0.1:eu done 0"},
+		{"heal", post("operate", "/v1/cut", `{"region":"eu","heal":true}`), "heal by the-operate from 127.0.0.1:eu done 0"},
+		{"recover", post("admin", "/v1/recover", `{"region":"us-east"}`), "recover by the-admin from 127.0.0.1:us-east done 0"},
+		{"recover another region", post("admin", "/v1/recover", `{"region":"eu"}`), ""},
+		{"no receipt", post("check", "/v1/refund", `{"receipt":"none"}`), ""},
+		{"no cut", post("operate", "/v1/cut", `{"region":"eu"}`), ""},
+		{"an unknown caller's reset", func() { s.web(t, proof{}, "POST", s.at["admin"], "/v1/reset", bucket) }, ""},
+		{"a check", func() {
+			s.web(t, as("check"), "POST", s.at["api/web"], "/v1/check", `{"domain":"api","descriptors":{"account":"42"}}`)
+		}, ""},
+	} {
+		s.audit.Reset()
+		c.do()
+		got := auditLines(t, s.audit)
+		if c.want == "" && len(got) != 0 || c.want != "" && (len(got) != 1 || got[0] != c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	if strings.Contains(s.log.String(), `"42"`) || strings.Contains(s.log.String(), "account:42") {
+		t.Errorf("the log has a key: %s", s.log.String())
+	}
+}
+
+// TestReadinessTellsCallersNothing: where callers are asked who they are, a probe learns only
+// whether the node is ready.
+func TestReadinessTellsCallersNothing(t *testing.T) {
+	s := startSecured(t, "plain")
+	s.node.setReady(errors.New("no answer from 10.0.0.7:6379"))
+	if code, got := s.web(t, proof{}, "GET", s.at["api/web"], "/readyz", ""); code != 503 || strings.Contains(got, "10.0.0.7") {
+		t.Errorf("%d %s", code, got)
+	}
+	if code, got := s.web(t, proof{token: s.tokens["read"]}, "GET", s.at["admin"], "/v1/status", ""); code != 200 ||
+		!strings.Contains(got, "10.0.0.7") || !strings.Contains(got, `"roles":{"callers":5}`) {
+		t.Errorf("%d %s", code, got)
+	}
+}
+
+// TestAdminOverHTTP2: operators have HTTP/2 over TLS, and the end waits for none of their streams.
+func TestAdminOverHTTP2(t *testing.T) {
+	s := startSecured(t, "tls")
+	by := &http.Transport{TLSClientConfig: s.clientTLS(t, proof{}), ForceAttemptHTTP2: true}
+	defer by.CloseIdleConnections()
+	r := watched(t.Context(), t, by, "https://"+s.at["admin"], s.tokens["read"])
+	defer r.Body.Close()
+	if _, err := nextEvent(bufio.NewReader(r.Body)); err != nil || r.ProtoMajor != 2 {
+		t.Fatalf("%s, %v", r.Proto, err)
+	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkGuard is what a call with a token takes, beside one without roles.
+func BenchmarkGuard(b *testing.B) {
+	token, hashed := roles.NewToken()
+	path := filepath.Join(b.TempDir(), "roles.yaml")
+	if err := os.WriteFile(path, []byte("callers: [{name: a, roles: [check], tokens: ['"+hashed+"']}]"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	book, err := roles.OpenBook(path, func(error) {})
+	if err != nil {
+		b.Fatal(err)
+	}
+	g := roles.NewGuard("api", book, quiet())
+	header := "Bearer " + token
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := g.Admit("/quotad.v1.QuotaService/Check", roles.Credentials{Authorization: header}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// pki is an authority, with the certificate of a server on loopback and of a caller of each role.
+type pki struct {
+	dir  string
+	pool *x509.CertPool
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func (p *pki) file(name string) string { return filepath.Join(p.dir, name) }
+
+func newPKI(t testing.TB) *pki {
+	t.Helper()
+	p := &pki{dir: t.TempDir(), pool: x509.NewCertPool()}
+	p.cert = &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	p.key = p.issue(t, "ca", p.cert)
+	p.pool.AddCert(p.cert)
+	p.issue(t, "server", &x509.Certificate{DNSNames: []string{"localhost"}})
+	p.issue(t, "unnamed", &x509.Certificate{})
+	for _, role := range roles.Roles() {
+		p.issue(t, string(role), &x509.Certificate{URIs: []*url.URL{{Scheme: "spiffe", Host: "x.org", Path: "/" + string(role)}}})
+	}
+	return p
+}
+
+// issue writes a certificate and its key to files. The first is that of the authority.
+func (p *pki) issue(t testing.TB, name string, c *x509.Certificate) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer := p.key
+	if signer == nil {
+		signer = key
+	} else {
+		c.SerialNumber, c.NotBefore, c.NotAfter = big.NewInt(time.Now().UnixNano()), p.cert.NotBefore, p.cert.NotAfter
+		c.KeyUsage = x509.KeyUsageDigitalSignature
+		c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, p.cert, &key.PublicKey, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name == "ca" {
+		if p.cert, err = x509.ParseCertificate(der); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, block := range map[string]*pem.Block{name + ".pem": {Type: "CERTIFICATE", Bytes: der}, name + ".key": {Type: "PRIVATE KEY", Bytes: keyDER}} {
+		if err := os.WriteFile(p.file(file), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return key
+}

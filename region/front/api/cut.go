@@ -1,0 +1,100 @@
+package api
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotad/quotad/region/decide/admit"
+)
+
+// Cutter cuts a node off from the nodes of another region, for rehearsals of faults. Safe for
+// concurrent use.
+type Cutter interface {
+	// Cut loses what goes to the nodes of a region ("out"), comes from them ("in"), or "both", for
+	// d. It replaces an earlier cut in the same direction. A d of 0 heals. Cut returns the
+	// addresses of the nodes. A *admit.FieldError says that there are none to cut.
+	Cut(region, direction string, d time.Duration) ([]netip.Addr, error)
+}
+
+// AllowCuts allows whoever may operate the node to cut it off from other regions. Call it before
+// the server serves.
+func (s *Server) AllowCuts(c Cutter) { s.cutter = c }
+
+// maxCut bounds the time of a cut, so that a forgotten cut ends.
+const maxCut = 10 * time.Minute
+
+const noCuts = "this node makes no cuts; for a rehearsal of faults start it with chaos: true in the node file, or --chaos"
+
+// cut cuts the node off from the nodes of another region for a while, or heals a cut.
+func (s *Server) cut(w http.ResponseWriter, r *http.Request) {
+	if s.cutter == nil {
+		writeProblem(w, newProblem(http.StatusForbidden, noCuts))
+		return
+	}
+	answer(w, r, decodeCut, func(q cutting) (any, error) {
+		cut, err := s.cutOff(withAct(r), q)
+		return cutAnswer{q.region, q.direction, Milliseconds(q.d), append([]netip.Addr{}, cut...)},
+			err
+	})
+}
+
+// cutAnswer is the outcome of a cut as JSON.
+type cutAnswer struct {
+	Region    string       `json:"region"`
+	Direction string       `json:"direction"`
+	For       Milliseconds `json:"for_ms"` // 0: healed
+	Addresses []netip.Addr `json:"addresses"`
+}
+
+var (
+	cutFields     = []string{"region", "for", "direction", "heal"}
+	cutDirections = []string{"both", "in", "out"}
+)
+
+// cutting is the request of a cut. A time of 0 heals.
+type cutting struct {
+	region, direction string
+	d                 time.Duration
+}
+
+// decodeCut reads the JSON of a cut. Every error is a *admit.FieldError.
+func decodeCut(body []byte) (q cutting, err error) {
+	q.direction = cutDirections[0]
+	var length string
+	var heal bool
+	err = decode(body, cutFields, func(d *decoder, name string) (err error) {
+		switch name {
+		case "region":
+			q.region, err = d.text(name)
+		case "for":
+			length, err = d.text(name)
+		case "direction":
+			q.direction, err = d.text(name)
+		case "heal":
+			heal, err = d.truth(name)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return cutting{}, err
+	case q.region == "":
+		return cutting{}, admit.Wrong("region", "is missing; name the region to cut off")
+	case !slices.Contains(cutDirections, q.direction):
+		return cutting{}, admit.Wrong("direction", "is %s; give %s", quote(q.direction),
+			strings.Join(cutDirections, ", "))
+	case heal && length != "":
+		return cutting{}, admit.Wrong("for", "means nothing to a heal; leave it or heal out")
+	case heal:
+		return q, nil
+	}
+	q.d, err = time.ParseDuration(length)
+	if err != nil || q.d <= 0 || q.d > maxCut {
+		return cutting{}, admit.Wrong("for",
+			"is %s; give how long to cut, above 0 and at most 10m, such as 5s", quote(length))
+	}
+	return q, nil
+}

@@ -1,0 +1,249 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/policy"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/front/roles"
+	"github.com/quotad/quotad/region/memory/rules"
+	"github.com/quotad/quotad/region/memory/tally"
+)
+
+// overseen is a node that knows a bucket, and another node that does.
+func overseen(t *testing.T) *fakeNode {
+	t.Helper()
+	f := &fakeNode{status: region.Status{Region: "us-east", Node: "n1", Epoch: "v3-abc"}}
+	d := f.Document()
+	id, err := f.BucketID("a", "api", map[string]string{"account": "42"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.units = map[string]admit.LimitUnits{"a": {Admitted: 7, Denied: 3}, "gone": {Admitted: 1}}
+	f.hot = []tally.Hot{{ID: string(id), Units: tally.Units{Admitted: 7, Denied: 3}}}
+	look := lookedAt(d, 50, 20)
+	look.LastKnown = true
+	look.Last = admit.LastOutcome{At: time.Now().Add(-time.Minute), Admitted: true, Reason: admit.WithinLimit}
+	look.Now = admit.Decision{Allowed: true, Reason: admit.WithinLimit, Remaining: 29}
+	f.looks = map[policy.BucketID]region.Look{id: look}
+	f.expected = []string{"us-east/n1", "eu-west/n1", "eu-west/n2"}
+	other := newServer(t, &fakeNode{status: region.Status{Region: "eu-west", Node: "n1"},
+		fakeViews: fakeViews{hot: f.hot, units: f.units,
+			looks: map[policy.BucketID]region.Look{id: lookedAt(d, 50, 50)}}}, quiet())
+	f.others = func(q *quotadv1.ViewRequest) []*quotadv1.View {
+		return []*quotadv1.View{other.view(t.Context(), q)}
+	}
+	return f
+}
+
+// asks asks an admin listener, and reads the answer into one.
+func asks(t *testing.T, s *Server, target string, code int, into any) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	s.admin.Handler.ServeHTTP(w, httptest.NewRequest("GET", target, nil))
+	if w.Code != code {
+		t.Fatalf("%s: %d %s, want %d", target, w.Code, w.Body, code)
+	}
+	if into != nil {
+		if err := json.Unmarshal(w.Body.Bytes(), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w.Body.String()
+}
+
+func TestOverview(t *testing.T) {
+	f := overseen(t)
+	s := newServer(t, f, quiet())
+	var o Overview
+	text := asks(t, s, "/v1/overview?hottest=5", 200, &o)
+	if len(o.Nodes) != 2 || o.Nodes[1].Region != "us-east" || fmt.Sprint(o.Silent) != "[eu-west/n2]" {
+		t.Errorf("%s", text)
+	}
+	if l := o.Nodes[1].Limits; len(l) != 1 || l[0].Limit != "a" || l[0].Admitted != 7 || l[0].Denied != 3 ||
+		time.Duration(l[0].Window) != time.Minute {
+		t.Errorf("%s", text)
+	}
+	if len(o.Hottest) != 1 {
+		t.Fatalf("%s", text)
+	}
+	if b := o.Hottest[0]; b.Admitted != 14 || b.Denied != 6 || b.Used != 70 || b.LimitUnits != 100 ||
+		len(b.Parts) != 2 || b.Parts[1] != (BucketPart{"us-east", 50, 50, 20, 30}) ||
+		b.Descriptors["account"] != "42" {
+		t.Errorf("%+v", b)
+	}
+	before := f.questions
+	asks(t, s, "/v1/overview?hottest=5", 200, nil)
+	if f.questions != before {
+		t.Error("the others were asked again within a second")
+	}
+	for _, wrong := range []string{"101", "-1", "x", "+5"} {
+		text := asks(t, s, "/v1/overview?hottest="+strings.ReplaceAll(wrong, "+", "%2B"), 400, nil)
+		if !strings.Contains(text, "0 to 100") {
+			t.Errorf("%s: %s", wrong, text)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	s := newServer(t, overseen(t), quiet())
+	var e Explanation
+	text := asks(t, s, "/v1/explain/a?account=42", 200, &e)
+	if !strings.HasPrefix(e.Sentence, "The last request, 1m ago in us-east, was admitted") ||
+		e.Domain != "api" || e.Used != 70 || e.LimitUnits != 100 || len(e.Regions) != 2 ||
+		time.Duration(e.Window) != time.Minute {
+		t.Errorf("%s", text)
+	}
+	if v := e.Regions[1]; v.Region != "us-east" || v.Free != 30 || v.Now == nil || v.Now.Remaining != 29 ||
+		v.Last == nil || v.Last.Reason != admit.WithinLimit {
+		t.Errorf("%+v", v)
+	}
+	asks(t, s, "/v1/explain/b?account=42", 404, nil)
+	if text := asks(t, s, "/v1/explain/a", 400, nil); !strings.Contains(text, "descriptors.account") {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestExplainNamesTheCalendar: of a limit by the calendar one reads which window it has, and the
+// length of the present one.
+func TestExplainNamesTheCalendar(t *testing.T) {
+	d, err := policy.Parse("limits.yaml", []byte(`version: 1
+regions: {r: {weight: 1}}
+limits:
+  - {name: m, domain: api, key: [account], algorithm: fixed_window, limit: 9, window: month, timezone: Europe/Berlin}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e Explanation
+	text := asks(t, newServer(t, &fakeNode{open: d}, quiet()), "/v1/explain/m?account=42", 200, &e)
+	if want := d.Limits[0].WindowAt(time.Now()); time.Duration(e.Window) != want ||
+		!strings.Contains(e.Sentence, "It counts by the calendar: month, Europe/Berlin.") {
+		t.Errorf("want a window of %v: %s", want, text)
+	}
+}
+
+// TestNamesAreCompleted: the domain and the conditions of a limit need not be named where they are
+// certain.
+func TestNamesAreCompleted(t *testing.T) {
+	d, err := policy.Parse("limits.yaml", []byte(`version: 1
+regions: {r: {weight: 1}}
+limits:
+  - {name: one, domain: api, key: [account], match: {plan: free}, algorithm: fixed_window, limit: 9, window: 1m}
+  - {name: two, domain: api, key: [account], match: {plan: free}, algorithm: fixed_window, limit: 9, window: 1m}
+  - {name: two, domain: api, key: [account], match: {plan: pro}, algorithm: fixed_window, limit: 99, window: 1m}
+  - {name: three, domain: api, key: [user], algorithm: fixed_window, limit: 9, window: 1m}
+  - {name: three, domain: web, key: [user], algorithm: fixed_window, limit: 9, window: 1m}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		p     place
+		want  string // of the completed one
+		field string // that is missing
+	}{
+		{place{"one", "", map[string]string{"account": "1"}}, "api map[account:1 plan:free]", ""},
+		{place{"one", "api", map[string]string{"account": "1", "plan": "free"}}, "api map[account:1 plan:free]", ""},
+		{place{"one", "", nil}, "", "descriptors.account"},
+		{place{"two", "", map[string]string{"account": "1"}}, "", "descriptors"},
+		{place{"two", "", map[string]string{"account": "1", "plan": "pro"}}, "api map[account:1 plan:pro]", ""},
+		{place{"three", "", map[string]string{"user": "1"}}, "", "domain"},
+		{place{"three", "web", map[string]string{"user": "1"}}, "web map[user:1]", ""},
+		{place{"none", "", nil}, "", "limit"},
+	} {
+		p, err := completed(d, c.p)
+		if problem, wrong := err.(*admit.FieldError); wrong {
+			if problem.Field != c.field {
+				t.Errorf("%+v: %v", c.p, err)
+			}
+			continue
+		} else if err == rules.ErrNoSuchBucket && c.field == "limit" {
+			continue
+		}
+		if got := fmt.Sprint(p.domain, " ", p.descriptors); got != c.want || c.field != "" {
+			t.Errorf("%+v: %s, want %s %s", c.p, got, c.want, c.field)
+		}
+	}
+}
+
+func TestListedBuckets(t *testing.T) {
+	f := &fakeNode{}
+	for _, account := range []string{"42", "43", "7"} {
+		f.listed = append(f.listed, region.Listed{Ref: policy.BucketRef{Domain: "api", Name: "a",
+			Key: []policy.KeyValue{{Name: "account", Value: account}}}})
+	}
+	s := newServer(t, f, quiet())
+	for query, want := range map[string]string{"": "42 43 7 false", "account=4": "42 43 false",
+		"most=1&account=4": "42 true", "limit=b": "false", "domain=web": "false",
+		"limit=a&domain=api&account=7": "7 false", "user=7": "false"} {
+		var l ListedBuckets
+		asks(t, s, "/v1/buckets?"+query, 200, &l)
+		var got []string
+		for _, b := range l.Buckets {
+			got = append(got, b.Descriptors["account"])
+		}
+		if got := strings.Join(append(got, fmt.Sprint(l.More)), " "); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	for _, query := range []string{"most=0", "most=1001", "most=x"} {
+		asks(t, s, "/v1/buckets?"+query, 400, nil)
+	}
+}
+
+// TestCallersSeeTheirDomains: a caller who may name some domains sees the buckets and limits of
+// these alone.
+func TestCallersSeeTheirDomains(t *testing.T) {
+	s := startSecured(t, "plain")
+	s.node.fakeViews = overseen(t).fakeViews
+	s.node.listed = []region.Listed{{Ref: policy.BucketRef{Domain: "api", Name: "a"}}}
+	for who, want := range map[roles.Role]int{"admin": 1, "tenant": 0} { // of domain web
+		get := func(path string) (code int, text string) {
+			return s.web(t, proof{token: s.tokens[who]}, "GET", s.at["admin"], path, "")
+		}
+		code, text := get("/v1/overview?hottest=5")
+		var o Overview
+		if err := json.Unmarshal([]byte(text), &o); err != nil || code != 200 ||
+			len(o.Hottest) != want || len(o.Nodes) != 2 || len(o.Nodes[0].Limits) != want {
+			t.Errorf("%s: %d %s, %v", who, code, text, err)
+		}
+		code, text = get("/v1/buckets")
+		var l ListedBuckets
+		if err := json.Unmarshal([]byte(text), &l); err != nil || code != 200 || len(l.Buckets) != want {
+			t.Errorf("%s: %d %s, %v", who, code, text, err)
+		}
+		if code, text := get("/v1/explain/a?account=42"); code != map[int]int{1: 200, 0: 403}[want] {
+			t.Errorf("%s: %d %s", who, code, text)
+		}
+	}
+}
+
+// TestManyLimitsAreBounded: a node names the limits with the most units.
+func TestManyLimitsAreBounded(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("version: 4\nregions: {r: {weight: 1}}\nlimits:\n")
+	f := &fakeNode{}
+	f.units = map[string]admit.LimitUnits{}
+	for i := range 300 {
+		fmt.Fprintf(&text, "  - {name: l%d, domain: api, key: [a], algorithm: fixed_window, limit: 9, window: 1m}\n", i)
+		f.units[fmt.Sprintf("l%d", i)] = admit.LimitUnits{Admitted: float64(i), Denied: 1e300}
+	}
+	d, err := policy.Parse("limits.yaml", []byte(text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.open = d
+	all := newServer(t, f, quiet()).limitViews()
+	if len(all) != 256 || all[0].Limit != "l299" || quantity.Units(all[0].DeniedUnits) < 1<<50 {
+		t.Errorf("%d limits, the first %v", len(all), all[0])
+	}
+}

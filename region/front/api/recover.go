@@ -1,0 +1,48 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/front/audit"
+)
+
+var recoverFields = []string{"region"}
+
+// decodeRecover reads the JSON of the operator's word about a region's losses.
+func decodeRecover(body []byte) (name string, err error) {
+	err = decode(body, recoverFields, func(d *decoder, field string) (err error) {
+		name, err = d.text(field)
+		return err
+	})
+	return name, err
+}
+
+// waive takes the operator's word about the losses of the region's store so far: what nobody can tell
+// was not used. It breaks limits, and is audited.
+func (s *Server) waive(w http.ResponseWriter, r *http.Request) {
+	answer(w, r, decodeRecover, func(name string) (any, error) {
+		waiting, err := s.waived(withAct(r), name)
+		return recoverAnswer{name, each(waiting, newRecoveringLimit)}, err
+	})
+}
+
+func (s *Server) waived(ctx context.Context, name string) (waiting []region.Recovering, err error) {
+	status := s.node.Status()
+	if name != status.Region {
+		return nil, &admit.FieldError{Field: "region",
+			Problem: fmt.Sprintf("is %q, and this node is of %q: ask a node of the region that is to recover", name, status.Region)}
+	}
+	err = s.node.Waive(ctx)
+	s.done(ctx, audit.Event{Act: audit.Recover, Region: name}, err)
+	return status.Recovering, err
+}
+
+// recoverAnswer says what is waited for no longer as JSON.
+type recoverAnswer struct {
+	Region string            `json:"region"`
+	Limits []RecoveringLimit `json:"limits"`
+}

@@ -1,0 +1,54 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/front/audit"
+)
+
+// Refund is admit.Refunded as JSON.
+type Refund struct {
+	Repeated bool             `json:"repeated"`
+	Refunded []RefundedCharge `json:"refunded"`
+}
+
+type RefundedCharge struct {
+	Limit string         `json:"limit"`
+	Units quantity.Units `json:"units"`
+	// why nothing was given back; absent if something was
+	Reason string `json:"reason,omitempty"`
+}
+
+func newRefund(r admit.Refunded) Refund {
+	return Refund{r.Repeated, each(r.Charges, func(c admit.RefundedCharge) RefundedCharge {
+		return RefundedCharge{c.Limit, c.Units, c.Reason}
+	})}
+}
+
+func (s *Server) refund(w http.ResponseWriter, r *http.Request) {
+	answer(w, r, decodeRefund, func(receipt string) (any, error) {
+		done, err := s.refunded(withAct(r), audit.Refund, receipt, func() (admit.Refunded, error) {
+			return s.node.Refund(r.Context(), receipt)
+		})
+		return newRefund(done), err
+	})
+}
+
+const (
+	receiptMend = "send the receipt as it was given to the region of the decision; trying again here does not help"
+	// maxReceiptBytes bounds the text about a receipt that cannot be refunded, because it repeats
+	// what the caller sent.
+	maxReceiptBytes = 256
+)
+
+// receiptRefused returns why a receipt cannot be refunded, and what to do.
+func receiptRefused(err error) string {
+	why := err.Error()
+	if len(why) > maxReceiptBytes {
+		why = strings.ToValidUTF8(why[:maxReceiptBytes], "") + "..."
+	}
+	return why + "; " + receiptMend
+}

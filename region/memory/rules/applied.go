@@ -1,0 +1,69 @@
+package rules
+
+import (
+	"sync/atomic"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/base/held"
+	"github.com/quotad/quotad/region/memory/store"
+	"github.com/quotad/quotad/region/memory/tally"
+)
+
+// Applied is one limit as it applies to one key: a bucket, and all that a node needs to decide
+// requests on it. Only Held changes.
+type Applied struct {
+	// What finding the bucket looks at stands together, so that it comes to the processor at once.
+	Hash   uint64      // of the bucket's id: see Hash
+	id     string      // Bucket.ID
+	recent atomic.Bool // found since a place for another bucket was last looked for
+
+	Limit   *policy.Limit
+	Bucket  *exchange.Bucket
+	Target  algorithms.LimitTarget
+	Reserve *Reserve // nil: the limit keeps none
+	// EnvoyBurst is the most tokens that the region's Envoys hold of a limit with assign.
+	EnvoyBurst quantity.Units
+	Held       held.Memory
+	Tally      tally.Count // of requests, for operators
+}
+
+// Store names the shard of the region's store that has the bucket, and so the clock of its cells.
+func (a *Applied) Store() string { return string(store.ShardOf(a.Target.Key)) }
+
+// Entitlement returns this region's entitlement F. The region's store holds all of it but the
+// reserve.
+func (a *Applied) Entitlement() quantity.Units {
+	f := a.Target.Terms.Entitlement
+	if a.Reserve != nil {
+		f += a.Reserve.Units
+	}
+	return f
+}
+
+// Capacity returns the largest cost that the region's store can admit on its own rights.
+func (a *Applied) Capacity() quantity.Units {
+	if a.Limit.Algorithm.Bucket() {
+		return a.Target.Terms.Burst
+	}
+	return a.Target.Terms.Entitlement
+}
+
+// AwayFromHome reports whether the limit is in home mode and another region is the bucket's home: this
+// one is entitled to nothing, and borrows each unit.
+func (a *Applied) AwayFromHome() bool { return a.Bucket.Home && a.Entitlement() == 0 }
+
+// Most returns the largest cost that the limit can ever admit: what one store would hold if it had
+// all rights of all regions.
+func (a *Applied) Most() quantity.Units {
+	switch {
+	case a.Reserve != nil:
+		return a.Reserve.stored
+	case a.Limit.Algorithm.Bucket():
+		_, burst := a.Limit.Shared()
+		return burst
+	}
+	return a.Limit.Limit
+}

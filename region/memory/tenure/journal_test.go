@@ -1,0 +1,129 @@
+package tenure
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/chaos/lab"
+	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/memory/journal"
+)
+
+// vouching is several nodes of one region whose journals are files.
+type vouching struct {
+	t      *testing.T
+	now    time.Time
+	server *lab.Twin
+	d      *policy.Document
+	dir    string
+}
+
+func newVouching(t *testing.T) *vouching {
+	v := &vouching{t: t, now: time.Unix(1_800_000_000, 0), dir: t.TempDir(),
+		d: documents.Parse(t, 1, alone, "name: long, limit: 100, window: 10m")}
+	v.server = lab.NewTwin(func() quantity.StoreTime {
+		return quantity.StoreTime(v.now.UnixMicro())
+	}, "a")
+	return v
+}
+
+// lives starts a node, which opens its journal and the store, and ends it. It returns since when
+// the journal was whole then.
+func (v *vouching) lives(node string) (since quantity.StoreTime, err error) {
+	v.t.Helper()
+	j, err := journal.Open(filepath.Join(v.dir, node), journal.Options{Region: "us", Node: node})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer func() {
+		if err := j.Close(); err != nil {
+			v.t.Error(err)
+		}
+	}()
+	clock := func() time.Time { return v.now }
+	way, _ := v.server.Connect(clock)
+	n := of(v.t, node, v.d, way, j, clock)
+	if err := n.TryRights(v.t.Context()); err != nil {
+		return 0, err
+	}
+	if err := n.Open(v.t.Context()); err != nil {
+		return 0, err
+	}
+	if err := j.Record(v.t.Context(),
+		[]journal.Row{{Bucket: "b", Peer: "eu", Cell: quantity.Cell(j.Incarnation()), Lent: 1,
+			Generation: n.Generation(),
+			Until:      quantity.StoreTime(v.now.UnixMicro() + algorithms.MaxClockStep)}}); err !=
+		nil {
+		v.t.Fatal(err)
+	}
+	n.NoteJournal(v.t.Context())
+	return j.WholeSince(), nil
+}
+
+// A first start that fails for want of a Redis costs the next start nothing: its journal still
+// holds all that was lent.
+func TestAJournalIsWholeAfterAFailedFirstStart(t *testing.T) {
+	v := newVouching(t)
+	v.server.SetDown(true)
+	if _, err := v.lives("n1"); err == nil {
+		t.Fatal("started without a Redis")
+	}
+	v.server.SetDown(false)
+	for life := range 2 {
+		if got, err := v.lives("n1"); err != nil || got != 0 {
+			t.Errorf("life %d: whole since %d, want 0; %v", life, got, err)
+		}
+		v.now = v.now.Add(bootstrapped + time.Minute)
+	}
+}
+
+// A reply that comes too late while a node starts costs its journal nothing, whichever reply it is:
+// the node tries again, and finds in the store what it has noted itself.
+func TestAJournalIsWholeAfterASlowStart(t *testing.T) {
+	for name, slow := range map[string]func(*lab.Twin){
+		"fails": func(s *lab.Twin) { s.FailNext(1) },
+		"late":  func(s *lab.Twin) { s.LoseReply(1) },
+	} {
+		for trip := range 40 {
+			v := newVouching(t)
+			for life := range 3 {
+				v.server.Spare(trip)
+				slow(v.server)
+				if got, err := v.lives("n1"); err != nil || got != 0 {
+					t.Fatalf("round trip %d %s, life %d: whole since %d, want 0; %v", trip, name, life,
+						got, err)
+				}
+				v.now = v.now.Add(bootstrapped + time.Minute)
+			}
+		}
+	}
+}
+
+// A node with a new journal may have lost an earlier one, even if its settings still say that the
+// region starts for the first time.
+func TestBootstrapVouchesForTheFirstNodesAlone(t *testing.T) {
+	v := newVouching(t)
+	if got, err := v.lives("n1"); err != nil || got != 0 {
+		t.Errorf("the first: whole since %d, want 0; %v", got, err)
+	}
+	v.now = v.now.Add(time.Minute)
+	if got, err := v.lives("n2"); err != nil || got != 0 {
+		t.Errorf("a minute after the first: whole since %d, want 0; %v", got, err)
+	}
+	v.now = v.now.Add(bootstrapped + time.Minute)
+	if got, err := v.lives("n3"); err != nil || got != 0 {
+		t.Errorf("of which a store knows nothing that lost nothing: whole since %d; %v", got, err)
+	}
+	if err := os.Remove(filepath.Join(v.dir, "n3")); err != nil {
+		t.Fatal(err)
+	}
+	v.now = v.now.Add(time.Minute)
+	if got, err := v.lives("n3"); err != nil || got < quantity.StoreTime(v.now.UnixMicro()) {
+		t.Errorf("its journal was lost: whole since %d, begun at %d; %v", got, v.now.UnixMicro(), err)
+	}
+}

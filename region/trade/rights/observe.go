@@ -1,0 +1,116 @@
+package rights
+
+import (
+	"context"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/base/repeat"
+	"github.com/quotad/quotad/region/memory/rules"
+)
+
+// Observe adds decisions on requests to the next report. All requests were for the same buckets.
+// c is the call that d answers. Observe runs on the request path, so it does nothing else.
+func (e *Engine) Observe(applied []*rules.Applied, c *algorithms.Decide, d algorithms.Decided) {
+	if e.matters(applied, d) {
+		e.observe(applied, c, d)
+	}
+	for i, a := range applied {
+		e.seen.noteHashed(a.Bucket.ID, a.Hash, &a.Target.Terms, d.Buckets[i], d.Now)
+	}
+}
+
+// ExistsFound is Exists for a bucket that a request met. It takes less time.
+func (e *Engine) ExistsFound(a *rules.Applied) (until quantity.StoreTime) {
+	return e.seen.beginHashed(a.Bucket, a.Hash)
+}
+
+// aloneEvery is how often the machine of a lone region hears what was decided, in microseconds: it
+// has nobody to trade with, but tells how far the store's clock is ahead.
+const aloneEvery = 1_000_000
+
+// matters reports whether the machine is to hear of decisions.
+func (e *Engine) matters(applied []*rules.Applied, d algorithms.Decided) bool {
+	if len(applied[0].Bucket.Entitlements) > 1 {
+		return true
+	}
+	for i := range d.Buckets {
+		if d.Buckets[i].Doubt > 0 { // it has the other nodes asked what they used
+			return true
+		}
+	}
+	told := e.toldAlone.Load()
+	return int64(d.Now) >= told+aloneEvery && e.toldAlone.CompareAndSwap(told, int64(d.Now))
+}
+
+func (e *Engine) observe(applied []*rules.Applied, c *algorithms.Decide, d algorithms.Decided) {
+	e.mu.Lock()
+	for i, a := range applied {
+		o := e.observing(a.Bucket)
+		o.State, o.Now = d.Buckets[i], d.Now
+		for n, answer := range d.Answers {
+			switch cost := c.Cost(n, i); {
+			// No region could ever admit it, so it is no demand.
+			case cost > a.Most():
+			case answer.Admitted && answer.Verdicts[i].Retry == 0:
+				o.Admitted = min(o.Admitted+cost, algorithms.MaxUnits)
+			case answer.Verdicts[i].Retry != 0:
+				o.Denied = min(o.Denied+cost, algorithms.MaxUnits)
+			}
+		}
+	}
+	e.mu.Unlock()
+	e.drains()
+}
+
+// ObserveDenied adds a request of a cost to the next report that was denied by what the node
+// remembers of the bucket: the state at a store time.
+func (e *Engine) ObserveDenied(b *exchange.Bucket, state algorithms.State, now quantity.StoreTime,
+	cost quantity.Units) {
+	if len(b.Entitlements) < 2 {
+		return
+	}
+	e.mu.Lock()
+	o := e.observing(b)
+	if o.Now == 0 { // else the store has answered since
+		o.State, o.Now = state, now
+	}
+	o.Denied = min(o.Denied+cost, algorithms.MaxUnits)
+	e.mu.Unlock()
+	e.drains()
+}
+
+// observing returns what is to be reported of a bucket. The caller holds the lock.
+func (e *Engine) observing(b *exchange.Bucket) *exchange.Observed {
+	o := e.observed[b.ID]
+	if o == nil {
+		o = &exchange.Observed{}
+		e.observed[b.ID] = o
+	}
+	o.Bucket = b
+	return o
+}
+
+// drains has the report made.
+func (e *Engine) drains() { repeat.Signal(e.drain) }
+
+// report tells the machine what was decided since the last report.
+func (e *Engine) report(ctx context.Context) {
+	if all := e.Observations(); len(all) > 0 {
+		e.step(ctx, all)
+	}
+}
+
+// Observations returns what was decided since the last call, in no order.
+func (e *Engine) Observations() exchange.Report {
+	e.mu.Lock()
+	observed := e.observed
+	e.observed = make(map[string]*exchange.Observed, len(observed))
+	e.mu.Unlock()
+	all := make(exchange.Report, 0, len(observed))
+	for _, o := range observed {
+		all = append(all, *o)
+	}
+	return all
+}

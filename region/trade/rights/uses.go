@@ -13,10 +13,10 @@ import (
 // takes no checkpoints. It is not safe for concurrent use.
 type uses struct {
 	most  int
-	all   map[string]*usage   // by bucket id
-	moved map[*usage]struct{} // those that differ from the journal's
-	ring  []*usage            // all, in the order in which makeRoom looks at them
-	hand  int                 // the place in ring where makeRoom looked last
+	all   map[string]*usage // by bucket id
+	moved []*usage          // those that differ from the journal's, in no order that chance decides
+	ring  []*usage          // all, in the order in which makeRoom looks at them
+	hand  int               // the place in ring where makeRoom looked last
 }
 
 // usage is what counted in one bucket.
@@ -31,13 +31,14 @@ type usage struct {
 	copied      bool // it is what another node saw, not this one, in
 	generation  uint64
 	place       int // in the ring
+	moves       int // its place in moved, from 1; 0: it is not there
 }
 
 // maxLooked bounds how many buckets makeRoom looks at to find one to drop.
 const maxLooked = 16
 
 func newUses(most int) uses {
-	return uses{most: most, all: map[string]*usage{}, moved: map[*usage]struct{}{}}
+	return uses{most: most, all: map[string]*usage{}}
 }
 
 // note takes in what counted in a bucket.
@@ -74,9 +75,21 @@ func (u *uses) learn(c copies.Use) {
 
 // move notes that the journal may not have a use yet.
 func (u *uses) move(one *usage) {
-	if one.use.Cell != one.durable.Cell || one.use.Units != one.durable.Units {
-		u.moved[one] = struct{}{}
+	if one.moves == 0 && (one.use.Cell != one.durable.Cell || one.use.Units != one.durable.Units) {
+		u.moved = append(u.moved, one)
+		one.moves = len(u.moved)
 	}
+}
+
+// rests notes that the journal has a use. The last of those that moved takes its place.
+func (u *uses) rests(one *usage) {
+	if one.moves == 0 {
+		return
+	}
+	last := len(u.moved) - 1
+	u.moved[one.moves-1], u.moved[last].moves = u.moved[last], one.moves
+	u.moved[last], one.moves = nil, 0
+	u.moved = u.moved[:last]
 }
 
 // makeRoom drops a bucket that was not seen lately and whose use the journal has, if there are too
@@ -88,7 +101,7 @@ func (u *uses) makeRoom() {
 	for range min(maxLooked, len(u.ring)) {
 		u.hand = (u.hand + 1) % len(u.ring)
 		one := u.ring[u.hand]
-		if _, moved := u.moved[one]; one.recent || moved {
+		if one.recent || one.moves > 0 {
 			one.recent = false
 			continue
 		}
@@ -107,14 +120,14 @@ func (u *uses) drop(one *usage) {
 	u.ring[last] = nil
 	u.ring = u.ring[:last]
 	delete(u.all, one.id)
-	delete(u.moved, one)
+	u.rests(one)
 }
 
 // checkpoints appends to all what is worth writing (see lastSeen.checkpoints), or with last
 // everything that moved, and to own what of it this node saw itself.
 func (u *uses) checkpoints(all []journal.Checkpoint, own []copies.Use, generation uint64,
 	last bool) ([]journal.Checkpoint, []copies.Use) {
-	for one := range u.moved {
+	for _, one := range u.moved {
 		by := max(one.use.Units-one.durable.Units, one.durable.Units-one.use.Units)
 		far := one.use.Cell != one.durable.Cell || by*checkpointPart > one.entitlement
 		rests := one.looked == one.use
@@ -141,7 +154,7 @@ func (u *uses) written(c journal.Checkpoint) {
 	}
 	one.durable = algorithms.Use{Cell: c.Cell, Units: c.Used, At: c.At}
 	if one.use.Cell == c.Cell && one.use.Units == c.Used {
-		delete(u.moved, one)
+		u.rests(one)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/quotad/quotad/region/decide/envoys"
 )
 
-// Decisions is what callers ask of a node's limiter. See the methods of [admit.Limiter].
+// Decisions is what callers ask of a node. See the methods of [admit.Limiter], [admit.Receipts] and
+// [admit.Queue].
 type Decisions interface {
 	// Check decides a request.
 	Check(ctx context.Context, q admit.Request) (admit.Decision, error)
@@ -40,6 +41,13 @@ type Decisions interface {
 	Busy(caller string, waits time.Duration) bool
 	// UnitsByLimit returns the units of limits since the node's start.
 	UnitsByLimit() map[string]admit.LimitUnits
+}
+
+// decisions is the parts of a limiter that callers ask.
+type decisions struct {
+	*admit.Limiter
+	*admit.Receipts
+	*admit.Queue
 }
 
 // Envoys returns what assigns parts of limits to Envoys.

@@ -26,9 +26,9 @@ func cutOff(t *testing.T, limit string, f func(t *testing.T, c *cluster, n *runn
 		f(t, c, n, func() { r.lead("") }, func() {
 			back()
 			time.Sleep(2 * time.Second) // go-redis looks for a lost server once a second
-			if n := c.running["us/n1"]; n != nil && (n.limiter.OutOfReach()[store.Whole] ||
-				n.limiter.Local().Unbooked != 0) {
-				t.Fatalf("the store is not told: %+v", n.limiter.Local())
+			if n := c.running["us/n1"]; n != nil && (n.limiter.Queue().OutOfReach()[store.Whole] ||
+				n.limiter.Local().Status().Unbooked != 0) {
+				t.Fatalf("the store is not told: %+v", n.limiter.Local().Status())
 			}
 		})
 	})
@@ -135,7 +135,7 @@ func TestLocalSpendingOfFinishedWindowsIsDropped(t *testing.T) {
 		cut()
 		n.spends(t, request("a"), 20)
 		time.Sleep(5 * time.Minute)
-		if got := n.limiter.Local(); got != (admit.LocalStatus{Expired: 20}) {
+		if got := n.limiter.Local().Status(); got != (admit.LocalStatus{Expired: 20}) {
 			t.Errorf("kept %+v", got)
 		}
 		reconnect()
@@ -166,7 +166,7 @@ func TestLocalSpendingAfterALoss(t *testing.T) {
 				c.servers["us"] = behind
 				r.lead(direct)
 				c.within(3*time.Second, "the spending to be booked",
-					func() bool { return n.limiter.Local().Unbooked == 0 })
+					func() bool { return n.limiter.Local().Status().Unbooked == 0 })
 				if got := n.state(t, q).Used; got != 40 {
 					t.Errorf("used %d, of which 10 through the store and 30 without it", got)
 				}
@@ -234,8 +234,8 @@ func TestLocalSpendingUnderANewDocument(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if got := n.state(t, q); got.Used != 31 || got.Entitlement != 300 ||
-			n.limiter.Local().Unbooked != 0 || n.Status().Generation != generation {
-			t.Errorf("state %+v, without the store %+v", got, n.limiter.Local())
+			n.limiter.Local().Status().Unbooked != 0 || n.Status().Generation != generation {
+			t.Errorf("state %+v, without the store %+v", got, n.limiter.Local().Status())
 		}
 	})
 }
@@ -259,7 +259,7 @@ func TestLocalSpendingOfADeletedBucket(t *testing.T) {
 		c.delete("us", n, "long", q)
 		reconnect()
 		c.within(3*time.Second, "the spending to be booked",
-			func() bool { return n.limiter.Local().Unbooked == 0 })
+			func() bool { return n.limiter.Local().Status().Unbooked == 0 })
 		if got := n.state(t, q).Used; got != 80 {
 			t.Errorf("used %d, of which 50 through the store and 30 without it", got)
 		}

@@ -105,7 +105,7 @@ func TestBreaker(t *testing.T) {
 		n := c.start("us/n1",
 			documents.Parse(t, 1, alone,
 				"name: minute, limit: 100, window: 1m, on_store_failure: deny"))
-		if d := n.check(t, request("a")); !d.Allowed || n.limiter.OutOfReach()[store.Whole] {
+		if d := n.check(t, request("a")); !d.Allowed || n.limiter.Queue().OutOfReach()[store.Whole] {
 			t.Fatalf("the store is there: %+v", d)
 		}
 		r.lead("")
@@ -115,18 +115,18 @@ func TestBreaker(t *testing.T) {
 				time.Since(begun) != 0 {
 				t.Errorf("request %d, after %v: %+v", i, time.Since(begun), d)
 			}
-			if !n.limiter.OutOfReach()[store.Whole] || n.limiter.Load().Queued > 0 {
+			if !n.limiter.Queue().OutOfReach()[store.Whole] || n.limiter.Queue().Load().Queued > 0 {
 				t.Errorf("request %d: the breaker is not tripped", i)
 			}
 		}
 		time.Sleep(time.Second) // in which the store is tried many times
 		if d := n.check(t, request("a")); d.Reason != admit.StoreFailure ||
-			!n.limiter.OutOfReach()[store.Whole] {
+			!n.limiter.Queue().OutOfReach()[store.Whole] {
 			t.Errorf("no probe was answered: %+v", d)
 		}
 		reconnect()
 		c.within(2*time.Second, "a probe to be answered",
-			func() bool { return !n.limiter.OutOfReach()[store.Whole] })
+			func() bool { return !n.limiter.Queue().OutOfReach()[store.Whole] })
 		if d := n.check(t, request("a")); !d.Allowed || d.Remaining != 98 {
 			t.Errorf("the store is back: %+v", d)
 		}

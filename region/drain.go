@@ -21,8 +21,8 @@ func (n *Node) Drain(ctx context.Context) error {
 func (n *Node) closeBooks(ctx context.Context) error {
 	n.books.Lock()
 	defer n.books.Unlock()
-	n.limiter.ReturnAll(ctx)
-	err := n.limiter.SettleAll(ctx)
+	n.limiter.Chunks().ReturnAll(ctx)
+	err := n.limiter.Local().SettleAll(ctx)
 	n.rights.Checkpoint(ctx, true)
 	return err
 }

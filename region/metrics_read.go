@@ -68,7 +68,7 @@ var storeReadings = []reading{
 	{gauge, "quotad_store_out_of_reach",
 		"1 while requests of the shard are decided without the store, because its server does not answer.", []string{"shard"},
 		func(n *Node, _ Status, is emit) {
-			for shard, out := range n.limiter.OutOfReach() {
+			for shard, out := range n.limiter.Queue().OutOfReach() {
 				is(one(out), shardName(shard))
 			}
 		}},
@@ -170,7 +170,7 @@ var storeReadings = []reading{
 	{gauge, "quotad_queue_length",
 		"What waits: requests for the store, events for the exchange of rights.", []string{"queue"},
 		func(n *Node, _ Status, is emit) {
-			is(float64(n.limiter.Load().Queued), "requests")
+			is(float64(n.limiter.Queue().Load().Queued), "requests")
 			waiting := 0
 			for _, events := range n.rights.Numbers().Waiting {
 				waiting += events
@@ -180,7 +180,7 @@ var storeReadings = []reading{
 	{total, "quotad_queue_refused_total",
 		"Requests that were not decided (queue_full), by why: no place in the queue (full), or too little time left before their callers give up, to ask the store (expired) or for its answer (waited); and script calls that a store which answered others answered too late (late).", []string{"why"},
 		func(n *Node, _ Status, is emit) {
-			r := n.limiter.Load().Refused
+			r := n.limiter.Queue().Load().Refused
 			is(float64(r.Full), "full")
 			is(float64(r.Expired), "expired")
 			is(float64(r.Waited), "waited")
@@ -188,10 +188,10 @@ var storeReadings = []reading{
 		}},
 	{gauge, "quotad_script_seconds",
 		"Time that the store takes for one script call on one bucket, as measured from round trips, fading; on a Cluster, of its slowest master.", nil,
-		func(n *Node, _ Status, is emit) { is(n.limiter.Load().Script.Seconds()) }},
+		func(n *Node, _ Status, is emit) { is(n.limiter.Queue().Load().Script.Seconds()) }},
 	{gauge, "quotad_pipeline_scripts",
 		"The most script calls on one bucket that a round trip carries at that pace.", nil,
-		func(n *Node, _ Status, is emit) { is(float64(n.limiter.Load().Pipeline)) }},
+		func(n *Node, _ Status, is emit) { is(float64(n.limiter.Queue().Load().Pipeline)) }},
 }
 
 var journalReadings = []reading{

@@ -249,7 +249,7 @@ func New(c Config, stepped Stepping) (*Node, error) {
 		Wait: c.Wait, Stepped: stepped.Taken != nil,
 		Store: c.Store, Journal: c.Journal, Tenure: n.tenure, Rights: n.rights, Now: c.Now,
 		Elapsed: c.Elapsed, Log: c.Log, Closed: n.life.closed})
-	n.Decisions = n.limiter
+	n.Decisions = decisions{n.limiter, n.limiter.Receipts(), n.limiter.Queue()}
 	n.envoys = envoys.New(envoys.Config{Node: c.Node, Nodes: c.Nodes, Rules: n.tenure,
 		Rights: n.rights, Limiter: n.limiter, Now: c.Now, Elapsed: c.Elapsed,
 		Stepped: stepped.Taken != nil})
@@ -336,7 +336,7 @@ func (n *Node) keepBooks(ctx context.Context) {
 	written := time.Now()
 	repeat.Every(ctx, settleEvery, func(now time.Time) {
 		n.books.Lock()
-		n.limiter.SettleLocal(ctx)
+		n.limiter.Local().Settle(ctx)
 		// If the disk is slow, ticks are lost.
 		if now.Sub(written) >= checkpointEvery-settleEvery/2 {
 			written = now

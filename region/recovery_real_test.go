@@ -249,7 +249,7 @@ func TestRedisThatStandsStill(t *testing.T) {
 	suite.Eventually(t, "the breaker trips", func() bool {
 		asked++ // on a busy machine it is not known at once that the store does not answer
 		n.check(t, q)
-		return n.limiter.OutOfReach()[store.Whole]
+		return n.limiter.Queue().OutOfReach()[store.Whole]
 	})
 	for i := range 50 {
 		if d := n.check(t, q); d.Reason != admit.StoreFailure {
@@ -260,7 +260,7 @@ func TestRedisThatStandsStill(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.within(10*time.Second, "a probe to be answered",
-		func() bool { return !n.limiter.OutOfReach()[store.Whole] })
+		func() bool { return !n.limiter.Queue().OutOfReach()[store.Whole] })
 	admitted := c.exhausts(q)
 	if admitted > 190 || admitted < 190-50-asked {
 		t.Errorf("%d admitted after 10 of 200", admitted)

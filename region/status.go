@@ -120,7 +120,7 @@ func (n *Node) Status() Status {
 		Generation: n.tenure.Generation(), NotReady: n.Ready(), Unproven: n.config.Unproven, Members: n.Members(),
 		Exchange: stats, Dropped: dropped,
 		HintsLost: n.rights.Hints().Lost(), Store: n.storeStatus(),
-		Journal: journalStatus(n.config.Journal), Local: n.limiter.Local(),
+		Journal: journalStatus(n.config.Journal), Local: n.limiter.Local().Status(),
 		Closed:     n.limiter.Closed(),
 		Recovering: n.Recovering(),
 		Documents:  n.tenure.Documents()}
@@ -152,7 +152,7 @@ func (n *Node) storeStatus() StoreStatus {
 	if lost := n.tenure.LostAt(); lost != 0 {
 		s.LastLoss = time.UnixMicro(int64(lost))
 	}
-	for shard, out := range n.limiter.OutOfReach() {
+	for shard, out := range n.limiter.Queue().OutOfReach() {
 		if out {
 			s.OutOfReach = append(s.OutOfReach, shardName(shard))
 		}

@@ -128,18 +128,18 @@ func (s *Stepped) Reopen() error {
 }
 
 // TryAgain tries stores that did not answer.
-func (s *Stepped) TryAgain() { s.limiter.TryAgain(context.Background(), s.silent) }
+func (s *Stepped) TryAgain() { s.limiter.Queue().TryAgain(context.Background(), s.silent) }
 
 // SettleLocal charges to the store what was admitted without it.
-func (s *Stepped) SettleLocal() { s.limiter.SettleLocal(context.Background()) }
+func (s *Stepped) SettleLocal() { s.limiter.Local().Settle(context.Background()) }
 
 // ReturnChunks gives prefetched units that are over back to the store.
-func (s *Stepped) ReturnChunks() { s.limiter.ReturnChunks(context.Background(), false) }
+func (s *Stepped) ReturnChunks() { s.limiter.Chunks().ReturnOver(context.Background(), false) }
 
 // CloseBooks does the last work of a node that shuts down in order.
 func (s *Stepped) CloseBooks() error {
-	s.limiter.ReturnAll(context.Background())
-	err := s.limiter.SettleAll(context.Background())
+	s.limiter.Chunks().ReturnAll(context.Background())
+	err := s.limiter.Local().SettleAll(context.Background())
 	s.rights.Checkpoint(context.Background(), true)
 	return err
 }
@@ -194,7 +194,7 @@ func (s *Stepped) Adopt(d *policy.Document) error {
 
 // Refund takes back what a decision charged; see [admit.Limiter.Refund].
 func (s *Stepped) Refund(receipt string) (admit.Refunded, error) {
-	return s.limiter.Refund(context.Background(), receipt)
+	return s.limiter.Receipts().Refund(context.Background(), receipt)
 }
 
 // Reset clears the use of one bucket; see [admit.Limiter.Reset].

@@ -20,7 +20,7 @@ var reasonOrder = []Reason{WithinLimit, NoLimit, OverLimit, ExceedsRegionCapacit
 // account counts what became of a request that was to be charged, for each limit and bucket that it
 // concerned. A denied request counts for the limit that denied it. An admitted one counts for all,
 // also for shadow limits; one that was repeated counts for none.
-func (l *Limiter) account(w *waiting, d Decision) {
+func (l *Limiter) account(w *way, d Decision) {
 	o := l.outcome(d)
 	for i, a := range w.applied {
 		l.accountOne(a, w.costOf(i), d, o)
@@ -120,8 +120,8 @@ func (l *Limiter) Remembers(a *rules.Applied) (units quantity.Units, denies bool
 // PeekBucket returns the decision that a request of one unit would get which no other limit applies
 // to. It charges and counts nothing. The error is an *Overload, ErrClosed, or that of ctx.
 func (l *Limiter) PeekBucket(ctx context.Context, a *rules.Applied) (Decision, error) {
-	f := Flow{limiter: l, next: Asks, reasked: reasks, way: waiting{rules: l.tenure.Rules(),
-		applied: []*rules.Applied{a}, cost: 1, caller: operators}.waits(l.waitOf(&Request{}))}
+	f := Flow{limiter: l, next: Asks, reasked: reasks, way: way{waiting: waiting{rules: l.tenure.Rules(),
+		applied: []*rules.Applied{a}, cost: 1, caller: operators}.waits(l.waitOf(&Request{}))}}
 	for f.next != Decided {
 		if f.next == Asks {
 			f.Ask(ctx)

@@ -48,7 +48,7 @@ func (r *Refused) add(other Refused) {
 // *Overload if no place is left. The caller holds the lock.
 func (b *batcher) wait(w waiting) error {
 	w.hash = hashOf(w.applied)
-	gone, full := b.queue.push(w)
+	gone, full := b.fair.push(w)
 	if !full {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (b *batcher) wait(w waiting) error {
 
 // overload is the error of a request that is not decided. The caller holds the lock.
 func (b *batcher) overload() *Overload {
-	return &Overload{b.pace.base + b.pace.takes(b.sent+b.queue.root.work)}
+	return &Overload{b.pace.base + b.pace.takes(b.sent+b.fair.root.work)}
 }
 
 // busyParts says how much of one caller's work may wait before its batches are refused unread: the
@@ -73,18 +73,18 @@ const busyParts = 2
 // Busy reports whether so much of a caller's work waits for the store that another batch of that
 // caller should wait before it is read. waits is how long the batch may wait. Single requests need not ask Busy: they cost little to read, and their limit may be one for which
 // nothing waits.
-func (l *Limiter) Busy(caller string, waits time.Duration) bool {
-	return l.lanes.busy(caller, waits)
+func (q *Queue) Busy(caller string, waits time.Duration) bool {
+	return q.lanes.busy(caller, waits)
 }
 
 func (b *batcher) busy(caller string, waits time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	own := b.queue.flows[flowID{caller: caller}]
+	own := b.fair.flows[flowID{caller: caller}]
 	if own == nil {
 		return false
 	}
-	takes := b.pace.takes(b.sent + min(own.work*b.queue.root.children, b.queue.root.work))
+	takes := b.pace.takes(b.sent + min(own.work*b.fair.root.children, b.fair.root.work))
 	return takes > waits/busyParts
 }
 
@@ -121,7 +121,7 @@ func (b *batcher) take(first ...waiting) []waiting {
 	if b.sent == 0 {
 		b.pace.fade(now)
 	}
-	q := b.queue
+	q := b.fair
 	q.trip++
 	most, work := b.mostWork(), int64(0)
 	batch := append((*batches.Get().(*[]waiting))[:0], first...)
@@ -181,8 +181,8 @@ type Load struct {
 	Pipeline int64         // the most script calls that a round trip carries at present
 }
 
-// Load returns the limiter's load.
-func (l *Limiter) Load() Load { return l.lanes.load() }
+// Load returns the queue's load.
+func (q *Queue) Load() Load { return q.lanes.load() }
 
 func (b *batcher) load() Load {
 	b.mu.Lock()
@@ -190,6 +190,6 @@ func (b *batcher) load() Load {
 	if b.sent == 0 {
 		b.pace.fade(time.Now())
 	}
-	return Load{Queued: b.queue.length, Refused: b.refused, Script: b.pace.takes(scriptWork),
+	return Load{Queued: b.fair.length, Refused: b.refused, Script: b.pace.takes(scriptWork),
 		Pipeline: b.pace.pipelineWork() / scriptWork}
 }

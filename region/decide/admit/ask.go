@@ -11,36 +11,68 @@ import (
 
 // decide asks the store to decide a request: in one script call if all its limits are in one shard,
 // else shard by shard.
-func (l *Limiter) decide(ctx context.Context, w waiting) (answered, error) {
+func (q *Queue) Decide(ctx context.Context, w waiting) (answered, error) {
 	if w.spans() {
-		return l.decideParts(ctx, w, w.parts())
+		return q.decideParts(ctx, w, w.parts())
 	}
-	return l.ask(ctx, w)
+	return q.ask(ctx, w)
 }
 
 // ask asks the store to decide a request whose limits are in one shard. An answer that comes after
 // the request's time is over is ignored, though the store may have charged the request. The error
 // is an *Overload if the store answers others but has no time for this request.
-func (l *Limiter) ask(ctx context.Context, w waiting) (answered, error) {
-	if a, err, done := l.withoutAsking(w); done {
+func (q *Queue) ask(ctx context.Context, w waiting) (answered, error) {
+	if a, err, done := q.withoutAsking(w); done {
 		return a, err
 	}
-	t := l.tickets.take()
+	t := q.tickets.take()
 	w.answer, w.gone = t.answer, &t.gone
-	if err := l.lanes.enqueue(ctx, w); err != nil {
+	if err := q.lanes.enqueue(ctx, w); err != nil {
 		return answered{}, err
 	}
 	select {
 	case a := <-t.answer: // the caller made the round trip itself
-		l.tickets.Put(t)
+		q.tickets.Put(t)
 		return received(a)
 	default:
 	}
-	a, heard, err := l.await(ctx, w, t.answer, t.late)
+	a, heard, err := q.await(ctx, w, t.answer, t.late)
 	if heard {
-		l.tickets.Put(t)
+		q.tickets.Put(t)
 	}
 	return a, err
+}
+
+// DecideAll asks the store to decide requests of which none spans shards, in as few round trips as
+// possible. It returns when all are answered or given up: restoring what the store has lost may take
+// longer than the others have time. Answers and errors are in the order of the requests, and as those
+// of Decide.
+func (q *Queue) DecideAll(ctx context.Context, all []waiting) ([]answered, []error) {
+	said, errs := make([]answered, len(all)), make([]error, len(all))
+	asked, of := make([]waiting, 0, len(all)), make([]int, 0, len(all))
+	answers, gone := make([]chan answered, len(all)), make([]atomic.Bool, len(all))
+	for i, w := range all {
+		var done bool
+		if said[i], errs[i], done = q.withoutAsking(w); done {
+			continue
+		}
+		answers[i] = make(chan answered, 1)
+		w.answer, w.gone = answers[i], &gone[i]
+		asked, of = append(asked, w), append(of, i)
+	}
+	if len(asked) == 0 {
+		return said, errs
+	}
+	refused := make([]bool, len(asked))
+	q.lanes.enqueueAll(ctx, asked, func(n int, err error) { errs[of[n]], refused[n] = err, true })
+	late := time.NewTimer(time.Hour)
+	defer late.Stop()
+	for n, i := range of {
+		if !refused[n] {
+			said[i], _, errs[i] = q.await(ctx, asked[n], answers[i], late)
+		}
+	}
+	return said, errs
 }
 
 // ticket is what one request waits with for the store's answer.
@@ -73,16 +105,16 @@ func received(a answered) (answered, error) {
 
 // withoutAsking returns the outcome of a request for which the store is not to be asked. done is
 // false if the store is to be asked.
-func (l *Limiter) withoutAsking(w waiting) (a answered, err error, done bool) {
-	if l.breakers.tripped(store.ShardOf(w.applied[0].Target.Key)) {
+func (q *Queue) withoutAsking(w waiting) (a answered, err error, done bool) {
+	if q.breakers.tripped(store.ShardOf(w.applied[0].Target.Key)) {
 		return answered{err: errOutOfReach}, nil, true
 	}
-	if isClosed(l.config.Closed) {
+	if isClosed(q.closed) {
 		return answered{}, ErrClosed, true
 	}
 	// The time was over before the request was sent, which says nothing about the store.
 	if time.Until(w.until) <= 0 {
-		return answered{}, l.lanes.lane(&w).outwaited(), true
+		return answered{}, q.lanes.lane(&w).outwaited(), true
 	}
 	return answered{}, nil, false
 }
@@ -92,10 +124,10 @@ func (l *Limiter) withoutAsking(w waiting) (a answered, err error, done bool) {
 // than that, or than twice as long as it has waited when the store falls silent. Looking more often
 // cost a third of the time of a node where 2,000 waited, and the batcher answers all that wait as soon
 // as the store's call is given up. await reports whether it has heard the answer.
-func (l *Limiter) await(ctx context.Context, w waiting, answer <-chan answered,
+func (q *Queue) await(ctx context.Context, w waiting, answer <-chan answered,
 	timer *time.Timer) (a answered, heard bool, err error) {
 	defer timer.Stop()
-	for due := earlier(w.until, w.came.Add(l.deadline)); ; {
+	for due := earlier(w.until, w.came.Add(q.deadline)); ; {
 		timer.Reset(time.Until(due))
 		select {
 		case a = <-answer:
@@ -103,15 +135,15 @@ func (l *Limiter) await(ctx context.Context, w waiting, answer <-chan answered,
 			return a, true, err
 		case <-timer.C:
 			now := time.Now()
-			shard, starved := store.ShardOf(w.applied[0].Target.Key), l.lanes.wakes.starved(now, l.deadline)
-			if !l.breakers.answers(shard, w.came, due, now, l.deadline, starved) {
+			shard, starved := store.ShardOf(w.applied[0].Target.Key), q.lanes.wakes.starved(now, q.deadline)
+			if !q.breakers.answers(shard, w.came, due, now, q.deadline, starved) {
 				w.gone.Store(true)
 				return answered{err: errLate}, false, nil
 			}
 			switch {
 			case !now.Before(w.ends):
 				w.gone.Store(true)
-				return answered{}, false, l.lanes.lane(&w).outwaited()
+				return answered{}, false, q.lanes.lane(&w).outwaited()
 			case !now.Before(w.until): // it is asked about already, or will not be
 				due = w.ends
 			default:
@@ -120,7 +152,7 @@ func (l *Limiter) await(ctx context.Context, w waiting, answer <-chan answered,
 		case <-ctx.Done():
 			w.gone.Store(true)
 			return answered{}, false, ctx.Err()
-		case <-l.config.Closed:
+		case <-q.closed:
 			return answered{}, false, ErrClosed
 		}
 	}

@@ -51,8 +51,6 @@ func (l *Limiter) CheckBatch(ctx context.Context, all []Request) ([]Decision, er
 func (l *Limiter) AskTogether(ctx context.Context, all []*Flow) (left []bool) {
 	left = make([]bool, len(all))
 	asked, of := make([]waiting, 0, len(all)), make([]*Flow, 0, len(all))
-	answers := make([]chan answered, 0, len(all))
-	gone := make([]atomic.Bool, len(all))
 	for i, f := range all {
 		if f == nil || f.next != Asks {
 			continue
@@ -64,35 +62,11 @@ func (l *Limiter) AskTogether(ctx context.Context, all []*Flow) (left []bool) {
 			f.answered(a, nil)
 			continue
 		}
-		if a, err, done := l.withoutAsking(f.way); done {
-			f.answered(a, err)
-			continue
-		}
-		answer := make(chan answered, 1)
-		f.way.answer, f.way.gone = answer, &gone[i]
-		asked, of, answers = append(asked, f.way), append(of, f), append(answers, answer)
+		asked, of = append(asked, f.way.waiting), append(of, f)
 	}
-	l.lanes.enqueueAll(ctx, asked, func(i int, err error) {
-		answers[i] = nil
-		of[i].answered(answered{}, err)
-	})
-	if len(of) == 0 {
-		return left
-	}
-	late := time.NewTimer(time.Hour)
-	defer late.Stop()
-	said, errs := make([]answered, len(of)), make([]error, len(of))
-	// All answers are awaited before any flow goes on, because restoring a lost bucket may take
-	// longer than the other requests have time.
+	said, errs := l.queue.DecideAll(ctx, asked)
 	for i, f := range of {
-		if answers[i] != nil {
-			said[i], _, errs[i] = l.await(ctx, f.way, answers[i], late)
-		}
-	}
-	for i, f := range of {
-		if answers[i] != nil {
-			f.answered(said[i], errs[i])
-		}
+		f.answered(said[i], errs[i])
 	}
 	return left
 }
@@ -141,7 +115,7 @@ func (b *batch) part(ctx context.Context, from, to int) {
 // claim claims what a part is to spend without the store, once some of it is, and with it what the
 // further parts will if their server is out of reach.
 func (b *batch) claim(from, to int) {
-	var all []*waiting
+	var all []*way
 	for _, f := range b.flows[from:to] {
 		if f != nil && f.next == Decided && f.err == nil && f.said.err != nil {
 			all = append(all, &f.way)
@@ -157,7 +131,7 @@ func (b *batch) claim(from, to int) {
 			continue
 		}
 		w := l.prepare(q, true, nil)
-		if !w.needsNoStore(q.Domain) && l.breakers.tripped(store.ShardOf(w.applied[0].Target.Key)) {
+		if !w.needsNoStore(q.Domain) && l.queue.Tripped(store.ShardOf(w.applied[0].Target.Key)) {
 			all = append(all, &w)
 		}
 	}

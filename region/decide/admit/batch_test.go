@@ -129,7 +129,7 @@ func TestBatchWithoutAStore(t *testing.T) {
 		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
 			"name: minute, limit: 100, window: 1m, lending_limit: 0.5",
 			"name: deny, domain: deny, limit: 100, window: 1m, on_store_failure: deny"))
-		n.config.Closed = closed
+		n.config.Closed, n.queue.closed = closed, closed
 		q := request("a")
 		q.Domain = "deny"
 		begun := time.Now()

@@ -2,17 +2,13 @@ package admit
 
 import (
 	"context"
-	"errors"
 	"math"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/trade/rights"
 )
@@ -25,62 +21,6 @@ const (
 	// meanwhile.
 	gathered = 64
 )
-
-// waiting is a request on its way to the store.
-type waiting struct {
-	rules   *rules.Rules
-	applied []*rules.Applied
-	cost    quantity.Units
-	commit  bool
-	lists   *listed           // nil: the request has none
-	exempts *policy.Exemption // that the request meets which has no lists; nil: none
-	stray   string            // a descriptor whose value meets no condition; see policy.Matcher.Stray
-	chunk   bool              // it asks for a chunk
-	ahead   bool              // its units are for Envoys, whose reports tell their demand
-	once    string            // key under which it is charged once; empty: none
-	caller  string            // who sent it; empty: unknown
-	came    time.Time         // when it began to wait
-	until   time.Time         // from then on the store is not asked, so that the answer is in time
-	ends    time.Time         // from then on an answer is not waited for either
-	gone    *atomic.Bool      // true: nobody waits for the answer any more; nil: somebody does
-	answer  chan<- answered   // buffered, so that an answer to a caller that has gone blocks nobody
-
-	hash uint64 // of its buckets' keys; 0: it has not queued
-	work int64  // what it counts in the queue, in units of work
-}
-
-// answered is the store's answer to one request.
-type answered struct {
-	decided algorithms.Decided // answers to all requests of the script call
-	index   int                // place of this request in decided.Answers
-	// times holds the store's time for each bucket if the buckets are in several shards. nil:
-	// decided.Now holds for all.
-	times []quantity.StoreTime
-	// earlier says of each bucket, if they are in several shards, whether an earlier attempt of the
-	// request was charged there, and not this one. nil: none was.
-	earlier []bool
-	// part holds the limits that the answer is about if those are not all of the request's. nil:
-	// all.
-	part []*rules.Applied
-	// fromMemory says that the node answered, by what it remembers of the store's answers.
-	fromMemory bool
-	of         heardOf
-	err        error
-}
-
-// at returns the store's time at which a bucket was decided, in microseconds since 1970.
-func (a answered) at(bucket int) quantity.StoreTime {
-	if a.times != nil {
-		return a.times[bucket]
-	}
-	return a.decided.Now
-}
-
-// lost returns the bucket that must be restored before the store can decide; nil: there is none.
-func (a answered) lost() *store.LostBucket {
-	lost, _ := errors.AsType[*store.LostBucket](a.err)
-	return lost
-}
 
 // batcher decides requests in groups. While round trips to the store are under way, requests queue,
 // and the next round trip carries many of them. Requests on the same buckets become one script call
@@ -99,7 +39,7 @@ type batcher struct {
 	more     chan struct{} // tells a run to carry what is queued
 
 	mu      sync.Mutex
-	queue   *fairQueue
+	fair    *fairQueue
 	trips   int       // round trips under way, and those that a run has yet to begin
 	sent    int64     // work under way
 	held    time.Time // since when round trips are held back; zero: they are not
@@ -121,7 +61,7 @@ type shared struct {
 // makes none before run is called.
 func newBatcher(common shared, deadline time.Duration, underWay int) *batcher {
 	b := &batcher{shared: common, underWay: underWay, more: make(chan struct{}, underWay),
-		queue: newFairQueue(queueLength), trips: underWay, pace: newPace(deadline, underWay)}
+		fair: newFairQueue(queueLength), trips: underWay, pace: newPace(deadline, underWay)}
 	if b.stepped {
 		b.trips = 0
 	}
@@ -133,7 +73,7 @@ func newBatcher(common shared, deadline time.Duration, underWay int) *batcher {
 // does, even if ctx ends. For a hurried request a goroutine of its own makes it.
 func (b *batcher) enqueue(ctx context.Context, w waiting) error {
 	b.mu.Lock()
-	if b.queue.length == 0 && b.trips < b.underWay {
+	if b.fair.length == 0 && b.trips < b.underWay {
 		b.trips++
 		b.mu.Unlock()
 		w.hash = hashOf(w.applied)
@@ -181,7 +121,7 @@ func (b *batcher) queueAll(all []waiting, part []int, refused func(place int, er
 // mayBegin begins a round trip if requests are queued and fewer than underWay are under way. It
 // returns whether it did. The caller holds the lock.
 func (b *batcher) mayBegin() bool {
-	if b.queue.length == 0 || b.trips >= b.underWay {
+	if b.fair.length == 0 || b.trips >= b.underWay {
 		return false
 	}
 	b.trips++
@@ -192,7 +132,7 @@ func (b *batcher) mayBegin() bool {
 // if there are none, or if gathered requests wait already.
 func (b *batcher) gather() {
 	b.mu.Lock()
-	enough := b.queue.length >= gathered
+	enough := b.fair.length >= gathered
 	b.mu.Unlock()
 	if !enough && !b.stepped {
 		runtime.Gosched()
@@ -215,7 +155,7 @@ func (b *batcher) carry(ctx context.Context, first ...waiting) {
 // instead.
 func (b *batcher) passOn() {
 	b.mu.Lock()
-	more := b.queue.length > 0
+	more := b.fair.length > 0
 	if !more {
 		b.trips--
 	}
@@ -317,7 +257,7 @@ func (b *batcher) calls(groups [][]waiting) (calls []algorithms.Decide, work int
 		}
 		before := len(costs)
 		if first.apart() {
-			costs = append(costs, first.lists.costs...)
+			costs = append(costs, first.costs...)
 		} else {
 			for n := range g {
 				costs = append(costs, g[n].cost)

@@ -26,7 +26,7 @@ func BenchmarkBatcher(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					copy(batch, waited) // the groups use its memory
-					calls, _ := n.lanes.all[0].calls(group(batch))
+					calls, _ := n.queue.lanes.all[0].calls(group(batch))
 					if len(calls) != buckets || len(calls[0].Costs) != each ||
 						calls[0].Costs[0] != quantity.Units(1) {
 						b.Fatalf("%d calls, the first %+v", len(calls), calls[0])

@@ -106,11 +106,11 @@ func (b *batcher) first(t *testing.T) waiting {
 	t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	leaf := b.queue.next()
+	leaf := b.fair.next()
 	if leaf == nil {
 		t.Fatal("nothing waits")
 	}
-	return b.queue.drop(leaf)
+	return b.fair.drop(leaf)
 }
 
 // fill has the queue hold all that it may, all of one bucket.
@@ -119,7 +119,7 @@ func (n *Limiter) fill(t *testing.T, q Request) {
 	r := n.tenure.Rules()
 	w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: 1, commit: true}.waits(time.Minute)
 	for range queueLength {
-		if err := n.lanes.all[0].enqueue(t.Context(), w); err != nil {
+		if err := n.queue.lanes.all[0].enqueue(t.Context(), w); err != nil {
 			t.Fatal("the queue is shorter than queueLength")
 		}
 	}
@@ -138,7 +138,7 @@ func TestQueueFull(t *testing.T) {
 		d.Entitlement != 40 || d.Sequence != 1 || d.RetryAfter <= 0 {
 		t.Errorf("in a batch: %+v, %v", d, err)
 	}
-	if l := n.lanes.all[0].load(); l.Queued != queueLength || l.Refused != (Refused{Full: 2}) {
+	if l := n.queue.lanes.all[0].load(); l.Queued != queueLength || l.Refused != (Refused{Full: 2}) {
 		t.Errorf("%+v", l)
 	}
 	if d, err := n.Check(t.Context(), Request{Domain: "other", Cost: 1}); err != nil || !d.Allowed ||
@@ -166,7 +166,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
-		w := n.lanes.all[0].first(t)
+		w := n.queue.lanes.all[0].first(t)
 		w.answer <- answered{} // so that serving the request later does not block
 	})
 }
@@ -184,9 +184,9 @@ func TestPeeksDoNotCountEachOther(t *testing.T) {
 			batch = append(batch, waiting{rules: r, applied: r.Match(asked(request("a"))), cost: 4,
 				answer: answers[i]})
 		}
-		n.lanes.all[0].decide(t.Context(), batch)
+		n.queue.lanes.all[0].decide(t.Context(), batch)
 		for i := range answers {
-			if d := n.judge(&batch[i], <-answers[i]); !d.Allowed || d.Remaining != 1 {
+			if d := n.judge(&way{waiting: batch[i]}, <-answers[i]); !d.Allowed || d.Remaining != 1 {
 				t.Errorf("peek %d of 4 units of 5, nothing used: allowed %v, remaining %d", i,
 					d.Allowed, d.Remaining)
 			}

@@ -64,6 +64,26 @@ func (b breakers) answers(s store.Shard, sent, due, now time.Time, deadline time
 	return heard != 0 && heard > int64(after.Sub(since))
 }
 
+// Tripped reports whether requests are kept from a shard, because its server does not answer.
+func (q *Queue) Tripped(s store.Shard) bool { return q.breakers.tripped(s) }
+
+// OutOfReach returns for each shard whether its requests are decided without the store, because the
+// server does not answer.
+func (q *Queue) OutOfReach() map[store.Shard]bool {
+	all := make(map[store.Shard]bool, len(q.breakers))
+	for shard, b := range q.breakers {
+		all[shard] = b.Load()
+	}
+	return all
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -72,29 +92,29 @@ func later(a, b time.Time) time.Time {
 }
 
 // probe closes the breakers of servers that answer again, until ctx ends.
-func (l *Limiter) probe(ctx context.Context) {
+func (q *Queue) probe(ctx context.Context) {
 	silent := map[store.Shard]time.Time{}
-	repeat.Every(ctx, probeEvery, func(time.Time) { l.TryAgain(ctx, silent) })
+	repeat.Every(ctx, probeEvery, func(time.Time) { q.TryAgain(ctx, silent) })
 }
 
 // TryAgain probes once each server that does not answer. silent holds since when each has not
 // answered, and is kept by the caller between calls.
-func (l *Limiter) TryAgain(ctx context.Context, silent map[store.Shard]time.Time) {
-	for shard, breaker := range l.breakers {
+func (q *Queue) TryAgain(ctx context.Context, silent map[store.Shard]time.Time) {
+	for shard, breaker := range q.breakers {
 		if !breaker.Load() {
 			continue
 		}
-		err := l.store.Reach(ctx, shard)
+		err := q.store.Reach(ctx, shard)
 		if silent[shard].IsZero() {
-			silent[shard] = l.config.Now()
-			l.log.Warn("the store does not answer: requests are decided as on_store_failure says",
+			silent[shard] = q.now()
+			q.log.Warn("the store does not answer: requests are decided as on_store_failure says",
 				"shard", shard, "err", cmp.Or(err, errLate))
 		}
 		if err == nil {
-			l.breakers.hear(shard, time.Now())
+			q.breakers.hear(shard, time.Now())
 			breaker.Store(false)
-			l.log.Info("the store answers again", "shard", shard, "after",
-				l.config.Now().Sub(silent[shard]).Round(time.Millisecond))
+			q.log.Info("the store answers again", "shard", shard, "after",
+				q.now().Sub(silent[shard]).Round(time.Millisecond))
 			delete(silent, shard)
 		}
 	}

@@ -23,14 +23,14 @@ func TestDecidedAtTheDeadline(t *testing.T) {
 				"name: minute, limit: 100, window: 1m, lending_limit: 0.5, on_store_failure: "+
 					behaviour))
 			for _, deadline := range []time.Duration{50 * time.Millisecond, time.Second} {
-				n.deadline, n.lanes.all[0].pace = deadline, newPace(deadline, underWay)
+				n.deadline, n.queue.deadline, n.queue.lanes.all[0].pace = deadline, deadline, newPace(deadline, underWay)
 				begun := time.Now()
 				d, err := n.Check(t.Context(), request("a"))
 				if err != nil || d.Reason != want || time.Since(begun) != deadline {
 					t.Errorf("%s: after %v, deadline %v: %+v, %v", behaviour, time.Since(begun),
 						deadline, d, err)
 				}
-				if groups := group([]waiting{n.lanes.all[0].first(t)}); len(groups) != 0 {
+				if groups := group([]waiting{n.queue.lanes.all[0].first(t)}); len(groups) != 0 {
 					t.Error("it is sent although nobody waits for it any more")
 				}
 			}
@@ -46,8 +46,7 @@ func TestWhoeverLeftIsNotCharged(t *testing.T) {
 			r := n.tenure.Rules()
 			ctx, cancel := context.WithCancel(t.Context())
 			idle := newBatcher(shared{}, time.Second, underWay) // nothing serves it
-			left := &Limiter{config: n.config, lanes: &lanes{all: []*batcher{idle}, wakes: newWakes()},
-				breakers: n.breakers, deadline: time.Second}
+			left := &Queue{lanes: &lanes{all: []*batcher{idle}, wakes: newWakes()}, breakers: n.queue.breakers, deadline: time.Second}
 			w := waiting{rules: r, applied: r.Match(asked(request("a"))), cost: 30, commit: true}.waits(time.Second)
 			gone := make(chan error)
 			go func() {
@@ -61,7 +60,7 @@ func TestWhoeverLeftIsNotCharged(t *testing.T) {
 			}
 			answer := make(chan answered, 1)
 			w.answer, w.cost = answer, 5
-			n.lanes.all[0].decide(t.Context(), []waiting{idle.first(t), w})
+			n.queue.lanes.all[0].decide(t.Context(), []waiting{idle.first(t), w})
 			if a := <-answer; a.err != nil || a.decided.Buckets[0].Used != 5 {
 				t.Errorf("used %d, only 5 had somebody waiting: %+v", a.decided.Buckets[0].Used, a)
 			}
@@ -74,8 +73,7 @@ func TestALateAnswerIsNobodyElses(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
 		r, idle := n.tenure.Rules(), newBatcher(shared{}, time.Second, underWay)
-		limiter := &Limiter{config: n.config, lanes: &lanes{wakes: newWakes(), all: []*batcher{idle}},
-			breakers: n.breakers, deadline: time.Second}
+		limiter := &Queue{lanes: &lanes{wakes: newWakes(), all: []*batcher{idle}}, breakers: n.queue.breakers, deadline: time.Second}
 		ask := func(ctx context.Context) <-chan answered {
 			said := make(chan answered, 1)
 			go func() {
@@ -113,15 +111,15 @@ func TestQueuedWhenTheBreakerTrips(t *testing.T) {
 			n := c.running["us/n1"]
 			answer := make(chan answered, 1)
 			r := n.tenure.Rules()
-			n.breakers.trip(store.Whole)
-			n.lanes.all[0].decide(t.Context(),
+			n.queue.breakers.trip(store.Whole)
+			n.queue.lanes.all[0].decide(t.Context(),
 				[]waiting{{rules: r, applied: r.Match(asked(request("a"))), cost: 30, commit: true,
 					answer: answer}})
 			if a := <-answer; !errors.Is(a.err, errOutOfReach) {
 				t.Errorf("answered %+v", a)
 			}
 			c.within(time.Second, "a probe",
-				func() bool { return !n.breakers.tripped(store.Whole) })
+				func() bool { return !n.queue.breakers.tripped(store.Whole) })
 			if d := n.check(t, request("a")); d.Remaining != 99 {
 				t.Errorf("it was charged all the same: %+v", d)
 			}
@@ -138,7 +136,7 @@ func TestBreakersOfShards(t *testing.T) {
 			documents.Parse(t, 1, hereAndThere,
 				"name: minute, limit: 1000, window: 1m, lending_limit: 0.5"))
 		r := n.tenure.Rules()
-		n.breakers.trip(first)
+		n.queue.breakers.trip(first)
 		waited := map[store.Shard]bool{}
 		for _, account := range []string{"1", "2", "3", "4", "5", "6", "7", "8"} {
 			q := request(account)

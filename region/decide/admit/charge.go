@@ -20,7 +20,7 @@ func (l *Limiter) Charge(ctx context.Context, r *rules.Rules, a *rules.Applied,
 	if l.config.Stepped {
 		deadline = time.Hour // the wall clock does not measure a simulated store
 	}
-	said, err := l.ask(ctx, waiting{rules: r, applied: []*rules.Applied{a}, cost: units,
+	said, err := l.queue.ask(ctx, waiting{rules: r, applied: []*rules.Applied{a}, cost: units,
 		commit: true, chunk: true, ahead: true}.waits(deadline))
 	return err == nil && said.err == nil && said.decided.Answers[said.index].Admitted
 }

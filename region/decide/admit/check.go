@@ -76,7 +76,7 @@ func onceKey(q Request, all []*rules.Applied) string {
 
 // watched returns the first limit of a request to which shadow limits alone apply, which deny
 // nothing; nil: another limit applies.
-func (w *waiting) watched() *rules.Applied {
+func (w *way) watched() *rules.Applied {
 	for _, a := range w.applied {
 		if !a.Limit.Shadow {
 			return nil

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
@@ -14,6 +15,8 @@ import (
 	"github.com/quotad/quotad/region/base/repeat"
 	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/store"
+	"github.com/quotad/quotad/region/memory/tenure"
+	"github.com/quotad/quotad/region/trade/rights"
 )
 
 // A node may hold units of a bucket whose limit says consistency: prefetch: a chunk, which the
@@ -38,17 +41,54 @@ const (
 	maxReturned = 64
 )
 
-// chunks are the buckets of which a node holds chunks, or asks for one.
-type chunks struct {
-	wanted chan wanted
+// Chunks are the buckets of which a node holds chunks, or asks for one. Safe for concurrent use.
+type Chunks struct {
+	nodes    int
+	store    *store.Store
+	tenure   *tenure.Tenure
+	rights   *rights.Engine
+	queue    *Queue
+	deadline time.Duration // of the store's answer
+	elapsed  func() time.Duration
+	closed   <-chan struct{}
+	stepped  bool
+	wanted   chan wanted
+
+	// units of chunks: asked for, spent, given back, and charged though nobody can spend them
+	prefetchedUnits, spentUnits, returnedUnits, strandedUnits prometheus.Counter
 
 	mu      sync.Mutex
 	holders map[*rules.Applied]*rules.Rules
 	ended   bool // there are to be none any more
 }
 
-func newChunks() *chunks {
-	return &chunks{wanted: make(chan wanted, maxWanted), holders: map[*rules.Applied]*rules.Rules{}}
+func newChunks(c Config, q *Queue, elapsed func() time.Duration) *Chunks {
+	units := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "quotad_prefetched_" + name, Help: help})
+	}
+	return &Chunks{nodes: c.Nodes, store: c.Store, tenure: c.Tenure, rights: c.Rights, queue: q, deadline: c.Store.Deadline(),
+		elapsed: elapsed, closed: c.Closed, stepped: c.Stepped,
+		wanted: make(chan wanted, maxWanted), holders: map[*rules.Applied]*rules.Rules{},
+		prefetchedUnits: units("units_total", "Units that the store was charged with for requests to come (consistency: prefetch)."),
+		spentUnits:      units("spent_units_total", "Prefetched units that requests were admitted from, without asking the store."),
+		returnedUnits:   units("returned_units_total", "Prefetched units that were given back to the store."),
+		strandedUnits: units("stranded_units_total",
+			"Prefetched units that were neither spent nor given back: they count as used until their window is over.")}
+}
+
+// Collectors returns the metrics that are counted as units are held and spent.
+func (c *Chunks) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{c.prefetchedUnits, c.spentUnits, c.returnedUnits, c.strandedUnits}
+}
+
+// Run asks for chunks that are wanted, and gives back those that are over, until ctx ends.
+func (c *Chunks) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	for range fetchers {
+		all.Go(func() { c.fetchChunks(ctx) })
+	}
+	all.Go(func() { c.sweep(ctx) })
+	all.Wait()
 }
 
 // wanted is a chunk to be asked for.
@@ -59,7 +99,7 @@ type wanted struct {
 }
 
 // hold notes that the node may hold a chunk of a bucket. It reports whether it may.
-func (c *chunks) hold(r *rules.Rules, a *rules.Applied) bool {
+func (c *Chunks) hold(r *rules.Rules, a *rules.Applied) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, known := c.holders[a]; c.ended || !known && len(c.holders) >= maxHolders {
@@ -70,14 +110,14 @@ func (c *chunks) hold(r *rules.Rules, a *rules.Applied) bool {
 }
 
 // end has the node hold no more chunks.
-func (c *chunks) end() {
+func (c *Chunks) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true
 }
 
 // none reports whether the node holds no chunk, and asks for none.
-func (c *chunks) none() bool {
+func (c *Chunks) none() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.holders) == 0
@@ -85,7 +125,7 @@ func (c *chunks) none() bool {
 
 // over returns the chunks that are over at a time, those under other rules than the present ones,
 // and with all every chunk.
-func (c *chunks) over(present *rules.Rules, now time.Duration, all bool) (over []leftover) {
+func (c *Chunks) over(present *rules.Rules, now time.Duration, all bool) (over []leftover) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for a, r := range c.holders {
@@ -103,27 +143,6 @@ func (c *chunks) over(present *rules.Rules, now time.Duration, all bool) (over [
 	return over
 }
 
-// spendAtOnce is spend for a request of its own. It allocates nothing.
-func (l *Limiter) spendAtOnce(q *Request) (Decision, bool) {
-	r := l.tenure.Rules()
-	if !r.Prefetches || r.Replaces || q.ID != "" || q.Receipt || q.Lists != nil {
-		return Decision{}, false
-	}
-	var room [maxSpent]*rules.Applied
-	applied := r.Append(room[:0], q.Domain, q.Descriptors)
-	if !spendable(applied) || r.Stray(q.Domain, q.Descriptors, nil) != "" {
-		return Decision{}, false
-	}
-	d, paid := l.spend(r, applied, q.Cost)
-	if paid {
-		o := l.outcome(d)
-		for _, a := range applied {
-			l.accountOne(a, q.Cost, d, o)
-		}
-	}
-	return d, paid
-}
-
 // spendable reports whether chunks can admit a request with these limits. They cannot with a limit
 // that is exact.
 func spendable(applied []*rules.Applied) bool {
@@ -138,87 +157,74 @@ func spendable(applied []*rules.Applied) bool {
 	return true
 }
 
-// spends reports whether chunks can admit the request: not one with an id or a receipt, or with a cost
-// for each limit.
-func (w *waiting) spends(receipt bool) bool {
-	return w.commit && w.once == "" && !receipt && !w.apart() && spendable(w.applied)
+// payment says from what chunk of a request's buckets it was admitted: of those, the one with the least left.
+type payment struct {
+	of        *rules.Applied
+	chunk     *held.Chunk
+	remaining quantity.Units
 }
 
 // spend admits a request whose limits are spendable from the chunks that the node holds, if it
 // holds enough of all its buckets.
-func (l *Limiter) spend(r *rules.Rules, applied []*rules.Applied, cost quantity.Units) (Decision,
-	bool) {
-	if isClosed(l.config.Closed) || l.tenure.Stopped() != nil || r.Serves() != nil {
-		return Decision{}, false
+func (c *Chunks) spend(r *rules.Rules, applied []*rules.Applied, cost quantity.Units) (least payment, paid bool) {
+	if isClosed(c.closed) || c.tenure.Stopped() != nil || r.Serves() != nil {
+		return payment{}, false
 	}
 	var taken [maxSpent]*held.Chunk
-	generation, now := l.tenure.Generation(), l.elapsed()
-	var d Decision
+	generation, now := c.tenure.Generation(), c.elapsed()
 	for i, a := range applied {
 		chunk, left, low := a.Held.Take(cost, generation, now)
 		if chunk == nil {
-			l.putBack(taken[:i], cost)
-			return Decision{}, false
+			c.putBack(taken[:i], cost)
+			return payment{}, false
 		}
 		taken[i] = chunk
-		if remaining := left + chunk.State.Free; i == 0 || remaining < d.Remaining {
-			d = admitted(a, chunk, remaining, now)
+		if remaining := left + chunk.State.Free; i == 0 || remaining < least.remaining {
+			least = payment{a, chunk, remaining}
 		}
 		if low {
-			l.topUp(r, a)
+			c.topUp(r, a)
 		}
 	}
-	for _, a := range applied {
-		if a.Limit.Name == d.Limit {
-			d = l.describe(d, a)
-		}
-	}
-	l.metrics.spentUnits.Add(float64(cost) * float64(len(applied)))
-	return d, true
+	c.spentUnits.Add(float64(cost) * float64(len(applied)))
+	return least, true
 }
 
 // maxSpent is the most limits that a request has which is admitted from chunks: all that may apply
 // to one.
 const maxSpent = algorithms.MaxLoad
 
-// admitted returns the decision on a request that was admitted from a chunk.
-func admitted(a *rules.Applied, c *held.Chunk, remaining quantity.Units, now time.Duration) Decision {
-	return Decision{Allowed: true, Reason: WithinLimit, Limit: a.Limit.Name, Remaining: remaining,
-		ResetAfter: microseconds(c.Reset(now)), Cell: c.State.Cell, At: c.At(now),
-		Share: max(c.State.Share, 0), FromMemory: true}
-}
-
 // putBack undoes what was taken of chunks for a request.
-func (l *Limiter) putBack(taken []*held.Chunk, cost quantity.Units) {
-	for _, c := range taken {
+func (c *Chunks) putBack(taken []*held.Chunk, cost quantity.Units) {
+	for _, chunk := range taken {
 		// Units of a chunk that ended in this moment stay charged.
-		l.metrics.strandedUnits.Add(float64(c.PutBack(cost)))
+		c.strandedUnits.Add(float64(chunk.PutBack(cost)))
 	}
 }
 
 // topUpAll asks for chunks of all buckets of a request that chunks could have admitted, after the
 // store decided it.
-func (l *Limiter) topUpAll(w *waiting) {
+func (c *Chunks) topUpAll(w *waiting) {
 	for _, a := range w.applied {
-		l.topUp(w.rules, a)
+		c.topUp(w.rules, a)
 	}
 }
 
 // topUp asks for a chunk of a bucket, if the node uses enough of it. It does not wait.
-func (l *Limiter) topUp(r *rules.Rules, a *rules.Applied) {
-	units := a.Held.Want(l.config.Nodes, l.elapsed())
+func (c *Chunks) topUp(r *rules.Rules, a *rules.Applied) {
+	units := a.Held.Want(c.nodes, c.elapsed())
 	if units == 0 {
 		return
 	}
 	w := wanted{r, a, units}
 	switch {
-	case !l.chunks.hold(r, a):
+	case !c.hold(r, a):
 		a.Held.Filled(nil)
-	case l.config.Stepped:
-		l.fetch(context.Background(), w)
+	case c.stepped:
+		c.fetch(context.Background(), w)
 	default:
 		select {
-		case l.chunks.wanted <- w:
+		case c.wanted <- w:
 		default:
 			a.Held.Filled(nil)
 		}
@@ -226,59 +232,59 @@ func (l *Limiter) topUp(r *rules.Rules, a *rules.Applied) {
 }
 
 // fetchChunks asks for chunks that are wanted, until ctx ends.
-func (l *Limiter) fetchChunks(ctx context.Context) {
+func (c *Chunks) fetchChunks(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case w := <-l.chunks.wanted:
-			l.fetch(ctx, w)
+		case w := <-c.wanted:
+			c.fetch(ctx, w)
 		}
 	}
 }
 
 // fetch asks the store for a chunk, unless there is to be none any more.
-func (l *Limiter) fetch(ctx context.Context, w wanted) {
-	if !l.chunks.hold(w.rules, w.of) {
+func (c *Chunks) fetch(ctx context.Context, w wanted) {
+	if !c.hold(w.rules, w.of) {
 		w.of.Held.Filled(nil)
 		return
 	}
-	deadline := l.deadline
-	if l.config.Stepped {
+	deadline := c.deadline
+	if c.stepped {
 		deadline = time.Hour // the wall clock does not measure a simulated store
 	}
 	asks := waiting{rules: w.rules, applied: []*rules.Applied{w.of}, cost: w.units, commit: true,
 		chunk: true}.waits(deadline)
-	said, err := l.ask(ctx, asks)
+	said, err := c.queue.ask(ctx, asks)
 	if err != nil || said.err != nil || !said.decided.Answers[said.index].Admitted {
 		w.of.Held.Filled(nil)
 		return
 	}
-	l.metrics.prefetchedUnits.Add(float64(w.units))
+	c.prefetchedUnits.Add(float64(w.units))
 	answer := answerOf([]waiting{asks}, 0, said.decided, said.of)
 	if old := w.of.Held.Filled(&held.Grant{Units: w.units, Answer: answer}); old != nil {
-		l.giveBack(ctx, []leftover{{w.of, old, old.End()}})
+		c.giveBack(ctx, []leftover{{w.of, old, old.End()}})
 	}
 }
 
 // sweep gives back chunks that are over, until ctx ends.
-func (l *Limiter) sweep(ctx context.Context) {
-	repeat.Every(ctx, sweepEvery, func(time.Time) { l.ReturnChunks(ctx, false) })
+func (c *Chunks) sweep(ctx context.Context) {
+	repeat.Every(ctx, sweepEvery, func(time.Time) { c.ReturnOver(ctx, false) })
 }
 
-// ReturnChunks gives back what is left of the chunks that are over, or with all of every chunk.
-func (l *Limiter) ReturnChunks(ctx context.Context, all bool) {
-	l.giveBack(ctx, l.chunks.over(l.tenure.Rules(), l.elapsed(), all))
+// ReturnOver gives back what is left of the chunks that are over, or with all of every chunk.
+func (c *Chunks) ReturnOver(ctx context.Context, all bool) {
+	c.giveBack(ctx, c.over(c.tenure.Rules(), c.elapsed(), all))
 }
 
 // ReturnAll gives every chunk back, before the node ends. From then on the node holds none. It
 // waits for chunks that it has asked for, until ctx ends, and not longer than for an answer of the
 // store.
-func (l *Limiter) ReturnAll(ctx context.Context) {
-	l.chunks.end()
-	for end := time.Now().Add(l.deadline + returnEvery); ; time.Sleep(returnEvery) {
-		l.ReturnChunks(ctx, true)
-		if l.chunks.none() || ctx.Err() != nil || time.Now().After(end) {
+func (c *Chunks) ReturnAll(ctx context.Context) {
+	c.end()
+	for end := time.Now().Add(c.deadline + returnEvery); ; time.Sleep(returnEvery) {
+		c.ReturnOver(ctx, true)
+		if c.none() || ctx.Err() != nil || time.Now().After(end) {
 			return
 		}
 	}
@@ -294,25 +300,25 @@ type leftover struct {
 // giveBack gives units back to the store, in the cell and under the generation that they were
 // charged to. It asks once: what the store does not take stays charged until its cell no longer
 // counts.
-func (l *Limiter) giveBack(ctx context.Context, all []leftover) {
-	current := l.tenure.Rules()
+func (c *Chunks) giveBack(ctx context.Context, all []leftover) {
+	current := c.tenure.Rules()
 	for piece := range slices.Chunk(all, maxReturned) {
-		l.givePiece(ctx, current, piece)
+		c.givePiece(ctx, current, piece)
 	}
 }
 
-func (l *Limiter) givePiece(ctx context.Context, current *rules.Rules, all []leftover) {
+func (c *Chunks) givePiece(ctx context.Context, current *rules.Rules, all []leftover) {
 	calls, of := make([]algorithms.Refund, 0, len(all)), make([]leftover, 0, len(all))
 	for _, left := range all {
 		b := current.Find(left.of.Bucket.ID)
 		if left.units == 0 {
 			continue
 		}
-		if b == nil || left.chunk.Generation != l.tenure.Generation() {
-			l.metrics.strandedUnits.Add(float64(left.units))
+		if b == nil || left.chunk.Generation != c.tenure.Generation() {
+			c.strandedUnits.Add(float64(left.units))
 			continue
 		}
-		target := current.Target(b, l.rights.Exists(b))
+		target := current.Target(b, c.rights.Exists(b))
 		calls, of = append(calls, algorithms.Refund{
 			Fence: algorithms.Fence{Epoch: current.Epoch, Generation: left.chunk.Generation},
 			Once:  store.OnceKey(store.ShardOf(target.Key), "none"),
@@ -323,15 +329,15 @@ func (l *Limiter) givePiece(ctx context.Context, current *rules.Rules, all []lef
 	if len(calls) == 0 {
 		return
 	}
-	for i, r := range l.store.Refunds(ctx, calls) {
+	for i, r := range c.store.Refunds(ctx, calls) {
 		var back quantity.Units
 		if r.Err == nil {
 			back = r.Value.Charges[0].Units
-			l.forgetDenials(current, of[i].of.Bucket.ID, r.Value.Now)
+			forgetDenials(current, of[i].of.Bucket.ID, r.Value.Now)
 		} else {
-			l.rights.Lose(ctx, of[i].of.Bucket, r.Err)
+			c.rights.Lose(ctx, of[i].of.Bucket, r.Err)
 		}
-		l.metrics.returnedUnits.Add(float64(back))
-		l.metrics.strandedUnits.Add(float64(of[i].units - back))
+		c.returnedUnits.Add(float64(back))
+		c.strandedUnits.Add(float64(of[i].units - back))
 	}
 }

@@ -74,7 +74,7 @@ func (l *Limiter) holds(t *testing.T, q Request) (units quantity.Units) {
 // stranded, or are held.
 func (l *Limiter) wantAccounted(t *testing.T, held quantity.Units) {
 	t.Helper()
-	m := l.metrics
+	m := l.chunks
 	got, spent, back, stranded := counts(t, m.prefetchedUnits), counts(t, m.spentUnits),
 		counts(t, m.returnedUnits), counts(t, m.strandedUnits)
 	if got != spent+back+stranded+int(held) || spent == 0 {
@@ -98,7 +98,7 @@ func TestPrefetchAdmitsExactlyTheLimit(t *testing.T) {
 						c.spent.Load())
 				}
 				n.wantAccounted(t, 0)
-				if got := counts(t, n.metrics.spentUnits); got != int(c.spent.Load()) {
+				if got := counts(t, n.chunks.spentUnits); got != int(c.spent.Load()) {
 					t.Errorf("%d counted as spent, %d were", got, c.spent.Load())
 				}
 			})
@@ -220,7 +220,7 @@ func TestNothingIsHeldThatCannotBeSpent(t *testing.T) {
 				n.must(t, q)
 				time.Sleep(time.Millisecond)
 			}
-			if got := counts(t, n.metrics.prefetchedUnits); got != 0 {
+			if got := counts(t, n.chunks.prefetchedUnits); got != 0 {
 				t.Errorf("%+v: %d units were prefetched", q, got)
 			}
 		})
@@ -229,7 +229,7 @@ func TestNothingIsHeldThatCannotBeSpent(t *testing.T) {
 
 // A node holds chunks of a bounded number of buckets.
 func TestHoldersAreBounded(t *testing.T) {
-	c := newChunks()
+	c := &Chunks{holders: map[*rules.Applied]*rules.Rules{}}
 	var first *rules.Applied
 	for i := range maxHolders + 10 {
 		a := &rules.Applied{}

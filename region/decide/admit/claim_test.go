@@ -66,7 +66,7 @@ func TestACallIsClaimedInOneCommit(t *testing.T) {
 		"name: closed, domain: closed, limit: 100, window: 1m, on_store_failure: deny")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
-		n.breakers.trip(store.Whole)
+		n.queue.breakers.trip(store.Whole)
 		commits := func(what string, want, claims int, do func()) {
 			t.Helper()
 			before := n.journal.Stats()

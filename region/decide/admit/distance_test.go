@@ -36,7 +36,7 @@ func TestDistantStore(t *testing.T) {
 			callers.Wait()
 			if learned.stored < least || learned.stored*100 < learned.all*99 {
 				t.Errorf("%v away: %d of %d decided in time in half a second, want %d: %v, %+v", way,
-					learned.stored, learned.all, least, learned.reason, n.Load())
+					learned.stored, learned.all, least, learned.reason, n.queue.Load())
 			}
 		})
 	}
@@ -46,7 +46,7 @@ func TestDistantStore(t *testing.T) {
 func TestHeldBack(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, "name: minute, limit: 100, window: 1m"))
-		b, r := n.lanes.all[0], n.tenure.Rules()
+		b, r := n.queue.lanes.all[0], n.tenure.Rules()
 		for i := range 9 {
 			w := waiting{rules: r, applied: r.Match(asked(request(strconv.Itoa(i)))), cost: 1,
 				commit: true}.waits(time.Minute)

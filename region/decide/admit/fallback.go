@@ -2,13 +2,19 @@ package admit
 
 import (
 	"hash/maphash"
+	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/memory/journal"
 	"github.com/quotad/quotad/region/memory/rules"
+	"github.com/quotad/quotad/region/memory/store"
+	"github.com/quotad/quotad/region/memory/tenure"
+	"github.com/quotad/quotad/region/trade/rights"
 )
 
 // maxFallbackBytes bounds the memory for what is spent without the store. A bucket and window take
@@ -31,10 +37,18 @@ const fallbackRecordBytes = 80
 // [allocator.ReservePart] instead, which the store never had: nothing comes on top, and the store
 // does not charge it. The meter's time never goes back, so that no window opens twice.
 type fallback struct {
+	node   string
 	nodes  int64
+	store  *store.Store
+	tenure *tenure.Tenure
+	rights *rights.Engine
+	now    func() time.Time
+	log    *slog.Logger
 	claims *claims // nil: the node has no earlier life
 	most   int     // bytes
 	seed   maphash.Seed
+
+	booked, admitted prometheus.Counter
 
 	mu      sync.Mutex
 	mark    quantity.StoreTime // the latest time it has seen, microseconds since 1970
@@ -90,11 +104,36 @@ type claiming struct {
 	key    windowKey
 }
 
-// newFallback returns a meter.
-func newFallback(nodes int, c *claims) *fallback {
-	return &fallback{nodes: int64(nodes), claims: c, most: maxFallbackBytes,
-		seed:    maphash.MakeSeed(),
-		windows: map[windowKey]*windowSpending{}}
+// LocalConfig holds what a node's part consists of.
+type LocalConfig struct {
+	Node    string
+	Nodes   int // the region's number of nodes by configuration, at least 1
+	Store   *store.Store
+	Tenure  *tenure.Tenure
+	Rights  *rights.Engine
+	Journal *journal.Journal // nil: the node has no earlier life
+	Writes  time.Duration    // how long writing a claim may take
+	Now     func() time.Time // the node's wall clock
+	Log     *slog.Logger
+}
+
+// newFallback returns a node's part, of which nothing is spent.
+func newFallback(c LocalConfig) *fallback {
+	f := &fallback{node: c.Node, nodes: int64(max(c.Nodes, 1)), store: c.Store, tenure: c.Tenure, rights: c.Rights, now: c.Now,
+		log: c.Log, most: maxFallbackBytes, seed: maphash.MakeSeed(), windows: map[windowKey]*windowSpending{},
+		admitted: prometheus.NewCounter(prometheus.CounterOpts{Name: "quotad_local_admitted_units_total",
+			Help: "Units admitted without the store (on_store_failure: local), counted for each limit that they were charged to."}),
+		booked: prometheus.NewCounter(prometheus.CounterOpts{Name: "quotad_local_booked_units_total",
+			Help: "Units admitted without the store that it was charged with afterwards, or that no longer counted there; after a loss of the store again."})}
+	if c.Journal != nil {
+		f.claims = newClaims(c.Journal, c.Now, c.Writes, c.Log)
+	}
+	return f
+}
+
+// Collectors returns the metrics that are counted as units are admitted and charged.
+func (f *fallback) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{f.admitted, f.booked}
 }
 
 // part returns how many units this node may admit of a bucket in a window.
@@ -224,6 +263,9 @@ func (f *fallback) unsettled(most int) (all []localSpend) {
 	return all
 }
 
+// Admitted counts units that were admitted.
+func (f *fallback) Admitted(units quantity.Units) { f.admitted.Add(float64(units)) }
+
 // settled notes that the store has charged a spend. It returns how many of its units are charged
 // for the first time.
 func (f *fallback) settled(b localSpend) (units quantity.Units) {
@@ -290,7 +332,8 @@ type LocalStatus struct {
 	Expired int64
 }
 
-func (f *fallback) status() LocalStatus {
+// Status returns what the node admitted without the store.
+func (f *fallback) Status() LocalStatus {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := LocalStatus{Buckets: f.buckets, Bytes: f.bytes, Refused: f.refused, Expired: f.expired}

@@ -276,14 +276,14 @@ func TestWithoutStoreIsBoundedAndForgets(t *testing.T) {
 			t.Errorf("a bucket within the bound: %+v", d)
 		}
 		n.fallback.forget(time.Now())
-		if got := n.fallback.status(); got.Buckets != buckets || got.Units != buckets+1 ||
+		if got := n.fallback.Status(); got.Buckets != buckets || got.Units != buckets+1 ||
 			got.Refused != buckets-1 || got.Bytes != n.fallback.most {
 			t.Errorf("%+v kept before their cells end, want %d buckets", got, buckets)
 		}
 		// one window, and the next in which the store may still be told of it
 		time.Sleep(2 * time.Second)
 		n.fallback.forget(time.Now())
-		if got := n.fallback.status(); got.Buckets != 1 || got.Units != 1 || got.Unbooked != 1 ||
+		if got := n.fallback.Status(); got.Buckets != 1 || got.Units != 1 || got.Unbooked != 1 ||
 			got.Expired != buckets ||
 			len(n.fallback.windows) != 1 || len(n.fallback.order) != 1 {
 			t.Errorf("%+v kept in %d windows, want the bucket of an hour", got,
@@ -309,7 +309,7 @@ func TestWithoutStoreSpentWindowsMakeRoom(t *testing.T) {
 			q.Cost = costs
 			n.askWithoutStore(q, costs > 40)
 		}
-		if got := n.fallback.status(); got.Buckets != 0 || got.Bytes != 0 {
+		if got := n.fallback.Status(); got.Buckets != 0 || got.Bytes != 0 {
 			t.Errorf("buckets that spent nothing: %+v", got)
 		}
 		n.askWithoutStore(request("000"), true)
@@ -359,12 +359,12 @@ func TestUnbookedTakesTurns(t *testing.T) {
 				}
 			}
 		}
-		if got := n.fallback.status(); len(told) != 2*accounts || got.Unbooked != 4 ||
+		if got := n.fallback.Status(); len(told) != 2*accounts || got.Unbooked != 4 ||
 			got.Units != 2*accounts {
 			t.Errorf("told of %d of %d buckets, then %+v", len(told), 2*accounts, got)
 		}
 		n.fallback.settleAnew()
-		if got := n.fallback.status(); got.Unbooked != 2*accounts ||
+		if got := n.fallback.Status(); got.Unbooked != 2*accounts ||
 			len(n.fallback.unsettled(1000)) != 2*accounts {
 			t.Errorf("after a loss %+v", got)
 		}

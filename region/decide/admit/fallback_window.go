@@ -192,21 +192,21 @@ const (
 	fullLoggedEvery = time.Minute
 )
 
-// watchFallback checks whether the meter is full and logs it, until ctx ends.
-func (l *Limiter) watchFallback(ctx context.Context) {
+// Watch checks whether the meter is full and logs it, until ctx ends.
+func (f *fallback) Watch(ctx context.Context) {
 	var full fullLogged
 	repeat.Every(ctx, fullLookedEvery, func(time.Time) {
-		full = l.tellFull(full, l.config.Now())
+		full = f.tellFull(full, f.now())
 	})
 }
 
 // tellFull logs that buckets are denied because the meter is full, at most once a minute.
-func (l *Limiter) tellFull(last fullLogged, now time.Time) fullLogged {
-	refused := l.fallback.status().Refused
+func (f *fallback) tellFull(last fullLogged, now time.Time) fullLogged {
+	refused := f.Status().Refused
 	if refused == last.refused || !last.at.IsZero() && now.Sub(last.at) < fullLoggedEvery {
 		return last
 	}
-	l.log.Warn("too many buckets are charged without the store: others are denied until windows end",
+	f.log.Warn("too many buckets are charged without the store: others are denied until windows end",
 		"requests", refused-last.refused, "megabytes", maxFallbackBytes>>20)
 	return fullLogged{now, refused}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
+	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/trade/rights"
@@ -36,7 +37,7 @@ type Flow struct {
 	limiter *Limiter
 	request Request
 	commit  bool
-	way     waiting
+	way     way
 	next    Next
 
 	said answered // the store's last answer
@@ -56,6 +57,14 @@ type Flow struct {
 	reasked  int  // how often it was matched anew, because the store was opened again
 	opened   bool
 	borrowed bool
+}
+
+// way is a request on its way to a decision, with what the limits document says of it.
+type way struct {
+	waiting
+	lists   *listed           // nil: the request has none
+	exempts *policy.Exemption // that the request meets which has no lists; nil: none
+	stray   string            // a descriptor whose value meets no condition; see policy.Matcher.Stray
 }
 
 // reason says what a request waits for.
@@ -96,9 +105,9 @@ func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 }
 
 // prepare finds the limits of a request and sets its deadline.
-func (l *Limiter) prepare(q Request, commit bool, room []*rules.Applied) waiting {
+func (l *Limiter) prepare(q Request, commit bool, room []*rules.Applied) way {
 	r := l.tenure.Rules()
-	w := waiting{rules: r, cost: q.Cost, commit: commit, caller: q.Caller}.waits(l.waitOf(&q))
+	w := way{waiting: waiting{rules: r, cost: q.Cost, commit: commit, caller: q.Caller}.waits(l.waitOf(&q))}
 	if q.Lists != nil {
 		w.matchLists(q, room)
 		return w
@@ -135,7 +144,7 @@ func (f *Flow) Ask(ctx context.Context) {
 		f.answered(a, nil)
 		return
 	}
-	f.answered(f.limiter.decide(ctx, f.way))
+	f.answered(f.limiter.queue.Decide(ctx, f.way.waiting))
 }
 
 // answered takes the store's answer and finds out what the request needs next.
@@ -361,7 +370,7 @@ func (f *Flow) decision() (Decision, error) {
 
 // excluded returns the decision of a region that gets nothing of any limit. It does not use either what
 // others lent it before it knew.
-func (l *Limiter) excluded(w *waiting) Decision {
+func (l *Limiter) excluded(w *way) Decision {
 	d := Decision{Reason: ExceedsRegionCapacity}
 	decider := w.watched()
 	if d.Allowed = decider != nil; d.Allowed {
@@ -381,11 +390,11 @@ func (f *Flow) counted() Decision {
 	l, all := f.limiter, f.way.applied
 	d := l.judge(&f.way, f.said)
 	if !d.FromMemory && f.way.spends(f.request.Receipt) {
-		l.topUpAll(&f.way)
+		l.chunks.topUpAll(&f.way.waiting)
 	}
 	l.metrics.sentAgain(f.said.decided)
 	if f.commit && d.Allowed && f.request.Receipt {
-		d.Receipt = l.receipt(f.request, all, f.said)
+		d.Receipt = l.receipts.give(f.request, all, f.said)
 	}
 	return d
 }

@@ -50,7 +50,7 @@ func TestChunksGoBack(t *testing.T) {
 			}
 			time.Sleep(2 * sweepEvery)
 		}},
-		{"at the end", func(t *testing.T, n *Limiter) { n.ReturnAll(t.Context()) }},
+		{"at the end", func(t *testing.T, n *Limiter) { n.chunks.ReturnAll(t.Context()) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			counted(t, here, []string{prefetched}, func(t *testing.T, n *Limiter,
@@ -74,14 +74,14 @@ func TestChunksGoBack(t *testing.T) {
 func TestChunksUnderWayGoBack(t *testing.T) {
 	counted(t, here, []string{prefetched}, func(t *testing.T, n *Limiter, s *countedServer) {
 		warm(t, n, request("a"))
-		n.ReturnChunks(t.Context(), true)
+		n.chunks.ReturnOver(t.Context(), true)
 		admitted := n.stored(t)
 		s.takes.Store(int64(20 * time.Millisecond))
 		a := n.tenure.Rules().Match(asked(request("a")))[0]
-		n.topUp(n.tenure.Rules(), a)
+		n.chunks.topUp(n.tenure.Rules(), a)
 		synctest.Wait() // the chunk is on its way
 		begun := time.Now()
-		n.ReturnAll(t.Context())
+		n.chunks.ReturnAll(t.Context())
 		if took := time.Since(begun); took > n.deadline+100*time.Millisecond {
 			t.Errorf("it took %v", took)
 		}
@@ -90,7 +90,7 @@ func TestChunksUnderWayGoBack(t *testing.T) {
 			t.Errorf("%d stored, %d were admitted", stored, admitted)
 		}
 		n.must(t, request("a"))
-		n.topUp(n.tenure.Rules(), a)
+		n.chunks.topUp(n.tenure.Rules(), a)
 		time.Sleep(time.Second)
 		if stored := n.stored(t); stored != admitted+1 {
 			t.Errorf("%d stored, %d were admitted", stored, admitted+1)
@@ -114,7 +114,7 @@ func TestGivingBackEndsDenials(t *testing.T) {
 		if d := n.must(t, rest); d.Allowed || !d.FromMemory {
 			t.Fatalf("%+v", d)
 		}
-		n.ReturnChunks(t.Context(), false)
+		n.chunks.ReturnOver(t.Context(), false)
 		if d := n.must(t, rest); !d.Allowed {
 			t.Errorf("%+v", d)
 		}
@@ -136,11 +136,11 @@ func TestManyChunksGoBackInPieces(t *testing.T) {
 		}
 		synctest.Wait() // for the chunks that are asked for
 		trips := s.trips.Load()
-		n.giveBack(t.Context(), all)
+		n.chunks.giveBack(t.Context(), all)
 		if got := s.trips.Load() - trips; got != 4 || s.refunds.Load() != many {
 			t.Errorf("%d refunds in %d round trips", s.refunds.Load(), got)
 		}
-		if got := counts(t, n.metrics.returnedUnits); got != 10*many {
+		if got := counts(t, n.chunks.returnedUnits); got != 10*many {
 			t.Errorf("%d units came back of %d", got, 10*many)
 		}
 	})

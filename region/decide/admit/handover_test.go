@@ -35,7 +35,7 @@ func TestBusy(t *testing.T) {
 			batch[i] = request(distinct(i))
 			batch[i].Domain, batch[i].Caller = "flood", "flood"
 		}
-		if n.Busy("flood", 50*time.Millisecond) {
+		if n.queue.Busy("flood", 50*time.Millisecond) {
 			t.Error("nothing waits")
 		}
 		var all sync.WaitGroup
@@ -47,14 +47,14 @@ func TestBusy(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if !n.Busy("flood", 50*time.Millisecond) {
-			t.Errorf("not busy: %+v", n.lanes.all[0].load())
+		if !n.queue.Busy("flood", 50*time.Millisecond) {
+			t.Errorf("not busy: %+v", n.queue.lanes.all[0].load())
 		}
-		if n.Busy("victim", 50*time.Millisecond) {
+		if n.queue.Busy("victim", 50*time.Millisecond) {
 			t.Error("a caller for whom nothing waits")
 		}
 		all.Wait()
-		if n.Busy("flood", 50*time.Millisecond) {
+		if n.queue.Busy("flood", 50*time.Millisecond) {
 			t.Error("everything is decided")
 		}
 	})
@@ -77,12 +77,12 @@ func TestStarvedNode(t *testing.T) {
 		{"nothing came for seconds", 3 * time.Second, time.Second, false},
 	} {
 		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, overloadLimits...))
-		n.lanes.all[0].pace = newPace(deadline, underWay)
+		n.queue.lanes.all[0].pace = newPace(deadline, underWay)
 		now := time.Now().Add(time.Minute)
-		n.breakers.hear(store.Whole, now.Add(-tc.heard))
-		err := n.lanes.all[0].unreached(store.Whole, now.Add(-tc.sent), now, late)
-		if isOverload(err) != tc.busy || n.breakers.tripped(store.Whole) == tc.busy {
-			t.Errorf("%s: %v, tripped %v", tc.name, err, n.breakers.tripped(store.Whole))
+		n.queue.breakers.hear(store.Whole, now.Add(-tc.heard))
+		err := n.queue.lanes.all[0].unreached(store.Whole, now.Add(-tc.sent), now, late)
+		if isOverload(err) != tc.busy || n.queue.breakers.tripped(store.Whole) == tc.busy {
+			t.Errorf("%s: %v, tripped %v", tc.name, err, n.queue.breakers.tripped(store.Whole))
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestWakes(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		const deadline = 50 * time.Millisecond
 		n, _ := busyNode(t)
-		w := n.lanes.wakes
+		w := n.queue.lanes.wakes
 		ctx, cancel := context.WithCancel(t.Context())
 		var watching sync.WaitGroup
 		watching.Go(func() { w.watch(ctx, deadline) })

@@ -30,7 +30,7 @@ func (l *Limiter) describe(d Decision, a *rules.Applied) Decision {
 // judge turns the store's answer into a decision. The limit that decides is the one with the
 // greatest weight. A shadow limit decides only if no other limit applies, and so does an
 // alternative limit that did not deny although it had no room.
-func (l *Limiter) judge(w *waiting, a answered) Decision {
+func (l *Limiter) judge(w *way, a answered) Decision {
 	answer, all := a.decided.Answers[a.index], w.applied
 	decider, best := 0, int64(math.MinInt64)
 	var retry time.Duration // of the decider
@@ -83,7 +83,7 @@ func (l *Limiter) judge(w *waiting, a answered) Decision {
 }
 
 // denies returns what one of a request's limits said.
-func (w *waiting) denies(i int, a answered) denies {
+func (w *way) denies(i int, a answered) denies {
 	return denies{w.applied[i], w.costOf(i), a.decided.Buckets[i], a.decided.Answers[a.index].Verdicts[i], a.at(i)}
 }
 

@@ -51,7 +51,7 @@ func (c judgedCase) judge(t testing.TB) Decision {
 				Entitlement: a.Target.Terms.Entitlement, Share: a.Target.Terms.Entitlement + 1,
 				Reset: 2 * a.Target.Terms.Window})
 	}
-	return n.judge(&waiting{cost: max(c.cost, 1), applied: all}, answered{decided: d, index: 1})
+	return n.judge(&way{waiting: waiting{cost: max(c.cost, 1), applied: all}}, answered{decided: d, index: 1})
 }
 
 func TestJudge(t *testing.T) {
@@ -166,7 +166,7 @@ func TestJudgeDescribesTheDecider(t *testing.T) {
 // negative share.
 func TestJudgeShowsNoNegativeShare(t *testing.T) {
 	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, judged["minute"]))
-	d := n.judge(&waiting{cost: 1, applied: n.tenure.Rules().Match(asked(request("a")))},
+	d := n.judge(&way{waiting: waiting{cost: 1, applied: n.tenure.Rules().Match(asked(request("a")))}},
 		answered{decided: algorithms.Decided{Head: algorithms.Head{Now: judgedAt},
 			Buckets: []algorithms.State{{Share: -5}},
 			Answers: []algorithms.Answer{{Verdicts: []algorithms.Verdict{{Retry: 1}}}}}})

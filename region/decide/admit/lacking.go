@@ -8,7 +8,7 @@ import (
 
 // unused returns the buckets that denied a request only because they are closed since the store
 // lost data, and that this node did not use before the loss.
-func (l *Limiter) unused(w waiting, a answered) []exchange.LostBucket {
+func (l *Limiter) unused(w way, a answered) []exchange.LostBucket {
 	if a.err != nil || a.decided.Answers[a.index].Admitted {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (l *Limiter) unused(w waiting, a answered) []exchange.LostBucket {
 
 // lacking returns the buckets of which rights are to be borrowed for a request. It returns none if
 // the request should not wait for rights.
-func (w waiting) lacking(a answered) (lacking []rights.Lack) {
+func (w way) lacking(a answered) (lacking []rights.Lack) {
 	if a.err != nil || a.decided.Answers[a.index].Admitted {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (w waiting) lacking(a answered) (lacking []rights.Lack) {
 }
 
 // allFull reports whether all alternative limits of a request had no room.
-func (w *waiting) allFull(a answered) bool {
+func (w *way) allFull(a answered) bool {
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		if w.applied[i].Limit.Alternative && v.Retry == 0 {
 			return false

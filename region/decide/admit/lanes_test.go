@@ -172,7 +172,7 @@ func TestBusyInEveryLane(t *testing.T) {
 		n := dividedNode(t, s, shards)
 		var all sync.WaitGroup
 		for i, shard := range shards {
-			if n.Busy("flood", 50*time.Millisecond) {
+			if n.queue.Busy("flood", 50*time.Millisecond) {
 				t.Errorf("%d of 2 servers have much to do for it", i)
 			}
 			for _, account := range n.accountsIn(shard, 200) {
@@ -189,13 +189,13 @@ func TestBusyInEveryLane(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		if !n.Busy("flood", 50*time.Millisecond) {
-			t.Errorf("not busy: %+v", n.Load())
+		if !n.queue.Busy("flood", 50*time.Millisecond) {
+			t.Errorf("not busy: %+v", n.queue.Load())
 		}
-		if waits := n.Load().Queued; waits < 100 {
+		if waits := n.queue.Load().Queued; waits < 100 {
 			t.Errorf("%d requests wait", waits)
 		}
-		if n.Busy("victim", 50*time.Millisecond) {
+		if n.queue.Busy("victim", 50*time.Millisecond) {
 			t.Error("nothing waits for this caller")
 		}
 		all.Wait()

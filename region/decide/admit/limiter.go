@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,23 +47,19 @@ type Limiter struct {
 	store    *store.Store
 	tenure   *tenure.Tenure
 	rights   *rights.Engine
+	queue    *Queue
 	deadline time.Duration // of the store's answer
 	wait     time.Duration // of a request whose caller names no time
 	elapsed  func() time.Duration
-	lanes    *lanes
-	tickets  tickets
-	breakers breakers
 	fallback *fallback
-	chunks   *chunks
+	chunks   *Chunks
 	metrics  *metrics
 	fullest  fullest
 	closures closures
 	// unmatched is for requests to which no limit applies.
 	unmatched unmatched
 	sequence  atomic.Uint64
-	receipts  atomic.Uint64
-	// life is random and tells this start of the node from all others.
-	life string
+	receipts  *Receipts
 }
 
 // clockOf returns the clock by which units that are held end.
@@ -82,30 +78,27 @@ var ErrClosed = tenure.ErrClosed
 func New(c Config) *Limiter {
 	l := &Limiter{config: c, log: c.Log, store: c.Store, tenure: c.Tenure, rights: c.Rights,
 		deadline: c.Store.Deadline(), wait: cmp.Or(c.Wait, DefaultWait),
-		breakers: newBreakers(c.Store.Shards()), metrics: newMetrics(), chunks: newChunks(), life: rand.Text()}
+		metrics: newMetrics(), receipts: newReceipts(c, rand.Text())}
 	l.elapsed = clockOf(c).Elapsed
 	// writes is how long writing a claim may take.
 	writes := l.deadline
 	if c.Stepped {
 		writes = time.Hour // the wall clock does not measure a simulated journal
 	}
-	l.fallback = newFallback(max(c.Nodes, 1), newClaims(c.Journal, c.Now, writes, c.Log))
-	l.lanes = newLanes(shared{store: c.Store, rights: c.Rights, breakers: l.breakers,
-		wakes: newWakes(), elapsed: l.elapsed, stepped: c.Stepped}, l.deadline)
+	l.fallback = newFallback(LocalConfig{Node: c.Node, Nodes: c.Nodes, Store: c.Store, Tenure: c.Tenure, Rights: c.Rights,
+		Journal: c.Journal, Writes: writes, Now: c.Now, Log: c.Log})
+	l.queue = NewQueue(Config2{Store: c.Store, Rights: c.Rights, Now: c.Now, Elapsed: l.elapsed, Log: c.Log,
+		Closed: c.Closed, Stepped: c.Stepped})
+	l.chunks = newChunks(c, l.queue, l.elapsed)
 	return l
 }
 
 // Run serves queued requests, and probes the servers that did not answer, until ctx ends.
 func (l *Limiter) Run(ctx context.Context) {
 	var all sync.WaitGroup
-	all.Go(func() { l.lanes.run(ctx) })
-	for range fetchers {
-		all.Go(func() { l.fetchChunks(ctx) })
-	}
-	all.Go(func() { l.sweep(ctx) })
-	all.Go(func() { l.probe(ctx) })
-	all.Go(func() { l.lanes.wakes.watch(ctx, l.deadline) })
-	all.Go(func() { l.watchFallback(ctx) })
+	all.Go(func() { l.queue.Run(ctx) })
+	all.Go(func() { l.chunks.Run(ctx) })
+	all.Go(func() { l.fallback.Watch(ctx) })
 	all.Wait()
 }
 
@@ -118,7 +111,9 @@ func (l *Limiter) Changed(c tenure.Change) {
 }
 
 // Collectors returns the metrics that are counted as decisions are made.
-func (l *Limiter) Collectors() []prometheus.Collector { return l.metrics.all }
+func (l *Limiter) Collectors() []prometheus.Collector {
+	return slices.Concat(l.metrics.all, l.fallback.Collectors(), l.receipts.Collectors(), l.chunks.Collectors())
+}
 
 // Forget drops what was spent in windows that no longer count at a time, and what was counted long
 // before it.
@@ -128,26 +123,14 @@ func (l *Limiter) Forget(now time.Time) {
 	l.fullest.turn()
 }
 
-// Local returns what this node admitted without the store.
-func (l *Limiter) Local() LocalStatus { return l.fallback.status() }
+// Local returns this node's part of limits that it admits from without the store.
+func (l *Limiter) Local() *fallback { return l.fallback }
 
-// OutOfReach returns for each shard whether its requests are decided without the store, because the
-// server does not answer.
-func (l *Limiter) OutOfReach() map[store.Shard]bool {
-	all := make(map[store.Shard]bool, len(l.breakers))
-	for shard, b := range l.breakers {
-		all[shard] = b.Load()
-	}
-	return all
-}
+// Chunks returns what the node holds to admit from without its store.
+func (l *Limiter) Chunks() *Chunks { return l.chunks }
 
-func isClosed(closed <-chan struct{}) bool {
-	select {
-	case <-closed:
-		return true
-	default:
-		return false
-	}
-}
+// Receipts returns what gives back.
+func (l *Limiter) Receipts() *Receipts { return l.receipts }
 
-var errLate = errors.New("the store does not answer in time")
+// Queue returns what asks the store.
+func (l *Limiter) Queue() *Queue { return l.queue }

@@ -29,7 +29,6 @@ type Met struct {
 
 // listed is what a waiting request with lists has beyond others.
 type listed struct {
-	costs    []quantity.Units // of each of its limits; nil: all cost the same
 	met      []Met
 	replaced []string // aliases of limits that its limits and exemptions replace
 	denied   bool     // by an exemption
@@ -44,19 +43,8 @@ type listRoom struct {
 	places [4]int // of limits
 }
 
-// costOf returns what the request costs of one of its limits.
-func (w *waiting) costOf(i int) quantity.Units {
-	if w.apart() {
-		return w.lists.costs[i]
-	}
-	return w.cost
-}
-
-// apart reports whether the request has a cost for each limit.
-func (w *waiting) apart() bool { return w.lists != nil && w.lists.costs != nil }
-
 // matchLists finds the limits that apply to the lists of a request, and what it costs of each.
-func (w *waiting) matchLists(q Request, room []*rules.Applied) {
+func (w *way) matchLists(q Request, room []*rules.Applied) {
 	w.lists, w.applied = &listed{replaced: q.replaced}, room
 	own := &w.lists.room
 	if w.lists.met = own.met[:]; len(q.Lists) > len(own.met) {
@@ -97,7 +85,7 @@ func (w *waiting) matchLists(q Request, room []*rules.Applied) {
 		w.cost = max(w.cost, cost)
 	}
 	if slices.ContainsFunc(costs, func(cost quantity.Units) bool { return cost != w.cost }) {
-		w.lists.costs = costs
+		w.costs = costs
 	}
 }
 
@@ -116,7 +104,7 @@ func withoutReplaced(all []*rules.Applied, exempt *policy.Exemption) []*rules.Ap
 }
 
 // leaveReplaced leaves out the limits that others of the request replace.
-func (w *waiting) leaveReplaced(costs []quantity.Units) []quantity.Units {
+func (w *way) leaveReplaced(costs []quantity.Units) []quantity.Units {
 	places, kept := make([]int, len(w.applied)), 0
 	for i, a := range w.applied {
 		places[i] = -1
@@ -141,12 +129,12 @@ func (w *waiting) leaveReplaced(costs []quantity.Units) []quantity.Units {
 }
 
 // denied reports whether an exemption denies the request.
-func (w *waiting) denied() bool {
+func (w *way) denied() bool {
 	return w.lists != nil && w.lists.denied || w.exempts != nil && w.exempts.Deny
 }
 
 // needsNoStore reports whether the request is decided by the document alone.
-func (w *waiting) needsNoStore(domain string) bool {
+func (w *way) needsNoStore(domain string) bool {
 	if len(w.applied) == 0 || w.denied() || w.rules.Serves() != nil {
 		return true
 	}
@@ -155,16 +143,4 @@ func (w *waiting) needsNoStore(domain string) bool {
 	}
 	rule, _ := w.rules.Domain(domain)
 	return rule.OnNoLimit == policy.NoLimitDeny
-}
-
-// only returns the lists of a part of a request.
-func (l *listed) only(of []int) *listed {
-	if l == nil || l.costs == nil {
-		return l
-	}
-	own := &listed{met: l.met}
-	for _, i := range of {
-		own.costs = append(own.costs, l.costs[i])
-	}
-	return own
 }

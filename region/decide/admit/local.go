@@ -11,7 +11,7 @@ import (
 // withoutStore decides a request by the on_store_failure of its limits. If one limit says deny, the
 // request is denied. Otherwise every limit that says local must have room in this node's part, also
 // an alternative one.
-func (l *Limiter) withoutStore(w *waiting) Decision {
+func (l *Limiter) withoutStore(w *way) Decision {
 	all, commit := w.applied, w.commit
 	d := l.describe(Decision{Allowed: true, Reason: StoreFailureAllowed}, all[0])
 	if a := w.failsWithStore(); a != nil {
@@ -51,13 +51,13 @@ func (l *Limiter) withoutStore(w *waiting) Decision {
 				ResetAfter: m.reset}, a)
 		}
 	}
-	l.metrics.local.Add(float64(units))
+	l.fallback.Admitted(units)
 	return d
 }
 
 // failsWithStore returns the first limit of a request that says on_store_failure: deny; nil: none
 // does.
-func (w *waiting) failsWithStore() *rules.Applied {
+func (w *way) failsWithStore() *rules.Applied {
 	for _, a := range w.applied {
 		if !a.Limit.Shadow && a.Limit.OnStoreFailure == policy.StoreFailureDeny {
 			return a
@@ -68,7 +68,7 @@ func (w *waiting) failsWithStore() *rules.Applied {
 
 // roomLocally says which limit of a request, if any, has no room in this node's part, and else what
 // is to be claimed before the request is charged.
-func (l *Limiter) roomLocally(w *waiting, local []int, now time.Time) (claims []claiming, at int,
+func (l *Limiter) roomLocally(w *way, local []int, now time.Time) (claims []claiming, at int,
 	denied *metered) {
 	for _, i := range local {
 		m := l.fallback.take(w.applied[i], w.costOf(i), false, now)
@@ -84,7 +84,7 @@ func (l *Limiter) roomLocally(w *waiting, local []int, now time.Time) (claims []
 
 // claimTogether claims in one commit what several requests will spend without the store. Otherwise
 // each would wait for a commit of its own.
-func (l *Limiter) claimTogether(all []*waiting) {
+func (l *Limiter) claimTogether(all []*way) {
 	var claims []claiming
 	now := l.config.Now()
 	for _, w := range all {
@@ -98,7 +98,7 @@ func (l *Limiter) claimTogether(all []*waiting) {
 
 // inLocalPart returns the places of the limits that say on_store_failure: local, without shadow
 // limits.
-func (w *waiting) inLocalPart() (local []int) {
+func (w *way) inLocalPart() (local []int) {
 	for i, a := range w.applied {
 		if !a.Limit.Shadow && a.Limit.OnStoreFailure == policy.StoreFailureLocal {
 			local = append(local, i)

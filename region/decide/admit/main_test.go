@@ -52,7 +52,7 @@ func on(t testing.TB, s *store.Store, nodes int, d *policy.Document) *Limiter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.fallback = newFallback(nodes, nil)
+	l.fallback = newFallback(LocalConfig{Node: c.Node, Nodes: nodes, Store: c.Store, Tenure: l.tenure, Rights: l.rights, Now: c.Now, Log: c.Log})
 	return l
 }
 

@@ -1,8 +1,6 @@
 package admit
 
 import (
-	"time"
-
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/held"
@@ -25,7 +23,7 @@ func (f *Flow) remembered() (a answered, denied bool) {
 	}
 	l, generation, now := f.limiter, f.limiter.tenure.Generation(), f.limiter.elapsed()
 	for i, one := range f.way.applied {
-		if l.breakers.tripped(store.ShardOf(one.Target.Key)) {
+		if l.queue.Tripped(store.ShardOf(one.Target.Key)) {
 			return answered{}, false
 		}
 		d, denies, turn := one.Held.Deny(f.way.costOf(i), generation, now)
@@ -50,7 +48,7 @@ func (f *Flow) remembered() (a answered, denied bool) {
 }
 
 // fits reports whether each limit of a request denies by itself, and could admit its cost here.
-func (w *waiting) fits() bool {
+func (w *way) fits() bool {
 	for i, a := range w.applied {
 		if a.Limit.Shadow || a.Limit.Alternative || w.costOf(i) > a.Capacity() {
 			return false
@@ -68,37 +66,4 @@ func (a *answered) tell(buckets, which int, d held.Denial) {
 	}
 	a.times[which], a.decided.Now = d.Now, max(a.decided.Now, d.Now)
 	a.decided.Buckets[which], a.decided.Answers[0].Verdicts[which] = d.State, d.Verdict
-}
-
-// heardOf says under which generation the store was asked, and when, by a clock that is never set.
-type heardOf struct {
-	generation   uint64
-	asked, heard time.Duration
-}
-
-// learn has the buckets' memory learn what the store answered to a group of requests.
-func learn(group []waiting, d algorithms.Decided, of heardOf) {
-	for i, a := range group[0].applied {
-		a.Held.Learn(answerOf(group, i, d, of))
-	}
-}
-
-// answerOf returns what the store answered about one of the buckets of a group of requests.
-func answerOf(group []waiting, place int, d algorithms.Decided, of heardOf) held.Answer {
-	a := held.Answer{Generation: of.generation, Now: d.Now, Asked: of.asked, Heard: of.heard,
-		State: d.Buckets[place]}
-	a.Ends = group[0].applied[place].Target.Terms.Opens(a.State.Cell + 1)
-	for n := range group {
-		cost, v := group[n].costOf(place), d.Answers[n].Verdicts[place]
-		switch {
-		case v.Retry == 0:
-			a.Fitted = max(a.Fitted, cost)
-			if d.Answers[n].Admitted && !group[n].chunk {
-				a.Charged += cost
-			}
-		case a.Denied == 0 || cost < a.Denied:
-			a.Denied, a.Verdict = cost, v
-		}
-	}
-	return a
 }

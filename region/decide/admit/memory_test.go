@@ -261,7 +261,7 @@ func TestDenialsEndWithTheirReason(t *testing.T) {
 	}{
 		{"nothing", func(*testing.T, *Limiter, string) {}, false},
 		{"a refund", func(t *testing.T, n *Limiter, receipt string) {
-			if _, err := n.Refund(t.Context(), receipt); err != nil {
+			if _, err := n.receipts.Refund(t.Context(), receipt); err != nil {
 				t.Error(err)
 			}
 		}, true},
@@ -386,7 +386,7 @@ func TestAClosedNodeRemembersNothing(t *testing.T) {
 				}
 				closed := make(chan struct{})
 				close(closed)
-				n.config.Closed = closed
+				n.config.Closed, n.queue.closed, n.chunks.closed = closed, closed, closed
 				if d, err := n.Check(t.Context(), request("a")); !errors.Is(err, ErrClosed) {
 					t.Errorf("%+v, %v", d, err)
 				}

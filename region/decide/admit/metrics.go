@@ -22,18 +22,13 @@ type metrics struct {
 	admittedUnits, deniedUnits resolved
 	time                       prometheus.Histogram
 	storeFailures              prometheus.Counter
-	local                      prometheus.Counter
-	booked                     prometheus.Counter
-	refunded                   *prometheus.CounterVec
 	resets                     *prometheus.CounterVec
 	repeats                    *prometheus.CounterVec
 	noLimit                    *prometheus.CounterVec
 	// denials that were told from memory
 	rememberedDenials prometheus.Counter
-	// units of chunks: asked for, spent, given back, and charged though nobody can spend them
-	prefetchedUnits, spentUnits, returnedUnits, strandedUnits prometheus.Counter
-	// units that clients took, gave back, and said that they admitted and denied by themselves
-	takenUnits, givenBackUnits, clientAdmitted, clientDenied prometheus.Counter
+	// units that clients took, and said that they admitted and denied by themselves
+	takenUnits, clientAdmitted, clientDenied prometheus.Counter
 }
 
 // decisionBuckets are the bounds of the histogram of decision times, in seconds. A decision within
@@ -75,12 +70,6 @@ func newMetrics() *metrics {
 		"Units denied, by the limit that denied them and the reason.", "limit", "reason")
 	m.storeFailures = counter("quotad_store_failures_total",
 		"Requests that the store did not decide.")
-	m.local = counter("quotad_local_admitted_units_total",
-		"Units admitted without the store (on_store_failure: local), counted for each limit that they were charged to.")
-	m.booked = counter("quotad_local_booked_units_total",
-		"Units admitted without the store that it was charged with afterwards, or that no longer counted there; after a loss of the store again.")
-	m.refunded = vec("quotad_refunded_units_total", "Units given back by refunds, by limit.",
-		"limit")
 	m.resets = vec("quotad_resets_total",
 		"Buckets reset, by limit: each breaks the limit for its window.", "limit")
 	m.repeats = vec("quotad_repeats_total",
@@ -94,18 +83,8 @@ func newMetrics() *metrics {
 		"domain")
 	m.rememberedDenials = counter("quotad_remembered_denials_total",
 		"Requests denied by a denial that the node remembered, without asking the store.")
-	m.prefetchedUnits = counter("quotad_prefetched_units_total",
-		"Units that the store was charged with for requests to come (consistency: prefetch).")
-	m.spentUnits = counter("quotad_prefetched_spent_units_total",
-		"Prefetched units that requests were admitted from, without asking the store.")
-	m.returnedUnits = counter("quotad_prefetched_returned_units_total",
-		"Prefetched units that were given back to the store.")
-	m.strandedUnits = counter("quotad_prefetched_stranded_units_total",
-		"Prefetched units that were neither spent nor given back: they count as used until their window is over.")
 	m.takenUnits = counter("quotad_client_taken_units_total",
 		"Units that clients took to admit from by themselves (Take).")
-	m.givenBackUnits = counter("quotad_client_returned_units_total",
-		"Units that clients gave back (GiveBack).")
 	m.clientAdmitted = counter("quotad_client_admitted_units_total",
 		"Units that clients say they admitted from what they took.")
 	m.clientDenied = counter("quotad_client_denied_units_total",

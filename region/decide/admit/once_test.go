@@ -102,7 +102,7 @@ func TestTheSameRequestAtOnce(t *testing.T) {
 func (n *running) batched(t *testing.T, observed *rights.Engine, requests ...Request) []Decision {
 	t.Helper()
 	r := n.tenure.Rules()
-	common := n.lanes.all[0].shared
+	common := n.queue.lanes.all[0].shared
 	common.rights = observed
 	b := newBatcher(common, n.deadline, underWay)
 	answers := make([]chan answered, len(requests))
@@ -122,7 +122,7 @@ func (n *running) batched(t *testing.T, observed *rights.Engine, requests ...Req
 		if a.err != nil {
 			t.Fatalf("request %d: %+v", i, a)
 		}
-		decisions[i] = n.judge(&batch[i], a)
+		decisions[i] = n.judge(&way{waiting: batch[i]}, a)
 	}
 	return decisions
 }

@@ -114,7 +114,7 @@ func (l *Limiter) opened(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var runs sync.WaitGroup
-	runs.Go(func() { l.lanes.run(ctx) })
+	runs.Go(func() { l.queue.lanes.run(ctx) })
 	t.Cleanup(func() {
 		cancel()
 		runs.Wait()
@@ -265,7 +265,7 @@ func TestOverloadTakesFromNobody(t *testing.T) {
 				if n := tight.units; n > 20*10 {
 					t.Errorf("%d admitted by 20 limits of 10", n)
 				}
-				l := n.lanes.all[0].load()
+				l := n.queue.lanes.all[0].load()
 				if s.late.Load() > 0 || l.Queued > 0 || l.Refused != (Refused{}) {
 					t.Errorf("%d round trips were late, %+v; %d of %d decided", s.late.Load(), l,
 						flood.stored, flood.all)
@@ -308,12 +308,12 @@ func TestStoreStopsUnderOverload(t *testing.T) {
 		a := attack{callers: 8, batch: 100, domain: "flood", key: distinct}
 		all.Go(func() { a.floods(t, n, 25*time.Millisecond, time.Second) })
 		time.Sleep(500 * time.Millisecond)
-		if n.breakers.tripped(store.Whole) {
+		if n.queue.breakers.tripped(store.Whole) {
 			t.Fatal("the store answers")
 		}
 		s.stop(true)
 		time.Sleep(n.deadline + time.Millisecond)
-		if !n.breakers.tripped(store.Whole) {
+		if !n.queue.breakers.tripped(store.Whole) {
 			t.Errorf("the store has not answered for %v", n.deadline)
 		}
 		q := request("a")
@@ -344,14 +344,14 @@ func TestLateWhileRepliesFlow(t *testing.T) {
 			&store.Error{Err: context.Canceled}, false},
 	} {
 		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, overloadLimits...))
-		n.lanes.all[0].pace = newPace(50*time.Millisecond, underWay)
+		n.queue.lanes.all[0].pace = newPace(50*time.Millisecond, underWay)
 		now := time.Now().Add(time.Minute)
 		if tc.heard > 0 {
-			n.breakers.hear(store.Whole, now.Add(-tc.heard))
+			n.queue.breakers.hear(store.Whole, now.Add(-tc.heard))
 		}
-		err := n.lanes.all[0].unreached(store.Whole, now.Add(-tc.sent), now, tc.err)
-		if isOverload(err) != tc.busy || n.breakers.tripped(store.Whole) == tc.busy {
-			t.Errorf("%s: %v, tripped %v", tc.name, err, n.breakers.tripped(store.Whole))
+		err := n.queue.lanes.all[0].unreached(store.Whole, now.Add(-tc.sent), now, tc.err)
+		if isOverload(err) != tc.busy || n.queue.breakers.tripped(store.Whole) == tc.busy {
+			t.Errorf("%s: %v, tripped %v", tc.name, err, n.queue.breakers.tripped(store.Whole))
 		}
 	}
 }

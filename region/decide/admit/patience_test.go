@@ -21,7 +21,7 @@ func TestDecidedBeforeTheCallerGivesUp(t *testing.T) {
 				n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
 					"name: minute, limit: 100, window: 1m, lending_limit: 0.5, on_store_failure: "+
 						behaviour))
-				n.deadline, n.lanes.all[0].pace = 50*ms, newPace(50*ms, underWay)
+				n.deadline, n.queue.deadline, n.queue.lanes.all[0].pace = 50*ms, 50*ms, newPace(50*ms, underWay)
 				for name, check := range map[string]func(context.Context) (Decision, error){
 					"alone": func(ctx context.Context) (Decision, error) { return n.Check(ctx, request("a")) },
 					"in a batch": func(ctx context.Context) (Decision, error) {

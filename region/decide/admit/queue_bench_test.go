@@ -18,7 +18,7 @@ func BenchmarkRefusal(b *testing.B) {
 	for { // until no more may wait
 		w := waiting{rules: r, applied: r.Match(asked(request("v"))), cost: 1,
 			commit: true}.waits(24 * time.Hour)
-		if err := n.lanes.all[0].enqueue(b.Context(), w); err != nil {
+		if err := n.queue.lanes.all[0].enqueue(b.Context(), w); err != nil {
 			break
 		}
 	}

@@ -38,7 +38,7 @@ func TestRandomKeysInAnOutage(t *testing.T) {
 			t.Errorf("%d more admitted of a key that was there before, 39 are left of its part",
 				got)
 		}
-		s := n.fallback.status()
+		s := n.fallback.Status()
 		if s.Buckets != keys+2 || s.Units != keys+80 || s.Unbooked != keys+80 || s.Refused != 0 ||
 			s.Bytes > maxFallbackBytes/8 {
 			t.Errorf("%+v", s)
@@ -52,7 +52,7 @@ func TestFallbackAgainstAPlainMap(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		a := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
 			"name: minute, limit: 25, window: 1m, lending_limit: 0")).tenure.Rules().Match(asked(request("a")))[0]
-		f, plain, now := newFallback(1, nil), map[string]quantity.Units{}, time.Unix(6_000_000, 0)
+		f, plain, now := newFallback(LocalConfig{}), map[string]quantity.Units{}, time.Unix(6_000_000, 0)
 		for range 3000 {
 			now = now.Add(time.Duration(random.IntN(40)) * time.Millisecond)
 			one := a
@@ -216,7 +216,7 @@ func BenchmarkRandomKeysInAnOutage(b *testing.B) {
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(b.N), "heap-B/key")
-			b.ReportMetric(float64(n.fallback.status().Bytes)/float64(b.N), "counted-B/key")
+			b.ReportMetric(float64(n.fallback.Status().Bytes)/float64(b.N), "counted-B/key")
 			b.ReportMetric(float64(denied), "denied")
 			if kept != nil {
 				b.ReportMetric(float64(kept.Stats().Checkpoints), "claims")
@@ -240,7 +240,7 @@ func TestWhatIsDeniedTakesNoMemory(t *testing.T) {
 				admitted++
 			}
 		}
-		s := n.fallback.status()
+		s := n.fallback.Status()
 		if claims := n.journal.Stats().Checkpoints; admitted != 2 || s.Buckets != 3 ||
 			s.Units != 4 || claims != 3 {
 			t.Errorf("%d admitted, %+v, %d claims; want 2, of 2 accounts and an address", admitted,

@@ -10,28 +10,57 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy"
 	receiptv1 "github.com/quotad/quotad/proto/receipt/v1"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/store"
+	"github.com/quotad/quotad/region/memory/tenure"
+	"github.com/quotad/quotad/region/trade/rights"
 )
 
 // ErrReceipt says that a receipt is not of this region, or is older than the last loss of its
 // store's data.
 var ErrReceipt = errors.New("this region cannot refund the receipt")
 
-// receipt returns what a caller needs to have a decision refunded. It lists what was charged and is
+// Receipts gives receipts of decisions, and gives back what they charged. Safe for concurrent use.
+type Receipts struct {
+	region string
+	store  *store.Store
+	tenure *tenure.Tenure
+	rights *rights.Engine
+	life   string // random: tells this start of the node from all others
+	given  atomic.Uint64
+	units  *prometheus.CounterVec // given back, by limit
+	back   prometheus.Counter     // of those that clients took
+}
+
+func newReceipts(c Config, life string) *Receipts {
+	return &Receipts{region: c.Region, store: c.Store, tenure: c.Tenure, rights: c.Rights, life: life,
+		units: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "quotad_refunded_units_total",
+			Help: "Units given back by refunds, by limit."}, []string{"limit"}),
+		back: prometheus.NewCounter(prometheus.CounterOpts{Name: "quotad_client_returned_units_total",
+			Help: "Units that clients gave back (GiveBack)."})}
+}
+
+// Collectors returns the metrics that are counted as units are given back.
+func (s *Receipts) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{s.units, s.back}
+}
+
+// give returns what a caller needs to have a decision refunded. It lists what was charged and is
 // sealed with a secret that the region's store keeps, so any node of the region can refund it, also
 // after a restart. It is empty if nothing was charged.
-func (l *Limiter) receipt(q Request, all []*rules.Applied, a answered) string {
-	r := &receiptv1.Receipt{Region: l.config.Region, Generation: l.store.Generation(),
+func (s *Receipts) give(q Request, all []*rules.Applied, a answered) string {
+	r := &receiptv1.Receipt{Region: s.region, Generation: s.store.Generation(),
 		AtUs: int64(a.decided.Now), Cost: int64(q.Cost),
-		Id: fmt.Sprintf("%s:%d", l.life, l.receipts.Add(1))}
+		Id: fmt.Sprintf("%s:%d", s.life, s.given.Add(1))}
 	if q.ID != "" && !a.decided.TooOften { // all repeats of a decision have the same receipt
 		r.Once = onceKey(q, all)
 		r.Id = fmt.Sprintf("%d:%s", a.decided.Now, r.GetOnce())
@@ -42,7 +71,7 @@ func (l *Limiter) receipt(q Request, all []*rules.Applied, a answered) string {
 				Cell: int64(a.decided.Buckets[i].Cell), AtUs: int64(a.at(i))})
 		}
 	}
-	secret := l.store.Secret()
+	secret := s.store.Secret()
 	body, err := proto.Marshal(r)
 	if err != nil || len(r.Charges) == 0 || secret == "" {
 		return ""
@@ -66,7 +95,7 @@ func seal(secret string, body []byte) []byte {
 
 // open checks the seal of a receipt and returns its content. The error is a *FieldError, or wraps
 // ErrReceipt.
-func (l *Limiter) open(receipt string) (*receiptv1.Receipt, error) {
+func (s *Receipts) open(receipt string) (*receiptv1.Receipt, error) {
 	if len(receipt) > maxReceiptBytes {
 		return nil, Wrong("receipt",
 			"is longer than any receipt; send the receipt of a decision as it was given")
@@ -80,12 +109,12 @@ func (l *Limiter) open(receipt string) (*receiptv1.Receipt, error) {
 	if proto.Unmarshal(body, r) != nil {
 		return nil, Wrong("receipt", "is none; send the receipt of a decision as it was given")
 	}
-	secret := l.store.Secret()
+	secret := s.store.Secret()
 	switch {
-	case r.GetRegion() != l.config.Region:
+	case r.GetRegion() != s.region:
 		return nil, fmt.Errorf("%w: it is of region %.64q, this is %q: send it there", ErrReceipt,
-			r.GetRegion(), l.config.Region)
-	case secret == "" || r.GetGeneration() != l.store.Generation():
+			r.GetRegion(), s.region)
+	case secret == "" || r.GetGeneration() != s.store.Generation():
 		return nil, fmt.Errorf(
 			"%w: the region's store has lost its data since: there is nothing left to refund",
 			ErrReceipt)
@@ -97,8 +126,8 @@ func (l *Limiter) open(receipt string) (*receiptv1.Receipt, error) {
 
 // Receipt returns the buckets that a receipt is about, which are all of one domain. The error is a
 // *FieldError, or wraps ErrReceipt.
-func (l *Limiter) Receipt(receipt string) ([]policy.BucketRef, error) {
-	r, err := l.open(receipt)
+func (s *Receipts) Receipt(receipt string) ([]policy.BucketRef, error) {
+	r, err := s.open(receipt)
 	if err != nil {
 		return nil, err
 	}
@@ -127,17 +156,17 @@ type RefundedCharge struct {
 // Refund gives back what a decision charged. A second refund of the same receipt gives nothing
 // more. Units of a cell that no longer counts, and turns of a leaky_bucket, are not given back. The
 // error is a *FieldError, ErrReceipt, or that of the store.
-func (l *Limiter) Refund(ctx context.Context, receipt string) (Refunded, error) {
-	r, err := l.open(receipt)
+func (s *Receipts) Refund(ctx context.Context, receipt string) (Refunded, error) {
+	r, err := s.open(receipt)
 	if err != nil {
 		return Refunded{}, err
 	}
-	return l.refund(ctx, r)
+	return s.refund(ctx, r)
 }
 
 // refund gives back the cost of a receipt that was opened.
-func (l *Limiter) refund(ctx context.Context, r *receiptv1.Receipt) (Refunded, error) {
-	current := l.tenure.Rules()
+func (s *Receipts) refund(ctx context.Context, r *receiptv1.Receipt) (Refunded, error) {
+	current := s.tenure.Rules()
 	calls, places, err := refunds(current, r)
 	if err != nil {
 		return Refunded{}, err
@@ -145,16 +174,16 @@ func (l *Limiter) refund(ctx context.Context, r *receiptv1.Receipt) (Refunded, e
 	out, gives := Refunded{Charges: make([]RefundedCharge, len(r.GetCharges()))}, false
 	for i, c := range calls {
 		for k := range c.Charges {
-			c.Charges[k].ExistsUntil = l.rights.ExistsUntil(places[i][k].bucket)
+			c.Charges[k].ExistsUntil = s.rights.ExistsUntil(places[i][k].bucket)
 		}
-		done, err := l.store.Refund(ctx, c)
+		done, err := s.store.Refund(ctx, c)
 		for _, at := range places[i] {
-			l.forgetDenials(current, at.bucket, max(done.Now, l.store.Latest()))
+			forgetDenials(current, at.bucket, max(done.Now, s.store.Latest()))
 		}
 		if err != nil { // if the receipt is sent again, the refund goes on from here
 			for _, at := range places[i] {
 				if b := current.Find(at.bucket); b != nil {
-					l.rights.Lose(ctx, b, err)
+					s.rights.Lose(ctx, b, err)
 				}
 			}
 			return Refunded{}, err
@@ -162,7 +191,7 @@ func (l *Limiter) refund(ctx context.Context, r *receiptv1.Receipt) (Refunded, e
 		out.Repeated = out.Repeated || done.Repeated
 		for k, back := range done.Charges {
 			gives = gives || back.Units > 0 && !done.Repeated
-			out.Charges[places[i][k].index] = l.refunded(places[i][k].limit, back, done.Repeated)
+			out.Charges[places[i][k].index] = s.refunded(places[i][k].limit, back, done.Repeated)
 		}
 	}
 	// A shard of short windows forgets a refund before the others do. It gives nothing more then.
@@ -171,7 +200,7 @@ func (l *Limiter) refund(ctx context.Context, r *receiptv1.Receipt) (Refunded, e
 }
 
 // forgetDenials forgets what was denied of a bucket before units of it came back at a store time.
-func (l *Limiter) forgetDenials(current *rules.Rules, bucket string, at quantity.StoreTime) {
+func forgetDenials(current *rules.Rules, bucket string, at quantity.StoreTime) {
 	if a := current.Found(bucket); a != nil {
 		a.Held.Forget(at)
 	}
@@ -221,38 +250,32 @@ func refunds(current *rules.Rules, r *receiptv1.Receipt) (calls []algorithms.Ref
 }
 
 // refunded describes and counts the outcome of one charge.
-func (l *Limiter) refunded(limit string, back algorithms.Back, repeated bool) RefundedCharge {
+func (s *Receipts) refunded(limit string, back algorithms.Back, repeated bool) RefundedCharge {
 	if back.Units == 0 && back.Refusal == algorithms.NotRefused { // a reset or a refill came before
 		back.Refusal = algorithms.NoLongerWeighs
 	}
 	if !repeated {
-		l.metrics.refunded.WithLabelValues(limit).Add(float64(back.Units))
+		s.units.WithLabelValues(limit).Add(float64(back.Units))
 	}
 	return RefundedCharge{Limit: limit, Units: back.Units, Reason: back.Refusal.String()}
 }
 
-// Reset clears the use of one bucket in this region and returns the units that counted as used.
-// Nothing else changes. What is admitted from then on comes on top of what was admitted before, so
-// the limit does not hold in this window. Reset is for operators.
-func (l *Limiter) Reset(ctx context.Context, limit, domain string,
-	descriptors map[string]string) (cleared quantity.Units, err error) {
-	if err := (Request{Domain: domain, Descriptors: descriptors, Cost: 1}).Validate(); err != nil {
-		return 0, err
-	}
-	r := l.tenure.Rules()
-	limited, b, err := r.Locate(limit, domain, descriptors)
+// GiveBack gives back units of what a client took, or of what a decision charged: 1 to as many as
+// were charged. A receipt gives back once, by GiveBack or by Refund. The error is as Refund's.
+func (s *Receipts) GiveBack(ctx context.Context, receipt string,
+	units quantity.Units) (Refunded, error) {
+	r, err := s.open(receipt)
 	if err != nil {
-		return 0, err
+		return Refunded{}, err
 	}
-	done, err := l.store.Reset(ctx, algorithms.Reset{Fence: algorithms.Fence{Epoch: r.Epoch},
-		Target: r.Target(b, l.rights.ExistsUntil(b.ID))})
-	if err != nil {
-		l.rights.Lose(ctx, b, err)
-		return 0, err
+	if units < 1 || int64(units) > r.GetCost() {
+		return Refunded{}, &FieldError{"units",
+			fmt.Sprintf("must be 1 to the %d units that the receipt is for", r.GetCost())}
 	}
-	l.forgetDenials(r, b.ID, done.Now)
-	l.metrics.resets.WithLabelValues(limited.Name).Inc()
-	l.log.Warn("a bucket was reset: its limit does not hold in this window", "limit", limited.Name,
-		"units", done.Used)
-	return done.Used, nil
+	r.Cost = int64(units)
+	done, err := s.refund(ctx, r)
+	if err == nil && !done.Repeated && len(done.Charges) > 0 {
+		s.back.Add(float64(done.Charges[0].Units))
+	}
+	return done, err
 }

@@ -60,7 +60,7 @@ func refusal(t testing.TB, err error) string {
 func TestOpenReceipt(t *testing.T) {
 	n, r := sealing(t)
 	good := given(t, n, r)
-	if got, err := n.open(good); err != nil || !proto.Equal(got, r) {
+	if got, err := n.receipts.open(good); err != nil || !proto.Equal(got, r) {
 		t.Fatalf("its own receipt: %v, %v", got, err)
 	}
 	with := func(change func(*receiptv1.Receipt)) *receiptv1.Receipt {
@@ -108,7 +108,7 @@ func TestOpenReceipt(t *testing.T) {
 			"was changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := n.open(tc.receipt)
+			got, err := n.receipts.open(tc.receipt)
 			if got != nil || refusal(t, err) != tc.refused || !strings.Contains(err.Error(),
 				tc.says) {
 				t.Errorf("%v, %.300v; want %q", got, err, tc.says)
@@ -127,7 +127,7 @@ func TestChangedReceipts(t *testing.T) {
 	}
 	refused := func(what string, at int, b []byte) {
 		t.Helper()
-		if got, err := n.open(receiptPrefix +
+		if got, err := n.receipts.open(receiptPrefix +
 			base64.RawURLEncoding.EncodeToString(b)); got != nil || refusal(t, err) == "" {
 			t.Errorf("%s byte %d: %v is taken", what, at, got)
 		}
@@ -147,7 +147,7 @@ func TestChangedReceipts(t *testing.T) {
 	for i := range good {
 		for _, letter := range "A-_z9= \n\x00\xff" {
 			spelt := good[:i] + string(letter) + good[i+1:]
-			if got, err := n.open(spelt); err == nil && !proto.Equal(got, r) || err != nil &&
+			if got, err := n.receipts.open(spelt); err == nil && !proto.Equal(got, r) || err != nil &&
 				refusal(t, err) == "" {
 				t.Errorf("%q for letter %d: %v, %v", letter, i, got, err)
 			}
@@ -165,9 +165,9 @@ func TestReceiptsBeforeTheStoreIsOpen(t *testing.T) {
 	}
 	defer closed.Close()
 	receipt := given(t, n, r)
-	n.store, r.Generation = closed, 0
+	n.receipts.store, r.Generation = closed, 0
 	for _, receipt := range []string{receipt, given(t, n, r)} {
-		if got, err := n.open(receipt); got != nil || refusal(t, err) != "receipt" {
+		if got, err := n.receipts.open(receipt); got != nil || refusal(t, err) != "receipt" {
 			t.Errorf("%v, %v", got, err)
 		}
 	}
@@ -180,7 +180,7 @@ func TestReceiptOfNoBucket(t *testing.T) {
 	for _, id := range []string{"", "minute", "token", string(r.Charges[0].Bucket) + "x"} {
 		odd := proto.CloneOf(r)
 		odd.Charges[0].Bucket = []byte(id)
-		if _, err := n.Refund(t.Context(), given(t, n, odd)); refusal(t, err) != "field" {
+		if _, err := n.receipts.Refund(t.Context(), given(t, n, odd)); refusal(t, err) != "field" {
 			t.Errorf("bucket %q: %v", id, err)
 		}
 	}
@@ -190,7 +190,7 @@ func TestReceiptOfNoBucket(t *testing.T) {
 func TestARefusalIsShort(t *testing.T) {
 	n, r := sealing(t)
 	r.Region = strings.Repeat("h", 60_000)
-	if _, err := n.open(given(t, n, r)); err == nil || len(err.Error()) > 400 {
+	if _, err := n.receipts.open(given(t, n, r)); err == nil || len(err.Error()) > 400 {
 		t.Errorf("the error has %d bytes", len(err.Error()))
 	}
 }
@@ -202,7 +202,7 @@ func TestAnUnsealedReceiptIsNotUnpacked(t *testing.T) {
 	receipt := sealed("guessed", body)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := n.open(receipt); err == nil {
+	if _, err := n.receipts.open(receipt); err == nil {
 		t.Error("taken")
 	}
 	runtime.ReadMemStats(&after)
@@ -225,7 +225,7 @@ func FuzzOpenReceipt(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		secret := n.store.Secret()
-		switch got, err := n.open(s); {
+		switch got, err := n.receipts.open(s); {
 		case err != nil:
 			refusal(t, err)
 		default:
@@ -235,7 +235,7 @@ func FuzzOpenReceipt(f *testing.F) {
 			}
 		}
 		// As if the region had sealed it: what is taken is of this region and generation.
-		got, err := n.open(sealed(secret, []byte(s)))
+		got, err := n.receipts.open(sealed(secret, []byte(s)))
 		if err != nil {
 			refusal(t, err)
 		} else if got.GetRegion() != "here" || got.GetGeneration() != n.store.Generation() {

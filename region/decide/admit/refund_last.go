@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
@@ -22,25 +23,30 @@ func (l *Limiter) RefundLast(ctx context.Context, domain string, list List) (Ref
 	if err := bounded(w.applied); err != nil {
 		return Refunded{}, err
 	}
+	return l.receipts.refundLast(ctx, &w, list.Cost)
+}
+
+// refundLast gives back up to a cost of each limit that applies to a request.
+func (s *Receipts) refundLast(ctx context.Context, w *way, cost quantity.Units) (Refunded, error) {
 	out := Refunded{Charges: make([]RefundedCharge, len(w.applied))}
 	for _, p := range w.parts() {
-		c := algorithms.Refund{Fence: algorithms.Fence{Epoch: w.rules.Epoch}, Cost: list.Cost,
+		c := algorithms.Refund{Fence: algorithms.Fence{Epoch: w.rules.Epoch}, Cost: cost,
 			Once: store.OnceKey(p.shard, "none")}
 		for _, i := range p.of {
 			a := w.applied[i]
 			target := a.Target.Target
-			target.ExistsUntil = l.rights.ExistsUntil(a.Bucket.ID)
+			target.ExistsUntil = s.rights.ExistsUntil(a.Bucket.ID)
 			c.Charges = append(c.Charges, algorithms.Charge{Target: target})
 		}
-		done, err := l.store.Refund(ctx, c)
+		done, err := s.store.Refund(ctx, c)
 		for n, i := range p.of {
 			a := w.applied[i]
-			a.Held.Forget(max(done.Now, l.store.Latest()))
+			a.Held.Forget(max(done.Now, s.store.Latest()))
 			if err != nil {
-				l.rights.Lose(ctx, a.Bucket, err)
+				s.rights.Lose(ctx, a.Bucket, err)
 				continue
 			}
-			out.Charges[i] = l.refunded(a.Limit.Name, done.Charges[n], false)
+			out.Charges[i] = s.refunded(a.Limit.Name, done.Charges[n], false)
 		}
 		if err != nil {
 			return Refunded{}, err

@@ -21,7 +21,7 @@ func TestARefusalTripsNoBreaker(t *testing.T) {
 	if a := n.asks(t, "a"); !redis.IsOOMError(a.err) {
 		t.Fatalf("answered %+v: the test shows nothing", a)
 	}
-	if n.breakers.tripped(store.Whole) {
+	if n.queue.breakers.tripped(store.Whole) {
 		t.Error("the breaker is tripped")
 	}
 }
@@ -38,7 +38,7 @@ func TestARefusalOfOneBucketIsNotEverything(t *testing.T) {
 			t.Fatalf("%+v: the test shows nothing", a)
 		}
 	}
-	if n.breakers.tripped(store.Whole) {
+	if n.queue.breakers.tripped(store.Whole) {
 		t.Error("the breaker is tripped")
 	}
 	if a := n.asks(t, "a"); a.err != nil {
@@ -68,7 +68,7 @@ func (l *Limiter) asks(t *testing.T, account string) answered {
 	t.Helper()
 	r := l.tenure.Rules()
 	answer := make(chan answered, 1)
-	l.lanes.all[0].decide(t.Context(), []waiting{{rules: r, applied: r.Match(asked(request(account))),
+	l.queue.lanes.all[0].decide(t.Context(), []waiting{{rules: r, applied: r.Match(asked(request(account))),
 		cost: 1, commit: true, answer: answer}})
 	return <-answer
 }

@@ -162,7 +162,7 @@ func (n *running) keepBooks(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-settles.C:
-			n.SettleLocal(ctx)
+			n.fallback.Settle(ctx)
 		case <-writes.C:
 			n.rights.Checkpoint(ctx, false)
 		case at := <-forgets.C:
@@ -242,7 +242,7 @@ func (n *running) charged(t *testing.T, q Request) string {
 // refunds fails the test unless a receipt can be refunded with this outcome, limit by limit.
 func (n *running) refunds(t *testing.T, receipt string, repeated bool, want ...RefundedCharge) {
 	t.Helper()
-	got, err := n.Refund(t.Context(), receipt)
+	got, err := n.receipts.Refund(t.Context(), receipt)
 	if err != nil || got.Repeated != repeated || !slices.Equal(got.Charges, want) {
 		t.Errorf("%s: refunded %+v, %v; want %+v, repeated %v", n.name, got, err, want, repeated)
 	}

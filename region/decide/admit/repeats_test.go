@@ -125,7 +125,7 @@ func TestSpanningSentTooOften(t *testing.T) {
 			w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: 1, commit: true}.waits(time.Minute)
 			w.once = onceKey(q, w.applied)
 			for range 2 {
-				if a, err := n.ask(t.Context(), w.only(w.parts()[0])); err != nil || a.err != nil {
+				if a, err := n.queue.ask(t.Context(), w.only(w.parts()[0])); err != nil || a.err != nil {
 					t.Fatalf("%+v, %v", a, err)
 				}
 			}

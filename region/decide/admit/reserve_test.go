@@ -62,7 +62,7 @@ func TestReserveIsOutOfEveryStore(t *testing.T) {
 			entitled, bursts = entitled+a.Entitlement(), bursts+a.Target.Terms.Burst
 			all += a.Target.Terms.Entitlement
 			if a.Reserve != nil {
-				part := newFallback(nodes, nil).part(a)
+				part := newFallback(LocalConfig{Nodes: nodes}).part(a)
 				all, bursts = all+part*quantity.Units(nodes), bursts+a.Reserve.Burst
 			}
 			if a.Bucket.Limit != limit || a.Most() > max(limit, burst) {
@@ -145,7 +145,7 @@ func TestReserveIsNotBooked(t *testing.T) {
 		"name: minute, limit: 100, window: 1m, lending_limit: 0.5")).tenure.Rules().Match(asked(request("a")))[0]
 	for name, order := range map[string][2]*rules.Applied{"a reserve, then none": {with, without},
 		"none, then a reserve": {without, with}} {
-		f, now := newFallback(1, nil), time.Unix(6000, 0)
+		f, now := newFallback(LocalConfig{}), time.Unix(6000, 0)
 		for _, a := range order {
 			if m := f.take(a, 3, true, now); !m.room {
 				t.Fatalf("%s: %+v", name, m)
@@ -154,8 +154,8 @@ func TestReserveIsNotBooked(t *testing.T) {
 		spare := f.take(order[1], 2, true, now)
 		f.giveBack(order[1], 2, spare.window)
 		if all := f.unsettled(9); len(all) != 1 || all[0].units != 3 ||
-			f.status() != (LocalStatus{Buckets: 1, Units: 6, Unbooked: 3, Bytes: bytesOfA}) {
-			t.Errorf("%s: to be booked %+v, status %+v", name, all, f.status())
+			f.Status() != (LocalStatus{Buckets: 1, Units: 6, Unbooked: 3, Bytes: bytesOfA}) {
+			t.Errorf("%s: to be booked %+v, status %+v", name, all, f.Status())
 		}
 		if got := f.settled(f.unsettled(9)[0]); got != 3 || len(f.unsettled(9)) != 0 {
 			t.Errorf("%s: %d booked, then still %+v", name, got, f.unsettled(9))
@@ -176,20 +176,20 @@ func TestReserveLeavesTheStoreAlone(t *testing.T) {
 			nextCell(time.Minute)
 			us.check(t, request("a"))
 			time.Sleep(37 * time.Millisecond) // at no moment at which the store is tried again
-			us.breakers.trip(us.store.Shards()[0])
+			us.queue.breakers.trip(us.store.Shards()[0])
 			for range 3 {
 				if d := us.check(t, request("a")); !d.Allowed || d.Reason != StoreFailureLocal {
 					t.Errorf("without the store: %+v", d)
 				}
 			}
-			if got := us.Local(); got != (LocalStatus{Buckets: 1, Units: 3, Bytes: bytesOfA}) {
+			if got := us.Local().Status(); got != (LocalStatus{Buckets: 1, Units: 3, Bytes: bytesOfA}) {
 				t.Errorf("admitted without the store: %+v", got)
 			}
 			time.Sleep(5 * time.Second)
 			if d := us.check(t, request("a")); d.Reason != WithinLimit || d.Remaining != 318 {
 				t.Errorf("with the store again: %+v", d)
 			}
-			if err := us.SettleAll(t.Context()); err != nil {
+			if err := us.fallback.SettleAll(t.Context()); err != nil {
 				t.Error(err)
 			}
 			if got := us.inspect(t, "long", request("a")); got.Used != 2 || got.Entitlement != 320 {

@@ -66,7 +66,12 @@ func (w waiting) only(p part) waiting {
 	for n, i := range p.of {
 		own.applied[n] = w.applied[i]
 	}
-	own.lists = w.lists.only(p.of)
+	if w.apart() {
+		own.costs = make([]quantity.Units, len(p.of))
+		for n, i := range p.of {
+			own.costs[n] = w.costs[i]
+		}
+	}
 	if w.once != "" {
 		own.once = onceIn(p.shard, w.once)
 	}
@@ -80,7 +85,7 @@ func onceIn(shard store.Shard, once string) string {
 
 // decideParts asks the store to decide a request part by part, and joins the answers in the order
 // of its limits. After a part was denied, the remaining parts are asked without being charged.
-func (l *Limiter) decideParts(ctx context.Context, w waiting, parts []part) (answered, error) {
+func (q *Queue) decideParts(ctx context.Context, w waiting, parts []part) (answered, error) {
 	whole := answered{decided: algorithms.Decided{Repeated: true,
 		Buckets: make([]algorithms.State, len(w.applied)),
 		Answers: []algorithms.Answer{{Admitted: true, Verdicts: make([]algorithms.Verdict,
@@ -89,11 +94,11 @@ func (l *Limiter) decideParts(ctx context.Context, w waiting, parts []part) (ans
 	var charged []algorithms.Refund
 	undo := func() {
 		for _, c := range charged {
-			l.takeBack(ctx, c)
+			q.takeBack(ctx, c)
 		}
 		if len(charged) > 0 {
 			for _, a := range w.applied { // what was denied meanwhile may fit now
-				a.Held.Forget(l.store.Latest())
+				a.Held.Forget(q.store.Latest())
 			}
 		}
 		charged = nil
@@ -101,7 +106,7 @@ func (l *Limiter) decideParts(ctx context.Context, w waiting, parts []part) (ans
 	for _, p := range parts {
 		own := w.only(p)
 		own.commit = w.commit && whole.decided.Answers[0].Admitted
-		a, err := l.ask(ctx, own)
+		a, err := q.ask(ctx, own)
 		denied := !whole.decided.Answers[0].Admitted
 		switch {
 		case err != nil:
@@ -117,15 +122,15 @@ func (l *Limiter) decideParts(ctx context.Context, w waiting, parts []part) (ans
 		}
 		if own.commit && a.decided.TooOften && a.decided.Answers[a.index].Admitted {
 			own.once = "" // the store keeps what it remembers under it
-			charged = append(charged, l.chargesOf(own, p.shard, a)...)
+			charged = append(charged, q.chargesOf(own, p.shard, a)...)
 			undo()
-			return l.decideAnew(ctx, w, parts)
+			return q.decideAnew(ctx, w, parts)
 		}
 		whole.add(p, a)
 		if !whole.decided.Answers[0].Admitted {
 			undo()
 		} else if own.commit && !a.decided.Repeated { // a charge of an earlier attempt stays
-			charged = append(charged, l.chargesOf(own, p.shard, a)...)
+			charged = append(charged, q.chargesOf(own, p.shard, a)...)
 		}
 	}
 	return whole, nil
@@ -133,9 +138,9 @@ func (l *Limiter) decideParts(ctx context.Context, w waiting, parts []part) (ans
 
 // decideAnew decides a request that was sent again too often as a request without an id. Each shard
 // counts the repeats itself, so all parts have to be charged anew, or none.
-func (l *Limiter) decideAnew(ctx context.Context, w waiting, parts []part) (answered, error) {
+func (q *Queue) decideAnew(ctx context.Context, w waiting, parts []part) (answered, error) {
 	w.once = ""
-	a, err := l.decideParts(ctx, w, parts)
+	a, err := q.decideParts(ctx, w, parts)
 	a.decided.TooOften = true
 	return a, err
 }
@@ -173,7 +178,7 @@ func (a *answered) unheard(p part, applied []*rules.Applied) {
 }
 
 // chargesOf returns the refund calls that take back the charge of a part: one for each cost.
-func (l *Limiter) chargesOf(own waiting, shard store.Shard, a answered) (all []algorithms.Refund) {
+func (q *Queue) chargesOf(own waiting, shard store.Shard, a answered) (all []algorithms.Refund) {
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		if v.Retry != 0 { // a shadow limit without room was not charged
 			continue
@@ -184,7 +189,7 @@ func (l *Limiter) chargesOf(own waiting, shard store.Shard, a answered) (all []a
 			n = len(all)
 			all = append(all, algorithms.Refund{
 				Fence: algorithms.Fence{Epoch: own.rules.Epoch}, At: a.decided.Now, Cost: cost,
-				Receipt: store.RefundKey(shard, fmt.Sprintf("%s:%d", l.life, l.receipts.Add(1))),
+				Receipt: store.RefundKey(shard, fmt.Sprintf("%s:%d", q.life, q.undone.Add(1))),
 				Once:    cmp.Or(own.once, store.OnceKey(shard, "none"))})
 		}
 		charged, state := algorithms.Charge{Target: own.applied[i].Target.Target},
@@ -197,11 +202,11 @@ func (l *Limiter) chargesOf(own waiting, shard store.Shard, a answered) (all []a
 
 // takeBack refunds what a part charged, also if the caller no longer waits. If the refund fails,
 // the charge stays.
-func (l *Limiter) takeBack(ctx context.Context, c algorithms.Refund) {
+func (q *Queue) takeBack(ctx context.Context, c algorithms.Refund) {
 	if len(c.Charges) == 0 {
 		return
 	}
-	if _, err := l.store.Refund(context.WithoutCancel(ctx), c); err != nil {
-		l.log.Debug("a part of a denied request stays charged", "err", err)
+	if _, err := q.store.Refund(context.WithoutCancel(ctx), c); err != nil {
+		q.log.Debug("a part of a denied request stays charged", "err", err)
 	}
 }

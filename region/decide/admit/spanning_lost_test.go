@@ -53,13 +53,13 @@ func TestSpanningTakesNothingBackOfADeletedBucket(t *testing.T) {
 			commit: true}.waits(time.Minute)
 		p := w.parts()[0]
 		own := w.only(p)
-		a, err := n.ask(t.Context(), own)
+		a, err := n.queue.ask(t.Context(), own)
 		if err != nil || a.err != nil {
 			t.Fatalf("%+v, %v", a, err)
 		}
 		c.deletes(own.applied[0].Target.Key)
-		n.takeBack(t.Context(), n.chargesOf(own, p.shard, a)[0])
-		if again, err := n.ask(t.Context(), own); err != nil || again.lost() == nil {
+		n.queue.takeBack(t.Context(), n.queue.chargesOf(own, p.shard, a)[0])
+		if again, err := n.queue.ask(t.Context(), own); err != nil || again.lost() == nil {
 			t.Errorf("%v, %v: want a lost bucket", again.err, err)
 		}
 	})

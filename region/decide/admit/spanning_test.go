@@ -126,7 +126,7 @@ func TestSpanningRequestID(t *testing.T) {
 		half.ID = "r2"
 		w := waiting{rules: r, applied: r.Match(asked(half)), cost: 2, commit: true}.waits(time.Minute)
 		w.once = onceKey(half, w.applied)
-		if a, err := n.ask(t.Context(), w.only(w.parts()[0])); err != nil || a.err != nil {
+		if a, err := n.queue.ask(t.Context(), w.only(w.parts()[0])); err != nil || a.err != nil {
 			t.Fatalf("%+v, %v", a, err)
 		}
 		n.wantUsed(t, 4, 2)
@@ -138,7 +138,7 @@ func TestSpanningRequestID(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 		n.wantUsed(t, 4, 4)
-		if _, err := n.Refund(t.Context(), first.Receipt); err != nil {
+		if _, err := n.receipts.Refund(t.Context(), first.Receipt); err != nil {
 			t.Fatal(err)
 		}
 		n.wantUsed(t, 2, 2)

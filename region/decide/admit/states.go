@@ -40,10 +40,10 @@ type LimitState struct {
 
 // wantsStates reports whether a decision on the request lists its limits: if there are several, or if
 // the request has lists.
-func (w *waiting) wantsStates() bool { return len(w.applied) > 1 || w.lists != nil }
+func (w *way) wantsStates() bool { return len(w.applied) > 1 || w.lists != nil }
 
 // state returns what is known of a limit without a count.
-func (l *Limiter) state(w *waiting, i int) LimitState {
+func (l *Limiter) state(w *way, i int) LimitState {
 	a := w.applied[i]
 	return LimitState{Limit: a.Limit.Name, Alias: a.Limit.Alias, Algorithm: a.Limit.Algorithm,
 		LimitUnits: a.Limit.Limit, Window: a.Limit.Window, Period: a.Limit.Period,
@@ -54,7 +54,7 @@ func (l *Limiter) state(w *waiting, i int) LimitState {
 
 // states returns what the store said of each limit of a request. An answer from memory knows the
 // limits that deny alone. seed is that of retryAfter.
-func (l *Limiter) states(w *waiting, a answered, seed uint64) []LimitState {
+func (l *Limiter) states(w *way, a answered, seed uint64) []LimitState {
 	all := make([]LimitState, len(w.applied))
 	for i, v := range a.decided.Answers[a.index].Verdicts {
 		s, bucket := l.state(w, i), a.decided.Buckets[i]
@@ -72,7 +72,7 @@ func (l *Limiter) states(w *waiting, a answered, seed uint64) []LimitState {
 
 // uncounted returns the states of a request that the store did not decide: of the limit that
 // decided what the node counted.
-func (l *Limiter) uncounted(w *waiting, d Decision) []LimitState {
+func (l *Limiter) uncounted(w *way, d Decision) []LimitState {
 	all := make([]LimitState, len(w.applied))
 	for i := range all {
 		all[i] = l.state(w, i)

@@ -86,7 +86,7 @@ func (l *Limiter) Take(ctx context.Context, t Take) (Taken, error) {
 	}
 	w.chunk = true
 	handedOver(ctx)
-	said, err := l.decide(ctx, w)
+	said, err := l.queue.Decide(ctx, w.waiting)
 	switch {
 	case isOverload(err):
 		return Taken{}, nil
@@ -100,7 +100,7 @@ func (l *Limiter) Take(ctx context.Context, t Take) (Taken, error) {
 	l.account(&w, d)
 	return Taken{Units: w.cost, Decision: l.sign(d),
 		SpendWithin: spendWithin(w.applied, said),
-		Receipt:     l.receipt(t.request(w.cost), w.applied, said)}, nil
+		Receipt:     l.receipts.give(t.request(w.cost), w.applied, said)}, nil
 }
 
 // takeable returns an error that wraps ErrExact unless a limit applies, and all say consistency:
@@ -154,24 +154,4 @@ func spendWithin(all []*rules.Applied, a answered) time.Duration {
 		within = min(within, microseconds(ends.Sub(a.at(i))))
 	}
 	return within
-}
-
-// GiveBack gives back units of what a client took, or of what a decision charged: 1 to as many as
-// were charged. A receipt gives back once, by GiveBack or by Refund. The error is as Refund's.
-func (l *Limiter) GiveBack(ctx context.Context, receipt string,
-	units quantity.Units) (Refunded, error) {
-	r, err := l.open(receipt)
-	if err != nil {
-		return Refunded{}, err
-	}
-	if units < 1 || int64(units) > r.GetCost() {
-		return Refunded{}, &FieldError{"units",
-			fmt.Sprintf("must be 1 to the %d units that the receipt is for", r.GetCost())}
-	}
-	r.Cost = int64(units)
-	done, err := l.refund(ctx, r)
-	if err == nil && !done.Repeated && len(done.Charges) > 0 {
-		l.metrics.givenBackUnits.Add(float64(done.Charges[0].Units))
-	}
-	return done, err
 }

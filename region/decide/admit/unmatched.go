@@ -26,7 +26,7 @@ type unmatched struct {
 
 // noLimit decides a request to which no limit applies, or which has a stray descriptor. One that is
 // exempt, whose lists all are, or whose limits are replaced, is meant to have none.
-func (l *Limiter) noLimit(w *waiting, q Request) Decision {
+func (l *Limiter) noLimit(w *way, q Request) Decision {
 	rule, known := w.rules.Domain(q.Domain)
 	d := Decision{Allowed: true, Reason: NoLimit}
 	if w.exempt() {
@@ -48,7 +48,7 @@ func (l *Limiter) noLimit(w *waiting, q Request) Decision {
 
 // exempt reports whether the request meets an exemption, or each of its lists does, or they meet limits
 // that are replaced.
-func (w *waiting) exempt() bool {
+func (w *way) exempt() bool {
 	return w.exempts != nil || w.stray == "" && w.lists != nil && (w.lists.lessened ||
 		!slices.ContainsFunc(w.lists.met, func(m Met) bool { return !m.Exempt }))
 }

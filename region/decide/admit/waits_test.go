@@ -56,7 +56,7 @@ func TestNobodyIsDeniedForWantOfTime(t *testing.T) {
 					best := int64(lasts / s.script)
 					if enough := (patience == 0 || patience == time.Second); enough && refused.Load() > 0 ||
 						decided.Load() < best*8/10 {
-						t.Errorf("%d decided of %d that the store has time for, %d refused: %+v", decided.Load(), best, refused.Load(), n.lanes.all[0].load())
+						t.Errorf("%d decided of %d that the store has time for, %d refused: %+v", decided.Load(), best, refused.Load(), n.queue.lanes.all[0].load())
 					}
 					if nobody := s.decided.Load() - decided.Load(); nobody > s.decided.Load()/50 {
 						t.Errorf("%d of %d were charged for nobody", nobody, s.decided.Load())
@@ -72,7 +72,7 @@ func TestNobodyIsDeniedForWantOfTime(t *testing.T) {
 func TestBatchesAreDecidedAgain(t *testing.T) {
 	slow := func(t *testing.T, script time.Duration) *Limiter {
 		n, _ := busyNode(t)
-		p := &n.lanes.all[0].pace
+		p := &n.queue.lanes.all[0].pace
 		p.took, p.work, p.fades = float64(script), scriptWork, time.Now().Add(fadeEvery)
 		return n
 	}
@@ -103,7 +103,7 @@ func TestBatchesAreDecidedAgain(t *testing.T) {
 		}
 		for batch(t, n) < 100 {
 			if time.Since(begun) > 2*time.Second {
-				t.Fatalf("batches are not decided again: %+v", n.lanes.all[0].load())
+				t.Fatalf("batches are not decided again: %+v", n.queue.lanes.all[0].load())
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
@@ -111,7 +111,7 @@ func TestBatchesAreDecidedAgain(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n := slow(t, 31*time.Millisecond)
 		time.Sleep(8 * time.Second)
-		if script := n.Load().Script; script > time.Millisecond {
+		if script := n.queue.Load().Script; script > time.Millisecond {
 			t.Errorf("after 8 s of silence a script is taken to take %v", script)
 		}
 		if got := batch(t, n); got < 90 {

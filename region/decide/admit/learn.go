@@ -1,0 +1,41 @@
+package admit
+
+import (
+	"time"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/region/base/held"
+)
+
+// heardOf says under which generation the store was asked, and when, by a clock that is never set.
+type heardOf struct {
+	generation   uint64
+	asked, heard time.Duration
+}
+
+// learn has the buckets' memory learn what the store answered to a group of requests.
+func learn(group []waiting, d algorithms.Decided, of heardOf) {
+	for i, a := range group[0].applied {
+		a.Held.Learn(answerOf(group, i, d, of))
+	}
+}
+
+// answerOf returns what the store answered about one of the buckets of a group of requests.
+func answerOf(group []waiting, place int, d algorithms.Decided, of heardOf) held.Answer {
+	a := held.Answer{Generation: of.generation, Now: d.Now, Asked: of.asked, Heard: of.heard,
+		State: d.Buckets[place]}
+	a.Ends = group[0].applied[place].Target.Terms.Opens(a.State.Cell + 1)
+	for n := range group {
+		cost, v := group[n].costOf(place), d.Answers[n].Verdicts[place]
+		switch {
+		case v.Retry == 0:
+			a.Fitted = max(a.Fitted, cost)
+			if d.Answers[n].Admitted && !group[n].chunk {
+				a.Charged += cost
+			}
+		case a.Denied == 0 || cost < a.Denied:
+			a.Denied, a.Verdict = cost, v
+		}
+	}
+	return a
+}

@@ -1,0 +1,53 @@
+package admit
+
+import (
+	"time"
+
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/memory/rules"
+)
+
+// spendAtOnce is spend for a request of its own. It allocates nothing.
+func (l *Limiter) spendAtOnce(q *Request) (Decision, bool) {
+	r := l.tenure.Rules()
+	if !r.Prefetches || r.Replaces || q.ID != "" || q.Receipt || q.Lists != nil {
+		return Decision{}, false
+	}
+	var room [maxSpent]*rules.Applied
+	applied := r.Append(room[:0], q.Domain, q.Descriptors)
+	if !spendable(applied) || r.Stray(q.Domain, q.Descriptors, nil) != "" {
+		return Decision{}, false
+	}
+	d, paid := l.spend(r, applied, q.Cost)
+	if paid {
+		o := l.outcome(d)
+		for _, a := range applied {
+			l.accountOne(a, q.Cost, d, o)
+		}
+	}
+	return d, paid
+}
+
+// spends reports whether chunks can admit the request: not one with an id or a receipt, or with a cost
+// for each limit.
+func (w *way) spends(receipt bool) bool {
+	return w.commit && w.once == "" && !receipt && !w.apart() && spendable(w.applied)
+}
+
+// spend admits a request whose limits are spendable from the chunks that the node holds, if it
+// holds enough of all its buckets.
+func (l *Limiter) spend(r *rules.Rules, applied []*rules.Applied, cost quantity.Units) (Decision, bool) {
+	least, paid := l.chunks.spend(r, applied, cost)
+	if !paid {
+		return Decision{}, false
+	}
+	return l.describe(admitted(least, l.elapsed()), least.of), true
+}
+
+// admitted returns the decision on a request that was admitted from a chunk.
+func admitted(least payment, now time.Duration) Decision {
+	c := least.chunk
+	return Decision{Allowed: true, Reason: WithinLimit, Remaining: least.remaining,
+		ResetAfter: microseconds(c.Reset(now)), Cell: c.State.Cell, At: c.At(now),
+		Share: max(c.State.Share, 0), FromMemory: true}
+}

@@ -30,7 +30,7 @@ func TestChangedDocuments(t *testing.T) {
 	schema := compileSchema(t)
 	tried, accepted := 0, 0
 	for _, pattern := range []string{"testdata/limits.yaml", "testdata/warned/*.txtar",
-		"envoyimport/testdata/made/*.txtar", "../deploy/*/*limits.yaml", "../cmd/quotad/dev/*.yaml",
+		"envoyimport/testdata/made/*.txtar", "../deploy/*/*limits.yaml", "../cmd/quotad/serve/dev/*.yaml",
 		"../region/front/console/browser/limits.yaml"} {
 		all := samples(t, pattern)
 		for _, title := range slices.Sorted(maps.Keys(all)) {

@@ -28,6 +28,9 @@ import (
 	"github.com/quotad/quotad/region/trade/second"
 )
 
+// MaxNodes is far above any region's need of nodes. A larger number is a mistake.
+const MaxNodes = 10_000
+
 // Config holds what a node consists of. Once Start has succeeded the node owns the store, the
 // journal and the sockets, and closes them.
 type Config struct {

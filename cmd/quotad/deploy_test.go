@@ -17,8 +17,8 @@ import (
 	"github.com/quotad/quotad/chaos/real/scenario"
 	"github.com/quotad/quotad/chaos/real/staging"
 	"github.com/quotad/quotad/cmd/quotad/exit"
-	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
-	"github.com/quotad/quotad/cmd/quotad/serving"
+	"github.com/quotad/quotad/cmd/quotad/serve/nodeconfig"
+	"github.com/quotad/quotad/cmd/quotad/serve/serving"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/front/roles"
@@ -97,7 +97,7 @@ func TestDeployedNodeFilesAndLimitsGoTogether(t *testing.T) {
 			trust == nil {
 			t.Errorf("%s has no certificate for calls between regions: %v", name, err)
 		}
-		if len(c.GossipKeys) != 1 || len(c.GossipKeys[0]) != gossipKeyBytes || c.Insecure != (nodeconfig.Insecure{}) {
+		if len(c.GossipKeys) != 1 || len(c.GossipKeys[0]) != 32 || c.Insecure != (nodeconfig.Insecure{}) {
 			t.Errorf("%s has %d keys of gossip, and is insecure: %v", name, len(c.GossipKeys),
 				c.Insecure)
 		}

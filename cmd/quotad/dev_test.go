@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/chaos/lab/suite"
-	"github.com/quotad/quotad/cmd/quotad/top"
+	"github.com/quotad/quotad/cmd/quotad/operate/top"
 	"github.com/quotad/quotad/region/front/api"
 )
 

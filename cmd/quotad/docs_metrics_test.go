@@ -30,7 +30,7 @@ type metric struct {
 func declaredMetrics(t *testing.T) map[string]metric {
 	t.Helper()
 	all := map[string]metric{}
-	for _, folder := range []string{"region", "gossip", filepath.Join("cmd", "quotad", "serving")} {
+	for _, folder := range []string{"region", "gossip", filepath.Join("cmd", "quotad", "serve", "serving")} {
 		err := filepath.WalkDir(filepath.Join(repository, folder), func(file string, d fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
 				return err

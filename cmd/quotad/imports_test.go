@@ -51,6 +51,21 @@ func TestGroupsAreLayers(t *testing.T) {
 	}
 }
 
+// TestGroupsOfCommandsStandApart: whoever mends what runs in production need not know what proves it.
+func TestGroupsOfCommandsStandApart(t *testing.T) {
+	groups := []string{"cmd/quotad/serve", "cmd/quotad/operate", "cmd/quotad/proof"}
+	groupOf := func(pkg string) int {
+		return slices.IndexFunc(groups, func(group string) bool { return isUnder(pkg, group) })
+	}
+	for pkg, rule := range house {
+		for _, imported := range rule.may {
+			if from, to := groupOf(pkg), groupOf(imported); from >= 0 && to >= 0 && from != to {
+				t.Errorf("package %s imports %s, which is of another group of commands", pkg, imported)
+			}
+		}
+	}
+}
+
 func TestImportsRunOneWay(t *testing.T) {
 	root := filepath.Join("..", "..")
 	seen := map[string]bool{}

@@ -1,9 +1,9 @@
 // Command quotad enforces global limits over regions. See README.md, docs, and `quotad --help`.
 //
-// Each file is a command, or a part of the command after which it is named. args.go has what
-// commands share. The packages below are used by several files: nodeconfig (settings), serving (a
-// node in this process), remote (a node elsewhere), rehearsal, simulation, bench, authority
-// (certificates), show (output for people), draw (on a terminal), exit (exit codes) and build.
+// The commands are in three groups, none of which imports another: serve runs nodes, operate is about
+// nodes that run, and proof shows that the promise holds. They share command (arguments and flags),
+// exit (exit codes), show (output for people), draw (on a terminal) and build. Here is what is about
+// all commands: the root (root.go), man pages, and commands of before (moved.go).
 package main
 
 import (

@@ -4,10 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotad/quotad/cmd/quotad/command"
 	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/operate"
+	"github.com/quotad/quotad/cmd/quotad/proof"
+	"github.com/quotad/quotad/cmd/quotad/serve"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
@@ -26,7 +31,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // newRoot returns all commands, which print to out.
 func newRoot(out io.Writer) *cobra.Command {
-	root := group(&cobra.Command{
+	root := command.Group(&cobra.Command{
 		Use:   "quotad",
 		Short: "One limit for all regions: a multi-region global quota coordinator",
 		Long: `quotad enforces limits that hold over all regions of an API, such as "account 42 may make 1,000 requests a
@@ -36,19 +41,11 @@ cut off falls to its fixed split. The sum of what all regions admit never exceed
 Exit codes: 0 ok, 1 error, 2 usage or invalid configuration, 3 promise broken, 4 denied, 5 unreachable, 6 not shown (demo).`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-	}, serveCommand(), checkCommand(), refundCommand(), statusCommand(),
-		topCommand(), explainCommand(), resetCommand(), recoverCommand(), cutCommand(), keysCommand(), configCommand(),
-		limitsCommand(), regionsCommand(), demoCommand(), devCommand(), simulateCommand(), chaosCommand(), benchCommand(),
-		generateCommand(), versionCommand())
+	}, slices.Concat(serve.Commands(), operate.Commands(), proof.Commands(), []*cobra.Command{versionCommand()})...)
 	root.SetOut(out)
+	addMan(root)
 	forward(root)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if cmd.HasAvailableSubCommands() && cmd.Flags().NArg() > 0 {
-			// The flag is unknown because its command is.
-			return aSubcommand(cmd, cmd.Flags().Args())
-		}
-		return exit.Usage(fmt.Errorf("%w%s; see %s --help", err, meantFlag(cmd, err), cmd.CommandPath()))
-	})
+	root.SetFlagErrorFunc(command.FlagError)
 	// Commands that take a file set another directive.
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	addCompletion(root)
@@ -62,8 +59,8 @@ func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
-			for _, shell := range group(cmd).Commands() {
-				shell.Args = noArguments
+			for _, shell := range command.Group(cmd).Commands() {
+				shell.Args = command.NoArguments
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotad/quotad/cmd/quotad/build"
+	"github.com/quotad/quotad/cmd/quotad/command"
 	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
@@ -15,7 +16,7 @@ func versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print what this binary was built from",
-		Args:  noArguments,
+		Args:  command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			inWords := func(w io.Writer) error {
 				_, err := fmt.Fprintln(w, build.This())
@@ -24,6 +25,6 @@ func versionCommand() *cobra.Command {
 			return show.Result(cmd.OutOrStdout(), output, build.This(), inWords)
 		},
 	}
-	outputFlag(cmd, &output)
+	command.OutputFlag(cmd, &output)
 	return cmd
 }

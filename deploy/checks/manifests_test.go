@@ -13,13 +13,13 @@ import (
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/cmd/quotad/serve/nodeconfig"
 	"github.com/quotad/quotad/policy"
 )
 
 func newReader(text string) *bufio.Reader { return bufio.NewReader(strings.NewReader(text)) }
 
-// leaveTime is how long a node may take after drain_timeout, by cmd/quotad/serving.
+// leaveTime is how long a node may take after drain_timeout, by cmd/quotad/serve/serving.
 const leaveTime = 5 * time.Second
 
 // environment returns the variables of a container, as they are in the pod name-0.

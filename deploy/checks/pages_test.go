@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
-	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
+	"github.com/quotad/quotad/cmd/quotad/serve/nodeconfig"
 )
 
 // fenced returns the block of a page about deployment that begins with a comment of this name.

@@ -23,9 +23,9 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/servers"
 	"github.com/quotad/quotad/chaos/play/world"
-	"github.com/quotad/quotad/cmd/quotad/authority"
-	"github.com/quotad/quotad/cmd/quotad/nodeconfig"
-	"github.com/quotad/quotad/cmd/quotad/serving"
+	"github.com/quotad/quotad/cmd/quotad/serve/authority"
+	"github.com/quotad/quotad/cmd/quotad/serve/nodeconfig"
+	"github.com/quotad/quotad/cmd/quotad/serve/serving"
 	"github.com/quotad/quotad/region/base/door"
 	"github.com/quotad/quotad/region/front/roles"
 	"github.com/quotad/quotad/region/trade/peer"

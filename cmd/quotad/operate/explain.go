@@ -1,0 +1,213 @@
+package operate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/command"
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/operate/remote"
+	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/front/view"
+)
+
+func explainCommand() *cobra.Command {
+	var node remote.Node
+	var bucket bucketName
+	var output string
+	var ledger bool
+	cmd := &cobra.Command{
+		Use:   "explain LIMIT [NAME=VALUE]...",
+		Short: "Say why a key was admitted or denied, with all regions beside each other",
+		Long: `explain asks all regions, through any one node, how a bucket stands: a limit applied to the key of some descriptors.
+It says why the last request on it was decided as it was, and then shows the fixed split of each region, which
+it has by itself, and what each holds, has used, and has lent and borrowed. Nothing is charged.
+
+The domain, and what the limit is for (match), need not be named where one alone fits.
+
+With --ledger it shows instead what the region of the node knows of the bucket: its fixed split, what it holds and has
+used, and what it has lent to and borrowed from each other region, cell by cell. A cell is the time for which units are
+lent: a window, or a part of one. Lent and returned are what this region has given away, borrowed and regained what it has
+heard from the other. The domain and all descriptors must be named.
+
+Exit codes: 0 explained, 1 no such bucket, 5 no node answers, 2 bad usage.`,
+		Example: `  quotad explain account-minute account=42
+  quotad explain --ledger account-minute --domain api account=42 plan=free`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if ledger {
+				return showLedger(cmd, &node, bucket, args, output)
+			}
+			if len(args) == 0 || strings.Contains(args[0], "=") {
+				return exit.Usage(fmt.Errorf("name a limit first, as in %s account-minute account=42",
+					cmd.CommandPath()))
+			}
+			descriptors, err := readDescriptors(args[1:])
+			if _, given := descriptors["domain"]; given && err == nil {
+				err = errors.New("domain is not a descriptor here; name the limit's domain with --domain")
+			}
+			if err != nil {
+				return exit.Usage(err)
+			}
+			query := url.Values{}
+			if bucket.Domain != "" {
+				query.Set("domain", bucket.Domain)
+			}
+			for name, value := range descriptors {
+				query.Set(name, value)
+			}
+			return explain(cmd, &node, args[0], query, output)
+		},
+	}
+	node.OperatorFlags(cmd)
+	cmd.Flags().StringVar(&bucket.Domain, "domain", "", "domain of the limit, if several have one of this name")
+	cmd.Flags().BoolVar(&ledger, "ledger", false, "show the ledger of the bucket in the region of the node")
+	command.OutputFlag(cmd, &output)
+	return cmd
+}
+
+// explanation is the API's answer, to be printed.
+type explanation api.Explanation
+
+func explain(cmd *cobra.Command, node *remote.Node, limit string, query url.Values,
+	output string) error {
+	answer := node.Get(cmd.Context(), "/v1/explain/"+url.PathEscape(limit), query)
+	var e explanation
+	if err := answer.Into(&e, func() bool { return e.Sentence != "" }); err != nil {
+		return refusedBucket(answer, err)
+	}
+	return answer.Show(cmd.OutOrStdout(), output, e.print)
+}
+
+func (e explanation) print(w io.Writer) error {
+	fmt.Fprintf(w, "%s\n\n", show.Detail(e.Sentence))
+	name := fmt.Sprintf("%s (%s)", show.Name(e.Limit), show.Name(e.Domain))
+	if len(e.Descriptors) > 0 {
+		name += " " + show.Name(view.Words(e.Descriptors))
+	}
+	fmt.Fprintf(w, "%s: %d of %d units used", name, e.Used, e.LimitUnits)
+	if e.Window > 0 {
+		fmt.Fprintf(w, ", window %s", policy.FormatWindow(time.Duration(e.Window)))
+	}
+	fmt.Fprintf(w, ", %s\n\n", show.Name(cmp.Or(e.Algorithm, "algorithm not known")))
+	t := show.Table(w)
+	fmt.Fprint(t, "REGION\tFIXED SPLIT\tSHARE\tUSED\tFREE\tLENT\tBORROWED\tSTATE\tLAST REQUEST\tDOCUMENT\n")
+	for _, r := range e.Regions {
+		if r.Problem != "" {
+			fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t-\t%s\t%s\t%s\n", show.Name(r.Region),
+				show.Name(r.Problem), lastWords(r.Last), show.Name(r.Epoch))
+			continue
+		}
+		lent, borrowed := traded(r)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", show.Name(r.Region), r.Entitlement,
+			r.Share, r.Used, r.Free, lent, borrowed, viewState(r), lastWords(r.Last), show.Name(r.Epoch))
+	}
+	for _, region := range e.Silent {
+		fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t-\tDID NOT ANSWER\t\t\n", show.Name(region))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	e.printMemory(w)
+	return e.printEnvoys(w)
+}
+
+// printEnvoys says what Envoys were told to admit by themselves.
+func (e explanation) printEnvoys(w io.Writer) error {
+	for _, r := range e.Regions {
+		if len(r.Envoys) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "\n%s: %d of the share of %d are assigned to Envoys.\n", show.Name(r.Region),
+			r.Assigned, r.Share)
+		t := show.Table(w)
+		fmt.Fprint(t, "NODE\tSTREAM\tRATE\tBURST\tENDS IN\tWANTS\tSTATE\n")
+		for _, one := range r.Envoys {
+			wants, state := "not known yet", "ok"
+			if one.WantsMilli != nil {
+				wants = fmt.Sprintf("%.1f/s", float64(*one.WantsMilli)/1000)
+			}
+			switch {
+			case one.Gone:
+				state = "STREAM OVER"
+			case one.Silent:
+				state = "SILENT"
+			case one.Rate == 0:
+				state = "no assignment"
+			}
+			fmt.Fprintf(t, "%s\t%d\t%d/s\t%d\t%s\t%s\t%s\n", show.Name(one.Node), one.Stream,
+				one.Rate, one.Burst, show.Span(time.Duration(one.Left).Round(time.Second)), wants, state)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printMemory says what nodes hold of the bucket beside their stores.
+func (e explanation) printMemory(w io.Writer) {
+	for _, r := range e.Regions {
+		if r.Prefetched > 0 {
+			fmt.Fprintf(w, "\n%s: nodes hold %d prefetched units, which count as used already.\n",
+				show.Name(r.Region), r.Prefetched)
+		}
+		if len(r.Remember) > 0 {
+			fmt.Fprintf(w, "\n%s: a denial is remembered by %s, so the store is asked once in 100 ms.\n",
+				show.Name(r.Region), strings.Join(show.Names(r.Remember), ", "))
+		}
+	}
+}
+
+// traded returns the units that a region has lent and borrowed in its present cell, as they stand.
+func traded(r api.BucketView) (lent, borrowed quantity.Units) {
+	for _, row := range r.Rights {
+		if row.Cell == r.Cell {
+			lent += row.Lent - row.Regained
+			borrowed += row.Borrowed - row.Returned
+		}
+	}
+	return lent, borrowed
+}
+
+// viewState says in words how a bucket is in a region.
+func viewState(r api.BucketView) string {
+	var parts []string
+	if !r.ClosedUntil.IsZero() {
+		parts = append(parts, "CLOSED until "+r.ClosedUntil.UTC().Format(time.RFC3339))
+	}
+	for _, d := range r.Degraded {
+		text := "degraded: no answer of " + show.Name(d.Region)
+		if !d.Since.IsZero() {
+			text += " since " + d.Since.UTC().Format(time.TimeOnly) + "Z"
+		}
+		parts = append(parts, text)
+	}
+	return cmp.Or(strings.Join(parts, "; "), "ok")
+}
+
+// lastWords says what became of the last request.
+func lastWords(l *api.LastRequest) string {
+	if l == nil {
+		return "none known"
+	}
+	verb := "denied"
+	if l.Allowed {
+		verb = "admitted"
+	}
+	text := fmt.Sprintf("%s %s, %s", verb, show.Ago(time.Since(l.At)), show.Name(string(l.Reason)))
+	if l.FromMemory {
+		text += ", from memory"
+	}
+	return text
+}

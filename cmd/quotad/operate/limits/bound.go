@@ -1,0 +1,367 @@
+package limits
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator"
+	"github.com/quotad/quotad/cmd/quotad/command"
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/base/held"
+)
+
+func boundCommand() *cobra.Command {
+	var a assumptions
+	var only, output string
+	cmd := &cobra.Command{
+		Use:   "bound FILE",
+		Short: "Show what each limit promises, and by how much which mishap can exceed it",
+		Long: `bound shows what is promised of each limit of a document, what each region has by itself and may hold, and every way
+in which more can be admitted, with its formula and what that comes to: 0 where nothing is, "none" where there is no
+bound. Where the regions differ, AT MOST is that of the region, and of the key, for which it is most; -o json has all
+regions. Each bound is for one mishap: two at once may add up. A node notes
+every bucket that it uses, up to remember of its node file.
+
+  store-lost     the Redis of a region lost its data: FLUSHALL, or a restart without it
+  stale-replica  a replica was promoted and the old primary of the region still serves some of its nodes,
+                 which do not reach the others' peer ports
+  second-store   a region's nodes decide with two Redis, and hear each other neither at their peer ports nor, but for a
+                 minute an hour, by gossip
+  live-copy      an older copy of a Redis was put back while it ran, as from a snapshot of its machine
+  key-deleted    one bucket was deleted (DEL) or evicted, or ended while its Redis' clock was ahead
+  local          nodes cannot reach the Redis of their region and decide alone, while others still reach it
+  late-envoy     Envoys take what they are assigned later than a second after it was sent, as after a pause
+  clocks-apart   the clocks of two regions' Redis differ: labelled windows stay exact, real time does not
+  clock-back     the clock of a Redis steps back; or it is ahead by d when the Redis loses its data, and it is right
+                 again when a node opens it that had not heard of that, nor any node that it reaches; or
+                 the operator takes its time back by d (forget_store_time)
+  reset          quotad reset was called
+  policy-change  regions worked under different documents for a while
+  fenced-alive   a region was fenced by an operator's word and runs all the same; take the values before the fence
+
+  L limit  W window  F fixed split  l lending_limit  B a region's part of the burst  S the rights it holds now
+  S_max    the most it may hold: F and what others may lend it within its borrowing_limit, never above L
+  B_max    B and the most burst that others may lend it, of a token_bucket alone
+  v        local_reserve: floor(v F) is RESERVE, kept out of the store; in formulas F and B are what is left in it
+  TTL, M   ttl and max_burst of a limit with assign; in formulas L is less no_assignment, and B less what Envoys hold
+  n        nodes of a region, by configuration (--nodes)  k of them are cut off
+  chunk    the most that a node asks for beforehand, with consistency: prefetch; floor(S_max / (4 n)), none below 8
+  r        units that a region admits in a second (--rate)
+  d        how far clocks are apart (--clock)
+  lag      units admitted or lent that the replica had not heard of (--lag)`,
+		Example:           "  quotad limits bound limits.yaml --limit account-minute --nodes 3 --clock 1s",
+		Args:              command.OneArgument("limits document", "limits.yaml"),
+		ValidArgsFunction: command.CompleteYAML,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.check(); err != nil {
+				return err
+			}
+			d, err := Load(args[0])
+			if err != nil {
+				return err
+			}
+			limits, err := named(d, Path(args[0]), only)
+			if err != nil {
+				return err
+			}
+			b := bound(d, limits, a)
+			inWords := func(w io.Writer) error { return b.print(w, a) }
+			return show.Result(cmd.OutOrStdout(), output, b, inWords)
+		},
+	}
+	cmd.Flags().StringVar(&only, "limit", "", "only the limits of this `name`")
+	a.flags(cmd)
+	command.OutputFlag(cmd, &output)
+	return cmd
+}
+
+// assumptions are the values that bounds depend on and that a document does not contain.
+type assumptions struct {
+	nodes, rate, lag int64
+	clock            time.Duration
+}
+
+func (a *assumptions) flags(cmd *cobra.Command) {
+	cmd.Flags().Int64Var(&a.nodes, "nodes", 1,
+		"how many nodes each region has, as in their node files")
+	cmd.Flags().Int64Var(&a.rate, "rate", 0,
+		"`units` a second that one region admits of one key (default: the limit's own rate)")
+	cmd.Flags().DurationVar(&a.clock, "clock", 5*time.Second,
+		"how far the clocks of two regions are apart")
+	cmd.Flags().Int64Var(&a.lag, "lag", 0, "`units` that a promoted replica had not heard of")
+	for _, name := range []string{"limit", "nodes", "rate", "clock", "lag"} {
+		// This fails only for an unknown flag.
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+}
+
+// maxApart is the largest difference of clocks for which bounds are computed.
+const maxApart = 366 * 24 * time.Hour
+
+func (a *assumptions) check() error {
+	for _, v := range []struct {
+		flag              string
+		value, least, top int64
+	}{
+		{"nodes", a.nodes, 1, region.MaxNodes},
+		{"rate", a.rate, 0, policy.MaxLimit},
+		{"lag", a.lag, 0, policy.MaxLimit},
+	} {
+		if v.value < v.least || v.value > v.top {
+			return exit.Usage(fmt.Errorf(
+				"--%s %d is out of range; give a whole number from %d to %d", v.flag, v.value,
+				v.least, v.top))
+		}
+	}
+	if a.clock < 0 || a.clock > maxApart {
+		return exit.Usage(fmt.Errorf("--clock %s is out of range; give a duration from 0s to %s",
+			a.clock, show.Span(maxApart)))
+	}
+	return nil
+}
+
+// named returns the limits with a name, or all limits if name is empty.
+func named(d *policy.Document, file, name string) ([]*policy.Limit, error) {
+	var limits []*policy.Limit
+	var names []string
+	for i := range d.Limits {
+		l := &d.Limits[i]
+		if name == "" || l.Name == name {
+			limits = append(limits, l)
+		}
+		if !slices.Contains(names, l.Name) {
+			names = append(names, l.Name)
+		}
+	}
+	if len(limits) == 0 {
+		return nil, exit.Usage(fmt.Errorf("--limit: %s has no limit %q; choose one of %s", file,
+			name, strings.Join(names, ", ")))
+	}
+	return limits, nil
+}
+
+// bounds is the output: what a document promises, as JSON or for people.
+type bounds struct {
+	Version int64          `json:"version"`
+	Epoch   string         `json:"epoch"`
+	Nodes   int64          `json:"nodes"`
+	Clock   string         `json:"clock"`
+	Rate    int64          `json:"rate,omitempty"` // 0: each limit has its own
+	Lag     int64          `json:"lag"`
+	Limits  []boundedLimit `json:"limits"`
+	regions []string
+}
+
+type boundedLimit struct {
+	listedLimit
+	Ceiling        string                `json:"ceiling"`
+	OnStoreFailure policy.OnStoreFailure `json:"on_store_failure"`
+	Holdings       map[string]holding    `json:"holdings"` // by region
+	Excess         []excess              `json:"excess"`
+	holdings       []allocator.Holding
+}
+
+// holding is the most that a region may hold of one key, in units.
+type holding struct {
+	Reserve   quantity.Units `json:"reserve,omitempty"`
+	Lends     quantity.Units `json:"lends"`
+	Rights    quantity.Units `json:"s_max"`
+	MostBurst quantity.Units `json:"b_max,omitempty"`
+	Chunks    quantity.Units `json:"chunks,omitempty"` // of all its nodes, with consistency: prefetch
+}
+
+type excess struct {
+	Cause   string                    `json:"cause"`
+	When    string                    `json:"when"`
+	Formula string                    `json:"formula"`
+	AtMost  *quantity.Units           `json:"at_most"` // null: unbounded
+	Regions map[string]quantity.Units `json:"regions,omitempty"`
+}
+
+func bound(d *policy.Document, limits []*policy.Limit, a assumptions) bounds {
+	b := bounds{Version: d.Version, Epoch: d.Epoch().String(), Nodes: a.nodes,
+		Clock: show.Span(a.clock), Rate: a.rate, Lag: a.lag, regions: d.RegionNames()}
+	for _, l := range limits {
+		e := exposure(l, len(d.Regions), a)
+		limit := boundedLimit{listedLimit: listed(l, b.regions), Ceiling: ceiling(l),
+			OnStoreFailure: l.OnStoreFailure,
+			Holdings:       make(map[string]holding, len(b.regions)), holdings: e.Holdings()}
+		for i, h := range limit.holdings {
+			limit.Holdings[b.regions[i]] = holding{Reserve: h.Reserve, Lends: h.Lends,
+				Rights: h.Rights, MostBurst: h.MaxBurst, Chunks: chunks(l, h, a.nodes)}
+		}
+		for _, of := range allocator.Bounds(e) {
+			limit.Excess = append(limit.Excess, excessOf(of, b.regions))
+		}
+		b.Limits = append(b.Limits, limit)
+	}
+	return b
+}
+
+// chunks returns the most that the nodes of a region ask for beforehand at a time.
+func chunks(l *policy.Limit, h allocator.Holding, nodes int64) quantity.Units {
+	chunk := held.Largest(h.Rights, int(nodes))
+	if l.Consistency != policy.Prefetch || chunk < held.Smallest {
+		return 0
+	}
+	return quantity.Units(nodes) * chunk
+}
+
+func excessOf(b allocator.Bound, regions []string) excess {
+	e := excess{Cause: b.Cause, When: b.When, Formula: b.Formula}
+	if b.None {
+		return e
+	}
+	e.AtMost = &b.Most
+	for i, units := range b.Regions {
+		if e.Regions == nil {
+			e.Regions = make(map[string]quantity.Units, len(regions))
+		}
+		e.Regions[regions[i]] = units
+	}
+	return e
+}
+
+// exposure converts a limit for package allocator. In home mode everything may be lent and
+// borrowed, whatever the document says.
+func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
+	limit, burst := l.Shared()
+	e := allocator.Exposure{Kind: l.Algorithm, Limit: limit, Window: l.ShortestWindow().Microseconds(),
+		Cell:      l.Cell().Microseconds(),
+		Recovered: algorithms.Recovers(l.Algorithm, l.Window.Microseconds()),
+		Lending:   quantity.PPM(l.LendingLimit), Borrowing: quantity.PPM(l.BorrowingLimit),
+		Reserve: quantity.PPM(l.Reserve()), Nodes: a.nodes, Rate: quantity.Units(a.rate),
+		Lag: quantity.Units(a.lag), Clock: a.clock.Microseconds(),
+		ClockMargin: algorithms.ClockMargin}
+	if l.Assign != nil {
+		e.TTL, e.EnvoyBurst = l.Assign.TTL.Microseconds(), l.Assign.MaxBurst
+	}
+	if l.Home() {
+		e.Lending, e.Borrowing = allocator.PPM, quantity.PPM(policy.Unlimited)
+	}
+	if l.Period != "" {
+		e.Cell = e.Window
+	}
+	switch l.OnStoreFailure {
+	case policy.StoreFailureAllow:
+		e.OnFailure = allocator.FailAllow
+	case policy.StoreFailureDeny:
+		e.OnFailure = allocator.FailDeny
+	}
+	for rotation := range regions {
+		e.Splits = append(e.Splits, allocator.SplitOf(limit, burst, l.Weights, uint64(rotation),
+			l.Home()))
+	}
+	return e
+}
+
+// ceiling says in words what a limit promises over all regions together.
+func ceiling(l *policy.Limit) string {
+	rate := fmt.Sprintf("%d per %s", l.Limit, policy.FormatWindow(l.Window))
+	switch l.Algorithm {
+	case policy.SlidingWindowCounter:
+		return fmt.Sprintf("used in a window of %s + what still counts of the one before is never above %d", policy.FormatWindow(l.Window), l.Limit)
+	case policy.SlidingWindowLog:
+		return fmt.Sprintf("at most %d in any %s", l.Limit, policy.FormatWindow(l.Window))
+	case policy.TokenBucket:
+		return fmt.Sprintf("never more than one bucket of %d tokens, refilled with %s, admits",
+			l.Burst, rate)
+	case policy.LeakyBucket:
+		return fmt.Sprintf("never more than %d wait, served at %s", l.Burst, rate)
+	}
+	if l.Period != "" {
+		return fmt.Sprintf("at most %d in each calendar %s", l.Limit, l.Period.Words())
+	}
+	return fmt.Sprintf("at most %d in each window floor(t / %s)", l.Limit, policy.FormatWindow(l.Window))
+}
+
+func (b bounds) print(w io.Writer, a assumptions) error {
+	for _, l := range b.Limits {
+		fmt.Fprintf(w, "%s: %s, %d per %s, domain %s, key %s, match %s\n", l.Name, l.Algorithm,
+			l.Limit, l.Window, l.Domain,
+			strings.Join(l.Key, ","), conditions(l.Match))
+		fmt.Fprintf(w, "ceiling: %s\n", l.Ceiling)
+		if l.Home {
+			fmt.Fprintln(w, "home mode: each key has a home region, whose fixed split is all of it; the others borrow from it")
+		}
+		if l.Reserve != "" {
+			fmt.Fprintf(w, "local_reserve %s: of F each region keeps RESERVE out of its store; in formulas F and B are what is left in it\n", l.Reserve)
+		}
+		if l.Consistency == policy.Prefetch {
+			fmt.Fprintf(w, "consistency prefetch: the nodes of a region ask for n * chunk at most, to hold for %s, "+
+				"charged beforehand:\n  nothing is added to what is below; "+
+				"what a node holds when it crashes is not admitted in that cell\n",
+				show.Span(held.Life))
+		}
+		if l.Shadow {
+			fmt.Fprintln(w, "shadow: it denies nothing, so nothing below holds until shadow is false")
+		}
+		if err := b.printLimit(w, l); err != nil {
+			return err
+		}
+	}
+	rate := "the limit's own"
+	if a.rate > 0 {
+		rate = fmt.Sprint(a.rate)
+	}
+	_, err := fmt.Fprintf(w,
+		"with n = %d, r = %s, d = %s, lag = %d, margin = %s\nF: a region's fixed split of the limit L; S: what it holds; l: its lending_limit; W: the window\ncell: how long units are lent for; quotad limits bound --help has the rest\n",
+		a.nodes, rate, show.Span(a.clock), a.lag,
+		show.Span(time.Duration(algorithms.ClockMargin)*time.Microsecond))
+	return err
+}
+
+func (b bounds) printLimit(w io.Writer, l boundedLimit) error {
+	t := show.Table(w)
+	fmt.Fprint(t, "\nREGION\tFIXED SPLIT F")
+	if l.Reserve != "" {
+		fmt.Fprint(t, "\tRESERVE")
+	}
+	fmt.Fprint(t, "\tMAY LEND\tMAY HOLD S_max")
+	if l.Algorithm.Bucket() {
+		fmt.Fprint(t, "\tBURST B\tBURST AT MOST B_max")
+	}
+	if l.Consistency == policy.Prefetch {
+		fmt.Fprint(t, "\tn * chunk")
+	}
+	fmt.Fprintln(t)
+	for i, r := range b.regions {
+		h := l.holdings[i]
+		fmt.Fprintf(t, "%s\t%s", r, l.Entitlements[r])
+		if l.Reserve != "" {
+			fmt.Fprintf(t, "\t%d", h.Reserve)
+		}
+		fmt.Fprintf(t, "\t%d\t%d", h.Lends, h.Rights)
+		if l.Algorithm.Bucket() {
+			fmt.Fprintf(t, "\t%s\t%d", l.Bursts[r], h.MaxBurst)
+		}
+		if l.Consistency == policy.Prefetch {
+			fmt.Fprintf(t, "\t%d", l.Holdings[r].Chunks)
+		}
+		fmt.Fprintln(t)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	t = show.Table(w)
+	fmt.Fprintln(t, "\nEXCESS\tWHEN\tAT MOST\tFORMULA")
+	for _, e := range l.Excess {
+		most := "none"
+		if e.AtMost != nil {
+			most = fmt.Sprint(*e.AtMost)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", e.Cause, e.When, most, e.Formula)
+	}
+	fmt.Fprintln(t)
+	return t.Flush()
+}

@@ -1,0 +1,145 @@
+package limits
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/command"
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/policy/envoyimport"
+	"github.com/quotad/quotad/policy/files"
+	"github.com/quotad/quotad/policy/zones"
+)
+
+func importCommand() *cobra.Command {
+	return command.Group(&cobra.Command{
+		Use:   "import",
+		Short: "Make a limits document from the configuration of another rate limiter",
+	}, importEnvoyCommand())
+}
+
+// envoyImport holds the flags of one import.
+type envoyImport struct {
+	regions     []string
+	calendar    bool
+	timezone    string
+	descriptors string
+	options     envoyimport.Options
+}
+
+func importEnvoyCommand() *cobra.Command {
+	var e envoyImport
+	cmd := &cobra.Command{
+		Use:   "envoy-ratelimit DIR|FILE",
+		Short: "Make a limits document from the configuration of envoyproxy/ratelimit",
+		Long: `envoy-ratelimit prints a limits document made from the .yaml and .yml files of a folder, or from one file, that
+envoyproxy/ratelimit reads. What a limits document cannot express is refused, with its file, line and column: a * before
+the end of a value, requests_per_unit: 0, shadow_mode together with quota_mode, names and domains in other letters. What
+changes no decision (detailed_metric, value_to_metric, metadata) is left out with a warning, on stderr.
+
+Days, weeks, months and years have the lengths that envoyproxy/ratelimit gives them: 24h, 168h, 720h and 8760h, counted
+from 1970 in UTC. With --calendar they are those of the calendar. The printed document says which.
+
+Exit codes: 0 printed, with or without warnings, 2 nothing is printed.`,
+		Example: "  quotad limits import envoy-ratelimit /data/ratelimit/config --region us-east=2 --region eu-west=1 > limits.yaml",
+		Args:    command.OneArgument("folder or file with the configuration of envoyproxy/ratelimit", "/data/ratelimit/config"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return e.run(cmd, args[0]) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&e.regions, "region", nil, "`name=weight` of a region of the document, or its name for weight 1; once for each region")
+	f.BoolVar(&e.calendar, "calendar", false, "windows of the calendar for days, weeks, months and years")
+	f.StringVar(&e.timezone, "timezone", "UTC", "time `zone` of the calendar, such as Europe/Berlin")
+	f.BoolVar(&e.options.MergeDomains, "merge-domains", false, "let several files describe one domain")
+	f.StringVar(&e.descriptors, "descriptors", string(policy.DecideApart),
+		"apart decides each descriptor of a request alone, as envoyproxy/ratelimit does; together charges all or none")
+	f.Int64Var(&e.options.Version, "document-version", 1, "`version` of the document")
+	_ = cmd.RegisterFlagCompletionFunc("descriptors", cobra.FixedCompletions(
+		[]cobra.Completion{string(policy.DecideApart), string(policy.DecideTogether)},
+		cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (e *envoyImport) run(cmd *cobra.Command, from string) error {
+	if err := e.setOptions(cmd.Flags().Changed("timezone")); err != nil {
+		return exit.Usage(err)
+	}
+	all, warnings, err := readConfiguration(from)
+	if err != nil {
+		return exit.Usage(err)
+	}
+	made, err := envoyimport.Convert(all, e.options)
+	if err != nil {
+		return exit.Invalid(from, err)
+	}
+	warnings = append(warnings, made.Warnings...)
+	if len(warnings) > 0 {
+		lines := []string{fmt.Sprintf("quotad: %s is imported, with %s", from,
+			show.Counted(len(warnings), "warning"))}
+		for _, w := range warnings {
+			lines = append(lines, w.String())
+		}
+		fmt.Fprintln(cmd.ErrOrStderr(), show.Visible(strings.Join(lines, "\n")))
+	}
+	_, err = cmd.OutOrStdout().Write(made.Document)
+	return err
+}
+
+// setOptions checks the flags.
+func (e *envoyImport) setOptions(zoned bool) error {
+	o := &e.options
+	if len(e.regions) == 0 {
+		return errors.New("name the regions that share the limits, as in --region us-east=2 --region eu-west=1")
+	}
+	for _, r := range e.regions {
+		name, weight, weighted := strings.Cut(r, "=")
+		region := policy.Region{Name: name, Weight: 1}
+		if weighted {
+			var err error
+			if region.Weight, err = strconv.ParseInt(weight, 10, 64); err != nil {
+				return fmt.Errorf("--region %s: write a name and a weight, such as us-east=2", r)
+			}
+		}
+		o.Regions = append(o.Regions, region)
+	}
+	o.Descriptors = policy.Together(e.descriptors)
+	if o.Descriptors != policy.DecideApart && o.Descriptors != policy.DecideTogether {
+		return fmt.Errorf("--descriptors %s: choose %s or %s", e.descriptors, policy.DecideApart,
+			policy.DecideTogether)
+	}
+	if zoned && !e.calendar {
+		return errors.New("--timezone is the one of --calendar: give both, or neither")
+	}
+	if e.calendar {
+		if _, err := zones.Load(e.timezone); err != nil {
+			return fmt.Errorf("--timezone: %w; write a zone of the IANA database, such as Europe/Berlin", err)
+		}
+		o.Timezone = e.timezone
+	}
+	return envoyimport.CheckOptions(*o)
+}
+
+// readConfiguration reads a folder or a file.
+func readConfiguration(from string) ([]envoyimport.File, []policy.Warning, error) {
+	info, err := os.Stat(from)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read configuration: %w; name a folder, or a file", err)
+	}
+	if info.IsDir() {
+		return envoyimport.Read(os.DirFS(from), from)
+	}
+	text, err := files.Read(from, envoyimport.MaxFileBytes)
+	if err != nil && !errors.Is(err, files.ErrTooLarge) { // Convert reports those
+		return nil, nil, fmt.Errorf("read configuration: %w; name a folder, or a file", err)
+	}
+	return []envoyimport.File{{Name: from, Text: text}}, nil, nil
+}

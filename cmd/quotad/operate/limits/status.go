@@ -1,0 +1,135 @@
+package limits
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/command"
+	"github.com/quotad/quotad/cmd/quotad/operate/remote"
+	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/region/front/api"
+)
+
+func statusCommand() *cobra.Command {
+	var node remote.Node
+	var output string
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show which limits documents are open where, and for whom limits wait",
+		Long: `status shows, as one node sees it, which limits documents are open in each region and at each node: a document is open
+from when a region takes it until nothing of it counts any more. It shows which node passes over its file and why, and the
+limits of which regions have the smaller of their old and new part: since when, and for whom they wait or until when. It
+asks all nodes of all regions for a second.
+
+Exit codes: 0 shown, 5 no node answers.`,
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			answer := node.Get(cmd.Context(), "/v1/documents", nil)
+			var d documentsStatus
+			if err := answer.Into(&d, func() bool { return len(d.Open) > 0 }); err != nil {
+				return err
+			}
+			return answer.Show(cmd.OutOrStdout(), output, d.print)
+		},
+	}
+	node.OperatorFlags(cmd)
+	command.OutputFlag(cmd, &output)
+	return cmd
+}
+
+// documentsStatus is the API's answer, to be printed.
+type documentsStatus api.DocumentsAnswer
+
+func (d documentsStatus) print(w io.Writer) error {
+	t := show.Table(w)
+	fmt.Fprint(t, "REGION\tOPEN\tACKNOWLEDGED\tWAITED FOR\n")
+	own := api.RegionDocuments{Region: d.Region, Open: d.Open}
+	for _, r := range append([]api.RegionDocuments{own}, d.Regions...) {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", show.Name(r.Region), openWords(r), acknowledgedWords(r.Open),
+			waitedWords(time.Duration(r.Waited)))
+		if r.Refused != "" {
+			fmt.Fprintf(t, "\tNOT TAKEN: %s\n", show.Detail(r.Refused))
+		}
+	}
+	fmt.Fprint(t, "\nNODE\tOPEN\tITS FILE\n")
+	for _, n := range d.Nodes {
+		file := "taken"
+		if n.FileRefused != "" {
+			file = "PASSED OVER: " + show.Detail(n.FileRefused)
+		}
+		open := strings.Join(show.Names(n.Open), " + ")
+		if open == "" {
+			open = "does not serve"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", show.Name(n.Node), open, file)
+	}
+	if len(d.Limits) > 0 {
+		fmt.Fprint(t, "\nLIMIT THAT AN OLDER DOCUMENT BINDS\tSINCE\tUNTIL\n")
+	}
+	for _, l := range d.Limits {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", heldName(l), clockTime(l.Since), heldUntil(l))
+	}
+	if more := d.Held - len(d.Limits); more > 0 {
+		fmt.Fprintf(t, "and %s more\n", show.Counted(more, "limit"))
+	}
+	return t.Flush()
+}
+
+func openWords(r api.RegionDocuments) string {
+	if len(r.Open) == 0 {
+		return "NOT HEARD"
+	}
+	var all []string
+	for _, o := range r.Open {
+		all = append(all, show.Name(o.Epoch))
+	}
+	return strings.Join(all, " + ")
+}
+
+// acknowledgedWords says when the newest of some documents was acknowledged.
+func acknowledgedWords(open []api.OpenDocument) string {
+	if len(open) == 0 {
+		return "-"
+	}
+	return clockTime(open[len(open)-1].Acknowledged)
+}
+
+func waitedWords(d time.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return "FOR " + show.Span(d.Round(100*time.Millisecond))
+}
+
+func heldName(l api.HeldLimit) string {
+	name := show.Name(l.Domain) + "/" + show.Name(l.Limit)
+	if len(l.Match) > 0 {
+		name += " (" + show.Name(conditions(l.Match)) + ")"
+	}
+	switch {
+	case l.Charged:
+		name += ", removed and charged still"
+	case l.Removed:
+		name += ", removed, its parts still known"
+	}
+	return name
+}
+
+func heldUntil(l api.HeldLimit) string {
+	if len(l.Waiting) > 0 {
+		return "waits for " + strings.Join(show.Names(l.Waiting), ", ")
+	}
+	return clockTime(l.Until)
+}
+
+// clockTime writes a time that may not be known.
+func clockTime(t time.Time) string {
+	if t.IsZero() {
+		return "not yet"
+	}
+	return t.Local().Format(time.RFC3339)
+}

@@ -1,0 +1,100 @@
+package operate
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotad/quotad/cmd/quotad/command"
+	"github.com/quotad/quotad/cmd/quotad/draw"
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/operate/remote"
+	"github.com/quotad/quotad/cmd/quotad/operate/top"
+	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/region/front/api"
+)
+
+func topCommand() *cobra.Command {
+	var node remote.Node
+	var output string
+	var once bool
+	var every time.Duration
+	var buckets int
+	var wanted wantedBuckets
+	cmd := &cobra.Command{
+		Use:   "top [NAME=PREFIX]...",
+		Short: "Show the limits and buckets with the most units, worldwide and live, or find buckets",
+		Long: `top asks a node again and again for what all nodes of all regions decide. It shows, for each limit, units admitted
+and denied a second, and for the buckets with the most units what was admitted and denied over the last half minute to
+minute, and what counts as used now: worldwide, and in each region of what that region holds.
+
+Nodes count the hottest buckets in a fixed amount of memory, so the units of a bucket may be a little more than shown.
+Without a terminal, and with --once, top prints one report and ends.
+
+With NAME=PREFIX, --limit or --domain it lists instead the buckets that the node has in memory and that match, with few
+units or many: those that it was asked about lately, some 32,768 at most, whose key has a value of that name which begins
+so. It does not search the region's store.
+
+Exit codes: 0 shown, 5 no node answers, 2 bad usage.`,
+		Example: `  quotad top
+  quotad top --limit account-minute account=4`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			find := len(args) > 0 || wanted != (wantedBuckets{})
+			if find && !cmd.Flags().Changed("buckets") {
+				buckets = usuallyFound
+			}
+			switch {
+			case find:
+				return wanted.list(cmd, &node, args, buckets, output)
+			case every < time.Second || every > time.Minute:
+				return exit.Usage(fmt.Errorf("--every %s: choose 1s to 1m", every))
+			case buckets < 0 || buckets > 100:
+				return exit.Usage(fmt.Errorf("--buckets %d: choose 0 to 100", buckets))
+			}
+			fetch := func() (api.Overview, error) {
+				o, err := fetchOverview(cmd, &node, buckets)
+				return api.Overview(o), err
+			}
+			if !once && output == "table" && show.IsTerminal(cmd.OutOrStdout()) {
+				return top.Watch(cmd.Context(), &draw.Screen{Out: cmd.OutOrStdout()}, every, fetch)
+			}
+			return topOnce(cmd, fetch, every, output)
+		},
+	}
+	node.OperatorFlags(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&once, "once", false, "print one report and end")
+	f.DurationVar(&every, "every", time.Second, "time between reports, and that a report is about, 1s to 1m")
+	f.IntVar(&buckets, "buckets", 10,
+		"buckets to show: so many with the most units, and with the most units denied, 0 to 100; to list at most 1000 (default 100)")
+	f.StringVar(&wanted.limit, "limit", "", "list buckets of this limit alone")
+	f.StringVar(&wanted.domain, "domain", "", "list buckets of this domain alone")
+	command.OutputFlag(cmd, &output)
+	return cmd
+}
+
+// usuallyFound is how many buckets top lists unless it is told.
+const usuallyFound = 100
+
+// topOnce prints what happened in one interval.
+func topOnce(cmd *cobra.Command, fetch top.Fetch, every time.Duration, output string) error {
+	before, err := fetch()
+	if err != nil {
+		return err
+	}
+	after := before
+	for !after.At.After(before.At) { // an overview is told again for a second
+		select {
+		case <-cmd.Context().Done():
+			return cmd.Context().Err()
+		case <-time.After(every):
+		}
+		if after, err = fetch(); err != nil {
+			return err
+		}
+	}
+	r := top.Of(before, after)
+	return show.Result(cmd.OutOrStdout(), output, r, r.Print)
+}

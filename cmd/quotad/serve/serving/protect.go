@@ -1,0 +1,223 @@
+package serving
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quotad/quotad/cmd/quotad/exit"
+	"github.com/quotad/quotad/cmd/quotad/serve/nodeconfig"
+	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region"
+	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/front/audit"
+	"github.com/quotad/quotad/region/front/authz"
+	"github.com/quotad/quotad/region/front/roles"
+	"github.com/quotad/quotad/region/trade/peer"
+)
+
+// protection is how a node is protected from its callers, and what is written down of their acts.
+type protection struct {
+	api, admin *peer.TLS      // nil: plain text
+	roles      *roles.Book    // nil: there are none
+	proxies    *authz.Mapping // nil: there is none
+	// guards by port; nil: everybody may do everything that the port serves.
+	apiGuard, adminGuard, peerGuard *roles.Guard
+	audit                           *audit.Log
+}
+
+// loadProtection reads certificates and roles, and logs when their files are replaced.
+func loadProtection(c *nodeconfig.Config, log *slog.Logger) (*protection, error) {
+	p := &protection{}
+	var err error
+	if p.api, err = loadServerTLS("api_tls", c.APITLS, log); err != nil {
+		return nil, err
+	}
+	if p.admin, err = loadServerTLS("admin_tls", c.AdminTLS, log); err != nil {
+		return nil, err
+	}
+	if c.Roles != "" {
+		p.roles, err = roles.OpenBook(c.Roles, func(err error) { p.tellRoles(c.Roles, err, log) })
+		if err != nil {
+			return nil, exit.Invalid(c.Roles, err)
+		}
+		p.peerGuard = roles.NewGuard("peer", p.roles, log)
+	}
+	if c.Authz != "" {
+		if p.proxies, err = authz.Load(c.Authz); err != nil {
+			return nil, exit.Invalid(c.Authz, err)
+		}
+	}
+	if p.roles != nil || c.APITLS.CA != "" {
+		p.apiGuard = roles.NewGuard("api", p.roles, log)
+	}
+	if p.roles != nil || c.AdminTLS.CA != "" {
+		p.adminGuard = roles.NewGuard("admin", p.roles, log)
+	}
+	return p, nil
+}
+
+// loadServerTLS reads the certificate of a port, and returns nil if none is configured.
+func loadServerTLS(setting string, files peer.Files, log *slog.Logger) (*peer.TLS, error) {
+	if files == (peer.Files{}) {
+		return nil, nil
+	}
+	loaded, err := peer.LoadServer(files, func(err error) {
+		if err != nil {
+			log.Error("the new certificates of a port are not in force; the last good ones stay",
+				"setting", setting, "err", err)
+			return
+		}
+		log.Info("other certificates of a port are in force", "setting", setting)
+	})
+	if err != nil {
+		return nil, exit.Usage(fmt.Errorf("%s: %w", setting, err))
+	}
+	return loaded, nil
+}
+
+// tellRoles logs and writes down that the roles file changed.
+func (p *protection) tellRoles(path string, err error, log *slog.Logger) {
+	e := audit.Event{Act: audit.Roles, Who: byFile, From: path, Outcome: audit.Done}
+	if err != nil {
+		e.Outcome, e.Why = audit.Failed, err.Error()
+		log.Error("the roles file is not in force; the last good one stays", "err", err)
+	} else {
+		e.Detail = fmt.Sprintf("%d callers", p.roles.Callers().Count())
+		log.Info("another roles file is in force", "callers", p.roles.Callers().Count())
+	}
+	p.audit.Write(e)
+}
+
+// openAudit opens the audit log.
+func (p *protection) openAudit(c *nodeconfig.Config, stderr io.Writer, log *slog.Logger) error {
+	node := c.Region + "/" + c.Node
+	if c.Audit == nodeconfig.AuditStderr {
+		p.audit = audit.New(stderr, node, log)
+		return nil
+	}
+	var err error
+	if p.audit, err = audit.Open(c.AuditFile(), node, log); err != nil {
+		return exit.Usage(fmt.Errorf("audit: %w", err))
+	}
+	return nil
+}
+
+// Names in the audit log of those who are no callers.
+const (
+	byFile    = "file"
+	byStarter = "who started the node"
+	byOthers  = "adopted"
+)
+
+// began writes down with what the node was started that can exceed or cut limits, and how far the time
+// of its store went back by that.
+func (p *protection) began(c *nodeconfig.Config, d *policy.Document, taken region.TakenBack) {
+	p.audit.Write(audit.Event{Act: audit.Document, Who: byFile, From: c.Policy,
+		Detail: "started with epoch " + d.Epoch().String(), Outcome: audit.Done})
+	if c.Bootstrap != 0 {
+		p.audit.Write(audit.Event{Act: audit.Bootstrap, Who: byStarter, From: "bootstrap",
+			Region: c.Region, Outcome: audit.Done})
+	}
+	if taken != (region.TakenBack{}) {
+		p.audit.Write(audit.Event{Act: audit.Forget, Who: byStarter, From: "forget_store_time",
+			Region: c.Region, Detail: taken.Cost(), Outcome: audit.Done})
+	}
+}
+
+// adopted writes down that a document is open here which another node has.
+func (p *protection) adopted(before, d *policy.Document, from string) {
+	e := audit.OfDocument(before, d)
+	e.Who, e.From, e.Outcome = byOthers, from, audit.Done
+	p.audit.Write(e)
+}
+
+// options returns the protection of a server.
+func (p *protection) options() api.Options {
+	o := api.Options{Audit: p.audit, Roles: p.roles}
+	o.API.Guard, o.Admin.Guard = p.apiGuard, p.adminGuard
+	if p.api != nil {
+		o.API.TLS = p.api.ServerConfig
+	}
+	if p.admin != nil {
+		o.Admin.TLS = p.admin.ServerConfig
+	}
+	return o
+}
+
+// apiOptions returns the options of a node's server.
+func apiOptions(c *nodeconfig.Config, p *protection) api.Options {
+	o := p.options()
+	o.Hosts, o.Wait = c.Hosts, c.Wait
+	o.Headers, o.EnvoyHeaders, o.Proxies = c.Headers.HTTP, c.Headers.Envoy, p.proxies
+	return o
+}
+
+// register adds the metrics of the protection to the node's.
+func (p *protection) register(r *prometheus.Registry) {
+	r.MustRegister(p.audit.Collectors()...)
+	if p.roles != nil {
+		r.MustRegister(p.roles.Collectors()...)
+	}
+	for _, g := range []*roles.Guard{p.apiGuard, p.adminGuard, p.peerGuard} {
+		if g != nil {
+			r.MustRegister(g)
+		}
+	}
+	for port, t := range map[string]*peer.TLS{"api": p.api, "admin": p.admin} {
+		if t != nil {
+			r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Name:        "quotad_certificate_end_seconds",
+				Help:        "When the certificate of a port ends, in seconds since 1970; absent without TLS.",
+				ConstLabels: prometheus.Labels{"port": port}},
+				func() float64 { return float64(t.Expires().Unix()) }))
+		}
+	}
+}
+
+// peerCuts makes the cuts that are asked for over the peer port, by callers who may operate the
+// node. It implements region.Cutter.
+type peerCuts struct {
+	*cutter
+	protection *protection
+}
+
+// cutCall is the call of a cut over the peer port.
+const cutCall = "/peer.v1.PeerService/Cut"
+
+// Cut implements region.Cutter.
+func (p peerCuts) Cut(by peer.Caller, name, direction string, d time.Duration) ([]netip.Addr,
+	error) {
+	e := audit.Event{Act: audit.Cut, Who: by.Identity.String(), From: by.Address, Region: name,
+		Detail: direction + " for " + d.String(), Outcome: audit.Done}
+	if d == 0 {
+		e.Act, e.Detail = audit.Heal, direction
+	}
+	credentials := roles.Credentials{From: by.Address}
+	if uri, err := by.Identity.URI(); err == nil {
+		credentials.Name = uri.String()
+	} else {
+		e.Who = "anonymous"
+	}
+	caller, err := p.protection.peerGuard.Admit(cutCall, credentials)
+	if err != nil {
+		if credentials.Name != "" {
+			e.Outcome, e.Why = audit.Refused, err.Error()
+			p.protection.audit.Write(e)
+		}
+		return nil, fmt.Errorf("%w: %w", peer.ErrForbidden, err)
+	}
+	if caller != nil {
+		e.Who = caller.Name
+	}
+	cut, err := p.cutter.Cut(name, direction, d)
+	if err != nil {
+		e.Outcome, e.Why = audit.Failed, err.Error()
+	}
+	p.protection.audit.Write(e)
+	return cut, err
+}

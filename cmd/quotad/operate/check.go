@@ -116,50 +116,47 @@ func check(cmd *cobra.Command, node *remote.Node, q question, peek bool, output 
 // print writes a decision in words. asked says that a receipt was asked for.
 func (d decision) print(w io.Writer, asked bool) error {
 	t := show.Table(w)
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, show.Args(args)...))
-	}
 	verdict := "denied"
 	if d.Allowed {
 		verdict = "allowed"
 	}
-	row("decision", "%s (%s)", verdict, string(d.Reason))
+	show.Row(t, "decision", "%s (%s)", verdict, string(d.Reason))
 	if d.Limit != "" {
-		row("limit", "%s: %s over all regions", d.Limit, show.Counted(int(orZero(d.LimitUnits)),
+		show.Row(t, "limit", "%s: %s over all regions", d.Limit, show.Counted(int(orZero(d.LimitUnits)),
 			"unit"))
-		row("algorithm", "%s", d.Algorithm)
+		show.Row(t, "algorithm", "%s", d.Algorithm)
 	}
 	if d.Delay != nil {
-		row("delay", "serve it in %s, when its turn has come", d.Delay.Rounded())
+		show.Row(t, "delay", "serve it in %s, when its turn has come", d.Delay.Rounded())
 	}
 	if d.Remaining != nil {
-		row("remaining", "%d", *d.Remaining)
+		show.Row(t, "remaining", "%d", *d.Remaining)
 	}
 	if d.Share != nil && d.Entitlement != nil {
-		row("share", "%d, fixed split %d", *d.Share, *d.Entitlement)
+		show.Row(t, "share", "%d, fixed split %d", *d.Share, *d.Entitlement)
 	}
 	if d.ResetAfter != nil {
-		row("resets in", "%s", d.ResetAfter.Rounded())
+		show.Row(t, "resets in", "%s", d.ResetAfter.Rounded())
 	}
 	if d.RetryAfter != nil {
-		row("retry in", "%s", d.RetryAfter.Rounded())
+		show.Row(t, "retry in", "%s", d.RetryAfter.Rounded())
 	}
-	row("decided by", "%s/%s", d.Region, d.Node)
+	show.Row(t, "decided by", "%s/%s", d.Region, d.Node)
 	if d.Degraded {
-		row("degraded", "yes: a region of the limit does not answer, so nothing can be borrowed from it")
+		show.Row(t, "degraded", "yes: a region of the limit does not answer, so nothing can be borrowed from it")
 	}
 	if d.Repeated {
-		row("repeated", "yes: it was charged before under its request id, and not again")
+		show.Row(t, "repeated", "yes: it was charged before under its request id, and not again")
 	}
 	switch {
 	case d.Receipt != "":
 		// It is not cut, because refund needs all of it.
 		fmt.Fprintf(t, "receipt\t%s\n", show.Printable(d.Receipt))
 	case asked && d.Allowed:
-		row("receipt", "none: no store charged anything")
+		show.Row(t, "receipt", "none: no store charged anything")
 	}
 	if len(d.Shadowed) > 0 {
-		row("shadow", "%s would have denied", strings.Join(show.Names(d.Shadowed), ", "))
+		show.Row(t, "shadow", "%s would have denied", strings.Join(show.Names(d.Shadowed), ", "))
 	}
 	return t.Flush()
 }

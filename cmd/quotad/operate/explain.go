@@ -48,23 +48,9 @@ Exit codes: 0 explained, 1 no such bucket, 5 no node answers, 2 bad usage.`,
 			if ledger {
 				return showLedger(cmd, &node, bucket, args, output)
 			}
-			if len(args) == 0 || strings.Contains(args[0], "=") {
-				return exit.Usage(fmt.Errorf("name a limit first, as in %s account-minute account=42",
-					cmd.CommandPath()))
-			}
-			descriptors, err := readDescriptors(args[1:])
-			if _, given := descriptors["domain"]; given && err == nil {
-				err = errors.New("domain is not a descriptor here; name the limit's domain with --domain")
-			}
+			query, err := explainQuery(cmd, bucket.Domain, args)
 			if err != nil {
 				return exit.Usage(err)
-			}
-			query := url.Values{}
-			if bucket.Domain != "" {
-				query.Set("domain", bucket.Domain)
-			}
-			for name, value := range descriptors {
-				query.Set(name, value)
 			}
 			return explain(cmd, &node, args[0], query, output)
 		},
@@ -74,6 +60,21 @@ Exit codes: 0 explained, 1 no such bucket, 5 no node answers, 2 bad usage.`,
 	cmd.Flags().BoolVar(&ledger, "ledger", false, "show the ledger of the bucket in the region of the node")
 	command.OutputFlag(cmd, &output)
 	return cmd
+}
+
+// explainQuery reads the arguments LIMIT [NAME=VALUE]... and returns the query of descriptors.
+func explainQuery(cmd *cobra.Command, domain string, args []string) (url.Values, error) {
+	if len(args) == 0 || strings.Contains(args[0], "=") {
+		return nil, fmt.Errorf("name a limit first, as in %s account-minute account=42", cmd.CommandPath())
+	}
+	descriptors, err := readDescriptors(args[1:])
+	if err != nil {
+		return nil, err
+	}
+	if _, given := descriptors["domain"]; given {
+		return nil, errors.New("domain is not a descriptor here; name the limit's domain with --domain")
+	}
+	return bucketQuery(domain, descriptors), nil
 }
 
 // explanation is the API's answer, to be printed.

@@ -50,6 +50,18 @@ func (b *bucketName) read(cmd *cobra.Command, args []string) (err error) {
 	return nil
 }
 
+// bucketQuery returns the query of a domain, if one is named, and descriptors.
+func bucketQuery(domain string, descriptors map[string]string) url.Values {
+	query := url.Values{}
+	if domain != "" {
+		query.Set("domain", domain)
+	}
+	for name, value := range descriptors {
+		query.Set(name, value)
+	}
+	return query
+}
+
 // refusedBucket adds advice to the error if the node knows no such bucket.
 func refusedBucket(answer remote.Answer, err error) error {
 	if err != nil && answer.Code == http.StatusNotFound {
@@ -70,11 +82,8 @@ func showLedger(cmd *cobra.Command, node *remote.Node, bucket bucketName, args [
 		return exit.Usage(errors.New(
 			"a descriptor that is named domain cannot be asked for, because domain is that of the limit; name it otherwise in limits and requests"))
 	}
-	query := url.Values{"domain": {bucket.Domain}}
-	for name, value := range bucket.Descriptors {
-		query.Set(name, value)
-	}
-	answer := node.Get(cmd.Context(), "/v1/buckets/"+url.PathEscape(bucket.Limit), query)
+	answer := node.Get(cmd.Context(), "/v1/buckets/"+url.PathEscape(bucket.Limit),
+		bucketQuery(bucket.Domain, bucket.Descriptors))
 	var l ledger
 	if err := answer.Into(&l, func() bool { return l.Limit != "" }); err != nil {
 		return refusedBucket(answer, err)
@@ -84,23 +93,20 @@ func showLedger(cmd *cobra.Command, node *remote.Node, bucket bucketName, args [
 
 func (l ledger) print(w io.Writer) error {
 	t := show.Table(w)
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, show.Args(args)...))
-	}
-	row("limit", "%s: %s over all regions", l.Limit, show.Counted(int(l.LimitUnits), "unit"))
-	row("algorithm", "%s", string(l.Algorithm))
-	row("cell", "%d", l.Cell)
-	row("fixed split", "%d", l.Entitlement)
-	row("share", "%d", l.Share)
-	row("next share", "%d", l.NextShare)
-	row("used", "%s", l.use())
-	row("free", "%d", l.Free)
+	show.Row(t, "limit", "%s: %s over all regions", l.Limit, show.Counted(int(l.LimitUnits), "unit"))
+	show.Row(t, "algorithm", "%s", string(l.Algorithm))
+	show.Row(t, "cell", "%d", l.Cell)
+	show.Row(t, "fixed split", "%d", l.Entitlement)
+	show.Row(t, "share", "%d", l.Share)
+	show.Row(t, "next share", "%d", l.NextShare)
+	show.Row(t, "used", "%s", l.use())
+	show.Row(t, "free", "%d", l.Free)
 	if !l.ClosedUntil.IsZero() {
-		row("CLOSED", "until %s: the region's store lost its data, and what was used before may still count",
+		show.Row(t, "CLOSED", "until %s: the region's store lost its data, and what was used before may still count",
 			l.ClosedUntil.Format(time.RFC3339))
 	}
 	if l.Burst != nil {
-		row("burst", "%d, this region's part", *l.Burst)
+		show.Row(t, "burst", "%d, this region's part", *l.Burst)
 	}
 	if err := t.Flush(); err != nil || len(l.Rights) == 0 {
 		return err

@@ -14,13 +14,13 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/operate/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/memory/store"
 )
 
 // statusOfAll shows all nodes of all regions, and the links between them.
 func statusOfAll(cmd *cobra.Command, node *remote.Node, output string) error {
-	answer := node.Get(cmd.Context(), "/v1/overview", url.Values{"hottest": {"0"}})
-	var o overview
-	if err := answer.Into(&o, func() bool { return len(o.Nodes) > 0 }); err != nil {
+	o, answer, err := fetchOverview(cmd, node, 0)
+	if err != nil {
 		return err
 	}
 	if err := answer.Show(cmd.OutOrStdout(), output, o.printAll); err != nil {
@@ -84,13 +84,11 @@ func storeWord(s api.NodeStore) string {
 		return "REFUSES " + show.Name(strings.Join(s.Refusing, " "))
 	case s.Rivals > 0:
 		return "A SECOND ONE"
-	case s.MaxmemoryPolicy != "" && s.MaxmemoryPolicy != noEviction:
+	case s.MaxmemoryPolicy != "" && s.MaxmemoryPolicy != store.NoEviction:
 		return "MAY FORGET"
 	}
 	return cmp.Or(show.Name(s.Kind), "-")
 }
-
-const noEviction = "noeviction"
 
 func journalWord(state string) string {
 	switch state {
@@ -135,9 +133,8 @@ func (o overview) wrong() (all []string) {
 }
 
 // fetchOverview asks a node for an overview with so many of the hottest buckets.
-func fetchOverview(cmd *cobra.Command, node *remote.Node, hottest int) (o overview, err error) {
-	answer := node.Get(cmd.Context(), "/v1/overview",
-		url.Values{"hottest": {fmt.Sprint(hottest)}})
+func fetchOverview(cmd *cobra.Command, node *remote.Node, hottest int) (o overview, answer remote.Answer, err error) {
+	answer = node.Get(cmd.Context(), "/v1/overview", url.Values{"hottest": {fmt.Sprint(hottest)}})
 	err = answer.Into(&o, func() bool { return len(o.Nodes) > 0 })
-	return o, err
+	return o, answer, err
 }

@@ -16,12 +16,7 @@ import (
 )
 
 func topCommand() *cobra.Command {
-	var node remote.Node
-	var output string
-	var once bool
-	var every time.Duration
-	var buckets int
-	var wanted wantedBuckets
+	var t topOptions
 	cmd := &cobra.Command{
 		Use:   "top [NAME=PREFIX]...",
 		Short: "Show the limits and buckets with the most units, worldwide and live, or find buckets",
@@ -40,46 +35,58 @@ Exit codes: 0 shown, 5 no node answers, 2 bad usage.`,
 		Example: `  quotad top
   quotad top --limit account-minute account=4`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			find := len(args) > 0 || wanted != (wantedBuckets{})
-			if find && !cmd.Flags().Changed("buckets") {
-				buckets = usuallyFound
-			}
-			switch {
-			case find:
-				return wanted.list(cmd, &node, args, buckets, output)
-			case every < time.Second || every > time.Minute:
-				return exit.Usage(fmt.Errorf("--every %s: choose 1s to 1m", every))
-			case buckets < 0 || buckets > 100:
-				return exit.Usage(fmt.Errorf("--buckets %d: choose 0 to 100", buckets))
-			}
-			fetch := func() (api.Overview, error) {
-				o, err := fetchOverview(cmd, &node, buckets)
-				return api.Overview(o), err
-			}
-			if !once && output == "table" && show.IsTerminal(cmd.OutOrStdout()) {
-				return top.Watch(cmd.Context(), &draw.Screen{Out: cmd.OutOrStdout()}, every, fetch)
-			}
-			return topOnce(cmd, fetch, every, output)
-		},
+		RunE: t.run,
 	}
-	node.OperatorFlags(cmd)
+	t.node.OperatorFlags(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&once, "once", false, "print one report and end")
-	f.DurationVar(&every, "every", time.Second, "time between reports, and that a report is about, 1s to 1m")
-	f.IntVar(&buckets, "buckets", 10,
+	f.BoolVar(&t.once, "once", false, "print one report and end")
+	f.DurationVar(&t.every, "every", time.Second, "time between reports, and that a report is about, 1s to 1m")
+	f.IntVar(&t.buckets, "buckets", 10,
 		"buckets to show: so many with the most units, and with the most units denied, 0 to 100; to list at most 1000 (default 100)")
-	f.StringVar(&wanted.limit, "limit", "", "list buckets of this limit alone")
-	f.StringVar(&wanted.domain, "domain", "", "list buckets of this domain alone")
-	command.OutputFlag(cmd, &output)
+	f.StringVar(&t.wanted.limit, "limit", "", "list buckets of this limit alone")
+	f.StringVar(&t.wanted.domain, "domain", "", "list buckets of this domain alone")
+	command.OutputFlag(cmd, &t.output)
 	return cmd
 }
 
 // usuallyFound is how many buckets top lists unless it is told.
 const usuallyFound = 100
 
-// topOnce prints what happened in one interval.
-func topOnce(cmd *cobra.Command, fetch top.Fetch, every time.Duration, output string) error {
+// topOptions holds the options of top.
+type topOptions struct {
+	node    remote.Node
+	output  string
+	once    bool
+	every   time.Duration
+	buckets int
+	wanted  wantedBuckets
+}
+
+func (t *topOptions) run(cmd *cobra.Command, args []string) error {
+	find := len(args) > 0 || t.wanted != (wantedBuckets{})
+	if find && !cmd.Flags().Changed("buckets") {
+		t.buckets = usuallyFound
+	}
+	switch {
+	case find:
+		return t.wanted.list(cmd, &t.node, args, t.buckets, t.output)
+	case t.every < time.Second || t.every > time.Minute:
+		return exit.Usage(fmt.Errorf("--every %s: choose 1s to 1m", t.every))
+	case t.buckets < 0 || t.buckets > 100:
+		return exit.Usage(fmt.Errorf("--buckets %d: choose 0 to 100", t.buckets))
+	}
+	fetch := func() (api.Overview, error) {
+		o, _, err := fetchOverview(cmd, &t.node, t.buckets)
+		return api.Overview(o), err
+	}
+	if !t.once && t.output == "table" && show.IsTerminal(cmd.OutOrStdout()) {
+		return top.Watch(cmd.Context(), &draw.Screen{Out: cmd.OutOrStdout()}, t.every, fetch)
+	}
+	return t.report(cmd, fetch)
+}
+
+// report prints what happened in one interval.
+func (t *topOptions) report(cmd *cobra.Command, fetch top.Fetch) error {
 	before, err := fetch()
 	if err != nil {
 		return err
@@ -89,12 +96,12 @@ func topOnce(cmd *cobra.Command, fetch top.Fetch, every time.Duration, output st
 		select {
 		case <-cmd.Context().Done():
 			return cmd.Context().Err()
-		case <-time.After(every):
+		case <-time.After(t.every):
 		}
 		if after, err = fetch(); err != nil {
 			return err
 		}
 	}
 	r := top.Of(before, after)
-	return show.Result(cmd.OutOrStdout(), output, r, r.Print)
+	return show.Result(cmd.OutOrStdout(), t.output, r, r.Print)
 }

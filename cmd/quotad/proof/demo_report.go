@@ -10,30 +10,7 @@ import (
 // end prints the report, in at most 80 columns.
 func (s *screen) end(r world.Report) {
 	s.drawn.Leave()
-	names := make([]string, len(r.Regions))
-	for i, region := range r.Regions {
-		names[i] = region.Name
-	}
-	fmt.Fprintf(s.out, "\nUnits of %s:\n\n%-9s %3s  %-14s  %-14s  %-14s %9s %7s\n",
-		strings.Join(names, "/"), "phase", "s", "offered", "admitted", "share at end", "rebalance",
-		"false")
-	for _, p := range r.Phases {
-		moved := "-"
-		if p.RebalanceMS != nil {
-			moved = fmt.Sprintf("%.0f ms", *p.RebalanceMS)
-		}
-		fmt.Fprintf(s.out, "%-9s %3.0f  %-14s  %-14s  %-14s %9s %6.2f%%\n", p.Name, p.Seconds,
-			row(r, p.Offered), row(r, p.Admitted), row(r, p.ShareEnd), moved, 100*p.FalseDenialRate)
-		var degraded []string
-		for _, name := range names {
-			if p.Degraded[name] > 0 {
-				degraded = append(degraded, name)
-			}
-		}
-		if len(degraded) > 0 {
-			fmt.Fprintf(s.out, "%14s degraded: %s\n", "", s.paint("33", strings.Join(degraded, " ")))
-		}
-	}
+	s.phases(r)
 	c := r.Ceiling
 	fmt.Fprintf(s.out, "\nceiling: %d checks, at most %d admitted of %d, excess %d\n",
 		c.CellsChecked, c.MaxAdmitted, c.Limit, c.MaxExcess)
@@ -57,6 +34,34 @@ func (s *screen) end(r world.Report) {
 	default:
 		fmt.Fprintln(s.out, s.paint("32", "ok")+
 			": the ceiling held, the cut region fell to its fixed split,\nshares came back")
+	}
+}
+
+// phases prints a row for each phase.
+func (s *screen) phases(r world.Report) {
+	names := make([]string, len(r.Regions))
+	for i, region := range r.Regions {
+		names[i] = region.Name
+	}
+	fmt.Fprintf(s.out, "\nUnits of %s:\n\n%-9s %3s  %-14s  %-14s  %-14s %9s %7s\n",
+		strings.Join(names, "/"), "phase", "s", "offered", "admitted", "share at end", "rebalance",
+		"false")
+	for _, p := range r.Phases {
+		moved := "-"
+		if p.RebalanceMS != nil {
+			moved = fmt.Sprintf("%.0f ms", *p.RebalanceMS)
+		}
+		fmt.Fprintf(s.out, "%-9s %3.0f  %-14s  %-14s  %-14s %9s %6.2f%%\n", p.Name, p.Seconds,
+			row(r, p.Offered), row(r, p.Admitted), row(r, p.ShareEnd), moved, 100*p.FalseDenialRate)
+		var degraded []string
+		for _, name := range names {
+			if p.Degraded[name] > 0 {
+				degraded = append(degraded, name)
+			}
+		}
+		if len(degraded) > 0 {
+			fmt.Fprintf(s.out, "%14s degraded: %s\n", "", s.paint("33", strings.Join(degraded, " ")))
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/cmd/quotad/command"
@@ -40,7 +41,13 @@ Exit codes: 0 everything held, 2 bad usage, 3 something did not.`,
 			return s.Run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	f := cmd.Flags()
+	simulateFlags(cmd.Flags(), &s)
+	_ = cmd.MarkFlagFilename("plot", "svg") // fails only for an unknown flag
+	command.OutputFlag(cmd, &s.Output)
+	return cmd
+}
+
+func simulateFlags(f *pflag.FlagSet, s *simulation.Simulation) {
 	f.Uint64Var(&s.Hunt.Seeds, "seeds", 500, "how many seeds to run; 0: until interrupted")
 	f.Uint64Var(&s.Hunt.From, "from", 1, "the first seed")
 	f.DurationVar(&s.Length, "for", time.Minute,
@@ -77,7 +84,4 @@ Exit codes: 0 everything held, 2 bad usage, 3 something did not.`,
 	f.BoolVar(&s.Compares, "compare", false,
 		"compare quotad with other ways of limiting; --from is the seed of the demands")
 	f.StringVar(&s.Plot, "plot", "", "with --compare: write a plot there, an SVG")
-	_ = cmd.MarkFlagFilename("plot", "svg") // fails only for an unknown flag
-	command.OutputFlag(cmd, &s.Output)
-	return cmd
 }

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -34,7 +35,7 @@ Exit codes: 0 ended by a signal, 1 a port is in use or a region failed, 2 bad us
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			switch {
 			case file != "" && cmd.Flags().Changed("regions"):
-				return exit.Usage(fmt.Errorf("--regions is for the sample; with --policy the regions are those of the file"))
+				return exit.Usage(errors.New("--regions is for the sample; with --policy the regions are those of the file"))
 			case regions != 1 && regions != 3:
 				return exit.Usage(fmt.Errorf("--regions %d: choose 1 or 3, or name a file with --policy", regions))
 			case o.RoundTrip < 0 || o.RoundTrip > 2*time.Second:
@@ -42,13 +43,8 @@ Exit codes: 0 ended by a signal, 1 a port is in use or a region failed, 2 bad us
 			case o.Port < 0 || o.Port > maxDevPort:
 				return exit.Usage(fmt.Errorf("--port %d: choose 1 to %d, or 0 for any free ports", o.Port, maxDevPort))
 			}
-			if o.Document, err = dev.Sample(regions); err != nil {
+			if o.Document, err = devDocument(file, regions); err != nil {
 				return err
-			}
-			if file != "" {
-				if o.Document, err = policy.Load(file); err != nil {
-					return exit.Invalid(file, err)
-				}
 			}
 			o.Log = slog.New(slog.DiscardHandler)
 			if verbose {
@@ -64,6 +60,18 @@ Exit codes: 0 ended by a signal, 1 a port is in use or a region failed, 2 bad us
 	f.IntVar(&o.Port, "port", 8080, "HTTP port of the first region; 0: any free ports")
 	f.BoolVar(&verbose, "verbose", false, "print the log of all nodes")
 	return cmd
+}
+
+// devDocument returns the document of a file, or the sample if none is named.
+func devDocument(file string, regions int) (*policy.Document, error) {
+	if file == "" {
+		return dev.Sample(regions)
+	}
+	d, err := policy.Load(file)
+	if err != nil {
+		return nil, exit.Invalid(file, err)
+	}
+	return d, nil
 }
 
 // maxDevPort leaves room for the ports of dev.MaxRegions regions.

@@ -5,6 +5,7 @@ package show
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"text/tabwriter"
@@ -43,6 +44,11 @@ func Colour(w io.Writer) bool {
 	}
 	forced := os.Getenv("CLICOLOR_FORCE")
 	return IsTerminal(w) || forced != "" && forced != "0"
+}
+
+// Row writes a row of a table of two columns, and makes the texts among args safe to show.
+func Row(t io.Writer, name, format string, args ...any) {
+	fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, safe(args)...))
 }
 
 // Table starts a table. Cells end with a tab and rows with a new line. Flush prints it with control

@@ -49,8 +49,8 @@ func Printable(s string) string {
 	}, s)
 }
 
-// Args makes the texts among arguments safe to show.
-func Args(args []any) []any {
+// safe makes the texts among arguments safe to show.
+func safe(args []any) []any {
 	fit := make([]any, len(args))
 	for i, a := range args {
 		if text, ok := a.(string); ok {

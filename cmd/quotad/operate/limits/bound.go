@@ -24,9 +24,36 @@ func boundCommand() *cobra.Command {
 	var a assumptions
 	var only, output string
 	cmd := &cobra.Command{
-		Use:   "bound FILE",
-		Short: "Show what each limit promises, and by how much which mishap can exceed it",
-		Long: `bound shows what is promised of each limit of a document, what each region has by itself and may hold, and every way
+		Use:               "bound FILE",
+		Short:             "Show what each limit promises, and by how much which mishap can exceed it",
+		Long:              boundHelp,
+		Example:           "  quotad limits bound limits.yaml --limit account-minute --nodes 3 --clock 1s",
+		Args:              command.OneArgument("limits document", "limits.yaml"),
+		ValidArgsFunction: command.CompleteYAML,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.check(); err != nil {
+				return err
+			}
+			d, err := Load(args[0])
+			if err != nil {
+				return err
+			}
+			limits, err := named(d, Path(args[0]), only)
+			if err != nil {
+				return err
+			}
+			b := bound(d, limits, a)
+			inWords := func(w io.Writer) error { return b.print(w, a) }
+			return show.Result(cmd.OutOrStdout(), output, b, inWords)
+		},
+	}
+	cmd.Flags().StringVar(&only, "limit", "", "only the limits of this `name`")
+	a.flags(cmd)
+	command.OutputFlag(cmd, &output)
+	return cmd
+}
+
+const boundHelp = `bound shows what is promised of each limit of a document, what each region has by itself and may hold, and every way
 in which more can be admitted, with its formula and what that comes to: 0 where nothing is, "none" where there is no
 bound. Where the regions differ, AT MOST is that of the region, and of the key, for which it is most; -o json has all
 regions. Each bound is for one mishap: two at once may add up. A node notes
@@ -58,32 +85,7 @@ every bucket that it uses, up to remember of its node file.
   chunk    the most that a node asks for beforehand, with consistency: prefetch; floor(S_max / (4 n)), none below 8
   r        units that a region admits in a second (--rate)
   d        how far clocks are apart (--clock)
-  lag      units admitted or lent that the replica had not heard of (--lag)`,
-		Example:           "  quotad limits bound limits.yaml --limit account-minute --nodes 3 --clock 1s",
-		Args:              command.OneArgument("limits document", "limits.yaml"),
-		ValidArgsFunction: command.CompleteYAML,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.check(); err != nil {
-				return err
-			}
-			d, err := Load(args[0])
-			if err != nil {
-				return err
-			}
-			limits, err := named(d, Path(args[0]), only)
-			if err != nil {
-				return err
-			}
-			b := bound(d, limits, a)
-			inWords := func(w io.Writer) error { return b.print(w, a) }
-			return show.Result(cmd.OutOrStdout(), output, b, inWords)
-		},
-	}
-	cmd.Flags().StringVar(&only, "limit", "", "only the limits of this `name`")
-	a.flags(cmd)
-	command.OutputFlag(cmd, &output)
-	return cmd
-}
+  lag      units admitted or lent that the replica had not heard of (--lag)`
 
 // assumptions are the values that bounds depend on and that a document does not contain.
 type assumptions struct {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/command"
 	"github.com/quotad/quotad/cmd/quotad/exit"
-	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/policy/envoyimport"
 	"github.com/quotad/quotad/policy/files"
@@ -81,15 +80,7 @@ func (e *envoyImport) run(cmd *cobra.Command, from string) error {
 	if err != nil {
 		return exit.Invalid(from, err)
 	}
-	warnings = append(warnings, made.Warnings...)
-	if len(warnings) > 0 {
-		lines := []string{fmt.Sprintf("quotad: %s is imported, with %s", from,
-			show.Counted(len(warnings), "warning"))}
-		for _, w := range warnings {
-			lines = append(lines, w.String())
-		}
-		fmt.Fprintln(cmd.ErrOrStderr(), show.Visible(strings.Join(lines, "\n")))
-	}
+	tellWarnings(cmd.ErrOrStderr(), from+" is imported", append(warnings, made.Warnings...))
 	_, err = cmd.OutOrStdout().Write(made.Document)
 	return err
 }

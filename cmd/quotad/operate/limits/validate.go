@@ -3,7 +3,6 @@ package limits
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -72,14 +71,20 @@ func (v validation) print(stdout, stderr io.Writer, warnings []policy.Warning) e
 	_, err := fmt.Fprintf(stdout, "%s: valid: version %d, epoch %s, %s, %s\n",
 		v.File, v.Version, v.Epoch, show.Counted(v.Limits, "limit"), show.Counted(v.Regions,
 			"region"))
-	if err != nil || len(warnings) == 0 {
-		return err
+	if err == nil {
+		tellWarnings(stderr, v.File+" can be used", warnings)
 	}
-	lines := []string{fmt.Sprintf("quotad: %s can be used, with %s", v.File,
-		show.Counted(len(warnings), "warning"))}
-	for _, w := range warnings {
-		lines = append(lines, w.String())
-	}
-	_, err = fmt.Fprintln(stderr, strings.Join(lines, "\n"))
 	return err
+}
+
+// tellWarnings writes what became of something, with warnings. It writes nothing if there are none.
+func tellWarnings(w io.Writer, done string, warnings []policy.Warning) {
+	if len(warnings) == 0 {
+		return
+	}
+	text := fmt.Sprintf("quotad: %s, with %s", done, show.Counted(len(warnings), "warning"))
+	for _, one := range warnings {
+		text += "\n" + one.String()
+	}
+	fmt.Fprintln(w, show.Visible(text))
 }

@@ -97,7 +97,7 @@ func TestDeployedNodeFilesAndLimitsGoTogether(t *testing.T) {
 			trust == nil {
 			t.Errorf("%s has no certificate for calls between regions: %v", name, err)
 		}
-		if len(c.GossipKeys) != 1 || len(c.GossipKeys[0]) != 32 || c.Insecure != (nodeconfig.Insecure{}) {
+		if len(c.GossipKeys) != 1 || len(c.GossipKeys[0]) != 256/8 || c.Insecure != (nodeconfig.Insecure{}) {
 			t.Errorf("%s has %d keys of gossip, and is insecure: %v", name, len(c.GossipKeys),
 				c.Insecure)
 		}

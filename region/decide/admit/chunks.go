@@ -63,16 +63,16 @@ type Chunks struct {
 }
 
 func newChunks(c Config, q *Queue, elapsed func() time.Duration) *Chunks {
-	units := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: "quotad_prefetched_" + name, Help: help})
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	return &Chunks{nodes: c.Nodes, store: c.Store, tenure: c.Tenure, rights: c.Rights, queue: q, deadline: c.Store.Deadline(),
 		elapsed: elapsed, closed: c.Closed, stepped: c.Stepped,
 		wanted: make(chan wanted, maxWanted), holders: map[*rules.Applied]*rules.Rules{},
-		prefetchedUnits: units("units_total", "Units that the store was charged with for requests to come (consistency: prefetch)."),
-		spentUnits:      units("spent_units_total", "Prefetched units that requests were admitted from, without asking the store."),
-		returnedUnits:   units("returned_units_total", "Prefetched units that were given back to the store."),
-		strandedUnits: units("stranded_units_total",
+		prefetchedUnits: counter("quotad_prefetched_units_total", "Units that the store was charged with for requests to come (consistency: prefetch)."),
+		spentUnits:      counter("quotad_prefetched_spent_units_total", "Prefetched units that requests were admitted from, without asking the store."),
+		returnedUnits:   counter("quotad_prefetched_returned_units_total", "Prefetched units that were given back to the store."),
+		strandedUnits: counter("quotad_prefetched_stranded_units_total",
 			"Prefetched units that were neither spent nor given back: they count as used until their window is over.")}
 }
 

@@ -93,11 +93,16 @@ func (c Decide) repeats() int64 {
 // milliseconds.
 const RememberedFor = 60_000
 
-// Lend asks the store to raise the rows of one cell towards Peer. The store first returns rights
-// borrowed from Peer, then lends this region's own.
+// Lend asks the store to raise the rows of one cell towards a peer.
 type Lend struct {
 	Fence
 	Target
+	Debit
+}
+
+// Debit says how far the rows of one cell towards Peer may be raised. The store first returns rights
+// borrowed from Peer, then lends this region's own.
+type Debit struct {
 	Peer     string
 	Cell     quantity.Cell
 	Returned quantity.Units // value that Q[self->peer] should reach
@@ -130,10 +135,15 @@ type Assign struct {
 	Kept           quantity.Units // units of the cell that the store keeps
 }
 
-// Credit tells the store which rows Peer says it wrote for this region in one cell.
+// Credit tells the store what a peer announced.
 type Credit struct {
 	Fence
 	Target
+	Announcement
+}
+
+// Announcement is which rows Peer says it wrote for this region in one cell.
+type Announcement struct {
 	Peer           string
 	PeerGeneration uint64 // generation of Peer's store when it wrote the rows
 	Cell           quantity.Cell
@@ -196,10 +206,15 @@ type Restore struct {
 	Fence
 	Target
 	LostAt quantity.StoreTime // time of the loss, as StatusLost reported it
-	Cap    quantity.Units     // most units that the region may have lent out of a cell
-	Use    Use                // the last use that anybody saw
+	Known
+}
+
+// Known is what is known of a lost bucket.
+type Known struct {
+	Cap quantity.Units // most units that the region may have lent out of a cell
 	// most units that can have been used before the loss; 0: all nodes reported their use
 	Most         quantity.Units
+	Use          Use      // the last use that anybody saw
 	KnownPeers   []string // peers whose Lent and Returned are all in Rows
 	UnknownPeers []string // all other peers
 	// of KnownPeers

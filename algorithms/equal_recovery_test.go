@@ -25,9 +25,10 @@ func (h *history) recall(t *rapid.T) {
 func (h *history) restore(t *rapid.T) {
 	key := h.key(t)
 	c := algorithms.Restore{Fence: h.guard, Target: algorithms.Target{Key: key,
-		Terms: h.terms(t, key)}, LostAt: h.lostAt[key], Cap: h.units(t, "cap"),
-		Use: algorithms.Use{Cell: h.cell(t, key), Units: h.units(t, "used"),
-			At: h.now.Add(-rapid.Int64Range(-10, 2*window).Draw(t, "ago"))}}
+		Terms: h.terms(t, key)}, LostAt: h.lostAt[key],
+		Known: algorithms.Known{Cap: h.units(t, "cap"),
+			Use: algorithms.Use{Cell: h.cell(t, key), Units: h.units(t, "used"),
+				At: h.now.Add(-rapid.Int64Range(-10, 2*window).Draw(t, "ago"))}}}
 	if rapid.Bool().Draw(t, "not all told") {
 		c.Most = 1 + h.units(t, "most")
 	}
@@ -86,13 +87,15 @@ func TestRecallTellsWhatCameBack(t *testing.T) {
 				h := begin(t, l, false, algorithms.Kinds...)
 				of := algorithms.Target{Key: "a", Terms: h.buckets["a"]}
 				cell, fence := of.Terms.CellAt(h.now), h.guard
-				lend := algorithms.Lend{Fence: fence, Target: of, Peer: "eu-west", Cell: cell, Lent: 5,
-					Cap: 10}
+				lend := algorithms.Lend{Fence: fence, Target: of,
+					Debit: algorithms.Debit{Peer: "eu-west", Cell: cell, Lent: 5,
+						Cap: 10}}
 				given := must[algorithms.Given](t)(lend.Parse(h.eval(t, algorithms.LendScript,
 					lend.Args(), of.Key)))
 				same(t, "lend", lend, given, h.twin.Lend(h.time(given.Now), lend))
-				credit := algorithms.Credit{Fence: fence, Target: of, Peer: "eu-west", Cell: cell,
-					PeerGeneration: 3, Returned: given.Row.Lent, Most: 10}
+				credit := algorithms.Credit{Fence: fence, Target: of,
+					Announcement: algorithms.Announcement{Peer: "eu-west", Cell: cell,
+						PeerGeneration: 3, Returned: given.Row.Lent, Most: 10}}
 				got := must[algorithms.Credited](t)(credit.Parse(h.eval(t, algorithms.CreditScript,
 					credit.Args(), of.Key)))
 				same(t, "credit", credit, got, h.twin.Credit(h.time(got.Now), credit))
@@ -102,7 +105,7 @@ func TestRecallTellsWhatCameBack(t *testing.T) {
 					algorithms.RecallScript, recall.Args(), of.Key)))
 				same(t, "recall", recall, told, h.twin.Recall(h.time(told.Now), recall))
 				if given.Row.Lent > 0 && (len(told.Rows) != 1 ||
-					told.Rows[0].Regained != given.Row.Lent) {
+					told.Rows[0].Returned != given.Row.Lent) {
 					t.Fatalf("%s: %d came back, and told is %+v", of.Terms.Kind, given.Row.Lent,
 						told.Rows)
 				}

@@ -379,11 +379,12 @@ func (h *history) reset(t *rapid.T) {
 func (h *history) lend(t *rapid.T) {
 	key := h.key(t)
 	c := algorithms.Lend{Fence: h.guard, Target: algorithms.Target{Key: key, Terms: h.terms(t, key),
-		ExistsUntil: h.known(t, key)}, Peer: h.peer(t), Cell: h.cell(t, key),
-		Returned: h.units(t, "returned"), Lent: h.units(t, "lent"),
-		Kept: quantity.Units(rapid.Int64Range(0, 3).Draw(t, "kept")), Cap: h.units(t, "cap"),
-		Burst: h.units(t, "burst"), KeptBurst: quantity.Units(rapid.Int64Range(0, 3).Draw(t,
-			"kept burst")), CapBurst: h.units(t, "cap burst")}
+		ExistsUntil: h.known(t, key)},
+		Debit: algorithms.Debit{Peer: h.peer(t), Cell: h.cell(t, key),
+			Returned: h.units(t, "returned"), Lent: h.units(t, "lent"),
+			Kept: quantity.Units(rapid.Int64Range(0, 3).Draw(t, "kept")), Cap: h.units(t, "cap"),
+			Burst: h.units(t, "burst"), KeptBurst: quantity.Units(rapid.Int64Range(0, 3).Draw(t,
+				"kept burst")), CapBurst: h.units(t, "cap burst")}}
 	got := must[algorithms.Given](t)(c.Parse(h.eval(t, algorithms.LendScript, c.Args(), key)))
 	same(t, "lend", c, got, h.twin.Lend(h.time(got.Now), c))
 	h.exists(key, got.State)
@@ -393,14 +394,15 @@ func (h *history) lend(t *rapid.T) {
 func (h *history) credit(t *rapid.T) {
 	key := h.key(t)
 	c := algorithms.Credit{Fence: h.guard, Target: algorithms.Target{Key: key,
-		Terms: h.terms(t, key), ExistsUntil: h.known(t, key)}, Peer: h.peer(t),
-		Cell:           h.cell(t, key),
-		PeerGeneration: rapid.SampledFrom([]uint64{3, 3, 3, 3, 2, 4}).Draw(t, "peer generation"),
-		Lent:           h.units(t, "lent"), Returned: h.units(t, "returned"),
-		Most: 12 - h.units(t, "below the most")/4, Burst: h.units(t, "burst"),
-		MostBurst: 12 - h.units(t, "below the most burst")/4,
-		At: quantity.StoreTime(rapid.SampledFrom([]int64{0, 1,
-			time.Now().UnixMicro() - 100_000, time.Now().UnixMicro() + 10_000_000}).Draw(t, "at"))}
+		Terms: h.terms(t, key), ExistsUntil: h.known(t, key)},
+		Announcement: algorithms.Announcement{Peer: h.peer(t),
+			Cell:           h.cell(t, key),
+			PeerGeneration: rapid.SampledFrom([]uint64{3, 3, 3, 3, 2, 4}).Draw(t, "peer generation"),
+			Lent:           h.units(t, "lent"), Returned: h.units(t, "returned"),
+			Most: 12 - h.units(t, "below the most")/4, Burst: h.units(t, "burst"),
+			MostBurst: 12 - h.units(t, "below the most burst")/4,
+			At: quantity.StoreTime(rapid.SampledFrom([]int64{0, 1,
+				time.Now().UnixMicro() - 100_000, time.Now().UnixMicro() + 10_000_000}).Draw(t, "at"))}}
 	got := must[algorithms.Credited](t)(c.Parse(h.eval(t, algorithms.CreditScript, c.Args(), key)))
 	same(t, "credit", c, got, h.twin.Credit(h.time(got.Now), c))
 	h.exists(key, got.State)

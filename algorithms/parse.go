@@ -168,10 +168,10 @@ func (c Recall) Parse(reply any) (Recalled, error) {
 	}
 	g.Now, g.LostAt = quantity.StoreTime(r.num()), quantity.StoreTime(r.num())
 	for r.more() {
-		g.Rows = append(g.Rows, HeardRow{Cell: quantity.Cell(r.num()),
-			Borrowed: quantity.Units(r.num()), Regained: quantity.Units(r.num())})
+		g.Rows = append(g.Rows, RememberedRow{Cell: quantity.Cell(r.num()),
+			Lent: quantity.Units(r.num()), Returned: quantity.Units(r.num())})
 	}
-	slices.SortFunc(g.Rows, func(a, b HeardRow) int { return cmp.Compare(a.Cell, b.Cell) })
+	slices.SortFunc(g.Rows, func(a, b RememberedRow) int { return cmp.Compare(a.Cell, b.Cell) })
 	return g, r.end()
 }
 

@@ -51,8 +51,9 @@ func (p *partlyKnown) spend(units quantity.Units) algorithms.Decided {
 // hear has a peer tell what it lent and returned in all.
 func (p *partlyKnown) hear(peer string, lent, returned quantity.Units) algorithms.Credited {
 	return p.Credit(p.now, algorithms.Credit{Fence: p.guard(), Target: algorithms.Target{Key: "k",
-		Terms: p.terms}, Peer: peer, PeerGeneration: 3, Cell: p.cell(),
-		Lent: lent, Returned: returned, Most: 100})
+		Terms: p.terms},
+		Announcement: algorithms.Announcement{Peer: peer, PeerGeneration: 3, Cell: p.cell(),
+			Lent: lent, Returned: returned, Most: 100}})
 }
 
 // Before the loss b was lent 100 and gave them back, then c was lent 100. b reports, c is away, and
@@ -60,9 +61,10 @@ func (p *partlyKnown) hear(peer string, lent, returned quantity.Units) algorithm
 func TestReturnsFreeNothingWhileAPeerIsUnknown(t *testing.T) {
 	p := newPartlyKnown(t, func(p *partlyKnown) { p.Flush() })
 	restore := algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k",
-		Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b"},
-		UnknownPeers: []string{"c"},
-		Rows:         []algorithms.RememberedRow{{Cell: p.cell(), Peer: "b", Lent: 100}}}
+		Terms: p.terms}, LostAt: p.lostAt,
+		Known: algorithms.Known{Cap: 100, KnownPeers: []string{"b"},
+			UnknownPeers: []string{"c"},
+			Rows:         []algorithms.RememberedRow{{Cell: p.cell(), Peer: "b", Lent: 100}}}}
 	p.Restore(p.now, restore)
 	if c := p.hear("b", 0, 100); c.Status != algorithms.StatusOK || c.Share != 0 {
 		t.Errorf("share %d (%s) while c may hold 100", c.Share, c.Status)
@@ -92,7 +94,8 @@ func TestAnOldCopyBorrowsNothingOfAnUnknownPeer(t *testing.T) {
 		}
 	})
 	r := p.Restore(p.now, algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k",
-		Terms: p.terms}, LostAt: p.lostAt, Cap: 50, UnknownPeers: []string{"c"}})
+		Terms: p.terms}, LostAt: p.lostAt,
+		Known: algorithms.Known{Cap: 50, UnknownPeers: []string{"c"}}})
 	if r.Status != algorithms.StatusOK || r.Share != 50 {
 		t.Errorf("share %d of 100, of which c holds 50 (%s): %+v", r.Share, r.Status, r.Rows)
 	}
@@ -104,7 +107,8 @@ func TestAnOldCopyBorrowsNothingOfAnUnknownPeer(t *testing.T) {
 func TestAnOldCopyKeepsNoDebitThatNobodyHeardOf(t *testing.T) {
 	lend := func(p *partlyKnown, peer string, lent quantity.Units) algorithms.Given {
 		return p.Lend(p.now, algorithms.Lend{Fence: p.guard(), Target: algorithms.Target{Key: "k",
-			Terms: p.terms}, Peer: peer, Cell: p.cell(), Lent: lent, Cap: 100})
+			Terms: p.terms},
+			Debit: algorithms.Debit{Peer: peer, Cell: p.cell(), Lent: lent, Cap: 100}})
 	}
 	for name, known := range map[string][]string{"both are known": {"b", "c"}, "c alone is": {"c"},
 		"b alone is": {"b"}} {
@@ -116,7 +120,8 @@ func TestAnOldCopyKeepsNoDebitThatNobodyHeardOf(t *testing.T) {
 				}
 			})
 			r := algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k",
-				Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: known}
+				Terms: p.terms}, LostAt: p.lostAt,
+				Known: algorithms.Known{Cap: 100, KnownPeers: known}}
 			for _, row := range []algorithms.RememberedRow{{Peer: "b", Lent: 4},
 				{Peer: "c", Lent: 90}} {
 				row.Cell = p.cell()
@@ -141,11 +146,13 @@ func TestAnOldCopyKeepsNoDebitThatNobodyHeardOf(t *testing.T) {
 func TestTheSecondOfTwoRecoveriesChangesNothing(t *testing.T) {
 	p := newPartlyKnown(t, func(p *partlyKnown) { p.Flush() })
 	restore := algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k",
-		Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b", "c"},
-		Rows: []algorithms.RememberedRow{{Cell: p.cell(), Peer: "b", Lent: 4}}}
+		Terms: p.terms}, LostAt: p.lostAt,
+		Known: algorithms.Known{Cap: 100, KnownPeers: []string{"b", "c"},
+			Rows: []algorithms.RememberedRow{{Cell: p.cell(), Peer: "b", Lent: 4}}}}
 	p.Restore(p.now, restore)
 	g := p.Lend(p.now, algorithms.Lend{Fence: p.guard(), Target: algorithms.Target{Key: "k",
-		Terms: p.terms}, Peer: "c", Cell: p.cell(), Lent: 60, Cap: 100})
+		Terms: p.terms},
+		Debit: algorithms.Debit{Peer: "c", Cell: p.cell(), Lent: 60, Cap: 100}})
 	if g.Row.Lent != 60 {
 		t.Fatalf("after the first: %+v", g)
 	}
@@ -161,13 +168,15 @@ func TestTheSecondOfTwoRecoveriesChangesNothing(t *testing.T) {
 func TestNoMoreComesBackThanWasLent(t *testing.T) {
 	p := newPartlyKnown(t, func(p *partlyKnown) {
 		p.Lend(p.now, algorithms.Lend{Fence: p.guard(), Target: algorithms.Target{Key: "k",
-			Terms: p.terms}, Peer: "b", Cell: p.cell(), Lent: 10, Cap: 100})
+			Terms: p.terms},
+			Debit: algorithms.Debit{Peer: "b", Cell: p.cell(), Lent: 10, Cap: 100}})
 		if c := p.hear("b", 0, 4); c.Share != 94 {
 			t.Fatalf("%+v", c)
 		}
 	})
 	r := p.Restore(p.now, algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k",
-		Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b", "c"}})
+		Terms: p.terms}, LostAt: p.lostAt,
+		Known: algorithms.Known{Cap: 100, KnownPeers: []string{"b", "c"}}})
 	if r.Status != algorithms.StatusOK || r.Share != 100 {
 		t.Errorf("share %d of 100 (%s): %+v", r.Share, r.Status, r.Rows)
 	}

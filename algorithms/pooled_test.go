@@ -129,10 +129,11 @@ func (p *pool) admit(m *member, costs ...quantity.Units) (any bool) {
 // lend is a lend call, whose answer is announced whatever it is.
 func (p *pool) lend(from, to *member, cell quantity.Cell, change func(*Lend, Row)) rowSaid {
 	row := from.row(cell, to)
-	c := Lend{Fence: from.guard(), Target: Target{Key: "k", Terms: from.terms}, Peer: to.name,
-		Cell: cell,
-		Lent: row.Lent, Returned: row.Returned, Burst: row.BurstLent, Cap: from.terms.Entitlement,
-		CapBurst: from.terms.Burst}
+	c := Lend{Fence: from.guard(), Target: Target{Key: "k", Terms: from.terms},
+		Debit: Debit{Peer: to.name,
+			Cell: cell,
+			Lent: row.Lent, Returned: row.Returned, Burst: row.BurstLent, Cap: from.terms.Entitlement,
+			CapBurst: from.terms.Burst}}
 	change(&c, row)
 	said := rowSaid{from: from, to: to, generation: from.Generation, cell: cell, at: p.now}
 	if g := from.Lend(p.now, c); g.Status == StatusOK {
@@ -144,9 +145,9 @@ func (p *pool) lend(from, to *member, cell quantity.Cell, change func(*Lend, Row
 
 func (p *pool) deliver(s rowSaid) {
 	s.to.Credit(p.now, Credit{Fence: s.to.guard(), Target: Target{Key: "k", Terms: s.to.terms},
-		Peer: s.from.name, PeerGeneration: s.generation,
-		Cell: s.cell, Lent: s.row.Lent, Returned: s.row.Returned, Most: s.from.terms.Entitlement,
-		Burst: s.row.BurstLent, MostBurst: s.from.terms.Burst, At: s.at})
+		Announcement: Announcement{Peer: s.from.name, PeerGeneration: s.generation,
+			Cell: s.cell, Lent: s.row.Lent, Returned: s.row.Returned, Most: s.from.terms.Entitlement,
+			Burst: s.row.BurstLent, MostBurst: s.from.terms.Burst, At: s.at}})
 }
 
 // actions are what may happen. Demand comes in bursts, because moderate patterns find nothing.

@@ -176,9 +176,10 @@ func (l *losses) lend(r, peer *fragile, cell quantity.Cell) {
 		}
 	}
 	g := r.Lend(l.now, algorithms.Lend{Fence: l.guard(r), Target: algorithms.Target{Key: "k",
-		Terms: l.terms}, Peer: peer.name, Cell: cell, Cap: fragileUnits,
-		Returned: row.Returned + quantity.Units(l.random.Int64N(8)),
-		Lent:     row.Lent + quantity.Units(l.random.Int64N(8))})
+		Terms: l.terms},
+		Debit: algorithms.Debit{Peer: peer.name, Cell: cell, Cap: fragileUnits,
+			Returned: row.Returned + quantity.Units(l.random.Int64N(8)),
+			Lent:     row.Lent + quantity.Units(l.random.Int64N(8))}})
 	if g.Status != algorithms.StatusOK {
 		return
 	}
@@ -196,9 +197,10 @@ func (l *losses) hear(s saying) {
 		return
 	}
 	c := s.to.Credit(l.now, algorithms.Credit{Fence: l.guard(s.to),
-		Target: algorithms.Target{Key: "k", Terms: l.terms}, Peer: s.from.name,
-		PeerGeneration: s.generation,
-		Cell:           s.cell, Lent: s.row.Lent, Returned: s.row.Returned, Most: fragileUnits})
+		Target: algorithms.Target{Key: "k", Terms: l.terms},
+		Announcement: algorithms.Announcement{Peer: s.from.name,
+			PeerGeneration: s.generation,
+			Cell:           s.cell, Lent: s.row.Lent, Returned: s.row.Returned, Most: fragileUnits}})
 	l.note("%s hears %s of cell %d, %d lent, %d returned: %s", s.to.name, s.from.name, s.cell,
 		s.row.Lent, s.row.Returned, c.Status)
 }
@@ -217,7 +219,8 @@ func (l *losses) lose(r *fragile) {
 // restore asks the peers, half of which answer.
 func (l *losses) restore(r *fragile) {
 	c := algorithms.Restore{Fence: l.guard(r), Target: algorithms.Target{Key: "k", Terms: l.terms},
-		LostAt: r.lostAt, Cap: fragileUnits, Use: r.use}
+		LostAt: r.lostAt,
+		Known:  algorithms.Known{Cap: fragileUnits, Use: r.use}}
 	for _, peer := range l.all {
 		if peer == r {
 			continue
@@ -248,10 +251,6 @@ func (l *losses) recall(r, peer *fragile) (rows []algorithms.RememberedRow, know
 	for l.terms.Weighs(from-1) > r.lostAt {
 		from--
 	}
-	for _, row := range g.Rows {
-		rows = append(rows, algorithms.RememberedRow{Cell: row.Cell, Peer: peer.name,
-			Lent: row.Borrowed, Returned: row.Regained})
-	}
-	return rows, g.Status == algorithms.StatusOK &&
+	return g.By(peer.name), g.Status == algorithms.StatusOK &&
 		(g.LostAt == 0 || from > quantity.Cell(int64(g.LostAt)/fragileWindow+1))
 }

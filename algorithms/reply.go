@@ -209,13 +209,16 @@ func (i Inspected) Assigned(cell quantity.Cell) (units quantity.Units) {
 // cells that no longer weigh at Now by the answering region's clock.
 type Recalled struct {
 	Head
-	Rows []HeardRow // of all cells that weigh, ordered by cell
+	Rows []RememberedRow // of all cells that weigh, ordered by cell, without Peer; see By
 }
 
-// HeardRow is what a region has heard of a peer's row of one cell.
-type HeardRow struct {
-	Cell               quantity.Cell
-	Borrowed, Regained quantity.Units
+// By returns what the answering region has heard, as rows with that region.
+func (r Recalled) By(region string) []RememberedRow {
+	rows := slices.Clone(r.Rows)
+	for i := range rows {
+		rows[i].Peer = region
+	}
+	return rows
 }
 
 // Restored answers Restore, as Inspect would answer for the restored bucket.

@@ -94,7 +94,7 @@ func TestACounterRestoredInTheNextCell(t *testing.T) {
 	s.at(start + 1_250_000)
 	cell := quantity.Cell(int64(start) / terms.Cell)
 	got := s.restore(algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt,
-		Use: algorithms.Use{Cell: cell, Units: 80, At: start + 800_000}})
+		Known: algorithms.Known{Use: algorithms.Use{Cell: cell, Units: 80, At: start + 800_000}}})
 	if got.Status != algorithms.StatusOK || got.Used != 60 || got.Free != 40 {
 		t.Errorf("a quarter into the next cell %d count and %d are free (%v), want 60 and 40",
 			got.Used, got.Free, got.Status)
@@ -115,15 +115,15 @@ func TestACounterRestoredInItsCell(t *testing.T) {
 	s.at(start + 950_000)
 	cell := quantity.Cell(int64(start) / terms.Cell)
 	got := s.restore(algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt,
-		Use:          algorithms.Use{Cell: cell, Units: 80, At: start + 800_000},
-		UnknownPeers: []string{"eu"}})
+		Known: algorithms.Known{Use: algorithms.Use{Cell: cell, Units: 80, At: start + 800_000},
+			UnknownPeers: []string{"eu"}}})
 	if got.Status != algorithms.StatusOK || got.Used != 80 || got.Free != 20 {
 		t.Errorf("in its cell %d count and %d are free (%v), want 80 and 20", got.Used, got.Free,
 			got.Status)
 	}
 	got = s.restore(algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt,
-		Use:        algorithms.Use{Cell: cell, Units: 70, At: start + 700_000},
-		KnownPeers: []string{"eu"}})
+		Known: algorithms.Known{Use: algorithms.Use{Cell: cell, Units: 70, At: start + 700_000},
+			KnownPeers: []string{"eu"}}})
 	if got.Used != 80 {
 		t.Errorf("a node that had seen less tells, and %d count, want 80", got.Used)
 	}
@@ -171,7 +171,7 @@ func TestUseToldLate(t *testing.T) {
 			use := algorithms.Use{Cell: quantity.Cell(int64(lostAt) / terms.Cell), Units: 10,
 				At: start + 800_000}
 			c := algorithms.Restore{Target: algorithms.Target{Terms: terms}, LostAt: lostAt,
-				Most: 300, Use: use}
+				Known: algorithms.Known{Most: 300, Use: use}}
 			if got := s.restore(c); got.Status != algorithms.StatusOK || got.Free != 0 {
 				t.Errorf("not all told, and %d are free (%v)", got.Free, got.Status)
 			}

@@ -84,15 +84,17 @@ func (r *drawnRegion) act(t *rapid.T) {
 	case "decide":
 		r.decide(terms, rapid.SliceOfN(drawUnits(1, 6), 1, 6).Draw(t, "costs"))
 	case "lend": // and give back
-		r.Lend(r.now, Lend{Fence: r.guard(), Target: Target{Key: "k", Terms: terms}, Peer: peer,
-			Cell: cell, Lent: units("lent"), Returned: units("returned"),
-			Kept: units("kept") / 4, Cap: terms.Entitlement, Burst: units("burst lent"),
-			CapBurst: terms.Burst})
+		r.Lend(r.now, Lend{Fence: r.guard(), Target: Target{Key: "k", Terms: terms},
+			Debit: Debit{Peer: peer,
+				Cell: cell, Lent: units("lent"), Returned: units("returned"),
+				Kept: units("kept") / 4, Cap: terms.Entitlement, Burst: units("burst lent"),
+				CapBurst: terms.Burst}})
 	case "credit":
-		r.Credit(r.now, Credit{Fence: r.guard(), Target: Target{Key: "k", Terms: terms}, Peer: peer,
-			PeerGeneration: 1, Cell: cell,
-			Lent: units("borrowed"), Returned: units("regained") / 4, Most: 20,
-			Burst: units("burst borrowed"), MostBurst: 20})
+		r.Credit(r.now, Credit{Fence: r.guard(), Target: Target{Key: "k", Terms: terms},
+			Announcement: Announcement{Peer: peer,
+				PeerGeneration: 1, Cell: cell,
+				Lent: units("borrowed"), Returned: units("regained") / 4, Most: 20,
+				Burst: units("burst borrowed"), MostBurst: 20}})
 	case "wait":
 		r.now += quantity.StoreTime(rapid.Int64Range(0, 2*retryWindow).Draw(t, "wait"))
 	case "refund":

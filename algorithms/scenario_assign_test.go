@@ -55,7 +55,7 @@ func TestTheStoreIsSettledBeforeItAssigns(t *testing.T) {
 func TestWhatIsAssignedIsNotLent(t *testing.T) {
 	l, b, _ := parties(t, tokened(50, 50), tokened(50, 50))
 	l.holds("n1", 0, Assign{Held: 30}, 30, 20)
-	g := l.gives(b, 0, Lend{Lent: 50})
+	g := l.gives(b, 0, Lend{Debit: Debit{Lent: 50}})
 	equal(t, "lent", g.Row.Lent, 20)
 	equal(t, "left to lend", g.Spare, 0)
 	l.has(30, 50)
@@ -68,7 +68,7 @@ func TestWhatIsAssignedIsNotReturned(t *testing.T) {
 	l, b, _ := parties(t, tokened(50, 50), tokened(50, 50))
 	b.borrows(l, 0, 40)
 	b.holds("n1", 0, Assign{Held: 80}, 80, 10)
-	equal(t, "returned", b.gives(l, 0, Lend{Returned: 40}).Row.Returned, 10)
+	equal(t, "returned", b.gives(l, 0, Lend{Debit: Debit{Returned: 40}}).Row.Returned, 10)
 	b.has(80, 50)
 }
 
@@ -86,7 +86,7 @@ func TestBorrowedRightsAreAssigned(t *testing.T) {
 func TestAssignedRightsAreNoLoan(t *testing.T) {
 	l, b, _ := parties(t, tokened(100, 100), tokened(50, 50))
 	l.holds("n1", 0, Assign{Held: 40}, 40, 60)
-	equal(t, "lent", l.gives(b, 0, Lend{Lent: 70, Cap: 60}).Row.Lent, 60)
+	equal(t, "lent", l.gives(b, 0, Lend{Debit: Debit{Lent: 70, Cap: 60}}).Row.Lent, 60)
 }
 
 // TestAssignedRightsServeWhatIsKept: a region keeps 40 of its 50 for its own demand. Its node
@@ -95,13 +95,13 @@ func TestAssignedRightsAreNoLoan(t *testing.T) {
 func TestAssignedRightsServeWhatIsKept(t *testing.T) {
 	l, b, _ := parties(t, tokened(50, 50), tokened(50, 50))
 	l.holds("n1", 0, Assign{Held: 30}, 30, 20)
-	equal(t, "lent", l.gives(b, 0, Lend{Lent: 50, Kept: 40}).Row.Lent, 10)
-	equal(t, "lent", l.gives(b, 0, Lend{Lent: 50, Kept: 5}).Row.Lent, 20)
+	equal(t, "lent", l.gives(b, 0, Lend{Debit: Debit{Lent: 50, Kept: 40}}).Row.Lent, 10)
+	equal(t, "lent", l.gives(b, 0, Lend{Debit: Debit{Lent: 50, Kept: 5}}).Row.Lent, 20)
 	other := *b
 	other.name = "third"
 	b.borrows(l, 1, 20)
 	b.holds("n1", 1, Assign{Held: 30}, 30, 40)
-	equal(t, "of the next cell", b.gives(&other, 1, Lend{Lent: 50, Kept: 40}).Row.Lent, 30)
+	equal(t, "of the next cell", b.gives(&other, 1, Lend{Debit: Debit{Lent: 50, Kept: 40}}).Row.Lent, 30)
 }
 
 // TestTheStoreKeepsWhatNodesLeave: nodes leave 10 of 50 to the store, whoever asks and in whatever

@@ -43,7 +43,7 @@ func TestAssignedUnitsAreNotLentOrReturned(t *testing.T) {
 	l, b, _ := parties(t, fixed(50), fixed(50))
 	b.borrows(l, 0, 40)
 	b.holds("n1", 0, Assign{Held: 80}, 80, 10)
-	g := b.gives(l, 0, Lend{Returned: 40, Lent: 50})
+	g := b.gives(l, 0, Lend{Debit: Debit{Returned: 40, Lent: 50}})
 	equal(t, "returned", g.Row.Returned, 10)
 	equal(t, "lent", g.Row.Lent, 0)
 	b.denies(1, 1000)
@@ -64,7 +64,7 @@ func TestALostHoldCountsAsUsed(t *testing.T) {
 		Known: 30, Held: 40})
 	equal(t, "status", g.Status, StatusLost)
 	l.Restore(*l.now, Restore{Fence: l.guard(), Target: target, LostAt: g.LostAt,
-		Use: Use{Cell: seen.Cell, Units: seen.Used, At: *l.now}})
+		Known: Known{Use: Use{Cell: seen.Cell, Units: seen.Used, At: *l.now}}})
 	equal(t, "used", l.state().Used, 35)
 	l.holds("n1", 0, Assign{Known: 30, Held: 40}, 0, 15)
 	l.holds("n1", 0, Assign{Held: 10}, 10, 5)

@@ -66,12 +66,12 @@ func TestTurnsOutlastALoss(t *testing.T) {
 	lender.Open(*lender.now, Open{Generation: 1, Epoch: "1-e", Lost: true, Seen: *lender.now})
 	for cell := quantity.Cell(2); cell < 6; cell++ {
 		at(cell * 1000)
-		if g := lender.gives(borrower, cell, Lend{Lent: 10}); g.Row.Lent > 0 {
+		if g := lender.gives(borrower, cell, Lend{Debit: Debit{Lent: 10}}); g.Row.Lent > 0 {
 			t.Errorf("cell %d: lent %d while turns are promised", cell, g.Row.Lent)
 		}
 	}
 	at(6000)
-	if g := lender.gives(borrower, 6, Lend{Lent: 10}); g.Row.Lent != 10 {
+	if g := lender.gives(borrower, 6, Lend{Debit: Debit{Lent: 10}}); g.Row.Lent != 10 {
 		t.Errorf("after the last turn: lent %d", g.Row.Lent)
 	}
 }

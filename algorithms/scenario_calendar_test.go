@@ -60,14 +60,15 @@ func (s *calendarStore) ask(now quantity.StoreTime, cost quantity.Units) algorit
 // lend lends units of a cell to another region, which hears of it, unless the message is lost.
 func (s *calendarStore) lend(to *calendarStore, now quantity.StoreTime, cell quantity.Cell,
 	units quantity.Units, lost bool) (algorithms.Given, algorithms.Credited) {
-	g := s.Lend(s.time(now), algorithms.Lend{Fence: s.fence(now), Target: s.target(), Peer: to.name,
-		Cell: cell, Lent: units, Cap: s.terms.Entitlement})
+	g := s.Lend(s.time(now), algorithms.Lend{Fence: s.fence(now), Target: s.target(),
+		Debit: algorithms.Debit{Peer: to.name,
+			Cell: cell, Lent: units, Cap: s.terms.Entitlement}})
 	if g.Status != algorithms.StatusOK || lost {
 		return g, algorithms.Credited{}
 	}
 	return g, to.Credit(to.time(now), algorithms.Credit{Fence: to.fence(now), Target: to.target(),
-		Peer: s.name, PeerGeneration: 1, Cell: cell, Lent: g.Row.Lent,
-		Most: s.terms.Entitlement, At: s.time(now)})
+		Announcement: algorithms.Announcement{Peer: s.name, PeerGeneration: 1, Cell: cell, Lent: g.Row.Lent,
+			Most: s.terms.Entitlement, At: s.time(now)}})
 }
 
 func inZone(t testing.TB, c calendar.Calendar, zone string) calendar.Calendar {
@@ -194,14 +195,16 @@ func TestNodesWithOtherRules(t *testing.T) {
 			switch rapid.IntRange(0, 3).Draw(t, "act") {
 			case 0:
 				cell := s.terms.CellAt(now) + quantity.Cell(rapid.IntRange(0, 1).Draw(t, "next"))
-				g := s.Lend(now, algorithms.Lend{Fence: s.fence(now), Target: s.target(), Peer: "eu",
-					Cell: cell, Lent: quantity.Units(rapid.IntRange(1, f).Draw(t, "lent")), Cap: f})
+				g := s.Lend(now, algorithms.Lend{Fence: s.fence(now), Target: s.target(),
+					Debit: algorithms.Debit{Peer: "eu",
+						Cell: cell, Lent: quantity.Units(rapid.IntRange(1, f).Draw(t, "lent")), Cap: f}})
 				if g.Status == algorithms.StatusOK {
 					lent[cell] = max(lent[cell], g.Row.Lent)
 				}
 			case 1: // a row of the peer has rows written
-				s.Credit(now, algorithms.Credit{Fence: s.fence(now), Target: s.target(), Peer: "ap",
-					PeerGeneration: 1, Cell: s.terms.CellAt(now), Lent: 1, Most: f})
+				s.Credit(now, algorithms.Credit{Fence: s.fence(now), Target: s.target(),
+					Announcement: algorithms.Announcement{Peer: "ap",
+						PeerGeneration: 1, Cell: s.terms.CellAt(now), Lent: 1, Most: f}})
 			default:
 				d := s.ask(now, quantity.Units(rapid.IntRange(1, 4).Draw(t, "cost")))
 				labels[node][d.Buckets[0].Cell] = true
@@ -278,9 +281,10 @@ func TestALostMonth(t *testing.T) {
 				t.Fatalf("%s: %+v", name, d)
 			}
 			s.Restore(loss+2, algorithms.Restore{Fence: s.fence(loss + 2), Target: s.target(),
-				LostAt: loss, KnownPeers: []string{"eu"}, Rows: []algorithms.RememberedRow{
+				LostAt: loss,
+				Known: algorithms.Known{KnownPeers: []string{"eu"}, Rows: []algorithms.RememberedRow{
 					{Peer: "eu", Cell: berlin.At(loss), Lent: 3}},
-				Use: algorithms.Use{Cell: berlin.At(loss), Units: 5, At: loss - 1}})
+					Use: algorithms.Use{Cell: berlin.At(loss), Units: 5, At: loss - 1}}})
 			if got := s.ask(loss+3, 3); got.Answers[0].Admitted || got.Buckets[0].Used != 5 ||
 				got.Buckets[0].Share != 7 {
 				t.Errorf("%s: %+v", name, got)

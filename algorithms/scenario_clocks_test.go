@@ -22,13 +22,13 @@ func TestWhatIsGivenUpIsHadNoEarlier(t *testing.T) {
 		start := *l.now
 		at(100)
 		equal(t, string(kind)+": too early",
-			b.hears(l, 0, Credit{Lent: 30, At: start + 900}).Status, early)
+			b.hears(l, 0, Credit{Announcement: Announcement{Lent: 30, At: start + 900}}).Status, early)
 		equal(t, string(kind)+": and of the next cell",
-			b.hears(l, 1, Credit{Lent: 30, At: start + 1100}).Status, early)
+			b.hears(l, 1, Credit{Announcement: Announcement{Lent: 30, At: start + 1100}}).Status, early)
 		equal(t, string(kind)+": promised",
-			b.hears(l, 1, Credit{Lent: 30, At: start + 1000}).Status, StatusOK)
+			b.hears(l, 1, Credit{Announcement: Announcement{Lent: 30, At: start + 1000}}).Status, StatusOK)
 		at(900)
-		equal(t, string(kind)+": in time", b.hears(l, 0, Credit{Lent: 30, At: start + 900}).Status,
+		equal(t, string(kind)+": in time", b.hears(l, 0, Credit{Announcement: Announcement{Lent: 30, At: start + 900}}).Status,
 			StatusOK)
 	}
 }
@@ -47,7 +47,7 @@ func TestWhatFadedAheadStillWeighsBehind(t *testing.T) {
 
 	_, behind, at := parties(t, sliding(50), sliding(50))
 	at(1100)
-	c := Credit{Lent: lent, At: start + 1500}
+	c := Credit{Announcement: Announcement{Lent: lent, At: start + 1500}}
 	equal(t, "behind", behind.hears(l, 1, c).Status, StatusEarly)
 	behind.has(50, 50)
 	at(1500)

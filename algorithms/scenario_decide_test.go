@@ -173,7 +173,7 @@ func TestARequestIsChargedOnce(t *testing.T) {
 	if d := once("r1", 40); d.Repeated || !d.TooOften || d.Answers[0].Admitted {
 		t.Errorf("a fourth time again: %+v", d)
 	}
-	l.hears(b, 0, Credit{Lent: 20})
+	l.hears(b, 0, Credit{Announcement: Announcement{Lent: 20}})
 	d := once("r2", 40)
 	equal(t, "admitted when there is room", d.Answers[0].Admitted && !d.Repeated, true)
 	equal(t, "used", l.state().Used, 80)

@@ -19,7 +19,7 @@ func TestOnlyUnspentUnitsAreLent(t *testing.T) {
 	l, b, _ := parties(t, fixed(60), fixed(40))
 	l.admits(50)
 	equal(t, "lent", l.lends(b, 0, 40), 10)
-	b.hears(l, 0, Credit{Lent: 10})
+	b.hears(l, 0, Credit{Announcement: Announcement{Lent: 10}})
 	l.has(50, 0)
 	b.has(50, 50)
 	b.admits(50)
@@ -44,7 +44,7 @@ func TestHearingTwiceCreditsOnce(t *testing.T) {
 	l, b, _ := parties(t, fixed(60), fixed(40))
 	l.lends(b, 0, 20)
 	for _, lent := range []quantity.Units{20, 20, 10} {
-		b.hears(l, 0, Credit{Lent: lent})
+		b.hears(l, 0, Credit{Announcement: Announcement{Lent: lent}})
 		b.has(60, 60)
 	}
 }
@@ -67,11 +67,11 @@ func TestReturns(t *testing.T) {
 	l, b, _ := parties(t, fixed(60), fixed(40))
 	b.borrows(l, 0, 60)
 	b.admits(70)
-	equal(t, "returned", b.gives(l, 0, Lend{Returned: 60}).Row.Returned, 30)
+	equal(t, "returned", b.gives(l, 0, Lend{Debit: Debit{Returned: 60}}).Row.Returned, 30)
 	b.has(70, 0)
 	l.has(0, 0)
 	for range 2 {
-		l.hears(b, 0, Credit{Returned: 30})
+		l.hears(b, 0, Credit{Announcement: Announcement{Returned: 30}})
 		l.has(30, 30)
 	}
 	equal(t, "lent after the return", l.lends(b, 0, 90), 90) // R = 60, and the 30 once more
@@ -83,9 +83,9 @@ func TestReturns(t *testing.T) {
 // would hold 101 of L = 100.
 func TestMoreThanWasGivenIsNotBelieved(t *testing.T) {
 	l, b, _ := parties(t, fixed(60), fixed(40))
-	equal(t, "61 of 60", b.hears(l, 0, Credit{Lent: 61}).Status, StatusImplausible)
+	equal(t, "61 of 60", b.hears(l, 0, Credit{Announcement: Announcement{Lent: 61}}).Status, StatusImplausible)
 	l.lends(b, 0, 20)
-	equal(t, "21 of 20 returned", l.hears(b, 0, Credit{Returned: 21}).Status, StatusImplausible)
+	equal(t, "21 of 20 returned", l.hears(b, 0, Credit{Announcement: Announcement{Returned: 21}}).Status, StatusImplausible)
 	l.has(40, 40)
 	b.has(40, 40)
 }
@@ -98,9 +98,9 @@ func TestRightsEndWithTheirCell(t *testing.T) {
 	l.lends(b, 0, 60)
 	l.denies(1, 1000)
 	at(1000)
-	equal(t, "late credit", b.hears(l, 0, Credit{Lent: 60}).Status, StatusFinished)
-	equal(t, "late debit", l.gives(b, 0, Lend{Lent: 61}).Status, StatusFinished)
-	equal(t, "a cell too early", l.gives(b, 3, Lend{Lent: 1}).Status, StatusFinished)
+	equal(t, "late credit", b.hears(l, 0, Credit{Announcement: Announcement{Lent: 60}}).Status, StatusFinished)
+	equal(t, "late debit", l.gives(b, 0, Lend{Debit: Debit{Lent: 61}}).Status, StatusFinished)
+	equal(t, "a cell too early", l.gives(b, 3, Lend{Debit: Debit{Lent: 1}}).Status, StatusFinished)
 	l.has(60, 60)
 	b.has(40, 40)
 }

@@ -53,7 +53,7 @@ func TestLogPromiseIsMissingAtOnce(t *testing.T) {
 	l.admits(20)
 	at(100)
 	equal(t, "promised", l.lends(b, 1, 50), 30)
-	b.hears(l, 1, Credit{Lent: 30})
+	b.hears(l, 1, Credit{Announcement: Announcement{Lent: 30}})
 	l.has(20, 0)
 	b.has(50, 50)
 	at(249)

@@ -114,7 +114,7 @@ func (p *party) gives(other *party, k quantity.Cell, c Lend) Given {
 // lends makes R[p->other] of cell k reach a value, as far as possible, and returns its new value.
 func (p *party) lends(other *party, k quantity.Cell, lent quantity.Units) quantity.Units {
 	p.Helper()
-	g := p.gives(other, k, Lend{Lent: lent})
+	g := p.gives(other, k, Lend{Debit: Debit{Lent: lent}})
 	if g.Status != StatusOK {
 		p.Fatalf("%s, at %d: lend: %s", p.name, p.after(), g.Status)
 	}
@@ -137,7 +137,7 @@ func (p *party) borrows(lender *party, k quantity.Cell, units quantity.Units) {
 	if lent := lender.lends(p, k, units); lent != units {
 		p.Fatalf("%s, at %d: lent %d, want %d", lender.name, p.after(), lent, units)
 	}
-	if g := p.hears(lender, k, Credit{Lent: units}); g.Status != StatusOK ||
+	if g := p.hears(lender, k, Credit{Announcement: Announcement{Lent: units}}); g.Status != StatusOK ||
 		g.Row.Borrowed != units {
 		p.Fatalf("%s, at %d: credited %d, %s; want %d", p.name, p.after(), g.Row.Borrowed, g.Status,
 			units)

@@ -84,7 +84,7 @@ func TestPromisedTurnsKeepTheNextCell(t *testing.T) {
 	l, b, _ = parties(t, queued(10), queued(10))
 	b.borrows(l, 0, 10)
 	b.turns(0, 50, 100)
-	equal(t, "given back while turns are promised", b.gives(l, 0, Lend{Returned: 10}).Row.Returned,
+	equal(t, "given back while turns are promised", b.gives(l, 0, Lend{Debit: Debit{Returned: 10}}).Row.Returned,
 		0)
 }
 

@@ -29,7 +29,7 @@ func TestTokenRightsAreARate(t *testing.T) {
 	at(200)
 	l.has(20, 7) // 5 + 20 x 0.1
 	b.has(50, 10)
-	b.hears(l, 0, Credit{Lent: 30})
+	b.hears(l, 0, Credit{Announcement: Announcement{Lent: 30}})
 	b.has(80, 10)
 	at(300)
 	l.has(20, 9)
@@ -69,10 +69,10 @@ func TestTokensAreSettledAcrossACellsEnd(t *testing.T) {
 // could be spent at once.
 func TestBurstRightsMoveTokens(t *testing.T) {
 	l, b, _ := parties(t, tokened(10, 10), tokened(10, 10))
-	g := l.gives(b, 0, Lend{Burst: 6, CapBurst: 10})
+	g := l.gives(b, 0, Lend{Debit: Debit{Burst: 6, CapBurst: 10}})
 	equal(t, "burst lent", g.Row.BurstLent, 6)
 	l.denies(5, 1100) // full with 4 until the end of the cell, and one more takes 100
-	b.hears(l, 0, Credit{Burst: 6})
+	b.hears(l, 0, Credit{Announcement: Announcement{Burst: 6}})
 	b.admits(16)
 	b.denies(1, 100)
 	l.admits(4)
@@ -85,7 +85,7 @@ func TestBurstRightsMoveTokens(t *testing.T) {
 func TestOnlyTokensThatAreThereAreLent(t *testing.T) {
 	l, b, _ := parties(t, tokened(10, 10), tokened(10, 10))
 	l.admits(7)
-	equal(t, "burst lent", l.gives(b, 0, Lend{Burst: 10, KeptBurst: 1, CapBurst: 10}).Row.BurstLent,
+	equal(t, "burst lent", l.gives(b, 0, Lend{Debit: Debit{Burst: 10, KeptBurst: 1, CapBurst: 10}}).Row.BurstLent,
 		2)
 	equal(t, "free", l.state().Free, 1)
 }
@@ -96,14 +96,14 @@ func TestBurstLentStaysWithinTheCapacity(t *testing.T) {
 	l, b, _ := parties(t, tokened(10, 10), tokened(10, 10))
 	other := *b
 	other.name = "third"
-	l.gives(b, 0, Lend{Burst: 10, CapBurst: 10})
-	b.hears(l, 0, Credit{Burst: 10})
+	l.gives(b, 0, Lend{Debit: Debit{Burst: 10, CapBurst: 10}})
+	b.hears(l, 0, Credit{Announcement: Announcement{Burst: 10}})
 	equal(t, "free", b.state().Free, 20)
 	for range 2 {
-		equal(t, "to the third", b.gives(&other, 0, Lend{Burst: 7, CapBurst: 10}).Row.BurstLent, 7)
+		equal(t, "to the third", b.gives(&other, 0, Lend{Debit: Debit{Burst: 7, CapBurst: 10}}).Row.BurstLent, 7)
 	}
-	equal(t, "to the lender", b.gives(l, 0, Lend{Burst: 10, CapBurst: 10}).Row.BurstLent, 3)
-	equal(t, "more than it has", l.hears(b, 0, Credit{Burst: 11}).Status, StatusImplausible)
+	equal(t, "to the lender", b.gives(l, 0, Lend{Debit: Debit{Burst: 10, CapBurst: 10}}).Row.BurstLent, 3)
+	equal(t, "more than it has", l.hears(b, 0, Credit{Announcement: Announcement{Burst: 11}}).Status, StatusImplausible)
 }
 
 // TestRefillCountsFromTheCellsEnd: the lender's only token is lent until 1000. From then on it is
@@ -112,7 +112,7 @@ func TestRefillCountsFromTheCellsEnd(t *testing.T) {
 	terms := tokened(1, 1)
 	terms.Tick = 10
 	l, b, at := parties(t, terms, terms)
-	equal(t, "burst lent", l.gives(b, 0, Lend{Burst: 1, CapBurst: 1}).Row.BurstLent, 1)
+	equal(t, "burst lent", l.gives(b, 0, Lend{Debit: Debit{Burst: 1, CapBurst: 1}}).Row.BurstLent, 1)
 	at(1001)
 	l.denies(1, 999)
 	at(1999)
@@ -137,8 +137,8 @@ func TestRefillIsLostWhileFull(t *testing.T) {
 // 10 in the next cell. There the lender fills up again from 4: 20 in all. Unclipped it would be 26.
 func TestBurstIsClippedAtTheCellsEnd(t *testing.T) {
 	l, b, at := parties(t, tokened(10, 10), tokened(10, 10))
-	l.gives(b, 0, Lend{Burst: 6, CapBurst: 10})
-	b.hears(l, 0, Credit{Burst: 6})
+	l.gives(b, 0, Lend{Debit: Debit{Burst: 6, CapBurst: 10}})
+	b.hears(l, 0, Credit{Announcement: Announcement{Burst: 6}})
 	equal(t, "free", b.state().Free, 16)
 	at(1000)
 	b.has(10, 10)
@@ -154,13 +154,13 @@ func TestBurstIsClippedAtTheCellsEnd(t *testing.T) {
 func TestLateBurstIsVoid(t *testing.T) {
 	l, b, at := parties(t, tokened(10, 10), tokened(10, 10))
 	at(900)
-	equal(t, "burst of the next cell", l.gives(b, 1, Lend{Burst: 6, CapBurst: 10}).Row.BurstLent, 0)
-	l.gives(b, 0, Lend{Burst: 6, CapBurst: 10})
-	b.hears(l, 1, Credit{Burst: 6})
+	equal(t, "burst of the next cell", l.gives(b, 1, Lend{Debit: Debit{Burst: 6, CapBurst: 10}}).Row.BurstLent, 0)
+	l.gives(b, 0, Lend{Debit: Debit{Burst: 6, CapBurst: 10}})
+	b.hears(l, 1, Credit{Announcement: Announcement{Burst: 6}})
 	b.has(10, 10)
 	at(1000)
 	b.has(10, 10)
-	equal(t, "heard late", b.hears(l, 0, Credit{Burst: 6}).Status, StatusFinished)
+	equal(t, "heard late", b.hears(l, 0, Credit{Announcement: Announcement{Burst: 6}}).Status, StatusFinished)
 	at(1600)
 	l.has(10, 10)
 	b.has(10, 10)

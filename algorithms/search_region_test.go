@@ -251,8 +251,8 @@ func (r *region) lend(m *moment, cell quantity.Cell, lent, returned quantity.Uni
 		restore = r.mutant.hide(m.bucket(), cell+1)
 	}
 	g := m.store.Lend(m.now, Lend{Fence: searchGuard, Target: Target{Key: "k", Terms: r.terms()},
-		Peer: r.peer(), Cell: cell,
-		Lent: row.Lent + lent, Returned: row.Returned + returned, Cap: r.mutant.lendable(r.self)})
+		Debit: Debit{Peer: r.peer(), Cell: cell,
+			Lent: row.Lent + lent, Returned: row.Returned + returned, Cap: r.mutant.lendable(r.self)}})
 	restore()
 	if g.Row.Lent == row.Lent && g.Row.Returned == row.Returned {
 		return 0, false
@@ -265,10 +265,11 @@ func (r *region) hear(m *moment, a announced) bool {
 		return true
 	}
 	c := m.store.Credit(m.now,
-		Credit{Fence: searchGuard, Target: Target{Key: "k", Terms: r.terms()}, Peer: r.peer(),
-			PeerGeneration: 1,
-			Cell:           a.cell, Lent: a.lent, Returned: a.returned,
-			Most: r.mutant.lendable(1 - r.self)})
+		Credit{Fence: searchGuard, Target: Target{Key: "k", Terms: r.terms()},
+			Announcement: Announcement{Peer: r.peer(),
+				PeerGeneration: 1,
+				Cell:           a.cell, Lent: a.lent, Returned: a.returned,
+				Most: r.mutant.lendable(1 - r.self)}})
 	return c.Status == StatusOK
 }
 

@@ -32,8 +32,8 @@ func (w *Twin) Recall(t quantity.StoreTime, c Recall) Recalled {
 	}
 	for _, cell := range slices.Sorted(maps.Keys(h.rows)) {
 		if row, ok := h.rows[cell][c.Peer]; ok && h.Weighs(cell) > now {
-			g.Rows = append(g.Rows, HeardRow{Cell: cell, Borrowed: row.Borrowed,
-				Regained: row.Regained})
+			g.Rows = append(g.Rows, RememberedRow{Cell: cell, Lent: row.Borrowed,
+				Returned: row.Regained})
 		}
 	}
 	return g

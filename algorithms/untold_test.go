@@ -13,8 +13,9 @@ import (
 // that most may have been used.
 func (p *partlyKnown) restoreUntold(use algorithms.Use, most quantity.Units) algorithms.Restored {
 	return p.Restore(p.now, algorithms.Restore{Fence: p.guard(), Target: algorithms.Target{Key: "k",
-		Terms: p.terms}, LostAt: p.lostAt, Cap: 100, KnownPeers: []string{"b", "c"},
-		Use: use, Most: most})
+		Terms: p.terms}, LostAt: p.lostAt,
+		Known: algorithms.Known{Cap: 100, KnownPeers: []string{"b", "c"},
+			Use: use, Most: most}})
 }
 
 // newUntold is a region whose store lost everything, under a kind of limit.

@@ -208,12 +208,12 @@ func (m *Machine) granted(now quantity.NodeTime, c *call, p *peer, i int, g Gran
 	pos.pending.units += gained // until the store has credited it
 	pos.pending.burst += burst
 	pos.announced.raise(g.Lent, g.Returned, g.Burst)
-	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, Peer: p.name,
-		Generation:    r.Generation,
-		ForGeneration: r.ForGeneration, Cell: a.Cell, Lent: g.Lent, Returned: g.Returned,
-		Most: v.dealings[p.index].part.Lendable, Gain: gained,
-		Burst: g.Burst, MostBurst: v.dealings[p.index].part.LendableBurst, GainBurst: burst,
-		At: r.At})
+	part := &v.dealings[p.index].part
+	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, ForGeneration: r.ForGeneration,
+		Gain: gained, GainBurst: burst,
+		Announcement: algorithms.Announcement{Peer: p.name, PeerGeneration: r.Generation, Cell: a.Cell,
+			Lent: g.Lent, Returned: g.Returned, Most: part.Lendable,
+			Burst: g.Burst, MostBurst: part.LendableBurst, At: r.At}})
 }
 
 // noteRefusal notes that the peer gives nothing more before the node time until: no units if of has

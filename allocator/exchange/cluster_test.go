@@ -324,9 +324,7 @@ func (r *testRegion) lend(lends []Lend) {
 	given := make([]algorithms.Given, len(lends))
 	for i, l := range lends {
 		given[i] = r.store.Lend(quantity.StoreTime(r.time()), algorithms.Lend{Fence: r.guard(),
-			Target: algorithms.Target{Key: l.Bucket.ID, Terms: r.terms()}, Peer: l.Peer,
-			Cell: l.Cell, Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap,
-			Burst: l.Burst, KeptBurst: l.KeptBurst, CapBurst: l.CapBurst})
+			Target: algorithms.Target{Key: l.Bucket.ID, Terms: r.terms()}, Debit: l.Debit})
 	}
 	if !r.dies() {
 		r.step(Lent{ID: lends[0].ID, Given: given})
@@ -338,10 +336,7 @@ func (r *testRegion) credit(c Credit) {
 	guard := r.guard()
 	guard.Generation = c.ForGeneration
 	result := r.store.Credit(quantity.StoreTime(r.time()), algorithms.Credit{Fence: guard,
-		Target: algorithms.Target{Key: c.Bucket.ID, Terms: r.terms()}, Peer: c.Peer,
-		PeerGeneration: c.Generation, Cell: c.Cell, Lent: c.Lent, Returned: c.Returned,
-		Most:  c.Most,
-		Burst: c.Burst, MostBurst: c.MostBurst, At: c.At})
+		Target: algorithms.Target{Key: c.Bucket.ID, Terms: r.terms()}, Announcement: c.Announcement})
 	if !r.dies() {
 		r.step(Credited{Credit: c, Result: result})
 	}

@@ -51,7 +51,7 @@ func TestWhatIsHeldBackIsBounded(t *testing.T) {
 	b.Kind = algorithms.SlidingWindowCounter
 	m.Step(now, spent(b, now, 300))
 	early := func(at quantity.StoreTime) Effects {
-		c := Credit{Bucket: b, Peer: "eu", Cell: 0, Gain: 5, At: at}
+		c := Credit{Bucket: b, Gain: 5, Announcement: algorithms.Announcement{Peer: "eu", Cell: 0, At: at}}
 		return m.Step(now, Credited{Credit: c,
 			Result: algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusEarly,
 				Now: quantity.StoreTime(now)}}})
@@ -92,8 +92,9 @@ func TestOthersAreAskedWhileACreditIsHeldBack(t *testing.T) {
 		v := m.views[b.ID]
 		pos := v.dealing("eu").at(0)
 		pos.pending = gain{units: 200, burst: 20}
-		m.Step(now, Credited{Credit: Credit{Bucket: b, Peer: "eu", Gain: 200, GainBurst: 20,
-			At: quantity.StoreTime(now + 3*allocator.Second)},
+		m.Step(now, Credited{Credit: Credit{Bucket: b, Gain: 200, GainBurst: 20,
+			Announcement: algorithms.Announcement{Peer: "eu",
+				At: quantity.StoreTime(now + 3*allocator.Second)}},
 			Result: algorithms.Credited{Head: algorithms.Head{Status: algorithms.StatusEarly,
 				Now: quantity.StoreTime(now)}}})
 		if p := v.pending(0); p.units > 0 || p.burst > 0 {

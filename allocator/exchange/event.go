@@ -203,21 +203,12 @@ type Settled struct {
 	RetryHelps bool // deciding again may help; false: nothing is under way
 }
 
-// Lend is a debit that our store must make for a peer. See algorithms.Lend for the amounts.
+// Lend is a debit that our store must make for a peer.
 type Lend struct {
 	ID         uint64 // of the Asked
 	Bucket     *Bucket
 	Generation uint64 // of our store
-	Peer       string
-	Cell       quantity.Cell
-	Returned   quantity.Units
-	Lent       quantity.Units
-	Kept       quantity.Units
-	Cap        quantity.Units
-
-	Burst     quantity.Units
-	KeptBurst quantity.Units
-	CapBurst  quantity.Units
+	algorithms.Debit
 }
 
 // Record holds the rows that a reply will announce once the journal has made them durable.
@@ -238,6 +229,13 @@ type Row struct {
 	Until      quantity.StoreTime // store time after which the row no longer weighs, microseconds
 }
 
+// Gave returns a row of a region's ledger as its journal keeps it: what the region, whose store is of a
+// generation, has given a peer. ok reports whether it gave anything.
+func (b *Bucket) Gave(region string, generation uint64, r algorithms.PeerRow) (row Row, ok bool) {
+	return Row{Bucket: b.ID, Peer: r.Peer, Cell: r.Cell, Lent: r.Lent, Returned: r.Returned, Burst: r.BurstLent,
+		Generation: generation, Until: b.Terms(region).Weighs(r.Cell)}, r.Lent > 0 || r.Returned > 0 || r.BurstLent > 0
+}
+
 // Answer is the reply to an Asked.
 type Answer struct {
 	ID    uint64
@@ -252,24 +250,13 @@ type Call struct {
 	Timeout int64 // microseconds
 }
 
-// Credit is what a peer says it gave us. Our store must credit it; see algorithms.Credit.
+// Credit is what a peer says it gave us. Our store must credit it.
 type Credit struct {
-	Bucket     *Bucket
-	Peer       string
-	Generation uint64 // of the peer's store
+	Bucket *Bucket
+	algorithms.Announcement
 	// ForGeneration is the generation of our store that the peer answered. A store of a later
 	// generation credits nothing of it: it may have forgotten which answers it must refuse.
 	ForGeneration uint64
-	Cell          quantity.Cell
-	Lent          quantity.Units
-	Returned      quantity.Units
-	// Most bounds what the peer may have lent us of the cell, less what we returned.
-	Most quantity.Units
-	// Gain is how many units this adds to what the machine knew.
-	Gain      quantity.Units
-	Burst     quantity.Units
-	MostBurst quantity.Units
-	GainBurst quantity.Units
-	// At is the peer's store time when it answered, in microseconds. 0: it did not say.
-	At quantity.StoreTime
+	// Gain is how many units this adds to what the machine knew, and GainBurst how many tokens.
+	Gain, GainBurst quantity.Units
 }

@@ -124,8 +124,9 @@ func plausible(units ...quantity.Units) bool {
 // peers.
 func (m *Machine) lend(now quantity.NodeTime, e Asked, i int) Lend {
 	b, a := e.Buckets[i], e.Message.Asks[i]
-	l := Lend{ID: e.ID, Bucket: b, Generation: m.generation, Peer: e.Message.From, Cell: a.Cell,
-		Returned: a.Returned, Lent: a.Lent, Burst: a.Burst}
+	l := Lend{ID: e.ID, Bucket: b, Generation: m.generation,
+		Debit: algorithms.Debit{Peer: e.Message.From, Cell: a.Cell, Returned: a.Returned, Lent: a.Lent,
+			Burst: a.Burst}}
 	v := m.view(now, b)
 	if v == nil { // no room to track its demand: keep everything
 		l.Kept, l.KeptBurst = b.Limit, algorithms.MaxUnits
@@ -220,11 +221,9 @@ func (m *Machine) onLent(now quantity.NodeTime, e Lent) {
 		g.Burst, g.SpareBurst = given.Row.BurstLent, given.SpareBurst
 		m.noteLent(b, s.from, g, given)
 		g.Retry = m.retryAfter(now, b, g.Cell, given)
-		if g.Lent > 0 || g.Returned > 0 || g.Burst > 0 {
-			rows = append(rows, Row{Bucket: b.ID, Peer: s.from, Cell: g.Cell, Lent: g.Lent,
-				Returned: g.Returned,
-				Burst:    g.Burst, Generation: m.generation,
-				Until: b.Terms(m.region).Weighs(g.Cell)})
+		row := algorithms.PeerRow{Cell: g.Cell, Peer: s.from, Row: given.Row}
+		if gave, ok := b.Gave(m.region, m.generation, row); ok {
+			rows = append(rows, gave)
 		}
 	}
 	if len(rows) > 0 {

@@ -139,8 +139,9 @@ func TestTheStoreRefusesWhatNoLenderMayGive(t *testing.T) {
 		"a return of nothing lent":    {10, 1, algorithms.StatusImplausible},
 	} {
 		got := eu.store.Credit(quantity.StoreTime(eu.time()), algorithms.Credit{Fence: eu.guard(),
-			Target: algorithms.Target{Key: name, Terms: eu.terms()}, Peer: "us",
-			PeerGeneration: 1, Cell: eu.cell(), Lent: x.lent, Returned: x.returned, Most: 380})
+			Target: algorithms.Target{Key: name, Terms: eu.terms()},
+			Announcement: algorithms.Announcement{Peer: "us",
+				PeerGeneration: 1, Cell: eu.cell(), Lent: x.lent, Returned: x.returned, Most: 380}})
 		if got.Status != x.want {
 			t.Errorf("%s: %s, want %s", name, got.Status, x.want)
 		}

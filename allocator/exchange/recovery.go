@@ -319,16 +319,14 @@ func (m *Machine) restoreIfKnown(now quantity.NodeTime, r *recovery) {
 		return
 	}
 	r.awaitingStore, r.knownPeers, r.useKnown = true, len(known), useKnown
-	most := r.bucket.Limit // no region can ever have had more
-	if useKnown {
-		most = 0
+	b := r.bucket
+	what := algorithms.Known{Cap: max(allocator.Part(b.Entitlements[m.region], b.Lending), b.LentBefore),
+		Use: r.use, KnownPeers: known, UnknownPeers: unknown, Rows: slices.Clone(r.rows)}
+	if !useKnown {
+		what.Most = b.Limit // no region can ever have had more
 	}
-	m.out.Restores = append(m.out.Restores, Restore{Bucket: r.bucket, LostAt: r.lostAt,
-		Generation: m.generation,
-		Cap: max(allocator.Part(r.bucket.Entitlements[m.region], r.bucket.Lending),
-			r.bucket.LentBefore), Most: most,
-		Use:        r.use,
-		KnownPeers: known, UnknownPeers: unknown, Rows: slices.Clone(r.rows)})
+	m.out.Restores = append(m.out.Restores, Restore{Bucket: b, LostAt: r.lostAt, Generation: m.generation,
+		Known: what})
 }
 
 // onRestored updates the view to what the store holds after a Restore.

@@ -235,8 +235,7 @@ func (s *recoverySearch) asked(w *world, n int, id int32, m message) {
 		l.Kept), gen: s.machine(w, n).generation},
 		func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
 			return t.Lend(at, algorithms.Lend{Fence: g, Target: algorithms.Target{Key: "b",
-				Terms: s.terms(r)}, Peer: l.Peer, Cell: l.Cell,
-				Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap})
+				Terms: s.terms(r)}, Debit: l.Debit})
 		})
 	out = s.step(w, n, stepKey{what: "lent", a: id, b: given}, func(to *Machine) {
 		to.Step(searchNow, Lent{ID: uint64(id) + 1,
@@ -286,19 +285,18 @@ func (s *recoverySearch) done(w *world, n int, id int32, e effect) string {
 	case e.credit != nil:
 		c := e.credit.Credit
 		if s.unruled.noFence {
-			c.Generation = s.store(w, 1-r).Generation
+			c.PeerGeneration = s.store(w, 1-r).Generation
 		}
 		generation := c.ForGeneration
 		if s.unruled.lateCredit {
 			generation = s.machine(w, n).generation
 		}
 		answer, credited := s.call(w, r,
-			callKey{what: fmt.Sprint("credit of generation ", c.Generation), a: id,
+			callKey{what: fmt.Sprint("credit of generation ", c.PeerGeneration), a: id,
 				gen: generation},
 			func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
 				return t.Credit(at, algorithms.Credit{Fence: g, Target: algorithms.Target{Key: "b",
-					Terms: s.terms(r)}, Peer: c.Peer, PeerGeneration: c.Generation,
-					Cell: c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most})
+					Terms: s.terms(r)}, Announcement: c.Announcement})
 			})
 		s.carry(w, n, s.step(w, n, stepKey{what: "credited", a: id, b: credited},
 			func(to *Machine) {
@@ -311,8 +309,7 @@ func (s *recoverySearch) done(w *world, n int, id int32, e effect) string {
 	answer, restored := s.call(w, r, callKey{what: "restore", a: id, gen: c.Generation},
 		func(t *algorithms.Twin, at quantity.StoreTime, g algorithms.Fence) any {
 			return t.Restore(at, algorithms.Restore{Fence: g, Target: algorithms.Target{Key: "b",
-				Terms: s.terms(r)}, LostAt: c.LostAt, Cap: c.Cap, Use: c.Use, Most: c.Most,
-				KnownPeers: c.KnownPeers, UnknownPeers: c.UnknownPeers, Rows: c.Rows})
+				Terms: s.terms(r)}, LostAt: c.LostAt, Known: c.Known})
 		})
 	s.carry(w, n, s.step(w, n, stepKey{what: "restored", a: id, b: restored}, func(to *Machine) {
 		to.Step(searchNow, Restored{Restore: c, Result: answer.(algorithms.Restored)})

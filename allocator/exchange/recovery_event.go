@@ -87,16 +87,10 @@ type Testify struct {
 	Testimonies Testimonies
 }
 
-// Restore asks our store to restore a bucket; see algorithms.Restore.
+// Restore asks our store to restore a bucket.
 type Restore struct {
 	Bucket     *Bucket
 	LostAt     quantity.StoreTime
 	Generation uint64 // of our store; all answers were given for this one
-	Cap        quantity.Units
-	// the most that can have been used; 0: every node of our region told its use
-	Most         quantity.Units
-	Use          algorithms.Use
-	KnownPeers   []string
-	UnknownPeers []string
-	Rows         []algorithms.RememberedRow
+	algorithms.Known
 }

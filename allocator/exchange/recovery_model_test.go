@@ -366,10 +366,7 @@ func (s *recoverySearch) heard(w *world, n int, c Consult, question int32) []Tes
 	if s.unruled.peerWhole {
 		t.LostAt = 0
 	}
-	for _, row := range got.Rows {
-		t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: searchRegions[r], Cell: row.Cell,
-			Lent: row.Borrowed, Returned: row.Regained})
-	}
+	t.Rows = got.By(searchRegions[r])
 	return []Testimony{t}
 }
 

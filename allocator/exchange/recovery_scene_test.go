@@ -136,10 +136,7 @@ func (s *scene) consult(r *testRegion, c Consult) []Testimony {
 			Target: algorithms.Target{Key: "b", Terms: r.terms()}, Peer: c.Peer,
 			PeerGeneration: c.Generation})
 		t.Refused, t.Now, t.LostAt = g.Status != algorithms.StatusOK, g.Now, g.LostAt
-		for _, row := range g.Rows {
-			t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: r.name, Cell: row.Cell,
-				Lent: row.Borrowed, Returned: row.Regained})
-		}
+		t.Rows = g.By(r.name)
 		return []Testimony{t}
 	}
 	t.Use = s.use[r.name]
@@ -160,8 +157,7 @@ func (s *scene) restore(r *testRegion, c Restore) {
 	guard := r.guard()
 	guard.Generation = c.Generation
 	call := algorithms.Restore{Fence: guard, Target: algorithms.Target{Key: "b", Terms: r.terms()},
-		LostAt: c.LostAt, Cap: c.Cap, Most: c.Most, Use: c.Use, KnownPeers: c.KnownPeers,
-		UnknownPeers: c.UnknownPeers, Rows: c.Rows}
+		LostAt: c.LostAt, Known: c.Known}
 	r.step(Restored{Restore: c, Result: r.store.Restore(quantity.StoreTime(r.time()), call)})
 }
 

@@ -74,9 +74,7 @@ func TestHostileAnswersAreRejectedAndCounted(t *testing.T) {
 			for _, c := range m.Step(now, Answered{ID: call.ID, Reply: r}).Credits {
 				m.Step(now, Credited{Credit: c, Result: store.Credit(quantity.StoreTime(now),
 					algorithms.Credit{Fence: guard, Target: algorithms.Target{Key: c.Bucket.ID,
-						Terms: c.Bucket.Terms("us")}, Peer: c.Peer, PeerGeneration: c.Generation,
-						Cell: c.Cell, Lent: c.Lent,
-						Returned: c.Returned, Most: c.Most})})
+						Terms: c.Bucket.Terms("us")}, Announcement: c.Announcement})})
 			}
 			stats := m.Stats()
 			if stats.RowsRejected[test.want] == 0 || stats.Borrowed+stats.Regained > 0 {

@@ -112,7 +112,8 @@ func TestReliefGrows(t *testing.T) {
 		t.Errorf("after 20 s: %+v", got)
 	}
 	cell := b.Cells().At(d.store())
-	d.m.Step(d.now, Credited{Credit: Credit{Bucket: b, Peer: "eu", Cell: cell, Lent: 1, Gain: 1},
+	d.m.Step(d.now, Credited{Credit: Credit{Bucket: b, Gain: 1,
+		Announcement: algorithms.Announcement{Peer: "eu", Cell: cell, Lent: 1}},
 		Result: algorithms.Credited{Head: algorithms.Head{Now: d.store()}, Row: algorithms.Row{Borrowed: 1},
 			State: algorithms.State{Cell: cell, Entitlement: 100, Share: 101, Used: 101}}})
 	if got := d.denied(b); got.After > soon+2*Interval {

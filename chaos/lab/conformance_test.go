@@ -215,10 +215,11 @@ func (w *worlds) decide(t *rapid.T, i int) {
 func (w *worlds) lend(t *rapid.T, i int) {
 	n, key, known := w.bucket(t)
 	c := []algorithms.Lend{{Fence: w.guard(t), Target: algorithms.Target{Key: key,
-		Terms: modelled[n], ExistsUntil: known}, Peer: rapid.SampledFrom(peers).Draw(t, "peer"),
-		Cell:     w.cell(t, n),
-		Returned: units(t, "returned"), Lent: units(t, "lent"), Kept: units(t, "kept") / 4,
-		Cap: units(t, "cap"), Burst: units(t, "burst"), CapBurst: units(t, "cap burst")}}
+		Terms: modelled[n], ExistsUntil: known},
+		Debit: algorithms.Debit{Peer: rapid.SampledFrom(peers).Draw(t, "peer"),
+			Cell:     w.cell(t, n),
+			Returned: units(t, "returned"), Lent: units(t, "lent"), Kept: units(t, "kept") / 4,
+			Cap: units(t, "cap"), Burst: units(t, "burst"), CapBurst: units(t, "cap burst")}}}
 	r := same(t, w, i, c,
 		func(s *store.Store) []store.Result[algorithms.Given] {
 			return s.Lend(context.Background(), c)
@@ -242,12 +243,13 @@ func (w *worlds) assign(t *rapid.T, i int) {
 func (w *worlds) credit(t *rapid.T, i int) {
 	n, key, known := w.bucket(t)
 	c := []algorithms.Credit{{Fence: w.guard(t), Target: algorithms.Target{Key: key,
-		Terms: modelled[n], ExistsUntil: known}, Peer: rapid.SampledFrom(peers).Draw(t, "peer"),
-		Cell:           w.cell(t, n),
-		PeerGeneration: rapid.Uint64Range(1, 3).Draw(t, "peer generation"), Lent: units(t, "lent"),
-		Returned: units(t, "returned") / 2, Most: 8, Burst: units(t, "burst"), MostBurst: 8,
-		At: quantity.StoreTime(rapid.SampledFrom([]quantity.StoreTime{0, w.now - 1, w.now,
-			w.now + 1, w.now + 300_000}).Draw(t, "at"))}}
+		Terms: modelled[n], ExistsUntil: known},
+		Announcement: algorithms.Announcement{Peer: rapid.SampledFrom(peers).Draw(t, "peer"),
+			Cell:           w.cell(t, n),
+			PeerGeneration: rapid.Uint64Range(1, 3).Draw(t, "peer generation"), Lent: units(t, "lent"),
+			Returned: units(t, "returned") / 2, Most: 8, Burst: units(t, "burst"), MostBurst: 8,
+			At: quantity.StoreTime(rapid.SampledFrom([]quantity.StoreTime{0, w.now - 1, w.now,
+				w.now + 1, w.now + 300_000}).Draw(t, "at"))}}}
 	r := same(t, w, i, c,
 		func(s *store.Store) []store.Result[algorithms.Credited] {
 			return s.Credit(context.Background(), c)
@@ -272,10 +274,11 @@ func (w *worlds) restore(t *rapid.T, i int) {
 	}
 	split := rapid.IntRange(0, len(peers)).Draw(t, "known peers")
 	c := algorithms.Restore{Fence: w.guard(t), Target: algorithms.Target{Key: modelledKey(n),
-		Terms: modelled[n]}, LostAt: w.lostAt[n], Cap: 8, KnownPeers: peers[:split],
-		UnknownPeers: peers[split:],
-		Use: algorithms.Use{Cell: w.cell(t, n), Units: units(t, "used"),
-			At: quantity.StoreTime(int64(w.now) - int64(units(t, "ago")*quantity.Units(second)))}}
+		Terms: modelled[n]}, LostAt: w.lostAt[n],
+		Known: algorithms.Known{Cap: 8, KnownPeers: peers[:split],
+			UnknownPeers: peers[split:],
+			Use: algorithms.Use{Cell: w.cell(t, n), Units: units(t, "used"),
+				At: quantity.StoreTime(int64(w.now) - int64(units(t, "ago")*quantity.Units(second)))}}}
 	for _, peer := range c.KnownPeers {
 		c.Rows = append(c.Rows, algorithms.RememberedRow{Cell: w.cell(t, n), Peer: peer,
 			Lent: units(t, "lent"), Returned: units(t, "returned")})

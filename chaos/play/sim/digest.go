@@ -113,6 +113,11 @@ func (d *digest) add(v reflect.Value) {
 			d.add(v.Index(i))
 		}
 	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[exchange.Credit]() {
+			d.rearranged(v, "Bucket", "Peer", "PeerGeneration", "ForGeneration", "Cell", "Lent", "Returned",
+				"Most", "Gain", "Burst", "MostBurst", "GainBurst")
+			return
+		}
 		for i := range v.NumField() {
 			if f := v.Field(i); !f.IsZero() {
 				d.add(f)
@@ -140,6 +145,21 @@ func (d *digest) add(v reflect.Value) {
 		}
 	default:
 		panic(fmt.Sprintf("a value of %v has no digest", v.Type()))
+	}
+}
+
+// rearranged adds a struct whose fields, those of embedded structs included, were put in another order:
+// first the named ones, in the order that digests have always had them, then the others.
+func (d *digest) rearranged(v reflect.Value, first ...string) {
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if !f.Anonymous && !slices.Contains(first, f.Name) {
+			first = append(first, f.Name)
+		}
+	}
+	for _, name := range first {
+		if f := v.FieldByName(name); !f.IsZero() {
+			d.add(f)
+		}
 	}
 }
 

@@ -274,9 +274,11 @@ func TestDenialsEndWithTheirReason(t *testing.T) {
 		{"more rights", func(t *testing.T, n *Limiter, _ string) {
 			a := n.tenure.Rules().Match(asked(request("a")))[0]
 			cell := algorithms.CellAt(now(), a.Bucket.Cell)
-			n.rights.Credit(t.Context(), []exchange.Credit{{Bucket: a.Bucket, Peer: "there",
-				Generation: 1, ForGeneration: n.tenure.Generation(), Cell: cell, Lent: 10,
-				Most: 60}})
+			n.rights.Credit(t.Context(), []exchange.Credit{{Bucket: a.Bucket,
+				ForGeneration: n.tenure.Generation(),
+				Announcement: algorithms.Announcement{Peer: "there",
+					PeerGeneration: 1, Cell: cell, Lent: 10,
+					Most: 60}}})
 		}, true},
 		{"another document", func(t *testing.T, n *Limiter, _ string) {
 			more := "name: minute, limit: 200, window: 1m, lending_limit: 1"

@@ -167,14 +167,16 @@ func exercise(t *testing.T, s *Store) error {
 		}
 		cell := r[0].Value.Buckets[0].Cell
 		if r := s.Lend(ctx, []algorithms.Lend{{Fence: under(epoch),
-			Target: algorithms.Target{Key: key, Terms: of}, Peer: "us", Cell: cell, Lent: 1,
-			Cap: 10}}); r[0].Err != nil {
+			Target: algorithms.Target{Key: key, Terms: of},
+			Debit: algorithms.Debit{Peer: "us", Cell: cell, Lent: 1,
+				Cap: 10}}}); r[0].Err != nil {
 			return r[0].Err
 		}
 		if r := s.Credit(ctx,
 			[]algorithms.Credit{{Fence: under(epoch), Target: algorithms.Target{Key: key,
-				Terms: of}, Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1,
-				Most: 10}}); r[0].Err != nil {
+				Terms: of},
+				Announcement: algorithms.Announcement{Peer: "us", PeerGeneration: 1, Cell: cell, Lent: 1,
+					Most: 10}}}); r[0].Err != nil {
 			return r[0].Err
 		}
 		if _, err := s.Refund(ctx, algorithms.Refund{Fence: under(epoch),
@@ -225,7 +227,7 @@ func recoveryOf(ctx context.Context, s *Store, shard Shard) error {
 		}
 		if r := s.Restore(ctx,
 			[]algorithms.Restore{{Fence: g, Target: algorithms.Target{Key: key, Terms: of},
-				UnknownPeers: []string{"us"}}}); r[0].Err != nil {
+				Known: algorithms.Known{UnknownPeers: []string{"us"}}}}); r[0].Err != nil {
 			return r[0].Err
 		}
 	}

@@ -54,8 +54,9 @@ func TestAssign(t *testing.T) {
 			t.Errorf("held %d, want %d", held, want)
 		}
 		target := algorithms.Target{Key: BucketKey(Whole, "k"), Terms: assignable()}
-		if g := lend(t, mate, algorithms.Lend{Fence: under(epoch), Target: target, Peer: "us",
-			Cell: longCell(), Lent: 10, Cap: 100}); g.Row.Lent != 0 || g.Spare != 0 {
+		if g := lend(t, mate, algorithms.Lend{Fence: under(epoch), Target: target,
+			Debit: algorithms.Debit{Peer: "us",
+				Cell: longCell(), Lent: 10, Cap: 100}}); g.Row.Lent != 0 || g.Spare != 0 {
 			t.Errorf("lent all the same: %+v", g)
 		}
 		d := decide(t, mate, algorithms.Decide{Fence: under(epoch), Commit: true,

@@ -115,16 +115,18 @@ func denies(cost quantity.Units, requests int) func(*stage, bucket, quantity.Uni
 func lends(st *stage, on bucket, n quantity.Units) (quantity.Cell, bool) {
 	cell := quantity.Cell(time.Now().UnixMicro() / on.terms.Cell)
 	g := lend(st.b, st.Store, algorithms.Lend{Fence: under(epoch),
-		Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}, Peer: "us-east",
-		Cell: cell, Lent: n, Cap: usual})
+		Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms},
+		Debit: algorithms.Debit{Peer: "us-east",
+			Cell: cell, Lent: n, Cap: usual}})
 	return cell, g.Status == algorithms.StatusOK && g.Row.Lent == n
 }
 
 func credits(st *stage, on bucket, n quantity.Units) (quantity.Cell, bool) {
 	cell := quantity.Cell(time.Now().UnixMicro() / on.terms.Cell)
 	g := credit(st.b, st.Store, algorithms.Credit{Fence: under(epoch),
-		Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms}, Peer: "us-east",
-		PeerGeneration: 1, Cell: cell, Lent: n, Most: usual})
+		Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms},
+		Announcement: algorithms.Announcement{Peer: "us-east",
+			PeerGeneration: 1, Cell: cell, Lent: n, Most: usual}})
 	return cell, g.Status == algorithms.StatusOK && g.Row.Borrowed == n
 }
 

@@ -76,13 +76,15 @@ func TestNothingGrows(t *testing.T) {
 				for _, peer := range []string{"us", "ap"} {
 					cell := d.Buckets[0].Cell + quantity.Cell(random.Int64N(2))
 					lend(t, s, algorithms.Lend{Fence: under(epoch),
-						Target: algorithms.Target{Key: key, Terms: of}, Peer: peer, Cell: cell,
-						Lent: quantity.Units(1 + random.Int64N(3)), Cap: 20,
-						Burst: quantity.Units(random.Int64N(3)), CapBurst: 9})
+						Target: algorithms.Target{Key: key, Terms: of},
+						Debit: algorithms.Debit{Peer: peer, Cell: cell,
+							Lent: quantity.Units(1 + random.Int64N(3)), Cap: 20,
+							Burst: quantity.Units(random.Int64N(3)), CapBurst: 9}})
 					credit(t, s, algorithms.Credit{Fence: under(epoch),
-						Target: algorithms.Target{Key: key, Terms: of}, Peer: peer,
-						PeerGeneration: 1, Cell: cell, Lent: quantity.Units(1 + random.Int64N(3)),
-						Most: 20, Burst: quantity.Units(random.Int64N(3)), MostBurst: 9})
+						Target: algorithms.Target{Key: key, Terms: of},
+						Announcement: algorithms.Announcement{Peer: peer,
+							PeerGeneration: 1, Cell: cell, Lent: quantity.Units(1 + random.Int64N(3)),
+							Most: 20, Burst: quantity.Units(random.Int64N(3)), MostBurst: 9}})
 				}
 			}
 			if admits == 0 || admits == calls*each {

@@ -42,8 +42,9 @@ func TestAMonth(t *testing.T) {
 			t.Errorf("plain: %+v", charged)
 		}
 		lent := func(cell quantity.Cell) algorithms.Given {
-			return must(t, s.Lend(t.Context(), []algorithms.Lend{{Fence: under(epoch), Target: on.Target, Peer: "us",
-				Cell: cell, Lent: 40, Cap: 95}})[0])
+			return must(t, s.Lend(t.Context(), []algorithms.Lend{{Fence: under(epoch), Target: on.Target,
+				Debit: algorithms.Debit{Peer: "us",
+					Cell: cell, Lent: 40, Cap: 95}}})[0])
 		}
 		if given := lent(charged.Buckets[0].Cell + 1); given.Status != algorithms.StatusFinished &&
 			next.Sub(given.Now) > algorithms.Advance {

@@ -152,9 +152,11 @@ func TestMoveRights(t *testing.T) {
 		for range 2 {
 			gave := lender.Lend(t.Context(), []algorithms.Lend{
 				{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, "k"),
-					Terms: terms(10)}, Peer: "us", Cell: cell, Lent: 2, Cap: 10},
+					Terms: terms(10)},
+					Debit: algorithms.Debit{Peer: "us", Cell: cell, Lent: 2, Cap: 10}},
 				{Fence: under(epoch), Target: algorithms.Target{Key: BucketKey(Whole, "k"),
-					Terms: terms(10)}, Peer: "us", Cell: cell, Lent: 9, Cap: 10},
+					Terms: terms(10)},
+					Debit: algorithms.Debit{Peer: "us", Cell: cell, Lent: 9, Cap: 10}},
 			})
 			if g := must(t, gave[1]); g.Status != algorithms.StatusOK || g.Row.Lent != 6 ||
 				g.Share != 4 || g.Used != 4 {
@@ -164,8 +166,8 @@ func TestMoveRights(t *testing.T) {
 			for i, g := range gave {
 				credits[i] = algorithms.Credit{Fence: under(epoch),
 					Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(5)},
-					Peer:   "eu", PeerGeneration: 1, Cell: cell, Lent: must(t, g).Row.Lent,
-					Most: 10}
+					Announcement: algorithms.Announcement{Peer: "eu", PeerGeneration: 1, Cell: cell, Lent: must(t, g).Row.Lent,
+						Most: 10}}
 			}
 			if c := must(t, borrower.Credit(t.Context(),
 				credits)[1]); c.Status != algorithms.StatusOK || c.Share != 11 {

@@ -85,8 +85,9 @@ func TestADeletedPromiseIsMissed(t *testing.T) {
 			b.Terms = algorithms.Terms{Kind: kind, Window: window, Cell: window, Tick: 1,
 				Entitlement: 100, Recovered: true}
 			given := lend(t, s, algorithms.Lend{Fence: under(epoch),
-				Target: algorithms.Target{Key: b.Key, Terms: b.Terms}, Peer: "us",
-				Cell: quantity.Cell(now.UnixMicro()/window + 1), Lent: 40, Cap: 100})
+				Target: algorithms.Target{Key: b.Key, Terms: b.Terms},
+				Debit: algorithms.Debit{Peer: "us",
+					Cell: quantity.Cell(now.UnixMicro()/window + 1), Lent: 40, Cap: 100}})
 			if given.Row.Lent != 40 {
 				t.Fatalf("%+v", given)
 			}

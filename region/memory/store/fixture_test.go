@@ -214,11 +214,13 @@ func allUnder(t testing.TB, s *Store, epoch, id string, want algorithms.Status) 
 		"inspect": read.Status,
 		"decide":  decide(t, s, c).Status,
 		"lend": lend(t, s, algorithms.Lend{Fence: c.Fence,
-			Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)}, Peer: "us",
-			Cell: cell, Lent: 1, Cap: 10}).Status,
+			Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)},
+			Debit: algorithms.Debit{Peer: "us",
+				Cell: cell, Lent: 1, Cap: 10}}).Status,
 		"credit": credit(t, s, algorithms.Credit{Fence: c.Fence,
-			Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)}, Peer: "us",
-			PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10}).Status,
+			Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(10)},
+			Announcement: algorithms.Announcement{Peer: "us",
+				PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10}}).Status,
 		"assign": assign(t, s, hold).Status,
 	} {
 		if status != want {

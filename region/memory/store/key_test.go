@@ -34,7 +34,7 @@ func TestAwkwardKeys(t *testing.T) {
 			}
 			if g := lend(t, s, algorithms.Lend{Fence: under(epoch),
 				Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: terms(1000)},
-				Peer:   "us", Cell: cell, Lent: 2 * n, Cap: 1000}); g.Row.Lent != 2*n {
+				Debit:  algorithms.Debit{Peer: "us", Cell: cell, Lent: 2 * n, Cap: 1000}}); g.Row.Lent != 2*n {
 				t.Errorf("id %.20q: lent %+v, want %d", id, g, 2*n)
 			}
 		}
@@ -78,12 +78,14 @@ func TestKeysOutliveTheirUse(t *testing.T) {
 		},
 		"lend": func(t *testing.T, s *Store, key string, of algorithms.Terms, cell quantity.Cell) {
 			lend(t, s, algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: key,
-				Terms: of}, Peer: "us", Cell: latest(of, cell), Lent: 1, Cap: 1})
+				Terms: of},
+				Debit: algorithms.Debit{Peer: "us", Cell: latest(of, cell), Lent: 1, Cap: 1}})
 		},
 		"credit": func(t *testing.T, s *Store, key string, of algorithms.Terms,
 			cell quantity.Cell) {
 			credit(t, s, algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: key,
-				Terms: of}, Peer: "us", PeerGeneration: 1, Cell: latest(of, cell), Lent: 1, Most: 10})
+				Terms: of},
+				Announcement: algorithms.Announcement{Peer: "us", PeerGeneration: 1, Cell: latest(of, cell), Lent: 1, Most: 10}})
 		},
 	}
 	onBoth(t, func(t *testing.T, kind server) {

@@ -128,13 +128,15 @@ func TestTTLOfEachKind(t *testing.T) {
 		},
 		"lend": func(t *testing.T, s *Store, id string, of algorithms.Terms, cell quantity.Cell) {
 			lend(t, s, algorithms.Lend{Fence: under(epoch),
-				Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}, Peer: "us",
-				Cell: latest(of, cell), Lent: 1, Cap: 10})
+				Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of},
+				Debit: algorithms.Debit{Peer: "us",
+					Cell: latest(of, cell), Lent: 1, Cap: 10}})
 		},
 		"credit": func(t *testing.T, s *Store, id string, of algorithms.Terms, cell quantity.Cell) {
 			credit(t, s, algorithms.Credit{Fence: under(epoch),
-				Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of}, Peer: "us",
-				PeerGeneration: 1, Cell: latest(of, cell), Lent: 1, Most: 10})
+				Target: algorithms.Target{Key: BucketKey(Whole, id), Terms: of},
+				Announcement: algorithms.Announcement{Peer: "us",
+					PeerGeneration: 1, Cell: latest(of, cell), Lent: 1, Most: 10}})
 		},
 		"reset": func(t *testing.T, s *Store, id string, of algorithms.Terms,
 			_ quantity.Cell) {

@@ -121,11 +121,13 @@ func closedCells(t *testing.T, s *Store, epoch string) {
 	}
 	for _, cell := range []quantity.Cell{d.Buckets[0].Cell, d.Buckets[0].Cell + 1} {
 		g := lend(t, s, algorithms.Lend{Fence: c.Fence,
-			Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}, Peer: "us",
-			Cell: cell, Lent: 1, Cap: 10})
+			Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)},
+			Debit: algorithms.Debit{Peer: "us",
+				Cell: cell, Lent: 1, Cap: 10}})
 		r := credit(t, s, algorithms.Credit{Fence: c.Fence,
-			Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)}, Peer: "us",
-			PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10})
+			Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: terms(10)},
+			Announcement: algorithms.Announcement{Peer: "us",
+				PeerGeneration: 1, Cell: cell, Lent: 1, Most: 10}})
 		closed := func(s algorithms.Status) bool {
 			return s == algorithms.StatusRecovering || cell > d.Buckets[0].Cell && s == algorithms.StatusFinished // too far ahead
 		}
@@ -161,8 +163,9 @@ func TestLostCellsPass(t *testing.T) {
 					"k"), Terms: of}}}})
 			cell := d.Buckets[0].Cell
 			g := lend(t, s, algorithms.Lend{Fence: under(epoch),
-				Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: of}, Peer: "us",
-				Cell: cell + 1, Lent: 1, Cap: 1})
+				Target: algorithms.Target{Key: BucketKey(Whole, "k"), Terms: of},
+				Debit: algorithms.Debit{Peer: "us",
+					Cell: cell + 1, Lent: 1, Cap: 1}})
 			if served := admitted(d) == 1; served != (cell >= opens) {
 				t.Fatalf("cell %d, lost until %d: admitted %v", cell, opens, served)
 			}

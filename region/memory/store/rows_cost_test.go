@@ -21,8 +21,9 @@ func TestRowsCostTheEmbeddedServerLittle(t *testing.T) {
 		}
 		d := decide(t, s, on(string(kind), of, 1))
 		lend(t, s, algorithms.Lend{Fence: under(epoch),
-			Target: algorithms.Target{Key: BucketKey(Whole, string(kind)), Terms: of}, Peer: "us",
-			Cell: d.Buckets[0].Cell, Lent: 1, Cap: 100})
+			Target: algorithms.Target{Key: BucketKey(Whole, string(kind)), Terms: of},
+			Debit: algorithms.Debit{Peer: "us",
+				Cell: d.Buckets[0].Cell, Lent: 1, Cap: 100}})
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		decide(t, s, on(string(kind), of, 1))

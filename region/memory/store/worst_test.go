@@ -90,8 +90,8 @@ func crowd(st *stage, on bucket) {
 	// A call that writes rows sums them up.
 	credit(st.b, st.Store, algorithms.Credit{Fence: under(epoch),
 		Target: algorithms.Target{Key: BucketKey(Whole, on.id), Terms: on.terms},
-		Peer:   strings.Repeat("x", 60) + "-00", PeerGeneration: 1, Cell: now.State.Cell, Lent: 80,
-		Returned: 11, Most: 100_000})
+		Announcement: algorithms.Announcement{Peer: strings.Repeat("x", 60) + "-00", PeerGeneration: 1, Cell: now.State.Cell, Lent: 80,
+			Returned: 11, Most: 100_000}})
 }
 
 func keyOf(on bucket) string { return BucketKey(Whole, on.id) }
@@ -198,14 +198,16 @@ var worsts = []worst{
 	{body: "lend", script: algorithms.LendScript, call: func(st *stage, on []bucket,
 		cell quantity.Cell) scripted {
 		return algorithms.Lend{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]),
-			Terms: on[0].terms}, Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
-			Returned: 20, Lent: 90, Cap: on[0].terms.Entitlement, Burst: 9, CapBurst: 100_000}
+			Terms: on[0].terms},
+			Debit: algorithms.Debit{Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
+				Returned: 20, Lent: 90, Cap: on[0].terms.Entitlement, Burst: 9, CapBurst: 100_000}}
 	}},
 	{body: "credit", script: algorithms.CreditScript, call: func(st *stage, on []bucket,
 		cell quantity.Cell) scripted {
 		return algorithms.Credit{Fence: under(epoch), Target: algorithms.Target{Key: keyOf(on[0]),
-			Terms: on[0].terms}, Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
-			PeerGeneration: 1, Lent: 90, Most: 100_000, MostBurst: 100_000}
+			Terms: on[0].terms},
+			Announcement: algorithms.Announcement{Peer: strings.Repeat("x", 60) + "-03", Cell: cell,
+				PeerGeneration: 1, Lent: 90, Most: 100_000, MostBurst: 100_000}}
 	}},
 	{body: "assign", script: algorithms.AssignScript, only: algorithms.TokenBucket,
 		call: func(st *stage, on []bucket, cell quantity.Cell) scripted {

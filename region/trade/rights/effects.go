@@ -15,11 +15,8 @@ func (e *Engine) Lend(ctx context.Context, lends []exchange.Lend) {
 	current := e.config.Tenure.Rules()
 	calls := make([]algorithms.Lend, len(lends))
 	for i, l := range lends {
-		calls[i] = algorithms.Lend{Fence: algorithms.Fence{Generation: l.Generation,
-			Epoch: l.Bucket.Epoch},
-			Target: current.Target(l.Bucket, e.seen.begin(l.Bucket)), Peer: l.Peer, Cell: l.Cell,
-			Returned: l.Returned, Lent: l.Lent, Kept: l.Kept, Cap: l.Cap,
-			Burst: l.Burst, KeptBurst: l.KeptBurst, CapBurst: l.CapBurst}
+		calls[i] = algorithms.Lend{Fence: algorithms.Fence{Generation: l.Generation, Epoch: l.Bucket.Epoch},
+			Target: current.Target(l.Bucket, e.seen.begin(l.Bucket)), Debit: l.Debit}
 	}
 	given := make([]algorithms.Given, len(lends))
 	e.fails(BeforeDebit)
@@ -67,12 +64,8 @@ func (e *Engine) Credit(ctx context.Context, credits []exchange.Credit) {
 	current := e.config.Tenure.Rules()
 	calls := make([]algorithms.Credit, len(credits))
 	for i, c := range credits {
-		calls[i] = algorithms.Credit{Fence: algorithms.Fence{Generation: c.ForGeneration,
-			Epoch: c.Bucket.Epoch},
-			Target: current.Target(c.Bucket, e.seen.begin(c.Bucket)), Peer: c.Peer,
-			PeerGeneration: c.Generation,
-			Cell:           c.Cell, Lent: c.Lent, Returned: c.Returned, Most: c.Most,
-			Burst: c.Burst, MostBurst: c.MostBurst, At: c.At}
+		calls[i] = algorithms.Credit{Fence: algorithms.Fence{Generation: c.ForGeneration, Epoch: c.Bucket.Epoch},
+			Target: current.Target(c.Bucket, e.seen.begin(c.Bucket)), Announcement: c.Announcement}
 	}
 	e.fails(BeforeCredit)
 	inPieces(ctx, e.moves, calls, e.config.Store.Credit,

@@ -130,11 +130,9 @@ func (e *Engine) readPage(ctx context.Context) error {
 
 // keep takes in what the store counts as used of a bucket of a long window, and returns what it has lent.
 func (e *Engine) keep(b *exchange.Bucket, found algorithms.Inspected) (rows []journal.Row) {
-	terms := b.Terms(e.config.Region)
 	for _, row := range found.Traded() {
-		if row.Lent > 0 || row.Returned > 0 || row.BurstLent > 0 {
-			rows = append(rows, journal.Row{Bucket: b.ID, Peer: row.Peer, Cell: row.Cell, Lent: row.Lent,
-				Returned: row.Returned, Burst: row.BurstLent, Generation: e.reading.generation, Until: terms.Weighs(row.Cell)})
+		if gave, ok := b.Gave(e.config.Region, e.reading.generation, row); ok {
+			rows = append(rows, journal.Row(gave))
 		}
 	}
 	if found.ExistsUntil > 0 {

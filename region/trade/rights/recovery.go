@@ -154,18 +154,12 @@ func (e *Engine) Restore(ctx context.Context, all []exchange.Restore) {
 
 // restoring returns the script call that restores a bucket.
 func (e *Engine) restoring(r exchange.Restore) algorithms.Restore {
-	return algorithms.Restore{Fence: algorithms.Fence{Generation: r.Generation,
-		Epoch: r.Bucket.Epoch},
-		Target: e.config.Tenure.Rules().Target(r.Bucket, 0), LostAt: r.LostAt,
-		Cap: r.Cap, Most: r.Most, Use: r.Use,
-		KnownPeers: r.KnownPeers, UnknownPeers: r.UnknownPeers, Rows: r.Rows}
+	return algorithms.Restore{Fence: algorithms.Fence{Generation: r.Generation, Epoch: r.Bucket.Epoch},
+		Target: e.config.Tenure.Rules().Target(r.Bucket, 0), LostAt: r.LostAt, Known: r.Known}
 }
 
 // tell fills in what the store has heard about a bucket.
 func (e *Engine) tell(t *exchange.Testimony, heard algorithms.Recalled) {
 	t.Refused, t.Now, t.LostAt = false, heard.Now, heard.LostAt
-	for _, r := range heard.Rows {
-		t.Rows = append(t.Rows, algorithms.RememberedRow{Peer: e.config.Region, Cell: r.Cell,
-			Lent: r.Borrowed, Returned: r.Regained})
-	}
+	t.Rows = heard.By(e.config.Region)
 }

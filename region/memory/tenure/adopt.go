@@ -56,15 +56,15 @@ const (
 
 // learn opens a document. from says where it comes from.
 func (t *Tenure) learn(ctx context.Context, d *policy.Document, from string) error {
-	t.begin()
-	defer t.end()
-	t.origins[d.Epoch()] = from
-	defer delete(t.origins, d.Epoch())
+	turn := t.begin()
+	defer turn.end()
+	turn.origins[d.Epoch()] = from
+	defer delete(turn.origins, d.Epoch())
 	agenda, err := t.agenda().Learn(d)
 	if err != nil || agenda.String() == t.agenda().String() {
 		return err
 	}
-	if err := t.putInForce(ctx, t.binding(agenda)); err != nil {
+	if err := turn.putInForce(ctx, t.binding(agenda)); err != nil {
 		return err
 	}
 	t.config.Log.Info("limits document open", "epoch", d.Epoch().String(), "open", t.Rules().Epoch)
@@ -84,8 +84,8 @@ func (t *Tenure) binding(a barrier.Agenda) barrier.Agenda {
 // opened meanwhile.
 const merges = 4
 
-// putInForce opens documents in the store and then in this node. The caller has the turn.
-func (t *Tenure) putInForce(ctx context.Context, a barrier.Agenda) error {
+// putInForce opens documents in the store and then in this node.
+func (t *turn) putInForce(ctx context.Context, a barrier.Agenda) error {
 	for range merges {
 		if err := t.keepDocuments(ctx, t.config.Store.Generation(), a); err != nil && !errors.Is(err, store.ErrUnknownStore) {
 			return err
@@ -127,7 +127,7 @@ func (t *Tenure) adoptInStore(ctx context.Context, a barrier.Agenda) (quantity.S
 var errMerging = errors.New("other nodes of the region keep opening limits documents")
 
 // work has the node work by other rules, and tells which documents it did not open by itself.
-func (t *Tenure) work(r *rules.Rules) {
+func (t *turn) work(r *rules.Rules) {
 	before := t.agenda()
 	t.rules.Store(r)
 	for _, d := range r.View.Agenda.Documents() {
@@ -142,14 +142,14 @@ func (t *Tenure) work(r *rules.Rules) {
 }
 
 // apply has the node work by other rules, and tells its other parts.
-func (t *Tenure) apply(r *rules.Rules) {
+func (t *turn) apply(r *rules.Rules) {
 	t.work(r)
 	t.known.wait(r.View)
 	t.config.Changed(Change{Rules: r, Generation: t.Generation(), Now: t.config.Store.Latest()})
 }
 
 // merged returns an agenda with the documents that another node of the region opened in the store.
-func (t *Tenure) merged(ctx context.Context, a barrier.Agenda,
+func (t *turn) merged(ctx context.Context, a barrier.Agenda,
 	other *store.OtherDocuments) (barrier.Agenda, error) {
 	if t.guess {
 		return t.joined(ctx, other)
@@ -159,7 +159,7 @@ func (t *Tenure) merged(ctx context.Context, a barrier.Agenda,
 
 // joined returns the documents that stand in the store, and behind them that of the node's file,
 // which is the only one that the node knows.
-func (t *Tenure) joined(ctx context.Context, other *store.OtherDocuments) (barrier.Agenda, error) {
+func (t *turn) joined(ctx context.Context, other *store.OtherDocuments) (barrier.Agenda, error) {
 	filed := t.config.Policy
 	a, err := t.found(ctx, barrier.Of(filed), barrier.Names(other.Found), other)
 	if err != nil {

@@ -305,12 +305,12 @@ func (k *knowledge) again() {
 
 // review makes new rules of what is known of the documents, and closes those that bind no longer.
 func (t *Tenure) review(ctx context.Context) error {
-	t.begin()
-	defer t.end()
+	turn := t.begin()
+	defer turn.end()
 	old := t.agenda()
 	a := t.binding(old)
 	if a.String() != old.String() {
-		if err := t.putInForce(ctx, a); err != nil {
+		if err := turn.putInForce(ctx, a); err != nil {
 			return err
 		}
 		t.known.forget(t.agenda())
@@ -318,8 +318,8 @@ func (t *Tenure) review(ctx context.Context) error {
 			t.Rules().Epoch)
 		return nil
 	}
-	t.apply(rules.New(t.known.view(a, t.config.Store.Surely()), t.config.Store.Shards()))
-	return errors.Join(t.noteSure(ctx), t.noteFence(ctx))
+	turn.apply(rules.New(t.known.view(a, t.config.Store.Surely()), t.config.Store.Shards()))
+	return errors.Join(turn.noteSure(ctx), t.noteFence(ctx))
 }
 
 // parse reads a document that another node gave to the store or to another region.

@@ -21,7 +21,7 @@ const bootstrapped = 10 * time.Minute
 // store remembers of it is an old copy. From the start on this node writes every row to its journal,
 // whatever becomes of the store. Where a start is tried again, what it once found stands: the store
 // may remember this very journal by then.
-func (t *Tenure) checkJournalWhole(ctx context.Context, opened store.Opened) error {
+func (t *turn) checkJournalWhole(ctx context.Context, opened store.Opened) error {
 	if !t.vouched {
 		before, err := t.config.Store.Note(ctx, t.config.Node, "")
 		if err != nil {
@@ -40,7 +40,7 @@ func (t *Tenure) checkJournalWhole(ctx context.Context, opened store.Opened) err
 }
 
 // vouch has the journal note since when it is whole. before is what the store remembers of it.
-func (t *Tenure) vouch(before string, opened store.Opened) (err error) {
+func (t *turn) vouch(before string, opened store.Opened) (err error) {
 	journal := t.config.Journal
 	fresh := journal.WholeSince() == math.MaxInt64
 	var incarnation, sequence uint64

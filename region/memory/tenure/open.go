@@ -81,9 +81,9 @@ func (t *Tenure) Open(ctx context.Context) (err error) {
 func (t *Tenure) OpenOnce(ctx context.Context) error { return t.open(ctx, false) }
 
 func (t *Tenure) open(ctx context.Context, bootstrap bool) error {
-	t.begin()
-	defer t.end()
-	return t.openUnder(ctx, t.agenda(), bootstrap)
+	turn := t.begin()
+	defer turn.end()
+	return turn.openUnder(ctx, t.agenda(), bootstrap)
 }
 
 var errChanging = errors.New("the store is being opened")
@@ -91,20 +91,21 @@ var errChanging = errors.New("the store is being opened")
 // EndGeneration ends a generation in which nothing but a bucket was lost, unless it has ended
 // already. It fails while the store is being opened.
 func (t *Tenure) EndGeneration(ctx context.Context, generation uint64) error {
-	if !t.tryBegin() {
+	turn := t.tryBegin()
+	if turn == nil {
 		return errChanging
 	}
-	defer t.end()
+	defer turn.end()
 	if t.Generation() != generation {
 		return nil
 	}
-	t.ended = generation
-	return t.openUnder(ctx, t.agenda(), false)
+	turn.ended = generation
+	return turn.openUnder(ctx, t.agenda(), false)
 }
 
 // openUnder opens the store under documents, which are open afterwards beside those that other
-// nodes of the region opened. The caller has the turn.
-func (t *Tenure) openUnder(ctx context.Context, a barrier.Agenda, bootstrap bool) error {
+// nodes of the region opened.
+func (t *turn) openUnder(ctx context.Context, a barrier.Agenda, bootstrap bool) error {
 	for range merges {
 		if !t.guess {
 			t.save(a) // should the answer be lost, nobody else may have their texts
@@ -136,7 +137,7 @@ func (t *Tenure) openUnder(ctx context.Context, a barrier.Agenda, bootstrap bool
 }
 
 // openStore opens the store under documents, and no others.
-func (t *Tenure) openStore(ctx context.Context, a barrier.Agenda,
+func (t *turn) openStore(ctx context.Context, a barrier.Agenda,
 	bootstrap bool) (store.Opened, error) {
 	c := t.config
 	seen, latest := c.Journal.StoreTime()
@@ -150,7 +151,7 @@ func (t *Tenure) openStore(ctx context.Context, a barrier.Agenda,
 }
 
 // takeOver has the node work with the store that it has opened.
-func (t *Tenure) takeOver(ctx context.Context, a barrier.Agenda, opened store.Opened) error {
+func (t *turn) takeOver(ctx context.Context, a barrier.Agenda, opened store.Opened) error {
 	c := t.config
 	if err := c.Journal.SetGeneration(opened.Generation); err != nil {
 		return err

@@ -80,12 +80,21 @@ type Tenure struct {
 	heard    chan struct{} // holds a value while something was heard of documents
 
 	users users
-	turn  chan struct{} // holds a value while the terms change
+	turn  chan *turn // holds the turn while nobody has it
 
 	mu       sync.Mutex
-	changing bool // the terms change; set by the goroutine that has the turn
+	changing bool // somebody has the turn
 
-	// Only the goroutine that has the turn uses these.
+	stopped atomic.Pointer[Stopped] // nil: this node uses the store
+
+	noted  atomic.Value // what the store remembers of this node's journal, a string
+	losses atomic.Int64
+	waived atomic.Int64 // store time up to which losses are waived
+}
+
+// turn is the right to change the terms, and what is known only to whoever has it.
+type turn struct {
+	*Tenure
 	since   uint64 // the generation that this node last joined
 	ended   uint64 // the generation that is to end although the store lost nothing
 	guess   bool   // the journal knew no document, and the store is not open yet
@@ -93,12 +102,6 @@ type Tenure struct {
 	unused  bool   // and no node of the region ever used a bucket
 	// where documents come from that are to be open; of others the store knows
 	origins map[policy.Epoch]string
-
-	stopped atomic.Pointer[Stopped] // nil: this node uses the store
-
-	noted  atomic.Value // what the store remembers of this node's journal, a string
-	losses atomic.Int64
-	waived atomic.Int64 // store time up to which losses are waived
 }
 
 // New returns the tenure of a node whose store is not open yet. It works under the documents that
@@ -117,12 +120,13 @@ func New(c Config) (*Tenure, error) {
 	}
 	t := &Tenure{config: c, refusals: newRefusals(c.Log, c.Now), due: make(chan struct{}, 1),
 		heard: make(chan struct{}, 1), known: newKnowledge(c.Region, c.Log, c.Now),
-		turn: make(chan struct{}, 1), origins: map[policy.Epoch]string{}}
+		turn: make(chan *turn, 1)}
 	t.times.journal, t.times.log = c.Journal, c.Log
-	t.guess = len(c.Journal.Documents()) == 0
-	if !t.guess {
+	guess := len(c.Journal.Documents()) == 0
+	if !guess {
 		a = t.behind(a, c.Policy)
 	}
+	t.turn <- &turn{Tenure: t, guess: guess, origins: map[policy.Epoch]string{}}
 	t.rules.Store(rules.New(t.known.view(a, 0), c.Store.Shards()))
 	c.Store.Heed(t.heed)
 	return t, nil
@@ -157,24 +161,25 @@ func (t *Tenure) During(f func(generation uint64)) bool {
 }
 
 // begin waits for the turn to change the terms and takes it. end gives it back.
-func (t *Tenure) begin() {
-	t.turn <- struct{}{}
+func (t *Tenure) begin() *turn {
+	turn := <-t.turn
 	t.setChanging(true)
+	return turn
 }
 
-func (t *Tenure) end() {
+func (t *turn) end() {
 	t.setChanging(false)
-	<-t.turn
+	t.turn <- t
 }
 
-// tryBegin takes the turn without waiting for it. It returns false if another goroutine has it.
-func (t *Tenure) tryBegin() bool {
+// tryBegin takes the turn without waiting for it. It returns nil if somebody else has it.
+func (t *Tenure) tryBegin() *turn {
 	select {
-	case t.turn <- struct{}{}:
+	case turn := <-t.turn:
 		t.setChanging(true)
-		return true
+		return turn
 	default:
-		return false
+		return nil
 	}
 }
 

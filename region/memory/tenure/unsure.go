@@ -49,7 +49,7 @@ func parseDoubt(note string) (d doubt) {
 // region has acknowledged. The store remembers it, so that it stays so for a node that is started
 // again. What stands in the store before a node notes it counts, and not who opened the store: the
 // note may be missing because its reply was late.
-func (t *Tenure) learnWhetherSure(ctx context.Context, a barrier.Agenda,
+func (t *turn) learnWhetherSure(ctx context.Context, a barrier.Agenda,
 	opened store.Opened) error {
 	if t.since == opened.Since {
 		return nil
@@ -98,7 +98,7 @@ func (k *knowledge) sure(a barrier.Agenda, region string) {
 }
 
 // noteSure has the store remember what this node has learned since of the region's documents.
-func (t *Tenure) noteSure(ctx context.Context) error {
+func (t *turn) noteSure(ctx context.Context) error {
 	t.known.mu.Lock()
 	doubted, now := t.known.unsure != nil, t.known.doubt(t.since)
 	t.known.mu.Unlock()

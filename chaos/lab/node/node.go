@@ -33,7 +33,7 @@ type Stepped struct {
 	config  region.Config
 	node    *region.Node
 	tenure  *tenure.Tenure
-	rights  *rights.Engine
+	rights  *rights.Stepper
 	limiter *admit.Limiter
 	events  []exchange.Event
 	silent  map[store.Shard]time.Time // since when servers have not answered
@@ -50,7 +50,8 @@ func New(c region.Config) (*Stepped, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.tenure, s.rights, s.limiter = s.node.Wings()
+	tenure, rights, limiter := s.node.Wings()
+	s.tenure, s.rights, s.limiter = tenure, rights.Stepper(), limiter
 	return s, s.tenure.Open(context.Background())
 }
 

@@ -18,21 +18,20 @@ func (e *Engine) StoreClock(now time.Time) (ahead time.Duration, known bool) {
 
 // watchClocks warns once when a peer region's store clock gets further from ours than the sliding
 // kinds allow (algorithms.ClockMargin), and logs once when it is back. It counts as back at half of
-// the margin, so that small moves of the estimate do not repeat the warning. Only the goroutine
-// that steps the machine may call it.
-func (e *Engine) watchClocks(ages []exchange.PeerAge) {
+// the margin, so that small moves of the estimate do not repeat the warning.
+func (s *Stepper) watchClocks(ages []exchange.PeerAge) {
 	for _, a := range ages {
 		apart := max(a.ClockApart, -a.ClockApart)
 		switch {
 		case !a.ClockKnown:
-		case apart > algorithms.ClockMargin && !e.apart[a.Peer]:
-			e.apart[a.Peer] = true
-			e.config.Log.Warn("the clock of a peer region's store is further from ours than the clock margin: limits of the sliding kinds may be exceeded in real time; mend NTP there or here",
+		case apart > algorithms.ClockMargin && !s.apart[a.Peer]:
+			s.apart[a.Peer] = true
+			s.config.Log.Warn("the clock of a peer region's store is further from ours than the clock margin: limits of the sliding kinds may be exceeded in real time; mend NTP there or here",
 				"region", a.Peer, "ahead", microseconds(a.ClockApart), "clock_margin",
 				microseconds(algorithms.ClockMargin))
-		case apart <= algorithms.ClockMargin/2 && e.apart[a.Peer]:
-			delete(e.apart, a.Peer)
-			e.config.Log.Info("the clock of a peer region's store is near ours again", "region",
+		case apart <= algorithms.ClockMargin/2 && s.apart[a.Peer]:
+			delete(s.apart, a.Peer)
+			s.config.Log.Info("the clock of a peer region's store is near ours again", "region",
 				a.Peer, "ahead", microseconds(a.ClockApart))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // estimate moves.
 func TestClocksApartAreTold(t *testing.T) {
 	var lines strings.Builder
-	e := &Engine{config: Config{Log: slog.New(slog.NewTextHandler(&lines, nil))},
+	e := &Stepper{Engine: &Engine{config: Config{Log: slog.New(slog.NewTextHandler(&lines, nil))}},
 		apart: map[string]bool{}}
 	const margin = algorithms.ClockMargin
 	for i, tc := range []struct {

@@ -4,8 +4,8 @@ import "github.com/quotad/quotad/allocator/exchange"
 
 // setDegraded keeps which regions this node is degraded towards, for decisions, and logs each
 // change.
-func (e *Engine) setDegraded(ages []exchange.PeerAge) {
-	old := *e.degraded.Load()
+func (s *Stepper) setDegraded(ages []exchange.PeerAge) {
+	old := *s.degraded.Load()
 	var changed bool
 	for _, a := range ages {
 		changed = changed || old[a.Peer] != a.Degraded
@@ -18,14 +18,14 @@ func (e *Engine) setDegraded(ages []exchange.PeerAge) {
 		now[a.Peer] = a.Degraded
 		if was, known := old[a.Peer]; known && was != a.Degraded {
 			if a.Degraded {
-				e.config.Log.Warn("a region does not answer: limits keep to the fixed split and to what was lent before",
+				s.config.Log.Warn("a region does not answer: limits keep to the fixed split and to what was lent before",
 					"region", a.Peer)
 			} else {
-				e.config.Log.Info("a region answers again", "region", a.Peer)
+				s.config.Log.Info("a region answers again", "region", a.Peer)
 			}
 		}
 	}
-	e.degraded.Store(&now)
+	s.degraded.Store(&now)
 }
 
 // DegradedTowards reports whether a region has not answered this node lately.

@@ -3,13 +3,11 @@ package rights
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/copies"
@@ -17,12 +15,6 @@ import (
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/memory/tenure"
 	"github.com/quotad/quotad/region/trade/peer"
-)
-
-const (
-	tickEvery    = exchange.Interval * time.Microsecond
-	drainEvery   = 10 * time.Millisecond // decisions are reported to the machine at most this often
-	eventsAtOnce = 256                   // heard before the clock is looked at again
 )
 
 // Peers are the other nodes, as [peer.Client] calls them.
@@ -72,18 +64,17 @@ type Config struct {
 	Closed    <-chan struct{} // closed when the node ends
 }
 
-// Engine steps the exchange machine of a node and carries out its effects. Only the engine's own
-// goroutine touches the machine; effects run in other goroutines and come back as events. It is
-// safe for concurrent use.
+// Engine carries out the effects of a node's exchange machine, and has what the machine knew when it
+// was last stepped. Its Stepper steps the machine; effects run in other goroutines and come back as
+// events. It is safe for concurrent use.
 type Engine struct {
-	config  Config
-	machine *exchange.Machine
-	begun   time.Time
-	events  *events
-	drain   chan struct{} // holds a value after something was observed
-	moves   chan struct{} // holds a value for each pipeline under way that moves rights
-	seen    *lastSeen
-	hints   *Hints
+	config Config
+	begun  time.Time
+	events *events
+	drain  chan struct{} // holds a value after something was observed
+	moves  chan struct{} // holds a value for each pipeline under way that moves rights
+	seen   *lastSeen
+	hints  *Hints
 
 	sender    *copies.Sender
 	written   chan struct{} // holds a value after uses were written to the journal
@@ -113,21 +104,14 @@ type Engine struct {
 	testimonies pendingReplies[exchange.Testimonies]
 	waiters     waiters
 	work        sync.WaitGroup // effects under way
-
-	// Only the goroutine that steps the machine uses these.
-	apart    map[string]bool // regions whose store's clock is too far from ours
-	refused  int64           // generations refused, as of the last step
-	warned   time.Time       // when a refused generation was last logged
-	warnedOf time.Time       // when a later generation of our region was last logged
 }
 
 // New returns an engine that does nothing before Run.
 func New(c Config) *Engine {
-	e := &Engine{config: c, machine: exchange.New(c.Region, c.Node, c.Options), begun: time.Now(),
-		events: newEvents(), drain: make(chan struct{}, 1), moves: make(chan struct{},
-			movesUnderWay), written: make(chan struct{}, 1),
+	e := &Engine{config: c, begun: time.Now(), events: newEvents(), drain: make(chan struct{}, 1),
+		moves: make(chan struct{}, movesUnderWay), written: make(chan struct{}, 1),
 		seen:     newLastSeen(c.Region, c.Memory, c.Store.Latest, c.Store.Surely),
-		observed: map[string]*exchange.Observed{}, apart: map[string]bool{}}
+		observed: map[string]*exchange.Observed{}}
 	e.hints = newHints(c.Region, c.Node, c.Journal.Incarnation(), c.Now,
 		func(h exchange.Hint) { e.post(exchange.Heard{Hint: h}) })
 	e.hints.inDocument = func(region string) bool {
@@ -156,48 +140,6 @@ func (e *Engine) now() quantity.NodeTime {
 	return quantity.NodeTime(time.Since(e.begun).Microseconds() + 1)
 }
 
-// Run steps the machine until ctx ends, and waits for the effects under way.
-func (e *Engine) Run(ctx context.Context) {
-	defer e.work.Wait()
-	tick := time.NewTicker(tickEvery)
-	defer tick.Stop()
-	rest := time.NewTimer(0)
-	defer rest.Stop()
-	drain := e.drain
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-e.events.more:
-			e.hearSome(ctx)
-		case <-drain:
-			began := time.Now()
-			e.report(ctx)
-			drain = nil
-			// Reports take at most half of the machine's time.
-			rest.Reset(max(drainEvery, time.Since(began)))
-		case <-rest.C:
-			drain = e.drain
-		case <-tick.C:
-			e.report(ctx)
-			e.step(ctx, exchange.Tick{Jitter: quantity.PPM(allocator.PPM*8/10 +
-				rand.Int64N(allocator.PPM*4/10))})
-		}
-	}
-}
-
-// hearSome has the machine hear up to eventsAtOnce of the events that wait.
-func (e *Engine) hearSome(ctx context.Context) {
-	for range eventsAtOnce {
-		event, ok := e.events.next()
-		if !ok {
-			return
-		}
-		e.step(ctx, event)
-	}
-	e.events.wake() // Run hears the rest after it has looked at the clock
-}
-
 // post hands the machine an event. If its lane is full, post drops and counts the event and returns
 // false.
 func (e *Engine) post(event exchange.Event) bool {
@@ -216,81 +158,6 @@ func (e *Engine) deliver(event exchange.Event) {
 		return
 	}
 	e.events.deliver(event, e.config.Closed)
-}
-
-// Hear steps the machine at now, microseconds of the machine's time, and takes over what the
-// machine then knows. Run calls it. A test that steps the machine by hand calls it in place of Run.
-func (e *Engine) Hear(now quantity.NodeTime, event exchange.Event) exchange.Effects {
-	if tick, ok := event.(exchange.Tick); ok {
-		tick.Clock = quantity.StoreTime(e.config.Now().UnixMicro())
-		event = tick
-	}
-	out := e.machine.Step(now, event)
-	e.hearDocuments(out)
-	e.tellDocuments(out)
-	e.mu.Lock()
-	e.stats = e.machine.Stats()
-	e.storeAhead, e.storeTold = e.machine.StoreClock()
-	e.reliefs.take(now, out.Reliefs)
-	e.mu.Unlock()
-	e.watchGenerations(event)
-	if _, ticked := event.(exchange.Tick); ticked {
-		e.gone.name(e.machine.Named())
-		moved, allotments, waiting := e.machine.MovedByLimit(), allotted(out.Allotments), e.machine.Recovering()
-		e.mu.Lock()
-		e.movedBy, e.allotments, e.waiting = moved, allotments, waiting
-		e.mu.Unlock()
-	}
-	switch event.(type) {
-	// Ages depend on these only: on time, on answers, and on who the peers are.
-	case exchange.Tick, exchange.Answered, exchange.TenureChanged:
-		ages := e.machine.Ages(now)
-		e.mu.Lock()
-		e.ages = ages
-		e.mu.Unlock()
-		e.setDegraded(ages)
-		e.watchClocks(ages)
-	}
-	return out
-}
-
-// step steps the machine and starts its effects.
-func (e *Engine) step(ctx context.Context, event exchange.Event) {
-	out := e.Hear(e.now(), event)
-	for _, s := range out.Settled {
-		e.Settle(s)
-	}
-	if len(out.Lend) > 0 {
-		e.work.Go(func() { e.Lend(ctx, out.Lend) })
-	}
-	for _, r := range out.Record {
-		e.work.Go(func() { e.Record(ctx, r) })
-	}
-	for _, a := range out.Replies {
-		e.replies.hand(a.ID, a.Reply)
-		e.fails(AfterReply)
-	}
-	for _, c := range out.Calls {
-		e.work.Go(func() { e.call(ctx, c) })
-	}
-	if len(out.Credits) > 0 {
-		e.work.Go(func() { e.Credit(ctx, out.Credits) })
-	}
-	for _, r := range out.Recalls {
-		e.work.Go(func() { e.recall(ctx, r) })
-	}
-	for _, c := range out.Consults {
-		e.work.Go(func() { e.Consult(ctx, c) })
-	}
-	for _, t := range out.Testify {
-		e.testimonies.hand(t.ID, t.Testimonies)
-	}
-	if len(out.Restores) > 0 {
-		e.work.Go(func() { e.Restore(ctx, out.Restores) })
-	}
-	for _, h := range out.Hints {
-		e.broadcast(h)
-	}
 }
 
 // Snapshot returns the ages of peers and the counts as of the last step.

@@ -57,14 +57,12 @@ func laneOf(e exchange.Event) lane {
 	return resultLane
 }
 
-// events holds the events that wait for the machine. It is safe for concurrent use, except next,
-// which only the machine's driver may call.
+// events holds the events that wait for the machine. It is safe for concurrent use.
 type events struct {
 	waiting [hintLane]chan exchange.Event
 	hints   hintQueue
 	more    chan struct{} // holds a value while an event may be waiting
 	dropped [lanes]atomic.Int64
-	taken   int // calls of next
 }
 
 func newEvents() *events {
@@ -114,11 +112,10 @@ func (q *events) deliver(e exchange.Event, closed <-chan struct{}) {
 // wake makes the reader of more look for events.
 func (q *events) wake() { repeat.Signal(q.more) }
 
-// next takes the first event of the first lane that has one. Every leastFirst-th call it takes one
-// from the last such lane. It returns false if no event waits.
-func (q *events) next() (exchange.Event, bool) {
-	q.taken++
-	if q.taken%leastFirst == 0 {
+// next takes the first event of the first lane that has one, and at every leastFirst-th turn that of
+// the last such lane. It returns false if no event waits.
+func (q *events) next(turn int) (exchange.Event, bool) {
+	if turn%leastFirst == 0 {
 		if h, ok := q.hints.take(); ok {
 			return exchange.Heard{Hint: h}, true
 		}

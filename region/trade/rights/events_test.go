@@ -36,17 +36,18 @@ func TestAFloodOfHintsDisplacesNoAsk(t *testing.T) {
 			t.Fatalf("%T was displaced by hints", e)
 		}
 	}
+	const turn = 1 // not one of the last lane
 	for _, want := range []exchange.Event{exchange.Lent{}, exchange.Asked{}, exchange.Wanted{}} {
-		if got, _ := q.next(); fmt.Sprintf("%T", got) != fmt.Sprintf("%T", want) {
+		if got, _ := q.next(turn); fmt.Sprintf("%T", got) != fmt.Sprintf("%T", want) {
 			t.Errorf("%T is heard where %T is due", got, want)
 		}
 	}
 	for b := range maxHintsWaiting {
-		if h, ok := q.next(); !ok || h != heardOf("n1", b, 2) {
+		if h, ok := q.next(turn); !ok || h != heardOf("n1", b, 2) {
 			t.Fatalf("hint %d: %+v, %t", b, h, ok)
 		}
 	}
-	if e, ok := q.next(); ok || q.length(hintLane) != 0 {
+	if e, ok := q.next(turn); ok || q.length(hintLane) != 0 {
 		t.Errorf("after the last: %+v", e)
 	}
 	if q.dropped[hintLane].Load() != 3*5000 || q.lost() != 3*5000 {
@@ -61,9 +62,9 @@ func TestNoLaneWaitsForEver(t *testing.T) {
 	q.post(heardOf("n1", 1, 0))
 	q.post(exchange.Wanted{})
 	heard := map[string]bool{}
-	for range 2 * leastFirst {
+	for turn := range 2 * leastFirst {
 		q.post(exchange.Lent{})
-		e, _ := q.next()
+		e, _ := q.next(turn)
 		heard[fmt.Sprintf("%T", e)] = true
 	}
 	if len(heard) != 3 {

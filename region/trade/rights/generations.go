@@ -11,26 +11,26 @@ const warnEvery = time.Minute
 
 // watchGenerations logs, after a step, what other nodes said about generations. If this node is
 // fenced, another node of its region may have opened the store under a later generation, so it has
-// the store opened again. Only the goroutine that steps the machine may call it.
-func (e *Engine) watchGenerations(event exchange.Event) {
-	stats := e.machine.Stats()
+// the store opened again.
+func (s *Stepper) watchGenerations(event exchange.Event) {
+	stats := s.machine.Stats()
 	now := time.Now()
-	if stats.GenerationsRefused > e.refused && now.Sub(e.warned) >= warnEvery {
-		e.warned = now
-		e.config.Log.Warn("other nodes name generations further ahead of the store's clock than any can be: "+
+	if stats.GenerationsRefused > s.refused && now.Sub(s.warned) >= warnEvery {
+		s.warned = now
+		s.config.Log.Warn("other nodes name generations further ahead of the store's clock than any can be: "+
 			"refused; look for a forger, use TLS between regions, or mend NTP where they come from",
 			"refused", stats.GenerationsRefused)
 	}
-	e.refused = stats.GenerationsRefused
+	s.refused = stats.GenerationsRefused
 	if !stats.Fenced {
 		return
 	}
 	if _, asked := event.(exchange.Questioned); asked {
-		e.config.Tenure.Reopen() // the node that asks already works under a later generation
+		s.config.Tenure.Reopen() // the node that asks already works under a later generation
 	}
-	if _, ticks := event.(exchange.Tick); ticks && now.Sub(e.warnedOf) >= warnEvery {
-		e.warnedOf = now
-		e.config.Log.Warn("this node lends nothing: another node of its region named a later generation " +
+	if _, ticks := event.(exchange.Tick); ticks && now.Sub(s.warnedOf) >= warnEvery {
+		s.warnedOf = now
+		s.config.Log.Warn("this node lends nothing: another node of its region named a later generation " +
 			"than the store was opened under; if that stays, restart this node")
 	}
 }

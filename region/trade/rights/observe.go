@@ -96,9 +96,9 @@ func (e *Engine) observing(b *exchange.Bucket) *exchange.Observed {
 func (e *Engine) drains() { repeat.Signal(e.drain) }
 
 // report tells the machine what was decided since the last report.
-func (e *Engine) report(ctx context.Context) {
-	if all := e.Observations(); len(all) > 0 {
-		e.step(ctx, all)
+func (s *Stepper) report(ctx context.Context) {
+	if all := s.Observations(); len(all) > 0 {
+		s.step(ctx, all)
 	}
 }
 

@@ -12,19 +12,6 @@ func (m *Machine) likely(now quantity.NodeTime, v *view) quantity.MilliRate {
 	return allocator.Likely(v.mean, v.rateNow(now)) + v.mates.rate(now)
 }
 
-// need returns what allocator.Need wants to know to work out how much to ask for of a cell. opens
-// is the time in microseconds until the cell opens; wanted is the number of units that requests
-// wait for.
-func (m *Machine) need(now quantity.NodeTime, v *view, cell quantity.Cell, o allocator.Outlook,
-	opens int64, wanted quantity.Units) allocator.Need {
-	n := allocator.Need{Frame: v.frame, Outlook: o, Opens: opens, Own: v.own, Share: v.share(cell),
-		Waiting: wanted, InNeed: v.inNeed(now), Home: v.Home, HomeWaits: v.wants(now)}
-	if wanted == 0 {
-		n.Target = m.target(now, v, cell, o.Total())
-	}
-	return n
-}
-
 // target returns this region's target share of a cell, in units, if it wants total units of it.
 func (m *Machine) target(now quantity.NodeTime, v *view, cell quantity.Cell,
 	total quantity.Units) quantity.Units {

@@ -70,61 +70,94 @@ func (m *Machine) settle(v *view) {
 	}
 }
 
-// planCell asks peers for the rights that a cell lacks.
-//
-// A bucket that asks once (asksOnce) asks for everything, and only when the rights at hand would be
-// used up before the answer to a later ask could arrive: the later it asks, the better it knows its
-// need. For other buckets rights that arrive late are lost, so planCell asks for half of the gap at
-// each tick.
+// lack is a cell of which this region has too few rights for what it expects.
+type lack struct {
+	cell    quantity.Cell
+	at      quantity.StoreTime
+	outlook allocator.Outlook
+	opens   int64          // microseconds until the cell opens; 0: it is open
+	waiting quantity.Units // units that requests wait for
+	// inNeed says that this region has denied requests lately, or will before the answer to a later
+	// ask could arrive.
+	inNeed bool
+}
+
+// planCell asks peers for the rights that a cell lacks: whether it does, how many, and from whom.
 func (m *Machine) planCell(now quantity.NodeTime, v *view, cell quantity.Cell,
 	jitter quantity.PPM) {
-	s := m.storeTime(now)
-	share := v.share(cell)
-	o, opens := v.outlook(cell, s, m.rateNow(now, v))
-	// In home mode a region borrows unit by unit, so nothing ahead of a cell. Of a token bucket it
-	// borrows tokens (planBurst), not refill.
-	if v.isShut(max(s, v.Cells().Opens(cell))) || opens > v.frame.Lead(m.farthest()) || v.Home &&
-		(opens > 0 || o.Steady) {
+	l, lacks := m.lackOf(now, v, cell)
+	if !lacks {
 		return
 	}
-	inNeed := v.inNeed(now) || allocator.Exhausted(o, allocator.AskWithin(m.farthest(), opens),
-		share)
-	var wanted quantity.Units
-	if opens == 0 && !o.Steady {
-		wanted = v.wanted
-	}
-	if o.Total()+wanted <= share || !inNeed && v.asksOnce() {
-		return
-	}
-	if !v.frame.Bucket {
-		o, _ = v.outlook(cell, s, m.likely(now, v))
-	}
-	need := m.need(now, v, cell, o, opens, wanted)
-	short, room := need.Short()
+	short, room := m.short(now, v, l)
 	if short+room <= 0 || !v.asksOnce() && m.crowdedOut(now, v) {
 		return
 	}
 	pending := v.pending(cell).units
-	anew := allocator.AskAnew(short, pending, wanted, inNeed)
+	anew := allocator.AskAnew(short, pending, l.waiting, l.inNeed)
 	if anew { // the pending ask was sent when less was known to be lacking
 		pending = 0
 	}
 	offers := m.offers(now, v, cell, anew)
 	offered := allocator.Offered(offers)
-	if inNeed && v.keepsAsking() && offered < short {
+	if l.inNeed && v.keepsAsking() && offered < short {
 		m.gather(now, v, cell, short)
 		return
 	}
 	units := allocator.Move(allocator.WithRoom(short, room, offered)-pending,
-		allocator.Quantum(v.Limit), jitter, inNeed)
-	if v.asksOnce() && wanted == 0 { // while requests wait there is no time to ask others later
+		allocator.Quantum(v.Limit), jitter, l.inNeed)
+	m.askEach(now, v, cell, m.portions(v, l, units, offers, jitter))
+}
+
+// lackOf reports whether rights of a cell are to be asked for now.
+//
+// A bucket that asks once (asksOnce) asks for everything, and only when the rights at hand would be
+// used up before the answer to a later ask could arrive: the later it asks, the better it knows its
+// need. For other buckets rights that arrive late are lost, so they ask for half of the gap at each
+// tick. In home mode a region borrows unit by unit, so nothing ahead of a cell. Of a token bucket it
+// borrows tokens (planBurst) then, not refill.
+func (m *Machine) lackOf(now quantity.NodeTime, v *view, cell quantity.Cell) (l lack, lacks bool) {
+	l.cell, l.at = cell, m.storeTime(now)
+	l.outlook, l.opens = v.outlook(cell, l.at, m.rateNow(now, v))
+	if v.isShut(max(l.at, v.Cells().Opens(cell))) || l.opens > v.frame.Lead(m.farthest()) ||
+		v.Home && (l.opens > 0 || l.outlook.Steady) {
+		return l, false
+	}
+	share := v.share(cell)
+	l.inNeed = v.inNeed(now) ||
+		allocator.Exhausted(l.outlook, allocator.AskWithin(m.farthest(), l.opens), share)
+	if l.opens == 0 && !l.outlook.Steady {
+		l.waiting = v.wanted
+	}
+	return l, l.outlook.Total()+l.waiting > share && (l.inNeed || !v.asksOnce())
+}
+
+// short returns how many units are lacking, and how many more to ask for where peers have them; see
+// allocator.Need.
+func (m *Machine) short(now quantity.NodeTime, v *view, l lack) (short, room quantity.Units) {
+	o := l.outlook
+	if !v.frame.Bucket {
+		o, _ = v.outlook(l.cell, l.at, m.likely(now, v))
+	}
+	n := allocator.Need{Frame: v.frame, Outlook: o, Opens: l.opens, Own: v.own, Share: v.share(l.cell),
+		Waiting: l.waiting, InNeed: v.inNeed(now), Home: v.Home, HomeWaits: v.wants(now)}
+	if l.waiting == 0 {
+		n.Target = m.target(now, v, l.cell, o.Total())
+	}
+	return n.Short()
+}
+
+// portions returns whom to ask for units, and for how many each.
+func (m *Machine) portions(v *view, l lack, units quantity.Units, offers []allocator.Offer,
+	jitter quantity.PPM) []allocator.Portion {
+	if v.asksOnce() && l.waiting == 0 { // while requests wait there is no time to ask others later
 		offers = allocator.Fewest(offers, units)
 	}
 	tail := quantity.Units(0)
 	if !m.noTail {
-		tail = v.frame.Tail(units, inNeed)
+		tail = v.frame.Tail(units, l.inNeed)
 	}
-	m.askEach(now, v, cell, m.scratch.Divide(units, tail, offers, jitter, inNeed))
+	return m.scratch.Divide(units, tail, offers, jitter, l.inNeed)
 }
 
 // askEach asks each peer for its portion, except peers that were already asked for as much.

@@ -150,12 +150,9 @@ func (m *Machine) told(region string, documents []Acknowledged) {
 	}
 }
 
-// granted credits what a grant announces beyond what is known. It rejects a row that was written
-// for another generation of our store, under other terms, for another cell than asked about,
-// or by a generation of the lender that is not believed. The store checks that the row is no more
-// than the lender may lend (Credit.Most).
+// granted has our store credit what a grant announces beyond what is known, if it is to be believed.
 func (m *Machine) granted(now quantity.NodeTime, c *call, p *peer, i int, g Grant, r Reply) {
-	a, hoped := c.asks[i], c.gain[i]
+	a := c.asks[i]
 	v := m.views[a.Bucket]
 	if v == nil {
 		return
@@ -166,21 +163,10 @@ func (m *Machine) granted(now quantity.NodeTime, c *call, p *peer, i int, g Gran
 		m.reject(RejectedImplausible, 1)
 		return
 	}
-	gained := max(g.Lent-pos.announced.borrowed, 0) + max(g.Returned-pos.announced.regained, 0)
-	burst := max(g.Burst-pos.announced.burst, 0)
-	if g.Refusal != NotRefused {
-		gained, burst, g.Spare = 0, 0, 0
-	}
-	left := gain{} // what was asked for and will not be had for a while
+	hoped, brings := c.gain[i], pos.brings(g)
+	refused, spare := v.refused(g, hoped, brings)
 	if hoped.units > 0 {
-		pos.spare, pos.spareAt = min(max(g.Spare, 0), v.Limit), now
-		// A lender that gives a part and has no spare left gave all it has.
-		if gained == 0 || v.asksOnce() && gained < hoped.units && pos.spare == 0 {
-			left.units, pos.spare = hoped.units, 0
-		}
-	}
-	if hoped.burst > 0 && burst == 0 {
-		left.burst = hoped.burst
+		pos.spare, pos.spareAt = spare, now
 	}
 	pos.pace = min(max(g.Retry, 0), allocator.MaxRetry)
 	from := now
@@ -189,31 +175,62 @@ func (m *Machine) granted(now quantity.NodeTime, c *call, p *peer, i int, g Gran
 	if v.keepsAsking() {
 		from = c.sent
 	}
-	pos.noteRefusal(left, from.Add(pos.pace))
-	if gained+burst == 0 {
+	pos.noteRefusal(refused, from.Add(pos.pace))
+	if brings == (gain{}) {
 		m.stats.AsksRefused++
 		return
 	}
-	switch {
-	case r.ForGeneration != m.generation:
-		m.reject(RejectedGeneration, 1)
-		return
-	case !p.believes(m, now, r.Generation):
-		m.reject(RejectedGeneration, 1)
-		return
-	case a.Agreed != v.Agreed:
-		m.reject(RejectedTerms, 1)
+	if why, rejected := m.rejection(now, v, p, a, r); rejected {
+		m.reject(why, 1)
 		return
 	}
-	pos.pending.units += gained // until the store has credited it
-	pos.pending.burst += burst
+	pos.pending.units += brings.units // until the store has credited it
+	pos.pending.burst += brings.burst
 	pos.announced.raise(g.Lent, g.Returned, g.Burst)
 	part := &v.dealings[p.index].part
 	m.out.Credits = append(m.out.Credits, Credit{Bucket: v.Bucket, ForGeneration: r.ForGeneration,
-		Gain: gained, GainBurst: burst,
+		Gain: brings.units, GainBurst: brings.burst,
 		Announcement: algorithms.Announcement{Peer: p.name, PeerGeneration: r.Generation, Cell: a.Cell,
 			Lent: g.Lent, Returned: g.Returned, Most: part.Lendable,
 			Burst: g.Burst, MostBurst: part.LendableBurst, At: r.At}})
+}
+
+// brings returns by how much a grant is more than what its peer announced before.
+func (pos *position) brings(g Grant) gain {
+	if g.Refusal != NotRefused {
+		return gain{}
+	}
+	return gain{units: max(g.Lent-pos.announced.borrowed, 0) + max(g.Returned-pos.announced.regained, 0),
+		burst: max(g.Burst-pos.announced.burst, 0)}
+}
+
+// refused returns what was hoped for of a grant and will not be had for a while, and how many units
+// its peer has left.
+func (v *view) refused(g Grant, hoped, brings gain) (refused gain, spare quantity.Units) {
+	if g.Refusal == NotRefused {
+		spare = min(max(g.Spare, 0), v.Limit)
+	}
+	// A lender that gives a part and has no spare left gave all it has.
+	if brings.units == 0 || v.asksOnce() && brings.units < hoped.units && spare == 0 {
+		refused.units, spare = hoped.units, 0
+	}
+	if brings.burst == 0 {
+		refused.burst = hoped.burst
+	}
+	return refused, spare
+}
+
+// rejection returns why a row that a peer announces is not credited. It was written for another
+// generation of our store, or by one of the lender's that is not believed, or under other terms. The
+// store checks that the row is no more than the lender may lend (Announcement.Most).
+func (m *Machine) rejection(now quantity.NodeTime, v *view, p *peer, a Ask, r Reply) (why Rejection, rejected bool) {
+	switch {
+	case r.ForGeneration != m.generation, !p.believes(m, now, r.Generation):
+		return RejectedGeneration, true
+	case a.Agreed != v.Agreed:
+		return RejectedTerms, true
+	}
+	return 0, false
 }
 
 // noteRefusal notes that the peer gives nothing more before the node time until: no units if of has

@@ -190,6 +190,29 @@ func asLimit(d admit.Decision, b *bucket) (own admit.Decision, earlier bool) {
 
 // judge passes a decision to the judge of one bucket.
 func (n *node) judge(rq *request, b *bucket, d admit.Decision) {
+	if b.limit.policy.Shadow {
+		n.checkShadow(b, d)
+		return
+	}
+	a := n.answerOf(rq, b, d)
+	late := n.spendsLate(b, &a, d)
+	if d.Allowed {
+		n.noteAdmitted(b, a, d)
+	}
+	b.judge.Record(a)
+	n.w.checkCeiling(b, quantity.Cell(a.Cell))
+	if b.decidedIn(d) && !late {
+		n.checkSplit(b, d)
+	}
+}
+
+// decidedIn reports whether a decision was made by this bucket, in its store.
+func (b *bucket) decidedIn(d admit.Decision) bool {
+	return d.Limit == b.limit.policy.Name && d.At != 0
+}
+
+// answerOf returns a decision as the judge of a bucket hears of it.
+func (n *node) answerOf(rq *request, b *bucket, d admit.Decision) oracle.Answer {
 	at := d.At
 	if at == 0 { // decided without the store, by the node's clock
 		at = n.r.clock()
@@ -200,41 +223,38 @@ func (n *node) judge(rq *request, b *bucket, d admit.Decision) {
 		Cell: b.limit.rule.CellOf(int64(at)),
 		Sent: time.UnixMicro(n.w.plan.starts() + n.w.plan.Into + rq.sent), Seen: n.w.judgeTime(),
 		Entitlement: int64(d.Entitlement), Share: int64(d.Share), Degraded: d.Degraded}
-	if b.limit.policy.Shadow {
-		n.checkShadow(b, d)
-		return
+	if d.Allowed {
+		a.Outcome = oracle.Admitted
 	}
-	decides := d.Limit == b.limit.policy.Name
-	if decides && d.At != 0 {
+	if b.decidedIn(d) {
 		a.Cell = int64(d.Cell)
 	}
-	late := n.spendsLate(b, &a, d)
-	if late {
-		at = quantity.StoreTime(a.At)
+	return a
+}
+
+// noteAdmitted records an admission of which the judge hears.
+func (n *node) noteAdmitted(b *bucket, a oracle.Answer, d admit.Decision) {
+	at, units := quantity.StoreTime(a.At), quantity.Units(a.Cost)
+	b.whileFenced(n.r, at, units)
+	b.labels[a.Cell] += units
+	b.flows[n.r.index].admits(b.windowAt(at), units)
+	if d.Reason == admit.StoreFailureLocal {
+		n.spentLocally(b, units)
 	}
-	if d.Allowed {
-		b.whileFenced(n.r, at, quantity.Units(a.Cost))
-		a.Outcome = oracle.Admitted
-		b.labels[a.Cell] += quantity.Units(a.Cost)
-		b.flows[n.r.index].admits(b.windowAt(at), quantity.Units(a.Cost))
-		if d.Reason == admit.StoreFailureLocal {
-			n.spentLocally(b, quantity.Units(a.Cost))
-		}
-		n.openly(b, a, d)
-		n.admits(b, d, quantity.Units(a.Cost))
+	n.openly(b, a, d)
+	n.admits(b, d, units)
+}
+
+// checkCeiling checks that no more was admitted of a window's cell than its limit, and what is allowed
+// above it.
+func (w *world) checkCeiling(b *bucket, cell quantity.Cell) {
+	ceiling, admitted := b.ceiling(cell), b.labels[int64(cell)]
+	if b.limit.kind() != algorithms.FixedWindow || admitted <= ceiling {
+		return
 	}
-	b.judge.Record(a)
-	if ceiling := b.ceiling(quantity.Cell(a.Cell)); b.limit.kind() == algorithms.FixedWindow &&
-		b.labels[a.Cell] > ceiling {
-		if allowed, causes := b.allowedIn(quantity.Cell(a.Cell)); b.labels[a.Cell] >
-			ceiling+allowed {
-			n.w.breaks("ceiling",
-				"limit %s key %d: cell %d admitted %d of %d (%d allowed above it: %v)",
-				b.limit.policy.Name, b.key, a.Cell, b.labels[a.Cell], ceiling, allowed, causes)
-		}
-	}
-	if decides && d.At != 0 && !late {
-		n.checkSplit(b, d)
+	if allowed, causes := b.allowedIn(cell); admitted > ceiling+allowed {
+		w.breaks("ceiling", "limit %s key %d: cell %d admitted %d of %d (%d allowed above it: %v)",
+			b.limit.policy.Name, b.key, cell, admitted, ceiling, allowed, causes)
 	}
 }
 

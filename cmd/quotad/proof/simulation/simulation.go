@@ -34,7 +34,20 @@ type Simulation struct {
 }
 
 // complete checks the options and fills in what depends on them.
-func (s *Simulation) complete() error {
+func (s *Simulation) complete() (err error) {
+	if err := s.check(); err != nil {
+		return err
+	}
+	h := &s.Hunt
+	h.For, h.Algorithm, h.Window = s.Length.Microseconds(), algorithms.Kind(s.Algorithm), s.Window.Microseconds()
+	if h.Faults, err = faultsOf(s.Faults); err == nil {
+		h.Only, err = actsOf(s.Only)
+	}
+	return err
+}
+
+// check returns why the options cannot be.
+func (s *Simulation) check() error {
 	switch c := &s.Hunt.Config; {
 	case s.Length < 30*time.Second || s.Length > 24*time.Hour:
 		return fmt.Errorf("--for %s: give 30s to 24h", show.Span(s.Length))
@@ -53,30 +66,36 @@ func (s *Simulation) complete() error {
 		return errors.New("--documents cannot change the limits that --envoys draws: leave one of them out")
 	case s.Algorithm != "" && !slices.Contains(algorithms.Kinds, algorithms.Kind(s.Algorithm)):
 		return fmt.Errorf("--algorithm %q: choose %s", s.Algorithm, show.Listed(algorithms.Kinds))
-	}
-	s.Hunt.For, s.Hunt.Algorithm, s.Hunt.Window = s.Length.Microseconds(),
-		algorithms.Kind(s.Algorithm), s.Window.Microseconds()
-	for _, f := range s.Faults {
-		if !slices.Contains(sim.Faults, sim.Deed(f)) {
-			return fmt.Errorf("--faults %q: choose of %s", f, FaultNames())
-		}
-		s.Hunt.Faults = append(s.Hunt.Faults, sim.Deed(f))
-	}
-	if s.Plot != "" && !s.Compares {
+	case s.Plot != "" && !s.Compares:
 		return errors.New("--plot says where the plot of --compare goes: add --compare, or leave it out")
 	}
-	if s.Only == "" {
-		return nil
+	return nil
+}
+
+// faultsOf returns the kinds of faults by their names.
+func faultsOf(names []string) (all []sim.Deed, err error) {
+	for _, f := range names {
+		if !slices.Contains(sim.Faults, sim.Deed(f)) {
+			return nil, fmt.Errorf("--faults %q: choose of %s", f, FaultNames())
+		}
+		all = append(all, sim.Deed(f))
 	}
-	for id := range strings.SplitSeq(s.Only, ",") {
+	return all, nil
+}
+
+// actsOf reads numbers of acts; none: all are kept.
+func actsOf(list string) (all []int, err error) {
+	if list == "" {
+		return nil, nil
+	}
+	for id := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(id))
 		if err != nil || n < 0 {
-			return fmt.Errorf("--only %q: give numbers of acts separated by commas, such as 3,17",
-				s.Only)
+			return nil, fmt.Errorf("--only %q: give numbers of acts separated by commas, such as 3,17", list)
 		}
-		s.Hunt.Only = append(s.Hunt.Only, n)
+		all = append(all, n)
 	}
-	return nil
+	return all, nil
 }
 
 // Run plays the worlds or the comparison.

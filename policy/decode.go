@@ -52,11 +52,10 @@ func parse(filename string, src []byte) (*Document, error) {
 var (
 	documentFields = []string{"version", "regions", "fenced", "removed", "returned", "on_no_limit", "domains", "limits", "exempt"}
 	regionFields   = []string{"weight"}
-	limitFields    = []string{
+	limitFields    = append([]string{
 		"name", "alias", "domain", "key", "match", "entries", "replaces", "algorithm", "limit", "window", "timezone", "starts", "burst", "weights",
-		"borrowing_limit", "lending_limit", "on_exhausted", "on_store_failure", "local_reserve", "consistency",
-		"shadow", "alternative", "assign",
-	}
+		"assign",
+	}, settingNames()...)
 )
 
 func readDocument(root strictyaml.Value) *Document {
@@ -177,7 +176,10 @@ func readLimit(f strictyaml.Value, l *Limit, doc *Document) strictyaml.Object {
 	}
 	readCapacity(o, l)
 	readSharing(o, l, doc)
-	readBehaviour(o, l)
+	readSettings(o, l)
+	if f, ok := o.Field("assign"); ok {
+		readAssign(f, l)
+	}
 	return o
 }
 
@@ -248,72 +250,6 @@ func readSharing(o strictyaml.Object, l *Limit, doc *Document) {
 		}
 	}
 	passOverFenced(o, l, doc)
-	l.BorrowingLimit = Unlimited
-	if f, ok := o.Field("borrowing_limit"); ok {
-		l.BorrowingLimit = readFraction(f, MaxBorrowingLimit)
-	}
-	l.LendingLimit = DefaultLendingLimit
-	if f, ok := o.Field("lending_limit"); ok {
-		l.LendingLimit = readFraction(f, PPMOne)
-	}
-}
-
-// readBehaviour reads what happens when the limit cannot simply be decided.
-func readBehaviour(o strictyaml.Object, l *Limit) {
-	l.OnExhausted = ExhaustedDeny
-	if f, ok := o.Field("on_exhausted"); ok {
-		l.OnExhausted = strictyaml.OneOf(f, ExhaustedDeny, ExhaustedBorrow)
-		l.deniesAtOnce = l.OnExhausted == ExhaustedDeny
-	}
-	l.OnStoreFailure = StoreFailureLocal
-	if f, ok := o.Field("on_store_failure"); ok {
-		l.OnStoreFailure = strictyaml.OneOf(f, StoreFailureLocal, StoreFailureAllow,
-			StoreFailureDeny)
-	}
-	if f, ok := o.Field("local_reserve"); ok {
-		l.LocalReserve = readReserve(f, l.OnStoreFailure)
-	}
-	l.Shadow = strictyaml.Optional(o, "shadow", false, strictyaml.Value.Bool)
-	if f, ok := o.Field("alternative"); ok {
-		if l.Alternative = f.Bool(); l.Alternative && l.Shadow {
-			f.Fail("a shadow limit never denies", "remove alternative, or shadow")
-		}
-	}
-	l.Consistency = Exact
-	if f, ok := o.Field("consistency"); ok {
-		l.Consistency = readConsistency(f, l)
-	}
-	if f, ok := o.Field("assign"); ok {
-		readAssign(f, l)
-	}
-}
-
-// readConsistency reads whether nodes may hold units. Where use does not count by cells alone,
-// units that are spent later than they were charged would count for too short.
-func readConsistency(f strictyaml.Value, l *Limit) Consistency {
-	c := strictyaml.OneOf(f, Exact, Prefetch)
-	switch {
-	case c != Prefetch:
-	case l.Algorithm != FixedWindow && l.Algorithm != SlidingWindowCounter:
-		f.Fail(fmt.Sprintf("a %s counts the moment of each admission, so units charged beforehand would count for too short", l.Algorithm),
-			fmt.Sprintf("write consistency: %s, or use a %s or %s", Exact, FixedWindow, SlidingWindowCounter))
-	case l.Alternative:
-		f.Fail("an alternative limit is judged by the store alone", fmt.Sprintf("write consistency: %s", Exact))
-	case l.Shadow:
-		f.Fail("a shadow limit is judged by the store alone", fmt.Sprintf("write consistency: %s", Exact))
-	}
-	return c
-}
-
-// readReserve reads the reserve of an entry, which only on_store_failure: local uses. A behaviour
-// that could not be read is reported already.
-func readReserve(f strictyaml.Value, on OnStoreFailure) PPM {
-	if on != "" && on != StoreFailureLocal {
-		f.Fail(fmt.Sprintf("local_reserve belongs to on_store_failure: %s, and nothing would ever spend it under %s", StoreFailureLocal, on),
-			fmt.Sprintf("remove it, or write on_store_failure: %s", StoreFailureLocal))
-		return 0
-	}
-	return readFraction(f, PPMOne)
 }
 
 // readKey reads the list of descriptor names.

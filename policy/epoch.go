@@ -104,11 +104,11 @@ func (e *encoding) limit(l *Limit) {
 	for _, w := range l.Weights { // one for each region
 		e.integer(int64(w))
 	}
-	e.integer(int64(l.BorrowingLimit))
-	e.integer(int64(l.LendingLimit))
-	e.text(string(l.OnExhausted))
-	e.text(string(l.OnStoreFailure))
-	e.integer(int64(l.LocalReserve))
+	for _, s := range settings {
+		if s.coded == codedFirst {
+			e.text(s.code(l))
+		}
+	}
 	last := strconv.FormatBool(l.Shadow)
 	if l.Consistency != Exact { // documents from before it existed keep their epoch
 		last += " " + string(l.Consistency)
@@ -132,8 +132,14 @@ func (l *Limit) further() (e encoding) {
 		e.text("replaces")
 		e.text(alias)
 	}
-	if l.Alternative {
-		e.text("alternative")
+	for _, s := range settings {
+		if s.coded != codedApart || s.usual(l) {
+			continue
+		}
+		e.text(s.name)
+		if code := s.code(l); code != "true" {
+			e.text(code)
+		}
 	}
 	if a := l.Assign; a != nil {
 		e.text("assign")

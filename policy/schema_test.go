@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -286,6 +287,14 @@ func TestSchemaHasAllFieldsAndBounds(t *testing.T) {
 		}
 	}
 	const limit = "$defs/limit/properties/"
+	var usual Limit
+	for _, s := range settings {
+		s.preset(&usual)
+		if usually := fmt.Sprint(s.value(&usual)); usually != Unlimited.String() &&
+			fmt.Sprint(at(limit+s.name+"/default")) != usually {
+			t.Errorf("the schema's default of %s is not %s", s.name, usually)
+		}
+	}
 	for path, want := range map[string]int64{
 		"properties/version/maximum":                                        MaxVersion,
 		"properties/regions/maxProperties":                                  MaxRegions,

@@ -250,13 +250,9 @@ func values(l *policy.Limit, d *policy.Document) (all map[string]string, names [
 		say("assign no_assignment", fmt.Sprint(a.NoAssignment))
 		say("assign max_burst", fmt.Sprint(a.MaxBurst))
 	}
-	say("borrowing_limit", l.BorrowingLimit.String())
-	say("lending_limit", l.LendingLimit.String())
-	say("on_exhausted", string(l.OnExhausted))
-	say("on_store_failure", string(l.OnStoreFailure))
-	say("local_reserve", l.Reserve().String())
-	say("consistency", string(l.Consistency))
-	say("shadow", fmt.Sprint(l.Shadow))
+	for name, value := range l.Settings() {
+		say(name, value)
+	}
 	return all, names
 }
 

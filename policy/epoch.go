@@ -133,7 +133,7 @@ func (l *Limit) further() (e encoding) {
 		e.text(alias)
 	}
 	for _, s := range settings {
-		if s.coded != codedApart || s.usual(l) {
+		if s.coded != codedApart || s.value(l) == s.usual {
 			continue
 		}
 		e.text(s.name)

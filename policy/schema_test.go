@@ -287,12 +287,9 @@ func TestSchemaHasAllFieldsAndBounds(t *testing.T) {
 		}
 	}
 	const limit = "$defs/limit/properties/"
-	var usual Limit
 	for _, s := range settings {
-		s.preset(&usual)
-		if usually := fmt.Sprint(s.value(&usual)); usually != Unlimited.String() &&
-			fmt.Sprint(at(limit+s.name+"/default")) != usually {
-			t.Errorf("the schema's default of %s is not %s", s.name, usually)
+		if s.usual != Unlimited && fmt.Sprint(at(limit+s.name+"/default")) != fmt.Sprint(s.usual) {
+			t.Errorf("the schema's default of %s is not %v", s.name, s.usual)
 		}
 	}
 	for path, want := range map[string]int64{

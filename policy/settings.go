@@ -13,12 +13,10 @@ import (
 type setting struct {
 	name  string
 	coded coding
-	// preset sets the usual value, read the one that is given.
-	preset func(l *Limit)
-	read   func(f strictyaml.Value, l *Limit)
-	usual  func(l *Limit) bool // reports whether the value is the usual one
-	value  func(l *Limit) any
-	shown  func(l *Limit) any // the value in force
+	usual any
+	read  func(o strictyaml.Object, l *Limit)
+	value func(l *Limit) any
+	shown func(l *Limit) any // the value in force
 }
 
 // coding says how a setting stands in the text whose digest is in the epoch. Documents from before it
@@ -51,13 +49,10 @@ var settings = []setting{
 		func(l *Limit) *bool { return &l.Alternative }),
 }
 
-func settingOf[T comparable](name string, c coding, usual T, read func(strictyaml.Value) T, of func(*Limit) *T) setting {
+func settingOf[T any](name string, c coding, usual T, read func(strictyaml.Value) T, of func(*Limit) *T) setting {
 	value := func(l *Limit) any { return *of(l) }
-	return setting{name: name, coded: c,
-		preset: func(l *Limit) { *of(l) = usual },
-		read:   func(f strictyaml.Value, l *Limit) { *of(l) = read(f) },
-		usual:  func(l *Limit) bool { return *of(l) == usual },
-		value:  value, shown: value}
+	return setting{name, c, usual,
+		func(o strictyaml.Object, l *Limit) { *of(l) = strictyaml.Optional(o, name, usual, read) }, value, value}
 }
 
 // showing returns the setting with another value in force than the one that is written.
@@ -105,10 +100,7 @@ func (l *Limit) Settings() iter.Seq2[string, string] {
 // readSettings reads all settings, and checks them against one another.
 func readSettings(o strictyaml.Object, l *Limit) {
 	for _, s := range settings {
-		s.preset(l)
-		if f, ok := o.Field(s.name); ok {
-			s.read(f, l)
-		}
+		s.read(o, l)
 	}
 	if _, given := o.Field("on_exhausted"); given {
 		l.deniesAtOnce = l.OnExhausted == ExhaustedDeny

@@ -46,15 +46,14 @@ type Assignment struct {
 	Rate, Burst, TTL int64
 }
 
-// Stream is the stream of one Envoy. Report may be called by one goroutine, and Next by another.
+// Stream is the stream of one Envoy. Safe for concurrent use.
 type Stream struct {
 	assigner *Assigner
 	number   assign.Stream
 	domain   string
 	more     chan struct{} // holds a value if something waits to be sent
 
-	// The assigner's lock guards these. Only Report writes ids, and their rules and buckets, and
-	// reads them without the lock.
+	// The assigner's lock guards these.
 	ids     map[string]*known // by key, which is all that is kept of an id
 	fresh   []string          // keys of ids that the machine does not know yet, as they came
 	putOff  int               // of them, those that were counted as put off
@@ -234,16 +233,16 @@ func (s *Stream) read(current *rules.Rules, left room, u Usage) (r assign.Report
 	var memory [MaxIDBytes]byte
 	key := appendKey(memory[:0], u.ID)
 	r = assign.Report{Allowed: units(u.Allowed), Denied: units(u.Denied)}
-	before := s.ids[string(key)]
+	before, again := s.find(key)
 	switch {
-	case before != nil:
+	case again:
 		r.Key = before.key
 	case len(key) > left.bytes:
 		return r, noRoom
 	default:
 		r.Key = string(key)
 	}
-	if before != nil && before.rules == current {
+	if again && before.rules == current {
 		r.Buckets = before.buckets
 		return r, ""
 	}
@@ -251,7 +250,7 @@ func (s *Stream) read(current *rules.Rules, left room, u Usage) (r assign.Report
 	switch {
 	case len(key) > MaxIDBytes || q.Validate() != nil:
 		return r, invalid
-	case before == nil && left.ids <= 0:
+	case !again && left.ids <= 0:
 		return r, noRoom
 	}
 	applied := current.Match(s.domain, u.ID)
@@ -265,6 +264,16 @@ func (s *Stream) read(current *rules.Rules, left room, u Usage) (r assign.Report
 		r.Buckets = append(r.Buckets, bucketOf(a))
 	}
 	return r, ""
+}
+
+// find returns what is known of a bucket id.
+func (s *Stream) find(key []byte) (k known, is bool) {
+	s.assigner.mu.Lock()
+	defer s.assigner.mu.Unlock()
+	if found := s.ids[string(key)]; found != nil {
+		return *found, true
+	}
+	return k, false
 }
 
 // units converts a count of requests.

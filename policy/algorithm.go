@@ -58,6 +58,15 @@ func (l *Limit) Reserve() PPM {
 	return l.LocalReserve
 }
 
+// Traded returns how much of its entitlement a region may lend of a cell, and how much borrow: in home
+// mode all of it, and without a bound.
+func (l *Limit) Traded() (lending, borrowing quantity.PPM) {
+	if l.Home() {
+		return quantity.PPM(PPMOne), quantity.PPM(Unlimited)
+	}
+	return quantity.PPM(l.LendingLimit), quantity.PPM(l.BorrowingLimit)
+}
+
 // leastSplit returns the least number of units that is split between regions. It is 0 for a single
 // region, which has nobody to split with.
 func (l *Limit) leastSplit() quantity.Units {

@@ -29,6 +29,14 @@ const (
 	codedApart               // by its name, and only if it is not the usual one
 )
 
+const (
+	// MaxBorrowingLimit is the largest BorrowingLimit that can be written.
+	MaxBorrowingLimit = 1_000_000 * PPMOne
+	// DefaultLendingLimit keeps a twentieth of a region's entitlement at home, so that a request
+	// there never waits for lent units to come back.
+	DefaultLendingLimit PPM = 950_000
+)
+
 // settings holds all of them, in the order in which they are shown.
 var settings = []setting{
 	settingOf("borrowing_limit", codedFirst, Unlimited, fraction(MaxBorrowingLimit),

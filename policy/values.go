@@ -18,11 +18,6 @@ const (
 	PPMOne PPM = 1_000_000
 	// Unlimited is the BorrowingLimit of an entry that gives none.
 	Unlimited PPM = -1
-	// MaxBorrowingLimit is the largest BorrowingLimit that can be written.
-	MaxBorrowingLimit = 1_000_000 * PPMOne
-	// DefaultLendingLimit keeps a twentieth of a region's entitlement at home, so that a request
-	// there never waits for lent units to come back.
-	DefaultLendingLimit PPM = 950_000
 )
 
 // String returns the shortest decimal text of the fraction, or "unlimited".

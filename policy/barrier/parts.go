@@ -86,11 +86,12 @@ func splitParts(l *policy.Limit, rotation uint64, home bool) []policy.Part {
 	limit, burst := l.Shared()
 	whole := allocator.SplitOf(limit, burst, l.Weights, rotation, home)
 	stored, envoys := whole.Stored(quantity.PPM(l.Reserve())), EnvoyParts(l, rotation)
+	lending, _ := l.Traded()
 	parts := make([]policy.Part, len(l.Weights))
 	for i := range parts {
 		units, tokens := stored.Units[i], stored.Burst[i]
 		parts[i] = policy.Part{Units: units, Burst: tokens, Reserve: whole.Units[i] - units,
-			ReserveBurst: whole.Burst[i] - tokens, Lendable: allocator.Part(units, Lending(l)), Envoys: envoys[i]}
+			ReserveBurst: whole.Burst[i] - tokens, Lendable: allocator.Part(units, lending), Envoys: envoys[i]}
 	}
 	return parts
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/allocator"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 )
@@ -230,15 +229,6 @@ func (v *View) returning(s Standing) bool {
 	}
 	return v.Agenda.documents[1].Life(v.Region) < life || slices.ContainsFunc(s.Binding,
 		func(e Entry) bool { return e.Piece != nil && e.Piece.Returned[v.Region] < life })
-}
-
-// Lending returns the parts per million of its entitlement that a region may lend: all of it in
-// home mode.
-func Lending(l *policy.Limit) quantity.PPM {
-	if l.Home() {
-		return allocator.PPM
-	}
-	return quantity.PPM(l.LendingLimit)
 }
 
 // over returns the store time from which on nothing weighs that was used or lent by a time.

@@ -234,23 +234,19 @@ func excessOf(b allocator.Bound, regions []string) excess {
 	return e
 }
 
-// exposure converts a limit for package allocator. In home mode everything may be lent and
-// borrowed, whatever the document says.
+// exposure converts a limit for package allocator.
 func exposure(l *policy.Limit, regions int, a assumptions) allocator.Exposure {
 	limit, burst := l.Shared()
 	e := allocator.Exposure{Kind: l.Algorithm, Limit: limit, Window: l.ShortestWindow().Microseconds(),
 		Cell:      l.Cell().Microseconds(),
 		Recovered: algorithms.Recovers(l.Algorithm, l.Window.Microseconds()),
-		Lending:   quantity.PPM(l.LendingLimit), Borrowing: quantity.PPM(l.BorrowingLimit),
-		Reserve: quantity.PPM(l.Reserve()), Nodes: a.nodes, Rate: quantity.Units(a.rate),
+		Reserve:   quantity.PPM(l.Reserve()), Nodes: a.nodes, Rate: quantity.Units(a.rate),
 		Lag: quantity.Units(a.lag), Clock: a.clock.Microseconds(),
 		ClockMargin: algorithms.ClockMargin}
 	if l.Assign != nil {
 		e.TTL, e.EnvoyBurst = l.Assign.TTL.Microseconds(), l.Assign.MaxBurst
 	}
-	if l.Home() {
-		e.Lending, e.Borrowing = allocator.PPM, quantity.PPM(policy.Unlimited)
-	}
+	e.Lending, e.Borrowing = l.Traded()
 	if l.Period != "" {
 		e.Cell = e.Window
 	}

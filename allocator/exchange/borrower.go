@@ -70,7 +70,7 @@ func (m *Machine) settle(v *view) {
 	}
 }
 
-// lack is a cell of which this region has too few rights for what it expects.
+// lack is what is known of a cell that may lack rights.
 type lack struct {
 	cell    quantity.Cell
 	at      quantity.StoreTime
@@ -82,7 +82,8 @@ type lack struct {
 	inNeed bool
 }
 
-// planCell asks peers for the rights that a cell lacks: whether it does, how many, and from whom.
+// planCell asks peers for rights of a cell: whether it lacks any (lackOf), how many (short), and of
+// whom to ask them (offers, portions).
 func (m *Machine) planCell(now quantity.NodeTime, v *view, cell quantity.Cell,
 	jitter quantity.PPM) {
 	l, lacks := m.lackOf(now, v, cell)
@@ -114,8 +115,8 @@ func (m *Machine) planCell(now quantity.NodeTime, v *view, cell quantity.Cell,
 // A bucket that asks once (asksOnce) asks for everything, and only when the rights at hand would be
 // used up before the answer to a later ask could arrive: the later it asks, the better it knows its
 // need. For other buckets rights that arrive late are lost, so they ask for half of the gap at each
-// tick. In home mode a region borrows unit by unit, so nothing ahead of a cell. Of a token bucket it
-// borrows tokens (planBurst) then, not refill.
+// tick. In home mode a region borrows unit by unit, so nothing ahead of a cell, and of a token bucket
+// tokens (planBurst) rather than refill.
 func (m *Machine) lackOf(now quantity.NodeTime, v *view, cell quantity.Cell) (l lack, lacks bool) {
 	l.cell, l.at = cell, m.storeTime(now)
 	l.outlook, l.opens = v.outlook(cell, l.at, m.rateNow(now, v))

@@ -50,8 +50,8 @@ func New(c region.Config) (*Stepped, error) {
 	if err != nil {
 		return nil, err
 	}
-	tenure, rights, limiter := s.node.Wings()
-	s.tenure, s.rights, s.limiter = tenure, rights.Stepper(), limiter
+	t, r, l := s.node.Wings()
+	s.tenure, s.rights, s.limiter = t, r.Stepper(), l
 	return s, s.tenure.Open(context.Background())
 }
 

@@ -101,3 +101,13 @@ func TestDocsCountMutants(t *testing.T) {
 		t.Errorf("%s should say %q and %q", p.path, want, other)
 	}
 }
+
+// TestDocsNameEveryTarget: the page for contributors says what each target of the Makefile is for.
+func TestDocsNameEveryTarget(t *testing.T) {
+	p := readPage(t, "CONTRIBUTING.md")
+	for target := range recipes(t) {
+		if !strings.Contains(p.text, "`make "+target+"`") {
+			t.Errorf("%s says nothing of make %s", p.path, target)
+		}
+	}
+}

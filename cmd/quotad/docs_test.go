@@ -58,7 +58,7 @@ var repository = filepath.Join("..", "..")
 // pages returns every page that readers are led to.
 func pages(t *testing.T) []*page {
 	t.Helper()
-	paths := []string{"README.md", "CHANGELOG.md", "SECURITY.md"}
+	paths := []string{"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
 	for _, folder := range []string{"docs", "deploy"} {
 		err := fs.WalkDir(os.DirFS(repository), folder, func(at string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() && path.Ext(at) == ".md" {

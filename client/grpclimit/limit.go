@@ -106,7 +106,7 @@ func (l *limiter) admit(ctx context.Context, call Call) error {
 		l.options.Report(ctx, call.Method, err)
 		return status.Error(codes.Unavailable, "the limits could not be checked")
 	}
-	d = ask.Held(d, l.options.MaxWait)
+	d = ask.MaxDelay(d, l.options.MaxWait)
 	if !d.Allowed {
 		return denial(d)
 	}

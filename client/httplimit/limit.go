@@ -83,7 +83,7 @@ func (l *limiter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, http.StatusServiceUnavailable, "the limits could not be checked", d)
 		return
 	}
-	d = ask.Held(d, l.options.MaxWait)
+	d = ask.MaxDelay(d, l.options.MaxWait)
 	if !l.options.NoHeaders {
 		setHeaders(w.Header(), d)
 	}

@@ -49,10 +49,9 @@ func Network(a netip.Addr) string {
 	return p.String()
 }
 
-// Held returns the decision on a request that is held for most at the longest. One that a leaky
-// bucket delays for longer is denied, until it would be held for as long. 0: none is held, or
-// denied for it.
-func Held(d client.Decision, most time.Duration) client.Decision {
+// MaxDelay denies an admitted request whose queue delay exceeds most, and sets RetryAfter to the
+// difference. most 0 means no maximum.
+func MaxDelay(d client.Decision, most time.Duration) client.Decision {
 	if most > 0 && d.Allowed && d.Delay > most {
 		d.Allowed, d.RetryAfter = false, d.Delay-most
 	}

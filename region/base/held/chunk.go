@@ -64,8 +64,8 @@ func Largest(free quantity.Units, nodes int) quantity.Units {
 }
 
 // Filled ends what Want began. g is what was granted; nil: nothing. What is left of an old chunk of
-// the same cell goes into the new one, if neither carries anything (Answer.Of). Another old chunk
-// is returned, to be given back.
+// the same cell goes into the new one, unless one of them carries something (Answer.Of). Otherwise
+// Filled returns the old chunk, which the caller gives back.
 func (m *Memory) Filled(g *Grant) (old *Chunk) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,8 +90,9 @@ func (m *Memory) Filled(g *Grant) (old *Chunk) {
 	return old
 }
 
-// Take spends units of the chunk. It returns nil if there is none of this generation, it is over,
-// or it has not so many units. low says that it should be filled again; then the caller calls Want.
+// Take spends units of the chunk. It returns nil if there is no chunk of this generation, if the
+// chunk is over, or if it has too few units. low says that the chunk should be filled again; then
+// the caller calls Want.
 func (m *Memory) Take(cost quantity.Units, generation uint64, now time.Duration) (of *Chunk,
 	left quantity.Units, low bool) {
 	c := m.chunk.Load()

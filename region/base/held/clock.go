@@ -5,12 +5,14 @@ import (
 	"time"
 )
 
-// Clock measures the time since it was made, for what ends by itself. It goes on while the machine is
-// suspended, when the monotonic clock stands still: where the wall clock went ahead by more than the
-// monotonic one, that counts as passed. So it does where the wall clock is set ahead, and then what
-// is held ends too soon, which costs a question to the store and admits nothing. Setting the wall
-// clock back changes nothing. What neither clock shows, as of a virtual machine that is stopped and
-// started with its clocks, it cannot know.
+// Clock measures the time since it was made, for what ends by itself. It goes on while the machine
+// is suspended, when the monotonic clock stands still: if the wall clock has gone ahead of the
+// monotonic one, the difference counts as passed.
+//
+// It also counts a wall clock that is set ahead. What is held then ends too soon, which costs a
+// question to the store and admits nothing. A wall clock that is set back changes nothing. The
+// clock cannot notice a stop that neither clock shows, such as that of a virtual machine that is
+// stopped with its clocks.
 //
 // Safe for concurrent use. It never goes back.
 type Clock struct {
@@ -32,7 +34,7 @@ func NewClock() *Clock {
 	return &Clock{begun: begun, unix: begun.UnixNano()}
 }
 
-// ClockOf returns a clock by two others, of which read returns the time that each shows to have passed
+// ClockOf returns a clock that is made of two others. read returns the time that each of them shows
 // since the clock was made. It is for simulated machines.
 func ClockOf(read func() (monotonic, wall time.Duration)) *Clock { return &Clock{read: read} }
 

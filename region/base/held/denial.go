@@ -92,8 +92,8 @@ func (m *Memory) learnDenial(a Answer) {
 	m.denial.Store(d)
 }
 
-// over reports whether the retry time has come, or the next cell, in which the region may have other
-// rights.
+// over reports whether the retry time has come or the next cell has begun, in which the region may
+// have other rights.
 func (d *denial) over(now time.Duration) bool {
 	return (now - d.Asked).Microseconds() >= min(d.Verdict.Retry, d.Ends.Sub(d.Now))
 }
@@ -109,9 +109,9 @@ func (m *Memory) Forget(at quantity.StoreTime) {
 	}
 }
 
-// Deny returns the denial of a request of this cost, if one is remembered of at most the cost and
-// of this generation, neither its retry time nor another cell has come, and it is not this
-// request's turn to ask again. turn says that it is: then the request asks the store.
+// Deny returns the remembered denial that a request of this cost meets, if there is one: of this
+// generation, of at most this cost, and before its retry time and the next cell. If the store was
+// not asked for AskAgain, turn is true instead, and the request must ask the store.
 func (m *Memory) Deny(cost quantity.Units, generation uint64, now time.Duration) (told Denial,
 	denied, turn bool) {
 	d := m.denial.Load()
@@ -125,8 +125,8 @@ func (m *Memory) Deny(cost quantity.Units, generation uint64, now time.Duration)
 	return d.told(now), true, false
 }
 
-// Denies returns the denial that is remembered, of whatever cost, if it is of this generation and
-// neither its retry time nor another cell has come.
+// Denies returns the remembered denial, whatever its cost, if there is one: of this generation, and
+// before its retry time and the next cell.
 func (m *Memory) Denies(generation uint64, now time.Duration) (Denial, bool) {
 	d := m.denial.Load()
 	if d == nil || generation != d.Generation || d.over(now) {

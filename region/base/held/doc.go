@@ -1,13 +1,12 @@
-// Package held is what a node holds of a bucket in its own memory, so that not every request need
-// ask the region's store: a denial that the store answered ([Denial]), and units that the store was
-// charged with beforehand ([Chunk]).
+// Package held caches, for each bucket, the store's last denial ([Denial]) and prefetched units
+// ([Chunk]), so that not every request asks the region's store.
 //
 // Neither loosens a limit. A denial admits nothing. The units of a chunk count as used in the store
 // from before the first of them is spent, are spent in the cell that they were charged to, and go
 // back once at most. What a node loses with its memory was charged and is not spent.
 //
-// A client that decides by itself for a moment holds the same of a bucket, with a node in the place
-// of the store (package client).
+// A client that decides by itself for a moment caches the same of a bucket, with a node in the
+// place of the store (package client).
 //
 // Times come in as durations by a clock that goes on while the machine is suspended, and never goes
 // back ([Clock]). No method waits.

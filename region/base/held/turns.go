@@ -8,8 +8,8 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// turnsWithin bounds for how long turns are given beyond the time after which a request would fit
-// alone: who was given one may never come, and one caller may have been given many.
+// turnsWithin bounds how far ahead turns are given, counted from when a request would fit alone. A
+// caller may never come for its turn, and one caller may have been given many.
 const turnsWithin = time.Hour
 
 // Coming is what is known of units that come free one by one, when a request is denied.
@@ -26,14 +26,14 @@ type Coming struct {
 	AtOnce, More quantity.Units
 }
 
-// turns remembers which units that come free were told to a caller, so that the next one is told of
-// those that come after them. It is one time, however many ask: a turn that has passed counts no
-// more, whether its caller came or not.
+// turns remembers the last turn that was given: callers are told, one after the other, of units
+// that come free. It is one time, however many ask. A turn that has passed counts no more, whether
+// its caller came or not.
 type turns struct{ told atomic.Int64 } // the last turn, as a store time
 
-// Turn returns after which time a denied request has its turn: when it would fit alone, but not
-// before its units have come free after those of the last turn. If that is later than turns are
-// given, they begin anew, among those given before. With take, the turn is given to the request.
+// Turn returns how long a denied request waits for its turn. That is until it would fit alone, and
+// until its units have come free behind those of the last turn. If that is further ahead than turns
+// are given, turns begin anew. With take, the request gets the turn.
 func (m *Memory) Turn(c Coming, take bool) time.Duration {
 	for {
 		last := m.turns.told.Load()
@@ -66,7 +66,7 @@ func (c Coming) turn(last quantity.StoreTime) quantity.StoreTime {
 
 func (c Coming) in(d time.Duration) quantity.StoreTime { return c.Now.Add(d.Microseconds()) }
 
-// follows returns when the units have come free after a turn, of which so many come in a time.
+// follows returns when the cost has come free after a turn, if so many units come free in a time.
 func (c Coming) follows(turn quantity.StoreTime, units quantity.Units, in time.Duration) quantity.StoreTime {
 	if units <= 0 {
 		return turn

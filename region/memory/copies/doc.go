@@ -1,10 +1,10 @@
-// Package copies gives what one node of a region has seen of use to other nodes of the region. So it is
-// known if the node is lost together with the region's store.
+// Package copies gives other nodes of a region copies of what one of its nodes has seen of use. So
+// that use stays known if the node is lost together with the region's store.
 //
-// A Sender is the side of the node that has seen it, a Receiver that of a node that keeps copies. The
-// parts of a copy have numbers. The first ones are all that the sender's journal has; those after them are
-// what has moved since. After a gap all begins anew. A copy is complete as of the time that its last part
-// says, less what had moved by less than a checkpoint is worth.
+// A [Sender] is on the node that has seen the use, a [Receiver] on each node that keeps a copy. A
+// copy comes in numbered parts. The first parts are what the sender's journal has. The parts after
+// them are what has moved since. After a gap the copy begins anew. A complete copy has everything
+// up to the time that its last part says, except moves of less than a checkpoint is worth.
 //
 // Copies say nothing of what was lent.
 package copies

@@ -46,7 +46,7 @@ type Part struct {
 	Number uint64             // from 0
 	Since  quantity.StoreTime // the node knows all that it used since then
 	Read   quantity.StoreTime // it read that from the store then, and knows nothing of what was lost before; 0: it did not
-	Until  quantity.StoreTime // all that it saw until then is told with this part; 0: more parts follow
+	Until  quantity.StoreTime // with this part all that it saw until then is told; 0: more parts follow
 	Uses   []Use
 }
 

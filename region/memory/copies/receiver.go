@@ -13,17 +13,17 @@ import (
 const (
 	// maxLives bounds the lives of nodes of which copies are kept: those that told last.
 	maxLives = 64
-	// silence is for how long a node may be heard of that tells nothing more. A node that ended is heard
-	// of until gossip has noticed, which takes up to ten seconds, and as much again for the last of many.
+	// silence is how long gossip may go on hearing of a node that tells this one nothing. Gossip
+	// notices the end of a node within ten seconds, and the ends of many within twice that.
 	silence = 30 * time.Second
 )
 
-// Receiver knows how far the copies are that other nodes give this one. What they say of use its caller
-// keeps. Safe for concurrent use.
+// Receiver knows how far the copies have come that other nodes give this one. Its caller keeps what
+// the copies say of use. Safe for concurrent use.
 type Receiver struct {
 	mu    sync.Mutex
-	lives map[life]*held
-	away  map[string]time.Duration // by node: when it was last not heard of
+	lives map[life]*progress
+	away  map[string]time.Duration // by node: when gossip last did not hear of it
 }
 
 // life is one start of a node.
@@ -32,8 +32,9 @@ type life struct {
 	number uint64
 }
 
-// held is the copy of one life of a node. Another life that begins without its journal tells nothing of it.
-type held struct {
+// progress is how far the copy of one life of a node has come. It outlasts that life: another life
+// that begins without the journal tells nothing of this one.
+type progress struct {
 	next         uint64
 	since, until quantity.StoreTime // until 0: it is not complete
 	read         quantity.StoreTime
@@ -41,8 +42,8 @@ type held struct {
 	heard        time.Duration // when its last part came
 }
 
-// Take takes a part whose uses are kept, at a time of a clock that is never set. It returns the number of
-// the part that it takes next of that node.
+// Take takes in a part whose uses the caller has kept. now is the time of a clock that is never
+// set. It returns the number of the part that it takes next from that node.
 func (r *Receiver) Take(now time.Duration, p Part) (next uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,13 +51,13 @@ func (r *Receiver) Take(now time.Duration, p Part) (next uint64) {
 	h := r.lives[of]
 	switch {
 	case p.Number == 0:
-		h = &held{}
+		h = &progress{}
 		r.keep(of, h)
 	case h == nil || p.Number != h.next && p.Number+1 != h.next:
 		return 0
 	}
 	h.next, h.heard = p.Number+1, now
-	// That a node knows more than it did is told before all of it is.
+	// A node says that it knows more before it has told all of that.
 	h.since, h.read = max(h.since, p.Since), max(h.read, p.Read)
 	if p.Until > 0 {
 		h.since, h.read, h.until = p.Since, p.Read, p.Until
@@ -64,10 +65,11 @@ func (r *Receiver) Take(now time.Duration, p Part) (next uint64) {
 	return h.next
 }
 
-// keep keeps the copy of a life, and drops that of the life that told longest ago if there are too many.
-func (r *Receiver) keep(of life, h *held) {
+// keep keeps the copy of a life. If there are too many, it drops that of the life that has been
+// silent longest.
+func (r *Receiver) keep(of life, h *progress) {
 	if r.lives == nil {
-		r.lives = map[life]*held{}
+		r.lives = map[life]*progress{}
 	}
 	r.lives[of] = h
 	if len(r.lives) <= maxLives {
@@ -82,8 +84,9 @@ func (r *Receiver) keep(of life, h *held) {
 	delete(r.lives, oldest)
 }
 
-// Watch says which nodes are heard of at a time. One that is, and of which no life has told anything for long,
-// goes on without this node: its copies are not complete any more before it tells again.
+// Watch takes in which nodes gossip hears of. If it hears of a node that has told nothing for long,
+// the node goes on without telling this one. Its copies then count as incomplete until it tells
+// again.
 func (r *Receiver) Watch(now time.Duration, alive func(node string) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,8 +110,8 @@ func (r *Receiver) Watch(now time.Duration, alive func(node string) bool) {
 	r.away = away
 }
 
-// Settle notes of copies that late says to be as late as their lives that they have all until the store lost data,
-// which it did after their end.
+// Settle marks complete copies of lives that had ended when the store lost data at lostAt. late
+// reports whether a copy is as late as the end of its life: then it has everything up to the loss.
 func (r *Receiver) Settle(lostAt quantity.StoreTime, late func(Copy) bool) {
 	for _, c := range r.Complete() {
 		if c.Settled > 0 || c.Until >= lostAt || !late(c) {

@@ -71,11 +71,12 @@ func (s *Sender) To(mates []Mate) {
 // Seen is what a node has seen.
 type Seen struct {
 	Uses []Use // that the journal has now
-	// With these it has all that the node saw until AsOf, which is all that it used from Since on. If Read is
-	// not 0 it read that from the store then.
+	// With Uses the journal has all that the node saw until AsOf: all that it used from Since on.
+	// If Read is not 0, the node read that from the store at Read.
 	Since, Read, AsOf quantity.StoreTime
-	// All: it is also what every other node did that the store has answered, from SinceAll on. No mate of
-	// another region has a complete copy while that is not so, for it tells for the region.
+	// All says that this is also all that every other node did, of those that the store has
+	// answered, from SinceAll on. A mate of another region tells for the whole region, so its copy
+	// is complete only if All is true.
 	All      bool
 	SinceAll quantity.StoreTime
 }
@@ -97,7 +98,7 @@ func (s *Sender) Note(seen Seen) {
 	}
 }
 
-// Anew has all mates told all anew.
+// Anew makes the sender tell all mates everything anew.
 func (s *Sender) Anew() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,10 +6,11 @@
 //   - the peers the node knows, the nodes that used its region's store, and the limits documents that
 //     are open.
 //
-// A node records a row before the reply that announces it leaves. A region whose Redis lost
-// everything reads the rows back (RowsOf), and so knows what it had lent and returned. Without them
-// it would have to count every row that it cannot know as fully lent. From the checkpoints it knows
-// what it had admitted of long windows, up to the last checkpoint. What it admitted later is lost.
+// It is a write-ahead log: a node records a row before the reply that announces it leaves. A region
+// whose Redis lost everything reads the rows back (RowsOf), and so knows what it had lent and
+// returned. Without them it would have to count everything that it may lend as lent. From the
+// checkpoints it knows what it had admitted of long windows, up to the last checkpoint. What it
+// admitted later is lost.
 //
 // # What is promised
 //

@@ -105,7 +105,7 @@ func decodeRowKey(key []byte) (rowID, error) {
 	}, nil
 }
 
-// kind, in the key of an age, reports whether the rest is the key of a row or of a checkpoint.
+// kind says, in the key of an age, what the rest is: the key of a row or of a checkpoint.
 type kind byte
 
 const (

@@ -59,8 +59,8 @@ func start(d disk.Disk, name string, c contents, direct bool) *Journal {
 // higher. Rows of one bucket, peer and cell are merged, each number by maximum. Calls made at the
 // same time share a commit. Rows that are durable already need no commit.
 //
-// What raises a row notes in the same commit how far the store's time had come, by seen as in
-// SetStoreTime. So a node that starts again knows of a copy of its store that it is from before
+// A commit that raises a row also records how far the store's time had come (seen, as in
+// SetStoreTime). So a node that starts again recognises a copy of its store that is older than
 // these rows.
 //
 // Record waits while the queue is full. If ctx ends first it returns ctx's error, and the rows may
@@ -95,8 +95,8 @@ func (j *Journal) Record(ctx context.Context, rows []Row, seen ...quantity.Store
 // Checkpoint makes checkpoints durable. When it returns nil, the disk has this checkpoint or a
 // newer one for each bucket and cell. The one with the higher Generation is newer; of two in one
 // generation, that with the later At; of two at one time, the one with the larger Used. Until is
-// the latest ever given. Calls share commits with one another and with Record, and note in seen
-// what Record does. Checkpoints that are not newer change nothing.
+// the latest ever given. Calls share commits with one another and with Record, and record seen as
+// Record does. Checkpoints that are not newer change nothing.
 //
 // Checkpoint waits while the queue is full. If ctx ends first it returns ctx's error, and the
 // checkpoints may or may not become durable. It takes at most MaxCheckpoints; ErrInvalid means that

@@ -26,7 +26,7 @@ type Options struct {
 	Region string
 	Node   string
 
-	// Direct has each call commit by itself before it returns, in the caller's goroutine. The
+	// Direct makes each call commit by itself before it returns, in the caller's goroutine. The
 	// journal then starts no goroutine and reads no clock, which a simulation needs. Calls made at
 	// the same time do not share a commit.
 	Direct bool

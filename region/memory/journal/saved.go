@@ -20,7 +20,7 @@ type saved struct {
 	noted
 }
 
-// noted is what notes say that change while the journal is open, but for totals.
+// noted holds the notes that change while the journal is open, except totals.
 type noted struct {
 	generation uint64
 	wholeSince quantity.StoreTime
@@ -54,8 +54,8 @@ func (j *Journal) Sequence() uint64 { return j.Stats().Sequence }
 // Generation returns the store generation that this region last opened, 0 at first.
 func (j *Journal) Generation() uint64 { return j.saved.now().generation }
 
-// SetGeneration notes durably the generation of the store. It fails with
-// ErrGeneration, changing nothing, if g is lower than what is kept.
+// SetGeneration durably records the generation of the store. It fails with ErrGeneration, changing
+// nothing, if g is lower than what is kept.
 func (j *Journal) SetGeneration(g uint64) error {
 	j.saved.setting.Lock()
 	defer j.saved.setting.Unlock()

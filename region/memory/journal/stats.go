@@ -29,7 +29,8 @@ type counts struct {
 	watch func(took time.Duration) // nil: nobody wants to know
 }
 
-// Watch has watch called with the time of each further commit. It must not wait.
+// Watch sets the function that is told how long each further commit took. The function must not
+// wait.
 func (j *Journal) Watch(watch func(took time.Duration)) {
 	j.counts.mu.Lock()
 	defer j.counts.mu.Unlock()

@@ -9,15 +9,15 @@ import (
 	"github.com/quotad/quotad/region/memory/journal/disk"
 )
 
-// storeTime is what is known of the store's time. seen has for each of its shards a time that the
-// shard has shown to this node; a single one is about all shards, and none is known if it is empty.
-// No shard has shown a time after latest.
+// storeTime bounds the store's clocks: seen[i] is a lower bound of shard i, latest an upper bound
+// of every shard. A single element of seen is a lower bound of all shards. If seen is empty, no
+// lower bound is known.
 type storeTime struct {
 	seen   []quantity.StoreTime
 	latest quantity.StoreTime
 }
 
-// least returns a time that every shard has shown, 0 if none is known.
+// least returns a lower bound of all shards, 0 if none is known.
 func (t storeTime) least() quantity.StoreTime {
 	if len(t.seen) == 0 {
 		return 0
@@ -25,7 +25,7 @@ func (t storeTime) least() quantity.StoreTime {
 	return slices.Min(t.seen)
 }
 
-// raise returns t with times that are not before either's.
+// raise returns t with each bound raised to the given one, if that is later.
 func (t storeTime) raise(latest quantity.StoreTime, seen []quantity.StoreTime) storeTime {
 	next := storeTime{t.seen, max(t.latest, latest)}
 	if len(seen) == 0 {
@@ -68,7 +68,7 @@ func (t *storeTime) read(d *decoder) {
 	}
 }
 
-// shown notes what is known of the store's time.
+// shown records what is known of the store's time.
 func (t *transaction) shown(latest quantity.StoreTime, seen []quantity.StoreTime) {
 	if next := t.storeTime.raise(latest, seen); !next.equal(t.storeTime) {
 		t.storeTime = next
@@ -76,7 +76,7 @@ func (t *transaction) shown(latest quantity.StoreTime, seen []quantity.StoreTime
 	}
 }
 
-// along notes what shards have shown together with what write changes, if it changes anything.
+// along runs write. If write changes anything, along also records what shards have shown.
 func (t *transaction) along(seen []quantity.StoreTime, write func() error) error {
 	before := t.totals
 	err := write()

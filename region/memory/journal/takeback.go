@@ -10,12 +10,12 @@ import (
 	"github.com/quotad/quotad/region/memory/journal/disk"
 )
 
-// TakeBack has the journal forget that the store's time ever was after a time, by an operator's word:
-// a clock was ahead, and the store has lost its data. It must be called before the store is opened.
+// TakeBack makes the journal forget that the store's time was ever after to, by an operator's word: a
+// clock was ahead, and the store has lost its data. Call it before the store is opened.
 //
 //   - StoreTime returns no time that a shard has shown, and none later than to.
-//   - WholeSince is no later than to. What a node announced at later times before the journal was
-//     whole belongs to cells that come once more, and the operator's word is about these.
+//   - WholeSince becomes no later than to. A node may have announced rows after to that the journal
+//     does not have. They belong to cells that come once more, which the operator's word covers.
 //   - Of each checkpoint that was seen after to, revise returns what is to be kept of it; false:
 //     nothing. It must not change the bucket or the cell.
 //   - Names were answered, and read, no later than to.
@@ -38,7 +38,7 @@ func (j *Journal) TakeBack(to quantity.StoreTime, revise func(Checkpoint) (Check
 	return j.takeBackTimes(to)
 }
 
-// takeBackTimes has what is known of the store's time go back, and since when the journal is whole.
+// takeBackTimes takes back what is known of the store's time, and since when the journal is whole.
 func (j *Journal) takeBackTimes(to quantity.StoreTime) error {
 	j.saved.setting.Lock()
 	defer j.saved.setting.Unlock()
@@ -65,8 +65,8 @@ func (j *Journal) takeBackTimes(to quantity.StoreTime) error {
 	return err
 }
 
-// seenAfter reads rowsPage checkpoints from those behind the key after, and returns the ones that were
-// seen after a time, and the key of the last that it read; nil: there are no more.
+// seenAfter reads rowsPage checkpoints behind the key after. It returns those that were seen after
+// to, and the last key that it read; nil: there are no more.
 func (j *Journal) seenAfter(to quantity.StoreTime, after []byte) (page []Checkpoint, last []byte, err error) {
 	read := 0
 	err = j.scan(disk.Checkpoints, after, func(key, sealed []byte) ([]byte, error) {
@@ -92,7 +92,7 @@ func (j *Journal) seenAfter(to quantity.StoreTime, after []byte) (page []Checkpo
 	return page, last, err
 }
 
-// revise puts others in the place of checkpoints, or nothing.
+// revise replaces each checkpoint by what revise returns for it, or removes it.
 func (t *transaction) revise(all []Checkpoint, revise func(Checkpoint) (Checkpoint, bool)) error {
 	keys := make([][]byte, len(all))
 	for i, c := range all {

@@ -10,8 +10,8 @@ import (
 )
 
 // MaxFound bounds the buckets that a node holds in memory under one document, some 500 bytes each
-// with keys of 30 bytes. The next one displaces one that was not asked for lately; what was held of
-// it is made anew when it is asked for again.
+// with keys of 30 bytes. A further bucket displaces one that was not asked for lately. A displaced
+// bucket is made anew when it is asked for again.
 const MaxFound = foundSets * foundWays
 
 const (
@@ -25,11 +25,11 @@ const (
 const usualIDBytes = 256
 
 // found holds the buckets that were asked for lately, in sets chosen by the hash of the id. It is
-// read without locks. Of a bucket that two requests ask for first at the same time, two may be
-// made, and then only one of them is found later.
+// read without locks. If two requests are the first to ask for a bucket at the same time, two may
+// be made. Only one of them is found later.
 type found struct {
 	pages   [foundSets / pageSets]atomic.Pointer[page]
-	hottest tally.Sketch // of what buckets counted that are not found any more, or were looked at
+	hottest tally.Sketch // what buckets counted that were displaced, or looked at
 }
 
 type page [pageSets]set
@@ -80,9 +80,9 @@ func (r *Rules) Match(domain string, descriptors map[string]string) []*Applied {
 	return r.Append(nil, domain, descriptors)
 }
 
-// Append appends to all the limits that apply to a request, in the order of the newest document,
-// and behind them those of older documents that are charged still. If they were asked for lately,
-// Append allocates only to grow all.
+// Append appends to all the limits that apply to a request: those of the newest document in its
+// order, then limits of older documents that requests are still charged to. If the buckets were
+// asked for lately, Append allocates only to grow all.
 func (r *Rules) Append(all []*Applied, domain string, descriptors map[string]string) []*Applied {
 	var few [16]*policy.Limit
 	for _, l := range r.matcher.Append(few[:0], domain, descriptors) {
@@ -131,7 +131,7 @@ func (r *Rules) Domain(name string) (rule policy.DomainRules, known bool) {
 	return r.matcher.Domain(name)
 }
 
-// appendLeftover appends to all what older documents still have a request charged.
+// appendLeftover appends to all the limits of older documents that a request is still charged to.
 func (r *Rules) appendLeftover(all []*Applied, domain string,
 	descriptors map[string]string) []*Applied {
 	for _, older := range r.leftover {

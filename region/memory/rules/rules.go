@@ -40,7 +40,8 @@ type Rules struct {
 	found    found
 }
 
-// leftover is what is still charged of an older document.
+// leftover is a document that is not the newest, and the limits of it that requests are still
+// charged to.
 type leftover struct {
 	matcher *policy.Matcher
 	limits  map[*policy.Limit]bool
@@ -74,7 +75,7 @@ func New(v *barrier.View, shards store.Shards) *Rules {
 	return r
 }
 
-// keepLeftovers has the rules match what is still charged of older documents.
+// keepLeftovers makes the rules match limits of older documents that requests are still charged to.
 func (r *Rules) keepLeftovers() {
 	of := map[*policy.Document]leftover{}
 	for _, l := range r.View.Leftovers() {
@@ -105,8 +106,8 @@ func peersIn(v *barrier.View) (peers []string) {
 	return peers
 }
 
-// Serves returns why this region gets nothing of any limit, and uses nothing that others lent it; nil:
-// it has its part.
+// Serves returns why this region gets nothing of any limit and may not use what others lent it;
+// nil: it has its part.
 func (r *Rules) Serves() error { return r.excluded }
 
 func (r *Rules) excludes() error {

@@ -20,8 +20,9 @@ var ErrClosed = errors.New("the node is closed")
 const adoptPause = 250 * time.Millisecond
 
 // Adopt opens another limits document in this region, and so, by and by, in the others. It refuses
-// one that is older than the newest that is open, and one of the same version with other contents,
-// and one that leaves out a region. While the store is out of reach it tries again until ctx ends.
+// a document that is older than the newest open one, that has the version of an open one and other
+// contents, or that leaves out a region. While the store is out of reach it tries again until ctx
+// ends.
 func (t *Tenure) Adopt(ctx context.Context, d *policy.Document) error {
 	for {
 		err := t.AdoptOnce(ctx, d)
@@ -74,8 +75,8 @@ func (t *Tenure) learn(ctx context.Context, d *policy.Document, from string) err
 // agenda returns the documents that are open.
 func (t *Tenure) agenda() barrier.Agenda { return t.Rules().View.Agenda }
 
-// binding returns an agenda without the documents that bind no limit any more, and of many the older
-// ones folded.
+// binding returns an agenda without the documents that bind no limit any more. If more than
+// barrier.MaxOpen are left, the older ones are folded.
 func (t *Tenure) binding(a barrier.Agenda) barrier.Agenda {
 	return t.known.view(a, t.config.Store.Surely()).Folded(barrier.MaxOpen)
 }
@@ -113,9 +114,10 @@ func (t *turn) putInForce(ctx context.Context, a barrier.Agenda) error {
 	return errMerging
 }
 
-// adoptInStore opens documents in the store, and returns from when on nothing is decided there without
-// them. That is no time before they came: the acknowledgement also stands for regions that they fence,
-// which may have gone on until then while this store answered nobody.
+// adoptInStore opens documents in the store. It returns the store time from which on nothing is
+// decided there without them. That time is not before the documents came here: the acknowledgement
+// also speaks for regions that they fence, and such a region may have gone on until then while this
+// store answered nobody.
 func (t *Tenure) adoptInStore(ctx context.Context, a barrier.Agenda) (quantity.StoreTime, error) {
 	last, err := t.config.Store.Adopt(ctx, a.String(), a.Folded()...)
 	if err == nil {
@@ -126,7 +128,8 @@ func (t *Tenure) adoptInStore(ctx context.Context, a barrier.Agenda) (quantity.S
 
 var errMerging = errors.New("other nodes of the region keep opening limits documents")
 
-// work has the node work by other rules, and tells which documents it did not open by itself.
+// work makes the node decide by other rules. It passes on to Config.Adopted the documents that this
+// node did not open by itself.
 func (t *turn) work(r *rules.Rules) {
 	before := t.agenda()
 	t.rules.Store(r)
@@ -141,7 +144,7 @@ func (t *turn) work(r *rules.Rules) {
 	}
 }
 
-// apply has the node work by other rules, and tells its other parts.
+// apply makes the node decide by other rules, and tells its other parts.
 func (t *turn) apply(r *rules.Rules) {
 	t.work(r)
 	t.known.wait(r.View)
@@ -157,8 +160,8 @@ func (t *turn) merged(ctx context.Context, a barrier.Agenda,
 	return t.found(ctx, a, barrier.Merged(a, other.Found), other)
 }
 
-// joined returns the documents that stand in the store, and behind them that of the node's file,
-// which is the only one that the node knows.
+// joined returns the documents that stand in the store, and behind them the document of the node's
+// file. It is for a node that knows only its file.
 func (t *turn) joined(ctx context.Context, other *store.OtherDocuments) (barrier.Agenda, error) {
 	filed := t.config.Policy
 	a, err := t.found(ctx, barrier.Of(filed), barrier.Names(other.Found), other)
@@ -169,8 +172,8 @@ func (t *turn) joined(ctx context.Context, other *store.OtherDocuments) (barrier
 	return t.behind(a, filed), nil
 }
 
-// found returns the agenda of documents by their names. Those that the node does not know it reads
-// from the store.
+// found returns the agenda of the documents with these names. It reads those that the node does not
+// know from the store.
 func (t *Tenure) found(ctx context.Context, a barrier.Agenda, names []string,
 	other *store.OtherDocuments) (barrier.Agenda, error) {
 	var all []*policy.Document
@@ -208,8 +211,8 @@ func (t *Tenure) kept(ctx context.Context, name string,
 	return d, nil
 }
 
-// keepDocuments keeps in the store, as it stands under a generation, the documents that it does not
-// have yet, so that every node of the region finds them there.
+// keepDocuments writes the documents that the store does not have yet into the store, where every
+// node of the region finds them. generation is the one that the store stands under.
 func (t *Tenure) keepDocuments(ctx context.Context, generation uint64, a barrier.Agenda) error {
 	for _, d := range a.Documents() {
 		name := d.Epoch().String()

@@ -40,7 +40,7 @@ type knowledge struct {
 	// refused holds the documents of other regions that are not taken beside those that are open
 	refused map[policy.Epoch]refusal
 	unsure  map[string]bool    // regions that must tell before this one serves; nil: none
-	newer   bool               // while unsure: one of them has a document open that is older than all here
+	newer   bool               // while unsure: another region has a document open that is older than all here
 	after   quantity.StoreTime // see barrier.View
 	saved   bool               // the journal has all that is open
 	file    error              // why the document of the node's file is not open
@@ -82,7 +82,8 @@ func (k *knowledge) view(a barrier.Agenda, now quantity.StoreTime) *barrier.View
 		Unsure: len(k.unsure) > 0, After: k.after, Fence: k.fences.of(a, k.region)}
 }
 
-// acknowledge notes that the store decides without none of the documents since a time.
+// acknowledge records that from store time at on, this region decides under all documents of the
+// agenda.
 func (k *knowledge) acknowledge(a barrier.Agenda, at quantity.StoreTime) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -93,8 +94,9 @@ func (k *knowledge) acknowledge(a barrier.Agenda, at quantity.StoreTime) {
 	}
 }
 
-// hear takes in which documents are open in another region. An acknowledgement counts only if all
-// documents of that region are known here: one of them may give it more than those that are.
+// hear takes in which documents are open in another region. It counts the region's acknowledgements
+// only if this node knows all documents of that region: an unknown one may give the region more
+// than the known ones do.
 func (k *knowledge) hear(a barrier.Agenda, region string, open []Told) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -130,7 +132,7 @@ func (k *knowledge) hear(a barrier.Agenda, region string, open []Told) {
 	}
 }
 
-// check says why a document is not taken beside those of an agenda, as far as is known of it.
+// check returns why a document is not taken beside those of an agenda; nil: no reason is known.
 func (k *knowledge) check(a barrier.Agenda, e policy.Epoch) error {
 	if refused, has := k.refused[e]; has && refused.open == a.String() {
 		return refused.err
@@ -164,8 +166,8 @@ func (k *knowledge) forget(a barrier.Agenda) {
 	}
 }
 
-// take returns the documents to be fetched, whether anything else was heard since the last call,
-// and whether the journal has all that is open.
+// take drains pending work: the documents to fetch, and whether other regions said anything else
+// that is new. saved reports whether the journal is up to date.
 func (k *knowledge) take() (wanted map[policy.Epoch]string, news, saved bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -205,7 +207,7 @@ func (t *Tenure) Statement() []Told {
 	return t.known.statement(t.agenda())
 }
 
-// Source returns the text of an open document by its digest, or nil.
+// Source returns the text of the open document with this digest, or nil.
 func (t *Tenure) Source(digest [32]byte) []byte {
 	for _, d := range t.agenda().Documents() {
 		if d.Epoch().Digest == digest {
@@ -240,8 +242,8 @@ func (t *Tenure) Review(ctx context.Context) {
 	if !saved {
 		t.save(t.agenda())
 	}
-	// The newest first: nobody is to work, be it for a moment, under a document that others know to be
-	// succeeded.
+	// The newest first: no node is to work, not even for a moment, under a document that others have
+	// replaced.
 	for _, e := range slices.SortedFunc(maps.Keys(wanted), func(a, b policy.Epoch) int { return cmp.Compare(b.Version, a.Version) }) {
 		region := wanted[e]
 		if err := t.fetch(ctx, region, e); err != nil {
@@ -259,7 +261,7 @@ func (t *Tenure) Review(ctx context.Context) {
 	}
 }
 
-// wait notes for whom the limits wait, and logs it if that has changed.
+// wait records the regions that limits wait for. It logs them if they have changed.
 func (k *knowledge) wait(v *barrier.View) {
 	limits := v.Waiting()
 	k.mu.Lock()
@@ -284,8 +286,8 @@ func (k *knowledge) wait(v *barrier.View) {
 	}
 }
 
-// Waiting returns for how long an acknowledgement of each region has been waited for, of those for
-// which any limit waits.
+// Waiting returns the regions whose acknowledgement some limit waits for, with how long it has
+// waited.
 func (t *Tenure) Waiting() map[string]time.Duration {
 	t.known.mu.Lock()
 	defer t.known.mu.Unlock()
@@ -296,14 +298,15 @@ func (t *Tenure) Waiting() map[string]time.Duration {
 	return all
 }
 
-// again has the next Review look at what was heard once more.
+// again makes the next Review look once more at what was heard.
 func (k *knowledge) again() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.news = true
 }
 
-// review makes new rules of what is known of the documents, and closes those that bind no longer.
+// review makes new rules of what is now known of the documents, and closes documents that bind no
+// limit any more.
 func (t *Tenure) review(ctx context.Context) error {
 	turn := t.begin()
 	defer turn.end()
@@ -331,9 +334,9 @@ func (t *Tenure) parse(name string, source []byte) (*policy.Document, error) {
 	return d, err
 }
 
-// fetch opens a document that another region has. Why it cannot be open beside those that are is
-// noted. Any other failure may be that of the one node that answered: the document is asked for
-// again.
+// fetch opens a document that another region has. If the document cannot be open beside those that
+// are, fetch records why. After any other failure the document is asked for again, because the one
+// node that answered may be at fault.
 func (t *Tenure) fetch(ctx context.Context, region string, e policy.Epoch) error {
 	a := t.agenda()
 	source, err := t.config.Fetch(ctx, region, e)
@@ -351,6 +354,6 @@ func (t *Tenure) fetch(ctx context.Context, region string, e policy.Epoch) error
 	if err = t.learn(ctx, d, "region "+region); !barrier.Refused(err) {
 		return err
 	}
-	t.known.refuse(a, e, errors.Unwrap(err)) // what document, and beside which, says who tells it
+	t.known.refuse(a, e, errors.Unwrap(err)) // hear says of which document, and beside which
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/quotad/quotad/policy"
 )
 
-// Elsewhere is the error by which [Config.MayBegin] has the store opened under documents that are
-// open in other regions, beside those that the node knows.
+// Elsewhere is an error of [Config.MayBegin]: other regions have these documents open. The store is
+// then opened under them, beside those that the node knows.
 type Elsewhere struct{ Documents []*policy.Document }
 
 func (e *Elsewhere) Error() string {

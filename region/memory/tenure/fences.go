@@ -14,16 +14,16 @@ type Fenced struct {
 	Life   int64
 }
 
-// fences keeps the latest word of another region that this one is fenced. It counts whatever
-// documents are open here, until one of them says itself what becomes of the region: an operator
-// has given this region's part away.
+// fences keeps the latest word of another region that this one is fenced: an operator has given
+// this region's part away. The word counts whatever documents are open here, until one of them says
+// itself what becomes of the region.
 type fences struct {
 	told  *barrier.Fence // nil: none
 	noted string         // what the store remembers of it
 }
 
-// hear takes in what another region says, and reports whether that is a fence of this one that was not
-// known.
+// hear takes in what another region says. It reports whether that fences this region in a way not
+// known before.
 func (f *fences) hear(a barrier.Agenda, self, from string, open []Told) (news bool) {
 	for _, one := range open {
 		for _, fence := range one.Fenced {
@@ -58,7 +58,7 @@ func fencesOf(d *policy.Document, a barrier.Agenda) (all []Fenced) {
 // life.
 const fenceNote = "fenced by a region"
 
-// noteFence has the store remember a fence, so that it counts for a node that is started again.
+// noteFence makes the store remember a fence, so that it still counts for a node that starts again.
 func (t *Tenure) noteFence(ctx context.Context) error {
 	t.known.mu.Lock()
 	told, noted := t.known.fences.told, t.known.fences.noted

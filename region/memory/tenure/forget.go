@@ -6,11 +6,13 @@ import (
 	"github.com/quotad/quotad/region/memory/journal"
 )
 
-// ForgetTime has the journal forget that the store's time ever was after a time, by an operator's word.
-// It must be called before the store is opened. What was used in cells that have not begun by then is
-// forgotten: nobody believes who tells of use in cells to come. What was used in cells that have begun
-// stays, as if it had been seen at that time, and so does what was used of limits that are gone. So does what is spent without the store, for its windows
-// are those of the node's clock, and what was claimed of one to come is not spent twice.
+// ForgetTime makes the journal forget that the store's time was ever after to, by an operator's
+// word. Call it before the store is opened.
+//
+// Use of cells that open after to is forgotten: nobody believes a node that tells of use in cells
+// to come. Use of earlier cells stays, as if it had been seen at to, and so does use of limits that
+// are gone. What was spent without the store stays as well. Its windows are those of the node's
+// clock, and what was claimed of a window to come is not spent twice.
 func (t *Tenure) ForgetTime(to quantity.StoreTime) error {
 	r := t.Rules()
 	return t.config.Journal.TakeBack(to, func(c journal.Checkpoint) (journal.Checkpoint, bool) {

@@ -13,14 +13,16 @@ import (
 // that starts later may be replacing another.
 const bootstrapped = 10 * time.Minute
 
-// checkJournalWhole finds out at the start since when this node's journal is whole, which means
-// that it holds every row that the node announced since then. A new journal in a region that has
-// served before may replace one that was lost, unless the store remembers none of this node: then the
-// node is new, and used nothing since the store last lost data. It may vouch for that only where it has
-// heard which other nodes there were, so that after a loss it waits for them. A journal that is behind what the
-// store remembers of it is an old copy. From the start on this node writes every row to its journal,
-// whatever becomes of the store. Where a start is tried again, what it once found stands: the store
-// may remember this very journal by then.
+// checkJournalWhole finds out, at the start, since when this node's journal is whole, which means
+// that it holds every row that the node announced since then.
+//
+// A new journal in a region that has served before may replace one that was lost. But if the store
+// remembers no journal of this node, the node is new, and used nothing since the store last lost
+// data. It vouches for that only if it has heard which other nodes there were: after a loss it must
+// wait for them. A journal that is behind what the store remembers of it is an old copy.
+//
+// From the start on the node writes every row to its journal, whatever becomes of the store. If a
+// start is tried again, the first finding stands: by then the store may remember this very journal.
 func (t *turn) checkJournalWhole(ctx context.Context, opened store.Opened) error {
 	if !t.vouched {
 		before, err := t.config.Store.Note(ctx, t.config.Node, "")
@@ -39,7 +41,7 @@ func (t *turn) checkJournalWhole(ctx context.Context, opened store.Opened) error
 	return nil
 }
 
-// vouch has the journal note since when it is whole. before is what the store remembers of it.
+// vouch records in the journal since when it is whole. before is what the store remembers of it.
 func (t *turn) vouch(before string, opened store.Opened) (err error) {
 	journal := t.config.Journal
 	fresh := journal.WholeSince() == math.MaxInt64

@@ -88,8 +88,8 @@ func (t *Tenure) open(ctx context.Context, bootstrap bool) error {
 
 var errChanging = errors.New("the store is being opened")
 
-// EndGeneration ends a generation in which nothing but a bucket was lost, unless it has ended
-// already. It fails while the store is being opened.
+// EndGeneration ends a generation in which only a bucket was lost. It does nothing if the
+// generation has ended already, and fails while the store is being opened.
 func (t *Tenure) EndGeneration(ctx context.Context, generation uint64) error {
 	turn := t.tryBegin()
 	if turn == nil {
@@ -103,7 +103,7 @@ func (t *Tenure) EndGeneration(ctx context.Context, generation uint64) error {
 	return turn.openUnder(ctx, t.agenda(), false)
 }
 
-// openUnder opens the store under documents, which are open afterwards beside those that other
+// openUnder opens the store under documents. Afterwards these are open beside those that other
 // nodes of the region opened.
 func (t *turn) openUnder(ctx context.Context, a barrier.Agenda, bootstrap bool) error {
 	for range merges {
@@ -150,7 +150,7 @@ func (t *turn) openStore(ctx context.Context, a barrier.Agenda,
 		}})
 }
 
-// takeOver has the node work with the store that it has opened.
+// takeOver makes the node work with the store that it has opened.
 func (t *turn) takeOver(ctx context.Context, a barrier.Agenda, opened store.Opened) error {
 	c := t.config
 	if err := c.Journal.SetGeneration(opened.Generation); err != nil {
@@ -227,7 +227,7 @@ func (t *Tenure) TryRights(ctx context.Context) (err error) {
 	return err
 }
 
-// lacks says which rights the store's user lacks that nodes can do without.
+// lacks logs the rights that the store's user lacks and that a node can do without.
 func (t *Tenure) lacks(rights []string) {
 	if len(rights) > 0 {
 		t.config.Log.Warn("the store's user lacks rights that a node can do without, until something is lost",

@@ -16,9 +16,8 @@ import (
 )
 
 const (
-	// refusedFor and refusedCalls are the time during which, and the number of calls with which,
-	// the store must have refused everything before the node is not ready. One call that succeeds
-	// makes the node ready again.
+	// A node stops being ready once the store has refused everything for refusedFor, and at least
+	// refusedCalls calls. One call that succeeds makes the node ready again.
 	refusedFor   = 2 * time.Second
 	refusedCalls = 3
 	// refusalLoggedEvery is the shortest time between two log lines about one kind of refusal.
@@ -31,8 +30,8 @@ const (
 )
 
 // refusals counts the calls that the region's Redis refuses, by kind. A server that refuses a call
-// answers, but does not do what is asked. That its clock is too far from the node's is a kind of
-// refusal, too. Safe for concurrent use.
+// answers, but does not do what is asked. A server whose clock is too far from the node's counts as
+// refusing, too. Safe for concurrent use.
 type refusals struct {
 	log *slog.Logger
 	now func() time.Time
@@ -175,7 +174,7 @@ func (r *refusals) ready() error {
 	return r.all()
 }
 
-// unreached forgets the refusals: it is not known what a server refuses that does not answer.
+// unreached forgets the refusals: nobody knows what a server refuses that does not answer.
 func (r *refusals) unreached() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,14 +15,14 @@ import (
 	"github.com/quotad/quotad/region/memory/store"
 )
 
-// timeAhead is how far ahead of the store's time the journal says that it may have come, in
-// microseconds. If the store loses everything, a restarted node makes its time begin no earlier
-// than that, so the store stays closed for up to this much longer.
+// timeAhead is a reserve of time, in microseconds: the journal says that the store's time may have
+// come so far beyond what the store has shown. If the store loses everything, a restarted node
+// makes its time begin there, so the store stays closed for up to this much longer.
 const timeAhead = 3 * allocator.Second
 
 // storeTimes keeps in the journal how far the store's time may have come. The store's clock may
-// have been ahead, and right again when the store comes back empty: then windows that were used
-// already must not open again. Safe for concurrent use.
+// have been ahead, and be right again when the store comes back empty. Windows that were used
+// already must then not open again. Safe for concurrent use.
 type storeTimes struct {
 	journal *journal.Journal
 	log     *slog.Logger
@@ -41,8 +41,9 @@ func (t *storeTimes) reserve(now quantity.StoreTime) {
 	}
 }
 
-// extend writes to the journal that the store's time may come timeAhead beyond now, unless half of
-// that is left, and which times the store's shards have shown, if they are given.
+// extend writes to the journal that the store's time may come to now + timeAhead, unless half of
+// that reserve is left. With it the journal notes the times that the store's shards have shown, if
+// they are given.
 func (t *storeTimes) extend(now quantity.StoreTime, seen ...quantity.StoreTime) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +71,7 @@ func (t *Tenure) KeepTime(ctx context.Context) {
 	repeat.Every(ctx, beatEvery, func(time.Time) { t.Beat(ctx) })
 }
 
-// tellNamed tells whom the store has answered.
+// tellNamed passes on which nodes the store has answered.
 func (t *Tenure) tellNamed() {
 	if all := t.config.Store.Named(); t.config.Named != nil && len(all) > 0 {
 		t.config.Named(all)

@@ -40,8 +40,8 @@ type Config struct {
 	// Panicked is called with each document that could not be read by a fault of quotad. The place
 	// is for counting. nil: nobody counts.
 	Panicked func(place string, was any)
-	// Seedless says that the node calls no other nodes of itself, so that it looks whether
-	// another one uses its store. Knows reports whether gossip knows a node of the region.
+	// Seedless says that the node has no seeds: by itself it calls no other node. So it looks
+	// whether another node uses its store. Knows reports whether gossip knows a node of the region.
 	Seedless bool
 	Knows    func(node string) bool
 	// Named is called with the nodes that the store has answered, and when last. nil: nobody listens.
@@ -50,8 +50,8 @@ type Config struct {
 	// the operator's word about losses up to a store time; see exchange.Waived. nil: it never waits.
 	Waits  func() bool
 	Waived func(until quantity.StoreTime)
-	// Stepped says that the node is stepped by hand, and does not look who else there is, nor by itself
-	// what the operator's word is.
+	// Stepped says that the node is stepped by hand. It then does not look by itself for other
+	// users of its store, nor for the operator's word.
 	Stepped bool
 	// Closed is closed when the node ends.
 	Closed <-chan struct{}
@@ -100,7 +100,7 @@ type turn struct {
 	guess   bool   // the journal knew no document, and the store is not open yet
 	vouched bool   // the journal has noted since when it is whole
 	unused  bool   // and no node of the region ever used a bucket
-	// where documents come from that are to be open; of others the store knows
+	// where the documents that are being opened come from; all others come from the store
 	origins map[policy.Epoch]string
 }
 
@@ -189,8 +189,8 @@ func (t *Tenure) setChanging(to bool) {
 	t.changing = to
 }
 
-// heed takes the outcome of every script call. It has the store opened again if this node may no
-// longer use it, and records refusals.
+// heed takes the outcome of every script call. If this node may no longer use the store, heed makes
+// Watch open it again. It records refusals.
 func (t *Tenure) heed(outcome error) {
 	if errors.Is(outcome, store.ErrUnknownStore) {
 		t.Reopen()

@@ -14,8 +14,9 @@ import (
 // unsureNote is the name of the note by which a store remembers a doubt.
 const unsureNote = "unsure of documents"
 
-// doubt is whether anybody knows for sure which documents were open in a store, and which a region
-// has that began anew with a document newer than those of others.
+// doubt is what a store remembers of what its region does not know: whether other documents may
+// have been open there (unsure), and whether the region began anew under a document newer than
+// those that others work under (newer).
 type doubt struct {
 	unsure, newer bool
 	after         quantity.StoreTime // see [barrier.View]
@@ -42,13 +43,14 @@ func parseDoubt(note string) (d doubt) {
 	return d
 }
 
-// learnWhetherSure finds out whether newer documents may have been open in this region than the
-// node knows, when it starts and when a generation has begun. That is so if the store lost its
-// data, and the node that opens it has nothing but its file. The region then serves nothing until
-// each of the other regions has told its documents: one of them may work under a document that this
-// region has acknowledged. The store remembers it, so that it stays so for a node that is started
-// again. What stands in the store before a node notes it counts, and not who opened the store: the
-// note may be missing because its reply was late.
+// learnWhetherSure finds out whether this region may have worked under newer documents than the
+// node knows. It is called when the node starts and when a generation has begun.
+//
+// That is so if the store lost its data, and the node that opens it has only its file. Then the
+// region serves nothing until each of the other regions has told its documents, because one of them
+// may work under a document that this region has acknowledged. The store remembers the doubt for
+// nodes that start again. What the store remembered before this call counts, and not which node
+// opened it: the note may be missing because its reply was late.
 func (t *turn) learnWhetherSure(ctx context.Context, a barrier.Agenda,
 	opened store.Opened) error {
 	if t.since == opened.Since {
@@ -64,7 +66,7 @@ func (t *turn) learnWhetherSure(ctx context.Context, a barrier.Agenda,
 	return err
 }
 
-// learnDoubt takes in what the store remembers, and returns what it is to remember.
+// learnDoubt takes in what the store remembers. It returns what the store is to remember now.
 func (k *knowledge) learnDoubt(a barrier.Agenda, before doubt, unsure bool, generation uint64) doubt {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -84,9 +86,9 @@ func (k *knowledge) doubt(generation uint64) doubt {
 	return doubt{len(k.unsure) > 0, k.newer && len(k.unsure) > 0, k.after, generation}
 }
 
-// sure notes that a region has told documents of which all are known here, or older than those. Who
-// lost all it knew, and began with a newer document than others work under, waits until each of them
-// works under one that is known here, too.
+// sure notes that a region has told its documents, and that this node knows all of them or newer
+// ones. A region that lost all it knew, and began with a newer document than others work under, is
+// sure only when each of the others works under a document that is known here.
 func (k *knowledge) sure(a barrier.Agenda, region string) {
 	if !k.unsure[region] || !slices.ContainsFunc(k.told[region].Open, func(t Told) bool { return a.Has(t.Epoch) }) {
 		return
@@ -97,7 +99,8 @@ func (k *knowledge) sure(a barrier.Agenda, region string) {
 	}
 }
 
-// noteSure has the store remember what this node has learned since of the region's documents.
+// noteSure makes the store remember what this node has learned of the region's documents since
+// then.
 func (t *turn) noteSure(ctx context.Context) error {
 	t.known.mu.Lock()
 	doubted, now := t.known.unsure != nil, t.known.doubt(t.since)

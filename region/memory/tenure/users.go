@@ -28,11 +28,13 @@ type users struct {
 	other atomic.Pointer[string]
 }
 
-// noNamesake fails if another process is answered by the store under this node's name: both would
-// have a journal, a part of the fixed split without the store, and what Envoys are assigned, each as
-// if it was alone. What the store remembers of this very journal is of the process before this one,
-// which may have been killed a moment ago. What it remembers of another journal may be of a node
-// that is gone, or of one that runs: that one is answered again soon.
+// noNamesake fails if the store answers another process under this node's name. Each of the two
+// would have a journal, a part of the fixed split without the store, and assignments of Envoys, as
+// if it were alone.
+//
+// If the store remembers this very journal, the note is of the process before this one, which may
+// have been killed a moment ago. If it remembers another journal, that may be of a node that is
+// gone or of one that runs. A node that runs is answered again soon.
 func (t *Tenure) noNamesake(ctx context.Context) error {
 	c := t.config
 	before, err := c.Store.Note(ctx, c.Node, "")
@@ -63,9 +65,9 @@ func (t *Tenure) remembers(before string) bool {
 	return incarnation < j.Incarnation() && sequence <= j.Sequence()
 }
 
-// tellUse has the store remember that this node uses it. A node that calls no others first looks
-// whether one of which it does not know does so: until that has not told it for userLasts, this node
-// is not ready.
+// tellUse makes the store remember that this node uses it. A node that calls no others first looks
+// whether the store names an unknown node as its user. Until that node has been silent for
+// userLasts, this one is not ready.
 func (t *Tenure) tellUse(ctx context.Context) {
 	c, u, now := t.config, &t.users, t.config.Store.Latest()
 	if c.Stepped || now < u.told+quantity.StoreTime(userEvery.Microseconds()) && u.other.Load() == nil {

@@ -27,7 +27,7 @@ func (t *Tenure) Waive(ctx context.Context) error {
 	return nil
 }
 
-// LearnWaived looks what the store remembers of the operator's word, if this node waits for something.
+// LearnWaived reads the operator's word that the store remembers, if this node waits for something.
 func (t *Tenure) LearnWaived(ctx context.Context) {
 	if t.config.Waits == nil || !t.config.Waits() {
 		return

@@ -63,8 +63,8 @@ type Calls struct {
 	known map[string]bool
 
 	guard Guard // nil: every call passes
-	// lasts has the full names of the methods whose streams last, and decoding a value for each of
-	// their messages that is one of decoders; likewise receiving.
+	// lasts has the full names of the methods whose streams last. decoding holds a value for each
+	// of their messages that is one of decoders; likewise receiving.
 	lasts               map[string]bool
 	decoding, receiving chan struct{}
 	admit               Admission
@@ -77,22 +77,23 @@ type Calls struct {
 	mended map[string]bool
 }
 
-// Guard reports whether a call may be made, before its message is decoded. It returns the context of
-// the call's handler, or the error with which the call is refused.
+// Guard decides whether a call may be made, before its message is decoded. It returns the context
+// of the call's handler, or the error with which the call is refused.
 type Guard func(ctx context.Context, method string) (context.Context, error)
 
 // Guard makes all calls pass a Guard first. Call it before services are registered.
 func (c *Calls) Guard(by Guard) { c.guard = by }
 
-// Last says of which methods the streams last: only their first message must come within
-// ReceiveTimeout, and then one at least every MaxSilence. Call it before services are registered.
+// Last names the methods whose streams last. Their first message must come within ReceiveTimeout,
+// and after it one every MaxSilence at least. Call it before services are registered.
 func (c *Calls) Last(methods ...string) {
 	for _, m := range methods {
 		c.lasts[m] = true
 	}
 }
 
-// Crowd has calls of given methods pass a Crowd first. Call it before services are registered.
+// Crowd makes calls of the given methods pass a Crowd first. Call it before services are
+// registered.
 func (c *Calls) Crowd(by *Crowd, methods ...string) {
 	c.crowd = by
 	for _, m := range methods {
@@ -176,7 +177,8 @@ type arrival struct {
 	guest guest
 }
 
-// arrivals has those of calls that were refused at once. Under a flood they are most.
+// arrivals has the arrivals of calls that were refused at once, for use again. Under a flood most
+// calls are.
 var arrivals = sync.Pool{New: func() any { return new(arrival) }}
 
 type arrivalKey struct{}

@@ -27,8 +27,8 @@ const (
 	// checks how long connections have held too much.
 	stallPoll   = 10 * time.Millisecond
 	reviewEvery = time.Second
-	// maxWatches bounds the calls of one connection whose answers go on until it ends, each of which
-	// counts as watchBytes that it holds: about what such a call takes.
+	// maxWatches bounds the calls of one connection whose answers go on until it ends. Each of them
+	// counts as watchBytes that the connection holds: about what such a call takes.
 	maxWatches, watchBytes = 4, 16 << 10
 	// callOverhead is the assumed size of a call on the wire beside its message: the compressed
 	// headers. A call with larger headers is counted for them until they are forgotten.
@@ -80,8 +80,8 @@ func HostAt(a net.Addr) string {
 	return HostOf(a.String())
 }
 
-// HostOf returns who counts as one caller at an address with or without a port: its host, but of an
-// IPv6 address its network of 64 bits, because one machine may have all addresses of one.
+// HostOf returns who counts as one caller at an address, with or without a port: its host. Of an
+// IPv6 address it is the network of 64 bits, because one machine may have all addresses of one.
 func HostOf(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -310,7 +310,8 @@ func (c *conn) dropped() {
 	}
 }
 
-// watches lets a call in whose answers go on until it ends, or says that the connection has too many.
+// watches lets in a call whose answers go on until it ends. It returns false if the connection has
+// too many of them.
 func (c *conn) watches() bool {
 	if c == nil {
 		return true

@@ -16,36 +16,39 @@ const (
 	// mostAhead is the most that calls ahead may take of a caller without patience. A node decides no
 	// more a second with more calls in it, and they would all be late if it pauses.
 	mostAhead = 10 * time.Millisecond
-	// In a storm, calls that would be too late wait outside. It is one for stormLasts after stormParts
-	// times as many were refused as answered: then callers come again as soon as they are refused.
-	// Each that waits costs a node some 15 us, which is twice what it costs to refuse it at once. So
-	// as many wait as outsideEach of their time are half a processor, at most maxOutside.
+	// In a storm, calls that would be too late wait outside. A storm lasts for stormLasts after
+	// stormParts times as many calls were refused as answered: then callers come again as soon as they
+	// are refused. A call that waits costs a node some 15 us, twice as much as one that is refused at
+	// once. So one call may wait for each outsideEach of its time, which is half a processor, and at
+	// most maxOutside in all.
 	outsideEach = 33 * time.Microsecond
 	maxOutside  = 2048
 	stormParts  = 4
 	stormLasts  = time.Second
-	// paceSpan is how long calls that leave are counted for one measurement of the pace. Those before
-	// weigh paceKept together: a pause of some milliseconds must not have many calls refused.
+	// paceSpan is how long calls that leave are counted for one measurement of the pace. All
+	// measurements before it weigh paceKept together: a pause of some milliseconds must not get many
+	// calls refused.
 	paceSpan = 5 * time.Millisecond
 	paceKept = 0.9
-	// Callers who wait for patience or longer are let in by the greater of the pace and of what was
-	// answered within about evenly. A storm shows in what was answered and refused within about lately.
+	// A caller who waits for patience or longer is let in by the greater of two paces: the last
+	// one, and that of the calls answered within about evenly. A storm shows in the calls answered
+	// and refused within about lately.
 	patience = 250 * time.Millisecond
 	evenly   = 500 * time.Millisecond
 	lately   = 200 * time.Millisecond
-	// paceDoubles is how often a pace is doubled that nothing confirms.
+	// paceDoubles is how often a pace doubles while nothing confirms it.
 	paceDoubles = 100 * time.Millisecond
 )
 
-// Crowd refuses calls that would be too late for their callers. It does so with their headers,
-// before anything else is done for them. Where more calls come than a node can decide, it would
-// otherwise spend its time on calls whose callers have gone when they are answered: calls also wait
-// in sockets and for a processor, and the node cannot see for how long.
+// Crowd refuses calls that would be too late for their callers (load shedding). It does so with
+// their headers, before anything else is done for them. If more calls come than a node can decide,
+// it would otherwise spend its time on calls whose callers have gone when they are answered: calls
+// also wait in sockets and for a processor, and the node cannot see for how long.
 //
-// A call is refused if those ahead of it would take more than two fifths of its caller's time, or, if
-// that is short, more than mostAhead, at the pace at which calls were last answered while many were
-// in. Of other callers only so many are ahead
-// of it as have their turns first. A caller who names no time is never refused here.
+// A call is refused if the calls ahead of it would take more than two fifths of its caller's time.
+// If that time is short, they may take mostAhead. What they take is reckoned by the pace at which
+// calls were last answered while many were in. Of other callers' calls only those are ahead that
+// have their turns first. A caller who names no time is never refused here.
 //
 // Callers who come again as soon as they are refused may take all the time that decisions need. In
 // such a storm, calls wait outside, before their messages are read, until they are let in or their
@@ -77,7 +80,8 @@ type Crowd struct {
 // rate is how many calls come or go a second.
 type rate float64
 
-// takes takes in how many did within a time. Those within about the time of memory weigh most.
+// takes takes in that n came or went within a time. What happened within about the time of memory
+// weighs most.
 func (r *rate) takes(n int, within, memory time.Duration) {
 	*r += (rate(float64(n)/within.Seconds()) - *r) * rate(1-math.Exp(-float64(within)/float64(memory)))
 }
@@ -98,7 +102,7 @@ const (
 	hasLeft
 )
 
-// comes lets a call in, has it wait outside, or refuses it.
+// comes lets a call in, makes it wait outside, or refuses it.
 func (c *Crowd) comes(g *guest, now time.Time) place {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +124,7 @@ func (c *Crowd) comes(g *guest, now time.Time) place {
 	return g.place
 }
 
-// look lets those out whose handlers will not begin.
+// look lets out the calls whose handlers will not begin.
 func (c *Crowd) look(now time.Time) {
 	c.coming = slices.DeleteFunc(c.coming, func(g *guest) bool {
 		over := now.Sub(g.ends) > neverBegins
@@ -166,8 +170,8 @@ func (c *Crowd) late(ahead int, now time.Time, waits time.Duration) bool {
 	return pace > 0 && float64(ahead) > pace*takes
 }
 
-// leaves lets a call out, if it has not left, and in its place those in that wait. answered says
-// that it was, in time.
+// leaves lets a call out, unless it has left, and lets waiting calls in for it. answered reports
+// whether the call was answered in time.
 func (c *Crowd) leaves(g *guest, now time.Time, answered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,7 +192,7 @@ func (c *Crowd) leaves(g *guest, now time.Time, answered bool) {
 	})
 }
 
-// goes takes a call out that is in or outside.
+// goes takes out a call, whether it is in or waits outside.
 func (c *Crowd) goes(g *guest) {
 	switch g.place {
 	case isIn:

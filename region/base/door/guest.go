@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// answerBefore is how long before its caller gives up a call is refused that was not let in, so
-	// that the caller hears it. Of a caller who has less than answerParts times that it is a part of
-	// what it has.
+	// A call that was not let in is refused answerBefore before its caller gives up, so that the
+	// caller hears it. If the caller has less than answerParts times that, it is refused when
+	// 1/answerParts of that time is left.
 	answerBefore = 5 * time.Millisecond
 	answerParts  = 4
-	// gRPC never begins the handler of a call that its caller ends before the message has come. Such
-	// a call leaves neverBegins after its end. It is looked for among each coming calls, and each
-	// lookEvery.
+	// gRPC never begins the handler of a call that its caller ends before the message has come.
+	// Such a call leaves neverBegins after its end. The Crowd looks for such calls when coming
+	// further calls have come, and at least each lookEvery.
 	neverBegins = time.Second
 	coming      = 256
 	lookEvery   = time.Second
@@ -77,7 +77,7 @@ func (g *guest) begins(ctx context.Context) error {
 	return g.crowd.refused
 }
 
-// leave lets the call out, once. answered says that it was, in time.
+// leave lets the call out, once. answered reports whether it was answered in time.
 func (g *guest) leave(answered bool) {
 	if g.crowd != nil && !g.crowd.givesUp(g) {
 		g.crowd.leaves(g, time.Now(), answered)

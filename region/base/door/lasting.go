@@ -21,23 +21,23 @@ const (
 	// a frame and of a message. Whoever sends many small ones would otherwise hide what else the
 	// connection holds.
 	messageOverhead = 9 + 5
-	// decoders is how many messages of streams from countedFrom on are in hand at a time: decoded,
-	// and not done with, as their stream neither asks for the next one nor answers. In memory each
-	// is many times as large as on the wire.
+	// decoders is how many messages from countedFrom bytes on may be in hand at a time, of all
+	// streams that last. A message is in hand from its decoding until its stream asks for the next
+	// one or answers. In memory it is many times as large as on the wire.
 	decoders = 4
-	// receivers is how many streams with messages from countedFrom on receive at a time what has come
-	// already, and wait for one of decoders with it: what has come of a message is at most
-	// streamWindow until its stream asks for it. A turn lasts receiveTurn at most, because a client
-	// may send slowly, or another stream's bytes have come. Who has waited as long receives as well.
+	// receivers is how many streams with such large messages may receive at a time while they wait
+	// for one of decoders. Of a message at most streamWindow has come until its stream asks for it.
+	// A turn lasts receiveTurn at most, because a client may send slowly, or another stream's bytes
+	// may have come. A stream that has waited for so long receives as well.
 	receivers   = 16
 	receiveTurn = time.Second
 )
 
-// lasting is a stream of many messages, each with the bounds of a call's message: it is decoded
-// here only after its records were counted, and the connection is told what became of its bytes.
+// lasting is a stream of many messages. Each has the bounds of a call's message: its records are
+// counted before it is decoded, and the connection is told what became of its bytes.
 //
-// An element of a list that has what is no text is decoded as an empty one. A proxy makes such
-// elements of what its clients send, and one of those must not end the stream for all.
+// If an element of a list has a text that is not UTF-8, it is decoded as an empty element. A proxy
+// makes such elements of what its clients send, and one client must not end the stream for all.
 type lasting struct {
 	grpc.ServerStream
 	ctx      context.Context
@@ -92,8 +92,8 @@ func (s *lasting) done() {
 	}
 }
 
-// heard allows MaxSilence for the next message. After that the call ends as one does whose message
-// does not come: also if the handler waits for a client that reads nothing. A stream without a
+// heard allows MaxSilence for the next message. After that the call ends like one whose message
+// does not come, even if the handler waits for a client that reads nothing. A stream without a
 // timer ends before that.
 func (s *lasting) heard() {
 	s.mu.Lock()
@@ -168,8 +168,8 @@ func (s *lasting) turn(on *conn) (over func()) {
 	return none
 }
 
-// emptied returns a message in which the elements of lists that have what is no text are empty
-// ones.
+// emptied returns a message without the elements of lists that have a text which is not UTF-8: each
+// of them becomes an empty element.
 func emptied(raw []byte, of protoreflect.MessageDescriptor) (all []byte) {
 	for len(raw) > 0 {
 		number, kind, n := protowire.ConsumeField(raw)

@@ -26,8 +26,8 @@ const (
 	notUTF8 = "is not valid UTF-8; send text, or a hash of what it is not"
 )
 
-// codec is gRPC's codec for protobuf, except for a body, which it does not decode, for what is
-// measured, and for the memory of answers, which is of buffers.
+// codec is gRPC's codec for protobuf with three exceptions. It does not decode into a body, it
+// counts answers that are measured, and it takes the memory of answers from buffers.
 type codec struct{}
 
 var protobuf = encoding.GetCodecV2(grpcproto.Name)
@@ -68,8 +68,8 @@ func encode(m proto.Message) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.NewBuffer(buffer, buffers)}, nil
 }
 
-// measured is an answer that counts as to be written to a connection, once it is known how long it
-// is.
+// measured is an answer that counts as waiting to be written to a connection, from when its length
+// is known.
 type measured struct {
 	proto.Message
 	on *conn
@@ -171,8 +171,8 @@ func notText(raw []byte, of protoreflect.MessageDescriptor, path string,
 	return bad
 }
 
-// Mend has texts of given methods' messages mended that are not valid UTF-8. That is for callers that
-// pass on what their own clients write, and take an error for leave to go on. Call it before services
+// Mend makes texts valid UTF-8 in messages of the given methods. That is for callers that pass on
+// what their own clients write, and that take an error for leave to go on. Call it before services
 // are registered.
 func (c *Calls) Mend(methods ...string) {
 	c.mended = map[string]bool{}

@@ -66,8 +66,8 @@ func (p *Panics) Catch(place string) {
 	}
 }
 
-// Recovered counts and logs a panic that was recovered from. If was is an error with the Stack of a
-// panic that was recovered elsewhere, that is logged.
+// Recovered counts and logs a panic that was recovered from. was may be an error that has the Stack
+// of a panic that was recovered elsewhere; then that stack is logged.
 func (p *Panics) Recovered(place string, was any) {
 	where := p.prefix + place
 	p.count(where)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// calmParts is the part of its time that a call may have waited while calls have their turns in the
-// order in which they came: 1/calmParts. If the first of a caller has waited longer, more come than
-// can be answered, and its newest is next: it has most of its time left.
+// Calls of a caller have their turns in the order in which they came, as long as the first has
+// waited for less than 1/calmParts of its time. After that, more calls come than can be answered,
+// and the caller's newest call is next: it has most of its time left.
 const calmParts = 3
 
 // waiter is what turns know of a call.
@@ -34,7 +34,7 @@ type line[C interface{ asWaiter() *waiter }] struct {
 	gone int // of these
 }
 
-// comes has a call wait.
+// comes makes a call wait.
 func (t *turns[C]) comes(call C) {
 	w := call.asWaiter()
 	of := t.callers[w.caller]
@@ -51,8 +51,8 @@ func (t *turns[C]) comes(call C) {
 	w.waits, w.turn = true, make(chan struct{})
 }
 
-// next has the calls come in whose turn it is and for which there is room, as in says of each. It
-// asks about one call of each caller, and again after each that came in.
+// next lets in the calls whose turn it is and that find room. in reports whether a call finds room,
+// and takes it in. next asks about one call of each caller, and again after each call that came in.
 func (t *turns[C]) next(now time.Time, in func(C) bool) {
 	for asked := 0; asked < len(t.order); asked++ {
 		of := t.order[0]

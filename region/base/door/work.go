@@ -18,8 +18,8 @@ const (
 	// leastInHand is the smallest bound of the work in hand, so that the heaviest call fits however
 	// few processors there are.
 	leastInHand = 16 << 10
-	// heaviestCall is the most for which a message counts, so that one of any size finds room in an
-	// idle node.
+	// heaviestCall is the most that a message counts for, so that a message of any size finds room
+	// in an idle node.
 	heaviestCall = 4 << 10
 	// One caller may have callerParts times the free room in hand, and one of its connections
 	// connParts times.
@@ -91,7 +91,7 @@ func (w *Work) Take(caller, conn string, bytes int) *Held {
 
 // Wait takes a message in hand as Take does, and waits for room until a time or until ctx ends. If
 // behind is true, and others are in hand, it waits until one of them has ended. may reports whether
-// the call may come in when there is room; it must not use the Work. nil: it may.
+// the call may come in when there is room; nil: it may. may must not use the Work.
 func (w *Work) Wait(ctx context.Context, caller, conn string, bytes int, until time.Time,
 	behind bool, may func() bool) *Held {
 	h := &Held{work: w, conn: conn, size: int64(min(bytes+callOverhead, heaviestCall)), may: may}
@@ -118,7 +118,7 @@ func (w *Work) Wait(ctx context.Context, caller, conn string, bytes int, until t
 	return nil
 }
 
-// comes takes a call in hand and returns true, or has it wait if it may.
+// comes takes a call in hand and returns true. If there is no room it makes the call wait.
 func (w *Work) comes(h *Held, behind bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,10 +146,10 @@ func (w *Work) in(h *Held) bool {
 	return true
 }
 
-// Behind records how long a call waited for a processor, and reports whether a large call should
-// wait because the processors are too far behind. Then so many large calls came that small ones
-// would be late if each large one had its turn. One call that waited long is not enough, because a
-// machine may stand still for a moment.
+// Behind records how long a call waited for a processor. It reports whether a large call should
+// wait because the processors are too far behind: if each large call had its turn then, small ones
+// would be late. One call that waited long is not enough, because a machine may stand still for a
+// moment.
 func (w *Work) Behind(waited time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -193,7 +193,7 @@ func (c *Calls) Admit(by Admission, methods ...string) {
 	}
 }
 
-// takeInHand has a call pass the Admission.
+// takeInHand makes a call pass the Admission.
 func (c *Calls) takeInHand(ctx context.Context, message []byte, waited time.Duration,
 	one *call) error {
 	held, err := c.admit(ctx, message, waited)

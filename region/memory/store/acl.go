@@ -7,8 +7,8 @@ import "strings"
 var scriptCommands = []string{"time", "hget", "hset", "hmget", "hdel", "get", "set", "del",
 	"pexpireat", "hkeys"}
 
-// spare are the rights without which a node works. Without the first, what loses nothing may count as a
-// loss; without the second, a node whose journal was lost cannot read what its store has.
+// spare are the rights that a node can do without. Without the first, a harmless event may count as
+// a loss. Without the second, a node whose journal was lost cannot read what its store has.
 var spare = []string{"+hkeys", "+scan"}
 
 // MinimalACL is the list of rules for Redis' ACL SETUSER for the user that quotad logs in as. The

@@ -27,16 +27,16 @@ func (e *OtherDocuments) Error() string {
 // Is says that the error is ErrOtherDocuments.
 func (e *OtherDocuments) Is(target error) bool { return target == ErrOtherDocuments }
 
-// Adopt puts an epoch in force in the region's store, shard by shard, which names the documents
-// that are open. From then on a call under another epoch is answered with StatusUnknown, from
-// whichever node. It returns the latest store time at which any script can have run under another
-// one.
+// Adopt puts an epoch in force in the region's store, shard by shard. The epoch names the documents
+// that are open. From then on the store answers a call under another epoch with StatusUnknown,
+// whichever node it comes from. Adopt returns the latest store time at which any script can have run
+// under another epoch.
 //
-// A shard in which a document is open that the epoch does not name, and that is not older than the
-// first that it names, keeps its epoch, and Adopt fails with ErrOtherDocuments. After an error some
-// shards may have the new epoch already; calling Adopt again brings it to the others.
+// A shard may have a document open that the epoch does not name. Unless that is older than the first
+// document of the epoch, the shard keeps its epoch, and Adopt fails with ErrOtherDocuments. After an
+// error some shards may have the new epoch already; calling Adopt again brings it to the others.
 //
-// The shards may name documents that are folded into what the epoch names.
+// folded names documents that are folded into those of the epoch: shards may still name them.
 func (s *session) Adopt(ctx context.Context, epoch string, folded ...string) (last quantity.StoreTime, err error) {
 	return s.adopt(ctx, s.Generation(), Opening{Epoch: epoch, Folded: folded})
 }
@@ -50,7 +50,8 @@ func (s *session) adopt(ctx context.Context, generation uint64, o Opening) (quan
 	return max(slices.Max(marks), s.Latest()), err
 }
 
-// adoptIn puts an epoch in force in one shard. One that is a guess replaces no other.
+// adoptIn puts an epoch in force in one shard. An epoch that is a guess does not replace another
+// one.
 func (s *session) adoptIn(ctx context.Context, shard Shard, generation uint64,
 	o Opening) (quantity.StoreTime, error) {
 	epoch := o.Epoch
@@ -101,8 +102,8 @@ func (s *session) Document(ctx context.Context, epoch string) (string, error) {
 }
 
 // KeepDocument keeps the text of a document in the store by its epoch, for other nodes of the
-// region. It stays until the document is open no longer, or the store loses its data. It fails with
-// ErrUnknownStore if the store is of another generation, 0: not open yet.
+// region. The text stays until the document is no longer open, or the store loses its data. It
+// fails with ErrUnknownStore unless the store stands under this generation; 0: it is not open yet.
 func (s *session) KeepDocument(ctx context.Context, generation uint64, epoch, text string) error {
 	_, err := s.note(ctx, generation, algorithms.DocumentNote(epoch), text)
 	return err

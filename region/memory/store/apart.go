@@ -15,7 +15,7 @@ const ClockApart = "CLOCK"
 
 const nextClock = "set both clocks by NTP"
 
-// ClockRefusal returns the refusal by which a call ended, if the clocks are why; else nil.
+// ClockRefusal returns the refusal by which a call ended, if the clocks were the reason; else nil.
 func ClockRefusal(err error) *Error {
 	if r, is := errors.AsType[*Refused](err); is && r.Status == algorithms.StatusClock {
 		return &Error{Call: r.Call, Kind: ClockApart, Next: nextClock, Err: err}
@@ -23,8 +23,8 @@ func ClockRefusal(err error) *Error {
 	return nil
 }
 
-// ClocksAgree returns a refusal, which says how far they are apart, if the clock of a server is too
-// far from the node's for any call to be done there.
+// ClocksAgree returns a refusal if a server's clock is too far from the node's, so that no call can
+// be done there. The refusal says how far the clocks are apart.
 func (s *session) ClocksAgree(ctx context.Context) error {
 	all, err := s.look(ctx, "")
 	if err != nil {

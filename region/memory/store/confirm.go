@@ -12,9 +12,9 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// Confirmation is what the nodes of a region are to confirm of a store that stands, on a server whose
-// data have another master_replid than those it was opened on: that it knows all that they had from
-// it. A replica that was promoted may not. A replica that was attached, a backup and a moved slot
+// Confirmation is a question to the nodes of a region about a store that stands, but whose servers
+// have another master_replid than those that it was opened on: does it know all that they had from
+// it? A replica that was promoted may not. A replica that was attached, a backup and a moved slot
 // change master_replid, too, and lose nothing.
 type Confirmation struct {
 	Generation uint64 // that stands
@@ -23,8 +23,8 @@ type Confirmation struct {
 	// generation began, in order of the shards. Other nodes had nothing after Begun.
 	Nodes map[string][]quantity.StoreTime
 	Begun []quantity.StoreTime
-	// Replids has the master_replid of each shard's server. Who confirms goes on with no other data of
-	// the generation as if nothing was lost.
+	// Replids has the master_replid of each shard's server. A node that confirms them takes any
+	// other data of the generation for a loss.
 	Replids []string
 }
 
@@ -36,16 +36,19 @@ func (c Confirmation) shown(node string) []quantity.StoreTime {
 	return c.Begun
 }
 
-// pledge is what a node goes on with: the data of a generation on these servers, and no others.
+// pledge binds a node to the data of one generation on these servers: it takes any other data of
+// that generation for a loss.
 type pledge struct {
 	generation uint64
 	replids    []string
-	// Another node may have begun with them, or this one; else this one only asks for them.
+	// given: this node or another may have begun with these data. Otherwise this node only asks for
+	// that.
 	given bool
 }
 
-// pledges has a node pledge itself to a store once for each generation: of two nodes that ask each
-// other, or one after the other, about two servers, not both may begin as if nothing was lost.
+// pledges lets a node pledge itself to one store in each generation. Two nodes may ask each other
+// about two servers, at once or one after the other. Then at most one of them begins as if nothing
+// was lost.
 type pledges struct {
 	mu  sync.Mutex
 	has pledge
@@ -73,9 +76,9 @@ func (p *pledges) end() {
 	}
 }
 
-// goOn pledges this node to the servers that it found, before it begins another generation there. It
-// notes of each shard whether its data are others than those that this node confirmed: then they count
-// as lost, and the pledge stays.
+// goOn pledges this node to the servers that it found, before it begins another generation there.
+// It marks each shard whose data are not those that this node confirmed. Such data count as lost,
+// and then the earlier pledge stays.
 func (p *pledges) goOn(all looks) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,11 +93,14 @@ func (p *pledges) goOn(all looks) {
 	}
 }
 
-// Confirm reports whether a store knows the latest times that it answered this node with, which works
-// under a generation, or did in its last life; earlier has times of that life. From then on nothing
-// counts here that is answered under the generation, until the store is opened under another one: what
-// this node decides with another server, the store asked about never learns. On another server this
-// node takes the data of the generation for lost.
+// Confirm reports whether a store knows the latest times that it answered this node with.
+// generation is the one that this node works under, or did in its last life; earlier has the times
+// of that life.
+//
+// Whatever it reports, once the node has pledged itself no answer under the generation counts here
+// any more, until the store is opened under another one: the store asked about would never learn
+// what this node decides with another server. On another server this node takes the generation's
+// data for lost.
 func (s *session) Confirm(c Confirmation, node string, generation uint64, earlier []quantity.StoreTime) bool {
 	if cmp.Or(s.Generation(), generation) != c.Generation || len(c.Replids) != len(s.shards) ||
 		!s.pledges.take(pledge{c.Generation, c.Replids, true}) {
@@ -113,8 +119,8 @@ func (s *session) Confirm(c Confirmation, node string, generation uint64, earlie
 	return true
 }
 
-// retire ends a generation and all before for this node. An answer that came before is among the
-// times that the node then says to have seen.
+// retire ends a generation, and all before it, for this node. The times of answers that came
+// earlier are among those that the node then says it has seen.
 func (s *session) retire(generation uint64) {
 	for {
 		before := s.retired.Load()
@@ -129,8 +135,9 @@ func (s *session) isOver(held *identity) bool {
 	return held.generation != 0 && held.generation <= s.retired.Load()
 }
 
-// confirmation returns what other nodes are to confirm so that nothing counts as lost; nil if that
-// would not be enough, or if it cannot be known who they are. This node itself confirms.
+// confirmation returns what other nodes must confirm so that nothing counts as lost. It returns nil
+// if their word would not be enough, or if nobody knows which nodes to ask. This node itself
+// confirms.
 func (s *session) confirmation(ctx context.Context, all looks, o Opening) (*Confirmation, error) {
 	if !all.onlyMoved(o.LastGeneration) {
 		return nil, nil
@@ -176,8 +183,8 @@ func (s *session) confirmation(ctx context.Context, all looks, o Opening) (*Conf
 	return c, nil
 }
 
-// askNodes asks the server that was looked at which nodes its store has answered. From another server
-// nothing counts.
+// askNodes asks a server which nodes its store has answered. An answer of another server than the
+// one that was looked at does not count.
 func (s *session) askNodes(ctx context.Context, l *look) (algorithms.NodeTimes, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -189,8 +196,8 @@ func (s *session) askNodes(ctx context.Context, l *look) (algorithms.NodeTimes, 
 	return op.Answer, r.Err
 }
 
-// onlyMoved reports whether all shards stand under one generation, and nothing is known to be lost, but
-// that data of some are on other servers than they were opened on.
+// onlyMoved reports whether the only sign of a loss is that some data are on other servers than
+// they were opened on. All shards then stand under one generation.
 func (all looks) onlyMoved(known uint64) bool {
 	moved := false
 	for i := range all {
@@ -205,7 +212,7 @@ func (all looks) onlyMoved(known uint64) bool {
 	return moved
 }
 
-// Without returns the nodes that a confirmation names, without those that have confirmed.
+// Without returns the nodes that a confirmation names and that have not confirmed.
 func (c Confirmation) Without(confirmed []string) (missing []string) {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.Nodes)),
 		func(node string) bool { return slices.Contains(confirmed, node) })

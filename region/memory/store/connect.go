@@ -25,8 +25,7 @@ type Options struct {
 // DefaultTimeout bounds a round trip to the region's own Redis.
 const DefaultTimeout = 50 * time.Millisecond
 
-// MaxTimeouts is how many timeouts a round trip may take when it may take several: of a node that
-// lacks processor time.
+// MaxTimeouts is how many timeouts a round trip may take at a node that lacks processor time.
 const MaxTimeouts = 40
 
 // topology knows which Redis servers are behind a store. Safe for concurrent use.
@@ -91,7 +90,7 @@ func clientOptions(a Address, o Options) *redis.Options {
 	opts := &redis.Options{Addr: a.servers[0], Username: a.login.user, Password: a.login.password,
 		DB:         a.database,
 		MaxRetries: -1, ContextTimeoutEnabled: true,
-		// Every call has a deadline of its own, which is sooner but for decisions of a starved node.
+		// Every call has a deadline of its own. It is sooner, except for decisions of a starved node.
 		DialTimeout: o.Timeout, ReadTimeout: MaxTimeouts * o.Timeout, WriteTimeout: o.Timeout, DialerRetries: 1,
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}}

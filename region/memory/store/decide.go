@@ -17,8 +17,8 @@ func (s *Store) Decide(ctx context.Context, calls []algorithms.Decide) []Result[
 	return s.decideWithin(ctx, calls, 1)
 }
 
-// DecidePatiently is Decide for a node that lacks processor time, and so reads replies late: all of it
-// may take MaxTimeouts times the timeout.
+// DecidePatiently is Decide for a node that lacks processor time, and so reads replies late: it may
+// take MaxTimeouts times the timeout.
 func (s *Store) DecidePatiently(ctx context.Context,
 	calls []algorithms.Decide) []Result[algorithms.Decided] {
 	return s.decideWithin(ctx, calls, MaxTimeouts)
@@ -39,7 +39,7 @@ func (s *Store) decideWithin(ctx context.Context, calls []algorithms.Decide,
 }
 
 // decide makes a round trip with the chosen calls, and returns those that are left for another one.
-// At least one is not.
+// It settles at least one.
 func (s *Store) decide(ctx context.Context, calls []algorithms.Decide, chosen []int,
 	results []Result[algorithms.Decided]) (left []int) {
 	places := map[Shard]int{} // of the Items that are filled, by shard

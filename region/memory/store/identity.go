@@ -37,8 +37,8 @@ type Origin struct {
 	Generation uint64
 }
 
-// OlderThan reports whether the data of a store reach back further than those of another. It is never
-// true both ways for two stores.
+// OlderThan reports whether the data of a store reach back further than those of another. Of two
+// stores at most one is older than the other.
 func (o Origin) OlderThan(other Origin) bool {
 	return o.Since < other.Since || o.Since == other.Since && o.ID < other.ID
 }

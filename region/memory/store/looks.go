@@ -16,7 +16,7 @@ type look struct {
 	server string             // master_replid of its server
 	apart  time.Duration      // how far its clock is ahead of the node's
 	seen   quantity.StoreTime // the latest time that this node knows the shard to have shown
-	// The other nodes confirm that the shard knows all that they had from it, whatever its server.
+	// confirmed: the other nodes confirm that the shard knows all that they had from it.
 	confirmed bool
 	broken    bool // this node has confirmed other data of this generation: see Confirm
 }
@@ -34,9 +34,9 @@ func (all looks) belong(region string) error {
 	return nil
 }
 
-// givenUp returns an error if a version of another layout opened a shard after this node worked
-// under a generation; 0: it did not work yet. An older copy of a shard is none that was opened
-// since.
+// givenUp returns an error if a version of another layout opened a shard after this node had worked
+// under the generation worked; 0: this node has not worked yet. An older copy of a shard does not
+// count, because it was opened before.
 func (all looks) givenUp(worked uint64) error {
 	for _, l := range all {
 		if worked != 0 && l.isForeign() && l.Generation > worked {
@@ -104,10 +104,10 @@ func (all looks) lost(l *look, o Opening) bool {
 	return l.isForeign() || l.hidesLoss(o.LastGeneration)
 }
 
-// hidesLoss reports whether a shard that stands has lost something that this node knows of. Then it is
-// an older copy, or another node opened it as if it had never held anything, or it has forgotten a
-// time it showed this node, or its server holds other data than those it was opened on, and nobody
-// confirms them.
+// hidesLoss reports whether a shard that stands has lost something that this node knows of. The
+// signs of that are: it is an older copy; another node opened it as if it had never held anything;
+// it has forgotten a time that it showed this node; or its server holds other data than those that
+// it was opened on, and nobody confirms them.
 func (l *look) hidesLoss(known uint64) bool {
 	return l.broken || l.Generation < known || known > 0 && l.Since > known && l.LostAt == 0 ||
 		l.Answered < l.seen || l.Replid != l.server && !l.confirmed

@@ -40,7 +40,7 @@ func (s *session) Beat(ctx context.Context, epoch string) error {
 	return err
 }
 
-// name notes whom the shards have answered.
+// name records which nodes the shards have answered.
 func (s *session) name(each []map[string]quantity.StoreTime) {
 	all := map[string]quantity.StoreTime{}
 	for _, named := range each {
@@ -51,8 +51,8 @@ func (s *session) name(each []map[string]quantity.StoreTime) {
 	s.named.Store(&all)
 }
 
-// Named returns the nodes that the store has answered since it lost data, and when last, as of the last
-// Beat. It must not be changed.
+// Named returns the nodes that the store has answered since it lost data, with when it did so last,
+// as of the last Beat. It must not be changed.
 func (s *session) Named() map[string]quantity.StoreTime {
 	if all := s.named.Load(); all != nil {
 		return *all
@@ -63,9 +63,9 @@ func (s *session) Named() map[string]quantity.StoreTime {
 // notePatience is the shortest timeout of a note, for which no request waits.
 const notePatience = time.Second
 
-// Note has the store remember a text of a node until the store's data are lost. It returns the text
-// before, empty if there was none. It fails with ErrUnknownStore if the store is not open under
-// this node's generation.
+// Note makes the store remember a text of a node until the store's data are lost. It returns the
+// text before, empty if there was none. It fails with ErrUnknownStore if the store is not open
+// under this node's generation.
 func (s *session) Note(ctx context.Context, node, text string) (before string, err error) {
 	return s.note(ctx, s.Generation(), algorithms.NodeNote(node), text)
 }
@@ -83,8 +83,8 @@ func (s *session) Answered(ctx context.Context, node string) (region string, at 
 	return found.Opened.Region, at, err
 }
 
-// note has the first shard remember a text under a name, unless it is empty, and returns the text
-// before.
+// note makes the first shard remember a text under a name, unless the text is empty. It returns the
+// text before.
 func (s *session) note(ctx context.Context, generation uint64, name,
 	text string) (before string, err error) {
 	c := algorithms.Note{Generation: generation, Name: name, Text: text}

@@ -21,24 +21,26 @@ type Opening struct {
 	Guess          bool
 	LastGeneration uint64 // the last generation that this node's journal remembers, 0: none
 	Bootstrap      bool   // this region never served, so an empty store is no loss
-	// Ended is a generation that must not be taken although it stands: another is begun, without
+	// Ended is a generation that stands and must not be taken: Open begins another one, without
 	// loss.
 	Ended uint64
 	// Seen is what each shard is known to have shown to this node, in order of the shards, or one
 	// time that all of them have shown. A shard that remembers less is an older copy.
 	Seen []quantity.StoreTime
-	// Latest is for a node that has not heard from the store since it started: the store showed it
-	// no later time before.
+	// Latest bounds what the store showed before this node started. It counts as long as the node
+	// has heard nothing from the store since then.
 	Latest quantity.StoreTime
-	// Reserve is called with a store time that is later than any before, before the answer with
-	// that time is given out. It must be quick if nothing is to be done. Nil: it is not called.
+	// Reserve is called with each store time that is later than all before it, before the answer
+	// that carries it is given out. It must be quick if nothing is to be done. Nil: it is not
+	// called.
 	Reserve func(now quantity.StoreTime)
-	// Keep is called before the store names what Epoch does, with the generation that stands, 0: none.
-	// It keeps the texts of the documents there, for who has named them may die at once. A guess
-	// beside other documents keeps nothing. Nil: it is not called.
+	// Keep keeps the texts of the documents in the store. It is called before the store names the
+	// documents of Epoch, because the node that names them may die at once. generation is the one
+	// that stands, 0: none. It is not called for a guess beside other documents. Nil: it is not
+	// called.
 	Keep func(ctx context.Context, generation uint64) error
-	// MayBegin is asked before a generation is begun, but for that after Ended. If it returns an
-	// error, Open fails with that. Nil: it is not asked, and nobody confirms anything.
+	// MayBegin is asked before a generation is begun, unless that only follows Ended. If it returns
+	// an error, Open fails with that. Nil: it is not asked, and nobody confirms anything.
 	MayBegin func(context.Context, Beginning) (Told, error)
 }
 
@@ -87,11 +89,15 @@ const rounds = 8
 // begins another generation in every shard.
 //
 // Loss is determined for each shard. A shard that stood, with nothing lost, keeps what it knows. A
-// shard may have lost data if it is empty, holds another server's data and the other nodes do not
-// confirm them, is from before the generation that this node knows, was opened by a node that knew
-// nothing of that generation, has forgotten a time that it showed this node, or was written by a
-// version of another layout. Then all rights of the current cell and the next count as promised and spent. If the region never
-// served, an empty shard is no loss.
+// shard may have lost data if
+//   - it is empty, unless the region never served;
+//   - it holds another server's data, and the other nodes do not confirm them;
+//   - it is from before the generation that this node knows, or was opened by a node that knew nothing
+//     of that generation;
+//   - it has forgotten a time that it showed this node;
+//   - a version of another layout wrote it.
+//
+// Then all rights of the current cell and the next count as promised and spent.
 //
 // Nodes of versions with different layouts cannot share a store: each would open it anew after the
 // other. So the one that came last has it. A node that worked with the store, and finds that a
@@ -155,8 +161,8 @@ func (s *session) Open(ctx context.Context, o Opening) (Opened, error) {
 		s.address)
 }
 
-// times returns the latest time that each shard is known to have shown, in order of the shards, by
-// what this life knows and by an earlier one's.
+// times returns the latest time that each shard is known to have shown, in order of the shards: to
+// this life of the node, or to the earlier one.
 func (s *session) times(earlier []quantity.StoreTime) []quantity.StoreTime {
 	all := s.Seen()
 	for i := range all {
@@ -257,7 +263,7 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 	return opened, nil
 }
 
-// keep has the texts of the documents kept that the store is about to name.
+// keep keeps the texts of the documents that the store is about to name.
 func (all looks) keep(ctx context.Context, o Opening) error {
 	first := &all[0]
 	if o.Keep == nil || o.Guess && first.Generation != 0 && first.Epoch != o.Epoch {
@@ -266,12 +272,14 @@ func (all looks) keep(ctx context.Context, o Opening) error {
 	return o.Keep(ctx, first.Generation)
 }
 
-// anotherGeneration returns the number of the generation after the last one that is known, begun at a
-// time of the node's clock. It is the milliseconds of the clock, which are larger than any before
-// even if this node does not remember them. If those are no more than the last, because an earlier
-// clock was ahead, the microseconds of the clock say by how much the number is above it. Else two
-// nodes of which neither knows what the other began, in stores that lost their data one after the
-// other, would choose the same one, and rows of the first would count as those of the second.
+// anotherGeneration returns the number of a new generation. last is the last one that is known, now
+// the node's clock.
+//
+// Usually it is the clock's milliseconds, which are larger than the number of any generation
+// before, even of one that this node does not remember. If last is larger, because an earlier clock
+// was ahead, the number is above last by an amount that the clock's microseconds decide. Two nodes
+// may begin generations after two losses, neither knowing of the other's. If both took last + 1,
+// rows of the first generation would count as those of the second.
 func anotherGeneration(last uint64, now quantity.StoreTime) uint64 {
 	if millis := uint64(now / 1000); millis > last {
 		return millis
@@ -279,9 +287,9 @@ func anotherGeneration(last uint64, now quantity.StoreTime) uint64 {
 	return last + 1 + uint64(now%algorithms.GenerationStep)
 }
 
-// askFirst asks whether a generation may be begun, and returns why not, or what other nodes told.
-// Meanwhile another node may have opened the store, and that may be the reason for a no: then changed
-// is true.
+// askFirst asks whether a generation may be begun. It returns why not, or what other nodes told. If
+// another node has opened the store meanwhile, that may be why not; then changed is true and there
+// is no error.
 func (s *session) askFirst(ctx context.Context, all looks, o Opening) (told Told, changed bool, err error) {
 	if all.isWhole(o.LastGeneration) && all[0].Generation == o.Ended {
 		return Told{}, false, nil
@@ -327,8 +335,8 @@ func (s *session) adoptFound(ctx context.Context, all looks, o Opening) error {
 	})
 }
 
-// onlyLook returns a call of the open script that opens nothing: no generation is ever the one it
-// expects.
+// onlyLook returns a call of the open script that opens nothing, because it expects a generation
+// that never is.
 func onlyLook(node string) algorithms.Open {
 	return algorithms.Open{Expected: 1<<64 - 1, Generation: 1<<64 - 1, Node: node}
 }

@@ -19,9 +19,9 @@ var rightsDigest = redis.NewScript(rightsLua).Hash()
 func scratchKeys(s Shard) (text, hash string) { return string(s) + ":try", string(s) + ":try:h" }
 
 // TryRights tries on the server of each shard, once, everything that the store's calls need, on
-// keys that nothing else uses. The error names the rights that quotad's user lacks there, or says
-// what else the server refuses. If a single command of a script were forbidden, a request could be
-// charged and not answered. It returns the rights that the user lacks and that the store can do
+// keys that nothing else uses. If a single command of a script were forbidden, a request could be
+// charged and not answered. The error names the rights that quotad's user must have and lacks, or
+// what else the server refuses. lacks has the rights that the user lacks and that the store can do
 // without.
 func (s *Store) TryRights(ctx context.Context) (lacks []string, err error) {
 	each := make([][]string, len(s.shards))

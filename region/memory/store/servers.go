@@ -13,8 +13,8 @@ import (
 // *Error; if its answer does not parse, it is another one. Safe for concurrent use if the Store is
 // used that way.
 type Servers interface {
-	// Exec runs calls, each shard's in order and in one round trip, and has each Call's Op read its
-	// reply. It returns a Reply for each.
+	// Exec runs calls, each shard's in order and in one round trip. Each Call's Op reads its reply.
+	// Exec returns a Reply for each.
 	Exec(ctx context.Context, calls []Call) []Reply
 	// Server returns the name of the server that holds a shard, as far as is known; empty: it is
 	// not known.

@@ -134,9 +134,9 @@ type fenced[C any] interface {
 type answer interface{ Answered() algorithms.Head }
 
 // run completes the fences of calls of a guarded script and runs them. An answer from a server with
-// other data than the store was opened on becomes StatusUnknown. Calls that did not name the
-// periods of a calendar that are there at the store's time are sent once more, now that the time is
-// known.
+// other data than the store was opened on becomes StatusUnknown. A call names the periods of a
+// calendar around the node's clock. If the store's time is in none of them, run sends the call once
+// more, now that it knows the time.
 func run[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store, calls []C) []Result[R] {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

@@ -13,10 +13,10 @@ type Page struct {
 	Next    uint64   // where the walk goes on; 0: it is over
 }
 
-// Walk returns the next page of a walk through a shard's buckets, of which about count keys of the
-// server are looked at. The first page is from 0. A whole walk shows every bucket that is there all the
-// while. It is a walk through one server's keys: whoever takes it begins anew when the store's
-// generation is another one.
+// Walk returns the next page of a walk through a shard's buckets. For it the server looks at about
+// count keys. The first page is from 0. A whole walk shows every bucket that is there all the
+// while. It is a walk through one server's keys, so it begins anew when the store's generation has
+// changed.
 func (s *Store) Walk(ctx context.Context, shard Shard, from uint64, count int64) (Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

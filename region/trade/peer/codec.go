@@ -73,8 +73,8 @@ func documentsToProto(all []exchange.Acknowledged) []*peerv1.Acknowledged {
 }
 
 // The bounds of the fences that are read of one document. A document has at most 64 regions and
-// removes at most 256, and their names have at most 63 bytes. None returns more than a million times,
-// so a fence of such a life could not be taken back.
+// removes at most 256, and their names have at most 63 bytes. A region returns at most a million
+// times, so a fence of a later life could not be taken back.
 const (
 	maxFenced    = 64 + 256
 	maxNameBytes = 63

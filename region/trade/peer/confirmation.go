@@ -23,8 +23,8 @@ func confirmationToProto(c *store.Confirmation) *peerv1.Confirmation {
 	return p
 }
 
-// confirmationFromProto reads what a node is to confirm; nil: nothing. It fails if there is more of it
-// than a store has.
+// confirmationFromProto reads what a node is to confirm; nil: nothing. It fails if that is more
+// than a store can have.
 func confirmationFromProto(p *peerv1.Confirmation) (*store.Confirmation, error) {
 	if p == nil {
 		return nil, nil

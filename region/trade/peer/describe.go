@@ -41,7 +41,7 @@ func (s *Server) Describe(ctx context.Context, p *peerv1.DescribeRequest) (*peer
 	return &peerv1.DescribeResponse{View: (*describe)(ctx, q)}, nil
 }
 
-// HandleDescribe has the server answer Describe. It may be called while the server serves.
+// HandleDescribe sets what answers Describe. It may be called while the server serves.
 func (s *Server) HandleDescribe(describe DescribeHandler) { s.describe.Store(&describe) }
 
 // AskViews asks all nodes of a region that are known to describe themselves, at once, and returns

@@ -1,12 +1,13 @@
-// Package peer carries the messages of package exchange between regions over gRPC.
+// Package peer carries messages between nodes over gRPC: those of package exchange between regions,
+// and what nodes of one region ask each other.
 //
 // With TLS both sides prove who they are. A node's certificate names its region and the node
-// (Identity). A server takes the caller's identity from the certificate, and refuses messages in
+// ([Identity]). A server takes the caller's identity from the certificate, and refuses messages in
 // any other name. A client refuses a server that is not of the region it calls. Certificates are
 // read again when their files change, and no connection outlives the certificates that it was made
 // with.
 //
-// Any caller with a certificate may call Cut, also one that is no node, such as an operator. An
+// Any caller with a certificate may call Cut, even if it is not a node, such as an operator. An
 // operator's certificate is best made for a region that no limits document has, so that it can take
 // no rights. A node that was not started for cuts refuses them.
 //

@@ -81,8 +81,8 @@ func (p proof) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, er
 
 var errNoTLS = errors.New("the handshake did not tell who the other side is")
 
-// finish notes the identity of the other end, which must be a node, and has the connection end when
-// the first of the two certificates expires.
+// finish records the identity of the other end, which must be a node. The connection ends when the
+// first of the two certificates expires.
 func (p proof) finish(m *material) func(net.Conn, credentials.AuthInfo, error) (net.Conn,
 	credentials.AuthInfo, error) {
 	return func(conn net.Conn, info credentials.AuthInfo, err error) (net.Conn,
@@ -125,7 +125,7 @@ type mortal struct {
 	end *time.Timer
 }
 
-// endAt has a connection closed at the given time.
+// endAt returns a connection that is closed at the given time.
 func endAt(c net.Conn, at time.Time) mortal {
 	return mortal{c, time.AfterFunc(time.Until(at), func() { _ = c.Close() })}
 }

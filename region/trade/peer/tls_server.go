@@ -2,9 +2,9 @@ package peer
 
 import "crypto/tls"
 
-// LoadServer is LoadTLS for a port whose callers are no nodes: the API and the admin listener. The
-// certificate needs no node's identity, for callers know the server by its host name. With
-// authorities callers may show certificates, which are verified, but need not.
+// LoadServer is LoadTLS for a port whose callers are not nodes: the API and the admin listener. Its
+// certificate needs no node's identity, because callers know the server by its host name. If there
+// are authorities, callers may show certificates, which are then verified. They need not.
 func LoadServer(files Files, report func(error)) (*TLS, error) {
 	return LoadTLS(files, Identity{}, report)
 }

@@ -38,9 +38,9 @@ func (e *Engine) ObserveEnvoys(b *exchange.Bucket, admitted, denied quantity.Mil
 	e.drains()
 }
 
-// Allotments returns, by bucket id, the rights that this node may assign at most of some buckets,
-// as of the last tick, so that other nodes and regions get their parts. Of all others it may assign
-// all that it gets. Nobody may change what it returns.
+// Allotments returns the most rights that this node may assign of some buckets, by bucket id, as of
+// the last tick: other nodes and regions need the rest. Of a bucket that is not listed the node may
+// assign all that it gets. Nobody may change the result.
 func (e *Engine) Allotments() map[string]quantity.Units {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -52,7 +52,8 @@ func (e *Engine) shared(b *exchange.Bucket) bool {
 	return len(b.Entitlements) > 1 || e.config.Options.Nodes > 1
 }
 
-// ObserveAhead tells what the store showed when it was charged ahead for Envoys. That is no demand.
+// ObserveAhead passes on what the store showed when it was charged ahead for Envoys. That charge is
+// no demand.
 func (e *Engine) ObserveAhead(applied []*rules.Applied, d algorithms.Decided) {
 	for i, a := range applied {
 		e.showed(a.Bucket, d.Head, d.Buckets[i])
@@ -60,7 +61,7 @@ func (e *Engine) ObserveAhead(applied []*rules.Applied, d algorithms.Decided) {
 	}
 }
 
-// showed has the machine learn what the store showed of a bucket.
+// showed passes on to the machine what the store showed of a bucket.
 func (e *Engine) showed(b *exchange.Bucket, head algorithms.Head, state algorithms.State) {
 	if head.Status != algorithms.StatusOK || !e.shared(b) {
 		return

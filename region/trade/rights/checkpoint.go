@@ -8,9 +8,9 @@ import (
 	"github.com/quotad/quotad/region/memory/copies"
 )
 
-// Checkpoint writes to the journal the uses that have moved, all of them if last is set (this is
-// the last time), and which nodes used the store. Then it has the store remember how far this node's
-// journal is.
+// Checkpoint writes to the journal the uses that have moved and which nodes used the store. With
+// last, it writes all uses that have moved at all: it is the last time. Then it makes the store
+// remember how far this node's journal has come.
 func (e *Engine) Checkpoint(ctx context.Context, last bool) {
 	e.watchCopies()
 	if err := cmp.Or(e.writeUses(ctx, last), e.noteNames()); err != nil {
@@ -22,8 +22,8 @@ func (e *Engine) Checkpoint(ctx context.Context, last bool) {
 	e.config.Tenure.NoteJournal(ctx)
 }
 
-// writeUses writes to the journal the uses that have moved; see lastSeen.checkpoints. Then they are told
-// to other nodes.
+// writeUses writes to the journal the uses that have moved (see lastSeen.checkpoints), and then
+// hands them to the sender of copies.
 func (e *Engine) writeUses(ctx context.Context, all bool) error {
 	asOf := e.config.Store.Latest()
 	if e.standsStill() { // more may be used at this time

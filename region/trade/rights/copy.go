@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// copyTimeout bounds the call that tells another node a part, and partsAtOnce the parts that it is
-	// told at a time.
+	// copyTimeout bounds the call that tells another node a part. partsAtOnce bounds the parts that a
+	// node is told in a row.
 	copyTimeout = time.Second
 	partsAtOnce = 16
 )
@@ -36,8 +36,8 @@ func (e *Engine) newSender() *copies.Sender {
 	})
 }
 
-// CopyOut tells other nodes of the region what this one has seen, whenever the journal has it, until ctx
-// ends. One that does not answer holds up no other.
+// CopyOut tells other nodes what this one has seen, whenever the journal has more of it, until ctx
+// ends. A node that does not answer does not hold up the others.
 func (e *Engine) CopyOut(ctx context.Context) {
 	var under sync.WaitGroup
 	defer under.Wait()
@@ -58,8 +58,8 @@ func (e *Engine) CopyOut(ctx context.Context) {
 	}
 }
 
-// CopyLast tells other nodes of the region all that this one has seen, before it ends, and waits for their
-// answers.
+// CopyLast tells other nodes all that this one has seen, and waits for their answers. Call it
+// before the node ends.
 func (e *Engine) CopyLast(ctx context.Context) {
 	var last sync.WaitGroup
 	for _, mate := range e.Mates() {
@@ -78,8 +78,9 @@ func (e *Engine) CopyLast(ctx context.Context) {
 	last.Wait()
 }
 
-// Mates returns the nodes that have copies of what this one has seen, and has no others told: nodes of this
-// region, and one each of two others if the store answers no other node of this region.
+// Mates returns the nodes that get copies of what this one has seen, and makes the sender tell no
+// others. They are nodes of this region. If the store answers no other node of this region, they
+// are one node each of two other regions.
 func (e *Engine) Mates() (mates []copies.Mate) {
 	own := e.config.Region
 	for _, address := range spread(e.config.Peers.Nodes(own), e.config.Address) {
@@ -105,7 +106,7 @@ func (e *Engine) tellOver(ctx context.Context, mate copies.Mate) {
 	})
 }
 
-// telling has the mates that are being told: of each one part at a time is on its way.
+// telling has the mates that are being told. Each of them gets one part at a time.
 type telling struct {
 	mu   sync.Mutex
 	busy map[copies.Mate]bool
@@ -130,7 +131,8 @@ func (t *telling) end(mate copies.Mate) {
 	delete(t.busy, mate)
 }
 
-// CopyBy is CopyOut once, for a caller that steps the node by hand and carries parts to the mates itself.
+// CopyBy does what CopyOut does, once. It is for a caller that steps the node by hand and carries
+// parts to the mates itself.
 func (e *Engine) CopyBy(mates []copies.Mate, carry func(mate copies.Mate, p copies.Part) (next uint64, err error)) {
 	e.sender.To(mates)
 	for _, mate := range mates {
@@ -138,7 +140,7 @@ func (e *Engine) CopyBy(mates []copies.Mate, carry func(mate copies.Mate, p copi
 	}
 }
 
-// tellMate tells a mate the parts that come next, until one does not arrive.
+// tellMate tells a mate the parts that come next, until one of them does not arrive.
 func (e *Engine) tellMate(mate copies.Mate, carry func(copies.Part) (next uint64, err error)) {
 	for range partsAtOnce {
 		part, ok, err := e.sender.Next(mate)
@@ -157,9 +159,9 @@ func (e *Engine) tellMate(mate copies.Mate, carry func(copies.Part) (next uint64
 	}
 }
 
-// spread returns those of all others that have copies of what this one has seen: two, where there are as
-// many. In their order the nodes of a zone are mostly neighbours, so one is half of the
-// nodes away. Each node has copies at others, and all have equally many.
+// spread returns the nodes that get copies of what this one has seen: two, if there are as many.
+// All nodes of a region stand in a ring, in which those of one zone are mostly neighbours, so one
+// of the two is half of the ring away. Each node has copies at others, and all keep equally many.
 func spread(others []string, own string) (mates []string) {
 	all := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(others), own))))
 	at, _ := slices.BinarySearch(all, own)
@@ -178,9 +180,9 @@ func spread(others []string, own string) (mates []string) {
 // longestUse is how long a use may count at most, in microseconds: a year's window and the one before.
 const longestUse = int64(3 * 366 * 24 * time.Hour / time.Microsecond)
 
-// CopyIn keeps what another node of the region has seen, and returns the number of the part that is taken
-// next. It fails, and keeps nothing, if a use is of no bucket, or later than any clock can be: nobody
-// knows of use to come.
+// CopyIn keeps what another node of the region has seen, and returns the number of the part that it
+// takes next. It fails, and keeps nothing, if a use is of no bucket, or later than any clock can
+// be: nobody knows of use to come.
 func (e *Engine) CopyIn(p copies.Part) (next uint64, err error) {
 	if err := e.canBe(p.Uses); err != nil {
 		return 0, err
@@ -189,7 +191,7 @@ func (e *Engine) CopyIn(p copies.Part) (next uint64, err error) {
 	return e.receiver.Take(e.config.Elapsed(), p), nil
 }
 
-// canBe returns why uses that others saw cannot be.
+// canBe returns why uses that another node says it has seen are impossible; nil: they are possible.
 func (e *Engine) canBe(all []copies.Use) error {
 	latest := max(e.config.Store.Latest(), quantity.StoreTime(e.config.Now().UnixMicro())).Add(algorithms.MaxClockStep)
 	for _, u := range all {
@@ -206,9 +208,9 @@ func (e *Engine) canBe(all []copies.Use) error {
 	return nil
 }
 
-// copied returns what this node knows of others, or of lives of others, that do not answer themselves: by
-// their copies, and by what it has read of its store since they were gone. The question is asked under a
-// generation.
+// copied returns what this node knows of other nodes of its region that do not answer for
+// themselves: by their copies, and by what it has read from the store since they were gone.
+// generation is the one under which the question is asked.
 func (e *Engine) copied(generation uint64) (all []exchange.Copied) {
 	lostAt := quantity.StoreTime(0)
 	if e.config.Tenure.Generation() >= generation { // this node knows of the loss that it is about
@@ -229,18 +231,19 @@ func (e *Engine) copied(generation uint64) (all []exchange.Copied) {
 	return all
 }
 
-// standsStill reports whether the store may tell the same time again and again, as its time is ahead of this node's
-// clock.
+// standsStill reports whether the store may show the same time again and again, because its time is
+// ahead of this node's clock.
 func (e *Engine) standsStill() bool {
 	return e.config.Store.Latest().Sub(quantity.StoreTime(e.config.Now().UnixMicro())) > mostAhead
 }
 
-// mostAhead is how far the store's time may be ahead of this node's clock, and move all the same, in
-// microseconds.
+// mostAhead is how far the store's time may be ahead of this node's clock without standing still,
+// in microseconds.
 const mostAhead = int64(time.Second / time.Microsecond)
 
-// watchCopies looks which nodes go on without telling this one what they see, and of which lives that are over the
-// copies tell all until the store last lost data.
+// watchCopies finds out which nodes go on without telling this one what they see. It also settles
+// the copies of lives that were over when the store last lost data: such a copy may have everything
+// up to the loss.
 func (e *Engine) watchCopies() {
 	own := func(node string) string { return e.config.Region + "/" + node }
 	e.receiver.Watch(e.config.Elapsed(), func(node string) bool { return e.config.Alive(own(node), 0) })

@@ -59,7 +59,7 @@ func (e *Engine) call(ctx context.Context, c exchange.Call) {
 	e.deliver(exchange.Answered{ID: c.ID, Reply: reply})
 }
 
-// Credit has the store credit what peers gave.
+// Credit makes the store credit what peers gave.
 func (e *Engine) Credit(ctx context.Context, credits []exchange.Credit) {
 	current := e.config.Tenure.Rules()
 	calls := make([]algorithms.Credit, len(credits))
@@ -96,8 +96,8 @@ func (e *Engine) noticed(ctx context.Context, b *exchange.Bucket, err error,
 // unanswered is the head of what the machine is told of a call that the store did not answer.
 var unanswered = algorithms.Head{Status: algorithms.StatusUnknown}
 
-// told returns what the machine is told of a call: the store's answer, refusals included, or the
-// one that stands for none.
+// told returns what the machine is told of a call: the store's answer, which may be a refusal. If
+// the store did not answer, that is none.
 func told[R any](res store.Result[R], none R) R {
 	if store.Answered(res.Err) {
 		return res.Value

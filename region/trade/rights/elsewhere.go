@@ -17,8 +17,8 @@ const mostElsewhere = 4 * DefaultBuckets
 // usedElsewhere returns the id under which the journal has what another region used of a bucket.
 func usedElsewhere(region, bucket string) string { return "of:" + region + ":" + bucket }
 
-// CopyElsewhere keeps what a node has seen that is alone in another region, and returns the number of the
-// part that is taken next. It fails as CopyIn does, and if the journal has no room.
+// CopyElsewhere keeps what a node of another region has seen that is alone there, and returns the
+// number of the part that it takes next. It fails as CopyIn does, and if the journal has no room.
 func (e *Engine) CopyElsewhere(ctx context.Context, p copies.Part) (next uint64, err error) {
 	if err := e.canBe(p.Uses); err != nil {
 		return 0, err

@@ -214,7 +214,7 @@ type Numbers struct {
 }
 
 // SeenNumbers counts the buckets that a node remembers to have used, those of which it remembers
-// how much, and those of which the journal does not know it yet.
+// how much (Uses), and those whose latest use is not in the journal yet (Unwritten).
 type SeenNumbers struct {
 	Buckets, Uses, Unwritten int
 	Untracked                int64 // calls on buckets that could not be remembered for want of room

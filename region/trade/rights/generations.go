@@ -10,8 +10,9 @@ import (
 const warnEvery = time.Minute
 
 // watchGenerations logs, after a step, what other nodes said about generations. If this node is
-// fenced, another node of its region may have opened the store under a later generation, so it has
-// the store opened again.
+// fenced, another node of its region may have opened the store under a later generation. Then
+// watchGenerations makes this node open the store again. Only the goroutine that steps the machine
+// may call it.
 func (s *Stepper) watchGenerations(event exchange.Event) {
 	stats := s.machine.Stats()
 	now := time.Now()

@@ -112,7 +112,7 @@ func (s *lastSeen) begin(b *exchange.Bucket) (known quantity.StoreTime) {
 	return s.beginHashed(b, rules.Hash(b.ID))
 }
 
-// beginHashed is begin for a bucket of whose id the hash is known.
+// beginHashed is begin for a caller that knows the hash of the bucket's id.
 func (s *lastSeen) beginHashed(b *exchange.Bucket, h uint64) (known quantity.StoreTime) {
 	p := s.partOf(h)
 	p.mu.Lock()
@@ -139,7 +139,7 @@ func (s *lastSeen) note(b *exchange.Bucket, state algorithms.State, at quantity.
 	s.noteHashed(b.ID, rules.Hash(b.ID), &t, state, at)
 }
 
-// noteHashed is note for a bucket of whose id the hash is known.
+// noteHashed is note for a caller that knows the hash of the bucket's id.
 func (s *lastSeen) noteHashed(id string, h uint64, t *algorithms.Terms, state algorithms.State,
 	at quantity.StoreTime) {
 	p := s.partOf(h)
@@ -225,7 +225,7 @@ func (s *lastSeen) locked(yield func(*seenPart) bool) {
 
 // checkpoints returns the uses that are worth writing: those that moved far since they were
 // written, and those that moved less and have not moved since the last call. With last it returns
-// all that moved. own are those of them that this node saw itself.
+// all that moved. own has those of them that this node saw itself.
 func (s *lastSeen) checkpoints(generation uint64, last bool) (all []journal.Checkpoint, own []copies.Use) {
 	for p := range s.locked {
 		all, own = p.uses.checkpoints(all, own, generation, last)
@@ -268,8 +268,8 @@ func (s *lastSeen) forget() {
 	}
 }
 
-// counts returns how many buckets the node remembers to have used, of how many it remembers how
-// much, and of how many of these the journal does not have the latest use.
+// counts returns how many buckets the node remembers to have used, how many of them it remembers
+// the use of, and how many of these uses are not in the journal yet.
 func (s *lastSeen) counts() (buckets, uses, unwritten int) {
 	for p := range s.locked {
 		buckets, uses, unwritten = buckets+len(p.marks), uses+len(p.uses.all),

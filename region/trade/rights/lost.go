@@ -10,12 +10,12 @@ import (
 )
 
 // Lose begins the recovery of a bucket if err is a *store.LostBucket. If the bucket was deleted
-// from a store that lost nothing else, Lose first has a new generation begun.
+// from a store that lost nothing else, Lose first begins a new generation.
 //
-// Lose returns whether the recovery has begun. It does not begin if err is another error, if the
-// bucket is not one to be recovered, if the new generation cannot be begun, if the queue is full,
-// or while the store is being opened: the machine would forget what it is told before it hears of
-// the new generation.
+// Lose reports whether the recovery has begun. It has not if err is another error, if the bucket is
+// not one that is recovered, if the new generation cannot begin, if the queue is full, or while the
+// store is being opened: the machine would forget what it is told before it hears of the new
+// generation.
 func (e *Engine) Lose(ctx context.Context, b *exchange.Bucket, err error) bool {
 	lost, is := errors.AsType[*store.LostBucket](err)
 	if !is || !b.Recovered {
@@ -31,13 +31,13 @@ func (e *Engine) Lose(ctx context.Context, b *exchange.Bucket, err error) bool {
 	return e.postLost(lost.AnsweredAt, exchange.LostBucket{Bucket: b, At: lost.LostAt})
 }
 
-// AskWhoUsed has the machine find out whether any node of the region used some buckets that a loss
-// of the store's data closed. now is the store's time. It returns false while the store is being
-// opened, or if the queue is full.
+// AskWhoUsed makes the machine find out whether any node of the region used some buckets that a
+// loss of the store's data closed. now is the store's time. It returns false while the store is
+// being opened, or if the queue is full.
 //
 // After such a loss every bucket of a short window is closed until the old use no longer counts. A
 // bucket that nobody used need not be. Each node remembers which buckets it used. If all nodes say
-// that they did not use a bucket, the machine has it opened.
+// that they did not use a bucket, the machine makes the store open it.
 func (e *Engine) AskWhoUsed(closed []exchange.LostBucket, now quantity.StoreTime) bool {
 	return e.postLost(now, closed...)
 }

@@ -13,24 +13,26 @@ import (
 )
 
 const (
-	// namesEvery is how much later a node may have been answered than the journal says, in microseconds.
+	// namesEvery is how much later the store may have answered a node than the journal says, in
+	// microseconds.
 	namesEvery = int64(10 * time.Second / time.Microsecond)
-	// mostReaders is how many nodes of a region read the store because of nodes that are gone.
+	// mostReaders is how many nodes of a region read the store if some are gone.
 	mostReaders = 2
 )
 
-// gone is what this node knows of other nodes of its region that used the store: when it last answered
-// them, and until when this node's journal has what they did. Of a node that ends for good nobody else may
-// know that. Safe for concurrent use.
+// gone is what this node knows of other nodes of its region that used the store: when the store
+// last answered each of them, and until when this node's journal has what it did. If a node ends
+// for good, nobody else may know that. Safe for concurrent use.
 type gone struct {
 	mu       sync.Mutex
 	names    map[string]journal.Name
-	before   map[string]quantity.StoreTime // when those were last answered before the last loss that were since; 0: not known
+	before   map[string]quantity.StoreTime // of nodes answered after the last loss: when they were last answered before it; 0: not known
 	lostAt   quantity.StoreTime            // of that loss
 	recalled bool                          // the machine knows what names the journal has
 }
 
-// name takes in when the store last answered nodes. Others are kept as long as what they did may count.
+// name takes in when the store last answered nodes. It keeps other nodes as long as what they did
+// may count.
 func (g *gone) name(all map[string]exchange.Answers, lostAt quantity.StoreTime) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -49,12 +51,12 @@ func (g *gone) name(all map[string]exchange.Answers, lostAt quantity.StoreTime) 
 	g.names = named
 }
 
-// isGone reports whether a node was not answered for a while before a time. One that goes on is answered once
-// a second.
+// isGone reports whether the store had not answered a node for a while at a time. A node that runs
+// is answered once a second.
 func isGone(n journal.Name, at quantity.StoreTime) bool { return n.Last.Add(namesEvery) < at }
 
-// read takes in that this node, self, has read all that the store had at a time of what others did since
-// another.
+// read records that this node, self, has read at a time what the store has of the nodes that are
+// gone, from since on.
 func (g *gone) read(self string, since, at quantity.StoreTime) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -66,14 +68,14 @@ func (g *gone) read(self string, since, at quantity.StoreTime) {
 	}
 }
 
-// readBy returns when this node, self, read from the store what its journal had not; 0: it did not.
+// readBy returns when this node, self, read from the store what its journal lacked; 0: it did not.
 func (g *gone) readBy(self string) quantity.StoreTime {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.names[self].Read
 }
 
-// readAll takes in that this node, self, has read at a time what its journal had not.
+// readAll records that this node, self, has read at a time what its journal lacked.
 func (g *gone) readAll(self string, at quantity.StoreTime) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -85,7 +87,8 @@ func (g *gone) readAll(self string, at quantity.StoreTime) {
 	g.names[self] = n
 }
 
-// answered returns when the store last answered a node before it last lost data, at lostAt, or later. g is locked.
+// answered returns when the store last answered a node before the loss at lostAt. If that is not
+// known, it returns the last answer of all. The caller holds mu.
 func (g *gone) answered(node string, lostAt quantity.StoreTime) quantity.StoreTime {
 	if before := g.before[node]; before > 0 && g.lostAt == lostAt {
 		return before
@@ -93,7 +96,8 @@ func (g *gone) answered(node string, lostAt quantity.StoreTime) quantity.StoreTi
 	return g.names[node].Last
 }
 
-// asLate reports whether a copy of a node is as late as the store's last answer to it before the store last lost data.
+// asLate reports whether a copy of a node is as late as the store's last answer to that node before
+// the loss at lostAt.
 func (g *gone) asLate(c copies.Copy, lostAt quantity.StoreTime) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,15 +105,15 @@ func (g *gone) asLate(c copies.Copy, lostAt quantity.StoreTime) bool {
 	return known && g.lostAt == lostAt && c.Until.Add(exchange.CopyLag) >= g.answered(c.Node, lostAt)
 }
 
-// wasThere reports whether the store answered this node, self, not long before it lost data, so that what this node
-// knows of others is not much older.
+// wasThere reports whether the store answered this node, self, shortly before it lost data. Then
+// what this node knows of others is not much older than the loss.
 func (g *gone) wasThere(self string, lostAt quantity.StoreTime) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return lostAt.Sub(g.answered(self, lostAt)) <= 3*namesEvery
 }
 
-// alone reports whether every other node than this one, self, is gone at a time.
+// alone reports whether all nodes but this one, self, are gone at a time.
 func (g *gone) alone(self string, now quantity.StoreTime) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -121,7 +125,8 @@ func (g *gone) alone(self string, now quantity.StoreTime) bool {
 	return true
 }
 
-// all reports whether this node, self, knows what every other node did that the store has answered, and since when.
+// all reports whether this node, self, knows what every other node did that the store has answered.
+// since is from when on it knows that.
 func (g *gone) all(self string) (since quantity.StoreTime, knows bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -134,8 +139,9 @@ func (g *gone) all(self string) (since quantity.StoreTime, knows bool) {
 	return since, knows
 }
 
-// known returns the nodes that this one, self, knows of, with what its journal has of those that the store has
-// answered no more since. The store last lost data at lostAt, as far as this node knows.
+// known returns the nodes that this one, self, knows of. If the store has not answered a node since
+// this one read what it did, that is in this node's journal. lostAt is when the store last lost
+// data, as far as this node knows.
 func (g *gone) known(self string, lostAt quantity.StoreTime) (all []exchange.Copied) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -152,8 +158,8 @@ func (g *gone) known(self string, lostAt quantity.StoreTime) (all []exchange.Cop
 	return all
 }
 
-// toRead reports whether this node, self, is to read the store now because of another one that is gone, so
-// that nobody need wait for that one after a loss: the first of those that are not gone do it.
+// toRead reports whether this node, self, should read the store now because another one is gone, so
+// that nobody waits for that one after a loss. The first mostReaders of the nodes that run do so.
 func (g *gone) toRead(self string, now quantity.StoreTime, alive func(node string) bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -170,7 +176,8 @@ func (g *gone) toRead(self string, now quantity.StoreTime, alive func(node strin
 	return missing && before < mostReaders
 }
 
-// noteNames has the journal remember which nodes the store has answered, and what it has of them.
+// noteNames writes to the journal which nodes the store has answered, and what the journal has of
+// them.
 func (e *Engine) noteNames() error {
 	e.gone.mu.Lock()
 	names, old := maps.Clone(e.gone.names), e.config.Journal.Names()
@@ -187,8 +194,8 @@ func (e *Engine) noteNames() error {
 	return e.config.Journal.RememberNames(names)
 }
 
-// recallNames tells the machine, once, of the nodes that the journal says to have used the store: when it
-// was last known to answer them, and until when it may have done.
+// recallNames tells the machine, once, which nodes used the store by the journal: when the store is
+// known to have answered each of them last, and until when it may have done so.
 func (e *Engine) recallNames() {
 	g := &e.gone
 	g.mu.Lock()
@@ -213,7 +220,8 @@ func (e *Engine) recallNames() {
 	}
 }
 
-// Gone returns the nodes that the store has answered no more since this node has read it, in order.
+// Gone returns the nodes that the store has not answered since this node read what they did, in
+// order.
 func (e *Engine) Gone() (all []string) {
 	for _, c := range e.gone.known(e.config.Node, 0) {
 		if c.Rows {

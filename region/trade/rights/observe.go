@@ -30,7 +30,7 @@ func (e *Engine) ExistsFound(a *rules.Applied) (until quantity.StoreTime) {
 // has nobody to trade with, but tells how far the store's clock is ahead.
 const aloneEvery = 1_000_000
 
-// matters reports whether the machine is to hear of decisions.
+// matters reports whether the machine should hear of decisions.
 func (e *Engine) matters(applied []*rules.Applied, d algorithms.Decided) bool {
 	if len(applied[0].Bucket.Entitlements) > 1 {
 		return true
@@ -64,8 +64,8 @@ func (e *Engine) observe(applied []*rules.Applied, c *algorithms.Decide, d algor
 	e.drains()
 }
 
-// ObserveDenied adds a request of a cost to the next report that was denied by what the node
-// remembers of the bucket: the state at a store time.
+// ObserveDenied adds a denied request to the next report. The node denied it by what it remembers
+// of the bucket: the state at a store time.
 func (e *Engine) ObserveDenied(b *exchange.Bucket, state algorithms.State, now quantity.StoreTime,
 	cost quantity.Units) {
 	if len(b.Entitlements) < 2 {
@@ -92,7 +92,7 @@ func (e *Engine) observing(b *exchange.Bucket) *exchange.Observed {
 	return o
 }
 
-// drains has the report made.
+// drains makes Run report soon.
 func (e *Engine) drains() { repeat.Signal(e.drain) }
 
 // report tells the machine what was decided since the last report.

@@ -19,16 +19,17 @@ const (
 	// readKeys keys: some 1,000 a second.
 	ReadEvery = 100 * time.Millisecond
 	readKeys  = 100
-	// readAgain is after how long a node tries again that may not list the store's keys, or found
-	// buckets that it cannot read. Each pause is twice as long, and readSeldom the longest.
+	// readAgain is the pause of a node that may not list the store's keys, or that found buckets
+	// which it cannot read. Each further pause is twice as long, up to readSeldom.
 	readAgain  = time.Minute
 	readSeldom = time.Hour
 )
 
-// reading is how far a node has read what its store has of long windows. It does so because its journal
-// does not have it: the journal is new, or an old copy, in a region that served before. What the store has
-// counted and lent includes all that the node's earlier life did, so with it the journal is whole since
-// the store last lost data. It also includes all that nodes did which are gone.
+// reading is how far a node has read what its store has of long windows. A node reads it if its own
+// journal does not have it: the journal is new, or an old copy, in a region that served before.
+// What the store has counted and lent includes all that the node's earlier life did. So once it is
+// read, the journal is whole since the store last lost data. It also includes all that nodes did
+// which are gone.
 type reading struct {
 	generation uint64 // in which the walk began; 0: none is under way
 	began      quantity.StoreTime
@@ -41,8 +42,8 @@ type reading struct {
 	read       atomic.Int64  // keys read in this life
 }
 
-// ReadOn reads the next page of the store, if this node's journal is not whole since the store last lost
-// data, or if nobody knows what a node did that is gone. One call at a time.
+// ReadOn reads the next page of the store, if this node's journal is not whole since the store last
+// lost data, or if no journal has what a node did that is gone. Make one call at a time.
 func (e *Engine) ReadOn(ctx context.Context) {
 	r, now := &e.reading, e.config.Now()
 	generation, lostAt := e.config.Store.Lost()
@@ -74,7 +75,7 @@ func (e *Engine) ReadOn(ctx context.Context) {
 	r.pause = 0
 }
 
-// rest ends a walk, and has the next one wait.
+// rest ends a walk. The next one begins after a pause.
 func (r *reading) rest(now time.Time) {
 	r.pause = min(max(2*r.pause, readAgain), readSeldom)
 	r.generation, r.rests = 0, now.Add(r.pause)
@@ -128,7 +129,8 @@ func (e *Engine) readPage(ctx context.Context) error {
 	return nil
 }
 
-// keep takes in what the store counts as used of a bucket of a long window, and returns what it has lent.
+// keep takes in what the store counts as used of a bucket of a long window. It returns what the
+// store has lent of it.
 func (e *Engine) keep(b *exchange.Bucket, found algorithms.Inspected) (rows []journal.Row) {
 	for _, row := range found.Traded() {
 		if gave, ok := b.Gave(e.config.Region, e.reading.generation, row); ok {
@@ -148,8 +150,9 @@ func oneIf(yes bool) int {
 	return 0
 }
 
-// vouchAgain has the journal note that it is whole since the store last lost data, and what it has of
-// nodes that are gone, if the whole store was read and has lost nothing meanwhile.
+// vouchAgain records in the journal that it is whole since the store last lost data, and what it
+// has of nodes that are gone. It does so only if the whole store was read and has lost nothing
+// meanwhile.
 func (e *Engine) vouchAgain(ctx context.Context, generation uint64) error {
 	r := &e.reading
 	if r.foreign > 0 {

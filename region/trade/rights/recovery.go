@@ -11,7 +11,7 @@ import (
 	"github.com/quotad/quotad/region/memory/store"
 )
 
-// recall asks a question of a peer region, or of the other nodes of our own.
+// recall asks a peer region a question, or the other nodes of our own.
 func (e *Engine) recall(ctx context.Context, r exchange.Recall) {
 	limited, cancel := context.WithTimeout(ctx, microseconds(r.Timeout))
 	defer cancel()
@@ -60,9 +60,10 @@ func (e *Engine) Consult(ctx context.Context, c exchange.Consult) {
 }
 
 // remember returns what this node's journal and memory hold of a bucket. generation is the store's
-// generation under which the question is asked. A bucket of a short window that the node surely did not
-// use before is not looked up in the journal. If the journal cannot be read, remember returns an error and
-// a testimony whose journal covers no time; it still has what the node itself saw.
+// generation under which the question is asked. If the window is short and this node surely did not
+// use the bucket before, remember does not look into the journal. If the journal cannot be read, it
+// returns an error and a testimony that still has what the node itself saw, and says that the
+// journal covers no time.
 func (e *Engine) remember(d exchange.Doubt, b *exchange.Bucket,
 	generation uint64) (exchange.Testimony, error) {
 	unused := quantity.StoreTime(math.MaxInt64) // since when the node surely did not use it
@@ -102,7 +103,7 @@ func (e *Engine) remember(d exchange.Doubt, b *exchange.Bucket,
 	return t, nil
 }
 
-// newest returns a use, or a checkpoint that was seen later.
+// newest returns the later of a use and a checkpoint.
 func newest(use algorithms.Use, c journal.Checkpoint) algorithms.Use {
 	if c.Cell > use.Cell || c.Cell == use.Cell && c.At > use.At {
 		return algorithms.Use{Cell: c.Cell, Units: c.Used, At: c.At}
@@ -110,7 +111,7 @@ func newest(use algorithms.Use, c journal.Checkpoint) algorithms.Use {
 	return use
 }
 
-// recollect returns what this region's store has heard from a peer about its buckets, and has the
+// recollect returns what this region's store has heard from a peer about its buckets. It makes the
 // store fence the peer's older generations.
 func (e *Engine) recollect(ctx context.Context, c exchange.Consult) []exchange.Testimony {
 	current := e.config.Tenure.Rules()
@@ -135,7 +136,7 @@ func (e *Engine) recollect(ctx context.Context, c exchange.Consult) []exchange.T
 	return all
 }
 
-// Restore has the store restore buckets.
+// Restore makes the store restore buckets.
 func (e *Engine) Restore(ctx context.Context, all []exchange.Restore) {
 	calls := make([]algorithms.Restore, len(all))
 	for i, r := range all {

@@ -7,11 +7,11 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// reliefLife is how long, at least, a bucket's relief is known of which the machine says no more.
+// reliefLife is how long, at least, a bucket's relief is kept after the machine stops telling it.
 const reliefLife = 10 * time.Second
 
-// reliefs holds what the machine said last of buckets of which requests were denied: of as many as
-// it has in view, at most twice. The engine's lock guards it.
+// reliefs holds what the machine last said of buckets with denied requests: of at most twice as
+// many buckets as it has in view. The engine's lock guards it.
 type reliefs struct {
 	now, before map[string]exchange.Relief
 	turned      quantity.NodeTime // when before was forgotten
@@ -39,8 +39,9 @@ func (r *reliefs) of(bucket string) (exchange.Relief, bool) {
 	return one, known
 }
 
-// Relief returns what may come from other regions, and when, after a request that lacked units was
-// denied in a cell of a bucket, of which this region has a share. Nothing, if that is not enough.
+// Relief returns what may come from other regions, and when, after a denied request lacked units of
+// a cell. share is what this region has of the cell. It returns the zero Relief if less may come
+// than the request lacks.
 func (e *Engine) Relief(b *exchange.Bucket, cell quantity.Cell, share, lacks quantity.Units) exchange.Relief {
 	if len(b.Entitlements) < 2 || e.config.Unproven {
 		return exchange.Relief{}

@@ -13,7 +13,7 @@ func (e *Engine) Serve(ctx context.Context, m exchange.Message) (exchange.Reply,
 	return answered(ctx, e, &e.replies, func(id uint64) exchange.Event { return e.Asked(id, m) })
 }
 
-// answered has the machine hear an event with a number, and waits for the answer to it.
+// answered makes the machine hear an event with a number, and waits for the answer to that number.
 func answered[T any](ctx context.Context, e *Engine, to *pendingReplies[T],
 	event func(id uint64) exchange.Event) (answer T, err error) {
 	id, came, leave := to.wait()

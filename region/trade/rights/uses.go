@@ -124,7 +124,7 @@ func (u *uses) drop(one *usage) {
 }
 
 // checkpoints appends to all what is worth writing (see lastSeen.checkpoints), or with last
-// everything that moved, and to own what of it this node saw itself.
+// everything that moved. It appends to own those of them that this node saw itself.
 func (u *uses) checkpoints(all []journal.Checkpoint, own []copies.Use, generation uint64,
 	last bool) ([]journal.Checkpoint, []copies.Use) {
 	for _, one := range u.moved {

@@ -94,7 +94,7 @@ type Wait struct {
 	told   int       // how many, from the first on, were told that it may help
 }
 
-// Reopened stands among the ids of buckets for the store: a request that waits for it is told when
+// Reopened stands for the store among the ids of buckets. A request that waits for it is told when
 // the store is open again. No bucket has this id.
 const Reopened = ""
 
@@ -159,9 +159,9 @@ func (w *Wait) Over() (helps, over bool) {
 // calls it. A test that steps the machine by hand must call it.
 func (e *Engine) Settle(s exchange.Settled) { e.waiters.wake(s.Bucket, s.RetryHelps) }
 
-// Borrow asks the peers for what waiting requests lack of each of some buckets, and makes a request
-// of the given cost wait for it. now is the store's time of the denial. It returns nil if too many
-// such asks wait already.
+// Borrow asks the peers for what waiting requests lack of some buckets. It returns the wait of one
+// request of the given cost for them. now is the store's time of the denial. It returns nil if too
+// many such asks wait already.
 func (e *Engine) Borrow(lacking []Lack, cost quantity.Units, now quantity.StoreTime) *Wait {
 	ids := make([]string, len(lacking))
 	for i, l := range lacking {

@@ -1,4 +1,5 @@
-// Package second finds out that a region has two stores, and has the younger one's nodes stop.
+// Package second finds out that a region has two stores (split brain), and makes the nodes of the
+// younger one stop.
 //
 // All nodes of a region must decide with one store, for each store holds the region's whole share.
 // A wrong redis.url, or --bootstrap on another Redis, makes a second one. Then each window admits
@@ -13,11 +14,11 @@
 // # When a node stops
 //
 // A node stops when another node of its region answers that it decides with an older store
-// (judge.go). Before it answers so, that node has its store answer it. So a store that was lost
-// never counts: after FLUSHALL, or a failover in which the old primary died, no node can say any
-// more that the old store has just answered. Its successor is therefore not taken for a second
-// store, whichever node hears of it first, and a node with an old view opens the successor too.
-// For the same reason a node compares its own store only after that has answered it.
+// (judge.go). Before that node says so, it asks its store. So a store that was lost never counts:
+// after FLUSHALL, or a failover in which the old primary died, no node can say any more that the old
+// store has just answered. Its successor is therefore not taken for a second store, whichever node
+// hears of it first, and a node with an old view opens the successor too. For the same reason a node
+// asks its own store before it compares it.
 //
 // A node that stopped decides as without a store (on_store_failure), lends and borrows nothing, and
 // is not ready. It stays stopped for as long as a node answers with another store, even if that
@@ -26,10 +27,9 @@
 // store for 10 s. The nodes of the older store remember the IDs of stores that stopped, and say
 // them: so a node that stopped and was started anew stops again.
 //
-// A second store that was opened as after a loss has asked other nodes what they know of the
-// region's rows. Whoever answers takes no rows of an earlier generation any more. So the older
-// store begins a later generation, of which nothing was lost, when its nodes have found the
-// younger.
+// A node that opened the second store as after a loss has asked other nodes what they know of the
+// region's rows. A node that answers takes no rows of an earlier generation any more. So when the
+// nodes of the older store have found the younger one, they begin a later generation, without loss.
 //
 // # What gossip alone may do
 //
@@ -37,13 +37,13 @@
 // Gossip says whom to ask, and when. Where a node that gossip shows with an older store does not
 // answer at its peer port, gossip alone stops this node for at most a minute, and not again within
 // an hour. So a forger who reaches gossip cannot stop a region for longer. Afterwards the node
-// serves, and says so in log, status and metrics. What gossip says of a store that this node had
-// itself, and lost, is dropped: a node that ended is shown for a while with the store that it had.
+// serves, and says so in log, status and metrics. Gossip shows a node that ended for a while, with
+// the store that it had. So what gossip says of a store that this node itself had and lost is dropped.
 //
 // # Before a second store is made
 //
 // A node that is about to begin a generation of its store asks the others first (begin.go). It does
-// not while another node decides with another store. With --bootstrap it asks all nodes of all
+// not begin while another node decides with another store. With --bootstrap it asks all nodes of all
 // regions that gossip shows, and refuses if any knows the region to have a store.
 //
 // # What is left

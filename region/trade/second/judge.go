@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// silence is how long a node stays stopped after the last answer that confirmed the older
-	// store.
+	// silence is how long a node stays stopped after an answer last confirmed the older store.
 	silence = 10 * time.Second
 	// hearsayStops is how long gossip alone may stop a node, and hearsayAgain after what time it
 	// may do so once more.
@@ -73,9 +72,9 @@ func others(own store.Origin, said []peer.StoreAnswer, hearsay bool) (all []Riva
 	return all
 }
 
-// news drops what gossip says of stores that this node had itself, also before it started. They
-// were lost, or this node would have them still. The node that gossip shows with one may have
-// ended, or not have noticed yet: only its own answer would count.
+// news drops what gossip says of stores that this node itself had, also before it started. They
+// were lost, or this node would still have them. A node that gossip shows with one may have ended,
+// or may not have noticed the loss yet. Only its own answer would count.
 func (j *judge) news(hearsay []peer.StoreAnswer) []peer.StoreAnswer {
 	return slices.DeleteFunc(slices.Clone(hearsay), func(a peer.StoreAnswer) bool {
 		return slices.Contains(j.had, a.Origin.ID) || a.Origin.Generation <= j.before
@@ -96,8 +95,9 @@ func (j *judge) winner(own store.Origin, answers []peer.StoreAnswer) *Rival {
 	return oldest
 }
 
-// loses reports whether this node stops for another that decides with another store. A node that has
-// stopped stays so. A store that stopped for another before does not win against it later.
+// loses reports whether this node stops because another node decides with another store. A node
+// that has stopped stays so. A store whose nodes stopped for this one does not win against it
+// later.
 func (j *judge) loses(own store.Origin, a peer.StoreAnswer) bool {
 	if j.stopped() && !j.to.Hearsay {
 		return true
@@ -133,8 +133,9 @@ func (j *judge) confirms(own store.Origin, answers []peer.StoreAnswer, now time.
 	return j.stopped() && !j.to.Hearsay && !j.mayGoOn(own, answers, now)
 }
 
-// mayGoOn reports whether a node that stopped may use its store again, if no answer has it stop. What
-// it stopped for must have been withdrawn, or not been confirmed for a while.
+// mayGoOn reports whether a node that stopped may use its store again, if no answer makes it stop.
+// The store that it stopped for must have been withdrawn, or nobody must have confirmed it for a
+// while.
 func (j *judge) mayGoOn(own store.Origin, answers []peer.StoreAnswer, now time.Time) bool {
 	if j.to.Hearsay || now.Sub(j.confirmed) >= silence {
 		return true

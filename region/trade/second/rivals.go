@@ -45,8 +45,8 @@ type Config struct {
 	// Own returns the store that this node opened. Verify reports whether it answers this node now.
 	Own    func() store.Origin
 	Verify func(context.Context) bool
-	// Renew has this node begin another generation of its store, of which nothing was lost, unless
-	// the store has another than the given one already.
+	// Renew begins another generation of this node's store, of which nothing was lost, unless the
+	// store is no longer under the given one.
 	Renew func(ctx context.Context, generation uint64) error
 	// Known is the highest generation of this region's store that this node's journal knows.
 	Known func() uint64
@@ -60,8 +60,8 @@ type Config struct {
 	Everyone func(context.Context) (answers []peer.StoreAnswer, asked int)
 	// Hearsay returns what gossip shows of the other nodes of this region.
 	Hearsay func() []peer.StoreAnswer
-	// Join waits until gossip has called whom it is to call, and with wait, until it has found
-	// another node, or ctx ends. It reports whether there is anybody to call.
+	// Join waits until gossip has called the nodes that it is to call. With wait it waits until
+	// gossip has found another node, or ctx ends. It reports whether there is any node to call.
 	Join func(ctx context.Context, wait bool) (any bool)
 	// Tell tells the other nodes by gossip which store this node has, and whether it stopped.
 	Tell func()
@@ -95,7 +95,7 @@ func New(c Config) *Watch {
 		known: map[string]uint64{}, judge: judge{before: c.Known()}}
 }
 
-// Look has Run ask the other nodes at once if gossip shows one with another store. Call it when
+// Look makes Run ask the other nodes at once, if gossip shows one with another store. Call it when
 // that may have changed.
 func (w *Watch) Look() { repeat.Signal(w.due) }
 
@@ -123,7 +123,7 @@ type told struct {
 	stopped bool
 }
 
-// tell has gossip tell which store this node has, if that has changed.
+// tell makes gossip tell which store this node has, if that has changed.
 func (w *Watch) tell() {
 	w.telling.Lock()
 	defer w.telling.Unlock()
@@ -143,10 +143,10 @@ func (w *Watch) suspects() bool {
 	return w.judge.stopped() || len(others(own, w.judge.news(w.config.Hearsay()), true)) > 0
 }
 
-// AskFirst does what Ask does, for a node that has opened its store and does not serve yet. So it
-// waits longer for the other nodes, and asks again while this node's own store does not confirm
-// itself, or another node has another store that does not confirm itself to that node: both may be
-// slow, and an older store that a moment later decides would be the second.
+// AskFirst does what Ask does, for a node that has opened its store and does not serve yet. It
+// waits longer for the other nodes. It asks again while this node's own store does not confirm
+// itself, or another node's other store does not confirm itself to that node. Both may be slow, and
+// if an older store decides a moment later, there would be two.
 func (w *Watch) AskFirst(ctx context.Context) {
 	for end := time.Now().Add(startPatience); ; {
 		if w.ask(ctx, startPatience) || !time.Now().Before(end) {
@@ -160,8 +160,8 @@ func (w *Watch) AskFirst(ctx context.Context) {
 	}
 }
 
-// Ask asks the other nodes of this region which store they decide with. It has this node stop, or
-// go on, as they answer.
+// Ask asks the other nodes of this region which store they decide with. By their answers this node
+// stops or goes on.
 func (w *Watch) Ask(ctx context.Context) { w.ask(ctx, patience) }
 
 // ask asks the other nodes and waits for them for at most that time. It returns false if the
@@ -197,9 +197,9 @@ func (w *Watch) ask(ctx context.Context, wait time.Duration) (settled bool) {
 	})
 }
 
-// renew begins another generation of this node's store if it goes on beside one of a later
-// generation: the nodes of that one may have asked other nodes what they know, and whoever answered
-// takes no rows of an earlier generation any more.
+// renew begins another generation of this node's store if the node goes on beside a store of a
+// later generation. The nodes of that store may have asked other nodes what they know, and a node
+// that answered takes no rows of an earlier generation any more.
 func (w *Watch) renew(ctx context.Context, own store.Origin, rivals []Rival) {
 	for _, r := range rivals {
 		later := !r.Hearsay && r.Origin.Generation > own.Generation
@@ -222,7 +222,7 @@ func unanswered(hearsay, answers []peer.StoreAnswer) []peer.StoreAnswer {
 	})
 }
 
-// carryOut has this node stop or go on, and logs what it found.
+// carryOut makes this node stop or go on, and logs what it found.
 func (w *Watch) carryOut(own store.Origin, before *Rival, rivals []Rival) {
 	to := w.judge.to
 	switch {
@@ -266,7 +266,7 @@ func stopped(own store.Origin, to Rival) tenure.Stopped {
 			"redis.url was wrong; end " + to.Node + " if its store is the wrong one"}
 }
 
-// rivalWords says what this node, which goes on, has found.
+// rivalWords says what this node has found while it goes on.
 func rivalWords(own store.Origin, r Rival) string {
 	does := "decides with it, and is to stop"
 	switch {

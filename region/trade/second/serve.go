@@ -8,8 +8,8 @@ import (
 	"github.com/quotad/quotad/region/trade/peer"
 )
 
-// Serve answers a node that asks which store this node decides with. mate says that it is of the
-// same region. Before this node says that it decides with its store, it has the store answer.
+// Serve answers a node that asks which store this node decides with. mate says that the asker is of
+// the same region. Before this node says that it decides with its store, it asks the store.
 func (w *Watch) Serve(ctx context.Context, region string, mate bool) peer.StoreAnswer {
 	a := peer.StoreAnswer{Node: w.config.Self}
 	if !mate {

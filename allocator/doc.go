@@ -12,7 +12,8 @@
 //	outlook.go      how much will count, and when a share runs out
 //	waterfill.go    a fair division of a cell over all regions
 //	need.go         how much a region asks for
-//	divide.go       of which peers it asks how much
+//	divide.go       how much of that it asks of each peer
+//	nodes.go        a node's part of what its region may assign to Envoys
 //	lend.go         how much the lender keeps, and what it says it can spare
 //	timing.go       when to ask, when to ask again, how long hints are believed
 //	bounds.go       how much above the limit a mishap can admit at most

@@ -10,14 +10,13 @@ import (
 const (
 	// floor is the rate of an Envoy that wants nothing, so that its first request is admitted.
 	floor = 1
-	// headroom is the part of its demand by which an Envoy's rate is larger if there is enough: an
-	// eighth. chance is that by which it is larger at any rate, as requests come unevenly: a
-	// thirty-second.
+	// An Envoy gets more than its demand if there is enough: by 1/headroom of it, an eighth. It
+	// always needs 1/chance more, a thirty-second, because requests come unevenly.
 	headroom, chance = 8, 32
 	// maxRate bounds rates: an Envoy cannot be told more.
 	maxRate = 1<<32 - 1
-	// newcomers is the part of the region's rate that all Envoys get together of which no demand is
-	// known yet: a quarter.
+	// newcomers is the part of the region's rate that all Envoys of unknown demand get together: a
+	// quarter.
 	newcomers = 4
 )
 
@@ -28,9 +27,10 @@ type wanted struct {
 	all             int64 // what it wanted at first
 }
 
-// aim works out how much each Envoy should have of a bucket. What the node holds of the current
-// cell is divided by max-min fairness: who gets less than another gets all that he needs. What is
-// left then goes the same way to those that want more. What the node does not hold yet it asks for.
+// aim works out how much each Envoy should have of a bucket. It divides what the node holds of the
+// current cell by max-min fairness: an Envoy that gets less than another gets all that it needs.
+// The rest is divided in the same way between those that want more. What is missing, the node asks
+// the store for.
 func (m *Machine) aim(now quantity.NodeTime, p *pool) {
 	m.wants = m.wants[:0]
 	fresh := int64(0)
@@ -103,8 +103,8 @@ func (p *pool) rate(now quantity.NodeTime) int64 {
 	return max(least, 0)
 }
 
-// fill divides a rate by max-min fairness, and returns what is left. Who needs least is served
-// first; ties go to who came first.
+// fill divides a rate by max-min fairness, and returns what is left. The share that needs least is
+// served first; of two that need the same, the one that came first.
 func fill(all []wanted, rate int64) (left int64) {
 	needed := int64(0)
 	for i := range all {

@@ -20,7 +20,7 @@ const (
 	silentAfter = 11 * second
 	// planEvery is how often a bucket is planned, if nothing happens.
 	planEvery = second
-	// MaxShares bounds the pairs of a stream and a bucket id. Of further ones nothing is assigned.
+	// MaxShares bounds the pairs of a stream and a bucket id. Nothing is assigned to further pairs.
 	MaxShares = 200_000
 )
 
@@ -96,9 +96,8 @@ type Send struct {
 	TTL    int64          // seconds, at least 1
 }
 
-// Demand is what Envoys admit and deny of a bucket, by their last reports, and what they need
-// beyond that because requests come unevenly, as if it was admitted. It is told at least every
-// planEvery.
+// Demand is what Envoys admit and deny of a bucket, by their last reports. Admitted includes what
+// they need beyond that because requests come unevenly. It is told at least every planEvery.
 type Demand struct {
 	Bucket           string
 	Admitted, Denied quantity.MilliRate
@@ -155,7 +154,7 @@ func (m *Machine) Reported(now quantity.NodeTime, from Stream, reports []Report)
 	return full
 }
 
-// join has a share draw on the given buckets.
+// join makes a share draw on the given buckets.
 func (m *Machine) join(now quantity.NodeTime, s *share, buckets []*Bucket) {
 	if slices.EqualFunc(s.pools, buckets,
 		func(p *pool, b *Bucket) bool { return p.ID == b.ID }) {
@@ -192,8 +191,8 @@ func (m *Machine) pool(now quantity.NodeTime, b *Bucket) *pool {
 	return p
 }
 
-// Share puts in the place of each of some buckets the one that the machine has, if they are the
-// same. So a driver that keeps the buckets of many reports keeps each once.
+// Share replaces each of some buckets by the machine's own, if the two are the same. So a driver
+// that keeps the buckets of many reports keeps each bucket once.
 func (m *Machine) Share(buckets []*Bucket) {
 	for i, b := range buckets {
 		if p := m.pools[b.ID]; p != nil && *p.Bucket == *b {
@@ -215,7 +214,7 @@ func (m *Machine) Ended(now quantity.NodeTime, from Stream) {
 	delete(m.streams, from)
 }
 
-// Left takes in that no limit that can be assigned applies to a bucket id any more.
+// Left takes in that no assignable limit applies to a bucket id any more.
 func (m *Machine) Left(now quantity.NodeTime, from Stream, key string) {
 	if s := m.streams[from][key]; s != nil {
 		s.end(now)
@@ -224,7 +223,7 @@ func (m *Machine) Left(now quantity.NodeTime, from Stream, key string) {
 	}
 }
 
-// Drain has the machine send assignments with a short TTL from now on, because the node ends.
+// Drain makes the machine send assignments with a short TTL from now on, because the node ends.
 func (m *Machine) Drain(now quantity.NodeTime) {
 	m.drains = true
 	for _, p := range m.order {
@@ -280,8 +279,8 @@ func (m *Machine) plan(now quantity.NodeTime, at quantity.StoreTime, p *pool) {
 	}
 }
 
-// Forget takes in that the store lost what it held. What Envoys have been told is in force until it
-// ends, and nothing more is assigned before the store gives rights anew.
+// Forget takes in that the store has lost what it held. Assignments that Envoys have stay in force
+// until they end. Nothing more is assigned before the store gives rights anew.
 func (m *Machine) Forget(now quantity.NodeTime) {
 	for _, p := range m.order {
 		p.cells, p.first, p.purse, p.due = nil, 0, purse{}, now

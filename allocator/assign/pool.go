@@ -8,18 +8,20 @@ import (
 )
 
 const (
-	// answerWithin is when a Hold or Charge is given up that the driver never answered. It answers
-	// each, late if the store has much to do: to ask again meanwhile would give it more.
+	// answerWithin is after how long a Hold or Charge without an answer is given up. The driver
+	// answers each of them, late if the store has much to do: to ask again sooner would give it
+	// more.
 	answerWithin = 30 * second
-	// retryAfter is when a Hold is asked again of which the store had less than was wanted. With each
-	// further one that brings nothing it takes twice as long, up to retryAtLast.
+	// retryAfter is after how long a Hold is sent again for which the store had less than was
+	// wanted. With each further Hold that brings nothing the time doubles, up to retryAtLast.
 	retryAfter, retryAtLast = second / 2, 2 * second
-	// keeps is the part of its entitlement that the region's store keeps: a sixty-fourth.
+	// The region's store keeps 1/keeps of its entitlement, a sixty-fourth.
 	keeps = 64
-	// holdAhead is how long before a cell opens rights of it are held. Assignments that are renewed
-	// renewBefore they end need no more. Should the node crash, they are lost until the cell ends.
+	// holdAhead is how long before a cell opens the node holds rights of it. Assignments that are
+	// renewed renewBefore they end need no more. If the node crashes, these rights are lost until
+	// the cell ends.
 	holdAhead = 6 * second
-	// sightEvery is how often the store is asked its time at least.
+	// sightEvery is the longest time between two looks at the store's time.
 	sightEvery = 10 * second
 	// apart is how far the node's clock and the store's may drift apart between two answers.
 	apart = second / 50
@@ -42,8 +44,8 @@ type pool struct {
 	short     bool              // some get less than they need
 	unpaid    bool              // the last plan lacked tokens for a burst
 	allotment rightsBound
-	// excess is by how many tokens those of assignments are more than the bucket's part, without
-	// those of assignments that lapse.
+	// excess is by how many tokens the assignments exceed the bucket's part, not counting those
+	// that lapse.
 	excess quantity.Units
 	// admitted and denied are the sums of what they reported, in thousandths of a unit a second.
 	admitted, denied int64
@@ -55,8 +57,9 @@ type rightsBound struct {
 	bound bool
 }
 
-// Allot takes in how many rights the node may assign at most of some buckets, by bucket id, because
-// other nodes and regions need the rest. Of all others it may assign all that it gets.
+// Allot takes in the most rights that the node may assign of some buckets, by bucket id: other
+// nodes and regions need the rest. Of a bucket that is not listed the node may assign all that it
+// gets.
 func (m *Machine) Allot(now quantity.NodeTime, most map[string]quantity.Units) {
 	for _, p := range m.order {
 		rights, bound := most[p.ID]
@@ -87,8 +90,8 @@ type cell struct {
 	again          quantity.NodeTime
 	more           bool  // it asks for more than the node holds
 	rest           int64 // after the last call for more that brought nothing; 0: it did
-	// used is the sum of rates that may be in force at some time in it. Counted: of units that were
-	// spent, or may be.
+	// used is the sum of the rates that may be in force at some time in the cell. Counted: the
+	// units that were spent, or may be.
 	used   int64
 	spent  int64 // Counted: units that were spent, as far as reports show
 	wanted int64 // Counted: units that the node wants to hold
@@ -106,8 +109,8 @@ func (c *cell) own() quantity.Units {
 	return max(c.held-max(c.returned, c.returning)-c.ghost, 0)
 }
 
-// haunted reports whether an earlier process of this node held rights of a cell that is not over, or
-// may have: the Envoys that it told may go on.
+// haunted reports whether an earlier process of this node held, or may have held, rights of a cell
+// that is not over. Its Envoys may go on.
 func (p *pool) haunted() bool {
 	return len(p.cells) == 0 || !p.cells[0].read ||
 		slices.ContainsFunc(p.cells, func(c cell) bool { return c.ghost > 0 })
@@ -123,16 +126,16 @@ func (b *Bucket) rightsOf(rate int64) quantity.Units {
 	return allocator.Over(quantity.MilliRate(1000*rate), b.Window)
 }
 
-// news has the bucket planned soon, as its Envoys' demand or its purse has changed, together with
-// what else changes then. A plan takes the longer the more Envoys there are, so those of many are
-// planned less often.
+// news makes the bucket be planned soon, because its Envoys' demand or its purse has changed. What
+// else changes by then is planned with it. A plan takes the longer, the more Envoys there are, so a
+// bucket with many is planned less often.
 func (p *pool) news(now quantity.NodeTime) {
 	rest := min(int64(len(p.shares))*restForEach, planEvery)
 	p.due = min(p.due, max(now.Add(reportsTogether), p.planned.Add(rest)))
 }
 
-// restForEach is for how long a bucket is not planned anew because of news, for each Envoy:
-// thousands of times as long as a plan takes.
+// After news a bucket is not planned again for restForEach for each Envoy: thousands of times as
+// long as a plan takes.
 const restForEach = second / 1000
 
 // known reports whether the store has shown its time, so that the node knows when cells end.
@@ -241,8 +244,8 @@ func (p *pool) wants(c *cell) (want, least quantity.Units) {
 	return want, max(want/10, p.rightsOf(1))
 }
 
-// keeps returns the rights of a cell that the store keeps. Of a window it keeps none: nothing is
-// paid from it, and callers find units that no Envoy needs in the next seconds.
+// keeps returns the rights of a cell that the store keeps. It keeps none of a window: bursts are
+// not paid from it, and callers find the units that no Envoy needs in the next seconds.
 func (p *pool) keeps() quantity.Units {
 	if p.Counted {
 		return 0
@@ -290,7 +293,7 @@ func (m *Machine) Held(now quantity.NodeTime, h Held) {
 	}
 }
 
-// holdsNothing reports whether the node holds nothing of the bucket that it could give back.
+// holdsNothing reports whether the node has nothing of the bucket that it could give back.
 func (p *pool) holdsNothing() bool {
 	return !slices.ContainsFunc(p.cells,
 		func(c cell) bool { return c.own() > quantity.Units(c.spent) || c.asked })

@@ -15,8 +15,8 @@ type purse struct {
 	most   quantity.Units // that is asked for at once: less after each refusal; 0: no bound
 }
 
-// chargeAgain is when a refused charge is asked again, of less. With each further refusal it takes
-// twice as long, up to chargeAtLast.
+// chargeAgain is after how long a refused charge is sent again, for less. With each further refusal
+// the time doubles, up to chargeAtLast.
 const chargeAgain, chargeAtLast = second / 5, 16 * chargeAgain
 
 // burstOut returns the tokens that Envoys may hold of the bucket.
@@ -27,8 +27,8 @@ func (p *pool) burstOut() (sum quantity.Units) {
 	return sum
 }
 
-// part returns this node's part of the region's part of max_burst. While Envoys may go on that an
-// earlier process of this node told to, they may have all of it.
+// part returns this node's part of the region's part of max_burst. It is 0 while Envoys of an
+// earlier process of this node may go on: they may have all of it.
 func (p *pool) part(nodes quantity.Units) quantity.Units {
 	if p.haunted() && !p.Counted {
 		return 0
@@ -36,8 +36,9 @@ func (p *pool) part(nodes quantity.Units) quantity.Units {
 	return p.Burst / nodes
 }
 
-// shed makes the bucket hold no more than its part, which a newer limits document may have lowered:
-// tokens for which there is no room are lost, and so many assignments lapse that the others fit.
+// shed makes the bucket hold no more than its part, which a newer limits document may have lowered.
+// Tokens for which there is no room are lost. As many assignments lapse as must, so that the others
+// fit.
 func (p *pool) shed(nodes quantity.Units) {
 	out := p.burstOut()
 	p.purse.tokens = min(p.purse.tokens, max(p.Burst/nodes-out, 0))
@@ -59,7 +60,7 @@ func (p *pool) lapsing() (sum quantity.Units) {
 }
 
 // fill returns the charge that fills the purse: half of what there is room for, or less after the
-// store had not as much.
+// store had too few units.
 func (p *pool) fill(now quantity.NodeTime, nodes quantity.Units) Charge {
 	if p.Counted || now < p.purse.again {
 		return Charge{}
@@ -77,7 +78,7 @@ func (p *pool) fill(now quantity.NodeTime, nodes quantity.Units) Charge {
 	return Charge{p.ID, units}
 }
 
-// needsPurse reports whether there is somebody to pay for.
+// needsPurse reports whether a share wants an assignment and the purse runs low.
 func (p *pool) needsPurse(nodes quantity.Units) bool {
 	return p.wanted > 0 && p.purse.tokens < max(p.part(nodes)/4, 1)
 }

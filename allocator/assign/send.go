@@ -15,11 +15,11 @@ const (
 	// changeEvery is the least time between two changes of an assignment. Each change starts a full
 	// token bucket, which costs its burst.
 	changeEvery = ReportEvery - second/2
-	// changeSoon is the same where others wait for what an assignment gives up, or where it grows
-	// by more than soonBy says, a quarter.
+	// changeSoon is that time if others wait for what the assignment gives up, or if it grows by
+	// more than 1/soonBy, a quarter.
 	changeSoon = 2 * second
 	soonBy     = 4
-	// changeBy is the part of its rate by which an assignment changes at least: a tenth.
+	// changeBy is the least change of an assignment: 1/changeBy of its rate, a tenth.
 	changeBy = 10
 )
 
@@ -93,16 +93,16 @@ func (s *share) mayChange(now quantity.NodeTime, last *grant, target int64) bool
 		(target < last.rate || !s.asks())
 }
 
-// asks reports whether the store is being asked for more of what the share draws on: it grows when
-// that has come, and not by a little before.
+// asks reports whether a Hold for more of a bucket of this share is under way. The share grows once
+// its answer has come, and not by a little before.
 func (s *share) asks() bool {
 	return slices.ContainsFunc(s.pools, func(p *pool) bool {
 		return slices.ContainsFunc(p.cells, func(c cell) bool { return c.asked && c.read })
 	})
 }
 
-// differs reports whether a rate is so different from an assignment's that it is worth a change: by
-// half as much if another Envoy lacks what this one gives up.
+// differs reports whether a rate is so different from an assignment's that it is worth a change.
+// Half the difference suffices if another Envoy lacks what this one gives up.
 func (s *share) differs(last *grant, rate int64) bool {
 	by := last.rate / changeBy
 	if rate < last.rate && slices.ContainsFunc(s.pools, func(p *pool) bool { return p.short }) {
@@ -128,8 +128,8 @@ func (m *Machine) renew(now quantity.NodeTime, s *share, last *grant) bool {
 	return true
 }
 
-// lapse reports whether an assignment is to end by itself, because a pool has more tokens out than its
-// part.
+// lapse reports whether an assignment is left to end by itself, because a pool has more tokens out
+// than its part.
 func (g *grant) lapse() bool {
 	if !g.lapses && slices.ContainsFunc(g.pools, func(p *pool) bool { return p.excess > 0 }) {
 		g.lapses = true
@@ -140,8 +140,8 @@ func (g *grant) lapse() bool {
 	return g.lapses
 }
 
-// change sends a new assignment if its burst can be paid, and reports whether it can. must says that
-// the Envoy has none that lasts.
+// change sends a new assignment if its burst can be paid, and reports whether it did. must says
+// that the Envoy has no assignment that lasts.
 func (m *Machine) change(now quantity.NodeTime, s *share, rate, ttl int64, must bool) bool {
 	burst := quantity.Units(maxReport)
 	for _, p := range s.pools {
@@ -176,7 +176,7 @@ func (m *Machine) drain(now quantity.NodeTime, s *share, last *grant) {
 // a second.
 const drainTTL = ReportEvery/second + 1
 
-// book keeps the sums of the cells right while what is in force changes.
+// book runs change, which changes the assignments in force, and keeps the sums of the cells right.
 func (s *share) book(change func()) {
 	for _, sign := range []int64{-1, 1} {
 		for _, p := range s.pools {
@@ -221,8 +221,8 @@ func (m *Machine) lasts(now quantity.NodeTime, s *share, rate int64) int64 {
 	})
 }
 
-// lasts returns the longest TTL, in seconds, for which the node holds what a share takes at a rate.
-// Of windows, fits reports whether there are units of a cell for a TTL. 0: none.
+// lasts returns the longest TTL, in seconds, for which the node holds what a share takes at a rate;
+// 0: there is none. For windows, fits reports whether a cell has units for a TTL.
 func (s *share) lasts(now quantity.NodeTime, rate int64,
 	fits func(p *pool, c *cell, ttl int64) bool) int64 {
 	if rate < 1 {
@@ -250,7 +250,8 @@ func (s *share) lasts(now quantity.NodeTime, rate int64,
 	return max(ttl, 0)
 }
 
-// room returns the highest rate that a share can have in a cell: of a window, for the shortest TTL.
+// room returns the highest rate that a share can have in a cell. For a window that is the rate for
+// the shortest TTL.
 func (p *pool) room(now quantity.NodeTime, s *share, c *cell) int64 {
 	if p.Counted {
 		return p.roomFor(now, c, shortest)

@@ -24,8 +24,8 @@ type share struct {
 	demand   int64 // thousandths of a token a second, denied ones included
 	// admitted and denied are what the last report said, in thousandths of a unit a second.
 	admitted, denied int64
-	// hidden is the demand that the last report may not show yet, likewise. Other regions hear of
-	// it, so that they shrink once and not twice.
+	// hidden is demand that the last report may not show yet, in the same unit. Other regions hear
+	// of it, so that they shrink once and not twice.
 	hidden  int64
 	counted quantity.Units // denied units of the last report that count as demand
 	// unread is what was admitted and denied in reports that came too soon to tell a rate.
@@ -51,8 +51,8 @@ type grant struct {
 	lapses   bool // it is not renewed any more: its tokens are more than a pool's part
 }
 
-// over returns when an assignment has surely ended. What was sent in its place may have been lost
-// with the stream. The Envoy has surely taken it if it sends a report after that, and a report
+// over returns when an assignment has surely ended. The message that replaced it may have been lost
+// with the stream. The Envoy has surely taken that message if it sends a report later, and a report
 // takes up to Late as well.
 func (s *share) over(g *grant) quantity.NodeTime {
 	if taken := g.replaced.Add(Late); g.replaced > 0 && s.heard >= taken.Add(Late) {
@@ -95,8 +95,8 @@ func (s *share) report(now quantity.NodeTime, allowed, denied quantity.Units) {
 const (
 	// usualDenials is how many denied units of a report always count as demand.
 	usualDenials = 50
-	// reportGrowth is how many times as fast as from tick to tick counted denials may grow from
-	// report to report: after a step of demand two reports must tell it.
+	// reportGrowth is how many times as fast counted denials may grow from report to report as from
+	// tick to tick: after a step of demand two reports must tell it.
 	reportGrowth = 4
 	// reportsTogether is for how long a plan waits for further reports of the same moment.
 	reportsTogether = second / 5
@@ -121,7 +121,7 @@ func (s *share) end(now quantity.NodeTime) {
 // silent reports whether the Envoy has missed reports, and so may be paused.
 func (s *share) silent(now quantity.NodeTime) bool { return now.Sub(s.heard) > silentAfter }
 
-// prolong takes all assignments as taken now.
+// prolong counts all assignments as taken by the Envoy only now.
 func (s *share) prolong(now quantity.NodeTime) {
 	for i := range s.grants {
 		g := &s.grants[i]
@@ -129,8 +129,8 @@ func (s *share) prolong(now quantity.NodeTime) {
 	}
 }
 
-// last returns the assignment that was sent last, if the Envoy still has it when a message that is
-// sent now arrives; else nil.
+// last returns the assignment that was sent last, if the Envoy will still have it when a message
+// that is sent now arrives; else nil.
 func (s *share) last(now quantity.NodeTime) *grant {
 	n := len(s.grants)
 	if n == 0 {
@@ -143,7 +143,7 @@ func (s *share) last(now quantity.NodeTime) *grant {
 	return g
 }
 
-// rate returns the highest rate of a pool that the Envoy may have at some time between two.
+// rate returns the highest rate that the Envoy may have of a pool at any time between from and to.
 func (s *share) rate(p *pool, from, to quantity.NodeTime) (most int64) {
 	for i := range s.grants {
 		g := &s.grants[i]
@@ -181,7 +181,8 @@ func (g *grant) renew(now quantity.NodeTime, ttl int64) {
 	g.ttl = ttl
 }
 
-// forget drops assignments that have surely ended. It reports whether one ended that was not replaced.
+// forget drops assignments that have surely ended. It reports whether any of them ended without
+// being replaced.
 func (s *share) forget(now quantity.NodeTime) (expired bool) {
 	if !s.gone && s.silent(now) {
 		s.prolong(now)

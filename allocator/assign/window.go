@@ -38,7 +38,7 @@ func (s *share) takes(p *pool, c *cell) (sum int64) {
 	return sum
 }
 
-// open returns the units that an Envoy may admit by an assignment between two times, and that no
+// open returns the units that an Envoy may admit by an assignment between two times and that no
 // report shows yet.
 func (s *share) open(g *grant, from, to quantity.NodeTime) int64 {
 	begin := max(g.from, s.read)
@@ -53,7 +53,7 @@ func (s *share) open(g *grant, from, to quantity.NodeTime) int64 {
 	return bursts*int64(g.burst) + most(g.rate, min(length, lasts))
 }
 
-// cover notes what a report shows of windows. It may have been under way for Late.
+// cover records what a report shows of windows. The report may have been under way for Late.
 func (s *share) cover(now quantity.NodeTime, allowed quantity.Units) {
 	var done []*pool
 	for i := range s.grants {
@@ -81,8 +81,9 @@ func (s *share) spend(now quantity.NodeTime, p *pool, units int64) {
 	}
 }
 
-// settle reports whether an assignment that has ended can be forgotten: if no window is concerned, if
-// a report shows what was admitted, or if none will come. In that case all of it counts as spent.
+// settle reports whether an assignment that has ended can be forgotten. It can if it is of no
+// window, if a report shows what was admitted, or if no report will come. In the last case all of
+// it counts as spent.
 func (s *share) settle(now quantity.NodeTime, g *grant) bool {
 	counted := slices.ContainsFunc(g.pools, func(p *pool) bool { return p.Counted })
 	if over := s.over(g); !counted || over <= s.read {
@@ -130,8 +131,8 @@ func (p *pool) roomFor(now quantity.NodeTime, c *cell, ttl int64) int64 {
 	return rateIn(p.free(c)-1, length)
 }
 
-// sustains returns the rate that the units of a cell that are not spent allow for a TTL, or until
-// the cell is over.
+// sustains returns the rate that the unspent units of a cell allow for a TTL, or until the cell is
+// over.
 func (p *pool) sustains(now quantity.NodeTime, c *cell) int64 {
 	_, to := p.span(c.cell)
 	length := max(min(to.Sub(now), Late+p.TTL*second), second)
@@ -155,8 +156,8 @@ func (m *Machine) wantUnits(now quantity.NodeTime, p *pool) {
 	}
 }
 
-// more returns the units of a cell that an Envoy takes beyond what it has if it is sent now what it
-// wants.
+// more returns how many units of a cell an Envoy takes beyond what it has, if it is now sent what
+// it wants.
 func (m *Machine) more(now quantity.NodeTime, p *pool, c *cell, s *share, rate int64) int64 {
 	from, to := p.span(c.cell)
 	if last := s.last(now); last != nil && !s.differs(last, rate) {
@@ -171,7 +172,7 @@ func (m *Machine) more(now quantity.NodeTime, p *pool, c *cell, s *share, rate i
 	return int64(max(p.afford(rate, m.nodes, true), 1)) + most(rate, length)
 }
 
-// next returns when a bucket is planned next if nothing happens. A window's Envoys may be waiting
+// next returns when a bucket is planned next if nothing happens. Envoys of a window may be waiting
 // for the next window.
 func (p *pool) next(now quantity.NodeTime) quantity.NodeTime {
 	next := now.Add(planEvery)

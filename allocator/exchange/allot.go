@@ -6,7 +6,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// flowLife is how long a Flow is believed that nobody repeats, in microseconds.
+// flowLife is how long a Flow is believed if nobody repeats it, in microseconds.
 const flowLife = 3 * allocator.Second
 
 // flow is what Envoys admit and deny, turned into units tick by tick.
@@ -54,9 +54,9 @@ func (m *Machine) flows(now quantity.NodeTime, v *view) {
 	}
 }
 
-// allot works out how much of its region's part of the water-fill this node may assign to Envoys.
-// Borrowed rights can be given back only if no Envoy has them. So a node keeps to its part. It says
-// so only if that is less than its Envoys want.
+// allot works out how much this node may assign to Envoys of its region's part of the water-fill. A
+// node keeps to that part, because borrowed rights can be given back only if no Envoy has them. It
+// tells the number only if that is less than its Envoys want.
 func (m *Machine) allot(now quantity.NodeTime, v *view) {
 	if !v.Assigned || !v.frame.Bucket || v.mean == 0 {
 		return

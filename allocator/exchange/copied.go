@@ -9,23 +9,23 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// CopyLag is how much later the store may have answered a node, or a region, than a copy of its use is.
-// heardLag is how much earlier a region may have heard of a time of the store than a copy is, and be the one
-// that would have heard of a later one.
+// CopyLag is how much later than a copy of its use the store may have answered a node, or a region:
+// the copy still has everything that counts. heardLag is how much earlier than a copy a region may
+// have heard of a time of the store. It would then still have heard of a later time.
 const (
 	CopyLag  = allocator.Second
 	heardLag = 3 * allocator.Second
 )
 
-// told is what is known of what one node of our region used of a lost bucket.
-type told struct {
+// nodeUse is what is known of how one node of our region used a lost bucket.
+type nodeUse struct {
 	itself bool
-	since  quantity.StoreTime // it told itself all that it used from then on
+	since  quantity.StoreTime // itself: it told all that it used from then on
 	copies []Copied
 }
 
-// addCopies takes in that the use of lives of nodes which do not answer is part of a testimony. Of buckets that
-// are not Recovered nothing is copied or read.
+// addCopies takes in copies of what other nodes used that do not answer. That use is part of the
+// same testimony. Buckets that are not Recovered are neither copied nor read.
 func (m *Machine) addCopies(r *recovery, all []Copied) {
 	for _, c := range all {
 		m.noteName(c)
@@ -36,15 +36,15 @@ func (m *Machine) addCopies(r *recovery, all []Copied) {
 		if t := r.of(c.Node); !slices.Contains(t.copies, c) && len(t.copies) < maxElsewhere {
 			t.copies = append(t.copies, c)
 		}
-		// A row that is later than the copy would be taken for none.
+		// A row that was written after the copy would count as not written.
 		if c.Rows && c.Until > max(n.last, c.Answered) && c.Since <= r.bucket.Cells().Opens(r.from-1) && !slices.Contains(r.nodesWhole, c.Node) {
 			r.nodesWhole = append(r.nodesWhole, c.Node)
 		}
 	}
 }
 
-// noteName takes in what another node of our region knows of one that the store answered. Who tells it may be
-// the only one that was there.
+// noteName takes in what another node of our region knows of a node that the store answered.
+// Perhaps no other node was there to know it.
 func (m *Machine) noteName(c Copied) {
 	n, known := m.named[c.Node]
 	switch {
@@ -64,19 +64,20 @@ func (m *Machine) noteName(c Copied) {
 }
 
 // of returns what is known of a node.
-func (r *recovery) of(node string) *told {
+func (r *recovery) of(node string) *nodeUse {
 	if r.told == nil {
-		r.told = map[string]*told{}
+		r.told = map[string]*nodeUse{}
 	}
 	if r.told[node] == nil {
-		r.told[node] = &told{}
+		r.told[node] = &nodeUse{}
 	}
 	return r.told[node]
 }
 
-// tellsSince reports whether all is known that a node used of a lost bucket from a time on. It tells that itself; or
-// a copy does, which is as late as the store's last answer to the node, as far as this node and the one that has
-// the copy know that; or copies tell what was before one of these, until losses before.
+// tellsSince reports whether everything is known that a node used of a lost bucket from a time on.
+// There are three ways to know it. The node tells it itself. Or a copy tells it that is as late as
+// the store's last answer to the node, as far as this node and the one with the copy know that
+// answer. Or older copies, each up to an earlier loss, tell what was before one of these.
 func (m *Machine) tellsSince(r *recovery, node string, from quantity.StoreTime) bool {
 	t, known := r.told[node], quantity.StoreTime(math.MaxInt64)
 	if t.itself {
@@ -99,8 +100,8 @@ func (m *Machine) tellsSince(r *recovery, node string, from quantity.StoreTime) 
 	return known <= from
 }
 
-// witness reports whether another node than one tells all since a time, so that it has heard of that node, too, if
-// the node used the store since then.
+// witness reports whether another node tells all that it used since a time. It would have heard of
+// the given node, if that had used the store since then.
 func (m *Machine) witness(r *recovery, node string, from quantity.StoreTime) bool {
 	for other, t := range r.told {
 		if other != node && t.itself && t.since <= from {
@@ -110,7 +111,8 @@ func (m *Machine) witness(r *recovery, node string, from quantity.StoreTime) boo
 	return false
 }
 
-// alone reports whether this node knows of no other one of its region that used the store before it last lost data.
+// alone reports whether this node knows of no other node of its region that used the store before
+// the last loss.
 func (m *Machine) alone() bool {
 	for node, n := range m.named {
 		if node != m.node && n.first < m.namedLost {
@@ -127,15 +129,15 @@ type elsewhere struct {
 	copies []Copied             // of all that our region used
 }
 
-// HeardOf says that a region heard of a time of the asker's store, and of no later one of the same generation;
-// Unsure: it heard the region later than that, and of no time.
+// HeardOf is the latest time of the asker's store that a region has heard of under one generation.
+// Unsure says that the region heard from the asker later, without a time.
 type HeardOf struct {
 	At     quantity.StoreTime
 	Unsure bool
 }
 
-// maxElsewhere bounds what is kept of copies of a node and of those elsewhere, and of times by region: what tells is
-// among the first of so many.
+// maxElsewhere bounds the copies of one node that are kept, those of other regions, and the times
+// that each region heard of. What decides is among the first of so many.
 const maxElsewhere = 256
 
 // addElsewhere takes in what a node of another region tells of ours, and of the use of a bucket.
@@ -157,8 +159,8 @@ func (m *Machine) addElsewhere(r *recovery, t Testimonies, use algorithms.Use) {
 	}
 }
 
-// toldElsewhere reports whether a copy in another region tells all that our region used of a lost bucket from a time
-// on; what was after the loss before, this node may tell itself.
+// toldElsewhere reports whether a copy in another region tells all that our region used of a lost
+// bucket from a time on. This node may itself tell what was used after an earlier loss.
 func (m *Machine) toldElsewhere(r *recovery, from quantity.StoreTime) bool {
 	if r.deleted {
 		return false
@@ -175,9 +177,10 @@ func (m *Machine) toldElsewhere(r *recovery, from quantity.StoreTime) bool {
 	return false
 }
 
-// heardNoLater reports whether our region's store showed no time much later than a copy elsewhere is, before a loss.
-// Of every other region all nodes have answered, and one heard of about the time of the copy, and none of a much
-// later one. Nor was a node of ours answered much later.
+// heardNoLater reports whether our region's store surely showed no time much later than a copy
+// before a loss. For that all nodes of every other region must have answered; some node of each
+// must have heard of a time near the copy, and none of a much later one. No node of ours may have
+// been answered much later either.
 func (m *Machine) heardNoLater(r *recovery, copied, lostAt quantity.StoreTime) bool {
 	until := copied.Add(CopyLag)
 	for _, p := range m.peers {
@@ -203,9 +206,9 @@ func (m *Machine) heardNoLater(r *recovery, copied, lostAt quantity.StoreTime) b
 	return true
 }
 
-// tells reports whether what somebody read from the store at a time can tell of what was lost. It tells
-// nothing of what the store did not have any more. A bucket that was deleted it still had if any node saw the
-// bucket there later.
+// tells reports whether what a node read from the store at a time can tell what was lost. It cannot
+// if the store had lost it by then. A deleted bucket was still there if any node saw it there
+// later.
 func (r *recovery) tells(read quantity.StoreTime) bool {
 	return read == 0 || read <= r.lostAt && (!r.deleted || read <= r.use.At)
 }

@@ -63,7 +63,7 @@ func TestOtherRegionsTellForOurs(t *testing.T) {
 				r.elsewhere.whole = []string{"eu"}
 			}
 			if c.own > 0 {
-				*r.of("n2") = told{itself: true, since: c.own}
+				*r.of("n2") = nodeUse{itself: true, since: c.own}
 			}
 			for _, one := range c.all {
 				m.addElsewhere(r, one, algorithms.Use{})

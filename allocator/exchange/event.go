@@ -26,10 +26,11 @@ type Bucket struct {
 	Bursts       map[string]quantity.Units // by region; token and leaky buckets only
 	// parts per million of its entitlement that a region may lend
 	Lending quantity.PPM
-	// LentBefore is the most of a cell that this region may have lent by a document that no longer
-	// binds alone; 0: no more than Lending says.
+	// LentBefore is the most of a cell that this region may have lent under a document that no
+	// longer binds alone; 0: no more than Lending says.
 	LentBefore quantity.Units
-	// Of cells that open then or later nothing is lent any more; 0: of any.
+	// LendsBefore is for a limit that is gone: nothing is lent of cells that open then or later; 0:
+	// all cells may be lent.
 	LendsBefore quantity.StoreTime
 	Home        bool // one region is entitled to all; the others borrow unit by unit
 	// The parts per million of its entitlement that a region may borrow; negative: no bound.
@@ -70,8 +71,8 @@ type Observed struct {
 	Flow     Flow
 }
 
-// Flow is what Envoys admit and deny by themselves of a bucket. It lasts until another is told, at
-// most for flowLife.
+// Flow is what Envoys admit and deny of a bucket by themselves. It holds until another one is told,
+// and for flowLife at most.
 type Flow struct {
 	Told             bool // false: as before
 	Admitted, Denied quantity.MilliRate

@@ -76,12 +76,13 @@ func (m *Machine) refuse(now quantity.NodeTime, e Asked, i int, believed bool) R
 	return NotRefused
 }
 
-// ends reports whether nothing of a cell is lent any more, because the limit is gone.
+// ends reports whether nothing of a cell may be lent any more, because the limit is gone.
 func (b *Bucket) ends(cell quantity.Cell) bool {
 	return b.LendsBefore > 0 && b.Cells().Opens(cell) >= b.LendsBefore
 }
 
-// soon is after how long to try again what was refused because documents have just been opened.
+// soon is after how long a borrower may ask again that was refused because documents have just been
+// opened.
 const soon = Interval / 4
 
 // pause returns after how long it may help to ask again.
@@ -95,8 +96,8 @@ func (m *Machine) pause(why Refusal, b *Bucket, a Ask) int64 {
 	return allocator.MaxRetry
 }
 
-// pauseAfter returns after how long what the store refused may be tried again. A store that was
-// opened under other documents, or anew, is known soon.
+// pauseAfter returns after how long an ask that the store refused may be tried again. If the store
+// was opened anew or under other documents, that is known soon.
 func pauseAfter(s algorithms.Status) int64 {
 	if s == algorithms.StatusUnknown {
 		return soon
@@ -233,8 +234,8 @@ func (m *Machine) onLent(now quantity.NodeTime, e Lent) {
 	m.reply(e.ID, s)
 }
 
-// retryAfter returns after how many microseconds it may help to ask this region again for a cell of
-// which it has just given all it would.
+// retryAfter returns after how many microseconds it may help to ask this region again for a cell.
+// It has just given all that it would of that cell.
 func (m *Machine) retryAfter(now quantity.NodeTime, b *Bucket, cell quantity.Cell,
 	given algorithms.Given) int64 {
 	v := m.views[b.ID]

@@ -147,10 +147,11 @@ func (m *Machine) Stats() Stats {
 	return s
 }
 
-// Recovering says of a limit that this node waits for what others know of its buckets.
+// Recovering is a limit with buckets for which this node waits until others tell what they know.
 type Recovering struct {
 	Limit string
-	// Buckets wait for a first answer, or are restored for the part of them that is known.
+	// Buckets counts those that wait for a first answer, and those that are restored as far as is
+	// known.
 	Buckets int
 	Since   quantity.StoreTime // when the first of them was lost
 	Units   quantity.Units     // the most that the region is entitled to of one of them

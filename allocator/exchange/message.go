@@ -24,8 +24,8 @@ type Acknowledged struct {
 	Fenced []Fence
 }
 
-// Fence says that a region is stopped, by an operator's word, in the life that it had when the
-// document was written.
+// Fence says that an operator has stopped a region, in the life that it had when the document was
+// written.
 type Fence struct {
 	Region string
 	Life   int64

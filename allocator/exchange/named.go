@@ -8,32 +8,32 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// Named says which nodes our region's store has answered, and when last. There may be others than the
-// configured number, under new names: what one of them alone used is not known before it has told.
+// Named says which nodes our region's store has answered, and when last. There may be more than are
+// configured, under new names. What one of them alone used is not known before it has told.
 type Named struct {
 	At map[string]quantity.StoreTime
-	// First says of nodes that the journal remembers when they were first heard of; nil: now.
+	// First has when this node first heard of them, for nodes that the journal remembers; nil: now.
 	First map[string]quantity.StoreTime
 	// LostAt is when the store last lost data.
 	LostAt quantity.StoreTime
-	// Perhaps: the store may have answered them so late, and was not seen to.
+	// Perhaps says that the store may have answered them as late as At, though nobody saw it.
 	Perhaps bool
 }
 
 func (e Named) happen(m *Machine, _ quantity.NodeTime) { m.onNamed(e) }
 
 const (
-	// MaxNamed bounds the nodes of our region that are remembered. Of more, those that were answered
-	// last are, and the others count as dropped (Stats.NamesDropped).
+	// MaxNamed bounds the nodes of our region that are remembered. If there are more, those that
+	// were answered last are kept, and the others count as dropped (Stats.NamesDropped).
 	MaxNamed = 1024
 	// NamedFor is how long before the latest time in the store a node's last answer matters: longer than
 	// two years, the longest window and the one before it.
 	NamedFor = 733 * 24 * 3600 * allocator.Second
-	// namedLag is how much later a node may have been answered last than another one was told.
+	// namedLag is how much later the store may have answered a node than another node was told.
 	namedLag = 2 * allocator.Second
 )
 
-// onNamed remembers the nodes, also those that a later generation of the store does not know.
+// onNamed remembers the nodes. It keeps nodes that a later generation of the store does not know.
 func (m *Machine) onNamed(e Named) {
 	latest := quantity.StoreTime(0)
 	m.noteLoss(e.LostAt)
@@ -79,7 +79,7 @@ func (m *Machine) onNamed(e Named) {
 	}
 }
 
-// noteLoss notes when the store last lost data. All that the nodes are known of was before that.
+// noteLoss records when the store last lost data. All that is known of the nodes was before that.
 func (m *Machine) noteLoss(at quantity.StoreTime) {
 	if at <= m.namedLost {
 		return
@@ -107,13 +107,13 @@ func (m *Machine) Named() (all map[string]Answers, lostAt quantity.StoreTime) {
 	return all, m.namedLost
 }
 
-// named says when this node heard first that the store answered a node, when the store did so last, and
-// until when it may have done. Of one that was answered after the last loss it also says when it was last
-// answered before.
+// named says when this node first heard that the store had answered a node, when the store last
+// did, and until when it may have done so (perhaps). If the node was answered after the last loss,
+// beforeLoss is when it was last answered before.
 type named struct{ first, last, perhaps, beforeLoss quantity.StoreTime }
 
-// answered returns when a node was last answered before a bucket was lost, or later; 0: not that this node
-// knows.
+// answered returns when a node was last answered before a bucket was lost; if that is not known,
+// its last answer of all; 0: as far as this node knows, it was not answered before.
 func (n named) answered(r *recovery) quantity.StoreTime {
 	switch {
 	case r.deleted:
@@ -125,9 +125,9 @@ func (n named) answered(r *recovery) quantity.StoreTime {
 	}
 }
 
-// allTold reports whether as many nodes as our region has are among those that answered, and all that
-// used the store at a time that counts, or later. A node that was heard of after the loss used nothing
-// of the bucket before.
+// allTold reports whether all nodes that matter are among those that answered. They are as many as
+// our region has by configuration, and each node that may have used the store at the time counts or
+// later. A node that was first heard of after the loss used nothing of the bucket before.
 func (m *Machine) allTold(answered []string, counts, lostAt quantity.StoreTime) bool {
 	if len(answered) < m.nodes {
 		return false
@@ -140,8 +140,8 @@ func (m *Machine) allTold(answered []string, counts, lostAt quantity.StoreTime) 
 	return true
 }
 
-// usesFrom returns the store time of the oldest use of a lost bucket that may still count, and that nobody
-// has told: whoever saw the bucket saw all that had been used of it by then.
+// usesFrom returns the store time of the oldest use of a lost bucket that may still count and that
+// nobody has told. A node that saw the bucket saw all that had been used of it by then.
 func (m *Machine) usesFrom(r *recovery) quantity.StoreTime {
 	from := max(r.bucket.Terms(m.region).CountsSince(r.lostAt), 0)
 	if r.use.At <= r.lostAt {
@@ -150,8 +150,8 @@ func (m *Machine) usesFrom(r *recovery) quantity.StoreTime {
 	return from
 }
 
-// toldUse reports whether what our region used of a lost bucket is known: all its nodes have told, or other
-// regions have for all.
+// toldUse reports whether it is known what our region used of a lost bucket: all its nodes have
+// told, or other regions have told for all.
 func (m *Machine) toldUse(r *recovery) bool {
 	from := m.usesFrom(r)
 	var told []string
@@ -163,8 +163,8 @@ func (m *Machine) toldUse(r *recovery) bool {
 	return m.allTold(told, from, r.lostAt) || m.toldElsewhere(r, from)
 }
 
-// toldRows reports whether what our region lent of a lost bucket is known: the journals of all its nodes
-// are.
+// toldRows reports whether it is known what our region lent of a lost bucket: the journals of all
+// its nodes have told.
 func (m *Machine) toldRows(r *recovery) bool {
 	return m.allTold(r.nodesWhole, r.bucket.Cells().Opens(r.from-1), r.lostAt)
 }

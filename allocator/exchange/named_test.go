@@ -73,7 +73,7 @@ func TestACopyTellsForItsNode(t *testing.T) {
 			m.onNamed(Named{At: map[string]quantity.StoreTime{"n1": at(1010), "n2": at(1000)}})
 			b := &Bucket{ID: "b", Kind: algorithms.FixedWindow, Window: 60 * s, Cell: 60 * s, Limit: 100, Recovered: true,
 				Entitlements: map[string]quantity.Units{"us": 100}}
-			r := &recovery{bucket: b, lostAt: at(1010), told: map[string]*told{"n1": {itself: true}}}
+			r := &recovery{bucket: b, lostAt: at(1010), told: map[string]*nodeUse{"n1": {itself: true}}}
 			if m.usesFrom(r) != at(960) {
 				t.Fatalf("what was used counts since %d", m.usesFrom(r))
 			}

@@ -20,7 +20,7 @@ import (
 //	Testified                      <---   Consulted  -> Testify
 //	     -> Restore (in the store)
 //
-// Whoever answers is fenced: from then on a node of the region announces no row of a generation
+// A node that answers is fenced: from then on a node of the region announces no row of a generation
 // below g', and another region credits none. The node sends Restore once all is known, or once the
 // others have had time enough to answer.
 //
@@ -30,15 +30,17 @@ import (
 // row. To each other peer at most the lending limit was lent. That much counts as lent until the
 // peer tells, or until it no longer weighs.
 //
-// Use. What was used is known once every node of this region has told, or another node for it that has a
-// copy. A region of one node has its copies in other regions. Until then as many units count as used as any region can have had, because a node that does not
-// answer may have admitted requests.
+// Use. What was used is known once every node of this region has told, or for each that has not,
+// another node with a copy. A region of one node has its copies in other regions. Until then as many
+// units count as used as any region can have had, because a node that does not answer may have
+// admitted requests.
 //
-// An operator may end the wait for what nobody can tell (Waived). Who can be asked is asked all the same.
+// An operator may end the wait for what nobody can tell (Waived). Nodes that can answer are still
+// asked.
 //
 // Two nodes may recover one bucket at the same time: what the first of them restores stands.
 const (
-	// askAgain is the first pause before a recovery asks those that have not answered once more, in
+	// askAgain is the first pause before a recovery asks again the nodes that have not answered, in
 	// microseconds. Each later pause is twice as long.
 	askAgain = allocator.Second
 	// maxPause is the longest such pause.
@@ -61,9 +63,9 @@ type recovery struct {
 	use      algorithms.Use     // the latest use that anybody reported
 	// the highest sums that anybody reported, by peer and cell
 	rows          []algorithms.RememberedRow
-	peersAnswered []string         // peers whose own answer covers all cells
-	told          map[string]*told // by node of this region
-	nodesWhole    []string         // nodes of this region whose journals cover all cells
+	peersAnswered []string            // peers whose own answer covers all cells
+	told          map[string]*nodeUse // by node of this region
+	nodesWhole    []string            // nodes of this region whose journals cover all cells
 	elsewhere     elsewhere
 	searched      bool // this node's own journal and memory have answered
 	gathered      bool // all other nodes of this region that can be asked have answered once
@@ -128,7 +130,7 @@ func (m *Machine) weighs(b *Bucket, cell quantity.Cell) quantity.StoreTime {
 }
 
 // askWhatIsKnown asks our own journal, the other nodes of our region and all peers that are not
-// degraded. It asks each of them only about the buckets of which it has not told everything.
+// degraded. It asks each of them only about buckets that it has not told everything of.
 func (m *Machine) askWhatIsKnown(now quantity.NodeTime, all []*recovery) {
 	for _, r := range all {
 		r.pause = min(2*r.pause, maxPause)
@@ -172,8 +174,8 @@ func (m *Machine) askWhatIsKnown(now quantity.NodeTime, all []*recovery) {
 	}
 }
 
-// questions yields the questions about those of the recoveries for which asked is true, at most
-// MaxAsks buckets each, with their buckets.
+// questions yields questions about the recoveries for which asked returns true, of at most MaxAsks
+// buckets each, and these buckets.
 func (m *Machine) questions(all []*recovery,
 	asked func(*recovery) bool) iter.Seq2[Question, []*Bucket] {
 	return func(yield func(Question, []*Bucket) bool) {
@@ -193,7 +195,7 @@ func (m *Machine) questions(all []*recovery,
 }
 
 // onTestified takes in an answer. An answer to a question of another generation says nothing about
-// this loss, and whoever gave it fences nobody for us.
+// this loss, and its author fences nobody for us.
 func (m *Machine) onTestified(now quantity.NodeTime, e Testimonies) {
 	peer := ""
 	if e.From != m.region {
@@ -223,8 +225,9 @@ func (m *Machine) onTestified(now quantity.NodeTime, e Testimonies) {
 	}
 }
 
-// onGathered notes that all nodes of a region have answered a question, as many as are known, or had time
-// to. There may be more of our own than it has by configuration, and each may have used the bucket.
+// onGathered records that a question to all known nodes of a region is over: they have answered, or
+// had time to. Our own region may have more nodes than are configured, and each may have used the
+// bucket.
 func (m *Machine) onGathered(now quantity.NodeTime, e Gathered) {
 	if e.Question.Generation != m.generation {
 		return
@@ -243,7 +246,7 @@ func (m *Machine) onGathered(now quantity.NodeTime, e Gathered) {
 	}
 }
 
-// onWaived restores what need not wait any longer.
+// onWaived restores the buckets that need not wait any longer.
 func (m *Machine) onWaived(now quantity.NodeTime, until quantity.StoreTime) {
 	m.waived = max(m.waived, until)
 	for _, id := range m.recovering {
@@ -290,7 +293,7 @@ func (m *Machine) addUse(r *recovery, node string, t Testimony) {
 	}
 }
 
-// restoreIfKnown has the store restore a bucket once everything is known, or once the others have
+// restoreIfKnown makes the store restore a bucket once everything is known, or once the others have
 // had time enough to answer. A bucket that is not Recovered is opened only if nobody used it and
 // nothing of it was lent.
 func (m *Machine) restoreIfKnown(now quantity.NodeTime, r *recovery) {

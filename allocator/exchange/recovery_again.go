@@ -5,8 +5,9 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// lostAgain has the store restore a bucket once more whose recovery goes on, for want of who knows more: it
-// was deleted since it was restored, and no node had a note that it was there.
+// lostAgain makes the store restore a bucket once more if the bucket was deleted after it was
+// restored, and no node had recorded that it was there. Its recovery still goes on, because not
+// everything is known.
 func (m *Machine) lostAgain(now quantity.NodeTime, l LostBucket, at quantity.StoreTime) {
 	r := m.recoveries[l.Bucket.ID]
 	if r == nil || !r.restored || r.awaitingStore || r.lostAt != l.At || at <= r.restoredAt {

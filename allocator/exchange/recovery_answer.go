@@ -38,8 +38,8 @@ func (m *Machine) testify(c Consult, all []Testimony, copies []Copied) {
 	m.out.Testify = append(m.out.Testify, Testify{ID: c.ID, Testimonies: t})
 }
 
-// onConsulted sends what was found to the node that asked, or takes it in if the question was our
-// own.
+// onConsulted sends what was found to the node that asked. If the question was our own, it takes
+// the answer in.
 func (m *Machine) onConsulted(now quantity.NodeTime, e Consulted) {
 	if e.Consult.ID != 0 {
 		m.testify(e.Consult, e.All, e.Copies)

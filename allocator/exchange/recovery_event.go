@@ -37,16 +37,16 @@ type Consulted struct {
 // Testified is an answer to a Recall.
 type Testified struct{ Testimonies Testimonies }
 
-// Gathered says that a Recall to all nodes of a region is over: each that the driver knows of has answered, which
-// comes as Testified before, or the time was over.
+// Gathered says that a Recall to all nodes of a region is over. Each node that the driver knows of
+// has answered, which came as Testified before, or the time was over.
 type Gathered struct {
 	Question Question
 	Region   string
 	Whole    bool // each has answered, and there is one
 }
 
-// Waived is the operator's word about all losses up to a store time: what nobody can tell was not used,
-// and not lent. Those that can be asked are heard first.
+// Waived is the operator's word about all losses up to a store time: what nobody can tell was
+// neither used nor lent. Nodes that can be asked are heard first.
 type Waived struct{ Until quantity.StoreTime }
 
 // Restored is the store's answer to a Restore.

@@ -19,26 +19,27 @@ type Relief struct {
 	Unheard bool
 }
 
-// maxUnheard bounds Relief.After where a region that may hold units does not answer, in
-// microseconds: nobody knows when it does. With the quarter by which callers are spread it is a minute.
+// maxUnheard bounds Relief.After while a region that may hold units does not answer, in
+// microseconds: nobody knows when it will. Callers are spread over a quarter more, which makes a
+// minute.
 const maxUnheard = 48 * allocator.Second
 
-// lacks is a time in which requests were denied here and no units came from elsewhere.
+// lacks is a span of time in which requests were denied here and no units came from other regions.
 type lacks struct {
 	since quantity.NodeTime
 	in    quantity.Cell
 	told  int64 // the last Relief.After
 }
 
-// denied takes in a denial. It begins another such time if the callers of the last one, who came
-// again when they were told to, were admitted.
+// denied takes in a denial. It begins another span if the callers of the last one, who came again
+// when they were told to, were admitted.
 func (l *lacks) denied(now, before quantity.NodeTime) {
 	if now.Sub(before) > 2*max(needLife, l.told) {
 		l.since = now
 	}
 }
 
-// mayGive adds what a region may give, apart from burst, and of that.
+// mayGive adds what a region may give: units apart from burst, and burst.
 func (r *Relief) mayGive(units, burst quantity.Units, after int64) {
 	if units+burst <= 0 {
 		return
@@ -50,9 +51,9 @@ func (r *Relief) mayGive(units, burst quantity.Units, after int64) {
 	r.Burst += burst
 }
 
-// FirstRelief is the relief of a bucket that the machine knows nothing of: a region counts as idle,
-// but for what this one, which has a share, holds already. ages says which regions answer, and after
-// how long.
+// FirstRelief returns the relief of a bucket that the machine knows nothing of. It counts every
+// other region as idle, apart from what this region, which has a share, already holds of it. ages
+// says which regions answer, and after how long.
 func FirstRelief(b *Bucket, region string, share quantity.Units, ages []PeerAge) (r Relief) {
 	own, frame := b.part(region), b.frameOf()
 	for _, a := range ages {
@@ -73,8 +74,8 @@ func FirstRelief(b *Bucket, region string, share quantity.Units, ages []PeerAge)
 	return r
 }
 
-// answersWithin returns when units may be here of a region that is asked now: one ask may bring
-// nothing. A region that does not answer may do so again any time.
+// answersWithin returns after how long units may be here of a region that is asked now. One ask may
+// bring nothing. A region that does not answer may do so again any time.
 func answersWithin(degraded bool, roundTrip int64) int64 {
 	if degraded {
 		return DegradedAfter
@@ -82,7 +83,7 @@ func answersWithin(degraded bool, roundTrip int64) int64 {
 	return allocator.AskWithin(roundTrip, 0)
 }
 
-// relieve says when units may come of which requests were denied here. The longer none have come,
+// relieve says when units may come for requests that were denied here. The longer none have come,
 // the later it says.
 func (m *Machine) relieve(now quantity.NodeTime, v *view) {
 	cell := v.state.Cell
@@ -105,8 +106,8 @@ func (m *Machine) relieve(now quantity.NodeTime, v *view) {
 	m.out.Reliefs = append(m.out.Reliefs, r)
 }
 
-// mayCome returns how many units of the current cell may come from a peer at most: what it has not
-// used, of what it may lend and what it has of ours, and of burst. room is what this region may still
+// mayCome returns the most units of the current cell, and tokens, that may come from a peer: what
+// it may lend and what it has of ours, less what it has used. room is what this region may still
 // borrow.
 func (v *view) mayCome(now quantity.NodeTime, d *dealing, room quantity.Units) (units, burst quantity.Units) {
 	cell := v.state.Cell

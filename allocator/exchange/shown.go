@@ -7,7 +7,8 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// maxShown is of how many generations of a peer's store it is remembered which times it showed: the latest.
+// maxShown is how many generations of a peer's store are remembered with the times that it showed:
+// the latest.
 const maxShown = 8
 
 // shown is the latest time of a peer's store that was heard under a generation.
@@ -16,8 +17,8 @@ type shown struct {
 	HeardOf
 }
 
-// noteShown notes the latest time of its store that a peer has heard, under a generation that is believed. A
-// message without a time says that it goes on, and not until when.
+// noteShown records the latest time that a peer has heard of its own store, under a generation that
+// is believed. A message without a time says that the peer goes on, and not until when.
 func (p *peer) noteShown(generation uint64, at quantity.StoreTime) {
 	i := slices.IndexFunc(p.shown, func(s shown) bool { return s.generation == generation })
 	if i < 0 {
@@ -43,8 +44,8 @@ func (p *peer) heardOf() (all []HeardOf) {
 	return all
 }
 
-// shows returns the latest time that our store has told; 0: it may tell the same time again and again, because its
-// time is ahead of this node's clock.
+// shows returns the latest time that our store has shown. It returns 0 if the store may show the
+// same time again and again, because its time is ahead of this node's clock.
 func (m *Machine) shows(now quantity.NodeTime) quantity.StoreTime {
 	if m.nodeClock != 0 && m.shown > quantity.StoreTime(now.Add(m.nodeClock)).Add(allocator.Second) {
 		return 0

@@ -27,24 +27,26 @@ type Testimonies struct {
 	Node          string
 	ForGeneration uint64
 	All           []Testimony
-	// Copies are of nodes of the asker's region that do not answer: what they used, as this node has it,
-	// is part of its testimonies. One that a peer has is of all that the asker's store knew.
+	// Copies are of nodes of the asker's region that do not answer. What they used, as far as this
+	// node has it, is part of its testimonies. A copy that a peer has is of all that the asker's
+	// store knew.
 	Copies []Copied
 	// Heard are the latest times of the asker's store that a peer heard of, one for each generation.
 	Heard []HeardOf
 }
 
-// Copied says that the author knows of a node, and with Until above 0 what of a life of that is known: all that it saw from Since on, as of Until, but for
-// what had moved by less than a checkpoint is worth.
+// Copied says that its author knows of a node. With Until above 0 it also says what the author
+// knows of one life of that node: all that it saw from Since on, as of Until, except moves of less
+// than a checkpoint is worth.
 type Copied struct {
 	Node         string
 	Since, Until quantity.StoreTime
 	Rows         bool // what it lent and returned is there, too
-	// Settled, if not 0, is when the store lost data after the end of that life: nothing of it is between Until
-	// and then.
+	// Settled, if not 0, is when the store lost data after the end of that life. The life did
+	// nothing between Until and then.
 	Settled quantity.StoreTime
-	// First is when the author first heard that the store answered the node, and Answered when it did so last
-	// before the loss, or later.
+	// First is when the author first heard that the store answered the node. Answered is when the
+	// store last did so before the loss, or later.
 	First, Answered quantity.StoreTime
 	// Read is as in Testimony.
 	Read quantity.StoreTime
@@ -63,7 +65,7 @@ type Testimony struct {
 	// mate: store time since which its journal has every row it announced
 	WholeSince quantity.StoreTime
 	UseSince   quantity.StoreTime // mate: store time since which it knows everything it used
-	// the use that counted when a mate last saw the bucket; a peer: as it has a copy of it
+	// a mate: the use that counted when it last saw the bucket; a peer: the use that its copy has
 	Use algorithms.Use
 	// mate: store time at which it read what it has from the store, and so tells nothing of what was
 	// lost before; 0: it did not
@@ -89,8 +91,8 @@ func (t *Testimony) sound(peer string, latest quantity.Cell, cells algorithms.Ce
 	return true
 }
 
-// newer returns the use that was seen in the later cell. Of one cell it returns the larger use and
-// the later time.
+// newer returns the use that was seen in the later cell. If both were seen in one cell, it returns
+// the larger use and the later time.
 func newer(a, b algorithms.Use) algorithms.Use {
 	switch {
 	case a.Cell > b.Cell:

@@ -9,8 +9,8 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// lack notes what documents count as that do not have the limit and are followed by one that has it.
-// Those before a place are folded.
+// lack records what a document counts as that does not have the limit, if a newer document has it.
+// The documents before the place whole are folded.
 func (t *terms) lack(documents []*policy.Document, whole int) {
 	var next *policy.Limit
 	for i := len(documents) - 1; i >= whole; i-- {
@@ -30,8 +30,8 @@ func (t *terms) lack(documents []*policy.Document, whole int) {
 	}
 }
 
-// lacks returns what the document at a place counts as if it does not have the limit; nil: it has
-// it, or none that is newer has.
+// lacks returns what the document at a place counts as without the limit. It returns nil if the
+// document has the limit, or if no newer one does.
 func (t *terms) lacks(place int) *policy.Piece {
 	if t.lacking == nil {
 		return nil
@@ -39,9 +39,10 @@ func (t *terms) lacks(place int) *policy.Piece {
 	return t.lacking[place]
 }
 
-// evenly returns what a document without a limit counts as beside the next that has it: each of its
-// regions has an even part. n regions that have an even part each, be it of different limits, have no
-// more together than the largest of these. That is so in home mode, too, if no region has it all.
+// evenly returns what a document without a limit counts as beside the next one that has it: each of
+// its regions has an even part. If n regions have an even part each, even of different limits, then
+// together they have at most the largest of these limits. In home mode that is so only if no region
+// has it all.
 func evenly(d *policy.Document, l *policy.Limit) *policy.Piece {
 	even, names := *l, d.RegionNames()
 	even.Weights = slices.Repeat([]quantity.Units{1}, len(names))
@@ -55,9 +56,10 @@ func evenly(d *policy.Document, l *policy.Limit) *policy.Piece {
 	return p
 }
 
-// behindAdded adds that a document does not have the limit which the one at place j has: another one
-// that is not known may add it, too, in every region that has not acknowledged the newer one. What a
-// region used before that counts only if it had taken such a document.
+// behindAdded adds what a document without the limit means for the one at place j that has it.
+// Another, unknown document may add the limit, too, in every region that has not acknowledged the
+// newer one. What a region used before it acknowledged that counts only if it had taken such a
+// document.
 func (w *wait) behindAdded(p *policy.Piece, t terms, j int) {
 	w.differs, w.weighs, w.fill = true, cmp.Or(w.newer, w.weighs, t.limit), max(w.fill, p.Fill)
 	if t.limit.Assign != nil {
@@ -73,8 +75,8 @@ func (w *wait) behindAdded(p *policy.Piece, t terms, j int) {
 	}
 }
 
-// tookLater reports whether a region that acknowledged the document at place j may have worked before
-// by a later one, which gives other parts.
+// tookLater reports whether a region may have worked under a later document with other parts before
+// it acknowledged the one at place j.
 func (v *View) tookLater(region string, entries []*policy.Limit, j int) bool {
 	at, known := v.acknowledged(region, v.Agenda.documents[j])
 	for k := j + 1; known && k < len(entries); k++ {

@@ -12,12 +12,12 @@ import (
 
 // The bounds of what is open.
 const (
-	// MaxOpen is how many documents are open whole. Where there are more, the older half is folded:
+	// MaxOpen is how many documents stay open whole. If there are more, the older half is folded:
 	// of each limit that they still bind, the least and the most that they give is kept.
 	MaxOpen = 32
-	// MaxReplaced is how many documents stay open besides, because requests are still charged to
-	// limits that newer documents do not have, but others in their place. A region takes no further
-	// document that replaces limits until one of them is over.
+	// MaxReplaced is how many further documents may stay open because requests are still charged to
+	// limits that newer documents have replaced. A region takes no further document that replaces
+	// limits until one of them is over.
 	MaxReplaced = 16
 )
 
@@ -33,7 +33,7 @@ type Agenda struct {
 func Of(d *policy.Document) Agenda { return newAgenda([]*policy.Document{d}) }
 
 // Union returns the agenda of documents found in several places, such as a journal and a store. It
-// fails if what several places keep of folded documents is too much to be kept as one.
+// fails if the folded documents of these places together are too much to keep.
 func Union(documents ...*policy.Document) (Agenda, error) {
 	slices.SortFunc(documents, func(a, b *policy.Document) int { return byAge(a.Epoch(), b.Epoch()) })
 	documents, err := joinKept(slices.CompactFunc(documents, same))
@@ -46,8 +46,8 @@ func Union(documents ...*policy.Document) (Agenda, error) {
 // Kept returns what is kept of folded documents; nil: nothing is.
 func (a Agenda) Kept() *policy.Kept { return a.documents[0].Kept }
 
-// counts reports whether the document at a place can count alone: not if it is older than one that is
-// folded.
+// counts reports whether the document at a place can count alone. A document that is older than a
+// folded one cannot.
 func (a Agenda) counts(place int) bool {
 	kept := a.Kept()
 	return kept == nil || a.documents[place].Version > kept.Through
@@ -144,8 +144,8 @@ var (
 	ErrUnfenced = errors.New("a fence is dropped")
 )
 
-// Refused reports whether an error is that a document is not taken beside those that are open. Trying
-// again does not help, unless others are open then.
+// Refused reports whether an error says that a document is not taken beside those that are open.
+// Trying again helps only once others are open.
 func Refused(err error) bool {
 	return errors.Is(err, ErrOlder) || errors.Is(err, ErrConflict) || errors.Is(err, ErrTooMany) ||
 		errors.Is(err, ErrLeftOut) || errors.Is(err, ErrUnfenced) || errors.Is(err, policy.ErrFar)
@@ -197,8 +197,7 @@ func (a Agenda) From(n int) Agenda { return newAgenda(a.documents[n:]) }
 
 func same(a, b *policy.Document) bool { return a.Epoch() == b.Epoch() }
 
-// byAge orders epochs by version. Two of one version are ordered by their names. What is kept of
-// folded documents comes first.
+// byAge orders epochs by version, and those of one version by name. Folded documents come first.
 func byAge(a, b policy.Epoch) int {
 	kept := func(e policy.Epoch) int {
 		if e.IsKept() {
@@ -209,8 +208,7 @@ func byAge(a, b policy.Epoch) int {
 	return cmp.Or(cmp.Compare(kept(a), kept(b)), cmp.Compare(a.Version, b.Version), cmp.Compare(a.String(), b.String()))
 }
 
-// replaced returns how many documents are open for the sake of limits that requests are still
-// charged to.
+// replaced returns how many documents are open because requests are still charged to their limits.
 func (a Agenda) replaced() int {
 	of := map[int]bool{}
 	for _, r := range a.removed {

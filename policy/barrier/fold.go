@@ -9,16 +9,16 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// maxPieces is how many pieces are kept of a limit. What the documents give that stop binding at
-// nearly the same time is then kept as one, until the later time.
+// maxPieces is how many pieces are kept of a limit. If there are more, pieces that stop binding at
+// nearly the same time are kept as one, until the later time.
 const maxPieces = 4
 
 // maxSets is how many sets of regions are kept.
 const maxSets = 16
 
-// Folded returns the agenda without the documents that bind no limit any more. Where more than most
-// are open then, the older half is folded. It stays unfolded if too much would have to be kept. A
-// region that is unsure closes nothing: it would not take an older document that another one tells of.
+// Folded returns the agenda without the documents that bind no limit any more. If more than most
+// are open then, the older half is folded, unless too much would have to be kept. A region that is
+// unsure closes nothing: it would not take an older document that another region tells of.
 func (v *View) Folded(most int) Agenda {
 	if v.Unsure {
 		return v.Agenda
@@ -61,8 +61,8 @@ func (a Agenda) whole() (place int) {
 	return place
 }
 
-// fold returns what is to be kept of the documents before a place, those from first on among them
-// that are not folded yet.
+// fold returns what is to be kept of the documents before the place until. Those before the place
+// first are folded already.
 func (v *View) fold(first, until int) *policy.Kept {
 	kept := &policy.Kept{Oldest: v.Agenda.oldest(), Limits: map[policy.BucketID][]policy.Piece{}}
 	if before := v.Agenda.Kept(); before != nil {
@@ -92,7 +92,7 @@ func (v *View) fold(first, until int) *policy.Kept {
 	return kept
 }
 
-// pieces returns what is to be kept of a limit where the documents before a place are folded.
+// pieces returns what is to be kept of a limit when the documents before a place are folded.
 func (v *View) pieces(t terms, until int) (all []policy.Piece) {
 	opens := make([]quantity.StoreTime, len(t.entries))
 	s := v.stand(t, func(place int, at quantity.StoreTime) { opens[place] = at })
@@ -110,8 +110,8 @@ func (v *View) pieces(t terms, until int) (all []policy.Piece) {
 	return normal(all)
 }
 
-// lasts reports whether the documents from one place to another say the same of a limit, so that
-// nothing is lost without the former.
+// lasts reports whether all documents from one place to another say the same of a limit. Then
+// nothing is lost without the first of them.
 func (v *View) lasts(entries []*policy.Limit, from, to int) bool {
 	for i := from; i < to; i++ {
 		if v.differ(entries, i, i+1) || entries[i] == nil ||
@@ -141,7 +141,7 @@ func pieceOf(e Entry) policy.Piece {
 	return p
 }
 
-// normal returns pieces in the order of their times, those of one time as one, and at most
+// normal returns pieces in the order of their times, with those of one time as one, at most
 // maxPieces.
 func normal(pieces []policy.Piece) (all []policy.Piece) {
 	late := func(p policy.Piece) quantity.StoreTime { return cmp.Or(p.Until, 1<<62) }
@@ -166,7 +166,7 @@ func normal(pieces []policy.Piece) (all []policy.Piece) {
 	return all
 }
 
-// joined returns two pieces as one, which binds as long as the second.
+// joined joins two pieces into one, which binds as long as the second.
 func joined(a, b policy.Piece) policy.Piece {
 	terms := Entry{Piece: &a}.Terms().And(Entry{Piece: &b}.Terms())
 	p := policy.Piece{Until: b.Until, Added: a.Added || b.Added, Limit: terms.Limit, Largest: terms.Largest, Fill: max(a.Fill, b.Fill), Home: terms.Home,
@@ -185,8 +185,8 @@ func joined(a, b policy.Piece) policy.Piece {
 	return p
 }
 
-// both returns the parts of regions in two spreads, as one. A region that is not in one of them has
-// nothing there.
+// both joins the parts of regions in two spreads. A region that is not in one of them has nothing
+// there.
 func both(regions []string, a, b spread, of func(a, b policy.Part) policy.Part) (parts [][]policy.Part) {
 	if !slices.Equal(a.regions, b.regions) {
 		a, b = a.whole(of), b.whole(of)
@@ -230,8 +230,8 @@ func setsOf(a, b [][]string) [][]string {
 	return slices.CompactFunc(all, slices.Equal)
 }
 
-// joinKept returns documents in order, of which the first ones keep something, with these as one,
-// and without the documents that are folded in them and not pinned.
+// joinKept returns documents in order. It joins the first ones, which are what is kept, into one.
+// It drops the documents that are folded in them and not pinned.
 func joinKept(documents []*policy.Document) ([]*policy.Document, error) {
 	n := slices.IndexFunc(documents, func(d *policy.Document) bool { return d.Kept == nil })
 	if n <= 0 {
@@ -252,8 +252,8 @@ func joinKept(documents []*policy.Document) ([]*policy.Document, error) {
 	return append([]*policy.Document{first}, rest...), nil
 }
 
-// joinedKept returns what two documents keep as one. Of two of which one was folded into the other
-// that is the other.
+// joinedKept joins what two documents keep into one document. If one of them was folded into the
+// other, that is the other.
 func joinedKept(first, more *policy.Document) (*policy.Document, error) {
 	a, b := first.Kept, more.Kept
 	switch {

@@ -7,10 +7,10 @@ import (
 	"github.com/quotad/quotad/policy"
 )
 
-// Follows returns why the newest document cannot follow the others. It must know each region of
-// theirs, so that none goes by a slip (ErrLeftOut). And it must fence each region that they fence,
-// or say that the region has returned since, so that nobody takes one that missed the fence for one
-// that never was fenced (ErrUnfenced).
+// Follows returns why the newest document cannot follow the others; nil: it can. It must know each
+// region of theirs, so that no region goes by a slip (ErrLeftOut). It must fence each region that
+// they fence, or say that the region has returned since (ErrUnfenced): otherwise a region that
+// missed the fence would look like one that was never fenced.
 func (a Agenda) Follows() error {
 	newest := a.Newest()
 	for _, older := range a.documents {
@@ -40,9 +40,9 @@ func unfenced(older, newest *policy.Document, region string) error {
 		ErrUnfenced, older.Epoch(), region, newest.Epoch(), region, region, least, region)
 }
 
-// whose returns the region whose acknowledgement of a newer document counts for that of a region
-// which an older one has: this region's own, if the other was fenced meanwhile. A region that has
-// returned since works by no document of before.
+// whose returns the region whose acknowledgement of a newer document counts for a region of an
+// older one. That is this region itself if the other was fenced meanwhile, or has returned since:
+// then the other works under no earlier document.
 func (v *View) whose(region string, older, newer *policy.Document) string {
 	return v.whoseOf(region, older.Life(region), newer)
 }
@@ -54,10 +54,10 @@ func (v *View) whoseOf(region string, life int64, newer *policy.Document) string
 	return region
 }
 
-// unknown reports whether the agenda may lack a document that was in force between those from base on
-// and the one at place j, because a region was fenced meanwhile and has returned. Nobody waited for
-// that region, so the others may have had more than any document gives them that it knows. So may
-// have they of which another region does not know the fence.
+// unknown reports whether the agenda may lack a document that was in force between the one at place
+// base and the one at place j. It may if a region was fenced meanwhile and has returned, and that
+// region is this one, or no document here tells of the fence. Nobody waited for a fenced region, so
+// the others may have had more than the documents here give them.
 func (v *View) unknown(base, j int) bool {
 	newer := v.Agenda.documents[j]
 	if len(newer.Returned) == 0 {
@@ -76,7 +76,7 @@ func (v *View) unknown(base, j int) bool {
 	return false
 }
 
-// unknownSince is unknown for folded documents, of which it is not known what they fenced.
+// unknownSince is unknown for folded documents. Nobody knows any more which regions they fenced.
 func (v *View) unknownSince(returned map[string]int64, newer *policy.Document) bool {
 	for region, life := range newer.Returned {
 		if returned[region] < life {

@@ -5,21 +5,20 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// Leftover is an entry that the newest document no longer has, of which regions may still use what
-// older documents gave them. Its terms stay known: should a document have the entry again, that is
-// a change of these terms.
+// Leftover is a limit that the newest document removed or replaced. Regions may still use what
+// older documents gave them of it. Its terms stay known: if a document has it again, that is a
+// change of these terms.
 type Leftover struct {
 	Limit *policy.Limit
-	// Document is the newest that has the entry. Its conditions say which requests it concerns. It
-	// may be what is kept of folded documents, where the entry is not charged.
+	// Document is the newest that has the limit. Its conditions say which requests the limit
+	// concerns. If it is what is kept of folded documents, the limit is not charged.
 	Document *policy.Document
 	Standing Standing
-	// Charged says that requests are charged to it all the same, because the limit that took its
-	// place does not know what was used of it.
+	// Charged says that requests still charge it, because its replacement starts at zero.
 	Charged bool
 }
 
-// Leftovers returns the entries of older documents that are not over.
+// Leftovers returns the limits of older documents that are not over.
 func (v *View) Leftovers() (all []Leftover) {
 	for _, r := range v.Agenda.removed {
 		if s := v.standing(r.terms); s.Binding != nil {
@@ -45,8 +44,8 @@ func (v *View) Settled() int {
 	return oldest
 }
 
-// Waiting returns the regions whose acknowledgement of the newest document some limit waits for,
-// with the number of such limits.
+// Waiting returns the regions that some limits wait for to acknowledge the newest document, with
+// the number of these limits.
 func (v *View) Waiting() map[string]int {
 	all := map[string]int{}
 	count := func(s Standing) {

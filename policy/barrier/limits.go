@@ -36,8 +36,8 @@ func (t *terms) spread(documents []*policy.Document) {
 type removed struct {
 	of    int // place of the newest document that has it; 0 if that is folded
 	terms terms
-	// charged says that the newest document has another entry in its domain that the document at
-	// place of had not: perhaps the same limit under another window.
+	// charged says that the newest document has an entry in this domain that the document at place
+	// of did not have: perhaps the same limit under another window.
 	charged bool
 }
 
@@ -83,7 +83,7 @@ func newAgenda(documents []*policy.Document) Agenda {
 }
 
 // entries returns what is known of each limit, by the ID of its buckets without the values of the
-// key. Of a document that is pinned everything is in the pieces.
+// key. Everything about a pinned document is in the pieces.
 func (a Agenda) entries() map[policy.BucketID]terms {
 	all := map[policy.BucketID]terms{}
 	kept := a.Kept()

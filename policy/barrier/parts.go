@@ -8,7 +8,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// Entry is what binds of a limit: its entry in one document, or a piece of what is kept of folded
+// Entry is one part of what binds a limit: its entry in one document, or a piece of folded
 // documents. Limit is nil for a piece, Piece for an entry.
 type Entry struct {
 	Document *policy.Document
@@ -16,7 +16,7 @@ type Entry struct {
 	Piece    *policy.Piece
 }
 
-// Parts returns the least that the entry gives each region of a key of a hash.
+// Parts returns the least that the entry gives each region, for a key with this hash.
 func (e Entry) Parts(hash uint64) map[string]policy.Part {
 	parts := map[string]policy.Part{}
 	if e.Piece != nil {
@@ -32,7 +32,7 @@ func (e Entry) Parts(hash uint64) map[string]policy.Part {
 	return parts
 }
 
-// Lent returns the most that a region may have lent of a key of a hash.
+// Lent returns the most that a region may have lent, for a key with this hash.
 func (e Entry) Lent(region string, hash uint64) quantity.Units {
 	if e.Piece == nil {
 		return e.Parts(hash)[region].Lendable
@@ -61,8 +61,8 @@ func (e Entry) Terms() Terms {
 		quantity.PPM(e.Limit.BorrowingLimit)}
 }
 
-// And returns the terms of two entries that bind together. What is lent and borrowed of a limit in
-// home mode has no bound of its own.
+// And returns the terms of two entries that bind together. A limit in home mode has no bound of its
+// own on what is lent and borrowed.
 func (t Terms) And(other Terms) Terms {
 	both := Terms{min(t.Limit, other.Limit), max(t.Largest, other.Largest), t.Home && other.Home, t.Lending, t.Borrowing}
 	switch {
@@ -120,8 +120,8 @@ func spreadOf(d *policy.Document, l *policy.Limit) spread {
 	return s
 }
 
-// compared returns parts of a limit for comparison: what Envoys hold of a window are units of the
-// store.
+// compared returns the parts of a limit in the form in which they are compared: what Envoys hold of
+// a window are units of the store.
 func compared(l *policy.Limit, parts []policy.Part) []policy.Part {
 	for i := range parts {
 		if l.EnvoyBurst() == 0 {
@@ -131,7 +131,7 @@ func compared(l *policy.Limit, parts []policy.Part) []policy.Part {
 	return parts
 }
 
-// losing returns the regions whose part of some key is less in a newer spread than in an older one.
+// losing returns the regions that get less of some key by the newer spread than by the older one.
 func (older spread) losing(newer spread, less func(a, b policy.Part) bool) (regions []string) {
 	if !slices.Equal(older.regions, newer.regions) || len(older.parts) != len(newer.parts) {
 		older, newer = older.whole(highest), newer.whole(lowest)
@@ -163,8 +163,8 @@ func (s spread) whole(of func(a, b policy.Part) policy.Part) spread {
 	return spread{s.regions, [][]policy.Part{one}}
 }
 
-// less reports whether something of one part is less than in another. None may grow while what it
-// grows by may still be used as another.
+// less reports whether any number of one part is less than in another. No number may grow while the
+// units that it grows by may still be used as another number.
 func less(a, b policy.Part) bool {
 	return a.Units < b.Units || a.Burst < b.Burst || a.Reserve < b.Reserve ||
 		a.ReserveBurst < b.ReserveBurst || a.Lendable < b.Lendable || a.Envoys < b.Envoys
@@ -182,8 +182,8 @@ func highest(a, b policy.Part) policy.Part {
 		ReserveBurst: max(a.ReserveBurst, b.ReserveBurst), Lendable: max(a.Lendable, b.Lendable), Envoys: max(a.Envoys, b.Envoys)}
 }
 
-// Least returns the least that several entries give each region of a key of a hash. A region that
-// is in some of them only gets nothing.
+// Least returns the least that several entries give each region, for a key with this hash. A region
+// that is missing in some of them gets nothing.
 func Least(all []Entry, hash uint64) map[string]policy.Part {
 	least := all[0].Parts(hash)
 	for _, e := range all[1:] {

@@ -13,22 +13,23 @@ type Change struct {
 	// removed.
 	Older, Newer *policy.Limit
 	// Open says that both documents bind the limit for a while: regions have the least that either
-	// gives them. Of a removed limit the parts stay known. Of one that is added some region has no
-	// more than an even part.
+	// gives them. The parts of a removed limit stay known. Of an added limit, some region has at
+	// most an even part.
 	Open bool
-	// Charged says of a removed limit that it is charged meanwhile along with what took its place.
+	// Charged says that requests charge a removed limit meanwhile, along with its replacement.
 	Charged bool
-	// Waiting holds the regions without whose acknowledgement that does not end. A majority of the
-	// regions must acknowledge in any case, unless the limit is removed.
+	// Waiting holds the regions that must acknowledge before that ends. Unless the limit is
+	// removed, a majority of the regions must acknowledge in any case.
 	Waiting []string
 	// Until is when the newer document counts alone if all of them acknowledge it at the time of
 	// the preview.
 	Until quantity.StoreTime
 }
 
-// Preview returns what a newer document does to the limits of both, those of the newer first, if it
-// follows an older one that is in force everywhere, and all regions acknowledge it at a time of
-// their stores. It fails with ErrOlder or ErrConflict if the newer document is not the newer one.
+// Preview returns what a newer document does to the limits of both documents, those of the newer
+// first. It takes the older one to be in force everywhere, and all regions to acknowledge the newer
+// one at the store time at. It fails with ErrOlder or ErrConflict if the newer document is not the
+// newer one.
 func Preview(older, newer *policy.Document, at quantity.StoreTime) ([]Change, error) {
 	agenda, err := Of(older).Learn(newer)
 	if err != nil {
@@ -102,8 +103,8 @@ func (p *preview) removed(older *policy.Limit) Change {
 	return c
 }
 
-// running returns the regions, sorted, that the newer document does not fence: nobody waits for
-// those.
+// running returns those of some regions, sorted, that the newer document does not fence. Nobody
+// waits for a fenced one.
 func (p *preview) running(waiting []string) []string {
 	waiting = slices.DeleteFunc(slices.Clone(waiting), p.nobody.Agenda.Newest().Fences)
 	slices.Sort(waiting)

@@ -12,8 +12,8 @@ import (
 // document, the time of that region's store. An acknowledgement holds for ever.
 type Heard map[string]map[policy.Epoch]quantity.StoreTime
 
-// Add notes an acknowledgement, and reports whether it is new. Of several times the earliest counts:
-// each of them is a time from which on the region did not decide without the document.
+// Add records an acknowledgement, and reports whether it is new. Of several times the earliest
+// counts: from each of them on, the region did not decide without the document.
 func (h Heard) Add(region string, e policy.Epoch, at quantity.StoreTime) bool {
 	if h[region] == nil {
 		h[region] = map[policy.Epoch]quantity.StoreTime{}
@@ -26,8 +26,8 @@ func (h Heard) Add(region string, e policy.Epoch, at quantity.StoreTime) bool {
 	return true
 }
 
-// By returns the time by which each other region of which any is known had acknowledged a document
-// of an agenda.
+// By returns the store time by which all other regions with any acknowledgement had acknowledged a
+// document of an agenda.
 func (h Heard) By(self string, a Agenda) (latest quantity.StoreTime) {
 	for region, all := range h {
 		first := quantity.StoreTime(0)
@@ -43,8 +43,8 @@ func (h Heard) By(self string, a Agenda) (latest quantity.StoreTime) {
 	return latest
 }
 
-// View is what one region makes of its agenda at a time of its store. It does not change once made,
-// unless Heard does.
+// View is what one region makes of its agenda at a time of its store. It changes only if Heard
+// does.
 type View struct {
 	Agenda Agenda
 	Region string // whose view it is
@@ -53,23 +53,23 @@ type View struct {
 	// Unsure says that the region may have worked under newer documents than it remembers, because
 	// it lost its store and a journal. It uses nothing until the other regions have told.
 	Unsure bool
-	// After is for a region that lost all it knew, and began with a document that was newer than what
-	// others worked under: by then all of these had acknowledged it. It uses a limit from where
-	// nothing weighs any more of what they had before; 0: it may at once.
+	// After is for a region that lost all it knew, and began with a newer document than others
+	// worked under. By After all of these had acknowledged that document. The region uses a limit
+	// once nothing weighs any more of what the others had before; 0: it may at once.
 	After quantity.StoreTime
-	// Fence is the word of another region that this one is fenced, which no document takes back that
-	// is open here; nil: none. This region uses nothing.
+	// Fence is the word of another region that this one is fenced, unless an open document takes it
+	// back; nil: there is none. A region with a Fence uses nothing.
 	Fence *Fence
 }
 
-// Fence is the word of a region that another one is fenced.
+// Fence is what one region says about another: that it is fenced.
 type Fence struct {
 	From string // the region that says so
 	Life int64  // that it ends: see [policy.Document.Life]
 }
 
-// Knows reports whether the newest document says itself what becomes of a region of whose fence another
-// region tells: it fences it, too, or the region has returned since.
+// Knows reports whether the newest document itself says what becomes of a region that another
+// region calls fenced: it fences the region, too, or the region has returned since.
 func (a Agenda) Knows(region string, f Fence) bool {
 	return a.Newest().Fences(region) || a.Newest().Life(region) > f.Life
 }
@@ -88,14 +88,14 @@ type Standing struct {
 	From int
 	// Opens is the store time from which on fewer documents bind; 0: none is known.
 	Opens quantity.StoreTime
-	// Waiting holds the regions whose acknowledgement of the newest document is waited for.
+	// Waiting holds the regions that must still acknowledge the newest document.
 	Waiting []string
-	// Returning says that the region was fenced and has returned, by a document that does not count
-	// alone yet, or lost all it knew, see After: it has nothing.
+	// Returning says that the region has nothing: it was fenced and has returned by a document that
+	// does not count alone yet, or it lost all it knew (see View.After).
 	Returning bool
-	// LendsBefore is for a limit that the newest document no longer has: of cells that open then or
-	// later nothing is lent, 0: of any. Who puts the limit back waits for what was lent by the time
-	// at which this region acknowledged that it is gone.
+	// LendsBefore is for a limit that the newest document no longer has: nothing is lent of cells
+	// that open then or later; 0: all cells may be lent. A document that puts the limit back waits
+	// for what was lent before this region acknowledged its removal.
 	LendsBefore quantity.StoreTime
 }
 
@@ -111,7 +111,7 @@ func (v *View) Standing(l *policy.Limit) Standing {
 	return v.standing(t)
 }
 
-// begun has the region use nothing of a limit before it may, see After.
+// begun makes the region use nothing of a limit before it may; see View.After.
 func (v *View) begun(l *policy.Limit, s Standing) Standing {
 	if opens := v.begins(l); opens > v.Now {
 		s.Returning, s.Opens = true, sooner(s.Opens, opens)
@@ -135,8 +135,8 @@ func (v *View) standing(t terms) Standing {
 	return v.begun(t.limit, v.stand(t, func(int, quantity.StoreTime) {}))
 }
 
-// stand is standing; it tells the place of each document of which is known from when on it counts
-// without those before it.
+// stand is standing. It also calls tell with the place of each document that will count without the
+// earlier ones, and from when on.
 func (v *View) stand(t terms, tell func(place int, opens quantity.StoreTime)) (s Standing) {
 	if v.Agenda.Kept() != nil && !slices.ContainsFunc(t.pieces, func(p policy.Piece) bool { return v.binds(&p) }) {
 		s.From = 1
@@ -171,7 +171,7 @@ func (v *View) stand(t terms, tell func(place int, opens quantity.StoreTime)) (s
 	return s
 }
 
-// sooner returns the earlier of two times, of which 0 is none.
+// sooner returns the earlier of two times; 0 stands for none.
 func sooner(a, b quantity.StoreTime) quantity.StoreTime {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -179,12 +179,12 @@ func sooner(a, b quantity.StoreTime) quantity.StoreTime {
 	return a
 }
 
-// binds reports whether a piece of what is kept is not over.
+// binds reports whether a piece still binds.
 func (v *View) binds(p *policy.Piece) bool { return p.Until == 0 || p.Until > v.Now }
 
-// waits reports whether the document at place j waits for acknowledgements that change something: it
-// gives other parts than the one at place alone, which counts alone without them, and what is in its
-// way is not over by itself.
+// waits reports whether the document at place j waits for acknowledgements that matter. They matter
+// if it gives other parts than the document at place alone, which needs no more of them, and if
+// what is in its way does not end by itself.
 func (v *View) waits(t terms, base, alone, j int) bool {
 	if alone > base && !v.differ(t.entries, alone, j) {
 		return false
@@ -202,7 +202,7 @@ func (v *View) differ(entries []*policy.Limit, i, j int) bool {
 	return !sameTerms(v.Agenda.documents[i], older, v.Agenda.documents[j], newer)
 }
 
-// binding returns what binds of a limit where the documents from a place on do.
+// binding returns what binds a limit if the documents from a place on do.
 func (v *View) binding(t terms, from int) (some []Entry) {
 	if from == 0 {
 		for i := range t.pieces {
@@ -221,7 +221,7 @@ func (v *View) binding(t terms, from int) (some []Entry) {
 	return some
 }
 
-// returning reports whether something binds of a life of this region that has ended.
+// returning reports whether anything binds that is of an earlier life of this region.
 func (v *View) returning(s Standing) bool {
 	life := v.Agenda.Newest().Life(v.Region)
 	if v.Agenda.documents[s.From].Kept == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 )
 
-// wait is what a newer document of a limit waits for before it counts alone.
+// wait is what a newer document waits for before it counts alone for a limit.
 type wait struct {
 	view          *View
 	by            *policy.Document
@@ -29,8 +29,7 @@ func (w *wait) behind(of *policy.Document, older *policy.Limit, most spread) {
 	w.add(older, fillOf(older), most, func(region string) string { return w.view.whose(region, of, w.by) })
 }
 
-// behindPiece adds what a piece of folded documents gives of the limit, of which an ID tells what
-// it is.
+// behindPiece adds what a piece of folded documents gives of the limit.
 func (w *wait) behindPiece(p *policy.Piece, t terms, j int) {
 	w.add(t.limit, p.Fill, spread{p.Regions, p.Most}, func(region string) string { return w.view.whoseOf(region, p.Returned[region], w.by) })
 	if w.newer != nil && p.Added {
@@ -55,8 +54,8 @@ func (w *wait) add(older *policy.Limit, fill int64, most spread, whose func(stri
 	}
 }
 
-// behindAny adds what a document that is not known may give of the limit: any region may have less
-// by the newer one.
+// behindAny adds what an unknown document may give of the limit: any region may get less by the
+// newer one.
 func (w *wait) behindAny() {
 	w.differs, w.needs = true, append(w.needs, w.by.RegionNames()...)
 	if w.newer != nil {
@@ -67,10 +66,10 @@ func (w *wait) behindAny() {
 	}
 }
 
-// complete says from when on the document at place j counts without those from base on, or whose
-// acknowledgement is waited for. A document without the limit counts alone when every region that
-// had a part of it has acknowledged that it has none. timed: pieces of folded documents count that
-// bind until a known time, too.
+// complete returns from when on the document at place j counts without those from base on, or the
+// regions that must still acknowledge it. A document without the limit counts alone once every
+// region that had a part of it has acknowledged that it has none. With timed, pieces that bind
+// until a known time count, too.
 func (v *View) complete(t terms, base, j int, timed bool) (opens quantity.StoreTime, waiting []string) {
 	d := v.Agenda.documents[j]
 	w := wait{view: v, by: d, newer: t.entries[j], least: t.spreads[j]}
@@ -116,8 +115,8 @@ func (v *View) complete(t terms, base, j int, timed bool) (opens quantity.StoreT
 	return max(over(w.weighs, latest), latest.Add(w.settles)).Add(w.fill), nil
 }
 
-// acknowledged returns when a region acknowledged a document. A region that the document fences
-// has, by the operator's word, when this region did.
+// acknowledged returns when a region acknowledged a document. If the document fences the region,
+// the operator's word stands for it, as of when this region acknowledged.
 func (v *View) acknowledged(region string, d *policy.Document) (quantity.StoreTime, bool) {
 	if d.Fences(region) {
 		region = v.Region
@@ -136,9 +135,10 @@ func (v *View) missing(regions []string, d *policy.Document) (missing []string) 
 	return missing
 }
 
-// majority returns whose acknowledgement of a newer document is waited for because a majority of
-// the regions of the document at place base, and of its own, is needed; nil if both have it. Regions
-// that it fences do not count: of two documents that fence one region each would have it.
+// majority returns the regions that must still acknowledge a newer document so that it has a
+// majority of the regions of the document at place base, and of its own; nil if it has both.
+// Regions that it fences do not count. Otherwise two documents that fence one region each would
+// both have a majority.
 func (v *View) majority(base int, newer *policy.Document) (waiting []string) {
 	sets := [][]string{v.Agenda.documents[base].RegionNames(), newer.RegionNames()}
 	if kept := v.Agenda.documents[base].Kept; kept != nil {

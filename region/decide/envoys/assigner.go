@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// tickEvery is how often the machine is stepped, and soonest how often at most if it has work
-	// that should not wait: not more than a fifth of the time.
+	// tickEvery is how often the machine is stepped. If it has work that should not wait, it is
+	// stepped sooner: soonest after the last step at the earliest, and for a fifth of the time at
+	// most.
 	tickEvery = 200 * time.Millisecond
 	soonest   = 5 * time.Millisecond
 	stepPart  = 4
@@ -35,8 +36,8 @@ type Rights interface {
 		calls []algorithms.Assign) []algorithms.Assigned
 	// ObserveEnvoys tells what Envoys admit and deny of a bucket.
 	ObserveEnvoys(b *exchange.Bucket, admitted, denied quantity.MilliRate)
-	// Allotments returns, by bucket id, the rights that this node may assign at most of the buckets
-	// of which others need the rest.
+	// Allotments returns the most rights that this node may assign of some buckets, by bucket id:
+	// others need the rest.
 	Allotments() map[string]quantity.Units
 	Exists(b *exchange.Bucket) quantity.StoreTime
 }
@@ -132,7 +133,7 @@ func (a *Assigner) nextTurn() (in time.Duration, wait bool) {
 	return max(a.newcomers.taken+newEvery-a.config.Elapsed(), soonest), a.newcomers.waiting > 0
 }
 
-// soon has the machine stepped soon.
+// soon makes Run step the machine soon.
 func (a *Assigner) soon() { repeat.Signal(a.wake) }
 
 // Step steps the machine once, and reports whether it asks the store for something. Run calls it.
@@ -233,9 +234,9 @@ func (a *Assigner) Changed(c tenure.Change) {
 	a.machine.Forget(a.now())
 }
 
-// Drain has all assignments end soon, as far as their Envoys hear of it: late enough for them to
-// open streams to other nodes. It gives back nothing: what is held ends with its cells. Call it
-// before the node ends. Only the first call does something.
+// Drain shortens all assignments so that Envoys move to other nodes before this one ends. It gives
+// nothing back: what is held ends with its cells. Call it before the node ends. Only the first call
+// does something.
 func (a *Assigner) Drain(ctx context.Context) {
 	a.mu.Lock()
 	before := a.drained

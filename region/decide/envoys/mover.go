@@ -14,15 +14,15 @@ const (
 	// together is how many holds, and how many charges, go to the store in one call, and movers how
 	// many such calls are under way.
 	together, movers = 32, 2
-	// restPart is the part of the time that the store took for a call during which the next one
-	// waits: calls take the longer the more others ask of the store.
+	// The next call waits for 1/restPart of the time that the store took for the last one. A call
+	// takes the longer, the more others ask of the store.
 	restPart = 4
-	// restsLeast is the rest after a failure, which grows twofold with each further one to
+	// restsLeast is the rest after a failure. With each further failure it doubles, up to
 	// restsMost.
 	restsLeast, restsMost = 100 * time.Millisecond, 5 * time.Second
 )
 
-// mover is what the machine asks of the store and waits for its turn, in order, so that others have
+// mover holds what the machine asks of the store until it is sent, in order, so that others keep
 // their part of the store's time. Safe for concurrent use.
 type mover struct {
 	more chan struct{} // holds a value while something may wait
@@ -44,8 +44,8 @@ func newMover() mover {
 		charges: line[string, assign.Charge]{of: map[string]assign.Charge{}}}
 }
 
-// add puts work behind the other. What waits for the same bucket and cell, which the machine has
-// given up, it replaces: so no more waits than the machine has buckets.
+// add puts work behind the other work. It replaces work on the same bucket and cell, which the
+// machine has given up. So no more waits than the machine has buckets.
 func (m *mover) add(out assign.Effects) {
 	m.mu.Lock()
 	for _, h := range out.Holds {

@@ -14,12 +14,12 @@ const (
 	NewIDs, NewIDsOfStream = 5000, 2000
 	// newEvery is how often new ids are taken.
 	newEvery = 50 * time.Millisecond
-	// busyAt is the work that waits for the store from which on no new ids are taken.
+	// While busyAt calls wait for the store, no new ids are taken.
 	busyAt = 2000
 )
 
-// newcomers are the streams with bucket ids that the machine does not know yet, in their turns. The
-// assigner's lock guards them.
+// newcomers has the streams with bucket ids that the machine does not know yet, in the order of
+// their turns. The assigner's lock guards it.
 type newcomers struct {
 	streams []*Stream
 	waiting int           // ids of all streams
@@ -43,8 +43,8 @@ func (n *newcomers) leave(s *Stream) {
 	n.streams = slices.DeleteFunc(n.streams, func(one *Stream) bool { return one == s })
 }
 
-// takeNew gives new bucket ids to the machine, as many as are due: of each stream by turns at most
-// its part. The caller holds the lock.
+// takeNew gives the machine as many new bucket ids as are due. Streams take turns, and each gives
+// at most its part. The caller holds the lock.
 func (a *Assigner) takeNew() {
 	n, at := &a.newcomers, a.config.Elapsed()
 	if len(n.streams) == 0 || n.begun && at-n.taken < newEvery || a.mover.waits() >= busyAt {
@@ -69,7 +69,7 @@ func (a *Assigner) takeNew() {
 	a.counts.putOff.Add(float64(n.putOff()))
 }
 
-// putOff returns how many ids wait that have not been counted as such.
+// putOff returns how many waiting ids have not been counted as put off.
 func (n *newcomers) putOff() (count int) {
 	for _, s := range n.streams {
 		count += max(len(s.fresh)-s.putOff, 0)
@@ -78,8 +78,9 @@ func (n *newcomers) putOff() (count int) {
 	return count
 }
 
-// begin gives new bucket ids to the machine, but for those that were abandoned meanwhile. Those for
-// which it has no room, which Report sees to, wait again. The caller holds the lock.
+// begin gives the machine new bucket ids, except those that were abandoned meanwhile. Ids for which
+// the machine has no room wait again; Report sees to it that there are none. The caller holds the
+// lock.
 func (s *Stream) begin(keys []string) {
 	a := s.assigner
 	var reports []assign.Report

@@ -19,10 +19,10 @@ import (
 const (
 	// MaxBuckets bounds the bucket ids of a stream. Further ones are abandoned.
 	MaxBuckets = 1000
-	// MaxIDBytes bounds the names and values of a bucket id, and MaxAllIDBytes those of all ids of all
-	// streams of a node, with those whose Envoys wait to be told to forget them. A larger id, or one
-	// more, is abandoned; where there is no room for that either, the Envoy is told when it reports
-	// the id again.
+	// MaxIDBytes bounds the names and values of a bucket id. MaxAllIDBytes bounds those of all ids
+	// of all streams of a node, including ids that Envoys wait to be told to forget. An id beyond
+	// these bounds is abandoned. If there is no room for that either, the Envoy is told when it
+	// reports the id again.
 	MaxIDBytes, MaxAllIDBytes = 1 << 10, 16 << 20
 	// sendWithin is how long an assignment may wait to be sent. An older one is not sent: the Envoy
 	// would take it later than the machine counts on.
@@ -38,8 +38,9 @@ type Usage struct {
 	Allowed, Denied uint64 // requests
 }
 
-// Assignment is what an Envoy is told of one bucket id. Abandon: to forget it, because nothing is
-// assigned to it. Otherwise Rate tokens a second, and Burst tokens at once, for TTL seconds.
+// Assignment is what an Envoy is told of one bucket id: to admit Rate tokens a second, and Burst
+// tokens at once, for TTL seconds. Abandon says instead to forget the id, because nothing is
+// assigned to it.
 type Assignment struct {
 	ID               map[string]string
 	Abandon          bool
@@ -61,8 +62,8 @@ type Stream struct {
 	order   []string // of waiting, as they came
 }
 
-// known is a bucket id to which something is assigned, and what that is charged to by some rules.
-// Most reports are of one that was reported before, under the same rules.
+// known is a bucket id to which something is assigned, with the buckets that it is charged to under
+// some rules. Most reports name an id that was reported before, under the same rules.
 type known struct {
 	key     string
 	rules   *rules.Rules
@@ -201,8 +202,8 @@ func (s *Stream) left() room {
 		assign.MaxShares-a.machine.Shares()-a.newcomers.waiting), MaxAllIDBytes - a.idBytes}
 }
 
-// abandon has the Envoy forget a bucket id. An Envoy takes no answer about an empty one, and one
-// that does not read its answers asks again. The caller holds the lock.
+// abandon makes the Envoy forget a bucket id. An Envoy takes no answer about an empty id, and an
+// Envoy that reads no answers asks again. The caller holds the lock.
 func (s *Stream) abandon(now quantity.NodeTime, key, why string) {
 	s.assigner.counts.abandoned.WithLabelValues(why).Inc()
 	s.assigner.machine.Left(now, s.number, key)
@@ -226,9 +227,9 @@ const (
 	noRoom       = "no_room"      // of a bound
 )
 
-// read returns what a usage means by the rules, or why nothing is assigned to its bucket id. Of a new
-// id for which there is no room the node keeps nothing: it is not matched, and where there is no room
-// for its abandonment either, it has no key.
+// read returns what a usage means by the rules, or why nothing is assigned to its bucket id. The
+// node keeps nothing of a new id for which there is no room: it does not match the id, and if there
+// is no room to abandon it either, the result has no key.
 func (s *Stream) read(current *rules.Rules, left room, u Usage) (r assign.Report, why string) {
 	var memory [MaxIDBytes]byte
 	key := appendKey(memory[:0], u.ID)
@@ -281,7 +282,7 @@ func units(n uint64) quantity.Units { return quantity.Units(min(n, maxUnits)) }
 
 const maxUnits = 1 << 51
 
-// appendKey appends a text that is another one for each bucket id.
+// appendKey appends the key of a bucket id: a text that differs for different ids.
 func appendKey(key []byte, id map[string]string) []byte {
 	var few [8]string
 	names := few[:0]
@@ -314,13 +315,13 @@ func idOf(key string) map[string]string {
 	return id
 }
 
-// queue has an assignment sent. The caller holds the lock.
+// queue puts an assignment behind what waits to be sent. The caller holds the lock.
 func (s *Stream) queue(one assign.Send) {
 	s.wait(queued{send: one, at: s.assigner.config.Elapsed()})
 }
 
-// wait puts something behind what waits to be sent; it takes the place of what waits of the same
-// bucket id. The caller holds the lock.
+// wait puts something behind what waits to be sent. It replaces what waits for the same bucket id.
+// The caller holds the lock.
 func (s *Stream) wait(q queued) {
 	before, waits := s.waiting[q.send.Key]
 	if !waits {
@@ -346,8 +347,8 @@ func (s *Stream) Next(ctx context.Context) ([]Assignment, error) {
 	}
 }
 
-// maxTogether bounds the assignments of one message, and maxTogetherBytes their ids, but for one: a
-// stream whose Envoy does not read holds a message or two.
+// maxTogether bounds the assignments of one message, and maxTogetherBytes their ids; a first id may
+// be larger. So a stream whose Envoy does not read holds a message or two.
 const maxTogether, maxTogetherBytes = 500, 32 << 10
 
 // Take returns what is to be sent now, in one message.

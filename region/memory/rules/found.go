@@ -89,8 +89,8 @@ func (r *Rules) Append(all []*Applied, domain string, descriptors map[string]str
 		var room [usualIDBytes]byte
 		all = append(all, r.apply(l, l.AppendBucket(room[:0], descriptors)))
 	}
-	if r.leftover != nil {
-		all = r.appendLeftover(all, domain, descriptors)
+	if r.charged != nil {
+		all = r.appendCharged(all, domain, descriptors)
 	}
 	return all
 }
@@ -104,7 +104,7 @@ func (r *Rules) AppendList(all []*Applied, domain string,
 		var room [usualIDBytes]byte
 		all = append(all, r.apply(l, l.AppendBucketOf(room[:0], list)))
 	}
-	for _, older := range r.leftover {
+	for _, older := range r.charged {
 		met, _ := older.matcher.AppendList(nil, domain, list)
 		for _, l := range met {
 			if older.limits[l] {
@@ -131,10 +131,10 @@ func (r *Rules) Domain(name string) (rule policy.DomainRules, known bool) {
 	return r.matcher.Domain(name)
 }
 
-// appendLeftover appends to all the limits of older documents that a request is still charged to.
-func (r *Rules) appendLeftover(all []*Applied, domain string,
+// appendCharged appends to all the limits of older documents that a request is still charged to.
+func (r *Rules) appendCharged(all []*Applied, domain string,
 	descriptors map[string]string) []*Applied {
-	for _, older := range r.leftover {
+	for _, older := range r.charged {
 		for _, l := range older.matcher.Append(nil, domain, descriptors) {
 			if older.limits[l] {
 				all = append(all, r.apply(l, []byte(l.Bucket(descriptors))))

@@ -35,14 +35,14 @@ type Rules struct {
 	matcher  *policy.Matcher
 	splits   [][]split                          // by index of the limit, and by rotation; nil for a limit of open
 	open     map[*policy.Limit]barrier.Standing // of limits that an older document still binds
-	leftover []leftover
+	charged  []stillCharged
 	excluded error // see Serves
 	found    found
 }
 
-// leftover is a document that is not the newest, and the limits of it that requests are still
+// stillCharged is a document that is not the newest, and the limits of it that requests are still
 // charged to.
-type leftover struct {
+type stillCharged struct {
 	matcher *policy.Matcher
 	limits  map[*policy.Limit]bool
 }
@@ -70,14 +70,14 @@ func New(v *barrier.View, shards store.Shards) *Rules {
 			r.splits[i] = append(r.splits[i], r.splitOf(l, s, uint64(rotation)))
 		}
 	}
-	r.keepLeftovers()
+	r.keepCharged()
 	r.excluded = r.excludes()
 	return r
 }
 
-// keepLeftovers makes the rules match limits of older documents that requests are still charged to.
-func (r *Rules) keepLeftovers() {
-	of := map[*policy.Document]leftover{}
+// keepCharged makes the rules match limits of older documents that requests are still charged to.
+func (r *Rules) keepCharged() {
+	of := map[*policy.Document]stillCharged{}
 	for _, l := range r.View.Leftovers() {
 		if !l.Charged {
 			continue
@@ -85,9 +85,9 @@ func (r *Rules) keepLeftovers() {
 		r.open[l.Limit] = l.Standing
 		its, ok := of[l.Document]
 		if !ok {
-			its = leftover{l.Document.Compile(), map[*policy.Limit]bool{}}
+			its = stillCharged{l.Document.Compile(), map[*policy.Limit]bool{}}
 			of[l.Document] = its
-			r.leftover = append(r.leftover, its)
+			r.charged = append(r.charged, its)
 		}
 		its.limits[l.Limit] = true
 	}
@@ -162,7 +162,7 @@ func (r *Rules) Find(id string) *exchange.Bucket {
 	if l, ok := r.matcher.Entry(ref); ok {
 		return r.bucket(l, policy.BucketID(id))
 	}
-	for _, older := range r.leftover {
+	for _, older := range r.charged {
 		if l, ok := older.matcher.Entry(ref); ok && older.limits[l] {
 			return r.bucket(l, policy.BucketID(id))
 		}

@@ -131,8 +131,8 @@ func (s *session) retire(generation uint64) {
 }
 
 // isOver reports whether the generation under which a call was made is retired.
-func (s *session) isOver(held *identity) bool {
-	return held.generation != 0 && held.generation <= s.retired.Load()
+func (s *session) isOver(id *identity) bool {
+	return id.generation != 0 && id.generation <= s.retired.Load()
 }
 
 // confirmation returns what other nodes must confirm so that nothing counts as lost. It returns nil

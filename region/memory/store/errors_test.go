@@ -149,7 +149,7 @@ func TestErrorsOfACluster(t *testing.T) {
 	other := all[1-slot*2/servers.Slots]
 	at := func(c *redis.Client) *Store {
 		s := connect(t, Options{URL: "redis://" + c.Options().Addr})
-		s.held.Store(&identity{generation: 1})
+		s.opened.Store(&identity{generation: 1})
 		return s
 	}
 	call := []algorithms.Decide{charge("k", 10, 1)}

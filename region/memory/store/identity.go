@@ -57,8 +57,8 @@ func originID(secret, replid string) string {
 
 // counts reports whether an answer about a shard counts, given that its server holds the data
 // identified by found. If the shard was opened on a server without identity, every answer counts.
-func (held *identity) counts(shard Shard, found string) bool {
-	opened := held.replids[shard]
+func (id *identity) counts(shard Shard, found string) bool {
+	opened := id.replids[shard]
 	return opened == "" || opened == found
 }
 

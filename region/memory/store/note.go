@@ -16,16 +16,16 @@ import (
 func (s *session) Beat(ctx context.Context, epoch string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	held := s.identity()
-	if s.isOver(held) {
+	id := s.identity()
+	if s.isOver(id) {
 		return ErrUnknownStore
 	}
 	named := make([]map[string]quantity.StoreTime, len(s.shards))
 	err := s.each(func(i int, shard Shard) error {
-		c := algorithms.Beat{Fence: s.fence(shard, held, algorithms.Fence{Epoch: epoch})}
+		c := algorithms.Beat{Fence: s.fence(shard, id, algorithms.Fence{Epoch: epoch})}
 		op := &Op[algorithms.Beat, algorithms.Beaten]{Call: c}
-		sent := Call{Shard: shard, Op: op, Identify: held.replids[shard] != ""}
-		beat := countsFor(op, sent, s.servers.Exec(ctx, []Call{sent})[0], held)
+		sent := Call{Shard: shard, Op: op, Identify: id.replids[shard] != ""}
+		beat := countsFor(op, sent, s.servers.Exec(ctx, []Call{sent})[0], id)
 		// A store that refuses this node because one of the two clocks is wrong tells the time too.
 		if Answered(beat.Err) && !errors.Is(beat.Err, ErrUnknownStore) {
 			s.saw(shard, beat.Value.Now)

@@ -184,23 +184,24 @@ func (s *session) take(ctx context.Context, all looks, o Opening) (quantity.Stor
 	}
 	last, err := s.adopt(ctx, all[0].Generation, o)
 	if err == nil {
-		s.hold(all, o.Node, all[0].Generation, all[0].Secret)
+		s.setIdentity(all, o.Node, all[0].Generation, all[0].Secret)
 	}
 	return last, err
 }
 
-func (s *session) hold(all looks, node string, generation uint64, secret string) {
-	held := &identity{generation: generation, node: node, secret: secret,
+// setIdentity records what this node has opened: the shards that it looked at, under a generation.
+func (s *session) setIdentity(all looks, node string, generation uint64, secret string) {
+	id := &identity{generation: generation, node: node, secret: secret,
 		origin: Origin{ID: originID(secret, all[0].server), Since: all.since(),
 			Generation: generation},
 		replids: make(map[Shard]string, len(all)),
 		begun:   make(map[Shard]quantity.StoreTime, len(all)),
 		lostAt:  make(map[Shard]quantity.StoreTime, len(all))}
 	for _, l := range all {
-		held.replids[l.shard], held.begun[l.shard], held.lostAt[l.shard] = l.server, l.Begun,
+		id.replids[l.shard], id.begun[l.shard], id.lostAt[l.shard] = l.server, l.Begun,
 			l.LostAt
 	}
-	s.held.Store(held)
+	s.opened.Store(id)
 }
 
 // begin opens the shards under another generation. shown is the latest time that they have shown to
@@ -258,7 +259,7 @@ func (s *session) begin(ctx context.Context, all looks, o Opening, before uint64
 		}
 		opened.Lost = opened.Lost || l.LostAt != 0 && l.Since == c.Generation
 	}
-	s.hold(all, o.Node, c.Generation, c.Secret)
+	s.setIdentity(all, o.Node, c.Generation, c.Secret)
 	opened.Since, opened.LostAt, opened.Now = all.since(), all.lostAt(), all.mark()
 	return opened, nil
 }

@@ -21,7 +21,7 @@ type session struct {
 	now       func() time.Time         // the node's wall clock
 	newSecret func() string            // returns a new secret each time
 	timeout   time.Duration            // bounds each round trip
-	held      atomic.Pointer[identity] // nil: not open
+	opened    atomic.Pointer[identity] // nil: not open
 	seen      map[Shard]*atomic.Int64  // the latest time that each shard's scripts answered with
 	reserve   atomic.Pointer[func(now quantity.StoreTime)]
 	named     atomic.Pointer[map[string]quantity.StoreTime] // see Named
@@ -65,11 +65,11 @@ func (s *session) LostAt(shard Shard) quantity.StoreTime { return s.identity().l
 // Lost returns the generation that scripts run under, and the store time at which any shard last lost data
 // before; 0: none did that it knows.
 func (s *session) Lost() (generation uint64, at quantity.StoreTime) {
-	held := s.identity()
-	for _, lost := range held.lostAt {
+	id := s.identity()
+	for _, lost := range id.lostAt {
 		at = max(at, lost)
 	}
-	return held.generation, at
+	return id.generation, at
 }
 
 // Secret returns the secret that seals the receipts of this generation, the same for all nodes of
@@ -77,8 +77,8 @@ func (s *session) Lost() (generation uint64, at quantity.StoreTime) {
 func (s *session) Secret() string { return s.identity().secret }
 
 func (s *session) identity() *identity {
-	if held := s.held.Load(); held != nil {
-		return held
+	if id := s.opened.Load(); id != nil {
+		return id
 	}
 	return &notOpen
 }
@@ -88,11 +88,11 @@ var notOpen identity
 
 // fence fills in a call's fence, except for the epoch, which belongs to the terms of the call. If
 // the caller names a generation, the call is refused under any other.
-func (s *session) fence(shard Shard, held *identity, f algorithms.Fence) algorithms.Fence {
+func (s *session) fence(shard Shard, id *identity, f algorithms.Fence) algorithms.Fence {
 	if f.Generation == 0 {
-		f.Generation = held.generation
+		f.Generation = id.generation
 	}
-	f.Clock, f.Node = quantity.StoreTime(s.now().UnixMicro()), held.node
+	f.Clock, f.Node = quantity.StoreTime(s.now().UnixMicro()), id.node
 	if seen := s.seen[shard]; seen != nil {
 		f.Seen = quantity.StoreTime(seen.Load())
 	}

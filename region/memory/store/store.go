@@ -156,8 +156,8 @@ func runWithin[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store, 
 
 func runOnce[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store,
 	calls []C) []Result[R] {
-	held := s.identity()
-	withheld := s.withheld.Load() || s.isOver(held)
+	id := s.identity()
+	withheld := s.withheld.Load() || s.isOver(id)
 	results, ops, sent := make([]Result[R], len(calls)), make([]Op[C, R], len(calls)),
 		make([]Call, 0, len(calls))
 	for i := range calls {
@@ -172,8 +172,8 @@ func runOnce[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store,
 			continue
 		}
 		fence := P(&op.Call).Fenced()
-		*fence = s.fence(shard, held, *fence)
-		sent = append(sent, Call{Shard: shard, Op: op, Identify: held.replids[shard] != ""})
+		*fence = s.fence(shard, id, *fence)
+		sent = append(sent, Call{Shard: shard, Op: op, Identify: id.replids[shard] != ""})
 	}
 	var replies []Reply
 	if len(sent) > 0 {
@@ -183,9 +183,9 @@ func runOnce[C call[R], R answer, P fenced[C]](ctx context.Context, s *Store,
 		if results[i].Err != nil {
 			continue
 		}
-		results[i] = countsFor(&ops[i], sent[0], replies[0], held)
+		results[i] = countsFor(&ops[i], sent[0], replies[0], id)
 		s.saw(sent[0].Shard, results[i].Value.Answered().Now)
-		if results[i].Err == nil && s.isOver(held) { // after saw: see Confirm
+		if results[i].Err == nil && s.isOver(id) { // after saw: see Confirm
 			results[i] = Result[R]{Err: &Refused{Call: ops[i].Script().Name, Status: algorithms.StatusUnknown}}
 		}
 		s.heeds(results[i].Err)
@@ -200,14 +200,14 @@ func (s *Store) heeds(outcome error) {
 	}
 }
 
-// countsFor turns a server's reply into the call's result for a node that opened the store as held.
+// countsFor turns a server's reply into the call's result for a node that opened the store as id.
 // A reply from other data reads as StatusUnknown. A status that is not OK becomes an error here.
-func countsFor[C call[R], R answer](op *Op[C, R], sent Call, r Reply, held *identity) Result[R] {
+func countsFor[C call[R], R answer](op *Op[C, R], sent Call, r Reply, id *identity) Result[R] {
 	var failure *Error
 	switch {
 	case errors.As(r.Err, &failure):
 		return Result[R]{Err: r.Err}
-	case !held.counts(sent.Shard, r.Replid):
+	case !id.counts(sent.Shard, r.Replid):
 		r.Err = op.Read(strangers)
 	}
 	if r.Err == nil {

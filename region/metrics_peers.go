@@ -87,7 +87,6 @@ var peerReadings = []reading{
 			is(float64(refused.OtherRegion), "other_region")
 			is(float64(refused.OtherNode), "other_node")
 			is(float64(refused.TooManyAsks), "too_many_asks")
-			is(float64(refused.Cuts), "cut")
 		}},
 	{total, "quotad_peer_certificates_total",
 		"Changes of the files of certificates for calls between regions, by what came of them: taken, or refused where the last good ones stayed; absent without TLS.", []string{"outcome"},

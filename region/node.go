@@ -105,7 +105,6 @@ type Node struct {
 	gossip  *gossip.Gossip
 	peers   *peer.Client
 	server  *peer.Server
-	cuts    cuts
 	memory  storeMemory
 	metrics *metrics
 	panics  *door.Panics

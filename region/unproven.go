@@ -48,7 +48,7 @@ func (n *Node) others() rights.Peers {
 
 // handlers returns what answers the calls of other nodes.
 func (n *Node) handlers() peer.Handlers {
-	h := peer.Handlers{Exchange: n.served, Recall: n.recalled, Copy: n.copyIn, Cut: n.cutOff, Store: n.whichStore,
+	h := peer.Handlers{Exchange: n.served, Recall: n.recalled, Copy: n.copyIn, Store: n.whichStore,
 		Document: n.tenure.Source}
 	if n.config.Unproven {
 		h.Document, h.Copy = nil, nil

@@ -120,8 +120,8 @@ func TestDeployedNodesFile(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		want := []staging.Node{{Name: c.Node, Peer: c.Listen.Peer.String(),
-			HTTP: c.Listen.HTTP.String(), Admin: c.Listen.Admin.String()}}
+		want := []staging.Node{{Name: c.Node, HTTP: c.Listen.HTTP.String(),
+			Admin: c.Listen.Admin.String()}}
 		if !slices.Equal(r.Nodes, want) || !c.Chaos {
 			t.Errorf("%s: %+v, want %+v, with chaos: %v", r.Name, r.Nodes, want, c.Chaos)
 		}

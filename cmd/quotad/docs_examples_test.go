@@ -12,13 +12,14 @@ import (
 	"testing"
 
 	"github.com/quotad/quotad/chaos/real/scenario"
+	"github.com/quotad/quotad/chaos/real/staging"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/front/authz"
 	"github.com/quotad/quotad/region/front/roles"
 )
 
-// A block of YAML says what it is: "limits", "node", "roles", "authz" and "scenario" are whole
-// files. "limits-part" has fields of a limits document, "limit" is an entry of limits, and
+// A block of YAML says what it is: "limits", "node", "roles", "authz", "scenario" and "nodes" are
+// whole files. "limits-part" has fields of a limits document, "limit" is an entry of limits, and
 // "node-part" has fields of a node file: they are valid within the smallest file around them.
 // "foreign" is a file of another program.
 
@@ -62,6 +63,10 @@ var yamlChecks = map[string]func(t *testing.T, text string) error{
 	},
 	"scenario": func(_ *testing.T, text string) error {
 		_, err := scenario.Parse("scenario.yaml", []byte(text))
+		return err
+	},
+	"nodes": func(_ *testing.T, text string) error {
+		_, err := staging.ParseNodes("nodes.yaml", []byte(text))
 		return err
 	},
 	"node":      nodeProblem,

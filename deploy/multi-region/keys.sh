@@ -14,6 +14,6 @@ cd "${1:-$(dirname "${BASH_SOURCE[0]}")}"
 
 [[ -s gossip.key ]] || "$QUOTAD" keys gossip --out gossip.key
 [[ -e certs/ca.pem ]] || "$QUOTAD" keys ca certs
-for node in us-east/n1 eu-west/n1 ap-south/n1 operators/alice; do # alice rehearses faults, and is of no region
+for node in us-east/n1 eu-west/n1 ap-south/n1; do
   [[ -e certs/$node.pem ]] || "$QUOTAD" keys cert certs --region "${node%/*}" --node "${node#*/}"
 done

@@ -44,7 +44,7 @@ func (c *Caller) Ask(ctx context.Context, q Question, bucket string, limit oracl
 	life Life) (oracle.Answer, bool) {
 	var sent atomic.Bool
 	start, known := life()
-	a := oracle.Answer{Bucket: bucket, Region: c.region, Node: fmt.Sprintf("%s#%d", c.node, start),
+	a := oracle.Answer{Bucket: bucket, Region: c.node.Region, Node: fmt.Sprintf("%s#%d", c.node.Name, start),
 		Cost: q.Cost, Sent: time.Now()}
 	ask := c.askHTTP
 	if q.GRPC {
@@ -82,7 +82,7 @@ func (c *Caller) askHTTP(ctx context.Context, q Question, sent *atomic.Bool) (de
 	}
 	ctx = httptrace.WithClientTrace(ctx,
 		&httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
-	_, answer, err := c.exchange(ctx, c.http, "POST", "/v1/check", body)
+	_, answer, err := c.exchange(ctx, c.node.HTTP, "POST", "/v1/check", body)
 	if err != nil {
 		return decided{}, err
 	}

@@ -41,7 +41,8 @@ func serve(t *testing.T, body string) (*httptest.Server, *Caller) {
 
 func newCaller(t *testing.T, httpAddress, grpcAddress string) *Caller {
 	t.Helper()
-	c, err := New("us", "n1", httpAddress, httpAddress, grpcAddress)
+	c, err := New(Node{Region: "us", Name: "n1", HTTP: httpAddress, Admin: httpAddress,
+		GRPC: grpcAddress})
 	if err != nil {
 		t.Fatal(err)
 	}

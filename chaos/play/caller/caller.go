@@ -3,11 +3,14 @@ package caller
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -18,15 +21,28 @@ import (
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
+// Node is a node to call, and how.
+type Node struct {
+	Region, Name string
+	// HTTP and Admin are where the API and the admin listener are, host:port, or
+	// https://host:port with TLS.
+	HTTP, Admin string
+	GRPC        string      // host:port; empty: it is called over HTTP only
+	Token       string      // sent with requests over HTTP; empty: none
+	TLS         *tls.Config // of connections with TLS; nil: as the system has it
+}
+
 // Caller calls one node. Safe for concurrent use.
 type Caller struct {
-	region, node string
-	http, admin  string // host:port of the API and of the admin listener
-	client       *http.Client
-	dials        atomic.Uint64    // HTTP connections that it tried to make
-	conn         *grpc.ClientConn // nil: over HTTP only
-	rpc          quotadv1.QuotaServiceClient
+	node   Node
+	client *http.Client
+	dials  atomic.Uint64    // HTTP connections that it tried to make
+	conn   *grpc.ClientConn // nil: over HTTP only
+	rpc    quotadv1.QuotaServiceClient
 }
+
+// ErrUnknown says that the node asks who calls, and does not know this caller.
+var ErrUnknown = errors.New("the node does not know who calls")
 
 const (
 	// maxIdle bounds the connections kept for later requests.
@@ -37,18 +53,18 @@ const (
 	maxAnswer = 1 << 20
 )
 
-// New returns a caller of a node, by region, name and the addresses of its API and its admin
-// listener, all host:port. Without a gRPC address it calls over HTTP only. New itself calls
-// nothing.
-func New(region, node, httpAddress, adminAddress, grpcAddress string) (*Caller, error) {
-	c := &Caller{region: region, node: node, http: httpAddress, admin: adminAddress}
+// New returns a caller of a node, and itself calls nothing.
+func New(n Node) (*Caller, error) {
+	c := &Caller{node: n}
 	c.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxIdle,
-		DialContext: c.dial}}
-	if grpcAddress == "" {
+		DialContext: c.dial, TLSClientConfig: n.TLS},
+		// A node redirects nobody. Following would show the token to whoever answered.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if n.GRPC == "" {
 		return c, nil
 	}
 	var err error
-	if c.conn, err = connect(grpcAddress); err != nil {
+	if c.conn, err = connect(n.GRPC); err != nil {
 		return nil, err
 	}
 	c.rpc = quotadv1.NewQuotaServiceClient(c.conn)
@@ -87,7 +103,7 @@ func (c *Caller) Close() {
 // Request calls the admin listener as an operator, for at most 5 s, and returns the answer. If its
 // code is not 200, the error names the node and quotes the answer.
 func (c *Caller) Request(ctx context.Context, method, path string, body []byte) ([]byte, error) {
-	return c.request(ctx, c.admin, method, path, body)
+	return c.request(ctx, c.node.Admin, method, path, body)
 }
 
 // request is Request at one of the node's addresses.
@@ -96,8 +112,12 @@ func (c *Caller) request(ctx context.Context, address, method, path string,
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	code, answer, err := c.exchange(ctx, address, method, path, body)
-	if err == nil && code != http.StatusOK {
-		err = errors.New(http.StatusText(code) + ": " + string(bytes.TrimSpace(answer)))
+	switch {
+	case err != nil || code == http.StatusOK:
+	case code == http.StatusUnauthorized:
+		err = fmt.Errorf("%w: %s", ErrUnknown, told(answer))
+	default:
+		err = errors.New(http.StatusText(code) + ": " + told(answer))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %s of %s: %w", method, path, c, err)
@@ -105,17 +125,32 @@ func (c *Caller) request(ctx context.Context, address, method, path string,
 	return answer, nil
 }
 
+// told returns what an answer that is no success tells: the detail of a problem (RFC 9457), or all.
+func told(answer []byte) string {
+	var problem struct{ Detail string }
+	if json.Unmarshal(answer, &problem) == nil && problem.Detail != "" {
+		return problem.Detail
+	}
+	return string(bytes.TrimSpace(answer))
+}
+
 // String names the node.
-func (c *Caller) String() string { return "quotad " + c.region + "/" + c.node }
+func (c *Caller) String() string { return "quotad " + c.node.Region + "/" + c.node.Name }
 
 func (c *Caller) exchange(ctx context.Context, address, method, path string,
 	body []byte) (code int, answer []byte, err error) {
-	q, err := http.NewRequestWithContext(ctx, method, "http://"+address+path, bytes.NewReader(body))
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	q, err := http.NewRequestWithContext(ctx, method, address+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}
 	if body != nil {
 		q.Header.Set("Content-Type", "application/json")
+	}
+	if c.node.Token != "" {
+		q.Header.Set("Authorization", "Bearer "+c.node.Token)
 	}
 	response, err := c.client.Do(q)
 	if err != nil {

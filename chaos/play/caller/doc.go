@@ -1,5 +1,6 @@
 // Package caller calls one node of quotad from outside, as services and operators do: for
-// decisions, whose answers go to the judge of chaos/judge/oracle, and for the node's status.
+// decisions, whose answers go to the judge of chaos/judge/oracle, for the node's status, and for
+// cuts.
 //
 // A request for a decision belongs to one of three classes:
 //

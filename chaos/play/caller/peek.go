@@ -21,7 +21,7 @@ func (c *Caller) Peek(ctx context.Context, q Question) (p Peeked, err error) {
 	if err != nil {
 		return p, err
 	}
-	answer, err := c.request(ctx, c.http, http.MethodPost, "/v1/peek", body)
+	answer, err := c.request(ctx, c.node.HTTP, http.MethodPost, "/v1/peek", body)
 	if err != nil {
 		return p, err
 	}

@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -48,7 +47,8 @@ func (n *Node) configure(f nodeFile) (err error) {
 	if err := os.WriteFile(n.file(), []byte(b.String()), 0o644); err != nil {
 		return err
 	}
-	n.calls, err = caller.New(n.Region, n.Name, n.HTTP, n.Admin, n.GRPC)
+	n.calls, err = caller.New(caller.Node{Region: n.Region, Name: n.Name, HTTP: n.HTTP,
+		Admin: n.Admin, GRPC: n.GRPC})
 	return err
 }
 
@@ -130,16 +130,6 @@ func (n *Node) Status(ctx context.Context) (Status, error) { return n.calls.Stat
 // Cut cuts the node off from a region for d, in a direction (in, out or both); 0 heals. The node
 // needs the setting chaos: true.
 func (n *Node) Cut(ctx context.Context, region, direction string, d time.Duration) error {
-	q := map[string]any{"region": region, "direction": direction}
-	if d > 0 {
-		q["for"] = d.String()
-	} else {
-		q["heal"] = true
-	}
-	body, err := json.Marshal(q)
-	if err != nil {
-		return err
-	}
-	_, err = n.calls.Request(ctx, http.MethodPost, "/v1/cut", body)
+	_, err := n.calls.Cut(ctx, region, direction, d)
 	return err
 }

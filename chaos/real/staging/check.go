@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/quotad/quotad/chaos/real/scenario"
-	"github.com/quotad/quotad/region/trade/peer"
 )
 
 // Check returns the reasons why the deployment cannot be rehearsed on: a node does not answer, is
@@ -21,7 +20,7 @@ func (s *Stage) Check(ctx context.Context, sc *scenario.Scenario) error {
 		status, err := p.calls.Status(ctx)
 		switch {
 		case err != nil:
-			return err
+			return told(err)
 		case status.Region != p.region || status.Node != p.Name:
 			return fmt.Errorf("at %s is %s/%s, and not %s/%s; correct the nodes file", p.HTTP,
 				status.Region, status.Node, p.region, p.Name)
@@ -46,7 +45,7 @@ func (s *Stage) healAll(ctx context.Context) func(*place) error {
 			if other.Name == p.region {
 				continue
 			}
-			if err := s.cut(ctx, p, peer.Cut{Region: other.Name, Direction: "both"}); err != nil {
+			if err := p.cut(ctx, other.Name, "both", 0); err != nil {
 				return err
 			}
 		}
@@ -84,7 +83,7 @@ func (p *place) decidesBy(ctx context.Context, sc *scenario.Scenario) error {
 		got, err := p.calls.Peek(ctx, question(q))
 		switch {
 		case err != nil:
-			return err
+			return told(err)
 		case got.Limit != b.Limit || got.Algorithm != b.Algorithm || got.Units != b.Units:
 			return fmt.Errorf("%s decides %s by limit %q, %s of %d, and the scenario has %s, %s of %d; give the scenario the limits of the deployment",
 				p.calls, b.Name(), got.Limit, got.Algorithm, got.Units, b.Limit, b.Algorithm,

@@ -8,19 +8,17 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc/status"
-
-	"github.com/quotad/quotad/region/trade/peer"
+	"github.com/quotad/quotad/chaos/play/caller"
 )
 
 // MostCut is the longest duration of a cut.
-const MostCut = peer.MaxCut
+const MostCut = caller.MostCut
 
 var directions = []string{"both", "in", "out"}
 
 // Cut cuts all nodes of a region off from those of another. Direction "in" loses what the others
-// send, "out" what is sent to them, "both" both. The cut ends by itself after d, in whole
-// milliseconds up to MostCut. If one of the nodes cannot make the cut, the others heal theirs.
+// send, "out" what is sent to them, "both" both. The cut ends by itself after d, at most
+// MostCut. If one of the nodes cannot make the cut, the others heal theirs.
 func (s *Stage) Cut(ctx context.Context, from, to, direction string, d time.Duration) error {
 	switch {
 	case s.places[from] == nil:
@@ -37,7 +35,7 @@ func (s *Stage) Cut(ctx context.Context, from, to, direction string, d time.Dura
 	}
 	s.note(from, to, true)
 	err := each(s.places[from], func(p *place) error {
-		return s.cut(ctx, p, peer.Cut{Region: to, Direction: direction, For: d})
+		return p.cut(ctx, to, direction, d)
 	})
 	if err == nil {
 		return nil
@@ -70,7 +68,7 @@ func (s *Stage) Heal(ctx context.Context) error {
 // heal ends the cuts of a region from another. What fails to heal stays noted for the next Heal.
 func (s *Stage) heal(ctx context.Context, from, to string) error {
 	err := each(s.places[from], func(p *place) error {
-		return s.cut(ctx, p, peer.Cut{Region: to, Direction: "both"})
+		return p.cut(ctx, to, "both", 0)
 	})
 	if err == nil {
 		s.note(from, to, false)
@@ -89,27 +87,31 @@ func (s *Stage) note(from, to string, cut bool) {
 	}
 }
 
-// cut asks one node for a cut.
-func (s *Stage) cut(ctx context.Context, p *place, c peer.Cut) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	a, err := s.client.Cut(ctx, p.region, p.Peer, c)
-	if said, ok := status.FromError(errors.Unwrap(err)); ok && err != nil {
-		return fmt.Errorf("%s at %s: %s", p.calls, p.Peer, said.Message())
-	}
+// cut asks the node for a cut, or with 0 to heal.
+func (p *place) cut(ctx context.Context, to, direction string, d time.Duration) error {
+	lost, err := p.calls.Cut(ctx, to, direction, d)
 	if err != nil {
-		return err
+		return told(err)
 	}
 	p.lost.Lock()
 	defer p.lost.Unlock()
 	switch {
-	case a.PacketsLost < p.lost.last: // the node was started again
-		p.lost.total += a.PacketsLost
+	case lost < p.lost.last: // the node was started again
+		p.lost.total += lost
 	case p.lost.known:
-		p.lost.total += a.PacketsLost - p.lost.last
+		p.lost.total += lost - p.lost.last
 	}
-	p.lost.known, p.lost.last = true, a.PacketsLost
+	p.lost.known, p.lost.last = true, lost
 	return nil
+}
+
+// told adds to an error what can be done in the nodes file.
+func told(err error) error {
+	if errors.Is(err, caller.ErrUnknown) {
+		return fmt.Errorf("%w; give token_file in the nodes file, the token of a caller with the roles "+
+			"check and operate, or cert and key of one", err)
+	}
+	return err
 }
 
 func (s *Stage) noRegion(name string) error {

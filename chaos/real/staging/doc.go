@@ -2,15 +2,11 @@
 // environment, whose nodes are named in a nodes file.
 //
 // A [Stage] plays scenarios of chaos/real/scenario there, those that need only cuts. It asks the nodes
-// of the file for decisions and for their status over their HTTP API, and for cuts over their peer
-// port. A node makes cuts only if it was started with chaos: true. Every cut ends by itself, after
-// ten minutes at the latest. Nothing here starts, ends or empties a process or a Redis, because
-// they belong to somebody else.
+// of the file for decisions over their HTTP API, and for their status and for cuts at their admin
+// listeners. A node makes cuts only if it was started with chaos: true. Every cut ends by itself,
+// after ten minutes at the latest. Nothing here starts, ends or empties a process or a Redis,
+// because they belong to somebody else.
 //
-// If the nodes have peer_tls, the stage needs a certificate of their authority. Any certificate of
-// it will do. One that names a region which no limits document has cannot take rights: quotad keys
-// cert certs --region operators --node alice.
-//
-// Run it on a machine that none of the nodes runs on: the answer to a cut that covers the caller's
-// own address arrives only when the cut has ended.
+// Where nodes ask who calls, the nodes file names a token or a certificate of a caller with the
+// roles check and operate.
 package staging

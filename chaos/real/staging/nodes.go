@@ -4,19 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/quotad/quotad/policy/files"
 	"github.com/quotad/quotad/policy/strictyaml"
-	"github.com/quotad/quotad/region/trade/peer"
+	"github.com/quotad/quotad/policy/trust"
 )
 
 // Nodes is the content of a nodes file.
 type Nodes struct {
-	// TLS are the files for calls to peer ports; nil: plain text.
-	TLS     *peer.Files
 	Regions []Region // in the order of the file
 	// ClocksApart is how far the clocks of the regions' stores and of this machine may be apart, as
 	// the judge assumes; 100 ms if the file says nothing.
@@ -29,12 +29,19 @@ type Region struct {
 	Nodes []Node // at least one
 }
 
-// Node is the name and the addresses of a node. All addresses are host:port.
+// Node is the name and the addresses of a node. All addresses are host:port, or https://host:port
+// with TLS.
 type Node struct {
-	Name  string // as in the node file
-	Peer  string // its peer port, listen.peer
-	HTTP  string // its HTTP API, listen.http
-	Admin string // its admin listener, listen.admin
+	Name   string // as in the node file
+	HTTP   string // its HTTP API, listen.http
+	Admin  string // its admin listener, listen.admin
+	Access Access
+}
+
+// Access is what a node is shown of who calls, and whom its certificate may be of.
+type Access struct {
+	TokenFile string // path; empty: no token is sent
+	trust.Files
 }
 
 const (
@@ -73,12 +80,17 @@ func ParseNodes(path string, src []byte) (*Nodes, error) {
 	return &n.nodes, nil
 }
 
-// callable reports whether an address is a host and a port from 1 on.
-func callable(address string) bool {
-	host, service, err := net.SplitHostPort(address)
+// callable returns the URL of an address, and whether it is a host and a port from 1 on, with or
+// without https:// before them.
+func callable(address string) (*url.URL, bool) {
+	u := &url.URL{Scheme: "http", Host: address}
+	if at, found := strings.CutPrefix(address, "https://"); found {
+		u = &url.URL{Scheme: "https", Host: at}
+	}
+	host, service, err := net.SplitHostPort(u.Host)
 	if err != nil || host == "" {
-		return false
+		return nil, false
 	}
 	port, err := strconv.ParseUint(service, 10, 16)
-	return err == nil && port > 0
+	return u, err == nil && port > 0
 }

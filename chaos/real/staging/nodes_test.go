@@ -10,20 +10,23 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/policy/strictyaml"
-	"github.com/quotad/quotad/region/trade/peer"
+	"github.com/quotad/quotad/policy/trust"
 )
 
 const good = `
 clocks_apart: 20ms
-tls: {cert: certs/alice.pem, key: /keys/alice.key, ca: certs/ca.pem}
+token_file: alice.token
+ca: certs/ca.pem
 regions:
   us-east:
-    - {name: n1, peer: "192.0.2.1:8082", http: "192.0.2.1:8080", admin: "192.0.2.1:8083"}
+    - {name: n1, http: "https://192.0.2.1:8080", admin: "https://192.0.2.1:8083"}
     - name: 2
-      peer: us2.example.com:8082
-      http: us2.example.com:8080
-      admin: us2.example.com:8083
-  eu-west: [{name: n1, peer: "[2001:db8::1]:8082", http: "[2001:db8::1]:8080", admin: "[2001:db8::1]:8083"}]
+      http: https://us2.example.com:8080
+      admin: 127.0.0.1:8083
+      token_file: /tokens/two
+      cert: alice.pem
+      key: /keys/alice.key
+  eu-west: [{name: n1, http: "https://[2001:db8::1]:8080", admin: "https://[2001:db8::1]:8083", ca: eu.pem}]
 `
 
 func TestReadNodes(t *testing.T) {
@@ -35,17 +38,18 @@ func TestReadNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	certs := filepath.Join(filepath.Dir(path), "certs")
+	in := func(name string) string { return filepath.Join(filepath.Dir(path), name) }
+	ca := in("certs/ca.pem")
 	want := &Nodes{
 		ClocksApart: 20 * time.Millisecond,
-		TLS: &peer.Files{Cert: filepath.Join(certs, "alice.pem"), Key: "/keys/alice.key",
-			CA: filepath.Join(certs, "ca.pem")},
 		Regions: []Region{
-			{"us-east", []Node{{"n1", "192.0.2.1:8082", "192.0.2.1:8080", "192.0.2.1:8083"},
-				{"2", "us2.example.com:8082", "us2.example.com:8080",
-					"us2.example.com:8083"}}},
-			{"eu-west", []Node{{"n1", "[2001:db8::1]:8082", "[2001:db8::1]:8080",
-				"[2001:db8::1]:8083"}}},
+			{"us-east", []Node{
+				{"n1", "https://192.0.2.1:8080", "https://192.0.2.1:8083",
+					Access{in("alice.token"), trust.Files{CA: ca}}},
+				{"2", "https://us2.example.com:8080", "127.0.0.1:8083",
+					Access{"/tokens/two", trust.Files{CA: ca, Cert: in("alice.pem"), Key: "/keys/alice.key"}}}}},
+			{"eu-west", []Node{{"n1", "https://[2001:db8::1]:8080", "https://[2001:db8::1]:8083",
+				Access{in("alice.token"), trust.Files{CA: in("eu.pem")}}}}},
 		},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -64,15 +68,15 @@ func TestNodesRefused(t *testing.T) {
 		{"nothing", "", "nodes.yaml:1:1: the file is empty; write regions and their nodes"},
 		{"no mapping", "us",
 			`nodes.yaml:1:1: "us" stands where a mapping is expected; write regions and their nodes`},
-		{"no regions", "tls: {cert: a, key: b, ca: c}",
+		{"no regions", "ca: c",
 			"nodes.yaml:1:1: regions: missing; write it like us-east: "},
-		{"other fields", "regions:\n  us: [{name: n, peer: h:1, http: h:2, admin: a:1}]\nload: 1",
-			"nodes.yaml:3:1: load: no such field; use one of regions, tls, clocks_apart"},
+		{"other fields", "regions:\n  us: [{name: n, http: h:2, admin: a:1}]\nload: 1",
+			"nodes.yaml:3:1: load: no such field; use one of regions, clocks_apart, token_file, ca, cert, key"},
 		{"empty regions", "regions: {}",
 			"nodes.yaml:1:10: regions: empty; write it like us-east: "},
 		{"a list of regions", "regions: [us]",
 			"nodes.yaml:1:10: regions: a list stands where a mapping is expected; write it like us-east: "},
-		{"the name of a region", "regions:\n  u s: [{name: n, peer: h:1, http: h:2, admin: a:2}]",
+		{"the name of a region", "regions:\n  u s: [{name: n, http: h:2, admin: a:2}]",
 			`nodes.yaml:2:3: regions."u s": "u s" is no name of a region; `},
 		{"a region without nodes", "regions: {us: []}",
 			"nodes.yaml:1:15: regions.us: empty; write it like us-east: "},
@@ -80,52 +84,59 @@ func TestNodesRefused(t *testing.T) {
 			"nodes.yaml:1:15: regions.us: a mapping stands where a list is expected; write it like us-east: "},
 		{"no node", "regions: {us: [n1]}",
 			`nodes.yaml:1:16: regions.us[0]: "n1" stands where a mapping is expected; write it like {name: n1, `},
-		{"no name", node("peer: h:1, http: h:2, admin: a:3"),
+		{"no name", node("http: h:2, admin: a:3"),
 			"nodes.yaml:2:8: regions.us[0].name: missing; write it like {name: n1, "},
-		{"no peer", node("name: n, http: h:2, admin: a:4"),
-			"nodes.yaml:2:8: regions.us[0].peer: missing; write it like {name: n1, "},
-		{"no http", node("name: n, peer: h:1"),
+		{"no http", node("name: n, admin: a:4"),
 			"nodes.yaml:2:8: regions.us[0].http: missing; write it like {name: n1, "},
-		{"no admin", node("name: n, peer: h:1, http: h:2"),
+		{"no admin", node("name: n, http: h:2"),
 			"nodes.yaml:2:8: regions.us[0].admin: missing; write it like {name: n1, "},
-		{"an empty name", node(`name: "", peer: h:1, http: h:2, admin: a:5`),
+		{"an empty name", node(`name: "", http: h:2, admin: a:5`),
 			"nodes.yaml:2:15: regions.us[0].name: empty; write it like {name: n1, "},
-		{"a null", node(`name: , peer: h:1, http: h:2, admin: a:6`),
+		{"a null", node(`name: , http: h:2, admin: a:6`),
 			"nodes.yaml:2:9: regions.us[0].name: an empty value stands where a plain value is expected; "},
-		{"a bad name", node("name: a b, peer: h:1, http: h:2, admin: a:7"),
+		{"a bad name", node("name: a b, http: h:2, admin: a:7"),
 			`nodes.yaml:2:15: regions.us[0].name: "a b" is no name of a node; `},
-		{"more of a node", node("name: n, peer: h:1, http: h:2, admin: a:8, grpc: h:3"),
-			"regions.us[0].grpc: no such field; use one of name, peer, http, admin"},
-		{"a URL", node(`name: n, peer: h:1, http: "http://h:2", admin: a:9`),
+		{"more of a node", node("name: n, http: h:2, admin: a:8, grpc: h:3"),
+			"regions.us[0].grpc: no such field; use one of name, http, admin, token_file, ca, cert, key"},
+		{"a URL", node(`name: n, http: "http://h:2", admin: a:9`),
 			`regions.us[0].http: "http://h:2" is not host:port; `},
-		{"no port", node("name: n, peer: h, http: h:2, admin: a:10"),
-			`regions.us[0].peer: "h" is not host:port; `},
-		{"port 0", node(`name: n, peer: "h:0", http: h:2, admin: a:11`),
-			`regions.us[0].peer: "h:0" is not host:port; `},
-		{"no host", node(`name: n, peer: ":1", http: h:2, admin: a:12`),
-			`regions.us[0].peer: ":1" is not host:port; `},
-		{"a value of values", node("name: [n], peer: h:1, http: h:2, admin: a:13"),
+		{"no port", node("name: n, http: h, admin: a:10"),
+			`regions.us[0].http: "h" is not host:port; `},
+		{"port 0", node(`name: n, http: "h:0", admin: a:11`),
+			`regions.us[0].http: "h:0" is not host:port; `},
+		{"no host", node(`name: n, http: h:2, admin: ":1"`),
+			`regions.us[0].admin: ":1" is not host:port; `},
+		{"a value of values", node("name: [n], http: h:2, admin: a:13"),
 			"nodes.yaml:2:15: regions.us[0].name: a list stands where a plain value is expected; "},
-		{"one address twice", node("name: n, peer: h:1, http: h:1, admin: a:14"),
-			`regions.us[0].http: "h:1" is given at regions.us[0].peer, too; `},
+		{"one address twice", node("name: n, http: h:1, admin: https://h:1"),
+			`regions.us[0].admin: "h:1" is given at regions.us[0].http, too; `},
 		{"a node's address",
-			"regions:\n  us: [{name: n, peer: h:1, http: h:2, admin: a:15}]\n  eu: [{name: n, peer: h:1, http: h:3, admin: a:16}]",
-			`nodes.yaml:3:24: regions.eu[0].peer: "h:1" is given at regions.us[0].peer, too; `},
-		{"one name twice", "regions:\n  us: [{name: n, peer: h:1, http: h:2, admin: a:17}, {name: n, peer: h:3, http: h:4, admin: a:18}]",
+			"regions:\n  us: [{name: n, http: h:2, admin: a:15}]\n  eu: [{name: n, http: h:2, admin: a:16}]",
+			`nodes.yaml:3:24: regions.eu[0].http: "h:2" is given at regions.us[0].http, too; `},
+		{"one name twice", "regions:\n  us: [{name: n, http: h:2, admin: a:17}, {name: n, http: h:4, admin: a:18}]",
 			`regions.us[1].name: "n" is the name of another node of the region, too; `},
-		{"half a tls", "regions:\n  us: [{name: n, peer: h:1, http: h:2, admin: a:19}]\ntls: {cert: a, ca: c}",
-			"nodes.yaml:3:6: tls.key: missing; write it like {cert: "},
-		{"no tls", "regions:\n  us: [{name: n, peer: h:1, http: h:2, admin: a:20}]\ntls: true",
-			"nodes.yaml:3:6: tls: true stands where a mapping is expected; "},
-		{"no time", "clocks_apart: 1\nregions:\n  us: [{name: n, peer: h:1, http: h:2, admin: a:21}]",
+		{"half a pair", "regions:\n  us: [{name: n, http: h:2, admin: a:19}]\ncert: a",
+			"nodes.yaml:3:7: cert: no key is given with it; give key, too"},
+		{"the other half", node("name: n, http: h:2, admin: a:19, key: a"),
+			"regions.us[0].key: no cert is given with it; give cert, too"},
+		{"a path of nothing", "ca: ''\nregions:\n  us: [{name: n, http: h:2, admin: a:20}]",
+			"nodes.yaml:1:5: ca: empty; give the path of a file"},
+		{"a token in plain text", node("name: n, http: localhost:1, admin: h:2, token_file: t"),
+			"regions.us[0].admin: the token would go to another machine in plain text; write https://"},
+		{"tls of before", "regions:\n  us: [{name: n, http: h:2, admin: a:20}]\ntls: {cert: a, key: b, ca: c}",
+			"nodes.yaml:3:6: tls: the peer ports of nodes are no longer called; leave it out, write https:// before http " +
+				"and admin where they have TLS, and beside regions ca, and token_file or cert and key"},
+		{"a node of before", node("name: n, peer: h:1, http: h:2, admin: a:3"),
+			"nodes.yaml:2:24: regions.us[0].peer: the peer ports of nodes are no longer called; leave it out: admin is where"},
+		{"no time", "clocks_apart: 1\nregions:\n  us: [{name: n, http: h:2, admin: a:21}]",
 			`nodes.yaml:1:15: clocks_apart: 1 is not a duration; `},
-		{"too long a time", "clocks_apart: 11s\nregions:\n  us: [{name: n, peer: h:1, http: h:2, admin: a:22}]",
+		{"too long a time", "clocks_apart: 11s\nregions:\n  us: [{name: n, http: h:2, admin: a:22}]",
 			`clocks_apart: "11s" is out of range; `},
-		{"a region twice", "regions:\n  us: [{name: n, peer: h:1, http: h:2, admin: a:23}]\n  us: [{name: m, peer: h:3, http: h:4, admin: a:24}]", "nodes.yaml:3:3: regions.us: given twice, first at nodes.yaml:2:3; keep one of the two"},
+		{"a region twice", "regions:\n  us: [{name: n, http: h:2, admin: a:23}]\n  us: [{name: m, http: h:4, admin: a:24}]", "nodes.yaml:3:3: regions.us: given twice, first at nodes.yaml:2:3; keep one of the two"},
 		{"no YAML", "regions: [", "not valid YAML: "},
 		{"two documents", good + "---\n" + good,
 			"a second document starts here; keep one document in a file"},
-		{"an alias", "regions:\n  us: &a [{name: n, peer: h:1, http: h:2, admin: a:25}]\n  eu: *a",
+		{"an alias", "regions:\n  us: &a [{name: n, http: h:2, admin: a:25}]\n  eu: *a",
 			"nodes.yaml:3:7: aliases (*name) are not allowed; "},
 		{"too long", strings.Repeat("#\n", nodesKind.MaxBytes),
 			"nodes.yaml:1:1: the file is larger than 32 KiB; "},
@@ -152,9 +163,9 @@ func TestNodesRefused(t *testing.T) {
 // TestNodesReportsEverything: all mistakes are reported at once, or the first of very many.
 func TestNodesReportsEverything(t *testing.T) {
 	_, err := ParseNodes("nodes.yaml",
-		[]byte("regions:\n  us: [{name: n, peer: h, http: h, admin: h}, {name: n}]\n"+strings.Repeat("x: 1\n",
+		[]byte("regions:\n  us: [{name: n, http: h, admin: h}, {name: n}]\n"+strings.Repeat("x: 1\n",
 			1)))
-	for _, want := range []string{"us[0].peer", "us[0].http", "us[0].admin", "us[1].peer",
+	for _, want := range []string{"us[0].http", "us[0].admin",
 		"us[1].http", "us[1].admin",
 		"3:1: x: no such field"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -171,7 +182,7 @@ func TestNodesReportsEverything(t *testing.T) {
 // FuzzParseNodes: no file causes a panic, and the addresses of an accepted file can be called.
 func FuzzParseNodes(f *testing.F) {
 	f.Add([]byte(good))
-	f.Add([]byte("regions: {us: [{name: n, peer: h:1, http: h:2}]}"))
+	f.Add([]byte("regions: {us: [{name: n, http: h:2}]}"))
 	f.Add([]byte("? [a]\n: &b {<<: *b}"))
 	f.Add([]byte("regions:\n  us:\n" + strings.Repeat("    - {}\n", 60)))
 	f.Fuzz(func(t *testing.T, src []byte) {
@@ -187,7 +198,9 @@ func FuzzParseNodes(f *testing.F) {
 				t.Errorf("region %q has no node", r.Name)
 			}
 			for _, n := range r.Nodes {
-				if n.Name == "" || !callable(n.Peer) || !callable(n.HTTP) {
+				_, asked := callable(n.HTTP)
+				_, operated := callable(n.Admin)
+				if n.Name == "" || !asked || !operated {
 					t.Errorf("%+v is a node", n)
 				}
 			}

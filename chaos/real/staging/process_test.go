@@ -20,7 +20,7 @@ limits:
   - {name: account, domain: api, key: [account], algorithm: fixed_window, limit: 10, window: 1s}
 `
 
-// TestCutsRealNodes cuts real nodes off over their peer ports. Both regions are degraded, say so in
+// TestCutsRealNodes cuts real nodes off at their admin listeners. Both regions are degraded, say so in
 // their decisions, and are in touch again once the cut has ended by itself.
 func TestCutsRealNodes(t *testing.T) {
 	fleet, err := process.Start(t.Context(), t, process.Config{Limits: limits,
@@ -33,8 +33,7 @@ func TestCutsRealNodes(t *testing.T) {
 	for _, r := range fleet.Regions {
 		region := Region{Name: r.Name}
 		for _, n := range r.Nodes {
-			region.Nodes = append(region.Nodes, Node{Name: n.Name, Peer: n.Peer, HTTP: n.HTTP,
-				Admin: n.Admin})
+			region.Nodes = append(region.Nodes, Node{Name: n.Name, HTTP: n.HTTP, Admin: n.Admin})
 		}
 		nodes.Regions = append(nodes.Regions, region)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,15 +11,14 @@ import (
 	"github.com/quotad/quotad/chaos/judge/oracle"
 	"github.com/quotad/quotad/chaos/play/caller"
 	"github.com/quotad/quotad/chaos/real/scenario"
-	"github.com/quotad/quotad/region/trade/peer"
+	"github.com/quotad/quotad/policy/trust"
 )
 
 // Stage is a deployment to rehearse faults on, a [scenario.Stage]. Safe for
 // concurrent use.
 type Stage struct {
 	nodes  *Nodes
-	length time.Duration // of the rehearsal
-	client *peer.Client
+	length time.Duration       // of the rehearsal
 	places map[string][]*place // by region
 
 	mu   sync.Mutex
@@ -48,29 +46,22 @@ type place struct {
 type life struct{ incarnation, dials uint64 }
 
 const (
-	// callTimeout bounds a call to a peer port.
-	callTimeout = 5 * time.Second
+	// margin is how much longer than needed a cut lasts by itself: a call that heals it takes as long.
+	margin = 5 * time.Second
 	// healTimeout bounds the healing at the end.
 	healTimeout = 10 * time.Second
 )
 
-// Open prepares calls to the nodes for a rehearsal of this length, but calls none. It fails if the
-// certificate cannot be used.
+// Open prepares calls to the nodes for a rehearsal of this length, but calls none. It fails if a
+// token or certificate cannot be used.
 func Open(nodes *Nodes, length time.Duration) (*Stage, error) {
-	var trust *peer.TLS
-	if nodes.TLS != nil {
-		var err error
-		if trust, err = peer.LoadCaller(*nodes.TLS); err != nil {
-			return nil, fmt.Errorf("tls of the nodes file: %w", err)
-		}
-	}
-	s := &Stage{nodes: nodes, length: length, client: peer.NewClient((&net.Dialer{}).DialContext,
-		trust), places: map[string][]*place{}, cuts: map[[2]string]bool{}}
+	s := &Stage{nodes: nodes, length: length, places: map[string][]*place{},
+		cuts: map[[2]string]bool{}}
 	for _, r := range nodes.Regions {
 		for _, n := range r.Nodes {
-			calls, err := caller.New(r.Name, n.Name, n.HTTP, n.Admin, "")
+			calls, err := n.caller(r.Name)
 			if err != nil {
-				return nil, errors.Join(err, s.client.Close())
+				return nil, fmt.Errorf("node %s/%s of the nodes file: %w", r.Name, n.Name, err)
 			}
 			s.places[r.Name] = append(s.places[r.Name], &place{Node: n, region: r.Name,
 				calls: calls})
@@ -79,12 +70,28 @@ func Open(nodes *Nodes, length time.Duration) (*Stage, error) {
 	return s, nil
 }
 
+// caller returns a caller of the node, with the token and certificates that its files have.
+func (n Node) caller(region string) (*caller.Caller, error) {
+	to := caller.Node{Region: region, Name: n.Name, HTTP: n.HTTP, Admin: n.Admin}
+	var err error
+	if n.Access.TokenFile != "" {
+		if to.Token, err = trust.Token(n.Access.TokenFile); err != nil {
+			return nil, fmt.Errorf("token_file: %w", err)
+		}
+	}
+	to.TLS, err = n.Access.TLS(func(setting string) string { return setting })
+	if err != nil {
+		return nil, err
+	}
+	return caller.New(to)
+}
+
 // Close heals the remaining cuts, within ten seconds, and closes the connections. Cuts that it
 // could not heal end by themselves.
 func (s *Stage) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), healTimeout)
 	defer cancel()
-	err := errors.Join(s.Heal(ctx), s.client.Close())
+	err := s.Heal(ctx)
 	for _, all := range s.places {
 		for _, p := range all {
 			p.calls.Close()

@@ -3,11 +3,16 @@ package staging
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
-	"net"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,11 +20,10 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"google.golang.org/grpc"
 
 	"github.com/quotad/quotad/chaos/judge/oracle"
 	"github.com/quotad/quotad/chaos/real/scenario"
-	"github.com/quotad/quotad/region/trade/peer"
+	"github.com/quotad/quotad/policy/trust"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,7 +34,8 @@ type fake struct {
 
 	mu          sync.Mutex
 	cuts        []string // that it was asked for
-	refuse      error    // its answer to cuts; nil: it makes them
+	refuse      string   // its answer to cuts; empty: it makes them
+	token       string   // that it wants to see; empty: none
 	status      string   // its answer instead of a good status, if not empty
 	incarnation int
 	sequence    int
@@ -56,18 +61,41 @@ func (f *fake) asked() []string {
 	return all
 }
 
-func (f *fake) cut(_ peer.Caller, c peer.Cut) (peer.CutAnswer, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.cuts = append(f.cuts, fmt.Sprintf("%s %s %v", c.Region, c.Direction, c.For))
-	return peer.CutAnswer{PacketsLost: f.lost}, f.refuse
+// cut answers a call for a cut. f.mu is held.
+func (f *fake) cut(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Region, Direction, For string
+		Heal                   bool
+	}
+	if err := json.NewDecoder(r.Body).Decode(&q); err != nil || q.Heal != (q.For == "") {
+		http.Error(w, "no cut", http.StatusBadRequest)
+		return
+	}
+	f.cuts = append(f.cuts, q.Region+" "+q.Direction+" "+cmp.Or(q.For, "0s"))
+	if f.refuse != "" {
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprintf(w, `{"detail":%q}`, f.refuse)
+		return
+	}
+	fmt.Fprintf(w, `{"region":%q,"packets_lost":%d}`, q.Region, f.lost)
 }
+
+// noCuts is what a node answers that was not started for cuts.
+const noCuts = "this node makes no cuts; for a rehearsal of faults start it with chaos: true"
 
 // ServeHTTP is the node's API.
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.token != "" && r.Header.Get("Authorization") != "Bearer "+f.token {
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprint(w, `{"detail":"this port asks who calls"}`)
+		return
+	}
 	switch r.URL.Path {
+	case "/v1/cut":
+		f.cut(w, r)
+		return
 	case "/v1/peek":
 		split := map[string]int{"us": 7, "eu": 3}[f.region]
 		fmt.Fprint(w, cmp.Or(f.peeked,
@@ -125,26 +153,12 @@ func deploy(t *testing.T) *deployed {
 		f := &fake{region: region, name: name, incarnation: 1}
 		f.server = httptest.NewServer(f)
 		t.Cleanup(f.server.Close)
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := peer.NewServer(peer.Handlers{Cut: f.cut}, nil)
-		served := make(chan error, 1)
-		go func() { served <- s.Serve(l) }()
-		t.Cleanup(func() {
-			s.Close()
-			// A test may end before the server began.
-			if err := <-served; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
-				t.Error(err)
-			}
-		})
 		if len(nodes.Regions) == 0 || nodes.Regions[len(nodes.Regions)-1].Name != region {
 			nodes.Regions = append(nodes.Regions, Region{Name: region})
 		}
 		r := &nodes.Regions[len(nodes.Regions)-1]
-		r.Nodes = append(r.Nodes, Node{Name: name, Peer: l.Addr().String(),
-			HTTP: f.server.Listener.Addr().String(), Admin: f.server.Listener.Addr().String()})
+		at := f.server.Listener.Addr().String()
+		r.Nodes = append(r.Nodes, Node{Name: name, HTTP: at, Admin: at})
 		return f
 	}
 	d := &deployed{us1: start("us", "n1"), us2: start("us", "n2"), eu1: start("eu", "n1")}
@@ -195,16 +209,16 @@ func TestCutAndHeal(t *testing.T) {
 // refused.
 func TestCutFailsWhole(t *testing.T) {
 	d := deploy(t)
-	d.us2.set(func() { d.us2.refuse = peer.ErrNoCuts })
+	d.us2.set(func() { d.us2.refuse = noCuts })
 	err := d.Cut(t.Context(), "us", "eu", "both", time.Minute)
-	if err == nil || !strings.Contains(err.Error(), d.nodes.Regions[0].Nodes[1].Peer) ||
+	if err == nil || !strings.Contains(err.Error(), "quotad us/n2: Forbidden: ") ||
 		!strings.Contains(err.Error(), "start it with chaos: true") ||
 		!strings.Contains(err.Error(),
 			"some nodes of us may stay cut off from eu for 1m0s; it ends by itself") {
 		t.Error(err)
 	}
 	d.wantAsked(t, "eu both 1m0s, eu both 0s", "eu both 1m0s, eu both 0s", "")
-	d.us2.set(func() { d.us2.refuse = nil })
+	d.us2.set(func() { d.us2.refuse = "" })
 	if err := d.Heal(t.Context()); err != nil { // what could not be healed before is healed now
 		t.Error(err)
 	}
@@ -266,10 +280,10 @@ func TestCheck(t *testing.T) {
 		{"other weights", func(d *deployed) {
 			d.us2.peeked = `{"limit":"account","algorithm":"fixed_window","limit_units":10,"entitlement":5}`
 		}, "quotad us/n2 has a fixed split of 5 of account/42, and by the scenario's weights it is 7; give"},
-		{"no cuts", func(d *deployed) { d.us2.refuse = peer.ErrNoCuts },
+		{"no cuts", func(d *deployed) { d.us2.refuse = noCuts },
 			"start it with chaos: true"},
 		{"no cut of this", func(d *deployed) {
-			d.us2.refuse = errors.New("region: cannot be cut off alone")
+			d.us2.refuse = "region: cannot be cut off alone"
 		}, "region: cannot be cut off alone"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -294,7 +308,7 @@ func TestCheck(t *testing.T) {
 func TestCheckNamesAllThatIsWrong(t *testing.T) {
 	d := deploy(t)
 	d.us1.server.Close()
-	d.eu1.set(func() { d.eu1.refuse = peer.ErrNoCuts })
+	d.eu1.set(func() { d.eu1.refuse = noCuts })
 	err := d.Check(t.Context(), rehearsed(t))
 	if err == nil || !strings.Contains(err.Error(), "GET /v1/status of quotad us/n1") ||
 		!strings.Contains(err.Error(), "start it with chaos: true") {
@@ -365,11 +379,66 @@ func TestAsk(t *testing.T) {
 	t.Error("requests go to a node that is not there")
 }
 
-func TestOpenNeedsItsCertificate(t *testing.T) {
-	_, err := Open(&Nodes{TLS: &peer.Files{Cert: "nowhere", Key: "nowhere", CA: "nowhere"}},
-		time.Minute)
-	if err == nil || !strings.Contains(err.Error(), "tls of the nodes file: read the certificate") {
-		t.Error(err)
+// TestOpenNeedsItsFiles: a token or certificate that cannot be used is told before any call.
+func TestOpenNeedsItsFiles(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, a := range map[string]Access{
+		"token_file: open nowhere: ":             {TokenFile: "nowhere"},
+		"token_file: the file has no token":      {TokenFile: empty},
+		"ca: open nowhere: ":                     {Files: trust.Files{CA: "nowhere"}},
+		"ca: " + empty + " holds no certificate": {Files: trust.Files{CA: empty}},
+		"cert: open nowhere: ":                   {Files: trust.Files{Cert: "nowhere", Key: "nowhere"}},
+	} {
+		_, err := Open(&Nodes{Regions: []Region{{"us", []Node{{Name: "n1", Access: a}}}}}, time.Minute)
+		if want = "node us/n1 of the nodes file: " + want; err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestTokenAndAuthority: a node that asks who calls, over TLS, gets the token from whoever trusts
+// its authority, and nobody's errors have the token.
+func TestTokenAndAuthority(t *testing.T) {
+	const secret = "qt1_secret"
+	dir := t.TempDir()
+	token, ca := filepath.Join(dir, "token"), filepath.Join(dir, "ca.pem")
+	f := &fake{region: "us", name: "n1", incarnation: 1, token: secret}
+	f.server = httptest.NewUnstartedServer(f)
+	f.server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that callers give up
+	f.server.StartTLS()
+	t.Cleanup(f.server.Close)
+	if err := errors.Join(os.WriteFile(token, []byte(secret+"\n"), 0o600),
+		os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+			Bytes: f.server.Certificate().Raw}), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		access Access
+		want   string // of the error; empty: it cuts
+	}{
+		{"both", Access{token, trust.Files{CA: ca}}, ""},
+		{"no token", Access{"", trust.Files{CA: ca}}, "POST /v1/cut of quotad us/n1: the node does not know who calls: " +
+			"this port asks who calls; give token_file in the nodes file"},
+		{"no authority", Access{token, trust.Files{}}, "certificate"},
+	} {
+		at := "https://" + f.server.Listener.Addr().String()
+		node := Node{"n1", at, at, c.access}
+		s, err := Open(&Nodes{Regions: []Region{{"us", []Node{node}}, {"eu", []Node{node}}}},
+			time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Cut(t.Context(), "us", "eu", "both", time.Second)
+		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), secret)) {
+			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+		}
+		_ = s.Close()
 	}
 }
 
@@ -490,7 +559,7 @@ func TestFacts(t *testing.T) {
 	if got := d.us1.asked(); !slices.Equal(got, []string{"eu both 0s"}) {
 		t.Errorf("us/n1 was asked for %q", got)
 	}
-	d.us2.set(func() { d.us2.refuse = errors.New("no") })
+	d.us2.set(func() { d.us2.refuse = "no" })
 	if facts := d.Facts(); !strings.Contains(fmt.Sprint(facts.Text), "not healed by request") {
 		t.Errorf("%+v", facts)
 	}

@@ -40,7 +40,7 @@ func (s *Stage) Do(ctx context.Context, step scenario.Step) (outcome string, err
 	}
 	switch step.Do {
 	case "cut":
-		return "", s.cutWays(ctx, step, min(s.length+callTimeout, MostCut))
+		return "", s.cutWays(ctx, step, min(s.length+margin, MostCut))
 	case "heal":
 		return "", s.healWays(ctx, step)
 	}
@@ -50,7 +50,7 @@ func (s *Stage) Do(ctx context.Context, step scenario.Step) (outcome string, err
 // flap cuts and heals again and again.
 func (s *Stage) flap(ctx context.Context, step scenario.Step) error {
 	for end := time.Now().Add(step.For); time.Now().Before(end); {
-		if err := s.cutWays(ctx, step, min(step.Every+callTimeout, MostCut)); err != nil {
+		if err := s.cutWays(ctx, step, min(step.Every+margin, MostCut)); err != nil {
 			return err
 		}
 		wait(ctx, step.Every)

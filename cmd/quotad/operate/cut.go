@@ -72,6 +72,7 @@ func requestCut(cmd *cobra.Command, node *remote.Node, q cutRequest, output stri
 		Region    string            `json:"region"`
 		For       *api.Milliseconds `json:"for_ms"`
 		Addresses []string          `json:"addresses"`
+		Lost      uint64            `json:"packets_lost"`
 	}
 	if err := answer.Into(&done, func() bool { return done.For != nil }); err != nil {
 		return err
@@ -82,7 +83,8 @@ func requestCut(cmd *cobra.Command, node *remote.Node, q cutRequest, output stri
 		line = "healed: cut off no more from " + show.Name(done.Region)
 	}
 	return answer.Show(cmd.OutOrStdout(), output, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s (%s)\n", line, strings.Join(show.Names(done.Addresses), ", "))
+		_, err := fmt.Fprintf(w, "%s (%s); cuts have lost %d packets since the node started\n", line,
+			strings.Join(show.Names(done.Addresses), ", "), done.Lost)
 		return err
 	})
 }

@@ -26,8 +26,10 @@ or loopback aliases, and the time that the list shows. A step that is not possib
 root, is refused before anything starts.
 
 With --against it is played on a deployment that runs already, such as your staging environment, whose nodes are named in a
-file: deploy/multi-region/nodes.yaml is an example. Load goes to their HTTP API, and cuts are asked for over their peer
-ports: each node must have been started with chaos: true, and refuses else. Only cut, heal and flap are possible; what
+file: deploy/multi-region/nodes.yaml is an example. Load goes to their HTTP API, and cuts are asked for at their admin
+listeners: each node must have been started with chaos: true, and refuses else. Where nodes ask who calls, the file names
+the token (token_file) or the certificate (cert, key) of a caller with the roles check and operate, and with https:// before
+their addresses the authority of their certificates (ca). Only cut, heal and flap are possible; what
 needs the processes is refused before anything is asked of them, as is a scenario whose regions, limits or weights are not
 the deployment's. The load is real: it spends of the keys that the scenario names. Cuts are healed at the end, and end by
 themselves if this process is killed.

@@ -146,62 +146,6 @@ func (StoreUse) EnumDescriptor() ([]byte, []int) {
 	return file_peer_v1_peer_proto_rawDescGZIP(), []int{1}
 }
 
-// CutDirection is as seen from the node that is asked.
-type CutDirection int32
-
-const (
-	// Refused: say which.
-	CutDirection_CUT_DIRECTION_UNSPECIFIED CutDirection = 0
-	CutDirection_CUT_DIRECTION_BOTH        CutDirection = 1
-	// What the others send is lost.
-	CutDirection_CUT_DIRECTION_IN CutDirection = 2
-	// What is sent to the others is lost.
-	CutDirection_CUT_DIRECTION_OUT CutDirection = 3
-)
-
-// Enum value maps for CutDirection.
-var (
-	CutDirection_name = map[int32]string{
-		0: "CUT_DIRECTION_UNSPECIFIED",
-		1: "CUT_DIRECTION_BOTH",
-		2: "CUT_DIRECTION_IN",
-		3: "CUT_DIRECTION_OUT",
-	}
-	CutDirection_value = map[string]int32{
-		"CUT_DIRECTION_UNSPECIFIED": 0,
-		"CUT_DIRECTION_BOTH":        1,
-		"CUT_DIRECTION_IN":          2,
-		"CUT_DIRECTION_OUT":         3,
-	}
-)
-
-func (x CutDirection) Enum() *CutDirection {
-	p := new(CutDirection)
-	*p = x
-	return p
-}
-
-func (x CutDirection) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (CutDirection) Descriptor() protoreflect.EnumDescriptor {
-	return file_peer_v1_peer_proto_enumTypes[2].Descriptor()
-}
-
-func (CutDirection) Type() protoreflect.EnumType {
-	return &file_peer_v1_peer_proto_enumTypes[2]
-}
-
-func (x CutDirection) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use CutDirection.Descriptor instead.
-func (CutDirection) EnumDescriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{2}
-}
-
 // ExchangeRequest is what one region asks of another.
 type ExchangeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2142,124 +2086,6 @@ func (x *DescribeResponse) GetView() *v1.View {
 	return nil
 }
 
-// CutRequest asks a node to cut itself off from another region, in place of what it cut there in that direction before.
-type CutRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Region to be cut off from.
-	Region    string       `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
-	Direction CutDirection `protobuf:"varint,2,opt,name=direction,proto3,enum=peer.v1.CutDirection" json:"direction,omitempty"`
-	// Milliseconds until the cut ends by itself, at most ten minutes; 0 heals.
-	ForMs         int64 `protobuf:"varint,3,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CutRequest) Reset() {
-	*x = CutRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[25]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CutRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CutRequest) ProtoMessage() {}
-
-func (x *CutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[25]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CutRequest.ProtoReflect.Descriptor instead.
-func (*CutRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{25}
-}
-
-func (x *CutRequest) GetRegion() string {
-	if x != nil {
-		return x.Region
-	}
-	return ""
-}
-
-func (x *CutRequest) GetDirection() CutDirection {
-	if x != nil {
-		return x.Direction
-	}
-	return CutDirection_CUT_DIRECTION_UNSPECIFIED
-}
-
-func (x *CutRequest) GetForMs() int64 {
-	if x != nil {
-		return x.ForMs
-	}
-	return 0
-}
-
-// CutResponse says what a cut does.
-type CutResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// IP addresses of the nodes that the node is cut off from, or not any more.
-	Addresses []string `protobuf:"bytes,1,rep,name=addresses,proto3" json:"addresses,omitempty"`
-	// Packets that cuts lost since the node started.
-	PacketsLost   uint64 `protobuf:"varint,2,opt,name=packets_lost,json=packetsLost,proto3" json:"packets_lost,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CutResponse) Reset() {
-	*x = CutResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[26]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CutResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CutResponse) ProtoMessage() {}
-
-func (x *CutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[26]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CutResponse.ProtoReflect.Descriptor instead.
-func (*CutResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{26}
-}
-
-func (x *CutResponse) GetAddresses() []string {
-	if x != nil {
-		return x.Addresses
-	}
-	return nil
-}
-
-func (x *CutResponse) GetPacketsLost() uint64 {
-	if x != nil {
-		return x.PacketsLost
-	}
-	return 0
-}
-
 var File_peer_v1_peer_proto protoreflect.FileDescriptor
 
 const file_peer_v1_peer_proto_rawDesc = "" +
@@ -2428,15 +2254,7 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12*\n" +
 	"\x04view\x18\x03 \x01(\v2\x16.quotad.v1.ViewRequestR\x04view\"7\n" +
 	"\x10DescribeResponse\x12#\n" +
-	"\x04view\x18\x01 \x01(\v2\x0f.quotad.v1.ViewR\x04view\"p\n" +
-	"\n" +
-	"CutRequest\x12\x16\n" +
-	"\x06region\x18\x01 \x01(\tR\x06region\x123\n" +
-	"\tdirection\x18\x02 \x01(\x0e2\x15.peer.v1.CutDirectionR\tdirection\x12\x15\n" +
-	"\x06for_ms\x18\x03 \x01(\x03R\x05forMs\"N\n" +
-	"\vCutResponse\x12\x1c\n" +
-	"\taddresses\x18\x01 \x03(\tR\taddresses\x12!\n" +
-	"\fpackets_lost\x18\x02 \x01(\x04R\vpacketsLost*\xa1\x01\n" +
+	"\x04view\x18\x01 \x01(\v2\x0f.quotad.v1.ViewR\x04view*\xa1\x01\n" +
 	"\aRefusal\x12\x17\n" +
 	"\x13REFUSAL_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rREFUSAL_TERMS\x10\x01\x12\x13\n" +
@@ -2448,20 +2266,14 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\bStoreUse\x12\x19\n" +
 	"\x15STORE_USE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11STORE_USE_DECIDES\x10\x01\x12\x15\n" +
-	"\x11STORE_USE_STOPPED\x10\x02*r\n" +
-	"\fCutDirection\x12\x1d\n" +
-	"\x19CUT_DIRECTION_UNSPECIFIED\x10\x00\x12\x16\n" +
-	"\x12CUT_DIRECTION_BOTH\x10\x01\x12\x14\n" +
-	"\x10CUT_DIRECTION_IN\x10\x02\x12\x15\n" +
-	"\x11CUT_DIRECTION_OUT\x10\x032\xaa\x03\n" +
+	"\x11STORE_USE_STOPPED\x10\x022\xf8\x02\n" +
 	"\vPeerService\x12?\n" +
 	"\bExchange\x12\x18.peer.v1.ExchangeRequest\x1a\x19.peer.v1.ExchangeResponse\x129\n" +
 	"\x06Recall\x12\x16.peer.v1.RecallRequest\x1a\x17.peer.v1.RecallResponse\x123\n" +
 	"\x04Copy\x12\x14.peer.v1.CopyRequest\x1a\x15.peer.v1.CopyResponse\x126\n" +
 	"\x05Store\x12\x15.peer.v1.StoreRequest\x1a\x16.peer.v1.StoreResponse\x12?\n" +
 	"\bDocument\x12\x18.peer.v1.DocumentRequest\x1a\x19.peer.v1.DocumentResponse\x12?\n" +
-	"\bDescribe\x12\x18.peer.v1.DescribeRequest\x1a\x19.peer.v1.DescribeResponse\x120\n" +
-	"\x03Cut\x12\x13.peer.v1.CutRequest\x1a\x14.peer.v1.CutResponseB/Z-github.com/quotad/quotad/proto/peer/v1;peerv1b\x06proto3"
+	"\bDescribe\x12\x18.peer.v1.DescribeRequest\x1a\x19.peer.v1.DescribeResponseB/Z-github.com/quotad/quotad/proto/peer/v1;peerv1b\x06proto3"
 
 var (
 	file_peer_v1_peer_proto_rawDescOnce sync.Once
@@ -2475,82 +2287,76 @@ func file_peer_v1_peer_proto_rawDescGZIP() []byte {
 	return file_peer_v1_peer_proto_rawDescData
 }
 
-var file_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_peer_v1_peer_proto_goTypes = []any{
 	(Refusal)(0),             // 0: peer.v1.Refusal
 	(StoreUse)(0),            // 1: peer.v1.StoreUse
-	(CutDirection)(0),        // 2: peer.v1.CutDirection
-	(*ExchangeRequest)(nil),  // 3: peer.v1.ExchangeRequest
-	(*Acknowledged)(nil),     // 4: peer.v1.Acknowledged
-	(*Fence)(nil),            // 5: peer.v1.Fence
-	(*Ask)(nil),              // 6: peer.v1.Ask
-	(*ExchangeResponse)(nil), // 7: peer.v1.ExchangeResponse
-	(*Grant)(nil),            // 8: peer.v1.Grant
-	(*RecallRequest)(nil),    // 9: peer.v1.RecallRequest
-	(*Doubt)(nil),            // 10: peer.v1.Doubt
-	(*RecallResponse)(nil),   // 11: peer.v1.RecallResponse
-	(*HeardOf)(nil),          // 12: peer.v1.HeardOf
-	(*Copied)(nil),           // 13: peer.v1.Copied
-	(*CopyRequest)(nil),      // 14: peer.v1.CopyRequest
-	(*Use)(nil),              // 15: peer.v1.Use
-	(*CopyResponse)(nil),     // 16: peer.v1.CopyResponse
-	(*Testimony)(nil),        // 17: peer.v1.Testimony
-	(*Remembered)(nil),       // 18: peer.v1.Remembered
-	(*StoreRequest)(nil),     // 19: peer.v1.StoreRequest
-	(*Confirmation)(nil),     // 20: peer.v1.Confirmation
-	(*NodeTimes)(nil),        // 21: peer.v1.NodeTimes
-	(*StoreResponse)(nil),    // 22: peer.v1.StoreResponse
-	(*StoreOrigin)(nil),      // 23: peer.v1.StoreOrigin
-	(*DocumentRequest)(nil),  // 24: peer.v1.DocumentRequest
-	(*DocumentResponse)(nil), // 25: peer.v1.DocumentResponse
-	(*DescribeRequest)(nil),  // 26: peer.v1.DescribeRequest
-	(*DescribeResponse)(nil), // 27: peer.v1.DescribeResponse
-	(*CutRequest)(nil),       // 28: peer.v1.CutRequest
-	(*CutResponse)(nil),      // 29: peer.v1.CutResponse
-	(*v1.ViewRequest)(nil),   // 30: quotad.v1.ViewRequest
-	(*v1.View)(nil),          // 31: quotad.v1.View
+	(*ExchangeRequest)(nil),  // 2: peer.v1.ExchangeRequest
+	(*Acknowledged)(nil),     // 3: peer.v1.Acknowledged
+	(*Fence)(nil),            // 4: peer.v1.Fence
+	(*Ask)(nil),              // 5: peer.v1.Ask
+	(*ExchangeResponse)(nil), // 6: peer.v1.ExchangeResponse
+	(*Grant)(nil),            // 7: peer.v1.Grant
+	(*RecallRequest)(nil),    // 8: peer.v1.RecallRequest
+	(*Doubt)(nil),            // 9: peer.v1.Doubt
+	(*RecallResponse)(nil),   // 10: peer.v1.RecallResponse
+	(*HeardOf)(nil),          // 11: peer.v1.HeardOf
+	(*Copied)(nil),           // 12: peer.v1.Copied
+	(*CopyRequest)(nil),      // 13: peer.v1.CopyRequest
+	(*Use)(nil),              // 14: peer.v1.Use
+	(*CopyResponse)(nil),     // 15: peer.v1.CopyResponse
+	(*Testimony)(nil),        // 16: peer.v1.Testimony
+	(*Remembered)(nil),       // 17: peer.v1.Remembered
+	(*StoreRequest)(nil),     // 18: peer.v1.StoreRequest
+	(*Confirmation)(nil),     // 19: peer.v1.Confirmation
+	(*NodeTimes)(nil),        // 20: peer.v1.NodeTimes
+	(*StoreResponse)(nil),    // 21: peer.v1.StoreResponse
+	(*StoreOrigin)(nil),      // 22: peer.v1.StoreOrigin
+	(*DocumentRequest)(nil),  // 23: peer.v1.DocumentRequest
+	(*DocumentResponse)(nil), // 24: peer.v1.DocumentResponse
+	(*DescribeRequest)(nil),  // 25: peer.v1.DescribeRequest
+	(*DescribeResponse)(nil), // 26: peer.v1.DescribeResponse
+	(*v1.ViewRequest)(nil),   // 27: quotad.v1.ViewRequest
+	(*v1.View)(nil),          // 28: quotad.v1.View
 }
 var file_peer_v1_peer_proto_depIdxs = []int32{
-	6,  // 0: peer.v1.ExchangeRequest.asks:type_name -> peer.v1.Ask
-	4,  // 1: peer.v1.ExchangeRequest.documents:type_name -> peer.v1.Acknowledged
-	5,  // 2: peer.v1.Acknowledged.fenced:type_name -> peer.v1.Fence
-	8,  // 3: peer.v1.ExchangeResponse.grants:type_name -> peer.v1.Grant
-	4,  // 4: peer.v1.ExchangeResponse.documents:type_name -> peer.v1.Acknowledged
+	5,  // 0: peer.v1.ExchangeRequest.asks:type_name -> peer.v1.Ask
+	3,  // 1: peer.v1.ExchangeRequest.documents:type_name -> peer.v1.Acknowledged
+	4,  // 2: peer.v1.Acknowledged.fenced:type_name -> peer.v1.Fence
+	7,  // 3: peer.v1.ExchangeResponse.grants:type_name -> peer.v1.Grant
+	3,  // 4: peer.v1.ExchangeResponse.documents:type_name -> peer.v1.Acknowledged
 	0,  // 5: peer.v1.Grant.refusal:type_name -> peer.v1.Refusal
-	10, // 6: peer.v1.RecallRequest.doubts:type_name -> peer.v1.Doubt
-	17, // 7: peer.v1.RecallResponse.testimonies:type_name -> peer.v1.Testimony
-	13, // 8: peer.v1.RecallResponse.copies:type_name -> peer.v1.Copied
-	12, // 9: peer.v1.RecallResponse.heard:type_name -> peer.v1.HeardOf
-	15, // 10: peer.v1.CopyRequest.uses:type_name -> peer.v1.Use
-	18, // 11: peer.v1.Testimony.rows:type_name -> peer.v1.Remembered
-	20, // 12: peer.v1.StoreRequest.confirmation:type_name -> peer.v1.Confirmation
-	21, // 13: peer.v1.Confirmation.nodes:type_name -> peer.v1.NodeTimes
-	23, // 14: peer.v1.StoreResponse.store:type_name -> peer.v1.StoreOrigin
+	9,  // 6: peer.v1.RecallRequest.doubts:type_name -> peer.v1.Doubt
+	16, // 7: peer.v1.RecallResponse.testimonies:type_name -> peer.v1.Testimony
+	12, // 8: peer.v1.RecallResponse.copies:type_name -> peer.v1.Copied
+	11, // 9: peer.v1.RecallResponse.heard:type_name -> peer.v1.HeardOf
+	14, // 10: peer.v1.CopyRequest.uses:type_name -> peer.v1.Use
+	17, // 11: peer.v1.Testimony.rows:type_name -> peer.v1.Remembered
+	19, // 12: peer.v1.StoreRequest.confirmation:type_name -> peer.v1.Confirmation
+	20, // 13: peer.v1.Confirmation.nodes:type_name -> peer.v1.NodeTimes
+	22, // 14: peer.v1.StoreResponse.store:type_name -> peer.v1.StoreOrigin
 	1,  // 15: peer.v1.StoreResponse.use:type_name -> peer.v1.StoreUse
-	4,  // 16: peer.v1.StoreResponse.documents:type_name -> peer.v1.Acknowledged
-	30, // 17: peer.v1.DescribeRequest.view:type_name -> quotad.v1.ViewRequest
-	31, // 18: peer.v1.DescribeResponse.view:type_name -> quotad.v1.View
-	2,  // 19: peer.v1.CutRequest.direction:type_name -> peer.v1.CutDirection
-	3,  // 20: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
-	9,  // 21: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
-	14, // 22: peer.v1.PeerService.Copy:input_type -> peer.v1.CopyRequest
-	19, // 23: peer.v1.PeerService.Store:input_type -> peer.v1.StoreRequest
-	24, // 24: peer.v1.PeerService.Document:input_type -> peer.v1.DocumentRequest
-	26, // 25: peer.v1.PeerService.Describe:input_type -> peer.v1.DescribeRequest
-	28, // 26: peer.v1.PeerService.Cut:input_type -> peer.v1.CutRequest
-	7,  // 27: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
-	11, // 28: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
-	16, // 29: peer.v1.PeerService.Copy:output_type -> peer.v1.CopyResponse
-	22, // 30: peer.v1.PeerService.Store:output_type -> peer.v1.StoreResponse
-	25, // 31: peer.v1.PeerService.Document:output_type -> peer.v1.DocumentResponse
-	27, // 32: peer.v1.PeerService.Describe:output_type -> peer.v1.DescribeResponse
-	29, // 33: peer.v1.PeerService.Cut:output_type -> peer.v1.CutResponse
-	27, // [27:34] is the sub-list for method output_type
-	20, // [20:27] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	3,  // 16: peer.v1.StoreResponse.documents:type_name -> peer.v1.Acknowledged
+	27, // 17: peer.v1.DescribeRequest.view:type_name -> quotad.v1.ViewRequest
+	28, // 18: peer.v1.DescribeResponse.view:type_name -> quotad.v1.View
+	2,  // 19: peer.v1.PeerService.Exchange:input_type -> peer.v1.ExchangeRequest
+	8,  // 20: peer.v1.PeerService.Recall:input_type -> peer.v1.RecallRequest
+	13, // 21: peer.v1.PeerService.Copy:input_type -> peer.v1.CopyRequest
+	18, // 22: peer.v1.PeerService.Store:input_type -> peer.v1.StoreRequest
+	23, // 23: peer.v1.PeerService.Document:input_type -> peer.v1.DocumentRequest
+	25, // 24: peer.v1.PeerService.Describe:input_type -> peer.v1.DescribeRequest
+	6,  // 25: peer.v1.PeerService.Exchange:output_type -> peer.v1.ExchangeResponse
+	10, // 26: peer.v1.PeerService.Recall:output_type -> peer.v1.RecallResponse
+	15, // 27: peer.v1.PeerService.Copy:output_type -> peer.v1.CopyResponse
+	21, // 28: peer.v1.PeerService.Store:output_type -> peer.v1.StoreResponse
+	24, // 29: peer.v1.PeerService.Document:output_type -> peer.v1.DocumentResponse
+	26, // 30: peer.v1.PeerService.Describe:output_type -> peer.v1.DescribeResponse
+	25, // [25:31] is the sub-list for method output_type
+	19, // [19:25] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_peer_v1_peer_proto_init() }
@@ -2563,8 +2369,8 @@ func file_peer_v1_peer_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_v1_peer_proto_rawDesc), len(file_peer_v1_peer_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   27,
+			NumEnums:      2,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,7 +27,6 @@ const (
 	PeerService_Store_FullMethodName    = "/peer.v1.PeerService/Store"
 	PeerService_Document_FullMethodName = "/peer.v1.PeerService/Document"
 	PeerService_Describe_FullMethodName = "/peer.v1.PeerService/Describe"
-	PeerService_Cut_FullMethodName      = "/peer.v1.PeerService/Cut"
 )
 
 // PeerServiceClient is the client API for PeerService service.
@@ -51,9 +50,6 @@ type PeerServiceClient interface {
 	Document(ctx context.Context, in *DocumentRequest, opts ...grpc.CallOption) (*DocumentResponse, error)
 	// Describe tells how a node is and what it knows of some buckets, for operators who ask another node about all.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
-	// Cut has the node lose what goes to the nodes of another region or comes from them, for a rehearsal of a partition. A
-	// node that was not started with chaos: true refuses. The caller need not be a node.
-	Cut(ctx context.Context, in *CutRequest, opts ...grpc.CallOption) (*CutResponse, error)
 }
 
 type peerServiceClient struct {
@@ -124,16 +120,6 @@ func (c *peerServiceClient) Describe(ctx context.Context, in *DescribeRequest, o
 	return out, nil
 }
 
-func (c *peerServiceClient) Cut(ctx context.Context, in *CutRequest, opts ...grpc.CallOption) (*CutResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(CutResponse)
-	err := c.cc.Invoke(ctx, PeerService_Cut_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
 // PeerServiceServer is the server API for PeerService service.
 // All implementations must embed UnimplementedPeerServiceServer
 // for forward compatibility.
@@ -155,9 +141,6 @@ type PeerServiceServer interface {
 	Document(context.Context, *DocumentRequest) (*DocumentResponse, error)
 	// Describe tells how a node is and what it knows of some buckets, for operators who ask another node about all.
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
-	// Cut has the node lose what goes to the nodes of another region or comes from them, for a rehearsal of a partition. A
-	// node that was not started with chaos: true refuses. The caller need not be a node.
-	Cut(context.Context, *CutRequest) (*CutResponse, error)
 	mustEmbedUnimplementedPeerServiceServer()
 }
 
@@ -185,9 +168,6 @@ func (UnimplementedPeerServiceServer) Document(context.Context, *DocumentRequest
 }
 func (UnimplementedPeerServiceServer) Describe(context.Context, *DescribeRequest) (*DescribeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Describe not implemented")
-}
-func (UnimplementedPeerServiceServer) Cut(context.Context, *CutRequest) (*CutResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Cut not implemented")
 }
 func (UnimplementedPeerServiceServer) mustEmbedUnimplementedPeerServiceServer() {}
 func (UnimplementedPeerServiceServer) testEmbeddedByValue()                     {}
@@ -318,24 +298,6 @@ func _PeerService_Describe_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
-func _PeerService_Cut_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(CutRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(PeerServiceServer).Cut(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: PeerService_Cut_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PeerServiceServer).Cut(ctx, req.(*CutRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 // PeerService_ServiceDesc is the grpc.ServiceDesc for PeerService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -366,10 +328,6 @@ var PeerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Describe",
 			Handler:    _PeerService_Describe_Handler,
-		},
-		{
-			MethodName: "Cut",
-			Handler:    _PeerService_Cut_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

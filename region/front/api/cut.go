@@ -17,6 +17,8 @@ type Cutter interface {
 	// d. It replaces an earlier cut in the same direction. A d of 0 heals. Cut returns the
 	// addresses of the nodes. A *admit.FieldError says that there are none to cut.
 	Cut(region, direction string, d time.Duration) ([]netip.Addr, error)
+	// PacketsLost returns how many packets cuts have lost since the node started.
+	PacketsLost() uint64
 }
 
 // AllowCuts allows whoever may operate the node to cut it off from other regions. Call it before
@@ -36,8 +38,8 @@ func (s *Server) cut(w http.ResponseWriter, r *http.Request) {
 	}
 	answer(w, r, decodeCut, func(q cutting) (any, error) {
 		cut, err := s.cutOff(withAct(r), q)
-		return cutAnswer{q.region, q.direction, Milliseconds(q.d), append([]netip.Addr{}, cut...)},
-			err
+		return cutAnswer{q.region, q.direction, Milliseconds(q.d), append([]netip.Addr{}, cut...),
+			s.cutter.PacketsLost()}, err
 	})
 }
 
@@ -47,6 +49,8 @@ type cutAnswer struct {
 	Direction string       `json:"direction"`
 	For       Milliseconds `json:"for_ms"` // 0: healed
 	Addresses []netip.Addr `json:"addresses"`
+	// PacketsLost is by all cuts since the node started.
+	PacketsLost uint64 `json:"packets_lost"`
 }
 
 var (

@@ -20,6 +20,8 @@ func (f *fakeCutter) Cut(name, direction string, d time.Duration) ([]netip.Addr,
 	return []netip.Addr{netip.MustParseAddr("127.0.1.11")}, nil
 }
 
+func (*fakeCutter) PacketsLost() uint64 { return 7 }
+
 func TestCut(t *testing.T) {
 	const tooLong = "; give how long to cut, above 0 and at most 10m, such as 5s"
 	length := func(text string) string {
@@ -27,13 +29,13 @@ func TestCut(t *testing.T) {
 	}
 	for _, c := range []struct{ name, body, want, cut string }{
 		{"a region", `{"region":"eu","for":"5s"}`, "200\n" + isJSONed +
-			`{"region":"eu","direction":"both","for_ms":5000,"addresses":["127.0.1.11"]}`,
+			`{"region":"eu","direction":"both","for_ms":5000,"addresses":["127.0.1.11"],"packets_lost":7}`,
 			"eu both 5s"},
 		{"one way", `{"region":"eu","for":"10m","direction":"in"}`, "200\n" + isJSONed +
-			`{"region":"eu","direction":"in","for_ms":600000,"addresses":["127.0.1.11"]}`,
+			`{"region":"eu","direction":"in","for_ms":600000,"addresses":["127.0.1.11"],"packets_lost":7}`,
 			"eu in 10m0s"},
 		{"a heal", `{"region":"eu","heal":true}`, "200\n" + isJSONed +
-			`{"region":"eu","direction":"both","for_ms":0,"addresses":["127.0.1.11"]}`,
+			`{"region":"eu","direction":"both","for_ms":0,"addresses":["127.0.1.11"],"packets_lost":7}`,
 			"eu both 0s"},
 		{"of nothing", `{"for":"5s"}`,
 			prob(400, "", "region: is missing; name the region to cut off", `,"field":"region"`),

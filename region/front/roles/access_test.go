@@ -203,8 +203,8 @@ func TestGuard(t *testing.T) {
 		{"two callers", "/v1/status", Credentials{Certificate: certificate(valid, "",
 			[]string{"spiffe://x.org/read", "spiffe://x.org/admin"}, nil)}, badName},
 		{"an expired certificate", "/v1/status", Credentials{Certificate: certificate(over, "", []string{"spiffe://x.org/read"}, nil)}, expired},
-		{"a name verified before", "/peer.v1.PeerService/Cut", Credentials{Name: "spiffe://x.org/operate"}, "the-operate"},
-		{"a reader cuts", "/peer.v1.PeerService/Cut", Credentials{Name: "spiffe://x.org/read"}, notItsRole},
+		{"an operator cuts", "/v1/cut", Credentials{Authorization: "Bearer " + tokens[Operate]}, "the-operate"},
+		{"a reader cuts", "/v1/cut", Credentials{Authorization: "Bearer " + tokens[Read]}, notItsRole},
 		{"a call that is in no table", "/v1/else", Credentials{Authorization: "Bearer " + tokens[Admin]}, notItsRole},
 	} {
 		g := NewGuard("api", book, slog.New(slog.DiscardHandler))

@@ -40,10 +40,7 @@ type Credentials struct {
 	Authorization string // the header; empty: none
 	// Certificate is the caller's, which an authority that the port trusts has signed. nil: none.
 	Certificate *x509.Certificate
-	// Name stands for a certificate that was verified before, by a name in it. Empty: there is
-	// none.
-	Name string
-	From string // ip:port
+	From        string // ip:port
 }
 
 // The reasons of refusals.
@@ -104,19 +101,15 @@ func (g *Guard) identify(by Credentials) (c *Caller, reason, text string) {
 		}
 		return nil, badToken, tellToken
 	}
-	names := []string{by.Name}
 	switch cert := by.Certificate; {
-	case cert == nil && by.Name == "":
-		return nil, noCredentials, tellCredentials
 	case cert == nil:
+		return nil, noCredentials, tellCredentials
 	case g.now().After(cert.NotAfter):
 		return nil, expired, tellExpired
 	case g.book == nil:
 		return &Caller{Name: trustedName(cert), trusted: true}, "", ""
-	default:
-		names = namesOf(cert)
 	}
-	if c := g.book.Callers().byNames(names); c != nil {
+	if c := g.book.Callers().byNames(namesOf(by.Certificate)); c != nil {
 		return c, "", ""
 	}
 	return nil, badName, tellName

@@ -7,10 +7,6 @@
 // read again when their files change, and no connection outlives the certificates that it was made
 // with.
 //
-// Any caller with a certificate may call Cut, even if it is not a node, such as an operator. An
-// operator's certificate is best made for a region that no limits document has, so that it can take
-// no rights. A node that was not started for cuts refuses them.
-//
 // Without TLS a message says itself who it is from, and nothing proves it. Run it so on loopback or
 // a private network only.
 package peer

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	grpcpeer "google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/quotad/quotad/allocator/exchange"
@@ -30,7 +31,6 @@ type Handlers struct {
 	Exchange Handler
 	Recall   RecallHandler
 	Copy     CopyHandler     // nil: no copies are kept
-	Cut      CutHandler      // nil: no cuts are made
 	Store    StoreHandler    // nil: nobody says which store this node decides with
 	Document DocumentHandler // nil: no documents are given away
 }
@@ -47,7 +47,7 @@ type Server struct {
 	shaken *door.Handshakes
 
 	// Counters of what was refused; see Refusals.
-	handshakes, otherRegion, otherNode, tooManyAsks, cuts atomic.Uint64
+	handshakes, otherRegion, otherNode, tooManyAsks atomic.Uint64
 }
 
 const (
@@ -119,14 +119,12 @@ type Refusals struct {
 	OtherRegion uint64 // messages in the name of another region than the certificate's
 	OtherNode   uint64 // messages in the name of another node of that region
 	TooManyAsks uint64 // messages with more asks, questions with more doubts, or copies with more uses than are taken
-	Cuts        uint64 // cuts asked of a node that makes none
 }
 
 // Refused returns the counts of what the server refused.
 func (s *Server) Refused() Refusals {
 	return Refusals{Handshakes: s.handshakes.Load(), OtherRegion: s.otherRegion.Load(),
-		OtherNode:   s.otherNode.Load(),
-		TooManyAsks: s.tooManyAsks.Load(), Cuts: s.cuts.Load()}
+		OtherNode: s.otherNode.Load(), TooManyAsks: s.tooManyAsks.Load()}
 }
 
 // Serve accepts connections until Close.
@@ -159,7 +157,7 @@ func (s *Server) authenticate(ctx context.Context, says Identity) error {
 	if s.tls == nil {
 		return nil
 	}
-	is := callerOf(ctx).Identity
+	is := identityOf(ctx)
 	switch {
 	case is == Identity{} || says.Region != is.Region:
 		s.otherRegion.Add(1)
@@ -171,4 +169,14 @@ func (s *Server) authenticate(ctx context.Context, says Identity) error {
 			"the message is from node %.70q, and the certificate that of %s", says.Node, is)
 	}
 	return nil
+}
+
+// identityOf returns the identity of the caller's certificate, zero without TLS.
+func identityOf(ctx context.Context) Identity {
+	from, ok := grpcpeer.FromContext(ctx)
+	if !ok {
+		return Identity{}
+	}
+	c, _ := from.AuthInfo.(caller)
+	return c.Identity
 }

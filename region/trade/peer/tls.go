@@ -78,24 +78,6 @@ func LoadTLS(files Files, self Identity, report func(error)) (*TLS, error) {
 	return t, nil
 }
 
-// LoadCaller is LoadTLS for a caller that is no node, such as an operator. The caller's identity is
-// the one that its certificate names. Later changes of the files are not reported.
-func LoadCaller(files Files) (*TLS, error) {
-	c, err := files.read()
-	if err != nil {
-		return nil, err
-	}
-	pair, err := tls.X509KeyPair(c.cert, c.key)
-	if err != nil {
-		return nil, files.notAPair(err)
-	}
-	who, err := IdentityOf(pair.Leaf)
-	if err != nil {
-		return nil, files.unnamed(err)
-	}
-	return LoadTLS(files, who, func(error) {})
-}
-
 // Changes returns how often the files were found changed. It first looks at the files, as is done
 // before a connection.
 func (t *TLS) Changes() Changes {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/policy/trust"
 )
 
 // Node is a node that a command calls.
@@ -28,7 +29,7 @@ type Node struct {
 	addr      string
 	timeout   time.Duration
 	tokenFile string
-	trust     trust
+	trust     trust.Files
 	given     *pflag.FlagSet // the command's
 	settled   bool
 }
@@ -58,10 +59,10 @@ func (n *Node) flags(cmd *cobra.Command, listener, addr, what string) {
 	f.DurationVar(&n.timeout, "timeout", 5*time.Second, "how long to wait for the answer")
 	f.StringVar(&n.tokenFile, "token-file", "",
 		"file of the token that says who calls (default: the variable QUOTAD_TOKEN)")
-	f.StringVar(&n.trust.ca, "ca", "",
+	f.StringVar(&n.trust.CA, "ca", "",
 		"certificates of the authorities that the node's may be of (default: the variable QUOTAD_CA, or those of the system)")
-	f.StringVar(&n.trust.cert, "cert", "", "certificate that says who calls (default: the variable QUOTAD_CERT)")
-	f.StringVar(&n.trust.key, "key", "", "key of --cert (default: the variable QUOTAD_KEY)")
+	f.StringVar(&n.trust.Cert, "cert", "", "certificate that says who calls (default: the variable QUOTAD_CERT)")
+	f.StringVar(&n.trust.Key, "key", "", "key of --cert (default: the variable QUOTAD_KEY)")
 }
 
 // Answer is the answer of a node, or says why there is none.

@@ -22,8 +22,8 @@ func (n *Node) settle() {
 	for _, one := range []struct {
 		flag, variable string
 		text           *string
-	}{{"addr", addressVariables[n.listener], &n.addr}, {"ca", "QUOTAD_CA", &n.trust.ca},
-		{"cert", "QUOTAD_CERT", &n.trust.cert}, {"key", "QUOTAD_KEY", &n.trust.key}} {
+	}{{"addr", addressVariables[n.listener], &n.addr}, {"ca", "QUOTAD_CA", &n.trust.CA},
+		{"cert", "QUOTAD_CERT", &n.trust.Cert}, {"key", "QUOTAD_KEY", &n.trust.Key}} {
 		if set := os.Getenv(one.variable); set != "" && !n.given.Changed(one.flag) {
 			*one.text = set
 		}

@@ -31,3 +31,15 @@ func (c cutter) Cut(region, direction string, d time.Duration) ([]netip.Addr, er
 	}
 	return []netip.Addr{c.network.Host(region).IP()}, nil
 }
+
+// PacketsLost implements api.Cutter. Without a cut the simulated network loses packets only if very
+// many are on their way.
+func (c cutter) PacketsLost() (lost uint64) {
+	for _, r := range c.document.Regions {
+		if r.Name != c.own {
+			lost += c.network.Stats(c.own, r.Name).PacketsDropped +
+				c.network.Stats(r.Name, c.own).PacketsDropped
+		}
+	}
+	return lost
+}

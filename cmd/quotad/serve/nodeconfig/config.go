@@ -240,7 +240,7 @@ func (c *Config) runningSettings() []Setting {
 		{"traces.ca", "file", "", one(&c.Traces.CA, filePath),
 			"certificates of the authorities that the collector may be of (default: plain text)"},
 		{"chaos", "bool", "", one(&c.Chaos, switched),
-			"let whoever may operate this node, or reaches the peer port, cut it off from other " +
+			"let whoever may operate this node cut it off from other " +
 				"regions, and QUOTAD_FAILPOINT kill it, to rehearse faults: not for production"},
 		{"trust_clock", "bool", "", one(&c.TrustClock, switched),
 			"open the Redis though this machine's clock is over a minute ahead of all other nodes that " +

@@ -222,7 +222,7 @@ func (c *Config) Warnings() []string {
 	warn(c.APITLS.CA != "" && c.APITLS.CA == c.PeerTLS.CA,
 		"api_tls.ca is that of peer_tls: a caller with a certificate that names a node could pass for "+
 			"that node; give callers an authority of their own")
-	warn(c.Chaos, "chaos is on: whoever may operate this node, or reaches the peer port, can cut it "+
+	warn(c.Chaos, "chaos is on: whoever may operate this node can cut it "+
 		"off from other regions; not for production")
 	warn(len(c.Seeds) == 0, "no seeds: the node waits to be found by others; "+
 		"set seeds unless it is the first")

@@ -15,7 +15,7 @@ import (
 	"github.com/quotad/quotad/region/decide/admit"
 )
 
-// cutter makes the cuts that callers of the API and the peer port ask for. Safe for concurrent use.
+// cutter makes the cuts that operators ask for. Safe for concurrent use.
 type cutter struct {
 	own  string // the node's region
 	gate *link.Gate
@@ -36,7 +36,7 @@ func newCutter(own string, gate *link.Gate, where func() map[string][]netip.Addr
 
 var directions = map[string]link.Direction{"in": link.In, "out": link.Out, "both": link.Both}
 
-// Cut implements api.Cutter and region.Cutter.
+// Cut implements api.Cutter.
 func (c *cutter) Cut(name, direction string, d time.Duration) ([]netip.Addr, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,7 @@ func (c *cutter) Cut(name, direction string, d time.Duration) ([]netip.Addr, err
 	return slices.Clone(ips), nil
 }
 
-// PacketsLost implements region.Cutter.
+// PacketsLost implements api.Cutter.
 func (c *cutter) PacketsLost() uint64 { return c.gate.Stats().PacketsDropped }
 
 // otherAt returns a region other than name that has a node at an address, or "".

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/netip"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -26,8 +24,8 @@ type protection struct {
 	roles      *roles.Book    // nil: there are none
 	proxies    *authz.Mapping // nil: there is none
 	// guards by port; nil: everybody may do everything that the port serves.
-	apiGuard, adminGuard, peerGuard *roles.Guard
-	audit                           *audit.Log
+	apiGuard, adminGuard *roles.Guard
+	audit                *audit.Log
 }
 
 // loadProtection reads certificates and roles, and logs when their files are replaced.
@@ -45,7 +43,6 @@ func loadProtection(c *nodeconfig.Config, log *slog.Logger) (*protection, error)
 		if err != nil {
 			return nil, exit.Invalid(c.Roles, err)
 		}
-		p.peerGuard = roles.NewGuard("peer", p.roles, log)
 	}
 	if c.Authz != "" {
 		if p.proxies, err = authz.Load(c.Authz); err != nil {
@@ -163,7 +160,7 @@ func (p *protection) register(r *prometheus.Registry) {
 	if p.roles != nil {
 		r.MustRegister(p.roles.Collectors()...)
 	}
-	for _, g := range []*roles.Guard{p.apiGuard, p.adminGuard, p.peerGuard} {
+	for _, g := range []*roles.Guard{p.apiGuard, p.adminGuard} {
 		if g != nil {
 			r.MustRegister(g)
 		}
@@ -177,47 +174,4 @@ func (p *protection) register(r *prometheus.Registry) {
 				func() float64 { return float64(t.Expires().Unix()) }))
 		}
 	}
-}
-
-// peerCuts makes the cuts that are asked for over the peer port, by callers who may operate the
-// node. It implements region.Cutter.
-type peerCuts struct {
-	*cutter
-	protection *protection
-}
-
-// cutCall is the call of a cut over the peer port.
-const cutCall = "/peer.v1.PeerService/Cut"
-
-// Cut implements region.Cutter.
-func (p peerCuts) Cut(by peer.Caller, name, direction string, d time.Duration) ([]netip.Addr,
-	error) {
-	e := audit.Event{Act: audit.Cut, Who: by.Identity.String(), From: by.Address, Region: name,
-		Detail: direction + " for " + d.String(), Outcome: audit.Done}
-	if d == 0 {
-		e.Act, e.Detail = audit.Heal, direction
-	}
-	credentials := roles.Credentials{From: by.Address}
-	if uri, err := by.Identity.URI(); err == nil {
-		credentials.Name = uri.String()
-	} else {
-		e.Who = "anonymous"
-	}
-	caller, err := p.protection.peerGuard.Admit(cutCall, credentials)
-	if err != nil {
-		if credentials.Name != "" {
-			e.Outcome, e.Why = audit.Refused, err.Error()
-			p.protection.audit.Write(e)
-		}
-		return nil, fmt.Errorf("%w: %w", peer.ErrForbidden, err)
-	}
-	if caller != nil {
-		e.Who = caller.Name
-	}
-	cut, err := p.cutter.Cut(name, direction, d)
-	if err != nil {
-		e.Outcome, e.Why = audit.Failed, err.Error()
-	}
-	p.protection.audit.Write(e)
-	return cut, err
 }

@@ -28,9 +28,7 @@ func runNode(ctx context.Context, c *nodeconfig.Config, p *parts, node *region.N
 	}
 	server := api.New(node, log, options)
 	if p.gate != nil {
-		cutter := newCutter(c.Region, p.gate, node.NodeAddresses, log)
-		server.AllowCuts(cutter)
-		node.AllowCuts(peerCuts{cutter, p.protection})
+		server.AllowCuts(newCutter(c.Region, p.gate, node.NodeAddresses, log))
 	}
 	running, fail := context.WithCancelCause(ctx)
 	var tasks sync.WaitGroup

@@ -24,8 +24,37 @@ var moved = []struct{ was, told string }{
 	{"token", "quotad token new is now quotad keys token"},
 }
 
-// forward adds the commands of before, hidden. Whatever their arguments, they say where they went.
+// movedFlags are the flags of before this release, by the command that had them, each with where
+// they went. They leave with the next release.
+var movedFlags = []struct {
+	command string
+	were    []string
+	told    movedFlag
+}{{"bench", []string{"algorithm", "consistency", "among", "grpc", "pid", "compare", "compare-pid", "compare-domain",
+	"compare-descriptor"}, "it is now one of go run ./chaos/bench, in a clone of quotad's repository"}}
+
+// movedFlag is the value of a flag of before. Whatever is given, it says where the flag went.
+type movedFlag string
+
+// Set implements pflag.Value.
+func (m movedFlag) Set(string) error { return errors.New(string(m)) }
+
+// String implements pflag.Value.
+func (movedFlag) String() string { return "" }
+
+// Type implements pflag.Value.
+func (movedFlag) Type() string { return "string" }
+
+// forward adds the commands and flags of before, hidden. Whatever their arguments, they say where
+// they went.
 func forward(root *cobra.Command) {
+	for _, m := range movedFlags {
+		cmd, _, _ := root.Find([]string{m.command}) // the table names a command
+		for _, flag := range m.were {
+			cmd.Flags().Var(m.told, flag, "")
+			cmd.Flags().Lookup(flag).Hidden = true
+		}
+	}
 	for _, m := range moved {
 		words := strings.Fields(m.was)
 		parent := root

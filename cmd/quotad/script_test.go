@@ -47,7 +47,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"ports": scriptPorts, "exits": scriptExits, "eventually": scriptEventually,
 			"await": scriptAwait, "signal": scriptSignal,
-			"capture": scriptCapture, "drains": scriptDrains, "envoy": scriptEnvoy, "asks": scriptAsks,
+			"capture": scriptCapture, "drains": scriptDrains, "asks": scriptAsks,
 			"collect": scriptCollect, "spans": scriptSpans,
 		},
 	})

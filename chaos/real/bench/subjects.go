@@ -2,6 +2,8 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +19,6 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/real/process"
-	"github.com/quotad/quotad/cmd/quotad/show"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
@@ -56,22 +57,20 @@ type subjects struct {
 
 	ours         []int // all processes of the run, this one included
 	redisVersion string
+	build        json.RawMessage // what the binary was built from
+	version      string          // the same for people
 	algorithm    string
 	namesLimit   bool // the answers of a compared server tell a limit
 }
 
 // start starts the servers. They end with the scope.
 func (b *Bench) start(ctx context.Context, scope process.Scope) (*subjects, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this binary: %w", err)
-	}
 	s := &subjects{ours: []int{os.Getpid()}}
-	quotad, err := b.startQuotad(ctx, scope, self, s)
+	quotad, err := b.startQuotad(ctx, scope, s)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.readVersion(ctx); err != nil {
+	if err := errors.Join(s.readVersion(ctx), s.readBuild(ctx, b.Quotad)); err != nil {
 		return nil, err
 	}
 	answer, err := b.sample(ctx, quotad, s)
@@ -86,11 +85,11 @@ func (b *Bench) start(ctx context.Context, scope process.Scope) (*subjects, erro
 	if b.HTTP {
 		args = append(args, "--http")
 	}
-	floor, err := b.startFloor(ctx, scope, s, "floor", self, args...)
+	floor, err := b.startFloor(ctx, scope, s, "floor", args...)
 	if err != nil {
 		return nil, err
 	}
-	lean, err := b.startFloor(ctx, scope, s, "lean", self, append(args, "--redis",
+	lean, err := b.startFloor(ctx, scope, s, "lean", append(args, "--redis",
 		s.redis.Address, "--limits", strconv.Itoa(b.Limits))...)
 	if err != nil {
 		return nil, err
@@ -109,7 +108,7 @@ func (b *Bench) start(ctx context.Context, scope process.Scope) (*subjects, erro
 }
 
 // startQuotad starts a Redis and a node, or a Redis alone if a node runs already.
-func (b *Bench) startQuotad(ctx context.Context, scope process.Scope, self string,
+func (b *Bench) startQuotad(ctx context.Context, scope process.Scope,
 	s *subjects) (one *subject, err error) {
 	one = &subject{name: "quotad", hasRedis: true}
 	address := b.GRPC
@@ -120,7 +119,7 @@ func (b *Bench) startQuotad(ctx context.Context, scope process.Scope, self strin
 		one.server, one.redis = split(b.PIDs)
 		s.ours = append(s.ours, b.PIDs...)
 	} else {
-		f, err := process.Start(ctx, scope, process.Config{Quotad: self, Limits: b.document(),
+		f, err := process.Start(ctx, scope, process.Config{Quotad: b.Quotad, Limits: b.document(),
 			Regions: []process.RegionConfig{{Name: region}}})
 		if err != nil {
 			return nil, err
@@ -147,10 +146,10 @@ func (b *Bench) startQuotad(ctx context.Context, scope process.Scope, self strin
 	return one, nil
 }
 
-// startFloor starts a server of this binary.
-func (b *Bench) startFloor(ctx context.Context, scope process.Scope, s *subjects, name, self string,
+// startFloor starts a server of the floor.
+func (b *Bench) startFloor(ctx context.Context, scope process.Scope, s *subjects, name string,
 	args ...string) (*subject, error) {
-	p, err := process.StartProgram(ctx, scope, name, self,
+	p, err := process.StartProgram(ctx, scope, name, b.Quotad,
 		append([]string{"bench", "floor"}, args...)...)
 	if err != nil {
 		return nil, err
@@ -225,10 +224,10 @@ func (b *Bench) sample(ctx context.Context, quotad *subject, s *subjects) ([]byt
 		return nil, fmt.Errorf("ask the node for a decision: %w", err)
 	case answer.Decision.GetLimit() == "":
 		return nil, fmt.Errorf("no limit of the node at %s applies to domain %s and descriptor "+
-			"%s: add one to its document, as quotad bench --help shows", b.GRPC, domain, descriptor)
+			"%s: add one to its document, as --help shows", b.GRPC, domain, descriptor)
 	case !answer.Decision.Allowed:
 		return nil, fmt.Errorf("the node denied the first request, by limit %s: "+
-			"give it a limit that all requests fit into", show.Name(answer.Decision.Limit))
+			"give it a limit that all requests fit into", plain(answer.Decision.Limit))
 	}
 	s.algorithm = answer.Decision.Algorithm
 	if b.HTTP {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
-	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 // The bounds of the options.
@@ -36,19 +35,20 @@ const (
 	prefetch = "prefetch"
 )
 
-// Consistencies lists them, the default first.
-var Consistencies = []string{exact, prefetch}
+// consistencies lists them, the default first.
+var consistencies = []string{exact, prefetch}
 
 // prefetches lists the algorithms whose limits may say consistency: prefetch.
 var prefetches = []algorithms.Kind{algorithms.FixedWindow, algorithms.SlidingWindowCounter}
 
-// Bench holds the options of quotad bench.
+// Bench holds the options of a run. New returns the usual ones.
 type Bench struct {
+	Quotad      string // path of the binary that is measured, and that serves the floor
 	Algorithm   string
-	Consistency string // one of Consistencies
+	Consistency string // one of consistencies
 	Limits      int    // that each request meets
 	Callers     int
-	Keys        string // one of Spreads
+	Keys        string // one of spreads
 	Among       int    // number of keys
 	Duration    time.Duration
 	Rounds      int
@@ -58,24 +58,31 @@ type Bench struct {
 	GRPC        string // host:port of a node that runs already; empty: start one
 	PIDs        []int  // processes of that node
 	Compare     Compare
-	Output      string // table or json
 
-	// Asked says of an option, by the name of its flag, that it was given and is not the default.
+	// Asked reports whether an option was given, by the name of its flag.
 	Asked func(flag string) bool
 }
 
-// check returns everything that is wrong with the options.
-func (b *Bench) check() error {
+// New returns the options of whoever gives none, all but Quotad.
+func New() *Bench {
+	return &Bench{Algorithm: string(algorithms.FixedWindow), Consistency: exact, Limits: 1,
+		Callers: 64, Keys: spreads[0], Among: 10_000, Duration: 2 * time.Second, Rounds: 5, Batch: 1,
+		Compare: Compare{Domain: domain, Descriptor: descriptor + "=" + keyMark},
+		Asked:   func(string) bool { return false }}
+}
+
+// Check returns everything that is wrong with the options.
+func (b *Bench) Check() error {
 	var all problems
 	b.checkLimits(&all)
 	all.within("callers", b.Callers, maxCallers)
-	if !slices.Contains(Spreads, b.Keys) {
-		all.add("--keys %q: choose %s", b.Keys, show.Listed(Spreads))
+	if !slices.Contains(spreads, b.Keys) {
+		all.add("--keys %q: choose %s", b.Keys, listed(spreads))
 	}
 	all.within("among", b.Among, maxAmong)
 	if b.Duration < minDuration || b.Duration > maxDuration {
-		all.add("--duration %s: give %s to %s", show.Span(b.Duration), show.Span(minDuration),
-			show.Span(maxDuration))
+		all.add("--duration %s: give %s to %s", span(b.Duration), span(minDuration),
+			span(maxDuration))
 	}
 	all.within("rounds", b.Rounds, maxRounds)
 	all.within("batch", b.Batch, maxBatch)
@@ -95,22 +102,22 @@ func (b *Bench) checkLimits(all *problems) {
 	kind := algorithms.Kind(b.Algorithm)
 	known := slices.Contains(algorithms.Kinds, kind)
 	if !known {
-		all.add("--algorithm %q: choose %s", b.Algorithm, show.Listed(algorithms.Kinds))
+		all.add("--algorithm %q: choose %s", b.Algorithm, listed(algorithms.Kinds))
 	}
 	switch {
-	case !slices.Contains(Consistencies, b.Consistency):
-		all.add("--consistency %q: choose %s", b.Consistency, show.Listed(Consistencies))
+	case !slices.Contains(consistencies, b.Consistency):
+		all.add("--consistency %q: choose %s", b.Consistency, listed(consistencies))
 	case known && b.Consistency == prefetch && !slices.Contains(prefetches, kind):
 		all.add("--consistency %s: a %s counts the moment of each admission, so units charged "+
 			"beforehand would count for too short: choose --algorithm %s", prefetch, kind,
-			show.Listed(prefetches))
+			listed(prefetches))
 	}
 	switch most := mostLimits(kind); {
 	case b.Limits < 1 || b.Limits > maxLimits:
 		all.add("--limits %d: give 1 to %d", b.Limits, maxLimits)
 	case known && b.Limits > most:
 		all.add("--limits %d: a node refuses a request that meets more than %s of "+
-			"%s: give 1 to %d", b.Limits, show.Counted(most, "limit"), kind, most)
+			"%s: give 1 to %d", b.Limits, counted(most, "limit"), kind, most)
 	}
 }
 

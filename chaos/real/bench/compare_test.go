@@ -13,7 +13,7 @@ import (
 
 func TestEntries(t *testing.T) {
 	for text, want := range map[string][]entry{
-		CompareDescriptor:         {{"key", "{key}"}},
+		New().Compare.Descriptor:  {{"key", "{key}"}},
 		"path=/a=b,account={key}": {{"path", "/a=b"}, {"account", "{key}"}},
 		"key=a-{key}-{key}":       {{"key", "a-{key}-{key}"}},
 	} {

@@ -12,7 +12,6 @@ import (
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
 	"github.com/quotad/quotad/chaos/real/process"
-	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 // Compare is a server of envoy.service.ratelimit.v3.RateLimitService that runs already and is
@@ -26,12 +25,6 @@ type Compare struct {
 	// a value stands for the key.
 	Descriptor string
 }
-
-// What a compared server is asked, unless the options say otherwise.
-const (
-	CompareDomain     = domain
-	CompareDescriptor = descriptor + "=" + keyMark
-)
 
 const (
 	// compared is the name of the subject.
@@ -233,6 +226,6 @@ func isOver(s *ratelimit.RateLimitResponse_DescriptorStatus) bool {
 // note says that a compared server seems to decide nothing.
 func (c *Compare) note() string {
 	return fmt.Sprintf("the answers of %s tell no limit: if none applies to domain %s and "+
-		"descriptor %s there, it decides nothing", c.Address, show.Name(c.Domain),
-		show.Name(c.Descriptor))
+		"descriptor %s there, it decides nothing", c.Address, plain(c.Domain),
+		plain(c.Descriptor))
 }

@@ -1,15 +1,14 @@
 package bench
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
-
-	"github.com/quotad/quotad/cmd/quotad/build"
-	"github.com/quotad/quotad/cmd/quotad/show"
 )
 
 const (
@@ -19,14 +18,14 @@ const (
 	maxOthers = 0.1
 )
 
-// report is the output of quotad bench -o json.
-type report struct {
-	OK         bool       `json:"ok"`
-	Build      build.Info `json:"build"`
-	OS         string     `json:"os"`
-	Arch       string     `json:"arch"`
-	Processors int        `json:"processors"`
-	Redis      string     `json:"redis_version"`
+// Report is what a run found, as -o json has it.
+type Report struct {
+	OK         bool            `json:"ok"`
+	Build      json.RawMessage `json:"build"` // as quotad version -o json tells it
+	OS         string          `json:"os"`
+	Arch       string          `json:"arch"`
+	Processors int             `json:"processors"`
+	Redis      string          `json:"redis_version"`
 	// Driven is the address of a node that ran already.
 	Driven string `json:"driven,omitempty"`
 	// Compared is the address of a compared server.
@@ -52,10 +51,11 @@ type report struct {
 	Problems  []string `json:"problems"`
 
 	compare Compare
+	version string // as quotad version tells it
 }
 
-func (b *Bench) report(s *subjects) *report {
-	r := &report{Build: build.This(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+func (b *Bench) report(s *subjects) *Report {
+	r := &Report{Build: s.build, version: s.version, OS: runtime.GOOS, Arch: runtime.GOARCH,
 		Processors: runtime.NumCPU(), Redis: s.redisVersion, Driven: b.GRPC,
 		Algorithm: s.algorithm, Callers: b.Callers,
 		Connections: b.connections(), Keys: b.Keys, Among: b.Among, Batch: b.Batch,
@@ -119,17 +119,17 @@ func (f *figures) problem() string {
 	text := fmt.Sprintf("%s: %.1f %% of %d requests failed (%d) or were denied (%d)", f.Name,
 		100*float64(bad)/float64(f.asked), f.asked, f.Failed, f.Denied)
 	if f.FirstError != "" {
-		text += ", the first with: " + show.Detail(f.FirstError)
+		text += ", the first with: " + plain(f.FirstError)
 	}
 	return text + "; give fewer --callers or a smaller --batch, or a server " +
 		"that runs already a larger limit"
 }
 
-// tell writes the report for people.
-func (r *report) tell(w io.Writer) error {
-	t := show.Table(w)
-	fmt.Fprintf(t, "%s, %s/%s, %s, Redis %s\n", r.Build, r.OS, r.Arch,
-		show.Counted(r.Processors, "processor"), r.Redis)
+// Table writes the report for people.
+func (r *Report) Table(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "%s, %s/%s, %s, Redis %s\n", r.version, r.OS, r.Arch,
+		counted(r.Processors, "processor"), r.Redis)
 	if r.Driven != "" {
 		fmt.Fprintf(t, "quotad runs at %s\n", r.Driven)
 	}
@@ -137,9 +137,9 @@ func (r *report) tell(w io.Writer) error {
 		fmt.Fprintf(t, "compared runs at %s\n", r.Compared)
 	}
 	fmt.Fprintf(t, "%s, %s on %s, %s, %s a call%s, %s of %s\n\n", r.limited(),
-		show.Counted(r.Callers, "caller"), show.Counted(r.Connections, "connection"),
-		r.spread(), show.Counted(r.Batch, "decision"), r.way(), show.Counted(r.Rounds, "round"),
-		show.Span(time.Duration(r.RoundSeconds*float64(time.Second))))
+		counted(r.Callers, "caller"), counted(r.Connections, "connection"),
+		r.spread(), counted(r.Batch, "decision"), r.way(), counted(r.Rounds, "round"),
+		span(time.Duration(r.RoundSeconds*float64(time.Second))))
 	fmt.Fprint(t, "\tdecisions/s\tp50 us\tp99 us\tp99.9 us\tserver CPU us\tRedis CPU us",
 		"\tscripts\tallocations\ttimes floor\terrors\tdenied\n")
 	for i := range r.Subjects {
@@ -156,8 +156,8 @@ func (r *report) tell(w io.Writer) error {
 }
 
 // limited says what limits the requests meet.
-func (r *report) limited() string {
-	text := show.Name(r.Algorithm)
+func (r *Report) limited() string {
+	text := plain(r.Algorithm)
 	if r.Consistency != nil && *r.Consistency != exact {
 		text += ", " + *r.Consistency
 	}
@@ -168,7 +168,7 @@ func (r *report) limited() string {
 }
 
 // way says how calls are made, if not one by one or by CheckBatch.
-func (r *report) way() string {
+func (r *Report) way() string {
 	if r.HTTP {
 		return " over HTTP"
 	}
@@ -176,11 +176,11 @@ func (r *report) way() string {
 }
 
 // spread says how the requests were spread over keys.
-func (r *report) spread() string {
+func (r *Report) spread() string {
 	if r.Keys == oneKey {
 		return "1 key"
 	}
-	return fmt.Sprintf("%s, %s", show.Counted(r.Among, "key"), r.Keys)
+	return fmt.Sprintf("%s, %s", counted(r.Among, "key"), r.Keys)
 }
 
 // number writes a figure, or a dash if it is not known.
@@ -192,7 +192,7 @@ func number(v *float64, decimals int) string {
 }
 
 // notes returns what is to be said below the table.
-func (r *report) notes() (all []string) {
+func (r *Report) notes() (all []string) {
 	for i := range r.Subjects {
 		if f := &r.Subjects[i]; f.TimesFloor == nil && f.Decided > 0 {
 			all = append(all, fmt.Sprintf("not all processor times of %s are known: %s",
@@ -213,7 +213,7 @@ func (r *report) notes() (all []string) {
 }
 
 // whyUnknown says why a subject's processor times are not all known.
-func (r *report) whyUnknown(f *figures) string {
+func (r *Report) whyUnknown(f *figures) string {
 	switch {
 	case !procfs.known():
 		return "this system has no /proc"

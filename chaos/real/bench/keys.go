@@ -12,8 +12,8 @@ const (
 	zipf    = "zipf"
 )
 
-// Spreads lists the values of Bench.Keys.
-var Spreads = []string{uniform, oneKey, zipf}
+// spreads lists the values of Bench.Keys.
+var spreads = []string{uniform, oneKey, zipf}
 
 // zipfExponent makes a key's share of the calls proportional to 1 / rank^zipfExponent.
 const zipfExponent = 1.1

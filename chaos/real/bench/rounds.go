@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -162,5 +163,18 @@ func (s *subjects) readVersion(ctx context.Context) error {
 		return fmt.Errorf("ask the Redis for its version: %w", err)
 	}
 	s.redisVersion = info.Item("Server", "redis_version")
+	return nil
+}
+
+// readBuild asks a binary of quotad what it was built from.
+func (s *subjects) readBuild(ctx context.Context, quotad string) error {
+	text, err := exec.CommandContext(ctx, quotad, "version").Output()
+	if err != nil {
+		return fmt.Errorf("ask %s for its version: %w", quotad, err)
+	}
+	s.version = plain(strings.TrimSpace(string(text)))
+	if s.build, err = exec.CommandContext(ctx, quotad, "version", "-o", "json").Output(); err != nil {
+		return fmt.Errorf("ask %s for its build: %w", quotad, err)
+	}
 	return nil
 }

@@ -72,7 +72,7 @@ func requestCut(cmd *cobra.Command, node *remote.Node, q cutRequest, output stri
 		Region    string            `json:"region"`
 		For       *api.Milliseconds `json:"for_ms"`
 		Addresses []string          `json:"addresses"`
-		Lost      uint64            `json:"packets_lost"`
+		Lost      *uint64           `json:"packets_lost"` // nil: an older node does not tell
 	}
 	if err := answer.Into(&done, func() bool { return done.For != nil }); err != nil {
 		return err
@@ -82,9 +82,12 @@ func requestCut(cmd *cobra.Command, node *remote.Node, q cutRequest, output stri
 	if q.Heal {
 		line = "healed: cut off no more from " + show.Name(done.Region)
 	}
+	line += " (" + strings.Join(show.Names(done.Addresses), ", ") + ")"
+	if done.Lost != nil {
+		line += fmt.Sprintf("; cuts have lost %d packets since the node started", *done.Lost)
+	}
 	return answer.Show(cmd.OutOrStdout(), output, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s (%s); cuts have lost %d packets since the node started\n", line,
-			strings.Join(show.Names(done.Addresses), ", "), done.Lost)
+		_, err := fmt.Fprintln(w, line)
 		return err
 	})
 }

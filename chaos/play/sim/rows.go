@@ -1,7 +1,7 @@
 package sim
 
 // The rows of the fault matrix that this simulator can fire. The numbers are those of the matrix,
-// which has 34 rows. The other rows are covered by tests with real processes (chaos/real/process) or by
+// which has 35 rows. The other rows are covered by tests with real processes (chaos/real/process) or by
 // others.
 const (
 	rowFullSplit    = 1

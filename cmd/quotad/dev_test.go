@@ -14,7 +14,8 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/cmd/quotad/operate/top"
-	"github.com/quotad/quotad/region/front/api"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region/front/asjson"
 )
 
 const devLimits = `version: 1
@@ -133,10 +134,10 @@ func TestDev(t *testing.T) {
 			"account-month (api) account=42 plan=free: 10 of 10 units used, window 30d, fixed_window",
 			"us-east", "eu-west", "a denial is remembered by n1")
 	}
-	var e api.Explanation
-	if err := json.Unmarshal([]byte(ends(t, 0, "explain", "account-month", "account=42", "-o", "json",
+	var e quotadv1.ExplainResponse
+	if err := asjson.Unmarshal([]byte(ends(t, 0, "explain", "account-month", "account=42", "-o", "json",
 		"--addr", admins[1])), &e); err != nil || len(e.Regions) != 3 || e.Used != 10 {
-		t.Errorf("%+v, %v", e, err)
+		t.Errorf("%v, %v", &e, err)
 	}
 	wants(t, ends(t, 1, "explain", "none", "account=42", "--addr", admins[0]), "no limit of this name")
 	wants(t, ends(t, 2, "explain", "account-month", "--addr", admins[0]), "descriptors.account: is missing")
@@ -151,7 +152,7 @@ func TestDev(t *testing.T) {
 	}
 	var r top.Report
 	if err := json.Unmarshal([]byte(ends(t, 0, "top", "--once", "-o", "json", "--addr", admins[1])), &r); err != nil ||
-		len(r.Limits) != 1 || len(r.Buckets) != 1 || r.Buckets[0].Admitted != 10 || r.Buckets[0].Denied != int64(denied) ||
+		len(r.Limits) != 1 || len(r.Buckets) != 1 || r.Buckets[0].AdmittedUnits != 10 || r.Buckets[0].DeniedUnits != int64(denied) ||
 		r.Buckets[0].Used != 10 || len(r.Buckets[0].Parts) != 3 || r.Nodes != 3 {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -186,14 +187,19 @@ func TestDevRehearses(t *testing.T) {
 			t.Errorf("%s: %d %s", body, r.StatusCode, text)
 		}
 	}
-	overview := func() (o api.Overview) {
+	overview := func() *quotadv1.OverviewResponse {
 		t.Helper()
 		r, err := http.Get(admins[0] + "/v1/overview")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer r.Body.Close()
-		if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &quotadv1.OverviewResponse{}
+		if err := asjson.Unmarshal(text, o); err != nil {
 			t.Fatal(err)
 		}
 		return o
@@ -202,7 +208,7 @@ func TestDevRehearses(t *testing.T) {
 	rehearse(`{"region":"nowhere","load":50}`, 400)
 	suite.Eventually(t, "the load comes", func() bool {
 		o := overview()
-		return o.Loads["eu-west"] == 50 && len(o.Hottest) == 1 && o.Hottest[0].Admitted > 50
+		return o.Loads["eu-west"] == 50 && len(o.Hottest) == 1 && o.Hottest[0].AdmittedUnits > 50
 	})
 	rehearse(`{"region":"eu-west","kill_store":"1s"}`, 200)
 	rehearse(`{"region":"nowhere","kill_store":"1s"}`, 400)

@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/operate/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/front/api"
 )
 
@@ -159,4 +160,11 @@ func (d decision) print(w io.Writer, asked bool) error {
 		show.Row(t, "shadow", "%s would have denied", strings.Join(show.Names(d.Shadowed), ", "))
 	}
 	return t.Flush()
+}
+
+func orZero(n *quantity.Units) quantity.Units {
+	if n == nil {
+		return 0
+	}
+	return *n
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/operate/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/region/front/api"
+	"github.com/quotad/quotad/region/front/asjson"
 )
 
 // cutRequest is a cut as JSON for the API.
@@ -69,10 +69,10 @@ Exit codes: 0 cut or healed, 1 the node makes no cuts, 2 no such region or bad u
 func requestCut(cmd *cobra.Command, node *remote.Node, q cutRequest, output string) error {
 	answer := node.Post(cmd.Context(), "/v1/cut", q)
 	var done struct {
-		Region    string            `json:"region"`
-		For       *api.Milliseconds `json:"for_ms"`
-		Addresses []string          `json:"addresses"`
-		Lost      *uint64           `json:"packets_lost"` // nil: an older node does not tell
+		Region    string               `json:"region"`
+		For       *asjson.Milliseconds `json:"for_ms"`
+		Addresses []string             `json:"addresses"`
+		Lost      *uint64              `json:"packets_lost"` // nil: an older node does not tell
 	}
 	if err := answer.Into(&done, func() bool { return done.For != nil }); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/operate/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/front/api"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region/front/asjson"
 	"github.com/quotad/quotad/region/front/view"
 )
 
@@ -78,13 +78,13 @@ func explainQuery(cmd *cobra.Command, domain string, args []string) (url.Values,
 }
 
 // explanation is the API's answer, to be printed.
-type explanation api.Explanation
+type explanation struct{ *quotadv1.ExplainResponse }
 
 func explain(cmd *cobra.Command, node *remote.Node, limit string, query url.Values,
 	output string) error {
 	answer := node.Get(cmd.Context(), "/v1/explain/"+url.PathEscape(limit), query)
-	var e explanation
-	if err := answer.Into(&e, func() bool { return e.Sentence != "" }); err != nil {
+	e := explanation{&quotadv1.ExplainResponse{}}
+	if err := answer.Message(e, "sentence"); err != nil {
 		return refusedBucket(answer, err)
 	}
 	return answer.Show(cmd.OutOrStdout(), output, e.print)
@@ -97,16 +97,16 @@ func (e explanation) print(w io.Writer) error {
 		name += " " + show.Name(view.Words(e.Descriptors))
 	}
 	fmt.Fprintf(w, "%s: %d of %d units used", name, e.Used, e.LimitUnits)
-	if e.Window > 0 {
-		fmt.Fprintf(w, ", window %s", policy.FormatWindow(time.Duration(e.Window)))
+	if window := e.Window.AsDuration(); window > 0 {
+		fmt.Fprintf(w, ", window %s", policy.FormatWindow(window))
 	}
-	fmt.Fprintf(w, ", %s\n\n", show.Name(cmp.Or(e.Algorithm, "algorithm not known")))
+	fmt.Fprintf(w, ", %s\n\n", show.Name(cmp.Or(e.GetAlgorithm(), "algorithm not known")))
 	t := show.Table(w)
 	fmt.Fprint(t, "REGION\tFIXED SPLIT\tSHARE\tUSED\tFREE\tLENT\tBORROWED\tSTATE\tLAST REQUEST\tDOCUMENT\n")
 	for _, r := range e.Regions {
-		if r.Problem != "" {
+		if r.Problem != nil {
 			fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t-\t%s\t%s\t%s\n", show.Name(r.Region),
-				show.Name(r.Problem), lastWords(r.Last), show.Name(r.Epoch))
+				show.Name(r.GetProblem()), lastWords(r.Last), show.Name(r.Epoch))
 			continue
 		}
 		lent, borrowed := traded(r)
@@ -130,7 +130,7 @@ func (e explanation) printEnvoys(w io.Writer) error {
 			continue
 		}
 		fmt.Fprintf(w, "\n%s: %d of the share of %d are assigned to Envoys.\n", show.Name(r.Region),
-			r.Assigned, r.Share)
+			r.GetAssigned(), r.Share)
 		t := show.Table(w)
 		fmt.Fprint(t, "NODE\tSTREAM\tRATE\tBURST\tENDS IN\tWANTS\tSTATE\n")
 		for _, one := range r.Envoys {
@@ -139,15 +139,15 @@ func (e explanation) printEnvoys(w io.Writer) error {
 				wants = fmt.Sprintf("%.1f/s", float64(*one.WantsMilli)/1000)
 			}
 			switch {
-			case one.Gone:
+			case one.GetGone():
 				state = "STREAM OVER"
-			case one.Silent:
+			case one.GetSilent():
 				state = "SILENT"
 			case one.Rate == 0:
 				state = "no assignment"
 			}
 			fmt.Fprintf(t, "%s\t%d\t%d/s\t%d\t%s\t%s\t%s\n", show.Name(one.Node), one.Stream,
-				one.Rate, one.Burst, show.Span(time.Duration(one.Left).Round(time.Second)), wants, state)
+				one.Rate, one.Burst, show.Span(one.Left.AsDuration().Round(time.Second)), wants, state)
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -159,19 +159,19 @@ func (e explanation) printEnvoys(w io.Writer) error {
 // printMemory says what nodes hold of the bucket beside their stores.
 func (e explanation) printMemory(w io.Writer) {
 	for _, r := range e.Regions {
-		if r.Prefetched > 0 {
+		if r.PrefetchedUnits > 0 {
 			fmt.Fprintf(w, "\n%s: nodes hold %d prefetched units, which count as used already.\n",
-				show.Name(r.Region), r.Prefetched)
+				show.Name(r.Region), r.PrefetchedUnits)
 		}
-		if len(r.Remember) > 0 {
+		if len(r.RememberDenial) > 0 {
 			fmt.Fprintf(w, "\n%s: a denial is remembered by %s, so the store is asked once in 100 ms.\n",
-				show.Name(r.Region), strings.Join(show.Names(r.Remember), ", "))
+				show.Name(r.Region), strings.Join(show.Names(r.RememberDenial), ", "))
 		}
 	}
 }
 
 // traded returns the units that a region has lent and borrowed in its present cell, as they stand.
-func traded(r api.BucketView) (lent, borrowed quantity.Units) {
+func traded(r *quotadv1.BucketInRegion) (lent, borrowed int64) {
 	for _, row := range r.Rights {
 		if row.Cell == r.Cell {
 			lent += row.Lent - row.Regained
@@ -182,15 +182,15 @@ func traded(r api.BucketView) (lent, borrowed quantity.Units) {
 }
 
 // viewState says in words how a bucket is in a region.
-func viewState(r api.BucketView) string {
+func viewState(r *quotadv1.BucketInRegion) string {
 	var parts []string
-	if !r.ClosedUntil.IsZero() {
-		parts = append(parts, "CLOSED until "+r.ClosedUntil.UTC().Format(time.RFC3339))
+	if r.ClosedUntil != nil {
+		parts = append(parts, "CLOSED until "+r.ClosedUntil.AsTime().Format(time.RFC3339))
 	}
 	for _, d := range r.Degraded {
 		text := "degraded: no answer of " + show.Name(d.Region)
-		if !d.Since.IsZero() {
-			text += " since " + d.Since.UTC().Format(time.TimeOnly) + "Z"
+		if d.Since != nil {
+			text += " since " + d.Since.AsTime().Format(time.TimeOnly) + "Z"
 		}
 		parts = append(parts, text)
 	}
@@ -198,7 +198,7 @@ func viewState(r api.BucketView) string {
 }
 
 // lastWords says what became of the last request.
-func lastWords(l *api.LastRequest) string {
+func lastWords(l *quotadv1.LastRequest) string {
 	if l == nil {
 		return "none known"
 	}
@@ -206,8 +206,8 @@ func lastWords(l *api.LastRequest) string {
 	if l.Allowed {
 		verb = "admitted"
 	}
-	text := fmt.Sprintf("%s %s, %s", verb, show.Ago(time.Since(l.At)), show.Name(string(l.Reason)))
-	if l.FromMemory {
+	text := fmt.Sprintf("%s %s, %s", verb, show.Ago(time.Since(l.At.AsTime())), show.Name(asjson.Word(l.Reason)))
+	if l.GetFromMemory() {
 		text += ", from memory"
 	}
 	return text

@@ -14,8 +14,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/operate/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/quantity"
-	"github.com/quotad/quotad/region/front/api"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
 // bucketName names a bucket, as JSON for the API.
@@ -71,7 +70,7 @@ func refusedBucket(answer remote.Answer, err error) error {
 }
 
 // ledger is the API's answer, to be printed. Fields that the algorithm does not have are nil.
-type ledger api.Bucket
+type ledger struct{ *quotadv1.BucketResponse }
 
 // showLedger shows a bucket in the region of a node.
 func showLedger(cmd *cobra.Command, node *remote.Node, bucket bucketName, args []string, output string) error {
@@ -84,8 +83,8 @@ func showLedger(cmd *cobra.Command, node *remote.Node, bucket bucketName, args [
 	}
 	answer := node.Get(cmd.Context(), "/v1/buckets/"+url.PathEscape(bucket.Limit),
 		bucketQuery(bucket.Domain, bucket.Descriptors))
-	var l ledger
-	if err := answer.Into(&l, func() bool { return l.Limit != "" }); err != nil {
+	l := ledger{&quotadv1.BucketResponse{}}
+	if err := answer.Message(l, "limit"); err != nil {
 		return refusedBucket(answer, err)
 	}
 	return answer.Show(cmd.OutOrStdout(), output, l.print)
@@ -94,16 +93,16 @@ func showLedger(cmd *cobra.Command, node *remote.Node, bucket bucketName, args [
 func (l ledger) print(w io.Writer) error {
 	t := show.Table(w)
 	show.Row(t, "limit", "%s: %s over all regions", l.Limit, show.Counted(int(l.LimitUnits), "unit"))
-	show.Row(t, "algorithm", "%s", string(l.Algorithm))
+	show.Row(t, "algorithm", "%s", l.Algorithm)
 	show.Row(t, "cell", "%d", l.Cell)
 	show.Row(t, "fixed split", "%d", l.Entitlement)
 	show.Row(t, "share", "%d", l.Share)
 	show.Row(t, "next share", "%d", l.NextShare)
 	show.Row(t, "used", "%s", l.use())
 	show.Row(t, "free", "%d", l.Free)
-	if !l.ClosedUntil.IsZero() {
+	if l.ClosedUntil != nil {
 		show.Row(t, "CLOSED", "until %s: the region's store lost its data, and what was used before may still count",
-			l.ClosedUntil.Format(time.RFC3339))
+			l.ClosedUntil.AsTime().Format(time.RFC3339))
 	}
 	if l.Burst != nil {
 		show.Row(t, "burst", "%d, this region's part", *l.Burst)
@@ -134,16 +133,9 @@ func (l ledger) printRights(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d", show.Name(r.Region), r.Cell, r.Lent, r.Returned,
 			r.Borrowed, r.Regained)
 		if lendsBurst {
-			fmt.Fprintf(t, "\t%d\t%d", orZero(r.BurstLent), orZero(r.BurstBorrowed))
+			fmt.Fprintf(t, "\t%d\t%d", r.GetBurstLent(), r.GetBurstBorrowed())
 		}
 		fmt.Fprintln(t)
 	}
 	return t.Flush()
-}
-
-func orZero(n *quantity.Units) quantity.Units {
-	if n == nil {
-		return 0
-	}
-	return *n
 }

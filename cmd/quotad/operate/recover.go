@@ -11,7 +11,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/operate/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/region/front/api"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
 func recoverCommand() *cobra.Command {
@@ -39,11 +39,8 @@ Exit codes: 0 done, 5 no node answers, 2 bad usage, a node of another region or 
 				return whatRecovers(cmd, &node, args[0])
 			}
 			answer := node.Post(cmd.Context(), "/v1/recover", map[string]string{"region": args[0]})
-			var done struct {
-				Region string                `json:"region"`
-				Limits []api.RecoveringLimit `json:"limits"`
-			}
-			if err := answer.Into(&done, func() bool { return done.Limits != nil }); err != nil {
+			var done quotadv1.RecoverResponse
+			if err := answer.Message(&done, "limits"); err != nil {
 				return err
 			}
 			return answer.Show(cmd.OutOrStdout(), output, func(w io.Writer) error {
@@ -61,14 +58,14 @@ Exit codes: 0 done, 5 no node answers, 2 bad usage, a node of another region or 
 
 // whatRecovers says what recover would end the wait for, and fails since nothing was done.
 func whatRecovers(cmd *cobra.Command, node *remote.Node, region string) error {
-	var status api.Status
-	if err := node.Get(cmd.Context(), "/v1/status", nil).Into(&status, func() bool { return status.Region != "" }); err != nil {
+	var status quotadv1.StatusResponse
+	if err := node.Get(cmd.Context(), "/v1/status", nil).Message(&status, "region"); err != nil {
 		return err
 	}
 	if status.Region != region {
 		return exit.Usage(fmt.Errorf("the node that answers is of region %s: name a node of %s with --addr", show.Name(status.Region), show.Name(region)))
 	}
-	if _, err := io.WriteString(cmd.OutOrStdout(), recovering(status.Recovery.Limits)); err != nil {
+	if _, err := io.WriteString(cmd.OutOrStdout(), recovering(status.GetRecovery().GetLimits())); err != nil {
 		return err
 	}
 	return exit.Usage(fmt.Errorf("nothing was changed: of each key that was used before the loss, what nobody knows of may be "+
@@ -76,10 +73,10 @@ func whatRecovers(cmd *cobra.Command, node *remote.Node, region string) error {
 }
 
 // recovering lists limits with buckets that wait.
-func recovering(limits []api.RecoveringLimit) (text string) {
+func recovering(limits []*quotadv1.RecoveringLimit) (text string) {
 	for _, l := range limits {
 		text += fmt.Sprintf("  %s: %s asked for here since the loss at %s, of each at most %s once more\n", show.Name(l.Limit),
-			show.Counted(l.Buckets, "key"), l.Since.Format(time.RFC3339), show.Counted(int(l.Units), "unit"))
+			show.Counted(int(l.Buckets), "key"), l.Since.AsTime().Format(time.RFC3339), show.Counted(int(l.Units), "unit"))
 	}
 	if text == "" {
 		text = "  no key that this node was asked for waits; other nodes of the region may be asked for others\n"

@@ -11,7 +11,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/command"
 	"github.com/quotad/quotad/cmd/quotad/operate/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/region/front/api"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
 func refundCommand() *cobra.Command {
@@ -29,8 +29,8 @@ Exit codes: 0 given back, now or before, 1 nothing was given back, 5 no node ans
 		Args:    command.OneArgument("receipt of quotad check --receipt", `"$receipt"`),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			answer := node.Post(cmd.Context(), "/v1/refund", map[string]string{"receipt": args[0]})
-			var r refunded
-			if err := answer.Into(&r, func() bool { return r.Refunded != nil }); err != nil {
+			r := refunded{&quotadv1.RefundResponse{}}
+			if err := answer.Message(r, "refunded"); err != nil {
 				return err
 			}
 			if err := answer.Show(cmd.OutOrStdout(), output, r.print); err != nil {
@@ -45,7 +45,7 @@ Exit codes: 0 given back, now or before, 1 nothing was given back, 5 no node ans
 }
 
 // refunded is the API's answer, to be printed.
-type refunded api.Refund
+type refunded struct{ *quotadv1.RefundResponse }
 
 func (r refunded) print(w io.Writer) error {
 	t := show.Table(w)

@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/command"
 	"github.com/quotad/quotad/cmd/quotad/operate/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
 func statusCommand() *cobra.Command {
@@ -37,14 +38,14 @@ not ready, a link degraded, a store or journal failed, documents differ).`,
 				return statusOfAll(cmd, &node, output)
 			}
 			answer := node.Get(cmd.Context(), "/v1/status", nil)
-			var s nodeStatus
-			if err := answer.Into(&s, func() bool { return s.Region != "" }); err != nil {
+			s := nodeStatus{&quotadv1.StatusResponse{}}
+			if err := answer.Message(s, "region"); err != nil {
 				return err
 			}
 			err := answer.Show(cmd.OutOrStdout(), output, s.print)
 			if err == nil && !s.Ready {
 				err = fmt.Errorf("node %s/%s is not ready: %s; see its log", show.Name(s.Region),
-					show.Name(s.Node), show.Detail(s.NotReady))
+					show.Name(s.Node), show.Detail(s.GetNotReady()))
 			}
 			return err
 		},
@@ -58,7 +59,7 @@ not ready, a link degraded, a store or journal failed, documents differ).`,
 func (s nodeStatus) print(w io.Writer) error {
 	ready := "yes"
 	if !s.Ready {
-		ready = "no: " + show.Detail(s.NotReady)
+		ready = "no: " + show.Detail(s.GetNotReady())
 	}
 	t := show.Table(w)
 	// The texts are made safe to show by the callers.
@@ -66,7 +67,7 @@ func (s nodeStatus) print(w io.Writer) error {
 	row("node", fmt.Sprintf("%s/%s, version %s", show.Name(s.Region), show.Name(s.Node),
 		show.Name(s.Version)))
 	row("ready", ready)
-	if s.Unproven {
+	if s.GetUnproven() {
 		row("regions", "NOT PROVEN: the fixed split, documents from files and apply alone; set gossip_keys or peer_tls")
 	}
 	row("policy", "epoch "+show.Name(s.Epoch)+documentsWords(s.Documents))
@@ -76,7 +77,7 @@ func (s nodeStatus) print(w io.Writer) error {
 	row("journal", journalWords(s.Journal))
 	row("local", localWords(s.Local))
 	row("members", strings.Join(show.Names(s.Members), ", "))
-	row("mates", matesWords(s.Mates, s.Store.Nodes))
+	row("mates", matesWords(s.Mates, s.GetStore().GetNodes()))
 	row("roles", rolesWords(s.Roles))
 	if err := t.Flush(); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/operate/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/region/front/api"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
@@ -33,7 +33,7 @@ func statusOfAll(cmd *cobra.Command, node *remote.Node, output string) error {
 }
 
 // overview is the API's answer, to be printed.
-type overview api.Overview
+type overview struct{ *quotadv1.OverviewResponse }
 
 func (o overview) printAll(w io.Writer) error {
 	t := show.Table(w)
@@ -44,13 +44,13 @@ func (o overview) printAll(w io.Writer) error {
 			ready = "NO"
 		}
 		clock := "-"
-		if n.Store.ClockApart != nil {
-			clock = ahead(*n.Store.ClockApart)
+		if n.GetStore().GetClockApart() != nil {
+			clock = ahead(n.GetStore().GetClockApart())
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%d of %d\t%s\n", nodeName(n), ready,
-			show.Lasted(n.At.Sub(n.Started)), show.Name(strings.Join(n.Documents, " ")), storeWord(n.Store),
-			n.Store.Losses, clock, journalWord(n.Journal), n.Mates+1, n.Store.Nodes,
-			orDash(n.Recovery))
+			show.Lasted(n.At.AsTime().Sub(n.Started.AsTime())), show.Name(strings.Join(n.Documents, " ")), storeWord(n.Store),
+			n.GetStore().GetLosses(), clock, journalWord(n.Journal), n.Mates+1, n.GetStore().GetNodes(),
+			orDash(n.Recovering))
 	}
 	for _, name := range o.Silent {
 		fmt.Fprintf(t, "%s\tSILENT\t\t\t\t\t\t\t\t\n", show.Name(name))
@@ -64,7 +64,7 @@ func (o overview) printAll(w io.Writer) error {
 	return t.Flush()
 }
 
-func nodeName(n api.NodeOverview) string { return show.Name(n.Region + "/" + n.Node) }
+func nodeName(n *quotadv1.NodeOverview) string { return show.Name(n.Region + "/" + n.Node) }
 
 func orDash(n int64) string {
 	if n == 0 {
@@ -74,20 +74,20 @@ func orDash(n int64) string {
 }
 
 // storeWord says in a word how a store is.
-func storeWord(s api.NodeStore) string {
+func storeWord(s *quotadv1.NodeStore) string {
 	switch {
-	case s.Stopped != "":
+	case s.GetStopped() != "":
 		return "NOT USED"
-	case s.OutOfReach > 0:
+	case s.GetOutOfReach() > 0:
 		return "OUT OF REACH"
-	case len(s.Refusing) > 0:
-		return "REFUSES " + show.Name(strings.Join(s.Refusing, " "))
-	case s.Rivals > 0:
+	case len(s.GetRefusing()) > 0:
+		return "REFUSES " + show.Name(strings.Join(s.GetRefusing(), " "))
+	case s.GetRivals() > 0:
 		return "A SECOND ONE"
-	case s.MaxmemoryPolicy != "" && s.MaxmemoryPolicy != store.NoEviction:
+	case s.GetMaxmemoryPolicy() != "" && s.GetMaxmemoryPolicy() != store.NoEviction:
 		return "MAY FORGET"
 	}
-	return cmp.Or(show.Name(s.Kind), "-")
+	return cmp.Or(show.Name(s.GetKind()), "-")
 }
 
 func journalWord(state string) string {
@@ -109,9 +109,9 @@ func (o overview) wrong() (all []string) {
 	for _, n := range o.Nodes {
 		name := nodeName(n)
 		if !n.Ready {
-			all = append(all, name+" is not ready: "+show.Detail(n.NotReady))
+			all = append(all, name+" is not ready: "+show.Detail(n.GetNotReady()))
 		}
-		if s := n.Store; s.Stopped != "" || s.OutOfReach > 0 || len(s.Refusing) > 0 || s.Rivals > 0 {
+		if s := n.Store; s.GetStopped() != "" || s.GetOutOfReach() > 0 || len(s.GetRefusing()) > 0 || s.GetRivals() > 0 {
 			all = append(all, "the store of "+name+" is not as it should be (quotad status says more)")
 		}
 		if n.Journal == "failed" {
@@ -135,6 +135,6 @@ func (o overview) wrong() (all []string) {
 // fetchOverview asks a node for an overview with so many of the hottest buckets.
 func fetchOverview(cmd *cobra.Command, node *remote.Node, hottest int) (o overview, answer remote.Answer, err error) {
 	answer = node.Get(cmd.Context(), "/v1/overview", url.Values{"hottest": {fmt.Sprint(hottest)}})
-	err = answer.Into(&o, func() bool { return len(o.Nodes) > 0 })
-	return o, answer, err
+	o = overview{&quotadv1.OverviewResponse{}}
+	return o, answer, answer.Message(o, "nodes")
 }

@@ -5,68 +5,70 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/region/front/api"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
 // nodeStatus is the API's answer, to be printed.
-type nodeStatus api.Status
+type nodeStatus struct{ *quotadv1.StatusResponse }
 
 // storePlace says which store it is.
-func storePlace(s api.StoreStatus, generation uint64) string {
-	text := fmt.Sprintf("%s %s, generation %d", show.Name(s.Kind), show.Name(s.Address), generation)
-	if s.ID != "" {
-		text += ", id " + show.Name(s.ID)
+func storePlace(s *quotadv1.StoreStatus, generation uint64) string {
+	text := fmt.Sprintf("%s %s, generation %d", show.Name(s.GetKind()), show.Name(s.GetAddress()), generation)
+	if s.GetId() != "" {
+		text += ", id " + show.Name(s.GetId())
 	}
-	if len(s.Data) > 0 {
-		text += ", data " + strings.Join(show.Names(s.Data), " ")
+	if len(s.GetData()) > 0 {
+		text += ", data " + strings.Join(show.Names(s.GetData()), " ")
 	}
 	return text
 }
 
 // storeState says in words how the store is.
-func storeState(s api.StoreStatus) string {
+func storeState(s *quotadv1.StoreStatus) string {
 	var parts []string
-	if s.Stopped != "" {
-		parts = append(parts, "NOT USED: "+show.Detail(s.Stopped))
+	if s.GetStopped() != "" {
+		parts = append(parts, "NOT USED: "+show.Detail(s.GetStopped()))
 	}
-	for _, r := range s.Rivals {
+	for _, r := range s.GetRivals() {
 		parts = append(parts, rivalWords(r))
 	}
-	if len(s.OutOfReach) > 0 {
-		parts = append(parts, "OUT OF REACH: "+strings.Join(show.Names(s.OutOfReach), " ")+
+	if len(s.GetOutOfReach()) > 0 {
+		parts = append(parts, "OUT OF REACH: "+strings.Join(show.Names(s.GetOutOfReach()), " ")+
 			", decided as on_store_failure says")
 	}
-	for _, r := range s.Refusing {
+	for _, r := range s.GetRefusing() {
 		parts = append(parts, fmt.Sprintf("REFUSES CALLS: %s (%d so far; %s)", show.Name(r.Kind),
 			r.Calls, show.Name(r.Advice)))
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "in reach")
 	}
-	if s.LastLoss.IsZero() {
+	if s.GetLastLoss() == nil {
 		parts = append(parts, "no loss known")
 	} else {
-		parts = append(parts, "last lost data at "+s.LastLoss.Format(time.RFC3339))
+		parts = append(parts, "last lost data at "+s.GetLastLoss().AsTime().Format(time.RFC3339))
 	}
-	switch s.MaxmemoryPolicy {
+	switch s.GetMaxmemoryPolicy() {
 	case "":
 		parts = append(parts, "maxmemory-policy not known")
 	case store.NoEviction:
 		parts = append(parts, store.NoEviction)
 	default:
 		parts = append(parts, "MAY FORGET BUCKETS: set maxmemory-policy noeviction, it is "+
-			show.Name(s.MaxmemoryPolicy))
+			show.Name(s.GetMaxmemoryPolicy()))
 	}
-	if s.ClockApart != nil {
-		parts = append(parts, "clock "+ahead(*s.ClockApart))
+	if s.GetClockApart() != nil {
+		parts = append(parts, "clock "+ahead(s.GetClockApart()))
 	}
 	return strings.Join(parts, ", ")
 }
 
 // rivalWords says which other store a node of the region has.
-func rivalWords(r api.StoreRival) string {
+func rivalWords(r *quotadv1.StoreRival) string {
 	does := "decides with it"
 	switch {
 	case r.Hearsay:
@@ -74,14 +76,14 @@ func rivalWords(r api.StoreRival) string {
 	case r.Stopped:
 		does = "has stopped using it"
 	}
-	return fmt.Sprintf("A SECOND STORE: %s has store %s and %s", show.Name(r.Node), show.Name(r.ID),
+	return fmt.Sprintf("A SECOND STORE: %s has store %s and %s", show.Name(r.Node), show.Name(r.Id),
 		does)
 }
 
 // matesWords names the other nodes of the region, and says if they are not as many as configured.
-func matesWords(mates []string, nodes int) string {
+func matesWords(mates []string, nodes int64) string {
 	text := show.OrNone(strings.Join(show.Names(mates), ", "))
-	if nodes > 0 && len(mates)+1 != nodes {
+	if nodes > 0 && int64(len(mates))+1 != nodes {
 		text += fmt.Sprintf("; nodes says %d, gossip sees %d", nodes, len(mates)+1)
 	}
 	return text
@@ -89,97 +91,103 @@ func matesWords(mates []string, nodes int) string {
 
 // documentsWords says what is noteworthy of the limits documents; quotad limits status has the
 // rest.
-func documentsWords(d api.DocumentsStatus) (text string) {
-	if d.Held > 0 {
-		text = "; an older document still binds " + show.Counted(d.Held, "limit")
+func documentsWords(d *quotadv1.DocumentsStatus) (text string) {
+	if d.GetHeld() > 0 {
+		text = "; an older document still binds " + show.Counted(int(d.GetHeld()), "limit")
 	}
-	for _, r := range d.Regions {
-		if r.Waited > 0 {
+	for _, r := range d.GetRegions() {
+		if r.Waited != nil {
 			text += fmt.Sprintf(", WAITS FOR %s, for %s", show.Name(r.Region),
-				show.Span(time.Duration(r.Waited).Round(100*time.Millisecond)))
+				show.Span(r.Waited.AsDuration().Round(100*time.Millisecond)))
 		}
-		if r.Refused != "" {
-			text += "; NOT TAKEN: " + show.Detail(r.Refused)
+		if r.GetRefused() != "" {
+			text += "; NOT TAKEN: " + show.Detail(r.GetRefused())
 		}
 	}
-	if d.FileRefused != "" {
-		text += "; ITS FILE IS PASSED OVER: " + show.Detail(d.FileRefused)
+	if d.GetFileRefused() != "" {
+		text += "; ITS FILE IS PASSED OVER: " + show.Detail(d.GetFileRefused())
 	}
 	return text
 }
 
 // rolesWords reports whether callers are asked who they are.
-func rolesWords(r *api.RolesStatus) string {
+func rolesWords(r *quotadv1.RolesStatus) string {
 	if r == nil {
 		return "none"
 	}
-	text := show.Counted(r.Callers, "caller")
-	if r.Refused != "" {
-		text += "; THE FILE AS IT IS NOW IS NOT IN FORCE: " + show.Detail(r.Refused)
+	text := show.Counted(int(r.Callers), "caller")
+	if r.GetRefused() != "" {
+		text += "; THE FILE AS IT IS NOW IS NOT IN FORCE: " + show.Detail(r.GetRefused())
 	}
 	return text
 }
 
-func recoveryWords(r api.RecoveryStatus) string {
+func recoveryWords(r *quotadv1.RecoveryStatus) string {
 	var closed string
-	for _, c := range r.Closed {
+	for _, c := range r.GetClosed() {
 		closed += fmt.Sprintf("; KEYS OF %s ARE ANSWERED recovering UNTIL %s", show.Name(c.Limit),
-			c.Until.Format(time.RFC3339))
+			c.Until.AsTime().Format(time.RFC3339))
 	}
-	for _, l := range r.Limits {
-		closed += fmt.Sprintf("; %s of %s NOT WHOLE SINCE %s", show.Counted(l.Buckets, "bucket"), show.Name(l.Limit),
-			l.Since.Format(time.RFC3339))
+	for _, l := range r.GetLimits() {
+		closed += fmt.Sprintf("; %s of %s NOT WHOLE SINCE %s", show.Counted(int(l.Buckets), "bucket"), show.Name(l.Limit),
+			l.Since.AsTime().Format(time.RFC3339))
 	}
-	if r.Waiting+r.Recovered+r.PartlyKnown == 0 {
+	if r.GetWaiting()+r.GetRecovered()+r.GetPartlyKnown() == 0 {
 		return "nothing to restore" + closed
 	}
 	return fmt.Sprintf("%s waiting, %d restored, %d of them but for regions that did not tell",
-		show.Counted(int(r.Waiting), "bucket"), r.Recovered, r.PartlyKnown) + closed
+		show.Counted(int(r.GetWaiting()), "bucket"), r.GetRecovered(), r.GetPartlyKnown()) + closed
 }
 
-func journalWords(j api.JournalStatus) string {
+func journalWords(j *quotadv1.JournalStatus) string {
 	whole := "whole"
 	switch {
-	case j.Failed:
+	case j.GetFailed():
 		whole = "FAILED: nothing is lent until the node starts anew"
-	case !j.Whole:
+	case !j.GetWhole():
 		whole = "not known to be whole"
-	case !j.WholeSince.IsZero():
-		whole = "whole since " + j.WholeSince.Format(time.RFC3339)
+	case j.GetWholeSince() != nil:
+		whole = "whole since " + j.GetWholeSince().AsTime().Format(time.RFC3339)
 	}
-	return fmt.Sprintf("%s, opened %s, commit %d, %s, %s", whole, show.Counted(int(j.Incarnation),
-		"time"), j.Sequence,
-		show.Counted(int(j.Rows), "row"), show.Counted(int(j.Checkpoints), "checkpoint"))
+	return fmt.Sprintf("%s, opened %s, commit %d, %s, %s", whole, show.Counted(int(j.GetIncarnation()),
+		"time"), j.GetSequence(),
+		show.Counted(int(j.GetRows()), "row"), show.Counted(int(j.GetCheckpoints()), "checkpoint"))
 }
 
-func localWords(l api.LocalStatus) string {
-	if l.Units == 0 {
+func localWords(l *quotadv1.LocalStatus) string {
+	if l.GetUnits() == 0 {
 		return "nothing admitted without the store"
 	}
 	return fmt.Sprintf("%s of %s admitted without the store, %d not charged there yet",
-		show.Counted(int(l.Units), "unit"), show.Counted(l.Buckets, "bucket"), l.Unbooked)
+		show.Counted(int(l.GetUnits()), "unit"), show.Counted(int(l.Buckets), "bucket"), l.GetUnbooked())
 }
 
 // peerRow is a row of a table about another region, with a word for one that does not answer.
-func peerRow(p api.PeerStatus, degraded string) string {
+func peerRow(p *quotadv1.Peer, degraded string) string {
 	state, clock := "ok", "-"
 	if p.Degraded {
 		state = degraded
 	}
 	if p.ClockApart != nil {
-		clock = ahead(*p.ClockApart)
+		clock = ahead(p.ClockApart)
 	}
 	if !p.Heard {
 		return show.Name(p.Region) + "\t" + state + "\tnever\t-\t" + clock
 	}
-	return fmt.Sprintf("%s\t%s\t%s ago\t%s\t%s", show.Name(p.Region), state, p.Age.Rounded(),
-		p.RoundTrip.Rounded(), clock)
+	return fmt.Sprintf("%s\t%s\t%s ago\t%s\t%s", show.Name(p.Region), state, toMilliseconds(p.Age),
+		toMilliseconds(p.RoundTrip), clock)
 }
 
 // ahead says how far a clock is ahead of another, or behind it.
-func ahead(ms api.Milliseconds) string {
-	if ms < 0 {
-		return (-ms).Rounded().String() + " behind"
+func ahead(by *durationpb.Duration) string {
+	d := toMilliseconds(by)
+	if d < 0 {
+		return (-d).String() + " behind"
 	}
-	return ms.Rounded().String() + " ahead"
+	return d.String() + " ahead"
+}
+
+// toMilliseconds rounds a duration, for people.
+func toMilliseconds(d *durationpb.Duration) time.Duration {
+	return d.AsDuration().Round(time.Millisecond)
 }

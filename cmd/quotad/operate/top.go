@@ -12,7 +12,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/operate/remote"
 	"github.com/quotad/quotad/cmd/quotad/operate/top"
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/region/front/api"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
 func topCommand() *cobra.Command {
@@ -75,9 +75,9 @@ func (t *topOptions) run(cmd *cobra.Command, args []string) error {
 	case t.buckets < 0 || t.buckets > 100:
 		return exit.Usage(fmt.Errorf("--buckets %d: choose 0 to 100", t.buckets))
 	}
-	fetch := func() (api.Overview, error) {
+	fetch := func() (*quotadv1.OverviewResponse, error) {
 		o, _, err := fetchOverview(cmd, &t.node, t.buckets)
-		return api.Overview(o), err
+		return o.OverviewResponse, err
 	}
 	if !t.once && t.output == "table" && show.IsTerminal(cmd.OutOrStdout()) {
 		return top.Watch(cmd.Context(), &draw.Screen{Out: cmd.OutOrStdout()}, t.every, fetch)
@@ -92,7 +92,7 @@ func (t *topOptions) report(cmd *cobra.Command, fetch top.Fetch) error {
 		return err
 	}
 	after := before
-	for !after.At.After(before.At) { // an overview is told again for a second
+	for !after.At.AsTime().After(before.At.AsTime()) { // an overview is told again for a second
 		select {
 		case <-cmd.Context().Done():
 			return cmd.Context().Err()

@@ -10,7 +10,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/operate/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/region/front/api"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/front/view"
 )
 
@@ -33,15 +33,15 @@ func (b wantedBuckets) list(cmd *cobra.Command, node *remote.Node, prefixes []st
 		}
 	}
 	answer := node.Get(cmd.Context(), "/v1/buckets", query)
-	var l listedBuckets
-	if err := answer.Into(&l, func() bool { return l.Buckets != nil }); err != nil {
+	l := listedBuckets{&quotadv1.ListBucketsResponse{}}
+	if err := answer.Message(l, "buckets"); err != nil {
 		return err
 	}
 	return answer.Show(cmd.OutOrStdout(), output, l.print)
 }
 
 // listedBuckets is the API's answer, to be printed.
-type listedBuckets api.ListedBuckets
+type listedBuckets struct{ *quotadv1.ListBucketsResponse }
 
 func (l listedBuckets) print(w io.Writer) error {
 	t := show.Table(w)

@@ -32,11 +32,15 @@ type OverviewResponse struct {
 	// When it asked the others, by its clock.
 	At *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
 	// All nodes that answered within a second, by region and node.
-	Nodes []*NodeView `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Nodes []*NodeOverview `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	// Nodes that gossip sees, and regions of the limits document of which no node is seen, that did not answer.
 	Silent []string `protobuf:"bytes,5,rep,name=silent,proto3" json:"silent,omitempty"`
 	// The hottest buckets of all regions together.
-	Hottest       []*BucketSummary `protobuf:"bytes,6,rep,name=hottest,proto3" json:"hottest,omitempty"`
+	Hottest []*BucketSummary `protobuf:"bytes,6,rep,name=hottest,proto3" json:"hottest,omitempty"`
+	// The node that was asked makes cuts.
+	Chaos bool `protobuf:"varint,7,opt,name=chaos,proto3" json:"chaos,omitempty"`
+	// The requests a second that it has regions get; absent: it makes no load.
+	Loads         map[string]int64 `protobuf:"bytes,8,rep,name=loads,proto3" json:"loads,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -92,7 +96,7 @@ func (x *OverviewResponse) GetAt() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *OverviewResponse) GetNodes() []*NodeView {
+func (x *OverviewResponse) GetNodes() []*NodeOverview {
 	if x != nil {
 		return x.Nodes
 	}
@@ -113,6 +117,348 @@ func (x *OverviewResponse) GetHottest() []*BucketSummary {
 	return nil
 }
 
+func (x *OverviewResponse) GetChaos() bool {
+	if x != nil {
+		return x.Chaos
+	}
+	return false
+}
+
+func (x *OverviewResponse) GetLoads() map[string]int64 {
+	if x != nil {
+		return x.Loads
+	}
+	return nil
+}
+
+// NodeOverview is what operators read of a NodeView.
+type NodeOverview struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Region  string                 `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
+	Node    string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Version string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	Started *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started,proto3" json:"started,omitempty"`
+	// When it told this, by its clock.
+	At    *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=at,proto3" json:"at,omitempty"`
+	Ready bool                   `protobuf:"varint,6,opt,name=ready,proto3" json:"ready,omitempty"`
+	// Why it is not ready; absent: it is.
+	NotReady *string `protobuf:"bytes,7,opt,name=not_ready,json=notReady,proto3,oneof" json:"not_ready,omitempty"`
+	Epoch    string  `protobuf:"bytes,8,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Epochs of those that are open in its region.
+	Documents []string `protobuf:"bytes,9,rep,name=documents,proto3" json:"documents,omitempty"`
+	// Regions that must acknowledge a document.
+	Waiting []string `protobuf:"bytes,10,rep,name=waiting,proto3" json:"waiting,omitempty"`
+	// Why the document of its file is not open; absent: it is, or was.
+	FileRefused *string `protobuf:"bytes,11,opt,name=file_refused,json=fileRefused,proto3,oneof" json:"file_refused,omitempty"`
+	// How many other nodes of its region it sees.
+	Mates int64      `protobuf:"varint,12,opt,name=mates,proto3" json:"mates,omitempty"`
+	Store *NodeStore `protobuf:"bytes,13,opt,name=store,proto3" json:"store,omitempty"`
+	// Buckets that wait to be restored.
+	Recovering int64 `protobuf:"varint,14,opt,name=recovering,proto3" json:"recovering,omitempty"`
+	// whole, not_whole or failed.
+	Journal string `protobuf:"bytes,15,opt,name=journal,proto3" json:"journal,omitempty"`
+	// Units admitted without the store, to charge.
+	LocalUnbooked int64        `protobuf:"varint,16,opt,name=local_unbooked,json=localUnbooked,proto3" json:"local_unbooked,omitempty"`
+	Peers         []*Peer      `protobuf:"bytes,17,rep,name=peers,proto3" json:"peers,omitempty"`
+	Limits        []*LimitView `protobuf:"bytes,18,rep,name=limits,proto3" json:"limits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeOverview) Reset() {
+	*x = NodeOverview{}
+	mi := &file_quotad_v1_overview_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeOverview) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeOverview) ProtoMessage() {}
+
+func (x *NodeOverview) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_overview_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeOverview.ProtoReflect.Descriptor instead.
+func (*NodeOverview) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *NodeOverview) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *NodeOverview) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *NodeOverview) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *NodeOverview) GetStarted() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Started
+	}
+	return nil
+}
+
+func (x *NodeOverview) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *NodeOverview) GetReady() bool {
+	if x != nil {
+		return x.Ready
+	}
+	return false
+}
+
+func (x *NodeOverview) GetNotReady() string {
+	if x != nil && x.NotReady != nil {
+		return *x.NotReady
+	}
+	return ""
+}
+
+func (x *NodeOverview) GetEpoch() string {
+	if x != nil {
+		return x.Epoch
+	}
+	return ""
+}
+
+func (x *NodeOverview) GetDocuments() []string {
+	if x != nil {
+		return x.Documents
+	}
+	return nil
+}
+
+func (x *NodeOverview) GetWaiting() []string {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
+func (x *NodeOverview) GetFileRefused() string {
+	if x != nil && x.FileRefused != nil {
+		return *x.FileRefused
+	}
+	return ""
+}
+
+func (x *NodeOverview) GetMates() int64 {
+	if x != nil {
+		return x.Mates
+	}
+	return 0
+}
+
+func (x *NodeOverview) GetStore() *NodeStore {
+	if x != nil {
+		return x.Store
+	}
+	return nil
+}
+
+func (x *NodeOverview) GetRecovering() int64 {
+	if x != nil {
+		return x.Recovering
+	}
+	return 0
+}
+
+func (x *NodeOverview) GetJournal() string {
+	if x != nil {
+		return x.Journal
+	}
+	return ""
+}
+
+func (x *NodeOverview) GetLocalUnbooked() int64 {
+	if x != nil {
+		return x.LocalUnbooked
+	}
+	return 0
+}
+
+func (x *NodeOverview) GetPeers() []*Peer {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+func (x *NodeOverview) GetLimits() []*LimitView {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+// NodeStore is what operators read of a StoreStatus of many.
+type NodeStore struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Kind    string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Address string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	Id      string                 `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
+	// Of the region, by configuration.
+	Nodes int64 `protobuf:"varint,4,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// Shards.
+	OutOfReach int64 `protobuf:"varint,5,opt,name=out_of_reach,json=outOfReach,proto3" json:"out_of_reach,omitempty"`
+	// Kinds of errors with which it refuses calls.
+	Refusing []string `protobuf:"bytes,6,rep,name=refusing,proto3" json:"refusing,omitempty"`
+	// Why the node stopped using it; absent: it uses it.
+	Stopped *string `protobuf:"bytes,7,opt,name=stopped,proto3,oneof" json:"stopped,omitempty"`
+	// Nodes of the region with another store.
+	Rivals          int64                  `protobuf:"varint,8,opt,name=rivals,proto3" json:"rivals,omitempty"`
+	LastLoss        *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=last_loss,json=lastLoss,proto3" json:"last_loss,omitempty"`
+	Losses          int64                  `protobuf:"varint,10,opt,name=losses,proto3" json:"losses,omitempty"`
+	MaxmemoryPolicy *string                `protobuf:"bytes,11,opt,name=maxmemory_policy,json=maxmemoryPolicy,proto3,oneof" json:"maxmemory_policy,omitempty"`
+	ClockApart      *durationpb.Duration   `protobuf:"bytes,12,opt,name=clock_apart,json=clockApart,proto3" json:"clock_apart,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *NodeStore) Reset() {
+	*x = NodeStore{}
+	mi := &file_quotad_v1_overview_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeStore) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeStore) ProtoMessage() {}
+
+func (x *NodeStore) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_overview_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeStore.ProtoReflect.Descriptor instead.
+func (*NodeStore) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *NodeStore) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *NodeStore) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *NodeStore) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *NodeStore) GetNodes() int64 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *NodeStore) GetOutOfReach() int64 {
+	if x != nil {
+		return x.OutOfReach
+	}
+	return 0
+}
+
+func (x *NodeStore) GetRefusing() []string {
+	if x != nil {
+		return x.Refusing
+	}
+	return nil
+}
+
+func (x *NodeStore) GetStopped() string {
+	if x != nil && x.Stopped != nil {
+		return *x.Stopped
+	}
+	return ""
+}
+
+func (x *NodeStore) GetRivals() int64 {
+	if x != nil {
+		return x.Rivals
+	}
+	return 0
+}
+
+func (x *NodeStore) GetLastLoss() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastLoss
+	}
+	return nil
+}
+
+func (x *NodeStore) GetLosses() int64 {
+	if x != nil {
+		return x.Losses
+	}
+	return 0
+}
+
+func (x *NodeStore) GetMaxmemoryPolicy() string {
+	if x != nil && x.MaxmemoryPolicy != nil {
+		return *x.MaxmemoryPolicy
+	}
+	return ""
+}
+
+func (x *NodeStore) GetClockApart() *durationpb.Duration {
+	if x != nil {
+		return x.ClockApart
+	}
+	return nil
+}
+
 // NodeView is what one node tells of itself.
 type NodeView struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -123,17 +469,15 @@ type NodeView struct {
 	// Limits of which it decided requests, at most 256, those with the most units first.
 	Limits []*LimitView `protobuf:"bytes,4,rep,name=limits,proto3" json:"limits,omitempty"`
 	// Since when it counted the units of its hottest buckets.
-	CountedSince *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=counted_since,json=countedSince,proto3" json:"counted_since,omitempty"`
-	Hottest      []*HotBucket           `protobuf:"bytes,6,rep,name=hottest,proto3" json:"hottest,omitempty"`
-	// Why it is not ready; empty: it is.
-	NotReady      string `protobuf:"bytes,7,opt,name=not_ready,json=notReady,proto3" json:"not_ready,omitempty"`
+	CountedSince  *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=counted_since,json=countedSince,proto3" json:"counted_since,omitempty"`
+	Hottest       []*HotBucket           `protobuf:"bytes,6,rep,name=hottest,proto3" json:"hottest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeView) Reset() {
 	*x = NodeView{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[1]
+	mi := &file_quotad_v1_overview_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -145,7 +489,7 @@ func (x *NodeView) String() string {
 func (*NodeView) ProtoMessage() {}
 
 func (x *NodeView) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[1]
+	mi := &file_quotad_v1_overview_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -158,7 +502,7 @@ func (x *NodeView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeView.ProtoReflect.Descriptor instead.
 func (*NodeView) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{1}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *NodeView) GetStatus() *StatusResponse {
@@ -203,13 +547,6 @@ func (x *NodeView) GetHottest() []*HotBucket {
 	return nil
 }
 
-func (x *NodeView) GetNotReady() string {
-	if x != nil {
-		return x.NotReady
-	}
-	return ""
-}
-
 // LimitView is a limit as one node applies it.
 type LimitView struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -221,7 +558,7 @@ type LimitView struct {
 	Window     *durationpb.Duration `protobuf:"bytes,5,opt,name=window,proto3" json:"window,omitempty"`
 	// Names of the descriptors that a bucket has a value of each for.
 	Key    []string `protobuf:"bytes,6,rep,name=key,proto3" json:"key,omitempty"`
-	Shadow bool     `protobuf:"varint,7,opt,name=shadow,proto3" json:"shadow,omitempty"`
+	Shadow *bool    `protobuf:"varint,7,opt,name=shadow,proto3,oneof" json:"shadow,omitempty"`
 	// Since the node's start. Client libraries' own decisions are among them as far as they told.
 	AdmittedUnits int64 `protobuf:"varint,8,opt,name=admitted_units,json=admittedUnits,proto3" json:"admitted_units,omitempty"`
 	DeniedUnits   int64 `protobuf:"varint,9,opt,name=denied_units,json=deniedUnits,proto3" json:"denied_units,omitempty"`
@@ -231,7 +568,7 @@ type LimitView struct {
 
 func (x *LimitView) Reset() {
 	*x = LimitView{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[2]
+	mi := &file_quotad_v1_overview_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -243,7 +580,7 @@ func (x *LimitView) String() string {
 func (*LimitView) ProtoMessage() {}
 
 func (x *LimitView) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[2]
+	mi := &file_quotad_v1_overview_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -256,7 +593,7 @@ func (x *LimitView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitView.ProtoReflect.Descriptor instead.
 func (*LimitView) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{2}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *LimitView) GetLimit() string {
@@ -302,8 +639,8 @@ func (x *LimitView) GetKey() []string {
 }
 
 func (x *LimitView) GetShadow() bool {
-	if x != nil {
-		return x.Shadow
+	if x != nil && x.Shadow != nil {
+		return *x.Shadow
 	}
 	return false
 }
@@ -338,7 +675,7 @@ type HotBucket struct {
 
 func (x *HotBucket) Reset() {
 	*x = HotBucket{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[3]
+	mi := &file_quotad_v1_overview_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -350,7 +687,7 @@ func (x *HotBucket) String() string {
 func (*HotBucket) ProtoMessage() {}
 
 func (x *HotBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[3]
+	mi := &file_quotad_v1_overview_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -363,7 +700,7 @@ func (x *HotBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HotBucket.ProtoReflect.Descriptor instead.
 func (*HotBucket) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{3}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *HotBucket) GetBucket() []byte {
@@ -413,7 +750,7 @@ type BucketSummary struct {
 
 func (x *BucketSummary) Reset() {
 	*x = BucketSummary{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[4]
+	mi := &file_quotad_v1_overview_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -425,7 +762,7 @@ func (x *BucketSummary) String() string {
 func (*BucketSummary) ProtoMessage() {}
 
 func (x *BucketSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[4]
+	mi := &file_quotad_v1_overview_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -438,7 +775,7 @@ func (x *BucketSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketSummary.ProtoReflect.Descriptor instead.
 func (*BucketSummary) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{4}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BucketSummary) GetLimit() string {
@@ -511,7 +848,7 @@ type BucketPart struct {
 
 func (x *BucketPart) Reset() {
 	*x = BucketPart{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[5]
+	mi := &file_quotad_v1_overview_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -523,7 +860,7 @@ func (x *BucketPart) String() string {
 func (*BucketPart) ProtoMessage() {}
 
 func (x *BucketPart) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[5]
+	mi := &file_quotad_v1_overview_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -536,7 +873,7 @@ func (x *BucketPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketPart.ProtoReflect.Descriptor instead.
 func (*BucketPart) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{5}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BucketPart) GetRegion() string {
@@ -578,17 +915,18 @@ func (x *BucketPart) GetFree() int64 {
 type ExplainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why the last decision on the bucket, in any region, was what it was. One sentence or a few.
-	Sentence    string               `protobuf:"bytes,1,opt,name=sentence,proto3" json:"sentence,omitempty"`
-	Limit       string               `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	Domain      string               `protobuf:"bytes,3,opt,name=domain,proto3" json:"domain,omitempty"`
-	Descriptors map[string]string    `protobuf:"bytes,4,rep,name=descriptors,proto3" json:"descriptors,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Algorithm   string               `protobuf:"bytes,5,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
-	LimitUnits  int64                `protobuf:"varint,6,opt,name=limit_units,json=limitUnits,proto3" json:"limit_units,omitempty"`
-	Window      *durationpb.Duration `protobuf:"bytes,7,opt,name=window,proto3" json:"window,omitempty"`
+	Sentence    string            `protobuf:"bytes,1,opt,name=sentence,proto3" json:"sentence,omitempty"`
+	Limit       string            `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	Domain      string            `protobuf:"bytes,3,opt,name=domain,proto3" json:"domain,omitempty"`
+	Descriptors map[string]string `protobuf:"bytes,4,rep,name=descriptors,proto3" json:"descriptors,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Absent: no region told.
+	Algorithm  *string              `protobuf:"bytes,5,opt,name=algorithm,proto3,oneof" json:"algorithm,omitempty"`
+	LimitUnits int64                `protobuf:"varint,6,opt,name=limit_units,json=limitUnits,proto3" json:"limit_units,omitempty"`
+	Window     *durationpb.Duration `protobuf:"bytes,7,opt,name=window,proto3" json:"window,omitempty"`
 	// What counts as used in the regions that answered.
 	Used int64 `protobuf:"varint,8,opt,name=used,proto3" json:"used,omitempty"`
 	// One of each region that answered, in the order of the limits document.
-	Regions []*BucketView `protobuf:"bytes,9,rep,name=regions,proto3" json:"regions,omitempty"`
+	Regions []*BucketInRegion `protobuf:"bytes,9,rep,name=regions,proto3" json:"regions,omitempty"`
 	// Regions that did not answer.
 	Silent        []string `protobuf:"bytes,10,rep,name=silent,proto3" json:"silent,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -597,7 +935,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[6]
+	mi := &file_quotad_v1_overview_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -609,7 +947,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[6]
+	mi := &file_quotad_v1_overview_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -622,7 +960,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{6}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ExplainResponse) GetSentence() string {
@@ -654,8 +992,8 @@ func (x *ExplainResponse) GetDescriptors() map[string]string {
 }
 
 func (x *ExplainResponse) GetAlgorithm() string {
-	if x != nil {
-		return x.Algorithm
+	if x != nil && x.Algorithm != nil {
+		return *x.Algorithm
 	}
 	return ""
 }
@@ -681,7 +1019,7 @@ func (x *ExplainResponse) GetUsed() int64 {
 	return 0
 }
 
-func (x *ExplainResponse) GetRegions() []*BucketView {
+func (x *ExplainResponse) GetRegions() []*BucketInRegion {
 	if x != nil {
 		return x.Regions
 	}
@@ -695,7 +1033,270 @@ func (x *ExplainResponse) GetSilent() []string {
 	return nil
 }
 
-// BucketView is a bucket in one region.
+// BucketInRegion is what operators read of the BucketViews of a region's nodes.
+type BucketInRegion struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Region string                 `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
+	// The node that told it.
+	Node  string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Epoch string `protobuf:"bytes,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Why the region's store did not tell what follows; absent: it did.
+	Problem     *string `protobuf:"bytes,4,opt,name=problem,proto3,oneof" json:"problem,omitempty"`
+	Entitlement int64   `protobuf:"varint,5,opt,name=entitlement,proto3" json:"entitlement,omitempty"`
+	Share       int64   `protobuf:"varint,6,opt,name=share,proto3" json:"share,omitempty"`
+	Used        int64   `protobuf:"varint,7,opt,name=used,proto3" json:"used,omitempty"`
+	Free        int64   `protobuf:"varint,8,opt,name=free,proto3" json:"free,omitempty"`
+	Cell        int64   `protobuf:"varint,9,opt,name=cell,proto3" json:"cell,omitempty"`
+	// Of all cells that count, without the burst.
+	Rights          []*Rights              `protobuf:"bytes,10,rep,name=rights,proto3" json:"rights,omitempty"`
+	Now             *BucketNow             `protobuf:"bytes,11,opt,name=now,proto3" json:"now,omitempty"`
+	Last            *LastRequest           `protobuf:"bytes,12,opt,name=last,proto3" json:"last,omitempty"`
+	Degraded        []*DegradedTowards     `protobuf:"bytes,13,rep,name=degraded,proto3" json:"degraded,omitempty"`
+	ClosedUntil     *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=closed_until,json=closedUntil,proto3" json:"closed_until,omitempty"`
+	PrefetchedUnits int64                  `protobuf:"varint,15,opt,name=prefetched_units,json=prefetchedUnits,proto3" json:"prefetched_units,omitempty"`
+	RememberDenial  []string               `protobuf:"bytes,16,rep,name=remember_denial,json=rememberDenial,proto3" json:"remember_denial,omitempty"`
+	// What nodes hold of the share to assign it to Envoys; absent: nothing.
+	Assigned *int64 `protobuf:"varint,17,opt,name=assigned,proto3,oneof" json:"assigned,omitempty"`
+	// What they told them; absent: nothing.
+	Envoys        []*EnvoyView `protobuf:"bytes,18,rep,name=envoys,proto3" json:"envoys,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BucketInRegion) Reset() {
+	*x = BucketInRegion{}
+	mi := &file_quotad_v1_overview_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BucketInRegion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BucketInRegion) ProtoMessage() {}
+
+func (x *BucketInRegion) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_overview_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BucketInRegion.ProtoReflect.Descriptor instead.
+func (*BucketInRegion) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *BucketInRegion) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *BucketInRegion) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *BucketInRegion) GetEpoch() string {
+	if x != nil {
+		return x.Epoch
+	}
+	return ""
+}
+
+func (x *BucketInRegion) GetProblem() string {
+	if x != nil && x.Problem != nil {
+		return *x.Problem
+	}
+	return ""
+}
+
+func (x *BucketInRegion) GetEntitlement() int64 {
+	if x != nil {
+		return x.Entitlement
+	}
+	return 0
+}
+
+func (x *BucketInRegion) GetShare() int64 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *BucketInRegion) GetUsed() int64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *BucketInRegion) GetFree() int64 {
+	if x != nil {
+		return x.Free
+	}
+	return 0
+}
+
+func (x *BucketInRegion) GetCell() int64 {
+	if x != nil {
+		return x.Cell
+	}
+	return 0
+}
+
+func (x *BucketInRegion) GetRights() []*Rights {
+	if x != nil {
+		return x.Rights
+	}
+	return nil
+}
+
+func (x *BucketInRegion) GetNow() *BucketNow {
+	if x != nil {
+		return x.Now
+	}
+	return nil
+}
+
+func (x *BucketInRegion) GetLast() *LastRequest {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *BucketInRegion) GetDegraded() []*DegradedTowards {
+	if x != nil {
+		return x.Degraded
+	}
+	return nil
+}
+
+func (x *BucketInRegion) GetClosedUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ClosedUntil
+	}
+	return nil
+}
+
+func (x *BucketInRegion) GetPrefetchedUnits() int64 {
+	if x != nil {
+		return x.PrefetchedUnits
+	}
+	return 0
+}
+
+func (x *BucketInRegion) GetRememberDenial() []string {
+	if x != nil {
+		return x.RememberDenial
+	}
+	return nil
+}
+
+func (x *BucketInRegion) GetAssigned() int64 {
+	if x != nil && x.Assigned != nil {
+		return *x.Assigned
+	}
+	return 0
+}
+
+func (x *BucketInRegion) GetEnvoys() []*EnvoyView {
+	if x != nil {
+		return x.Envoys
+	}
+	return nil
+}
+
+// BucketNow is what a request of one unit would be told.
+type BucketNow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Allowed       bool                   `protobuf:"varint,1,opt,name=allowed,proto3" json:"allowed,omitempty"`
+	Reason        Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=quotad.v1.Reason" json:"reason,omitempty"`
+	Remaining     int64                  `protobuf:"varint,3,opt,name=remaining,proto3" json:"remaining,omitempty"`
+	ResetAfter    *durationpb.Duration   `protobuf:"bytes,4,opt,name=reset_after,json=resetAfter,proto3" json:"reset_after,omitempty"`
+	RetryAfter    *durationpb.Duration   `protobuf:"bytes,5,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BucketNow) Reset() {
+	*x = BucketNow{}
+	mi := &file_quotad_v1_overview_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BucketNow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BucketNow) ProtoMessage() {}
+
+func (x *BucketNow) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_overview_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BucketNow.ProtoReflect.Descriptor instead.
+func (*BucketNow) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *BucketNow) GetAllowed() bool {
+	if x != nil {
+		return x.Allowed
+	}
+	return false
+}
+
+func (x *BucketNow) GetReason() Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return Reason_REASON_UNSPECIFIED
+}
+
+func (x *BucketNow) GetRemaining() int64 {
+	if x != nil {
+		return x.Remaining
+	}
+	return 0
+}
+
+func (x *BucketNow) GetResetAfter() *durationpb.Duration {
+	if x != nil {
+		return x.ResetAfter
+	}
+	return nil
+}
+
+func (x *BucketNow) GetRetryAfter() *durationpb.Duration {
+	if x != nil {
+		return x.RetryAfter
+	}
+	return nil
+}
+
+// BucketView is what one node tells of a bucket in its region.
 type BucketView struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Region string                 `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
@@ -726,7 +1327,7 @@ type BucketView struct {
 
 func (x *BucketView) Reset() {
 	*x = BucketView{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[7]
+	mi := &file_quotad_v1_overview_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -738,7 +1339,7 @@ func (x *BucketView) String() string {
 func (*BucketView) ProtoMessage() {}
 
 func (x *BucketView) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[7]
+	mi := &file_quotad_v1_overview_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -751,7 +1352,7 @@ func (x *BucketView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketView.ProtoReflect.Descriptor instead.
 func (*BucketView) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{7}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *BucketView) GetRegion() string {
@@ -852,16 +1453,16 @@ type EnvoyView struct {
 	// Requests that it wants a second, in thousandths. Absent: not known yet.
 	WantsMilli *int64 `protobuf:"varint,6,opt,name=wants_milli,json=wantsMilli,proto3,oneof" json:"wants_milli,omitempty"`
 	// It missed two reports.
-	Silent bool `protobuf:"varint,7,opt,name=silent,proto3" json:"silent,omitempty"`
+	Silent *bool `protobuf:"varint,7,opt,name=silent,proto3,oneof" json:"silent,omitempty"`
 	// Its stream is over, and it may go on until its assignment ends.
-	Gone          bool `protobuf:"varint,8,opt,name=gone,proto3" json:"gone,omitempty"`
+	Gone          *bool `protobuf:"varint,8,opt,name=gone,proto3,oneof" json:"gone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EnvoyView) Reset() {
 	*x = EnvoyView{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[8]
+	mi := &file_quotad_v1_overview_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -873,7 +1474,7 @@ func (x *EnvoyView) String() string {
 func (*EnvoyView) ProtoMessage() {}
 
 func (x *EnvoyView) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[8]
+	mi := &file_quotad_v1_overview_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -886,7 +1487,7 @@ func (x *EnvoyView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnvoyView.ProtoReflect.Descriptor instead.
 func (*EnvoyView) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{8}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *EnvoyView) GetNode() string {
@@ -932,15 +1533,15 @@ func (x *EnvoyView) GetWantsMilli() int64 {
 }
 
 func (x *EnvoyView) GetSilent() bool {
-	if x != nil {
-		return x.Silent
+	if x != nil && x.Silent != nil {
+		return *x.Silent
 	}
 	return false
 }
 
 func (x *EnvoyView) GetGone() bool {
-	if x != nil {
-		return x.Gone
+	if x != nil && x.Gone != nil {
+		return *x.Gone
 	}
 	return false
 }
@@ -952,14 +1553,14 @@ type LastRequest struct {
 	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	Allowed       bool                   `protobuf:"varint,3,opt,name=allowed,proto3" json:"allowed,omitempty"`
 	Reason        Reason                 `protobuf:"varint,4,opt,name=reason,proto3,enum=quotad.v1.Reason" json:"reason,omitempty"`
-	FromMemory    bool                   `protobuf:"varint,5,opt,name=from_memory,json=fromMemory,proto3" json:"from_memory,omitempty"`
+	FromMemory    *bool                  `protobuf:"varint,5,opt,name=from_memory,json=fromMemory,proto3,oneof" json:"from_memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LastRequest) Reset() {
 	*x = LastRequest{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[9]
+	mi := &file_quotad_v1_overview_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -971,7 +1572,7 @@ func (x *LastRequest) String() string {
 func (*LastRequest) ProtoMessage() {}
 
 func (x *LastRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[9]
+	mi := &file_quotad_v1_overview_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -984,7 +1585,7 @@ func (x *LastRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LastRequest.ProtoReflect.Descriptor instead.
 func (*LastRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{9}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LastRequest) GetAt() *timestamppb.Timestamp {
@@ -1016,8 +1617,8 @@ func (x *LastRequest) GetReason() Reason {
 }
 
 func (x *LastRequest) GetFromMemory() bool {
-	if x != nil {
-		return x.FromMemory
+	if x != nil && x.FromMemory != nil {
+		return *x.FromMemory
 	}
 	return false
 }
@@ -1034,7 +1635,7 @@ type DegradedTowards struct {
 
 func (x *DegradedTowards) Reset() {
 	*x = DegradedTowards{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[10]
+	mi := &file_quotad_v1_overview_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1046,7 +1647,7 @@ func (x *DegradedTowards) String() string {
 func (*DegradedTowards) ProtoMessage() {}
 
 func (x *DegradedTowards) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[10]
+	mi := &file_quotad_v1_overview_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1059,7 +1660,7 @@ func (x *DegradedTowards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegradedTowards.ProtoReflect.Descriptor instead.
 func (*DegradedTowards) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{10}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DegradedTowards) GetRegion() string {
@@ -1093,7 +1694,7 @@ type ViewRequest struct {
 
 func (x *ViewRequest) Reset() {
 	*x = ViewRequest{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[11]
+	mi := &file_quotad_v1_overview_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1706,7 @@ func (x *ViewRequest) String() string {
 func (*ViewRequest) ProtoMessage() {}
 
 func (x *ViewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[11]
+	mi := &file_quotad_v1_overview_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1719,7 @@ func (x *ViewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewRequest.ProtoReflect.Descriptor instead.
 func (*ViewRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{11}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ViewRequest) GetHottest() int32 {
@@ -1162,7 +1763,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[12]
+	mi := &file_quotad_v1_overview_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1174,7 +1775,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[12]
+	mi := &file_quotad_v1_overview_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1187,7 +1788,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{12}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *View) GetNode() *NodeView {
@@ -1216,7 +1817,7 @@ type ListBucketsResponse struct {
 
 func (x *ListBucketsResponse) Reset() {
 	*x = ListBucketsResponse{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[13]
+	mi := &file_quotad_v1_overview_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1228,7 +1829,7 @@ func (x *ListBucketsResponse) String() string {
 func (*ListBucketsResponse) ProtoMessage() {}
 
 func (x *ListBucketsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[13]
+	mi := &file_quotad_v1_overview_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1241,7 +1842,7 @@ func (x *ListBucketsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBucketsResponse.ProtoReflect.Descriptor instead.
 func (*ListBucketsResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{13}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListBucketsResponse) GetBuckets() []*ListedBucket {
@@ -1272,7 +1873,7 @@ type ListedBucket struct {
 
 func (x *ListedBucket) Reset() {
 	*x = ListedBucket{}
-	mi := &file_quotad_v1_overview_proto_msgTypes[14]
+	mi := &file_quotad_v1_overview_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1885,7 @@ func (x *ListedBucket) String() string {
 func (*ListedBucket) ProtoMessage() {}
 
 func (x *ListedBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_overview_proto_msgTypes[14]
+	mi := &file_quotad_v1_overview_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1297,7 +1898,7 @@ func (x *ListedBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListedBucket.ProtoReflect.Descriptor instead.
 func (*ListedBucket) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{14}
+	return file_quotad_v1_overview_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListedBucket) GetLimit() string {
@@ -1332,22 +1933,71 @@ var File_quotad_v1_overview_proto protoreflect.FileDescriptor
 
 const file_quotad_v1_overview_proto_rawDesc = "" +
 	"\n" +
-	"\x18quotad/v1/overview.proto\x12\tquotad.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16quotad/v1/quotad.proto\"\xe1\x01\n" +
+	"\x18quotad/v1/overview.proto\x12\tquotad.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16quotad/v1/quotad.proto\"\xf3\x02\n" +
 	"\x10OverviewResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12*\n" +
-	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12)\n" +
-	"\x05nodes\x18\x04 \x03(\v2\x13.quotad.v1.NodeViewR\x05nodes\x12\x16\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12-\n" +
+	"\x05nodes\x18\x04 \x03(\v2\x17.quotad.v1.NodeOverviewR\x05nodes\x12\x16\n" +
 	"\x06silent\x18\x05 \x03(\tR\x06silent\x122\n" +
-	"\ahottest\x18\x06 \x03(\v2\x18.quotad.v1.BucketSummaryR\ahottest\"\xdb\x02\n" +
+	"\ahottest\x18\x06 \x03(\v2\x18.quotad.v1.BucketSummaryR\ahottest\x12\x14\n" +
+	"\x05chaos\x18\a \x01(\bR\x05chaos\x12<\n" +
+	"\x05loads\x18\b \x03(\v2&.quotad.v1.OverviewResponse.LoadsEntryR\x05loads\x1a8\n" +
+	"\n" +
+	"LoadsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xfb\x04\n" +
+	"\fNodeOverview\x12\x16\n" +
+	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\tR\aversion\x124\n" +
+	"\astarted\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\astarted\x12*\n" +
+	"\x02at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x14\n" +
+	"\x05ready\x18\x06 \x01(\bR\x05ready\x12 \n" +
+	"\tnot_ready\x18\a \x01(\tH\x00R\bnotReady\x88\x01\x01\x12\x14\n" +
+	"\x05epoch\x18\b \x01(\tR\x05epoch\x12\x1c\n" +
+	"\tdocuments\x18\t \x03(\tR\tdocuments\x12\x18\n" +
+	"\awaiting\x18\n" +
+	" \x03(\tR\awaiting\x12&\n" +
+	"\ffile_refused\x18\v \x01(\tH\x01R\vfileRefused\x88\x01\x01\x12\x14\n" +
+	"\x05mates\x18\f \x01(\x03R\x05mates\x12*\n" +
+	"\x05store\x18\r \x01(\v2\x14.quotad.v1.NodeStoreR\x05store\x12\x1e\n" +
+	"\n" +
+	"recovering\x18\x0e \x01(\x03R\n" +
+	"recovering\x12\x18\n" +
+	"\ajournal\x18\x0f \x01(\tR\ajournal\x12%\n" +
+	"\x0elocal_unbooked\x18\x10 \x01(\x03R\rlocalUnbooked\x12%\n" +
+	"\x05peers\x18\x11 \x03(\v2\x0f.quotad.v1.PeerR\x05peers\x12,\n" +
+	"\x06limits\x18\x12 \x03(\v2\x14.quotad.v1.LimitViewR\x06limitsB\f\n" +
+	"\n" +
+	"_not_readyB\x0f\n" +
+	"\r_file_refused\"\xb2\x03\n" +
+	"\tNodeStore\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x0e\n" +
+	"\x02id\x18\x03 \x01(\tR\x02id\x12\x14\n" +
+	"\x05nodes\x18\x04 \x01(\x03R\x05nodes\x12 \n" +
+	"\fout_of_reach\x18\x05 \x01(\x03R\n" +
+	"outOfReach\x12\x1a\n" +
+	"\brefusing\x18\x06 \x03(\tR\brefusing\x12\x1d\n" +
+	"\astopped\x18\a \x01(\tH\x00R\astopped\x88\x01\x01\x12\x16\n" +
+	"\x06rivals\x18\b \x01(\x03R\x06rivals\x127\n" +
+	"\tlast_loss\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\blastLoss\x12\x16\n" +
+	"\x06losses\x18\n" +
+	" \x01(\x03R\x06losses\x12.\n" +
+	"\x10maxmemory_policy\x18\v \x01(\tH\x01R\x0fmaxmemoryPolicy\x88\x01\x01\x12:\n" +
+	"\vclock_apart\x18\f \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"clockApartB\n" +
+	"\n" +
+	"\b_stoppedB\x13\n" +
+	"\x11_maxmemory_policy\"\xc4\x02\n" +
 	"\bNodeView\x121\n" +
 	"\x06status\x18\x01 \x01(\v2\x19.quotad.v1.StatusResponseR\x06status\x124\n" +
 	"\astarted\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\astarted\x12*\n" +
 	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12,\n" +
 	"\x06limits\x18\x04 \x03(\v2\x14.quotad.v1.LimitViewR\x06limits\x12?\n" +
 	"\rcounted_since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\fcountedSince\x12.\n" +
-	"\ahottest\x18\x06 \x03(\v2\x14.quotad.v1.HotBucketR\ahottest\x12\x1b\n" +
-	"\tnot_ready\x18\a \x01(\tR\bnotReady\"\x9f\x02\n" +
+	"\ahottest\x18\x06 \x03(\v2\x14.quotad.v1.HotBucketR\ahottestJ\x04\b\a\x10\b\"\xaf\x02\n" +
 	"\tLimitView\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1c\n" +
@@ -1355,10 +2005,11 @@ const file_quotad_v1_overview_proto_rawDesc = "" +
 	"\vlimit_units\x18\x04 \x01(\x03R\n" +
 	"limitUnits\x121\n" +
 	"\x06window\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06window\x12\x10\n" +
-	"\x03key\x18\x06 \x03(\tR\x03key\x12\x16\n" +
-	"\x06shadow\x18\a \x01(\bR\x06shadow\x12%\n" +
+	"\x03key\x18\x06 \x03(\tR\x03key\x12\x1b\n" +
+	"\x06shadow\x18\a \x01(\bH\x00R\x06shadow\x88\x01\x01\x12%\n" +
 	"\x0eadmitted_units\x18\b \x01(\x03R\radmittedUnits\x12!\n" +
-	"\fdenied_units\x18\t \x01(\x03R\vdeniedUnits\"\x90\x01\n" +
+	"\fdenied_units\x18\t \x01(\x03R\vdeniedUnitsB\t\n" +
+	"\a_shadow\"\x90\x01\n" +
 	"\tHotBucket\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\fR\x06bucket\x12%\n" +
 	"\x0eadmitted_units\x18\x02 \x01(\x03R\radmittedUnits\x12!\n" +
@@ -1383,23 +2034,56 @@ const file_quotad_v1_overview_proto_rawDesc = "" +
 	"\ventitlement\x18\x02 \x01(\x03R\ventitlement\x12\x14\n" +
 	"\x05share\x18\x03 \x01(\x03R\x05share\x12\x12\n" +
 	"\x04used\x18\x04 \x01(\x03R\x04used\x12\x12\n" +
-	"\x04free\x18\x05 \x01(\x03R\x04free\"\xb9\x03\n" +
+	"\x04free\x18\x05 \x01(\x03R\x04free\"\xd0\x03\n" +
 	"\x0fExplainResponse\x12\x1a\n" +
 	"\bsentence\x18\x01 \x01(\tR\bsentence\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\tR\x05limit\x12\x16\n" +
 	"\x06domain\x18\x03 \x01(\tR\x06domain\x12M\n" +
-	"\vdescriptors\x18\x04 \x03(\v2+.quotad.v1.ExplainResponse.DescriptorsEntryR\vdescriptors\x12\x1c\n" +
-	"\talgorithm\x18\x05 \x01(\tR\talgorithm\x12\x1f\n" +
+	"\vdescriptors\x18\x04 \x03(\v2+.quotad.v1.ExplainResponse.DescriptorsEntryR\vdescriptors\x12!\n" +
+	"\talgorithm\x18\x05 \x01(\tH\x00R\talgorithm\x88\x01\x01\x12\x1f\n" +
 	"\vlimit_units\x18\x06 \x01(\x03R\n" +
 	"limitUnits\x121\n" +
 	"\x06window\x18\a \x01(\v2\x19.google.protobuf.DurationR\x06window\x12\x12\n" +
-	"\x04used\x18\b \x01(\x03R\x04used\x12/\n" +
-	"\aregions\x18\t \x03(\v2\x15.quotad.v1.BucketViewR\aregions\x12\x16\n" +
+	"\x04used\x18\b \x01(\x03R\x04used\x123\n" +
+	"\aregions\x18\t \x03(\v2\x19.quotad.v1.BucketInRegionR\aregions\x12\x16\n" +
 	"\x06silent\x18\n" +
 	" \x03(\tR\x06silent\x1a>\n" +
 	"\x10DescriptorsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe7\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
+	"\n" +
+	"_algorithm\"\x97\x05\n" +
+	"\x0eBucketInRegion\x12\x16\n" +
+	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
+	"\x05epoch\x18\x03 \x01(\tR\x05epoch\x12\x1d\n" +
+	"\aproblem\x18\x04 \x01(\tH\x00R\aproblem\x88\x01\x01\x12 \n" +
+	"\ventitlement\x18\x05 \x01(\x03R\ventitlement\x12\x14\n" +
+	"\x05share\x18\x06 \x01(\x03R\x05share\x12\x12\n" +
+	"\x04used\x18\a \x01(\x03R\x04used\x12\x12\n" +
+	"\x04free\x18\b \x01(\x03R\x04free\x12\x12\n" +
+	"\x04cell\x18\t \x01(\x03R\x04cell\x12)\n" +
+	"\x06rights\x18\n" +
+	" \x03(\v2\x11.quotad.v1.RightsR\x06rights\x12&\n" +
+	"\x03now\x18\v \x01(\v2\x14.quotad.v1.BucketNowR\x03now\x12*\n" +
+	"\x04last\x18\f \x01(\v2\x16.quotad.v1.LastRequestR\x04last\x126\n" +
+	"\bdegraded\x18\r \x03(\v2\x1a.quotad.v1.DegradedTowardsR\bdegraded\x12=\n" +
+	"\fclosed_until\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\vclosedUntil\x12)\n" +
+	"\x10prefetched_units\x18\x0f \x01(\x03R\x0fprefetchedUnits\x12'\n" +
+	"\x0fremember_denial\x18\x10 \x03(\tR\x0erememberDenial\x12\x1f\n" +
+	"\bassigned\x18\x11 \x01(\x03H\x01R\bassigned\x88\x01\x01\x12,\n" +
+	"\x06envoys\x18\x12 \x03(\v2\x14.quotad.v1.EnvoyViewR\x06envoysB\n" +
+	"\n" +
+	"\b_problemB\v\n" +
+	"\t_assigned\"\xe6\x01\n" +
+	"\tBucketNow\x12\x18\n" +
+	"\aallowed\x18\x01 \x01(\bR\aallowed\x12)\n" +
+	"\x06reason\x18\x02 \x01(\x0e2\x11.quotad.v1.ReasonR\x06reason\x12\x1c\n" +
+	"\tremaining\x18\x03 \x01(\x03R\tremaining\x12:\n" +
+	"\vreset_after\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"resetAfter\x12:\n" +
+	"\vretry_after\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"retryAfter\"\xe7\x03\n" +
 	"\n" +
 	"BucketView\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
@@ -1414,7 +2098,7 @@ const file_quotad_v1_overview_proto_rawDesc = "" +
 	"\x0fremember_denial\x18\n" +
 	" \x03(\tR\x0erememberDenial\x12\x14\n" +
 	"\x05epoch\x18\v \x01(\tR\x05epoch\x12,\n" +
-	"\x06envoys\x18\f \x03(\v2\x14.quotad.v1.EnvoyViewR\x06envoys\"\xf2\x01\n" +
+	"\x06envoys\x18\f \x03(\v2\x14.quotad.v1.EnvoyViewR\x06envoys\"\x90\x02\n" +
 	"\tEnvoyView\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\x03R\x06stream\x12\x12\n" +
@@ -1422,17 +2106,20 @@ const file_quotad_v1_overview_proto_rawDesc = "" +
 	"\x05burst\x18\x04 \x01(\x03R\x05burst\x12-\n" +
 	"\x04left\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04left\x12$\n" +
 	"\vwants_milli\x18\x06 \x01(\x03H\x00R\n" +
-	"wantsMilli\x88\x01\x01\x12\x16\n" +
-	"\x06silent\x18\a \x01(\bR\x06silent\x12\x12\n" +
-	"\x04gone\x18\b \x01(\bR\x04goneB\x0e\n" +
-	"\f_wants_milli\"\xb3\x01\n" +
+	"wantsMilli\x88\x01\x01\x12\x1b\n" +
+	"\x06silent\x18\a \x01(\bH\x01R\x06silent\x88\x01\x01\x12\x17\n" +
+	"\x04gone\x18\b \x01(\bH\x02R\x04gone\x88\x01\x01B\x0e\n" +
+	"\f_wants_milliB\t\n" +
+	"\a_silentB\a\n" +
+	"\x05_gone\"\xc8\x01\n" +
 	"\vLastRequest\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
 	"\aallowed\x18\x03 \x01(\bR\aallowed\x12)\n" +
-	"\x06reason\x18\x04 \x01(\x0e2\x11.quotad.v1.ReasonR\x06reason\x12\x1f\n" +
-	"\vfrom_memory\x18\x05 \x01(\bR\n" +
-	"fromMemory\"[\n" +
+	"\x06reason\x18\x04 \x01(\x0e2\x11.quotad.v1.ReasonR\x06reason\x12$\n" +
+	"\vfrom_memory\x18\x05 \x01(\bH\x00R\n" +
+	"fromMemory\x88\x01\x01B\x0e\n" +
+	"\f_from_memory\"[\n" +
 	"\x0fDegradedTowards\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"~\n" +
@@ -1468,69 +2155,93 @@ func file_quotad_v1_overview_proto_rawDescGZIP() []byte {
 	return file_quotad_v1_overview_proto_rawDescData
 }
 
-var file_quotad_v1_overview_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_quotad_v1_overview_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_quotad_v1_overview_proto_goTypes = []any{
 	(*OverviewResponse)(nil),      // 0: quotad.v1.OverviewResponse
-	(*NodeView)(nil),              // 1: quotad.v1.NodeView
-	(*LimitView)(nil),             // 2: quotad.v1.LimitView
-	(*HotBucket)(nil),             // 3: quotad.v1.HotBucket
-	(*BucketSummary)(nil),         // 4: quotad.v1.BucketSummary
-	(*BucketPart)(nil),            // 5: quotad.v1.BucketPart
-	(*ExplainResponse)(nil),       // 6: quotad.v1.ExplainResponse
-	(*BucketView)(nil),            // 7: quotad.v1.BucketView
-	(*EnvoyView)(nil),             // 8: quotad.v1.EnvoyView
-	(*LastRequest)(nil),           // 9: quotad.v1.LastRequest
-	(*DegradedTowards)(nil),       // 10: quotad.v1.DegradedTowards
-	(*ViewRequest)(nil),           // 11: quotad.v1.ViewRequest
-	(*View)(nil),                  // 12: quotad.v1.View
-	(*ListBucketsResponse)(nil),   // 13: quotad.v1.ListBucketsResponse
-	(*ListedBucket)(nil),          // 14: quotad.v1.ListedBucket
-	nil,                           // 15: quotad.v1.BucketSummary.DescriptorsEntry
-	nil,                           // 16: quotad.v1.ExplainResponse.DescriptorsEntry
-	nil,                           // 17: quotad.v1.ListedBucket.DescriptorsEntry
-	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
-	(*StatusResponse)(nil),        // 19: quotad.v1.StatusResponse
-	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
-	(*BucketResponse)(nil),        // 21: quotad.v1.BucketResponse
-	(*Decision)(nil),              // 22: quotad.v1.Decision
-	(Reason)(0),                   // 23: quotad.v1.Reason
+	(*NodeOverview)(nil),          // 1: quotad.v1.NodeOverview
+	(*NodeStore)(nil),             // 2: quotad.v1.NodeStore
+	(*NodeView)(nil),              // 3: quotad.v1.NodeView
+	(*LimitView)(nil),             // 4: quotad.v1.LimitView
+	(*HotBucket)(nil),             // 5: quotad.v1.HotBucket
+	(*BucketSummary)(nil),         // 6: quotad.v1.BucketSummary
+	(*BucketPart)(nil),            // 7: quotad.v1.BucketPart
+	(*ExplainResponse)(nil),       // 8: quotad.v1.ExplainResponse
+	(*BucketInRegion)(nil),        // 9: quotad.v1.BucketInRegion
+	(*BucketNow)(nil),             // 10: quotad.v1.BucketNow
+	(*BucketView)(nil),            // 11: quotad.v1.BucketView
+	(*EnvoyView)(nil),             // 12: quotad.v1.EnvoyView
+	(*LastRequest)(nil),           // 13: quotad.v1.LastRequest
+	(*DegradedTowards)(nil),       // 14: quotad.v1.DegradedTowards
+	(*ViewRequest)(nil),           // 15: quotad.v1.ViewRequest
+	(*View)(nil),                  // 16: quotad.v1.View
+	(*ListBucketsResponse)(nil),   // 17: quotad.v1.ListBucketsResponse
+	(*ListedBucket)(nil),          // 18: quotad.v1.ListedBucket
+	nil,                           // 19: quotad.v1.OverviewResponse.LoadsEntry
+	nil,                           // 20: quotad.v1.BucketSummary.DescriptorsEntry
+	nil,                           // 21: quotad.v1.ExplainResponse.DescriptorsEntry
+	nil,                           // 22: quotad.v1.ListedBucket.DescriptorsEntry
+	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
+	(*Peer)(nil),                  // 24: quotad.v1.Peer
+	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
+	(*StatusResponse)(nil),        // 26: quotad.v1.StatusResponse
+	(*Rights)(nil),                // 27: quotad.v1.Rights
+	(Reason)(0),                   // 28: quotad.v1.Reason
+	(*BucketResponse)(nil),        // 29: quotad.v1.BucketResponse
+	(*Decision)(nil),              // 30: quotad.v1.Decision
 }
 var file_quotad_v1_overview_proto_depIdxs = []int32{
-	18, // 0: quotad.v1.OverviewResponse.at:type_name -> google.protobuf.Timestamp
-	1,  // 1: quotad.v1.OverviewResponse.nodes:type_name -> quotad.v1.NodeView
-	4,  // 2: quotad.v1.OverviewResponse.hottest:type_name -> quotad.v1.BucketSummary
-	19, // 3: quotad.v1.NodeView.status:type_name -> quotad.v1.StatusResponse
-	18, // 4: quotad.v1.NodeView.started:type_name -> google.protobuf.Timestamp
-	18, // 5: quotad.v1.NodeView.at:type_name -> google.protobuf.Timestamp
-	2,  // 6: quotad.v1.NodeView.limits:type_name -> quotad.v1.LimitView
-	18, // 7: quotad.v1.NodeView.counted_since:type_name -> google.protobuf.Timestamp
-	3,  // 8: quotad.v1.NodeView.hottest:type_name -> quotad.v1.HotBucket
-	20, // 9: quotad.v1.LimitView.window:type_name -> google.protobuf.Duration
-	15, // 10: quotad.v1.BucketSummary.descriptors:type_name -> quotad.v1.BucketSummary.DescriptorsEntry
-	5,  // 11: quotad.v1.BucketSummary.parts:type_name -> quotad.v1.BucketPart
-	16, // 12: quotad.v1.ExplainResponse.descriptors:type_name -> quotad.v1.ExplainResponse.DescriptorsEntry
-	20, // 13: quotad.v1.ExplainResponse.window:type_name -> google.protobuf.Duration
-	7,  // 14: quotad.v1.ExplainResponse.regions:type_name -> quotad.v1.BucketView
-	21, // 15: quotad.v1.BucketView.ledger:type_name -> quotad.v1.BucketResponse
-	22, // 16: quotad.v1.BucketView.now:type_name -> quotad.v1.Decision
-	9,  // 17: quotad.v1.BucketView.last:type_name -> quotad.v1.LastRequest
-	10, // 18: quotad.v1.BucketView.degraded:type_name -> quotad.v1.DegradedTowards
-	18, // 19: quotad.v1.BucketView.closed_until:type_name -> google.protobuf.Timestamp
-	8,  // 20: quotad.v1.BucketView.envoys:type_name -> quotad.v1.EnvoyView
-	20, // 21: quotad.v1.EnvoyView.left:type_name -> google.protobuf.Duration
-	18, // 22: quotad.v1.LastRequest.at:type_name -> google.protobuf.Timestamp
-	23, // 23: quotad.v1.LastRequest.reason:type_name -> quotad.v1.Reason
-	18, // 24: quotad.v1.DegradedTowards.since:type_name -> google.protobuf.Timestamp
-	1,  // 25: quotad.v1.View.node:type_name -> quotad.v1.NodeView
-	7,  // 26: quotad.v1.View.buckets:type_name -> quotad.v1.BucketView
-	14, // 27: quotad.v1.ListBucketsResponse.buckets:type_name -> quotad.v1.ListedBucket
-	17, // 28: quotad.v1.ListedBucket.descriptors:type_name -> quotad.v1.ListedBucket.DescriptorsEntry
-	9,  // 29: quotad.v1.ListedBucket.last:type_name -> quotad.v1.LastRequest
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	23, // 0: quotad.v1.OverviewResponse.at:type_name -> google.protobuf.Timestamp
+	1,  // 1: quotad.v1.OverviewResponse.nodes:type_name -> quotad.v1.NodeOverview
+	6,  // 2: quotad.v1.OverviewResponse.hottest:type_name -> quotad.v1.BucketSummary
+	19, // 3: quotad.v1.OverviewResponse.loads:type_name -> quotad.v1.OverviewResponse.LoadsEntry
+	23, // 4: quotad.v1.NodeOverview.started:type_name -> google.protobuf.Timestamp
+	23, // 5: quotad.v1.NodeOverview.at:type_name -> google.protobuf.Timestamp
+	2,  // 6: quotad.v1.NodeOverview.store:type_name -> quotad.v1.NodeStore
+	24, // 7: quotad.v1.NodeOverview.peers:type_name -> quotad.v1.Peer
+	4,  // 8: quotad.v1.NodeOverview.limits:type_name -> quotad.v1.LimitView
+	23, // 9: quotad.v1.NodeStore.last_loss:type_name -> google.protobuf.Timestamp
+	25, // 10: quotad.v1.NodeStore.clock_apart:type_name -> google.protobuf.Duration
+	26, // 11: quotad.v1.NodeView.status:type_name -> quotad.v1.StatusResponse
+	23, // 12: quotad.v1.NodeView.started:type_name -> google.protobuf.Timestamp
+	23, // 13: quotad.v1.NodeView.at:type_name -> google.protobuf.Timestamp
+	4,  // 14: quotad.v1.NodeView.limits:type_name -> quotad.v1.LimitView
+	23, // 15: quotad.v1.NodeView.counted_since:type_name -> google.protobuf.Timestamp
+	5,  // 16: quotad.v1.NodeView.hottest:type_name -> quotad.v1.HotBucket
+	25, // 17: quotad.v1.LimitView.window:type_name -> google.protobuf.Duration
+	20, // 18: quotad.v1.BucketSummary.descriptors:type_name -> quotad.v1.BucketSummary.DescriptorsEntry
+	7,  // 19: quotad.v1.BucketSummary.parts:type_name -> quotad.v1.BucketPart
+	21, // 20: quotad.v1.ExplainResponse.descriptors:type_name -> quotad.v1.ExplainResponse.DescriptorsEntry
+	25, // 21: quotad.v1.ExplainResponse.window:type_name -> google.protobuf.Duration
+	9,  // 22: quotad.v1.ExplainResponse.regions:type_name -> quotad.v1.BucketInRegion
+	27, // 23: quotad.v1.BucketInRegion.rights:type_name -> quotad.v1.Rights
+	10, // 24: quotad.v1.BucketInRegion.now:type_name -> quotad.v1.BucketNow
+	13, // 25: quotad.v1.BucketInRegion.last:type_name -> quotad.v1.LastRequest
+	14, // 26: quotad.v1.BucketInRegion.degraded:type_name -> quotad.v1.DegradedTowards
+	23, // 27: quotad.v1.BucketInRegion.closed_until:type_name -> google.protobuf.Timestamp
+	12, // 28: quotad.v1.BucketInRegion.envoys:type_name -> quotad.v1.EnvoyView
+	28, // 29: quotad.v1.BucketNow.reason:type_name -> quotad.v1.Reason
+	25, // 30: quotad.v1.BucketNow.reset_after:type_name -> google.protobuf.Duration
+	25, // 31: quotad.v1.BucketNow.retry_after:type_name -> google.protobuf.Duration
+	29, // 32: quotad.v1.BucketView.ledger:type_name -> quotad.v1.BucketResponse
+	30, // 33: quotad.v1.BucketView.now:type_name -> quotad.v1.Decision
+	13, // 34: quotad.v1.BucketView.last:type_name -> quotad.v1.LastRequest
+	14, // 35: quotad.v1.BucketView.degraded:type_name -> quotad.v1.DegradedTowards
+	23, // 36: quotad.v1.BucketView.closed_until:type_name -> google.protobuf.Timestamp
+	12, // 37: quotad.v1.BucketView.envoys:type_name -> quotad.v1.EnvoyView
+	25, // 38: quotad.v1.EnvoyView.left:type_name -> google.protobuf.Duration
+	23, // 39: quotad.v1.LastRequest.at:type_name -> google.protobuf.Timestamp
+	28, // 40: quotad.v1.LastRequest.reason:type_name -> quotad.v1.Reason
+	23, // 41: quotad.v1.DegradedTowards.since:type_name -> google.protobuf.Timestamp
+	3,  // 42: quotad.v1.View.node:type_name -> quotad.v1.NodeView
+	11, // 43: quotad.v1.View.buckets:type_name -> quotad.v1.BucketView
+	18, // 44: quotad.v1.ListBucketsResponse.buckets:type_name -> quotad.v1.ListedBucket
+	22, // 45: quotad.v1.ListedBucket.descriptors:type_name -> quotad.v1.ListedBucket.DescriptorsEntry
+	13, // 46: quotad.v1.ListedBucket.last:type_name -> quotad.v1.LastRequest
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_overview_proto_init() }
@@ -1539,14 +2250,20 @@ func file_quotad_v1_overview_proto_init() {
 		return
 	}
 	file_quotad_v1_quotad_proto_init()
+	file_quotad_v1_overview_proto_msgTypes[1].OneofWrappers = []any{}
+	file_quotad_v1_overview_proto_msgTypes[2].OneofWrappers = []any{}
+	file_quotad_v1_overview_proto_msgTypes[4].OneofWrappers = []any{}
 	file_quotad_v1_overview_proto_msgTypes[8].OneofWrappers = []any{}
+	file_quotad_v1_overview_proto_msgTypes[9].OneofWrappers = []any{}
+	file_quotad_v1_overview_proto_msgTypes[12].OneofWrappers = []any{}
+	file_quotad_v1_overview_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_overview_proto_rawDesc), len(file_quotad_v1_overview_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -854,16 +854,26 @@ type StatusResponse struct {
 	// Policy epoch in force.
 	Epoch string `protobuf:"bytes,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Generation of the region's store.
-	Generation uint64  `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
-	Ready      bool    `protobuf:"varint,6,opt,name=ready,proto3" json:"ready,omitempty"`
-	Peers      []*Peer `protobuf:"bytes,7,rep,name=peers,proto3" json:"peers,omitempty"`
+	Generation uint64 `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
+	Ready      bool   `protobuf:"varint,6,opt,name=ready,proto3" json:"ready,omitempty"`
+	// Why it is not ready; absent: it is.
+	NotReady *string `protobuf:"bytes,17,opt,name=not_ready,json=notReady,proto3,oneof" json:"not_ready,omitempty"`
+	// Anybody could pass for another node. Operators alone are told.
+	Unproven *bool           `protobuf:"varint,18,opt,name=unproven,proto3,oneof" json:"unproven,omitempty"`
+	Store    *StoreStatus    `protobuf:"bytes,11,opt,name=store,proto3" json:"store,omitempty"`
+	Recovery *RecoveryStatus `protobuf:"bytes,12,opt,name=recovery,proto3" json:"recovery,omitempty"`
+	Journal  *JournalStatus  `protobuf:"bytes,13,opt,name=journal,proto3" json:"journal,omitempty"`
+	Local    *LocalStatus    `protobuf:"bytes,14,opt,name=local,proto3" json:"local,omitempty"`
+	Peers    []*Peer         `protobuf:"bytes,7,rep,name=peers,proto3" json:"peers,omitempty"`
+	// The nodes of all regions that gossip sees alive. Operators alone are told.
+	Members []string `protobuf:"bytes,19,rep,name=members,proto3" json:"members,omitempty"`
 	// The other nodes of this region that gossip sees alive.
-	Mates         []string         `protobuf:"bytes,10,rep,name=mates,proto3" json:"mates,omitempty"`
-	Store         *StoreStatus     `protobuf:"bytes,11,opt,name=store,proto3" json:"store,omitempty"`
-	Recovery      *RecoveryStatus  `protobuf:"bytes,12,opt,name=recovery,proto3" json:"recovery,omitempty"`
-	Journal       *JournalStatus   `protobuf:"bytes,13,opt,name=journal,proto3" json:"journal,omitempty"`
-	Local         *LocalStatus     `protobuf:"bytes,14,opt,name=local,proto3" json:"local,omitempty"`
-	Documents     *DocumentsStatus `protobuf:"bytes,16,opt,name=documents,proto3" json:"documents,omitempty"`
+	Mates []string `protobuf:"bytes,10,rep,name=mates,proto3" json:"mates,omitempty"`
+	// Totals since the node's start, by name. Operators alone are told.
+	Counters map[string]int64 `protobuf:"bytes,20,rep,name=counters,proto3" json:"counters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Absent: there are none. Operators alone are told.
+	Roles         *RolesStatus     `protobuf:"bytes,21,opt,name=roles,proto3" json:"roles,omitempty"`
+	Documents     *DocumentsStatus `protobuf:"bytes,22,opt,name=documents,proto3" json:"documents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -940,18 +950,18 @@ func (x *StatusResponse) GetReady() bool {
 	return false
 }
 
-func (x *StatusResponse) GetPeers() []*Peer {
-	if x != nil {
-		return x.Peers
+func (x *StatusResponse) GetNotReady() string {
+	if x != nil && x.NotReady != nil {
+		return *x.NotReady
 	}
-	return nil
+	return ""
 }
 
-func (x *StatusResponse) GetMates() []string {
-	if x != nil {
-		return x.Mates
+func (x *StatusResponse) GetUnproven() bool {
+	if x != nil && x.Unproven != nil {
+		return *x.Unproven
 	}
-	return nil
+	return false
 }
 
 func (x *StatusResponse) GetStore() *StoreStatus {
@@ -982,6 +992,41 @@ func (x *StatusResponse) GetLocal() *LocalStatus {
 	return nil
 }
 
+func (x *StatusResponse) GetPeers() []*Peer {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetMembers() []string {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetMates() []string {
+	if x != nil {
+		return x.Mates
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetCounters() map[string]int64 {
+	if x != nil {
+		return x.Counters
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetRoles() *RolesStatus {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
 func (x *StatusResponse) GetDocuments() *DocumentsStatus {
 	if x != nil {
 		return x.Documents
@@ -989,24 +1034,81 @@ func (x *StatusResponse) GetDocuments() *DocumentsStatus {
 	return nil
 }
 
+// RolesStatus is what the node knows of who may do what.
+type RolesStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In force.
+	Callers int64 `protobuf:"varint,1,opt,name=callers,proto3" json:"callers,omitempty"`
+	// Why the roles file is not in force as it is now; absent: it is.
+	Refused       *string `protobuf:"bytes,2,opt,name=refused,proto3,oneof" json:"refused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RolesStatus) Reset() {
+	*x = RolesStatus{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RolesStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RolesStatus) ProtoMessage() {}
+
+func (x *RolesStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RolesStatus.ProtoReflect.Descriptor instead.
+func (*RolesStatus) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *RolesStatus) GetCallers() int64 {
+	if x != nil {
+		return x.Callers
+	}
+	return 0
+}
+
+func (x *RolesStatus) GetRefused() string {
+	if x != nil && x.Refused != nil {
+		return *x.Refused
+	}
+	return ""
+}
+
 // DocumentsStatus is what the node knows of the limits documents of all regions.
 type DocumentsStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Epochs of those that are open in its region, the oldest first.
-	Open []string `protobuf:"bytes,1,rep,name=open,proto3" json:"open,omitempty"`
-	// Why the document of the node's file is not open; empty: it is, or was.
-	FileRefused string `protobuf:"bytes,2,opt,name=file_refused,json=fileRefused,proto3" json:"file_refused,omitempty"`
+	// Those that are open in its region, the oldest first.
+	Open []*OpenDocument `protobuf:"bytes,1,rep,name=open,proto3" json:"open,omitempty"`
+	// Why the document of the node's file is not open; absent: it is, or was.
+	FileRefused *string `protobuf:"bytes,2,opt,name=file_refused,json=fileRefused,proto3,oneof" json:"file_refused,omitempty"`
 	// The other regions.
 	Regions []*RegionDocuments `protobuf:"bytes,3,rep,name=regions,proto3" json:"regions,omitempty"`
-	// Limits of which the region uses the least of what several documents give it.
-	HeldLimits    int64 `protobuf:"varint,4,opt,name=held_limits,json=heldLimits,proto3" json:"held_limits,omitempty"`
+	// Some of the limits that an older document still binds. Operators alone are told.
+	Limits []*HeldLimit `protobuf:"bytes,4,rep,name=limits,proto3" json:"limits,omitempty"`
+	// How many they are.
+	Held          int64 `protobuf:"varint,5,opt,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DocumentsStatus) Reset() {
 	*x = DocumentsStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1018,7 +1120,7 @@ func (x *DocumentsStatus) String() string {
 func (*DocumentsStatus) ProtoMessage() {}
 
 func (x *DocumentsStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[9]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1031,10 +1133,10 @@ func (x *DocumentsStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentsStatus.ProtoReflect.Descriptor instead.
 func (*DocumentsStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{9}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{10}
 }
 
-func (x *DocumentsStatus) GetOpen() []string {
+func (x *DocumentsStatus) GetOpen() []*OpenDocument {
 	if x != nil {
 		return x.Open
 	}
@@ -1042,8 +1144,8 @@ func (x *DocumentsStatus) GetOpen() []string {
 }
 
 func (x *DocumentsStatus) GetFileRefused() string {
-	if x != nil {
-		return x.FileRefused
+	if x != nil && x.FileRefused != nil {
+		return *x.FileRefused
 	}
 	return ""
 }
@@ -1055,21 +1157,178 @@ func (x *DocumentsStatus) GetRegions() []*RegionDocuments {
 	return nil
 }
 
-func (x *DocumentsStatus) GetHeldLimits() int64 {
+func (x *DocumentsStatus) GetLimits() []*HeldLimit {
 	if x != nil {
-		return x.HeldLimits
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *DocumentsStatus) GetHeld() int64 {
+	if x != nil {
+		return x.Held
 	}
 	return 0
+}
+
+// DocumentsResponse is what a node found out about documents by asking all others.
+type DocumentsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the node that was asked. The next members are its DocumentsStatus.
+	Region      string             `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
+	Open        []*OpenDocument    `protobuf:"bytes,2,rep,name=open,proto3" json:"open,omitempty"`
+	FileRefused *string            `protobuf:"bytes,3,opt,name=file_refused,json=fileRefused,proto3,oneof" json:"file_refused,omitempty"`
+	Regions     []*RegionDocuments `protobuf:"bytes,4,rep,name=regions,proto3" json:"regions,omitempty"`
+	Limits      []*HeldLimit       `protobuf:"bytes,5,rep,name=limits,proto3" json:"limits,omitempty"`
+	Held        int64              `protobuf:"varint,6,opt,name=held,proto3" json:"held,omitempty"`
+	// That answered.
+	Nodes         []*NodeDocuments `protobuf:"bytes,7,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DocumentsResponse) Reset() {
+	*x = DocumentsResponse{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DocumentsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DocumentsResponse) ProtoMessage() {}
+
+func (x *DocumentsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DocumentsResponse.ProtoReflect.Descriptor instead.
+func (*DocumentsResponse) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *DocumentsResponse) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *DocumentsResponse) GetOpen() []*OpenDocument {
+	if x != nil {
+		return x.Open
+	}
+	return nil
+}
+
+func (x *DocumentsResponse) GetFileRefused() string {
+	if x != nil && x.FileRefused != nil {
+		return *x.FileRefused
+	}
+	return ""
+}
+
+func (x *DocumentsResponse) GetRegions() []*RegionDocuments {
+	if x != nil {
+		return x.Regions
+	}
+	return nil
+}
+
+func (x *DocumentsResponse) GetLimits() []*HeldLimit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *DocumentsResponse) GetHeld() int64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
+func (x *DocumentsResponse) GetNodes() []*NodeDocuments {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+// OpenDocument is a document that is open in a region.
+type OpenDocument struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its epoch.
+	Document string `protobuf:"bytes,1,opt,name=document,proto3" json:"document,omitempty"`
+	// When the region's store held it, by its clock; absent: not yet.
+	Acknowledged  *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=acknowledged,proto3" json:"acknowledged,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenDocument) Reset() {
+	*x = OpenDocument{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenDocument) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenDocument) ProtoMessage() {}
+
+func (x *OpenDocument) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenDocument.ProtoReflect.Descriptor instead.
+func (*OpenDocument) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *OpenDocument) GetDocument() string {
+	if x != nil {
+		return x.Document
+	}
+	return ""
+}
+
+func (x *OpenDocument) GetAcknowledged() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Acknowledged
+	}
+	return nil
 }
 
 // RegionDocuments is what the node heard of another region.
 type RegionDocuments struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Region string                 `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
-	// Epochs; none: nothing was heard.
-	Open []string `protobuf:"bytes,2,rep,name=open,proto3" json:"open,omitempty"`
-	// Why a document of that region is not taken here; empty: all are.
-	Refused string `protobuf:"bytes,3,opt,name=refused,proto3" json:"refused,omitempty"`
+	// None: nothing was heard.
+	Open []*OpenDocument `protobuf:"bytes,2,rep,name=open,proto3" json:"open,omitempty"`
+	// Why a document of that region is not taken here; absent: all are.
+	Refused *string `protobuf:"bytes,3,opt,name=refused,proto3,oneof" json:"refused,omitempty"`
 	// For how long limits have waited for its acknowledgement; absent: none waits.
 	Waited        *durationpb.Duration `protobuf:"bytes,4,opt,name=waited,proto3" json:"waited,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1078,7 +1337,7 @@ type RegionDocuments struct {
 
 func (x *RegionDocuments) Reset() {
 	*x = RegionDocuments{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1090,7 +1349,7 @@ func (x *RegionDocuments) String() string {
 func (*RegionDocuments) ProtoMessage() {}
 
 func (x *RegionDocuments) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[10]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1103,7 +1362,7 @@ func (x *RegionDocuments) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegionDocuments.ProtoReflect.Descriptor instead.
 func (*RegionDocuments) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{10}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RegionDocuments) GetRegion() string {
@@ -1113,7 +1372,7 @@ func (x *RegionDocuments) GetRegion() string {
 	return ""
 }
 
-func (x *RegionDocuments) GetOpen() []string {
+func (x *RegionDocuments) GetOpen() []*OpenDocument {
 	if x != nil {
 		return x.Open
 	}
@@ -1121,8 +1380,8 @@ func (x *RegionDocuments) GetOpen() []string {
 }
 
 func (x *RegionDocuments) GetRefused() string {
-	if x != nil {
-		return x.Refused
+	if x != nil && x.Refused != nil {
+		return *x.Refused
 	}
 	return ""
 }
@@ -1132,6 +1391,175 @@ func (x *RegionDocuments) GetWaited() *durationpb.Duration {
 		return x.Waited
 	}
 	return nil
+}
+
+// HeldLimit is a limit that an older document still binds: the region uses the least of what several documents give it. One
+// that was removed stays known, should a document have it again.
+type HeldLimit struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Limit  string                 `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Absent: it applies whatever descriptors are.
+	Match map[string]string `protobuf:"bytes,3,rep,name=match,proto3" json:"match,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The newest document has it no more.
+	Removed *bool `protobuf:"varint,4,opt,name=removed,proto3,oneof" json:"removed,omitempty"`
+	// Though removed, beside what took its place.
+	Charged *bool                  `protobuf:"varint,5,opt,name=charged,proto3,oneof" json:"charged,omitempty"`
+	Since   *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=since,proto3" json:"since,omitempty"`
+	// Regions that must acknowledge.
+	Waiting []string `protobuf:"bytes,7,rep,name=waiting,proto3" json:"waiting,omitempty"`
+	// Absent: not known yet.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeldLimit) Reset() {
+	*x = HeldLimit{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeldLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeldLimit) ProtoMessage() {}
+
+func (x *HeldLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeldLimit.ProtoReflect.Descriptor instead.
+func (*HeldLimit) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *HeldLimit) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *HeldLimit) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *HeldLimit) GetMatch() map[string]string {
+	if x != nil {
+		return x.Match
+	}
+	return nil
+}
+
+func (x *HeldLimit) GetRemoved() bool {
+	if x != nil && x.Removed != nil {
+		return *x.Removed
+	}
+	return false
+}
+
+func (x *HeldLimit) GetCharged() bool {
+	if x != nil && x.Charged != nil {
+		return *x.Charged
+	}
+	return false
+}
+
+func (x *HeldLimit) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *HeldLimit) GetWaiting() []string {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
+func (x *HeldLimit) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+// NodeDocuments is what one node says.
+type NodeDocuments struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Node  string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// Epochs; none: it does not serve.
+	Open          []string `protobuf:"bytes,2,rep,name=open,proto3" json:"open,omitempty"`
+	FileRefused   *string  `protobuf:"bytes,3,opt,name=file_refused,json=fileRefused,proto3,oneof" json:"file_refused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeDocuments) Reset() {
+	*x = NodeDocuments{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeDocuments) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeDocuments) ProtoMessage() {}
+
+func (x *NodeDocuments) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeDocuments.ProtoReflect.Descriptor instead.
+func (*NodeDocuments) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *NodeDocuments) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *NodeDocuments) GetOpen() []string {
+	if x != nil {
+		return x.Open
+	}
+	return nil
+}
+
+func (x *NodeDocuments) GetFileRefused() string {
+	if x != nil && x.FileRefused != nil {
+		return *x.FileRefused
+	}
+	return ""
 }
 
 // StoreStatus is the region's store as this node sees it.
@@ -1149,16 +1577,16 @@ type StoreStatus struct {
 	Losses int64 `protobuf:"varint,5,opt,name=losses,proto3" json:"losses,omitempty"`
 	// Shards whose requests are decided without the store, because their server does not answer.
 	OutOfReach []string `protobuf:"bytes,6,rep,name=out_of_reach,json=outOfReach,proto3" json:"out_of_reach,omitempty"`
-	// Empty: not known. Other than noeviction the store may forget buckets.
-	MaxmemoryPolicy string `protobuf:"bytes,7,opt,name=maxmemory_policy,json=maxmemoryPolicy,proto3" json:"maxmemory_policy,omitempty"`
+	// Absent: not known. Other than noeviction the store may forget buckets.
+	MaxmemoryPolicy *string `protobuf:"bytes,7,opt,name=maxmemory_policy,json=maxmemoryPolicy,proto3,oneof" json:"maxmemory_policy,omitempty"`
 	// How far its clock is ahead of this node's, to some 10 ms; absent: not known.
 	ClockApart *durationpb.Duration `protobuf:"bytes,8,opt,name=clock_apart,json=clockApart,proto3" json:"clock_apart,omitempty"`
 	// Kinds of calls that its servers refused in the last 10 s: they answer, but do not do what they are asked for.
 	Refusing []*StoreRefusal `protobuf:"bytes,9,rep,name=refusing,proto3" json:"refusing,omitempty"`
 	// Which store it is: all nodes of a region must show the same. Empty: the node has not opened it.
 	Id string `protobuf:"bytes,10,opt,name=id,proto3" json:"id,omitempty"`
-	// Why the node stopped using it: the region has an older store. Empty: it uses it.
-	Stopped string `protobuf:"bytes,11,opt,name=stopped,proto3" json:"stopped,omitempty"`
+	// Why the node stopped using it: the region has an older store. Absent: it uses it.
+	Stopped *string `protobuf:"bytes,11,opt,name=stopped,proto3,oneof" json:"stopped,omitempty"`
 	// Nodes of this region with another store.
 	Rivals []*StoreRival `protobuf:"bytes,12,rep,name=rivals,proto3" json:"rivals,omitempty"`
 	// How many nodes the region has by this node's configuration.
@@ -1169,7 +1597,7 @@ type StoreStatus struct {
 
 func (x *StoreStatus) Reset() {
 	*x = StoreStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1181,7 +1609,7 @@ func (x *StoreStatus) String() string {
 func (*StoreStatus) ProtoMessage() {}
 
 func (x *StoreStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[11]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1194,7 +1622,7 @@ func (x *StoreStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreStatus.ProtoReflect.Descriptor instead.
 func (*StoreStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{11}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StoreStatus) GetKind() string {
@@ -1240,8 +1668,8 @@ func (x *StoreStatus) GetOutOfReach() []string {
 }
 
 func (x *StoreStatus) GetMaxmemoryPolicy() string {
-	if x != nil {
-		return x.MaxmemoryPolicy
+	if x != nil && x.MaxmemoryPolicy != nil {
+		return *x.MaxmemoryPolicy
 	}
 	return ""
 }
@@ -1268,8 +1696,8 @@ func (x *StoreStatus) GetId() string {
 }
 
 func (x *StoreStatus) GetStopped() string {
-	if x != nil {
-		return x.Stopped
+	if x != nil && x.Stopped != nil {
+		return *x.Stopped
 	}
 	return ""
 }
@@ -1304,7 +1732,7 @@ type StoreRival struct {
 
 func (x *StoreRival) Reset() {
 	*x = StoreRival{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1316,7 +1744,7 @@ func (x *StoreRival) String() string {
 func (*StoreRival) ProtoMessage() {}
 
 func (x *StoreRival) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[12]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1329,7 +1757,7 @@ func (x *StoreRival) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRival.ProtoReflect.Descriptor instead.
 func (*StoreRival) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{12}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *StoreRival) GetNode() string {
@@ -1375,7 +1803,7 @@ type StoreRefusal struct {
 
 func (x *StoreRefusal) Reset() {
 	*x = StoreRefusal{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1815,7 @@ func (x *StoreRefusal) String() string {
 func (*StoreRefusal) ProtoMessage() {}
 
 func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[13]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1828,7 @@ func (x *StoreRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRefusal.ProtoReflect.Descriptor instead.
 func (*StoreRefusal) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{13}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StoreRefusal) GetKind() string {
@@ -1433,17 +1861,17 @@ type RecoveryStatus struct {
 	PartlyKnown int64 `protobuf:"varint,2,opt,name=partly_known,json=partlyKnown,proto3" json:"partly_known,omitempty"`
 	// Buckets restored since the node's start.
 	Recovered int64 `protobuf:"varint,3,opt,name=recovered,proto3" json:"recovered,omitempty"`
-	// Limits of which requests were answered recovering lately.
-	Closed []*ClosedLimit `protobuf:"bytes,4,rep,name=closed,proto3" json:"closed,omitempty"`
 	// Limits with buckets that wait for what other nodes and regions know of a loss.
-	Limits        []*RecoveringLimit `protobuf:"bytes,5,rep,name=limits,proto3" json:"limits,omitempty"`
+	Limits []*RecoveringLimit `protobuf:"bytes,5,rep,name=limits,proto3" json:"limits,omitempty"`
+	// Limits of which requests were answered recovering lately.
+	Closed        []*ClosedLimit `protobuf:"bytes,4,rep,name=closed,proto3" json:"closed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RecoveryStatus) Reset() {
 	*x = RecoveryStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1455,7 +1883,7 @@ func (x *RecoveryStatus) String() string {
 func (*RecoveryStatus) ProtoMessage() {}
 
 func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[14]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1468,7 +1896,7 @@ func (x *RecoveryStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoveryStatus.ProtoReflect.Descriptor instead.
 func (*RecoveryStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{14}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RecoveryStatus) GetWaiting() int64 {
@@ -1492,16 +1920,16 @@ func (x *RecoveryStatus) GetRecovered() int64 {
 	return 0
 }
 
-func (x *RecoveryStatus) GetClosed() []*ClosedLimit {
+func (x *RecoveryStatus) GetLimits() []*RecoveringLimit {
 	if x != nil {
-		return x.Closed
+		return x.Limits
 	}
 	return nil
 }
 
-func (x *RecoveryStatus) GetLimits() []*RecoveringLimit {
+func (x *RecoveryStatus) GetClosed() []*ClosedLimit {
 	if x != nil {
-		return x.Limits
+		return x.Closed
 	}
 	return nil
 }
@@ -1522,7 +1950,7 @@ type RecoveringLimit struct {
 
 func (x *RecoveringLimit) Reset() {
 	*x = RecoveringLimit{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1534,7 +1962,7 @@ func (x *RecoveringLimit) String() string {
 func (*RecoveringLimit) ProtoMessage() {}
 
 func (x *RecoveringLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[15]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1547,7 +1975,7 @@ func (x *RecoveringLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoveringLimit.ProtoReflect.Descriptor instead.
 func (*RecoveringLimit) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{15}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RecoveringLimit) GetLimit() string {
@@ -1590,7 +2018,7 @@ type ClosedLimit struct {
 
 func (x *ClosedLimit) Reset() {
 	*x = ClosedLimit{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1602,7 +2030,7 @@ func (x *ClosedLimit) String() string {
 func (*ClosedLimit) ProtoMessage() {}
 
 func (x *ClosedLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[16]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1615,7 +2043,7 @@ func (x *ClosedLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClosedLimit.ProtoReflect.Descriptor instead.
 func (*ClosedLimit) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{16}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ClosedLimit) GetLimit() string {
@@ -1652,7 +2080,7 @@ type JournalStatus struct {
 
 func (x *JournalStatus) Reset() {
 	*x = JournalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +2092,7 @@ func (x *JournalStatus) String() string {
 func (*JournalStatus) ProtoMessage() {}
 
 func (x *JournalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[17]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +2105,7 @@ func (x *JournalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JournalStatus.ProtoReflect.Descriptor instead.
 func (*JournalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{17}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *JournalStatus) GetIncarnation() uint64 {
@@ -1742,7 +2170,7 @@ type LocalStatus struct {
 
 func (x *LocalStatus) Reset() {
 	*x = LocalStatus{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1754,7 +2182,7 @@ func (x *LocalStatus) String() string {
 func (*LocalStatus) ProtoMessage() {}
 
 func (x *LocalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[18]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1767,7 +2195,7 @@ func (x *LocalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalStatus.ProtoReflect.Descriptor instead.
 func (*LocalStatus) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{18}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LocalStatus) GetBuckets() int64 {
@@ -1808,7 +2236,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1820,7 +2248,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[19]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1833,7 +2261,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{19}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Peer) GetRegion() string {
@@ -1883,32 +2311,32 @@ type BucketResponse struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Limit       string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	LimitUnits  int64                  `protobuf:"varint,2,opt,name=limit_units,json=limitUnits,proto3" json:"limit_units,omitempty"`
+	Algorithm   string                 `protobuf:"bytes,9,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
 	Entitlement int64                  `protobuf:"varint,3,opt,name=entitlement,proto3" json:"entitlement,omitempty"`
-	Cell        int64                  `protobuf:"varint,4,opt,name=cell,proto3" json:"cell,omitempty"`
-	Used        int64                  `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
-	Share       int64                  `protobuf:"varint,6,opt,name=share,proto3" json:"share,omitempty"`
+	// This region's part of the burst. Absent unless the limit is a token_bucket or leaky_bucket.
+	Burst *int64 `protobuf:"varint,12,opt,name=burst,proto3,oneof" json:"burst,omitempty"`
+	Share int64  `protobuf:"varint,6,opt,name=share,proto3" json:"share,omitempty"`
 	// Rights held of the next cell.
-	NextShare int64     `protobuf:"varint,7,opt,name=next_share,json=nextShare,proto3" json:"next_share,omitempty"`
-	Rights    []*Rights `protobuf:"bytes,8,rep,name=rights,proto3" json:"rights,omitempty"`
-	Algorithm string    `protobuf:"bytes,9,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
-	// Units that would be admitted at this moment.
-	Free int64 `protobuf:"varint,10,opt,name=free,proto3" json:"free,omitempty"`
+	NextShare int64 `protobuf:"varint,7,opt,name=next_share,json=nextShare,proto3" json:"next_share,omitempty"`
+	Cell      int64 `protobuf:"varint,4,opt,name=cell,proto3" json:"cell,omitempty"`
+	Used      int64 `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
 	// Of the units used, those that stop counting before the cell ends.
 	Fading int64 `protobuf:"varint,11,opt,name=fading,proto3" json:"fading,omitempty"`
-	// Buckets only: this region's part of the burst.
-	Burst int64 `protobuf:"varint,12,opt,name=burst,proto3" json:"burst,omitempty"`
+	// Units that would be admitted at this moment.
+	Free   int64     `protobuf:"varint,10,opt,name=free,proto3" json:"free,omitempty"`
+	Rights []*Rights `protobuf:"bytes,8,rep,name=rights,proto3" json:"rights,omitempty"`
+	// Of share and next_share, what nodes hold out of the store to assign it to Envoys (RLQS). Absent: nothing.
+	Assigned     *int64 `protobuf:"varint,14,opt,name=assigned,proto3,oneof" json:"assigned,omitempty"`
+	NextAssigned *int64 `protobuf:"varint,15,opt,name=next_assigned,json=nextAssigned,proto3,oneof" json:"next_assigned,omitempty"`
 	// Until when the bucket is closed after a loss of the store's data, by the node's clock; absent: it is not.
-	ClosedUntil *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=closed_until,json=closedUntil,proto3" json:"closed_until,omitempty"`
-	// Of share and next_share, what nodes hold out of the store to assign it to Envoys (RLQS).
-	Assigned      int64 `protobuf:"varint,14,opt,name=assigned,proto3" json:"assigned,omitempty"`
-	NextAssigned  int64 `protobuf:"varint,15,opt,name=next_assigned,json=nextAssigned,proto3" json:"next_assigned,omitempty"`
+	ClosedUntil   *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=closed_until,json=closedUntil,proto3" json:"closed_until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BucketResponse) Reset() {
 	*x = BucketResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1920,7 +2348,7 @@ func (x *BucketResponse) String() string {
 func (*BucketResponse) ProtoMessage() {}
 
 func (x *BucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[20]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1933,7 +2361,7 @@ func (x *BucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketResponse.ProtoReflect.Descriptor instead.
 func (*BucketResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{20}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BucketResponse) GetLimit() string {
@@ -1950,6 +2378,13 @@ func (x *BucketResponse) GetLimitUnits() int64 {
 	return 0
 }
 
+func (x *BucketResponse) GetAlgorithm() string {
+	if x != nil {
+		return x.Algorithm
+	}
+	return ""
+}
+
 func (x *BucketResponse) GetEntitlement() int64 {
 	if x != nil {
 		return x.Entitlement
@@ -1957,16 +2392,9 @@ func (x *BucketResponse) GetEntitlement() int64 {
 	return 0
 }
 
-func (x *BucketResponse) GetCell() int64 {
-	if x != nil {
-		return x.Cell
-	}
-	return 0
-}
-
-func (x *BucketResponse) GetUsed() int64 {
-	if x != nil {
-		return x.Used
+func (x *BucketResponse) GetBurst() int64 {
+	if x != nil && x.Burst != nil {
+		return *x.Burst
 	}
 	return 0
 }
@@ -1985,23 +2413,16 @@ func (x *BucketResponse) GetNextShare() int64 {
 	return 0
 }
 
-func (x *BucketResponse) GetRights() []*Rights {
+func (x *BucketResponse) GetCell() int64 {
 	if x != nil {
-		return x.Rights
+		return x.Cell
 	}
-	return nil
+	return 0
 }
 
-func (x *BucketResponse) GetAlgorithm() string {
+func (x *BucketResponse) GetUsed() int64 {
 	if x != nil {
-		return x.Algorithm
-	}
-	return ""
-}
-
-func (x *BucketResponse) GetFree() int64 {
-	if x != nil {
-		return x.Free
+		return x.Used
 	}
 	return 0
 }
@@ -2013,9 +2434,30 @@ func (x *BucketResponse) GetFading() int64 {
 	return 0
 }
 
-func (x *BucketResponse) GetBurst() int64 {
+func (x *BucketResponse) GetFree() int64 {
 	if x != nil {
-		return x.Burst
+		return x.Free
+	}
+	return 0
+}
+
+func (x *BucketResponse) GetRights() []*Rights {
+	if x != nil {
+		return x.Rights
+	}
+	return nil
+}
+
+func (x *BucketResponse) GetAssigned() int64 {
+	if x != nil && x.Assigned != nil {
+		return *x.Assigned
+	}
+	return 0
+}
+
+func (x *BucketResponse) GetNextAssigned() int64 {
+	if x != nil && x.NextAssigned != nil {
+		return *x.NextAssigned
 	}
 	return 0
 }
@@ -2027,20 +2469,6 @@ func (x *BucketResponse) GetClosedUntil() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *BucketResponse) GetAssigned() int64 {
-	if x != nil {
-		return x.Assigned
-	}
-	return 0
-}
-
-func (x *BucketResponse) GetNextAssigned() int64 {
-	if x != nil {
-		return x.NextAssigned
-	}
-	return 0
-}
-
 // Rights is the ledger with one peer region for one cell.
 type Rights struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -2050,16 +2478,17 @@ type Rights struct {
 	Returned int64                  `protobuf:"varint,4,opt,name=returned,proto3" json:"returned,omitempty"`
 	Borrowed int64                  `protobuf:"varint,5,opt,name=borrowed,proto3" json:"borrowed,omitempty"`
 	Regained int64                  `protobuf:"varint,6,opt,name=regained,proto3" json:"regained,omitempty"`
-	// Burst rights: capacity of a token bucket, with the tokens in it.
-	BurstLent     int64 `protobuf:"varint,7,opt,name=burst_lent,json=burstLent,proto3" json:"burst_lent,omitempty"`
-	BurstBorrowed int64 `protobuf:"varint,8,opt,name=burst_borrowed,json=burstBorrowed,proto3" json:"burst_borrowed,omitempty"`
+	// Burst rights: capacity of a token bucket, with the tokens in it. Absent from an explanation, and unless the limit is a
+	// token_bucket, the only kind whose burst is lent.
+	BurstLent     *int64 `protobuf:"varint,7,opt,name=burst_lent,json=burstLent,proto3,oneof" json:"burst_lent,omitempty"`
+	BurstBorrowed *int64 `protobuf:"varint,8,opt,name=burst_borrowed,json=burstBorrowed,proto3,oneof" json:"burst_borrowed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Rights) Reset() {
 	*x = Rights{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2071,7 +2500,7 @@ func (x *Rights) String() string {
 func (*Rights) ProtoMessage() {}
 
 func (x *Rights) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[21]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2084,7 +2513,7 @@ func (x *Rights) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rights.ProtoReflect.Descriptor instead.
 func (*Rights) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{21}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Rights) GetCell() int64 {
@@ -2130,17 +2559,70 @@ func (x *Rights) GetRegained() int64 {
 }
 
 func (x *Rights) GetBurstLent() int64 {
-	if x != nil {
-		return x.BurstLent
+	if x != nil && x.BurstLent != nil {
+		return *x.BurstLent
 	}
 	return 0
 }
 
 func (x *Rights) GetBurstBorrowed() int64 {
-	if x != nil {
-		return x.BurstBorrowed
+	if x != nil && x.BurstBorrowed != nil {
+		return *x.BurstBorrowed
 	}
 	return 0
+}
+
+// RecoverResponse says what a node waits for no longer.
+type RecoverResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Region        string                 `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
+	Limits        []*RecoveringLimit     `protobuf:"bytes,2,rep,name=limits,proto3" json:"limits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecoverResponse) Reset() {
+	*x = RecoverResponse{}
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecoverResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecoverResponse) ProtoMessage() {}
+
+func (x *RecoverResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecoverResponse.ProtoReflect.Descriptor instead.
+func (*RecoverResponse) Descriptor() ([]byte, []int) {
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *RecoverResponse) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *RecoverResponse) GetLimits() []*RecoveringLimit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
 }
 
 type RefundRequest struct {
@@ -2153,7 +2635,7 @@ type RefundRequest struct {
 
 func (x *RefundRequest) Reset() {
 	*x = RefundRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2165,7 +2647,7 @@ func (x *RefundRequest) String() string {
 func (*RefundRequest) ProtoMessage() {}
 
 func (x *RefundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[22]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2178,7 +2660,7 @@ func (x *RefundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
 func (*RefundRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{22}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RefundRequest) GetReceipt() string {
@@ -2190,17 +2672,17 @@ func (x *RefundRequest) GetReceipt() string {
 
 type RefundResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What became of each charge of the receipt.
-	Refunded []*Refunded `protobuf:"bytes,1,rep,name=refunded,proto3" json:"refunded,omitempty"`
 	// The receipt had been refunded before.
-	Repeated      bool `protobuf:"varint,2,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	Repeated bool `protobuf:"varint,2,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	// What became of each charge of the receipt.
+	Refunded      []*Refunded `protobuf:"bytes,1,rep,name=refunded,proto3" json:"refunded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RefundResponse) Reset() {
 	*x = RefundResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2212,7 +2694,7 @@ func (x *RefundResponse) String() string {
 func (*RefundResponse) ProtoMessage() {}
 
 func (x *RefundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[23]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2225,14 +2707,7 @@ func (x *RefundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundResponse.ProtoReflect.Descriptor instead.
 func (*RefundResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{23}
-}
-
-func (x *RefundResponse) GetRefunded() []*Refunded {
-	if x != nil {
-		return x.Refunded
-	}
-	return nil
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RefundResponse) GetRepeated() bool {
@@ -2240,6 +2715,13 @@ func (x *RefundResponse) GetRepeated() bool {
 		return x.Repeated
 	}
 	return false
+}
+
+func (x *RefundResponse) GetRefunded() []*Refunded {
+	if x != nil {
+		return x.Refunded
+	}
+	return nil
 }
 
 // Refunded is what became of one charge.
@@ -2256,7 +2738,7 @@ type Refunded struct {
 
 func (x *Refunded) Reset() {
 	*x = Refunded{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2268,7 +2750,7 @@ func (x *Refunded) String() string {
 func (*Refunded) ProtoMessage() {}
 
 func (x *Refunded) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[24]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2281,7 +2763,7 @@ func (x *Refunded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refunded.ProtoReflect.Descriptor instead.
 func (*Refunded) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{24}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Refunded) GetLimit() string {
@@ -2324,7 +2806,7 @@ type TakeRequest struct {
 
 func (x *TakeRequest) Reset() {
 	*x = TakeRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2336,7 +2818,7 @@ func (x *TakeRequest) String() string {
 func (*TakeRequest) ProtoMessage() {}
 
 func (x *TakeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[25]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2349,7 +2831,7 @@ func (x *TakeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeRequest.ProtoReflect.Descriptor instead.
 func (*TakeRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{25}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TakeRequest) GetDomain() string {
@@ -2405,7 +2887,7 @@ type TakeResponse struct {
 
 func (x *TakeResponse) Reset() {
 	*x = TakeResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2417,7 +2899,7 @@ func (x *TakeResponse) String() string {
 func (*TakeResponse) ProtoMessage() {}
 
 func (x *TakeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[26]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2430,7 +2912,7 @@ func (x *TakeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeResponse.ProtoReflect.Descriptor instead.
 func (*TakeResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{26}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TakeResponse) GetUnits() int64 {
@@ -2473,7 +2955,7 @@ type GiveBackRequest struct {
 
 func (x *GiveBackRequest) Reset() {
 	*x = GiveBackRequest{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2485,7 +2967,7 @@ func (x *GiveBackRequest) String() string {
 func (*GiveBackRequest) ProtoMessage() {}
 
 func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[27]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2498,7 +2980,7 @@ func (x *GiveBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackRequest.ProtoReflect.Descriptor instead.
 func (*GiveBackRequest) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{27}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GiveBackRequest) GetReceipt() string {
@@ -2527,7 +3009,7 @@ type GiveBackResponse struct {
 
 func (x *GiveBackResponse) Reset() {
 	*x = GiveBackResponse{}
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2539,7 +3021,7 @@ func (x *GiveBackResponse) String() string {
 func (*GiveBackResponse) ProtoMessage() {}
 
 func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quotad_v1_quotad_proto_msgTypes[28]
+	mi := &file_quotad_v1_quotad_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2552,7 +3034,7 @@ func (x *GiveBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveBackResponse.ProtoReflect.Descriptor instead.
 func (*GiveBackResponse) Descriptor() ([]byte, []int) {
-	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{28}
+	return file_quotad_v1_quotad_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GiveBackResponse) GetRefunded() []*Refunded {
@@ -2651,7 +3133,7 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x05share\x18\v \x01(\x03R\x05share\x12\x1a\n" +
 	"\bdegraded\x18\f \x01(\bR\bdegradedB\f\n" +
 	"\n" +
-	"_remaining\"\x8c\x04\n" +
+	"_remaining\"\xa0\x06\n" +
 	"\x0eStatusResponse\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
@@ -2660,27 +3142,80 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x05 \x01(\x04R\n" +
 	"generation\x12\x14\n" +
-	"\x05ready\x18\x06 \x01(\bR\x05ready\x12%\n" +
-	"\x05peers\x18\a \x03(\v2\x0f.quotad.v1.PeerR\x05peers\x12\x14\n" +
-	"\x05mates\x18\n" +
-	" \x03(\tR\x05mates\x12,\n" +
+	"\x05ready\x18\x06 \x01(\bR\x05ready\x12 \n" +
+	"\tnot_ready\x18\x11 \x01(\tH\x00R\bnotReady\x88\x01\x01\x12\x1f\n" +
+	"\bunproven\x18\x12 \x01(\bH\x01R\bunproven\x88\x01\x01\x12,\n" +
 	"\x05store\x18\v \x01(\v2\x16.quotad.v1.StoreStatusR\x05store\x125\n" +
 	"\brecovery\x18\f \x01(\v2\x19.quotad.v1.RecoveryStatusR\brecovery\x122\n" +
 	"\ajournal\x18\r \x01(\v2\x18.quotad.v1.JournalStatusR\ajournal\x12,\n" +
-	"\x05local\x18\x0e \x01(\v2\x16.quotad.v1.LocalStatusR\x05local\x128\n" +
-	"\tdocuments\x18\x10 \x01(\v2\x1a.quotad.v1.DocumentsStatusR\tdocumentsJ\x04\b\b\x10\tJ\x04\b\t\x10\n" +
-	"J\x04\b\x0f\x10\x10R\amembersR\bcountersR\x05roles\"\x9f\x01\n" +
-	"\x0fDocumentsStatus\x12\x12\n" +
-	"\x04open\x18\x01 \x03(\tR\x04open\x12!\n" +
-	"\ffile_refused\x18\x02 \x01(\tR\vfileRefused\x124\n" +
-	"\aregions\x18\x03 \x03(\v2\x1a.quotad.v1.RegionDocumentsR\aregions\x12\x1f\n" +
-	"\vheld_limits\x18\x04 \x01(\x03R\n" +
-	"heldLimits\"\x8a\x01\n" +
+	"\x05local\x18\x0e \x01(\v2\x16.quotad.v1.LocalStatusR\x05local\x12%\n" +
+	"\x05peers\x18\a \x03(\v2\x0f.quotad.v1.PeerR\x05peers\x12\x18\n" +
+	"\amembers\x18\x13 \x03(\tR\amembers\x12\x14\n" +
+	"\x05mates\x18\n" +
+	" \x03(\tR\x05mates\x12C\n" +
+	"\bcounters\x18\x14 \x03(\v2'.quotad.v1.StatusResponse.CountersEntryR\bcounters\x12,\n" +
+	"\x05roles\x18\x15 \x01(\v2\x16.quotad.v1.RolesStatusR\x05roles\x128\n" +
+	"\tdocuments\x18\x16 \x01(\v2\x1a.quotad.v1.DocumentsStatusR\tdocuments\x1a;\n" +
+	"\rCountersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\f\n" +
+	"\n" +
+	"_not_readyB\v\n" +
+	"\t_unprovenJ\x04\b\b\x10\tJ\x04\b\t\x10\n" +
+	"J\x04\b\x0f\x10\x10J\x04\b\x10\x10\x11\"R\n" +
+	"\vRolesStatus\x12\x18\n" +
+	"\acallers\x18\x01 \x01(\x03R\acallers\x12\x1d\n" +
+	"\arefused\x18\x02 \x01(\tH\x00R\arefused\x88\x01\x01B\n" +
+	"\n" +
+	"\b_refused\"\xef\x01\n" +
+	"\x0fDocumentsStatus\x12+\n" +
+	"\x04open\x18\x01 \x03(\v2\x17.quotad.v1.OpenDocumentR\x04open\x12&\n" +
+	"\ffile_refused\x18\x02 \x01(\tH\x00R\vfileRefused\x88\x01\x01\x124\n" +
+	"\aregions\x18\x03 \x03(\v2\x1a.quotad.v1.RegionDocumentsR\aregions\x12,\n" +
+	"\x06limits\x18\x04 \x03(\v2\x14.quotad.v1.HeldLimitR\x06limits\x12\x12\n" +
+	"\x04held\x18\x05 \x01(\x03R\x04heldB\x0f\n" +
+	"\r_file_refused\"\xb9\x02\n" +
+	"\x11DocumentsResponse\x12\x16\n" +
+	"\x06region\x18\x01 \x01(\tR\x06region\x12+\n" +
+	"\x04open\x18\x02 \x03(\v2\x17.quotad.v1.OpenDocumentR\x04open\x12&\n" +
+	"\ffile_refused\x18\x03 \x01(\tH\x00R\vfileRefused\x88\x01\x01\x124\n" +
+	"\aregions\x18\x04 \x03(\v2\x1a.quotad.v1.RegionDocumentsR\aregions\x12,\n" +
+	"\x06limits\x18\x05 \x03(\v2\x14.quotad.v1.HeldLimitR\x06limits\x12\x12\n" +
+	"\x04held\x18\x06 \x01(\x03R\x04held\x12.\n" +
+	"\x05nodes\x18\a \x03(\v2\x18.quotad.v1.NodeDocumentsR\x05nodesB\x0f\n" +
+	"\r_file_refused\"j\n" +
+	"\fOpenDocument\x12\x1a\n" +
+	"\bdocument\x18\x01 \x01(\tR\bdocument\x12>\n" +
+	"\facknowledged\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\facknowledged\"\xb4\x01\n" +
 	"\x0fRegionDocuments\x12\x16\n" +
-	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
-	"\x04open\x18\x02 \x03(\tR\x04open\x12\x18\n" +
-	"\arefused\x18\x03 \x01(\tR\arefused\x121\n" +
-	"\x06waited\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06waited\"\xcd\x03\n" +
+	"\x06region\x18\x01 \x01(\tR\x06region\x12+\n" +
+	"\x04open\x18\x02 \x03(\v2\x17.quotad.v1.OpenDocumentR\x04open\x12\x1d\n" +
+	"\arefused\x18\x03 \x01(\tH\x00R\arefused\x88\x01\x01\x121\n" +
+	"\x06waited\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06waitedB\n" +
+	"\n" +
+	"\b_refused\"\xfe\x02\n" +
+	"\tHeldLimit\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\tR\x05limit\x125\n" +
+	"\x05match\x18\x03 \x03(\v2\x1f.quotad.v1.HeldLimit.MatchEntryR\x05match\x12\x1d\n" +
+	"\aremoved\x18\x04 \x01(\bH\x00R\aremoved\x88\x01\x01\x12\x1d\n" +
+	"\acharged\x18\x05 \x01(\bH\x01R\acharged\x88\x01\x01\x120\n" +
+	"\x05since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x18\n" +
+	"\awaiting\x18\a \x03(\tR\awaiting\x120\n" +
+	"\x05until\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x1a8\n" +
+	"\n" +
+	"MatchEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\n" +
+	"\n" +
+	"\b_removedB\n" +
+	"\n" +
+	"\b_charged\"p\n" +
+	"\rNodeDocuments\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
+	"\x04open\x18\x02 \x03(\tR\x04open\x12&\n" +
+	"\ffile_refused\x18\x03 \x01(\tH\x00R\vfileRefused\x88\x01\x01B\x0f\n" +
+	"\r_file_refused\"\xf8\x03\n" +
 	"\vStoreStatus\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -2688,16 +3223,19 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\tlast_loss\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\blastLoss\x12\x16\n" +
 	"\x06losses\x18\x05 \x01(\x03R\x06losses\x12 \n" +
 	"\fout_of_reach\x18\x06 \x03(\tR\n" +
-	"outOfReach\x12)\n" +
-	"\x10maxmemory_policy\x18\a \x01(\tR\x0fmaxmemoryPolicy\x12:\n" +
+	"outOfReach\x12.\n" +
+	"\x10maxmemory_policy\x18\a \x01(\tH\x00R\x0fmaxmemoryPolicy\x88\x01\x01\x12:\n" +
 	"\vclock_apart\x18\b \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"clockApart\x123\n" +
 	"\brefusing\x18\t \x03(\v2\x17.quotad.v1.StoreRefusalR\brefusing\x12\x0e\n" +
 	"\x02id\x18\n" +
-	" \x01(\tR\x02id\x12\x18\n" +
-	"\astopped\x18\v \x01(\tR\astopped\x12-\n" +
+	" \x01(\tR\x02id\x12\x1d\n" +
+	"\astopped\x18\v \x01(\tH\x01R\astopped\x88\x01\x01\x12-\n" +
 	"\x06rivals\x18\f \x03(\v2\x15.quotad.v1.StoreRivalR\x06rivals\x12\x14\n" +
-	"\x05nodes\x18\r \x01(\x03R\x05nodes\"d\n" +
+	"\x05nodes\x18\r \x01(\x03R\x05nodesB\x13\n" +
+	"\x11_maxmemory_policyB\n" +
+	"\n" +
+	"\b_stopped\"d\n" +
 	"\n" +
 	"StoreRival\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x0e\n" +
@@ -2711,9 +3249,9 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"\x0eRecoveryStatus\x12\x18\n" +
 	"\awaiting\x18\x01 \x01(\x03R\awaiting\x12!\n" +
 	"\fpartly_known\x18\x02 \x01(\x03R\vpartlyKnown\x12\x1c\n" +
-	"\trecovered\x18\x03 \x01(\x03R\trecovered\x12.\n" +
-	"\x06closed\x18\x04 \x03(\v2\x16.quotad.v1.ClosedLimitR\x06closed\x122\n" +
-	"\x06limits\x18\x05 \x03(\v2\x1a.quotad.v1.RecoveringLimitR\x06limits\"\x89\x01\n" +
+	"\trecovered\x18\x03 \x01(\x03R\trecovered\x122\n" +
+	"\x06limits\x18\x05 \x03(\v2\x1a.quotad.v1.RecoveringLimitR\x06limits\x12.\n" +
+	"\x06closed\x18\x04 \x03(\v2\x16.quotad.v1.ClosedLimitR\x06closed\"\x89\x01\n" +
 	"\x0fRecoveringLimit\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x18\n" +
 	"\abuckets\x18\x02 \x01(\x03R\abuckets\x120\n" +
@@ -2743,41 +3281,49 @@ const file_quotad_v1_quotad_proto_rawDesc = "" +
 	"round_trip\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\troundTrip\x12\x1a\n" +
 	"\bdegraded\x18\x05 \x01(\bR\bdegraded\x12:\n" +
 	"\vclock_apart\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"clockApart\"\xd1\x03\n" +
+	"clockApart\"\x89\x04\n" +
 	"\x0eBucketResponse\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x1f\n" +
 	"\vlimit_units\x18\x02 \x01(\x03R\n" +
-	"limitUnits\x12 \n" +
-	"\ventitlement\x18\x03 \x01(\x03R\ventitlement\x12\x12\n" +
-	"\x04cell\x18\x04 \x01(\x03R\x04cell\x12\x12\n" +
-	"\x04used\x18\x05 \x01(\x03R\x04used\x12\x14\n" +
+	"limitUnits\x12\x1c\n" +
+	"\talgorithm\x18\t \x01(\tR\talgorithm\x12 \n" +
+	"\ventitlement\x18\x03 \x01(\x03R\ventitlement\x12\x19\n" +
+	"\x05burst\x18\f \x01(\x03H\x00R\x05burst\x88\x01\x01\x12\x14\n" +
 	"\x05share\x18\x06 \x01(\x03R\x05share\x12\x1d\n" +
 	"\n" +
-	"next_share\x18\a \x01(\x03R\tnextShare\x12)\n" +
-	"\x06rights\x18\b \x03(\v2\x11.quotad.v1.RightsR\x06rights\x12\x1c\n" +
-	"\talgorithm\x18\t \x01(\tR\talgorithm\x12\x12\n" +
+	"next_share\x18\a \x01(\x03R\tnextShare\x12\x12\n" +
+	"\x04cell\x18\x04 \x01(\x03R\x04cell\x12\x12\n" +
+	"\x04used\x18\x05 \x01(\x03R\x04used\x12\x16\n" +
+	"\x06fading\x18\v \x01(\x03R\x06fading\x12\x12\n" +
 	"\x04free\x18\n" +
-	" \x01(\x03R\x04free\x12\x16\n" +
-	"\x06fading\x18\v \x01(\x03R\x06fading\x12\x14\n" +
-	"\x05burst\x18\f \x01(\x03R\x05burst\x12=\n" +
-	"\fclosed_until\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\vclosedUntil\x12\x1a\n" +
-	"\bassigned\x18\x0e \x01(\x03R\bassigned\x12#\n" +
-	"\rnext_assigned\x18\x0f \x01(\x03R\fnextAssigned\"\xe2\x01\n" +
+	" \x01(\x03R\x04free\x12)\n" +
+	"\x06rights\x18\b \x03(\v2\x11.quotad.v1.RightsR\x06rights\x12\x1f\n" +
+	"\bassigned\x18\x0e \x01(\x03H\x01R\bassigned\x88\x01\x01\x12(\n" +
+	"\rnext_assigned\x18\x0f \x01(\x03H\x02R\fnextAssigned\x88\x01\x01\x12=\n" +
+	"\fclosed_until\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\vclosedUntilB\b\n" +
+	"\x06_burstB\v\n" +
+	"\t_assignedB\x10\n" +
+	"\x0e_next_assigned\"\x8e\x02\n" +
 	"\x06Rights\x12\x12\n" +
 	"\x04cell\x18\x01 \x01(\x03R\x04cell\x12\x16\n" +
 	"\x06region\x18\x02 \x01(\tR\x06region\x12\x12\n" +
 	"\x04lent\x18\x03 \x01(\x03R\x04lent\x12\x1a\n" +
 	"\breturned\x18\x04 \x01(\x03R\breturned\x12\x1a\n" +
 	"\bborrowed\x18\x05 \x01(\x03R\bborrowed\x12\x1a\n" +
-	"\bregained\x18\x06 \x01(\x03R\bregained\x12\x1d\n" +
+	"\bregained\x18\x06 \x01(\x03R\bregained\x12\"\n" +
 	"\n" +
-	"burst_lent\x18\a \x01(\x03R\tburstLent\x12%\n" +
-	"\x0eburst_borrowed\x18\b \x01(\x03R\rburstBorrowed\")\n" +
+	"burst_lent\x18\a \x01(\x03H\x00R\tburstLent\x88\x01\x01\x12*\n" +
+	"\x0eburst_borrowed\x18\b \x01(\x03H\x01R\rburstBorrowed\x88\x01\x01B\r\n" +
+	"\v_burst_lentB\x11\n" +
+	"\x0f_burst_borrowed\"]\n" +
+	"\x0fRecoverResponse\x12\x16\n" +
+	"\x06region\x18\x01 \x01(\tR\x06region\x122\n" +
+	"\x06limits\x18\x02 \x03(\v2\x1a.quotad.v1.RecoveringLimitR\x06limits\")\n" +
 	"\rRefundRequest\x12\x18\n" +
 	"\areceipt\x18\x01 \x01(\tR\areceipt\"]\n" +
-	"\x0eRefundResponse\x12/\n" +
-	"\brefunded\x18\x01 \x03(\v2\x13.quotad.v1.RefundedR\brefunded\x12\x1a\n" +
-	"\brepeated\x18\x02 \x01(\bR\brepeated\"N\n" +
+	"\x0eRefundResponse\x12\x1a\n" +
+	"\brepeated\x18\x02 \x01(\bR\brepeated\x12/\n" +
+	"\brefunded\x18\x01 \x03(\v2\x13.quotad.v1.RefundedR\brefunded\"N\n" +
 	"\bRefunded\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x14\n" +
 	"\x05units\x18\x02 \x01(\x03R\x05units\x12\x16\n" +
@@ -2839,7 +3385,7 @@ func file_quotad_v1_quotad_proto_rawDescGZIP() []byte {
 }
 
 var file_quotad_v1_quotad_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_quotad_v1_quotad_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_quotad_v1_quotad_proto_goTypes = []any{
 	(Reason)(0),                   // 0: quotad.v1.Reason
 	(*CheckRequest)(nil),          // 1: quotad.v1.CheckRequest
@@ -2851,91 +3397,113 @@ var file_quotad_v1_quotad_proto_goTypes = []any{
 	(*Decision)(nil),              // 7: quotad.v1.Decision
 	(*LimitState)(nil),            // 8: quotad.v1.LimitState
 	(*StatusResponse)(nil),        // 9: quotad.v1.StatusResponse
-	(*DocumentsStatus)(nil),       // 10: quotad.v1.DocumentsStatus
-	(*RegionDocuments)(nil),       // 11: quotad.v1.RegionDocuments
-	(*StoreStatus)(nil),           // 12: quotad.v1.StoreStatus
-	(*StoreRival)(nil),            // 13: quotad.v1.StoreRival
-	(*StoreRefusal)(nil),          // 14: quotad.v1.StoreRefusal
-	(*RecoveryStatus)(nil),        // 15: quotad.v1.RecoveryStatus
-	(*RecoveringLimit)(nil),       // 16: quotad.v1.RecoveringLimit
-	(*ClosedLimit)(nil),           // 17: quotad.v1.ClosedLimit
-	(*JournalStatus)(nil),         // 18: quotad.v1.JournalStatus
-	(*LocalStatus)(nil),           // 19: quotad.v1.LocalStatus
-	(*Peer)(nil),                  // 20: quotad.v1.Peer
-	(*BucketResponse)(nil),        // 21: quotad.v1.BucketResponse
-	(*Rights)(nil),                // 22: quotad.v1.Rights
-	(*RefundRequest)(nil),         // 23: quotad.v1.RefundRequest
-	(*RefundResponse)(nil),        // 24: quotad.v1.RefundResponse
-	(*Refunded)(nil),              // 25: quotad.v1.Refunded
-	(*TakeRequest)(nil),           // 26: quotad.v1.TakeRequest
-	(*TakeResponse)(nil),          // 27: quotad.v1.TakeResponse
-	(*GiveBackRequest)(nil),       // 28: quotad.v1.GiveBackRequest
-	(*GiveBackResponse)(nil),      // 29: quotad.v1.GiveBackResponse
-	nil,                           // 30: quotad.v1.CheckRequest.DescriptorsEntry
-	nil,                           // 31: quotad.v1.PeekRequest.DescriptorsEntry
-	nil,                           // 32: quotad.v1.TakeRequest.DescriptorsEntry
-	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
+	(*RolesStatus)(nil),           // 10: quotad.v1.RolesStatus
+	(*DocumentsStatus)(nil),       // 11: quotad.v1.DocumentsStatus
+	(*DocumentsResponse)(nil),     // 12: quotad.v1.DocumentsResponse
+	(*OpenDocument)(nil),          // 13: quotad.v1.OpenDocument
+	(*RegionDocuments)(nil),       // 14: quotad.v1.RegionDocuments
+	(*HeldLimit)(nil),             // 15: quotad.v1.HeldLimit
+	(*NodeDocuments)(nil),         // 16: quotad.v1.NodeDocuments
+	(*StoreStatus)(nil),           // 17: quotad.v1.StoreStatus
+	(*StoreRival)(nil),            // 18: quotad.v1.StoreRival
+	(*StoreRefusal)(nil),          // 19: quotad.v1.StoreRefusal
+	(*RecoveryStatus)(nil),        // 20: quotad.v1.RecoveryStatus
+	(*RecoveringLimit)(nil),       // 21: quotad.v1.RecoveringLimit
+	(*ClosedLimit)(nil),           // 22: quotad.v1.ClosedLimit
+	(*JournalStatus)(nil),         // 23: quotad.v1.JournalStatus
+	(*LocalStatus)(nil),           // 24: quotad.v1.LocalStatus
+	(*Peer)(nil),                  // 25: quotad.v1.Peer
+	(*BucketResponse)(nil),        // 26: quotad.v1.BucketResponse
+	(*Rights)(nil),                // 27: quotad.v1.Rights
+	(*RecoverResponse)(nil),       // 28: quotad.v1.RecoverResponse
+	(*RefundRequest)(nil),         // 29: quotad.v1.RefundRequest
+	(*RefundResponse)(nil),        // 30: quotad.v1.RefundResponse
+	(*Refunded)(nil),              // 31: quotad.v1.Refunded
+	(*TakeRequest)(nil),           // 32: quotad.v1.TakeRequest
+	(*TakeResponse)(nil),          // 33: quotad.v1.TakeResponse
+	(*GiveBackRequest)(nil),       // 34: quotad.v1.GiveBackRequest
+	(*GiveBackResponse)(nil),      // 35: quotad.v1.GiveBackResponse
+	nil,                           // 36: quotad.v1.CheckRequest.DescriptorsEntry
+	nil,                           // 37: quotad.v1.PeekRequest.DescriptorsEntry
+	nil,                           // 38: quotad.v1.StatusResponse.CountersEntry
+	nil,                           // 39: quotad.v1.HeldLimit.MatchEntry
+	nil,                           // 40: quotad.v1.TakeRequest.DescriptorsEntry
+	(*durationpb.Duration)(nil),   // 41: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 42: google.protobuf.Timestamp
 }
 var file_quotad_v1_quotad_proto_depIdxs = []int32{
-	30, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
+	36, // 0: quotad.v1.CheckRequest.descriptors:type_name -> quotad.v1.CheckRequest.DescriptorsEntry
 	7,  // 1: quotad.v1.CheckResponse.decision:type_name -> quotad.v1.Decision
 	1,  // 2: quotad.v1.CheckBatchRequest.requests:type_name -> quotad.v1.CheckRequest
 	7,  // 3: quotad.v1.CheckBatchResponse.decisions:type_name -> quotad.v1.Decision
-	31, // 4: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
+	37, // 4: quotad.v1.PeekRequest.descriptors:type_name -> quotad.v1.PeekRequest.DescriptorsEntry
 	7,  // 5: quotad.v1.PeekResponse.decision:type_name -> quotad.v1.Decision
 	0,  // 6: quotad.v1.Decision.reason:type_name -> quotad.v1.Reason
-	33, // 7: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
-	33, // 8: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
-	33, // 9: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
+	41, // 7: quotad.v1.Decision.reset_after:type_name -> google.protobuf.Duration
+	41, // 8: quotad.v1.Decision.retry_after:type_name -> google.protobuf.Duration
+	41, // 9: quotad.v1.Decision.delay:type_name -> google.protobuf.Duration
 	8,  // 10: quotad.v1.Decision.limits:type_name -> quotad.v1.LimitState
-	33, // 11: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
-	33, // 12: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
-	33, // 13: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
-	20, // 14: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
-	12, // 15: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
-	15, // 16: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
-	18, // 17: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
-	19, // 18: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
-	10, // 19: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
-	11, // 20: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
-	33, // 21: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
-	34, // 22: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
-	33, // 23: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
-	14, // 24: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
-	13, // 25: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
-	17, // 26: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
-	16, // 27: quotad.v1.RecoveryStatus.limits:type_name -> quotad.v1.RecoveringLimit
-	34, // 28: quotad.v1.RecoveringLimit.since:type_name -> google.protobuf.Timestamp
-	34, // 29: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
-	34, // 30: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
-	33, // 31: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
-	33, // 32: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
-	33, // 33: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
-	22, // 34: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
-	34, // 35: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
-	25, // 36: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
-	32, // 37: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
-	7,  // 38: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
-	33, // 39: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
-	25, // 40: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
-	1,  // 41: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
-	3,  // 42: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
-	5,  // 43: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
-	23, // 44: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
-	26, // 45: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
-	28, // 46: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
-	2,  // 47: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
-	4,  // 48: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
-	6,  // 49: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
-	24, // 50: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
-	27, // 51: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
-	29, // 52: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
-	47, // [47:53] is the sub-list for method output_type
-	41, // [41:47] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	41, // 11: quotad.v1.LimitState.window:type_name -> google.protobuf.Duration
+	41, // 12: quotad.v1.LimitState.reset_after:type_name -> google.protobuf.Duration
+	41, // 13: quotad.v1.LimitState.retry_after:type_name -> google.protobuf.Duration
+	17, // 14: quotad.v1.StatusResponse.store:type_name -> quotad.v1.StoreStatus
+	20, // 15: quotad.v1.StatusResponse.recovery:type_name -> quotad.v1.RecoveryStatus
+	23, // 16: quotad.v1.StatusResponse.journal:type_name -> quotad.v1.JournalStatus
+	24, // 17: quotad.v1.StatusResponse.local:type_name -> quotad.v1.LocalStatus
+	25, // 18: quotad.v1.StatusResponse.peers:type_name -> quotad.v1.Peer
+	38, // 19: quotad.v1.StatusResponse.counters:type_name -> quotad.v1.StatusResponse.CountersEntry
+	10, // 20: quotad.v1.StatusResponse.roles:type_name -> quotad.v1.RolesStatus
+	11, // 21: quotad.v1.StatusResponse.documents:type_name -> quotad.v1.DocumentsStatus
+	13, // 22: quotad.v1.DocumentsStatus.open:type_name -> quotad.v1.OpenDocument
+	14, // 23: quotad.v1.DocumentsStatus.regions:type_name -> quotad.v1.RegionDocuments
+	15, // 24: quotad.v1.DocumentsStatus.limits:type_name -> quotad.v1.HeldLimit
+	13, // 25: quotad.v1.DocumentsResponse.open:type_name -> quotad.v1.OpenDocument
+	14, // 26: quotad.v1.DocumentsResponse.regions:type_name -> quotad.v1.RegionDocuments
+	15, // 27: quotad.v1.DocumentsResponse.limits:type_name -> quotad.v1.HeldLimit
+	16, // 28: quotad.v1.DocumentsResponse.nodes:type_name -> quotad.v1.NodeDocuments
+	42, // 29: quotad.v1.OpenDocument.acknowledged:type_name -> google.protobuf.Timestamp
+	13, // 30: quotad.v1.RegionDocuments.open:type_name -> quotad.v1.OpenDocument
+	41, // 31: quotad.v1.RegionDocuments.waited:type_name -> google.protobuf.Duration
+	39, // 32: quotad.v1.HeldLimit.match:type_name -> quotad.v1.HeldLimit.MatchEntry
+	42, // 33: quotad.v1.HeldLimit.since:type_name -> google.protobuf.Timestamp
+	42, // 34: quotad.v1.HeldLimit.until:type_name -> google.protobuf.Timestamp
+	42, // 35: quotad.v1.StoreStatus.last_loss:type_name -> google.protobuf.Timestamp
+	41, // 36: quotad.v1.StoreStatus.clock_apart:type_name -> google.protobuf.Duration
+	19, // 37: quotad.v1.StoreStatus.refusing:type_name -> quotad.v1.StoreRefusal
+	18, // 38: quotad.v1.StoreStatus.rivals:type_name -> quotad.v1.StoreRival
+	21, // 39: quotad.v1.RecoveryStatus.limits:type_name -> quotad.v1.RecoveringLimit
+	22, // 40: quotad.v1.RecoveryStatus.closed:type_name -> quotad.v1.ClosedLimit
+	42, // 41: quotad.v1.RecoveringLimit.since:type_name -> google.protobuf.Timestamp
+	42, // 42: quotad.v1.ClosedLimit.until:type_name -> google.protobuf.Timestamp
+	42, // 43: quotad.v1.JournalStatus.whole_since:type_name -> google.protobuf.Timestamp
+	41, // 44: quotad.v1.Peer.age:type_name -> google.protobuf.Duration
+	41, // 45: quotad.v1.Peer.round_trip:type_name -> google.protobuf.Duration
+	41, // 46: quotad.v1.Peer.clock_apart:type_name -> google.protobuf.Duration
+	27, // 47: quotad.v1.BucketResponse.rights:type_name -> quotad.v1.Rights
+	42, // 48: quotad.v1.BucketResponse.closed_until:type_name -> google.protobuf.Timestamp
+	21, // 49: quotad.v1.RecoverResponse.limits:type_name -> quotad.v1.RecoveringLimit
+	31, // 50: quotad.v1.RefundResponse.refunded:type_name -> quotad.v1.Refunded
+	40, // 51: quotad.v1.TakeRequest.descriptors:type_name -> quotad.v1.TakeRequest.DescriptorsEntry
+	7,  // 52: quotad.v1.TakeResponse.decision:type_name -> quotad.v1.Decision
+	41, // 53: quotad.v1.TakeResponse.spend_within:type_name -> google.protobuf.Duration
+	31, // 54: quotad.v1.GiveBackResponse.refunded:type_name -> quotad.v1.Refunded
+	1,  // 55: quotad.v1.QuotaService.Check:input_type -> quotad.v1.CheckRequest
+	3,  // 56: quotad.v1.QuotaService.CheckBatch:input_type -> quotad.v1.CheckBatchRequest
+	5,  // 57: quotad.v1.QuotaService.Peek:input_type -> quotad.v1.PeekRequest
+	29, // 58: quotad.v1.QuotaService.Refund:input_type -> quotad.v1.RefundRequest
+	32, // 59: quotad.v1.QuotaService.Take:input_type -> quotad.v1.TakeRequest
+	34, // 60: quotad.v1.QuotaService.GiveBack:input_type -> quotad.v1.GiveBackRequest
+	2,  // 61: quotad.v1.QuotaService.Check:output_type -> quotad.v1.CheckResponse
+	4,  // 62: quotad.v1.QuotaService.CheckBatch:output_type -> quotad.v1.CheckBatchResponse
+	6,  // 63: quotad.v1.QuotaService.Peek:output_type -> quotad.v1.PeekResponse
+	30, // 64: quotad.v1.QuotaService.Refund:output_type -> quotad.v1.RefundResponse
+	33, // 65: quotad.v1.QuotaService.Take:output_type -> quotad.v1.TakeResponse
+	35, // 66: quotad.v1.QuotaService.GiveBack:output_type -> quotad.v1.GiveBackResponse
+	61, // [61:67] is the sub-list for method output_type
+	55, // [55:61] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_quotad_v1_quotad_proto_init() }
@@ -2946,13 +3514,23 @@ func file_quotad_v1_quotad_proto_init() {
 	file_quotad_v1_quotad_proto_msgTypes[0].OneofWrappers = []any{}
 	file_quotad_v1_quotad_proto_msgTypes[4].OneofWrappers = []any{}
 	file_quotad_v1_quotad_proto_msgTypes[7].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[8].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[9].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[10].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[11].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[13].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[14].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[15].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[16].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[25].OneofWrappers = []any{}
+	file_quotad_v1_quotad_proto_msgTypes[26].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quotad_v1_quotad_proto_rawDesc), len(file_quotad_v1_quotad_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   32,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/front/asjson"
 )
 
 // Cutter cuts a node off from the nodes of another region, for rehearsals of faults. Safe for
@@ -38,17 +39,17 @@ func (s *Server) cut(w http.ResponseWriter, r *http.Request) {
 	}
 	answer(w, r, decodeCut, func(q cutting) (any, error) {
 		cut, err := s.cutOff(withAct(r), q)
-		return cutAnswer{q.region, q.direction, Milliseconds(q.d), append([]netip.Addr{}, cut...),
+		return cutAnswer{q.region, q.direction, asjson.Milliseconds(q.d), append([]netip.Addr{}, cut...),
 			s.cutter.PacketsLost()}, err
 	})
 }
 
 // cutAnswer is the outcome of a cut as JSON.
 type cutAnswer struct {
-	Region    string       `json:"region"`
-	Direction string       `json:"direction"`
-	For       Milliseconds `json:"for_ms"` // 0: healed
-	Addresses []netip.Addr `json:"addresses"`
+	Region    string              `json:"region"`
+	Direction string              `json:"direction"`
+	For       asjson.Milliseconds `json:"for_ms"` // 0: healed
+	Addresses []netip.Addr        `json:"addresses"`
 	// PacketsLost is by all cuts since the node started.
 	PacketsLost uint64 `json:"packets_lost"`
 }

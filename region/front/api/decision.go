@@ -1,13 +1,12 @@
 package api
 
 import (
-	"encoding/json"
-	"strconv"
 	"time"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/front/asjson"
 )
 
 // Decision is admit.Decision as JSON. A value that was not counted or is not known is absent, not
@@ -23,15 +22,15 @@ type Decision struct {
 	Entitlement *quantity.Units `json:"entitlement,omitempty"`
 
 	// Absent if neither the store nor this node counted.
-	Remaining  *quantity.Units `json:"remaining,omitempty"`
-	ResetAfter *Milliseconds   `json:"reset_after_ms,omitempty"`
+	Remaining  *quantity.Units      `json:"remaining,omitempty"`
+	ResetAfter *asjson.Milliseconds `json:"reset_after_ms,omitempty"`
 
 	// Absent if allowed, if the request is never admitted, and if the time is not known.
-	RetryAfter *Milliseconds `json:"retry_after_ms,omitempty"`
+	RetryAfter *asjson.Milliseconds `json:"retry_after_ms,omitempty"`
 
 	// Absent if the request may be served at once. Only a leaky_bucket makes requests wait for
 	// their turn.
-	Delay *Milliseconds `json:"delay_ms,omitempty"`
+	Delay *asjson.Milliseconds `json:"delay_ms,omitempty"`
 
 	// Absent if no store decided.
 	Cell  *quantity.Cell  `json:"cell,omitempty"`
@@ -61,20 +60,20 @@ type Decision struct {
 
 // LimitState is admit.LimitState as JSON.
 type LimitState struct {
-	Limit      string          `json:"limit"`
-	Algorithm  algorithms.Kind `json:"algorithm"`
-	LimitUnits quantity.Units  `json:"limit_units"`
-	Window     Milliseconds    `json:"window_ms"`
-	Admits     bool            `json:"admits"`
-	Shadow     bool            `json:"shadow,omitempty"`
+	Limit      string              `json:"limit"`
+	Algorithm  algorithms.Kind     `json:"algorithm"`
+	LimitUnits quantity.Units      `json:"limit_units"`
+	Window     asjson.Milliseconds `json:"window_ms"`
+	Admits     bool                `json:"admits"`
+	Shadow     bool                `json:"shadow,omitempty"`
 	// Absent if neither the store nor this node counted.
-	Remaining  *quantity.Units `json:"remaining,omitempty"`
-	ResetAfter *Milliseconds   `json:"reset_after_ms,omitempty"`
+	Remaining  *quantity.Units      `json:"remaining,omitempty"`
+	ResetAfter *asjson.Milliseconds `json:"reset_after_ms,omitempty"`
 	// Absent if the limit admits, never admits, or the time is not known.
-	RetryAfter  *Milliseconds  `json:"retry_after_ms,omitempty"`
-	Entitlement quantity.Units `json:"entitlement"`
-	Share       quantity.Units `json:"share"`
-	Degraded    bool           `json:"degraded,omitempty"`
+	RetryAfter  *asjson.Milliseconds `json:"retry_after_ms,omitempty"`
+	Entitlement quantity.Units       `json:"entitlement"`
+	Share       quantity.Units       `json:"share"`
+	Degraded    bool                 `json:"degraded,omitempty"`
 }
 
 func newLimitStates(all []admit.LimitState) (states []LimitState) {
@@ -83,13 +82,13 @@ func newLimitStates(all []admit.LimitState) (states []LimitState) {
 	}
 	for _, s := range all {
 		j := LimitState{Limit: s.Limit, Algorithm: s.Algorithm, LimitUnits: s.LimitUnits,
-			Window: Milliseconds(s.Window), Admits: s.Admits, Shadow: s.Shadow,
+			Window: asjson.Milliseconds(s.Window), Admits: s.Admits, Shadow: s.Shadow,
 			Entitlement: s.Entitlement, Share: s.Share, Degraded: s.Degraded}
 		if s.Counted {
-			j.Remaining, j.ResetAfter = &s.Remaining, (*Milliseconds)(&s.ResetAfter)
+			j.Remaining, j.ResetAfter = &s.Remaining, (*asjson.Milliseconds)(&s.ResetAfter)
 		}
 		if s.RetryAfter > 0 {
-			j.RetryAfter = (*Milliseconds)(&s.RetryAfter)
+			j.RetryAfter = (*asjson.Milliseconds)(&s.RetryAfter)
 		}
 		states = append(states, j)
 	}
@@ -108,13 +107,13 @@ func newDecision(d admit.Decision) *Decision {
 		j.LimitUnits, j.Entitlement = &d.LimitUnits, &d.Entitlement
 	}
 	if counted(d) {
-		j.Remaining, j.ResetAfter = &d.Remaining, (*Milliseconds)(&d.ResetAfter)
+		j.Remaining, j.ResetAfter = &d.Remaining, (*asjson.Milliseconds)(&d.ResetAfter)
 	}
 	if d.RetryAfter > 0 {
-		j.RetryAfter = (*Milliseconds)(&d.RetryAfter)
+		j.RetryAfter = (*asjson.Milliseconds)(&d.RetryAfter)
 	}
 	if d.Delay > 0 {
-		j.Delay = (*Milliseconds)(&d.Delay)
+		j.Delay = (*asjson.Milliseconds)(&d.Delay)
 	}
 	if d.At != 0 {
 		j.Cell, j.Share, j.At = &d.Cell, &d.Share,
@@ -138,34 +137,3 @@ func roundUp(d, unit time.Duration) int64 {
 	}
 	return n
 }
-
-// Milliseconds is a duration as a JSON number in Milliseconds with up to three decimals, rounded up
-// to a microsecond.
-type Milliseconds time.Duration
-
-// MarshalJSON implements json.Marshaler.
-func (m Milliseconds) MarshalJSON() ([]byte, error) {
-	us := roundUp(time.Duration(m), time.Microsecond)
-	b := strconv.AppendInt(nil, us/1000, 10)
-	fraction := us % 1000
-	if us < 0 || fraction == 0 {
-		return b, nil
-	}
-	b = append(b, '.')
-	for digit := int64(100); fraction > 0; digit /= 10 {
-		b = append(b, byte('0'+fraction/digit))
-		fraction %= digit
-	}
-	return b, nil
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (m *Milliseconds) UnmarshalJSON(b []byte) error {
-	var ms float64
-	err := json.Unmarshal(b, &ms)
-	*m = Milliseconds(ms * float64(time.Millisecond))
-	return err
-}
-
-// Rounded is the duration in whole milliseconds, for people.
-func (m Milliseconds) Rounded() time.Duration { return time.Duration(m).Round(time.Millisecond) }

@@ -3,55 +3,38 @@ package api
 import (
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/front/asjson"
 	"github.com/quotad/quotad/region/memory/tenure"
 )
 
-// newDocuments converts what a node knows of documents for JSON.
-func newDocuments(d tenure.Documents) DocumentsStatus {
-	a := DocumentsStatus{Open: each(d.Open, newOpenDocument), Held: d.Held,
-		Limits: []HeldLimit{}, FileRefused: textOf(d.File)}
-	a.Regions = each(d.Regions, func(r tenure.RegionDocuments) RegionDocuments {
-		return RegionDocuments{Region: r.Region, Open: each(r.Open, newOpenDocument),
-			Refused: textOf(r.Refused), Waited: Milliseconds(r.Waited)}
-	})
-	for _, l := range d.Limits {
-		held := HeldLimit{Domain: l.Limit.Domain, Limit: l.Limit.Name, Removed: l.Removed, Charged: l.Charged,
-			Since: storeMoment(l.Since), Waiting: listed(l.Waiting), Until: storeMoment(l.Opens)}
-		for _, c := range l.Limit.Match {
-			if held.Match == nil {
-				held.Match = map[string]string{}
-			}
-			held.Match[c.Name] = c.Value
-		}
-		a.Limits = append(a.Limits, held)
-	}
-	return a
+// documentsMessage returns what other nodes are told of documents: all but the limits that older
+// ones still bind.
+func documentsMessage(d tenure.Documents) *quotadv1.DocumentsStatus {
+	return &quotadv1.DocumentsStatus{Open: each(d.Open, openMessage), Held: int64(d.Held),
+		FileRefused: asjson.Some(textOf(d.File)),
+		Regions: each(d.Regions, func(r tenure.RegionDocuments) *quotadv1.RegionDocuments {
+			return &quotadv1.RegionDocuments{Region: r.Region, Open: each(r.Open, openMessage),
+				Refused: asjson.Some(textOf(r.Refused)), Waited: ifPositive(r.Waited)}
+		})}
 }
 
-// documentsMessage converts what a node knows of documents for gRPC.
-func documentsMessage(d tenure.Documents) *quotadv1.DocumentsStatus {
-	m := &quotadv1.DocumentsStatus{FileRefused: textOf(d.File), HeldLimits: int64(d.Held),
-		Open: each(d.Open, epochText)}
-	for _, r := range d.Regions {
-		other := &quotadv1.RegionDocuments{Region: r.Region, Refused: textOf(r.Refused),
-			Open: each(r.Open, epochText)}
-		if r.Waited > 0 {
-			other.Waited = durationpb.New(r.Waited)
-		}
-		m.Regions = append(m.Regions, other)
+func heldMessage(l tenure.HeldLimit) *quotadv1.HeldLimit {
+	m := &quotadv1.HeldLimit{Domain: l.Limit.Domain, Limit: l.Limit.Name, Match: map[string]string{},
+		Removed: asjson.Some(l.Removed), Charged: asjson.Some(l.Charged), Since: storeMoment(l.Since),
+		Waiting: l.Waiting, Until: storeMoment(l.Opens)}
+	for _, c := range l.Limit.Match {
+		m.Match[c.Name] = c.Value
 	}
 	return m
 }
 
-func newOpenDocument(t tenure.Told) OpenDocument {
-	return OpenDocument{epochText(t), storeMoment(t.At)}
+func openMessage(t tenure.Told) *quotadv1.OpenDocument {
+	return &quotadv1.OpenDocument{Document: t.Epoch.String(), Acknowledged: storeMoment(t.At)}
 }
-
-func epochText(t tenure.Told) string { return t.Epoch.String() }
 
 // textOf returns the text of an error, empty for nil.
 func textOf(err error) string {
@@ -61,10 +44,10 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// storeMoment returns the zero time for 0.
-func storeMoment(at quantity.StoreTime) time.Time {
+// storeMoment returns nil for 0.
+func storeMoment(at quantity.StoreTime) *timestamppb.Timestamp {
 	if at == 0 {
-		return time.Time{}
+		return nil
 	}
-	return time.UnixMicro(int64(at)).UTC()
+	return timestamppb.New(time.UnixMicro(int64(at)))
 }

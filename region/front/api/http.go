@@ -238,21 +238,6 @@ func isJSON(values []string) bool {
 		(!given || strings.EqualFold(charset, "utf-8"))
 }
 
-func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
-	answer := newStatus(s.node.Status(), s.ready())
-	answer.Roles = s.roles()
-	write(w, "application/json", http.StatusOK, answer)
-}
-
-// roles returns what the node knows of who may do what, nil if there are no roles.
-func (s *Server) roles() *RolesStatus {
-	book := s.options.Roles
-	if book == nil {
-		return nil
-	}
-	return &RolesStatus{Callers: book.Callers().Count(), Refused: book.Fault()}
-}
-
 func (s *Server) bucket(w http.ResponseWriter, r *http.Request) {
 	domain, descriptors, err := parseQuery(r.URL.RawQuery)
 	var b region.Bucket
@@ -266,7 +251,7 @@ func (s *Server) bucket(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, toProblem(err))
 		return
 	}
-	write(w, "application/json", http.StatusOK, newBucket(b))
+	write(w, "application/json", http.StatusOK, bucketMessage(b))
 }
 
 // parseQuery reads a domain and descriptors. Every error is a *admit.FieldError.

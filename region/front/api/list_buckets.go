@@ -73,20 +73,6 @@ func beginsWith(ref policy.BucketRef, prefix map[string]string) bool {
 	return true
 }
 
-// ListedBuckets is quotad.v1.ListBucketsResponse as JSON.
-type ListedBuckets struct {
-	Buckets []ListedBucket `json:"buckets"`
-	More    bool           `json:"more"`
-}
-
-// ListedBucket is a bucket that a node has in memory.
-type ListedBucket struct {
-	Limit       string            `json:"limit"`
-	Domain      string            `json:"domain"`
-	Descriptors map[string]string `json:"descriptors"`
-	Last        *LastRequest      `json:"last,omitempty"` // absent: none was to be charged
-}
-
 // webListBuckets answers with a list of buckets, as JSON. Parameters but limit, domain and most are
 // what the values of descriptors begin with.
 func (s *Server) webListBuckets(w http.ResponseWriter, r *http.Request) {
@@ -100,9 +86,5 @@ func (s *Server) webListBuckets(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		listed, err = s.listBuckets(r.Context(), q)
 	}
-	all := each(listed.GetBuckets(), func(b *quotadv1.ListedBucket) ListedBucket {
-		return ListedBucket{b.GetLimit(), b.GetDomain(), b.GetDescriptors(),
-			newLastRequest(b.GetLast())}
-	})
-	reply(w, ListedBuckets{all, listed.GetMore()}, err)
+	reply(w, listed, err)
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
+	"github.com/quotad/quotad/region/front/asjson"
 )
 
 // TestStatusMessage: other nodes are told all of a status but what only the node itself is asked for.
@@ -23,10 +24,10 @@ func TestStatusMessage(t *testing.T) {
 		Store: &quotadv1.StoreStatus{Kind: "sentinel", Address: "127.0.0.1:26379/main",
 			Data:     []string{"0123abcd"},
 			LastLoss: timestamppb.New(time.Unix(3600, 0)), Losses: 1,
-			OutOfReach: []string{"quotad"}, MaxmemoryPolicy: "noeviction",
+			OutOfReach: []string{"quotad"}, MaxmemoryPolicy: new("noeviction"),
 			Refusing: []*quotadv1.StoreRefusal{{Kind: "OOM", Calls: 7,
 				Advice: "raise its maxmemory"}},
-			Id: "ab12", Nodes: 2, Stopped: "two stores: mend it",
+			Id: "ab12", Nodes: 2, Stopped: new("two stores: mend it"),
 			Rivals: []*quotadv1.StoreRival{{Node: "us-east/n2", Id: "cd34", Hearsay: true}}},
 		Recovery: &quotadv1.RecoveryStatus{Waiting: 3, PartlyKnown: 2, Recovered: 8},
 		Journal: &quotadv1.JournalStatus{Incarnation: 2, Sequence: 9, Rows: 4, Checkpoints: 3,
@@ -47,7 +48,16 @@ func TestBucketMessage(t *testing.T) {
 			{Cell: 5, Region: "eu-west", Borrowed: 23}}})
 	equal(t, bucketMessage(aTokenBucket()), &quotadv1.BucketResponse{Limit: "account-minute", LimitUnits: 1000,
 		Entitlement: 400, Cell: 5, Used: 31,
-		Share: 425, NextShare: 400, Algorithm: "token_bucket", Free: 394, Burst: 80,
+		Share: 425, NextShare: 400, Algorithm: "token_bucket", Free: 394, Burst: new(int64(80)),
 		Rights: []*quotadv1.Rights{
-			{Cell: 5, Region: "eu-west", BurstLent: 6, BurstBorrowed: 7}}})
+			{Cell: 5, Region: "eu-west", BurstLent: new(int64(6)), BurstBorrowed: new(int64(7))}}})
+}
+
+// TestReasonsHaveOneWord: operators read the reasons that callers read.
+func TestReasonsHaveOneWord(t *testing.T) {
+	for text, number := range reasons {
+		if got := asjson.Word(number); got != string(text) {
+			t.Errorf("%v is %s to operators and %s to callers", number, got, text)
+		}
+	}
 }

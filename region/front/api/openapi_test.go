@@ -13,8 +13,12 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/front/asjson"
 )
 
 // describedAPI returns the file about the API, which must be valid OpenAPI.
@@ -72,11 +76,12 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 func TestOpenAPIHasEveryMember(t *testing.T) {
 	schemas := describedAPI(t).Components.Schemas
 	for name, answer := range map[string]any{"Decision": Decision{}, "Decisions": decisions{},
-		"Problem": problem{}, "Refund": Refund{}, "Reset": resetAnswer{}, "Cut": cutAnswer{}, "Recover": recoverAnswer{},
-		"Applied": Applied{}, "Bucket": Bucket{}, "Status": Status{},
-		"DocumentsAnswer": DocumentsAnswer{}, "Overview": Overview{}, "Explanation": Explanation{},
-		"ListedBuckets": ListedBuckets{}, "Rehearsal": rehearsalAnswer{}} {
+		"Problem": problem{}, "Reset": resetAnswer{}, "Cut": cutAnswer{}, "Applied": Applied{},
+		"Rehearsal": rehearsalAnswer{}} {
 		wantSchema(t, name, schemas[name], reflect.TypeOf(answer))
+	}
+	for name, answer := range messages {
+		wantMembers(t, name, schemas[name], answer.ProtoReflect().Descriptor())
 	}
 	for name, fields := range map[string][]string{"CheckRequest": checkFields,
 		"PeekRequest": peekFields, "BatchRequest": batchFields, "RefundRequest": refundFields,
@@ -86,6 +91,70 @@ func TestOpenAPIHasEveryMember(t *testing.T) {
 		if want := slices.Sorted(slices.Values(fields)); !slices.Equal(got, want) {
 			t.Errorf("%s has %v, and the handler reads %v", name, got, want)
 		}
+	}
+}
+
+// messages are the answers that are messages, by the names of their schemas.
+var messages = map[string]proto.Message{"Refund": &quotadv1.RefundResponse{},
+	"Recover": &quotadv1.RecoverResponse{}, "Bucket": &quotadv1.BucketResponse{},
+	"Status": &quotadv1.StatusResponse{}, "DocumentsAnswer": &quotadv1.DocumentsResponse{},
+	"Overview": &quotadv1.OverviewResponse{}, "Explanation": &quotadv1.ExplainResponse{},
+	"ListedBuckets": &quotadv1.ListBucketsResponse{}}
+
+// wantMembers holds a schema against the message whose JSON it describes. A member that is a message
+// may be required though the message could be absent: answers have all that the schema requires.
+func wantMembers(t *testing.T, at string, ref *openapi3.SchemaRef, of protoreflect.MessageDescriptor) {
+	t.Helper()
+	if ref == nil || !ref.Value.Type.Is("object") {
+		t.Errorf("openapi.yaml has no object %s", at)
+		return
+	}
+	left := maps.Clone(ref.Value.Properties)
+	for i := range of.Fields().Len() {
+		f := of.Fields().Get(i)
+		name, always := asjson.Member(f)
+		required := slices.Contains(ref.Value.Required, name)
+		if always != required && (always || f.Message() == nil || f.IsList() || f.IsMap()) {
+			t.Errorf("%s.%s is required: %v, want %v", at, name, required, always)
+		}
+		wantMember(t, at+"."+name, left[name], f)
+		delete(left, name)
+	}
+	for name := range left {
+		t.Errorf("openapi.yaml has %s.%s, which no answer has", at, name)
+	}
+}
+
+// wantMember holds a schema against the field whose JSON it describes.
+func wantMember(t *testing.T, at string, ref *openapi3.SchemaRef, f protoreflect.FieldDescriptor) {
+	t.Helper()
+	switch {
+	case ref == nil:
+		t.Errorf("openapi.yaml has no %s", at)
+		return
+	case f.IsMap():
+		ref, f = ref.Value.AdditionalProperties.Schema, f.MapValue()
+	case f.IsList() && !ref.Value.Type.Is("array"):
+		t.Errorf("%s is %v, want array", at, ref.Value.Type)
+		return
+	case f.IsList():
+		ref = ref.Value.Items
+	}
+	want := map[protoreflect.Kind]string{protoreflect.BoolKind: "boolean", protoreflect.StringKind: "string",
+		protoreflect.EnumKind: "string", protoreflect.Int64Kind: "integer", protoreflect.Uint64Kind: "integer"}[f.Kind()]
+	if f.Message() != nil {
+		switch f.Message().FullName() {
+		case "google.protobuf.Timestamp":
+			want = "string"
+		case "google.protobuf.Duration":
+			want = "number"
+		default:
+			wantMembers(t, at, ref, f.Message())
+			return
+		}
+	}
+	if !ref.Value.Type.Is(want) {
+		t.Errorf("%s is %v, want %s", at, ref.Value.Type, want)
 	}
 }
 
@@ -150,7 +219,7 @@ func membersOf(of reflect.Type) map[string]reflect.StructField {
 // jsonType is the JSON type in which a Go type is written.
 func jsonType(of reflect.Type) string {
 	switch of {
-	case reflect.TypeFor[Milliseconds]():
+	case reflect.TypeFor[asjson.Milliseconds]():
 		return "number"
 	case reflect.TypeFor[time.Time](), reflect.TypeFor[netip.Addr]():
 		return "string"
@@ -193,13 +262,19 @@ func TestAnswersAreAsInOpenAPI(t *testing.T) {
 			allowed(), 200},
 		{"GET", "/v1/buckets/{limit}", "/v1/buckets/none?domain=api", "", "", allowed(), 404},
 		{"GET", "/v1/documents", "", "", "", allowed(), 200},
+		{"GET", "/v1/overview", "", "", "", allowed(), 200},
+		{"GET", "/v1/explain/{limit}", "/v1/explain/a?account=42", "", "", allowed(), 200},
+		{"GET", "/v1/buckets", "", "", "", allowed(), 200},
+		{"POST", "/v1/recover", "", json, `{"region":"us-east"}`, allowed(), 200},
 		{"POST", "/v1/reset", "", json, place, allowed(), 200},
 		{"POST", "/v1/cut", "", json, `{"region":"eu-west","for":"1s"}`, allowed(), 403},
 		{"POST", "/v1/apply", "", "application/yaml",
 			strings.Replace(aDocument, "version: 3", "version: 4", 1), allowed(), 200},
 		{"POST", "/v1/apply", "", "application/yaml", "{", allowed(), 400},
 	} {
-		s := newServer(t, &fakeNode{decision: c.decision, status: aStatus()}, quiet())
+		f := overseen(t)
+		f.decision, f.status = c.decision, aStatus()
+		s := newServer(t, f, quiet())
 		if c.target == "" {
 			c.target = c.path
 		}

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -56,9 +58,10 @@ func (s *Server) overview(ctx context.Context, hottest int) *quotadv1.OverviewRe
 	status := own.GetNode().GetStatus()
 	r := &quotadv1.OverviewResponse{Region: status.GetRegion(), Node: status.GetNode(),
 		At: timestamppb.New(at)}
-	r.Nodes, r.Silent = view.Nodes(append(s.node.AskViews(asking, q), own), s.node.Expected())
+	nodes, silent := view.Nodes(append(s.node.AskViews(asking, q), own), s.node.Expected())
+	r.Nodes, r.Silent = each(nodes, view.Overview), silent
 	if hottest > 0 {
-		r.Hottest = s.hottest(ctx, r.Nodes, hottest)
+		r.Hottest = s.hottest(ctx, nodes, hottest)
 	}
 	o.last, o.hottest, o.made = r, hottest, at
 	return r
@@ -91,32 +94,32 @@ func (s *Server) hottest(ctx context.Context, nodes []*quotadv1.NodeView,
 	return all
 }
 
-// overviewFor is overview without the buckets and limits of domains that the caller may not name.
+// overviewFor is overview with what this node does for rehearsals, and without the buckets and
+// limits of domains that the caller may not name.
 func (s *Server) overviewFor(ctx context.Context, hottest int) (*quotadv1.OverviewResponse, error) {
 	if hottest < 0 || hottest > peer.MaxHottest {
 		return nil, &admit.FieldError{Field: "hottest", Problem: "must be a whole number from 0 to 100"}
 	}
 	r := s.overview(ctx, hottest)
+	shown := &quotadv1.OverviewResponse{Region: r.Region, Node: r.Node, At: r.At, Nodes: r.Nodes,
+		Silent: r.Silent, Hottest: r.Hottest, Chaos: s.cutter != nil}
+	if s.rehearsal != nil {
+		shown.Loads = map[string]int64{}
+		for region, perSecond := range s.rehearsal.Loads() {
+			shown.Loads[region] = int64(perSecond)
+		}
+	}
 	if s.options.Admin.Guard == nil {
-		return r, nil
+		return shown, nil
 	}
 	may := roles.From(ctx).MayName
-	shown := &quotadv1.OverviewResponse{Region: r.Region, Node: r.Node, At: r.At, Silent: r.Silent}
-	for _, n := range r.Nodes {
-		less := &quotadv1.NodeView{Status: n.Status, Started: n.Started, At: n.At,
-			CountedSince: n.CountedSince, NotReady: n.NotReady}
-		for _, l := range n.Limits {
-			if may(l.Domain) {
-				less.Limits = append(less.Limits, l)
-			}
-		}
-		shown.Nodes = append(shown.Nodes, less)
-	}
-	for _, b := range r.Hottest {
-		if may(b.Domain) {
-			shown.Hottest = append(shown.Hottest, b)
-		}
-	}
+	shown.Nodes = each(r.Nodes, func(n *quotadv1.NodeOverview) *quotadv1.NodeOverview {
+		less := proto.CloneOf(n)
+		less.Limits = slices.DeleteFunc(less.Limits, func(l *quotadv1.LimitView) bool { return !may(l.Domain) })
+		return less
+	})
+	shown.Hottest = slices.DeleteFunc(slices.Clone(r.Hottest),
+		func(b *quotadv1.BucketSummary) bool { return !may(b.Domain) })
 	return shown, nil
 }
 
@@ -159,7 +162,7 @@ func (s *Server) explain(ctx context.Context, p place) (*quotadv1.ExplainRespons
 // webOverview answers with an overview, as JSON.
 func (s *Server) webOverview(w http.ResponseWriter, r *http.Request) {
 	o, err := s.overviewFor(r.Context(), hottestOf(r.URL.Query()))
-	reply(w, s.newOverview(o), err)
+	reply(w, o, err)
 }
 
 // hottestOf reads how many of the hottest buckets are asked for. It returns -1 for what is no
@@ -183,5 +186,5 @@ func (s *Server) webExplain(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		e, err = s.explain(r.Context(), place{r.PathValue("limit"), domain, descriptors})
 	}
-	reply(w, newExplanation(e), err)
+	reply(w, e, err)
 }

@@ -1,18 +1,20 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/quotad/quotad/policy"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/front/asjson"
 	"github.com/quotad/quotad/region/front/roles"
 	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/tally"
@@ -45,7 +47,7 @@ func overseen(t *testing.T) *fakeNode {
 }
 
 // asks asks an admin listener, and reads the answer into one.
-func asks(t *testing.T, s *Server, target string, code int, into any) string {
+func asks(t *testing.T, s *Server, target string, code int, into proto.Message) string {
 	t.Helper()
 	w := httptest.NewRecorder()
 	s.admin.Handler.ServeHTTP(w, httptest.NewRequest("GET", target, nil))
@@ -53,7 +55,7 @@ func asks(t *testing.T, s *Server, target string, code int, into any) string {
 		t.Fatalf("%s: %d %s, want %d", target, w.Code, w.Body, code)
 	}
 	if into != nil {
-		if err := json.Unmarshal(w.Body.Bytes(), into); err != nil {
+		if err := asjson.Unmarshal(w.Body.Bytes(), into); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,22 +65,23 @@ func asks(t *testing.T, s *Server, target string, code int, into any) string {
 func TestOverview(t *testing.T) {
 	f := overseen(t)
 	s := newServer(t, f, quiet())
-	var o Overview
+	var o quotadv1.OverviewResponse
 	text := asks(t, s, "/v1/overview?hottest=5", 200, &o)
 	if len(o.Nodes) != 2 || o.Nodes[1].Region != "us-east" || fmt.Sprint(o.Silent) != "[eu-west/n2]" {
 		t.Errorf("%s", text)
 	}
-	if l := o.Nodes[1].Limits; len(l) != 1 || l[0].Limit != "a" || l[0].Admitted != 7 || l[0].Denied != 3 ||
-		time.Duration(l[0].Window) != time.Minute {
+	if l := o.Nodes[1].Limits; len(l) != 1 || l[0].Limit != "a" || l[0].AdmittedUnits != 7 || l[0].DeniedUnits != 3 ||
+		l[0].Window.AsDuration() != time.Minute {
 		t.Errorf("%s", text)
 	}
 	if len(o.Hottest) != 1 {
 		t.Fatalf("%s", text)
 	}
-	if b := o.Hottest[0]; b.Admitted != 14 || b.Denied != 6 || b.Used != 70 || b.LimitUnits != 100 ||
-		len(b.Parts) != 2 || b.Parts[1] != (BucketPart{"us-east", 50, 50, 20, 30}) ||
+	if b := o.Hottest[0]; b.AdmittedUnits != 14 || b.DeniedUnits != 6 || b.Used != 70 || b.LimitUnits != 100 ||
+		len(b.Parts) != 2 || !proto.Equal(b.Parts[1], &quotadv1.BucketPart{Region: "us-east", Entitlement: 50,
+		Share: 50, Used: 20, Free: 30}) ||
 		b.Descriptors["account"] != "42" {
-		t.Errorf("%+v", b)
+		t.Errorf("%v", b)
 	}
 	before := f.questions
 	asks(t, s, "/v1/overview?hottest=5", 200, nil)
@@ -95,15 +98,15 @@ func TestOverview(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	s := newServer(t, overseen(t), quiet())
-	var e Explanation
+	var e quotadv1.ExplainResponse
 	text := asks(t, s, "/v1/explain/a?account=42", 200, &e)
 	if !strings.HasPrefix(e.Sentence, "The last request, 1m ago in us-east, was admitted") ||
 		e.Domain != "api" || e.Used != 70 || e.LimitUnits != 100 || len(e.Regions) != 2 ||
-		time.Duration(e.Window) != time.Minute {
+		e.Window.AsDuration() != time.Minute {
 		t.Errorf("%s", text)
 	}
 	if v := e.Regions[1]; v.Region != "us-east" || v.Free != 30 || v.Now == nil || v.Now.Remaining != 29 ||
-		v.Last == nil || v.Last.Reason != admit.WithinLimit {
+		v.Last == nil || v.Last.Reason != quotadv1.Reason_REASON_WITHIN_LIMIT {
 		t.Errorf("%+v", v)
 	}
 	asks(t, s, "/v1/explain/b?account=42", 404, nil)
@@ -123,9 +126,9 @@ limits:
 	if err != nil {
 		t.Fatal(err)
 	}
-	var e Explanation
+	var e quotadv1.ExplainResponse
 	text := asks(t, newServer(t, &fakeNode{open: d}, quiet()), "/v1/explain/m?account=42", 200, &e)
-	if want := d.Limits[0].WindowAt(time.Now()); time.Duration(e.Window) != want ||
+	if want := d.Limits[0].WindowAt(time.Now()); e.Window.AsDuration() != want ||
 		!strings.Contains(e.Sentence, "It counts by the calendar: month, Europe/Berlin.") {
 		t.Errorf("want a window of %v: %s", want, text)
 	}
@@ -185,7 +188,7 @@ func TestListedBuckets(t *testing.T) {
 	for query, want := range map[string]string{"": "42 43 7 false", "account=4": "42 43 false",
 		"most=1&account=4": "42 true", "limit=b": "false", "domain=web": "false",
 		"limit=a&domain=api&account=7": "7 false", "user=7": "false"} {
-		var l ListedBuckets
+		var l quotadv1.ListBucketsResponse
 		asks(t, s, "/v1/buckets?"+query, 200, &l)
 		var got []string
 		for _, b := range l.Buckets {
@@ -211,14 +214,14 @@ func TestCallersSeeTheirDomains(t *testing.T) {
 			return s.web(t, proof{token: s.tokens[who]}, "GET", s.at["admin"], path, "")
 		}
 		code, text := get("/v1/overview?hottest=5")
-		var o Overview
-		if err := json.Unmarshal([]byte(text), &o); err != nil || code != 200 ||
+		var o quotadv1.OverviewResponse
+		if err := asjson.Unmarshal([]byte(text), &o); err != nil || code != 200 ||
 			len(o.Hottest) != want || len(o.Nodes) != 2 || len(o.Nodes[0].Limits) != want {
 			t.Errorf("%s: %d %s, %v", who, code, text, err)
 		}
 		code, text = get("/v1/buckets")
-		var l ListedBuckets
-		if err := json.Unmarshal([]byte(text), &l); err != nil || code != 200 || len(l.Buckets) != want {
+		var l quotadv1.ListBucketsResponse
+		if err := asjson.Unmarshal([]byte(text), &l); err != nil || code != 200 || len(l.Buckets) != want {
 			t.Errorf("%s: %d %s, %v", who, code, text, err)
 		}
 		if code, text := get("/v1/explain/a?account=42"); code != map[int]int{1: 200, 0: 403}[want] {

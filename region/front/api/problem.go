@@ -8,7 +8,10 @@ import (
 	"net/http"
 	"os"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/front/asjson"
 	"github.com/quotad/quotad/region/front/roles"
 	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/store"
@@ -151,9 +154,17 @@ func reply(w http.ResponseWriter, v any, err error) {
 	write(w, "application/json", http.StatusOK, v)
 }
 
+// marshal returns the JSON of a message, or of a value of which encoding/json has the form.
+func marshal(v any) ([]byte, error) {
+	if m, is := v.(proto.Message); is {
+		return asjson.Marshal(m), nil
+	}
+	return json.Marshal(v)
+}
+
 // write answers with JSON. The JSON is complete before its first byte is sent.
 func write(w http.ResponseWriter, contentType string, code int, v any) {
-	body, err := json.Marshal(v)
+	body, err := marshal(v)
 	if err != nil { // our types never fail to marshal
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/audit"
@@ -26,7 +27,7 @@ func decodeRecover(body []byte) (name string, err error) {
 func (s *Server) waive(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, decodeRecover, func(name string) (any, error) {
 		waiting, err := s.waived(withAct(r), name)
-		return recoverAnswer{name, each(waiting, newRecoveringLimit)}, err
+		return &quotadv1.RecoverResponse{Region: name, Limits: each(waiting, recoveringMessage)}, err
 	})
 }
 
@@ -39,10 +40,4 @@ func (s *Server) waived(ctx context.Context, name string) (waiting []region.Reco
 	err = s.node.Waive(ctx)
 	s.done(ctx, audit.Event{Act: audit.Recover, Region: name}, err)
 	return status.Recovering, err
-}
-
-// recoverAnswer says what is waited for no longer as JSON.
-type recoverAnswer struct {
-	Region string            `json:"region"`
-	Limits []RecoveringLimit `json:"limits"`
 }

@@ -4,36 +4,16 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/front/audit"
 )
-
-// Refund is admit.Refunded as JSON.
-type Refund struct {
-	Repeated bool             `json:"repeated"`
-	Refunded []RefundedCharge `json:"refunded"`
-}
-
-type RefundedCharge struct {
-	Limit string         `json:"limit"`
-	Units quantity.Units `json:"units"`
-	// why nothing was given back; absent if something was
-	Reason string `json:"reason,omitempty"`
-}
-
-func newRefund(r admit.Refunded) Refund {
-	return Refund{r.Repeated, each(r.Charges, func(c admit.RefundedCharge) RefundedCharge {
-		return RefundedCharge{c.Limit, c.Units, c.Reason}
-	})}
-}
 
 func (s *Server) refund(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, decodeRefund, func(receipt string) (any, error) {
 		done, err := s.refunded(withAct(r), audit.Refund, receipt, func() (admit.Refunded, error) {
 			return s.node.Refund(r.Context(), receipt)
 		})
-		return newRefund(done), err
+		return refundMessage(done), err
 	})
 }
 

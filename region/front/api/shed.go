@@ -21,6 +21,7 @@ import (
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/base/door"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/front/asjson"
 )
 
 const (
@@ -163,9 +164,9 @@ var errShed = errors.New(overloaded)
 // neither allowed nor a limit.
 type busyProblem struct {
 	problem
-	Undecided  bool         `json:"undecided"`
-	Reason     admit.Reason `json:"reason"`
-	RetryAfter Milliseconds `json:"retry_after_ms"`
+	Undecided  bool                `json:"undecided"`
+	Reason     admit.Reason        `json:"reason"`
+	RetryAfter asjson.Milliseconds `json:"retry_after_ms"`
 }
 
 // shed answers, after a pause, a batch over HTTP that was not read.
@@ -202,7 +203,7 @@ func writeBusy(w http.ResponseWriter, why string, retry time.Duration) {
 	w.Header().Set(undecidedHeader, string(admit.QueueFull))
 	setRetryAfter(w.Header(), admit.Decision{RetryAfter: retry})
 	write(w, "application/problem+json", code, busyProblem{problem: newProblem(code, why),
-		Undecided: true, Reason: admit.QueueFull, RetryAfter: Milliseconds(retry)})
+		Undecided: true, Reason: admit.QueueFull, RetryAfter: asjson.Milliseconds(retry)})
 }
 
 // patient returns when the caller of a request over HTTP gives up: after the time that it says in

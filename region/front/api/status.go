@@ -1,191 +1,102 @@
 package api
 
 import (
+	"net/http"
 	"time"
 
-	"github.com/quotad/quotad/quantity"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/front/asjson"
 	"github.com/quotad/quotad/region/memory/tenure"
 )
 
-// Status is region.Status as JSON.
-type Status struct {
-	Region     string           `json:"region"`
-	Node       string           `json:"node"`
-	Version    string           `json:"version"`
-	Epoch      string           `json:"epoch"`
-	Generation uint64           `json:"generation"`
-	Ready      bool             `json:"ready"`
-	NotReady   string           `json:"not_ready,omitempty"` // why it is not ready
-	Unproven   bool             `json:"unproven,omitempty"`  // anybody could pass for another node
-	Store      StoreStatus      `json:"store"`
-	Recovery   RecoveryStatus   `json:"recovery"`
-	Journal    JournalStatus    `json:"journal"`
-	Local      LocalStatus      `json:"local"`
-	Peers      []PeerStatus     `json:"peers"`
-	Members    []string         `json:"members"`
-	Mates      []string         `json:"mates"`
-	Counters   map[string]int64 `json:"counters"`
-	Roles      *RolesStatus     `json:"roles,omitempty"` // absent: there are none
-	Documents  DocumentsStatus  `json:"documents"`
-}
-
-// RolesStatus is what the node knows of who may do what.
-type RolesStatus struct {
-	Callers int    `json:"callers"`           // in force
-	Refused string `json:"refused,omitempty"` // why the roles file is not in force as it is now
-}
-
-type StoreStatus struct {
-	Kind            string         `json:"kind"`
-	Address         string         `json:"address"`
-	Data            []string       `json:"data"`
-	LastLoss        time.Time      `json:"last_loss,omitzero"` // absent: the store knows of none
-	Losses          int64          `json:"losses"`
-	OutOfReach      []string       `json:"out_of_reach"`
-	MaxmemoryPolicy string         `json:"maxmemory_policy,omitempty"` // absent: not known
-	ClockApart      *Milliseconds  `json:"clock_apart_ms,omitempty"`   // absent: not known
-	Refusing        []StoreRefusal `json:"refusing"`
-	ID              string         `json:"id"`
-	Stopped         string         `json:"stopped,omitempty"` // why the node stopped using it
-	Rivals          []StoreRival   `json:"rivals"`
-	Nodes           int            `json:"nodes"` // of the region, by configuration
-}
-
-// StoreRival is a node of this region with another store.
-type StoreRival struct {
-	Node    string `json:"node"`
-	ID      string `json:"id"`
-	Stopped bool   `json:"stopped"` // it stopped using it
-	Hearsay bool   `json:"hearsay"` // gossip alone says so
-}
-
-// StoreRefusal is one kind of call that the store's servers refuse.
-type StoreRefusal struct {
-	Kind   string `json:"kind"`
-	Calls  int64  `json:"calls"` // since the node's start
-	Advice string `json:"advice"`
-}
-
-type RecoveryStatus struct {
-	Waiting     int64 `json:"waiting"`
-	PartlyKnown int64 `json:"partly_known"`
-	Recovered   int64 `json:"recovered"`
-	// Limits have buckets that wait for what other nodes and regions know of a loss.
-	Limits []RecoveringLimit `json:"limits"`
-	// Closed has the limits of which requests were answered recovering lately.
-	Closed []ClosedLimit `json:"closed"`
-}
-
-// ClosedLimit is a limit with buckets that are closed after a loss of the store's data.
-type ClosedLimit struct {
-	Limit string    `json:"limit"`
-	Until time.Time `json:"until"` // when the last of those that were asked for is opened
-}
-
-type JournalStatus struct {
-	Incarnation uint64    `json:"incarnation"`
-	Sequence    uint64    `json:"sequence"`
-	Rows        uint64    `json:"rows"`
-	Checkpoints uint64    `json:"checkpoints"`
-	Whole       bool      `json:"whole"`
-	WholeSince  time.Time `json:"whole_since,omitzero"` // absent: from the start, or not whole
-	Failed      bool      `json:"failed"`
-}
-
-type LocalStatus struct {
-	Buckets  int            `json:"buckets"`
-	Units    quantity.Units `json:"units"`
-	Unbooked int64          `json:"unbooked"`
-}
-
-// PeerStatus is another region as one node sees it.
-type PeerStatus struct {
-	Region     string        `json:"region"`
-	Heard      bool          `json:"heard"`
-	Age        Milliseconds  `json:"age_ms"`
-	RoundTrip  Milliseconds  `json:"round_trip_ms"`
-	Degraded   bool          `json:"degraded"`
-	ClockApart *Milliseconds `json:"clock_apart_ms,omitempty"` // absent: not known
-}
-
-func newStatus(s region.Status, notReady error) Status {
-	a := Status{Region: s.Region, Node: s.Node, Version: version(), Epoch: s.Epoch,
-		Generation: s.Generation, Ready: notReady == nil, NotReady: textOf(notReady),
-		Unproven: s.Unproven,
-		Store:    newStoreAnswer(s.Store),
-		Journal:  newJournalAnswer(s.Journal), Local: LocalStatus{s.Local.Buckets, s.Local.Units,
-			s.Local.Unbooked},
-		Recovery: RecoveryStatus{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown,
-			PartlyKnown: s.Exchange.PartlyKnown,
-			Recovered:   s.Exchange.Recovered, Closed: each(s.Closed, newClosedLimit),
-			Limits: each(s.Recovering, newRecoveringLimit)},
-		Peers: each(s.Peers, newPeerStatus), Members: listed(s.Members), Mates: listed(s.Mates),
-		Counters: map[string]int64{}, Documents: newDocuments(s.Documents)}
-	for _, c := range s.Counters() {
-		a.Counters[c.Name] = c.Value
+// status answers with all that the node knows of itself.
+func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
+	known := s.node.Status()
+	answer := statusMessage(known, s.ready())
+	answer.Unproven, answer.Members, answer.Roles = asjson.Some(known.Unproven), known.Members, s.roles()
+	answer.Counters = map[string]int64{}
+	for _, c := range known.Counters() {
+		answer.Counters[c.Name] = c.Value
 	}
-	return a
+	answer.Documents.Limits = each(known.Documents.Limits, heldMessage)
+	write(w, "application/json", http.StatusOK, answer)
 }
 
-// RecoveringLimit is a limit with buckets that wait for what others know of a loss.
-type RecoveringLimit struct {
-	Limit   string         `json:"limit"`
-	Buckets int            `json:"buckets"` // that requests asked this node for
-	Since   time.Time      `json:"since"`   // when the first of them was lost, by the store's clock
-	Units   quantity.Units `json:"units"`   // the most that the region is entitled to of one of them
-}
-
-func newRecoveringLimit(r region.Recovering) RecoveringLimit {
-	return RecoveringLimit{r.Limit, r.Buckets, r.Since.UTC(), r.Units}
-}
-
-func newClosedLimit(c admit.Closed) ClosedLimit { return ClosedLimit{c.Limit, c.Until.UTC()} }
-
-func newPeerStatus(p region.Peer) PeerStatus {
-	return PeerStatus{p.Region, p.Heard, Milliseconds(p.Age), Milliseconds(p.RoundTrip), p.Degraded,
-		apart(p.ClockApart, p.ClockKnown)}
-}
-
-func newStoreAnswer(s region.StoreStatus) StoreStatus {
-	others := []StoreRival{}
-	for _, r := range s.Rivals {
-		others = append(others, StoreRival{r.Node, r.Origin.ID, r.Stopped, r.Hearsay})
+// roles returns what the node knows of who may do what, nil if there are no roles.
+func (s *Server) roles() *quotadv1.RolesStatus {
+	book := s.options.Roles
+	if book == nil {
+		return nil
 	}
-	return StoreStatus{ID: s.ID, Stopped: textOf(s.Stopped), Rivals: others, Nodes: s.Nodes,
-		Kind: s.Kind, Address: s.Address, Data: listed(s.Data),
-		LastLoss: s.LastLoss.UTC(), Losses: s.Losses,
-		OutOfReach: listed(s.OutOfReach), MaxmemoryPolicy: s.Eviction,
-		ClockApart: apart(s.ClockApart, s.ClockKnown),
-		Refusing: each(s.Refusing, func(r tenure.Refusal) StoreRefusal {
-			return StoreRefusal(r)
+	return &quotadv1.RolesStatus{Callers: int64(book.Callers().Count()), Refused: asjson.Some(book.Fault())}
+}
+
+// statusMessage returns what other nodes are told of a status, and operators of this node as well.
+func statusMessage(s region.Status, notReady error) *quotadv1.StatusResponse {
+	return &quotadv1.StatusResponse{Region: s.Region, Node: s.Node, Version: version(),
+		Epoch:      s.Epoch,
+		Generation: s.Generation, Ready: notReady == nil, NotReady: asjson.Some(textOf(notReady)), Mates: s.Mates,
+		Store: storeMessage(s.Store), Journal: journalMessage(s.Journal),
+		Recovery: &quotadv1.RecoveryStatus{Waiting: s.Exchange.Recovering - s.Exchange.PartlyKnown,
+			PartlyKnown: s.Exchange.PartlyKnown, Recovered: s.Exchange.Recovered,
+			Closed: each(s.Closed, func(c admit.Closed) *quotadv1.ClosedLimit {
+				return &quotadv1.ClosedLimit{Limit: c.Limit, Until: timestamppb.New(c.Until)}
+			}),
+			Limits: each(s.Recovering, recoveringMessage)},
+		Local: &quotadv1.LocalStatus{Buckets: int64(s.Local.Buckets), Units: int64(s.Local.Units),
+			Unbooked: s.Local.Unbooked},
+		Documents: documentsMessage(s.Documents),
+		Peers: each(s.Peers, func(p region.Peer) *quotadv1.Peer {
+			return &quotadv1.Peer{Region: p.Region, Heard: p.Heard, Age: durationpb.New(p.Age),
+				RoundTrip: durationpb.New(p.RoundTrip), Degraded: p.Degraded,
+				ClockApart: ifKnown(p.ClockApart, p.ClockKnown)}
 		})}
 }
 
-func newJournalAnswer(j region.JournalStatus) JournalStatus {
-	j.WholeSince = j.WholeSince.UTC()
-	return JournalStatus(j)
+func recoveringMessage(r region.Recovering) *quotadv1.RecoveringLimit {
+	return &quotadv1.RecoveringLimit{Limit: r.Limit, Buckets: int64(r.Buckets), Units: int64(r.Units),
+		Since: timestamppb.New(r.Since)}
 }
 
-// each returns what a function makes of each element. It returns an empty list for nil, so that
-// JSON has [] and not null.
-func each[A, B any](all []A, of func(A) B) []B {
-	made := make([]B, len(all))
-	for i, one := range all {
-		made[i] = of(one)
+func storeMessage(s region.StoreStatus) *quotadv1.StoreStatus {
+	var others []*quotadv1.StoreRival
+	for _, r := range s.Rivals {
+		others = append(others, &quotadv1.StoreRival{Node: r.Node, Id: r.Origin.ID,
+			Stopped: r.Stopped, Hearsay: r.Hearsay})
 	}
-	return made
+	return &quotadv1.StoreStatus{Id: s.ID, Stopped: asjson.Some(textOf(s.Stopped)), Rivals: others,
+		Nodes: int64(s.Nodes), Kind: s.Kind, Address: s.Address, Data: s.Data,
+		LastLoss: ifSet(s.LastLoss), Losses: s.Losses,
+		OutOfReach: s.OutOfReach, MaxmemoryPolicy: asjson.Some(s.Eviction), ClockApart: ifKnown(s.ClockApart,
+			s.ClockKnown),
+		Refusing: each(s.Refusing, func(r tenure.Refusal) *quotadv1.StoreRefusal {
+			return &quotadv1.StoreRefusal{Kind: r.Kind, Calls: r.Calls, Advice: r.Advice}
+		})}
 }
 
-// listed returns an empty list for nil, so that JSON has [] and not null.
-func listed(all []string) []string { return append([]string{}, all...) }
+func journalMessage(j region.JournalStatus) *quotadv1.JournalStatus {
+	return &quotadv1.JournalStatus{Incarnation: j.Incarnation, Sequence: j.Sequence, Rows: j.Rows,
+		Checkpoints: j.Checkpoints,
+		Whole:       j.Whole, WholeSince: ifSet(j.WholeSince), Failed: j.Failed}
+}
 
-// apart returns how far two times are apart, in whole milliseconds, or nil if that is not known.
-func apart(d time.Duration, known bool) *Milliseconds {
+// ifKnown returns how far two clocks are apart, in whole milliseconds, or nil if that is not known.
+func ifKnown(d time.Duration, known bool) *durationpb.Duration {
 	if !known {
 		return nil
 	}
-	ms := Milliseconds(d.Round(time.Millisecond))
-	return &ms
+	return durationpb.New(d.Round(time.Millisecond))
+}
+
+// ifSet returns nil for the zero time.
+func ifSet(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(t)
 }

@@ -11,11 +11,13 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/allocator/assign"
 	"github.com/quotad/quotad/policy"
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/front/asjson"
 	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/tally"
 	"github.com/quotad/quotad/region/trade/peer"
@@ -51,7 +53,7 @@ func (s *Server) view(ctx context.Context, q *quotadv1.ViewRequest) *quotadv1.Vi
 func (s *Server) nodeView(hottest int) *quotadv1.NodeView {
 	n := &quotadv1.NodeView{Status: statusMessage(s.node.Status(), s.ready()),
 		Started: timestamppb.New(s.node.Started()), At: timestamppb.Now(),
-		NotReady: textOf(s.ready()), Limits: s.limitViews()}
+		Limits: s.limitViews()}
 	if hottest > 0 {
 		hot, since := s.node.Hottest(hottest)
 		n.CountedSince = ifSet(since)
@@ -78,7 +80,7 @@ func (s *Server) limitViews() (all []*quotadv1.LimitView) {
 		delete(units, l.Name) // limits of one name are counted together
 		all = append(all, &quotadv1.LimitView{Limit: l.Name, Domain: l.Domain,
 			Algorithm: string(l.Algorithm), LimitUnits: int64(l.Limit),
-			Window: durationpb.New(l.WindowAt(time.Now())), Key: l.Key, Shadow: l.Shadow,
+			Window: durationpb.New(l.WindowAt(time.Now())), Key: l.Key, Shadow: asjson.Some(l.Shadow),
 			AdmittedUnits: whole(u.Admitted), DeniedUnits: whole(u.Denied)})
 	}
 	slices.SortStableFunc(all, func(a, b *quotadv1.LimitView) int {
@@ -124,9 +126,32 @@ func (s *Server) bucketView(ctx context.Context, id policy.BucketID, peek bool) 
 	return v
 }
 
+func bucketMessage(b region.Bucket) *quotadv1.BucketResponse {
+	found := b.Inspected
+	m := &quotadv1.BucketResponse{Limit: b.Limit.Name, LimitUnits: int64(b.Limit.Limit),
+		Entitlement: int64(b.Terms.Entitlement), Cell: int64(found.Cell),
+		Used: int64(found.Used), Share: int64(found.Share), NextShare: int64(found.NextShare),
+		Algorithm: string(b.Terms.Kind), Free: int64(found.Free),
+		Fading: int64(found.Fading), ClosedUntil: ifSet(b.ClosedUntil),
+		Assigned:     asjson.Some(int64(found.Assigned(found.Cell))),
+		NextAssigned: asjson.Some(int64(found.Assigned(found.Cell + 1)))}
+	if b.Terms.Kind.Bucket() {
+		m.Burst = (*int64)(&b.Terms.Burst)
+	}
+	for _, r := range found.Traded() {
+		rights := &quotadv1.Rights{Cell: int64(r.Cell), Region: r.Peer, Lent: int64(r.Lent),
+			Returned: int64(r.Returned), Borrowed: int64(r.Borrowed), Regained: int64(r.Regained)}
+		if b.Terms.Kind == algorithms.TokenBucket {
+			rights.BurstLent, rights.BurstBorrowed = (*int64)(&r.BurstLent), (*int64)(&r.BurstBorrowed)
+		}
+		m.Rights = append(m.Rights, rights)
+	}
+	return m
+}
+
 func envoyMessage(h assign.Holding, node string) *quotadv1.EnvoyView {
 	m := &quotadv1.EnvoyView{Node: node, Stream: int64(h.Stream), Rate: h.Rate, Burst: int64(h.Burst),
-		Left: durationpb.New(time.Duration(h.Left) * time.Microsecond), Silent: h.Silent, Gone: h.Gone}
+		Left: durationpb.New(time.Duration(h.Left) * time.Microsecond), Silent: asjson.Some(h.Silent), Gone: asjson.Some(h.Gone)}
 	if h.Demand >= 0 {
 		m.WantsMilli = &h.Demand
 	}
@@ -135,5 +160,5 @@ func envoyMessage(h assign.Holding, node string) *quotadv1.EnvoyView {
 
 func lastMessage(l admit.LastOutcome, node string) *quotadv1.LastRequest {
 	return &quotadv1.LastRequest{At: timestamppb.New(l.At), Node: node, Allowed: l.Admitted,
-		Reason: reasons[l.Reason], FromMemory: l.FromMemory}
+		Reason: reasons[l.Reason], FromMemory: asjson.Some(l.FromMemory)}
 }

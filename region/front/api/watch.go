@@ -3,12 +3,12 @@ package api
 import (
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/quotad/quotad/region/base/repeat"
+	"github.com/quotad/quotad/region/front/asjson"
 	"github.com/quotad/quotad/region/front/console"
 )
 
@@ -125,14 +125,10 @@ func (e *events) end() {
 // watchEvent returns an overview as an event.
 func (s *Server) watchEvent(ctx context.Context) []byte {
 	o, err := s.overviewFor(ctx, watchHottest)
-	var text []byte
-	if err == nil {
-		text, err = json.Marshal(s.newOverview(o))
-	}
-	if err != nil { // watchHottest is within its bounds, and our types never fail to marshal
+	if err != nil { // watchHottest is within its bounds
 		return fmt.Appendf(nil, ": %v\n\n", err)
 	}
-	return fmt.Appendf(nil, "event: overview\ndata: %s\n\n", text)
+	return fmt.Appendf(nil, "event: overview\ndata: %s\n\n", asjson.Marshal(o))
 }
 
 // mayStay reports whether the caller of a request that takes long may still make it: the roles file

@@ -21,16 +21,16 @@ func sentence(e *quotadv1.ExplainResponse, now time.Time) string {
 		verb = "admitted"
 	}
 	head := fmt.Sprintf("The last request, %s in %s, was %s%s", ago(now, last.GetAt().AsTime()),
-		in.GetRegion(), verb, because(in, last))
+		in.GetRegion(), verb, because(in, last, e.GetLimitUnits()))
 	return strings.Join(nonempty(head, elsewhere(e, in, last), next(in, now)), " ")
 }
 
 // because says why a region's last request was decided as it was, as the end of a sentence.
-func because(in *quotadv1.BucketView, last *quotadv1.LastRequest) string {
-	ledger, region := in.GetLedger(), in.GetRegion()
-	holds := fmt.Sprintf("of the %d units that %s holds now %d are used", ledger.GetShare(), region,
-		ledger.GetUsed())
-	if ledger == nil {
+func because(in *quotadv1.BucketInRegion, last *quotadv1.LastRequest, limit int64) string {
+	region := in.GetRegion()
+	holds := fmt.Sprintf("of the %d units that %s holds now %d are used", in.GetShare(), region,
+		in.GetUsed())
+	if in.Problem != nil {
 		holds = "what " + region + " holds now is not known (" + in.GetProblem() + ")"
 	}
 	switch last.GetReason() {
@@ -51,9 +51,9 @@ func because(in *quotadv1.BucketView, last *quotadv1.LastRequest) string {
 		return ": the region's store had lost its data, and what was used before was not known. The bucket is open again."
 	case quotadv1.Reason_REASON_EXCEEDS_REGION_CAPACITY:
 		return fmt.Sprintf(": it cost more than the fixed split of %s, %d, and more than it held just then.",
-			region, ledger.GetEntitlement())
+			region, in.GetEntitlement())
 	case quotadv1.Reason_REASON_NEVER:
-		return fmt.Sprintf(": it cost more than the whole limit of %d.", ledger.GetLimitUnits())
+		return fmt.Sprintf(": it cost more than the whole limit of %d.", limit)
 	case quotadv1.Reason_REASON_QUEUE_FULL:
 		return ": so many requests waited for the region's store that it had no time for this one before its deadline."
 	case quotadv1.Reason_REASON_STORE_FAILURE:
@@ -73,7 +73,7 @@ func because(in *quotadv1.BucketView, last *quotadv1.LastRequest) string {
 
 // elsewhere says of a request that was denied over its limit why the other regions' units did not
 // help. Empty: there is nothing to say.
-func elsewhere(e *quotadv1.ExplainResponse, in *quotadv1.BucketView,
+func elsewhere(e *quotadv1.ExplainResponse, in *quotadv1.BucketInRegion,
 	last *quotadv1.LastRequest) string {
 	if last.GetAllowed() || last.GetReason() != quotadv1.Reason_REASON_OVER_LIMIT ||
 		e.GetUsed() >= e.GetLimitUnits() {
@@ -88,11 +88,11 @@ func elsewhere(e *quotadv1.ExplainResponse, in *quotadv1.BucketView,
 			}
 		}
 		return fmt.Sprintf("%s cannot reach %s, so it keeps to its fixed split of %d and what was lent before. %s",
-			in.GetRegion(), listed(names), in.GetLedger().GetEntitlement(), usedWorldwide(e))
+			in.GetRegion(), listed(names), in.GetEntitlement(), usedWorldwide(e))
 	}
 	var holders []string
 	for _, r := range e.GetRegions() {
-		if free := r.GetLedger().GetFree(); r != in && free > 0 {
+		if free := r.GetFree(); r != in && free > 0 {
 			holders = append(holders, fmt.Sprintf("%s %d", r.GetRegion(), free))
 		}
 	}
@@ -119,7 +119,7 @@ func usedWorldwide(e *quotadv1.ExplainResponse) string {
 }
 
 // next says what would become of a request of one unit in a region. Empty: that is not known.
-func next(in *quotadv1.BucketView, now time.Time) string {
+func next(in *quotadv1.BucketInRegion, now time.Time) string {
 	d := in.GetNow()
 	switch {
 	case d == nil:

@@ -70,7 +70,7 @@ func TestSentences(t *testing.T) {
 			with(with(in("eu-west", 400), denied(time.Second, quotadv1.Reason_REASON_OVER_LIMIT)),
 				func(v *quotadv1.BucketView) {
 					v.Now = nil
-					v.Last.FromMemory = true
+					v.Last.FromMemory = new(true)
 					v.Degraded = []*quotadv1.DegradedTowards{
 						{Region: "us-east", Since: timestamppb.New(now.Add(-time.Hour))}, {Region: "ap-south"}}
 				})},
@@ -114,7 +114,7 @@ func TestEveryReasonHasItsWords(t *testing.T) {
 			quotadv1.Reason_REASON_INVALID_REQUEST, quotadv1.Reason_REASON_DENIED:
 			continue // no bucket is concerned
 		}
-		if text := because(in("eu-west", 3), last(0, false, why)); !strings.HasPrefix(text, ": ") {
+		if text := because(inRegion(in("eu-west", 3)), last(0, false, why), 1000); !strings.HasPrefix(text, ": ") {
 			t.Errorf("%s has no words: %q", name, text)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/quotad/quotad/cmd/quotad/operate/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/front/api"
 )
 
@@ -119,20 +120,20 @@ func (a *applying) follow(ctx context.Context, out io.Writer, before, d *policy.
 	waited := regionsToAcknowledge(before, d)
 	begun := time.Now()
 	for {
-		var now api.DocumentsAnswer
+		var now quotadv1.DocumentsResponse
 		answer := a.node.Get(ctx, "/v1/documents", nil)
-		if err := answer.Into(&now, func() bool { return len(now.Open) > 0 }); err != nil {
+		if err := answer.Message(&now, "open"); err != nil {
 			return err
 		}
 		waited = slices.DeleteFunc(waited, func(region string) bool {
-			done := acknowledged(now, region, before, d)
+			done := acknowledged(&now, region, before, d)
 			if done {
 				fmt.Fprintf(out, "%6.1fs  %s acknowledged\n", time.Since(begun).Seconds(), region)
 			}
 			return done
 		})
 		if len(waited) == 0 {
-			return tellHeld(out, now)
+			return tellHeld(out, &now)
 		}
 		if time.Since(begun) >= a.wait {
 			return fmt.Errorf("%s did not acknowledge epoch %s within %s: limits of which it gets less keep to the smaller of their old and new parts until it does; "+
@@ -158,7 +159,7 @@ func regionsToAcknowledge(before, d *policy.Document) (all []string) {
 
 // acknowledged reports whether a region has acknowledged a document, or a newer one. A region that the
 // newer document leaves out is no longer among those of the answer when that is in force.
-func acknowledged(now api.DocumentsAnswer, region string, before, d *policy.Document) bool {
+func acknowledged(now *quotadv1.DocumentsResponse, region string, before, d *policy.Document) bool {
 	open, found := now.Open, region == now.Region
 	for _, r := range now.Regions {
 		if r.Region == region {
@@ -166,11 +167,11 @@ func acknowledged(now api.DocumentsAnswer, region string, before, d *policy.Docu
 		}
 	}
 	if !found {
-		return len(now.Open) == 1 && now.Open[0].Epoch != before.Epoch().String()
+		return len(now.Open) == 1 && now.Open[0].Document != before.Epoch().String()
 	}
-	return slices.ContainsFunc(open, func(o api.OpenDocument) bool {
-		return !o.Acknowledged.IsZero() &&
-			(o.Epoch == d.Epoch().String() || versionOf(o.Epoch) > d.Version)
+	return slices.ContainsFunc(open, func(o *quotadv1.OpenDocument) bool {
+		return o.Acknowledged != nil &&
+			(o.Document == d.Epoch().String() || versionOf(o.Document) > d.Version)
 	})
 }
 
@@ -181,7 +182,7 @@ func versionOf(epoch string) (version int64) {
 }
 
 // tellHeld says for how long an older document still binds limits.
-func tellHeld(out io.Writer, now api.DocumentsAnswer) error {
+func tellHeld(out io.Writer, now *quotadv1.DocumentsResponse) error {
 	if now.Held == 0 {
 		_, err := fmt.Fprintln(out, "in force in all regions")
 		return err
@@ -189,13 +190,13 @@ func tellHeld(out io.Writer, now api.DocumentsAnswer) error {
 	until := "until a time that is not known yet"
 	var last time.Time
 	for _, l := range now.Limits {
-		if l.Until.After(last) {
-			last = l.Until
+		if until := l.Until.AsTime(); l.Until != nil && until.After(last) {
+			last = until
 		}
 	}
 	if !last.IsZero() {
 		until = "until " + last.Local().Format(time.RFC3339) + " at the latest, by the clock of this region's Redis"
 	}
-	_, err := fmt.Fprintf(out, "open in all regions; an older document still binds %s %s\n", show.Counted(now.Held, "limit"), until)
+	_, err := fmt.Fprintf(out, "open in all regions; an older document still binds %s %s\n", show.Counted(int(now.Held), "limit"), until)
 	return err
 }

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/quotad/quotad/cmd/quotad/command"
 	"github.com/quotad/quotad/cmd/quotad/operate/remote"
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/region/front/api"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
 func statusCommand() *cobra.Command {
@@ -29,8 +30,8 @@ Exit codes: 0 shown, 5 no node answers.`,
 		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			answer := node.Get(cmd.Context(), "/v1/documents", nil)
-			var d documentsStatus
-			if err := answer.Into(&d, func() bool { return len(d.Open) > 0 }); err != nil {
+			d := documentsStatus{&quotadv1.DocumentsResponse{}}
+			if err := answer.Message(d, "open"); err != nil {
 				return err
 			}
 			return answer.Show(cmd.OutOrStdout(), output, d.print)
@@ -42,24 +43,24 @@ Exit codes: 0 shown, 5 no node answers.`,
 }
 
 // documentsStatus is the API's answer, to be printed.
-type documentsStatus api.DocumentsAnswer
+type documentsStatus struct{ *quotadv1.DocumentsResponse }
 
 func (d documentsStatus) print(w io.Writer) error {
 	t := show.Table(w)
 	fmt.Fprint(t, "REGION\tOPEN\tACKNOWLEDGED\tWAITED FOR\n")
-	own := api.RegionDocuments{Region: d.Region, Open: d.Open}
-	for _, r := range append([]api.RegionDocuments{own}, d.Regions...) {
+	own := &quotadv1.RegionDocuments{Region: d.Region, Open: d.Open}
+	for _, r := range append([]*quotadv1.RegionDocuments{own}, d.Regions...) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", show.Name(r.Region), openWords(r), acknowledgedWords(r.Open),
-			waitedWords(time.Duration(r.Waited)))
-		if r.Refused != "" {
-			fmt.Fprintf(t, "\tNOT TAKEN: %s\n", show.Detail(r.Refused))
+			waitedWords(r.Waited.AsDuration()))
+		if r.GetRefused() != "" {
+			fmt.Fprintf(t, "\tNOT TAKEN: %s\n", show.Detail(r.GetRefused()))
 		}
 	}
 	fmt.Fprint(t, "\nNODE\tOPEN\tITS FILE\n")
 	for _, n := range d.Nodes {
 		file := "taken"
-		if n.FileRefused != "" {
-			file = "PASSED OVER: " + show.Detail(n.FileRefused)
+		if n.GetFileRefused() != "" {
+			file = "PASSED OVER: " + show.Detail(n.GetFileRefused())
 		}
 		open := strings.Join(show.Names(n.Open), " + ")
 		if open == "" {
@@ -73,25 +74,25 @@ func (d documentsStatus) print(w io.Writer) error {
 	for _, l := range d.Limits {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", heldName(l), clockTime(l.Since), heldUntil(l))
 	}
-	if more := d.Held - len(d.Limits); more > 0 {
+	if more := int(d.Held) - len(d.Limits); more > 0 {
 		fmt.Fprintf(t, "and %s more\n", show.Counted(more, "limit"))
 	}
 	return t.Flush()
 }
 
-func openWords(r api.RegionDocuments) string {
+func openWords(r *quotadv1.RegionDocuments) string {
 	if len(r.Open) == 0 {
 		return "NOT HEARD"
 	}
 	var all []string
 	for _, o := range r.Open {
-		all = append(all, show.Name(o.Epoch))
+		all = append(all, show.Name(o.Document))
 	}
 	return strings.Join(all, " + ")
 }
 
 // acknowledgedWords says when the newest of some documents was acknowledged.
-func acknowledgedWords(open []api.OpenDocument) string {
+func acknowledgedWords(open []*quotadv1.OpenDocument) string {
 	if len(open) == 0 {
 		return "-"
 	}
@@ -105,21 +106,21 @@ func waitedWords(d time.Duration) string {
 	return "FOR " + show.Span(d.Round(100*time.Millisecond))
 }
 
-func heldName(l api.HeldLimit) string {
+func heldName(l *quotadv1.HeldLimit) string {
 	name := show.Name(l.Domain) + "/" + show.Name(l.Limit)
 	if len(l.Match) > 0 {
 		name += " (" + show.Name(conditions(l.Match)) + ")"
 	}
 	switch {
-	case l.Charged:
+	case l.GetCharged():
 		name += ", removed and charged still"
-	case l.Removed:
+	case l.GetRemoved():
 		name += ", removed, its parts still known"
 	}
 	return name
 }
 
-func heldUntil(l api.HeldLimit) string {
+func heldUntil(l *quotadv1.HeldLimit) string {
 	if len(l.Waiting) > 0 {
 		return "waits for " + strings.Join(show.Names(l.Waiting), ", ")
 	}
@@ -127,9 +128,9 @@ func heldUntil(l api.HeldLimit) string {
 }
 
 // clockTime writes a time that may not be known.
-func clockTime(t time.Time) string {
-	if t.IsZero() {
+func clockTime(t *timestamppb.Timestamp) string {
+	if t == nil {
 		return "not yet"
 	}
-	return t.Local().Format(time.RFC3339)
+	return t.AsTime().Local().Format(time.RFC3339)
 }

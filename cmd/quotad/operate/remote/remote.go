@@ -17,10 +17,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/quotad/quotad/cmd/quotad/exit"
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy/trust"
+	"github.com/quotad/quotad/region/front/asjson"
 )
 
 // Node is a node that a command calls.
@@ -155,6 +157,15 @@ func (a Answer) Into(answer any, whole func() bool) error {
 		return a.Refusal()
 	}
 	return nil
+}
+
+// Message decodes the answer into a message. It fails as Into does, also if the answer has no such
+// member, which all of its kind have.
+func (a Answer) Message(m proto.Message, member string) error {
+	var members map[string]json.RawMessage
+	return a.Into(&members, func() bool {
+		return members[member] != nil && asjson.Unmarshal(a.Body, m) == nil
+	})
 }
 
 // Refusal returns the error for an answer that is not the wanted one.

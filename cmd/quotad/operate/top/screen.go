@@ -8,11 +8,11 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/draw"
 	"github.com/quotad/quotad/cmd/quotad/show"
-	"github.com/quotad/quotad/region/front/api"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
 // Fetch asks a node for an overview.
-type Fetch func() (api.Overview, error)
+type Fetch func() (*quotadv1.OverviewResponse, error)
 
 // Watch draws reports on a terminal, a new one at each interval, until ctx ends. A failure to ask is
 // shown and asked again.
@@ -37,22 +37,22 @@ func Watch(ctx context.Context, out *draw.Screen, every time.Duration, fetch Fet
 
 // screen is what the terminal shows.
 type screen struct {
-	before *api.Overview // nil: there is no overview yet
-	report *Report       // nil: there were no two overviews yet
-	err    error         // of the last attempt
+	before *quotadv1.OverviewResponse // nil: there is no overview yet
+	report *Report                    // nil: there were no two overviews yet
+	err    error                      // of the last attempt
 }
 
 // take takes in an overview, or why there is none. One that is as old as the last is passed over.
-func (s *screen) take(o api.Overview, err error) {
+func (s *screen) take(o *quotadv1.OverviewResponse, err error) {
 	s.err = err
-	if err != nil || s.before != nil && !o.At.After(s.before.At) {
+	if err != nil || s.before != nil && !o.At.AsTime().After(s.before.At.AsTime()) {
 		return
 	}
 	if s.before != nil {
-		r := Of(*s.before, o)
+		r := Of(s.before, o)
 		s.report = &r
 	}
-	s.before = &o
+	s.before = o
 }
 
 // lines returns the drawing.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/quotad/quotad/cmd/quotad/show"
 	"github.com/quotad/quotad/policy"
-	"github.com/quotad/quotad/region/front/api"
 	"github.com/quotad/quotad/region/front/view"
 )
 
@@ -45,7 +44,7 @@ func (r Report) Print(w io.Writer) error {
 	fmt.Fprintln(t)
 	for _, b := range r.Buckets {
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d", show.Name(view.Words(b.Descriptors)),
-			show.Name(b.Limit), b.Admitted, b.Denied, b.Used, b.LimitUnits)
+			show.Name(b.Limit), b.AdmittedUnits, b.DeniedUnits, b.Used, b.LimitUnits)
 		for _, region := range r.Regions {
 			fmt.Fprintf(t, "\t%s", used(b, region))
 		}
@@ -55,7 +54,7 @@ func (r Report) Print(w io.Writer) error {
 }
 
 // used writes what a region has used of what it holds of a bucket.
-func used(b api.BucketSummary, region string) string {
+func used(b Bucket, region string) string {
 	for _, p := range b.Parts {
 		if p.Region == region {
 			return fmt.Sprintf("%d/%d", p.Used, p.Share)

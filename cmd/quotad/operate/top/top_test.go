@@ -9,28 +9,33 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/quotad/quotad/cmd/quotad/draw"
-	"github.com/quotad/quotad/region/front/api"
+	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 )
 
 var begun = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
 // node is a node that decided so many units of a limit until some seconds after its start.
-func node(region, name string, after int, admitted, denied int64) api.NodeOverview {
-	return api.NodeOverview{Region: region, Node: name, Started: begun,
-		At: begun.Add(time.Duration(after) * time.Second), Limits: []api.NodeUse{{Limit: "a",
-			Domain: "api", LimitUnits: 100, Window: api.Milliseconds(time.Minute), Admitted: admitted,
-			Denied: denied}}}
+func node(region, name string, after int, admitted, denied int64) *quotadv1.NodeOverview {
+	return &quotadv1.NodeOverview{Region: region, Node: name, Started: timestamppb.New(begun),
+		At: later(after), Limits: []*quotadv1.LimitView{{Limit: "a", Domain: "api", LimitUnits: 100,
+			Window: durationpb.New(time.Minute), AdmittedUnits: admitted, DeniedUnits: denied}}}
 }
 
-func overview(after int, nodes ...api.NodeOverview) api.Overview {
-	return api.Overview{At: begun.Add(time.Duration(after) * time.Second), Nodes: nodes,
-		Silent: []string{}}
+func later(seconds int) *timestamppb.Timestamp {
+	return timestamppb.New(begun.Add(time.Duration(seconds) * time.Second))
+}
+
+func overview(after int, nodes ...*quotadv1.NodeOverview) *quotadv1.OverviewResponse {
+	return &quotadv1.OverviewResponse{At: later(after), Nodes: nodes}
 }
 
 func TestRates(t *testing.T) {
 	restarted := node("us", "n2", 14, 30, 0)
-	restarted.Started = begun.Add(12 * time.Second)
+	restarted.Started = later(12)
 	r := Of(overview(10, node("eu", "n1", 10, 100, 10), node("us", "n1", 10, 50, 0),
 		node("us", "n2", 10, 1000, 0)),
 		overview(14, node("eu", "n1", 12, 140, 20), // 2 s between its answers
@@ -52,12 +57,12 @@ func TestRates(t *testing.T) {
 // TestScreen: the screen waits for two answers, and keeps what it showed when the node does not
 // answer.
 func TestScreen(t *testing.T) {
-	answers := []api.Overview{overview(1, node("eu", "n1", 1, 10, 0)), overview(2, node("eu", "n1", 2, 30, 0))}
-	answers[1].Hottest = []api.BucketSummary{{Limit: "a", Domain: "api",
-		Descriptors: map[string]string{"account": "\x1b[31m42"}, LimitUnits: 100, Admitted: 30, Used: 30,
-		Parts: []api.BucketPart{{Region: "eu", Share: 60, Used: 30}}}}
+	answers := []*quotadv1.OverviewResponse{overview(1, node("eu", "n1", 1, 10, 0)), overview(2, node("eu", "n1", 2, 30, 0))}
+	answers[1].Hottest = []*quotadv1.BucketSummary{{Limit: "a", Domain: "api",
+		Descriptors: map[string]string{"account": "\x1b[31m42"}, LimitUnits: 100, AdmittedUnits: 30, Used: 30,
+		Parts: []*quotadv1.BucketPart{{Region: "eu", Share: 60, Used: 30}}}}
 	var s screen
-	step := func(o api.Overview, err error) string {
+	step := func(o *quotadv1.OverviewResponse, err error) string {
 		s.take(o, err)
 		return strings.Join(s.lines(), "\n")
 	}
@@ -81,7 +86,7 @@ func TestWatch(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var out bytes.Buffer
 	asked := 0
-	err := Watch(ctx, &draw.Screen{Out: &out}, time.Millisecond, func() (api.Overview, error) {
+	err := Watch(ctx, &draw.Screen{Out: &out}, time.Millisecond, func() (*quotadv1.OverviewResponse, error) {
 		if asked++; asked == 4 {
 			cancel()
 		}

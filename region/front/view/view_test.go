@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -182,5 +183,32 @@ func TestTheHottestOfAllNodes(t *testing.T) {
 	hot[0].ID = "b"
 	if s := Summary(hot[0], nil); s != nil {
 		t.Errorf("%v of no bucket", s)
+	}
+}
+
+// TestOverviewOfANode: counts and words in place of lists, and nothing of what a node did not tell.
+func TestOverviewOfANode(t *testing.T) {
+	if o := Overview(&quotadv1.NodeView{}); o.GetJournal() != "not_whole" || o.GetStore() == nil ||
+		o.NotReady != nil || o.FileRefused != nil || o.GetStore().Stopped != nil {
+		t.Errorf("%v", o)
+	}
+	s := &quotadv1.StatusResponse{Region: "eu-west", Node: "n1", NotReady: new("no store"),
+		Mates:    []string{"eu-west/n2", "eu-west/n3"},
+		Recovery: &quotadv1.RecoveryStatus{Waiting: 4}, Local: &quotadv1.LocalStatus{Unbooked: 5},
+		Journal: &quotadv1.JournalStatus{Whole: true},
+		Store: &quotadv1.StoreStatus{OutOfReach: []string{"a", "b"}, Rivals: []*quotadv1.StoreRival{{}},
+			Refusing: []*quotadv1.StoreRefusal{{Kind: "OOM"}}},
+		Documents: &quotadv1.DocumentsStatus{Open: []*quotadv1.OpenDocument{{Document: "3-abc"}, {Document: "4-def"}},
+			Regions: []*quotadv1.RegionDocuments{{Region: "us-east", Waited: durationpb.New(time.Second)}, {Region: "ap-south"}}}}
+	want := &quotadv1.NodeOverview{Region: "eu-west", Node: "n1", NotReady: new("no store"), Mates: 2,
+		Documents: []string{"3-abc", "4-def"}, Waiting: []string{"us-east"}, Recovering: 4,
+		LocalUnbooked: 5, Journal: "whole",
+		Store: &quotadv1.NodeStore{OutOfReach: 2, Rivals: 1, Refusing: []string{"OOM"}}}
+	if o := Overview(&quotadv1.NodeView{Status: s}); !proto.Equal(o, want) {
+		t.Errorf("%v, want %v", o, want)
+	}
+	s.Journal.Failed = true
+	if o := Overview(&quotadv1.NodeView{Status: s}); o.GetJournal() != "failed" {
+		t.Errorf("%v", o)
 	}
 }

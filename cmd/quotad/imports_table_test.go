@@ -178,7 +178,7 @@ var house = map[string]struct {
 		"policy", "region/front/roles", "region/trade/peer"}, "commands that run nodes, and make what they are given"},
 	"cmd/quotad/operate": {[]string{"cmd/quotad/command", "cmd/quotad/draw", "cmd/quotad/exit",
 		"cmd/quotad/operate/limits", "cmd/quotad/operate/remote", "cmd/quotad/operate/top", "cmd/quotad/show",
-		"deploy/monitoring", "policy", "proto/quotad/v1", "region/front/asjson", "region/front/authz",
+		"deploy/monitoring", "policy", "proto/quotad/v1", "region/front/api", "region/front/asjson", "region/front/authz",
 		"region/front/authz/envoyconfig", "region/front/view", "region/memory/store"},
 		"commands about nodes that run elsewhere: of a node they know what it answers, as messages"},
 	"cmd/quotad/operate/limits": {[]string{"algorithms", "allocator", "cmd/quotad/command", "cmd/quotad/exit",

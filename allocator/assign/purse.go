@@ -106,11 +106,17 @@ func (m *Machine) Charged(now quantity.NodeTime, c Charge, charged bool) {
 	p.purse.most, p.purse.again = max(c.Units/4, 1), now.Add(p.purse.rest)
 }
 
+// usualBurst returns the tokens that an assignment of a rate gets if the purse has them: its part of half of
+// the node's.
+func (p *pool) usualBurst(rate int64, nodes quantity.Units) quantity.Units {
+	return max(p.part(nodes)/2*quantity.Units(rate)/quantity.Units(max(p.wanted, rate, 1)), 1)
+}
+
 // afford returns the tokens for a new assignment of a rate, 0 if there is not one. Half of the
 // node's part is divided between the assignments by their rates, so that there is room for changes.
 // The last eighth of it is only for those that must be sent (must): the others can wait.
 func (p *pool) afford(rate int64, nodes quantity.Units, must bool) quantity.Units {
-	usual := max(p.part(nodes)/2*quantity.Units(rate)/quantity.Units(max(p.wanted, rate, 1)), 1)
+	usual := p.usualBurst(rate, nodes)
 	switch {
 	case p.Counted: // tokens are units of the window, which fit finds room for
 		return max(min(usual, (p.part(nodes)-p.burstOut()+1)/2), 0)

@@ -21,6 +21,8 @@ const (
 	soonBy     = 4
 	// changeBy is the least change of an assignment: 1/changeBy of its rate, a tenth.
 	changeBy = 10
+	// poorBy is how many times as many tokens as an assignment has are worth a change by themselves.
+	poorBy = 4
 )
 
 // send appends the assignments of a bucket that are to be sent. Those that shrink go first.
@@ -53,7 +55,7 @@ func (m *Machine) assign(now quantity.NodeTime, s *share, last *grant) {
 		return
 	}
 	target := s.target()
-	if last != nil && !s.mayChange(now, last, target) {
+	if last != nil && !s.mayChange(now, last, target) && !m.poor(now, s, last) {
 		if last.ends > now.Add(renewBefore) {
 			return
 		}
@@ -62,7 +64,7 @@ func (m *Machine) assign(now quantity.NodeTime, s *share, last *grant) {
 		}
 	}
 	rate, ttl := m.fit(now, s, target)
-	if rate < 1 || last != nil && !s.better(now, last, rate, ttl) {
+	if rate < 1 || last != nil && !s.better(now, last, rate, ttl) && !m.poor(now, s, last) {
 		return
 	}
 	must := last == nil || last.ends <= now.Add(renewBefore) || rate < last.rate && s.bound()
@@ -76,6 +78,21 @@ func (m *Machine) assign(now quantity.NodeTime, s *share, last *grant) {
 func (s *share) better(now quantity.NodeTime, last *grant, rate, ttl int64) bool {
 	lasts := now.Add(ttl*second) >= last.ends.Add(second)
 	return rate != last.rate && (lasts || s.mayChange(now, last, rate))
+}
+
+// poor reports whether an assignment has less than 1/poorBy of the usual tokens, there are as many by now, and it is due
+// to change. It had to be sent when hardly a token was left, and the Envoy loses requests that come together.
+func (m *Machine) poor(now quantity.NodeTime, s *share, last *grant) bool {
+	if now.Sub(s.changed) < changeEvery {
+		return false
+	}
+	for _, p := range s.pools {
+		usual := p.usualBurst(last.rate, m.nodes)
+		if p.Counted || usual < poorBy*last.burst || p.afford(last.rate, m.nodes, false) < usual {
+			return false
+		}
+	}
+	return true
 }
 
 // bound reports whether others wait for what the share gives up.

@@ -91,6 +91,11 @@ func TestImportsRunOneWay(t *testing.T) {
 		if err != nil {
 			return err
 		}
+		for _, imported := range parsed.Imports {
+			if slices.Contains([]string{`"html/template"`, `"text/template"`}, imported.Path.Value) {
+				t.Errorf("%s imports %s: who runs templates has the linker keep every method, a quarter of the binary", rel, imported.Path.Value)
+			}
+		}
 		if slices.Contains(pure, pkg) {
 			ast.Inspect(parsed, func(n ast.Node) bool {
 				if id, ok := n.(*ast.Ident); ok && strings.HasPrefix(id.Name, "float") {

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"slices"
 )
 
@@ -61,7 +60,7 @@ func (d *drawing) shows(b Band) bool {
 }
 
 // faults draws the chart of the bands alone, with one row for each name.
-func faults(l layout, r Run) template.HTML {
+func faults(l layout, r Run) markup {
 	var rows []string
 	for _, b := range r.Bands {
 		if !slices.Contains(rows, b.Name) {

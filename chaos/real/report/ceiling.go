@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"strings"
 	"time"
 )
@@ -85,7 +84,7 @@ func (p plot) column(cell Cell, weighed bool) column {
 }
 
 // ceilings draws what each cell admitted, against the limit.
-func ceilings(lay layout, r Run, l Limit) (chart template.HTML, thinned bool) {
+func ceilings(lay layout, r Run, l Limit) (chart markup, thinned bool) {
 	d := drawing{plot: plot{layout: lay, top: nameLane + 2, height: 190, length: r.Length}}
 	list, thinned := d.columns(l.Cells, l.weighed())
 	top := float64(total(l.bound(), l.Allowed))

@@ -3,7 +3,7 @@ package report
 import (
 	"fmt"
 	"html"
-	"html/template"
+
 	"math"
 	"strconv"
 	"strings"
@@ -105,10 +105,10 @@ func (d *drawing) times() {
 
 // svg closes the drawing. below is the height of what is below the plot. about describes the chart
 // for people who cannot see it.
-func (d *drawing) svg(below float64, about string) template.HTML {
+func (d *drawing) svg(below float64, about string) markup {
 	height := d.bottom() + below
 	// Every text above is escaped where it is written.
-	return template.HTML(fmt.Sprintf(
+	return markup(fmt.Sprintf(
 		`<svg class="%s" viewBox="0 0 %s %s" role="img" aria-label="%s">%s</svg>`,
 		d.class, px(d.width), px(height), html.EscapeString(about), d.body.String()))
 }

@@ -2,13 +2,12 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"strings"
 	"time"
 )
 
 // flow draws what was offered, and the outcomes, in units a second.
-func flow(lay layout, r Run, l Limit) (chart template.HTML, merged int) {
+func flow(lay layout, r Run, l Limit) (chart markup, merged int) {
 	d := drawing{plot: plot{layout: lay, top: nameLane + 2, height: 170, length: r.Length}}
 	slots, merged := d.slots(l.Slots)
 	for _, s := range slots {

@@ -3,16 +3,13 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"slices"
 	"strconv"
 	"time"
 )
 
-// page is the data of the template. All its texts are ready for display, and the template escapes
-// them.
+// page is what a page says. All its texts are ready for display, and are escaped where they are written.
 type page struct {
-	Style                          template.CSS
 	Title, About, Command, Verdict string
 	Word, Mark, State              string // of the verdict: "Passed", "✓", "good"
 	Began, Length, Seed, Version   string
@@ -29,7 +26,7 @@ type page struct {
 // figure is a chart in both widths.
 type figure struct {
 	Title, Note          string
-	Wide, Narrow         template.HTML
+	Wide, Narrow         markup
 	WideNote, NarrowNote string
 }
 

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +29,7 @@ func claimsOf(r Run, l Limit) []claims {
 
 // shares draws one row for each region, all to the same scale: its share as a stepped line, its
 // fixed split as a dashed line, and a strip where it was degraded.
-func shares(lay layout, r Run, l Limit) template.HTML {
+func shares(lay layout, r Run, l Limit) markup {
 	all := claimsOf(r, l)
 	rowHeight, gap := 64.0, 26.0
 	if len(all) > 4 {

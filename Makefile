@@ -121,7 +121,7 @@ stranger: ## a newcomer's path through README.md in a clean clone: words to read
 bench: redis-server ## one decision over gRPC beside its EVALSHA, what each algorithm costs a real Redis, matching, codecs, batcher, memory
 	$(GO) test -run '^$$' -bench 'CheckGRPC|Decide' -benchtime 3s ./region/front/api ./region/memory/store
 	$(GO) test -run '^$$' -bench 'Cost|Items' -benchtime 500ms ./region/memory/store
-	$(GO) test -run '^$$' -bench 'Match|Codec|Batcher|Deny|Take' ./policy ./region/memory/rules ./region/front/api ./region/decide/admit ./region/base/held
+	$(GO) test -run '^$$' -bench 'Match|Codec|Batcher|Deny|Take' ./policy ./region/memory/rules ./region/front/api ./region/decide/queue ./region/base/held
 
 .PHONY: scripts
 scripts: redis-server ## microseconds of every script at its worst input on a redis-server; least of 50 calls
@@ -155,7 +155,7 @@ RATELIMIT = github.com/envoyproxy/ratelimit/src/service_cmd@v1.4.1-0.20260122083
 
 .PHONY: overload
 overload: redis-server ## a real node offered up to ten times what it decides: what victims see; new ids of a fleet of Envoys; deadlines, beside envoyproxy/ratelimit; twenty minutes
-	$(GO) test -count 1 -run '^$$' -bench 'Refusal|BenchmarkQueue' ./region/decide/admit
+	$(GO) test -count 1 -run '^$$' -bench 'Refusal|BenchmarkQueue' ./region/decide/admit ./region/decide/queue
 	$(GO) test -count 1 -run '^$$' -bench 'Overload|NewIDs' -benchtime 1x ./chaos/real/process
 	bin=$$(mktemp -d) && trap 'rm -rf "$$bin"' EXIT && GOBIN="$$bin" $(GO) install $(RATELIMIT) && \
 	  $(GO) test -count 1 -run '^$$' -bench 'Deadlines|Standstill' -benchtime 1x ./chaos/real/process -ratelimit "$$bin/service_cmd"

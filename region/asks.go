@@ -8,10 +8,11 @@ import (
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/decide/envoys"
+	"github.com/quotad/quotad/region/decide/queue"
 )
 
 // Decisions is what callers ask of a node. See the methods of [admit.Limiter], [admit.Receipts] and
-// [admit.Queue].
+// [queue.Queue].
 type Decisions interface {
 	// Check decides a request.
 	Check(ctx context.Context, q admit.Request) (admit.Decision, error)
@@ -47,7 +48,7 @@ type Decisions interface {
 type decisions struct {
 	*admit.Limiter
 	*admit.Receipts
-	*admit.Queue
+	*queue.Queue
 }
 
 // Envoys returns what assigns parts of limits to Envoys.

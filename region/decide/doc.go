@@ -1,6 +1,7 @@
 // Package decide is the group in which a request becomes a decision:
 //
-//	a request -> admit: from memory, or in a batch to memory/store, or by on_store_failure
+//	a request -> admit: from memory, or by on_store_failure, or
+//	             queue: with many others to memory/store
 //	its use   -> trade/rights, which borrows where units lack
 //	a report of an Envoy -> envoys (steps the machine of allocator/assign)
 //

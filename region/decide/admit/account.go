@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/tally"
 )
@@ -22,8 +23,8 @@ var reasonOrder = []Reason{WithinLimit, NoLimit, OverLimit, ExceedsRegionCapacit
 // also for shadow limits; one that was repeated counts for none.
 func (l *Limiter) account(w *way, d Decision) {
 	o := l.outcome(d)
-	for i, a := range w.applied {
-		l.accountOne(a, w.costOf(i), d, o)
+	for i, a := range w.Applied {
+		l.accountOne(a, w.CostOf(i), d, o)
 	}
 }
 
@@ -120,8 +121,8 @@ func (l *Limiter) Remembers(a *rules.Applied) (units quantity.Units, denies bool
 // PeekBucket returns the decision that a request of one unit would get which no other limit applies
 // to. It charges and counts nothing. The error is an *Overload, ErrClosed, or that of ctx.
 func (l *Limiter) PeekBucket(ctx context.Context, a *rules.Applied) (Decision, error) {
-	f := Flow{limiter: l, next: Asks, reasked: reasks, way: way{waiting: waiting{rules: l.tenure.Rules(),
-		applied: []*rules.Applied{a}, cost: 1, caller: operators}.waits(l.waitOf(&Request{}))}}
+	f := Flow{limiter: l, next: Asks, reasked: reasks, way: way{Ask: queue.Ask{Rules: l.tenure.Rules(),
+		Applied: []*rules.Applied{a}, Cost: 1, Caller: operators}.Waits(l.waitOf(&Request{}))}}
 	for f.next != Decided {
 		if f.next == Asks {
 			f.Ask(ctx)

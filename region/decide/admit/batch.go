@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
@@ -50,19 +51,19 @@ func (l *Limiter) CheckBatch(ctx context.Context, all []Request) ([]Decision, er
 // span shards: left is true for these, and the caller asks about them one by one.
 func (l *Limiter) AskTogether(ctx context.Context, all []*Flow) (left []bool) {
 	left = make([]bool, len(all))
-	asked, of := make([]waiting, 0, len(all)), make([]*Flow, 0, len(all))
+	asked, of := make([]queue.Ask, 0, len(all)), make([]*Flow, 0, len(all))
 	for i, f := range all {
 		if f == nil || f.next != Asks {
 			continue
 		}
-		if left[i] = f.way.spans(); left[i] {
+		if left[i] = f.way.Spans(); left[i] {
 			continue
 		}
 		if a, denied := f.remembered(); denied {
 			f.answered(a, nil)
 			continue
 		}
-		asked, of = append(asked, f.way.waiting), append(of, f)
+		asked, of = append(asked, f.way.Ask), append(of, f)
 	}
 	said, errs := l.queue.DecideAll(ctx, asked)
 	for i, f := range of {
@@ -117,7 +118,7 @@ func (b *batch) part(ctx context.Context, from, to int) {
 func (b *batch) claim(from, to int) {
 	var all []*way
 	for _, f := range b.flows[from:to] {
-		if f != nil && f.next == Decided && f.err == nil && f.said.err != nil {
+		if f != nil && f.next == Decided && f.err == nil && f.said.Err != nil {
 			all = append(all, &f.way)
 		}
 	}
@@ -131,7 +132,7 @@ func (b *batch) claim(from, to int) {
 			continue
 		}
 		w := l.prepare(q, true, nil)
-		if !w.needsNoStore(q.Domain) && l.queue.Tripped(store.ShardOf(w.applied[0].Target.Key)) {
+		if !w.needsNoStore(q.Domain) && l.queue.Tripped(store.ShardOf(w.Applied[0].Target.Key)) {
 			all = append(all, &w)
 		}
 	}
@@ -140,7 +141,7 @@ func (b *batch) claim(from, to int) {
 
 func (b *batch) decide(ctx context.Context, i int) {
 	d, err := b.flows[i].finish(ctx)
-	if full, is := errors.AsType[*Overload](err); is {
+	if full, is := errors.AsType[*queue.Overload](err); is {
 		d, err = b.limiter.undecided(b.flows[i], full), nil
 	} else {
 		b.limiter.metrics.took(time.Since(b.begun))
@@ -149,15 +150,15 @@ func (b *batch) decide(ctx context.Context, i int) {
 }
 
 // undecided answers a request of a batch that the store has no time for.
-func (l *Limiter) undecided(f *Flow, full *Overload) Decision {
+func (l *Limiter) undecided(f *Flow, full *queue.Overload) Decision {
 	d := Decision{Reason: QueueFull, Undecided: true, RetryAfter: full.Retry}
-	for _, a := range f.way.applied {
+	for _, a := range f.way.Applied {
 		if !a.Limit.Shadow {
 			d = l.describe(d, a)
 			break
 		}
 	}
-	d.Epoch = f.way.rules.Newest
+	d.Epoch = f.way.Rules.Newest
 	return l.sign(d)
 }
 

@@ -126,10 +126,10 @@ func TestBatchSpansShards(t *testing.T) {
 func TestBatchWithoutAStore(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		closed := make(chan struct{})
-		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+		s, _ := lab.NewTwin(now, "a").ConnectWithin(time.Second, time.Now)
+		n := until(t, closed, s, 1, documents.Parse(t, 1, hereAndThere,
 			"name: minute, limit: 100, window: 1m, lending_limit: 0.5",
 			"name: deny, domain: deny, limit: 100, window: 1m, on_store_failure: deny"))
-		n.config.Closed, n.queue.closed = closed, closed
 		q := request("a")
 		q.Domain = "deny"
 		begun := time.Now()
@@ -158,7 +158,7 @@ func TestLargeBatchesAreDecidedInParts(t *testing.T) {
 		for i := range 600 {
 			all = append(all, request(distinct(i)))
 		}
-		if work := time.Duration(len(all)) * s.script; work < 3*n.deadline {
+		if work := time.Duration(len(all)) * s.Script; work < 3*n.deadline {
 			t.Fatalf("the store needs only %v", work)
 		}
 		got, err := n.CheckBatch(t.Context(), all)

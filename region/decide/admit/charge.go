@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/rules"
 )
 
@@ -20,7 +21,7 @@ func (l *Limiter) Charge(ctx context.Context, r *rules.Rules, a *rules.Applied,
 	if l.config.Stepped {
 		deadline = time.Hour // the wall clock does not measure a simulated store
 	}
-	said, err := l.queue.ask(ctx, waiting{rules: r, applied: []*rules.Applied{a}, cost: units,
-		commit: true, chunk: true, ahead: true}.waits(deadline))
-	return err == nil && said.err == nil && said.decided.Answers[said.index].Admitted
+	said, err := l.queue.Decide(ctx, queue.Ask{Rules: r, Applied: []*rules.Applied{a}, Cost: units,
+		Commit: true, Chunk: true, Ahead: true}.Waits(deadline))
+	return err == nil && said.Admitted()
 }

@@ -77,12 +77,12 @@ func onceKey(q Request, all []*rules.Applied) string {
 // watched returns the first limit of a request to which shadow limits alone apply, which deny
 // nothing; nil: another limit applies.
 func (w *way) watched() *rules.Applied {
-	for _, a := range w.applied {
+	for _, a := range w.Applied {
 		if !a.Limit.Shadow {
 			return nil
 		}
 	}
-	return w.applied[0]
+	return w.Applied[0]
 }
 
 func microseconds(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

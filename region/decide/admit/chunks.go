@@ -13,6 +13,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/held"
 	"github.com/quotad/quotad/region/base/repeat"
+	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/memory/tenure"
@@ -47,10 +48,9 @@ type Chunks struct {
 	store    *store.Store
 	tenure   *tenure.Tenure
 	rights   *rights.Engine
-	queue    *Queue
+	queue    *queue.Queue
 	deadline time.Duration // of the store's answer
 	elapsed  func() time.Duration
-	closed   <-chan struct{}
 	stepped  bool
 	wanted   chan wanted
 
@@ -62,12 +62,12 @@ type Chunks struct {
 	ended   bool // there are to be none any more
 }
 
-func newChunks(c Config, q *Queue, elapsed func() time.Duration) *Chunks {
+func newChunks(c Config, q *queue.Queue, elapsed func() time.Duration) *Chunks {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	return &Chunks{nodes: c.Nodes, store: c.Store, tenure: c.Tenure, rights: c.Rights, queue: q, deadline: c.Store.Deadline(),
-		elapsed: elapsed, closed: c.Closed, stepped: c.Stepped,
+		elapsed: elapsed, stepped: c.Stepped,
 		wanted: make(chan wanted, maxWanted), holders: map[*rules.Applied]*rules.Rules{},
 		prefetchedUnits: counter("quotad_prefetched_units_total", "Units that the store was charged with for requests to come (consistency: prefetch)."),
 		spentUnits:      counter("quotad_prefetched_spent_units_total", "Prefetched units that requests were admitted from, without asking the store."),
@@ -167,7 +167,7 @@ type payment struct {
 // spend admits a request whose limits are spendable from the chunks that the node holds, if it
 // holds enough of all its buckets.
 func (c *Chunks) spend(r *rules.Rules, applied []*rules.Applied, cost quantity.Units) (least payment, paid bool) {
-	if isClosed(c.closed) || c.tenure.Stopped() != nil || r.Serves() != nil {
+	if c.queue.Closed() || c.tenure.Stopped() != nil || r.Serves() != nil {
 		return payment{}, false
 	}
 	var taken [maxSpent]*held.Chunk
@@ -204,9 +204,9 @@ func (c *Chunks) putBack(taken []*held.Chunk, cost quantity.Units) {
 
 // topUpAll asks for chunks of all buckets of a request that chunks could have admitted, after the
 // store decided it.
-func (c *Chunks) topUpAll(w *waiting) {
-	for _, a := range w.applied {
-		c.topUp(w.rules, a)
+func (c *Chunks) topUpAll(w *queue.Ask) {
+	for _, a := range w.Applied {
+		c.topUp(w.Rules, a)
 	}
 }
 
@@ -253,15 +253,15 @@ func (c *Chunks) fetch(ctx context.Context, w wanted) {
 	if c.stepped {
 		deadline = time.Hour // the wall clock does not measure a simulated store
 	}
-	asks := waiting{rules: w.rules, applied: []*rules.Applied{w.of}, cost: w.units, commit: true,
-		chunk: true}.waits(deadline)
-	said, err := c.queue.ask(ctx, asks)
-	if err != nil || said.err != nil || !said.decided.Answers[said.index].Admitted {
+	asks := queue.Ask{Rules: w.rules, Applied: []*rules.Applied{w.of}, Cost: w.units, Commit: true,
+		Chunk: true}.Waits(deadline)
+	said, err := c.queue.Decide(ctx, asks)
+	if err != nil || !said.Admitted() {
 		w.of.Held.Filled(nil)
 		return
 	}
 	c.prefetchedUnits.Add(float64(w.units))
-	answer := answerOf([]waiting{asks}, 0, said.decided, said.of)
+	answer := said.Learned(asks)
 	if old := w.of.Held.Filled(&held.Grant{Units: w.units, Answer: answer}); old != nil {
 		c.giveBack(ctx, []leftover{{w.of, old, old.End()}})
 	}

@@ -252,18 +252,15 @@ func TestHoldersAreBounded(t *testing.T) {
 func TestPrefetchWithoutAStore(t *testing.T) {
 	started(t, documents.Parse(t, 1, alone, prefetched+", on_store_failure: deny"),
 		[]string{"us/n1"}, func(t *testing.T, c *cluster) {
-			if c.twin == nil {
-				t.Skip("a Redis cannot be taken out of reach in virtual time")
-			}
 			n := c.running["us/n1"]
 			admitted := warm(t, n.Limiter, request("a"))
 			stored := n.stored(t)
-			c.twin.SetDown(true)
+			c.setDown(true)
 			for n.check(t, request("a")).FromMemory {
 				admitted++
 			}
 			time.Sleep(2 * held.Life)
-			c.twin.SetDown(false)
+			c.setDown(false)
 			time.Sleep(2 * held.Life)
 			if got := n.stored(t); got != stored {
 				t.Errorf("%d stored, was %d", got, stored)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/documents"
-	"github.com/quotad/quotad/region/memory/store"
 )
 
 // A restarted node does not spend its part of a window twice. If it spent of the part before, it
@@ -66,7 +65,10 @@ func TestACallIsClaimedInOneCommit(t *testing.T) {
 		"name: closed, domain: closed, limit: 100, window: 1m, on_store_failure: deny")
 	started(t, d, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		n := c.running["us/n1"]
-		n.queue.breakers.trip(store.Whole)
+		closed := request("a")
+		closed.Domain = "closed"
+		c.setDown(true)
+		n.check(t, closed) // from then on the node knows
 		commits := func(what string, want, claims int, do func()) {
 			t.Helper()
 			before := n.journal.Stats()
@@ -80,8 +82,8 @@ func TestACallIsClaimedInOneCommit(t *testing.T) {
 		for i := range 300 {
 			all = append(all, request(fmt.Sprint("account-", i)))
 		}
-		closed, dear := request("a"), cost("a", 2)
-		closed.Domain, dear.Domain = "closed", "dear"
+		dear := cost("a", 2)
+		dear.Domain = "dear"
 		all = append(all, closed, dear)
 		commits("a batch", 1, 300, func() {
 			for i, d := range n.batch(t, all...) {

@@ -5,19 +5,11 @@
 //	Limiter.Check (check.go)
 //	  -> Flow     says what the request needs next: an answer of the store, a wait, or nothing
 //	              more (flow.go; lacking.go says for what)
-//	  -> ask      asks the store once, until the request's deadline (ask.go); on a Redis Cluster
-//	              it asks shard by shard (spanning.go)
-//	  -> lanes    have a batcher for each server of the store (lanes.go)
-//	  -> batcher  sends the requests that come while round trips are under way together, with
-//	              the next round trip (batcher.go, group.go)
+//	  -> queue    asks the store, with what else waits for it (package queue)
 //	  -> judge    turns the store's answer into a Decision (judge.go, decision.go)
 //
-// Requests that have to wait for the store queue in fair order (queue.go). The pace of the store is
-// measured (pace.go). A request that cannot be decided before its deadline at that pace is refused
-// (admission.go).
-//
-// If the store does not answer, or is known not to (breaker.go), the limit's on_store_failure
-// decides (local.go). With "local" this node admits units from a part of its own (fallback.go) and
+// If the store does not answer, or is known not to, the limit's on_store_failure decides
+// (local.go). With "local" this node admits units from a part of its own (fallback.go) and
 // charges them in the store later (settle.go). A restarted node does not spend that part a second
 // time (claims.go).
 //

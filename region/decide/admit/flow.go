@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/trade/rights"
@@ -40,7 +41,7 @@ type Flow struct {
 	way     way
 	next    Next
 
-	said answered // the store's last answer
+	said queue.Answer // the store's last answer
 	err  error
 
 	expires   time.Time     // before its caller stops waiting; zero: that is not known
@@ -61,7 +62,7 @@ type Flow struct {
 
 // way is a request on its way to a decision, with what the limits document says of it.
 type way struct {
-	waiting
+	queue.Ask
 	lists   *listed           // nil: the request has none
 	exempts *policy.Exemption // that the request meets which has no lists; nil: none
 	stray   string            // a descriptor whose value meets no condition; see policy.Matcher.Stray
@@ -93,7 +94,7 @@ func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 		return f, nil
 	}
 	if f.way.spends(q.Receipt) {
-		if d, paid := l.spend(f.way.rules, f.way.applied, f.way.cost); paid {
+		if d, paid := l.spend(f.way.Rules, f.way.Applied, f.way.Cost); paid {
 			f.paid = &d
 		}
 	}
@@ -101,24 +102,24 @@ func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 		return f, nil
 	}
 	f.next = Asks
-	return f, bounded(f.way.applied)
+	return f, bounded(f.way.Applied)
 }
 
 // prepare finds the limits of a request and sets its deadline.
 func (l *Limiter) prepare(q Request, commit bool, room []*rules.Applied) way {
 	r := l.tenure.Rules()
-	w := way{waiting: waiting{rules: r, cost: q.Cost, commit: commit, caller: q.Caller}.waits(l.waitOf(&q))}
+	w := way{Ask: queue.Ask{Rules: r, Cost: q.Cost, Commit: commit, Caller: q.Caller}.Waits(l.waitOf(&q))}
 	if q.Lists != nil {
 		w.matchLists(q, room)
 		return w
 	}
-	w.applied = r.Append(room, q.Domain, q.Descriptors)
+	w.Applied = r.Append(room, q.Domain, q.Descriptors)
 	w.exempts, w.stray = r.Exempt(q.Domain, q.Descriptors), r.Stray(q.Domain, q.Descriptors, nil)
 	if r.Replaces {
-		w.applied = withoutReplaced(w.applied, w.exempts)
+		w.Applied = withoutReplaced(w.Applied, w.exempts)
 	}
-	if commit && q.ID != "" && len(w.applied) > 0 {
-		w.once = onceKey(q, w.applied)
+	if commit && q.ID != "" && len(w.Applied) > 0 {
+		w.Once = onceKey(q, w.Applied)
 	}
 	return w
 }
@@ -128,15 +129,15 @@ func (f *Flow) Next() Next { return f.next }
 
 // Buckets returns the buckets of the limits that apply to the request.
 func (f *Flow) Buckets() []*exchange.Bucket {
-	all := make([]*exchange.Bucket, len(f.way.applied))
-	for i, a := range f.way.applied {
+	all := make([]*exchange.Bucket, len(f.way.Applied))
+	for i, a := range f.way.Applied {
 		all[i] = a.Bucket
 	}
 	return all
 }
 
 // Extend sets the time until which the request waits for its turn.
-func (f *Flow) Extend(until time.Time) { f.way.waitUntil(until, answerBefore) }
+func (f *Flow) Extend(until time.Time) { f.way.WaitUntil(until, queue.AnswerBefore) }
 
 // Ask asks the store to decide and waits for the answer, unless the node remembers a denial.
 func (f *Flow) Ask(ctx context.Context) {
@@ -144,17 +145,17 @@ func (f *Flow) Ask(ctx context.Context) {
 		f.answered(a, nil)
 		return
 	}
-	f.answered(f.limiter.queue.Decide(ctx, f.way.waiting))
+	f.answered(f.limiter.queue.Decide(ctx, f.way.Ask))
 }
 
 // answered takes the store's answer and finds out what the request needs next.
-func (f *Flow) answered(a answered, err error) {
+func (f *Flow) answered(a queue.Answer, err error) {
 	f.said, f.err, f.next = a, err, Decided
 	switch {
 	case err != nil:
 	case f.waitReopened():
 	case f.borrowed:
-	case a.lost() != nil:
+	case a.Lost() != nil:
 		f.waitRestored()
 	case !f.waitOpened():
 		f.borrow()
@@ -165,14 +166,14 @@ func (f *Flow) answered(a answered, err error) {
 // node opened it. If other documents are open then, the request is matched anew. It returns false
 // if the request need not wait, did so too often, or this node has stopped using its store.
 func (f *Flow) waitReopened() bool {
-	if !errors.Is(f.said.err, store.ErrUnknownStore) || f.reasked == reasks ||
+	if !errors.Is(f.said.Err, store.ErrUnknownStore) || f.reasked == reasks ||
 		f.limiter.tenure.Stopped() != nil {
 		return false
 	}
 	f.reasked++
 	wait := f.limiter.rights.Wait(0, rights.Reopened)
 	f.waits(reopened, wait)
-	if f.limiter.tenure.Rules() != f.way.rules { // it is open again already
+	if f.limiter.tenure.Rules() != f.way.Rules { // it is open again already
 		f.Waited(true, false)
 	}
 	return true
@@ -180,9 +181,9 @@ func (f *Flow) waitReopened() bool {
 
 // matchAnew has the request decided by the documents that are open now.
 func (f *Flow) matchAnew() {
-	came, until, ends := f.way.came, f.way.until, f.way.ends
+	came, until, ends := f.way.Came, f.way.Until, f.way.Ends
 	f.way = f.limiter.prepare(f.request, f.commit, f.room[:0])
-	f.way.came, f.way.until, f.way.ends = came, until, ends
+	f.way.Came, f.way.Until, f.way.Ends = came, until, ends
 	if f.next = Asks; f.way.needsNoStore(f.request.Domain) {
 		f.next = Decided
 	}
@@ -191,17 +192,17 @@ func (f *Flow) matchAnew() {
 // waitRestored has a lost bucket restored and makes the request wait for it. A request waits as
 // often as it has buckets, at most.
 func (f *Flow) waitRestored() {
-	if f.lost == len(f.way.applied) {
+	if f.lost == len(f.way.Applied) {
 		return
 	}
 	f.lost++
-	concerned := f.way.applied
-	if f.said.part != nil {
-		concerned = f.said.part
+	concerned := f.way.Applied
+	if f.said.Only != nil {
+		concerned = f.said.Only
 	}
-	b := concerned[f.said.lost().Place].Bucket
+	b := concerned[f.said.Lost().Place].Bucket
 	wait := f.limiter.rights.Wait(0, b.ID)
-	if !f.limiter.rights.Lose(context.Background(), b, f.said.err) {
+	if !f.limiter.rights.Lose(context.Background(), b, f.said.Err) {
 		wait.Leave()
 		return
 	}
@@ -221,7 +222,7 @@ func (f *Flow) waitOpened() bool {
 		ids[i] = l.Bucket.ID
 	}
 	wait := f.limiter.rights.Wait(0, ids...)
-	if !f.limiter.rights.AskWhoUsed(closed, f.said.decided.Now) {
+	if !f.limiter.rights.AskWhoUsed(closed, f.said.Decided.Now) {
 		wait.Leave()
 		return false
 	}
@@ -236,7 +237,7 @@ func (f *Flow) borrow() {
 	if !f.commit || len(lacking) == 0 {
 		return
 	}
-	if wait := f.limiter.rights.Borrow(lacking, f.way.cost, f.said.decided.Now); wait != nil {
+	if wait := f.limiter.rights.Borrow(lacking, f.way.Cost, f.said.Decided.Now); wait != nil {
 		f.borrowed = true
 		f.waits(rightsLent, wait)
 	}
@@ -275,7 +276,7 @@ func (f *Flow) Waited(helps, timedOut bool) {
 	case f.waitsFor == rightsLent:
 	case f.waitsFor == reopened:
 		// If the documents are the same, the store has lost data: then it has not decided.
-		if helps && f.limiter.tenure.Rules().Epoch != f.way.rules.Epoch {
+		if helps && f.limiter.tenure.Rules().Epoch != f.way.Rules.Epoch {
 			f.matchAnew()
 		}
 	case helps:
@@ -289,7 +290,7 @@ func (f *Flow) Waited(helps, timedOut bool) {
 func (f *Flow) pause(ctx context.Context) {
 	patience := f.Patience()
 	if f.waitsFor != rightsLent {
-		patience = time.Until(earlier(f.way.until, f.way.came.Add(f.limiter.deadline)))
+		patience = min(time.Until(f.way.Until), time.Until(f.way.Came.Add(f.limiter.deadline)))
 	} else if !f.expires.IsZero() {
 		patience = min(patience, time.Until(f.expires))
 	}
@@ -319,7 +320,7 @@ func (f *Flow) Decision() (Decision, error) {
 	if err != nil {
 		return d, err
 	}
-	d.Epoch = f.way.rules.Newest
+	d.Epoch = f.way.Rules.Newest
 	if f.way.lists != nil {
 		d.Met = f.way.lists.met
 	}
@@ -331,7 +332,7 @@ func (f *Flow) Decision() (Decision, error) {
 
 // decision returns the decision without what all decisions have.
 func (f *Flow) decision() (Decision, error) {
-	l, all := f.limiter, f.way.applied
+	l, all := f.limiter, f.way.Applied
 	if f.way.denied() {
 		return Decision{Reason: Denied, Limits: l.uncounted(&f.way, Decision{})}, nil
 	}
@@ -340,7 +341,7 @@ func (f *Flow) decision() (Decision, error) {
 			return d, nil
 		}
 	}
-	if f.way.rules.Serves() != nil {
+	if f.way.Rules.Serves() != nil {
 		return l.excluded(&f.way), nil
 	}
 	if f.paid != nil {
@@ -350,14 +351,14 @@ func (f *Flow) decision() (Decision, error) {
 		}
 		return d, nil
 	}
-	if f.err == nil && f.said.err == nil {
+	if f.err == nil && f.said.Err == nil {
 		return f.counted(), nil
 	}
 	var d Decision
 	if f.err == nil {
 		l.metrics.storeFailures.Inc()
 		d = l.withoutStore(&f.way)
-	} else if watched := f.way.watched(); isOverload(f.err) && watched != nil {
+	} else if watched := f.way.watched(); queue.IsOverload(f.err) && watched != nil {
 		d = l.describe(Decision{Allowed: true, Reason: QueueFull}, watched)
 	} else {
 		return d, f.err
@@ -376,7 +377,7 @@ func (l *Limiter) excluded(w *way) Decision {
 	if d.Allowed = decider != nil; d.Allowed {
 		d.Reason = WithinLimit
 	} else {
-		decider = w.applied[slices.IndexFunc(w.applied, func(a *rules.Applied) bool { return !a.Limit.Shadow })]
+		decider = w.Applied[slices.IndexFunc(w.Applied, func(a *rules.Applied) bool { return !a.Limit.Shadow })]
 	}
 	d = l.describe(d, decider)
 	if w.wantsStates() {
@@ -387,12 +388,12 @@ func (l *Limiter) excluded(w *way) Decision {
 
 // counted returns the decision by the store's answer.
 func (f *Flow) counted() Decision {
-	l, all := f.limiter, f.way.applied
+	l, all := f.limiter, f.way.Applied
 	d := l.judge(&f.way, f.said)
 	if !d.FromMemory && f.way.spends(f.request.Receipt) {
-		l.chunks.topUpAll(&f.way.waiting)
+		l.chunks.topUpAll(&f.way.Ask)
 	}
-	l.metrics.sentAgain(f.said.decided)
+	l.metrics.sentAgain(f.said.Decided)
 	if f.commit && d.Allowed && f.request.Receipt {
 		d.Receipt = l.receipts.give(f.request, all, f.said)
 	}

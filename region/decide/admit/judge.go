@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/rules"
 )
 
@@ -30,11 +31,11 @@ func (l *Limiter) describe(d Decision, a *rules.Applied) Decision {
 // judge turns the store's answer into a decision. The limit that decides is the one with the
 // greatest weight. A shadow limit decides only if no other limit applies, and so does an
 // alternative limit that did not deny although it had no room.
-func (l *Limiter) judge(w *way, a answered) Decision {
-	answer, all := a.decided.Answers[a.index], w.applied
+func (l *Limiter) judge(w *way, a queue.Answer) Decision {
+	answer, all := a.Own(), w.Applied
 	decider, best := 0, int64(math.MinInt64)
 	var retry time.Duration // of the decider
-	seed, takes := l.sequence.Load(), w.commit && !answer.Admitted
+	seed, takes := l.sequence.Load(), w.Commit && !answer.Admitted
 	var shadowed []string
 	var delay int64
 	spared := !w.allFull(a)
@@ -51,19 +52,19 @@ func (l *Limiter) judge(w *way, a answered) Decision {
 			shadowed = append(shadowed, all[i].Limit.Name)
 		}
 		after := l.retryAfter(w.denies(i, a), seed, takes && len(all) == 1)
-		weighs := weight(answer.Admitted, v, after, w.costOf(i) > all[i].Most())
+		weighs := weight(answer.Admitted, v, after, w.CostOf(i) > all[i].Most())
 		first := i == 0 || harmless(decider) && !shadow
 		if first || shadow == harmless(decider) && weighs > best {
 			decider, best, retry = i, weighs, after
 		}
 	}
-	state, verdict := a.decided.Buckets[decider], answer.Verdicts[decider]
+	state, verdict := a.Decided.Buckets[decider], answer.Verdicts[decider]
 	d := l.describe(Decision{Allowed: answer.Admitted, Reason: WithinLimit,
 		Remaining:  verdict.Remaining,
 		ResetAfter: microseconds(state.Reset),
-		Cell:       state.Cell, At: a.at(decider),
+		Cell:       state.Cell, At: a.At(decider),
 		Share: max(state.Share, 0), Shadowed: shadowed, Delay: microseconds(delay),
-		Repeated: a.decided.Repeated, FromMemory: a.fromMemory}, all[decider])
+		Repeated: a.Decided.Repeated, FromMemory: a.FromMemory}, all[decider])
 	if w.wantsStates() {
 		d.Limits = l.states(w, a, seed)
 	}
@@ -74,7 +75,7 @@ func (l *Limiter) judge(w *way, a answered) Decision {
 		if d.Limits != nil {
 			d.Limits[decider].RetryAfter = retry
 		}
-		d.Reason, d.RetryAfter = reasonOf(all[decider], w.costOf(decider), state, verdict, a.at(decider)), retry
+		d.Reason, d.RetryAfter = reasonOf(all[decider], w.CostOf(decider), state, verdict, a.At(decider)), retry
 		if d.Reason == Recovering {
 			d.opens = microseconds(verdict.Retry)
 		}
@@ -83,8 +84,8 @@ func (l *Limiter) judge(w *way, a answered) Decision {
 }
 
 // denies returns what one of a request's limits said.
-func (w *way) denies(i int, a answered) denies {
-	return denies{w.applied[i], w.costOf(i), a.decided.Buckets[i], a.decided.Answers[a.index].Verdicts[i], a.at(i)}
+func (w *way) denies(i int, a queue.Answer) denies {
+	return denies{w.Applied[i], w.CostOf(i), a.Decided.Buckets[i], a.Own().Verdicts[i], a.At(i)}
 }
 
 // reasonOf returns why a limit denies.

@@ -11,6 +11,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/decide/queue"
 )
 
 // The limits of these tests, with "here" entitled to 40 % of each.
@@ -51,7 +52,7 @@ func (c judgedCase) judge(t testing.TB) Decision {
 				Entitlement: a.Target.Terms.Entitlement, Share: a.Target.Terms.Entitlement + 1,
 				Reset: 2 * a.Target.Terms.Window})
 	}
-	return n.judge(&way{waiting: waiting{cost: max(c.cost, 1), applied: all}}, answered{decided: d, index: 1})
+	return n.judge(&way{Ask: queue.Ask{Cost: max(c.cost, 1), Applied: all}}, queue.Answer{Decided: d, Index: 1})
 }
 
 func TestJudge(t *testing.T) {
@@ -166,8 +167,8 @@ func TestJudgeDescribesTheDecider(t *testing.T) {
 // negative share.
 func TestJudgeShowsNoNegativeShare(t *testing.T) {
 	n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, judged["minute"]))
-	d := n.judge(&way{waiting: waiting{cost: 1, applied: n.tenure.Rules().Match(asked(request("a")))}},
-		answered{decided: algorithms.Decided{Head: algorithms.Head{Now: judgedAt},
+	d := n.judge(&way{Ask: queue.Ask{Cost: 1, Applied: n.tenure.Rules().Match(asked(request("a")))}},
+		queue.Answer{Decided: algorithms.Decided{Head: algorithms.Head{Now: judgedAt},
 			Buckets: []algorithms.State{{Share: -5}},
 			Answers: []algorithms.Answer{{Verdicts: []algorithms.Verdict{{Retry: 1}}}}}})
 	if d.Share != 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quotad/quotad/region/base/held"
+	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/journal"
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/memory/tenure"
@@ -47,7 +48,7 @@ type Limiter struct {
 	store    *store.Store
 	tenure   *tenure.Tenure
 	rights   *rights.Engine
-	queue    *Queue
+	queue    *queue.Queue
 	deadline time.Duration // of the store's answer
 	wait     time.Duration // of a request whose caller names no time
 	elapsed  func() time.Duration
@@ -71,6 +72,9 @@ func clockOf(c Config) *held.Clock {
 	return held.ClockOf(func() (monotonic, wall time.Duration) { return c.Elapsed(), c.Now().Round(0).Sub(begun) })
 }
 
+// DefaultWait is how long a request waits for its turn whose caller names no time.
+const DefaultWait = time.Second
+
 // ErrClosed is the error of requests to a node that has been closed.
 var ErrClosed = tenure.ErrClosed
 
@@ -87,7 +91,7 @@ func New(c Config) *Limiter {
 	}
 	l.fallback = newFallback(LocalConfig{Node: c.Node, Nodes: c.Nodes, Store: c.Store, Tenure: c.Tenure, Rights: c.Rights,
 		Journal: c.Journal, Writes: writes, Now: c.Now, Log: c.Log})
-	l.queue = NewQueue(Config2{Store: c.Store, Rights: c.Rights, Now: c.Now, Elapsed: l.elapsed, Log: c.Log,
+	l.queue = queue.New(queue.Config{Store: c.Store, Rights: c.Rights, Now: c.Now, Elapsed: l.elapsed, Log: c.Log,
 		Closed: c.Closed, Stepped: c.Stepped})
 	l.chunks = newChunks(c, l.queue, l.elapsed)
 	return l
@@ -133,4 +137,4 @@ func (l *Limiter) Chunks() *Chunks { return l.chunks }
 func (l *Limiter) Receipts() *Receipts { return l.receipts }
 
 // Queue returns what asks the store.
-func (l *Limiter) Queue() *Queue { return l.queue }
+func (l *Limiter) Queue() *queue.Queue { return l.queue }

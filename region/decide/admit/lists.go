@@ -45,7 +45,7 @@ type listRoom struct {
 
 // matchLists finds the limits that apply to the lists of a request, and what it costs of each.
 func (w *way) matchLists(q Request, room []*rules.Applied) {
-	w.lists, w.applied = &listed{replaced: q.replaced}, room
+	w.lists, w.Applied = &listed{replaced: q.replaced}, room
 	own := &w.lists.room
 	if w.lists.met = own.met[:]; len(q.Lists) > len(own.met) {
 		w.lists.met = make([]Met, len(q.Lists))
@@ -54,10 +54,10 @@ func (w *way) matchLists(q Request, room []*rules.Applied) {
 	costs, places := own.costs[:0], own.places[:0]
 	for n, list := range q.Lists {
 		var some [4]*rules.Applied
-		met, exempt := w.rules.AppendList(some[:0], q.Domain, list.Entries)
+		met, exempt := w.Rules.AppendList(some[:0], q.Domain, list.Entries)
 		its, first := &w.lists.met[n], len(places)
 		if exempt == nil && w.stray == "" {
-			w.stray = w.rules.Stray(q.Domain, nil, list.Entries)
+			w.stray = w.Rules.Stray(q.Domain, nil, list.Entries)
 		}
 		if exempt != nil {
 			its.Exempt, its.Unlimited, its.Denied = true, exempt.Unlimited, exempt.Deny
@@ -65,11 +65,11 @@ func (w *way) matchLists(q Request, room []*rules.Applied) {
 			w.lists.replaced = append(w.lists.replaced, exempt.Replaces...)
 		}
 		for _, a := range met {
-			place := slices.IndexFunc(w.applied,
+			place := slices.IndexFunc(w.Applied,
 				func(b *rules.Applied) bool { return b.Bucket.ID == a.Bucket.ID })
 			if place < 0 {
-				place = len(w.applied)
-				w.applied, costs = append(w.applied, a), append(costs, 0)
+				place = len(w.Applied)
+				w.Applied, costs = append(w.Applied, a), append(costs, 0)
 			}
 			costs[place] = max(costs[place], list.Cost)
 			places = append(places, place)
@@ -80,12 +80,12 @@ func (w *way) matchLists(q Request, room []*rules.Applied) {
 	if len(w.lists.replaced) > 0 {
 		costs = w.leaveReplaced(costs)
 	}
-	w.cost = 1
+	w.Cost = 1
 	for _, cost := range costs {
-		w.cost = max(w.cost, cost)
+		w.Cost = max(w.Cost, cost)
 	}
-	if slices.ContainsFunc(costs, func(cost quantity.Units) bool { return cost != w.cost }) {
-		w.costs = costs
+	if slices.ContainsFunc(costs, func(cost quantity.Units) bool { return cost != w.Cost }) {
+		w.Costs = costs
 	}
 }
 
@@ -105,16 +105,16 @@ func withoutReplaced(all []*rules.Applied, exempt *policy.Exemption) []*rules.Ap
 
 // leaveReplaced leaves out the limits that others of the request replace.
 func (w *way) leaveReplaced(costs []quantity.Units) []quantity.Units {
-	places, kept := make([]int, len(w.applied)), 0
-	for i, a := range w.applied {
+	places, kept := make([]int, len(w.Applied)), 0
+	for i, a := range w.Applied {
 		places[i] = -1
 		if !slices.Contains(w.lists.replaced, a.Limit.Alias) {
-			w.applied[kept], costs[kept], places[i] = a, costs[i], kept
+			w.Applied[kept], costs[kept], places[i] = a, costs[i], kept
 			kept++
 		}
 	}
-	w.lists.lessened = kept < len(w.applied)
-	w.applied = w.applied[:kept]
+	w.lists.lessened = kept < len(w.Applied)
+	w.Applied = w.Applied[:kept]
 	for n := range w.lists.met {
 		met := &w.lists.met[n]
 		left := met.Limits[:0]
@@ -135,12 +135,12 @@ func (w *way) denied() bool {
 
 // needsNoStore reports whether the request is decided by the document alone.
 func (w *way) needsNoStore(domain string) bool {
-	if len(w.applied) == 0 || w.denied() || w.rules.Serves() != nil {
+	if len(w.Applied) == 0 || w.denied() || w.Rules.Serves() != nil {
 		return true
 	}
 	if w.stray == "" {
 		return false
 	}
-	rule, _ := w.rules.Domain(domain)
+	rule, _ := w.Rules.Domain(domain)
 	return rule.OnNoLimit == policy.NoLimitDeny
 }

@@ -12,7 +12,7 @@ import (
 // request is denied. Otherwise every limit that says local must have room in this node's part, also
 // an alternative one.
 func (l *Limiter) withoutStore(w *way) Decision {
-	all, commit := w.applied, w.commit
+	all, commit := w.Applied, w.Commit
 	d := l.describe(Decision{Allowed: true, Reason: StoreFailureAllowed}, all[0])
 	if a := w.failsWithStore(); a != nil {
 		return l.describe(Decision{Reason: StoreFailure}, a)
@@ -35,7 +35,7 @@ func (l *Limiter) withoutStore(w *way) Decision {
 		l.fallback.claimAll(claims)
 	}
 	for _, i := range local {
-		a, cost := all[i], w.costOf(i)
+		a, cost := all[i], w.CostOf(i)
 		m := l.fallback.take(a, cost, commit, now)
 		if !m.room {
 			for _, c := range charged {
@@ -58,7 +58,7 @@ func (l *Limiter) withoutStore(w *way) Decision {
 // failsWithStore returns the first limit of a request that says on_store_failure: deny; nil: none
 // does.
 func (w *way) failsWithStore() *rules.Applied {
-	for _, a := range w.applied {
+	for _, a := range w.Applied {
 		if !a.Limit.Shadow && a.Limit.OnStoreFailure == policy.StoreFailureDeny {
 			return a
 		}
@@ -71,7 +71,7 @@ func (w *way) failsWithStore() *rules.Applied {
 func (l *Limiter) roomLocally(w *way, local []int, now time.Time) (claims []claiming, at int,
 	denied *metered) {
 	for _, i := range local {
-		m := l.fallback.take(w.applied[i], w.costOf(i), false, now)
+		m := l.fallback.take(w.Applied[i], w.CostOf(i), false, now)
 		if !m.room {
 			return nil, i, &m
 		}
@@ -99,7 +99,7 @@ func (l *Limiter) claimTogether(all []*way) {
 // inLocalPart returns the places of the limits that say on_store_failure: local, without shadow
 // limits.
 func (w *way) inLocalPart() (local []int) {
-	for i, a := range w.applied {
+	for i, a := range w.Applied {
 		if !a.Limit.Shadow && a.Limit.OnStoreFailure == policy.StoreFailureLocal {
 			local = append(local, i)
 		}

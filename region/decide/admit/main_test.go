@@ -42,12 +42,18 @@ func unstarted(t testing.TB, nodes int, d *policy.Document) *Limiter {
 // life.
 func on(t testing.TB, s *store.Store, nodes int, d *policy.Document) *Limiter {
 	t.Helper()
+	return until(t, make(chan struct{}), s, nodes, d)
+}
+
+// until is on, of a node that ends when closed is closed.
+func until(t testing.TB, closed <-chan struct{}, s *store.Store, nodes int, d *policy.Document) *Limiter {
+	t.Helper()
 	kept, _, err := journals.New("here", "n1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := Config{Region: "here", Node: "n1", Nodes: nodes, Store: s, Journal: kept,
-		Now: time.Now, Log: slog.New(slog.DiscardHandler), Closed: make(chan struct{})}
+		Now: time.Now, Log: slog.New(slog.DiscardHandler), Closed: closed}
 	l, err := wired(c, d, peer.NewClient(nil, nil)) // it hears of no peer's address
 	if err != nil {
 		t.Fatal(err)

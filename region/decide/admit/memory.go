@@ -4,6 +4,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/held"
+	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
@@ -13,35 +14,35 @@ import (
 // limits, which only the store can judge, nor for a cost that the region can never admit, which the
 // store says. While the store is out of reach the limits say what becomes of the request. A denial
 // that is told from memory counts as demand.
-func (f *Flow) remembered() (a answered, denied bool) {
+func (f *Flow) remembered() (a queue.Answer, denied bool) {
 	if f.asked {
-		return answered{}, false
+		return queue.Answer{}, false
 	}
 	f.asked = true
-	if !f.commit || f.way.once != "" || isClosed(f.limiter.config.Closed) || !f.way.fits() {
-		return answered{}, false
+	if !f.commit || f.way.Once != "" || f.limiter.queue.Closed() || !f.way.fits() {
+		return queue.Answer{}, false
 	}
 	l, generation, now := f.limiter, f.limiter.tenure.Generation(), f.limiter.elapsed()
-	for i, one := range f.way.applied {
+	for i, one := range f.way.Applied {
 		if l.queue.Tripped(store.ShardOf(one.Target.Key)) {
-			return answered{}, false
+			return queue.Answer{}, false
 		}
-		d, denies, turn := one.Held.Deny(f.way.costOf(i), generation, now)
+		d, denies, turn := one.Held.Deny(f.way.CostOf(i), generation, now)
 		if turn {
-			return answered{}, false
+			return queue.Answer{}, false
 		}
 		if denies {
-			a.tell(len(f.way.applied), i, d)
+			tell(&a, len(f.way.Applied), i, d)
 		}
 	}
-	if !a.fromMemory {
-		return answered{}, false
+	if !a.FromMemory {
+		return queue.Answer{}, false
 	}
 	l.metrics.rememberedDenials.Inc()
-	for i, at := range a.times {
+	for i, at := range a.Times {
 		if at != 0 {
-			l.rights.ObserveDenied(f.way.applied[i].Bucket, a.decided.Buckets[i], at,
-				f.way.costOf(i))
+			l.rights.ObserveDenied(f.way.Applied[i].Bucket, a.Decided.Buckets[i], at,
+				f.way.CostOf(i))
 		}
 	}
 	return a, true
@@ -49,8 +50,8 @@ func (f *Flow) remembered() (a answered, denied bool) {
 
 // fits reports whether each limit of a request denies by itself, and could admit its cost here.
 func (w *way) fits() bool {
-	for i, a := range w.applied {
-		if a.Limit.Shadow || a.Limit.Alternative || w.costOf(i) > a.Capacity() {
+	for i, a := range w.Applied {
+		if a.Limit.Shadow || a.Limit.Alternative || w.CostOf(i) > a.Capacity() {
 			return false
 		}
 	}
@@ -58,12 +59,12 @@ func (w *way) fits() bool {
 }
 
 // tell adds to an answer from memory that one of a request's buckets has no room.
-func (a *answered) tell(buckets, which int, d held.Denial) {
-	if !a.fromMemory {
-		a.fromMemory, a.times = true, make([]quantity.StoreTime, buckets)
-		a.decided.Buckets = make([]algorithms.State, buckets)
-		a.decided.Answers = []algorithms.Answer{{Verdicts: make([]algorithms.Verdict, buckets)}}
+func tell(a *queue.Answer, buckets, which int, d held.Denial) {
+	if !a.FromMemory {
+		a.FromMemory, a.Times = true, make([]quantity.StoreTime, buckets)
+		a.Decided.Buckets = make([]algorithms.State, buckets)
+		a.Decided.Answers = []algorithms.Answer{{Verdicts: make([]algorithms.Verdict, buckets)}}
 	}
-	a.times[which], a.decided.Now = d.Now, max(a.decided.Now, d.Now)
-	a.decided.Buckets[which], a.decided.Answers[0].Verdicts[which] = d.State, d.Verdict
+	a.Times[which], a.Decided.Now = d.Now, max(a.Decided.Now, d.Now)
+	a.Decided.Buckets[which], a.Decided.Answers[0].Verdicts[which] = d.State, d.Verdict
 }

@@ -29,7 +29,8 @@ import (
 type countedServer struct {
 	store.Servers
 	trips, items, refunds atomic.Int64
-	takes                 atomic.Int64 // ns
+	takes                 atomic.Int64  // ns
+	closed                chan struct{} // ends the node
 }
 
 // Exec implements store.Servers.
@@ -53,8 +54,8 @@ func counted(t *testing.T, regions, limits []string, f func(t *testing.T, n *Lim
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
 		_, way := lab.NewTwin(now, "r").Connect(time.Now)
-		s := &countedServer{Servers: way}
-		n := on(t, store.New(store.Parts{Servers: s,
+		s := &countedServer{Servers: way, closed: make(chan struct{})}
+		n := until(t, s.closed, store.New(store.Parts{Servers: s,
 			NewSecret: func() string { return "secret" }}), 1,
 			documents.Parse(t, 1, regions, limits...))
 		if err := n.tenure.Open(t.Context()); err != nil {
@@ -375,7 +376,7 @@ func TestAClosedNodeRemembersNothing(t *testing.T) {
 		"a chunk":  prefetched,
 	} {
 		t.Run(name, func(t *testing.T) {
-			counted(t, here, []string{limit}, func(t *testing.T, n *Limiter, _ *countedServer) {
+			counted(t, here, []string{limit}, func(t *testing.T, n *Limiter, s *countedServer) {
 				fromMemory := func() bool {
 					d, err := n.Check(t.Context(), request("a"))
 					return err == nil && d.FromMemory
@@ -386,9 +387,7 @@ func TestAClosedNodeRemembersNothing(t *testing.T) {
 					}
 					time.Sleep(time.Millisecond)
 				}
-				closed := make(chan struct{})
-				close(closed)
-				n.config.Closed, n.queue.closed, n.chunks.closed = closed, closed, closed
+				close(s.closed)
 				if d, err := n.Check(t.Context(), request("a")); !errors.Is(err, ErrClosed) {
 					t.Errorf("%+v, %v", d, err)
 				}

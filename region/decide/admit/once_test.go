@@ -9,6 +9,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/trade/rights"
 )
 
@@ -102,27 +103,23 @@ func TestTheSameRequestAtOnce(t *testing.T) {
 func (n *running) batched(t *testing.T, observed *rights.Engine, requests ...Request) []Decision {
 	t.Helper()
 	r := n.tenure.Rules()
-	common := n.queue.lanes.all[0].shared
-	common.rights = observed
-	b := newBatcher(common, n.deadline, underWay)
-	answers := make([]chan answered, len(requests))
-	batch := make([]waiting, len(requests))
+	together := queue.New(queue.Config{Store: n.store, Rights: observed, Now: time.Now, Elapsed: n.elapsed, Log: n.log,
+		Stepped: true})
+	batch := make([]queue.Ask, len(requests))
 	for i, q := range requests {
-		answers[i] = make(chan answered, 1)
-		batch[i] = waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: q.Cost,
-			commit: true, answer: answers[i]}
+		batch[i] = queue.Ask{Rules: r, Applied: r.Match(q.Domain, q.Descriptors), Cost: q.Cost,
+			Commit: true}.Waits(time.Minute)
 		if q.ID != "" {
-			batch[i].once = onceKey(q, batch[i].applied)
+			batch[i].Once = onceKey(q, batch[i].Applied)
 		}
 	}
-	b.decide(t.Context(), batch)
+	said, errs := together.DecideAll(t.Context(), batch)
 	decisions := make([]Decision, len(requests))
-	for i := range answers {
-		a := <-answers[i]
-		if a.err != nil {
-			t.Fatalf("request %d: %+v", i, a)
+	for i, a := range said {
+		if errs[i] != nil || a.Err != nil {
+			t.Fatalf("request %d: %+v, %v", i, a, errs[i])
 		}
-		decisions[i] = n.judge(&way{waiting: batch[i]}, a)
+		decisions[i] = n.judge(&way{Ask: batch[i]}, a)
 	}
 	return decisions
 }

@@ -10,80 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/documents"
+	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/store"
 )
-
-// busyServer is a store's server that does one thing at a time, in virtual time. A reply after the
-// deadline is an error, though the scripts have run.
-type busyServer struct {
-	store.Servers
-	// the times of a bucket's script call, of each further request in it, and of the way
-	script, join, trip time.Duration
-	late               atomic.Int64 // round trips
-	decided            atomic.Int64 // requests
-
-	mu   sync.Mutex
-	free time.Time // when the server has done all that came so far
-	down bool      // it does not answer
-}
-
-// Exec implements store.Servers.
-func (s *busyServer) Exec(ctx context.Context, calls []store.Call) []store.Reply {
-	s.mu.Lock()
-	now := time.Now()
-	if s.free.Before(now) {
-		s.free = now
-	}
-	decides := false
-	for _, c := range calls {
-		if op, ok := c.Op.(*store.Op[algorithms.Items, algorithms.ItemsDecided]); ok {
-			for _, item := range op.Call.Each {
-				s.free = s.free.Add(s.script*time.Duration(len(item.Buckets)) +
-					s.join*time.Duration(len(item.Costs)-1))
-				s.decided.Add(int64(len(item.Costs)))
-			}
-			decides = true
-		}
-	}
-	replies := s.Servers.Exec(ctx, calls)
-	takes := s.free.Sub(now) + s.trip
-	if s.down {
-		takes = time.Hour
-	}
-	s.mu.Unlock()
-	if !decides {
-		return replies
-	}
-	if takes <= store.DefaultTimeout {
-		time.Sleep(takes)
-		if !s.stopped() {
-			return replies
-		}
-	}
-	s.late.Add(1)
-	time.Sleep(time.Until(now.Add(store.DefaultTimeout)))
-	for i := range replies {
-		replies[i] = store.Reply{Err: store.Failed("busy", "script decide",
-			context.DeadlineExceeded)}
-	}
-	return replies
-}
-
-func (s *busyServer) stop(down bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.down = down
-}
-
-func (s *busyServer) stopped() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.down
-}
 
 // overloadLimits are what attackers and victims use.
 var overloadLimits = []string{
@@ -95,11 +27,10 @@ var overloadLimits = []string{
 
 // busyNode returns a node that decides with a store that needs 300 µs for a script call, so that
 // tests need not ask so often.
-func busyNode(t *testing.T) (*Limiter, *busyServer) {
+func busyNode(t *testing.T) (*Limiter, *lab.Busy) {
 	t.Helper()
 	_, way := lab.NewTwin(now, "r").Connect(time.Now)
-	s := &busyServer{Servers: way, script: 300 * time.Microsecond, join: 35 * time.Microsecond,
-		trip: 100 * time.Microsecond}
+	s := lab.NewBusy(way)
 	n := on(t, store.New(store.Parts{Servers: s, NewSecret: func() string { return "secret" }}), 1,
 		documents.Parse(t, 1, []string{"here: {weight: 1}"}, overloadLimits...))
 	n.opened(t)
@@ -114,7 +45,7 @@ func (l *Limiter) opened(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var runs sync.WaitGroup
-	runs.Go(func() { l.queue.lanes.run(ctx) })
+	runs.Go(func() { l.queue.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()
 		runs.Wait()
@@ -265,9 +196,9 @@ func TestOverloadTakesFromNobody(t *testing.T) {
 				if n := tight.units; n > 20*10 {
 					t.Errorf("%d admitted by 20 limits of 10", n)
 				}
-				l := n.queue.lanes.all[0].load()
-				if s.late.Load() > 0 || l.Queued > 0 || l.Refused != (Refused{}) {
-					t.Errorf("%d round trips were late, %+v; %d of %d decided", s.late.Load(), l,
+				l := n.queue.Load()
+				if s.Late.Load() > 0 || l.Queued > 0 || l.Refused != (queue.Refused{}) {
+					t.Errorf("%d round trips were late, %+v; %d of %d decided", s.Late.Load(), l,
 						flood.stored, flood.all)
 				}
 			})
@@ -308,12 +239,12 @@ func TestStoreStopsUnderOverload(t *testing.T) {
 		a := attack{callers: 8, batch: 100, domain: "flood", key: distinct}
 		all.Go(func() { a.floods(t, n, 25*time.Millisecond, time.Second) })
 		time.Sleep(500 * time.Millisecond)
-		if n.queue.breakers.tripped(store.Whole) {
+		if n.queue.Tripped(store.Whole) {
 			t.Fatal("the store answers")
 		}
-		s.stop(true)
+		s.Stop(true)
 		time.Sleep(n.deadline + time.Millisecond)
-		if !n.queue.breakers.tripped(store.Whole) {
+		if !n.queue.Tripped(store.Whole) {
 			t.Errorf("the store has not answered for %v", n.deadline)
 		}
 		q := request("a")
@@ -322,36 +253,4 @@ func TestStoreStopsUnderOverload(t *testing.T) {
 		}
 		all.Wait()
 	})
-}
-
-// A pipeline that is late while the store answers others means that the store is busy. A pipeline
-// that is late while nothing else is answered, or that is refused, does not mean that.
-func TestLateWhileRepliesFlow(t *testing.T) {
-	late := &store.Error{Err: context.DeadlineExceeded}
-	for _, tc := range []struct {
-		name        string
-		heard, sent time.Duration // before now; heard 0: never
-		err         error
-		busy        bool
-	}{
-		{"another was answered just now", time.Millisecond, 50 * time.Millisecond, late, true},
-		{"another was answered before it was sent", 51 * time.Millisecond, 50 * time.Millisecond,
-			late, false},
-		{"nothing has come for more than half a deadline", 26 * time.Millisecond,
-			50 * time.Millisecond, late, false},
-		{"nothing has ever come", 0, 50 * time.Millisecond, late, false},
-		{"it was refused", time.Millisecond, 50 * time.Millisecond,
-			&store.Error{Err: context.Canceled}, false},
-	} {
-		n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere, overloadLimits...))
-		n.queue.lanes.all[0].pace = newPace(50*time.Millisecond, underWay)
-		now := time.Now().Add(time.Minute)
-		if tc.heard > 0 {
-			n.queue.breakers.hear(store.Whole, now.Add(-tc.heard))
-		}
-		err := n.queue.lanes.all[0].unreached(store.Whole, now.Add(-tc.sent), now, tc.err)
-		if isOverload(err) != tc.busy || n.queue.breakers.tripped(store.Whole) == tc.busy {
-			t.Errorf("%s: %v, tripped %v", tc.name, err, n.queue.breakers.tripped(store.Whole))
-		}
-	}
 }

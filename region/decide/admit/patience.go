@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"time"
+
+	"github.com/quotad/quotad/region/decide/queue"
 )
 
 // waitOf returns how long a request waits, if its caller's context does not end before. It is never
@@ -15,7 +17,7 @@ func (l *Limiter) waitOf(q *Request) time.Duration {
 // answerWithin has the request decided before the deadline of ctx.
 func (f *Flow) answerWithin(ctx context.Context) {
 	if deadline, given := ctx.Deadline(); given {
-		f.answering = min(answerBefore, time.Until(deadline)/2)
+		f.answering = min(queue.AnswerBefore, time.Until(deadline)/2)
 		f.expires = deadline.Add(-f.answering)
 		f.hurry()
 	}
@@ -23,14 +25,14 @@ func (f *Flow) answerWithin(ctx context.Context) {
 
 // hurry shortens the request's wait to what its caller waits, if that is known.
 func (f *Flow) hurry() {
-	if !f.expires.IsZero() && f.expires.Before(f.way.until) {
-		f.way.waitUntil(f.expires, f.answering)
+	if !f.expires.IsZero() && f.expires.Before(f.way.Until) {
+		f.way.WaitUntil(f.expires, f.answering)
 	}
 }
 
 // extend has the request wait for the store from now on, as long as a request may.
 func (f *Flow) extend() {
-	f.way.waiting = f.way.waits(f.limiter.waitOf(&f.request))
+	f.way.Ask = f.way.Waits(f.limiter.waitOf(&f.request))
 	f.hurry()
 }
 

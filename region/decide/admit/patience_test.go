@@ -5,9 +5,32 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/chaos/lab/documents"
 )
+
+// A request that the store leaves without an answer is decided without it at its deadline, not
+// before and not later.
+func TestDecidedAtTheDeadline(t *testing.T) {
+	for behaviour, want := range map[string]Reason{"deny": StoreFailure, "local": StoreFailureLocal,
+		"allow": StoreFailureAllowed} {
+		for _, deadline := range []time.Duration{50 * time.Millisecond, time.Second} {
+			bubble.Test(t, func(t *testing.T) {
+				s, _ := lab.NewTwin(now, "a").ConnectWithin(deadline, time.Now)
+				n := on(t, s, 1, documents.Parse(t, 1, hereAndThere,
+					"name: minute, limit: 100, window: 1m, lending_limit: 0.5, on_store_failure: "+
+						behaviour))
+				begun := time.Now()
+				d, err := n.Check(t.Context(), request("a"))
+				if err != nil || d.Reason != want || time.Since(begun) != deadline {
+					t.Errorf("%s: after %v, deadline %v: %+v, %v", behaviour, time.Since(begun),
+						deadline, d, err)
+				}
+			})
+		}
+	}
+}
 
 // A request that the store leaves without an answer is decided without it so early that its caller
 // still hears the decision.
@@ -18,10 +41,10 @@ func TestDecidedBeforeTheCallerGivesUp(t *testing.T) {
 		for patience, decided := range map[time.Duration]time.Duration{
 			20 * ms: 15 * ms, 10 * ms: 5 * ms, 4 * ms: 2 * ms, 54 * ms: 49 * ms, 55 * ms: 50 * ms, time.Minute: 50 * ms} {
 			bubble.Test(t, func(t *testing.T) {
-				n := unstarted(t, 1, documents.Parse(t, 1, hereAndThere,
+				s, _ := lab.NewTwin(now, "a").ConnectWithin(50*ms, time.Now)
+				n := on(t, s, 1, documents.Parse(t, 1, hereAndThere,
 					"name: minute, limit: 100, window: 1m, lending_limit: 0.5, on_store_failure: "+
 						behaviour))
-				n.deadline, n.queue.deadline, n.queue.lanes.all[0].pace = 50*ms, 50*ms, newPace(50*ms, underWay)
 				for name, check := range map[string]func(context.Context) (Decision, error){
 					"alone": func(ctx context.Context) (Decision, error) { return n.Check(ctx, request("a")) },
 					"in a batch": func(ctx context.Context) (Decision, error) {

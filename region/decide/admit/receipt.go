@@ -19,6 +19,7 @@ import (
 	"github.com/quotad/quotad/policy"
 	receiptv1 "github.com/quotad/quotad/proto/receipt/v1"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/memory/tenure"
@@ -57,18 +58,18 @@ func (s *Receipts) Collectors() []prometheus.Collector {
 // give returns what a caller needs to have a decision refunded. It lists what was charged and is
 // sealed with a secret that the region's store keeps, so any node of the region can refund it, also
 // after a restart. It is empty if nothing was charged.
-func (s *Receipts) give(q Request, all []*rules.Applied, a answered) string {
+func (s *Receipts) give(q Request, all []*rules.Applied, a queue.Answer) string {
 	r := &receiptv1.Receipt{Region: s.region, Generation: s.store.Generation(),
-		AtUs: int64(a.decided.Now), Cost: int64(q.Cost),
+		AtUs: int64(a.Decided.Now), Cost: int64(q.Cost),
 		Id: fmt.Sprintf("%s:%d", s.life, s.given.Add(1))}
-	if q.ID != "" && !a.decided.TooOften { // all repeats of a decision have the same receipt
+	if q.ID != "" && !a.Decided.TooOften { // all repeats of a decision have the same receipt
 		r.Once = onceKey(q, all)
-		r.Id = fmt.Sprintf("%d:%s", a.decided.Now, r.GetOnce())
+		r.Id = fmt.Sprintf("%d:%s", a.Decided.Now, r.GetOnce())
 	}
-	for i, v := range a.decided.Answers[a.index].Verdicts {
+	for i, v := range a.Own().Verdicts {
 		if v.Retry == 0 {
 			r.Charges = append(r.Charges, &receiptv1.Charge{Bucket: []byte(all[i].Bucket.ID),
-				Cell: int64(a.decided.Buckets[i].Cell), AtUs: int64(a.at(i))})
+				Cell: int64(a.Decided.Buckets[i].Cell), AtUs: int64(a.At(i))})
 		}
 	}
 	secret := s.store.Secret()
@@ -239,7 +240,7 @@ func refunds(current *rules.Rules, r *receiptv1.Receipt) (calls []algorithms.Ref
 				At:      quantity.StoreTime(cmp.Or(charge.GetAtUs(), r.GetAtUs())),
 				Cost:    quantity.Units(r.GetCost())}
 			if once := r.GetOnce(); once != "" {
-				c.Once = onceIn(shard, once)
+				c.Once = store.OnceKeyIn(shard, once)
 			}
 			calls, places = append(calls, c), append(places, nil)
 		}

@@ -20,7 +20,7 @@ func (l *Limiter) RefundLast(ctx context.Context, domain string, list List) (Ref
 		return Refunded{}, err
 	}
 	w := l.prepare(q, true, nil)
-	if err := bounded(w.applied); err != nil {
+	if err := bounded(w.Applied); err != nil {
 		return Refunded{}, err
 	}
 	return l.receipts.refundLast(ctx, &w, list.Cost)
@@ -28,19 +28,19 @@ func (l *Limiter) RefundLast(ctx context.Context, domain string, list List) (Ref
 
 // refundLast gives back up to a cost of each limit that applies to a request.
 func (s *Receipts) refundLast(ctx context.Context, w *way, cost quantity.Units) (Refunded, error) {
-	out := Refunded{Charges: make([]RefundedCharge, len(w.applied))}
-	for _, p := range w.parts() {
-		c := algorithms.Refund{Fence: algorithms.Fence{Epoch: w.rules.Epoch}, Cost: cost,
-			Once: store.OnceKey(p.shard, "none")}
-		for _, i := range p.of {
-			a := w.applied[i]
+	out := Refunded{Charges: make([]RefundedCharge, len(w.Applied))}
+	for _, p := range w.Parts() {
+		c := algorithms.Refund{Fence: algorithms.Fence{Epoch: w.Rules.Epoch}, Cost: cost,
+			Once: store.OnceKey(p.Shard, "none")}
+		for _, i := range p.Of {
+			a := w.Applied[i]
 			target := a.Target.Target
 			target.ExistsUntil = s.rights.ExistsUntil(a.Bucket.ID)
 			c.Charges = append(c.Charges, algorithms.Charge{Target: target})
 		}
 		done, err := s.store.Refund(ctx, c)
-		for n, i := range p.of {
-			a := w.applied[i]
+		for n, i := range p.Of {
+			a := w.Applied[i]
 			a.Held.Forget(max(done.Now, s.store.Latest()))
 			if err != nil {
 				s.rights.Lose(ctx, a.Bucket, err)

@@ -34,7 +34,8 @@ type cluster struct {
 	t       *testing.T
 	server  *servers.Server
 	url     string
-	twin    *lab.Twin // in the place of the server
+	twin    *lab.Twin   // in the place of the server
+	ways    []*lab.Busy // to the server
 	dir     string
 	nodes   int
 	running map[string]*running
@@ -102,7 +103,19 @@ func (c *cluster) connect() *store.Store {
 		c.t.Fatal(err)
 	}
 	parts.Deadline = storeTimeout
+	way := &lab.Busy{Servers: parts.Servers}
+	c.ways, parts.Servers = append(c.ways, way), way
 	return store.New(parts)
+}
+
+// setDown has the nodes not reach the region's store, or reach it again.
+func (c *cluster) setDown(down bool) {
+	if c.twin != nil {
+		c.twin.SetDown(down)
+	}
+	for _, way := range c.ways {
+		way.Stop(down)
+	}
 }
 
 // start starts what a node has beside its peers: its limiter, and what that works with.

@@ -121,14 +121,8 @@ func TestSpanningSentTooOften(t *testing.T) {
 		spanned(t, limits, func(t *testing.T, c *cluster, n *running) {
 			q := both(1)
 			q.ID, q.Receipt = "r1", false
-			r := n.tenure.Rules()
-			w := waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors), cost: 1, commit: true}.waits(time.Minute)
-			w.once = onceKey(q, w.applied)
-			for range 2 {
-				if a, err := n.queue.ask(t.Context(), w.only(w.parts()[0])); err != nil || a.err != nil {
-					t.Fatalf("%+v, %v", a, err)
-				}
-			}
+			n.asksFirstPart(t, q)
+			n.asksFirstPart(t, q)
 			want := again{charged: 5, repeated: 1, denied: 20 - 6}
 			if got := n.sends(t, q, 20); got != want {
 				t.Errorf("%+v, want %+v", got, want)

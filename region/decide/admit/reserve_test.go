@@ -175,8 +175,7 @@ func TestReserveLeavesTheStoreAlone(t *testing.T) {
 			us := c.running["us/n1"]
 			nextCell(time.Minute)
 			us.check(t, request("a"))
-			time.Sleep(37 * time.Millisecond) // at no moment at which the store is tried again
-			us.queue.breakers.trip(us.store.Shards()[0])
+			c.setDown(true)
 			for range 3 {
 				if d := us.check(t, request("a")); !d.Allowed || d.Reason != StoreFailureLocal {
 					t.Errorf("without the store: %+v", d)
@@ -185,6 +184,7 @@ func TestReserveLeavesTheStoreAlone(t *testing.T) {
 			if got := us.Local().Status(); got != (LocalStatus{Buckets: 1, Units: 3, Bytes: bytesOfA}) {
 				t.Errorf("admitted without the store: %+v", got)
 			}
+			c.setDown(false)
 			time.Sleep(5 * time.Second)
 			if d := us.check(t, request("a")); d.Reason != WithinLimit || d.Remaining != 318 {
 				t.Errorf("with the store again: %+v", d)

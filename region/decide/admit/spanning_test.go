@@ -15,6 +15,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
@@ -48,7 +49,23 @@ const (
 // shardsOf returns how many shards a request's limits are in.
 func (n *running) shardsOf(q Request) int {
 	r := n.tenure.Rules()
-	return len(waiting{rules: r, applied: r.Match(q.Domain, q.Descriptors)}.parts())
+	return len(queue.Ask{Rules: r, Applied: r.Match(q.Domain, q.Descriptors)}.Parts())
+}
+
+// asksFirstPart has a request charged in the first of its shards, as by a node that ends after that. It returns
+// the place of the limit there.
+func (n *running) asksFirstPart(t *testing.T, q Request) (limit int) {
+	t.Helper()
+	r := n.tenure.Rules()
+	all := r.Match(q.Domain, q.Descriptors)
+	p := queue.Ask{Rules: r, Applied: all}.Parts()[0]
+	limit = p.Of[0]
+	w := queue.Ask{Rules: r, Applied: all[limit : limit+1], Cost: q.Cost, Commit: true,
+		Once: store.OnceKeyIn(p.Shard, onceKey(q, all))}.Waits(time.Minute)
+	if a, err := n.queue.Decide(t.Context(), w); err != nil || a.Err != nil {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	return limit
 }
 
 // wantUsed fails the test unless so much counts against both limits.
@@ -121,17 +138,11 @@ func TestSpanningRequestID(t *testing.T) {
 			t.Errorf("%+v, then %+v", first, second)
 		}
 		n.wantUsed(t, 2, 2)
-		r := n.tenure.Rules()
 		half := q
 		half.ID = "r2"
-		w := waiting{rules: r, applied: r.Match(asked(half)), cost: 2, commit: true}.waits(time.Minute)
-		w.once = onceKey(half, w.applied)
-		if a, err := n.queue.ask(t.Context(), w.only(w.parts()[0])); err != nil || a.err != nil {
-			t.Fatalf("%+v, %v", a, err)
-		}
+		before := n.asksFirstPart(t, half)
 		n.wantUsed(t, 4, 2)
 		time.Sleep(time.Second)
-		before := w.parts()[0].of[0]
 		if d := n.check(t, half); !d.Allowed || d.Repeated || !d.Limits[before].Earlier ||
 			d.Limits[1-before].Earlier ||
 			d.Limits[1-before].At.Sub(d.Limits[before].At) < time.Second.Microseconds() {
@@ -172,7 +183,7 @@ func TestSpanningFailure(t *testing.T) {
 		func(t *testing.T, c *cluster, n *running) {
 			n.check(t, both(1))
 			r := n.tenure.Rules()
-			broken := waiting{rules: r, applied: r.Match(asked(both(1)))}.parts()[1].shard
+			broken := queue.Ask{Rules: r, Applied: r.Match(asked(both(1)))}.Parts()[1].Shard
 			del := redis.NewClient(&redis.Options{Addr: strings.TrimPrefix(c.server.URL,
 				"redis://")})
 			defer del.Close()
@@ -202,14 +213,14 @@ func TestSpanningUnheard(t *testing.T) {
 			}
 			q = both(8)
 			r := n.tenure.Rules()
-			parts := waiting{rules: r, applied: r.Match(asked(q))}.parts()
-			if len(parts) != 2 || parts[1].of[0] != 1 {
+			parts := queue.Ask{Rules: r, Applied: r.Match(asked(q))}.Parts()
+			if len(parts) != 2 || parts[1].Of[0] != 1 {
 				t.Fatalf("%+v: the limit of an address is not asked last", parts)
 			}
 			del := redis.NewClient(&redis.Options{Addr: strings.TrimPrefix(c.server.URL,
 				"redis://")})
 			defer del.Close()
-			if err := del.Del(t.Context(), store.TokenKey(parts[1].shard)).Err(); err != nil {
+			if err := del.Del(t.Context(), store.TokenKey(parts[1].Shard)).Err(); err != nil {
 				t.Fatal(err)
 			}
 			d := n.check(t, q)

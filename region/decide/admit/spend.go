@@ -31,7 +31,7 @@ func (l *Limiter) spendAtOnce(q *Request) (Decision, bool) {
 // spends reports whether chunks can admit the request: not one with an id or a receipt, or with a cost
 // for each limit.
 func (w *way) spends(receipt bool) bool {
-	return w.commit && w.once == "" && !receipt && !w.apart() && spendable(w.applied)
+	return w.Commit && w.Once == "" && !receipt && !w.Apart() && spendable(w.Applied)
 }
 
 // spend admits a request whose limits are spendable from the chunks that the node holds, if it

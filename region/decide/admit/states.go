@@ -6,6 +6,7 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/rules"
 )
 
@@ -40,29 +41,29 @@ type LimitState struct {
 
 // wantsStates reports whether a decision on the request lists its limits: if there are several, or if
 // the request has lists.
-func (w *way) wantsStates() bool { return len(w.applied) > 1 || w.lists != nil }
+func (w *way) wantsStates() bool { return len(w.Applied) > 1 || w.lists != nil }
 
 // state returns what is known of a limit without a count.
 func (l *Limiter) state(w *way, i int) LimitState {
-	a := w.applied[i]
+	a := w.Applied[i]
 	return LimitState{Limit: a.Limit.Name, Alias: a.Limit.Alias, Algorithm: a.Limit.Algorithm,
 		LimitUnits: a.Limit.Limit, Window: a.Limit.Window, Period: a.Limit.Period,
-		Cost: w.costOf(i), Shadow: a.Limit.Shadow, Alternative: a.Limit.Alternative,
+		Cost: w.CostOf(i), Shadow: a.Limit.Shadow, Alternative: a.Limit.Alternative,
 		Entitlement: a.Entitlement(),
 		Degraded:    l.rights.Degraded(a.Bucket), Admits: true}
 }
 
 // states returns what the store said of each limit of a request. An answer from memory knows the
 // limits that deny alone. seed is that of retryAfter.
-func (l *Limiter) states(w *way, a answered, seed uint64) []LimitState {
-	all := make([]LimitState, len(w.applied))
-	for i, v := range a.decided.Answers[a.index].Verdicts {
-		s, bucket := l.state(w, i), a.decided.Buckets[i]
-		if !a.fromMemory || a.at(i) != 0 {
+func (l *Limiter) states(w *way, a queue.Answer, seed uint64) []LimitState {
+	all := make([]LimitState, len(w.Applied))
+	for i, v := range a.Own().Verdicts {
+		s, bucket := l.state(w, i), a.Decided.Buckets[i]
+		if !a.FromMemory || a.At(i) != 0 {
 			s.Admits, s.Counted, s.Remaining = v.Retry == 0, true, v.Remaining
-			s.At, s.Earlier = a.at(i), a.earlier != nil && a.earlier[i]
+			s.At, s.Earlier = a.At(i), a.Earlier != nil && a.Earlier[i]
 			s.ResetAfter, s.Share = microseconds(bucket.Reset), max(bucket.Share, 0)
-			s.Window = lengthOf(w.applied[i], bucket.Cell)
+			s.Window = lengthOf(w.Applied[i], bucket.Cell)
 			s.RetryAfter = l.retryAfter(w.denies(i, a), seed, false)
 		}
 		all[i] = s
@@ -73,7 +74,7 @@ func (l *Limiter) states(w *way, a answered, seed uint64) []LimitState {
 // uncounted returns the states of a request that the store did not decide: of the limit that
 // decided what the node counted.
 func (l *Limiter) uncounted(w *way, d Decision) []LimitState {
-	all := make([]LimitState, len(w.applied))
+	all := make([]LimitState, len(w.Applied))
 	for i := range all {
 		all[i] = l.state(w, i)
 		if all[i].Limit != d.Limit {

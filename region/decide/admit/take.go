@@ -9,6 +9,7 @@ import (
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/held"
+	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/rules"
 )
 
@@ -73,34 +74,34 @@ func (l *Limiter) Take(ctx context.Context, t Take) (Taken, error) {
 	if w.stray != "" {
 		return Taken{}, fmt.Errorf("%w: descriptor %s meets no limit's match; ask Check", ErrExact, w.stray)
 	}
-	if err := takeable(w.applied); err != nil {
+	if err := takeable(w.Applied); err != nil {
 		return Taken{}, err
 	}
-	if err := bounded(w.applied); err != nil {
+	if err := bounded(w.Applied); err != nil {
 		return Taken{}, err
 	}
-	l.reported(t, w.applied)
-	w.cost = l.part(t.Units, w.applied)
-	if w.cost < held.Smallest || w.rules.Serves() != nil {
+	l.reported(t, w.Applied)
+	w.Cost = l.part(t.Units, w.Applied)
+	if w.Cost < held.Smallest || w.Rules.Serves() != nil {
 		return Taken{}, nil
 	}
-	w.chunk = true
+	w.Chunk = true
 	handedOver(ctx)
-	said, err := l.queue.Decide(ctx, w.waiting)
+	said, err := l.queue.Decide(ctx, w.Ask)
 	switch {
-	case isOverload(err):
+	case queue.IsOverload(err):
 		return Taken{}, nil
 	case err != nil:
 		return Taken{}, err
-	case said.err != nil || !said.decided.Answers[said.index].Admitted:
+	case !said.Admitted():
 		return Taken{}, nil
 	}
-	l.metrics.takenUnits.Add(float64(w.cost))
+	l.metrics.takenUnits.Add(float64(w.Cost))
 	d := l.judge(&w, said)
 	l.account(&w, d)
-	return Taken{Units: w.cost, Decision: l.sign(d),
-		SpendWithin: spendWithin(w.applied, said),
-		Receipt:     l.receipts.give(t.request(w.cost), w.applied, said)}, nil
+	return Taken{Units: w.Cost, Decision: l.sign(d),
+		SpendWithin: spendWithin(w.Applied, said),
+		Receipt:     l.receipts.give(t.request(w.Cost), w.Applied, said)}, nil
 }
 
 // takeable returns an error that wraps ErrExact unless a limit applies, and all say consistency:
@@ -147,11 +148,11 @@ func (l *Limiter) part(asked quantity.Units, all []*rules.Applied) quantity.Unit
 
 // spendWithin returns how long units may be spent that the store has just charged: until the first
 // of the cells ends.
-func spendWithin(all []*rules.Applied, a answered) time.Duration {
+func spendWithin(all []*rules.Applied, a queue.Answer) time.Duration {
 	within := held.Life
 	for i, one := range all {
-		ends := one.Target.Terms.Opens(a.decided.Buckets[i].Cell + 1)
-		within = min(within, microseconds(ends.Sub(a.at(i))))
+		ends := one.Target.Terms.Opens(a.Decided.Buckets[i].Cell + 1)
+		within = min(within, microseconds(ends.Sub(a.At(i))))
 	}
 	return within
 }

@@ -27,7 +27,7 @@ type unmatched struct {
 // noLimit decides a request to which no limit applies, or which has a stray descriptor. One that is
 // exempt, whose lists all are, or whose limits are replaced, is meant to have none.
 func (l *Limiter) noLimit(w *way, q Request) Decision {
-	rule, known := w.rules.Domain(q.Domain)
+	rule, known := w.Rules.Domain(q.Domain)
 	d := Decision{Allowed: true, Reason: NoLimit}
 	if w.exempt() {
 		return d

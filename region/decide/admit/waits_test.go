@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/chaos/lab/bubble"
+	"github.com/quotad/quotad/region/decide/queue"
 )
 
 // TestNobodyIsDeniedForWantOfTime: many more callers than the store has time for, each as patient as
@@ -22,7 +23,7 @@ func TestNobodyIsDeniedForWantOfTime(t *testing.T) {
 			t.Run(fmt.Sprintf("%d callers, %v", callers, patience), func(t *testing.T) {
 				bubble.Test(t, func(t *testing.T) {
 					n, s := busyNode(t)
-					s.script = 100 * time.Microsecond
+					s.Script = 100 * time.Microsecond
 					var decided, refused, number atomic.Int64
 					ends := time.Now().Add(lasts)
 					ask := func() {
@@ -35,7 +36,7 @@ func TestNobodyIsDeniedForWantOfTime(t *testing.T) {
 						q.Domain = "flood"
 						d, err := n.Check(ctx, q)
 						switch {
-						case isOverload(err):
+						case queue.IsOverload(err):
 							refused.Add(1)
 							time.Sleep(patience / 2)
 						case err != nil || d.Reason != WithinLimit || ctx.Err() != nil:
@@ -53,71 +54,18 @@ func TestNobodyIsDeniedForWantOfTime(t *testing.T) {
 						})
 					}
 					all.Wait()
-					best := int64(lasts / s.script)
+					best := int64(lasts / s.Script)
 					if enough := (patience == 0 || patience == time.Second); enough && refused.Load() > 0 ||
 						decided.Load() < best*8/10 {
-						t.Errorf("%d decided of %d that the store has time for, %d refused: %+v", decided.Load(), best, refused.Load(), n.queue.lanes.all[0].load())
+						t.Errorf("%d decided of %d that the store has time for, %d refused: %+v", decided.Load(), best, refused.Load(), n.queue.Load())
 					}
-					if nobody := s.decided.Load() - decided.Load(); nobody > s.decided.Load()/50 {
-						t.Errorf("%d of %d were charged for nobody", nobody, s.decided.Load())
+					if nobody := s.Decided.Load() - decided.Load(); nobody > s.Decided.Load()/50 {
+						t.Errorf("%d of %d were charged for nobody", nobody, s.Decided.Load())
 					}
 				})
 			})
 		}
 	}
-}
-
-// TestBatchesAreDecidedAgain: the store seemed slow under an overload, so slow that a batch would
-// find no time, and it is not any more. Batches alone, and silence alone, correct that.
-func TestBatchesAreDecidedAgain(t *testing.T) {
-	slow := func(t *testing.T, script time.Duration) *Limiter {
-		n, _ := busyNode(t)
-		p := &n.queue.lanes.all[0].pace
-		p.took, p.work, p.fades = float64(script), scriptWork, time.Now().Add(fadeEvery)
-		return n
-	}
-	batch := func(t *testing.T, n *Limiter) (decided int) {
-		all := make([]Request, 100)
-		for i := range all {
-			all[i] = request(distinct(i))
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		d, err := n.CheckBatch(ctx, all)
-		if err != nil {
-			t.Error(err)
-		}
-		for i := range d {
-			if d[i].Reason == WithinLimit {
-				decided++
-			} else if d[i].Reason != QueueFull || !d[i].Undecided {
-				t.Errorf("%+v", d[i])
-			}
-		}
-		return decided
-	}
-	bubble.Test(t, func(t *testing.T) {
-		n, begun := slow(t, time.Second), time.Now()
-		if batch(t, n) == 100 {
-			t.Error("the estimate is not that of a slow store, which shows nothing")
-		}
-		for batch(t, n) < 100 {
-			if time.Since(begun) > 2*time.Second {
-				t.Fatalf("batches are not decided again: %+v", n.queue.lanes.all[0].load())
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
-	})
-	bubble.Test(t, func(t *testing.T) {
-		n := slow(t, 31*time.Millisecond)
-		time.Sleep(8 * time.Second)
-		if script := n.queue.Load().Script; script > time.Millisecond {
-			t.Errorf("after 8 s of silence a script is taken to take %v", script)
-		}
-		if got := batch(t, n); got < 90 {
-			t.Errorf("%d of 100 decided after 8 s of silence", got)
-		}
-	})
 }
 
 // What Envoys report waits for its turn, too: it is charged beside other requests.

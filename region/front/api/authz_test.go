@@ -14,6 +14,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/bubble"
 	"github.com/quotad/quotad/region/base/door"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/front/authz"
 )
 
@@ -170,7 +171,7 @@ func TestEveryRefusalIs403ForNginx(t *testing.T) {
 		code      int
 		undecided string
 	}{"broken": {&fakeNode{err: errors.New("broken")}, false, 503, "failure"},
-		"was not decided in time": {&fakeNode{err: fmt.Errorf("refuses: %w", &admit.Overload{Retry: time.Second})}, false, 503,
+		"was not decided in time": {&fakeNode{err: fmt.Errorf("refuses: %w", &queue.Overload{Retry: time.Second})}, false, 503,
 			"queue_full"},
 		"queue_full": {&fakeNode{}, true, 503, "queue_full"},
 		"descriptors.k": {&fakeNode{err: &admit.FieldError{Field: "descriptors.k", Problem: "is wrong"}}, false,

@@ -21,6 +21,7 @@ import (
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/base/door"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/front/asjson"
 )
 
@@ -83,7 +84,7 @@ func (s *Server) admit(ctx context.Context, message []byte, waited time.Duration
 
 // failed converts an error of a call that was to be decided to one of gRPC. It returns nil for nil.
 func failed(ctx context.Context, err error) error {
-	if full, is := errors.AsType[*admit.Overload](err); is {
+	if full, is := errors.AsType[*queue.Overload](err); is {
 		return tooBusy(ctx, full.Error(), full.Retry)
 	}
 	return toStatus(err)
@@ -187,7 +188,7 @@ const (
 
 // writeFailure answers a request that was to be decided with an error.
 func writeFailure(w http.ResponseWriter, err error) {
-	if full, is := errors.AsType[*admit.Overload](err); is {
+	if full, is := errors.AsType[*queue.Overload](err); is {
 		writeBusy(w, full.Error(), full.Retry)
 		return
 	}

@@ -26,6 +26,7 @@ import (
 	quotadv1 "github.com/quotad/quotad/proto/quotad/v1"
 	"github.com/quotad/quotad/region/base/door"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/queue"
 )
 
 func fullBatch() *quotadv1.CheckBatchRequest {
@@ -234,7 +235,7 @@ func BenchmarkShed(b *testing.B) {
 // with the time to come again, for people and for the client's library, and 503 over HTTP. So Envoy
 // does what failure_mode_deny says.
 func TestOverloadIsNoDenial(t *testing.T) {
-	n := &fakeNode{err: &admit.Overload{Retry: 7 * time.Millisecond}}
+	n := &fakeNode{err: &queue.Overload{Retry: 7 * time.Millisecond}}
 	s := newServer(t, n, quiet())
 	conn := dialed(t, s)
 	own, rls := quotadv1.NewQuotaServiceClient(conn), envoy.NewRateLimitServiceClient(conn)

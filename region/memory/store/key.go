@@ -67,5 +67,10 @@ func BucketKey(s Shard, id string) string { return string(s) + ":b:" + id }
 // stands under :o: was written by versions of the script that put an answer in another order.)
 func OnceKey(s Shard, digest string) string { return string(s) + ":once:" + digest }
 
+// OnceKeyIn returns the key in another shard that corresponds to one of OnceKey.
+func OnceKeyIn(s Shard, once string) string {
+	return OnceKey(s, strings.TrimPrefix(once, OnceKey(ShardOf(once), "")))
+}
+
 // RefundKey returns the key under which the store remembers that a receipt was refunded.
 func RefundKey(s Shard, receipt string) string { return string(s) + ":r:" + receipt }

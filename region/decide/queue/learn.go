@@ -1,4 +1,4 @@
-package admit
+package queue
 
 import (
 	"time"
@@ -14,23 +14,28 @@ type heardOf struct {
 }
 
 // learn has the buckets' memory learn what the store answered to a group of requests.
-func learn(group []waiting, d algorithms.Decided, of heardOf) {
-	for i, a := range group[0].applied {
+func learn(group []Ask, d algorithms.Decided, of heardOf) {
+	for i, a := range group[0].Applied {
 		a.Held.Learn(answerOf(group, i, d, of))
 	}
 }
 
+// Learned returns what the store answered about the bucket of a request that has one.
+func (a *Answer) Learned(w Ask) held.Answer {
+	return answerOf([]Ask{w}, 0, a.Decided, a.of)
+}
+
 // answerOf returns what the store answered about one of the buckets of a group of requests.
-func answerOf(group []waiting, place int, d algorithms.Decided, of heardOf) held.Answer {
+func answerOf(group []Ask, place int, d algorithms.Decided, of heardOf) held.Answer {
 	a := held.Answer{Generation: of.generation, Now: d.Now, Asked: of.asked, Heard: of.heard,
 		State: d.Buckets[place]}
-	a.Ends = group[0].applied[place].Target.Terms.Opens(a.State.Cell + 1)
+	a.Ends = group[0].Applied[place].Target.Terms.Opens(a.State.Cell + 1)
 	for n := range group {
-		cost, v := group[n].costOf(place), d.Answers[n].Verdicts[place]
+		cost, v := group[n].CostOf(place), d.Answers[n].Verdicts[place]
 		switch {
 		case v.Retry == 0:
 			a.Fitted = max(a.Fitted, cost)
-			if d.Answers[n].Admitted && !group[n].chunk {
+			if d.Answers[n].Admitted && !group[n].Chunk {
 				a.Charged += cost
 			}
 		case a.Denied == 0 || cost < a.Denied:

@@ -1,4 +1,4 @@
-package admit
+package queue
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ func (e *Overload) Error() string {
 	return "queue_full: too much waits for the region's Redis, so the request was not decided in time; send fewer requests, or send them later"
 }
 
-func isOverload(err error) bool {
+func IsOverload(err error) bool {
 	if err == nil {
 		return false
 	}
@@ -46,8 +46,8 @@ func (r *Refused) add(other Refused) {
 
 // wait puts a request into the queue, where it waits as long as its caller does. The error is an
 // *Overload if no place is left. The caller holds the lock.
-func (b *batcher) wait(w waiting) error {
-	w.hash = hashOf(w.applied)
+func (b *batcher) wait(w Ask) error {
+	w.hash = hashOf(w.Applied)
 	gone, full := b.fair.push(w)
 	if !full {
 		return nil
@@ -57,7 +57,7 @@ func (b *batcher) wait(w waiting) error {
 	if gone.answer == w.answer {
 		return err
 	}
-	gone.answer <- answered{err: err}
+	gone.answer <- Answer{Err: err}
 	return nil
 }
 
@@ -110,7 +110,7 @@ func (b *batcher) outwaited() *Overload {
 // can no longer be answered in time. While nothing is under way one is let through all the same: the
 // estimate of how long it takes may be wrong, and nothing else would correct it. If no request is
 // left it returns none and ends the round trip.
-func (b *batcher) take(first ...waiting) []waiting {
+func (b *batcher) take(first ...Ask) []Ask {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -124,9 +124,9 @@ func (b *batcher) take(first ...waiting) []waiting {
 	q := b.fair
 	q.trip++
 	most, work := b.mostWork(), int64(0)
-	batch := append((*batches.Get().(*[]waiting))[:0], first...)
+	batch := append((*batches.Get().(*[]Ask))[:0], first...)
 	for _, w := range first {
-		work += scriptWork * int64(len(w.applied))
+		work += scriptWork * int64(len(w.Applied))
 	}
 	for len(batch) < maxBatched {
 		leaf := q.next()
@@ -140,9 +140,9 @@ func (b *batcher) take(first ...waiting) []waiting {
 		}
 		cost := q.cost(leaf)
 		takes, only := b.pace.base+b.pace.takes(b.sent+work+cost), b.sent == 0 && len(batch) == 0
-		if !w.until.After(now) || !only && w.until.Before(now.Add(takes)) {
+		if !w.Until.After(now) || !only && w.Until.Before(now.Add(takes)) {
 			b.refused.Expired++
-			w.answer <- answered{err: b.overload()}
+			w.answer <- Answer{Err: b.overload()}
 			q.drop(leaf)
 			continue
 		}

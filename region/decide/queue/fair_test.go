@@ -1,4 +1,4 @@
-package admit
+package queue
 
 import (
 	"slices"
@@ -17,10 +17,10 @@ import (
 
 // queuedAs is a request for the queue with the given number of buckets. Its cost identifies it.
 func queuedAs(caller string, limit *policy.Limit, key string, buckets int,
-	number quantity.Units) waiting {
-	w := waiting{caller: caller, cost: number, commit: true, rules: sharedRules}
+	number quantity.Units) Ask {
+	w := Ask{Caller: caller, Cost: number, Commit: true, Rules: sharedRules}
 	for i := range buckets {
-		w.applied = append(w.applied,
+		w.Applied = append(w.Applied,
 			&rules.Applied{Limit: limit,
 				Target: algorithms.LimitTarget{Target: algorithms.Target{Key: key +
 					strconv.Itoa(i)}}})
@@ -36,7 +36,7 @@ var sharedRules = &rules.Rules{Epoch: "1"}
 // dumbQueue is the twin of a fairQueue: the same tree, written down as lists that are searched anew
 // each time.
 type dumbQueue struct {
-	all []waiting // in order of arrival
+	all []Ask // in order of arrival
 	// children of a node in the order of their turns, the next one first
 	rounds  map[flowID][]flowID
 	credits map[flowID]int64
@@ -44,12 +44,12 @@ type dumbQueue struct {
 
 var dumbRoot = flowID{hash: -1}
 
-func path(w *waiting) [3]flowID {
+func path(w *Ask) [3]flowID {
 	id := flowOf(w)
 	return [3]flowID{{caller: id.caller}, {caller: id.caller, limit: id.limit}, id}
 }
 
-func (d *dumbQueue) push(w waiting) {
+func (d *dumbQueue) push(w Ask) {
 	parent := dumbRoot
 	for _, id := range path(&w) {
 		if !slices.Contains(d.rounds[parent], id) {
@@ -62,9 +62,9 @@ func (d *dumbQueue) push(w waiting) {
 }
 
 // below reports whether a request waits below a node.
-func below(w *waiting, id flowID) bool { p := path(w); return slices.Contains(p[:], id) }
+func below(w *Ask, id flowID) bool { p := path(w); return slices.Contains(p[:], id) }
 
-func (d *dumbQueue) pop(cost func(waiting) int64) waiting {
+func (d *dumbQueue) pop(cost func(Ask) int64) Ask {
 	node := dumbRoot
 	for range 3 {
 		for d.credits[d.rounds[node][0]] <= 0 {
@@ -73,7 +73,7 @@ func (d *dumbQueue) pop(cost func(waiting) int64) waiting {
 		}
 		node = d.rounds[node][0]
 	}
-	i := slices.IndexFunc(d.all, func(w waiting) bool { return flowOf(&w) == node })
+	i := slices.IndexFunc(d.all, func(w Ask) bool { return flowOf(&w) == node })
 	w := d.all[i]
 	for _, id := range path(&w) {
 		d.credits[id] -= cost(w)
@@ -81,7 +81,7 @@ func (d *dumbQueue) pop(cost func(waiting) int64) waiting {
 	d.all = slices.Delete(d.all, i, i+1)
 	parent := dumbRoot
 	for _, id := range path(&w) {
-		if !slices.ContainsFunc(d.all, func(o waiting) bool { return below(&o, id) }) {
+		if !slices.ContainsFunc(d.all, func(o Ask) bool { return below(&o, id) }) {
 			d.rounds[parent] = slices.DeleteFunc(d.rounds[parent],
 				func(o flowID) bool { return o == id })
 		}
@@ -107,10 +107,10 @@ func TestQueueIsItsTwin(t *testing.T) {
 				return
 			}
 			got := q.take(leaf)
-			if want := d.pop(func(w waiting) int64 {
-				return scriptWork * int64(len(w.applied))
-			}); got.cost != want.cost {
-				t.Fatalf("request %d is served, want %d", got.cost, want.cost)
+			if want := d.pop(func(w Ask) int64 {
+				return scriptWork * int64(len(w.Applied))
+			}); got.Cost != want.Cost {
+				t.Fatalf("request %d is served, want %d", got.Cost, want.Cost)
 			}
 		}
 		for number := range quantity.Units(rapid.IntRange(1, 200).Draw(t, "steps")) {
@@ -159,7 +159,7 @@ func TestQueueShares(t *testing.T) {
 			q.trip++
 			w := q.take(q.next())
 			if n >= from {
-				done[w.caller] += scriptWork * int64(len(w.applied))
+				done[w.Caller] += scriptWork * int64(len(w.Applied))
 			}
 		}
 		for _, a := range callers {
@@ -196,8 +196,8 @@ func TestQueueOfOneBucket(t *testing.T) {
 		if got := q.cost(leaf); got != want {
 			t.Errorf("request %d costs %d, want %d", n, got, want)
 		}
-		if w := q.take(leaf); w.cost != n {
-			t.Errorf("request %d is served, want %d", w.cost, n)
+		if w := q.take(leaf); w.Cost != n {
+			t.Errorf("request %d is served, want %d", w.Cost, n)
 		}
 	}
 }
@@ -221,7 +221,7 @@ func TestQueueFullOfALongFlow(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name string
-		came waiting
+		came Ask
 		gone quantity.Units
 	}{
 		{"a new caller", queuedAs("new", a, "k", 1, 1000), 58},
@@ -232,8 +232,8 @@ func TestQueueFullOfALongFlow(t *testing.T) {
 	} {
 		q := full()
 		gone, was := q.push(tc.came)
-		if !was || gone.cost != tc.gone || q.length != 100 {
-			t.Errorf("%s: %d has to go (full %v, %d wait), want %d", tc.name, gone.cost, was,
+		if !was || gone.Cost != tc.gone || q.length != 100 {
+			t.Errorf("%s: %d has to go (full %v, %d wait), want %d", tc.name, gone.Cost, was,
 				q.length, tc.gone)
 		}
 	}

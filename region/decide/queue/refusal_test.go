@@ -1,4 +1,4 @@
-package admit
+package queue
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/chaos/lab/fixtures"
 	"github.com/quotad/quotad/region/memory/store"
 )
@@ -18,10 +17,10 @@ func TestARefusalTripsNoBreaker(t *testing.T) {
 	if err := operator.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if a := n.asks(t, "a"); !redis.IsOOMError(a.err) {
+	if a := n.asks(t, "a"); !redis.IsOOMError(a.Err) {
 		t.Fatalf("answered %+v: the test shows nothing", a)
 	}
-	if n.queue.breakers.tripped(store.Whole) {
+	if n.Tripped(store.Whole) {
 		t.Error("the breaker is tripped")
 	}
 }
@@ -29,26 +28,26 @@ func TestARefusalTripsNoBreaker(t *testing.T) {
 // A key that another program wrote is refused, and all else is served.
 func TestARefusalOfOneBucketIsNotEverything(t *testing.T) {
 	n, operator := onProcess(t)
-	key := n.tenure.Rules().Match(asked(request("broken")))[0].Target.Key
+	key := n.of("broken").Applied[0].Target.Key
 	if err := operator.Set(t.Context(), key, "another's", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 	for range 10 {
-		if a := n.asks(t, "broken"); a.err == nil {
+		if a := n.asks(t, "broken"); a.Err == nil {
 			t.Fatalf("%+v: the test shows nothing", a)
 		}
 	}
-	if n.queue.breakers.tripped(store.Whole) {
+	if n.Tripped(store.Whole) {
 		t.Error("the breaker is tripped")
 	}
-	if a := n.asks(t, "a"); a.err != nil {
+	if a := n.asks(t, "a"); a.Err != nil {
 		t.Errorf("another bucket: %+v", a)
 	}
 }
 
-// onProcess returns a limiter in which nothing runs, on a redis-server, and an operator's way to
+// onProcess returns a queue at work on a redis-server, and an operator's way to
 // that.
-func onProcess(t *testing.T) (*Limiter, *redis.Client) {
+func onProcess(t *testing.T) (node, *redis.Client) {
 	t.Helper()
 	server := fixtures.Process(t)
 	s, err := store.Connect(store.Options{URL: server.URL, Timeout: time.Minute})
@@ -56,19 +55,17 @@ func onProcess(t *testing.T) (*Limiter, *redis.Client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	n := on(t, s, 1, documents.Parse(t, 1, hereAndThere, "name: hour, limit: 100, window: 1h"))
-	if err := n.tenure.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	n := on(t, s, "name: hour, limit: 100, window: 1h")
+	n.opened(t)
 	return n, fixtures.Operator(t, server)
 }
 
 // asks has the store decide a request of an account.
-func (l *Limiter) asks(t *testing.T, account string) answered {
+func (n node) asks(t *testing.T, account string) Answer {
 	t.Helper()
-	r := l.tenure.Rules()
-	answer := make(chan answered, 1)
-	l.queue.lanes.all[0].decide(t.Context(), []waiting{{rules: r, applied: r.Match(asked(request(account))),
-		cost: 1, commit: true, answer: answer}})
-	return <-answer
+	a, err := n.Decide(t.Context(), ask(n.rules, account).Waits(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }

@@ -1,4 +1,4 @@
-package admit
+package queue
 
 import (
 	"context"
@@ -9,14 +9,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/store"
-	"github.com/quotad/quotad/region/trade/rights"
 )
 
-// Config2 holds what a queue consists of.
-type Config2 struct {
+// Config holds what a queue consists of.
+type Config struct {
 	Store   *store.Store
-	Rights  *rights.Engine
+	Rights  Rights
 	Now     func() time.Time     // the node's wall clock
 	Elapsed func() time.Duration // the time since any one moment, by a clock that is never set
 	Log     *slog.Logger
@@ -24,6 +26,16 @@ type Config2 struct {
 	// Stepped says that the caller that asks makes the round trip itself, with all that waits, and
 	// that no goroutine runs. It is for tests and simulators that step a node.
 	Stepped bool
+}
+
+// Rights hears what the store decided, and knows until when buckets exist.
+type Rights interface {
+	// Observe takes in what the store decided of requests that were to be charged.
+	Observe(of []*rules.Applied, call *algorithms.Decide, d algorithms.Decided)
+	// ObserveAhead is Observe of requests that are no demand.
+	ObserveAhead(of []*rules.Applied, d algorithms.Decided)
+	// ExistsFound returns until when a bucket exists, as far as this node knows.
+	ExistsFound(a *rules.Applied) quantity.StoreTime
 }
 
 // Queue asks the store to decide requests, many with one round trip. Safe for concurrent use.
@@ -40,8 +52,8 @@ type Queue struct {
 	life     string        // random: tells them from those of all other nodes, and of earlier lives
 }
 
-// NewQueue returns a queue. Requests wait in it until Run is called.
-func NewQueue(c Config2) *Queue {
+// New returns a queue. Requests wait in it until Run is called.
+func New(c Config) *Queue {
 	q := &Queue{store: c.Store, log: c.Log, now: c.Now, deadline: c.Store.Deadline(), closed: c.Closed,
 		breakers: newBreakers(c.Store.Shards()), life: rand.Text()}
 	q.lanes = newLanes(shared{store: c.Store, rights: c.Rights, breakers: q.breakers,
@@ -58,9 +70,10 @@ func (q *Queue) Run(ctx context.Context) {
 	all.Wait()
 }
 
-func isClosed(closed <-chan struct{}) bool {
+// Closed reports whether the node has ended, and no request is decided any more.
+func (q *Queue) Closed() bool {
 	select {
-	case <-closed:
+	case <-q.closed:
 		return true
 	default:
 		return false

@@ -1,11 +1,10 @@
-package admit
+package queue
 
 import (
 	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
@@ -24,35 +23,35 @@ import (
 // Parts with a leaky_bucket therefore come last. If two shards have one, the turn in the first is
 // lost when the second denies.
 
-// part is the part of a request that is in one shard.
-type part struct {
-	shard store.Shard
-	of    []int // indexes into the request's list of limits
+// Part is the part of a request that is in one shard.
+type Part struct {
+	Shard store.Shard
+	Of    []int // places of its limits in Ask.Applied
 	queue bool  // whether it has a leaky_bucket
 }
 
-// parts returns the parts of a request in the order in which they are decided.
-func (w waiting) parts() []part {
-	var all []part
-	for i, a := range w.applied {
+// Parts returns the parts of a request in the order in which they are decided.
+func (w Ask) Parts() []Part {
+	var all []Part
+	for i, a := range w.Applied {
 		shard := store.ShardOf(a.Target.Key)
-		p := slices.IndexFunc(all, func(p part) bool { return p.shard == shard })
+		p := slices.IndexFunc(all, func(p Part) bool { return p.Shard == shard })
 		if p < 0 {
 			p = len(all)
-			all = append(all, part{shard: shard})
+			all = append(all, Part{Shard: shard})
 		}
-		all[p].of = append(all[p].of, i)
+		all[p].Of = append(all[p].Of, i)
 		all[p].queue = all[p].queue || a.Limit.Algorithm == algorithms.LeakyBucket
 	}
-	slices.SortStableFunc(all, func(a, b part) int { return cmp.Compare(order(a), order(b)) })
+	slices.SortStableFunc(all, func(a, b Part) int { return cmp.Compare(order(a), order(b)) })
 	return all
 }
 
-// spans reports whether a request is decided shard by shard.
-func (w waiting) spans() bool { return len(w.rules.Shards) > 1 && len(w.parts()) > 1 }
+// Spans reports whether a request is decided shard by shard.
+func (w Ask) Spans() bool { return len(w.Rules.Shards) > 1 && len(w.Parts()) > 1 }
 
 // order sorts parts with a leaky_bucket after the others.
-func order(p part) int {
+func order(p Part) int {
 	if p.queue {
 		return 1
 	}
@@ -60,44 +59,39 @@ func order(p part) int {
 }
 
 // only returns a part of a request as a request of its own.
-func (w waiting) only(p part) waiting {
+func (w Ask) only(p Part) Ask {
 	own := w
-	own.applied = make([]*rules.Applied, len(p.of))
-	for n, i := range p.of {
-		own.applied[n] = w.applied[i]
+	own.Applied = make([]*rules.Applied, len(p.Of))
+	for n, i := range p.Of {
+		own.Applied[n] = w.Applied[i]
 	}
-	if w.apart() {
-		own.costs = make([]quantity.Units, len(p.of))
-		for n, i := range p.of {
-			own.costs[n] = w.costs[i]
+	if w.Apart() {
+		own.Costs = make([]quantity.Units, len(p.Of))
+		for n, i := range p.Of {
+			own.Costs[n] = w.Costs[i]
 		}
 	}
-	if w.once != "" {
-		own.once = onceIn(p.shard, w.once)
+	if w.Once != "" {
+		own.Once = store.OnceKeyIn(p.Shard, w.Once)
 	}
 	return own
 }
 
-// onceIn returns the key in another shard that corresponds to a key of store.OnceKey.
-func onceIn(shard store.Shard, once string) string {
-	return store.OnceKey(shard, strings.TrimPrefix(once, store.OnceKey(store.ShardOf(once), "")))
-}
-
 // decideParts asks the store to decide a request part by part, and joins the answers in the order
 // of its limits. After a part was denied, the remaining parts are asked without being charged.
-func (q *Queue) decideParts(ctx context.Context, w waiting, parts []part) (answered, error) {
-	whole := answered{decided: algorithms.Decided{Repeated: true,
-		Buckets: make([]algorithms.State, len(w.applied)),
+func (q *Queue) decideParts(ctx context.Context, w Ask, parts []Part) (Answer, error) {
+	whole := Answer{Decided: algorithms.Decided{Repeated: true,
+		Buckets: make([]algorithms.State, len(w.Applied)),
 		Answers: []algorithms.Answer{{Admitted: true, Verdicts: make([]algorithms.Verdict,
-			len(w.applied))}}},
-		times: make([]quantity.StoreTime, len(w.applied))}
+			len(w.Applied))}}},
+		Times: make([]quantity.StoreTime, len(w.Applied))}
 	var charged []algorithms.Refund
 	undo := func() {
 		for _, c := range charged {
 			q.takeBack(ctx, c)
 		}
 		if len(charged) > 0 {
-			for _, a := range w.applied { // what was denied meanwhile may fit now
+			for _, a := range w.Applied { // what was denied meanwhile may fit now
 				a.Held.Forget(q.store.Latest())
 			}
 		}
@@ -105,32 +99,32 @@ func (q *Queue) decideParts(ctx context.Context, w waiting, parts []part) (answe
 	}
 	for _, p := range parts {
 		own := w.only(p)
-		own.commit = w.commit && whole.decided.Answers[0].Admitted
+		own.Commit = w.Commit && whole.Decided.Answers[0].Admitted
 		a, err := q.ask(ctx, own)
-		denied := !whole.decided.Answers[0].Admitted
+		denied := !whole.Decided.Answers[0].Admitted
 		switch {
 		case err != nil:
 			undo()
-			return answered{}, err
-		case a.err != nil && denied: // the denial stands without this answer
-			whole.unheard(p, w.applied)
+			return Answer{}, err
+		case a.Err != nil && denied: // the denial stands without this answer
+			whole.unheard(p, w.Applied)
 			continue
-		case a.err != nil:
+		case a.Err != nil:
 			undo()
-			a.part = own.applied
+			a.Only = own.Applied
 			return a, nil
 		}
-		if own.commit && a.decided.TooOften && a.decided.Answers[a.index].Admitted {
-			own.once = "" // the store keeps what it remembers under it
-			charged = append(charged, q.chargesOf(own, p.shard, a)...)
+		if own.Commit && a.Decided.TooOften && a.Own().Admitted {
+			own.Once = "" // the store keeps what it remembers under it
+			charged = append(charged, q.chargesOf(own, p.Shard, a)...)
 			undo()
 			return q.decideAnew(ctx, w, parts)
 		}
 		whole.add(p, a)
-		if !whole.decided.Answers[0].Admitted {
+		if !whole.Decided.Answers[0].Admitted {
 			undo()
-		} else if own.commit && !a.decided.Repeated { // a charge of an earlier attempt stays
-			charged = append(charged, q.chargesOf(own, p.shard, a)...)
+		} else if own.Commit && !a.Decided.Repeated { // a charge of an earlier attempt stays
+			charged = append(charged, q.chargesOf(own, p.Shard, a)...)
 		}
 	}
 	return whole, nil
@@ -138,62 +132,62 @@ func (q *Queue) decideParts(ctx context.Context, w waiting, parts []part) (answe
 
 // decideAnew decides a request that was sent again too often as a request without an id. Each shard
 // counts the repeats itself, so all parts have to be charged anew, or none.
-func (q *Queue) decideAnew(ctx context.Context, w waiting, parts []part) (answered, error) {
-	w.once = ""
+func (q *Queue) decideAnew(ctx context.Context, w Ask, parts []Part) (Answer, error) {
+	w.Once = ""
 	a, err := q.decideParts(ctx, w, parts)
-	a.decided.TooOften = true
+	a.Decided.TooOften = true
 	return a, err
 }
 
 // add copies the answer to a part to the places of its limits.
-func (a *answered) add(p part, own answered) {
-	d, answer := &a.decided, own.decided.Answers[own.index]
-	if own.decided.Repeated && a.earlier == nil {
-		a.earlier = make([]bool, len(d.Buckets))
+func (a *Answer) add(p Part, own Answer) {
+	d, answer := &a.Decided, own.Own()
+	if own.Decided.Repeated && a.Earlier == nil {
+		a.Earlier = make([]bool, len(d.Buckets))
 	}
-	for n, i := range p.of {
-		if own.decided.Repeated {
-			a.earlier[i] = true
+	for n, i := range p.Of {
+		if own.Decided.Repeated {
+			a.Earlier[i] = true
 		}
-		d.Buckets[i], d.Answers[0].Verdicts[i], a.times[i] = own.decided.Buckets[n],
-			answer.Verdicts[n], own.decided.Now
+		d.Buckets[i], d.Answers[0].Verdicts[i], a.Times[i] = own.Decided.Buckets[n],
+			answer.Verdicts[n], own.Decided.Now
 	}
 	d.Answers[0].Admitted = d.Answers[0].Admitted && answer.Admitted
-	d.Repeated = d.Repeated && own.decided.Repeated
-	if d.Now == 0 || own.decided.Now < d.Now {
-		d.Now = own.decided.Now
+	d.Repeated = d.Repeated && own.Decided.Repeated
+	if d.Now == 0 || own.Decided.Now < d.Now {
+		d.Now = own.Decided.Now
 	}
 }
 
 // unheard fills in what is known of a part that did not answer: the store's time by the other
 // parts, the cell at that time, and the entitlement. Such a limit may still decide, if it can never
 // admit as much. Without this the decision could show a time in 1970.
-func (a *answered) unheard(p part, applied []*rules.Applied) {
-	for _, i := range p.of {
+func (a *Answer) unheard(p Part, applied []*rules.Applied) {
+	for _, i := range p.Of {
 		limit := applied[i]
-		a.times[i] = a.decided.Now
-		a.decided.Buckets[i] = algorithms.State{Cell: limit.Bucket.Cells().At(a.decided.Now),
+		a.Times[i] = a.Decided.Now
+		a.Decided.Buckets[i] = algorithms.State{Cell: limit.Bucket.Cells().At(a.Decided.Now),
 			Entitlement: limit.Target.Terms.Entitlement}
 	}
 }
 
 // chargesOf returns the refund calls that take back the charge of a part: one for each cost.
-func (q *Queue) chargesOf(own waiting, shard store.Shard, a answered) (all []algorithms.Refund) {
-	for i, v := range a.decided.Answers[a.index].Verdicts {
+func (q *Queue) chargesOf(own Ask, shard store.Shard, a Answer) (all []algorithms.Refund) {
+	for i, v := range a.Own().Verdicts {
 		if v.Retry != 0 { // a shadow limit without room was not charged
 			continue
 		}
-		cost := own.costOf(i)
+		cost := own.CostOf(i)
 		n := slices.IndexFunc(all, func(c algorithms.Refund) bool { return c.Cost == cost })
 		if n < 0 {
 			n = len(all)
 			all = append(all, algorithms.Refund{
-				Fence: algorithms.Fence{Epoch: own.rules.Epoch}, At: a.decided.Now, Cost: cost,
+				Fence: algorithms.Fence{Epoch: own.Rules.Epoch}, At: a.Decided.Now, Cost: cost,
 				Receipt: store.RefundKey(shard, fmt.Sprintf("%s:%d", q.life, q.undone.Add(1))),
-				Once:    cmp.Or(own.once, store.OnceKey(shard, "none"))})
+				Once:    cmp.Or(own.Once, store.OnceKey(shard, "none"))})
 		}
-		charged, state := algorithms.Charge{Target: own.applied[i].Target.Target},
-			a.decided.Buckets[i]
+		charged, state := algorithms.Charge{Target: own.Applied[i].Target.Target},
+			a.Decided.Buckets[i]
 		charged.ExistsUntil, charged.Cell = state.ExistsUntil, state.Cell
 		all[n].Charges = append(all[n].Charges, charged)
 	}

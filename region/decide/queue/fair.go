@@ -1,4 +1,4 @@
-package admit
+package queue
 
 import (
 	"github.com/quotad/quotad/policy"
@@ -42,7 +42,7 @@ type flow struct {
 	work          int64 // of the requests that wait below it
 	credit        int64 // work that it may still have done in its turn
 
-	requests []waiting // of a leaf: the elements from first on wait
+	requests []Ask // of a leaf: the elements from first on wait
 	first    int
 	trip     uint64 // of a leaf: the last round trip that took a request of it
 }
@@ -65,16 +65,16 @@ func newFairQueue(most int) *fairQueue {
 }
 
 // flowOf returns the leaf to which a request belongs.
-func flowOf(w *waiting) flowID {
-	if len(w.applied) == 0 {
-		return flowID{caller: w.caller, hash: 1}
+func flowOf(w *Ask) flowID {
+	if len(w.Applied) == 0 {
+		return flowID{caller: w.Caller, hash: 1}
 	}
-	return flowID{caller: w.caller, limit: w.applied[0].Limit, hash: 1 + int(w.hash%flowsOfLimit)}
+	return flowID{caller: w.Caller, limit: w.Applied[0].Limit, hash: 1 + int(w.hash%flowsOfLimit)}
 }
 
 // push puts a request at the end of its flow. If the queue is full, it removes the newest request
 // of the longest flow and returns it. That may be the newcomer.
-func (q *fairQueue) push(w waiting) (gone waiting, full bool) {
+func (q *fairQueue) push(w Ask) (gone Ask, full bool) {
 	w.work = q.workOf(&w)
 	id := flowOf(&w)
 	if q.length >= q.most {
@@ -94,8 +94,8 @@ func (q *fairQueue) push(w waiting) (gone waiting, full bool) {
 }
 
 // workOf returns the work of a request at the end of its flow.
-func (q *fairQueue) workOf(w *waiting) int64 {
-	buckets := max(int64(len(w.applied)), 1)
+func (q *fairQueue) workOf(w *Ask) int64 {
+	buckets := max(int64(len(w.Applied)), 1)
 	if leaf := q.flows[flowOf(w)]; leaf != nil && leaf.requests[len(leaf.requests)-1].shares(w) {
 		return joinWork * buckets
 	}
@@ -180,11 +180,11 @@ func (q *fairQueue) cost(leaf *flow) int64 {
 	if leaf.trip == q.trip {
 		return w.work
 	}
-	return max(w.work, scriptWork*int64(len(w.applied)))
+	return max(w.work, scriptWork*int64(len(w.Applied)))
 }
 
 // take removes the first request of a flow whose turn it is, and charges its work to the flow.
-func (q *fairQueue) take(leaf *flow) waiting {
+func (q *fairQueue) take(leaf *flow) Ask {
 	cost := q.cost(leaf)
 	leaf.trip = q.trip
 	for f := leaf; f != nil; f = f.parent {
@@ -194,19 +194,19 @@ func (q *fairQueue) take(leaf *flow) waiting {
 }
 
 // drop removes the first request of a flow and charges nothing.
-func (q *fairQueue) drop(leaf *flow) waiting {
+func (q *fairQueue) drop(leaf *flow) Ask {
 	w := leaf.requests[leaf.first]
-	leaf.requests[leaf.first] = waiting{}
+	leaf.requests[leaf.first] = Ask{}
 	leaf.first++
 	q.lighter(leaf, w.work)
 	return w
 }
 
 // removeNewest removes the last request of a flow.
-func (q *fairQueue) removeNewest(leaf *flow) waiting {
+func (q *fairQueue) removeNewest(leaf *flow) Ask {
 	last := len(leaf.requests) - 1
 	w := leaf.requests[last]
-	leaf.requests[last] = waiting{}
+	leaf.requests[last] = Ask{}
 	leaf.requests = leaf.requests[:last]
 	q.lighter(leaf, w.work)
 	return w

@@ -1,10 +1,9 @@
-package admit
+package queue
 
 import (
 	"context"
 	"reflect"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab"
 	"github.com/quotad/quotad/chaos/lab/bubble"
-	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/region/memory/store"
 )
 
@@ -57,26 +55,15 @@ func (s *serversOf) Exec(ctx context.Context, calls []store.Call) []store.Reply 
 	return s.Servers.Exec(ctx, calls)
 }
 
-// dividedNode returns a node whose store has these servers, each with one shard or several.
-func dividedNode(t *testing.T, s *serversOf, shards store.Shards) *Limiter {
+// divided returns a queue whose store has these servers, each with one shard or several.
+func divided(t *testing.T, s *serversOf, shards store.Shards) node {
 	t.Helper()
 	_, s.Servers = lab.NewDividedTwin(now, "r", shards).Connect(time.Now)
 	n := on(t, store.New(store.Parts{Servers: s, Shards: shards,
-		NewSecret: func() string { return "secret" }}), 1,
-		documents.Parse(t, 1, []string{"here: {weight: 1}"}, overloadLimits...))
+		NewSecret: func() string { return "secret" }}), minute)
 	n.opened(t)
+	synctest.Wait()
 	return n
-}
-
-// accountsIn returns some accounts whose requests are decided in a shard.
-func (l *Limiter) accountsIn(shard store.Shard, some int) (all []string) {
-	for i := 0; len(all) < some; i++ {
-		account := strconv.Itoa(i)
-		if store.ShardOf(l.tenure.Rules().Match(asked(request(account)))[0].Target.Key) == shard {
-			all = append(all, account)
-		}
-	}
-	return all
 }
 
 // Requests for the shards of one server do not wait for another server that is slow.
@@ -86,7 +73,7 @@ func TestSlowServerDelaysItsOwnShards(t *testing.T) {
 		slow, quick := shards[0], shards[1]
 		s := &serversOf{names: map[store.Shard]string{slow: "a", quick: "b"},
 			takes: map[string]time.Duration{"a": 30 * time.Millisecond, "b": 100 * time.Microsecond}}
-		n := dividedNode(t, s, shards)
+		n := divided(t, s, shards)
 		until := time.Now().Add(time.Second)
 		var callers sync.WaitGroup
 		// Each of the slow server's round trips carries one account, so a request waits for half a
@@ -95,8 +82,8 @@ func TestSlowServerDelaysItsOwnShards(t *testing.T) {
 			callers.Go(func() {
 				for time.Now().Before(until) {
 					begun := time.Now()
-					if _, err := n.Check(t.Context(), request(account)); err != nil {
-						t.Error(err)
+					if a, err := n.Decide(t.Context(), n.of(account)); err != nil || a.Err != nil {
+						t.Error(err, a.Err)
 					}
 					time.Sleep(time.Until(begun.Add(time.Millisecond)))
 				}
@@ -106,10 +93,10 @@ func TestSlowServerDelaysItsOwnShards(t *testing.T) {
 			callers.Go(func() {
 				for time.Now().Before(until) {
 					begun := time.Now()
-					d, err := n.Check(t.Context(), request(account))
-					if took := time.Since(begun); err != nil || !d.Allowed || d.At == 0 ||
+					a, err := n.Decide(t.Context(), n.of(account))
+					if took := time.Since(begun); err != nil || !a.Admitted() ||
 						took > 5*time.Millisecond {
-						t.Errorf("%+v after %v, %v", d, took, err)
+						t.Errorf("%+v after %v, %v", a, took, err)
 						return
 					}
 					time.Sleep(10 * time.Millisecond)
@@ -127,23 +114,25 @@ func TestLanesFollowTheServers(t *testing.T) {
 		shards := store.Divided(3)
 		s := &serversOf{names: map[store.Shard]string{shards[0]: "a", shards[1]: "b", shards[2]: "a"},
 			takes: map[string]time.Duration{"a": 300 * time.Microsecond, "b": 200 * time.Microsecond}}
-		n := dividedNode(t, s, shards)
-		var batch []Request
+		n := divided(t, s, shards)
+		var accounts []string
 		for _, shard := range shards {
-			for _, account := range n.accountsIn(shard, 4) {
-				batch = append(batch, request(account))
-			}
+			accounts = append(accounts, n.accountsIn(shard, 4)...)
 		}
 		asks := func(want ...map[string]int) {
 			t.Helper()
-			begun := time.Now()
-			decisions, err := n.CheckBatch(t.Context(), batch)
-			if took := time.Since(begun); err != nil || took != s.takes["a"] {
-				t.Errorf("after %v: %v", took, err)
+			var batch []Ask
+			for _, account := range accounts {
+				batch = append(batch, n.of(account))
 			}
-			for i, d := range decisions {
-				if !d.Allowed || d.At == 0 {
-					t.Errorf("request %d: %+v", i, d)
+			begun := time.Now()
+			said, errs := n.DecideAll(t.Context(), batch)
+			if took := time.Since(begun); took != s.takes["a"] {
+				t.Errorf("after %v", took)
+			}
+			for i, a := range said {
+				if errs[i] != nil || !a.Admitted() {
+					t.Errorf("request %d: %+v, %v", i, a, errs[i])
 				}
 			}
 			slices.SortFunc(s.trips, func(a, b map[string]int) int { return b["a"] - a["a"] })
@@ -169,33 +158,32 @@ func TestBusyInEveryLane(t *testing.T) {
 		shards := store.Divided(2)
 		s := &serversOf{names: map[store.Shard]string{shards[0]: "a", shards[1]: "b"},
 			takes: map[string]time.Duration{"a": 40 * time.Millisecond, "b": 40 * time.Millisecond}}
-		n := dividedNode(t, s, shards)
+		n := divided(t, s, shards)
 		var all sync.WaitGroup
 		for i, shard := range shards {
-			if n.queue.Busy("flood", 50*time.Millisecond) {
+			if n.Busy("flood", 50*time.Millisecond) {
 				t.Errorf("%d of 2 servers have much to do for it", i)
 			}
 			for _, account := range n.accountsIn(shard, 200) {
-				q := request(account)
-				q.Caller = "flood"
+				w := n.of(account)
+				w.Caller = "flood"
 				all.Go(func() {
-					begun := time.Now()
-					_, err := n.Check(t.Context(), q)
-					// Not all have their turn within the time that they wait.
-					if waited := time.Since(begun); err != nil && (!isOverload(err) || waited < DefaultWait/2) {
+					_, err := n.Decide(t.Context(), w)
+					// Not all have their turn within the second that they wait.
+					if waited := time.Since(w.Came); err != nil && (!IsOverload(err) || waited < time.Second/2) {
 						t.Errorf("after %v: %v", waited, err)
 					}
 				})
 			}
 			synctest.Wait()
 		}
-		if !n.queue.Busy("flood", 50*time.Millisecond) {
-			t.Errorf("not busy: %+v", n.queue.Load())
+		if !n.Busy("flood", 50*time.Millisecond) {
+			t.Errorf("not busy: %+v", n.Load())
 		}
-		if waits := n.queue.Load().Queued; waits < 100 {
+		if waits := n.Load().Queued; waits < 100 {
 			t.Errorf("%d requests wait", waits)
 		}
-		if n.queue.Busy("victim", 50*time.Millisecond) {
+		if n.Busy("victim", 50*time.Millisecond) {
 			t.Error("nothing waits for this caller")
 		}
 		all.Wait()

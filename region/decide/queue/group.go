@@ -1,4 +1,4 @@
-package admit
+package queue
 
 import (
 	"github.com/quotad/quotad/algorithms"
@@ -7,8 +7,8 @@ import (
 
 // group puts requests on the same buckets and under the same limits together, in order of arrival.
 // A group that is full is followed by another. The groups use the batch's memory.
-func group(batch []waiting) [][]waiting {
-	groups, sizes := make([][]waiting, 0, len(batch)), make([]algorithms.Batch, 0, len(batch))
+func group(batch []Ask) [][]Ask {
+	groups, sizes := make([][]Ask, 0, len(batch)), make([]algorithms.Batch, 0, len(batch))
 	type on struct { // requests that differ in it share no item
 		rules *rules.Rules
 		hash  uint64
@@ -19,9 +19,9 @@ func group(batch []waiting) [][]waiting {
 		if w.gone != nil && w.gone.Load() {
 			continue
 		}
-		its := on{w.rules, w.hash}
+		its := on{w.Rules, w.hash}
 		i, known := index[its]
-		if known && groups[i][0].shares(w) && sizes[i].Add(w.cost) {
+		if known && groups[i][0].shares(w) && sizes[i].Add(w.Cost) {
 			groups[i] = append(groups[i], *w)
 			continue
 		}
@@ -36,15 +36,15 @@ func group(batch []waiting) [][]waiting {
 // joins reports whether a request may share an item. A peek may not, because it must not see the
 // costs of other requests. A request with an id may not, because the store remembers its answer
 // alone, nor one with a cost for each limit, nor one whose units are no demand.
-func (w *waiting) joins() bool { return w.commit && w.once == "" && !w.ahead && !w.apart() }
+func (w *Ask) joins() bool { return w.Commit && w.Once == "" && !w.Ahead && !w.Apart() }
 
 // shares reports whether two requests share an item of a script call.
-func (w *waiting) shares(other *waiting) bool {
-	if !w.joins() || !other.joins() || w.hash != other.hash || w.rules != other.rules || len(w.applied) != len(other.applied) {
+func (w *Ask) shares(other *Ask) bool {
+	if !w.joins() || !other.joins() || w.hash != other.hash || w.Rules != other.Rules || len(w.Applied) != len(other.Applied) {
 		return false
 	}
-	for i, a := range w.applied {
-		its := other.applied[i]
+	for i, a := range w.Applied {
+		its := other.Applied[i]
 		if a != its && (a.Limit != its.Limit || a.Target.Key != its.Target.Key) {
 			return false
 		}
@@ -53,10 +53,10 @@ func (w *waiting) shares(other *waiting) bool {
 }
 
 // batch returns the load of an item that has this request as its first.
-func (w *waiting) batch() (b algorithms.Batch) {
-	for _, a := range w.applied {
+func (w *Ask) batch() (b algorithms.Batch) {
+	for _, a := range w.Applied {
 		b.Counts(a.Target.Terms.Kind)
 	}
-	b.Add(w.cost)
+	b.Add(w.Cost)
 	return b
 }

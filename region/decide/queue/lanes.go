@@ -1,4 +1,4 @@
-package admit
+package queue
 
 import (
 	"context"
@@ -50,22 +50,22 @@ func newLanes(common shared, deadline time.Duration) *lanes {
 }
 
 // lane returns the lane of a request.
-func (l *lanes) lane(w *waiting) *batcher {
+func (l *lanes) lane(w *Ask) *batcher {
 	of := l.of.Load()
 	if of == nil {
 		return l.all[0]
 	}
-	return (*of)[store.ShardOf(w.applied[0].Target.Key)]
+	return (*of)[store.ShardOf(w.Applied[0].Target.Key)]
 }
 
 // enqueue is batcher.enqueue in the lane of a request.
-func (l *lanes) enqueue(ctx context.Context, w waiting) error {
+func (l *lanes) enqueue(ctx context.Context, w Ask) error {
 	return l.lane(&w).enqueue(ctx, w)
 }
 
 // enqueueAll hands over several requests, each as enqueue does. It calls refused for each request
 // that may not wait, with its index.
-func (l *lanes) enqueueAll(ctx context.Context, all []waiting, refused func(place int, err error)) {
+func (l *lanes) enqueueAll(ctx context.Context, all []Ask, refused func(place int, err error)) {
 	parts := map[*batcher][]int{}
 	for i := range all {
 		lane := l.lane(&all[i])

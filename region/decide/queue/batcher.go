@@ -1,4 +1,4 @@
-package admit
+package queue
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/store"
-	"github.com/quotad/quotad/region/trade/rights"
 )
 
 const (
@@ -50,7 +49,7 @@ type batcher struct {
 // shared is what the batchers of a node have in common.
 type shared struct {
 	store    *store.Store
-	rights   *rights.Engine
+	rights   Rights
 	breakers breakers
 	wakes    *wakes
 	elapsed  func() time.Duration
@@ -71,12 +70,12 @@ func newBatcher(common shared, deadline time.Duration, underWay int) *batcher {
 // enqueue hands a request over. The error is an *Overload if there is no place for it. If another
 // round trip may begin, the caller makes it before enqueue returns: that takes as long as the store
 // does, even if ctx ends. For a hurried request a goroutine of its own makes it.
-func (b *batcher) enqueue(ctx context.Context, w waiting) error {
+func (b *batcher) enqueue(ctx context.Context, w Ask) error {
 	b.mu.Lock()
 	if b.fair.length == 0 && b.trips < b.underWay {
 		b.trips++
 		b.mu.Unlock()
-		w.hash = hashOf(w.applied)
+		w.hash = hashOf(w.Applied)
 		b.begins(ctx, b.hurried(&w), w)
 		return nil
 	}
@@ -90,10 +89,10 @@ func (b *batcher) enqueue(ctx context.Context, w waiting) error {
 }
 
 // hurried reports whether a request's caller gives up before the store would be given up.
-func (b *batcher) hurried(w *waiting) bool { return w.until.Sub(w.came) < b.pace.deadline }
+func (b *batcher) hurried(w *Ask) bool { return w.Until.Sub(w.Came) < b.pace.deadline }
 
 // begins makes a round trip, in a goroutine of its own if the caller cannot wait for it.
-func (b *batcher) begins(ctx context.Context, hurried bool, first ...waiting) {
+func (b *batcher) begins(ctx context.Context, hurried bool, first ...Ask) {
 	ctx = context.WithoutCancel(ctx)
 	if hurried {
 		go b.carry(ctx, first...)
@@ -105,7 +104,7 @@ func (b *batcher) begins(ctx context.Context, hurried bool, first ...waiting) {
 // queueAll has some of the requests wait, those in the places of part. It calls refused for each
 // that may not, with its index. It returns whether one is hurried, and whether the caller has to
 // make a round trip (begins).
-func (b *batcher) queueAll(all []waiting, part []int, refused func(place int, err error)) (hurried,
+func (b *batcher) queueAll(all []Ask, part []int, refused func(place int, err error)) (hurried,
 	begins bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,7 +140,7 @@ func (b *batcher) gather() {
 
 // carry makes a round trip with requests that have not queued and with queued ones, and passes the
 // next on to a run.
-func (b *batcher) carry(ctx context.Context, first ...waiting) {
+func (b *batcher) carry(ctx context.Context, first ...Ask) {
 	b.gather()
 	batch := b.take(first...)
 	if len(batch) > 0 {
@@ -188,16 +187,16 @@ func (b *batcher) run(ctx context.Context) {
 }
 
 // batches has the memory of batches that are decided.
-var batches = sync.Pool{New: func() any { return new([]waiting) }}
+var batches = sync.Pool{New: func() any { return new([]Ask) }}
 
 // forget gives back the memory of a batch.
-func forget(batch []waiting) {
+func forget(batch []Ask) {
 	clear(batch)
 	batches.Put(&batch)
 }
 
 // decide sends one batch to the store and answers all its requests.
-func (b *batcher) decide(ctx context.Context, batch []waiting) {
+func (b *batcher) decide(ctx context.Context, batch []Ask) {
 	groups := group(b.withinReach(batch))
 	if len(groups) == 0 {
 		return
@@ -223,51 +222,51 @@ func (b *batcher) decide(ctx context.Context, batch []waiting) {
 	for i, r := range results {
 		if store.Unreached(r.Err) {
 			r.Err = b.unreached(shardOf(calls[i]), begun, back, r.Err)
-			timed = timed || isOverload(r.Err)
+			timed = timed || IsOverload(r.Err)
 		}
 		if r.Err == nil && calls[i].Commit && !r.Value.Repeated {
-			if groups[i][0].ahead {
-				b.rights.ObserveAhead(groups[i][0].applied, r.Value)
+			if groups[i][0].Ahead {
+				b.rights.ObserveAhead(groups[i][0].Applied, r.Value)
 			} else {
-				b.rights.Observe(groups[i][0].applied, &calls[i], r.Value)
+				b.rights.Observe(groups[i][0].Applied, &calls[i], r.Value)
 			}
 			learn(groups[i], r.Value, of)
 		}
 		for n, w := range groups[i] {
-			w.answer <- answered{decided: r.Value, index: n, of: of, err: r.Err}
+			w.answer <- Answer{Decided: r.Value, Index: n, of: of, Err: r.Err}
 		}
 	}
 	b.end(work, alone, timed, begun, back)
 }
 
 // calls returns the Decide of each group, and the work of all.
-func (b *batcher) calls(groups [][]waiting) (calls []algorithms.Decide, work int64) {
+func (b *batcher) calls(groups [][]Ask) (calls []algorithms.Decide, work int64) {
 	requests, applied := 0, 0
 	for _, g := range groups {
-		requests, applied = requests+len(g), applied+len(g[0].applied)
+		requests, applied = requests+len(g), applied+len(g[0].Applied)
 	}
 	calls = make([]algorithms.Decide, len(groups))
 	costs, buckets := make([]quantity.Units, 0, requests+applied), make([]algorithms.LimitTarget, 0, applied)
 	for i, g := range groups {
 		first := &g[0]
-		for _, a := range first.applied {
+		for _, a := range first.Applied {
 			target := a.Target
 			target.ExistsUntil = b.rights.ExistsFound(a)
 			buckets = append(buckets, target)
 		}
 		before := len(costs)
-		if first.apart() {
-			costs = append(costs, first.costs...)
+		if first.Apart() {
+			costs = append(costs, first.Costs...)
 		} else {
 			for n := range g {
-				costs = append(costs, g[n].cost)
+				costs = append(costs, g[n].Cost)
 			}
 		}
-		calls[i] = algorithms.Decide{Fence: algorithms.Fence{Epoch: first.rules.Epoch},
-			Commit: first.commit, Once: first.once,
-			Buckets: buckets[len(buckets)-len(first.applied):], Costs: costs[before:],
-			PerBucket: first.apart()}
-		work += int64(len(first.applied)) * int64(scriptWork+(len(g)-1)*joinWork)
+		calls[i] = algorithms.Decide{Fence: algorithms.Fence{Epoch: first.Rules.Epoch},
+			Commit: first.Commit, Once: first.Once,
+			Buckets: buckets[len(buckets)-len(first.Applied):], Costs: costs[before:],
+			PerBucket: first.Apart()}
+		work += int64(len(first.Applied)) * int64(scriptWork+(len(g)-1)*joinWork)
 	}
 	return calls, work
 }
@@ -321,11 +320,11 @@ func (b *batcher) unreached(shard store.Shard, sent, now time.Time, err error) e
 // withinReach answers the requests that had queued when the breaker of their shard tripped, and
 // returns the others. A call to a server that does not answer would delay the calls to other
 // servers.
-func (b *batcher) withinReach(batch []waiting) []waiting {
+func (b *batcher) withinReach(batch []Ask) []Ask {
 	within := batch[:0]
 	for _, w := range batch {
-		if b.breakers.tripped(store.ShardOf(w.applied[0].Target.Key)) {
-			w.answer <- answered{err: errOutOfReach}
+		if b.breakers.tripped(store.ShardOf(w.Applied[0].Target.Key)) {
+			w.answer <- Answer{Err: errOutOfReach}
 			continue
 		}
 		within = append(within, w)

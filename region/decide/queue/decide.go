@@ -1,4 +1,4 @@
-package admit
+package queue
 
 import (
 	"context"
@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/region/memory/store"
+	"github.com/quotad/quotad/region/memory/tenure"
 )
 
-// decide asks the store to decide a request: in one script call if all its limits are in one shard,
+// Decide asks the store to decide a request: in one script call if all its limits are in one shard,
 // else shard by shard.
-func (q *Queue) Decide(ctx context.Context, w waiting) (answered, error) {
-	if w.spans() {
-		return q.decideParts(ctx, w, w.parts())
+func (q *Queue) Decide(ctx context.Context, w Ask) (Answer, error) {
+	if w.Spans() {
+		return q.decideParts(ctx, w, w.Parts())
 	}
 	return q.ask(ctx, w)
 }
@@ -21,14 +22,14 @@ func (q *Queue) Decide(ctx context.Context, w waiting) (answered, error) {
 // ask asks the store to decide a request whose limits are in one shard. An answer that comes after
 // the request's time is over is ignored, though the store may have charged the request. The error
 // is an *Overload if the store answers others but has no time for this request.
-func (q *Queue) ask(ctx context.Context, w waiting) (answered, error) {
+func (q *Queue) ask(ctx context.Context, w Ask) (Answer, error) {
 	if a, err, done := q.withoutAsking(w); done {
 		return a, err
 	}
 	t := q.tickets.take()
 	w.answer, w.gone = t.answer, &t.gone
 	if err := q.lanes.enqueue(ctx, w); err != nil {
-		return answered{}, err
+		return Answer{}, err
 	}
 	select {
 	case a := <-t.answer: // the caller made the round trip itself
@@ -47,16 +48,16 @@ func (q *Queue) ask(ctx context.Context, w waiting) (answered, error) {
 // possible. It returns when all are answered or given up: restoring what the store has lost may take
 // longer than the others have time. Answers and errors are in the order of the requests, and as those
 // of Decide.
-func (q *Queue) DecideAll(ctx context.Context, all []waiting) ([]answered, []error) {
-	said, errs := make([]answered, len(all)), make([]error, len(all))
-	asked, of := make([]waiting, 0, len(all)), make([]int, 0, len(all))
-	answers, gone := make([]chan answered, len(all)), make([]atomic.Bool, len(all))
+func (q *Queue) DecideAll(ctx context.Context, all []Ask) ([]Answer, []error) {
+	said, errs := make([]Answer, len(all)), make([]error, len(all))
+	asked, of := make([]Ask, 0, len(all)), make([]int, 0, len(all))
+	answers, gone := make([]chan Answer, len(all)), make([]atomic.Bool, len(all))
 	for i, w := range all {
 		var done bool
 		if said[i], errs[i], done = q.withoutAsking(w); done {
 			continue
 		}
-		answers[i] = make(chan answered, 1)
+		answers[i] = make(chan Answer, 1)
 		w.answer, w.gone = answers[i], &gone[i]
 		asked, of = append(asked, w), append(of, i)
 	}
@@ -77,9 +78,9 @@ func (q *Queue) DecideAll(ctx context.Context, all []waiting) ([]answered, []err
 
 // ticket is what one request waits with for the store's answer.
 type ticket struct {
-	answer chan answered // has room for the answer
-	gone   atomic.Bool   // waiting.gone
-	late   *time.Timer   // stopped
+	answer chan Answer // has room for the answer
+	gone   atomic.Bool // Ask.gone
+	late   *time.Timer // stopped
 }
 
 // tickets are those of requests that were answered, for further ones. One that was given up may
@@ -90,33 +91,33 @@ func (all *tickets) take() *ticket {
 	if t, ok := all.Get().(*ticket); ok {
 		return t
 	}
-	t := &ticket{answer: make(chan answered, 1), late: time.NewTimer(time.Hour)}
+	t := &ticket{answer: make(chan Answer, 1), late: time.NewTimer(time.Hour)}
 	t.late.Stop()
 	return t
 }
 
 // received takes the batcher's answer apart: the error is an *Overload.
-func received(a answered) (answered, error) {
-	if isOverload(a.err) {
-		return answered{}, a.err
+func received(a Answer) (Answer, error) {
+	if IsOverload(a.Err) {
+		return Answer{}, a.Err
 	}
 	return a, nil
 }
 
 // withoutAsking returns the outcome of a request for which the store is not to be asked. done is
 // false if the store is to be asked.
-func (q *Queue) withoutAsking(w waiting) (a answered, err error, done bool) {
-	if q.breakers.tripped(store.ShardOf(w.applied[0].Target.Key)) {
-		return answered{err: errOutOfReach}, nil, true
+func (q *Queue) withoutAsking(w Ask) (a Answer, err error, done bool) {
+	if q.breakers.tripped(store.ShardOf(w.Applied[0].Target.Key)) {
+		return Answer{Err: errOutOfReach}, nil, true
 	}
-	if isClosed(q.closed) {
-		return answered{}, ErrClosed, true
+	if q.Closed() {
+		return Answer{}, tenure.ErrClosed, true
 	}
 	// The time was over before the request was sent, which says nothing about the store.
-	if time.Until(w.until) <= 0 {
-		return answered{}, q.lanes.lane(&w).outwaited(), true
+	if time.Until(w.Until) <= 0 {
+		return Answer{}, q.lanes.lane(&w).outwaited(), true
 	}
-	return answered{}, nil, false
+	return Answer{}, nil, false
 }
 
 // await waits for the answer to a request that was enqueued, until its time is over, ctx ends or the
@@ -124,10 +125,10 @@ func (q *Queue) withoutAsking(w waiting) (a answered, err error, done bool) {
 // than that, or than twice as long as it has waited when the store falls silent. Looking more often
 // cost a third of the time of a node where 2,000 waited, and the batcher answers all that wait as soon
 // as the store's call is given up. await reports whether it has heard the answer.
-func (q *Queue) await(ctx context.Context, w waiting, answer <-chan answered,
-	timer *time.Timer) (a answered, heard bool, err error) {
+func (q *Queue) await(ctx context.Context, w Ask, answer <-chan Answer,
+	timer *time.Timer) (a Answer, heard bool, err error) {
 	defer timer.Stop()
-	for due := earlier(w.until, w.came.Add(q.deadline)); ; {
+	for due := earlier(w.Until, w.Came.Add(q.deadline)); ; {
 		timer.Reset(time.Until(due))
 		select {
 		case a = <-answer:
@@ -135,25 +136,25 @@ func (q *Queue) await(ctx context.Context, w waiting, answer <-chan answered,
 			return a, true, err
 		case <-timer.C:
 			now := time.Now()
-			shard, starved := store.ShardOf(w.applied[0].Target.Key), q.lanes.wakes.starved(now, q.deadline)
-			if !q.breakers.answers(shard, w.came, due, now, q.deadline, starved) {
+			shard, starved := store.ShardOf(w.Applied[0].Target.Key), q.lanes.wakes.starved(now, q.deadline)
+			if !q.breakers.answers(shard, w.Came, due, now, q.deadline, starved) {
 				w.gone.Store(true)
-				return answered{err: errLate}, false, nil
+				return Answer{Err: errLate}, false, nil
 			}
 			switch {
-			case !now.Before(w.ends):
+			case !now.Before(w.Ends):
 				w.gone.Store(true)
-				return answered{}, false, q.lanes.lane(&w).outwaited()
-			case !now.Before(w.until): // it is asked about already, or will not be
-				due = w.ends
+				return Answer{}, false, q.lanes.lane(&w).outwaited()
+			case !now.Before(w.Until): // it is asked about already, or will not be
+				due = w.Ends
 			default:
-				due = earlier(w.until, now.Add(now.Sub(w.came)))
+				due = earlier(w.Until, now.Add(now.Sub(w.Came)))
 			}
 		case <-ctx.Done():
 			w.gone.Store(true)
-			return answered{}, false, ctx.Err()
+			return Answer{}, false, ctx.Err()
 		case <-q.closed:
-			return answered{}, false, ErrClosed
+			return Answer{}, false, tenure.ErrClosed
 		}
 	}
 }

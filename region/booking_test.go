@@ -10,6 +10,7 @@ import (
 	"github.com/quotad/quotad/chaos/lab/suite"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/local"
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/memory/tenure"
 )
@@ -51,7 +52,7 @@ func (n *running) spends(t *testing.T, q admit.Request, most int) (admitted quan
 	return admitted
 }
 
-func local(kind algorithms.Kind, units int, window string) string {
+func longLimit(kind algorithms.Kind, units int, window string) string {
 	return fmt.Sprintf("name: long, algorithm: %s, limit: %d, window: %s, lending_limit: 0.5", kind,
 		units, window)
 }
@@ -61,7 +62,7 @@ func local(kind algorithms.Kind, units int, window string) string {
 func TestLocalSpendingIsBooked(t *testing.T) {
 	for _, kind := range algorithms.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			cutOff(t, local(kind, 200, "10m"), func(t *testing.T, c *cluster, n *running, cut,
+			cutOff(t, longLimit(kind, 200, "10m"), func(t *testing.T, c *cluster, n *running, cut,
 				reconnect func()) {
 				q := request("a")
 				for range 10 {
@@ -107,7 +108,7 @@ func TestLocalSpendingIsBookedIntoItsWindow(t *testing.T) {
 	} {
 		for later, want := range want {
 			t.Run(fmt.Sprintf("%s, %d later", kind, later), func(t *testing.T) {
-				cutOff(t, local(kind, 100, "75s"), func(t *testing.T, c *cluster, n *running, cut,
+				cutOff(t, longLimit(kind, 100, "75s"), func(t *testing.T, c *cluster, n *running, cut,
 					reconnect func()) {
 					cut()
 					nextCell(75 * time.Second)
@@ -130,12 +131,12 @@ func TestLocalSpendingIsBookedIntoItsWindow(t *testing.T) {
 // The meter drops what it knows of a window that no longer counts, even without a store.
 func TestLocalSpendingOfFinishedWindowsIsDropped(t *testing.T) {
 	suite.LongWithRace(t)
-	cutOff(t, local(algorithms.FixedWindow, 100, "75s"), func(t *testing.T, c *cluster, n *running,
+	cutOff(t, longLimit(algorithms.FixedWindow, 100, "75s"), func(t *testing.T, c *cluster, n *running,
 		cut, reconnect func()) {
 		cut()
 		n.spends(t, request("a"), 20)
 		time.Sleep(5 * time.Minute)
-		if got := n.limiter.Local().Status(); got != (admit.LocalStatus{Expired: 20}) {
+		if got := n.limiter.Local().Status(); got != (local.Status{Expired: 20}) {
 			t.Errorf("kept %+v", got)
 		}
 		reconnect()
@@ -154,7 +155,7 @@ func TestLocalSpendingAfterALoss(t *testing.T) {
 				direct = server.URL
 				c.behind(r, "us")
 				behind := c.servers["us"]
-				n := c.start("us/n1", documents.Parse(t, 1, alone, local(kind, 200, "10m")))
+				n := c.start("us/n1", documents.Parse(t, 1, alone, longLimit(kind, 200, "10m")))
 				q := request("a")
 				for range 10 {
 					n.check(t, q)
@@ -190,7 +191,7 @@ func TestLocalSpendingAfterALoss(t *testing.T) {
 // on top, at most its part of each window. It does not start again, nor spend its part anew, before
 // it reaches its store.
 func TestLocalSpendingEndsWithTheNode(t *testing.T) {
-	cutOff(t, local(algorithms.FixedWindow, 200, "10m"), func(t *testing.T, c *cluster, n *running,
+	cutOff(t, longLimit(algorithms.FixedWindow, 200, "10m"), func(t *testing.T, c *cluster, n *running,
 		cut, reconnect func()) {
 		q := request("a")
 		for range 10 {
@@ -218,7 +219,7 @@ func TestLocalSpendingUnderANewDocument(t *testing.T) {
 	r := startRelay(t)
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		reconnect := c.behind(r, "us")
-		n := c.start("us/n1", documents.Parse(t, 1, alone, local(algorithms.FixedWindow, 200,
+		n := c.start("us/n1", documents.Parse(t, 1, alone, longLimit(algorithms.FixedWindow, 200,
 			"10m"), gone))
 		q := request("a")
 		n.check(t, q)
@@ -229,7 +230,7 @@ func TestLocalSpendingUnderANewDocument(t *testing.T) {
 		reconnect()
 		// Time stands still while a Redis is asked: no booking comes before the document.
 		if err := n.Adopt(t.Context(),
-			documents.Parse(t, 2, alone, local(algorithms.FixedWindow, 300, "10m"))); err != nil {
+			documents.Parse(t, 2, alone, longLimit(algorithms.FixedWindow, 300, "10m"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
@@ -247,7 +248,7 @@ func TestLocalSpendingOfADeletedBucket(t *testing.T) {
 	inBubble(t, []string{"us/n1"}, func(t *testing.T, c *cluster) {
 		server := c.servers["us"]
 		reconnect := c.behind(r, "us")
-		n := c.start("us/n1", documents.Parse(t, 1, alone, local(algorithms.FixedWindow, 200,
+		n := c.start("us/n1", documents.Parse(t, 1, alone, longLimit(algorithms.FixedWindow, 200,
 			"10m")))
 		q := request("a")
 		for range 50 {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/policy/barrier"
-	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/local"
 )
 
 var update = flag.Bool("update", false, "write testdata/metrics.txt anew")
@@ -210,7 +210,7 @@ func TestLocalUnitsAreCounted(t *testing.T) {
 			t.Errorf("a unit was admitted without the store: %v", series)
 		}
 		if s := us.Status(); len(s.Store.OutOfReach) != 1 ||
-			s.Local != (admit.LocalStatus{Buckets: 1, Units: 1, Unbooked: 1,
+			s.Local != (local.Status{Buckets: 1, Units: 1, Unbooked: 1,
 				Bytes: s.Local.Bytes}) || s.Local.Bytes == 0 {
 			t.Errorf("status: store %+v, local %+v", s.Store, s.Local)
 		}

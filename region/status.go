@@ -12,6 +12,7 @@ import (
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/admit"
+	"github.com/quotad/quotad/region/decide/local"
 	"github.com/quotad/quotad/region/memory/journal"
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/memory/tenure"
@@ -32,7 +33,7 @@ type Status struct {
 	Mates      []string // those of Members that are other nodes of this region
 	Store      StoreStatus
 	Journal    JournalStatus
-	Local      admit.LocalStatus
+	Local      local.Status
 	Closed     []admit.Closed // limits with buckets that are closed after a loss
 	Documents  tenure.Documents
 	// Recovering has the limits with buckets that wait for what others know of a loss, by name.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quotad/quotad/region/decide/local"
 	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/store"
 )
@@ -116,10 +117,10 @@ func (b *batch) part(ctx context.Context, from, to int) {
 // claim claims what a part is to spend without the store, once some of it is, and with it what the
 // further parts will if their server is out of reach.
 func (b *batch) claim(from, to int) {
-	var all []*way
+	var all [][]local.Charge
 	for _, f := range b.flows[from:to] {
 		if f != nil && f.next == Decided && f.err == nil && f.said.Err != nil {
-			all = append(all, &f.way)
+			all = append(all, f.way.localCharges())
 		}
 	}
 	if len(all) == 0 || b.claimed {
@@ -133,10 +134,10 @@ func (b *batch) claim(from, to int) {
 		}
 		w := l.prepare(q, true, nil)
 		if !w.needsNoStore(q.Domain) && l.queue.Tripped(store.ShardOf(w.Applied[0].Target.Key)) {
-			all = append(all, &w)
+			all = append(all, w.localCharges())
 		}
 	}
-	l.claimTogether(all)
+	l.local.Claim(all)
 }
 
 func (b *batch) decide(ctx context.Context, i int) {

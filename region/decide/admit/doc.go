@@ -9,9 +9,7 @@
 //	  -> judge    turns the store's answer into a Decision (judge.go, decision.go)
 //
 // If the store does not answer, or is known not to, the limit's on_store_failure decides
-// (local.go). With "local" this node admits units from a part of its own (fallback.go) and
-// charges them in the store later (settle.go). A restarted node does not spend that part a second
-// time (claims.go).
+// (local.go). With "local" this node admits units from a part of its own (package local).
 //
 // A caller can give back what a decision charged with the decision's receipt (receipt.go).
 //

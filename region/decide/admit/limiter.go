@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quotad/quotad/region/base/held"
+	"github.com/quotad/quotad/region/decide/local"
 	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/journal"
 	"github.com/quotad/quotad/region/memory/store"
@@ -52,7 +53,7 @@ type Limiter struct {
 	deadline time.Duration // of the store's answer
 	wait     time.Duration // of a request whose caller names no time
 	elapsed  func() time.Duration
-	fallback *fallback
+	local    *local.Part
 	chunks   *Chunks
 	metrics  *metrics
 	fullest  fullest
@@ -89,7 +90,7 @@ func New(c Config) *Limiter {
 	if c.Stepped {
 		writes = time.Hour // the wall clock does not measure a simulated journal
 	}
-	l.fallback = newFallback(LocalConfig{Node: c.Node, Nodes: c.Nodes, Store: c.Store, Tenure: c.Tenure, Rights: c.Rights,
+	l.local = local.New(local.Config{Node: c.Node, Nodes: c.Nodes, Store: c.Store, Tenure: c.Tenure, Rights: c.Rights,
 		Journal: c.Journal, Writes: writes, Now: c.Now, Log: c.Log})
 	l.queue = queue.New(queue.Config{Store: c.Store, Rights: c.Rights, Now: c.Now, Elapsed: l.elapsed, Log: c.Log,
 		Closed: c.Closed, Stepped: c.Stepped})
@@ -102,7 +103,7 @@ func (l *Limiter) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { l.queue.Run(ctx) })
 	all.Go(func() { l.chunks.Run(ctx) })
-	all.Go(func() { l.fallback.Watch(ctx) })
+	all.Go(func() { l.local.Watch(ctx) })
 	all.Wait()
 }
 
@@ -110,25 +111,25 @@ func (l *Limiter) Run(ctx context.Context) {
 // what this node admitted without the store is charged there once more.
 func (l *Limiter) Changed(c tenure.Change) {
 	if c.Anew {
-		l.fallback.settleAnew()
+		l.local.SettleAnew()
 	}
 }
 
 // Collectors returns the metrics that are counted as decisions are made.
 func (l *Limiter) Collectors() []prometheus.Collector {
-	return slices.Concat(l.metrics.all, l.fallback.Collectors(), l.receipts.Collectors(), l.chunks.Collectors())
+	return slices.Concat(l.metrics.all, l.local.Collectors(), l.receipts.Collectors(), l.chunks.Collectors())
 }
 
 // Forget drops what was spent in windows that no longer count at a time, and what was counted long
 // before it.
 func (l *Limiter) Forget(now time.Time) {
-	l.fallback.forget(now)
+	l.local.Forget(now)
 	l.tenure.Rules().Recount(now)
 	l.fullest.turn()
 }
 
 // Local returns this node's part of limits that it admits from without the store.
-func (l *Limiter) Local() *fallback { return l.fallback }
+func (l *Limiter) Local() *local.Part { return l.local }
 
 // Chunks returns what the node holds to admit from without its store.
 func (l *Limiter) Chunks() *Chunks { return l.chunks }

@@ -38,8 +38,7 @@ func unstarted(t testing.TB, nodes int, d *policy.Document) *Limiter {
 	return on(t, s, nodes, d)
 }
 
-// on returns a limiter of region "here" on a store, in which nothing runs. It knows of no earlier
-// life.
+// on returns a limiter of region "here" on a store, in which nothing runs.
 func on(t testing.TB, s *store.Store, nodes int, d *policy.Document) *Limiter {
 	t.Helper()
 	return until(t, make(chan struct{}), s, nodes, d)
@@ -58,7 +57,6 @@ func until(t testing.TB, closed <-chan struct{}, s *store.Store, nodes int, d *p
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.fallback = newFallback(LocalConfig{Node: c.Node, Nodes: nodes, Store: c.Store, Tenure: l.tenure, Rights: l.rights, Now: c.Now, Log: c.Log})
 	return l
 }
 

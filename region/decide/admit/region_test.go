@@ -175,7 +175,7 @@ func (n *running) keepBooks(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-settles.C:
-			n.fallback.Settle(ctx)
+			n.local.Settle(ctx)
 		case <-writes.C:
 			n.rights.Checkpoint(ctx, false)
 		case at := <-forgets.C:

@@ -19,6 +19,7 @@ import (
 	"github.com/quotad/quotad/region"
 	"github.com/quotad/quotad/region/decide/admit"
 	"github.com/quotad/quotad/region/decide/envoys"
+	"github.com/quotad/quotad/region/decide/local"
 	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/memory/tenure"
@@ -350,7 +351,7 @@ func aStatus() region.Status {
 				Hearsay: true}}},
 		Journal: region.JournalStatus{Incarnation: 2, Sequence: 9, Rows: 4, Checkpoints: 3,
 			Whole: true},
-		Local: admit.LocalStatus{Buckets: 1, Units: 7, Unbooked: 5},
+		Local: local.Status{Buckets: 1, Units: 7, Unbooked: 5},
 		Exchange: exchange.Stats{Moved: exchange.Moved{Borrowed: 26}, Recovering: 5, PartlyKnown: 2,
 			Recovered: 8}}
 }

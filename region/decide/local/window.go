@@ -1,4 +1,4 @@
-package admit
+package local
 
 import (
 	"context"
@@ -43,16 +43,16 @@ func (w *windowSpending) append(h uint64, id string) {
 
 // hash returns the hash of an id. It is seeded, so that nobody outside can find two ids with one
 // hash.
-func (f *fallback) hash(id string) uint64 { return maphash.String(f.seed, id) }
+func (p *Part) hash(id string) uint64 { return maphash.String(p.seed, id) }
 
 // find returns the window and the place of a bucket's record in it, or nil if the bucket has no
 // record there.
-func (f *fallback) find(k windowKey, id string) (*windowSpending, uint32) {
-	w := f.windows[k]
+func (p *Part) find(k windowKey, id string) (*windowSpending, uint32) {
+	w := p.windows[k]
 	if w == nil {
 		return nil, 0
 	}
-	i, known := w.index[f.hash(id)]
+	i, known := w.index[p.hash(id)]
 	if !known || w.ids.at(w.record(i).id) != id[len(k.head):] {
 		return nil, 0
 	}
@@ -61,32 +61,32 @@ func (f *fallback) find(k windowKey, id string) (*windowSpending, uint32) {
 
 // begin makes a record for a bucket that has none. It returns false if there is no memory, or
 // another bucket has the same hash.
-func (f *fallback) begin(k windowKey, id string) bool {
-	h, w := f.hash(id), f.windows[k]
+func (p *Part) begin(k windowKey, id string) bool {
+	h, w := p.hash(id), p.windows[k]
 	if w != nil {
 		if _, taken := w.index[h]; taken {
-			f.refused++
+			p.refused++
 			return false
 		}
 	}
-	if !f.room(k, id) {
-		f.refused++
+	if !p.room(k, id) {
+		p.refused++
 		return false
 	}
 	if w == nil {
 		w = &windowSpending{index: map[uint64]uint32{}}
-		f.windows[k], f.order = w, append(f.order, k)
+		p.windows[k], p.order = w, append(p.order, k)
 	}
 	own := id[len(k.head):]
 	w.append(h, own)
-	bytes := fallbackRecordBytes + len(own)
-	w.bytes, f.bytes, f.buckets = w.bytes+bytes, f.bytes+bytes, f.buckets+1
+	bytes := recordBytes + len(own)
+	w.bytes, p.bytes, p.buckets = w.bytes+bytes, p.bytes+bytes, p.buckets+1
 	return true
 }
 
 // add charges a cost to a bucket that has a record. A negative cost is given back.
-func (f *fallback) add(k windowKey, a *rules.Applied, cost quantity.Units) {
-	w, i := f.find(k, a.Bucket.ID)
+func (p *Part) add(k windowKey, a *rules.Applied, cost quantity.Units) {
+	w, i := p.find(k, a.Bucket.ID)
 	s := *w.record(i)
 	s.units += cost
 	if a.Reserve != nil {
@@ -110,7 +110,7 @@ func (w *windowSpending) put(i uint32, s spent) {
 
 // unsettled appends to all what the store is still to charge, until the list has most entries.
 // Records that were appended come last in the next turn.
-func (w *windowSpending) unsettled(k windowKey, all []localSpend, most int) []localSpend {
+func (w *windowSpending) unsettled(k windowKey, all []unbooked, most int) []unbooked {
 	waiting := w.turns
 	for len(waiting) > 0 && len(all) < most {
 		i := waiting[0]
@@ -120,7 +120,7 @@ func (w *windowSpending) unsettled(k windowKey, all []localSpend, most int) []lo
 			s.waits = false
 			continue
 		}
-		all = append(all, localSpend{k.head + w.ids.at(s.id), k.number, s.due(), k})
+		all = append(all, unbooked{k.head + w.ids.at(s.id), k.number, s.due(), k})
 		w.told = append(w.told, i)
 	}
 	w.turns = append(waiting, w.told...)
@@ -193,20 +193,20 @@ const (
 )
 
 // Watch checks whether the meter is full and logs it, until ctx ends.
-func (f *fallback) Watch(ctx context.Context) {
+func (p *Part) Watch(ctx context.Context) {
 	var full fullLogged
 	repeat.Every(ctx, fullLookedEvery, func(time.Time) {
-		full = f.tellFull(full, f.now())
+		full = p.tellFull(full, p.now())
 	})
 }
 
 // tellFull logs that buckets are denied because the meter is full, at most once a minute.
-func (f *fallback) tellFull(last fullLogged, now time.Time) fullLogged {
-	refused := f.Status().Refused
+func (p *Part) tellFull(last fullLogged, now time.Time) fullLogged {
+	refused := p.Status().Refused
 	if refused == last.refused || !last.at.IsZero() && now.Sub(last.at) < fullLoggedEvery {
 		return last
 	}
-	f.log.Warn("too many buckets are charged without the store: others are denied until windows end",
-		"requests", refused-last.refused, "megabytes", maxFallbackBytes>>20)
+	p.log.Warn("too many buckets are charged without the store: others are denied until windows end",
+		"requests", refused-last.refused, "megabytes", maxBytes>>20)
 	return fullLogged{now, refused}
 }

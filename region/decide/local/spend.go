@@ -1,0 +1,200 @@
+package local
+
+import (
+	"time"
+
+	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/memory/rules"
+)
+
+// Charge is one limit that applies to a request, and what the request costs of it.
+type Charge struct {
+	*rules.Applied
+	Cost quantity.Units
+}
+
+// Spent says whether a request was admitted without the store, by the limit that decided: one that
+// has no room, else the one with least left.
+type Spent struct {
+	Admitted bool
+	Of       int            // place of the limit among the request's charges
+	Left     quantity.Units // of the part of its bucket, after the request if it was admitted
+	Reset    time.Duration  // until the window ends
+	Never    bool           // the cost is above the whole part
+}
+
+// Spend charges a request to this node's parts: to those of all its limits, or to none. There is at
+// least one. Without commit it charges nothing, and says what would become of the request.
+func (p *Part) Spend(all []Charge, commit bool) (s Spent) {
+	now := p.now()
+	// All limits are checked before any is charged, so that a denial leaves no record and no claim
+	// of the limits that had room.
+	if commit && len(all) > 1 {
+		claims, denied, room := p.fits(all, now)
+		if !room {
+			return denied
+		}
+		p.claimAll(claims)
+	}
+	var units quantity.Units
+	charged := make([]quantity.Cell, 0, len(all)) // the windows
+	for i, c := range all {
+		m := p.take(c.Applied, c.Cost, commit, now)
+		if !m.room {
+			for n, window := range charged {
+				p.giveBack(all[n].Applied, all[n].Cost, window)
+			}
+			return m.denies(i)
+		}
+		if commit {
+			charged, units = append(charged, m.window), units+c.Cost
+		}
+		if i == 0 || m.left < s.Left {
+			s = Spent{Admitted: true, Of: i, Left: m.left, Reset: m.reset}
+		}
+	}
+	p.admitted.Add(float64(units))
+	return s
+}
+
+// Claim claims in one commit what several requests will spend. Otherwise each would wait for a
+// commit of its own.
+func (p *Part) Claim(requests [][]Charge) {
+	var claims []claiming
+	now := p.now()
+	for _, all := range requests {
+		fresh, _, _ := p.fits(all, now)
+		claims = append(claims, fresh...)
+	}
+	p.claimAll(claims)
+}
+
+// fits reports whether a request has room in the parts of all its limits. It returns what is to be
+// claimed before the request is charged, or the denial.
+func (p *Part) fits(all []Charge, now time.Time) (claims []claiming, denied Spent, room bool) {
+	for i, c := range all {
+		m := p.take(c.Applied, c.Cost, false, now)
+		if !m.room {
+			return nil, m.denies(i), false
+		}
+		if m.fresh != nil {
+			claims = append(claims, *m.fresh)
+		}
+	}
+	return claims, Spent{}, true
+}
+
+// metered is the outcome of one cost on one bucket.
+type metered struct {
+	room   bool
+	left   quantity.Units // remaining units of the part, after the cost if there was room
+	reset  time.Duration  // until the window ends
+	never  bool           // the cost is above the whole part
+	window quantity.Cell  // number of the window that was charged
+	fresh  *claiming      // not nil: what is to be claimed before anything is charged
+}
+
+// denies returns the denial of a limit without room.
+func (m metered) denies(of int) Spent {
+	return Spent{Of: of, Left: m.left, Reset: m.reset, Never: m.never}
+}
+
+// claiming is about this node's part of one bucket in one window.
+type claiming struct {
+	bucket string
+	key    windowKey
+}
+
+// take charges a cost to this node's part of a bucket if there is room. If it is not known how much
+// of a window was spent, all of it counts as spent.
+func (p *Part) take(a *rules.Applied, cost quantity.Units, commit bool,
+	clock time.Time) metered {
+	windows, part := a.Target.Terms.Windows(), p.of(a)
+	k, fresh, full := p.look(a, clock)
+	m := metered{window: k.number, never: cost > part,
+		reset: time.Microsecond * time.Duration(windows.Opens(k.number+1).Sub(
+			max(quantity.StoreTime(clock.UnixMicro()), windows.Opens(k.number))))}
+	if cost > part || full {
+		return m
+	}
+	if fresh && p.claims != nil {
+		of := claiming{a.Bucket.ID, k}
+		if before, err := p.claims.before(of); err != nil || before {
+			return m
+		}
+		if !commit {
+			m.fresh = &of
+		} else if p.claims.claim([]claiming{of}) != nil {
+			return m
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	// The window may have ended while the journal was waited for.
+	if windows.At(p.mark) != k.number {
+		return m
+	}
+	var s spent
+	w, i := p.find(k, a.Bucket.ID)
+	if w != nil {
+		s = *w.record(i)
+	}
+	m.room = s.units+cost <= part
+	m.left = max(part-s.units, 0)
+	if !m.room {
+		return m
+	}
+	if commit && w == nil && !p.begin(k, a.Bucket.ID) {
+		return metered{window: k.number, reset: m.reset}
+	}
+	m.left -= cost
+	if commit {
+		p.add(k, a, cost)
+	}
+	return m
+}
+
+// claimAll claims what is to be spent next. If that fails, take finds it unclaimed.
+func (p *Part) claimAll(all []claiming) {
+	if p.claims != nil && len(all) > 0 {
+		_ = p.claims.claim(all)
+	}
+}
+
+// look returns the present window. fresh says that nothing of the bucket was metered in it yet.
+// full says that there is no memory to do so.
+func (p *Part) look(a *rules.Applied, clock time.Time) (k windowKey, fresh, full bool) {
+	windows := a.Target.Terms.Windows()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mark = max(p.mark, quantity.StoreTime(clock.UnixMicro()))
+	k = windowKey{headOf(a.Bucket.ID), windows, a.Bucket.ClockMargin, windows.At(p.mark)}
+	if w, _ := p.find(k, a.Bucket.ID); w != nil {
+		return k, false, false
+	}
+	full = !p.room(k, a.Bucket.ID)
+	if full {
+		p.refused++
+	}
+	return k, true, full
+}
+
+// room reports whether there is memory for one more bucket. If not, it first drops the windows that no
+// longer count.
+func (p *Part) room(k windowKey, id string) bool {
+	bytes := recordBytes + len(id) - len(k.head)
+	if p.bytes+bytes > p.most {
+		p.drop()
+	}
+	return p.bytes+bytes <= p.most
+}
+
+// giveBack subtracts a cost from the window to which it was charged.
+func (p *Part) giveBack(a *rules.Applied, cost quantity.Units, number quantity.Cell) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := windowKey{headOf(a.Bucket.ID), a.Target.Terms.Windows(), a.Bucket.ClockMargin, number}
+	if w, _ := p.find(k, a.Bucket.ID); w != nil {
+		p.add(k, a, -cost)
+	}
+}

@@ -1,8 +1,15 @@
 // Package quantity names what the numbers of quotad count, so that the compiler tells them apart.
-// It is a leaf: it imports nothing.
+// It is a leaf: it imports package time alone.
 //
 // Lengths of time are plain int64, in microseconds, unless a name says otherwise.
 package quantity
+
+import "time"
+
+// Duration returns a length of time as Go has it.
+func Duration(microseconds int64) time.Duration {
+	return time.Duration(microseconds) * time.Microsecond
+}
 
 // Units are units of quota. A request costs at least one. Amounts that a region has, lends or is
 // short of are not negative; a difference may be.

@@ -16,7 +16,7 @@ type TakenBack struct{ From, To quantity.StoreTime }
 // Cost says what that may exceed.
 func (t TakenBack) Cost() string {
 	return fmt.Sprintf("windows between %s and %s come once more: at most S_max in each, and B_max + S_max x %v of a bucket, as quotad limits bound prints for clock-back",
-		shownTime(t.To), shownTime(t.From), microseconds(int64(t.From-t.To)).Round(time.Second))
+		shownTime(t.To), shownTime(t.From), quantity.Duration(int64(t.From-t.To)).Round(time.Second))
 }
 
 // TakenBack returns how far the store's time went back at this node's start.

@@ -74,7 +74,7 @@ func TestTheStoresTimeIsTakenBack(t *testing.T) {
 		for _, n := range []*running{n1, n2} {
 			m.within(10*time.Second, n.name+" to be ready", func() bool { return n.Ready() == nil })
 			taken := n.TakenBack()
-			if back := microseconds(int64(taken.From - taken.To)); back < aDay-time.Minute || back > aDay+10*time.Second ||
+			if back := quantity.Duration(int64(taken.From - taken.To)); back < aDay-time.Minute || back > aDay+10*time.Second ||
 				!strings.Contains(taken.Cost(), "S_max x 2") {
 				t.Errorf("%s: it went back by %v: %s", n.name, back, taken.Cost())
 			}

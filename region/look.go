@@ -99,7 +99,7 @@ func (n *Node) degradedTowards(b *exchange.Bucket) (all []Towards) {
 		}
 		t := Towards{Region: a.Peer}
 		if a.Heard {
-			t.Since = n.config.Now().Add(-microseconds(a.Age))
+			t.Since = n.config.Now().Add(-quantity.Duration(a.Age))
 		}
 		all = append(all, t)
 	}

@@ -132,9 +132,9 @@ func (n *Node) Status() Status {
 		}
 	}
 	for _, a := range ages {
-		s.Peers = append(s.Peers, Peer{Region: a.Peer, Heard: a.Heard, Age: microseconds(a.Age),
-			RoundTrip: microseconds(a.RoundTrip), Degraded: a.Degraded, ClockKnown: a.ClockKnown,
-			ClockApart: microseconds(a.ClockApart), Moved: a.Moved})
+		s.Peers = append(s.Peers, Peer{Region: a.Peer, Heard: a.Heard, Age: quantity.Duration(a.Age),
+			RoundTrip: quantity.Duration(a.RoundTrip), Degraded: a.Degraded, ClockKnown: a.ClockKnown,
+			ClockApart: quantity.Duration(a.ClockApart), Moved: a.Moved})
 	}
 	return s
 }
@@ -212,5 +212,3 @@ func (n *Node) closedUntil(found algorithms.Inspected) time.Time {
 	}
 	return n.byOwnClock(time.UnixMicro(int64(found.Shut)))
 }
-
-func microseconds(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

@@ -18,43 +18,51 @@ import (
 var reasonOrder = []Reason{WithinLimit, NoLimit, OverLimit, ExceedsRegionCapacity, Never, Denied,
 	Recovering, QueueFull, StoreFailure, StoreFailureLocal, StoreFailureAllowed, InvalidRequest}
 
-// account counts what became of a request that was to be charged, for each limit and bucket that it
-// concerned. A denied request counts for the limit that denied it. An admitted one counts for all,
-// also for shadow limits; one that was repeated counts for none.
-func (l *Limiter) account(w *way, d Decision) {
-	o := l.outcome(d)
+// accounts keeps what became of requests that were to be charged. Safe for concurrent use.
+type accounts struct {
+	metrics  *metrics
+	now      func() time.Time // the node's wall clock
+	fullest  fullest
+	closures closures
+}
+
+// count counts what became of a request, for each limit and bucket that it concerned. A denied
+// request counts for the limit that denied it. An admitted one counts for all, also for shadow
+// limits; one that was repeated counts for none.
+func (c *accounts) count(w *way, d Decision) {
+	o := c.outcome(d)
 	for i, a := range w.Applied {
-		l.accountOne(a, w.CostOf(i), d, o)
+		c.one(a, w.CostOf(i), d, o)
 	}
 }
 
 // outcome returns what a tally keeps of a decision.
-func (l *Limiter) outcome(d Decision) tally.Outcome {
+func (c *accounts) outcome(d Decision) tally.Outcome {
 	o := tally.Outcome{At: time.UnixMicro(int64(d.At)), FromMemory: d.FromMemory,
 		Reason: uint8(max(slices.Index(reasonOrder, d.Reason), 0))}
 	if d.At == 0 {
-		o.At = l.config.Now()
+		o.At = c.now()
 	}
 	return o
 }
 
-// accountOne is account for one of the limits of a request and what it costs of that.
-func (l *Limiter) accountOne(a *rules.Applied, cost quantity.Units, d Decision, o tally.Outcome) {
+// one is count for one of the limits of a request and what it costs of that.
+func (c *accounts) one(a *rules.Applied, cost quantity.Units, d Decision, o tally.Outcome) {
 	switch {
 	case d.Repeated:
 	case d.Allowed:
 		if a.Limit.Name == d.Limit {
-			l.fullest.saw(d)
+			c.fullest.saw(d)
 		}
 		a.Tally.Admit(cost, o)
-		l.metrics.admittedUnits.counter(a.Limit.Name, "").Add(float64(cost))
+		c.metrics.admittedUnits.counter(a.Limit.Name, "").Add(float64(cost))
 	case a.Limit.Name == d.Limit:
-		l.fullest.saw(d)
+		c.fullest.saw(d)
 		if d.opens > 0 {
-			l.closures.saw(d.Limit, l.config.Now().Add(d.opens))
+			c.closures.saw(d.Limit, c.now().Add(d.opens))
 		}
 		a.Tally.Deny(cost, o)
-		l.metrics.deniedUnits.counter(d.Limit, d.Reason).Add(float64(cost))
+		c.metrics.deniedUnits.counter(d.Limit, d.Reason).Add(float64(cost))
 	}
 }
 
@@ -95,7 +103,7 @@ func (f *fullest) turn() {
 // fullest lately: 0 to 1. Lately is since the last but one call of Forget.
 func (l *Limiter) Fullest() map[string]float64 {
 	all := map[string]float64{}
-	l.fullest.of.Range(func(limit, p any) bool {
+	l.accounts.fullest.of.Range(func(limit, p any) bool {
 		all[limit.(string)] = float64(max(p.(*peak).now.Load(), p.(*peak).before.Load())) / 1e6
 		return true
 	})

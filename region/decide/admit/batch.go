@@ -143,7 +143,7 @@ func (b *batch) claim(from, to int) {
 func (b *batch) decide(ctx context.Context, i int) {
 	d, err := b.flows[i].finish(ctx)
 	if full, is := errors.AsType[*queue.Overload](err); is {
-		d, err = b.limiter.undecided(b.flows[i], full), nil
+		d, err = b.flows[i].undecided(full), nil
 	} else {
 		b.limiter.metrics.took(time.Since(b.begun))
 	}
@@ -151,7 +151,8 @@ func (b *batch) decide(ctx context.Context, i int) {
 }
 
 // undecided answers a request of a batch that the store has no time for.
-func (l *Limiter) undecided(f *Flow, full *queue.Overload) Decision {
+func (f *Flow) undecided(full *queue.Overload) Decision {
+	l := f.limiter
 	d := Decision{Reason: QueueFull, Undecided: true, RetryAfter: full.Retry}
 	for _, a := range f.way.Applied {
 		if !a.Limit.Shadow {

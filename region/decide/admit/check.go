@@ -84,5 +84,3 @@ func (w *way) watched() *rules.Applied {
 	}
 	return w.Applied[0]
 }
-
-func microseconds(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

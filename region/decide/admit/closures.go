@@ -35,7 +35,7 @@ type Closed struct {
 
 // Closed returns the limits that have closed buckets, by name.
 func (l *Limiter) Closed() (all []Closed) {
-	c, now := &l.closures, l.config.Now()
+	c, now := &l.accounts.closures, l.config.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for limit, until := range c.of {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/allocator/exchange"
-	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/store"
@@ -60,14 +59,6 @@ type Flow struct {
 	borrowed bool
 }
 
-// way is a request on its way to a decision, with what the limits document says of it.
-type way struct {
-	queue.Ask
-	lists   *listed           // nil: the request has none
-	exempts *policy.Exemption // that the request meets which has no lists; nil: none
-	stray   string            // a descriptor whose value meets no condition; see policy.Matcher.Stray
-}
-
 // reason says what a request waits for.
 type reason int
 
@@ -103,25 +94,6 @@ func (l *Limiter) Begin(q Request, commit bool) (*Flow, error) {
 	}
 	f.next = Asks
 	return f, bounded(f.way.Applied)
-}
-
-// prepare finds the limits of a request and sets its deadline.
-func (l *Limiter) prepare(q Request, commit bool, room []*rules.Applied) way {
-	r := l.tenure.Rules()
-	w := way{Ask: queue.Ask{Rules: r, Cost: q.Cost, Commit: commit, Caller: q.Caller}.Waits(l.waitOf(&q))}
-	if q.Lists != nil {
-		w.matchLists(q, room)
-		return w
-	}
-	w.Applied = r.Append(room, q.Domain, q.Descriptors)
-	w.exempts, w.stray = r.Exempt(q.Domain, q.Descriptors), r.Stray(q.Domain, q.Descriptors, nil)
-	if r.Replaces {
-		w.Applied = withoutReplaced(w.Applied, w.exempts)
-	}
-	if commit && q.ID != "" && len(w.Applied) > 0 {
-		w.Once = onceKey(q, w.Applied)
-	}
-	return w
 }
 
 // Next returns what the request needs next.
@@ -212,7 +184,7 @@ func (f *Flow) waitRestored() {
 // waitOpened makes the request wait until the closed buckets that nobody used are opened. It does
 // so once. It returns false if there are none or the request cannot wait for them.
 func (f *Flow) waitOpened() bool {
-	closed := f.limiter.unused(f.way, f.said)
+	closed := f.unused()
 	if len(closed) == 0 || f.opened {
 		return false
 	}
@@ -233,7 +205,7 @@ func (f *Flow) waitOpened() bool {
 // borrow makes the request wait for rights of other regions, if each limit that denied it borrows
 // on exhaustion and could ever admit its cost.
 func (f *Flow) borrow() {
-	lacking := f.way.lacking(f.said)
+	lacking := f.way.lacking(&f.said)
 	if !f.commit || len(lacking) == 0 {
 		return
 	}
@@ -325,7 +297,7 @@ func (f *Flow) Decision() (Decision, error) {
 		d.Met = f.way.lists.met
 	}
 	if f.commit {
-		f.limiter.account(&f.way, d)
+		f.limiter.accounts.count(&f.way, d)
 	}
 	return f.limiter.sign(d), nil
 }
@@ -334,20 +306,20 @@ func (f *Flow) Decision() (Decision, error) {
 func (f *Flow) decision() (Decision, error) {
 	l, all := f.limiter, f.way.Applied
 	if f.way.denied() {
-		return Decision{Reason: Denied, Limits: l.uncounted(&f.way, Decision{})}, nil
+		return Decision{Reason: Denied, Limits: f.way.uncounted(l.rights, Decision{})}, nil
 	}
 	if len(all) == 0 || f.way.stray != "" {
-		if d := l.noLimit(&f.way, f.request); len(all) == 0 || !d.Allowed {
+		if d := l.unmatched.decide(&f.way, f.request); len(all) == 0 || !d.Allowed {
 			return d, nil
 		}
 	}
 	if f.way.Rules.Serves() != nil {
-		return l.excluded(&f.way), nil
+		return f.excluded(), nil
 	}
 	if f.paid != nil {
 		d := *f.paid
 		if f.way.wantsStates() {
-			d.Limits = l.uncounted(&f.way, d)
+			d.Limits = f.way.uncounted(l.rights, d)
 		}
 		return d, nil
 	}
@@ -364,14 +336,15 @@ func (f *Flow) decision() (Decision, error) {
 		return d, f.err
 	}
 	if f.way.wantsStates() {
-		d.Limits = l.uncounted(&f.way, d)
+		d.Limits = f.way.uncounted(l.rights, d)
 	}
 	return d, nil
 }
 
 // excluded returns the decision of a region that gets nothing of any limit. It does not use either what
 // others lent it before it knew.
-func (l *Limiter) excluded(w *way) Decision {
+func (f *Flow) excluded() Decision {
+	l, w := f.limiter, &f.way
 	d := Decision{Reason: ExceedsRegionCapacity}
 	decider := w.watched()
 	if d.Allowed = decider != nil; d.Allowed {
@@ -381,7 +354,7 @@ func (l *Limiter) excluded(w *way) Decision {
 	}
 	d = l.describe(d, decider)
 	if w.wantsStates() {
-		d.Limits = l.uncounted(w, d)
+		d.Limits = w.uncounted(l.rights, d)
 	}
 	return d
 }

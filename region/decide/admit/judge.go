@@ -38,7 +38,7 @@ func (l *Limiter) judge(w *way, a queue.Answer) Decision {
 	seed, takes := l.sequence.Load(), w.Commit && !answer.Admitted
 	var shadowed []string
 	var delay int64
-	spared := !w.allFull(a)
+	spared := !w.allFull(&a)
 	harmless := func(i int) bool {
 		return all[i].Limit.Shadow ||
 			spared && all[i].Limit.Alternative && answer.Verdicts[i].Retry != 0
@@ -51,7 +51,7 @@ func (l *Limiter) judge(w *way, a queue.Answer) Decision {
 		if all[i].Limit.Shadow && v.Retry != 0 {
 			shadowed = append(shadowed, all[i].Limit.Name)
 		}
-		after := l.retryAfter(w.denies(i, a), seed, takes && len(all) == 1)
+		after := w.denies(i, a).retryAfter(l.rights, seed, takes && len(all) == 1)
 		weighs := weight(answer.Admitted, v, after, w.CostOf(i) > all[i].Most())
 		first := i == 0 || harmless(decider) && !shadow
 		if first || shadow == harmless(decider) && weighs > best {
@@ -61,23 +61,23 @@ func (l *Limiter) judge(w *way, a queue.Answer) Decision {
 	state, verdict := a.Decided.Buckets[decider], answer.Verdicts[decider]
 	d := l.describe(Decision{Allowed: answer.Admitted, Reason: WithinLimit,
 		Remaining:  verdict.Remaining,
-		ResetAfter: microseconds(state.Reset),
+		ResetAfter: quantity.Duration(state.Reset),
 		Cell:       state.Cell, At: a.At(decider),
-		Share: max(state.Share, 0), Shadowed: shadowed, Delay: microseconds(delay),
+		Share: max(state.Share, 0), Shadowed: shadowed, Delay: quantity.Duration(delay),
 		Repeated: a.Decided.Repeated, FromMemory: a.FromMemory}, all[decider])
 	if w.wantsStates() {
-		d.Limits = l.states(w, a, seed)
+		d.Limits = w.states(l.rights, a, seed)
 	}
 	if !answer.Admitted {
 		if len(all) > 1 && takes { // the turn of the limit for which it waits longest
-			retry = l.retryAfter(w.denies(decider, a), seed, true)
+			retry = w.denies(decider, a).retryAfter(l.rights, seed, true)
 		}
 		if d.Limits != nil {
 			d.Limits[decider].RetryAfter = retry
 		}
 		d.Reason, d.RetryAfter = reasonOf(all[decider], w.CostOf(decider), state, verdict, a.At(decider)), retry
 		if d.Reason == Recovering {
-			d.opens = microseconds(verdict.Retry)
+			d.opens = quantity.Duration(verdict.Retry)
 		}
 	}
 	return d

@@ -7,9 +7,10 @@ import (
 	"github.com/quotad/quotad/region/trade/rights"
 )
 
-// unused returns the buckets that denied a request only because they are closed since the store
+// unused returns the buckets that denied the request only because they are closed since the store
 // lost data, and that this node did not use before the loss.
-func (l *Limiter) unused(w way, a queue.Answer) []exchange.LostBucket {
+func (f *Flow) unused() []exchange.LostBucket {
+	l, w, a := f.limiter, &f.way, &f.said
 	if a.Err != nil || a.Own().Admitted {
 		return nil
 	}
@@ -28,7 +29,7 @@ func (l *Limiter) unused(w way, a queue.Answer) []exchange.LostBucket {
 
 // lacking returns the buckets of which rights are to be borrowed for a request. It returns none if
 // the request should not wait for rights.
-func (w way) lacking(a queue.Answer) (lacking []rights.Lack) {
+func (w *way) lacking(a *queue.Answer) (lacking []rights.Lack) {
 	if a.Err != nil || a.Own().Admitted {
 		return nil
 	}
@@ -47,7 +48,7 @@ func (w way) lacking(a queue.Answer) (lacking []rights.Lack) {
 }
 
 // allFull reports whether all alternative limits of a request had no room.
-func (w *way) allFull(a queue.Answer) bool {
+func (w *way) allFull(a *queue.Answer) bool {
 	for i, v := range a.Own().Verdicts {
 		if w.Applied[i].Limit.Alternative && v.Retry == 0 {
 			return false

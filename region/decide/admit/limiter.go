@@ -56,8 +56,7 @@ type Limiter struct {
 	local    *local.Part
 	chunks   *Chunks
 	metrics  *metrics
-	fullest  fullest
-	closures closures
+	accounts accounts
 	// unmatched is for requests to which no limit applies.
 	unmatched unmatched
 	sequence  atomic.Uint64
@@ -85,6 +84,8 @@ func New(c Config) *Limiter {
 		deadline: c.Store.Deadline(), wait: cmp.Or(c.Wait, DefaultWait),
 		metrics: newMetrics(), receipts: newReceipts(c, rand.Text())}
 	l.elapsed = clockOf(c).Elapsed
+	l.accounts.metrics, l.accounts.now = l.metrics, c.Now
+	l.unmatched = unmatched{log: c.Log, elapsed: l.elapsed, count: l.metrics.noLimit}
 	// writes is how long writing a claim may take.
 	writes := l.deadline
 	if c.Stepped {
@@ -125,7 +126,7 @@ func (l *Limiter) Collectors() []prometheus.Collector {
 func (l *Limiter) Forget(now time.Time) {
 	l.local.Forget(now)
 	l.tenure.Rules().Recount(now)
-	l.fullest.turn()
+	l.accounts.fullest.turn()
 }
 
 // Local returns this node's part of limits that it admits from without the store.

@@ -9,6 +9,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/held"
 	"github.com/quotad/quotad/region/memory/rules"
+	"github.com/quotad/quotad/region/trade/rights"
 )
 
 // unknownWithin is the longest time that a denial tells where nobody knows how long it lasts: the
@@ -29,15 +30,15 @@ type denies struct {
 // that is sooner. Negative: neither is known. It is the only rule for what callers are told, by
 // whatever field or header. With take, the caller is told, and the next one of the units after.
 // seed tells requests apart that were decided at the same time.
-func (l *Limiter) retryAfter(d denies, seed uint64, take bool) time.Duration {
-	s, own := d.state, microseconds(d.verdict.Retry)
+func (d denies) retryAfter(engine *rights.Engine, seed uint64, take bool) time.Duration {
+	s, own := d.state, quantity.Duration(d.verdict.Retry)
 	switch {
 	case own == 0:
 		return 0
 	case d.cost > d.Most():
 		return -1
 	case d.AwayFromHome(): // it may borrow anew in the next cell
-		own = max(microseconds(d.Target.Terms.Opens(s.Cell+1).Sub(d.at)), time.Millisecond)
+		own = max(quantity.Duration(d.Target.Terms.Opens(s.Cell+1).Sub(d.at)), time.Millisecond)
 	case own < 0:
 		return -1
 	case s.Shut > d.at:
@@ -46,10 +47,10 @@ func (l *Limiter) retryAfter(d denies, seed uint64, take bool) time.Duration {
 	var lent exchange.Relief
 	bucket := d.Limit.Algorithm.Bucket()
 	if bucket || s.Share < d.Most() { // else the others hold nothing
-		lent = l.rights.Relief(d.Bucket, s.Cell, s.Share, d.cost-s.Free)
+		lent = engine.Relief(d.Bucket, s.Cell, s.Share, d.cost-s.Free)
 	}
 	if !bucket && lent.Units > 0 { // they come all at once
-		if after := spread(microseconds(lent.After), uint64(d.at)+seed); after < d.turn(own, exchange.Relief{}, false) {
+		if after := spread(quantity.Duration(lent.After), uint64(d.at)+seed); after < d.turn(own, exchange.Relief{}, false) {
 			return after
 		}
 		lent = exchange.Relief{}
@@ -68,9 +69,9 @@ func (d denies) turn(alone time.Duration, lent exchange.Relief, take bool) time.
 	c := held.Coming{Now: d.at, Alone: alone, Cost: d.cost, Window: d.Limit.Window, Within: d.Limit.Window,
 		Rate: cmp.Or(max(d.state.Share, 0), d.state.Entitlement)}
 	if !d.Limit.Algorithm.Bucket() {
-		c.Within = microseconds(d.state.Reset)
+		c.Within = quantity.Duration(d.state.Reset)
 	}
-	c.After, c.AtOnce = microseconds(lent.After), lent.Burst
+	c.After, c.AtOnce = quantity.Duration(lent.After), lent.Burst
 	if lent.Unheard {
 		c.Within = min(c.Within, unknownWithin)
 	}

@@ -20,9 +20,9 @@ func (l *Limiter) spendAtOnce(q *Request) (Decision, bool) {
 	}
 	d, paid := l.spend(r, applied, q.Cost)
 	if paid {
-		o := l.outcome(d)
+		o := l.accounts.outcome(d)
 		for _, a := range applied {
-			l.accountOne(a, q.Cost, d, o)
+			l.accounts.one(a, q.Cost, d, o)
 		}
 	}
 	return d, paid
@@ -48,6 +48,6 @@ func (l *Limiter) spend(r *rules.Rules, applied []*rules.Applied, cost quantity.
 func admitted(least payment, now time.Duration) Decision {
 	c := least.chunk
 	return Decision{Allowed: true, Reason: WithinLimit, Remaining: least.remaining,
-		ResetAfter: microseconds(c.Reset(now)), Cell: c.State.Cell, At: c.At(now),
+		ResetAfter: quantity.Duration(c.Reset(now)), Cell: c.State.Cell, At: c.At(now),
 		Share: max(c.State.Share, 0), FromMemory: true}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/rules"
+	"github.com/quotad/quotad/region/trade/rights"
 )
 
 // LimitState is what one limit said of a request.
@@ -44,27 +45,27 @@ type LimitState struct {
 func (w *way) wantsStates() bool { return len(w.Applied) > 1 || w.lists != nil }
 
 // state returns what is known of a limit without a count.
-func (l *Limiter) state(w *way, i int) LimitState {
+func (w *way) state(engine *rights.Engine, i int) LimitState {
 	a := w.Applied[i]
 	return LimitState{Limit: a.Limit.Name, Alias: a.Limit.Alias, Algorithm: a.Limit.Algorithm,
 		LimitUnits: a.Limit.Limit, Window: a.Limit.Window, Period: a.Limit.Period,
 		Cost: w.CostOf(i), Shadow: a.Limit.Shadow, Alternative: a.Limit.Alternative,
 		Entitlement: a.Entitlement(),
-		Degraded:    l.rights.Degraded(a.Bucket), Admits: true}
+		Degraded:    engine.Degraded(a.Bucket), Admits: true}
 }
 
 // states returns what the store said of each limit of a request. An answer from memory knows the
 // limits that deny alone. seed is that of retryAfter.
-func (l *Limiter) states(w *way, a queue.Answer, seed uint64) []LimitState {
+func (w *way) states(engine *rights.Engine, a queue.Answer, seed uint64) []LimitState {
 	all := make([]LimitState, len(w.Applied))
 	for i, v := range a.Own().Verdicts {
-		s, bucket := l.state(w, i), a.Decided.Buckets[i]
+		s, bucket := w.state(engine, i), a.Decided.Buckets[i]
 		if !a.FromMemory || a.At(i) != 0 {
 			s.Admits, s.Counted, s.Remaining = v.Retry == 0, true, v.Remaining
 			s.At, s.Earlier = a.At(i), a.Earlier != nil && a.Earlier[i]
-			s.ResetAfter, s.Share = microseconds(bucket.Reset), max(bucket.Share, 0)
+			s.ResetAfter, s.Share = quantity.Duration(bucket.Reset), max(bucket.Share, 0)
 			s.Window = lengthOf(w.Applied[i], bucket.Cell)
-			s.RetryAfter = l.retryAfter(w.denies(i, a), seed, false)
+			s.RetryAfter = w.denies(i, a).retryAfter(engine, seed, false)
 		}
 		all[i] = s
 	}
@@ -73,10 +74,10 @@ func (l *Limiter) states(w *way, a queue.Answer, seed uint64) []LimitState {
 
 // uncounted returns the states of a request that the store did not decide: of the limit that
 // decided what the node counted.
-func (l *Limiter) uncounted(w *way, d Decision) []LimitState {
+func (w *way) uncounted(engine *rights.Engine, d Decision) []LimitState {
 	all := make([]LimitState, len(w.Applied))
 	for i := range all {
-		all[i] = l.state(w, i)
+		all[i] = w.state(engine, i)
 		if all[i].Limit != d.Limit {
 			continue
 		}
@@ -92,7 +93,7 @@ func (l *Limiter) uncounted(w *way, d Decision) []LimitState {
 // lengthOf returns how long the window is that a cell of a limit is in.
 func lengthOf(a *rules.Applied, cell quantity.Cell) time.Duration {
 	if c := a.Target.Terms.Calendar; c != nil && cell > 0 {
-		return microseconds(c.Opens(cell + 1).Sub(c.Opens(cell)))
+		return quantity.Duration(c.Opens(cell + 1).Sub(c.Opens(cell)))
 	}
 	return a.Limit.Window
 }

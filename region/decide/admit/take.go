@@ -81,7 +81,7 @@ func (l *Limiter) Take(ctx context.Context, t Take) (Taken, error) {
 		return Taken{}, err
 	}
 	l.reported(t, w.Applied)
-	w.Cost = l.part(t.Units, w.Applied)
+	w.Cost = t.part(w.Applied, l.config.Nodes)
 	if w.Cost < held.Smallest || w.Rules.Serves() != nil {
 		return Taken{}, nil
 	}
@@ -98,7 +98,7 @@ func (l *Limiter) Take(ctx context.Context, t Take) (Taken, error) {
 	}
 	l.metrics.takenUnits.Add(float64(w.Cost))
 	d := l.judge(&w, said)
-	l.account(&w, d)
+	l.accounts.count(&w, d)
 	return Taken{Units: w.Cost, Decision: l.sign(d),
 		SpendWithin: spendWithin(w.Applied, said),
 		Receipt:     l.receipts.give(t.request(w.Cost), w.Applied, said)}, nil
@@ -133,15 +133,16 @@ func (l *Limiter) reported(t Take, all []*rules.Applied) {
 		if d, denies := a.Held.Denies(generation, now); denies {
 			l.rights.ObserveDenied(a.Bucket, d.State, d.Now, t.Denied)
 			denied := Decision{Limit: a.Limit.Name, Reason: OverLimit, At: d.Now, FromMemory: true}
-			l.accountOne(a, t.Denied, denied, l.outcome(denied))
+			l.accounts.one(a, t.Denied, denied, l.accounts.outcome(denied))
 		}
 	}
 }
 
 // part returns the most units, up to those asked for, that a client may take of all limits.
-func (l *Limiter) part(asked quantity.Units, all []*rules.Applied) quantity.Units {
+func (t Take) part(all []*rules.Applied, nodes int) quantity.Units {
+	asked := t.Units
 	for _, a := range all {
-		asked = min(asked, a.Held.Part(max(l.config.Nodes, 1)))
+		asked = min(asked, a.Held.Part(max(nodes, 1)))
 	}
 	return asked
 }
@@ -152,7 +153,7 @@ func spendWithin(all []*rules.Applied, a queue.Answer) time.Duration {
 	within := held.Life
 	for i, one := range all {
 		ends := one.Target.Terms.Opens(a.Decided.Buckets[i].Cell + 1)
-		within = min(within, microseconds(ends.Sub(a.At(i))))
+		within = min(within, quantity.Duration(ends.Sub(a.At(i))))
 	}
 	return within
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/quotad/quotad/policy"
 )
 
@@ -20,13 +21,17 @@ const (
 
 // unmatched tells the log of requests to which no limit applies, where the document says so.
 type unmatched struct {
+	log     *slog.Logger
+	elapsed func() time.Duration
+	count   *prometheus.CounterVec // by domain
+
 	mu    sync.Mutex
 	until map[string]time.Duration // by domain of the document, or "" for all others
 }
 
-// noLimit decides a request to which no limit applies, or which has a stray descriptor. One that is
+// decide decides a request to which no limit applies, or which has a stray descriptor. One that is
 // exempt, whose lists all are, or whose limits are replaced, is meant to have none.
-func (l *Limiter) noLimit(w *way, q Request) Decision {
+func (u *unmatched) decide(w *way, q Request) Decision {
 	rule, known := w.Rules.Domain(q.Domain)
 	d := Decision{Allowed: true, Reason: NoLimit}
 	if w.exempt() {
@@ -36,12 +41,12 @@ func (l *Limiter) noLimit(w *way, q Request) Decision {
 	if known {
 		label = q.Domain
 	}
-	l.metrics.noLimit.WithLabelValues(label).Inc()
+	u.count.WithLabelValues(label).Inc()
 	switch rule.OnNoLimit {
 	case policy.NoLimitDeny:
 		d.Allowed = false
 	case policy.NoLimitWarn:
-		l.warnUnmatched(label, w.stray, q)
+		u.warn(label, w.stray, q)
 	}
 	return d
 }
@@ -53,23 +58,23 @@ func (w *way) exempt() bool {
 		!slices.ContainsFunc(w.lists.met, func(m Met) bool { return !m.Exempt }))
 }
 
-// warnUnmatched names the descriptors of the request, without their values.
-func (l *Limiter) warnUnmatched(label, stray string, q Request) {
-	l.unmatched.mu.Lock()
-	now := l.elapsed()
-	due := now >= l.unmatched.until[label]
+// warn names the descriptors of the request, without their values.
+func (u *unmatched) warn(label, stray string, q Request) {
+	u.mu.Lock()
+	now := u.elapsed()
+	due := now >= u.until[label]
 	if due {
-		if l.unmatched.until == nil {
-			l.unmatched.until = map[string]time.Duration{}
+		if u.until == nil {
+			u.until = map[string]time.Duration{}
 		}
-		l.unmatched.until[label] = now + warnEvery
+		u.until[label] = now + warnEvery
 	}
-	l.unmatched.mu.Unlock()
+	u.mu.Unlock()
 	if !due {
 		return
 	}
 	if stray != "" {
-		l.log.Warn("a descriptor of a request has a value that no limit's match names; the request is allowed as far as other limits go (on_no_limit: warn); compare the value with the document, as quotad limits test does",
+		u.log.Warn("a descriptor of a request has a value that no limit's match names; the request is allowed as far as other limits go (on_no_limit: warn); compare the value with the document, as quotad limits test does",
 			slog.String("domain", q.Domain), slog.String("descriptor", stray[:min(len(stray), maxNamesLogged)]))
 		return
 	}
@@ -82,6 +87,6 @@ func (l *Limiter) warnUnmatched(label, stray string, q Request) {
 		names = append(names, strings.Join(of, ">"))
 	}
 	text := strings.Join(names, " ")
-	l.log.Warn("no limit applies to a request, which is allowed (on_no_limit: warn); compare its domain and descriptors with the document, as quotad limits test does",
+	u.log.Warn("no limit applies to a request, which is allowed (on_no_limit: warn); compare its domain and descriptors with the document, as quotad limits test does",
 		slog.String("domain", q.Domain), slog.String("descriptors", text[:min(len(text), maxNamesLogged)]))
 }

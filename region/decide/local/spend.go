@@ -112,7 +112,7 @@ func (p *Part) take(a *rules.Applied, cost quantity.Units, commit bool,
 	windows, part := a.Target.Terms.Windows(), p.of(a)
 	k, fresh, full := p.look(a, clock)
 	m := metered{window: k.number, never: cost > part,
-		reset: time.Microsecond * time.Duration(windows.Opens(k.number+1).Sub(
+		reset: quantity.Duration(windows.Opens(k.number + 1).Sub(
 			max(quantity.StoreTime(clock.UnixMicro()), windows.Opens(k.number))))}
 	if cost > part || full {
 		return m

@@ -48,7 +48,7 @@ func (e *Engine) Record(ctx context.Context, r exchange.Record) {
 
 // call sends a message to a peer region and delivers the reply, or Unanswered.
 func (e *Engine) call(ctx context.Context, c exchange.Call) {
-	limited, cancel := context.WithTimeout(ctx, microseconds(c.Timeout))
+	limited, cancel := context.WithTimeout(ctx, quantity.Duration(c.Timeout))
 	defer cancel()
 	reply, err := e.config.Peers.Exchange(limited, c.Peer, c.Message)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // recall asks a peer region a question, or the other nodes of our own.
 func (e *Engine) recall(ctx context.Context, r exchange.Recall) {
-	limited, cancel := context.WithTimeout(ctx, microseconds(r.Timeout))
+	limited, cancel := context.WithTimeout(ctx, quantity.Duration(r.Timeout))
 	defer cancel()
 	if r.All || r.Region == e.config.Region {
 		answers := 0

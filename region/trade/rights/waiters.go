@@ -189,7 +189,5 @@ func (e *Engine) Patience() time.Duration {
 			farthest = max(farthest, a.RoundTrip)
 		}
 	}
-	return microseconds(farthest * 3 / 2)
+	return quantity.Duration(farthest * 3 / 2)
 }
-
-func microseconds(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

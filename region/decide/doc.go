@@ -1,6 +1,6 @@
 // Package decide is the group in which a request becomes a decision:
 //
-//	a request -> admit: from memory, or by on_store_failure (local), or
+//	a request -> admit: from memory (prefetch), or by on_store_failure (local), or
 //	             queue: with many others to memory/store
 //	its use   -> trade/rights, which borrows where units lack
 //	a report of an Envoy -> envoys (steps the machine of allocator/assign)

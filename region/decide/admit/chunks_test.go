@@ -2,17 +2,20 @@ package admit
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/chaos/lab/documents"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/held"
-	"github.com/quotad/quotad/region/memory/rules"
 )
 
 const prefetched = "name: minute, limit: 1000, window: 1m, consistency: prefetch"
@@ -56,27 +59,31 @@ func flood(callers int, every, lasts time.Duration, ask func(passed time.Duratio
 }
 
 // holds returns what a node holds of a bucket.
-func (l *Limiter) holds(t *testing.T, q Request) (units quantity.Units) {
+func (l *Limiter) holds(t *testing.T, q Request) quantity.Units {
 	t.Helper()
-	l.chunks.mu.Lock()
-	defer l.chunks.mu.Unlock()
-	for a := range l.chunks.holders {
-		c, left, _ := a.Held.Take(1, l.tenure.Generation(), l.elapsed())
-		if c != nil && a.Bucket.ID == l.tenure.Rules().Match(asked(q))[0].Bucket.ID {
-			units += left + 1
-			c.PutBack(1)
-		}
-	}
+	units, _ := l.Remembers(l.tenure.Rules().Match(asked(q))[0])
 	return units
+}
+
+// prefetched returns what a metric of prefetched units counts.
+func (l *Limiter) prefetched(t *testing.T, what string) int {
+	t.Helper()
+	all := prometheus.NewRegistry()
+	all.MustRegister(l.chunks.Collectors()...)
+	families, err := all.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "quotad_prefetched_"+what })
+	return int(families[i].GetMetric()[0].GetCounter().GetValue())
 }
 
 // wantAccounted fails the test unless all units that were prefetched were spent, given back or
 // stranded, or are held.
 func (l *Limiter) wantAccounted(t *testing.T, held quantity.Units) {
 	t.Helper()
-	m := l.chunks
-	got, spent, back, stranded := counts(t, m.prefetchedUnits), counts(t, m.spentUnits),
-		counts(t, m.returnedUnits), counts(t, m.strandedUnits)
+	got, spent, back, stranded := l.prefetched(t, "units_total"), l.prefetched(t, "spent_units_total"),
+		l.prefetched(t, "returned_units_total"), l.prefetched(t, "stranded_units_total")
 	if got != spent+back+stranded+int(held) || spent == 0 {
 		t.Errorf("%d prefetched; %d spent, %d given back, %d stranded, %d held", got, spent, back,
 			stranded, held)
@@ -98,7 +105,7 @@ func TestPrefetchAdmitsExactlyTheLimit(t *testing.T) {
 						c.spent.Load())
 				}
 				n.wantAccounted(t, 0)
-				if got := counts(t, n.chunks.spentUnits); got != int(c.spent.Load()) {
+				if got := n.prefetched(t, "spent_units_total"); got != int(c.spent.Load()) {
 					t.Errorf("%d counted as spent, %d were", got, c.spent.Load())
 				}
 			})
@@ -220,31 +227,10 @@ func TestNothingIsHeldThatCannotBeSpent(t *testing.T) {
 				n.must(t, q)
 				time.Sleep(time.Millisecond)
 			}
-			if got := counts(t, n.chunks.prefetchedUnits); got != 0 {
+			if got := n.prefetched(t, "units_total"); got != 0 {
 				t.Errorf("%+v: %d units were prefetched", q, got)
 			}
 		})
-	}
-}
-
-// A node holds chunks of a bounded number of buckets.
-func TestHoldersAreBounded(t *testing.T) {
-	c := &Chunks{holders: map[*rules.Applied]*rules.Rules{}}
-	var first *rules.Applied
-	for i := range maxHolders + 10 {
-		a := &rules.Applied{}
-		if i == 0 {
-			first = a
-		}
-		if got := c.hold(nil, a); got != (i < maxHolders) {
-			t.Fatalf("bucket %d: %v", i, got)
-		}
-	}
-	if !c.hold(nil, first) {
-		t.Error("a bucket that is held already")
-	}
-	if c.over(nil, 0, false); !c.hold(nil, &rules.Applied{}) {
-		t.Error("buckets of which nothing is held keep their places")
 	}
 }
 

@@ -19,5 +19,5 @@
 // refund_last.go gives back what was charged last, without a receipt.
 //
 // A node remembers denials (memory.go), and holds units of limits that say consistency: prefetch
-// (chunks.go). A client may take such units and decide by itself for a moment (take.go).
+// (package prefetch). A client may take such units and decide by itself for a moment (take.go).
 package admit

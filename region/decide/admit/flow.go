@@ -364,7 +364,7 @@ func (f *Flow) counted() Decision {
 	l, all := f.limiter, f.way.Applied
 	d := l.judge(&f.way, f.said)
 	if !d.FromMemory && f.way.spends(f.request.Receipt) {
-		l.chunks.topUpAll(&f.way.Ask)
+		l.chunks.TopUp(&f.way.Ask)
 	}
 	l.metrics.sentAgain(f.said.Decided)
 	if f.commit && d.Allowed && f.request.Receipt {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotad/quotad/region/base/held"
 	"github.com/quotad/quotad/region/decide/local"
+	"github.com/quotad/quotad/region/decide/prefetch"
 	"github.com/quotad/quotad/region/decide/queue"
 	"github.com/quotad/quotad/region/memory/journal"
 	"github.com/quotad/quotad/region/memory/store"
@@ -54,7 +55,7 @@ type Limiter struct {
 	wait     time.Duration // of a request whose caller names no time
 	elapsed  func() time.Duration
 	local    *local.Part
-	chunks   *Chunks
+	chunks   *prefetch.Chunks
 	metrics  *metrics
 	accounts accounts
 	// unmatched is for requests to which no limit applies.
@@ -95,7 +96,8 @@ func New(c Config) *Limiter {
 		Journal: c.Journal, Writes: writes, Now: c.Now, Log: c.Log})
 	l.queue = queue.New(queue.Config{Store: c.Store, Rights: c.Rights, Now: c.Now, Elapsed: l.elapsed, Log: c.Log,
 		Closed: c.Closed, Stepped: c.Stepped})
-	l.chunks = newChunks(c, l.queue, l.elapsed)
+	l.chunks = prefetch.New(prefetch.Config{Nodes: c.Nodes, Store: c.Store, Terms: c.Tenure, Rights: c.Rights, Queue: l.queue,
+		Elapsed: l.elapsed, Stepped: c.Stepped})
 	return l
 }
 
@@ -133,7 +135,7 @@ func (l *Limiter) Forget(now time.Time) {
 func (l *Limiter) Local() *local.Part { return l.local }
 
 // Chunks returns what the node holds to admit from without its store.
-func (l *Limiter) Chunks() *Chunks { return l.chunks }
+func (l *Limiter) Chunks() *prefetch.Chunks { return l.chunks }
 
 // Receipts returns what gives back.
 func (l *Limiter) Receipts() *Receipts { return l.receipts }

@@ -179,7 +179,7 @@ func (s *Receipts) refund(ctx context.Context, r *receiptv1.Receipt) (Refunded, 
 		}
 		done, err := s.store.Refund(ctx, c)
 		for _, at := range places[i] {
-			forgetDenials(current, at.bucket, max(done.Now, s.store.Latest()))
+			current.ForgetDenials(at.bucket, max(done.Now, s.store.Latest()))
 		}
 		if err != nil { // if the receipt is sent again, the refund goes on from here
 			for _, at := range places[i] {
@@ -198,13 +198,6 @@ func (s *Receipts) refund(ctx context.Context, r *receiptv1.Receipt) (Refunded, 
 	// A shard of short windows forgets a refund before the others do. It gives nothing more then.
 	out.Repeated = out.Repeated && !gives
 	return out, nil
-}
-
-// forgetDenials forgets what was denied of a bucket before units of it came back at a store time.
-func forgetDenials(current *rules.Rules, bucket string, at quantity.StoreTime) {
-	if a := current.Found(bucket); a != nil {
-		a.Held.Forget(at)
-	}
 }
 
 // place says where a charge is in its receipt.

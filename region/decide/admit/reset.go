@@ -26,7 +26,7 @@ func (l *Limiter) Reset(ctx context.Context, limit, domain string,
 		l.rights.Lose(ctx, b, err)
 		return 0, err
 	}
-	forgetDenials(r, b.ID, done.Now)
+	r.ForgetDenials(b.ID, done.Now)
 	l.metrics.resets.WithLabelValues(limited.Name).Inc()
 	l.log.Warn("a bucket was reset: its limit does not hold in this window", "limit", limited.Name,
 		"units", done.Used)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/quotad/quotad/quantity"
+	"github.com/quotad/quotad/region/decide/prefetch"
 	"github.com/quotad/quotad/region/memory/rules"
 )
 
@@ -13,9 +14,9 @@ func (l *Limiter) spendAtOnce(q *Request) (Decision, bool) {
 	if !r.Prefetches || r.Replaces || q.ID != "" || q.Receipt || q.Lists != nil {
 		return Decision{}, false
 	}
-	var room [maxSpent]*rules.Applied
+	var room [prefetch.MaxSpent]*rules.Applied
 	applied := r.Append(room[:0], q.Domain, q.Descriptors)
-	if !spendable(applied) || r.Stray(q.Domain, q.Descriptors, nil) != "" {
+	if !prefetch.Spendable(applied) || r.Stray(q.Domain, q.Descriptors, nil) != "" {
 		return Decision{}, false
 	}
 	d, paid := l.spend(r, applied, q.Cost)
@@ -31,23 +32,23 @@ func (l *Limiter) spendAtOnce(q *Request) (Decision, bool) {
 // spends reports whether chunks can admit the request: not one with an id or a receipt, or with a cost
 // for each limit.
 func (w *way) spends(receipt bool) bool {
-	return w.Commit && w.Once == "" && !receipt && !w.Apart() && spendable(w.Applied)
+	return w.Commit && w.Once == "" && !receipt && !w.Apart() && prefetch.Spendable(w.Applied)
 }
 
 // spend admits a request whose limits are spendable from the chunks that the node holds, if it
 // holds enough of all its buckets.
 func (l *Limiter) spend(r *rules.Rules, applied []*rules.Applied, cost quantity.Units) (Decision, bool) {
-	least, paid := l.chunks.spend(r, applied, cost)
+	least, paid := l.chunks.Spend(r, applied, cost)
 	if !paid {
 		return Decision{}, false
 	}
-	return l.describe(admitted(least, l.elapsed()), least.of), true
+	return l.describe(admitted(least, l.elapsed()), least.Of), true
 }
 
 // admitted returns the decision on a request that was admitted from a chunk.
-func admitted(least payment, now time.Duration) Decision {
-	c := least.chunk
-	return Decision{Allowed: true, Reason: WithinLimit, Remaining: least.remaining,
+func admitted(least prefetch.Payment, now time.Duration) Decision {
+	c := least.Chunk
+	return Decision{Allowed: true, Reason: WithinLimit, Remaining: least.Remaining,
 		ResetAfter: quantity.Duration(c.Reset(now)), Cell: c.State.Cell, At: c.At(now),
 		Share: max(c.State.Share, 0), FromMemory: true}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotad/quotad/algorithms"
 	"github.com/quotad/quotad/policy"
+	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/memory/tally"
 )
 
@@ -148,6 +149,13 @@ func (r *Rules) appendCharged(all []*Applied, domain string,
 func (r *Rules) Found(id string) *Applied {
 	hash := Hash(id)
 	return r.set(hash).get([]byte(id), hash)
+}
+
+// ForgetDenials forgets what was denied of a bucket before units of it came back at a store time.
+func (r *Rules) ForgetDenials(bucket string, at quantity.StoreTime) {
+	if a := r.Found(bucket); a != nil {
+		a.Held.Forget(at)
+	}
 }
 
 // set returns the set of a bucket with the hash.

@@ -1,4 +1,4 @@
-package admit
+package prefetch
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/quotad/quotad/algorithms"
+	"github.com/quotad/quotad/allocator/exchange"
 	"github.com/quotad/quotad/policy"
 	"github.com/quotad/quotad/quantity"
 	"github.com/quotad/quotad/region/base/held"
@@ -17,13 +18,7 @@ import (
 	"github.com/quotad/quotad/region/memory/rules"
 	"github.com/quotad/quotad/region/memory/store"
 	"github.com/quotad/quotad/region/memory/tenure"
-	"github.com/quotad/quotad/region/trade/rights"
 )
-
-// A node may hold units of a bucket whose limit says consistency: prefetch: a chunk, which the
-// store was charged with beforehand. Requests are admitted from it without asking the store. What
-// is left of a chunk goes back to the store when the chunk is over, when the region has fewer
-// rights, when the document changes, and when the node ends.
 
 const (
 	// maxHolders bounds the buckets of which the node holds chunks at a time. All further buckets
@@ -46,8 +41,8 @@ const (
 type Chunks struct {
 	nodes    int
 	store    *store.Store
-	tenure   *tenure.Tenure
-	rights   *rights.Engine
+	terms    Terms
+	rights   Rights
 	queue    *queue.Queue
 	deadline time.Duration // of the store's answer
 	elapsed  func() time.Duration
@@ -62,12 +57,43 @@ type Chunks struct {
 	ended   bool // there are to be none any more
 }
 
-func newChunks(c Config, q *queue.Queue, elapsed func() time.Duration) *Chunks {
+// Config holds what chunks are asked for and given back with.
+type Config struct {
+	Nodes   int // the region's number of nodes by configuration
+	Store   *store.Store
+	Terms   Terms
+	Rights  Rights
+	Queue   *queue.Queue
+	Elapsed func() time.Duration // the time since any one moment, by a clock that is never set
+	// Stepped says that whoever wants a chunk asks for it, and that no goroutine runs. It is for tests
+	// and simulators that step a node.
+	Stepped bool
+}
+
+// Terms says on what terms the store is used (tenure.Tenure).
+type Terms interface {
+	Rules() *rules.Rules
+	Generation() uint64
+	// Stopped returns why the node has stopped using its store; nil: it has not.
+	Stopped() *tenure.Stopped
+}
+
+// Rights knows until when buckets exist, and has those restored that the store lost.
+type Rights interface {
+	// Exists returns until when a bucket exists, as far as this node knows.
+	Exists(b *exchange.Bucket) quantity.StoreTime
+	// Lose takes a store's error about a bucket. It reports whether the bucket is lost, and is
+	// restored.
+	Lose(ctx context.Context, b *exchange.Bucket, err error) bool
+}
+
+// New returns what a node holds, which is nothing.
+func New(c Config) *Chunks {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
-	return &Chunks{nodes: c.Nodes, store: c.Store, tenure: c.Tenure, rights: c.Rights, queue: q, deadline: c.Store.Deadline(),
-		elapsed: elapsed, stepped: c.Stepped,
+	return &Chunks{nodes: c.Nodes, store: c.Store, terms: c.Terms, rights: c.Rights, queue: c.Queue, deadline: c.Store.Deadline(),
+		elapsed: c.Elapsed, stepped: c.Stepped,
 		wanted: make(chan wanted, maxWanted), holders: map[*rules.Applied]*rules.Rules{},
 		prefetchedUnits: counter("quotad_prefetched_units_total", "Units that the store was charged with for requests to come (consistency: prefetch)."),
 		spentUnits:      counter("quotad_prefetched_spent_units_total", "Prefetched units that requests were admitted from, without asking the store."),
@@ -143,10 +169,10 @@ func (c *Chunks) over(present *rules.Rules, now time.Duration, all bool) (over [
 	return over
 }
 
-// spendable reports whether chunks can admit a request with these limits. They cannot with a limit
+// Spendable reports whether chunks can admit a request with these limits. They cannot with a limit
 // that is exact.
-func spendable(applied []*rules.Applied) bool {
-	if len(applied) == 0 || len(applied) > maxSpent {
+func Spendable(applied []*rules.Applied) bool {
+	if len(applied) == 0 || len(applied) > MaxSpent {
 		return false
 	}
 	for _, a := range applied {
@@ -157,30 +183,31 @@ func spendable(applied []*rules.Applied) bool {
 	return true
 }
 
-// payment says from what chunk of a request's buckets it was admitted: of those, the one with the least left.
-type payment struct {
-	of        *rules.Applied
-	chunk     *held.Chunk
-	remaining quantity.Units
+// Payment says from what chunk of a request's buckets it was admitted: of those, the one with the
+// least left.
+type Payment struct {
+	Of        *rules.Applied
+	Chunk     *held.Chunk
+	Remaining quantity.Units // of the bucket, as far as this node knows
 }
 
-// spend admits a request whose limits are spendable from the chunks that the node holds, if it
+// Spend admits a request whose limits are spendable from the chunks that the node holds, if it
 // holds enough of all its buckets.
-func (c *Chunks) spend(r *rules.Rules, applied []*rules.Applied, cost quantity.Units) (least payment, paid bool) {
-	if c.queue.Closed() || c.tenure.Stopped() != nil || r.Serves() != nil {
-		return payment{}, false
+func (c *Chunks) Spend(r *rules.Rules, applied []*rules.Applied, cost quantity.Units) (least Payment, paid bool) {
+	if c.queue.Closed() || c.terms.Stopped() != nil || r.Serves() != nil {
+		return Payment{}, false
 	}
-	var taken [maxSpent]*held.Chunk
-	generation, now := c.tenure.Generation(), c.elapsed()
+	var taken [MaxSpent]*held.Chunk
+	generation, now := c.terms.Generation(), c.elapsed()
 	for i, a := range applied {
 		chunk, left, low := a.Held.Take(cost, generation, now)
 		if chunk == nil {
 			c.putBack(taken[:i], cost)
-			return payment{}, false
+			return Payment{}, false
 		}
 		taken[i] = chunk
-		if remaining := left + chunk.State.Free; i == 0 || remaining < least.remaining {
-			least = payment{a, chunk, remaining}
+		if remaining := left + chunk.State.Free; i == 0 || remaining < least.Remaining {
+			least = Payment{a, chunk, remaining}
 		}
 		if low {
 			c.topUp(r, a)
@@ -190,9 +217,9 @@ func (c *Chunks) spend(r *rules.Rules, applied []*rules.Applied, cost quantity.U
 	return least, true
 }
 
-// maxSpent is the most limits that a request has which is admitted from chunks: all that may apply
+// MaxSpent is the most limits that a request has which is admitted from chunks: all that may apply
 // to one.
-const maxSpent = algorithms.MaxLoad
+const MaxSpent = algorithms.MaxLoad
 
 // putBack undoes what was taken of chunks for a request.
 func (c *Chunks) putBack(taken []*held.Chunk, cost quantity.Units) {
@@ -202,9 +229,9 @@ func (c *Chunks) putBack(taken []*held.Chunk, cost quantity.Units) {
 	}
 }
 
-// topUpAll asks for chunks of all buckets of a request that chunks could have admitted, after the
+// TopUp asks for chunks of all buckets of a request that chunks could have admitted, after the
 // store decided it.
-func (c *Chunks) topUpAll(w *queue.Ask) {
+func (c *Chunks) TopUp(w *queue.Ask) {
 	for _, a := range w.Applied {
 		c.topUp(w.Rules, a)
 	}
@@ -274,7 +301,7 @@ func (c *Chunks) sweep(ctx context.Context) {
 
 // ReturnOver gives back what is left of the chunks that are over, or with all of every chunk.
 func (c *Chunks) ReturnOver(ctx context.Context, all bool) {
-	c.giveBack(ctx, c.over(c.tenure.Rules(), c.elapsed(), all))
+	c.giveBack(ctx, c.over(c.terms.Rules(), c.elapsed(), all))
 }
 
 // ReturnAll gives every chunk back, before the node ends. From then on the node holds none. It
@@ -301,7 +328,7 @@ type leftover struct {
 // charged to. It asks once: what the store does not take stays charged until its cell no longer
 // counts.
 func (c *Chunks) giveBack(ctx context.Context, all []leftover) {
-	current := c.tenure.Rules()
+	current := c.terms.Rules()
 	for piece := range slices.Chunk(all, maxReturned) {
 		c.givePiece(ctx, current, piece)
 	}
@@ -314,7 +341,7 @@ func (c *Chunks) givePiece(ctx context.Context, current *rules.Rules, all []left
 		if left.units == 0 {
 			continue
 		}
-		if b == nil || left.chunk.Generation != c.tenure.Generation() {
+		if b == nil || left.chunk.Generation != c.terms.Generation() {
 			c.strandedUnits.Add(float64(left.units))
 			continue
 		}
@@ -333,7 +360,7 @@ func (c *Chunks) givePiece(ctx context.Context, current *rules.Rules, all []left
 		var back quantity.Units
 		if r.Err == nil {
 			back = r.Value.Charges[0].Units
-			forgetDenials(current, of[i].of.Bucket.ID, r.Value.Now)
+			current.ForgetDenials(of[i].of.Bucket.ID, r.Value.Now)
 		} else {
 			c.rights.Lose(ctx, of[i].of.Bucket, r.Err)
 		}

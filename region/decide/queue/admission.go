@@ -19,6 +19,7 @@ func (e *Overload) Error() string {
 	return "queue_full: too much waits for the region's Redis, so the request was not decided in time; send fewer requests, or send them later"
 }
 
+// IsOverload reports whether an error is, or wraps, an *Overload.
 func IsOverload(err error) bool {
 	if err == nil {
 		return false

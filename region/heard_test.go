@@ -268,3 +268,39 @@ func TestALoneNodeThatEndsInOrder(t *testing.T) {
 		})
 	}
 }
+
+// TestANewNodeWhoseClockIsNotBelieved: the only node of a region ends for good. The one that takes its place
+// has a clock that the store does not believe until the store has lost its data. It still heard of the
+// first one, whose use it does not know.
+func TestANewNodeWhoseClockIsNotBelieved(t *testing.T) {
+	d := documents.Parse(t, 1, halves, long("fixed_window", 100, ", lending_limit: 0"))
+	inBubble(t, []string{"us/n1", "eu/n1", "us/n2"}, func(t *testing.T, c *cluster) {
+		c.seed = c.gossipAddress("eu/n1").String()
+		c.sizes["us"] = 1
+		twin := c.onTwin("us")
+		c.start("eu/n1", d)
+		n1 := c.start("us/n1", d)
+		c.meet()
+		nextCell(10 * time.Minute)
+		c.bootstrap = false
+		for n1.check(t, request("c")).Allowed {
+		}
+		c.stop("us/n1")
+		var ahead atomic.Int64
+		ahead.Store(int64(-48 * time.Hour))
+		cfg := c.config("us/n2", d)
+		cfg.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+		cfg.Store, _ = twin.ConnectWithin(c.deadline, cfg.Now)
+		n, err := Start(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n2 := &running{Node: n, name: "us/n2", journal: cfg.Journal}
+		c.running["us/n2"] = n2
+		time.Sleep(8 * time.Second)
+		c.flushAll("us")
+		ahead.Store(0)
+		time.Sleep(5 * time.Second)
+		staysClosed(t, n2, "c")
+	})
+}
